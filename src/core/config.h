@@ -1,0 +1,43 @@
+/* What the command line tells the injection library, in one struct that crosses the process boundary once: encoded to
+ * the file "config" in the session directory, whose absolute path stands in KPROF_SESSION_DIR. */
+#ifndef KPROF_CORE_CONFIG_H
+#define KPROF_CORE_CONFIG_H
+
+#include "core/filter.h"
+#include "core/strbuf.h"
+
+#define KPROF_SESSION_ENV "KPROF_SESSION_DIR"
+#define KPROF_CONFIG_FILE "config"
+
+/* What to collect on one chip: hardware metric names for the Profiler Host API, in the order of a launch's values, and the
+ * config image that schedules them. */
+typedef struct kprof_chip_metrics {
+    char *chip; /* "GH100" */
+    kprof_strlist metrics;
+    uint8_t *config_image; /* [config_image_size], owned */
+    size_t config_image_size;
+    uint32_t pass_count;
+} kprof_chip_metrics;
+
+typedef enum kprof_cache_control { KPROF_CACHE_FLUSH_ALL, KPROF_CACHE_FLUSH_NONE } kprof_cache_control;
+
+typedef struct kprof_config {
+    kprof_filter_spec filter;
+    kprof_chip_metrics *chips; /* [chip_count] */
+    size_t chip_count;
+    kprof_cache_control cache_control;
+    bool follow_children;      /* false: processes other than the first disarm */
+    bool verbose;
+    int64_t root_pid;          /* the application's first process; 0 when not known */
+} kprof_config;
+
+/* Append the encoding (magic, version, length-prefixed fields, little-endian) to `out`. */
+kprof_status kprof_config_encode(const kprof_config *config, kprof_strbuf *out) KPROF_MUST_CHECK;
+/* Decode; owns what it allocates. INTERNAL, with a logged reason, on anything that is not exactly one valid config. */
+kprof_status kprof_config_decode(const void *data, size_t size, kprof_config *out) KPROF_MUST_CHECK;
+/* Write to, or read from, `dir`/config (mode 0600). */
+kprof_status kprof_config_save(const kprof_config *config, const char *dir) KPROF_MUST_CHECK;
+kprof_status kprof_config_load(const char *dir, kprof_config *out) KPROF_MUST_CHECK;
+void kprof_config_free(kprof_config *config); /* members, not the struct */
+
+#endif

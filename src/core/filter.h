@@ -1,0 +1,49 @@
+/* Which launches to profile: kernel names, devices, and the skip and count of matching launches.
+ * Spelling and meaning follow ncu's -k, --kernel-name-base, -s, -c, --launch-skip-before-match and --devices. */
+#ifndef KPROF_CORE_FILTER_H
+#define KPROF_CORE_FILTER_H
+
+#include "core/status.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* What -k is compared with: "foo" (no namespace, template arguments or parameters), the whole demangled signature, or
+ * the symbol as the driver has it. */
+typedef enum kprof_name_base { KPROF_NAME_FUNCTION, KPROF_NAME_DEMANGLED, KPROF_NAME_MANGLED } kprof_name_base;
+
+/* The filter as given; plain data, part of the configuration. Owned by whoever filled it in. */
+typedef struct kprof_filter_spec {
+    char *kernel;               /* name, "regex:..." (partial match, PCRE2), or NULL for every kernel */
+    kprof_name_base name_base;
+    uint64_t launch_skip;       /* matching launches to skip first */
+    uint64_t launch_count;      /* matching launches to profile after those; 0 is no limit */
+    uint64_t launch_skip_before_match; /* launches of any kernel to skip first */
+    uint64_t device_mask;       /* bit i: CUDA device i; 0 is every device */
+} kprof_filter_spec;
+
+typedef struct kprof_filter kprof_filter;
+
+/* Compile the spec (copied). USAGE with a logged message, which shows the place in the pattern, on a bad regex. */
+kprof_status kprof_filter_new(const kprof_filter_spec *spec, kprof_filter **out) KPROF_MUST_CHECK;
+void kprof_filter_free(kprof_filter *filter);
+
+/* Does this kernel's name match? Costs a demangling and a regex: call once per function and keep the answer.
+ * Thread-safe. */
+bool kprof_filter_match_name(const kprof_filter *filter, const char *mangled);
+
+/* Count one launch and decide: is this one to be profiled? `name_matches` is what kprof_filter_match_name said.
+ * Thread-safe and lock-free; the n-th call decides for the n-th launch. */
+bool kprof_filter_take_launch(kprof_filter *filter, bool name_matches, unsigned device);
+
+/* True once --launch-count launches were taken: nothing more can ever match. Thread-safe. */
+bool kprof_filter_exhausted(const kprof_filter *filter);
+
+/* Human-readable name of a mangled symbol, with parameters (libiberty); a copy of `mangled` when it is not a C++ name.
+ * Caller frees; NULL when out of memory. */
+char *kprof_demangle(const char *mangled);
+/* "vectorized_elementwise_kernel" of "void at::native::vectorized_elementwise_kernel<4, F>(int, F)"; operators, lambdas
+ * and "(anonymous namespace)::" handled. Caller frees; NULL when out of memory. */
+char *kprof_name_function_base(const char *demangled);
+
+#endif

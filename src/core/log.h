@@ -1,0 +1,24 @@
+/* Messages for people. The library never writes to stdout: the command line sends messages to stderr or --log-file,
+ * the injection library puts them into its spool. */
+#ifndef KPROF_CORE_LOG_H
+#define KPROF_CORE_LOG_H
+
+#include "core/status.h"
+
+#include <stdarg.h>
+
+typedef enum kprof_log_level { KPROF_LOG_ERROR, KPROF_LOG_WARNING, KPROF_LOG_INFO, KPROF_LOG_DEBUG } kprof_log_level;
+
+/* Receives each finished message (one line, no newline, no prefix). `user` is the pointer given to kprof_log_set_sink. */
+typedef void kprof_log_sink(void *user, kprof_log_level level, const char *message);
+
+/* Install the sink; NULL restores the default, "kprof: [error: |warning: ]message\n" on stderr. Not thread-safe. */
+void kprof_log_set_sink(kprof_log_sink *sink, void *user);
+/* Messages above this level are dropped; KPROF_LOG_INFO unless told otherwise. */
+void kprof_log_set_level(kprof_log_level level);
+
+void kprof_log(kprof_log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Log an error and return `status`: `return kprof_fail(KPROF_USAGE, "--set: %s is not known", name);` */
+kprof_status kprof_fail(kprof_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+#endif

@@ -1,0 +1,42 @@
+/* A growing byte buffer, and lists of strings. An allocation failure is remembered, not fatal: check `failed` once at
+ * the end. */
+#ifndef KPROF_CORE_STRBUF_H
+#define KPROF_CORE_STRBUF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct kprof_strbuf {
+    char *data; /* NUL-terminated when length > 0; NULL when empty and never grown */
+    size_t length, capacity;
+    bool failed;
+} kprof_strbuf;
+
+#define KPROF_STRBUF_INIT {NULL, 0, 0, false}
+
+void kprof_strbuf_append(kprof_strbuf *buf, const void *data, size_t size);
+void kprof_strbuf_puts(kprof_strbuf *buf, const char *text);
+void kprof_strbuf_printf(kprof_strbuf *buf, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void kprof_strbuf_clear(kprof_strbuf *buf); /* length 0, keeps the memory */
+void kprof_strbuf_free(kprof_strbuf *buf);
+/* Take the text out (caller frees; "" when empty) and leave the buffer empty; NULL when it had failed. */
+char *kprof_strbuf_take(kprof_strbuf *buf);
+
+/* An owned list of owned strings. */
+typedef struct kprof_strlist {
+    char **items;
+    size_t count, capacity;
+} kprof_strlist;
+
+#define KPROF_STRLIST_INIT {NULL, 0, 0}
+
+/* Append a copy; false when out of memory. _add_unique appends only what is not there yet. */
+bool kprof_strlist_add(kprof_strlist *list, const char *text);
+bool kprof_strlist_add_unique(kprof_strlist *list, const char *text);
+bool kprof_strlist_contains(const kprof_strlist *list, const char *text);
+void kprof_strlist_free(kprof_strlist *list);
+/* The item nearest to `text` by edit distance, ignoring case, or NULL when none is near enough to suggest. */
+const char *kprof_nearest(const char *text, const char *const *items, size_t count);
+
+#endif

@@ -1,0 +1,59 @@
+/* CUPTI's Profiler Host API and NVPW behind plain C: what metrics a chip has, how many passes they take, and what a
+ * counter data image says. Needs neither GPU nor driver. libcupti and libnvperf_host are loaded at run time (dlopen), so
+ * that the reporter starts without them; where they are missing every call gives UNSUPPORTED and says what was looked for. */
+#ifndef KPROF_CUPTI_HOST_H
+#define KPROF_CUPTI_HOST_H
+
+#include "core/status.h"
+#include "core/strbuf.h"
+
+typedef enum kprof_metric_type { KPROF_METRIC_COUNTER, KPROF_METRIC_RATIO, KPROF_METRIC_THROUGHPUT } kprof_metric_type;
+
+typedef struct kprof_metric_info {
+    char *name; /* base name */
+    char *description, *hw_unit, *unit; /* unit in base units, as reports have it: "ns", "byte", "byte/second", "%" ... */
+    kprof_metric_type type;
+} kprof_metric_info;
+
+/* One chip's host object. Not thread-safe: one per thread. */
+typedef struct kprof_host kprof_host;
+
+/* Names of all chips that the library knows, appended to `out`. */
+kprof_status kprof_host_chips(kprof_strlist *out) KPROF_MUST_CHECK;
+
+/* `availability`: counter availability image of a device, or NULL for the chip in general; borrowed while in use.
+ * UNKNOWN_NAME for a chip that the library does not know. */
+kprof_status kprof_host_open(const char *chip, const void *availability, kprof_host **out) KPROF_MUST_CHECK;
+void kprof_host_close(kprof_host *host);
+const char *kprof_host_chip(const kprof_host *host);
+
+/* Base names of one type, appended to `out`; suffixes ("avg.pct_of_peak_sustained_active") of a base name, likewise. */
+kprof_status kprof_host_base_metrics(kprof_host *host, kprof_metric_type type, kprof_strlist *out) KPROF_MUST_CHECK;
+kprof_status kprof_host_submetrics(kprof_host *host, const char *base, kprof_strlist *out) KPROF_MUST_CHECK;
+/* Names that make up a throughput metric ("breakdown:"), with the same suffix; no further passes. */
+kprof_status kprof_host_breakdown(kprof_host *host, const char *throughput, kprof_strlist *out) KPROF_MUST_CHECK;
+
+/* Details of a full or base name; caller frees with kprof_metric_info_free. UNKNOWN_NAME when the chip has no such. */
+kprof_status kprof_host_metric_info(kprof_host *host, const char *name, kprof_metric_info *out) KPROF_MUST_CHECK;
+void kprof_metric_info_free(kprof_metric_info *info); /* members, not the struct */
+
+/* True when the range profiler can collect this full name on the chip (checked on an object of its own, remembered). */
+bool kprof_host_can_collect(kprof_host *host, const char *name);
+
+/* The config image for all names together, and its passes. Caller frees *image. */
+typedef struct kprof_config_image {
+    uint8_t *data;
+    size_t size, pass_count;
+} kprof_config_image;
+kprof_status kprof_host_config_image(kprof_host *host, const kprof_strlist *names, kprof_config_image *out) KPROF_MUST_CHECK;
+void kprof_config_image_free(kprof_config_image *image); /* members */
+
+/* Values of `names` in one range of a decoded counter data image; `values` is [names->count], NaN where CUPTI has none. */
+typedef struct kprof_counter_data {
+    const uint8_t *data;
+    size_t size, range;
+} kprof_counter_data;
+kprof_status kprof_host_evaluate(kprof_host *host, const kprof_counter_data *counters, const kprof_strlist *names,
+                                 double *values) KPROF_MUST_CHECK;
+
+#endif

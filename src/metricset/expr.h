@@ -1,0 +1,22 @@
+/* Derived values: arithmetic over metric names, written in the set files. Numbers, + - * / ( ), unary minus, names such as
+ * dram__bytes.sum.per_second, and min(a,b,...), max(...), sum(...), if_missing(a, b). Missing operands make a missing result
+ * (NaN), and so does a division by zero: not measured is never 0. */
+#ifndef KPROF_METRICSET_EXPR_H
+#define KPROF_METRICSET_EXPR_H
+
+#include "core/status.h"
+#include "core/strbuf.h"
+
+typedef struct kprof_expr kprof_expr;
+
+/* The value of a name, NaN when it is not known. */
+typedef double kprof_expr_lookup(void *user, const char *name);
+
+/* BAD_METRICSET with a logged message and position when the text is no expression; nesting and length are bounded. */
+kprof_status kprof_expr_parse(const char *text, kprof_expr **out) KPROF_MUST_CHECK;
+void kprof_expr_free(kprof_expr *expr);
+/* Every name in it, each once. */
+kprof_status kprof_expr_names(const kprof_expr *expr, kprof_strlist *out) KPROF_MUST_CHECK;
+double kprof_expr_evaluate(const kprof_expr *expr, kprof_expr_lookup *lookup, void *user);
+
+#endif

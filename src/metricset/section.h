@@ -1,0 +1,64 @@
+/* A section as it is shown: resolved for one chip, so every name in it is one that was collected or is known from the
+ * launch. Reports store it as JSON (kprof_section_to_json) and render it years later without the set files. */
+#ifndef KPROF_METRICSET_SECTION_H
+#define KPROF_METRICSET_SECTION_H
+
+#include "metricset/expr.h"
+
+#include <stdbool.h>
+
+/* One value: a metric as collected, or an expression over several. */
+typedef struct kprof_item {
+    char *name;  /* full metric name; of a derived value the name it is exported under: "derived__flops_fp32.per_second" */
+    char *label; /* "DRAM Throughput" */
+    char *unit;  /* base unit: "%", "ns", "byte/second", "flop/second", "cycle", "" ...; NULL: the metric's own */
+    char *help;  /* a sentence or two, or NULL */
+    char *expression; /* text of the expression; NULL: the metric `name` itself */
+    kprof_expr *compiled; /* of `expression`, or of `name`; never NULL */
+} kprof_item;
+
+typedef struct kprof_table_row {
+    char *label;
+    kprof_item *cells; /* [column_count of the table]; a cell with name NULL is empty */
+} kprof_table_row;
+
+typedef struct kprof_table {
+    char *id, *title;
+    bool sorted;          /* show rows by falling value of the first column */
+    char **column_labels; /* [column_count] */
+    size_t column_count;
+    kprof_table_row *rows; /* [row_count] */
+    size_t row_count;
+} kprof_table;
+
+/* One level of memory in a roofline. */
+typedef struct kprof_roof {
+    char *label;              /* "DRAM", "L2", "L1" */
+    kprof_item traffic, peak; /* bytes per second, achieved and peak */
+} kprof_roof;
+
+typedef struct kprof_roofline {
+    char *id, *label;   /* "fp32", "FP32" */
+    kprof_item work, peak; /* FLOP per second, achieved and peak */
+    kprof_roof *roofs;  /* [roof_count] */
+    size_t roof_count;
+} kprof_roofline;
+
+typedef struct kprof_section {
+    char *id, *name, *help; /* "SpeedOfLight", "GPU Speed Of Light Throughput" */
+    int order;
+    kprof_item *items; /* header values [item_count] */
+    size_t item_count;
+    kprof_table *tables; /* [table_count] */
+    size_t table_count;
+    kprof_roofline *rooflines; /* [roofline_count] */
+    size_t roofline_count;
+} kprof_section;
+
+/* Round trip of a resolved section: JSON text (caller frees; NULL when out of memory) and back. BAD_METRICSET on anything
+ * that kprof_section_to_json could not have written; the input is untrusted. */
+char *kprof_section_to_json(const kprof_section *section);
+kprof_status kprof_section_from_json(const char *json, kprof_section *out) KPROF_MUST_CHECK;
+void kprof_section_free(kprof_section *section); /* members, not the struct */
+
+#endif

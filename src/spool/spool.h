@@ -1,0 +1,38 @@
+/* The spool: one append-only file per process, "<pid>-<n>.spool" in the session directory. A file header (magic, version,
+ * header size), then records: payload length, type, checksum, payload. A record of an unknown type is skipped by its
+ * length; a cut or damaged record ends the spool there and nothing before it is lost. */
+#ifndef KPROF_SPOOL_SPOOL_H
+#define KPROF_SPOOL_SPOOL_H
+
+#include "spool/record.h"
+
+typedef struct kprof_spool_writer kprof_spool_writer;
+
+/* Create the spool of this process in `dir` (mode 0600). The path is made absolute at once: the application may change
+ * directory. */
+kprof_status kprof_spool_writer_open(const char *dir, kprof_spool_writer **out) KPROF_MUST_CHECK;
+/* Append one record with one write(2), at once. Thread-safe. Survives an application that closes or reuses every file
+ * descriptor: the descriptor is checked against the file's identity first and reopened. OUTPUT when the disk is full: the
+ * partial record is truncated away, and the writer stays usable. */
+kprof_status kprof_spool_write(kprof_spool_writer *writer, const kprof_record *record) KPROF_MUST_CHECK;
+void kprof_spool_writer_close(kprof_spool_writer *writer);
+/* Forget the writer in a forked child: closes nothing that the parent needs, writes nothing. */
+void kprof_spool_writer_abandon(kprof_spool_writer *writer);
+
+typedef struct kprof_spool_reader kprof_spool_reader;
+
+typedef enum kprof_spool_next_result {
+    KPROF_SPOOL_RECORD,  /* *record is filled */
+    KPROF_SPOOL_WAIT,    /* no whole record now; more may be written: call again later */
+    KPROF_SPOOL_DAMAGED, /* nothing after this point can be read; a message was logged once */
+} kprof_spool_next_result;
+
+/* Open a spool that may still be growing. BAD_SPOOL for a file that is not one or is of a newer version; a file shorter
+ * than its header is not an error yet. */
+kprof_status kprof_spool_reader_open(const char *path, kprof_spool_reader **out) KPROF_MUST_CHECK;
+kprof_spool_next_result kprof_spool_next(kprof_spool_reader *reader, kprof_record *record);
+/* True when bytes that make no whole record are left: the writer died inside a write. */
+bool kprof_spool_has_partial(const kprof_spool_reader *reader);
+void kprof_spool_reader_close(kprof_spool_reader *reader);
+
+#endif
