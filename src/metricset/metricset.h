@@ -55,5 +55,7 @@ typedef struct kprof_launch_metric {
     const char *name, *unit, *description;
 } kprof_launch_metric;
 extern const kprof_launch_metric kprof_launch_metrics[];
+/* The row of a name, or NULL when the launch does not tell it. */
+const kprof_launch_metric *kprof_launch_metric_find(const char *name);
 
 #endif
