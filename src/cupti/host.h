@@ -37,7 +37,12 @@ kprof_status kprof_host_breakdown(kprof_host *host, const char *throughput, kpro
 kprof_status kprof_host_metric_info(kprof_host *host, const char *name, kprof_metric_info *out) KPROF_MUST_CHECK;
 void kprof_metric_info_free(kprof_metric_info *info); /* members, not the struct */
 
-/* True when the range profiler can collect this full name on the chip (checked on an object of its own, remembered). */
+/* True when the chip has a metric of this full or base name, whether or not kprof can collect it. */
+bool kprof_host_has_metric(kprof_host *host, const char *name);
+/* Find out for many names at once what kprof_host_can_collect will say: much faster than one by one. */
+kprof_status kprof_host_check(kprof_host *host, const kprof_strlist *names) KPROF_MUST_CHECK;
+/* True when the range profiler can collect this full name beside a kernel's counters on the chip; the answer is
+ * remembered. False for NVLink, PCIe and C2C counters, which CUPTI schedules only by themselves. */
 bool kprof_host_can_collect(kprof_host *host, const char *name);
 
 /* The config image for all names together, and its passes. Caller frees *image. */
