@@ -1,0 +1,55 @@
+#!/bin/bash
+# Builds the test programs with nvcc: build.sh [FOLDER], by default build/gpu-programs. Programs that are newer than their
+# sources are kept. KPROF_CUDA_ARCH chooses the target ("sm_90" unless a GPU says otherwise).
+set -euo pipefail
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+root=$(cd "$here/../.." && pwd)
+out=${1:-$root/build/gpu-programs}
+
+find_nvcc() {
+  command -v nvcc && return
+  local candidate
+  for candidate in "${CUDA_HOME:-/usr/local/cuda}/bin/nvcc" /opt/cuda/bin/nvcc; do
+    [ -x "$candidate" ] && echo "$candidate" && return
+  done
+  echo "build.sh: no nvcc found: set CUDA_HOME to a CUDA toolkit" >&2
+  return 1
+}
+
+gpu_arch() {
+  local capability
+  capability=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | head -1 | tr -d '.' || true)
+  echo "sm_${capability:-90}"
+}
+
+# compile TARGET SOURCE OPTIONS...
+compile() {
+  local target=$out/$1 source=$2
+  shift 2
+  if [ "$target" -nt "$source" ] && [ "$target" -nt "$here/programs/check.h" ]; then
+    return
+  fi
+  "$nvcc" -arch="$arch" -O2 -Xlinker -s "$@" -o "$target.new" "$source"
+  mv "$target.new" "$target"
+}
+
+nvcc=$(find_nvcc)
+arch=${KPROF_CUDA_ARCH:-$(gpu_arch)}
+cuda=$(dirname "$(dirname "$(readlink -f "$nvcc")")")
+mkdir -p "$out"
+
+jobs=()
+compile vectorAdd "$root/samples/vectorAdd/vectorAdd.cu" -cudart static & jobs+=($!)
+compile vectorAdd-shared "$root/samples/vectorAdd/vectorAdd.cu" -cudart shared & jobs+=($!)
+for source in "$here"/programs/*.cu; do
+  options=(-cudart static)
+  [ "$(basename "$source")" != driver_api.cu ] || options+=(-L"$cuda/lib64/stubs" -L"$cuda/lib/stubs" -lcuda)
+  compile "$(basename "$source" .cu)" "$source" "${options[@]}" & jobs+=($!)
+  # At most as many compilers as processors.
+  [ "$(jobs -rp | wc -l)" -lt "$(nproc)" ] || wait -n
+done
+for job in "${jobs[@]}"; do
+  wait "$job"
+done
+echo "build.sh: programs for $arch are in $out"
