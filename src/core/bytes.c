@@ -1,0 +1,84 @@
+/* Little-endian encoding, its bounded decoding, and the checksum that guards both. */
+#include "core/bytes.h"
+
+#include <string.h>
+
+void kprof_put_u32(kprof_strbuf *out, uint32_t value)
+{
+    uint8_t bytes[4];
+    for (unsigned i = 0; i < 4; i++)
+        bytes[i] = (uint8_t)(value >> (8 * i));
+    kprof_strbuf_append(out, bytes, sizeof bytes);
+}
+
+void kprof_put_u64(kprof_strbuf *out, uint64_t value)
+{
+    kprof_put_u32(out, (uint32_t)value);
+    kprof_put_u32(out, (uint32_t)(value >> 32));
+}
+
+void kprof_put_string(kprof_strbuf *out, const char *text)
+{
+    size_t length = text ? strlen(text) : 0;
+    if (length >= UINT32_MAX) {
+        out->failed = true;
+        return;
+    }
+    kprof_put_u32(out, (uint32_t)length);
+    kprof_strbuf_append(out, text ? text : "", length + 1);
+}
+
+const void *kprof_get_block(kprof_bytes *in, size_t size)
+{
+    if (in->failed || size > in->left) {
+        in->failed = true;
+        return NULL;
+    }
+    const void *block = in->data;
+    in->data += size;
+    in->left -= size;
+    return block;
+}
+
+uint32_t kprof_get_u32(kprof_bytes *in)
+{
+    const uint8_t *bytes = kprof_get_block(in, 4);
+    if (!bytes)
+        return 0;
+    return bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[3] << 24;
+}
+
+uint64_t kprof_get_u64(kprof_bytes *in)
+{
+    uint64_t low = kprof_get_u32(in);
+    return low | (uint64_t)kprof_get_u32(in) << 32;
+}
+
+const char *kprof_get_string(kprof_bytes *in)
+{
+    size_t length = kprof_get_u32(in);
+    const char *text = kprof_get_block(in, length + 1);
+    if (!text || memchr(text, '\0', length + 1) != text + length) {
+        in->failed = true;
+        return NULL;
+    }
+    return text;
+}
+
+/* Reversed Castagnoli polynomial, four bits at a time: 64 bytes of table that need no initialisation at run time. */
+static const uint32_t crc_table[16] = {
+    0x00000000, 0x105ec76f, 0x20bd8ede, 0x30e349b1, 0x417b1dbc, 0x5125dad3, 0x61c69362, 0x7198540d,
+    0x82f63b78, 0x92a8fc17, 0xa24bb5a6, 0xb21572c9, 0xc38d26c4, 0xd3d3e1ab, 0xe330a81a, 0xf36e6f75,
+};
+
+uint32_t kprof_crc32c(uint32_t crc, const void *data, size_t size)
+{
+    const uint8_t *bytes = data;
+    crc = ~crc;
+    for (size_t i = 0; i < size; i++) {
+        crc ^= bytes[i];
+        crc = crc >> 4 ^ crc_table[crc & 15];
+        crc = crc >> 4 ^ crc_table[crc & 15];
+    }
+    return ~crc;
+}

@@ -1,0 +1,30 @@
+/* Little-endian encoding shared by the configuration and the spool: values are appended to a kprof_strbuf and taken
+ * from a bounded byte range, which remembers a failure so that callers check once at the end. */
+#ifndef KPROF_CORE_BYTES_H
+#define KPROF_CORE_BYTES_H
+
+#include "core/strbuf.h"
+
+void kprof_put_u32(kprof_strbuf *out, uint32_t value);
+void kprof_put_u64(kprof_strbuf *out, uint64_t value);
+/* Length, bytes and a NUL; NULL is written as "". */
+void kprof_put_string(kprof_strbuf *out, const char *text);
+
+/* The bytes still to be read; borrowed. */
+typedef struct kprof_bytes {
+    const uint8_t *data;
+    size_t left;
+    bool failed; /* something did not fit: every later value is 0 or NULL */
+} kprof_bytes;
+
+uint32_t kprof_get_u32(kprof_bytes *in);
+uint64_t kprof_get_u64(kprof_bytes *in);
+/* The next `size` bytes, inside the range; NULL on failure. */
+const void *kprof_get_block(kprof_bytes *in, size_t size);
+/* A NUL-terminated string inside the range, without any other NUL; NULL on failure. */
+const char *kprof_get_string(kprof_bytes *in);
+
+/* CRC-32C (Castagnoli) of `data`, continuing from `crc` (0 to begin). */
+uint32_t kprof_crc32c(uint32_t crc, const void *data, size_t size);
+
+#endif

@@ -1,0 +1,254 @@
+/* The configuration on its way to the injection library. Encoding and decoding stand side by side; a checksum at the
+ * end refuses whatever was cut or changed. */
+#include "core/config.h"
+#include "core/bytes.h"
+#include "core/log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define CONFIG_MAGIC     "KPROFCFG"
+#define CONFIG_VERSION   1
+#define CONFIG_MAX_BYTES (64u << 20)
+#define CONFIG_MAX_CHIPS 256
+
+static void encode_filter(const kprof_filter_spec *filter, kprof_strbuf *out)
+{
+    kprof_put_u32(out, filter->kernel != NULL);
+    kprof_put_string(out, filter->kernel);
+    kprof_put_u32(out, filter->name_base);
+    kprof_put_u64(out, filter->launch_skip);
+    kprof_put_u64(out, filter->launch_count);
+    kprof_put_u64(out, filter->launch_skip_before_match);
+    kprof_put_u64(out, filter->device_mask);
+}
+
+static void decode_filter(kprof_bytes *in, kprof_filter_spec *filter)
+{
+    uint32_t has_kernel = kprof_get_u32(in);
+    const char *kernel = kprof_get_string(in);
+    uint32_t name_base = kprof_get_u32(in);
+    filter->launch_skip = kprof_get_u64(in);
+    filter->launch_count = kprof_get_u64(in);
+    filter->launch_skip_before_match = kprof_get_u64(in);
+    filter->device_mask = kprof_get_u64(in);
+    if (name_base > KPROF_NAME_MANGLED || has_kernel > 1)
+        in->failed = true;
+    filter->name_base = in->failed ? KPROF_NAME_FUNCTION : (kprof_name_base)name_base;
+    if (!in->failed && has_kernel && !(filter->kernel = strdup(kernel)))
+        in->failed = true;
+}
+
+static void encode_chip(const kprof_chip_metrics *chip, kprof_strbuf *out)
+{
+    kprof_put_string(out, chip->chip);
+    kprof_put_u32(out, chip->pass_count);
+    kprof_put_u32(out, (uint32_t)chip->metrics.count);
+    for (size_t i = 0; i < chip->metrics.count; i++)
+        kprof_put_string(out, chip->metrics.items[i]);
+    kprof_put_u64(out, chip->config_image_size);
+    kprof_strbuf_append(out, chip->config_image, chip->config_image_size);
+}
+
+static void decode_chip(kprof_bytes *in, kprof_chip_metrics *chip)
+{
+    const char *name = kprof_get_string(in);
+    chip->pass_count = kprof_get_u32(in);
+    uint32_t count = kprof_get_u32(in);
+    for (uint32_t i = 0; i < count && !in->failed; i++) {
+        const char *metric = kprof_get_string(in);
+        if (metric && !kprof_strlist_add(&chip->metrics, metric))
+            in->failed = true;
+    }
+    uint64_t size = kprof_get_u64(in);
+    const void *image = kprof_get_block(in, size);
+    if (in->failed)
+        return;
+    chip->chip = strdup(name);
+    chip->config_image = malloc(size ? size : 1);
+    in->failed = !chip->chip || !chip->config_image;
+    if (in->failed || size == 0)
+        return;
+    memcpy(chip->config_image, image, size);
+    chip->config_image_size = size;
+}
+
+static void encode_switches(const kprof_config *config, kprof_strbuf *out)
+{
+    kprof_put_u32(out, config->cache_control);
+    kprof_put_u32(out, config->follow_children);
+    kprof_put_u32(out, config->verbose);
+    kprof_put_u64(out, (uint64_t)config->root_pid);
+}
+
+static void decode_switches(kprof_bytes *in, kprof_config *config)
+{
+    uint32_t cache_control = kprof_get_u32(in);
+    uint32_t follow_children = kprof_get_u32(in);
+    uint32_t verbose = kprof_get_u32(in);
+    config->root_pid = (int64_t)kprof_get_u64(in);
+    if (cache_control > KPROF_CACHE_FLUSH_NONE || follow_children > 1 || verbose > 1) {
+        in->failed = true;
+        return;
+    }
+    config->cache_control = (kprof_cache_control)cache_control;
+    config->follow_children = follow_children;
+    config->verbose = verbose;
+}
+
+kprof_status kprof_config_encode(const kprof_config *config, kprof_strbuf *out)
+{
+    size_t begin = out->length;
+    kprof_strbuf_append(out, CONFIG_MAGIC, strlen(CONFIG_MAGIC));
+    kprof_put_u32(out, CONFIG_VERSION);
+    encode_filter(&config->filter, out);
+    encode_switches(config, out);
+    kprof_put_u32(out, (uint32_t)config->chip_count);
+    for (size_t i = 0; i < config->chip_count; i++)
+        encode_chip(&config->chips[i], out);
+    if (!out->failed)
+        kprof_put_u32(out, kprof_crc32c(0, out->data + begin, out->length - begin));
+    if (out->failed)
+        return kprof_fail(KPROF_NO_MEMORY, "encoding the configuration: out of memory");
+    return KPROF_OK;
+}
+
+static void decode_body(kprof_bytes *in, kprof_config *out)
+{
+    decode_filter(in, &out->filter);
+    decode_switches(in, out);
+    uint32_t chip_count = kprof_get_u32(in);
+    if (chip_count > CONFIG_MAX_CHIPS)
+        in->failed = true;
+    if (in->failed || chip_count == 0)
+        return;
+    out->chips = calloc(chip_count, sizeof *out->chips);
+    in->failed = !out->chips;
+    for (; out->chips && out->chip_count < chip_count && !in->failed; out->chip_count++)
+        decode_chip(in, &out->chips[out->chip_count]);
+}
+
+kprof_status kprof_config_decode(const void *data, size_t size, kprof_config *out)
+{
+    *out = (kprof_config){0};
+    size_t magic = strlen(CONFIG_MAGIC);
+    if (size < magic + 8 || memcmp(data, CONFIG_MAGIC, magic) != 0)
+        return kprof_fail(KPROF_INTERNAL, "configuration: not a kprof configuration");
+    kprof_bytes checksum = {(const uint8_t *)data + size - 4, 4, false};
+    if (kprof_crc32c(0, data, size - 4) != kprof_get_u32(&checksum))
+        return kprof_fail(KPROF_INTERNAL, "configuration: cut or damaged (the checksum differs)");
+    kprof_bytes in = {(const uint8_t *)data + magic, size - 4 - magic, false};
+    uint32_t version = kprof_get_u32(&in);
+    if (version != CONFIG_VERSION)
+        return kprof_fail(KPROF_INTERNAL,
+                          "configuration: version %u, but this library reads %d; use the kprof it came with", version,
+                          CONFIG_VERSION);
+    decode_body(&in, out);
+    if (!in.failed && in.left == 0)
+        return KPROF_OK;
+    kprof_config_free(out);
+    return kprof_fail(KPROF_INTERNAL, "configuration: a field is not valid, or memory ran out");
+}
+
+/* Write everything; errno tells why not. */
+static bool write_all(int fd, const char *data, size_t size)
+{
+    while (size > 0) {
+        ssize_t written = write(fd, data, size);
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written <= 0)
+            return false;
+        data += written;
+        size -= (size_t)written;
+    }
+    return true;
+}
+
+/* Through a temporary name, so that a process which starts meanwhile reads the old file or the new one. */
+static kprof_status replace_file(const char *path, const kprof_strbuf *content)
+{
+    kprof_strbuf temporary = KPROF_STRBUF_INIT;
+    kprof_strbuf_printf(&temporary, "%s.new", path);
+    if (temporary.failed)
+        return kprof_fail(KPROF_NO_MEMORY, "writing %s: out of memory", path);
+    bool written = false;
+    int fd = open(temporary.data, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd >= 0) {
+        written = write_all(fd, content->data, content->length);
+        written = close(fd) == 0 && written && rename(temporary.data, path) == 0;
+    }
+    int reason = errno;
+    if (!written)
+        unlink(temporary.data);
+    kprof_strbuf_free(&temporary);
+    return written ? KPROF_OK : kprof_fail(KPROF_OUTPUT, "writing %s: %s", path, strerror(reason));
+}
+
+kprof_status kprof_config_save(const kprof_config *config, const char *dir)
+{
+    kprof_strbuf path = KPROF_STRBUF_INIT, content = KPROF_STRBUF_INIT;
+    kprof_status status = kprof_config_encode(config, &content);
+    kprof_strbuf_printf(&path, "%s/" KPROF_CONFIG_FILE, dir);
+    if (status == KPROF_OK && path.failed)
+        status = kprof_fail(KPROF_NO_MEMORY, "writing the configuration: out of memory");
+    if (status == KPROF_OK)
+        status = replace_file(path.data, &content);
+    kprof_strbuf_free(&path);
+    kprof_strbuf_free(&content);
+    return status;
+}
+
+static kprof_status read_file(const char *path, kprof_strbuf *out)
+{
+    int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+    struct stat info;
+    if (fd < 0)
+        return kprof_fail(KPROF_INTERNAL, "opening %s: %s", path, strerror(errno));
+    ssize_t got = 0;
+    if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode)) {
+        char block[16384];
+        while ((got = read(fd, block, sizeof block)) > 0 && out->length <= CONFIG_MAX_BYTES)
+            kprof_strbuf_append(out, block, (size_t)got);
+    }
+    int reason = errno;
+    close(fd);
+    if (got < 0)
+        return kprof_fail(KPROF_INTERNAL, "reading %s: %s", path, strerror(reason));
+    if (out->failed || out->length > CONFIG_MAX_BYTES)
+        return kprof_fail(KPROF_INTERNAL, "reading %s: larger than %u MiB, or memory ran out", path,
+                          CONFIG_MAX_BYTES >> 20);
+    return KPROF_OK;
+}
+
+kprof_status kprof_config_load(const char *dir, kprof_config *out)
+{
+    *out = (kprof_config){0};
+    kprof_strbuf path = KPROF_STRBUF_INIT, content = KPROF_STRBUF_INIT;
+    kprof_strbuf_printf(&path, "%s/" KPROF_CONFIG_FILE, dir);
+    kprof_status status = KPROF_NO_MEMORY;
+    if (!path.failed)
+        status = read_file(path.data, &content);
+    if (status == KPROF_OK)
+        status = kprof_config_decode(content.data, content.length, out);
+    kprof_strbuf_free(&path);
+    kprof_strbuf_free(&content);
+    return status;
+}
+
+void kprof_config_free(kprof_config *config)
+{
+    free(config->filter.kernel);
+    for (size_t i = 0; i < config->chip_count; i++) {
+        free(config->chips[i].chip);
+        kprof_strlist_free(&config->chips[i].metrics);
+        free(config->chips[i].config_image);
+    }
+    free(config->chips);
+    *config = (kprof_config){0};
+}

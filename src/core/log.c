@@ -1,0 +1,83 @@
+/* Formats messages and hands them to one sink. Used inside other people's programs: errno survives, stdout is never
+ * touched, and control characters (kernel names come from outside) never reach a terminal. */
+#include "core/log.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static void write_stderr(void *user, kprof_log_level level, const char *message);
+
+/* Atomic because any thread of the application may log; set before those threads run. */
+static _Atomic(kprof_log_sink *) current_sink = write_stderr;
+static _Atomic(void *) current_user;
+static _Atomic(int) current_level = KPROF_LOG_INFO;
+
+static void write_stderr(void *user, kprof_log_level level, const char *message)
+{
+    (void)user;
+    const char *prefix = level == KPROF_LOG_ERROR ? "error: " : level == KPROF_LOG_WARNING ? "warning: " : "";
+    fprintf(stderr, "kprof: %s%s\n", prefix, message);
+}
+
+void kprof_log_set_sink(kprof_log_sink *sink, void *user)
+{
+    atomic_store(&current_user, user);
+    atomic_store(&current_sink, sink ? sink : write_stderr);
+}
+
+void kprof_log_set_level(kprof_log_level level)
+{
+    atomic_store(&current_level, (int)level);
+}
+
+/* A message is one line: whatever a name or a pattern smuggled in becomes a space. */
+static void flatten(char *text)
+{
+    for (; *text; text++) {
+        if ((unsigned char)*text < ' ' || *text == 127)
+            *text = ' ';
+    }
+}
+
+static void __attribute__((format(printf, 2, 0))) log_message(kprof_log_level level, const char *format, va_list args)
+{
+    if ((int)level > atomic_load(&current_level))
+        return;
+    int saved_errno = errno;
+    char fixed[1024];
+    va_list again;
+    va_copy(again, args);
+    int needed = vsnprintf(fixed, sizeof fixed, format, args);
+    char *text = fixed;
+    char *longer = NULL;
+    if (needed >= (int)sizeof fixed && (longer = malloc((size_t)needed + 1)) != NULL) {
+        vsnprintf(longer, (size_t)needed + 1, format, again);
+        text = longer;
+    }
+    va_end(again);
+    if (needed >= 0) {
+        flatten(text);
+        atomic_load (&current_sink)(atomic_load(&current_user), level, text);
+    }
+    free(longer);
+    errno = saved_errno;
+}
+
+void kprof_log(kprof_log_level level, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    log_message(level, format, args);
+    va_end(args);
+}
+
+kprof_status kprof_fail(kprof_status status, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    log_message(KPROF_LOG_ERROR, format, args);
+    va_end(args);
+    return status;
+}

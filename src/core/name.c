@@ -1,0 +1,247 @@
+/* Kernel names: demangling through libiberty, and the bare function name inside a demangled signature. Names come from
+ * other people's binaries, so nothing here trusts their length or their brackets. */
+#include "core/filter.h"
+#include "core/strbuf.h"
+
+#include <libiberty/demangle.h>
+#include <setjmp.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Names of real kernels stay below 100 KB. A hostile one of 200 characters can stand for terabytes of text. */
+#define DEMANGLED_MAX_BYTES (1024 * 1024)
+
+#define STUB_PREFIX "__device_stub__"
+
+typedef struct demangling {
+    kprof_strbuf text;
+    jmp_buf too_long;
+} demangling;
+
+static void append_demangled(const char *text, size_t size, void *user)
+{
+    demangling *state = user;
+    /* The callback has no way to stop the demangler. Jumping out is safe: it keeps all its state on the stack. */
+    if (state->text.failed || state->text.length + size > DEMANGLED_MAX_BYTES)
+        longjmp(state->too_long, 1);
+    kprof_strbuf_append(&state->text, text, size);
+}
+
+static bool starts_with(const char *text, const char *prefix)
+{
+    return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+/* Apart from its caller, whose `state` is then certain to survive the jump. */
+static bool demangle_into(demangling *state, const char *mangled)
+{
+    return setjmp(state->too_long) == 0 &&
+           cplus_demangle_v3_callback(mangled, DMGL_PARAMS | DMGL_ANSI, append_demangled, state) &&
+           state->text.length > 0;
+}
+
+char *kprof_demangle(const char *mangled)
+{
+    demangling state = {.text = KPROF_STRBUF_INIT};
+    if (starts_with(mangled, "_Z") && demangle_into(&state, mangled))
+        return kprof_strbuf_take(&state.text);
+    kprof_strbuf_free(&state.text);
+    return strdup(mangled);
+}
+
+static bool is_word(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '$' ||
+           (unsigned char)c >= 128;
+}
+
+static char closing(char opening)
+{
+    switch (opening) {
+    case '(':
+        return ')';
+    case '<':
+        return '>';
+    case '[':
+        return ']';
+    case '{':
+        return '}';
+    default:
+        return '\0';
+    }
+}
+
+/* Does the '<' at `p` open template arguments? In expressions, "(4)<(N)", it follows a bracket. */
+static bool opens_template(const char *begin, const char *p)
+{
+    static const char call_operator[] = "operator()";
+    size_t before = (size_t)(p - begin);
+    if (before == 0 || is_word(p[-1]) || p[-1] == '}' || p[-1] == ']')
+        return true;
+    return before >= strlen(call_operator) && starts_with(p - strlen(call_operator), call_operator);
+}
+
+/* The first character behind the group that opens at `p`, or the end of the text. `stack` has room for one byte per
+ * character. '<' and '>' inside expressions, as in "((4)>(2))" or "a->b", do not upset it: a closing bracket also
+ * closes what was left open inside. */
+static const char *skip_group(const char *p, char *stack)
+{
+    size_t depth = 0;
+    const char *begin = p;
+    for (; *p; p++) {
+        if (closing(*p) && (*p != '<' || opens_template(begin, p))) {
+            stack[depth++] = closing(*p);
+            continue;
+        }
+        if (!strchr(")>]}", *p) || (*p == '>' && (stack[depth - 1] != '>' || p[-1] == '-')))
+            continue;
+        while (depth > 0 && stack[--depth] != *p) {
+        }
+        if (depth == 0)
+            return p + 1;
+    }
+    return p;
+}
+
+static const char *skip_word(const char *p)
+{
+    while (is_word(*p))
+        p++;
+    return p;
+}
+
+/* Longest first, so that "<<=" is not taken for "<". */
+static const char *const operator_symbols[] = {
+    "<=>", "<<=", ">>=", "->*", "()", "[]", "->", "<<", ">>", "<=", ">=", "==", "!=",
+    "&&",  "||",  "++",  "--",  "+=", "-=", "*=", "/=", "%=", "^=", "&=", "|=", "<",
+    ">",   "+",   "-",   "*",   "/",  "%",  "^",  "&",  "|",  "~",  "!",  "=",  ",",
+};
+
+/* `p` stands at "operator": the end of the operator's name, be it a symbol, new/delete or a conversion ("operator
+ * int"). */
+static const char *operator_end(const char *p, char *stack)
+{
+    p += strlen("operator");
+    for (size_t i = 0; i < sizeof operator_symbols / sizeof *operator_symbols; i++) {
+        if (starts_with(p, operator_symbols[i]))
+            return p + strlen(operator_symbols[i]);
+    }
+    while (*p && *p != '(')
+        p = *p == '<' ? skip_group(p, stack) : p + 1;
+    return p;
+}
+
+static bool is_operator(const char *p)
+{
+    return starts_with(p, "operator") && !is_word(p[strlen("operator")]) && p[strlen("operator")] != '\0';
+}
+
+/* Behind a parameter list: the "::" that makes it the enclosing function of a local name, or NULL. */
+static const char *enclosing_scope(const char *p)
+{
+    static const char *const qualifiers[] = {" const", " volatile", " &&", " &", " noexcept"};
+    for (size_t i = 0; i < sizeof qualifiers / sizeof *qualifiers; i++) {
+        if (starts_with(p, qualifiers[i]))
+            p += strlen(qualifiers[i]);
+    }
+    return starts_with(p, "::") ? p : NULL;
+}
+
+/* A part of a text. */
+typedef struct span {
+    const char *begin, *end;
+} span;
+
+/* '(' at the top level: a part of the name, a part of the return type, or the parameters. Where to go on, or NULL when
+ * these are the function's own parameters. */
+static const char *after_parenthesis(const char *p, span name, char *stack)
+{
+    const char *behind = skip_group(p, stack);
+    bool is_decltype = starts_with(name.begin, "decltype(") || starts_with(name.begin, "decltype (");
+    if (is_decltype || starts_with(p, "(anonymous namespace)"))
+        return behind;
+    return enclosing_scope(behind);
+}
+
+/* The last component of the function's qualified name. name.end stays NULL until something (template arguments, an ABI
+ * tag) ends the component that is under way. */
+static span find_base(const char *text, char *stack)
+{
+    span name = {text, NULL};
+    const char *p = text;
+    while (*p) {
+        if (p == name.begin && is_operator(p)) {
+            name.end = p = operator_end(p, stack);
+            continue;
+        }
+        switch (*p) {
+        case '<':
+        case '[':
+            name.end = name.end ? name.end : p;
+            p = skip_group(p, stack);
+            break;
+        case '{':
+            p = skip_group(p, stack);
+            break;
+        case '(': {
+            const char *next = after_parenthesis(p, name, stack);
+            name.end = name.end ? name.end : p;
+            if (!next)
+                return name;
+            p = next;
+            break;
+        }
+        case ' ':
+            p++;
+            /* "operator< <int>", "name [clone]": no return type ends here. */
+            if (*p != '<' && *p != '[' && *p != '(')
+                name = (span){p, NULL};
+            break;
+        case ':':
+            p += p[1] == ':' ? 2 : 1;
+            name = (span){p, NULL};
+            break;
+        default:
+            p = is_word(*p) ? skip_word(p) : p + 1;
+        }
+    }
+    name.end = name.end ? name.end : p;
+    return name;
+}
+
+static char *base_copy(const char *demangled)
+{
+    size_t length = strlen(demangled);
+    char *stack = malloc(length + 1);
+    if (!stack)
+        return NULL;
+    span name = find_base(demangled, stack);
+    free(stack);
+    while (name.end > name.begin && name.end[-1] == ' ')
+        name.end--;
+    return name.end > name.begin ? strndup(name.begin, (size_t)(name.end - name.begin)) : strdup(demangled);
+}
+
+/* nvcc and clang name the host side of a kernel "__device_stub__" and the kernel's name or, sharing an underscore, its
+ * symbol. */
+static char *base_behind_stub(const char *name)
+{
+    const char *symbol = name + strlen(STUB_PREFIX) - 1;
+    char *demangled = kprof_demangle(symbol);
+    if (!demangled)
+        return NULL;
+    bool is_symbol = strcmp(demangled, symbol) != 0;
+    char *base = is_symbol ? base_copy(demangled) : strdup(symbol + 1);
+    free(demangled);
+    return base;
+}
+
+char *kprof_name_function_base(const char *demangled)
+{
+    char *base = base_copy(demangled);
+    if (!base || !starts_with(base, STUB_PREFIX))
+        return base;
+    char *kernel = base_behind_stub(base);
+    free(base);
+    return kernel;
+}

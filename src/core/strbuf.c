@@ -1,0 +1,188 @@
+/* The growing byte buffer, string lists, and the search for the name that somebody probably meant. */
+#include "core/strbuf.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Make room for `extra` more bytes and the closing NUL. */
+static bool reserve(kprof_strbuf *buf, size_t extra)
+{
+    if (buf->failed)
+        return false;
+    if (extra >= SIZE_MAX / 2 - buf->length) {
+        buf->failed = true;
+        return false;
+    }
+    size_t needed = buf->length + extra + 1;
+    if (needed <= buf->capacity)
+        return true;
+    size_t capacity = buf->capacity * 2 > needed ? buf->capacity * 2 : needed;
+    capacity = capacity < 64 ? 64 : capacity;
+    char *data = realloc(buf->data, capacity);
+    if (!data) {
+        buf->failed = true;
+        return false;
+    }
+    buf->data = data;
+    buf->capacity = capacity;
+    return true;
+}
+
+void kprof_strbuf_append(kprof_strbuf *buf, const void *data, size_t size)
+{
+    if (!reserve(buf, size))
+        return;
+    if (size)
+        memcpy(buf->data + buf->length, data, size);
+    buf->length += size;
+    buf->data[buf->length] = '\0';
+}
+
+void kprof_strbuf_puts(kprof_strbuf *buf, const char *text)
+{
+    kprof_strbuf_append(buf, text, strlen(text));
+}
+
+void kprof_strbuf_printf(kprof_strbuf *buf, const char *format, ...)
+{
+    va_list args, again;
+    va_start(args, format);
+    va_copy(again, args);
+    int needed = vsnprintf(NULL, 0, format, args);
+    va_end(args);
+    if (needed < 0)
+        buf->failed = true;
+    else if (reserve(buf, (size_t)needed)) {
+        vsnprintf(buf->data + buf->length, (size_t)needed + 1, format, again);
+        buf->length += (size_t)needed;
+    }
+    va_end(again);
+}
+
+void kprof_strbuf_clear(kprof_strbuf *buf)
+{
+    buf->length = 0;
+    buf->failed = false;
+    if (buf->data)
+        buf->data[0] = '\0';
+}
+
+void kprof_strbuf_free(kprof_strbuf *buf)
+{
+    free(buf->data);
+    *buf = (kprof_strbuf)KPROF_STRBUF_INIT;
+}
+
+char *kprof_strbuf_take(kprof_strbuf *buf)
+{
+    if (!buf->data)
+        kprof_strbuf_append(buf, "", 0);
+    char *text = buf->data;
+    if (buf->failed) {
+        free(text);
+        text = NULL;
+    }
+    *buf = (kprof_strbuf)KPROF_STRBUF_INIT;
+    return text;
+}
+
+bool kprof_strlist_add(kprof_strlist *list, const char *text)
+{
+    if (list->count == list->capacity) {
+        size_t capacity = list->capacity ? list->capacity * 2 : 8;
+        char **items = realloc(list->items, capacity * sizeof *items);
+        if (!items)
+            return false;
+        list->items = items;
+        list->capacity = capacity;
+    }
+    char *copy = strdup(text);
+    if (!copy)
+        return false;
+    list->items[list->count++] = copy;
+    return true;
+}
+
+bool kprof_strlist_contains(const kprof_strlist *list, const char *text)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        if (strcmp(list->items[i], text) == 0)
+            return true;
+    }
+    return false;
+}
+
+bool kprof_strlist_add_unique(kprof_strlist *list, const char *text)
+{
+    return kprof_strlist_contains(list, text) || kprof_strlist_add(list, text);
+}
+
+void kprof_strlist_free(kprof_strlist *list)
+{
+    for (size_t i = 0; i < list->count; i++)
+        free(list->items[i]);
+    free(list->items);
+    *list = (kprof_strlist)KPROF_STRLIST_INIT;
+}
+
+/* Longer texts are compared by this many characters only; nobody retypes more. */
+#define NEAREST_MAX_LENGTH 255
+
+/* Not tolower(3): the answer must not depend on the program's locale. */
+static char lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+static size_t min(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Edits that turn a into b: insert, delete, replace or swap neighbours (optimal string alignment). */
+static size_t edit_distance(const char *a, size_t a_length, const char *b, size_t b_length)
+{
+    size_t rows[3][NEAREST_MAX_LENGTH + 1];
+    size_t *before = rows[0], *previous = rows[1], *current = rows[2];
+    for (size_t j = 0; j <= b_length; j++)
+        previous[j] = before[j] = j;
+    for (size_t i = 1; i <= a_length; i++) {
+        current[0] = i;
+        for (size_t j = 1; j <= b_length; j++) {
+            size_t same = lower(a[i - 1]) == lower(b[j - 1]);
+            current[j] = min(min(previous[j], current[j - 1]) + 1, previous[j - 1] + !same);
+            if (i > 1 && j > 1 && lower(a[i - 1]) == lower(b[j - 2]) && lower(a[i - 2]) == lower(b[j - 1]))
+                current[j] = min(current[j], before[j - 2] + 1);
+        }
+        size_t *oldest = before;
+        before = previous;
+        previous = current;
+        current = oldest;
+    }
+    return previous[b_length];
+}
+
+const char *kprof_nearest(const char *text, const char *const *items, size_t count)
+{
+    const char *best = NULL;
+    size_t best_distance = SIZE_MAX;
+    size_t text_length = strnlen(text, NEAREST_MAX_LENGTH);
+    for (size_t i = 0; i < count; i++) {
+        size_t length = strnlen(items[i], NEAREST_MAX_LENGTH);
+        size_t longer = length > text_length ? length : text_length;
+        size_t shorter = min(length, text_length);
+        /* Two fifths may differ: "vectorAddKernel" still finds "vectorAdd"; no suggestion shares nothing with the text.
+         */
+        size_t limit = longer * 2 / 5 > 1 ? longer * 2 / 5 : 1;
+        if (longer - shorter > limit || shorter == 0)
+            continue;
+        size_t distance = edit_distance(text, text_length, items[i], length);
+        if (distance <= limit && distance < longer && distance < best_distance) {
+            best = items[i];
+            best_distance = distance;
+        }
+    }
+    return best;
+}

@@ -1,0 +1,353 @@
+/* Encoding and decoding of spool records: one table of fields per record type drives both, so they cannot drift apart.
+ */
+#include "spool/format.h"
+#include "core/bytes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef enum field_kind {
+    FIELD_U32,    /* `count` neighbouring 32-bit integers */
+    FIELD_U64,    /* one 64-bit integer, signed or not */
+    FIELD_ENUM,   /* an enum below `count` */
+    FIELD_STRING, /* const char * */
+    FIELD_NAMES,  /* count and names of a metrics record */
+    FIELD_VALUES, /* value_count and values of a launch record */
+} field_kind;
+
+typedef struct field {
+    field_kind kind;
+    size_t offset; /* in kprof_record */
+    uint32_t count;
+} field;
+
+#define U32(member)                                                                                                    \
+    {                                                                                                                  \
+        FIELD_U32, offsetof(kprof_record, member), sizeof(((kprof_record *)0)->member) / 4                             \
+    }
+#define U64(member)                                                                                                    \
+    {                                                                                                                  \
+        FIELD_U64, offsetof(kprof_record, member), 1                                                                   \
+    }
+#define ENUM(member, last)                                                                                             \
+    {                                                                                                                  \
+        FIELD_ENUM, offsetof(kprof_record, member), (last) + 1                                                         \
+    }
+#define STRING(member)                                                                                                 \
+    {                                                                                                                  \
+        FIELD_STRING, offsetof(kprof_record, member), 1                                                                \
+    }
+
+static const field process_fields[] = {
+    U64(process.pid),     U64(process.parent_pid),    U64(process.start_unix_ns),
+    STRING(process.host), STRING(process.executable), STRING(process.command_line),
+};
+
+static const field device_fields[] = {
+    U32(device.device),
+    STRING(device.name),
+    STRING(device.chip),
+    STRING(device.uuid),
+    U32(device.cc_major),
+    U32(device.cc_minor),
+    U32(device.sm_count),
+    U64(device.sm_clock_max_khz),
+    U64(device.memory_clock_max_khz),
+    U64(device.memory_bytes),
+    U64(device.l2_bytes),
+    U32(device.memory_bus_bits),
+    U32(device.driver_version),
+    U32(device.cupti_version),
+    U32(device.max_threads_per_sm),
+    U32(device.max_blocks_per_sm),
+    U32(device.max_registers_per_sm),
+    U32(device.max_registers_per_block),
+    U32(device.max_smem_per_sm_bytes),
+    U32(device.max_smem_per_block_bytes),
+    U32(device.max_smem_per_block_optin_bytes),
+    U32(device.reserved_smem_per_block_bytes),
+    U32(device.warp_size),
+};
+
+static const field metrics_fields[] = {
+    STRING(metrics.chip),
+    U32(metrics.pass_count),
+    {FIELD_NAMES, 0, 0},
+};
+
+static const field kernel_fields[] = {
+    U32(kernel.kernel),
+    STRING(kernel.mangled),
+    U32(kernel.registers_per_thread),
+    U32(kernel.static_smem_bytes),
+    U32(kernel.local_bytes_per_thread),
+    U32(kernel.constant_bytes),
+    U32(kernel.max_threads_per_block),
+    U32(kernel.binary_version),
+    U32(kernel.ptx_version),
+};
+
+static const field launch_fields[] = {
+    U64(launch.launch),
+    U32(launch.kernel),
+    U32(launch.device),
+    U32(launch.context),
+    U64(launch.stream),
+    U64(launch.thread),
+    U32(launch.grid),
+    U32(launch.block),
+    U32(launch.cluster),
+    U32(launch.dynamic_smem_bytes),
+    U32(launch.configured_smem_bytes),
+    U32(launch.cooperative),
+    U32(launch.max_blocks_per_sm),
+    U32(launch.max_active_clusters),
+    U64(launch.start_unix_ns),
+    U64(launch.profile_ns),
+    ENUM(launch.mode, KPROF_REPLAY_BATCH),
+    U32(launch.pass_count),
+    STRING(launch.reason),
+    {FIELD_VALUES, 0, 0},
+};
+
+static const field seen_fields[] = {U32(seen.kernel), U64(seen.launches)};
+
+static const field progress_fields[] = {
+    U32(progress.kernel), U64(progress.launch), U64(progress.profiled), U32(progress.pass), U32(progress.pass_count),
+};
+
+static const field message_fields[] = {
+    ENUM(message.level, KPROF_LOG_DEBUG),
+    ENUM(message.status, KPROF_STATUS_COUNT - 1),
+    STRING(message.text),
+};
+
+static const field end_fields[] = {U64(end.launches), U64(end.matched), U64(end.profiled)};
+
+#define LAYOUT(fields)                                                                                                 \
+    {                                                                                                                  \
+        fields, sizeof(fields) / sizeof *(fields)                                                                      \
+    }
+
+static const struct layout {
+    const field *fields;
+    size_t count;
+} layouts[] = {
+    [KPROF_RECORD_PROCESS] = LAYOUT(process_fields),   [KPROF_RECORD_DEVICE] = LAYOUT(device_fields),
+    [KPROF_RECORD_METRICS] = LAYOUT(metrics_fields),   [KPROF_RECORD_KERNEL] = LAYOUT(kernel_fields),
+    [KPROF_RECORD_LAUNCH] = LAYOUT(launch_fields),     [KPROF_RECORD_SEEN] = LAYOUT(seen_fields),
+    [KPROF_RECORD_PROGRESS] = LAYOUT(progress_fields), [KPROF_RECORD_MESSAGE] = LAYOUT(message_fields),
+    [KPROF_RECORD_END] = LAYOUT(end_fields),
+};
+
+bool kprof_spool_type_known(uint32_t type)
+{
+    return type < sizeof layouts / sizeof *layouts && layouts[type].fields;
+}
+
+static void encode_names(const kprof_metrics_record *metrics, kprof_strbuf *out)
+{
+    kprof_put_u32(out, metrics->count);
+    for (uint32_t i = 0; i < metrics->count; i++)
+        kprof_put_string(out, metrics->names[i]);
+}
+
+static void decode_names(kprof_bytes *in, kprof_record_scratch *scratch, kprof_metrics_record *metrics)
+{
+    uint32_t count = kprof_get_u32(in);
+    if (count > in->left / 5) { /* the shortest name: a length and a NUL */
+        in->failed = true;
+        return;
+    }
+    if (count > scratch->name_capacity) {
+        const char **names = realloc(scratch->names, count * sizeof *names);
+        if (!names) {
+            in->failed = true;
+            return;
+        }
+        scratch->names = names;
+        scratch->name_capacity = count;
+    }
+    for (uint32_t i = 0; i < count; i++)
+        scratch->names[i] = kprof_get_string(in);
+    metrics->count = count;
+    metrics->names = scratch->names;
+}
+
+static void encode_values(const kprof_launch_record *launch, kprof_strbuf *out)
+{
+    kprof_put_u32(out, launch->value_count);
+    for (uint32_t i = 0; i < launch->value_count; i++) {
+        uint64_t bits;
+        memcpy(&bits, &launch->values[i], sizeof bits);
+        kprof_put_u64(out, bits);
+    }
+}
+
+static void decode_values(kprof_bytes *in, kprof_record_scratch *scratch, kprof_launch_record *launch)
+{
+    uint32_t count = kprof_get_u32(in);
+    if (count > in->left / sizeof(double)) {
+        in->failed = true;
+        return;
+    }
+    if (count > scratch->value_capacity) {
+        double *values = realloc(scratch->values, count * sizeof *values);
+        if (!values) {
+            in->failed = true;
+            return;
+        }
+        scratch->values = values;
+        scratch->value_capacity = count;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        uint64_t bits = kprof_get_u64(in);
+        memcpy(&scratch->values[i], &bits, sizeof bits);
+    }
+    launch->value_count = count;
+    launch->values = scratch->values;
+}
+
+static void encode_field(const field *f, const kprof_record *record, kprof_strbuf *out)
+{
+    const char *place = (const char *)record + f->offset;
+    uint32_t small[9];
+    uint64_t large;
+    const char *text;
+    switch (f->kind) {
+    case FIELD_U32:
+        memcpy(small, place, f->count * sizeof *small);
+        for (uint32_t i = 0; i < f->count; i++)
+            kprof_put_u32(out, small[i]);
+        break;
+    case FIELD_U64:
+        memcpy(&large, place, sizeof large);
+        kprof_put_u64(out, large);
+        break;
+    case FIELD_ENUM:
+        memcpy(small, place, sizeof *small);
+        kprof_put_u32(out, small[0]);
+        break;
+    case FIELD_STRING:
+        memcpy(&text, place, sizeof text);
+        kprof_put_string(out, text);
+        break;
+    case FIELD_NAMES:
+        encode_names(&record->metrics, out);
+        break;
+    case FIELD_VALUES:
+        encode_values(&record->launch, out);
+        break;
+    }
+}
+
+static void decode_field(const field *f, kprof_bytes *in, kprof_record_scratch *scratch, kprof_record *out)
+{
+    char *place = (char *)out + f->offset;
+    uint32_t small;
+    uint64_t large;
+    const char *text;
+    switch (f->kind) {
+    case FIELD_U32:
+        for (uint32_t i = 0; i < f->count; i++) {
+            small = kprof_get_u32(in);
+            memcpy(place + i * sizeof small, &small, sizeof small);
+        }
+        break;
+    case FIELD_U64:
+        large = kprof_get_u64(in);
+        memcpy(place, &large, sizeof large);
+        break;
+    case FIELD_ENUM:
+        small = kprof_get_u32(in);
+        in->failed = in->failed || small >= f->count;
+        memcpy(place, &small, sizeof small);
+        break;
+    case FIELD_STRING:
+        text = kprof_get_string(in);
+        memcpy(place, &text, sizeof text);
+        break;
+    case FIELD_NAMES:
+        decode_names(in, scratch, &out->metrics);
+        break;
+    case FIELD_VALUES:
+        decode_values(in, scratch, &out->launch);
+        break;
+    }
+}
+
+void kprof_spool_encode_header(kprof_strbuf *out)
+{
+    kprof_strbuf_append(out, KPROF_SPOOL_MAGIC, strlen(KPROF_SPOOL_MAGIC));
+    kprof_put_u32(out, KPROF_SPOOL_VERSION);
+    kprof_put_u32(out, KPROF_SPOOL_HEADER_BYTES);
+}
+
+static void encode_record_header(kprof_record_header header, kprof_strbuf *out)
+{
+    kprof_put_u32(out, header.length);
+    kprof_put_u32(out, header.type);
+    kprof_put_u32(out, header.checksum);
+}
+
+kprof_record_header kprof_spool_decode_record_header(const void *bytes)
+{
+    kprof_bytes in = {bytes, KPROF_SPOOL_RECORD_HEADER_BYTES, false};
+    kprof_record_header header;
+    header.length = kprof_get_u32(&in);
+    header.type = kprof_get_u32(&in);
+    header.checksum = kprof_get_u32(&in);
+    return header;
+}
+
+uint32_t kprof_spool_checksum(kprof_record_header header, const void *payload)
+{
+    uint8_t start[8];
+    for (unsigned i = 0; i < 4; i++) {
+        start[i] = (uint8_t)(header.length >> (8 * i));
+        start[4 + i] = (uint8_t)(header.type >> (8 * i));
+    }
+    return kprof_crc32c(kprof_crc32c(0, start, sizeof start), payload, header.length);
+}
+
+bool kprof_spool_encode_record(const kprof_record *record, kprof_strbuf *out)
+{
+    if (!kprof_spool_type_known(record->type))
+        return false;
+    size_t begin = out->length;
+    kprof_record_header header = {0, record->type, 0};
+    encode_record_header(header, out);
+    const struct layout *layout = &layouts[record->type];
+    for (size_t i = 0; i < layout->count; i++)
+        encode_field(&layout->fields[i], record, out);
+    if (out->failed)
+        return true;
+    size_t end = out->length;
+    if (end - begin - KPROF_SPOOL_RECORD_HEADER_BYTES > KPROF_SPOOL_MAX_PAYLOAD_BYTES)
+        return false;
+    header.length = (uint32_t)(end - begin - KPROF_SPOOL_RECORD_HEADER_BYTES);
+    header.checksum = kprof_spool_checksum(header, out->data + begin + KPROF_SPOOL_RECORD_HEADER_BYTES);
+    out->length = begin; /* go back and fill in the header; the memory is there */
+    encode_record_header(header, out);
+    out->length = end;
+    return true;
+}
+
+bool kprof_spool_decode_record(kprof_record_header header, const void *payload, kprof_record_scratch *scratch,
+                               kprof_record *out)
+{
+    memset(out, 0, sizeof *out);
+    out->type = (kprof_record_type)header.type;
+    kprof_bytes in = {payload, header.length, false};
+    const struct layout *layout = &layouts[header.type];
+    for (size_t i = 0; i < layout->count && !in.failed; i++)
+        decode_field(&layout->fields[i], &in, scratch, out);
+    return !in.failed && in.left == 0;
+}
+
+void kprof_spool_scratch_free(kprof_record_scratch *scratch)
+{
+    free(scratch->names);
+    free(scratch->values);
+    *scratch = (kprof_record_scratch){0};
+}

@@ -1,0 +1,183 @@
+/* Reads a spool that may still be growing, may have been cut anywhere, and may have been made by anyone: every record
+ * is taken only when all of it is there and its checksum holds, and memory is bounded by the largest record. */
+#include "core/bytes.h"
+#include "spool/format.h"
+#include "spool/spool.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define MAX_HEADER_BYTES 4096
+
+struct kprof_spool_reader {
+    int fd;
+    char *path;
+    uint64_t offset; /* of the next record; 0 until the file header is there */
+    uint8_t *payload;
+    size_t payload_capacity;
+    kprof_record_scratch scratch;
+    bool damaged;
+    bool partial; /* at the last look, bytes were left behind `offset` */
+};
+
+/* Up to `size` bytes at `offset`; the number read, less at the end of the file or on an error. */
+static size_t read_at(const kprof_spool_reader *reader, void *data, size_t size, uint64_t offset)
+{
+    size_t done = 0;
+    while (done < size) {
+        ssize_t got = pread(reader->fd, (char *)data + done, size - done, (off_t)(offset + done));
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            break;
+        done += (size_t)got;
+    }
+    return done;
+}
+
+/* Read the file header if it is whole by now. BAD_SPOOL as soon as it is certain that this is no spool. */
+static kprof_status read_header(kprof_spool_reader *reader)
+{
+    uint8_t bytes[KPROF_SPOOL_HEADER_BYTES];
+    size_t magic = strlen(KPROF_SPOOL_MAGIC);
+    size_t got = read_at(reader, bytes, sizeof bytes, 0);
+    if (memcmp(bytes, KPROF_SPOOL_MAGIC, got < magic ? got : magic) != 0)
+        return kprof_fail(KPROF_BAD_SPOOL, "%s is not a kprof spool", reader->path);
+    if (got < sizeof bytes)
+        return KPROF_OK;
+    kprof_bytes in = {bytes + magic, sizeof bytes - magic, false};
+    uint32_t version = kprof_get_u32(&in);
+    uint32_t header_size = kprof_get_u32(&in);
+    if (version != KPROF_SPOOL_VERSION)
+        return kprof_fail(KPROF_BAD_SPOOL, "%s has format version %u, this kprof reads %d; use the kprof that wrote it",
+                          reader->path, version, KPROF_SPOOL_VERSION);
+    if (header_size < KPROF_SPOOL_HEADER_BYTES || header_size > MAX_HEADER_BYTES)
+        return kprof_fail(KPROF_BAD_SPOOL, "%s has a damaged header", reader->path);
+    reader->offset = header_size;
+    return KPROF_OK;
+}
+
+kprof_status kprof_spool_reader_open(const char *path, kprof_spool_reader **out)
+{
+    *out = NULL;
+    kprof_spool_reader *reader = calloc(1, sizeof *reader);
+    char *copy = strdup(path);
+    if (!reader || !copy) {
+        free(reader);
+        free(copy);
+        return kprof_fail(KPROF_NO_MEMORY, "opening %s: out of memory", path);
+    }
+    reader->path = copy;
+    reader->fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    struct stat info;
+    kprof_status status = KPROF_OK;
+    if (reader->fd < 0 || fstat(reader->fd, &info) != 0)
+        status = kprof_fail(KPROF_BAD_SPOOL, "opening %s: %s", path, strerror(errno));
+    else if (!S_ISREG(info.st_mode))
+        status = kprof_fail(KPROF_BAD_SPOOL, "%s is not a regular file", path);
+    else
+        status = read_header(reader);
+    if (status != KPROF_OK) {
+        kprof_spool_reader_close(reader);
+        return status;
+    }
+    *out = reader;
+    return KPROF_OK;
+}
+
+void kprof_spool_reader_close(kprof_spool_reader *reader)
+{
+    if (!reader)
+        return;
+    if (reader->fd >= 0)
+        close(reader->fd);
+    kprof_spool_scratch_free(&reader->scratch);
+    free(reader->payload);
+    free(reader->path);
+    free(reader);
+}
+
+static kprof_spool_next_result damaged_at(kprof_spool_reader *reader, const char *reason)
+{
+    reader->damaged = true;
+    reader->partial = true;
+    kprof_log(KPROF_LOG_WARNING, "%s is damaged at byte %llu (%s); what comes before it is used", reader->path,
+              (unsigned long long)reader->offset, reason);
+    return KPROF_SPOOL_DAMAGED;
+}
+
+static bool reserve_payload(kprof_spool_reader *reader, size_t size)
+{
+    if (size <= reader->payload_capacity)
+        return true;
+    uint8_t *payload = realloc(reader->payload, size);
+    if (!payload)
+        return false;
+    reader->payload = payload;
+    reader->payload_capacity = size;
+    return true;
+}
+
+static uint64_t file_size(const kprof_spool_reader *reader)
+{
+    struct stat info;
+    return fstat(reader->fd, &info) == 0 && info.st_size > 0 ? (uint64_t)info.st_size : 0;
+}
+
+/* Bring the next record's header and payload into memory. RECORD when both are whole and the checksum holds. */
+static kprof_spool_next_result fetch(kprof_spool_reader *reader, kprof_record_header *header)
+{
+    uint8_t bytes[KPROF_SPOOL_RECORD_HEADER_BYTES];
+    uint64_t size = file_size(reader);
+    reader->partial = size > reader->offset;
+    if (read_at(reader, bytes, sizeof bytes, reader->offset) < sizeof bytes)
+        return KPROF_SPOOL_WAIT;
+    *header = kprof_spool_decode_record_header(bytes);
+    if (header->length > KPROF_SPOOL_MAX_PAYLOAD_BYTES)
+        return KPROF_SPOOL_DAMAGED;
+    uint64_t begin = reader->offset + sizeof bytes;
+    if (size < begin + header->length)
+        return KPROF_SPOOL_WAIT;
+    if (!reserve_payload(reader, header->length))
+        return KPROF_SPOOL_DAMAGED;
+    if (read_at(reader, reader->payload, header->length, begin) < header->length)
+        return KPROF_SPOOL_WAIT;
+    return kprof_spool_checksum(*header, reader->payload) == header->checksum ? KPROF_SPOOL_RECORD
+                                                                              : KPROF_SPOOL_DAMAGED;
+}
+
+kprof_spool_next_result kprof_spool_next(kprof_spool_reader *reader, kprof_record *record)
+{
+    if (reader->damaged)
+        return KPROF_SPOOL_DAMAGED;
+    if (reader->offset == 0 && read_header(reader) != KPROF_OK)
+        return damaged_at(reader, "its header is not valid");
+    if (reader->offset == 0) {
+        reader->partial = file_size(reader) > 0;
+        return KPROF_SPOOL_WAIT;
+    }
+    for (;;) {
+        kprof_record_header header;
+        kprof_spool_next_result result = fetch(reader, &header);
+        /* A second look: on a full disk the writer takes a partial record back and may put another in its place. */
+        if (result == KPROF_SPOOL_DAMAGED && (result = fetch(reader, &header)) == KPROF_SPOOL_DAMAGED)
+            return damaged_at(reader, "a record's checksum or length is wrong");
+        if (result != KPROF_SPOOL_RECORD)
+            return result;
+        bool known = kprof_spool_type_known(header.type);
+        if (known && !kprof_spool_decode_record(header, reader->payload, &reader->scratch, record))
+            return damaged_at(reader, "a record's content is not valid");
+        reader->offset += KPROF_SPOOL_RECORD_HEADER_BYTES + (uint64_t)header.length;
+        if (known)
+            return KPROF_SPOOL_RECORD;
+    }
+}
+
+bool kprof_spool_has_partial(const kprof_spool_reader *reader)
+{
+    return reader->partial;
+}

@@ -1,0 +1,193 @@
+/* Appends records to this process's spool. Lives inside other people's programs, which may close every descriptor,
+ * change directory, fork or cancel threads: nothing here trusts the descriptor number from one record to the next. */
+#include "spool/format.h"
+#include "spool/spool.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Descriptors from here on: out of the way of programs that count on getting low numbers or close the first few
+ * hundred. */
+#define LOWEST_FD          500
+#define MAX_SPOOLS_PER_PID 10000
+
+struct kprof_spool_writer {
+    pthread_mutex_t lock; /* guards everything below */
+    char *path;           /* absolute */
+    int fd;
+    dev_t device; /* identity of the file that `fd` must still be */
+    ino_t inode;
+    uint64_t size;       /* whole records and the header */
+    kprof_strbuf buffer; /* the record being written */
+    bool failure_logged;
+};
+
+/* The same open file under a high number; the low one stays where the limit on descriptors is low. */
+static int move_up(int fd)
+{
+    int high = fcntl(fd, F_DUPFD_CLOEXEC, LOWEST_FD);
+    if (high < 0)
+        return fd;
+    close(fd);
+    return high;
+}
+
+static bool is_spool_file(const kprof_spool_writer *writer, int fd)
+{
+    struct stat info;
+    return fstat(fd, &info) == 0 && info.st_dev == writer->device && info.st_ino == writer->inode;
+}
+
+/* Make writer->fd stand for the spool again after the application closed or reused the number. Its file, if any, is
+ * left alone. NULL, or the reason. */
+static const char *ensure_open(kprof_spool_writer *writer)
+{
+    if (is_spool_file(writer, writer->fd))
+        return NULL;
+    int fd = open(writer->path, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0)
+        return strerror(errno);
+    if (!is_spool_file(writer, fd)) {
+        close(fd);
+        return "the file was replaced";
+    }
+    writer->fd = move_up(fd);
+    return NULL;
+}
+
+/* Beyond this limit write(2) raises SIGXFSZ, which would kill the application. */
+static bool beyond_file_limit(uint64_t size)
+{
+    struct rlimit limit;
+    return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && size > limit.rlim_cur;
+}
+
+/* Append writer->buffer. NULL, or the reason; then the file ends with the last whole record again. */
+static const char *append_buffer(kprof_spool_writer *writer)
+{
+    const char *reason = ensure_open(writer);
+    if (reason)
+        return reason;
+    if (beyond_file_limit(writer->size + writer->buffer.length))
+        return "the limit on file sizes (ulimit -f) is reached";
+    size_t done = 0;
+    while (done < writer->buffer.length) {
+        ssize_t written = write(writer->fd, writer->buffer.data + done, writer->buffer.length - done);
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written <= 0) {
+            reason = strerror(written < 0 ? errno : ENOSPC);
+            break;
+        }
+        done += (size_t)written;
+    }
+    if (!reason)
+        writer->size += done;
+    else if (done > 0 && ftruncate(writer->fd, (off_t)writer->size) != 0)
+        reason = "a partial record could not be removed";
+    return reason;
+}
+
+static const char *write_locked(kprof_spool_writer *writer, const kprof_record *record)
+{
+    kprof_strbuf_clear(&writer->buffer);
+    if (!kprof_spool_encode_record(record, &writer->buffer))
+        return "the record is larger than the format allows";
+    return writer->buffer.failed ? "out of memory" : append_buffer(writer);
+}
+
+kprof_status kprof_spool_write(kprof_spool_writer *writer, const kprof_record *record)
+{
+    int saved_errno = errno, cancel_state;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE,
+                           &cancel_state); /* write(2) is a place where a thread may be cancelled */
+    pthread_mutex_lock(&writer->lock);
+    const char *reason = write_locked(writer, record);
+    bool log_it = reason && !writer->failure_logged;
+    writer->failure_logged = writer->failure_logged || log_it;
+    pthread_mutex_unlock(&writer->lock);
+    /* After unlocking, and once: the log's sink may well be this spool. */
+    if (log_it)
+        kprof_log(KPROF_LOG_ERROR, "writing %s: %s", writer->path, reason);
+    pthread_setcancelstate(cancel_state, NULL);
+    errno = saved_errno;
+    return reason ? KPROF_OUTPUT : KPROF_OK;
+}
+
+/* Create "<pid>-<n>.spool" with the first free n: exec keeps the pid. Returns the descriptor, or -1 with errno set. */
+static int create_file(const char *dir, kprof_strbuf *path)
+{
+    for (int n = 0; n < MAX_SPOOLS_PER_PID; n++) {
+        kprof_strbuf_clear(path);
+        kprof_strbuf_printf(path, "%s/%ld-%d.spool", dir, (long)getpid(), n);
+        if (path->failed)
+            break;
+        int fd = open(path->data, O_WRONLY | O_APPEND | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+        if (fd >= 0 || errno != EEXIST)
+            return fd < 0 ? fd : move_up(fd);
+    }
+    errno = path->failed ? ENOMEM : EEXIST;
+    return -1;
+}
+
+static const char *start_file(kprof_spool_writer *writer, const char *dir)
+{
+    kprof_strbuf path = KPROF_STRBUF_INIT;
+    writer->fd = create_file(dir, &path);
+    writer->path = kprof_strbuf_take(&path);
+    struct stat info;
+    if (writer->fd < 0 || !writer->path || fstat(writer->fd, &info) != 0)
+        return strerror(errno);
+    writer->device = info.st_dev;
+    writer->inode = info.st_ino;
+    kprof_spool_encode_header(&writer->buffer);
+    return writer->buffer.failed ? "out of memory" : append_buffer(writer);
+}
+
+kprof_status kprof_spool_writer_open(const char *dir, kprof_spool_writer **out)
+{
+    *out = NULL;
+    char *absolute = realpath(dir, NULL);
+    if (!absolute)
+        return kprof_fail(KPROF_OUTPUT, "spool directory %s: %s", dir, strerror(errno));
+    const char *reason = "out of memory";
+    kprof_spool_writer *writer = calloc(1, sizeof *writer);
+    if (writer) {
+        pthread_mutex_init(&writer->lock, NULL);
+        reason = start_file(writer, absolute);
+    }
+    free(absolute);
+    if (!reason) {
+        *out = writer;
+        return KPROF_OK;
+    }
+    kprof_spool_writer_close(writer);
+    return kprof_fail(KPROF_OUTPUT, "creating a spool in %s: %s", dir, reason);
+}
+
+void kprof_spool_writer_close(kprof_spool_writer *writer)
+{
+    if (!writer)
+        return;
+    if (writer->inode && is_spool_file(writer, writer->fd))
+        close(writer->fd);
+    pthread_mutex_destroy(&writer->lock);
+    kprof_strbuf_free(&writer->buffer);
+    free(writer->path);
+    free(writer);
+}
+
+/* The memory is left alone: another thread of the parent may have been changing it, lock held, when the child was made.
+ */
+void kprof_spool_writer_abandon(kprof_spool_writer *writer)
+{
+    if (writer && is_spool_file(writer, writer->fd))
+        close(writer->fd);
+}
