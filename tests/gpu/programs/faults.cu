@@ -81,12 +81,13 @@ static void run_steps(unsigned *x, unsigned first)
     fflush(stdout);
 }
 
-// Says what the application sees of a kernel that fails.
+// Says what the application sees of a kernel that fails. The driver may report it at the launch or at the next wait; which
+// of the two is not promised, so the first error is printed.
 static int report_failure(void)
 {
-    const cudaError_t launch = cudaGetLastError(), run = cudaDeviceSynchronize(), after = cudaGetLastError();
-    printf("launch: %s; synchronize: %s; after: %s\n", cudaGetErrorName(launch), cudaGetErrorName(run),
-           cudaGetErrorName(after));
+    const cudaError_t launch = cudaGetLastError(), wait = cudaDeviceSynchronize();
+    printf("first error: %s; the context afterwards: %s\n", cudaGetErrorName(launch != cudaSuccess ? launch : wait),
+           cudaGetErrorName(cudaDeviceSynchronize()));
     return 4;
 }
 

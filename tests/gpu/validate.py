@@ -1,0 +1,348 @@
+#!/usr/bin/env python3
+"""Compares kprof's values with arithmetic and with ncu, on the same programs in the same session.
+
+For each program: its plain run prints the counts that arithmetic gives (`expect` lines); kprof collects the full set and
+whatever those lines name; ncu collects every metric that kprof reported, with its clocks left alone and its caches flushed
+before each pass, as kprof does. compare.py says what must agree and how closely. Prints Markdown, also to a file; exits 1
+when a value is outside, missing or unexpected.
+
+    validate.py [--launches N] [--output FILE] [--set SET] [--no-ncu] [PROGRAM...]
+"""
+import argparse
+import collections
+import re
+import statistics
+import sys
+import tempfile
+
+import compare
+import harness
+
+# Program and what it is given besides the number of launches.
+PROGRAMS = {"vectorAdd": [], "inplace": [], "reduction": [], "transpose": [], "fma": [], "tensor": [], "copy": []}
+HEADLINES = ["gpu__time_duration.sum", "smsp__inst_executed.sum", "sm__inst_executed.avg.per_cycle_active",
+             "sm__throughput.avg.pct_of_peak_sustained_elapsed",
+             "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed",
+             "gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed", "dram__bytes_read.sum", "dram__bytes_write.sum",
+             "dram__bytes.sum.per_second", "l1tex__t_sector_hit_rate.pct", "lts__t_sector_hit_rate.pct",
+             "sm__warps_active.avg.pct_of_peak_sustained_active"]
+DURATION = "gpu__time_duration.sum"
+REFUSED = re.compile(r"Failed to (?:find|access)[^:\n]*:?\s*(.*)|[Uu]nknown metrics?:?\s*(.*)|invalid metrics?:?\s*(.*)")
+METRIC_NAME = re.compile(r"[a-zA-Z]\w*__[\w.]+")
+
+
+class Failure(Exception):
+    """A program or a tool did not do what the comparison needs."""
+
+
+class Program:
+    """One program under both tools; `kprof` and `ncu` map a kernel to its launches."""
+
+    def __init__(self, name, launches):
+        self.name, self.launches = name, launches
+        self.argv = [harness.programs() / name, str(launches), *PROGRAMS[name]]
+        self.expected, self.kernels = [], []
+        self.kprof, self.ncu, self.units = {}, {}, {}
+        self.stdout, self.kprof_seconds, self.ncu_seconds = "", None, None
+
+    def run_plain(self):
+        result = harness.run(self.argv)
+        if result.status != 0:
+            raise Failure(f"plain run ended with {result.status}: {harness.last_lines(result.stderr)}")
+        self.stdout = result.stdout
+        self.expected = compare.parse_expect(result.stdout)
+        self.kernels = list(dict.fromkeys(kernel for kernel, *_ in self.expected))
+
+    def metrics_expected(self):
+        names = []
+        for _, expression, _, _ in self.expected:
+            names += compare.expression_names(expression)
+        return list(dict.fromkeys(names))
+
+    def run_kprof(self, folder, chosen_set):
+        base = f"{folder}/{self.name}"
+        result = harness.run([harness.kprof(), "--set", chosen_set, "--metrics", ",".join(self.metrics_expected() + HEADLINES),
+                              "-k", harness.kernel_filter(self.kernels), "-o", base, "--log-file", f"{base}.log",
+                              *self.argv])
+        self.kprof_seconds = result.seconds
+        if result.status != 0:
+            raise Failure(f"kprof ended with {result.status}: {harness.last_lines(result.stderr)}")
+        if result.stdout != self.stdout:
+            raise Failure(f"under kprof the program printed something else: {harness.last_lines(result.stdout)}")
+        launches, self.units = harness.read_report(base)
+        self.kprof = group(launches)
+        self.check_launches()
+
+    def check_launches(self):
+        for kernel in self.kernels:
+            launches = self.kprof.get(kernel, [])
+            measured = [launch for launch in launches if launch.measured]
+            if len(measured) != self.launches:
+                reasons = {launch.reason for launch in launches if launch.reason}
+                raise Failure(f"{kernel}: {len(measured)} of {self.launches} launches measured {reasons or ''}")
+
+    def run_ncu(self, folder, names):
+        log = f"{folder}/{self.name}.ncu.csv"
+        result, text = run_ncu(log, names, self.kernels, self.argv)
+        self.ncu_seconds = result.seconds
+        launches, _ = harness.parse_ncu_raw(text)
+        self.ncu = group(launches)
+        if result.status != 0 or set(self.kernels) - set(self.ncu):
+            raise Failure(f"ncu ended with {result.status} and profiled {list(self.ncu)}: {harness.last_lines(text)}")
+
+
+def group(launches):
+    kernels = collections.defaultdict(list)
+    for launch in launches:
+        kernels[launch.kernel].append(launch)
+    return dict(kernels)
+
+
+def run_ncu(log, names, kernels, argv):
+    """(result, text of the log). Clocks are never touched: other users of the machine would feel it."""
+    result = harness.run([harness.ncu(), "--clock-control", "none", "--csv", "--page", "raw", "--print-units", "base",
+                          "--print-fp", "--print-kernel-base", "function", "--log-file", log, "--metrics", ",".join(names),
+                          "-k", harness.kernel_filter(kernels), *argv], limit=300)
+    try:
+        with open(log, encoding="utf-8", errors="replace") as file:
+            text = file.read()
+    except OSError:
+        text = ""
+    return result, text + result.stderr
+
+
+def refused_names(text, names):
+    """Metrics that ncu's messages name as unknown."""
+    refused = set()
+    for match in REFUSED.finditer(text):
+        refused.update(METRIC_NAME.findall(" ".join(group or "" for group in match.groups())))
+    return refused & set(names)
+
+
+def base_names_of_ncu(chip):
+    result = harness.run([harness.ncu(), "--query-metrics", "--query-metrics-mode", "base", "--chips", chip.lower()])
+    return set(METRIC_NAME.findall(result.stdout))
+
+
+def names_for_ncu(program, names, folder):
+    """(names that ncu takes, names that it does not): it refuses to profile at all when it is given an unknown one. What it
+    says is believed first; if it says nothing usable, its own list of metrics decides."""
+    asked = list(names)
+    for attempt in range(4):
+        _, text = run_ncu(f"{folder}/known{attempt}.csv", asked, program.kernels[:1], [program.argv[0], "1"])
+        launches, _ = harness.parse_ncu_raw(text)
+        if launches:
+            return asked, [name for name in names if name not in asked]
+        refused = refused_names(text, asked)
+        if not refused:
+            known = base_names_of_ncu("gh100") | {"launch__"}
+            refused = {name for name in asked if name.partition(".")[0] not in known and not name.startswith("launch__")}
+        if not refused:
+            break
+        asked = [name for name in asked if name not in refused]
+    raise Failure(f"ncu takes none of the metrics: {harness.last_lines(text)}")
+
+
+def values(launches, name):
+    found = (launch.metrics.get(name) for launch in launches)
+    return [value for value in found if value is not None]
+
+
+def comparisons(program, kernel, names):
+    kprof, ncu = program.kprof[kernel], program.ncu.get(kernel, [])
+    durations = values(kprof, DURATION)
+    duration = statistics.median(durations) if durations else None
+    compared = []
+    for name in names:
+        cells = values(ncu, name)
+        digit = max((half for _, half in cells), default=0.0)
+        compared.append(compare.Comparison(name, values(kprof, name), [value for value, _ in cells], digit, duration))
+    return compared
+
+
+def collected_names(program):
+    """Every metric that kprof stored for any kernel of a program, less what it derives itself."""
+    names = {}
+    for launches in program.kprof.values():
+        for launch in launches:
+            names.update(dict.fromkeys(launch.metrics))
+    return [name for name in names if not name.startswith("derived__")]
+
+
+class Validation:
+    def __init__(self, options, folder):
+        self.options, self.folder = options, folder
+        self.document = harness.Document(options.output or harness.results_folder() / "validation.md")
+        self.known = compare.load_known(harness.ROOT / "tests/gpu/known-differences.txt")
+        self.failures, self.programs, self.compared = [], [], {}
+
+    def collect(self):
+        for name in self.options.programs:
+            program = Program(name, self.options.launches)
+            try:
+                program.run_plain()
+                program.run_kprof(self.folder, self.options.set)
+                self.programs.append(program)
+            except Failure as failure:
+                self.failures.append(f"{name}: {failure}")
+        if self.programs and not self.options.no_ncu:
+            self.collect_ncu()
+
+    def collect_ncu(self):
+        names = list(dict.fromkeys(name for program in self.programs for name in collected_names(program)))
+        try:
+            asked, self.refused = names_for_ncu(self.programs[0], names, self.folder)
+        except Failure as failure:
+            self.failures.append(str(failure))
+            return
+        for program in self.programs:
+            try:
+                program.run_ncu(self.folder, asked)
+            except Failure as failure:
+                self.failures.append(f"{program.name}: {failure}")
+            for kernel in program.kernels if program.ncu else []:
+                self.compared[program.name, kernel] = comparisons(program, kernel, collected_names(program))
+
+    def report_counts(self):
+        rows = []
+        for program in self.programs:
+            for kernel, expression, wanted, relative in program.expected:
+                ours = median_of(program.kprof[kernel], expression)
+                theirs = median_of_ncu(program.ncu.get(kernel, []), expression)
+                passed = compare.meets(ours, wanted, relative)
+                if not passed:
+                    self.failures.append(f"{kernel}: {expression} is {harness.cell(ours)}, not {harness.cell(wanted)}")
+                rows.append((kernel, f"`{expression}`", wanted, ours, theirs, deviation(ours, wanted),
+                             f"{100 * relative:g} %", "pass" if passed else "**fail**"))
+        self.document.add("## Counts known by arithmetic\n")
+        self.document.add("Medians over the launches.\n")
+        self.document.add(harness.table(["kernel", "value", "expected", "kprof", "ncu", "deviation of kprof", "allowed",
+                                         "verdict"], rows))
+
+    def report_summary(self):
+        rows = []
+        for (program, kernel), compared in self.compared.items():
+            count = collections.Counter(self.verdict(kernel, item) for item in compared)
+            rows.append((program, kernel, len(compared), count["equal"], count["within"], count["noisy"],
+                         count["known difference"], count["outside"], count["missing"], count["not in ncu"]))
+        self.document.add("## Every metric against ncu\n")
+        self.document.add(harness.table(["program", "kernel", "metrics", "equal (counts)", "within 5 % or floor", "noisy",
+                                         "known difference", "outside", "missing in kprof", "not in ncu"], rows))
+
+    def verdict(self, kernel, item):
+        explained = item.verdict in ("outside", "missing") and compare.known_reason(self.known, kernel, item.name)
+        return "known difference" if explained else item.verdict
+
+    def report_listed(self, wanted, title):
+        """Each metric with one of these verdicts, with its values: none is dropped."""
+        rows = []
+        for (_, kernel), compared in self.compared.items():
+            for item in compared:
+                verdict = self.verdict(kernel, item)
+                if verdict not in wanted:
+                    continue
+                rows.append((kernel, f"`{item.name}`", item.median_kprof(), item.median_ncu(), percent(item.difference_pct()),
+                             value_range(item.kprof), value_range(item.ncu),
+                             compare.known_reason(self.known, kernel, item.name) or ""))
+                if verdict in ("outside", "missing"):
+                    self.failures.append(f"{kernel}: {item.name} is {verdict}: kprof {harness.cell(item.median_kprof())}, "
+                                         f"ncu {harness.cell(item.median_ncu())}")
+        self.document.add(f"## {title}\n")
+        self.document.add(harness.table(["kernel", "metric", "kprof", "ncu", "difference", "range of kprof", "range of ncu",
+                                         "reason"], rows) if rows else "None.\n")
+
+    def report_headlines(self):
+        rows = []
+        for (_, kernel), compared in self.compared.items():
+            by_name = {item.name: item for item in compared}
+            for name in HEADLINES:
+                item = by_name.get(name)
+                if item:
+                    rows.append((kernel, f"`{name}`", item.median_kprof(), item.median_ncu(), percent(item.difference_pct())))
+        self.document.add("## Headline metrics, medians\n")
+        self.document.add(harness.table(["kernel", "metric", "kprof", "ncu", "difference"], rows))
+
+    def report_times(self):
+        rows = [(program.name, program.launches * len(program.kernels), program.kprof_seconds, program.ncu_seconds)
+                for program in self.programs]
+        self.document.add("## Time of the runs\n")
+        self.document.add(harness.table(["program", "launches measured", "kprof (s)", "ncu (s)"], rows))
+
+    def report(self):
+        add = self.document.add
+        add("# Validation\n")
+        add(harness.table(["", ""], harness.facts("tests/gpu/validate.py " + " ".join(sys.argv[1:]))))
+        add(f"kprof `--set {self.options.set}`, {self.options.launches} launches of each kernel under each tool, ncu with "
+            "`--clock-control none` and its default cache control (flush before every pass).\n")
+        self.report_counts()
+        if not self.options.no_ncu and self.compared:
+            add(compare.__doc__.partition("\n\n")[2] + "\n")
+            self.report_summary()
+            self.report_listed(("outside", "missing"), "Outside")
+            self.report_listed(("known difference",), "Known differences")
+            self.report_listed(("noisy",), "Noisy: ranges meet, medians differ by more")
+            if self.refused:
+                add("## Not in ncu\n")
+                add("ncu does not know these; CUPTI does: " + ", ".join(f"`{name}`" for name in self.refused) + ".\n")
+            self.report_headlines()
+        self.report_times()
+        add(f"## Result\n\n{len(self.failures)} failures.\n")
+        for failure in self.failures:
+            add(f"- {failure}")
+
+
+def median_of(launches, expression):
+    found = [compare.evaluate(expression, launch.metrics) for launch in launches]
+    return statistics.median(found) if found else None
+
+
+def median_of_ncu(launches, expression):
+    found = [compare.evaluate(expression, {name: value for name, (value, _) in launch.metrics.items()}) for launch in launches]
+    found = [value for value in found if value == value]
+    return statistics.median(found) if found else None
+
+
+def deviation(value, wanted):
+    return f"{100 * (value - wanted) / wanted:+.3f} %" if value is not None and value == value and wanted else "n/a"
+
+
+def percent(value):
+    return None if value is None else f"{value:+.2f} %"
+
+
+def value_range(found):
+    return f"{harness.cell(float(min(found)))} to {harness.cell(float(max(found)))}" if found else None
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("programs", nargs="*", metavar="PROGRAM", help="; ".join(PROGRAMS))
+    parser.add_argument("--launches", type=int, default=3, help="launches of each kernel (3)")
+    parser.add_argument("--set", default="full", help="the set that kprof collects (full)")
+    parser.add_argument("--output", help="Markdown file (validation.md among the results)")
+    parser.add_argument("--no-ncu", action="store_true", help="arithmetic only")
+    options = parser.parse_args()
+    options.programs = options.programs or list(PROGRAMS)
+    for name in set(options.programs) - set(PROGRAMS):
+        parser.error(f"{name}: not one of {', '.join(PROGRAMS)}")
+    return options
+
+
+def main():
+    options = parse_arguments()
+    if not harness.have_gpu():
+        print("validate.py: no GPU: skipped", file=sys.stderr)
+        return harness.SKIPPED
+    if not harness.ncu() and not options.no_ncu:
+        print("validate.py: no ncu: values are compared with arithmetic only", file=sys.stderr)
+        options.no_ncu = True
+    with tempfile.TemporaryDirectory(prefix="kprof-validate-") as folder:
+        validation = Validation(options, folder)
+        validation.refused = []
+        validation.collect()
+        validation.report()
+    return 1 if validation.failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
