@@ -10,8 +10,6 @@
 typedef struct kprof_probe_device {
     char name[128]; /* "NVIDIA H200" */
     char chip[32];  /* "GH100"; "" when CUPTI does not know the device */
-    uint8_t *availability; /* counter availability image, owned by the probe result; NULL when CUPTI gave none */
-    size_t availability_size;
 } kprof_probe_device;
 
 typedef struct kprof_probe {
@@ -19,8 +17,8 @@ typedef struct kprof_probe {
     size_t device_count;
 } kprof_probe;
 
-/* Look at the GPUs without leaving a CUDA context behind. NO_GPU when there is no driver or no device, with a message that
- * says which; NO_PERMISSION when counters are kept from this user, with the way to grant it and the value of
+/* Look at the GPUs without leaving a CUDA context behind. NO_GPU when there is no driver or no device, with a message
+ * that says which; NO_PERMISSION when counters are kept from this user, with the way to grant it and the value of
  * RmProfilingAdminOnly. */
 kprof_status kprof_probe_devices(kprof_probe *out) KPROF_MUST_CHECK;
 void kprof_probe_free(kprof_probe *probe);

@@ -1,0 +1,22 @@
+/* Which driver calls are launches, and which leave the device's memory and state alone. */
+#ifndef KPROF_CUPTI_CALLS_H
+#define KPROF_CUPTI_CALLS_H
+
+#include "cupti/target.h"
+
+#include <cupti.h>
+
+kprof_call_kind kprof_call_classify(CUpti_CallbackId id);
+
+/* Stream of a launch, as the application passed it. */
+CUstream kprof_launch_stream(CUpti_CallbackId id, const void *parameters);
+/* Does the call use the per-thread default stream for stream 0? */
+bool kprof_call_per_thread_stream(CUpti_CallbackId id);
+/* The kernel's handle: a CUfunction, or a CUkernel in its place. */
+CUfunction kprof_launch_function(CUpti_CallbackId id, const void *parameters);
+/* Grid, block, cluster, dynamic shared memory and the cooperative flag. */
+void kprof_launch_shape(CUpti_CallbackId id, const void *parameters, kprof_launch_record *out);
+/* The launch as a CUlaunchConfig, without attributes but the cluster's; `attribute` is its storage. */
+CUlaunchConfig kprof_launch_config(const kprof_launch_record *shape, CUlaunchAttribute *attribute);
+
+#endif

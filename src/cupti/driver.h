@@ -1,0 +1,42 @@
+/* The driver functions that kprof calls, from the libcuda that the process has, or opens for the probe. */
+#ifndef KPROF_CUPTI_DRIVER_H
+#define KPROF_CUPTI_DRIVER_H
+
+#include "core/status.h"
+
+#include <cuda.h>
+
+/* cuda.h maps some names to versioned symbols (cuDeviceTotalMem -> cuDeviceTotalMem_v2); the table keeps the plain
+ * name. */
+#define KPROF_DRIVER_FUNCTIONS(X)                                                                                      \
+    X(cuInit)                                                                                                          \
+    X(cuDriverGetVersion)                                                                                              \
+    X(cuDeviceGetCount)                                                                                                \
+    X(cuDeviceGet)                                                                                                     \
+    X(cuDeviceGetName)                                                                                                 \
+    X(cuDeviceGetUuid)                                                                                                 \
+    X(cuDeviceTotalMem)                                                                                                \
+    X(cuDeviceGetAttribute)                                                                                            \
+    X(cuCtxGetDevice)                                                                                                  \
+    X(cuCtxSynchronize)                                                                                                \
+    X(cuFuncGetAttribute)                                                                                              \
+    X(cuKernelGetFunction)                                                                                             \
+    X(cuGetErrorName)                                                                                                  \
+    X(cuOccupancyMaxActiveBlocksPerMultiprocessor)                                                                     \
+    X(cuOccupancyMaxActiveClusters)                                                                                    \
+    X(cuStreamIsCapturing)                                                                                             \
+    X(cuThreadExchangeStreamCaptureMode)
+
+#define KPROF_DRIVER_MEMBER(name) __typeof__(&name) name##_;
+
+typedef struct kprof_driver_api {
+    KPROF_DRIVER_FUNCTIONS(KPROF_DRIVER_MEMBER)
+} kprof_driver_api;
+
+/* The table, opened on the first call; thread-safe. NO_GPU when libcuda.so.1 cannot be opened. */
+kprof_status kprof_driver_load(const kprof_driver_api **out) KPROF_MUST_CHECK;
+
+/* Name of a driver result: "CUDA_ERROR_ILLEGAL_ADDRESS"; never NULL. */
+const char *kprof_driver_error(CUresult result);
+
+#endif

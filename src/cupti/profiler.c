@@ -1,0 +1,211 @@
+/* One range profiler object per context, armed around single launches. */
+#include "cupti/profiler.h"
+
+#include "core/log.h"
+#include "cupti/host.h"
+#include "cupti/load.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct kprof_profiler {
+    const kprof_cupti_api *cupti;
+    const kprof_chip_metrics *metrics;
+    CUpti_RangeProfiler_Object *object;
+    kprof_host *host; /* evaluates */
+    size_t image_size;
+    uint8_t *image, *blank_image; /* [image_size]; a copy of the blank one resets the other */
+};
+
+static kprof_status fail(const kprof_cupti_api *cupti, const char *operation, CUptiResult result)
+{
+    const char *text = NULL;
+    cupti->cuptiGetResultString(result, &text);
+    switch (result) {
+    case CUPTI_ERROR_INSUFFICIENT_PRIVILEGES:
+    case CUPTI_ERROR_VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES:
+        return kprof_fail(
+            KPROF_NO_PERMISSION,
+            "the driver keeps GPU counters from this user (%s: %s): run as root, or have an administrator set "
+            "the nvidia module option NVreg_RestrictProfilingToAdminUsers=0",
+            operation, text ? text : "");
+    case CUPTI_ERROR_HARDWARE_BUSY:
+        return kprof_fail(
+            KPROF_COUNTERS_BUSY,
+            "the GPU counters are in use by another tool (%s): DCGM can be paused with `dcgmi profile --pause`",
+            operation);
+    case CUPTI_ERROR_NOT_SUPPORTED:
+    case CUPTI_ERROR_VIRTUALIZED_DEVICE_NOT_SUPPORTED:
+    case CUPTI_ERROR_CONFIDENTIAL_COMPUTING_NOT_SUPPORTED:
+    case CUPTI_ERROR_CMP_DEVICE_NOT_SUPPORTED:
+    case CUPTI_ERROR_MIG_DEVICE_NOT_SUPPORTED:
+    case CUPTI_ERROR_SLI_DEVICE_NOT_SUPPORTED:
+    case CUPTI_ERROR_WSL_DEVICE_NOT_SUPPORTED:
+        return kprof_fail(KPROF_UNSUPPORTED, "this device cannot be profiled (%s: %s)", operation, text ? text : "");
+    default:
+        return kprof_fail(KPROF_INTERNAL, "%s: %s (CUPTI error %d)", operation, text ? text : "no text", (int)result);
+    }
+}
+
+static kprof_status initialize_once(const kprof_cupti_api *cupti)
+{
+    static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+    static bool done;
+    pthread_mutex_lock(&mutex);
+    CUptiResult result = CUPTI_SUCCESS;
+    if (!done) {
+        CUpti_Profiler_Initialize_Params params = {.structSize = CUpti_Profiler_Initialize_Params_STRUCT_SIZE};
+        result = cupti->cuptiProfilerInitialize(&params);
+        done = result == CUPTI_SUCCESS;
+    }
+    pthread_mutex_unlock(&mutex);
+    return result == CUPTI_SUCCESS ? KPROF_OK : fail(cupti, "cuptiProfilerInitialize", result);
+}
+
+static kprof_status enable(kprof_profiler *p, void *context)
+{
+    CUpti_RangeProfiler_Enable_Params params = {.structSize = CUpti_RangeProfiler_Enable_Params_STRUCT_SIZE};
+    params.ctx = context;
+    CUptiResult result = p->cupti->cuptiRangeProfilerEnable(&params);
+    if (result != CUPTI_SUCCESS)
+        return fail(p->cupti, "cuptiRangeProfilerEnable", result);
+    p->object = params.pRangeProfilerObject;
+    return KPROF_OK;
+}
+
+static kprof_status measure_image(kprof_profiler *p)
+{
+    CUpti_RangeProfiler_GetCounterDataSize_Params params = {
+        .structSize = CUpti_RangeProfiler_GetCounterDataSize_Params_STRUCT_SIZE};
+    params.pRangeProfilerObject = p->object;
+    params.pMetricNames = (const char **)p->metrics->metrics.items;
+    params.numMetrics = p->metrics->metrics.count;
+    params.maxNumOfRanges = 1;
+    params.maxNumRangeTreeNodes = 1;
+    CUptiResult result = p->cupti->cuptiRangeProfilerGetCounterDataSize(&params);
+    if (result != CUPTI_SUCCESS)
+        return fail(p->cupti, "cuptiRangeProfilerGetCounterDataSize", result);
+    p->image_size = params.counterDataSize;
+    return KPROF_OK;
+}
+
+static kprof_status make_image(kprof_profiler *p)
+{
+    kprof_status status = measure_image(p);
+    if (status != KPROF_OK)
+        return status;
+    p->image = malloc(p->image_size);
+    p->blank_image = calloc(1, p->image_size);
+    if (!p->image || !p->blank_image)
+        return kprof_fail(KPROF_NO_MEMORY, "no memory for a counter data image of %zu bytes", p->image_size);
+    CUpti_RangeProfiler_CounterDataImage_Initialize_Params params = {
+        .structSize = CUpti_RangeProfiler_CounterDataImage_Initialize_Params_STRUCT_SIZE};
+    params.pRangeProfilerObject = p->object;
+    params.counterDataSize = p->image_size;
+    params.pCounterData = p->blank_image;
+    CUptiResult result = p->cupti->cuptiRangeProfilerCounterDataImageInitialize(&params);
+    return result == CUPTI_SUCCESS ? KPROF_OK : fail(p->cupti, "cuptiRangeProfilerCounterDataImageInitialize", result);
+}
+
+kprof_status kprof_profiler_open(void *context, const kprof_chip_metrics *metrics, kprof_profiler **out)
+{
+    kprof_profiler *p = calloc(1, sizeof *p);
+    if (!p)
+        return kprof_fail(KPROF_NO_MEMORY, "no memory for a profiler");
+    p->metrics = metrics;
+    kprof_status status = kprof_cupti_load(&p->cupti);
+    if (status == KPROF_OK)
+        status = initialize_once(p->cupti);
+    if (status == KPROF_OK)
+        status = kprof_host_open(metrics->chip, NULL, &p->host);
+    if (status == KPROF_OK)
+        status = enable(p, context);
+    if (status == KPROF_OK)
+        status = make_image(p);
+    if (status != KPROF_OK) {
+        kprof_profiler_close(p);
+        p = NULL;
+    }
+    *out = p;
+    return status;
+}
+
+static kprof_status set_config(kprof_profiler *p)
+{
+    memcpy(p->image, p->blank_image, p->image_size);
+    CUpti_RangeProfiler_SetConfig_Params params = {.structSize = CUpti_RangeProfiler_SetConfig_Params_STRUCT_SIZE};
+    params.pRangeProfilerObject = p->object;
+    params.configSize = p->metrics->config_image_size;
+    params.pConfig = p->metrics->config_image;
+    params.counterDataImageSize = p->image_size;
+    params.pCounterDataImage = p->image;
+    params.range = CUPTI_AutoRange;
+    params.replayMode = CUPTI_KernelReplay;
+    params.maxRangesPerPass = 1;
+    params.numNestingLevels = 1;
+    params.minNestingLevel = 1;
+    CUptiResult result = p->cupti->cuptiRangeProfilerSetConfig(&params);
+    return result == CUPTI_SUCCESS ? KPROF_OK : fail(p->cupti, "cuptiRangeProfilerSetConfig", result);
+}
+
+kprof_status kprof_profiler_begin(kprof_profiler *p)
+{
+    kprof_status status = set_config(p);
+    if (status != KPROF_OK)
+        return status;
+    CUpti_RangeProfiler_Start_Params params = {.structSize = CUpti_RangeProfiler_Start_Params_STRUCT_SIZE};
+    params.pRangeProfilerObject = p->object;
+    CUptiResult result = p->cupti->cuptiRangeProfilerStart(&params);
+    return result == CUPTI_SUCCESS ? KPROF_OK : fail(p->cupti, "cuptiRangeProfilerStart", result);
+}
+
+static kprof_status stop(kprof_profiler *p)
+{
+    CUpti_RangeProfiler_Stop_Params params = {.structSize = CUpti_RangeProfiler_Stop_Params_STRUCT_SIZE};
+    params.pRangeProfilerObject = p->object;
+    CUptiResult result = p->cupti->cuptiRangeProfilerStop(&params);
+    return result == CUPTI_SUCCESS ? KPROF_OK : fail(p->cupti, "cuptiRangeProfilerStop", result);
+}
+
+static kprof_status decode(kprof_profiler *p)
+{
+    CUpti_RangeProfiler_DecodeData_Params params = {.structSize = CUpti_RangeProfiler_DecodeData_Params_STRUCT_SIZE};
+    params.pRangeProfilerObject = p->object;
+    CUptiResult result = p->cupti->cuptiRangeProfilerDecodeData(&params);
+    if (result != CUPTI_SUCCESS)
+        return fail(p->cupti, "cuptiRangeProfilerDecodeData", result);
+    CUpti_RangeProfiler_GetCounterDataInfo_Params info = {
+        .structSize = CUpti_RangeProfiler_GetCounterDataInfo_Params_STRUCT_SIZE};
+    info.pCounterDataImage = p->image;
+    info.counterDataImageSize = p->image_size;
+    result = p->cupti->cuptiRangeProfilerGetCounterDataInfo(&info);
+    if (result != CUPTI_SUCCESS)
+        return fail(p->cupti, "cuptiRangeProfilerGetCounterDataInfo", result);
+    if (params.numOfRangeDropped > 0 || info.numTotalRanges != 1)
+        return kprof_fail(KPROF_NOT_COLLECTED, "CUPTI recorded %zu ranges for the launch and dropped %zu",
+                          info.numTotalRanges, params.numOfRangeDropped);
+    return KPROF_OK;
+}
+
+kprof_status kprof_profiler_end(kprof_profiler *p, double *values)
+{
+    kprof_status status = stop(p);
+    if (status == KPROF_OK)
+        status = decode(p);
+    if (status != KPROF_OK)
+        return status;
+    kprof_counter_data counters = {.data = p->image, .size = p->image_size, .range = 0};
+    return kprof_host_evaluate(p->host, &counters, &p->metrics->metrics, values);
+}
+
+void kprof_profiler_close(kprof_profiler *p)
+{
+    if (!p)
+        return;
+    if (p->host)
+        kprof_host_close(p->host);
+    free(p->image);
+    free(p->blank_image);
+    free(p);
+}

@@ -1,0 +1,218 @@
+/* CUPTI's callbacks turned into the hooks of target.h, and what launches and kernels are, asked of the driver. */
+#include "cupti/target.h"
+
+#include "core/log.h"
+#include "cupti/calls.h"
+#include "cupti/driver.h"
+#include "cupti/load.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+static kprof_target_hooks hooks;
+static const kprof_cupti_api *cupti;
+static const kprof_driver_api *driver;
+static CUpti_SubscriberHandle subscriber;
+static atomic_int captures; /* streams being captured now */
+
+static int capture_change(CUpti_CallbackId id)
+{
+    switch (id) {
+    case CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture:
+    case CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture_ptsz:
+    case CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture_v2:
+    case CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture_v2_ptsz:
+    case CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCaptureToGraph:
+    case CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCaptureToGraph_ptsz:
+        return 1;
+    case CUPTI_DRIVER_TRACE_CBID_cuStreamEndCapture:
+    case CUPTI_DRIVER_TRACE_CBID_cuStreamEndCapture_ptsz:
+        return -1;
+    default:
+        return 0;
+    }
+}
+
+static void on_driver_call(CUpti_CallbackId id, const CUpti_CallbackData *data)
+{
+    kprof_call call = {
+        .kind = kprof_call_classify(id),
+        .name = data->functionName,
+        .context = data->context,
+        .context_id = data->contextUid,
+        .callback_id = id,
+        .parameters = data->functionParams,
+    };
+    if (call.kind == KPROF_CALL_LAUNCH) {
+        call.function = kprof_launch_function(id, data->functionParams);
+        call.kernel_name = data->symbolName ? data->symbolName : "(unnamed kernel)";
+    }
+    if (data->callbackSite == CUPTI_API_ENTER) {
+        hooks.enter(&call);
+        return;
+    }
+    call.failed = data->functionReturnValue && *(const CUresult *)data->functionReturnValue != CUDA_SUCCESS;
+    int change = capture_change(id);
+    if (change < 0 || (change > 0 && !call.failed))
+        atomic_fetch_add(&captures, change);
+    hooks.leave(&call);
+}
+
+static void on_resource(CUpti_CallbackId id, const CUpti_ResourceData *data)
+{
+    if (id == CUPTI_CBID_RESOURCE_MODULE_PROFILED)
+        hooks.pass_started();
+    else if (id == CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING)
+        hooks.context_ending(data->context);
+}
+
+static void CUPTIAPI on_callback(void *user, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void *data)
+{
+    (void)user;
+    if (domain == CUPTI_CB_DOMAIN_DRIVER_API)
+        on_driver_call(id, data);
+    else if (domain == CUPTI_CB_DOMAIN_RESOURCE)
+        on_resource(id, data);
+}
+
+static kprof_status subscribe(void)
+{
+    CUptiResult result = cupti->cuptiSubscribe(&subscriber, on_callback, NULL);
+    if (result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED)
+        return kprof_fail(KPROF_COUNTERS_BUSY,
+                          "another tool in this process uses CUPTI already (a framework's own profiler, "
+                          "or a debugger); turn it off and run again");
+    if (result != CUPTI_SUCCESS)
+        return kprof_fail(KPROF_INTERNAL, "cuptiSubscribe failed (CUPTI error %d)", (int)result);
+    result = cupti->cuptiEnableDomain(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API);
+    /* CUPTI announces each pass of its kernel replay in this one. */
+    if (result == CUPTI_SUCCESS)
+        result =
+            cupti->cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_MODULE_PROFILED);
+    if (result == CUPTI_SUCCESS)
+        result = cupti->cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_RESOURCE,
+                                            CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING);
+    if (result != CUPTI_SUCCESS)
+        return kprof_fail(KPROF_INTERNAL, "CUPTI refuses driver callbacks (CUPTI error %d)", (int)result);
+    return KPROF_OK;
+}
+
+kprof_status kprof_target_start(const kprof_target_hooks *target_hooks)
+{
+    hooks = *target_hooks;
+    kprof_status status = kprof_cupti_load(&cupti);
+    if (status == KPROF_OK)
+        status = kprof_driver_load(&driver);
+    return status == KPROF_OK ? subscribe() : status;
+}
+
+void kprof_target_stop(void)
+{
+    if (subscriber)
+        cupti->cuptiUnsubscribe(subscriber);
+    subscriber = NULL;
+}
+
+kprof_status kprof_target_current_device(uint32_t *device)
+{
+    CUdevice current = 0;
+    CUresult result = driver->cuCtxGetDevice_(&current);
+    if (result != CUDA_SUCCESS)
+        return kprof_fail(KPROF_INTERNAL, "cuCtxGetDevice: %s", kprof_driver_error(result));
+    *device = (uint32_t)current;
+    return KPROF_OK;
+}
+
+/* The CUfunction of a launch: cudart passes a CUkernel in its place, which not every driver call takes. */
+static CUfunction resolve_function(CUfunction handle)
+{
+    int registers = 0;
+    if (driver->cuFuncGetAttribute_(&registers, CU_FUNC_ATTRIBUTE_NUM_REGS, handle) == CUDA_SUCCESS)
+        return handle;
+    CUfunction function = NULL;
+    return driver->cuKernelGetFunction_(&function, (CUkernel)handle) == CUDA_SUCCESS ? function : NULL;
+}
+
+static uint32_t stream_id(const kprof_call *call)
+{
+    uint32_t id = 0;
+    CUstream stream = kprof_launch_stream(call->callback_id, call->parameters);
+    uint8_t per_thread = kprof_call_per_thread_stream(call->callback_id);
+    return cupti->cuptiGetStreamIdEx(call->context, stream, per_thread, &id) == CUPTI_SUCCESS ? id : 0;
+}
+
+static void read_occupancy(CUfunction function, kprof_launch_record *out)
+{
+    int count = 0;
+    uint32_t threads = out->block[0] * out->block[1] * out->block[2];
+    if (driver->cuOccupancyMaxActiveBlocksPerMultiprocessor_(&count, function, (int)threads, out->dynamic_smem_bytes) ==
+        CUDA_SUCCESS)
+        out->max_blocks_per_sm = (uint32_t)count;
+    if (out->cluster[0] == 0)
+        return;
+    CUlaunchAttribute attribute;
+    CUlaunchConfig config = kprof_launch_config(out, &attribute);
+    if (driver->cuOccupancyMaxActiveClusters_(&count, function, &config) == CUDA_SUCCESS)
+        out->max_active_clusters = (uint32_t)count;
+}
+
+/* Calls made here must not end a capture that another thread has under way. */
+static CUstreamCaptureMode relax_capture_mode(CUstreamCaptureMode mode)
+{
+    driver->cuThreadExchangeStreamCaptureMode_(&mode);
+    return mode;
+}
+
+void kprof_target_launch(const kprof_call *call, kprof_launch_record *out)
+{
+    kprof_launch_shape(call->callback_id, call->parameters, out);
+    out->context = call->context_id;
+    out->stream = stream_id(call);
+    CUstreamCaptureMode mode = relax_capture_mode(CU_STREAM_CAPTURE_MODE_RELAXED);
+    CUfunction function = resolve_function(call->function);
+    if (function)
+        read_occupancy(function, out);
+    relax_capture_mode(mode);
+}
+
+static uint32_t function_attribute(CUfunction function, CUfunction_attribute attribute)
+{
+    int value = 0;
+    return driver->cuFuncGetAttribute_(&value, attribute, function) == CUDA_SUCCESS ? (uint32_t)value : 0;
+}
+
+void kprof_target_kernel(const kprof_call *call, kprof_kernel_record *out)
+{
+    CUfunction function = resolve_function(call->function);
+    if (!function)
+        return;
+    out->registers_per_thread = function_attribute(function, CU_FUNC_ATTRIBUTE_NUM_REGS);
+    out->static_smem_bytes = function_attribute(function, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES);
+    out->local_bytes_per_thread = function_attribute(function, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES);
+    out->constant_bytes = function_attribute(function, CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES);
+    out->max_threads_per_block = function_attribute(function, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
+    out->binary_version = function_attribute(function, CU_FUNC_ATTRIBUTE_BINARY_VERSION);
+    out->ptx_version = function_attribute(function, CU_FUNC_ATTRIBUTE_PTX_VERSION);
+}
+
+bool kprof_target_capturing(void)
+{
+    return atomic_load(&captures) > 0;
+}
+
+bool kprof_target_launch_captured(const kprof_call *call)
+{
+    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+    CUstream stream = kprof_launch_stream(call->callback_id, call->parameters);
+    if (!stream && kprof_call_per_thread_stream(call->callback_id))
+        stream = CU_STREAM_PER_THREAD;
+    return driver->cuStreamIsCapturing_(stream, &status) != CUDA_SUCCESS || status != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
+kprof_status kprof_target_synchronize(void)
+{
+    CUresult result = driver->cuCtxSynchronize_();
+    if (result != CUDA_SUCCESS)
+        return kprof_fail(KPROF_INTERNAL, "the context is in error before the launch: %s", kprof_driver_error(result));
+    return KPROF_OK;
+}

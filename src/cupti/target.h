@@ -1,0 +1,62 @@
+/* What the injection library sees of CUDA: every driver call as it enters and leaves, what a launch is, and what the
+ * devices and kernels are. The vendor's types stay behind opaque pointers, so that a simulated device can stand in. */
+#ifndef KPROF_CUPTI_TARGET_H
+#define KPROF_CUPTI_TARGET_H
+
+#include "core/status.h"
+#include "spool/record.h"
+
+typedef enum kprof_call_kind {
+    KPROF_CALL_LAUNCH,       /* one kernel launch, which can be profiled */
+    KPROF_CALL_GRAPH_LAUNCH, /* kernels of a CUDA graph */
+    KPROF_CALL_WAIT,         /* waits for or asks after the GPU and changes nothing */
+    KPROF_CALL_UNLOAD,       /* takes kernels away: their handles may come back as other kernels */
+    KPROF_CALL_OTHER,        /* may change memory or state that a replay saves; every unknown call is one of these */
+} kprof_call_kind;
+
+/* One driver call of the application. Pointers are valid until the hook returns. */
+typedef struct kprof_call {
+    kprof_call_kind kind;
+    const char *name; /* "cuLaunchKernel" */
+    void *context;    /* current context, NULL when there is none */
+    uint32_t context_id;
+    /* Of a launch only: */
+    void *function;          /* handle as the application passed it */
+    const char *kernel_name; /* mangled */
+    uint32_t callback_id;    /* these two are for kprof_target_launch */
+    const void *parameters;
+    /* On leaving only: */
+    bool failed; /* the driver returned an error */
+} kprof_call;
+
+typedef struct kprof_target_hooks {
+    void (*enter)(const kprof_call *call);
+    void (*leave)(const kprof_call *call);
+    void (*pass_started)(void); /* CUPTI began another pass of the launch that this thread is in */
+    void (*context_ending)(void *context);
+} kprof_target_hooks;
+
+/* Become CUPTI's subscriber and have the hooks called on the application's threads, for every driver call.
+ * COUNTERS_BUSY when another tool is the subscriber already. */
+kprof_status kprof_target_start(const kprof_target_hooks *hooks) KPROF_MUST_CHECK;
+/* No hook is entered after this, but one that runs on another thread may still be under way. */
+void kprof_target_stop(void);
+
+/* Ordinal of the context's device, which must be current on this thread. */
+kprof_status kprof_target_current_device(uint32_t *device) KPROF_MUST_CHECK;
+/* Fill a device record; strings live as long as the process. */
+kprof_status kprof_target_device(uint32_t device, kprof_device_record *out) KPROF_MUST_CHECK;
+/* Fill grid, block, cluster, shared memory, stream and occupancy of a launch, from inside its enter hook. */
+void kprof_target_launch(const kprof_call *call, kprof_launch_record *out);
+/* Fill registers and memory of a launch's kernel, but not its number and name; what the driver does not tell stays 0.
+ */
+void kprof_target_kernel(const kprof_call *call, kprof_kernel_record *out);
+/* Is a stream of this process being captured into a graph? Nothing may be synchronised or saved meanwhile. */
+bool kprof_target_capturing(void);
+/* Is this launch one that is captured, not run? */
+bool kprof_target_launch_captured(const kprof_call *call);
+/* Wait for all work of the current context. INTERNAL when the context is in error: the application's error, which it
+ * will see itself. */
+kprof_status kprof_target_synchronize(void) KPROF_MUST_CHECK;
+
+#endif

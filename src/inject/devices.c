@@ -1,0 +1,119 @@
+/* Contexts are few and looked up on every launch: each thread remembers its last one. */
+#include "inject/devices.h"
+
+#include "core/log.h"
+#include "cupti/target.h"
+#include "inject/process.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_DEVICES 64
+
+typedef struct context_device {
+    void *context;
+    const kprof_device *device;
+    struct context_device *next;
+} context_device;
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static context_device *contexts;
+static kprof_device *devices[MAX_DEVICES];
+static _Atomic uint64_t generation = 1; /* changes when a context goes: what threads remember is then stale */
+
+static __thread struct {
+    void *context;
+    const kprof_device *device;
+    uint64_t generation;
+} last;
+
+static const kprof_chip_metrics *metrics_of_chip(const char *chip)
+{
+    const kprof_config *config = &kprof_this_process.config;
+    for (size_t i = 0; i < config->chip_count; i++)
+        if (strcmp(config->chips[i].chip, chip) == 0)
+            return &config->chips[i];
+    return NULL;
+}
+
+static void announce(const kprof_device *device)
+{
+    kprof_record record = {.type = KPROF_RECORD_DEVICE, .device = device->record};
+    kprof_process_write(&record);
+    const kprof_chip_metrics *metrics = device->metrics;
+    if (!metrics)
+        return;
+    record = (kprof_record){.type = KPROF_RECORD_METRICS};
+    record.metrics = (kprof_metrics_record){
+        .chip = metrics->chip,
+        .pass_count = metrics->pass_count,
+        .count = (uint32_t)metrics->metrics.count,
+        .names = (const char *const *)metrics->metrics.items,
+    };
+    kprof_process_write(&record);
+}
+
+static const kprof_device *open_device(uint32_t ordinal)
+{
+    if (ordinal >= MAX_DEVICES)
+        return NULL;
+    if (devices[ordinal])
+        return devices[ordinal];
+    kprof_device *device = calloc(1, sizeof *device);
+    if (!device || kprof_target_device(ordinal, &device->record) != KPROF_OK) {
+        free(device);
+        return NULL;
+    }
+    device->metrics = metrics_of_chip(device->record.chip);
+    devices[ordinal] = device;
+    announce(device);
+    return device;
+}
+
+static const kprof_device *find_locked(void *context)
+{
+    for (context_device *c = contexts; c; c = c->next)
+        if (c->context == context)
+            return c->device;
+    uint32_t ordinal;
+    if (kprof_target_current_device(&ordinal) != KPROF_OK)
+        return NULL;
+    const kprof_device *device = open_device(ordinal);
+    context_device *added = device ? calloc(1, sizeof *added) : NULL;
+    if (!added)
+        return device;
+    *added = (context_device){context, device, contexts};
+    contexts = added;
+    return device;
+}
+
+const kprof_device *kprof_devices_find(void *context)
+{
+    if (!context)
+        return NULL;
+    if (last.context == context && last.generation == atomic_load(&generation))
+        return last.device;
+    pthread_mutex_lock(&mutex);
+    const kprof_device *device = find_locked(context);
+    pthread_mutex_unlock(&mutex);
+    last.context = device ? context : NULL;
+    last.device = device;
+    last.generation = atomic_load(&generation);
+    return device;
+}
+
+void kprof_devices_forget(void *context)
+{
+    pthread_mutex_lock(&mutex);
+    for (context_device **link = &contexts; *link; link = &(*link)->next) {
+        context_device *going = *link;
+        if (going->context != context)
+            continue;
+        *link = going->next;
+        free(going);
+        break;
+    }
+    atomic_fetch_add(&generation, 1);
+    pthread_mutex_unlock(&mutex);
+}

@@ -1,0 +1,18 @@
+/* The devices of this process, by context, with what is to be collected on each. */
+#ifndef KPROF_INJECT_DEVICES_H
+#define KPROF_INJECT_DEVICES_H
+
+#include "core/config.h"
+#include "spool/record.h"
+
+typedef struct kprof_device {
+    kprof_device_record record;
+    const kprof_chip_metrics *metrics; /* NULL: nothing was chosen for its chip */
+} kprof_device;
+
+/* Device of a context, which must be current on this thread. The first time a device is seen, its record and the names
+ * of its metrics go to the spool. NULL when the driver does not tell. Thread-safe. */
+const kprof_device *kprof_devices_find(void *context);
+void kprof_devices_forget(void *context);
+
+#endif

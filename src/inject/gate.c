@@ -1,0 +1,93 @@
+/* The fast path is one atomic increment and one load; mutex and condition variable serve only those who wait. */
+#include "inject/gate.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <time.h>
+
+static atomic_int inside;     /* threads inside a shared call */
+static atomic_bool exclusive; /* a replay is under way or waits for `inside` to fall to 0 */
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static __thread int depth; /* shared calls that this thread is in */
+
+static void leave(void)
+{
+    if (atomic_fetch_sub(&inside, 1) == 1 && atomic_load(&exclusive)) {
+        pthread_mutex_lock(&mutex);
+        pthread_cond_broadcast(&changed);
+        pthread_mutex_unlock(&mutex);
+    }
+}
+
+void kprof_gate_enter_shared(void)
+{
+    if (depth++ > 0)
+        return;
+    for (;;) {
+        /* Announce first, look second; the other side does the reverse, so one of the two always sees the other. */
+        atomic_fetch_add(&inside, 1);
+        if (!atomic_load(&exclusive))
+            return;
+        leave();
+        pthread_mutex_lock(&mutex);
+        while (atomic_load(&exclusive))
+            pthread_cond_wait(&changed, &mutex);
+        pthread_mutex_unlock(&mutex);
+    }
+}
+
+void kprof_gate_leave_shared(void)
+{
+    if (depth > 0 && --depth == 0)
+        leave();
+}
+
+static struct timespec deadline_after(unsigned timeout_ms)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_REALTIME, &time);
+    time.tv_sec += timeout_ms / 1000;
+    time.tv_nsec += (long)(timeout_ms % 1000) * 1000000;
+    if (time.tv_nsec >= 1000000000) {
+        time.tv_sec++;
+        time.tv_nsec -= 1000000000;
+    }
+    return time;
+}
+
+bool kprof_gate_enter_exclusive(unsigned timeout_ms)
+{
+    struct timespec deadline = deadline_after(timeout_ms);
+    pthread_mutex_lock(&mutex);
+    while (atomic_load(&exclusive))
+        pthread_cond_wait(&changed, &mutex);
+    atomic_store(&exclusive, true);
+    bool in_time = true;
+    while (atomic_load(&inside) > 0 && in_time)
+        in_time = pthread_cond_timedwait(&changed, &mutex, &deadline) == 0;
+    in_time = atomic_load(&inside) == 0;
+    if (!in_time) {
+        atomic_store(&exclusive, false);
+        pthread_cond_broadcast(&changed);
+    }
+    pthread_mutex_unlock(&mutex);
+    return in_time;
+}
+
+void kprof_gate_leave_exclusive(void)
+{
+    pthread_mutex_lock(&mutex);
+    atomic_store(&exclusive, false);
+    pthread_cond_broadcast(&changed);
+    pthread_mutex_unlock(&mutex);
+}
+
+void kprof_gate_reset(void)
+{
+    pthread_mutex_init(&mutex, NULL);
+    pthread_cond_init(&changed, NULL);
+    atomic_store(&inside, 0);
+    atomic_store(&exclusive, false);
+    depth = 0;
+}

@@ -1,0 +1,21 @@
+/* Keeps the application's other threads out of the driver while one launch is replayed: replay saves and restores
+ * device memory, and a copy or launch from another thread in between would be lost or counted. */
+#ifndef KPROF_INJECT_GATE_H
+#define KPROF_INJECT_GATE_H
+
+#include <stdbool.h>
+
+/* Around every driver call that may change memory or state. _enter waits while a replay is under way. A thread may nest
+ * calls. */
+void kprof_gate_enter_shared(void);
+void kprof_gate_leave_shared(void);
+
+/* Before a replay: waits until no other thread is inside such a call, `timeout_ms` at most, since a call may itself
+ * wait for work that only this thread will submit. False when that time is over: do not replay. */
+bool kprof_gate_enter_exclusive(unsigned timeout_ms);
+void kprof_gate_leave_exclusive(void);
+
+/* In a forked child: the threads that held the gate do not exist there. */
+void kprof_gate_reset(void);
+
+#endif

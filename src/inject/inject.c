@@ -1,0 +1,149 @@
+/* Entry of the injection library: CUDA loads it at cuInit through CUDA_INJECTION64_PATH and calls InitializeInjection,
+ * the one symbol it exports. It never exits the process, never writes to its stdout, and on any failure lets it run on.
+ */
+#include "core/log.h"
+#include "inject/gate.h"
+#include "inject/launch.h"
+#include "inject/process.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+kprof_process kprof_this_process;
+
+int InitializeInjection(void) __attribute__((visibility("default")));
+
+static __thread char last_error[1024]; /* kept for the message that says why profiling stopped */
+
+static void write_message(kprof_log_level level, kprof_status status, const char *text)
+{
+    kprof_record record = {.type = KPROF_RECORD_MESSAGE};
+    record.message = (kprof_message_record){level, status, text};
+    if (kprof_this_process.spool && kprof_spool_write(kprof_this_process.spool, &record) == KPROF_OK)
+        return;
+    if (level == KPROF_LOG_ERROR)
+        dprintf(STDERR_FILENO, "kprof: error: %s\n", text);
+}
+
+static void on_log(void *user, kprof_log_level level, const char *text)
+{
+    (void)user;
+    if (level == KPROF_LOG_ERROR)
+        snprintf(last_error, sizeof last_error, "%s", text);
+    else
+        write_message(level, KPROF_OK, text);
+}
+
+const char *kprof_process_reason(kprof_status status)
+{
+    return last_error[0] ? last_error : kprof_status_message(status);
+}
+
+void kprof_process_disarm(kprof_status status, const char *reason)
+{
+    if (!atomic_exchange(&kprof_this_process.armed, false))
+        return;
+    char text[sizeof last_error + 256];
+    snprintf(text, sizeof text, "%s: %s; process %d runs on without profiling", reason, kprof_process_reason(status),
+             (int)getpid());
+    write_message(KPROF_LOG_ERROR, status, text);
+}
+
+void kprof_process_write(const kprof_record *record)
+{
+    kprof_status status = kprof_spool_write(kprof_this_process.spool, record);
+    if (status != KPROF_OK)
+        kprof_process_disarm(status, "results cannot be written");
+}
+
+static void read_text_file(const char *path, char *out, size_t size)
+{
+    FILE *file = fopen(path, "re");
+    size_t length = file ? fread(out, 1, size - 1, file) : 0;
+    if (file)
+        fclose(file);
+    while (length > 0 && out[length - 1] == '\0')
+        length--;
+    for (size_t i = 0; i < length; i++)
+        if (out[i] == '\0')
+            out[i] = ' ';
+    out[length] = '\0';
+}
+
+static void write_process(void)
+{
+    static char executable[4096], command_line[32768], host[256];
+    struct timespec now;
+    ssize_t length = readlink("/proc/self/exe", executable, sizeof executable - 1);
+    executable[length > 0 ? length : 0] = '\0';
+    read_text_file("/proc/self/cmdline", command_line, sizeof command_line);
+    gethostname(host, sizeof host - 1);
+    clock_gettime(CLOCK_REALTIME, &now);
+    kprof_record record = {.type = KPROF_RECORD_PROCESS};
+    record.process = (kprof_process_record){
+        .pid = getpid(),
+        .parent_pid = getppid(),
+        .start_unix_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec,
+        .host = host,
+        .executable = executable,
+        .command_line = command_line,
+    };
+    kprof_process_write(&record);
+}
+
+/* CUDA does not survive a fork: the child has no context of its own, and the spool is its parent's. */
+static void disarm_forked_child(void)
+{
+    atomic_store(&kprof_this_process.armed, false);
+    kprof_gate_reset();
+    kprof_spool_writer_abandon(kprof_this_process.spool);
+    kprof_this_process.spool = NULL;
+}
+
+static void at_exit(void)
+{
+    if (atomic_exchange(&kprof_this_process.armed, false))
+        kprof_launch_finish();
+}
+
+static kprof_status start(const char *dir)
+{
+    kprof_process *process = &kprof_this_process;
+    kprof_status status = kprof_config_load(dir, &process->config);
+    if (status != KPROF_OK)
+        return status;
+    if (!process->config.follow_children && process->config.root_pid != getpid())
+        return KPROF_OK;
+    status = kprof_filter_new(&process->config.filter, &process->filter);
+    if (status == KPROF_OK)
+        status = kprof_spool_writer_open(dir, &process->spool);
+    if (status != KPROF_OK)
+        return status;
+    atomic_store(&process->armed, true);
+    write_process();
+    status = kprof_target_start(&kprof_launch_hooks);
+    if (status != KPROF_OK)
+        return status;
+    pthread_atfork(NULL, NULL, disarm_forked_child);
+    atexit(at_exit);
+    return KPROF_OK;
+}
+
+int InitializeInjection(void)
+{
+    static atomic_bool started;
+    const char *dir = getenv(KPROF_SESSION_ENV);
+    if (!dir || atomic_exchange(&started, true))
+        return 1;
+    kprof_log_set_sink(on_log, NULL);
+    kprof_status status = start(dir);
+    if (status != KPROF_OK) {
+        atomic_store(&kprof_this_process.armed, true); /* so that the reason is told */
+        kprof_process_disarm(status, "profiling cannot start");
+    }
+    return 1;
+}

@@ -1,0 +1,233 @@
+/* Follows every driver call: counts launches, chooses, and takes the chosen ones through the replay strategy. Whatever
+ * goes wrong, the application's own call runs. */
+#include "inject/launch.h"
+
+#include "core/log.h"
+#include "inject/devices.h"
+#include "inject/gate.h"
+#include "inject/kernels.h"
+#include "inject/process.h"
+#include "inject/replay.h"
+
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Longest wait for other threads to leave the driver before a launch goes unmeasured. */
+#define GATE_TIMEOUT_MS 2000
+
+static const kprof_replay_strategy *const strategy = &kprof_kernel_replay;
+
+/* What this thread is in the middle of. */
+static __thread struct {
+    bool own_call;  /* kprof itself calls the driver: not the application's doing */
+    bool shared;    /* inside the gate */
+    bool measuring; /* between the strategy's enter and leave */
+    uint32_t kernel;
+    uint32_t passes_seen;
+    int64_t start_ns;
+    kprof_replay_launch launch;
+} thread;
+
+static int64_t clock_ns(clockid_t clock)
+{
+    struct timespec time;
+    clock_gettime(clock, &time);
+    return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+}
+
+static void write_seen(kprof_kernel *kernel)
+{
+    kprof_record record = {.type = KPROF_RECORD_SEEN};
+    record.seen = (kprof_seen_record){kernel->record.kernel, atomic_load(&kernel->launches)};
+    kprof_process_write(&record);
+}
+
+/* Counts survive a process that is killed: they are written each time they have doubled. */
+static kprof_kernel *count_launch(const kprof_call *call, uint64_t *position)
+{
+    bool added;
+    kprof_kernel *kernel = kprof_kernels_find(call, kprof_this_process.filter, &added);
+    *position = atomic_fetch_add(&kprof_this_process.launches, 1);
+    if (!kernel)
+        return NULL;
+    uint64_t count = atomic_fetch_add(&kernel->launches, 1) + 1;
+    if (added) {
+        kprof_record record = {.type = KPROF_RECORD_KERNEL, .kernel = kernel->record};
+        kprof_process_write(&record);
+    }
+    if ((count & (count - 1)) == 0)
+        write_seen(kernel);
+    return kernel;
+}
+
+static void write_progress(uint32_t pass)
+{
+    const kprof_replay_launch *launch = &thread.launch;
+    kprof_record record = {.type = KPROF_RECORD_PROGRESS};
+    record.progress = (kprof_progress_record){
+        .kernel = thread.kernel,
+        .launch = launch->record.launch,
+        .profiled = atomic_load(&kprof_this_process.profiled),
+        .pass = pass,
+        .pass_count = launch->metrics ? launch->metrics->pass_count : 0,
+    };
+    kprof_process_write(&record);
+}
+
+static void write_launch(const char *reason)
+{
+    kprof_launch_record *launch = &thread.launch.record;
+    launch->reason = reason;
+    launch->profile_ns = clock_ns(CLOCK_MONOTONIC) - thread.start_ns;
+    if (launch->value_count > 0)
+        atomic_fetch_add(&kprof_this_process.profiled, 1);
+    kprof_record record = {.type = KPROF_RECORD_LAUNCH, .launch = *launch};
+    kprof_process_write(&record);
+}
+
+/* A failure that every later launch would meet as well. */
+static bool is_final(kprof_status status)
+{
+    return status == KPROF_NO_PERMISSION || status == KPROF_COUNTERS_BUSY || status == KPROF_UNSUPPORTED;
+}
+
+static void describe(const kprof_call *call, const kprof_kernel *kernel, uint64_t position)
+{
+    thread.kernel = kernel->record.kernel;
+    thread.passes_seen = 0;
+    thread.start_ns = clock_ns(CLOCK_MONOTONIC);
+    thread.launch = (kprof_replay_launch){.call = call};
+    kprof_launch_record *record = &thread.launch.record;
+    record->launch = position;
+    record->kernel = kernel->record.kernel;
+    record->thread = syscall(SYS_gettid);
+    record->start_unix_ns = clock_ns(CLOCK_REALTIME);
+    record->mode = KPROF_REPLAY_NONE;
+    kprof_target_launch(call, record);
+}
+
+/* "" when the launch is being measured now, else why not. */
+static const char *begin_measuring(const kprof_device *device)
+{
+    thread.launch.metrics = device->metrics;
+    if (!device->metrics)
+        return "no metrics were chosen for this device's chip";
+    if (kprof_target_capturing())
+        return "a stream was being captured, and nothing may be synchronised meanwhile";
+    if (!kprof_gate_enter_exclusive(GATE_TIMEOUT_MS))
+        return "another thread stayed inside a CUDA call";
+    write_progress(0);
+    kprof_status status = strategy->enter(&thread.launch);
+    if (status == KPROF_OK) {
+        thread.measuring = true;
+        return "";
+    }
+    kprof_gate_leave_exclusive();
+    if (is_final(status))
+        kprof_process_disarm(status, "the first chosen launch could not be measured");
+    return kprof_process_reason(status);
+}
+
+static bool choose(const kprof_call *call, const kprof_kernel *kernel, const kprof_device *device)
+{
+    if (!kernel || !device || kprof_filter_exhausted(kprof_this_process.filter))
+        return false;
+    if (kernel->matches && kprof_target_launch_captured(call))
+        return false;
+    return kprof_filter_take_launch(kprof_this_process.filter, kernel->matches, device->record.device);
+}
+
+static void enter_launch(const kprof_call *call)
+{
+    uint64_t position;
+    kprof_kernel *kernel = count_launch(call, &position);
+    const kprof_device *device = kprof_devices_find(call->context);
+    if (!choose(call, kernel, device))
+        return;
+    atomic_fetch_add(&kprof_this_process.matched, 1);
+    describe(call, kernel, position);
+    thread.launch.record.device = device->record.device;
+    const char *reason = begin_measuring(device);
+    if (!thread.measuring)
+        write_launch(reason);
+}
+
+static void note_graph_launch(void)
+{
+    static atomic_bool noted;
+    if (!atomic_exchange(&noted, true))
+        kprof_log(KPROF_LOG_WARNING, "kernels that run inside CUDA graphs or multi-device launches are not profiled");
+}
+
+static void enter(const kprof_call *call)
+{
+    if (thread.own_call || !atomic_load_explicit(&kprof_this_process.armed, memory_order_relaxed))
+        return;
+    thread.own_call = true;
+    if (call->kind == KPROF_CALL_LAUNCH)
+        enter_launch(call);
+    else if (call->kind == KPROF_CALL_GRAPH_LAUNCH)
+        note_graph_launch();
+    else if (call->kind == KPROF_CALL_UNLOAD)
+        kprof_kernels_forget_handles();
+    if (!thread.measuring && call->kind != KPROF_CALL_WAIT) {
+        kprof_gate_enter_shared();
+        thread.shared = true;
+    }
+    thread.own_call = false;
+}
+
+static void end_measuring(const kprof_call *call)
+{
+    thread.measuring = false;
+    thread.launch.call = call;
+    kprof_status status = strategy->leave(&thread.launch);
+    kprof_gate_leave_exclusive();
+    const char *reason = status != KPROF_OK ? kprof_process_reason(status) : call->failed ? "the launch failed" : "";
+    write_launch(reason);
+}
+
+static void leave(const kprof_call *call)
+{
+    if (thread.own_call)
+        return;
+    thread.own_call = true;
+    if (thread.measuring && call->kind == KPROF_CALL_LAUNCH)
+        end_measuring(call);
+    if (thread.shared && call->kind != KPROF_CALL_WAIT) {
+        thread.shared = false;
+        kprof_gate_leave_shared();
+    }
+    thread.own_call = false;
+}
+
+static void pass_started(void)
+{
+    if (!thread.measuring)
+        return;
+    thread.passes_seen++;
+    uint32_t passes = thread.launch.metrics->pass_count;
+    write_progress(thread.passes_seen < passes ? thread.passes_seen : passes);
+}
+
+static void context_ending(void *context)
+{
+    strategy->context_ending(context);
+    kprof_devices_forget(context);
+}
+
+void kprof_launch_finish(void)
+{
+    kprof_kernels_visit(write_seen);
+    kprof_record record = {.type = KPROF_RECORD_END};
+    record.end = (kprof_end_record){
+        .launches = atomic_load(&kprof_this_process.launches),
+        .matched = atomic_load(&kprof_this_process.matched),
+        .profiled = atomic_load(&kprof_this_process.profiled),
+    };
+    kprof_process_write(&record);
+}
+
+const kprof_target_hooks kprof_launch_hooks = {enter, leave, pass_started, context_ending};

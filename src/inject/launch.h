@@ -1,0 +1,12 @@
+/* The hooks on the application's driver calls. */
+#ifndef KPROF_INJECT_LAUNCH_H
+#define KPROF_INJECT_LAUNCH_H
+
+#include "cupti/target.h"
+
+extern const kprof_target_hooks kprof_launch_hooks;
+
+/* Write how often each kernel was launched, and the end record: the process ends in an orderly way. */
+void kprof_launch_finish(void);
+
+#endif

@@ -1,0 +1,28 @@
+/* The state of the injection library in this process: configuration, filter, spool, and whether it is armed. */
+#ifndef KPROF_INJECT_PROCESS_H
+#define KPROF_INJECT_PROCESS_H
+
+#include "core/config.h"
+#include "spool/spool.h"
+
+#include <stdatomic.h>
+
+typedef struct kprof_process {
+    kprof_config config;
+    kprof_filter *filter;
+    kprof_spool_writer *spool;
+    atomic_bool armed; /* false: every hook returns at once */
+    _Atomic uint64_t launches, matched, profiled;
+} kprof_process;
+
+extern kprof_process kprof_this_process;
+
+/* Write a record. A failure (disk full) is reported once where it still can be, and disarms. */
+void kprof_process_write(const kprof_record *record);
+/* The last error that this thread logged, or the status' own text: why something was not measured. Valid until the
+ * next. */
+const char *kprof_process_reason(kprof_status status);
+/* Stop profiling in this process and say why, once; the application runs on. */
+void kprof_process_disarm(kprof_status status, const char *reason);
+
+#endif
