@@ -239,7 +239,7 @@ static char *base_behind_stub(const char *name)
 char *kprof_name_function_base(const char *demangled)
 {
     char *base = base_copy(demangled);
-    if (!base || !starts_with(base, STUB_PREFIX))
+    if (!base || !starts_with(base, STUB_PREFIX) || strcmp(base, STUB_PREFIX) == 0)
         return base;
     char *kernel = base_behind_stub(base);
     free(base);

@@ -283,11 +283,17 @@ void kprof_spool_encode_header(kprof_strbuf *out)
     kprof_put_u32(out, KPROF_SPOOL_HEADER_BYTES);
 }
 
-static void encode_record_header(kprof_record_header header, kprof_strbuf *out)
+static void store_u32(void *place, uint32_t value)
 {
-    kprof_put_u32(out, header.length);
-    kprof_put_u32(out, header.type);
-    kprof_put_u32(out, header.checksum);
+    const uint8_t bytes[4] = {(uint8_t)value, (uint8_t)(value >> 8), (uint8_t)(value >> 16), (uint8_t)(value >> 24)};
+    memcpy(place, bytes, sizeof bytes);
+}
+
+static void store_record_header(char *place, kprof_record_header header)
+{
+    store_u32(place, header.length);
+    store_u32(place + 4, header.type);
+    store_u32(place + 8, header.checksum);
 }
 
 kprof_record_header kprof_spool_decode_record_header(const void *bytes)
@@ -303,10 +309,8 @@ kprof_record_header kprof_spool_decode_record_header(const void *bytes)
 uint32_t kprof_spool_checksum(kprof_record_header header, const void *payload)
 {
     uint8_t start[8];
-    for (unsigned i = 0; i < 4; i++) {
-        start[i] = (uint8_t)(header.length >> (8 * i));
-        start[4 + i] = (uint8_t)(header.type >> (8 * i));
-    }
+    store_u32(start, header.length);
+    store_u32(start + 4, header.type);
     return kprof_crc32c(kprof_crc32c(0, start, sizeof start), payload, header.length);
 }
 
@@ -314,22 +318,20 @@ bool kprof_spool_encode_record(const kprof_record *record, kprof_strbuf *out)
 {
     if (!kprof_spool_type_known(record->type))
         return false;
+    static const char room[KPROF_SPOOL_RECORD_HEADER_BYTES];
     size_t begin = out->length;
-    kprof_record_header header = {0, record->type, 0};
-    encode_record_header(header, out);
+    kprof_strbuf_append(out, room, sizeof room); /* filled in when the payload is known */
     const struct layout *layout = &layouts[record->type];
     for (size_t i = 0; i < layout->count; i++)
         encode_field(&layout->fields[i], record, out);
     if (out->failed)
         return true;
-    size_t end = out->length;
-    if (end - begin - KPROF_SPOOL_RECORD_HEADER_BYTES > KPROF_SPOOL_MAX_PAYLOAD_BYTES)
+    size_t length = out->length - begin - sizeof room;
+    if (length > KPROF_SPOOL_MAX_PAYLOAD_BYTES)
         return false;
-    header.length = (uint32_t)(end - begin - KPROF_SPOOL_RECORD_HEADER_BYTES);
-    header.checksum = kprof_spool_checksum(header, out->data + begin + KPROF_SPOOL_RECORD_HEADER_BYTES);
-    out->length = begin; /* go back and fill in the header; the memory is there */
-    encode_record_header(header, out);
-    out->length = end;
+    kprof_record_header header = {(uint32_t)length, record->type, 0};
+    header.checksum = kprof_spool_checksum(header, out->data + begin + sizeof room);
+    store_record_header(out->data + begin, header);
     return true;
 }
 
