@@ -1,0 +1,75 @@
+/* Little-endian values, bounded reading and the checksum. */
+#include "core/bytes.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void bytes_are_little_endian(void **state)
+{
+    (void)state;
+    kprof_strbuf buf = KPROF_STRBUF_INIT;
+    kprof_put_u32(&buf, 0x04030201);
+    kprof_put_u64(&buf, 0x0c0b0a0908070605);
+    kprof_put_string(&buf, "hi");
+    kprof_put_string(&buf, NULL);
+    assert_int_equal(buf.length, 24);
+    assert_memory_equal(buf.data, "\1\2\3\4\5\6\7\10\11\12\13\14\2\0\0\0hi\0\0\0\0\0\0", 24);
+    kprof_bytes in = {(const uint8_t *)buf.data, buf.length, false};
+    assert_int_equal(kprof_get_u32(&in), 0x04030201);
+    assert_true(kprof_get_u64(&in) == 0x0c0b0a0908070605);
+    assert_string_equal(kprof_get_string(&in), "hi");
+    assert_string_equal(kprof_get_string(&in), "");
+    assert_false(in.failed);
+    assert_int_equal(in.left, 0);
+    kprof_strbuf_free(&buf);
+}
+
+static void reading_past_the_end_fails_for_good(void **state)
+{
+    (void)state;
+    const uint8_t bytes[] = {1, 2, 3, 4, 5, 6};
+    kprof_bytes in = {bytes, sizeof bytes, false};
+    assert_int_equal(kprof_get_u64(&in), 0x04030201);
+    assert_true(in.failed);
+    assert_int_equal(kprof_get_u32(&in), 0);
+    assert_null(kprof_get_block(&in, 1));
+    assert_null(kprof_get_string(&in));
+}
+
+static void strings_must_end_where_they_say(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {"\2\0\0\0ab!", "\2\0\0\0a\0\0", "\3\0\0\0ab\0", "\377\377\377\377ab\0"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        kprof_bytes in = {(const uint8_t *)bad[i], 7, false};
+        assert_null(kprof_get_string(&in));
+        assert_true(in.failed);
+    }
+}
+
+/* Check value of the CRC catalogue, and RFC 3720 appendix B.4. */
+static void checksum_is_crc32c(void **state)
+{
+    (void)state;
+    const uint8_t zeros[32] = {0};
+    assert_int_equal(kprof_crc32c(0, "123456789", 9), 0xe3069283);
+    assert_int_equal(kprof_crc32c(0, zeros, sizeof zeros), 0x8a9136aa);
+    assert_int_equal(kprof_crc32c(kprof_crc32c(0, "1234", 4), "56789", 5), 0xe3069283);
+    assert_int_equal(kprof_crc32c(0, NULL, 0), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(bytes_are_little_endian),
+        cmocka_unit_test(reading_past_the_end_fails_for_good),
+        cmocka_unit_test(strings_must_end_where_they_say),
+        cmocka_unit_test(checksum_is_crc32c),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

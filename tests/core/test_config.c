@@ -1,0 +1,241 @@
+/* The configuration crosses the process boundary unchanged, and nothing but a whole one is accepted. */
+#include "core/bytes.h"
+#include "core/config.h"
+#include "log_capture.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static log_capture log_seen;
+
+static kprof_config sample(void)
+{
+    static char *metrics[] = {"dram__bytes.sum", "", "sm__cycles_active.avg"};
+    static uint8_t image[] = {0, 1, 2, 255, 0, 7};
+    static kprof_chip_metrics chips[] = {
+        {"GH100", {metrics, 3, 3}, image, sizeof image, 9},
+        {"TU102", {NULL, 0, 0}, NULL, 0, 0},
+    };
+    return (kprof_config){
+        .filter = {"regex:vector\\w+", KPROF_NAME_DEMANGLED, 3, UINT64_MAX, 1ull << 40, 0x8000000000000001},
+        .chips = chips,
+        .chip_count = 2,
+        .cache_control = KPROF_CACHE_FLUSH_NONE,
+        .follow_children = true,
+        .verbose = true,
+        .root_pid = 4711,
+    };
+}
+
+static void assert_filter_equal(const kprof_filter_spec *a, const kprof_filter_spec *b)
+{
+    assert_int_equal(a->kernel == NULL, b->kernel == NULL);
+    if (a->kernel)
+        assert_string_equal(a->kernel, b->kernel);
+    assert_int_equal(a->name_base, b->name_base);
+    assert_true(a->launch_skip == b->launch_skip);
+    assert_true(a->launch_count == b->launch_count);
+    assert_true(a->launch_skip_before_match == b->launch_skip_before_match);
+    assert_true(a->device_mask == b->device_mask);
+}
+
+static void assert_chip_equal(const kprof_chip_metrics *a, const kprof_chip_metrics *b)
+{
+    assert_string_equal(a->chip, b->chip);
+    assert_int_equal(a->pass_count, b->pass_count);
+    assert_int_equal(a->metrics.count, b->metrics.count);
+    for (size_t i = 0; i < a->metrics.count; i++)
+        assert_string_equal(a->metrics.items[i], b->metrics.items[i]);
+    assert_int_equal(a->config_image_size, b->config_image_size);
+    if (a->config_image_size)
+        assert_memory_equal(a->config_image, b->config_image, a->config_image_size);
+}
+
+static void assert_config_equal(const kprof_config *a, const kprof_config *b)
+{
+    assert_filter_equal(&a->filter, &b->filter);
+    assert_int_equal(a->cache_control, b->cache_control);
+    assert_int_equal(a->follow_children, b->follow_children);
+    assert_int_equal(a->verbose, b->verbose);
+    assert_true(a->root_pid == b->root_pid);
+    assert_int_equal(a->chip_count, b->chip_count);
+    for (size_t i = 0; i < a->chip_count; i++)
+        assert_chip_equal(&a->chips[i], &b->chips[i]);
+}
+
+static void decoding_undoes_encoding(void **state)
+{
+    (void)state;
+    kprof_config full = sample(), empty = {0};
+    const kprof_config *configs[] = {&full, &empty};
+    for (size_t i = 0; i < 2; i++) {
+        kprof_strbuf bytes = KPROF_STRBUF_INIT;
+        kprof_config decoded;
+        assert_int_equal(kprof_config_encode(configs[i], &bytes), KPROF_OK);
+        assert_int_equal(kprof_config_decode(bytes.data, bytes.length, &decoded), KPROF_OK);
+        assert_config_equal(configs[i], &decoded);
+        kprof_config_free(&decoded);
+        assert_null(decoded.chips);
+        kprof_strbuf_free(&bytes);
+    }
+}
+
+/* Exactly the bytes to be decoded, on the heap, so that AddressSanitizer and valgrind see a read beyond them. */
+static kprof_status decode_copy(const void *data, size_t size)
+{
+    char *copy = malloc(size ? size : 1);
+    assert_non_null(copy);
+    memcpy(copy, data, size);
+    kprof_config config;
+    kprof_status status = kprof_config_decode(copy, size, &config);
+    if (status != KPROF_OK) {
+        assert_null(config.chips);
+        assert_null(config.filter.kernel);
+    }
+    kprof_config_free(&config);
+    free(copy);
+    return status;
+}
+
+static void every_cut_is_refused(void **state)
+{
+    (void)state;
+    kprof_config config = sample();
+    kprof_strbuf bytes = KPROF_STRBUF_INIT;
+    assert_int_equal(kprof_config_encode(&config, &bytes), KPROF_OK);
+    for (size_t size = 0; size < bytes.length; size++) {
+        unsigned messages = log_seen.count;
+        assert_int_equal(decode_copy(bytes.data, size), KPROF_INTERNAL);
+        assert_int_equal(log_seen.count, messages + 1);
+    }
+    kprof_strbuf_append(&bytes, "", 1);
+    assert_int_equal(decode_copy(bytes.data, bytes.length), KPROF_INTERNAL);
+    kprof_strbuf_free(&bytes);
+}
+
+/* Give a changed or shortened encoding the checksum it needs to get past the first check. */
+static void sign(kprof_strbuf *bytes, size_t size)
+{
+    bytes->length = size - 4;
+    kprof_put_u32(bytes, kprof_crc32c(0, bytes->data, bytes->length));
+}
+
+static void every_bit_flip_is_refused(void **state)
+{
+    (void)state;
+    kprof_config config = sample();
+    kprof_strbuf bytes = KPROF_STRBUF_INIT;
+    assert_int_equal(kprof_config_encode(&config, &bytes), KPROF_OK);
+    for (size_t bit = 0; bit < bytes.length * 8; bit++) {
+        bytes.data[bit / 8] ^= (char)(1 << bit % 8);
+        assert_int_equal(decode_copy(bytes.data, bytes.length), KPROF_INTERNAL);
+        bytes.data[bit / 8] ^= (char)(1 << bit % 8);
+    }
+    kprof_strbuf_free(&bytes);
+}
+
+static void flips_and_cuts_with_a_good_checksum_do_no_harm(void **state)
+{
+    (void)state;
+    kprof_config config = sample();
+    kprof_strbuf bytes = KPROF_STRBUF_INIT;
+    assert_int_equal(kprof_config_encode(&config, &bytes), KPROF_OK);
+    size_t size = bytes.length;
+    unsigned refused = 0;
+    for (size_t bit = 0; bit < (size - 4) * 8; bit++) {
+        bytes.data[bit / 8] ^= (char)(1 << bit % 8);
+        sign(&bytes, size);
+        refused += decode_copy(bytes.data, size) != KPROF_OK;
+        bytes.data[bit / 8] ^= (char)(1 << bit % 8);
+    }
+    assert_true(refused > 100);
+    for (size_t cut = size - 1; cut > 12; cut--) {
+        sign(&bytes, cut);
+        assert_int_equal(decode_copy(bytes.data, cut), KPROF_INTERNAL);
+    }
+    kprof_strbuf_free(&bytes);
+}
+
+static void another_version_is_named(void **state)
+{
+    (void)state;
+    kprof_config config = sample();
+    kprof_strbuf bytes = KPROF_STRBUF_INIT;
+    assert_int_equal(kprof_config_encode(&config, &bytes), KPROF_OK);
+    bytes.data[8] = 77;
+    sign(&bytes, bytes.length);
+    assert_int_equal(decode_copy(bytes.data, bytes.length), KPROF_INTERNAL);
+    assert_non_null(strstr(log_seen.last, "version 77"));
+    kprof_strbuf_free(&bytes);
+}
+
+static void save_and_load_through_a_directory(void **state)
+{
+    (void)state;
+    char dir[] = "/tmp/kprof-test-XXXXXX";
+    assert_non_null(mkdtemp(dir));
+    kprof_config config = sample(), loaded;
+    assert_int_equal(kprof_config_save(&config, dir), KPROF_OK);
+    config.root_pid = 4712;
+    assert_int_equal(kprof_config_save(&config, dir), KPROF_OK);
+    assert_int_equal(kprof_config_load(dir, &loaded), KPROF_OK);
+    assert_config_equal(&config, &loaded);
+    kprof_config_free(&loaded);
+
+    char path[64];
+    struct stat info;
+    snprintf(path, sizeof path, "%s/config", dir);
+    assert_int_equal(stat(path, &info), 0);
+    assert_int_equal(info.st_mode & 0777, 0600);
+    unlink(path);
+    assert_int_equal(rmdir(dir), 0); /* no temporary file is left behind */
+}
+
+static void files_that_cannot_be_read_are_refused(void **state)
+{
+    (void)state;
+    char dir[] = "/tmp/kprof-test-XXXXXX";
+    char path[64];
+    kprof_config loaded, config = sample();
+    assert_non_null(mkdtemp(dir));
+    snprintf(path, sizeof path, "%s/config", dir);
+    assert_int_equal(kprof_config_load(dir, &loaded), KPROF_INTERNAL);
+    assert_non_null(strstr(log_seen.last, path));
+    assert_int_equal(mkfifo(path, 0600), 0); /* must not wait for a writer */
+    assert_int_equal(kprof_config_load(dir, &loaded), KPROF_INTERNAL);
+    unlink(path);
+    assert_int_equal(symlink("/dev/zero", path), 0);
+    assert_int_equal(kprof_config_load(dir, &loaded), KPROF_INTERNAL);
+    unlink(path);
+    rmdir(dir);
+    assert_int_equal(kprof_config_save(&config, dir), KPROF_OUTPUT);
+}
+
+static int capture_log(void **state)
+{
+    (void)state;
+    log_capture_start(&log_seen);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(decoding_undoes_encoding),
+        cmocka_unit_test(every_cut_is_refused),
+        cmocka_unit_test(every_bit_flip_is_refused),
+        cmocka_unit_test(flips_and_cuts_with_a_good_checksum_do_no_harm),
+        cmocka_unit_test(another_version_is_named),
+        cmocka_unit_test(save_and_load_through_a_directory),
+        cmocka_unit_test(files_that_cannot_be_read_are_refused),
+    };
+    return cmocka_run_group_tests(tests, capture_log, NULL);
+}

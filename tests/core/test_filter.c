@@ -1,0 +1,232 @@
+/* Which launches are taken: names in every base, patterns good, bad and hostile, skips, counts, devices and threads. */
+#include "core/filter.h"
+#include "log_capture.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define VECTOR_ADD "_Z9vectorAddPKfS0_Pfi"
+#define TEMPLATED  "_ZN2ns6reduceILi4EfEEvPT0_i" /* void ns::reduce<4, float>(float*, int) */
+
+static log_capture log_seen;
+
+static kprof_filter *make(kprof_filter_spec spec)
+{
+    kprof_filter *filter;
+    assert_int_equal(kprof_filter_new(&spec, &filter), KPROF_OK);
+    return filter;
+}
+
+static bool matches(char *kernel, kprof_name_base base, const char *mangled)
+{
+    kprof_filter *filter = make((kprof_filter_spec){.kernel = kernel, .name_base = base});
+    bool result = kprof_filter_match_name(filter, mangled);
+    kprof_filter_free(filter);
+    return result;
+}
+
+static void names_match_in_their_base(void **state)
+{
+    (void)state;
+    static const struct {
+        char *kernel;
+        kprof_name_base base;
+        const char *mangled;
+        bool expected;
+    } cases[] = {
+        {NULL, KPROF_NAME_FUNCTION, VECTOR_ADD, true},
+        {"vectorAdd", KPROF_NAME_FUNCTION, VECTOR_ADD, true},
+        {"vectorad", KPROF_NAME_FUNCTION, VECTOR_ADD, false},
+        {"vector", KPROF_NAME_FUNCTION, VECTOR_ADD, false},
+        {"", KPROF_NAME_FUNCTION, VECTOR_ADD, false},
+        {"reduce", KPROF_NAME_FUNCTION, TEMPLATED, true},
+        {"ns::reduce", KPROF_NAME_FUNCTION, TEMPLATED, false},
+        {"my_kernel", KPROF_NAME_FUNCTION, "my_kernel", true},
+        {"void ns::reduce<4, float>(float*, int)", KPROF_NAME_DEMANGLED, TEMPLATED, true},
+        {"reduce", KPROF_NAME_DEMANGLED, TEMPLATED, false},
+        {TEMPLATED, KPROF_NAME_MANGLED, TEMPLATED, true},
+        {"reduce", KPROF_NAME_MANGLED, TEMPLATED, false},
+        {"regex:vector", KPROF_NAME_FUNCTION, VECTOR_ADD, true},
+        {"regex:^vector$", KPROF_NAME_FUNCTION, VECTOR_ADD, false},
+        {"regex:^(gemm|vector)\\w+$", KPROF_NAME_FUNCTION, VECTOR_ADD, true},
+        {"regex:", KPROF_NAME_FUNCTION, VECTOR_ADD, true},
+        {"regex:float", KPROF_NAME_FUNCTION, VECTOR_ADD, false},
+        {"regex:reduce<\\d+, float>", KPROF_NAME_DEMANGLED, TEMPLATED, true},
+        {"regex:ILi[0-9]E", KPROF_NAME_MANGLED, TEMPLATED, true},
+        {"regex:(?i)VECTORADD", KPROF_NAME_FUNCTION, VECTOR_ADD, true},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        if (matches(cases[i].kernel, cases[i].base, cases[i].mangled) != cases[i].expected)
+            fail_msg("case %zu: -k %s", i, cases[i].kernel);
+    }
+}
+
+static void a_bad_pattern_is_shown_with_its_place(void **state)
+{
+    (void)state;
+    kprof_filter *filter;
+    kprof_filter_spec spec = {.kernel = "regex:vec(tor"};
+    assert_int_equal(kprof_filter_new(&spec, &filter), KPROF_USAGE);
+    assert_null(filter);
+    assert_non_null(strstr(log_seen.last, "vec(tor <-- here"));
+    spec.kernel = "regex:a[b";
+    assert_int_equal(kprof_filter_new(&spec, &filter), KPROF_USAGE);
+    spec.kernel = "regex:*a";
+    assert_int_equal(kprof_filter_new(&spec, &filter), KPROF_USAGE);
+    assert_non_null(strstr(log_seen.last, "character 1 "));
+}
+
+static void hostile_patterns_end(void **state)
+{
+    (void)state;
+    char name[200];
+    memset(name, 'a', sizeof name - 1);
+    name[sizeof name - 1] = '\0';
+    unsigned messages = log_seen.count;
+    assert_false(matches("regex:^(a+)+$b|^(a|a)*c", KPROF_NAME_MANGLED, name));
+    assert_true(log_seen.count > messages);
+    assert_non_null(strstr(log_seen.last, "too long"));
+
+    char *pattern = malloc(100001);
+    assert_non_null(pattern);
+    memset(pattern, '(', 100000);
+    memcpy(pattern, "regex:", 6);
+    pattern[100000] = '\0';
+    kprof_filter *filter;
+    kprof_filter_spec spec = {.kernel = pattern};
+    assert_int_equal(kprof_filter_new(&spec, &filter), KPROF_USAGE);
+    pattern[5000] = '\0';
+    assert_int_equal(kprof_filter_new(&spec, &filter), KPROF_USAGE);
+    spec.kernel = "regex:((a{1000}){1000}){1000}";
+    assert_int_equal(kprof_filter_new(&spec, &filter), KPROF_USAGE);
+    free(pattern);
+}
+
+/* Launches as a string: 'm' matches on device 0, '1' matches on device 1, '-' does not match. */
+static void assert_taken(kprof_filter_spec spec, const char *launches, const char *expected)
+{
+    kprof_filter *filter = make(spec);
+    char taken[64] = "";
+    for (size_t i = 0; launches[i]; i++)
+        taken[i] = kprof_filter_take_launch(filter, launches[i] != '-', launches[i] == '1') ? 'x' : '.';
+    assert_string_equal(taken, expected);
+    kprof_filter_free(filter);
+}
+
+static void skips_and_counts_follow_ncu(void **state)
+{
+    (void)state;
+    assert_taken((kprof_filter_spec){0}, "mm-m", "xx.x");
+    assert_taken((kprof_filter_spec){.launch_skip = 2}, "m-mm-m", "...x.x");
+    assert_taken((kprof_filter_spec){.launch_count = 2}, "m-mm-m", "x.x...");
+    assert_taken((kprof_filter_spec){.launch_skip = 1, .launch_count = 2}, "m-mm-mm", "..xx...");
+    assert_taken((kprof_filter_spec){.launch_skip_before_match = 3}, "mm-mm", "...xx");
+    assert_taken((kprof_filter_spec){.launch_skip_before_match = 3, .launch_skip = 1}, "m--m-m", ".....x");
+    assert_taken((kprof_filter_spec){.launch_skip_before_match = 2, .launch_count = 1}, "m-mm", "..x.");
+    assert_taken((kprof_filter_spec){.launch_skip = UINT64_MAX, .launch_count = UINT64_MAX}, "mmm", "...");
+}
+
+static void devices_are_a_mask(void **state)
+{
+    (void)state;
+    assert_taken((kprof_filter_spec){.device_mask = 1}, "m1m1", "x.x.");
+    assert_taken((kprof_filter_spec){.device_mask = 2}, "m1m1", ".x.x");
+    assert_taken((kprof_filter_spec){.device_mask = 3}, "m1m1", "xxxx");
+    assert_taken((kprof_filter_spec){.device_mask = 2, .launch_skip = 1}, "m1m1", "...x");
+    kprof_filter *filter = make((kprof_filter_spec){.device_mask = 1ull << 63});
+    assert_true(kprof_filter_take_launch(filter, true, 63));
+    assert_false(kprof_filter_take_launch(filter, true, 64));
+    assert_false(kprof_filter_take_launch(filter, true, 127));
+    kprof_filter_free(filter);
+    filter = make((kprof_filter_spec){0});
+    assert_true(kprof_filter_take_launch(filter, true, 200));
+    kprof_filter_free(filter);
+}
+
+static void exhaustion_comes_with_the_last_launch(void **state)
+{
+    (void)state;
+    kprof_filter *filter = make((kprof_filter_spec){.launch_skip = 1, .launch_count = 2});
+    for (int i = 0; i < 3; i++) {
+        assert_false(kprof_filter_exhausted(filter));
+        (void)kprof_filter_take_launch(filter, true, 0);
+    }
+    assert_true(kprof_filter_exhausted(filter));
+    kprof_filter_free(filter);
+    filter = make((kprof_filter_spec){0});
+    (void)kprof_filter_take_launch(filter, true, 0);
+    assert_false(kprof_filter_exhausted(filter));
+    kprof_filter_free(filter);
+}
+
+static void the_spec_is_copied(void **state)
+{
+    (void)state;
+    char kernel[] = "vectorAdd";
+    kprof_filter *filter = make((kprof_filter_spec){.kernel = kernel});
+    memset(kernel, 'x', sizeof kernel - 1);
+    assert_true(kprof_filter_match_name(filter, VECTOR_ADD));
+    kprof_filter_free(filter);
+    kprof_filter_free(NULL);
+}
+
+typedef struct crowd {
+    kprof_filter *filter;
+    atomic_uint taken, matched;
+} crowd;
+
+#define LAUNCHES_PER_THREAD 20000
+
+static void *launch_many(void *user)
+{
+    crowd *c = user;
+    for (int i = 0; i < LAUNCHES_PER_THREAD; i++) {
+        if (i % 1000 == 0 && kprof_filter_match_name(c->filter, VECTOR_ADD))
+            atomic_fetch_add(&c->matched, 1);
+        if (kprof_filter_take_launch(c->filter, i % 2 == 0, 0))
+            atomic_fetch_add(&c->taken, 1);
+    }
+    return NULL;
+}
+
+static void threads_take_exactly_the_count(void **state)
+{
+    (void)state;
+    kprof_filter_spec spec = {.kernel = "regex:^vector", .launch_skip = 1000, .launch_count = 12345};
+    crowd c = {.filter = make(spec)};
+    pthread_t threads[4];
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, launch_many, &c), 0);
+    for (int i = 0; i < 4; i++)
+        pthread_join(threads[i], NULL);
+    assert_int_equal(c.taken, 12345);
+    assert_int_equal(c.matched, 4 * LAUNCHES_PER_THREAD / 1000);
+    assert_true(kprof_filter_exhausted(c.filter));
+    kprof_filter_free(c.filter);
+}
+
+static int capture_log(void **state)
+{
+    (void)state;
+    log_capture_start(&log_seen);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(names_match_in_their_base), cmocka_unit_test(a_bad_pattern_is_shown_with_its_place),
+        cmocka_unit_test(hostile_patterns_end),      cmocka_unit_test(skips_and_counts_follow_ncu),
+        cmocka_unit_test(devices_are_a_mask),        cmocka_unit_test(exhaustion_comes_with_the_last_launch),
+        cmocka_unit_test(the_spec_is_copied),        cmocka_unit_test(threads_take_exactly_the_count),
+    };
+    return cmocka_run_group_tests(tests, capture_log, NULL);
+}

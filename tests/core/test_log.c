@@ -1,0 +1,143 @@
+/* Messages: one line, one call of the sink, levels respected, errno kept, usable from many threads. */
+#include "core/log.h"
+#include "log_capture.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static void fail_logs_and_returns_its_status(void **state)
+{
+    (void)state;
+    log_capture log;
+    log_capture_start(&log);
+    assert_int_equal(kprof_fail(KPROF_USAGE, "--set: %s is not known", "ful"), KPROF_USAGE);
+    assert_int_equal(log.count, 1);
+    assert_int_equal(log.level, KPROF_LOG_ERROR);
+    assert_string_equal(log.last, "--set: ful is not known");
+}
+
+static void levels_above_the_limit_are_dropped(void **state)
+{
+    (void)state;
+    log_capture log;
+    log_capture_start(&log);
+    kprof_log(KPROF_LOG_DEBUG, "hidden");
+    assert_int_equal(log.count, 0);
+    kprof_log_set_level(KPROF_LOG_DEBUG);
+    kprof_log(KPROF_LOG_DEBUG, "shown");
+    assert_int_equal(log.count, 1);
+    kprof_log_set_level(KPROF_LOG_ERROR);
+    kprof_log(KPROF_LOG_WARNING, "hidden");
+    assert_int_equal(log.count, 1);
+    kprof_log_set_level(KPROF_LOG_INFO);
+}
+
+static void control_characters_do_not_pass(void **state)
+{
+    (void)state;
+    log_capture log;
+    log_capture_start(&log);
+    kprof_log(KPROF_LOG_INFO, "kernel %s", "a\nb\x1b[2Jc\x7f");
+    assert_string_equal(log.last, "kernel a b [2Jc ");
+}
+
+static void long_messages_are_whole(void **state)
+{
+    (void)state;
+    log_capture log;
+    log_capture_start(&log);
+    char text[3000];
+    memset(text, 'x', sizeof text - 1);
+    text[sizeof text - 1] = '\0';
+    kprof_log(KPROF_LOG_INFO, "%s!", text);
+    assert_int_equal(strlen(log.last), sizeof text);
+    assert_int_equal(log.last[sizeof text - 1], '!');
+}
+
+static void errno_survives(void **state)
+{
+    (void)state;
+    log_capture log;
+    log_capture_start(&log);
+    errno = EXDEV;
+    kprof_log(KPROF_LOG_INFO, "text");
+    assert_int_equal(errno, EXDEV);
+}
+
+/* Runs `kprof_log` with descriptor `fd` redirected to a pipe and returns what arrived there. */
+static void log_through_default_sink(int fd, char *out, size_t size)
+{
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    int saved = dup(fd);
+    dup2(ends[1], fd);
+    close(ends[1]);
+    kprof_log_set_sink(NULL, NULL);
+    kprof_log(KPROF_LOG_WARNING, "careful");
+    dup2(saved, fd);
+    close(saved);
+    ssize_t got = read(ends[0], out, size - 1);
+    out[got > 0 ? got : 0] = '\0';
+    close(ends[0]);
+}
+
+static void default_sink_is_stderr_and_only_that(void **state)
+{
+    (void)state;
+    char text[256];
+    log_through_default_sink(STDERR_FILENO, text, sizeof text);
+    assert_string_equal(text, "kprof: warning: careful\n");
+    fflush(stdout);
+    log_through_default_sink(STDOUT_FILENO, text, sizeof text);
+    assert_string_equal(text, "");
+}
+
+static void count_message(void *user, kprof_log_level level, const char *message)
+{
+    (void)level;
+    (void)message;
+    atomic_fetch_add((atomic_uint *)user, 1);
+}
+
+static void *log_a_thousand(void *unused)
+{
+    for (int i = 0; i < 1000; i++)
+        kprof_log(KPROF_LOG_INFO, "message %d", i);
+    return unused;
+}
+
+static void threads_may_log_at_once(void **state)
+{
+    (void)state;
+    atomic_uint count = 0;
+    kprof_log_set_sink(count_message, &count);
+    pthread_t threads[4];
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, log_a_thousand, NULL), 0);
+    for (int i = 0; i < 4; i++)
+        pthread_join(threads[i], NULL);
+    assert_int_equal(count, 4000);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(fail_logs_and_returns_its_status),
+        cmocka_unit_test(levels_above_the_limit_are_dropped),
+        cmocka_unit_test(control_characters_do_not_pass),
+        cmocka_unit_test(long_messages_are_whole),
+        cmocka_unit_test(errno_survives),
+        cmocka_unit_test(default_sink_is_stderr_and_only_that),
+        cmocka_unit_test(threads_may_log_at_once),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,208 @@
+/* Demangling, and the bare function name that -k compares with. */
+#include "core/filter.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+typedef struct name_case {
+    const char *input, *expected;
+} name_case;
+
+static void check(char *(*function)(const char *), const name_case *c)
+{
+    char *result = function(c->input);
+    assert_non_null(result);
+    if (strcmp(result, c->expected) != 0)
+        print_error("for \"%s\":\n", c->input);
+    assert_string_equal(result, c->expected);
+    free(result);
+}
+
+static void symbols_demangle(void **state)
+{
+    (void)state;
+    static const name_case cases[] = {
+        {"_Z9vectorAddPKfS0_Pfi", "vectorAdd(float const*, float const*, float*, int)"},
+        {"_Z1kILi4EEvPi", "void k<4>(int*)"},
+        {"_ZN12_GLOBAL__N_11kEv", "(anonymous namespace)::k()"},
+        {"triton_poi_fused_add_0", "triton_poi_fused_add_0"},
+        {"_Zgarbage", "_Zgarbage"},
+        {"_Z", "_Z"},
+        {"i", "i"}, /* a type's code, but not a function's name */
+        {"", ""},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        check(kprof_demangle, &cases[i]);
+}
+
+static void function_names_are_bare(void **state)
+{
+    (void)state;
+    static const name_case cases[] = {
+        {"vectorAdd", "vectorAdd"},
+        {"vectorAdd(float const*, int)", "vectorAdd"},
+        {"void at::native::vectorized_elementwise_kernel<4, at::F<float>, std::array<char*, 1ul> >(int, at::F<float>)",
+         "vectorized_elementwise_kernel"},
+        {"void reduce<int, &(op<float>(float)), (N)0>(int*)", "reduce"},
+        {"void k<((3)>(2)), (4)<(5)>(int)", "k"},
+        {"void k<&X::operator()<int> >(int)", "k"},
+        {"void k<(a->b)>(int)", "k"},
+        {"std::enable_if<((sizeof (int))>(4)), void>::type ns::k<int>(int)", "k"},
+        {"decltype (f(x)) ns::k<int>(int)", "k"},
+        {"decltype(f(x)) k<int>(int)", "k"},
+        {"decltype_k(int)", "decltype_k"},
+        {"void k<int (*)(int)>(int (*)(int), (anonymous namespace)::X)", "k"},
+        {"unsigned long ns::k<int>(int)", "k"},
+        {"(anonymous namespace)::k<int>(int)", "k"},
+        {"void ns::(anonymous namespace)::k(int)", "k"},
+        {"k[abi:cxx11](int)", "k"},
+        {"k(int) [clone .part.0]", "k"},
+        {"k [clone .part.0]", "k"},
+        {"ns::X::~X()", "~X"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        check(kprof_name_function_base, &cases[i]);
+}
+
+static void operators_and_lambdas_are_names(void **state)
+{
+    (void)state;
+    static const name_case cases[] = {
+        {"X::operator()(int) const", "operator()"},
+        {"void X::operator()<int>(int) const", "operator()"},
+        {"X::operator<(X const&)", "operator<"},
+        {"void ns::operator< <int>(int)", "operator<"},
+        {"ns::operator<<(int)", "operator<<"},
+        {"void ns::operator<< <int>(int)", "operator<<"},
+        {"ns::operator>>=(int)", "operator>>="},
+        {"X::operator->()", "operator->"},
+        {"X::operator->*(int)", "operator->*"},
+        {"X::operator<=>(int)", "operator<=>"},
+        {"X::operator,(int)", "operator,"},
+        {"X::operator[](int)", "operator[]"},
+        {"operator new[](unsigned long)", "operator new[]"},
+        {"X::operator int() const", "operator int"},
+        {"X::operator std::vector<void (*)(int)>() const", "operator std::vector<void (*)(int)>"},
+        {"operators(int)", "operators"},
+        {"operator_k", "operator_k"},
+        {"main::{lambda(int)#1}::operator()(int) const", "operator()"},
+        {"f(int) const::{lambda(int, X<1>)#2}::operator()<float>(float) const", "operator()"},
+        {"f(int)::X<3>::k(float)", "k"},
+        {"void launch<f()::{lambda(int)#1}>(f()::{lambda(int)#1})", "launch"},
+        {"main::'lambda'(int)::operator()(int) const", "operator()"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        check(kprof_name_function_base, &cases[i]);
+}
+
+static void other_compilers_names_work(void **state)
+{
+    (void)state;
+    static const name_case cases[] = {
+        {"triton_poi_fused_add_0d1d2de", "triton_poi_fused_add_0d1d2de"},
+        {"cudapy::__main__::add[abi:v1][abi:c8tJT_3d](Array<float, 1, C, mutable, aligned>)", "add"},
+        {"cudapy::__main__::add$241(Array<float, 1, C>)", "add$241"},
+        {"__device_stub__Z9vectorAddPKfS0_Pfi", "vectorAdd"},
+        {"__device_stub__vectorAdd(float*)", "vectorAdd"},
+        {"__device_stub__Zap", "Zap"},
+        {"__device_stub__", "__device_stub__"},
+        {"ampere_sgemm_128x64_tn", "ampere_sgemm_128x64_tn"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        check(kprof_name_function_base, &cases[i]);
+}
+
+static void broken_brackets_do_no_harm(void **state)
+{
+    (void)state;
+    static const char *const inputs[] = {
+        "",
+        "<",
+        ">",
+        "(",
+        ")",
+        "((",
+        "::",
+        "a::",
+        "k<",
+        "k<<<",
+        "[[",
+        "k(<[{",
+        "k)>",
+        "operator",
+        "operator<",
+        "operator(",
+        "operator int",
+        "a b::<c>",
+        "decltype(",
+        "{",
+        " ",
+        "k<a(b>)",
+        "k(a)::(b)",
+        " operator ",
+        "k]}",
+        "a:b",
+        "(anonymous namespace)",
+    };
+    for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++) {
+        char *copy = strdup(inputs[i]);
+        char *base = kprof_name_function_base(copy);
+        assert_non_null(base);
+        assert_true(strlen(base) <= strlen(inputs[i]));
+        assert_true(strlen(base) > 0 || inputs[i][0] == '\0');
+        free(base);
+        free(copy);
+    }
+}
+
+/* "A<A<..>,A<..>>", each level naming the one before twice: a few hundred characters for 2^30 times as much text. */
+static void names_that_explode_are_left_alone(void **state)
+{
+    (void)state;
+    char name[512] = "_Z1f1AIiiE";
+    size_t length = strlen(name);
+    for (int i = 0; i < 30; i++) {
+        char id = (char)(i < 10 ? '0' + i : 'A' + i - 10);
+        length += (size_t)snprintf(name + length, sizeof name - length, "S_IS%c_S%c_E", id, id);
+    }
+    char *demangled = kprof_demangle(name);
+    assert_string_equal(demangled, name);
+    free(demangled);
+}
+
+static void deep_nesting_is_no_recursion(void **state)
+{
+    (void)state;
+    size_t depth = 1000000;
+    char *name = malloc(depth * 2 + 8);
+    assert_non_null(name);
+    name[0] = 'k';
+    memset(name + 1, '<', depth);
+    memset(name + 1 + depth, '>', depth);
+    strcpy(name + 1 + depth * 2, "(int)");
+    char *base = kprof_name_function_base(name);
+    assert_string_equal(base, "k");
+    free(base);
+    free(name);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(symbols_demangle),
+        cmocka_unit_test(function_names_are_bare),
+        cmocka_unit_test(operators_and_lambdas_are_names),
+        cmocka_unit_test(other_compilers_names_work),
+        cmocka_unit_test(broken_brackets_do_no_harm),
+        cmocka_unit_test(names_that_explode_are_left_alone),
+        cmocka_unit_test(deep_nesting_is_no_recursion),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

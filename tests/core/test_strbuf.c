@@ -1,0 +1,144 @@
+/* The growing buffer, string lists and suggestions. */
+#include "core/strbuf.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void text_grows_and_stays_terminated(void **state)
+{
+    (void)state;
+    kprof_strbuf buf = KPROF_STRBUF_INIT;
+    char expected[4001] = "";
+    for (int i = 0; i < 1000; i++) {
+        kprof_strbuf_printf(&buf, "%03d", i);
+        kprof_strbuf_puts(&buf, ",");
+        snprintf(expected + (size_t)i * 4, 5, "%03d,", i);
+    }
+    assert_int_equal(buf.length, 4000);
+    assert_string_equal(buf.data, expected);
+    kprof_strbuf_clear(&buf);
+    assert_int_equal(buf.length, 0);
+    assert_string_equal(buf.data, "");
+    kprof_strbuf_free(&buf);
+    assert_null(buf.data);
+}
+
+static void bytes_may_be_zero(void **state)
+{
+    (void)state;
+    kprof_strbuf buf = KPROF_STRBUF_INIT;
+    kprof_strbuf_append(&buf, "a\0b", 3);
+    kprof_strbuf_append(&buf, NULL, 0);
+    assert_int_equal(buf.length, 3);
+    assert_memory_equal(buf.data, "a\0b", 4);
+    kprof_strbuf_free(&buf);
+}
+
+static void take_hands_the_text_over(void **state)
+{
+    (void)state;
+    kprof_strbuf buf = KPROF_STRBUF_INIT;
+    char *empty = kprof_strbuf_take(&buf);
+    assert_string_equal(empty, "");
+    free(empty);
+    kprof_strbuf_puts(&buf, "text");
+    char *text = kprof_strbuf_take(&buf);
+    assert_string_equal(text, "text");
+    assert_null(buf.data);
+    assert_int_equal(buf.length, 0);
+    free(text);
+}
+
+static void a_failure_is_remembered(void **state)
+{
+    (void)state;
+    kprof_strbuf buf = KPROF_STRBUF_INIT;
+    kprof_strbuf_puts(&buf, "text");
+    kprof_strbuf_append(&buf, "", SIZE_MAX - 2);
+    assert_true(buf.failed);
+    kprof_strbuf_puts(&buf, "more");
+    assert_int_equal(buf.length, 4);
+    assert_null(kprof_strbuf_take(&buf));
+    assert_false(buf.failed);
+}
+
+static void lists_keep_order_and_uniqueness(void **state)
+{
+    (void)state;
+    kprof_strlist list = KPROF_STRLIST_INIT;
+    char text[16];
+    for (int i = 0; i < 100; i++) {
+        snprintf(text, sizeof text, "item%d", i);
+        assert_true(kprof_strlist_add(&list, text));
+    }
+    assert_int_equal(list.count, 100);
+    assert_string_equal(list.items[42], "item42");
+    assert_true(kprof_strlist_contains(&list, "item99"));
+    assert_false(kprof_strlist_contains(&list, "item100"));
+    assert_true(kprof_strlist_add_unique(&list, "item7"));
+    assert_int_equal(list.count, 100);
+    assert_true(kprof_strlist_add_unique(&list, "new"));
+    assert_int_equal(list.count, 101);
+    kprof_strlist_free(&list);
+    assert_int_equal(list.count, 0);
+}
+
+static const char *nearest(const char *text)
+{
+    static const char *const items[] = {
+        "default", "detailed", "full", "roofline", "vectorAdd", "dram__bytes.sum", "dram__bytes_read.sum", "",
+    };
+    return kprof_nearest(text, items, sizeof items / sizeof *items);
+}
+
+static void typing_errors_find_their_word(void **state)
+{
+    (void)state;
+    assert_string_equal(nearest("defualt"), "default");
+    assert_string_equal(nearest("ful"), "full");
+    assert_string_equal(nearest("VECTORADD"), "vectorAdd");
+    assert_string_equal(nearest("vectorAddKernel"), "vectorAdd");
+    assert_string_equal(nearest("rofline"), "roofline");
+    assert_string_equal(nearest("dram__byte.sum"), "dram__bytes.sum");
+    assert_string_equal(nearest("dram_bytes_read.sum"), "dram__bytes_read.sum");
+}
+
+static void unrelated_words_find_nothing(void **state)
+{
+    (void)state;
+    assert_null(nearest("x"));
+    assert_null(nearest(""));
+    assert_null(nearest("occupancy"));
+    assert_null(kprof_nearest("full", NULL, 0));
+}
+
+static void very_long_words_are_bounded(void **state)
+{
+    (void)state;
+    char *text = malloc(100001);
+    assert_non_null(text);
+    memset(text, 'a', 100000);
+    text[100000] = '\0';
+    const char *const items[] = {text};
+    assert_ptr_equal(kprof_nearest(text, items, 1), text);
+    assert_null(nearest(text));
+    free(text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(text_grows_and_stays_terminated), cmocka_unit_test(bytes_may_be_zero),
+        cmocka_unit_test(take_hands_the_text_over),        cmocka_unit_test(a_failure_is_remembered),
+        cmocka_unit_test(lists_keep_order_and_uniqueness), cmocka_unit_test(typing_errors_find_their_word),
+        cmocka_unit_test(unrelated_words_find_nothing),    cmocka_unit_test(very_long_words_are_bounded),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

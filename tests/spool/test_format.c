@@ -1,0 +1,404 @@
+/* The spool as bytes: every record survives the trip, and whatever is cut, flipped, foreign or newer is refused without
+ * losing what came before. */
+#include "core/bytes.h"
+#include "log_capture.h"
+#include "spool/format.h"
+#include "spool/spool.h"
+#include "spool_samples.h"
+
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static log_capture log_seen;
+static char spool_path[64];
+
+static void put_file(const void *data, size_t size)
+{
+    int fd = open(spool_path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, data, size), size);
+    close(fd);
+}
+
+/* A whole spool of all samples; ends[i] is where the i-th ends. */
+static kprof_strbuf make_spool(size_t *ends)
+{
+    kprof_strbuf bytes = KPROF_STRBUF_INIT;
+    kprof_spool_encode_header(&bytes);
+    for (size_t i = 0; i < SAMPLE_COUNT; i++) {
+        assert_true(kprof_spool_encode_record(&samples[i], &bytes));
+        if (ends)
+            ends[i] = bytes.length;
+    }
+    assert_false(bytes.failed);
+    return bytes;
+}
+
+/* Equal when they encode to the same bytes: the format has one encoding for each record. */
+static void assert_record_equal(const kprof_record *a, const kprof_record *b)
+{
+    kprof_strbuf x = KPROF_STRBUF_INIT, y = KPROF_STRBUF_INIT;
+    assert_true(kprof_spool_encode_record(a, &x));
+    assert_true(kprof_spool_encode_record(b, &y));
+    assert_int_equal(x.length, y.length);
+    assert_memory_equal(x.data, y.data, x.length);
+    kprof_strbuf_free(&x);
+    kprof_strbuf_free(&y);
+}
+
+/* Read the file, comparing with the samples; returns how many records came, and how it ended. */
+static size_t read_samples(kprof_spool_next_result *end, bool *partial)
+{
+    kprof_spool_reader *reader;
+    kprof_record record;
+    size_t count = 0;
+    assert_int_equal(kprof_spool_reader_open(spool_path, &reader), KPROF_OK);
+    while ((*end = kprof_spool_next(reader, &record)) == KPROF_SPOOL_RECORD) {
+        assert_true(count < SAMPLE_COUNT);
+        assert_record_equal(&record, &samples[count++]);
+    }
+    assert_int_equal(kprof_spool_next(reader, &record), *end);
+    *partial = kprof_spool_has_partial(reader);
+    kprof_spool_reader_close(reader);
+    return count;
+}
+
+static void every_field_survives(void **state)
+{
+    (void)state;
+    kprof_record_scratch scratch = {0};
+    for (size_t i = 0; i < SAMPLE_COUNT; i++) {
+        kprof_strbuf bytes = KPROF_STRBUF_INIT;
+        kprof_record decoded;
+        assert_true(kprof_spool_encode_record(&samples[i], &bytes));
+        kprof_record_header header = kprof_spool_decode_record_header(bytes.data);
+        assert_int_equal(header.length, bytes.length - KPROF_SPOOL_RECORD_HEADER_BYTES);
+        assert_true(
+            kprof_spool_decode_record(header, bytes.data + KPROF_SPOOL_RECORD_HEADER_BYTES, &scratch, &decoded));
+        assert_record_equal(&decoded, &samples[i]);
+        kprof_strbuf_free(&bytes);
+    }
+    kprof_spool_scratch_free(&scratch);
+}
+
+/* assert_record_equal would not see a field that is missing from the table: look at the structs themselves. */
+static void the_tables_cover_the_structs(void **state)
+{
+    (void)state;
+    kprof_spool_reader *reader;
+    kprof_record record;
+    kprof_strbuf bytes = make_spool(NULL);
+    put_file(bytes.data, bytes.length);
+    assert_int_equal(kprof_spool_reader_open(spool_path, &reader), KPROF_OK);
+    for (size_t i = 0; i < SAMPLE_COUNT; i++) {
+        assert_int_equal(kprof_spool_next(reader, &record), KPROF_SPOOL_RECORD);
+        if (record.type == KPROF_RECORD_DEVICE) {
+            record.device.name = samples[i].device.name;
+            record.device.chip = samples[i].device.chip;
+            record.device.uuid = samples[i].device.uuid;
+            assert_memory_equal(&record.device, &samples[i].device, sizeof record.device);
+        } else if (record.type == KPROF_RECORD_LAUNCH) {
+            assert_memory_equal(record.launch.values, samples[i].launch.values,
+                                record.launch.value_count * sizeof(double));
+            record.launch.values = samples[i].launch.values;
+            assert_string_equal(record.launch.reason, samples[i].launch.reason);
+            record.launch.reason = samples[i].launch.reason;
+            if (record.launch.value_count)
+                assert_memory_equal(&record.launch, &samples[i].launch, sizeof record.launch);
+        } else if (record.type == KPROF_RECORD_KERNEL) {
+            assert_string_equal(record.kernel.mangled, samples[i].kernel.mangled);
+            record.kernel.mangled = samples[i].kernel.mangled;
+            assert_memory_equal(&record.kernel, &samples[i].kernel, sizeof record.kernel);
+        } else if (record.type == KPROF_RECORD_PROCESS) {
+            assert_string_equal(record.process.command_line, samples[i].process.command_line);
+            assert_string_equal(record.process.executable, samples[i].process.executable);
+            assert_string_equal(record.process.host, samples[i].process.host);
+        } else if (record.type == KPROF_RECORD_METRICS) {
+            assert_int_equal(record.metrics.count, 3);
+            assert_string_equal(record.metrics.names[2], sample_names[2]);
+        }
+    }
+    kprof_spool_reader_close(reader);
+    kprof_strbuf_free(&bytes);
+}
+
+static void null_strings_are_empty(void **state)
+{
+    (void)state;
+    kprof_record bare = {.type = KPROF_RECORD_MESSAGE, .message = {KPROF_LOG_INFO, KPROF_OK, NULL}};
+    kprof_record empty = {.type = KPROF_RECORD_MESSAGE, .message = {KPROF_LOG_INFO, KPROF_OK, ""}};
+    assert_record_equal(&bare, &empty);
+}
+
+static void a_whole_file_reads_to_its_end(void **state)
+{
+    (void)state;
+    kprof_strbuf bytes = make_spool(NULL);
+    kprof_spool_next_result end;
+    bool partial;
+    put_file(bytes.data, bytes.length);
+    assert_int_equal(read_samples(&end, &partial), SAMPLE_COUNT);
+    assert_int_equal(end, KPROF_SPOOL_WAIT);
+    assert_false(partial);
+    kprof_strbuf_free(&bytes);
+}
+
+static void a_cut_at_any_byte_keeps_what_is_whole(void **state)
+{
+    (void)state;
+    size_t ends[SAMPLE_COUNT];
+    kprof_strbuf bytes = make_spool(ends);
+    for (size_t size = 0; size < bytes.length; size++) {
+        kprof_spool_next_result end;
+        bool partial;
+        size_t whole = 0;
+        while (whole < SAMPLE_COUNT && ends[whole] <= size)
+            whole++;
+        put_file(bytes.data, size);
+        assert_int_equal(read_samples(&end, &partial), whole);
+        assert_int_equal(end, KPROF_SPOOL_WAIT);
+        bool clean = size == 0 || size == KPROF_SPOOL_HEADER_BYTES || (whole > 0 && ends[whole - 1] == size);
+        assert_int_equal(partial, !clean);
+    }
+    kprof_strbuf_free(&bytes);
+}
+
+static void a_flipped_byte_ends_the_spool_there(void **state)
+{
+    (void)state;
+    size_t ends[SAMPLE_COUNT];
+    kprof_strbuf bytes = make_spool(ends);
+    for (size_t at = KPROF_SPOOL_HEADER_BYTES; at < bytes.length; at++) {
+        kprof_spool_next_result end;
+        bool partial;
+        size_t before = 0;
+        while (ends[before] <= at)
+            before++;
+        bytes.data[at] ^= (char)(1 << at % 8);
+        put_file(bytes.data, bytes.length);
+        bytes.data[at] ^= (char)(1 << at % 8);
+        assert_int_equal(read_samples(&end, &partial), before);
+        /* A longer length is a record that has not come yet; everything else is certain damage. */
+        assert_true(end == KPROF_SPOOL_DAMAGED || end == KPROF_SPOOL_WAIT);
+        assert_true(partial);
+    }
+    kprof_strbuf_free(&bytes);
+}
+
+static void damage_is_logged_once(void **state)
+{
+    (void)state;
+    kprof_strbuf bytes = make_spool(NULL);
+    kprof_spool_next_result end;
+    bool partial;
+    bytes.data[bytes.length - 1] ^= 1;
+    put_file(bytes.data, bytes.length);
+    unsigned messages = log_seen.count;
+    assert_int_equal(read_samples(&end, &partial), SAMPLE_COUNT - 1);
+    assert_int_equal(end, KPROF_SPOOL_DAMAGED);
+    assert_int_equal(log_seen.count, messages + 1);
+    assert_non_null(strstr(log_seen.last, spool_path));
+    kprof_strbuf_free(&bytes);
+}
+
+static void a_broken_header_is_refused_at_once(void **state)
+{
+    (void)state;
+    kprof_strbuf bytes = make_spool(NULL);
+    kprof_spool_reader *reader;
+    for (size_t at = 0; at < KPROF_SPOOL_HEADER_BYTES; at++) {
+        bytes.data[at] ^= 64;
+        put_file(bytes.data, bytes.length);
+        bytes.data[at] ^= 64;
+        if (at == 12) /* 16 ^ 64: a larger header, which a later version may have */
+            continue;
+        assert_int_equal(kprof_spool_reader_open(spool_path, &reader), KPROF_BAD_SPOOL);
+        assert_null(reader);
+    }
+    put_file("KPxx", 4);
+    assert_int_equal(kprof_spool_reader_open(spool_path, &reader), KPROF_BAD_SPOOL);
+    kprof_strbuf_free(&bytes);
+}
+
+static void a_newer_version_is_named(void **state)
+{
+    (void)state;
+    kprof_spool_reader *reader;
+    put_file(KPROF_SPOOL_MAGIC "\2\0\0\0\20\0\0\0", 16);
+    assert_int_equal(kprof_spool_reader_open(spool_path, &reader), KPROF_BAD_SPOOL);
+    assert_non_null(strstr(log_seen.last, "version 2"));
+}
+
+/* Append a record of any type with a good checksum. */
+static void put_raw(kprof_strbuf *bytes, uint32_t type, const void *payload, size_t size)
+{
+    kprof_record_header header = {(uint32_t)size, type, 0};
+    kprof_put_u32(bytes, header.length);
+    kprof_put_u32(bytes, header.type);
+    kprof_put_u32(bytes, kprof_spool_checksum(header, payload));
+    kprof_strbuf_append(bytes, payload, size);
+}
+
+static void unknown_types_are_skipped(void **state)
+{
+    (void)state;
+    kprof_strbuf bytes = KPROF_STRBUF_INIT;
+    kprof_spool_next_result end;
+    bool partial;
+    kprof_spool_encode_header(&bytes);
+    for (size_t i = 0; i < SAMPLE_COUNT; i++) {
+        put_raw(&bytes, 1000 + (uint32_t)i, "something new", 13);
+        put_raw(&bytes, 0, "", 0);
+        assert_true(kprof_spool_encode_record(&samples[i], &bytes));
+        put_raw(&bytes, UINT32_MAX, "", 0);
+    }
+    put_file(bytes.data, bytes.length);
+    assert_int_equal(read_samples(&end, &partial), SAMPLE_COUNT);
+    assert_int_equal(end, KPROF_SPOOL_WAIT);
+    kprof_strbuf_free(&bytes);
+}
+
+/* A payload with a good checksum but changed content must be refused or read; it must not crash. */
+static void forged_content_does_no_harm(void **state)
+{
+    (void)state;
+    kprof_record_scratch scratch = {0};
+    for (size_t i = 0; i < SAMPLE_COUNT; i++) {
+        kprof_strbuf bytes = KPROF_STRBUF_INIT;
+        assert_true(kprof_spool_encode_record(&samples[i], &bytes));
+        kprof_record_header header = kprof_spool_decode_record_header(bytes.data);
+        char *payload = malloc(header.length);
+        assert_non_null(payload);
+        kprof_record record;
+        for (size_t bit = 0; bit < (size_t)header.length * 8; bit++) {
+            memcpy(payload, bytes.data + KPROF_SPOOL_RECORD_HEADER_BYTES, header.length);
+            payload[bit / 8] ^= (char)(1 << bit % 8);
+            (void)kprof_spool_decode_record(header, payload, &scratch, &record);
+        }
+        for (kprof_record_header cut = header; cut.length-- > 0;)
+            assert_false(kprof_spool_decode_record(cut, payload, &scratch, &record));
+        free(payload);
+        kprof_strbuf_free(&bytes);
+    }
+    kprof_spool_scratch_free(&scratch);
+}
+
+static void values_outside_an_enum_are_damage(void **state)
+{
+    (void)state;
+    kprof_strbuf bytes = KPROF_STRBUF_INIT;
+    kprof_spool_next_result end;
+    bool partial;
+    kprof_spool_encode_header(&bytes);
+    put_raw(&bytes, KPROF_RECORD_MESSAGE, "\4\0\0\0\0\0\0\0\0\0\0\0\0", 13);
+    put_file(bytes.data, bytes.length);
+    assert_int_equal(read_samples(&end, &partial), 0);
+    assert_int_equal(end, KPROF_SPOOL_DAMAGED);
+    kprof_strbuf_free(&bytes);
+}
+
+static void huge_lengths_are_not_believed(void **state)
+{
+    (void)state;
+    static const uint32_t lengths[] = {KPROF_SPOOL_MAX_PAYLOAD_BYTES + 1, UINT32_MAX};
+    kprof_spool_next_result end;
+    bool partial;
+    for (size_t i = 0; i < 2; i++) {
+        kprof_strbuf bytes = KPROF_STRBUF_INIT;
+        kprof_spool_encode_header(&bytes);
+        kprof_put_u32(&bytes, lengths[i]);
+        kprof_put_u64(&bytes, KPROF_RECORD_END);
+        put_file(bytes.data, bytes.length);
+        assert_int_equal(read_samples(&end, &partial), 0);
+        assert_int_equal(end, KPROF_SPOOL_DAMAGED);
+        kprof_strbuf_free(&bytes);
+    }
+}
+
+static void a_growing_file_is_followed(void **state)
+{
+    (void)state;
+    size_t ends[SAMPLE_COUNT], next = 0;
+    kprof_strbuf bytes = make_spool(ends);
+    kprof_spool_reader *reader;
+    kprof_record record;
+    put_file("", 0);
+    assert_int_equal(kprof_spool_reader_open(spool_path, &reader), KPROF_OK);
+    int fd = open(spool_path, O_WRONLY | O_APPEND);
+    for (size_t at = 0; at < bytes.length; at++) {
+        assert_int_equal(kprof_spool_next(reader, &record), KPROF_SPOOL_WAIT);
+        assert_int_equal(write(fd, bytes.data + at, 1), 1);
+        if (at + 1 != ends[next])
+            continue;
+        assert_int_equal(kprof_spool_next(reader, &record), KPROF_SPOOL_RECORD);
+        assert_record_equal(&record, &samples[next++]);
+    }
+    assert_int_equal(next, SAMPLE_COUNT);
+    close(fd);
+    kprof_spool_reader_close(reader);
+    kprof_strbuf_free(&bytes);
+}
+
+static void what_is_no_file_is_refused(void **state)
+{
+    (void)state;
+    kprof_spool_reader *reader;
+    char link_path[80];
+    assert_int_equal(kprof_spool_reader_open("/nonexistent/1-0.spool", &reader), KPROF_BAD_SPOOL);
+    assert_int_equal(kprof_spool_reader_open("/tmp", &reader), KPROF_BAD_SPOOL);
+    snprintf(link_path, sizeof link_path, "%s.link", spool_path);
+    assert_int_equal(symlink(spool_path, link_path), 0);
+    assert_int_equal(kprof_spool_reader_open(link_path, &reader), KPROF_BAD_SPOOL);
+    unlink(link_path);
+    assert_int_equal(mkfifo(link_path, 0600), 0);
+    assert_int_equal(kprof_spool_reader_open(link_path, &reader), KPROF_BAD_SPOOL);
+    unlink(link_path);
+    kprof_spool_reader_close(NULL);
+}
+
+static int make_path(void **state)
+{
+    (void)state;
+    log_capture_start(&log_seen);
+    strcpy(spool_path, "/tmp/kprof-test-XXXXXX");
+    int fd = mkstemp(spool_path);
+    close(fd);
+    return fd < 0;
+}
+
+static int remove_path(void **state)
+{
+    (void)state;
+    return unlink(spool_path);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_field_survives),
+        cmocka_unit_test(the_tables_cover_the_structs),
+        cmocka_unit_test(null_strings_are_empty),
+        cmocka_unit_test(a_whole_file_reads_to_its_end),
+        cmocka_unit_test(a_cut_at_any_byte_keeps_what_is_whole),
+        cmocka_unit_test(a_flipped_byte_ends_the_spool_there),
+        cmocka_unit_test(damage_is_logged_once),
+        cmocka_unit_test(a_broken_header_is_refused_at_once),
+        cmocka_unit_test(a_newer_version_is_named),
+        cmocka_unit_test(unknown_types_are_skipped),
+        cmocka_unit_test(forged_content_does_no_harm),
+        cmocka_unit_test(values_outside_an_enum_are_damage),
+        cmocka_unit_test(huge_lengths_are_not_believed),
+        cmocka_unit_test(a_growing_file_is_followed),
+        cmocka_unit_test(what_is_no_file_is_refused),
+    };
+    return cmocka_run_group_tests(tests, make_path, remove_path);
+}

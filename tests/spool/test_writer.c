@@ -1,0 +1,420 @@
+/* The writer inside a program that closes descriptors, moves about, forks, uses threads and fills the disk: the spool
+ * must hold every record whose write succeeded and nothing else, and the program's own files must stay untouched. */
+#include "log_capture.h"
+#include "spool/spool.h"
+#include "spool_samples.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static log_capture log_seen;
+static char dir[32];
+
+/* What the "disk" does with the writer's next calls. */
+static struct {
+    int calls;        /* so many so far */
+    int interrupt_at; /* this call fails with EINTR */
+    int shorten_at;   /* this call writes half */
+    int full_from;    /* from this call on: no space */
+} disk;
+
+ssize_t __real_write(int fd, const void *data, size_t size);
+ssize_t __wrap_write(int fd, const void *data, size_t size);
+
+ssize_t __wrap_write(int fd, const void *data, size_t size)
+{
+    int call = ++disk.calls;
+    if (call == disk.interrupt_at || (disk.full_from && call >= disk.full_from)) {
+        errno = call == disk.interrupt_at ? EINTR : ENOSPC;
+        return -1;
+    }
+    return __real_write(fd, data, call == disk.shorten_at ? size / 2 : size);
+}
+
+static kprof_spool_writer *open_writer(void)
+{
+    kprof_spool_writer *writer;
+    assert_int_equal(kprof_spool_writer_open(dir, &writer), KPROF_OK);
+    return writer;
+}
+
+static void spool_path(char *path, size_t size, int n)
+{
+    snprintf(path, size, "%s/%ld-%d.spool", dir, (long)getpid(), n);
+}
+
+static kprof_status write_seen(kprof_spool_writer *writer, uint32_t kernel)
+{
+    kprof_record record = {.type = KPROF_RECORD_SEEN, .seen = {kernel, 1}};
+    return kprof_spool_write(writer, &record);
+}
+
+/* The spool holds SEEN records of exactly these kernels, and nothing is left over. */
+static void assert_spool_holds(int n, const uint32_t *kernels, size_t count)
+{
+    char path[64];
+    kprof_spool_reader *reader;
+    kprof_record record;
+    spool_path(path, sizeof path, n);
+    assert_int_equal(kprof_spool_reader_open(path, &reader), KPROF_OK);
+    for (size_t i = 0; i < count; i++) {
+        assert_int_equal(kprof_spool_next(reader, &record), KPROF_SPOOL_RECORD);
+        assert_int_equal(record.type, KPROF_RECORD_SEEN);
+        assert_int_equal(record.seen.kernel, kernels[i]);
+    }
+    assert_int_equal(kprof_spool_next(reader, &record), KPROF_SPOOL_WAIT);
+    assert_false(kprof_spool_has_partial(reader));
+    kprof_spool_reader_close(reader);
+}
+
+/* The descriptor that the writer holds on its n-th spool; -1 when none. */
+static int writer_fd(int n)
+{
+    char path[64], link_path[64], target[256];
+    spool_path(path, sizeof path, n);
+    for (int fd = 0; fd < 1024; fd++) {
+        snprintf(link_path, sizeof link_path, "/proc/self/fd/%d", fd);
+        ssize_t length = readlink(link_path, target, sizeof target - 1);
+        target[length > 0 ? length : 0] = '\0';
+        if (strcmp(target, path) == 0)
+            return fd;
+    }
+    return -1;
+}
+
+static void all_types_are_written(void **state)
+{
+    (void)state;
+    char path[64];
+    struct stat info;
+    kprof_spool_reader *reader;
+    kprof_record record;
+    kprof_spool_writer *writer = open_writer();
+    for (size_t i = 0; i < SAMPLE_COUNT; i++) {
+        assert_int_equal(kprof_spool_write(writer, &samples[i]), KPROF_OK);
+        assert_int_equal(disk.calls, i + 2); /* one write(2) each, and one for the header */
+    }
+    kprof_spool_writer_close(writer);
+    spool_path(path, sizeof path, 0);
+    assert_int_equal(stat(path, &info), 0);
+    assert_int_equal(info.st_mode & 0777, 0600);
+    assert_int_equal(kprof_spool_reader_open(path, &reader), KPROF_OK);
+    for (size_t i = 0; i < SAMPLE_COUNT; i++) {
+        assert_int_equal(kprof_spool_next(reader, &record), KPROF_SPOOL_RECORD);
+        assert_int_equal(record.type, samples[i].type);
+    }
+    kprof_spool_reader_close(reader);
+}
+
+static void spools_of_one_pid_are_numbered(void **state)
+{
+    (void)state;
+    kprof_spool_writer *first = open_writer(), *second = open_writer();
+    assert_int_equal(write_seen(second, 2), KPROF_OK);
+    assert_int_equal(write_seen(first, 1), KPROF_OK);
+    assert_spool_holds(0, (const uint32_t[]){1}, 1);
+    assert_spool_holds(1, (const uint32_t[]){2}, 1);
+    kprof_spool_writer_close(first);
+    kprof_spool_writer_close(second);
+}
+
+static void closed_descriptors_are_reopened(void **state)
+{
+    (void)state;
+    kprof_spool_writer *writer = open_writer();
+    assert_int_equal(write_seen(writer, 1), KPROF_OK);
+    assert_true(writer_fd(0) >= 500);
+    close(writer_fd(0));
+    assert_int_equal(write_seen(writer, 2), KPROF_OK);
+    close(writer_fd(0));
+    assert_int_equal(write_seen(writer, 3), KPROF_OK);
+    kprof_spool_writer_close(writer);
+    assert_int_equal(writer_fd(0), -1);
+    assert_spool_holds(0, (const uint32_t[]){1, 2, 3}, 3);
+}
+
+static void a_reused_descriptor_is_left_alone(void **state)
+{
+    (void)state;
+    char path[64];
+    struct stat info;
+    kprof_spool_writer *writer = open_writer();
+    assert_int_equal(write_seen(writer, 1), KPROF_OK);
+    int number = writer_fd(0);
+    snprintf(path, sizeof path, "%s/application", dir);
+    int file = open(path, O_WRONLY | O_CREAT, 0600);
+    assert_int_equal(dup2(file, number), number);
+    close(file);
+    assert_int_equal(write_seen(writer, 2), KPROF_OK);
+    assert_int_not_equal(writer_fd(0), number);
+    assert_int_equal(fstat(number, &info), 0); /* still the application's, and empty */
+    assert_int_equal(info.st_size, 0);
+    int mine = writer_fd(0);
+    assert_int_equal(dup2(number, mine), mine);
+    kprof_spool_writer_close(writer);
+    assert_int_equal(fstat(mine, &info), 0); /* closing does not close the application's file either */
+    close(mine);
+    close(number);
+    assert_spool_holds(0, (const uint32_t[]){1, 2}, 2);
+}
+
+static void the_directory_may_change(void **state)
+{
+    (void)state;
+    char *before = getcwd(NULL, 0);
+    kprof_spool_writer *writer;
+    assert_int_equal(chdir(dir), 0);
+    assert_int_equal(kprof_spool_writer_open(".", &writer), KPROF_OK);
+    assert_int_equal(chdir("/"), 0);
+    assert_int_equal(write_seen(writer, 1), KPROF_OK);
+    close(writer_fd(0));
+    assert_int_equal(write_seen(writer, 2), KPROF_OK);
+    kprof_spool_writer_close(writer);
+    assert_int_equal(chdir(before), 0);
+    free(before);
+    assert_spool_holds(0, (const uint32_t[]){1, 2}, 2);
+}
+
+static void a_replaced_file_is_not_written(void **state)
+{
+    (void)state;
+    char path[64];
+    struct stat info;
+    kprof_spool_writer *writer = open_writer();
+    spool_path(path, sizeof path, 0);
+    int number = writer_fd(0);
+    char keep[80];
+    snprintf(keep, sizeof keep, "%s.old", path); /* keeps the inode number taken */
+    assert_int_equal(rename(path, keep), 0);
+    close(open(path, O_WRONLY | O_CREAT, 0600));
+    close(number);
+    assert_int_equal(write_seen(writer, 1), KPROF_OUTPUT);
+    assert_int_equal(stat(path, &info), 0);
+    assert_int_equal(info.st_size, 0);
+    kprof_spool_writer_close(writer);
+}
+
+static void a_full_disk_loses_only_what_did_not_fit(void **state)
+{
+    (void)state;
+    kprof_spool_writer *writer = open_writer();
+    assert_int_equal(write_seen(writer, 1), KPROF_OK);
+    disk.shorten_at = disk.calls + 1;
+    disk.full_from = disk.calls + 2;
+    assert_int_equal(write_seen(writer, 2), KPROF_OUTPUT);
+    assert_spool_holds(0, (const uint32_t[]){1}, 1);
+    assert_int_equal(write_seen(writer, 3), KPROF_OUTPUT);
+    assert_int_equal(log_seen.count, 1); /* said once, not for every record */
+    assert_non_null(strstr(log_seen.last, "No space"));
+    disk.full_from = 0;
+    assert_int_equal(write_seen(writer, 4), KPROF_OK);
+    kprof_spool_writer_close(writer);
+    assert_spool_holds(0, (const uint32_t[]){1, 4}, 2);
+}
+
+static void interruptions_and_short_writes_are_continued(void **state)
+{
+    (void)state;
+    kprof_spool_writer *writer = open_writer();
+    disk.interrupt_at = disk.calls + 1;
+    disk.shorten_at = disk.calls + 2;
+    assert_int_equal(write_seen(writer, 1), KPROF_OK);
+    kprof_spool_writer_close(writer);
+    assert_spool_holds(0, (const uint32_t[]){1}, 1);
+}
+
+/* Without the writer's own check SIGXFSZ would end this program. */
+static void a_file_size_limit_does_not_kill(void **state)
+{
+    (void)state;
+    struct rlimit before, limit;
+    kprof_spool_writer *writer = open_writer();
+    assert_int_equal(write_seen(writer, 1), KPROF_OK);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    limit = before;
+    limit.rlim_cur = 50;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    kprof_status status = write_seen(writer, 2);
+    kprof_spool_writer *another;
+    limit.rlim_cur = 3;
+    setrlimit(RLIMIT_FSIZE, &limit);
+    kprof_status open_status = kprof_spool_writer_open(dir, &another);
+    setrlimit(RLIMIT_FSIZE, &before);
+    assert_int_equal(status, KPROF_OUTPUT);
+    assert_int_equal(open_status, KPROF_OUTPUT);
+    assert_int_equal(write_seen(writer, 3), KPROF_OK);
+    kprof_spool_writer_close(writer);
+    assert_spool_holds(0, (const uint32_t[]){1, 3}, 2);
+}
+
+static void few_descriptors_are_enough(void **state)
+{
+    (void)state;
+    struct rlimit before, limit;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    limit = before;
+    limit.rlim_cur = 64;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    kprof_spool_writer *writer = open_writer();
+    kprof_status status = write_seen(writer, 1);
+    setrlimit(RLIMIT_NOFILE, &before);
+    assert_int_equal(status, KPROF_OK);
+    kprof_spool_writer_close(writer);
+    assert_spool_holds(0, (const uint32_t[]){1}, 1);
+}
+
+static void a_missing_directory_is_named(void **state)
+{
+    (void)state;
+    kprof_spool_writer *writer;
+    assert_int_equal(kprof_spool_writer_open("/nonexistent/session", &writer), KPROF_OUTPUT);
+    assert_null(writer);
+    assert_non_null(strstr(log_seen.last, "/nonexistent/session"));
+    kprof_spool_writer_close(NULL);
+}
+
+/* The injection library's sink: messages become records of the very spool that may be failing. */
+static void sink_into_spool(void *user, kprof_log_level level, const char *message)
+{
+    kprof_record record = {.type = KPROF_RECORD_MESSAGE, .message = {level, KPROF_OK, message}};
+    (void)!kprof_spool_write(user, &record);
+}
+
+static void logging_into_a_failing_spool_ends(void **state)
+{
+    (void)state;
+    kprof_spool_writer *writer = open_writer();
+    kprof_log_set_sink(sink_into_spool, writer);
+    disk.full_from = disk.calls + 1;
+    assert_int_equal(write_seen(writer, 1), KPROF_OUTPUT);
+    kprof_log_set_sink(log_capture_sink, &log_seen);
+    kprof_spool_writer_close(writer);
+}
+
+#define THREADS            4
+#define RECORDS_PER_THREAD 500
+
+typedef struct worker {
+    pthread_t thread;
+    kprof_spool_writer *writer;
+    uint32_t number;
+    unsigned failed;
+} worker;
+
+static void *write_many(void *user)
+{
+    worker *w = user;
+    for (uint32_t i = 0; i < RECORDS_PER_THREAD; i++) {
+        kprof_record record = samples[4];
+        record.launch.kernel = w->number;
+        record.launch.launch = i;
+        w->failed += kprof_spool_write(w->writer, &record) != KPROF_OK;
+    }
+    return NULL;
+}
+
+static void threads_write_whole_records(void **state)
+{
+    (void)state;
+    char path[64];
+    kprof_spool_reader *reader;
+    kprof_record record;
+    kprof_spool_writer *writer = open_writer();
+    worker workers[THREADS] = {0};
+    for (uint32_t i = 0; i < THREADS; i++) {
+        workers[i].writer = writer;
+        workers[i].number = i;
+        assert_int_equal(pthread_create(&workers[i].thread, NULL, write_many, &workers[i]), 0);
+    }
+    for (uint32_t i = 0; i < THREADS; i++) {
+        pthread_join(workers[i].thread, NULL);
+        assert_int_equal(workers[i].failed, 0);
+    }
+    kprof_spool_writer_close(writer);
+    spool_path(path, sizeof path, 0);
+    assert_int_equal(kprof_spool_reader_open(path, &reader), KPROF_OK);
+    uint64_t next[THREADS] = {0};
+    for (size_t i = 0; i < THREADS * RECORDS_PER_THREAD; i++) {
+        assert_int_equal(kprof_spool_next(reader, &record), KPROF_SPOOL_RECORD);
+        assert_true(record.launch.launch == next[record.launch.kernel]++);
+    }
+    assert_int_equal(kprof_spool_next(reader, &record), KPROF_SPOOL_WAIT);
+    kprof_spool_reader_close(reader);
+}
+
+static void a_forked_child_forgets_the_spool(void **state)
+{
+    (void)state;
+    kprof_spool_writer *writer = open_writer();
+    assert_int_equal(write_seen(writer, 1), KPROF_OK);
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) {
+        int number = writer_fd(0);
+        kprof_spool_writer_abandon(writer);
+        _exit(fcntl(number, F_GETFD) == -1 ? 0 : 1);
+    }
+    int child_status = -1;
+    assert_int_equal(waitpid(child, &child_status, 0), child);
+    assert_int_equal(child_status, 0);
+    assert_int_equal(write_seen(writer, 2), KPROF_OK);
+    kprof_spool_writer_close(writer);
+    assert_spool_holds(0, (const uint32_t[]){1, 2}, 2);
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    memset(&disk, 0, sizeof disk);
+    log_capture_start(&log_seen);
+    strcpy(dir, "/tmp/kprof-test-XXXXXX");
+    return mkdtemp(dir) ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    DIR *entries = opendir(dir);
+    for (struct dirent *entry; entries && (entry = readdir(entries));)
+        unlinkat(dirfd(entries), entry->d_name, 0);
+    if (entries)
+        closedir(entries);
+    return rmdir(dir);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(all_types_are_written),
+        TEST(spools_of_one_pid_are_numbered),
+        TEST(closed_descriptors_are_reopened),
+        TEST(a_reused_descriptor_is_left_alone),
+        TEST(the_directory_may_change),
+        TEST(a_replaced_file_is_not_written),
+        TEST(a_full_disk_loses_only_what_did_not_fit),
+        TEST(interruptions_and_short_writes_are_continued),
+        TEST(a_file_size_limit_does_not_kill),
+        TEST(few_descriptors_are_enough),
+        TEST(a_missing_directory_is_named),
+        TEST(logging_into_a_failing_spool_ends),
+        TEST(threads_write_whole_records),
+        TEST(a_forked_child_forgets_the_spool),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
