@@ -1,0 +1,287 @@
+/* --list-sets, --list-sections, --list-chips and --query-metrics: what can be collected. None needs a GPU. */
+#include "cli/commands.h"
+#include "cli/listing.h"
+#include "cli/output.h"
+#include "cli/paths.h"
+#include "cli/plans.h"
+#include "core/log.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define DEFAULT_CHIP "GH100" /* listed for where there is no GPU and --chips is not given */
+
+static void discard(void *user, kprof_log_level level, const char *message)
+{
+    (void)user;
+    (void)level;
+    (void)message;
+}
+
+/* The chips of the GPUs that are present; that there is none is no error here. */
+static void add_present_chips(kprof_strlist *chips)
+{
+    kprof_probe probe = {0};
+    kprof_log_set_sink(discard, NULL);
+    if (kprof_probe_devices(&probe) != KPROF_OK || kprof_probe_chips(&probe, 0, chips) != KPROF_OK)
+        kprof_log(KPROF_LOG_DEBUG, "no chip found");
+    kprof_log_set_sink(NULL, NULL);
+    kprof_probe_free(&probe);
+}
+
+static kprof_status listed_chips(const kprof_options *options, kprof_strlist *chips)
+{
+    bool added = true;
+    for (size_t i = 0; i < options->chips.count && added; i++)
+        added = kprof_strlist_add_unique(chips, options->chips.items[i]);
+    if (chips->count == 0)
+        add_present_chips(chips);
+    if (chips->count == 0) {
+        kprof_log(KPROF_LOG_INFO, "no GPU found: listing for %s; --chips names others", DEFAULT_CHIP);
+        added = kprof_strlist_add(chips, DEFAULT_CHIP);
+    }
+    return added ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
+}
+
+static char *join(const char *const *words)
+{
+    kprof_strbuf joined = KPROF_STRBUF_INIT;
+    for (size_t i = 0; words && words[i]; i++)
+        kprof_strbuf_printf(&joined, "%s%s", i ? " " : "", words[i]);
+    return kprof_strbuf_take(&joined);
+}
+
+static void add_taken(kprof_listing *listing, char *cell)
+{
+    kprof_listing_add(listing, cell ? cell : "");
+    free(cell);
+}
+
+/* Metrics and passes of a set on a chip. */
+static kprof_status add_cost(kprof_listing *listing, const kprof_catalog *catalog, const char *set, kprof_host *host)
+{
+    kprof_selection selection = {0};
+    kprof_plan plan = {0};
+    if (!kprof_strlist_add(&selection.sets, set))
+        return kprof_fail(KPROF_NO_MEMORY, "out of memory");
+    kprof_status status = kprof_plan_make(catalog, &selection, host, &plan);
+    if (status == KPROF_OK) {
+        kprof_listing_add_number(listing, plan.collect.count);
+        kprof_listing_add_number(listing, plan.pass_count);
+    }
+    kprof_plan_free(&plan);
+    kprof_strlist_free(&selection.sets);
+    return status;
+}
+
+/* `host` NULL: the chip's metrics cannot be known here. */
+static kprof_status add_sets(kprof_listing *listing, const kprof_catalog *catalog, const char *chip, kprof_host *host)
+{
+    kprof_status status = KPROF_OK;
+    for (size_t i = 0; i < kprof_catalog_set_count(catalog) && status == KPROF_OK; i++) {
+        kprof_catalog_entry set = kprof_catalog_set(catalog, i);
+        kprof_listing_add(listing, set.id);
+        add_taken(listing, join(set.aliases));
+        kprof_listing_add(listing, chip);
+        if (host) {
+            status = add_cost(listing, catalog, set.id, host);
+        } else {
+            kprof_listing_add(listing, "n/a");
+            kprof_listing_add(listing, "n/a");
+        }
+        add_taken(listing, join(set.section_ids));
+    }
+    return status;
+}
+
+static void add_header(kprof_listing *listing, const char *const *titles)
+{
+    for (listing->columns = 0; titles[listing->columns]; listing->columns++)
+        kprof_listing_add(listing, titles[listing->columns]);
+}
+
+static kprof_status list_sets(const kprof_options *options, kprof_listing *listing)
+{
+    static const char *const titles[] = {"Set", "Alias", "Chip", "Metrics", "Passes", "Sections", NULL};
+    kprof_strlist chips = KPROF_STRLIST_INIT;
+    kprof_catalog *catalog = NULL;
+    add_header(listing, titles);
+    kprof_status status = kprof_catalog_locate(options, &catalog);
+    if (status == KPROF_OK)
+        status = listed_chips(options, &chips);
+    for (size_t i = 0; i < chips.count && status == KPROF_OK; i++) {
+        kprof_host *host = NULL;
+        status = kprof_host_open(chips.items[i], NULL, &host);
+        /* A build or machine without CUDA can still say which sets there are. */
+        if (status == KPROF_OK || status == KPROF_UNSUPPORTED)
+            status = add_sets(listing, catalog, chips.items[i], host);
+        kprof_host_close(host);
+    }
+    kprof_strlist_free(&chips);
+    kprof_catalog_free(catalog);
+    return status;
+}
+
+/* The sets that a section is in. */
+static char *sets_with(const kprof_catalog *catalog, const char *section)
+{
+    kprof_strbuf sets = KPROF_STRBUF_INIT;
+    for (size_t i = 0; i < kprof_catalog_set_count(catalog); i++) {
+        kprof_catalog_entry set = kprof_catalog_set(catalog, i);
+        for (const char *const *id = set.section_ids; *id; id++) {
+            if (strcmp(*id, section) == 0)
+                kprof_strbuf_printf(&sets, "%s%s", sets.length ? " " : "", set.id);
+        }
+    }
+    return kprof_strbuf_take(&sets);
+}
+
+static kprof_status list_sections(const kprof_options *options, kprof_listing *listing)
+{
+    static const char *const titles[] = {"Section", "Name", "Sets", NULL};
+    kprof_catalog *catalog = NULL;
+    add_header(listing, titles);
+    kprof_status status = kprof_catalog_locate(options, &catalog);
+    for (size_t i = 0; status == KPROF_OK && i < kprof_catalog_section_count(catalog); i++) {
+        kprof_catalog_entry section = kprof_catalog_section(catalog, i);
+        kprof_listing_add(listing, section.id);
+        kprof_listing_add(listing, section.name);
+        add_taken(listing, sets_with(catalog, section.id));
+    }
+    kprof_catalog_free(catalog);
+    return status;
+}
+
+static kprof_status list_chips(const kprof_options *options, kprof_listing *listing)
+{
+    static const char *const titles[] = {"Chip", NULL};
+    kprof_strlist chips = KPROF_STRLIST_INIT;
+    (void)options;
+    add_header(listing, titles);
+    kprof_status status = kprof_host_chips(&chips);
+    for (size_t i = 0; status == KPROF_OK && i < chips.count; i++)
+        kprof_listing_add(listing, chips.items[i]);
+    kprof_strlist_free(&chips);
+    return status;
+}
+
+/* Where the metrics of one chip are listed to. */
+typedef struct metric_lister {
+    kprof_listing *listing;
+    kprof_host *host;
+    const kprof_options *options;
+} metric_lister;
+
+static kprof_status add_metric(const metric_lister *to, const char *name, const kprof_metric_info *info)
+{
+    kprof_listing_add(to->listing, kprof_host_chip(to->host));
+    kprof_listing_add(to->listing, name);
+    kprof_listing_add(to->listing, info->unit && info->unit[0] ? info->unit : "-");
+    kprof_listing_add(to->listing, info->description ? info->description : "");
+    return to->listing->failed ? kprof_fail(KPROF_NO_MEMORY, "out of memory") : KPROF_OK;
+}
+
+static kprof_status add_submetrics(const metric_lister *to, const char *base)
+{
+    kprof_strlist suffixes = KPROF_STRLIST_INIT;
+    kprof_status status = kprof_host_submetrics(to->host, base, &suffixes);
+    for (size_t i = 0; i < suffixes.count && status == KPROF_OK; i++) {
+        kprof_metric_info info = {0};
+        kprof_strbuf name = KPROF_STRBUF_INIT;
+        kprof_strbuf_printf(&name, "%s.%s", base, suffixes.items[i]);
+        status = name.failed ? KPROF_NO_MEMORY : kprof_host_metric_info(to->host, name.data, &info);
+        if (status == KPROF_OK)
+            status = add_metric(to, name.data, &info);
+        kprof_metric_info_free(&info);
+        kprof_strbuf_free(&name);
+    }
+    kprof_strlist_free(&suffixes);
+    return status;
+}
+
+static kprof_status add_base(const metric_lister *to, const char *base)
+{
+    if (to->options->query_mode != KPROF_QUERY_BASE)
+        return add_submetrics(to, base);
+    kprof_metric_info info = {0};
+    kprof_status status = kprof_host_metric_info(to->host, base, &info);
+    if (status == KPROF_OK)
+        status = add_metric(to, base, &info);
+    kprof_metric_info_free(&info);
+    return status;
+}
+
+static kprof_status add_all_of_type(const metric_lister *to, kprof_metric_type type)
+{
+    kprof_strlist names = KPROF_STRLIST_INIT;
+    kprof_status status = kprof_host_base_metrics(to->host, type, &names);
+    for (size_t i = 0; i < names.count && status == KPROF_OK; i++)
+        status = add_base(to, names.items[i]);
+    kprof_strlist_free(&names);
+    return status;
+}
+
+/* --metrics narrows the list to its base names. */
+static kprof_status add_metrics(const metric_lister *to)
+{
+    const kprof_strlist *chosen = &to->options->selection.metrics;
+    kprof_status status = KPROF_OK;
+    for (size_t i = 0; i < chosen->count && status == KPROF_OK; i++)
+        status = add_base(to, chosen->items[i]);
+    for (int type = KPROF_METRIC_COUNTER; chosen->count == 0 && type <= KPROF_METRIC_THROUGHPUT && status == KPROF_OK;
+         type++)
+        status = add_all_of_type(to, (kprof_metric_type)type);
+    return status;
+}
+
+static kprof_status query_metrics(const kprof_options *options, kprof_listing *listing)
+{
+    static const char *const titles[] = {"Chip", "Metric", "Unit", "Description", NULL};
+    kprof_strlist chips = KPROF_STRLIST_INIT;
+    if (options->query_mode == KPROF_QUERY_SUFFIX && options->selection.metrics.count == 0)
+        return kprof_fail(KPROF_USAGE,
+                          "--query-metrics-mode suffix needs base names: --metrics NAME[,NAME]; all lists every "
+                          "full name");
+    add_header(listing, titles);
+    kprof_status status = listed_chips(options, &chips);
+    for (size_t i = 0; i < chips.count && status == KPROF_OK; i++) {
+        metric_lister to = {listing, NULL, options};
+        status = kprof_host_open(chips.items[i], NULL, &to.host);
+        if (status == KPROF_OK)
+            status = add_metrics(&to);
+        kprof_host_close(to.host);
+    }
+    kprof_strlist_free(&chips);
+    return status;
+}
+
+static kprof_status fill(const kprof_options *options, kprof_listing *listing)
+{
+    switch (options->action) {
+    case KPROF_ACTION_LIST_SETS:
+        return list_sets(options, listing);
+    case KPROF_ACTION_LIST_SECTIONS:
+        return list_sections(options, listing);
+    case KPROF_ACTION_LIST_CHIPS:
+        return list_chips(options, listing);
+    default:
+        return query_metrics(options, listing);
+    }
+}
+
+int kprof_cmd_list(const kprof_options *options)
+{
+    kprof_listing listing = {.columns = 1};
+    FILE *out = NULL;
+    kprof_status status = fill(options, &listing);
+    if (status == KPROF_OK && listing.failed)
+        status = kprof_fail(KPROF_NO_MEMORY, "out of memory");
+    if (status == KPROF_OK)
+        status = kprof_results_open(options, kprof_route_report(options).results, &out);
+    if (status == KPROF_OK) {
+        kprof_listing_print(&listing, out);
+        status = kprof_results_close(options, out);
+    }
+    kprof_listing_free(&listing);
+    return kprof_status_exit_code(status);
+}

@@ -1,0 +1,276 @@
+/* The default command: run an application, collect, and print or keep the report. */
+#include "cli/commands.h"
+#include "cli/launch.h"
+#include "cli/outcome.h"
+#include "cli/output.h"
+#include "cli/paths.h"
+#include "cli/plans.h"
+#include "cli/progress.h"
+#include "cli/session.h"
+#include "cli/spools.h"
+#include "core/log.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define POLL_MS        50
+#define REPORT_IN_TEMP "report.kprof"
+
+typedef struct profile {
+    const kprof_options *options;
+    char *injection;
+    kprof_plans plans;
+    kprof_route route;
+    FILE *results; /* NULL: nothing is printed */
+    kprof_signals signals;
+    kprof_session session;
+    char *report_path;
+    kprof_report *report;
+    kprof_child child;
+    kprof_progress progress;
+    kprof_spools *spools;
+    kprof_outcome outcome;
+} profile;
+
+/* Another profiler's injection would load into kprof itself when it looks at the GPUs. */
+static void leave_other_profiler(void)
+{
+    const char *other = getenv("CUDA_INJECTION64_PATH");
+    if (!other || !*other)
+        return;
+    kprof_log(KPROF_LOG_WARNING,
+              "CUDA_INJECTION64_PATH is %s: another profiler is set up; kprof takes its place for this run", other);
+    unsetenv("CUDA_INJECTION64_PATH");
+}
+
+static kprof_status check_filter(const kprof_options *options)
+{
+    kprof_filter *filter = NULL;
+    kprof_status status = kprof_filter_new(&options->filter, &filter);
+    kprof_filter_free(filter);
+    return status;
+}
+
+/* Everything that can be wrong before anything is made or started. */
+static kprof_status prepare(profile *run)
+{
+    const kprof_options *options = run->options;
+    if (!options->application)
+        return kprof_fail(KPROF_USAGE,
+                          "which application? usage: kprof [options] [--] application [arguments]; see kprof "
+                          "--help");
+    leave_other_profiler();
+    kprof_status status = check_filter(options);
+    if (status == KPROF_OK)
+        status = kprof_plans_make(options, &run->plans);
+    if (status == KPROF_OK)
+        status = kprof_injection_locate(options, &run->injection);
+    run->route = kprof_route_profile(options, isatty(STDOUT_FILENO));
+    if (status == KPROF_OK)
+        status = kprof_results_open(options, run->route.results, &run->results);
+    return status;
+}
+
+static char *join_arguments(char **words)
+{
+    kprof_strbuf joined = KPROF_STRBUF_INIT;
+    for (char **word = words; *word; word++) {
+        kprof_strbuf_puts(&joined, word == words ? "" : " ");
+        kprof_strbuf_puts(&joined, *word);
+    }
+    return kprof_strbuf_take(&joined);
+}
+
+/* The sets asked for, NULL-terminated; "default" when nothing else was asked for either. */
+static const char **asked_sets(const kprof_selection *selection)
+{
+    bool nothing = selection->sets.count + selection->sections.count + selection->metrics.count == 0;
+    const char **sets = calloc(selection->sets.count + 2, sizeof *sets);
+    for (size_t i = 0; sets && i < selection->sets.count; i++)
+        sets[i] = selection->sets.items[i];
+    if (sets && nothing)
+        sets[0] = "default";
+    return sets;
+}
+
+static kprof_status create_report(profile *run)
+{
+    const kprof_options *options = run->options;
+    char directory[PATH_MAX] = "";
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    char *command_line = join_arguments(options->words);
+    const char **sets = asked_sets(&options->selection);
+    kprof_run_info info = {
+        .command_line = command_line ? command_line : "",
+        .working_directory = getcwd(directory, sizeof directory) ? directory : "",
+        .kprof_version = KPROF_VERSION,
+        .sets = sets,
+        .start_unix_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec,
+    };
+    kprof_status status = sets ? kprof_report_create(run->report_path, options->force_overwrite, &info, &run->report)
+                               : kprof_fail(KPROF_NO_MEMORY, "out of memory");
+    for (size_t i = 0; i < run->plans.count && status == KPROF_OK; i++)
+        status = kprof_report_add_plan(run->report, &run->plans.chips[i].plan, run->plans.chips[i].host);
+    free(sets);
+    free(command_line);
+    return status;
+}
+
+static kprof_status name_report(profile *run)
+{
+    if (run->options->export_path)
+        return kprof_export_path_expand(run->options->export_path, &run->report_path);
+    kprof_strbuf path = KPROF_STRBUF_INIT;
+    kprof_strbuf_printf(&path, "%s/%s", run->session.dir, REPORT_IN_TEMP);
+    run->report_path = kprof_strbuf_take(&path);
+    return run->report_path ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
+}
+
+/* Make the session directory and the report. From here on no signal ends kprof until both are settled. */
+static kprof_status open_session(profile *run)
+{
+    kprof_status status = kprof_signals_block(&run->signals);
+    if (status == KPROF_OK)
+        status = kprof_session_open(&run->session);
+    if (status == KPROF_OK)
+        status = name_report(run);
+    if (status == KPROF_OK)
+        status = create_report(run);
+    return status;
+}
+
+static kprof_status save_config(const profile *run)
+{
+    kprof_config config;
+    kprof_status status = kprof_plans_config(&run->plans, run->options, &config);
+    if (status != KPROF_OK)
+        return status;
+    config.root_pid = run->child.pid;
+    status = kprof_config_save(&config, run->session.dir);
+    free(config.chips);
+    return status;
+}
+
+static kprof_status start_application(profile *run)
+{
+    kprof_child_spec spec = {
+        .argv = run->options->application,
+        .injection_library = run->injection,
+        .session_dir = run->session.dir,
+        .stdout_to_stderr = run->route.application_to_stderr,
+        .signals = &run->signals,
+    };
+    kprof_status status = kprof_spools_new(run->session.dir, run->report, &run->progress, &run->spools);
+    if (status == KPROF_OK)
+        status = kprof_child_fork(&spec, &run->child);
+    if (status == KPROF_OK)
+        status = save_config(run);
+    if (status == KPROF_OK)
+        status = kprof_child_start(&run->child, run->options->application[0]);
+    return status;
+}
+
+/* Ingest until the application has ended. A report that cannot be written is no reason to stop the application. */
+static void collect(profile *run)
+{
+    kprof_outcome *outcome = &run->outcome;
+    kprof_progress_begin(&run->progress, run->options->quiet ? NULL : stderr, run->options->filter.launch_count);
+    while (!kprof_child_wait(&run->child, POLL_MS)) {
+        if (outcome->collecting == KPROF_OK)
+            outcome->collecting = kprof_spools_poll(run->spools);
+    }
+    kprof_status finished = kprof_spools_finish(run->spools, run->child.pid);
+    outcome->wait_status = run->child.wait_status;
+    outcome->spools = kprof_spools_summarize(run->spools);
+    if (finished == KPROF_OK && outcome->spools.root_seen)
+        finished = kprof_report_set_exit(run->report, run->child.pid, outcome->wait_status);
+    if (finished == KPROF_OK)
+        finished = kprof_report_count(run->report, &outcome->counts);
+    outcome->collecting = finished;
+    kprof_progress_end(&run->progress);
+}
+
+/* Close what was written. A temporary report is opened again before its directory is removed, so that nothing is left
+ * behind however the printing ends. */
+static void close_session(profile *run)
+{
+    kprof_outcome *outcome = &run->outcome;
+    kprof_spools_free(run->spools);
+    run->spools = NULL;
+    kprof_status closed = kprof_report_close(run->report);
+    run->report = NULL;
+    if (outcome->collecting == KPROF_OK)
+        outcome->collecting = closed;
+    if (run->results)
+        outcome->printing = kprof_report_open(run->report_path, &run->report);
+    kprof_session_close(&run->session, outcome->collecting != KPROF_OK);
+    kprof_signals_restore(&run->signals);
+}
+
+static void announce_report(const profile *run)
+{
+    const kprof_report_counts *counts = &run->outcome.counts;
+    if (run->options->export_path && run->outcome.collecting == KPROF_OK)
+        kprof_log(KPROF_LOG_INFO, "report: %s (%llu launches profiled, %llu seen)", run->report_path,
+                  (unsigned long long)counts->profiled, (unsigned long long)counts->launches);
+}
+
+static void print_results(profile *run)
+{
+    const kprof_outcome *outcome = &run->outcome;
+    bool is_empty = outcome->counts.profiled + outcome->counts.not_measured == 0;
+    bool is_text = run->options->format == KPROF_UNSET;
+    if (!run->report || (is_empty && is_text))
+        return;
+    kprof_print_options print = kprof_print_options_make(run->options, run->results);
+    run->outcome.printing = kprof_report_print(run->report, &print, run->results);
+}
+
+/* Free everything, whatever was reached; a report that no application has written to is removed. */
+static void dispose(profile *run, bool started)
+{
+    kprof_child_close(&run->child);
+    kprof_spools_free(run->spools);
+    if (run->report)
+        (void)!kprof_report_close(run->report);
+    if (!started && run->report && run->report_path)
+        unlink(run->report_path);
+    kprof_session_close(&run->session, false);
+    kprof_signals_restore(&run->signals);
+    kprof_plans_free(&run->plans);
+    free(run->report_path);
+    free(run->injection);
+}
+
+static kprof_status profile_application(profile *run)
+{
+    kprof_status status = prepare(run);
+    if (status == KPROF_OK)
+        status = open_session(run);
+    if (status == KPROF_OK)
+        status = start_application(run);
+    if (status != KPROF_OK)
+        return status;
+    collect(run);
+    kprof_outcome_explain(&run->outcome, run->options, run->report);
+    close_session(run);
+    announce_report(run);
+    print_results(run);
+    return KPROF_OK;
+}
+
+int kprof_cmd_profile(const kprof_options *options)
+{
+    profile run = {.options = options, .signals.fd = -1, .child = {.gate = -1, .error = -1}};
+    kprof_status status = profile_application(&run);
+    kprof_status written = kprof_results_close(options, run.results);
+    if (run.outcome.printing == KPROF_OK)
+        run.outcome.printing = written;
+    int code = status == KPROF_OK ? kprof_outcome_exit_code(&run.outcome) : kprof_status_exit_code(status);
+    dispose(&run, status == KPROF_OK);
+    return code;
+}

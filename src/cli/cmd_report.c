@@ -1,0 +1,40 @@
+/* kprof report: print a report file. */
+#include "cli/commands.h"
+#include "cli/output.h"
+#include "core/log.h"
+
+static kprof_status check_filter(const kprof_options *options)
+{
+    kprof_filter *filter = NULL;
+    kprof_status status = kprof_filter_new(&options->filter, &filter);
+    kprof_filter_free(filter);
+    return status;
+}
+
+static kprof_status print_report(const kprof_options *options, kprof_report *report)
+{
+    FILE *results = NULL;
+    kprof_status status = kprof_results_open(options, kprof_route_report(options).results, &results);
+    if (status != KPROF_OK)
+        return status;
+    kprof_print_options print = kprof_print_options_make(options, results);
+    print.filter = &options->filter;
+    status = kprof_report_print(report, &print, results);
+    kprof_status written = kprof_results_close(options, results);
+    return status == KPROF_OK ? written : status;
+}
+
+int kprof_cmd_report(const kprof_options *options)
+{
+    kprof_report *report = NULL;
+    kprof_status status = check_filter(options);
+    if (status == KPROF_OK && !options->argument)
+        status = kprof_fail(KPROF_USAGE, "which report? usage: kprof report FILE.kprof [options]");
+    if (status == KPROF_OK)
+        status = kprof_report_open(options->argument, &report);
+    if (status == KPROF_OK)
+        status = print_report(options, report);
+    if (report)
+        (void)!kprof_report_close(report);
+    return kprof_status_exit_code(status);
+}

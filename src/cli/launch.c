@@ -1,0 +1,194 @@
+/* Starts the application with the injection environment, forwards signals to it and waits for it. */
+#include "cli/launch.h"
+#include "core/config.h"
+#include "core/log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+kprof_status kprof_signals_block(kprof_signals *out)
+{
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGCHLD};
+    sigset_t set;
+    sigemptyset(&set);
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+        sigaddset(&set, numbers[i]);
+    if (sigprocmask(SIG_BLOCK, &set, &out->previous) != 0)
+        return kprof_fail(KPROF_INTERNAL, "cannot block signals: %m");
+    out->fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (out->fd >= 0)
+        return KPROF_OK;
+    kprof_status status = kprof_fail(KPROF_INTERNAL, "cannot receive signals: %m");
+    sigprocmask(SIG_SETMASK, &out->previous, NULL);
+    return status;
+}
+
+void kprof_signals_restore(kprof_signals *signals)
+{
+    struct signalfd_siginfo info;
+    if (signals->fd < 0)
+        return;
+    while (read(signals->fd, &info, sizeof info) == sizeof info)
+        continue;
+    close(signals->fd);
+    signals->fd = -1;
+    sigprocmask(SIG_SETMASK, &signals->previous, NULL);
+}
+
+/* In the child: wait for the gate, then become the application. Only async-signal-safe calls from here on, since the
+ * driver or CUPTI may have started threads in kprof. */
+static void run_application(const kprof_child_spec *spec, char **environment, int gate, int error)
+{
+    char byte;
+    struct sigaction by_default = {.sa_handler = SIG_DFL};
+    while (read(gate, &byte, 1) < 0 && errno == EINTR)
+        continue;
+    if (spec->stdout_to_stderr)
+        dup2(STDERR_FILENO, STDOUT_FILENO);
+    sigaction(SIGPIPE, &by_default, NULL);
+    sigprocmask(SIG_SETMASK, &spec->signals->previous, NULL);
+    execvpe(spec->argv[0], spec->argv, environment);
+    int reason = errno;
+    ssize_t written = write(error, &reason, sizeof reason);
+    _exit(written == sizeof reason ? 127 : 126);
+}
+
+static bool is_replaced(const char *variable)
+{
+    static const char *const names[] = {"CUDA_INJECTION64_PATH=", KPROF_SESSION_ENV "=", "TEARDOWN_CUPTI="};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (strncmp(variable, names[i], strlen(names[i])) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* The environment with the injection in it. TEARDOWN_CUPTI, which makes PyTorch finalise CUPTI, is left out. */
+static bool make_environment(const kprof_child_spec *spec, kprof_strlist *out)
+{
+    bool added = true;
+    for (char **variable = environ; *variable && added; variable++) {
+        if (!is_replaced(*variable))
+            added = kprof_strlist_add(out, *variable);
+    }
+    kprof_strbuf injection = KPROF_STRBUF_INIT, session = KPROF_STRBUF_INIT;
+    kprof_strbuf_printf(&injection, "CUDA_INJECTION64_PATH=%s", spec->injection_library);
+    kprof_strbuf_printf(&session, KPROF_SESSION_ENV "=%s", spec->session_dir);
+    added = added && !injection.failed && !session.failed && kprof_strlist_add(out, injection.data) &&
+            kprof_strlist_add(out, session.data);
+    kprof_strbuf_free(&injection);
+    kprof_strbuf_free(&session);
+    return added;
+}
+
+/* execvpe wants a NULL at the end; a strlist has none. */
+static char **terminated(const kprof_strlist *list)
+{
+    char **copy = calloc(list->count + 1, sizeof *copy);
+    if (copy)
+        memcpy(copy, list->items, list->count * sizeof *copy);
+    return copy;
+}
+
+static kprof_status fork_with(const kprof_child_spec *spec, char **environment, kprof_child *out)
+{
+    int gate[2], error[2];
+    if (pipe2(gate, O_CLOEXEC) != 0)
+        return kprof_fail(KPROF_INTERNAL, "cannot make a pipe: %m");
+    if (pipe2(error, O_CLOEXEC) != 0) {
+        close(gate[0]);
+        close(gate[1]);
+        return kprof_fail(KPROF_INTERNAL, "cannot make a pipe: %m");
+    }
+    pid_t pid = fork();
+    if (pid == 0) {
+        close(gate[1]);
+        run_application(spec, environment, gate[0], error[1]);
+    }
+    close(gate[0]);
+    close(error[1]);
+    *out = (kprof_child){.pid = pid, .gate = gate[1], .error = error[0], .signals = spec->signals};
+    if (pid > 0)
+        return KPROF_OK;
+    out->pid = 0;
+    kprof_status status = kprof_fail(KPROF_NO_APPLICATION, "cannot start a process: %m");
+    kprof_child_close(out);
+    return status;
+}
+
+kprof_status kprof_child_fork(const kprof_child_spec *spec, kprof_child *out)
+{
+    kprof_strlist list = KPROF_STRLIST_INIT;
+    char **environment = make_environment(spec, &list) ? terminated(&list) : NULL;
+    kprof_status status = environment ? fork_with(spec, environment, out) : KPROF_NO_MEMORY;
+    free(environment);
+    kprof_strlist_free(&list);
+    return status;
+}
+
+static kprof_status fail_start(const char *name, int reason)
+{
+    char *nearest = reason == ENOENT ? kprof_program_nearest(name) : NULL;
+    errno = reason;
+    kprof_status status = nearest
+                              ? kprof_fail(KPROF_NO_APPLICATION, "cannot start %s: %m; did you mean %s?", name, nearest)
+                              : kprof_fail(KPROF_NO_APPLICATION, "cannot start %s: %m", name);
+    free(nearest);
+    return status;
+}
+
+kprof_status kprof_child_start(kprof_child *child, const char *name)
+{
+    int reason = 0;
+    ssize_t size;
+    close(child->gate);
+    child->gate = -1;
+    do {
+        size = read(child->error, &reason, sizeof reason);
+    } while (size < 0 && errno == EINTR);
+    if (size == 0)
+        return KPROF_OK;
+    waitpid(child->pid, NULL, 0);
+    child->pid = 0;
+    return fail_start(name, size == sizeof reason ? reason : EIO);
+}
+
+/* The terminal sends its signals to the application itself; one that a process sent reached kprof alone. */
+static void forward(const kprof_child *child, const struct signalfd_siginfo *info)
+{
+    if (info->ssi_signo != SIGCHLD && info->ssi_code <= 0)
+        kill(child->pid, (int)info->ssi_signo);
+}
+
+bool kprof_child_wait(kprof_child *child, int timeout_ms)
+{
+    struct pollfd poll_for = {.fd = child->signals->fd, .events = POLLIN};
+    struct signalfd_siginfo info;
+    if (child->ended)
+        return true;
+    poll(&poll_for, 1, timeout_ms);
+    while (read(child->signals->fd, &info, sizeof info) == sizeof info)
+        forward(child, &info);
+    child->ended = waitpid(child->pid, &child->wait_status, WNOHANG) == child->pid;
+    return child->ended;
+}
+
+void kprof_child_close(kprof_child *child)
+{
+    if (child->gate > 0 && child->pid > 0) {
+        kill(child->pid, SIGKILL);
+        waitpid(child->pid, NULL, 0);
+    }
+    if (child->gate > 0)
+        close(child->gate);
+    if (child->error > 0)
+        close(child->error);
+    *child = (kprof_child){.gate = -1, .error = -1};
+}

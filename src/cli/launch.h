@@ -1,0 +1,51 @@
+/* Runs the application: starts it with the injection library, forwards signals, waits. */
+#ifndef KPROF_CLI_LAUNCH_H
+#define KPROF_CLI_LAUNCH_H
+
+#include "core/status.h"
+
+#include <signal.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+/* SIGINT, SIGTERM, SIGHUP, SIGQUIT and SIGCHLD, taken through a descriptor from kprof_signals_block to
+ * kprof_signals_restore, so that nothing interrupts kprof between making its temporary files and removing them. */
+typedef struct kprof_signals {
+    int fd;
+    sigset_t previous;
+} kprof_signals;
+
+kprof_status kprof_signals_block(kprof_signals *out) KPROF_MUST_CHECK;
+/* Forget what is pending and take signals as before. */
+void kprof_signals_restore(kprof_signals *signals);
+
+typedef struct kprof_child_spec {
+    char **argv;                   /* NULL-terminated */
+    const char *injection_library; /* absolute path */
+    const char *session_dir;
+    bool stdout_to_stderr;
+    kprof_signals *signals; /* blocked; used for as long as the child lives */
+} kprof_child_spec;
+
+typedef struct kprof_child {
+    pid_t pid; /* 0: none */
+    int gate;  /* closing it lets the child start the application */
+    int error; /* errno of a failed exec arrives here */
+    kprof_signals *signals;
+    bool ended;
+    int wait_status;
+} kprof_child;
+
+/* Fork a child that waits, so that its process id is known before the application runs. */
+kprof_status kprof_child_fork(const kprof_child_spec *spec, kprof_child *out) KPROF_MUST_CHECK;
+/* Let it start `name`. NO_APPLICATION, with the reason and perhaps a suggestion, when that fails. */
+kprof_status kprof_child_start(kprof_child *child, const char *name) KPROF_MUST_CHECK;
+/* Wait for at most `timeout_ms` for the end of the application or a signal to forward; true when it has ended. */
+bool kprof_child_wait(kprof_child *child, int timeout_ms);
+/* Close descriptors; ends a child that was never started. */
+void kprof_child_close(kprof_child *child);
+
+/* The program nearest in name to one that was not found, in its directory or in $PATH. Caller frees; NULL: none. */
+char *kprof_program_nearest(const char *name);
+
+#endif

@@ -1,0 +1,356 @@
+/* Reads the command line into kprof_options by the table in option_table.c. */
+#include "cli/options.h"
+#include "core/config.h"
+#include "core/log.h"
+#include "report/report.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Where the parser stands. */
+typedef struct cursor {
+    char **word;
+    kprof_options *options;
+} cursor;
+
+static kprof_status refuse_value(const kprof_option_row *row, const char *text)
+{
+    const char *separator = row->note ? ": " : "";
+    return kprof_fail(KPROF_USAGE, "--%s: \"%s\" is not valid, give %s%s%s", row->name, text, row->argument, separator,
+                      row->note ? row->note : "");
+}
+
+static bool parse_number(const char *text, uint64_t *out)
+{
+    char *end;
+    if (text[0] == '\0' || strspn(text, "0123456789") != strlen(text) || strlen(text) > 18)
+        return false;
+    *out = strtoull(text, &end, 10);
+    return true;
+}
+
+static kprof_status store_choice(const kprof_option_row *row, const char *text, int *field)
+{
+    for (const kprof_choice *choice = row->choices; choice->word; choice++) {
+        if (strcmp(choice->word, text) == 0) {
+            *field = choice->value;
+            return KPROF_OK;
+        }
+    }
+    return refuse_value(row, text);
+}
+
+bool kprof_list_split(const char *text, kprof_strlist *out)
+{
+    size_t depth = 0;
+    const char *start = text;
+    for (const char *at = text;; at++) {
+        if (*at && strchr("([{", *at))
+            depth++;
+        else if (*at && strchr(")]}", *at) && depth > 0)
+            depth--;
+        if (*at != '\0' && (*at != ',' || depth > 0))
+            continue;
+        char *item = strndup(start, (size_t)(at - start));
+        bool added = item && (item[0] == '\0' || kprof_strlist_add_unique(out, item));
+        free(item);
+        if (!added || *at == '\0')
+            return added;
+        start = at + 1;
+    }
+}
+
+static kprof_status store_list(const kprof_option_row *row, const char *text, kprof_strlist *field)
+{
+    size_t before = field->count;
+    bool added = row->type == KPROF_OPTION_PATHS ? kprof_strlist_add(field, text) : kprof_list_split(text, field);
+    if (!added)
+        return kprof_fail(KPROF_NO_MEMORY, "--%s: out of memory", row->name);
+    return field->count > before || strspn(text, ",") < strlen(text) ? KPROF_OK : refuse_value(row, text);
+}
+
+static kprof_status store_ordinals(const kprof_option_row *row, const char *text, uint64_t *mask)
+{
+    kprof_strlist items = KPROF_STRLIST_INIT;
+    kprof_status status = kprof_list_split(text, &items) ? KPROF_OK : KPROF_NO_MEMORY;
+    if (status == KPROF_OK && items.count == 0)
+        status = refuse_value(row, text);
+    for (size_t i = 0; i < items.count && status == KPROF_OK; i++) {
+        uint64_t ordinal;
+        if (parse_number(items.items[i], &ordinal) && ordinal < 64)
+            *mask |= UINT64_C(1) << ordinal;
+        else
+            status = refuse_value(row, items.items[i]);
+    }
+    kprof_strlist_free(&items);
+    return status;
+}
+
+static kprof_status store_value(const kprof_option_row *row, char *text, kprof_options *options)
+{
+    void *field = (char *)options + row->field;
+    switch (row->type) {
+    case KPROF_OPTION_CHOICE:
+        return store_choice(row, text, field);
+    case KPROF_OPTION_LIST:
+    case KPROF_OPTION_PATHS:
+        return store_list(row, text, field);
+    case KPROF_OPTION_NUMBER:
+        return parse_number(text, field) ? KPROF_OK : refuse_value(row, text);
+    case KPROF_OPTION_ORDINALS:
+        return store_ordinals(row, text, field);
+    default:
+        *(char **)field = text;
+        return text[0] ? KPROF_OK : refuse_value(row, text);
+    }
+}
+
+static bool takes_argument(const kprof_option_row *row)
+{
+    return row->type != KPROF_OPTION_FLAG && row->type != KPROF_OPTION_SET;
+}
+
+/* The name of the option whose row had set the same field before. */
+static const char *given_for_field(const kprof_options *options, const kprof_option_row *row)
+{
+    for (size_t i = 0; i < kprof_option_row_count; i++) {
+        const kprof_option_row *other = &kprof_option_rows[i];
+        if (other != row && other->field == row->field && options->given >> i & 1)
+            return other->name;
+    }
+    return NULL;
+}
+
+static kprof_status store_flag(const kprof_option_row *row, kprof_options *options)
+{
+    void *field = (char *)options + row->field;
+    if (row->type == KPROF_OPTION_FLAG) {
+        *(bool *)field = true;
+        return KPROF_OK;
+    }
+    const char *other = row->value == KPROF_ACTION_HELP ? NULL : given_for_field(options, row);
+    if (other)
+        return kprof_fail(KPROF_USAGE, "--%s and --%s exclude each other", other, row->name);
+    *(int *)field = row->value;
+    return KPROF_OK;
+}
+
+/* Store an option that needs an argument, from `attached` (after "=" or the letter) or the next word. */
+static kprof_status take_argument(cursor *at, const kprof_option_row *row, char *attached)
+{
+    if (!attached) {
+        attached = at->word[1];
+        if (!attached)
+            return kprof_fail(KPROF_USAGE, "--%s needs an argument: %s", row->name, row->argument);
+        at->word++;
+    }
+    return store_value(row, attached, at->options);
+}
+
+static void mark_given(kprof_options *options, const kprof_option_row *row)
+{
+    options->given |= UINT64_C(1) << (row - kprof_option_rows);
+}
+
+static kprof_status fail_unknown(const char *name)
+{
+    const char *names[64];
+    for (size_t i = 0; i < kprof_option_row_count; i++)
+        names[i] = kprof_option_rows[i].name;
+    const char *hint = kprof_ncu_option_hint(name);
+    if (hint)
+        return kprof_fail(KPROF_USAGE, "--%s: this option of ncu is not supported%s%s", name, *hint ? "; " : "", hint);
+    const char *nearest = kprof_nearest(name, names, kprof_option_row_count);
+    if (nearest)
+        return kprof_fail(KPROF_USAGE, "unknown option --%s; did you mean --%s?", name, nearest);
+    return kprof_fail(KPROF_USAGE, "unknown option --%s; kprof --help lists the options", name);
+}
+
+/* Exact name, else a unique prefix. An exact name of ncu's is no prefix of one of kprof's. */
+static kprof_status find_long(const char *name, const kprof_option_row **out)
+{
+    const kprof_option_row *found = NULL;
+    for (size_t i = 0; i < kprof_option_row_count; i++) {
+        const kprof_option_row *row = &kprof_option_rows[i];
+        if (strncmp(row->name, name, strlen(name)) != 0)
+            continue;
+        if (strlen(row->name) == strlen(name)) {
+            *out = row;
+            return KPROF_OK;
+        }
+        if (found && !kprof_ncu_option_hint(name))
+            return kprof_fail(KPROF_USAGE, "--%s could be --%s or --%s", name, found->name, row->name);
+        found = row;
+    }
+    if (!found || kprof_ncu_option_hint(name))
+        return fail_unknown(name);
+    *out = found;
+    return KPROF_OK;
+}
+
+static kprof_status parse_long(cursor *at)
+{
+    char *value = strchr(*at->word, '=');
+    char *name = strndup(*at->word + 2, value ? (size_t)(value - *at->word - 2) : strlen(*at->word + 2));
+    if (!name)
+        return kprof_fail(KPROF_NO_MEMORY, "%s: out of memory", *at->word);
+    const kprof_option_row *row = NULL;
+    kprof_status status = find_long(name, &row);
+    if (status == KPROF_OK && takes_argument(row))
+        status = take_argument(at, row, value ? value + 1 : NULL);
+    else if (status == KPROF_OK && value)
+        status = kprof_fail(KPROF_USAGE, "--%s takes no argument", row->name);
+    else if (status == KPROF_OK)
+        status = store_flag(row, at->options);
+    if (status == KPROF_OK)
+        mark_given(at->options, row);
+    free(name);
+    return status;
+}
+
+static const kprof_option_row *find_letter(char letter)
+{
+    for (size_t i = 0; i < kprof_option_row_count; i++) {
+        if (kprof_option_rows[i].letter == letter)
+            return &kprof_option_rows[i];
+    }
+    return NULL;
+}
+
+/* "-k NAME", "-kNAME", "-fq". */
+static kprof_status parse_letters(cursor *at)
+{
+    char *letter = *at->word + 1;
+    kprof_status status = KPROF_OK;
+    for (bool done = false; *letter && !done && status == KPROF_OK; letter++) {
+        const kprof_option_row *row = find_letter(*letter);
+        if (!row)
+            return kprof_fail(KPROF_USAGE, "unknown option -%c; kprof --help lists the options", *letter);
+        done = takes_argument(row);
+        status = done ? take_argument(at, row, letter[1] ? letter + 1 : NULL) : store_flag(row, at->options);
+        mark_given(at->options, row);
+    }
+    return status;
+}
+
+static const kprof_command *find_command(const kprof_command *commands, const char *name)
+{
+    for (const kprof_command *command = commands + 1; command->run; command++) {
+        if (strcmp(command->name, name) == 0)
+            return command;
+    }
+    return NULL;
+}
+
+/* A word that is no option: the command, the application (which takes all the rest) or the command's argument. */
+static kprof_status take_word(cursor *at, bool may_be_command, bool *done)
+{
+    kprof_options *options = at->options;
+    bool is_default = options->command == options->commands;
+    const kprof_command *command = is_default && may_be_command ? find_command(options->commands, *at->word) : NULL;
+    if (command) {
+        options->command = command;
+        return KPROF_OK;
+    }
+    if (is_default) {
+        options->application = at->word;
+        *done = true;
+        return KPROF_OK;
+    }
+    if (options->argument)
+        return kprof_fail(KPROF_USAGE, "%s: \"%s\" is one word too many", options->command->name, *at->word);
+    options->argument = *at->word;
+    return KPROF_OK;
+}
+
+static kprof_status parse_words(cursor *at)
+{
+    kprof_status status = KPROF_OK;
+    bool only_words = false, done = false;
+    for (; *at->word && !done && status == KPROF_OK; at->word++) {
+        if (only_words || (*at->word)[0] != '-' || (*at->word)[1] == '\0')
+            status = take_word(at, !only_words, &done);
+        else if (strcmp(*at->word, "--") == 0)
+            only_words = true;
+        else if ((*at->word)[1] == '-')
+            status = parse_long(at);
+        else
+            status = parse_letters(at);
+    }
+    return status;
+}
+
+/* --import makes the default command a report; the file may also be the report command's argument. */
+static kprof_status settle_import(kprof_options *options)
+{
+    if (!options->import_path)
+        return KPROF_OK;
+    if (options->application)
+        return kprof_fail(KPROF_USAGE, "--import reads a report: it takes no application (%s)",
+                          options->application[0]);
+    if (options->argument)
+        return kprof_fail(KPROF_USAGE, "report: give the file once, not both %s and %s", options->import_path,
+                          options->argument);
+    if (options->command == options->commands)
+        options->command = find_command(options->commands, "report");
+    options->argument = options->import_path;
+    return KPROF_OK;
+}
+
+static kprof_status check_commands(const kprof_options *options)
+{
+    for (size_t i = 0; i < kprof_option_row_count; i++) {
+        const kprof_option_row *row = &kprof_option_rows[i];
+        bool general = row->field == offsetof(kprof_options, action);
+        if ((options->given >> i & 1) && !general && options->command->mask &&
+            !(row->commands & options->command->mask))
+            return kprof_fail(KPROF_USAGE, "--%s is no option of kprof %s", row->name, options->command->name);
+    }
+    return KPROF_OK;
+}
+
+static kprof_status settle(kprof_options *options)
+{
+    kprof_status status = settle_import(options);
+    if (status == KPROF_OK)
+        status = check_commands(options);
+    options->filter.name_base = (kprof_name_base)options->name_base;
+    if (options->csv_layout != KPROF_UNSET && options->format == KPROF_FORMAT_JSON)
+        return kprof_fail(KPROF_USAGE, "--csv-layout and --json exclude each other");
+    if (options->csv_layout != KPROF_UNSET)
+        options->format = KPROF_FORMAT_CSV;
+    if (options->print_summary)
+        options->page = KPROF_PAGE_SUMMARY;
+    return status;
+}
+
+kprof_status kprof_options_parse(char **argv, const kprof_command *commands, kprof_options *out)
+{
+    *out = (kprof_options){
+        .commands = commands,
+        .command = commands,
+        .words = argv,
+        .name_base = KPROF_NAME_FUNCTION,
+        .follow_children = 1,
+        .cache_control = KPROF_CACHE_FLUSH_ALL,
+        .page = KPROF_UNSET,
+        .format = KPROF_UNSET,
+        .csv_layout = KPROF_UNSET,
+        .kernel_base = KPROF_NAME_DEMANGLED,
+    };
+    if (!argv[0]) /* execve can leave out even the program's name */
+        return kprof_fail(KPROF_USAGE, "the command line is empty");
+    cursor at = {argv + 1, out};
+    kprof_status status = parse_words(&at);
+    return status == KPROF_OK ? settle(out) : status;
+}
+
+void kprof_options_free(kprof_options *options)
+{
+    kprof_strlist_free(&options->selection.sets);
+    kprof_strlist_free(&options->selection.sections);
+    kprof_strlist_free(&options->selection.metrics);
+    kprof_strlist_free(&options->section_folders);
+    kprof_strlist_free(&options->chips);
+}

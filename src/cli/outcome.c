@@ -1,0 +1,148 @@
+/* Turns what happened into an exit code and an explanation. */
+#include "cli/outcome.h"
+#include "core/log.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#define OWN_CODES_FIRST 100
+#define OWN_CODES_LAST  119
+#define SEEN_SHOWN      20
+
+/* A process' reason for having measured nothing that has an exit code of its own. */
+static bool is_telling(kprof_status told)
+{
+    return told != KPROF_OK && told != KPROF_INTERNAL && told != KPROF_NOT_COLLECTED;
+}
+
+static kprof_status nothing_status(const kprof_outcome *outcome)
+{
+    kprof_status told = outcome->spools.told;
+    if (is_telling(told))
+        return told;
+    if (outcome->counts.not_measured > 0)
+        return KPROF_NOT_COLLECTED;
+    return told != KPROF_OK ? told : KPROF_NO_MATCH;
+}
+
+kprof_status kprof_outcome_status(const kprof_outcome *outcome)
+{
+    if (outcome->collecting != KPROF_OK)
+        return outcome->collecting;
+    if (outcome->spools.told == KPROF_OUTPUT)
+        return KPROF_OUTPUT;
+    if (outcome->counts.profiled == 0)
+        return nothing_status(outcome);
+    return outcome->printing;
+}
+
+static bool application_failed(int wait_status)
+{
+    return !WIFEXITED(wait_status) || WEXITSTATUS(wait_status) != 0;
+}
+
+int kprof_outcome_exit_code(const kprof_outcome *outcome)
+{
+    int wait_status = outcome->wait_status;
+    if (!application_failed(wait_status))
+        return kprof_status_exit_code(kprof_outcome_status(outcome));
+    if (WIFSIGNALED(wait_status))
+        return 128 + WTERMSIG(wait_status);
+    int code = WEXITSTATUS(wait_status);
+    return code >= OWN_CODES_FIRST && code <= OWN_CODES_LAST ? kprof_status_exit_code(KPROF_APPLICATION) : code;
+}
+
+static void explain_application(int wait_status)
+{
+    if (!application_failed(wait_status))
+        return;
+    if (WIFSIGNALED(wait_status)) {
+        kprof_log(KPROF_LOG_WARNING, "the application was ended by signal %d (%s)", WTERMSIG(wait_status),
+                  strsignal(WTERMSIG(wait_status)));
+        return;
+    }
+    int code = WEXITSTATUS(wait_status);
+    bool is_own = code >= OWN_CODES_FIRST && code <= OWN_CODES_LAST;
+    kprof_log(KPROF_LOG_WARNING, "the application exited with status %d%s", code,
+              is_own ? "; kprof exits with 119, since it uses that status itself" : "");
+}
+
+/* The name that --kernel-name is compared with. */
+static const char *compared_name(const kprof_options *options, const kprof_seen_kernel *kernel)
+{
+    switch (options->filter.name_base) {
+    case KPROF_NAME_MANGLED:
+        return kernel->mangled;
+    case KPROF_NAME_DEMANGLED:
+        return kernel->demangled;
+    default:
+        return kernel->function;
+    }
+}
+
+static void suggest_name(const kprof_options *options, const kprof_seen_kernel *kernels, size_t count)
+{
+    const char *asked = options->filter.kernel;
+    const char **names = calloc(count ? count : 1, sizeof *names);
+    for (size_t i = 0; names && i < count; i++)
+        names[i] = compared_name(options, &kernels[i]);
+    const char *nearest = names && asked ? kprof_nearest(asked, names, count) : NULL;
+    if (nearest && strcmp(nearest, asked) != 0)
+        kprof_log(KPROF_LOG_ERROR, "did you mean -k %s?", nearest);
+    free(names);
+}
+
+static void show_seen(const kprof_options *options, const kprof_seen_kernel *kernels, size_t count)
+{
+    for (size_t i = 0; i < count && i < SEEN_SHOWN; i++)
+        kprof_log(KPROF_LOG_ERROR, "  %llu x %s", (unsigned long long)kernels[i].launches,
+                  compared_name(options, &kernels[i]));
+    if (count > SEEN_SHOWN)
+        kprof_log(KPROF_LOG_ERROR, "  and %zu more kernels", count - SEEN_SHOWN);
+    suggest_name(options, kernels, count);
+}
+
+static void explain_no_match(const kprof_options *options, kprof_report *report)
+{
+    kprof_seen_kernel *kernels = NULL;
+    size_t count = 0;
+    if (kprof_report_seen(report, &kernels, &count) != KPROF_OK)
+        return;
+    if (count == 0)
+        kprof_log(KPROF_LOG_ERROR, "the application used CUDA but launched no kernel");
+    else if (options->filter.kernel)
+        kprof_log(KPROF_LOG_ERROR, "no launch matched -k %s with the other filters given; the application launched:",
+                  options->filter.kernel);
+    else
+        kprof_log(KPROF_LOG_ERROR, "no launch matched the filters given; the application launched:");
+    show_seen(options, kernels, count);
+    kprof_seen_free(kernels, count);
+}
+
+static void explain_nothing(const kprof_outcome *outcome, const kprof_options *options, kprof_report *report)
+{
+    if (outcome->spools.processes == 0)
+        kprof_log(KPROF_LOG_ERROR,
+                  "nothing was collected: the application did not initialise CUDA, or ended before the "
+                  "injection library was loaded");
+    else if (nothing_status(outcome) == KPROF_NO_MATCH)
+        explain_no_match(options, report);
+    else
+        kprof_log(KPROF_LOG_ERROR, "nothing was collected: %s", kprof_status_message(nothing_status(outcome)));
+}
+
+void kprof_outcome_explain(const kprof_outcome *outcome, const kprof_options *options, kprof_report *report)
+{
+    const kprof_report_counts *counts = &outcome->counts;
+    explain_application(outcome->wait_status);
+    if (outcome->collecting != KPROF_OK)
+        return;
+    if (counts->profiled == 0)
+        explain_nothing(outcome, options, report);
+    else if (counts->not_measured > 0)
+        kprof_log(KPROF_LOG_WARNING, "%llu of %llu selected launches could not be measured; the report says why",
+                  (unsigned long long)counts->not_measured,
+                  (unsigned long long)(counts->not_measured + counts->profiled));
+}

@@ -1,0 +1,28 @@
+/* What a profiling run came to: the exit code, and why when nothing was collected. */
+#ifndef KPROF_CLI_OUTCOME_H
+#define KPROF_CLI_OUTCOME_H
+
+#include "cli/options.h"
+#include "cli/spools.h"
+#include "report/report.h"
+
+typedef struct kprof_outcome {
+    int wait_status;         /* of the application, as wait(2) has it */
+    kprof_status collecting; /* ingesting the spools */
+    kprof_status printing;
+    kprof_spools_summary spools;
+    kprof_report_counts counts;
+} kprof_outcome;
+
+/* kprof's own result, the application's apart. Nothing collected is never OK. */
+kprof_status kprof_outcome_status(const kprof_outcome *outcome);
+
+/* The exit code. A failure of the application goes first: its exit status, or 128 + signal; a status in kprof's own
+ * range, 100 to 119, becomes 119. Else the code of kprof_outcome_status. */
+int kprof_outcome_exit_code(const kprof_outcome *outcome);
+
+/* Log how the application failed, and what is missing and why: no CUDA, no match (with the kernels seen and the name
+ * nearest to --kernel-name), nothing measured. */
+void kprof_outcome_explain(const kprof_outcome *outcome, const kprof_options *options, kprof_report *report);
+
+#endif

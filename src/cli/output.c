@@ -1,0 +1,107 @@
+/* Decides where results go and opens that stream; the rule stands in output.h. */
+#include "cli/output.h"
+#include "core/log.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+static kprof_destination named_destination(const char *name)
+{
+    if (strcmp(name, "stdout") == 0)
+        return KPROF_TO_STDOUT;
+    return strcmp(name, "stderr") == 0 ? KPROF_TO_STDERR : KPROF_TO_FILE;
+}
+
+static bool wants_results(const kprof_options *options)
+{
+    return !options->export_path || options->page != KPROF_UNSET || options->format != KPROF_UNSET;
+}
+
+static bool is_text(const kprof_options *options)
+{
+    return options->format == KPROF_UNSET || options->format == KPROF_FORMAT_TEXT;
+}
+
+kprof_route kprof_route_profile(const kprof_options *options, bool stdout_is_terminal)
+{
+    kprof_route route = {KPROF_TO_NOTHING, false};
+    if (!wants_results(options))
+        return route;
+    if (options->log_file)
+        route.results = named_destination(options->log_file);
+    else if (is_text(options) && !stdout_is_terminal)
+        route.results = KPROF_TO_STDERR;
+    else
+        route.results = KPROF_TO_STDOUT;
+    route.application_to_stderr = route.results == KPROF_TO_STDOUT && !is_text(options);
+    return route;
+}
+
+kprof_route kprof_route_report(const kprof_options *options)
+{
+    return (kprof_route){options->log_file ? named_destination(options->log_file) : KPROF_TO_STDOUT, false};
+}
+
+kprof_status kprof_results_open(const kprof_options *options, kprof_destination to, FILE **out)
+{
+    switch (to) {
+    case KPROF_TO_STDOUT:
+        *out = stdout;
+        return KPROF_OK;
+    case KPROF_TO_STDERR:
+        *out = stderr;
+        return KPROF_OK;
+    case KPROF_TO_FILE:
+        *out = fopen(options->log_file, "we");
+        return *out ? KPROF_OK : kprof_fail(KPROF_OUTPUT, "--log-file %s: %m", options->log_file);
+    default:
+        *out = NULL;
+        return KPROF_OK;
+    }
+}
+
+kprof_status kprof_results_close(const kprof_options *options, FILE *results)
+{
+    if (!results)
+        return KPROF_OK;
+    bool is_file = results != stdout && results != stderr;
+    const char *name = is_file ? options->log_file : results == stdout ? "stdout" : "stderr";
+    bool failed = ferror(results) != 0;
+    failed = (is_file ? fclose(results) : fflush(results)) != 0 || failed;
+    return failed ? kprof_fail(KPROF_OUTPUT, "cannot write the results to %s: %m", name) : KPROF_OK;
+}
+
+/* Colour on a terminal that can show it; https://no-color.org says what NO_COLOR means. */
+static bool wants_color(const kprof_options *options, FILE *results)
+{
+    const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
+    if (options->color != KPROF_COLOR_AUTO)
+        return options->color == KPROF_COLOR_ALWAYS;
+    return !(no_color && *no_color) && term && strcmp(term, "dumb") != 0 && isatty(fileno(results));
+}
+
+static unsigned terminal_width(FILE *results)
+{
+    struct winsize size;
+    if (ioctl(fileno(results), TIOCGWINSZ, &size) == 0)
+        return size.ws_col;
+    return 0;
+}
+
+kprof_print_options kprof_print_options_make(const kprof_options *options, FILE *results)
+{
+    static const char *const bases[] = {
+        [KPROF_NAME_FUNCTION] = "function", [KPROF_NAME_DEMANGLED] = "demangled", [KPROF_NAME_MANGLED] = "mangled"};
+    return (kprof_print_options){
+        .page = options->page == KPROF_UNSET ? KPROF_PAGE_DETAILS : (kprof_page)options->page,
+        .format = options->format == KPROF_UNSET ? KPROF_FORMAT_TEXT : (kprof_format)options->format,
+        .csv_layout = options->csv_layout == KPROF_UNSET ? KPROF_CSV_LONG : (kprof_csv_layout)options->csv_layout,
+        .color = wants_color(options, results),
+        .base_units = options->base_units != 0,
+        .width = terminal_width(results),
+        .kernel_base = bases[options->kernel_base],
+    };
+}

@@ -1,0 +1,40 @@
+/* Where kprof's results go, so that they never mix with what the application prints. */
+#ifndef KPROF_CLI_OUTPUT_H
+#define KPROF_CLI_OUTPUT_H
+
+#include "cli/options.h"
+#include "report/report.h"
+
+#include <stdio.h>
+
+typedef enum kprof_destination {
+    KPROF_TO_NOTHING, /* no results are printed */
+    KPROF_TO_STDOUT,
+    KPROF_TO_STDERR,
+    KPROF_TO_FILE, /* --log-file */
+} kprof_destination;
+
+typedef struct kprof_route {
+    kprof_destination results;
+    bool application_to_stderr; /* the application's stdout is sent to kprof's stderr */
+} kprof_route;
+
+/* The rule for a profiling run:
+ *   results are printed unless the report is kept (--export) and nothing asks for a page or format;
+ *   --log-file names where they go, and the application's stdout is left alone unless that is "stdout" with CSV or
+ * JSON; CSV and JSON go to stdout, and the application's stdout goes to stderr, so that "> out.csv" holds the CSV
+ * alone; text goes to stdout when that is a terminal, after the application has ended, and else to stderr, so that
+ *   "kprof ./app > app.txt" holds what the application printed and nothing else. */
+kprof_route kprof_route_profile(const kprof_options *options, bool stdout_is_terminal);
+/* The rule for commands that start nothing: stdout, or --log-file. */
+kprof_route kprof_route_report(const kprof_options *options);
+
+/* The stream of a destination; *out is NULL for KPROF_TO_NOTHING. OUTPUT when the file cannot be made. */
+kprof_status kprof_results_open(const kprof_options *options, kprof_destination to, FILE **out) KPROF_MUST_CHECK;
+/* Flush, and close a file. OUTPUT when something could not be written. */
+kprof_status kprof_results_close(const kprof_options *options, FILE *results) KPROF_MUST_CHECK;
+
+/* Page, format, colour, width and names as the options and the stream ask for. The result borrows from `options`. */
+kprof_print_options kprof_print_options_make(const kprof_options *options, FILE *results);
+
+#endif

@@ -1,0 +1,186 @@
+/* Finds the injection library and the set files from the executable's own place, and expands --export's placeholders.
+ */
+#include "cli/paths.h"
+#include "core/log.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define INJECTION_NAME "libkprof-inject.so"
+#define EXTENSION      ".kprof"
+
+/* The directory of the running executable, without a trailing slash. */
+static kprof_status executable_dir(char dir[PATH_MAX])
+{
+    ssize_t length = readlink("/proc/self/exe", dir, PATH_MAX - 1);
+    if (length <= 0)
+        return kprof_fail(KPROF_INTERNAL, "cannot read /proc/self/exe: %m; kprof needs /proc to find its own files");
+    dir[length] = '\0';
+    *strrchr(dir, '/') = '\0';
+    return KPROF_OK;
+}
+
+/* True for an executable that was not installed but runs where it was built. */
+static bool is_build_tree(const char *dir)
+{
+    size_t length = strlen(KPROF_BUILD_DIR);
+    return strncmp(dir, KPROF_BUILD_DIR, length) == 0 && (dir[length] == '/' || dir[length] == '\0');
+}
+
+/* The first of "base/candidate" that exists; NULL, and the places in `tried`, when there is none. */
+static char *first_existing(const char *base, const char *const *candidates, kprof_strbuf *tried)
+{
+    for (; *candidates; candidates++) {
+        char path[2 * PATH_MAX], resolved[PATH_MAX];
+        snprintf(path, sizeof path, "%s/%s", (*candidates)[0] == '/' ? "" : base, *candidates);
+        if (realpath(path, resolved))
+            return strdup(resolved);
+        kprof_strbuf_printf(tried, "%s%s", tried->length ? ", " : "", path);
+    }
+    return NULL;
+}
+
+static kprof_status locate(const char *const *installed, const char *const *built, const char *what, char **out)
+{
+    char dir[PATH_MAX];
+    kprof_strbuf tried = KPROF_STRBUF_INIT;
+    kprof_status status = executable_dir(dir);
+    if (status != KPROF_OK)
+        return status;
+    *out = first_existing(dir, is_build_tree(dir) ? built : installed, &tried);
+    if (!*out)
+        status = kprof_fail(KPROF_UNSUPPORTED, "%s was not found; looked for %s", what, tried.data ? tried.data : "it");
+    kprof_strbuf_free(&tried);
+    return status;
+}
+
+kprof_status kprof_injection_locate(const kprof_options *options, char **out)
+{
+    static const char *const installed[] = {"../lib/kprof/" INJECTION_NAME, "../" KPROF_LIBDIR "/kprof/" INJECTION_NAME,
+                                            NULL};
+    static const char *const built[] = {KPROF_BUILD_DIR "/src/inject/" INJECTION_NAME, NULL};
+    if (!options->injection_path)
+        return locate(installed, built, "the injection library (is this kprof a reporter alone, built without CUDA?)",
+                      out);
+    *out = realpath(options->injection_path, NULL);
+    if (!*out)
+        return kprof_fail(KPROF_USAGE, "--injection-path %s: %m", options->injection_path);
+    return KPROF_OK;
+}
+
+kprof_status kprof_catalog_locate(const kprof_options *options, kprof_catalog **out)
+{
+    static const char *const installed[] = {"../share/kprof/metricsets", "../" KPROF_DATADIR "/kprof/metricsets", NULL};
+    static const char *const built[] = {KPROF_METRICSETS_SOURCE, NULL};
+    kprof_strlist folders = KPROF_STRLIST_INIT;
+    char *shipped = NULL;
+    kprof_status status = locate(installed, built, "the folder of metric sets", &shipped);
+    bool added = status == KPROF_OK && kprof_strlist_add(&folders, shipped);
+    for (size_t i = 0; added && i < options->section_folders.count; i++)
+        added = kprof_strlist_add(&folders, options->section_folders.items[i]);
+    if (status == KPROF_OK)
+        status = added ? kprof_catalog_load(&folders, out) : KPROF_NO_MEMORY;
+    kprof_strlist_free(&folders);
+    free(shipped);
+    return status;
+}
+
+static kprof_status append_environment(const char **at, kprof_strbuf *out)
+{
+    const char *end = strchr(*at, '}');
+    if (**at != '{' || !end)
+        return kprof_fail(KPROF_USAGE, "--export: %%q needs the name of a variable: %%q{NAME}");
+    char *name = strndup(*at + 1, (size_t)(end - *at - 1));
+    const char *value = name ? getenv(name) : NULL;
+    kprof_status status = KPROF_OK;
+    if (value)
+        kprof_strbuf_puts(out, value);
+    else
+        status = kprof_fail(KPROF_USAGE, "--export: the environment has no %s, which %%q{%s} asks for", name, name);
+    free(name);
+    *at = end + 1;
+    return status;
+}
+
+static void append_host(kprof_strbuf *out)
+{
+    char host[256] = "localhost";
+    if (gethostname(host, sizeof host - 1) != 0)
+        snprintf(host, sizeof host, "localhost");
+    kprof_strbuf_puts(out, host);
+}
+
+/* Expand the placeholder after a '%' and move past it. */
+static kprof_status expand_one(const char **at, unsigned number, kprof_strbuf *out)
+{
+    char letter = *(*at)++;
+    switch (letter) {
+    case 'h':
+        append_host(out);
+        return KPROF_OK;
+    case 'p':
+        kprof_strbuf_printf(out, "%ld", (long)getpid());
+        return KPROF_OK;
+    case 'i':
+        kprof_strbuf_printf(out, "%u", number);
+        return KPROF_OK;
+    case '%':
+        kprof_strbuf_puts(out, "%");
+        return KPROF_OK;
+    case 'q':
+        return append_environment(at, out);
+    default:
+        return kprof_fail(KPROF_USAGE, "--export: %%%.1s is no placeholder; there are %%h %%p %%q{NAME} %%i %%%%",
+                          letter ? (char[]){letter, '\0'} : "");
+    }
+}
+
+static kprof_status expand(const char *pattern, unsigned number, char **out)
+{
+    kprof_strbuf path = KPROF_STRBUF_INIT;
+    kprof_status status = KPROF_OK;
+    while (*pattern && status == KPROF_OK) {
+        if (*pattern == '%') {
+            pattern++;
+            status = expand_one(&pattern, number, &path);
+        } else {
+            kprof_strbuf_append(&path, pattern++, 1);
+        }
+    }
+    size_t extension = strlen(EXTENSION);
+    if (path.length < extension || strcmp(path.data + path.length - extension, EXTENSION) != 0)
+        kprof_strbuf_puts(&path, EXTENSION);
+    *out = kprof_strbuf_take(&path);
+    if (status == KPROF_OK && !*out)
+        status = kprof_fail(KPROF_NO_MEMORY, "--export: out of memory");
+    if (status != KPROF_OK) {
+        free(*out);
+        *out = NULL;
+    }
+    return status;
+}
+
+/* Does the pattern have a %i? "%%i" has none. */
+static bool is_numbered(const char *pattern)
+{
+    for (; *pattern; pattern++) {
+        if (*pattern == '%' && *++pattern == 'i')
+            return true;
+        if (*pattern == '\0')
+            return false;
+    }
+    return false;
+}
+
+kprof_status kprof_export_path_expand(const char *pattern, char **out)
+{
+    for (unsigned number = 1;; number++) {
+        kprof_status status = expand(pattern, number, out);
+        if (status != KPROF_OK || !is_numbered(pattern) || access(*out, F_OK) != 0)
+            return status;
+        free(*out);
+        *out = NULL;
+    }
+}

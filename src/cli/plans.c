@@ -1,0 +1,109 @@
+/* Resolves the selection for each chip of this machine. */
+#include "cli/plans.h"
+#include "cli/paths.h"
+#include "core/log.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static bool is_chosen(size_t device, uint64_t mask)
+{
+    return mask == 0 || (device < 64 && mask >> device & 1);
+}
+
+kprof_status kprof_probe_chips(const kprof_probe *probe, uint64_t device_mask, kprof_strlist *out)
+{
+    size_t chosen = 0;
+    for (size_t i = 0; i < probe->device_count; i++) {
+        if (!is_chosen(i, device_mask))
+            continue;
+        chosen++;
+        if (probe->devices[i].chip[0] == '\0')
+            kprof_log(KPROF_LOG_WARNING, "device %zu (%s) is not known to CUPTI; its launches are not measured", i,
+                      probe->devices[i].name);
+        else if (!kprof_strlist_add_unique(out, probe->devices[i].chip))
+            return kprof_fail(KPROF_NO_MEMORY, "out of memory");
+    }
+    if (chosen == 0)
+        return kprof_fail(KPROF_USAGE, "--devices leaves no device: there %s %zu, numbered from 0",
+                          probe->device_count == 1 ? "is" : "are", probe->device_count);
+    if (out->count == 0)
+        return kprof_fail(KPROF_UNSUPPORTED, "CUPTI knows none of the devices; a newer CUDA toolkit may");
+    return KPROF_OK;
+}
+
+static kprof_status plan_chip(const kprof_plans *plans, const kprof_selection *selection, const char *chip,
+                              kprof_chip_plan *out)
+{
+    kprof_status status = kprof_host_open(chip, NULL, &out->host);
+    if (status == KPROF_OK)
+        status = kprof_plan_make(plans->catalog, selection, out->host, &out->plan);
+    /* A selection of launch__* names alone needs no counters. */
+    if (status == KPROF_OK && out->plan.collect.count > 0)
+        status = kprof_host_config_image(out->host, &out->plan.collect, &out->image);
+    if (status == KPROF_OK)
+        kprof_log(KPROF_LOG_DEBUG, "%s: %zu metrics in %zu passes", chip, out->plan.collect.count,
+                  out->image.pass_count);
+    return status;
+}
+
+kprof_status kprof_plans_make(const kprof_options *options, kprof_plans *out)
+{
+    kprof_strlist chips = KPROF_STRLIST_INIT;
+    *out = (kprof_plans){0};
+    kprof_status status = kprof_catalog_locate(options, &out->catalog);
+    if (status == KPROF_OK)
+        status = kprof_selection_check(out->catalog, &options->selection);
+    if (status == KPROF_OK)
+        status = kprof_probe_devices(&out->probe);
+    if (status == KPROF_OK)
+        status = kprof_probe_chips(&out->probe, options->filter.device_mask, &chips);
+    if (status == KPROF_OK) {
+        out->chips = calloc(chips.count, sizeof *out->chips);
+        status = out->chips ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
+    }
+    for (size_t i = 0; i < chips.count && status == KPROF_OK; i++) {
+        out->count = i + 1;
+        status = plan_chip(out, &options->selection, chips.items[i], &out->chips[i]);
+    }
+    kprof_strlist_free(&chips);
+    return status;
+}
+
+void kprof_plans_free(kprof_plans *plans)
+{
+    for (size_t i = 0; i < plans->count; i++) {
+        kprof_config_image_free(&plans->chips[i].image);
+        kprof_plan_free(&plans->chips[i].plan);
+        kprof_host_close(plans->chips[i].host);
+    }
+    free(plans->chips);
+    kprof_probe_free(&plans->probe);
+    kprof_catalog_free(plans->catalog);
+    *plans = (kprof_plans){0};
+}
+
+kprof_status kprof_plans_config(const kprof_plans *plans, const kprof_options *options, kprof_config *out)
+{
+    *out = (kprof_config){
+        .filter = options->filter,
+        .chips = calloc(plans->count, sizeof *out->chips),
+        .chip_count = plans->count,
+        .cache_control = (kprof_cache_control)options->cache_control,
+        .follow_children = options->follow_children != 0,
+        .verbose = options->verbose,
+    };
+    if (!out->chips)
+        return kprof_fail(KPROF_NO_MEMORY, "out of memory");
+    for (size_t i = 0; i < plans->count; i++) {
+        const kprof_chip_plan *from = &plans->chips[i];
+        out->chips[i] = (kprof_chip_metrics){
+            .chip = from->plan.chip,
+            .metrics = from->plan.collect,
+            .config_image = from->image.data,
+            .config_image_size = from->image.size,
+            .pass_count = (uint32_t)from->image.pass_count,
+        };
+    }
+    return KPROF_OK;
+}

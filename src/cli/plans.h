@@ -1,0 +1,37 @@
+/* What to collect on the chips of this machine: the selection resolved for each, ready for the injection library. */
+#ifndef KPROF_CLI_PLANS_H
+#define KPROF_CLI_PLANS_H
+
+#include "cli/options.h"
+#include "core/config.h"
+#include "cupti/probe.h"
+#include "report/report.h"
+
+typedef struct kprof_chip_plan {
+    kprof_host *host;
+    kprof_plan plan;
+    kprof_config_image image;
+} kprof_chip_plan;
+
+typedef struct kprof_plans {
+    kprof_catalog *catalog;
+    kprof_probe probe;
+    kprof_chip_plan *chips; /* one for each distinct chip among the chosen devices */
+    size_t count;
+} kprof_plans;
+
+/* Check the names, look at the GPUs and resolve. Errors as of kprof_catalog_load, kprof_selection_check,
+ * kprof_probe_devices and kprof_plan_make; USAGE when --devices leaves none. Free with kprof_plans_free in either case.
+ */
+kprof_status kprof_plans_make(const kprof_options *options, kprof_plans *out) KPROF_MUST_CHECK;
+void kprof_plans_free(kprof_plans *plans);
+
+/* Chips among the devices that --devices leaves, each once, appended to `out`. */
+kprof_status kprof_probe_chips(const kprof_probe *probe, uint64_t device_mask, kprof_strlist *out) KPROF_MUST_CHECK;
+
+/* The configuration for the injection library; it borrows from `plans` and `options`, but for its chips array, which
+ * the caller frees with free(3). */
+kprof_status kprof_plans_config(const kprof_plans *plans, const kprof_options *options,
+                                kprof_config *out) KPROF_MUST_CHECK;
+
+#endif

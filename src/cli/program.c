@@ -1,0 +1,55 @@
+/* Suggests a program when the one to start does not exist. */
+#include "cli/launch.h"
+#include "core/strbuf.h"
+
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MAX_NAMES 20000 /* a $PATH may be huge, and a suggestion is only a courtesy */
+
+static void add_programs(const char *path, kprof_strlist *names)
+{
+    DIR *dir = opendir(path);
+    if (!dir)
+        return;
+    for (struct dirent *entry; names->count < MAX_NAMES && (entry = readdir(dir));) {
+        if (entry->d_name[0] != '.' && faccessat(dirfd(dir), entry->d_name, X_OK, 0) == 0 &&
+            !kprof_strlist_add(names, entry->d_name))
+            break;
+    }
+    closedir(dir);
+}
+
+static void add_path_programs(kprof_strlist *names)
+{
+    const char *path = getenv("PATH");
+    char *copy = strdup(path ? path : ""), *rest = copy;
+    for (char *dir; copy && (dir = strsep(&rest, ":"));)
+        add_programs(dir, names);
+    free(copy);
+}
+
+char *kprof_program_nearest(const char *name)
+{
+    kprof_strlist names = KPROF_STRLIST_INIT;
+    kprof_strbuf found = KPROF_STRBUF_INIT;
+    const char *slash = strrchr(name, '/');
+    if (slash) {
+        kprof_strbuf_append(&found, name, (size_t)(slash - name) + 1);
+        if (!found.failed)
+            add_programs(found.data, &names);
+    } else {
+        add_path_programs(&names);
+    }
+    const char *nearest = kprof_nearest(slash ? slash + 1 : name, (const char *const *)names.items, names.count);
+    char *result = NULL;
+    if (nearest) {
+        kprof_strbuf_puts(&found, nearest);
+        result = kprof_strbuf_take(&found);
+    }
+    kprof_strbuf_free(&found);
+    kprof_strlist_free(&names);
+    return result;
+}

@@ -1,0 +1,154 @@
+/* The status line of a profiling run. */
+#include "cli/progress.h"
+#include "core/log.h"
+
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#define TERMINAL_PERIOD_S 0.1
+#define MESSAGE_PERIOD_S  5.0
+
+static double monotonic_s(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+typedef struct line_buffer {
+    char *text;
+    size_t size, length;
+} line_buffer;
+
+static void append(line_buffer *line, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void append(line_buffer *line, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    int added = vsnprintf(line->text + line->length, line->size - line->length, format, arguments);
+    va_end(arguments);
+    if (added > 0)
+        line->length += (size_t)added < line->size - line->length ? (size_t)added : line->size - line->length - 1;
+}
+
+static void append_duration(line_buffer *line, double seconds)
+{
+    if (seconds < 60)
+        append(line, "%.0f s", seconds);
+    else if (seconds < 3600)
+        append(line, "%d:%02d min", (int)(seconds / 60), (int)seconds % 60);
+    else
+        append(line, "%d:%02d h", (int)(seconds / 3600), (int)(seconds / 60) % 60);
+}
+
+void kprof_progress_format(const kprof_progress *progress, double now_s, char *text, size_t size)
+{
+    line_buffer line = {text, size, 0};
+    double each_s = progress->done ? (now_s - progress->start_s) / (double)progress->done : 0;
+    if (progress->goal)
+        append(&line, "%llu of %llu launches", (unsigned long long)progress->done, (unsigned long long)progress->goal);
+    else
+        append(&line, "%llu launch%s", (unsigned long long)progress->done, progress->done == 1 ? "" : "es");
+    if (progress->kernel[0])
+        append(&line, ", %s", progress->kernel);
+    if (progress->pass)
+        append(&line, ", pass %u of %u", progress->pass, progress->pass_count);
+    else if (progress->pass_count)
+        append(&line, ", %u pass%s", progress->pass_count, progress->pass_count == 1 ? "" : "es");
+    if (progress->done)
+        append(&line, ", %.3g ms per launch", 1e3 * each_s);
+    if (progress->done && progress->goal > progress->done) {
+        append(&line, ", about ");
+        append_duration(&line, each_s * (double)(progress->goal - progress->done));
+        append(&line, " left");
+    }
+}
+
+static void clear_line(kprof_progress *progress)
+{
+    if (!progress->drawn)
+        return;
+    fputs("\r\033[K", progress->out);
+    fflush(progress->out);
+    progress->drawn = false;
+}
+
+/* Clears the status line, then lets the default sink print. */
+static void clear_then_log(void *user, kprof_log_level level, const char *message)
+{
+    kprof_progress *progress = user;
+    clear_line(progress);
+    kprof_log_set_sink(NULL, NULL);
+    kprof_log(level, "%s", message);
+    kprof_log_set_sink(clear_then_log, progress);
+}
+
+void kprof_progress_begin(kprof_progress *progress, FILE *out, uint64_t goal)
+{
+    *progress = (kprof_progress){.out = out, .goal = goal, .last_s = monotonic_s()};
+    progress->terminal = out && isatty(fileno(out));
+    if (progress->terminal)
+        kprof_log_set_sink(clear_then_log, progress);
+}
+
+static void set_kernel(kprof_progress *progress, const char *kernel)
+{
+    if (progress->start_s == 0)
+        progress->start_s = monotonic_s();
+    snprintf(progress->kernel, sizeof progress->kernel, "%s", kernel ? kernel : "");
+}
+
+void kprof_progress_note(kprof_progress *progress, const char *kernel, const kprof_progress_record *record)
+{
+    set_kernel(progress, kernel);
+    progress->pass = record->pass;
+    progress->pass_count = record->pass_count;
+}
+
+void kprof_progress_launch(kprof_progress *progress, const char *kernel, uint32_t pass_count)
+{
+    set_kernel(progress, kernel);
+    progress->pass = 0;
+    progress->pass_count = pass_count;
+    progress->done++;
+}
+
+static void draw(kprof_progress *progress, double now_s)
+{
+    char line[256];
+    struct winsize size = {0};
+    kprof_progress_format(progress, now_s, line, sizeof line);
+    /* A line that wraps could not be overwritten. */
+    if (ioctl(fileno(progress->out), TIOCGWINSZ, &size) == 0 && size.ws_col > 8 && strlen(line) + 8u > size.ws_col)
+        line[size.ws_col - 8] = '\0';
+    fprintf(progress->out, "\rkprof: %s\033[K", line);
+    fflush(progress->out);
+    progress->drawn = true;
+}
+
+void kprof_progress_tick(kprof_progress *progress)
+{
+    double now_s = monotonic_s();
+    double period_s = progress->terminal ? TERMINAL_PERIOD_S : MESSAGE_PERIOD_S;
+    if (!progress->out || progress->start_s == 0 || now_s - progress->last_s < period_s)
+        return;
+    progress->last_s = now_s;
+    if (progress->terminal) {
+        draw(progress, now_s);
+        return;
+    }
+    char line[256];
+    kprof_progress_format(progress, now_s, line, sizeof line);
+    kprof_log(KPROF_LOG_INFO, "%s", line);
+}
+
+void kprof_progress_end(kprof_progress *progress)
+{
+    clear_line(progress);
+    if (progress->terminal)
+        kprof_log_set_sink(NULL, NULL);
+    progress->out = NULL;
+}

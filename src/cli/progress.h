@@ -1,0 +1,35 @@
+/* Shows that a run lives: a status line on a terminal, else a short message every few seconds. */
+#ifndef KPROF_CLI_PROGRESS_H
+#define KPROF_CLI_PROGRESS_H
+
+#include "spool/record.h"
+
+#include <stdio.h>
+
+typedef struct kprof_progress {
+    FILE *out;     /* NULL: silent */
+    bool terminal; /* draw a line that is overwritten */
+    bool drawn;
+    uint64_t goal; /* launches that will be profiled, 0: not known */
+    uint64_t done;
+    char kernel[64];
+    uint32_t pass, pass_count; /* of the launch under way; 0: not told */
+    double start_s, last_s;    /* monotonic clock: first launch, last line */
+} kprof_progress;
+
+/* The line for this moment, without prefix or newline: "12 of 200 launches, vectorAdd, pass 3 of 28, ...". */
+void kprof_progress_format(const kprof_progress *progress, double now_s, char *line, size_t size);
+
+/* Start showing on `out` (a terminal or not), or nowhere with NULL. While a terminal's line is shown, messages of
+ * core/log.h clear it first. */
+void kprof_progress_begin(kprof_progress *progress, FILE *out, uint64_t goal);
+/* A launch is under way: the kernel's function name and what the process said. */
+void kprof_progress_note(kprof_progress *progress, const char *kernel, const kprof_progress_record *record);
+/* A launch is measured. */
+void kprof_progress_launch(kprof_progress *progress, const char *kernel, uint32_t pass_count);
+/* Draw when it is time to. */
+void kprof_progress_tick(kprof_progress *progress);
+/* Clear the line and show no more. */
+void kprof_progress_end(kprof_progress *progress);
+
+#endif

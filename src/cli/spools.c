@@ -1,0 +1,291 @@
+/* Finds spools in the session directory, reads what is new in each and stores it, a transaction at a time. */
+#include "cli/spools.h"
+#include "core/filter.h"
+#include "core/log.h"
+#include "core/strbuf.h"
+#include "spool/spool.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define RECORDS_PER_TRANSACTION 4096
+#define MAX_NAMED_KERNELS       65536 /* per process; names are for the status line only */
+#define MAX_MESSAGES            1000  /* remembered to show each once */
+
+typedef struct spool {
+    char *name;
+    kprof_spool_reader *reader; /* NULL once it is read to its end */
+    kprof_ingest *ingest;
+    kprof_strlist kernels; /* function names; item i is kernel i+1 */
+    int64_t pid;           /* 0: no process record yet */
+    uint64_t measured;
+    bool ended, damaged;
+} spool;
+
+struct kprof_spools {
+    char *dir;
+    kprof_report *report;
+    kprof_progress *progress;
+    spool **items;
+    size_t count, capacity;
+    kprof_strlist messages;
+    kprof_status failure, told;
+    bool root_seen;
+};
+
+static void spool_free(spool *item)
+{
+    kprof_spool_reader_close(item->reader);
+    kprof_ingest_free(item->ingest);
+    kprof_strlist_free(&item->kernels);
+    free(item->name);
+    free(item);
+}
+
+kprof_status kprof_spools_new(const char *dir, kprof_report *report, kprof_progress *progress, kprof_spools **out)
+{
+    kprof_spools *spools = calloc(1, sizeof *spools);
+    if (spools)
+        spools->dir = strdup(dir);
+    if (!spools || !spools->dir) {
+        free(spools);
+        return kprof_fail(KPROF_NO_MEMORY, "out of memory");
+    }
+    spools->report = report;
+    spools->progress = progress;
+    *out = spools;
+    return KPROF_OK;
+}
+
+void kprof_spools_free(kprof_spools *spools)
+{
+    if (!spools)
+        return;
+    for (size_t i = 0; i < spools->count; i++)
+        spool_free(spools->items[i]);
+    kprof_strlist_free(&spools->messages);
+    free(spools->items);
+    free(spools->dir);
+    free(spools);
+}
+
+static bool is_known(const kprof_spools *spools, const char *name)
+{
+    for (size_t i = 0; i < spools->count; i++) {
+        if (strcmp(spools->items[i]->name, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+static kprof_status append_spool(kprof_spools *spools, spool *item)
+{
+    if (spools->count == spools->capacity) {
+        size_t capacity = spools->capacity ? 2 * spools->capacity : 8;
+        spool **items = realloc(spools->items, capacity * sizeof *items);
+        if (!items)
+            return kprof_fail(KPROF_NO_MEMORY, "out of memory");
+        spools->items = items;
+        spools->capacity = capacity;
+    }
+    spools->items[spools->count++] = item;
+    return KPROF_OK;
+}
+
+/* Open a spool. One that is not readable is reported once and passed over: the others still count. */
+static kprof_status open_spool(kprof_spools *spools, const char *name)
+{
+    spool *item = calloc(1, sizeof *item);
+    kprof_strbuf path = KPROF_STRBUF_INIT;
+    kprof_strbuf_printf(&path, "%s/%s", spools->dir, name);
+    kprof_status status = KPROF_NO_MEMORY;
+    if (item)
+        item->name = strdup(name);
+    if (!item || !item->name || path.failed)
+        goto out;
+    item->damaged = kprof_spool_reader_open(path.data, &item->reader) != KPROF_OK;
+    status = kprof_ingest_new(spools->report, &item->ingest);
+    if (status == KPROF_OK)
+        status = append_spool(spools, item);
+out:
+    if (status != KPROF_OK && item)
+        spool_free(item);
+    kprof_strbuf_free(&path);
+    return status;
+}
+
+static bool is_spool_name(const char *name)
+{
+    size_t length = strlen(name);
+    return length > 6 && strcmp(name + length - 6, ".spool") == 0;
+}
+
+static kprof_status find_new(kprof_spools *spools)
+{
+    DIR *dir = opendir(spools->dir);
+    kprof_status status = KPROF_OK;
+    if (!dir)
+        return kprof_fail(KPROF_BAD_SPOOL, "cannot read the session directory %s: %m", spools->dir);
+    for (struct dirent *entry; status == KPROF_OK && (entry = readdir(dir));) {
+        if (is_spool_name(entry->d_name) && !is_known(spools, entry->d_name))
+            status = open_spool(spools, entry->d_name);
+    }
+    closedir(dir);
+    return status;
+}
+
+static void note_kernel(spool *item, const kprof_kernel_record *kernel)
+{
+    if (kernel->kernel != item->kernels.count + 1 || item->kernels.count >= MAX_NAMED_KERNELS)
+        return;
+    char *demangled = kprof_demangle(kernel->mangled);
+    char *function = demangled ? kprof_name_function_base(demangled) : NULL;
+    /* Without the name the line goes without. */
+    (void)!kprof_strlist_add(&item->kernels, function ? function : kernel->mangled);
+    free(function);
+    free(demangled);
+}
+
+static const char *kernel_name(const spool *item, uint32_t kernel)
+{
+    return kernel > 0 && kernel <= item->kernels.count ? item->kernels.items[kernel - 1] : NULL;
+}
+
+/* INTERNAL is the least telling failure: any other takes its place. */
+static void note_message(kprof_spools *spools, const kprof_message_record *message)
+{
+    if (message->status != KPROF_OK && (spools->told == KPROF_OK || spools->told == KPROF_INTERNAL))
+        spools->told = message->status;
+    if (kprof_strlist_contains(&spools->messages, message->text))
+        return;
+    if (spools->messages.count < MAX_MESSAGES && !kprof_strlist_add(&spools->messages, message->text))
+        return;
+    kprof_log(message->level, "%s", message->text);
+}
+
+static void note_launch(kprof_spools *spools, spool *item, const kprof_launch_record *launch)
+{
+    if (launch->mode == KPROF_REPLAY_NONE)
+        return;
+    item->measured++;
+    kprof_progress_launch(spools->progress, kernel_name(item, launch->kernel), launch->pass_count);
+}
+
+/* What the command line itself wants to know from a record. */
+static void note_record(kprof_spools *spools, spool *item, const kprof_record *record)
+{
+    switch (record->type) {
+    case KPROF_RECORD_PROCESS:
+        item->pid = record->process.pid;
+        return;
+    case KPROF_RECORD_KERNEL:
+        note_kernel(item, &record->kernel);
+        return;
+    case KPROF_RECORD_LAUNCH:
+        note_launch(spools, item, &record->launch);
+        return;
+    case KPROF_RECORD_PROGRESS:
+        kprof_progress_note(spools->progress, kernel_name(item, record->progress.kernel), &record->progress);
+        return;
+    case KPROF_RECORD_MESSAGE:
+        note_message(spools, &record->message);
+        return;
+    case KPROF_RECORD_END:
+        item->ended = true;
+        return;
+    default:
+        return;
+    }
+}
+
+/* Store up to a transaction's worth of one spool; *more is set when it may hold further records. */
+static kprof_status store_some(kprof_spools *spools, spool *item, bool *more)
+{
+    kprof_record record;
+    kprof_status status = kprof_report_begin(spools->report);
+    *more = false;
+    for (size_t i = 0; i < RECORDS_PER_TRANSACTION && status == KPROF_OK; i++) {
+        kprof_spool_next_result result = kprof_spool_next(item->reader, &record);
+        item->damaged = result == KPROF_SPOOL_DAMAGED;
+        *more = result == KPROF_SPOOL_RECORD;
+        if (!*more)
+            break;
+        note_record(spools, item, &record);
+        status = kprof_ingest_record(item->ingest, &record);
+    }
+    kprof_status committed = kprof_report_commit(spools->report);
+    return status == KPROF_OK ? committed : status;
+}
+
+static kprof_status ingest_spool(kprof_spools *spools, spool *item)
+{
+    kprof_status status = KPROF_OK;
+    for (bool more = true; more && status == KPROF_OK && !item->damaged;) {
+        status = store_some(spools, item, &more);
+        kprof_progress_tick(spools->progress);
+    }
+    return status;
+}
+
+kprof_status kprof_spools_poll(kprof_spools *spools)
+{
+    if (spools->failure != KPROF_OK)
+        return spools->failure;
+    kprof_status status = find_new(spools);
+    for (size_t i = 0; i < spools->count && status == KPROF_OK; i++)
+        status = ingest_spool(spools, spools->items[i]);
+    kprof_progress_tick(spools->progress);
+    spools->failure = status;
+    return status;
+}
+
+/* A process that called exec goes on in another spool of the same pid. */
+static bool goes_on(const kprof_spools *spools, const spool *item)
+{
+    for (size_t i = 0; i < spools->count; i++) {
+        if (spools->items[i] != item && spools->items[i]->pid == item->pid)
+            return true;
+    }
+    return false;
+}
+
+static void explain_end(const kprof_spools *spools, const spool *item, pid_t root)
+{
+    unsigned long long measured = item->measured;
+    if (item->damaged)
+        kprof_log(KPROF_LOG_WARNING, "process %lld: what it wrote is damaged; the %llu launches before that are kept",
+                  (long long)item->pid, measured);
+    else if (item->pid == 0 || item->ended || goes_on(spools, item))
+        return;
+    else if (item->pid != root && (kill((pid_t)item->pid, 0) == 0 || errno == EPERM))
+        kprof_log(KPROF_LOG_WARNING,
+                  "process %lld still runs after the application has ended; %llu launches are kept, later ones are not "
+                  "collected",
+                  (long long)item->pid, measured);
+    else
+        kprof_log(KPROF_LOG_INFO,
+                  "process %lld ended without an orderly exit (killed, crashed or by _exit); the %llu launches that it "
+                  "had measured are kept",
+                  (long long)item->pid, measured);
+}
+
+kprof_status kprof_spools_finish(kprof_spools *spools, pid_t root)
+{
+    kprof_status status = kprof_spools_poll(spools);
+    for (size_t i = 0; i < spools->count; i++) {
+        spools->root_seen = spools->root_seen || spools->items[i]->pid == root;
+        explain_end(spools, spools->items[i], root);
+    }
+    return status;
+}
+
+kprof_spools_summary kprof_spools_summarize(const kprof_spools *spools)
+{
+    kprof_spools_summary summary = {0, spools->root_seen, spools->told};
+    for (size_t i = 0; i < spools->count; i++)
+        summary.processes += spools->items[i]->pid != 0;
+    return summary;
+}

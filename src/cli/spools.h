@@ -1,0 +1,31 @@
+/* Ingests the spools of all processes into the report while the application runs. */
+#ifndef KPROF_CLI_SPOOLS_H
+#define KPROF_CLI_SPOOLS_H
+
+#include "cli/progress.h"
+#include "core/filter.h"
+#include "report/report.h"
+
+#include <sys/types.h>
+
+typedef struct kprof_spools kprof_spools;
+
+/* Watch `dir` (copied); records go to `report` and `progress`, both borrowed. */
+kprof_status kprof_spools_new(const char *dir, kprof_report *report, kprof_progress *progress,
+                              kprof_spools **out) KPROF_MUST_CHECK;
+void kprof_spools_free(kprof_spools *spools);
+
+/* Ingest what has been written since the last call. After a failure (OUTPUT: disk full) no more is read; every call
+ * gives the same status again, and only the first logs. */
+kprof_status kprof_spools_poll(kprof_spools *spools) KPROF_MUST_CHECK;
+/* The application's first process has ended: ingest the rest, and say which processes were cut short or still run. */
+kprof_status kprof_spools_finish(kprof_spools *spools, pid_t root) KPROF_MUST_CHECK;
+
+typedef struct kprof_spools_summary {
+    size_t processes;  /* spools with a process record */
+    bool root_seen;    /* the first process wrote one: set by _finish */
+    kprof_status told; /* the gravest failure that a process reported, KPROF_OK when none */
+} kprof_spools_summary;
+kprof_spools_summary kprof_spools_summarize(const kprof_spools *spools);
+
+#endif

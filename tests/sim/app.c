@@ -1,0 +1,216 @@
+/* An application for tests. Its arguments are steps, run in order; "launch=NAME" does what the CUDA driver does: load
+ * the injection library at the first use and report the launch to it. */
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+typedef void launch_function(const char *mangled, unsigned device);
+
+static char **rest; /* the steps after the current one */
+static char *self;
+static launch_function *report_launch;
+
+static void init(const char *unused)
+{
+    (void)unused;
+    const char *path = getenv("CUDA_INJECTION64_PATH");
+    void *library = path ? dlopen(path, RTLD_NOW) : NULL;
+    if (!library)
+        return;
+    int (*start)(void) = (int (*)(void))dlsym(library, "InitializeInjection");
+    report_launch = (launch_function *)dlsym(library, "kprof_sim_launch");
+    if (start)
+        start();
+}
+
+/* "NAME" or "NAME*COUNT" */
+static void launch(const char *text)
+{
+    char name[512];
+    snprintf(name, sizeof name, "%s", text);
+    char *star = strchr(name, '*');
+    long count = star ? atol(star + 1) : 1;
+    if (star)
+        *star = '\0';
+    if (!report_launch)
+        init(NULL);
+    for (long i = 0; report_launch && i < count; i++)
+        report_launch(name, 0);
+}
+
+static void say(const char *text)
+{
+    printf("%s\n", text);
+    fflush(stdout);
+}
+
+static void say_error(const char *text)
+{
+    fprintf(stderr, "%s\n", text);
+}
+
+static void leave(const char *code)
+{
+    exit(atoi(code));
+}
+
+static void leave_at_once(const char *code)
+{
+    _exit(atoi(code));
+}
+
+static void raise_signal(const char *number)
+{
+    signal(atoi(number), SIG_DFL);
+    raise(atoi(number));
+}
+
+static void wait_ms(const char *text)
+{
+    long ms = atol(text);
+    struct timespec time = {ms / 1000, ms % 1000 * 1000000};
+    nanosleep(&time, NULL);
+}
+
+static void fork_and_launch(const char *name)
+{
+    pid_t pid = fork();
+    if (pid == 0) {
+        launch(name);
+        _exit(0);
+    }
+    waitpid(pid, NULL, 0);
+}
+
+static void exec_rest(const char *unused)
+{
+    (void)unused;
+    *--rest = self;
+    execv("/proc/self/exe", rest);
+    abort();
+}
+
+static void spawn_rest(const char *unused)
+{
+    pid_t pid = fork();
+    if (pid == 0)
+        exec_rest(unused);
+    waitpid(pid, NULL, 0);
+    exit(0);
+}
+
+static void daemonize_rest(const char *unused)
+{
+    if (fork() != 0)
+        return;
+    setsid();
+    if (fork() == 0)
+        exec_rest(unused);
+    _exit(0);
+}
+
+/* Close everything but the standard streams and take the numbers for files of our own in `dir`. */
+static void close_files(const char *dir)
+{
+    for (int file = 3; file < 256; file++)
+        close(file);
+    for (int file = 3; file < 32; file++) {
+        char path[4096];
+        snprintf(path, sizeof path, "%s/own-%d", dir, file);
+        if (open(path, O_CREAT | O_WRONLY, 0600) != file || write(file, "mine", 4) != 4)
+            abort();
+    }
+}
+
+static void leave_directory(const char *dir)
+{
+    if (chdir(dir) != 0 || rmdir(dir) != 0)
+        abort();
+}
+
+static void print_variable(const char *name)
+{
+    const char *value = getenv(name);
+    printf("%s=%s\n", name, value ? value : "(unset)");
+    fflush(stdout);
+}
+
+static void copy_stdin(const char *unused)
+{
+    (void)unused;
+    for (int c; (c = getchar()) != EOF;)
+        putchar(c);
+    fflush(stdout);
+}
+
+static void note_signal(int number)
+{
+    char line[] = "got signal ??\n";
+    line[11] = (char)('0' + number / 10);
+    line[12] = (char)('0' + number % 10);
+    if (write(STDOUT_FILENO, line, sizeof line - 1) < 0)
+        _exit(1);
+}
+
+/* Count the signals that arrive in the next two seconds. */
+static void trap(const char *unused)
+{
+    (void)unused;
+    struct sigaction action = {.sa_handler = note_signal};
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    say("ready");
+    for (int i = 0; i < 20; i++)
+        wait_ms("100");
+}
+
+static const struct {
+    const char *name;
+    void (*run)(const char *argument);
+} steps[] = {{"init", init},
+             {"launch", launch},
+             {"say", say},
+             {"err", say_error},
+             {"exit", leave},
+             {"_exit", leave_at_once},
+             {"raise", raise_signal},
+             {"sleep", wait_ms},
+             {"fork", fork_and_launch},
+             {"exec", exec_rest},
+             {"spawn", spawn_rest},
+             {"daemon", daemonize_rest},
+             {"closefiles", close_files},
+             {"leavedir", leave_directory},
+             {"env", print_variable},
+             {"cat", copy_stdin},
+             {"trap", trap}};
+
+static void run_step(char *step)
+{
+    char *argument = strchr(step, '=');
+    size_t length = argument ? (size_t)(argument - step) : strlen(step);
+    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
+        if (strlen(steps[i].name) == length && strncmp(steps[i].name, step, length) == 0) {
+            steps[i].run(argument ? argument + 1 : "");
+            return;
+        }
+    }
+    fprintf(stderr, "unknown step %s\n", step);
+    exit(98);
+}
+
+int main(int argc, char **argv)
+{
+    (void)argc;
+    self = argv[0];
+    rest = argv + 1;
+    while (*rest)
+        run_step(*rest++);
+    return 0;
+}
