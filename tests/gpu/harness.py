@@ -175,7 +175,7 @@ def kernel_filter(kernels):
 
 
 def cell(value):
-    if value is None:
+    if value is None or value != value:
         return "n/a"
     if isinstance(value, float):
         return f"{value:,.0f}" if value.is_integer() and abs(value) < 1e15 else f"{value:,.6g}"

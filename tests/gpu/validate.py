@@ -27,7 +27,6 @@ HEADLINES = ["gpu__time_duration.sum", "smsp__inst_executed.sum", "sm__inst_exec
              "dram__bytes.sum.per_second", "l1tex__t_sector_hit_rate.pct", "lts__t_sector_hit_rate.pct",
              "sm__warps_active.avg.pct_of_peak_sustained_active"]
 DURATION = "gpu__time_duration.sum"
-REFUSED = re.compile(r"Failed to (?:find|access)[^:\n]*:?\s*(.*)|[Uu]nknown metrics?:?\s*(.*)|invalid metrics?:?\s*(.*)")
 METRIC_NAME = re.compile(r"[a-zA-Z]\w*__[\w.]+")
 
 
@@ -112,11 +111,12 @@ def run_ncu(log, names, kernels, argv):
 
 
 def refused_names(text, names):
-    """Metrics that ncu's messages name as unknown."""
-    refused = set()
-    for match in REFUSED.finditer(text):
-        refused.update(METRIC_NAME.findall(" ".join(group or "" for group in match.groups())))
-    return refused & set(names)
+    """Metrics that ncu's errors and warnings name."""
+    named = set()
+    for line in text.splitlines():
+        if line.startswith(("==ERROR==", "==WARNING==")):
+            named.update(word.rstrip(".") for word in METRIC_NAME.findall(line))
+    return named & set(names)
 
 
 def base_names_of_ncu(chip):
@@ -174,7 +174,7 @@ class Validation:
         self.options, self.folder = options, folder
         self.document = harness.Document(options.output or harness.results_folder() / "validation.md")
         self.known = compare.load_known(harness.ROOT / "tests/gpu/known-differences.txt")
-        self.failures, self.programs, self.compared = [], [], {}
+        self.failures, self.programs, self.compared, self.refused = [], [], {}, []
 
     def collect(self):
         for name in self.options.programs:
@@ -251,6 +251,14 @@ class Validation:
         self.document.add(harness.table(["kernel", "metric", "kprof", "ncu", "difference", "range of kprof", "range of ncu",
                                          "reason"], rows) if rows else "None.\n")
 
+    def report_absent(self):
+        """Metrics without a value of ncu's to compare with."""
+        absent = {item.name for compared in self.compared.values() for item in compared if item.verdict == "not in ncu"}
+        self.document.add("## Not in ncu\n")
+        for title, names in (("ncu does not know these", sorted(absent & set(self.refused))),
+                             ("ncu gave no number for these", sorted(absent - set(self.refused)))):
+            self.document.add(f"{title}: " + (", ".join(f"`{name}`" for name in names) or "none") + ".\n")
+
     def report_headlines(self):
         rows = []
         for (_, kernel), compared in self.compared.items():
@@ -281,9 +289,7 @@ class Validation:
             self.report_listed(("outside", "missing"), "Outside")
             self.report_listed(("known difference",), "Known differences")
             self.report_listed(("noisy",), "Noisy: ranges meet, medians differ by more")
-            if self.refused:
-                add("## Not in ncu\n")
-                add("ncu does not know these; CUPTI does: " + ", ".join(f"`{name}`" for name in self.refused) + ".\n")
+            self.report_absent()
             self.report_headlines()
         self.report_times()
         add(f"## Result\n\n{len(self.failures)} failures.\n")
@@ -338,7 +344,6 @@ def main():
         options.no_ncu = True
     with tempfile.TemporaryDirectory(prefix="kprof-validate-") as folder:
         validation = Validation(options, folder)
-        validation.refused = []
         validation.collect()
         validation.report()
     return 1 if validation.failures else 0

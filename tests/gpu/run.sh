@@ -1,0 +1,88 @@
+#!/bin/bash
+# Runs the checks that need a GPU, and says so and exits 77 where there is none.
+#
+#   run.sh [PART [ARGUMENT...]]
+#
+# Without a PART: validate and behave. Parts: build, validate, behave, bench, facts; their arguments are those of
+# validate.py, behave.py and bench.py. Environment:
+#   KPROF               kprof to test (build/src/cli/kprof)
+#   KPROF_GPU_PROGRAMS  folder of the test programs (build/gpu-programs), built when they are missing or old
+#   KPROF_GPU_RESULTS   folder for the results as Markdown (build/gpu-results)
+#   KPROF_COMMIT        the commit that the results name, where git does not know
+set -euo pipefail
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+root=$(cd "$here/../.." && pwd)
+export KPROF=${KPROF:-$root/build/src/cli/kprof}
+export KPROF_GPU_PROGRAMS=${KPROF_GPU_PROGRAMS:-$root/build/gpu-programs}
+export KPROF_GPU_RESULTS=${KPROF_GPU_RESULTS:-$root/build/gpu-results}
+export PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1
+
+skip() {
+  echo "run.sh: skipped: $1" >&2
+  exit 77
+}
+
+have_programs() {
+  local source
+  for source in "$here"/programs/*.cu; do
+    [ -x "$KPROF_GPU_PROGRAMS/$(basename "$source" .cu)" ] || return 1
+  done
+  [ -x "$KPROF_GPU_PROGRAMS/vectorAdd" ]
+}
+
+# Programs built elsewhere will do where there is no compiler.
+build_programs() {
+  if ! "$here/build.sh" "$KPROF_GPU_PROGRAMS"; then
+    have_programs || skip "the test programs cannot be built"
+    echo "run.sh: using the programs in $KPROF_GPU_PROGRAMS as they are" >&2
+  fi
+}
+
+need_gpu() {
+  nvidia-smi -L 2>/dev/null | grep -q GPU || skip "no GPU"
+  command -v python3 >/dev/null || skip "no python3"
+  [ -x "$KPROF" ] || { echo "run.sh: $KPROF is not there: build kprof first, or set KPROF" >&2; exit 1; }
+}
+
+facts() {
+  uname -a
+  nvidia-smi
+  "$KPROF" --version
+  grep -i admin /proc/driver/nvidia/params || true
+  ls -l "$KPROF_GPU_PROGRAMS"
+}
+
+# part NAME ARGUMENTS...: run one and remember how it ended.
+outcomes=()
+part() {
+  local name=$1 status=0 start=$SECONDS
+  shift
+  case $name in
+    build) ;;
+    facts) facts ;;
+    validate | behave | bench) python3 "$here/$name.py" "$@" || status=$? ;;
+    *) echo "run.sh: unknown part $name" >&2; status=2 ;;
+  esac
+  outcomes+=("$(printf '| %-8s | %6s | %4s s |' "$name" "$status" $((SECONDS - start)))")
+  [ "$status" -eq 0 ] || failed=1
+}
+
+failed=0
+if [ "${1:-}" = build ]; then
+  "$here/build.sh" "$KPROF_GPU_PROGRAMS"
+  exit
+fi
+need_gpu
+build_programs
+mkdir -p "$KPROF_GPU_RESULTS"
+if [ $# -gt 0 ]; then
+  part "$@"
+else
+  part validate
+  part behave
+fi
+printf '\n| part     | status | time   |\n|----------|--------|--------|\n'
+printf '%s\n' "${outcomes[@]}"
+echo "Results are in $KPROF_GPU_RESULTS"
+exit "$failed"
