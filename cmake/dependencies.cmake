@@ -1,33 +1,38 @@
 # What kprof is built from. Everything but CUDA is a Debian package; without CUDA the reporter alone is built.
 
-find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
 
-# kprof_static_library(TARGET name header): an imported static library, so that the injection library carries its own copy
-# and the command line runs on machines without the package.
-function(kprof_find_library target name header)
-  find_path(${target}_INCLUDE ${header} REQUIRED)
-  find_library(${target}_LIBRARY NAMES lib${name}.a ${name} REQUIRED)
+# kprof_find_library(TARGET name header package): an interface target for a C library, the static one where there is one,
+# so that the injection library carries its own copy and the command line runs on machines without the package.
+function(kprof_find_library target name header package)
+  find_path(${target}_INCLUDE ${header})
+  find_library(${target}_LIBRARY NAMES lib${name}.a ${name})
+  mark_as_advanced(${target}_INCLUDE ${target}_LIBRARY)
+  if(NOT ${target}_INCLUDE OR NOT ${target}_LIBRARY)
+    message(FATAL_ERROR "lib${name} with ${header} was not found; Debian and Ubuntu: apt install ${package}")
+  endif()
   add_library(${target} INTERFACE)
   target_include_directories(${target} SYSTEM INTERFACE ${${target}_INCLUDE})
   target_link_libraries(${target} INTERFACE ${${target}_LIBRARY})
 endfunction()
 
-kprof_find_library(dep_pcre2 pcre2-8 pcre2.h)
+kprof_find_library(dep_pcre2 pcre2-8 pcre2.h libpcre2-dev)
 target_compile_definitions(dep_pcre2 INTERFACE PCRE2_CODE_UNIT_WIDTH=8)
-kprof_find_library(dep_sqlite sqlite3 sqlite3.h)
+kprof_find_library(dep_sqlite sqlite3 sqlite3.h libsqlite3-dev)
 target_link_libraries(dep_sqlite INTERFACE Threads::Threads m ${CMAKE_DL_LIBS})
-kprof_find_library(dep_csv csv csv.h)
-kprof_find_library(dep_cjson cjson cjson/cJSON.h)
-kprof_find_library(dep_iberty iberty libiberty/demangle.h)
+kprof_find_library(dep_csv csv csv.h libcsv-dev)
+kprof_find_library(dep_cjson cjson cjson/cJSON.h libcjson-dev)
+kprof_find_library(dep_iberty iberty libiberty/demangle.h libiberty-dev)
 
 # CUDA: headers only at build time; libcupti and libnvperf_host are loaded at run time, by path.
-find_path(CUDA_INCLUDE cupti.h
-  HINTS ENV CUDA_HOME ENV CUDA_PATH
-  PATHS /usr/local/cuda /usr/local/cuda/extras/CUPTI /opt/cuda
-  PATH_SUFFIXES include extras/CUPTI/include)
 option(KPROF_WITH_CUDA "Build the profiler as well as the reporter" ON)
 set(KPROF_HAVE_CUDA OFF)
+if(KPROF_WITH_CUDA)
+  find_path(CUDA_INCLUDE cupti_range_profiler.h
+    HINTS ENV CUDA_HOME ENV CUDA_PATH
+    PATHS /usr/local/cuda /usr/local/cuda/extras/CUPTI /opt/cuda
+    PATH_SUFFIXES include extras/CUPTI/include)
+endif()
 if(KPROF_WITH_CUDA AND CUDA_INCLUDE)
   set(KPROF_HAVE_CUDA ON)
   add_library(dep_cuda INTERFACE)
@@ -35,6 +40,7 @@ if(KPROF_WITH_CUDA AND CUDA_INCLUDE)
   file(WRITE ${PROJECT_BINARY_DIR}/cupti-c/string "")
   target_include_directories(dep_cuda SYSTEM INTERFACE ${CUDA_INCLUDE} ${PROJECT_BINARY_DIR}/cupti-c)
   target_link_libraries(dep_cuda INTERFACE ${CMAKE_DL_LIBS})
+  message(STATUS "CUPTI headers: ${CUDA_INCLUDE}")
 else()
-  message(STATUS "No CUDA toolkit: the reporter alone is built")
+  message(STATUS "No CUDA toolkit with CUPTI's Range Profiler: the reporter alone is built")
 endif()

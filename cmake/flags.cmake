@@ -1,0 +1,22 @@
+# Flags and definitions that every target shares, through the interface target kprof_options.
+
+add_library(kprof_options INTERFACE)
+target_compile_options(kprof_options INTERFACE -Wall -Wextra -Wstrict-prototypes -Wmissing-prototypes -Wshadow)
+target_compile_definitions(kprof_options INTERFACE _GNU_SOURCE KPROF_VERSION="${PROJECT_VERSION}")
+target_include_directories(kprof_options INTERFACE ${PROJECT_SOURCE_DIR}/src)
+if(KPROF_WERROR)
+  target_compile_options(kprof_options INTERFACE -Werror)
+endif()
+
+function(kprof_sanitize)
+  target_compile_options(kprof_options INTERFACE ${ARGN} -fno-omit-frame-pointer)
+  target_link_options(kprof_options INTERFACE ${ARGN})
+endfunction()
+
+if(KPROF_ASAN AND KPROF_TSAN)
+  message(FATAL_ERROR "KPROF_ASAN and KPROF_TSAN exclude each other")
+elseif(KPROF_ASAN)
+  kprof_sanitize(-fsanitize=address,undefined -fno-sanitize-recover=undefined)
+elseif(KPROF_TSAN)
+  kprof_sanitize(-fsanitize=thread)
+endif()

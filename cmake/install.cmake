@@ -1,0 +1,9 @@
+# What `cmake --install` adds to the program, its data and its manual pages: the texts that explain them.
+
+foreach(text LICENSE NEWS.md README.md)
+  if(EXISTS ${PROJECT_SOURCE_DIR}/${text})
+    install(FILES ${text} DESTINATION ${CMAKE_INSTALL_DOCDIR})
+  endif()
+endforeach()
+install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING PATTERN "*.md" PATTERN "*.json"
+  PATTERN "man" EXCLUDE)
