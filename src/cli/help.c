@@ -63,12 +63,12 @@ void kprof_help_print(const kprof_options *options, FILE *out)
     fprintf(out, "\nman kprof and man kprof-report say more, exit codes included.\n");
 }
 
-/* The mask of the command being completed: the words before "--complete" name it. */
-static void complete_options(const kprof_options *options, FILE *out)
+/* Options of the command being completed, which the words before "--complete" name; or only those with an argument. */
+static void complete_options(const kprof_options *options, FILE *out, bool with_argument)
 {
     for (size_t i = 0; i < kprof_option_row_count; i++) {
         const kprof_option_row *row = &kprof_option_rows[i];
-        if (!(row->commands & options->command->mask))
+        if (!(row->commands & options->command->mask) || (with_argument && !row->argument))
             continue;
         if (row->letter)
             fprintf(out, "-%c\n", row->letter);
@@ -119,7 +119,7 @@ static kprof_status complete_values(const kprof_options *options, FILE *out)
 {
     const kprof_option_row *row = row_of_word(options->complete);
     if (!row)
-        return kprof_fail(KPROF_USAGE, "--complete: \"%s\" is not \"commands\", \"options\" or an option",
+        return kprof_fail(KPROF_USAGE, "--complete: \"%s\" is not commands, options, arguments or an option",
                           options->complete);
     for (const kprof_choice *choice = row->choices; choice && choice->word; choice++)
         fprintf(out, "%s\n", choice->word);
@@ -135,7 +135,11 @@ static kprof_status complete_values(const kprof_options *options, FILE *out)
 kprof_status kprof_complete(const kprof_options *options, FILE *out)
 {
     if (strcmp(options->complete, "options") == 0) {
-        complete_options(options, out);
+        complete_options(options, out, false);
+        return KPROF_OK;
+    }
+    if (strcmp(options->complete, "arguments") == 0) {
+        complete_options(options, out, true);
         return KPROF_OK;
     }
     if (strcmp(options->complete, "commands") != 0)

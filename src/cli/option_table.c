@@ -95,7 +95,7 @@ const kprof_option_row kprof_option_rows[] = {
     FLAG("verbose", 0, verbose, "more messages", IN_ALL),
     VALUE("injection-path", 0, STRING, injection_path, "FILE", "the injection library to use", IN_PROFILE),
     VALUE("complete", 0, STRING, complete, "WHAT",
-          "for shells: list \"commands\", \"options\" or the values of an option", IN_ALL),
+          "for shells: list commands, options, arguments (options with one) or an option's values", IN_ALL),
     SET("help", 'h', action, KPROF_ACTION_HELP, "print this help", IN_ALL),
     SET("version", 'v', action, KPROF_ACTION_VERSION, "print the version", IN_ALL),
 };

@@ -126,8 +126,8 @@ bool kprof_list_split(const char *text, kprof_strlist *out);
 
 /* Print the help of the command that `options` chose, or with `options->argument` of that one. */
 void kprof_help_print(const kprof_options *options, FILE *out);
-/* Print, one a line, the words that --complete asks for: "commands", "options" or the values of an option ("--page").
- * USAGE for anything else. */
+/* Print, one a line, the words that --complete asks for: "commands", "options", "arguments" (options that
+ * take one) or the values of an option ("--page"). USAGE for anything else. */
 kprof_status kprof_complete(const kprof_options *options, FILE *out) KPROF_MUST_CHECK;
 
 #endif

@@ -115,7 +115,8 @@ static void append_host(kprof_strbuf *out)
 /* Expand the placeholder after a '%' and move past it. */
 static kprof_status expand_one(const char **at, unsigned number, kprof_strbuf *out)
 {
-    char letter = *(*at)++;
+    char letter = **at;
+    *at += letter != '\0';
     switch (letter) {
     case 'h':
         append_host(out);

@@ -59,7 +59,7 @@ void kprof_progress_format(const kprof_progress *progress, double now_s, char *t
     else if (progress->pass_count)
         append(&line, ", %u pass%s", progress->pass_count, progress->pass_count == 1 ? "" : "es");
     if (progress->done)
-        append(&line, ", %.3g ms per launch", 1e3 * each_s);
+        append(&line, each_s < 1 ? ", %.3g ms per launch" : ", %.3g s per launch", each_s < 1 ? 1e3 * each_s : each_s);
     if (progress->done && progress->goal > progress->done) {
         append(&line, ", about ");
         append_duration(&line, each_s * (double)(progress->goal - progress->done));

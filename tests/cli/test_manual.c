@@ -1,0 +1,128 @@
+/* The manual pages say what the tables say: every option, its choices, and every exit code with its meaning. */
+#include "cmocka_all.h"
+
+#include "cli/options.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The page without roff's backslashes and font changes; caller frees. */
+static char *read_page(const char *name)
+{
+    char path[4096];
+    char *text = NULL;
+    size_t size = 0;
+    snprintf(path, sizeof path, "%s/../docs/man/%s", KPROF_TESTS_DIR, name);
+    FILE *page = fopen(path, "r");
+    assert_non_null(page);
+    FILE *out = open_memstream(&text, &size);
+    for (int c; (c = getc(page)) != EOF;) {
+        if (c != '\\')
+            putc(c, out);
+        else if ((c = getc(page)) == 'f')
+            (void)getc(page);
+        else
+            putc(c, out);
+    }
+    fclose(page);
+    fclose(out);
+    return text;
+}
+
+/* Is the option the head of a paragraph? Options are ended by something that is no letter or dash. */
+static bool has_paragraph(const char *page, const kprof_option_row *row)
+{
+    char word[64];
+    int length = snprintf(word, sizeof word, "--%s", row->name);
+    for (const char *at = page; (at = strstr(at, "\n.TP\n"));) {
+        at += 5;
+        const char *end = strchr(at, '\n'), *found = strstr(at, word);
+        if (found && found < end && !isalpha((unsigned char)found[length]) && found[length] != '-')
+            return true;
+    }
+    return false;
+}
+
+static void check_page(const char *name, unsigned mask)
+{
+    char *page = read_page(name);
+    for (size_t i = 0; i < kprof_option_row_count; i++) {
+        const kprof_option_row *row = &kprof_option_rows[i];
+        if (has_paragraph(page, row) != ((row->commands & mask) != 0))
+            fail_msg("%s: --%s is %s", name, row->name, row->commands & mask ? "missing" : "no option of this command");
+        if ((row->commands & mask) && row->argument && !strstr(page, row->argument))
+            fail_msg("%s: --%s should name its argument as \"%s\"", name, row->name, row->argument);
+    }
+    free(page);
+}
+
+static void every_option_has_a_paragraph(void **state)
+{
+    (void)state;
+    check_page("kprof.1", KPROF_IN_PROFILE);
+    check_page("kprof-report.1", KPROF_IN_REPORT);
+}
+
+/* The paragraph of an exit code, or NULL; *length is its size. */
+static const char *code_paragraph(const char *section, int code, size_t *length)
+{
+    char head[32];
+    snprintf(head, sizeof head, "\n.B %d\n", code);
+    const char *start = strstr(section, head);
+    if (!start)
+        return NULL;
+    start += strlen(head);
+    const char *tag = strstr(start, "\n.TP"), *next = strstr(start, "\n.SH");
+    *length = (size_t)((tag && tag < next ? tag : next) - start);
+    return start;
+}
+
+static void every_exit_code_is_explained(void **state)
+{
+    (void)state;
+    char *page = read_page("kprof.1");
+    const char *section = strstr(page, ".SH EXIT STATUS");
+    assert_non_null(section);
+    for (int status = 0; status < KPROF_STATUS_COUNT; status++) {
+        size_t length = 0;
+        const char *text = code_paragraph(section, kprof_status_exit_code((kprof_status)status), &length);
+        const char *message = kprof_status_message((kprof_status)status);
+        if (!text || !memmem(text, length, message, strlen(message)))
+            fail_msg("kprof.1: exit code %d should say \"%s\"", kprof_status_exit_code((kprof_status)status), message);
+    }
+    free(page);
+}
+
+static bool is_code_of_a_status(long code)
+{
+    for (int status = 0; status < KPROF_STATUS_COUNT; status++) {
+        if (kprof_status_exit_code((kprof_status)status) == code)
+            return true;
+    }
+    return false;
+}
+
+static void no_exit_code_is_invented(void **state)
+{
+    (void)state;
+    char *page = read_page("kprof.1");
+    const char *end = strstr(page, ".SH ENVIRONMENT");
+    for (const char *at = strstr(page, ".SH EXIT STATUS"); (at = strstr(at, "\n.B ")) && at < end;) {
+        at += 4;
+        if (isdigit((unsigned char)*at))
+            assert_true(is_code_of_a_status(strtol(at, NULL, 10)));
+    }
+    free(page);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_option_has_a_paragraph),
+        cmocka_unit_test(every_exit_code_is_explained),
+        cmocka_unit_test(no_exit_code_is_invented),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,291 @@
+/* The parser: words to fields, what it refuses, and what it suggests. */
+#include "cmocka_all.h"
+
+#include "cli/options.h"
+#include "core/config.h"
+#include "log_capture.h"
+#include "report/report.h"
+
+#include <stdlib.h>
+
+#define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
+#define MAX_WORDS     16
+
+static int run_nothing(const kprof_options *options)
+{
+    (void)options;
+    return 0;
+}
+
+static const kprof_command commands[] = {
+    {"", KPROF_IN_PROFILE, run_nothing, ""},
+    {"report", KPROF_IN_REPORT, run_nothing, ""},
+    {"help", 0, run_nothing, ""},
+    {NULL, 0, NULL, NULL},
+};
+
+static log_capture captured;
+static char line_buffer[1024];
+static char *words[MAX_WORDS + 1];
+static kprof_options options;
+
+/* Parse "kprof LINE", split at spaces. The words live until the next call. */
+static kprof_status parse(const char *line)
+{
+    size_t count = 0;
+    char *rest = line_buffer;
+    kprof_options_free(&options);
+    snprintf(line_buffer, sizeof line_buffer, "kprof %s", line);
+    for (char *word; (word = strsep(&rest, " ")) && count < MAX_WORDS;) {
+        if (*word)
+            words[count++] = word;
+    }
+    words[count] = NULL;
+    log_capture_start(&captured);
+    return kprof_options_parse(words, commands, &options);
+}
+
+static void assert_refused(const char *line, const char *message)
+{
+    assert_int_equal(parse(line), KPROF_USAGE);
+    assert_int_equal(captured.count, 1);
+    if (!strstr(captured.last, message))
+        fail_msg("\"%s\" gave \"%s\", not \"%s\"", line, captured.last, message);
+}
+
+static void application_takes_the_rest(void **state)
+{
+    (void)state;
+    assert_int_equal(parse("--csv ./app --json -x"), KPROF_OK);
+    assert_string_equal(options.application[0], "./app");
+    assert_string_equal(options.application[1], "--json");
+    assert_string_equal(options.application[2], "-x");
+    assert_null(options.application[3]);
+    assert_int_equal(options.format, KPROF_FORMAT_CSV);
+    assert_ptr_equal(options.command, &commands[0]);
+}
+
+static void defaults(void **state)
+{
+    (void)state;
+    assert_int_equal(parse("app"), KPROF_OK);
+    assert_null(options.filter.kernel);
+    assert_int_equal(options.filter.name_base, KPROF_NAME_FUNCTION);
+    assert_int_equal(options.filter.device_mask, 0);
+    assert_true(options.follow_children);
+    assert_int_equal(options.cache_control, KPROF_CACHE_FLUSH_ALL);
+    assert_int_equal(options.page, KPROF_UNSET);
+    assert_int_equal(options.format, KPROF_UNSET);
+    assert_int_equal(options.kernel_base, KPROF_NAME_DEMANGLED);
+}
+
+static void commands_and_programs_of_the_same_name(void **state)
+{
+    (void)state;
+    assert_int_equal(parse("report run.kprof --page raw"), KPROF_OK);
+    assert_ptr_equal(options.command, &commands[1]);
+    assert_string_equal(options.argument, "run.kprof");
+    assert_int_equal(options.page, KPROF_PAGE_RAW);
+    assert_int_equal(parse("--csv report run.kprof"), KPROF_OK);
+    assert_ptr_equal(options.command, &commands[1]);
+    assert_int_equal(parse("-- report run.kprof"), KPROF_OK);
+    assert_ptr_equal(options.command, &commands[0]);
+    assert_string_equal(options.application[0], "report");
+    assert_int_equal(parse("app report"), KPROF_OK);
+    assert_ptr_equal(options.command, &commands[0]);
+    assert_refused("report a.kprof b.kprof", "b.kprof");
+    assert_refused("report a.kprof --set full", "--set is no option of kprof report");
+}
+
+static void import_is_report(void **state)
+{
+    (void)state;
+    assert_int_equal(parse("-i run.kprof --csv"), KPROF_OK);
+    assert_ptr_equal(options.command, &commands[1]);
+    assert_string_equal(options.argument, "run.kprof");
+    assert_refused("-i run.kprof app", "takes no application");
+    assert_refused("report a.kprof -i b.kprof", "once");
+    assert_refused("-i run.kprof --set full", "--set");
+}
+
+static void values_in_every_spelling(void **state)
+{
+    (void)state;
+    static const char *const lines[] = {"--launch-count=7 app",
+                                        "--launch-count 7 app",
+                                        "-c 7 app",
+                                        "-c7 app",
+                                        "--launch-c 7 app",
+                                        "-fc7 app",
+                                        "-qfc 7 app"};
+    for (size_t i = 0; i < LENGTH(lines); i++) {
+        assert_int_equal(parse(lines[i]), KPROF_OK);
+        assert_int_equal(options.filter.launch_count, 7);
+        assert_string_equal(options.application[0], "app");
+    }
+    assert_true(options.force_overwrite && options.quiet);
+    assert_int_equal(parse("--chip GH100 --list-sets"), KPROF_OK);
+    assert_string_equal(options.chips.items[0], "GH100");
+}
+
+static void filters(void **state)
+{
+    (void)state;
+    assert_int_equal(
+        parse("-k regex:a|b --kernel-name-base demangled -s 2 --launch-skip-before-match 3 --devices 0,5 app"),
+        KPROF_OK);
+    assert_string_equal(options.filter.kernel, "regex:a|b");
+    assert_int_equal(options.filter.name_base, KPROF_NAME_DEMANGLED);
+    assert_int_equal(options.filter.launch_skip, 2);
+    assert_int_equal(options.filter.launch_skip_before_match, 3);
+    assert_int_equal(options.filter.device_mask, 0x21);
+}
+
+static void lists(void **state)
+{
+    (void)state;
+    assert_int_equal(parse("--set a,b --set=c --metrics m,regex:x{1,2},[a,b],m --section-folder a,b app"), KPROF_OK);
+    assert_int_equal(options.selection.sets.count, 3);
+    assert_string_equal(options.selection.sets.items[2], "c");
+    assert_int_equal(options.selection.metrics.count, 3);
+    assert_string_equal(options.selection.metrics.items[1], "regex:x{1,2}");
+    assert_string_equal(options.selection.metrics.items[2], "[a,b]");
+    assert_int_equal(options.section_folders.count, 1);
+}
+
+static void output_choices(void **state)
+{
+    (void)state;
+    assert_int_equal(parse("--csv-layout ncu app"), KPROF_OK);
+    assert_int_equal(options.format, KPROF_FORMAT_CSV);
+    assert_int_equal(options.csv_layout, KPROF_CSV_NCU);
+    assert_int_equal(parse("--print-summary per-kernel --print-units base app"), KPROF_OK);
+    assert_int_equal(options.page, KPROF_PAGE_SUMMARY);
+    assert_int_equal(options.base_units, 1);
+    assert_refused("--csv --json app", "--csv and --json exclude each other");
+    assert_refused("--json --csv-layout wide app", "exclude each other");
+    assert_refused("--list-sets --list-chips", "exclude each other");
+}
+
+static void refused_values(void **state)
+{
+    (void)state;
+    assert_refused("-c x app", "--launch-count: \"x\"");
+    assert_refused("-c -1 app", "\"-1\"");
+    assert_refused("-c 99999999999999999999 app", "--launch-count");
+    assert_refused("--devices 64 app", "\"64\"");
+    assert_refused("--devices= app", "--devices");
+    assert_refused("--set , app", "--set");
+    assert_refused("--page detail app", "details|raw|summary|session");
+    assert_refused("--clock-control base app", "never changes GPU clocks");
+    assert_refused("--replay-mode application app", "kernel is the replay mode");
+    assert_refused("--csv=yes app", "takes no argument");
+    assert_refused("--set", "--set needs an argument");
+    assert_refused("-k", "--kernel-name needs an argument");
+    assert_refused("--kernel-name= app", "--kernel-name");
+}
+
+static void unknown_options(void **state)
+{
+    (void)state;
+    assert_refused("--kernal-name x app", "did you mean --kernel-name?");
+    assert_refused("--zzzzzzzzzzzz app", "kprof --help");
+    assert_refused("-Z app", "-Z");
+    assert_refused("--launch-s 1 app", "--launch-skip");
+    assert_refused("--nvtx app", "option of ncu is not supported");
+    assert_refused("--kernel-id ::x:1 app", "--kernel-name");
+    assert_refused("--import-source 1 app", "not supported");
+    assert_refused("--kill yes app", "not supported");
+}
+
+static void hints_are_for_other_options(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < kprof_option_row_count; i++)
+        assert_null(kprof_ncu_option_hint(kprof_option_rows[i].name));
+    assert_null(kprof_ncu_option_hint("nonsense"));
+}
+
+static void rows_are_consistent(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < kprof_option_row_count; i++) {
+        const kprof_option_row *row = &kprof_option_rows[i];
+        bool is_flag = row->type == KPROF_OPTION_FLAG || row->type == KPROF_OPTION_SET;
+        assert_int_equal(is_flag, row->argument == NULL);
+        assert_int_equal(row->type == KPROF_OPTION_CHOICE, row->choices != NULL);
+        assert_true(row->commands != 0 && row->help[0] != '\0');
+        for (size_t j = 0; j < i; j++) {
+            assert_string_not_equal(row->name, kprof_option_rows[j].name);
+            assert_true(row->letter == 0 || row->letter != kprof_option_rows[j].letter);
+        }
+        for (const kprof_choice *choice = row->choices; choice && choice->word; choice++)
+            assert_non_null(strstr(row->argument, choice->word));
+    }
+}
+
+static void help_lists_what_a_command_takes(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < 2; i++) {
+        char *text = NULL;
+        size_t size = 0;
+        FILE *out = open_memstream(&text, &size);
+        assert_int_equal(parse(i ? "report --help" : "--help"), KPROF_OK);
+        assert_int_equal(options.action, KPROF_ACTION_HELP);
+        kprof_help_print(&options, out);
+        fclose(out);
+        for (size_t j = 0; j < kprof_option_row_count; j++) {
+            char word[64];
+            snprintf(word, sizeof word, "--%s%s", kprof_option_rows[j].name, kprof_option_rows[j].argument ? " " : "");
+            assert_int_equal(strstr(text, word) != NULL, (kprof_option_rows[j].commands & commands[i].mask) != 0);
+        }
+        free(text);
+    }
+}
+
+static void completion_words(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *line, *expected;
+    } cases[] = {{"--complete commands", "report\nhelp\n"},
+                 {"--complete --csv-layout", "long\nwide\nncu\n"},
+                 {"--complete --kernel-name", ""},
+                 {"--complete -o", ""}};
+    for (size_t i = 0; i < LENGTH(cases); i++) {
+        char *text = NULL;
+        size_t size = 0;
+        FILE *out = open_memstream(&text, &size);
+        assert_int_equal(parse(cases[i].line), KPROF_OK);
+        assert_int_equal(kprof_complete(&options, out), KPROF_OK);
+        fclose(out);
+        assert_string_equal(text, cases[i].expected);
+        free(text);
+    }
+    assert_int_equal(parse("--complete nonsense"), KPROF_OK);
+    assert_int_equal(kprof_complete(&options, stdout), KPROF_USAGE);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(application_takes_the_rest),
+        cmocka_unit_test(defaults),
+        cmocka_unit_test(commands_and_programs_of_the_same_name),
+        cmocka_unit_test(import_is_report),
+        cmocka_unit_test(values_in_every_spelling),
+        cmocka_unit_test(filters),
+        cmocka_unit_test(lists),
+        cmocka_unit_test(output_choices),
+        cmocka_unit_test(refused_values),
+        cmocka_unit_test(unknown_options),
+        cmocka_unit_test(hints_are_for_other_options),
+        cmocka_unit_test(rows_are_consistent),
+        cmocka_unit_test(help_lists_what_a_command_takes),
+        cmocka_unit_test(completion_words),
+    };
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    kprof_options_free(&options);
+    return failed;
+}

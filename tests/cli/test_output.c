@@ -1,0 +1,98 @@
+/* The rule that keeps results and the application's output apart, row by row. */
+#include "cmocka_all.h"
+
+#include "cli/output.h"
+#include "log_capture.h"
+
+#include <stdlib.h>
+
+#define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
+
+static kprof_options with(char *export_path, int page, int format, char *log_file)
+{
+    return (kprof_options){.export_path = export_path, .page = page, .format = format, .log_file = log_file};
+}
+
+static void profile_route(void **state)
+{
+    (void)state;
+    enum { NO = KPROF_UNSET, CSV = KPROF_FORMAT_CSV, JSON = KPROF_FORMAT_JSON, RAW = KPROF_PAGE_RAW };
+    static const struct {
+        char *export_path;
+        int page, format;
+        char *log_file;
+        bool terminal;
+        kprof_destination results;
+        bool application_to_stderr;
+    } rows[] = {
+        {NULL, NO, NO, NULL, true, KPROF_TO_STDOUT, false},
+        {NULL, NO, NO, NULL, false, KPROF_TO_STDERR, false},
+        {NULL, RAW, NO, NULL, false, KPROF_TO_STDERR, false},
+        {NULL, NO, CSV, NULL, true, KPROF_TO_STDOUT, true},
+        {NULL, NO, CSV, NULL, false, KPROF_TO_STDOUT, true},
+        {NULL, NO, JSON, NULL, false, KPROF_TO_STDOUT, true},
+        {NULL, NO, NO, "f", true, KPROF_TO_FILE, false},
+        {NULL, NO, CSV, "f", false, KPROF_TO_FILE, false},
+        {NULL, NO, CSV, "stderr", false, KPROF_TO_STDERR, false},
+        {NULL, NO, CSV, "stdout", false, KPROF_TO_STDOUT, true},
+        {NULL, NO, NO, "stdout", false, KPROF_TO_STDOUT, false},
+        {"r", NO, NO, NULL, true, KPROF_TO_NOTHING, false},
+        {"r", NO, NO, "f", true, KPROF_TO_NOTHING, false},
+        {"r", RAW, NO, NULL, true, KPROF_TO_STDOUT, false},
+        {"r", NO, CSV, NULL, false, KPROF_TO_STDOUT, true},
+    };
+    for (size_t i = 0; i < LENGTH(rows); i++) {
+        kprof_options options = with(rows[i].export_path, rows[i].page, rows[i].format, rows[i].log_file);
+        kprof_route route = kprof_route_profile(&options, rows[i].terminal);
+        if (route.results != rows[i].results || route.application_to_stderr != rows[i].application_to_stderr)
+            fail_msg("row %zu: results %d, application to stderr %d", i, route.results, route.application_to_stderr);
+    }
+}
+
+static void report_route(void **state)
+{
+    (void)state;
+    kprof_options options = with(NULL, KPROF_UNSET, KPROF_UNSET, NULL);
+    assert_int_equal(kprof_route_report(&options).results, KPROF_TO_STDOUT);
+    options.log_file = "file";
+    assert_int_equal(kprof_route_report(&options).results, KPROF_TO_FILE);
+}
+
+static void a_full_disk_is_noticed(void **state)
+{
+    (void)state;
+    log_capture captured;
+    log_capture_start(&captured);
+    FILE *out = NULL;
+    kprof_options options = with(NULL, KPROF_UNSET, KPROF_UNSET, "/dev/full");
+    assert_int_equal(kprof_results_open(&options, KPROF_TO_FILE, &out), KPROF_OK);
+    fputs("results", out);
+    assert_int_equal(kprof_results_close(&options, out), KPROF_OUTPUT);
+    assert_non_null(strstr(captured.last, "/dev/full"));
+    options.log_file = "/nonexistent/file";
+    assert_int_equal(kprof_results_open(&options, KPROF_TO_FILE, &out), KPROF_OUTPUT);
+}
+
+static void colour_only_on_terminals(void **state)
+{
+    (void)state;
+    FILE *out = tmpfile();
+    kprof_options options = with(NULL, KPROF_UNSET, KPROF_UNSET, NULL);
+    assert_false(kprof_print_options_make(&options, out).color);
+    options.color = KPROF_COLOR_ALWAYS;
+    assert_true(kprof_print_options_make(&options, out).color);
+    options.color = KPROF_COLOR_NEVER;
+    assert_false(kprof_print_options_make(&options, out).color);
+    fclose(out);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(profile_route),
+        cmocka_unit_test(report_route),
+        cmocka_unit_test(a_full_disk_is_noticed),
+        cmocka_unit_test(colour_only_on_terminals),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

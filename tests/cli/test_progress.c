@@ -1,0 +1,40 @@
+/* The text of the status line. */
+#include "cmocka_all.h"
+
+#include "cli/progress.h"
+
+static void assert_line(const kprof_progress *progress, double now_s, const char *expected)
+{
+    char line[256];
+    kprof_progress_format(progress, now_s, line, sizeof line);
+    assert_string_equal(line, expected);
+}
+
+static void lines(void **state)
+{
+    (void)state;
+    assert_line(&(kprof_progress){.kernel = "vectorAdd", .start_s = 1, .pass_count = 28}, 2,
+                "0 launches, vectorAdd, 28 passes");
+    assert_line(&(kprof_progress){.kernel = "vectorAdd", .start_s = 1, .pass = 3, .pass_count = 28}, 2,
+                "0 launches, vectorAdd, pass 3 of 28");
+    assert_line(&(kprof_progress){.kernel = "f", .start_s = 1, .done = 1, .pass_count = 1}, 1.5,
+                "1 launch, f, 1 pass, 500 ms per launch");
+    assert_line(&(kprof_progress){.kernel = "f", .start_s = 1, .done = 50, .goal = 200}, 51,
+                "50 of 200 launches, f, 1 s per launch, about 2:30 min left");
+    assert_line(&(kprof_progress){.kernel = "f", .start_s = 1, .done = 200, .goal = 200}, 3,
+                "200 of 200 launches, f, 10 ms per launch");
+}
+
+static void a_short_buffer_cuts(void **state)
+{
+    (void)state;
+    char line[12];
+    kprof_progress_format(&(kprof_progress){.kernel = "vectorAdd", .done = 123456}, 2, line, sizeof line);
+    assert_string_equal(line, "123456 laun");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(lines), cmocka_unit_test(a_short_buffer_cuts)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
