@@ -132,14 +132,16 @@ def wall(argv):
     return lambda: checked(argv()).seconds
 
 
+def own_figure(result, label):
+    """What a program says about itself on stderr."""
+    match = re.search(rf"^{label} ([\d.]+)$", result.stderr, re.MULTILINE)
+    if not match:
+        raise RuntimeError(f"no line {label}: {harness.last_lines(result.stderr, 3)}")
+    return float(match.group(1))
+
+
 def printed(argv, label):
-    """A sample that the program prints about itself."""
-    def job():
-        match = re.search(rf"^{label} ([\d.]+)$", checked(argv()).stdout, re.MULTILINE)
-        if not match:
-            raise RuntimeError(f"no line {label}")
-        return float(match.group(1))
-    return job
+    return lambda: own_figure(checked(argv()), label)
 
 
 def bench_process(document, tools, clock):
@@ -196,8 +198,7 @@ class TableRow:
 
         def sample():
             result = checked(getattr(self.tools, name)(program, *self.options, "-k", "work"))
-            match = re.search(r"^work_ns_per_launch ([\d.]+)$", result.stdout, re.MULTILINE)
-            self.loop[name].add(float(match.group(1)) * 1e-9)
+            self.loop[name].add(own_figure(result, "work_ns_per_launch") * 1e-9)
             return result.seconds
         return sample
 

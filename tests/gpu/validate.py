@@ -41,7 +41,8 @@ class Program:
         self.name, self.launches = name, launches
         self.argv = [harness.programs() / name, str(launches), *PROGRAMS[name]]
         self.expected, self.kernels = [], []
-        self.kprof, self.ncu, self.units = {}, {}, {}
+        self.kprof, self.ncu = {}, {}
+        self.units, self.ncu_units = {}, {}
         self.stdout, self.kprof_seconds, self.ncu_seconds = "", None, None
 
     def run_plain(self):
@@ -84,7 +85,7 @@ class Program:
         log = f"{folder}/{self.name}.ncu.csv"
         result, text = run_ncu(log, names, self.kernels, self.argv)
         self.ncu_seconds = result.seconds
-        launches, _ = harness.parse_ncu_raw(text)
+        launches, self.ncu_units = harness.parse_ncu_raw(text)
         self.ncu = group(launches)
         if result.status != 0 or set(self.kernels) - set(self.ncu):
             raise Failure(f"ncu ended with {result.status} and profiled {list(self.ncu)}: {harness.last_lines(text)}")
@@ -119,24 +120,28 @@ def refused_names(text, names):
     return named & set(names)
 
 
-def base_names_of_ncu(chip):
-    result = harness.run([harness.ncu(), "--query-metrics", "--query-metrics-mode", "base", "--chips", chip.lower()])
-    return set(METRIC_NAME.findall(result.stdout))
+def base_names_of_ncu():
+    names = set()
+    for collection in ("profiling", "launch"):
+        result = harness.run([harness.ncu(), "--query-metrics", "--query-metrics-mode", "base",
+                              "--query-metrics-collection", collection])
+        names.update(METRIC_NAME.findall(result.stdout))
+    return names
 
 
 def names_for_ncu(program, names, folder):
     """(names that ncu takes, names that it does not): it refuses to profile at all when it is given an unknown one. What it
     says is believed first; if it says nothing usable, its own list of metrics decides."""
     asked = list(names)
-    for attempt in range(4):
+    for attempt in range(8):
         _, text = run_ncu(f"{folder}/known{attempt}.csv", asked, program.kernels[:1], [program.argv[0], "1"])
         launches, _ = harness.parse_ncu_raw(text)
         if launches:
             return asked, [name for name in names if name not in asked]
         refused = refused_names(text, asked)
-        if not refused:
-            known = base_names_of_ncu("gh100") | {"launch__"}
-            refused = {name for name in asked if name.partition(".")[0] not in known and not name.startswith("launch__")}
+        if not refused or attempt == 1:
+            known = base_names_of_ncu()
+            refused |= {name for name in asked if known and name.partition(".")[0] not in known}
         if not refused:
             break
         asked = [name for name in asked if name not in refused]
@@ -156,7 +161,9 @@ def comparisons(program, kernel, names):
     for name in names:
         cells = values(ncu, name)
         digit = max((half for _, half in cells), default=0.0)
-        compared.append(compare.Comparison(name, values(kprof, name), [value for value, _ in cells], digit, duration))
+        item = compare.Comparison(name, values(kprof, name), [value for value, _ in cells], digit, duration)
+        item.units = f"{program.units.get(name, '')} / {program.ncu_units.get(name, '')}"
+        compared.append(item)
     return compared
 
 
@@ -242,14 +249,14 @@ class Validation:
                 if verdict not in wanted:
                     continue
                 rows.append((kernel, f"`{item.name}`", item.median_kprof(), item.median_ncu(), percent(item.difference_pct()),
-                             value_range(item.kprof), value_range(item.ncu),
+                             value_range(item.kprof), value_range(item.ncu), item.units,
                              compare.known_reason(self.known, kernel, item.name) or ""))
                 if verdict in ("outside", "missing"):
                     self.failures.append(f"{kernel}: {item.name} is {verdict}: kprof {harness.cell(item.median_kprof())}, "
                                          f"ncu {harness.cell(item.median_ncu())}")
         self.document.add(f"## {title}\n")
         self.document.add(harness.table(["kernel", "metric", "kprof", "ncu", "difference", "range of kprof", "range of ncu",
-                                         "reason"], rows) if rows else "None.\n")
+                                         "units", "reason"], rows) if rows else "None.\n")
 
     def report_absent(self):
         """Metrics without a value of ncu's to compare with."""
