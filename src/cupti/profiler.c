@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 struct kprof_profiler {
     const kprof_cupti_api *cupti;
@@ -17,6 +18,17 @@ struct kprof_profiler {
     size_t image_size;
     uint8_t *image, *blank_image; /* [image_size]; a copy of the blank one resets the other */
 };
+
+/* Milliseconds since *start_ns, which is moved on to now. */
+static double lap_ms(int64_t *start_ns)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    int64_t now = (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+    double ms = (double)(now - *start_ns) * 1e-6;
+    *start_ns = now;
+    return ms;
+}
 
 static kprof_status fail(const kprof_cupti_api *cupti, const char *operation, CUptiResult result)
 {
@@ -114,15 +126,21 @@ kprof_status kprof_profiler_open(void *context, const kprof_chip_metrics *metric
     if (!p)
         return kprof_fail(KPROF_NO_MEMORY, "no memory for a profiler");
     p->metrics = metrics;
+    int64_t time_ns = 0;
+    lap_ms(&time_ns);
     kprof_status status = kprof_cupti_load(&p->cupti);
     if (status == KPROF_OK)
         status = initialize_once(p->cupti);
+    double initialize_ms = lap_ms(&time_ns);
     if (status == KPROF_OK)
         status = kprof_host_open(metrics->chip, NULL, &p->host);
+    double host_ms = lap_ms(&time_ns);
     if (status == KPROF_OK)
         status = enable(p, context);
     if (status == KPROF_OK)
         status = make_image(p);
+    kprof_log(KPROF_LOG_DEBUG, "profiler ready: CUPTI %.1f ms, evaluation %.1f ms, context %.1f ms", initialize_ms,
+              host_ms, lap_ms(&time_ns));
     if (status != KPROF_OK) {
         kprof_profiler_close(p);
         p = NULL;
@@ -154,9 +172,12 @@ kprof_status kprof_profiler_begin(kprof_profiler *p)
     kprof_status status = set_config(p);
     if (status != KPROF_OK)
         return status;
+    int64_t time_ns = 0;
+    lap_ms(&time_ns);
     CUpti_RangeProfiler_Start_Params params = {.structSize = CUpti_RangeProfiler_Start_Params_STRUCT_SIZE};
     params.pRangeProfilerObject = p->object;
     CUptiResult result = p->cupti->cuptiRangeProfilerStart(&params);
+    kprof_log(KPROF_LOG_DEBUG, "profiler started: %.1f ms", lap_ms(&time_ns));
     return result == CUPTI_SUCCESS ? KPROF_OK : fail(p->cupti, "cuptiRangeProfilerStart", result);
 }
 
@@ -190,13 +211,18 @@ static kprof_status decode(kprof_profiler *p)
 
 kprof_status kprof_profiler_end(kprof_profiler *p, double *values)
 {
+    int64_t time_ns = 0;
+    lap_ms(&time_ns);
     kprof_status status = stop(p);
     if (status == KPROF_OK)
         status = decode(p);
     if (status != KPROF_OK)
         return status;
+    double decode_ms = lap_ms(&time_ns);
     kprof_counter_data counters = {.data = p->image, .size = p->image_size, .range = 0};
-    return kprof_host_evaluate(p->host, &counters, &p->metrics->metrics, values);
+    status = kprof_host_evaluate(p->host, &counters, &p->metrics->metrics, values);
+    kprof_log(KPROF_LOG_DEBUG, "counters decoded: %.1f ms, evaluated: %.1f ms", decode_ms, lap_ms(&time_ns));
+    return status;
 }
 
 void kprof_profiler_close(kprof_profiler *p)

@@ -116,6 +116,7 @@ static kprof_status start(const char *dir)
     kprof_status status = kprof_config_load(dir, &process->config);
     if (status != KPROF_OK)
         return status;
+    kprof_log_set_level(process->config.verbose ? KPROF_LOG_DEBUG : KPROF_LOG_INFO);
     if (!process->config.follow_children && process->config.root_pid != getpid())
         return KPROF_OK;
     status = kprof_filter_new(&process->config.filter, &process->filter);
