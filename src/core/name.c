@@ -147,66 +147,79 @@ static const char *enclosing_scope(const char *p)
     return starts_with(p, "::") ? p : NULL;
 }
 
-/* A part of a text. */
-typedef struct span {
-    const char *begin, *end;
-} span;
+/* A walk along the top level of a demangled name. */
+typedef struct scan {
+    const char *p;     /* where it has come to */
+    const char *begin; /* of the component under way */
+    const char *end;   /* where something (template arguments, an ABI tag) ended that component, or NULL */
+    char *stack;       /* for skip_group */
+} scan;
 
-/* '(' at the top level: a part of the name, a part of the return type, or the parameters. Where to go on, or NULL when
- * these are the function's own parameters. */
-static const char *after_parenthesis(const char *p, span name, char *stack)
+static void start_component(scan *s, const char *begin)
 {
-    const char *behind = skip_group(p, stack);
-    bool is_decltype = starts_with(name.begin, "decltype(") || starts_with(name.begin, "decltype (");
-    if (is_decltype || starts_with(p, "(anonymous namespace)"))
-        return behind;
-    return enclosing_scope(behind);
+    s->p = s->begin = begin;
+    s->end = NULL;
 }
 
-/* The last component of the function's qualified name. name.end stays NULL until something (template arguments, an ABI
- * tag) ends the component that is under way. */
-static span find_base(const char *text, char *stack)
+static void end_component(scan *s)
 {
-    span name = {text, NULL};
-    const char *p = text;
-    while (*p) {
-        if (p == name.begin && is_operator(p)) {
-            name.end = p = operator_end(p, stack);
-            continue;
-        }
-        switch (*p) {
-        case '<':
-        case '[':
-            name.end = name.end ? name.end : p;
-            p = skip_group(p, stack);
-            break;
-        case '{':
-            p = skip_group(p, stack);
-            break;
-        case '(': {
-            const char *next = after_parenthesis(p, name, stack);
-            name.end = name.end ? name.end : p;
-            if (!next)
-                return name;
-            p = next;
-            break;
-        }
-        case ' ':
-            p++;
-            /* "operator< <int>", "name [clone]": no return type ends here. */
-            if (*p != '<' && *p != '[' && *p != '(')
-                name = (span){p, NULL};
-            break;
-        case ':':
-            p += p[1] == ':' ? 2 : 1;
-            name = (span){p, NULL};
-            break;
-        default:
-            p = is_word(*p) ? skip_word(p) : p + 1;
-        }
+    s->end = s->end ? s->end : s->p;
+}
+
+/* '(' at the top level is a part of the name, a part of the return type, or the parameters. False when these are the
+ * function's own. */
+static bool scan_parenthesis(scan *s)
+{
+    const char *behind = skip_group(s->p, s->stack);
+    bool is_decltype = starts_with(s->begin, "decltype(") || starts_with(s->begin, "decltype (");
+    if (!is_decltype && !starts_with(s->p, "(anonymous namespace)"))
+        behind = enclosing_scope(behind);
+    end_component(s);
+    s->p = behind;
+    return behind != NULL;
+}
+
+/* One token; false when the function's name is complete. */
+static bool scan_token(scan *s)
+{
+    const char *next = s->p + 1;
+    switch (*s->p) {
+    case '<':
+    case '[':
+        end_component(s);
+        s->p = skip_group(s->p, s->stack);
+        return true;
+    case '{':
+        s->p = skip_group(s->p, s->stack);
+        return true;
+    case '(':
+        return scan_parenthesis(s);
+    case ' ': /* behind a return type, but not in "operator< <int>", "name [clone]", "decltype (" */
+        s->p = next;
+        if (*next != '<' && *next != '[' && *next != '(')
+            start_component(s, next);
+        return true;
+    case ':':
+        start_component(s, *next == ':' ? next + 1 : next);
+        return true;
+    default:
+        s->p = is_word(*s->p) ? skip_word(s->p) : next;
+        return true;
     }
-    name.end = name.end ? name.end : p;
-    return name;
+}
+
+/* Leaves the last component of the function's qualified name between begin and end. */
+static void find_base(scan *s)
+{
+    bool more = true;
+    while (more && *s->p) {
+        if (s->p == s->begin && is_operator(s->p))
+            s->end = s->p = operator_end(s->p, s->stack);
+        else
+            more = scan_token(s);
+    }
+    if (more)
+        end_component(s);
 }
 
 static char *base_copy(const char *demangled)
@@ -215,11 +228,12 @@ static char *base_copy(const char *demangled)
     char *stack = malloc(length + 1);
     if (!stack)
         return NULL;
-    span name = find_base(demangled, stack);
+    scan s = {demangled, demangled, NULL, stack};
+    find_base(&s);
     free(stack);
-    while (name.end > name.begin && name.end[-1] == ' ')
-        name.end--;
-    return name.end > name.begin ? strndup(name.begin, (size_t)(name.end - name.begin)) : strdup(demangled);
+    while (s.end > s.begin && s.end[-1] == ' ')
+        s.end--;
+    return s.end > s.begin ? strndup(s.begin, (size_t)(s.end - s.begin)) : strdup(demangled);
 }
 
 /* nvcc and clang name the host side of a kernel "__device_stub__" and the kernel's name or, sharing an underscore, its
