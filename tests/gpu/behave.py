@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Programs that fork, exec, crash, fail or use CUDA in less common ways, each run plain and under kprof: exit status and
-standard output must be those of the plain run, and the report must hold the launches that were made. Then kprof's own exit
-codes and the formats of what it exports. Prints a table; exits 1 when a case fails.
+"""Programs that fork, exec, crash, fail or use CUDA in less common ways, each run plain and under kprof: exit status
+and standard output must be those of the plain run, and the report must hold the launches that were made. Then kprof's own
+exit codes and the formats of what it exports. Prints a table; exits 1 when a case fails.
 
     behave.py [--output FILE] [CASE...]       a CASE is a name or the beginning of one
 """
@@ -112,7 +112,8 @@ def run_case(case, folder, results):
         return results.skip(case.name, "the program says that it cannot run here")
     wanted = plain.status if case.status is None else case.status
     if plain.status != wanted:
-        return results.add(case.name, [f"the plain run ended with {plain.status}: {harness.last_lines(plain.stderr)}"], "")
+        problem = f"the plain run ended with {plain.status}: {harness.last_lines(plain.stderr)}"
+        return results.add(case.name, [problem], "")
     base = f"{folder}/{case.name.replace(' ', '-').replace(':', '').replace(',', '')}"
     under = harness.run([harness.kprof(), "--set", "default", *case.options, "-o", base, "--log-file", f"{base}.log",
                          *case.argv])
@@ -120,7 +121,8 @@ def run_case(case, folder, results):
     if under.status != wanted:
         problems.append(f"exit status {under.status}, plain {wanted}")
     if under.stdout != plain.stdout:
-        problems.append(f"stdout differs: {harness.last_lines(under.stdout, 3)!r} not {harness.last_lines(plain.stdout, 3)!r}")
+        problems.append(f"stdout differs: {harness.last_lines(under.stdout, 3)!r}, "
+                        f"not {harness.last_lines(plain.stdout, 3)!r}")
     if problems:
         problems.append(f"stderr: {harness.last_lines(under.stderr)}")
     return results.add(case.name, problems, f"status {wanted}, {detail}, {under.seconds:.1f} s")
@@ -158,8 +160,8 @@ def check_exit_codes(folder, results):
     foreign.write_text("no report\n")
     expect_exit(results, "exit: foreign report", ["report", str(foreign)], BAD_REPORT)
     expect_exit(results, "exit: report exists", ["-k", "vectorAdd", "-o", f"{folder}/foreign", add], OUTPUT)
-    expect_exit(results, "exit: disk full", ["--set", "default", "-k", "vectorAdd", "--csv", "--log-file", "/dev/full", add],
-                OUTPUT)
+    expect_exit(results, "exit: disk full",
+                ["--set", "default", "-k", "vectorAdd", "--csv", "--log-file", "/dev/full", add], OUTPUT)
 
 
 def admin_only():
@@ -190,7 +192,8 @@ def check_permission(results):
 def export(base, *options):
     result = harness.run([harness.kprof(), "report", harness.report_path(base), *options])
     if result.status != 0:
-        raise ValueError(f"kprof report {' '.join(options)} ended with {result.status}: {harness.last_lines(result.stderr)}")
+        raise ValueError(f"kprof report {' '.join(options)} ended with {result.status}: "
+                         f"{harness.last_lines(result.stderr)}")
     return result.stdout
 
 
@@ -273,7 +276,7 @@ def run_all(wanted, folder):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("cases", nargs="*", metavar="CASE", help="names, or beginnings of names, of the cases to run (all)")
+    parser.add_argument("cases", nargs="*", metavar="CASE", help="cases to run, by the beginning of the name (all)")
     parser.add_argument("--output", help="Markdown file (behaviour.md among the results)")
     options = parser.parse_args()
     if not harness.have_gpu():

@@ -4,16 +4,16 @@
     bench.py [--output FILE] [PART...]        PART: process unselected table reporter
 
 - process: one launch of vectorAdd with `--set full`, wall time of the whole process, plain, kprof and ncu.
-- unselected: what a launch costs that no filter selects: 200,000 tiny kernels before the one that is selected. The program
-  times its launch calls in bursts that fit the launch queue, so the figure is the host's time per call.
-- table: added time per selected launch of 60 us, from the program's own clock (`loop`: from the first of N launches to the
-  result on the host, after one launch that sets the profiler up) and from the wall time of the whole process.
+- unselected: what a launch costs that no filter selects: 200,000 tiny kernels before the one that is selected. The
+  program times its launch calls in bursts that fit the launch queue, so the figure is the host's time per call.
+- table: added time per selected launch of 60 us, from the program's own clock (`loop`: from the first of N launches to
+  the result on the host, after one launch that sets the profiler up) and from the wall time of the whole process.
 - reporter: 10,000 launches x 300 metrics as CSV, where the reporter's own benchmark has been built.
 
-Repetitions of the tools alternate, so that drift of the machine falls on all of them. Environment: BENCH_REPS (5) for the
-first two parts, BENCH_TABLE_REPS (3) for the table, BENCH_SECONDS (330): no repetition starts later than this; the tables
-give the number that was done. BENCH_GB (60) is the memory of the table's fourth row. BENCH_COUNTS sets launches as
-row=KPROF:NCU, comma-separated: dram=1000:100,default=50:10,full=20:5,memory=10:3. BENCH_REPORT is the reporter's own
+Repetitions of the tools alternate, so that drift of the machine falls on all of them. Environment: BENCH_REPS (5) for
+the first two parts, BENCH_TABLE_REPS (3) for the table, BENCH_SECONDS (330): no repetition starts later than this; the
+tables give the number that was done. BENCH_GB (60) is the memory of the table's fourth row. BENCH_COUNTS sets launches
+as row=KPROF:NCU, comma-separated: dram=1000:100,default=50:10,full=20:5,memory=10:3. BENCH_REPORT is the reporter's own
 benchmark (tests/report/bench_report of kprof's build)."""
 import argparse
 import os
@@ -101,7 +101,8 @@ class Tools:
         self.serial += 1
         # ncu calls kprof's default set basic.
         options = ["basic" if word == "default" else word for word in options]
-        return [harness.ncu(), "--clock-control", "none", *options, "-o", f"{self.folder}/n{self.serial}", *map(str, argv)]
+        report = f"{self.folder}/n{self.serial}"
+        return [harness.ncu(), "--clock-control", "none", *options, "-o", report, *map(str, argv)]
 
 
 def repeat(jobs, repetitions, clock):
@@ -155,7 +156,8 @@ def bench_process(document, tools, clock):
     document.add(harness.table(["", "wall time (s): median (range, repetitions)"],
                                [(name, sample.text()) for name, sample in samples.items()]))
     if "ncu" in samples:
-        document.add(f"ncu / kprof: {ratio(samples['ncu'].median(), samples['kprof'].median())}; target: 2 times or more\n")
+        faster = ratio(samples["ncu"].median(), samples["kprof"].median())
+        document.add(f"ncu / kprof: {faster}; target: 2 times or more\n")
 
 
 def bench_unselected(document, tools, clock):
@@ -234,8 +236,8 @@ def bench_table(document, tools, clock):
         rows.append(row.cells())
         print(f"bench.py: {rows[-1]}", file=sys.stderr, flush=True)
     document.add("## Added time per launch\n")
-    document.add("Milliseconds; in brackets range and repetitions of the loop's time per launch. `process` spreads the whole "
-                 "process, its start included, over the launches.\n")
+    document.add("Milliseconds; in brackets range and repetitions of the loop's time per launch. `process` spreads the "
+                 "whole process, its start included, over the launches.\n")
     document.add(harness.table(["work", "kprof: launches", "added", "loop", "process", "ncu: launches", "added", "loop",
                                 "process", "ncu / kprof (added)", "aim"], rows))
 
@@ -248,8 +250,8 @@ def bench_reporter(document, *_):
         document.add("tests/report/bench_report was not found; set BENCH_REPORT to it.\n")
         return
     result = harness.run([program], limit=LIMIT)
-    document.add(f"```\n{result.stdout.strip()}\n```\n\nstatus {result.status}, {result.seconds:.2f} s in all; target: 3 s "
-                 "and 300 MB to load 10,000 launches x 300 metrics and print them as CSV\n")
+    document.add(f"```\n{result.stdout.strip()}\n```\n\nstatus {result.status}, {result.seconds:.2f} s in all; "
+                 "target: 3 s and 300 MB to load 10,000 launches x 300 metrics and print them as CSV\n")
 
 
 PARTS = {"process": bench_process, "unselected": bench_unselected, "table": bench_table, "reporter": bench_reporter}

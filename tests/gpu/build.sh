@@ -1,6 +1,6 @@
 #!/bin/bash
-# Builds the test programs with nvcc: build.sh [FOLDER], by default build/gpu-programs. Programs that are newer than their
-# sources are kept. KPROF_CUDA_ARCH chooses the target ("sm_90" unless a GPU says otherwise).
+# Builds the test programs with nvcc: build.sh [FOLDER], by default build/gpu-programs. Programs that are newer than
+# their sources are kept. KPROF_CUDA_ARCH chooses the target ("sm_90" unless a GPU says otherwise).
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)

@@ -1,14 +1,14 @@
-"""Which values must agree, and how closely. Everything here is arithmetic on numbers that were collected elsewhere, and is
-tested without a GPU by test_compare.py.
+"""Which values must agree, and how closely. Everything here is arithmetic on numbers that were collected elsewhere, and
+is tested without a GPU by test_compare.py.
 
 Against ncu, medians over the launches of a kernel are compared:
-- Instruction counts (`*inst_executed*.sum` and `.avg`, and the `smsp__sass_*` sums) and `launch__*` must be equal; the only
-  slack is the last digit that ncu prints.
+- Instruction counts (`*inst_executed*.sum` and `.avg`) and `launch__*` must be equal; the only slack is the last digit
+  that ncu prints.
 - Everything else may differ by 5 %, or by a floor under which a value says nothing: 1 percentage point for percentages,
-  0.05 for ratios, 1,024 events for a sum over the whole GPU, 16 events for a value per unit, 1,024 events per duration for
-  a rate.
-- Where a metric outside that varies by more than the tolerance from launch to launch under either tool, the two ranges have
-  to meet within the tolerance. Such metrics are called noisy and are listed with their ranges.
+  0.05 for ratios, 1,024 events for a sum over the whole GPU, 16 events for a value per unit, 1,024 events per duration
+  for a rate.
+- Where a metric outside that varies by more than the tolerance from launch to launch under either tool, the two ranges
+  have to meet within the tolerance. Such metrics are called noisy and are listed with their ranges.
 - What is left is outside. known-differences.txt may explain one (a pattern and a reason); it is listed all the same."""
 import ast
 import math
@@ -16,7 +16,7 @@ import re
 import statistics
 
 RELATIVE = 0.05
-EXACT = re.compile(r"^(sm|smsp)__(sass_)?(thread_)?inst_executed\w*\.(sum|avg)$|^smsp?__sass_\w+\.sum$|^launch__\w+$")
+EXACT = re.compile(r"^(sm|smsp)__(sass_)?(thread_)?inst_executed\w*\.(sum|avg)$|^launch__\w+$")
 EVENTS, EVENTS_PER_UNIT, POINTS, RATIO = 1024.0, 16.0, 1.0, 0.05
 
 
@@ -42,7 +42,7 @@ def tolerance(name, reference, duration_ns):
 
 
 class Comparison:
-    """One metric of one kernel: `kprof` and `ncu` are the values of its launches, `digit` is half of ncu's last digit."""
+    """One metric of one kernel: `kprof` and `ncu` are the values of its launches, `digit` half of ncu's last digit."""
 
     def __init__(self, name, kprof, ncu, digit=0.0, duration_ns=None):
         self.name, self.kprof, self.ncu, self.digit = name, kprof, ncu, digit
@@ -105,7 +105,8 @@ OPERATIONS = {ast.Add: lambda a, b: a + b, ast.Sub: lambda a, b: a - b, ast.Mult
 
 def expression_names(expression):
     """Every metric in an expression, in order."""
-    outer = [node for node in ast.walk(ast.parse(expression, mode="eval")) if isinstance(node, (ast.Name, ast.Attribute))]
+    tree = ast.parse(expression, mode="eval")
+    outer = [node for node in ast.walk(tree) if isinstance(node, (ast.Name, ast.Attribute))]
     inner = {id(node.value) for node in outer if isinstance(node, ast.Attribute)}
     return list(dict.fromkeys(dotted_name(node) for node in outer if id(node) not in inner))
 

@@ -1,5 +1,5 @@
-"""What the GPU checks share: running programs, reading kprof's reports and ncu's CSV, the facts that head every table, and
-Markdown. Standard library only."""
+"""What the GPU checks share: running programs, reading kprof's reports and ncu's CSV, the facts that head every table,
+and Markdown. Standard library only."""
 import csv
 import datetime
 import os
@@ -147,8 +147,8 @@ def parse_number(text):
 
 
 def parse_ncu_raw(text):
-    """(launches, units) of `ncu --csv --page raw`: a header, a row of units, a row per launch, among other lines. A metric
-    of a launch is (value, half of the last digit printed)."""
+    """(launches, units) of `ncu --csv --page raw`: a header, a row of units, a row per launch, among other lines. A
+    metric of a launch is (value, half of the last digit printed)."""
     lines = text.splitlines()
     start = next((i for i, line in enumerate(lines) if line.startswith('"ID",')), None)
     if start is None:

@@ -10,7 +10,8 @@ import harness
 
 NCU_LOG = '''==PROF== Connected to process 77
 ==PROF== Profiling "copy" - 0: 0%....50%....100% - 3 passes
-"ID","Process ID","Process Name","Host Name","Kernel Name","Context","Stream","Block Size","Grid Size","Device","CC","a__b.sum","c__d.pct"
+"ID","Process ID","Process Name","Host Name","Kernel Name","Context",\
+"Stream","Block Size","Grid Size","Device","CC","a__b.sum","c__d.pct"
 "","","","","","","","","","","","byte","%"
 "0","77","app","host","copy","1","7","(256, 1, 1)","(4, 1, 1)","0","9.0","1,234.50","n/a"
 "1","77","app","host","copy(int *, int)","1","7","(256, 1, 1)","(4, 1, 1)","0","9.0","1,300","12.5"

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Compares kprof's values with arithmetic and with ncu, on the same programs in the same session.
 
-For each program: its plain run prints the counts that arithmetic gives (`expect` lines); kprof collects the full set and
-whatever those lines name; ncu collects every metric that kprof reported, with its clocks left alone and its caches flushed
-before each pass, as kprof does. compare.py says what must agree and how closely. Prints Markdown, also to a file; exits 1
-when a value is outside, missing or unexpected.
+For each program: its plain run prints the counts that arithmetic gives (`expect` lines); kprof collects the full set
+and whatever those lines name; ncu collects every metric that kprof reported, with its clocks left alone and its caches
+flushed before each pass, as kprof does. compare.py says what must agree and how closely. Prints Markdown, also to a
+file; exits 1 when a value is outside, missing or unexpected.
 
     validate.py [--launches N] [--output FILE] [--set SET] [--no-ncu] [PROGRAM...]
 """
@@ -61,9 +61,9 @@ class Program:
 
     def run_kprof(self, folder, chosen_set):
         base = f"{folder}/{self.name}"
-        result = harness.run([harness.kprof(), "--set", chosen_set, "--metrics", ",".join(self.metrics_expected() + HEADLINES),
-                              "-k", harness.kernel_filter(self.kernels), "-o", base, "--log-file", f"{base}.log",
-                              *self.argv])
+        metrics = ",".join(self.metrics_expected() + HEADLINES)
+        result = harness.run([harness.kprof(), "--set", chosen_set, "--metrics", metrics, "-k",
+                              harness.kernel_filter(self.kernels), "-o", base, "--log-file", f"{base}.log", *self.argv])
         self.kprof_seconds = result.seconds
         if result.status != 0:
             raise Failure(f"kprof ended with {result.status}: {harness.last_lines(result.stderr)}")
@@ -101,8 +101,8 @@ def group(launches):
 def run_ncu(log, names, kernels, argv):
     """(result, text of the log). Clocks are never touched: other users of the machine would feel it."""
     result = harness.run([harness.ncu(), "--clock-control", "none", "--csv", "--page", "raw", "--print-units", "base",
-                          "--print-fp", "--print-kernel-base", "function", "--log-file", log, "--metrics", ",".join(names),
-                          "-k", harness.kernel_filter(kernels), *argv], limit=300)
+                          "--print-fp", "--print-kernel-base", "function", "--log-file", log,
+                          "--metrics", ",".join(names), "-k", harness.kernel_filter(kernels), *argv], limit=300)
     try:
         with open(log, encoding="utf-8", errors="replace") as file:
             text = file.read()
@@ -130,8 +130,8 @@ def base_names_of_ncu():
 
 
 def names_for_ncu(program, names, folder):
-    """(names that ncu takes, names that it does not): it refuses to profile at all when it is given an unknown one. What it
-    says is believed first; if it says nothing usable, its own list of metrics decides."""
+    """(names that ncu takes, names that it does not): it refuses to profile at all when it is given an unknown one.
+    What it says is believed first; if it says nothing usable, its own list of metrics decides."""
     asked = list(names)
     for attempt in range(8):
         _, text = run_ncu(f"{folder}/known{attempt}.csv", asked, program.kernels[:1], [program.argv[0], "1"])
@@ -234,7 +234,7 @@ class Validation:
                          count["known difference"], count["outside"], count["missing"], count["not in ncu"]))
         self.document.add("## Every metric against ncu\n")
         self.document.add(harness.table(["program", "kernel", "metrics", "equal (counts)", "within 5 % or floor", "noisy",
-                                         "known difference", "outside", "missing in kprof", "not in ncu"], rows))
+                                         "known difference", "outside", "missing", "not in ncu"], rows))
 
     def verdict(self, kernel, item):
         explained = item.verdict in ("outside", "missing") and compare.known_reason(self.known, kernel, item.name)
@@ -248,15 +248,14 @@ class Validation:
                 verdict = self.verdict(kernel, item)
                 if verdict not in wanted:
                     continue
-                rows.append((kernel, f"`{item.name}`", item.median_kprof(), item.median_ncu(), percent(item.difference_pct()),
-                             value_range(item.kprof), value_range(item.ncu), item.units,
+                rows.append((*item_cells(kernel, item), value_range(item.kprof), value_range(item.ncu), item.units,
                              compare.known_reason(self.known, kernel, item.name) or ""))
                 if verdict in ("outside", "missing"):
-                    self.failures.append(f"{kernel}: {item.name} is {verdict}: kprof {harness.cell(item.median_kprof())}, "
-                                         f"ncu {harness.cell(item.median_ncu())}")
+                    self.failures.append(f"{kernel}: {item.name} is {verdict}: kprof "
+                                         f"{harness.cell(item.median_kprof())}, ncu {harness.cell(item.median_ncu())}")
         self.document.add(f"## {title}\n")
-        self.document.add(harness.table(["kernel", "metric", "kprof", "ncu", "difference", "range of kprof", "range of ncu",
-                                         "units", "reason"], rows) if rows else "None.\n")
+        self.document.add(harness.table([*ITEM_HEADER, "range of kprof", "range of ncu", "units", "reason"], rows)
+                          if rows else "None.\n")
 
     def report_absent(self):
         """Metrics without a value of ncu's to compare with."""
@@ -273,9 +272,9 @@ class Validation:
             for name in HEADLINES:
                 item = by_name.get(name)
                 if item:
-                    rows.append((kernel, f"`{name}`", item.median_kprof(), item.median_ncu(), percent(item.difference_pct())))
+                    rows.append(item_cells(kernel, item))
         self.document.add("## Headline metrics, medians\n")
-        self.document.add(harness.table(["kernel", "metric", "kprof", "ncu", "difference"], rows))
+        self.document.add(harness.table(ITEM_HEADER, rows))
 
     def report_times(self):
         rows = [(program.name, program.launches * len(program.kernels), program.kprof_seconds, program.ncu_seconds)
@@ -287,8 +286,8 @@ class Validation:
         add = self.document.add
         add("# Validation\n")
         add(harness.table(["", ""], harness.facts("tests/gpu/validate.py " + " ".join(sys.argv[1:]))))
-        add(f"kprof `--set {self.options.set}`, {self.options.launches} launches of each kernel under each tool, ncu with "
-            "`--clock-control none` and its default cache control (flush before every pass).\n")
+        add(f"kprof `--set {self.options.set}`, {self.options.launches} launches of each kernel under each tool, ncu "
+            "with `--clock-control none` and its default cache control (flush before every pass).\n")
         self.report_counts()
         if not self.options.no_ncu and self.compared:
             add(compare.__doc__.partition("\n\n")[2] + "\n")
@@ -304,14 +303,21 @@ class Validation:
             add(f"- {failure}")
 
 
+ITEM_HEADER = ["kernel", "metric", "kprof", "ncu", "difference"]
+
+
+def item_cells(kernel, item):
+    return (kernel, f"`{item.name}`", item.median_kprof(), item.median_ncu(), percent(item.difference_pct()))
+
+
 def median_of(launches, expression):
     found = [compare.evaluate(expression, launch.metrics) for launch in launches]
     return statistics.median(found) if found else None
 
 
 def median_of_ncu(launches, expression):
-    found = [compare.evaluate(expression, {name: value for name, (value, _) in launch.metrics.items()}) for launch in launches]
-    found = [value for value in found if value == value]
+    plain = [{name: value for name, (value, _) in launch.metrics.items()} for launch in launches]
+    found = [value for value in (compare.evaluate(expression, metrics) for metrics in plain) if value == value]
     return statistics.median(found) if found else None
 
 

@@ -81,8 +81,8 @@ static void run_steps(unsigned *x, unsigned first)
     fflush(stdout);
 }
 
-// Says what the application sees of a kernel that fails. The driver may report it at the launch or at the next wait; which
-// of the two is not promised, so the first error is printed.
+// Says what the application sees of a kernel that fails. The driver may report it at the launch or at the next wait;
+// which of the two is not promised, so the first error is printed.
 static int report_failure(void)
 {
     const cudaError_t launch = cudaGetLastError(), wait = cudaDeviceSynchronize();

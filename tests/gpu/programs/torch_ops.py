@@ -1,4 +1,4 @@
-"""A matrix product and a ReLU in PyTorch, and checksums of the results; exits with 77 where PyTorch or a GPU is missing."""
+"""A matrix product and a ReLU in PyTorch, and checksums of the results; exits with 77 without PyTorch or a GPU."""
 import sys
 import zlib
 
