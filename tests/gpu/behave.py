@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Programs that fork, exec, crash, fail or use CUDA in less common ways, each run plain and under kprof: exit status
-and standard output must be those of the plain run, and the report must hold the launches that were made. Then kprof's own
-exit codes and the formats of what it exports. Prints a table; exits 1 when a case fails.
+and standard output must be those of the plain run, and the report must hold the launches that were made. Then kprof's
+own exit codes and the formats of what it exports. Prints a table; exits 1 when a case fails.
 
     behave.py [--output FILE] [CASE...]       a CASE is a name or the beginning of one
 """

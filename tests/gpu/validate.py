@@ -233,8 +233,9 @@ class Validation:
             rows.append((program, kernel, len(compared), count["equal"], count["within"], count["noisy"],
                          count["known difference"], count["outside"], count["missing"], count["not in ncu"]))
         self.document.add("## Every metric against ncu\n")
-        self.document.add(harness.table(["program", "kernel", "metrics", "equal (counts)", "within 5 % or floor", "noisy",
-                                         "known difference", "outside", "missing", "not in ncu"], rows))
+        header = ["program", "kernel", "metrics", "equal (counts)", "within 5 % or floor", "noisy", "known difference",
+                  "outside", "missing", "not in ncu"]
+        self.document.add(harness.table(header, rows))
 
     def verdict(self, kernel, item):
         explained = item.verdict in ("outside", "missing") and compare.known_reason(self.known, kernel, item.name)
