@@ -9,8 +9,8 @@
 #define KPROF_SESSION_ENV "KPROF_SESSION_DIR"
 #define KPROF_CONFIG_FILE "config"
 
-/* What to collect on one chip: hardware metric names for the Profiler Host API, in the order of a launch's values, and the
- * config image that schedules them. */
+/* What to collect on one chip: hardware metric names for the Profiler Host API, in the order of a launch's values, and
+ * the config image that schedules them. */
 typedef struct kprof_chip_metrics {
     char *chip; /* "GH100" */
     kprof_strlist metrics;
@@ -26,9 +26,9 @@ typedef struct kprof_config {
     kprof_chip_metrics *chips; /* [chip_count] */
     size_t chip_count;
     kprof_cache_control cache_control;
-    bool follow_children;      /* false: processes other than the first disarm */
+    bool follow_children; /* false: processes other than the first disarm */
     bool verbose;
-    int64_t root_pid;          /* the application's first process; 0 when not known */
+    int64_t root_pid; /* the application's first process; 0 when not known */
 } kprof_config;
 
 /* Append the encoding (magic, version, length-prefixed fields, little-endian) to `out`. */

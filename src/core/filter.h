@@ -14,12 +14,12 @@ typedef enum kprof_name_base { KPROF_NAME_FUNCTION, KPROF_NAME_DEMANGLED, KPROF_
 
 /* The filter as given; plain data, part of the configuration. Owned by whoever filled it in. */
 typedef struct kprof_filter_spec {
-    char *kernel;               /* name, "regex:..." (partial match, PCRE2), or NULL for every kernel */
+    char *kernel; /* name, "regex:..." (partial match, PCRE2), or NULL for every kernel */
     kprof_name_base name_base;
-    uint64_t launch_skip;       /* matching launches to skip first */
-    uint64_t launch_count;      /* matching launches to profile after those; 0 is no limit */
+    uint64_t launch_skip;              /* matching launches to skip first */
+    uint64_t launch_count;             /* matching launches to profile after those; 0 is no limit */
     uint64_t launch_skip_before_match; /* launches of any kernel to skip first */
-    uint64_t device_mask;       /* bit i: CUDA device i; 0 is every device */
+    uint64_t device_mask;              /* bit i: CUDA device i; 0 is every device */
 } kprof_filter_spec;
 
 typedef struct kprof_filter kprof_filter;

@@ -13,7 +13,10 @@ typedef struct kprof_strbuf {
     bool failed;
 } kprof_strbuf;
 
-#define KPROF_STRBUF_INIT {NULL, 0, 0, false}
+#define KPROF_STRBUF_INIT                                                                                              \
+    {                                                                                                                  \
+        NULL, 0, 0, false                                                                                              \
+    }
 
 void kprof_strbuf_append(kprof_strbuf *buf, const void *data, size_t size);
 void kprof_strbuf_puts(kprof_strbuf *buf, const char *text);
@@ -29,7 +32,10 @@ typedef struct kprof_strlist {
     size_t count, capacity;
 } kprof_strlist;
 
-#define KPROF_STRLIST_INIT {NULL, 0, 0}
+#define KPROF_STRLIST_INIT                                                                                             \
+    {                                                                                                                  \
+        NULL, 0, 0                                                                                                     \
+    }
 
 /* Append a copy; false when out of memory. _add_unique appends only what is not there yet. */
 bool kprof_strlist_add(kprof_strlist *list, const char *text);

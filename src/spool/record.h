@@ -40,7 +40,8 @@ typedef struct kprof_device_record {
     uint32_t memory_bus_bits;
     uint32_t driver_version, cupti_version; /* as the APIs give them: 13000; CUPTI's API version number */
     uint32_t max_threads_per_sm, max_blocks_per_sm, max_registers_per_sm, max_registers_per_block;
-    uint32_t max_smem_per_sm_bytes, max_smem_per_block_bytes, max_smem_per_block_optin_bytes, reserved_smem_per_block_bytes;
+    uint32_t max_smem_per_sm_bytes, max_smem_per_block_bytes, max_smem_per_block_optin_bytes,
+        reserved_smem_per_block_bytes;
     uint32_t warp_size;
 } kprof_device_record;
 
@@ -53,7 +54,7 @@ typedef struct kprof_metrics_record {
 } kprof_metrics_record;
 
 typedef struct kprof_kernel_record {
-    uint32_t kernel;     /* numbered from 1 in this process */
+    uint32_t kernel; /* numbered from 1 in this process */
     const char *mangled;
     uint32_t registers_per_thread;
     uint32_t static_smem_bytes, local_bytes_per_thread, constant_bytes, max_threads_per_block;
@@ -67,24 +68,24 @@ typedef enum kprof_replay_mode {
 } kprof_replay_mode;
 
 typedef struct kprof_launch_record {
-    uint64_t launch;     /* position among all kernel launches of this process, from 0: native order */
+    uint64_t launch; /* position among all kernel launches of this process, from 0: native order */
     uint32_t kernel;
     uint32_t device, context;
-    uint64_t stream;     /* CUPTI's stream id */
-    int64_t thread;      /* kernel thread id of the caller */
+    uint64_t stream;                        /* CUPTI's stream id */
+    int64_t thread;                         /* kernel thread id of the caller */
     uint32_t grid[3], block[3], cluster[3]; /* cluster 0,0,0: none */
     uint32_t dynamic_smem_bytes;
-    uint32_t configured_smem_bytes;   /* carve-out of the SM's L1; 0: not known */
-    uint32_t cooperative;             /* 1 for a cooperative launch */
-    uint32_t max_blocks_per_sm;       /* cuOccupancyMaxActiveBlocksPerMultiprocessor; 0: not known */
-    uint32_t max_active_clusters;     /* cuOccupancyMaxActiveClusters; 0: not a cluster launch or not known */
-    int64_t start_unix_ns;            /* host clock when the application made the call */
-    int64_t profile_ns;               /* host time that profiling this launch took */
+    uint32_t configured_smem_bytes; /* carve-out of the SM's L1; 0: not known */
+    uint32_t cooperative;           /* 1 for a cooperative launch */
+    uint32_t max_blocks_per_sm;     /* cuOccupancyMaxActiveBlocksPerMultiprocessor; 0: not known */
+    uint32_t max_active_clusters;   /* cuOccupancyMaxActiveClusters; 0: not a cluster launch or not known */
+    int64_t start_unix_ns;          /* host clock when the application made the call */
+    int64_t profile_ns;             /* host time that profiling this launch took */
     kprof_replay_mode mode;
     uint32_t pass_count;
-    const char *reason;               /* why values are missing or another mode was used; "" when all is well */
-    uint32_t value_count;             /* 0, or the count of the chip's metrics record */
-    const double *values;             /* [value_count], in that order; NaN: not measured */
+    const char *reason;   /* why values are missing or another mode was used; "" when all is well */
+    uint32_t value_count; /* 0, or the count of the chip's metrics record */
+    const double *values; /* [value_count], in that order; NaN: not measured */
 } kprof_launch_record;
 
 /* How often a kernel was launched, profiled or not; the latest record for a kernel holds. */
@@ -96,8 +97,8 @@ typedef struct kprof_seen_record {
 typedef struct kprof_progress_record {
     uint32_t kernel;
     uint64_t launch;
-    uint64_t profiled;             /* launches finished so far in this process */
-    uint32_t pass, pass_count;     /* pass under way, from 1; 0 when a replayer does not tell */
+    uint64_t profiled;         /* launches finished so far in this process */
+    uint32_t pass, pass_count; /* pass under way, from 1; 0 when a replayer does not tell */
 } kprof_progress_record;
 
 typedef struct kprof_message_record {

@@ -1,6 +1,6 @@
-/* The spool: one append-only file per process, "<pid>-<n>.spool" in the session directory. A file header (magic, version,
- * header size), then records: payload length, type, checksum, payload. A record of an unknown type is skipped by its
- * length; a cut or damaged record ends the spool there and nothing before it is lost. */
+/* The spool: one append-only file per process, "<pid>-<n>.spool" in the session directory. A file header (magic,
+ * version, header size), then records: payload length, type, checksum, payload. A record of an unknown type is skipped
+ * by its length; a cut or damaged record ends the spool there and nothing before it is lost. */
 #ifndef KPROF_SPOOL_SPOOL_H
 #define KPROF_SPOOL_SPOOL_H
 
@@ -12,8 +12,8 @@ typedef struct kprof_spool_writer kprof_spool_writer;
  * directory. */
 kprof_status kprof_spool_writer_open(const char *dir, kprof_spool_writer **out) KPROF_MUST_CHECK;
 /* Append one record with one write(2), at once. Thread-safe. Survives an application that closes or reuses every file
- * descriptor: the descriptor is checked against the file's identity first and reopened. OUTPUT when the disk is full: the
- * partial record is truncated away, and the writer stays usable. */
+ * descriptor: the descriptor is checked against the file's identity first and reopened. OUTPUT when the disk is full:
+ * the partial record is truncated away, and the writer stays usable. */
 kprof_status kprof_spool_write(kprof_spool_writer *writer, const kprof_record *record) KPROF_MUST_CHECK;
 void kprof_spool_writer_close(kprof_spool_writer *writer);
 /* Forget the writer in a forked child: closes nothing that the parent needs, writes nothing. */

@@ -1,0 +1,128 @@
+#!/usr/bin/env bash
+# Checks the rules of CONTRIBUTING.md that a machine can check. Usage: tests/lint.sh [BUILD_FOLDER]; the folder's
+# compile_commands.json lets clang-tidy see every file as the compiler does. Prints what is wrong; fails if anything is.
+set -u
+export LC_ALL=C
+cd "$(dirname "$0")/.." || exit 1
+build=${1:-build}
+
+# Every file of the project, in a clone or in an unpacked archive.
+mapfile -t files < <(git ls-files -co --exclude-standard 2>/dev/null ||
+                     find . \( -path './build*' -o -path ./.git \) -prune -o -type f -printf '%P\n')
+select_files() { # select_files REGEX: those that exist, one a line
+  local file
+  for file in "${files[@]}"; do
+    [[ -f $file && $file =~ $1 ]] && printf '%s\n' "$file"
+  done
+}
+
+rules=0 broken=0
+rule() { # rule "what must hold" COMMAND: COMMAND prints every place where it does not
+  local found
+  found=$("${@:2}" 2>&1)
+  rules=$((rules + 1))
+  [[ -z $found ]] && return
+  broken=$((broken + 1))
+  printf 'lint: %s\n%s\n\n' "$1" "$(sed 's/^/  /' <<<"$found" | head -50)"
+}
+
+c_layout() {
+  local tool
+  tool=$(command -v clang-format-14 || command -v clang-format) || { echo "clang-format is missing"; return; }
+  if ! "$tool" --version | grep -q 'version 14\.'; then # other versions lay out some lines in another way
+    echo "note: the layout is checked by clang-format 14 only, this is $("$tool" --version)" >&3
+    return
+  fi
+  select_files '\.[ch]$' | xargs -r "$tool" --dry-run 2>&1 | sed -n 's/:.* warning: .*//p' | sort -u
+}
+
+vendor_headers() {
+  select_files '^src/.*\.[ch]$' | grep -v '^src/cupti/' |
+    xargs -r grep -nE '^ *# *include *(<|")(cupti_|cupti\.h|nvperf|cuda|generated_cuda|nvToolsExt|nvtx)'
+}
+
+# These folders end up inside other people's programs.
+library_calls() {
+  local file
+  select_files '^src/(core|spool|inject|cupti)/.*\.c$' | while read -r file; do
+    gcc -fpreprocessed -dD -E "$file" 2>/dev/null | # without its comments
+      grep -nE '\b(exit|_exit|_Exit|quick_exit|abort|assert|printf|vprintf|puts|putchar|system) *\(|\bstdout\b' |
+      sed "s|^|$file:|"
+  done
+}
+
+functions() {
+  command -v clang-tidy >/dev/null || { echo "clang-tidy is missing"; return; }
+  local database=$build/compile_commands.json
+  [[ -f $database ]] || { echo "$database is missing: run cmake -B $build"; return; }
+  sed -n 's/^ *"file": "\(.*\)",\{0,1\}$/\1/p' "$database" | sort -u |
+    xargs -r -P "$(nproc)" -n 8 clang-tidy --quiet -p "$build" 2>/dev/null | grep -E '(error|warning):' | sort -u
+}
+
+# Most functions are short: style, not arithmetic, so only the median counts.
+median_function() {
+  command -v ctags >/dev/null || { echo "universal-ctags is missing"; return; }
+  select_files '^src/.*\.c$' | xargs -r ctags -x --c-kinds=f --_xformat='%{line} %{end}' |
+    awk 'NF == 2 { print $2 - $1 + 1 }' | sort -n |
+    awk '{ n[NR] = $1 } END { m = n[int((NR + 1) / 2)]; if (m > 20) print "the median function has " m " lines" }'
+}
+
+opening_comment() {
+  local file
+  select_files '^(src|include)/.*\.[ch]$' | while read -r file; do
+    [[ $(head -c 2 "$file") == '/*' ]] || echo "$file:1"
+  done
+}
+
+tidy_text() {
+  local text='\.(c|h|cu|sh|py|md|json|cmake|1|bash|yml)$|CMakeLists\.txt$|^\.ci/run$'
+  select_files "$text" | xargs -r grep -nE '[[:space:]]+$' | sed 's/$/<-- space at the end/'
+  select_files '\.(c|h|cu|py|sh|cmake)$|CMakeLists\.txt$' | xargs -r grep -nP '\t'
+  select_files '\.(c|h|cu|py|sh)$' |
+    xargs -r awk 'length($0) > 120 { print FILENAME ":" FNR ": longer than 120 columns" }'
+  select_files "$text" | while read -r file; do
+    [[ -s $file && -n $(tail -c 1 "$file") ]] && echo "$file: no newline at the end"
+  done
+}
+
+unfinished_work() {
+  select_files '^(src|include|metricsets|completion|docs|cmake|samples)/|\.md$' |
+    xargs -r grep -InE '\b(TODO|FIXME|XXX|HACK)\b'
+}
+
+json_parses() {
+  local file
+  select_files '\.json$' | while read -r file; do
+    python3 -m json.tool "$file" /dev/null 2>&1 | sed "s|^|$file: |"
+  done
+}
+
+scripts_parse() {
+  local file
+  { select_files '\.(sh|bash)$' && select_files '^\.ci/run$'; } | while read -r file; do
+    bash -n "$file" 2>&1
+  done
+  select_files '\.py$' | while read -r file; do
+    python3 -c 'import ast, sys; ast.parse(open(sys.argv[1]).read())' "$file" 2>&1 | tail -1 | sed "s|^|$file: |"
+  done
+}
+
+scripts_are_sound() {
+  command -v shellcheck >/dev/null || { echo "shellcheck is missing"; return; }
+  { select_files '\.sh$' && select_files '^\.ci/run$'; } | xargs -r shellcheck -S warning -f gcc
+}
+
+exec 3>&2
+rule "C files are laid out by clang-format (clang-format -i FILE)" c_layout
+rule "CUDA's headers are included in src/cupti only" vendor_headers
+rule "code inside the application never exits, aborts or writes to stdout" library_calls
+rule "functions have at most 100 lines, 4 parameters and 3 levels; clang-tidy finds nothing" functions
+rule "the median function has at most 20 lines" median_function
+rule "C files open with a comment on their job" opening_comment
+rule "lines end cleanly, have no tabs and at most 120 columns" tidy_text
+rule "nothing is left to be done in shipped files" unfinished_work
+rule "JSON files parse" json_parses
+rule "scripts parse" scripts_parse
+rule "shellcheck finds nothing" scripts_are_sound
+echo "lint: $((rules - broken)) of $rules rules hold"
+[[ $broken -eq 0 ]]
