@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Tests all of kprof that needs no GPU, and with one that too: installs the Debian packages that are missing, builds with
-# gcc, with clang, with AddressSanitizer and UBSan, with ThreadSanitizer and without CUDA, runs the tests in each build,
-# runs the command line under valgrind, tries an installed tree and checks the style. Ends with "N passed, N failed" and
-# fails if anything failed.
+# Tests all of kprof that needs no GPU, and the rest too where there is one: installs the Debian packages that are
+# missing, builds with gcc, with clang, with AddressSanitizer and UBSan, with ThreadSanitizer and without CUDA, runs the
+# tests in each build, runs the command line under valgrind, tries an installed tree and checks the style. Ends with
+# "N passed, N failed" and fails if anything failed.
 #
 #   tests/run.sh             everything
 #   tests/run.sh gcc lint    only these steps: gcc clang asan tsan reporter valgrind install lint
@@ -76,7 +76,8 @@ plain_addresses() {
 run_tests() {
   local name=$1 log=$work/$1.log total bad skipped
   shift
-  plain_addresses ctest --test-dir "$work/$name" --no-tests=error --output-on-failure -j "$jobs" "$@" >"$log" 2>&1 </dev/null
+  plain_addresses ctest --test-dir "$work/$name" --no-tests=error --output-on-failure -j "$jobs" "$@" \
+    >"$log" 2>&1 </dev/null
   local status=$?
   total=$(sed -n 's/.*tests failed out of \([0-9]*\)$/\1/p' "$log")
   bad=$(sed -n 's/.*, \([0-9]*\) tests failed out of .*/\1/p' "$log")
@@ -93,8 +94,17 @@ run_tests() {
   return $status
 }
 
+# The build that later steps use as well; made once.
+gcc_build=
+build_gcc() {
+  if [[ -z $gcc_build ]]; then
+    build gcc -DCMAKE_C_COMPILER=gcc && gcc_build=whole || gcc_build=broken
+  fi
+  [[ $gcc_build == whole ]]
+}
+
 step_gcc() {
-  build gcc -DCMAKE_C_COMPILER=gcc && run_tests gcc
+  build_gcc && run_tests gcc
 }
 
 step_clang() {
@@ -118,10 +128,6 @@ step_reporter() {
   build reporter -DKPROF_WITH_CUDA=OFF && run_tests reporter
 }
 
-need_gcc_build() {
-  [[ -x $work/gcc/src/cli/kprof ]] || build gcc -DCMAKE_C_COMPILER=gcc
-}
-
 # Recorded runs that ship with the sources.
 recorded_reports() {
   find samples tests/fixtures -name '*.kprof' 2>/dev/null | sort
@@ -138,7 +144,7 @@ under_valgrind() {
 }
 
 step_valgrind() {
-  need_gcc_build || return
+  build_gcc || return
   local report page format
   for arguments in --help --version --list-sets --list-sections --list-chips "report --help"; do
     # shellcheck disable=SC2086 # words on purpose
@@ -191,7 +197,7 @@ manual_reads() {
 }
 
 step_install() {
-  need_gcc_build || return
+  build_gcc || return
   local tree=$work/tree report library
   rm -rf "$tree"
   try "install: cmake --install" cmake --install "$work/gcc" --prefix "$tree" || return
@@ -208,7 +214,7 @@ step_install() {
 }
 
 step_lint() {
-  [[ -f $work/gcc/compile_commands.json ]] || build gcc -DCMAKE_C_COMPILER=gcc
+  build_gcc
   try "lint" tests/lint.sh "$work/gcc"
 }
 
