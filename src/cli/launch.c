@@ -13,6 +13,21 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+/* What kprof ignores, and what it was started with. */
+static struct {
+    int number;
+    struct sigaction previous;
+} ignored[] = {{.number = SIGPIPE}, {.number = SIGXFSZ}};
+
+#define IGNORED_COUNT (sizeof ignored / sizeof ignored[0])
+
+void kprof_signals_ignore(void)
+{
+    struct sigaction ignore = {.sa_handler = SIG_IGN};
+    for (size_t i = 0; i < IGNORED_COUNT; i++)
+        sigaction(ignored[i].number, &ignore, &ignored[i].previous);
+}
+
 kprof_status kprof_signals_block(kprof_signals *out)
 {
     static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGCHLD};
@@ -47,12 +62,12 @@ void kprof_signals_restore(kprof_signals *signals)
 static void run_application(const kprof_child_spec *spec, char **environment, int gate, int error)
 {
     char byte;
-    struct sigaction by_default = {.sa_handler = SIG_DFL};
     while (read(gate, &byte, 1) < 0 && errno == EINTR)
         continue;
     if (spec->stdout_to_stderr)
         dup2(STDERR_FILENO, STDOUT_FILENO);
-    sigaction(SIGPIPE, &by_default, NULL);
+    for (size_t i = 0; i < IGNORED_COUNT; i++)
+        sigaction(ignored[i].number, &ignored[i].previous, NULL);
     sigprocmask(SIG_SETMASK, &spec->signals->previous, NULL);
     execvpe(spec->argv[0], spec->argv, environment);
     int reason = errno;

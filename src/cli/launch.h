@@ -8,6 +8,10 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+/* Ignore SIGPIPE and SIGXFSZ: a closed pipe or a file too large is then an error like any other, and temporary files
+ * are still removed. The application gets back what kprof was started with. */
+void kprof_signals_ignore(void);
+
 /* SIGINT, SIGTERM, SIGHUP, SIGQUIT and SIGCHLD, taken through a descriptor from kprof_signals_block to
  * kprof_signals_restore, so that nothing interrupts kprof between making its temporary files and removing them. */
 typedef struct kprof_signals {

@@ -1,8 +1,7 @@
 /* The kprof command: reads the command line and runs the command that it names. */
 #include "cli/commands.h"
+#include "cli/launch.h"
 #include "core/log.h"
-
-#include <signal.h>
 
 static int cmd_help(const kprof_options *options)
 {
@@ -43,7 +42,7 @@ int main(int argc, char **argv)
 {
     kprof_options options;
     (void)argc;
-    signal(SIGPIPE, SIG_IGN); /* a closed pipe is an error like a full disk, and temporary files are still removed */
+    kprof_signals_ignore();
     kprof_status status = kprof_options_parse(argv, commands, &options);
     int code = kprof_status_exit_code(status);
     if (options.quiet || options.verbose)

@@ -45,10 +45,10 @@ static const kprof_choice colors[] = {
 
 const kprof_option_row kprof_option_rows[] = {
     VALUE("set", 0, LIST, selection.sets, "ID[,ID]", "collect these sets (--list-sets shows them)", IN_PROFILE),
-    VALUE("section", 0, LIST, selection.sections, "ID[,ID]", "collect these sections; an id or regex:PATTERN", IN_PROFILE),
+    VALUE("section", 0, LIST, selection.sections, "ID[,ID]", "collect these sections; ids, regex:PATTERN", IN_PROFILE),
     VALUE("section-folder", 0, PATHS, section_folders, "DIR", "read sets and sections from DIR too", IN_PROFILE),
     VALUE("metrics", 0, LIST, selection.metrics, "NAME[,NAME]",
-          "collect these metrics; a full name, a base name, regex:PATTERN, group:SECTION or breakdown:THROUGHPUT", IN_PROFILE),
+          "collect these metrics: full or base names, regex:PATTERN, group:SECTION, breakdown:THROUGHPUT", IN_PROFILE),
     SET("list-sets", 0, action, KPROF_ACTION_LIST_SETS, "list the sets, with their passes on each chip", IN_PROFILE),
     SET("list-sections", 0, action, KPROF_ACTION_LIST_SECTIONS, "list the sections", IN_PROFILE),
     SET("list-chips", 0, action, KPROF_ACTION_LIST_CHIPS, "list the chips whose metrics are known", IN_PROFILE),
@@ -80,8 +80,7 @@ const kprof_option_row kprof_option_rows[] = {
     FLAG("force-overwrite", 'f', force_overwrite, "let --export replace an existing file", IN_PROFILE),
     VALUE("import", 'i', STRING, import_path, "FILE", "print an existing report, like kprof report FILE", IN_ALL),
     CHOICE("page", page, pages, "details|raw|summary|session", "which page to print (details)", IN_ALL, NULL),
-    CHOICE("print-summary", print_summary, summaries, "none|per-kernel", "per-kernel: the same as --page summary", IN_ALL,
-           NULL),
+    CHOICE("print-summary", print_summary, summaries, "none|per-kernel", "per-kernel: --page summary", IN_ALL, NULL),
     SET("csv", 0, format, KPROF_FORMAT_CSV, "print CSV: base units, full metric names", IN_ALL),
     SET("json", 0, format, KPROF_FORMAT_JSON, "print JSON", IN_ALL),
     CHOICE("csv-layout", csv_layout, csv_layouts, "long|wide|ncu",

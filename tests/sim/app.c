@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -170,6 +171,16 @@ static void trap(const char *unused)
         wait_ms("100");
 }
 
+/* Take back a soft limit on file sizes that was meant for kprof alone. */
+static void lift_limit(const char *unused)
+{
+    struct rlimit limit;
+    (void)unused;
+    getrlimit(RLIMIT_FSIZE, &limit);
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_FSIZE, &limit);
+}
+
 static const struct {
     const char *name;
     void (*run)(const char *argument);
@@ -189,7 +200,8 @@ static const struct {
              {"leavedir", leave_directory},
              {"env", print_variable},
              {"cat", copy_stdin},
-             {"trap", trap}};
+             {"trap", trap},
+             {"liftlimit", lift_limit}};
 
 static void run_step(char *step)
 {

@@ -1,0 +1,91 @@
+"""Runs kprof on the simulated machine and looks at what it leaves: exit code, streams, files."""
+
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import tempfile
+import unittest
+
+BUILD = os.environ["KPROF_BUILD_DIR"]
+KPROF = os.path.join(BUILD, "tests/sim/kprof-sim")
+INJECTION = os.path.join(BUILD, "tests/sim/libkprof-inject-sim.so")
+APP = os.path.join(BUILD, "tests/sim/sim-app")
+METRIC = "gpu__time_duration.sum"
+VECTOR_ADD = "_Z9vectorAddPKfS0_Pfi"
+SCALE = "_Z5scaleIfEvPT_S0_i"
+SKIPPED = 77
+
+
+def can_profile():
+    """False where CUPTI's host library is missing: nothing can be planned then."""
+    result = subprocess.run([KPROF, "--list-chips"], capture_output=True, text=True)
+    return result.returncode == 0
+
+
+class Run:
+    def __init__(self, process):
+        self.code, self.out, self.err = process.returncode, process.stdout, process.stderr
+
+
+class Case(unittest.TestCase):
+    maxDiff = None
+
+    def setUp(self):
+        self.dir = tempfile.mkdtemp(prefix="kprof-e2e-")
+        self.tmp = os.path.join(self.dir, "tmp")
+        os.mkdir(self.tmp)
+        self.addCleanup(shutil.rmtree, self.dir, ignore_errors=True)
+
+    def environment(self, extra):
+        environment = dict(os.environ, TMPDIR=self.tmp, **extra)
+        for name in ("CUDA_INJECTION64_PATH", "KPROF_SESSION_DIR", "NO_COLOR"):
+            if name not in extra:
+                environment.pop(name, None)
+        return environment
+
+    def kprof(self, *words, env=None, stdin="", **keywords):
+        """Run kprof with exactly these words."""
+        return Run(
+            subprocess.run(
+                [KPROF, *words], env=self.environment(env or {}), cwd=self.dir, input=stdin, text=True,
+                stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120, **keywords))
+
+    def profile(self, options, steps, **keywords):
+        """Profile the test application with one cheap metric."""
+        return self.kprof("--injection-path", INJECTION, "--metrics", METRIC, *options, APP, *steps, **keywords)
+
+    def assert_run(self, run, code):
+        self.assertEqual(run.code, code, f"stdout:\n{run.out}\nstderr:\n{run.err}")
+        self.assert_clean()
+
+    def assert_clean(self):
+        self.assertEqual(os.listdir(self.tmp), [])
+
+    def path(self, name):
+        return os.path.join(self.dir, name)
+
+    def query(self, name, sql):
+        with sqlite3.connect(self.path(name)) as database:
+            return database.execute(sql).fetchall()
+
+    def launches(self, name="run.kprof"):
+        """Function names of the stored launches, in order."""
+        rows = self.query(
+            name, "SELECT kernel.function FROM launch JOIN kernel ON kernel.id = launch.kernel_id ORDER BY launch.id")
+        return [row[0] for row in rows]
+
+    def collect(self, options, steps, **keywords):
+        """Profile into run.kprof; gives the run."""
+        return self.profile(["-f", "-o", "run", *options], steps, **keywords)
+
+
+def limit_file_size(soft):
+    import resource
+
+    return lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (soft, resource.RLIM_INFINITY))
+
+
+__all__ = ["APP", "Case", "INJECTION", "KPROF", "METRIC", "SCALE", "SKIPPED", "VECTOR_ADD", "can_profile",
+           "limit_file_size", "os", "signal", "subprocess"]

@@ -1,0 +1,164 @@
+"""What applications do: fail, crash, fork, exec, close files, leave their directory. kprof keeps what it has, passes
+the exit status on and leaves nothing behind."""
+
+import time
+
+from harness import *
+
+
+class ExitStatus(Case):
+    def test_success(self):
+        self.assert_run(self.profile([], [f"launch={VECTOR_ADD}"]), 0)
+
+    def test_own_failure_is_passed_on(self):
+        for code in (1, 3, 99, 120, 255):
+            run = self.profile(["--csv"], [f"launch={VECTOR_ADD}", f"exit={code}"])
+            self.assert_run(run, code)
+            self.assertIn("vectorAdd", run.out)
+            self.assertIn(f"exited with status {code}", run.err)
+
+    def test_status_in_kprofs_range(self):
+        run = self.profile([], [f"launch={VECTOR_ADD}", "exit=106"])
+        self.assert_run(run, 119)
+        self.assertIn("exited with status 106", run.err)
+
+    def test_signals(self):
+        for number in (signal.SIGSEGV, signal.SIGABRT, signal.SIGKILL, signal.SIGTERM):
+            run = self.profile(["--csv"], [f"launch={VECTOR_ADD}*2", f"raise={int(number)}"])
+            self.assert_run(run, 128 + number)
+            self.assertEqual(run.out.count("vectorAdd"), 2)
+            self.assertIn("2 launches", run.err)
+
+    def test_failure_without_any_launch(self):
+        self.assert_run(self.profile([], ["exit=5"]), 5)
+
+    def test_application_that_does_not_exist(self):
+        run = self.kprof("--injection-path", INJECTION, "--metrics", METRIC, APP[:-1] + "q")
+        self.assert_run(run, 109)
+        self.assertIn("No such file", run.err)
+        self.assertIn(f"did you mean {APP}", run.err)
+
+    def test_application_that_is_no_program(self):
+        with open(self.path("text"), "w") as file:
+            file.write("text")
+        run = self.kprof("--injection-path", INJECTION, "--metrics", METRIC, self.path("text"))
+        self.assert_run(run, 109)
+        self.assertIn("Permission denied", run.err)
+
+    def test_report_is_not_left_when_the_application_cannot_start(self):
+        run = self.kprof("--injection-path", INJECTION, "--metrics", METRIC, "-o", "run", "./nothing")
+        self.assert_run(run, 109)
+        self.assertFalse(os.path.exists(self.path("run.kprof")))
+
+    def test_exit_status_is_in_the_report(self):
+        self.assert_run(self.collect([], [f"launch={VECTOR_ADD}", "exit=3"]), 3)
+        self.assertEqual(self.query("run.kprof", "SELECT wait_status FROM process"), [(3 << 8,)])
+
+
+class Behaviour(Case):
+    def test_streams_and_arguments(self):
+        run = self.profile(["-o", "run"], ["say=out", "err=err", "cat", f"launch={VECTOR_ADD}"], stdin="input")
+        self.assert_run(run, 0)
+        self.assertEqual(run.out, "out\ninput")
+        self.assertTrue(run.err.startswith("err\n"))
+
+    def test_environment(self):
+        run = self.profile(["-o", "run"], ["env=CUDA_INJECTION64_PATH", "env=TEARDOWN_CUPTI", "env=HOME",
+                                           f"launch={VECTOR_ADD}"], env={"TEARDOWN_CUPTI": "1", "HOME": "/h"})
+        self.assert_run(run, 0)
+        self.assertEqual(run.out, f"CUDA_INJECTION64_PATH={INJECTION}\nTEARDOWN_CUPTI=(unset)\nHOME=/h\n")
+
+    def test_another_profiler(self):
+        run = self.profile(["-o", "run"], ["env=CUDA_INJECTION64_PATH", f"launch={VECTOR_ADD}"],
+                           env={"CUDA_INJECTION64_PATH": "/other.so"})
+        self.assert_run(run, 0)
+        self.assertEqual(run.out, f"CUDA_INJECTION64_PATH={INJECTION}\n")
+        self.assertIn("/other.so", run.err)
+
+    def test_exit_at_once_keeps_launches(self):
+        self.assert_run(self.collect([], [f"launch={VECTOR_ADD}*3", "_exit=0"]), 0)
+        self.assertEqual(self.launches(), ["vectorAdd"] * 3)
+
+    def test_fork(self):
+        self.assert_run(self.collect([], [f"launch={VECTOR_ADD}", f"fork={SCALE}", f"launch={VECTOR_ADD}"]), 0)
+        self.assertEqual(self.launches(), ["vectorAdd"] * 2)
+
+    def test_exec_goes_on(self):
+        run = self.collect([], [f"launch={VECTOR_ADD}", "exec", f"launch={SCALE}", "exit=4"])
+        self.assert_run(run, 4)
+        self.assertEqual(self.launches(), ["vectorAdd", "scale"])
+        self.assertNotIn("orderly", run.err)
+
+    def test_child_process(self):
+        steps = [f"launch={VECTOR_ADD}", "spawn", f"launch={SCALE}"]
+        self.assert_run(self.collect([], steps), 0)
+        self.assertEqual(self.launches(), ["vectorAdd", "scale"])
+        self.assertEqual(self.query("run.kprof", "SELECT count(DISTINCT pid) FROM process"), [(2,)])
+
+    def test_child_process_left_out(self):
+        steps = [f"launch={VECTOR_ADD}", "spawn", f"launch={SCALE}"]
+        self.assert_run(self.collect(["--target-processes", "application-only"], steps), 0)
+        self.assertEqual(self.launches(), ["vectorAdd"])
+
+    def test_child_that_outlives_the_application(self):
+        steps = [f"launch={VECTOR_ADD}", "daemon", "sleep=300"]
+        run = self.collect([], [*steps[:2], "init", f"launch={SCALE}", "sleep=400"])
+        self.assertEqual(run.code, 0, run.err)
+        time.sleep(0.5)
+        self.assert_clean()
+        self.assertIn("vectorAdd", self.launches())
+
+    def test_closes_all_files(self):
+        run = self.collect([], [f"launch={VECTOR_ADD}", f"closefiles={self.dir}", f"launch={VECTOR_ADD}*2"])
+        self.assert_run(run, 0)
+        self.assertEqual(self.launches(), ["vectorAdd"] * 3)
+        for number in range(3, 32):
+            with open(self.path(f"own-{number}")) as file:
+                self.assertEqual(file.read(), "mine")
+
+    def test_leaves_and_removes_its_directory(self):
+        os.mkdir(self.path("gone"))
+        self.assert_run(self.collect([], [f"leavedir={self.path('gone')}", f"launch={VECTOR_ADD}"]), 0)
+        self.assertEqual(self.launches(), ["vectorAdd"])
+
+    def test_many_launches(self):
+        self.assert_run(self.collect([], [f"launch={VECTOR_ADD}*10000"]), 0)
+        self.assertEqual(self.query("run.kprof", "SELECT count(*) FROM launch"), [(10000,)])
+
+
+class Signals(Case):
+    def start(self, steps, **keywords):
+        process = subprocess.Popen(
+            [KPROF, "--injection-path", INJECTION, "--metrics", METRIC, "-o", "run", APP, *steps],
+            cwd=self.dir, text=True, env=self.environment({}), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            **keywords)
+        self.assertEqual(process.stdout.readline(), "ready\n")
+        return process
+
+    def test_term_is_passed_on_and_results_are_kept(self):
+        process = self.start([f"launch={VECTOR_ADD}", "trap", "exit=0"])
+        process.send_signal(signal.SIGTERM)
+        out, err = process.communicate(timeout=60)
+        self.assertEqual((process.returncode, out), (0, "got signal 15\n"), err)
+        self.assertEqual(self.launches(), ["vectorAdd"])
+        self.assert_clean()
+
+    def test_interrupt_kills_a_plain_application(self):
+        process = self.start([f"launch={VECTOR_ADD}", "say=ready", "sleep=60000"])
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 130, err)
+        self.assertEqual(self.launches(), ["vectorAdd"])
+        self.assert_clean()
+
+    def test_terminal_interrupt_arrives_once(self):
+        import pty
+
+        controller, terminal = pty.openpty()
+        process = self.start([f"launch={VECTOR_ADD}", "trap", "exit=0"], stdin=terminal, preexec_fn=lambda: (
+            os.setsid(), __import__("fcntl").ioctl(0, __import__("termios").TIOCSCTTY, 0)))
+        os.write(controller, b"\x03")
+        out, err = process.communicate(timeout=60)
+        self.assertEqual((process.returncode, out), (0, "got signal 02\n"), err)
+        os.close(controller)
+        os.close(terminal)

@@ -1,0 +1,354 @@
+"""What kprof prints, where, and with which exit code when there is nothing to print."""
+
+import csv
+import io
+import json
+import pty
+import re
+import select
+
+from harness import *
+
+
+class Separation(Case):
+    """The application's stdout and kprof's results never mix, byte for byte."""
+
+    STEPS = ["say=from the application", f"launch={VECTOR_ADD}", "say=its last word"]
+    APP_OUT = "from the application\nits last word\n"
+
+    def test_text_into_a_pipe_goes_to_stderr(self):
+        run = self.profile([], self.STEPS)
+        self.assert_run(run, 0)
+        self.assertEqual(run.out, self.APP_OUT)
+        self.assertIn("vectorAdd", run.err)
+
+    def test_csv_is_alone_on_stdout(self):
+        run = self.profile(["--csv"], self.STEPS)
+        self.assert_run(run, 0)
+        self.assertIn(self.APP_OUT, run.err)
+        rows = list(csv.reader(io.StringIO(run.out)))
+        self.assertGreater(len(rows), 1)
+        self.assertEqual({len(row) for row in rows}, {len(rows[0])})
+
+    def test_json_is_alone_on_stdout(self):
+        run = self.profile(["--json"], self.STEPS)
+        self.assert_run(run, 0)
+        self.assertIn(self.APP_OUT, run.err)
+        json.loads(run.out)
+
+    def test_log_file(self):
+        for format_option in ([], ["--csv"], ["--json"]):
+            run = self.profile(["--log-file", "results", *format_option], self.STEPS)
+            self.assert_run(run, 0)
+            self.assertEqual(run.out, self.APP_OUT)
+            self.assertNotIn("vectorAdd", run.err)
+            with open(self.path("results")) as file:
+                self.assertIn("vectorAdd", file.read())
+
+    def test_log_file_stderr(self):
+        run = self.profile(["--csv", "--log-file", "stderr"], self.STEPS)
+        self.assert_run(run, 0)
+        self.assertEqual(run.out, self.APP_OUT)
+        self.assertIn("vectorAdd", run.err)
+
+    def test_export_prints_nothing(self):
+        run = self.collect([], self.STEPS)
+        self.assert_run(run, 0)
+        self.assertEqual(run.out, self.APP_OUT)
+        self.assertRegex(run.err, r"^kprof: report: run\.kprof \(1 launches profiled, 1 seen\)\n$")
+
+    def test_export_and_page(self):
+        run = self.collect(["--page", "raw", "--csv"], self.STEPS)
+        self.assert_run(run, 0)
+        self.assertIn("vectorAdd", run.out)
+
+    def test_quiet(self):
+        run = self.collect(["-q"], self.STEPS)
+        self.assert_run(run, 0)
+        self.assertEqual(run.err, "")
+
+    def test_closed_pipe(self):
+        process = subprocess.Popen(
+            [KPROF, "--injection-path", INJECTION, "--metrics", METRIC, "--csv", APP, f"launch={VECTOR_ADD}*5000"],
+            env=self.environment({}), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        process.stdout.close()
+        err = process.stderr.read()
+        process.stderr.close()
+        self.assertEqual(process.wait(timeout=60), 108, err)
+        self.assert_clean()
+
+    def test_full_device(self):
+        with open("/dev/full", "w") as full:
+            process = subprocess.run(
+                [KPROF, "--injection-path", INJECTION, "--metrics", METRIC, "--csv", APP, f"launch={VECTOR_ADD}"],
+                env=self.environment({}), stdout=full, stderr=subprocess.PIPE, text=True)
+        self.assertEqual(process.returncode, 108, process.stderr)
+        self.assert_clean()
+
+
+class Filters(Case):
+    STEPS = [f"launch={VECTOR_ADD}*2", f"launch={SCALE}*3", f"launch={VECTOR_ADD}"]
+
+    def assert_launches(self, options, expected):
+        self.assert_run(self.collect(options, self.STEPS), 0)
+        self.assertEqual(self.launches(), expected)
+
+    def test_filters(self):
+        add, scale = "vectorAdd", "scale"
+        self.assert_launches([], [add, add, scale, scale, scale, add])
+        self.assert_launches(["-k", "scale"], [scale] * 3)
+        self.assert_launches(["-k", "regex:vec|nothing"], [add] * 3)
+        self.assert_launches(["-k", "regex:<float>", "--kernel-name-base", "demangled"], [scale] * 3)
+        self.assert_launches(["-k", VECTOR_ADD, "--kernel-name-base", "mangled"], [add] * 3)
+        self.assert_launches(["-k", "vectorAdd", "-s", "1", "-c", "1"], [add])
+        self.assert_launches(["-s", "1", "-c", "2"], [add, scale])
+        self.assert_launches(["-k", "scale", "--launch-skip-before-match", "3"], [scale] * 2)
+        self.assert_launches(["--devices", "0", "-c", "1"], [add])
+
+    def test_filters_of_the_reporter(self):
+        self.assert_run(self.collect([], self.STEPS), 0)
+        run = self.kprof("report", "run.kprof", "--csv", "--csv-layout", "wide", "-k", "scale", "-s", "1")
+        self.assert_run(run, 0)
+        self.assertEqual(len(list(csv.reader(io.StringIO(run.out)))), 3)
+
+    def test_bad_pattern(self):
+        run = self.profile(["-k", "regex:a("], self.STEPS)
+        self.assert_run(run, 101)
+
+
+class Nothing(Case):
+    """Never 0 with nothing collected."""
+
+    def test_no_match_names_what_was_seen(self):
+        run = self.profile(["-k", "vectoradd"], [f"launch={VECTOR_ADD}*2", f"launch={SCALE}"])
+        self.assert_run(run, 106)
+        self.assertIn("2 x vectorAdd", run.err)
+        self.assertIn("1 x scale", run.err)
+        self.assertIn("did you mean -k vectorAdd?", run.err)
+
+    def test_no_match_by_count(self):
+        run = self.profile(["-s", "10"], [f"launch={VECTOR_ADD}*2"])
+        self.assert_run(run, 106)
+        self.assertIn("2 x vectorAdd", run.err)
+
+    def test_no_match_in_csv_too(self):
+        self.assert_run(self.profile(["--csv", "-k", "x"], [f"launch={VECTOR_ADD}"]), 106)
+
+    def test_no_cuda(self):
+        run = self.profile([], ["say=hello"])
+        self.assert_run(run, 106)
+        self.assertIn("did not initialise CUDA", run.err)
+
+    def test_cuda_without_kernels(self):
+        run = self.profile([], ["init"])
+        self.assert_run(run, 106)
+        self.assertIn("launched no kernel", run.err)
+
+    def test_nothing_measured(self):
+        for fault, code, text in (("unmeasured", 110, "none could be measured"), ("busy", 105, "another tool holds"),
+                                  ("permission", 104, "root alone")):
+            run = self.profile([], [f"launch={VECTOR_ADD}"], env={"KPROF_SIM_FAULT": fault})
+            self.assert_run(run, code)
+            self.assertIn(text, run.err)
+
+    def test_no_gpu(self):
+        run = self.profile([], [f"launch={VECTOR_ADD}", "say=ran"], env={"KPROF_SIM_PROBE": "no-gpu"})
+        self.assert_run(run, 103)
+        self.assertEqual(run.out, "")
+
+    def test_no_permission(self):
+        self.assert_run(self.profile([], ["say=ran"], env={"KPROF_SIM_PROBE": "no-permission"}), 104)
+
+    def test_messages_are_shown_once(self):
+        run = self.profile([], [f"launch={VECTOR_ADD}"], env={"KPROF_SIM_FAULT": "talk"})
+        self.assert_run(run, 0)
+        self.assertEqual(run.err.count("said once"), 1)
+
+    def test_damaged_spool_keeps_what_was_before(self):
+        run = self.collect([], [f"launch={VECTOR_ADD}*2"], env={"KPROF_SIM_FAULT": "damage"})
+        self.assert_run(run, 0)
+        self.assertEqual(self.launches(), ["vectorAdd"] * 2)
+        self.assertIn("damage", run.err)
+
+
+class BadInput(Case):
+    def assert_early(self, options, code, *texts):
+        """Refused before the application starts."""
+        run = self.kprof("--injection-path", INJECTION, *options, APP, "say=ran")
+        self.assert_run(run, code)
+        self.assertEqual(run.out, "")
+        for text in texts:
+            self.assertIn(text, run.err)
+
+    def test_unknown_names(self):
+        self.assert_early(["--set", "ful"], 102, "full")
+        self.assert_early(["--section", "SpeedOfLigt"], 102, "SpeedOfLight")
+        self.assert_early(["--metrics", "gpu__time_duratio.sum"], 102, "gpu__time_duration")
+        self.assert_early(["--devices", "3"], 101, "--devices")
+
+    def test_unknown_options(self):
+        self.assert_early(["--kernal-name", "x"], 101, "--kernel-name")
+        self.assert_early(["--nvtx"], 101, "ncu")
+
+    def test_no_application(self):
+        self.assert_run(self.kprof(), 101)
+        self.assert_run(self.kprof("--csv"), 101)
+
+    def test_unwritable_places(self):
+        self.assert_early(["-o", "/nonexistent/run"], 108, "/nonexistent/run.kprof")
+        self.assert_early(["--log-file", "/nonexistent/log"], 108, "/nonexistent/log")
+        run = self.profile([], ["say=ran"], env={"TMPDIR": "/nonexistent"})
+        self.assertEqual((run.code, run.out), (108, ""))
+
+    def test_existing_report_is_kept(self):
+        self.assert_run(self.collect([], [f"launch={VECTOR_ADD}"]), 0)
+        with open(self.path("run.kprof"), "rb") as file:
+            before = file.read()
+        self.assert_run(self.profile(["-o", "run"], [f"launch={SCALE}"]), 108)
+        with open(self.path("run.kprof"), "rb") as file:
+            self.assertEqual(file.read(), before)
+        self.assert_run(self.collect([], [f"launch={SCALE}"]), 0)
+        self.assertEqual(self.launches(), ["scale"])
+
+    def test_broken_set_folder(self):
+        os.makedirs(self.path("sets/sets"))
+        with open(self.path("sets/sets/mine.json"), "w") as file:
+            file.write('{"id": "mine", ')
+        self.assert_early(["--section-folder", self.path("sets")], 102, "mine.json")
+        self.assert_early(["--section-folder", self.path("none")], 102)
+
+    def test_missing_injection_library(self):
+        run = self.kprof("--injection-path", "/nonexistent.so", "--metrics", METRIC, APP)
+        self.assert_run(run, 101)
+
+    def test_disk_full_lets_the_application_run_on(self):
+        run = self.collect([], ["liftlimit", f"launch={VECTOR_ADD}*20000", "say=ran to the end"],
+                           preexec_fn=limit_file_size(800 * 1024))
+        self.assertEqual(run.code, 108, run.err)
+        self.assertEqual(run.out, "ran to the end\n")
+        self.assertIn("kept in", run.err)
+
+    def test_reports_that_are_none(self):
+        with open(self.path("text.kprof"), "w") as file:
+            file.write("text")
+        open(self.path("empty.kprof"), "w").close()
+        self.assert_run(self.collect([], [f"launch={VECTOR_ADD}"]), 0)
+        with open(self.path("run.kprof"), "rb") as whole, open(self.path("cut.kprof"), "wb") as cut:
+            cut.write(whole.read()[:5000])
+        for name in ("text.kprof", "empty.kprof", "cut.kprof", "missing.kprof", "."):
+            run = self.kprof("report", name)
+            self.assert_run(run, 107)
+            self.assertEqual(run.out, "")
+        self.assert_run(self.kprof("report"), 101)
+
+
+class Pages(Case):
+    def test_every_page_and_format(self):
+        self.assert_run(self.collect([], [f"launch={VECTOR_ADD}*2", f"launch={SCALE}"]), 0)
+        for page in ("details", "raw", "summary", "session"):
+            for form in ([], ["--csv"], ["--json"], ["--csv-layout", "wide"], ["--csv-layout", "ncu"]):
+                run = self.kprof("report", "run.kprof", "--page", page, *form)
+                self.assert_run(run, 0)
+                self.assertTrue(run.out.strip(), f"{page} {form}")
+                if form == ["--json"]:
+                    json.loads(run.out)
+                elif form:
+                    self.assertEqual(len({len(row) for row in csv.reader(io.StringIO(run.out))}), 1, f"{page} {form}")
+
+    def test_the_default_run_prints_what_the_report_prints(self):
+        direct = self.profile(["--csv"], [f"launch={VECTOR_ADD}"])
+        self.assert_run(direct, 0)
+        self.assert_run(self.collect([], [f"launch={VECTOR_ADD}"]), 0)
+        stored = self.kprof("-i", "run.kprof", "--csv")
+        self.assert_run(stored, 0)
+
+        def values(text):
+            return [row[-1] for row in csv.reader(io.StringIO(text))]
+
+        self.assertEqual(len(values(direct.out)), len(values(stored.out)))
+
+    def test_default_set(self):
+        run = self.kprof("--injection-path", INJECTION, "--log-file", "text", APP, f"launch={VECTOR_ADD}")
+        self.assert_run(run, 0)
+        with open(self.path("text")) as file:
+            self.assertIn("Speed", file.read())
+
+
+class Lists(Case):
+    def assert_listed(self, words, *texts):
+        run = self.kprof(*words)
+        self.assert_run(run, 0)
+        for text in texts:
+            self.assertIn(text, run.out)
+
+    def test_lists(self):
+        self.assert_listed(["--list-sets"], "default", "basic", "full", "GH100")
+        self.assert_listed(["--list-sets", "--chip", "AD102,GA100"], "AD102", "GA100")
+        self.assert_listed(["--list-sections"], "SpeedOfLight", "default")
+        self.assert_listed(["--list-chips"], "GH100", "AD102")
+        self.assert_listed(["--query-metrics", "--chip", "GA100"], "dram__bytes", "GA100")
+        self.assert_listed(["--query-metrics", "--query-metrics-mode", "suffix", "--metrics", "dram__bytes"],
+                           "dram__bytes.sum.per_second")
+
+    def test_unknown_chip(self):
+        self.assert_run(self.kprof("--list-sets", "--chip", "GH10"), 102)
+        self.assert_run(self.kprof("--query-metrics", "--chip", "nonsense"), 102)
+
+    def test_help_and_version(self):
+        self.assert_listed(["--help"], "usage: kprof", "--kernel-name")
+        self.assert_listed(["help", "report"], "usage: kprof report")
+        self.assert_listed(["report", "-h"], "usage: kprof report")
+        self.assertRegex(self.kprof("--version").out, r"^kprof \d+\.\d+\.\d+\n$")
+        self.assertRegex(self.kprof("version").out, r"^kprof \d+\.\d+\.\d+\n$")
+
+    def test_completion(self):
+        self.assert_listed(["--complete", "--set"], "default\n", "basic\n")
+        self.assert_listed(["--complete", "--section"], "SpeedOfLight\n")
+        self.assert_listed(["--complete", "--chips"], "GH100\n")
+        self.assert_listed(["report", "--complete", "options"], "--page\n", "-k\n")
+        script = os.path.join(os.path.dirname(__file__), "../../completion/kprof.bash")
+        words = {"--pag": "--page", "--page ra": "raw", "rep": "report", "--set default,ful": "default,full"}
+        for typed, expected in words.items():
+            probe = f"source {script}; COMP_WORDS=({KPROF} {typed}); COMP_CWORD={len(typed.split())}; _kprof; " \
+                    'printf "%s\\n" "${COMPREPLY[@]}"'
+            run = subprocess.run(["bash", "-c", probe], capture_output=True, text=True, env=self.environment({}))
+            self.assertIn(expected, run.stdout.split("\n"), f"{typed}: {run.stdout} {run.stderr}")
+
+
+class Progress(Case):
+    def on_terminal(self, *options, ms):
+        """Everything that a terminal as stderr and stdout shows."""
+        controller, terminal = pty.openpty()
+        process = subprocess.Popen(
+            [KPROF, "--injection-path", INJECTION, "--metrics", METRIC, *options, APP, "say=hello",
+             f"launch={VECTOR_ADD}*4"], stdout=terminal, stderr=terminal,
+            env=self.environment({"KPROF_SIM_MS": str(ms), "TERM": "xterm"}))
+        os.close(terminal)
+        shown = b""
+        while select.select([controller], [], [], 60)[0]:
+            try:
+                shown += os.read(controller, 65536)
+            except OSError:
+                break
+        os.close(controller)
+        self.assertEqual(process.wait(timeout=60), 0, shown)
+        self.assert_clean()
+        return shown.decode()
+
+    def test_status_line(self):
+        shown = self.on_terminal("-c", "4", ms=400)
+        self.assertRegex(shown, r"\rkprof: \d of 4 launches, vectorAdd, pass 1 of \d+")
+        self.assertIn("left", shown)
+        # Cleared for good before the results.
+        last = shown.rindex("\rkprof:")
+        cleared = shown.index("\r\033[K", last + 1)
+        self.assertGreater(shown.rindex("vectorAdd"), cleared)
+        self.assertTrue(re.search(r"\033\[[0-9;]*m", shown[cleared:]), "results on a terminal are coloured")
+
+    def test_quiet(self):
+        self.assertNotIn("\rkprof:", self.on_terminal("-q", "--log-file", self.path("text"), ms=300))
+
+    def test_no_terminal_no_line(self):
+        run = self.profile(["-o", "run"], [f"launch={VECTOR_ADD}*2"], env={"KPROF_SIM_MS": "200"})
+        self.assert_run(run, 0)
+        self.assertNotIn("\r", run.err)
