@@ -1,0 +1,184 @@
+/* The cache: round trip, misses, damage, foreign files, off switch, writers at the same time. */
+#include "core/cache.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static char folder[] = "/tmp/kprof-test-cache-XXXXXX";
+
+static int set_up(void **state)
+{
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    setenv("XDG_CACHE_HOME", folder, 1);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    char command[128];
+    snprintf(command, sizeof command, "rm -rf %s", folder);
+    return system(command);
+}
+
+static kprof_strbuf text(const char *content)
+{
+    kprof_strbuf buf = KPROF_STRBUF_INIT;
+    kprof_strbuf_puts(&buf, content);
+    return buf;
+}
+
+static bool holds(const char *key_text, const char *expected)
+{
+    kprof_strbuf key = text(key_text), found = KPROF_STRBUF_INIT;
+    bool same = kprof_cache_get(&key, &found) && found.length == strlen(expected) &&
+                memcmp(found.data, expected, found.length) == 0;
+    kprof_strbuf_free(&key);
+    kprof_strbuf_free(&found);
+    return same;
+}
+
+static void put(const char *key_text, const char *data)
+{
+    kprof_strbuf key = text(key_text);
+    kprof_cache_put(&key, data, strlen(data));
+    kprof_strbuf_free(&key);
+}
+
+/* Path of the only entry. */
+static void only_entry(char *path, size_t size)
+{
+    char inner[256];
+    snprintf(inner, sizeof inner, "%s/kprof", folder);
+    DIR *dir = opendir(inner);
+    assert_non_null(dir);
+    int count = 0;
+    for (struct dirent *entry; (entry = readdir(dir));) {
+        if (entry->d_name[0] == '.')
+            continue;
+        count++;
+        snprintf(path, size, "%s/%s", inner, entry->d_name);
+    }
+    closedir(dir);
+    assert_int_equal(count, 1);
+}
+
+static void clear(void)
+{
+    char command[128];
+    snprintf(command, sizeof command, "rm -rf %s/kprof", folder);
+    assert_int_equal(system(command), 0);
+}
+
+static void test_round_trip(void **state)
+{
+    (void)state;
+    assert_false(holds("a", "1"));
+    put("a", "one");
+    put("b", "two");
+    assert_true(holds("a", "one"));
+    assert_true(holds("b", "two"));
+    put("a", "three");
+    assert_true(holds("a", "three"));
+    clear();
+}
+
+static void test_every_damaged_byte_is_a_miss(void **state)
+{
+    (void)state;
+    put("key", "data");
+    char path[512], content[256];
+    only_entry(path, sizeof path);
+    int fd = open(path, O_RDWR);
+    ssize_t size = read(fd, content, sizeof content);
+    for (ssize_t i = 0; i < size; i++) {
+        char flipped = (char)(content[i] ^ 0x10);
+        assert_int_equal(pwrite(fd, &flipped, 1, i), 1);
+        assert_false(holds("key", "data"));
+        assert_int_equal(pwrite(fd, &content[i], 1, i), 1);
+    }
+    assert_true(holds("key", "data"));
+    for (ssize_t length = size - 1; length >= 0; length--) {
+        assert_int_equal(ftruncate(fd, length), 0);
+        assert_false(holds("key", "data"));
+    }
+    close(fd);
+    clear();
+}
+
+static void test_private(void **state)
+{
+    (void)state;
+    struct stat info;
+    char path[512];
+    put("key", "data");
+    only_entry(path, sizeof path);
+    assert_int_equal(stat(path, &info), 0);
+    assert_int_equal(info.st_mode & 077, 0);
+    clear();
+}
+
+static void test_symlink_is_not_followed(void **state)
+{
+    (void)state;
+    char path[512], moved[520];
+    put("key", "data");
+    only_entry(path, sizeof path);
+    snprintf(moved, sizeof moved, "%s/elsewhere", folder);
+    assert_int_equal(rename(path, moved), 0);
+    assert_int_equal(symlink(moved, path), 0);
+    assert_false(holds("key", "data"));
+    clear();
+}
+
+static void test_off(void **state)
+{
+    (void)state;
+    setenv("KPROF_CACHE", "off", 1);
+    put("key", "data");
+    assert_false(holds("key", "data"));
+    unsetenv("KPROF_CACHE");
+    assert_false(holds("key", "data"));
+}
+
+static void *write_often(void *data)
+{
+    for (int i = 0; i < 200; i++)
+        put("shared", data);
+    return NULL;
+}
+
+static void test_writers_at_the_same_time(void **state)
+{
+    (void)state;
+    pthread_t one, two;
+    pthread_create(&one, NULL, write_often, "first");
+    pthread_create(&two, NULL, write_often, "second");
+    pthread_join(one, NULL);
+    pthread_join(two, NULL);
+    assert_true(holds("shared", "first") || holds("shared", "second"));
+    char path[512];
+    only_entry(path, sizeof path); /* no draft is left */
+    clear();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_round_trip), cmocka_unit_test(test_every_damaged_byte_is_a_miss),
+        cmocka_unit_test(test_private),    cmocka_unit_test(test_symlink_is_not_followed),
+        cmocka_unit_test(test_off),        cmocka_unit_test(test_writers_at_the_same_time),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
