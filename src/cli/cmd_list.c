@@ -60,18 +60,13 @@ static void add_taken(kprof_listing *listing, char *cell)
 /* Metrics and passes of a set on a chip. */
 static kprof_status add_cost(kprof_listing *listing, const kprof_catalog *catalog, const char *set, kprof_host *host)
 {
-    kprof_selection selection = {0};
-    kprof_plan plan = {0};
-    if (!kprof_strlist_add(&selection.sets, set))
-        return kprof_fail(KPROF_NO_MEMORY, "out of memory");
-    kprof_status status = kprof_plan_make(catalog, &selection, host, &plan);
-    if (status == KPROF_OK) {
-        kprof_listing_add_number(listing, plan.collect.count);
-        kprof_listing_add_number(listing, plan.pass_count);
-    }
-    kprof_plan_free(&plan);
-    kprof_strlist_free(&selection.sets);
-    return status;
+    kprof_set_cost cost;
+    kprof_status status = kprof_set_cost_on(catalog, set, host, &cost);
+    if (status != KPROF_OK)
+        return status;
+    kprof_listing_add_number(listing, cost.metric_count);
+    kprof_listing_add_number(listing, cost.pass_count);
+    return KPROF_OK;
 }
 
 /* `host` NULL: the chip's metrics cannot be known here. */
@@ -168,89 +163,43 @@ static kprof_status list_chips(const kprof_options *options, kprof_listing *list
 /* Where the metrics of one chip are listed to. */
 typedef struct metric_lister {
     kprof_listing *listing;
-    kprof_host *host;
-    const kprof_options *options;
+    const char *chip;
 } metric_lister;
 
-static kprof_status add_metric(const metric_lister *to, const char *name, const kprof_metric_info *info)
+static kprof_status add_metric(void *user, const kprof_query_row *row)
 {
-    kprof_listing_add(to->listing, kprof_host_chip(to->host));
-    kprof_listing_add(to->listing, name);
-    kprof_listing_add(to->listing, info->unit && info->unit[0] ? info->unit : "-");
-    kprof_listing_add(to->listing, info->description ? info->description : "");
+    const metric_lister *to = user;
+    kprof_listing_add(to->listing, to->chip);
+    kprof_listing_add(to->listing, row->name);
+    kprof_listing_add(to->listing, row->kind);
+    kprof_listing_add(to->listing, row->unit[0] ? row->unit : "-");
+    kprof_listing_add(to->listing, row->description);
     return to->listing->failed ? kprof_fail(KPROF_NO_MEMORY, "out of memory") : KPROF_OK;
 }
 
-static kprof_status add_submetrics(const metric_lister *to, const char *base)
+static kprof_status query_chip(const kprof_options *options, const char *chip, kprof_listing *listing)
 {
-    kprof_strlist suffixes = KPROF_STRLIST_INIT;
-    kprof_status status = kprof_host_submetrics(to->host, base, &suffixes);
-    for (size_t i = 0; i < suffixes.count && status == KPROF_OK; i++) {
-        kprof_metric_info info = {0};
-        kprof_strbuf name = KPROF_STRBUF_INIT;
-        kprof_strbuf_printf(&name, "%s.%s", base, suffixes.items[i]);
-        status = name.failed ? KPROF_NO_MEMORY : kprof_host_metric_info(to->host, name.data, &info);
-        if (status == KPROF_OK)
-            status = add_metric(to, name.data, &info);
-        kprof_metric_info_free(&info);
-        kprof_strbuf_free(&name);
-    }
-    kprof_strlist_free(&suffixes);
-    return status;
-}
-
-static kprof_status add_base(const metric_lister *to, const char *base)
-{
-    if (to->options->query_mode != KPROF_QUERY_BASE)
-        return add_submetrics(to, base);
-    kprof_metric_info info = {0};
-    kprof_status status = kprof_host_metric_info(to->host, base, &info);
+    kprof_host *host = NULL;
+    metric_lister to = {listing, chip};
+    kprof_query query = {(kprof_query_mode)options->query_mode, &options->selection.metrics, add_metric, &to};
+    kprof_status status = kprof_host_open(chip, NULL, &host);
     if (status == KPROF_OK)
-        status = add_metric(to, base, &info);
-    kprof_metric_info_free(&info);
-    return status;
-}
-
-static kprof_status add_all_of_type(const metric_lister *to, kprof_metric_type type)
-{
-    kprof_strlist names = KPROF_STRLIST_INIT;
-    kprof_status status = kprof_host_base_metrics(to->host, type, &names);
-    for (size_t i = 0; i < names.count && status == KPROF_OK; i++)
-        status = add_base(to, names.items[i]);
-    kprof_strlist_free(&names);
-    return status;
-}
-
-/* --metrics narrows the list to its base names. */
-static kprof_status add_metrics(const metric_lister *to)
-{
-    const kprof_strlist *chosen = &to->options->selection.metrics;
-    kprof_status status = KPROF_OK;
-    for (size_t i = 0; i < chosen->count && status == KPROF_OK; i++)
-        status = add_base(to, chosen->items[i]);
-    for (int type = KPROF_METRIC_COUNTER; chosen->count == 0 && type <= KPROF_METRIC_THROUGHPUT && status == KPROF_OK;
-         type++)
-        status = add_all_of_type(to, (kprof_metric_type)type);
+        status = kprof_query_metrics(host, &query);
+    kprof_host_close(host);
     return status;
 }
 
 static kprof_status query_metrics(const kprof_options *options, kprof_listing *listing)
 {
-    static const char *const titles[] = {"Chip", "Metric", "Unit", "Description", NULL};
+    static const char *const titles[] = {"Chip", "Metric", "Kind", "Unit", "Description", NULL};
     kprof_strlist chips = KPROF_STRLIST_INIT;
     if (options->query_mode == KPROF_QUERY_SUFFIX && options->selection.metrics.count == 0)
-        return kprof_fail(KPROF_USAGE,
-                          "--query-metrics-mode suffix needs base names: --metrics NAME[,NAME]; all lists every "
-                          "full name");
+        return kprof_fail(KPROF_USAGE, "--query-metrics-mode suffix needs base names: --metrics NAME[,NAME]; "
+                                       "all lists every full name");
     add_header(listing, titles);
     kprof_status status = listed_chips(options, &chips);
-    for (size_t i = 0; i < chips.count && status == KPROF_OK; i++) {
-        metric_lister to = {listing, NULL, options};
-        status = kprof_host_open(chips.items[i], NULL, &to.host);
-        if (status == KPROF_OK)
-            status = add_metrics(&to);
-        kprof_host_close(to.host);
-    }
+    for (size_t i = 0; i < chips.count && status == KPROF_OK; i++)
+        status = query_chip(options, chips.items[i], listing);
     kprof_strlist_free(&chips);
     return status;
 }

@@ -24,7 +24,6 @@ typedef enum kprof_action {
     KPROF_ACTION_QUERY_METRICS,
 } kprof_action;
 
-typedef enum kprof_query_mode { KPROF_QUERY_BASE, KPROF_QUERY_SUFFIX, KPROF_QUERY_ALL } kprof_query_mode;
 typedef enum kprof_color { KPROF_COLOR_AUTO, KPROF_COLOR_ALWAYS, KPROF_COLOR_NEVER } kprof_color;
 
 /* A choice that was not made on the command line. */

@@ -38,12 +38,9 @@ static kprof_status plan_chip(const kprof_plans *plans, const kprof_selection *s
     kprof_status status = kprof_host_open(chip, NULL, &out->host);
     if (status == KPROF_OK)
         status = kprof_plan_make(plans->catalog, selection, out->host, &out->plan);
-    /* A selection of launch__* names alone needs no counters. */
-    if (status == KPROF_OK && out->plan.collect.count > 0)
-        status = kprof_host_config_image(out->host, &out->plan.collect, &out->image);
     if (status == KPROF_OK)
         kprof_log(KPROF_LOG_DEBUG, "%s: %zu metrics in %zu passes", chip, out->plan.collect.count,
-                  out->image.pass_count);
+                  out->plan.pass_count);
     return status;
 }
 
@@ -73,7 +70,6 @@ kprof_status kprof_plans_make(const kprof_options *options, kprof_plans *out)
 void kprof_plans_free(kprof_plans *plans)
 {
     for (size_t i = 0; i < plans->count; i++) {
-        kprof_config_image_free(&plans->chips[i].image);
         kprof_plan_free(&plans->chips[i].plan);
         kprof_host_close(plans->chips[i].host);
     }
@@ -100,9 +96,9 @@ kprof_status kprof_plans_config(const kprof_plans *plans, const kprof_options *o
         out->chips[i] = (kprof_chip_metrics){
             .chip = from->plan.chip,
             .metrics = from->plan.collect,
-            .config_image = from->image.data,
-            .config_image_size = from->image.size,
-            .pass_count = (uint32_t)from->image.pass_count,
+            .config_image = from->plan.image.data,
+            .config_image_size = from->plan.image.size,
+            .pass_count = (uint32_t)from->plan.pass_count,
         };
     }
     return KPROF_OK;

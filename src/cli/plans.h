@@ -10,7 +10,6 @@
 typedef struct kprof_chip_plan {
     kprof_host *host;
     kprof_plan plan;
-    kprof_config_image image;
 } kprof_chip_plan;
 
 typedef struct kprof_plans {

@@ -10,10 +10,12 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/statvfs.h>
 
 #define RECORDS_PER_TRANSACTION 4096
 #define MAX_NAMED_KERNELS       65536 /* per process; names are for the status line only */
 #define MAX_MESSAGES            1000  /* remembered to show each once */
+#define FULL_BELOW_BYTES        65536 /* a disk with less is full */
 
 typedef struct spool {
     char *name;
@@ -272,6 +274,20 @@ static void explain_end(const kprof_spools *spools, const spool *item, pid_t roo
                   (long long)item->pid, measured);
 }
 
+/* A process that finds the disk full stops writing, and cannot say so in its spool. */
+static void check_space(kprof_spools *spools)
+{
+    struct statvfs disk;
+    bool all_ended = true;
+    for (size_t i = 0; i < spools->count; i++)
+        all_ended = all_ended && spools->items[i]->ended;
+    if (all_ended || statvfs(spools->dir, &disk) != 0 || disk.f_bavail * disk.f_frsize >= FULL_BELOW_BYTES)
+        return;
+    spools->told = KPROF_OUTPUT;
+    kprof_log(KPROF_LOG_ERROR, "the disk that holds %s is full: later launches are lost; set TMPDIR to another",
+              spools->dir);
+}
+
 kprof_status kprof_spools_finish(kprof_spools *spools, pid_t root)
 {
     kprof_status status = kprof_spools_poll(spools);
@@ -279,6 +295,7 @@ kprof_status kprof_spools_finish(kprof_spools *spools, pid_t root)
         spools->root_seen = spools->root_seen || spools->items[i]->pid == root;
         explain_end(spools, spools->items[i], root);
     }
+    check_space(spools);
     return status;
 }
 

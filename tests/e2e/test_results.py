@@ -228,6 +228,19 @@ class BadInput(Case):
         self.assertEqual(run.out, "ran to the end\n")
         self.assertIn("kept in", run.err)
 
+    def test_full_temporary_directory(self):
+        mounted = ["unshare", "-rm", "sh", "-c", 'mount -t tmpfs -o size=1m none "$0" && exec "$@"', self.tmp]
+        if subprocess.run([*mounted, "true"], capture_output=True).returncode != 0:
+            self.skipTest("this machine lets no user mount a small file system")
+        process = subprocess.run(
+            [*mounted, KPROF, "--injection-path", INJECTION, "--metrics", METRIC, "-o", self.path("run"), APP,
+             f"launch={VECTOR_ADD}*20000", "say=ran to the end"],
+            env=self.environment({}), capture_output=True, text=True)
+        self.assertEqual(process.returncode, 108, process.stderr)
+        self.assertEqual(process.stdout, "ran to the end\n")
+        self.assertIn("full", process.stderr)
+        self.assertGreater(len(self.launches()), 100)
+
     def test_reports_that_are_none(self):
         with open(self.path("text.kprof"), "w") as file:
             file.write("text")
