@@ -3,6 +3,7 @@
 #ifndef KPROF_REPORT_REPORT_H
 #define KPROF_REPORT_REPORT_H
 
+#include "core/filter.h"
 #include "metricset/metricset.h"
 #include "spool/record.h"
 
@@ -14,21 +15,21 @@ typedef struct kprof_run_info {
     const char *command_line; /* of kprof */
     const char *working_directory;
     const char *kprof_version;
-    const char *const *sets;  /* NULL-terminated, as asked for */
+    const char *const *sets; /* NULL-terminated, as asked for */
     int64_t start_unix_ns;
 } kprof_run_info;
 
 /* Create a new report (mode 0600) at `path`; an existing file is an error (OUTPUT) unless `overwrite`. */
-kprof_status kprof_report_create(const char *path, bool overwrite, const kprof_run_info *run, kprof_report **out)
-    KPROF_MUST_CHECK;
+kprof_status kprof_report_create(const char *path, bool overwrite, const kprof_run_info *run,
+                                 kprof_report **out) KPROF_MUST_CHECK;
 /* Store what was planned for a chip: its sections as JSON, and the metrics with unit and description (from `host`). */
 kprof_status kprof_report_add_plan(kprof_report *report, const kprof_plan *plan, kprof_host *host) KPROF_MUST_CHECK;
 
 /* One spool being ingested: maps the process' own kernel and device numbers to rows. */
 typedef struct kprof_ingest kprof_ingest;
 kprof_status kprof_ingest_new(kprof_report *report, kprof_ingest **out) KPROF_MUST_CHECK;
-/* Store one record. Values, launch__* metrics (src/report/launch_metrics.c) and demangled names are made here. OUTPUT when
- * the disk is full; what was stored before stays readable. */
+/* Store one record. Values, launch__* metrics (src/report/launch_metrics.c) and demangled names are made here. OUTPUT
+ * when the disk is full; what was stored before stays readable. */
 kprof_status kprof_ingest_record(kprof_ingest *ingest, const kprof_record *record) KPROF_MUST_CHECK;
 void kprof_ingest_free(kprof_ingest *ingest);
 
@@ -45,10 +46,10 @@ kprof_status kprof_report_open(const char *path, kprof_report **out) KPROF_MUST_
 kprof_status kprof_report_close(kprof_report *report) KPROF_MUST_CHECK;
 
 typedef struct kprof_report_counts {
-    uint64_t launches;        /* all launches seen, profiled or not */
-    uint64_t profiled;        /* launch rows with values */
-    uint64_t not_measured;    /* launch rows without */
-    size_t kernels;           /* distinct kernels seen */
+    uint64_t launches;     /* all launches seen, profiled or not */
+    uint64_t profiled;     /* launch rows with values */
+    uint64_t not_measured; /* launch rows without */
+    size_t kernels;        /* distinct kernels seen */
 } kprof_report_counts;
 kprof_status kprof_report_count(kprof_report *report, kprof_report_counts *out) KPROF_MUST_CHECK;
 
@@ -68,11 +69,11 @@ typedef struct kprof_print_options {
     kprof_page page;
     kprof_format format;
     kprof_csv_layout csv_layout;
-    bool color;              /* already decided: terminal, NO_COLOR */
-    bool base_units;         /* --print-units base; CSV and JSON always are */
-    unsigned width;          /* terminal columns; 0: 100 */
+    bool color;                      /* already decided: terminal, NO_COLOR */
+    bool base_units;                 /* --print-units base; CSV and JSON always are */
+    unsigned width;                  /* terminal columns; 0: 100 */
     const kprof_filter_spec *filter; /* of the reporter: -k, -s, -c apply to stored launches too; NULL: all */
-    const char *kernel_base; /* name shown: "function", "demangled" or "mangled"; NULL: "demangled" */
+    const char *kernel_base;         /* name shown: "function", "demangled" or "mangled"; NULL: "demangled" */
 } kprof_print_options;
 
 /* Print one page to `out`. OUTPUT when `out` cannot be written. */

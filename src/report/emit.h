@@ -1,0 +1,119 @@
+/* How pages print: they call an emitter with keys, labels, units and values, and one file per format decides how that
+ * looks. A page never asks for the format; a new format is one file and one row in emit.c. */
+#ifndef KPROF_REPORT_EMIT_H
+#define KPROF_REPORT_EMIT_H
+
+#include "report/model.h"
+#include "report/output.h"
+#include "report/roofline.h"
+
+/* One value of a launch. */
+typedef struct kprof_emit_metric {
+    size_t slot;                  /* the same slot always has the same texts: emitters may cache by it */
+    size_t column;                /* into the columns of the page */
+    size_t metric;                /* into the metrics of the model; SIZE_MAX: no launch can have it */
+    const kprof_section *section; /* that shows it, or NULL */
+    const char *name, *label, *unit;
+    bool repeated; /* the same section has shown it before */
+    double value;  /* NaN: not measured */
+} kprof_emit_metric;
+
+typedef struct kprof_emit_table {
+    const kprof_table *table;
+    const kprof_emit_metric **cells; /* [row_count * column_count]; NULL: an empty cell */
+    const size_t *order;             /* [row_count]: rows in the order in which to show them */
+} kprof_emit_table;
+
+/* A roofline against one level of memory. */
+typedef struct kprof_emit_point {
+    const char *level;
+    const kprof_emit_metric *traffic, *peak, *intensity, *pct;
+    kprof_roofline_point at;
+} kprof_emit_point;
+
+typedef struct kprof_emit_roofline {
+    const char *id, *label;
+    const kprof_emit_metric *work, *peak;
+    kprof_emit_point *points;
+    size_t point_count;
+} kprof_emit_roofline;
+
+/* A field of a record. */
+typedef enum kprof_field_type { KPROF_FIELD_TEXT, KPROF_FIELD_INTEGER, KPROF_FIELD_REAL } kprof_field_type;
+typedef enum kprof_field_role {
+    KPROF_ROLE_SHOWN,
+    KPROF_ROLE_MACHINE, /* for programs; people see it elsewhere or not at all */
+    KPROF_ROLE_HEADING, /* people see it once, above the rows that share it */
+} kprof_field_role;
+typedef struct kprof_emit_field {
+    const char *key, *label, *unit; /* unit "" for none */
+    kprof_field_type type;
+    kprof_field_role role;
+    const char *text; /* NULL: missing */
+    int64_t integer;
+    double real; /* NaN: missing */
+} kprof_emit_field;
+typedef struct kprof_emit_record {
+    const kprof_emit_field *fields;
+    size_t count;
+} kprof_emit_record;
+
+typedef struct kprof_emit_list {
+    const char *key, *title;
+    bool compact; /* many short records: people read them as the rows of one table */
+} kprof_emit_list;
+
+typedef struct kprof_emit_page {
+    kprof_page page;
+    const kprof_model *model;
+    const kprof_print_options *options;
+    const kprof_emit_metric *columns; /* every metric that launches may show, each once */
+    size_t column_count, slot_count;
+} kprof_emit_page;
+
+typedef struct kprof_emitter kprof_emitter;
+
+/* Calls nest as in  page { launch { metric* section { metric* table* rooflines? } } }  and
+ * page { list { record { row* } } }. */
+typedef struct kprof_emitter_ops {
+    void (*page_begin)(kprof_emitter *emitter);
+    void (*launch_begin)(kprof_emitter *emitter, const kprof_model_launch *launch);
+    void (*section_begin)(kprof_emitter *emitter, const kprof_section *section);
+    void (*metric)(kprof_emitter *emitter, const kprof_emit_metric *metric);
+    void (*table)(kprof_emitter *emitter, const kprof_emit_table *table);
+    void (*rooflines)(kprof_emitter *emitter, const kprof_emit_roofline *rooflines, size_t count);
+    void (*section_end)(kprof_emitter *emitter);
+    void (*launch_end)(kprof_emitter *emitter);
+    void (*list_begin)(kprof_emitter *emitter, const kprof_emit_list *list);
+    void (*record_begin)(kprof_emitter *emitter, const kprof_emit_record *record);
+    void (*row)(kprof_emitter *emitter, const kprof_emit_record *row);
+    void (*record_end)(kprof_emitter *emitter);
+    void (*list_end)(kprof_emitter *emitter);
+    void (*page_end)(kprof_emitter *emitter);
+    void (*free)(kprof_emitter *emitter);
+} kprof_emitter_ops;
+
+/* What every emitter begins with. `status` turns to NO_MEMORY or OUTPUT on a failure; pages stop then. */
+struct kprof_emitter {
+    const kprof_emitter_ops *ops;
+    kprof_emit_page page;
+    kprof_output *out;
+    kprof_status status;
+};
+
+/* An emitter for the format of page->options. */
+kprof_status kprof_emitter_new(const kprof_emit_page *page, kprof_output *out,
+                               kprof_emitter **emitter) KPROF_MUST_CHECK;
+void kprof_emitter_free(kprof_emitter *emitter);
+/* The status so far, with failed writes; to stop early. */
+kprof_status kprof_emitter_status(const kprof_emitter *emitter) KPROF_MUST_CHECK;
+
+/* Operations that do nothing, for formats that leave something out. */
+void kprof_emit_nothing(kprof_emitter *emitter);
+
+/* One per format: allocate; NULL when out of memory. */
+kprof_emitter *kprof_emit_text_new(const kprof_print_options *options);
+kprof_emitter *kprof_emit_csv_new(const kprof_print_options *options);
+kprof_emitter *kprof_emit_json_new(const kprof_print_options *options);
+
+#endif

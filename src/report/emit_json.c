@@ -1,0 +1,374 @@
+/* JSON through cJSON, one launch or record at a time, so that memory does not grow with the report. The shape is
+ * published as docs/report.schema.json; change both together. */
+#include "report/emit.h"
+#include "report/number.h"
+
+#include <cjson/cJSON.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define JSON_VERSION 1
+
+typedef struct json_emitter {
+    kprof_emitter base;
+    cJSON *launch, *sections, *section, *values; /* of the launch being put together; owned through `launch` */
+    cJSON *record, *rows;                        /* likewise of a record; owned through `record` */
+    bool launches_begun, first;
+} json_emitter;
+
+static json_emitter *of(kprof_emitter *emitter)
+{
+    return (json_emitter *)emitter;
+}
+
+/* Numbers as text: cJSON's own printing follows the locale and is slow. */
+static cJSON *number(double value)
+{
+    char text[KPROF_NUMBER_SIZE];
+    if (!isfinite(value))
+        return cJSON_CreateNull();
+    kprof_number_exact(text, value);
+    return cJSON_CreateRaw(text);
+}
+
+static cJSON *integer(int64_t value)
+{
+    char text[KPROF_NUMBER_SIZE];
+    kprof_number_integer(text, value);
+    return cJSON_CreateRaw(text);
+}
+
+/* Keys are literals or live as long as the report's model. */
+static void add(cJSON *object, const char *key, cJSON *value)
+{
+    cJSON_AddItemToObjectCS(object, key, value);
+}
+
+static void add_text(cJSON *object, const char *key, const char *text)
+{
+    add(object, key, text ? cJSON_CreateString(text) : cJSON_CreateNull());
+}
+
+static cJSON *add_array(cJSON *object, const char *key)
+{
+    cJSON *array = cJSON_CreateArray();
+    add(object, key, array);
+    return array;
+}
+
+static cJSON *append_object(cJSON *array)
+{
+    cJSON *object = cJSON_CreateObject();
+    cJSON_AddItemToArray(array, object);
+    return object;
+}
+
+/* Print and free a value. */
+static void write_value(json_emitter *json, cJSON *value)
+{
+    char *text = value ? cJSON_PrintUnformatted(value) : NULL;
+    cJSON_Delete(value);
+    if (!text) {
+        json->base.status = KPROF_NO_MEMORY;
+        return;
+    }
+    kprof_output_puts(json->base.out, text);
+    cJSON_free(text);
+}
+
+/* Elements of the top-level arrays stand on lines of their own. */
+static void write_element(json_emitter *json, cJSON *value)
+{
+    kprof_output_puts(json->base.out, json->first ? "\n" : ",\n");
+    json->first = false;
+    write_value(json, value);
+}
+
+static const char *const page_names[] = {
+    [KPROF_PAGE_DETAILS] = "details",
+    [KPROF_PAGE_RAW] = "raw",
+    [KPROF_PAGE_SUMMARY] = "summary",
+    [KPROF_PAGE_SESSION] = "session",
+};
+
+static cJSON *metric_catalogue(const kprof_emit_page *page)
+{
+    cJSON *metrics = cJSON_CreateArray();
+    for (size_t i = 0; i < page->column_count; i++) {
+        const kprof_emit_metric *column = &page->columns[i];
+        const char *description =
+            column->metric < page->model->metric_count ? page->model->metrics[column->metric].description : "";
+        cJSON *metric = append_object(metrics);
+        add_text(metric, "name", column->name);
+        add_text(metric, "unit", column->unit);
+        add_text(metric, "description", description);
+    }
+    return metrics;
+}
+
+static void json_page_begin(kprof_emitter *emitter)
+{
+    json_emitter *json = of(emitter);
+    const kprof_emit_page *page = &emitter->page;
+    kprof_output_printf(emitter->out, "{\"format\":\"kprof\",\"version\":%d,\"page\":\"%s\"", JSON_VERSION,
+                        page_names[page->page]);
+    if (page->page != KPROF_PAGE_DETAILS && page->page != KPROF_PAGE_RAW)
+        return;
+    kprof_output_puts(emitter->out, ",\n\"metrics\":");
+    write_value(json, metric_catalogue(page));
+    kprof_output_puts(emitter->out, ",\n\"launches\":[");
+    json->launches_begun = json->first = true;
+}
+
+static cJSON *shape(const uint32_t dimensions[3])
+{
+    cJSON *array = cJSON_CreateArray();
+    for (int i = 0; i < 3; i++)
+        cJSON_AddItemToArray(array, integer(dimensions[i]));
+    return array;
+}
+
+static cJSON *kernel_object(const kprof_model_kernel *kernel)
+{
+    cJSON *object = cJSON_CreateObject();
+    add_text(object, "function", kernel->function);
+    add_text(object, "demangled", kernel->demangled);
+    add_text(object, "mangled", kernel->mangled);
+    add(object, "registers_per_thread", integer(kernel->record.registers_per_thread));
+    add(object, "static_shared_memory_bytes", integer(kernel->record.static_smem_bytes));
+    return object;
+}
+
+static cJSON *process_object(const kprof_model_process *process)
+{
+    cJSON *object = cJSON_CreateObject();
+    add(object, "id", integer(process->pid));
+    add_text(object, "name", process->name);
+    add_text(object, "host", process->host);
+    return object;
+}
+
+static cJSON *device_object(const kprof_model_device *device)
+{
+    char cc[24];
+    snprintf(cc, sizeof cc, "%u.%u", device->record.cc_major, device->record.cc_minor);
+    cJSON *object = cJSON_CreateObject();
+    add(object, "id", integer(device->record.device));
+    add_text(object, "name", device->name);
+    add_text(object, "chip", device->chip);
+    add_text(object, "compute_capability", cc);
+    return object;
+}
+
+static void json_launch_begin(kprof_emitter *emitter, const kprof_model_launch *launch)
+{
+    json_emitter *json = of(emitter);
+    const kprof_launch_record *record = &launch->record;
+    const bool has_cluster = record->cluster[0] > 0;
+    cJSON *object = json->launch = cJSON_CreateObject();
+    add(object, "id", integer(launch->id));
+    add_text(object, "kernel_name", kprof_model_kernel_name(launch->kernel, emitter->page.options->kernel_base));
+    add(object, "kernel", kernel_object(launch->kernel));
+    add(object, "process", process_object(launch->process));
+    add(object, "device", device_object(launch->device));
+    add(object, "context", integer(record->context));
+    add(object, "stream", integer((int64_t)record->stream));
+    add(object, "thread", integer(record->thread));
+    add(object, "position", integer((int64_t)record->launch));
+    add(object, "grid", shape(record->grid));
+    add(object, "block", shape(record->block));
+    add(object, "cluster", has_cluster ? shape(record->cluster) : cJSON_CreateNull());
+    add(object, "dynamic_shared_memory_bytes", integer(record->dynamic_smem_bytes));
+    add(object, "start_unix_ns", integer(record->start_unix_ns));
+    add(object, "profile_ns", integer(record->profile_ns));
+    add_text(object, "replay_mode", launch->replay_mode);
+    add(object, "passes", integer(record->pass_count));
+    add(object, "measured", integer(launch->measured));
+    add_text(object, "reason", launch->reason);
+    if (emitter->page.page == KPROF_PAGE_RAW) {
+        json->values = cJSON_CreateObject();
+        add(object, "values", json->values);
+    } else {
+        json->sections = add_array(object, "sections");
+    }
+}
+
+static void json_section_begin(kprof_emitter *emitter, const kprof_section *section)
+{
+    json_emitter *json = of(emitter);
+    json->section = append_object(json->sections);
+    add_text(json->section, "id", section->id);
+    add_text(json->section, "name", section->name);
+    add_array(json->section, "items");
+    add_array(json->section, "tables");
+    add_array(json->section, "rooflines");
+}
+
+static cJSON *metric_object(const kprof_emit_metric *metric)
+{
+    cJSON *object = cJSON_CreateObject();
+    add_text(object, "name", metric->name);
+    add_text(object, "label", metric->label);
+    add_text(object, "unit", metric->unit);
+    add(object, "value", number(metric->value));
+    return object;
+}
+
+static cJSON *member(const cJSON *object, const char *key)
+{
+    return cJSON_GetObjectItemCaseSensitive(object, key);
+}
+
+static void json_metric(kprof_emitter *emitter, const kprof_emit_metric *metric)
+{
+    json_emitter *json = of(emitter);
+    if (json->section)
+        cJSON_AddItemToArray(member(json->section, "items"), metric_object(metric));
+    else
+        add(json->values, metric->name, number(metric->value));
+}
+
+static void json_table(kprof_emitter *emitter, const kprof_emit_table *table)
+{
+    const kprof_table *shape_of = table->table;
+    cJSON *object = append_object(member(of(emitter)->section, "tables"));
+    add_text(object, "id", shape_of->id);
+    add_text(object, "title", shape_of->title);
+    cJSON *columns = add_array(object, "columns");
+    for (size_t i = 0; i < shape_of->column_count; i++)
+        cJSON_AddItemToArray(columns, cJSON_CreateString(shape_of->column_labels[i]));
+    cJSON *rows = add_array(object, "rows");
+    for (size_t i = 0; i < shape_of->row_count; i++) {
+        cJSON *row = append_object(rows);
+        add_text(row, "label", shape_of->rows[table->order[i]].label);
+        cJSON *cells = add_array(row, "cells");
+        for (size_t k = 0; k < shape_of->column_count; k++) {
+            const kprof_emit_metric *cell = table->cells[table->order[i] * shape_of->column_count + k];
+            cJSON_AddItemToArray(cells, cell ? metric_object(cell) : cJSON_CreateNull());
+        }
+    }
+}
+
+static void add_point(cJSON *points, const kprof_emit_point *point)
+{
+    cJSON *object = append_object(points);
+    add_text(object, "level", point->level);
+    add(object, "traffic", metric_object(point->traffic));
+    add(object, "peak", metric_object(point->peak));
+    add(object, "intensity", metric_object(point->intensity));
+    add(object, "pct_of_roof", metric_object(point->pct));
+    add(object, "ridge_flop_per_byte", number(point->at.ridge));
+    add(object, "attainable_flop_per_second", number(point->at.attainable));
+    add(object, "headroom", number(point->at.headroom));
+    add_text(object, "limited_by", !point->at.has_work ? NULL : point->at.memory_bound ? "memory" : "compute");
+}
+
+static void json_rooflines(kprof_emitter *emitter, const kprof_emit_roofline *rooflines, size_t count)
+{
+    cJSON *array = member(of(emitter)->section, "rooflines");
+    for (size_t i = 0; i < count; i++) {
+        cJSON *object = append_object(array);
+        add_text(object, "id", rooflines[i].id);
+        add_text(object, "label", rooflines[i].label);
+        add(object, "work", metric_object(rooflines[i].work));
+        add(object, "peak", metric_object(rooflines[i].peak));
+        cJSON *points = add_array(object, "points");
+        for (size_t k = 0; k < rooflines[i].point_count; k++)
+            add_point(points, &rooflines[i].points[k]);
+    }
+}
+
+static void json_section_end(kprof_emitter *emitter)
+{
+    of(emitter)->section = NULL;
+}
+
+static void json_launch_end(kprof_emitter *emitter)
+{
+    json_emitter *json = of(emitter);
+    write_element(json, json->launch);
+    json->launch = json->sections = json->section = json->values = NULL;
+}
+
+static void json_list_begin(kprof_emitter *emitter, const kprof_emit_list *list)
+{
+    kprof_output_printf(emitter->out, ",\n\"%s\":[", list->key);
+    of(emitter)->first = true;
+}
+
+static void add_fields(cJSON *object, const kprof_emit_record *record)
+{
+    for (size_t i = 0; i < record->count; i++) {
+        const kprof_emit_field *field = &record->fields[i];
+        if (field->type == KPROF_FIELD_TEXT)
+            add_text(object, field->key, field->text);
+        else
+            add(object, field->key, field->type == KPROF_FIELD_REAL ? number(field->real) : integer(field->integer));
+    }
+}
+
+static void json_record_begin(kprof_emitter *emitter, const kprof_emit_record *record)
+{
+    json_emitter *json = of(emitter);
+    json->record = cJSON_CreateObject();
+    add_fields(json->record, record);
+    json->rows = emitter->page.page == KPROF_PAGE_SUMMARY ? add_array(json->record, "metrics") : NULL;
+}
+
+static void json_row(kprof_emitter *emitter, const kprof_emit_record *row)
+{
+    add_fields(append_object(of(emitter)->rows), row);
+}
+
+static void json_record_end(kprof_emitter *emitter)
+{
+    json_emitter *json = of(emitter);
+    write_element(json, json->record);
+    json->record = json->rows = NULL;
+}
+
+static void json_list_end(kprof_emitter *emitter)
+{
+    kprof_output_puts(emitter->out, "]");
+}
+
+static void json_page_end(kprof_emitter *emitter)
+{
+    kprof_output_puts(emitter->out, of(emitter)->launches_begun ? "]}\n" : "}\n");
+}
+
+static void json_free(kprof_emitter *emitter)
+{
+    json_emitter *json = of(emitter);
+    cJSON_Delete(json->launch);
+    cJSON_Delete(json->record);
+    free(json);
+}
+
+static const kprof_emitter_ops json_ops = {
+    .page_begin = json_page_begin,
+    .launch_begin = json_launch_begin,
+    .section_begin = json_section_begin,
+    .metric = json_metric,
+    .table = json_table,
+    .rooflines = json_rooflines,
+    .section_end = json_section_end,
+    .launch_end = json_launch_end,
+    .list_begin = json_list_begin,
+    .record_begin = json_record_begin,
+    .row = json_row,
+    .record_end = json_record_end,
+    .list_end = json_list_end,
+    .page_end = json_page_end,
+    .free = json_free,
+};
+
+kprof_emitter *kprof_emit_json_new(const kprof_print_options *options)
+{
+    (void)options;
+    json_emitter *json = calloc(1, sizeof *json);
+    if (json)
+        json->base.ops = &json_ops;
+    return json ? &json->base : NULL;
+}

@@ -1,0 +1,465 @@
+/* Text for people: headings, aligned columns, scaled units, bars for percentages and a drawn roofline. Plain ASCII. */
+#include "report/emit.h"
+#include "report/grid.h"
+#include "report/plot.h"
+#include "report/units.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DEFAULT_WIDTH 100
+#define BAR_WIDTH     20
+
+typedef struct text_emitter {
+    kprof_emitter base;
+    const kprof_model_process *process; /* of the latest heading */
+    bool begun;                         /* something was printed: a blank line comes between */
+    kprof_grid items;                   /* of the section, or of the launch on the raw page */
+    kprof_grid rows;                    /* of a list or a record */
+    bool is_compact;
+    char *heading; /* of the rows being collected */
+} text_emitter;
+
+typedef enum text_style { STYLE_HEADING, STYLE_SECTION, STYLE_NOTE } text_style;
+
+static text_emitter *of(kprof_emitter *emitter)
+{
+    return (text_emitter *)emitter;
+}
+
+static unsigned width_of(const kprof_emitter *emitter)
+{
+    return emitter->page.options->width ? emitter->page.options->width : DEFAULT_WIDTH;
+}
+
+static void put_styled(kprof_emitter *emitter, text_style style, const char *text)
+{
+    static const char *const codes[] = {"\033[1m", "\033[1;36m", "\033[33m"};
+    bool color = emitter->page.options->color;
+    kprof_output_puts(emitter->out, color ? codes[style] : "");
+    kprof_output_puts(emitter->out, text);
+    kprof_output_puts(emitter->out, color ? "\033[0m" : "");
+    kprof_output_puts(emitter->out, "\n");
+}
+
+static void blank_line(text_emitter *text)
+{
+    if (text->begun)
+        kprof_output_puts(text->base.out, "\n");
+    text->begun = true;
+}
+
+static void print_grid(text_emitter *text, kprof_grid *grid, size_t indent)
+{
+    if (grid->failed)
+        text->base.status = KPROF_NO_MEMORY;
+    kprof_grid_print(grid, text->base.out, indent);
+}
+
+static void text_page_begin(kprof_emitter *emitter)
+{
+    (void)emitter;
+}
+
+static void show_process(text_emitter *text, const kprof_model_process *process)
+{
+    if (text->process == process)
+        return;
+    text->process = process;
+    blank_line(text);
+    kprof_output_printf(text->base.out, "[%lld] %s@%s\n", (long long)process->pid, process->name, process->host);
+}
+
+/* "vectorAdd(float *) (65536, 1, 1)x(256, 1, 1), Context 1, Stream 7, Device 0, CC 9.0" in one line if it can be. */
+static void show_heading(kprof_emitter *emitter, const kprof_model_launch *launch)
+{
+    const kprof_launch_record *record = &launch->record;
+    char shape[256];
+    int length =
+        snprintf(shape, sizeof shape, " (%u, %u, %u)x(%u, %u, %u), Context %u, Stream %llu, Device %u, CC %u.%u",
+                 record->grid[0], record->grid[1], record->grid[2], record->block[0], record->block[1],
+                 record->block[2], record->context, (unsigned long long)record->stream, record->device,
+                 launch->device->record.cc_major, launch->device->record.cc_minor);
+    size_t room = width_of(emitter) > (unsigned)length + 24 ? width_of(emitter) - (unsigned)length : 24;
+    const char *full = kprof_model_kernel_name(launch->kernel, emitter->page.options->kernel_base);
+    char *name = kprof_text_elide(full, room);
+    char *heading = NULL;
+    if (!name || asprintf(&heading, "%s%s", name, shape) < 0)
+        emitter->status = KPROF_NO_MEMORY;
+    else
+        put_styled(emitter, STYLE_HEADING, heading);
+    free(heading);
+    free(name);
+}
+
+static void show_origin(kprof_emitter *emitter, const kprof_model_launch *launch)
+{
+    kprof_output_printf(emitter->out, "  Launch %lld, %s", (long long)launch->id, launch->device->name);
+    if (launch->measured > 0)
+        kprof_output_printf(emitter->out, ", %u pass%s (%s replay)", launch->record.pass_count,
+                            launch->record.pass_count == 1 ? "" : "es", launch->replay_mode);
+    kprof_output_puts(emitter->out, "\n");
+    if (launch->measured > 0 && !*launch->reason)
+        return;
+    char *note = NULL;
+    const char *reason = *launch->reason ? launch->reason : "no reason was recorded";
+    if (asprintf(&note, "  %s: %s", launch->measured > 0 ? "Note" : "Not measured", reason) < 0)
+        emitter->status = KPROF_NO_MEMORY;
+    else
+        put_styled(emitter, STYLE_NOTE, note);
+    free(note);
+}
+
+static void text_launch_begin(kprof_emitter *emitter, const kprof_model_launch *launch)
+{
+    show_process(of(emitter), launch->process);
+    blank_line(of(emitter));
+    show_heading(emitter, launch);
+    show_origin(emitter, launch);
+}
+
+static void text_section_begin(kprof_emitter *emitter, const kprof_section *section)
+{
+    kprof_output_puts(emitter->out, "\n  ");
+    put_styled(emitter, STYLE_SECTION, section->name);
+}
+
+static bool is_share(const kprof_emit_metric *metric)
+{
+    return strcmp(metric->unit, "%") == 0 && !isnan(metric->value);
+}
+
+static void put_bar(kprof_grid *grid, const kprof_emit_metric *metric)
+{
+    char bar[BAR_WIDTH + 3] = "";
+    if (is_share(metric)) {
+        double share = fmin(fmax(metric->value / 100, 0), 1);
+        size_t filled = (size_t)(share * BAR_WIDTH + 0.5);
+        memset(bar, ' ', sizeof bar);
+        memset(bar + 1, '#', filled);
+        bar[0] = '[';
+        bar[BAR_WIDTH + 1] = ']';
+        bar[BAR_WIDTH + 2] = '\0';
+    }
+    kprof_grid_add(grid, bar, "");
+}
+
+static void put_value(kprof_emitter *emitter, kprof_grid *grid, const kprof_emit_metric *metric)
+{
+    kprof_human human = kprof_units_human(metric->value, metric->unit, emitter->page.options->base_units);
+    kprof_grid_add(grid, human.number, human.unit);
+}
+
+static void text_metric(kprof_emitter *emitter, const kprof_emit_metric *metric)
+{
+    kprof_grid *items = &of(emitter)->items;
+    kprof_grid_add(items, emitter->page.page == KPROF_PAGE_RAW ? metric->name : metric->label, "");
+    put_value(emitter, items, metric);
+    put_bar(items, metric);
+}
+
+/* Columns of a table: the label, a number for each column, and a bar when the first column has shares. */
+static kprof_grid table_grid(const kprof_emit_table *table, size_t columns)
+{
+    char kinds[KPROF_GRID_COLUMNS_MAX + 1];
+    memset(kinds, 'n', sizeof kinds);
+    kinds[0] = 't';
+    kinds[columns + 1] = 't';
+    kinds[columns + 2] = '\0';
+    kprof_grid grid = kprof_grid_make(kinds);
+    grid.headers[0] = table->table->title ? table->table->title : "";
+    for (size_t i = 0; i < columns; i++)
+        grid.headers[i + 1] = table->table->column_labels[i];
+    return grid;
+}
+
+static void text_table(kprof_emitter *emitter, const kprof_emit_table *table)
+{
+    text_emitter *text = of(emitter);
+    print_grid(text, &text->items, 4);
+    const size_t stride = table->table->column_count;
+    const size_t columns = stride > KPROF_GRID_COLUMNS_MAX - 2 ? KPROF_GRID_COLUMNS_MAX - 2 : stride;
+    kprof_grid grid = table_grid(table, columns);
+    for (size_t i = 0; i < table->table->row_count; i++) {
+        const kprof_emit_metric **cells = &table->cells[table->order[i] * stride];
+        const char *label = table->table->rows[table->order[i]].label;
+        kprof_grid_add(&grid, label ? label : "", "");
+        for (size_t k = 0; k < columns; k++) {
+            if (cells[k])
+                put_value(emitter, &grid, cells[k]);
+            else
+                kprof_grid_add(&grid, "", "");
+        }
+        if (columns > 0 && cells[0])
+            put_bar(&grid, cells[0]);
+        else
+            kprof_grid_add(&grid, "", "");
+    }
+    kprof_output_puts(emitter->out, "\n");
+    print_grid(text, &grid, 4);
+    kprof_grid_free(&grid);
+}
+
+static void put_human(kprof_emitter *emitter, kprof_grid *grid, double value, const char *unit)
+{
+    kprof_human human = kprof_units_human(value, unit, emitter->page.options->base_units);
+    kprof_grid_add(grid, human.number, human.unit);
+}
+
+/* Mark, precision and level; achieved, peak, intensity; the roof there and the distance to it. */
+static void legend_row(kprof_emitter *emitter, kprof_grid *grid, const kprof_emit_roofline *line,
+                       const kprof_emit_point *point)
+{
+    char below[KPROF_NUMBER_SIZE], limit[96];
+    put_human(emitter, grid, line->work->value, "flop/second");
+    put_human(emitter, grid, line->peak->value, "flop/second");
+    put_human(emitter, grid, point->at.intensity, "flop/byte");
+    put_human(emitter, grid, point->at.attainable, "flop/second");
+    put_human(emitter, grid, point->at.pct, "%");
+    size_t length = kprof_number_grouped(below, point->at.headroom, (kprof_number_style){2, 1});
+    kprof_grid_add(grid, length ? below : "n/a", length ? "x" : "");
+    if (!point->at.measured)
+        snprintf(limit, sizeof limit, "n/a");
+    else if (!point->at.has_work)
+        snprintf(limit, sizeof limit, "no such work");
+    else
+        snprintf(limit, sizeof limit, "%s: %.40s", point->at.memory_bound ? "memory" : "compute",
+                 point->at.memory_bound ? point->level : line->label);
+    kprof_grid_add(grid, limit, "");
+}
+
+static void show_legend(kprof_emitter *emitter, const kprof_emit_roofline *rooflines, size_t count)
+{
+    static const char *const headers[] = {"",     "Roofline", "Achieved", "Peak",      "Intensity",
+                                          "Roof", "Of roof",  "Below",    "Limited by"};
+    kprof_grid grid = kprof_grid_make("ttnnnnnnt");
+    for (size_t i = 0; i < grid.column_count; i++)
+        grid.headers[i] = headers[i];
+    size_t index = 0;
+    for (size_t i = 0; i < count; i++) {
+        for (size_t k = 0; k < rooflines[i].point_count; k++) {
+            const kprof_emit_point *point = &rooflines[i].points[k];
+            char mark[2] = {point->at.has_work ? kprof_plot_mark(index++) : ' ', '\0'}, name[96];
+            snprintf(name, sizeof name, "%.40s / %.40s", rooflines[i].label, point->level);
+            kprof_grid_add(&grid, mark, "");
+            kprof_grid_add(&grid, name, "");
+            legend_row(emitter, &grid, &rooflines[i], point);
+        }
+    }
+    print_grid(of(emitter), &grid, 4);
+    kprof_grid_free(&grid);
+}
+
+static void text_rooflines(kprof_emitter *emitter, const kprof_emit_roofline *rooflines, size_t count)
+{
+    text_emitter *text = of(emitter);
+    print_grid(text, &text->items, 4);
+    if (kprof_plot_has_points(rooflines, count)) {
+        kprof_plot_rooflines(emitter->out, rooflines, count, width_of(emitter));
+        kprof_output_puts(emitter->out, "\n");
+    }
+    show_legend(emitter, rooflines, count);
+}
+
+static void text_section_end(kprof_emitter *emitter)
+{
+    print_grid(of(emitter), &of(emitter)->items, 4);
+}
+
+static void text_launch_end(kprof_emitter *emitter)
+{
+    print_grid(of(emitter), &of(emitter)->items, 2);
+}
+
+static void text_list_begin(kprof_emitter *emitter, const kprof_emit_list *list)
+{
+    text_emitter *text = of(emitter);
+    text->is_compact = list->compact;
+    blank_line(text);
+    put_styled(emitter, STYLE_HEADING, list->title);
+}
+
+static void put_field(kprof_emitter *emitter, kprof_grid *grid, const kprof_emit_field *field)
+{
+    char number[KPROF_NUMBER_SIZE];
+    if (field->type == KPROF_FIELD_TEXT) {
+        kprof_grid_add(grid, field->text ? field->text : "n/a", "");
+    } else if (field->type == KPROF_FIELD_INTEGER) {
+        kprof_number_integer(number, field->integer);
+        kprof_grid_add(grid, number, "");
+    } else {
+        put_human(emitter, grid, field->real, field->unit);
+    }
+}
+
+/* A record is a block of "label: value" lines. */
+static void show_block(kprof_emitter *emitter, const kprof_emit_record *record)
+{
+    kprof_grid grid = kprof_grid_make("tt");
+    for (size_t i = 0; i < record->count; i++) {
+        const kprof_emit_field *field = &record->fields[i];
+        if (field->role != KPROF_ROLE_SHOWN)
+            continue;
+        kprof_grid_add(&grid, field->label, "");
+        if (field->type == KPROF_FIELD_REAL) {
+            kprof_human human = kprof_units_human(field->real, field->unit, emitter->page.options->base_units);
+            char value[KPROF_NUMBER_SIZE + 48];
+            snprintf(value, sizeof value, "%s%s%s", human.number, *human.unit ? " " : "", human.unit);
+            kprof_grid_add(&grid, value, "");
+        } else {
+            put_field(emitter, &grid, field);
+        }
+    }
+    print_grid(of(emitter), &grid, 2);
+    kprof_grid_free(&grid);
+    kprof_output_puts(emitter->out, "\n");
+}
+
+/* The grid of rows gets its columns from the first of them. */
+static void begin_rows(text_emitter *text, const kprof_emit_record *record)
+{
+    char kinds[KPROF_GRID_COLUMNS_MAX + 1];
+    const char *headers[KPROF_GRID_COLUMNS_MAX];
+    size_t count = 0;
+    for (size_t i = 0; i < record->count && count < KPROF_GRID_COLUMNS_MAX; i++) {
+        if (record->fields[i].role != KPROF_ROLE_SHOWN)
+            continue;
+        headers[count] = record->fields[i].label;
+        kinds[count++] = record->fields[i].type == KPROF_FIELD_TEXT ? 't' : 'n';
+    }
+    kinds[count] = '\0';
+    kprof_grid_free(&text->rows);
+    text->rows = kprof_grid_make(kinds);
+    for (size_t i = 0; i < count; i++)
+        text->rows.headers[i] = headers[i];
+}
+
+static void add_row(text_emitter *text, const kprof_emit_record *record)
+{
+    if (text->rows.column_count == 0)
+        begin_rows(text, record);
+    for (size_t i = 0; i < record->count; i++) {
+        if (record->fields[i].role == KPROF_ROLE_SHOWN)
+            put_field(&text->base, &text->rows, &record->fields[i]);
+    }
+}
+
+/* A record with rows has a heading made of its fields. */
+static void show_record_heading(kprof_emitter *emitter, const kprof_emit_record *record)
+{
+    kprof_strbuf heading = KPROF_STRBUF_INIT;
+    for (size_t i = 0; i < record->count; i++) {
+        const kprof_emit_field *field = &record->fields[i];
+        if (field->role != KPROF_ROLE_SHOWN)
+            continue;
+        bool is_first = heading.length == 0;
+        kprof_strbuf_puts(&heading, is_first ? "" : ", ");
+        if (field->type == KPROF_FIELD_INTEGER)
+            kprof_strbuf_printf(&heading, "%s %lld", field->label, (long long)field->integer);
+        else
+            kprof_strbuf_printf(&heading, "%s%s", is_first || strcmp(field->key, "cc") != 0 ? "" : "CC ",
+                                field->text ? field->text : "n/a");
+    }
+    char *text = kprof_strbuf_take(&heading);
+    if (!text) {
+        emitter->status = KPROF_NO_MEMORY;
+        return;
+    }
+    kprof_output_puts(emitter->out, "\n");
+    put_styled(emitter, STYLE_HEADING, text);
+    free(text);
+}
+
+static void text_record_begin(kprof_emitter *emitter, const kprof_emit_record *record)
+{
+    text_emitter *text = of(emitter);
+    if (text->is_compact)
+        add_row(text, record);
+    else if (emitter->page.page == KPROF_PAGE_SUMMARY)
+        show_record_heading(emitter, record);
+    else
+        show_block(emitter, record);
+}
+
+static const char *heading_of(const kprof_emit_record *row)
+{
+    for (size_t i = 0; i < row->count; i++) {
+        if (row->fields[i].role == KPROF_ROLE_HEADING)
+            return row->fields[i].text;
+    }
+    return NULL;
+}
+
+static void flush_rows(text_emitter *text)
+{
+    if (text->heading && text->rows.cell_count > 0) {
+        kprof_output_puts(text->base.out, "\n  ");
+        put_styled(&text->base, STYLE_SECTION, text->heading);
+    }
+    print_grid(text, &text->rows, text->heading ? 4 : 2);
+    kprof_grid_free(&text->rows);
+    text->rows = (kprof_grid){0};
+    free(text->heading);
+    text->heading = NULL;
+}
+
+static void text_row(kprof_emitter *emitter, const kprof_emit_record *row)
+{
+    text_emitter *text = of(emitter);
+    const char *heading = heading_of(row);
+    if (heading && (!text->heading || strcmp(heading, text->heading) != 0)) {
+        flush_rows(text);
+        text->heading = strdup(heading);
+    }
+    add_row(text, row);
+}
+
+static void text_rows_end(kprof_emitter *emitter)
+{
+    if (!of(emitter)->is_compact || of(emitter)->heading)
+        flush_rows(of(emitter));
+}
+
+static void text_list_end(kprof_emitter *emitter)
+{
+    flush_rows(of(emitter));
+}
+
+static void text_free(kprof_emitter *emitter)
+{
+    text_emitter *text = of(emitter);
+    kprof_grid_free(&text->items);
+    kprof_grid_free(&text->rows);
+    free(text->heading);
+    free(text);
+}
+
+static const kprof_emitter_ops text_ops = {
+    .page_begin = text_page_begin,
+    .launch_begin = text_launch_begin,
+    .section_begin = text_section_begin,
+    .metric = text_metric,
+    .table = text_table,
+    .rooflines = text_rooflines,
+    .section_end = text_section_end,
+    .launch_end = text_launch_end,
+    .list_begin = text_list_begin,
+    .record_begin = text_record_begin,
+    .row = text_row,
+    .record_end = text_rows_end,
+    .list_end = text_list_end,
+    .page_end = kprof_emit_nothing,
+    .free = text_free,
+};
+
+kprof_emitter *kprof_emit_text_new(const kprof_print_options *options)
+{
+    (void)options;
+    text_emitter *text = calloc(1, sizeof *text);
+    if (!text)
+        return NULL;
+    text->base.ops = &text_ops;
+    text->items = kprof_grid_make("tnt");
+    return &text->base;
+}

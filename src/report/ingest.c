@@ -1,0 +1,513 @@
+/* Stores the records of one spool: maps the process' own kernel and device numbers to rows and makes the values of each
+ * launch. A record is stored whole or not at all. */
+#include "report/derived.h"
+#include "report/launch_metrics.h"
+#include "report/names.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A kernel or device that the process has named; `number` is its own number for it. */
+typedef struct known_kernel {
+    uint32_t number;
+    int64_t row;
+    kprof_kernel_record record; /* without its strings */
+} known_kernel;
+
+typedef struct known_device {
+    uint32_t number;
+    int64_t row;
+    kprof_device_record record; /* without its strings */
+    char *chip;
+} known_device;
+
+/* The metric rows of a chip's values, in the order of the values. */
+typedef struct known_metrics {
+    char *chip;
+    int64_t *rows;
+    size_t count;
+} known_metrics;
+
+/* The values of the launch being stored, by metric row. */
+typedef struct value_table {
+    double *values;
+    bool *present;
+    size_t size; /* highest row + 1 */
+    kprof_names names;
+    char **owned_names; /* [size], what `names` points to */
+    bool measured;      /* the launch has values from counters */
+} value_table;
+
+struct kprof_ingest {
+    kprof_report *report;
+    int64_t process;
+    known_kernel *kernels;
+    size_t kernel_count;
+    known_device *devices;
+    size_t device_count;
+    known_metrics *metrics;
+    size_t metrics_count;
+    value_table table;
+    bool table_is_current; /* no metric was added since it was filled */
+    int64_t launch_rows[KPROF_LAUNCH_VALUE_MAX];
+};
+
+static const char *const replay_modes[] = {"none", "cupti-kernel", "batch"};
+static const char *const log_levels[] = {"error", "warning", "info", "debug"};
+
+kprof_status kprof_ingest_new(kprof_report *report, kprof_ingest **out)
+{
+    *out = calloc(1, sizeof **out);
+    if (!*out)
+        return kprof_fail(KPROF_NO_MEMORY, "%s: out of memory", report->path);
+    (*out)->report = report;
+    return KPROF_OK;
+}
+
+static void table_free(value_table *table)
+{
+    for (size_t i = 0; i < table->size; i++)
+        free(table->owned_names[i]);
+    free(table->owned_names);
+    free(table->values);
+    free(table->present);
+    kprof_names_free(&table->names);
+    memset(table, 0, sizeof *table);
+}
+
+void kprof_ingest_free(kprof_ingest *ingest)
+{
+    if (!ingest)
+        return;
+    for (size_t i = 0; i < ingest->device_count; i++)
+        free(ingest->devices[i].chip);
+    for (size_t i = 0; i < ingest->metrics_count; i++) {
+        free(ingest->metrics[i].chip);
+        free(ingest->metrics[i].rows);
+    }
+    free(ingest->kernels);
+    free(ingest->devices);
+    free(ingest->metrics);
+    table_free(&ingest->table);
+    free(ingest);
+}
+
+static kprof_status no_memory(const kprof_ingest *ingest)
+{
+    return kprof_fail(KPROF_NO_MEMORY, "%s: out of memory", ingest->report->path);
+}
+
+static kprof_status bad_record(const char *what, uint64_t number)
+{
+    return kprof_fail(KPROF_BAD_SPOOL, "a spool is damaged: %s %llu", what, (unsigned long long)number);
+}
+
+static const char *or_empty(const char *text)
+{
+    return text ? text : "";
+}
+
+static kprof_status store_process(kprof_ingest *ingest, const kprof_process_record *process)
+{
+    const char *executable = or_empty(process->executable);
+    const char *slash = strrchr(executable, '/');
+    kprof_status status = kprof_store_write(ingest->report, KPROF_SQL_ADD_PROCESS, "iiissss", process->pid,
+                                            process->parent_pid, process->start_unix_ns, process->host,
+                                            slash ? slash + 1 : executable, executable, process->command_line);
+    ingest->process = sqlite3_last_insert_rowid(ingest->report->db);
+    return status;
+}
+
+/* One device of the machine is one row, however many processes use it. */
+static kprof_status device_row(kprof_report *report, const kprof_device_record *d, int64_t *row)
+{
+    kprof_status status =
+        kprof_store_find(report, KPROF_SQL_FIND_DEVICE, row, "siss", d->uuid, (int64_t)d->device, d->name, d->chip);
+    if (status != KPROF_OK || *row)
+        return status;
+    status = kprof_store_write(
+        report, KPROF_SQL_ADD_DEVICE, "isssiiiiiiiiiiiiiiiiiii", (int64_t)d->device, d->name, d->chip, d->uuid,
+        (int64_t)d->cc_major, (int64_t)d->cc_minor, (int64_t)d->sm_count, (int64_t)d->sm_clock_max_khz,
+        (int64_t)d->memory_clock_max_khz, (int64_t)d->memory_bytes, (int64_t)d->l2_bytes, (int64_t)d->memory_bus_bits,
+        (int64_t)d->driver_version, (int64_t)d->cupti_version, (int64_t)d->max_threads_per_sm,
+        (int64_t)d->max_blocks_per_sm, (int64_t)d->max_registers_per_sm, (int64_t)d->max_registers_per_block,
+        (int64_t)d->max_smem_per_sm_bytes, (int64_t)d->max_smem_per_block_bytes,
+        (int64_t)d->max_smem_per_block_optin_bytes, (int64_t)d->reserved_smem_per_block_bytes, (int64_t)d->warp_size);
+    *row = sqlite3_last_insert_rowid(report->db);
+    return status;
+}
+
+static known_device *find_device(const kprof_ingest *ingest, uint32_t number)
+{
+    for (size_t i = 0; i < ingest->device_count; i++) {
+        if (ingest->devices[i].number == number)
+            return &ingest->devices[i];
+    }
+    return NULL;
+}
+
+static kprof_status store_device(kprof_ingest *ingest, const kprof_device_record *device)
+{
+    known_device known = {device->device, 0, *device, NULL};
+    if (find_device(ingest, device->device))
+        return bad_record("it describes a device twice:", device->device);
+    kprof_status status = device_row(ingest->report, device, &known.row);
+    if (status != KPROF_OK)
+        return status;
+    known_device *grown = realloc(ingest->devices, (ingest->device_count + 1) * sizeof *grown);
+    if (!grown)
+        return no_memory(ingest);
+    ingest->devices = grown;
+    known.chip = strdup(or_empty(device->chip));
+    if (!known.chip)
+        return no_memory(ingest);
+    known.record.name = known.record.chip = known.record.uuid = NULL;
+    grown[ingest->device_count++] = known;
+    return KPROF_OK;
+}
+
+static known_metrics *find_metrics(const kprof_ingest *ingest, const char *chip)
+{
+    for (size_t i = 0; i < ingest->metrics_count; i++) {
+        if (strcmp(ingest->metrics[i].chip, chip) == 0)
+            return &ingest->metrics[i];
+    }
+    return NULL;
+}
+
+static kprof_status metric_rows(kprof_ingest *ingest, const kprof_metrics_record *metrics, known_metrics *known)
+{
+    known->chip = strdup(or_empty(metrics->chip));
+    known->rows = calloc((size_t)metrics->count + 1, sizeof *known->rows);
+    if (!known->chip || !known->rows)
+        return no_memory(ingest);
+    known->count = metrics->count;
+    kprof_status status = KPROF_OK;
+    for (size_t i = 0; i < known->count && status == KPROF_OK; i++) {
+        kprof_metric_row row = {metrics->names[i], "", "", "hardware"};
+        status = kprof_store_metric(ingest->report, &row, &known->rows[i]);
+    }
+    return status;
+}
+
+static kprof_status store_metrics(kprof_ingest *ingest, const kprof_metrics_record *metrics)
+{
+    known_metrics known = {NULL, NULL, 0};
+    if (find_metrics(ingest, or_empty(metrics->chip)))
+        return bad_record("it names the metrics of a chip twice; count", metrics->count);
+    known_metrics *grown = realloc(ingest->metrics, (ingest->metrics_count + 1) * sizeof *grown);
+    if (!grown)
+        return no_memory(ingest);
+    ingest->metrics = grown;
+    ingest->table_is_current = false;
+    kprof_status status = metric_rows(ingest, metrics, &known);
+    if (status == KPROF_OK) {
+        grown[ingest->metrics_count++] = known;
+        return KPROF_OK;
+    }
+    free(known.chip);
+    free(known.rows);
+    return status;
+}
+
+/* Where a kernel is, or belongs, in the array, which is sorted by number. */
+static size_t kernel_place(const kprof_ingest *ingest, uint32_t number)
+{
+    size_t low = 0, high = ingest->kernel_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (ingest->kernels[middle].number < number)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static known_kernel *find_kernel(const kprof_ingest *ingest, uint32_t number)
+{
+    size_t place = kernel_place(ingest, number);
+    return place < ingest->kernel_count && ingest->kernels[place].number == number ? &ingest->kernels[place] : NULL;
+}
+
+/* Modules may hold kernels of one name but different code: a row is a name with its attributes. */
+static kprof_status kernel_row(kprof_report *report, const kprof_kernel_record *k, int64_t *row)
+{
+    const char *mangled = or_empty(k->mangled);
+    int64_t a[] = {k->registers_per_thread, k->static_smem_bytes,     k->local_bytes_per_thread,
+                   k->constant_bytes,       k->max_threads_per_block, k->binary_version,
+                   k->ptx_version};
+    kprof_status status = kprof_store_find(report, KPROF_SQL_FIND_KERNEL, row, "siiiiiii", mangled, a[0], a[1], a[2],
+                                           a[3], a[4], a[5], a[6]);
+    if (status != KPROF_OK || *row)
+        return status;
+    char *demangled = kprof_demangle(mangled);
+    char *function = demangled ? kprof_name_function_base(demangled) : NULL;
+    if (function)
+        status = kprof_store_write(report, KPROF_SQL_ADD_KERNEL, "siiiiiiiss", mangled, a[0], a[1], a[2], a[3], a[4],
+                                   a[5], a[6], demangled, function);
+    else
+        status = kprof_fail(KPROF_NO_MEMORY, "%s: out of memory", report->path);
+    *row = sqlite3_last_insert_rowid(report->db);
+    free(function);
+    free(demangled);
+    return status;
+}
+
+static kprof_status store_kernel(kprof_ingest *ingest, const kprof_kernel_record *kernel)
+{
+    known_kernel known = {kernel->kernel, 0, *kernel};
+    if (find_kernel(ingest, kernel->kernel))
+        return bad_record("it describes a kernel twice:", kernel->kernel);
+    kprof_status status = kernel_row(ingest->report, kernel, &known.row);
+    if (status != KPROF_OK)
+        return status;
+    known_kernel *grown = realloc(ingest->kernels, (ingest->kernel_count + 1) * sizeof *grown);
+    if (!grown)
+        return no_memory(ingest);
+    ingest->kernels = grown;
+    known.record.mangled = NULL;
+    size_t place = kernel_place(ingest, known.number);
+    memmove(&grown[place + 1], &grown[place], (ingest->kernel_count - place) * sizeof *grown);
+    grown[place] = known;
+    ingest->kernel_count++;
+    return KPROF_OK;
+}
+
+static kprof_status take_metric_name(void *user, sqlite3_stmt *row)
+{
+    kprof_ingest *ingest = user;
+    value_table *table = &ingest->table;
+    size_t id = (size_t)sqlite3_column_int64(row, 0);
+    const char *name = (const char *)sqlite3_column_text(row, 1);
+    if (!name || id >= table->size)
+        return KPROF_OK;
+    table->owned_names[id] = strdup(name);
+    if (!table->owned_names[id] || !kprof_names_add(&table->names, table->owned_names[id], id))
+        return no_memory(ingest);
+    return KPROF_OK;
+}
+
+static kprof_status take_size(void *user, sqlite3_stmt *row)
+{
+    *(size_t *)user = (size_t)sqlite3_column_int64(row, 0) + 1;
+    return KPROF_OK;
+}
+
+static kprof_status find_launch_rows(kprof_ingest *ingest)
+{
+    static const kprof_launch_record launch;
+    static const kprof_kernel_record kernel;
+    static const kprof_device_record device;
+    kprof_launch_value values[KPROF_LAUNCH_VALUE_MAX];
+    size_t count = kprof_launch_values(&(kprof_launch_facts){&launch, &kernel, &device}, values);
+    for (size_t i = 0; i < count; i++) {
+        size_t row = kprof_names_find(&ingest->table.names, values[i].name);
+        if (row == KPROF_NAMES_NONE)
+            return kprof_fail(KPROF_INTERNAL, "%s: metric %s has no row", ingest->report->path, values[i].name);
+        ingest->launch_rows[i] = (int64_t)row;
+    }
+    return KPROF_OK;
+}
+
+/* Make room for a value of every metric row that there is now. */
+static kprof_status prepare_table(kprof_ingest *ingest)
+{
+    if (ingest->table_is_current)
+        return KPROF_OK;
+    value_table *table = &ingest->table;
+    size_t size = 0;
+    table_free(table);
+    kprof_status status = kprof_store_query(ingest->report, "SELECT max(id) FROM metric", take_size, &size);
+    if (status != KPROF_OK)
+        return status;
+    table->values = calloc(size, sizeof *table->values);
+    table->present = calloc(size, sizeof *table->present);
+    table->owned_names = calloc(size, sizeof *table->owned_names);
+    if (!table->values || !table->present || !table->owned_names)
+        return no_memory(ingest);
+    table->size = size;
+    status = kprof_store_query(ingest->report, "SELECT id, name FROM metric", take_metric_name, ingest);
+    if (status == KPROF_OK)
+        status = find_launch_rows(ingest);
+    ingest->table_is_current = status == KPROF_OK;
+    return status;
+}
+
+static void table_put(value_table *table, int64_t row, double value)
+{
+    table->values[row] = value;
+    table->present[row] = true;
+}
+
+static double look_up(void *user, const char *name)
+{
+    const value_table *table = user;
+    size_t row = kprof_names_find(&table->names, name);
+    return row == KPROF_NAMES_NONE || !table->present[row] ? NAN : table->values[row];
+}
+
+/* A launch that was not measured has no rows for derived values, unless the launch itself gives them. */
+static void put_derived(void *user, int64_t row, double value)
+{
+    value_table *table = user;
+    if (table->measured || !isnan(value))
+        table_put(table, row, value);
+}
+
+static void fill_table(kprof_ingest *ingest, const kprof_launch_facts *facts, const known_device *device)
+{
+    value_table *table = &ingest->table;
+    memset(table->present, 0, table->size * sizeof *table->present);
+    kprof_launch_value values[KPROF_LAUNCH_VALUE_MAX];
+    size_t count = kprof_launch_values(facts, values);
+    for (size_t i = 0; i < count; i++)
+        table_put(table, ingest->launch_rows[i], values[i].value);
+    const known_metrics *metrics = find_metrics(ingest, device->chip);
+    table->measured = facts->launch->value_count > 0;
+    for (size_t i = 0; i < facts->launch->value_count; i++)
+        table_put(table, metrics->rows[i], facts->launch->values[i]);
+    kprof_derived_sink sink = {look_up, put_derived, table};
+    kprof_derived_evaluate(ingest->report, device->chip, &sink);
+}
+
+/* SQLite stores NaN as NULL: asked for, but not measured. */
+static kprof_status store_values(kprof_ingest *ingest, int64_t launch)
+{
+    const value_table *table = &ingest->table;
+    sqlite3_stmt *insert;
+    kprof_status status = kprof_store_statement(ingest->report, KPROF_SQL_ADD_VALUE, &insert);
+    if (status != KPROF_OK)
+        return status;
+    for (size_t row = 0; row < table->size; row++) {
+        if (!table->present[row])
+            continue;
+        sqlite3_bind_int64(insert, 1, launch);
+        sqlite3_bind_int64(insert, 2, (int64_t)row);
+        sqlite3_bind_double(insert, 3, table->values[row]);
+        if (sqlite3_step(insert) != SQLITE_DONE) {
+            status = kprof_store_fail(ingest->report, "storing values");
+            break;
+        }
+        sqlite3_reset(insert);
+    }
+    sqlite3_reset(insert);
+    return status;
+}
+
+static int64_t count_measured(const kprof_launch_record *launch)
+{
+    int64_t measured = 0;
+    for (size_t i = 0; i < launch->value_count; i++)
+        measured += !isnan(launch->values[i]);
+    return measured;
+}
+
+static kprof_status store_launch_row(kprof_ingest *ingest, int64_t id, const kprof_launch_record *l,
+                                     const int64_t rows[2])
+{
+    const char *mode = (unsigned)l->mode < sizeof replay_modes / sizeof *replay_modes ? replay_modes[l->mode] : "none";
+    return kprof_store_write(ingest->report, KPROF_SQL_ADD_LAUNCH, "iiiiiiiiiiiiiiiiiiiiiiiisisi", id, ingest->process,
+                             rows[0], rows[1], (int64_t)l->launch, (int64_t)l->context, (int64_t)l->stream, l->thread,
+                             (int64_t)l->grid[0], (int64_t)l->grid[1], (int64_t)l->grid[2], (int64_t)l->block[0],
+                             (int64_t)l->block[1], (int64_t)l->block[2], (int64_t)l->cluster[0], (int64_t)l->cluster[1],
+                             (int64_t)l->cluster[2], (int64_t)l->dynamic_smem_bytes, (int64_t)l->configured_smem_bytes,
+                             (int64_t)l->cooperative, (int64_t)l->max_blocks_per_sm, (int64_t)l->max_active_clusters,
+                             l->start_unix_ns, l->profile_ns, mode, (int64_t)l->pass_count, l->reason,
+                             count_measured(l));
+}
+
+static kprof_status check_launch(const kprof_ingest *ingest, const kprof_launch_record *launch)
+{
+    const known_device *device = find_device(ingest, launch->device);
+    if (!device)
+        return bad_record("a launch is on an unknown device,", launch->device);
+    if (!find_kernel(ingest, launch->kernel))
+        return bad_record("a launch is of an unknown kernel,", launch->kernel);
+    const known_metrics *metrics = find_metrics(ingest, device->chip);
+    if (launch->value_count && (!metrics || metrics->count != launch->value_count))
+        return bad_record("a launch has a wrong number of values,", launch->value_count);
+    return KPROF_OK;
+}
+
+static kprof_status store_launch(kprof_ingest *ingest, const kprof_launch_record *launch)
+{
+    kprof_status status = check_launch(ingest, launch);
+    if (status == KPROF_OK)
+        status = prepare_table(ingest);
+    if (status != KPROF_OK)
+        return status;
+    const known_device *device = find_device(ingest, launch->device);
+    const known_kernel *kernel = find_kernel(ingest, launch->kernel);
+    fill_table(ingest, &(kprof_launch_facts){launch, &kernel->record, &device->record}, device);
+    int64_t id = ingest->report->next_launch;
+    status = store_launch_row(ingest, id, launch, (const int64_t[]){kernel->row, device->row});
+    if (status == KPROF_OK)
+        status = store_values(ingest, id);
+    if (status == KPROF_OK)
+        ingest->report->next_launch++;
+    return status;
+}
+
+static kprof_status store_seen(kprof_ingest *ingest, const kprof_seen_record *seen)
+{
+    const known_kernel *kernel = find_kernel(ingest, seen->kernel);
+    if (!kernel)
+        return bad_record("it counts an unknown kernel,", seen->kernel);
+    return kprof_store_write(ingest->report, KPROF_SQL_SET_SEEN, "iii", ingest->process, kernel->row,
+                             (int64_t)seen->launches);
+}
+
+static kprof_status store_message(kprof_ingest *ingest, const kprof_message_record *message)
+{
+    bool known_level = (unsigned)message->level < sizeof log_levels / sizeof *log_levels;
+    return kprof_store_write(ingest->report, KPROF_SQL_ADD_MESSAGE, "isss", ingest->process,
+                             known_level ? log_levels[message->level] : "info", kprof_status_name(message->status),
+                             message->text);
+}
+
+static kprof_status store_record(kprof_ingest *ingest, const kprof_record *record)
+{
+    switch (record->type) {
+    case KPROF_RECORD_PROCESS:
+        return store_process(ingest, &record->process);
+    case KPROF_RECORD_DEVICE:
+        return store_device(ingest, &record->device);
+    case KPROF_RECORD_METRICS:
+        return store_metrics(ingest, &record->metrics);
+    case KPROF_RECORD_KERNEL:
+        return store_kernel(ingest, &record->kernel);
+    case KPROF_RECORD_LAUNCH:
+        return store_launch(ingest, &record->launch);
+    case KPROF_RECORD_SEEN:
+        return store_seen(ingest, &record->seen);
+    case KPROF_RECORD_MESSAGE:
+        return store_message(ingest, &record->message);
+    case KPROF_RECORD_END:
+        return kprof_store_write(ingest->report, KPROF_SQL_END_PROCESS, "iiii", ingest->process,
+                                 (int64_t)record->end.launches, (int64_t)record->end.matched,
+                                 (int64_t)record->end.profiled);
+    case KPROF_RECORD_PROGRESS:
+        return KPROF_OK;
+    }
+    return KPROF_OK;
+}
+
+kprof_status kprof_ingest_record(kprof_ingest *ingest, const kprof_record *record)
+{
+    if (ingest->report->broken)
+        return KPROF_OUTPUT;
+    if (!ingest->process != (record->type == KPROF_RECORD_PROCESS))
+        return bad_record("its first record, and no other, is to be that of the process; found type", record->type);
+    kprof_status status = kprof_store_write(ingest->report, KPROF_SQL_SAVEPOINT, "");
+    if (status != KPROF_OK)
+        return status;
+    status = store_record(ingest, record);
+    if (status == KPROF_OK)
+        return kprof_store_write(ingest->report, KPROF_SQL_RELEASE, "");
+    /* After a full disk SQLite may have rolled everything back itself; then there is no savepoint left to undo. */
+    if (!sqlite3_get_autocommit(ingest->report->db))
+        sqlite3_exec(ingest->report->db, "ROLLBACK TO record; RELEASE record", NULL, NULL, NULL);
+    return status;
+}

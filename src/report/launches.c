@@ -1,0 +1,163 @@
+/* Walks through the launches of a report: one row and its values at a time, so that memory does not grow with them. */
+#include "report/clean.h"
+#include "report/model.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct launch_walker {
+    const kprof_model_walk *walk;
+    kprof_model_visit *visit;
+    void *user;
+    kprof_filter *filter;
+    char *name_matches; /* [kernel_count]: 0 not known yet, 1 no, 2 yes */
+    sqlite3_stmt *value_rows;
+    double *values;
+    bool *asked;
+    int64_t last_id;
+} launch_walker;
+
+static kprof_status damaged(const launch_walker *walker, const char *table)
+{
+    return kprof_fail(KPROF_BAD_REPORT, "%s: damaged: table \"%s\" has rows that do not fit",
+                      walker->walk->report->path, table);
+}
+
+static kprof_status no_memory(const launch_walker *walker)
+{
+    return kprof_fail(KPROF_NO_MEMORY, "%s: out of memory", walker->walk->report->path);
+}
+
+/* Element of an array by a row id from the file, NULL when there is no such row. */
+static const void *element(const void *array, size_t count, const size_t size, int64_t id)
+{
+    return id < 1 || (uint64_t)id > count ? NULL : (const char *)array + (size_t)(id - 1) * size;
+}
+
+static void read_shape(kprof_launch_record *record, sqlite3_stmt *row)
+{
+    uint32_t *const shapes[] = {record->grid, record->block, record->cluster};
+    for (int i = 0; i < 9; i++)
+        shapes[i / 3][i % 3] = (uint32_t)sqlite3_column_int64(row, 8 + i);
+}
+
+static void read_record(kprof_launch_record *record, sqlite3_stmt *row)
+{
+    record->launch = (uint64_t)sqlite3_column_int64(row, 4);
+    record->context = (uint32_t)sqlite3_column_int64(row, 5);
+    record->stream = (uint64_t)sqlite3_column_int64(row, 6);
+    record->thread = sqlite3_column_int64(row, 7);
+    read_shape(record, row);
+    record->dynamic_smem_bytes = (uint32_t)sqlite3_column_int64(row, 17);
+    record->configured_smem_bytes = (uint32_t)sqlite3_column_int64(row, 18);
+    record->cooperative = (uint32_t)sqlite3_column_int64(row, 19);
+    record->max_blocks_per_sm = (uint32_t)sqlite3_column_int64(row, 20);
+    record->max_active_clusters = (uint32_t)sqlite3_column_int64(row, 21);
+    record->start_unix_ns = sqlite3_column_int64(row, 22);
+    record->profile_ns = sqlite3_column_int64(row, 23);
+    record->pass_count = (uint32_t)sqlite3_column_int64(row, 25);
+}
+
+static bool is_taken(launch_walker *walker, const kprof_model_launch *launch)
+{
+    if (!walker->filter)
+        return true;
+    char *known = &walker->name_matches[launch->kernel - walker->walk->model->kernels];
+    if (*known == 0)
+        *known = kprof_filter_match_name(walker->filter, launch->kernel->mangled) ? 2 : 1;
+    return kprof_filter_take_launch(walker->filter, *known == 2, launch->device->record.device);
+}
+
+static kprof_status read_values(launch_walker *walker, int64_t launch)
+{
+    const size_t count = walker->walk->model->metric_count;
+    for (size_t i = 0; i < count; i++)
+        walker->values[i] = NAN;
+    memset(walker->asked, 0, count * sizeof *walker->asked);
+    sqlite3_stmt *rows = walker->value_rows;
+    sqlite3_reset(rows);
+    sqlite3_bind_int64(rows, 1, launch);
+    int64_t last = 0;
+    int rc;
+    while ((rc = sqlite3_step(rows)) == SQLITE_ROW) {
+        int64_t metric = sqlite3_column_int64(rows, 0);
+        if (metric <= last || (uint64_t)metric > count)
+            return damaged(walker, "value");
+        last = metric;
+        walker->asked[metric - 1] = true;
+        if (sqlite3_column_type(rows, 1) != SQLITE_NULL)
+            walker->values[metric - 1] = sqlite3_column_double(rows, 1);
+    }
+    return rc == SQLITE_DONE ? KPROF_OK : kprof_store_fail(walker->walk->report, "reading values");
+}
+
+static kprof_status hand_over(launch_walker *walker, kprof_model_launch *launch)
+{
+    kprof_status status = KPROF_OK;
+    if (walker->walk->values) {
+        status = read_values(walker, launch->id);
+        launch->values = walker->values;
+        launch->asked = walker->asked;
+    }
+    return status == KPROF_OK ? walker->visit(walker->user, launch) : status;
+}
+
+static kprof_status visit_row(void *user, sqlite3_stmt *row)
+{
+    launch_walker *walker = user;
+    const kprof_model *model = walker->walk->model;
+    kprof_model_launch launch = {.id = sqlite3_column_int64(row, 0)};
+    launch.process =
+        element(model->processes, model->process_count, sizeof *model->processes, sqlite3_column_int64(row, 1));
+    launch.kernel = element(model->kernels, model->kernel_count, sizeof *model->kernels, sqlite3_column_int64(row, 2));
+    launch.device = element(model->devices, model->device_count, sizeof *model->devices, sqlite3_column_int64(row, 3));
+    if (launch.id <= walker->last_id || !launch.process || !launch.kernel || !launch.device)
+        return damaged(walker, "launch");
+    walker->last_id = launch.id;
+    if (!is_taken(walker, &launch))
+        return KPROF_OK;
+    read_record(&launch.record, row);
+    launch.record.device = launch.device->record.device;
+    launch.replay_mode = kprof_clean_text((const char *)sqlite3_column_text(row, 24));
+    launch.reason = kprof_clean_text((const char *)sqlite3_column_text(row, 26));
+    launch.measured = sqlite3_column_int64(row, 27);
+    kprof_status status = launch.replay_mode && launch.reason ? hand_over(walker, &launch) : no_memory(walker);
+    free(launch.replay_mode);
+    free(launch.reason);
+    return status;
+}
+
+static kprof_status prepare(launch_walker *walker)
+{
+    const kprof_model_walk *walk = walker->walk;
+    if (walk->filter) {
+        kprof_status status = kprof_filter_new(walk->filter, &walker->filter);
+        if (status != KPROF_OK)
+            return status;
+    }
+    walker->name_matches = calloc(walk->model->kernel_count + 1, 1);
+    walker->values = calloc(walk->model->metric_count + 1, sizeof *walker->values);
+    walker->asked = calloc(walk->model->metric_count + 1, sizeof *walker->asked);
+    if (!walker->name_matches || !walker->values || !walker->asked)
+        return no_memory(walker);
+    static const char sql[] = "SELECT metric_id, value FROM value WHERE launch_id=? ORDER BY metric_id";
+    if (sqlite3_prepare_v2(walk->report->db, sql, -1, &walker->value_rows, NULL) != SQLITE_OK)
+        return kprof_store_fail(walk->report, "reading values");
+    return KPROF_OK;
+}
+
+kprof_status kprof_model_launches(const kprof_model_walk *walk, kprof_model_visit *visit, void *user)
+{
+    launch_walker walker = {.walk = walk, .visit = visit, .user = user, .last_id = -1};
+    kprof_status status = prepare(&walker);
+    if (status == KPROF_OK)
+        status = kprof_store_query(walk->report, "SELECT * FROM launch ORDER BY id", visit_row, &walker);
+    sqlite3_finalize(walker.value_rows);
+    if (walker.filter)
+        kprof_filter_free(walker.filter);
+    free(walker.name_matches);
+    free(walker.values);
+    free(walker.asked);
+    return status;
+}

@@ -1,0 +1,94 @@
+/* A report in memory, as the pages read it: the small tables whole, launches one at a time. Everything comes from a
+ * file that may be anyone's: text is made safe to print, numbers that refer to rows are checked. */
+#ifndef KPROF_REPORT_MODEL_H
+#define KPROF_REPORT_MODEL_H
+
+#include "report/names.h"
+#include "report/report.h"
+#include "report/store.h"
+
+typedef struct kprof_model_process {
+    int64_t pid, parent_pid, start_unix_ns;
+    char *host, *name, *executable, *command_line;
+    int64_t wait_status;                 /* -1: not known */
+    int64_t launches, matched, profiled; /* -1: not known */
+    bool ended;
+} kprof_model_process;
+
+typedef struct kprof_model_device {
+    kprof_device_record record; /* its strings are owned here */
+    char *name, *chip, *uuid;
+    size_t chip_index; /* into chips; SIZE_MAX when no plan was stored for the chip */
+} kprof_model_device;
+
+typedef struct kprof_model_kernel {
+    char *mangled, *demangled, *function;
+    kprof_kernel_record record; /* its string is NULL */
+    uint64_t launches;          /* seen, profiled or not */
+} kprof_model_kernel;
+
+typedef struct kprof_model_metric {
+    char *name, *unit, *description, *kind;
+} kprof_model_metric;
+
+/* The sections to show for launches on one chip, in display order. */
+typedef struct kprof_model_chip {
+    char *name;
+    kprof_section *sections;
+    size_t section_count;
+} kprof_model_chip;
+
+typedef struct kprof_model_message {
+    size_t process;
+    char *level, *status, *text;
+} kprof_model_message;
+
+typedef struct kprof_model {
+    char *command_line, *working_directory, *kprof_version, *sets;
+    int64_t start_unix_ns;
+    kprof_model_process *processes;
+    size_t process_count;
+    kprof_model_device *devices;
+    size_t device_count;
+    kprof_model_kernel *kernels;
+    size_t kernel_count;
+    kprof_model_metric *metrics;
+    size_t metric_count;
+    kprof_names metric_names; /* name -> index into metrics */
+    kprof_model_chip *chips;
+    size_t chip_count;
+    kprof_model_message *messages;
+    size_t message_count;
+} kprof_model;
+
+/* Read all but launches and values. */
+kprof_status kprof_model_load(kprof_report *report, kprof_model *out) KPROF_MUST_CHECK;
+void kprof_model_free(kprof_model *model); /* members, not the struct */
+
+/* One launch with its values. Pointers are into the model or the cursor. */
+typedef struct kprof_model_launch {
+    int64_t id;
+    const kprof_model_process *process;
+    const kprof_model_kernel *kernel;
+    const kprof_model_device *device;
+    kprof_launch_record record; /* `reason` is valid until the next launch; `values` is NULL */
+    char *reason, *replay_mode;
+    int64_t measured;
+    const double *values; /* [metric_count of the model]; NaN: not measured or not asked for */
+    const bool *asked;    /* [metric_count]: the launch has a row for the metric */
+} kprof_model_launch;
+
+/* Call `visit` for each launch that the filter (NULL: all) takes, in stored order, until it fails. */
+typedef kprof_status kprof_model_visit(void *user, const kprof_model_launch *launch);
+typedef struct kprof_model_walk {
+    kprof_report *report;
+    const kprof_model *model;
+    const kprof_filter_spec *filter;
+    bool values; /* read the values too */
+} kprof_model_walk;
+kprof_status kprof_model_launches(const kprof_model_walk *walk, kprof_model_visit *visit, void *user) KPROF_MUST_CHECK;
+
+/* "function", "demangled" or "mangled" name of a kernel; demangled when `base` is NULL. */
+const char *kprof_model_kernel_name(const kprof_model_kernel *kernel, const char *base);
+
+#endif

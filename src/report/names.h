@@ -1,0 +1,21 @@
+/* A map from names to numbers, for metric names: filled once, looked up millions of times. */
+#ifndef KPROF_REPORT_NAMES_H
+#define KPROF_REPORT_NAMES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef struct kprof_names {
+    struct kprof_name_slot *slots; /* open addressing; a power of two of them */
+    size_t capacity, count;
+} kprof_names;
+
+#define KPROF_NAMES_NONE ((size_t)-1)
+
+/* Add a name (borrowed, must outlive the map); a name that is there keeps its number. False when out of memory. */
+bool kprof_names_add(kprof_names *names, const char *name, size_t number);
+/* The number of a name, or KPROF_NAMES_NONE. */
+size_t kprof_names_find(const kprof_names *names, const char *name);
+void kprof_names_free(kprof_names *names); /* members */
+
+#endif

@@ -1,0 +1,27 @@
+/* Buffered output to a stdio stream that remembers a failed write: emitters need not check each one. */
+#ifndef KPROF_REPORT_OUTPUT_H
+#define KPROF_REPORT_OUTPUT_H
+
+#include "core/status.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#define KPROF_OUTPUT_BUFFER_BYTES (256 * 1024)
+
+typedef struct kprof_output {
+    FILE *file; /* borrowed */
+    char *buffer;
+    size_t length;
+    int error; /* errno of the first write that failed; 0: all is well */
+} kprof_output;
+
+kprof_status kprof_output_init(kprof_output *out, FILE *file) KPROF_MUST_CHECK;
+void kprof_output_put(kprof_output *out, const void *data, size_t size);
+void kprof_output_puts(kprof_output *out, const char *text);
+void kprof_output_repeat(kprof_output *out, char c, size_t count);
+void kprof_output_printf(kprof_output *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Write what is left and free the buffer. OUTPUT, with a message, when any write had failed. */
+kprof_status kprof_output_finish(kprof_output *out) KPROF_MUST_CHECK;
+
+#endif

@@ -1,0 +1,197 @@
+/* The session page: the run, its processes and devices, the kernels seen and what went wrong. */
+#include "report/page.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#define COUNT_OF(array) (sizeof(array) / sizeof *(array))
+
+static kprof_emit_field machine(kprof_emit_field field)
+{
+    field.role = KPROF_ROLE_MACHINE;
+    return field;
+}
+
+/* Counts that may be unknown. */
+static kprof_emit_field count_field(const char *key, const char *label, int64_t value)
+{
+    return kprof_field_real(key, label, value < 0 ? NAN : (double)value);
+}
+
+static kprof_emit_field unit_field(const char *key, const char *label, double value, const char *unit)
+{
+    kprof_emit_field field = kprof_field_real(key, label, value);
+    field.unit = unit;
+    return field;
+}
+
+static const char *utc_time(int64_t unix_ns, char text[32])
+{
+    time_t seconds = (time_t)(unix_ns / 1000000000);
+    struct tm parts;
+    if (!gmtime_r(&seconds, &parts) || strftime(text, 32, "%Y-%m-%dT%H:%M:%SZ", &parts) == 0)
+        return NULL;
+    return text;
+}
+
+static void show_record(kprof_emitter *emitter, const kprof_emit_field *fields, size_t count)
+{
+    emitter->ops->record_begin(emitter, &(kprof_emit_record){fields, count});
+    emitter->ops->record_end(emitter);
+}
+
+static void show_run(kprof_emitter *emitter, const kprof_model *model)
+{
+    char start[32];
+    const kprof_emit_field fields[] = {
+        kprof_field_text("command_line", "Command line", model->command_line),
+        kprof_field_text("working_directory", "Working directory", model->working_directory),
+        kprof_field_text("kprof_version", "kprof version", model->kprof_version),
+        kprof_field_text("sets", "Sets", model->sets),
+        kprof_field_text("start", "Started (UTC)", utc_time(model->start_unix_ns, start)),
+        machine(kprof_field_integer("start_unix_ns", "Started", model->start_unix_ns)),
+    };
+    emitter->ops->list_begin(emitter, &(kprof_emit_list){"run", "Run", false});
+    show_record(emitter, fields, COUNT_OF(fields));
+    emitter->ops->list_end(emitter);
+}
+
+static const char *exit_text(const kprof_model_process *process, char text[64])
+{
+    if (process->wait_status < 0)
+        return NULL;
+    int status = (int)process->wait_status;
+    if (WIFSIGNALED(status))
+        snprintf(text, 64, "killed by signal %d", WTERMSIG(status));
+    else
+        snprintf(text, 64, "exit %d", WEXITSTATUS(status));
+    return text;
+}
+
+static void show_processes(kprof_emitter *emitter, const kprof_model *model)
+{
+    emitter->ops->list_begin(emitter, &(kprof_emit_list){"processes", "Processes", false});
+    for (size_t i = 0; i < model->process_count; i++) {
+        const kprof_model_process *process = &model->processes[i];
+        char start[32], end[64];
+        const kprof_emit_field fields[] = {
+            kprof_field_integer("process_id", "Process", process->pid),
+            kprof_field_integer("parent_id", "Parent", process->parent_pid),
+            kprof_field_text("name", "Name", process->name),
+            kprof_field_text("host", "Host", process->host),
+            kprof_field_text("executable", "Executable", process->executable),
+            kprof_field_text("command_line", "Command line", process->command_line),
+            kprof_field_text("start", "Started (UTC)", utc_time(process->start_unix_ns, start)),
+            kprof_field_text("end", "Ended", exit_text(process, end)),
+            kprof_field_text("complete", "Results complete", process->ended ? "yes" : "no, it was cut short"),
+            count_field("launches", "Kernel launches", process->launches),
+            count_field("matched", "Launches that matched", process->matched),
+            count_field("profiled", "Launches measured", process->profiled),
+        };
+        show_record(emitter, fields, COUNT_OF(fields));
+    }
+    emitter->ops->list_end(emitter);
+}
+
+/* CUDA writes 13000 for 13.0. */
+static const char *cuda_version(uint32_t version, char text[32])
+{
+    snprintf(text, 32, "%u.%u", version / 1000, version % 1000 / 10);
+    return text;
+}
+
+static void show_device(kprof_emitter *emitter, const kprof_device_record *device)
+{
+    char cc[24], driver[32];
+    snprintf(cc, sizeof cc, "%u.%u", device->cc_major, device->cc_minor);
+    const kprof_emit_field fields[] = {
+        kprof_field_integer("device", "Device", device->device),
+        kprof_field_text("name", "Name", device->name),
+        kprof_field_text("chip", "Chip", device->chip),
+        kprof_field_text("cc", "Compute capability", cc),
+        kprof_field_text("uuid", "UUID", device->uuid),
+        kprof_field_integer("sm_count", "SMs", device->sm_count),
+        unit_field("sm_clock_max", "Highest SM clock", (double)device->sm_clock_max_khz, "khz"),
+        unit_field("memory_clock_max", "Highest memory clock", (double)device->memory_clock_max_khz, "khz"),
+        unit_field("memory", "Memory", (double)device->memory_bytes, "byte"),
+        unit_field("memory_bus", "Memory bus", device->memory_bus_bits, "bit"),
+        unit_field("l2_cache", "L2 cache", (double)device->l2_bytes, "byte"),
+        kprof_field_text("cuda_driver", "CUDA version of the driver", cuda_version(device->driver_version, driver)),
+        kprof_field_integer("cupti_version", "CUPTI API version", device->cupti_version),
+    };
+    show_record(emitter, fields, COUNT_OF(fields));
+}
+
+static void show_devices(kprof_emitter *emitter, const kprof_model *model)
+{
+    emitter->ops->list_begin(emitter, &(kprof_emit_list){"devices", "Devices", false});
+    for (size_t i = 0; i < model->device_count; i++)
+        show_device(emitter, &model->devices[i].record);
+    emitter->ops->list_end(emitter);
+}
+
+static int by_launches(const void *a, const void *b)
+{
+    const kprof_model_kernel *const *left = a, *const *right = b;
+    if ((*left)->launches != (*right)->launches)
+        return (*left)->launches < (*right)->launches ? 1 : -1;
+    return strcmp((*left)->demangled, (*right)->demangled);
+}
+
+static kprof_status show_kernels(kprof_emitter *emitter, const kprof_model *model)
+{
+    const kprof_model_kernel **sorted = calloc(model->kernel_count + 1, sizeof *sorted);
+    if (!sorted)
+        return kprof_fail(KPROF_NO_MEMORY, "printing the report: out of memory");
+    for (size_t i = 0; i < model->kernel_count; i++)
+        sorted[i] = &model->kernels[i];
+    qsort(sorted, model->kernel_count, sizeof *sorted, by_launches);
+    emitter->ops->list_begin(emitter, &(kprof_emit_list){"kernels", "Kernels seen", true});
+    for (size_t i = 0; i < model->kernel_count; i++) {
+        const kprof_emit_field fields[] = {
+            kprof_field_integer("launches", "Launches", (int64_t)sorted[i]->launches),
+            machine(kprof_field_text("function", "Function", sorted[i]->function)),
+            kprof_field_text("kernel", "Kernel",
+                             kprof_model_kernel_name(sorted[i], emitter->page.options->kernel_base)),
+            machine(kprof_field_text("mangled", "Mangled", sorted[i]->mangled)),
+        };
+        show_record(emitter, fields, COUNT_OF(fields));
+    }
+    emitter->ops->list_end(emitter);
+    free(sorted);
+    return KPROF_OK;
+}
+
+static void show_messages(kprof_emitter *emitter, const kprof_model *model)
+{
+    emitter->ops->list_begin(emitter, &(kprof_emit_list){"messages", "Messages", true});
+    for (size_t i = 0; i < model->message_count; i++) {
+        const kprof_model_message *message = &model->messages[i];
+        const kprof_emit_field fields[] = {
+            kprof_field_integer("process_id", "Process", model->processes[message->process].pid),
+            kprof_field_text("level", "Level", message->level),
+            machine(kprof_field_text("status", "Status", message->status)),
+            kprof_field_text("text", "Message", message->text),
+        };
+        show_record(emitter, fields, COUNT_OF(fields));
+    }
+    emitter->ops->list_end(emitter);
+}
+
+kprof_status kprof_page_session(const kprof_page_context *context)
+{
+    kprof_emitter *emitter = NULL;
+    kprof_status status = kprof_page_begin(context, NULL, &emitter);
+    if (status != KPROF_OK)
+        return status;
+    show_run(emitter, context->model);
+    show_processes(emitter, context->model);
+    show_devices(emitter, context->model);
+    status = show_kernels(emitter, context->model);
+    if (status == KPROF_OK)
+        show_messages(emitter, context->model);
+    return kprof_page_end(emitter, status);
+}

@@ -1,0 +1,172 @@
+/* The summary page: for each kernel on each kind of device, how its metrics spread over its launches. */
+#include "report/page.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct value_spread {
+    uint64_t count; /* launches with a value */
+    double minimum, maximum, sum;
+} value_spread;
+
+/* Launches of one kernel name on one kind of device, of all processes. */
+typedef struct kernel_group {
+    const kprof_model_kernel *kernel;
+    const kprof_model_device *device;
+    const kprof_model_process *process; /* of the first launch */
+    const kprof_view_chip *chip;        /* NULL: no sections are known */
+    uint64_t launches;
+    value_spread *statistics; /* [chip->metric_count] */
+} kernel_group;
+
+typedef struct kernel_groups {
+    kprof_view *view;
+    kernel_group *groups;
+    size_t group_count;
+} kernel_groups;
+
+static kernel_group *find_group(kernel_groups *summary, const kprof_model_launch *launch)
+{
+    for (size_t i = 0; i < summary->group_count; i++) {
+        kernel_group *group = &summary->groups[i];
+        bool same_kernel =
+            group->kernel == launch->kernel || strcmp(group->kernel->mangled, launch->kernel->mangled) == 0;
+        if (same_kernel && (group->device == launch->device || strcmp(group->device->name, launch->device->name) == 0))
+            return group;
+    }
+    return NULL;
+}
+
+static kernel_group *add_group(kernel_groups *summary, const kprof_model_launch *launch, const kprof_view_chip *chip)
+{
+    kernel_group *grown = realloc(summary->groups, (summary->group_count + 1) * sizeof *grown);
+    if (!grown)
+        return NULL;
+    summary->groups = grown;
+    kernel_group *added = &grown[summary->group_count];
+    *added = (kernel_group){launch->kernel, launch->device, launch->process, chip, 0, NULL};
+    added->statistics = calloc(chip ? chip->metric_count + 1 : 1, sizeof *added->statistics);
+    if (!added->statistics)
+        return NULL;
+    summary->group_count++;
+    return added;
+}
+
+static void count_value(value_spread *statistic, double value)
+{
+    if (isnan(value))
+        return;
+    if (statistic->count == 0 || value < statistic->minimum)
+        statistic->minimum = value;
+    if (statistic->count == 0 || value > statistic->maximum)
+        statistic->maximum = value;
+    statistic->sum += value;
+    statistic->count++;
+}
+
+static kprof_status count_launch(void *user, const kprof_model_launch *launch)
+{
+    kernel_groups *summary = user;
+    const kprof_view_chip *chip = kprof_view_fill(summary->view, launch);
+    kernel_group *group = find_group(summary, launch);
+    if (!group)
+        group = add_group(summary, launch, chip);
+    if (!group)
+        return kprof_fail(KPROF_NO_MEMORY, "summing up the report: out of memory");
+    group->launches++;
+    for (size_t i = 0; chip == group->chip && chip && i < chip->metric_count; i++)
+        count_value(&group->statistics[i], chip->metrics[i].value);
+    return KPROF_OK;
+}
+
+/* Adding up makes sense for amounts ("inst", "byte", "ns"), not for shares, rates, averages and properties. */
+static bool is_additive(const kprof_emit_metric *metric)
+{
+    const char *suffix = strrchr(metric->name, '.');
+    return suffix && strcmp(suffix, ".sum") == 0 && *metric->unit && !strpbrk(metric->unit, "%/");
+}
+
+static kprof_emit_field with_unit(kprof_emit_field field, const char *unit)
+{
+    field.unit = unit;
+    return field;
+}
+
+static kprof_emit_field with_role(kprof_emit_field field, kprof_field_role role)
+{
+    field.role = role;
+    return field;
+}
+
+static void show_metric(kprof_emitter *emitter, const kprof_emit_metric *metric, const value_spread *s)
+{
+    double average = s->count ? s->sum / (double)s->count : NAN;
+    const kprof_emit_field fields[] = {
+        with_role(kprof_field_text("section", "Section", metric->section->id), KPROF_ROLE_MACHINE),
+        with_role(kprof_field_text("section_name", "Section", metric->section->name), KPROF_ROLE_HEADING),
+        with_role(kprof_field_text("metric", "Name", metric->name), KPROF_ROLE_MACHINE),
+        kprof_field_text("label", "Metric", metric->label),
+        with_role(kprof_field_text("unit", "Unit", metric->unit), KPROF_ROLE_MACHINE),
+        with_role(kprof_field_integer("count", "Values", (int64_t)s->count), KPROF_ROLE_MACHINE),
+        with_unit(kprof_field_real("minimum", "Minimum", s->count ? s->minimum : NAN), metric->unit),
+        with_unit(kprof_field_real("maximum", "Maximum", s->count ? s->maximum : NAN), metric->unit),
+        with_unit(kprof_field_real("average", "Average", average), metric->unit),
+        with_unit(kprof_field_real("sum", "Sum", s->count && is_additive(metric) ? s->sum : NAN), metric->unit),
+    };
+    emitter->ops->row(emitter, &(kprof_emit_record){fields, sizeof fields / sizeof *fields});
+}
+
+static void show_group(kprof_emitter *emitter, const kernel_group *group)
+{
+    char cc[24];
+    snprintf(cc, sizeof cc, "%u.%u", group->device->record.cc_major, group->device->record.cc_minor);
+    const kprof_emit_field fields[] = {
+        with_role(kprof_field_integer("process_id", "Process", group->process->pid), KPROF_ROLE_MACHINE),
+        with_role(kprof_field_text("function", "Function", group->kernel->function), KPROF_ROLE_MACHINE),
+        kprof_field_text("kernel", "Kernel",
+                         kprof_model_kernel_name(group->kernel, emitter->page.options->kernel_base)),
+        kprof_field_text("device_name", "Device", group->device->name),
+        kprof_field_text("cc", "CC", cc),
+        kprof_field_integer("invocations", "Invocations", (int64_t)group->launches),
+    };
+    emitter->ops->record_begin(emitter, &(kprof_emit_record){fields, sizeof fields / sizeof *fields});
+    for (size_t i = 0; group->chip && i < group->chip->metric_count; i++) {
+        if (!group->chip->metrics[i].repeated)
+            show_metric(emitter, &group->chip->metrics[i], &group->statistics[i]);
+    }
+    emitter->ops->record_end(emitter);
+}
+
+static kprof_status show_groups(const kprof_page_context *context, const kernel_groups *summary)
+{
+    kprof_emitter *emitter = NULL;
+    kprof_status status = kprof_page_begin(context, NULL, &emitter);
+    if (status != KPROF_OK)
+        return status;
+    emitter->ops->list_begin(emitter, &(kprof_emit_list){"kernels", "Kernels", false});
+    for (size_t i = 0; i < summary->group_count && status == KPROF_OK; i++) {
+        show_group(emitter, &summary->groups[i]);
+        status = kprof_emitter_status(emitter);
+    }
+    emitter->ops->list_end(emitter);
+    return kprof_page_end(emitter, status);
+}
+
+kprof_status kprof_page_summary(const kprof_page_context *context)
+{
+    kprof_view view;
+    kprof_status status = kprof_view_sections(context->model, &view);
+    if (status != KPROF_OK)
+        return status;
+    kernel_groups summary = {&view, NULL, 0};
+    kprof_model_walk walk = {context->report, context->model, context->options->filter, true};
+    status = kprof_model_launches(&walk, count_launch, &summary);
+    if (status == KPROF_OK)
+        status = show_groups(context, &summary);
+    for (size_t i = 0; i < summary.group_count; i++)
+        free(summary.groups[i].statistics);
+    free(summary.groups);
+    kprof_view_free(&view);
+    return status;
+}

@@ -1,0 +1,105 @@
+/* Stores what was planned for a chip: metrics with unit and description, and sections as they are to be shown. */
+#include "report/derived.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The section of the names that --metrics asked for; ncu's scripts know it by this name. */
+#define SHOWN_SECTION_ID    "CommandLine"
+#define SHOWN_SECTION_NAME  "Command line profiler metrics"
+#define SHOWN_SECTION_ORDER 1000000
+
+static kprof_status add_hardware_metric(kprof_report *report, kprof_host *host, const char *name)
+{
+    kprof_metric_info info = {NULL, NULL, NULL, NULL, KPROF_METRIC_COUNTER};
+    if (host) {
+        kprof_status status = kprof_host_metric_info(host, name, &info);
+        if (status != KPROF_OK)
+            return status;
+    }
+    kprof_metric_row row = {name, info.unit ? info.unit : "", info.description ? info.description : "", "hardware"};
+    int64_t id;
+    kprof_status status = kprof_store_metric(report, &row, &id);
+    if (host)
+        kprof_metric_info_free(&info);
+    return status;
+}
+
+static kprof_status add_section(kprof_report *report, const char *chip, const kprof_section *section)
+{
+    char *json = kprof_section_to_json(section);
+    if (!json)
+        return kprof_fail(KPROF_NO_MEMORY, "%s: out of memory", report->path);
+    kprof_status status =
+        kprof_store_write(report, KPROF_SQL_ADD_SECTION, "ssss", chip, section->id, section->name, json);
+    free(json);
+    return status;
+}
+
+/* A copy that the report keeps for its derived values, made the way a reader will make it. */
+static kprof_status copy_section(kprof_report *report, const kprof_section *section, kprof_section *out)
+{
+    char *json = kprof_section_to_json(section);
+    if (!json)
+        return kprof_fail(KPROF_NO_MEMORY, "%s: out of memory", report->path);
+    kprof_status status = kprof_section_from_json(json, out);
+    free(json);
+    return status;
+}
+
+static kprof_status add_derived(kprof_report *report, const kprof_plan *plan)
+{
+    kprof_section *sections = calloc(plan->section_count + 1, sizeof *sections);
+    if (!sections)
+        return kprof_fail(KPROF_NO_MEMORY, "%s: out of memory", report->path);
+    kprof_status status = KPROF_OK;
+    size_t count = 0;
+    while (count < plan->section_count && status == KPROF_OK) {
+        status = copy_section(report, &plan->sections[count], &sections[count]);
+        if (status == KPROF_OK)
+            count++;
+    }
+    if (status == KPROF_OK)
+        return kprof_derived_add(report, plan->chip, sections, count);
+    for (size_t i = 0; i < count; i++)
+        kprof_section_free(&sections[i]);
+    free(sections);
+    return status;
+}
+
+/* The names are borrowed from the plan: only the array is ours. */
+static kprof_status add_shown(kprof_report *report, const kprof_plan *plan)
+{
+    if (plan->shown.count == 0)
+        return KPROF_OK;
+    kprof_item *items = calloc(plan->shown.count, sizeof *items);
+    if (!items)
+        return kprof_fail(KPROF_NO_MEMORY, "%s: out of memory", report->path);
+    kprof_status status = KPROF_OK;
+    for (size_t i = 0; i < plan->shown.count && status == KPROF_OK; i++) {
+        items[i].name = items[i].label = plan->shown.items[i];
+        status = kprof_expr_parse(items[i].name, &items[i].compiled);
+    }
+    char id[] = SHOWN_SECTION_ID, name[] = SHOWN_SECTION_NAME;
+    kprof_section section = {.id = id, .name = name, .order = SHOWN_SECTION_ORDER};
+    section.items = items;
+    section.item_count = plan->shown.count;
+    if (status == KPROF_OK)
+        status = add_section(report, plan->chip, &section);
+    for (size_t i = 0; i < plan->shown.count; i++)
+        kprof_expr_free(items[i].compiled);
+    free(items);
+    return status;
+}
+
+kprof_status kprof_report_add_plan(kprof_report *report, const kprof_plan *plan, kprof_host *host)
+{
+    kprof_status status = KPROF_OK;
+    for (size_t i = 0; i < plan->collect.count && status == KPROF_OK; i++)
+        status = add_hardware_metric(report, host, plan->collect.items[i]);
+    for (size_t i = 0; i < plan->section_count && status == KPROF_OK; i++)
+        status = add_section(report, plan->chip, &plan->sections[i]);
+    if (status == KPROF_OK)
+        status = add_shown(report, plan);
+    return status == KPROF_OK ? add_derived(report, plan) : status;
+}

@@ -1,0 +1,127 @@
+/* What the command line asks of a report: how many launches, and which kernels. */
+#include "report/model.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static kprof_status count_launch(void *user, const kprof_model_launch *launch)
+{
+    kprof_report_counts *counts = user;
+    if (launch->measured > 0)
+        counts->profiled++;
+    else
+        counts->not_measured++;
+    return KPROF_OK;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    const kprof_model_kernel *const *left = a, *const *right = b;
+    return strcmp((*left)->mangled, (*right)->mangled);
+}
+
+/* Kernels of one name that differ in their code count as one: merge them into `kernels`, sorted by name. */
+static size_t merge_kernels(const kprof_model *model, kprof_model_kernel **kernels)
+{
+    for (size_t i = 0; i < model->kernel_count; i++)
+        kernels[i] = &model->kernels[i];
+    qsort(kernels, model->kernel_count, sizeof *kernels, by_name);
+    size_t count = 0;
+    for (size_t i = 0; i < model->kernel_count; i++) {
+        if (count > 0 && strcmp(kernels[count - 1]->mangled, kernels[i]->mangled) == 0)
+            kernels[count - 1]->launches += kernels[i]->launches;
+        else
+            kernels[count++] = kernels[i];
+    }
+    return count;
+}
+
+static uint64_t count_all_launches(const kprof_model *model)
+{
+    uint64_t seen = 0, told = 0;
+    for (size_t i = 0; i < model->kernel_count; i++)
+        seen += model->kernels[i].launches;
+    for (size_t i = 0; i < model->process_count; i++)
+        told += model->processes[i].launches > 0 ? (uint64_t)model->processes[i].launches : 0;
+    return seen > told ? seen : told;
+}
+
+static kprof_status no_memory(const kprof_report *report)
+{
+    return kprof_fail(KPROF_NO_MEMORY, "%s: out of memory", report->path);
+}
+
+kprof_status kprof_report_count(kprof_report *report, kprof_report_counts *out)
+{
+    kprof_model model;
+    memset(out, 0, sizeof *out);
+    kprof_status status = kprof_model_load(report, &model);
+    if (status != KPROF_OK)
+        return status;
+    kprof_model_walk walk = {report, &model, NULL, false};
+    status = kprof_model_launches(&walk, count_launch, out);
+    kprof_model_kernel **kernels = calloc(model.kernel_count + 1, sizeof *kernels);
+    if (kernels)
+        out->kernels = merge_kernels(&model, kernels);
+    else if (status == KPROF_OK)
+        status = no_memory(report);
+    free(kernels);
+    /* A killed process counts its launches late; those that were stored did happen. */
+    uint64_t stored = out->profiled + out->not_measured, all = count_all_launches(&model);
+    out->launches = all > stored ? all : stored;
+    kprof_model_free(&model);
+    return status;
+}
+
+static int by_launches(const void *a, const void *b)
+{
+    const kprof_seen_kernel *left = a, *right = b;
+    if (left->launches != right->launches)
+        return left->launches < right->launches ? 1 : -1;
+    return strcmp(left->demangled, right->demangled);
+}
+
+/* Take the names over from the model. */
+static kprof_status take_seen(kprof_model *model, kprof_seen_kernel **kernels, size_t *count)
+{
+    kprof_model_kernel **merged = calloc(model->kernel_count + 1, sizeof *merged);
+    kprof_seen_kernel *seen = calloc(model->kernel_count + 1, sizeof *seen);
+    if (!merged || !seen) {
+        free(merged);
+        free(seen);
+        return kprof_fail(KPROF_NO_MEMORY, "listing kernels: out of memory");
+    }
+    *count = merge_kernels(model, merged);
+    for (size_t i = 0; i < *count; i++) {
+        seen[i] =
+            (kprof_seen_kernel){merged[i]->function, merged[i]->demangled, merged[i]->mangled, merged[i]->launches};
+        merged[i]->function = merged[i]->demangled = merged[i]->mangled = NULL;
+    }
+    qsort(seen, *count, sizeof *seen, by_launches);
+    free(merged);
+    *kernels = seen;
+    return KPROF_OK;
+}
+
+kprof_status kprof_report_seen(kprof_report *report, kprof_seen_kernel **kernels, size_t *count)
+{
+    kprof_model model;
+    *kernels = NULL;
+    *count = 0;
+    kprof_status status = kprof_model_load(report, &model);
+    if (status != KPROF_OK)
+        return status;
+    status = take_seen(&model, kernels, count);
+    kprof_model_free(&model);
+    return status;
+}
+
+void kprof_seen_free(kprof_seen_kernel *kernels, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        free(kernels[i].function);
+        free(kernels[i].demangled);
+        free(kernels[i].mangled);
+    }
+    free(kernels);
+}

@@ -1,0 +1,120 @@
+/* The tables and views of a report, version KPROF_SCHEMA_VERSION. docs/report-schema.md explains every column; change
+ * both together, and the version with them. */
+#include "report/store.h"
+
+#include <string.h>
+
+typedef struct schema_entry {
+    const char *name, *sql;
+} schema_entry;
+
+/* SQLite keeps the text of these statements in the file, so an opened report can be compared with them word for word.
+ */
+static const schema_entry tables[] = {
+    {"run", "CREATE TABLE run(id INTEGER PRIMARY KEY, command_line TEXT NOT NULL, working_directory TEXT NOT NULL, "
+            "kprof_version TEXT NOT NULL, sets TEXT NOT NULL, start_unix_ns INTEGER NOT NULL)"},
+    {"process", "CREATE TABLE process(id INTEGER PRIMARY KEY, pid INTEGER NOT NULL, parent_pid INTEGER NOT NULL, "
+                "start_unix_ns INTEGER NOT NULL, host TEXT NOT NULL, name TEXT NOT NULL, executable TEXT NOT NULL, "
+                "command_line TEXT NOT NULL, wait_status INTEGER, launches INTEGER, matched INTEGER, "
+                "profiled INTEGER, ended INTEGER NOT NULL)"},
+    {"device",
+     "CREATE TABLE device(id INTEGER PRIMARY KEY, ordinal INTEGER NOT NULL, name TEXT NOT NULL, chip TEXT NOT NULL, "
+     "uuid TEXT NOT NULL, cc_major INTEGER NOT NULL, cc_minor INTEGER NOT NULL, sm_count INTEGER NOT NULL, "
+     "sm_clock_max_khz INTEGER NOT NULL, memory_clock_max_khz INTEGER NOT NULL, memory_bytes INTEGER NOT NULL, "
+     "l2_bytes INTEGER NOT NULL, memory_bus_bits INTEGER NOT NULL, driver_version INTEGER NOT NULL, "
+     "cupti_version INTEGER NOT NULL, max_threads_per_sm INTEGER NOT NULL, max_blocks_per_sm INTEGER NOT NULL, "
+     "max_registers_per_sm INTEGER NOT NULL, max_registers_per_block INTEGER NOT NULL, "
+     "max_smem_per_sm_bytes INTEGER NOT NULL, max_smem_per_block_bytes INTEGER NOT NULL, "
+     "max_smem_per_block_optin_bytes INTEGER NOT NULL, reserved_smem_per_block_bytes INTEGER NOT NULL, "
+     "warp_size INTEGER NOT NULL)"},
+    {"kernel", "CREATE TABLE kernel(id INTEGER PRIMARY KEY, mangled TEXT NOT NULL, demangled TEXT NOT NULL, "
+               "function TEXT NOT NULL, registers_per_thread INTEGER NOT NULL, static_smem_bytes INTEGER NOT NULL, "
+               "local_bytes_per_thread INTEGER NOT NULL, constant_bytes INTEGER NOT NULL, "
+               "max_threads_per_block INTEGER NOT NULL, binary_version INTEGER NOT NULL, "
+               "ptx_version INTEGER NOT NULL)"},
+    {"metric", "CREATE TABLE metric(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, unit TEXT NOT NULL, "
+               "description TEXT NOT NULL, kind TEXT NOT NULL)"},
+    {"section", "CREATE TABLE section(id INTEGER PRIMARY KEY, chip TEXT NOT NULL, identifier TEXT NOT NULL, "
+                "name TEXT NOT NULL, definition TEXT NOT NULL)"},
+    {"launch",
+     "CREATE TABLE launch(id INTEGER PRIMARY KEY, process_id INTEGER NOT NULL REFERENCES process, "
+     "kernel_id INTEGER NOT NULL REFERENCES kernel, device_id INTEGER NOT NULL REFERENCES device, "
+     "position INTEGER NOT NULL, context INTEGER NOT NULL, stream INTEGER NOT NULL, thread INTEGER NOT NULL, "
+     "grid_x INTEGER NOT NULL, grid_y INTEGER NOT NULL, grid_z INTEGER NOT NULL, "
+     "block_x INTEGER NOT NULL, block_y INTEGER NOT NULL, block_z INTEGER NOT NULL, "
+     "cluster_x INTEGER NOT NULL, cluster_y INTEGER NOT NULL, cluster_z INTEGER NOT NULL, "
+     "dynamic_smem_bytes INTEGER NOT NULL, configured_smem_bytes INTEGER NOT NULL, cooperative INTEGER NOT NULL, "
+     "max_blocks_per_sm INTEGER NOT NULL, max_active_clusters INTEGER NOT NULL, start_unix_ns INTEGER NOT NULL, "
+     "profile_ns INTEGER NOT NULL, replay_mode TEXT NOT NULL, passes INTEGER NOT NULL, reason TEXT NOT NULL, "
+     "measured INTEGER NOT NULL)"},
+    {"value", "CREATE TABLE value(launch_id INTEGER NOT NULL REFERENCES launch, "
+              "metric_id INTEGER NOT NULL REFERENCES metric, value REAL, "
+              "PRIMARY KEY(launch_id, metric_id)) WITHOUT ROWID"},
+    {"seen", "CREATE TABLE seen(process_id INTEGER NOT NULL REFERENCES process, "
+             "kernel_id INTEGER NOT NULL REFERENCES kernel, launches INTEGER NOT NULL, "
+             "PRIMARY KEY(process_id, kernel_id)) WITHOUT ROWID"},
+    {"message", "CREATE TABLE message(id INTEGER PRIMARY KEY, process_id INTEGER NOT NULL REFERENCES process, "
+                "level TEXT NOT NULL, status TEXT NOT NULL, text TEXT NOT NULL)"},
+};
+#define TABLE_COUNT (sizeof tables / sizeof *tables)
+
+/* For people with an SQLite client; kprof itself never reads them. */
+static const char views[] =
+    "CREATE VIEW launch_metrics AS SELECT launch.id AS launch, process.pid AS pid, kernel.function AS kernel, "
+    "metric.name AS metric, value.value AS value, metric.unit AS unit "
+    "FROM value JOIN launch ON launch.id=value.launch_id JOIN metric ON metric.id=value.metric_id "
+    "JOIN kernel ON kernel.id=launch.kernel_id JOIN process ON process.id=launch.process_id;"
+    "CREATE VIEW launches AS SELECT launch.id AS launch, process.pid AS pid, process.name AS process, "
+    "kernel.function AS kernel, kernel.demangled AS demangled, device.name AS device, device.chip AS chip, "
+    "launch.position AS position, grid_x, grid_y, grid_z, block_x, block_y, block_z, registers_per_thread, "
+    "static_smem_bytes, dynamic_smem_bytes, replay_mode, passes, measured, reason "
+    "FROM launch JOIN process ON process.id=launch.process_id JOIN kernel ON kernel.id=launch.kernel_id "
+    "JOIN device ON device.id=launch.device_id;"
+    "CREATE VIEW kernel_summary AS SELECT kernel.function AS kernel, metric.name AS metric, "
+    "count(value.value) AS launches, min(value.value) AS minimum, max(value.value) AS maximum, "
+    "avg(value.value) AS average, metric.unit AS unit FROM value JOIN launch ON launch.id=value.launch_id "
+    "JOIN kernel ON kernel.id=launch.kernel_id JOIN metric ON metric.id=value.metric_id "
+    "GROUP BY kernel.function, metric.id;"
+    "CREATE VIEW seen_kernels AS SELECT kernel.function AS kernel, kernel.demangled AS demangled, "
+    "sum(seen.launches) AS launches FROM seen JOIN kernel ON kernel.id=seen.kernel_id "
+    "GROUP BY kernel.mangled ORDER BY launches DESC, kernel;";
+
+kprof_status kprof_schema_create(kprof_report *report)
+{
+    for (size_t i = 0; i < TABLE_COUNT; i++) {
+        kprof_status status = kprof_store_exec(report, tables[i].sql);
+        if (status != KPROF_OK)
+            return status;
+    }
+    return kprof_store_exec(report, views);
+}
+
+typedef struct schema_check {
+    const schema_entry *expected;
+    bool found;
+} schema_check;
+
+static kprof_status compare_table(void *user, sqlite3_stmt *row)
+{
+    schema_check *check = user;
+    const char *name = (const char *)sqlite3_column_text(row, 0);
+    const char *sql = (const char *)sqlite3_column_text(row, 1);
+    if (name && sql && strcmp(name, check->expected->name) == 0 && strcmp(sql, check->expected->sql) == 0)
+        check->found = true;
+    return KPROF_OK;
+}
+
+kprof_status kprof_schema_check(kprof_report *report)
+{
+    for (size_t i = 0; i < TABLE_COUNT; i++) {
+        schema_check check = {&tables[i], false};
+        kprof_status status =
+            kprof_store_query(report, "SELECT name, sql FROM sqlite_schema WHERE type='table'", compare_table, &check);
+        if (status != KPROF_OK)
+            return status;
+        if (!check.found)
+            return kprof_fail(KPROF_BAD_REPORT, "%s: damaged: table \"%s\" is missing or not as kprof writes it",
+                              report->path, tables[i].name);
+    }
+    return KPROF_OK;
+}

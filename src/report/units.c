@@ -1,0 +1,111 @@
+/* Which base units scale, by which steps, and how the scaled unit is spelled. */
+#include "report/units.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* A unit that scales: `base` is the start of the base unit and `symbol` what a prefix goes before. */
+typedef struct scaled_unit {
+    const char *base, *symbol;
+    bool whole_only; /* only as the whole unit, not before "/something" */
+} scaled_unit;
+
+static const scaled_unit scaled_units[] = {
+    {"cycle/second", "Hz", true}, {"hz", "Hz", true},  {"byte", "B", false},
+    {"flop", "FLOP", false},      {"op", "OP", false},
+};
+static const char *const prefixes[] = {"", "K", "M", "G", "T", "P", "E"};
+
+/* Write value and unit with two decimals when it is not whole; small values keep three significant digits. */
+static void put_number(kprof_human *human, double value)
+{
+    double size = fabs(value);
+    if (size > 0 && size < 0.01) {
+        kprof_number_general(human->number, value, 3);
+        return;
+    }
+    kprof_number_grouped(human->number, value, (kprof_number_style){.decimals = 2});
+}
+
+static const scaled_unit *find_scaled(const char *unit)
+{
+    for (size_t i = 0; i < sizeof scaled_units / sizeof *scaled_units; i++) {
+        size_t length = strlen(scaled_units[i].base);
+        if (strncmp(unit, scaled_units[i].base, length) != 0)
+            continue;
+        if (unit[length] == '\0' || (unit[length] == '/' && !scaled_units[i].whole_only))
+            return &scaled_units[i];
+    }
+    return NULL;
+}
+
+static void scale_time(kprof_human *human, double ns)
+{
+    static const char *const units[] = {"ns", "us", "ms", "s"};
+    size_t step = 0;
+    while (fabs(ns) >= 1000 && step + 1 < sizeof units / sizeof *units) {
+        ns /= 1000;
+        step++;
+    }
+    put_number(human, ns);
+    snprintf(human->unit, sizeof human->unit, "%s", units[step]);
+}
+
+/* What stands after the "/" of a rate: seconds are spelled short. */
+static const char *per(const char *rest)
+{
+    return strcmp(rest, "/second") == 0 ? "/s" : rest;
+}
+
+static void scale_prefixed(kprof_human *human, double value, const char *unit)
+{
+    const scaled_unit *scaled = find_scaled(unit);
+    size_t step = 0;
+    while (fabs(value) >= 1000 && step + 1 < sizeof prefixes / sizeof *prefixes) {
+        value /= 1000;
+        step++;
+    }
+    put_number(human, value);
+    if (scaled)
+        snprintf(human->unit, sizeof human->unit, "%s%s%.20s", prefixes[step], scaled->symbol,
+                 per(unit + strlen(scaled->base)));
+    else /* a rate of something else: "Ginst/s" */
+        snprintf(human->unit, sizeof human->unit, "%s%.*s/s", prefixes[step], (int)(strlen(unit) - strlen("/second")),
+                 unit);
+}
+
+static bool is_rate(const char *unit)
+{
+    size_t length = strlen(unit), suffix = strlen("/second");
+    return length > suffix && length < 32 && strcmp(unit + length - suffix, "/second") == 0;
+}
+
+kprof_human kprof_units_human(double value, const char *unit, bool base)
+{
+    kprof_human human = {"n/a", ""};
+    if (isnan(value))
+        return human;
+    if (isfinite(value) && !base && strcmp(unit, "ns") == 0) {
+        scale_time(&human, value);
+    } else if (isfinite(value) && !base && strcmp(unit, "khz") == 0) {
+        scale_prefixed(&human, value * 1000, "hz");
+    } else if (isfinite(value) && !base && (find_scaled(unit) || is_rate(unit))) {
+        scale_prefixed(&human, value, unit);
+    } else {
+        put_number(&human, value);
+        snprintf(human.unit, sizeof human.unit, "%.39s", unit);
+    }
+    return human;
+}
+
+void kprof_units_ncu(const char *unit, char *out, size_t size)
+{
+    size_t length = strlen(unit), suffix = strlen("/second");
+    if (strcmp(unit, "cycle/second") == 0)
+        snprintf(out, size, "hz");
+    else if (length > suffix && strcmp(unit + length - suffix, "/second") == 0)
+        snprintf(out, size, "%.*s/s", (int)(length - suffix), unit);
+    else
+        snprintf(out, size, "%s", unit);
+}

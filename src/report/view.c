@@ -1,0 +1,340 @@
+/* Lays out the metrics of each chip's sections in one array and fills it launch by launch. */
+#include "report/view.h"
+#include "report/derived.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static kprof_status no_memory(void)
+{
+    return kprof_fail(KPROF_NO_MEMORY, "reading the report's sections: out of memory");
+}
+
+static size_t count_cells(const kprof_table *table)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < table->row_count * table->column_count; i++)
+        count += table->rows[i / table->column_count].cells[i % table->column_count].name != NULL;
+    return count;
+}
+
+/* Work and peak, and four values for each roof. */
+static size_t count_metrics(const kprof_section *section)
+{
+    size_t count = section->item_count;
+    for (size_t i = 0; i < section->table_count; i++)
+        count += count_cells(&section->tables[i]);
+    for (size_t i = 0; i < section->roofline_count; i++)
+        count += 2 + 4 * section->rooflines[i].roof_count;
+    return count;
+}
+
+/* What is being filled in. */
+typedef struct builder {
+    kprof_view *view;
+    kprof_names columns; /* name -> column */
+    const kprof_section *section;
+    kprof_view_section *target;
+    bool failed;
+} builder;
+
+static const char *keep(builder *build, const char *text)
+{
+    kprof_strlist *labels = &build->view->labels;
+    if (!kprof_strlist_add(labels, text)) {
+        build->failed = true;
+        return "";
+    }
+    return labels->items[labels->count - 1];
+}
+
+static const char *keep_label(builder *build, const char *const parts[2], const char *between)
+{
+    char *text = NULL;
+    if (asprintf(&text, "%s%s%s", parts[0], between, parts[1]) < 0) {
+        build->failed = true;
+        return "";
+    }
+    const char *kept = keep(build, text);
+    free(text);
+    return kept;
+}
+
+static void add_column(builder *build, kprof_emit_metric *metric)
+{
+    kprof_view *view = build->view;
+    metric->column = kprof_names_find(&build->columns, metric->name);
+    if (metric->column != KPROF_NAMES_NONE)
+        return;
+    metric->column = view->column_count;
+    if (!kprof_names_add(&build->columns, metric->name, metric->column)) {
+        build->failed = true;
+        return;
+    }
+    if ((view->column_count & (view->column_count - 1)) == 0) { /* full at every power of two */
+        size_t capacity = view->column_count ? view->column_count * 2 : 1;
+        kprof_emit_metric *grown = realloc(view->columns, capacity * sizeof *grown);
+        if (!grown) {
+            build->failed = true;
+            return;
+        }
+        view->columns = grown;
+    }
+    view->columns[view->column_count] = *metric;
+    view->columns[view->column_count++].column = metric->column;
+}
+
+static kprof_emit_metric *add_metric(builder *build, const char *name, const char *label, const char *unit)
+{
+    const kprof_model *model = build->view->model;
+    kprof_emit_metric *metric = &build->target->metrics[build->target->metric_count];
+    size_t index = kprof_names_find(&model->metric_names, name);
+    *metric = (kprof_emit_metric){.slot = build->view->slot_count++, .metric = index, .value = NAN};
+    metric->section = build->section;
+    metric->name = name;
+    metric->label = label && *label ? label : name;
+    metric->unit = unit ? unit : index == KPROF_NAMES_NONE ? "" : model->metrics[index].unit;
+    add_column(build, metric);
+    for (size_t i = 0; i < build->target->metric_count && !metric->repeated; i++)
+        metric->repeated = build->target->metrics[i].column == metric->column;
+    build->target->metric_count++;
+    return metric;
+}
+
+static kprof_emit_metric *add_item(builder *build, const kprof_item *item, const char *label)
+{
+    return add_metric(build, item->name ? item->name : "", item->label && *item->label ? item->label : label,
+                      item->unit);
+}
+
+static void build_table(builder *build, const kprof_table *table, kprof_emit_table *out)
+{
+    out->table = table;
+    out->cells = calloc(table->row_count * table->column_count + 1, sizeof *out->cells);
+    size_t *order = calloc(table->row_count + 1, sizeof *order);
+    out->order = order;
+    build->failed = build->failed || !out->cells || !order;
+    for (size_t i = 0; i < table->row_count * table->column_count && !build->failed; i++) {
+        const kprof_table_row *row = &table->rows[i / table->column_count];
+        const kprof_item *item = &row->cells[i % table->column_count];
+        if (!item->name)
+            continue;
+        const char *parts[] = {row->label ? row->label : "", table->column_labels[i % table->column_count]};
+        const char *label = table->column_count > 1 ? keep_label(build, parts, ": ") : parts[0];
+        out->cells[i] = add_metric(build, item->name, label, item->unit);
+    }
+    for (size_t i = 0; i < table->row_count && !build->failed; i++)
+        order[i] = i;
+}
+
+static kprof_emit_metric *add_point_metric(builder *build, const kprof_roofline *line, const char *level,
+                                           const char *what)
+{
+    char name[256];
+    bool is_pct = strcmp(what, "pct_of_roof") == 0;
+    kprof_roofline_metric_name(name, sizeof name, (const char *const[]){line->id, level, what});
+    const char *label = keep_label(build, (const char *const[]){line->label, level}, " against ");
+    label = keep_label(build, (const char *const[]){label, is_pct ? "of the roof" : "intensity"}, ": ");
+    return add_metric(build, keep(build, name), label, is_pct ? "%" : "flop/byte");
+}
+
+static void build_roofline(builder *build, const kprof_roofline *line, kprof_emit_roofline *out)
+{
+    out->id = line->id;
+    out->label = line->label;
+    out->points = calloc(line->roof_count + 1, sizeof *out->points);
+    if (!out->points) {
+        build->failed = true;
+        return;
+    }
+    out->work = add_item(build, &line->work, keep_label(build, (const char *const[]){line->label, "achieved"}, " "));
+    out->peak = add_item(build, &line->peak, keep_label(build, (const char *const[]){line->label, "peak"}, " "));
+    for (size_t i = 0; i < line->roof_count && !build->failed; i++) {
+        const kprof_roof *roof = &line->roofs[i];
+        kprof_emit_point *point = &out->points[out->point_count++];
+        point->level = roof->label;
+        point->traffic =
+            add_item(build, &roof->traffic, keep_label(build, (const char *const[]){roof->label, "achieved"}, " "));
+        point->peak = add_item(build, &roof->peak, keep_label(build, (const char *const[]){roof->label, "peak"}, " "));
+        point->intensity = add_point_metric(build, line, roof->label, "intensity");
+        point->pct = add_point_metric(build, line, roof->label, "pct_of_roof");
+    }
+}
+
+static void build_section(builder *build, const kprof_section *section, kprof_view_section *out)
+{
+    build->section = out->section = section;
+    build->target = out;
+    out->tables = calloc(section->table_count + 1, sizeof *out->tables);
+    out->rooflines = calloc(section->roofline_count + 1, sizeof *out->rooflines);
+    build->failed = build->failed || !out->tables || !out->rooflines;
+    for (size_t i = 0; i < section->item_count && !build->failed; i++)
+        add_item(build, &section->items[i], NULL);
+    for (size_t i = 0; i < section->table_count && !build->failed; i++)
+        build_table(build, &section->tables[i], &out->tables[i]);
+    for (size_t i = 0; i < section->roofline_count && !build->failed; i++)
+        build_roofline(build, &section->rooflines[i], &out->rooflines[i]);
+}
+
+static void build_chip(builder *build, const kprof_model_chip *chip, kprof_view_chip *out)
+{
+    size_t total = 0;
+    for (size_t i = 0; i < chip->section_count; i++)
+        total += count_metrics(&chip->sections[i]);
+    out->metrics = calloc(total + 1, sizeof *out->metrics);
+    out->sections = calloc(chip->section_count + 1, sizeof *out->sections);
+    build->failed = build->failed || !out->metrics || !out->sections;
+    for (size_t i = 0; i < chip->section_count && !build->failed; i++) {
+        kprof_view_section *section = &out->sections[out->section_count++];
+        section->metrics = out->metrics + out->metric_count;
+        build_section(build, &chip->sections[i], section);
+        out->metric_count += section->metric_count;
+    }
+}
+
+static kprof_status finish(builder *build, kprof_view *out)
+{
+    kprof_names_free(&build->columns);
+    if (!build->failed)
+        return KPROF_OK;
+    kprof_view_free(out);
+    return no_memory();
+}
+
+kprof_status kprof_view_sections(const kprof_model *model, kprof_view *out)
+{
+    memset(out, 0, sizeof *out);
+    out->model = model;
+    builder build = {.view = out};
+    out->chips = calloc(model->chip_count + 1, sizeof *out->chips);
+    build.failed = !out->chips;
+    for (size_t i = 0; i < model->chip_count && !build.failed; i++)
+        build_chip(&build, &model->chips[i], &out->chips[i]);
+    return finish(&build, out);
+}
+
+/* The first section of any chip that shows a metric gives it its place and label on the raw page. */
+static void adopt_sections(const kprof_view *sections, kprof_emit_metric *columns)
+{
+    for (size_t i = 0; i < sections->column_count; i++) {
+        const kprof_emit_metric *shown = &sections->columns[i];
+        if (shown->metric == SIZE_MAX)
+            continue;
+        columns[shown->metric].section = shown->section;
+        columns[shown->metric].label = shown->label;
+    }
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const kprof_emit_metric *)a)->name, ((const kprof_emit_metric *)b)->name);
+}
+
+kprof_status kprof_view_all(const kprof_model *model, kprof_view *out)
+{
+    kprof_status status = kprof_view_sections(model, out);
+    if (status != KPROF_OK)
+        return status;
+    kprof_emit_metric *columns = calloc(model->metric_count + 1, sizeof *columns);
+    if (!columns) {
+        kprof_view_free(out);
+        return no_memory();
+    }
+    for (size_t i = 0; i < model->metric_count; i++) {
+        const kprof_model_metric *metric = &model->metrics[i];
+        columns[i] = (kprof_emit_metric){.metric = i, .value = NAN};
+        columns[i].name = columns[i].label = metric->name;
+        columns[i].unit = metric->unit;
+    }
+    adopt_sections(out, columns);
+    qsort(columns, model->metric_count, sizeof *columns, by_name);
+    for (size_t i = 0; i < model->metric_count; i++)
+        columns[i].slot = columns[i].column = i;
+    free(out->columns);
+    out->columns = columns;
+    out->column_count = out->slot_count = model->metric_count;
+    return KPROF_OK;
+}
+
+static void free_section(kprof_view_section *section)
+{
+    for (size_t i = 0; section->tables && i < section->section->table_count; i++) {
+        free(section->tables[i].cells);
+        free((void *)section->tables[i].order);
+    }
+    for (size_t i = 0; section->rooflines && i < section->section->roofline_count; i++)
+        free(section->rooflines[i].points);
+    free(section->tables);
+    free(section->rooflines);
+}
+
+void kprof_view_free(kprof_view *view)
+{
+    for (size_t i = 0; view->chips && i < view->model->chip_count; i++) {
+        for (size_t k = 0; k < view->chips[i].section_count; k++)
+            free_section(&view->chips[i].sections[k]);
+        free(view->chips[i].sections);
+        free(view->chips[i].metrics);
+    }
+    free(view->chips);
+    free(view->columns);
+    kprof_strlist_free(&view->labels);
+    memset(view, 0, sizeof *view);
+}
+
+static double sort_key(const kprof_emit_table *table, size_t row)
+{
+    const kprof_emit_metric *cell = table->cells[row * table->table->column_count];
+    return cell && !isnan(cell->value) ? cell->value : -INFINITY;
+}
+
+/* Falling order of the first column; equal rows keep theirs. Tables are short. */
+static void sort_rows(const kprof_emit_table *table)
+{
+    size_t *order = (size_t *)table->order;
+    size_t count = table->table->row_count;
+    for (size_t i = 0; i < count; i++) {
+        size_t k = i;
+        for (; k > 0 && sort_key(table, order[k - 1]) < sort_key(table, i); k--)
+            order[k] = order[k - 1];
+        order[k] = i;
+    }
+}
+
+static void locate_points(kprof_emit_roofline *line)
+{
+    for (size_t i = 0; i < line->point_count; i++) {
+        kprof_emit_point *point = &line->points[i];
+        point->at = kprof_roofline_locate((kprof_roofline_input){.work = line->work->value,
+                                                                 .work_peak = line->peak->value,
+                                                                 .traffic = point->traffic->value,
+                                                                 .traffic_peak = point->peak->value});
+    }
+}
+
+static void fill_section(kprof_view_section *section)
+{
+    for (size_t i = 0; i < section->section->table_count; i++) {
+        const kprof_table *table = &section->section->tables[i];
+        if (table->sorted && table->column_count > 0)
+            sort_rows(&section->tables[i]);
+    }
+    for (size_t i = 0; i < section->section->roofline_count; i++)
+        locate_points(&section->rooflines[i]);
+}
+
+const kprof_view_chip *kprof_view_fill(kprof_view *view, const kprof_model_launch *launch)
+{
+    size_t index = launch->device->chip_index;
+    if (index == SIZE_MAX)
+        return NULL;
+    kprof_view_chip *chip = &view->chips[index];
+    for (size_t i = 0; i < chip->metric_count; i++) {
+        size_t metric = chip->metrics[i].metric;
+        chip->metrics[i].value = metric == SIZE_MAX ? NAN : launch->values[metric];
+    }
+    for (size_t i = 0; i < chip->section_count; i++)
+        fill_section(&chip->sections[i]);
+    return chip;
+}
