@@ -17,6 +17,9 @@ typedef struct kprof_process {
 
 extern kprof_process kprof_this_process;
 
+/* Read the configuration, open the spool and have the hooks called; does nothing when kprof did not start this process,
+ * or when called again. */
+void kprof_process_start(void);
 /* Write a record. A failure (disk full) is reported once where it still can be, and disarms. */
 void kprof_process_write(const kprof_record *record);
 /* The last error that this thread logged, or the status' own text: why something was not measured. Valid until the

@@ -1,10 +1,9 @@
-/* Entry of the injection library: CUDA loads it at cuInit through CUDA_INJECTION64_PATH and calls InitializeInjection,
- * the one symbol it exports. It never exits the process, never writes to its stdout, and on any failure lets it run on.
- */
+/* The injection library's life in a process: it starts, reports, and ends with it. It never exits the process, never
+ * writes to its stdout, and on any failure lets it run on. */
+#include "inject/process.h"
 #include "core/log.h"
 #include "inject/gate.h"
 #include "inject/launch.h"
-#include "inject/process.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -14,8 +13,6 @@
 #include <unistd.h>
 
 kprof_process kprof_this_process;
-
-int InitializeInjection(void) __attribute__((visibility("default")));
 
 static __thread char last_error[1024]; /* kept for the message that says why profiling stopped */
 
@@ -134,17 +131,16 @@ static kprof_status start(const char *dir)
     return KPROF_OK;
 }
 
-int InitializeInjection(void)
+void kprof_process_start(void)
 {
     static atomic_bool started;
     const char *dir = getenv(KPROF_SESSION_ENV);
     if (!dir || atomic_exchange(&started, true))
-        return 1;
+        return;
     kprof_log_set_sink(on_log, NULL);
     kprof_status status = start(dir);
     if (status != KPROF_OK) {
         atomic_store(&kprof_this_process.armed, true); /* so that the reason is told */
         kprof_process_disarm(status, "profiling cannot start");
     }
-    return 1;
 }
