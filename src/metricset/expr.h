@@ -1,6 +1,6 @@
-/* Derived values: arithmetic over metric names, written in the set files. Numbers, + - * / ( ), unary minus, names such as
- * dram__bytes.sum.per_second, and min(a,b,...), max(...), sum(...), if_missing(a, b). Missing operands make a missing result
- * (NaN), and so does a division by zero: not measured is never 0. */
+/* Derived values: arithmetic over metric names, written in the set files. Numbers, + - * / ( ), unary minus, names such
+ * as dram__bytes.sum.per_second, and min(a,b,...), max(...), sum(...), if_missing(a, b). Missing operands make a
+ * missing result (NaN), and so does a division by zero: not measured is never 0. */
 #ifndef KPROF_METRICSET_EXPR_H
 #define KPROF_METRICSET_EXPR_H
 
@@ -17,6 +17,9 @@ kprof_status kprof_expr_parse(const char *text, kprof_expr **out) KPROF_MUST_CHE
 void kprof_expr_free(kprof_expr *expr);
 /* Every name in it, each once. */
 kprof_status kprof_expr_names(const kprof_expr *expr, kprof_strlist *out) KPROF_MUST_CHECK;
+/* The same in two lists: names without which there is no value, and names in the first argument of if_missing. */
+kprof_status kprof_expr_operands(const kprof_expr *expr, kprof_strlist *required,
+                                 kprof_strlist *optional) KPROF_MUST_CHECK;
 double kprof_expr_evaluate(const kprof_expr *expr, kprof_expr_lookup *lookup, void *user);
 
 #endif

@@ -1,5 +1,5 @@
-/* Sets and sections as data: reads metricsets/sets/<id>.json and metricsets/sections/<id>.json, and resolves a selection for
- * one chip into the names to collect. docs/metricsets.md has the file format. */
+/* Sets and sections as data: reads metricsets/sets/<id>.json and metricsets/sections/<id>.json, and resolves a
+ * selection for one chip into the names to collect. docs/metricsets.md has the file format. */
 #ifndef KPROF_METRICSET_METRICSET_H
 #define KPROF_METRICSET_METRICSET_H
 
@@ -9,14 +9,15 @@
 
 typedef struct kprof_catalog kprof_catalog;
 
-/* Load every set and section of the folders, later folders over earlier ones. BAD_METRICSET names file, place and reason. */
+/* Load every set and section of the folders, later folders over earlier ones. BAD_METRICSET names file, place and
+ * reason. */
 kprof_status kprof_catalog_load(const kprof_strlist *folders, kprof_catalog **out) KPROF_MUST_CHECK;
 void kprof_catalog_free(kprof_catalog *catalog);
 
 typedef struct kprof_catalog_entry {
-    const char *id, *name, *help;      /* borrowed from the catalog */
-    const char *const *aliases;        /* NULL-terminated: "basic" of "default" */
-    const char *const *section_ids;    /* of a set, NULL-terminated; NULL for a section */
+    const char *id, *name, *help;   /* borrowed from the catalog */
+    const char *const *aliases;     /* NULL-terminated: "basic" of "default" */
+    const char *const *section_ids; /* of a set, NULL-terminated; NULL for a section */
 } kprof_catalog_entry;
 size_t kprof_catalog_set_count(const kprof_catalog *catalog);
 size_t kprof_catalog_section_count(const kprof_catalog *catalog); /* in display order */
@@ -31,17 +32,19 @@ typedef struct kprof_selection {
                                "breakdown:<throughput>", "group:<section id>"; launch__* names too */
 } kprof_selection;
 
-/* Check set and section names against the catalog alone, before any chip is known: UNKNOWN_NAME with the nearest name. */
+/* Check set and section names against the catalog alone, before any chip is known: UNKNOWN_NAME with the nearest name.
+ */
 kprof_status kprof_selection_check(const kprof_catalog *catalog, const kprof_selection *selection) KPROF_MUST_CHECK;
 
 /* A selection resolved for one chip. */
 typedef struct kprof_plan {
     char *chip;
-    kprof_strlist collect; /* hardware metrics in the order in which to collect and store them */
-    kprof_strlist shown;   /* names that --metrics asked for, expanded; a subset of `collect` and launch__* names */
+    kprof_strlist collect;   /* hardware metrics in the order in which to collect and store them */
+    kprof_strlist shown;     /* names that --metrics asked for, expanded; a subset of `collect` and launch__* names */
     kprof_section *sections; /* [section_count], display order */
     size_t section_count;
     size_t pass_count;
+    kprof_config_image image; /* schedules `collect`; making it again costs up to half a second */
 } kprof_plan;
 
 /* UNKNOWN_NAME names each unknown metric with the nearest that exists; the plan is freed with kprof_plan_free. */
@@ -49,8 +52,33 @@ kprof_status kprof_plan_make(const kprof_catalog *catalog, const kprof_selection
                              kprof_plan *out) KPROF_MUST_CHECK;
 void kprof_plan_free(kprof_plan *plan); /* members, not the struct */
 
-/* Names known from the launch itself, not collected: launch__*, device__attribute_*. NULL-terminated name/unit/description
- * rows; the report computes their values. */
+/* What `kprof --list-sets` shows of a set on the host's chip. */
+typedef struct kprof_set_cost {
+    size_t metric_count, pass_count;
+} kprof_set_cost;
+kprof_status kprof_set_cost_on(const kprof_catalog *catalog, const char *set, kprof_host *host,
+                               kprof_set_cost *out) KPROF_MUST_CHECK;
+
+/* `--query-metrics`: BASE gives the base names of the chip, ALL every full name, SUFFIX the full names of the bases in
+ * `names`; in the other modes `names` narrows the answer to those bases or regex:... (empty: all). launch__* names come
+ * with BASE and ALL. `visit` gets each row in alphabetical order of the bases; its texts are valid during the call, and
+ * a status other than OK ends the query. */
+typedef enum kprof_query_mode { KPROF_QUERY_BASE, KPROF_QUERY_SUFFIX, KPROF_QUERY_ALL } kprof_query_mode;
+typedef struct kprof_query_row {
+    const char *name, *unit, *description;
+    const char *kind; /* "counter", "ratio", "throughput" or "launch" */
+} kprof_query_row;
+typedef kprof_status kprof_query_visit(void *user, const kprof_query_row *row);
+typedef struct kprof_query {
+    kprof_query_mode mode;
+    const kprof_strlist *names;
+    kprof_query_visit *visit;
+    void *user;
+} kprof_query;
+kprof_status kprof_query_metrics(kprof_host *host, const kprof_query *query) KPROF_MUST_CHECK;
+
+/* Names known from the launch itself, not collected: launch__*, device__attribute_*. NULL-terminated
+ * name/unit/description rows; the report computes their values. */
 typedef struct kprof_launch_metric {
     const char *name, *unit, *description;
 } kprof_launch_metric;

@@ -9,10 +9,11 @@
 
 /* One value: a metric as collected, or an expression over several. */
 typedef struct kprof_item {
-    char *name;  /* full metric name; of a derived value the name it is exported under: "derived__flops_fp32.per_second" */
-    char *label; /* "DRAM Throughput" */
-    char *unit;  /* base unit: "%", "ns", "byte/second", "flop/second", "cycle", "" ...; NULL: the metric's own */
-    char *help;  /* a sentence or two, or NULL */
+    char *
+        name; /* full metric name; of a derived value the name it is exported under: "derived__flops_fp32.per_second" */
+    char *label;      /* "DRAM Throughput" */
+    char *unit;       /* base unit: "%", "ns", "byte/second", "flop/second", "cycle", "" ...; NULL: the metric's own */
+    char *help;       /* a sentence or two, or NULL */
     char *expression; /* text of the expression; NULL: the metric `name` itself */
     kprof_expr *compiled; /* of `expression`, or of `name`; never NULL */
 } kprof_item;
@@ -38,9 +39,9 @@ typedef struct kprof_roof {
 } kprof_roof;
 
 typedef struct kprof_roofline {
-    char *id, *label;   /* "fp32", "FP32" */
+    char *id, *label;      /* "fp32", "FP32" */
     kprof_item work, peak; /* FLOP per second, achieved and peak */
-    kprof_roof *roofs;  /* [roof_count] */
+    kprof_roof *roofs;     /* [roof_count] */
     size_t roof_count;
 } kprof_roofline;
 
@@ -55,8 +56,8 @@ typedef struct kprof_section {
     size_t roofline_count;
 } kprof_section;
 
-/* Round trip of a resolved section: JSON text (caller frees; NULL when out of memory) and back. BAD_METRICSET on anything
- * that kprof_section_to_json could not have written; the input is untrusted. */
+/* Round trip of a resolved section: JSON text (caller frees; NULL when out of memory) and back. BAD_METRICSET on
+ * anything that kprof_section_to_json could not have written; the input is untrusted. */
 char *kprof_section_to_json(const kprof_section *section);
 kprof_status kprof_section_from_json(const char *json, kprof_section *out) KPROF_MUST_CHECK;
 void kprof_section_free(kprof_section *section); /* members, not the struct */

@@ -1,0 +1,312 @@
+/* Loads the set files: <folder>/sections/<id>.json and <folder>/sets/<id>.json, later folders over earlier ones. */
+#include "metricset/catalog.h"
+
+#include "core/log.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_FILE = 1 << 20, MAX_FILES = 1024 };
+
+static kprof_status read_file(const char *path, kprof_strbuf *out)
+{
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return kprof_fail(KPROF_BAD_METRICSET, "%s: cannot be opened: %s", path, strerror(errno));
+    char chunk[16384];
+    size_t size;
+    while ((size = fread(chunk, 1, sizeof(chunk), file)) > 0 && out->length <= MAX_FILE)
+        kprof_strbuf_append(out, chunk, size);
+    bool failed = ferror(file) != 0;
+    fclose(file);
+    if (failed)
+        return kprof_fail(KPROF_BAD_METRICSET, "%s: cannot be read", path);
+    if (out->length > MAX_FILE)
+        return kprof_fail(KPROF_BAD_METRICSET, "%s: is longer than %d KB", path, MAX_FILE >> 10);
+    return out->failed ? KPROF_NO_MEMORY : KPROF_OK;
+}
+
+/* The id must be the file's name, so that a file is found by what --list-sections prints. */
+static kprof_status check_id(const kprof_json_place *place, const char *id)
+{
+    const char *slash = strrchr(place->name, '/');
+    const char *name = slash ? slash + 1 : place->name;
+    size_t length = strlen(name) - strlen(".json");
+    kprof_json_place at = {place, "id", 0};
+    if (strlen(id) != length || strncmp(id, name, length) != 0)
+        return kprof_json_fail(&at, "is \"%s\" but must be the file's name, \"%.*s\"", id, (int)length, name);
+    return KPROF_OK;
+}
+
+static void free_set(kprof_set_definition *set)
+{
+    free(set->id);
+    free(set->name);
+    free(set->help);
+    kprof_strings_free(set->aliases);
+    kprof_strings_free(set->sections);
+}
+
+static kprof_status read_set(const kprof_json_place *place, const cJSON *value, kprof_set_definition *out)
+{
+    static const char *const keys[] = {"id", "name", "help", "aliases", "order", "sections", NULL};
+    kprof_json_place sections = {place, "sections", 0};
+    kprof_status status = kprof_json_check_object(place, value, keys);
+    if (status == KPROF_OK)
+        status = kprof_json_require_string(place, value, "id", &out->id);
+    if (status == KPROF_OK)
+        status = kprof_json_require_string(place, value, "name", &out->name);
+    if (status == KPROF_OK)
+        status = kprof_json_get_string(place, value, "help", &out->help);
+    if (status == KPROF_OK)
+        status = kprof_json_get_strings(place, value, "aliases", &out->aliases);
+    if (status == KPROF_OK)
+        status = kprof_json_get_int(place, value, "order", &out->order);
+    if (status == KPROF_OK)
+        status = kprof_json_get_strings(place, value, "sections", &out->sections);
+    if (status == KPROF_OK && kprof_strings_count(out->sections) == 0)
+        status = kprof_json_fail(&sections, "must name at least one section");
+    return status == KPROF_OK ? check_id(place, out->id) : status;
+}
+
+/* Put `set` in, in place of one with its id; the catalog owns it then. */
+static kprof_status keep_set(kprof_catalog *catalog, kprof_set_definition *set)
+{
+    for (size_t i = 0; i < catalog->set_count; i++) {
+        if (strcmp(catalog->sets[i].id, set->id) == 0) {
+            free_set(&catalog->sets[i]);
+            catalog->sets[i] = *set;
+            return KPROF_OK;
+        }
+    }
+    kprof_set_definition *sets = realloc(catalog->sets, (catalog->set_count + 1) * sizeof(*sets));
+    if (!sets)
+        return KPROF_NO_MEMORY;
+    catalog->sets = sets;
+    catalog->sets[catalog->set_count++] = *set;
+    return KPROF_OK;
+}
+
+static kprof_status keep_section(kprof_catalog *catalog, kprof_section_definition *section)
+{
+    for (size_t i = 0; i < catalog->section_count; i++) {
+        if (strcmp(catalog->sections[i].id, section->id) == 0) {
+            kprof_section_definition_free(&catalog->sections[i]);
+            catalog->sections[i] = *section;
+            return KPROF_OK;
+        }
+    }
+    kprof_section_definition *sections = realloc(catalog->sections, (catalog->section_count + 1) * sizeof(*sections));
+    if (!sections)
+        return KPROF_NO_MEMORY;
+    catalog->sections = sections;
+    catalog->sections[catalog->section_count++] = *section;
+    return KPROF_OK;
+}
+
+static kprof_status load_set(kprof_catalog *catalog, const kprof_json_place *place, const cJSON *value)
+{
+    kprof_set_definition set = {0};
+    kprof_status status = read_set(place, value, &set);
+    if (status == KPROF_OK)
+        status = keep_set(catalog, &set);
+    if (status != KPROF_OK)
+        free_set(&set);
+    return status;
+}
+
+static kprof_status load_section(kprof_catalog *catalog, const kprof_json_place *place, const cJSON *value)
+{
+    kprof_section_definition section;
+    kprof_status status = kprof_section_definition_read(place, value, &section);
+    if (status == KPROF_OK)
+        status = check_id(place, section.id);
+    if (status == KPROF_OK)
+        status = keep_section(catalog, &section);
+    if (status != KPROF_OK)
+        kprof_section_definition_free(&section);
+    return status;
+}
+
+typedef kprof_status file_loader(kprof_catalog *catalog, const kprof_json_place *place, const cJSON *value);
+
+static kprof_status load_file(kprof_catalog *catalog, const char *path, file_loader *load)
+{
+    kprof_json_place place = {NULL, path, 0};
+    kprof_strbuf text = KPROF_STRBUF_INIT;
+    cJSON *value = NULL;
+    kprof_status status = read_file(path, &text);
+    if (status == KPROF_OK)
+        status = kprof_json_parse(&place, text.data ? text.data : "", text.length, &value);
+    if (status == KPROF_OK)
+        status = load(catalog, &place, value);
+    cJSON_Delete(value);
+    kprof_strbuf_free(&text);
+    return status;
+}
+
+static int is_json(const struct dirent *entry)
+{
+    size_t length = strlen(entry->d_name);
+    return entry->d_name[0] != '.' && length > 5 && strcmp(entry->d_name + length - 5, ".json") == 0;
+}
+
+/* Load every *.json of folder/kind, in alphabetical order; *found says whether there is such a folder. */
+static kprof_status load_kind(kprof_catalog *catalog, const char *folder, const char *kind, bool *found)
+{
+    kprof_strbuf path = KPROF_STRBUF_INIT;
+    struct dirent **entries = NULL;
+    kprof_strbuf_printf(&path, "%s/%s", folder, kind);
+    int count = path.failed ? -1 : scandir(path.data, &entries, is_json, alphasort);
+    kprof_status status = KPROF_OK;
+    if (count >= 0)
+        *found = true;
+    if (count > MAX_FILES)
+        status = kprof_fail(KPROF_BAD_METRICSET, "%s: holds more than %d files", path.data, MAX_FILES);
+    for (int i = 0; i < count; i++) {
+        kprof_strbuf file = KPROF_STRBUF_INIT;
+        kprof_strbuf_printf(&file, "%s/%s", path.data, entries[i]->d_name);
+        if (status == KPROF_OK)
+            status = file.failed ? KPROF_NO_MEMORY
+                                 : load_file(catalog, file.data, strcmp(kind, "sets") == 0 ? load_set : load_section);
+        kprof_strbuf_free(&file);
+        free(entries[i]);
+    }
+    free(entries);
+    kprof_strbuf_free(&path);
+    return status;
+}
+
+static kprof_status load_folder(kprof_catalog *catalog, const char *folder)
+{
+    bool found = false;
+    kprof_status status = load_kind(catalog, folder, "sections", &found);
+    if (status == KPROF_OK)
+        status = load_kind(catalog, folder, "sets", &found);
+    if (status == KPROF_OK && !found)
+        status = kprof_fail(KPROF_BAD_METRICSET, "%s: has no folder \"sets\" or \"sections\" that can be read", folder);
+    return status;
+}
+
+static kprof_status check_sections(const kprof_catalog *catalog, const kprof_set_definition *set)
+{
+    for (char **id = set->sections; *id; id++) {
+        if (kprof_catalog_find_section(catalog, *id) == catalog->section_count)
+            return kprof_fail(KPROF_BAD_METRICSET, "set %s: sections: there is no section \"%s\"", set->id, *id);
+    }
+    return KPROF_OK;
+}
+
+static int compare_ids(int order_a, const char *a, int order_b, const char *b)
+{
+    return order_a != order_b ? (order_a > order_b) - (order_a < order_b) : strcmp(a, b);
+}
+
+static int compare_sets(const void *a, const void *b)
+{
+    const kprof_set_definition *left = a, *right = b;
+    return compare_ids(left->order, left->id, right->order, right->id);
+}
+
+static int compare_sections(const void *a, const void *b)
+{
+    const kprof_section_definition *left = a, *right = b;
+    return compare_ids(left->order, left->id, right->order, right->id);
+}
+
+kprof_status kprof_catalog_load(const kprof_strlist *folders, kprof_catalog **out)
+{
+    *out = NULL;
+    kprof_catalog *catalog = calloc(1, sizeof(*catalog));
+    if (!catalog)
+        return KPROF_NO_MEMORY;
+    kprof_status status = KPROF_OK;
+    for (size_t i = 0; i < folders->count && status == KPROF_OK; i++)
+        status = load_folder(catalog, folders->items[i]);
+    for (size_t i = 0; i < catalog->set_count && status == KPROF_OK; i++)
+        status = check_sections(catalog, &catalog->sets[i]);
+    if (status != KPROF_OK) {
+        kprof_catalog_free(catalog);
+        return status;
+    }
+    if (catalog->set_count > 0)
+        qsort(catalog->sets, catalog->set_count, sizeof(*catalog->sets), compare_sets);
+    if (catalog->section_count > 0)
+        qsort(catalog->sections, catalog->section_count, sizeof(*catalog->sections), compare_sections);
+    *out = catalog;
+    return KPROF_OK;
+}
+
+void kprof_catalog_free(kprof_catalog *catalog)
+{
+    if (!catalog)
+        return;
+    for (size_t i = 0; i < catalog->set_count; i++)
+        free_set(&catalog->sets[i]);
+    for (size_t i = 0; i < catalog->section_count; i++)
+        kprof_section_definition_free(&catalog->sections[i]);
+    free(catalog->sets);
+    free(catalog->sections);
+    free(catalog);
+}
+
+static bool goes_by(const char *id, char *const *aliases, const char *name)
+{
+    if (strcmp(id, name) == 0)
+        return true;
+    for (; aliases && *aliases; aliases++) {
+        if (strcmp(*aliases, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+size_t kprof_catalog_find_set(const kprof_catalog *catalog, const char *name)
+{
+    size_t i = 0;
+    while (i < catalog->set_count && !goes_by(catalog->sets[i].id, catalog->sets[i].aliases, name))
+        i++;
+    return i;
+}
+
+size_t kprof_catalog_find_section(const kprof_catalog *catalog, const char *name)
+{
+    size_t i = 0;
+    while (i < catalog->section_count && !goes_by(catalog->sections[i].id, catalog->sections[i].aliases, name))
+        i++;
+    return i;
+}
+
+size_t kprof_catalog_set_count(const kprof_catalog *catalog)
+{
+    return catalog->set_count;
+}
+
+size_t kprof_catalog_section_count(const kprof_catalog *catalog)
+{
+    return catalog->section_count;
+}
+
+static const char *const no_strings[] = {NULL};
+
+static const char *const *strings_or_none(char *const *strings)
+{
+    return strings ? (const char *const *)strings : no_strings;
+}
+
+kprof_catalog_entry kprof_catalog_set(const kprof_catalog *catalog, size_t index)
+{
+    const kprof_set_definition *set = &catalog->sets[index];
+    return (kprof_catalog_entry){set->id, set->name, set->help ? set->help : "", strings_or_none(set->aliases),
+                                 strings_or_none(set->sections)};
+}
+
+kprof_catalog_entry kprof_catalog_section(const kprof_catalog *catalog, size_t index)
+{
+    const kprof_section_definition *section = &catalog->sections[index];
+    return (kprof_catalog_entry){section->id, section->name, section->help ? section->help : "",
+                                 strings_or_none(section->aliases), NULL};
+}

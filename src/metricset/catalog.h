@@ -1,0 +1,25 @@
+/* The loaded set files, as plan.c and select.c see them. */
+#ifndef KPROF_METRICSET_CATALOG_H
+#define KPROF_METRICSET_CATALOG_H
+
+#include "metricset/definition.h"
+#include "metricset/metricset.h"
+
+typedef struct kprof_set_definition {
+    char *id, *name, *help;
+    char **aliases, **sections;
+    int order;
+} kprof_set_definition;
+
+struct kprof_catalog {
+    kprof_set_definition *sets; /* [set_count], by order and id, as the sections are */
+    size_t set_count;
+    kprof_section_definition *sections; /* [section_count] */
+    size_t section_count;
+};
+
+/* Index of the set with this id or alias, or of the section; the count when there is none. */
+size_t kprof_catalog_find_set(const kprof_catalog *catalog, const char *name);
+size_t kprof_catalog_find_section(const kprof_catalog *catalog, const char *name);
+
+#endif

@@ -1,0 +1,84 @@
+/* Sections as they are written in the set files: an item may name alternatives, of which each chip takes the first that
+ * it can collect. kprof_section_resolve makes the section of one chip from it. */
+#ifndef KPROF_METRICSET_DEFINITION_H
+#define KPROF_METRICSET_DEFINITION_H
+
+#include "cupti/host.h"
+#include "metricset/json.h"
+#include "metricset/section.h"
+
+/* One way to get a value. */
+typedef struct kprof_choice {
+    char *text; /* a metric's name or an expression */
+    kprof_expr *compiled;
+} kprof_choice;
+
+typedef struct kprof_item_definition {
+    char *name; /* NULL: the metric that is chosen */
+    char *label, *unit, *help;
+    bool optional;         /* left out on chips that have none of the choices */
+    kprof_choice *choices; /* [choice_count]; none: an empty cell */
+    size_t choice_count;
+} kprof_item_definition;
+
+typedef struct kprof_row_definition {
+    char *label;
+    bool optional; /* left out on chips that have none of its cells */
+    kprof_item_definition *cells;
+    size_t cell_count;
+} kprof_row_definition;
+
+typedef struct kprof_table_definition {
+    char *id, *title;
+    bool sorted;
+    char **column_labels;
+    char **breakdowns; /* throughput metrics whose members become rows; NULL: none */
+    kprof_row_definition *rows;
+    size_t row_count;
+} kprof_table_definition;
+
+typedef struct kprof_roof_definition {
+    char *label;
+    bool optional;
+    kprof_item_definition traffic, peak;
+} kprof_roof_definition;
+
+typedef struct kprof_roofline_definition {
+    char *id, *label;
+    bool optional;
+    kprof_item_definition work, peak;
+    kprof_roof_definition *roofs;
+    size_t roof_count;
+} kprof_roofline_definition;
+
+typedef struct kprof_section_definition {
+    char *id, *name, *help;
+    char **aliases;
+    int order;
+    kprof_item_definition *items;
+    size_t item_count;
+    kprof_table_definition *tables;
+    size_t table_count;
+    kprof_roofline_definition *rooflines;
+    size_t roofline_count;
+} kprof_section_definition;
+
+/* Read a section's JSON; BAD_METRICSET names the place. `out` is freed with kprof_section_definition_free, on failure
+ * too. */
+kprof_status kprof_section_definition_read(const kprof_json_place *place, const cJSON *value,
+                                           kprof_section_definition *out) KPROF_MUST_CHECK;
+void kprof_section_definition_free(kprof_section_definition *definition); /* members */
+
+/* Every metric that the section might collect on the host's chip, for kprof_host_check. */
+kprof_status kprof_section_candidates(const kprof_section_definition *definition, kprof_host *host,
+                                      kprof_strlist *out) KPROF_MUST_CHECK;
+
+/* The section of the host's chip; names to collect are appended to `collect`, each once. UNKNOWN_NAME when an item that
+ * is not optional has no choice that the chip can collect. With host and collect NULL every first choice is taken. */
+kprof_status kprof_section_resolve(const kprof_section_definition *definition, kprof_host *host, kprof_strlist *collect,
+                                   kprof_section *out) KPROF_MUST_CHECK;
+
+/* Free an item's members and leave it empty. */
+void kprof_item_clear(kprof_item *item);
+
+#endif

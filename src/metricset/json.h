@@ -1,0 +1,59 @@
+/* Strict reading of JSON from anyone: every mistake is reported with the file, the path of the key and the reason. */
+#ifndef KPROF_METRICSET_JSON_H
+#define KPROF_METRICSET_JSON_H
+
+#include "core/status.h"
+
+#include <cjson/cJSON.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Where a value stands: a chain on the caller's stack from the value to the file. */
+typedef struct kprof_json_place {
+    const struct kprof_json_place *parent; /* NULL: the file */
+    const char *name;                      /* of the file or the key; NULL: element `index` */
+    size_t index;
+} kprof_json_place;
+
+/* Log "<file>: items[3].label: <reason>" and return BAD_METRICSET. */
+kprof_status kprof_json_fail(const kprof_json_place *place, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Parse the whole text; BAD_METRICSET, with line and column, when it is not one JSON value or too long. */
+kprof_status kprof_json_parse(const kprof_json_place *place, const char *text, size_t length,
+                              cJSON **out) KPROF_MUST_CHECK;
+
+/* An object with keys of the NULL-terminated list only, each at most once. */
+kprof_status kprof_json_check_object(const kprof_json_place *place, const cJSON *value,
+                                     const char *const *keys) KPROF_MUST_CHECK;
+
+/* Members of a checked object. Absent ones leave *out as it was; kprof_json_require_string makes that an error. A
+ * string is copied (caller frees), bounded in length, and free of control characters. */
+kprof_status kprof_json_get_string(const kprof_json_place *place, const cJSON *object, const char *key,
+                                   char **out) KPROF_MUST_CHECK;
+kprof_status kprof_json_require_string(const kprof_json_place *place, const cJSON *object, const char *key,
+                                       char **out) KPROF_MUST_CHECK;
+kprof_status kprof_json_get_bool(const kprof_json_place *place, const cJSON *object, const char *key,
+                                 bool *out) KPROF_MUST_CHECK;
+kprof_status kprof_json_get_int(const kprof_json_place *place, const cJSON *object, const char *key,
+                                int *out) KPROF_MUST_CHECK;
+/* An array of strings as a NULL-terminated list (caller frees with kprof_strings_free). */
+kprof_status kprof_json_get_strings(const kprof_json_place *place, const cJSON *object, const char *key,
+                                    char ***out) KPROF_MUST_CHECK;
+void kprof_strings_free(char **strings);
+size_t kprof_strings_count(char *const *strings); /* 0 for NULL */
+
+/* An array of objects: where it stands, how large its C elements are and what reads one into zeroed memory. */
+typedef struct kprof_json_array {
+    const char *key;
+    size_t element_size;
+    kprof_status (*read)(const kprof_json_place *place, const cJSON *value, void *element);
+} kprof_json_array;
+typedef struct kprof_json_list {
+    void *elements; /* zeroed before reading; NULL when absent or empty */
+    size_t count;   /* set on failure too, so that the caller frees what was read */
+} kprof_json_list;
+kprof_status kprof_json_get_array(const kprof_json_place *place, const cJSON *object, const kprof_json_array *array,
+                                  kprof_json_list *out) KPROF_MUST_CHECK;
+
+#endif

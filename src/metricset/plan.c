@@ -1,0 +1,211 @@
+/* Resolves a selection for one chip: which sections, which metrics in which order, and in how many passes. */
+#include "metricset/select.h"
+
+#include "core/log.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char default_set[] = "default";
+
+static kprof_status unknown_set(const kprof_catalog *catalog, const char *name)
+{
+    const char **ids = calloc(catalog->set_count + 1, sizeof(*ids));
+    kprof_strbuf list = KPROF_STRBUF_INIT;
+    if (!ids)
+        return KPROF_NO_MEMORY;
+    for (size_t i = 0; i < catalog->set_count; i++) {
+        ids[i] = catalog->sets[i].id;
+        kprof_strbuf_printf(&list, "%s%s", i ? ", " : "", ids[i]);
+    }
+    const char *nearest = kprof_nearest(name, ids, catalog->set_count);
+    kprof_status status = kprof_fail(KPROF_UNKNOWN_NAME, "there is no set \"%s\"%s%s%s; there are %s", name,
+                                     nearest ? "; did you mean \"" : "", nearest ? nearest : "", nearest ? "\"?" : "",
+                                     list.data ? list.data : "none");
+    kprof_strbuf_free(&list);
+    free(ids);
+    return status;
+}
+
+static kprof_status unknown_section(const kprof_catalog *catalog, const char *name)
+{
+    const char **ids = calloc(catalog->section_count + 1, sizeof(*ids));
+    if (!ids)
+        return KPROF_NO_MEMORY;
+    for (size_t i = 0; i < catalog->section_count; i++)
+        ids[i] = catalog->sections[i].id;
+    const char *nearest = kprof_nearest(name, ids, catalog->section_count);
+    kprof_status status = kprof_fail(KPROF_UNKNOWN_NAME, "there is no section \"%s\"%s%s%s; see --list-sections", name,
+                                     nearest ? "; did you mean \"" : "", nearest ? nearest : "", nearest ? "\"?" : "");
+    free(ids);
+    return status;
+}
+
+static kprof_status want_set(const kprof_catalog *catalog, const char *name, bool *wanted)
+{
+    size_t index = kprof_catalog_find_set(catalog, name);
+    if (index == catalog->set_count)
+        return unknown_set(catalog, name);
+    for (char **id = catalog->sets[index].sections; *id; id++)
+        wanted[kprof_catalog_find_section(catalog, *id)] = true;
+    return KPROF_OK;
+}
+
+static kprof_status want_matching(const kprof_catalog *catalog, const char *pattern, bool *wanted)
+{
+    kprof_regex *regex;
+    bool any = false;
+    kprof_status status = kprof_regex_new(pattern, &regex);
+    if (status != KPROF_OK)
+        return status;
+    for (size_t i = 0; i < catalog->section_count; i++) {
+        if (kprof_regex_matches(regex, catalog->sections[i].id))
+            any = wanted[i] = true;
+    }
+    kprof_regex_free(regex);
+    return any ? KPROF_OK
+               : kprof_fail(KPROF_UNKNOWN_NAME, "--section regex:%s matches no section; see --list-sections", pattern);
+}
+
+static kprof_status want_section(const kprof_catalog *catalog, const char *name, bool *wanted)
+{
+    const char *pattern = kprof_regex_pattern(name);
+    if (pattern)
+        return want_matching(catalog, pattern, wanted);
+    size_t index = kprof_catalog_find_section(catalog, name);
+    if (index == catalog->section_count)
+        return unknown_section(catalog, name);
+    wanted[index] = true;
+    return KPROF_OK;
+}
+
+/* wanted[i]: section i of the catalog was asked for. Every unknown name is reported, not the first alone. */
+static kprof_status want_all(const kprof_catalog *catalog, const kprof_selection *selection, bool *wanted)
+{
+    kprof_status result = KPROF_OK, status;
+    if (selection->sets.count + selection->sections.count + selection->metrics.count == 0)
+        return want_set(catalog, default_set, wanted);
+    for (size_t i = 0; i < selection->sets.count; i++) {
+        status = want_set(catalog, selection->sets.items[i], wanted);
+        result = status != KPROF_OK ? status : result;
+    }
+    for (size_t i = 0; i < selection->sections.count; i++) {
+        status = want_section(catalog, selection->sections.items[i], wanted);
+        result = status != KPROF_OK ? status : result;
+    }
+    return result;
+}
+
+kprof_status kprof_selection_check(const kprof_catalog *catalog, const kprof_selection *selection)
+{
+    bool *wanted = calloc(catalog->section_count + 1, sizeof(*wanted));
+    if (!wanted)
+        return KPROF_NO_MEMORY;
+    kprof_status status = want_all(catalog, selection, wanted);
+    free(wanted);
+    return status;
+}
+
+/* Ask CUPTI about every candidate at once, so that resolving finds the answers remembered. */
+static kprof_status check_candidates(const kprof_catalog *catalog, const bool *wanted, kprof_host *host)
+{
+    kprof_strlist candidates = KPROF_STRLIST_INIT;
+    kprof_status status = KPROF_OK;
+    for (size_t i = 0; i < catalog->section_count && status == KPROF_OK; i++) {
+        if (wanted[i])
+            status = kprof_section_candidates(&catalog->sections[i], host, &candidates);
+    }
+    if (status == KPROF_OK && candidates.count > 0)
+        status = kprof_host_check(host, &candidates);
+    kprof_strlist_free(&candidates);
+    return status;
+}
+
+static kprof_status resolve_sections(const kprof_catalog *catalog, const bool *wanted, kprof_host *host,
+                                     kprof_plan *out)
+{
+    out->sections = calloc(catalog->section_count + 1, sizeof(*out->sections));
+    if (!out->sections)
+        return KPROF_NO_MEMORY;
+    for (size_t i = 0; i < catalog->section_count; i++) {
+        if (!wanted[i])
+            continue;
+        kprof_section *section = &out->sections[out->section_count];
+        kprof_status status = kprof_section_resolve(&catalog->sections[i], host, &out->collect, section);
+        if (status != KPROF_OK)
+            return status;
+        out->section_count++;
+    }
+    return KPROF_OK;
+}
+
+static kprof_status select_metrics(const kprof_catalog *catalog, const kprof_strlist *words, kprof_host *host,
+                                   kprof_plan *out)
+{
+    kprof_status result = KPROF_OK;
+    for (size_t i = 0; i < words->count; i++) {
+        kprof_status status = kprof_select_metrics(catalog, host, words->items[i], &out->shown);
+        result = status != KPROF_OK ? status : result;
+    }
+    for (size_t i = 0; i < out->shown.count && result == KPROF_OK; i++) {
+        const char *name = out->shown.items[i];
+        if (!kprof_launch_metric_find(name) && !kprof_strlist_add_unique(&out->collect, name))
+            result = KPROF_NO_MEMORY;
+    }
+    return result;
+}
+
+static kprof_status fill_plan(const kprof_catalog *catalog, const kprof_selection *selection, kprof_host *host,
+                              kprof_plan *out)
+{
+    bool *wanted = calloc(catalog->section_count + 1, sizeof(*wanted));
+    out->chip = strdup(kprof_host_chip(host));
+    kprof_status status = wanted && out->chip ? want_all(catalog, selection, wanted) : KPROF_NO_MEMORY;
+    if (status == KPROF_OK)
+        status = check_candidates(catalog, wanted, host);
+    if (status == KPROF_OK)
+        status = resolve_sections(catalog, wanted, host, out);
+    if (status == KPROF_OK)
+        status = select_metrics(catalog, &selection->metrics, host, out);
+    if (status == KPROF_OK)
+        status = kprof_host_config_image(host, &out->collect, &out->image);
+    out->pass_count = out->image.pass_count;
+    free(wanted);
+    return status;
+}
+
+kprof_status kprof_plan_make(const kprof_catalog *catalog, const kprof_selection *selection, kprof_host *host,
+                             kprof_plan *out)
+{
+    *out = (kprof_plan){0};
+    kprof_status status = fill_plan(catalog, selection, host, out);
+    if (status != KPROF_OK)
+        kprof_plan_free(out);
+    return status;
+}
+
+void kprof_plan_free(kprof_plan *plan)
+{
+    for (size_t i = 0; i < plan->section_count; i++)
+        kprof_section_free(&plan->sections[i]);
+    free(plan->sections);
+    free(plan->chip);
+    kprof_strlist_free(&plan->collect);
+    kprof_strlist_free(&plan->shown);
+    kprof_config_image_free(&plan->image);
+    *plan = (kprof_plan){0};
+}
+
+kprof_status kprof_set_cost_on(const kprof_catalog *catalog, const char *set, kprof_host *host, kprof_set_cost *out)
+{
+    char *names[] = {(char *)set};
+    kprof_selection selection = {.sets = {names, 1, 1}};
+    kprof_plan plan;
+    *out = (kprof_set_cost){0, 0};
+    kprof_status status = kprof_plan_make(catalog, &selection, host, &plan);
+    if (status != KPROF_OK)
+        return status;
+    *out = (kprof_set_cost){plan.collect.count, plan.pass_count};
+    kprof_plan_free(&plan);
+    return KPROF_OK;
+}

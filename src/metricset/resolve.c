@@ -1,0 +1,362 @@
+/* Makes the section of one chip from a definition: of each item the first choice whose metrics the chip can collect. */
+#include "metricset/definition.h"
+#include "metricset/metricset.h"
+
+#include "core/log.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What resolving one section needs at every depth. */
+typedef struct resolver {
+    kprof_host *host;       /* NULL: every first choice is taken */
+    kprof_strlist *collect; /* NULL: nobody asks */
+    const char *section;    /* id, for messages */
+} resolver;
+
+static bool is_available(const resolver *r, const char *name)
+{
+    return kprof_launch_metric_find(name) || kprof_host_can_collect(r->host, name);
+}
+
+static kprof_status collect_names(const resolver *r, const kprof_strlist *names)
+{
+    for (size_t i = 0; i < names->count; i++) {
+        const char *name = names->items[i];
+        if (kprof_launch_metric_find(name) || !kprof_host_can_collect(r->host, name))
+            continue;
+        if (!kprof_strlist_add_unique(r->collect, name))
+            return KPROF_NO_MEMORY;
+    }
+    return KPROF_OK;
+}
+
+/* *taken: the chip has every metric that the choice cannot do without. */
+static kprof_status try_choice(const resolver *r, const kprof_choice *choice, bool *taken)
+{
+    *taken = true;
+    if (!r->host)
+        return KPROF_OK;
+    kprof_strlist required = KPROF_STRLIST_INIT, optional = KPROF_STRLIST_INIT;
+    kprof_status status = kprof_expr_operands(choice->compiled, &required, &optional);
+    for (size_t i = 0; i < required.count && *taken; i++)
+        *taken = is_available(r, required.items[i]);
+    if (status == KPROF_OK && *taken)
+        status = collect_names(r, &required);
+    if (status == KPROF_OK && *taken)
+        status = collect_names(r, &optional);
+    kprof_strlist_free(&required);
+    kprof_strlist_free(&optional);
+    return status;
+}
+
+static bool copy_text(char **out, const char *text)
+{
+    if (text)
+        *out = strdup(text);
+    return !text || *out;
+}
+
+static kprof_status fill_item(const kprof_item_definition *from, const kprof_choice *choice, const char *label,
+                              kprof_item *out)
+{
+    if (!copy_text(&out->name, from->name ? from->name : choice->text) ||
+        !copy_text(&out->label, from->label ? from->label : label) || !copy_text(&out->unit, from->unit) ||
+        !copy_text(&out->help, from->help) || !copy_text(&out->expression, from->name ? choice->text : NULL))
+        return KPROF_NO_MEMORY;
+    return kprof_expr_parse(choice->text, &out->compiled);
+}
+
+/* Fill `out` from the first choice that serves; it stays empty (name NULL) when none does. */
+static kprof_status resolve_item(const resolver *r, const kprof_item_definition *from, const char *label,
+                                 kprof_item *out)
+{
+    for (size_t i = 0; i < from->choice_count; i++) {
+        bool taken;
+        kprof_status status = try_choice(r, &from->choices[i], &taken);
+        if (status != KPROF_OK)
+            return status;
+        if (taken)
+            return fill_item(from, &from->choices[i], label, out);
+    }
+    return KPROF_OK;
+}
+
+static kprof_status fail_item(const resolver *r, const kprof_item_definition *item)
+{
+    return kprof_fail(KPROF_UNKNOWN_NAME, "section %s: chip %s can collect none of the choices of \"%s\" (first: %s)",
+                      r->section, kprof_host_chip(r->host), item->label ? item->label : "an item",
+                      item->choices[0].text);
+}
+
+static kprof_status resolve_items(const resolver *r, const kprof_section_definition *from, kprof_section *out)
+{
+    out->items = calloc(from->item_count + 1, sizeof(*out->items));
+    if (!out->items)
+        return KPROF_NO_MEMORY;
+    for (size_t i = 0; i < from->item_count; i++) {
+        kprof_item *item = &out->items[out->item_count];
+        kprof_status status = resolve_item(r, &from->items[i], from->items[i].label, item);
+        out->item_count += item->name != NULL;
+        if (status != KPROF_OK)
+            return status;
+        if (!item->name && !from->items[i].optional)
+            return fail_item(r, &from->items[i]);
+    }
+    return KPROF_OK;
+}
+
+/* A row is left out when it is optional and the chip has none of its cells. */
+static kprof_status resolve_row(const resolver *r, const kprof_row_definition *from, kprof_table_row *out)
+{
+    size_t found = 0;
+    for (size_t i = 0; i < from->cell_count; i++) {
+        const kprof_item_definition *cell = &from->cells[i];
+        kprof_status status = resolve_item(r, cell, from->label, &out->cells[i]);
+        if (status != KPROF_OK)
+            return status;
+        found += out->cells[i].name != NULL;
+        if (!out->cells[i].name && cell->choice_count > 0 && !cell->optional && !from->optional)
+            return fail_item(r, cell);
+    }
+    if (found == 0 && from->optional)
+        return KPROF_OK;
+    return copy_text(&out->label, from->label) ? KPROF_OK : KPROF_NO_MEMORY;
+}
+
+static kprof_table_row *begin_row(kprof_table *table)
+{
+    kprof_table_row *row = &table->rows[table->row_count];
+    if (!row->cells)
+        row->cells = calloc(table->column_count, sizeof(*row->cells));
+    return row->cells ? row : NULL;
+}
+
+/* Free the room of a last row that was left out or failed. */
+static void abandon_row(kprof_table *table)
+{
+    kprof_table_row *row = &table->rows[table->row_count];
+    for (size_t i = 0; row->cells && i < table->column_count; i++)
+        kprof_item_clear(&row->cells[i]);
+    free(row->cells);
+    free(row->label);
+    *row = (kprof_table_row){NULL, NULL};
+}
+
+static kprof_status resolve_rows(const resolver *r, const kprof_table_definition *from, kprof_table *out)
+{
+    for (size_t i = 0; i < from->row_count; i++) {
+        kprof_table_row *row = begin_row(out);
+        if (!row)
+            return KPROF_NO_MEMORY;
+        kprof_status status = resolve_row(r, &from->rows[i], row);
+        if (status != KPROF_OK)
+            return status;
+        out->row_count += row->label != NULL;
+    }
+    return KPROF_OK;
+}
+
+/* "sm__inst_executed_pipe_lsu.avg..." reads as "SM: Inst Executed Pipe LSU". */
+static char *label_of_metric(const char *name)
+{
+    static const char *const acronyms[] = {"lsu", "tex", "alu", "fma", "xu",    "adu", "cbu",  "fp64", "fp16",
+                                           "tma", "ipa", "mio", "pq",  "l1tex", "lts", "xbar", "rf",   "idc"};
+    kprof_strbuf label = KPROF_STRBUF_INIT;
+    size_t unit = strcspn(name, "_");
+    for (size_t i = 0; i < unit; i++)
+        kprof_strbuf_printf(&label, "%c", toupper((unsigned char)name[i]));
+    kprof_strbuf_puts(&label, ":");
+    const char *word = name + unit;
+    while (*word == '_') {
+        word += strspn(word, "_");
+        size_t length = strcspn(word, "_.");
+        bool acronym = false;
+        for (size_t i = 0; i < sizeof(acronyms) / sizeof(acronyms[0]); i++)
+            acronym = acronym || (strlen(acronyms[i]) == length && strncmp(acronyms[i], word, length) == 0);
+        kprof_strbuf_puts(&label, " ");
+        for (size_t i = 0; i < length; i++)
+            kprof_strbuf_printf(&label, "%c", i == 0 || acronym ? toupper((unsigned char)word[i]) : word[i]);
+        word += length;
+    }
+    return kprof_strbuf_take(&label);
+}
+
+static kprof_status add_breakdown_row(const resolver *r, const char *metric, kprof_table *out)
+{
+    kprof_table_row *row = begin_row(out);
+    kprof_choice choice = {(char *)metric, NULL};
+    kprof_item_definition item = {.choices = &choice, .choice_count = 1};
+    if (!row)
+        return KPROF_NO_MEMORY;
+    kprof_status status = kprof_expr_parse(metric, &choice.compiled);
+    char *label = label_of_metric(metric);
+    if (status == KPROF_OK)
+        status = label ? resolve_item(r, &item, label, &row->cells[0]) : KPROF_NO_MEMORY;
+    kprof_expr_free(choice.compiled);
+    if (status != KPROF_OK || !row->cells[0].name) {
+        free(label);
+        return status;
+    }
+    row->label = label;
+    out->row_count++;
+    return KPROF_OK;
+}
+
+static kprof_status list_breakdowns(const resolver *r, const kprof_table_definition *from, kprof_strlist *out)
+{
+    kprof_status status = KPROF_OK;
+    for (char **name = from->breakdowns; name && *name && status == KPROF_OK && r->host; name++)
+        status = kprof_host_breakdown(r->host, *name, out);
+    return status;
+}
+
+static kprof_status fill_rows(const resolver *r, const kprof_table_definition *from, kprof_table *out)
+{
+    kprof_strlist members = KPROF_STRLIST_INIT;
+    kprof_status status = list_breakdowns(r, from, &members);
+    if (status == KPROF_OK) {
+        out->rows = calloc(from->row_count + members.count + 1, sizeof(*out->rows));
+        status = out->rows ? resolve_rows(r, from, out) : KPROF_NO_MEMORY;
+    }
+    for (size_t i = 0; status == KPROF_OK && i < members.count; i++)
+        status = add_breakdown_row(r, members.items[i], out);
+    if (out->rows)
+        abandon_row(out);
+    kprof_strlist_free(&members);
+    return status;
+}
+
+static kprof_status resolve_table(const resolver *r, const kprof_table_definition *from, kprof_table *out)
+{
+    out->sorted = from->sorted;
+    out->column_count = kprof_strings_count(from->column_labels);
+    out->column_labels = calloc(out->column_count + 1, sizeof(char *));
+    if (!out->column_labels || !copy_text(&out->id, from->id) || !copy_text(&out->title, from->title))
+        return KPROF_NO_MEMORY;
+    for (size_t i = 0; i < out->column_count; i++) {
+        if (!copy_text(&out->column_labels[i], from->column_labels[i]))
+            return KPROF_NO_MEMORY;
+    }
+    return fill_rows(r, from, out);
+}
+
+static kprof_status resolve_pair(const resolver *r, const kprof_item_definition *const from[2], const char *label,
+                                 kprof_item *const out[2])
+{
+    kprof_status status = resolve_item(r, from[0], label, out[0]);
+    return status == KPROF_OK ? resolve_item(r, from[1], label, out[1]) : status;
+}
+
+static kprof_status resolve_roof(const resolver *r, const kprof_roof_definition *from, kprof_roofline *out)
+{
+    kprof_roof *roof = &out->roofs[out->roof_count];
+    const kprof_item_definition *const sources[] = {&from->traffic, &from->peak};
+    kprof_item *const targets[] = {&roof->traffic, &roof->peak};
+    kprof_status status = resolve_pair(r, sources, from->label, targets);
+    if (status == KPROF_OK && roof->traffic.name && roof->peak.name) {
+        out->roof_count++;
+        return copy_text(&roof->label, from->label) ? KPROF_OK : KPROF_NO_MEMORY;
+    }
+    const kprof_item_definition *lacking = roof->traffic.name ? &from->peak : &from->traffic;
+    kprof_item_clear(&roof->traffic);
+    kprof_item_clear(&roof->peak);
+    return status == KPROF_OK && !from->optional ? fail_item(r, lacking) : status;
+}
+
+static kprof_status resolve_roofline(const resolver *r, const kprof_roofline_definition *from, kprof_section *out)
+{
+    kprof_roofline *line = &out->rooflines[out->roofline_count];
+    const kprof_item_definition *const sources[] = {&from->work, &from->peak};
+    kprof_item *const targets[] = {&line->work, &line->peak};
+    kprof_status status = resolve_pair(r, sources, from->label, targets);
+    if (status != KPROF_OK || !line->work.name || !line->peak.name) {
+        const kprof_item_definition *lacking = line->work.name ? &from->peak : &from->work;
+        kprof_item_clear(&line->work);
+        kprof_item_clear(&line->peak);
+        return status == KPROF_OK && !from->optional ? fail_item(r, lacking) : status;
+    }
+    out->roofline_count++;
+    line->roofs = calloc(from->roof_count + 1, sizeof(*line->roofs));
+    if (!line->roofs || !copy_text(&line->id, from->id) || !copy_text(&line->label, from->label))
+        return KPROF_NO_MEMORY;
+    for (size_t i = 0; i < from->roof_count && status == KPROF_OK; i++)
+        status = resolve_roof(r, &from->roofs[i], line);
+    return status;
+}
+
+static kprof_status resolve_bodies(const resolver *r, const kprof_section_definition *from, kprof_section *out)
+{
+    kprof_status status = resolve_items(r, from, out);
+    out->tables = calloc(from->table_count + 1, sizeof(*out->tables));
+    out->rooflines = calloc(from->roofline_count + 1, sizeof(*out->rooflines));
+    if (!out->tables || !out->rooflines)
+        return KPROF_NO_MEMORY;
+    for (size_t i = 0; i < from->table_count && status == KPROF_OK; i++)
+        status = resolve_table(r, &from->tables[i], &out->tables[out->table_count++]);
+    for (size_t i = 0; i < from->roofline_count && status == KPROF_OK; i++)
+        status = resolve_roofline(r, &from->rooflines[i], out);
+    return status;
+}
+
+kprof_status kprof_section_resolve(const kprof_section_definition *definition, kprof_host *host, kprof_strlist *collect,
+                                   kprof_section *out)
+{
+    resolver r = {host, collect, definition->id};
+    *out = (kprof_section){.order = definition->order};
+    kprof_status status = KPROF_NO_MEMORY;
+    if (copy_text(&out->id, definition->id) && copy_text(&out->name, definition->name) &&
+        copy_text(&out->help, definition->help))
+        status = resolve_bodies(&r, definition, out);
+    if (status != KPROF_OK)
+        kprof_section_free(out);
+    return status;
+}
+
+static kprof_status list_item(const kprof_item_definition *item, kprof_strlist *out)
+{
+    kprof_status status = KPROF_OK;
+    for (size_t i = 0; i < item->choice_count && status == KPROF_OK; i++)
+        status = kprof_expr_names(item->choices[i].compiled, out);
+    return status;
+}
+
+static kprof_status list_table(const kprof_table_definition *table, kprof_strlist *out)
+{
+    kprof_status status = KPROF_OK;
+    for (size_t i = 0; i < table->row_count; i++) {
+        for (size_t j = 0; j < table->rows[i].cell_count && status == KPROF_OK; j++)
+            status = list_item(&table->rows[i].cells[j], out);
+    }
+    return status;
+}
+
+static kprof_status list_roofline(const kprof_roofline_definition *line, kprof_strlist *out)
+{
+    kprof_status status = list_item(&line->work, out);
+    if (status == KPROF_OK)
+        status = list_item(&line->peak, out);
+    for (size_t i = 0; i < line->roof_count && status == KPROF_OK; i++) {
+        status = list_item(&line->roofs[i].traffic, out);
+        if (status == KPROF_OK)
+            status = list_item(&line->roofs[i].peak, out);
+    }
+    return status;
+}
+
+kprof_status kprof_section_candidates(const kprof_section_definition *definition, kprof_host *host, kprof_strlist *out)
+{
+    resolver r = {host, NULL, definition->id};
+    kprof_status status = KPROF_OK;
+    for (size_t i = 0; i < definition->item_count && status == KPROF_OK; i++)
+        status = list_item(&definition->items[i], out);
+    for (size_t i = 0; i < definition->table_count && status == KPROF_OK; i++) {
+        status = list_table(&definition->tables[i], out);
+        if (status == KPROF_OK)
+            status = list_breakdowns(&r, &definition->tables[i], out);
+    }
+    for (size_t i = 0; i < definition->roofline_count && status == KPROF_OK; i++)
+        status = list_roofline(&definition->rooflines[i], out);
+    return status;
+}

@@ -1,0 +1,166 @@
+/* Resolved sections: freeing them, and JSON in the format of the set files, so that reading back is reading a
+ * definition whose every first choice is right. */
+#include "metricset/definition.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static cJSON *put_item(const kprof_item *item)
+{
+    if (!item->name)
+        return cJSON_CreateNull();
+    cJSON *json = cJSON_CreateObject();
+    if (item->expression) {
+        cJSON_AddStringToObject(json, "name", item->name);
+        cJSON_AddStringToObject(json, "expression", item->expression);
+    } else {
+        cJSON_AddStringToObject(json, "metric", item->name);
+    }
+    if (item->label)
+        cJSON_AddStringToObject(json, "label", item->label);
+    if (item->unit)
+        cJSON_AddStringToObject(json, "unit", item->unit);
+    if (item->help)
+        cJSON_AddStringToObject(json, "help", item->help);
+    return json;
+}
+
+static cJSON *put_row(const kprof_table_row *row, size_t column_count)
+{
+    cJSON *json = cJSON_CreateObject();
+    cJSON_AddStringToObject(json, "label", row->label);
+    cJSON *cells = cJSON_AddArrayToObject(json, "cells");
+    for (size_t i = 0; i < column_count; i++)
+        cJSON_AddItemToArray(cells, put_item(&row->cells[i]));
+    return json;
+}
+
+static cJSON *put_table(const kprof_table *table)
+{
+    cJSON *json = cJSON_CreateObject();
+    cJSON_AddStringToObject(json, "id", table->id);
+    cJSON_AddStringToObject(json, "title", table->title);
+    cJSON_AddBoolToObject(json, "sorted", table->sorted);
+    cJSON *columns = cJSON_AddArrayToObject(json, "columns");
+    for (size_t i = 0; i < table->column_count; i++)
+        cJSON_AddItemToArray(columns, cJSON_CreateString(table->column_labels[i]));
+    cJSON *rows = cJSON_AddArrayToObject(json, "rows");
+    for (size_t i = 0; i < table->row_count; i++)
+        cJSON_AddItemToArray(rows, put_row(&table->rows[i], table->column_count));
+    return json;
+}
+
+static cJSON *put_roofline(const kprof_roofline *line)
+{
+    cJSON *json = cJSON_CreateObject();
+    cJSON_AddStringToObject(json, "id", line->id);
+    cJSON_AddStringToObject(json, "label", line->label);
+    cJSON_AddItemToObject(json, "work", put_item(&line->work));
+    cJSON_AddItemToObject(json, "peak", put_item(&line->peak));
+    cJSON *roofs = cJSON_AddArrayToObject(json, "roofs");
+    for (size_t i = 0; i < line->roof_count; i++) {
+        cJSON *roof = cJSON_CreateObject();
+        cJSON_AddStringToObject(roof, "label", line->roofs[i].label);
+        cJSON_AddItemToObject(roof, "traffic", put_item(&line->roofs[i].traffic));
+        cJSON_AddItemToObject(roof, "peak", put_item(&line->roofs[i].peak));
+        cJSON_AddItemToArray(roofs, roof);
+    }
+    return json;
+}
+
+char *kprof_section_to_json(const kprof_section *section)
+{
+    cJSON *json = cJSON_CreateObject();
+    cJSON_AddStringToObject(json, "id", section->id);
+    cJSON_AddStringToObject(json, "name", section->name);
+    if (section->help)
+        cJSON_AddStringToObject(json, "help", section->help);
+    cJSON_AddNumberToObject(json, "order", section->order);
+    cJSON *items = cJSON_AddArrayToObject(json, "items");
+    for (size_t i = 0; i < section->item_count; i++)
+        cJSON_AddItemToArray(items, put_item(&section->items[i]));
+    cJSON *tables = cJSON_AddArrayToObject(json, "tables");
+    for (size_t i = 0; i < section->table_count; i++)
+        cJSON_AddItemToArray(tables, put_table(&section->tables[i]));
+    cJSON *rooflines = cJSON_AddArrayToObject(json, "rooflines");
+    for (size_t i = 0; i < section->roofline_count; i++)
+        cJSON_AddItemToArray(rooflines, put_roofline(&section->rooflines[i]));
+    char *text = cJSON_PrintUnformatted(json);
+    cJSON_Delete(json);
+    return text;
+}
+
+kprof_status kprof_section_from_json(const char *json, kprof_section *out)
+{
+    kprof_json_place place = {NULL, "stored section", 0};
+    kprof_section_definition definition = {0};
+    cJSON *value;
+    *out = (kprof_section){0};
+    kprof_status status = kprof_json_parse(&place, json, strlen(json), &value);
+    if (status != KPROF_OK)
+        return status;
+    status = kprof_section_definition_read(&place, value, &definition);
+    if (status == KPROF_OK)
+        status = kprof_section_resolve(&definition, NULL, NULL, out);
+    kprof_section_definition_free(&definition);
+    cJSON_Delete(value);
+    return status;
+}
+
+void kprof_item_clear(kprof_item *item)
+{
+    free(item->name);
+    free(item->label);
+    free(item->unit);
+    free(item->help);
+    free(item->expression);
+    kprof_expr_free(item->compiled);
+    *item = (kprof_item){0};
+}
+
+static void free_table(kprof_table *table)
+{
+    for (size_t i = 0; i < table->row_count; i++) {
+        for (size_t j = 0; j < table->column_count; j++)
+            kprof_item_clear(&table->rows[i].cells[j]);
+        free(table->rows[i].cells);
+        free(table->rows[i].label);
+    }
+    free(table->rows);
+    for (size_t i = 0; i < table->column_count && table->column_labels; i++)
+        free(table->column_labels[i]);
+    free(table->column_labels);
+    free(table->id);
+    free(table->title);
+}
+
+static void free_roofline(kprof_roofline *line)
+{
+    for (size_t i = 0; i < line->roof_count; i++) {
+        free(line->roofs[i].label);
+        kprof_item_clear(&line->roofs[i].traffic);
+        kprof_item_clear(&line->roofs[i].peak);
+    }
+    free(line->roofs);
+    free(line->id);
+    free(line->label);
+    kprof_item_clear(&line->work);
+    kprof_item_clear(&line->peak);
+}
+
+void kprof_section_free(kprof_section *section)
+{
+    for (size_t i = 0; i < section->item_count; i++)
+        kprof_item_clear(&section->items[i]);
+    for (size_t i = 0; i < section->table_count; i++)
+        free_table(&section->tables[i]);
+    for (size_t i = 0; i < section->roofline_count; i++)
+        free_roofline(&section->rooflines[i]);
+    free(section->items);
+    free(section->tables);
+    free(section->rooflines);
+    free(section->id);
+    free(section->name);
+    free(section->help);
+    *section = (kprof_section){0};
+}

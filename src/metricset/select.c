@@ -1,0 +1,236 @@
+/* Expands the words of --metrics into the full names of one chip, as ncu does. */
+#include "metricset/select.h"
+
+#include "core/log.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+kprof_status kprof_all_base_metrics(kprof_host *host, kprof_strlist *out)
+{
+    kprof_status status = kprof_host_base_metrics(host, KPROF_METRIC_COUNTER, out);
+    if (status == KPROF_OK)
+        status = kprof_host_base_metrics(host, KPROF_METRIC_RATIO, out);
+    return status == KPROF_OK ? kprof_host_base_metrics(host, KPROF_METRIC_THROUGHPUT, out) : status;
+}
+
+static size_t count_dots(const char *text)
+{
+    size_t count = 0;
+    for (; *text; text++)
+        count += *text == '.';
+    return count;
+}
+
+static size_t shortest_level(const kprof_strlist *suffixes)
+{
+    size_t level = suffixes->count ? count_dots(suffixes->items[0]) : 0;
+    for (size_t i = 1; i < suffixes->count; i++) {
+        size_t dots = count_dots(suffixes->items[i]);
+        level = dots < level ? dots : level;
+    }
+    return level;
+}
+
+static kprof_status add_joined(kprof_strlist *out, const char *base, const char *suffix)
+{
+    kprof_strbuf name = KPROF_STRBUF_INIT;
+    kprof_strbuf_printf(&name, "%s.%s", base, suffix);
+    bool added = !name.failed && kprof_strlist_add(out, name.data);
+    kprof_strbuf_free(&name);
+    return added ? KPROF_OK : KPROF_NO_MEMORY;
+}
+
+kprof_status kprof_full_names(kprof_host *host, const char *base, bool first_level, kprof_strlist *out)
+{
+    kprof_strlist suffixes = KPROF_STRLIST_INIT;
+    kprof_status status = kprof_host_submetrics(host, base, &suffixes);
+    size_t level = shortest_level(&suffixes);
+    for (size_t i = 0; i < suffixes.count && status == KPROF_OK; i++) {
+        if (!first_level || count_dots(suffixes.items[i]) == level)
+            status = add_joined(out, base, suffixes.items[i]);
+    }
+    kprof_strlist_free(&suffixes);
+    return status;
+}
+
+/* Move the names that can be collected from `candidates` to `out`. */
+static kprof_status keep_collectable(kprof_host *host, const kprof_strlist *candidates, kprof_strlist *out)
+{
+    kprof_status status = kprof_host_check(host, candidates);
+    for (size_t i = 0; i < candidates->count && status == KPROF_OK; i++) {
+        if (kprof_host_can_collect(host, candidates->items[i]) && !kprof_strlist_add_unique(out, candidates->items[i]))
+            status = KPROF_NO_MEMORY;
+    }
+    return status;
+}
+
+static kprof_status add_launch_matches(const kprof_regex *regex, kprof_strlist *out)
+{
+    for (const kprof_launch_metric *metric = kprof_launch_metrics; metric->name; metric++) {
+        if (kprof_regex_matches(regex, metric->name) && !kprof_strlist_add_unique(out, metric->name))
+            return KPROF_NO_MEMORY;
+    }
+    return KPROF_OK;
+}
+
+/* A pattern that fits base names means their plainest values. */
+static kprof_status match_bases(kprof_host *host, const kprof_regex *regex, const kprof_strlist *bases,
+                                kprof_strlist *candidates)
+{
+    kprof_status status = KPROF_OK;
+    for (size_t i = 0; i < bases->count && status == KPROF_OK; i++) {
+        if (kprof_regex_matches(regex, bases->items[i]))
+            status = kprof_full_names(host, bases->items[i], true, candidates);
+    }
+    return status;
+}
+
+/* One that fits none is meant for full names, such as regex:^dram__bytes.*sum$. */
+static kprof_status match_full_names(kprof_host *host, const kprof_regex *regex, const kprof_strlist *bases,
+                                     kprof_strlist *candidates)
+{
+    kprof_status status = KPROF_OK;
+    for (size_t i = 0; i < bases->count && status == KPROF_OK; i++) {
+        kprof_strlist names = KPROF_STRLIST_INIT;
+        status = kprof_full_names(host, bases->items[i], false, &names);
+        for (size_t j = 0; j < names.count && status == KPROF_OK; j++) {
+            if (kprof_regex_matches(regex, names.items[j]) && !kprof_strlist_add(candidates, names.items[j]))
+                status = KPROF_NO_MEMORY;
+        }
+        kprof_strlist_free(&names);
+    }
+    return status;
+}
+
+static kprof_status select_regex(kprof_host *host, const char *pattern, kprof_strlist *out)
+{
+    kprof_regex *regex;
+    kprof_strlist bases = KPROF_STRLIST_INIT, candidates = KPROF_STRLIST_INIT;
+    kprof_status status = kprof_regex_new(pattern, &regex);
+    if (status != KPROF_OK)
+        return status;
+    size_t before = out->count;
+    status = add_launch_matches(regex, out);
+    if (status == KPROF_OK)
+        status = kprof_all_base_metrics(host, &bases);
+    if (status == KPROF_OK)
+        status = match_bases(host, regex, &bases, &candidates);
+    if (status == KPROF_OK && candidates.count == 0 && out->count == before)
+        status = match_full_names(host, regex, &bases, &candidates);
+    if (status == KPROF_OK)
+        status = keep_collectable(host, &candidates, out);
+    if (status == KPROF_OK && out->count == before && candidates.count == 0)
+        status =
+            kprof_fail(KPROF_UNKNOWN_NAME, "regex:%s matches no metric of chip %s", pattern, kprof_host_chip(host));
+    kprof_regex_free(regex);
+    kprof_strlist_free(&bases);
+    kprof_strlist_free(&candidates);
+    return status;
+}
+
+static kprof_status select_breakdown(kprof_host *host, const char *throughput, kprof_strlist *out)
+{
+    kprof_strlist candidates = KPROF_STRLIST_INIT;
+    kprof_strbuf name = KPROF_STRBUF_INIT;
+    kprof_strbuf_printf(&name, "%s%s", throughput, strchr(throughput, '.') ? "" : ".avg.pct_of_peak_sustained_elapsed");
+    kprof_status status = name.failed ? KPROF_NO_MEMORY : kprof_host_breakdown(host, name.data, &candidates);
+    if (status == KPROF_OK)
+        status = keep_collectable(host, &candidates, out);
+    kprof_strlist_free(&candidates);
+    kprof_strbuf_free(&name);
+    return status;
+}
+
+static kprof_status select_group(const kprof_catalog *catalog, kprof_host *host, const char *id, kprof_strlist *out)
+{
+    size_t index = kprof_catalog_find_section(catalog, id);
+    if (index == catalog->section_count)
+        return kprof_fail(KPROF_UNKNOWN_NAME, "group:%s: there is no section of that name; see --list-sections", id);
+    kprof_strlist candidates = KPROF_STRLIST_INIT;
+    kprof_section section = {0};
+    kprof_status status = kprof_section_candidates(&catalog->sections[index], host, &candidates);
+    if (status == KPROF_OK)
+        status = kprof_host_check(host, &candidates);
+    if (status == KPROF_OK)
+        status = kprof_section_resolve(&catalog->sections[index], host, out, &section);
+    kprof_section_free(&section);
+    kprof_strlist_free(&candidates);
+    return status;
+}
+
+/* The nearest existing name to an unknown one: a suffix when the base exists, else a base or launch metric. */
+static kprof_status nearest_name(kprof_host *host, const char *word, kprof_strbuf *out)
+{
+    kprof_strlist names = KPROF_STRLIST_INIT;
+    char *base = strndup(word, strcspn(word, "."));
+    const char *dot = strchr(word, '.');
+    kprof_status status = base ? KPROF_OK : KPROF_NO_MEMORY;
+    bool known_base = base && kprof_host_has_metric(host, base);
+    if (known_base)
+        status = kprof_full_names(host, base, false, &names);
+    else if (base)
+        status = kprof_all_base_metrics(host, &names);
+    for (const kprof_launch_metric *metric = kprof_launch_metrics; status == KPROF_OK && metric->name; metric++) {
+        if (!known_base && !kprof_strlist_add(&names, metric->name))
+            status = KPROF_NO_MEMORY;
+    }
+    const char *nearest = status == KPROF_OK
+                              ? kprof_nearest(known_base ? word : base, (const char *const *)names.items, names.count)
+                              : NULL;
+    if (nearest)
+        kprof_strbuf_printf(out, "; did you mean \"%s%s\"?", nearest, !known_base && dot ? dot : "");
+    else
+        kprof_strbuf_puts(out, "; --query-metrics lists those that are");
+    kprof_strlist_free(&names);
+    free(base);
+    return status;
+}
+
+static kprof_status fail_unknown(kprof_host *host, const char *word)
+{
+    if (kprof_host_has_metric(host, word))
+        return kprof_fail(KPROF_UNKNOWN_NAME,
+                          "metric \"%s\" of chip %s cannot be collected per kernel: CUPTI takes it only by itself",
+                          word, kprof_host_chip(host));
+    kprof_strbuf hint = KPROF_STRBUF_INIT;
+    kprof_status status = nearest_name(host, word, &hint);
+    if (status == KPROF_OK)
+        status = kprof_fail(KPROF_UNKNOWN_NAME, "metric \"%s\" is not known on chip %s%s", word, kprof_host_chip(host),
+                            hint.data ? hint.data : "");
+    kprof_strbuf_free(&hint);
+    return status;
+}
+
+static kprof_status select_name(kprof_host *host, const char *word, kprof_strlist *out)
+{
+    kprof_strlist candidates = KPROF_STRLIST_INIT;
+    size_t before = out->count;
+    kprof_status status = KPROF_OK;
+    if (!strchr(word, '.') && kprof_host_has_metric(host, word))
+        status = kprof_full_names(host, word, true, &candidates);
+    else if (!kprof_strlist_add(&candidates, word))
+        status = KPROF_NO_MEMORY;
+    bool repeated = candidates.count > 0 && kprof_strlist_contains(out, candidates.items[0]);
+    if (status == KPROF_OK)
+        status = keep_collectable(host, &candidates, out);
+    if (status == KPROF_OK && out->count == before && !repeated)
+        status = fail_unknown(host, word);
+    kprof_strlist_free(&candidates);
+    return status;
+}
+
+kprof_status kprof_select_metrics(const kprof_catalog *catalog, kprof_host *host, const char *word, kprof_strlist *out)
+{
+    static const char breakdown[] = "breakdown:", group[] = "group:";
+    const char *pattern = kprof_regex_pattern(word);
+    if (pattern)
+        return select_regex(host, pattern, out);
+    if (strncmp(word, breakdown, sizeof(breakdown) - 1) == 0)
+        return select_breakdown(host, word + sizeof(breakdown) - 1, out);
+    if (strncmp(word, group, sizeof(group) - 1) == 0)
+        return select_group(catalog, host, word + sizeof(group) - 1, out);
+    if (kprof_launch_metric_find(word))
+        return kprof_strlist_add_unique(out, word) ? KPROF_OK : KPROF_NO_MEMORY;
+    return select_name(host, word, out);
+}
