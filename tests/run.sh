@@ -39,7 +39,13 @@ try() {
 }
 
 as_root() {
-  if [[ $(id -u) -eq 0 ]]; then "$@"; else sudo -n "$@"; fi
+  if [[ $(id -u) -eq 0 ]]; then
+    "$@"
+  elif [[ -t 1 && -z ${CI:-} ]]; then
+    sudo "$@" # may ask, on the terminal
+  else
+    sudo -n "$@"
+  fi
 }
 
 install_packages() {

@@ -37,7 +37,7 @@ static void decode_filter(kprof_bytes *in, kprof_filter_spec *filter)
     filter->launch_count = kprof_get_u64(in);
     filter->launch_skip_before_match = kprof_get_u64(in);
     filter->device_mask = kprof_get_u64(in);
-    if (name_base > KPROF_NAME_MANGLED || has_kernel > 1)
+    if (name_base > KPROF_NAME_MANGLED || has_kernel > 1 || (kernel && kernel[0] && !has_kernel))
         in->failed = true;
     filter->name_base = in->failed ? KPROF_NAME_FUNCTION : (kprof_name_base)name_base;
     if (!in->failed && has_kernel && !(filter->kernel = strdup(kernel)))

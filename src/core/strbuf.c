@@ -164,6 +164,31 @@ static size_t edit_distance(const char *a, size_t a_length, const char *b, size_
     return previous[b_length];
 }
 
+static bool contains(const char *text, const char *part)
+{
+    for (; *text; text++) {
+        size_t i = 0;
+        while (part[i] && lower(text[i]) == lower(part[i]))
+            i++;
+        if (!part[i])
+            return true;
+    }
+    return false;
+}
+
+/* The shortest item that has `text` in it; two letters are in anything. */
+static const char *shortest_containing(const char *text, const char *const *items, size_t count)
+{
+    const char *best = NULL;
+    if (strlen(text) < 3)
+        return NULL;
+    for (size_t i = 0; i < count; i++) {
+        if (contains(items[i], text) && (!best || strlen(items[i]) < strlen(best)))
+            best = items[i];
+    }
+    return best;
+}
+
 const char *kprof_nearest(const char *text, const char *const *items, size_t count)
 {
     const char *best = NULL;
@@ -173,8 +198,7 @@ const char *kprof_nearest(const char *text, const char *const *items, size_t cou
         size_t length = strnlen(items[i], NEAREST_MAX_LENGTH);
         size_t longer = length > text_length ? length : text_length;
         size_t shorter = min(length, text_length);
-        /* Two fifths may differ: "vectorAddKernel" still finds "vectorAdd"; no suggestion shares nothing with the text.
-         */
+        /* Two fifths may differ: "vectorAddKernel" still finds "vectorAdd". */
         size_t limit = longer * 2 / 5 > 1 ? longer * 2 / 5 : 1;
         if (longer - shorter > limit || shorter == 0)
             continue;
@@ -184,5 +208,5 @@ const char *kprof_nearest(const char *text, const char *const *items, size_t cou
             best_distance = distance;
         }
     }
-    return best;
+    return best ? best : shortest_containing(text, items, count);
 }

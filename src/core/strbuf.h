@@ -42,7 +42,8 @@ bool kprof_strlist_add(kprof_strlist *list, const char *text);
 bool kprof_strlist_add_unique(kprof_strlist *list, const char *text);
 bool kprof_strlist_contains(const kprof_strlist *list, const char *text);
 void kprof_strlist_free(kprof_strlist *list);
-/* The item nearest to `text` by edit distance, ignoring case, or NULL when none is near enough to suggest. */
+/* The item that somebody who wrote `text` probably meant: the nearest by edit distance, else the shortest that contains
+ * it, ignoring case; NULL when none is near enough to suggest. */
 const char *kprof_nearest(const char *text, const char *const *items, size_t count);
 
 #endif

@@ -110,6 +110,15 @@ static void typing_errors_find_their_word(void **state)
     assert_string_equal(nearest("dram_bytes_read.sum"), "dram__bytes_read.sum");
 }
 
+static void a_part_finds_the_shortest_whole(void **state)
+{
+    (void)state;
+    static const char *const kernels[] = {"ampere_sgemm_128x64_tn_long", "ampere_sgemm_128x64_tn", "reduce_kernel"};
+    assert_string_equal(kprof_nearest("GEMM", kernels, 3), "ampere_sgemm_128x64_tn");
+    assert_null(kprof_nearest("mm", kernels, 3));
+    assert_string_equal(nearest("sum"), "dram__bytes.sum");
+}
+
 static void unrelated_words_find_nothing(void **state)
 {
     (void)state;
@@ -138,7 +147,8 @@ int main(void)
         cmocka_unit_test(text_grows_and_stays_terminated), cmocka_unit_test(bytes_may_be_zero),
         cmocka_unit_test(take_hands_the_text_over),        cmocka_unit_test(a_failure_is_remembered),
         cmocka_unit_test(lists_keep_order_and_uniqueness), cmocka_unit_test(typing_errors_find_their_word),
-        cmocka_unit_test(unrelated_words_find_nothing),    cmocka_unit_test(very_long_words_are_bounded),
+        cmocka_unit_test(a_part_finds_the_shortest_whole), cmocka_unit_test(unrelated_words_find_nothing),
+        cmocka_unit_test(very_long_words_are_bounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
