@@ -119,23 +119,26 @@ out:
     return status;
 }
 
-static bool is_spool_name(const char *name)
+static int is_spool(const struct dirent *entry)
 {
-    size_t length = strlen(name);
-    return length > 6 && strcmp(name + length - 6, ".spool") == 0;
+    size_t length = strlen(entry->d_name);
+    return length > 6 && strcmp(entry->d_name + length - 6, ".spool") == 0;
 }
 
+/* In the order of process ids, and for one process in that of its programs: nearly always the order of their start. */
 static kprof_status find_new(kprof_spools *spools)
 {
-    DIR *dir = opendir(spools->dir);
+    struct dirent **entries;
+    int count = scandir(spools->dir, &entries, is_spool, versionsort);
     kprof_status status = KPROF_OK;
-    if (!dir)
+    if (count < 0)
         return kprof_fail(KPROF_BAD_SPOOL, "cannot read the session directory %s: %m", spools->dir);
-    for (struct dirent *entry; status == KPROF_OK && (entry = readdir(dir));) {
-        if (is_spool_name(entry->d_name) && !is_known(spools, entry->d_name))
-            status = open_spool(spools, entry->d_name);
+    for (int i = 0; i < count; i++) {
+        if (status == KPROF_OK && !is_known(spools, entries[i]->d_name))
+            status = open_spool(spools, entries[i]->d_name);
+        free(entries[i]);
     }
-    closedir(dir);
+    free(entries);
     return status;
 }
 
