@@ -60,8 +60,8 @@ static kprof_status get_chips(const kprof_cupti_api *api, const char *const **ch
 kprof_status kprof_host_chips(kprof_strlist *out)
 {
     const kprof_cupti_api *api;
-    const char *const *chips;
-    size_t count;
+    const char *const *chips = NULL;
+    size_t count = 0;
     kprof_status status = kprof_cupti_load(&api);
     if (status == KPROF_OK)
         status = get_chips(api, &chips, &count);
@@ -75,8 +75,8 @@ kprof_status kprof_host_chips(kprof_strlist *out)
 /* The library's own errors for a wrong chip name are not told apart from others, so the list decides. */
 static kprof_status check_chip(const kprof_cupti_api *api, const char *chip)
 {
-    const char *const *chips;
-    size_t count;
+    const char *const *chips = NULL;
+    size_t count = 0;
     kprof_status status = get_chips(api, &chips, &count);
     if (status != KPROF_OK)
         return status;
