@@ -181,7 +181,7 @@ class BadInput(Case):
             self.assertIn(text, run.err)
 
     def test_unknown_names(self):
-        self.assert_early(["--set", "ful"], 102, "full")
+        self.assert_early(["--set", "defaul"], 102, "default")
         self.assert_early(["--section", "SpeedOfLigt"], 102, "SpeedOfLight")
         self.assert_early(["--metrics", "gpu__time_duratio.sum"], 102, "gpu__time_duration")
         self.assert_early(["--devices", "3"], 101, "--devices")
@@ -295,7 +295,7 @@ class Lists(Case):
             self.assertIn(text, run.out)
 
     def test_lists(self):
-        self.assert_listed(["--list-sets"], "default", "basic", "full", "GH100")
+        self.assert_listed(["--list-sets"], "default", "basic", "GH100")
         self.assert_listed(["--list-sets", "--chip", "AD102,GA100"], "AD102", "GA100")
         self.assert_listed(["--list-sections"], "SpeedOfLight", "default")
         self.assert_listed(["--list-chips"], "GH100", "AD102")
@@ -320,7 +320,7 @@ class Lists(Case):
         self.assert_listed(["--complete", "--chips"], "GH100\n")
         self.assert_listed(["report", "--complete", "options"], "--page\n", "-k\n")
         script = os.path.join(os.path.dirname(__file__), "../../completion/kprof.bash")
-        words = {"--pag": "--page", "--page ra": "raw", "rep": "report", "--set default,ful": "default,full"}
+        words = {"--pag": "--page", "--page ra": "raw", "rep": "report", "--set basic,defau": "basic,default"}
         for typed, expected in words.items():
             probe = f"source {script}; COMP_WORDS=({KPROF} {typed}); COMP_CWORD={len(typed.split())}; _kprof; " \
                     'printf "%s\\n" "${COMPREPLY[@]}"'
