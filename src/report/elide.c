@@ -49,7 +49,9 @@ static char *cut_middle(const char *name, size_t width)
 char *kprof_text_elide(const char *name, size_t width)
 {
     static const char *const brackets[] = {"()", "<>"};
-    char *text = strdup(name);
+    /* The return type of a kernel is always the same. */
+    const bool cut_void = kprof_text_width(name) > width && strncmp(name, "void ", 5) == 0;
+    char *text = strdup(cut_void ? name + 5 : name);
     for (size_t i = 0; text && i < 2 && kprof_text_width(text) > width; i++) {
         char *shorter = hollow(text, brackets[i][0], brackets[i][1]);
         free(text);

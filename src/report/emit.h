@@ -51,7 +51,8 @@ typedef struct kprof_emit_field {
     kprof_field_role role;
     const char *text; /* NULL: missing */
     int64_t integer;
-    double real; /* NaN: missing */
+    double real;       /* NaN: missing */
+    bool may_be_empty; /* people see nothing, not "n/a", when it is missing: it does not apply */
 } kprof_emit_field;
 typedef struct kprof_emit_record {
     const kprof_emit_field *fields;

@@ -18,7 +18,10 @@ typedef struct text_emitter {
     kprof_grid items;                   /* of the section, or of the launch on the raw page */
     kprof_grid rows;                    /* of a list or a record */
     bool is_compact;
-    char *heading; /* of the rows being collected */
+    size_t record_count; /* in the list, so far */
+    bool hides_missing;  /* the launch was not measured: show only what is known all the same */
+    const char *section; /* name of a section that nothing was printed of yet */
+    char *heading;       /* of the rows being collected */
 } text_emitter;
 
 typedef enum text_style { STYLE_HEADING, STYLE_SECTION, STYLE_NOTE } text_style;
@@ -117,12 +120,36 @@ static void text_launch_begin(kprof_emitter *emitter, const kprof_model_launch *
     blank_line(of(emitter));
     show_heading(emitter, launch);
     show_origin(emitter, launch);
+    of(emitter)->hides_missing = launch->measured == 0;
 }
 
 static void text_section_begin(kprof_emitter *emitter, const kprof_section *section)
 {
-    kprof_output_puts(emitter->out, "\n  ");
-    put_styled(emitter, STYLE_SECTION, section->name);
+    of(emitter)->section = section->name;
+}
+
+/* Print what the section has collected so far, below its name. */
+static void flush_items(text_emitter *text)
+{
+    if (text->section && text->items.cell_count > 0) {
+        kprof_output_puts(text->base.out, "\n  ");
+        put_styled(&text->base, STYLE_SECTION, text->section);
+        text->section = NULL;
+    }
+    print_grid(text, &text->items, text->base.page.page == KPROF_PAGE_RAW ? 2 : 4);
+}
+
+/* Before something else of the section than its items. */
+static void begin_part(text_emitter *text)
+{
+    flush_items(text);
+    if (text->section) {
+        kprof_output_puts(text->base.out, "\n  ");
+        put_styled(&text->base, STYLE_SECTION, text->section);
+        text->section = NULL;
+    } else {
+        kprof_output_puts(text->base.out, "\n");
+    }
 }
 
 static bool is_share(const kprof_emit_metric *metric)
@@ -154,6 +181,8 @@ static void put_value(kprof_emitter *emitter, kprof_grid *grid, const kprof_emit
 static void text_metric(kprof_emitter *emitter, const kprof_emit_metric *metric)
 {
     kprof_grid *items = &of(emitter)->items;
+    if (of(emitter)->hides_missing && isnan(metric->value))
+        return;
     kprof_grid_add(items, emitter->page.page == KPROF_PAGE_RAW ? metric->name : metric->label, "");
     put_value(emitter, items, metric);
     put_bar(items, metric);
@@ -174,10 +203,21 @@ static kprof_grid table_grid(const kprof_emit_table *table, size_t columns)
     return grid;
 }
 
+static bool has_cells(const kprof_emit_table *table)
+{
+    for (size_t i = 0; i < table->table->row_count * table->table->column_count; i++) {
+        if (table->cells[i] && !isnan(table->cells[i]->value))
+            return true;
+    }
+    return false;
+}
+
 static void text_table(kprof_emitter *emitter, const kprof_emit_table *table)
 {
     text_emitter *text = of(emitter);
-    print_grid(text, &text->items, 4);
+    if (text->hides_missing && !has_cells(table))
+        return;
+    begin_part(text);
     const size_t stride = table->table->column_count;
     const size_t columns = stride > KPROF_GRID_COLUMNS_MAX - 2 ? KPROF_GRID_COLUMNS_MAX - 2 : stride;
     kprof_grid grid = table_grid(table, columns);
@@ -196,7 +236,6 @@ static void text_table(kprof_emitter *emitter, const kprof_emit_table *table)
         else
             kprof_grid_add(&grid, "", "");
     }
-    kprof_output_puts(emitter->out, "\n");
     print_grid(text, &grid, 4);
     kprof_grid_free(&grid);
 }
@@ -232,7 +271,7 @@ static void legend_row(kprof_emitter *emitter, kprof_grid *grid, const kprof_emi
 static void show_legend(kprof_emitter *emitter, const kprof_emit_roofline *rooflines, size_t count)
 {
     static const char *const headers[] = {"",     "Roofline", "Achieved", "Peak",      "Intensity",
-                                          "Roof", "Of roof",  "Below",    "Limited by"};
+                                          "Roof", "Of roof",  "Distance", "Limited by"};
     kprof_grid grid = kprof_grid_make("ttnnnnnnt");
     for (size_t i = 0; i < grid.column_count; i++)
         grid.headers[i] = headers[i];
@@ -253,9 +292,11 @@ static void show_legend(kprof_emitter *emitter, const kprof_emit_roofline *roofl
 
 static void text_rooflines(kprof_emitter *emitter, const kprof_emit_roofline *rooflines, size_t count)
 {
-    text_emitter *text = of(emitter);
-    print_grid(text, &text->items, 4);
-    if (kprof_plot_has_points(rooflines, count)) {
+    bool has_points = kprof_plot_has_points(rooflines, count);
+    if (of(emitter)->hides_missing && !has_points)
+        return;
+    begin_part(of(emitter));
+    if (has_points) {
         kprof_plot_rooflines(emitter->out, rooflines, count, width_of(emitter));
         kprof_output_puts(emitter->out, "\n");
     }
@@ -264,18 +305,20 @@ static void text_rooflines(kprof_emitter *emitter, const kprof_emit_roofline *ro
 
 static void text_section_end(kprof_emitter *emitter)
 {
-    print_grid(of(emitter), &of(emitter)->items, 4);
+    flush_items(of(emitter));
+    of(emitter)->section = NULL;
 }
 
 static void text_launch_end(kprof_emitter *emitter)
 {
-    print_grid(of(emitter), &of(emitter)->items, 2);
+    flush_items(of(emitter));
 }
 
 static void text_list_begin(kprof_emitter *emitter, const kprof_emit_list *list)
 {
     text_emitter *text = of(emitter);
     text->is_compact = list->compact;
+    text->record_count = 0;
     blank_line(text);
     put_styled(emitter, STYLE_HEADING, list->title);
 }
@@ -288,6 +331,8 @@ static void put_field(kprof_emitter *emitter, kprof_grid *grid, const kprof_emit
     } else if (field->type == KPROF_FIELD_INTEGER) {
         kprof_number_integer(number, field->integer);
         kprof_grid_add(grid, number, "");
+    } else if (field->may_be_empty && isnan(field->real)) {
+        kprof_grid_add(grid, "", "");
     } else {
         put_human(emitter, grid, field->real, field->unit);
     }
@@ -297,6 +342,8 @@ static void put_field(kprof_emitter *emitter, kprof_grid *grid, const kprof_emit
 static void show_block(kprof_emitter *emitter, const kprof_emit_record *record)
 {
     kprof_grid grid = kprof_grid_make("tt");
+    if (of(emitter)->record_count++ > 0)
+        kprof_output_puts(emitter->out, "\n");
     for (size_t i = 0; i < record->count; i++) {
         const kprof_emit_field *field = &record->fields[i];
         if (field->role != KPROF_ROLE_SHOWN)
@@ -313,7 +360,6 @@ static void show_block(kprof_emitter *emitter, const kprof_emit_record *record)
     }
     print_grid(of(emitter), &grid, 2);
     kprof_grid_free(&grid);
-    kprof_output_puts(emitter->out, "\n");
 }
 
 /* The grid of rows gets its columns from the first of them. */

@@ -87,26 +87,24 @@ static column_width measure(const kprof_grid *grid, size_t column)
     return width;
 }
 
-static bool is_last(const kprof_grid *grid, size_t column)
-{
-    return column + 1 == grid->column_count;
-}
-
+/* Spaces are held back until something follows, so that no line ends in them. */
 static void print_header(const kprof_grid *grid, kprof_output *out, const column_width *widths)
 {
+    size_t pending = 0;
     for (size_t i = 0; i < grid->column_count; i++) {
         const char *header = grid->headers[i] ? grid->headers[i] : "";
         size_t padding = widths[i].total - kprof_text_width(header);
-        if (grid->is_number[i])
-            kprof_output_repeat(out, ' ', padding);
+        pending += grid->is_number[i] ? padding : 0;
+        if (*header) {
+            kprof_output_repeat(out, ' ', pending);
+            pending = 0;
+        }
         kprof_output_puts(out, header);
-        if (!is_last(grid, i))
-            kprof_output_repeat(out, ' ', (grid->is_number[i] ? 0 : padding) + COLUMN_GAP);
+        pending += (grid->is_number[i] ? 0 : padding) + COLUMN_GAP;
     }
     kprof_output_puts(out, "\n");
 }
 
-/* Spaces are held back until something follows, so that no line ends in them. */
 static void print_row(const kprof_grid *grid, kprof_output *out, const kprof_grid_cell *cells,
                       const column_width *widths)
 {
@@ -142,6 +140,8 @@ static bool has_header(const kprof_grid *grid)
 void kprof_grid_print(kprof_grid *grid, kprof_output *out, size_t indent)
 {
     column_width widths[KPROF_GRID_COLUMNS_MAX];
+    if (grid->column_count == 0)
+        return;
     for (size_t i = 0; i < grid->column_count; i++)
         widths[i] = measure(grid, i);
     if (has_header(grid) && grid->cell_count > 0) {

@@ -2,6 +2,7 @@
 #include "report/model.h"
 #include "report/clean.h"
 
+#include <cjson/cJSON.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -54,6 +55,22 @@ static void *append(void **array, size_t count, size_t size)
     return element;
 }
 
+/* "default, full" of the stored JSON array. NULL when out of memory. */
+static char *join_sets(const char *json)
+{
+    cJSON *array = json ? cJSON_Parse(json) : NULL;
+    kprof_strbuf joined = KPROF_STRBUF_INIT;
+    for (const cJSON *set = array ? array->child : NULL; set; set = set->next) {
+        kprof_strbuf_puts(&joined, joined.length ? ", " : "");
+        kprof_strbuf_puts(&joined, cJSON_IsString(set) ? set->valuestring : "?");
+    }
+    cJSON_Delete(array);
+    char *text = kprof_strbuf_take(&joined);
+    char *safe = text ? kprof_clean_text(text) : NULL;
+    free(text);
+    return safe;
+}
+
 static kprof_status load_run(void *user, sqlite3_stmt *row)
 {
     loader *load = user;
@@ -63,7 +80,7 @@ static kprof_status load_run(void *user, sqlite3_stmt *row)
     model->command_line = text_at(row, 0);
     model->working_directory = text_at(row, 1);
     model->kprof_version = text_at(row, 2);
-    model->sets = text_at(row, 3);
+    model->sets = join_sets((const char *)sqlite3_column_text(row, 3));
     model->start_unix_ns = sqlite3_column_int64(row, 4);
     bool whole = model->command_line && model->working_directory && model->kprof_version && model->sets;
     return whole ? KPROF_OK : no_memory(load);

@@ -102,7 +102,8 @@ static kprof_emit_field with_role(kprof_emit_field field, kprof_field_role role)
 static void show_metric(kprof_emitter *emitter, const kprof_emit_metric *metric, const value_spread *s)
 {
     double average = s->count ? s->sum / (double)s->count : NAN;
-    const kprof_emit_field fields[] = {
+    enum { SUM_FIELD = 9 };
+    kprof_emit_field fields[] = {
         with_role(kprof_field_text("section", "Section", metric->section->id), KPROF_ROLE_MACHINE),
         with_role(kprof_field_text("section_name", "Section", metric->section->name), KPROF_ROLE_HEADING),
         with_role(kprof_field_text("metric", "Name", metric->name), KPROF_ROLE_MACHINE),
@@ -114,6 +115,7 @@ static void show_metric(kprof_emitter *emitter, const kprof_emit_metric *metric,
         with_unit(kprof_field_real("average", "Average", average), metric->unit),
         with_unit(kprof_field_real("sum", "Sum", s->count && is_additive(metric) ? s->sum : NAN), metric->unit),
     };
+    fields[SUM_FIELD].may_be_empty = !is_additive(metric);
     emitter->ops->row(emitter, &(kprof_emit_record){fields, sizeof fields / sizeof *fields});
 }
 

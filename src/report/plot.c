@@ -63,7 +63,7 @@ static void find_ranges(plot_area *plot, const kprof_emit_roofline *rooflines, s
         }
     }
     plot->x_low = fmax(floor(x[0] - 0.3), floor(x[1] - DECADES_MAX));
-    plot->x_high = ceil(x[1] + 0.3);
+    plot->x_high = ceil(x[1] + 1.2); /* room for the labels of the level lines */
     plot->y_high = ceil(y[1] + 0.1);
     plot->y_low = fmin(floor(y[0] - 0.1), plot->y_high - 3);
     plot->y_low = fmax(plot->y_low, plot->y_high - DECADES_MAX);
@@ -147,7 +147,16 @@ static bool put_if_free(plot_area *plot, size_t row, size_t column, const char *
     return true;
 }
 
-/* Below and to the right of the line, as low as there is room. */
+/* To the right of the line, which is below it, or else to its left. */
+static bool put_beside(plot_area *plot, size_t row, size_t column, const char *text)
+{
+    size_t length = strlen(text);
+    if (put_if_free(plot, row, column + 2, text))
+        return true;
+    return column > length + 5 && put_if_free(plot, row, column - length - 5, text);
+}
+
+/* As low as there is room beside the line. */
 static void label_memory_roof(plot_area *plot, const kprof_emit_point *point)
 {
     char text[128];
@@ -156,7 +165,7 @@ static void label_memory_roof(plot_area *plot, const kprof_emit_point *point)
     for (size_t row = ROWS - 1; row-- > 1;) {
         double rate = pow(10, plot->y_low + (ROWS - row) * (plot->y_high - plot->y_low) / ROWS);
         double at = log10(rate / point->peak->value);
-        if (at >= plot->x_low && at < plot->x_high && put_if_free(plot, row, column_of(plot, pow(10, at)) + 2, text))
+        if (at >= plot->x_low && at < plot->x_high && put_beside(plot, row, column_of(plot, pow(10, at)), text))
             return;
     }
 }

@@ -33,7 +33,8 @@ static size_t count_metrics(const kprof_section *section)
 /* What is being filled in. */
 typedef struct builder {
     kprof_view *view;
-    kprof_names columns; /* name -> column */
+    kprof_names columns;            /* name -> column */
+    const kprof_section **shown_in; /* by column: the latest section that shows it */
     const kprof_section *section;
     kprof_view_section *target;
     bool failed;
@@ -75,12 +76,15 @@ static void add_column(builder *build, kprof_emit_metric *metric)
     if ((view->column_count & (view->column_count - 1)) == 0) { /* full at every power of two */
         size_t capacity = view->column_count ? view->column_count * 2 : 1;
         kprof_emit_metric *grown = realloc(view->columns, capacity * sizeof *grown);
-        if (!grown) {
+        view->columns = grown ? grown : view->columns;
+        const kprof_section **sections = realloc(build->shown_in, capacity * sizeof *sections);
+        build->shown_in = sections ? sections : build->shown_in;
+        if (!grown || !sections) {
             build->failed = true;
             return;
         }
-        view->columns = grown;
     }
+    build->shown_in[view->column_count] = NULL;
     view->columns[view->column_count] = *metric;
     view->columns[view->column_count++].column = metric->column;
 }
@@ -96,16 +100,12 @@ static kprof_emit_metric *add_metric(builder *build, const char *name, const cha
     metric->label = label && *label ? label : name;
     metric->unit = unit ? unit : index == KPROF_NAMES_NONE ? "" : model->metrics[index].unit;
     add_column(build, metric);
-    for (size_t i = 0; i < build->target->metric_count && !metric->repeated; i++)
-        metric->repeated = build->target->metrics[i].column == metric->column;
     build->target->metric_count++;
+    if (!build->failed) {
+        metric->repeated = build->shown_in[metric->column] == build->section;
+        build->shown_in[metric->column] = build->section;
+    }
     return metric;
-}
-
-static kprof_emit_metric *add_item(builder *build, const kprof_item *item, const char *label)
-{
-    return add_metric(build, item->name ? item->name : "", item->label && *item->label ? item->label : label,
-                      item->unit);
 }
 
 static void build_table(builder *build, const kprof_table *table, kprof_emit_table *out)
@@ -139,6 +139,14 @@ static kprof_emit_metric *add_point_metric(builder *build, const kprof_roofline 
     return add_metric(build, keep(build, name), label, is_pct ? "%" : "flop/byte");
 }
 
+/* Work, traffic and peaks are often labelled like the roofline or the roof that they belong to: say what they are. */
+static kprof_emit_metric *add_rate(builder *build, const kprof_item *item, const char *owner, const char *what)
+{
+    bool has_label = item->label && *item->label && strcmp(item->label, owner) != 0;
+    const char *label = has_label ? item->label : keep_label(build, (const char *const[]){owner, what}, " ");
+    return add_metric(build, item->name ? item->name : "", label, item->unit);
+}
+
 static void build_roofline(builder *build, const kprof_roofline *line, kprof_emit_roofline *out)
 {
     out->id = line->id;
@@ -148,15 +156,14 @@ static void build_roofline(builder *build, const kprof_roofline *line, kprof_emi
         build->failed = true;
         return;
     }
-    out->work = add_item(build, &line->work, keep_label(build, (const char *const[]){line->label, "achieved"}, " "));
-    out->peak = add_item(build, &line->peak, keep_label(build, (const char *const[]){line->label, "peak"}, " "));
+    out->work = add_rate(build, &line->work, line->label, "achieved");
+    out->peak = add_rate(build, &line->peak, line->label, "peak");
     for (size_t i = 0; i < line->roof_count && !build->failed; i++) {
         const kprof_roof *roof = &line->roofs[i];
         kprof_emit_point *point = &out->points[out->point_count++];
         point->level = roof->label;
-        point->traffic =
-            add_item(build, &roof->traffic, keep_label(build, (const char *const[]){roof->label, "achieved"}, " "));
-        point->peak = add_item(build, &roof->peak, keep_label(build, (const char *const[]){roof->label, "peak"}, " "));
+        point->traffic = add_rate(build, &roof->traffic, roof->label, "achieved");
+        point->peak = add_rate(build, &roof->peak, roof->label, "peak");
         point->intensity = add_point_metric(build, line, roof->label, "intensity");
         point->pct = add_point_metric(build, line, roof->label, "pct_of_roof");
     }
@@ -170,7 +177,7 @@ static void build_section(builder *build, const kprof_section *section, kprof_vi
     out->rooflines = calloc(section->roofline_count + 1, sizeof *out->rooflines);
     build->failed = build->failed || !out->tables || !out->rooflines;
     for (size_t i = 0; i < section->item_count && !build->failed; i++)
-        add_item(build, &section->items[i], NULL);
+        add_metric(build, section->items[i].name, section->items[i].label, section->items[i].unit);
     for (size_t i = 0; i < section->table_count && !build->failed; i++)
         build_table(build, &section->tables[i], &out->tables[i]);
     for (size_t i = 0; i < section->roofline_count && !build->failed; i++)
@@ -196,6 +203,7 @@ static void build_chip(builder *build, const kprof_model_chip *chip, kprof_view_
 static kprof_status finish(builder *build, kprof_view *out)
 {
     kprof_names_free(&build->columns);
+    free(build->shown_in);
     if (!build->failed)
         return KPROF_OK;
     kprof_view_free(out);

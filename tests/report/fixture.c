@@ -1,0 +1,327 @@
+/* Builds the fixture report. Nothing in it depends on time, place or machine. */
+#include "fixture.h"
+#include "report/store.h"
+
+#include <dirent.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <setjmp.h>
+/* cmocka.h wants these before it. */
+#include <cmocka.h>
+
+#define START_UNIX_NS INT64_C(1790000000000000000)
+
+static const char template_kernel[] =
+    "_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_15CUDAFunctor_addIfEENS_6detail"
+    "5ArrayIPcLi3EEEEEviT0_T1_";
+
+char *fixture_read(const char *path, size_t *size)
+{
+    FILE *file = fopen(path, "rb");
+    if (!file)
+        return NULL;
+    kprof_strbuf text = KPROF_STRBUF_INIT;
+    char chunk[65536];
+    size_t got;
+    while ((got = fread(chunk, 1, sizeof chunk, file)) > 0)
+        kprof_strbuf_append(&text, chunk, got);
+    fclose(file);
+    if (size)
+        *size = text.length;
+    return kprof_strbuf_take(&text);
+}
+
+const char *fixture_path(const char *name)
+{
+    static char path[512];
+    snprintf(path, sizeof path, "%s/report-test-%ld-%s", KPROF_BUILD_DIR, (long)getpid(), name);
+    return path;
+}
+
+fixture_metrics fixture_metrics_load(void)
+{
+    fixture_metrics metrics = {KPROF_STRLIST_INIT, KPROF_STRLIST_INIT, calloc(256, sizeof(double))};
+    FILE *file = fopen(KPROF_TESTS_DIR "/golden/values.txt", "r");
+    assert_non_null(file);
+    char line[512], name[256], unit[64];
+    while (fgets(line, sizeof line, file)) {
+        double value;
+        if (line[0] == '#' || sscanf(line, "%255s %63s %lf", name, unit, &value) != 3)
+            continue;
+        assert_true(metrics.names.count < 256);
+        metrics.values[metrics.names.count] = value;
+        assert_true(kprof_strlist_add(&metrics.names, name));
+        assert_true(kprof_strlist_add(&metrics.units, unit));
+    }
+    fclose(file);
+    return metrics;
+}
+
+void fixture_metrics_free(fixture_metrics *metrics)
+{
+    kprof_strlist_free(&metrics->names);
+    kprof_strlist_free(&metrics->units);
+    free(metrics->values);
+}
+
+static int is_json(const struct dirent *entry)
+{
+    const char *dot = strrchr(entry->d_name, '.');
+    return dot && strcmp(dot, ".json") == 0;
+}
+
+static void load_section(const char *name, kprof_section *out)
+{
+    char path[1024];
+    snprintf(path, sizeof path, KPROF_TESTS_DIR "/golden/sections/%s", name);
+    char *json = fixture_read(path, NULL);
+    assert_non_null(json);
+    assert_int_equal(kprof_section_from_json(json, out), KPROF_OK);
+    free(json);
+}
+
+kprof_plan fixture_plan_make(const fixture_metrics *metrics)
+{
+    kprof_plan plan = {.chip = strdup("GH100")};
+    struct dirent **files = NULL;
+    int count = scandir(KPROF_TESTS_DIR "/golden/sections", &files, is_json, alphasort);
+    assert_true(count > 0);
+    plan.sections = calloc((size_t)count, sizeof *plan.sections);
+    for (int i = 0; i < count; i++) {
+        load_section(files[i]->d_name, &plan.sections[plan.section_count++]);
+        free(files[i]);
+    }
+    free(files);
+    for (size_t i = 0; i < metrics->names.count; i++)
+        assert_true(kprof_strlist_add(&plan.collect, metrics->names.items[i]));
+    assert_true(kprof_strlist_add(&plan.shown, "gpu__time_duration.sum"));
+    plan.pass_count = 9;
+    return plan;
+}
+
+void fixture_plan_free(kprof_plan *plan)
+{
+    for (size_t i = 0; i < plan->section_count; i++)
+        kprof_section_free(&plan->sections[i]);
+    free(plan->sections);
+    free(plan->chip);
+    kprof_strlist_free(&plan->collect);
+    kprof_strlist_free(&plan->shown);
+}
+
+kprof_device_record fixture_device(void)
+{
+    return (kprof_device_record){
+        .device = 0,
+        .name = "NVIDIA H200",
+        .chip = "GH100",
+        .uuid = "0123456789abcdef0123456789abcdef",
+        .cc_major = 9,
+        .cc_minor = 0,
+        .sm_count = 132,
+        .sm_clock_max_khz = 1980000,
+        .memory_clock_max_khz = 3201000,
+        .memory_bytes = 150754820096,
+        .l2_bytes = 62914560,
+        .memory_bus_bits = 6144,
+        .driver_version = 13000,
+        .cupti_version = 130001,
+        .max_threads_per_sm = 2048,
+        .max_blocks_per_sm = 32,
+        .max_registers_per_sm = 65536,
+        .max_registers_per_block = 65536,
+        .max_smem_per_sm_bytes = 233472,
+        .max_smem_per_block_bytes = 49152,
+        .max_smem_per_block_optin_bytes = 232448,
+        .reserved_smem_per_block_bytes = 1024,
+        .warp_size = 32,
+    };
+}
+
+kprof_kernel_record fixture_kernel(void)
+{
+    return (kprof_kernel_record){
+        .kernel = 1,
+        .mangled = "_Z9vectorAddPKfS0_Pfi",
+        .registers_per_thread = 16,
+        .max_threads_per_block = 1024,
+        .binary_version = 90,
+        .ptx_version = 90,
+    };
+}
+
+kprof_launch_record fixture_launch(const fixture_metrics *metrics)
+{
+    return (kprof_launch_record){
+        .launch = 0,
+        .kernel = 1,
+        .context = 1,
+        .stream = 7,
+        .thread = 4242,
+        .grid = {65536, 1, 1},
+        .block = {256, 1, 1},
+        .configured_smem_bytes = 8192,
+        .max_blocks_per_sm = 8,
+        .start_unix_ns = START_UNIX_NS + 1000000000,
+        .profile_ns = 190000000,
+        .mode = KPROF_REPLAY_CUPTI_KERNEL,
+        .pass_count = 9,
+        .reason = "",
+        .value_count = (uint32_t)metrics->names.count,
+        .values = metrics->values,
+    };
+}
+
+void fixture_store(kprof_ingest *ingest, const kprof_record *record)
+{
+    assert_int_equal(kprof_ingest_record(ingest, record), KPROF_OK);
+}
+
+/* A profiling run learns units from the Profiler Host API, which a test does not have. */
+static void set_units(kprof_report *report, const fixture_metrics *metrics)
+{
+    for (size_t i = 0; i < metrics->names.count; i++) {
+        kprof_metric_row row = {metrics->names.items[i], metrics->units.items[i], "", "hardware"};
+        int64_t id;
+        assert_int_equal(kprof_store_metric(report, &row, &id), KPROF_OK);
+    }
+}
+
+kprof_report *fixture_create(const char *path, const fixture_metrics *metrics)
+{
+    static const char *const sets[] = {"full", NULL};
+    kprof_run_info run = {"kprof --set full -k vectorAdd ./app", "/home/user/project", "0.1.0", sets, START_UNIX_NS};
+    kprof_report *report = NULL;
+    assert_int_equal(kprof_report_create(path, true, &run, &report), KPROF_OK);
+    kprof_plan plan = fixture_plan_make(metrics);
+    assert_int_equal(kprof_report_add_plan(report, &plan, NULL), KPROF_OK);
+    fixture_plan_free(&plan);
+    set_units(report, metrics);
+    return report;
+}
+
+static void store_kernels(kprof_ingest *ingest)
+{
+    kprof_record record = {.type = KPROF_RECORD_KERNEL, .kernel = fixture_kernel()};
+    fixture_store(ingest, &record);
+    record.kernel.kernel = 2;
+    record.kernel.mangled = template_kernel;
+    record.kernel.registers_per_thread = 40;
+    record.kernel.static_smem_bytes = 2048;
+    fixture_store(ingest, &record);
+}
+
+void fixture_begin_process(kprof_ingest *ingest, const fixture_metrics *metrics)
+{
+    kprof_record record = {.type = KPROF_RECORD_PROCESS};
+    record.process = (kprof_process_record){
+        4242, 4200, START_UNIX_NS + 500000000, "gpu-host", "/home/user/project/app", "./app --size 16777216"};
+    fixture_store(ingest, &record);
+    record = (kprof_record){.type = KPROF_RECORD_DEVICE, .device = fixture_device()};
+    fixture_store(ingest, &record);
+    record = (kprof_record){.type = KPROF_RECORD_METRICS};
+    record.metrics =
+        (kprof_metrics_record){"GH100", 9, (uint32_t)metrics->names.count, (const char *const *)metrics->names.items};
+    fixture_store(ingest, &record);
+    store_kernels(ingest);
+}
+
+static void store_seen(kprof_ingest *ingest, uint32_t kernel, uint64_t launches)
+{
+    kprof_record record = {.type = KPROF_RECORD_SEEN, .seen = {kernel, launches}};
+    fixture_store(ingest, &record);
+}
+
+/* Measured twice, once with values missing, and once not at all. */
+static void store_first_process(kprof_report *report, const fixture_metrics *metrics)
+{
+    kprof_ingest *ingest = NULL;
+    assert_int_equal(kprof_ingest_new(report, &ingest), KPROF_OK);
+    fixture_begin_process(ingest, metrics);
+    double values[256];
+    memcpy(values, metrics->values, metrics->names.count * sizeof *values);
+    kprof_record record = {.type = KPROF_RECORD_LAUNCH, .launch = fixture_launch(metrics)};
+    record.launch.values = values;
+    fixture_store(ingest, &record);
+    record.launch.launch = 3;
+    for (size_t i = 0; i < metrics->names.count; i++) {
+        values[i] *= strstr(metrics->names.items[i], "duration") ? 1.25 : 1;
+        if (strncmp(metrics->names.items[i], "l1tex__", 7) == 0)
+            values[i] = NAN;
+    }
+    record.launch.reason = "the L1 counters were not available in this pass";
+    fixture_store(ingest, &record);
+    record.launch.launch = 4;
+    record.launch.kernel = 2;
+    record.launch.mode = KPROF_REPLAY_NONE;
+    record.launch.pass_count = record.launch.value_count = 0;
+    record.launch.reason = "the launch is part of a CUDA graph";
+    fixture_store(ingest, &record);
+    store_seen(ingest, 1, 2);
+    store_seen(ingest, 2, 198);
+    record = (kprof_record){.type = KPROF_RECORD_MESSAGE};
+    record.message = (kprof_message_record){KPROF_LOG_WARNING, KPROF_OK, "the clocks were not locked"};
+    fixture_store(ingest, &record);
+    record = (kprof_record){.type = KPROF_RECORD_END, .end = {200, 3, 2}};
+    fixture_store(ingest, &record);
+    kprof_ingest_free(ingest);
+}
+
+/* A child with a cluster launch, which was killed: its spool has no end. */
+static void store_second_process(kprof_report *report, const fixture_metrics *metrics)
+{
+    kprof_ingest *ingest = NULL;
+    assert_int_equal(kprof_ingest_new(report, &ingest), KPROF_OK);
+    kprof_record record = {.type = KPROF_RECORD_PROCESS};
+    record.process = (kprof_process_record){
+        4243, 4242, START_UNIX_NS + 700000000, "gpu-host", "/usr/bin/python3.11", "python3 -c 'import torch\ntrain()'"};
+    fixture_store(ingest, &record);
+    record = (kprof_record){.type = KPROF_RECORD_DEVICE, .device = fixture_device()};
+    fixture_store(ingest, &record);
+    record = (kprof_record){.type = KPROF_RECORD_METRICS};
+    record.metrics =
+        (kprof_metrics_record){"GH100", 9, (uint32_t)metrics->names.count, (const char *const *)metrics->names.items};
+    fixture_store(ingest, &record);
+    store_kernels(ingest);
+    record = (kprof_record){.type = KPROF_RECORD_LAUNCH, .launch = fixture_launch(metrics)};
+    record.launch.kernel = 2;
+    record.launch.cluster[0] = 2;
+    record.launch.cluster[1] = record.launch.cluster[2] = 1;
+    record.launch.max_active_clusters = 66;
+    record.launch.dynamic_smem_bytes = 16384;
+    record.launch.configured_smem_bytes = 0;
+    record.launch.max_blocks_per_sm = 0;
+    record.launch.mode = KPROF_REPLAY_BATCH;
+    fixture_store(ingest, &record);
+    store_seen(ingest, 2, 1);
+    kprof_ingest_free(ingest);
+}
+
+void fixture_write(const char *path)
+{
+    fixture_metrics metrics = fixture_metrics_load();
+    kprof_report *report = fixture_create(path, &metrics);
+    assert_int_equal(kprof_report_begin(report), KPROF_OK);
+    store_first_process(report, &metrics);
+    store_second_process(report, &metrics);
+    assert_int_equal(kprof_report_set_exit(report, 4242, 0), KPROF_OK);
+    assert_int_equal(kprof_report_set_exit(report, 4243, 9), KPROF_OK);
+    assert_int_equal(kprof_report_commit(report), KPROF_OK);
+    assert_int_equal(kprof_report_close(report), KPROF_OK);
+    fixture_metrics_free(&metrics);
+}
+
+char *fixture_print(kprof_report *report, const kprof_print_options *options, kprof_status *status)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *file = open_memstream(&text, &size);
+    assert_non_null(file);
+    *status = kprof_report_print(report, options, file);
+    fclose(file);
+    return text;
+}

@@ -1,0 +1,42 @@
+/* A realistic report for tests, made through the public interface: sections from tests/golden/sections, values of one
+ * launch from tests/golden/values.txt, two processes and launches of several kinds. */
+#ifndef KPROF_TESTS_REPORT_FIXTURE_H
+#define KPROF_TESTS_REPORT_FIXTURE_H
+
+#include "report/report.h"
+
+typedef struct fixture_metrics {
+    kprof_strlist names, units;
+    double *values;
+} fixture_metrics;
+
+/* The metrics of tests/golden/values.txt; fails the test when they cannot be read. */
+fixture_metrics fixture_metrics_load(void);
+void fixture_metrics_free(fixture_metrics *metrics);
+
+/* A plan for GH100 with the fixture's sections; free with fixture_plan_free. */
+kprof_plan fixture_plan_make(const fixture_metrics *metrics);
+void fixture_plan_free(kprof_plan *plan);
+
+/* Records to start from. */
+kprof_device_record fixture_device(void);
+kprof_kernel_record fixture_kernel(void);
+kprof_launch_record fixture_launch(const fixture_metrics *metrics);
+/* Store a record; fails the test when that fails. */
+void fixture_store(kprof_ingest *ingest, const kprof_record *record);
+
+/* A new report at `path` (replaced when it is there) with the fixture's plan but no launches. */
+kprof_report *fixture_create(const char *path, const fixture_metrics *metrics);
+/* Process, device, metrics and kernels of the fixture's first process. */
+void fixture_begin_process(kprof_ingest *ingest, const fixture_metrics *metrics);
+/* The whole fixture, finished and closed. */
+void fixture_write(const char *path);
+
+/* A path in the folder of temporary files of this test program; static buffer, one at a time. */
+const char *fixture_path(const char *name);
+/* The whole of a file, NUL-terminated (caller frees); NULL when it cannot be read. */
+char *fixture_read(const char *path, size_t *size);
+/* What kprof_report_print prints (caller frees). */
+char *fixture_print(kprof_report *report, const kprof_print_options *options, kprof_status *status);
+
+#endif

@@ -1,0 +1,111 @@
+/* Every page in every format and layout against recorded output. KPROF_UPDATE_GOLDEN=1 records it anew
+ * (tests/golden/update.sh); read the difference before committing it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "fixture.h"
+
+typedef struct golden_case {
+    const char *name;
+    kprof_print_options options;
+} golden_case;
+
+static char report_path[512];
+
+static char *golden_path(const char *name)
+{
+    char *path = NULL;
+    assert_true(asprintf(&path, "%s/golden/%s", KPROF_TESTS_DIR, name) > 0);
+    return path;
+}
+
+static void record(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(text, 1, strlen(text), file), strlen(text));
+    assert_int_equal(fclose(file), 0);
+}
+
+static void check_golden(void **state)
+{
+    const golden_case *test = *state;
+    kprof_report *report = NULL;
+    kprof_status status;
+    assert_int_equal(kprof_report_open(report_path, &report), KPROF_OK);
+    char *printed = fixture_print(report, &test->options, &status);
+    assert_int_equal(status, KPROF_OK);
+    assert_int_equal(kprof_report_close(report), KPROF_OK);
+    char *path = golden_path(test->name);
+    if (getenv("KPROF_UPDATE_GOLDEN"))
+        record(path, printed);
+    char *expected = fixture_read(path, NULL);
+    if (!expected)
+        fail_msg("%s is missing: run tests/golden/update.sh", path);
+    assert_string_equal(printed, expected);
+    free(expected);
+    free(path);
+    free(printed);
+}
+
+static char vector_add[] = "vectorAdd";
+static char any_kernel[] = "regex:.*";
+static const kprof_filter_spec only_vector_add = {.kernel = vector_add};
+static const kprof_filter_spec second_launch = {.kernel = any_kernel, .launch_skip = 1, .launch_count = 1};
+
+#define TEXT(PAGE)        .page = KPROF_PAGE_##PAGE, .format = KPROF_FORMAT_TEXT
+#define CSV(PAGE, LAYOUT) .page = KPROF_PAGE_##PAGE, .format = KPROF_FORMAT_CSV, .csv_layout = KPROF_CSV_##LAYOUT
+#define JSON(PAGE)        .page = KPROF_PAGE_##PAGE, .format = KPROF_FORMAT_JSON
+
+static golden_case cases[] = {
+    {"details.txt", {TEXT(DETAILS)}},
+    {"details-color.txt", {TEXT(DETAILS), .color = true, .filter = &second_launch}},
+    {"details-base-units.txt", {TEXT(DETAILS), .base_units = true, .filter = &only_vector_add}},
+    {"details-narrow.txt", {TEXT(DETAILS), .width = 72, .filter = &second_launch}},
+    {"details-function.txt", {TEXT(DETAILS), .kernel_base = "function", .filter = &second_launch}},
+    {"raw.txt", {TEXT(RAW)}},
+    {"summary.txt", {TEXT(SUMMARY)}},
+    {"session.txt", {TEXT(SESSION)}},
+    {"details-long.csv", {CSV(DETAILS, LONG)}},
+    {"raw-long.csv", {CSV(RAW, LONG)}},
+    {"summary-long.csv", {CSV(SUMMARY, LONG)}},
+    {"session-long.csv", {CSV(SESSION, LONG)}},
+    {"details-wide.csv", {CSV(DETAILS, WIDE)}},
+    {"raw-wide.csv", {CSV(RAW, WIDE), .kernel_base = "mangled"}},
+    {"details-ncu.csv", {CSV(DETAILS, NCU)}},
+    {"raw-ncu.csv", {CSV(RAW, NCU)}},
+    {"summary-ncu.csv", {CSV(SUMMARY, NCU)}},
+    {"details.json", {JSON(DETAILS)}},
+    {"raw.json", {JSON(RAW)}},
+    {"summary.json", {JSON(SUMMARY)}},
+    {"session.json", {JSON(SESSION)}},
+};
+#define CASE_COUNT (sizeof cases / sizeof *cases)
+
+static int write_report(void **state)
+{
+    (void)state;
+    snprintf(report_path, sizeof report_path, "%s", fixture_path("golden.kprof"));
+    fixture_write(report_path);
+    return 0;
+}
+
+static int remove_report(void **state)
+{
+    (void)state;
+    return unlink(report_path);
+}
+
+int main(void)
+{
+    struct CMUnitTest tests[CASE_COUNT];
+    for (size_t i = 0; i < CASE_COUNT; i++)
+        tests[i] = (struct CMUnitTest){cases[i].name, check_golden, NULL, NULL, &cases[i]};
+    return _cmocka_run_group_tests("golden", tests, CASE_COUNT, write_report, remove_report);
+}
