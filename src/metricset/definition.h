@@ -78,7 +78,9 @@ kprof_status kprof_section_candidates(const kprof_section_definition *definition
 kprof_status kprof_section_resolve(const kprof_section_definition *definition, kprof_host *host, kprof_strlist *collect,
                                    kprof_section *out) KPROF_MUST_CHECK;
 
-/* Free an item's members and leave it empty. */
+/* Free the members of a part of a resolved section and leave it empty. */
 void kprof_item_clear(kprof_item *item);
+void kprof_table_clear(kprof_table *table);
+void kprof_roofline_clear(kprof_roofline *line);
 
 #endif

@@ -283,7 +283,21 @@ static kprof_status resolve_roofline(const resolver *r, const kprof_roofline_def
         return KPROF_NO_MEMORY;
     for (size_t i = 0; i < from->roof_count && status == KPROF_OK; i++)
         status = resolve_roof(r, &from->roofs[i], line);
+    if (line->roof_count == 0) {
+        kprof_roofline_clear(line);
+        out->roofline_count--;
+    }
     return status;
+}
+
+/* Take back the last table when nothing of it is left. */
+static void drop_empty_table(kprof_section *section)
+{
+    kprof_table *table = &section->tables[section->table_count - 1];
+    if (table->row_count > 0)
+        return;
+    kprof_table_clear(table);
+    section->table_count--;
 }
 
 static kprof_status resolve_bodies(const resolver *r, const kprof_section_definition *from, kprof_section *out)
@@ -293,8 +307,10 @@ static kprof_status resolve_bodies(const resolver *r, const kprof_section_defini
     out->rooflines = calloc(from->roofline_count + 1, sizeof(*out->rooflines));
     if (!out->tables || !out->rooflines)
         return KPROF_NO_MEMORY;
-    for (size_t i = 0; i < from->table_count && status == KPROF_OK; i++)
+    for (size_t i = 0; i < from->table_count && status == KPROF_OK; i++) {
         status = resolve_table(r, &from->tables[i], &out->tables[out->table_count++]);
+        drop_empty_table(out);
+    }
     for (size_t i = 0; i < from->roofline_count && status == KPROF_OK; i++)
         status = resolve_roofline(r, &from->rooflines[i], out);
     return status;

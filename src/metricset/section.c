@@ -118,7 +118,7 @@ void kprof_item_clear(kprof_item *item)
     *item = (kprof_item){0};
 }
 
-static void free_table(kprof_table *table)
+void kprof_table_clear(kprof_table *table)
 {
     for (size_t i = 0; i < table->row_count; i++) {
         for (size_t j = 0; j < table->column_count; j++)
@@ -132,9 +132,10 @@ static void free_table(kprof_table *table)
     free(table->column_labels);
     free(table->id);
     free(table->title);
+    *table = (kprof_table){0};
 }
 
-static void free_roofline(kprof_roofline *line)
+void kprof_roofline_clear(kprof_roofline *line)
 {
     for (size_t i = 0; i < line->roof_count; i++) {
         free(line->roofs[i].label);
@@ -146,6 +147,7 @@ static void free_roofline(kprof_roofline *line)
     free(line->label);
     kprof_item_clear(&line->work);
     kprof_item_clear(&line->peak);
+    *line = (kprof_roofline){0};
 }
 
 void kprof_section_free(kprof_section *section)
@@ -153,9 +155,9 @@ void kprof_section_free(kprof_section *section)
     for (size_t i = 0; i < section->item_count; i++)
         kprof_item_clear(&section->items[i]);
     for (size_t i = 0; i < section->table_count; i++)
-        free_table(&section->tables[i]);
+        kprof_table_clear(&section->tables[i]);
     for (size_t i = 0; i < section->roofline_count; i++)
-        free_roofline(&section->rooflines[i]);
+        kprof_roofline_clear(&section->rooflines[i]);
     free(section->items);
     free(section->tables);
     free(section->rooflines);
