@@ -256,7 +256,7 @@ static void print_x_axis(const plot_area *plot, kprof_output *out)
     for (double decade = plot->x_low; decade <= plot->x_high; decade++) {
         size_t column = (size_t)((decade - plot->x_low) / (plot->x_high - plot->x_low) * (double)plot->columns);
         char number[KPROF_NUMBER_SIZE];
-        size_t length = kprof_number_general(number, pow(10, decade), 3);
+        size_t length = kprof_number_general(number, pow(10, decade), 4);
         ticks[column] = '+';
         memcpy(&numbers[column], number, length);
         end = column + length;

@@ -1,0 +1,190 @@
+/* How fast a big report is written, loaded and printed: 10,000 launches of 300 metrics through the public interface.
+ * Usage: bench_report [launches [metrics [folder]]]. Not a test: nothing here asserts a time. */
+#include "report/report.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+typedef struct bench_setup {
+    size_t launches, metrics;
+    char path[512], output[512];
+} bench_setup;
+
+static double now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
+}
+
+static void must(kprof_status status, const char *what)
+{
+    if (status == KPROF_OK)
+        return;
+    fprintf(stderr, "bench_report: %s: %s\n", what, kprof_status_message(status));
+    exit(1);
+}
+
+static void name_metric(char name[128], size_t index)
+{
+    snprintf(name, 128, "l1tex__t_sectors_pipe_lsu_mem_global_op_ld_%03zu.avg.pct_of_peak_sustained_elapsed", index);
+}
+
+/* One section that shows every metric. */
+static void make_section(const bench_setup *bench, kprof_section *section)
+{
+    kprof_strbuf json = KPROF_STRBUF_INIT;
+    kprof_strbuf_puts(&json, "{\"id\":\"Bench\",\"name\":\"Benchmark\",\"items\":[");
+    for (size_t i = 0; i < bench->metrics; i++) {
+        char name[128];
+        name_metric(name, i);
+        kprof_strbuf_printf(&json, "%s{\"metric\":\"%s\",\"label\":\"Metric %zu\",\"unit\":\"%%\"}", i ? "," : "", name,
+                            i);
+    }
+    kprof_strbuf_puts(&json, "]}");
+    must(kprof_section_from_json(json.data, section), "section");
+    kprof_strbuf_free(&json);
+}
+
+static void put_process(const bench_setup *bench, kprof_ingest *ingest)
+{
+    char **names = calloc(bench->metrics, sizeof *names);
+    kprof_record record = {.type = KPROF_RECORD_PROCESS};
+    record.process = (kprof_process_record){1, 0, 0, "host", "/usr/bin/python3", "python3 train.py"};
+    must(kprof_ingest_record(ingest, &record), "process");
+    record = (kprof_record){.type = KPROF_RECORD_DEVICE};
+    record.device = (kprof_device_record){.name = "NVIDIA H200", .chip = "GH100", .uuid = "0", .cc_major = 9};
+    must(kprof_ingest_record(ingest, &record), "device");
+    for (size_t i = 0; i < bench->metrics; i++) {
+        names[i] = malloc(128);
+        name_metric(names[i], i);
+    }
+    record = (kprof_record){.type = KPROF_RECORD_METRICS};
+    record.metrics = (kprof_metrics_record){"GH100", 9, (uint32_t)bench->metrics, (const char *const *)names};
+    must(kprof_ingest_record(ingest, &record), "metrics");
+    for (size_t i = 0; i < bench->metrics; i++)
+        free(names[i]);
+    free(names);
+    record = (kprof_record){.type = KPROF_RECORD_KERNEL};
+    record.kernel.kernel = 1;
+    record.kernel.mangled = "_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_15CUDAFunctor_addIfEENS_6detail5Array"
+                            "IPcLi3EEEEEviT0_T1_";
+    must(kprof_ingest_record(ingest, &record), "kernel");
+}
+
+/* Half of the values are whole numbers, half are ratios with all their digits. */
+static void put_launches(const bench_setup *bench, kprof_report *report, kprof_ingest *ingest)
+{
+    double *values = calloc(bench->metrics, sizeof *values);
+    kprof_record record = {.type = KPROF_RECORD_LAUNCH};
+    record.launch = (kprof_launch_record){.kernel = 1, .grid = {65536, 1, 1}, .block = {256, 1, 1}};
+    record.launch.mode = KPROF_REPLAY_BATCH;
+    record.launch.value_count = (uint32_t)bench->metrics;
+    record.launch.values = values;
+    record.launch.reason = "";
+    for (size_t i = 0; i < bench->launches; i++) {
+        for (size_t k = 0; k < bench->metrics; k++)
+            values[k] = k % 2 ? (double)(i * 7919 + k) : (double)(i + 1) / (double)(k + 3) * 100;
+        record.launch.launch = i;
+        if (i % 1000 == 0)
+            must(kprof_report_begin(report), "begin");
+        must(kprof_ingest_record(ingest, &record), "launch");
+        if (i % 1000 == 999)
+            must(kprof_report_commit(report), "commit");
+    }
+    free(values);
+}
+
+static void write_report(const bench_setup *bench)
+{
+    kprof_run_info run = {"bench", "/", "0", NULL, 0};
+    kprof_report *report = NULL;
+    kprof_ingest *ingest = NULL;
+    kprof_section section;
+    make_section(bench, &section);
+    char chip[] = "GH100";
+    kprof_plan plan = {.chip = chip, .sections = &section, .section_count = 1};
+    must(kprof_report_create(bench->path, true, &run, &report), "create");
+    must(kprof_report_add_plan(report, &plan, NULL), "plan");
+    must(kprof_ingest_new(report, &ingest), "ingest");
+    put_process(bench, ingest);
+    put_launches(bench, report, ingest);
+    kprof_ingest_free(ingest);
+    must(kprof_report_close(report), "close");
+    kprof_section_free(&section);
+}
+
+static void print_report(const bench_setup *bench, const kprof_print_options *options)
+{
+    kprof_report *report = NULL;
+    FILE *out = fopen(bench->output, "w");
+    if (!out) {
+        perror(bench->output);
+        exit(1);
+    }
+    must(kprof_report_open(bench->path, &report), "open");
+    must(kprof_report_print(report, options, out), "print");
+    must(kprof_report_close(report), "close");
+    fclose(out);
+}
+
+static double megabytes(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) == 0 ? (double)info.st_size / 1e6 : 0;
+}
+
+/* In a process of its own, so that its peak memory can be told. */
+static void measure(const bench_setup *bench, const char *name, const kprof_print_options *options)
+{
+    double start = now();
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) {
+        if (options)
+            print_report(bench, options);
+        else
+            write_report(bench);
+        _exit(0);
+    }
+    int status = 0;
+    struct rusage usage;
+    if (wait4(child, &status, 0, &usage) != child || status != 0) {
+        fprintf(stderr, "bench_report: %s failed\n", name);
+        exit(1);
+    }
+    printf("%-24s %7.2f s  %6.1f MB peak memory  %8.1f MB file\n", name, now() - start, (double)usage.ru_maxrss / 1024,
+           megabytes(options ? bench->output : bench->path));
+}
+
+int main(int argc, char **argv)
+{
+    bench_setup bench = {argc > 1 ? strtoul(argv[1], NULL, 10) : 10000, argc > 2 ? strtoul(argv[2], NULL, 10) : 300, "",
+                         ""};
+    const char *folder = argc > 3 ? argv[3] : "/tmp";
+    snprintf(bench.path, sizeof bench.path, "%s/bench-%ld.kprof", folder, (long)getpid());
+    snprintf(bench.output, sizeof bench.output, "%s/bench-%ld.out", folder, (long)getpid());
+    printf("%zu launches, %zu metrics\n", bench.launches, bench.metrics);
+    measure(&bench, "write report", NULL);
+    measure(&bench, "details, CSV long",
+            &(kprof_print_options){.page = KPROF_PAGE_DETAILS, .format = KPROF_FORMAT_CSV});
+    measure(&bench, "raw, CSV long", &(kprof_print_options){.page = KPROF_PAGE_RAW, .format = KPROF_FORMAT_CSV});
+    measure(&bench, "raw, CSV wide",
+            &(kprof_print_options){.page = KPROF_PAGE_RAW, .format = KPROF_FORMAT_CSV, .csv_layout = KPROF_CSV_WIDE});
+    measure(
+        &bench, "details, CSV ncu",
+        &(kprof_print_options){.page = KPROF_PAGE_DETAILS, .format = KPROF_FORMAT_CSV, .csv_layout = KPROF_CSV_NCU});
+    measure(&bench, "raw, JSON", &(kprof_print_options){.page = KPROF_PAGE_RAW, .format = KPROF_FORMAT_JSON});
+    measure(&bench, "details, JSON", &(kprof_print_options){.page = KPROF_PAGE_DETAILS, .format = KPROF_FORMAT_JSON});
+    measure(&bench, "details, text", &(kprof_print_options){.page = KPROF_PAGE_DETAILS});
+    measure(&bench, "summary, text", &(kprof_print_options){.page = KPROF_PAGE_SUMMARY});
+    unlink(bench.path);
+    unlink(bench.output);
+    return 0;
+}
