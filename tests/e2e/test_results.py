@@ -167,7 +167,7 @@ class Nothing(Case):
     def test_damaged_spool_keeps_what_was_before(self):
         run = self.collect([], [f"launch={VECTOR_ADD}*2"], env={"KPROF_SIM_FAULT": "damage"})
         self.assert_run(run, 0)
-        self.assertEqual(self.launches(), ["vectorAdd"] * 2)
+        self.assertEqual(self.launches(), ["vectorAdd"])
         self.assertIn("damage", run.err)
 
 

@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-typedef void launch_function(const char *mangled, unsigned device);
+typedef void launch_function(const char *mangled);
 
 static char **rest; /* the steps after the current one */
 static char *self;
@@ -42,7 +42,7 @@ static void launch(const char *text)
     if (!report_launch)
         init(NULL);
     for (long i = 0; report_launch && i < count; i++)
-        report_launch(name, 0);
+        report_launch(name);
 }
 
 static void say(const char *text)

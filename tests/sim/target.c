@@ -1,0 +1,217 @@
+/* A simulated device under the real injection library: stands in for src/cupti/target.c and profiler.c. The application
+ * calls kprof_sim_launch where CUDA's driver would call back; counter i of a launch reads 1000.5 + i.
+ * KPROF_SIM_FAULT makes the device fail: "busy" or "permission" (as CUPTI does at the first launch), "unmeasured" (at
+ * every launch), "damage" (garbage follows the first launch in the spool), "talk" (the same warning twice).
+ * KPROF_SIM_MS is the time that a measured launch takes. */
+#include "cupti/target.h"
+#include "core/log.h"
+#include "cupti/profiler.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define CONTEXT     ((void *)&simulated)
+#define MAX_KERNELS 64
+
+void kprof_sim_launch(const char *mangled) __attribute__((visibility("default")));
+
+struct kprof_profiler {
+    const kprof_chip_metrics *metrics;
+};
+
+static struct {
+    const kprof_target_hooks *hooks;
+    char *kernels[MAX_KERNELS]; /* a kernel's handle is the address of its name */
+    size_t kernel_count;
+} simulated;
+
+static __thread const kprof_profiler *armed; /* measures the launch that this thread is in */
+
+static bool has_fault(const char *name)
+{
+    const char *fault = getenv("KPROF_SIM_FAULT");
+    return fault && strcmp(fault, name) == 0;
+}
+
+static void damage_spool(void)
+{
+    static const char garbage[256] = {1, 0, 0, 0, 3, 0, 0, 0, 66};
+    char path[4096];
+    snprintf(path, sizeof path, "%s/%ld-0.spool", getenv(KPROF_SESSION_ENV), (long)getpid());
+    int file = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
+    if (file < 0 || write(file, garbage, sizeof garbage) < 0)
+        kprof_log(KPROF_LOG_ERROR, "cannot damage %s", path);
+    close(file);
+}
+
+kprof_status kprof_target_start(const kprof_target_hooks *hooks)
+{
+    simulated.hooks = hooks;
+    for (int i = 0; has_fault("talk") && i < 2; i++)
+        kprof_log(KPROF_LOG_WARNING, "said once");
+    return KPROF_OK;
+}
+
+void kprof_target_stop(void)
+{
+    simulated.hooks = NULL;
+}
+
+kprof_status kprof_target_current_device(uint32_t *device)
+{
+    *device = 0;
+    return KPROF_OK;
+}
+
+kprof_status kprof_target_device(uint32_t device, kprof_device_record *out)
+{
+    *out = (kprof_device_record){
+        .device = device,
+        .name = "Simulated H200",
+        .chip = "GH100",
+        .uuid = "00112233445566778899aabbccddeeff",
+        .cc_major = 9,
+        .sm_count = 132,
+        .sm_clock_max_khz = 1980000,
+        .memory_clock_max_khz = 3201000,
+        .memory_bytes = UINT64_C(150754820096),
+        .l2_bytes = 62914560,
+        .memory_bus_bits = 6144,
+        .driver_version = 13000,
+        .cupti_version = 130000,
+        .max_threads_per_sm = 2048,
+        .max_blocks_per_sm = 32,
+        .max_registers_per_sm = 65536,
+        .max_registers_per_block = 65536,
+        .max_smem_per_sm_bytes = 233472,
+        .max_smem_per_block_bytes = 49152,
+        .max_smem_per_block_optin_bytes = 232448,
+        .reserved_smem_per_block_bytes = 1024,
+        .warp_size = 32,
+    };
+    return KPROF_OK;
+}
+
+void kprof_target_launch(const kprof_call *call, kprof_launch_record *out)
+{
+    (void)call;
+    out->context = 1;
+    out->stream = 7;
+    out->grid[0] = 65536;
+    out->block[0] = 256;
+    out->grid[1] = out->grid[2] = out->block[1] = out->block[2] = 1;
+    out->max_blocks_per_sm = 8;
+}
+
+void kprof_target_kernel(const kprof_call *call, kprof_kernel_record *out)
+{
+    (void)call;
+    out->registers_per_thread = 16;
+    out->max_threads_per_block = 1024;
+    out->binary_version = out->ptx_version = 90;
+}
+
+bool kprof_target_capturing(void)
+{
+    return false;
+}
+
+bool kprof_target_launch_captured(const kprof_call *call)
+{
+    (void)call;
+    return false;
+}
+
+kprof_status kprof_target_synchronize(void)
+{
+    return KPROF_OK;
+}
+
+kprof_status kprof_profiler_open(void *context, const kprof_chip_metrics *metrics, kprof_profiler **out)
+{
+    (void)context;
+    if (has_fault("busy"))
+        return kprof_fail(KPROF_COUNTERS_BUSY, "another tool holds the counters (simulated)");
+    *out = malloc(sizeof **out);
+    if (!*out)
+        return kprof_fail(KPROF_NO_MEMORY, "out of memory");
+    (*out)->metrics = metrics;
+    return KPROF_OK;
+}
+
+kprof_status kprof_profiler_begin(kprof_profiler *profiler)
+{
+    if (has_fault("permission"))
+        return kprof_fail(KPROF_NO_PERMISSION, "counters are for root alone (simulated)");
+    armed = profiler;
+    return KPROF_OK;
+}
+
+kprof_status kprof_profiler_end(kprof_profiler *profiler, double *values)
+{
+    armed = NULL;
+    if (has_fault("unmeasured"))
+        return kprof_fail(KPROF_NOT_COLLECTED, "the simulated device would not");
+    for (size_t i = 0; i < profiler->metrics->metrics.count; i++)
+        values[i] = 1000.5 + (double)i;
+    return KPROF_OK;
+}
+
+void kprof_profiler_close(kprof_profiler *profiler)
+{
+    free(profiler);
+}
+
+/* The kernel itself: once, or once for each pass while it is measured. */
+static void run_kernel(void)
+{
+    const char *text = getenv("KPROF_SIM_MS");
+    long pass_count = armed ? armed->metrics->pass_count : 0;
+    long pass_us = text && pass_count > 0 ? 1000 * atol(text) / pass_count : 0;
+    struct timespec time = {pass_us / 1000000, pass_us % 1000000 * 1000};
+    for (long pass = 0; pass < pass_count; pass++) {
+        simulated.hooks->pass_started();
+        nanosleep(&time, NULL);
+    }
+}
+
+/* The handle of a kernel; the same for the same name. */
+static char *find_kernel(const char *mangled)
+{
+    static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+    char *found = NULL;
+    pthread_mutex_lock(&mutex);
+    for (size_t i = 0; i < simulated.kernel_count && !found; i++)
+        found = strcmp(simulated.kernels[i], mangled) == 0 ? simulated.kernels[i] : NULL;
+    if (!found && simulated.kernel_count < MAX_KERNELS)
+        found = simulated.kernels[simulated.kernel_count++] = strdup(mangled);
+    pthread_mutex_unlock(&mutex);
+    return found;
+}
+
+void kprof_sim_launch(const char *mangled)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    char *kernel = find_kernel(mangled);
+    if (!simulated.hooks || !kernel)
+        return;
+    kprof_call call = {
+        .kind = KPROF_CALL_LAUNCH,
+        .name = "cuLaunchKernel",
+        .context = CONTEXT,
+        .context_id = 1,
+        .function = kernel,
+        .kernel_name = kernel,
+    };
+    simulated.hooks->enter(&call);
+    run_kernel();
+    simulated.hooks->leave(&call);
+    if (has_fault("damage"))
+        pthread_once(&once, damage_spool);
+}
