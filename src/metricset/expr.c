@@ -136,7 +136,8 @@ static kprof_expr *parse_number(parser *p)
 {
     char *end;
     double number = strtod(p->at, &end);
-    if (end == p->at || !isfinite(number) || starts_name(*end))
+    bool hexadecimal = p->at[0] == '0' && (p->at[1] == 'x' || p->at[1] == 'X');
+    if (end == p->at || hexadecimal || !isfinite(number) || starts_name(*end))
         return fail(p, "not a number");
     kprof_expr *expr = calloc(1, sizeof(*expr));
     if (!expr)

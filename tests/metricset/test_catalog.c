@@ -1,0 +1,231 @@
+/* Set files: the shipped ones, a user's folder over them, the example of docs/metricsets.md, and files that are wrong.
+ */
+#include "log_capture.h"
+#include "metricset/metricset.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static char folder[] = "/tmp/kprof-catalog-XXXXXX";
+
+static int make_folder(void **state)
+{
+    char path[256];
+    *state = NULL;
+    if (!mkdtemp(folder))
+        return -1;
+    snprintf(path, sizeof(path), "%s/sets", folder);
+    if (mkdir(path, 0700) != 0)
+        return -1;
+    snprintf(path, sizeof(path), "%s/sections", folder);
+    return mkdir(path, 0700);
+}
+
+static void put_path(char *path, size_t size, const char *name)
+{
+    snprintf(path, size, "%s/%s", folder, name);
+}
+
+static void write_file(const char *name, const char *text)
+{
+    char path[256];
+    put_path(path, sizeof(path), name);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+static void remove_file(const char *name)
+{
+    char path[256];
+    put_path(path, sizeof(path), name);
+    unlink(path);
+}
+
+static int remove_folder(void **state)
+{
+    (void)state;
+    remove_file("sections/Mine.json");
+    remove_file("sections/SpeedOfLight.json");
+    remove_file("sets/mine.json");
+    char path[256];
+    put_path(path, sizeof(path), "sets");
+    rmdir(path);
+    put_path(path, sizeof(path), "sections");
+    rmdir(path);
+    return rmdir(folder);
+}
+
+static kprof_status load(const char *first, const char *second, kprof_catalog **out)
+{
+    kprof_strlist folders = KPROF_STRLIST_INIT;
+    assert_true(!first || kprof_strlist_add(&folders, first));
+    assert_true(!second || kprof_strlist_add(&folders, second));
+    kprof_status status = kprof_catalog_load(&folders, out);
+    kprof_strlist_free(&folders);
+    return status;
+}
+
+static bool has_alias(kprof_catalog_entry set, const char *alias)
+{
+    for (const char *const *name = set.aliases; *name; name++) {
+        if (strcmp(*name, alias) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void test_shipped(void **state)
+{
+    (void)state;
+    kprof_catalog *catalog;
+    assert_int_equal(load(KPROF_METRICSETS_DIR, NULL, &catalog), KPROF_OK);
+    static const char *const sets[] = {"default", "detailed", "full", "roofline"};
+    assert_int_equal(kprof_catalog_set_count(catalog), 4);
+    for (size_t i = 0; i < 4; i++) {
+        kprof_catalog_entry set = kprof_catalog_set(catalog, i);
+        assert_string_equal(set.id, sets[i]);
+        assert_non_null(set.section_ids[0]);
+        assert_int_equal(has_alias(set, "basic"), i == 0);
+    }
+    for (size_t i = 0; i < kprof_catalog_section_count(catalog); i++)
+        assert_true(strlen(kprof_catalog_section(catalog, i).help) > 20);
+    assert_string_equal(kprof_catalog_section(catalog, 0).id, "SpeedOfLight");
+    kprof_catalog_free(catalog);
+}
+
+static kprof_status check(const kprof_catalog *catalog, const char *set, const char *section)
+{
+    kprof_selection selection = {0};
+    assert_true(!set || kprof_strlist_add(&selection.sets, set));
+    assert_true(!section || kprof_strlist_add(&selection.sections, section));
+    kprof_status status = kprof_selection_check(catalog, &selection);
+    kprof_strlist_free(&selection.sets);
+    kprof_strlist_free(&selection.sections);
+    return status;
+}
+
+static void test_selection(void **state)
+{
+    (void)state;
+    log_capture capture;
+    kprof_catalog *catalog;
+    assert_int_equal(load(KPROF_METRICSETS_DIR, NULL, &catalog), KPROF_OK);
+    log_capture_start(&capture);
+    assert_int_equal(check(catalog, NULL, NULL), KPROF_OK);
+    assert_int_equal(check(catalog, "basic", "regex:^Speed"), KPROF_OK);
+    assert_int_equal(check(catalog, "ful", NULL), KPROF_UNKNOWN_NAME);
+    assert_non_null(strstr(capture.last, "did you mean \"full\"?"));
+    assert_int_equal(check(catalog, NULL, "SpedOfLight"), KPROF_UNKNOWN_NAME);
+    assert_non_null(strstr(capture.last, "did you mean \"SpeedOfLight\"?"));
+    assert_int_equal(check(catalog, NULL, "regex:Nothing"), KPROF_UNKNOWN_NAME);
+    assert_int_equal(check(catalog, NULL, "regex:("), KPROF_USAGE);
+    kprof_log_set_sink(NULL, NULL);
+    kprof_catalog_free(catalog);
+}
+
+static void test_user_folder(void **state)
+{
+    (void)state;
+    kprof_catalog *catalog;
+    write_file("sections/SpeedOfLight.json", "{\"id\": \"SpeedOfLight\", \"name\": \"Mine\", \"order\": 999}");
+    write_file("sets/mine.json",
+               "{\"id\": \"mine\", \"name\": \"M\", \"sections\": [\"SpeedOfLight\", \"LaunchStats\"]}");
+    assert_int_equal(load(KPROF_METRICSETS_DIR, folder, &catalog), KPROF_OK);
+    assert_int_equal(kprof_catalog_set_count(catalog), 5);
+    size_t last = kprof_catalog_section_count(catalog) - 1;
+    assert_string_equal(kprof_catalog_section(catalog, last).name, "Mine");
+    assert_int_equal(check(catalog, "mine", NULL), KPROF_OK);
+    kprof_catalog_free(catalog);
+    remove_file("sections/SpeedOfLight.json");
+    remove_file("sets/mine.json");
+}
+
+static void test_documented_example(void **state)
+{
+    (void)state;
+    kprof_catalog *catalog;
+    assert_int_equal(load(KPROF_METRICSETS_DIR, KPROF_TESTS_DIR "/fixtures/metricsets", &catalog), KPROF_OK);
+    assert_int_equal(check(catalog, "bandwidth", "Bandwidth"), KPROF_OK);
+    kprof_catalog_free(catalog);
+}
+
+static void assert_load_fails(const char *second, const char *reason)
+{
+    log_capture capture;
+    log_capture_start(&capture);
+    kprof_catalog *catalog;
+    assert_int_equal(load(KPROF_METRICSETS_DIR, second, &catalog), KPROF_BAD_METRICSET);
+    assert_null(catalog);
+    if (!strstr(capture.last, reason))
+        fail_msg("said \"%s\", not \"%s\"", capture.last, reason);
+    kprof_log_set_sink(NULL, NULL);
+}
+
+static void assert_section_fails(const char *text, const char *reason)
+{
+    write_file("sections/Mine.json", text);
+    assert_load_fails(folder, reason);
+    remove_file("sections/Mine.json");
+}
+
+static void assert_set_fails(const char *text, const char *reason)
+{
+    write_file("sets/mine.json", text);
+    assert_load_fails(folder, reason);
+    remove_file("sets/mine.json");
+}
+
+static void test_wrong_files(void **state)
+{
+    (void)state;
+    assert_load_fails("/nonexistent/folder", "/nonexistent/folder: has no folder \"sets\" or \"sections\"");
+    assert_section_fails("{\n  \"id\": \"Mine\",\n  oops\n}", "sections/Mine.json: line 3, column 4: not valid JSON");
+    assert_section_fails("{\"id\": \"Other\", \"name\": \"N\"}", "must be the file's name, \"Mine\"");
+    assert_section_fails("{\"id\": \"Mine\", \"name\": \"N\", \"item\": []}", "item: is not a key that is known here");
+    assert_section_fails("{\"id\": \"Mine\", \"name\": \"N\", \"items\": [{\"label\": \"L\", \"metric\": \"a\", "
+                         "\"optional\": 1}]}",
+                         "items[0].optional: must be true or false");
+    assert_section_fails("{\"id\": \"Mine\", \"name\": \"N\", \"items\": [{\"label\": \"L\", \"name\": \"d\", "
+                         "\"expression\": \"1 +\"}]}",
+                         "items[0].expression: is not an expression");
+    assert_section_fails("{\"id\": \"Mine\", \"name\": \"N\", \"order\": 99999999999999999999}",
+                         "order: must be a whole number");
+    assert_set_fails("{\"id\": \"mine\", \"name\": \"N\", \"sections\": [\"None\"]}", "there is no section \"None\"");
+    assert_set_fails("{\"id\": \"mine\", \"name\": \"N\", \"sections\": [\"mine\"]}", "there is no section \"mine\"");
+    assert_set_fails("{\"id\": \"mine\", \"name\": \"N\"}", "sections: must name at least one section");
+    assert_set_fails("{\"id\": \"mine\", \"name\": \"N\", \"sections\": [[]]}", "sections[0]: must be a string");
+    assert_set_fails("", "not valid JSON");
+}
+
+static void test_huge_files(void **state)
+{
+    (void)state;
+    enum { DEEP = 500000, LONG = 2 << 20 };
+    char *text = malloc(LONG + 1);
+    assert_non_null(text);
+    memset(text, '[', DEEP);
+    text[DEEP] = '\0';
+    assert_section_fails(text, "not valid JSON");
+    memset(text, ' ', LONG);
+    text[LONG] = '\0';
+    assert_section_fails(text, "is longer than");
+    free(text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_shipped),     cmocka_unit_test(test_selection),
+        cmocka_unit_test(test_user_folder), cmocka_unit_test(test_documented_example),
+        cmocka_unit_test(test_wrong_files), cmocka_unit_test(test_huge_files),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}

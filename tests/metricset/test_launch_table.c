@@ -1,0 +1,37 @@
+/* The table of launch metrics: complete rows, each name once, in alphabetical order, found by name. */
+#include "metricset/metricset.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void test_rows(void **state)
+{
+    (void)state;
+    for (const kprof_launch_metric *row = kprof_launch_metrics; row->name; row++) {
+        assert_non_null(row->unit);
+        assert_true(strlen(row->description) > 0);
+        assert_true(!row[1].name || strcmp(row[0].name, row[1].name) < 0);
+        assert_ptr_equal(kprof_launch_metric_find(row->name), row);
+    }
+}
+
+static void test_names_that_people_know(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"launch__grid_size", "launch__registers_per_thread",
+                                        "launch__occupancy_limit_shared_mem", "launch__waves_per_multiprocessor",
+                                        "sm__maximum_warps_per_active_cycle_pct"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        assert_non_null(kprof_launch_metric_find(names[i]));
+    assert_null(kprof_launch_metric_find("launch__grid"));
+    assert_null(kprof_launch_metric_find(""));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_rows), cmocka_unit_test(test_names_that_people_know)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
