@@ -504,10 +504,6 @@ kprof_status kprof_ingest_record(kprof_ingest *ingest, const kprof_record *recor
     if (status != KPROF_OK)
         return status;
     status = store_record(ingest, record);
-    if (status == KPROF_OK)
-        return kprof_store_write(ingest->report, KPROF_SQL_RELEASE, "");
-    /* After a full disk SQLite may have rolled everything back itself; then there is no savepoint left to undo. */
-    if (!sqlite3_get_autocommit(ingest->report->db))
-        sqlite3_exec(ingest->report->db, "ROLLBACK TO record; RELEASE record", NULL, NULL, NULL);
-    return status;
+    kprof_status released = kprof_store_release(ingest->report, status == KPROF_OK);
+    return status == KPROF_OK ? released : status;
 }

@@ -120,7 +120,9 @@ size_t kprof_number_grouped(char *out, double value, kprof_number_style style)
     if (!isfinite(value) || size >= 9e17)
         return isfinite(value) ? kprof_number_general(out, value, SIGNIFICANT_DIGITS) : format_special(out, value);
     int is_whole = size == floor(size);
-    unsigned decimals = (is_whole && !style.fixed) || size >= 9e11 ? 0 : style.decimals <= 6 ? style.decimals : 6;
+    unsigned decimals = is_whole && !style.fixed ? 0 : style.decimals <= 6 ? style.decimals : 6;
+    while (decimals > 0 && size * (double)scales[decimals] >= 9e15) /* beyond what a double knows */
+        decimals--;
     int64_t scaled = (int64_t)((long double)size * (long double)scales[decimals] + 0.5L);
     char digits[KPROF_NUMBER_SIZE];
     size_t length = 0;

@@ -92,7 +92,7 @@ static kprof_status add_shown(kprof_report *report, const kprof_plan *plan)
     return status;
 }
 
-kprof_status kprof_report_add_plan(kprof_report *report, const kprof_plan *plan, kprof_host *host)
+static kprof_status store_plan(kprof_report *report, const kprof_plan *plan, kprof_host *host)
 {
     kprof_status status = KPROF_OK;
     for (size_t i = 0; i < plan->collect.count && status == KPROF_OK; i++)
@@ -102,4 +102,15 @@ kprof_status kprof_report_add_plan(kprof_report *report, const kprof_plan *plan,
     if (status == KPROF_OK)
         status = add_shown(report, plan);
     return status == KPROF_OK ? add_derived(report, plan) : status;
+}
+
+/* One transaction, also inside the caller's: hundreds of small ones would take long and fill the log. */
+kprof_status kprof_report_add_plan(kprof_report *report, const kprof_plan *plan, kprof_host *host)
+{
+    kprof_status status = kprof_store_write(report, KPROF_SQL_SAVEPOINT, "");
+    if (status != KPROF_OK)
+        return status;
+    status = store_plan(report, plan, host);
+    kprof_status released = kprof_store_release(report, status == KPROF_OK);
+    return status == KPROF_OK ? released : status;
 }

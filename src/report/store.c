@@ -91,6 +91,16 @@ kprof_status kprof_store_write(kprof_report *report, kprof_statement id, const c
     return status;
 }
 
+kprof_status kprof_store_release(kprof_report *report, bool keep)
+{
+    if (keep)
+        return kprof_store_write(report, KPROF_SQL_RELEASE, "");
+    /* After a full disk SQLite may have rolled everything back itself; then there is no savepoint left to undo. */
+    if (!sqlite3_get_autocommit(report->db))
+        sqlite3_exec(report->db, "ROLLBACK TO record; RELEASE record", NULL, NULL, NULL);
+    return KPROF_OK;
+}
+
 kprof_status kprof_store_find(kprof_report *report, kprof_statement id, int64_t *found, const char *types, ...)
 {
     sqlite3_stmt *statement;

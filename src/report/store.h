@@ -72,6 +72,9 @@ typedef kprof_status kprof_store_row(void *user, sqlite3_stmt *row);
 kprof_status kprof_store_query(kprof_report *report, const char *sql, kprof_store_row *row,
                                void *user) KPROF_MUST_CHECK;
 
+/* End what the SAVEPOINT statement began: keep what was written since, or undo it. */
+kprof_status kprof_store_release(kprof_report *report, bool keep) KPROF_MUST_CHECK;
+
 /* Run one-off SQL. */
 kprof_status kprof_store_exec(kprof_report *report, const char *sql) KPROF_MUST_CHECK;
 

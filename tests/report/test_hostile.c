@@ -1,0 +1,293 @@
+/* Reports from anywhere: what is no report is refused in clear words, and damage never crashes, hangs or reaches a
+ * terminal raw. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "fixture.h"
+#include "log_capture.h"
+
+#include <sqlite3.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static log_capture said;
+static char path[512];
+
+static int set_up(void **state)
+{
+    (void)state;
+    snprintf(path, sizeof path, "%s", fixture_path("hostile.kprof"));
+    log_capture_start(&said);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    unlink(path);
+    rmdir(path);
+    return 0;
+}
+
+static void write_file(const char *data, size_t size)
+{
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(data, 1, size, file), size);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void expect_refused(const char *words)
+{
+    kprof_report *report = NULL;
+    assert_int_equal(kprof_report_open(path, &report), KPROF_BAD_REPORT);
+    assert_null(report);
+    if (!strstr(said.last, words))
+        fail_msg("\"%s\" does not say \"%s\"", said.last, words);
+    if (!strstr(said.last, path))
+        fail_msg("\"%s\" does not name the file", said.last);
+}
+
+static void execute(const char *sql)
+{
+    sqlite3 *db = NULL;
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    if (sqlite3_exec(db, sql, NULL, NULL, NULL) != SQLITE_OK)
+        fail_msg("%s: %s", sql, sqlite3_errmsg(db));
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+}
+
+static void test_no_report(void **state)
+{
+    (void)state;
+    expect_refused("No such file");
+    assert_int_equal(mkdir(path, 0700), 0);
+    expect_refused("is a directory");
+    rmdir(path);
+    write_file("", 0);
+    expect_refused("is empty");
+    write_file("SQLite", 6);
+    expect_refused("is not a kprof report");
+    write_file("launch,value\n0,1\n and more text so that it is longer than a header", 60);
+    expect_refused("is not a kprof report");
+    unlink(path);
+    execute("CREATE TABLE launch(id INTEGER PRIMARY KEY)");
+    expect_refused("not a kprof report");
+}
+
+static void test_special_names(void **state)
+{
+    (void)state;
+    kprof_report *report = NULL;
+    assert_int_equal(kprof_report_open(":memory:", &report), KPROF_BAD_REPORT);
+    assert_int_equal(kprof_report_open("", &report), KPROF_BAD_REPORT);
+    assert_int_equal(kprof_report_open("/dev/zero", &report), KPROF_BAD_REPORT);
+    assert_non_null(strstr(said.last, "regular file"));
+}
+
+static void test_other_versions(void **state)
+{
+    (void)state;
+    fixture_write(path);
+    execute("PRAGMA user_version=2");
+    expect_refused("upgrade kprof");
+    assert_non_null(strstr(said.last, "report version 2"));
+    execute("PRAGMA user_version=0");
+    expect_refused("damaged");
+    execute("PRAGMA user_version=1; PRAGMA application_id=1");
+    expect_refused("not a kprof report");
+}
+
+static void test_other_tables(void **state)
+{
+    (void)state;
+    fixture_write(path);
+    execute("ALTER TABLE value RENAME TO numbers");
+    expect_refused("\"value\"");
+    execute("CREATE VIEW value AS SELECT * FROM numbers");
+    expect_refused("\"value\"");
+}
+
+/* Print every page of what can be opened; true when all went well. */
+static bool print_all(void)
+{
+    kprof_report *report = NULL;
+    bool whole = true;
+    kprof_status status = kprof_report_open(path, &report);
+    if (status != KPROF_OK) {
+        assert_int_equal(status, KPROF_BAD_REPORT);
+        return false;
+    }
+    for (int i = 0; i < 12; i++) {
+        kprof_print_options options = {.page = (kprof_page)(i % 4), .format = (kprof_format)(i / 4)};
+        free(fixture_print(report, &options, &status));
+        if (status != KPROF_OK)
+            assert_int_equal(status, KPROF_BAD_REPORT);
+        whole = whole && status == KPROF_OK;
+    }
+    kprof_report_counts counts;
+    status = kprof_report_count(report, &counts);
+    assert_true(status == KPROF_OK || status == KPROF_BAD_REPORT);
+    assert_int_equal(kprof_report_close(report), KPROF_OK);
+    return whole;
+}
+
+static void test_truncated(void **state)
+{
+    (void)state;
+    size_t size;
+    fixture_write(path);
+    assert_true(print_all());
+    char *whole = fixture_read(path, &size);
+    for (size_t cut = 0; cut < size; cut += cut < 200 ? 13 : 1021) {
+        write_file(whole, cut);
+        expect_refused("");
+    }
+    for (size_t cut = 4096; cut < size; cut += 4096) {
+        write_file(whole, cut);
+        expect_refused("");
+    }
+    write_file(whole, size - 1);
+    expect_refused("cut short");
+    free(whole);
+}
+
+static uint64_t next_random(uint64_t *state)
+{
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    return *state;
+}
+
+static void test_flipped_bytes(void **state)
+{
+    (void)state;
+    size_t size;
+    uint64_t random = 20240229;
+    fixture_write(path);
+    char *whole = fixture_read(path, &size);
+    unsigned refused = 0;
+    for (int i = 0; i < 600; i++) {
+        char *damaged = malloc(size);
+        memcpy(damaged, whole, size);
+        for (uint64_t flips = 1 + next_random(&random) % 16; flips > 0; flips--) {
+            /* Half of the flips hit the headers of pages, where they hurt most. */
+            size_t at = next_random(&random) % size;
+            if (next_random(&random) & 1)
+                at = at / 4096 * 4096 + next_random(&random) % 64;
+            damaged[at < size ? at : 0] = (char)next_random(&random);
+        }
+        write_file(damaged, size);
+        free(damaged);
+        refused += !print_all();
+    }
+    assert_true(refused > 0);
+    free(whole);
+}
+
+/* Rows that refer to nothing, out of every range, or of the wrong type. */
+static void test_bad_rows(void **state)
+{
+    (void)state;
+    static const char *const damages[] = {
+        "UPDATE launch SET kernel_id=99 WHERE id=1",
+        "UPDATE launch SET device_id=-1",
+        "UPDATE launch SET process_id='x'",
+        "UPDATE value SET metric_id=100000 WHERE metric_id=1",
+        "UPDATE section SET definition='{' WHERE id=1",
+        "UPDATE section SET definition=''",
+        "UPDATE kernel SET id=77 WHERE id=2",
+        "UPDATE seen SET kernel_id=12345678 WHERE kernel_id=1",
+        "UPDATE message SET process_id=9",
+        "DELETE FROM run",
+        "DELETE FROM metric WHERE id=3",
+    };
+    for (size_t i = 0; i < sizeof damages / sizeof *damages; i++) {
+        fixture_write(path);
+        execute(damages[i]);
+        if (print_all())
+            fail_msg("%s is not noticed", damages[i]);
+    }
+}
+
+/* Odd, but nothing to refuse: it prints. */
+static void test_odd_rows(void **state)
+{
+    (void)state;
+    static const char *const oddities[] = {
+        "UPDATE value SET value='text'",
+        "UPDATE value SET value=9e999",
+        "UPDATE value SET value=-1e300",
+        "UPDATE launch SET grid_x=-1, stream=-5, context=9223372036854775807",
+        "UPDATE kernel SET demangled='', function='', mangled=''",
+        "UPDATE device SET chip='unknown'",
+        "DELETE FROM value",
+        "DELETE FROM launch WHERE id=0",
+        "UPDATE run SET sets='not json'",
+        "UPDATE process SET wait_status=-9223372036854775807, start_unix_ns=9223372036854775807",
+        "CREATE TABLE notes(text); CREATE INDEX by_metric ON value(metric_id)",
+        "CREATE TRIGGER never AFTER INSERT ON launch BEGIN SELECT load_extension('x'); END",
+    };
+    for (size_t i = 0; i < sizeof oddities / sizeof *oddities; i++) {
+        fixture_write(path);
+        execute(oddities[i]);
+        if (!print_all())
+            fail_msg("%s: %s", oddities[i], said.last);
+    }
+}
+
+static void expect_printable(const char *text)
+{
+    for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
+        bool is_c1 = *c == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0;
+        bool turns_text = *c == 0xe2 && c[1] == 0x80 && c[2] >= 0xaa && c[2] <= 0xae;
+        if ((*c < 0x20 && *c != '\n') || *c == 0x7f || is_c1 || turns_text)
+            fail_msg("byte %02x in the output, at: %.40s", *c, (const char *)c);
+    }
+}
+
+static void test_control_characters(void **state)
+{
+    (void)state;
+    fixture_write(path);
+    execute("UPDATE kernel SET demangled=char(27)||'[2Jevil'||char(7)||'('||char(10)||')', function=demangled, "
+            "mangled=char(27)||'c'||id;"
+            "UPDATE launch SET reason=char(27)||']0;title'||char(7);"
+            "UPDATE process SET name='a'||char(13)||'b', host=char(127), command_line=char(155)||'31m';"
+            "UPDATE device SET name=char(27)||'[0m';"
+            "UPDATE metric SET name=name||char(27), unit=char(8) WHERE kind='hardware';"
+            "UPDATE message SET text=char(27)||'[31m'||text;"
+            "UPDATE section SET definition=replace(definition, 'Duration', '\\u009b5m\\u202eDuration');"
+            "UPDATE section SET definition=replace(definition, 'Roofline', '\\u009bRoofline')");
+    kprof_report *report = NULL;
+    kprof_status status;
+    assert_int_equal(kprof_report_open(path, &report), KPROF_OK);
+    for (int i = 0; i < 36; i++) {
+        kprof_print_options options = {.page = (kprof_page)(i % 4), .format = (kprof_format)(i / 4 % 3)};
+        options.csv_layout = (kprof_csv_layout)(i / 12);
+        char *text = fixture_print(report, &options, &status);
+        if (status != KPROF_OK)
+            fail_msg("%s", said.last);
+        expect_printable(text);
+        free(text);
+    }
+    assert_int_equal(kprof_report_close(report), KPROF_OK);
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_no_report),    TEST(test_special_names), TEST(test_other_versions),
+        TEST(test_other_tables), TEST(test_truncated),     TEST(test_flipped_bytes),
+        TEST(test_bad_rows),     TEST(test_odd_rows),      TEST(test_control_characters),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

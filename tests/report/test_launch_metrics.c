@@ -1,0 +1,154 @@
+/* Occupancy against known launches, and that every name of the launch table has a value. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "fixture.h"
+#include "report/launch_metrics.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef struct launch_setup {
+    kprof_launch_record launch;
+    kprof_kernel_record kernel;
+    kprof_device_record device;
+} launch_setup;
+
+/* A launch on an H200 whose driver has not told the occupancy. */
+static launch_setup make(uint32_t threads, uint32_t registers, uint32_t smem)
+{
+    launch_setup made = {.kernel = fixture_kernel(), .device = fixture_device()};
+    made.launch = (kprof_launch_record){.grid = {1000, 1, 1}, .block = {threads, 1, 1}, .dynamic_smem_bytes = smem};
+    made.kernel.registers_per_thread = registers;
+    return made;
+}
+
+static kprof_occupancy occupancy(const launch_setup *made)
+{
+    return kprof_occupancy_compute(&(kprof_launch_facts){&made->launch, &made->kernel, &made->device});
+}
+
+static void test_limited_by_warps(void **state)
+{
+    (void)state;
+    launch_setup made = make(256, 16, 0);
+    kprof_occupancy out = occupancy(&made);
+    assert_true(out.limit_warps == 8 && out.limit_blocks == 32 && out.limit_registers == 16);
+    assert_true(out.limit_smem == 228); /* 233,472 / 1,024 of the system */
+    assert_true(out.blocks_per_sm == 8 && out.warps_per_sm == 64 && out.warps_pct == 100);
+    assert_float_equal(out.waves, 1000.0 / (132 * 8), 1e-12);
+}
+
+/* 168 registers by 32 are 5,376 a warp; 3 warps fit a quarter of the registers, 12 the SM; a block has 12 warps. As ncu
+ * says of the GEMM kernels with 384 threads and 168 registers: one block. */
+static void test_limited_by_registers(void **state)
+{
+    (void)state;
+    launch_setup made = make(384, 168, 0);
+    kprof_occupancy out = occupancy(&made);
+    assert_true(out.registers_per_thread_allocated == 168);
+    assert_true(out.limit_registers == 1 && out.limit_warps == 5);
+    assert_true(out.blocks_per_sm == 1 && out.warps_per_sm == 12 && out.warps_pct == 18.75);
+}
+
+static void test_registers_are_rounded(void **state)
+{
+    (void)state;
+    launch_setup made = make(128, 33, 0); /* 33 * 32 = 1,056: 5 units of 256 */
+    kprof_occupancy out = occupancy(&made);
+    assert_true(out.registers_per_thread_allocated == 40);
+    assert_true(out.limit_registers == 12); /* floor(16,384 / 1,280) * 4 / 4 warps */
+    made = make(1024, 96, 0);               /* 98,304 registers: more than a block can have */
+    assert_true(occupancy(&made).limit_registers == 0);
+}
+
+static void test_limited_by_shared_memory(void **state)
+{
+    (void)state;
+    launch_setup made = make(128, 32, 49000);
+    kprof_occupancy out = occupancy(&made);
+    assert_true(out.smem_per_block_bytes == 50024);
+    assert_true(out.smem_per_block_allocated_bytes == 50048); /* units of 128 */
+    assert_true(out.limit_smem == 4 && out.blocks_per_sm == 4);
+    made.launch.configured_smem_bytes = 102400;
+    assert_true(occupancy(&made).limit_smem == 2);
+    made.device.cc_major = 7;
+    assert_true(occupancy(&made).smem_per_block_allocated_bytes == 50176); /* units of 256 */
+}
+
+static void test_driver_wins(void **state)
+{
+    (void)state;
+    launch_setup made = make(256, 16, 0);
+    made.launch.max_blocks_per_sm = 6;
+    kprof_occupancy out = occupancy(&made);
+    assert_true(out.limit_warps == 8 && out.blocks_per_sm == 6 && out.warps_pct == 75);
+}
+
+static void test_unknown_device(void **state)
+{
+    (void)state;
+    launch_setup made = make(256, 16, 0);
+    memset(&made.device, 0, sizeof made.device);
+    kprof_occupancy out = occupancy(&made);
+    assert_true(isnan(out.limit_warps) && isnan(out.limit_blocks) && isnan(out.blocks_per_sm));
+    assert_true(isnan(out.warps_pct) && isnan(out.waves));
+}
+
+static double value_of(const launch_setup *made, const char *name)
+{
+    kprof_launch_value values[KPROF_LAUNCH_VALUE_MAX];
+    size_t count = kprof_launch_values(&(kprof_launch_facts){&made->launch, &made->kernel, &made->device}, values);
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(values[i].name, name) == 0)
+            return values[i].value;
+    }
+    fail_msg("%s has no value", name);
+    return NAN;
+}
+
+static void test_every_name_has_a_value(void **state)
+{
+    (void)state;
+    launch_setup made = make(256, 16, 4096);
+    kprof_launch_value values[KPROF_LAUNCH_VALUE_MAX];
+    size_t names = 0;
+    for (const kprof_launch_metric *metric = kprof_launch_metrics; metric->name; metric++, names++)
+        (void)value_of(&made, metric->name);
+    assert_int_equal(kprof_launch_values(&(kprof_launch_facts){&made.launch, &made.kernel, &made.device}, values),
+                     names);
+}
+
+static void test_values(void **state)
+{
+    (void)state;
+    launch_setup made = make(250, 16, 4096);
+    made.kernel.static_smem_bytes = 100;
+    assert_true(value_of(&made, "launch__grid_size") == 1000);
+    assert_true(value_of(&made, "launch__thread_count") == 250000);
+    assert_true(value_of(&made, "launch__warps_per_block") == 8);
+    assert_true(value_of(&made, "launch__shared_mem_per_block") == 5220);
+    assert_true(value_of(&made, "launch__cluster_max_active") == 0); /* no clusters */
+    assert_true(isnan(value_of(&made, "launch__shared_mem_config_size")));
+    made.launch.cluster[0] = made.launch.cluster[1] = made.launch.cluster[2] = 1;
+    assert_true(isnan(value_of(&made, "launch__cluster_max_active"))); /* clusters, but not known */
+    assert_true(value_of(&made, "device__attribute_max_warps_per_multiprocessor") == 64);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_limited_by_warps),
+        cmocka_unit_test(test_limited_by_registers),
+        cmocka_unit_test(test_registers_are_rounded),
+        cmocka_unit_test(test_limited_by_shared_memory),
+        cmocka_unit_test(test_driver_wins),
+        cmocka_unit_test(test_unknown_device),
+        cmocka_unit_test(test_every_name_has_a_value),
+        cmocka_unit_test(test_values),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

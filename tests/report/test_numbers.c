@@ -1,0 +1,216 @@
+/* Numbers, units, names made shorter and text made safe. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "report/clean.h"
+#include "report/grid.h"
+#include "report/names.h"
+#include "report/number.h"
+#include "report/units.h"
+
+#include <locale.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void expect_exact(double value, const char *expected)
+{
+    char text[KPROF_NUMBER_SIZE];
+    size_t length = kprof_number_exact(text, value);
+    assert_string_equal(text, expected);
+    assert_int_equal(length, strlen(expected));
+}
+
+static void test_exact(void **state)
+{
+    (void)state;
+    expect_exact(0, "0");
+    expect_exact(-0.0, "0");
+    expect_exact(-17, "-17");
+    expect_exact(0.1, "0.1");
+    expect_exact(-38.72, "-38.72");
+    expect_exact(0.05, "0.05");
+    expect_exact(0.00012345, "0.00012345");
+    expect_exact(999999999999999, "999999999999999");
+    expect_exact(1e15, "1e+15");
+    expect_exact(1e20, "1e+20");
+    expect_exact(1.5e-9, "1.5e-09");
+    expect_exact(100.0 / 3, "33.3333333333333");
+    expect_exact(0.99999999999999989, "1");
+    expect_exact(123456.789, "123456.789");
+    expect_exact(NAN, "");
+    expect_exact(INFINITY, "inf");
+    expect_exact(-INFINITY, "-inf");
+}
+
+/* What printf prints, for many magnitudes; a tie in the last digit may fall to the other side. */
+static void test_exact_agrees_with_printf(void **state)
+{
+    (void)state;
+    uint64_t random = 88172645463325252u;
+    for (int i = 0; i < 200000; i++) {
+        random ^= random << 13, random ^= random >> 7, random ^= random << 17;
+        double value = ((double)random / 1.8446744073709552e19 - 0.5) * pow(10, (double)(i % 24) - 7);
+        char text[KPROF_NUMBER_SIZE], expected[KPROF_NUMBER_SIZE];
+        kprof_number_exact(text, value);
+        snprintf(expected, sizeof expected, "%.15g", value);
+        double difference = fabs(strtod(text, NULL) - strtod(expected, NULL));
+        if (difference > fabs(value) * 1.1e-14)
+            fail_msg("%s is not %s", text, expected);
+    }
+}
+
+static void expect_grouped(double value, kprof_number_style style, const char *expected)
+{
+    char text[KPROF_NUMBER_SIZE];
+    kprof_number_grouped(text, value, style);
+    assert_string_equal(text, expected);
+}
+
+static void test_grouped(void **state)
+{
+    (void)state;
+    expect_grouped(4963609951.19, (kprof_number_style){2, 0}, "4,963,609,951.19");
+    expect_grouped(123504, (kprof_number_style){2, 0}, "123,504");
+    expect_grouped(999.999, (kprof_number_style){2, 0}, "1,000.00");
+    expect_grouped(-0.001, (kprof_number_style){2, 0}, "0.00");
+    expect_grouped(-1234.5, (kprof_number_style){2, 0}, "-1,234.50");
+    expect_grouped(2, (kprof_number_style){2, 1}, "2.00");
+    expect_grouped(55.515539, (kprof_number_style){6, 0}, "55.515539");
+    expect_grouped(3225191234567.89, (kprof_number_style){2, 0}, "3,225,191,234,567.89");
+    expect_grouped(NAN, (kprof_number_style){2, 0}, "");
+}
+
+static void test_locale_changes_nothing(void **state)
+{
+    (void)state;
+    const char *const locales[] = {"de_DE.UTF-8", "fr_FR.UTF-8", "C.UTF-8"};
+    for (size_t i = 0; i < 3; i++) {
+        if (!setlocale(LC_NUMERIC, locales[i]))
+            continue;
+        expect_exact(0.5, "0.5");
+        expect_exact(1.5e-9, "1.5e-09");
+        expect_grouped(1234.5, (kprof_number_style){2, 0}, "1,234.50");
+    }
+    setlocale(LC_NUMERIC, "C");
+}
+
+static void expect_human(double value, const char *unit, const char *expected)
+{
+    char text[160];
+    kprof_human human = kprof_units_human(value, unit, false);
+    snprintf(text, sizeof text, "%s|%s", human.number, human.unit);
+    assert_string_equal(text, expected);
+}
+
+static void test_units(void **state)
+{
+    (void)state;
+    expect_human(62464, "ns", "62.46|us");
+    expect_human(12, "ns", "12|ns");
+    expect_human(2.5e12, "ns", "2,500|s");
+    expect_human(3.2e12, "byte/second", "3.20|TB/s");
+    expect_human(150754820096, "byte", "150.75|GB");
+    expect_human(16384, "byte/block", "16.38|KB/block");
+    expect_human(1.97321e9, "cycle/second", "1.97|GHz");
+    expect_human(1980000, "khz", "1.98|GHz");
+    expect_human(6.7e13, "flop/second", "67|TFLOP/s");
+    expect_human(2.5e9, "inst/second", "2.50|Ginst/s");
+    expect_human(123504, "cycle", "123,504|cycle");
+    expect_human(38.7247, "%", "38.72|%");
+    expect_human(0.00123456, "%", "0.00123|%");
+    expect_human(0, "byte/second", "0|B/s");
+    expect_human(NAN, "byte/second", "n/a|");
+    kprof_human base = kprof_units_human(62464, "ns", true);
+    assert_string_equal(base.number, "62,464");
+    assert_string_equal(base.unit, "ns");
+}
+
+static void test_units_like_ncu(void **state)
+{
+    (void)state;
+    char unit[64];
+    kprof_units_ncu("cycle/second", unit, sizeof unit);
+    assert_string_equal(unit, "hz");
+    kprof_units_ncu("byte/second", unit, sizeof unit);
+    assert_string_equal(unit, "byte/s");
+    kprof_units_ncu("register/thread", unit, sizeof unit);
+    assert_string_equal(unit, "register/thread");
+}
+
+static void expect_elided(const char *name, size_t width, const char *expected)
+{
+    char *text = kprof_text_elide(name, width);
+    assert_string_equal(text, expected);
+    free(text);
+}
+
+static void test_elide(void **state)
+{
+    (void)state;
+    const char *name = "void ns::kernel<4, ns::add<float> >(int, ns::add<float>)";
+    expect_elided(name, 100, name);
+    expect_elided(name, 40, "ns::kernel<4, ns::add<float> >(...)");
+    expect_elided(name, 30, "ns::kernel<...>(...)");
+    expect_elided(name, 15, "ns::ke...>(...)");
+    expect_elided("a_plain_name_that_is_long", 13, "a_pla..._long");
+    expect_elided("((((", 3, "(");
+}
+
+static void expect_clean(const char *text, const char *expected)
+{
+    char *clean = kprof_clean_text(text);
+    assert_string_equal(clean, expected);
+    free(clean);
+}
+
+static void test_clean(void **state)
+{
+    (void)state;
+    expect_clean("vectorAdd(float*)", "vectorAdd(float*)");
+    expect_clean("a\033[31mred\a", "a\\x1b[31mred\\x07");
+    expect_clean("two\nlines\tand\r", "two\\nlines\\tand\\r");
+    expect_clean("\x7f", "\\x7f");
+    expect_clean("gr\xc3\xbc\xc3\x9f", "gr\xc3\xbc\xc3\x9f");
+    expect_clean("\xc2\x9b", "\\xc2\\x9b"); /* C1 control sequence introducer */
+    expect_clean("a\xe2\x80\xae"
+                 "b",
+                 "a\\xe2\\x80\\xaeb"); /* right-to-left override */
+    expect_clean("\xff\xc3", "\\xff\\xc3");
+    expect_clean("\xc0\xaf", "\\xc0\\xaf");          /* overlong */
+    expect_clean("\xed\xa0\x80", "\\xed\\xa0\\x80"); /* surrogate */
+    expect_clean(NULL, "");
+}
+
+static void test_names(void **state)
+{
+    (void)state;
+    static char texts[1000][16];
+    kprof_names names = {NULL, 0, 0};
+    assert_true(kprof_names_find(&names, "a") == KPROF_NAMES_NONE);
+    for (size_t i = 0; i < 1000; i++) {
+        snprintf(texts[i], sizeof texts[i], "metric%zu", i);
+        assert_true(kprof_names_add(&names, texts[i], i));
+    }
+    assert_true(kprof_names_add(&names, "metric7", 99));
+    for (size_t i = 0; i < 1000; i++)
+        assert_int_equal(kprof_names_find(&names, texts[i]), i);
+    assert_true(kprof_names_find(&names, "metric1000") == KPROF_NAMES_NONE);
+    kprof_names_free(&names);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_exact),   cmocka_unit_test(test_exact_agrees_with_printf),
+        cmocka_unit_test(test_grouped), cmocka_unit_test(test_locale_changes_nothing),
+        cmocka_unit_test(test_units),   cmocka_unit_test(test_units_like_ncu),
+        cmocka_unit_test(test_elide),   cmocka_unit_test(test_clean),
+        cmocka_unit_test(test_names),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,352 @@
+/* The report file: created safely, readable after a kill or a full disk, and what its tables hold. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "fixture.h"
+#include "log_capture.h"
+
+#include <math.h>
+#include <signal.h>
+#include <sqlite3.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static log_capture said;
+static char path[512];
+static fixture_metrics metrics;
+
+static int set_up(void **state)
+{
+    (void)state;
+    metrics = fixture_metrics_load();
+    snprintf(path, sizeof path, "%s", fixture_path("store.kprof"));
+    log_capture_start(&said);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    static const char *const suffixes[] = {"", "-wal", "-shm", "-journal"};
+    for (size_t i = 0; i < 4; i++) {
+        char name[600];
+        snprintf(name, sizeof name, "%s%s", path, suffixes[i]);
+        unlink(name);
+    }
+    fixture_metrics_free(&metrics);
+    return 0;
+}
+
+static const kprof_run_info run = {"kprof ./app", "/tmp", "0.1.0", NULL, 0};
+
+static bool exists(const char *suffix)
+{
+    char name[600];
+    snprintf(name, sizeof name, "%s%s", path, suffix);
+    return access(name, F_OK) == 0;
+}
+
+static void test_create(void **state)
+{
+    (void)state;
+    kprof_report *report = NULL;
+    struct stat info;
+    assert_int_equal(kprof_report_create(path, false, &run, &report), KPROF_OK);
+    assert_int_equal(kprof_report_close(report), KPROF_OK);
+    assert_int_equal(stat(path, &info), 0);
+    assert_int_equal(info.st_mode & 0777, 0600);
+    assert_false(exists("-wal") || exists("-shm") || exists("-journal"));
+    assert_int_equal(kprof_report_create(path, false, &run, &report), KPROF_OUTPUT);
+    assert_non_null(strstr(said.last, "exists already"));
+    assert_int_equal(kprof_report_create(path, true, &run, &report), KPROF_OK);
+    assert_int_equal(kprof_report_close(report), KPROF_OK);
+}
+
+static void test_create_where_it_cannot_be(void **state)
+{
+    (void)state;
+    kprof_report *report = NULL;
+    assert_int_equal(kprof_report_create("/", true, &run, &report), KPROF_OUTPUT);
+    assert_int_equal(kprof_report_create("/nonexistent/run.kprof", true, &run, &report), KPROF_OUTPUT);
+    assert_int_equal(kprof_report_create("/dev/null", true, &run, &report), KPROF_OUTPUT);
+    assert_null(report);
+}
+
+static int64_t query(const char *sql)
+{
+    sqlite3 *db = NULL;
+    sqlite3_stmt *statement = NULL;
+    assert_int_equal(sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &statement, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_step(statement), SQLITE_ROW);
+    int64_t value = sqlite3_column_int64(statement, 0);
+    sqlite3_finalize(statement);
+    sqlite3_close(db);
+    return value;
+}
+
+static void test_contents(void **state)
+{
+    (void)state;
+    fixture_write(path);
+    assert_int_equal(query("SELECT count(*) FROM launch"), 4);
+    assert_int_equal(query("SELECT count(*) FROM kernel"), 2); /* shared by both processes */
+    assert_int_equal(query("SELECT count(*) FROM device"), 1);
+    assert_int_equal(query("SELECT launches FROM seen_kernels"), 199);
+    assert_int_equal(query("SELECT value FROM launch_metrics WHERE launch=0 AND metric='gpu__time_duration.sum'"),
+                     62464);
+    /* Asked for and not measured: NULL. Not asked for, because the launch was not measured: no row. */
+    assert_int_equal(query("SELECT value IS NULL FROM launch_metrics WHERE launch=1 AND "
+                           "metric='l1tex__t_sector_hit_rate.pct'"),
+                     1);
+    assert_int_equal(query("SELECT count(*) FROM launch_metrics WHERE launch=2 AND metric LIKE 'gpu__%'"), 0);
+    assert_int_equal(query("SELECT value FROM launch_metrics WHERE launch=2 AND metric='launch__grid_size'"), 65536);
+    assert_int_equal(query("SELECT count(*) FROM metric WHERE kind='launch' AND id NOT IN "
+                           "(SELECT metric_id FROM value WHERE launch_id=2)"),
+                     0);
+    assert_int_equal(query("SELECT sum(value IS NULL) FROM value JOIN metric ON metric.id=metric_id "
+                           "WHERE launch_id=1 AND name LIKE 'derived__sectors%'"),
+                     2);
+    assert_int_equal(query("SELECT round(value*1e6) FROM launch_metrics WHERE launch=0 AND "
+                           "metric='derived__roofline_fp32_dram_intensity'"),
+                     83279);
+    assert_int_equal(query("SELECT wait_status FROM process WHERE pid=4243"), 9);
+}
+
+static void test_counts(void **state)
+{
+    (void)state;
+    fixture_write(path);
+    kprof_report *report = NULL;
+    kprof_report_counts counts;
+    kprof_seen_kernel *kernels = NULL;
+    size_t count = 0;
+    assert_int_equal(kprof_report_open(path, &report), KPROF_OK);
+    assert_int_equal(kprof_report_count(report, &counts), KPROF_OK);
+    assert_true(counts.launches == 201 && counts.profiled == 3 && counts.not_measured == 1 && counts.kernels == 2);
+    assert_int_equal(kprof_report_seen(report, &kernels, &count), KPROF_OK);
+    assert_int_equal(count, 2);
+    assert_string_equal(kernels[0].function, "vectorized_elementwise_kernel");
+    assert_int_equal(kernels[0].launches, 199);
+    assert_string_equal(kernels[1].mangled, "_Z9vectorAddPKfS0_Pfi");
+    kprof_seen_free(kernels, count);
+    assert_int_equal(kprof_report_close(report), KPROF_OK);
+}
+
+/* Print from the report that is being written, as a run without -o does. */
+static void test_print_while_writing(void **state)
+{
+    (void)state;
+    kprof_report *report = fixture_create(path, &metrics);
+    kprof_ingest *ingest = NULL;
+    kprof_status status;
+    assert_int_equal(kprof_ingest_new(report, &ingest), KPROF_OK);
+    fixture_begin_process(ingest, &metrics);
+    kprof_record record = {.type = KPROF_RECORD_LAUNCH, .launch = fixture_launch(&metrics)};
+    fixture_store(ingest, &record);
+    char *text = fixture_print(report, &(kprof_print_options){.page = KPROF_PAGE_DETAILS}, &status);
+    assert_int_equal(status, KPROF_OK);
+    assert_non_null(strstr(text, "62.46 us"));
+    free(text);
+    kprof_ingest_free(ingest);
+    assert_int_equal(kprof_report_close(report), KPROF_OK);
+}
+
+static void expect_bad_spool(kprof_ingest *ingest, const kprof_record *record)
+{
+    assert_int_equal(kprof_ingest_record(ingest, record), KPROF_BAD_SPOOL);
+}
+
+static void test_records_that_do_not_fit(void **state)
+{
+    (void)state;
+    kprof_report *report = fixture_create(path, &metrics);
+    kprof_ingest *ingest = NULL;
+    assert_int_equal(kprof_ingest_new(report, &ingest), KPROF_OK);
+    kprof_record launch = {.type = KPROF_RECORD_LAUNCH, .launch = fixture_launch(&metrics)};
+    expect_bad_spool(ingest, &launch);
+    fixture_begin_process(ingest, &metrics);
+    launch.launch.kernel = 17;
+    expect_bad_spool(ingest, &launch);
+    launch.launch.kernel = 1;
+    launch.launch.device = 3;
+    expect_bad_spool(ingest, &launch);
+    launch.launch.device = 0;
+    launch.launch.value_count = 2;
+    expect_bad_spool(ingest, &launch);
+    kprof_record seen = {.type = KPROF_RECORD_SEEN, .seen = {17, 1}};
+    expect_bad_spool(ingest, &seen);
+    kprof_record again = {.type = KPROF_RECORD_DEVICE, .device = fixture_device()};
+    expect_bad_spool(ingest, &again);
+    again = (kprof_record){.type = KPROF_RECORD_KERNEL, .kernel = fixture_kernel()};
+    expect_bad_spool(ingest, &again);
+    launch.launch = fixture_launch(&metrics);
+    fixture_store(ingest, &launch); /* the others have left no trace */
+    kprof_ingest_free(ingest);
+    assert_int_equal(kprof_report_close(report), KPROF_OK);
+    assert_int_equal(query("SELECT count(*) FROM launch"), 1);
+}
+
+/* Two threads of the application may hand their kernels over in either order. */
+static void test_kernels_in_any_order(void **state)
+{
+    (void)state;
+    kprof_report *report = fixture_create(path, &metrics);
+    kprof_ingest *ingest = NULL;
+    assert_int_equal(kprof_ingest_new(report, &ingest), KPROF_OK);
+    fixture_begin_process(ingest, &metrics);
+    for (uint32_t i = 0; i < 20; i++) {
+        char name[32];
+        kprof_record kernel = {.type = KPROF_RECORD_KERNEL, .kernel = fixture_kernel()};
+        kernel.kernel.kernel = 3 + (i * 7) % 20;
+        snprintf(name, sizeof name, "kernel%u", kernel.kernel.kernel);
+        kernel.kernel.mangled = name;
+        fixture_store(ingest, &kernel);
+    }
+    kprof_record launch = {.type = KPROF_RECORD_LAUNCH, .launch = fixture_launch(&metrics)};
+    launch.launch.kernel = 11;
+    fixture_store(ingest, &launch);
+    kprof_ingest_free(ingest);
+    assert_int_equal(kprof_report_close(report), KPROF_OK);
+    assert_int_equal(query("SELECT count(*) FROM launch JOIN kernel ON kernel.id=kernel_id "
+                           "WHERE mangled='kernel11'"),
+                     1);
+}
+
+/* Store launches one by one, a transaction each; the child ends without closing anything. Returns how many it stored
+ * through its exit status. */
+static void store_until_failure(int limit)
+{
+    kprof_report *report = fixture_create(path, &metrics);
+    kprof_ingest *ingest = NULL;
+    int stored = 0;
+    if (kprof_ingest_new(report, &ingest) != KPROF_OK)
+        _exit(255);
+    fixture_begin_process(ingest, &metrics);
+    kprof_record record = {.type = KPROF_RECORD_LAUNCH, .launch = fixture_launch(&metrics)};
+    kprof_status status = KPROF_OK;
+    while (stored < limit && status == KPROF_OK) {
+        status = kprof_report_begin(report);
+        if (status == KPROF_OK)
+            status = kprof_ingest_record(ingest, &record);
+        if (status == KPROF_OK)
+            status = kprof_report_commit(report);
+        stored += status == KPROF_OK;
+    }
+    if (status != KPROF_OK && (status != KPROF_OUTPUT || !strstr(said.last, "disk full")))
+        _exit(254);
+    if (limit < 250) { /* killed in the middle of the next transaction */
+        (void)!kprof_report_begin(report);
+        (void)!kprof_ingest_record(ingest, &record);
+    }
+    _exit(stored);
+}
+
+static int run_child(int limit, rlim_t file_size)
+{
+    int status = 0;
+    pid_t child = fork();
+    if (child == 0) {
+        signal(SIGXFSZ, SIG_IGN);
+        struct rlimit limits = {file_size, file_size};
+        if (file_size && setrlimit(RLIMIT_FSIZE, &limits) != 0)
+            _exit(253);
+        store_until_failure(limit);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+static void expect_launches(int at_least)
+{
+    kprof_report *report = NULL;
+    kprof_report_counts counts;
+    kprof_status status;
+    assert_int_equal(kprof_report_open(path, &report), KPROF_OK);
+    assert_int_equal(kprof_report_count(report, &counts), KPROF_OK);
+    assert_int_equal(counts.profiled, at_least);
+    char *text = fixture_print(report, &(kprof_print_options){.format = KPROF_FORMAT_CSV}, &status);
+    assert_int_equal(status, KPROF_OK);
+    free(text);
+    assert_int_equal(kprof_report_close(report), KPROF_OK);
+}
+
+static void test_killed_while_writing(void **state)
+{
+    (void)state;
+    int stored = run_child(20, 0);
+    assert_int_equal(stored, 20);
+    expect_launches(20);
+}
+
+static void test_full_disk(void **state)
+{
+    (void)state;
+    const rlim_t sizes[] = {500 * 1024, 700 * 1024, 1024 * 1024};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        int stored = run_child(250, sizes[i]);
+        assert_true(stored > 0 && stored < 250);
+        expect_launches(stored);
+    }
+}
+
+static void test_full_disk_at_creation(void **state)
+{
+    (void)state;
+    int status = 0;
+    pid_t child = fork();
+    if (child == 0) {
+        kprof_report *report = NULL;
+        signal(SIGXFSZ, SIG_IGN);
+        struct rlimit limits = {4096, 4096};
+        (void)!setrlimit(RLIMIT_FSIZE, &limits);
+        _exit(kprof_report_create(path, true, &run, &report) == KPROF_OUTPUT ? 0 : 1);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+}
+
+static void test_output_that_cannot_be_written(void **state)
+{
+    (void)state;
+    fixture_write(path);
+    kprof_report *report = NULL;
+    assert_int_equal(kprof_report_open(path, &report), KPROF_OK);
+    for (int i = 0; i < 12; i++) {
+        kprof_print_options options = {.page = (kprof_page)(i % 4), .format = (kprof_format)(i / 4)};
+        FILE *full = fopen("/dev/full", "w");
+        assert_non_null(full);
+        assert_int_equal(kprof_report_print(report, &options, full), KPROF_OUTPUT);
+        assert_non_null(strstr(said.last, "No space left"));
+        fclose(full);
+    }
+    assert_int_equal(kprof_report_close(report), KPROF_OK);
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_create),
+        TEST(test_create_where_it_cannot_be),
+        TEST(test_contents),
+        TEST(test_counts),
+        TEST(test_print_while_writing),
+        TEST(test_records_that_do_not_fit),
+        TEST(test_kernels_in_any_order),
+        TEST(test_killed_while_writing),
+        TEST(test_full_disk),
+        TEST(test_full_disk_at_creation),
+        TEST(test_output_that_cannot_be_written),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
