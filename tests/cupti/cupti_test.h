@@ -1,0 +1,27 @@
+/* What the tests over the real Profiler Host API share. */
+#ifndef KPROF_TESTS_CUPTI_TEST_H
+#define KPROF_TESTS_CUPTI_TEST_H
+
+#include "metricset/metricset.h"
+
+enum { SKIPPED = 77 };
+
+/* False where libcupti is not installed or not built for: the test is to end with SKIPPED. */
+static inline bool cupti_is_here(void)
+{
+    kprof_strlist chips = KPROF_STRLIST_INIT;
+    kprof_status status = kprof_host_chips(&chips);
+    kprof_strlist_free(&chips);
+    return status != KPROF_UNSUPPORTED;
+}
+
+/* The shipped sets; NULL when they cannot be loaded. */
+static inline kprof_catalog *load_shipped_catalog(void)
+{
+    char *items[] = {(char *)KPROF_METRICSETS_DIR};
+    kprof_strlist folders = {items, 1, 1};
+    kprof_catalog *catalog;
+    return kprof_catalog_load(&folders, &catalog) == KPROF_OK ? catalog : NULL;
+}
+
+#endif

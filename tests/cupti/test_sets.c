@@ -1,0 +1,99 @@
+/* Every shipped set on every chip of a generation (compute capability 7.5 and up) that the Profiler Host API knows: it
+ * must resolve without a required item missing and be schedulable. Prints the table of names and passes. Usage:
+ * test_cupti_sets PREFIX, such as GH; exit status 77 without libcupti. */
+#include "metricset/metricset.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { SKIPPED = 77 };
+
+/* What a set may cost on the chip that the sets are tuned for. */
+static const struct {
+    const char *chip, *set;
+    size_t most_passes;
+} budgets[] = {{"GH100", "default", 9}, {"GH100", "detailed", 11}, {"GH100", "full", 28}, {"GH100", "roofline", 9}};
+
+static bool within_budget(const char *chip, const char *set, size_t passes)
+{
+    for (size_t i = 0; i < sizeof(budgets) / sizeof(budgets[0]); i++) {
+        if (strcmp(chip, budgets[i].chip) == 0 && strcmp(set, budgets[i].set) == 0 && passes > budgets[i].most_passes) {
+            printf("%s %s takes %zu passes, more than %zu\n", chip, set, passes, budgets[i].most_passes);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* A section of which a chip has nothing would be an empty heading. */
+static bool has_content(const kprof_plan *plan)
+{
+    bool all = true;
+    for (size_t i = 0; i < plan->section_count; i++) {
+        const kprof_section *section = &plan->sections[i];
+        if (section->item_count + section->table_count + section->roofline_count > 0)
+            continue;
+        printf("%s: section %s is empty\n", plan->chip, section->id);
+        all = false;
+    }
+    return all;
+}
+
+static bool check_set(const kprof_catalog *catalog, const char *set, kprof_host *host)
+{
+    kprof_selection selection = {0};
+    kprof_plan plan;
+    bool good = kprof_strlist_add(&selection.sets, set);
+    good = good && kprof_plan_make(catalog, &selection, host, &plan) == KPROF_OK;
+    kprof_strlist_free(&selection.sets);
+    if (!good) {
+        printf("%-6s %-10s does not resolve\n", kprof_host_chip(host), set);
+        return false;
+    }
+    printf("%-6s %-10s %4zu names %3zu passes\n", plan.chip, set, plan.collect.count, plan.pass_count);
+    good = plan.collect.count > 0 && plan.pass_count > 0;
+    good = has_content(&plan) && within_budget(plan.chip, set, plan.pass_count) && good;
+    kprof_plan_free(&plan);
+    return good;
+}
+
+static bool check_chip(const kprof_catalog *catalog, const char *chip)
+{
+    kprof_host *host;
+    bool good = true;
+    if (kprof_host_open(chip, NULL, &host) != KPROF_OK)
+        return false;
+    for (size_t i = 0; i < kprof_catalog_set_count(catalog); i++)
+        good = check_set(catalog, kprof_catalog_set(catalog, i).id, host) && good;
+    kprof_host_close(host);
+    return good;
+}
+
+static bool check_chips(const kprof_catalog *catalog, const kprof_strlist *chips, const char *prefix)
+{
+    size_t count = 0;
+    bool good = true;
+    for (size_t i = 0; i < chips->count; i++) {
+        if (strncmp(chips->items[i], prefix, strlen(prefix)) != 0)
+            continue;
+        count++;
+        good = check_chip(catalog, chips->items[i]) && good;
+    }
+    printf("%zu chips %s*: %s\n", count, prefix, good && count ? "all sets resolve" : "FAILED");
+    return good && count > 0;
+}
+
+int main(int argc, char **argv)
+{
+    kprof_strlist chips = KPROF_STRLIST_INIT, folders = KPROF_STRLIST_INIT;
+    kprof_catalog *catalog = NULL;
+    kprof_status status = kprof_host_chips(&chips);
+    if (status == KPROF_UNSUPPORTED)
+        return SKIPPED;
+    bool good = status == KPROF_OK && argc == 2 && kprof_strlist_add(&folders, KPROF_METRICSETS_DIR) &&
+                kprof_catalog_load(&folders, &catalog) == KPROF_OK && check_chips(catalog, &chips, argv[1]);
+    kprof_catalog_free(catalog);
+    kprof_strlist_free(&chips);
+    kprof_strlist_free(&folders);
+    return good ? 0 : 1;
+}
