@@ -152,7 +152,7 @@ static void check_roofline(const kprof_section *section, launch_values *from)
     assert_string_equal(line->roofs[0].label, "DRAM");
     double bytes = value_of(&line->roofs[0].traffic, from) * lookup(from, "gpu__time_duration.sum") * 1e-9;
     assert_true(bytes > 3.0 * 4 * ELEMENTS && bytes < 1.08 * 3 * 4 * ELEMENTS);
-    assert_near(value_of(&line->roofs[0].peak, from), 4.8e12, "DRAM peak of an H200");
+    assert_true(fabs(value_of(&line->roofs[0].peak, from) / 4.8e12 - 1) < 0.01); /* as sold: 4.8 TB/s */
     double l2 = value_of(&line->roofs[1].traffic, from), l2_peak = value_of(&line->roofs[1].peak, from);
     assert_true(l2 > 0 && l2 < l2_peak);
 }
