@@ -1,0 +1,192 @@
+#!/usr/bin/env python3
+"""Checks recorded output as a reader would: CSV is rectangular and its values are floats, JSON fits its published schema,
+and the examples in docs/report-schema.md run. Usage: check_outputs.py SOURCE_FOLDER WRITE_FIXTURE"""
+import csv
+import json
+import pathlib
+import re
+import shlex
+import sqlite3
+import subprocess
+import sys
+import tempfile
+
+failures = []
+
+
+def check(condition, message):
+    if not condition:
+        failures.append(message)
+
+
+def is_number(text):
+    try:
+        float(text)
+        return True
+    except ValueError:
+        return False
+
+
+def check_csv(path):
+    rows = list(csv.reader(path.open(newline="")))
+    header = rows[0]
+    check(len(rows) > 1, f"{path.name}: no rows")
+    check(len(set(header)) == len(header), f"{path.name}: columns of the same name")
+    for number, row in enumerate(rows, 1):
+        check(len(row) == len(header), f"{path.name}: row {number} has {len(row)} fields, the header {len(header)}")
+    return header, rows[1:]
+
+
+def check_floats(path, columns):
+    """pandas makes a column of floats when every field is empty or a number."""
+    header, rows = check_csv(path)
+    for name in columns(header):
+        index = header.index(name)
+        for row in rows:
+            check(row[index] == "" or is_number(row[index]), f"{path.name}: {name} is {row[index]!r}")
+        check(any(row[index] != "" for row in rows), f"{path.name}: {name} is always empty")
+
+
+def ncu_value(text):
+    return text == "" or is_number(text.replace(",", ""))
+
+
+def check_ncu(golden):
+    path = golden / "details-ncu.csv"
+    header, rows = check_csv(path)
+    check(header == ["ID", "Process ID", "Process Name", "Host Name", "Kernel Name", "Context", "Stream", "Block Size",
+                     "Grid Size", "Device", "CC", "Section Name", "Metric Name", "Metric Unit", "Metric Value"],
+          f"{path.name}: columns are {header}")
+    check(all(ncu_value(row[-1]) for row in rows), f"{path.name}: values are not numbers")
+    check(all(line.startswith('"') and line.endswith('"') for line in path.read_text().splitlines()),
+          f"{path.name}: every field is quoted")
+    header, rows = check_csv(golden / "raw-ncu.csv")
+    check(rows[0][:11] == [""] * 11 and "ns" in rows[0], "raw-ncu.csv: the second row has the units")
+    check(all(ncu_value(value) for row in rows[1:] for value in row[11:]), "raw-ncu.csv: values are not numbers")
+    header, _ = check_csv(golden / "summary-ncu.csv")
+    check(header[0] == "Process ID" and header[-3:] == ["Minimum", "Maximum", "Average"],
+          f"summary-ncu.csv: columns are {header}")
+
+
+TYPES = {"object": dict, "array": list, "string": str, "null": type(None)}
+
+
+def is_type(value, name):
+    if name in ("number", "integer"):
+        return isinstance(value, (int, float) if name == "number" else int) and not isinstance(value, bool)
+    return isinstance(value, TYPES[name])
+
+
+def fits(value, schema, root, place="$"):
+    """The parts of JSON Schema that docs/report.schema.json uses; returns what does not fit."""
+    if "$ref" in schema:
+        target = root
+        for key in schema["$ref"].lstrip("#/").split("/"):
+            target = target[key]
+        wrong = fits(value, target, root, place)
+        if wrong:
+            return wrong
+    types = schema.get("type", [])
+    types = types if isinstance(types, list) else [types]
+    if types and not any(is_type(value, name) for name in types):
+        return f"{place}: is no {'/'.join(types)}"
+    if "const" in schema and value != schema["const"]:
+        return f"{place}: is not {schema['const']}"
+    if "enum" in schema and value not in schema["enum"]:
+        return f"{place}: {value!r} is none of {schema['enum']}"
+    if "pattern" in schema and not re.search(schema["pattern"], value):
+        return f"{place}: {value!r} is not {schema['pattern']}"
+    if "minimum" in schema and value < schema["minimum"]:
+        return f"{place}: is below {schema['minimum']}"
+    for part in schema.get("allOf", []):
+        wrong = fits(value, part, root, place)
+        if wrong:
+            return wrong
+    if "oneOf" in schema:
+        results = [fits(value, part, root, place) for part in schema["oneOf"]]
+        if sum(result is None for result in results) != 1:
+            return f"{place}: fits {sum(r is None for r in results)} of the alternatives: {results}"
+    if isinstance(value, list):
+        if not schema.get("minItems", 0) <= len(value) <= schema.get("maxItems", len(value)):
+            return f"{place}: has {len(value)} elements"
+        for index, element in enumerate(value):
+            wrong = fits(element, schema.get("items", {}), root, f"{place}[{index}]")
+            if wrong:
+                return wrong
+    if isinstance(value, dict):
+        return fits_object(value, schema, root, place)
+    return None
+
+
+def fits_object(value, schema, root, place):
+    for key in schema.get("required", []):
+        if key not in value:
+            return f"{place}: has no {key}"
+    known = schema.get("properties", {})
+    others = schema.get("additionalProperties", {})
+    for key, member in value.items():
+        if key not in known and others is False:
+            return f"{place}: {key} is not in the schema"
+        wrong = fits(member, known.get(key, others), root, f"{place}.{key}")
+        if wrong:
+            return wrong
+    return None
+
+
+def check_json(path, schema):
+    def refuse(constant):
+        raise ValueError(f"{path.name}: {constant} is not JSON")
+
+    data = json.loads(path.read_text(), parse_constant=refuse)
+    wrong = fits(data, schema, schema)
+    check(wrong is None, f"{path.name}: {wrong}")
+    check(fits({**data, "version": 99}, schema, schema) is not None, f"{path.name}: the checker takes anything")
+    try:
+        import jsonschema
+        jsonschema.Draft202012Validator(schema).validate(data)
+    except ImportError:
+        pass
+
+
+def check_examples(source, write_fixture):
+    examples = re.findall(r'^sqlite3 run\.kprof (".*")$', (source / "docs/report-schema.md").read_text(), re.MULTILINE)
+    check(len(examples) >= 5, f"report-schema.md: {len(examples)} examples")
+    with tempfile.TemporaryDirectory() as folder:
+        report = pathlib.Path(folder) / "run.kprof"
+        subprocess.run([write_fixture, str(report)], check=True)
+        database = sqlite3.connect(report)
+        for example in examples:
+            sql = shlex.split(example)[0]
+            check(len(database.execute(sql).fetchall()) > 0, f"report-schema.md: no rows: {sql}")
+        tables = {row[0] for row in database.execute("SELECT name FROM sqlite_schema WHERE type IN ('table', 'view')")}
+        documented = (source / "docs/report-schema.md").read_text()
+        for table in tables:
+            check(f"**{table}**" in documented or f"`{table}`" in documented, f"report-schema.md: {table} is missing")
+            for column in database.execute(f"SELECT name FROM pragma_table_info('{table}')").fetchall():
+                group = re.sub(r"_[xyz]$", "_x", column[0])
+                check(re.search(rf"\b({column[0]}|{group})\b", documented),
+                      f"report-schema.md: {table}.{column[0]} is missing")
+
+
+def main():
+    source, write_fixture = pathlib.Path(sys.argv[1]), sys.argv[2]
+    golden = source / "tests/golden"
+    for name in ("details-long.csv", "raw-long.csv"):
+        check_floats(golden / name, lambda header: ["launch", "cc", "grid_x", "value"])
+    for name in ("details-wide.csv", "raw-wide.csv"):
+        check_floats(golden / name, lambda header: [column for column in header if "__" in column
+                                                    and "fp64_dram_pct_of_roof" not in column])
+    check_floats(golden / "summary-long.csv", lambda header: ["minimum", "maximum", "average", "sum"])
+    check_csv(golden / "session-long.csv")
+    check_ncu(golden)
+    schema = json.loads((source / "docs/report.schema.json").read_text())
+    for page in ("details", "raw", "summary", "session"):
+        check_json(golden / f"{page}.json", schema)
+    check_examples(source, write_fixture)
+    for failure in failures:
+        print(failure)
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
