@@ -24,7 +24,7 @@ static const struct {
 } unit_names[] = {
     {"nanosecond", "ns"},   {"percent", "%"},  {"instruction", "inst"},          {"cta", "block"},
     {"cga", "cluster"},     {"math_op", "op"}, {"l1data_bank_access", "access"}, {"l1data_bank_conflict", "conflict"},
-    {"lrc_req", "request"},  {"unitless", ""},
+    {"lrc_req", "request"}, {"unitless", ""},
 };
 
 /* Endings that say all: "gpc_cycle", "l2_sector", "l1tex_request". */

@@ -1,6 +1,7 @@
 /* CUPTI's Profiler Host API and NVPW behind plain C: what metrics a chip has, how many passes they take, and what a
- * counter data image says. Needs neither GPU nor driver. libcupti and libnvperf_host are loaded at run time (dlopen), so
- * that the reporter starts without them; where they are missing every call gives UNSUPPORTED and says what was looked for. */
+ * counter data image says. Needs neither GPU nor driver. libcupti and libnvperf_host are loaded at run time (dlopen),
+ * so that the reporter starts without them; where they are missing every call gives UNSUPPORTED and says where was
+ * looked. */
 #ifndef KPROF_CUPTI_HOST_H
 #define KPROF_CUPTI_HOST_H
 
@@ -11,7 +12,8 @@ typedef enum kprof_metric_type { KPROF_METRIC_COUNTER, KPROF_METRIC_RATIO, KPROF
 
 typedef struct kprof_metric_info {
     char *name; /* base name */
-    char *description, *hw_unit, *unit; /* unit in base units, as reports have it: "ns", "byte", "byte/second", "%" ... */
+    char *description, *hw_unit;
+    char *unit; /* in base units, as reports have it: "ns", "byte", "byte/second", "%" ... */
     kprof_metric_type type;
 } kprof_metric_info;
 
@@ -50,10 +52,12 @@ typedef struct kprof_config_image {
     uint8_t *data;
     size_t size, pass_count;
 } kprof_config_image;
-kprof_status kprof_host_config_image(kprof_host *host, const kprof_strlist *names, kprof_config_image *out) KPROF_MUST_CHECK;
+kprof_status kprof_host_config_image(kprof_host *host, const kprof_strlist *names,
+                                     kprof_config_image *out) KPROF_MUST_CHECK;
 void kprof_config_image_free(kprof_config_image *image); /* members */
 
-/* Values of `names` in one range of a decoded counter data image; `values` is [names->count], NaN where CUPTI has none. */
+/* Values of `names` in one range of a decoded counter data image: `values` is [names->count], NaN where CUPTI has
+ * none. One name that the chip does not have fails the whole call. */
 typedef struct kprof_counter_data {
     const uint8_t *data;
     size_t size, range;

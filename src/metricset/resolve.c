@@ -158,26 +158,37 @@ static kprof_status resolve_rows(const resolver *r, const kprof_table_definition
     return KPROF_OK;
 }
 
-/* "sm__inst_executed_pipe_lsu.avg..." reads as "SM: Inst Executed Pipe LSU". */
-static char *label_of_metric(const char *name)
+static bool is_acronym(const char *word, size_t length)
 {
     static const char *const acronyms[] = {"lsu", "tex", "alu", "fma", "xu",    "adu", "cbu",  "fp64", "fp16",
                                            "tma", "ipa", "mio", "pq",  "l1tex", "lts", "xbar", "rf",   "idc"};
+    for (size_t i = 0; i < sizeof(acronyms) / sizeof(acronyms[0]); i++) {
+        if (strlen(acronyms[i]) == length && strncmp(acronyms[i], word, length) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void put_upper(kprof_strbuf *label, const char *text, size_t length)
+{
+    for (size_t i = 0; i < length; i++)
+        kprof_strbuf_printf(label, "%c", toupper((unsigned char)text[i]));
+}
+
+/* "sm__inst_executed_pipe_lsu.avg..." reads as "SM: Inst Executed Pipe LSU". */
+static char *label_of_metric(const char *name)
+{
     kprof_strbuf label = KPROF_STRBUF_INIT;
     size_t unit = strcspn(name, "_");
-    for (size_t i = 0; i < unit; i++)
-        kprof_strbuf_printf(&label, "%c", toupper((unsigned char)name[i]));
+    put_upper(&label, name, unit);
     kprof_strbuf_puts(&label, ":");
-    const char *word = name + unit;
-    while (*word == '_') {
+    for (const char *word = name + unit; *word == '_';) {
         word += strspn(word, "_");
         size_t length = strcspn(word, "_.");
-        bool acronym = false;
-        for (size_t i = 0; i < sizeof(acronyms) / sizeof(acronyms[0]); i++)
-            acronym = acronym || (strlen(acronyms[i]) == length && strncmp(acronyms[i], word, length) == 0);
+        size_t upper = is_acronym(word, length) ? length : length > 0;
         kprof_strbuf_puts(&label, " ");
-        for (size_t i = 0; i < length; i++)
-            kprof_strbuf_printf(&label, "%c", i == 0 || acronym ? toupper((unsigned char)word[i]) : word[i]);
+        put_upper(&label, word, upper);
+        kprof_strbuf_append(&label, word + upper, length - upper);
         word += length;
     }
     return kprof_strbuf_take(&label);
