@@ -25,6 +25,17 @@
     X(cuOccupancyMaxActiveBlocksPerMultiprocessor)                                                                     \
     X(cuOccupancyMaxActiveClusters)                                                                                    \
     X(cuStreamIsCapturing)                                                                                             \
+    X(cuFuncGetModule)                                                                                                 \
+    X(cuModuleLoadDataEx)                                                                                              \
+    X(cuModuleGetFunction)                                                                                             \
+    X(cuModuleGetGlobal)                                                                                               \
+    X(cuMemAlloc)                                                                                                      \
+    X(cuMemsetD8)                                                                                                      \
+    X(cuMemcpyDtoH)                                                                                                    \
+    X(cuMemcpyHtoD)                                                                                                    \
+    X(cuLaunchKernel)                                                                                                  \
+    X(cuLaunchKernelEx)                                                                                                \
+    X(cuLaunchCooperativeKernel)                                                                                       \
     X(cuThreadExchangeStreamCaptureMode)
 
 #define KPROF_DRIVER_MEMBER(name) __typeof__(&name) name##_;

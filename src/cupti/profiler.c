@@ -149,7 +149,7 @@ kprof_status kprof_profiler_open(void *context, const kprof_chip_metrics *metric
     return status;
 }
 
-static kprof_status set_config(kprof_profiler *p)
+kprof_status kprof_profiler_begin(kprof_profiler *p, kprof_profiler_replay replay)
 {
     memcpy(p->image, p->blank_image, p->image_size);
     CUpti_RangeProfiler_SetConfig_Params params = {.structSize = CUpti_RangeProfiler_SetConfig_Params_STRUCT_SIZE};
@@ -159,7 +159,7 @@ static kprof_status set_config(kprof_profiler *p)
     params.counterDataImageSize = p->image_size;
     params.pCounterDataImage = p->image;
     params.range = CUPTI_AutoRange;
-    params.replayMode = CUPTI_KernelReplay;
+    params.replayMode = replay == KPROF_PROFILER_CUPTI_REPLAYS ? CUPTI_KernelReplay : CUPTI_UserReplay;
     params.maxRangesPerPass = 1;
     params.numNestingLevels = 1;
     params.minNestingLevel = 1;
@@ -167,25 +167,20 @@ static kprof_status set_config(kprof_profiler *p)
     return result == CUPTI_SUCCESS ? KPROF_OK : fail(p->cupti, "cuptiRangeProfilerSetConfig", result);
 }
 
-kprof_status kprof_profiler_begin(kprof_profiler *p)
+kprof_status kprof_profiler_start(kprof_profiler *p)
 {
-    kprof_status status = set_config(p);
-    if (status != KPROF_OK)
-        return status;
-    int64_t time_ns = 0;
-    lap_ms(&time_ns);
     CUpti_RangeProfiler_Start_Params params = {.structSize = CUpti_RangeProfiler_Start_Params_STRUCT_SIZE};
     params.pRangeProfilerObject = p->object;
     CUptiResult result = p->cupti->cuptiRangeProfilerStart(&params);
-    kprof_log(KPROF_LOG_DEBUG, "profiler started: %.1f ms", lap_ms(&time_ns));
     return result == CUPTI_SUCCESS ? KPROF_OK : fail(p->cupti, "cuptiRangeProfilerStart", result);
 }
 
-static kprof_status stop(kprof_profiler *p)
+kprof_status kprof_profiler_stop(kprof_profiler *p, bool *more)
 {
     CUpti_RangeProfiler_Stop_Params params = {.structSize = CUpti_RangeProfiler_Stop_Params_STRUCT_SIZE};
     params.pRangeProfilerObject = p->object;
     CUptiResult result = p->cupti->cuptiRangeProfilerStop(&params);
+    *more = !params.isAllPassSubmitted;
     return result == CUPTI_SUCCESS ? KPROF_OK : fail(p->cupti, "cuptiRangeProfilerStop", result);
 }
 
@@ -209,13 +204,11 @@ static kprof_status decode(kprof_profiler *p)
     return KPROF_OK;
 }
 
-kprof_status kprof_profiler_end(kprof_profiler *p, double *values)
+kprof_status kprof_profiler_read(kprof_profiler *p, double *values)
 {
     int64_t time_ns = 0;
     lap_ms(&time_ns);
-    kprof_status status = stop(p);
-    if (status == KPROF_OK)
-        status = decode(p);
+    kprof_status status = decode(p);
     if (status != KPROF_OK)
         return status;
     double decode_ms = lap_ms(&time_ns);

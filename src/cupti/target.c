@@ -5,8 +5,10 @@
 #include "cupti/calls.h"
 #include "cupti/driver.h"
 #include "cupti/load.h"
+#include "cupti/modules.h"
 
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 
 static kprof_target_hooks hooks;
@@ -58,12 +60,20 @@ static void on_driver_call(CUpti_CallbackId id, const CUpti_CallbackData *data)
     hooks.leave(&call);
 }
 
+static void note_module(const CUpti_ModuleResourceData *module)
+{
+    if (module)
+        kprof_modules_add(module->pCubin, module->cubinSize);
+}
+
 static void on_resource(CUpti_CallbackId id, const CUpti_ResourceData *data)
 {
     if (id == CUPTI_CBID_RESOURCE_MODULE_PROFILED)
         hooks.pass_started();
     else if (id == CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING)
         hooks.context_ending(data->context);
+    else if (id == CUPTI_CBID_RESOURCE_MODULE_LOADED)
+        note_module(data->resourceDescriptor);
 }
 
 static void CUPTIAPI on_callback(void *user, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void *data)
@@ -77,6 +87,10 @@ static void CUPTIAPI on_callback(void *user, CUpti_CallbackDomain domain, CUpti_
 
 static kprof_status subscribe(void)
 {
+    static const CUpti_CallbackId resources[] = {
+        CUPTI_CBID_RESOURCE_MODULE_LOADED, CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING,
+        CUPTI_CBID_RESOURCE_MODULE_PROFILED, /* CUPTI announces each pass of its kernel replay in this one */
+    };
     CUptiResult result = cupti->cuptiSubscribe(&subscriber, on_callback, NULL);
     if (result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED)
         return kprof_fail(KPROF_COUNTERS_BUSY,
@@ -85,13 +99,8 @@ static kprof_status subscribe(void)
     if (result != CUPTI_SUCCESS)
         return kprof_fail(KPROF_INTERNAL, "cuptiSubscribe failed (CUPTI error %d)", (int)result);
     result = cupti->cuptiEnableDomain(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API);
-    /* CUPTI announces each pass of its kernel replay in this one. */
-    if (result == CUPTI_SUCCESS)
-        result =
-            cupti->cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_MODULE_PROFILED);
-    if (result == CUPTI_SUCCESS)
-        result = cupti->cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_RESOURCE,
-                                            CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING);
+    for (size_t i = 0; result == CUPTI_SUCCESS && i < sizeof resources / sizeof *resources; i++)
+        result = cupti->cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_RESOURCE, resources[i]);
     if (result != CUPTI_SUCCESS)
         return kprof_fail(KPROF_INTERNAL, "CUPTI refuses driver callbacks (CUPTI error %d)", (int)result);
     return KPROF_OK;
@@ -207,6 +216,64 @@ bool kprof_target_launch_captured(const kprof_call *call)
     if (!stream && kprof_call_per_thread_stream(call->callback_id))
         stream = CU_STREAM_PER_THREAD;
     return driver->cuStreamIsCapturing_(stream, &status) != CUDA_SUCCESS || status != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
+void *kprof_target_function(const kprof_call *call)
+{
+    return resolve_function(call->function);
+}
+
+static CUresult relaunch(CUpti_CallbackId id, const void *parameters, CUstream stream)
+{
+    switch (id) {
+    case CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel:
+    case CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel_ptsz: {
+        const cuLaunchKernel_params *p = parameters;
+        return driver->cuLaunchKernel_(p->f, p->gridDimX, p->gridDimY, p->gridDimZ, p->blockDimX, p->blockDimY,
+                                       p->blockDimZ, p->sharedMemBytes, stream, p->kernelParams, p->extra);
+    }
+    case CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel:
+    case CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel_ptsz: {
+        const cuLaunchCooperativeKernel_params *p = parameters;
+        return driver->cuLaunchCooperativeKernel_(p->f, p->gridDimX, p->gridDimY, p->gridDimZ, p->blockDimX,
+                                                  p->blockDimY, p->blockDimZ, p->sharedMemBytes, stream,
+                                                  p->kernelParams);
+    }
+    case CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx:
+    case CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx_ptsz: {
+        const cuLaunchKernelEx_params *p = parameters;
+        CUlaunchConfig config = *p->config;
+        config.hStream = stream;
+        return driver->cuLaunchKernelEx_(&config, p->f, p->kernelParams, p->extra);
+    }
+    default:
+        return CUDA_ERROR_NOT_SUPPORTED;
+    }
+}
+
+kprof_status kprof_target_relaunch(const kprof_call *call)
+{
+    CUstream stream = kprof_launch_stream(call->callback_id, call->parameters);
+    if (!stream && kprof_call_per_thread_stream(call->callback_id))
+        stream = CU_STREAM_PER_THREAD;
+    CUresult result = relaunch(call->callback_id, call->parameters, stream);
+    if (result == CUDA_ERROR_NOT_SUPPORTED)
+        return kprof_fail(KPROF_UNSUPPORTED, "a launch through %s cannot be repeated", call->name);
+    if (result != CUDA_SUCCESS)
+        return kprof_fail(KPROF_INTERNAL, "repeating the launch: %s", kprof_driver_error(result));
+    return KPROF_OK;
+}
+
+const char *kprof_target_side_effect(const kprof_call *call)
+{
+    static __thread char text[256];
+    const char *callee = kprof_modules_side_effect(call->kernel_name);
+    if (!callee)
+        return NULL;
+    if (strcmp(callee, "?") == 0)
+        return "its code was not seen being loaded";
+    snprintf(text, sizeof text, "it calls %s, which a replay would do again", callee);
+    return text;
 }
 
 kprof_status kprof_target_synchronize(void)

@@ -55,6 +55,14 @@ void kprof_target_kernel(const kprof_call *call, kprof_kernel_record *out);
 bool kprof_target_capturing(void);
 /* Is this launch one that is captured, not run? */
 bool kprof_target_launch_captured(const kprof_call *call);
+/* Launch again what this call launches, with the same arguments, from inside its leave hook. UNSUPPORTED for the
+ * driver's oldest entry points, which take their arguments from state. */
+kprof_status kprof_target_relaunch(const kprof_call *call) KPROF_MUST_CHECK;
+/* The driver's own handle of the call's kernel: NULL when it tells none. */
+void *kprof_target_function(const kprof_call *call);
+/* Why replaying this launch would do more than the launch itself, as "it calls vprintf, which ..."; NULL when it would
+ * not. The text is valid until the thread's next call of this. */
+const char *kprof_target_side_effect(const kprof_call *call);
 /* Wait for all work of the current context. INTERNAL when the context is in error: the application's error, which it
  * will see itself. */
 kprof_status kprof_target_synchronize(void) KPROF_MUST_CHECK;

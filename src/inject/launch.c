@@ -17,15 +17,12 @@
 /* Longest wait for other threads to leave the driver before a launch goes unmeasured. */
 #define GATE_TIMEOUT_MS 2000
 
-static const kprof_replay_strategy *const strategy = &kprof_kernel_replay;
-
 /* What this thread is in the middle of. */
 static __thread struct {
     bool own_call;  /* kprof itself calls the driver: not the application's doing */
     bool shared;    /* inside the gate */
-    bool measuring; /* between the strategy's enter and leave */
+    bool measuring; /* between the replay's enter and leave */
     uint32_t kernel;
-    uint32_t passes_seen;
     int64_t start_ns;
     kprof_replay_launch launch;
 } thread;
@@ -96,9 +93,12 @@ static bool is_final(kprof_status status)
 static void describe(const kprof_call *call, const kprof_kernel *kernel, uint64_t position)
 {
     thread.kernel = kernel->record.kernel;
-    thread.passes_seen = 0;
     thread.start_ns = clock_ns(CLOCK_MONOTONIC);
-    thread.launch = (kprof_replay_launch){.call = call};
+    thread.launch = (kprof_replay_launch){
+        .call = call,
+        .flush_caches = kprof_this_process.config.cache_control == KPROF_CACHE_FLUSH_ALL,
+        .pass_started = write_progress,
+    };
     kprof_launch_record *record = &thread.launch.record;
     record->launch = position;
     record->kernel = kernel->record.kernel;
@@ -119,7 +119,7 @@ static const char *begin_measuring(const kprof_device *device)
     if (!kprof_gate_enter_exclusive(GATE_TIMEOUT_MS))
         return "another thread stayed inside a CUDA call";
     write_progress(0);
-    kprof_status status = strategy->enter(&thread.launch);
+    kprof_status status = kprof_replay_enter(&thread.launch);
     if (status == KPROF_OK) {
         thread.measuring = true;
         return "";
@@ -183,10 +183,9 @@ static void end_measuring(const kprof_call *call)
 {
     thread.measuring = false;
     thread.launch.call = call;
-    kprof_status status = strategy->leave(&thread.launch);
+    kprof_status status = kprof_replay_leave(&thread.launch);
     kprof_gate_leave_exclusive();
-    const char *reason = status != KPROF_OK ? kprof_process_reason(status) : call->failed ? "the launch failed" : "";
-    write_launch(reason);
+    write_launch(status == KPROF_OK ? thread.launch.record.reason : kprof_process_reason(status));
 }
 
 static void leave(const kprof_call *call)
@@ -205,16 +204,13 @@ static void leave(const kprof_call *call)
 
 static void pass_started(void)
 {
-    if (!thread.measuring)
-        return;
-    thread.passes_seen++;
-    uint32_t passes = thread.launch.metrics->pass_count;
-    write_progress(thread.passes_seen < passes ? thread.passes_seen : passes);
+    if (thread.measuring)
+        kprof_replay_pass_started(&thread.launch);
 }
 
 static void context_ending(void *context)
 {
-    strategy->context_ending(context);
+    kprof_replay_context_ending(context);
     kprof_devices_forget(context);
 }
 

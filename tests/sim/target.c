@@ -1,11 +1,14 @@
-/* A simulated device under the real injection library: stands in for src/cupti/target.c and profiler.c. The application
- * calls kprof_sim_launch where CUDA's driver would call back; counter i of a launch reads 1000.5 + i.
+/* A simulated device under the real injection library: stands in for the part of src/cupti that watches, measures and
+ * saves. The application calls kprof_sim_launch where CUDA's driver would call back; counter i of a launch reads 1000.5
+ * + i. The device's memory is one number, to which each run of a kernel adds one: kprof_sim_memory tells it.
  * KPROF_SIM_FAULT makes the device fail: "busy" or "permission" (as CUPTI does at the first launch), "unmeasured" (at
  * every launch), "damage" (garbage follows the first launch in the spool), "talk" (the same warning twice).
  * KPROF_SIM_MS is the time that a measured launch takes. */
 #include "cupti/target.h"
 #include "core/log.h"
+#include "cupti/flush.h"
 #include "cupti/profiler.h"
+#include "cupti/snapshot.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -20,15 +23,22 @@
 #define MAX_KERNELS 64
 
 void kprof_sim_launch(const char *mangled) __attribute__((visibility("default")));
+unsigned long kprof_sim_memory(void) __attribute__((visibility("default")));
 
 struct kprof_profiler {
     const kprof_chip_metrics *metrics;
+    uint32_t passes_done;
+};
+
+struct kprof_snapshot {
+    unsigned long memory;
 };
 
 static struct {
     const kprof_target_hooks *hooks;
     char *kernels[MAX_KERNELS]; /* a kernel's handle is the address of its name */
     size_t kernel_count;
+    unsigned long memory;
 } simulated;
 
 static __thread const kprof_profiler *armed; /* measures the launch that this thread is in */
@@ -141,21 +151,34 @@ kprof_status kprof_profiler_open(void *context, const kprof_chip_metrics *metric
     *out = malloc(sizeof **out);
     if (!*out)
         return kprof_fail(KPROF_NO_MEMORY, "out of memory");
-    (*out)->metrics = metrics;
+    **out = (kprof_profiler){.metrics = metrics};
     return KPROF_OK;
 }
 
-kprof_status kprof_profiler_begin(kprof_profiler *profiler)
+kprof_status kprof_profiler_begin(kprof_profiler *profiler, kprof_profiler_replay replay)
 {
+    (void)replay;
+    profiler->passes_done = 0;
     if (has_fault("permission"))
         return kprof_fail(KPROF_NO_PERMISSION, "counters are for root alone (simulated)");
+    return KPROF_OK;
+}
+
+kprof_status kprof_profiler_start(kprof_profiler *profiler)
+{
     armed = profiler;
     return KPROF_OK;
 }
 
-kprof_status kprof_profiler_end(kprof_profiler *profiler, double *values)
+kprof_status kprof_profiler_stop(kprof_profiler *profiler, bool *more)
 {
     armed = NULL;
+    *more = ++profiler->passes_done < profiler->metrics->pass_count;
+    return KPROF_OK;
+}
+
+kprof_status kprof_profiler_read(kprof_profiler *profiler, double *values)
+{
     if (has_fault("unmeasured"))
         return kprof_fail(KPROF_NOT_COLLECTED, "the simulated device would not");
     for (size_t i = 0; i < profiler->metrics->metrics.count; i++)
@@ -168,17 +191,77 @@ void kprof_profiler_close(kprof_profiler *profiler)
     free(profiler);
 }
 
-/* The kernel itself: once, or once for each pass while it is measured. */
+kprof_status kprof_snapshot_take(void *context, void *function, const char *kernel, kprof_snapshot **out)
+{
+    (void)context;
+    (void)function;
+    (void)kernel;
+    *out = malloc(sizeof **out);
+    if (!*out)
+        return kprof_fail(KPROF_NO_MEMORY, "out of memory");
+    (*out)->memory = simulated.memory;
+    return KPROF_OK;
+}
+
+kprof_status kprof_snapshot_restore(kprof_snapshot *snapshot)
+{
+    simulated.memory = snapshot->memory;
+    return KPROF_OK;
+}
+
+void kprof_snapshot_free(kprof_snapshot *snapshot)
+{
+    free(snapshot);
+}
+
+kprof_status kprof_flush_open(kprof_flush **out)
+{
+    *out = NULL;
+    return kprof_fail(KPROF_NO_MEMORY, "the simulated device has no caches");
+}
+
+kprof_status kprof_flush_run(kprof_flush *flush)
+{
+    (void)flush;
+    return KPROF_OK;
+}
+
+void kprof_flush_close(kprof_flush *flush)
+{
+    (void)flush;
+}
+
+/* One run of the kernel; while it is measured, it takes its share of KPROF_SIM_MS. */
 static void run_kernel(void)
 {
     const char *text = getenv("KPROF_SIM_MS");
     long pass_count = armed ? armed->metrics->pass_count : 0;
     long pass_us = text && pass_count > 0 ? 1000 * atol(text) / pass_count : 0;
     struct timespec time = {pass_us / 1000000, pass_us % 1000000 * 1000};
-    for (long pass = 0; pass < pass_count; pass++) {
-        simulated.hooks->pass_started();
-        nanosleep(&time, NULL);
-    }
+    nanosleep(&time, NULL);
+    simulated.memory++;
+}
+
+unsigned long kprof_sim_memory(void)
+{
+    return simulated.memory;
+}
+
+kprof_status kprof_target_relaunch(const kprof_call *call)
+{
+    (void)call;
+    run_kernel();
+    return KPROF_OK;
+}
+
+void *kprof_target_function(const kprof_call *call)
+{
+    return call->function;
+}
+
+const char *kprof_target_side_effect(const kprof_call *call)
+{
+    return strstr(call->kernel_name, "printing") ? "it prints (simulated)" : NULL;
 }
 
 /* The handle of a kernel; the same for the same name. */

@@ -1,0 +1,230 @@
+/* Reads cubins: ELF files whose symbol table names kernels and variables, and whose .nv.callgraph section pairs callers
+ * with callees by symbol index. The input comes from the application: every offset is checked. */
+#include "cupti/modules.h"
+
+#include <elf.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct cubin_kernel {
+    char *name;
+    const char *side_effect; /* NULL, or one of the texts kept below */
+} cubin_kernel;
+
+typedef struct cubin_record {
+    cubin_kernel *kernels; /* [kernel_count], sorted by name */
+    size_t kernel_count;
+    kprof_strlist variables;
+    struct cubin_record *next;
+} cubin_record;
+
+/* A cubin as it lies in memory, with its symbol table found. */
+typedef struct cubin_view {
+    const unsigned char *bytes;
+    size_t size;
+    const Elf64_Shdr *sections; /* [section_count] */
+    size_t section_count;
+    const char *section_names, *names;
+    size_t section_names_size, names_size;
+    const Elf64_Sym *symbols; /* [symbol_count] */
+    size_t symbol_count;
+} cubin_view;
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static cubin_record *cubins;
+static kprof_strlist side_effects = KPROF_STRLIST_INIT;
+
+static const void *range_at(const cubin_view *view, uint64_t offset, uint64_t size)
+{
+    return offset <= view->size && size <= view->size - offset ? view->bytes + offset : NULL;
+}
+
+static const char *text_at(const char *table, size_t size, uint32_t offset)
+{
+    return offset < size && memchr(table + offset, '\0', size - offset) ? table + offset : "";
+}
+
+static const char *section_name(const cubin_view *view, size_t index)
+{
+    return index < view->section_count
+               ? text_at(view->section_names, view->section_names_size, view->sections[index].sh_name)
+               : "";
+}
+
+static bool find_symbols(cubin_view *view)
+{
+    for (size_t i = 0; i < view->section_count; i++) {
+        const Elf64_Shdr *section = &view->sections[i];
+        if (section->sh_type != SHT_SYMTAB || section->sh_link >= view->section_count)
+            continue;
+        const Elf64_Shdr *names = &view->sections[section->sh_link];
+        view->symbols = range_at(view, section->sh_offset, section->sh_size);
+        view->symbol_count = section->sh_size / sizeof(Elf64_Sym);
+        view->names = range_at(view, names->sh_offset, names->sh_size);
+        view->names_size = names->sh_size;
+        return view->symbols && view->names;
+    }
+    return false;
+}
+
+static bool open_view(const void *cubin, size_t size, cubin_view *view)
+{
+    *view = (cubin_view){.bytes = cubin, .size = size};
+    const Elf64_Ehdr *header = range_at(view, 0, sizeof *header);
+    if (!header || memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 || header->e_ident[EI_CLASS] != ELFCLASS64)
+        return false;
+    view->section_count = header->e_shnum;
+    view->sections = range_at(view, header->e_shoff, (uint64_t)header->e_shnum * sizeof(Elf64_Shdr));
+    if (!view->sections || header->e_shstrndx >= header->e_shnum)
+        return false;
+    const Elf64_Shdr *names = &view->sections[header->e_shstrndx];
+    view->section_names = range_at(view, names->sh_offset, names->sh_size);
+    view->section_names_size = names->sh_size;
+    return view->section_names && find_symbols(view);
+}
+
+static const char *symbol_name(const cubin_view *view, size_t index)
+{
+    return index < view->symbol_count ? text_at(view->names, view->names_size, view->symbols[index].st_name) : "";
+}
+
+static bool is_kernel(const cubin_view *view, const Elf64_Sym *symbol)
+{
+    return ELF64_ST_TYPE(symbol->st_info) == STT_FUNC && symbol->st_shndx != SHN_UNDEF &&
+           ELF64_ST_BIND(symbol->st_info) != STB_LOCAL &&
+           strncmp(section_name(view, symbol->st_shndx), ".text.", 6) == 0;
+}
+
+/* Strings of the compiler's own making, such as printf formats, are in the same sections and never written. */
+static bool is_variable(const cubin_view *view, const Elf64_Sym *symbol, const char *name)
+{
+    const char *section = section_name(view, symbol->st_shndx);
+    return ELF64_ST_TYPE(symbol->st_info) == STT_OBJECT && symbol->st_size > 0 && name[0] != '$' &&
+           strncmp(name, "__unnamed_", 10) != 0 &&
+           (strcmp(section, ".nv.global") == 0 || strcmp(section, ".nv.global.init") == 0);
+}
+
+static int compare_kernels(const void *a, const void *b)
+{
+    return strcmp(((const cubin_kernel *)a)->name, ((const cubin_kernel *)b)->name);
+}
+
+static cubin_kernel *find_kernel(const cubin_record *record, const char *name)
+{
+    cubin_kernel key = {.name = (char *)name};
+    return record->kernel_count == 0
+               ? NULL
+               : bsearch(&key, record->kernels, record->kernel_count, sizeof key, compare_kernels);
+}
+
+static bool read_symbols(const cubin_view *view, cubin_record *record)
+{
+    record->kernels = calloc(view->symbol_count + 1, sizeof *record->kernels);
+    if (!record->kernels)
+        return false;
+    for (size_t i = 0; i < view->symbol_count; i++) {
+        const char *name = symbol_name(view, i);
+        if (is_kernel(view, &view->symbols[i])) {
+            char *copy = strdup(name);
+            if (!copy)
+                return false;
+            record->kernels[record->kernel_count++].name = copy;
+        } else if (is_variable(view, &view->symbols[i], name) && !kprof_strlist_add(&record->variables, name)) {
+            return false;
+        }
+    }
+    qsort(record->kernels, record->kernel_count, sizeof *record->kernels, compare_kernels);
+    return true;
+}
+
+static const char *keep_text(const char *text)
+{
+    if (!kprof_strlist_add_unique(&side_effects, text))
+        return "?";
+    for (size_t i = 0; i < side_effects.count; i++)
+        if (strcmp(side_effects.items[i], text) == 0)
+            return side_effects.items[i];
+    return "?";
+}
+
+/* A failed assertion ends the context whether replayed or not. */
+static bool is_harmless(const char *callee)
+{
+    return callee[0] == '\0' || strcmp(callee, "__assertfail") == 0;
+}
+
+static void read_calls(const cubin_view *view, const Elf64_Shdr *section, cubin_record *record)
+{
+    const uint32_t *pairs = range_at(view, section->sh_offset, section->sh_size);
+    for (size_t i = 0; pairs && i + 1 < section->sh_size / sizeof *pairs; i += 2) {
+        uint32_t caller, callee;
+        memcpy(&caller, &pairs[i], sizeof caller);
+        memcpy(&callee, &pairs[i + 1], sizeof callee);
+        if (callee >= view->symbol_count || view->symbols[callee].st_shndx != SHN_UNDEF)
+            continue;
+        const char *name = symbol_name(view, callee);
+        cubin_kernel *kernel = find_kernel(record, symbol_name(view, caller));
+        if (kernel && !is_harmless(name))
+            kernel->side_effect = keep_text(name);
+        /* A function of its own, which kernels call: any of them may be the one. */
+        for (size_t k = 0; !kernel && !is_harmless(name) && k < record->kernel_count; k++)
+            record->kernels[k].side_effect = keep_text(name);
+    }
+}
+
+static void free_record(cubin_record *record)
+{
+    for (size_t i = 0; i < record->kernel_count; i++)
+        free(record->kernels[i].name);
+    free(record->kernels);
+    kprof_strlist_free(&record->variables);
+    free(record);
+}
+
+void kprof_modules_add(const void *cubin, size_t size)
+{
+    cubin_view view;
+    cubin_record *record = cubin && open_view(cubin, size, &view) ? calloc(1, sizeof *record) : NULL;
+    if (!record)
+        return;
+    if (!read_symbols(&view, record)) {
+        free_record(record);
+        return;
+    }
+    pthread_mutex_lock(&mutex);
+    for (size_t i = 0; i < view.section_count; i++)
+        if (strcmp(section_name(&view, i), ".nv.callgraph") == 0)
+            read_calls(&view, &view.sections[i], record);
+    record->next = cubins;
+    cubins = record;
+    pthread_mutex_unlock(&mutex);
+}
+
+const char *kprof_modules_side_effect(const char *kernel)
+{
+    const char *side_effect = "?";
+    pthread_mutex_lock(&mutex);
+    for (const cubin_record *record = cubins; record; record = record->next) {
+        const cubin_kernel *found = find_kernel(record, kernel);
+        if (!found)
+            continue;
+        side_effect = found->side_effect;
+        if (side_effect)
+            break;
+    }
+    pthread_mutex_unlock(&mutex);
+    return side_effect;
+}
+
+bool kprof_modules_variables(const char *kernel, kprof_strlist *out)
+{
+    bool added = true;
+    pthread_mutex_lock(&mutex);
+    for (const cubin_record *record = cubins; record && added; record = record->next)
+        for (size_t i = 0; find_kernel(record, kernel) && i < record->variables.count && added; i++)
+            added = kprof_strlist_add_unique(out, record->variables.items[i]);
+    pthread_mutex_unlock(&mutex);
+    return added;
+}

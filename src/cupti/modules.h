@@ -1,0 +1,20 @@
+/* What the process' loaded modules hold that a replay must know: writable module variables, which no checkpoint of
+ * memory covers, and kernels that call into the driver's device runtime. Read from the cubins as they are loaded. */
+#ifndef KPROF_CUPTI_MODULES_H
+#define KPROF_CUPTI_MODULES_H
+
+#include "core/strbuf.h"
+
+/* Note a cubin as CUPTI shows it when a module is loaded. Thread-safe. */
+void kprof_modules_add(const void *cubin, size_t size);
+
+/* What a replay of the kernel would repeat or not undo: the device runtime function that it calls ("vprintf", "malloc",
+ * "cudaLaunchDevice..."), "?" when no loaded cubin has the kernel, NULL when there is nothing of the kind. An assertion
+ * is nothing of the kind. The text lives as long as the process. Thread-safe. */
+const char *kprof_modules_side_effect(const char *kernel);
+
+/* Names of the writable variables in the cubins that have the kernel, appended to `out`; false when out of memory.
+ * Thread-safe. */
+bool kprof_modules_variables(const char *kernel, kprof_strlist *out);
+
+#endif

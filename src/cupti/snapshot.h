@@ -1,0 +1,19 @@
+/* The memory of a context as it was before a launch, to be put back before each further pass. */
+#ifndef KPROF_CUPTI_SNAPSHOT_H
+#define KPROF_CUPTI_SNAPSHOT_H
+
+#include "core/status.h"
+
+typedef struct kprof_snapshot kprof_snapshot;
+
+/* Save the memory that a launch of `kernel` can change: what libcheckpoint covers (device, pool, virtual, managed,
+ * pinned and array memory) and the writable variables of the kernel's module, whose function `function` is. The context
+ * must be current and idle. UNSUPPORTED, with a logged reason, when not everything can be saved; NO_MEMORY when there
+ * is no room. */
+kprof_status kprof_snapshot_take(void *context, void *function, const char *kernel,
+                                 kprof_snapshot **out) KPROF_MUST_CHECK;
+/* Put it back; the context must be idle. */
+kprof_status kprof_snapshot_restore(kprof_snapshot *snapshot) KPROF_MUST_CHECK;
+void kprof_snapshot_free(kprof_snapshot *snapshot);
+
+#endif

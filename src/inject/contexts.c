@@ -1,0 +1,68 @@
+/* A short list: programs have few contexts. */
+#include "inject/contexts.h"
+
+#include "core/log.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static kprof_profiled_context *contexts;
+
+static kprof_profiled_context *find(void *context)
+{
+    for (kprof_profiled_context *c = contexts; c; c = c->next)
+        if (c->context == context)
+            return c;
+    return NULL;
+}
+
+static void release(kprof_profiled_context *context)
+{
+    kprof_profiler_close(context->profiler);
+    kprof_flush_close(context->flush);
+    free(context->values);
+    free(context);
+}
+
+static kprof_status add(void *context, const kprof_chip_metrics *metrics, kprof_profiled_context **out)
+{
+    kprof_profiled_context *added = calloc(1, sizeof *added);
+    if (!added)
+        return kprof_fail(KPROF_NO_MEMORY, "no memory for a context's counters");
+    added->context = context;
+    added->values = calloc(metrics->metrics.count + 1, sizeof *added->values);
+    kprof_status status = added->values ? kprof_profiler_open(context, metrics, &added->profiler)
+                                        : kprof_fail(KPROF_NO_MEMORY, "no memory for a launch's values");
+    if (status != KPROF_OK) {
+        release(added);
+        return status;
+    }
+    added->next = contexts;
+    contexts = added;
+    *out = added;
+    return KPROF_OK;
+}
+
+kprof_status kprof_contexts_open(void *context, const kprof_chip_metrics *metrics, kprof_profiled_context **out)
+{
+    pthread_mutex_lock(&mutex);
+    *out = find(context);
+    kprof_status status = *out ? KPROF_OK : add(context, metrics, out);
+    pthread_mutex_unlock(&mutex);
+    return status;
+}
+
+void kprof_contexts_forget(void *context)
+{
+    pthread_mutex_lock(&mutex);
+    for (kprof_profiled_context **link = &contexts; *link; link = &(*link)->next) {
+        kprof_profiled_context *going = *link;
+        if (going->context != context)
+            continue;
+        *link = going->next;
+        release(going);
+        break;
+    }
+    pthread_mutex_unlock(&mutex);
+}

@@ -1,0 +1,23 @@
+/* What measuring needs in each context, made at its first chosen launch. */
+#ifndef KPROF_INJECT_CONTEXTS_H
+#define KPROF_INJECT_CONTEXTS_H
+
+#include "core/config.h"
+#include "cupti/flush.h"
+#include "cupti/profiler.h"
+
+typedef struct kprof_profiled_context {
+    void *context;
+    kprof_profiler *profiler;
+    kprof_flush *flush; /* NULL until wanted */
+    bool flush_failed;  /* wanted, and there was no room */
+    double *values;     /* [metrics->metrics.count], of the launch that was measured last */
+    struct kprof_profiled_context *next;
+} kprof_profiled_context;
+
+/* The context's own, which must be current. Thread-safe; what it points to is for one launch at a time. */
+kprof_status kprof_contexts_open(void *context, const kprof_chip_metrics *metrics,
+                                 kprof_profiled_context **out) KPROF_MUST_CHECK;
+void kprof_contexts_forget(void *context);
+
+#endif
