@@ -157,13 +157,18 @@ under_valgrind() {
   [[ $status -eq $expected ]] || { echo "exit status $status instead of $expected"; return 1; }
 }
 
+has_cuda() {
+  grep -q '^CUDA_INCLUDE:PATH=/' "$work/gcc/CMakeCache.txt"
+}
+
 step_valgrind() {
   build_gcc || return
-  local report page format
-  for arguments in --help --version --list-sets --list-sections --list-chips "report --help"; do
+  local arguments report page format
+  for arguments in --help --version --list-sets --list-sections "report --help"; do
     # shellcheck disable=SC2086 # words on purpose
     try "valgrind: kprof $arguments" under_valgrind 0 $arguments
   done
+  try "valgrind: kprof --list-chips" under_valgrind "$(has_cuda && echo 0 || echo 111)" --list-chips
   try "valgrind: unknown option" under_valgrind 101 --no-such-option true
   try "valgrind: unknown set" under_valgrind 102 --set nonesuch true
   try "valgrind: missing report" under_valgrind 107 report "$work/missing.kprof"
@@ -222,7 +227,7 @@ step_install() {
   report=$(recorded_reports | head -1)
   [[ -n $report ]] && try "install: kprof report" runs_elsewhere "$tree" bin/kprof report "$root/$report"
   library=$(find "$tree" -name libkprof-inject.so)
-  if grep -q '^CUDA_INCLUDE:PATH=/' "$work/gcc/CMakeCache.txt"; then
+  if has_cuda; then
     try "install: the injection library is a good guest" library_is_a_good_guest "$library"
   fi
 }
