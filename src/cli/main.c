@@ -1,6 +1,7 @@
 /* The kprof command: reads the command line and runs the command that it names. */
 #include "cli/commands.h"
 #include "cli/launch.h"
+#include "cli/output.h"
 #include "core/log.h"
 
 static int cmd_help(const kprof_options *options)
@@ -42,6 +43,7 @@ int main(int argc, char **argv)
 {
     kprof_options options;
     (void)argc;
+    kprof_streams_settle();
     kprof_signals_ignore();
     kprof_status status = kprof_options_parse(argv, commands, &options);
     int code = kprof_status_exit_code(status);

@@ -2,11 +2,21 @@
 #include "cli/output.h"
 #include "core/log.h"
 
-#include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
+
+void kprof_streams_settle(void)
+{
+    int file;
+    do {
+        file = open("/dev/null", O_RDWR);
+    } while (file >= 0 && file <= STDERR_FILENO);
+    if (file >= 0)
+        close(file);
+}
 
 static kprof_destination named_destination(const char *name)
 {

@@ -7,6 +7,10 @@
 
 #include <stdio.h>
 
+/* Open /dev/null for each of stdin, stdout and stderr that kprof was started without: a report that got such a number
+ * would have messages written into it. */
+void kprof_streams_settle(void);
+
 typedef enum kprof_destination {
     KPROF_TO_NOTHING, /* no results are printed */
     KPROF_TO_STDOUT,

@@ -67,6 +67,18 @@ class Separation(Case):
         self.assert_run(run, 0)
         self.assertEqual(run.err, "")
 
+    def test_closed_streams(self):
+        def close_all():
+            for number in range(3):
+                os.close(number)
+
+        process = subprocess.Popen(
+            [KPROF, "--injection-path", INJECTION, "--metrics", METRIC, "-o", "run", "--page", "raw", APP, "say=x",
+             f"launch={VECTOR_ADD}"], cwd=self.dir, env=self.environment({}), preexec_fn=close_all)
+        self.assertEqual(process.wait(timeout=60), 0)
+        self.assertEqual(self.launches(), ["vectorAdd"])
+        self.assertEqual(self.query("run.kprof", "PRAGMA integrity_check"), [("ok",)])
+
     def test_closed_pipe(self):
         process = subprocess.Popen(
             [KPROF, "--injection-path", INJECTION, "--metrics", METRIC, "--csv", APP, f"launch={VECTOR_ADD}*5000"],
