@@ -148,10 +148,34 @@ static void test_user_folder(void **state)
     remove_file("sets/mine.json");
 }
 
+static char *read_text(const char *path)
+{
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    enum { MOST = 1 << 16 };
+    char *text = calloc(1, MOST);
+    assert_non_null(text);
+    assert_true(fread(text, 1, MOST - 1, file) > 0);
+    fclose(file);
+    return text;
+}
+
+/* The document shows the very file that is loaded here. */
+static void assert_documented(const char *path)
+{
+    char *document = read_text(KPROF_TESTS_DIR "/../docs/metricsets.md");
+    char *text = read_text(path);
+    assert_non_null(strstr(document, text));
+    free(text);
+    free(document);
+}
+
 static void test_documented_example(void **state)
 {
     (void)state;
     kprof_catalog *catalog;
+    assert_documented(KPROF_TESTS_DIR "/fixtures/metricsets/sections/Bandwidth.json");
+    assert_documented(KPROF_TESTS_DIR "/fixtures/metricsets/sets/bandwidth.json");
     assert_int_equal(load(KPROF_METRICSETS_DIR, KPROF_TESTS_DIR "/fixtures/metricsets", &catalog), KPROF_OK);
     assert_int_equal(check(catalog, "bandwidth", "Bandwidth"), KPROF_OK);
     kprof_catalog_free(catalog);
