@@ -2,7 +2,6 @@
 #include "report/derived.h"
 #include "report/roofline.h"
 
-#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,11 +49,20 @@ void kprof_derived_free(kprof_derived *derived)
     }
 }
 
+/* Of ASCII alone, whatever the locale: what is no letter or digit becomes '_'. */
+static char name_letter(char c)
+{
+    if (c >= 'A' && c <= 'Z')
+        return (char)(c - 'A' + 'a');
+    bool kept = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+    return kept ? c : '_';
+}
+
 void kprof_roofline_metric_name(char *out, size_t size, const char *const parts[3])
 {
     snprintf(out, size, "derived__roofline_%s_%s_%s", parts[0], parts[1], parts[2]);
     for (char *c = out; *c; c++)
-        *c = isalnum((unsigned char)*c) ? (char)tolower((unsigned char)*c) : '_';
+        *c = name_letter(*c);
 }
 
 static const char *or_empty(const char *text)

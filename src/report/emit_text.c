@@ -188,7 +188,7 @@ static void text_metric(kprof_emitter *emitter, const kprof_emit_metric *metric)
     put_bar(items, metric);
 }
 
-/* Columns of a table: the label, a number for each column, and a bar when the first column has shares. */
+/* Columns of a table: the label, a number for each column, and a bar for the first share of a row. */
 static kprof_grid table_grid(const kprof_emit_table *table, size_t columns)
 {
     char kinds[KPROF_GRID_COLUMNS_MAX + 1];
@@ -201,6 +201,16 @@ static kprof_grid table_grid(const kprof_emit_table *table, size_t columns)
     for (size_t i = 0; i < columns; i++)
         grid.headers[i + 1] = table->table->column_labels[i];
     return grid;
+}
+
+/* The first share in a row, which gets the bar; NULL: none. */
+static const kprof_emit_metric *first_share(const kprof_emit_metric **cells, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (cells[i] && is_share(cells[i]))
+            return cells[i];
+    }
+    return NULL;
 }
 
 static bool has_cells(const kprof_emit_table *table)
@@ -231,8 +241,9 @@ static void text_table(kprof_emitter *emitter, const kprof_emit_table *table)
             else
                 kprof_grid_add(&grid, "", "");
         }
-        if (columns > 0 && cells[0])
-            put_bar(&grid, cells[0]);
+        const kprof_emit_metric *share = first_share(cells, columns);
+        if (share)
+            put_bar(&grid, share);
         else
             kprof_grid_add(&grid, "", "");
     }
@@ -268,6 +279,29 @@ static void legend_row(kprof_emitter *emitter, kprof_grid *grid, const kprof_emi
     kprof_grid_add(grid, limit, "");
 }
 
+/* Measured, and found to do nothing: true for most precisions of most kernels. */
+static bool is_idle(const kprof_emit_roofline *line)
+{
+    for (size_t i = 0; i < line->point_count; i++) {
+        if (!line->points[i].at.measured || line->points[i].at.has_work)
+            return false;
+    }
+    return line->point_count > 0;
+}
+
+static void show_idle(kprof_emitter *emitter, const kprof_emit_roofline *rooflines, size_t count)
+{
+    bool is_first = true;
+    for (size_t i = 0; i < count; i++) {
+        if (!is_idle(&rooflines[i]))
+            continue;
+        kprof_output_puts(emitter->out, is_first ? "    No work: " : ", ");
+        kprof_output_puts(emitter->out, rooflines[i].label);
+        is_first = false;
+    }
+    kprof_output_puts(emitter->out, is_first ? "" : "\n");
+}
+
 static void show_legend(kprof_emitter *emitter, const kprof_emit_roofline *rooflines, size_t count)
 {
     static const char *const headers[] = {"",     "Roofline", "Achieved", "Peak",      "Intensity",
@@ -277,7 +311,7 @@ static void show_legend(kprof_emitter *emitter, const kprof_emit_roofline *roofl
         grid.headers[i] = headers[i];
     size_t index = 0;
     for (size_t i = 0; i < count; i++) {
-        for (size_t k = 0; k < rooflines[i].point_count; k++) {
+        for (size_t k = 0; k < rooflines[i].point_count && !is_idle(&rooflines[i]); k++) {
             const kprof_emit_point *point = &rooflines[i].points[k];
             char mark[2] = {point->at.has_work ? kprof_plot_mark(index++) : ' ', '\0'}, name[96];
             snprintf(name, sizeof name, "%.40s / %.40s", rooflines[i].label, point->level);
@@ -288,6 +322,7 @@ static void show_legend(kprof_emitter *emitter, const kprof_emit_roofline *roofl
     }
     print_grid(of(emitter), &grid, 4);
     kprof_grid_free(&grid);
+    show_idle(emitter, rooflines, count);
 }
 
 static void text_rooflines(kprof_emitter *emitter, const kprof_emit_roofline *rooflines, size_t count)

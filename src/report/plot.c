@@ -253,10 +253,11 @@ static void print_x_axis(const plot_area *plot, kprof_output *out)
     memset(ticks, '-', sizeof ticks);
     memset(numbers, ' ', sizeof numbers);
     size_t end = 0;
-    for (double decade = plot->x_low; decade <= plot->x_high; decade++) {
-        size_t column = (size_t)((decade - plot->x_low) / (plot->x_high - plot->x_low) * (double)plot->columns);
+    const int decades = (int)(plot->x_high - plot->x_low);
+    for (int i = 0; i <= decades; i++) {
+        size_t column = (size_t)i * plot->columns / (size_t)decades;
         char number[KPROF_NUMBER_SIZE];
-        size_t length = kprof_number_general(number, pow(10, decade), 4);
+        size_t length = kprof_number_general(number, pow(10, plot->x_low + i), 4);
         ticks[column] = '+';
         memcpy(&numbers[column], number, length);
         end = column + length;

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Checks recorded output as a reader would: CSV is rectangular and its values are floats, JSON fits its published schema,
-and the examples in docs/report-schema.md run. Usage: check_outputs.py SOURCE_FOLDER WRITE_FIXTURE"""
+"""Checks recorded output as a reader would: CSV is rectangular and its values are floats, JSON fits its schema, and the
+examples in docs/report-schema.md run. Usage: check_outputs.py SOURCE_FOLDER WRITE_FIXTURE"""
 import csv
 import json
 import pathlib
