@@ -10,6 +10,7 @@
 #include "cli/spools.h"
 #include "core/log.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,6 +47,16 @@ static void leave_other_profiler(void)
     unsetenv("CUDA_INJECTION64_PATH");
 }
 
+/* The application may change directory before anything is written there. */
+static kprof_status check_counter_data_dir(const kprof_options *options)
+{
+    const char *dir = options->counter_data_dir;
+    if (dir && (dir[0] != '/' || access(dir, W_OK | X_OK) != 0))
+        return kprof_fail(KPROF_USAGE, "--counter-data %s: %s", dir,
+                          dir[0] != '/' ? "give the folder's absolute path" : strerror(errno));
+    return KPROF_OK;
+}
+
 static kprof_status check_filter(const kprof_options *options)
 {
     kprof_filter *filter = NULL;
@@ -63,7 +74,9 @@ static kprof_status prepare(profile *run)
                           "which application? usage: kprof [options] [--] application [arguments]; see kprof "
                           "--help");
     leave_other_profiler();
-    kprof_status status = check_filter(options);
+    kprof_status status = check_counter_data_dir(options);
+    if (status == KPROF_OK)
+        status = check_filter(options);
     if (status == KPROF_OK)
         status = kprof_plans_make(options, &run->plans);
     if (status == KPROF_OK)

@@ -93,6 +93,7 @@ const kprof_option_row kprof_option_rows[] = {
     FLAG("quiet", 'q', quiet, "no progress, no messages but warnings and errors", IN_ALL),
     FLAG("verbose", 0, verbose, "more messages", IN_ALL),
     VALUE("injection-path", 0, STRING, injection_path, "FILE", "the injection library to use", IN_PROFILE),
+    VALUE("counter-data", 0, STRING, counter_data_dir, "DIR", "keep each launch's counter data image in DIR", IN_PROFILE),
     VALUE("complete", 0, STRING, complete, "WHAT",
           "for shells: list commands, options, arguments (options with one) or an option's values", IN_ALL),
     SET("help", 'h', action, KPROF_ACTION_HELP, "print this help", IN_ALL),

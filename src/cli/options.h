@@ -64,6 +64,7 @@ typedef struct kprof_options {
     char *log_file;
     int color; /* kprof_color */
     char *injection_path;
+    char *counter_data_dir;
     bool quiet, verbose;
     char *complete; /* what to list for the shell, see kprof_complete */
 

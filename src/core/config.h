@@ -28,7 +28,8 @@ typedef struct kprof_config {
     kprof_cache_control cache_control;
     bool follow_children; /* false: processes other than the first disarm */
     bool verbose;
-    int64_t root_pid; /* the application's first process; 0 when not known */
+    int64_t root_pid;       /* the application's first process; 0 when not known */
+    char *counter_data_dir; /* absolute; each launch's counter data image is kept there; NULL: nowhere */
 } kprof_config;
 
 /* Append the encoding (magic, version, length-prefixed fields, little-endian) to `out`. */

@@ -218,6 +218,12 @@ kprof_status kprof_profiler_read(kprof_profiler *p, double *values)
     return status;
 }
 
+const void *kprof_profiler_image(const kprof_profiler *p, size_t *size)
+{
+    *size = p->image_size;
+    return p->image;
+}
+
 void kprof_profiler_close(kprof_profiler *p)
 {
     if (!p)

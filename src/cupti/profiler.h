@@ -24,6 +24,8 @@ kprof_status kprof_profiler_start(kprof_profiler *profiler) KPROF_MUST_CHECK;
 kprof_status kprof_profiler_stop(kprof_profiler *profiler, bool *more) KPROF_MUST_CHECK;
 /* Evaluate what was measured: values is [metrics->count], NaN where CUPTI has none. */
 kprof_status kprof_profiler_read(kprof_profiler *profiler, double *values) KPROF_MUST_CHECK;
+/* The counter data image that _read evaluated: *size bytes, valid until the next _begin. */
+const void *kprof_profiler_image(const kprof_profiler *profiler, size_t *size);
 /* The context is going: free what is ours without touching it. */
 void kprof_profiler_close(kprof_profiler *profiler);
 

@@ -7,7 +7,10 @@
 #include "inject/contexts.h"
 #include "inject/process.h"
 
+#include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
+#include <unistd.h>
 
 typedef struct replay {
     kprof_profiled_context *context;
@@ -137,6 +140,25 @@ static kprof_status run_passes(kprof_replay_launch *launch)
     return status;
 }
 
+/* For those who want to evaluate the counters themselves; failing to is no reason to drop the launch. */
+static void keep_image(const kprof_replay_launch *launch)
+{
+    const char *dir = kprof_this_process.config.counter_data_dir;
+    if (!dir)
+        return;
+    char path[PATH_MAX];
+    size_t size;
+    const char *image = kprof_profiler_image(current.context->profiler, &size);
+    snprintf(path, sizeof path, "%s/%d-%llu.counterdata", dir, (int)getpid(),
+             (unsigned long long)launch->record.launch);
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+    ssize_t written = 0;
+    for (size_t at = 0; fd >= 0 && at < size && written >= 0; at += (size_t)written)
+        written = write(fd, image + at, size - at);
+    if (fd < 0 || written < 0 || close(fd) != 0)
+        kprof_log(KPROF_LOG_WARNING, "counter data cannot be kept in %s: %m", path);
+}
+
 kprof_status kprof_replay_leave(kprof_replay_launch *launch)
 {
     kprof_profiler *profiler = current.context->profiler;
@@ -149,6 +171,7 @@ kprof_status kprof_replay_leave(kprof_replay_launch *launch)
         launch->record.mode = KPROF_REPLAY_NONE;
         return status;
     }
+    keep_image(launch);
     launch->record.pass_count = cupti_replays ? launch->metrics->pass_count : current.passes;
     launch->record.values = current.context->values;
     launch->record.value_count = (uint32_t)launch->metrics->metrics.count;

@@ -32,6 +32,7 @@ static kprof_config sample(void)
         .follow_children = true,
         .verbose = true,
         .root_pid = 4711,
+        .counter_data_dir = "/tmp/counters",
     };
 }
 
@@ -66,6 +67,9 @@ static void assert_config_equal(const kprof_config *a, const kprof_config *b)
     assert_int_equal(a->follow_children, b->follow_children);
     assert_int_equal(a->verbose, b->verbose);
     assert_true(a->root_pid == b->root_pid);
+    assert_int_equal(a->counter_data_dir == NULL, b->counter_data_dir == NULL);
+    if (a->counter_data_dir)
+        assert_string_equal(a->counter_data_dir, b->counter_data_dir);
     assert_int_equal(a->chip_count, b->chip_count);
     for (size_t i = 0; i < a->chip_count; i++)
         assert_chip_equal(&a->chips[i], &b->chips[i]);

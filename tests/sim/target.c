@@ -186,6 +186,13 @@ kprof_status kprof_profiler_read(kprof_profiler *profiler, double *values)
     return KPROF_OK;
 }
 
+const void *kprof_profiler_image(const kprof_profiler *profiler, size_t *size)
+{
+    (void)profiler;
+    *size = sizeof simulated.memory;
+    return &simulated.memory;
+}
+
 void kprof_profiler_close(kprof_profiler *profiler)
 {
     free(profiler);
