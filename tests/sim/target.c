@@ -245,7 +245,8 @@ static void run_kernel(void)
     long pass_count = armed ? armed->metrics->pass_count : 0;
     long pass_us = text && pass_count > 0 ? 1000 * atol(text) / pass_count : 0;
     struct timespec time = {pass_us / 1000000, pass_us % 1000000 * 1000};
-    nanosleep(&time, NULL);
+    if (pass_us > 0)
+        nanosleep(&time, NULL);
     simulated.memory++;
 }
 
