@@ -112,10 +112,10 @@ static void check_group(kprof_host *host, const char **names, size_t count)
     check_group(host, names + count / 2, count - count / 2);
 }
 
-/* A base name alone has properties but is no value, so a dot is needed too. */
+/* A base name alone has properties but is no value. */
 static bool may_exist(kprof_host *host, const char *name)
 {
-    return strchr(name, '.') && kprof_host_has_metric(host, name);
+    return name[kprof_metric_base_length(name)] && kprof_host_has_metric(host, name);
 }
 
 kprof_status kprof_host_check(kprof_host *host, const kprof_strlist *names)

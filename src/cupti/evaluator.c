@@ -241,10 +241,10 @@ kprof_status kprof_host_breakdown(kprof_host *host, const char *throughput, kpro
     kprof_status status = kprof_evaluator_get(host, &evaluator);
     if (status == KPROF_OK)
         status = kprof_evaluator_members(evaluator, throughput, &members);
-    const char *suffix = strchr(throughput, '.');
+    const char *suffix = throughput + kprof_metric_base_length(throughput);
     for (size_t i = 0; i < members.count && status == KPROF_OK; i++) {
         kprof_strbuf name = KPROF_STRBUF_INIT;
-        kprof_strbuf_printf(&name, "%s%s", members.items[i], suffix ? suffix : "");
+        kprof_strbuf_printf(&name, "%s%s", members.items[i], suffix);
         if (name.failed || !kprof_strlist_add_unique(out, name.data))
             status = KPROF_NO_MEMORY;
         kprof_strbuf_free(&name);

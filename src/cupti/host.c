@@ -192,7 +192,7 @@ kprof_status kprof_host_submetrics(kprof_host *host, const char *base, kprof_str
 static char *unit_of(kprof_evaluator *evaluator, const char *name, kprof_metric_type type)
 {
     static const char *const plainest[] = {".sum", ".ratio", ".avg.pct_of_peak_sustained_elapsed"};
-    if (strchr(name, '.'))
+    if (name[kprof_metric_base_length(name)])
         return kprof_evaluator_unit(evaluator, name);
     kprof_strbuf full = KPROF_STRBUF_INIT;
     kprof_strbuf_printf(&full, "%s%s", name, plainest[type]);
@@ -212,7 +212,7 @@ kprof_status kprof_host_metric_info(kprof_host *host, const char *name, kprof_me
     if (status != KPROF_OK)
         return status;
     out->type = (kprof_metric_type)properties.metricType;
-    out->name = strndup(name, strcspn(name, "."));
+    out->name = strndup(name, kprof_metric_base_length(name));
     out->description = strdup(properties.pDescription ? properties.pDescription : "");
     out->hw_unit = strdup(properties.pHwUnit ? properties.pHwUnit : "");
     out->unit = unit_of(evaluator, name, out->type);

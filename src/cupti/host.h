@@ -8,6 +8,8 @@
 #include "core/status.h"
 #include "core/strbuf.h"
 
+#include <string.h>
+
 typedef enum kprof_metric_type { KPROF_METRIC_COUNTER, KPROF_METRIC_RATIO, KPROF_METRIC_THROUGHPUT } kprof_metric_type;
 
 typedef struct kprof_metric_info {
@@ -16,6 +18,15 @@ typedef struct kprof_metric_info {
     char *unit; /* in base units, as reports have it: "ns", "byte", "byte/second", "%" ... */
     kprof_metric_type type;
 } kprof_metric_info;
+
+/* Length of the base name in a full or base name: "dram__bytes" of "dram__bytes.sum.per_second". A unit may have dots
+ * of its own, as in "TPC.TriageCompute.sm__cycles_active.avg". */
+static inline size_t kprof_metric_base_length(const char *name)
+{
+    const char *counter = strstr(name, "__");
+    size_t unit = counter ? (size_t)(counter - name) : 0;
+    return unit + strcspn(name + unit, ".");
+}
 
 /* One chip's host object. Not thread-safe: one per thread. */
 typedef struct kprof_host kprof_host;

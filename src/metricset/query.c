@@ -71,7 +71,7 @@ static kprof_status add_named(kprof_host *host, const kprof_strlist *all, const 
     const char *pattern = kprof_regex_pattern(word);
     if (pattern)
         return add_matching(all, pattern, out);
-    char *base = strndup(word, strcspn(word, "."));
+    char *base = strndup(word, kprof_metric_base_length(word));
     kprof_status status = KPROF_NO_MEMORY;
     if (base && !kprof_strlist_contains(all, base)) {
         const char *nearest = kprof_nearest(base, (const char *const *)all->items, all->count);

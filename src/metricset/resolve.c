@@ -4,7 +4,6 @@
 
 #include "core/log.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -171,8 +170,10 @@ static bool is_acronym(const char *word, size_t length)
 
 static void put_upper(kprof_strbuf *label, const char *text, size_t length)
 {
-    for (size_t i = 0; i < length; i++)
-        kprof_strbuf_printf(label, "%c", toupper((unsigned char)text[i]));
+    for (size_t i = 0; i < length; i++) {
+        char c = text[i] >= 'a' && text[i] <= 'z' ? (char)(text[i] - 'a' + 'A') : text[i];
+        kprof_strbuf_append(label, &c, 1);
+    }
 }
 
 /* "sm__inst_executed_pipe_lsu.avg..." reads as "SM: Inst Executed Pipe LSU". */

@@ -14,6 +14,12 @@ kprof_status kprof_all_base_metrics(kprof_host *host, kprof_strlist *out)
     return status == KPROF_OK ? kprof_host_base_metrics(host, KPROF_METRIC_THROUGHPUT, out) : status;
 }
 
+/* No suffix: the name of a metric, not of a value. */
+static bool is_base(const char *word)
+{
+    return word[kprof_metric_base_length(word)] == '\0';
+}
+
 static size_t count_dots(const char *text)
 {
     size_t count = 0;
@@ -133,7 +139,7 @@ static kprof_status select_breakdown(kprof_host *host, const char *throughput, k
 {
     kprof_strlist candidates = KPROF_STRLIST_INIT;
     kprof_strbuf name = KPROF_STRBUF_INIT;
-    kprof_strbuf_printf(&name, "%s%s", throughput, strchr(throughput, '.') ? "" : ".avg.pct_of_peak_sustained_elapsed");
+    kprof_strbuf_printf(&name, "%s%s", throughput, is_base(throughput) ? ".avg.pct_of_peak_sustained_elapsed" : "");
     kprof_status status = name.failed ? KPROF_NO_MEMORY : kprof_host_breakdown(host, name.data, &candidates);
     if (status == KPROF_OK)
         status = keep_collectable(host, &candidates, out);
@@ -163,8 +169,8 @@ static kprof_status select_group(const kprof_catalog *catalog, kprof_host *host,
 static kprof_status nearest_name(kprof_host *host, const char *word, kprof_strbuf *out)
 {
     kprof_strlist names = KPROF_STRLIST_INIT;
-    char *base = strndup(word, strcspn(word, "."));
-    const char *dot = strchr(word, '.');
+    char *base = strndup(word, kprof_metric_base_length(word));
+    const char *suffix = word + kprof_metric_base_length(word);
     kprof_status status = base ? KPROF_OK : KPROF_NO_MEMORY;
     bool known_base = base && kprof_host_has_metric(host, base);
     if (known_base)
@@ -179,7 +185,7 @@ static kprof_status nearest_name(kprof_host *host, const char *word, kprof_strbu
                               ? kprof_nearest(known_base ? word : base, (const char *const *)names.items, names.count)
                               : NULL;
     if (nearest)
-        kprof_strbuf_printf(out, "; did you mean \"%s%s\"?", nearest, !known_base && dot ? dot : "");
+        kprof_strbuf_printf(out, "; did you mean \"%s%s\"?", nearest, known_base ? "" : suffix);
     else
         kprof_strbuf_puts(out, "; --query-metrics lists those that are");
     kprof_strlist_free(&names);
@@ -207,7 +213,7 @@ static kprof_status select_name(kprof_host *host, const char *word, kprof_strlis
     kprof_strlist candidates = KPROF_STRLIST_INIT;
     size_t before = out->count;
     kprof_status status = KPROF_OK;
-    if (!strchr(word, '.') && kprof_host_has_metric(host, word))
+    if (is_base(word) && kprof_host_has_metric(host, word))
         status = kprof_full_names(host, word, true, &candidates);
     else if (!kprof_strlist_add(&candidates, word))
         status = KPROF_NO_MEMORY;

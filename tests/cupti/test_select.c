@@ -61,6 +61,9 @@ static void test_words(void **state)
     ASSERT_SHOWN("dram__bytes", "dram__bytes.avg", "dram__bytes.max", "dram__bytes.min", "dram__bytes.sum");
     ASSERT_SHOWN("l1tex__t_sector_hit_rate", "l1tex__t_sector_hit_rate.pct", "l1tex__t_sector_hit_rate.ratio",
                  "l1tex__t_sector_hit_rate.max_rate");
+    ASSERT_SHOWN("TPC.TriageCompute.sm__cycles_active", "TPC.TriageCompute.sm__cycles_active.avg",
+                 "TPC.TriageCompute.sm__cycles_active.max", "TPC.TriageCompute.sm__cycles_active.min",
+                 "TPC.TriageCompute.sm__cycles_active.sum");
     ASSERT_SHOWN("launch__grid_size", "launch__grid_size");
     ASSERT_SHOWN("regex:^launch__grid_(size|dim_x)$", "launch__grid_size", "launch__grid_dim_x");
     ASSERT_SHOWN("regex:^dram__bytes_(read|write)$", "dram__bytes_read.avg", "dram__bytes_read.max",
