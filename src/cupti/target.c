@@ -2,6 +2,7 @@
 #include "cupti/target.h"
 
 #include "core/log.h"
+#include "core/smem.h"
 #include "cupti/calls.h"
 #include "cupti/driver.h"
 #include "cupti/load.h"
@@ -150,6 +151,31 @@ static uint32_t stream_id(const kprof_call *call)
     return cupti->cuptiGetStreamIdEx(call->context, stream, per_thread, &id) == CUPTI_SUCCESS ? id : 0;
 }
 
+static int function_value(CUfunction function, CUfunction_attribute attribute, int unknown)
+{
+    int value = unknown;
+    return driver->cuFuncGetAttribute_(&value, attribute, function) == CUDA_SUCCESS ? value : unknown;
+}
+
+static uint32_t configured_smem(CUfunction function, const kprof_launch_record *launch)
+{
+    kprof_device_record device;
+    uint32_t ordinal;
+    if (kprof_target_current_device(&ordinal) != KPROF_OK || kprof_target_device(ordinal, &device) != KPROF_OK)
+        return 0;
+    int statically = function_value(function, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, 0);
+    kprof_smem_request request = {
+        .cc_major = device.cc_major,
+        .cc_minor = device.cc_minor,
+        .threads_per_block = launch->block[0] * launch->block[1] * launch->block[2],
+        .smem_per_block_bytes = launch->dynamic_smem_bytes + (uint32_t)statically,
+        .reserved_smem_per_block_bytes = device.reserved_smem_per_block_bytes,
+        .max_blocks_per_sm = launch->max_blocks_per_sm,
+        .carveout_pct = function_value(function, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, -1),
+    };
+    return kprof_smem_configured_bytes(&request);
+}
+
 static void read_occupancy(CUfunction function, kprof_launch_record *out)
 {
     int count = 0;
@@ -157,6 +183,7 @@ static void read_occupancy(CUfunction function, kprof_launch_record *out)
     if (driver->cuOccupancyMaxActiveBlocksPerMultiprocessor_(&count, function, (int)threads, out->dynamic_smem_bytes) ==
         CUDA_SUCCESS)
         out->max_blocks_per_sm = (uint32_t)count;
+    out->configured_smem_bytes = configured_smem(function, out);
     if (out->cluster[0] == 0)
         return;
     CUlaunchAttribute attribute;
@@ -186,8 +213,7 @@ void kprof_target_launch(const kprof_call *call, kprof_launch_record *out)
 
 static uint32_t function_attribute(CUfunction function, CUfunction_attribute attribute)
 {
-    int value = 0;
-    return driver->cuFuncGetAttribute_(&value, attribute, function) == CUDA_SUCCESS ? (uint32_t)value : 0;
+    return (uint32_t)function_value(function, attribute, 0);
 }
 
 void kprof_target_kernel(const kprof_call *call, kprof_kernel_record *out)

@@ -28,11 +28,19 @@ static double smem_unit(const kprof_device_record *device)
     return device->cc_major >= 8 ? 128 : 256;
 }
 
+/* Compute capability 9.0 gives a thread no fewer than 16 (seen on GH100 as ncu reports it, for kernels of 8, 12 and
+ * 14). */
+static double registers_per_thread(const kprof_launch_facts *facts)
+{
+    double compiled = facts->kernel->registers_per_thread;
+    return facts->device->cc_major == 9 && compiled > 0 ? fmax(compiled, 16) : compiled;
+}
+
 /* cuda_occupancy.h, cudaOccMaxBlocksPerSMRegsLimit: a block's warps must fit, part by part; too many registers for one
  * block means that it cannot run at all. A kernel without registers is not limited by them. */
 static double limit_by_registers(const kprof_launch_facts *facts, const kprof_occupancy *occupancy)
 {
-    double per_warp = round_up((double)facts->kernel->registers_per_thread * facts->device->warp_size, REGISTER_UNIT);
+    double per_warp = round_up(registers_per_thread(facts) * facts->device->warp_size, REGISTER_UNIT);
     if (per_warp == 0)
         return known(facts->device->max_blocks_per_sm);
     double per_block = per_warp * round_up(occupancy->warps_per_block, SM_PARTS);
@@ -73,8 +81,7 @@ kprof_occupancy kprof_occupancy_compute(const kprof_launch_facts *facts)
     double max_warps = floor(known(device->max_threads_per_sm) / warp_size);
     kprof_occupancy out;
     out.warps_per_block = known(ceil(product(facts->launch->block) / warp_size));
-    out.registers_per_thread_allocated =
-        round_up(facts->kernel->registers_per_thread * warp_size, REGISTER_UNIT) / warp_size;
+    out.registers_per_thread_allocated = round_up(registers_per_thread(facts) * warp_size, REGISTER_UNIT) / warp_size;
     out.smem_per_block_bytes = (double)facts->kernel->static_smem_bytes + facts->launch->dynamic_smem_bytes +
                                device->reserved_smem_per_block_bytes;
     out.smem_per_block_allocated_bytes = round_up(out.smem_per_block_bytes, smem_unit(device));
@@ -133,7 +140,6 @@ static size_t kernel_values(const kprof_kernel_record *kernel, kprof_launch_valu
         {"launch__local_mem_per_thread", kernel->local_bytes_per_thread},
         {"launch__max_threads_per_block", known(kernel->max_threads_per_block)},
         {"launch__ptx_version", known(kernel->ptx_version)},
-        {"launch__registers_per_thread", kernel->registers_per_thread},
         {"launch__shared_mem_per_block_static", kernel->static_smem_bytes},
     };
     return put_all(out, values, COUNT_OF(values));
@@ -176,6 +182,7 @@ static size_t occupancy_values(const kprof_launch_facts *facts, kprof_launch_val
         {"launch__occupancy_limit_registers", occupancy.limit_registers},
         {"launch__occupancy_limit_shared_mem", occupancy.limit_smem},
         {"launch__occupancy_limit_warps", occupancy.limit_warps},
+        {"launch__registers_per_thread", registers_per_thread(facts)},
         {"launch__registers_per_thread_allocated", occupancy.registers_per_thread_allocated},
         {"launch__shared_mem_per_block", occupancy.smem_per_block_bytes},
         {"launch__shared_mem_per_block_allocated", occupancy.smem_per_block_allocated_bytes},
