@@ -48,6 +48,25 @@ static size_t format_special(char *out, double value)
 static const double powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10,
                                 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21};
 
+/* The error of a * b as computed: Dekker's product (Numerische Mathematik 18, 1971), exact without wider types, which
+ * differ between machines. */
+static double product_error(double a, double b, double product)
+{
+    const double splitter = 134217729; /* 2^27 + 1 */
+    double a_high = a * splitter - (a * splitter - a), a_low = a - a_high;
+    double b_high = b * splitter - (b * splitter - b), b_low = b - b_high;
+    return ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low;
+}
+
+/* value * 10^decimals, below 2^63, to the nearest whole number. */
+static int64_t scale(double value, unsigned decimals)
+{
+    double product = value * powers[decimals];
+    double whole = floor(product);
+    double rest = (product - whole) + product_error(value, powers[decimals], product);
+    return (int64_t)whole + (rest >= 0.5) - (rest < -0.5);
+}
+
 /* Write `scaled` / 10^decimals without trailing zeros. */
 static size_t put_decimal(char *out, int64_t scaled, unsigned decimals)
 {
@@ -92,8 +111,7 @@ size_t kprof_number_exact(char *out, double value)
     /* A value below 0.1 has leading zeros that are not significant. */
     for (double limit = 0.1; whole_digits == 0 && size < limit; limit /= 10)
         decimals++;
-    /* long double keeps the product exact to more digits than are printed (where it is wider than double). */
-    int64_t scaled = (int64_t)((long double)size * powers[decimals] + 0.5L);
+    int64_t scaled = scale(size, decimals);
     size_t sign = value < 0;
     if (sign)
         out[0] = '-';
@@ -112,8 +130,6 @@ static size_t group_digits(char *out, const char *digits, size_t count)
     return length;
 }
 
-static const int64_t scales[] = {1, 10, 100, 1000, 10000, 100000, 1000000};
-
 size_t kprof_number_grouped(char *out, double value, kprof_number_style style)
 {
     double size = fabs(value);
@@ -121,16 +137,17 @@ size_t kprof_number_grouped(char *out, double value, kprof_number_style style)
         return isfinite(value) ? kprof_number_general(out, value, SIGNIFICANT_DIGITS) : format_special(out, value);
     int is_whole = size == floor(size);
     unsigned decimals = is_whole && !style.fixed ? 0 : style.decimals <= 6 ? style.decimals : 6;
-    while (decimals > 0 && size * (double)scales[decimals] >= 9e15) /* beyond what a double knows */
+    while (decimals > 0 && size * powers[decimals] >= 9e15) /* beyond what a double knows */
         decimals--;
-    int64_t scaled = (int64_t)((long double)size * (long double)scales[decimals] + 0.5L);
+    int64_t scaled = scale(size, decimals);
+    const int64_t unit = (int64_t)powers[decimals];
     char digits[KPROF_NUMBER_SIZE];
     size_t length = 0;
     if (value < 0 && scaled > 0)
         out[length++] = '-';
-    length += group_digits(out + length, digits, kprof_number_integer(digits, scaled / scales[decimals]));
+    length += group_digits(out + length, digits, kprof_number_integer(digits, scaled / unit));
     if (decimals) {
-        size_t count = kprof_number_integer(digits, scaled % scales[decimals]);
+        size_t count = kprof_number_integer(digits, scaled % unit);
         out[length++] = '.';
         for (size_t zeros = decimals - count; zeros > 0; zeros--)
             out[length++] = '0';

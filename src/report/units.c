@@ -68,8 +68,8 @@ static void scale_prefixed(kprof_human *human, double value, const char *unit)
     }
     put_number(human, value);
     if (scaled)
-        snprintf(human->unit, sizeof human->unit, "%s%s%.20s", prefixes[step], scaled->symbol,
-                 per(unit + strlen(scaled->base)));
+        snprintf(human->unit, sizeof human->unit, "%s%s%.20s", step == 1 && scaled->whole_only ? "k" : prefixes[step],
+                 scaled->symbol, per(unit + strlen(scaled->base)));
     else /* a rate of something else: "Ginst/s" */
         snprintf(human->unit, sizeof human->unit, "%s%.*s/s", prefixes[step], (int)(strlen(unit) - strlen("/second")),
                  unit);

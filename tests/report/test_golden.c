@@ -48,10 +48,13 @@ static void check_golden(void **state)
     char *expected = fixture_read(path, NULL);
     if (!expected)
         fail_msg("%s is missing: run tests/golden/update.sh", path);
-    assert_string_equal(printed, expected);
+    bool same = strcmp(printed, expected) == 0;
+    if (!same)
+        print_error("%s differs:\n%s", path, printed);
     free(expected);
     free(path);
     free(printed);
+    assert_true(same);
 }
 
 static char vector_add[] = "vectorAdd";

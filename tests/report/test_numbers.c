@@ -118,6 +118,7 @@ static void test_units(void **state)
     expect_human(16384, "byte/block", "16.38|KB/block");
     expect_human(1.97321e9, "cycle/second", "1.97|GHz");
     expect_human(1980000, "khz", "1.98|GHz");
+    expect_human(2500, "cycle/second", "2.50|kHz");
     expect_human(6.7e13, "flop/second", "67|TFLOP/s");
     expect_human(2.5e9, "inst/second", "2.50|Ginst/s");
     expect_human(123504, "cycle", "123,504|cycle");
