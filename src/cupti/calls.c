@@ -137,6 +137,39 @@ void kprof_launch_shape(CUpti_CallbackId id, const void *parameters, kprof_launc
     }
 }
 
+const CUlaunchConfig *kprof_launch_given_config(CUpti_CallbackId id, const void *parameters)
+{
+    switch (id) {
+        CASE(cuLaunchKernelEx)
+            : CASE(cuLaunchKernelEx_ptsz) : return ((const cuLaunchKernelEx_params *)parameters)->config;
+    default:
+        return NULL;
+    }
+}
+
+bool kprof_launch_arguments(CUpti_CallbackId id, const void *parameters, void ***kernel_parameters, void ***extra)
+{
+    *extra = NULL;
+    switch (id) {
+        CASE(cuLaunchKernel)
+            : CASE(cuLaunchKernel_ptsz)
+            : *kernel_parameters = ((const cuLaunchKernel_params *)parameters)->kernelParams;
+        *extra = ((const cuLaunchKernel_params *)parameters)->extra;
+        return true;
+        CASE(cuLaunchKernelEx)
+            : CASE(cuLaunchKernelEx_ptsz)
+            : *kernel_parameters = ((const cuLaunchKernelEx_params *)parameters)->kernelParams;
+        *extra = ((const cuLaunchKernelEx_params *)parameters)->extra;
+        return true;
+        CASE(cuLaunchCooperativeKernel)
+            : CASE(cuLaunchCooperativeKernel_ptsz)
+            : *kernel_parameters = ((const cuLaunchCooperativeKernel_params *)parameters)->kernelParams;
+        return true;
+    default:
+        return false;
+    }
+}
+
 CUlaunchConfig kprof_launch_config(const kprof_launch_record *shape, CUlaunchAttribute *attribute)
 {
     CUlaunchConfig config = {

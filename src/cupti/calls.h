@@ -16,6 +16,11 @@ bool kprof_call_per_thread_stream(CUpti_CallbackId id);
 CUfunction kprof_launch_function(CUpti_CallbackId id, const void *parameters);
 /* Grid, block, cluster, dynamic shared memory and the cooperative flag. */
 void kprof_launch_shape(CUpti_CallbackId id, const void *parameters, kprof_launch_record *out);
+/* The launch configuration that the application gave, for the calls that take one; else NULL. */
+const CUlaunchConfig *kprof_launch_given_config(CUpti_CallbackId id, const void *parameters);
+/* Where a launch's arguments are: `kernelParams` and `extra` as the application gave them, either may be NULL. False
+ * for the driver's oldest entry points, which take them from state. */
+bool kprof_launch_arguments(CUpti_CallbackId id, const void *parameters, void ***kernel_parameters, void ***extra);
 /* The launch as a CUlaunchConfig, without attributes but the cluster's; `attribute` is its storage. */
 CUlaunchConfig kprof_launch_config(const kprof_launch_record *shape, CUlaunchAttribute *attribute);
 

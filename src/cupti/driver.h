@@ -25,6 +25,11 @@
     X(cuOccupancyMaxActiveBlocksPerMultiprocessor)                                                                     \
     X(cuOccupancyMaxActiveClusters)                                                                                    \
     X(cuStreamIsCapturing)                                                                                             \
+    X(cuFuncGetParamInfo)                                                                                              \
+    X(cuKernelGetParamInfo)                                                                                            \
+    X(cuPointerGetAttribute)                                                                                           \
+    X(cuCtxPushCurrent)                                                                                                \
+    X(cuCtxPopCurrent)                                                                                                 \
     X(cuFuncGetModule)                                                                                                 \
     X(cuModuleLoadDataEx)                                                                                              \
     X(cuModuleGetFunction)                                                                                             \

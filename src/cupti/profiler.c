@@ -9,14 +9,20 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
+
+/* Memory for the counter data of one measurement. */
+#define MAX_IMAGE_BYTES ((size_t)512 << 20)
+#define MAX_LAUNCHES    1024
 
 struct kprof_profiler {
     const kprof_cupti_api *cupti;
     const kprof_chip_metrics *metrics;
     CUpti_RangeProfiler_Object *object;
-    kprof_host *host; /* evaluates */
-    size_t image_size;
-    uint8_t *image, *blank_image; /* [image_size]; a copy of the blank one resets the other */
+    kprof_host *host;    /* evaluates */
+    size_t launch_bytes; /* what each further launch adds to an image; 0: not known yet */
+    size_t image_launches, image_size;
+    uint8_t *image; /* [image_size], for image_launches launches */
 };
 
 /* Milliseconds since *start_ns, which is moved on to now. */
@@ -86,38 +92,61 @@ static kprof_status enable(kprof_profiler *p, void *context)
     return KPROF_OK;
 }
 
-static kprof_status measure_image(kprof_profiler *p)
+static kprof_status measure_image(kprof_profiler *p, size_t launches, size_t *size)
 {
     CUpti_RangeProfiler_GetCounterDataSize_Params params = {
         .structSize = CUpti_RangeProfiler_GetCounterDataSize_Params_STRUCT_SIZE};
     params.pRangeProfilerObject = p->object;
     params.pMetricNames = (const char **)p->metrics->metrics.items;
     params.numMetrics = p->metrics->metrics.count;
-    params.maxNumOfRanges = 1;
-    params.maxNumRangeTreeNodes = 1;
+    params.maxNumOfRanges = launches;
+    params.maxNumRangeTreeNodes = (uint32_t)launches;
     CUptiResult result = p->cupti->cuptiRangeProfilerGetCounterDataSize(&params);
     if (result != CUPTI_SUCCESS)
         return fail(p->cupti, "cuptiRangeProfilerGetCounterDataSize", result);
-    p->image_size = params.counterDataSize;
+    *size = params.counterDataSize;
     return KPROF_OK;
 }
 
-static kprof_status make_image(kprof_profiler *p)
+/* Have an image for that many launches. */
+static kprof_status size_image(kprof_profiler *p, size_t launches)
 {
-    kprof_status status = measure_image(p);
+    size_t size = 0;
+    if (p->image_launches == launches)
+        return KPROF_OK;
+    kprof_status status = measure_image(p, launches, &size);
     if (status != KPROF_OK)
         return status;
-    p->image = malloc(p->image_size);
-    p->blank_image = calloc(1, p->image_size);
-    if (!p->image || !p->blank_image)
-        return kprof_fail(KPROF_NO_MEMORY, "no memory for a counter data image of %zu bytes", p->image_size);
+    free(p->image);
+    p->image_launches = 0;
+    p->image = malloc(size);
+    if (!p->image)
+        return kprof_fail(KPROF_NO_MEMORY, "no memory for a counter data image of %zu bytes", size);
+    p->image_launches = launches;
+    p->image_size = size;
+    return KPROF_OK;
+}
+
+static kprof_status blank_image(kprof_profiler *p)
+{
     CUpti_RangeProfiler_CounterDataImage_Initialize_Params params = {
         .structSize = CUpti_RangeProfiler_CounterDataImage_Initialize_Params_STRUCT_SIZE};
     params.pRangeProfilerObject = p->object;
     params.counterDataSize = p->image_size;
-    params.pCounterData = p->blank_image;
+    params.pCounterData = p->image;
     CUptiResult result = p->cupti->cuptiRangeProfilerCounterDataImageInitialize(&params);
     return result == CUPTI_SUCCESS ? KPROF_OK : fail(p->cupti, "cuptiRangeProfilerCounterDataImageInitialize", result);
+}
+
+size_t kprof_profiler_capacity(kprof_profiler *p)
+{
+    size_t one, two;
+    if (p->launch_bytes == 0 && measure_image(p, 1, &one) == KPROF_OK && measure_image(p, 2, &two) == KPROF_OK)
+        p->launch_bytes = two > one ? two - one : 1;
+    size_t free_bytes = (size_t)sysconf(_SC_AVPHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE);
+    size_t budget = free_bytes / 8 < MAX_IMAGE_BYTES ? free_bytes / 8 : MAX_IMAGE_BYTES;
+    size_t launches = p->launch_bytes ? budget / p->launch_bytes : 1;
+    return launches < 1 ? 1 : launches > MAX_LAUNCHES ? MAX_LAUNCHES : launches;
 }
 
 kprof_status kprof_profiler_open(void *context, const kprof_chip_metrics *metrics, kprof_profiler **out)
@@ -138,7 +167,7 @@ kprof_status kprof_profiler_open(void *context, const kprof_chip_metrics *metric
     if (status == KPROF_OK)
         status = enable(p, context);
     if (status == KPROF_OK)
-        status = make_image(p);
+        status = size_image(p, 1);
     kprof_log(KPROF_LOG_DEBUG, "profiler ready: CUPTI %.1f ms, evaluation %.1f ms, context %.1f ms", initialize_ms,
               host_ms, lap_ms(&time_ns));
     if (status != KPROF_OK) {
@@ -149,9 +178,13 @@ kprof_status kprof_profiler_open(void *context, const kprof_chip_metrics *metric
     return status;
 }
 
-kprof_status kprof_profiler_begin(kprof_profiler *p, kprof_profiler_replay replay)
+kprof_status kprof_profiler_begin(kprof_profiler *p, kprof_profiler_replay replay, size_t launches)
 {
-    memcpy(p->image, p->blank_image, p->image_size);
+    kprof_status status = size_image(p, launches);
+    if (status == KPROF_OK)
+        status = blank_image(p);
+    if (status != KPROF_OK)
+        return status;
     CUpti_RangeProfiler_SetConfig_Params params = {.structSize = CUpti_RangeProfiler_SetConfig_Params_STRUCT_SIZE};
     params.pRangeProfilerObject = p->object;
     params.configSize = p->metrics->config_image_size;
@@ -160,7 +193,7 @@ kprof_status kprof_profiler_begin(kprof_profiler *p, kprof_profiler_replay repla
     params.pCounterDataImage = p->image;
     params.range = CUPTI_AutoRange;
     params.replayMode = replay == KPROF_PROFILER_CUPTI_REPLAYS ? CUPTI_KernelReplay : CUPTI_UserReplay;
-    params.maxRangesPerPass = 1;
+    params.maxRangesPerPass = launches;
     params.numNestingLevels = 1;
     params.minNestingLevel = 1;
     CUptiResult result = p->cupti->cuptiRangeProfilerSetConfig(&params);
@@ -184,7 +217,7 @@ kprof_status kprof_profiler_stop(kprof_profiler *p, bool *more)
     return result == CUPTI_SUCCESS ? KPROF_OK : fail(p->cupti, "cuptiRangeProfilerStop", result);
 }
 
-static kprof_status decode(kprof_profiler *p)
+kprof_status kprof_profiler_decode(kprof_profiler *p, size_t launches)
 {
     CUpti_RangeProfiler_DecodeData_Params params = {.structSize = CUpti_RangeProfiler_DecodeData_Params_STRUCT_SIZE};
     params.pRangeProfilerObject = p->object;
@@ -198,24 +231,16 @@ static kprof_status decode(kprof_profiler *p)
     result = p->cupti->cuptiRangeProfilerGetCounterDataInfo(&info);
     if (result != CUPTI_SUCCESS)
         return fail(p->cupti, "cuptiRangeProfilerGetCounterDataInfo", result);
-    if (params.numOfRangeDropped > 0 || info.numTotalRanges != 1)
-        return kprof_fail(KPROF_NOT_COLLECTED, "CUPTI recorded %zu ranges for the launch and dropped %zu",
-                          info.numTotalRanges, params.numOfRangeDropped);
+    if (params.numOfRangeDropped > 0 || info.numTotalRanges != launches)
+        return kprof_fail(KPROF_NOT_COLLECTED, "CUPTI recorded %zu ranges for %zu launches and dropped %zu",
+                          info.numTotalRanges, launches, params.numOfRangeDropped);
     return KPROF_OK;
 }
 
-kprof_status kprof_profiler_read(kprof_profiler *p, double *values)
+kprof_status kprof_profiler_read(kprof_profiler *p, size_t launch, double *values)
 {
-    int64_t time_ns = 0;
-    lap_ms(&time_ns);
-    kprof_status status = decode(p);
-    if (status != KPROF_OK)
-        return status;
-    double decode_ms = lap_ms(&time_ns);
-    kprof_counter_data counters = {.data = p->image, .size = p->image_size, .range = 0};
-    status = kprof_host_evaluate(p->host, &counters, &p->metrics->metrics, values);
-    kprof_log(KPROF_LOG_DEBUG, "counters decoded: %.1f ms, evaluated: %.1f ms", decode_ms, lap_ms(&time_ns));
-    return status;
+    kprof_counter_data counters = {.data = p->image, .size = p->image_size, .range = launch};
+    return kprof_host_evaluate(p->host, &counters, &p->metrics->metrics, values);
 }
 
 const void *kprof_profiler_image(const kprof_profiler *p, size_t *size)
@@ -231,6 +256,5 @@ void kprof_profiler_close(kprof_profiler *p)
     if (p->host)
         kprof_host_close(p->host);
     free(p->image);
-    free(p->blank_image);
     free(p);
 }

@@ -59,14 +59,14 @@ static kprof_status begin_cupti_replay(kprof_replay_launch *launch, const char *
     note(launch->flush_caches ? "CUPTI replayed the kernel, without flushing caches" : "CUPTI replayed the kernel",
          why);
     launch->record.mode = KPROF_REPLAY_CUPTI_KERNEL;
-    kprof_status status = kprof_profiler_begin(current.context->profiler, KPROF_PROFILER_CUPTI_REPLAYS);
+    kprof_status status = kprof_profiler_begin(current.context->profiler, KPROF_PROFILER_CUPTI_REPLAYS, 1);
     return status == KPROF_OK ? kprof_profiler_start(current.context->profiler) : status;
 }
 
 static kprof_status begin_own_replay(kprof_replay_launch *launch)
 {
     launch->record.mode = KPROF_REPLAY_BATCH;
-    kprof_status status = kprof_profiler_begin(current.context->profiler, KPROF_PROFILER_CALLER_REPLAYS);
+    kprof_status status = kprof_profiler_begin(current.context->profiler, KPROF_PROFILER_CALLER_REPLAYS, 1);
     if (status == KPROF_OK)
         status = start_pass(launch);
     if (status == KPROF_OK)
@@ -166,7 +166,9 @@ kprof_status kprof_replay_leave(kprof_replay_launch *launch)
     kprof_status status = cupti_replays ? kprof_profiler_stop(profiler, &more) : run_passes(launch);
     kprof_snapshot_free(current.snapshot);
     if (status == KPROF_OK)
-        status = kprof_profiler_read(profiler, current.context->values);
+        status = kprof_profiler_decode(profiler, 1);
+    if (status == KPROF_OK)
+        status = kprof_profiler_read(profiler, 0, current.context->values);
     if (status != KPROF_OK) {
         launch->record.mode = KPROF_REPLAY_NONE;
         return status;

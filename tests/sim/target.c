@@ -155,9 +155,16 @@ kprof_status kprof_profiler_open(void *context, const kprof_chip_metrics *metric
     return KPROF_OK;
 }
 
-kprof_status kprof_profiler_begin(kprof_profiler *profiler, kprof_profiler_replay replay)
+size_t kprof_profiler_capacity(kprof_profiler *profiler)
+{
+    (void)profiler;
+    return 64;
+}
+
+kprof_status kprof_profiler_begin(kprof_profiler *profiler, kprof_profiler_replay replay, size_t launches)
 {
     (void)replay;
+    (void)launches;
     profiler->passes_done = 0;
     if (has_fault("permission"))
         return kprof_fail(KPROF_NO_PERMISSION, "counters are for root alone (simulated)");
@@ -177,8 +184,16 @@ kprof_status kprof_profiler_stop(kprof_profiler *profiler, bool *more)
     return KPROF_OK;
 }
 
-kprof_status kprof_profiler_read(kprof_profiler *profiler, double *values)
+kprof_status kprof_profiler_decode(kprof_profiler *profiler, size_t launches)
 {
+    (void)profiler;
+    (void)launches;
+    return KPROF_OK;
+}
+
+kprof_status kprof_profiler_read(kprof_profiler *profiler, size_t launch, double *values)
+{
+    (void)launch;
     if (has_fault("unmeasured"))
         return kprof_fail(KPROF_NOT_COLLECTED, "the simulated device would not");
     for (size_t i = 0; i < profiler->metrics->metrics.count; i++)

@@ -1,0 +1,192 @@
+/* Copies of launches. The driver tells the offset and size of each parameter; attributes are copied as they are. */
+#include "cupti/operation.h"
+
+#include "core/log.h"
+#include "cupti/calls.h"
+#include "cupti/driver.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define MAX_PARAMETERS 1024
+
+struct kprof_operation {
+    CUfunction function;
+    CUlaunchConfig config; /* attrs: `attributes` */
+    CUlaunchAttribute *attributes;
+    unsigned char *buffer; /* [buffer_size]: parameters at their offsets, as the kernel sees them */
+    size_t buffer_size;
+};
+
+static void fill_config(kprof_operation *operation, const kprof_launch_record *shape)
+{
+    operation->config = (CUlaunchConfig){
+        .gridDimX = shape->grid[0],
+        .gridDimY = shape->grid[1],
+        .gridDimZ = shape->grid[2],
+        .blockDimX = shape->block[0],
+        .blockDimY = shape->block[1],
+        .blockDimZ = shape->block[2],
+        .sharedMemBytes = shape->dynamic_smem_bytes,
+    };
+}
+
+static bool copy_attributes(kprof_operation *operation, const kprof_call *call, bool cooperative)
+{
+    const CUlaunchConfig *config = kprof_launch_given_config(call->callback_id, call->parameters);
+    unsigned count = config ? config->numAttrs : cooperative;
+    operation->attributes = calloc(count + 1u, sizeof *operation->attributes);
+    if (!operation->attributes)
+        return false;
+    if (config && count > 0)
+        memcpy(operation->attributes, config->attrs, count * sizeof *operation->attributes);
+    if (!config && cooperative) {
+        operation->attributes[0].id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
+        operation->attributes[0].value.cooperative = 1;
+    }
+    operation->config.attrs = operation->attributes;
+    operation->config.numAttrs = count;
+    return true;
+}
+
+static CUresult parameter_info(const kprof_driver_api *driver, const kprof_operation *operation, size_t index,
+                               size_t where[2])
+{
+    CUresult result = driver->cuFuncGetParamInfo_(operation->function, index, &where[0], &where[1]);
+    return result == CUDA_SUCCESS
+               ? result
+               : driver->cuKernelGetParamInfo_((CUkernel)operation->function, index, &where[0], &where[1]);
+}
+
+static bool grow_buffer(kprof_operation *operation, size_t size)
+{
+    unsigned char *grown = realloc(operation->buffer, size);
+    if (!grown)
+        return false;
+    memset(grown + operation->buffer_size, 0, size - operation->buffer_size);
+    operation->buffer = grown;
+    operation->buffer_size = size;
+    return true;
+}
+
+static bool copy_parameters(const kprof_driver_api *driver, kprof_operation *operation, void **parameters)
+{
+    size_t where[2];
+    for (size_t i = 0; i < MAX_PARAMETERS; i++) {
+        if (parameter_info(driver, operation, i, where) != CUDA_SUCCESS)
+            return true; /* one past the last */
+        size_t end = where[0] + where[1];
+        if (end > operation->buffer_size && !grow_buffer(operation, end))
+            return false;
+        memcpy(operation->buffer + where[0], parameters[i], where[1]);
+    }
+    return false;
+}
+
+/* `extra`: name and value by turns; the buffer and its size are all that CUDA defines. */
+static bool copy_extra(kprof_operation *operation, void **extra)
+{
+    const void *buffer = NULL;
+    size_t size = 0;
+    for (; *extra != CU_LAUNCH_PARAM_END; extra += 2) {
+        if (extra[0] == CU_LAUNCH_PARAM_BUFFER_POINTER)
+            buffer = extra[1];
+        else if (extra[0] == CU_LAUNCH_PARAM_BUFFER_SIZE)
+            size = *(const size_t *)extra[1];
+        else
+            return false;
+    }
+    if (!buffer || size == 0)
+        return true;
+    if (!grow_buffer(operation, size))
+        return false;
+    memcpy(operation->buffer, buffer, size);
+    return true;
+}
+
+static bool copy_all(kprof_operation *operation, const kprof_call *call)
+{
+    const kprof_driver_api *driver;
+    kprof_launch_record shape = {0};
+    void **parameters, **extra;
+    if (kprof_driver_load(&driver) != KPROF_OK ||
+        !kprof_launch_arguments(call->callback_id, call->parameters, &parameters, &extra))
+        return false;
+    kprof_launch_shape(call->callback_id, call->parameters, &shape);
+    operation->function = call->function;
+    fill_config(operation, &shape);
+    operation->config.hStream = kprof_launch_stream(call->callback_id, call->parameters);
+    if (!operation->config.hStream && kprof_call_per_thread_stream(call->callback_id))
+        operation->config.hStream = CU_STREAM_PER_THREAD;
+    if (!copy_attributes(operation, call, shape.cooperative))
+        return false;
+    if (parameters)
+        return copy_parameters(driver, operation, parameters);
+    return !extra || copy_extra(operation, extra);
+}
+
+kprof_operation *kprof_operation_copy(const kprof_call *call)
+{
+    kprof_operation *operation = calloc(1, sizeof *operation);
+    if (operation && copy_all(operation, call))
+        return operation;
+    kprof_operation_free(operation);
+    kprof_log(KPROF_LOG_DEBUG, "the arguments of %s cannot be copied", call->kernel_name);
+    return NULL;
+}
+
+kprof_status kprof_operation_run(const kprof_operation *operation)
+{
+    const kprof_driver_api *driver;
+    size_t size = operation->buffer_size;
+    void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, operation->buffer, CU_LAUNCH_PARAM_BUFFER_SIZE, &size,
+                     CU_LAUNCH_PARAM_END};
+    kprof_status status = kprof_driver_load(&driver);
+    if (status != KPROF_OK)
+        return status;
+    CUresult result = driver->cuLaunchKernelEx_(&operation->config, operation->function, NULL, size > 0 ? extra : NULL);
+    if (result != CUDA_SUCCESS)
+        return kprof_fail(KPROF_INTERNAL, "repeating a launch: %s", kprof_driver_error(result));
+    return KPROF_OK;
+}
+
+void kprof_operation_free(kprof_operation *operation)
+{
+    if (!operation)
+        return;
+    free(operation->attributes);
+    free(operation->buffer);
+    free(operation);
+}
+
+/* CUDA's own answer for memory that it knows; else whether the process has something mapped there, which the GPU may
+ * reach where the system shares its page tables. */
+static bool is_host_address(const kprof_driver_api *driver, uint64_t value)
+{
+    static long page;
+    unsigned char resident;
+    unsigned type = 0;
+    if (value < 65536 || value >> 47 != 0)
+        return false;
+    if (driver->cuPointerGetAttribute_(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, (CUdeviceptr)value) == CUDA_SUCCESS)
+        return type == CU_MEMORYTYPE_HOST;
+    if (page == 0)
+        page = sysconf(_SC_PAGESIZE);
+    return mincore((void *)(uintptr_t)(value & ~((uint64_t)page - 1)), 1, &resident) == 0;
+}
+
+bool kprof_operation_sees_host(const kprof_operation *operation)
+{
+    const kprof_driver_api *driver;
+    if (kprof_driver_load(&driver) != KPROF_OK)
+        return true;
+    for (size_t at = 0; at + sizeof(uint64_t) <= operation->buffer_size; at += sizeof(uint64_t)) {
+        uint64_t value;
+        memcpy(&value, operation->buffer + at, sizeof value);
+        if (is_host_address(driver, value))
+            return true;
+    }
+    return false;
+}
