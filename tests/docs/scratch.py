@@ -1,0 +1,87 @@
+"""A folder in which the documents' commands run as a reader would run them: kprof in PATH, the recorded run below
+samples/, and a program ./app. A command that starts ./app or python runs on the simulated machine of tests/sim."""
+
+import difflib
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import tempfile
+
+PROFILES = re.compile(r"(^| )(\./app|python)( |$|[;&|>])")
+ANY_LINES = "(?:.*\n)*?"
+WRAPPER = """#!/bin/sh
+case " $* " in
+*" ./app "*|*" python "*) exec {sim}/kprof-sim --injection-path {sim}/libkprof-inject-sim.so "$@";;
+*) exec {kprof} "$@";;
+esac
+"""
+APP = """#!/bin/sh
+exec {sim}/sim-app launch=_Z9vectorAddPKfS0_Pf
+"""
+
+
+class Scratch:
+    def __init__(self, source, build):
+        self.root = pathlib.Path(tempfile.mkdtemp(prefix="kprof-docs-"))
+        places = {"sim": build / "tests/sim", "kprof": build / "src/cli/kprof"}
+        for name in ("bin", "tmp", "samples"):
+            (self.root / name).mkdir()
+        self.add_script("bin/kprof", WRAPPER.format(**places))
+        self.add_script("bin/python", APP.format(**places))
+        self.add_script("app", APP.format(**places))
+        for report in (source / "samples").glob("*.kprof"):
+            shutil.copy(report, self.root / "samples")
+        self.environment = {**os.environ, "PATH": f"{self.root}/bin:{os.environ['PATH']}", "TMPDIR": f"{self.root}/tmp",
+                            "HOME": str(self.root), "LC_ALL": "C.UTF-8"}
+        for name in ("NO_COLOR", "CUDA_INJECTION64_PATH", "XDG_CACHE_HOME"):
+            self.environment.pop(name, None)
+        # LeakSanitizer stumbles over the thread-local storage of NVIDIA's libraries when it tracks that itself.
+        self.environment["ASAN_OPTIONS"] = os.environ.get("ASAN_OPTIONS", "") + ":intercept_tls_get_addr=0"
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        shutil.rmtree(self.root, ignore_errors=True)
+
+    def add_script(self, name, text):
+        path = self.root / name
+        path.write_text(text)
+        path.chmod(0o755)
+
+    def run(self, command):
+        """Exit status and output, both streams in one."""
+        done = subprocess.run(["bash", "-o", "pipefail", "-c", command], cwd=self.root, env=self.environment,
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=300)
+        return done.returncode, done.stdout.decode("utf-8", "replace")
+
+
+def find_difference(expected, output):
+    """How the output differs from what a document shows; None when it does not. A line of one ellipsis stands for any
+    lines, an ellipsis within a line for any text."""
+    parts = [line.rstrip().split("…") for line in expected]
+    pattern = "".join(ANY_LINES if "".join(part).strip() == "" and len(part) == 2
+                      else ".*".join(map(re.escape, part)) + "[ ]*\n" for part in parts)
+    text = output if output.endswith("\n") or not output else output + "\n"
+    if re.fullmatch(pattern, text):
+        return None
+    lines = [line.rstrip() for line in text.splitlines()]
+    shown = difflib.unified_diff([line.rstrip() for line in expected], lines, "document", "output", lineterm="", n=0)
+    return "\n".join(list(shown)[:60])
+
+
+def needs(command):
+    """What a command needs besides a reporter: "cupti", "sqlite3" or nothing ("")."""
+    if PROFILES.search(command) or re.search(r"--(query-metrics|list-sets|list-chips)", command):
+        return "cupti"
+    return "sqlite3" if re.search(r"(^|[|&;] *)sqlite3 ", command) else ""
+
+
+def is_there(need, scratch):
+    if need == "cupti":
+        return scratch.run("kprof --list-chips")[0] == 0
+    if need == "pandas":
+        return scratch.run("python3 -c 'import pandas'")[0] == 0
+    return need == "" or shutil.which(need) is not None

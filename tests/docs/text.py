@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+"""Checks what the documents say of themselves and of kprof: links lead to files and headings, files that commands name
+and options exist, NEWS knows the version, the glossary is in order and has what is looked up in it.
+Usage: text.py SOURCE BUILD"""
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+import markdown
+
+
+def documents(source):
+    """Every Markdown file of the project, in a clone or in an unpacked archive."""
+    found = subprocess.run(["git", "ls-files", "-co", "--exclude-standard", "*.md"], cwd=source, capture_output=True,
+                           text=True)
+    names = found.stdout.split("\n") if found.returncode == 0 else [
+        str(path.relative_to(source)) for path in source.rglob("*.md")
+        if not path.relative_to(source).parts[0].startswith(("build", "."))]
+    return sorted(name for name in names if name and (source / name).exists())
+
+
+def check_link(source, document, target):
+    """What is wrong with a link, or None."""
+    if re.match(r"[a-z]+:", target):
+        return None
+    path, _, fragment = target.partition("#")
+    file = (source / document).parent / path if path else source / document
+    if not file.exists():
+        return "there is no such file"
+    if source not in file.resolve().parents:
+        return "it leads out of the project"
+    if fragment and fragment not in markdown.anchors(markdown.split(file.read_text())[1]):
+        return "there is no such heading"
+    return None
+
+
+def check_links(source):
+    for document in documents(source):
+        _, prose = markdown.split((source / document).read_text())
+        for number, text in markdown.paragraphs(prose):
+            for _, target in markdown.links(text):
+                wrong = check_link(source, document, target)
+                if wrong:
+                    yield f"{document}:{number}: {target}: {wrong}"
+
+
+def check_paths(source):
+    """Files that the README's commands name."""
+    for block in markdown.split((source / "README.md").read_text())[0]:
+        for path in re.findall(r"(?<![\w./])(?:samples|tests|docs)/[\w./-]*\w", "\n".join(block.lines)):
+            if not (source / path).exists():
+                yield f"README.md: {path}: there is no such file"
+
+
+def kprof_words(text):
+    """Pieces of a document in which every --option must be one of kprof: its commands, and spans that are an option."""
+    blocks, prose = markdown.split(text)
+    for block in blocks:
+        yield from (line for line in block.lines if re.search(r"(^|[;&|$]) *kprof ", line))
+    for _, paragraph in markdown.paragraphs(prose):
+        yield from (span for span in markdown.code_spans(paragraph) if re.match(r"(kprof |--)", span))
+
+
+def check_options(source, kprof):
+    known = set(subprocess.run([kprof, "--complete", "options"], capture_output=True, text=True, check=True)
+                .stdout.split())
+    mentioned = set()
+    for document in ("README.md", "docs/internals.md", "docs/metricsets.md", "docs/report-schema.md"):
+        for words in kprof_words((source / document).read_text()):
+            for option in re.findall(r"(?<![\w-])--[a-z][a-z-]+", words):
+                mentioned.add(option)
+                if option not in known:
+                    yield f"{document}: {option} is not an option of kprof: {words}"
+    if len(mentioned) < 20:
+        yield f"only {len(mentioned)} options were found in the documents"
+
+
+def check_news(source, kprof):
+    version = subprocess.run([kprof, "--version"], capture_output=True, text=True, check=True).stdout.split()[1]
+    if not re.search(rf"^## {re.escape(version)}\b", (source / "NEWS.md").read_text(), re.MULTILINE):
+        yield f"NEWS.md: has no heading for version {version}"
+
+
+def check_glossary(source):
+    entries = re.findall(r"^\*\*(.+?)\*\*: (.*)$", (source / "docs/glossary.md").read_text(), re.MULTILINE)
+    terms = [term for term, _ in entries]
+    if len(terms) < 30:
+        yield f"docs/glossary.md: only {len(terms)} terms were found"
+    for before, after in zip(terms, terms[1:]):
+        if before.lower() >= after.lower():
+            yield f"docs/glossary.md: {after} stands after {before}"
+    names = {name for term in terms for name in re.split(r", | \(.*\)", term.lower()) if name}
+    for document in documents(source):
+        prose = markdown.split((source / document).read_text())[1]
+        for number, text in markdown.paragraphs(prose):
+            looked_up = [word for word, target in markdown.links(text)
+                         if target.endswith("glossary.md") and not word.startswith("glossary")]
+            if document == "docs/glossary.md":
+                looked_up += re.findall(r"(?<!\*)\*([^*]+)\*(?!\*)", text)
+            for word in looked_up:
+                if not names & {word.lower(), word.lower().removesuffix("s"), word.lower().removesuffix("es")}:
+                    yield f"{document}:{number}: the glossary has no {word}"
+
+
+def main(source, build):
+    kprof = build / "src/cli/kprof"
+    failures = [*check_links(source), *check_paths(source), *check_options(source, kprof), *check_news(source, kprof),
+                *check_glossary(source)]
+    for failure in failures:
+        print(failure)
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(os.path.abspath(sys.argv[2]))))
