@@ -79,9 +79,11 @@ kprof_status kprof_results_close(const kprof_options *options, FILE *results)
         return KPROF_OK;
     bool is_file = results != stdout && results != stderr;
     const char *name = is_file ? options->log_file : results == stdout ? "stdout" : "stderr";
-    bool failed = ferror(results) != 0;
-    failed = (is_file ? fclose(results) : fflush(results)) != 0 || failed;
-    return failed ? kprof_fail(KPROF_OUTPUT, "cannot write the results to %s: %m", name) : KPROF_OK;
+    bool failed_before = ferror(results) != 0;
+    if ((is_file ? fclose(results) : fflush(results)) != 0)
+        return kprof_fail(KPROF_OUTPUT, "cannot write the results to %s: %m", name);
+    return failed_before ? kprof_fail(KPROF_OUTPUT, "not all results could be written to %s; is the disk full?", name)
+                         : KPROF_OK;
 }
 
 /* Colour on a terminal that can show it; https://no-color.org says what NO_COLOR means. */

@@ -1,59 +1,128 @@
 /* Reads driver calls: their kind, and a launch's arguments from each of the driver's launch entry points. */
 #include "cupti/calls.h"
 
-#define CASE(name) case CUPTI_DRIVER_TRACE_CBID_##name
+#define ID(name) CUPTI_DRIVER_TRACE_CBID_##name
+
+/* A call that is not in this table, a newer driver's too, is KPROF_CALL_OTHER, which is 0. */
+static const unsigned char kinds[CUPTI_DRIVER_TRACE_CBID_SIZE] = {
+    [ID(cuLaunch)] = KPROF_CALL_LAUNCH,
+    [ID(cuLaunchGrid)] = KPROF_CALL_LAUNCH,
+    [ID(cuLaunchGridAsync)] = KPROF_CALL_LAUNCH,
+    [ID(cuLaunchKernel)] = KPROF_CALL_LAUNCH,
+    [ID(cuLaunchKernel_ptsz)] = KPROF_CALL_LAUNCH,
+    [ID(cuLaunchKernelEx)] = KPROF_CALL_LAUNCH,
+    [ID(cuLaunchKernelEx_ptsz)] = KPROF_CALL_LAUNCH,
+    [ID(cuLaunchCooperativeKernel)] = KPROF_CALL_LAUNCH,
+    [ID(cuLaunchCooperativeKernel_ptsz)] = KPROF_CALL_LAUNCH,
+
+    [ID(cuGraphLaunch)] = KPROF_CALL_GRAPH_LAUNCH,
+    [ID(cuGraphLaunch_ptsz)] = KPROF_CALL_GRAPH_LAUNCH,
+    [ID(cuLaunchCooperativeKernelMultiDevice)] = KPROF_CALL_GRAPH_LAUNCH,
+
+    [ID(cuModuleUnload)] = KPROF_CALL_UNLOAD,
+    [ID(cuLibraryUnload)] = KPROF_CALL_UNLOAD,
+
+    [ID(cuCtxSynchronize)] = KPROF_CALL_WAIT,
+    [ID(cuStreamSynchronize)] = KPROF_CALL_WAIT,
+    [ID(cuStreamSynchronize_ptsz)] = KPROF_CALL_WAIT,
+    [ID(cuStreamQuery)] = KPROF_CALL_WAIT,
+    [ID(cuStreamQuery_ptsz)] = KPROF_CALL_WAIT,
+    [ID(cuEventSynchronize)] = KPROF_CALL_WAIT,
+    [ID(cuEventQuery)] = KPROF_CALL_WAIT,
+    [ID(cuEventElapsedTime)] = KPROF_CALL_WAIT,
+    [ID(cuEventElapsedTime_v2)] = KPROF_CALL_WAIT,
+
+    [ID(cuCtxGetCurrent)] = KPROF_CALL_HARMLESS,
+    [ID(cuCtxGetDevice)] = KPROF_CALL_HARMLESS,
+    [ID(cuCtxSetCurrent)] = KPROF_CALL_HARMLESS,
+    [ID(cuDeviceGet)] = KPROF_CALL_HARMLESS,
+    [ID(cuDeviceGetAttribute)] = KPROF_CALL_HARMLESS,
+    [ID(cuEventCreate)] = KPROF_CALL_HARMLESS,
+    [ID(cuEventRecord)] = KPROF_CALL_HARMLESS,
+    [ID(cuEventRecord_ptsz)] = KPROF_CALL_HARMLESS,
+    [ID(cuFuncGetAttribute)] = KPROF_CALL_HARMLESS,
+    [ID(cuFuncGetName)] = KPROF_CALL_HARMLESS,
+    [ID(cuFuncGetParamInfo)] = KPROF_CALL_HARMLESS,
+    [ID(cuGetErrorName)] = KPROF_CALL_HARMLESS,
+    [ID(cuGetErrorString)] = KPROF_CALL_HARMLESS,
+    [ID(cuGetProcAddress)] = KPROF_CALL_HARMLESS,
+    [ID(cuGetProcAddress_v2)] = KPROF_CALL_HARMLESS,
+    [ID(cuKernelGetAttribute)] = KPROF_CALL_HARMLESS,
+    [ID(cuKernelGetName)] = KPROF_CALL_HARMLESS,
+    [ID(cuKernelGetParamInfo)] = KPROF_CALL_HARMLESS,
+    [ID(cuOccupancyMaxActiveBlocksPerMultiprocessor)] = KPROF_CALL_HARMLESS,
+    [ID(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags)] = KPROF_CALL_HARMLESS,
+    [ID(cuPointerGetAttribute)] = KPROF_CALL_HARMLESS,
+    [ID(cuPointerGetAttributes)] = KPROF_CALL_HARMLESS,
+    [ID(cuStreamGetCaptureInfo_v2)] = KPROF_CALL_HARMLESS,
+    [ID(cuStreamGetCaptureInfo_v2_ptsz)] = KPROF_CALL_HARMLESS,
+    [ID(cuStreamIsCapturing)] = KPROF_CALL_HARMLESS,
+    [ID(cuStreamIsCapturing_ptsz)] = KPROF_CALL_HARMLESS,
+    [ID(cuStreamWaitEvent)] = KPROF_CALL_HARMLESS,
+    [ID(cuStreamWaitEvent_ptsz)] = KPROF_CALL_HARMLESS,
+};
 
 kprof_call_kind kprof_call_classify(CUpti_CallbackId id)
 {
-    switch (id) {
-        CASE(cuLaunch)
-            : CASE(cuLaunchGrid)
-            : CASE(cuLaunchGridAsync)
-            : CASE(cuLaunchKernel)
-            : CASE(cuLaunchKernel_ptsz)
-            : CASE(cuLaunchKernelEx)
-            : CASE(cuLaunchKernelEx_ptsz)
-            : CASE(cuLaunchCooperativeKernel) : CASE(cuLaunchCooperativeKernel_ptsz) : return KPROF_CALL_LAUNCH;
-        CASE(cuGraphLaunch)
-            : CASE(cuGraphLaunch_ptsz) : CASE(cuLaunchCooperativeKernelMultiDevice) : return KPROF_CALL_GRAPH_LAUNCH;
-        CASE(cuCtxSynchronize)
-            : CASE(cuStreamSynchronize)
-            : CASE(cuStreamSynchronize_ptsz)
-            : CASE(cuStreamQuery)
-            : CASE(cuStreamQuery_ptsz)
-            : CASE(cuEventSynchronize)
-            : CASE(cuEventQuery)
-            : CASE(cuEventElapsedTime)
-            : CASE(cuEventElapsedTime_v2)
-            : CASE(cuCtxGetCurrent)
-            : CASE(cuCtxSetCurrent)
-            : CASE(cuCtxGetDevice)
-            : CASE(cuDeviceGet)
-            : CASE(cuDeviceGetAttribute) : CASE(cuGetProcAddress) : CASE(cuGetProcAddress_v2) : return KPROF_CALL_WAIT;
-    default:
-        return KPROF_CALL_OTHER;
-    }
+    return id < CUPTI_DRIVER_TRACE_CBID_SIZE ? (kprof_call_kind)kinds[id] : KPROF_CALL_OTHER;
 }
 
-bool kprof_call_per_thread_stream(CUpti_CallbackId id)
+bool kprof_call_shares_memory(CUpti_CallbackId id)
 {
     switch (id) {
-        CASE(cuLaunchKernel_ptsz) : CASE(cuLaunchKernelEx_ptsz) : CASE(cuLaunchCooperativeKernel_ptsz) : return true;
+    case ID(cuMemAllocHost):
+    case ID(cuMemAllocHost_v2):
+    case ID(cuMemHostAlloc):
+    case ID(cuMemHostAlloc_v2):
+    case ID(cuMemHostRegister):
+    case ID(cuMemHostRegister_v2):
+    case ID(cuMemAllocManaged):
+    case ID(cuCtxEnablePeerAccess):
+    case ID(cuIpcOpenMemHandle):
+    case ID(cuIpcOpenMemHandle_v2):
+    case ID(cuImportExternalMemory):
+    case ID(cuMemImportFromShareableHandle):
+    case ID(cuMemPoolImportFromShareableHandle):
+    case ID(cuMemPoolSetAccess):
+    case ID(cuMemSetAccess):
+    case ID(cuMulticastCreate):
+        return true;
     default:
         return false;
     }
 }
 
-CUstream kprof_launch_stream(CUpti_CallbackId id, const void *parameters)
+bool kprof_call_per_thread_stream(CUpti_CallbackId id)
+{
+    return id == ID(cuLaunchKernel_ptsz) || id == ID(cuLaunchKernelEx_ptsz) || id == ID(cuLaunchCooperativeKernel_ptsz);
+}
+
+/* Both forms of a call have the same arguments. */
+static CUpti_CallbackId plain_form(CUpti_CallbackId id)
 {
     switch (id) {
-        CASE(cuLaunchKernel) : CASE(cuLaunchKernel_ptsz) : return ((const cuLaunchKernel_params *)parameters)->hStream;
-        CASE(cuLaunchKernelEx)
-            : CASE(cuLaunchKernelEx_ptsz) : return ((const cuLaunchKernelEx_params *)parameters)->config->hStream;
-        CASE(cuLaunchCooperativeKernel)
-            : CASE(cuLaunchCooperativeKernel_ptsz)
-            : return ((const cuLaunchCooperativeKernel_params *)parameters)->hStream;
-        CASE(cuLaunchGridAsync) : return ((const cuLaunchGridAsync_params *)parameters)->hStream;
+    case ID(cuLaunchKernel_ptsz):
+        return ID(cuLaunchKernel);
+    case ID(cuLaunchKernelEx_ptsz):
+        return ID(cuLaunchKernelEx);
+    case ID(cuLaunchCooperativeKernel_ptsz):
+        return ID(cuLaunchCooperativeKernel);
+    default:
+        return id;
+    }
+}
+
+CUstream kprof_launch_stream(CUpti_CallbackId id, const void *parameters)
+{
+    switch (plain_form(id)) {
+    case ID(cuLaunchKernel):
+        return ((const cuLaunchKernel_params *)parameters)->hStream;
+    case ID(cuLaunchKernelEx):
+        return ((const cuLaunchKernelEx_params *)parameters)->config->hStream;
+    case ID(cuLaunchCooperativeKernel):
+        return ((const cuLaunchCooperativeKernel_params *)parameters)->hStream;
+    case ID(cuLaunchGridAsync):
+        return ((const cuLaunchGridAsync_params *)parameters)->hStream;
     default:
         return NULL;
     }
@@ -61,17 +130,47 @@ CUstream kprof_launch_stream(CUpti_CallbackId id, const void *parameters)
 
 CUfunction kprof_launch_function(CUpti_CallbackId id, const void *parameters)
 {
-    switch (id) {
-        CASE(cuLaunchKernel) : CASE(cuLaunchKernel_ptsz) : return ((const cuLaunchKernel_params *)parameters)->f;
-        CASE(cuLaunchKernelEx) : CASE(cuLaunchKernelEx_ptsz) : return ((const cuLaunchKernelEx_params *)parameters)->f;
-        CASE(cuLaunchCooperativeKernel)
-            : CASE(cuLaunchCooperativeKernel_ptsz) : return ((const cuLaunchCooperativeKernel_params *)parameters)->f;
-        CASE(cuLaunch) : return ((const cuLaunch_params *)parameters)->f;
-        CASE(cuLaunchGrid) : return ((const cuLaunchGrid_params *)parameters)->f;
-        CASE(cuLaunchGridAsync) : return ((const cuLaunchGridAsync_params *)parameters)->f;
+    switch (plain_form(id)) {
+    case ID(cuLaunchKernel):
+        return ((const cuLaunchKernel_params *)parameters)->f;
+    case ID(cuLaunchKernelEx):
+        return ((const cuLaunchKernelEx_params *)parameters)->f;
+    case ID(cuLaunchCooperativeKernel):
+        return ((const cuLaunchCooperativeKernel_params *)parameters)->f;
+    case ID(cuLaunch):
+        return ((const cuLaunch_params *)parameters)->f;
+    case ID(cuLaunchGrid):
+        return ((const cuLaunchGrid_params *)parameters)->f;
+    case ID(cuLaunchGridAsync):
+        return ((const cuLaunchGridAsync_params *)parameters)->f;
     default:
         return NULL;
     }
+}
+
+bool kprof_launch_arguments(CUpti_CallbackId id, const void *parameters, void ***kernel_parameters, void ***extra)
+{
+    *extra = NULL;
+    switch (plain_form(id)) {
+    case ID(cuLaunchKernel):
+        *kernel_parameters = ((const cuLaunchKernel_params *)parameters)->kernelParams;
+        *extra = ((const cuLaunchKernel_params *)parameters)->extra;
+        return true;
+    case ID(cuLaunchKernelEx):
+        *kernel_parameters = ((const cuLaunchKernelEx_params *)parameters)->kernelParams;
+        *extra = ((const cuLaunchKernelEx_params *)parameters)->extra;
+        return true;
+    case ID(cuLaunchCooperativeKernel):
+        *kernel_parameters = ((const cuLaunchCooperativeKernel_params *)parameters)->kernelParams;
+        return true;
+    default:
+        return false;
+    }
+}
+
+const CUlaunchConfig *kprof_launch_given_config(CUpti_CallbackId id, const void *parameters)
+{
+    return plain_form(id) == ID(cuLaunchKernelEx) ? ((const cuLaunchKernelEx_params *)parameters)->config : NULL;
 }
 
 static void set3(uint32_t out[3], uint32_t x, uint32_t y, uint32_t z)
@@ -95,78 +194,48 @@ static void read_config(const CUlaunchConfig *config, kprof_launch_record *out)
     }
 }
 
+static void read_cooperative(const cuLaunchCooperativeKernel_params *p, kprof_launch_record *out)
+{
+    set3(out->grid, p->gridDimX, p->gridDimY, p->gridDimZ);
+    set3(out->block, p->blockDimX, p->blockDimY, p->blockDimZ);
+    out->dynamic_smem_bytes = p->sharedMemBytes;
+    out->cooperative = 1;
+}
+
+static void read_plain(const cuLaunchKernel_params *p, kprof_launch_record *out)
+{
+    set3(out->grid, p->gridDimX, p->gridDimY, p->gridDimZ);
+    set3(out->block, p->blockDimX, p->blockDimY, p->blockDimZ);
+    out->dynamic_smem_bytes = p->sharedMemBytes;
+}
+
 void kprof_launch_shape(CUpti_CallbackId id, const void *parameters, kprof_launch_record *out)
 {
-    switch (id) {
-        CASE(cuLaunchKernel) : CASE(cuLaunchKernel_ptsz) :
-        {
-            const cuLaunchKernel_params *p = parameters;
-            set3(out->grid, p->gridDimX, p->gridDimY, p->gridDimZ);
-            set3(out->block, p->blockDimX, p->blockDimY, p->blockDimZ);
-            out->dynamic_smem_bytes = p->sharedMemBytes;
-            break;
-        }
-        CASE(cuLaunchCooperativeKernel) : CASE(cuLaunchCooperativeKernel_ptsz) :
-        {
-            const cuLaunchCooperativeKernel_params *p = parameters;
-            set3(out->grid, p->gridDimX, p->gridDimY, p->gridDimZ);
-            set3(out->block, p->blockDimX, p->blockDimY, p->blockDimZ);
-            out->dynamic_smem_bytes = p->sharedMemBytes;
-            out->cooperative = 1;
-            break;
-        }
-        CASE(cuLaunchKernelEx)
-            : CASE(cuLaunchKernelEx_ptsz) : read_config(((const cuLaunchKernelEx_params *)parameters)->config, out);
+    switch (plain_form(id)) {
+    case ID(cuLaunchKernel):
+        read_plain(parameters, out);
         break;
-        CASE(cuLaunch) : set3(out->grid, 1, 1, 1);
+    case ID(cuLaunchCooperativeKernel):
+        read_cooperative(parameters, out);
         break;
-        CASE(cuLaunchGrid) :
-        {
-            const cuLaunchGrid_params *p = parameters;
-            set3(out->grid, (uint32_t)p->grid_width, (uint32_t)p->grid_height, 1);
-            break;
-        }
-        CASE(cuLaunchGridAsync) :
-        {
-            const cuLaunchGridAsync_params *p = parameters;
-            set3(out->grid, (uint32_t)p->grid_width, (uint32_t)p->grid_height, 1);
-            break;
-        }
-    default:
+    case ID(cuLaunchKernelEx):
+        read_config(((const cuLaunchKernelEx_params *)parameters)->config, out);
+        break;
+    case ID(cuLaunch):
+        set3(out->grid, 1, 1, 1);
+        break;
+    case ID(cuLaunchGrid): {
+        const cuLaunchGrid_params *p = parameters;
+        set3(out->grid, (uint32_t)p->grid_width, (uint32_t)p->grid_height, 1);
         break;
     }
-}
-
-const CUlaunchConfig *kprof_launch_given_config(CUpti_CallbackId id, const void *parameters)
-{
-    switch (id) {
-        CASE(cuLaunchKernelEx)
-            : CASE(cuLaunchKernelEx_ptsz) : return ((const cuLaunchKernelEx_params *)parameters)->config;
-    default:
-        return NULL;
+    case ID(cuLaunchGridAsync): {
+        const cuLaunchGridAsync_params *p = parameters;
+        set3(out->grid, (uint32_t)p->grid_width, (uint32_t)p->grid_height, 1);
+        break;
     }
-}
-
-bool kprof_launch_arguments(CUpti_CallbackId id, const void *parameters, void ***kernel_parameters, void ***extra)
-{
-    *extra = NULL;
-    switch (id) {
-        CASE(cuLaunchKernel)
-            : CASE(cuLaunchKernel_ptsz)
-            : *kernel_parameters = ((const cuLaunchKernel_params *)parameters)->kernelParams;
-        *extra = ((const cuLaunchKernel_params *)parameters)->extra;
-        return true;
-        CASE(cuLaunchKernelEx)
-            : CASE(cuLaunchKernelEx_ptsz)
-            : *kernel_parameters = ((const cuLaunchKernelEx_params *)parameters)->kernelParams;
-        *extra = ((const cuLaunchKernelEx_params *)parameters)->extra;
-        return true;
-        CASE(cuLaunchCooperativeKernel)
-            : CASE(cuLaunchCooperativeKernel_ptsz)
-            : *kernel_parameters = ((const cuLaunchCooperativeKernel_params *)parameters)->kernelParams;
-        return true;
     default:
-        return false;
+        break;
     }
 }
 

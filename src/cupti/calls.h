@@ -8,6 +8,9 @@
 
 kprof_call_kind kprof_call_classify(CUpti_CallbackId id);
 
+/* Does the call make memory that host threads, other GPUs or other processes reach, and the GPU too? */
+bool kprof_call_shares_memory(CUpti_CallbackId id);
+
 /* Stream of a launch, as the application passed it. */
 CUstream kprof_launch_stream(CUpti_CallbackId id, const void *parameters);
 /* Does the call use the per-thread default stream for stream 0? */

@@ -28,6 +28,7 @@
     X(cuFuncGetParamInfo)                                                                                              \
     X(cuKernelGetParamInfo)                                                                                            \
     X(cuPointerGetAttribute)                                                                                           \
+    X(cuCtxGetCurrent)                                                                                                 \
     X(cuCtxPushCurrent)                                                                                                \
     X(cuCtxPopCurrent)                                                                                                 \
     X(cuFuncGetModule)                                                                                                 \

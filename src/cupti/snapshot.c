@@ -6,6 +6,7 @@
 #include "cupti/load.h"
 #include "cupti/modules.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,43 +28,61 @@ struct kprof_snapshot {
     size_t variable_count, variable_bytes;
 };
 
+static bool is_saved(const kprof_snapshot *snapshot, CUdeviceptr address)
+{
+    for (size_t i = 0; i < snapshot->variable_count; i++)
+        if (snapshot->variables[i].address == address)
+            return true;
+    return false;
+}
+
 static kprof_status save_variable(kprof_snapshot *snapshot, CUmodule module, const char *name)
 {
-    variable *v = &snapshot->variables[snapshot->variable_count];
-    CUresult result = snapshot->driver->cuModuleGetGlobal_(&v->address, &v->size, module, name);
+    variable v = {0};
+    CUresult result = snapshot->driver->cuModuleGetGlobal_(&v.address, &v.size, module, name);
     if (result != CUDA_SUCCESS)
         return kprof_fail(KPROF_UNSUPPORTED, "module variable %s cannot be saved: %s", name,
                           kprof_driver_error(result));
-    snapshot->variable_bytes += v->size;
-    if (snapshot->variable_bytes > MAX_VARIABLE_BYTES)
+    if (is_saved(snapshot, v.address))
+        return KPROF_OK;
+    if (snapshot->variable_bytes + v.size > MAX_VARIABLE_BYTES)
         return kprof_fail(KPROF_UNSUPPORTED, "the module's variables are too large to save");
-    v->content = malloc(v->size);
-    if (!v->content)
-        return kprof_fail(KPROF_NO_MEMORY, "no memory to save %zu bytes of module variables", v->size);
-    snapshot->variable_count++;
-    result = snapshot->driver->cuMemcpyDtoH_(v->content, v->address, v->size);
+    v.content = malloc(v.size);
+    if (!v.content)
+        return kprof_fail(KPROF_NO_MEMORY, "no memory to save %zu bytes of module variables", v.size);
+    snapshot->variables[snapshot->variable_count++] = v;
+    snapshot->variable_bytes += v.size;
+    result = snapshot->driver->cuMemcpyDtoH_(v.content, v.address, v.size);
     if (result != CUDA_SUCCESS)
         return kprof_fail(KPROF_UNSUPPORTED, "module variable %s cannot be read: %s", name, kprof_driver_error(result));
     return KPROF_OK;
 }
 
-static kprof_status save_variables(kprof_snapshot *snapshot, CUfunction function, const char *kernel)
+static kprof_status save_variables(kprof_snapshot *snapshot, CUfunction function, const kprof_strlist *names)
 {
     CUmodule module;
-    kprof_strlist names = KPROF_STRLIST_INIT;
+    if (names->count == 0)
+        return KPROF_OK;
+    variable *grown =
+        realloc(snapshot->variables, (snapshot->variable_count + names->count) * sizeof *snapshot->variables);
+    if (!grown)
+        return kprof_fail(KPROF_NO_MEMORY, "no memory for module variables");
+    snapshot->variables = grown;
+    CUresult result = snapshot->driver->cuFuncGetModule_(&module, function);
+    if (result != CUDA_SUCCESS)
+        return kprof_fail(KPROF_UNSUPPORTED, "the kernel's module is not known: %s", kprof_driver_error(result));
     kprof_status status = KPROF_OK;
-    if (!kprof_modules_variables(kernel, &names))
-        status = kprof_fail(KPROF_NO_MEMORY, "no memory for the names of module variables");
-    if (status == KPROF_OK && names.count > 0) {
-        snapshot->variables = calloc(names.count, sizeof *snapshot->variables);
-        CUresult result = snapshot->driver->cuFuncGetModule_(&module, function);
-        if (!snapshot->variables)
-            status = kprof_fail(KPROF_NO_MEMORY, "no memory for module variables");
-        else if (result != CUDA_SUCCESS)
-            status = kprof_fail(KPROF_UNSUPPORTED, "the kernel's module is not known: %s", kprof_driver_error(result));
-    }
-    for (size_t i = 0; status == KPROF_OK && i < names.count; i++)
-        status = save_variable(snapshot, module, names.items[i]);
+    for (size_t i = 0; status == KPROF_OK && i < names->count; i++)
+        status = save_variable(snapshot, module, names->items[i]);
+    return status;
+}
+
+kprof_status kprof_snapshot_cover(kprof_snapshot *snapshot, void *function, const char *kernel)
+{
+    kprof_strlist names = KPROF_STRLIST_INIT;
+    kprof_status status = kprof_modules_variables(kernel, &names)
+                              ? save_variables(snapshot, function, &names)
+                              : kprof_fail(KPROF_NO_MEMORY, "no memory for the names of module variables");
     kprof_strlist_free(&names);
     return status;
 }
@@ -94,7 +113,7 @@ kprof_status kprof_snapshot_take(void *context, void *function, const char *kern
     if (status == KPROF_OK)
         status = kprof_checkpoint_load(&snapshot->checkpoint);
     if (status == KPROF_OK)
-        status = save_variables(snapshot, function, kernel);
+        status = kprof_snapshot_cover(snapshot, function, kernel);
     if (status == KPROF_OK)
         status = save_memory(snapshot, context);
     if (status != KPROF_OK) {

@@ -12,6 +12,9 @@ typedef struct kprof_snapshot kprof_snapshot;
  * is no room. */
 kprof_status kprof_snapshot_take(void *context, void *function, const char *kernel,
                                  kprof_snapshot **out) KPROF_MUST_CHECK;
+/* Save the writable variables of another kernel's module too, unless they are saved already; nothing of the module may
+ * have run since the snapshot was taken. */
+kprof_status kprof_snapshot_cover(kprof_snapshot *snapshot, void *function, const char *kernel) KPROF_MUST_CHECK;
 /* Put it back; the context must be idle. */
 kprof_status kprof_snapshot_restore(kprof_snapshot *snapshot) KPROF_MUST_CHECK;
 void kprof_snapshot_free(kprof_snapshot *snapshot);

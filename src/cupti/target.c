@@ -17,6 +17,7 @@ static const kprof_cupti_api *cupti;
 static const kprof_driver_api *driver;
 static CUpti_SubscriberHandle subscriber;
 static atomic_int captures; /* streams being captured now */
+static atomic_bool shares_memory;
 
 static int capture_change(CUpti_CallbackId id)
 {
@@ -58,6 +59,8 @@ static void on_driver_call(CUpti_CallbackId id, const CUpti_CallbackData *data)
     int change = capture_change(id);
     if (change < 0 || (change > 0 && !call.failed))
         atomic_fetch_add(&captures, change);
+    if (!call.failed && kprof_call_shares_memory(id))
+        atomic_store(&shares_memory, true);
     hooks.leave(&call);
 }
 
@@ -246,7 +249,28 @@ bool kprof_target_launch_captured(const kprof_call *call)
 
 void *kprof_target_function(const kprof_call *call)
 {
-    return resolve_function(call->function);
+    void **parameters, **extra;
+    return kprof_launch_arguments(call->callback_id, call->parameters, &parameters, &extra)
+               ? resolve_function(call->function)
+               : NULL;
+}
+
+bool kprof_target_shares_memory(void)
+{
+    return atomic_load(&shares_memory);
+}
+
+bool kprof_target_enter_context(void *context)
+{
+    CUcontext current = NULL;
+    driver->cuCtxGetCurrent_(&current);
+    return current != context && driver->cuCtxPushCurrent_(context) == CUDA_SUCCESS;
+}
+
+void kprof_target_leave_context(void)
+{
+    CUcontext popped;
+    driver->cuCtxPopCurrent_(&popped);
 }
 
 static CUresult relaunch(CUpti_CallbackId id, const void *parameters, CUstream stream)

@@ -7,11 +7,12 @@
 #include "spool/record.h"
 
 typedef enum kprof_call_kind {
+    KPROF_CALL_OTHER = 0,    /* may change memory or state that a replay saves; every unknown call is one of these */
     KPROF_CALL_LAUNCH,       /* one kernel launch, which can be profiled */
     KPROF_CALL_GRAPH_LAUNCH, /* kernels of a CUDA graph */
-    KPROF_CALL_WAIT,         /* waits for or asks after the GPU and changes nothing */
     KPROF_CALL_UNLOAD,       /* takes kernels away: their handles may come back as other kernels */
-    KPROF_CALL_OTHER,        /* may change memory or state that a replay saves; every unknown call is one of these */
+    KPROF_CALL_WAIT,         /* waits for the GPU or asks how far it is, and changes nothing */
+    KPROF_CALL_HARMLESS,     /* neither tells of the GPU's progress nor changes memory */
 } kprof_call_kind;
 
 /* One driver call of the application. Pointers are valid until the hook returns. */
@@ -58,8 +59,15 @@ bool kprof_target_launch_captured(const kprof_call *call);
 /* Launch again what this call launches, with the same arguments, from inside its leave hook. UNSUPPORTED for the
  * driver's oldest entry points, which take their arguments from state. */
 kprof_status kprof_target_relaunch(const kprof_call *call) KPROF_MUST_CHECK;
-/* The driver's own handle of the call's kernel: NULL when it tells none. */
+/* The driver's own handle of the call's kernel: NULL when it tells none, or when the launch cannot be repeated, being
+ * made through one of the driver's oldest entry points. */
 void *kprof_target_function(const kprof_call *call);
+/* Does the process have device memory that others read or write at any time: pinned, managed, peer or imported? Once
+ * true, it stays so. */
+bool kprof_target_shares_memory(void);
+/* Make a context current on this thread, unless it is; true when _leave_context has to undo it. */
+bool kprof_target_enter_context(void *context);
+void kprof_target_leave_context(void);
 /* Why replaying this launch would do more than the launch itself, as "it calls vprintf, which ..."; NULL when it would
  * not. The text is valid until the thread's next call of this. */
 const char *kprof_target_side_effect(const kprof_call *call);

@@ -3,9 +3,11 @@
 #include "inject/launch.h"
 
 #include "core/log.h"
+#include "inject/batch.h"
 #include "inject/devices.h"
 #include "inject/gate.h"
 #include "inject/kernels.h"
+#include "inject/lock.h"
 #include "inject/process.h"
 #include "inject/replay.h"
 
@@ -16,12 +18,15 @@
 
 /* Longest wait for other threads to leave the driver before a launch goes unmeasured. */
 #define GATE_TIMEOUT_MS 2000
+/* Longest wait for another process of the run to finish its measurement. */
+#define LOCK_TIMEOUT_MS 30000
 
 /* What this thread is in the middle of. */
 static __thread struct {
     bool own_call;  /* kprof itself calls the driver: not the application's doing */
     bool shared;    /* inside the gate */
     bool measuring; /* between the replay's enter and leave */
+    bool batched;   /* this launch is in the open batch; the gate is held */
     uint32_t kernel;
     int64_t start_ns;
     kprof_replay_launch launch;
@@ -73,15 +78,19 @@ static void write_progress(uint32_t pass)
     kprof_process_write(&record);
 }
 
-static void write_launch(const char *reason)
+static void write_record(kprof_launch_record *launch, const char *reason)
 {
-    kprof_launch_record *launch = &thread.launch.record;
     launch->reason = reason;
-    launch->profile_ns = clock_ns(CLOCK_MONOTONIC) - thread.start_ns;
     if (launch->value_count > 0)
         atomic_fetch_add(&kprof_this_process.profiled, 1);
     kprof_record record = {.type = KPROF_RECORD_LAUNCH, .launch = *launch};
     kprof_process_write(&record);
+}
+
+static void write_launch(const char *reason)
+{
+    thread.launch.record.profile_ns = clock_ns(CLOCK_MONOTONIC) - thread.start_ns;
+    write_record(&thread.launch.record, reason);
 }
 
 /* A failure that every later launch would meet as well. */
@@ -108,26 +117,74 @@ static void describe(const kprof_call *call, const kprof_kernel *kernel, uint64_
     kprof_target_launch(call, record);
 }
 
-/* "" when the launch is being measured now, else why not. */
-static const char *begin_measuring(const kprof_device *device)
+static void end_turn(void)
 {
-    thread.launch.metrics = device->metrics;
-    if (!device->metrics)
+    kprof_gate_leave_exclusive();
+    kprof_lock_give();
+}
+
+/* "" when the launch is being measured now, else why not. */
+static const char *begin_measuring(void)
+{
+    if (!thread.launch.metrics)
         return "no metrics were chosen for this device's chip";
     if (kprof_target_capturing())
         return "a stream was being captured, and nothing may be synchronised meanwhile";
-    if (!kprof_gate_enter_exclusive(GATE_TIMEOUT_MS))
+    if (!kprof_lock_take(LOCK_TIMEOUT_MS))
+        return "another process of the run kept the counters";
+    if (!kprof_gate_enter_exclusive(GATE_TIMEOUT_MS)) {
+        kprof_lock_give();
         return "another thread stayed inside a CUDA call";
+    }
     write_progress(0);
     kprof_status status = kprof_replay_enter(&thread.launch);
     if (status == KPROF_OK) {
         thread.measuring = true;
         return "";
     }
-    kprof_gate_leave_exclusive();
+    end_turn();
     if (is_final(status))
         kprof_process_disarm(status, "the first chosen launch could not be measured");
     return kprof_process_reason(status);
+}
+
+/* Caches are flushed before each pass of a launch, not between the launches of a pass: whoever wants them flushed
+ * before each launch gets it measured alone. */
+static bool wants_batches(void)
+{
+    return kprof_this_process.config.cache_control == KPROF_CACHE_FLUSH_NONE;
+}
+
+/* Try to make the launch part of a batch. */
+static void begin_batched(bool chosen)
+{
+    if (!thread.launch.metrics || kprof_target_capturing() || !kprof_gate_enter_exclusive(GATE_TIMEOUT_MS))
+        return;
+    thread.batched = kprof_batch_enter(&thread.launch, chosen, write_record);
+    if (!thread.batched)
+        kprof_gate_leave_exclusive();
+}
+
+/* Replay what is open before a call that a replay could not repeat, or that shows the host what it must not see yet. */
+static void close_batch(void)
+{
+    if (!kprof_batch_is_open() || !kprof_gate_enter_exclusive(GATE_TIMEOUT_MS))
+        return;
+    kprof_batch_close();
+    kprof_gate_leave_exclusive();
+}
+
+static bool closes_batch(const kprof_call *call)
+{
+    switch (call->kind) {
+    case KPROF_CALL_LAUNCH: /* decides for itself */
+    case KPROF_CALL_HARMLESS:
+        return false;
+    case KPROF_CALL_WAIT: /* the host may look at shared memory next */
+        return kprof_target_shares_memory();
+    default:
+        return true;
+    }
 }
 
 static bool choose(const kprof_call *call, const kprof_kernel *kernel, const kprof_device *device)
@@ -144,12 +201,23 @@ static void enter_launch(const kprof_call *call)
     uint64_t position;
     kprof_kernel *kernel = count_launch(call, &position);
     const kprof_device *device = kprof_devices_find(call->context);
-    if (!choose(call, kernel, device))
+    bool chosen = choose(call, kernel, device);
+    if (!chosen && !kprof_batch_is_open())
         return;
-    atomic_fetch_add(&kprof_this_process.matched, 1);
+    if (!kernel || !device) { /* out of memory */
+        close_batch();
+        return;
+    }
     describe(call, kernel, position);
     thread.launch.record.device = device->record.device;
-    const char *reason = begin_measuring(device);
+    thread.launch.metrics = device->metrics;
+    if (chosen)
+        atomic_fetch_add(&kprof_this_process.matched, 1);
+    if (wants_batches())
+        begin_batched(chosen);
+    if (thread.batched || !chosen)
+        return;
+    const char *reason = begin_measuring();
     if (!thread.measuring)
         write_launch(reason);
 }
@@ -161,18 +229,25 @@ static void note_graph_launch(void)
         kprof_log(KPROF_LOG_WARNING, "kernels that run inside CUDA graphs or multi-device launches are not profiled");
 }
 
+static bool is_gated(const kprof_call *call)
+{
+    return call->kind != KPROF_CALL_WAIT && call->kind != KPROF_CALL_HARMLESS;
+}
+
 static void enter(const kprof_call *call)
 {
     if (thread.own_call || !atomic_load_explicit(&kprof_this_process.armed, memory_order_relaxed))
         return;
     thread.own_call = true;
+    if (kprof_batch_is_open() && closes_batch(call))
+        close_batch();
     if (call->kind == KPROF_CALL_LAUNCH)
         enter_launch(call);
     else if (call->kind == KPROF_CALL_GRAPH_LAUNCH)
         note_graph_launch();
     else if (call->kind == KPROF_CALL_UNLOAD)
         kprof_kernels_forget_handles();
-    if (!thread.measuring && call->kind != KPROF_CALL_WAIT) {
+    if (!thread.measuring && !thread.batched && is_gated(call)) {
         kprof_gate_enter_shared();
         thread.shared = true;
     }
@@ -184,7 +259,7 @@ static void end_measuring(const kprof_call *call)
     thread.measuring = false;
     thread.launch.call = call;
     kprof_status status = kprof_replay_leave(&thread.launch);
-    kprof_gate_leave_exclusive();
+    end_turn();
     write_launch(status == KPROF_OK ? thread.launch.record.reason : kprof_process_reason(status));
 }
 
@@ -195,7 +270,12 @@ static void leave(const kprof_call *call)
     thread.own_call = true;
     if (thread.measuring && call->kind == KPROF_CALL_LAUNCH)
         end_measuring(call);
-    if (thread.shared && call->kind != KPROF_CALL_WAIT) {
+    if (thread.batched && call->kind == KPROF_CALL_LAUNCH) {
+        thread.batched = false;
+        kprof_batch_leave(call);
+        kprof_gate_leave_exclusive();
+    }
+    if (thread.shared && is_gated(call)) {
         thread.shared = false;
         kprof_gate_leave_shared();
     }
@@ -216,6 +296,9 @@ static void context_ending(void *context)
 
 void kprof_launch_finish(void)
 {
+    thread.own_call = true;
+    close_batch();
+    thread.own_call = false;
     kprof_kernels_visit(write_seen);
     kprof_record record = {.type = KPROF_RECORD_END};
     record.end = (kprof_end_record){

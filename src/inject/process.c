@@ -2,8 +2,10 @@
  * writes to its stdout, and on any failure lets it run on. */
 #include "inject/process.h"
 #include "core/log.h"
+#include "inject/batch.h"
 #include "inject/gate.h"
 #include "inject/launch.h"
+#include "inject/lock.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -97,14 +99,17 @@ static void disarm_forked_child(void)
 {
     atomic_store(&kprof_this_process.armed, false);
     kprof_gate_reset();
+    kprof_batch_forget();
+    kprof_lock_forget();
     kprof_spool_writer_abandon(kprof_this_process.spool);
     kprof_this_process.spool = NULL;
 }
 
 static void at_exit(void)
 {
-    if (atomic_exchange(&kprof_this_process.armed, false))
+    if (atomic_load(&kprof_this_process.armed))
         kprof_launch_finish();
+    atomic_store(&kprof_this_process.armed, false);
 }
 
 static kprof_status start(const char *dir)
@@ -121,6 +126,7 @@ static kprof_status start(const char *dir)
         status = kprof_spool_writer_open(dir, &process->spool);
     if (status != KPROF_OK)
         return status;
+    kprof_lock_set_folder(dir);
     atomic_store(&process->armed, true);
     write_process();
     status = kprof_target_start(&kprof_launch_hooks);

@@ -93,6 +93,8 @@ kprof_status kprof_replay_enter(kprof_replay_launch *launch)
     if (side_effect)
         return kprof_fail(KPROF_NOT_COLLECTED, "the kernel cannot be replayed: %s", side_effect);
     void *function = kprof_target_function(call);
+    if (!function)
+        return begin_cupti_replay(launch, "the launch cannot be repeated through the driver");
     if (kprof_snapshot_take(call->context, function, call->kernel_name, &current.snapshot) != KPROF_OK)
         return begin_cupti_replay(launch, kprof_process_reason(KPROF_UNSUPPORTED));
     return begin_own_replay(launch);
@@ -127,10 +129,11 @@ static void recover(const kprof_replay_launch *launch)
 static kprof_status run_passes(kprof_replay_launch *launch)
 {
     bool more = false;
+    bool refused = launch->call->failed; /* nothing ran: there is nothing to repeat */
     kprof_status status = kprof_target_synchronize();
     kprof_status stopped = kprof_profiler_stop(current.context->profiler, &more);
-    if (status != KPROF_OK)
-        return kprof_fail(KPROF_NOT_COLLECTED, "the kernel failed");
+    if (status != KPROF_OK || refused)
+        return kprof_fail(KPROF_NOT_COLLECTED, refused ? "the driver refused the launch" : "the kernel failed");
     if (stopped != KPROF_OK || !current.snapshot)
         return stopped;
     while (more && status == KPROF_OK)

@@ -7,6 +7,7 @@
 #include "cupti/target.h"
 #include "core/log.h"
 #include "cupti/flush.h"
+#include "cupti/operation.h"
 #include "cupti/profiler.h"
 #include "cupti/snapshot.h"
 
@@ -32,6 +33,10 @@ struct kprof_profiler {
 
 struct kprof_snapshot {
     unsigned long memory;
+};
+
+struct kprof_operation {
+    bool sees_host;
 };
 
 static struct {
@@ -225,6 +230,14 @@ kprof_status kprof_snapshot_take(void *context, void *function, const char *kern
     return KPROF_OK;
 }
 
+kprof_status kprof_snapshot_cover(kprof_snapshot *snapshot, void *function, const char *kernel)
+{
+    (void)snapshot;
+    (void)function;
+    (void)kernel;
+    return KPROF_OK;
+}
+
 kprof_status kprof_snapshot_restore(kprof_snapshot *snapshot)
 {
     simulated.memory = snapshot->memory;
@@ -276,6 +289,44 @@ kprof_status kprof_target_relaunch(const kprof_call *call)
     run_kernel();
     return KPROF_OK;
 }
+
+kprof_operation *kprof_operation_copy(const kprof_call *call)
+{
+    kprof_operation *operation = malloc(sizeof *operation);
+    if (operation)
+        operation->sees_host = strstr(call->kernel_name, "pinned") != NULL;
+    return operation;
+}
+
+kprof_status kprof_operation_run(const kprof_operation *operation)
+{
+    (void)operation;
+    run_kernel();
+    return KPROF_OK;
+}
+
+void kprof_operation_free(kprof_operation *operation)
+{
+    free(operation);
+}
+
+bool kprof_operation_sees_host(const kprof_operation *operation)
+{
+    return operation->sees_host;
+}
+
+bool kprof_target_shares_memory(void)
+{
+    return false;
+}
+
+bool kprof_target_enter_context(void *context)
+{
+    (void)context;
+    return false;
+}
+
+void kprof_target_leave_context(void) {}
 
 void *kprof_target_function(const kprof_call *call)
 {

@@ -1,0 +1,16 @@
+/* The counters of a GPU serve one process at a time: the processes of one run take turns, through a lock in the session
+ * directory. */
+#ifndef KPROF_INJECT_LOCK_H
+#define KPROF_INJECT_LOCK_H
+
+#include <stdbool.h>
+
+/* Where the lock is; before any other call. */
+void kprof_lock_set_folder(const char *dir);
+/* Wait for this process' turn, `timeout_ms` at most; false when that time is over. */
+bool kprof_lock_take(unsigned timeout_ms);
+void kprof_lock_give(void);
+/* In a forked child: the lock is its parent's. */
+void kprof_lock_forget(void);
+
+#endif
