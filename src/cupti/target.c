@@ -8,6 +8,7 @@
 #include "cupti/load.h"
 #include "cupti/modules.h"
 
+#include <errno.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,7 +20,15 @@ static CUpti_SubscriberHandle subscriber;
 static atomic_int captures; /* streams being captured now */
 static atomic_bool shares_memory;
 
-static int capture_change(CUpti_CallbackId id)
+/* Ending a capture that went wrong ends it all the same; only a stream that captures nothing, or for another thread,
+ * stays as it is. */
+static bool ends_capture(CUresult result)
+{
+    return result != CUDA_ERROR_ILLEGAL_STATE && result != CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
+}
+
+/* By how much the call, which returned `result`, changes the number of streams being captured. */
+static int capture_change(CUpti_CallbackId id, CUresult result)
 {
     switch (id) {
     case CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture:
@@ -28,10 +37,10 @@ static int capture_change(CUpti_CallbackId id)
     case CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture_v2_ptsz:
     case CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCaptureToGraph:
     case CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCaptureToGraph_ptsz:
-        return 1;
+        return result == CUDA_SUCCESS;
     case CUPTI_DRIVER_TRACE_CBID_cuStreamEndCapture:
     case CUPTI_DRIVER_TRACE_CBID_cuStreamEndCapture_ptsz:
-        return -1;
+        return -ends_capture(result);
     default:
         return 0;
     }
@@ -55,9 +64,10 @@ static void on_driver_call(CUpti_CallbackId id, const CUpti_CallbackData *data)
         hooks.enter(&call);
         return;
     }
-    call.failed = data->functionReturnValue && *(const CUresult *)data->functionReturnValue != CUDA_SUCCESS;
-    int change = capture_change(id);
-    if (change < 0 || (change > 0 && !call.failed))
+    CUresult result = data->functionReturnValue ? *(const CUresult *)data->functionReturnValue : CUDA_SUCCESS;
+    call.failed = result != CUDA_SUCCESS;
+    int change = capture_change(id, result);
+    if (change != 0)
         atomic_fetch_add(&captures, change);
     if (!call.failed && kprof_call_shares_memory(id))
         atomic_store(&shares_memory, true);
@@ -82,11 +92,13 @@ static void on_resource(CUpti_CallbackId id, const CUpti_ResourceData *data)
 
 static void CUPTIAPI on_callback(void *user, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void *data)
 {
+    int saved_errno = errno; /* the application's */
     (void)user;
     if (domain == CUPTI_CB_DOMAIN_DRIVER_API)
         on_driver_call(id, data);
     else if (domain == CUPTI_CB_DOMAIN_RESOURCE)
         on_resource(id, data);
+    errno = saved_errno;
 }
 
 static kprof_status subscribe(void)
