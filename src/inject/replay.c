@@ -7,6 +7,7 @@
 #include "inject/contexts.h"
 #include "inject/process.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -143,6 +144,22 @@ static kprof_status run_passes(kprof_replay_launch *launch)
     return status;
 }
 
+/* errno says why not. */
+static bool write_file(const char *path, const char *content, size_t size)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return false;
+    ssize_t written = 0;
+    for (size_t at = 0; at < size && (written >= 0 || errno == EINTR); at += written > 0 ? (size_t)written : 0)
+        written = write(fd, content + at, size - at);
+    int reason = errno;
+    bool closed = close(fd) == 0;
+    if (written < 0)
+        errno = reason;
+    return written >= 0 && closed;
+}
+
 /* For those who want to evaluate the counters themselves; failing to is no reason to drop the launch. */
 static void keep_image(const kprof_replay_launch *launch)
 {
@@ -154,11 +171,7 @@ static void keep_image(const kprof_replay_launch *launch)
     const char *image = kprof_profiler_image(current.context->profiler, &size);
     snprintf(path, sizeof path, "%s/%d-%llu.counterdata", dir, (int)getpid(),
              (unsigned long long)launch->record.launch);
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
-    ssize_t written = 0;
-    for (size_t at = 0; fd >= 0 && at < size && written >= 0; at += (size_t)written)
-        written = write(fd, image + at, size - at);
-    if (fd < 0 || written < 0 || close(fd) != 0)
+    if (!write_file(path, image, size))
         kprof_log(KPROF_LOG_WARNING, "counter data cannot be kept in %s: %m", path);
 }
 
