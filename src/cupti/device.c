@@ -4,6 +4,7 @@
 #include "cupti/load.h"
 #include "cupti/target.h"
 
+#include <pthread.h>
 #include <stdio.h>
 
 #define MAX_DEVICES 64
@@ -59,7 +60,7 @@ static const char *chip_name(const kprof_cupti_api *cupti, uint32_t device)
     return cupti->cuptiDeviceGetChipName(&params) == CUPTI_SUCCESS ? params.pChipName : "";
 }
 
-kprof_status kprof_target_device(uint32_t device, kprof_device_record *out)
+static kprof_status read_device(uint32_t device, kprof_device_record *out)
 {
     const kprof_driver_api *driver;
     const kprof_cupti_api *cupti;
@@ -69,7 +70,7 @@ kprof_status kprof_target_device(uint32_t device, kprof_device_record *out)
         status = kprof_cupti_load(&cupti);
     if (status != KPROF_OK)
         return status;
-    if (device >= MAX_DEVICES || driver->cuDeviceGet_(&handle, (int)device) != CUDA_SUCCESS)
+    if (driver->cuDeviceGet_(&handle, (int)device) != CUDA_SUCCESS)
         return kprof_fail(KPROF_UNSUPPORTED, "device %u cannot be opened", device);
     *out = (kprof_device_record){.device = device};
     read_attributes(driver, handle, out);
@@ -83,4 +84,18 @@ kprof_status kprof_target_device(uint32_t device, kprof_device_record *out)
     out->memory_bytes = bytes;
     out->driver_version = (uint32_t)version;
     return KPROF_OK;
+}
+
+/* Every chosen launch asks, so the answer is kept. */
+kprof_status kprof_target_device(uint32_t device, kprof_device_record *out)
+{
+    static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+    static kprof_device_record known[MAX_DEVICES];
+    if (device >= MAX_DEVICES)
+        return kprof_fail(KPROF_UNSUPPORTED, "device %u: kprof counts to %d", device, MAX_DEVICES - 1);
+    pthread_mutex_lock(&mutex);
+    kprof_status status = known[device].name ? KPROF_OK : read_device(device, &known[device]);
+    *out = known[device];
+    pthread_mutex_unlock(&mutex);
+    return status;
 }

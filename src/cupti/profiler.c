@@ -14,13 +14,17 @@
 /* Memory for the counter data of one measurement. */
 #define MAX_IMAGE_BYTES ((size_t)512 << 20)
 #define MAX_LAUNCHES    1024
+/* Another process of the run gives the counters back once it is idle; another tool does not. */
+#define BUSY_WAIT_MS 5000
+#define BUSY_POLL_MS 20
 
 struct kprof_profiler {
     const kprof_cupti_api *cupti;
     const kprof_chip_metrics *metrics;
-    CUpti_RangeProfiler_Object *object;
-    kprof_host *host;    /* evaluates */
-    size_t launch_bytes; /* what each further launch adds to an image; 0: not known yet */
+    CUcontext context;
+    CUpti_RangeProfiler_Object *object; /* NULL while the counters are given back */
+    kprof_host *host;                   /* evaluates */
+    size_t launch_bytes;                /* what each further launch adds to an image; 0: not known yet */
     size_t image_launches, image_size;
     uint8_t *image; /* [image_size], for image_launches launches */
 };
@@ -81,10 +85,12 @@ static kprof_status initialize_once(const kprof_cupti_api *cupti)
     return result == CUPTI_SUCCESS ? KPROF_OK : fail(cupti, "cuptiProfilerInitialize", result);
 }
 
-static kprof_status enable(kprof_profiler *p, void *context)
+static kprof_status enable(kprof_profiler *p)
 {
+    if (p->object)
+        return KPROF_OK;
     CUpti_RangeProfiler_Enable_Params params = {.structSize = CUpti_RangeProfiler_Enable_Params_STRUCT_SIZE};
-    params.ctx = context;
+    params.ctx = p->context;
     CUptiResult result = p->cupti->cuptiRangeProfilerEnable(&params);
     if (result != CUPTI_SUCCESS)
         return fail(p->cupti, "cuptiRangeProfilerEnable", result);
@@ -155,6 +161,7 @@ kprof_status kprof_profiler_open(void *context, const kprof_chip_metrics *metric
     if (!p)
         return kprof_fail(KPROF_NO_MEMORY, "no memory for a profiler");
     p->metrics = metrics;
+    p->context = context;
     int64_t time_ns = 0;
     lap_ms(&time_ns);
     kprof_status status = kprof_cupti_load(&p->cupti);
@@ -165,7 +172,7 @@ kprof_status kprof_profiler_open(void *context, const kprof_chip_metrics *metric
         status = kprof_host_open(metrics->chip, NULL, &p->host);
     double host_ms = lap_ms(&time_ns);
     if (status == KPROF_OK)
-        status = enable(p, context);
+        status = enable(p);
     if (status == KPROF_OK)
         status = size_image(p, 1);
     kprof_log(KPROF_LOG_DEBUG, "profiler ready: CUPTI %.1f ms, evaluation %.1f ms, context %.1f ms", initialize_ms,
@@ -180,7 +187,9 @@ kprof_status kprof_profiler_open(void *context, const kprof_chip_metrics *metric
 
 kprof_status kprof_profiler_begin(kprof_profiler *p, kprof_profiler_replay replay, size_t launches)
 {
-    kprof_status status = size_image(p, launches);
+    kprof_status status = enable(p);
+    if (status == KPROF_OK)
+        status = size_image(p, launches);
     if (status == KPROF_OK)
         status = blank_image(p);
     if (status != KPROF_OK)
@@ -205,6 +214,11 @@ kprof_status kprof_profiler_start(kprof_profiler *p)
     CUpti_RangeProfiler_Start_Params params = {.structSize = CUpti_RangeProfiler_Start_Params_STRUCT_SIZE};
     params.pRangeProfilerObject = p->object;
     CUptiResult result = p->cupti->cuptiRangeProfilerStart(&params);
+    for (int waited_ms = 0; result == CUPTI_ERROR_HARDWARE_BUSY && waited_ms < BUSY_WAIT_MS;
+         waited_ms += BUSY_POLL_MS) {
+        usleep(BUSY_POLL_MS * 1000);
+        result = p->cupti->cuptiRangeProfilerStart(&params);
+    }
     return result == CUPTI_SUCCESS ? KPROF_OK : fail(p->cupti, "cuptiRangeProfilerStart", result);
 }
 
@@ -247,6 +261,17 @@ const void *kprof_profiler_image(const kprof_profiler *p, size_t *size)
 {
     *size = p->image_size;
     return p->image;
+}
+
+void kprof_profiler_release(kprof_profiler *p)
+{
+    if (!p->object)
+        return;
+    CUpti_RangeProfiler_Disable_Params params = {.structSize = CUpti_RangeProfiler_Disable_Params_STRUCT_SIZE};
+    params.pRangeProfilerObject = p->object;
+    (void)p->cupti->cuptiRangeProfilerDisable(&params);
+    p->object = NULL;
+    p->image_launches = 0; /* a new object has to be asked for the size first, or it crashes on the image */
 }
 
 void kprof_profiler_close(kprof_profiler *p)

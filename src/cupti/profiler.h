@@ -32,6 +32,8 @@ kprof_status kprof_profiler_decode(kprof_profiler *profiler, size_t launches) KP
 kprof_status kprof_profiler_read(kprof_profiler *profiler, size_t launch, double *values) KPROF_MUST_CHECK;
 /* The counter data image that was decoded: *size bytes, valid until the next _begin. */
 const void *kprof_profiler_image(const kprof_profiler *profiler, size_t *size);
+/* Give the GPU's counters to other processes; the next _begin takes them again. The context must be current. */
+void kprof_profiler_release(kprof_profiler *profiler);
 /* The context is going: free what is ours without touching it. */
 void kprof_profiler_close(kprof_profiler *profiler);
 

@@ -96,7 +96,7 @@ static bool open_batch(const kprof_replay_launch *launch, kprof_batch_sink *sink
     batch.opened_ns = now_ns();
     batch.capacity = kprof_profiler_capacity(batch.context->profiler);
     batch.launches = calloc(batch.capacity, sizeof *batch.launches);
-    if (!batch.launches || !kprof_lock_take(0)) { /* another process' turn: the launch waits for its own, alone */
+    if (!batch.launches || !kprof_lock_take(0, NULL)) { /* another process' turn: the launch waits for its own, alone */
         release();
         return false;
     }
@@ -217,15 +217,25 @@ static size_t count_chosen(void)
     return chosen;
 }
 
+static void log_times(int64_t closed_ns, int64_t replayed_ns, uint32_t passes)
+{
+    kprof_log(KPROF_LOG_DEBUG,
+              "batch of %zu launches: open %.1f ms, %u passes replayed in %.1f ms, evaluated in %.1f ms", batch.count,
+              (double)(closed_ns - batch.opened_ns) * 1e-6, passes - 1, (double)(replayed_ns - closed_ns) * 1e-6,
+              (double)(now_ns() - replayed_ns) * 1e-6);
+}
+
 void kprof_batch_close(void)
 {
     if (!kprof_batch_is_open())
         return;
     uint32_t passes;
+    int64_t closed_ns = now_ns();
     bool entered = kprof_target_enter_context(batch.context->context);
     kprof_status status = run_passes(&passes);
     if (status == KPROF_OK)
         status = kprof_profiler_decode(batch.context->profiler, batch.count);
+    int64_t replayed_ns = now_ns();
     size_t chosen = count_chosen();
     int64_t share_ns = chosen ? (now_ns() - batch.opened_ns) / (int64_t)chosen : 0;
     for (size_t i = 0; i < batch.count; i++) {
@@ -237,6 +247,7 @@ void kprof_batch_close(void)
         else
             batch.sink(&batch.launches[i].record, kprof_process_reason(status));
     }
+    log_times(closed_ns, replayed_ns, passes);
     release();
     if (entered)
         kprof_target_leave_context();

@@ -2,6 +2,7 @@
 #include "inject/contexts.h"
 
 #include "core/log.h"
+#include "cupti/target.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -51,6 +52,18 @@ kprof_status kprof_contexts_open(void *context, const kprof_chip_metrics *metric
     kprof_status status = *out ? KPROF_OK : add(context, metrics, out);
     pthread_mutex_unlock(&mutex);
     return status;
+}
+
+void kprof_contexts_release(void)
+{
+    pthread_mutex_lock(&mutex);
+    for (kprof_profiled_context *c = contexts; c; c = c->next) {
+        bool entered = kprof_target_enter_context(c->context);
+        kprof_profiler_release(c->profiler);
+        if (entered)
+            kprof_target_leave_context();
+    }
+    pthread_mutex_unlock(&mutex);
 }
 
 void kprof_contexts_forget(void *context)

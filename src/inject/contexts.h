@@ -19,5 +19,7 @@ typedef struct kprof_profiled_context {
 kprof_status kprof_contexts_open(void *context, const kprof_chip_metrics *metrics,
                                  kprof_profiled_context **out) KPROF_MUST_CHECK;
 void kprof_contexts_forget(void *context);
+/* Let other processes have the counters; the next measurement takes them again. With the gate held. */
+void kprof_contexts_release(void);
 
 #endif

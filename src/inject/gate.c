@@ -9,7 +9,8 @@ static atomic_int inside;     /* threads inside a shared call */
 static atomic_bool exclusive; /* a replay is under way or waits for `inside` to fall to 0 */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
-static __thread int depth; /* shared calls that this thread is in */
+static __thread int depth;     /* shared calls that this thread is in */
+static __thread bool is_owner; /* this thread holds the gate exclusively: its own calls pass */
 
 static void leave(void)
 {
@@ -22,7 +23,7 @@ static void leave(void)
 
 void kprof_gate_enter_shared(void)
 {
-    if (depth++ > 0)
+    if (depth++ > 0 || is_owner)
         return;
     for (;;) {
         /* Announce first, look second; the other side does the reverse, so one of the two always sees the other. */
@@ -39,7 +40,7 @@ void kprof_gate_enter_shared(void)
 
 void kprof_gate_leave_shared(void)
 {
-    if (depth > 0 && --depth == 0)
+    if (depth > 0 && --depth == 0 && !is_owner)
         leave();
 }
 
@@ -58,11 +59,11 @@ static struct timespec deadline_after(unsigned timeout_ms)
 
 bool kprof_gate_enter_exclusive(unsigned timeout_ms)
 {
-    struct timespec deadline = deadline_after(timeout_ms);
     pthread_mutex_lock(&mutex);
-    while (atomic_load(&exclusive))
+    while (atomic_load(&exclusive)) /* other replays end by themselves */
         pthread_cond_wait(&changed, &mutex);
     atomic_store(&exclusive, true);
+    struct timespec deadline = deadline_after(timeout_ms);
     bool in_time = true;
     while (atomic_load(&inside) > 0 && in_time)
         in_time = pthread_cond_timedwait(&changed, &mutex, &deadline) == 0;
@@ -72,11 +73,13 @@ bool kprof_gate_enter_exclusive(unsigned timeout_ms)
         pthread_cond_broadcast(&changed);
     }
     pthread_mutex_unlock(&mutex);
+    is_owner = in_time;
     return in_time;
 }
 
 void kprof_gate_leave_exclusive(void)
 {
+    is_owner = false;
     pthread_mutex_lock(&mutex);
     atomic_store(&exclusive, false);
     pthread_cond_broadcast(&changed);
@@ -90,4 +93,5 @@ void kprof_gate_reset(void)
     atomic_store(&inside, 0);
     atomic_store(&exclusive, false);
     depth = 0;
+    is_owner = false;
 }

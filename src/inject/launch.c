@@ -4,8 +4,10 @@
 
 #include "core/log.h"
 #include "inject/batch.h"
+#include "inject/contexts.h"
 #include "inject/devices.h"
 #include "inject/gate.h"
+#include "inject/idle.h"
 #include "inject/kernels.h"
 #include "inject/lock.h"
 #include "inject/process.h"
@@ -121,6 +123,7 @@ static void end_turn(void)
 {
     kprof_gate_leave_exclusive();
     kprof_lock_give();
+    kprof_idle_watch();
 }
 
 /* "" when the launch is being measured now, else why not. */
@@ -130,11 +133,11 @@ static const char *begin_measuring(void)
         return "no metrics were chosen for this device's chip";
     if (kprof_target_capturing())
         return "a stream was being captured, and nothing may be synchronised meanwhile";
-    if (!kprof_lock_take(LOCK_TIMEOUT_MS))
-        return "another process of the run kept the counters";
-    if (!kprof_gate_enter_exclusive(GATE_TIMEOUT_MS)) {
-        kprof_lock_give();
+    if (!kprof_gate_enter_exclusive(GATE_TIMEOUT_MS))
         return "another thread stayed inside a CUDA call";
+    if (!kprof_lock_take(LOCK_TIMEOUT_MS, kprof_contexts_release)) {
+        kprof_gate_leave_exclusive();
+        return "another process of the run kept the counters";
     }
     write_progress(0);
     kprof_status status = kprof_replay_enter(&thread.launch);
@@ -172,6 +175,7 @@ static void close_batch(void)
         return;
     kprof_batch_close();
     kprof_gate_leave_exclusive();
+    kprof_idle_watch();
 }
 
 static bool closes_batch(const kprof_call *call)
@@ -296,6 +300,7 @@ static void context_ending(void *context)
 
 void kprof_launch_finish(void)
 {
+    kprof_idle_stop();
     thread.own_call = true;
     close_batch();
     thread.own_call = false;

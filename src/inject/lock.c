@@ -20,7 +20,7 @@ void kprof_lock_set_folder(const char *dir)
     snprintf(path, sizeof path, "%s/gpu.lock", dir);
 }
 
-bool kprof_lock_take(unsigned timeout_ms)
+bool kprof_lock_take(unsigned timeout_ms, void (*before_wait)(void))
 {
     const struct timespec pause = {0, POLL_MS * 1000000};
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -31,6 +31,8 @@ bool kprof_lock_take(unsigned timeout_ms)
             close(fd);
             return false;
         }
+        if (waited_ms == 0 && before_wait)
+            before_wait();
         nanosleep(&pause, NULL);
     }
     held = fd;

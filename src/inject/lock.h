@@ -7,8 +7,9 @@
 
 /* Where the lock is; before any other call. */
 void kprof_lock_set_folder(const char *dir);
-/* Wait for this process' turn, `timeout_ms` at most; false when that time is over. */
-bool kprof_lock_take(unsigned timeout_ms);
+/* Wait for this process' turn, `timeout_ms` at most; false when that time is over. `before_wait` is called before a
+ * wait, for giving up what the process that has its turn may need; NULL: nothing. */
+bool kprof_lock_take(unsigned timeout_ms, void (*before_wait)(void));
 void kprof_lock_give(void);
 /* In a forked child: the lock is its parent's. */
 void kprof_lock_forget(void);

@@ -4,6 +4,7 @@
 #include "core/log.h"
 #include "inject/batch.h"
 #include "inject/gate.h"
+#include "inject/idle.h"
 #include "inject/launch.h"
 #include "inject/lock.h"
 
@@ -101,6 +102,7 @@ static void disarm_forked_child(void)
     kprof_gate_reset();
     kprof_batch_forget();
     kprof_lock_forget();
+    kprof_idle_forget();
     kprof_spool_writer_abandon(kprof_this_process.spool);
     kprof_this_process.spool = NULL;
 }

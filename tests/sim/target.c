@@ -213,6 +213,11 @@ const void *kprof_profiler_image(const kprof_profiler *profiler, size_t *size)
     return &simulated.memory;
 }
 
+void kprof_profiler_release(kprof_profiler *profiler)
+{
+    (void)profiler;
+}
+
 void kprof_profiler_close(kprof_profiler *profiler)
 {
     free(profiler);
