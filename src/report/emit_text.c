@@ -231,6 +231,7 @@ static void text_table(kprof_emitter *emitter, const kprof_emit_table *table)
     const size_t stride = table->table->column_count;
     const size_t columns = stride > KPROF_GRID_COLUMNS_MAX - 2 ? KPROF_GRID_COLUMNS_MAX - 2 : stride;
     kprof_grid grid = table_grid(table, columns);
+    grid.width = width_of(emitter);
     for (size_t i = 0; i < table->table->row_count; i++) {
         const kprof_emit_metric **cells = &table->cells[table->order[i] * stride];
         const char *label = table->table->rows[table->order[i]].label;

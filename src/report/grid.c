@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define COLUMN_GAP 2
+#define COLUMN_GAP      2
+#define FIRST_WIDTH_MIN 24
 
 kprof_grid kprof_grid_make(const char *kinds)
 {
@@ -137,6 +138,32 @@ static bool has_header(const kprof_grid *grid)
     return false;
 }
 
+static void shorten_cells(kprof_grid *grid, size_t room)
+{
+    for (size_t i = 0; i < grid->cell_count; i += grid->column_count) {
+        if (kprof_text_width(grid->cells[i].text) <= room)
+            continue;
+        char *shorter = kprof_text_elide(grid->cells[i].text, room);
+        if (!shorter)
+            return;
+        free(grid->cells[i].text);
+        grid->cells[i].text = shorter;
+    }
+}
+
+/* Make the lines as narrow as wanted, where shortening the first column's texts is enough for that. */
+static void fit(kprof_grid *grid, column_width *widths, size_t indent)
+{
+    size_t total = indent;
+    for (size_t i = 0; i < grid->column_count; i++)
+        total += widths[i].total + (i ? COLUMN_GAP : 0);
+    size_t excess = total - grid->width;
+    if (grid->width == 0 || total <= grid->width || widths[0].total < excess + FIRST_WIDTH_MIN)
+        return;
+    shorten_cells(grid, widths[0].total - excess);
+    widths[0] = measure(grid, 0);
+}
+
 void kprof_grid_print(kprof_grid *grid, kprof_output *out, size_t indent)
 {
     column_width widths[KPROF_GRID_COLUMNS_MAX];
@@ -144,6 +171,7 @@ void kprof_grid_print(kprof_grid *grid, kprof_output *out, size_t indent)
         return;
     for (size_t i = 0; i < grid->column_count; i++)
         widths[i] = measure(grid, i);
+    fit(grid, widths, indent);
     if (has_header(grid) && grid->cell_count > 0) {
         kprof_output_repeat(out, ' ', indent);
         print_header(grid, out, widths);

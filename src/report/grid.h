@@ -19,7 +19,8 @@ typedef struct kprof_grid {
     const char *headers[KPROF_GRID_COLUMNS_MAX]; /* borrowed; all NULL: no header line */
     kprof_grid_cell *cells;                      /* [cell_count], row by row */
     size_t cell_count, capacity;
-    bool failed; /* out of memory */
+    size_t width; /* of a line: the first column is shortened for it; 0: any */
+    bool failed;  /* out of memory */
 } kprof_grid;
 
 /* An empty grid; `kinds` has a letter for each column: 't' text, 'n' numbers. At most KPROF_GRID_COLUMNS_MAX are kept.

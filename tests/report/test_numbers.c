@@ -143,6 +143,38 @@ static void test_units_like_ncu(void **state)
     assert_string_equal(unit, "register/thread");
 }
 
+/* Two rows on lines of at most `width` columns. */
+static void expect_rows(size_t width, const char *expected)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *file = open_memstream(&text, &size);
+    kprof_output out;
+    kprof_grid grid = kprof_grid_make("tn");
+    assert_int_equal(kprof_output_init(&out, file), KPROF_OK);
+    grid.width = width;
+    kprof_grid_add(&grid, "Short", "");
+    kprof_grid_add(&grid, "1", "%");
+    kprof_grid_add(&grid, "A label of more than thirty letters", "");
+    kprof_grid_add(&grid, "22", "%");
+    kprof_grid_print(&grid, &out, 1);
+    assert_int_equal(kprof_output_finish(&out), KPROF_OK);
+    fclose(file);
+    assert_string_equal(text, expected);
+    kprof_grid_free(&grid);
+    free(text);
+}
+
+static void test_grid_width(void **state)
+{
+    (void)state;
+    const char *in_full = " Short                                 1 %\n A label of more than thirty letters  22 %\n";
+    expect_rows(0, in_full);
+    expect_rows(42, in_full);
+    expect_rows(32, " Short                       1 %\n A label of ...rty letters  22 %\n");
+    expect_rows(10, in_full);
+}
+
 static void expect_elided(const char *name, size_t width, const char *expected)
 {
     char *text = kprof_text_elide(name, width);
@@ -207,11 +239,11 @@ static void test_names(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_exact),   cmocka_unit_test(test_exact_agrees_with_printf),
-        cmocka_unit_test(test_grouped), cmocka_unit_test(test_locale_changes_nothing),
-        cmocka_unit_test(test_units),   cmocka_unit_test(test_units_like_ncu),
-        cmocka_unit_test(test_elide),   cmocka_unit_test(test_clean),
-        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_exact),      cmocka_unit_test(test_exact_agrees_with_printf),
+        cmocka_unit_test(test_grouped),    cmocka_unit_test(test_locale_changes_nothing),
+        cmocka_unit_test(test_units),      cmocka_unit_test(test_units_like_ncu),
+        cmocka_unit_test(test_grid_width), cmocka_unit_test(test_elide),
+        cmocka_unit_test(test_clean),      cmocka_unit_test(test_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
