@@ -3,6 +3,7 @@
 #include "core/log.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -73,14 +74,25 @@ kprof_status kprof_results_open(const kprof_options *options, kprof_destination 
     }
 }
 
+/* A reader that has seen enough ("kprof ... | head") needs no message. */
+static bool reader_is_gone(FILE *results)
+{
+    struct pollfd pipe = {.fd = fileno(results), .events = POLLOUT};
+    return poll(&pipe, 1, 0) == 1 && (pipe.revents & POLLERR);
+}
+
 kprof_status kprof_results_close(const kprof_options *options, FILE *results)
 {
     if (!results)
         return KPROF_OK;
+    bool is_gone = reader_is_gone(results);
     bool is_file = results != stdout && results != stderr;
     const char *name = is_file ? options->log_file : results == stdout ? "stdout" : "stderr";
     bool failed_before = ferror(results) != 0;
-    if ((is_file ? fclose(results) : fflush(results)) != 0)
+    bool failed = (is_file ? fclose(results) : fflush(results)) != 0;
+    if (is_gone && (failed || failed_before))
+        return KPROF_OUTPUT;
+    if (failed)
         return kprof_fail(KPROF_OUTPUT, "cannot write the results to %s: %m", name);
     return failed_before ? kprof_fail(KPROF_OUTPUT, "not all results could be written to %s; is the disk full?", name)
                          : KPROF_OK;

@@ -74,6 +74,8 @@ kprof_status kprof_output_finish(kprof_output *out)
         out->error = errno ? errno : EIO;
     free(out->buffer);
     out->buffer = NULL;
+    if (out->error == EPIPE) /* the reader has seen enough, and needs no message */
+        return KPROF_OUTPUT;
     if (out->error)
         return kprof_fail(KPROF_OUTPUT, "printing the report: cannot write: %s", strerror(out->error));
     return KPROF_OK;

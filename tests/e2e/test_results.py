@@ -87,7 +87,16 @@ class Separation(Case):
         err = process.stderr.read()
         process.stderr.close()
         self.assertEqual(process.wait(timeout=60), 108, err)
+        self.assertEqual(err, "")
         self.assert_clean()
+
+    def test_closed_pipe_of_a_list(self):
+        with subprocess.Popen(
+                [KPROF, "--query-metrics", "--chip", "GH100", "--query-metrics-mode", "all"], stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE, text=True) as process:
+            process.stdout.close()
+            self.assertEqual(process.stderr.read(), "")
+        self.assertEqual(process.returncode, 108)
 
     def test_full_device(self):
         with open("/dev/full", "w") as full:
