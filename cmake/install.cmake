@@ -5,5 +5,6 @@ foreach(text LICENSE NEWS.md README.md)
     install(FILES ${text} DESTINATION ${CMAKE_INSTALL_DOCDIR})
   endif()
 endforeach()
-install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING PATTERN "*.md" PATTERN "*.json"
+# A folder of their own, so that the links between the documents hold.
+install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs FILES_MATCHING PATTERN "*.md" PATTERN "*.json"
   PATTERN "man" EXCLUDE)
