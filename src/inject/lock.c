@@ -1,6 +1,8 @@
 /* flock(2) on a file that is opened anew each time: the application may close any descriptor that it did not open. */
 #include "inject/lock.h"
 
+#include "core/fd.h"
+
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -25,7 +27,8 @@ bool kprof_lock_take(unsigned timeout_ms, void (*before_wait)(void))
     const struct timespec pause = {0, POLL_MS * 1000000};
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0)
-        return true; /* without the session directory there is nobody to take turns with */
+        return true;           /* without the session directory there is nobody to take turns with */
+    fd = kprof_fd_move_up(fd); /* it may be held for long */
     for (unsigned waited_ms = 0; flock(fd, LOCK_EX | LOCK_NB) != 0; waited_ms += POLL_MS) {
         if (waited_ms >= timeout_ms) {
             close(fd);

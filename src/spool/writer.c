@@ -1,5 +1,6 @@
 /* Appends records to this process's spool. Lives inside other people's programs, which may close every descriptor,
  * change directory, fork or cancel threads: nothing here trusts the descriptor number from one record to the next. */
+#include "core/fd.h"
 #include "spool/format.h"
 #include "spool/spool.h"
 
@@ -13,9 +14,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Descriptors from here on: out of the way of programs that count on getting low numbers or close the first few
- * hundred. */
-#define LOWEST_FD          500
 #define MAX_SPOOLS_PER_PID 10000
 
 struct kprof_spool_writer {
@@ -28,16 +26,6 @@ struct kprof_spool_writer {
     kprof_strbuf buffer; /* the record being written */
     bool failure_logged;
 };
-
-/* The same open file under a high number; the low one stays where the limit on descriptors is low. */
-static int move_up(int fd)
-{
-    int high = fcntl(fd, F_DUPFD_CLOEXEC, LOWEST_FD);
-    if (high < 0)
-        return fd;
-    close(fd);
-    return high;
-}
 
 static bool is_spool_file(const kprof_spool_writer *writer, int fd)
 {
@@ -58,7 +46,7 @@ static const char *ensure_open(kprof_spool_writer *writer)
         close(fd);
         return "the file was replaced";
     }
-    writer->fd = move_up(fd);
+    writer->fd = kprof_fd_move_up(fd);
     return NULL;
 }
 
@@ -131,7 +119,7 @@ static int create_file(const char *dir, kprof_strbuf *path)
             break;
         int fd = open(path->data, O_WRONLY | O_APPEND | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
         if (fd >= 0 || errno != EEXIST)
-            return fd < 0 ? fd : move_up(fd);
+            return fd < 0 ? fd : kprof_fd_move_up(fd);
     }
     errno = path->failed ? ENOMEM : EEXIST;
     return -1;
