@@ -26,7 +26,7 @@
 /* What this thread is in the middle of. */
 static __thread struct {
     bool own_call;  /* kprof itself calls the driver: not the application's doing */
-    bool shared;    /* inside the gate */
+    int shared;     /* calls inside the gate, which may nest */
     bool measuring; /* between the replay's enter and leave */
     bool batched;   /* this launch is in the open batch; the gate is held */
     uint32_t kernel;
@@ -121,9 +121,20 @@ static void describe(const kprof_call *call, const kprof_kernel *kernel, uint64_
 
 static void end_turn(void)
 {
+    kprof_lock_give(); /* first: the lock's state is guarded by the gate */
     kprof_gate_leave_exclusive();
-    kprof_lock_give();
     kprof_idle_watch();
+}
+
+/* Wait until no other thread is inside the driver. "" when the gate is held now, else why not. */
+static const char *enter_alone(void)
+{
+    if (!kprof_gate_enter_exclusive(GATE_TIMEOUT_MS))
+        return "another thread stayed inside a CUDA call";
+    if (!kprof_target_capturing()) /* asked inside, where no thread can begin to */
+        return "";
+    kprof_gate_leave_exclusive();
+    return "a stream was being captured, and nothing may be synchronised meanwhile";
 }
 
 /* "" when the launch is being measured now, else why not. */
@@ -131,10 +142,9 @@ static const char *begin_measuring(void)
 {
     if (!thread.launch.metrics)
         return "no metrics were chosen for this device's chip";
-    if (kprof_target_capturing())
-        return "a stream was being captured, and nothing may be synchronised meanwhile";
-    if (!kprof_gate_enter_exclusive(GATE_TIMEOUT_MS))
-        return "another thread stayed inside a CUDA call";
+    const char *obstacle = enter_alone();
+    if (*obstacle)
+        return obstacle;
     if (!kprof_lock_take(LOCK_TIMEOUT_MS, kprof_contexts_release)) {
         kprof_gate_leave_exclusive();
         return "another process of the run kept the counters";
@@ -145,6 +155,7 @@ static const char *begin_measuring(void)
         thread.measuring = true;
         return "";
     }
+    thread.launch.record.mode = KPROF_REPLAY_NONE;
     end_turn();
     if (is_final(status))
         kprof_process_disarm(status, "the first chosen launch could not be measured");
@@ -152,16 +163,17 @@ static const char *begin_measuring(void)
 }
 
 /* Caches are flushed before each pass of a launch, not between the launches of a pass: whoever wants them flushed
- * before each launch gets it measured alone. */
+ * before each launch gets it measured alone. So does who wants each launch's counter data. */
 static bool wants_batches(void)
 {
-    return kprof_this_process.config.cache_control == KPROF_CACHE_FLUSH_NONE;
+    const kprof_config *config = &kprof_this_process.config;
+    return config->cache_control == KPROF_CACHE_FLUSH_NONE && !config->counter_data_dir;
 }
 
 /* Try to make the launch part of a batch. */
 static void begin_batched(bool chosen)
 {
-    if (!thread.launch.metrics || kprof_target_capturing() || !kprof_gate_enter_exclusive(GATE_TIMEOUT_MS))
+    if (!thread.launch.metrics || *enter_alone())
         return;
     thread.batched = kprof_batch_enter(&thread.launch, chosen, write_record);
     if (!thread.batched)
@@ -238,9 +250,23 @@ static bool is_gated(const kprof_call *call)
     return call->kind != KPROF_CALL_WAIT && call->kind != KPROF_CALL_HARMLESS;
 }
 
+/* The call runs beside others, but not inside a batch, which would not know of it: another thread may have opened one
+ * since this call looked. None can be opened while this thread is in the gate. */
+static void enter_gate(void)
+{
+    kprof_gate_enter_shared();
+    while (kprof_batch_is_open()) {
+        kprof_gate_leave_shared();
+        close_batch();
+        kprof_gate_enter_shared();
+    }
+    thread.shared++;
+}
+
 static void enter(const kprof_call *call)
 {
-    if (thread.own_call || !atomic_load_explicit(&kprof_this_process.armed, memory_order_relaxed))
+    bool inside_launch = thread.measuring || thread.batched; /* a call that the launch itself makes is part of it */
+    if (thread.own_call || inside_launch || !atomic_load_explicit(&kprof_this_process.armed, memory_order_relaxed))
         return;
     thread.own_call = true;
     if (kprof_batch_is_open() && closes_batch(call))
@@ -251,10 +277,8 @@ static void enter(const kprof_call *call)
         note_graph_launch();
     else if (call->kind == KPROF_CALL_UNLOAD)
         kprof_kernels_forget_handles();
-    if (!thread.measuring && !thread.batched && is_gated(call)) {
-        kprof_gate_enter_shared();
-        thread.shared = true;
-    }
+    if (!thread.measuring && !thread.batched && is_gated(call))
+        enter_gate();
     thread.own_call = false;
 }
 
@@ -279,8 +303,8 @@ static void leave(const kprof_call *call)
         kprof_batch_leave(call);
         kprof_gate_leave_exclusive();
     }
-    if (thread.shared && is_gated(call)) {
-        thread.shared = false;
+    if (thread.shared > 0 && is_gated(call)) {
+        thread.shared--;
         kprof_gate_leave_shared();
     }
     thread.own_call = false;
