@@ -27,7 +27,7 @@ static void print_usage(const kprof_command *command, FILE *out)
     else if (command->mask == KPROF_IN_REPORT)
         fprintf(out, "usage: kprof %s FILE.kprof [options]\n", command->name);
     else
-        fprintf(out, "usage: kprof %s [command]\n", command->name);
+        fprintf(out, "usage: kprof %s%s\n", command->name, strcmp(command->name, "help") == 0 ? " [command]" : "");
     fprintf(out, "\n%s\n", command->summary);
 }
 
@@ -39,18 +39,37 @@ static void print_commands(const kprof_command *commands, FILE *out)
     fputs("  (kprof -- report profiles a program that is called like a command)\n", out);
 }
 
-static const kprof_command *help_topic(const kprof_options *options)
+static kprof_status fail_topic(const kprof_command *commands, const char *topic)
 {
-    for (const kprof_command *command = options->commands; options->argument && command->run; command++) {
-        if (strcmp(command->name, options->argument) == 0)
-            return command;
-    }
-    return options->command->mask ? options->command : options->commands;
+    const char *names[16];
+    size_t count = 0;
+    for (const kprof_command *command = commands + 1; command->run && count < sizeof names / sizeof *names; command++)
+        names[count++] = command->name;
+    const char *nearest = kprof_nearest(topic, names, count);
+    return nearest ? kprof_fail(KPROF_USAGE, "help: there is no command %s; did you mean %s?", topic, nearest)
+                   : kprof_fail(KPROF_USAGE, "help: there is no command %s; kprof --help lists them", topic);
 }
 
-void kprof_help_print(const kprof_options *options, FILE *out)
+/* The command that is asked about: the word after "help", or the one that --help was given to. */
+static kprof_status find_topic(const kprof_options *options, const kprof_command **out)
 {
-    const kprof_command *command = help_topic(options);
+    bool is_word = options->command->mask == 0 && options->argument;
+    *out = options->command->mask ? options->command : options->commands;
+    for (const kprof_command *command = options->commands; is_word && command->run; command++) {
+        if (strcmp(command->name, options->argument) == 0) {
+            *out = command;
+            return KPROF_OK;
+        }
+    }
+    return is_word ? fail_topic(options->commands, options->argument) : KPROF_OK;
+}
+
+kprof_status kprof_help_print(const kprof_options *options, FILE *out)
+{
+    const kprof_command *command;
+    kprof_status status = find_topic(options, &command);
+    if (status != KPROF_OK)
+        return status;
     print_usage(command, out);
     if (command == options->commands)
         print_commands(options->commands, out);
@@ -61,6 +80,7 @@ void kprof_help_print(const kprof_options *options, FILE *out)
             print_row(&kprof_option_rows[i], out);
     }
     fprintf(out, "\nman kprof and man kprof-report say more, exit codes included.\n");
+    return fflush(out) == 0 ? KPROF_OK : KPROF_OUTPUT;
 }
 
 /* Options of the command being completed, which the words before "--complete" name; or only those with an argument. */

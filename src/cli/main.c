@@ -6,8 +6,7 @@
 
 static int cmd_help(const kprof_options *options)
 {
-    kprof_help_print(options, stdout);
-    return kprof_status_exit_code(fflush(stdout) == 0 ? KPROF_OK : KPROF_OUTPUT);
+    return kprof_status_exit_code(kprof_help_print(options, stdout));
 }
 
 static int cmd_version(const kprof_options *options)

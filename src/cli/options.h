@@ -124,8 +124,9 @@ void kprof_options_free(kprof_options *options); /* members */
 /* Append the items of a comma-separated list; commas inside brackets belong to the item. */
 bool kprof_list_split(const char *text, kprof_strlist *out);
 
-/* Print the help of the command that `options` chose, or with `options->argument` of that one. */
-void kprof_help_print(const kprof_options *options, FILE *out);
+/* Print the help of the command that `options` chose; for the help command, of the one that its argument names: USAGE
+ * when there is none of that name. */
+kprof_status kprof_help_print(const kprof_options *options, FILE *out) KPROF_MUST_CHECK;
 /* Print, one a line, the words that --complete asks for: "commands", "options", "arguments" (options that
  * take one) or the values of an option ("--page"). USAGE for anything else. */
 kprof_status kprof_complete(const kprof_options *options, FILE *out) KPROF_MUST_CHECK;

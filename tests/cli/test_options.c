@@ -233,7 +233,7 @@ static void help_lists_what_a_command_takes(void **state)
         FILE *out = open_memstream(&text, &size);
         assert_int_equal(parse(i ? "report --help" : "--help"), KPROF_OK);
         assert_int_equal(options.action, KPROF_ACTION_HELP);
-        kprof_help_print(&options, out);
+        assert_int_equal(kprof_help_print(&options, out), KPROF_OK);
         fclose(out);
         for (size_t j = 0; j < kprof_option_row_count; j++) {
             char word[64];

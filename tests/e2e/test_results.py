@@ -331,6 +331,9 @@ class Lists(Case):
     def test_help_and_version(self):
         self.assert_listed(["--help"], "usage: kprof", "--kernel-name")
         self.assert_listed(["help", "report"], "usage: kprof report")
+        wrong = self.kprof("help", "repot")
+        self.assert_run(wrong, 101)
+        self.assertIn("did you mean report?", wrong.err)
         self.assert_listed(["report", "-h"], "usage: kprof report")
         self.assertRegex(self.kprof("--version").out, r"^kprof \d+\.\d+\.\d+\n$")
         self.assertRegex(self.kprof("version").out, r"^kprof \d+\.\d+\.\d+\n$")
