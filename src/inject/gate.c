@@ -64,17 +64,17 @@ bool kprof_gate_enter_exclusive(unsigned timeout_ms)
         pthread_cond_wait(&changed, &mutex);
     atomic_store(&exclusive, true);
     struct timespec deadline = deadline_after(timeout_ms);
-    bool in_time = true;
-    while (atomic_load(&inside) > 0 && in_time)
+    bool in_time = true, alone;
+    /* One look at `inside` decides: those who announce themselves after it see `exclusive` and go. */
+    while (!(alone = atomic_load(&inside) == 0) && in_time)
         in_time = pthread_cond_timedwait(&changed, &mutex, &deadline) == 0;
-    in_time = atomic_load(&inside) == 0;
-    if (!in_time) {
+    if (!alone) {
         atomic_store(&exclusive, false);
         pthread_cond_broadcast(&changed);
     }
     pthread_mutex_unlock(&mutex);
-    is_owner = in_time;
-    return in_time;
+    is_owner = alone;
+    return alone;
 }
 
 void kprof_gate_leave_exclusive(void)
