@@ -54,6 +54,16 @@ static void release(void)
     atomic_store(&batch.open, false);
 }
 
+void kprof_batch_context_ending(void *context)
+{
+    if (!kprof_batch_is_open() || batch.context->context != context)
+        return;
+    for (size_t i = 0; i < batch.count; i++)
+        if (batch.launches[i].chosen)
+            batch.sink(&batch.launches[i].record, "the context ended before the launch was replayed");
+    release();
+}
+
 void kprof_batch_forget(void)
 {
     atomic_store(&batch.open, false);
@@ -169,8 +179,11 @@ static kprof_status run_pass(bool *more)
 static void recover(void)
 {
     kprof_status status = kprof_snapshot_restore(batch.snapshot);
-    if (status == KPROF_OK)
-        status = run_all();
+    for (size_t i = 0; i < batch.count && status == KPROF_OK; i++) {
+        status = kprof_operation_run(batch.launches[i].operation);
+        if (status == KPROF_OK)
+            status = kprof_target_synchronize(); /* nothing else keeps the order of launches in several streams */
+    }
     if (status != KPROF_OK)
         kprof_process_disarm(status, "a replay failed, and the memory that it changed could not be put right");
 }

@@ -1,6 +1,7 @@
 /* Many launches measured together: each runs once in the application's own call, which is the first pass, and is kept;
  * when the batch closes, all are replayed in order for each further pass, with memory restored before it. One batch is
- * open in a process at a time; every function here is called with the gate held exclusively, but for _is_open. */
+ * open in a process at a time; every function here is called with the gate held exclusively, but for _is_open (and
+ * _context_ending, which may also be called inside a shared call). */
 #ifndef KPROF_INJECT_BATCH_H
 #define KPROF_INJECT_BATCH_H
 
@@ -22,6 +23,8 @@ bool kprof_batch_enter(const kprof_replay_launch *launch, bool chosen, kprof_bat
 void kprof_batch_leave(const kprof_call *call);
 /* Replay the open batch, hand its launches to the sink, and forget it. Does nothing when none is open. */
 void kprof_batch_close(void);
+/* The context goes, and with it the open batch if that is its own: nothing is replayed any more. */
+void kprof_batch_context_ending(void *context);
 /* In a forked child, which has no part in its parent's batch. */
 void kprof_batch_forget(void);
 

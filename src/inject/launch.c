@@ -145,6 +145,7 @@ static const char *begin_measuring(void)
     const char *obstacle = enter_alone();
     if (*obstacle)
         return obstacle;
+    kprof_batch_close(); /* another thread's, opened since: it holds the lock */
     if (!kprof_lock_take(LOCK_TIMEOUT_MS, kprof_contexts_release)) {
         kprof_gate_leave_exclusive();
         return "another process of the run kept the counters";
@@ -287,8 +288,8 @@ static void end_measuring(const kprof_call *call)
     thread.measuring = false;
     thread.launch.call = call;
     kprof_status status = kprof_replay_leave(&thread.launch);
-    end_turn();
     write_launch(status == KPROF_OK ? thread.launch.record.reason : kprof_process_reason(status));
+    end_turn(); /* last: the values are the context's, and the next launch's soon */
 }
 
 static void leave(const kprof_call *call)
@@ -316,8 +317,13 @@ static void pass_started(void)
         kprof_replay_pass_started(&thread.launch);
 }
 
+/* Within the call that ends it, or at the process' end without one. */
 static void context_ending(void *context)
 {
+    bool alone = thread.shared == 0 && kprof_gate_enter_exclusive(GATE_TIMEOUT_MS);
+    kprof_batch_context_ending(context);
+    if (alone)
+        kprof_gate_leave_exclusive();
     kprof_replay_context_ending(context);
     kprof_devices_forget(context);
 }
