@@ -1,0 +1,592 @@
+/* The simulated machine as the engine sees it: the functions of src/cupti, which check that they are called in the
+ * order and the state that their headers ask for. */
+#include "sim/backend.h"
+#include "core/log.h"
+#include "cupti/flush.h"
+#include "cupti/operation.h"
+#include "cupti/profiler.h"
+#include "cupti/snapshot.h"
+#include "sim/device.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_RANGES 64
+
+typedef enum profiler_state { IDLE, BEGUN, STARTED, STOPPED, DECODED } profiler_state;
+
+struct kprof_profiler {
+    sim_context *context;
+    const kprof_chip_metrics *metrics;
+    kprof_profiler_replay replay;
+    profiler_state state;
+    size_t capacity; /* launches of this measurement */
+    uint32_t pass;   /* under way, or how many are done */
+    size_t ranges, pass_ranges[64];
+    uint64_t signatures[MAX_RANGES];
+};
+
+typedef struct saved_slot {
+    bool saved;
+    uint64_t generation;
+    uint64_t words[SIM_WORDS];
+} saved_slot;
+
+struct kprof_snapshot {
+    unsigned context;
+    saved_slot slots[SIM_SLOTS];
+};
+
+struct kprof_operation {
+    sim_step step;
+};
+
+struct kprof_flush {
+    unsigned context;
+};
+
+static struct {
+    size_t profilers, snapshots, operations;
+    unsigned pushed;
+} alive;
+
+static __thread unsigned pushed_from;
+
+static void lock(void)
+{
+    pthread_mutex_lock(&sim.mutex);
+}
+
+static void unlock(void)
+{
+    pthread_mutex_unlock(&sim.mutex);
+}
+
+static bool has_fault(void)
+{
+    return sim.faulty && sim_chance(12);
+}
+
+static void check_current(const void *context)
+{
+    if (context != &sim.contexts[sim_current])
+        sim_violation("a call for a context that is not current");
+}
+
+static void check_can_wait(const char *what)
+{
+    if (sim.captures > 0)
+        sim_violation("%s while a stream is being captured", what);
+}
+
+static void check_idle(const char *what)
+{
+    if (!sim.contexts[sim_current].failed && !sim_is_idle(sim_current))
+        sim_violation("%s while the context is at work", what);
+}
+
+void sim_check_nothing_left(void)
+{
+    if (alive.profilers + alive.snapshots + alive.operations > 0)
+        sim_violation("%zu profilers, %zu snapshots, %zu operations were not freed", alive.profilers, alive.snapshots,
+                      alive.operations);
+}
+
+/* target.h */
+
+kprof_status kprof_target_start(const kprof_target_hooks *hooks)
+{
+    sim.hooks = hooks;
+    return KPROF_OK;
+}
+
+void kprof_target_stop(void)
+{
+    sim.hooks = NULL;
+}
+
+kprof_status kprof_target_current_device(uint32_t *device)
+{
+    *device = sim_current;
+    return KPROF_OK;
+}
+
+kprof_status kprof_target_device(uint32_t device, kprof_device_record *out)
+{
+    *out = (kprof_device_record){
+        .device = device,
+        .name = "Simulated",
+        .chip = device == 0 ? "GH100" : sim.second_chip,
+        .uuid = "00112233445566778899aabbccddeeff",
+    };
+    return KPROF_OK;
+}
+
+void kprof_target_launch(const kprof_call *call, kprof_launch_record *out)
+{
+    const sim_step *step = call->parameters;
+    out->context = call->context_id;
+    out->stream = step->stream;
+    out->grid[0] = step->tag;
+    out->grid[1] = sim.program;
+}
+
+void kprof_target_kernel(const kprof_call *call, kprof_kernel_record *out)
+{
+    const sim_function *function = call->function;
+    out->registers_per_thread = 16 + function->module;
+}
+
+bool kprof_target_capturing(void)
+{
+    lock();
+    bool capturing = sim.captures > 0;
+    unlock();
+    return capturing;
+}
+
+bool kprof_target_launch_captured(const kprof_call *call)
+{
+    const sim_step *step = call->parameters;
+    lock();
+    bool captured = sim.streams[step->stream].capturing;
+    unlock();
+    return captured;
+}
+
+/* As the engine's own launches run: at once and in order while a profiler is armed, else as the device likes. */
+static kprof_status run_again(const sim_step *step)
+{
+    sim_own_call(KPROF_CALL_LAUNCH, false);
+    lock();
+    check_can_wait("a launch of the engine");
+    struct kprof_profiler *armed = sim.contexts[sim_context_of_stream(step->stream)].armed;
+    bool fault = armed && has_fault();
+    if (fault)
+        ;
+    else if (armed)
+        sim_profiled_launch(step);
+    else
+        sim_submit(step);
+    unlock();
+    sim_own_call(KPROF_CALL_LAUNCH, true);
+    return fault ? kprof_fail(KPROF_INTERNAL, "the launch could not be repeated (simulated)") : KPROF_OK;
+}
+
+kprof_status kprof_target_relaunch(const kprof_call *call)
+{
+    const sim_step *step = call->parameters;
+    check_current(call->context);
+    return step->legacy ? kprof_fail(KPROF_UNSUPPORTED, "too old a call (simulated)") : run_again(step);
+}
+
+void *kprof_target_function(const kprof_call *call)
+{
+    const sim_step *step = call->parameters;
+    return step->legacy ? NULL : call->function;
+}
+
+bool kprof_target_shares_memory(void)
+{
+    lock();
+    bool shares = sim.shares_memory;
+    unlock();
+    return shares;
+}
+
+bool kprof_target_enter_context(void *context)
+{
+    if (context == &sim.contexts[sim_current])
+        return false;
+    pushed_from = sim_current;
+    sim_current = (unsigned)((sim_context *)context - sim.contexts);
+    return true;
+}
+
+void kprof_target_leave_context(void)
+{
+    sim_current = pushed_from;
+}
+
+const char *kprof_target_side_effect(const kprof_call *call)
+{
+    const sim_step *step = call->parameters;
+    return step->kernel == SIM_PRINT ? "it prints (simulated)" : NULL;
+}
+
+kprof_status kprof_target_synchronize(void)
+{
+    sim_own_call(KPROF_CALL_WAIT, false);
+    lock();
+    check_can_wait("the engine waits");
+    sim_drain_context(sim_current);
+    bool failed = sim.contexts[sim_current].failed;
+    unlock();
+    sim_own_call(KPROF_CALL_WAIT, true);
+    return failed ? kprof_fail(KPROF_INTERNAL, "the context is in error (simulated)") : KPROF_OK;
+}
+
+/* profiler.h */
+
+kprof_status kprof_profiler_open(void *context, const kprof_chip_metrics *metrics, kprof_profiler **out)
+{
+    check_current(context);
+    if (strcmp(metrics->chip, sim_current == 0 ? "GH100" : sim.second_chip) != 0)
+        sim_violation("metrics of another chip");
+    lock();
+    bool fault = has_fault();
+    unlock();
+    *out = fault ? NULL : calloc(1, sizeof **out);
+    if (!*out)
+        return kprof_fail(KPROF_INTERNAL, "no profiler (simulated)");
+    (*out)->context = context;
+    (*out)->metrics = metrics;
+    lock();
+    alive.profilers++;
+    unlock();
+    return KPROF_OK;
+}
+
+size_t kprof_profiler_capacity(kprof_profiler *profiler)
+{
+    (void)profiler;
+    return sim.capacity;
+}
+
+static kprof_status begin(kprof_profiler *profiler, size_t launches)
+{
+    check_current(profiler->context);
+    if (profiler->state == STARTED || launches == 0 || launches > sim.capacity)
+        sim_violation("a measurement of %zu launches begins in state %d", launches, (int)profiler->state);
+    if (has_fault())
+        return kprof_fail(KPROF_INTERNAL, "the measurement did not begin (simulated)");
+    profiler->state = BEGUN;
+    profiler->capacity = launches;
+    profiler->pass = 0;
+    memset(profiler->pass_ranges, 0, sizeof profiler->pass_ranges);
+    memset(profiler->signatures, 0, sizeof profiler->signatures);
+    return KPROF_OK;
+}
+
+kprof_status kprof_profiler_begin(kprof_profiler *profiler, kprof_profiler_replay replay, size_t launches)
+{
+    lock();
+    profiler->replay = replay;
+    kprof_status status = begin(profiler, launches);
+    unlock();
+    return status;
+}
+
+static kprof_status start(kprof_profiler *profiler)
+{
+    check_current(profiler->context);
+    check_can_wait("a pass starts");
+    check_idle("a pass starts");
+    bool more = profiler->state == STOPPED && profiler->pass < profiler->metrics->pass_count;
+    if (profiler->context->armed || (profiler->state != BEGUN && !more))
+        sim_violation("a pass starts in state %d after %u passes", (int)profiler->state, profiler->pass);
+    if (profiler->replay == KPROF_PROFILER_CALLER_REPLAYS && sim.flushes && !profiler->context->cold)
+        sim_violation("a pass starts with warm caches");
+    if (profiler->context->failed || has_fault())
+        return kprof_fail(KPROF_INTERNAL, "the pass did not start (simulated)");
+    profiler->state = STARTED;
+    profiler->ranges = 0;
+    profiler->context->armed = profiler;
+    return KPROF_OK;
+}
+
+kprof_status kprof_profiler_start(kprof_profiler *profiler)
+{
+    lock();
+    kprof_status status = start(profiler);
+    unlock();
+    return status;
+}
+
+static kprof_status stop(kprof_profiler *profiler, bool *more)
+{
+    check_current(profiler->context);
+    if (profiler->state != STARTED)
+        sim_violation("a pass stops in state %d", (int)profiler->state);
+    check_can_wait("a pass stops");
+    check_idle("a pass stops");
+    profiler->context->armed = NULL;
+    profiler->state = STOPPED;
+    if (profiler->replay == KPROF_PROFILER_CALLER_REPLAYS)
+        profiler->pass_ranges[profiler->pass++] = profiler->ranges;
+    *more = profiler->pass < profiler->metrics->pass_count;
+    return profiler->context->failed || has_fault() ? kprof_fail(KPROF_INTERNAL, "the pass failed (simulated)")
+                                                    : KPROF_OK;
+}
+
+kprof_status kprof_profiler_stop(kprof_profiler *profiler, bool *more)
+{
+    lock();
+    kprof_status status = stop(profiler, more);
+    unlock();
+    return status;
+}
+
+static kprof_status decode(kprof_profiler *profiler, size_t launches)
+{
+    if (profiler->state == STOPPED && profiler->replay == KPROF_PROFILER_CUPTI_REPLAYS && profiler->pass == 0)
+        return kprof_fail(KPROF_NOT_COLLECTED, "nothing was launched (simulated)");
+    if (profiler->state != STOPPED || profiler->pass != profiler->metrics->pass_count)
+        sim_violation("%u of %u passes are decoded in state %d", profiler->pass, profiler->metrics->pass_count,
+                      (int)profiler->state);
+    profiler->state = DECODED;
+    for (uint32_t pass = 0; pass < profiler->pass; pass++)
+        if (profiler->pass_ranges[pass] != launches)
+            return kprof_fail(KPROF_NOT_COLLECTED, "%zu launches were measured in pass %u, not %zu (simulated)",
+                              profiler->pass_ranges[pass], pass, launches);
+    return has_fault() ? kprof_fail(KPROF_INTERNAL, "decoding failed (simulated)") : KPROF_OK;
+}
+
+kprof_status kprof_profiler_decode(kprof_profiler *profiler, size_t launches)
+{
+    lock();
+    kprof_status status = decode(profiler, launches);
+    unlock();
+    return status;
+}
+
+kprof_status kprof_profiler_read(kprof_profiler *profiler, size_t launch, double *values)
+{
+    lock();
+    bool fault = has_fault();
+    unlock();
+    if (profiler->state != DECODED || launch >= profiler->capacity)
+        sim_violation("launch %zu is read in state %d", launch, (int)profiler->state);
+    if (fault)
+        return kprof_fail(KPROF_INTERNAL, "evaluation failed (simulated)");
+    for (size_t i = 0; i < profiler->metrics->metrics.count; i++)
+        values[i] = sim_value(profiler->signatures[launch], i);
+    return KPROF_OK;
+}
+
+const void *kprof_profiler_image(const kprof_profiler *profiler, size_t *size)
+{
+    *size = sizeof profiler->signatures;
+    return profiler->signatures;
+}
+
+void kprof_profiler_release(kprof_profiler *profiler)
+{
+    lock();
+    check_current(profiler->context);
+    if (profiler->state == STARTED)
+        sim_violation("the counters are given back in the middle of a pass");
+    profiler->state = IDLE;
+    unlock();
+}
+
+void kprof_profiler_close(kprof_profiler *profiler)
+{
+    if (!profiler)
+        return;
+    lock();
+    alive.profilers--;
+    if (profiler->context->armed == profiler)
+        profiler->context->armed = NULL;
+    unlock();
+    free(profiler);
+}
+
+/* The same launch must find the same memory in every pass. */
+void sim_profiler_note(kprof_profiler *profiler, uint64_t signature)
+{
+    size_t range = profiler->ranges++;
+    if (range >= profiler->capacity)
+        sim_violation("a measurement of %zu launches has one more", profiler->capacity);
+    if (profiler->pass == 0)
+        profiler->signatures[range] = signature;
+    else if (profiler->signatures[range] != signature)
+        sim_violation("launch %zu of pass %u is another one, or found other memory than in pass 0", range,
+                      profiler->pass);
+}
+
+/* snapshot.h */
+
+static void save_slot(kprof_snapshot *snapshot, unsigned slot)
+{
+    saved_slot *saved = &snapshot->slots[slot];
+    if (saved->saved)
+        return;
+    saved->saved = true;
+    saved->generation = sim.slots[slot].generation;
+    for (unsigned i = 0; i < SIM_WORDS; i++)
+        saved->words[i] = atomic_load_explicit(&sim.slots[slot].words[i], memory_order_relaxed);
+}
+
+static void save_memory(kprof_snapshot *snapshot)
+{
+    for (unsigned slot = 0; slot < SIM_SLOTS; slot++)
+        if (slot % SIM_CONTEXTS == snapshot->context && slot % SIM_LANE_SLOTS < SIM_VARIABLES && sim.slots[slot].live)
+            save_slot(snapshot, slot);
+}
+
+static void save_variables(kprof_snapshot *snapshot, void *function, const char *kernel)
+{
+    const sim_function *known = function;
+    if (!known || strcmp(known->name, kernel) != 0)
+        sim_violation("memory is saved for a kernel %s that is not its function", kernel);
+    save_slot(snapshot, sim_variable_of_module(known->module));
+}
+
+static void restore(const kprof_snapshot *snapshot)
+{
+    for (unsigned slot = 0; slot < SIM_SLOTS; slot++) {
+        const saved_slot *saved = &snapshot->slots[slot];
+        if (!saved->saved)
+            continue;
+        if (!sim.slots[slot].live || sim.slots[slot].generation != saved->generation)
+            sim_violation("memory is restored that was freed since it was saved");
+        for (unsigned i = 0; i < SIM_WORDS; i++)
+            atomic_store_explicit(&sim.slots[slot].words[i], saved->words[i], memory_order_relaxed);
+    }
+}
+
+kprof_status kprof_snapshot_take(void *context, void *function, const char *kernel, kprof_snapshot **out)
+{
+    check_current(context);
+    lock();
+    check_can_wait("memory is saved");
+    check_idle("memory is saved");
+    *out = has_fault() ? NULL : calloc(1, sizeof **out);
+    if (*out) {
+        (*out)->context = sim_current;
+        save_variables(*out, function, kernel);
+        save_memory(*out);
+        alive.snapshots++;
+    }
+    unlock();
+    return *out ? KPROF_OK : kprof_fail(KPROF_UNSUPPORTED, "memory cannot be saved (simulated)");
+}
+
+kprof_status kprof_snapshot_cover(kprof_snapshot *snapshot, void *function, const char *kernel)
+{
+    lock();
+    bool fault = has_fault();
+    if (snapshot->context != sim_current)
+        sim_violation("a snapshot is to cover another context");
+    if (!fault)
+        save_variables(snapshot, function, kernel);
+    unlock();
+    return fault ? kprof_fail(KPROF_UNSUPPORTED, "variables cannot be saved (simulated)") : KPROF_OK;
+}
+
+kprof_status kprof_snapshot_restore(kprof_snapshot *snapshot)
+{
+    lock();
+    check_can_wait("memory is restored");
+    check_idle("memory is restored");
+    if (snapshot->context != sim_current)
+        sim_violation("memory of another context is restored");
+    restore(snapshot);
+    sim.contexts[sim_current].cold = false;
+    unlock();
+    return KPROF_OK;
+}
+
+void kprof_snapshot_free(kprof_snapshot *snapshot)
+{
+    lock();
+    alive.snapshots -= snapshot != NULL;
+    unlock();
+    free(snapshot);
+}
+
+/* CUPTI's own replay of one launch, inside its call: it saves everything. */
+static void replay_by_cupti(kprof_profiler *profiler, const sim_step *step)
+{
+    kprof_snapshot snapshot = {.context = sim_context_of_stream(step->stream)};
+    for (unsigned slot = 0; slot < SIM_SLOTS; slot++)
+        if (sim.slots[slot].live && slot % SIM_CONTEXTS == snapshot.context)
+            save_slot(&snapshot, slot);
+    for (; profiler->pass < profiler->metrics->pass_count && !profiler->context->failed; profiler->pass++) {
+        if (profiler->pass > 0)
+            restore(&snapshot);
+        sim.hooks->pass_started();
+        profiler->ranges = 0;
+        sim_run_kernel(step);
+        profiler->pass_ranges[profiler->pass] = profiler->ranges;
+    }
+}
+
+void sim_profiled_launch(const sim_step *step)
+{
+    unsigned context = sim_context_of_stream(step->stream);
+    kprof_profiler *armed = sim.contexts[context].armed;
+    sim_drain_context(context);
+    if (armed->replay == KPROF_PROFILER_CUPTI_REPLAYS)
+        replay_by_cupti(armed, step);
+    else
+        sim_run_kernel(step);
+}
+
+/* flush.h */
+
+kprof_status kprof_flush_open(kprof_flush **out)
+{
+    *out = calloc(1, sizeof **out);
+    if (!*out)
+        return kprof_fail(KPROF_NO_MEMORY, "out of memory");
+    (*out)->context = sim_current;
+    return KPROF_OK;
+}
+
+kprof_status kprof_flush_run(kprof_flush *flush)
+{
+    lock();
+    check_can_wait("caches are flushed");
+    check_idle("caches are flushed");
+    if (flush->context != sim_current || sim.contexts[sim_current].armed)
+        sim_violation("caches of another context are flushed, or as part of a measurement");
+    sim.contexts[sim_current].cold = true;
+    unlock();
+    return KPROF_OK;
+}
+
+void kprof_flush_close(kprof_flush *flush)
+{
+    free(flush);
+}
+
+/* operation.h */
+
+kprof_operation *kprof_operation_copy(const kprof_call *call)
+{
+    const sim_step *step = call->parameters;
+    kprof_operation *operation = step->uncopyable ? NULL : malloc(sizeof *operation);
+    if (!operation)
+        return NULL;
+    operation->step = *step;
+    lock();
+    alive.operations++;
+    unlock();
+    return operation;
+}
+
+kprof_status kprof_operation_run(const kprof_operation *operation)
+{
+    if (sim_context_of_stream(operation->step.stream) != sim_current)
+        sim_violation("a launch is repeated in another context");
+    return run_again(&operation->step);
+}
+
+void kprof_operation_free(kprof_operation *operation)
+{
+    lock();
+    alive.operations -= operation != NULL;
+    unlock();
+    free(operation);
+}
+
+bool kprof_operation_sees_host(const kprof_operation *operation)
+{
+    lock();
+    bool sees = sim.slots[operation->step.a].shared || sim.slots[operation->step.b].shared;
+    unlock();
+    return sees;
+}

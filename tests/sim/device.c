@@ -1,0 +1,568 @@
+/* The machine: queues of work, kernels, and driver calls. Streams run only when something waits for them or chance has
+ * it, the last stream first, so that whoever relies on an order that nothing guarantees is found out. */
+#include "sim/device.h"
+
+#include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+sim_machine sim = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+__thread unsigned sim_current;
+
+static sim_function functions[SIM_LANES * 2][SIM_KERNELS];
+
+uint64_t sim_hash(uint64_t hash, uint64_t value)
+{
+    hash = (hash ^ value) * UINT64_C(0x9E3779B97F4A7C15);
+    return hash ^ hash >> 29;
+}
+
+uint64_t sim_random(uint64_t *state)
+{
+    *state += UINT64_C(0x9E3779B97F4A7C15);
+    return sim_hash(sim_hash(1, *state), 2);
+}
+
+double sim_value(uint64_t signature, size_t metric)
+{
+    return (double)(sim_hash(signature, metric) >> 12);
+}
+
+bool sim_chance(unsigned one_in)
+{
+    return sim_random(&sim.random) % one_in == 0;
+}
+
+void sim_violation(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    fputs("violation: ", stderr);
+    vfprintf(stderr, format, arguments);
+    fputc('\n', stderr);
+    va_end(arguments);
+    if (sim.on_violation)
+        sim.on_violation();
+    _exit(3);
+}
+
+unsigned sim_context_of_stream(unsigned stream)
+{
+    return stream / 2 % SIM_CONTEXTS;
+}
+
+unsigned sim_module_of_stream(unsigned stream)
+{
+    return stream / SIM_LANE_STREAMS * 2 + sim_context_of_stream(stream);
+}
+
+unsigned sim_variable_of_module(unsigned module)
+{
+    return module / 2 * SIM_LANE_SLOTS + SIM_VARIABLES + module % 2;
+}
+
+static uint64_t word(unsigned slot, unsigned i)
+{
+    return atomic_load_explicit(&sim.slots[slot].words[i], memory_order_relaxed);
+}
+
+static void set_word(unsigned slot, unsigned i, uint64_t value)
+{
+    atomic_store_explicit(&sim.slots[slot].words[i], value, memory_order_relaxed);
+}
+
+static void make_slot(unsigned slot, bool shared)
+{
+    sim.slots[slot].live = true;
+    sim.slots[slot].shared = shared;
+    sim.slots[slot].generation++;
+    for (unsigned i = 0; i < SIM_WORDS; i++)
+        set_word(slot, i, sim_hash(slot, i));
+}
+
+void sim_reset(uint64_t seed)
+{
+    static const char *const names[SIM_KERNELS] = {"add", "scale", "move", "swap", "sum", "count", "print", "crash"};
+    memset(sim.contexts, 0, sizeof sim.contexts);
+    memset(sim.streams, 0, sizeof sim.streams);
+    memset(sim.slots, 0, sizeof sim.slots);
+    memset(sim.printed, 0, sizeof sim.printed);
+    memset(sim.signatures, 0, sizeof sim.signatures);
+    sim.captures = 0;
+    sim.shares_memory = false;
+    sim.random = seed;
+    for (unsigned module = 0; module < SIM_LANES * 2; module++) {
+        make_slot(sim_variable_of_module(module), false);
+        for (unsigned kernel = 0; kernel < SIM_KERNELS; kernel++) {
+            sim_function *function = &functions[module][kernel];
+            snprintf(function->name, sizeof function->name, "%s", names[kernel]);
+            function->module = module;
+            function->kernel = (sim_kernel)kernel;
+        }
+    }
+}
+
+/* Kernels */
+
+static uint64_t signature_of(const sim_step *step)
+{
+    uint64_t hash = sim_hash(step->kernel + 1, step->value);
+    for (unsigned i = 0; i < SIM_WORDS; i++)
+        hash = sim_hash(sim_hash(hash, word(step->a, i)), word(step->b, i));
+    if (step->kernel == SIM_COUNT)
+        hash = sim_hash(hash, word(sim_variable_of_module(sim_module_of_stream(step->stream)), 0));
+    return hash | 1;
+}
+
+static void swap_words(const sim_step *step, unsigned i)
+{
+    uint64_t kept = word(step->a, i);
+    set_word(step->a, i, word(step->b, i));
+    set_word(step->b, i, kept);
+}
+
+static void count(const sim_step *step)
+{
+    unsigned variable = sim_variable_of_module(sim_module_of_stream(step->stream));
+    set_word(variable, 0, word(variable, 0) + step->value + 1);
+    set_word(step->a, 0, word(step->a, 0) ^ word(variable, 0));
+}
+
+static void print(const sim_step *step)
+{
+    sim.printed[step->stream / SIM_LANE_STREAMS] += sim_hash(step->value, word(step->a, 0));
+}
+
+static void fail_context(unsigned context)
+{
+    sim.contexts[context].failed = true;
+    for (unsigned s = 0; s < SIM_STREAMS; s++) {
+        if (sim_context_of_stream(s) != context)
+            continue;
+        sim.streams[s].queue.count = 0;
+        sim.streams[s].completed = sim.streams[s].recorded;
+    }
+}
+
+static void compute(const sim_step *step)
+{
+    unsigned a = step->a, b = step->b;
+    for (unsigned i = 0; i < SIM_WORDS; i++) {
+        if (step->kernel == SIM_ADD)
+            set_word(a, i, word(a, i) + word(b, i) + step->value);
+        else if (step->kernel == SIM_SCALE)
+            set_word(a, i, word(a, i) * (step->value | 1) + i);
+        else if (step->kernel == SIM_MOVE)
+            set_word(a, i, word(b, SIM_WORDS - 1 - i));
+        else if (step->kernel == SIM_SWAP)
+            swap_words(step, i);
+        else if (step->kernel == SIM_SUM)
+            set_word(b, 0, word(b, 0) + word(a, i));
+    }
+}
+
+void sim_run_kernel(const sim_step *step)
+{
+    unsigned context = sim_context_of_stream(step->stream);
+    if (sim.contexts[context].failed)
+        return;
+    uint64_t signature = signature_of(step);
+    if (step->tag)
+        sim.signatures[step->tag] = signature;
+    sim.contexts[context].cold = false;
+    if (sim.contexts[context].armed)
+        sim_profiler_note(sim.contexts[context].armed, signature);
+    compute(step);
+    if (step->kernel == SIM_COUNT)
+        count(step);
+    else if (step->kernel == SIM_PRINT)
+        print(step);
+    else if (step->kernel == SIM_CRASH)
+        fail_context(context);
+}
+
+/* Streams */
+
+static void drain_stream(unsigned stream);
+
+static void fill(unsigned slot, uint64_t value)
+{
+    for (unsigned i = 0; i < SIM_WORDS; i++)
+        set_word(slot, i, sim_hash(value, i));
+}
+
+static void run_graph(const sim_step *step)
+{
+    const sim_queue *graph = &sim.streams[step->from].graph;
+    for (unsigned i = 0; i < graph->count; i++)
+        sim_run_kernel(&graph->items[i].step);
+}
+
+static void run_work(const sim_work *work)
+{
+    const sim_step *step = &work->step;
+    switch (step->op) {
+    case SIM_LAUNCH:
+        sim_run_kernel(step);
+        break;
+    case SIM_GRAPH_LAUNCH:
+        run_graph(step);
+        break;
+    case SIM_COPY_IN:
+    case SIM_MEMSET:
+    case SIM_UNKNOWN:
+        fill(step->a, step->value);
+        break;
+    case SIM_COPY:
+        for (unsigned i = 0; i < SIM_WORDS; i++)
+            set_word(step->a, i, word(step->b, i));
+        break;
+    case SIM_RECORD:
+        sim.streams[step->stream].completed = work->event;
+        break;
+    default: /* SIM_STREAM_WAIT */
+        if (sim.streams[step->from].completed < work->event)
+            drain_stream(step->from);
+        break;
+    }
+}
+
+static void run_first(unsigned stream)
+{
+    sim_queue *queue = &sim.streams[stream].queue;
+    sim_work first = queue->items[0];
+    if (first.step.op == SIM_STREAM_WAIT) /* stays at the head while what it waits for runs */
+        run_work(&first);
+    if (queue->count == 0) /* that failed the context */
+        return;
+    queue->count--;
+    memmove(queue->items, queue->items + 1, queue->count * sizeof *queue->items);
+    if (first.step.op != SIM_STREAM_WAIT)
+        run_work(&first);
+}
+
+static void drain_stream(unsigned stream)
+{
+    while (sim.streams[stream].queue.count > 0)
+        run_first(stream);
+}
+
+void sim_drain_context(unsigned context)
+{
+    for (unsigned s = SIM_STREAMS; s-- > 0;)
+        if (sim_context_of_stream(s) == context)
+            drain_stream(s);
+}
+
+void sim_drain(void)
+{
+    pthread_mutex_lock(&sim.mutex);
+    for (unsigned context = 0; context < SIM_CONTEXTS; context++)
+        sim_drain_context(context);
+    pthread_mutex_unlock(&sim.mutex);
+}
+
+/* Events may come and go: they change nothing. */
+static bool has_work(const sim_queue *queue)
+{
+    for (unsigned i = 0; i < queue->count; i++)
+        if (queue->items[i].step.op != SIM_RECORD && queue->items[i].step.op != SIM_STREAM_WAIT)
+            return true;
+    return false;
+}
+
+bool sim_is_idle(unsigned context)
+{
+    for (unsigned s = 0; s < SIM_STREAMS; s++)
+        if (sim_context_of_stream(s) == context && has_work(&sim.streams[s].queue))
+            return false;
+    return true;
+}
+
+static void submit(const sim_step *step, uint64_t event)
+{
+    sim_stream *stream = &sim.streams[step->stream];
+    if (stream->queue.count == SIM_QUEUE)
+        drain_stream(step->stream);
+    stream->queue.items[stream->queue.count++] = (sim_work){*step, event};
+    unsigned any = (unsigned)(sim_random(&sim.random) % SIM_STREAMS);
+    if (sim.streams[any].queue.count > 0 && sim_chance(2))
+        run_first(any);
+}
+
+void sim_submit(const sim_step *step)
+{
+    submit(step, 0);
+}
+
+/* Driver calls, with the mutex held */
+
+static int submit_copy(const sim_step *step, uint64_t *out)
+{
+    (void)out;
+    submit(step, 0);
+    return 0;
+}
+
+static int launch(const sim_step *step, uint64_t *out)
+{
+    (void)out;
+    sim_stream *stream = &sim.streams[step->stream];
+    struct kprof_profiler *armed = sim.contexts[sim_context_of_stream(step->stream)].armed;
+    if (step->refused)
+        return SIM_REFUSED;
+    if (stream->capturing)
+        stream->graph.items[stream->graph.count++] = (sim_work){*step, 0};
+    else if (armed)
+        sim_profiled_launch(step);
+    else
+        submit(step, 0);
+    return 0;
+}
+
+static int allocate(const sim_step *step, uint64_t *out)
+{
+    (void)out;
+    make_slot(step->a, step->shared);
+    sim.shares_memory |= step->shared;
+    return 0;
+}
+
+static int release(const sim_step *step, uint64_t *out)
+{
+    (void)out;
+    sim_drain_context(sim_context_of_stream(step->stream));
+    sim.slots[step->a].live = false;
+    return 0;
+}
+
+static int copy_out(const sim_step *step, uint64_t *out)
+{
+    drain_stream(step->stream);
+    for (unsigned i = 0; i < SIM_WORDS; i++)
+        out[i] = word(step->a, i);
+    return 0;
+}
+
+static int reload(const sim_step *step, uint64_t *out)
+{
+    (void)out;
+    sim_drain_context(sim_context_of_stream(step->stream));
+    make_slot(step->a, false);
+    return 0;
+}
+
+static int record(const sim_step *step, uint64_t *out)
+{
+    (void)out;
+    submit(step, ++sim.streams[step->stream].recorded);
+    return 0;
+}
+
+static int wait_event(const sim_step *step, uint64_t *out)
+{
+    (void)out;
+    submit(step, sim.streams[step->from].recorded);
+    return 0;
+}
+
+static int sync_stream(const sim_step *step, uint64_t *out)
+{
+    (void)out;
+    drain_stream(step->stream);
+    return 0;
+}
+
+static int sync_context(const sim_step *step, uint64_t *out)
+{
+    (void)out;
+    sim_drain_context(sim_context_of_stream(step->stream));
+    return 0;
+}
+
+static int query(const sim_step *step, uint64_t *out)
+{
+    (void)step;
+    (void)out;
+    return 0;
+}
+
+static int begin_capture(const sim_step *step, uint64_t *out)
+{
+    (void)out;
+    sim.streams[step->stream].capturing = true;
+    sim.streams[step->stream].graph.count = 0;
+    return 0;
+}
+
+static int end_capture(const sim_step *step, uint64_t *out)
+{
+    (void)out;
+    sim.streams[step->stream].capturing = false;
+    return 0;
+}
+
+static int host_write(const sim_step *step, uint64_t *out)
+{
+    (void)out;
+    fill(step->a, step->value);
+    return 0;
+}
+
+static int host_read(const sim_step *step, uint64_t *out)
+{
+    for (unsigned i = 0; i < SIM_WORDS; i++)
+        out[i] = word(step->a, i);
+    return 0;
+}
+
+static const struct operation {
+    const char *name;
+    kprof_call_kind kind;
+    int (*run)(const sim_step *step, uint64_t *out);
+} operations[SIM_OPS] = {
+    [SIM_LAUNCH] = {"launch", KPROF_CALL_LAUNCH, launch},
+    [SIM_GRAPH_LAUNCH] = {"graph launch", KPROF_CALL_GRAPH_LAUNCH, submit_copy},
+    [SIM_ALLOC] = {"alloc", KPROF_CALL_OTHER, allocate},
+    [SIM_FREE] = {"free", KPROF_CALL_OTHER, release},
+    [SIM_COPY_IN] = {"copy in", KPROF_CALL_OTHER, submit_copy},
+    [SIM_COPY] = {"copy", KPROF_CALL_OTHER, submit_copy},
+    [SIM_COPY_OUT] = {"copy out", KPROF_CALL_OTHER, copy_out},
+    [SIM_MEMSET] = {"memset", KPROF_CALL_OTHER, submit_copy},
+    [SIM_UNKNOWN] = {"unknown call", KPROF_CALL_OTHER, submit_copy},
+    [SIM_RELOAD] = {"reload", KPROF_CALL_UNLOAD, reload},
+    [SIM_RECORD] = {"record", KPROF_CALL_HARMLESS, record},
+    [SIM_STREAM_WAIT] = {"stream wait", KPROF_CALL_HARMLESS, wait_event},
+    [SIM_SYNC_STREAM] = {"sync stream", KPROF_CALL_WAIT, sync_stream},
+    [SIM_SYNC_CONTEXT] = {"sync context", KPROF_CALL_WAIT, sync_context},
+    [SIM_QUERY] = {"query", KPROF_CALL_WAIT, query},
+    [SIM_BEGIN_CAPTURE] = {"begin capture", KPROF_CALL_OTHER, begin_capture},
+    [SIM_END_CAPTURE] = {"end capture", KPROF_CALL_OTHER, end_capture},
+    [SIM_DESTROY_CONTEXT] = {"destroy context", KPROF_CALL_OTHER, sync_context},
+    [SIM_HOST_WRITE] = {"host write", KPROF_CALL_HARMLESS, host_write},
+    [SIM_HOST_READ] = {"host read", KPROF_CALL_HARMLESS, host_read},
+};
+
+const char *sim_op_name(sim_op op)
+{
+    return operations[op].name;
+}
+
+/* Work that a replay would not repeat, while a replay is to follow. */
+static void check_unarmed(const sim_step *step)
+{
+    kprof_call_kind kind = operations[step->op].kind;
+    if (kind == KPROF_CALL_LAUNCH || kind == KPROF_CALL_WAIT || kind == KPROF_CALL_HARMLESS)
+        return;
+    if (sim.contexts[sim_context_of_stream(step->stream)].armed)
+        sim_violation("%s while a measurement is under way", operations[step->op].name);
+}
+
+/* Capturing goes on in a context that is in error, so that a program's captured launches are always captured. */
+static bool is_capture(const sim_step *step)
+{
+    return step->op == SIM_BEGIN_CAPTURE || step->op == SIM_END_CAPTURE ||
+           (step->op == SIM_LAUNCH && sim.streams[step->stream].capturing);
+}
+
+static int run_locked(const sim_step *step, uint64_t *out)
+{
+    unsigned context = sim_context_of_stream(step->stream);
+    if (sim.contexts[context].failed && !is_capture(step))
+        return SIM_ERROR;
+    check_unarmed(step);
+    int result = operations[step->op].run(step, out);
+    return sim.contexts[context].failed && operations[step->op].kind == KPROF_CALL_WAIT ? SIM_ERROR : result;
+}
+
+static void linger(void)
+{
+    static __thread uint64_t random;
+    uint64_t chance = sim_random(&random) % 32;
+    struct timespec time = {0, 50000};
+    if (chance == 0)
+        nanosleep(&time, NULL);
+    else if (chance < 8)
+        sched_yield();
+}
+
+static void note_capture(const sim_step *step, int result)
+{
+    pthread_mutex_lock(&sim.mutex);
+    if (step->op == SIM_END_CAPTURE && sim.captures > 0)
+        sim.captures--;
+    else if (step->op == SIM_BEGIN_CAPTURE && result == 0)
+        sim.captures++;
+    pthread_mutex_unlock(&sim.mutex);
+}
+
+static kprof_call describe(const sim_step *step)
+{
+    unsigned context = sim_context_of_stream(step->stream);
+    sim_function *function = &functions[sim_module_of_stream(step->stream)][step->kernel];
+    kprof_call call = {
+        .kind = operations[step->op].kind,
+        .name = operations[step->op].name,
+        .context = &sim.contexts[context],
+        .context_id = context + 1,
+        .parameters = step,
+    };
+    if (call.kind == KPROF_CALL_LAUNCH) {
+        call.function = function;
+        call.kernel_name = function->name;
+    }
+    return call;
+}
+
+static void call_nested(kprof_call call)
+{
+    call.kind = KPROF_CALL_OTHER;
+    call.name = "nested call";
+    sim.hooks->enter(&call);
+    sim.hooks->leave(&call);
+}
+
+static int call_driver(const sim_step *step, uint64_t *out)
+{
+    if (sim.jittery)
+        linger();
+    pthread_mutex_lock(&sim.mutex);
+    int result = run_locked(step, out);
+    pthread_mutex_unlock(&sim.mutex);
+    return result;
+}
+
+int sim_call(const sim_step *step, uint64_t *out)
+{
+    sim_current = sim_context_of_stream(step->stream);
+    if (step->op == SIM_HOST_WRITE || step->op == SIM_HOST_READ)
+        return operations[step->op].run(step, out);
+    kprof_call call = describe(step);
+    if (sim.hooked)
+        sim.hooks->enter(&call);
+    if (sim.hooked && step->nested)
+        call_nested(call);
+    int result = call_driver(step, out);
+    note_capture(step, result);
+    call.failed = result != 0;
+    if (sim.hooked && step->op == SIM_DESTROY_CONTEXT)
+        sim.hooks->context_ending(call.context);
+    if (sim.hooked)
+        sim.hooks->leave(&call);
+    return result;
+}
+
+void sim_own_call(kprof_call_kind kind, bool leaving)
+{
+    kprof_call call = {.kind = kind, .name = "own call", .context = &sim.contexts[sim_current]};
+    call.context_id = sim_current + 1;
+    call.kernel_name = "own kernel";
+    call.function = &call;
+    if (leaving)
+        sim.hooks->leave(&call);
+    else
+        sim.hooks->enter(&call);
+}

@@ -1,0 +1,174 @@
+/* A simulated machine for random programs: contexts with streams that run late and out of step, memory of several
+ * kinds, kernels that are C functions. The application side is sim_call, which does what a driver call does and has
+ * the hooks of cupti/target.h called around it; backend.c is the side that the engine sees. Breaking the rules of the
+ * headers in src/cupti is a violation, which ends the process. */
+#ifndef KPROF_SIM_DEVICE_H
+#define KPROF_SIM_DEVICE_H
+
+#include "core/config.h"
+#include "cupti/target.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+enum {
+    SIM_CONTEXTS = 2,
+    SIM_LANES = 4, /* parts of the machine that share contexts only: one for each thread */
+    SIM_LANE_STREAMS = 4,
+    SIM_LANE_SLOTS = 8,
+    SIM_STREAMS = SIM_LANES * SIM_LANE_STREAMS, /* stream s is of context s / 2 % 2 and has one event */
+    SIM_SLOTS = SIM_LANES * SIM_LANE_SLOTS,     /* places for allocations; slot i is of context i % 2 */
+    SIM_VARIABLES = 6,                          /* the first of a lane's two slots that are module variables */
+    SIM_WORDS = 8,
+    SIM_QUEUE = 64,
+    SIM_TAGS = SIM_LANES * 256,
+    SIM_ERROR = 700, /* what a context in error says to every call */
+    SIM_REFUSED = 1,
+};
+
+typedef enum sim_op {
+    SIM_LAUNCH,
+    SIM_GRAPH_LAUNCH,
+    SIM_ALLOC,
+    SIM_FREE,
+    SIM_COPY_IN,
+    SIM_COPY,
+    SIM_COPY_OUT,
+    SIM_MEMSET,
+    SIM_UNKNOWN,
+    SIM_RELOAD, /* unload the module of a slot that is a variable, and load it again */
+    SIM_RECORD,
+    SIM_STREAM_WAIT,
+    SIM_SYNC_STREAM,
+    SIM_SYNC_CONTEXT,
+    SIM_QUERY,
+    SIM_BEGIN_CAPTURE,
+    SIM_END_CAPTURE,
+    SIM_DESTROY_CONTEXT,
+    SIM_HOST_WRITE, /* the host's own accesses to shared memory are no calls */
+    SIM_HOST_READ,
+    SIM_OPS
+} sim_op;
+
+typedef enum sim_kernel {
+    SIM_ADD,
+    SIM_SCALE,
+    SIM_MOVE,
+    SIM_SWAP,
+    SIM_SUM,
+    SIM_COUNT, /* adds to its module's variable */
+    SIM_PRINT, /* has a side effect */
+    SIM_CRASH, /* leaves the context in error */
+    SIM_KERNELS
+} sim_kernel;
+
+/* One step of a program: a driver call with its arguments. What an operation does not need is 0. */
+typedef struct sim_step {
+    sim_op op;
+    sim_kernel kernel;
+    unsigned stream, from; /* from: the stream whose event is waited for */
+    unsigned a, b;         /* slots */
+    uint64_t value;
+    unsigned tag;    /* of a launch: its number in the program */
+    bool shared;     /* of SIM_ALLOC: host and device both have it */
+    bool refused;    /* the driver returns an error and does nothing */
+    bool uncopyable; /* its arguments cannot be kept for later */
+    bool legacy;     /* one of the driver's oldest entry points: it cannot be repeated */
+    bool nested;     /* the driver makes a call of its own inside this one */
+} sim_step;
+
+typedef struct sim_work {
+    sim_step step;
+    uint64_t event; /* RECORD: its number; STREAM_WAIT: the number waited for */
+} sim_work;
+
+typedef struct sim_queue {
+    sim_work items[SIM_QUEUE];
+    unsigned count;
+} sim_queue;
+
+typedef struct sim_stream {
+    sim_queue queue, graph; /* graph: what was captured last */
+    bool capturing;
+    uint64_t recorded, completed; /* of its event */
+} sim_stream;
+
+typedef struct sim_slot {
+    bool live, shared;
+    uint64_t generation; /* tells allocations in one slot apart */
+    _Atomic uint64_t words[SIM_WORDS];
+} sim_slot;
+
+typedef struct sim_function {
+    char name[16];
+    unsigned module; /* of which slot % SIM_LANE_SLOTS - SIM_VARIABLES + lane * 2 */
+    sim_kernel kernel;
+} sim_function;
+
+typedef struct sim_context {
+    bool failed;
+    bool cold;                    /* nothing used the caches since they were flushed */
+    struct kprof_profiler *armed; /* between its start and stop */
+} sim_context;
+
+typedef struct sim_machine {
+    pthread_mutex_t mutex; /* guards all but the words of shared memory */
+    sim_context contexts[SIM_CONTEXTS];
+    sim_stream streams[SIM_STREAMS];
+    sim_slot slots[SIM_SLOTS];
+    uint64_t printed[SIM_LANES];   /* what kernels printed, in any order */
+    uint64_t signatures[SIM_TAGS]; /* of each launch that ran: kernel, arguments and what it read; 0: did not run */
+    unsigned captures;
+    bool shares_memory;
+    uint64_t random;
+    bool hooked;             /* have the hooks called */
+    bool faulty;             /* the engine's side fails now and then */
+    bool jittery;            /* calls take different times, for programs of several threads */
+    bool flushes;            /* passes must start with cold caches */
+    unsigned program;        /* number of the program that runs, for the records of its launches */
+    size_t capacity;         /* of a profiler */
+    const char *second_chip; /* of device 1 */
+    const kprof_target_hooks *hooks;
+    void (*on_violation)(void);
+} sim_machine;
+
+extern sim_machine sim;
+
+/* A machine as new, with all modules loaded and nothing allocated; the fields from `hooked` on stay. */
+void sim_reset(uint64_t seed);
+/* Do a step on the calling thread; `out` takes what the host learns of memory: [SIM_WORDS], may be NULL. Returns the
+ * driver's result. */
+int sim_call(const sim_step *step, uint64_t *out);
+/* Let all work finish, whatever the contexts' state. */
+void sim_drain(void);
+/* Print why, tell on_violation, and end the process. */
+_Noreturn void sim_violation(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+uint64_t sim_hash(uint64_t hash, uint64_t value);
+uint64_t sim_random(uint64_t *state);
+/* What counter `metric` says of a launch. */
+double sim_value(uint64_t signature, size_t metric);
+
+const char *sim_op_name(sim_op op);
+unsigned sim_context_of_stream(unsigned stream);
+unsigned sim_module_of_stream(unsigned stream);
+unsigned sim_variable_of_module(unsigned module);
+
+/* For backend.c; with the mutex held. */
+void sim_drain_context(unsigned context);
+bool sim_is_idle(unsigned context);
+/* Put a launch on its stream. */
+void sim_submit(const sim_step *step);
+void sim_run_kernel(const sim_step *step);
+bool sim_chance(unsigned one_in);
+/* A call that the engine makes itself: the hooks hear of it, too. */
+void sim_own_call(kprof_call_kind kind, bool leaving);
+/* What the device does with a launch while a profiler is armed. */
+void sim_profiled_launch(const sim_step *step);
+/* Note a kernel that is about to run under a profiler. */
+void sim_profiler_note(struct kprof_profiler *profiler, uint64_t signature);
+bool sim_profiler_replays(const struct kprof_profiler *profiler);
+
+extern __thread unsigned sim_current; /* context of this thread */
+
+#endif

@@ -1,0 +1,347 @@
+/* The generator keeps track of which stream touched which memory last, and orders streams by events where they share
+ * some; a run of a lane notes what each call returned. */
+#include "sim/program.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#define NO_STREAM (-1)
+
+typedef struct generator {
+    sim_program *program;
+    unsigned lane;
+    uint64_t random;
+    bool live[SIM_LANE_SLOTS], shared[SIM_LANE_SLOTS];
+    int last[SIM_LANE_SLOTS]; /* stream that touched it last */
+    int capturing;
+} generator;
+
+static unsigned pick(generator *g, unsigned count)
+{
+    return (unsigned)(sim_random(&g->random) >> 16) % count;
+}
+
+static bool is_likely(generator *g, unsigned one_in)
+{
+    return pick(g, one_in) == 0;
+}
+
+static sim_step *add(generator *g, sim_op op, unsigned stream)
+{
+    unsigned *count = &g->program->counts[g->lane];
+    sim_step *step = &g->program->steps[g->lane][(*count)++];
+    *step = (sim_step){.op = op, .stream = stream, .value = sim_random(&g->random)};
+    return step;
+}
+
+static unsigned slot_of(const generator *g, unsigned slot)
+{
+    return g->lane * SIM_LANE_SLOTS + slot;
+}
+
+/* What comes next on this stream must come after what was done to the slot before. */
+static void touch(generator *g, unsigned stream, unsigned slot)
+{
+    int last = g->last[slot];
+    if (last != NO_STREAM && last != (int)stream) {
+        add(g, SIM_RECORD, (unsigned)last);
+        add(g, SIM_STREAM_WAIT, stream)->from = (unsigned)last;
+    }
+    g->last[slot] = (int)stream;
+}
+
+/* A slot of the stream's context that has memory; SIM_LANE_SLOTS when there is none. */
+static unsigned pick_slot(generator *g, unsigned stream)
+{
+    unsigned start = pick(g, SIM_VARIABLES);
+    for (unsigned i = 0; i < SIM_VARIABLES; i++) {
+        unsigned slot = (start + i) % SIM_VARIABLES;
+        if (g->live[slot] && slot % SIM_CONTEXTS == sim_context_of_stream(stream))
+            return slot;
+    }
+    return SIM_LANE_SLOTS;
+}
+
+static unsigned pick_stream(generator *g)
+{
+    unsigned stream = g->lane * SIM_LANE_STREAMS + pick(g, SIM_LANE_STREAMS);
+    return is_likely(g, 3) ? stream : stream & ~2u; /* context 0 more often: batches grow in one context */
+}
+
+static unsigned variable_slot(unsigned stream)
+{
+    return SIM_VARIABLES + sim_context_of_stream(stream);
+}
+
+static sim_kernel pick_kernel(generator *g)
+{
+    sim_kernel kernel = (sim_kernel)pick(g, SIM_PRINT);
+    if (g->program->traits.crashes && is_likely(g, 60))
+        return SIM_CRASH;
+    return g->program->traits.odd_launches && is_likely(g, 12) ? SIM_PRINT : kernel;
+}
+
+static void note_crash(generator *g, unsigned context)
+{
+    unsigned *crash = &g->program->crash[context], now = g->program->counts[g->lane];
+    if (g->program->traits.lanes > 1)
+        now = 0;
+    if (*crash > now)
+        *crash = now;
+}
+
+static void add_launch(generator *g, unsigned stream)
+{
+    unsigned a = pick_slot(g, stream), b = pick_slot(g, stream);
+    sim_kernel kernel = pick_kernel(g);
+    if (a == SIM_LANE_SLOTS)
+        return;
+    if (g->capturing != (int)stream) {
+        touch(g, stream, a);
+        touch(g, stream, b);
+        if (kernel == SIM_COUNT)
+            touch(g, stream, variable_slot(stream));
+    } else if (kernel == SIM_CRASH) {
+        kernel = SIM_ADD;
+    }
+    if (kernel == SIM_CRASH)
+        note_crash(g, sim_context_of_stream(stream));
+    sim_step *step = add(g, SIM_LAUNCH, stream);
+    step->kernel = kernel;
+    step->a = slot_of(g, a);
+    step->b = slot_of(g, b);
+    step->tag = g->capturing == (int)stream ? 0 : g->lane * 256 + g->program->counts[g->lane];
+    step->nested = g->program->traits.nested_calls && is_likely(g, 6);
+    if (g->program->traits.odd_launches && kernel != SIM_CRASH) {
+        step->refused = g->capturing != (int)stream && is_likely(g, 10);
+        step->uncopyable = is_likely(g, 16);
+        step->legacy = is_likely(g, 16);
+    }
+}
+
+static void add_copy(generator *g, unsigned stream, sim_op op)
+{
+    unsigned a = pick_slot(g, stream), b = pick_slot(g, stream);
+    if (a == SIM_LANE_SLOTS)
+        return;
+    touch(g, stream, a);
+    touch(g, stream, b);
+    sim_step *step = add(g, op, stream);
+    step->a = slot_of(g, a);
+    step->b = slot_of(g, b);
+}
+
+static void forget_streams(generator *g, unsigned context)
+{
+    for (unsigned slot = 0; slot < SIM_LANE_SLOTS; slot++)
+        if (slot % SIM_CONTEXTS == context)
+            g->last[slot] = NO_STREAM;
+}
+
+static void sync_both(generator *g, unsigned stream)
+{
+    add(g, SIM_SYNC_STREAM, stream);
+    add(g, SIM_SYNC_STREAM, stream ^ 1);
+    forget_streams(g, sim_context_of_stream(stream));
+}
+
+static void add_alloc(generator *g, unsigned stream)
+{
+    unsigned slot = pick(g, SIM_VARIABLES / 2) * 2 + sim_context_of_stream(stream);
+    sync_both(g, stream);
+    sim_step *step = add(g, g->live[slot] ? SIM_FREE : SIM_ALLOC, stream);
+    step->a = slot_of(g, slot);
+    step->shared = g->program->traits.shared_memory && is_likely(g, 4);
+    g->live[slot] = !g->live[slot];
+    g->shared[slot] = g->live[slot] && step->shared;
+}
+
+static void add_reload(generator *g, unsigned stream)
+{
+    sync_both(g, stream);
+    add(g, SIM_RELOAD, stream)->a = slot_of(g, variable_slot(stream));
+}
+
+static void add_host_access(generator *g, unsigned stream)
+{
+    unsigned slot = pick_slot(g, stream);
+    if (slot == SIM_LANE_SLOTS || !g->shared[slot] || !g->program->traits.host_access)
+        return;
+    if (g->last[slot] != NO_STREAM)
+        add(g, SIM_SYNC_STREAM, (unsigned)g->last[slot]);
+    g->last[slot] = NO_STREAM;
+    add(g, is_likely(g, 2) ? SIM_HOST_WRITE : SIM_HOST_READ, stream)->a = slot_of(g, slot);
+}
+
+/* While a stream is captured, the other one of its context is in use as well. */
+static void add_capture(generator *g, unsigned stream)
+{
+    sync_both(g, stream);
+    add(g, SIM_BEGIN_CAPTURE, stream);
+    g->capturing = (int)stream;
+    for (unsigned i = pick(g, 6) + 1; i > 0; i--)
+        add_launch(g, is_likely(g, 4) ? stream ^ 1 : stream);
+    g->capturing = NO_STREAM;
+    add(g, SIM_END_CAPTURE, stream);
+    for (unsigned i = pick(g, 3); i > 0; i--) {
+        sync_both(g, stream);
+        add(g, SIM_GRAPH_LAUNCH, stream)->from = stream;
+        add(g, SIM_SYNC_STREAM, stream);
+    }
+}
+
+static void add_wait(generator *g, unsigned stream)
+{
+    static const sim_op waits[] = {SIM_SYNC_STREAM, SIM_SYNC_CONTEXT, SIM_QUERY, SIM_RECORD};
+    add(g, waits[pick(g, 4)], stream);
+}
+
+static void add_any(generator *g)
+{
+    static const sim_op copies[] = {SIM_COPY_IN, SIM_COPY, SIM_COPY_OUT, SIM_MEMSET, SIM_UNKNOWN};
+    unsigned stream = pick_stream(g), kind = pick(g, 32);
+    if (kind < 20)
+        add_launch(g, stream);
+    else if (kind < 25)
+        add_copy(g, stream, copies[kind - 20]);
+    else if (kind < 27)
+        add_wait(g, stream);
+    else if (kind == 27)
+        add_alloc(g, stream);
+    else if (kind == 28)
+        add_reload(g, stream);
+    else if (kind == 29 && g->program->traits.captures)
+        add_capture(g, stream);
+    else
+        add_host_access(g, stream);
+}
+
+static void generate_lane(generator *g)
+{
+    for (unsigned slot = 0; slot < SIM_LANE_SLOTS; slot++)
+        g->last[slot] = NO_STREAM;
+    g->capturing = NO_STREAM;
+    for (unsigned i = 0; i < 4; i++)
+        add_alloc(g, g->lane * SIM_LANE_STREAMS + i);
+    unsigned steps = pick(g, g->program->traits.steps) + 10;
+    while (g->program->counts[g->lane] < steps)
+        add_any(g);
+}
+
+void sim_program_generate(sim_program *program, const sim_traits *traits, uint64_t seed)
+{
+    memset(program, 0, sizeof *program);
+    program->traits = *traits;
+    for (unsigned context = 0; context < SIM_CONTEXTS; context++)
+        program->crash[context] = SIM_MAX_STEPS;
+    for (unsigned lane = 0; lane < traits->lanes; lane++) {
+        generator g = {.program = program, .lane = lane, .random = sim_hash(seed, lane)};
+        generate_lane(&g);
+    }
+}
+
+/* Is what the host learns at this step the same in every run? Not once a kernel has failed: when that shows depends on
+ * when the device runs it. */
+static bool is_certain(const sim_program *program, unsigned lane, unsigned step)
+{
+    return step < program->crash[sim_context_of_stream(program->steps[lane][step].stream)];
+}
+
+typedef struct lane_run {
+    const sim_program *program;
+    sim_result *result;
+    unsigned lane;
+    pthread_t thread;
+} lane_run;
+
+static void *run_lane(void *user)
+{
+    lane_run *run = user;
+    for (unsigned i = 0; i < run->program->counts[run->lane]; i++) {
+        uint64_t words[SIM_WORDS] = {0};
+        uint64_t seen = sim_hash(0, (uint64_t)sim_call(&run->program->steps[run->lane][i], words));
+        for (unsigned w = 0; w < SIM_WORDS; w++)
+            seen = sim_hash(seen, words[w]);
+        if (is_certain(run->program, run->lane, i))
+            run->result->seen[run->lane][i] = seen;
+    }
+    return NULL;
+}
+
+void sim_program_run(const sim_program *program, sim_result *result)
+{
+    lane_run runs[SIM_LANES];
+    memset(result, 0, sizeof *result);
+    for (unsigned lane = 0; lane < program->traits.lanes; lane++) {
+        runs[lane] = (lane_run){.program = program, .result = result, .lane = lane};
+        if (program->traits.lanes == 1)
+            run_lane(&runs[lane]);
+        else if (pthread_create(&runs[lane].thread, NULL, run_lane, &runs[lane]) != 0)
+            sim_violation("no thread");
+    }
+    for (unsigned lane = 0; program->traits.lanes > 1 && lane < program->traits.lanes; lane++)
+        pthread_join(runs[lane].thread, NULL);
+}
+
+void sim_program_read_memory(const sim_program *program, sim_result *result)
+{
+    for (unsigned slot = 0; slot < SIM_SLOTS; slot++) {
+        uint64_t hash = sim.slots[slot].live;
+        for (unsigned i = 0; i < SIM_WORDS; i++)
+            hash = sim_hash(hash, atomic_load(&sim.slots[slot].words[i]));
+        bool lost = program->crash[slot % SIM_CONTEXTS] < SIM_MAX_STEPS;
+        result->memory[slot] = lost || !sim.slots[slot].live ? 0 : hash;
+    }
+    bool any_crash = program->crash[0] < SIM_MAX_STEPS || program->crash[1] < SIM_MAX_STEPS;
+    if (!any_crash)
+        memcpy(result->printed, sim.printed, sizeof result->printed);
+    memcpy(result->signatures, sim.signatures, sizeof result->signatures);
+}
+
+bool sim_program_is_captured(const sim_program *program, unsigned lane, unsigned step)
+{
+    return program->steps[lane][step].op == SIM_LAUNCH && program->steps[lane][step].tag == 0;
+}
+
+static void print_step(const sim_step *step, FILE *file)
+{
+    static const char *const kernels[] = {"add", "scale", "move", "swap", "sum", "count", "print", "crash"};
+    fprintf(file, "%s stream %u (context %u)", sim_op_name(step->op), step->stream,
+            sim_context_of_stream(step->stream));
+    if (step->op == SIM_LAUNCH)
+        fprintf(file, " %s, tag %u%s%s%s%s%s", kernels[step->kernel], step->tag, step->refused ? ", refused" : "",
+                step->uncopyable ? ", uncopyable" : "", step->legacy ? ", legacy" : "", step->nested ? ", nested" : "",
+                step->tag ? "" : ", captured");
+    fprintf(file, ", slots %u %u, from %u%s\n", step->a, step->b, step->from, step->shared ? ", shared" : "");
+}
+
+void sim_program_print(const sim_program *program, FILE *file)
+{
+    for (unsigned lane = 0; lane < program->traits.lanes; lane++)
+        for (unsigned i = 0; i < program->counts[lane]; i++) {
+            fprintf(file, "  lane %u step %u: ", lane, i);
+            print_step(&program->steps[lane][i], file);
+        }
+}
+
+const char *sim_program_compare(const sim_program *program, const sim_result *plain, const sim_result *profiled)
+{
+    static char text[128];
+    for (unsigned lane = 0; lane < program->traits.lanes; lane++) {
+        for (unsigned i = 0; i < program->counts[lane]; i++)
+            if (plain->seen[lane][i] != profiled->seen[lane][i]) {
+                snprintf(text, sizeof text, "the host saw something else at step %u of lane %u", i, lane);
+                return text;
+            }
+        if (plain->printed[lane] != profiled->printed[lane]) {
+            snprintf(text, sizeof text, "kernels of lane %u printed something else", lane);
+            return text;
+        }
+    }
+    for (unsigned slot = 0; slot < SIM_SLOTS; slot++)
+        if (plain->memory[slot] != profiled->memory[slot]) {
+            snprintf(text, sizeof text, "slot %u ends with other memory", slot);
+            return text;
+        }
+    return NULL;
+}

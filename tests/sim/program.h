@@ -1,0 +1,44 @@
+/* Random programs for the simulated machine: valid ones, whose results do not depend on when the device runs what. */
+#ifndef KPROF_SIM_PROGRAM_H
+#define KPROF_SIM_PROGRAM_H
+
+#include "sim/device.h"
+
+#include <stdio.h>
+
+enum { SIM_MAX_STEPS = 240 };
+
+/* What may occur in a program. */
+typedef struct sim_traits {
+    unsigned lanes; /* threads */
+    unsigned steps; /* of each lane, about */
+    bool shared_memory, host_access, crashes, captures, nested_calls, odd_launches;
+} sim_traits;
+
+typedef struct sim_program {
+    sim_traits traits;
+    sim_step steps[SIM_LANES][SIM_MAX_STEPS];
+    unsigned counts[SIM_LANES];
+    unsigned crash[SIM_CONTEXTS]; /* first step from which the context may be in error; SIM_MAX_STEPS: none */
+} sim_program;
+
+/* All that a run shows: what the host saw at each step, and what the memory is in the end. */
+typedef struct sim_result {
+    uint64_t seen[SIM_LANES][SIM_MAX_STEPS];
+    uint64_t memory[SIM_SLOTS];
+    uint64_t printed[SIM_LANES];
+    uint64_t signatures[SIM_TAGS];
+} sim_result;
+
+void sim_program_generate(sim_program *program, const sim_traits *traits, uint64_t seed);
+/* Run each lane on a thread of its own, where there are several. */
+void sim_program_run(const sim_program *program, sim_result *result);
+/* Read memory as it is, without a driver call. */
+void sim_program_read_memory(const sim_program *program, sim_result *result);
+void sim_program_print(const sim_program *program, FILE *file);
+/* The first difference as a text; NULL when there is none. Valid until the next call. */
+const char *sim_program_compare(const sim_program *program, const sim_result *plain, const sim_result *profiled);
+/* Is the step a launch that is recorded into a graph? */
+bool sim_program_is_captured(const sim_program *program, unsigned lane, unsigned step);
+
+#endif

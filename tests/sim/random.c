@@ -1,0 +1,357 @@
+/* Random programs on the simulated machine, once plain and once under the engine: what the host sees and what memory
+ * becomes must be the same, and every chosen launch must be reported once, with the values that it has when it is
+ * measured alone. Usage: random THREADS FIRST COUNT; programs FIRST to FIRST + COUNT - 1. Several run in one process,
+ * under one configuration; a failure names the program and prints its steps. */
+#include "core/config.h"
+#include "inject/launch.h"
+#include "inject/process.h"
+#include "sim/backend.h"
+#include "sim/device.h"
+#include "sim/program.h"
+#include "spool/spool.h"
+
+#include <dirent.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define GROUP          20 /* programs of one process */
+#define METRICS        7
+#define TIME_LIMIT_S   60
+#define FOLDER_PATTERN "/tmp/kprof-sim-XXXXXX"
+
+/* What one launch of one program must come to. */
+typedef struct expectation {
+    bool chosen, uncertain; /* uncertain: a reason may stand in place of values */
+    unsigned reports;
+    uint64_t signature; /* 0: it did not run */
+} expectation;
+
+static struct {
+    uint64_t first;
+    unsigned programs;
+    sim_traits traits;
+    kprof_cache_control cache;
+    uint32_t passes;
+    const char *filter;
+    uint64_t skip, count; /* of the filter */
+    uint64_t matching;    /* launches so far that match it */
+    char folder[sizeof FOLDER_PATTERN];
+    sim_program program;
+    sim_result plain, profiled;
+    expectation (*expected)[SIM_TAGS]; /* [programs] */
+} group;
+
+static void print_group(void)
+{
+    fprintf(stderr,
+            "program %llu (%u after the first of its process): %u threads, %s, %u passes, capacity %zu, filter "
+            "%s +%llu *%llu%s%s\n",
+            (unsigned long long)(group.first + sim.program), sim.program, group.traits.lanes,
+            group.cache == KPROF_CACHE_FLUSH_ALL ? "caches flushed" : "batches", group.passes, sim.capacity,
+            group.filter ? group.filter : "all", (unsigned long long)group.skip, (unsigned long long)group.count,
+            sim.faulty ? ", with faults" : "", group.traits.host_access ? ", with host access" : "");
+    sim_program_print(&group.program, stderr);
+    fprintf(stderr, "again: random %u %llu %u\n", group.traits.lanes, (unsigned long long)group.first, sim.program + 1);
+}
+
+static void on_alarm(int number)
+{
+    (void)number;
+    sim_violation("the program hangs");
+}
+
+static void choose_traits(uint64_t *random, unsigned lanes)
+{
+    bool shared = sim_random(random) % 3 == 0;
+    group.traits = (sim_traits){
+        .lanes = lanes,
+        .steps = lanes > 1 ? 60 : 120,
+        .shared_memory = shared,
+        .host_access = shared && lanes == 1,
+        .crashes = sim_random(random) % 6 == 0,
+        .captures = sim_random(random) % 3 == 0,
+        .nested_calls = sim_random(random) % 6 == 0,
+        .odd_launches = sim_random(random) % 2 == 0,
+    };
+}
+
+static void choose_filter(uint64_t *random, unsigned lanes)
+{
+    static const char *const filters[] = {NULL, NULL, "regex:add|count|crash", "regex:^(move|print)$", "none"};
+    group.filter = filters[sim_random(random) % 5];
+    if (lanes > 1 || sim_random(random) % 3 > 0)
+        return;
+    group.skip = sim_random(random) % 20;
+    group.count = sim_random(random) % 200;
+}
+
+static void choose_group(uint64_t first, unsigned programs, unsigned lanes)
+{
+    static const uint32_t passes[] = {1, 2, 7};
+    static const size_t capacities[] = {1, 3, 64};
+    uint64_t random = sim_hash(first / GROUP, lanes);
+    group.first = first;
+    group.programs = programs;
+    group.cache = sim_random(&random) % 3 == 0 ? KPROF_CACHE_FLUSH_ALL : KPROF_CACHE_FLUSH_NONE;
+    group.passes = passes[sim_random(&random) % 3];
+    sim.capacity = capacities[sim_random(&random) % 3];
+    sim.faulty = sim_random(&random) % 4 == 0;
+    sim.flushes = group.cache == KPROF_CACHE_FLUSH_ALL;
+    sim.jittery = lanes > 1;
+    sim.second_chip = sim_random(&random) % 4 == 0 ? "AD102" : "GH100";
+    choose_traits(&random, lanes);
+    choose_filter(&random, lanes);
+}
+
+static void check(kprof_status status)
+{
+    if (status != KPROF_OK)
+        sim_violation("the test itself: %s", kprof_status_message(status));
+}
+
+static void start_engine(void)
+{
+    char name[8];
+    uint8_t image[4] = {0};
+    kprof_chip_metrics chip = {
+        .chip = "GH100", .config_image = image, .config_image_size = sizeof image, .pass_count = group.passes};
+    for (unsigned i = 0; i < METRICS; i++) {
+        snprintf(name, sizeof name, "m%u", i);
+        if (!kprof_strlist_add(&chip.metrics, name))
+            sim_violation("the test itself: no memory");
+    }
+    kprof_config config = {.chips = &chip, .chip_count = 1, .cache_control = group.cache, .follow_children = true};
+    config.filter =
+        (kprof_filter_spec){.kernel = (char *)group.filter, .launch_skip = group.skip, .launch_count = group.count};
+    strcpy(group.folder, FOLDER_PATTERN);
+    if (!mkdtemp(group.folder))
+        sim_violation("the test itself: no folder");
+    check(kprof_config_save(&config, group.folder));
+    kprof_strlist_free(&chip.metrics);
+    setenv(KPROF_SESSION_ENV, group.folder, 1);
+    kprof_process_start();
+}
+
+static bool name_matches(sim_kernel kernel)
+{
+    if (!group.filter)
+        return true;
+    if (strcmp(group.filter, "none") == 0)
+        return false;
+    bool first = strncmp(group.filter, "regex:a", 7) == 0;
+    return first ? kernel == SIM_ADD || kernel == SIM_COUNT || kernel == SIM_CRASH
+                 : kernel == SIM_MOVE || kernel == SIM_PRINT;
+}
+
+/* As at the end of a process, where a batch may still be open. */
+static bool ends_without_call(uint64_t seed)
+{
+    return seed % 2 == 1;
+}
+
+/* With the memory that replays cannot save, or launches that cannot be repeated, reasons take the place of values. */
+static bool is_uncertain(const sim_step *step)
+{
+    unsigned context = sim_context_of_stream(step->stream);
+    return sim.faulty || step->refused || (step->kernel == SIM_PRINT && group.passes > 1) || group.traits.captures ||
+           ends_without_call(group.first + sim.program) || group.program.crash[context] < SIM_MAX_STEPS ||
+           (context == 1 && strcmp(sim.second_chip, "GH100") != 0);
+}
+
+static void expect_launches(void)
+{
+    for (unsigned lane = 0; lane < group.traits.lanes; lane++)
+        for (unsigned i = 0; i < group.program.counts[lane]; i++) {
+            const sim_step *step = &group.program.steps[lane][i];
+            if (step->op != SIM_LAUNCH || step->tag == 0 || !name_matches(step->kernel))
+                continue;
+            uint64_t number = group.matching++;
+            bool chosen = number >= group.skip && (group.count == 0 || number < group.skip + group.count);
+            group.expected[sim.program][step->tag] = (expectation){
+                .chosen = chosen, .uncertain = is_uncertain(step), .signature = group.plain.signatures[step->tag]};
+        }
+}
+
+static void end_contexts(void)
+{
+    for (unsigned context = 0; context < SIM_CONTEXTS; context++) {
+        sim_step step = {.op = SIM_DESTROY_CONTEXT, .stream = context * 2};
+        sim_call(&step, NULL);
+    }
+}
+
+/* A crash must show in the end, however the context is used. */
+static void check_errors(void)
+{
+    for (unsigned context = 0; context < SIM_CONTEXTS; context++) {
+        sim_step step = {.op = SIM_SYNC_CONTEXT, .stream = context * 2};
+        bool crashed = group.program.crash[context] < SIM_MAX_STEPS;
+        if (sim_call(&step, NULL) != (crashed ? SIM_ERROR : 0))
+            sim_violation("context %u %s", context, crashed ? "hides its error" : "has an error of its own");
+    }
+}
+
+static void run_once(bool hooked, sim_result *result, uint64_t seed)
+{
+    sim_reset(seed);
+    sim.hooked = hooked;
+    sim_program_run(&group.program, result);
+    if (seed % 3 == 0)
+        check_errors();
+    if (hooked && seed % 3 == 1) /* as when the process ends */
+        kprof_launch_finish();
+    sim_drain();
+    sim_program_read_memory(&group.program, result);
+    if (hooked && !ends_without_call(seed))
+        end_contexts();
+    for (unsigned context = 0; hooked && context < SIM_CONTEXTS; context++)
+        sim.hooks->context_ending(&sim.contexts[context]);
+    sim.hooked = false;
+}
+
+static void run_program(unsigned number)
+{
+    uint64_t seed = group.first + number;
+    sim.program = number;
+    sim_program_generate(&group.program, &group.traits, seed);
+    run_once(false, &group.plain, seed);
+    expect_launches();
+    run_once(true, &group.profiled, seed);
+    const char *difference = sim_program_compare(&group.program, &group.plain, &group.profiled);
+    if (difference)
+        sim_violation("%s", difference);
+    sim_check_nothing_left();
+}
+
+static void load_program(unsigned number)
+{
+    sim.program = number;
+    sim_program_generate(&group.program, &group.traits, group.first + number);
+}
+
+/* Reasons that come from what other launches do, and when. */
+static bool is_excused(const kprof_launch_record *launch)
+{
+    return (group.traits.captures && strstr(launch->reason, "captured")) ||
+           (ends_without_call(group.first + launch->grid[1]) && strstr(launch->reason, "context ended"));
+}
+
+static void check_values(const kprof_launch_record *launch, const expectation *expected)
+{
+    for (uint32_t i = 0; i < launch->value_count; i++)
+        if (launch->value_count != METRICS || launch->values[i] != sim_value(expected->signature, i))
+            sim_violation("tag %u has another value than it has alone", launch->grid[0]);
+}
+
+static void check_launch(const kprof_launch_record *launch)
+{
+    if (launch->grid[1] >= group.programs || launch->grid[0] >= SIM_TAGS)
+        sim_violation("a launch is reported that never was");
+    load_program(launch->grid[1]);
+    expectation *expected = &group.expected[launch->grid[1]][launch->grid[0]];
+    if (!expected->chosen || expected->reports++ > 0)
+        sim_violation("tag %u is reported, but was not chosen or is reported already", launch->grid[0]);
+    if (strstr(launch->reason, "another thread stayed") || strstr(launch->reason, "another process"))
+        sim_violation("tag %u: %s", launch->grid[0], launch->reason);
+    if (launch->value_count == 0 && launch->reason[0] == '\0')
+        sim_violation("tag %u has neither values nor a reason", launch->grid[0]);
+    if (launch->value_count == 0 && !expected->uncertain && !is_excused(launch))
+        sim_violation("tag %u has no values: %s", launch->grid[0], launch->reason);
+    if (launch->value_count > 0 && (expected->signature != 0 || !expected->uncertain))
+        check_values(launch, expected);
+}
+
+static void check_all_reported(void)
+{
+    for (unsigned number = 0; number < group.programs; number++)
+        for (unsigned tag = 0; tag < SIM_TAGS; tag++)
+            if (group.expected[number][tag].chosen && group.expected[number][tag].reports == 0) {
+                load_program(number);
+                sim_violation("tag %u was chosen, but is not reported", tag);
+            }
+}
+
+static void check_spool(void)
+{
+    char path[sizeof group.folder + 64];
+    kprof_spool_reader *reader;
+    kprof_record record;
+    snprintf(path, sizeof path, "%s/%d-0.spool", group.folder, (int)getpid());
+    check(kprof_spool_reader_open(path, &reader));
+    while (kprof_spool_next(reader, &record) == KPROF_SPOOL_RECORD) {
+        if (record.type == KPROF_RECORD_LAUNCH)
+            check_launch(&record.launch);
+        if (record.type == KPROF_RECORD_MESSAGE && record.message.level == KPROF_LOG_ERROR)
+            sim_violation("the engine says: %s", record.message.text);
+    }
+    kprof_spool_reader_close(reader);
+    check_all_reported();
+}
+
+static void remove_folder(void)
+{
+    char path[sizeof group.folder + 300];
+    DIR *dir = opendir(group.folder);
+    for (struct dirent *entry; dir && (entry = readdir(dir));) {
+        snprintf(path, sizeof path, "%s/%s", group.folder, entry->d_name);
+        unlink(path);
+    }
+    if (dir)
+        closedir(dir);
+    rmdir(group.folder);
+}
+
+static void run_group(uint64_t first, unsigned programs, unsigned lanes)
+{
+    sim.on_violation = print_group;
+    signal(SIGALRM, on_alarm);
+    alarm(TIME_LIMIT_S);
+    choose_group(first, programs, lanes);
+    group.expected = calloc(programs, sizeof *group.expected);
+    if (!group.expected)
+        sim_violation("the test itself: no memory");
+    start_engine();
+    for (unsigned number = 0; number < programs; number++)
+        run_program(number);
+    kprof_launch_finish();
+    atomic_store(&kprof_this_process.armed, false);
+    check_spool();
+    remove_folder();
+    free(group.expected);
+}
+
+static bool run_in_child(uint64_t first, unsigned programs, unsigned lanes)
+{
+    int status;
+    fflush(NULL);
+    pid_t pid = fork();
+    if (pid == 0) {
+        run_group(first, programs, lanes);
+        exit(0);
+    }
+    return pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+int main(int argc, char **argv)
+{
+    unsigned lanes = argc > 1 ? (unsigned)atoi(argv[1]) : 1, bad = 0;
+    uint64_t first = argc > 2 ? strtoull(argv[2], NULL, 10) : 0, count = argc > 3 ? strtoull(argv[3], NULL, 10) : 100;
+    if (lanes < 1 || lanes > SIM_LANES) {
+        fprintf(stderr, "usage: random THREADS (1 to %d) FIRST COUNT\n", SIM_LANES);
+        return 2;
+    }
+    for (uint64_t next = first; next < first + count && bad < 3;) {
+        uint64_t end = (next / GROUP + 1) * GROUP;
+        unsigned programs = (unsigned)((end < first + count ? end : first + count) - next);
+        if (!run_in_child(next, programs, lanes)) {
+            fprintf(stderr, "programs %llu to %llu failed\n", (unsigned long long)next,
+                    (unsigned long long)(next + programs - 1));
+            bad++;
+        }
+        next += programs;
+    }
+    return bad > 0;
+}
