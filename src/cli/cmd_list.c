@@ -81,8 +81,8 @@ static kprof_status add_sets(kprof_listing *listing, const kprof_catalog *catalo
         if (host) {
             status = add_cost(listing, catalog, set.id, host);
         } else {
-            kprof_listing_add(listing, "n/a");
-            kprof_listing_add(listing, "n/a");
+            kprof_listing_add(listing, KPROF_LISTING_MISSING);
+            kprof_listing_add(listing, KPROF_LISTING_MISSING);
         }
         add_taken(listing, join(set.section_ids));
     }
@@ -172,7 +172,7 @@ static kprof_status add_metric(void *user, const kprof_query_row *row)
     kprof_listing_add(to->listing, to->chip);
     kprof_listing_add(to->listing, row->name);
     kprof_listing_add(to->listing, row->kind);
-    kprof_listing_add(to->listing, row->unit[0] ? row->unit : "-");
+    kprof_listing_add(to->listing, row->unit[0] ? row->unit : KPROF_LISTING_NONE);
     kprof_listing_add(to->listing, row->description);
     return to->listing->failed ? kprof_fail(KPROF_NO_MEMORY, "out of memory") : KPROF_OK;
 }
@@ -228,8 +228,11 @@ int kprof_cmd_list(const kprof_options *options)
     if (status == KPROF_OK)
         status = kprof_results_open(options, kprof_route_report(options).results, &out);
     if (status == KPROF_OK) {
-        kprof_listing_print(&listing, out);
+        kprof_format format = options->format == KPROF_UNSET ? KPROF_FORMAT_TEXT : (kprof_format)options->format;
+        kprof_listing_print(&listing, format, out);
         status = kprof_results_close(options, out);
+        if (status == KPROF_OK && listing.failed)
+            status = kprof_fail(KPROF_NO_MEMORY, "out of memory");
     }
     kprof_listing_free(&listing);
     return kprof_status_exit_code(status);

@@ -1,6 +1,10 @@
-/* Prints aligned columns for the --list options. */
+/* Prints what the --list options and --query-metrics collect. */
 #include "cli/listing.h"
 
+#include <cjson/cJSON.h>
+#include <csv.h>
+#include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define MAX_COLUMNS 8
@@ -31,7 +35,7 @@ static void measure(const kprof_listing *listing, int widths[MAX_COLUMNS])
     }
 }
 
-void kprof_listing_print(const kprof_listing *listing, FILE *out)
+static void print_text(const kprof_listing *listing, FILE *out)
 {
     int widths[MAX_COLUMNS] = {0};
     measure(listing, widths);
@@ -43,6 +47,68 @@ void kprof_listing_print(const kprof_listing *listing, FILE *out)
         else
             fprintf(out, "%*s  ", is_number(cell) ? widths[column] : -widths[column], cell);
     }
+}
+
+static void lower_header(kprof_listing *listing)
+{
+    for (size_t i = 0; i < listing->columns; i++) {
+        for (char *c = listing->cells.items[i]; *c; c++)
+            *c = (char)tolower((unsigned char)*c);
+    }
+}
+
+static bool is_missing(const char *cell)
+{
+    return strcmp(cell, KPROF_LISTING_MISSING) == 0 || strcmp(cell, KPROF_LISTING_NONE) == 0;
+}
+
+static void print_csv(const kprof_listing *listing, FILE *out)
+{
+    for (size_t i = 0; i < listing->cells.count; i++) {
+        const char *cell = listing->cells.items[i];
+        if (is_number(cell))
+            fputs(cell, out);
+        else if (!is_missing(cell))
+            csv_fwrite(out, cell, strlen(cell));
+        fputc((i + 1) % listing->columns ? ',' : '\n', out);
+    }
+}
+
+static cJSON *json_cell(const char *cell)
+{
+    if (is_missing(cell))
+        return cJSON_CreateNull();
+    return is_number(cell) ? cJSON_CreateNumber(strtod(cell, NULL)) : cJSON_CreateString(cell);
+}
+
+static void print_json(kprof_listing *listing, FILE *out)
+{
+    cJSON *rows = cJSON_CreateArray(), *row = NULL;
+    for (size_t i = listing->columns; i < listing->cells.count; i++) {
+        size_t column = i % listing->columns;
+        if (column == 0)
+            cJSON_AddItemToArray(rows, row = cJSON_CreateObject());
+        cJSON *cell = json_cell(listing->cells.items[i]);
+        listing->failed = !cJSON_AddItemToObject(row, listing->cells.items[column], cell) || listing->failed;
+    }
+    char *text = cJSON_Print(rows);
+    listing->failed = !text || listing->failed;
+    if (!listing->failed)
+        fprintf(out, "%s\n", text);
+    cJSON_free(text);
+    cJSON_Delete(rows);
+}
+
+void kprof_listing_print(kprof_listing *listing, kprof_format format, FILE *out)
+{
+    if (format != KPROF_FORMAT_TEXT)
+        lower_header(listing);
+    if (format == KPROF_FORMAT_CSV)
+        print_csv(listing, out);
+    else if (format == KPROF_FORMAT_JSON)
+        print_json(listing, out);
+    else
+        print_text(listing, out);
 }
 
 void kprof_listing_free(kprof_listing *listing)

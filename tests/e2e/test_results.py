@@ -324,6 +324,15 @@ class Lists(Case):
         self.assert_listed(["--query-metrics", "--query-metrics-mode", "suffix", "--metrics", "dram__bytes"],
                            "dram__bytes.sum.per_second")
 
+    def test_lists_for_programs(self):
+        rows = list(csv.DictReader(self.kprof("--list-sets", "--chip", "GH100,GA100", "--csv").out.splitlines()))
+        self.assertEqual({row["chip"] for row in rows}, {"GH100", "GA100"})
+        self.assertTrue(all(int(row["passes"]) > 0 for row in rows))
+        metrics = json.loads(self.kprof("--query-metrics", "--chip", "GH100", "--json").out)
+        units = {metric["metric"]: metric["unit"] for metric in metrics}
+        self.assertEqual(units["dram__bytes"], "byte")
+        self.assertIsNone(units["LTS.TriageCompute.lts__average_t_sector_aperture_device"])
+
     def test_unknown_chip(self):
         self.assert_run(self.kprof("--list-sets", "--chip", "GH10"), 102)
         self.assert_run(self.kprof("--query-metrics", "--chip", "nonsense"), 102)
