@@ -3,7 +3,6 @@
 
 #include <cjson/cJSON.h>
 #include <csv.h>
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -49,12 +48,10 @@ static void print_text(const kprof_listing *listing, FILE *out)
     }
 }
 
-static void lower_header(kprof_listing *listing)
+static void lower(char *text)
 {
-    for (size_t i = 0; i < listing->columns; i++) {
-        for (char *c = listing->cells.items[i]; *c; c++)
-            *c = (char)tolower((unsigned char)*c);
-    }
+    for (; *text; text++)
+        *text = (char)(*text >= 'A' && *text <= 'Z' ? *text - 'A' + 'a' : *text);
 }
 
 static bool is_missing(const char *cell)
@@ -101,8 +98,8 @@ static void print_json(kprof_listing *listing, FILE *out)
 
 void kprof_listing_print(kprof_listing *listing, kprof_format format, FILE *out)
 {
-    if (format != KPROF_FORMAT_TEXT)
-        lower_header(listing);
+    for (size_t i = 0; format != KPROF_FORMAT_TEXT && i < listing->columns; i++)
+        lower(listing->cells.items[i]);
     if (format == KPROF_FORMAT_CSV)
         print_csv(listing, out);
     else if (format == KPROF_FORMAT_JSON)
