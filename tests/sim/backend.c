@@ -431,7 +431,7 @@ static void save_variables(kprof_snapshot *snapshot, void *function, const char 
     const sim_function *known = function;
     if (!known || strcmp(known->name, kernel) != 0)
         sim_violation("memory is saved for a kernel %s that is not its function", kernel);
-    save_slot(snapshot, sim_variable_of_module(known->module));
+    save_slot(snapshot, sim_variable_of_stream(known->module));
 }
 
 static void restore(const kprof_snapshot *snapshot)
@@ -522,7 +522,7 @@ void sim_profiled_launch(const sim_step *step)
     if (armed->replay == KPROF_PROFILER_CUPTI_REPLAYS)
         replay_by_cupti(armed, step);
     else
-        sim_run_kernel(step);
+        sim_submit(step); /* one after the other, but not before the call returns */
 }
 
 /* flush.h */

@@ -12,7 +12,7 @@
 sim_machine sim = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 __thread unsigned sim_current;
 
-static sim_function functions[SIM_LANES * 2][SIM_KERNELS];
+static sim_function functions[SIM_STREAMS][SIM_KERNELS];
 
 uint64_t sim_hash(uint64_t hash, uint64_t value)
 {
@@ -54,14 +54,10 @@ unsigned sim_context_of_stream(unsigned stream)
     return stream / 2 % SIM_CONTEXTS;
 }
 
-unsigned sim_module_of_stream(unsigned stream)
+unsigned sim_variable_of_stream(unsigned stream)
 {
-    return stream / SIM_LANE_STREAMS * 2 + sim_context_of_stream(stream);
-}
-
-unsigned sim_variable_of_module(unsigned module)
-{
-    return module / 2 * SIM_LANE_SLOTS + SIM_VARIABLES + module % 2;
+    return stream / SIM_LANE_STREAMS * SIM_LANE_SLOTS + SIM_VARIABLES + sim_context_of_stream(stream) +
+           stream % 2 * SIM_CONTEXTS;
 }
 
 static uint64_t word(unsigned slot, unsigned i)
@@ -94,8 +90,8 @@ void sim_reset(uint64_t seed)
     sim.captures = 0;
     sim.shares_memory = false;
     sim.random = seed;
-    for (unsigned module = 0; module < SIM_LANES * 2; module++) {
-        make_slot(sim_variable_of_module(module), false);
+    for (unsigned module = 0; module < SIM_STREAMS; module++) {
+        make_slot(sim_variable_of_stream(module), false);
         for (unsigned kernel = 0; kernel < SIM_KERNELS; kernel++) {
             sim_function *function = &functions[module][kernel];
             snprintf(function->name, sizeof function->name, "%s", names[kernel]);
@@ -113,7 +109,7 @@ static uint64_t signature_of(const sim_step *step)
     for (unsigned i = 0; i < SIM_WORDS; i++)
         hash = sim_hash(sim_hash(hash, word(step->a, i)), word(step->b, i));
     if (step->kernel == SIM_COUNT)
-        hash = sim_hash(hash, word(sim_variable_of_module(sim_module_of_stream(step->stream)), 0));
+        hash = sim_hash(hash, word(sim_variable_of_stream(step->stream), 0));
     return hash | 1;
 }
 
@@ -126,7 +122,7 @@ static void swap_words(const sim_step *step, unsigned i)
 
 static void count(const sim_step *step)
 {
-    unsigned variable = sim_variable_of_module(sim_module_of_stream(step->stream));
+    unsigned variable = sim_variable_of_stream(step->stream);
     set_word(variable, 0, word(variable, 0) + step->value + 1);
     set_word(step->a, 0, word(step->a, 0) ^ word(variable, 0));
 }
@@ -502,7 +498,7 @@ static void note_capture(const sim_step *step, int result)
 static kprof_call describe(const sim_step *step)
 {
     unsigned context = sim_context_of_stream(step->stream);
-    sim_function *function = &functions[sim_module_of_stream(step->stream)][step->kernel];
+    sim_function *function = &functions[step->stream][step->kernel];
     kprof_call call = {
         .kind = operations[step->op].kind,
         .name = operations[step->op].name,

@@ -15,10 +15,10 @@ enum {
     SIM_CONTEXTS = 2,
     SIM_LANES = 4, /* parts of the machine that share contexts only: one for each thread */
     SIM_LANE_STREAMS = 4,
-    SIM_LANE_SLOTS = 8,
+    SIM_LANE_SLOTS = 10,
     SIM_STREAMS = SIM_LANES * SIM_LANE_STREAMS, /* stream s is of context s / 2 % 2 and has one event */
     SIM_SLOTS = SIM_LANES * SIM_LANE_SLOTS,     /* places for allocations; slot i is of context i % 2 */
-    SIM_VARIABLES = 6,                          /* the first of a lane's two slots that are module variables */
+    SIM_VARIABLES = 6, /* the first of a lane's slots that are module variables: one for each stream's module */
     SIM_WORDS = 8,
     SIM_QUEUE = 64,
     SIM_TAGS = SIM_LANES * 256,
@@ -101,7 +101,7 @@ typedef struct sim_slot {
 
 typedef struct sim_function {
     char name[16];
-    unsigned module; /* of which slot % SIM_LANE_SLOTS - SIM_VARIABLES + lane * 2 */
+    unsigned module; /* number of the stream that launches its kernels */
     sim_kernel kernel;
 } sim_function;
 
@@ -151,8 +151,7 @@ double sim_value(uint64_t signature, size_t metric);
 
 const char *sim_op_name(sim_op op);
 unsigned sim_context_of_stream(unsigned stream);
-unsigned sim_module_of_stream(unsigned stream);
-unsigned sim_variable_of_module(unsigned module);
+unsigned sim_variable_of_stream(unsigned stream);
 
 /* For backend.c; with the mutex held. */
 void sim_drain_context(unsigned context);

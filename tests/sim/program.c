@@ -70,7 +70,7 @@ static unsigned pick_stream(generator *g)
 
 static unsigned variable_slot(unsigned stream)
 {
-    return SIM_VARIABLES + sim_context_of_stream(stream);
+    return sim_variable_of_stream(stream) % SIM_LANE_SLOTS;
 }
 
 static sim_kernel pick_kernel(generator *g)
@@ -151,7 +151,7 @@ static void add_alloc(generator *g, unsigned stream)
     sync_both(g, stream);
     sim_step *step = add(g, g->live[slot] ? SIM_FREE : SIM_ALLOC, stream);
     step->a = slot_of(g, slot);
-    step->shared = g->program->traits.shared_memory && is_likely(g, 4);
+    step->shared = g->program->traits.shared_memory && is_likely(g, 2);
     g->live[slot] = !g->live[slot];
     g->shared[slot] = g->live[slot] && step->shared;
 }
@@ -165,7 +165,7 @@ static void add_reload(generator *g, unsigned stream)
 static void add_host_access(generator *g, unsigned stream)
 {
     unsigned slot = pick_slot(g, stream);
-    if (slot == SIM_LANE_SLOTS || !g->shared[slot] || !g->program->traits.host_access)
+    if (slot == SIM_LANE_SLOTS || !g->shared[slot])
         return;
     if (g->last[slot] != NO_STREAM)
         add(g, SIM_SYNC_STREAM, (unsigned)g->last[slot]);
@@ -184,6 +184,7 @@ static void add_capture(generator *g, unsigned stream)
     g->capturing = NO_STREAM;
     add(g, SIM_END_CAPTURE, stream);
     for (unsigned i = pick(g, 3); i > 0; i--) {
+        add_launch(g, stream);
         sync_both(g, stream);
         add(g, SIM_GRAPH_LAUNCH, stream)->from = stream;
         add(g, SIM_SYNC_STREAM, stream);
@@ -200,7 +201,9 @@ static void add_any(generator *g)
 {
     static const sim_op copies[] = {SIM_COPY_IN, SIM_COPY, SIM_COPY_OUT, SIM_MEMSET, SIM_UNKNOWN};
     unsigned stream = pick_stream(g), kind = pick(g, 32);
-    if (kind < 20)
+    if (g->program->traits.host_access && is_likely(g, 4))
+        add_host_access(g, stream);
+    else if (kind < 20)
         add_launch(g, stream);
     else if (kind < 25)
         add_copy(g, stream, copies[kind - 20]);
@@ -208,12 +211,10 @@ static void add_any(generator *g)
         add_wait(g, stream);
     else if (kind == 27)
         add_alloc(g, stream);
-    else if (kind == 28)
+    else if (kind < 29)
         add_reload(g, stream);
-    else if (kind == 29 && g->program->traits.captures)
+    else if (g->program->traits.captures)
         add_capture(g, stream);
-    else
-        add_host_access(g, stream);
 }
 
 static void generate_lane(generator *g)

@@ -3,6 +3,7 @@
  * measured alone. Usage: random THREADS FIRST COUNT; programs FIRST to FIRST + COUNT - 1. Several run in one process,
  * under one configuration; a failure names the program and prints its steps. */
 #include "core/config.h"
+#include "inject/batch.h"
 #include "inject/launch.h"
 #include "inject/process.h"
 #include "sim/backend.h"
@@ -194,6 +195,14 @@ static void check_errors(void)
     }
 }
 
+/* As when the process ends. */
+static void finish(void)
+{
+    kprof_launch_finish();
+    if (kprof_batch_is_open())
+        sim_violation("a batch is open after the end");
+}
+
 static void run_once(bool hooked, sim_result *result, uint64_t seed)
 {
     sim_reset(seed);
@@ -201,8 +210,8 @@ static void run_once(bool hooked, sim_result *result, uint64_t seed)
     sim_program_run(&group.program, result);
     if (seed % 3 == 0)
         check_errors();
-    if (hooked && seed % 3 == 1) /* as when the process ends */
-        kprof_launch_finish();
+    if (hooked && seed % 3 == 1)
+        finish();
     sim_drain();
     sim_program_read_memory(&group.program, result);
     if (hooked && !ends_without_call(seed))
@@ -316,7 +325,7 @@ static void run_group(uint64_t first, unsigned programs, unsigned lanes)
     start_engine();
     for (unsigned number = 0; number < programs; number++)
         run_program(number);
-    kprof_launch_finish();
+    finish();
     atomic_store(&kprof_this_process.armed, false);
     check_spool();
     remove_folder();
