@@ -27,11 +27,17 @@ gpu_arch() {
 compile() {
   local target=$out/$1 source=$2
   shift 2
-  if [ "$target" -nt "$source" ] && [ "$target" -nt "$here/programs/check.h" ]; then
+  if [ "$target" -nt "$source" ] && [ "$target" -nt "$here/programs/check.h" ] &&
+    [ "$target" -nt "$here/exact/exact.h" ]; then
     return
   fi
   "$nvcc" -arch="$arch" -O2 -Xlinker -s "$@" -o "$target.new" "$source"
   mv "$target.new" "$target"
+}
+
+# At most as many compilers as processors.
+make_room() {
+  [ "$(jobs -rp | wc -l)" -lt "$(nproc)" ] || wait -n
 }
 
 nvcc=$(find_nvcc)
@@ -46,8 +52,22 @@ for source in "$here"/programs/*.cu; do
   options=(-cudart static)
   [ "$(basename "$source")" != driver_api.cu ] || options+=(-L"$cuda/lib64/stubs" -L"$cuda/lib/stubs" -lcuda)
   compile "$(basename "$source" .cu)" "$source" "${options[@]}" & jobs+=($!)
-  # At most as many compilers as processors.
-  [ "$(jobs -rp | wc -l)" -lt "$(nproc)" ] || wait -n
+  make_room
+done
+for source in "$here"/exact/*.cu; do
+  name=exact-$(basename "$source" .cu)
+  options=(-cudart static -L"$cuda/lib64/stubs" -L"$cuda/lib/stubs" -lcuda)
+  case $name in
+    exact-module_kernels)
+      compile exact-module.ptx "$source" -ptx & jobs+=($!)
+      compile exact-module.cubin "$source" -cubin & jobs+=($!)
+      continue
+      ;;
+    exact-streams) compile exact-streams-per-thread "$source" -default-stream per-thread "${options[@]}" & jobs+=($!) ;;
+    exact-device_side) options+=(-rdc=true -lcudadevrt) ;;
+  esac
+  compile "$name" "$source" "${options[@]}" & jobs+=($!)
+  make_room
 done
 for job in "${jobs[@]}"; do
   wait "$job"

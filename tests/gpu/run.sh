@@ -3,8 +3,9 @@
 #
 #   run.sh [PART [ARGUMENT...]]
 #
-# Without a PART: validate and behave. Parts: build, validate, behave, bench, facts; their arguments are those of
-# validate.py, behave.py and bench.py. Environment:
+# Without a PART: validate and behave. Parts: build, validate, behave, exact, bench, facts; their arguments are
+# those of validate.py, behave.py, exact.py and bench.py. `exact` runs the programs of exact/, each a kind of memory,
+# launch or ending that replay must not disturb, plain and under every mode, and compares. Environment:
 #   KPROF               kprof to test (build/src/cli/kprof)
 #   KPROF_GPU_PROGRAMS  folder of the test programs (build/gpu-programs), built when they are missing or old
 #   KPROF_GPU_RESULTS   folder for the results as Markdown (build/gpu-results)
@@ -27,6 +28,10 @@ have_programs() {
   local source
   for source in "$here"/programs/*.cu; do
     [ -x "$KPROF_GPU_PROGRAMS/$(basename "$source" .cu)" ] || return 1
+  done
+  for source in "$here"/exact/*.cu; do
+    [ "$(basename "$source")" = module_kernels.cu ] || [ -x "$KPROF_GPU_PROGRAMS/exact-$(basename "$source" .cu)" ] ||
+      return 1
   done
   [ -x "$KPROF_GPU_PROGRAMS/vectorAdd" ]
 }
@@ -61,7 +66,7 @@ part() {
   case $name in
     build) ;;
     facts) facts ;;
-    validate | behave | bench) python3 "$here/$name.py" "$@" || status=$? ;;
+    validate | behave | exact | bench) python3 "$here/$name.py" "$@" || status=$? ;;
     *) echo "run.sh: unknown part $name" >&2; status=2 ;;
   esac
   outcomes+=("$(printf '| %-8s | %6s | %4s s |' "$name" "$status" $((SECONDS - start)))")

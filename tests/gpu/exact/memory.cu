@@ -1,0 +1,269 @@
+// Every kind of memory that a kernel can change, allocated, moved, rewritten and freed between launches.
+//
+// Usage: memory MODE...
+//   malloc, pool, vmm, managed, mapped, registered, array, copies, memset
+#include "exact.h"
+
+#include <algorithm>
+
+static const size_t BYTES = COUNT * sizeof(unsigned);
+
+static void run_malloc(void)
+{
+    Model model;
+    unsigned *x = copy_to_device(model.x);
+    for (unsigned n = 1; n <= 6; n++) {
+        unsigned *other;
+        step(x, 3, n);
+        model.step(3, n);
+        CHECK(cudaMalloc(&other, BYTES));
+        CHECK(cudaMemcpy(other, x, BYTES, cudaMemcpyDeviceToDevice));
+        step(other, 5, n);
+        model.step(5, n);
+        CHECK(cudaFree(x)); // with the last kernel perhaps still running
+        x = other;
+    }
+    show_device("x", x, model.x);
+}
+
+static void run_pool(void)
+{
+    Model model;
+    unsigned *x = copy_to_device(model.x);
+    cudaStream_t stream;
+    cudaMemPool_t pool;
+    CHECK(cudaStreamCreate(&stream));
+    CHECK(cudaDeviceGetDefaultMemPool(&pool, 0));
+    for (unsigned n = 1; n <= 6; n++) {
+        unsigned *block;
+        CHECK(cudaMallocAsync((void **)&block, BYTES, stream));
+        CHECK(cudaMemcpyAsync(block, x, BYTES, cudaMemcpyDeviceToDevice, stream));
+        step(block, 3, n, stream);
+        step(block, 7, n, stream);
+        CHECK(cudaMemcpyAsync(x, block, BYTES, cudaMemcpyDeviceToDevice, stream));
+        CHECK(cudaFreeAsync(block, stream)); // the next round gets the same memory
+        model.step(3, n);
+        model.step(7, n);
+        if (n == 3) {
+            CHECK(cudaStreamSynchronize(stream));
+            CHECK(cudaMemPoolTrimTo(pool, 0));
+        }
+    }
+    CHECK(cudaStreamSynchronize(stream));
+    show_device("x", x, model.x);
+}
+
+static CUmemAllocationProp vmm_properties(void)
+{
+    CUmemAllocationProp properties = {};
+    properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+    properties.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+    return properties;
+}
+
+static void vmm_map(CUdeviceptr address, size_t size, CUmemGenericAllocationHandle handle)
+{
+    CUmemAccessDesc access = {};
+    access.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+    access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+    CHECK_DRIVER(cuMemMap(address, size, 0, handle, 0));
+    CHECK_DRIVER(cuMemSetAccess(address, size, &access, 1));
+}
+
+// Two blocks take turns at one address; each must keep what was written while it was mapped.
+static void run_vmm(void)
+{
+    const CUmemAllocationProp properties = vmm_properties();
+    size_t size;
+    CUdeviceptr address;
+    CUmemGenericAllocationHandle handles[2];
+    Model models[2];
+    CHECK_DRIVER(cuMemGetAllocationGranularity(&size, &properties, CU_MEM_ALLOC_GRANULARITY_MINIMUM));
+    require(size >= BYTES, "a granule holds the array");
+    CHECK_DRIVER(cuMemAddressReserve(&address, size, 0, 0, 0));
+    for (unsigned n = 0; n < 8; n++) {
+        const unsigned which = n % 2;
+        if (n < 2)
+            CHECK_DRIVER(cuMemCreate(&handles[which], size, &properties, 0));
+        vmm_map(address, size, handles[which]);
+        if (n < 2)
+            CHECK_DRIVER(cuMemcpyHtoD(address, models[which].x.data(), BYTES));
+        step((unsigned *)address, 3, n);
+        step((unsigned *)address, 5, n);
+        models[which].step(3, n);
+        models[which].step(5, n);
+        if (n >= 6)
+            show_device("vmm", (const unsigned *)address, models[which].x);
+        CHECK(cudaDeviceSynchronize());
+        CHECK_DRIVER(cuMemUnmap(address, size));
+    }
+    CHECK_DRIVER(cuMemRelease(handles[0]));
+    CHECK_DRIVER(cuMemRelease(handles[1]));
+    CHECK_DRIVER(cuMemAddressFree(address, size));
+}
+
+// The host reads and changes what kernels change, while nothing runs.
+static void alternate(const char *label, unsigned *host, unsigned *device)
+{
+    Model model;
+    memcpy(host, model.x.data(), BYTES);
+    for (unsigned n = 1; n <= 12; n++) {
+        step(device, 3, n);
+        model.step(3, n);
+        if (n % 3 != 0)
+            continue;
+        CHECK(cudaDeviceSynchronize());
+        show(label, host, model.x);
+        for (unsigned i = n; i < COUNT; i += 97)
+            host[i] = model.x[i] = n * i;
+    }
+    CHECK(cudaDeviceSynchronize());
+    show(label, host, model.x);
+}
+
+static void run_managed(void)
+{
+    unsigned *x;
+    CHECK(cudaMallocManaged(&x, BYTES));
+    alternate("managed", x, x);
+    CHECK(cudaFree(x));
+}
+
+static void run_mapped(void)
+{
+    const unsigned kinds[] = {cudaHostAllocMapped, cudaHostAllocMapped | cudaHostAllocPortable};
+    for (unsigned flags : kinds) {
+        unsigned *host, *device;
+        CHECK(cudaHostAlloc(&host, BYTES, flags));
+        CHECK(cudaHostGetDevicePointer(&device, host, 0));
+        alternate("mapped", host, device);
+        CHECK(cudaFreeHost(host));
+    }
+}
+
+static void run_registered(void)
+{
+    for (unsigned round = 0; round < 2; round++) {
+        unsigned *host = (unsigned *)aligned_alloc(65536, BYTES), *device;
+        require(host != NULL, "memory for the host");
+        CHECK(cudaHostRegister(host, BYTES, cudaHostRegisterMapped));
+        CHECK(cudaHostGetDevicePointer(&device, host, 0));
+        alternate("registered", host, device);
+        CHECK(cudaHostUnregister(host));
+        host[0] = 1;
+        free(host);
+    }
+}
+
+static const unsigned WIDTH = 256, HEIGHT = COUNT / WIDTH;
+
+__global__ void changeSurface(cudaSurfaceObject_t surface, unsigned factor, unsigned addend)
+{
+    unsigned value;
+    surf2Dread(&value, surface, (int)(threadIdx.x * sizeof value), (int)blockIdx.x);
+    surf2Dwrite(value * factor + addend, surface, (int)(threadIdx.x * sizeof value), (int)blockIdx.x);
+}
+
+__global__ void addTexture(cudaTextureObject_t texture, unsigned *x)
+{
+    x[blockIdx.x * WIDTH + threadIdx.x] += tex2D<unsigned>(texture, (float)threadIdx.x, (float)blockIdx.x);
+}
+
+static void make_views(cudaArray_t array, cudaSurfaceObject_t *surface, cudaTextureObject_t *texture)
+{
+    cudaResourceDesc resource = {};
+    cudaTextureDesc description = {};
+    resource.resType = cudaResourceTypeArray;
+    resource.res.array.array = array;
+    description.readMode = cudaReadModeElementType;
+    CHECK(cudaCreateSurfaceObject(surface, &resource));
+    CHECK(cudaCreateTextureObject(texture, &resource, &description, NULL));
+}
+
+static void run_array(void)
+{
+    Model model, sums;
+    unsigned *x = copy_to_device(sums.x);
+    const cudaChannelFormatDesc format = cudaCreateChannelDesc<unsigned>();
+    cudaArray_t array;
+    cudaSurfaceObject_t surface;
+    cudaTextureObject_t texture;
+    const size_t pitch = WIDTH * sizeof(unsigned);
+    CHECK(cudaMallocArray(&array, &format, WIDTH, HEIGHT, cudaArraySurfaceLoadStore));
+    CHECK(cudaMemcpy2DToArray(array, 0, 0, model.x.data(), pitch, pitch, HEIGHT, cudaMemcpyHostToDevice));
+    make_views(array, &surface, &texture);
+    for (unsigned n = 1; n <= 6; n++) {
+        changeSurface<<<HEIGHT, WIDTH>>>(surface, 3, n);
+        launched();
+        addTexture<<<HEIGHT, WIDTH>>>(texture, x);
+        launched();
+        model.step(3, n);
+        for (unsigned i = 0; i < COUNT; i++)
+            sums.x[i] += model.x[i];
+    }
+    std::vector<unsigned> host(COUNT);
+    CHECK(cudaMemcpy2DFromArray(host.data(), pitch, array, 0, 0, pitch, HEIGHT, cudaMemcpyDeviceToHost));
+    show("array", host.data(), model.x);
+    show_device("sums", x, sums.x);
+    CHECK(cudaDestroySurfaceObject(surface));
+    CHECK(cudaDestroyTextureObject(texture));
+    CHECK(cudaFreeArray(array));
+}
+
+// New input between launches, from pageable and from pinned memory; the host changes its buffer when it may.
+static void run_copies(void)
+{
+    Model model;
+    std::vector<unsigned> pageable(COUNT);
+    unsigned *x = copy_to_device(model.x), *pinned;
+    cudaStream_t stream;
+    CHECK(cudaStreamCreate(&stream));
+    CHECK(cudaMallocHost(&pinned, BYTES));
+    for (unsigned n = 1; n <= 12; n++) {
+        unsigned *source = n % 2 ? pageable.data() : pinned;
+        for (unsigned i = 0; i < COUNT / 2; i++)
+            model.x[i] = source[i] = n * 1000 + i;
+        CHECK(cudaMemcpyAsync(x, source, BYTES / 2, cudaMemcpyHostToDevice, stream));
+        step(x, 3, n, stream);
+        model.step(3, n);
+        if (n % 4 == 0) {
+            CHECK(cudaMemcpyAsync(pinned, x, BYTES, cudaMemcpyDeviceToHost, stream));
+            CHECK(cudaStreamSynchronize(stream));
+            show("copied back", pinned, model.x);
+        } else if (n % 2 == 0) {
+            CHECK(cudaStreamSynchronize(stream)); // the pinned buffer is the copy's until then
+        }
+    }
+    CHECK(cudaStreamSynchronize(stream));
+    show_device("x", x, model.x);
+    CHECK(cudaFreeHost(pinned));
+}
+
+static void run_memset(void)
+{
+    Model model, copy;
+    unsigned *x = copy_to_device(model.x), *y = copy_to_device(copy.x);
+    for (unsigned n = 1; n <= 12; n++) {
+        CHECK(cudaMemsetAsync(x + n * 100, (int)n, 400));
+        std::fill_n(model.x.begin() + n * 100, 100, n * 0x01010101u);
+        step(x, 3, n);
+        model.step(3, n);
+        if (n % 3 == 0) {
+            CHECK(cudaMemcpyAsync(y, x, BYTES / 2, cudaMemcpyDeviceToDevice));
+            std::copy_n(model.x.begin(), COUNT / 2, copy.x.begin());
+        }
+        step(y, 5, n);
+        copy.step(5, n);
+    }
+    show_device("x", x, model.x);
+    show_device("y", y, copy.x);
+}
+
+int main(int argc, char **argv)
+{
+    static const Mode modes[] = {{"malloc", run_malloc},   {"pool", run_pool},     {"vmm", run_vmm},
+                                 {"managed", run_managed}, {"mapped", run_mapped}, {"registered", run_registered},
+                                 {"array", run_array},     {"copies", run_copies}, {"memset", run_memset}};
+    CHECK(cudaFree(0));
+    return run_modes(argc, argv, modes);
+}

@@ -1,0 +1,122 @@
+// Code that comes and goes while kernels run: modules and libraries loaded and unloaded, each with a variable of its
+// own, and kernels that the runtime loads at their first launch.
+//
+// Usage: modules MODE...
+//   ptx, cubin, library, lazy
+#include "exact.h"
+
+template <unsigned N> __device__ unsigned calls;
+
+template <unsigned N> __global__ void lazyStep(unsigned *x)
+{
+    const unsigned i = blockIdx.x * BLOCK + threadIdx.x;
+    x[i] = x[i] * (2 * N + 3) + N;
+    if (i == 0)
+        x[0] += ++calls<N>;
+}
+
+static const unsigned LAUNCHES = 3, ROUNDS = 4;
+
+// Three launches of the loaded kernel, and the module's variable afterwards.
+static void run_loaded(CUfunction function, CUdeviceptr total, unsigned *x, Model &model)
+{
+    unsigned want = 5, got;
+    for (unsigned n = 1; n <= LAUNCHES; n++) {
+        unsigned factor = 2 * n + 1, addend = n;
+        void *parameters[] = {&x, &factor, &addend};
+        CHECK_DRIVER(cuLaunchKernel(function, GRID, 1, 1, BLOCK, 1, 1, 0, NULL, parameters, NULL));
+        launched();
+        model.step(factor, addend);
+        want += addend;
+    }
+    CHECK_DRIVER(cuMemcpyDtoH(&got, total, sizeof got));
+    show("module total", &got, {want});
+}
+
+// The last round unloads without a copy in between that would wait.
+static void run_module(const char *file)
+{
+    const std::string image = read_neighbour(file);
+    Model model;
+    unsigned *x = copy_to_device(model.x);
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        CUmodule module;
+        CUfunction function;
+        CUdeviceptr total;
+        size_t bytes;
+        CHECK_DRIVER(cuModuleLoadData(&module, image.c_str()));
+        CHECK_DRIVER(cuModuleGetFunction(&function, module, "moduleStep"));
+        CHECK_DRIVER(cuModuleGetGlobal(&total, &bytes, module, "module_total"));
+        run_loaded(function, total, x, model);
+        unsigned factor = 5, addend = round;
+        void *parameters[] = {&x, &factor, &addend};
+        CHECK_DRIVER(cuLaunchKernel(function, GRID, 1, 1, BLOCK, 1, 1, 0, NULL, parameters, NULL));
+        launched();
+        model.step(factor, addend);
+        CHECK_DRIVER(cuModuleUnload(module));
+    }
+    show_device("x", x, model.x);
+}
+
+static void run_ptx(void)
+{
+    run_module("exact-module.ptx");
+}
+
+static void run_cubin(void)
+{
+    run_module("exact-module.cubin");
+}
+
+static void run_library(void)
+{
+    const std::string image = read_neighbour("exact-module.ptx");
+    Model model;
+    unsigned *x = copy_to_device(model.x);
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        CUlibrary library;
+        CUkernel kernel;
+        CUdeviceptr total;
+        size_t bytes;
+        CHECK_DRIVER(cuLibraryLoadData(&library, image.c_str(), NULL, NULL, 0, NULL, NULL, 0));
+        CHECK_DRIVER(cuLibraryGetKernel(&kernel, library, "moduleStep"));
+        CHECK_DRIVER(cuLibraryGetGlobal(&total, &bytes, library, "module_total"));
+        run_loaded((CUfunction)kernel, total, x, model);
+        step(x, 3, round);
+        model.step(3, round);
+        CHECK_DRIVER(cuLibraryUnload(library));
+    }
+    show_device("x", x, model.x);
+}
+
+template <unsigned N> static void launch_lazy(unsigned *x, Model &model, unsigned call)
+{
+    lazyStep<N><<<GRID, BLOCK>>>(x);
+    launched();
+    model.step(2 * N + 3, N);
+    model.x[0] += call;
+}
+
+static void run_lazy(void)
+{
+    Model model;
+    unsigned *x = copy_to_device(model.x);
+    for (unsigned call = 1; call <= 2; call++) {
+        launch_lazy<0>(x, model, call);
+        launch_lazy<1>(x, model, call);
+        launch_lazy<2>(x, model, call);
+        launch_lazy<3>(x, model, call);
+        launch_lazy<4>(x, model, call);
+    }
+    unsigned last;
+    CHECK(cudaMemcpyFromSymbol(&last, calls<4>, sizeof last));
+    show("calls", &last, {2});
+    show_device("x", x, model.x);
+}
+
+int main(int argc, char **argv)
+{
+    static const Mode modes[] = {{"ptx", run_ptx}, {"cubin", run_cubin}, {"library", run_library}, {"lazy", run_lazy}};
+    CHECK(cudaFree(0));
+    return run_modes(argc, argv, modes);
+}

@@ -1,0 +1,113 @@
+// Long series of kernels in place: what a batch is made of. The host polls in between, or copies results back.
+//
+// Usage: series MODE...
+//   quiet, polls, copies, pinned
+#include "exact.h"
+
+static const unsigned LAUNCHES = 300;
+
+static void run_quiet(void)
+{
+    Model model;
+    unsigned *x = copy_to_device(model.x);
+    for (unsigned n = 0; n < LAUNCHES; n++) {
+        step(x, 3, 1);
+        model.step(3, 1);
+    }
+    show_device("x", x, model.x);
+}
+
+static void poll_stream(cudaStream_t stream)
+{
+    cudaError_t status;
+    while ((status = cudaStreamQuery(stream)) == cudaErrorNotReady)
+        ;
+    CHECK(status);
+}
+
+static void run_polls(void)
+{
+    Model model;
+    unsigned *x = copy_to_device(model.x);
+    cudaStream_t stream;
+    cudaEvent_t event;
+    float milliseconds;
+    CHECK(cudaStreamCreate(&stream));
+    CHECK(cudaEventCreate(&event));
+    CHECK(cudaEventRecord(event, stream));
+    for (unsigned n = 0; n < LAUNCHES; n++) {
+        step(x, 3, 1, stream);
+        model.step(3, 1);
+        if (n % 30 == 10)
+            poll_stream(stream);
+        if (n % 30 != 20)
+            continue;
+        cudaEvent_t later;
+        CHECK(cudaEventCreate(&later));
+        CHECK(cudaEventRecord(later, stream));
+        CHECK(cudaEventSynchronize(later));
+        CHECK(cudaEventElapsedTime(&milliseconds, event, later));
+        require(milliseconds >= 0, "time passes");
+        CHECK(cudaEventDestroy(later));
+    }
+    CHECK(cudaStreamSynchronize(stream));
+    show_device("x", x, model.x);
+}
+
+// The host reads the copy after polling an event: between the two there is no call that waits.
+static void run_copies(void)
+{
+    Model model;
+    unsigned *x = copy_to_device(model.x), *host;
+    cudaStream_t stream;
+    cudaEvent_t event;
+    CHECK(cudaStreamCreate(&stream));
+    CHECK(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
+    CHECK(cudaMallocHost(&host, COUNT * sizeof *host));
+    for (unsigned n = 0; n < 100; n++) {
+        step(x, 3, 1, stream);
+        model.step(3, 1);
+        if (n % 20 != 19)
+            continue;
+        CHECK(cudaMemcpyAsync(host, x, COUNT * sizeof *host, cudaMemcpyDeviceToHost, stream));
+        CHECK(cudaEventRecord(event, stream));
+        while (cudaEventQuery(event) == cudaErrorNotReady)
+            ;
+        show("copied", host, model.x);
+    }
+}
+
+__global__ void publish(volatile unsigned *box, const unsigned *x, unsigned n)
+{
+    box[1] = x[n];
+    __threadfence_system();
+    box[0] = n;
+}
+
+// The host learns from pinned memory alone that a kernel has run: no CUDA call tells it so.
+static void run_pinned(void)
+{
+    Model model;
+    unsigned *x = copy_to_device(model.x);
+    volatile unsigned *box;
+    CHECK(cudaHostAlloc((void **)&box, 64, cudaHostAllocMapped));
+    box[0] = 0;
+    for (unsigned n = 1; n <= 20; n++) {
+        step(x, 3, n);
+        publish<<<1, 1>>>(box, x, n);
+        launched();
+        model.step(3, n);
+        while (box[0] != n)
+            ;
+        const unsigned seen = box[1];
+        show("published", &seen, {model.x[n]});
+    }
+    show_device("x", x, model.x);
+}
+
+int main(int argc, char **argv)
+{
+    static const Mode modes[] = {
+        {"quiet", run_quiet}, {"polls", run_polls}, {"copies", run_copies}, {"pinned", run_pinned}};
+    return run_modes(argc, argv, modes);
+}
