@@ -1,0 +1,250 @@
+/* The gate: who waits for whom, until when, and that nesting and forking leave it as it was. */
+#include "inject/gate.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define LONG_MS  60000
+#define SHORT_MS 20
+
+static void wait_ms(long ms)
+{
+    struct timespec time = {ms / 1000, ms % 1000 * 1000000};
+    nanosleep(&time, NULL);
+}
+
+/* A thread that goes inside and comes out when told to. */
+typedef struct visitor {
+    pthread_t thread;
+    atomic_bool inside, may_leave;
+    int depth;
+} visitor;
+
+static void *visit(void *user)
+{
+    visitor *v = user;
+    for (int i = 0; i < v->depth; i++)
+        kprof_gate_enter_shared();
+    atomic_store(&v->inside, true);
+    while (!atomic_load(&v->may_leave))
+        wait_ms(1);
+    for (int i = 0; i < v->depth; i++)
+        kprof_gate_leave_shared();
+    return NULL;
+}
+
+static void start_visit(visitor *v, int depth)
+{
+    atomic_store(&v->inside, false);
+    atomic_store(&v->may_leave, false);
+    v->depth = depth;
+    assert_int_equal(pthread_create(&v->thread, NULL, visit, v), 0);
+}
+
+static void await_inside(visitor *v)
+{
+    while (!atomic_load(&v->inside))
+        wait_ms(1);
+}
+
+static void end_visit(visitor *v)
+{
+    atomic_store(&v->may_leave, true);
+    pthread_join(v->thread, NULL);
+}
+
+static void test_exclusive_at_once_when_empty(void **state)
+{
+    (void)state;
+    assert_true(kprof_gate_enter_exclusive(0));
+    kprof_gate_leave_exclusive();
+    kprof_gate_enter_shared();
+    kprof_gate_leave_shared();
+    assert_true(kprof_gate_enter_exclusive(0));
+    kprof_gate_leave_exclusive();
+}
+
+static void test_exclusive_gives_up(void **state)
+{
+    (void)state;
+    visitor v;
+    start_visit(&v, 1);
+    await_inside(&v);
+    assert_false(kprof_gate_enter_exclusive(0));
+    assert_false(kprof_gate_enter_exclusive(SHORT_MS));
+    kprof_gate_enter_shared(); /* what was given up keeps nobody out */
+    kprof_gate_leave_shared();
+    end_visit(&v);
+    assert_true(kprof_gate_enter_exclusive(0));
+    kprof_gate_leave_exclusive();
+}
+
+static void test_shared_waits_for_exclusive(void **state)
+{
+    (void)state;
+    visitor v;
+    assert_true(kprof_gate_enter_exclusive(0));
+    start_visit(&v, 1);
+    wait_ms(SHORT_MS);
+    assert_false(atomic_load(&v.inside));
+    kprof_gate_leave_exclusive();
+    await_inside(&v);
+    end_visit(&v);
+}
+
+static void *let_go_soon(void *user)
+{
+    wait_ms(SHORT_MS);
+    atomic_store(&((visitor *)user)->may_leave, true);
+    return NULL;
+}
+
+static void test_exclusive_waits_for_shared(void **state)
+{
+    (void)state;
+    visitor v;
+    pthread_t helper;
+    start_visit(&v, 1);
+    await_inside(&v);
+    assert_int_equal(pthread_create(&helper, NULL, let_go_soon, &v), 0);
+    assert_true(kprof_gate_enter_exclusive(LONG_MS));
+    assert_true(atomic_load(&v.may_leave));
+    kprof_gate_leave_exclusive();
+    pthread_join(helper, NULL);
+    pthread_join(v.thread, NULL);
+}
+
+static void test_nested_calls_count_once(void **state)
+{
+    (void)state;
+    visitor v;
+    start_visit(&v, 3);
+    await_inside(&v);
+    assert_false(kprof_gate_enter_exclusive(SHORT_MS));
+    end_visit(&v);
+    assert_true(kprof_gate_enter_exclusive(0));
+    kprof_gate_leave_exclusive();
+}
+
+/* A thread inside may nest even while another one waits to be alone: else both would wait for ever. */
+static void *nest_while_awaited(void *user)
+{
+    visitor *v = user;
+    kprof_gate_enter_shared();
+    atomic_store(&v->inside, true);
+    wait_ms(SHORT_MS);
+    kprof_gate_enter_shared();
+    kprof_gate_leave_shared();
+    kprof_gate_leave_shared();
+    return NULL;
+}
+
+static void test_nesting_does_not_wait(void **state)
+{
+    (void)state;
+    visitor v = {.depth = 1};
+    assert_int_equal(pthread_create(&v.thread, NULL, nest_while_awaited, &v), 0);
+    await_inside(&v);
+    assert_true(kprof_gate_enter_exclusive(LONG_MS));
+    kprof_gate_leave_exclusive();
+    pthread_join(v.thread, NULL);
+}
+
+static void test_owner_passes_its_own_gate(void **state)
+{
+    (void)state;
+    assert_true(kprof_gate_enter_exclusive(0));
+    kprof_gate_enter_shared();
+    kprof_gate_leave_shared();
+    kprof_gate_leave_exclusive();
+    assert_true(kprof_gate_enter_exclusive(0));
+    kprof_gate_leave_exclusive();
+}
+
+static void test_leaving_twice_is_harmless(void **state)
+{
+    (void)state;
+    kprof_gate_leave_shared();
+    assert_true(kprof_gate_enter_exclusive(0));
+    kprof_gate_leave_exclusive();
+}
+
+static void test_forked_child_starts_empty(void **state)
+{
+    (void)state;
+    int status;
+    visitor v;
+    start_visit(&v, 1);
+    await_inside(&v);
+    pid_t pid = fork();
+    if (pid == 0) {
+        kprof_gate_reset();
+        _exit(kprof_gate_enter_exclusive(0) ? 0 : 1);
+    }
+    end_visit(&v);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+/* Everybody at once: `guarded` is only ever changed by one thread alone, and whoever wants to be alone always gets it,
+ * since no visit is long. */
+static struct {
+    long guarded;
+    atomic_int inside, refused;
+    atomic_long read;
+} crowd;
+
+static void *jostle(void *user)
+{
+    unsigned number = *(const unsigned *)user;
+    for (unsigned i = 0; i < 2000; i++) {
+        if ((i + number) % 4 > 0) {
+            kprof_gate_enter_shared();
+            atomic_fetch_add(&crowd.inside, 1);
+            atomic_fetch_add(&crowd.read, crowd.guarded > 0);
+            atomic_fetch_sub(&crowd.inside, 1);
+            kprof_gate_leave_shared();
+        } else if (kprof_gate_enter_exclusive(LONG_MS)) {
+            crowd.guarded += atomic_load(&crowd.inside) == 0;
+            kprof_gate_leave_exclusive();
+        } else {
+            atomic_fetch_add(&crowd.refused, 1);
+        }
+    }
+    return NULL;
+}
+
+static void test_crowd(void **state)
+{
+    (void)state;
+    pthread_t threads[8];
+    unsigned numbers[8];
+    for (unsigned i = 0; i < 8; i++) {
+        numbers[i] = i;
+        assert_int_equal(pthread_create(&threads[i], NULL, jostle, &numbers[i]), 0);
+    }
+    for (unsigned i = 0; i < 8; i++)
+        pthread_join(threads[i], NULL);
+    assert_int_equal(atomic_load(&crowd.refused), 0);
+    assert_int_equal(crowd.guarded, 8 * 500);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_exclusive_at_once_when_empty), cmocka_unit_test(test_exclusive_gives_up),
+        cmocka_unit_test(test_shared_waits_for_exclusive),   cmocka_unit_test(test_exclusive_waits_for_shared),
+        cmocka_unit_test(test_nested_calls_count_once),      cmocka_unit_test(test_nesting_does_not_wait),
+        cmocka_unit_test(test_owner_passes_its_own_gate),    cmocka_unit_test(test_leaving_twice_is_harmless),
+        cmocka_unit_test(test_forked_child_starts_empty),    cmocka_unit_test(test_crowd),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

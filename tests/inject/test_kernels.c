@@ -1,0 +1,162 @@
+/* Kernels by handle: found again, told apart, forgotten with their modules, counted by many threads. */
+#include "inject/kernels.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define MANY 3000
+
+static kprof_filter *filter; /* takes names with "keep" */
+static char handles[MANY * 16];
+
+static void *handle(unsigned i)
+{
+    return &handles[i * 16];
+}
+
+/* Stands in for the driver: the launch's "arguments" are the registers of its kernel. */
+void kprof_target_kernel(const kprof_call *call, kprof_kernel_record *out)
+{
+    out->registers_per_thread = *(const uint32_t *)call->parameters;
+}
+
+static kprof_kernel *find(void *function, const char *name, uint32_t registers)
+{
+    bool added;
+    kprof_call call = {.kind = KPROF_CALL_LAUNCH, .function = function, .kernel_name = name, .parameters = &registers};
+    return kprof_kernels_find(&call, filter, &added);
+}
+
+static bool is_new(void *function, const char *name, uint32_t registers)
+{
+    bool added;
+    kprof_call call = {.kind = KPROF_CALL_LAUNCH, .function = function, .kernel_name = name, .parameters = &registers};
+    assert_non_null(kprof_kernels_find(&call, filter, &added));
+    return added;
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    kprof_filter_spec spec = {.kernel = (char *)"regex:keep"};
+    return kprof_filter_new(&spec, &filter) == KPROF_OK ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    kprof_filter_free(filter);
+    return 0;
+}
+
+static void test_found_again(void **state)
+{
+    (void)state;
+    assert_true(is_new(handle(0), "keep_a", 8));
+    assert_false(is_new(handle(0), "keep_a", 8));
+    kprof_kernel *kernel = find(handle(0), "keep_a", 8);
+    assert_string_equal(kernel->record.mangled, "keep_a");
+    assert_int_equal(kernel->record.registers_per_thread, 8);
+    assert_true(kernel->matches);
+    assert_false(find(handle(1), "leave_b", 8)->matches);
+}
+
+static void test_one_kernel_by_several_handles(void **state)
+{
+    (void)state;
+    kprof_kernel *kernel = find(handle(2), "keep_c", 8);
+    assert_ptr_equal(find(handle(3), "keep_c", 8), kernel); /* the same in another context */
+    assert_ptr_not_equal(find(handle(4), "keep_c", 9), kernel);
+}
+
+static void test_reused_handle(void **state)
+{
+    (void)state;
+    kprof_kernel *before = find(handle(5), "keep_d", 8);
+    kprof_kernel *other = find(handle(5), "keep_e", 8); /* nobody told, but the name did */
+    assert_ptr_not_equal(other, before);
+    assert_string_equal(other->record.mangled, "keep_e");
+    kprof_kernel *old = find(handle(6), "keep_f", 8);
+    assert_ptr_equal(find(handle(6), "keep_f", 12), old); /* a handle is not looked into twice */
+    kprof_kernels_forget_handles();
+    assert_ptr_not_equal(find(handle(6), "keep_f", 12), old);
+    assert_ptr_equal(find(handle(5), "keep_d", 8), before);
+}
+
+static void count_kernel(kprof_kernel *kernel)
+{
+    atomic_fetch_add(&kernel->launches, 1000);
+}
+
+static void test_many_and_visit(void **state)
+{
+    (void)state;
+    char name[32];
+    kprof_kernel *kernels[MANY];
+    for (unsigned i = 0; i < MANY; i++) {
+        snprintf(name, sizeof name, "many_%u", i);
+        kernels[i] = find(handle(i), name, i);
+        assert_non_null(kernels[i]);
+    }
+    for (unsigned i = 0; i < MANY; i++) {
+        snprintf(name, sizeof name, "many_%u", i);
+        assert_ptr_equal(find(handle(i), name, i), kernels[i]);
+        if (i > 0)
+            assert_int_equal(kernels[i]->record.kernel, kernels[i - 1]->record.kernel + 1);
+    }
+    kprof_kernels_visit(count_kernel);
+    for (unsigned i = 0; i < MANY; i++)
+        assert_int_equal(atomic_load(&kernels[i]->launches), 1000);
+}
+
+static _Atomic unsigned added_by_all;
+
+static void *launch_all(void *unused)
+{
+    (void)unused;
+    char name[32];
+    for (unsigned i = 0; i < 4000; i++) {
+        uint32_t registers = 1;
+        bool added;
+        snprintf(name, sizeof name, "thread_%u", i % 40);
+        kprof_call call = {
+            .kind = KPROF_CALL_LAUNCH, .function = handle(i % 40), .kernel_name = name, .parameters = &registers};
+        atomic_fetch_add(&kprof_kernels_find(&call, filter, &added)->launches, 1);
+        atomic_fetch_add(&added_by_all, added);
+        if (i % 500 == 0)
+            kprof_kernels_forget_handles();
+    }
+    return NULL;
+}
+
+static void test_threads(void **state)
+{
+    (void)state;
+    char name[32];
+    pthread_t threads[8];
+    for (unsigned i = 0; i < 8; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, launch_all, NULL), 0);
+    for (unsigned i = 0; i < 8; i++)
+        pthread_join(threads[i], NULL);
+    assert_int_equal(atomic_load(&added_by_all), 40);
+    for (unsigned i = 0; i < 40; i++) {
+        snprintf(name, sizeof name, "thread_%u", i);
+        assert_int_equal(atomic_load(&find(handle(i), name, 1)->launches), 8 * 100);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_found_again),   cmocka_unit_test(test_one_kernel_by_several_handles),
+        cmocka_unit_test(test_reused_handle), cmocka_unit_test(test_many_and_visit),
+        cmocka_unit_test(test_threads),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}

@@ -1,0 +1,217 @@
+/* The lock between processes: one at a time, given back by those who die, kept by those whose children end or whose
+ * descriptors are closed by the application. */
+#include "inject/lock.h"
+
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define LONG_MS 60000
+
+static char folder[] = "/tmp/kprof-test-lock-XXXXXX";
+
+static int set_up(void **state)
+{
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    kprof_lock_set_folder(folder);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    char command[128];
+    snprintf(command, sizeof command, "rm -rf %s", folder);
+    return system(command);
+}
+
+/* Can another process take the lock now? It is given back. */
+static bool is_free(void)
+{
+    int status;
+    pid_t pid = fork();
+    if (pid == 0) {
+        kprof_lock_forget();
+        _exit(kprof_lock_take(0, NULL) ? 0 : 1);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    return status == 0;
+}
+
+static void test_one_at_a_time(void **state)
+{
+    (void)state;
+    assert_true(is_free());
+    assert_true(kprof_lock_take(0, NULL));
+    assert_false(is_free());
+    assert_false(is_free()); /* the child that asked has not given it away */
+    kprof_lock_give();
+    assert_true(is_free());
+    kprof_lock_give(); /* once more is harmless */
+    assert_true(is_free());
+}
+
+static void test_take_again(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 1000; i++) {
+        assert_true(kprof_lock_take(0, NULL));
+        kprof_lock_give();
+    }
+    assert_true(is_free());
+}
+
+/* A process that takes the lock, says so, and keeps it until it is killed. */
+static pid_t start_holder(void)
+{
+    int ready[2];
+    char byte;
+    assert_int_equal(pipe(ready), 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        if (kprof_lock_take(LONG_MS, NULL) && write(ready[1], "", 1) == 1)
+            pause();
+        _exit(1);
+    }
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    close(ready[0]);
+    close(ready[1]);
+    return pid;
+}
+
+static pid_t holder;
+static int asked;
+
+static void kill_holder(void)
+{
+    asked++;
+    kill(holder, SIGKILL);
+    waitpid(holder, NULL, 0);
+}
+
+static void count_asked(void)
+{
+    asked++;
+}
+
+static void test_wait_for_the_other(void **state)
+{
+    (void)state;
+    holder = start_holder();
+    asked = 0;
+    assert_false(kprof_lock_take(20, count_asked));
+    assert_int_equal(asked, 1);
+    assert_true(kprof_lock_take(LONG_MS, kill_holder)); /* who dies gives it back */
+    assert_int_equal(asked, 2);
+    kprof_lock_give();
+    assert_true(is_free());
+}
+
+static void test_not_asked_when_free(void **state)
+{
+    (void)state;
+    asked = 0;
+    assert_true(kprof_lock_take(LONG_MS, count_asked));
+    assert_int_equal(asked, 0);
+    kprof_lock_give();
+}
+
+static void test_application_closes_files(void **state)
+{
+    (void)state;
+    int status;
+    pid_t pid = fork();
+    if (pid == 0) {
+        bool taken = kprof_lock_take(0, NULL);
+        for (int fd = 3; fd < 65536; fd++)
+            close(fd);
+        int own = -1;
+        for (int i = 0; i < 64; i++) /* descriptors of the application's own, with the same numbers */
+            own = open("/dev/null", O_RDONLY);
+        int high = fcntl(own, F_DUPFD, 512);
+        kprof_lock_give();
+        bool intact = fcntl(own, F_GETFD) >= 0 && fcntl(high, F_GETFD) >= 0;
+        _exit(taken && intact ? 0 : 1);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+    assert_true(is_free());
+}
+
+static void test_no_folder(void **state)
+{
+    (void)state;
+    kprof_lock_set_folder("/nonexistent");
+    assert_true(kprof_lock_take(0, NULL)); /* nobody to take turns with */
+    kprof_lock_give();
+    kprof_lock_set_folder(folder);
+}
+
+/* Processes that count in a file, which goes wrong when two are in at once. */
+static void count_in_file(const char *path)
+{
+    for (int i = 0; i < 50; i++) {
+        int value = 0;
+        if (!kprof_lock_take(LONG_MS, NULL))
+            _exit(1);
+        FILE *file = fopen(path, "r+");
+        if (!file || fscanf(file, "%d", &value) != 1)
+            _exit(1);
+        rewind(file);
+        fprintf(file, "%d\n", value + 1);
+        fclose(file);
+        kprof_lock_give();
+    }
+    _exit(0);
+}
+
+static void test_processes_take_turns(void **state)
+{
+    (void)state;
+    char path[128];
+    int value = 0, status;
+    snprintf(path, sizeof path, "%s/count", folder);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs("0\n", file);
+    fclose(file);
+    for (int i = 0; i < 4; i++) {
+        pid_t pid = fork();
+        if (pid == 0)
+            count_in_file(path);
+        assert_true(pid > 0);
+    }
+    for (int i = 0; i < 4; i++) {
+        assert_true(wait(&status) > 0);
+        assert_int_equal(status, 0);
+    }
+    file = fopen(path, "r");
+    assert_non_null(file);
+    assert_int_equal(fscanf(file, "%d", &value), 1);
+    fclose(file);
+    assert_int_equal(value, 200);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_one_at_a_time),
+        cmocka_unit_test(test_take_again),
+        cmocka_unit_test(test_wait_for_the_other),
+        cmocka_unit_test(test_not_asked_when_free),
+        cmocka_unit_test(test_application_closes_files),
+        cmocka_unit_test(test_no_folder),
+        cmocka_unit_test(test_processes_take_turns),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
