@@ -35,7 +35,7 @@ MODES = [
     Mode("batch-default", ["--cache-control", "none", "--set", "default"], 400),
     Mode("batch-one", ["--cache-control", "none", *ONE_PASS]),
     Mode("single-one", ["--cache-control", "all", *ONE_PASS], 200),
-    Mode("single-default", ["--cache-control", "all", "--set", "default"], 60),
+    Mode("single-default", ["--cache-control", "all", "--set", "default"], 24),
     Mode("batch-full", ["--cache-control", "none", "--set", "full"], 64),
     Mode("single-full", ["--cache-control", "all", "--set", "full"], 3),
 ]
@@ -76,7 +76,7 @@ class Case:
 CASES = [
     Case("globals", "device constant managed", full=True),
     Case("modules", "ptx cubin library lazy"),
-    Case("memory", "malloc pool vmm array copies memset", full=True),
+    Case("memory", "malloc pool vmm array copies memset"),
     Case("memory", "managed"),
     Case("memory", "mapped registered", most=24),
     Case("streams", "events threads default"),

@@ -131,6 +131,7 @@ template <size_t N> static int run_modes(int argc, char **argv, const Mode (&mod
             if (strcmp(argv[i], mode.name) != 0)
                 continue;
             printf("mode %s\n", mode.name);
+            fflush(stdout); // kernels may print next, and not through this buffer
             mode.run();
             CHECK(cudaDeviceSynchronize());
             done++;
