@@ -1,0 +1,125 @@
+#!/usr/bin/env python3
+"""Tests of how exact.py judges a run; they need no GPU."""
+import os
+import pathlib
+import stat
+import tempfile
+import types
+import unittest
+
+import exact
+import harness
+
+MODE = exact.Mode("batch-default", [], 400)
+
+# A stand-in for kprof: runs the application, and writes a report of the launches that FAKE_LAUNCHES lists as
+# measured,reason pairs.
+FAKE = """#!/usr/bin/env python3
+import os, sqlite3, subprocess, sys
+base = sys.argv[sys.argv.index("-o") + 1]
+database = sqlite3.connect(base + ".kprof")
+database.execute("CREATE TABLE launches(launch, kernel, measured, reason, position)")
+database.execute("CREATE TABLE launch_metrics(launch, metric, value, unit)")
+for number, text in enumerate(os.environ["FAKE_LAUNCHES"].split(";")):
+    measured, reason = text.split(",")
+    database.execute("INSERT INTO launches VALUES(?, 'k', ?, ?, ?)", (number, int(measured), reason, number))
+    if int(measured):
+        database.execute("INSERT INTO launch_metrics VALUES(?, 'dram__bytes.sum', 1, 'byte')", (number,))
+database.commit()
+sys.exit(subprocess.call(sys.argv[sys.argv.index("--") + 1:], env={**os.environ, "UNDER": "1"}))
+"""
+
+
+def result(status, stdout="", stderr=""):
+    return harness.Result(status, stdout, stderr, 1.0)
+
+
+class Comparing(unittest.TestCase):
+    def verdict(self, under):
+        finding = exact.compare(result(0, "mode a\nx 1\nx 2\n"), under)
+        return finding and (finding.verdict, finding.detail)
+
+    def test_same(self):
+        self.assertIsNone(self.verdict(result(0, "mode a\nx 1\nx 2\n", "anything")))
+
+    def test_first_differing_line(self):
+        verdict, detail = self.verdict(result(0, "mode a\nx 1\nx 3\n"))
+        self.assertEqual(verdict, "DIFFERENT")
+        self.assertIn("line 3 is 'x 3', plain 'x 2' in mode a", detail)
+
+    def test_missing_and_additional_lines(self):
+        self.assertIn("missing", self.verdict(result(0, "mode a\nx 1\n"))[1])
+        self.assertIn("'more', is more than plain", self.verdict(result(0, "mode a\nx 1\nx 2\nmore\n"))[1])
+
+    def test_endings(self):
+        self.assertEqual(self.verdict(result(None))[0], "hang")
+        self.assertEqual(self.verdict(result(139))[0], "crash")
+        self.assertEqual(self.verdict(result(1))[0], "DIFFERENT")
+
+    def test_assertions_count(self):
+        plain = result(4, "", "a.cu:1: f: block: [0,0,0], thread: [0,0,0] Assertion `x` failed.\n")
+        self.assertIsNone(exact.compare(plain, plain))
+        self.assertEqual(exact.compare(plain, result(4)).verdict, "DIFFERENT")
+
+
+class Launches(unittest.TestCase):
+    def test_all_processes_count(self):
+        self.assertEqual(exact.expected_launches("launches 3 4\nnoise\nlaunches 10 10\n"), (13, 14))
+
+    def test_limits(self):
+        case = exact.Case("memory", "a b", most=8)
+        self.assertEqual(case.launch_limit(MODE), 8)
+        self.assertEqual(case.launch_limit(exact.Mode("single-one", [], 200)), 200)
+        self.assertIsNone(case.launch_limit(exact.Mode("batch-one", [])))
+
+    def test_parts_by_the_beginning_of_their_name(self):
+        case = exact.Case("memory", "mapped managed vmm")
+        self.assertEqual(case.narrowed(["memory/ma"]).parts, ["mapped", "managed"])
+        self.assertFalse(case.chosen(["streams"]))
+
+    def test_a_case_that_fails_is_told_apart_from_its_parts(self):
+        self.assertEqual([part.name for part in exact.Case("p", "a b").split()], ["p/a", "p/b"])
+
+
+class Whole(unittest.TestCase):
+    """A program and kprof played by scripts."""
+
+    def run_case(self, program, launches, parts="a"):
+        with tempfile.TemporaryDirectory() as folder:
+            fake = pathlib.Path(folder) / "kprof"
+            fake.write_text(FAKE)
+            fake.chmod(stat.S_IRWXU)
+            os.environ.update(KPROF=str(fake), FAKE_LAUNCHES=launches)
+            case = exact.Case("program", parts)
+            case.argv = ["--", "/bin/sh", "-c", program]
+            runner = exact.Runner(types.SimpleNamespace(limit=20, budget=None), folder)
+            runner.plain[case.name] = harness.run(case.argv[1:])
+            return runner.check(case, MODE)
+
+    def test_every_launch_is_reported(self):
+        finding = self.run_case("echo x; echo launches 2 2 >&2", "1,;0,the reason")
+        self.assertFalse(finding.bad)
+        self.assertEqual(str(finding), "same: 1 of 2 measured, 1 not: the reason (1)")
+
+    def test_a_launch_is_lacking(self):
+        finding = self.run_case("echo launches 3 4 >&2", "1,;1,")
+        self.assertTrue(finding.bad)
+        self.assertEqual(finding.verdict, "2 launches reported")
+
+    def test_a_launch_without_values_or_reason(self):
+        self.assertTrue(self.run_case("echo launches 2 2 >&2", "1,;0,").bad)
+
+    def test_output_differs(self):
+        finding = self.run_case("echo $UNDER; echo launches 1 1 >&2", "1,")
+        self.assertEqual(finding.verdict, "DIFFERENT")
+
+    def test_skipped(self):
+        finding = self.run_case("echo no second GPU >&2; exit 77", "1,")
+        self.assertEqual((finding.verdict, finding.bad), ("skipped", False))
+
+    def test_plain_run_fails(self):
+        self.assertTrue(self.run_case("exit 2", "1,").bad)
+
+
+if __name__ == "__main__":
+    unittest.main()
