@@ -14,6 +14,7 @@
 
 #define LONG_MS  60000
 #define SHORT_MS 20
+#define VISITS   20000
 
 static void wait_ms(long ms)
 {
@@ -205,7 +206,7 @@ static struct {
 static void *jostle(void *user)
 {
     unsigned number = *(const unsigned *)user;
-    for (unsigned i = 0; i < 2000; i++) {
+    for (unsigned i = 0; i < VISITS; i++) {
         if ((i + number) % 4 > 0) {
             kprof_gate_enter_shared();
             atomic_fetch_add(&crowd.inside, 1);
@@ -234,7 +235,7 @@ static void test_crowd(void **state)
     for (unsigned i = 0; i < 8; i++)
         pthread_join(threads[i], NULL);
     assert_int_equal(atomic_load(&crowd.refused), 0);
-    assert_int_equal(crowd.guarded, 8 * 500);
+    assert_int_equal(crowd.guarded, 8 * VISITS / 4);
 }
 
 int main(void)
