@@ -13,9 +13,9 @@
 
 Repetitions of the tools alternate, so that drift of the machine falls on all of them. Environment: BENCH_REPS (5) for
 the first two parts, BENCH_TABLE_REPS (3) for the table, BENCH_SECONDS (330): no repetition starts later than this; the
-tables give the number that was done. BENCH_GB (60) is the memory of the table's fourth row. BENCH_COUNTS sets launches
-as row=KPROF:NCU, comma-separated: dram=1000:100,default=200:10,full=200:4,memory=64:3. BENCH_REPORT is the reporter's own
-benchmark (tests/report/bench_report of kprof's build)."""
+tables give the number that was done. BENCH_GB (60) is the memory of the table's fourth row. BENCH_COUNTS sets
+launches as row=KPROF:NCU, comma-separated: dram=1000:100,default=200:10,full=200:4,memory=64:3. BENCH_REPORT is the
+reporter's own benchmark (tests/report/bench_report of kprof's build)."""
 import argparse
 import os
 import pathlib
