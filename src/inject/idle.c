@@ -1,6 +1,7 @@
 /* One thread, started by the first measurement, asleep while there is nothing to give back. */
 #include "inject/idle.h"
 
+#include "cupti/target.h"
 #include "inject/batch.h"
 #include "inject/contexts.h"
 #include "inject/gate.h"
@@ -30,7 +31,7 @@ static void wait_idle(void)
         continue;
     if (stopped || seen != uses || kprof_batch_is_open() || !kprof_gate_enter_exclusive(0))
         return;
-    if (!kprof_batch_is_open()) {
+    if (!kprof_batch_is_open() && !kprof_target_capturing()) {
         kprof_contexts_release();
         held = false;
     }
