@@ -377,6 +377,7 @@ void kprof_profiler_release(kprof_profiler *profiler)
     check_current(profiler->context);
     if (profiler->state == STARTED)
         sim_violation("the counters are given back in the middle of a pass");
+    check_can_wait("the counters are given back");
     profiler->state = IDLE;
     unlock();
 }

@@ -485,6 +485,16 @@ static void linger(void)
         sched_yield();
 }
 
+/* Longer than the engine waits before it gives the counters back. */
+static void pause_in_capture(const sim_step *step)
+{
+    struct timespec time = {0, 300000000};
+    if (step->op != SIM_END_CAPTURE || sim.pauses == 0)
+        return;
+    sim.pauses--;
+    nanosleep(&time, NULL);
+}
+
 static void note_capture(const sim_step *step, int result)
 {
     pthread_mutex_lock(&sim.mutex);
@@ -537,6 +547,8 @@ int sim_call(const sim_step *step, uint64_t *out)
     if (step->op == SIM_HOST_WRITE || step->op == SIM_HOST_READ)
         return operations[step->op].run(step, out);
     kprof_call call = describe(step);
+    if (sim.hooked)
+        pause_in_capture(step);
     if (sim.hooked)
         sim.hooks->enter(&call);
     if (sim.hooked && step->nested)

@@ -124,6 +124,7 @@ typedef struct sim_machine {
     bool hooked;             /* have the hooks called */
     bool faulty;             /* the engine's side fails now and then */
     bool jittery;            /* calls take different times, for programs of several threads */
+    unsigned pauses;         /* how many captures may still take so long that the engine finds nothing to do */
     bool flushes;            /* passes must start with cold caches */
     unsigned program;        /* number of the program that runs, for the records of its launches */
     size_t capacity;         /* of a profiler */
