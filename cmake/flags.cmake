@@ -3,7 +3,7 @@
 add_library(kprof_options INTERFACE)
 target_compile_options(kprof_options INTERFACE -Wall -Wextra -Wstrict-prototypes -Wmissing-prototypes -Wshadow)
 target_compile_definitions(kprof_options INTERFACE _GNU_SOURCE KPROF_VERSION="${PROJECT_VERSION}")
-target_include_directories(kprof_options INTERFACE ${PROJECT_SOURCE_DIR}/src)
+target_include_directories(kprof_options INTERFACE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
 if(KPROF_WERROR)
   target_compile_options(kprof_options INTERFACE -Werror)
 endif()
