@@ -33,8 +33,11 @@ static kprof_status add(void *context, const kprof_chip_metrics *metrics, kprof_
         return kprof_fail(KPROF_NO_MEMORY, "no memory for a context's counters");
     added->context = context;
     added->values = calloc(metrics->metrics.count + 1, sizeof *added->values);
-    kprof_status status = added->values ? kprof_profiler_open(context, metrics, &added->profiler)
-                                        : kprof_fail(KPROF_NO_MEMORY, "no memory for a launch's values");
+    kprof_status status = added->values ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "no memory for a launch's values");
+    if (status == KPROF_OK)
+        status = kprof_target_current_device(&added->device);
+    if (status == KPROF_OK)
+        status = kprof_profiler_open(context, metrics, &added->profiler);
     if (status != KPROF_OK) {
         release(added);
         return status;
@@ -45,11 +48,29 @@ static kprof_status add(void *context, const kprof_chip_metrics *metrics, kprof_
     return KPROF_OK;
 }
 
+static void give_back(kprof_profiled_context *context)
+{
+    bool entered = kprof_target_enter_context(context->context);
+    kprof_profiler_release(context->profiler);
+    if (entered)
+        kprof_target_leave_context();
+}
+
+/* The counters of a device serve one context at a time. */
+static void give_back_others(const kprof_profiled_context *own)
+{
+    for (kprof_profiled_context *c = contexts; c; c = c->next)
+        if (c != own && c->device == own->device)
+            give_back(c);
+}
+
 kprof_status kprof_contexts_open(void *context, const kprof_chip_metrics *metrics, kprof_profiled_context **out)
 {
     pthread_mutex_lock(&mutex);
     *out = find(context);
     kprof_status status = *out ? KPROF_OK : add(context, metrics, out);
+    if (status == KPROF_OK)
+        give_back_others(*out);
     pthread_mutex_unlock(&mutex);
     return status;
 }
@@ -57,12 +78,8 @@ kprof_status kprof_contexts_open(void *context, const kprof_chip_metrics *metric
 void kprof_contexts_release(void)
 {
     pthread_mutex_lock(&mutex);
-    for (kprof_profiled_context *c = contexts; c; c = c->next) {
-        bool entered = kprof_target_enter_context(c->context);
-        kprof_profiler_release(c->profiler);
-        if (entered)
-            kprof_target_leave_context();
-    }
+    for (kprof_profiled_context *c = contexts; c; c = c->next)
+        give_back(c);
     pthread_mutex_unlock(&mutex);
 }
 

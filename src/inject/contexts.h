@@ -8,6 +8,7 @@
 
 typedef struct kprof_profiled_context {
     void *context;
+    uint32_t device;
     kprof_profiler *profiler;
     kprof_flush *flush; /* NULL until wanted */
     bool flush_failed;  /* wanted, and there was no room */
@@ -15,7 +16,8 @@ typedef struct kprof_profiled_context {
     struct kprof_profiled_context *next;
 } kprof_profiled_context;
 
-/* The context's own, which must be current. Thread-safe; what it points to is for one launch at a time. */
+/* The context's own, which must be current; other contexts of its device give the counters back. Thread-safe; what it
+ * points to is for one launch at a time. */
 kprof_status kprof_contexts_open(void *context, const kprof_chip_metrics *metrics,
                                  kprof_profiled_context **out) KPROF_MUST_CHECK;
 void kprof_contexts_forget(void *context);
