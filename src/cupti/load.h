@@ -30,7 +30,6 @@
     X(cuptiProfilerHostEvaluateToGpuValues)                                                                            \
     X(cuptiSubscribe)                                                                                                  \
     X(cuptiSubscribe_v2)                                                                                               \
-    X(cuptiUnsubscribe)                                                                                                \
     X(cuptiEnableCallback)                                                                                             \
     X(cuptiEnableDomain)                                                                                               \
     X(cuptiGetCallbackName)                                                                                            \

@@ -131,13 +131,6 @@ kprof_status kprof_target_start(const kprof_target_hooks *target_hooks)
     return status == KPROF_OK ? subscribe() : status;
 }
 
-void kprof_target_stop(void)
-{
-    if (subscriber)
-        cupti->cuptiUnsubscribe(subscriber);
-    subscriber = NULL;
-}
-
 kprof_status kprof_target_current_device(uint32_t *device)
 {
     CUdevice current = 0;

@@ -40,8 +40,6 @@ typedef struct kprof_target_hooks {
 /* Become CUPTI's subscriber and have the hooks called on the application's threads, for every driver call.
  * COUNTERS_BUSY when another tool is the subscriber already. */
 kprof_status kprof_target_start(const kprof_target_hooks *hooks) KPROF_MUST_CHECK;
-/* No hook is entered after this, but one that runs on another thread may still be under way. */
-void kprof_target_stop(void);
 
 /* Ordinal of the context's device, which must be current on this thread. */
 kprof_status kprof_target_current_device(uint32_t *device) KPROF_MUST_CHECK;

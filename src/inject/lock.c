@@ -50,8 +50,3 @@ void kprof_lock_give(void)
         close(held);
     held = -1;
 }
-
-void kprof_lock_forget(void)
-{
-    kprof_lock_give();
-}

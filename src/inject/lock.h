@@ -10,8 +10,7 @@ void kprof_lock_set_folder(const char *dir);
 /* Wait for this process' turn, `timeout_ms` at most; false when that time is over. `before_wait` is called before a
  * wait, for giving up what the process that has its turn may need; NULL: nothing. */
 bool kprof_lock_take(unsigned timeout_ms, void (*before_wait)(void));
+/* Also in a forked child, where it lets go of a copy: the lock stays its parent's. */
 void kprof_lock_give(void);
-/* In a forked child: the lock is its parent's. */
-void kprof_lock_forget(void);
 
 #endif

@@ -101,7 +101,7 @@ static void disarm_forked_child(void)
     atomic_store(&kprof_this_process.armed, false);
     kprof_gate_reset();
     kprof_batch_forget();
-    kprof_lock_forget();
+    kprof_lock_give();
     kprof_idle_forget();
     kprof_spool_writer_abandon(kprof_this_process.spool);
     kprof_this_process.spool = NULL;

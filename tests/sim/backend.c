@@ -101,11 +101,6 @@ kprof_status kprof_target_start(const kprof_target_hooks *hooks)
     return KPROF_OK;
 }
 
-void kprof_target_stop(void)
-{
-    sim.hooks = NULL;
-}
-
 kprof_status kprof_target_current_device(uint32_t *device)
 {
     *device = sim_current;
