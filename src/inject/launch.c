@@ -104,6 +104,7 @@ static bool is_final(kprof_status status)
 static void describe(const kprof_call *call, const kprof_kernel *kernel, uint64_t position)
 {
     thread.kernel = kernel->record.kernel;
+    kprof_process_forget_reason();
     thread.start_ns = clock_ns(CLOCK_MONOTONIC);
     thread.launch = (kprof_replay_launch){
         .call = call,

@@ -43,6 +43,11 @@ const char *kprof_process_reason(kprof_status status)
     return last_error[0] ? last_error : kprof_status_message(status);
 }
 
+void kprof_process_forget_reason(void)
+{
+    last_error[0] = '\0';
+}
+
 void kprof_process_disarm(kprof_status status, const char *reason)
 {
     if (!atomic_exchange(&kprof_this_process.armed, false))

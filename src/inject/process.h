@@ -25,6 +25,8 @@ void kprof_process_write(const kprof_record *record);
 /* The last error that this thread logged, or the status' own text: why something was not measured. Valid until the
  * next. */
 const char *kprof_process_reason(kprof_status status);
+/* Another launch begins on this thread: what an earlier one met is not its reason. */
+void kprof_process_forget_reason(void);
 /* Stop profiling in this process and say why, once; the application runs on. */
 void kprof_process_disarm(kprof_status status, const char *reason);
 
