@@ -24,6 +24,15 @@ kprof_status kprof_page_begin(const kprof_page_context *context, const kprof_vie
 /* End the page unless `status` is a failure; frees the emitter and gives the final status. */
 kprof_status kprof_page_end(kprof_emitter *emitter, kprof_status status) KPROF_MUST_CHECK;
 
+/* A page that goes launch by launch. */
+typedef struct kprof_launch_page {
+    kprof_emitter *emitter;
+    kprof_view *view;
+} kprof_launch_page;
+/* Print such a page: `show` is called with it for every launch. The columns are those of `view`. */
+kprof_status kprof_page_launches(const kprof_page_context *context, kprof_view *view,
+                                 kprof_model_visit *show) KPROF_MUST_CHECK;
+
 /* Fields of records. */
 kprof_emit_field kprof_field_text(const char *key, const char *label, const char *text);
 kprof_emit_field kprof_field_integer(const char *key, const char *label, int64_t value);

@@ -1,11 +1,6 @@
 /* The details page: each launch with its sections. */
 #include "report/page.h"
 
-typedef struct details {
-    kprof_emitter *emitter;
-    kprof_view *view;
-} details;
-
 static void show_section(kprof_emitter *emitter, const kprof_view_section *section)
 {
     emitter->ops->section_begin(emitter, section->section);
@@ -20,7 +15,7 @@ static void show_section(kprof_emitter *emitter, const kprof_view_section *secti
 
 static kprof_status show_launch(void *user, const kprof_model_launch *launch)
 {
-    details *page = user;
+    kprof_launch_page *page = user;
     const kprof_view_chip *chip = kprof_view_fill(page->view, launch);
     page->emitter->ops->launch_begin(page->emitter, launch);
     for (size_t i = 0; chip && i < chip->section_count; i++)
@@ -35,13 +30,7 @@ kprof_status kprof_page_details(const kprof_page_context *context)
     kprof_status status = kprof_view_sections(context->model, &view);
     if (status != KPROF_OK)
         return status;
-    details page = {NULL, &view};
-    status = kprof_page_begin(context, &view, &page.emitter);
-    if (status == KPROF_OK) {
-        kprof_model_walk walk = {context->report, context->model, context->options->filter, true};
-        status = kprof_model_launches(&walk, show_launch, &page);
-        status = kprof_page_end(page.emitter, status);
-    }
+    status = kprof_page_launches(context, &view, show_launch);
     kprof_view_free(&view);
     return status;
 }

@@ -1,14 +1,9 @@
 /* The raw page: every metric that a launch has, by name. */
 #include "report/page.h"
 
-typedef struct raw {
-    kprof_emitter *emitter;
-    kprof_view *view;
-} raw;
-
 static kprof_status show_launch(void *user, const kprof_model_launch *launch)
 {
-    raw *page = user;
+    kprof_launch_page *page = user;
     page->emitter->ops->launch_begin(page->emitter, launch);
     for (size_t i = 0; i < page->view->column_count; i++) {
         kprof_emit_metric *metric = &page->view->columns[i];
@@ -27,13 +22,7 @@ kprof_status kprof_page_raw(const kprof_page_context *context)
     kprof_status status = kprof_view_all(context->model, &view);
     if (status != KPROF_OK)
         return status;
-    raw page = {NULL, &view};
-    status = kprof_page_begin(context, &view, &page.emitter);
-    if (status == KPROF_OK) {
-        kprof_model_walk walk = {context->report, context->model, context->options->filter, true};
-        status = kprof_model_launches(&walk, show_launch, &page);
-        status = kprof_page_end(page.emitter, status);
-    }
+    status = kprof_page_launches(context, &view, show_launch);
     kprof_view_free(&view);
     return status;
 }

@@ -36,6 +36,16 @@ kprof_status kprof_page_end(kprof_emitter *emitter, kprof_status status)
     return status;
 }
 
+kprof_status kprof_page_launches(const kprof_page_context *context, kprof_view *view, kprof_model_visit *show)
+{
+    kprof_launch_page page = {NULL, view};
+    kprof_model_walk walk = {context->report, context->model, context->options->filter, true};
+    kprof_status status = kprof_page_begin(context, view, &page.emitter);
+    if (status != KPROF_OK)
+        return status;
+    return kprof_page_end(page.emitter, kprof_model_launches(&walk, show, &page));
+}
+
 kprof_emit_field kprof_field_text(const char *key, const char *label, const char *text)
 {
     return (kprof_emit_field){.key = key, .label = label, .unit = "", .type = KPROF_FIELD_TEXT, .text = text};
