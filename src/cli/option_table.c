@@ -18,6 +18,7 @@ static const kprof_choice query_modes[] = {
     {"base", KPROF_QUERY_BASE}, {"suffix", KPROF_QUERY_SUFFIX}, {"all", KPROF_QUERY_ALL}, {NULL, 0}};
 static const kprof_choice target_processes[] = {{"application-only", 0}, {"all", 1}, {NULL, 0}};
 static const kprof_choice replay_modes[] = {{"kernel", 0}, {NULL, 0}};
+static const kprof_choice replay_batches[] = {{"auto", 0}, {NULL, 0}};
 static const kprof_choice cache_controls[] = {
     {"all", KPROF_CACHE_FLUSH_ALL}, {"none", KPROF_CACHE_FLUSH_NONE}, {NULL, 0}};
 static const kprof_choice clock_controls[] = {{"none", 0}, {NULL, 0}};
@@ -40,6 +41,8 @@ static const kprof_choice colors[] = {
     {name, letter, KPROF_OPTION_SET, FIELD(field), NULL, help, in, NULL, value, NULL}
 #define CHOICE(name, field, choices, arg, help, in, note) \
     {name, 0, KPROF_OPTION_CHOICE, FIELD(field), arg, help, in, choices, 0, note}
+#define COUNT(name, field, choices, arg, help, in) \
+    {name, 0, KPROF_OPTION_COUNT, FIELD(field), arg, help, in, choices, 0, NULL}
 #define VALUE(name, letter, type, field, arg, help, in) \
     {name, letter, KPROF_OPTION_##type, FIELD(field), arg, help, in, NULL, 0, NULL}
 
@@ -70,6 +73,8 @@ const kprof_option_row kprof_option_rows[] = {
 
     CHOICE("replay-mode", replay_mode, replay_modes, "kernel", "how launches are repeated for further passes (kernel)",
            IN_PROFILE, "kernel is the replay mode that this version has"),
+    COUNT("replay-batch", replay_batch, replay_batches, "N|auto",
+          "repeat at most N launches together (auto: as many as memory allows)", IN_PROFILE),
     CHOICE("cache-control", cache_control, cache_controls, "all|none", "flush the GPU caches before each pass (all)",
            IN_PROFILE, NULL),
     CHOICE("clock-control", clock_control, clock_controls, "none", "leave the clocks alone (none)", IN_PROFILE,

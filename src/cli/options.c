@@ -30,15 +30,34 @@ static bool parse_number(const char *text, uint64_t *out)
     return true;
 }
 
-static kprof_status store_choice(const kprof_option_row *row, const char *text, int *field)
+static bool find_choice(const kprof_option_row *row, const char *text, int *value)
 {
-    for (const kprof_choice *choice = row->choices; choice->word; choice++) {
+    for (const kprof_choice *choice = row->choices; choice && choice->word; choice++) {
         if (strcmp(choice->word, text) == 0) {
-            *field = choice->value;
-            return KPROF_OK;
+            *value = choice->value;
+            return true;
         }
     }
-    return refuse_value(row, text);
+    return false;
+}
+
+static kprof_status store_choice(const kprof_option_row *row, const char *text, int *field)
+{
+    return find_choice(row, text, field) ? KPROF_OK : refuse_value(row, text);
+}
+
+static kprof_status store_count(const kprof_option_row *row, const char *text, uint32_t *field)
+{
+    uint64_t count = 0;
+    int value;
+    if (find_choice(row, text, &value)) {
+        *field = (uint32_t)value;
+        return KPROF_OK;
+    }
+    if (!parse_number(text, &count) || count == 0 || count > UINT32_MAX)
+        return refuse_value(row, text);
+    *field = (uint32_t)count;
+    return KPROF_OK;
 }
 
 bool kprof_list_split(const char *text, kprof_strlist *out)
@@ -98,6 +117,8 @@ static kprof_status store_value(const kprof_option_row *row, char *text, kprof_o
         return store_list(row, text, field);
     case KPROF_OPTION_NUMBER:
         return parse_number(text, field) ? KPROF_OK : refuse_value(row, text);
+    case KPROF_OPTION_COUNT:
+        return store_count(row, text, field);
     case KPROF_OPTION_ORDINALS:
         return store_ordinals(row, text, field);
     default:

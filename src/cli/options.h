@@ -49,7 +49,8 @@ typedef struct kprof_options {
     int name_base;            /* kprof_name_base */
     int follow_children;      /* 0: --target-processes application-only */
     int replay_mode;
-    int cache_control; /* kprof_cache_control */
+    uint32_t replay_batch; /* launches; 0: auto */
+    int cache_control;     /* kprof_cache_control */
     int clock_control;
 
     char *export_path; /* as given: placeholders are not expanded yet */
@@ -94,6 +95,7 @@ typedef enum kprof_option_type {
     KPROF_OPTION_LIST,    /* kprof_strlist: comma-separated, repeatable */
     KPROF_OPTION_PATHS,   /* kprof_strlist: repeatable, not split */
     KPROF_OPTION_NUMBER,  /* uint64_t */
+    KPROF_OPTION_COUNT,   /* uint32_t: 1 or more, or one of `choices` where the row has them */
     KPROF_OPTION_ORDINALS /* uint64_t: comma-separated numbers below 64, as bits */
 } kprof_option_type;
 

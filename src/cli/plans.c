@@ -88,6 +88,7 @@ kprof_status kprof_plans_config(const kprof_plans *plans, const kprof_options *o
         .cache_control = (kprof_cache_control)options->cache_control,
         .follow_children = options->follow_children != 0,
         .verbose = options->verbose,
+        .replay_batch = options->replay_batch,
         .counter_data_dir = options->counter_data_dir,
     };
     if (!out->chips)

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #define CONFIG_MAGIC     "KPROFCFG"
-#define CONFIG_VERSION   2
+#define CONFIG_VERSION   3
 #define CONFIG_MAX_BYTES (64u << 20)
 #define CONFIG_MAX_CHIPS 256
 
@@ -83,6 +83,7 @@ static void encode_switches(const kprof_config *config, kprof_strbuf *out)
     kprof_put_u32(out, config->cache_control);
     kprof_put_u32(out, config->follow_children);
     kprof_put_u32(out, config->verbose);
+    kprof_put_u32(out, config->replay_batch);
     kprof_put_u64(out, (uint64_t)config->root_pid);
     kprof_put_string(out, config->counter_data_dir ? config->counter_data_dir : "");
 }
@@ -92,6 +93,7 @@ static void decode_switches(kprof_bytes *in, kprof_config *config)
     uint32_t cache_control = kprof_get_u32(in);
     uint32_t follow_children = kprof_get_u32(in);
     uint32_t verbose = kprof_get_u32(in);
+    config->replay_batch = kprof_get_u32(in);
     config->root_pid = (int64_t)kprof_get_u64(in);
     const char *counter_data_dir = kprof_get_string(in);
     if (cache_control > KPROF_CACHE_FLUSH_NONE || follow_children > 1 || verbose > 1) {

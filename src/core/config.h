@@ -28,6 +28,7 @@ typedef struct kprof_config {
     kprof_cache_control cache_control;
     bool follow_children; /* false: processes other than the first disarm */
     bool verbose;
+    uint32_t replay_batch;  /* how many launches a batch holds at most; 0: as many as memory allows */
     int64_t root_pid;       /* the application's first process; 0 when not known */
     char *counter_data_dir; /* absolute; each launch's counter data image is kept there; NULL: nowhere */
 } kprof_config;

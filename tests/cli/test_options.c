@@ -153,6 +153,24 @@ static void lists(void **state)
     assert_int_equal(options.section_folders.count, 1);
 }
 
+static void batches_are_counted_or_automatic(void **state)
+{
+    (void)state;
+    assert_int_equal(parse("app"), KPROF_OK);
+    assert_int_equal(options.replay_batch, 0);
+    assert_int_equal(parse("--replay-batch 1 app"), KPROF_OK);
+    assert_int_equal(options.replay_batch, 1);
+    assert_int_equal(parse("--replay-batch=4294967295 app"), KPROF_OK);
+    assert_true(options.replay_batch == UINT32_MAX);
+    assert_int_equal(parse("--replay-batch 7 --replay-batch auto app"), KPROF_OK);
+    assert_int_equal(options.replay_batch, 0);
+    assert_refused("--replay-batch 0 app", "\"0\" is not valid, give N|auto");
+    assert_refused("--replay-batch -3 app", "\"-3\"");
+    assert_refused("--replay-batch 4294967296 app", "\"4294967296\"");
+    assert_refused("--replay-batch many app", "\"many\"");
+    assert_refused("--replay-batch", "needs an argument");
+}
+
 static void output_choices(void **state)
 {
     (void)state;
@@ -213,7 +231,8 @@ static void rows_are_consistent(void **state)
         const kprof_option_row *row = &kprof_option_rows[i];
         bool is_flag = row->type == KPROF_OPTION_FLAG || row->type == KPROF_OPTION_SET;
         assert_int_equal(is_flag, row->argument == NULL);
-        assert_int_equal(row->type == KPROF_OPTION_CHOICE, row->choices != NULL);
+        assert_true(row->type == KPROF_OPTION_CHOICE || row->type == KPROF_OPTION_COUNT || !row->choices);
+        assert_true(row->type != KPROF_OPTION_CHOICE || row->choices);
         assert_true(row->commands != 0 && row->help[0] != '\0');
         for (size_t j = 0; j < i; j++) {
             assert_string_not_equal(row->name, kprof_option_rows[j].name);
@@ -251,6 +270,7 @@ static void completion_words(void **state)
         const char *line, *expected;
     } cases[] = {{"--complete commands", "report\nhelp\n"},
                  {"--complete --csv-layout", "long\nwide\nncu\n"},
+                 {"--complete --replay-batch", "auto\n"},
                  {"--complete --kernel-name", ""},
                  {"--complete -o", ""}};
     for (size_t i = 0; i < LENGTH(cases); i++) {
@@ -277,6 +297,7 @@ int main(void)
         cmocka_unit_test(values_in_every_spelling),
         cmocka_unit_test(filters),
         cmocka_unit_test(lists),
+        cmocka_unit_test(batches_are_counted_or_automatic),
         cmocka_unit_test(output_choices),
         cmocka_unit_test(refused_values),
         cmocka_unit_test(unknown_options),

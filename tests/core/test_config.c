@@ -31,6 +31,7 @@ static kprof_config sample(void)
         .cache_control = KPROF_CACHE_FLUSH_NONE,
         .follow_children = true,
         .verbose = true,
+        .replay_batch = UINT32_MAX - 1,
         .root_pid = 4711,
         .counter_data_dir = "/tmp/counters",
     };
@@ -66,6 +67,7 @@ static void assert_config_equal(const kprof_config *a, const kprof_config *b)
     assert_int_equal(a->cache_control, b->cache_control);
     assert_int_equal(a->follow_children, b->follow_children);
     assert_int_equal(a->verbose, b->verbose);
+    assert_true(a->replay_batch == b->replay_batch);
     assert_true(a->root_pid == b->root_pid);
     assert_int_equal(a->counter_data_dir == NULL, b->counter_data_dir == NULL);
     if (a->counter_data_dir)
