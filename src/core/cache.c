@@ -1,6 +1,8 @@
-/* One file per entry, named by the key's hash: magic, key length, data length, key, data, checksum of all before it. */
+/* One file per entry, named by the key's hash: magic, key length, data length, key, data, checksum of all before it. An
+ * entry's time is that of its last use. */
 #include "core/cache.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -10,8 +12,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define MAGIC           UINT64_C(0x31656863616b706b) /* "kpkache1" */
-#define MAX_ENTRY_BYTES (64u << 20)
+#define MAGIC            UINT64_C(0x31656863616b706b) /* "kpkache1" */
+#define MAX_ENTRY_BYTES  (64u << 20)
+#define MAX_ENTRIES      128
+#define MAX_FOLDER_BYTES MAX_ENTRY_BYTES
+#define NAME_LENGTH      16 /* hexadecimal digits of the hash */
+#define DRAFT_ENDING     ".XXXXXX"
 
 typedef struct entry_header {
     uint64_t magic, key_size, data_size;
@@ -72,6 +78,8 @@ static bool read_file(const char *path, kprof_strbuf *out)
         if (good)
             kprof_strbuf_append(out, chunk, (size_t)n);
     }
+    if (good)
+        (void)futimens(fd, NULL);
     if (fd >= 0)
         close(fd);
     return good && !out->failed;
@@ -95,6 +103,65 @@ static bool unpack(const kprof_strbuf *file, const kprof_strbuf *key, kprof_strb
         return false;
     kprof_strbuf_append(out, stored_key + key->length, header.data_size);
     return !out->failed;
+}
+
+typedef struct cache_file {
+    struct timespec used;
+    off_t size;
+    char name[NAME_LENGTH + sizeof DRAFT_ENDING];
+} cache_file;
+
+static int latest_first(const void *a, const void *b)
+{
+    const struct timespec *one = &((const cache_file *)a)->used, *other = &((const cache_file *)b)->used;
+    if (one->tv_sec != other->tv_sec)
+        return one->tv_sec < other->tv_sec ? 1 : -1;
+    return one->tv_nsec < other->tv_nsec ? 1 : one->tv_nsec > other->tv_nsec ? -1 : 0;
+}
+
+/* An entry, or the draft of one that a killed process left: nothing else is ours to remove. */
+static int is_ours(const struct dirent *entry)
+{
+    size_t length = strlen(entry->d_name);
+    bool is_draft = length == NAME_LENGTH + strlen(DRAFT_ENDING) && entry->d_name[NAME_LENGTH] == '.';
+    return (length == NAME_LENGTH || is_draft) && strspn(entry->d_name, "0123456789abcdef") >= NAME_LENGTH;
+}
+
+static size_t list_files(int folder, struct dirent **names, int count, cache_file *out)
+{
+    size_t listed = 0;
+    for (int i = 0; i < count; i++) {
+        struct stat info;
+        if (fstatat(folder, names[i]->d_name, &info, AT_SYMLINK_NOFOLLOW) != 0)
+            continue; /* another process removed it */
+        out[listed] = (cache_file){.used = info.st_mtim, .size = info.st_size};
+        strcpy(out[listed++].name, names[i]->d_name);
+    }
+    return listed;
+}
+
+/* Keep what was used last, within the bounds on number and size. */
+static void prune(const char *path)
+{
+    int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    struct dirent **names = NULL;
+    int count = folder >= 0 ? scandirat(folder, ".", &names, is_ours, NULL) : 0;
+    cache_file *files = count > 0 ? calloc((size_t)count, sizeof *files) : NULL;
+    size_t listed = files ? list_files(folder, names, count, files) : 0;
+    if (listed > 0)
+        qsort(files, listed, sizeof *files, latest_first);
+    off_t total = 0;
+    for (size_t i = 0; i < listed; i++) {
+        total += files[i].size;
+        if (i >= MAX_ENTRIES || total > (off_t)MAX_FOLDER_BYTES)
+            (void)unlinkat(folder, files[i].name, 0);
+    }
+    for (int i = 0; i < count; i++)
+        free(names[i]);
+    free(names);
+    free(files);
+    if (folder >= 0)
+        close(folder);
 }
 
 bool kprof_cache_get(const kprof_strbuf *key, kprof_strbuf *out)
@@ -132,12 +199,14 @@ void kprof_cache_put(const kprof_strbuf *key, const void *data, size_t size)
     kprof_strbuf_append(&file, data, size);
     uint64_t checksum = file.failed ? 0 : hash_start(file.data, file.length);
     kprof_strbuf_append(&file, &checksum, sizeof checksum);
-    snprintf(draft, sizeof draft, "%s.XXXXXX", path);
+    snprintf(draft, sizeof draft, "%s" DRAFT_ENDING, path);
     int fd = file.failed ? -1 : mkostemp(draft, O_CLOEXEC);
     if (fd >= 0) {
         bool written = write_all(fd, file.data, file.length);
         if (close(fd) != 0 || !written || rename(draft, path) != 0)
             unlink(draft);
+        *strrchr(path, '/') = '\0';
+        prune(path);
     }
     kprof_strbuf_free(&file);
 }

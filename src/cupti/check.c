@@ -8,6 +8,9 @@
 /* A counter of the context that every chip has: NVLink and PCIe counters are taken alone, but not beside it. */
 #define COMPANION "sm__cycles_elapsed.max"
 
+/* CUPTI takes a millisecond for a short list and up to half a second for a long one: what is kept on disk. */
+#define WORTH_KEEPING_COUNT 32
+
 typedef struct memo_entry {
     char *name;
     bool can;
@@ -85,31 +88,76 @@ void kprof_name_memo_free(kprof_name_memo *memo)
     free(memo);
 }
 
-/* names[0] is the companion and is offered with every group. */
-static bool takes(kprof_host *host, const char **names, size_t count)
+/* names[0] is the companion and is offered with every group. *certain is cleared when CUPTI had no memory to tell. */
+static bool takes(kprof_host *host, const char **names, size_t count, bool *certain)
 {
     CUpti_Profiler_Host_Object *object;
-    if (kprof_host_object_open(host, &object) != CUPTI_SUCCESS)
+    CUptiResult result = kprof_host_object_open(host, &object);
+    *certain = *certain && result == CUPTI_SUCCESS;
+    if (result != CUPTI_SUCCESS)
         return false;
-    bool taken = kprof_host_object_add(host, object, names, count) == CUPTI_SUCCESS;
+    result = kprof_host_object_add(host, object, names, count);
+    *certain = *certain && result != CUPTI_ERROR_OUT_OF_MEMORY;
     kprof_host_object_close(host, object);
-    return taken;
+    return result == CUPTI_SUCCESS;
 }
 
-/* Halve until every name is known; `names` has room for the companion in front. Depth is the logarithm of the count. */
-static void check_group(kprof_host *host, const char **names, size_t count)
+/* Halve until every name is known; `names` has room for the companion in front. Depth is the logarithm of the
+ * count. False when an answer is not to be relied on later. */
+static bool check_group(kprof_host *host, const char **names, size_t count)
 {
     const char *saved = names[-1];
     names[-1] = COMPANION;
-    bool taken = takes(host, names - 1, count + 1);
+    bool certain = true, taken = takes(host, names - 1, count + 1, &certain);
     names[-1] = saved;
     if (taken || count == 1) {
         for (size_t i = 0; i < count; i++)
             remember(host, names[i], taken);
-        return;
+        return certain;
     }
-    check_group(host, names, count / 2);
-    check_group(host, names + count / 2, count - count / 2);
+    certain = check_group(host, names, count / 2);
+    return check_group(host, names + count / 2, count - count / 2) && certain;
+}
+
+/* Answers of an earlier run: one byte a name, 0 or 1. */
+static bool recall_group(const kprof_host_question *question, kprof_host *host)
+{
+    kprof_strbuf answers = KPROF_STRBUF_INIT;
+    const kprof_strlist *names = question->names;
+    bool found = kprof_host_recall(question, &answers) && answers.length == names->count;
+    for (size_t i = 0; i < names->count && found; i++)
+        found = answers.data[i] == 0 || answers.data[i] == 1;
+    for (size_t i = 0; i < names->count && found; i++)
+        remember(host, names->items[i], answers.data[i] == 1);
+    kprof_strbuf_free(&answers);
+    return found;
+}
+
+static void keep_group(const kprof_host_question *question)
+{
+    kprof_strbuf answers = KPROF_STRBUF_INIT;
+    bool complete = true;
+    for (size_t i = 0; i < question->names->count && complete; i++) {
+        const memo_entry *entry = recall(question->host, question->names->items[i]);
+        complete = entry != NULL;
+        char answer = (char)(complete && entry->can);
+        kprof_strbuf_append(&answers, &answer, 1);
+    }
+    if (complete && !answers.failed)
+        kprof_host_keep(question, answers.data, answers.length);
+    kprof_strbuf_free(&answers);
+}
+
+/* `group` has room for the companion in front. */
+static void ask(kprof_host *host, const char **group, size_t count)
+{
+    kprof_strlist names = {(char **)group, count, count};
+    kprof_host_question question = {host, "collectable 1", &names};
+    bool worth_keeping = count >= WORTH_KEEPING_COUNT;
+    if (worth_keeping && recall_group(&question, host))
+        return;
+    if (check_group(host, group, count) && worth_keeping)
+        keep_group(&question);
 }
 
 /* A base name alone has properties but is no value. */
@@ -133,7 +181,7 @@ kprof_status kprof_host_check(kprof_host *host, const kprof_strlist *names)
             remember(host, names->items[i], false);
     }
     if (count > 0)
-        check_group(host, group + 1, count);
+        ask(host, group + 1, count);
     free(group);
     return KPROF_OK;
 }

@@ -1,4 +1,4 @@
-/* Questions to CUPTI's Profiler Host API: chips, metrics, config images, and values of counter data. */
+/* Questions to CUPTI's Profiler Host API: chips, metrics, and values of counter data. */
 #include "cupti/host_private.h"
 
 #include "core/log.h"
@@ -22,7 +22,7 @@ CUptiResult kprof_host_object_open(const kprof_host *host, CUpti_Profiler_Host_O
     PARAMS(CUpti_Profiler_Host_Initialize_Params, params);
     params.profilerType = CUPTI_PROFILER_TYPE_RANGE_PROFILER;
     params.pChipName = host->chip;
-    params.pCounterAvailabilityImage = host->availability;
+    params.pCounterAvailabilityImage = host->availability.image;
     CUptiResult result = host->api->cuptiProfilerHostInitialize(&params);
     *out = params.pHostObject;
     return result;
@@ -89,7 +89,7 @@ static kprof_status check_chip(const kprof_cupti_api *api, const char *chip)
                       nearest ? "; did you mean \"" : "", nearest ? nearest : "", nearest ? "\"?" : "");
 }
 
-kprof_status kprof_host_open(const char *chip, const void *availability, kprof_host **out)
+kprof_status kprof_host_open(const char *chip, const kprof_availability *availability, kprof_host **out)
 {
     const kprof_cupti_api *api;
     *out = NULL;
@@ -101,7 +101,9 @@ kprof_status kprof_host_open(const char *chip, const void *availability, kprof_h
     kprof_host *host = calloc(1, sizeof(*host));
     if (!host)
         return KPROF_NO_MEMORY;
-    *host = (kprof_host){.api = api, .chip = strdup(chip), .availability = availability};
+    *host = (kprof_host){.api = api, .chip = strdup(chip)};
+    if (availability)
+        host->availability = *availability;
     if (!host->chip) {
         kprof_host_close(host);
         return KPROF_NO_MEMORY;
@@ -231,59 +233,6 @@ void kprof_metric_info_free(kprof_metric_info *info)
     free(info->hw_unit);
     free(info->unit);
     memset(info, 0, sizeof(*info));
-}
-
-static kprof_status take_image(const kprof_host *host, CUpti_Profiler_Host_Object *object, kprof_config_image *out)
-{
-    PARAMS(CUpti_Profiler_Host_GetConfigImageSize_Params, size);
-    size.pHostObject = object;
-    CUptiResult result = host->api->cuptiProfilerHostGetConfigImageSize(&size);
-    if (result != CUPTI_SUCCESS)
-        return kprof_host_fail(host, "sizing the config image", result);
-    out->size = size.configImageSize;
-    out->data = malloc(out->size ? out->size : 1);
-    if (!out->data)
-        return KPROF_NO_MEMORY;
-    PARAMS(CUpti_Profiler_Host_GetConfigImage_Params, image);
-    image.pHostObject = object;
-    image.configImageSize = out->size;
-    image.pConfigImage = out->data;
-    result = host->api->cuptiProfilerHostGetConfigImage(&image);
-    if (result != CUPTI_SUCCESS)
-        return kprof_host_fail(host, "making the config image", result);
-    PARAMS(CUpti_Profiler_Host_GetNumOfPasses_Params, passes);
-    passes.configImageSize = out->size;
-    passes.pConfigImage = out->data;
-    result = host->api->cuptiProfilerHostGetNumOfPasses(&passes);
-    out->pass_count = passes.numOfPasses;
-    return result == CUPTI_SUCCESS ? KPROF_OK : kprof_host_fail(host, "counting the passes", result);
-}
-
-kprof_status kprof_host_config_image(kprof_host *host, const kprof_strlist *names, kprof_config_image *out)
-{
-    *out = (kprof_config_image){NULL, 0, 0};
-    if (names->count == 0)
-        return KPROF_OK; /* nothing to collect takes no pass */
-    CUpti_Profiler_Host_Object *object;
-    CUptiResult result = kprof_host_object_open(host, &object);
-    if (result != CUPTI_SUCCESS)
-        return kprof_host_fail(host, "opening the metrics", result);
-    kprof_status status;
-    result = kprof_host_object_add(host, object, (const char **)names->items, names->count);
-    if (result == CUPTI_SUCCESS)
-        status = take_image(host, object, out);
-    else
-        status = kprof_host_fail(host, "scheduling the metrics (can all of them be collected together?)", result);
-    kprof_host_object_close(host, object);
-    if (status != KPROF_OK)
-        kprof_config_image_free(out);
-    return status;
-}
-
-void kprof_config_image_free(kprof_config_image *image)
-{
-    free(image->data);
-    *image = (kprof_config_image){NULL, 0, 0};
 }
 
 static CUptiResult evaluate(const kprof_host *host, const kprof_counter_data *counters, const kprof_strlist *names,

@@ -34,9 +34,15 @@ typedef struct kprof_host kprof_host;
 /* Names of all chips that the library knows, appended to `out`. */
 kprof_status kprof_host_chips(kprof_strlist *out) KPROF_MUST_CHECK;
 
-/* `availability`: counter availability image of a device, or NULL for the chip in general; borrowed while in use.
- * UNKNOWN_NAME for a chip that the library does not know. */
-kprof_status kprof_host_open(const char *chip, const void *availability, kprof_host **out) KPROF_MUST_CHECK;
+/* A device's counter availability image: which of its counters can be used now. Borrowed while the host is open. */
+typedef struct kprof_availability {
+    const void *image;
+    size_t size;
+} kprof_availability;
+
+/* `availability` NULL: the chip in general. UNKNOWN_NAME for a chip that the library does not know. */
+kprof_status kprof_host_open(const char *chip, const kprof_availability *availability,
+                             kprof_host **out) KPROF_MUST_CHECK;
 void kprof_host_close(kprof_host *host);
 const char *kprof_host_chip(const kprof_host *host);
 
@@ -52,13 +58,15 @@ void kprof_metric_info_free(kprof_metric_info *info); /* members, not the struct
 
 /* True when the chip has a metric of this full or base name, whether or not kprof can collect it. */
 bool kprof_host_has_metric(kprof_host *host, const char *name);
-/* Find out for many names at once what kprof_host_can_collect will say: much faster than one by one. */
+/* Find out for many names at once what kprof_host_can_collect will say: much faster than one by one, and kept on disk.
+ */
 kprof_status kprof_host_check(kprof_host *host, const kprof_strlist *names) KPROF_MUST_CHECK;
 /* True when the range profiler can collect this full name beside a kernel's counters on the chip; the answer is
  * remembered. False for NVLink, PCIe and C2C counters, which CUPTI schedules only by themselves. */
 bool kprof_host_can_collect(kprof_host *host, const char *name);
 
-/* The config image for all names together, and its passes. Caller frees *image. */
+/* The config image for all names together, and its passes. Making one can take a second, so they are kept on disk
+ * (core/cache.h). Caller frees *image. */
 typedef struct kprof_config_image {
     uint8_t *data;
     size_t size, pass_count;

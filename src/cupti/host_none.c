@@ -16,7 +16,7 @@ kprof_status kprof_host_chips(kprof_strlist *out)
     return unsupported();
 }
 
-kprof_status kprof_host_open(const char *chip, const void *availability, kprof_host **out)
+kprof_status kprof_host_open(const char *chip, const kprof_availability *availability, kprof_host **out)
 {
     (void)chip;
     (void)availability;

@@ -3,12 +3,12 @@
 #include "cupti/load.h"
 
 #include "core/log.h"
-#include "core/strbuf.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define CUPTI_NAME      "libcupti.so.13"
@@ -216,4 +216,24 @@ kprof_status kprof_checkpoint_load(const kprof_checkpoint_api **out)
     kprof_status status = kprof_cupti_load(&unused);
     *out = &checkpoint_api;
     return status == KPROF_OK ? get_library(&checkpoint, load_checkpoint) : status;
+}
+
+static bool identify_file(const library *lib, kprof_strbuf *out)
+{
+    struct stat info;
+    if (!lib->path || stat(lib->path, &info) != 0)
+        return false;
+    kprof_strbuf_printf(out, "%s %lld %lld.%09ld\n", lib->path, (long long)info.st_size, (long long)info.st_mtim.tv_sec,
+                        info.st_mtim.tv_nsec);
+    return true;
+}
+
+bool kprof_cupti_identify(kprof_strbuf *out)
+{
+    const kprof_nvperf_api *unused;
+    uint32_t version = 0;
+    if (kprof_nvperf_load(&unused) != KPROF_OK || cupti_api.cuptiGetVersion(&version) != CUPTI_SUCCESS)
+        return false;
+    kprof_strbuf_printf(out, "CUPTI %u\n", version);
+    return identify_file(&cupti, out) && identify_file(&nvperf, out);
 }

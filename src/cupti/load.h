@@ -4,6 +4,7 @@
 #define KPROF_CUPTI_LOAD_H
 
 #include "core/status.h"
+#include "core/strbuf.h"
 
 #include <cupti.h>
 #include <cupti_profiler_host.h>
@@ -98,5 +99,9 @@ typedef struct kprof_checkpoint_api {
 kprof_status kprof_cupti_load(const kprof_cupti_api **out) KPROF_MUST_CHECK;
 kprof_status kprof_nvperf_load(const kprof_nvperf_api **out) KPROF_MUST_CHECK;
 kprof_status kprof_checkpoint_load(const kprof_checkpoint_api **out) KPROF_MUST_CHECK;
+
+/* Append what tells the libraries behind the Profiler Host API from any others: CUPTI's version, and path, size and
+ * time of libcupti and libnvperf_host. False when they cannot be opened or looked at. */
+bool kprof_cupti_identify(kprof_strbuf *out);
 
 #endif

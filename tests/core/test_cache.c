@@ -173,12 +173,110 @@ static void test_writers_at_the_same_time(void **state)
     clear();
 }
 
+static void make_file(const char *name)
+{
+    char path[512];
+    snprintf(path, sizeof path, "%s/kprof/%s", folder, name);
+    int fd = open(path, O_WRONLY | O_CREAT, 0600);
+    assert_true(fd >= 0);
+    close(fd);
+}
+
+static bool has_file(const char *name)
+{
+    char path[512];
+    snprintf(path, sizeof path, "%s/kprof/%s", folder, name);
+    return access(path, F_OK) == 0;
+}
+
+/* Bytes in the folder, and how many files. */
+static off_t measure(int *count)
+{
+    char inner[256];
+    snprintf(inner, sizeof inner, "%s/kprof", folder);
+    DIR *dir = opendir(inner);
+    off_t total = 0;
+    *count = 0;
+    assert_non_null(dir);
+    for (struct dirent *entry; (entry = readdir(dir));) {
+        struct stat info;
+        if (entry->d_name[0] == '.' || fstatat(dirfd(dir), entry->d_name, &info, 0) != 0)
+            continue;
+        total += info.st_size;
+        (*count)++;
+    }
+    closedir(dir);
+    return total;
+}
+
+/* Between two uses of the cache the clock of the file system must move on. */
+static void let_time_pass(void)
+{
+    usleep(20000);
+}
+
+static void test_number_of_entries_is_bounded(void **state)
+{
+    (void)state;
+    int count;
+    put("dear", "data");
+    make_file("notes.txt");
+    make_file("0123456789abcdef.x1Y2z3"); /* a draft whose writer was killed */
+    for (int i = 0; i < 300; i++) {
+        char key[32];
+        snprintf(key, sizeof key, "%d", i);
+        put(key, "data");
+        if (i % 64 == 0) {
+            let_time_pass();
+            assert_true(holds("dear", "data")); /* used now and then: never the oldest */
+            let_time_pass();
+        }
+    }
+    measure(&count);
+    assert_int_equal(count, 128 + 1);
+    assert_true(holds("dear", "data") && holds("299", "data"));
+    assert_false(holds("0", "data"));
+    assert_true(has_file("notes.txt"));
+    assert_false(has_file("0123456789abcdef.x1Y2z3"));
+    clear();
+}
+
+static void test_size_of_the_folder_is_bounded(void **state)
+{
+    (void)state;
+    enum { LARGE_BYTES = 20 << 20 };
+    char *data = calloc(1, LARGE_BYTES);
+    assert_non_null(data);
+    int count;
+    for (int i = 0; i < 5; i++) {
+        char name[2] = {(char)('a' + i), '\0'};
+        kprof_strbuf key = text(name);
+        kprof_cache_put(&key, data, LARGE_BYTES);
+        kprof_strbuf_free(&key);
+        let_time_pass();
+    }
+    assert_true(measure(&count) <= 64 << 20);
+    assert_int_equal(count, 3);
+    kprof_strbuf key = text("e"), found = KPROF_STRBUF_INIT;
+    assert_true(kprof_cache_get(&key, &found));
+    assert_int_equal(found.length, LARGE_BYTES);
+    kprof_strbuf_free(&key);
+    kprof_strbuf_free(&found);
+    free(data);
+    clear();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip), cmocka_unit_test(test_every_damaged_byte_is_a_miss),
-        cmocka_unit_test(test_private),    cmocka_unit_test(test_symlink_is_not_followed),
-        cmocka_unit_test(test_off),        cmocka_unit_test(test_writers_at_the_same_time),
+        cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_every_damaged_byte_is_a_miss),
+        cmocka_unit_test(test_private),
+        cmocka_unit_test(test_symlink_is_not_followed),
+        cmocka_unit_test(test_off),
+        cmocka_unit_test(test_writers_at_the_same_time),
+        cmocka_unit_test(test_number_of_entries_is_bounded),
+        cmocka_unit_test(test_size_of_the_folder_is_bounded),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
