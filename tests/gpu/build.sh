@@ -63,6 +63,10 @@ for source in "$here"/exact/*.cu; do
       compile exact-module.cubin "$source" -cubin & jobs+=($!)
       continue
       ;;
+    exact-plugin)
+      compile exact-plugin.so "$source" -shared -Xcompiler -fPIC -cudart static & jobs+=($!)
+      continue
+      ;;
     exact-streams) compile exact-streams-per-thread "$source" -default-stream per-thread "${options[@]}" & jobs+=($!) ;;
     exact-device_side) options+=(-rdc=true -lcudadevrt) ;;
   esac

@@ -1,16 +1,20 @@
 #!/usr/bin/env python3
 """The programs of exact/, each a kind of memory, launch or ending that replay must not disturb, run plain and under
-every mode of kprof: exit status and standard output, with its checksums of all that the device and the host came to
+kprof in many modes: exit status and standard output, with its checksums of all that the device and the host came to
 hold, must be those of the plain run, and the report must hold every launch, measured or with a reason. Prints a table;
 exits 1 when anything differs.
 
-    exact.py [--mode MODE]... [--budget SECONDS] [--limit SECONDS] [--separate] [--keep FOLDER] [CASE...]
+    exact.py [--mode PATTERN]... [--budget SECONDS] [--limit SECONDS] [--separate] [--keep FOLDER] [CASE...]
 
 A CASE is the beginning of a name, "memory" or "memory/vmm". Parts of a case run in one process, and one by one where it
-fails. Modes: see MODES; without --mode all, as far as the budget goes, each over all cases before the next.
+fails. A mode is METRICS-BATCH-CACHES, such as default-auto-all: one metric of a single pass, the default or the full
+set; --replay-batch; --cache-control. A few cases run in all modes, most in those that differ most, and those that take
+long, or that the mode can hardly matter to, in fewer. Modes run one after the other, the most telling first, as far as
+the budget goes.
 """
 import argparse
 import concurrent.futures
+import fnmatch
 import os
 import pathlib
 import re
@@ -21,104 +25,151 @@ import time
 
 import harness
 
-ONE_PASS = ["--metrics", "dram__bytes.sum.per_second"]
+METRICS = {"one": ["--metrics", "dram__bytes.sum.per_second"],
+           "default": ["--set", "default"],
+           "full": ["--set", "full"]}
+NOT_COLLECTED = 110  # kprof's exit status when launches matched and none could be measured
 
 
 class Mode:
-    """Options of kprof, and at most how many launches a case has measured: repeating each alone takes long."""
+    """Options of kprof, and at most how many launches a process has measured: repeating each alone takes long."""
 
-    def __init__(self, name, options, most=None):
-        self.name, self.options, self.most = name, options, most
+    def __init__(self, name, most=None):
+        self.name, self.most = name, most
+        metrics, batch, caches = name.split("-")
+        self.options = [*METRICS[metrics], "--replay-batch", batch, "--cache-control", caches]
 
 
 MODES = [
-    Mode("batch-default", ["--cache-control", "none", "--set", "default"], 400),
-    Mode("batch-one", ["--cache-control", "none", *ONE_PASS]),
-    Mode("single-one", ["--cache-control", "all", *ONE_PASS], 200),
-    Mode("single-default", ["--cache-control", "all", "--set", "default"], 24),
-    Mode("batch-full", ["--cache-control", "none", "--set", "full"], 64),
-    Mode("single-full", ["--cache-control", "all", "--set", "full"], 3),
+    Mode("default-auto-all", 200),
+    Mode("one-auto-all"),
+    Mode("default-auto-none", 200),
+    Mode("default-3-all", 30),
+    Mode("one-3-none", 100),
+    Mode("full-auto-all", 40),
+    Mode("default-1-all", 10),
+    Mode("one-1-all", 40),
+    Mode("one-auto-none"),
+    Mode("full-3-none", 12),
+    Mode("default-1-none", 10),
+    Mode("default-3-none", 30),
+    Mode("one-1-none", 40),
+    Mode("one-3-all", 100),
+    Mode("full-auto-none", 40),
+    Mode("full-3-all", 12),
+    Mode("full-1-all", 3),
+    Mode("full-1-none", 3),
 ]
+
+# In which modes a case runs.
+EVERY = ("*",)
+MANY = ("default-auto-*", "one-auto-all", "default-3-all", "one-3-none")
+SOME = ("default-auto-*", "one-auto-all")
+FIRST = ("default-auto-all",)
 
 
 class Case:
     """A program of exact/ and the modes it runs in, one after the other. `most` lowers the number of launches measured
-    by passes with replay; `full` says whether the full set is worth its time."""
+    by passes with replay; `modes` are patterns; `command` stands before the parts."""
 
-    def __init__(self, program, parts, options=(), most=None, full=False):
-        self.program, self.parts, self.options = program, parts.split(), list(options)
-        self.most, self.full = most, full
-        self.name = f"{program}/{'+'.join(self.parts)}"
-        self.argv = [str(harness.programs() / f"exact-{program}"), *self.parts]
+    def __init__(self, program, parts, modes=MANY, options=(), most=None, command=()):
+        self.program, self.parts, self.modes, self.options = program, parts.split(), modes, list(options)
+        self.most, self.command, self.times_split = most, list(command), 0
+        self.name = "/".join([program, *self.command, "+".join(self.parts)])
+        self.argv = [str(harness.programs() / f"exact-{program}"), *self.command, *self.parts]
+
+    def with_parts(self, parts):
+        return Case(self.program, " ".join(parts), self.modes, self.options, self.most, self.command)
 
     def split(self):
-        return [Case(self.program, part, self.options, self.most, self.full) for part in self.parts]
+        return [self.with_parts([part]) for part in self.parts]
+
+    def part_is_chosen(self, part, wanted):
+        return not wanted or any(f"{self.program}/{part}".startswith(prefix) for prefix in wanted)
 
     def chosen(self, wanted):
-        names = [f"{self.program}/{part}" for part in self.parts]
-        return not wanted or any(name.startswith(prefix) for name in names for prefix in wanted)
+        return any(self.part_is_chosen(part, wanted) for part in self.parts)
 
     def narrowed(self, wanted):
         """This case with the parts alone that `wanted` names."""
-        parts = [part for part in self.parts
-                 if not wanted or any(f"{self.program}/{part}".startswith(prefix) for prefix in wanted)]
-        return Case(self.program, " ".join(parts), self.options, self.most, self.full)
+        return self.with_parts([part for part in self.parts if self.part_is_chosen(part, wanted)])
 
     def launch_limit(self, mode):
-        limits = [limit for limit in (mode.most, self.most if "one" not in mode.name else None) if limit]
+        limits = [limit for limit in (mode.most, self.most if not mode.name.startswith("one") else None) if limit]
         return min(limits) if limits else None
 
     def runs_in(self, mode):
-        return self.full or not mode.name.endswith("full")
+        return any(fnmatch.fnmatch(mode.name, pattern) for pattern in self.modes)
 
 
-# Those that end their process, need options of their own, or can find that they cannot run here, stand alone.
+ENDINGS = "return exit-handler exit-thread _exit _exit-waited _exit-idle abort abort-waited kill kill-waited " \
+          "kill-idle reset illegal illegal-waited trap"
+
+# Parts stand apart that end their process, need options of their own, can find that they cannot run here, or share
+# memory with the host, which changes how all that follows in the process is measured.
 CASES = [
-    Case("globals", "device constant managed", full=True),
-    Case("modules", "ptx cubin library lazy"),
-    Case("memory", "malloc pool vmm array copies memset"),
-    Case("memory", "managed"),
-    Case("memory", "mapped registered", most=24),
+    Case("globals", "device constant foreign", EVERY),
+    Case("globals", "constant-foreign", SOME),
+    Case("globals_managed", "own foreign"),
+    Case("modules", "ptx cubin library lazy plugin"),
+    Case("memory", "malloc pool array memset", EVERY),
+    Case("memory", "vmm copies"),
+    Case("memory", "managed", SOME),
+    Case("memory", "mapped registered", SOME),
+    Case("memory", "pageable", SOME),
     Case("streams", "events threads default"),
-    Case("streams", "callbacks", most=8),
-    Case("streams", "values", most=8),
+    Case("streams", "callbacks", SOME),
+    Case("streams", "values", SOME),
     Case("streams", "contexts"),
-    Case("streams-per-thread", "events threads default"),
-    Case("kinds", "cooperative cluster dependent capture capture-other refused"),
-    Case("kinds", "unselected", ["-k", "affine"]),
-    Case("device_side", "launch", most=8),
-    Case("device_calls", "printf malloc float-atomics"),
-    Case("device_calls", "assert"),
-    Case("device_calls", "long"),
-    Case("series", "quiet polls copies", full=True),
-    Case("series", "pinned", most=16),
-    Case("host_writes", "counter", most=40),
-    Case("host_writes", "mailbox", most=16),
-    Case("host_writes", "release"),
-    *(Case("endings", part) for part in "return exit-handler exit-thread _exit abort kill reset illegal".split()),
-    Case("shared_devices", "ipc"),
-    Case("shared_devices", "peer"),
+    Case("streams-per-thread", "events threads default", SOME),
+    Case("kinds", "cooperative cluster dependent arguments shared capture capture-other graph refused"),
+    Case("kinds", "unselected", options=["-k", "affine"]),
+    Case("device_side", "launch", SOME),
+    Case("device_calls", "printf malloc float-atomics tickets clock"),
+    Case("device_calls", "assert", SOME),
+    Case("device_calls", "long", FIRST),
+    Case("series", "quiet polls copies", EVERY),
+    Case("series", "idle", SOME),
+    Case("series", "pinned", SOME),
+    Case("host_writes", "counter counter-managed counter-registered", SOME),
+    Case("host_writes", "watcher watcher-managed", SOME),
+    Case("host_writes", "watcher-hidden", SOME),
+    Case("host_writes", "mailbox", SOME, most=16),
+    Case("host_writes", "release", SOME),
+    Case("host_waits", "spin", SOME),
+    Case("host_waits", "spin-hidden", SOME),
+    Case("host_waits", "stream-value", SOME),
+    Case("host_waits", "host-function event", SOME),
+    *(Case("endings", part, FIRST) for part in ENDINGS.split()),
+    Case("endings", ENDINGS, ("one-auto-all", "default-auto-none"), command=["children"]),
+    Case("shared_devices", "ipc", SOME),
+    Case("shared_devices", "peer", SOME),
 ]
 
 
 class Finding:
-    """What one run under kprof showed. `bad` is whether it fails the check."""
+    """What one run under kprof showed. `bad` is whether it fails the check; `launches` what its report holds."""
 
-    def __init__(self, verdict, detail="", bad=False, seconds=0.0):
-        self.verdict, self.detail, self.bad, self.seconds = verdict, detail, bad, seconds
+    def __init__(self, verdict, detail="", bad=False):
+        self.verdict, self.detail, self.bad = verdict, detail, bad
+        self.launches, self.seconds = None, 0.0
+
+    def cells(self):
+        launches = self.launches
+        return (f"**{self.verdict}**" if self.bad else self.verdict, launches.counts() if launches else "",
+                launches.largest_batch if launches else "", launches.explained() if launches else "", self.detail)
 
     def __str__(self):
-        verdict = f"**{self.verdict}**" if self.bad else self.verdict
-        return f"{verdict}: {self.detail}" if self.detail else verdict
+        return "; ".join(str(cell) for cell in self.cells() if cell)
 
 
 # Launches
 
 
-def expected_launches(stderr):
-    """(least, most) that a report has to hold, by the lines of all processes of the program."""
-    lines = re.findall(r"^launches (\d+) (\d+)$", stderr, re.MULTILINE)
-    return sum(int(least) for least, _ in lines), sum(int(most) for _, most in lines)
+def expected_launches(stderr, limit=None):
+    """(least, most) that a report has to hold, by the lines of all processes of the program, each with its limit."""
+    lines = [(int(least), int(most)) for least, most in re.findall(r"^launches (\d+) (\d+)$", stderr, re.MULTILINE)]
+    return tuple(sum(min(line[i], limit) if limit else line[i] for line in lines) for i in (0, 1))
 
 
 def is_measured(launch):
@@ -126,31 +177,36 @@ def is_measured(launch):
                                    if not name.startswith("launch__"))
 
 
-def describe_reasons(launches):
-    """"3 not: reason (2), reason (1)" of those that were not measured, or ""."""
-    counts = {}
-    for launch in launches:
-        if not is_measured(launch):
-            counts[launch.reason or "**no reason**"] = counts.get(launch.reason or "**no reason**", 0) + 1
-    if not counts:
-        return ""
-    return f", {sum(counts.values())} not: " + ", ".join(f"{reason} ({count})" for reason, count in counts.items())
+class Launches:
+    """What a report says of the launches, of which it should hold `least` to `most`."""
 
+    def __init__(self, base, least, most):
+        self.least, self.most, self.problem = least, most, ""
+        self.reported = self.measured = self.largest_batch = 0
+        self.declined = {}  # reason -> launches
+        try:
+            self.read(base)
+        except sqlite3.Error as error:
+            self.problem = f"the report cannot be read ({error})"
 
-def check_launches(base, expected, limit):
-    """(problem or "", detail) of the report."""
-    try:
+    def read(self, base):
         launches, _ = harness.read_report(base)
-    except sqlite3.Error as error:
-        return f"the report cannot be read ({error})", ""
-    least, most = (min(count, limit) if limit else count for count in expected)
-    measured = sum(is_measured(launch) for launch in launches)
-    detail = f"{measured} of {least if least == most else f'{least} to {most}'} measured" + describe_reasons(launches)
-    if not least <= len(launches) <= most:
-        return f"{len(launches)} launches reported", detail
-    if any(not is_measured(launch) and not launch.reason for launch in launches):
-        return "launches without values or a reason", detail
-    return "", detail
+        self.reported, self.measured = len(launches), sum(is_measured(launch) for launch in launches)
+        for launch in launches:
+            if not is_measured(launch):
+                self.declined[launch.reason] = self.declined.get(launch.reason, 0) + 1
+        self.largest_batch = harness.largest_batch(base)
+        if not self.least <= self.reported <= self.most:
+            self.problem = f"{self.reported} launches reported"
+        elif "" in self.declined:
+            self.problem = "launches without values or a reason"
+
+    def counts(self):
+        return f"{self.measured} of " + (f"{self.least}" if self.least == self.most else f"{self.least} to {self.most}")
+
+    def explained(self):
+        """"reason (2), reason (1)" of those that were not measured, or ""."""
+        return ", ".join(f"{reason or '**no reason**'} ({count})" for reason, count in self.declined.items())
 
 
 # Comparing runs
@@ -177,16 +233,24 @@ def assertions(stderr):
 
 
 def own_messages(stderr):
-    return harness.last_lines("\n".join(line for line in stderr.splitlines() if not line.startswith("launches ")), 4)
+    """The last of what the program said, and of kprof's errors and warnings."""
+    noise = re.compile(r"launches \d|kprof: (?!error|warning)")
+    return harness.last_lines("\n".join(line for line in stderr.splitlines() if not noise.match(line)), 4)
 
 
-def compare(plain, under):
-    """None when the application behaved as in the plain run."""
+def expected_status(plain, launches):
+    """kprof's own status takes the place of a success that left nothing measured."""
+    nothing = plain.status == 0 and launches.reported > 0 and launches.measured == 0
+    return NOT_COLLECTED if nothing else plain.status
+
+
+def compare(plain, under, wanted):
+    """None when the application behaved as in the plain run, and kprof exited with the status `wanted`."""
     if under.status is None:
         return Finding("hang", f"killed; the last line was {harness.last_lines(under.stdout, 1)!r}", True)
-    if under.status != plain.status:
+    if under.status != wanted:
         verdict = "crash" if under.status > 128 else "DIFFERENT"
-        return Finding(verdict, f"exit status {under.status}, plain {plain.status}; stdout ends with "
+        return Finding(verdict, f"exit status {under.status}, expected {wanted}; stdout ends with "
                        f"{harness.last_lines(under.stdout, 1)!r}, stderr with {own_messages(under.stderr)!r}", True)
     if under.stdout != plain.stdout:
         return Finding("DIFFERENT", first_difference(plain.stdout, under.stdout), True)
@@ -215,8 +279,8 @@ class Runner:
         base = pathlib.Path(self.folder) / f"{self.runs:03}-{mode.name}-{case.name.replace('/', '-')}"
         limit = case.launch_limit(mode)
         count = ["-c", str(limit)] if limit else []
-        result = harness.run([harness.kprof(), *mode.options, *case.options, *count, "-o", base, "--log-file",
-                              f"{base}.log", *case.argv], limit=self.limit)
+        result = harness.run([harness.kprof(), "--verbose", *mode.options, *case.options, *count, "-o", base,
+                              "--log-file", f"{base}.log", *case.argv], limit=self.limit)
         pathlib.Path(f"{base}.stderr").write_text(result.stderr)
         pathlib.Path(f"{base}.stdout").write_text(result.stdout)
         return result, base
@@ -230,11 +294,11 @@ class Runner:
         if self.late():
             return Finding("not run", "no time left")
         under, base = self.profile(case, mode)
-        finding = compare(plain, under)
-        problem, detail = check_launches(base, expected_launches(plain.stderr), case.launch_limit(mode))
+        launches = Launches(base, *expected_launches(plain.stderr, case.launch_limit(mode)))
+        finding = compare(plain, under, expected_status(plain, launches))
         if finding is None:
-            finding = Finding(problem or "same", detail, bool(problem))
-        finding.seconds = under.seconds
+            finding = Finding(launches.problem or "same", bad=bool(launches.problem))
+        finding.launches, finding.seconds = launches, under.seconds
         return finding
 
 
@@ -246,24 +310,56 @@ class Results:
 
     def add(self, case, mode, finding):
         self.rows.setdefault(case.name, {})[mode.name] = finding
-        print(f"{mode.name:14} {case.name}: {finding} ({finding.seconds:.1f} s)", flush=True)
+        print(f"{mode.name:17} {case.name}: {finding} ({finding.seconds:.1f} s)", flush=True)
 
     def findings(self):
         return [finding for row in self.rows.values() for finding in row.values()]
 
-    def table(self, modes):
-        return harness.table(["program", *(mode.name for mode in modes)],
-                             [[name, *(str(row.get(mode.name, "")) for mode in modes)]
-                              for name, row in self.rows.items()])
+    def table(self):
+        """A row for each case and what was found, with the modes in which it was."""
+        rows = []
+        for case, by_mode in self.rows.items():
+            same = {}
+            for mode, finding in by_mode.items():
+                same.setdefault(finding.cells(), []).append(mode)
+            rows += [(case, ", ".join(modes), *cells) for cells, modes in same.items()]
+        return harness.table(["program", "modes", "verdict", "measured", "largest batch", "declined: reason (launches)",
+                              "detail"], rows)
+
+    def reasons(self):
+        counts = {}
+        for finding in self.findings():
+            for reason, count in (finding.launches.declined if finding.launches else {}).items():
+                counts[reason] = counts.get(reason, 0) + count
+        rows = sorted(counts.items(), key=lambda item: -item[1])
+        return harness.table(["reason for which launches were not measured", "launches"], rows) if rows else ""
+
+    def summary(self):
+        """The last line: how many runs ended how, and how many launches were measured."""
+        counts, measured, declined = {}, 0, 0
+        for finding in self.findings():
+            known = not finding.bad or finding.verdict in ("DIFFERENT", "hang", "crash")
+            verdict = finding.verdict if known else "failed"
+            counts[verdict] = counts.get(verdict, 0) + 1
+            if finding.launches:
+                measured += finding.launches.measured
+                declined += sum(finding.launches.declined.values())
+        return ", ".join(f"{count} {verdict}" for verdict, count in counts.items()) + \
+               f"; {measured} launches measured, {declined} declined with a reason"
+
+    def failed(self):
+        return not self.rows or any(finding.bad for finding in self.findings())
 
 
 def run_mode(runner, cases, mode, results):
+    """A case that fails is told apart into its parts, in two modes at most: that takes time which others need."""
     for case in cases:
         if not case.runs_in(mode):
             continue
         finding = runner.check(case, mode)
         results.add(case, mode, finding)
-        if finding.bad and len(case.parts) > 1:
+        if finding.bad and len(case.parts) > 1 and case.times_split < 2:
+            case.times_split += 1
             for part in case.split():
                 results.add(part, mode, runner.check(part, mode))
 
@@ -276,36 +372,46 @@ def run_plain_together(runner, cases):
 
 def chosen_cases(options):
     cases = [case.narrowed(options.cases) for case in CASES if case.chosen(options.cases)]
-    return [part for case in cases for part in case.split()] if options.separate else cases
-
-
-def verdict_line(findings):
-    counts = {}
-    for finding in findings:
-        kind = finding.verdict if not finding.bad or finding.verdict in ("DIFFERENT", "hang", "crash") else "failed"
-        counts[kind] = counts.get(kind, 0) + 1
-    return ", ".join(f"{count} {kind}" for kind, count in counts.items()) + "\n"
+    if options.separate:
+        cases = [part for case in cases for part in case.split()]
+    for case in cases if options.every_mode else []:
+        case.modes = EVERY
+    return cases
 
 
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("cases", nargs="*", metavar="CASE", help="cases to run, by the beginning of the name (all)")
-    parser.add_argument("--mode", action="append", choices=[mode.name for mode in MODES], help="run this mode (all)")
-    parser.add_argument("--budget", type=float, help="start no run after this many seconds")
+    parser.add_argument("--mode", action="append", metavar="PATTERN", help="run these modes, '*-auto-*' say (all)")
+    parser.add_argument("--every-mode", action="store_true", help="run the cases in each mode, also where few would do")
+    parser.add_argument("--budget", type=float, default=540, help="start no run after this many seconds (540)")
     parser.add_argument("--limit", type=float, default=60, help="seconds after which a run counts as hanging (60)")
     parser.add_argument("--separate", action="store_true", help="each part of a case in a process of its own")
     parser.add_argument("--keep", help="folder for reports and output of the runs (removed without it)")
     parser.add_argument("--output", help="Markdown file (exact.md among the results)")
-    return parser.parse_args()
+    options = parser.parse_args()
+    options.modes = [mode for mode in MODES
+                     if not options.mode or any(fnmatch.fnmatch(mode.name, pattern) for pattern in options.mode)]
+    if not options.modes or not chosen_cases(options):
+        parser.error("no such mode or case; modes: " + " ".join(mode.name for mode in MODES))
+    return options
 
 
 def run_all(options, folder):
-    modes = [mode for mode in MODES if not options.mode or mode.name in options.mode]
     cases, results, runner = chosen_cases(options), Results(), Runner(options, folder)
     run_plain_together(runner, cases)
-    for mode in modes:
+    for mode in options.modes:
         run_mode(runner, cases, mode, results)
-    return modes, results
+    return results
+
+
+def report(options, results):
+    document = harness.Document(options.output or harness.results_folder() / "exact.md")
+    document.add("# Exactness under kprof\n")
+    document.add(harness.table(["", ""], harness.facts("tests/gpu/exact.py " + " ".join(sys.argv[1:]))))
+    document.add(results.table())
+    document.add(results.reasons())
+    document.add(results.summary())
 
 
 def main():
@@ -316,14 +422,9 @@ def main():
     with tempfile.TemporaryDirectory(prefix="kprof-exact-") as folder:
         if options.keep:
             pathlib.Path(options.keep).mkdir(parents=True, exist_ok=True)
-        modes, results = run_all(options, options.keep or folder)
-    document = harness.Document(options.output or harness.results_folder() / "exact.md")
-    document.add("# Exactness under kprof\n")
-    document.add(harness.table(["", ""], harness.facts("tests/gpu/exact.py " + " ".join(sys.argv[1:]))))
-    document.add(results.table(modes))
-    findings = results.findings()
-    document.add(verdict_line(findings))
-    return 1 if any(finding.bad for finding in findings) or not findings else 0
+        results = run_all(options, options.keep or folder)
+    report(options, results)
+    return 1 if results.failed() else 0
 
 
 if __name__ == "__main__":

@@ -134,6 +134,14 @@ def read_report(base):
     return list(launches.values()), units
 
 
+def largest_batch(base):
+    """Launches in the largest batch that was replayed, which kprof tells with --verbose; 0 when it tells none."""
+    with sqlite3.connect(f"file:{report_path(base)}?mode=ro", uri=True) as database:
+        texts = [row[0] for row in database.execute("SELECT text FROM message")]
+    found = (re.match(r"batch of (\d+) launches", text) for text in texts)
+    return max((int(match.group(1)) for match in found if match), default=0)
+
+
 # ncu
 
 

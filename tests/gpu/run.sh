@@ -30,8 +30,11 @@ have_programs() {
     [ -x "$KPROF_GPU_PROGRAMS/$(basename "$source" .cu)" ] || return 1
   done
   for source in "$here"/exact/*.cu; do
-    [ "$(basename "$source")" = module_kernels.cu ] || [ -x "$KPROF_GPU_PROGRAMS/exact-$(basename "$source" .cu)" ] ||
-      return 1
+    case $(basename "$source" .cu) in
+      module_kernels) [ -f "$KPROF_GPU_PROGRAMS/exact-module.cubin" ] || return 1 ;;
+      plugin) [ -f "$KPROF_GPU_PROGRAMS/exact-plugin.so" ] || return 1 ;;
+      *) [ -x "$KPROF_GPU_PROGRAMS/exact-$(basename "$source" .cu)" ] || return 1 ;;
+    esac
   done
   [ -x "$KPROF_GPU_PROGRAMS/vectorAdd" ]
 }

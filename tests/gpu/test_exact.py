@@ -10,7 +10,7 @@ import unittest
 import exact
 import harness
 
-MODE = exact.Mode("batch-default", [], 400)
+MODE = exact.Mode("default-auto-all", 400)
 
 # A stand-in for kprof: runs the application, and writes a report of the launches that FAKE_LAUNCHES lists as
 # measured,reason pairs.
@@ -25,8 +25,11 @@ for number, text in enumerate(os.environ["FAKE_LAUNCHES"].split(";")):
     database.execute("INSERT INTO launches VALUES(?, 'k', ?, ?, ?)", (number, int(measured), reason, number))
     if int(measured):
         database.execute("INSERT INTO launch_metrics VALUES(?, 'dram__bytes.sum', 1, 'byte')", (number,))
+database.execute("CREATE TABLE message(text)")
+database.execute("INSERT INTO message VALUES('batch of 7 launches: open 1.0 ms')")
 database.commit()
-sys.exit(subprocess.call(sys.argv[sys.argv.index("--") + 1:], env={**os.environ, "UNDER": "1"}))
+status = subprocess.call(sys.argv[sys.argv.index("--") + 1:], env={**os.environ, "UNDER": "1"})
+sys.exit(status or int(os.environ.get("FAKE_STATUS", 0)))
 """
 
 
@@ -36,7 +39,7 @@ def result(status, stdout="", stderr=""):
 
 class Comparing(unittest.TestCase):
     def verdict(self, under):
-        finding = exact.compare(result(0, "mode a\nx 1\nx 2\n"), under)
+        finding = exact.compare(result(0, "mode a\nx 1\nx 2\n"), under, 0)
         return finding and (finding.verdict, finding.detail)
 
     def test_same(self):
@@ -58,38 +61,63 @@ class Comparing(unittest.TestCase):
 
     def test_assertions_count(self):
         plain = result(4, "", "a.cu:1: f: block: [0,0,0], thread: [0,0,0] Assertion `x` failed.\n")
-        self.assertIsNone(exact.compare(plain, plain))
-        self.assertEqual(exact.compare(plain, result(4)).verdict, "DIFFERENT")
+        self.assertIsNone(exact.compare(plain, plain, 4))
+        self.assertEqual(exact.compare(plain, result(4), 4).verdict, "DIFFERENT")
+
+    def test_messages_of_the_program_and_errors_of_kprof(self):
+        text = "launches 1 1\nx[3] is 1\nkprof: batch of 3 launches: open\nkprof: warning: odd\n"
+        self.assertEqual(exact.own_messages(text), "x[3] is 1 / kprof: warning: odd")
 
 
 class Launches(unittest.TestCase):
     def test_all_processes_count(self):
-        self.assertEqual(exact.expected_launches("launches 3 4\nnoise\nlaunches 10 10\n"), (13, 14))
+        text = "launches 3 4\nnoise\nlaunches 10 10\n"
+        self.assertEqual(exact.expected_launches(text), (13, 14))
+        self.assertEqual(exact.expected_launches(text, 4), (7, 8))
 
     def test_limits(self):
         case = exact.Case("memory", "a b", most=8)
         self.assertEqual(case.launch_limit(MODE), 8)
-        self.assertEqual(case.launch_limit(exact.Mode("single-one", [], 200)), 200)
-        self.assertIsNone(case.launch_limit(exact.Mode("batch-one", [])))
+        self.assertEqual(case.launch_limit(exact.Mode("one-1-all", 40)), 40)
+        self.assertIsNone(case.launch_limit(exact.Mode("one-auto-none")))
 
+
+class Matrix(unittest.TestCase):
     def test_parts_by_the_beginning_of_their_name(self):
-        case = exact.Case("memory", "mapped managed vmm")
+        case = exact.Case("memory", "mapped managed vmm", exact.SOME, most=3)
         self.assertEqual(case.narrowed(["memory/ma"]).parts, ["mapped", "managed"])
+        self.assertEqual((case.narrowed(["memory/v"]).modes, case.narrowed(["memory/v"]).most), (exact.SOME, 3))
         self.assertFalse(case.chosen(["streams"]))
 
     def test_a_case_that_fails_is_told_apart_from_its_parts(self):
-        self.assertEqual([part.name for part in exact.Case("p", "a b").split()], ["p/a", "p/b"])
+        parts = exact.Case("p", "a b", command=["children"]).split()
+        self.assertEqual([part.name for part in parts], ["p/children/a", "p/children/b"])
+        self.assertEqual(parts[1].argv[1:], ["children", "b"])
+
+    def test_modes(self):
+        self.assertEqual(len({mode.name for mode in exact.MODES}), 18)
+        self.assertEqual(exact.Mode("one-3-none").options[-4:], ["--replay-batch", "3", "--cache-control", "none"])
+        runs = [mode.name for mode in exact.MODES if exact.Case("p", "a", exact.SOME).runs_in(mode)]
+        self.assertEqual(runs, ["default-auto-all", "one-auto-all", "default-auto-none"])
+
+    def test_each_pattern_names_a_mode_and_each_case_stands_alone(self):
+        for case in exact.CASES:
+            for pattern in case.modes:
+                only = exact.Case("p", "a", (pattern,))
+                self.assertTrue(any(only.runs_in(mode) for mode in exact.MODES), pattern)
+        names = [case.name for case in exact.CASES]
+        self.assertEqual(len(names), len(set(names)))
 
 
 class Whole(unittest.TestCase):
     """A program and kprof played by scripts."""
 
-    def run_case(self, program, launches, parts="a"):
+    def run_case(self, program, launches, parts="a", status=0):
         with tempfile.TemporaryDirectory() as folder:
             fake = pathlib.Path(folder) / "kprof"
             fake.write_text(FAKE)
             fake.chmod(stat.S_IRWXU)
-            os.environ.update(KPROF=str(fake), FAKE_LAUNCHES=launches)
+            os.environ.update(KPROF=str(fake), FAKE_LAUNCHES=launches, FAKE_STATUS=str(status))
             case = exact.Case("program", parts)
             case.argv = ["--", "/bin/sh", "-c", program]
             runner = exact.Runner(types.SimpleNamespace(limit=20, budget=None), folder)
@@ -99,7 +127,14 @@ class Whole(unittest.TestCase):
     def test_every_launch_is_reported(self):
         finding = self.run_case("echo x; echo launches 2 2 >&2", "1,;0,the reason")
         self.assertFalse(finding.bad)
-        self.assertEqual(str(finding), "same: 1 of 2 measured, 1 not: the reason (1)")
+        self.assertEqual(finding.cells(), ("same", "1 of 2", 7, "the reason (1)", ""))
+
+    def test_nothing_measured(self):
+        declined = "0,the reason;0,the reason"
+        self.assertFalse(self.run_case("echo launches 2 2 >&2", declined, status=110).bad)
+        self.assertTrue(self.run_case("echo launches 2 2 >&2", declined).bad)
+        self.assertTrue(self.run_case("echo launches 2 2 >&2", "1,;0,the reason", status=110).bad)
+        self.assertFalse(self.run_case("echo launches 2 2 >&2; exit 3", declined, status=110).bad)
 
     def test_a_launch_is_lacking(self):
         finding = self.run_case("echo launches 3 4 >&2", "1,;1,")
@@ -119,6 +154,19 @@ class Whole(unittest.TestCase):
 
     def test_plain_run_fails(self):
         self.assertTrue(self.run_case("exit 2", "1,").bad)
+
+    def test_table_joins_modes_that_found_the_same(self):
+        results, case = exact.Results(), exact.Case("p", "a")
+        for mode in exact.MODES[:3]:
+            results.add(case, mode, self.run_case("echo launches 2 2 >&2", "1,;0,the reason"))
+        results.add(case, exact.MODES[3], self.run_case("exit 2", "1,"))
+        table = results.table().splitlines()
+        self.assertEqual(len(table), 4)
+        self.assertIn("default-auto-all, one-auto-all, default-auto-none", table[2])
+        self.assertEqual(results.summary(),
+                         "3 same, 1 failed; 3 launches measured, 3 declined with a reason")
+        self.assertIn("| the reason | 3 |", results.reasons())
+        self.assertTrue(results.failed())
 
 
 if __name__ == "__main__":

@@ -1,9 +1,10 @@
-// Kernels that print, allocate, assert, add floats in any order, or run long.
+// Kernels that print, allocate, assert, do things in an order of their own, look at the clock, or run long.
 //
 // Usage: device_calls MODE...
-//   printf, malloc, assert, float-atomics, long
+//   printf, malloc, assert, float-atomics, tickets, clock, long
 #include "exact.h"
 
+#include <algorithm>
 #include <cassert>
 #include <cmath>
 
@@ -141,21 +142,70 @@ static void run_float_atomics(void)
     printf("float atomics ok\n");
 }
 
-__global__ void takeLong(unsigned *x, long long cycles)
+__global__ void takeTickets(unsigned *count, unsigned *slots)
 {
-    const long long start = clock64();
-    while (clock64() - start < cycles)
+    slots[atomicAdd(count, 1) % COUNT] = blockIdx.x * BLOCK + threadIdx.x;
+}
+
+__global__ void useTickets(const unsigned *slots, unsigned *x, unsigned n)
+{
+    const unsigned holder = slots[blockIdx.x * BLOCK + threadIdx.x];
+    x[holder] = x[holder] * 3 + n;
+}
+
+// Who gets which place differs from run to run, but each gets one, and what follows does not depend on which.
+static void run_tickets(void)
+{
+    Model model;
+    unsigned *x = copy_to_device(model.x), *count = copy_to_device(std::vector<unsigned>(1, 0));
+    unsigned *slots = copy_to_device(std::vector<unsigned>(COUNT, 0));
+    for (unsigned n = 1; n <= 8; n++) {
+        takeTickets<<<GRID, BLOCK>>>(count, slots);
+        launched();
+        useTickets<<<GRID, BLOCK>>>(slots, x, n);
+        launched();
+        model.step(3, n);
+    }
+    std::vector<unsigned> holders = copy_to_host(slots, COUNT);
+    std::sort(holders.begin(), holders.end());
+    show("holders", holders.data(), Model().x);
+    show_device("count", count, {8 * COUNT});
+    show_device("x", x, model.x);
+}
+
+__global__ void lookAtClock(unsigned long long *seen, unsigned n)
+{
+    seen[n] = gpu_time_ns();
+}
+
+static void run_clock(void)
+{
+    const unsigned launches = 12;
+    unsigned long long *seen = copy_to_device(std::vector<unsigned long long>(launches, 0));
+    for (unsigned n = 0; n < launches; n++) {
+        lookAtClock<<<1, 1>>>(seen, n);
+        launched();
+    }
+    const std::vector<unsigned long long> times = copy_to_host(seen, launches);
+    require(times[0] > 0 && std::is_sorted(times.begin(), times.end()), "the clock goes on from kernel to kernel");
+    printf("clock ok\n");
+}
+
+__global__ void takeLong(unsigned *x, unsigned long long time_ns)
+{
+    const unsigned long long start = gpu_time_ns();
+    while (gpu_time_ns() - start < time_ns)
         ;
     x[threadIdx.x] = x[threadIdx.x] * 3 + 1;
 }
 
-// One kernel of about a second between short ones.
+// One kernel of more than a second between short ones.
 static void run_long(void)
 {
     Model model(BLOCK);
     unsigned *x = copy_to_device(model.x);
     for (unsigned n = 0; n < 3; n++) {
-        takeLong<<<1, BLOCK>>>(x, n == 1 ? 1500000000ll : 1000ll);
+        takeLong<<<1, BLOCK>>>(x, n == 1 ? 1200000000ull : 1000ull);
         launched();
         model.step(3, 1);
     }
@@ -164,10 +214,8 @@ static void run_long(void)
 
 int main(int argc, char **argv)
 {
-    static const Mode modes[] = {{"printf", run_printf},
-                                 {"malloc", run_malloc},
-                                 {"assert", run_assert},
-                                 {"float-atomics", run_float_atomics},
-                                 {"long", run_long}};
+    static const Mode modes[] = {
+        {"printf", run_printf},   {"malloc", run_malloc}, {"assert", run_assert}, {"float-atomics", run_float_atomics},
+        {"tickets", run_tickets}, {"clock", run_clock},   {"long", run_long}};
     return run_modes(argc, argv, modes);
 }

@@ -40,6 +40,13 @@ __global__ void affine(unsigned *x, unsigned factor, unsigned addend)
     x[i] = x[i] * factor + addend;
 }
 
+static __device__ inline unsigned long long gpu_time_ns(void)
+{
+    unsigned long long time;
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(time));
+    return time;
+}
+
 // Launches so far that a profiler has to report: those of the host, outside of stream capture, that were accepted.
 static std::atomic<long> launch_count;
 // Launches that a profiler may report besides: refused ones, and nodes of graphs.
@@ -99,14 +106,19 @@ static inline void show_device(const char *label, const unsigned *device, const 
     show(label, copy_to_host(device, want.size()).data(), want);
 }
 
-// A file beside the program.
-static inline std::string read_neighbour(const char *name)
+// The path of a file beside the program.
+static inline std::string neighbour(const char *name)
 {
     char path[4096];
     const ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
     require(length > 0, "/proc/self/exe can be read");
     path[length] = '\0';
-    const std::string file = std::string(path, strrchr(path, '/') + 1) + name;
+    return std::string(path, strrchr(path, '/') + 1) + name;
+}
+
+static inline std::string read_neighbour(const char *name)
+{
+    const std::string file = neighbour(name);
     FILE *stream = fopen(file.c_str(), "rb");
     require(stream != NULL, file.c_str());
     std::string text;
@@ -115,6 +127,32 @@ static inline std::string read_neighbour(const char *name)
         text.append(block, got);
     fclose(stream);
     return text;
+}
+
+// A module that is loaded at run time: the kernel moduleStep, which does what affine does and adds to module_total.
+struct LoadedModule {
+    CUmodule module;
+    CUfunction step;
+    CUdeviceptr total;
+};
+
+static inline LoadedModule load_module(const std::string &image)
+{
+    LoadedModule it;
+    size_t bytes;
+    CHECK_DRIVER(cuModuleLoadData(&it.module, image.c_str()));
+    CHECK_DRIVER(cuModuleGetFunction(&it.step, it.module, "moduleStep"));
+    CHECK_DRIVER(cuModuleGetGlobal(&it.total, &bytes, it.module, "module_total"));
+    return it;
+}
+
+static inline void step_loaded(CUfunction function, CUdeviceptr x, unsigned factor, unsigned addend,
+                               unsigned count = COUNT)
+{
+    const unsigned block = count < BLOCK ? count : BLOCK;
+    void *parameters[] = {&x, &factor, &addend};
+    CHECK_DRIVER(cuLaunchKernel(function, count / block, 1, 1, block, 1, 1, 0, NULL, parameters, NULL));
+    launch_count++;
 }
 
 struct Mode {

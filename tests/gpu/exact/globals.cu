@@ -1,14 +1,12 @@
 // Variables of the module that kernels change: no allocation of the program, so whoever saves memory must find them.
 //
 // Usage: globals MODE...
-//   device, constant, managed
+//   device, constant, foreign, constant-foreign
 #include "exact.h"
 
 __device__ unsigned total[4];
 static __device__ unsigned large[COUNT];
 __constant__ unsigned factors[2];
-__managed__ unsigned shared_total;
-__managed__ unsigned shared_values[COUNT];
 
 // A variable of the function lives as long as the module.
 __global__ void countCalls(unsigned *seen)
@@ -34,14 +32,6 @@ __global__ void applyConstants(unsigned *x)
 {
     const unsigned i = blockIdx.x * BLOCK + threadIdx.x;
     x[i] = x[i] * factors[0] + factors[1];
-}
-
-__global__ void addManaged(unsigned addend)
-{
-    const unsigned i = blockIdx.x * BLOCK + threadIdx.x;
-    shared_values[i] = shared_values[i] * 3 + addend;
-    if (threadIdx.x == 0)
-        atomicAdd(&shared_total, addend);
 }
 
 static void run_device(void)
@@ -77,45 +67,98 @@ static void run_device(void)
     show_device("x", x, model.x);
 }
 
+// New constants come from the host and from device memory.
 static void run_constant(void)
 {
     Model model;
-    unsigned *x = copy_to_device(model.x);
+    unsigned *x = copy_to_device(model.x), *source = copy_to_device(std::vector<unsigned>({9, 4}));
     for (unsigned n = 1; n <= 12; n++) {
-        if (n % 3 == 1) {
-            const unsigned values[2] = {2 * n + 1, n};
+        const unsigned values[2] = {2 * n + 1, n};
+        if (n % 6 == 1)
             CHECK(cudaMemcpyToSymbol(factors, values, sizeof values));
-        }
+        else if (n % 6 == 4)
+            CHECK(cudaMemcpyToSymbolAsync(factors, source, sizeof values, 0, cudaMemcpyDeviceToDevice, 0));
         applyConstants<<<GRID, BLOCK>>>(x);
         launched();
-        const unsigned last = (n - 1) / 3 * 3 + 1;
-        model.step(2 * last + 1, last);
+        const unsigned last = (n - 1) / 6 * 6 + 1;
+        if (n < last + 3)
+            model.step(2 * last + 1, last);
+        else
+            model.step(9, 4);
     }
     show_device("x", x, model.x);
 }
 
-static void run_managed(void)
+// The kernel of another module, which knows nothing of these variables, changes them through their addresses.
+static void run_foreign(void)
 {
-    std::vector<unsigned> want(COUNT, 0);
-    unsigned total_want = 0;
-    for (unsigned n = 1; n <= 12; n++) {
-        addManaged<<<GRID, BLOCK>>>(n);
-        launched();
-        total_want += n * GRID;
-        for (unsigned &value : want)
-            value = value * 3 + n;
-        if (n % 4 != 0)
-            continue;
-        CHECK(cudaDeviceSynchronize());
-        show("managed total", &shared_total, {total_want});
-        show("managed values", shared_values, want);
-        shared_total = total_want = n;
-        shared_values[n] = want[n] = 7;
+    const LoadedModule loaded = load_module(read_neighbour("exact-module.ptx"));
+    Model model;
+    unsigned *x = copy_to_device(model.x), *address, module_total, module_want = 5;
+    std::vector<unsigned> want(COUNT);
+    CHECK(cudaGetSymbolAddress((void **)&address, large));
+    CHECK(cudaMemcpy(want.data(), address, COUNT * sizeof(unsigned), cudaMemcpyDeviceToHost));
+    for (unsigned n = 1; n <= 9; n++) {
+        step_loaded(loaded.step, (CUdeviceptr)address, 5, n);
+        if (n % 3 != 0) {
+            addGlobals<<<GRID, BLOCK>>>(x, n);
+            launched();
+        }
+        module_want += n;
+        for (unsigned i = 0; i < COUNT; i++) {
+            want[i] = want[i] * 5 + n;
+            if (n % 3 == 0)
+                continue;
+            want[i] = want[i] * 3 + n;
+            model.x[i] += want[i];
+        }
     }
+    show_device("large", address, want);
+    show_device("x", x, model.x);
+    CHECK_DRIVER(cuMemcpyDtoH(&module_total, loaded.total, sizeof module_total));
+    show("module total", &module_total, {module_want});
+}
+
+static bool can_write_constants(const LoadedModule &loaded, CUdeviceptr address, unsigned *x)
+{
+    const unsigned before[2] = {1, 0};
+    CHECK(cudaMemcpyToSymbol(factors, before, sizeof before));
+    step_loaded(loaded.step, address, 2, 3, 2); // 1, 0 becomes 5, 3
+    if (cudaDeviceSynchronize() != cudaSuccess)
+        return false;
+    applyConstants<<<GRID, BLOCK>>>(x);
+    launched();
+    return copy_to_host(x, 2) == std::vector<unsigned>({0 * 5 + 3, 1 * 5 + 3});
+}
+
+// The same with constants, where the GPU lets a kernel write them.
+static void run_constant_foreign(void)
+{
+    const LoadedModule loaded = load_module(read_neighbour("exact-module.ptx"));
+    Model model;
+    unsigned *x = copy_to_device(model.x), want[2] = {5, 3};
+    void *address;
+    CHECK(cudaGetSymbolAddress(&address, factors));
+    if (!can_write_constants(loaded, (CUdeviceptr)address, x))
+        skip("kernels cannot write constants here");
+    model.step(5, 3);
+    for (unsigned n = 1; n <= 6; n++) {
+        step_loaded(loaded.step, (CUdeviceptr)address, 2, n, 2);
+        applyConstants<<<GRID, BLOCK>>>(x);
+        launched();
+        for (unsigned &value : want)
+            value = value * 2 + n;
+        model.step(want[0], want[1]);
+    }
+    show_device("x", x, model.x);
 }
 
 int main(int argc, char **argv)
 {
-    static const Mode modes[] = {{"device", run_device}, {"constant", run_constant}, {"managed", run_managed}};
+    static const Mode modes[] = {{"device", run_device},
+                                 {"constant", run_constant},
+                                 {"foreign", run_foreign},
+                                 {"constant-foreign", run_constant_foreign}};
+    CHECK(cudaFree(0)); // a context for the driver's calls
     return run_modes(argc, argv, modes);
 }

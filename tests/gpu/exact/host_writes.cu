@@ -1,14 +1,15 @@
-// A host thread that never stops writing to pinned memory while another launches: none of its writes may be lost, and
-// a kernel must see those that were made before its launch, and none that came after the host saw it end.
+// A host thread that never stops writing to memory that it shares with the GPU, or looking at it, while another
+// launches: none of its writes may be lost, what it sees may not go back in time, and a kernel must see what was
+// written before its launch, and nothing that was written after the host saw it end.
 //
 // Usage: host_writes MODE...
-//   counter, mailbox, release
+//   counter, counter-managed, counter-registered, watcher, watcher-managed, watcher-hidden, mailbox, release
 #include "exact.h"
 
 #include <chrono>
 #include <thread>
 
-static const unsigned LAUNCHES = 200, SLOTS = 1024, LINE = 64 / sizeof(unsigned);
+static const unsigned LAUNCHES = 8, MAILS = 40, SLOTS = 1024, LINE = 64 / sizeof(unsigned);
 
 static std::atomic<bool> finished;
 static std::atomic<unsigned> tally;
@@ -18,6 +19,28 @@ static unsigned *allocate_pinned(size_t count)
     unsigned *memory;
     CHECK(cudaHostAlloc(&memory, count * sizeof(unsigned), cudaHostAllocMapped | cudaHostAllocPortable));
     memset(memory, 0, count * sizeof(unsigned));
+    return memory;
+}
+
+static unsigned *allocate_managed(size_t count)
+{
+    int concurrent = 0;
+    unsigned *memory;
+    CHECK(cudaDeviceGetAttribute(&concurrent, cudaDevAttrConcurrentManagedAccess, 0));
+    if (!concurrent)
+        skip("the host may not touch managed memory while a kernel runs here");
+    CHECK(cudaMallocManaged(&memory, count * sizeof(unsigned)));
+    memset(memory, 0, count * sizeof(unsigned));
+    return memory;
+}
+
+static unsigned *allocate_registered(size_t count)
+{
+    const size_t bytes = (count * sizeof(unsigned) + 4095) / 4096 * 4096;
+    unsigned *memory = (unsigned *)aligned_alloc(4096, bytes);
+    require(memory != NULL, "memory for the host");
+    memset(memory, 0, bytes);
+    CHECK(cudaHostRegister(memory, bytes, cudaHostRegisterMapped));
     return memory;
 }
 
@@ -36,23 +59,104 @@ static void count_up(volatile unsigned *counter)
 }
 
 // Kernels change device memory and never touch the host's counter.
-static void run_counter(void)
+static void count_beside(unsigned *shared)
 {
     Model model;
-    unsigned *x = copy_to_device(model.x), *pinned = allocate_pinned(3 * LINE);
+    unsigned *x = copy_to_device(model.x);
     finished = false;
-    std::thread writer(count_up, pinned + LINE);
+    std::thread writer(count_up, shared + LINE);
     for (unsigned n = 1; n <= LAUNCHES; n++) {
         step(x, 3, n);
         model.step(3, n);
-        if (n % 50 == 0)
+        if (n == LAUNCHES / 2)
             show_device("x", x, model.x);
     }
-    CHECK(cudaDeviceSynchronize());
+    show_device("x", x, model.x);
     finished = true;
     writer.join();
-    require(pinned[LINE] == tally && tally > 0, "every write of the host thread is there");
+    require(shared[LINE] == tally && tally > 0, "every write of the host thread is there");
     printf("counter ok\n");
+}
+
+static void run_counter(void)
+{
+    count_beside(allocate_pinned(3 * LINE));
+}
+
+static void run_counter_managed(void)
+{
+    count_beside(allocate_managed(3 * LINE));
+}
+
+static void run_counter_registered(void)
+{
+    count_beside(allocate_registered(3 * LINE));
+}
+
+__global__ void countLaunch(volatile unsigned *counter, unsigned *x)
+{
+    *counter = *counter + 1;
+    __threadfence_system();
+    *x = *x * 3 + *counter;
+}
+
+// The kernel's arguments do not show that it reaches host memory.
+__global__ void countHidden(volatile unsigned *const *counter, unsigned *x)
+{
+    **counter = **counter + 1;
+    __threadfence_system();
+    *x = *x * 3 + **counter;
+}
+
+static void watch(const volatile unsigned *counter)
+{
+    for (unsigned last = 0; !finished;) {
+        const unsigned now = *counter;
+        if (now < last) {
+            fprintf(stderr, "the host saw the counter go back from %u to %u\n", last, now);
+            _exit(2);
+        }
+        last = now;
+    }
+}
+
+static void watch_kernels(unsigned *shared, bool hidden)
+{
+    unsigned *x = copy_to_device(std::vector<unsigned>(1, 1)), want = 1;
+    unsigned **pointer = copy_to_device(std::vector<unsigned *>(1, shared));
+    finished = false;
+    std::thread watcher(watch, shared);
+    for (unsigned n = 1; n <= LAUNCHES; n++) {
+        if (hidden)
+            countHidden<<<1, 1>>>(pointer, x);
+        else
+            countLaunch<<<1, 1>>>(shared, x);
+        launched();
+        want = want * 3 + n;
+        if (n % 4 != 0)
+            continue;
+        CHECK(cudaDeviceSynchronize());
+        require(*(volatile unsigned *)shared == n, "each kernel counted once");
+        show_device("x", x, {want});
+    }
+    finished = true;
+    watcher.join();
+    show("counted", shared, {LAUNCHES});
+}
+
+static void run_watcher(void)
+{
+    watch_kernels(allocate_pinned(LINE), false);
+}
+
+static void run_watcher_managed(void)
+{
+    watch_kernels(allocate_managed(LINE), false);
+}
+
+static void run_watcher_hidden(void)
+{
+    watch_kernels(allocate_pinned(LINE), true);
 }
 
 // slots[0] is a clock that only grows; the others hold what the round gave them.
@@ -84,7 +188,7 @@ __global__ void addSlots(const unsigned *slots, unsigned *x)
 // What each kernel saw of the clock lies between what the host read before its launch and after its end.
 static void check_trace(const unsigned *trace, const std::vector<unsigned> &least, unsigned first, unsigned most)
 {
-    const std::vector<unsigned> seen = copy_to_host(trace, LAUNCHES);
+    const std::vector<unsigned> seen = copy_to_host(trace, MAILS);
     for (unsigned n = first; n < least.size(); n++) {
         if (seen[n] >= least[n] && seen[n] <= most && (n == 0 || seen[n] >= seen[n - 1]))
             continue;
@@ -95,13 +199,13 @@ static void check_trace(const unsigned *trace, const std::vector<unsigned> &leas
 
 static void run_mailbox(void)
 {
-    unsigned *slots = allocate_pinned(SLOTS), *trace = copy_to_device(std::vector<unsigned>(LAUNCHES, 0));
+    unsigned *slots = allocate_pinned(SLOTS), *trace = copy_to_device(std::vector<unsigned>(MAILS, 0));
     unsigned *x = copy_to_device(std::vector<unsigned>(SLOTS, 1));
     volatile const unsigned *now = slots;
     std::vector<unsigned> least, want(SLOTS);
     finished = false;
     std::thread writer(write_slots, slots);
-    for (unsigned n = 0; n < LAUNCHES; n++) {
+    for (unsigned n = 0; n < MAILS; n++) {
         const unsigned before = *now;
         least.push_back(before);
         readClock<<<1, 1>>>(slots, trace, n);
@@ -129,8 +233,8 @@ static void run_mailbox(void)
 // Waits for the host, three seconds at most.
 __global__ void waitForHost(const volatile unsigned *flag, unsigned *x)
 {
-    const long long start = clock64();
-    while (*flag == 0 && clock64() - start < 6000000000ll)
+    const unsigned long long start = gpu_time_ns();
+    while (*flag == 0 && gpu_time_ns() - start < 3000000000ull)
         ;
     *x = *x * 3 + *flag;
 }
@@ -157,6 +261,13 @@ static void run_release(void)
 
 int main(int argc, char **argv)
 {
-    static const Mode modes[] = {{"counter", run_counter}, {"mailbox", run_mailbox}, {"release", run_release}};
+    static const Mode modes[] = {{"counter", run_counter},
+                                 {"counter-managed", run_counter_managed},
+                                 {"counter-registered", run_counter_registered},
+                                 {"watcher", run_watcher},
+                                 {"watcher-managed", run_watcher_managed},
+                                 {"watcher-hidden", run_watcher_hidden},
+                                 {"mailbox", run_mailbox},
+                                 {"release", run_release}};
     return run_modes(argc, argv, modes);
 }

@@ -1,9 +1,10 @@
 // Kinds of launches, and launches beside a stream capture.
 //
 // Usage: kinds MODE...
-//   cooperative, cluster, dependent, capture, capture-other, refused, unselected
+//   cooperative, cluster, dependent, arguments, shared, capture, capture-other, graph, refused, unselected
 #include "exact.h"
 
+#include <algorithm>
 #include <cooperative_groups.h>
 
 namespace cg = cooperative_groups;
@@ -115,6 +116,72 @@ static void run_dependent(void)
     show_device("x", x, model.x);
 }
 
+struct Many {
+    unsigned values[900]; // nearly all that fits in the parameters of a launch
+};
+
+__global__ void addMany(unsigned *x, Many many, unsigned n)
+{
+    const unsigned i = blockIdx.x * BLOCK + threadIdx.x;
+    x[i] = x[i] * 3 + many.values[(i + n) % 900];
+}
+
+// The host reuses the memory of its arguments as soon as the launch has returned.
+static void run_arguments(void)
+{
+    Model model;
+    static Many many;
+    unsigned *x = copy_to_device(model.x), n = 0;
+    void *parameters[] = {&x, &many, &n};
+    for (unsigned round = 1; round <= 6; round++) {
+        n = round;
+        for (unsigned i = 0; i < 900; i++)
+            many.values[i] = round * 1000 + i;
+        for (unsigned i = 0; i < COUNT; i++)
+            model.x[i] = model.x[i] * 3 + many.values[(i + n) % 900];
+        CHECK(cudaLaunchKernel((const void *)addMany, dim3(GRID), dim3(BLOCK), parameters, 0, NULL));
+        launched();
+        memset(&many, 0xff, sizeof many);
+        n = 0;
+    }
+    show_device("x", x, model.x);
+}
+
+// Neighbours change places within `span` words of dynamic shared memory.
+__global__ void reverseShared(unsigned *x, unsigned span)
+{
+    extern __shared__ unsigned words[];
+    for (unsigned i = threadIdx.x; i < span; i += BLOCK)
+        words[i] = x[blockIdx.x * span + i];
+    __syncthreads();
+    for (unsigned i = threadIdx.x; i < span; i += BLOCK)
+        x[blockIdx.x * span + i] = words[span - 1 - i] * 3 + i;
+}
+
+// Dynamic shared memory of different sizes, the larger ones by permission that is given between launches.
+static void run_shared(void)
+{
+    const unsigned spans[] = {1024, 8192, 16384, 32768};
+    Model model;
+    unsigned *x = copy_to_device(model.x);
+    int most = 0;
+    CHECK(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, 0));
+    for (unsigned n = 0; n < 8; n++) {
+        const unsigned span = spans[n % 4], bytes = span * sizeof(unsigned);
+        if (bytes > (unsigned)most)
+            continue;
+        CHECK(cudaFuncSetAttribute(reverseShared, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes));
+        for (unsigned twice = 0; twice < 2; twice++) {
+            reverseShared<<<COUNT / span, BLOCK, bytes>>>(x, span);
+            launched();
+            const std::vector<unsigned> old = model.x;
+            for (unsigned i = 0; i < COUNT; i++)
+                model.x[i] = old[i / span * span + span - 1 - i % span] * 3 + i % span;
+        }
+    }
+    show_device("x", x, model.x);
+}
+
 static cudaGraphExec_t end_capture(cudaStream_t stream)
 {
     cudaGraph_t graph;
@@ -189,6 +256,61 @@ static void run_capture_other(void)
     show_device("y", y, captured.x);
 }
 
+// What the nodes of the graph below read: the driver copies the values of arguments.
+static cudaKernelNodeParams node_parameters(void **arguments)
+{
+    cudaKernelNodeParams parameters = {};
+    parameters.func = (void *)affine;
+    parameters.gridDim = dim3(GRID);
+    parameters.blockDim = dim3(BLOCK);
+    parameters.kernelParams = arguments;
+    return parameters;
+}
+
+// A graph made by hand, of a memset, two kernels and a copy, changed between its launches.
+static void run_graph(void)
+{
+    Model x_model, y_model;
+    unsigned *x = copy_to_device(x_model.x), *y = copy_to_device(y_model.x), factor = 5, addend = 1;
+    void *arguments[] = {&x, &factor, &addend};
+    cudaKernelNodeParams parameters = node_parameters(arguments);
+    cudaMemsetParams fill = {};
+    cudaGraph_t graph;
+    cudaGraphExec_t executable;
+    cudaGraphNode_t filling, first, second, copying;
+    fill.dst = x;
+    fill.value = 3;
+    fill.elementSize = sizeof(unsigned);
+    fill.width = 1000;
+    fill.height = 1;
+    CHECK(cudaGraphCreate(&graph, 0));
+    CHECK(cudaGraphAddMemsetNode(&filling, graph, NULL, 0, &fill));
+    CHECK(cudaGraphAddKernelNode(&first, graph, &filling, 1, &parameters));
+    CHECK(cudaGraphAddKernelNode(&second, graph, &first, 1, &parameters));
+    CHECK(cudaGraphAddMemcpyNode1D(&copying, graph, &second, 1, y, x, COUNT / 2 * sizeof(unsigned),
+                                   cudaMemcpyDeviceToDevice));
+    CHECK(cudaGraphInstantiate(&executable, graph, 0));
+    for (unsigned n = 1; n <= 3; n++) {
+        step(x, 3, n);
+        x_model.step(3, n);
+        step(y, 7, n);
+        y_model.step(7, n);
+        CHECK(cudaGraphLaunch(executable, 0));
+        for (unsigned i = 0; i < fill.width; i++)
+            x_model.x[i] = fill.value;
+        x_model.step(5, 1);
+        x_model.step(5, addend);
+        std::copy_n(x_model.x.begin(), COUNT / 2, y_model.x.begin());
+        addend = n + 1;
+        CHECK(cudaGraphExecKernelNodeSetParams(executable, second, &parameters));
+    }
+    launch_extra += 2 * 3;
+    show_device("x", x, x_model.x);
+    show_device("y", y, y_model.x);
+    CHECK(cudaGraphExecDestroy(executable));
+    CHECK(cudaGraphDestroy(graph));
+}
+
 // Launches that the driver refuses: nothing runs, and the series goes on.
 static void run_refused(void)
 {
@@ -236,9 +358,10 @@ static void run_unselected(void)
 
 int main(int argc, char **argv)
 {
-    static const Mode modes[] = {{"cooperative", run_cooperative},     {"cluster", run_cluster},
-                                 {"dependent", run_dependent},         {"capture", run_capture},
-                                 {"capture-other", run_capture_other}, {"refused", run_refused},
-                                 {"unselected", run_unselected}};
+    static const Mode modes[] = {
+        {"cooperative", run_cooperative},     {"cluster", run_cluster}, {"dependent", run_dependent},
+        {"arguments", run_arguments},         {"shared", run_shared},   {"capture", run_capture},
+        {"capture-other", run_capture_other}, {"graph", run_graph},     {"refused", run_refused},
+        {"unselected", run_unselected}};
     return run_modes(argc, argv, modes);
 }

@@ -1,7 +1,7 @@
 // Every kind of memory that a kernel can change, allocated, moved, rewritten and freed between launches.
 //
 // Usage: memory MODE...
-//   malloc, pool, vmm, managed, mapped, registered, array, copies, memset
+//   malloc, pool, vmm, managed, mapped, registered, pageable, array, copies, memset
 #include "exact.h"
 
 #include <algorithm>
@@ -107,10 +107,10 @@ static void alternate(const char *label, unsigned *host, unsigned *device)
 {
     Model model;
     memcpy(host, model.x.data(), BYTES);
-    for (unsigned n = 1; n <= 12; n++) {
+    for (unsigned n = 1; n <= 6; n++) {
         step(device, 3, n);
         model.step(3, n);
-        if (n % 3 != 0)
+        if (n % 2 != 0)
             continue;
         CHECK(cudaDeviceSynchronize());
         show(label, host, model.x);
@@ -153,6 +153,17 @@ static void run_registered(void)
         host[0] = 1;
         free(host);
     }
+}
+
+// Memory of the system's own, which CUDA was told nothing of.
+static void run_pageable(void)
+{
+    int possible = 0;
+    CHECK(cudaDeviceGetAttribute(&possible, cudaDevAttrPageableMemoryAccess, 0));
+    if (!possible)
+        skip("kernels cannot reach pageable memory here");
+    std::vector<unsigned> host(COUNT);
+    alternate("pageable", host.data(), host.data());
 }
 
 static const unsigned WIDTH = 256, HEIGHT = COUNT / WIDTH;
@@ -261,9 +272,10 @@ static void run_memset(void)
 
 int main(int argc, char **argv)
 {
-    static const Mode modes[] = {{"malloc", run_malloc},   {"pool", run_pool},     {"vmm", run_vmm},
-                                 {"managed", run_managed}, {"mapped", run_mapped}, {"registered", run_registered},
-                                 {"array", run_array},     {"copies", run_copies}, {"memset", run_memset}};
+    static const Mode modes[] = {{"malloc", run_malloc},     {"pool", run_pool},     {"vmm", run_vmm},
+                                 {"managed", run_managed},   {"mapped", run_mapped}, {"registered", run_registered},
+                                 {"pageable", run_pageable}, {"array", run_array},   {"copies", run_copies},
+                                 {"memset", run_memset}};
     CHECK(cudaFree(0));
     return run_modes(argc, argv, modes);
 }

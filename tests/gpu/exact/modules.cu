@@ -2,8 +2,10 @@
 // own, and kernels that the runtime loads at their first launch.
 //
 // Usage: modules MODE...
-//   ptx, cubin, library, lazy
+//   ptx, cubin, library, lazy, plugin
 #include "exact.h"
+
+#include <dlfcn.h>
 
 template <unsigned N> __device__ unsigned calls;
 
@@ -22,38 +24,26 @@ static void run_loaded(CUfunction function, CUdeviceptr total, unsigned *x, Mode
 {
     unsigned want = 5, got;
     for (unsigned n = 1; n <= LAUNCHES; n++) {
-        unsigned factor = 2 * n + 1, addend = n;
-        void *parameters[] = {&x, &factor, &addend};
-        CHECK_DRIVER(cuLaunchKernel(function, GRID, 1, 1, BLOCK, 1, 1, 0, NULL, parameters, NULL));
-        launched();
-        model.step(factor, addend);
-        want += addend;
+        step_loaded(function, (CUdeviceptr)x, 2 * n + 1, n);
+        model.step(2 * n + 1, n);
+        want += n;
     }
     CHECK_DRIVER(cuMemcpyDtoH(&got, total, sizeof got));
     show("module total", &got, {want});
 }
 
-// The last round unloads without a copy in between that would wait.
+// Each round unloads without a copy in between that would wait.
 static void run_module(const char *file)
 {
     const std::string image = read_neighbour(file);
     Model model;
     unsigned *x = copy_to_device(model.x);
     for (unsigned round = 0; round < ROUNDS; round++) {
-        CUmodule module;
-        CUfunction function;
-        CUdeviceptr total;
-        size_t bytes;
-        CHECK_DRIVER(cuModuleLoadData(&module, image.c_str()));
-        CHECK_DRIVER(cuModuleGetFunction(&function, module, "moduleStep"));
-        CHECK_DRIVER(cuModuleGetGlobal(&total, &bytes, module, "module_total"));
-        run_loaded(function, total, x, model);
-        unsigned factor = 5, addend = round;
-        void *parameters[] = {&x, &factor, &addend};
-        CHECK_DRIVER(cuLaunchKernel(function, GRID, 1, 1, BLOCK, 1, 1, 0, NULL, parameters, NULL));
-        launched();
-        model.step(factor, addend);
-        CHECK_DRIVER(cuModuleUnload(module));
+        const LoadedModule loaded = load_module(image);
+        run_loaded(loaded.step, loaded.total, x, model);
+        step_loaded(loaded.step, (CUdeviceptr)x, 5, round);
+        model.step(5, round);
+        CHECK_DRIVER(cuModuleUnload(loaded.module));
     }
     show_device("x", x, model.x);
 }
@@ -114,9 +104,47 @@ static void run_lazy(void)
     show_device("x", x, model.x);
 }
 
+template <typename Function> static Function find_in(void *library, const char *name)
+{
+    Function found = (Function)dlsym(library, name);
+    require(found != NULL, name);
+    return found;
+}
+
+// A shared library with kernels and a variable of its own, loaded and unloaded as a plugin is.
+static void run_plugin(void)
+{
+    const std::string path = neighbour("exact-plugin.so");
+    Model model;
+    unsigned *x = copy_to_device(model.x);
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        void *library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+        require(library != NULL, dlerror());
+        auto plugin_step = find_in<void (*)(unsigned *, unsigned, unsigned)>(library, "plugin_step");
+        auto plugin_total = find_in<unsigned (*)(void)>(library, "plugin_total");
+        unsigned want = 7;
+        for (unsigned n = 1; n <= LAUNCHES; n++) {
+            plugin_step(x, 3, n);
+            launched();
+            step(x, 5, n);
+            model.step(3, n);
+            model.step(5, n);
+            want += n;
+        }
+        const unsigned total = plugin_total();
+        show("plugin total", &total, {want});
+        plugin_step(x, 7, round);
+        launched();
+        model.step(7, round);
+        require(dlclose(library) == 0, "the plugin can be unloaded");
+    }
+    show_device("x", x, model.x);
+}
+
 int main(int argc, char **argv)
 {
-    static const Mode modes[] = {{"ptx", run_ptx}, {"cubin", run_cubin}, {"library", run_library}, {"lazy", run_lazy}};
+    static const Mode modes[] = {
+        {"ptx", run_ptx}, {"cubin", run_cubin}, {"library", run_library}, {"lazy", run_lazy}, {"plugin", run_plugin}};
     CHECK(cudaFree(0));
     return run_modes(argc, argv, modes);
 }

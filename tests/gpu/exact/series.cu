@@ -1,10 +1,13 @@
 // Long series of kernels in place: what a batch is made of. The host polls in between, or copies results back.
 //
 // Usage: series MODE...
-//   quiet, polls, copies, pinned
+//   quiet, polls, copies, idle, pinned
 #include "exact.h"
 
-static const unsigned LAUNCHES = 300;
+#include <chrono>
+#include <thread>
+
+static const unsigned LAUNCHES = 150;
 
 static void run_quiet(void)
 {
@@ -64,7 +67,7 @@ static void run_copies(void)
     CHECK(cudaStreamCreate(&stream));
     CHECK(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
     CHECK(cudaMallocHost(&host, COUNT * sizeof *host));
-    for (unsigned n = 0; n < 100; n++) {
+    for (unsigned n = 0; n < 60; n++) {
         step(x, 3, 1, stream);
         model.step(3, 1);
         if (n % 20 != 19)
@@ -75,6 +78,21 @@ static void run_copies(void)
             (void)cudaGetLastError();
         show("copied", host, model.x);
     }
+}
+
+// The host pauses without a call, for about as long as it takes until it counts as idle.
+static void run_idle(void)
+{
+    Model model;
+    unsigned *x = copy_to_device(model.x);
+    for (unsigned n = 1; n <= 8; n++) {
+        step(x, 3, n);
+        step(x, 5, n);
+        model.step(3, n);
+        model.step(5, n);
+        std::this_thread::sleep_for(std::chrono::milliseconds(210 + 10 * n));
+    }
+    show_device("x", x, model.x);
 }
 
 __global__ void publish(volatile unsigned *box, const unsigned *x, unsigned n)
@@ -92,7 +110,7 @@ static void run_pinned(void)
     volatile unsigned *box;
     CHECK(cudaHostAlloc((void **)&box, 64, cudaHostAllocMapped));
     box[0] = 0;
-    for (unsigned n = 1; n <= 20; n++) {
+    for (unsigned n = 1; n <= 8; n++) {
         step(x, 3, n);
         publish<<<1, 1>>>(box, x, n);
         launched();
@@ -108,6 +126,6 @@ static void run_pinned(void)
 int main(int argc, char **argv)
 {
     static const Mode modes[] = {
-        {"quiet", run_quiet}, {"polls", run_polls}, {"copies", run_copies}, {"pinned", run_pinned}};
+        {"quiet", run_quiet}, {"polls", run_polls}, {"copies", run_copies}, {"idle", run_idle}, {"pinned", run_pinned}};
     return run_modes(argc, argv, modes);
 }

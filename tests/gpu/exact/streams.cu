@@ -171,31 +171,27 @@ static void run_threads(void)
 
 struct Context {
     CUcontext context;
-    CUfunction function;
+    LoadedModule loaded;
     CUdeviceptr x;
     Model model;
 };
 
 static void make_context(Context &it, const std::string &image)
 {
-    CUmodule module;
 #if CUDA_VERSION >= 13000
     CHECK_DRIVER(cuCtxCreate(&it.context, NULL, 0, 0));
 #else
     CHECK_DRIVER(cuCtxCreate(&it.context, 0, 0));
 #endif
-    CHECK_DRIVER(cuModuleLoadData(&module, image.c_str()));
-    CHECK_DRIVER(cuModuleGetFunction(&it.function, module, "moduleStep"));
+    it.loaded = load_module(image);
     CHECK_DRIVER(cuMemAlloc(&it.x, COUNT * sizeof(unsigned)));
     CHECK_DRIVER(cuMemcpyHtoD(it.x, it.model.x.data(), COUNT * sizeof(unsigned)));
 }
 
 static void step_context(Context &it, unsigned factor, unsigned addend)
 {
-    void *parameters[] = {&it.x, &factor, &addend};
     CHECK_DRIVER(cuCtxSetCurrent(it.context));
-    CHECK_DRIVER(cuLaunchKernel(it.function, GRID, 1, 1, BLOCK, 1, 1, 0, NULL, parameters, NULL));
-    launch_count++;
+    step_loaded(it.loaded.step, it.x, factor, addend);
     it.model.step(factor, addend);
 }
 

@@ -1,0 +1,187 @@
+// Work that waits for what the host does after it has launched it. A profiler that waits for such a launch within the
+// launch's call waits for ever: the host cannot go on to release it. A thread of the program comes to the rescue after
+// four seconds, and the output tells.
+//
+// Usage: host_waits MODE...
+//   spin, spin-hidden, stream-value, host-function, event
+#include "exact.h"
+
+#include <chrono>
+#include <thread>
+
+static const std::chrono::milliseconds TICK(20), PATIENCE(4000);
+
+static std::atomic<bool> done, rescued;
+
+static void wait_ms(std::chrono::milliseconds time)
+{
+    std::this_thread::sleep_for(time);
+}
+
+static void rescue(volatile unsigned *flag)
+{
+    for (auto waited = TICK; waited < PATIENCE && !done; waited += TICK)
+        wait_ms(TICK);
+    if (done)
+        return;
+    rescued = true;
+    *flag = 1;
+}
+
+// Runs `submit`, sets the flag that its work waits for, and waits for that work.
+template <typename Submit> static void release_after(const char *label, volatile unsigned *flag, Submit submit)
+{
+    done = rescued = false;
+    std::thread watchdog(rescue, flag);
+    submit();
+    *flag = 1;
+    CHECK(cudaDeviceSynchronize());
+    done = true;
+    watchdog.join();
+    printf("%s %s\n", label, rescued ? "had to be rescued" : "ok");
+    fflush(stdout);
+}
+
+static unsigned *allocate_flag(void)
+{
+    unsigned *flag;
+    CHECK(cudaHostAlloc(&flag, 64, cudaHostAllocMapped));
+    *flag = 0;
+    return flag;
+}
+
+// Gives up after three seconds.
+__global__ void spin(const volatile unsigned *flag, unsigned *x, unsigned addend)
+{
+    const unsigned long long start = gpu_time_ns();
+    while (*flag == 0 && gpu_time_ns() - start < 3000000000ull)
+        ;
+    *x = *x * 3 + *flag * addend;
+}
+
+// The arguments do not show that the kernel reads host memory.
+__global__ void spinHidden(const volatile unsigned *const *flag, unsigned *x, unsigned addend)
+{
+    const unsigned long long start = gpu_time_ns();
+    while (**flag == 0 && gpu_time_ns() - start < 3000000000ull)
+        ;
+    *x = *x * 3 + **flag * addend;
+}
+
+static void spin_rounds(bool hidden)
+{
+    volatile unsigned *flag = allocate_flag();
+    const volatile unsigned **pointer = copy_to_device(std::vector<const volatile unsigned *>(1, flag));
+    unsigned *x = copy_to_device(std::vector<unsigned>(1, 1)), want = 1;
+    for (unsigned n = 0; n < 3; n++) {
+        *flag = n == 0; // the first ends at once: the kernel is loaded before one has to wait
+        release_after(hidden ? "spin hidden" : "spin", flag, [=] {
+            if (hidden)
+                spinHidden<<<1, 1>>>(pointer, x, n + 2);
+            else
+                spin<<<1, 1>>>(flag, x, n + 2);
+            launched();
+        });
+        want = want * 3 + n + 2;
+    }
+    show_device("x", x, {want});
+    show("flag", (const unsigned *)flag, {1});
+}
+
+static void run_spin(void)
+{
+    spin_rounds(false);
+}
+
+static void run_spin_hidden(void)
+{
+    spin_rounds(true);
+}
+
+// The stream waits for a value in host memory before the kernels.
+static void run_stream_value(void)
+{
+    Model model;
+    unsigned *x = copy_to_device(model.x), *flag = allocate_flag();
+    cudaStream_t stream;
+    CUdeviceptr address;
+    CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    CHECK_DRIVER(cuMemHostGetDevicePointer(&address, flag, 0));
+    CHECK(cudaDeviceSynchronize()); // these streams would not wait for the copy to the device
+    step(x, 3, 1, stream);
+    model.step(3, 1);
+    CHECK(cudaDeviceSynchronize());
+    release_after("stream value", flag, [=] {
+        CHECK_DRIVER(cuStreamWaitValue32(stream, address, 1, CU_STREAM_WAIT_VALUE_GEQ));
+        step(x, 5, 1, stream);
+        step(x, 7, 1, stream);
+    });
+    model.step(5, 1);
+    model.step(7, 1);
+    show_device("x", x, model.x);
+}
+
+static void CUDART_CB wait_in_stream(void *flag)
+{
+    while (*(const volatile unsigned *)flag == 0)
+        wait_ms(TICK / 20);
+}
+
+// A host function in the stream waits for what the launching thread does afterwards.
+static void run_host_function(void)
+{
+    Model model;
+    unsigned *x = copy_to_device(model.x), flag = 0, *where = &flag;
+    cudaStream_t stream;
+    CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    CHECK(cudaDeviceSynchronize()); // these streams would not wait for the copy to the device
+    step(x, 3, 1, stream);
+    model.step(3, 1);
+    CHECK(cudaDeviceSynchronize());
+    release_after("host function", where, [=] {
+        CHECK(cudaLaunchHostFunc(stream, wait_in_stream, where));
+        step(x, 5, 1, stream);
+        step(x, 7, 1, stream);
+    });
+    model.step(5, 1);
+    model.step(7, 1);
+    show_device("x", x, model.x);
+}
+
+// One stream waits for the host; the launches are in another, which need not wait.
+static void run_event(void)
+{
+    Model model;
+    unsigned *x = copy_to_device(model.x), flag = 0, *where = &flag;
+    cudaStream_t blocked, stream;
+    cudaEvent_t event;
+    CHECK(cudaStreamCreateWithFlags(&blocked, cudaStreamNonBlocking));
+    CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    CHECK(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
+    CHECK(cudaDeviceSynchronize()); // these streams would not wait for the copy to the device
+    step(x, 3, 1, stream);
+    model.step(3, 1);
+    CHECK(cudaDeviceSynchronize());
+    release_after("event", where, [=] {
+        CHECK(cudaLaunchHostFunc(blocked, wait_in_stream, where));
+        CHECK(cudaEventRecord(event, blocked));
+        step(x, 5, 1, stream);
+        CHECK(cudaStreamSynchronize(stream)); // the host looks before it releases the other stream
+        CHECK(cudaStreamWaitEvent(stream, event, 0));
+        step(x, 7, 1, stream);
+    });
+    model.step(5, 1);
+    model.step(7, 1);
+    show_device("x", x, model.x);
+}
+
+int main(int argc, char **argv)
+{
+    static const Mode modes[] = {{"spin", run_spin},
+                                 {"spin-hidden", run_spin_hidden},
+                                 {"stream-value", run_stream_value},
+                                 {"host-function", run_host_function},
+                                 {"event", run_event}};
+    CHECK(cudaFree(0));
+    return run_modes(argc, argv, modes);
+}
