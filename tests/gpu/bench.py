@@ -1,21 +1,30 @@
 #!/usr/bin/env python3
 """Times kprof side by side with ncu in one session, clocks left alone, and prints Markdown.
 
-    bench.py [--output FILE] [PART...]        PART: process unselected table reporter
+    bench.py [--only PART[,PART]] [--rows ROW[,ROW]] [--output FILE] [PART...]
+    bench.py --merge [--output FILE] FILE...
 
+Parts:
 - process: one launch of vectorAdd with `--set full`, wall time of the whole process, plain, kprof and ncu.
 - unselected: what a launch costs that no filter selects: 200,000 tiny kernels before the one that is selected. The
   program times its launch calls in bursts that fit the launch queue, so the figure is the host's time per call.
-- table: added time per selected launch of 60 us, from the program's own clock (`loop`: from the first of N launches to
+- added: added time per selected launch of 60 us, from the program's own clock (`loop`: from the first of N launches to
   the result on the host, after one launch that sets the profiler up) and from the wall time of the whole process. Both
-  tools leave caches alone (`--cache-control none`), which lets kprof measure launches in batches.
+  tools flush caches, as they do by default. Rows: dram, default, full.
+- memory: the same with much memory allocated. Rows: memory (full set, 60 GB), crowded (default set, 110 GB).
+- added-none, memory-none: the same with `--cache-control none` given to both tools.
 - reporter: 10,000 launches x 300 metrics as CSV, where the reporter's own benchmark has been built.
 
-Repetitions of the tools alternate, so that drift of the machine falls on all of them. Environment: BENCH_REPS (5) for
-the first two parts, BENCH_TABLE_REPS (3) for the table, BENCH_SECONDS (330): no repetition starts later than this; the
-tables give the number that was done. BENCH_GB (60) is the memory of the table's fourth row. BENCH_COUNTS sets
-launches as row=KPROF:NCU, comma-separated: dram=1000:100,default=200:10,full=200:4,memory=64:3. BENCH_REPORT is the
-reporter's own benchmark (tests/report/bench_report of kprof's build)."""
+Without parts all of them. As they take longer together than one command may, `--merge` makes one document of several:
+each section from the last file that has it. Repetitions of the tools alternate, so that drift of the machine falls on
+all of them. A run of ncu that meets its limit is not repeated, and the table says that it took longer. Every kprof run
+has to have measured all its launches.
+
+Environment: BENCH_ONLY and BENCH_ROWS as --only and --rows; BENCH_REPS (5): repetitions; BENCH_SECONDS (330): none
+starts later than this, and the tables give the number that was done; BENCH_NCU_LIMIT (150): seconds for a run of ncu;
+BENCH_GB (60), BENCH_CROWDED_GB (110): memory of the rows above. BENCH_COUNTS sets launches as row=KPROF:NCU,
+comma-separated: dram=1000:100,default=200:10,full=200:4,memory=64:3,crowded=20:2. BENCH_REPORT is the reporter's own
+benchmark (tests/report/bench_report of kprof's build)."""
 import argparse
 import os
 import pathlib
@@ -28,8 +37,16 @@ import time
 import harness
 
 DRAM_METRIC = "dram__bytes.sum.per_second"
-DEFAULT_COUNTS = {"dram": (1000, 100), "default": (200, 10), "full": (200, 4), "memory": (64, 3)}
+DEFAULT_COUNTS = {"dram": (1000, 100), "default": (200, 10), "full": (200, 4), "memory": (64, 3), "crowded": (20, 2)}
 LIMIT = 200
+
+
+class LimitMet(RuntimeError):
+    """A program was stopped because it took too long: `seconds` is the least that it takes."""
+
+    def __init__(self, seconds):
+        super().__init__(f"over {seconds:g} s (stopped at this limit)")
+        self.seconds = seconds
 
 
 def number(name, fallback):
@@ -59,6 +76,7 @@ class Samples:
 
     def __init__(self):
         self.values, self.problem = [], None
+        self.least = None  # what is known of a figure that has no value: a limit was met
 
     def add(self, value):
         self.values.append(value)
@@ -98,14 +116,14 @@ class Tools:
     """Command lines of the three ways to run a program."""
 
     def __init__(self, folder):
-        self.folder, self.serial = folder, 0
+        self.folder, self.serial, self.last_report = folder, 0, None
 
     def plain(self, argv, *_):
         return [str(word) for word in argv]
 
     def kprof(self, argv, *options):
         self.serial += 1
-        base = f"{self.folder}/k{self.serial}"
+        base = self.last_report = f"{self.folder}/k{self.serial}"
         return [harness.kprof(), *options, "-o", base, "--log-file", f"{base}.log", *map(str, argv)]
 
     def ncu(self, argv, *options):
@@ -127,14 +145,19 @@ def repeat(jobs, repetitions, clock):
                 continue
             try:
                 samples[name].add(job())
+            except LimitMet as limit:
+                samples[name].problem, samples[name].least = str(limit), limit.seconds
+                print(f"bench.py: {name}: {limit}", file=sys.stderr, flush=True)
             except RuntimeError as error:
                 samples[name].problem = f"failed: {error}"
                 print(f"bench.py: {name}: {error}", file=sys.stderr, flush=True)
     return samples
 
 
-def checked(argv):
-    result = harness.run(argv, limit=LIMIT)
+def checked(argv, limit=LIMIT):
+    result = harness.run(argv, limit=limit)
+    if result.status is None:
+        raise LimitMet(limit)
     if result.status != 0:
         raise RuntimeError(f"ended with {result.status}: {harness.last_lines(result.stderr or result.stdout, 3)}")
     return result
@@ -168,7 +191,7 @@ def bench_process(document, tools, clock):
                                [(name, sample.text()) for name, sample in samples.items()]))
     if "ncu" in samples:
         faster = ratio(samples["ncu"].median(), samples["kprof"].median())
-        document.add(f"ncu / kprof: {faster}; target: 2 times or more\n")
+        document.add(f"ncu / kprof: {faster}; aim: 2.5 times or more\n")
 
 
 def bench_unselected(document, tools, clock):
@@ -187,31 +210,46 @@ def bench_unselected(document, tools, clock):
     document.add("Target: kprof adds less than 1,000 ns\n")
 
 
-# Row of the table: label, options of both tools, gigabytes, target.
-ROWS = {"dram": ("one DRAM metric", ["--metrics", DRAM_METRIC], 0, "120"),
-        "default": ("default set", ["--set", "default"], 0, "25"),
-        "full": ("full set", ["--set", "full"], 0, "40"),
-        "memory": ("full set, {gb} GB allocated", ["--set", "full"], None, "30")}
+# Row of the table: label, options of both tools, what has the gigabytes and how many, aim.
+ROWS = {"dram": ("one DRAM metric", ["--metrics", DRAM_METRIC], None, 120),
+        "default": ("default set", ["--set", "default"], None, 25),
+        "full": ("full set", ["--set", "full"], None, 40),
+        "memory": ("full set, {gb} GB allocated", ["--set", "full"], ("BENCH_GB", 60), 30),
+        "crowded": ("default set, {gb} GB allocated", ["--set", "default"], ("BENCH_CROWDED_GB", 110), 1)}
+
+
+def measured_launches(base, count):
+    """"21 of 21: batch", with the reasons that launches carry; an error unless all `count` were measured."""
+    launches, _ = harness.read_report(base)
+    measured = [launch for launch in launches if launch.measured]
+    reasons = "; ".join(sorted({launch.reason for launch in launches if launch.reason}))
+    if len(measured) != count or len(launches) != count:
+        raise RuntimeError(f"kprof measured {len(measured)} of {count} launches: {reasons or 'no reason'}")
+    modes = " and ".join(sorted({launch.replay_mode for launch in measured}))
+    return f"{count} of {count}: {modes}" + (f" ({reasons})" if reasons else "")
 
 
 class TableRow:
-    """Added time per launch of one kind of work. Samples are (wall seconds, loop seconds per launch)."""
+    """Added time per launch of one kind of work: samples of the wall time, and of the loop's time per launch."""
 
-    def __init__(self, key, tools):
+    def __init__(self, key, tools, cache_options):
         self.key, self.tools = key, tools
-        self.label, self.options, self.gigabytes, self.target = ROWS[key]
-        if self.gigabytes is None:
-            self.gigabytes = number("BENCH_GB", 60)
+        self.label, self.options, memory, self.aim = ROWS[key]
+        self.gigabytes = number(*memory) if memory else 0
+        self.options = [*self.options, *cache_options]
         self.counts = dict(zip(("kprof", "ncu"), counts()[key]))
         self.loop = {name: Samples() for name in ("plain", "kprof", "ncu")}
+        self.measured = None
 
     def job(self, name):
         count = self.counts.get(name, self.counts["kprof"])
         program = [harness.programs() / "launches", str(count), str(self.gigabytes)]
+        limit = number("BENCH_NCU_LIMIT", 150) if name == "ncu" else LIMIT
 
         def sample():
-            options = [*self.options, "--cache-control", "none", "-k", "work"]
-            result = checked(getattr(self.tools, name)(program, *options))
+            result = checked(getattr(self.tools, name)(program, *self.options, "-k", "work"), limit)
+            if name == "kprof":
+                self.measured = measured_launches(self.tools.last_report, count + 1)
             self.loop[name].add(own_figure(result, "work_ns_per_launch") * 1e-9)
             return result.seconds
         return sample
@@ -233,26 +271,68 @@ class TableRow:
         added = difference(self.wall[name].median(), self.wall["plain"].median())
         return None if added is None else added * 1e3 / (self.counts[name] + 1)
 
-    def cells(self):
+    def least_wall_ms(self):
+        """As added_wall_ms of ncu, where its limit was met: no less than this."""
+        least = self.wall["ncu"].least if "ncu" in self.wall else None
+        added = difference(least, self.wall["plain"].median())
+        return None if added is None else added * 1e3 / (self.counts["ncu"] + 1)
+
+    def ratio(self):
+        """ncu's added time over kprof's; of whole processes where the limit left ncu no other."""
         ours, theirs = self.added_loop_ms("kprof"), self.added_loop_ms("ncu")
-        return (self.label.format(gb=self.gigabytes), self.counts["kprof"], ours, self.loop["kprof"].text(1e3),
-                self.added_wall_ms("kprof"), self.counts["ncu"], theirs, self.loop["ncu"].text(1e3),
-                self.added_wall_ms("ncu"), noisy_ratio(theirs, ours, self.loop["plain"].spread() * 1e3),
-                f"{self.target} times")
+        if theirs is not None or self.least_wall_ms() is None:
+            return noisy_ratio(theirs, ours, self.loop["plain"].spread() * 1e3) + self.ratio_range()
+        whole = self.added_wall_ms("kprof")
+        return f"over {ratio(self.least_wall_ms(), whole)} (process)" if whole else "n/a"
+
+    def ratio_range(self):
+        """" (LOW to HIGH)" over the repetitions of both tools."""
+        plain, ours, theirs = (self.loop[name] for name in ("plain", "kprof", "ncu"))
+        if not plain.values or not ours.values or not theirs.values:
+            return ""
+        fastest, slowest = min(ours.values) - plain.median(), max(ours.values) - plain.median()
+        if fastest <= plain.spread():
+            return ""
+        low, high = ((value - plain.median()) / added for value, added in
+                     ((min(theirs.values), slowest), (max(theirs.values), fastest)))
+        return f" ({low:.3g} to {high:.3g})"
+
+    def cells(self):
+        limited = self.least_wall_ms()
+        return (self.label.format(gb=self.gigabytes), self.counts["kprof"], self.added_loop_ms("kprof"),
+                self.loop["kprof"].text(1e3), self.added_wall_ms("kprof"), self.measured or "none", self.counts["ncu"],
+                self.added_loop_ms("ncu"), self.loop["ncu"].text(1e3),
+                self.added_wall_ms("ncu") if limited is None else f"over {limited:,.6g}", self.ratio(),
+                f"{self.aim} times" if self.aim != 1 else "no slower")
 
 
-def bench_table(document, tools, clock):
-    rows = []
-    for key in ROWS:
-        row = TableRow(key, tools)
-        row.measure(number("BENCH_TABLE_REPS", 3), clock)
-        rows.append(row.cells())
-        print(f"bench.py: {rows[-1]}", file=sys.stderr, flush=True)
-    document.add("## Added time per launch\n")
-    document.add("Milliseconds; in brackets range and repetitions of the loop's time per launch. `process` spreads the "
-                 "whole process, its start included, over the launches.\n")
-    document.add(harness.table(["work", "kprof: launches", "added", "loop", "process", "ncu: launches", "added", "loop",
-                                "process", "ncu / kprof (added)", "aim"], rows))
+HEADER = ["work", "kprof: launches", "added", "loop", "process", "measured", "ncu: launches", "added", "loop",
+          "process", "ncu / kprof (added)", "aim"]
+
+
+def bench_rows(title, keys, cache_options):
+    """A part: one table with a row for each of the keys that --rows leaves."""
+    def bench(document, tools, clock):
+        rows = []
+        for key in keys:
+            if not chosen_row(key):
+                continue
+            row = TableRow(key, tools, cache_options)
+            row.measure(number("BENCH_REPS", 5), clock)
+            rows.append(row.cells())
+            print(f"bench.py: {rows[-1]}", file=sys.stderr, flush=True)
+        document.add(f"## {title}\n")
+        document.add("Milliseconds; in brackets range and repetitions of the loop's time per launch, and the range of "
+                     "the ratio. `process` spreads the whole process, its start included, over the launches. Both "
+                     "tools with "
+                     f"{' '.join(f'`{word}`' for word in cache_options) or 'their default cache control, all'}.\n")
+        document.add(harness.table(HEADER, rows))
+    return bench
+
+
+def chosen_row(key):
+    wanted = os.environ.get("BENCH_ROWS")
+    return not wanted or key in wanted.split(",")
 
 
 def bench_reporter(document, *_):
@@ -267,22 +347,83 @@ def bench_reporter(document, *_):
                  "target: 3 s and 300 MB to load 10,000 launches x 300 metrics and print them as CSV\n")
 
 
-PARTS = {"process": bench_process, "unselected": bench_unselected, "table": bench_table, "reporter": bench_reporter}
+WORK, MEMORY, NONE = ("dram", "default", "full"), ("memory", "crowded"), ["--cache-control", "none"]
+PARTS = {"process": bench_process, "unselected": bench_unselected,
+         "added": bench_rows("Added time per launch", WORK, []),
+         "added-none": bench_rows("Added time per launch, caches left alone", WORK, NONE),
+         "memory": bench_rows("Added time per launch with much memory allocated", MEMORY, []),
+         "memory-none": bench_rows("Added time per launch with much memory allocated, caches left alone", MEMORY, NONE),
+         "reporter": bench_reporter}
+
+
+# Documents of several commands
+
+
+def sections_of(text):
+    """{title: text} of a document; what comes before the first section has the title ""."""
+    sections, title = {"": []}, ""
+    for line in text.splitlines():
+        if line.startswith("## "):
+            title = line
+            sections[title] = []
+        sections[title].append(line)
+    return {title: "\n".join(lines).strip() + "\n" for title, lines in sections.items()}
+
+
+def facts_of(head):
+    """{name: value} of the table that opens a document."""
+    rows = (re.match(r"\| (.+?) \| (.*) \|$", line) for line in head.splitlines())
+    return {row.group(1): row.group(2) for row in rows if row}
+
+
+def merge(texts):
+    """One document: each section from the last text that has it, in the order in which they first came up; facts in
+    which the texts differ are listed side by side."""
+    sections, facts = {}, {}
+    for text in texts:
+        found = sections_of(text)
+        for name, value in facts_of(found.pop("")).items():
+            values = facts.setdefault(name, [])
+            if value not in values:
+                values.append(value)
+        sections.update(found)
+    table = "\n".join(f"| {name} | {'; '.join(values)} |" for name, values in facts.items())
+    return "\n".join(["# Benchmarks\n", f"|  |  |\n|---|---|\n{table}\n", *sections.values()])
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(PARTS) + " (all)")
+    parser.add_argument("--only", metavar="PART[,PART]", default=os.environ.get("BENCH_ONLY"), help="the same")
+    parser.add_argument("--rows", metavar="ROW[,ROW]", help="rows of the tables: " + ", ".join(ROWS) + " (all)")
+    parser.add_argument("--merge", action="store_true", help="make one document of those named instead of PARTs")
+    parser.add_argument("--output", help="Markdown file (benchmarks.md among the results)")
+    options = parser.parse_args()
+    options.output = options.output or harness.results_folder() / "benchmarks.md"
+    if options.merge:
+        return options
+    if options.rows:
+        os.environ["BENCH_ROWS"] = options.rows
+    options.parts += filter(None, (options.only or "").split(","))
+    for part in set(options.parts) - set(PARTS):
+        parser.error(f"{part}: not one of {', '.join(PARTS)}")
+    for row in set(filter(None, os.environ.get("BENCH_ROWS", "").split(","))) - set(ROWS):
+        parser.error(f"row {row}: not one of {', '.join(ROWS)}")
+    return options
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(PARTS))
-    parser.add_argument("--output", help="Markdown file (benchmarks.md among the results)")
-    options = parser.parse_args()
-    for part in set(options.parts) - set(PARTS):
-        parser.error(f"{part}: not one of {', '.join(PARTS)}")
+    options = parse_arguments()
+    if options.merge:
+        merged = merge([pathlib.Path(path).read_text(encoding="utf-8") for path in options.parts])
+        pathlib.Path(options.output).write_text(merged, encoding="utf-8")
+        return 0
     if not harness.have_gpu():
         print("bench.py: no GPU: skipped", file=sys.stderr)
         return harness.SKIPPED
-    document = harness.Document(options.output or harness.results_folder() / "benchmarks.md")
+    document = harness.Document(options.output)
     document.add("# Benchmarks\n")
-    document.add(harness.table(["", ""], harness.facts("tests/gpu/bench.sh " + " ".join(options.parts))))
+    document.add(harness.table(["", ""], harness.facts("tests/gpu/bench.sh " + " ".join(sys.argv[1:]))))
     clock = Clock(number("BENCH_SECONDS", 330))
     with tempfile.TemporaryDirectory(prefix="kprof-bench-") as folder:
         tools = Tools(folder)

@@ -81,6 +81,37 @@ class Comparison:
         return 100.0 * (self.median_kprof() - self.median_ncu()) / abs(self.median_ncu())
 
 
+SPREAD_RULE = """Of each metric of a kernel, A are its values over all runs and launches that were repeated alone, B those
+that were repeated in batches; the spread of A is max(A) - min(A), and the floor is the difference under which a value
+says nothing: 1 percentage point for percentages, 0.05 for ratios, 1,024 events for a sum over the whole GPU, 16 events
+for a value per unit, 1,024 events per duration for a rate.
+
+- equal: every value of B equals every value of A. Instruction counts (`*inst_executed*.sum` and `.avg`) and `launch__*`
+  have to be equal, unless A itself varies; then they have to be within.
+- within: the median of B lies from min(A) - spread to max(A) + spread.
+- near: outside of that, but closer to the median of A than 5 % or the floor.
+- outside: anything else; missing: A has values and B has none, or B and not A.
+"""
+
+
+def judge_spread(name, batched, alone, duration_ns=None):
+    """The verdict of SPREAD_RULE."""
+    if not batched or not alone:
+        return "missing"
+    low, high = min(alone), max(alone)
+    if min(batched) == max(batched) == low == high:
+        return "equal"
+    if is_exact(name) and low == high:
+        return "outside"
+    median, reference, spread = statistics.median(batched), statistics.median(alone), high - low
+    rounding = 1e-9 * abs(reference)
+    if low - spread - rounding <= median <= high + spread + rounding:
+        return "within"
+    if is_exact(name):
+        return "outside"
+    return "near" if abs(median - reference) <= tolerance(name, reference, duration_ns) else "outside"
+
+
 def parse_expect(text):
     """(kernel, expression, value, tolerance) of each `expect` line that a program printed."""
     found = []

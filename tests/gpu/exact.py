@@ -384,7 +384,7 @@ def parse_arguments():
     parser.add_argument("cases", nargs="*", metavar="CASE", help="cases to run, by the beginning of the name (all)")
     parser.add_argument("--mode", action="append", metavar="PATTERN", help="run these modes, '*-auto-*' say (all)")
     parser.add_argument("--every-mode", action="store_true", help="run the cases in each mode, also where few would do")
-    parser.add_argument("--budget", type=float, default=540, help="start no run after this many seconds (540)")
+    parser.add_argument("--budget", type=float, default=480, help="start no run after this many seconds (480)")
     parser.add_argument("--limit", type=float, default=60, help="seconds after which a run counts as hanging (60)")
     parser.add_argument("--separate", action="store_true", help="each part of a case in a process of its own")
     parser.add_argument("--keep", help="folder for reports and output of the runs (removed without it)")
@@ -409,8 +409,8 @@ def report(options, results):
     document = harness.Document(options.output or harness.results_folder() / "exact.md")
     document.add("# Exactness under kprof\n")
     document.add(harness.table(["", ""], harness.facts("tests/gpu/exact.py " + " ".join(sys.argv[1:]))))
-    document.add(results.table())
-    document.add(results.reasons())
+    for table in filter(None, (results.table(), results.reasons())):
+        document.add(table)
     document.add(results.summary())
 
 

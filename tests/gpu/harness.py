@@ -112,9 +112,9 @@ def facts(command):
 
 
 class Launch:
-    def __init__(self, kernel, metrics, measured=True, reason="", position=0):
+    def __init__(self, kernel, metrics, measured=True, reason="", position=0, replay_mode=""):
         self.kernel, self.metrics, self.measured = kernel, metrics, measured
-        self.reason, self.position = reason, position
+        self.reason, self.position, self.replay_mode = reason, position, replay_mode
 
 
 def report_path(base):
@@ -125,8 +125,8 @@ def report_path(base):
 def read_report(base):
     """(launches, units by metric) of a .kprof file, through its documented views."""
     with sqlite3.connect(f"file:{report_path(base)}?mode=ro", uri=True) as database:
-        launches = {row[0]: Launch(row[1], {}, bool(row[2]), row[3], row[4]) for row in database.execute(
-            "SELECT launch, kernel, measured, reason, position FROM launches ORDER BY launch")}
+        launches = {row[0]: Launch(row[1], {}, bool(row[2]), *row[3:]) for row in database.execute(
+            "SELECT launch, kernel, measured, reason, position, replay_mode FROM launches ORDER BY launch")}
         units = {}
         for launch, metric, value, unit in database.execute("SELECT launch, metric, value, unit FROM launch_metrics"):
             launches[launch].metrics[metric] = value

@@ -3,9 +3,10 @@
 #
 #   run.sh [PART [ARGUMENT...]]
 #
-# Without a PART: validate and behave. Parts: build, validate, behave, exact, bench, facts; their arguments are
-# those of validate.py, behave.py, exact.py and bench.py. `exact` runs the programs of exact/, each a kind of memory,
-# launch or ending that replay must not disturb, plain and under every mode, and compares. Environment:
+# Without a PART: validate and behave. Parts: build, validate, values, behave, exact, bench, facts; their arguments
+# are those of the Python script of that name. `validate` compares values with ncu's, `values` those of batches with those of
+# launches repeated alone; `exact` runs the programs of exact/, each a kind of memory, launch or ending that replay must
+# not disturb, plain and under every mode, and compares. Environment:
 #   KPROF               kprof to test (build/src/cli/kprof)
 #   KPROF_GPU_PROGRAMS  folder of the test programs (build/gpu-programs), built when they are missing or old
 #   KPROF_GPU_RESULTS   folder for the results as Markdown (build/gpu-results)
@@ -69,7 +70,7 @@ part() {
   case $name in
     build) ;;
     facts) facts ;;
-    validate | behave | exact | bench) python3 "$here/$name.py" "$@" || status=$? ;;
+    validate | values | behave | exact | bench) python3 "$here/$name.py" "$@" || status=$? ;;
     *) echo "run.sh: unknown part $name" >&2; status=2 ;;
   esac
   outcomes+=("$(printf '| %-8s | %6s | %4s s |' "$name" "$status" $((SECONDS - start)))")

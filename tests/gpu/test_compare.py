@@ -51,6 +51,31 @@ class Verdicts(unittest.TestCase):
         self.assertEqual(self.verdict("a__b.sum", [1.0], []), "not in ncu")
 
 
+class Spread(unittest.TestCase):
+    def test_counts_have_to_be_equal(self):
+        count = "smsp__inst_executed.sum"
+        self.assertEqual(compare.judge_spread(count, [100, 100], [100, 100, 100]), "equal")
+        self.assertEqual(compare.judge_spread(count, [100, 101], [100, 100, 100]), "outside")
+        self.assertEqual(compare.judge_spread(count, [103], [100, 102]), "within")
+        self.assertEqual(compare.judge_spread(count, [105], [100, 102]), "outside")
+
+    def test_others_have_their_range_widened_by_their_spread(self):
+        name = "gpu__time_duration.sum"
+        self.assertEqual(compare.judge_spread(name, [1090, 1180, 5000], [1000, 1100]), "within")
+        self.assertEqual(compare.judge_spread(name, [1000], [1000, 1000]), "equal")
+        self.assertEqual(compare.judge_spread(name, [1030], [1000, 1010]), "near")
+        self.assertEqual(compare.judge_spread(name, [1100], [1000, 1010]), "outside")
+
+    def test_floors(self):
+        self.assertEqual(compare.judge_spread("lts__t_sectors.sum", [1000], [0, 0]), "near")
+        self.assertEqual(compare.judge_spread("lts__t_sectors.sum", [2000], [0, 0]), "outside")
+        self.assertEqual(compare.judge_spread("dram__bytes.sum.per_second", [1e6], [0], 1e6), "near")
+
+    def test_absence_is_never_agreement(self):
+        self.assertEqual(compare.judge_spread("a__b.sum", [], [1]), "missing")
+        self.assertEqual(compare.judge_spread("a__b.sum", [1], []), "missing")
+
+
 class Expressions(unittest.TestCase):
     def test_values_and_names(self):
         text = "2*a__b.sum+c__d.avg.per_second/x"
@@ -88,9 +113,9 @@ class Readers(unittest.TestCase):
             path = pathlib.Path(folder) / "x.kprof"
             database = sqlite3.connect(path)
             database.executescript(
-                "CREATE TABLE launches(launch, kernel, measured, reason, position);"
+                "CREATE TABLE launches(launch, kernel, measured, reason, position, replay_mode);"
                 "CREATE TABLE launch_metrics(launch, metric, value, unit);"
-                "INSERT INTO launches VALUES(1,'k',1,'',0),(2,'k',0,'graph',5);"
+                "INSERT INTO launches VALUES(1,'k',1,'',0,'batch'),(2,'k',0,'graph',5,'none');"
                 "INSERT INTO launch_metrics VALUES(1,'a__b.sum',2.5,'byte'),(1,'c',NULL,'');")
             database.close()
             launches, units = harness.read_report(path)

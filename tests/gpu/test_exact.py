@@ -18,11 +18,11 @@ FAKE = """#!/usr/bin/env python3
 import os, sqlite3, subprocess, sys
 base = sys.argv[sys.argv.index("-o") + 1]
 database = sqlite3.connect(base + ".kprof")
-database.execute("CREATE TABLE launches(launch, kernel, measured, reason, position)")
+database.execute("CREATE TABLE launches(launch, kernel, measured, reason, position, replay_mode)")
 database.execute("CREATE TABLE launch_metrics(launch, metric, value, unit)")
 for number, text in enumerate(os.environ["FAKE_LAUNCHES"].split(";")):
     measured, reason = text.split(",")
-    database.execute("INSERT INTO launches VALUES(?, 'k', ?, ?, ?)", (number, int(measured), reason, number))
+    database.execute("INSERT INTO launches VALUES(?, 'k', ?, ?, ?, 'batch')", (number, int(measured), reason, number))
     if int(measured):
         database.execute("INSERT INTO launch_metrics VALUES(?, 'dram__bytes.sum', 1, 'byte')", (number,))
 database.execute("CREATE TABLE message(text)")
