@@ -81,8 +81,8 @@ class Comparison:
         return 100.0 * (self.median_kprof() - self.median_ncu()) / abs(self.median_ncu())
 
 
-SPREAD_RULE = """Of each metric of a kernel, A are its values over all runs and launches that were repeated alone, B those
-that were repeated in batches; the spread of A is max(A) - min(A), and the floor is the difference under which a value
+SPREAD_RULE = """Of each metric of a kernel, A are its values over all runs and launches that were repeated alone, B
+those that were repeated in batches; the spread of A is max(A) - min(A), and the floor is the difference under which a value
 says nothing: 1 percentage point for percentages, 0.05 for ratios, 1,024 events for a sum over the whole GPU, 16 events
 for a value per unit, 1,024 events per duration for a rate.
 

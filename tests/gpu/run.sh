@@ -4,9 +4,9 @@
 #   run.sh [PART [ARGUMENT...]]
 #
 # Without a PART: validate and behave. Parts: build, validate, values, behave, exact, bench, facts; their arguments
-# are those of the Python script of that name. `validate` compares values with ncu's, `values` those of batches with those of
-# launches repeated alone; `exact` runs the programs of exact/, each a kind of memory, launch or ending that replay must
-# not disturb, plain and under every mode, and compares. Environment:
+# are those of the Python script of that name. `validate` compares values with ncu's, `values` those of batches with
+# those of launches repeated alone; `exact` runs the programs of exact/, each a kind of memory, launch or ending that
+# replay must not disturb, plain and under every mode, and compares. Environment:
 #   KPROF               kprof to test (build/src/cli/kprof)
 #   KPROF_GPU_PROGRAMS  folder of the test programs (build/gpu-programs), built when they are missing or old
 #   KPROF_GPU_RESULTS   folder for the results as Markdown (build/gpu-results)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compares the values of launches that were repeated in batches with those of launches repeated alone, kernel by
-kernel, with caches flushed and left alone. compare.py says what must agree and how closely. Prints Markdown, also to a file;
-exits 1 when a value is outside or missing, or nothing was batched.
+kernel, with caches flushed and left alone. compare.py says what must agree and how closely. Prints Markdown, also to a
+file; exits 1 when a value is outside or missing, or nothing was batched.
 
     values.py [--runs N] [--alone N] [--batched N] [--caches all|none] [--set SET] [--output FILE] [PROGRAM...]
 
