@@ -82,9 +82,9 @@ class Comparison:
 
 
 SPREAD_RULE = """Of each metric of a kernel, A are its values over all runs and launches that were repeated alone, B
-those that were repeated in batches; the spread of A is max(A) - min(A), and the floor is the difference under which a value
-says nothing: 1 percentage point for percentages, 0.05 for ratios, 1,024 events for a sum over the whole GPU, 16 events
-for a value per unit, 1,024 events per duration for a rate.
+those that were repeated in batches; the spread of A is max(A) - min(A), and the floor is the difference under which a
+value says nothing: 1 percentage point for percentages, 0.05 for ratios, 1,024 events for a sum over the whole GPU, 16
+events for a value per unit, 1,024 events per duration for a rate.
 
 - equal: every value of B equals every value of A. Instruction counts (`*inst_executed*.sum` and `.avg`) and `launch__*`
   have to be equal, unless A itself varies; then they have to be within.
