@@ -109,6 +109,12 @@ static const char **asked_sets(const kprof_selection *selection)
     return sets;
 }
 
+static kprof_status store_plan(kprof_report *report, const kprof_chip_plan *chip)
+{
+    kprof_status status = kprof_report_add_plan(report, &chip->plan, chip->host);
+    return status == KPROF_OK ? kprof_report_add_schedule(report, &chip->plan, &chip->schedule) : status;
+}
+
 static kprof_status create_report(profile *run)
 {
     const kprof_options *options = run->options;
@@ -127,7 +133,7 @@ static kprof_status create_report(profile *run)
     kprof_status status = sets ? kprof_report_create(run->report_path, options->force_overwrite, &info, &run->report)
                                : kprof_fail(KPROF_NO_MEMORY, "out of memory");
     for (size_t i = 0; i < run->plans.count && status == KPROF_OK; i++)
-        status = kprof_report_add_plan(run->report, &run->plans.chips[i].plan, run->plans.chips[i].host);
+        status = store_plan(run->report, &run->plans.chips[i]);
     free(sets);
     free(command_line);
     return status;

@@ -39,6 +39,8 @@ static kprof_status plan_chip(const kprof_plans *plans, const kprof_selection *s
     if (status == KPROF_OK)
         status = kprof_plan_make(plans->catalog, selection, out->host, &out->plan);
     if (status == KPROF_OK)
+        status = kprof_schedule_read(out->host, &out->plan.collect, &out->plan.image, &out->schedule);
+    if (status == KPROF_OK)
         kprof_log(KPROF_LOG_DEBUG, "%s: %zu metrics in %zu passes", chip, out->plan.collect.count,
                   out->plan.pass_count);
     return status;
@@ -70,6 +72,7 @@ kprof_status kprof_plans_make(const kprof_options *options, kprof_plans *out)
 void kprof_plans_free(kprof_plans *plans)
 {
     for (size_t i = 0; i < plans->count; i++) {
+        kprof_schedule_free(&plans->chips[i].schedule);
         kprof_plan_free(&plans->chips[i].plan);
         kprof_host_close(plans->chips[i].host);
     }

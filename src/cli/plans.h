@@ -10,6 +10,7 @@
 typedef struct kprof_chip_plan {
     kprof_host *host;
     kprof_plan plan;
+    kprof_schedule schedule; /* of what the plan collects */
 } kprof_chip_plan;
 
 typedef struct kprof_plans {

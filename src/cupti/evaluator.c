@@ -114,6 +114,44 @@ static bool to_request(const kprof_evaluator *self, const char *name, NVPW_Metri
     return self->api->NVPW_MetricsEvaluator_ConvertMetricNameToMetricEvalRequest(&params) == NVPA_STATUS_SUCCESS;
 }
 
+static kprof_status list_dependencies(const kprof_evaluator *self, const NVPW_MetricEvalRequest *request,
+                                      const char **names, size_t *count)
+{
+    PARAMS(NVPW_MetricsEvaluator_GetMetricRawDependencies_Params, params);
+    params.pMetricsEvaluator = self->evaluator;
+    params.pMetricEvalRequests = request;
+    params.numMetricEvalRequests = 1;
+    params.metricEvalRequestStructSize = NVPW_MetricEvalRequest_STRUCT_SIZE;
+    params.metricEvalRequestStrideSize = sizeof(*request);
+    params.ppRawDependencies = names;
+    params.numRawDependencies = *count;
+    NVPA_Status result = self->api->NVPW_MetricsEvaluator_GetMetricRawDependencies(&params);
+    *count = params.numRawDependencies;
+    return result == NVPA_STATUS_SUCCESS
+               ? KPROF_OK
+               : kprof_fail(KPROF_INTERNAL, "reading what a metric is made of: NVPW error %d", (int)result);
+}
+
+kprof_status kprof_evaluator_raw_counters(kprof_evaluator *evaluator, const char *name, kprof_strlist *out)
+{
+    NVPW_MetricEvalRequest request;
+    size_t count = 0;
+    if (!to_request(evaluator, name, &request))
+        return kprof_fail(KPROF_UNKNOWN_NAME, "metric \"%s\" is not known on chip %s", name, evaluator->chip);
+    kprof_status status = list_dependencies(evaluator, &request, NULL, &count);
+    const char **names = calloc(count + 1, sizeof(*names));
+    if (!names)
+        return KPROF_NO_MEMORY;
+    if (status == KPROF_OK && count > 0)
+        status = list_dependencies(evaluator, &request, names, &count);
+    for (size_t i = 0; i < count && status == KPROF_OK; i++) {
+        if (!kprof_strlist_add(out, names[i]))
+            status = KPROF_NO_MEMORY;
+    }
+    free(names);
+    return status;
+}
+
 static const char *factor_name(const kprof_evaluator *self, uint32_t dim_unit)
 {
     PARAMS(NVPW_MetricsEvaluator_DimUnitToString_Params, params);

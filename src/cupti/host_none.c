@@ -1,5 +1,5 @@
-/* The interface of host.h in a build without the CUDA toolkit: every call says so. */
-#include "cupti/host.h"
+/* The interfaces of host.h and schedule.h in a build without the CUDA toolkit: every call says so. */
+#include "cupti/schedule.h"
 
 #include "core/log.h"
 
@@ -114,4 +114,19 @@ kprof_status kprof_host_evaluate(kprof_host *host, const kprof_counter_data *cou
     (void)names;
     (void)values;
     return unsupported();
+}
+
+kprof_status kprof_schedule_read(kprof_host *host, const kprof_strlist *names, const kprof_config_image *image,
+                                 kprof_schedule *out)
+{
+    (void)host;
+    (void)names;
+    (void)image;
+    *out = (kprof_schedule){0};
+    return unsupported();
+}
+
+void kprof_schedule_free(kprof_schedule *schedule)
+{
+    (void)schedule; /* never filled here */
 }

@@ -47,6 +47,9 @@ kprof_status kprof_evaluator_get(kprof_host *host, kprof_evaluator **out) KPROF_
 void kprof_evaluator_free(kprof_evaluator *evaluator);
 /* Unit of a full name in base units ("byte/second"); caller frees. NULL when NVPW cannot tell. */
 char *kprof_evaluator_unit(kprof_evaluator *evaluator, const char *name);
+/* The raw counters that a full name is computed from, as NVPW names them, appended to `out`. */
+kprof_status kprof_evaluator_raw_counters(kprof_evaluator *evaluator, const char *name,
+                                          kprof_strlist *out) KPROF_MUST_CHECK;
 /* Base names of the counters that a throughput metric is the greatest of, appended to `out`. */
 kprof_status kprof_evaluator_members(kprof_evaluator *evaluator, const char *throughput,
                                      kprof_strlist *out) KPROF_MUST_CHECK;

@@ -65,7 +65,16 @@
     X(NVPW_MetricsEvaluator_ConvertMetricNameToMetricEvalRequest)                                                      \
     X(NVPW_MetricsEvaluator_GetThroughputMetricProperties)                                                             \
     X(NVPW_MetricsEvaluator_GetMetricDimUnits)                                                                         \
-    X(NVPW_MetricsEvaluator_DimUnitToString)
+    X(NVPW_MetricsEvaluator_DimUnitToString)                                                                           \
+    X(NVPW_MetricsEvaluator_GetMetricRawDependencies)                                                                  \
+    X(NVPW_Config_GetRawCounters)                                                                                      \
+    X(NVPW_Config_GetRawCounterInfo)                                                                                   \
+    X(NVPW_CUDA_RawCounterConfig_Create)                                                                               \
+    X(NVPW_RawCounterConfig_Destroy)                                                                                   \
+    X(NVPW_RawCounterConfig_GetAllAvailableRawCounterDomains)                                                          \
+    X(NVPW_RawCounterConfig_BeginPassGroup)                                                                            \
+    X(NVPW_RawCounterConfig_EndPassGroup)                                                                              \
+    X(NVPW_RawCounterConfig_GetRawCounterProperties)
 
 #define KPROF_API_MEMBER(name) __typeof__(&name) name;
 

@@ -190,3 +190,29 @@ void kprof_derived_evaluate(const kprof_report *report, const char *chip, const 
             evaluate_point(&derived->points[i], sink);
     }
 }
+
+static kprof_status walk_point(const derived_point *point, kprof_derived_visit *visit, void *user)
+{
+    const kprof_expr *const sources[] = {point->roofline->work.compiled, point->roof->traffic.compiled,
+                                         point->roofline->peak.compiled, point->roof->peak.compiled};
+    kprof_status status = KPROF_OK;
+    for (size_t i = 0; i < 2 && status == KPROF_OK; i++)
+        status = visit(user, point->intensity, sources[i]);
+    for (size_t i = 0; i < 4 && status == KPROF_OK; i++)
+        status = visit(user, point->pct, sources[i]);
+    return status;
+}
+
+kprof_status kprof_derived_walk(const kprof_report *report, const char *chip, kprof_derived_visit *visit, void *user)
+{
+    kprof_status status = KPROF_OK;
+    for (const kprof_derived *derived = report->derived; derived; derived = derived->next) {
+        if (strcmp(derived->chip, chip) != 0)
+            continue;
+        for (size_t i = 0; i < derived->item_count && status == KPROF_OK; i++)
+            status = visit(user, derived->items[i].metric, derived->items[i].item->compiled);
+        for (size_t i = 0; i < derived->point_count && status == KPROF_OK; i++)
+            status = walk_point(&derived->points[i], visit, user);
+    }
+    return status;
+}

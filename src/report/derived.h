@@ -23,6 +23,12 @@ typedef struct kprof_derived_sink {
 } kprof_derived_sink;
 void kprof_derived_evaluate(const kprof_report *report, const char *chip, const kprof_derived_sink *sink);
 
+/* Call `visit` with each derived value of `chip`, by metric row id, and each expression that it is computed from, in
+ * the order above. */
+typedef kprof_status kprof_derived_visit(void *user, int64_t metric_id, const kprof_expr *expression);
+kprof_status kprof_derived_walk(const kprof_report *report, const char *chip, kprof_derived_visit *visit,
+                                void *user) KPROF_MUST_CHECK;
+
 /* "derived__roofline_<roofline>_<roof>_<what>", lower case: under which the intensity ("intensity", FLOP per byte) and
  * the share of the roof ("pct_of_roof") are stored. Writes at most `size` bytes. */
 void kprof_roofline_metric_name(char *out, size_t size, const char *const parts[3]);

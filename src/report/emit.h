@@ -9,13 +9,14 @@
 
 /* One value of a launch. */
 typedef struct kprof_emit_metric {
-    size_t slot;                  /* the same slot always has the same texts: emitters may cache by it */
+    size_t slot;                  /* the same slot always has the same section, name, label and unit: to cache by */
     size_t column;                /* into the columns of the page */
     size_t metric;                /* into the metrics of the model; SIZE_MAX: no launch can have it */
     const kprof_section *section; /* that shows it, or NULL */
     const char *name, *label, *unit;
-    bool repeated; /* the same section has shown it before */
-    double value;  /* NaN: not measured */
+    const char *passes; /* that it comes from on the launch's chip, "1-3 5"; "": none, or not known */
+    bool repeated;      /* the same section has shown it before */
+    double value;       /* NaN: not measured */
 } kprof_emit_metric;
 
 typedef struct kprof_emit_table {

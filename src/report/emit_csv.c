@@ -172,7 +172,7 @@ static void ncu_units_row(csv_emitter *csv)
 
 static void launch_header(csv_emitter *csv)
 {
-    static const char *const plain_metric[] = {"section", "metric", "unit", "value", NULL};
+    static const char *const plain_metric[] = {"section", "metric", "unit", "value", "passes", NULL};
     static const char *const ncu_metric[] = {"Section Name", "Metric Name", "Metric Unit", "Metric Value", NULL};
     put_names(&csv->row, csv->layout->launch_columns);
     if (!csv->is_wide)
@@ -248,6 +248,14 @@ static void put_ncu_value(kprof_strbuf *out, double value, unsigned decimals)
     kprof_strbuf_puts(out, "\"");
 }
 
+static void put_value_and_passes(kprof_strbuf *row, const kprof_emit_metric *metric)
+{
+    put_real(row, metric->value);
+    put_comma(row);
+    if (*metric->passes)
+        put_text(row, metric->passes);
+}
+
 static void long_row(csv_emitter *csv, const kprof_emit_metric *metric)
 {
     char **tail = &csv->tails[metric->slot];
@@ -259,16 +267,12 @@ static void long_row(csv_emitter *csv, const kprof_emit_metric *metric)
     }
     kprof_output_put(csv->base.out, csv->prefix.data, csv->prefix.length);
     kprof_output_puts(csv->base.out, *tail);
-    char number[KPROF_NUMBER_SIZE];
-    if (csv->is_ncu) {
-        kprof_strbuf_clear(&csv->row);
+    if (csv->is_ncu)
         put_ncu_value(&csv->row, metric->value, 2);
-        kprof_output_put(csv->base.out, csv->row.data, csv->row.length);
-        kprof_strbuf_clear(&csv->row);
-    } else {
-        kprof_output_put(csv->base.out, number, kprof_number_exact(number, metric->value));
-    }
-    kprof_output_put(csv->base.out, "\n", 1);
+    else
+        put_value_and_passes(&csv->row, metric);
+    put_comma(&csv->row);
+    end_row(csv);
 }
 
 static void csv_metric(kprof_emitter *emitter, const kprof_emit_metric *metric)

@@ -107,6 +107,46 @@ static cJSON *metric_catalogue(const kprof_emit_page *page)
     return metrics;
 }
 
+static cJSON *passes_of_chip(const kprof_model_chip *chip)
+{
+    cJSON *passes = cJSON_CreateArray();
+    for (size_t i = 0; i < chip->pass_count; i++) {
+        cJSON *pass = append_object(passes);
+        add(pass, "counters", integer(chip->passes[i].counters));
+        add(pass, "sm_side", cJSON_CreateBool(chip->passes[i].sm_side));
+    }
+    return passes;
+}
+
+static cJSON *passes_of_metrics(const kprof_model *model, const kprof_model_chip *chip)
+{
+    cJSON *metrics = cJSON_CreateObject();
+    for (size_t i = 0; chip->schedule && i < model->metric_count; i++) {
+        const kprof_model_passes *passes = &chip->schedule[i];
+        if (passes->count == 0)
+            continue;
+        cJSON *numbers = add_array(metrics, model->metrics[i].name);
+        for (size_t k = 0; k < passes->count; k++)
+            cJSON_AddItemToArray(numbers, integer(passes->items[k]));
+    }
+    return metrics;
+}
+
+static cJSON *schedules(const kprof_model *model)
+{
+    cJSON *array = cJSON_CreateArray();
+    for (size_t i = 0; i < model->chip_count; i++) {
+        const kprof_model_chip *chip = &model->chips[i];
+        if (chip->pass_count == 0)
+            continue;
+        cJSON *schedule = append_object(array);
+        add_text(schedule, "chip", chip->name);
+        add(schedule, "passes", passes_of_chip(chip));
+        add(schedule, "metrics", passes_of_metrics(model, chip));
+    }
+    return array;
+}
+
 static void json_page_begin(kprof_emitter *emitter)
 {
     json_emitter *json = of(emitter);
@@ -117,6 +157,8 @@ static void json_page_begin(kprof_emitter *emitter)
         return;
     kprof_output_puts(emitter->out, ",\n\"metrics\":");
     write_value(json, metric_catalogue(page));
+    kprof_output_puts(emitter->out, ",\n\"schedules\":");
+    write_value(json, schedules(page->model));
     kprof_output_puts(emitter->out, ",\n\"launches\":[");
     json->launches_begun = json->first = true;
 }

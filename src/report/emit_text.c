@@ -178,13 +178,30 @@ static void put_value(kprof_emitter *emitter, kprof_grid *grid, const kprof_emit
     kprof_grid_add(grid, human.number, human.unit);
 }
 
+/* "pass 1", "passes 1-3 5" */
+static void put_passes(kprof_emitter *emitter, kprof_grid *grid, const kprof_emit_metric *metric)
+{
+    bool is_one = !strpbrk(metric->passes, " -");
+    char *text = NULL;
+    if (asprintf(&text, "%s%s", is_one ? "pass " : "passes ", metric->passes) < 0) {
+        emitter->status = KPROF_NO_MEMORY;
+        return;
+    }
+    kprof_grid_add(grid, *metric->passes ? text : "", "");
+    free(text);
+}
+
+/* The raw page has everything of a metric, the details page what people read. */
 static void text_metric(kprof_emitter *emitter, const kprof_emit_metric *metric)
 {
     kprof_grid *items = &of(emitter)->items;
+    bool is_raw = emitter->page.page == KPROF_PAGE_RAW;
     if (of(emitter)->hides_missing && isnan(metric->value))
         return;
-    kprof_grid_add(items, emitter->page.page == KPROF_PAGE_RAW ? metric->name : metric->label, "");
+    kprof_grid_add(items, is_raw ? metric->name : metric->label, "");
     put_value(emitter, items, metric);
+    if (is_raw)
+        put_passes(emitter, items, metric);
     put_bar(items, metric);
 }
 
@@ -537,11 +554,10 @@ static const kprof_emitter_ops text_ops = {
 
 kprof_emitter *kprof_emit_text_new(const kprof_print_options *options)
 {
-    (void)options;
     text_emitter *text = calloc(1, sizeof *text);
     if (!text)
         return NULL;
     text->base.ops = &text_ops;
-    text->items = kprof_grid_make("tnt");
+    text->items = kprof_grid_make(options->page == KPROF_PAGE_RAW ? "tntt" : "tnt");
     return &text->base;
 }

@@ -31,11 +31,26 @@ typedef struct kprof_model_metric {
     char *name, *unit, *description, *kind;
 } kprof_model_metric;
 
-/* The sections to show for launches on one chip, in display order. */
+/* The passes that the counters of a metric are in, in rising order, from 1. */
+typedef struct kprof_model_passes {
+    uint32_t *items; /* [count] */
+    size_t count;
+    char *text; /* "1-3 5"; NULL when there are none */
+} kprof_model_passes;
+
+typedef struct kprof_model_pass {
+    uint32_t counters;
+    bool sm_side; /* some of them are in the SMs */
+} kprof_model_pass;
+
+/* What was planned for one chip: the sections to show for its launches, in display order, and the passes. */
 typedef struct kprof_model_chip {
     char *name;
     kprof_section *sections;
     size_t section_count;
+    kprof_model_pass *passes; /* [pass_count]; none in a report that does not tell */
+    size_t pass_count;
+    kprof_model_passes *schedule; /* [metric_count of the model], or NULL */
 } kprof_model_chip;
 
 typedef struct kprof_model_message {
@@ -87,6 +102,9 @@ typedef struct kprof_model_walk {
     bool values; /* read the values too */
 } kprof_model_walk;
 kprof_status kprof_model_launches(const kprof_model_walk *walk, kprof_model_visit *visit, void *user) KPROF_MUST_CHECK;
+
+/* The passes that a metric comes from on a device, "1-3 5"; "" when it has no counters or the report does not tell. */
+const char *kprof_model_passes_text(const kprof_model_device *device, const kprof_model *model, size_t metric);
 
 /* "function", "demangled" or "mangled" name of a kernel; demangled when `base` is NULL. */
 const char *kprof_model_kernel_name(const kprof_model_kernel *kernel, const char *base);

@@ -9,7 +9,7 @@ static kprof_status show_launch(void *user, const kprof_model_launch *launch)
         kprof_emit_metric *metric = &page->view->columns[i];
         if (!launch->asked[metric->metric])
             continue;
-        metric->value = launch->values[metric->metric];
+        kprof_view_fill_metric(page->view->model, launch, metric);
         page->emitter->ops->metric(page->emitter, metric);
     }
     page->emitter->ops->launch_end(page->emitter);

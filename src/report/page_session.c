@@ -1,4 +1,4 @@
-/* The session page: the run, its processes and devices, the kernels seen and what went wrong. */
+/* The session page: the run, its processes and devices, the passes, the kernels seen and what went wrong. */
 #include "report/page.h"
 
 #include <math.h>
@@ -133,6 +133,24 @@ static void show_devices(kprof_emitter *emitter, const kprof_model *model)
     emitter->ops->list_end(emitter);
 }
 
+static void show_passes(kprof_emitter *emitter, const kprof_model *model)
+{
+    emitter->ops->list_begin(emitter, &(kprof_emit_list){"passes", "Passes", true});
+    for (size_t i = 0; i < model->chip_count; i++) {
+        for (size_t k = 0; k < model->chips[i].pass_count; k++) {
+            const kprof_model_pass *pass = &model->chips[i].passes[k];
+            const kprof_emit_field fields[] = {
+                kprof_field_text("chip", "Chip", model->chips[i].name),
+                kprof_field_integer("pass", "Pass", (int64_t)k + 1),
+                kprof_field_integer("counters", "Counters", pass->counters),
+                kprof_field_text("sm_side", "In the SMs", pass->sm_side ? "yes" : "no"),
+            };
+            show_record(emitter, fields, COUNT_OF(fields));
+        }
+    }
+    emitter->ops->list_end(emitter);
+}
+
 static int by_launches(const void *a, const void *b)
 {
     const kprof_model_kernel *const *left = a, *const *right = b;
@@ -190,6 +208,7 @@ kprof_status kprof_page_session(const kprof_page_context *context)
     show_run(emitter, context->model);
     show_processes(emitter, context->model);
     show_devices(emitter, context->model);
+    show_passes(emitter, context->model);
     status = show_kernels(emitter, context->model);
     if (status == KPROF_OK)
         show_messages(emitter, context->model);

@@ -1,4 +1,4 @@
-/* Stores what was planned for a chip: metrics with unit and description, and sections as they are to be shown. */
+/* Stores what was planned for a chip: metrics with unit and description, sections as they are shown, and passes. */
 #include "report/derived.h"
 
 #include <stdlib.h>
@@ -111,6 +111,66 @@ kprof_status kprof_report_add_plan(kprof_report *report, const kprof_plan *plan,
     if (status != KPROF_OK)
         return status;
     status = store_plan(report, plan, host);
+    kprof_status released = kprof_store_release(report, status == KPROF_OK);
+    return status == KPROF_OK ? released : status;
+}
+
+static kprof_status add_passes(kprof_report *report, const char *chip, const kprof_schedule *schedule)
+{
+    kprof_status status = KPROF_OK;
+    for (size_t i = 0; i < schedule->pass_count && status == KPROF_OK; i++)
+        status = kprof_store_write(report, KPROF_SQL_ADD_PASS, "siii", chip, (int64_t)i + 1,
+                                   (int64_t)schedule->passes[i].counters, (int64_t)schedule->passes[i].sm_side);
+    return status;
+}
+
+static kprof_status add_metric_passes(kprof_report *report, const kprof_plan *plan, const kprof_schedule *schedule)
+{
+    for (size_t i = 0; i < schedule->metric_count; i++) {
+        int64_t metric;
+        const kprof_pass_list *passes = &schedule->metrics[i];
+        kprof_status status = kprof_store_find(report, KPROF_SQL_FIND_METRIC, &metric, "s", plan->collect.items[i]);
+        for (size_t k = 0; k < passes->count && status == KPROF_OK; k++)
+            status = kprof_store_write(report, KPROF_SQL_ADD_METRIC_PASS, "sii", plan->chip, metric,
+                                       (int64_t)passes->items[k] + 1);
+        if (status != KPROF_OK)
+            return status;
+    }
+    return KPROF_OK;
+}
+
+typedef struct derived_passes {
+    kprof_report *report;
+    const char *chip;
+} derived_passes;
+
+/* A derived value comes from all passes of what it is computed from. */
+static kprof_status add_derived_passes(void *user, int64_t metric, const kprof_expr *expression)
+{
+    const derived_passes *to = user;
+    kprof_strlist names = KPROF_STRLIST_INIT;
+    kprof_status status = kprof_expr_names(expression, &names);
+    for (size_t i = 0; i < names.count && status == KPROF_OK; i++)
+        status = kprof_store_write(to->report, KPROF_SQL_ADD_PASSES_OF, "sis", to->chip, metric, names.items[i]);
+    kprof_strlist_free(&names);
+    return status;
+}
+
+static kprof_status store_schedule(kprof_report *report, const kprof_plan *plan, const kprof_schedule *schedule)
+{
+    derived_passes derived = {report, plan->chip};
+    kprof_status status = add_passes(report, plan->chip, schedule);
+    if (status == KPROF_OK)
+        status = add_metric_passes(report, plan, schedule);
+    return status == KPROF_OK ? kprof_derived_walk(report, plan->chip, add_derived_passes, &derived) : status;
+}
+
+kprof_status kprof_report_add_schedule(kprof_report *report, const kprof_plan *plan, const kprof_schedule *schedule)
+{
+    kprof_status status = kprof_store_write(report, KPROF_SQL_SAVEPOINT, "");
+    if (status != KPROF_OK)
+        return status;
+    status = store_schedule(report, plan, schedule);
     kprof_status released = kprof_store_release(report, status == KPROF_OK);
     return status == KPROF_OK ? released : status;
 }

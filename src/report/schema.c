@@ -5,19 +5,22 @@
 #include <string.h>
 
 typedef struct schema_entry {
+    int since; /* the first version that has it */
     const char *name, *sql;
 } schema_entry;
 
 /* SQLite keeps the text of these statements in the file, so an opened report can be compared with them word for word.
  */
 static const schema_entry tables[] = {
-    {"run", "CREATE TABLE run(id INTEGER PRIMARY KEY, command_line TEXT NOT NULL, working_directory TEXT NOT NULL, "
-            "kprof_version TEXT NOT NULL, sets TEXT NOT NULL, start_unix_ns INTEGER NOT NULL)"},
-    {"process", "CREATE TABLE process(id INTEGER PRIMARY KEY, pid INTEGER NOT NULL, parent_pid INTEGER NOT NULL, "
-                "start_unix_ns INTEGER NOT NULL, host TEXT NOT NULL, name TEXT NOT NULL, executable TEXT NOT NULL, "
-                "command_line TEXT NOT NULL, wait_status INTEGER, launches INTEGER, matched INTEGER, "
-                "profiled INTEGER, ended INTEGER NOT NULL)"},
-    {"device",
+    {1, "run",
+     "CREATE TABLE run(id INTEGER PRIMARY KEY, command_line TEXT NOT NULL, working_directory TEXT NOT NULL, "
+     "kprof_version TEXT NOT NULL, sets TEXT NOT NULL, start_unix_ns INTEGER NOT NULL)"},
+    {1, "process",
+     "CREATE TABLE process(id INTEGER PRIMARY KEY, pid INTEGER NOT NULL, parent_pid INTEGER NOT NULL, "
+     "start_unix_ns INTEGER NOT NULL, host TEXT NOT NULL, name TEXT NOT NULL, executable TEXT NOT NULL, "
+     "command_line TEXT NOT NULL, wait_status INTEGER, launches INTEGER, matched INTEGER, "
+     "profiled INTEGER, ended INTEGER NOT NULL)"},
+    {1, "device",
      "CREATE TABLE device(id INTEGER PRIMARY KEY, ordinal INTEGER NOT NULL, name TEXT NOT NULL, chip TEXT NOT NULL, "
      "uuid TEXT NOT NULL, cc_major INTEGER NOT NULL, cc_minor INTEGER NOT NULL, sm_count INTEGER NOT NULL, "
      "sm_clock_max_khz INTEGER NOT NULL, memory_clock_max_khz INTEGER NOT NULL, memory_bytes INTEGER NOT NULL, "
@@ -27,16 +30,19 @@ static const schema_entry tables[] = {
      "max_smem_per_sm_bytes INTEGER NOT NULL, max_smem_per_block_bytes INTEGER NOT NULL, "
      "max_smem_per_block_optin_bytes INTEGER NOT NULL, reserved_smem_per_block_bytes INTEGER NOT NULL, "
      "warp_size INTEGER NOT NULL)"},
-    {"kernel", "CREATE TABLE kernel(id INTEGER PRIMARY KEY, mangled TEXT NOT NULL, demangled TEXT NOT NULL, "
-               "function TEXT NOT NULL, registers_per_thread INTEGER NOT NULL, static_smem_bytes INTEGER NOT NULL, "
-               "local_bytes_per_thread INTEGER NOT NULL, constant_bytes INTEGER NOT NULL, "
-               "max_threads_per_block INTEGER NOT NULL, binary_version INTEGER NOT NULL, "
-               "ptx_version INTEGER NOT NULL)"},
-    {"metric", "CREATE TABLE metric(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, unit TEXT NOT NULL, "
-               "description TEXT NOT NULL, kind TEXT NOT NULL)"},
-    {"section", "CREATE TABLE section(id INTEGER PRIMARY KEY, chip TEXT NOT NULL, identifier TEXT NOT NULL, "
-                "name TEXT NOT NULL, definition TEXT NOT NULL)"},
-    {"launch",
+    {1, "kernel",
+     "CREATE TABLE kernel(id INTEGER PRIMARY KEY, mangled TEXT NOT NULL, demangled TEXT NOT NULL, "
+     "function TEXT NOT NULL, registers_per_thread INTEGER NOT NULL, static_smem_bytes INTEGER NOT NULL, "
+     "local_bytes_per_thread INTEGER NOT NULL, constant_bytes INTEGER NOT NULL, "
+     "max_threads_per_block INTEGER NOT NULL, binary_version INTEGER NOT NULL, "
+     "ptx_version INTEGER NOT NULL)"},
+    {1, "metric",
+     "CREATE TABLE metric(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, unit TEXT NOT NULL, "
+     "description TEXT NOT NULL, kind TEXT NOT NULL)"},
+    {1, "section",
+     "CREATE TABLE section(id INTEGER PRIMARY KEY, chip TEXT NOT NULL, identifier TEXT NOT NULL, "
+     "name TEXT NOT NULL, definition TEXT NOT NULL)"},
+    {1, "launch",
      "CREATE TABLE launch(id INTEGER PRIMARY KEY, process_id INTEGER NOT NULL REFERENCES process, "
      "kernel_id INTEGER NOT NULL REFERENCES kernel, device_id INTEGER NOT NULL REFERENCES device, "
      "position INTEGER NOT NULL, context INTEGER NOT NULL, stream INTEGER NOT NULL, thread INTEGER NOT NULL, "
@@ -47,14 +53,23 @@ static const schema_entry tables[] = {
      "max_blocks_per_sm INTEGER NOT NULL, max_active_clusters INTEGER NOT NULL, start_unix_ns INTEGER NOT NULL, "
      "profile_ns INTEGER NOT NULL, replay_mode TEXT NOT NULL, passes INTEGER NOT NULL, reason TEXT NOT NULL, "
      "measured INTEGER NOT NULL)"},
-    {"value", "CREATE TABLE value(launch_id INTEGER NOT NULL REFERENCES launch, "
-              "metric_id INTEGER NOT NULL REFERENCES metric, value REAL, "
-              "PRIMARY KEY(launch_id, metric_id)) WITHOUT ROWID"},
-    {"seen", "CREATE TABLE seen(process_id INTEGER NOT NULL REFERENCES process, "
-             "kernel_id INTEGER NOT NULL REFERENCES kernel, launches INTEGER NOT NULL, "
-             "PRIMARY KEY(process_id, kernel_id)) WITHOUT ROWID"},
-    {"message", "CREATE TABLE message(id INTEGER PRIMARY KEY, process_id INTEGER NOT NULL REFERENCES process, "
-                "level TEXT NOT NULL, status TEXT NOT NULL, text TEXT NOT NULL)"},
+    {1, "value",
+     "CREATE TABLE value(launch_id INTEGER NOT NULL REFERENCES launch, "
+     "metric_id INTEGER NOT NULL REFERENCES metric, value REAL, "
+     "PRIMARY KEY(launch_id, metric_id)) WITHOUT ROWID"},
+    {1, "seen",
+     "CREATE TABLE seen(process_id INTEGER NOT NULL REFERENCES process, "
+     "kernel_id INTEGER NOT NULL REFERENCES kernel, launches INTEGER NOT NULL, "
+     "PRIMARY KEY(process_id, kernel_id)) WITHOUT ROWID"},
+    {1, "message",
+     "CREATE TABLE message(id INTEGER PRIMARY KEY, process_id INTEGER NOT NULL REFERENCES process, "
+     "level TEXT NOT NULL, status TEXT NOT NULL, text TEXT NOT NULL)"},
+    {2, "pass",
+     "CREATE TABLE pass(chip TEXT NOT NULL, pass INTEGER NOT NULL, counters INTEGER NOT NULL, "
+     "sm_side INTEGER NOT NULL, PRIMARY KEY(chip, pass)) WITHOUT ROWID"},
+    {2, "schedule",
+     "CREATE TABLE schedule(chip TEXT NOT NULL, metric_id INTEGER NOT NULL REFERENCES metric, "
+     "pass INTEGER NOT NULL, PRIMARY KEY(chip, metric_id, pass)) WITHOUT ROWID"},
 };
 #define TABLE_COUNT (sizeof tables / sizeof *tables)
 
@@ -77,7 +92,9 @@ static const char views[] =
     "GROUP BY kernel.function, metric.id;"
     "CREATE VIEW seen_kernels AS SELECT kernel.function AS kernel, kernel.demangled AS demangled, "
     "sum(seen.launches) AS launches FROM seen JOIN kernel ON kernel.id=seen.kernel_id "
-    "GROUP BY kernel.mangled ORDER BY launches DESC, kernel;";
+    "GROUP BY kernel.mangled ORDER BY launches DESC, kernel;"
+    "CREATE VIEW metric_passes AS SELECT chip, metric.name AS metric, count(*) AS passes, min(pass) AS first, "
+    "max(pass) AS last FROM schedule JOIN metric ON metric.id=schedule.metric_id GROUP BY chip, metric.id;";
 
 kprof_status kprof_schema_create(kprof_report *report)
 {
@@ -108,6 +125,8 @@ kprof_status kprof_schema_check(kprof_report *report)
 {
     for (size_t i = 0; i < TABLE_COUNT; i++) {
         schema_check check = {&tables[i], false};
+        if (tables[i].since > report->version)
+            continue;
         kprof_status status =
             kprof_store_query(report, "SELECT name, sql FROM sqlite_schema WHERE type='table'", compare_table, &check);
         if (status != KPROF_OK)

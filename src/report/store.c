@@ -183,6 +183,7 @@ static kprof_status report_new(const char *path, bool writable, kprof_report **o
         return kprof_fail(KPROF_NO_MEMORY, "%s: out of memory", path);
     }
     report->writable = writable;
+    report->version = KPROF_SCHEMA_VERSION;
     int flags = writable ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY;
     int rc = sqlite3_open_v2(plain, &report->db, flags, NULL);
     free(plain);
@@ -354,6 +355,7 @@ static kprof_status check_identity(kprof_report *report)
                           report->path, (long long)version, KPROF_SCHEMA_VERSION);
     if (version < 1)
         return kprof_fail(KPROF_BAD_REPORT, "%s: damaged: report version %lld", report->path, (long long)version);
+    report->version = (int)version;
     return KPROF_OK;
 }
 

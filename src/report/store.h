@@ -7,7 +7,7 @@
 #include <sqlite3.h>
 
 #define KPROF_APPLICATION_ID 0x6b707266 /* "kprf" */
-#define KPROF_SCHEMA_VERSION 1          /* user_version */
+#define KPROF_SCHEMA_VERSION 2          /* user_version */
 
 /* Statements that write, prepared on first use. Columns in the order of the schema (schema.c). */
 #define KPROF_STATEMENT_MAP(X)                                                                                         \
@@ -30,6 +30,10 @@
     X(ADD_METRIC, "INSERT INTO metric VALUES(NULL,?,?,?,?)")                                                           \
     X(DESCRIBE_METRIC, "UPDATE metric SET unit=?2, description=?3 WHERE id=?1 AND unit='' AND description=''")         \
     X(ADD_SECTION, "INSERT INTO section VALUES(NULL,?,?,?,?)")                                                         \
+    X(ADD_PASS, "INSERT INTO pass VALUES(?,?,?,?)")                                                                    \
+    X(ADD_METRIC_PASS, "INSERT INTO schedule VALUES(?,?,?)")                                                           \
+    X(ADD_PASSES_OF, "INSERT OR IGNORE INTO schedule SELECT ?1, ?2, pass FROM schedule WHERE chip=?1 AND "             \
+                     "metric_id=(SELECT id FROM metric WHERE name=?3)")                                                \
     X(ADD_LAUNCH, "INSERT INTO launch VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")                \
     X(ADD_VALUE, "INSERT INTO value VALUES(?,?,?)")                                                                    \
     X(SET_SEEN, "INSERT INTO seen VALUES(?,?,?) ON CONFLICT DO UPDATE SET launches=excluded.launches")                 \
@@ -48,6 +52,7 @@ struct kprof_report {
     sqlite3 *db;
     char *path;
     bool writable;
+    int version; /* of the schema */
     bool broken; /* writing has failed: row ids that an ingest remembers may have been rolled back */
     int64_t next_launch;
     sqlite3_stmt *statements[KPROF_STATEMENT_COUNT];
@@ -84,7 +89,7 @@ typedef struct kprof_metric_row {
 } kprof_metric_row;
 kprof_status kprof_store_metric(kprof_report *report, const kprof_metric_row *metric, int64_t *id) KPROF_MUST_CHECK;
 
-/* Make the tables and views of a new report; check that an opened one has exactly those tables. */
+/* Make the tables and views of a new report; check that an opened one has exactly the tables of its version. */
 kprof_status kprof_schema_create(kprof_report *report) KPROF_MUST_CHECK;
 kprof_status kprof_schema_check(kprof_report *report) KPROF_MUST_CHECK;
 

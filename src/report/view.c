@@ -332,16 +332,21 @@ static void fill_section(kprof_view_section *section)
         locate_points(&section->rooflines[i]);
 }
 
+void kprof_view_fill_metric(const kprof_model *model, const kprof_model_launch *launch, kprof_emit_metric *metric)
+{
+    bool known = metric->metric != SIZE_MAX, measured = launch->measured > 0;
+    metric->value = known ? launch->values[metric->metric] : NAN;
+    metric->passes = known && measured ? kprof_model_passes_text(launch->device, model, metric->metric) : "";
+}
+
 const kprof_view_chip *kprof_view_fill(kprof_view *view, const kprof_model_launch *launch)
 {
     size_t index = launch->device->chip_index;
     if (index == SIZE_MAX)
         return NULL;
     kprof_view_chip *chip = &view->chips[index];
-    for (size_t i = 0; i < chip->metric_count; i++) {
-        size_t metric = chip->metrics[i].metric;
-        chip->metrics[i].value = metric == SIZE_MAX ? NAN : launch->values[metric];
-    }
+    for (size_t i = 0; i < chip->metric_count; i++)
+        kprof_view_fill_metric(view->model, launch, &chip->metrics[i]);
     for (size_t i = 0; i < chip->section_count; i++)
         fill_section(&chip->sections[i]);
     return chip;

@@ -35,7 +35,10 @@ kprof_status kprof_view_sections(const kprof_model *model, kprof_view *out) KPRO
 kprof_status kprof_view_all(const kprof_model *model, kprof_view *out) KPROF_MUST_CHECK;
 void kprof_view_free(kprof_view *view); /* members */
 
-/* Take a launch's values, sort tables and locate points; NULL when no sections are stored for the launch's chip. */
+/* Take a launch's value of a metric, and the passes that it came from. */
+void kprof_view_fill_metric(const kprof_model *model, const kprof_model_launch *launch, kprof_emit_metric *metric);
+/* Take all of a launch's values, sort tables and locate points; NULL when no sections are stored for the launch's chip.
+ */
 const kprof_view_chip *kprof_view_fill(kprof_view *view, const kprof_model_launch *launch);
 
 #endif

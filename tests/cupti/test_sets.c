@@ -1,6 +1,7 @@
 /* Every shipped set on every chip of a generation (compute capability 7.5 and up) that the Profiler Host API knows: it
- * must resolve without a required item missing and be schedulable. Prints the table of names and passes. Usage:
- * test_cupti_sets PREFIX, such as GH; exit status 77 without libcupti. */
+ * must resolve without a required item missing and be schedulable, with a pass for every name. Prints the table of
+ * names and passes. Usage: test_cupti_sets PREFIX, such as GH; exit status 77 without libcupti. */
+#include "cupti/schedule.h"
 #include "metricset/metricset.h"
 
 #include <stdio.h>
@@ -39,6 +40,21 @@ static bool has_content(const kprof_plan *plan)
     return all;
 }
 
+/* Every metric comes from some pass of the set's config image. */
+static bool has_passes(const kprof_plan *plan, kprof_host *host)
+{
+    kprof_schedule schedule;
+    bool all = kprof_schedule_read(host, &plan->collect, &plan->image, &schedule) == KPROF_OK;
+    for (size_t i = 0; i < schedule.metric_count; i++) {
+        if (schedule.metrics[i].count > 0)
+            continue;
+        printf("%s: %s has no pass\n", plan->chip, plan->collect.items[i]);
+        all = false;
+    }
+    kprof_schedule_free(&schedule);
+    return all;
+}
+
 static bool check_set(const kprof_catalog *catalog, const char *set, kprof_host *host)
 {
     kprof_selection selection = {0};
@@ -53,6 +69,7 @@ static bool check_set(const kprof_catalog *catalog, const char *set, kprof_host 
     printf("%-6s %-10s %4zu names %3zu passes\n", plan.chip, set, plan.collect.count, plan.pass_count);
     good = plan.collect.count > 0 && plan.pass_count > 0;
     good = has_content(&plan) && within_budget(plan.chip, set, plan.pass_count) && good;
+    good = has_passes(&plan, host) && good;
     kprof_plan_free(&plan);
     return good;
 }

@@ -301,6 +301,12 @@ class Pages(Case):
 
         self.assertEqual(len(values(direct.out)), len(values(stored.out)))
 
+    def test_values_tell_their_passes(self):
+        self.assert_run(self.collect([], [f"launch={VECTOR_ADD}"]), 0)
+        raw = json.loads(self.kprof("report", "run.kprof", "--page", "raw", "--json").out)
+        self.assertEqual([schedule["metrics"][METRIC] for schedule in raw["schedules"]], [[1]])
+        self.assertEqual(len(raw["schedules"][0]["passes"]), raw["launches"][0]["passes"])
+
     def test_default_set(self):
         run = self.kprof("--injection-path", INJECTION, "--log-file", "text", APP, f"launch={VECTOR_ADD}")
         self.assert_run(run, 0)

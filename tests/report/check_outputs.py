@@ -68,7 +68,7 @@ def check_ncu(golden):
           f"summary-ncu.csv: columns are {header}")
 
 
-TYPES = {"object": dict, "array": list, "string": str, "null": type(None)}
+TYPES = {"object": dict, "array": list, "string": str, "boolean": bool, "null": type(None)}
 
 
 def is_type(value, name):
@@ -180,7 +180,7 @@ def main():
     check_csv(golden / "session-long.csv")
     check_ncu(golden)
     schema = json.loads((source / "docs/report.schema.json").read_text())
-    for page in ("details", "raw", "summary", "session"):
+    for page in ("details", "raw", "summary", "session", "raw-v1"):
         check_json(golden / f"{page}.json", schema)
     check_examples(source, write_fixture)
     for failure in failures:

@@ -113,6 +113,21 @@ void fixture_plan_free(kprof_plan *plan)
     kprof_strlist_free(&plan->shown);
 }
 
+/* As CUPTI packs: throughputs and FLOP rates come from several passes, all else from one. */
+static kprof_schedule make_schedule(const kprof_plan *plan)
+{
+    static kprof_schedule_pass passes[9];
+    static uint32_t numbers[] = {0, 1, 2, 3, 4, 5, 6, 7, 8};
+    static kprof_pass_list lists[256];
+    for (size_t i = 0; i < 9; i++)
+        passes[i] = (kprof_schedule_pass){24 - 2 * (uint32_t)i, i < 8};
+    for (size_t i = 0; i < plan->collect.count; i++) {
+        bool is_throughput = strstr(plan->collect.items[i], "throughput");
+        lists[i] = is_throughput ? (kprof_pass_list){numbers, 8} : (kprof_pass_list){&numbers[i % 9], 1};
+    }
+    return (kprof_schedule){passes, 9, lists, plan->collect.count};
+}
+
 kprof_device_record fixture_device(void)
 {
     return (kprof_device_record){
@@ -199,6 +214,8 @@ kprof_report *fixture_create(const char *path, const fixture_metrics *metrics)
     assert_int_equal(kprof_report_create(path, true, &run, &report), KPROF_OK);
     kprof_plan plan = fixture_plan_make(metrics);
     assert_int_equal(kprof_report_add_plan(report, &plan, NULL), KPROF_OK);
+    kprof_schedule schedule = make_schedule(&plan);
+    assert_int_equal(kprof_report_add_schedule(report, &plan, &schedule), KPROF_OK);
     fixture_plan_free(&plan);
     set_units(report, metrics);
     return report;

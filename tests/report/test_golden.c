@@ -33,12 +33,11 @@ static void record(const char *path, const char *text)
     assert_int_equal(fclose(file), 0);
 }
 
-static void check_golden(void **state)
+static void check_report(const char *report_file, const golden_case *test)
 {
-    const golden_case *test = *state;
     kprof_report *report = NULL;
     kprof_status status;
-    assert_int_equal(kprof_report_open(report_path, &report), KPROF_OK);
+    assert_int_equal(kprof_report_open(report_file, &report), KPROF_OK);
     char *printed = fixture_print(report, &test->options, &status);
     assert_int_equal(status, KPROF_OK);
     assert_int_equal(kprof_report_close(report), KPROF_OK);
@@ -91,6 +90,27 @@ static golden_case cases[] = {
 };
 #define CASE_COUNT (sizeof cases / sizeof *cases)
 
+/* The same run as version 1 of the schema had it, which does not tell passes. */
+static golden_case version_1_cases[] = {
+    {"details-v1.txt", {TEXT(DETAILS), .filter = &second_launch}},
+    {"summary.json", {JSON(SUMMARY)}},
+    {"raw-wide.csv", {CSV(RAW, WIDE), .kernel_base = "mangled"}},
+    {"raw-v1.txt", {TEXT(RAW), .filter = &second_launch}},
+    {"raw-v1.json", {JSON(RAW), .filter = &second_launch}},
+    {"session-v1.txt", {TEXT(SESSION)}},
+};
+#define VERSION_1_COUNT (sizeof version_1_cases / sizeof *version_1_cases)
+
+static void check_golden(void **state)
+{
+    check_report(report_path, *state);
+}
+
+static void check_version_1(void **state)
+{
+    check_report(KPROF_TESTS_DIR "/fixtures/report-v1.kprof", *state);
+}
+
 static int write_report(void **state)
 {
     (void)state;
@@ -107,8 +127,11 @@ static int remove_report(void **state)
 
 int main(void)
 {
-    struct CMUnitTest tests[CASE_COUNT];
+    struct CMUnitTest tests[CASE_COUNT + VERSION_1_COUNT];
     for (size_t i = 0; i < CASE_COUNT; i++)
         tests[i] = (struct CMUnitTest){cases[i].name, check_golden, NULL, NULL, &cases[i]};
-    return _cmocka_run_group_tests("golden", tests, CASE_COUNT, write_report, remove_report);
+    for (size_t i = 0; i < VERSION_1_COUNT; i++)
+        tests[CASE_COUNT + i] =
+            (struct CMUnitTest){version_1_cases[i].name, check_version_1, NULL, NULL, &version_1_cases[i]};
+    return _cmocka_run_group_tests("golden", tests, CASE_COUNT + VERSION_1_COUNT, write_report, remove_report);
 }

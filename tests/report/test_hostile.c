@@ -94,9 +94,9 @@ static void test_other_versions(void **state)
 {
     (void)state;
     fixture_write(path);
-    execute("PRAGMA user_version=2");
+    execute("PRAGMA user_version=3");
     expect_refused("upgrade kprof");
-    assert_non_null(strstr(said.last, "report version 2"));
+    assert_non_null(strstr(said.last, "report version 3"));
     execute("PRAGMA user_version=0");
     expect_refused("damaged");
     execute("PRAGMA user_version=1; PRAGMA application_id=1");
@@ -111,6 +111,9 @@ static void test_other_tables(void **state)
     expect_refused("\"value\"");
     execute("CREATE VIEW value AS SELECT * FROM numbers");
     expect_refused("\"value\"");
+    fixture_write(path);
+    execute("DROP VIEW metric_passes; DROP TABLE schedule");
+    expect_refused("\"schedule\"");
 }
 
 /* Print every page of what can be opened; true when all went well. */
@@ -207,6 +210,15 @@ static void test_bad_rows(void **state)
         "UPDATE message SET process_id=9",
         "DELETE FROM run",
         "DELETE FROM metric WHERE id=3",
+        "UPDATE pass SET pass=7777 WHERE pass=2",
+        "UPDATE pass SET pass=-1 WHERE pass=1",
+        "DELETE FROM pass WHERE pass=9",
+        "UPDATE schedule SET metric_id=0 WHERE metric_id=(SELECT min(metric_id) FROM schedule)",
+        "UPDATE schedule SET metric_id=999999 WHERE metric_id=(SELECT min(metric_id) FROM schedule)",
+        "UPDATE schedule SET pass=0 WHERE pass=3",
+        "UPDATE schedule SET pass=10 WHERE pass=9",
+        "UPDATE schedule SET pass=9223372036854775807 WHERE pass=1",
+        "UPDATE schedule SET chip='GB100'",
     };
     for (size_t i = 0; i < sizeof damages / sizeof *damages; i++) {
         fixture_write(path);
@@ -228,6 +240,11 @@ static void test_odd_rows(void **state)
         "UPDATE kernel SET demangled='', function='', mangled=''",
         "UPDATE device SET chip='unknown'",
         "DELETE FROM value",
+        "DELETE FROM schedule",
+        "DELETE FROM schedule; DELETE FROM pass",
+        "UPDATE pass SET chip='other'; UPDATE schedule SET chip='other'",
+        "UPDATE pass SET counters=-5, sm_side='x'",
+        "INSERT INTO pass VALUES(char(27)||'[2J', 1, 0, 0)",
         "DELETE FROM launch WHERE id=0",
         "UPDATE run SET sets='not json'",
         "UPDATE process SET wait_status=-9223372036854775807, start_unix_ns=9223372036854775807",
@@ -263,6 +280,7 @@ static void test_control_characters(void **state)
             "UPDATE device SET name=char(27)||'[0m';"
             "UPDATE metric SET name=name||char(27), unit=char(8) WHERE kind='hardware';"
             "UPDATE message SET text=char(27)||'[31m'||text;"
+            "UPDATE pass SET chip=chip||char(27); UPDATE schedule SET chip=chip||char(27);"
             "UPDATE section SET definition=replace(definition, 'Duration', '\\u009b5m\\u202eDuration');"
             "UPDATE section SET definition=replace(definition, 'Roofline', '\\u009bRoofline')");
     kprof_report *report = NULL;

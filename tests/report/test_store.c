@@ -120,6 +120,34 @@ static void test_contents(void **state)
     assert_int_equal(query("SELECT wait_status FROM process WHERE pid=4243"), 9);
 }
 
+static void test_passes(void **state)
+{
+    (void)state;
+    fixture_write(path);
+    assert_int_equal(query("SELECT count(*) FROM pass WHERE chip='GH100'"), 9);
+    assert_int_equal(query("SELECT sum(sm_side) FROM pass"), 8);
+    assert_int_equal(query("SELECT counters FROM pass WHERE pass=9"), 8);
+    /* Every counter has a pass, launch metrics have none, and throughputs several. */
+    assert_int_equal(query("SELECT count(*) FROM metric WHERE kind='hardware' AND id NOT IN "
+                           "(SELECT metric_id FROM schedule)"),
+                     0);
+    assert_int_equal(query("SELECT count(*) FROM metric WHERE kind='launch' AND id IN "
+                           "(SELECT metric_id FROM schedule)"),
+                     0);
+    assert_int_equal(query("SELECT passes FROM metric_passes WHERE metric="
+                           "'sm__throughput.avg.pct_of_peak_sustained_elapsed'"),
+                     8);
+    /* A derived value comes from all passes of its operands, and of theirs. */
+    static const char sources[] = "SELECT count(*) FROM schedule JOIN metric ON metric.id=metric_id WHERE chip='GH100' "
+                                  "AND name='derived__sectors_per_request_ld' AND pass IN (SELECT pass FROM schedule "
+                                  "JOIN metric ON metric.id=metric_id WHERE name IN "
+                                  "('l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum', "
+                                  "'l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum'))";
+    assert_int_equal(query(sources), 2);
+    assert_true(query("SELECT passes FROM metric_passes WHERE metric='derived__roofline_fp32_dram_pct_of_roof'") >
+                query("SELECT passes FROM metric_passes WHERE metric='derived__roofline_fp32_dram_intensity'"));
+}
+
 static void test_counts(void **state)
 {
     (void)state;
@@ -339,6 +367,7 @@ int main(void)
         TEST(test_create),
         TEST(test_create_where_it_cannot_be),
         TEST(test_contents),
+        TEST(test_passes),
         TEST(test_counts),
         TEST(test_print_while_writing),
         TEST(test_records_that_do_not_fit),

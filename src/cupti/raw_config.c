@@ -1,0 +1,125 @@
+/* Calls to NVPW's raw counter configuration. */
+#include "cupti/raw_config.h"
+
+#include "core/log.h"
+
+#include <stdlib.h>
+
+#define PARAMS(type, name) type name = {.structSize = type##_STRUCT_SIZE}
+#define MAX_DOMAINS        128
+
+struct kprof_raw_config {
+    const kprof_nvperf_api *api;
+    NVPW_RawCounterConfig *config;
+    NVPW_RawCounterDomain domains[MAX_DOMAINS]; /* all that the chip has */
+    size_t domain_count;
+};
+
+static kprof_status fail(const char *operation, NVPA_Status result)
+{
+    return kprof_fail(KPROF_INTERNAL, "%s: NVPW error %d", operation, (int)result);
+}
+
+static kprof_status create(kprof_raw_config *self, const kprof_host *host)
+{
+    NVPW_InitializeHost_Params init = {.structSize = NVPW_InitializeHost_Params_STRUCT_SIZE};
+    NVPA_Status result = self->api->NVPW_InitializeHost(&init);
+    PARAMS(NVPW_CUDA_RawCounterConfig_Create_Params, params);
+    params.pChipName = host->chip;
+    params.pCounterAvailabilityImage = host->availability.image;
+    params.activityKind = NVPA_ACTIVITY_KIND_PROFILER;
+    if (result == NVPA_STATUS_SUCCESS)
+        result = self->api->NVPW_CUDA_RawCounterConfig_Create(&params);
+    self->config = params.pRawCounterConfig;
+    return result == NVPA_STATUS_SUCCESS ? KPROF_OK : fail("opening the counters of a chip", result);
+}
+
+static kprof_status list_domains(kprof_raw_config *self)
+{
+    PARAMS(NVPW_RawCounterConfig_GetAllAvailableRawCounterDomains_Params, params);
+    params.pRawCounterConfig = self->config;
+    params.pAvailableDomains = self->domains;
+    params.numAvailableDomains = MAX_DOMAINS;
+    NVPA_Status result = self->api->NVPW_RawCounterConfig_GetAllAvailableRawCounterDomains(&params);
+    self->domain_count = params.numAvailableDomains;
+    return result == NVPA_STATUS_SUCCESS ? KPROF_OK : fail("listing where a chip has counters", result);
+}
+
+kprof_status kprof_raw_config_open(const kprof_host *host, kprof_raw_config **out)
+{
+    const kprof_nvperf_api *api;
+    *out = NULL;
+    kprof_status status = kprof_nvperf_load(&api);
+    if (status != KPROF_OK)
+        return status;
+    kprof_raw_config *self = calloc(1, sizeof(*self));
+    if (!self)
+        return KPROF_NO_MEMORY;
+    self->api = api;
+    status = create(self, host);
+    if (status == KPROF_OK)
+        status = list_domains(self);
+    if (status != KPROF_OK) {
+        kprof_raw_config_close(self);
+        return status;
+    }
+    *out = self;
+    return KPROF_OK;
+}
+
+void kprof_raw_config_close(kprof_raw_config *config)
+{
+    if (!config)
+        return;
+    PARAMS(NVPW_RawCounterConfig_Destroy_Params, params);
+    params.pRawCounterConfig = config->config;
+    if (config->config)
+        (void)config->api->NVPW_RawCounterConfig_Destroy(&params);
+    free(config);
+}
+
+kprof_status kprof_raw_config_begin(kprof_raw_config *config)
+{
+    PARAMS(NVPW_RawCounterConfig_BeginPassGroup_Params, params);
+    params.pRawCounterConfig = config->config;
+    params.pDomains = config->domains;
+    params.numDomains = config->domain_count;
+    NVPA_Status result = config->api->NVPW_RawCounterConfig_BeginPassGroup(&params);
+    return result == NVPA_STATUS_SUCCESS ? KPROF_OK : fail("opening a group of passes", result);
+}
+
+kprof_status kprof_raw_config_end(kprof_raw_config *config)
+{
+    PARAMS(NVPW_RawCounterConfig_EndPassGroup_Params, params);
+    params.pRawCounterConfig = config->config;
+    params.pDomains = config->domains;
+    params.numDomains = config->domain_count;
+    NVPA_Status result = config->api->NVPW_RawCounterConfig_EndPassGroup(&params);
+    return result == NVPA_STATUS_SUCCESS ? KPROF_OK : fail("closing a group of passes", result);
+}
+
+static bool is_sm_domain(NVPW_RawCounterDomain domain)
+{
+    return domain == NVPW_RAW_COUNTER_DOMAIN_GPU_SM_A || domain == NVPW_RAW_COUNTER_DOMAIN_GPU_SM_B ||
+           domain == NVPW_RAW_COUNTER_DOMAIN_GPU_SM_C;
+}
+
+kprof_status kprof_raw_config_is_sm_side(const kprof_raw_config *config, const char *counter, bool *out)
+{
+    NVPW_RawCounterDomain domains[MAX_DOMAINS];
+    uint32_t groups[MAX_DOMAINS];
+    PARAMS(NVPW_RawCounterConfig_GetRawCounterProperties_Params, params);
+    params.pRawCounterConfig = config->config;
+    params.pRawCounterName = counter;
+    params.pSupportedDomains = domains;
+    params.numSupportedDomains = MAX_DOMAINS;
+    params.pSupportedCdgDomains = groups;
+    params.numSupportedCdgDomains = MAX_DOMAINS;
+    NVPA_Status result = config->api->NVPW_RawCounterConfig_GetRawCounterProperties(&params);
+    *out = false;
+    if (result != NVPA_STATUS_SUCCESS)
+        return fail("asking where a counter is", result);
+    for (size_t i = 0; i < params.numSupportedDomains; i++)
+        *out = *out || is_sm_domain(domains[i]);
+    return KPROF_OK;
+}

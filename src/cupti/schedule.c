@@ -1,0 +1,145 @@
+/* Reads a config image through NVPW: the raw counters of each pass, and the passes of the raw counters of each metric.
+ */
+#include "cupti/schedule.h"
+
+#include "core/log.h"
+#include "cupti/raw_config.h"
+
+#include <stdlib.h>
+
+#define PARAMS(type, name) type name = {.structSize = type##_STRUCT_SIZE}
+
+/* What reading one schedule needs at every depth. */
+typedef struct reader {
+    const kprof_nvperf_api *api;
+    kprof_evaluator *evaluator;
+    const kprof_config_image *image;
+    kprof_raw_config *domains; /* with a group open, to ask where counters are */
+    kprof_schedule *out;
+    bool *marked;    /* [pass_count], of the metric at hand */
+    size_t *indices; /* [pass_count], likewise */
+} reader;
+
+static kprof_status fail(const char *operation, NVPA_Status result)
+{
+    return kprof_fail(KPROF_INTERNAL, "%s a config image: NVPW error %d", operation, (int)result);
+}
+
+static NVPA_Status pass_counters(const reader *r, size_t pass, const char **names, size_t *count)
+{
+    PARAMS(NVPW_Config_GetRawCounters_Params, params);
+    params.pConfig = r->image->data;
+    params.configSize = r->image->size;
+    params.passIndex = pass;
+    params.ppRawCounterNames = names;
+    params.numRawCounters = *count;
+    NVPA_Status result = r->api->NVPW_Config_GetRawCounters(&params);
+    *count = params.numRawCounters;
+    return result;
+}
+
+static kprof_status read_pass(const reader *r, size_t pass)
+{
+    size_t count = 0;
+    NVPA_Status result = pass_counters(r, pass, NULL, &count);
+    const char **names = calloc(count + 1, sizeof(*names));
+    if (!names)
+        return KPROF_NO_MEMORY;
+    if (result == NVPA_STATUS_SUCCESS && count > 0)
+        result = pass_counters(r, pass, names, &count);
+    kprof_status status = result == NVPA_STATUS_SUCCESS ? KPROF_OK : fail("reading a pass of", result);
+    kprof_schedule_pass *out = &r->out->passes[pass];
+    out->counters = (uint32_t)count;
+    for (size_t i = 0; i < count && status == KPROF_OK && !out->sm_side; i++)
+        status = kprof_raw_config_is_sm_side(r->domains, names[i], &out->sm_side);
+    free(names);
+    return status;
+}
+
+/* Mark the passes in which the image has a raw counter. */
+static kprof_status mark_passes(const reader *r, const char *counter)
+{
+    PARAMS(NVPW_Config_GetRawCounterInfo_Params, params);
+    params.pConfig = r->image->data;
+    params.configSize = r->image->size;
+    params.pRawCounterName = counter;
+    params.pPassIndices = r->indices;
+    params.numPassIndices = r->out->pass_count;
+    NVPA_Status result = r->api->NVPW_Config_GetRawCounterInfo(&params);
+    if (result != NVPA_STATUS_SUCCESS || params.numPassIndices == 0)
+        return fail("finding a counter in", result);
+    for (size_t i = 0; i < params.numPassIndices; i++) {
+        if (r->indices[i] < r->out->pass_count)
+            r->marked[r->indices[i]] = true;
+    }
+    return KPROF_OK;
+}
+
+static kprof_status take_marked(const reader *r, kprof_pass_list *out)
+{
+    out->items = calloc(r->out->pass_count + 1, sizeof(*out->items));
+    if (!out->items)
+        return KPROF_NO_MEMORY;
+    for (size_t i = 0; i < r->out->pass_count; i++) {
+        if (r->marked[i])
+            out->items[out->count++] = (uint32_t)i;
+        r->marked[i] = false;
+    }
+    return KPROF_OK;
+}
+
+static kprof_status read_metric(const reader *r, const char *name, kprof_pass_list *out)
+{
+    kprof_strlist counters = KPROF_STRLIST_INIT;
+    kprof_status status = kprof_evaluator_raw_counters(r->evaluator, name, &counters);
+    for (size_t i = 0; i < counters.count && status == KPROF_OK; i++)
+        status = mark_passes(r, counters.items[i]);
+    kprof_strlist_free(&counters);
+    return status == KPROF_OK ? take_marked(r, out) : status;
+}
+
+static kprof_status prepare(reader *r, kprof_host *host, size_t metric_count)
+{
+    kprof_schedule *out = r->out;
+    out->pass_count = r->image->pass_count;
+    out->metric_count = metric_count;
+    out->passes = calloc(out->pass_count + 1, sizeof(*out->passes));
+    out->metrics = calloc(metric_count + 1, sizeof(*out->metrics));
+    r->marked = calloc(out->pass_count + 1, sizeof(*r->marked));
+    r->indices = calloc(out->pass_count + 1, sizeof(*r->indices));
+    if (!out->passes || !out->metrics || !r->marked || !r->indices)
+        return KPROF_NO_MEMORY;
+    kprof_status status = kprof_nvperf_load(&r->api);
+    if (status == KPROF_OK)
+        status = kprof_evaluator_get(host, &r->evaluator);
+    if (status == KPROF_OK)
+        status = kprof_raw_config_open(host, &r->domains);
+    return status == KPROF_OK ? kprof_raw_config_begin(r->domains) : status;
+}
+
+kprof_status kprof_schedule_read(kprof_host *host, const kprof_strlist *names, const kprof_config_image *image,
+                                 kprof_schedule *out)
+{
+    reader r = {.image = image, .out = out};
+    *out = (kprof_schedule){0};
+    kprof_status status = prepare(&r, host, names->count);
+    for (size_t i = 0; i < out->pass_count && status == KPROF_OK; i++)
+        status = read_pass(&r, i);
+    for (size_t i = 0; i < names->count && status == KPROF_OK; i++)
+        status = read_metric(&r, names->items[i], &out->metrics[i]);
+    kprof_raw_config_close(r.domains);
+    free(r.marked);
+    free(r.indices);
+    if (status != KPROF_OK)
+        kprof_schedule_free(out);
+    return status;
+}
+
+void kprof_schedule_free(kprof_schedule *schedule)
+{
+    for (size_t i = 0; schedule->metrics && i < schedule->metric_count; i++)
+        free(schedule->metrics[i].items);
+    free(schedule->metrics);
+    free(schedule->passes);
+    *schedule = (kprof_schedule){0};
+}

@@ -1,0 +1,32 @@
+/* Which pass of a config image each metric comes from. A value whose counters come from several passes joins what
+ * several executions did; one from a single pass is of one execution. */
+#ifndef KPROF_CUPTI_SCHEDULE_H
+#define KPROF_CUPTI_SCHEDULE_H
+
+#include "cupti/host.h"
+
+/* Passes in rising order, from 0. */
+typedef struct kprof_pass_list {
+    uint32_t *items; /* [count], owned */
+    size_t count;
+} kprof_pass_list;
+
+typedef struct kprof_schedule_pass {
+    uint32_t counters; /* raw counters that it holds */
+    bool sm_side;      /* some of them in the SMs: such a pass costs ten times as much for each launch */
+} kprof_schedule_pass;
+
+typedef struct kprof_schedule {
+    kprof_schedule_pass *passes; /* [pass_count] */
+    size_t pass_count;
+    kprof_pass_list *metrics; /* [metric_count], in the order of the names; empty: no counters, as for a peak rate */
+    size_t metric_count;
+} kprof_schedule;
+
+/* Read the schedule of `names` out of their config image. Costs a few milliseconds. INTERNAL when the image does not
+ * have the counters of a name. Caller frees *out. */
+kprof_status kprof_schedule_read(kprof_host *host, const kprof_strlist *names, const kprof_config_image *image,
+                                 kprof_schedule *out) KPROF_MUST_CHECK;
+void kprof_schedule_free(kprof_schedule *schedule); /* members, not the struct */
+
+#endif
