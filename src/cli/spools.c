@@ -24,6 +24,7 @@ typedef struct spool {
     kprof_strlist kernels; /* function names; item i is kernel i+1 */
     int64_t pid;           /* 0: no process record yet */
     uint64_t measured;
+    uint64_t open; /* launches that are being measured, at least */
     bool ended, damaged;
 } spool;
 
@@ -173,6 +174,7 @@ static void note_message(kprof_spools *spools, const kprof_message_record *messa
 
 static void note_launch(kprof_spools *spools, spool *item, const kprof_launch_record *launch)
 {
+    item->open -= item->open > 0;
     if (launch->mode == KPROF_REPLAY_NONE)
         return;
     item->measured++;
@@ -193,6 +195,7 @@ static void note_record(kprof_spools *spools, spool *item, const kprof_record *r
         note_launch(spools, item, &record->launch);
         return;
     case KPROF_RECORD_PROGRESS:
+        item->open = record->progress.open;
         kprof_progress_note(spools->progress, kernel_name(item, record->progress.kernel), &record->progress);
         return;
     case KPROF_RECORD_MESSAGE:
@@ -257,6 +260,19 @@ static bool goes_on(const kprof_spools *spools, const spool *item)
     return false;
 }
 
+/* Launches that were to be measured when their process ended. */
+static void explain_open(kprof_spools *spools, const spool *item)
+{
+    if (item->open == 0 || item->ended)
+        return;
+    if (spools->told == KPROF_OK)
+        spools->told = KPROF_NOT_COLLECTED;
+    kprof_log(KPROF_LOG_WARNING,
+              "process %lld ended while at least %llu launches were still being measured; they are lost, since launches "
+              "are measured in batches: let the process end by exit, or live for half a second more",
+              (long long)item->pid, (unsigned long long)item->open);
+}
+
 static void explain_end(const kprof_spools *spools, const spool *item, pid_t root)
 {
     unsigned long long measured = item->measured;
@@ -297,6 +313,7 @@ kprof_status kprof_spools_finish(kprof_spools *spools, pid_t root)
     for (size_t i = 0; i < spools->count; i++) {
         spools->root_seen = spools->root_seen || spools->items[i]->pid == root;
         explain_end(spools, spools->items[i], root);
+        explain_open(spools, spools->items[i]);
     }
     check_space(spools);
     return status;

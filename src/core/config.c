@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #define CONFIG_MAGIC     "KPROFCFG"
-#define CONFIG_VERSION   3
+#define CONFIG_VERSION   4
 #define CONFIG_MAX_BYTES (64u << 20)
 #define CONFIG_MAX_CHIPS 256
 
@@ -44,13 +44,29 @@ static void decode_filter(kprof_bytes *in, kprof_filter_spec *filter)
         in->failed = true;
 }
 
+static void encode_names(const kprof_strlist *names, kprof_strbuf *out)
+{
+    kprof_put_u32(out, (uint32_t)names->count);
+    for (size_t i = 0; i < names->count; i++)
+        kprof_put_string(out, names->items[i]);
+}
+
+static void decode_names(kprof_bytes *in, kprof_strlist *names)
+{
+    uint32_t count = kprof_get_u32(in);
+    for (uint32_t i = 0; i < count && !in->failed; i++) {
+        const char *name = kprof_get_string(in);
+        if (name && !kprof_strlist_add(names, name))
+            in->failed = true;
+    }
+}
+
 static void encode_chip(const kprof_chip_metrics *chip, kprof_strbuf *out)
 {
     kprof_put_string(out, chip->chip);
     kprof_put_u32(out, chip->pass_count);
-    kprof_put_u32(out, (uint32_t)chip->metrics.count);
-    for (size_t i = 0; i < chip->metrics.count; i++)
-        kprof_put_string(out, chip->metrics.items[i]);
+    encode_names(&chip->metrics, out);
+    encode_names(&chip->witnesses, out);
     kprof_put_u64(out, chip->config_image_size);
     kprof_strbuf_append(out, chip->config_image, chip->config_image_size);
 }
@@ -59,12 +75,8 @@ static void decode_chip(kprof_bytes *in, kprof_chip_metrics *chip)
 {
     const char *name = kprof_get_string(in);
     chip->pass_count = kprof_get_u32(in);
-    uint32_t count = kprof_get_u32(in);
-    for (uint32_t i = 0; i < count && !in->failed; i++) {
-        const char *metric = kprof_get_string(in);
-        if (metric && !kprof_strlist_add(&chip->metrics, metric))
-            in->failed = true;
-    }
+    decode_names(in, &chip->metrics);
+    decode_names(in, &chip->witnesses);
     uint64_t size = kprof_get_u64(in);
     const void *image = kprof_get_block(in, size);
     if (in->failed)
@@ -253,6 +265,7 @@ void kprof_config_free(kprof_config *config)
     for (size_t i = 0; i < config->chip_count; i++) {
         free(config->chips[i].chip);
         kprof_strlist_free(&config->chips[i].metrics);
+        kprof_strlist_free(&config->chips[i].witnesses);
         free(config->chips[i].config_image);
     }
     free(config->chips);

@@ -1,6 +1,8 @@
 /* Reads driver calls: their kind, and a launch's arguments from each of the driver's launch entry points. */
 #include "cupti/calls.h"
 
+#include "cupti/driver.h"
+
 #define ID(name) CUPTI_DRIVER_TRACE_CBID_##name
 
 /* A call that is not in this table, a newer driver's too, is KPROF_CALL_OTHER, which is 0. */
@@ -67,7 +69,24 @@ kprof_call_kind kprof_call_classify(CUpti_CallbackId id)
     return id < CUPTI_DRIVER_TRACE_CBID_SIZE ? (kprof_call_kind)kinds[id] : KPROF_CALL_OTHER;
 }
 
-bool kprof_call_shares_memory(CUpti_CallbackId id)
+/* Access for the current device alone shares nothing. */
+static unsigned access_sharing(const CUmemAccessDesc *access, size_t count)
+{
+    const kprof_driver_api *driver;
+    CUdevice device = -1;
+    unsigned shared = 0;
+    if (kprof_driver_load(&driver) != KPROF_OK || driver->cuCtxGetDevice_(&device) != CUDA_SUCCESS)
+        return KPROF_SHARES_WITH_DEVICES;
+    for (size_t i = 0; i < count; i++) {
+        if (access[i].location.type != CU_MEM_LOCATION_TYPE_DEVICE)
+            shared |= KPROF_SHARES_WITH_HOST;
+        else if (access[i].location.id != device)
+            shared |= KPROF_SHARES_WITH_DEVICES;
+    }
+    return shared;
+}
+
+unsigned kprof_call_sharing(CUpti_CallbackId id, const void *parameters)
 {
     switch (id) {
     case ID(cuMemAllocHost):
@@ -77,19 +96,53 @@ bool kprof_call_shares_memory(CUpti_CallbackId id)
     case ID(cuMemHostRegister):
     case ID(cuMemHostRegister_v2):
     case ID(cuMemAllocManaged):
+    case ID(cuLibraryGetManaged):
+        return KPROF_SHARES_WITH_HOST;
     case ID(cuCtxEnablePeerAccess):
+    case ID(cuIpcGetMemHandle):
     case ID(cuIpcOpenMemHandle):
     case ID(cuIpcOpenMemHandle_v2):
     case ID(cuImportExternalMemory):
+    case ID(cuMemExportToShareableHandle):
     case ID(cuMemImportFromShareableHandle):
+    case ID(cuMemPoolExportToShareableHandle):
     case ID(cuMemPoolImportFromShareableHandle):
-    case ID(cuMemPoolSetAccess):
-    case ID(cuMemSetAccess):
     case ID(cuMulticastCreate):
-        return true;
+    case ID(cuGraphicsMapResources):
+    case ID(cuGraphicsMapResources_ptsz):
+        return KPROF_SHARES_WITH_DEVICES;
+    case ID(cuMemSetAccess):
+        return access_sharing(((const cuMemSetAccess_params *)parameters)->desc,
+                              ((const cuMemSetAccess_params *)parameters)->count);
+    case ID(cuMemPoolSetAccess):
+        return access_sharing(((const cuMemPoolSetAccess_params *)parameters)->map,
+                              ((const cuMemPoolSetAccess_params *)parameters)->count);
     default:
-        return false;
+        return 0;
     }
+}
+
+static bool variable_at(const CUdeviceptr *address, const size_t *size_bytes, uint64_t *out_address,
+                        size_t *out_size_bytes)
+{
+    if (!address)
+        return false;
+    *out_address = *address;
+    *out_size_bytes = size_bytes ? *size_bytes : 0;
+    return true;
+}
+
+bool kprof_call_variable(CUpti_CallbackId id, const void *parameters, uint64_t *address, size_t *size_bytes)
+{
+    if (id == ID(cuModuleGetGlobal_v2)) {
+        const cuModuleGetGlobal_v2_params *p = parameters;
+        return variable_at(p->dptr, p->bytes, address, size_bytes);
+    }
+    if (id == ID(cuLibraryGetGlobal)) {
+        const cuLibraryGetGlobal_params *p = parameters;
+        return variable_at(p->dptr, p->bytes, address, size_bytes);
+    }
+    return false;
 }
 
 bool kprof_call_per_thread_stream(CUpti_CallbackId id)

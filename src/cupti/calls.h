@@ -8,8 +8,11 @@
 
 kprof_call_kind kprof_call_classify(CUpti_CallbackId id);
 
-/* Does the call make memory that host threads, other GPUs or other processes reach, and the GPU too? */
-bool kprof_call_shares_memory(CUpti_CallbackId id);
+/* kprof_sharing bits of a call that succeeded: whom it gives memory to that the GPU reaches, too. */
+unsigned kprof_call_sharing(CUpti_CallbackId id, const void *parameters);
+/* Does the call, which succeeded, hand out the address of a module's variable? Its size is 0 when the application did
+ * not ask for it. */
+bool kprof_call_variable(CUpti_CallbackId id, const void *parameters, uint64_t *address, size_t *size_bytes);
 
 /* Stream of a launch, as the application passed it. */
 CUstream kprof_launch_stream(CUpti_CallbackId id, const void *parameters);

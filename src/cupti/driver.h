@@ -32,16 +32,24 @@
     X(cuCtxPushCurrent)                                                                                                \
     X(cuCtxPopCurrent)                                                                                                 \
     X(cuFuncGetModule)                                                                                                 \
-    X(cuModuleLoadDataEx)                                                                                              \
-    X(cuModuleGetFunction)                                                                                             \
     X(cuModuleGetGlobal)                                                                                               \
     X(cuMemAlloc)                                                                                                      \
+    X(cuMemFree)                                                                                                       \
+    X(cuMemGetInfo)                                                                                                    \
+    X(cuMemGetAllocationGranularity)                                                                                   \
+    X(cuMemCreate)                                                                                                     \
+    X(cuMemRelease)                                                                                                    \
+    X(cuMemAddressReserve)                                                                                             \
+    X(cuMemMap)                                                                                                        \
+    X(cuMemSetAccess)                                                                                                  \
+    X(cuMemcpy2DAsync)                                                                                                 \
+    X(cuEventCreate)                                                                                                   \
+    X(cuEventRecord)                                                                                                   \
+    X(cuStreamWaitEvent)                                                                                               \
     X(cuMemsetD8)                                                                                                      \
     X(cuMemcpyDtoH)                                                                                                    \
     X(cuMemcpyHtoD)                                                                                                    \
-    X(cuLaunchKernel)                                                                                                  \
     X(cuLaunchKernelEx)                                                                                                \
-    X(cuLaunchCooperativeKernel)                                                                                       \
     X(cuThreadExchangeStreamCaptureMode)
 
 #define KPROF_DRIVER_MEMBER(name) __typeof__(&name) name##_;

@@ -1,4 +1,4 @@
-/* Cold caches before a pass: what the launch finds in L2 must not depend on the restore before it. */
+/* Cold caches before a launch: what it finds in L2 must not depend on what kprof did before it. */
 #ifndef KPROF_CUPTI_FLUSH_H
 #define KPROF_CUPTI_FLUSH_H
 
@@ -6,11 +6,14 @@
 
 typedef struct kprof_flush kprof_flush;
 
-/* Memory and kernel for flushing in the current context. NO_MEMORY when the device has no room. */
+/* Memory for flushing the caches of the current context's device. NO_MEMORY when the device has no room; UNSUPPORTED
+ * when it has no virtual memory management. */
 kprof_status kprof_flush_open(kprof_flush **out) KPROF_MUST_CHECK;
-/* Fill L2 with clean lines of our own: dirty ones would be written back during the launch and counted as its traffic.
- * Waits until it is done. */
-kprof_status kprof_flush_run(kprof_flush *flush) KPROF_MUST_CHECK;
+/* Fill L2 with clean lines of our own, as part of a stream of the context, which must be current: dirty lines would be
+ * written back during the next launch and counted as its traffic. The work that the stream `after` has by now is
+ * finished first: it would be disturbed. Takes no kernel, so that an open pass does not count it as a launch. Does not
+ * wait. */
+kprof_status kprof_flush_run(kprof_flush *flush, void *stream, void *after) KPROF_MUST_CHECK;
 /* Free the host's part; the device's goes with the context. */
 void kprof_flush_close(kprof_flush *flush);
 

@@ -117,9 +117,7 @@ static bool copy_all(kprof_operation *operation, const kprof_call *call)
     kprof_launch_shape(call->callback_id, call->parameters, &shape);
     operation->function = call->function;
     fill_config(operation, &shape);
-    operation->config.hStream = kprof_launch_stream(call->callback_id, call->parameters);
-    if (!operation->config.hStream && kprof_call_per_thread_stream(call->callback_id))
-        operation->config.hStream = CU_STREAM_PER_THREAD;
+    operation->config.hStream = kprof_target_stream(call);
     if (!copy_attributes(operation, call, shape.cooperative))
         return false;
     if (parameters)
@@ -150,6 +148,11 @@ kprof_status kprof_operation_run(const kprof_operation *operation)
     if (result != CUDA_SUCCESS)
         return kprof_fail(KPROF_INTERNAL, "repeating a launch: %s", kprof_driver_error(result));
     return KPROF_OK;
+}
+
+void *kprof_operation_stream(const kprof_operation *operation)
+{
+    return operation->config.hStream;
 }
 
 void kprof_operation_free(kprof_operation *operation)

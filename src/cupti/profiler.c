@@ -1,4 +1,4 @@
-/* One range profiler object per context, armed around single launches. */
+/* One range profiler object per context, armed around the launches of a pass. */
 #include "cupti/profiler.h"
 
 #include "core/log.h"
@@ -8,12 +8,10 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
-/* Memory for the counter data of one measurement. */
-#define MAX_IMAGE_BYTES ((size_t)512 << 20)
-#define MAX_LAUNCHES    1024
 /* Another process of the run gives the counters back once it is idle; another tool does not. */
 #define BUSY_WAIT_MS 5000
 #define BUSY_POLL_MS 20
@@ -23,10 +21,19 @@ struct kprof_profiler {
     const kprof_chip_metrics *metrics;
     CUcontext context;
     CUpti_RangeProfiler_Object *object; /* NULL while the counters are given back */
-    kprof_host *host;                   /* evaluates */
-    size_t launch_bytes;                /* what each further launch adds to an image; 0: not known yet */
+    const char **names;                 /* [name_count]: metrics, then witnesses; the strings are the metrics' own */
+    size_t name_count;
+    size_t launch_bytes; /* what each further launch adds to an image; 0: not known yet */
     size_t image_launches, image_size;
     uint8_t *image; /* [image_size], for image_launches launches */
+    uint8_t *blank; /* [image_size]: the image of one launch as it was before any pass; NULL but in single passes */
+    bool single;    /* the passes under way are single ones... */
+    bool more;      /* ... and there are more of them */
+};
+
+struct kprof_reader {
+    const kprof_chip_metrics *metrics;
+    kprof_host *host;
 };
 
 /* Milliseconds since *start_ns, which is moved on to now. */
@@ -103,8 +110,8 @@ static kprof_status measure_image(kprof_profiler *p, size_t launches, size_t *si
     CUpti_RangeProfiler_GetCounterDataSize_Params params = {
         .structSize = CUpti_RangeProfiler_GetCounterDataSize_Params_STRUCT_SIZE};
     params.pRangeProfilerObject = p->object;
-    params.pMetricNames = (const char **)p->metrics->metrics.items;
-    params.numMetrics = p->metrics->metrics.count;
+    params.pMetricNames = p->names;
+    params.numMetrics = p->name_count;
     params.maxNumOfRanges = launches;
     params.maxNumRangeTreeNodes = (uint32_t)launches;
     CUptiResult result = p->cupti->cuptiRangeProfilerGetCounterDataSize(&params);
@@ -112,6 +119,16 @@ static kprof_status measure_image(kprof_profiler *p, size_t launches, size_t *si
         return fail(p->cupti, "cuptiRangeProfilerGetCounterDataSize", result);
     *size = params.counterDataSize;
     return KPROF_OK;
+}
+
+static void unmap_image(kprof_profiler *p)
+{
+    if (p->image)
+        munmap(p->image, p->image_size);
+    p->image = NULL;
+    p->image_launches = 0;
+    free(p->blank);
+    p->blank = NULL;
 }
 
 /* Have an image for that many launches. */
@@ -123,11 +140,12 @@ static kprof_status size_image(kprof_profiler *p, size_t launches)
     kprof_status status = measure_image(p, launches, &size);
     if (status != KPROF_OK)
         return status;
-    free(p->image);
-    p->image_launches = 0;
-    p->image = malloc(size);
-    if (!p->image)
+    unmap_image(p);
+    void *mapped = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (mapped == MAP_FAILED)
         return kprof_fail(KPROF_NO_MEMORY, "no memory for a counter data image of %zu bytes", size);
+    (void)madvise(mapped, size, MADV_HUGEPAGE); /* CUPTI writes all of it before the first pass */
+    p->image = mapped;
     p->image_launches = launches;
     p->image_size = size;
     return KPROF_OK;
@@ -144,15 +162,27 @@ static kprof_status blank_image(kprof_profiler *p)
     return result == CUPTI_SUCCESS ? KPROF_OK : fail(p->cupti, "cuptiRangeProfilerCounterDataImageInitialize", result);
 }
 
-size_t kprof_profiler_capacity(kprof_profiler *p)
+size_t kprof_profiler_capacity(kprof_profiler *p, size_t bytes)
 {
     size_t one, two;
-    if (p->launch_bytes == 0 && measure_image(p, 1, &one) == KPROF_OK && measure_image(p, 2, &two) == KPROF_OK)
+    if (p->launch_bytes == 0 && enable(p) == KPROF_OK && measure_image(p, 1, &one) == KPROF_OK &&
+        measure_image(p, 2, &two) == KPROF_OK)
         p->launch_bytes = two > one ? two - one : 1;
-    size_t free_bytes = (size_t)sysconf(_SC_AVPHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE);
-    size_t budget = free_bytes / 8 < MAX_IMAGE_BYTES ? free_bytes / 8 : MAX_IMAGE_BYTES;
-    size_t launches = p->launch_bytes ? budget / p->launch_bytes : 1;
-    return launches < 1 ? 1 : launches > MAX_LAUNCHES ? MAX_LAUNCHES : launches;
+    size_t launches = p->launch_bytes ? bytes / p->launch_bytes : 1;
+    return launches < 1 ? 1 : launches;
+}
+
+static kprof_status collect_names(kprof_profiler *p)
+{
+    const kprof_strlist *metrics = &p->metrics->metrics, *witnesses = &p->metrics->witnesses;
+    p->names = calloc(metrics->count + witnesses->count + 1, sizeof *p->names);
+    if (!p->names)
+        return kprof_fail(KPROF_NO_MEMORY, "no memory for a profiler");
+    for (size_t i = 0; i < metrics->count; i++)
+        p->names[p->name_count++] = metrics->items[i];
+    for (size_t i = 0; i < witnesses->count; i++)
+        p->names[p->name_count++] = witnesses->items[i];
+    return KPROF_OK;
 }
 
 kprof_status kprof_profiler_open(void *context, const kprof_chip_metrics *metrics, kprof_profiler **out)
@@ -169,14 +199,10 @@ kprof_status kprof_profiler_open(void *context, const kprof_chip_metrics *metric
         status = initialize_once(p->cupti);
     double initialize_ms = lap_ms(&time_ns);
     if (status == KPROF_OK)
-        status = kprof_host_open(metrics->chip, NULL, &p->host);
-    double host_ms = lap_ms(&time_ns);
+        status = collect_names(p);
     if (status == KPROF_OK)
         status = enable(p);
-    if (status == KPROF_OK)
-        status = size_image(p, 1);
-    kprof_log(KPROF_LOG_DEBUG, "profiler ready: CUPTI %.1f ms, evaluation %.1f ms, context %.1f ms", initialize_ms,
-              host_ms, lap_ms(&time_ns));
+    kprof_log(KPROF_LOG_DEBUG, "profiler ready: CUPTI %.1f ms, context %.1f ms", initialize_ms, lap_ms(&time_ns));
     if (status != KPROF_OK) {
         kprof_profiler_close(p);
         p = NULL;
@@ -185,8 +211,9 @@ kprof_status kprof_profiler_open(void *context, const kprof_chip_metrics *metric
     return status;
 }
 
-kprof_status kprof_profiler_begin(kprof_profiler *p, kprof_profiler_replay replay, size_t launches)
+kprof_status kprof_profiler_begin(kprof_profiler *p, size_t launches)
 {
+    p->single = false;
     kprof_status status = enable(p);
     if (status == KPROF_OK)
         status = size_image(p, launches);
@@ -201,12 +228,32 @@ kprof_status kprof_profiler_begin(kprof_profiler *p, kprof_profiler_replay repla
     params.counterDataImageSize = p->image_size;
     params.pCounterDataImage = p->image;
     params.range = CUPTI_AutoRange;
-    params.replayMode = replay == KPROF_PROFILER_CUPTI_REPLAYS ? CUPTI_KernelReplay : CUPTI_UserReplay;
+    params.replayMode = CUPTI_UserReplay;
     params.maxRangesPerPass = launches;
     params.numNestingLevels = 1;
     params.minNestingLevel = 1;
     CUptiResult result = p->cupti->cuptiRangeProfilerSetConfig(&params);
     return result == CUPTI_SUCCESS ? KPROF_OK : fail(p->cupti, "cuptiRangeProfilerSetConfig", result);
+}
+
+/* CUPTI goes on with the next pass as long as nothing is configured anew; the launch before leaves its counters, which
+ * have to go. */
+kprof_status kprof_profiler_begin_pass(kprof_profiler *p)
+{
+    if (p->single && p->more && p->object && p->blank) {
+        memcpy(p->image, p->blank, p->image_size);
+        return KPROF_OK;
+    }
+    kprof_status status = kprof_profiler_begin(p, 1);
+    if (status != KPROF_OK)
+        return status;
+    if (!p->blank)
+        p->blank = malloc(p->image_size);
+    if (!p->blank)
+        return kprof_fail(KPROF_NO_MEMORY, "no memory for a counter data image of %zu bytes", p->image_size);
+    memcpy(p->blank, p->image, p->image_size);
+    p->single = true;
+    return KPROF_OK;
 }
 
 kprof_status kprof_profiler_start(kprof_profiler *p)
@@ -227,7 +274,7 @@ kprof_status kprof_profiler_stop(kprof_profiler *p, bool *more)
     CUpti_RangeProfiler_Stop_Params params = {.structSize = CUpti_RangeProfiler_Stop_Params_STRUCT_SIZE};
     params.pRangeProfilerObject = p->object;
     CUptiResult result = p->cupti->cuptiRangeProfilerStop(&params);
-    *more = !params.isAllPassSubmitted;
+    *more = p->more = !params.isAllPassSubmitted;
     return result == CUPTI_SUCCESS ? KPROF_OK : fail(p->cupti, "cuptiRangeProfilerStop", result);
 }
 
@@ -251,12 +298,6 @@ kprof_status kprof_profiler_decode(kprof_profiler *p, size_t launches)
     return KPROF_OK;
 }
 
-kprof_status kprof_profiler_read(kprof_profiler *p, size_t launch, double *values)
-{
-    kprof_counter_data counters = {.data = p->image, .size = p->image_size, .range = launch};
-    return kprof_host_evaluate(p->host, &counters, &p->metrics->metrics, values);
-}
-
 const void *kprof_profiler_image(const kprof_profiler *p, size_t *size)
 {
     *size = p->image_size;
@@ -271,15 +312,55 @@ void kprof_profiler_release(kprof_profiler *p)
     params.pRangeProfilerObject = p->object;
     (void)p->cupti->cuptiRangeProfilerDisable(&params);
     p->object = NULL;
-    p->image_launches = 0; /* a new object has to be asked for the size first, or it crashes on the image */
+    unmap_image(p); /* a new object has to be asked for the size first, or it crashes on the image */
 }
 
 void kprof_profiler_close(kprof_profiler *p)
 {
     if (!p)
         return;
-    if (p->host)
-        kprof_host_close(p->host);
-    free(p->image);
+    unmap_image(p);
+    free(p->names);
     free(p);
+}
+
+kprof_status kprof_reader_open(const kprof_chip_metrics *metrics, kprof_reader **out)
+{
+    *out = NULL;
+    kprof_reader *reader = calloc(1, sizeof *reader);
+    if (!reader)
+        return kprof_fail(KPROF_NO_MEMORY, "no memory to evaluate counters");
+    reader->metrics = metrics;
+    kprof_status status = kprof_host_open(metrics->chip, NULL, &reader->host);
+    if (status != KPROF_OK) {
+        free(reader);
+        return status;
+    }
+    *out = reader;
+    return KPROF_OK;
+}
+
+void kprof_reader_close(kprof_reader *reader)
+{
+    if (!reader)
+        return;
+    kprof_host_close(reader->host);
+    free(reader);
+}
+
+static kprof_status evaluate(kprof_reader *reader, const kprof_profiler *p, size_t launch, const kprof_strlist *names,
+                             double *values)
+{
+    kprof_counter_data counters = {.data = p->image, .size = p->image_size, .range = launch};
+    return kprof_host_evaluate(reader->host, &counters, names, values);
+}
+
+kprof_status kprof_reader_read(kprof_reader *reader, const kprof_profiler *profiler, size_t launch, double *values)
+{
+    return evaluate(reader, profiler, launch, &reader->metrics->metrics, values);
+}
+
+kprof_status kprof_reader_witnesses(kprof_reader *reader, const kprof_profiler *profiler, size_t launch, double *values)
+{
+    return evaluate(reader, profiler, launch, &reader->metrics->witnesses, values);
 }

@@ -2,16 +2,24 @@
 #include "cupti/snapshot.h"
 
 #include "core/log.h"
+#include "core/memory.h"
 #include "cupti/driver.h"
 #include "cupti/load.h"
 #include "cupti/modules.h"
+#include "cupti/variables.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 /* Module variables are copied through host memory; beyond this the copies would cost more than all else. */
 #define MAX_VARIABLE_BYTES ((size_t)256 << 20)
+/* Left free beside what is saved, for the driver, CUPTI and the application. */
+#define DEVICE_RESERVE_BYTES ((size_t)1 << 30)
+#define HOST_RESERVE_BYTES   ((size_t)4 << 30)
+#define MEBIBYTE             ((size_t)1 << 20)
+#define GIGABYTE             1e9
 
 typedef struct variable {
     CUdeviceptr address;
@@ -26,6 +34,7 @@ struct kprof_snapshot {
     bool saved;
     variable *variables; /* [variable_count] */
     size_t variable_count, variable_bytes;
+    double host_save_s; /* 0: all of it is on the device */
 };
 
 static bool is_saved(const kprof_snapshot *snapshot, CUdeviceptr address)
@@ -36,26 +45,42 @@ static bool is_saved(const kprof_snapshot *snapshot, CUdeviceptr address)
     return false;
 }
 
-static kprof_status save_variable(kprof_snapshot *snapshot, CUmodule module, const char *name)
+static bool add_room(kprof_snapshot *snapshot, size_t more)
+{
+    variable *grown = realloc(snapshot->variables, (snapshot->variable_count + more) * sizeof *grown);
+    if (grown)
+        snapshot->variables = grown;
+    return grown != NULL;
+}
+
+/* Copy a variable to the host, unless that was done already; `variables` has room for it. */
+static kprof_status save_variable(kprof_snapshot *snapshot, variable v, const char *name)
+{
+    if (is_saved(snapshot, v.address))
+        return KPROF_OK;
+    if (snapshot->variable_bytes + v.size > MAX_VARIABLE_BYTES)
+        return kprof_fail(KPROF_UNSUPPORTED, "the module's variables are too large to save");
+    v.content = malloc(v.size ? v.size : 1);
+    if (!v.content)
+        return kprof_fail(KPROF_NO_MEMORY, "no memory to save %zu bytes of module variables", v.size);
+    CUresult result = snapshot->driver->cuMemcpyDtoH_(v.content, v.address, v.size);
+    if (result != CUDA_SUCCESS) {
+        free(v.content);
+        return kprof_fail(KPROF_UNSUPPORTED, "module variable %s cannot be read: %s", name, kprof_driver_error(result));
+    }
+    snapshot->variables[snapshot->variable_count++] = v;
+    snapshot->variable_bytes += v.size;
+    return KPROF_OK;
+}
+
+static kprof_status save_named(kprof_snapshot *snapshot, CUmodule module, const char *name)
 {
     variable v = {0};
     CUresult result = snapshot->driver->cuModuleGetGlobal_(&v.address, &v.size, module, name);
     if (result != CUDA_SUCCESS)
         return kprof_fail(KPROF_UNSUPPORTED, "module variable %s cannot be saved: %s", name,
                           kprof_driver_error(result));
-    if (is_saved(snapshot, v.address))
-        return KPROF_OK;
-    if (snapshot->variable_bytes + v.size > MAX_VARIABLE_BYTES)
-        return kprof_fail(KPROF_UNSUPPORTED, "the module's variables are too large to save");
-    v.content = malloc(v.size);
-    if (!v.content)
-        return kprof_fail(KPROF_NO_MEMORY, "no memory to save %zu bytes of module variables", v.size);
-    snapshot->variables[snapshot->variable_count++] = v;
-    snapshot->variable_bytes += v.size;
-    result = snapshot->driver->cuMemcpyDtoH_(v.content, v.address, v.size);
-    if (result != CUDA_SUCCESS)
-        return kprof_fail(KPROF_UNSUPPORTED, "module variable %s cannot be read: %s", name, kprof_driver_error(result));
-    return KPROF_OK;
+    return save_variable(snapshot, v, name);
 }
 
 static kprof_status save_variables(kprof_snapshot *snapshot, CUfunction function, const kprof_strlist *names)
@@ -63,17 +88,14 @@ static kprof_status save_variables(kprof_snapshot *snapshot, CUfunction function
     CUmodule module;
     if (names->count == 0)
         return KPROF_OK;
-    variable *grown =
-        realloc(snapshot->variables, (snapshot->variable_count + names->count) * sizeof *snapshot->variables);
-    if (!grown)
+    if (!add_room(snapshot, names->count))
         return kprof_fail(KPROF_NO_MEMORY, "no memory for module variables");
-    snapshot->variables = grown;
     CUresult result = snapshot->driver->cuFuncGetModule_(&module, function);
     if (result != CUDA_SUCCESS)
         return kprof_fail(KPROF_UNSUPPORTED, "the kernel's module is not known: %s", kprof_driver_error(result));
     kprof_status status = KPROF_OK;
     for (size_t i = 0; status == KPROF_OK && i < names->count; i++)
-        status = save_variable(snapshot, module, names->items[i]);
+        status = save_named(snapshot, module, names->items[i]);
     return status;
 }
 
@@ -87,20 +109,102 @@ kprof_status kprof_snapshot_cover(kprof_snapshot *snapshot, void *function, cons
     return status;
 }
 
+/* The size of a variable whose size the application did not ask for: to the end of its allocation. */
+static size_t measure_variable(const kprof_driver_api *driver, CUdeviceptr address)
+{
+    CUdeviceptr start = 0;
+    size_t size_bytes = 0;
+    if (driver->cuPointerGetAttribute_(&start, CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, address) != CUDA_SUCCESS ||
+        driver->cuPointerGetAttribute_(&size_bytes, CU_POINTER_ATTRIBUTE_RANGE_SIZE, address) != CUDA_SUCCESS)
+        return 0;
+    return size_bytes - (size_t)(address - start);
+}
+
+/* What cannot be read is gone, with its module. */
+static kprof_status save_known(kprof_snapshot *snapshot, const kprof_variable *known)
+{
+    unsigned char first;
+    const kprof_driver_api *driver = snapshot->driver;
+    if (driver->cuMemcpyDtoH_(&first, known->address, 1) != CUDA_SUCCESS) {
+        kprof_variables_drop(known->context, known->address);
+        return KPROF_OK;
+    }
+    size_t size_bytes = known->size_bytes ? known->size_bytes : measure_variable(driver, known->address);
+    if (size_bytes == 0)
+        return kprof_fail(KPROF_UNSUPPORTED, "the size of a module variable is not known");
+    return save_variable(snapshot, (variable){known->address, size_bytes, NULL}, "(address known)");
+}
+
+/* Variables whose addresses the application has: kernels of any module may be given them. */
+static kprof_status save_handed_out(kprof_snapshot *snapshot, void *context)
+{
+    kprof_variable *known;
+    size_t count;
+    if (!kprof_variables_list(context, &known, &count) || !add_room(snapshot, count + 1)) {
+        free(known);
+        return kprof_fail(KPROF_NO_MEMORY, "no memory for module variables");
+    }
+    kprof_status status = KPROF_OK;
+    for (size_t i = 0; i < count && status == KPROF_OK; i++)
+        status = save_known(snapshot, &known[i]);
+    free(known);
+    return status;
+}
+
+static double now_s(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
+}
+
+/* How much of the device's memory in use has to go to the host. What other processes hold there counts, too, since
+ * nothing tells it apart. */
+static kprof_status plan_room(const kprof_snapshot *snapshot, size_t *host_bytes)
+{
+    size_t free_bytes = 0, total_bytes = 0;
+    CUresult result = snapshot->driver->cuMemGetInfo_(&free_bytes, &total_bytes);
+    if (result != CUDA_SUCCESS)
+        return kprof_fail(KPROF_UNSUPPORTED, "the device does not tell its memory: %s", kprof_driver_error(result));
+    size_t used = total_bytes - free_bytes;
+    size_t room = free_bytes > DEVICE_RESERVE_BYTES ? free_bytes - DEVICE_RESERVE_BYTES : 0;
+    *host_bytes = used > room ? used - room : 0;
+    size_t available = kprof_memory_available_bytes();
+    if (*host_bytes > 0 && *host_bytes + HOST_RESERVE_BYTES > available)
+        return kprof_fail(KPROF_NO_MEMORY,
+                          "saving %.1f GB of device memory takes %.1f GB of host memory, and %.1f GB are available",
+                          (double)used / GIGABYTE, (double)*host_bytes / GIGABYTE, (double)available / GIGABYTE);
+    return KPROF_OK;
+}
+
 static kprof_status save_memory(kprof_snapshot *snapshot, void *context)
 {
+    size_t host_bytes = 0;
+    kprof_status status = plan_room(snapshot, &host_bytes);
+    if (status != KPROF_OK)
+        return status;
     snapshot->params = (kprof_checkpoint_params){
         .struct_size = KPROF_CHECKPOINT_PARAMS_SIZE,
         .context = context,
+        .reserve_device_mb = DEVICE_RESERVE_BYTES / MEBIBYTE,
+        .reserve_host_mb = HOST_RESERVE_BYTES / MEBIBYTE,
         .allow_overwrite = 1,
     };
+    double start_s = now_s();
     CUptiResult result = snapshot->checkpoint->cuptiCheckpointSave(&snapshot->params);
     if (result == CUPTI_ERROR_OUT_OF_MEMORY)
         return kprof_fail(KPROF_NO_MEMORY, "no room to save the context's memory");
     if (result != CUPTI_SUCCESS)
         return kprof_fail(KPROF_UNSUPPORTED, "the context's memory cannot be saved (CUPTI error %d)", (int)result);
     snapshot->saved = true;
+    if (host_bytes > 0)
+        snapshot->host_save_s = now_s() - start_s;
     return KPROF_OK;
+}
+
+double kprof_snapshot_host_save_s(const kprof_snapshot *snapshot)
+{
+    return snapshot->host_save_s;
 }
 
 kprof_status kprof_snapshot_take(void *context, void *function, const char *kernel, kprof_snapshot **out)
@@ -114,6 +218,8 @@ kprof_status kprof_snapshot_take(void *context, void *function, const char *kern
         status = kprof_checkpoint_load(&snapshot->checkpoint);
     if (status == KPROF_OK)
         status = kprof_snapshot_cover(snapshot, function, kernel);
+    if (status == KPROF_OK)
+        status = save_handed_out(snapshot, context);
     if (status == KPROF_OK)
         status = save_memory(snapshot, context);
     if (status != KPROF_OK) {

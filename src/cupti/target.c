@@ -7,6 +7,7 @@
 #include "cupti/driver.h"
 #include "cupti/load.h"
 #include "cupti/modules.h"
+#include "cupti/variables.h"
 
 #include <errno.h>
 #include <stdatomic.h>
@@ -18,7 +19,7 @@ static const kprof_cupti_api *cupti;
 static const kprof_driver_api *driver;
 static CUpti_SubscriberHandle subscriber;
 static atomic_int captures; /* streams being captured now */
-static atomic_bool shares_memory;
+static atomic_uint sharing; /* kprof_sharing bits */
 
 /* Ending a capture that went wrong ends it all the same; only a stream that captures nothing, or for another thread,
  * stays as it is. */
@@ -46,6 +47,26 @@ static int capture_change(CUpti_CallbackId id, CUresult result)
     }
 }
 
+static void note_sharing(const kprof_call *call, unsigned shared)
+{
+    unsigned before = atomic_fetch_or(&sharing, shared);
+    if ((before & shared) != shared)
+        kprof_log(KPROF_LOG_DEBUG, "%s: memory is shared with %s from now on", call->name,
+                  shared & KPROF_SHARES_WITH_DEVICES ? "other devices or processes" : "the host");
+}
+
+/* What a call that succeeded makes reachable from elsewhere. */
+static void note_result(const kprof_call *call)
+{
+    uint64_t address;
+    size_t size_bytes;
+    unsigned shared = kprof_call_sharing(call->callback_id, call->parameters);
+    if (shared)
+        note_sharing(call, shared);
+    if (kprof_call_variable(call->callback_id, call->parameters, &address, &size_bytes))
+        kprof_variables_note(call->context, address, size_bytes);
+}
+
 static void on_driver_call(CUpti_CallbackId id, const CUpti_CallbackData *data)
 {
     kprof_call call = {
@@ -69,8 +90,8 @@ static void on_driver_call(CUpti_CallbackId id, const CUpti_CallbackData *data)
     int change = capture_change(id, result);
     if (change != 0)
         atomic_fetch_add(&captures, change);
-    if (!call.failed && kprof_call_shares_memory(id))
-        atomic_store(&shares_memory, true);
+    if (!call.failed)
+        note_result(&call);
     hooks.leave(&call);
 }
 
@@ -82,11 +103,10 @@ static void note_module(const CUpti_ModuleResourceData *module)
 
 static void on_resource(CUpti_CallbackId id, const CUpti_ResourceData *data)
 {
-    if (id == CUPTI_CBID_RESOURCE_MODULE_PROFILED)
-        hooks.pass_started();
-    else if (id == CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING)
+    if (id == CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING) {
         hooks.context_ending(data->context);
-    else if (id == CUPTI_CBID_RESOURCE_MODULE_LOADED)
+        kprof_variables_forget(data->context);
+    } else if (id == CUPTI_CBID_RESOURCE_MODULE_LOADED)
         note_module(data->resourceDescriptor);
 }
 
@@ -104,8 +124,8 @@ static void CUPTIAPI on_callback(void *user, CUpti_CallbackDomain domain, CUpti_
 static kprof_status subscribe(void)
 {
     static const CUpti_CallbackId resources[] = {
-        CUPTI_CBID_RESOURCE_MODULE_LOADED, CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING,
-        CUPTI_CBID_RESOURCE_MODULE_PROFILED, /* CUPTI announces each pass of its kernel replay in this one */
+        CUPTI_CBID_RESOURCE_MODULE_LOADED,
+        CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING,
     };
     CUptiResult result = cupti->cuptiSubscribe(&subscriber, on_callback, NULL);
     if (result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED)
@@ -243,13 +263,16 @@ bool kprof_target_capturing(void)
     return atomic_load(&captures) > 0;
 }
 
+void *kprof_target_stream(const kprof_call *call)
+{
+    CUstream stream = kprof_launch_stream(call->callback_id, call->parameters);
+    return !stream && kprof_call_per_thread_stream(call->callback_id) ? CU_STREAM_PER_THREAD : stream;
+}
+
 bool kprof_target_launch_captured(const kprof_call *call)
 {
     CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-    CUstream stream = kprof_launch_stream(call->callback_id, call->parameters);
-    if (!stream && kprof_call_per_thread_stream(call->callback_id))
-        stream = CU_STREAM_PER_THREAD;
-    return driver->cuStreamIsCapturing_(stream, &status) != CUDA_SUCCESS || status != CU_STREAM_CAPTURE_STATUS_NONE;
+    return driver->cuStreamIsCapturing_(kprof_target_stream(call), &status) != CUDA_SUCCESS || status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
 void *kprof_target_function(const kprof_call *call)
@@ -260,9 +283,9 @@ void *kprof_target_function(const kprof_call *call)
                : NULL;
 }
 
-bool kprof_target_shares_memory(void)
+unsigned kprof_target_sharing(void)
 {
-    return atomic_load(&shares_memory);
+    return atomic_load(&sharing);
 }
 
 bool kprof_target_enter_context(void *context)
@@ -276,47 +299,6 @@ void kprof_target_leave_context(void)
 {
     CUcontext popped;
     driver->cuCtxPopCurrent_(&popped);
-}
-
-static CUresult relaunch(CUpti_CallbackId id, const void *parameters, CUstream stream)
-{
-    switch (id) {
-    case CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel:
-    case CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel_ptsz: {
-        const cuLaunchKernel_params *p = parameters;
-        return driver->cuLaunchKernel_(p->f, p->gridDimX, p->gridDimY, p->gridDimZ, p->blockDimX, p->blockDimY,
-                                       p->blockDimZ, p->sharedMemBytes, stream, p->kernelParams, p->extra);
-    }
-    case CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel:
-    case CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel_ptsz: {
-        const cuLaunchCooperativeKernel_params *p = parameters;
-        return driver->cuLaunchCooperativeKernel_(p->f, p->gridDimX, p->gridDimY, p->gridDimZ, p->blockDimX,
-                                                  p->blockDimY, p->blockDimZ, p->sharedMemBytes, stream,
-                                                  p->kernelParams);
-    }
-    case CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx:
-    case CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx_ptsz: {
-        const cuLaunchKernelEx_params *p = parameters;
-        CUlaunchConfig config = *p->config;
-        config.hStream = stream;
-        return driver->cuLaunchKernelEx_(&config, p->f, p->kernelParams, p->extra);
-    }
-    default:
-        return CUDA_ERROR_NOT_SUPPORTED;
-    }
-}
-
-kprof_status kprof_target_relaunch(const kprof_call *call)
-{
-    CUstream stream = kprof_launch_stream(call->callback_id, call->parameters);
-    if (!stream && kprof_call_per_thread_stream(call->callback_id))
-        stream = CU_STREAM_PER_THREAD;
-    CUresult result = relaunch(call->callback_id, call->parameters, stream);
-    if (result == CUDA_ERROR_NOT_SUPPORTED)
-        return kprof_fail(KPROF_UNSUPPORTED, "a launch through %s cannot be repeated", call->name);
-    if (result != CUDA_SUCCESS)
-        return kprof_fail(KPROF_INTERNAL, "repeating the launch: %s", kprof_driver_error(result));
-    return KPROF_OK;
 }
 
 const char *kprof_target_side_effect(const kprof_call *call)

@@ -24,7 +24,8 @@ typedef struct kprof_call {
     /* Of a launch only: */
     void *function;          /* handle as the application passed it */
     const char *kernel_name; /* mangled */
-    uint32_t callback_id;    /* these two are for kprof_target_launch */
+    /* Of every call: for src/cupti. */
+    uint32_t callback_id;
     const void *parameters;
     /* On leaving only: */
     bool failed; /* the driver returned an error */
@@ -33,7 +34,6 @@ typedef struct kprof_call {
 typedef struct kprof_target_hooks {
     void (*enter)(const kprof_call *call);
     void (*leave)(const kprof_call *call);
-    void (*pass_started)(void); /* CUPTI began another pass of the launch that this thread is in */
     void (*context_ending)(void *context);
 } kprof_target_hooks;
 
@@ -52,17 +52,20 @@ void kprof_target_launch(const kprof_call *call, kprof_launch_record *out);
 void kprof_target_kernel(const kprof_call *call, kprof_kernel_record *out);
 /* Is a stream of this process being captured into a graph? Nothing may be synchronised or saved meanwhile. */
 bool kprof_target_capturing(void);
+/* The stream of a launch, in a form that any thread may use: NULL is the legacy default stream. */
+void *kprof_target_stream(const kprof_call *call);
 /* Is this launch one that is captured, not run? */
 bool kprof_target_launch_captured(const kprof_call *call);
-/* Launch again what this call launches, with the same arguments, from inside its leave hook. UNSUPPORTED for the
- * driver's oldest entry points, which take their arguments from state. */
-kprof_status kprof_target_relaunch(const kprof_call *call) KPROF_MUST_CHECK;
 /* The driver's own handle of the call's kernel: NULL when it tells none, or when the launch cannot be repeated, being
  * made through one of the driver's oldest entry points. */
 void *kprof_target_function(const kprof_call *call);
-/* Does the process have device memory that others read or write at any time: pinned, managed, peer or imported? Once
- * true, it stays so. */
-bool kprof_target_shares_memory(void);
+/* Whom the process shares memory with that the GPU reaches, as bits; once set, a bit stays. Replay restores such memory
+ * too, or repeats what was written there, while others may read and write it at any time. */
+typedef enum kprof_sharing {
+    KPROF_SHARES_WITH_HOST = 1,    /* pinned, registered or managed memory */
+    KPROF_SHARES_WITH_DEVICES = 2, /* peer, exported or imported memory: other GPUs or other processes */
+} kprof_sharing;
+unsigned kprof_target_sharing(void);
 /* Make a context current on this thread, unless it is; true when _leave_context has to undo it. */
 bool kprof_target_enter_context(void *context);
 void kprof_target_leave_context(void);

@@ -2,32 +2,69 @@
 #include "inject/batch.h"
 
 #include "core/log.h"
+#include "core/memory.h"
 #include "cupti/operation.h"
 #include "cupti/snapshot.h"
 #include "inject/contexts.h"
+#include "inject/evaluate.h"
+#include "inject/keep.h"
 #include "inject/lock.h"
 #include "inject/process.h"
+#include "inject/threads.h"
+#include "inject/witness.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
+/* Longest wait for another process of the run to finish its measurement. */
+#define LOCK_TIMEOUT_MS 30000
+/* Counter data of a context's first batch; each batch that was full makes the next one's four times as much, up to a
+ * share of what the machine has. */
+#define FIRST_IMAGE_BYTES ((size_t)256 << 20)
+#define IMAGE_GROWTH      4
+#define MEMORY_SHARE      8
+/* Launches that are not chosen cost as much as chosen ones, and ending a batch as much as about this many. */
+#define MAX_UNCHOSEN_RUN 12
+/* A batch that has been open for longer is closed, so that a process which is killed does not lose more. */
+#define MAX_OPEN_NS INT64_C(10000000000)
+/* A pass is abandoned when it takes this many times as long as the first, and this much more. */
+#define SLOW_PASS_FACTOR 10
+#define SLOW_PASS_NS     INT64_C(5000000000)
+/* Beyond this, saving to host memory is dearer than what the further passes are worth. */
+#define MAX_HOST_SAVE_S_OF_LAUNCH 15.0
+#define MAX_WITNESSES             4
+
+typedef enum batch_treatment {
+    TOGETHER, /* with others in a batch */
+    ALONE,    /* replayed in a batch of its own, within its launch call */
+    ONE_PASS, /* not replayed */
+} batch_treatment;
+
 typedef struct batch_launch {
-    kprof_operation *operation;
+    kprof_operation *operation; /* NULL where nothing is replayed */
+    void *stream;
     bool chosen;
     kprof_launch_record record; /* of a chosen launch */
+    kprof_witness witnesses[MAX_WITNESSES];
 } batch_launch;
 
 static struct {
     atomic_bool open;
+    batch_treatment treatment;
+    char note[512]; /* why the launches are measured in another way than asked for; "" when all is well */
     kprof_profiled_context *context;
     const kprof_chip_metrics *metrics;
-    kprof_snapshot *snapshot; /* NULL where one pass is enough */
-    kprof_batch_sink *sink;
-    void (*pass_started)(uint32_t pass);
+    kprof_snapshot *snapshot; /* NULL where nothing is replayed */
     size_t capacity, count;
+    size_t chosen_count;    /* of them */
+    size_t unchosen_run;    /* launches since the last chosen one */
     batch_launch *launches; /* [capacity] */
-    int64_t opened_ns;
+    int64_t opened_ns, started_ns, first_pass_ns;
+    bool abandoned;
 } batch;
+
+static const kprof_batch_listener *listener;
 
 static int64_t now_ns(void)
 {
@@ -36,9 +73,20 @@ static int64_t now_ns(void)
     return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
 }
 
+void kprof_batch_listen(const kprof_batch_listener *new_listener)
+{
+    listener = new_listener;
+}
+
 bool kprof_batch_is_open(void)
 {
     return atomic_load_explicit(&batch.open, memory_order_relaxed);
+}
+
+static void note(const char *text, const char *why)
+{
+    if (!batch.note[0])
+        snprintf(batch.note, sizeof batch.note, "%s: %s", text, why);
 }
 
 static void release(void)
@@ -49,18 +97,23 @@ static void release(void)
     kprof_snapshot_free(batch.snapshot);
     batch.launches = NULL;
     batch.snapshot = NULL;
-    batch.count = 0;
+    batch.count = batch.chosen_count = 0;
     kprof_lock_give();
     atomic_store(&batch.open, false);
+}
+
+static void tell_all(const char *reason)
+{
+    for (size_t i = 0; i < batch.count; i++)
+        if (batch.launches[i].chosen)
+            listener->done(&batch.launches[i].record, reason);
 }
 
 void kprof_batch_context_ending(void *context)
 {
     if (!kprof_batch_is_open() || batch.context->context != context)
         return;
-    for (size_t i = 0; i < batch.count; i++)
-        if (batch.launches[i].chosen)
-            batch.sink(&batch.launches[i].record, "the context ended before the launch was replayed");
+    tell_all("the context ended before the launch was replayed");
     release();
 }
 
@@ -70,72 +123,181 @@ void kprof_batch_forget(void)
     batch.count = 0;
 }
 
-/* A replay must neither do more than the launch did nor meet a host thread's reads and writes. One pass is no replay.
- */
-static bool can_replay(const kprof_replay_launch *launch, const kprof_operation *operation)
+/* Why a launch must not run more often than the application runs it; NULL when it may. */
+static const char *why_not_repeated(const kprof_call *call, const kprof_operation *operation, bool shares_with_host)
 {
-    return launch->metrics->pass_count <= 1 ||
-           (!kprof_target_side_effect(launch->call) && kprof_target_function(launch->call) &&
-            !kprof_target_shares_memory() && !kprof_operation_sees_host(operation));
+    static __thread char text[320];
+    const char *side_effect = kprof_target_side_effect(call);
+    if (side_effect) {
+        snprintf(text, sizeof text, "the kernel cannot be replayed: %s", side_effect);
+        return text;
+    }
+    if (!operation || !kprof_target_function(call))
+        return "the launch cannot be repeated through the driver";
+    if (kprof_target_sharing() & KPROF_SHARES_WITH_DEVICES)
+        return "other GPUs or other processes reach the memory that a replay restores";
+    if (shares_with_host && kprof_threads_others())
+        return "other threads of the application reach the memory that a replay restores (pinned or managed)";
+    return NULL;
 }
 
-static bool cover(const kprof_replay_launch *launch)
+static batch_treatment choose_treatment(const kprof_batch_launch *launch, const kprof_operation *operation, const char **why)
 {
+    const kprof_config *config = &kprof_this_process.config;
+    *why = "";
+    if (launch->metrics->pass_count <= 1)
+        return config->counter_data_dir ? ALONE : TOGETHER; /* one pass repeats nothing */
+    bool shares_with_host = (kprof_target_sharing() & KPROF_SHARES_WITH_HOST) ||
+                            (operation && kprof_operation_sees_host(operation));
+    const char *obstacle = why_not_repeated(launch->call, operation, shares_with_host);
+    if (obstacle) {
+        *why = obstacle;
+        return ONE_PASS;
+    }
+    return shares_with_host || config->counter_data_dir || config->replay_batch == 1 ? ALONE : TOGETHER;
+}
+
+static size_t choose_capacity(kprof_profiled_context *context)
+{
+    const kprof_config *config = &kprof_this_process.config;
+    size_t available = kprof_memory_available_bytes() / MEMORY_SHARE;
+    if (context->image_bytes == 0)
+        context->image_bytes = FIRST_IMAGE_BYTES;
+    size_t bytes = config->replay_batch || available < context->image_bytes ? available : context->image_bytes;
+    size_t capacity = batch.treatment == TOGETHER ? kprof_profiler_capacity(context->profiler, bytes) : 1;
+    if (config->replay_batch && config->replay_batch < capacity)
+        capacity = config->replay_batch;
+    if (config->filter.launch_count && config->filter.launch_count + MAX_UNCHOSEN_RUN < capacity)
+        capacity = config->filter.launch_count + MAX_UNCHOSEN_RUN;
+    return capacity;
+}
+
+/* Take what replays restore. Where that cannot be had, or costs too much, the launch is not replayed. */
+static void save_memory(const kprof_call *call)
+{
+    char why[160];
+    if (batch.context->host_save_s_of_launch > MAX_HOST_SAVE_S_OF_LAUNCH) {
+        snprintf(why, sizeof why, "saving to host memory took %.0f s for each launch before",
+                 batch.context->host_save_s_of_launch);
+        note("measured in one pass", why);
+    } else if (kprof_snapshot_take(call->context, kprof_target_function(call), call->kernel_name, &batch.snapshot) !=
+               KPROF_OK) {
+        note("measured in one pass", kprof_process_reason(KPROF_UNSUPPORTED));
+    }
+    if (!batch.snapshot)
+        batch.treatment = ONE_PASS;
+}
+
+static void prepare_flush(void)
+{
+    kprof_profiled_context *context = batch.context;
+    if (kprof_this_process.config.cache_control == KPROF_CACHE_FLUSH_NONE || context->flush || context->flush_failed)
+        return;
+    context->flush_failed = kprof_flush_open(&context->flush) != KPROF_OK;
+}
+
+/* Before a chosen launch into `stream`, with the launch before it in `after`. */
+static void flush(void *stream, void *after)
+{
+    if (kprof_this_process.config.cache_control == KPROF_CACHE_FLUSH_NONE)
+        return;
+    if (!batch.context->flush || kprof_flush_run(batch.context->flush, stream, after) != KPROF_OK)
+        note("caches were not flushed before the launch", kprof_process_reason(KPROF_NO_MEMORY));
+}
+
+static kprof_status begin(const kprof_call *call)
+{
+    bool repeats = batch.metrics->pass_count > 1;
+    prepare_flush(); /* its memory is part of what is saved */
+    if (repeats && batch.treatment != ONE_PASS)
+        save_memory(call);
+    batch.capacity = choose_capacity(batch.context);
+    batch.launches = calloc(batch.capacity, sizeof *batch.launches);
+    if (!batch.launches)
+        return kprof_fail(KPROF_NO_MEMORY, "no memory for a batch of %zu launches", batch.capacity);
+    kprof_profiler *profiler = batch.context->profiler;
+    kprof_status status = repeats && batch.treatment == ONE_PASS ? kprof_profiler_begin_pass(profiler)
+                                                                 : kprof_profiler_begin(profiler, batch.capacity);
+    if (status == KPROF_OK)
+        status = kprof_target_synchronize();
+    batch.started_ns = now_ns();
+    return status == KPROF_OK ? kprof_profiler_start(profiler) : status;
+}
+
+static kprof_status take_lock(void)
+{
+    static unsigned timeout_ms = LOCK_TIMEOUT_MS;
+    bool taken = kprof_lock_take(timeout_ms, kprof_contexts_release);
+    timeout_ms = taken ? LOCK_TIMEOUT_MS : 0; /* who waited in vain once does not wait for each launch */
+    return taken ? KPROF_OK : kprof_fail(KPROF_NOT_COLLECTED, "another process of the run kept the counters");
+}
+
+static kprof_status open_batch(const kprof_batch_launch *launch, batch_treatment treatment, const char *why)
+{
+    batch.treatment = treatment;
+    batch.note[0] = '\0';
+    batch.metrics = launch->metrics;
+    batch.opened_ns = now_ns();
+    batch.unchosen_run = 0;
+    batch.abandoned = false;
+    if (*why)
+        note("measured in one pass", why);
+    kprof_status status = take_lock();
+    if (status != KPROF_OK)
+        return status;
+    status = kprof_target_synchronize();
+    if (status == KPROF_OK)
+        status = kprof_contexts_open(launch->call->context, launch->metrics, &batch.context);
+    if (status == KPROF_OK)
+        status = begin(launch->call);
+    if (status != KPROF_OK) {
+        release();
+        return status;
+    }
+    atomic_store(&batch.open, true);
+    return KPROF_OK;
+}
+
+static bool can_join(const kprof_batch_launch *launch, batch_treatment treatment)
+{
+    if (treatment != TOGETHER || batch.treatment != TOGETHER || batch.context->context != launch->call->context)
+        return false;
+    if (!launch->chosen && batch.unchosen_run >= MAX_UNCHOSEN_RUN)
+        return false;
     return !batch.snapshot || kprof_snapshot_cover(batch.snapshot, kprof_target_function(launch->call),
                                                    launch->call->kernel_name) == KPROF_OK;
 }
 
-static kprof_status save_memory(const kprof_replay_launch *launch)
+static void add(const kprof_batch_launch *launch, kprof_operation *operation)
 {
-    if (launch->metrics->pass_count <= 1)
-        return KPROF_OK;
-    const kprof_call *call = launch->call;
-    return kprof_snapshot_take(call->context, kprof_target_function(call), call->kernel_name, &batch.snapshot);
+    void *stream = kprof_target_stream(launch->call);
+    if (launch->chosen)
+        flush(stream, batch.count > 0 ? batch.launches[batch.count - 1].stream : stream);
+    batch.unchosen_run = launch->chosen ? 0 : batch.unchosen_run + 1;
+    batch.chosen_count += launch->chosen;
+    batch.launches[batch.count++] =
+        (batch_launch){.operation = operation, .stream = stream, .chosen = launch->chosen, .record = launch->record};
+    if (launch->chosen && (batch.chosen_count & (batch.chosen_count - 1)) == 0) /* known even if the process is killed */
+        listener->progress(&launch->record, batch.chosen_count, 1, batch.metrics->pass_count);
 }
 
-static bool open_batch(const kprof_replay_launch *launch, kprof_batch_sink *sink)
+bool kprof_batch_enter(const kprof_batch_launch *launch, kprof_status *status)
 {
-    kprof_status status = kprof_target_synchronize();
-    if (status == KPROF_OK)
-        status = kprof_contexts_open(launch->call->context, launch->metrics, &batch.context);
-    if (status != KPROF_OK)
+    const char *why;
+    *status = KPROF_OK;
+    if (!launch->chosen && !kprof_batch_is_open())
         return false;
-    batch.metrics = launch->metrics;
-    batch.sink = sink;
-    batch.pass_started = launch->pass_started;
-    batch.opened_ns = now_ns();
-    batch.capacity = kprof_profiler_capacity(batch.context->profiler);
-    batch.launches = calloc(batch.capacity, sizeof *batch.launches);
-    if (!batch.launches || !kprof_lock_take(0, NULL)) { /* another process' turn: the launch waits for its own, alone */
-        release();
-        return false;
-    }
-    status = save_memory(launch);
-    if (status == KPROF_OK)
-        status = kprof_profiler_begin(batch.context->profiler, KPROF_PROFILER_CALLER_REPLAYS, batch.capacity);
-    if (status == KPROF_OK)
-        status = kprof_profiler_start(batch.context->profiler);
-    if (status != KPROF_OK) {
-        release();
-        return false;
-    }
-    atomic_store(&batch.open, true);
-    return true;
-}
-
-bool kprof_batch_enter(const kprof_replay_launch *launch, bool chosen, kprof_batch_sink *sink)
-{
-    if (kprof_batch_is_open() && batch.context->context != launch->call->context)
+    kprof_operation *operation = launch->metrics->pass_count > 1 ? kprof_operation_copy(launch->call) : NULL;
+    batch_treatment treatment = choose_treatment(launch, operation, &why);
+    if (kprof_batch_is_open() && !can_join(launch, treatment))
         kprof_batch_close();
-    kprof_operation *operation = chosen || kprof_batch_is_open() ? kprof_operation_copy(launch->call) : NULL;
-    bool fits = operation && can_replay(launch, operation);
-    if (kprof_batch_is_open() && (!fits || !cover(launch)))
-        kprof_batch_close();
-    if (!fits || (!kprof_batch_is_open() && !(chosen && open_batch(launch, sink)))) {
+    if (!kprof_batch_is_open() && launch->chosen)
+        *status = open_batch(launch, treatment, why);
+    if (!kprof_batch_is_open()) {
         kprof_operation_free(operation);
         return false;
     }
-    batch.launches[batch.count++] = (batch_launch){operation, chosen, launch->record};
+    add(launch, operation);
     return true;
 }
 
@@ -146,121 +308,232 @@ void kprof_batch_leave(const kprof_call *call)
     batch_launch *last = &batch.launches[batch.count - 1];
     if (call->failed) { /* nothing ran: there is nothing to replay, and no range */
         if (last->chosen)
-            batch.sink(&last->record, "the launch failed");
+            listener->done(&last->record, "the driver refused the launch");
         kprof_operation_free(last->operation);
+        batch.chosen_count -= last->chosen;
         batch.count--;
     }
-    if (batch.count == batch.capacity)
+    bool full = batch.count == batch.capacity;
+    if (full && batch.treatment == TOGETHER)
+        batch.context->image_bytes *= IMAGE_GROWTH;
+    if (full || batch.treatment != TOGETHER || now_ns() - batch.opened_ns > MAX_OPEN_NS)
         kprof_batch_close();
 }
 
-static kprof_status run_all(void)
+static kprof_status wait_for_launches(kprof_status status)
 {
-    kprof_status status = KPROF_OK;
-    for (size_t i = 0; i < batch.count && status == KPROF_OK; i++)
-        status = kprof_operation_run(batch.launches[i].operation);
     kprof_status done = kprof_target_synchronize();
     return status == KPROF_OK ? done : status;
 }
 
-static kprof_status run_pass(bool *more)
+/* Launches from number `from` on, unmeasured. */
+static kprof_status run_plain(size_t from)
 {
-    kprof_status status = kprof_snapshot_restore(batch.snapshot);
-    if (status == KPROF_OK)
-        status = kprof_profiler_start(batch.context->profiler);
-    if (status != KPROF_OK)
-        return status;
-    status = run_all();
-    kprof_status stopped = kprof_profiler_stop(batch.context->profiler, more);
-    return status == KPROF_OK ? stopped : status;
+    kprof_status status = KPROF_OK;
+    for (size_t i = from; i < batch.count && status == KPROF_OK; i++) {
+        status = kprof_operation_run(batch.launches[i].operation);
+        if (status == KPROF_OK)
+            status = kprof_target_synchronize(); /* nothing else keeps the order of launches in several streams */
+    }
+    return status;
+}
+
+static bool is_too_slow(int64_t start_ns)
+{
+    int64_t spent_ns = now_ns() - start_ns;
+    return spent_ns > SLOW_PASS_FACTOR * batch.first_pass_ns && spent_ns > batch.first_pass_ns + SLOW_PASS_NS;
+}
+
+/* All launches of a pass; `ran` tells how many were reached before the pass was abandoned. */
+static kprof_status run_measured(size_t *ran)
+{
+    kprof_status status = KPROF_OK;
+    int64_t start_ns = now_ns();
+    for (*ran = 0; *ran < batch.count && status == KPROF_OK && !batch.abandoned; ++*ran) {
+        const batch_launch *launch = &batch.launches[*ran];
+        if (launch->chosen)
+            flush(launch->stream, *ran > 0 ? batch.launches[*ran - 1].stream : launch->stream);
+        status = kprof_operation_run(launch->operation);
+        batch.abandoned = is_too_slow(start_ns);
+    }
+    status = wait_for_launches(status);
+    batch.abandoned = batch.abandoned || is_too_slow(start_ns);
+    return status;
 }
 
 /* A pass failed half-way: put memory back and run everything once, unmeasured. */
 static void recover(void)
 {
     kprof_status status = kprof_snapshot_restore(batch.snapshot);
-    for (size_t i = 0; i < batch.count && status == KPROF_OK; i++) {
-        status = kprof_operation_run(batch.launches[i].operation);
-        if (status == KPROF_OK)
-            status = kprof_target_synchronize(); /* nothing else keeps the order of launches in several streams */
-    }
+    if (status == KPROF_OK)
+        status = run_plain(0);
     if (status != KPROF_OK)
         kprof_process_disarm(status, "a replay failed, and the memory that it changed could not be put right");
+}
+
+static void note_witnesses(void)
+{
+    double means[MAX_WITNESSES];
+    size_t count = batch.metrics->witnesses.count;
+    for (size_t i = 0; count > 0 && count <= MAX_WITNESSES && i < batch.count; i++) {
+        if (!batch.launches[i].chosen ||
+            kprof_evaluate_witnesses(batch.context->profiler, batch.metrics, i, means) != KPROF_OK)
+            continue;
+        for (size_t w = 0; w < count; w++)
+            kprof_witness_add(&batch.launches[i].witnesses[w], means[w]);
+    }
+}
+
+static kprof_status read_pass(void)
+{
+    kprof_status status = kprof_profiler_decode(batch.context->profiler, batch.count);
+    if (status == KPROF_OK)
+        note_witnesses();
+    return status;
+}
+
+/* The launches' own calls were the first pass. */
+static kprof_status end_first_pass(bool *more)
+{
+    kprof_status status = kprof_target_synchronize();
+    kprof_status stopped = kprof_profiler_stop(batch.context->profiler, more);
+    batch.first_pass_ns = now_ns() - batch.started_ns;
+    if (status != KPROF_OK)
+        return kprof_fail(KPROF_NOT_COLLECTED, "this launch, or one measured with it, failed");
+    return stopped == KPROF_OK && batch.chosen_count > 0 ? read_pass() : stopped;
+}
+
+static kprof_status replay_pass(bool *more)
+{
+    size_t ran = 0;
+    kprof_status status = kprof_snapshot_restore(batch.snapshot);
+    if (status == KPROF_OK)
+        status = kprof_profiler_start(batch.context->profiler);
+    if (status == KPROF_OK) {
+        status = run_measured(&ran);
+        kprof_status stopped = kprof_profiler_stop(batch.context->profiler, more);
+        status = status == KPROF_OK ? stopped : status;
+    }
+    if (status == KPROF_OK)
+        status = run_plain(ran);
+    if (status != KPROF_OK) {
+        recover();
+        return status;
+    }
+    return batch.abandoned ? KPROF_OK : read_pass();
+}
+
+static const kprof_launch_record *last_chosen(void)
+{
+    size_t i = batch.count - 1;
+    while (!batch.launches[i].chosen)
+        i--;
+    return &batch.launches[i].record;
 }
 
 static kprof_status run_passes(uint32_t *passes)
 {
     bool more = false;
-    kprof_status status = kprof_target_synchronize();
-    kprof_status stopped = kprof_profiler_stop(batch.context->profiler, &more);
     *passes = 1;
-    if (status != KPROF_OK)
-        return kprof_fail(KPROF_NOT_COLLECTED, "this launch, or one measured with it, failed");
-    if (stopped != KPROF_OK)
-        return stopped;
-    while (more && batch.snapshot && status == KPROF_OK) {
-        batch.pass_started(++*passes);
-        status = run_pass(&more);
+    kprof_status status = end_first_pass(&more);
+    while (status == KPROF_OK && more && batch.snapshot) {
+        listener->progress(last_chosen(), batch.chosen_count, *passes + 1, batch.metrics->pass_count);
+        status = replay_pass(&more);
+        if (batch.abandoned)
+            break;
+        ++*passes;
     }
-    if (status != KPROF_OK)
-        recover();
+    if (batch.abandoned)
+        note("the replay was abandoned", "a pass took far longer than the launches did at first");
     return status;
 }
 
-static void deliver(batch_launch *launch, size_t index, uint32_t passes)
+static void deliver(batch_launch *launch, const kprof_evaluation *evaluation, uint32_t passes)
 {
     kprof_launch_record *record = &launch->record;
-    kprof_status status = kprof_profiler_read(batch.context->profiler, index, batch.context->values);
-    if (status != KPROF_OK) {
-        batch.sink(record, kprof_process_reason(status));
+    if (evaluation->status != KPROF_OK) {
+        listener->done(record, evaluation->reason);
         return;
     }
-    record->mode = KPROF_REPLAY_BATCH;
+    bool partly = batch.metrics->pass_count > 1 && batch.treatment == ONE_PASS;
+    record->mode = partly ? KPROF_REPLAY_ONE_PASS : KPROF_REPLAY_BATCH;
     record->pass_count = passes;
-    record->values = batch.context->values;
+    record->values = evaluation->values;
     record->value_count = (uint32_t)batch.metrics->metrics.count;
-    batch.sink(record, "");
+    listener->done(record, batch.note);
 }
 
-static size_t count_chosen(void)
+static void deliver_all(uint32_t passes)
 {
-    size_t chosen = 0;
-    for (size_t i = 0; i < batch.count; i++)
-        chosen += batch.launches[i].chosen;
-    return chosen;
+    size_t chosen = batch.chosen_count, value_count = batch.metrics->metrics.count, next = 0;
+    kprof_evaluation *evaluations = calloc(chosen + 1, sizeof *evaluations);
+    double *values = calloc(chosen * value_count + 1, sizeof *values);
+    for (size_t i = 0; evaluations && values && i < batch.count; i++)
+        if (batch.launches[i].chosen) {
+            evaluations[next] = (kprof_evaluation){.launch = i, .values = values + next * value_count};
+            next++;
+        }
+    if (next < chosen) {
+        tell_all("no memory for the values");
+    } else {
+        kprof_evaluate(batch.context->profiler, batch.metrics, evaluations, chosen);
+        for (size_t i = 0; i < chosen; i++)
+            deliver(&batch.launches[evaluations[i].launch], &evaluations[i], passes);
+    }
+    free(values);
+    free(evaluations);
 }
 
 static void log_times(int64_t closed_ns, int64_t replayed_ns, uint32_t passes)
 {
     kprof_log(KPROF_LOG_DEBUG,
-              "batch of %zu launches: open %.1f ms, %u passes replayed in %.1f ms, evaluated in %.1f ms", batch.count,
-              (double)(closed_ns - batch.opened_ns) * 1e-6, passes - 1, (double)(replayed_ns - closed_ns) * 1e-6,
+              "batch of %zu launches: open %.1f ms (%.1f before the first pass), %u passes replayed in %.1f ms, "
+              "evaluated in %.1f ms",
+              batch.count, (double)(closed_ns - batch.opened_ns) * 1e-6,
+              (double)(batch.started_ns - batch.opened_ns) * 1e-6, passes - 1, (double)(replayed_ns - closed_ns) * 1e-6,
               (double)(now_ns() - replayed_ns) * 1e-6);
+}
+
+/* Saving to host memory is said, and remembered for the choice of the next batch. */
+static void account_host_save(void)
+{
+    double save_s = batch.snapshot ? kprof_snapshot_host_save_s(batch.snapshot) : 0;
+    if (save_s == 0)
+        return;
+    batch.context->host_save_s_of_launch = save_s / (double)batch.chosen_count;
+    kprof_log(KPROF_LOG_WARNING,
+              "the application's memory did not fit on the device twice: saving it to host memory took %.1f s for a "
+              "batch of %zu launches",
+              save_s, batch.chosen_count);
+}
+
+static void measure_chosen(void)
+{
+    uint32_t passes;
+    int64_t closed_ns = now_ns();
+    kprof_status status = run_passes(&passes);
+    int64_t replayed_ns = now_ns();
+    account_host_save();
+    for (size_t i = 0; i < batch.count; i++)
+        batch.launches[i].record.profile_ns = (replayed_ns - batch.opened_ns) / (int64_t)batch.chosen_count;
+    if (status == KPROF_OK)
+        deliver_all(passes);
+    else
+        tell_all(kprof_process_reason(status));
+    if (status == KPROF_OK && batch.count == 1)
+        kprof_keep_image(batch.context->profiler, &batch.launches[0].record);
+    log_times(closed_ns, replayed_ns, passes);
 }
 
 void kprof_batch_close(void)
 {
     if (!kprof_batch_is_open())
         return;
-    uint32_t passes;
-    int64_t closed_ns = now_ns();
-    bool entered = kprof_target_enter_context(batch.context->context);
-    kprof_status status = run_passes(&passes);
-    if (status == KPROF_OK)
-        status = kprof_profiler_decode(batch.context->profiler, batch.count);
-    int64_t replayed_ns = now_ns();
-    size_t chosen = count_chosen();
-    int64_t share_ns = chosen ? (now_ns() - batch.opened_ns) / (int64_t)chosen : 0;
-    for (size_t i = 0; i < batch.count; i++) {
-        if (!batch.launches[i].chosen)
-            continue;
-        batch.launches[i].record.profile_ns = share_ns;
-        if (status == KPROF_OK)
-            deliver(&batch.launches[i], i, passes);
-        else
-            batch.sink(&batch.launches[i].record, kprof_process_reason(status));
-    }
-    log_times(closed_ns, replayed_ns, passes);
+    bool more, entered = kprof_target_enter_context(batch.context->context);
+    if (batch.chosen_count > 0)
+        measure_chosen();
+    else
+        (void)end_first_pass(&more); /* the driver refused all that was chosen */
     release();
     if (entered)
         kprof_target_leave_context();

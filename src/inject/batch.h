@@ -1,27 +1,43 @@
-/* Many launches measured together: each runs once in the application's own call, which is the first pass, and is kept;
- * when the batch closes, all are replayed in order for each further pass, with memory restored before it. One batch is
- * open in a process at a time; every function here is called with the gate held exclusively, but for _is_open (and
- * _context_ending, which may also be called inside a shared call). */
+/* Launches measured together. Each runs once in the application's own call, which is the first pass, and is kept; when
+ * the batch closes, all are replayed in order for each further pass, with memory restored before it. A launch that
+ * cannot share a batch has one of its own, and one that must not be repeated is measured in a single pass, each time in
+ * the next. One batch is open in a process at a time; every function here is called with the gate held exclusively, but
+ * for _is_open (and _context_ending, which may also be called inside a shared call). */
 #ifndef KPROF_INJECT_BATCH_H
 #define KPROF_INJECT_BATCH_H
 
-#include "inject/replay.h"
+#include "core/config.h"
+#include "cupti/target.h"
 
 #include <stdbool.h>
 
-/* Called for each chosen launch once it is measured, or is not: `reason` then says why. */
-typedef void kprof_batch_sink(kprof_launch_record *record, const char *reason);
+typedef struct kprof_batch_launch {
+    const kprof_call *call;
+    const kprof_chip_metrics *metrics;
+    bool chosen;                /* else it is only replayed, since it changes memory */
+    kprof_launch_record record; /* of a chosen launch: complete but for what measuring adds */
+} kprof_batch_launch;
+
+/* Told of what comes of the launches, on the thread that closes the batch. */
+typedef struct kprof_batch_listener {
+    /* A chosen launch is measured, or is not, and `reason` says why. The record holds values, mode and passes. */
+    void (*done)(kprof_launch_record *record, const char *reason);
+    /* A pass, from 1, begins or goes on; `last` is the last of the `open` chosen launches that it is for. */
+    void (*progress)(const kprof_launch_record *last, uint64_t open, uint32_t pass, uint32_t pass_count);
+} kprof_batch_listener;
+
+void kprof_batch_listen(const kprof_batch_listener *listener);
 
 /* May be called by any thread; only a hint without the gate. */
 bool kprof_batch_is_open(void);
 
-/* Take a launch into the open batch, or open one for it if it is `chosen`; the driver call that follows is its first
- * pass. Launches that are not chosen are replayed too, since they change memory. False when the launch cannot be part
- * of a batch (the open one was closed then): it has to be measured alone, or not at all. */
-bool kprof_batch_enter(const kprof_replay_launch *launch, bool chosen, kprof_batch_sink *sink);
-/* After the driver call. Closes the batch when it is full. */
+/* Take a launch into the open batch, or open one for it if it is chosen; the driver call that follows is its first
+ * pass. False when the launch is in no batch: the open one was closed then, and `status` is KPROF_OK for a launch that
+ * is not chosen, else why it will not be measured. */
+bool kprof_batch_enter(const kprof_batch_launch *launch, kprof_status *status);
+/* After the driver call. Closes the batch when it is full, or when the launch was to be alone in it. */
 void kprof_batch_leave(const kprof_call *call);
-/* Replay the open batch, hand its launches to the sink, and forget it. Does nothing when none is open. */
+/* Replay the open batch, tell of its launches, and forget it. Does nothing when none is open. */
 void kprof_batch_close(void);
 /* The context goes, and with it the open batch if that is its own: nothing is replayed any more. */
 void kprof_batch_context_ending(void *context);

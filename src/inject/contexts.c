@@ -22,7 +22,6 @@ static void release(kprof_profiled_context *context)
 {
     kprof_profiler_close(context->profiler);
     kprof_flush_close(context->flush);
-    free(context->values);
     free(context);
 }
 
@@ -32,10 +31,7 @@ static kprof_status add(void *context, const kprof_chip_metrics *metrics, kprof_
     if (!added)
         return kprof_fail(KPROF_NO_MEMORY, "no memory for a context's counters");
     added->context = context;
-    added->values = calloc(metrics->metrics.count + 1, sizeof *added->values);
-    kprof_status status = added->values ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "no memory for a launch's values");
-    if (status == KPROF_OK)
-        status = kprof_target_current_device(&added->device);
+    kprof_status status = kprof_target_current_device(&added->device);
     if (status == KPROF_OK)
         status = kprof_profiler_open(context, metrics, &added->profiler);
     if (status != KPROF_OK) {

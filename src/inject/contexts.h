@@ -10,9 +10,10 @@ typedef struct kprof_profiled_context {
     void *context;
     uint32_t device;
     kprof_profiler *profiler;
-    kprof_flush *flush; /* NULL until wanted */
-    bool flush_failed;  /* wanted, and there was no room */
-    double *values;     /* [metrics->metrics.count], of the launch that was measured last */
+    kprof_flush *flush;           /* NULL until wanted */
+    bool flush_failed;            /* wanted, and there was no room */
+    size_t image_bytes;           /* host memory for the counter data of its next batch */
+    double host_save_s_of_launch; /* what saving to host memory took, spread over the launches of the last batch */
     struct kprof_profiled_context *next;
 } kprof_profiled_context;
 

@@ -1,49 +1,55 @@
 /* One thread, started by the first measurement, asleep while there is nothing to give back. */
 #include "inject/idle.h"
 
-#include "cupti/target.h"
-#include "inject/batch.h"
-#include "inject/contexts.h"
-#include "inject/gate.h"
+#include "inject/threads.h"
 
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdbool.h>
 #include <time.h>
 
 #define IDLE_MS 250
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
-static bool running, stopped, held; /* held: there is something to give back */
-static unsigned long uses;          /* tells whether the last wait saw a new measurement */
+static bool running, stopped;
+static atomic_bool held;  /* there is something to give back */
+static atomic_ulong uses; /* tells whether the last wait saw a new launch */
+static bool (*give_back)(void);
 
-static void wait_idle(void)
+static struct timespec idle_deadline(void)
 {
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_nsec += IDLE_MS * 1000000L;
     until.tv_sec += until.tv_nsec / 1000000000;
     until.tv_nsec %= 1000000000;
-    unsigned long seen = uses;
-    while (!stopped && seen == uses && pthread_cond_timedwait(&changed, &mutex, &until) == 0)
+    return until;
+}
+
+/* With the mutex held. */
+static void wait_idle(void)
+{
+    struct timespec until = idle_deadline();
+    unsigned long seen = atomic_load(&uses);
+    while (!stopped && pthread_cond_timedwait(&changed, &mutex, &until) == 0)
         continue;
-    if (stopped || seen != uses || kprof_batch_is_open() || !kprof_gate_enter_exclusive(0))
+    if (stopped || seen != atomic_load(&uses))
         return;
-    if (!kprof_batch_is_open() && !kprof_target_capturing()) {
-        kprof_contexts_release();
-        held = false;
-    }
-    kprof_gate_leave_exclusive();
+    pthread_mutex_unlock(&mutex); /* replaying a batch takes its time, and launches may begin meanwhile */
+    atomic_store(&held, false);
+    if (!give_back())
+        atomic_store(&held, true);
+    pthread_mutex_lock(&mutex);
 }
 
 static void *watch(void *unused)
 {
     (void)unused;
+    kprof_threads_mark_own();
     pthread_mutex_lock(&mutex);
     while (!stopped) {
-        if (held)
+        if (atomic_load(&held))
             wait_idle();
         else
             pthread_cond_wait(&changed, &mutex);
@@ -65,11 +71,17 @@ static void start_thread(void)
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
+void kprof_idle_start(bool (*new_give_back)(void))
+{
+    give_back = new_give_back;
+}
+
 void kprof_idle_watch(void)
 {
+    atomic_fetch_add(&uses, 1);
+    if (atomic_exchange(&held, true))
+        return;
     pthread_mutex_lock(&mutex);
-    uses++;
-    held = true;
     if (!running && !stopped)
         start_thread();
     pthread_cond_signal(&changed);
@@ -88,5 +100,6 @@ void kprof_idle_forget(void)
 {
     pthread_mutex_init(&mutex, NULL);
     pthread_cond_init(&changed, NULL);
-    running = held = false;
+    running = false;
+    atomic_store(&held, false);
 }

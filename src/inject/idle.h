@@ -1,9 +1,13 @@
-/* Gives the GPU's counters back when this process has not measured for a while, since another process may wait for
- * them: the first pass after that costs about 150 ms more. */
+/* Acts when this process has not launched anything for a while: an open batch would be lost if the process were killed,
+ * and another process may wait for the GPU's counters. The first pass after that costs about 150 ms more. */
 #ifndef KPROF_INJECT_IDLE_H
 #define KPROF_INJECT_IDLE_H
 
-/* A measurement ended: watch from now on whether another one follows. */
+#include <stdbool.h>
+
+/* What to do then; called on a thread of its own, again and again until it returns true. */
+void kprof_idle_start(bool (*give_back)(void));
+/* There is something to give back: watch from now on whether more follows. Cheap: called after every measured launch. */
 void kprof_idle_watch(void);
 /* The process ends: nothing is given back any more. */
 void kprof_idle_stop(void);

@@ -9,9 +9,7 @@
 #include "inject/gate.h"
 #include "inject/idle.h"
 #include "inject/kernels.h"
-#include "inject/lock.h"
 #include "inject/process.h"
-#include "inject/replay.h"
 
 #include <stdio.h>
 #include <sys/syscall.h>
@@ -20,24 +18,18 @@
 
 /* Longest wait for other threads to leave the driver before a launch goes unmeasured. */
 #define GATE_TIMEOUT_MS 2000
-/* Longest wait for another process of the run to finish its measurement. */
-#define LOCK_TIMEOUT_MS 30000
 
 /* What this thread is in the middle of. */
 static __thread struct {
-    bool own_call;  /* kprof itself calls the driver: not the application's doing */
-    int shared;     /* calls inside the gate, which may nest */
-    bool measuring; /* between the replay's enter and leave */
-    bool batched;   /* this launch is in the open batch; the gate is held */
-    uint32_t kernel;
-    int64_t start_ns;
-    kprof_replay_launch launch;
+    bool own_call; /* kprof itself calls the driver: not the application's doing */
+    int shared;    /* calls inside the gate, which may nest */
+    bool batched;  /* this launch is in the open batch; the gate is held */
 } thread;
 
-static int64_t clock_ns(clockid_t clock)
+static int64_t realtime_ns(void)
 {
     struct timespec time;
-    clock_gettime(clock, &time);
+    clock_gettime(CLOCK_REALTIME, &time);
     return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
 }
 
@@ -66,21 +58,21 @@ static kprof_kernel *count_launch(const kprof_call *call, uint64_t *position)
     return kernel;
 }
 
-static void write_progress(uint32_t pass)
+static void write_progress(const kprof_launch_record *last, uint64_t open, uint32_t pass, uint32_t pass_count)
 {
-    const kprof_replay_launch *launch = &thread.launch;
     kprof_record record = {.type = KPROF_RECORD_PROGRESS};
     record.progress = (kprof_progress_record){
-        .kernel = thread.kernel,
-        .launch = launch->record.launch,
+        .kernel = last->kernel,
+        .launch = last->launch,
         .profiled = atomic_load(&kprof_this_process.profiled),
+        .open = open,
         .pass = pass,
-        .pass_count = launch->metrics ? launch->metrics->pass_count : 0,
+        .pass_count = pass_count,
     };
     kprof_process_write(&record);
 }
 
-static void write_record(kprof_launch_record *launch, const char *reason)
+static void write_launch(kprof_launch_record *launch, const char *reason)
 {
     launch->reason = reason;
     if (launch->value_count > 0)
@@ -89,11 +81,7 @@ static void write_record(kprof_launch_record *launch, const char *reason)
     kprof_process_write(&record);
 }
 
-static void write_launch(const char *reason)
-{
-    thread.launch.record.profile_ns = clock_ns(CLOCK_MONOTONIC) - thread.start_ns;
-    write_record(&thread.launch.record, reason);
-}
+static const kprof_batch_listener listener = {write_launch, write_progress};
 
 /* A failure that every later launch would meet as well. */
 static bool is_final(kprof_status status)
@@ -101,30 +89,14 @@ static bool is_final(kprof_status status)
     return status == KPROF_NO_PERMISSION || status == KPROF_COUNTERS_BUSY || status == KPROF_UNSUPPORTED;
 }
 
-static void describe(const kprof_call *call, const kprof_kernel *kernel, uint64_t position)
+static void describe(const kprof_call *call, const kprof_kernel *kernel, uint64_t position, kprof_launch_record *record)
 {
-    thread.kernel = kernel->record.kernel;
-    kprof_process_forget_reason();
-    thread.start_ns = clock_ns(CLOCK_MONOTONIC);
-    thread.launch = (kprof_replay_launch){
-        .call = call,
-        .flush_caches = kprof_this_process.config.cache_control == KPROF_CACHE_FLUSH_ALL,
-        .pass_started = write_progress,
-    };
-    kprof_launch_record *record = &thread.launch.record;
     record->launch = position;
     record->kernel = kernel->record.kernel;
     record->thread = syscall(SYS_gettid);
-    record->start_unix_ns = clock_ns(CLOCK_REALTIME);
+    record->start_unix_ns = realtime_ns();
     record->mode = KPROF_REPLAY_NONE;
     kprof_target_launch(call, record);
-}
-
-static void end_turn(void)
-{
-    kprof_lock_give(); /* first: the lock's state is guarded by the gate */
-    kprof_gate_leave_exclusive();
-    kprof_idle_watch();
 }
 
 /* Wait until no other thread is inside the driver. "" when the gate is held now, else why not. */
@@ -138,48 +110,24 @@ static const char *enter_alone(void)
     return "a stream was being captured, and nothing may be synchronised meanwhile";
 }
 
-/* "" when the launch is being measured now, else why not. */
-static const char *begin_measuring(void)
+/* Make the launch part of a batch, and keep the gate until its call has returned. "" when it is in one, or need not be;
+ * else why it is not measured. */
+static const char *enter_batch(const kprof_batch_launch *launch)
 {
-    if (!thread.launch.metrics)
+    kprof_status status;
+    if (!launch->metrics)
         return "no metrics were chosen for this device's chip";
     const char *obstacle = enter_alone();
     if (*obstacle)
         return obstacle;
-    kprof_batch_close(); /* another thread's, opened since: it holds the lock */
-    if (!kprof_lock_take(LOCK_TIMEOUT_MS, kprof_contexts_release)) {
-        kprof_gate_leave_exclusive();
-        return "another process of the run kept the counters";
-    }
-    write_progress(0);
-    kprof_status status = kprof_replay_enter(&thread.launch);
-    if (status == KPROF_OK) {
-        thread.measuring = true;
+    thread.batched = kprof_batch_enter(launch, &status);
+    if (thread.batched)
         return "";
-    }
-    thread.launch.record.mode = KPROF_REPLAY_NONE;
-    end_turn();
+    kprof_gate_leave_exclusive();
+    kprof_idle_watch();
     if (is_final(status))
-        kprof_process_disarm(status, "the first chosen launch could not be measured");
-    return kprof_process_reason(status);
-}
-
-/* Caches are flushed before each pass of a launch, not between the launches of a pass: whoever wants them flushed
- * before each launch gets it measured alone. So does who wants each launch's counter data. */
-static bool wants_batches(void)
-{
-    const kprof_config *config = &kprof_this_process.config;
-    return config->cache_control == KPROF_CACHE_FLUSH_NONE && !config->counter_data_dir;
-}
-
-/* Try to make the launch part of a batch. */
-static void begin_batched(bool chosen)
-{
-    if (!thread.launch.metrics || *enter_alone())
-        return;
-    thread.batched = kprof_batch_enter(&thread.launch, chosen, write_record);
-    if (!thread.batched)
-        kprof_gate_leave_exclusive();
+        kprof_process_disarm(status, "a chosen launch could not be measured");
+    return launch->chosen ? kprof_process_reason(status) : "";
 }
 
 /* Replay what is open before a call that a replay could not repeat, or that shows the host what it must not see yet. */
@@ -199,7 +147,7 @@ static bool closes_batch(const kprof_call *call)
     case KPROF_CALL_HARMLESS:
         return false;
     case KPROF_CALL_WAIT: /* the host may look at shared memory next */
-        return kprof_target_shares_memory();
+        return kprof_target_sharing() != 0;
     default:
         return true;
     }
@@ -226,18 +174,16 @@ static void enter_launch(const kprof_call *call)
         close_batch();
         return;
     }
-    describe(call, kernel, position);
-    thread.launch.record.device = device->record.device;
-    thread.launch.metrics = device->metrics;
-    if (chosen)
+    kprof_batch_launch launch = {.call = call, .metrics = device->metrics, .chosen = chosen};
+    launch.record.device = device->record.device;
+    kprof_process_forget_reason();
+    if (chosen) {
+        describe(call, kernel, position, &launch.record);
         atomic_fetch_add(&kprof_this_process.matched, 1);
-    if (wants_batches())
-        begin_batched(chosen);
-    if (thread.batched || !chosen)
-        return;
-    const char *reason = begin_measuring();
-    if (!thread.measuring)
-        write_launch(reason);
+    }
+    const char *obstacle = enter_batch(&launch);
+    if (chosen && *obstacle)
+        write_launch(&launch.record, obstacle);
 }
 
 static void note_graph_launch(void)
@@ -267,8 +213,8 @@ static void enter_gate(void)
 
 static void enter(const kprof_call *call)
 {
-    bool inside_launch = thread.measuring || thread.batched; /* a call that the launch itself makes is part of it */
-    if (thread.own_call || inside_launch || !atomic_load_explicit(&kprof_this_process.armed, memory_order_relaxed))
+    /* a call that a launch itself makes is part of it */
+    if (thread.own_call || thread.batched || !atomic_load_explicit(&kprof_this_process.armed, memory_order_relaxed))
         return;
     thread.own_call = true;
     if (kprof_batch_is_open() && closes_batch(call))
@@ -279,18 +225,9 @@ static void enter(const kprof_call *call)
         note_graph_launch();
     else if (call->kind == KPROF_CALL_UNLOAD)
         kprof_kernels_forget_handles();
-    if (!thread.measuring && !thread.batched && is_gated(call))
+    if (!thread.batched && is_gated(call))
         enter_gate();
     thread.own_call = false;
-}
-
-static void end_measuring(const kprof_call *call)
-{
-    thread.measuring = false;
-    thread.launch.call = call;
-    kprof_status status = kprof_replay_leave(&thread.launch);
-    write_launch(status == KPROF_OK ? thread.launch.record.reason : kprof_process_reason(status));
-    end_turn(); /* last: the values are the context's, and the next launch's soon */
 }
 
 static void leave(const kprof_call *call)
@@ -298,24 +235,17 @@ static void leave(const kprof_call *call)
     if (thread.own_call)
         return;
     thread.own_call = true;
-    if (thread.measuring && call->kind == KPROF_CALL_LAUNCH)
-        end_measuring(call);
     if (thread.batched && call->kind == KPROF_CALL_LAUNCH) {
         thread.batched = false;
         kprof_batch_leave(call);
         kprof_gate_leave_exclusive();
+        kprof_idle_watch();
     }
     if (thread.shared > 0 && is_gated(call)) {
         thread.shared--;
         kprof_gate_leave_shared();
     }
     thread.own_call = false;
-}
-
-static void pass_started(void)
-{
-    if (thread.measuring)
-        kprof_replay_pass_started(&thread.launch);
 }
 
 /* Within the call that ends it, or at the process' end without one. */
@@ -325,8 +255,31 @@ static void context_ending(void *context)
     kprof_batch_context_ending(context);
     if (alone)
         kprof_gate_leave_exclusive();
-    kprof_replay_context_ending(context);
+    kprof_contexts_forget(context);
     kprof_devices_forget(context);
+}
+
+/* Nothing was launched for a while: the process may be about to end without a word, and others may wait. */
+static bool give_back(void)
+{
+    bool done = false;
+    if (!kprof_gate_enter_exclusive(0))
+        return false;
+    thread.own_call = true;
+    if (!kprof_target_capturing()) {
+        kprof_batch_close();
+        kprof_contexts_release();
+        done = true;
+    }
+    thread.own_call = false;
+    kprof_gate_leave_exclusive();
+    return done;
+}
+
+void kprof_launch_prepare(void)
+{
+    kprof_batch_listen(&listener);
+    kprof_idle_start(give_back);
 }
 
 void kprof_launch_finish(void)
@@ -345,4 +298,4 @@ void kprof_launch_finish(void)
     kprof_process_write(&record);
 }
 
-const kprof_target_hooks kprof_launch_hooks = {enter, leave, pass_started, context_ending};
+const kprof_target_hooks kprof_launch_hooks = {enter, leave, context_ending};

@@ -6,6 +6,9 @@
 
 extern const kprof_target_hooks kprof_launch_hooks;
 
+/* Before the first hook is called. */
+void kprof_launch_prepare(void);
+
 /* Write how often each kernel was launched, and the end record: the process ends in an orderly way. */
 void kprof_launch_finish(void);
 

@@ -136,6 +136,7 @@ static kprof_status start(const char *dir)
     kprof_lock_set_folder(dir);
     atomic_store(&process->armed, true);
     write_process();
+    kprof_launch_prepare();
     status = kprof_target_start(&kprof_launch_hooks);
     if (status != KPROF_OK)
         return status;

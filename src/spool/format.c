@@ -113,7 +113,8 @@ static const field launch_fields[] = {
 static const field seen_fields[] = {U32(seen.kernel), U64(seen.launches)};
 
 static const field progress_fields[] = {
-    U32(progress.kernel), U64(progress.launch), U64(progress.profiled), U32(progress.pass), U32(progress.pass_count),
+    U32(progress.kernel), U64(progress.launch),     U64(progress.profiled),
+    U64(progress.open),   U32(progress.pass),       U32(progress.pass_count),
 };
 
 static const field message_fields[] = {

@@ -62,9 +62,9 @@ typedef struct kprof_kernel_record {
 } kprof_kernel_record;
 
 typedef enum kprof_replay_mode {
-    KPROF_REPLAY_NONE,         /* not measured; `reason` says why */
-    KPROF_REPLAY_CUPTI_KERNEL, /* CUPTI replayed the kernel inside the launch call */
-    KPROF_REPLAY_BATCH,        /* kprof replayed a batch of launches */
+    KPROF_REPLAY_NONE,     /* not measured; `reason` says why */
+    KPROF_REPLAY_ONE_PASS, /* measured in one of the passes alone, not replayed; `reason` says why */
+    KPROF_REPLAY_BATCH,    /* measured in all passes, replayed with the launches of its batch */
 } kprof_replay_mode;
 
 typedef struct kprof_launch_record {
@@ -98,7 +98,8 @@ typedef struct kprof_progress_record {
     uint32_t kernel;
     uint64_t launch;
     uint64_t profiled;         /* launches finished so far in this process */
-    uint32_t pass, pass_count; /* pass under way, from 1; 0 when a replayer does not tell */
+    uint64_t open;             /* chosen launches at least that ran and whose records are still to come */
+    uint32_t pass, pass_count; /* pass under way, from 1 */
 } kprof_progress_record;
 
 typedef struct kprof_message_record {

@@ -19,10 +19,11 @@ static log_capture log_seen;
 static kprof_config sample(void)
 {
     static char *metrics[] = {"dram__bytes.sum", "", "sm__cycles_active.avg"};
+    static char *witnesses[] = {"TPC.TriageCompute.sm__inst_executed_realtime.sum"};
     static uint8_t image[] = {0, 1, 2, 255, 0, 7};
     static kprof_chip_metrics chips[] = {
-        {"GH100", {metrics, 3, 3}, image, sizeof image, 9},
-        {"TU102", {NULL, 0, 0}, NULL, 0, 0},
+        {"GH100", {metrics, 3, 3}, {witnesses, 1, 1}, image, sizeof image, 9},
+        {"TU102", {NULL, 0, 0}, {NULL, 0, 0}, NULL, 0, 0},
     };
     return (kprof_config){
         .filter = {"regex:vector\\w+", KPROF_NAME_DEMANGLED, 3, UINT64_MAX, 1ull << 40, 0x8000000000000001},
@@ -49,13 +50,19 @@ static void assert_filter_equal(const kprof_filter_spec *a, const kprof_filter_s
     assert_true(a->device_mask == b->device_mask);
 }
 
+static void assert_names_equal(const kprof_strlist *a, const kprof_strlist *b)
+{
+    assert_int_equal(a->count, b->count);
+    for (size_t i = 0; i < a->count; i++)
+        assert_string_equal(a->items[i], b->items[i]);
+}
+
 static void assert_chip_equal(const kprof_chip_metrics *a, const kprof_chip_metrics *b)
 {
     assert_string_equal(a->chip, b->chip);
     assert_int_equal(a->pass_count, b->pass_count);
-    assert_int_equal(a->metrics.count, b->metrics.count);
-    for (size_t i = 0; i < a->metrics.count; i++)
-        assert_string_equal(a->metrics.items[i], b->metrics.items[i]);
+    assert_names_equal(&a->metrics, &b->metrics);
+    assert_names_equal(&a->witnesses, &b->witnesses);
     assert_int_equal(a->config_image_size, b->config_image_size);
     if (a->config_image_size)
         assert_memory_equal(a->config_image, b->config_image, a->config_image_size);

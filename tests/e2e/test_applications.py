@@ -24,7 +24,7 @@ class ExitStatus(Case):
 
     def test_signals(self):
         for number in (signal.SIGSEGV, signal.SIGABRT, signal.SIGKILL, signal.SIGTERM):
-            run = self.profile(["--csv"], [f"launch={VECTOR_ADD}*2", f"raise={int(number)}"])
+            run = self.profile(["--csv"], [f"launch={VECTOR_ADD}*2", "sleep=900", f"raise={int(number)}"])
             self.assert_run(run, 128 + number)
             self.assertEqual(sum("vectorAdd" in line for line in run.out.splitlines()), 2)
             self.assertIn("2 launches", run.err)
@@ -75,8 +75,18 @@ class Behaviour(Case):
         self.assertEqual(run.out, f"CUDA_INJECTION64_PATH={INJECTION}\n")
         self.assertIn("/other.so", run.err)
 
-    def test_exit_at_once_keeps_launches(self):
-        self.assert_run(self.collect([], [f"launch={VECTOR_ADD}*3", "_exit=0"]), 0)
+    def test_exit_at_once_keeps_launches_of_a_closed_batch(self):
+        self.assert_run(self.collect([], [f"launch={VECTOR_ADD}*3", "sleep=900", "_exit=0"]), 0)
+        self.assertEqual(self.launches(), ["vectorAdd"] * 3)
+
+    def test_exit_at_once_tells_of_an_open_batch(self):
+        run = self.collect([], [f"launch={VECTOR_ADD}*3", "_exit=0"])
+        self.assert_run(run, 110)
+        self.assertIn("at least 2 launches were still being measured", run.err)
+        self.assertNotIn("no launch matched", run.err)
+
+    def test_batches_of_one_lose_nothing(self):
+        self.assert_run(self.collect(["--replay-batch", "1"], [f"launch={VECTOR_ADD}*3", "_exit=0"]), 0)
         self.assertEqual(self.launches(), ["vectorAdd"] * 3)
 
     def test_fork(self):
@@ -84,7 +94,7 @@ class Behaviour(Case):
         self.assertEqual(self.launches(), ["vectorAdd"] * 2)
 
     def test_exec_goes_on(self):
-        run = self.collect([], [f"launch={VECTOR_ADD}", "exec", f"launch={SCALE}", "exit=4"])
+        run = self.collect([], [f"launch={VECTOR_ADD}", "sleep=900", "exec", f"launch={SCALE}", "exit=4"])
         self.assert_run(run, 4)
         self.assertEqual(self.launches(), ["vectorAdd", "scale"])
         self.assertNotIn("orderly", run.err)
@@ -144,7 +154,7 @@ class Signals(Case):
         self.assert_clean()
 
     def test_interrupt_kills_a_plain_application(self):
-        process = self.start([f"launch={VECTOR_ADD}", "say=ready", "sleep=60000"])
+        process = self.start([f"launch={VECTOR_ADD}", "sleep=900", "say=ready", "sleep=60000"])
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=60)
         self.assertEqual(process.returncode, 130, err)

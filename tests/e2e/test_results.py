@@ -186,7 +186,7 @@ class Nothing(Case):
         self.assertEqual(run.err.count("said once"), 1)
 
     def test_damaged_spool_keeps_what_was_before(self):
-        run = self.collect([], [f"launch={VECTOR_ADD}*2"], env={"KPROF_SIM_FAULT": "damage"})
+        run = self.collect(["--replay-batch", "1"], [f"launch={VECTOR_ADD}*2"], env={"KPROF_SIM_FAULT": "damage"})
         self.assert_run(run, 0)
         self.assertEqual(self.launches(), ["vectorAdd"])
         self.assertIn("damage", run.err)

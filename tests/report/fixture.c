@@ -183,7 +183,7 @@ kprof_launch_record fixture_launch(const fixture_metrics *metrics)
         .max_blocks_per_sm = 8,
         .start_unix_ns = START_UNIX_NS + 1000000000,
         .profile_ns = 190000000,
-        .mode = KPROF_REPLAY_CUPTI_KERNEL,
+        .mode = KPROF_REPLAY_ONE_PASS,
         .pass_count = 9,
         .reason = "",
         .value_count = (uint32_t)metrics->names.count,

@@ -19,12 +19,17 @@ typedef enum profiler_state { IDLE, BEGUN, STARTED, STOPPED, DECODED } profiler_
 struct kprof_profiler {
     sim_context *context;
     const kprof_chip_metrics *metrics;
-    kprof_profiler_replay replay;
     profiler_state state;
-    size_t capacity; /* launches of this measurement */
-    uint32_t pass;   /* under way, or how many are done */
+    size_t capacity;           /* launches of this measurement */
+    uint32_t first_pass, pass; /* of this measurement; pass: under way, or how many are done */
+    bool single;               /* one pass only, of one launch */
     size_t ranges, pass_ranges[64];
     uint64_t signatures[MAX_RANGES];
+    bool warm[MAX_RANGES]; /* in some pass the caches were not flushed before it */
+};
+
+struct kprof_reader {
+    const kprof_chip_metrics *metrics;
 };
 
 typedef struct saved_slot {
@@ -48,7 +53,6 @@ struct kprof_flush {
 
 static struct {
     size_t profilers, snapshots, operations;
-    unsigned pushed;
 } alive;
 
 static __thread unsigned pushed_from;
@@ -169,25 +173,24 @@ static kprof_status run_again(const sim_step *step)
     return fault ? kprof_fail(KPROF_INTERNAL, "the launch could not be repeated (simulated)") : KPROF_OK;
 }
 
-kprof_status kprof_target_relaunch(const kprof_call *call)
-{
-    const sim_step *step = call->parameters;
-    check_current(call->context);
-    return step->legacy ? kprof_fail(KPROF_UNSUPPORTED, "too old a call (simulated)") : run_again(step);
-}
-
 void *kprof_target_function(const kprof_call *call)
 {
     const sim_step *step = call->parameters;
     return step->legacy ? NULL : call->function;
 }
 
-bool kprof_target_shares_memory(void)
+unsigned kprof_target_sharing(void)
 {
     lock();
     bool shares = sim.shares_memory;
     unlock();
-    return shares;
+    return shares ? KPROF_SHARES_WITH_HOST : 0;
+}
+
+void *kprof_target_stream(const kprof_call *call)
+{
+    const sim_step *step = call->parameters;
+    return &sim.streams[step->stream];
 }
 
 bool kprof_target_enter_context(void *context)
@@ -243,10 +246,10 @@ kprof_status kprof_profiler_open(void *context, const kprof_chip_metrics *metric
     return KPROF_OK;
 }
 
-size_t kprof_profiler_capacity(kprof_profiler *profiler)
+size_t kprof_profiler_capacity(kprof_profiler *profiler, size_t bytes)
 {
     (void)profiler;
-    return sim.capacity;
+    return bytes > 0 ? sim.capacity : 1;
 }
 
 static kprof_status begin(kprof_profiler *profiler, size_t launches)
@@ -258,17 +261,30 @@ static kprof_status begin(kprof_profiler *profiler, size_t launches)
         return kprof_fail(KPROF_INTERNAL, "the measurement did not begin (simulated)");
     profiler->state = BEGUN;
     profiler->capacity = launches;
-    profiler->pass = 0;
+    profiler->pass = profiler->first_pass = 0;
+    profiler->single = false;
     memset(profiler->pass_ranges, 0, sizeof profiler->pass_ranges);
     memset(profiler->signatures, 0, sizeof profiler->signatures);
+    memset(profiler->warm, 0, sizeof profiler->warm);
     return KPROF_OK;
 }
 
-kprof_status kprof_profiler_begin(kprof_profiler *profiler, kprof_profiler_replay replay, size_t launches)
+kprof_status kprof_profiler_begin(kprof_profiler *profiler, size_t launches)
 {
     lock();
-    profiler->replay = replay;
     kprof_status status = begin(profiler, launches);
+    unlock();
+    return status;
+}
+
+kprof_status kprof_profiler_begin_pass(kprof_profiler *profiler)
+{
+    lock();
+    uint32_t done = profiler->single && profiler->state != IDLE ? profiler->pass : 0;
+    uint32_t next = done < profiler->metrics->pass_count ? done : 0;
+    kprof_status status = begin(profiler, 1);
+    profiler->single = status == KPROF_OK;
+    profiler->first_pass = profiler->pass = next;
     unlock();
     return status;
 }
@@ -278,11 +294,10 @@ static kprof_status start(kprof_profiler *profiler)
     check_current(profiler->context);
     check_can_wait("a pass starts");
     check_idle("a pass starts");
-    bool more = profiler->state == STOPPED && profiler->pass < profiler->metrics->pass_count;
+    bool more = profiler->state == STOPPED || profiler->state == DECODED;
+    more = more && !profiler->single && profiler->pass < profiler->metrics->pass_count;
     if (profiler->context->armed || (profiler->state != BEGUN && !more))
         sim_violation("a pass starts in state %d after %u passes", (int)profiler->state, profiler->pass);
-    if (profiler->replay == KPROF_PROFILER_CALLER_REPLAYS && sim.flushes && !profiler->context->cold)
-        sim_violation("a pass starts with warm caches");
     if (profiler->context->failed || has_fault())
         return kprof_fail(KPROF_INTERNAL, "the pass did not start (simulated)");
     profiler->state = STARTED;
@@ -308,8 +323,7 @@ static kprof_status stop(kprof_profiler *profiler, bool *more)
     check_idle("a pass stops");
     profiler->context->armed = NULL;
     profiler->state = STOPPED;
-    if (profiler->replay == KPROF_PROFILER_CALLER_REPLAYS)
-        profiler->pass_ranges[profiler->pass++] = profiler->ranges;
+    profiler->pass_ranges[profiler->pass++] = profiler->ranges;
     *more = profiler->pass < profiler->metrics->pass_count;
     return profiler->context->failed || has_fault() ? kprof_fail(KPROF_INTERNAL, "the pass failed (simulated)")
                                                     : KPROF_OK;
@@ -325,13 +339,10 @@ kprof_status kprof_profiler_stop(kprof_profiler *profiler, bool *more)
 
 static kprof_status decode(kprof_profiler *profiler, size_t launches)
 {
-    if (profiler->state == STOPPED && profiler->replay == KPROF_PROFILER_CUPTI_REPLAYS && profiler->pass == 0)
-        return kprof_fail(KPROF_NOT_COLLECTED, "nothing was launched (simulated)");
-    if (profiler->state != STOPPED || profiler->pass != profiler->metrics->pass_count)
-        sim_violation("%u of %u passes are decoded in state %d", profiler->pass, profiler->metrics->pass_count,
-                      (int)profiler->state);
+    if (profiler->state != STOPPED)
+        sim_violation("%u passes are decoded in state %d", profiler->pass, (int)profiler->state);
     profiler->state = DECODED;
-    for (uint32_t pass = 0; pass < profiler->pass; pass++)
+    for (uint32_t pass = profiler->first_pass; pass < profiler->pass; pass++)
         if (profiler->pass_ranges[pass] != launches)
             return kprof_fail(KPROF_NOT_COLLECTED, "%zu launches were measured in pass %u, not %zu (simulated)",
                               profiler->pass_ranges[pass], pass, launches);
@@ -346,16 +357,46 @@ kprof_status kprof_profiler_decode(kprof_profiler *profiler, size_t launches)
     return status;
 }
 
-kprof_status kprof_profiler_read(kprof_profiler *profiler, size_t launch, double *values)
+kprof_status kprof_reader_open(const kprof_chip_metrics *metrics, kprof_reader **out)
+{
+    *out = malloc(sizeof **out);
+    if (!*out)
+        return kprof_fail(KPROF_NO_MEMORY, "out of memory");
+    (*out)->metrics = metrics;
+    return KPROF_OK;
+}
+
+void kprof_reader_close(kprof_reader *reader)
+{
+    free(reader);
+}
+
+/* Metric i is counted in pass i, or i less a multiple of the passes. */
+static bool is_measured(const kprof_profiler *profiler, size_t metric)
+{
+    uint32_t pass = (uint32_t)(metric % profiler->metrics->pass_count);
+    return pass >= profiler->first_pass && pass < profiler->pass;
+}
+
+kprof_status kprof_reader_read(kprof_reader *reader, const kprof_profiler *profiler, size_t launch, double *values)
 {
     lock();
     bool fault = has_fault();
     unlock();
-    if (profiler->state != DECODED || launch >= profiler->capacity)
+    if (profiler->state != DECODED || launch >= profiler->capacity || reader->metrics != profiler->metrics)
         sim_violation("launch %zu is read in state %d", launch, (int)profiler->state);
+    if (sim.flushes && profiler->warm[launch])
+        sim_violation("launch %zu was measured with warm caches", launch);
     if (fault)
         return kprof_fail(KPROF_INTERNAL, "evaluation failed (simulated)");
     for (size_t i = 0; i < profiler->metrics->metrics.count; i++)
+        values[i] = is_measured(profiler, i) ? sim_value(profiler->signatures[launch], i) : NAN;
+    return KPROF_OK;
+}
+
+kprof_status kprof_reader_witnesses(kprof_reader *reader, const kprof_profiler *profiler, size_t launch, double *values)
+{
+    for (size_t i = 0; i < reader->metrics->witnesses.count; i++)
         values[i] = sim_value(profiler->signatures[launch], i);
     return KPROF_OK;
 }
@@ -395,10 +436,11 @@ void sim_profiler_note(kprof_profiler *profiler, uint64_t signature)
     size_t range = profiler->ranges++;
     if (range >= profiler->capacity)
         sim_violation("a measurement of %zu launches has one more", profiler->capacity);
-    if (profiler->pass == 0)
+    profiler->warm[range] = profiler->warm[range] || !profiler->context->cold;
+    if (profiler->pass == profiler->first_pass)
         profiler->signatures[range] = signature;
     else if (profiler->signatures[range] != signature)
-        sim_violation("launch %zu of pass %u is another one, or found other memory than in pass 0", range,
+        sim_violation("launch %zu of pass %u is another one, or found other memory than in the first", range,
                       profiler->pass);
 }
 
@@ -485,6 +527,12 @@ kprof_status kprof_snapshot_restore(kprof_snapshot *snapshot)
     return KPROF_OK;
 }
 
+double kprof_snapshot_host_save_s(const kprof_snapshot *snapshot)
+{
+    (void)snapshot;
+    return 0;
+}
+
 void kprof_snapshot_free(kprof_snapshot *snapshot)
 {
     lock();
@@ -493,32 +541,10 @@ void kprof_snapshot_free(kprof_snapshot *snapshot)
     free(snapshot);
 }
 
-/* CUPTI's own replay of one launch, inside its call: it saves everything. */
-static void replay_by_cupti(kprof_profiler *profiler, const sim_step *step)
-{
-    kprof_snapshot snapshot = {.context = sim_context_of_stream(step->stream)};
-    for (unsigned slot = 0; slot < SIM_SLOTS; slot++)
-        if (sim.slots[slot].live && slot % SIM_CONTEXTS == snapshot.context)
-            save_slot(&snapshot, slot);
-    for (; profiler->pass < profiler->metrics->pass_count && !profiler->context->failed; profiler->pass++) {
-        if (profiler->pass > 0)
-            restore(&snapshot);
-        sim.hooks->pass_started();
-        profiler->ranges = 0;
-        sim_run_kernel(step);
-        profiler->pass_ranges[profiler->pass] = profiler->ranges;
-    }
-}
-
 void sim_profiled_launch(const sim_step *step)
 {
-    unsigned context = sim_context_of_stream(step->stream);
-    kprof_profiler *armed = sim.contexts[context].armed;
-    sim_drain_context(context);
-    if (armed->replay == KPROF_PROFILER_CUPTI_REPLAYS)
-        replay_by_cupti(armed, step);
-    else
-        sim_submit(step); /* one after the other, but not before the call returns */
+    sim_drain_context(sim_context_of_stream(step->stream));
+    sim_submit(step); /* one after the other, but not before the call returns */
 }
 
 /* flush.h */
@@ -532,13 +558,15 @@ kprof_status kprof_flush_open(kprof_flush **out)
     return KPROF_OK;
 }
 
-kprof_status kprof_flush_run(kprof_flush *flush)
+kprof_status kprof_flush_run(kprof_flush *flush, void *stream, void *after)
 {
     lock();
     check_can_wait("caches are flushed");
-    check_idle("caches are flushed");
-    if (flush->context != sim_current || sim.contexts[sim_current].armed)
-        sim_violation("caches of another context are flushed, or as part of a measurement");
+    unsigned context = sim_context_of_stream((unsigned)((sim_stream *)stream - sim.streams));
+    if (flush->context != sim_current || context != sim_current ||
+        sim_context_of_stream((unsigned)((sim_stream *)after - sim.streams)) != sim_current)
+        sim_violation("caches of another context are flushed");
+    sim_drain_context(sim_current);
     sim.contexts[sim_current].cold = true;
     unlock();
     return KPROF_OK;
@@ -569,6 +597,11 @@ kprof_status kprof_operation_run(const kprof_operation *operation)
     if (sim_context_of_stream(operation->step.stream) != sim_current)
         sim_violation("a launch is repeated in another context");
     return run_again(&operation->step);
+}
+
+void *kprof_operation_stream(const kprof_operation *operation)
+{
+    return &sim.streams[operation->step.stream];
 }
 
 void kprof_operation_free(kprof_operation *operation)

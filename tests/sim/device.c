@@ -168,9 +168,9 @@ void sim_run_kernel(const sim_step *step)
     uint64_t signature = signature_of(step);
     if (step->tag)
         sim.signatures[step->tag] = signature;
-    sim.contexts[context].cold = false;
     if (sim.contexts[context].armed)
         sim_profiler_note(sim.contexts[context].armed, signature);
+    sim.contexts[context].cold = false;
     compute(step);
     if (step->kernel == SIM_COUNT)
         count(step);

@@ -125,7 +125,7 @@ typedef struct sim_machine {
     bool faulty;             /* the engine's side fails now and then */
     bool jittery;            /* calls take different times, for programs of several threads */
     unsigned pauses;         /* how many captures may still take so long that the engine finds nothing to do */
-    bool flushes;            /* passes must start with cold caches */
+    bool flushes;            /* launches must be measured with cold caches */
     unsigned program;        /* number of the program that runs, for the records of its launches */
     size_t capacity;         /* of a profiler */
     const char *second_chip; /* of device 1 */
@@ -167,7 +167,6 @@ void sim_own_call(kprof_call_kind kind, bool leaving);
 void sim_profiled_launch(const sim_step *step);
 /* Note a kernel that is about to run under a profiler. */
 void sim_profiler_note(struct kprof_profiler *profiler, uint64_t signature);
-bool sim_profiler_replays(const struct kprof_profiler *profiler);
 
 extern __thread unsigned sim_current; /* context of this thread */
 

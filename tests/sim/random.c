@@ -12,6 +12,7 @@
 #include "spool/spool.h"
 
 #include <dirent.h>
+#include <math.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,7 +72,7 @@ static void choose_traits(uint64_t *random, unsigned lanes)
         .lanes = lanes,
         .steps = lanes > 1 ? 60 : 120,
         .shared_memory = shared,
-        .host_access = shared && lanes == 1,
+        .host_access = shared,
         .crashes = sim_random(random) % 6 == 0,
         .captures = sim_random(random) % 3 == 0,
         .nested_calls = sim_random(random) % 6 == 0,
@@ -254,11 +255,19 @@ static bool is_excused(const kprof_launch_record *launch)
            (ends_without_call(group.first + launch->grid[1]) && strstr(launch->reason, "context ended"));
 }
 
+/* In one pass, those of its metrics, with the reason why; else all. */
 static void check_values(const kprof_launch_record *launch, const expectation *expected)
 {
-    for (uint32_t i = 0; i < launch->value_count; i++)
-        if (launch->value_count != METRICS || launch->values[i] != sim_value(expected->signature, i))
+    uint32_t measured = 0;
+    if (launch->value_count != METRICS)
+        sim_violation("tag %u has %u values", launch->grid[0], launch->value_count);
+    for (uint32_t i = 0; i < launch->value_count; i++) {
+        measured += !isnan(launch->values[i]);
+        if (!isnan(launch->values[i]) && launch->values[i] != sim_value(expected->signature, i))
             sim_violation("tag %u has another value than it has alone", launch->grid[0]);
+    }
+    if (measured == 0 || (measured < METRICS && (launch->mode != KPROF_REPLAY_ONE_PASS || !launch->reason[0])))
+        sim_violation("tag %u has %u of %u values and no reason", launch->grid[0], measured, METRICS);
 }
 
 static void check_launch(const kprof_launch_record *launch)

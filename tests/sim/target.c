@@ -31,6 +31,10 @@ struct kprof_profiler {
     uint32_t passes_done;
 };
 
+struct kprof_reader {
+    const kprof_chip_metrics *metrics;
+};
+
 struct kprof_snapshot {
     unsigned long memory;
 };
@@ -46,7 +50,7 @@ static struct {
     unsigned long memory;
 } simulated;
 
-static __thread const kprof_profiler *armed; /* measures the launch that this thread is in */
+static const kprof_profiler *armed; /* under way */
 
 static bool has_fault(const char *name)
 {
@@ -155,20 +159,24 @@ kprof_status kprof_profiler_open(void *context, const kprof_chip_metrics *metric
     return KPROF_OK;
 }
 
-size_t kprof_profiler_capacity(kprof_profiler *profiler)
+size_t kprof_profiler_capacity(kprof_profiler *profiler, size_t bytes)
 {
     (void)profiler;
-    return 64;
+    return bytes > 0 ? 64 : 1;
 }
 
-kprof_status kprof_profiler_begin(kprof_profiler *profiler, kprof_profiler_replay replay, size_t launches)
+kprof_status kprof_profiler_begin(kprof_profiler *profiler, size_t launches)
 {
-    (void)replay;
     (void)launches;
     profiler->passes_done = 0;
     if (has_fault("permission"))
         return kprof_fail(KPROF_NO_PERMISSION, "counters are for root alone (simulated)");
     return KPROF_OK;
+}
+
+kprof_status kprof_profiler_begin_pass(kprof_profiler *profiler)
+{
+    return kprof_profiler_begin(profiler, 1);
 }
 
 kprof_status kprof_profiler_start(kprof_profiler *profiler)
@@ -191,13 +199,37 @@ kprof_status kprof_profiler_decode(kprof_profiler *profiler, size_t launches)
     return KPROF_OK;
 }
 
-kprof_status kprof_profiler_read(kprof_profiler *profiler, size_t launch, double *values)
+kprof_status kprof_reader_open(const kprof_chip_metrics *metrics, kprof_reader **out)
 {
+    *out = malloc(sizeof **out);
+    if (!*out)
+        return kprof_fail(KPROF_NO_MEMORY, "out of memory");
+    (*out)->metrics = metrics;
+    return KPROF_OK;
+}
+
+void kprof_reader_close(kprof_reader *reader)
+{
+    free(reader);
+}
+
+kprof_status kprof_reader_read(kprof_reader *reader, const kprof_profiler *profiler, size_t launch, double *values)
+{
+    (void)profiler;
     (void)launch;
     if (has_fault("unmeasured"))
         return kprof_fail(KPROF_NOT_COLLECTED, "the simulated device would not");
-    for (size_t i = 0; i < profiler->metrics->metrics.count; i++)
+    for (size_t i = 0; i < reader->metrics->metrics.count; i++)
         values[i] = 1000.5 + (double)i;
+    return KPROF_OK;
+}
+
+kprof_status kprof_reader_witnesses(kprof_reader *reader, const kprof_profiler *profiler, size_t launch, double *values)
+{
+    (void)profiler;
+    (void)launch;
+    for (size_t i = 0; i < reader->metrics->witnesses.count; i++)
+        values[i] = 1000;
     return KPROF_OK;
 }
 
@@ -255,9 +287,17 @@ kprof_status kprof_flush_open(kprof_flush **out)
     return kprof_fail(KPROF_NO_MEMORY, "the simulated device has no caches");
 }
 
-kprof_status kprof_flush_run(kprof_flush *flush)
+double kprof_snapshot_host_save_s(const kprof_snapshot *snapshot)
+{
+    (void)snapshot;
+    return 0;
+}
+
+kprof_status kprof_flush_run(kprof_flush *flush, void *stream, void *after)
 {
     (void)flush;
+    (void)stream;
+    (void)after;
     return KPROF_OK;
 }
 
@@ -283,13 +323,6 @@ unsigned long kprof_sim_memory(void)
     return simulated.memory;
 }
 
-kprof_status kprof_target_relaunch(const kprof_call *call)
-{
-    (void)call;
-    run_kernel();
-    return KPROF_OK;
-}
-
 kprof_operation *kprof_operation_copy(const kprof_call *call)
 {
     kprof_operation *operation = malloc(sizeof *operation);
@@ -305,6 +338,12 @@ kprof_status kprof_operation_run(const kprof_operation *operation)
     return KPROF_OK;
 }
 
+void *kprof_operation_stream(const kprof_operation *operation)
+{
+    (void)operation;
+    return NULL;
+}
+
 void kprof_operation_free(kprof_operation *operation)
 {
     free(operation);
@@ -315,9 +354,15 @@ bool kprof_operation_sees_host(const kprof_operation *operation)
     return operation->sees_host;
 }
 
-bool kprof_target_shares_memory(void)
+unsigned kprof_target_sharing(void)
 {
-    return false;
+    return 0;
+}
+
+void *kprof_target_stream(const kprof_call *call)
+{
+    (void)call;
+    return NULL;
 }
 
 bool kprof_target_enter_context(void *context)

@@ -61,7 +61,7 @@ static const kprof_record samples[] = {
                 .values = sample_values}},
     {.type = KPROF_RECORD_LAUNCH, .launch = {.mode = KPROF_REPLAY_NONE, .reason = ""}},
     {.type = KPROF_RECORD_SEEN, .seen = {3, 1ull << 35}},
-    {.type = KPROF_RECORD_PROGRESS, .progress = {1, 2, 3, 4, 5}},
+    {.type = KPROF_RECORD_PROGRESS, .progress = {1, 2, 3, 6, 4, 5}},
     {.type = KPROF_RECORD_MESSAGE, .message = {KPROF_LOG_WARNING, KPROF_NO_PERMISSION, "text"}},
     {.type = KPROF_RECORD_END, .end = {100, 50, 49}},
 };

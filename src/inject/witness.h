@@ -1,0 +1,21 @@
+/* Witnesses: counters that every pass has, which tell whether the passes of a launch saw the same execution. */
+#ifndef KPROF_INJECT_WITNESS_H
+#define KPROF_INJECT_WITNESS_H
+
+#include <stdint.h>
+
+/* One witness of one launch; starts as zeros. */
+typedef struct kprof_witness {
+    uint32_t passes;  /* that had it */
+    double mean;      /* over those */
+    double low, high; /* of the passes' own values */
+} kprof_witness;
+
+/* Another pass was decoded, and the witness evaluates to `mean`: CUPTI gives a counter that is in several passes as the
+ * mean over those decoded so far, so that the pass' own value is (n + 1) * mean - n * (mean before). NaN: no pass had it
+ * yet. */
+void kprof_witness_add(kprof_witness *witness, double mean);
+/* (high - low) / mean in percent; NaN when fewer than two passes had it, or the mean is 0. */
+double kprof_witness_spread_pct(const kprof_witness *witness);
+
+#endif
