@@ -32,6 +32,22 @@ kprof_status kprof_probe_chips(const kprof_probe *probe, uint64_t device_mask, k
     return KPROF_OK;
 }
 
+/* Which passes have what; the witnesses come after what the plan collects. */
+static kprof_status schedule_chip(kprof_chip_plan *out)
+{
+    kprof_strlist names = KPROF_STRLIST_INIT;
+    const kprof_strlist *lists[] = {&out->plan.collect, &out->witnesses};
+    bool added = true;
+    for (size_t i = 0; i < 2; i++) {
+        for (size_t k = 0; k < lists[i]->count && added; k++)
+            added = kprof_strlist_add(&names, lists[i]->items[k]);
+    }
+    kprof_status status = added ? kprof_schedule_read(out->host, &names, &out->plan.image, &out->schedule)
+                                : kprof_fail(KPROF_NO_MEMORY, "out of memory");
+    kprof_strlist_free(&names);
+    return status;
+}
+
 static kprof_status plan_chip(const kprof_plans *plans, const kprof_selection *selection, const char *chip,
                               kprof_chip_plan *out)
 {
@@ -39,7 +55,9 @@ static kprof_status plan_chip(const kprof_plans *plans, const kprof_selection *s
     if (status == KPROF_OK)
         status = kprof_plan_make(plans->catalog, selection, out->host, &out->plan);
     if (status == KPROF_OK)
-        status = kprof_schedule_read(out->host, &out->plan.collect, &out->plan.image, &out->schedule);
+        status = kprof_host_witness(out->host, &out->plan.collect, &out->plan.image, &out->witnesses);
+    if (status == KPROF_OK)
+        status = schedule_chip(out);
     if (status == KPROF_OK)
         kprof_log(KPROF_LOG_DEBUG, "%s: %zu metrics in %zu passes", chip, out->plan.collect.count,
                   out->plan.pass_count);
@@ -73,6 +91,7 @@ void kprof_plans_free(kprof_plans *plans)
 {
     for (size_t i = 0; i < plans->count; i++) {
         kprof_schedule_free(&plans->chips[i].schedule);
+        kprof_strlist_free(&plans->chips[i].witnesses);
         kprof_plan_free(&plans->chips[i].plan);
         kprof_host_close(plans->chips[i].host);
     }
@@ -101,6 +120,7 @@ kprof_status kprof_plans_config(const kprof_plans *plans, const kprof_options *o
         out->chips[i] = (kprof_chip_metrics){
             .chip = from->plan.chip,
             .metrics = from->plan.collect,
+            .witnesses = from->witnesses,
             .config_image = from->plan.image.data,
             .config_image_size = from->plan.image.size,
             .pass_count = (uint32_t)from->plan.pass_count,

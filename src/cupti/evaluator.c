@@ -114,8 +114,14 @@ static bool to_request(const kprof_evaluator *self, const char *name, NVPW_Metri
     return self->api->NVPW_MetricsEvaluator_ConvertMetricNameToMetricEvalRequest(&params) == NVPA_STATUS_SUCCESS;
 }
 
+/* Raw counters of one request, in arrays of NVPW's own names; NULL arrays are counted only. */
+typedef struct dependencies {
+    const char **required, **optional;
+    size_t required_count, optional_count;
+} dependencies;
+
 static kprof_status list_dependencies(const kprof_evaluator *self, const NVPW_MetricEvalRequest *request,
-                                      const char **names, size_t *count)
+                                      dependencies *out)
 {
     PARAMS(NVPW_MetricsEvaluator_GetMetricRawDependencies_Params, params);
     params.pMetricsEvaluator = self->evaluator;
@@ -123,32 +129,45 @@ static kprof_status list_dependencies(const kprof_evaluator *self, const NVPW_Me
     params.numMetricEvalRequests = 1;
     params.metricEvalRequestStructSize = NVPW_MetricEvalRequest_STRUCT_SIZE;
     params.metricEvalRequestStrideSize = sizeof(*request);
-    params.ppRawDependencies = names;
-    params.numRawDependencies = *count;
+    params.ppRawDependencies = out->required;
+    params.numRawDependencies = out->required_count;
+    params.ppOptionalRawDependencies = out->optional;
+    params.numOptionalRawDependencies = out->optional_count;
     NVPA_Status result = self->api->NVPW_MetricsEvaluator_GetMetricRawDependencies(&params);
-    *count = params.numRawDependencies;
+    out->required_count = params.numRawDependencies;
+    out->optional_count = params.numOptionalRawDependencies;
     return result == NVPA_STATUS_SUCCESS
                ? KPROF_OK
                : kprof_fail(KPROF_INTERNAL, "reading what a metric is made of: NVPW error %d", (int)result);
 }
 
-kprof_status kprof_evaluator_raw_counters(kprof_evaluator *evaluator, const char *name, kprof_strlist *out)
+static bool add_names(const char **names, size_t count, kprof_strlist *out)
+{
+    bool added = true;
+    for (size_t i = 0; i < count && added; i++)
+        added = kprof_strlist_add(out, names[i]);
+    return added;
+}
+
+kprof_status kprof_evaluator_raw_counters(kprof_evaluator *evaluator, const char *name, kprof_strlist *required,
+                                          kprof_strlist *optional)
 {
     NVPW_MetricEvalRequest request;
-    size_t count = 0;
+    dependencies found = {NULL, NULL, 0, 0};
     if (!to_request(evaluator, name, &request))
         return kprof_fail(KPROF_UNKNOWN_NAME, "metric \"%s\" is not known on chip %s", name, evaluator->chip);
-    kprof_status status = list_dependencies(evaluator, &request, NULL, &count);
-    const char **names = calloc(count + 1, sizeof(*names));
-    if (!names)
-        return KPROF_NO_MEMORY;
-    if (status == KPROF_OK && count > 0)
-        status = list_dependencies(evaluator, &request, names, &count);
-    for (size_t i = 0; i < count && status == KPROF_OK; i++) {
-        if (!kprof_strlist_add(out, names[i]))
-            status = KPROF_NO_MEMORY;
-    }
-    free(names);
+    kprof_status status = list_dependencies(evaluator, &request, &found);
+    if (status != KPROF_OK)
+        return status;
+    found.required = calloc(found.required_count + 1, sizeof(*found.required));
+    found.optional = calloc(found.optional_count + 1, sizeof(*found.optional));
+    status = found.required && found.optional ? list_dependencies(evaluator, &request, &found) : KPROF_NO_MEMORY;
+    if (status == KPROF_OK && !add_names(found.required, found.required_count, required))
+        status = KPROF_NO_MEMORY;
+    if (status == KPROF_OK && optional && !add_names(found.optional, found.optional_count, optional))
+        status = KPROF_NO_MEMORY;
+    free(found.required);
+    free(found.optional);
     return status;
 }
 

@@ -17,6 +17,12 @@ static CUptiResult count_passes(const kprof_host *host, kprof_config_image *imag
     return result;
 }
 
+kprof_status kprof_host_count_passes(const kprof_host *host, kprof_config_image *image)
+{
+    CUptiResult result = count_passes(host, image);
+    return result == CUPTI_SUCCESS ? KPROF_OK : kprof_host_fail(host, "counting the passes", result);
+}
+
 static kprof_status take_image(const kprof_host *host, CUpti_Profiler_Host_Object *object, kprof_config_image *out)
 {
     PARAMS(CUpti_Profiler_Host_GetConfigImageSize_Params, size);
@@ -35,8 +41,7 @@ static kprof_status take_image(const kprof_host *host, CUpti_Profiler_Host_Objec
     result = host->api->cuptiProfilerHostGetConfigImage(&image);
     if (result != CUPTI_SUCCESS)
         return kprof_host_fail(host, "making the config image", result);
-    result = count_passes(host, out);
-    return result == CUPTI_SUCCESS ? KPROF_OK : kprof_host_fail(host, "counting the passes", result);
+    return kprof_host_count_passes(host, out);
 }
 
 static kprof_status make_image(const kprof_host *host, const kprof_strlist *names, kprof_config_image *out)

@@ -116,6 +116,16 @@ kprof_status kprof_host_evaluate(kprof_host *host, const kprof_counter_data *cou
     return unsupported();
 }
 
+kprof_status kprof_host_witness(kprof_host *host, const kprof_strlist *names, kprof_config_image *image,
+                                kprof_strlist *witnesses)
+{
+    (void)host;
+    (void)names;
+    (void)image;
+    (void)witnesses;
+    return unsupported();
+}
+
 kprof_status kprof_schedule_read(kprof_host *host, const kprof_strlist *names, const kprof_config_image *image,
                                  kprof_schedule *out)
 {

@@ -37,6 +37,8 @@ typedef struct kprof_host_question {
 bool kprof_host_recall(const kprof_host_question *question, kprof_strbuf *out);
 void kprof_host_keep(const kprof_host_question *question, const void *answer, size_t size);
 
+/* Fill in pass_count of an image as CUPTI tells it. */
+kprof_status kprof_host_count_passes(const kprof_host *host, kprof_config_image *image) KPROF_MUST_CHECK;
 /* Log "<operation>: <CUPTI's text>" and return INTERNAL. */
 kprof_status kprof_host_fail(const kprof_host *host, const char *operation, CUptiResult result);
 
@@ -47,9 +49,10 @@ kprof_status kprof_evaluator_get(kprof_host *host, kprof_evaluator **out) KPROF_
 void kprof_evaluator_free(kprof_evaluator *evaluator);
 /* Unit of a full name in base units ("byte/second"); caller frees. NULL when NVPW cannot tell. */
 char *kprof_evaluator_unit(kprof_evaluator *evaluator, const char *name);
-/* The raw counters that a full name is computed from, as NVPW names them, appended to `out`. */
-kprof_status kprof_evaluator_raw_counters(kprof_evaluator *evaluator, const char *name,
-                                          kprof_strlist *out) KPROF_MUST_CHECK;
+/* The raw counters that a full name is computed from, as NVPW names them, appended to `required`; and to `optional`
+ * (NULL: not asked for) those that change the value when they are there. */
+kprof_status kprof_evaluator_raw_counters(kprof_evaluator *evaluator, const char *name, kprof_strlist *required,
+                                          kprof_strlist *optional) KPROF_MUST_CHECK;
 /* Base names of the counters that a throughput metric is the greatest of, appended to `out`. */
 kprof_status kprof_evaluator_members(kprof_evaluator *evaluator, const char *throughput,
                                      kprof_strlist *out) KPROF_MUST_CHECK;

@@ -74,7 +74,11 @@
     X(NVPW_RawCounterConfig_GetAllAvailableRawCounterDomains)                                                          \
     X(NVPW_RawCounterConfig_BeginPassGroup)                                                                            \
     X(NVPW_RawCounterConfig_EndPassGroup)                                                                              \
-    X(NVPW_RawCounterConfig_GetRawCounterProperties)
+    X(NVPW_RawCounterConfig_GetRawCounterProperties)                                                                   \
+    X(NVPW_RawCounterConfig_AreRawCountersSchedulable)                                                                 \
+    X(NVPW_RawCounterConfig_AddRawCounters)                                                                            \
+    X(NVPW_RawCounterConfig_GenerateConfigImage)                                                                       \
+    X(NVPW_RawCounterConfig_GetConfigImage)
 
 #define KPROF_API_MEMBER(name) __typeof__(&name) name;
 

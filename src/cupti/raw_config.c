@@ -98,6 +98,81 @@ kprof_status kprof_raw_config_end(kprof_raw_config *config)
     return result == NVPA_STATUS_SUCCESS ? KPROF_OK : fail("closing a group of passes", result);
 }
 
+/* Requests for counters, in the domain that NVPW chooses. NULL when out of memory. */
+static NVPW_RawCounterRequest *make_requests(const kprof_strlist *counters)
+{
+    NVPW_RawCounterRequest *requests = calloc(counters->count + 1, sizeof(*requests));
+    for (size_t i = 0; requests && i < counters->count; i++)
+        requests[i] =
+            (NVPW_RawCounterRequest){.pRawCounterName = counters->items[i], .domain = NVPW_RAW_COUNTER_DOMAIN_INVALID};
+    return requests;
+}
+
+kprof_status kprof_raw_config_add(kprof_raw_config *config, const kprof_strlist *counters)
+{
+    NVPW_RawCounterRequest *requests = make_requests(counters);
+    if (!requests)
+        return KPROF_NO_MEMORY;
+    PARAMS(NVPW_RawCounterConfig_AddRawCounters_Params, params);
+    params.pRawCounterConfig = config->config;
+    params.rawCounterRequestStructSize = NVPW_RAW_COUNTER_REQUEST_STRUCT_SIZE;
+    params.pRawCounterRequests = requests;
+    params.numRawCounterRequests = counters->count;
+    NVPA_Status result = config->api->NVPW_RawCounterConfig_AddRawCounters(&params);
+    free(requests);
+    return result == NVPA_STATUS_SUCCESS ? KPROF_OK : fail("scheduling counters", result);
+}
+
+kprof_status kprof_raw_config_fits(const kprof_raw_config *config, const kprof_strlist *counters, bool *out)
+{
+    NVPW_RawCounterRequest *requests = make_requests(counters);
+    if (!requests)
+        return KPROF_NO_MEMORY;
+    PARAMS(NVPW_RawCounterConfig_AreRawCountersSchedulable_Params, params);
+    params.pRawCounterConfig = config->config;
+    params.rawCounterRequestStructSize = NVPW_RAW_COUNTER_REQUEST_STRUCT_SIZE;
+    params.pRawCounterRequests = requests;
+    params.numRawCounterRequests = counters->count;
+    params.disallowAddingExtraPasses = 1;
+    NVPA_Status result = config->api->NVPW_RawCounterConfig_AreRawCountersSchedulable(&params);
+    *out = result == NVPA_STATUS_SUCCESS && params.schedulable;
+    free(requests);
+    return result == NVPA_STATUS_SUCCESS ? KPROF_OK : fail("asking whether counters fit", result);
+}
+
+static NVPA_Status get_image(const kprof_raw_config *config, kprof_config_image *out)
+{
+    PARAMS(NVPW_RawCounterConfig_GetConfigImage_Params, params);
+    params.pRawCounterConfig = config->config;
+    params.bytesAllocated = out->size;
+    params.pBuffer = out->data;
+    NVPA_Status result = config->api->NVPW_RawCounterConfig_GetConfigImage(&params);
+    out->size = params.bytesCopied;
+    return result;
+}
+
+kprof_status kprof_raw_config_image(const kprof_host *host, kprof_raw_config *config, kprof_config_image *out)
+{
+    *out = (kprof_config_image){NULL, 0, 0};
+    PARAMS(NVPW_RawCounterConfig_GenerateConfigImage_Params, params);
+    params.pRawCounterConfig = config->config;
+    NVPA_Status result = config->api->NVPW_RawCounterConfig_GenerateConfigImage(&params);
+    if (result == NVPA_STATUS_SUCCESS)
+        result = get_image(config, out);
+    if (result != NVPA_STATUS_SUCCESS)
+        return fail("making a config image", result);
+    out->data = malloc(out->size ? out->size : 1);
+    if (!out->data)
+        return KPROF_NO_MEMORY;
+    result = get_image(config, out);
+    kprof_status status = result == NVPA_STATUS_SUCCESS ? KPROF_OK : fail("making a config image", result);
+    if (status == KPROF_OK)
+        status = kprof_host_count_passes(host, out);
+    if (status != KPROF_OK)
+        kprof_config_image_free(out);
+    return status;
+}
+
 static bool is_sm_domain(NVPW_RawCounterDomain domain)
 {
     return domain == NVPW_RAW_COUNTER_DOMAIN_GPU_SM_A || domain == NVPW_RAW_COUNTER_DOMAIN_GPU_SM_B ||
@@ -122,4 +197,38 @@ kprof_status kprof_raw_config_is_sm_side(const kprof_raw_config *config, const c
     for (size_t i = 0; i < params.numSupportedDomains; i++)
         *out = *out || is_sm_domain(domains[i]);
     return KPROF_OK;
+}
+
+static NVPA_Status list_counters(const kprof_config_image *image, size_t pass, const char **names, size_t *count)
+{
+    const kprof_nvperf_api *api;
+    if (kprof_nvperf_load(&api) != KPROF_OK)
+        return NVPA_STATUS_NOT_LOADED;
+    PARAMS(NVPW_Config_GetRawCounters_Params, params);
+    params.pConfig = image->data;
+    params.configSize = image->size;
+    params.passIndex = pass;
+    params.ppRawCounterNames = names;
+    params.numRawCounters = *count;
+    NVPA_Status result = api->NVPW_Config_GetRawCounters(&params);
+    *count = params.numRawCounters;
+    return result;
+}
+
+kprof_status kprof_image_counters(const kprof_config_image *image, size_t pass, kprof_strlist *out)
+{
+    size_t count = 0;
+    NVPA_Status result = list_counters(image, pass, NULL, &count);
+    const char **names = calloc(count + 1, sizeof(*names));
+    if (!names)
+        return KPROF_NO_MEMORY;
+    if (result == NVPA_STATUS_SUCCESS && count > 0)
+        result = list_counters(image, pass, names, &count);
+    kprof_status status = result == NVPA_STATUS_SUCCESS ? KPROF_OK : fail("reading a pass of a config image", result);
+    for (size_t i = 0; i < count && status == KPROF_OK; i++) {
+        if (!kprof_strlist_add(out, names[i]))
+            status = KPROF_NO_MEMORY;
+    }
+    free(names);
+    return status;
 }

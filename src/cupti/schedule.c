@@ -20,39 +20,15 @@ typedef struct reader {
     size_t *indices; /* [pass_count], likewise */
 } reader;
 
-static kprof_status fail(const char *operation, NVPA_Status result)
-{
-    return kprof_fail(KPROF_INTERNAL, "%s a config image: NVPW error %d", operation, (int)result);
-}
-
-static NVPA_Status pass_counters(const reader *r, size_t pass, const char **names, size_t *count)
-{
-    PARAMS(NVPW_Config_GetRawCounters_Params, params);
-    params.pConfig = r->image->data;
-    params.configSize = r->image->size;
-    params.passIndex = pass;
-    params.ppRawCounterNames = names;
-    params.numRawCounters = *count;
-    NVPA_Status result = r->api->NVPW_Config_GetRawCounters(&params);
-    *count = params.numRawCounters;
-    return result;
-}
-
 static kprof_status read_pass(const reader *r, size_t pass)
 {
-    size_t count = 0;
-    NVPA_Status result = pass_counters(r, pass, NULL, &count);
-    const char **names = calloc(count + 1, sizeof(*names));
-    if (!names)
-        return KPROF_NO_MEMORY;
-    if (result == NVPA_STATUS_SUCCESS && count > 0)
-        result = pass_counters(r, pass, names, &count);
-    kprof_status status = result == NVPA_STATUS_SUCCESS ? KPROF_OK : fail("reading a pass of", result);
+    kprof_strlist counters = KPROF_STRLIST_INIT;
     kprof_schedule_pass *out = &r->out->passes[pass];
-    out->counters = (uint32_t)count;
-    for (size_t i = 0; i < count && status == KPROF_OK && !out->sm_side; i++)
-        status = kprof_raw_config_is_sm_side(r->domains, names[i], &out->sm_side);
-    free(names);
+    kprof_status status = kprof_image_counters(r->image, pass, &counters);
+    out->counters = (uint32_t)counters.count;
+    for (size_t i = 0; i < counters.count && status == KPROF_OK && !out->sm_side; i++)
+        status = kprof_raw_config_is_sm_side(r->domains, counters.items[i], &out->sm_side);
+    kprof_strlist_free(&counters);
     return status;
 }
 
@@ -67,7 +43,7 @@ static kprof_status mark_passes(const reader *r, const char *counter)
     params.numPassIndices = r->out->pass_count;
     NVPA_Status result = r->api->NVPW_Config_GetRawCounterInfo(&params);
     if (result != NVPA_STATUS_SUCCESS || params.numPassIndices == 0)
-        return fail("finding a counter in", result);
+        return kprof_fail(KPROF_INTERNAL, "finding a counter in a config image: NVPW error %d", (int)result);
     for (size_t i = 0; i < params.numPassIndices; i++) {
         if (r->indices[i] < r->out->pass_count)
             r->marked[r->indices[i]] = true;
@@ -91,7 +67,7 @@ static kprof_status take_marked(const reader *r, kprof_pass_list *out)
 static kprof_status read_metric(const reader *r, const char *name, kprof_pass_list *out)
 {
     kprof_strlist counters = KPROF_STRLIST_INIT;
-    kprof_status status = kprof_evaluator_raw_counters(r->evaluator, name, &counters);
+    kprof_status status = kprof_evaluator_raw_counters(r->evaluator, name, &counters, NULL);
     for (size_t i = 0; i < counters.count && status == KPROF_OK; i++)
         status = mark_passes(r, counters.items[i]);
     kprof_strlist_free(&counters);

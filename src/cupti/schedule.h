@@ -23,6 +23,13 @@ typedef struct kprof_schedule {
     size_t metric_count;
 } kprof_schedule;
 
+/* Put witnesses into the config image of `names`: *image is replaced by one of as many passes in which all counters
+ * keep theirs, and the names of the witnesses, none of them among `names`, are appended to `witnesses`. Each is in two
+ * passes at least that follow each other, and no value of `names` depends on it. None where there is nothing to compare
+ * or no room; the image stays as it was then. The result is kept on disk. */
+kprof_status kprof_host_witness(kprof_host *host, const kprof_strlist *names, kprof_config_image *image,
+                                kprof_strlist *witnesses) KPROF_MUST_CHECK;
+
 /* Read the schedule of `names` out of their config image. Costs a few milliseconds. INTERNAL when the image does not
  * have the counters of a name. Caller frees *out. */
 kprof_status kprof_schedule_read(kprof_host *host, const kprof_strlist *names, const kprof_config_image *image,

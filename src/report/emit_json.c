@@ -2,6 +2,7 @@
  * published as docs/report.schema.json; change both together. */
 #include "report/emit.h"
 #include "report/number.h"
+#include "report/witness.h"
 
 #include <cjson/cJSON.h>
 #include <math.h>
@@ -203,6 +204,24 @@ static cJSON *device_object(const kprof_model_device *device)
     return object;
 }
 
+static cJSON *disagreements(kprof_emitter *emitter, const kprof_model_launch *launch)
+{
+    kprof_disagreement *found;
+    size_t count;
+    cJSON *array = cJSON_CreateArray();
+    if (kprof_disagreements(emitter->page.model, launch, &found, &count) != KPROF_OK) {
+        emitter->status = KPROF_NO_MEMORY;
+        return array;
+    }
+    for (size_t i = 0; i < count; i++) {
+        cJSON *object = append_object(array);
+        add_text(object, "witness", found[i].witness);
+        add(object, "spread_pct", number(found[i].spread_pct));
+    }
+    kprof_disagreements_free(found, count);
+    return array;
+}
+
 static void json_launch_begin(kprof_emitter *emitter, const kprof_model_launch *launch)
 {
     json_emitter *json = of(emitter);
@@ -228,6 +247,7 @@ static void json_launch_begin(kprof_emitter *emitter, const kprof_model_launch *
     add(object, "passes", integer(record->pass_count));
     add(object, "measured", integer(launch->measured));
     add_text(object, "reason", launch->reason);
+    add(object, "disagreements", disagreements(emitter, launch));
     if (emitter->page.page == KPROF_PAGE_RAW) {
         json->values = cJSON_CreateObject();
         add(object, "values", json->values);

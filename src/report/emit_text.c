@@ -3,6 +3,7 @@
 #include "report/grid.h"
 #include "report/plot.h"
 #include "report/units.h"
+#include "report/witness.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -96,6 +97,36 @@ static void show_heading(kprof_emitter *emitter, const kprof_model_launch *launc
     free(name);
 }
 
+static void show_note(kprof_emitter *emitter, const char *what, const char *text)
+{
+    char *note = NULL;
+    if (asprintf(&note, "  %s: %s", what, text) < 0)
+        emitter->status = KPROF_NO_MEMORY;
+    else
+        put_styled(emitter, STYLE_NOTE, note);
+    free(note);
+}
+
+static void show_disagreements(kprof_emitter *emitter, const kprof_model_launch *launch)
+{
+    kprof_disagreement *found;
+    size_t count;
+    emitter->status = kprof_disagreements(emitter->page.model, launch, &found, &count);
+    if (emitter->status != KPROF_OK)
+        return;
+    for (size_t i = 0; i < count; i++) {
+        kprof_human spread = kprof_units_human(found[i].spread_pct, "%", false);
+        char *text = NULL;
+        if (asprintf(&text, "the passes disagree: %s differs by %s %s between them", found[i].witness, spread.number,
+                     spread.unit) < 0)
+            emitter->status = KPROF_NO_MEMORY;
+        else
+            show_note(emitter, "Note", text);
+        free(text);
+    }
+    kprof_disagreements_free(found, count);
+}
+
 static void show_origin(kprof_emitter *emitter, const kprof_model_launch *launch)
 {
     kprof_output_printf(emitter->out, "  Launch %lld, %s", (long long)launch->id, launch->device->name);
@@ -103,15 +134,12 @@ static void show_origin(kprof_emitter *emitter, const kprof_model_launch *launch
         kprof_output_printf(emitter->out, ", %u pass%s (%s replay)", launch->record.pass_count,
                             launch->record.pass_count == 1 ? "" : "es", launch->replay_mode);
     kprof_output_puts(emitter->out, "\n");
-    if (launch->measured > 0 && !*launch->reason)
-        return;
-    char *note = NULL;
-    const char *reason = *launch->reason ? launch->reason : "no reason was recorded";
-    if (asprintf(&note, "  %s: %s", launch->measured > 0 ? "Note" : "Not measured", reason) < 0)
-        emitter->status = KPROF_NO_MEMORY;
-    else
-        put_styled(emitter, STYLE_NOTE, note);
-    free(note);
+    if (launch->measured == 0)
+        show_note(emitter, "Not measured", *launch->reason ? launch->reason : "no reason was recorded");
+    else if (*launch->reason)
+        show_note(emitter, "Note", launch->reason);
+    if (emitter->status == KPROF_OK)
+        show_disagreements(emitter, launch);
 }
 
 static void text_launch_begin(kprof_emitter *emitter, const kprof_model_launch *launch)

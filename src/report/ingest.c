@@ -3,6 +3,7 @@
 #include "report/derived.h"
 #include "report/launch_metrics.h"
 #include "report/names.h"
+#include "report/witness.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -22,11 +23,11 @@ typedef struct known_device {
     char *chip;
 } known_device;
 
-/* The metric rows of a chip's values, in the order of the values. */
+/* The metric rows of a chip's values, in the order of the values, and then those of the spreads of its witnesses. */
 typedef struct known_metrics {
     char *chip;
-    int64_t *rows;
-    size_t count;
+    int64_t *rows; /* [count + witness_count] */
+    size_t count, witness_count;
 } known_metrics;
 
 /* The values of the launch being stored, by metric row. */
@@ -179,21 +180,24 @@ static known_metrics *find_metrics(const kprof_ingest *ingest, const char *chip)
 static kprof_status metric_rows(kprof_ingest *ingest, const kprof_metrics_record *metrics, known_metrics *known)
 {
     known->chip = strdup(or_empty(metrics->chip));
-    known->rows = calloc((size_t)metrics->count + 1, sizeof *known->rows);
+    known->rows = calloc((size_t)metrics->count + metrics->witness_count + 1, sizeof *known->rows);
     if (!known->chip || !known->rows)
         return no_memory(ingest);
     known->count = metrics->count;
+    known->witness_count = metrics->witness_count;
     kprof_status status = KPROF_OK;
     for (size_t i = 0; i < known->count && status == KPROF_OK; i++) {
         kprof_metric_row row = {metrics->names[i], "", "", "hardware"};
         status = kprof_store_metric(ingest->report, &row, &known->rows[i]);
     }
+    for (size_t i = 0; i < known->witness_count && status == KPROF_OK; i++)
+        status = kprof_witness_store(ingest->report, metrics->witnesses[i], &known->rows[known->count + i]);
     return status;
 }
 
 static kprof_status store_metrics(kprof_ingest *ingest, const kprof_metrics_record *metrics)
 {
-    known_metrics known = {NULL, NULL, 0};
+    known_metrics known = {NULL, NULL, 0, 0};
     if (find_metrics(ingest, or_empty(metrics->chip)))
         return bad_record("it names the metrics of a chip twice; count", metrics->count);
     known_metrics *grown = realloc(ingest->metrics, (ingest->metrics_count + 1) * sizeof *grown);
@@ -368,6 +372,9 @@ static void fill_table(kprof_ingest *ingest, const kprof_launch_facts *facts, co
     table->measured = facts->launch->value_count > 0;
     for (size_t i = 0; i < facts->launch->value_count; i++)
         table_put(table, metrics->rows[i], facts->launch->values[i]);
+    for (size_t i = 0; table->measured && i < metrics->witness_count; i++)
+        table_put(table, metrics->rows[metrics->count + i],
+                  facts->launch->witness_count ? facts->launch->witness_spreads_pct[i] : NAN);
     kprof_derived_sink sink = {look_up, put_derived, table};
     kprof_derived_evaluate(ingest->report, device->chip, &sink);
 }
@@ -428,6 +435,8 @@ static kprof_status check_launch(const kprof_ingest *ingest, const kprof_launch_
     const known_metrics *metrics = find_metrics(ingest, device->chip);
     if (launch->value_count && (!metrics || metrics->count != launch->value_count))
         return bad_record("a launch has a wrong number of values,", launch->value_count);
+    if (launch->witness_count && (!metrics || metrics->witness_count != launch->witness_count))
+        return bad_record("a launch has a wrong number of witnesses,", launch->witness_count);
     return KPROF_OK;
 }
 

@@ -38,6 +38,7 @@ static void free_kernels(kprof_model *model)
 static void free_metrics(kprof_model *model)
 {
     kprof_names_free(&model->metric_names);
+    free(model->witnesses);
     for (size_t i = 0; i < model->metric_count; i++) {
         free(model->metrics[i].name);
         free(model->metrics[i].unit);

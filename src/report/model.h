@@ -70,6 +70,8 @@ typedef struct kprof_model {
     kprof_model_metric *metrics;
     size_t metric_count;
     kprof_names metric_names; /* name -> index into metrics */
+    size_t *witnesses;        /* [witness_count]: the metrics that hold the spread of a witness */
+    size_t witness_count;
     kprof_model_chip *chips;
     size_t chip_count;
     kprof_model_message *messages;

@@ -1,6 +1,7 @@
 /* Reads the small tables of a report into memory. */
 #include "report/clean.h"
 #include "report/model.h"
+#include "report/witness.h"
 
 #include <cjson/cJSON.h>
 #include <stdlib.h>
@@ -193,6 +194,18 @@ static kprof_status load_kernel(void *user, sqlite3_stmt *row)
     return kernel->mangled && kernel->demangled && kernel->function ? KPROF_OK : no_memory(load);
 }
 
+/* The latest metric is one. */
+static kprof_status note_witness(loader *load)
+{
+    kprof_model *model = load->model;
+    size_t *place = APPEND(model->witnesses, model->witness_count);
+    if (!place)
+        return no_memory(load);
+    *place = model->metric_count - 1;
+    model->witness_count++;
+    return KPROF_OK;
+}
+
 static kprof_status load_metric(void *user, sqlite3_stmt *row)
 {
     loader *load = user;
@@ -210,7 +223,7 @@ static kprof_status load_metric(void *user, sqlite3_stmt *row)
     bool whole = metric->name && metric->unit && metric->description && metric->kind;
     if (!whole || !kprof_names_add(&model->metric_names, metric->name, model->metric_count - 1))
         return no_memory(load);
-    return KPROF_OK;
+    return strcmp(metric->kind, KPROF_WITNESS_KIND) == 0 ? note_witness(load) : KPROF_OK;
 }
 
 static kprof_status load_seen(void *user, sqlite3_stmt *row)

@@ -1,5 +1,6 @@
 /* Stores what was planned for a chip: metrics with unit and description, sections as they are shown, and passes. */
 #include "report/derived.h"
+#include "report/witness.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -124,19 +125,33 @@ static kprof_status add_passes(kprof_report *report, const char *chip, const kpr
     return status;
 }
 
-static kprof_status add_metric_passes(kprof_report *report, const kprof_plan *plan, const kprof_schedule *schedule)
+static kprof_status add_metric_passes(kprof_report *report, const char *chip, int64_t metric,
+                                      const kprof_pass_list *passes)
 {
-    for (size_t i = 0; i < schedule->metric_count; i++) {
-        int64_t metric;
-        const kprof_pass_list *passes = &schedule->metrics[i];
-        kprof_status status = kprof_store_find(report, KPROF_SQL_FIND_METRIC, &metric, "s", plan->collect.items[i]);
-        for (size_t k = 0; k < passes->count && status == KPROF_OK; k++)
-            status = kprof_store_write(report, KPROF_SQL_ADD_METRIC_PASS, "sii", plan->chip, metric,
-                                       (int64_t)passes->items[k] + 1);
-        if (status != KPROF_OK)
-            return status;
+    kprof_status status = KPROF_OK;
+    for (size_t i = 0; i < passes->count && status == KPROF_OK; i++)
+        status =
+            kprof_store_write(report, KPROF_SQL_ADD_METRIC_PASS, "sii", chip, metric, (int64_t)passes->items[i] + 1);
+    return status;
+}
+
+static kprof_status add_all_passes(kprof_report *report, const kprof_plan *plan, const kprof_plan_passes *passes)
+{
+    int64_t metric;
+    const size_t count = plan->collect.count;
+    const kprof_pass_list *lists = passes->schedule->metrics;
+    kprof_status status = KPROF_OK;
+    for (size_t i = 0; i < count && status == KPROF_OK; i++) {
+        status = kprof_store_find(report, KPROF_SQL_FIND_METRIC, &metric, "s", plan->collect.items[i]);
+        if (status == KPROF_OK)
+            status = add_metric_passes(report, plan->chip, metric, &lists[i]);
     }
-    return KPROF_OK;
+    for (size_t i = 0; i < passes->witnesses->count && status == KPROF_OK; i++) {
+        status = kprof_witness_store(report, passes->witnesses->items[i], &metric);
+        if (status == KPROF_OK)
+            status = add_metric_passes(report, plan->chip, metric, &lists[count + i]);
+    }
+    return status;
 }
 
 typedef struct derived_passes {
@@ -156,21 +171,21 @@ static kprof_status add_derived_passes(void *user, int64_t metric, const kprof_e
     return status;
 }
 
-static kprof_status store_schedule(kprof_report *report, const kprof_plan *plan, const kprof_schedule *schedule)
+static kprof_status store_passes(kprof_report *report, const kprof_plan *plan, const kprof_plan_passes *passes)
 {
     derived_passes derived = {report, plan->chip};
-    kprof_status status = add_passes(report, plan->chip, schedule);
+    kprof_status status = add_passes(report, plan->chip, passes->schedule);
     if (status == KPROF_OK)
-        status = add_metric_passes(report, plan, schedule);
+        status = add_all_passes(report, plan, passes);
     return status == KPROF_OK ? kprof_derived_walk(report, plan->chip, add_derived_passes, &derived) : status;
 }
 
-kprof_status kprof_report_add_schedule(kprof_report *report, const kprof_plan *plan, const kprof_schedule *schedule)
+kprof_status kprof_report_add_passes(kprof_report *report, const kprof_plan *plan, const kprof_plan_passes *passes)
 {
     kprof_status status = kprof_store_write(report, KPROF_SQL_SAVEPOINT, "");
     if (status != KPROF_OK)
         return status;
-    status = store_schedule(report, plan, schedule);
+    status = store_passes(report, plan, passes);
     kprof_status released = kprof_store_release(report, status == KPROF_OK);
     return status == KPROF_OK ? released : status;
 }

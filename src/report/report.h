@@ -25,10 +25,13 @@ kprof_status kprof_report_create(const char *path, bool overwrite, const kprof_r
                                  kprof_report **out) KPROF_MUST_CHECK;
 /* Store what was planned for a chip: its sections as JSON, and the metrics with unit and description (from `host`). */
 kprof_status kprof_report_add_plan(kprof_report *report, const kprof_plan *plan, kprof_host *host) KPROF_MUST_CHECK;
-/* Store what each pass holds and which passes each metric comes from. The plan has been added; `schedule` is that of
- * its `collect` and `image`. */
-kprof_status kprof_report_add_schedule(kprof_report *report, const kprof_plan *plan,
-                                       const kprof_schedule *schedule) KPROF_MUST_CHECK;
+/* Store what each pass holds, and which passes each metric and each witness comes from. The plan has been added. */
+typedef struct kprof_plan_passes {
+    const kprof_strlist *witnesses;
+    const kprof_schedule *schedule; /* of what the plan collects, and then of the witnesses */
+} kprof_plan_passes;
+kprof_status kprof_report_add_passes(kprof_report *report, const kprof_plan *plan,
+                                     const kprof_plan_passes *passes) KPROF_MUST_CHECK;
 
 /* One spool being ingested: maps the process' own kernel and device numbers to rows. */
 typedef struct kprof_ingest kprof_ingest;

@@ -11,31 +11,36 @@ typedef enum field_kind {
     FIELD_U64,    /* one 64-bit integer, signed or not */
     FIELD_ENUM,   /* an enum below `count` */
     FIELD_STRING, /* const char * */
-    FIELD_NAMES,  /* count and names of a metrics record */
-    FIELD_VALUES, /* value_count and values of a launch record */
+    FIELD_NAMES,  /* a 32-bit count and an array of strings; `count` is that of the scratch array */
+    FIELD_VALUES, /* a 32-bit count and an array of numbers; likewise */
 } field_kind;
 
 typedef struct field {
     field_kind kind;
     size_t offset; /* in kprof_record */
     uint32_t count;
+    size_t array; /* offset of an array, whose count is at `offset` */
 } field;
 
 #define U32(member)                                                                                                    \
     {                                                                                                                  \
-        FIELD_U32, offsetof(kprof_record, member), sizeof(((kprof_record *)0)->member) / 4                             \
+        FIELD_U32, offsetof(kprof_record, member), sizeof(((kprof_record *)0)->member) / 4, 0                          \
     }
 #define U64(member)                                                                                                    \
     {                                                                                                                  \
-        FIELD_U64, offsetof(kprof_record, member), 1                                                                   \
+        FIELD_U64, offsetof(kprof_record, member), 1, 0                                                                \
     }
 #define ENUM(member, last)                                                                                             \
     {                                                                                                                  \
-        FIELD_ENUM, offsetof(kprof_record, member), (last) + 1                                                         \
+        FIELD_ENUM, offsetof(kprof_record, member), (last) + 1, 0                                                      \
     }
 #define STRING(member)                                                                                                 \
     {                                                                                                                  \
-        FIELD_STRING, offsetof(kprof_record, member), 1                                                                \
+        FIELD_STRING, offsetof(kprof_record, member), 1, 0                                                             \
+    }
+#define ARRAY(kind, counter, member, place)                                                                            \
+    {                                                                                                                  \
+        kind, offsetof(kprof_record, counter), place, offsetof(kprof_record, member)                                   \
     }
 
 static const field process_fields[] = {
@@ -72,7 +77,8 @@ static const field device_fields[] = {
 static const field metrics_fields[] = {
     STRING(metrics.chip),
     U32(metrics.pass_count),
-    {FIELD_NAMES, 0, 0},
+    ARRAY(FIELD_NAMES, metrics.count, metrics.names, 0),
+    ARRAY(FIELD_NAMES, metrics.witness_count, metrics.witnesses, 1),
 };
 
 static const field kernel_fields[] = {
@@ -107,14 +113,15 @@ static const field launch_fields[] = {
     ENUM(launch.mode, KPROF_REPLAY_BATCH),
     U32(launch.pass_count),
     STRING(launch.reason),
-    {FIELD_VALUES, 0, 0},
+    ARRAY(FIELD_VALUES, launch.value_count, launch.values, 0),
+    ARRAY(FIELD_VALUES, launch.witness_count, launch.witness_spreads_pct, 1),
 };
 
 static const field seen_fields[] = {U32(seen.kernel), U64(seen.launches)};
 
 static const field progress_fields[] = {
-    U32(progress.kernel), U64(progress.launch),     U64(progress.profiled),
-    U64(progress.open),   U32(progress.pass),       U32(progress.pass_count),
+    U32(progress.kernel), U64(progress.launch), U64(progress.profiled),
+    U64(progress.open),   U32(progress.pass),   U32(progress.pass_count),
 };
 
 static const field message_fields[] = {
@@ -146,67 +153,90 @@ bool kprof_spool_type_known(uint32_t type)
     return type < sizeof layouts / sizeof *layouts && layouts[type].fields;
 }
 
-static void encode_names(const kprof_metrics_record *metrics, kprof_strbuf *out)
+static uint32_t count_at(const field *f, const kprof_record *record)
 {
-    kprof_put_u32(out, metrics->count);
-    for (uint32_t i = 0; i < metrics->count; i++)
-        kprof_put_string(out, metrics->names[i]);
+    uint32_t count;
+    memcpy(&count, (const char *)record + f->offset, sizeof count);
+    return count;
 }
 
-static void decode_names(kprof_bytes *in, kprof_record_scratch *scratch, kprof_metrics_record *metrics)
+static const void *array_at(const field *f, const kprof_record *record)
 {
+    const void *array;
+    memcpy(&array, (const char *)record + f->array, sizeof array);
+    return array;
+}
+
+static void set_array(const field *f, kprof_record *record, uint32_t count, const void *array)
+{
+    memcpy((char *)record + f->offset, &count, sizeof count);
+    memcpy((char *)record + f->array, &array, sizeof array);
+}
+
+static void encode_names(const field *f, const kprof_record *record, kprof_strbuf *out)
+{
+    const char *const *names = array_at(f, record);
+    uint32_t count = count_at(f, record);
+    kprof_put_u32(out, count);
+    for (uint32_t i = 0; i < count; i++)
+        kprof_put_string(out, names[i]);
+}
+
+/* An array of the scratch with room for `count` elements; NULL, with the old one as it was, when out of memory. */
+static void *grow(void *array, size_t *capacity, size_t count, size_t size)
+{
+    if (array && count <= *capacity)
+        return array;
+    void *grown = realloc(array, (count + 1) * size);
+    if (grown)
+        *capacity = count + 1;
+    return grown;
+}
+
+static void decode_names(const field *f, kprof_bytes *in, kprof_record_scratch *scratch, kprof_record *out)
+{
+    kprof_name_array *names = &scratch->names[f->count];
     uint32_t count = kprof_get_u32(in);
-    if (count > in->left / 5) { /* the shortest name: a length and a NUL */
+    bool possible = count <= in->left / 5; /* the shortest name: a length and a NUL */
+    const char **items = possible ? grow(names->items, &names->capacity, count, sizeof *items) : NULL;
+    if (!items) {
         in->failed = true;
         return;
     }
-    if (count > scratch->name_capacity) {
-        const char **names = realloc(scratch->names, count * sizeof *names);
-        if (!names) {
-            in->failed = true;
-            return;
-        }
-        scratch->names = names;
-        scratch->name_capacity = count;
-    }
+    names->items = items;
     for (uint32_t i = 0; i < count; i++)
-        scratch->names[i] = kprof_get_string(in);
-    metrics->count = count;
-    metrics->names = scratch->names;
+        names->items[i] = kprof_get_string(in);
+    set_array(f, out, count, names->items);
 }
 
-static void encode_values(const kprof_launch_record *launch, kprof_strbuf *out)
+static void encode_values(const field *f, const kprof_record *record, kprof_strbuf *out)
 {
-    kprof_put_u32(out, launch->value_count);
-    for (uint32_t i = 0; i < launch->value_count; i++) {
+    const double *values = array_at(f, record);
+    uint32_t count = count_at(f, record);
+    kprof_put_u32(out, count);
+    for (uint32_t i = 0; i < count; i++) {
         uint64_t bits;
-        memcpy(&bits, &launch->values[i], sizeof bits);
+        memcpy(&bits, &values[i], sizeof bits);
         kprof_put_u64(out, bits);
     }
 }
 
-static void decode_values(kprof_bytes *in, kprof_record_scratch *scratch, kprof_launch_record *launch)
+static void decode_values(const field *f, kprof_bytes *in, kprof_record_scratch *scratch, kprof_record *out)
 {
+    kprof_value_array *values = &scratch->values[f->count];
     uint32_t count = kprof_get_u32(in);
-    if (count > in->left / sizeof(double)) {
+    bool possible = count <= in->left / sizeof(double);
+    double *items = possible ? grow(values->items, &values->capacity, count, sizeof *items) : NULL;
+    if (!items) {
         in->failed = true;
         return;
     }
-    if (count > scratch->value_capacity) {
-        double *values = realloc(scratch->values, count * sizeof *values);
-        if (!values) {
-            in->failed = true;
-            return;
-        }
-        scratch->values = values;
-        scratch->value_capacity = count;
-    }
+    values->items = items;
     for (uint32_t i = 0; i < count; i++) {
         uint64_t bits = kprof_get_u64(in);
-        memcpy(&scratch->values[i], &bits, sizeof bits);
+        memcpy(&values->items[i], &bits, sizeof bits);
     }
-    launch->value_count = count;
-    launch->values = scratch->values;
+    set_array(f, out, count, values->items);
 }
 
 static void encode_field(const field *f, const kprof_record *record, kprof_strbuf *out)
@@ -234,10 +264,10 @@ static void encode_field(const field *f, const kprof_record *record, kprof_strbu
         kprof_put_string(out, text);
         break;
     case FIELD_NAMES:
-        encode_names(&record->metrics, out);
+        encode_names(f, record, out);
         break;
     case FIELD_VALUES:
-        encode_values(&record->launch, out);
+        encode_values(f, record, out);
         break;
     }
 }
@@ -269,10 +299,10 @@ static void decode_field(const field *f, kprof_bytes *in, kprof_record_scratch *
         memcpy(place, &text, sizeof text);
         break;
     case FIELD_NAMES:
-        decode_names(in, scratch, &out->metrics);
+        decode_names(f, in, scratch, out);
         break;
     case FIELD_VALUES:
-        decode_values(in, scratch, &out->launch);
+        decode_values(f, in, scratch, out);
         break;
     }
 }
@@ -350,7 +380,9 @@ bool kprof_spool_decode_record(kprof_record_header header, const void *payload, 
 
 void kprof_spool_scratch_free(kprof_record_scratch *scratch)
 {
-    free(scratch->names);
-    free(scratch->values);
+    for (int i = 0; i < 2; i++) {
+        free(scratch->names[i].items);
+        free(scratch->values[i].items);
+    }
     *scratch = (kprof_record_scratch){0};
 }

@@ -10,7 +10,7 @@
 #include "spool/record.h"
 
 #define KPROF_SPOOL_MAGIC               "KPROFSPL"
-#define KPROF_SPOOL_VERSION             1
+#define KPROF_SPOOL_VERSION             2
 #define KPROF_SPOOL_HEADER_BYTES        16
 #define KPROF_SPOOL_RECORD_HEADER_BYTES 12
 #define KPROF_SPOOL_MAX_PAYLOAD_BYTES   (256u << 20)
@@ -20,11 +20,21 @@ typedef struct kprof_record_header {
     uint32_t length, type, checksum;
 } kprof_record_header;
 
-/* Arrays that a decoded record points into, reused from record to record. Zero to begin; owned. */
+typedef struct kprof_name_array {
+    const char **items; /* [capacity], owned */
+    size_t capacity;
+} kprof_name_array;
+
+typedef struct kprof_value_array {
+    double *items; /* [capacity], owned */
+    size_t capacity;
+} kprof_value_array;
+
+/* Arrays that a decoded record points into, reused from record to record: what was asked for, and the witnesses. Zero
+ * to begin; owned. */
 typedef struct kprof_record_scratch {
-    const char **names;
-    double *values;
-    size_t name_capacity, value_capacity;
+    kprof_name_array names[2];
+    kprof_value_array values[2];
 } kprof_record_scratch;
 
 /* Append the file header. A failed allocation is left in out->failed. */

@@ -45,12 +45,16 @@ typedef struct kprof_device_record {
     uint32_t warp_size;
 } kprof_device_record;
 
-/* The names of the values that a launch record carries, per chip. */
+/* The names of the values that a launch record carries, per chip, and of the witnesses that tell whether its passes
+ * agree.
+ */
 typedef struct kprof_metrics_record {
     const char *chip;
     uint32_t pass_count;
     uint32_t count;
     const char *const *names; /* [count] */
+    uint32_t witness_count;
+    const char *const *witnesses; /* [witness_count] */
 } kprof_metrics_record;
 
 typedef struct kprof_kernel_record {
@@ -83,9 +87,11 @@ typedef struct kprof_launch_record {
     int64_t profile_ns;             /* host time that profiling this launch took */
     kprof_replay_mode mode;
     uint32_t pass_count;
-    const char *reason;   /* why values are missing or another mode was used; "" when all is well */
-    uint32_t value_count; /* 0, or the count of the chip's metrics record */
-    const double *values; /* [value_count], in that order; NaN: not measured */
+    const char *reason;                /* why values are missing or another mode was used; "" when all is well */
+    uint32_t value_count;              /* 0, or the count of the chip's metrics record */
+    const double *values;              /* [value_count], in that order; NaN: not measured */
+    uint32_t witness_count;            /* 0, or that of the metrics record */
+    const double *witness_spreads_pct; /* [witness_count]: (highest - lowest) / mean over passes; NaN: not measured */
 } kprof_launch_record;
 
 /* How often a kernel was launched, profiled or not; the latest record for a kernel holds. */

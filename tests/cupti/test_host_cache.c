@@ -1,6 +1,7 @@
 /* What is kept on disk of CUPTI's answers: found again for exactly the same question, and never able to give a wrong
  * one, whatever is in the folder. */
 #include "cupti/host_private.h"
+#include "cupti/schedule.h"
 #include "cupti_test.h"
 
 #include <dirent.h>
@@ -16,8 +17,9 @@
 
 #include <cmocka.h>
 
-#define IMAGE_QUESTION "config image 1"
-#define NAMES_QUESTION "collectable 1"
+#define IMAGE_QUESTION   "config image 1"
+#define NAMES_QUESTION   "collectable 1"
+#define WITNESS_QUESTION "witnesses 1"
 
 enum { MANY = 40, ENTRY_HEADER_BYTES = 24, CHECKSUM_BYTES = 8 };
 
@@ -308,6 +310,44 @@ static void test_answers(void **state)
     kprof_strlist_free(&names);
 }
 
+/* Two passes at least, so that there is something to compare. */
+static char *two_passes_items[] = {(char *)"sm__throughput.avg.pct_of_peak_sustained_elapsed"};
+static const kprof_strlist two_passes = {two_passes_items, 1, 1};
+
+static void assert_witnessed(const kprof_config_image *right, size_t count)
+{
+    kprof_strlist witnesses = KPROF_STRLIST_INIT;
+    kprof_config_image image = image_on(host, &two_passes);
+    assert_int_equal(kprof_host_witness(host, &two_passes, &image, &witnesses), KPROF_OK);
+    assert_int_equal(witnesses.count, count);
+    assert_true(same(&image, right));
+    kprof_strlist_free(&witnesses);
+    kprof_config_image_free(&image);
+}
+
+static void test_witnesses(void **state)
+{
+    (void)state;
+    static const char *const broken[] = {"", "name", "a\0b"};
+    static const size_t sizes[] = {1, 4, 3};
+    kprof_strlist witnesses = KPROF_STRLIST_INIT;
+    kprof_host_question question = {host, WITNESS_QUESTION, &two_passes};
+    kprof_config_image right = image_on(host, &two_passes), plain = image_on(host, &two_passes);
+    assert_int_equal(kprof_host_witness(host, &two_passes, &right, &witnesses), KPROF_OK);
+    assert_true(witnesses.count > 0);
+    assert_int_equal(count_entries(NULL, 0), 2);
+    assert_witnessed(&right, witnesses.count);
+    kprof_host_keep(&question, broken[0], sizes[0]); /* no witnesses: an answer too */
+    assert_witnessed(&plain, 0);
+    for (size_t i = 1; i < sizeof broken / sizeof *broken; i++) {
+        kprof_host_keep(&question, broken[i], sizes[i]);
+        assert_witnessed(&right, witnesses.count);
+    }
+    kprof_strlist_free(&witnesses);
+    kprof_config_image_free(&right);
+    kprof_config_image_free(&plain);
+}
+
 /* What each of several processes does that start with an empty folder. */
 static int act_as_process(void)
 {
@@ -384,6 +424,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_teardown(test_damaged_file_is_made_again, clear),
         cmocka_unit_test_teardown(test_symlink_is_not_followed, clear),
         cmocka_unit_test_teardown(test_answers, clear),
+        cmocka_unit_test_teardown(test_witnesses, clear),
         cmocka_unit_test_teardown(test_processes_at_the_same_time, clear),
         cmocka_unit_test_teardown(test_off, clear),
         cmocka_unit_test_teardown(test_unwritable_folder, clear),

@@ -66,7 +66,8 @@ static void put_process(const bench_setup *bench, kprof_ingest *ingest)
         name_metric(names[i], i);
     }
     record = (kprof_record){.type = KPROF_RECORD_METRICS};
-    record.metrics = (kprof_metrics_record){"GH100", 9, (uint32_t)bench->metrics, (const char *const *)names};
+    record.metrics = (kprof_metrics_record){
+        .chip = "GH100", .pass_count = 9, .count = (uint32_t)bench->metrics, .names = (const char *const *)names};
     must(kprof_ingest_record(ingest, &record), "metrics");
     for (size_t i = 0; i < bench->metrics; i++)
         free(names[i]);

@@ -113,7 +113,10 @@ void fixture_plan_free(kprof_plan *plan)
     kprof_strlist_free(&plan->shown);
 }
 
-/* As CUPTI packs: throughputs and FLOP rates come from several passes, all else from one. */
+static char *witnesses[] = {(char *)"TPC.TriageCompute.sm__inst_executed_realtime.sum", (char *)"gpu__time_active.sum"};
+static const kprof_strlist witness_list = {witnesses, 2, 2};
+
+/* As CUPTI packs: throughputs come from several passes, all else from one; and the witnesses are in nearly all. */
 static kprof_schedule make_schedule(const kprof_plan *plan)
 {
     static kprof_schedule_pass passes[9];
@@ -125,7 +128,8 @@ static kprof_schedule make_schedule(const kprof_plan *plan)
         bool is_throughput = strstr(plan->collect.items[i], "throughput");
         lists[i] = is_throughput ? (kprof_pass_list){numbers, 8} : (kprof_pass_list){&numbers[i % 9], 1};
     }
-    return (kprof_schedule){passes, 9, lists, plan->collect.count};
+    lists[plan->collect.count] = lists[plan->collect.count + 1] = (kprof_pass_list){numbers, 8};
+    return (kprof_schedule){passes, 9, lists, plan->collect.count + 2};
 }
 
 kprof_device_record fixture_device(void)
@@ -183,7 +187,7 @@ kprof_launch_record fixture_launch(const fixture_metrics *metrics)
         .max_blocks_per_sm = 8,
         .start_unix_ns = START_UNIX_NS + 1000000000,
         .profile_ns = 190000000,
-        .mode = KPROF_REPLAY_ONE_PASS,
+        .mode = KPROF_REPLAY_BATCH,
         .pass_count = 9,
         .reason = "",
         .value_count = (uint32_t)metrics->names.count,
@@ -215,7 +219,8 @@ kprof_report *fixture_create(const char *path, const fixture_metrics *metrics)
     kprof_plan plan = fixture_plan_make(metrics);
     assert_int_equal(kprof_report_add_plan(report, &plan, NULL), KPROF_OK);
     kprof_schedule schedule = make_schedule(&plan);
-    assert_int_equal(kprof_report_add_schedule(report, &plan, &schedule), KPROF_OK);
+    kprof_plan_passes passes = {&witness_list, &schedule};
+    assert_int_equal(kprof_report_add_passes(report, &plan, &passes), KPROF_OK);
     fixture_plan_free(&plan);
     set_units(report, metrics);
     return report;
@@ -232,6 +237,18 @@ static void store_kernels(kprof_ingest *ingest)
     fixture_store(ingest, &record);
 }
 
+static kprof_metrics_record metrics_record(const fixture_metrics *metrics)
+{
+    return (kprof_metrics_record){
+        .chip = "GH100",
+        .pass_count = 9,
+        .count = (uint32_t)metrics->names.count,
+        .names = (const char *const *)metrics->names.items,
+        .witness_count = 2,
+        .witnesses = (const char *const *)witnesses,
+    };
+}
+
 void fixture_begin_process(kprof_ingest *ingest, const fixture_metrics *metrics)
 {
     kprof_record record = {.type = KPROF_RECORD_PROCESS};
@@ -241,8 +258,7 @@ void fixture_begin_process(kprof_ingest *ingest, const fixture_metrics *metrics)
     record = (kprof_record){.type = KPROF_RECORD_DEVICE, .device = fixture_device()};
     fixture_store(ingest, &record);
     record = (kprof_record){.type = KPROF_RECORD_METRICS};
-    record.metrics =
-        (kprof_metrics_record){"GH100", 9, (uint32_t)metrics->names.count, (const char *const *)metrics->names.items};
+    record.metrics = metrics_record(metrics);
     fixture_store(ingest, &record);
     store_kernels(ingest);
 }
@@ -253,7 +269,7 @@ static void store_seen(kprof_ingest *ingest, uint32_t kernel, uint64_t launches)
     fixture_store(ingest, &record);
 }
 
-/* Measured twice, once with values missing, and once not at all. */
+/* Measured twice, once with values missing and passes that disagree, and once not at all. */
 static void store_first_process(kprof_report *report, const fixture_metrics *metrics)
 {
     kprof_ingest *ingest = NULL;
@@ -263,8 +279,11 @@ static void store_first_process(kprof_report *report, const fixture_metrics *met
     memcpy(values, metrics->values, metrics->names.count * sizeof *values);
     kprof_record record = {.type = KPROF_RECORD_LAUNCH, .launch = fixture_launch(metrics)};
     record.launch.values = values;
+    record.launch.witness_count = 2;
+    record.launch.witness_spreads_pct = (const double[]){0, 2.5};
     fixture_store(ingest, &record);
     record.launch.launch = 3;
+    record.launch.witness_spreads_pct = (const double[]){3.125, 14.25};
     for (size_t i = 0; i < metrics->names.count; i++) {
         values[i] *= strstr(metrics->names.items[i], "duration") ? 1.25 : 1;
         if (strncmp(metrics->names.items[i], "l1tex__", 7) == 0)
@@ -275,7 +294,7 @@ static void store_first_process(kprof_report *report, const fixture_metrics *met
     record.launch.launch = 4;
     record.launch.kernel = 2;
     record.launch.mode = KPROF_REPLAY_NONE;
-    record.launch.pass_count = record.launch.value_count = 0;
+    record.launch.pass_count = record.launch.value_count = record.launch.witness_count = 0;
     record.launch.reason = "the launch is part of a CUDA graph";
     fixture_store(ingest, &record);
     store_seen(ingest, 1, 2);
@@ -300,8 +319,7 @@ static void store_second_process(kprof_report *report, const fixture_metrics *me
     record = (kprof_record){.type = KPROF_RECORD_DEVICE, .device = fixture_device()};
     fixture_store(ingest, &record);
     record = (kprof_record){.type = KPROF_RECORD_METRICS};
-    record.metrics =
-        (kprof_metrics_record){"GH100", 9, (uint32_t)metrics->names.count, (const char *const *)metrics->names.items};
+    record.metrics = metrics_record(metrics);
     fixture_store(ingest, &record);
     store_kernels(ingest);
     record = (kprof_record){.type = KPROF_RECORD_LAUNCH, .launch = fixture_launch(metrics)};
@@ -312,7 +330,8 @@ static void store_second_process(kprof_report *report, const fixture_metrics *me
     record.launch.dynamic_smem_bytes = 16384;
     record.launch.configured_smem_bytes = 0;
     record.launch.max_blocks_per_sm = 0;
-    record.launch.mode = KPROF_REPLAY_BATCH;
+    record.launch.mode = KPROF_REPLAY_ONE_PASS;
+    record.launch.pass_count = 1;
     fixture_store(ingest, &record);
     store_seen(ingest, 2, 1);
     kprof_ingest_free(ingest);

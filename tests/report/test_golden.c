@@ -94,7 +94,7 @@ static golden_case cases[] = {
 static golden_case version_1_cases[] = {
     {"details-v1.txt", {TEXT(DETAILS), .filter = &second_launch}},
     {"summary.json", {JSON(SUMMARY)}},
-    {"raw-wide.csv", {CSV(RAW, WIDE), .kernel_base = "mangled"}},
+    {"raw-wide-v1.csv", {CSV(RAW, WIDE), .filter = &second_launch}},
     {"raw-v1.txt", {TEXT(RAW), .filter = &second_launch}},
     {"raw-v1.json", {JSON(RAW), .filter = &second_launch}},
     {"session-v1.txt", {TEXT(SESSION)}},

@@ -144,8 +144,25 @@ static void test_passes(void **state)
                                   "('l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum', "
                                   "'l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum'))";
     assert_int_equal(query(sources), 2);
+    assert_int_equal(
+        query("SELECT passes FROM metric_passes WHERE metric LIKE '%inst_executed%pct_spread_over_passes'"), 8);
     assert_true(query("SELECT passes FROM metric_passes WHERE metric='derived__roofline_fp32_dram_pct_of_roof'") >
                 query("SELECT passes FROM metric_passes WHERE metric='derived__roofline_fp32_dram_intensity'"));
+}
+
+static void test_witnesses(void **state)
+{
+    (void)state;
+    fixture_write(path);
+    assert_int_equal(query("SELECT count(*) FROM metric WHERE kind='witness'"), 2);
+    assert_int_equal(query("SELECT 1000*value FROM launch_metrics WHERE launch=1 AND metric="
+                           "'gpu__time_active.sum.pct_spread_over_passes'"),
+                     14250);
+    assert_int_equal(query("SELECT value=0 FROM launch_metrics WHERE launch=0 AND metric LIKE '%inst%over_passes'"), 1);
+    /* Measured, but without witnesses; and not measured. */
+    assert_int_equal(
+        query("SELECT sum(value IS NULL) FROM launch_metrics WHERE launch=3 AND metric LIKE '%over_passes'"), 2);
+    assert_int_equal(query("SELECT count(*) FROM launch_metrics WHERE launch=2 AND metric LIKE '%over_passes'"), 0);
 }
 
 static void test_counts(void **state)
@@ -208,6 +225,10 @@ static void test_records_that_do_not_fit(void **state)
     expect_bad_spool(ingest, &launch);
     launch.launch.device = 0;
     launch.launch.value_count = 2;
+    expect_bad_spool(ingest, &launch);
+    launch.launch.value_count = (uint32_t)metrics.names.count;
+    launch.launch.witness_count = 1;
+    launch.launch.witness_spreads_pct = metrics.values;
     expect_bad_spool(ingest, &launch);
     kprof_record seen = {.type = KPROF_RECORD_SEEN, .seen = {17, 1}};
     expect_bad_spool(ingest, &seen);
@@ -368,6 +389,7 @@ int main(void)
         TEST(test_create_where_it_cannot_be),
         TEST(test_contents),
         TEST(test_passes),
+        TEST(test_witnesses),
         TEST(test_counts),
         TEST(test_print_while_writing),
         TEST(test_records_that_do_not_fit),

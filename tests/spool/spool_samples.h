@@ -8,6 +8,8 @@
 
 static const char *const sample_names[] = {"dram__bytes.sum", "", "sm__cycles_active.avg"};
 static const double sample_values[] = {1.5, NAN, -0.0, INFINITY, 1e300};
+static const char *const sample_witnesses[] = {"sm__inst_executed.sum", "gpu__time_active.sum"};
+static const double sample_spreads[] = {3.25, NAN};
 
 static const kprof_record samples[] = {
     {.type = KPROF_RECORD_PROCESS, .process = {11, 12, -13, "host", "/usr/bin/app", "app --flag \"a b\""}},
@@ -35,7 +37,7 @@ static const kprof_record samples[] = {
                 .max_smem_per_block_optin_bytes = 232448,
                 .reserved_smem_per_block_bytes = 1024,
                 .warp_size = 32}},
-    {.type = KPROF_RECORD_METRICS, .metrics = {"GH100", 9, 3, sample_names}},
+    {.type = KPROF_RECORD_METRICS, .metrics = {"GH100", 9, 3, sample_names, 2, sample_witnesses}},
     {.type = KPROF_RECORD_KERNEL, .kernel = {1, "_Z9vectorAddPKfS0_Pfi", 16, 17, 18, 19, 1024, 90, 91}},
     {.type = KPROF_RECORD_LAUNCH,
      .launch = {.launch = 1ull << 33,
@@ -58,7 +60,9 @@ static const kprof_record samples[] = {
                 .pass_count = 23,
                 .reason = "because",
                 .value_count = 5,
-                .values = sample_values}},
+                .values = sample_values,
+                .witness_count = 2,
+                .witness_spreads_pct = sample_spreads}},
     {.type = KPROF_RECORD_LAUNCH, .launch = {.mode = KPROF_REPLAY_NONE, .reason = ""}},
     {.type = KPROF_RECORD_SEEN, .seen = {3, 1ull << 35}},
     {.type = KPROF_RECORD_PROGRESS, .progress = {1, 2, 3, 6, 4, 5}},

@@ -110,6 +110,9 @@ static void the_tables_cover_the_structs(void **state)
             assert_memory_equal(record.launch.values, samples[i].launch.values,
                                 record.launch.value_count * sizeof(double));
             record.launch.values = samples[i].launch.values;
+            assert_memory_equal(record.launch.witness_spreads_pct, samples[i].launch.witness_spreads_pct,
+                                record.launch.witness_count * sizeof(double));
+            record.launch.witness_spreads_pct = samples[i].launch.witness_spreads_pct;
             assert_string_equal(record.launch.reason, samples[i].launch.reason);
             record.launch.reason = samples[i].launch.reason;
             if (record.launch.value_count)
@@ -125,6 +128,8 @@ static void the_tables_cover_the_structs(void **state)
         } else if (record.type == KPROF_RECORD_METRICS) {
             assert_int_equal(record.metrics.count, 3);
             assert_string_equal(record.metrics.names[2], sample_names[2]);
+            assert_int_equal(record.metrics.witness_count, 2);
+            assert_string_equal(record.metrics.witnesses[1], sample_witnesses[1]);
         }
     }
     kprof_spool_reader_close(reader);
@@ -229,13 +234,16 @@ static void a_broken_header_is_refused_at_once(void **state)
     kprof_strbuf_free(&bytes);
 }
 
-static void a_newer_version_is_named(void **state)
+static void another_version_is_named(void **state)
 {
     (void)state;
     kprof_spool_reader *reader;
-    put_file(KPROF_SPOOL_MAGIC "\2\0\0\0\20\0\0\0", 16);
+    put_file(KPROF_SPOOL_MAGIC "\3\0\0\0\20\0\0\0", 16);
     assert_int_equal(kprof_spool_reader_open(spool_path, &reader), KPROF_BAD_SPOOL);
-    assert_non_null(strstr(log_seen.last, "version 2"));
+    assert_non_null(strstr(log_seen.last, "version 3"));
+    put_file(KPROF_SPOOL_MAGIC "\1\0\0\0\20\0\0\0", 16);
+    assert_int_equal(kprof_spool_reader_open(spool_path, &reader), KPROF_BAD_SPOOL);
+    assert_non_null(strstr(log_seen.last, "version 1"));
 }
 
 /* Append a record of any type with a good checksum. */
@@ -392,7 +400,7 @@ int main(void)
         cmocka_unit_test(a_flipped_byte_ends_the_spool_there),
         cmocka_unit_test(damage_is_logged_once),
         cmocka_unit_test(a_broken_header_is_refused_at_once),
-        cmocka_unit_test(a_newer_version_is_named),
+        cmocka_unit_test(another_version_is_named),
         cmocka_unit_test(unknown_types_are_skipped),
         cmocka_unit_test(forged_content_does_no_harm),
         cmocka_unit_test(values_outside_an_enum_are_damage),

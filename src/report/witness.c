@@ -1,0 +1,73 @@
+/* Names of the metrics that hold spreads, and the verdict on a launch. */
+#include "report/witness.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SUFFIX      ".pct_spread_over_passes"
+#define DESCRIPTION "how far the passes of a launch differ in this counter: (highest - lowest) / mean"
+
+/* What may differ without the kernel doing something else: a counted instruction more is other work, while clocks move
+ * and caches fill differently. The first that a name contains holds. */
+static const struct {
+    const char *part;
+    double tolerance_pct;
+} tolerances[] = {{"inst_executed", 0.1}, {"", 10}};
+
+kprof_status kprof_witness_store(kprof_report *report, const char *witness, int64_t *id)
+{
+    char *name = NULL;
+    if (asprintf(&name, "%s" SUFFIX, witness) < 0)
+        return kprof_fail(KPROF_NO_MEMORY, "%s: out of memory", report->path);
+    kprof_metric_row row = {name, "%", DESCRIPTION, KPROF_WITNESS_KIND};
+    kprof_status status = kprof_store_metric(report, &row, id);
+    free(name);
+    return status;
+}
+
+static double tolerance_of(const char *name)
+{
+    size_t i = 0;
+    while (!strstr(name, tolerances[i].part))
+        i++;
+    return tolerances[i].tolerance_pct;
+}
+
+/* Without the suffix, which a report of somebody else's may lack. */
+static char *witness_of(const char *name)
+{
+    size_t length = strlen(name), suffix = strlen(SUFFIX);
+    bool ends = length > suffix && strcmp(name + length - suffix, SUFFIX) == 0;
+    return strndup(name, ends ? length - suffix : length);
+}
+
+kprof_status kprof_disagreements(const kprof_model *model, const kprof_model_launch *launch, kprof_disagreement **out,
+                                 size_t *count)
+{
+    *count = 0;
+    *out = calloc(model->witness_count + 1, sizeof **out);
+    bool whole = *out != NULL;
+    for (size_t i = 0; i < model->witness_count && whole; i++) {
+        size_t metric = model->witnesses[i];
+        const char *name = model->metrics[metric].name;
+        double spread_pct = launch->values[metric];
+        if (!(spread_pct > tolerance_of(name)))
+            continue;
+        char *witness = witness_of(name);
+        whole = witness != NULL;
+        if (whole)
+            (*out)[(*count)++] = (kprof_disagreement){witness, spread_pct};
+    }
+    if (whole)
+        return KPROF_OK;
+    kprof_disagreements_free(*out, *count);
+    return kprof_fail(KPROF_NO_MEMORY, "printing the report: out of memory");
+}
+
+void kprof_disagreements_free(kprof_disagreement *disagreements, size_t count)
+{
+    for (size_t i = 0; disagreements && i < count; i++)
+        free(disagreements[i].witness);
+    free(disagreements);
+}

@@ -1,0 +1,162 @@
+/* Witnesses in config images: in passes that follow each other, at no cost in passes, and apart from every counter that
+ * a value is computed from. */
+#include "cupti/schedule.h"
+#include "cupti_test.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define INSTRUCTIONS "TPC.TriageCompute.sm__inst_executed_realtime.sum"
+#define TIME         "gpu__time_active.sum"
+#define THROUGHPUT   "sm__throughput.avg.pct_of_peak_sustained_elapsed"
+
+typedef struct witnessed {
+    kprof_host *host;
+    kprof_strlist names, witnesses;
+    kprof_config_image plain, image;
+    kprof_schedule before, after, of_witnesses;
+} witnessed;
+
+static witnessed witness(const char *chip, const kprof_strlist *names)
+{
+    witnessed w = {.witnesses = KPROF_STRLIST_INIT};
+    assert_int_equal(kprof_host_open(chip, NULL, &w.host), KPROF_OK);
+    for (size_t i = 0; i < names->count; i++)
+        assert_true(kprof_strlist_add(&w.names, names->items[i]));
+    assert_int_equal(kprof_host_config_image(w.host, &w.names, &w.plain), KPROF_OK);
+    assert_int_equal(kprof_host_config_image(w.host, &w.names, &w.image), KPROF_OK);
+    assert_int_equal(kprof_host_witness(w.host, &w.names, &w.image, &w.witnesses), KPROF_OK);
+    assert_int_equal(kprof_schedule_read(w.host, &w.names, &w.plain, &w.before), KPROF_OK);
+    assert_int_equal(kprof_schedule_read(w.host, &w.names, &w.image, &w.after), KPROF_OK);
+    assert_int_equal(kprof_schedule_read(w.host, &w.witnesses, &w.image, &w.of_witnesses), KPROF_OK);
+    return w;
+}
+
+static witnessed witness_set(const char *chip, const char *set)
+{
+    char *sets[] = {(char *)set};
+    kprof_selection selection = {.sets = {sets, 1, 1}};
+    kprof_catalog *catalog = load_shipped_catalog();
+    kprof_host *host;
+    kprof_plan plan;
+    assert_non_null(catalog);
+    assert_int_equal(kprof_host_open(chip, NULL, &host), KPROF_OK);
+    assert_int_equal(kprof_plan_make(catalog, &selection, host, &plan), KPROF_OK);
+    witnessed w = witness(chip, &plan.collect);
+    kprof_plan_free(&plan);
+    kprof_host_close(host);
+    kprof_catalog_free(catalog);
+    return w;
+}
+
+static witnessed witness_names(char **names, size_t count)
+{
+    kprof_strlist list = {names, count, count};
+    return witness("GH100", &list);
+}
+
+static void release(witnessed *w)
+{
+    kprof_schedule_free(&w->before);
+    kprof_schedule_free(&w->after);
+    kprof_schedule_free(&w->of_witnesses);
+    kprof_config_image_free(&w->plain);
+    kprof_config_image_free(&w->image);
+    kprof_strlist_free(&w->names);
+    kprof_strlist_free(&w->witnesses);
+    kprof_host_close(w->host);
+}
+
+/* All that is collected stays where it was, and no pass is added or made dearer. */
+static void assert_nothing_moved(const witnessed *w)
+{
+    assert_int_equal(w->before.pass_count, w->after.pass_count);
+    for (size_t i = 0; i < w->before.metric_count; i++) {
+        const kprof_pass_list *before = &w->before.metrics[i], *after = &w->after.metrics[i];
+        assert_int_equal(before->count, after->count);
+        assert_memory_equal(before->items, after->items, before->count * sizeof *before->items);
+    }
+    for (size_t i = 0; i < w->before.pass_count; i++) {
+        assert_int_equal(w->before.passes[i].sm_side, w->after.passes[i].sm_side);
+        assert_true(w->after.passes[i].counters >= w->before.passes[i].counters);
+    }
+}
+
+static void assert_witnesses(const witnessed *w)
+{
+    assert_true(w->witnesses.count > 0);
+    for (size_t i = 0; i < w->witnesses.count; i++) {
+        const kprof_pass_list *passes = &w->of_witnesses.metrics[i];
+        assert_false(kprof_strlist_contains(&w->names, w->witnesses.items[i]));
+        assert_true(passes->count >= 2);
+        for (size_t k = 1; k < passes->count; k++)
+            assert_int_equal(passes->items[k], passes->items[k - 1] + 1);
+    }
+}
+
+static void test_sets(void **state)
+{
+    (void)state;
+    static const char *const chips[] = {"TU102", "GA100", "GH100", "AD102", "GB202"};
+    static const char *const sets[] = {"default", "detailed", "full", "roofline"};
+    for (size_t i = 0; i < sizeof chips / sizeof *chips; i++) {
+        for (size_t k = 0; k < sizeof sets / sizeof *sets; k++) {
+            witnessed w = witness_set(chips[i], sets[k]);
+            assert_nothing_moved(&w);
+            assert_witnesses(&w);
+            release(&w);
+        }
+    }
+}
+
+static void test_default_on_gh100(void **state)
+{
+    (void)state;
+    witnessed w = witness_set("GH100", "default");
+    assert_true(kprof_strlist_contains(&w.witnesses, INSTRUCTIONS));
+    assert_true(kprof_strlist_contains(&w.witnesses, TIME));
+    for (size_t i = 0; i < w.witnesses.count; i++)
+        assert_int_equal(w.of_witnesses.metrics[i].count, w.after.pass_count);
+    release(&w);
+}
+
+/* What is asked for is no witness: in several passes it would read as their mean. */
+static void test_collected_metrics_are_no_witnesses(void **state)
+{
+    (void)state;
+    char *names[] = {(char *)INSTRUCTIONS, (char *)THROUGHPUT, (char *)TIME};
+    witnessed w = witness_names(names, 3);
+    assert_false(kprof_strlist_contains(&w.witnesses, INSTRUCTIONS));
+    assert_false(kprof_strlist_contains(&w.witnesses, TIME));
+    assert_nothing_moved(&w);
+    release(&w);
+}
+
+static void test_nothing_to_compare(void **state)
+{
+    (void)state;
+    char *one_pass[] = {(char *)"dram__bytes.sum"};
+    witnessed w = witness_names(one_pass, 1);
+    assert_int_equal(w.witnesses.count, 0);
+    assert_int_equal(w.image.size, w.plain.size);
+    assert_memory_equal(w.image.data, w.plain.data, w.plain.size);
+    release(&w);
+    w = witness_names(NULL, 0);
+    assert_int_equal(w.witnesses.count, 0);
+    release(&w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_sets),
+        cmocka_unit_test(test_default_on_gh100),
+        cmocka_unit_test(test_collected_metrics_are_no_witnesses),
+        cmocka_unit_test(test_nothing_to_compare),
+    };
+    return cupti_is_here() ? cmocka_run_group_tests(tests, NULL, NULL) : SKIPPED;
+}
