@@ -1,4 +1,5 @@
 /* The default command: run an application, collect, and print or keep the report. */
+#include "cli/clock_guard.h"
 #include "cli/commands.h"
 #include "cli/launch.h"
 #include "cli/outcome.h"
@@ -24,6 +25,7 @@ typedef struct profile {
     const kprof_options *options;
     char *injection;
     kprof_plans plans;
+    kprof_clock_guard clocks;
     kprof_route route;
     FILE *results; /* NULL: nothing is printed */
     kprof_signals signals;
@@ -65,7 +67,27 @@ static kprof_status check_filter(const kprof_options *options)
     return status;
 }
 
-/* Everything that can be wrong before anything is made or started. */
+/* The guard comes first, while kprof is as small as it will ever be. */
+static kprof_status guard_clocks(profile *run)
+{
+    return run->options->clock_control == KPROF_CLOCKS_ALONE ? KPROF_OK : kprof_clock_guard_fork(&run->clocks);
+}
+
+static kprof_status lock_clocks(profile *run)
+{
+    const kprof_options *options = run->options;
+    const kprof_probe *probe = &run->plans.probe;
+    kprof_clock_request request = {.control = (kprof_clock_control)options->clock_control};
+    if (options->clock_control == KPROF_CLOCKS_ALONE)
+        return KPROF_OK;
+    for (size_t i = 0; i < probe->device_count && request.device_count < KPROF_CLOCK_DEVICES_MAX; i++) {
+        if (kprof_probe_is_measured(probe, i, options->filter.device_mask))
+            memcpy(request.devices[request.device_count++], probe->devices[i].pci_address, KPROF_PCI_ADDRESS_SIZE);
+    }
+    return kprof_clock_guard_lock(&run->clocks, &request);
+}
+
+/* Everything that can be wrong before anything is made or started. Clocks are last: a signal still ends kprof here. */
 static kprof_status prepare(profile *run)
 {
     const kprof_options *options = run->options;
@@ -78,12 +100,16 @@ static kprof_status prepare(profile *run)
     if (status == KPROF_OK)
         status = check_filter(options);
     if (status == KPROF_OK)
+        status = guard_clocks(run);
+    if (status == KPROF_OK)
         status = kprof_plans_make(options, &run->plans);
     if (status == KPROF_OK)
         status = kprof_injection_locate(options, &run->injection);
     run->route = kprof_route_profile(options, isatty(STDOUT_FILENO));
     if (status == KPROF_OK)
         status = kprof_results_open(options, run->route.results, &run->results);
+    if (status == KPROF_OK)
+        status = lock_clocks(run);
     return status;
 }
 
@@ -254,6 +280,7 @@ static void print_results(profile *run)
 static void dispose(profile *run, bool started)
 {
     kprof_child_close(&run->child);
+    (void)!kprof_clock_guard_release(&run->clocks);
     kprof_spools_free(run->spools);
     if (run->report)
         (void)!kprof_report_close(run->report);
@@ -276,6 +303,7 @@ static kprof_status profile_application(profile *run)
     if (status != KPROF_OK)
         return status;
     collect(run);
+    run->outcome.clocks = kprof_clock_guard_release(&run->clocks);
     kprof_outcome_explain(&run->outcome, run->options, run->report);
     close_session(run);
     announce_report(run);

@@ -1,6 +1,7 @@
 /* The table of options: adding one is one row here and a paragraph in its manual page. */
 #include "cli/options.h"
 #include "core/config.h"
+#include "cupti/clocks.h"
 #include "report/report.h"
 
 #include <stddef.h>
@@ -21,7 +22,8 @@ static const kprof_choice replay_modes[] = {{"kernel", 0}, {NULL, 0}};
 static const kprof_choice replay_batches[] = {{"auto", 0}, {NULL, 0}};
 static const kprof_choice cache_controls[] = {
     {"all", KPROF_CACHE_FLUSH_ALL}, {"none", KPROF_CACHE_FLUSH_NONE}, {NULL, 0}};
-static const kprof_choice clock_controls[] = {{"none", 0}, {NULL, 0}};
+static const kprof_choice clock_controls[] = {
+    {"none", KPROF_CLOCKS_ALONE}, {"base", KPROF_CLOCKS_BASE}, {"boost", KPROF_CLOCKS_BOOST}, {NULL, 0}};
 static const kprof_choice pages[] = {{"details", KPROF_PAGE_DETAILS},
                                      {"raw", KPROF_PAGE_RAW},
                                      {"summary", KPROF_PAGE_SUMMARY},
@@ -77,8 +79,9 @@ const kprof_option_row kprof_option_rows[] = {
           "repeat at most N launches together (auto: as many as memory allows)", IN_PROFILE),
     CHOICE("cache-control", cache_control, cache_controls, "all|none", "flush the GPU caches before each pass (all)",
            IN_PROFILE, NULL),
-    CHOICE("clock-control", clock_control, clock_controls, "none", "leave the clocks alone (none)", IN_PROFILE,
-           "kprof never changes GPU clocks; the clocks during each launch are part of its results"),
+    CHOICE("clock-control", clock_control, clock_controls, "none|base|boost",
+           "lock the GPUs' graphics clocks for this run, or leave them alone (none)", IN_PROFILE,
+           "kprof undoes what it locked; by hand: nvidia-smi --reset-gpu-clocks"),
 
     VALUE("export", 'o', STRING, export_path, "FILE", "keep the report as FILE.kprof; %h %p %q{ENV} %i %% are expanded",
           IN_PROFILE),

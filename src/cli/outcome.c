@@ -35,7 +35,7 @@ kprof_status kprof_outcome_status(const kprof_outcome *outcome)
         return KPROF_OUTPUT;
     if (outcome->counts.profiled == 0)
         return nothing_status(outcome);
-    return outcome->printing;
+    return outcome->printing != KPROF_OK ? outcome->printing : outcome->clocks;
 }
 
 static bool application_failed(int wait_status)

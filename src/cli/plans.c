@@ -11,6 +11,11 @@ static bool is_chosen(size_t device, uint64_t mask)
     return mask == 0 || (device < 64 && mask >> device & 1);
 }
 
+bool kprof_probe_is_measured(const kprof_probe *probe, size_t device, uint64_t device_mask)
+{
+    return is_chosen(device, device_mask) && probe->devices[device].chip[0] != '\0';
+}
+
 kprof_status kprof_probe_chips(const kprof_probe *probe, uint64_t device_mask, kprof_strlist *out)
 {
     size_t chosen = 0;

@@ -27,6 +27,9 @@ typedef struct kprof_plans {
 kprof_status kprof_plans_make(const kprof_options *options, kprof_plans *out) KPROF_MUST_CHECK;
 void kprof_plans_free(kprof_plans *plans);
 
+/* Is this CUDA device one that is measured: left by --devices, and known to CUPTI? */
+bool kprof_probe_is_measured(const kprof_probe *probe, size_t device, uint64_t device_mask);
+
 /* Chips among the devices that --devices leaves, each once, appended to `out`. */
 kprof_status kprof_probe_chips(const kprof_probe *probe, uint64_t device_mask, kprof_strlist *out) KPROF_MUST_CHECK;
 

@@ -74,11 +74,22 @@ static kprof_status initialize(const kprof_driver_api *driver, const kprof_cupti
     return KPROF_OK;
 }
 
+static void read_pci_address(const kprof_driver_api *driver, CUdevice handle, char out[KPROF_PCI_ADDRESS_SIZE])
+{
+    int domain, bus, slot;
+    if (driver->cuDeviceGetAttribute_(&domain, CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID, handle) == CUDA_SUCCESS &&
+        driver->cuDeviceGetAttribute_(&bus, CU_DEVICE_ATTRIBUTE_PCI_BUS_ID, handle) == CUDA_SUCCESS &&
+        driver->cuDeviceGetAttribute_(&slot, CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID, handle) == CUDA_SUCCESS)
+        snprintf(out, KPROF_PCI_ADDRESS_SIZE, "%08x:%02x:%02x.0", (unsigned)domain, (unsigned)bus, (unsigned)slot);
+}
+
 static void read_device(const kprof_driver_api *driver, const kprof_cupti_api *cupti, kprof_probe_device *device, int i)
 {
     CUdevice handle;
-    if (driver->cuDeviceGet_(&handle, i) == CUDA_SUCCESS)
+    if (driver->cuDeviceGet_(&handle, i) == CUDA_SUCCESS) {
         driver->cuDeviceGetName_(device->name, sizeof device->name, handle);
+        read_pci_address(driver, handle, device->pci_address);
+    }
     CUpti_Device_GetChipName_Params params = {.structSize = CUpti_Device_GetChipName_Params_STRUCT_SIZE};
     params.deviceIndex = (size_t)i;
     if (cupti->cuptiDeviceGetChipName(&params) == CUPTI_SUCCESS)
@@ -121,7 +132,7 @@ static bool make_key(kprof_strbuf *key)
 {
     static const char *const variables[] = {"CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "NVIDIA_VISIBLE_DEVICES",
                                             "CUDA_MPS_PIPE_DIRECTORY"};
-    kprof_strbuf_printf(key, "probe %s\n", KPROF_VERSION);
+    kprof_strbuf_printf(key, "probe 2 %s\n", KPROF_VERSION);
     for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
         const char *value = getenv(variables[i]);
         kprof_strbuf_printf(key, "%s %s\n", variables[i], value ? value : "(unset)");
@@ -154,6 +165,7 @@ static bool recall(const kprof_strbuf *key, kprof_probe *out)
     for (size_t i = 0; i < out->device_count; i++) {
         out->devices[i].name[sizeof out->devices[i].name - 1] = '\0';
         out->devices[i].chip[sizeof out->devices[i].chip - 1] = '\0';
+        out->devices[i].pci_address[sizeof out->devices[i].pci_address - 1] = '\0';
     }
     kprof_strbuf_free(&found);
     return out->device_count > 0;

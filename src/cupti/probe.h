@@ -7,9 +7,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define KPROF_PCI_ADDRESS_SIZE 32
+
 typedef struct kprof_probe_device {
-    char name[128]; /* "NVIDIA H200" */
-    char chip[32];  /* "GH100"; "" when CUPTI does not know the device */
+    char name[128];                           /* "NVIDIA H200" */
+    char chip[32];                            /* "GH100"; "" when CUPTI does not know the device */
+    char pci_address[KPROF_PCI_ADDRESS_SIZE]; /* "00000000:17:00.0", as nvidia-smi has it; of a MIG device: the GPU's */
 } kprof_probe_device;
 
 typedef struct kprof_probe {

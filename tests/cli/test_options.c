@@ -3,6 +3,7 @@
 
 #include "cli/options.h"
 #include "core/config.h"
+#include "cupti/clocks.h"
 #include "log_capture.h"
 #include "report/report.h"
 
@@ -171,6 +172,19 @@ static void batches_are_counted_or_automatic(void **state)
     assert_refused("--replay-batch", "needs an argument");
 }
 
+static void clocks_are_left_alone_unless_asked(void **state)
+{
+    (void)state;
+    assert_int_equal(parse("app"), KPROF_OK);
+    assert_int_equal(options.clock_control, KPROF_CLOCKS_ALONE);
+    assert_int_equal(parse("--clock-control base app"), KPROF_OK);
+    assert_int_equal(options.clock_control, KPROF_CLOCKS_BASE);
+    assert_int_equal(parse("--clock-control=boost app"), KPROF_OK);
+    assert_int_equal(options.clock_control, KPROF_CLOCKS_BOOST);
+    assert_int_equal(parse("--clock-control base --clock-control none app"), KPROF_OK);
+    assert_int_equal(options.clock_control, KPROF_CLOCKS_ALONE);
+}
+
 static void output_choices(void **state)
 {
     (void)state;
@@ -195,7 +209,7 @@ static void refused_values(void **state)
     assert_refused("--devices= app", "--devices");
     assert_refused("--set , app", "--set");
     assert_refused("--page detail app", "details|raw|summary|session");
-    assert_refused("--clock-control base app", "never changes GPU clocks");
+    assert_refused("--clock-control reset app", "\"reset\" is not valid, give none|base|boost: kprof undoes");
     assert_refused("--replay-mode application app", "kernel is the replay mode");
     assert_refused("--csv=yes app", "takes no argument");
     assert_refused("--set", "--set needs an argument");
@@ -268,11 +282,9 @@ static void completion_words(void **state)
     (void)state;
     static const struct {
         const char *line, *expected;
-    } cases[] = {{"--complete commands", "report\nhelp\n"},
-                 {"--complete --csv-layout", "long\nwide\nncu\n"},
-                 {"--complete --replay-batch", "auto\n"},
-                 {"--complete --kernel-name", ""},
-                 {"--complete -o", ""}};
+    } cases[] = {{"--complete commands", "report\nhelp\n"}, {"--complete --csv-layout", "long\nwide\nncu\n"},
+                 {"--complete --replay-batch", "auto\n"},   {"--complete --clock-control", "none\nbase\nboost\n"},
+                 {"--complete --kernel-name", ""},          {"--complete -o", ""}};
     for (size_t i = 0; i < LENGTH(cases); i++) {
         char *text = NULL;
         size_t size = 0;
@@ -298,6 +310,7 @@ int main(void)
         cmocka_unit_test(filters),
         cmocka_unit_test(lists),
         cmocka_unit_test(batches_are_counted_or_automatic),
+        cmocka_unit_test(clocks_are_left_alone_unless_asked),
         cmocka_unit_test(output_choices),
         cmocka_unit_test(refused_values),
         cmocka_unit_test(unknown_options),

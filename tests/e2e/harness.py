@@ -89,5 +89,5 @@ def limit_file_size(soft):
     return lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (soft, resource.RLIM_INFINITY))
 
 
-__all__ = ["APP", "Case", "INJECTION", "KPROF", "METRIC", "SCALE", "SKIPPED", "VECTOR_ADD", "can_profile",
+__all__ = ["APP", "BUILD", "Case", "INJECTION", "KPROF", "METRIC", "SCALE", "SKIPPED", "VECTOR_ADD", "can_profile",
            "limit_file_size", "os", "signal", "subprocess"]

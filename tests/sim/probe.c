@@ -1,5 +1,5 @@
-/* A machine for tests: one GH100, or what KPROF_SIM_PROBE says ("no-gpu", "no-permission"). Stands in for
- * src/cupti/probe.c. */
+/* A machine for tests: one GH100, or what KPROF_SIM_PROBE says ("two-gpus", "no-gpu", "no-permission"). Stands in for
+ * src/cupti/probe.c. No machine has a GPU at these addresses. */
 #include "cupti/probe.h"
 #include "core/log.h"
 
@@ -15,12 +15,17 @@ kprof_status kprof_probe_devices(kprof_probe *out)
         return kprof_fail(KPROF_NO_GPU, "no CUDA driver (simulated)");
     if (fault && strcmp(fault, "no-permission") == 0)
         return kprof_fail(KPROF_NO_PERMISSION, "RmProfilingAdminOnly is 1 (simulated)");
-    out->devices = calloc(1, sizeof *out->devices);
+    size_t count = fault && strcmp(fault, "two-gpus") == 0 ? 2 : 1;
+    out->devices = calloc(count, sizeof *out->devices);
     if (!out->devices)
         return kprof_fail(KPROF_NO_MEMORY, "out of memory");
-    out->device_count = 1;
-    snprintf(out->devices[0].name, sizeof out->devices[0].name, "Simulated H200");
-    snprintf(out->devices[0].chip, sizeof out->devices[0].chip, "GH100");
+    out->device_count = count;
+    for (size_t i = 0; i < count; i++) {
+        kprof_probe_device *device = &out->devices[i];
+        snprintf(device->name, sizeof device->name, "Simulated H200");
+        snprintf(device->chip, sizeof device->chip, "GH100");
+        snprintf(device->pci_address, sizeof device->pci_address, "ffffffff:ff:%02zx.0", i);
+    }
     return KPROF_OK;
 }
 
