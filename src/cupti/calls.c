@@ -111,6 +111,25 @@ unsigned kprof_call_sharing(CUpti_CallbackId id, const void *parameters)
     case ID(cuGraphicsMapResources):
     case ID(cuGraphicsMapResources_ptsz):
         return KPROF_SHARES_WITH_DEVICES;
+    case ID(cuLaunchHostFunc):
+    case ID(cuLaunchHostFunc_ptsz):
+    case ID(cuStreamAddCallback):
+    case ID(cuStreamAddCallback_ptsz):
+    case ID(cuStreamBatchMemOp):
+    case ID(cuStreamBatchMemOp_ptsz):
+    case ID(cuStreamBatchMemOp_v2):
+    case ID(cuStreamBatchMemOp_v2_ptsz):
+    case ID(cuStreamWaitValue32):
+    case ID(cuStreamWaitValue32_ptsz):
+    case ID(cuStreamWaitValue32_v2):
+    case ID(cuStreamWaitValue32_v2_ptsz):
+    case ID(cuStreamWaitValue64):
+    case ID(cuStreamWaitValue64_ptsz):
+    case ID(cuStreamWaitValue64_v2):
+    case ID(cuStreamWaitValue64_v2_ptsz):
+    case ID(cuWaitExternalSemaphoresAsync):
+    case ID(cuWaitExternalSemaphoresAsync_ptsz):
+        return KPROF_WAITS_FOR_HOST;
     case ID(cuMemSetAccess):
         return access_sharing(((const cuMemSetAccess_params *)parameters)->desc,
                               ((const cuMemSetAccess_params *)parameters)->count);

@@ -12,6 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
+/* Ranges of one pass: with tens of thousands, starting a pass did not end on an H200. */
+#define MAX_RANGES 2048
 /* Another process of the run gives the counters back once it is idle; another tool does not. */
 #define BUSY_WAIT_MS 5000
 #define BUSY_POLL_MS 20
@@ -24,11 +26,11 @@ struct kprof_profiler {
     const char **names;                 /* [name_count]: metrics, then witnesses; the strings are the metrics' own */
     size_t name_count;
     size_t launch_bytes; /* what each further launch adds to an image; 0: not known yet */
-    size_t image_launches, image_size;
-    uint8_t *image; /* [image_size], for image_launches launches */
+    size_t image_size;
+    uint8_t *image; /* [image_size] */
     uint8_t *blank; /* [image_size]: the image of one launch as it was before any pass; NULL but in single passes */
-    bool single;    /* the passes under way are single ones... */
-    bool more;      /* ... and there are more of them */
+    bool single;    /* the passes under way are single ones */
+    bool more;      /* passes of the last measurement are left */
 };
 
 struct kprof_reader {
@@ -105,6 +107,7 @@ static kprof_status enable(kprof_profiler *p)
     return KPROF_OK;
 }
 
+/* A new object crashes on an image before it was asked for a size. */
 static kprof_status measure_image(kprof_profiler *p, size_t launches, size_t *size)
 {
     CUpti_RangeProfiler_GetCounterDataSize_Params params = {
@@ -126,19 +129,17 @@ static void unmap_image(kprof_profiler *p)
     if (p->image)
         munmap(p->image, p->image_size);
     p->image = NULL;
-    p->image_launches = 0;
     free(p->blank);
     p->blank = NULL;
 }
 
-/* Have an image for that many launches. */
+/* Have an image for that many launches. CUPTI's object keeps the size that it was asked for last, and blanks the image
+ * by that, so that it is asked each time. */
 static kprof_status size_image(kprof_profiler *p, size_t launches)
 {
     size_t size = 0;
-    if (p->image_launches == launches)
-        return KPROF_OK;
     kprof_status status = measure_image(p, launches, &size);
-    if (status != KPROF_OK)
+    if (status != KPROF_OK || (p->image && p->image_size == size))
         return status;
     unmap_image(p);
     void *mapped = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -146,7 +147,6 @@ static kprof_status size_image(kprof_profiler *p, size_t launches)
         return kprof_fail(KPROF_NO_MEMORY, "no memory for a counter data image of %zu bytes", size);
     (void)madvise(mapped, size, MADV_HUGEPAGE); /* CUPTI writes all of it before the first pass */
     p->image = mapped;
-    p->image_launches = launches;
     p->image_size = size;
     return KPROF_OK;
 }
@@ -169,7 +169,7 @@ size_t kprof_profiler_capacity(kprof_profiler *p, size_t bytes)
         measure_image(p, 2, &two) == KPROF_OK)
         p->launch_bytes = two > one ? two - one : 1;
     size_t launches = p->launch_bytes ? bytes / p->launch_bytes : 1;
-    return launches < 1 ? 1 : launches;
+    return launches < 1 ? 1 : launches > MAX_RANGES ? MAX_RANGES : launches;
 }
 
 static kprof_status collect_names(kprof_profiler *p)
@@ -214,6 +214,8 @@ kprof_status kprof_profiler_open(void *context, const kprof_chip_metrics *metric
 kprof_status kprof_profiler_begin(kprof_profiler *p, size_t launches)
 {
     p->single = false;
+    if (p->more) /* CUPTI would go on with the passes that are left: only a new object begins anew */
+        kprof_profiler_release(p);
     kprof_status status = enable(p);
     if (status == KPROF_OK)
         status = size_image(p, launches);
@@ -312,7 +314,7 @@ void kprof_profiler_release(kprof_profiler *p)
     params.pRangeProfilerObject = p->object;
     (void)p->cupti->cuptiRangeProfilerDisable(&params);
     p->object = NULL;
-    unmap_image(p); /* a new object has to be asked for the size first, or it crashes on the image */
+    p->more = false;
 }
 
 void kprof_profiler_close(kprof_profiler *p)

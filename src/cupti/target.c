@@ -51,8 +51,10 @@ static void note_sharing(const kprof_call *call, unsigned shared)
 {
     unsigned before = atomic_fetch_or(&sharing, shared);
     if ((before & shared) != shared)
-        kprof_log(KPROF_LOG_DEBUG, "%s: memory is shared with %s from now on", call->name,
-                  shared & KPROF_SHARES_WITH_DEVICES ? "other devices or processes" : "the host");
+        kprof_log(KPROF_LOG_DEBUG, "%s: from now on %s", call->name,
+                  shared & KPROF_WAITS_FOR_HOST        ? "work may wait for the host"
+                  : shared & KPROF_SHARES_WITH_DEVICES ? "memory is shared with other devices or processes"
+                                                       : "memory is shared with the host");
 }
 
 /* What a call that succeeded makes reachable from elsewhere. */

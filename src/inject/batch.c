@@ -10,7 +10,8 @@
 #include "inject/keep.h"
 #include "inject/lock.h"
 #include "inject/process.h"
-#include "inject/threads.h"
+#include "inject/treatment.h"
+#include "inject/wait.h"
 #include "inject/witness.h"
 
 #include <stdio.h>
@@ -34,12 +35,7 @@
 /* Beyond this, saving to host memory is dearer than what the further passes are worth. */
 #define MAX_HOST_SAVE_S_OF_LAUNCH 15.0
 #define MAX_WITNESSES             4
-
-typedef enum batch_treatment {
-    TOGETHER, /* with others in a batch */
-    ALONE,    /* replayed in a batch of its own, within its launch call */
-    ONE_PASS, /* not replayed */
-} batch_treatment;
+#define MAX_LATE                  16
 
 typedef struct batch_launch {
     kprof_operation *operation; /* NULL where nothing is replayed */
@@ -51,7 +47,8 @@ typedef struct batch_launch {
 
 static struct {
     atomic_bool open;
-    batch_treatment treatment;
+    kprof_treatment_kind kind;
+    kprof_kernel *watched; /* the kernel whose first run is watched, not measured; NULL: none */
     char note[512]; /* why the launches are measured in another way than asked for; "" when all is well */
     kprof_profiled_context *context;
     const kprof_chip_metrics *metrics;
@@ -65,6 +62,10 @@ static struct {
 } batch;
 
 static const kprof_batch_listener *listener;
+
+/* Snapshots to free once the GPU is idle. */
+static kprof_snapshot *late[MAX_LATE];
+static size_t late_count;
 
 static int64_t now_ns(void)
 {
@@ -102,6 +103,20 @@ static void release(void)
     atomic_store(&batch.open, false);
 }
 
+/* Freeing waits for the GPU, whose work did not end in time: later, when it has. */
+static void free_later(void)
+{
+    if (batch.snapshot && late_count < MAX_LATE)
+        late[late_count++] = batch.snapshot;
+    batch.snapshot = NULL; /* beyond that, its memory stays taken */
+}
+
+static void free_late(void)
+{
+    while (late_count > 0)
+        kprof_snapshot_free(late[--late_count]);
+}
+
 static void tell_all(const char *reason)
 {
     for (size_t i = 0; i < batch.count; i++)
@@ -123,40 +138,6 @@ void kprof_batch_forget(void)
     batch.count = 0;
 }
 
-/* Why a launch must not run more often than the application runs it; NULL when it may. */
-static const char *why_not_repeated(const kprof_call *call, const kprof_operation *operation, bool shares_with_host)
-{
-    static __thread char text[320];
-    const char *side_effect = kprof_target_side_effect(call);
-    if (side_effect) {
-        snprintf(text, sizeof text, "the kernel cannot be replayed: %s", side_effect);
-        return text;
-    }
-    if (!operation || !kprof_target_function(call))
-        return "the launch cannot be repeated through the driver";
-    if (kprof_target_sharing() & KPROF_SHARES_WITH_DEVICES)
-        return "other GPUs or other processes reach the memory that a replay restores";
-    if (shares_with_host && kprof_threads_others())
-        return "other threads of the application reach the memory that a replay restores (pinned or managed)";
-    return NULL;
-}
-
-static batch_treatment choose_treatment(const kprof_batch_launch *launch, const kprof_operation *operation, const char **why)
-{
-    const kprof_config *config = &kprof_this_process.config;
-    *why = "";
-    if (launch->metrics->pass_count <= 1)
-        return config->counter_data_dir ? ALONE : TOGETHER; /* one pass repeats nothing */
-    bool shares_with_host = (kprof_target_sharing() & KPROF_SHARES_WITH_HOST) ||
-                            (operation && kprof_operation_sees_host(operation));
-    const char *obstacle = why_not_repeated(launch->call, operation, shares_with_host);
-    if (obstacle) {
-        *why = obstacle;
-        return ONE_PASS;
-    }
-    return shares_with_host || config->counter_data_dir || config->replay_batch == 1 ? ALONE : TOGETHER;
-}
-
 static size_t choose_capacity(kprof_profiled_context *context)
 {
     const kprof_config *config = &kprof_this_process.config;
@@ -164,7 +145,7 @@ static size_t choose_capacity(kprof_profiled_context *context)
     if (context->image_bytes == 0)
         context->image_bytes = FIRST_IMAGE_BYTES;
     size_t bytes = config->replay_batch || available < context->image_bytes ? available : context->image_bytes;
-    size_t capacity = batch.treatment == TOGETHER ? kprof_profiler_capacity(context->profiler, bytes) : 1;
+    size_t capacity = batch.kind == KPROF_TOGETHER ? kprof_profiler_capacity(context->profiler, bytes) : 1;
     if (config->replay_batch && config->replay_batch < capacity)
         capacity = config->replay_batch;
     if (config->filter.launch_count && config->filter.launch_count + MAX_UNCHOSEN_RUN < capacity)
@@ -185,7 +166,7 @@ static void save_memory(const kprof_call *call)
         note("measured in one pass", kprof_process_reason(KPROF_UNSUPPORTED));
     }
     if (!batch.snapshot)
-        batch.treatment = ONE_PASS;
+        batch.kind = KPROF_ONE_PASS;
 }
 
 static void prepare_flush(void)
@@ -205,23 +186,35 @@ static void flush(void *stream, void *after)
         note("caches were not flushed before the launch", kprof_process_reason(KPROF_NO_MEMORY));
 }
 
+static bool repeats(void)
+{
+    return batch.metrics->pass_count > 1 || batch.watched;
+}
+
+static kprof_status begin_passes(void)
+{
+    kprof_profiler *profiler = batch.context->profiler;
+    return batch.metrics->pass_count > 1 && batch.kind == KPROF_ONE_PASS
+               ? kprof_profiler_begin_pass(profiler)
+               : kprof_profiler_begin(profiler, batch.capacity);
+}
+
 static kprof_status begin(const kprof_call *call)
 {
-    bool repeats = batch.metrics->pass_count > 1;
     prepare_flush(); /* its memory is part of what is saved */
-    if (repeats && batch.treatment != ONE_PASS)
+    if (repeats() && batch.kind != KPROF_ONE_PASS)
         save_memory(call);
     batch.capacity = choose_capacity(batch.context);
     batch.launches = calloc(batch.capacity, sizeof *batch.launches);
     if (!batch.launches)
         return kprof_fail(KPROF_NO_MEMORY, "no memory for a batch of %zu launches", batch.capacity);
-    kprof_profiler *profiler = batch.context->profiler;
-    kprof_status status = repeats && batch.treatment == ONE_PASS ? kprof_profiler_begin_pass(profiler)
-                                                                 : kprof_profiler_begin(profiler, batch.capacity);
+    if (batch.watched)
+        return KPROF_OK;
+    kprof_status status = begin_passes();
     if (status == KPROF_OK)
         status = kprof_target_synchronize();
     batch.started_ns = now_ns();
-    return status == KPROF_OK ? kprof_profiler_start(profiler) : status;
+    return status == KPROF_OK ? kprof_profiler_start(batch.context->profiler) : status;
 }
 
 static kprof_status take_lock(void)
@@ -232,20 +225,25 @@ static kprof_status take_lock(void)
     return taken ? KPROF_OK : kprof_fail(KPROF_NOT_COLLECTED, "another process of the run kept the counters");
 }
 
-static kprof_status open_batch(const kprof_batch_launch *launch, batch_treatment treatment, const char *why)
+static kprof_status open_batch(const kprof_batch_launch *launch, const kprof_treatment *treatment)
 {
-    batch.treatment = treatment;
+    batch.kind = treatment->kind;
+    batch.watched = treatment->watched ? launch->kernel : NULL;
     batch.note[0] = '\0';
     batch.metrics = launch->metrics;
     batch.opened_ns = now_ns();
     batch.unchosen_run = 0;
     batch.abandoned = false;
-    if (*why)
-        note("measured in one pass", why);
+    if (treatment->kind == KPROF_REFUSED)
+        return kprof_fail(KPROF_NOT_COLLECTED, "%s", treatment->why);
+    if (treatment->kind == KPROF_ONE_PASS)
+        note("measured in one pass", treatment->why);
     kprof_status status = take_lock();
     if (status != KPROF_OK)
         return status;
-    status = kprof_target_synchronize();
+    status = kprof_wait_for_context(launch->call->context);
+    if (status == KPROF_OK)
+        free_late();
     if (status == KPROF_OK)
         status = kprof_contexts_open(launch->call->context, launch->metrics, &batch.context);
     if (status == KPROF_OK)
@@ -258,9 +256,10 @@ static kprof_status open_batch(const kprof_batch_launch *launch, batch_treatment
     return KPROF_OK;
 }
 
-static bool can_join(const kprof_batch_launch *launch, batch_treatment treatment)
+static bool can_join(const kprof_batch_launch *launch, const kprof_treatment *treatment)
 {
-    if (treatment != TOGETHER || batch.treatment != TOGETHER || batch.context->context != launch->call->context)
+    if (treatment->kind != KPROF_TOGETHER || batch.kind != KPROF_TOGETHER ||
+        batch.context->context != launch->call->context)
         return false;
     if (!launch->chosen && batch.unchosen_run >= MAX_UNCHOSEN_RUN)
         return false;
@@ -271,7 +270,7 @@ static bool can_join(const kprof_batch_launch *launch, batch_treatment treatment
 static void add(const kprof_batch_launch *launch, kprof_operation *operation)
 {
     void *stream = kprof_target_stream(launch->call);
-    if (launch->chosen)
+    if (launch->chosen && !batch.watched)
         flush(stream, batch.count > 0 ? batch.launches[batch.count - 1].stream : stream);
     batch.unchosen_run = launch->chosen ? 0 : batch.unchosen_run + 1;
     batch.chosen_count += launch->chosen;
@@ -283,16 +282,15 @@ static void add(const kprof_batch_launch *launch, kprof_operation *operation)
 
 bool kprof_batch_enter(const kprof_batch_launch *launch, kprof_status *status)
 {
-    const char *why;
     *status = KPROF_OK;
     if (!launch->chosen && !kprof_batch_is_open())
         return false;
-    kprof_operation *operation = launch->metrics->pass_count > 1 ? kprof_operation_copy(launch->call) : NULL;
-    batch_treatment treatment = choose_treatment(launch, operation, &why);
-    if (kprof_batch_is_open() && !can_join(launch, treatment))
+    kprof_operation *operation = kprof_operation_copy(launch->call);
+    kprof_treatment treatment = kprof_treatment_choose(launch, operation);
+    if (kprof_batch_is_open() && !can_join(launch, &treatment))
         kprof_batch_close();
     if (!kprof_batch_is_open() && launch->chosen)
-        *status = open_batch(launch, treatment, why);
+        *status = open_batch(launch, &treatment);
     if (!kprof_batch_is_open()) {
         kprof_operation_free(operation);
         return false;
@@ -314,9 +312,9 @@ void kprof_batch_leave(const kprof_call *call)
         batch.count--;
     }
     bool full = batch.count == batch.capacity;
-    if (full && batch.treatment == TOGETHER)
+    if (full && batch.kind == KPROF_TOGETHER)
         batch.context->image_bytes *= IMAGE_GROWTH;
-    if (full || batch.treatment != TOGETHER || now_ns() - batch.opened_ns > MAX_OPEN_NS)
+    if (full || batch.kind != KPROF_TOGETHER || now_ns() - batch.opened_ns > MAX_OPEN_NS)
         kprof_batch_close();
 }
 
@@ -392,6 +390,26 @@ static kprof_status read_pass(void)
     return status;
 }
 
+/* The launch's own call was watched: its passes are all still to come, where it may be replayed. */
+static kprof_status end_watch(bool *more)
+{
+    *more = true;
+    kprof_status status = kprof_wait_for_context(batch.context->context);
+    if (status == KPROF_NOT_COLLECTED) {
+        atomic_store(&batch.watched->ends_late, true);
+        free_later();
+    }
+    if (status != KPROF_OK)
+        return status;
+    atomic_fetch_add(&batch.watched->watched_ends, 1);
+    if (!batch.snapshot)
+        return kprof_fail(KPROF_NOT_COLLECTED,
+                          "a kernel's first launches are only watched where it may wait for memory that the host "
+                          "writes; its next ones are measured");
+    batch.first_pass_ns = now_ns() - batch.opened_ns;
+    return begin_passes();
+}
+
 /* The launches' own calls were the first pass. */
 static kprof_status end_first_pass(bool *more)
 {
@@ -434,8 +452,8 @@ static const kprof_launch_record *last_chosen(void)
 static kprof_status run_passes(uint32_t *passes)
 {
     bool more = false;
-    *passes = 1;
-    kprof_status status = end_first_pass(&more);
+    *passes = batch.watched ? 0 : 1;
+    kprof_status status = batch.watched ? end_watch(&more) : end_first_pass(&more);
     while (status == KPROF_OK && more && batch.snapshot) {
         listener->progress(last_chosen(), batch.chosen_count, *passes + 1, batch.metrics->pass_count);
         status = replay_pass(&more);
@@ -448,18 +466,29 @@ static kprof_status run_passes(uint32_t *passes)
     return status;
 }
 
+static void add_witnesses(const batch_launch *launch, kprof_launch_record *record, double *spreads_pct)
+{
+    size_t count = batch.metrics->witnesses.count;
+    for (size_t w = 0; w < count && count <= MAX_WITNESSES; w++)
+        spreads_pct[w] = kprof_witness_spread_pct(&launch->witnesses[w]);
+    record->witness_count = count <= MAX_WITNESSES ? (uint32_t)count : 0;
+    record->witness_spreads_pct = spreads_pct;
+}
+
 static void deliver(batch_launch *launch, const kprof_evaluation *evaluation, uint32_t passes)
 {
+    double spreads_pct[MAX_WITNESSES];
     kprof_launch_record *record = &launch->record;
     if (evaluation->status != KPROF_OK) {
         listener->done(record, evaluation->reason);
         return;
     }
-    bool partly = batch.metrics->pass_count > 1 && batch.treatment == ONE_PASS;
+    bool partly = batch.metrics->pass_count > 1 && batch.kind == KPROF_ONE_PASS;
     record->mode = partly ? KPROF_REPLAY_ONE_PASS : KPROF_REPLAY_BATCH;
     record->pass_count = passes;
     record->values = evaluation->values;
     record->value_count = (uint32_t)batch.metrics->metrics.count;
+    add_witnesses(launch, record, spreads_pct);
     listener->done(record, batch.note);
 }
 
@@ -487,10 +516,10 @@ static void deliver_all(uint32_t passes)
 static void log_times(int64_t closed_ns, int64_t replayed_ns, uint32_t passes)
 {
     kprof_log(KPROF_LOG_DEBUG,
-              "batch of %zu launches: open %.1f ms (%.1f before the first pass), %u passes replayed in %.1f ms, "
+              "batch of %zu launches: open %.1f ms (%.1f before the first pass), %u passes ended in %.1f ms, "
               "evaluated in %.1f ms",
               batch.count, (double)(closed_ns - batch.opened_ns) * 1e-6,
-              (double)(batch.started_ns - batch.opened_ns) * 1e-6, passes - 1, (double)(replayed_ns - closed_ns) * 1e-6,
+              (double)(batch.started_ns - batch.opened_ns) * 1e-6, passes, (double)(replayed_ns - closed_ns) * 1e-6,
               (double)(now_ns() - replayed_ns) * 1e-6);
 }
 
@@ -532,7 +561,7 @@ void kprof_batch_close(void)
     bool more, entered = kprof_target_enter_context(batch.context->context);
     if (batch.chosen_count > 0)
         measure_chosen();
-    else
+    else if (!batch.watched)
         (void)end_first_pass(&more); /* the driver refused all that was chosen */
     release();
     if (entered)

@@ -8,11 +8,13 @@
 
 #include "core/config.h"
 #include "cupti/target.h"
+#include "inject/kernels.h"
 
 #include <stdbool.h>
 
 typedef struct kprof_batch_launch {
     const kprof_call *call;
+    kprof_kernel *kernel;
     const kprof_chip_metrics *metrics;
     bool chosen;                /* else it is only replayed, since it changes memory */
     kprof_launch_record record; /* of a chosen launch: complete but for what measuring adds */

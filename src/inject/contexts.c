@@ -3,6 +3,7 @@
 
 #include "core/log.h"
 #include "cupti/target.h"
+#include "inject/wait.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -69,6 +70,20 @@ kprof_status kprof_contexts_open(void *context, const kprof_chip_metrics *metric
         give_back_others(*out);
     pthread_mutex_unlock(&mutex);
     return status;
+}
+
+bool kprof_contexts_idle(void)
+{
+    bool idle = true;
+    pthread_mutex_lock(&mutex);
+    for (kprof_profiled_context *c = contexts; c && idle; c = c->next) {
+        bool entered = kprof_target_enter_context(c->context);
+        idle = kprof_wait_for_context(c->context) != KPROF_NOT_COLLECTED; /* one in error does nothing more */
+        if (entered)
+            kprof_target_leave_context();
+    }
+    pthread_mutex_unlock(&mutex);
+    return idle;
 }
 
 void kprof_contexts_release(void)

@@ -22,6 +22,8 @@ typedef struct kprof_profiled_context {
 kprof_status kprof_contexts_open(void *context, const kprof_chip_metrics *metrics,
                                  kprof_profiled_context **out) KPROF_MUST_CHECK;
 void kprof_contexts_forget(void *context);
+/* Is the work of all contexts done? Waits as kprof_wait_for_context does. With the gate held. */
+bool kprof_contexts_idle(void);
 /* Let other processes have the counters; the next measurement takes them again. With the gate held. */
 void kprof_contexts_release(void);
 

@@ -50,6 +50,8 @@ static void announce(const kprof_device *device)
         .pass_count = metrics->pass_count,
         .count = (uint32_t)metrics->metrics.count,
         .names = (const char *const *)metrics->metrics.items,
+        .witness_count = (uint32_t)metrics->witnesses.count,
+        .witnesses = (const char *const *)metrics->witnesses.items,
     };
     kprof_process_write(&record);
 }

@@ -11,6 +11,8 @@ typedef struct kprof_kernel {
     kprof_kernel_record record; /* number, name, registers and memory */
     bool matches;               /* the filter's kernel name */
     _Atomic uint64_t launches;
+    _Atomic uint32_t watched_ends; /* launches that were watched and ended by themselves */
+    atomic_bool ends_late;         /* a watched launch did not, and may have waited for the host */
 } kprof_kernel;
 
 /* The kernel of a launch; new ones are added, and `added` set. NULL when out of memory. Thread-safe; kernels live as

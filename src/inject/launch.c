@@ -147,7 +147,7 @@ static bool closes_batch(const kprof_call *call)
     case KPROF_CALL_HARMLESS:
         return false;
     case KPROF_CALL_WAIT: /* the host may look at shared memory next */
-        return kprof_target_sharing() != 0;
+        return (kprof_target_sharing() & (KPROF_SHARES_WITH_HOST | KPROF_SHARES_WITH_DEVICES)) != 0;
     default:
         return true;
     }
@@ -174,7 +174,7 @@ static void enter_launch(const kprof_call *call)
         close_batch();
         return;
     }
-    kprof_batch_launch launch = {.call = call, .metrics = device->metrics, .chosen = chosen};
+    kprof_batch_launch launch = {.call = call, .kernel = kernel, .metrics = device->metrics, .chosen = chosen};
     launch.record.device = device->record.device;
     kprof_process_forget_reason();
     if (chosen) {
@@ -266,7 +266,7 @@ static bool give_back(void)
     if (!kprof_gate_enter_exclusive(0))
         return false;
     thread.own_call = true;
-    if (!kprof_target_capturing()) {
+    if (!kprof_target_capturing() && kprof_contexts_idle()) { /* CUPTI would wait for them without a limit */
         kprof_batch_close();
         kprof_contexts_release();
         done = true;
@@ -274,6 +274,11 @@ static bool give_back(void)
     thread.own_call = false;
     kprof_gate_leave_exclusive();
     return done;
+}
+
+void kprof_launch_mark_own(void)
+{
+    thread.own_call = true;
 }
 
 void kprof_launch_prepare(void)

@@ -6,6 +6,8 @@
 
 extern const kprof_target_hooks kprof_launch_hooks;
 
+/* The calling thread is one of kprof's own: its driver calls are not the application's. */
+void kprof_launch_mark_own(void);
 /* Before the first hook is called. */
 void kprof_launch_prepare(void);
 

@@ -131,6 +131,8 @@ static void start_engine(void)
         if (!kprof_strlist_add(&chip.metrics, name))
             sim_violation("the test itself: no memory");
     }
+    if (!kprof_strlist_add(&chip.witnesses, "witness"))
+        sim_violation("the test itself: no memory");
     kprof_config config = {.chips = &chip, .chip_count = 1, .cache_control = group.cache, .follow_children = true};
     config.filter =
         (kprof_filter_spec){.kernel = (char *)group.filter, .launch_skip = group.skip, .launch_count = group.count};
@@ -139,6 +141,7 @@ static void start_engine(void)
         sim_violation("the test itself: no folder");
     check(kprof_config_save(&config, group.folder));
     kprof_strlist_free(&chip.metrics);
+    kprof_strlist_free(&chip.witnesses);
     setenv(KPROF_SESSION_ENV, group.folder, 1);
     kprof_process_start();
 }
@@ -164,7 +167,7 @@ static bool ends_without_call(uint64_t seed)
 static bool is_uncertain(const sim_step *step)
 {
     unsigned context = sim_context_of_stream(step->stream);
-    return sim.faulty || step->refused || (step->kernel == SIM_PRINT && group.passes > 1) || group.traits.captures ||
+    return sim.faulty || step->refused || group.traits.shared_memory || (step->kernel == SIM_PRINT && group.passes > 1) || group.traits.captures ||
            ends_without_call(group.first + sim.program) || group.program.crash[context] < SIM_MAX_STEPS ||
            (context == 1 && strcmp(sim.second_chip, "GH100") != 0);
 }
@@ -270,6 +273,15 @@ static void check_values(const kprof_launch_record *launch, const expectation *e
         sim_violation("tag %u has %u of %u values and no reason", launch->grid[0], measured, METRICS);
 }
 
+/* All passes see the same execution. */
+static void check_witness(const kprof_launch_record *launch)
+{
+    if (launch->witness_count != 1)
+        sim_violation("tag %u has %u witnesses", launch->grid[0], launch->witness_count);
+    if (launch->mode == KPROF_REPLAY_BATCH && group.passes > 1 && !(launch->witness_spreads_pct[0] < 1e-9))
+        sim_violation("tag %u: passes disagree by %g %%", launch->grid[0], launch->witness_spreads_pct[0]);
+}
+
 static void check_launch(const kprof_launch_record *launch)
 {
     if (launch->grid[1] >= group.programs || launch->grid[0] >= SIM_TAGS)
@@ -286,6 +298,8 @@ static void check_launch(const kprof_launch_record *launch)
         sim_violation("tag %u has no values: %s", launch->grid[0], launch->reason);
     if (launch->value_count > 0 && (expected->signature != 0 || !expected->uncertain))
         check_values(launch, expected);
+    if (launch->value_count > 0)
+        check_witness(launch);
 }
 
 static void check_all_reported(void)

@@ -1,0 +1,64 @@
+#include "inject/treatment.h"
+
+#include "inject/process.h"
+#include "inject/threads.h"
+
+#include <stdio.h>
+
+/* Watched launches after which a kernel that cannot be replayed is taken for one that ends by itself. */
+#define ENOUGH_ENDS 2
+
+static bool shares_with_host(const kprof_operation *operation)
+{
+    return (kprof_target_sharing() & KPROF_SHARES_WITH_HOST) || (operation && kprof_operation_sees_host(operation));
+}
+
+/* Why a launch must not run more often than the application runs it; NULL when it may. */
+static const char *why_not_repeated(const kprof_call *call, const kprof_operation *operation, bool shared)
+{
+    static __thread char text[320];
+    const char *side_effect = kprof_target_side_effect(call);
+    if (side_effect) {
+        snprintf(text, sizeof text, "the kernel cannot be replayed: %s", side_effect);
+        return text;
+    }
+    if (!operation || !kprof_target_function(call))
+        return "the launch cannot be repeated through the driver";
+    if (kprof_target_sharing() & KPROF_SHARES_WITH_DEVICES)
+        return "other GPUs or other processes reach the memory that a replay restores";
+    if (shared && kprof_threads_others())
+        return "other threads of the application reach the memory that a replay restores (pinned or managed)";
+    return NULL;
+}
+
+/* A kernel that reads host memory may wait for what the host writes there after the launch call has returned, which it
+ * never does while CUPTI waits in it for the kernel. What ended once without the host's help does so again from the same
+ * memory, so that it can be replayed; where it cannot, having done so often enough has to do. */
+static kprof_treatment choose_shared(const kprof_batch_launch *launch, const kprof_operation *operation)
+{
+    kprof_kernel *kernel = launch->kernel;
+    if (atomic_load(&kernel->ends_late))
+        return (kprof_treatment){KPROF_REFUSED, false, "an earlier launch of the kernel did not end by itself within a "
+                                                       "second, and may have waited for the application"};
+    const char *obstacle = why_not_repeated(launch->call, operation, true);
+    if (!obstacle)
+        return (kprof_treatment){KPROF_ALONE, true, ""};
+    if (!operation || kprof_operation_sees_host(operation))
+        return (kprof_treatment){KPROF_REFUSED, false, "the kernel takes host memory, for which it may wait, and other "
+                                                       "threads reach that memory, or it cannot be replayed"};
+    return (kprof_treatment){KPROF_ONE_PASS, atomic_load(&kernel->watched_ends) < ENOUGH_ENDS, obstacle};
+}
+
+kprof_treatment kprof_treatment_choose(const kprof_batch_launch *launch, const kprof_operation *operation)
+{
+    const kprof_config *config = &kprof_this_process.config;
+    bool single = config->counter_data_dir || config->replay_batch == 1;
+    if (shares_with_host(operation))
+        return choose_shared(launch, operation);
+    if (launch->metrics->pass_count <= 1) /* nothing is repeated */
+        return (kprof_treatment){single ? KPROF_ALONE : KPROF_TOGETHER, false, ""};
+    const char *obstacle = why_not_repeated(launch->call, operation, false);
+    if (obstacle)
+        return (kprof_treatment){KPROF_ONE_PASS, false, obstacle};
+    return (kprof_treatment){single ? KPROF_ALONE : KPROF_TOGETHER, false, ""};
+}
