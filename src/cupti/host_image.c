@@ -79,12 +79,21 @@ kprof_status kprof_host_config_image(kprof_host *host, const kprof_strlist *name
 {
     kprof_host_question question = {host, QUESTION, names};
     *out = (kprof_config_image){NULL, 0, 0};
-    if (names->count == 0 || recall_image(&question, out))
+    if (recall_image(&question, out))
+        return KPROF_OK;
+    kprof_status status = kprof_host_draft_image(host, names, out);
+    if (status == KPROF_OK && out->size > 0)
+        kprof_host_keep(&question, out->data, out->size);
+    return status;
+}
+
+kprof_status kprof_host_draft_image(kprof_host *host, const kprof_strlist *names, kprof_config_image *out)
+{
+    *out = (kprof_config_image){NULL, 0, 0};
+    if (names->count == 0)
         return KPROF_OK; /* nothing to collect takes no pass */
     kprof_status status = make_image(host, names, out);
-    if (status == KPROF_OK)
-        kprof_host_keep(&question, out->data, out->size);
-    else
+    if (status != KPROF_OK)
         kprof_config_image_free(out);
     return status;
 }

@@ -93,12 +93,31 @@ bool kprof_host_can_collect(kprof_host *host, const char *name)
     return false;
 }
 
+bool kprof_host_recall(const kprof_host_question *question, kprof_strbuf *out)
+{
+    (void)question;
+    (void)out;
+    return false;
+}
+
+void kprof_host_keep(const kprof_host_question *question, const void *answer, size_t size)
+{
+    (void)question;
+    (void)answer;
+    (void)size;
+}
+
 kprof_status kprof_host_config_image(kprof_host *host, const kprof_strlist *names, kprof_config_image *out)
 {
     (void)host;
     (void)names;
     *out = (kprof_config_image){0};
     return unsupported();
+}
+
+kprof_status kprof_host_draft_image(kprof_host *host, const kprof_strlist *names, kprof_config_image *out)
+{
+    return kprof_host_config_image(host, names, out);
 }
 
 void kprof_config_image_free(kprof_config_image *image)

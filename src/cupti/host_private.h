@@ -26,17 +26,6 @@ CUptiResult kprof_host_object_open(const kprof_host *host, CUpti_Profiler_Host_O
 void kprof_host_object_close(const kprof_host *host, CUpti_Profiler_Host_Object *object);
 CUptiResult kprof_host_object_add(const kprof_host *host, CUpti_Profiler_Host_Object *object, const char **names,
                                   size_t count);
-/* A question about a list of names whose answer is kept on disk: it depends on nothing but the chip, its availability,
- * the library and the list. */
-typedef struct kprof_host_question {
-    const kprof_host *host;
-    const char *what; /* what is asked, and the version of how the answer is written down */
-    const kprof_strlist *names;
-} kprof_host_question;
-/* Append the answer to `out`; false when none is kept for exactly this question. */
-bool kprof_host_recall(const kprof_host_question *question, kprof_strbuf *out);
-void kprof_host_keep(const kprof_host_question *question, const void *answer, size_t size);
-
 /* Fill in pass_count of an image as CUPTI tells it. */
 kprof_status kprof_host_count_passes(const kprof_host *host, kprof_config_image *image) KPROF_MUST_CHECK;
 /* Log "<operation>: <CUPTI's text>" and return INTERNAL. */

@@ -72,8 +72,8 @@ static kprof_status check_kind(const kprof_json_place *place, const cJSON *value
 /* An item is an object, or in short the name of a metric. */
 static kprof_status read_item(const kprof_json_place *place, const cJSON *value, kprof_item_definition *item)
 {
-    static const char *const keys[] = {"name",       "label",        "unit",     "help", "metric",
-                                       "expression", "alternatives", "optional", NULL};
+    static const char *const keys[] = {"name",       "label",        "unit",     "help",     "metric",
+                                       "expression", "alternatives", "optional", "priority", NULL};
     if (cJSON_IsString(value)) {
         char *text = strdup(value->valuestring);
         item->choices = calloc(1, sizeof(*item->choices));
@@ -94,6 +94,8 @@ static kprof_status read_item(const kprof_json_place *place, const cJSON *value,
         status = check_kind(place, value, item);
     if (status == KPROF_OK)
         status = kprof_json_get_bool(place, value, "optional", &item->optional);
+    if (status == KPROF_OK)
+        status = kprof_json_get_int(place, value, "priority", &item->priority);
     return status == KPROF_OK ? read_choices(place, value, item) : status;
 }
 
@@ -243,7 +245,8 @@ static kprof_status read_bodies(const kprof_json_place *place, const cJSON *valu
 kprof_status kprof_section_definition_read(const kprof_json_place *place, const cJSON *value,
                                            kprof_section_definition *out)
 {
-    static const char *const keys[] = {"id", "name", "help", "aliases", "order", "items", "tables", "rooflines", NULL};
+    static const char *const keys[] = {"id",       "name",  "help",   "aliases",   "order",
+                                       "priority", "items", "tables", "rooflines", NULL};
     *out = (kprof_section_definition){0};
     const text_field fields[] = {
         {"id", true, &out->id}, {"name", true, &out->name}, {"help", false, &out->help}, {NULL, false, NULL}};
@@ -254,6 +257,8 @@ kprof_status kprof_section_definition_read(const kprof_json_place *place, const 
         status = kprof_json_get_strings(place, value, "aliases", &out->aliases);
     if (status == KPROF_OK)
         status = kprof_json_get_int(place, value, "order", &out->order);
+    if (status == KPROF_OK)
+        status = kprof_json_get_int(place, value, "priority", &out->priority);
     return status == KPROF_OK ? read_bodies(place, value, out) : status;
 }
 

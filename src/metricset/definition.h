@@ -17,6 +17,7 @@ typedef struct kprof_item_definition {
     char *name; /* NULL: the metric that is chosen */
     char *label, *unit, *help;
     bool optional;         /* left out on chips that have none of the choices */
+    int priority;          /* of a value below the heading, instead of its section's; 0: the section's */
     kprof_choice *choices; /* [choice_count]; none: an empty cell */
     size_t choice_count;
 } kprof_item_definition;
@@ -55,6 +56,7 @@ typedef struct kprof_section_definition {
     char *id, *name, *help;
     char **aliases;
     int order;
+    int priority; /* the lowest is kept first where not everything can be collected; 0: after all that have one */
     kprof_item_definition *items;
     size_t item_count;
     kprof_table_definition *tables;
@@ -73,10 +75,22 @@ void kprof_section_definition_free(kprof_section_definition *definition); /* mem
 kprof_status kprof_section_candidates(const kprof_section_definition *definition, kprof_host *host,
                                       kprof_strlist *out) KPROF_MUST_CHECK;
 
+/* What a section may be made of. */
+typedef struct kprof_supply {
+    kprof_host *host;
+    const kprof_strlist *only; /* in alphabetical order; NULL: all that the chip can collect */
+} kprof_supply;
+
 /* The section of the host's chip; names to collect are appended to `collect`, each once. UNKNOWN_NAME when an item that
- * is not optional has no choice that the chip can collect. With host and collect NULL every first choice is taken. */
-kprof_status kprof_section_resolve(const kprof_section_definition *definition, kprof_host *host, kprof_strlist *collect,
-                                   kprof_section *out) KPROF_MUST_CHECK;
+ * is not optional has no choice that the chip can collect; with `only`, what has no choice among those names is left
+ * out instead. With supply and collect NULL every first choice is taken. */
+kprof_status kprof_section_resolve(const kprof_section_definition *definition, const kprof_supply *supply,
+                                   kprof_strlist *collect, kprof_section *out) KPROF_MUST_CHECK;
+
+/* Append what one item of a section is computed from on the host's chip, each name once; nothing when the chip has none
+ * of its choices. */
+kprof_status kprof_item_collect(const kprof_item_definition *item, kprof_host *host,
+                                kprof_strlist *collect) KPROF_MUST_CHECK;
 
 /* Free the members of a part of a resolved section and leave it empty. */
 void kprof_item_clear(kprof_item *item);

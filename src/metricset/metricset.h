@@ -5,6 +5,7 @@
 
 #include "core/strbuf.h"
 #include "cupti/host.h"
+#include "metricset/cost.h"
 #include "metricset/section.h"
 
 typedef struct kprof_catalog kprof_catalog;
@@ -24,12 +25,20 @@ size_t kprof_catalog_section_count(const kprof_catalog *catalog); /* in display 
 kprof_catalog_entry kprof_catalog_set(const kprof_catalog *catalog, size_t index);
 kprof_catalog_entry kprof_catalog_section(const kprof_catalog *catalog, size_t index);
 
+/* What collecting may cost. */
+typedef struct kprof_limits {
+    uint32_t max_passes;     /* 0: any number */
+    double budget_s;         /* for one process; 0: no limit */
+    kprof_workload workload; /* that the budget is for */
+} kprof_limits;
+
 /* What the user asked for. Empty everywhere means the default set. */
 typedef struct kprof_selection {
     kprof_strlist sets;     /* ids or aliases */
     kprof_strlist sections; /* ids or "regex:..." */
     kprof_strlist metrics;  /* full names, base names (expand to first-level submetrics as ncu does), "regex:...",
                                "breakdown:<throughput>", "group:<section id>"; launch__* names too */
+    kprof_limits limits;    /* where they are too tight, the least useful names are left out */
 } kprof_selection;
 
 /* Check set and section names against the catalog alone, before any chip is known: UNKNOWN_NAME with the nearest name.
@@ -41,13 +50,15 @@ typedef struct kprof_plan {
     char *chip;
     kprof_strlist collect;   /* hardware metrics in the order in which to collect and store them */
     kprof_strlist shown;     /* names that --metrics asked for, expanded; a subset of `collect` and launch__* names */
+    kprof_strlist left_out;  /* hardware metrics that were asked for but exceed the limits, the most useful first */
     kprof_section *sections; /* [section_count], display order */
     size_t section_count;
     size_t pass_count;
     kprof_config_image image; /* schedules `collect`; making it again costs up to half a second */
 } kprof_plan;
 
-/* UNKNOWN_NAME names each unknown metric with the nearest that exists; the plan is freed with kprof_plan_free. */
+/* UNKNOWN_NAME names each unknown metric with the nearest that exists; USAGE when nothing fits into the limits. The
+ * plan is freed with kprof_plan_free. */
 kprof_status kprof_plan_make(const kprof_catalog *catalog, const kprof_selection *selection, kprof_host *host,
                              kprof_plan *out) KPROF_MUST_CHECK;
 void kprof_plan_free(kprof_plan *plan); /* members, not the struct */

@@ -1,4 +1,5 @@
 /* Resolves a selection for one chip: which sections, which metrics in which order, and in how many passes. */
+#include "metricset/limit.h"
 #include "metricset/select.h"
 
 #include "core/log.h"
@@ -121,7 +122,13 @@ static kprof_status check_candidates(const kprof_catalog *catalog, const bool *w
     return status;
 }
 
-static kprof_status resolve_sections(const kprof_catalog *catalog, const bool *wanted, kprof_host *host,
+static bool is_empty(const kprof_section *section)
+{
+    return section->item_count + section->table_count + section->roofline_count == 0;
+}
+
+/* A cut supply adds nothing to `collect`, and sections of which it leaves nothing are left out. */
+static kprof_status resolve_sections(const kprof_catalog *catalog, const bool *wanted, const kprof_supply *supply,
                                      kprof_plan *out)
 {
     out->sections = calloc(catalog->section_count + 1, sizeof(*out->sections));
@@ -131,10 +138,13 @@ static kprof_status resolve_sections(const kprof_catalog *catalog, const bool *w
         if (!wanted[i])
             continue;
         kprof_section *section = &out->sections[out->section_count];
-        kprof_status status = kprof_section_resolve(&catalog->sections[i], host, &out->collect, section);
+        kprof_status status = kprof_section_resolve(&catalog->sections[i], supply, &out->collect, section);
         if (status != KPROF_OK)
             return status;
-        out->section_count++;
+        if (supply->only && is_empty(section))
+            kprof_section_free(section);
+        else
+            out->section_count++;
     }
     return KPROF_OK;
 }
@@ -171,6 +181,63 @@ static kprof_status schedule(kprof_host *host, kprof_plan *out)
     return status;
 }
 
+/* A name that was asked for is not shown when it is not collected. */
+static void drop_shown(kprof_plan *plan)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < plan->shown.count; i++) {
+        if (kprof_strlist_contains(&plan->left_out, plan->shown.items[i]))
+            free(plan->shown.items[i]);
+        else
+            plan->shown.items[count++] = plan->shown.items[i];
+    }
+    plan->shown.count = count;
+}
+
+static kprof_status fail_limits(const kprof_limits *limits, const kprof_plan *plan)
+{
+    if (limits->max_passes)
+        return kprof_fail(
+            KPROF_USAGE,
+            "%s: no metric of the selection fits into --max-passes %u; --plan without it tells what they take",
+            plan->chip, limits->max_passes);
+    return kprof_fail(
+        KPROF_USAGE,
+        "%s: no metric of the selection fits into --budget %g, of which starting takes about %g; --plan without it "
+        "tells what they cost",
+        plan->chip, limits->budget_s, kprof_prices.start_s);
+}
+
+/* Cut `collect`, which so far has the names of --metrics, to what keeps the limits. */
+static kprof_status apply_limits(const kprof_limits *limits, kprof_queue *queue, kprof_host *host, kprof_plan *out)
+{
+    kprof_strlist kept = KPROF_STRLIST_INIT;
+    kprof_status status = kprof_limits_apply(limits, host, queue, &kept, &out->left_out);
+    kprof_strlist_free(&out->collect);
+    out->collect = kept;
+    if (status == KPROF_OK && kept.count == 0 && out->left_out.count > 0)
+        status = fail_limits(limits, out);
+    if (status == KPROF_OK)
+        drop_shown(out);
+    return status;
+}
+
+/* Everything that was asked for, or with limits the part of it that keeps them. */
+static kprof_status fill_sections(const kprof_queue_sources *from, const kprof_limits *limits, kprof_host *host,
+                                  kprof_plan *out)
+{
+    kprof_supply supply = {host, NULL};
+    kprof_queue queue;
+    if (!kprof_limits_are_set(limits))
+        return resolve_sections(from->catalog, from->wanted, &supply, out);
+    kprof_status status = kprof_queue_fill(from, host, &queue);
+    if (status == KPROF_OK)
+        status = apply_limits(limits, &queue, host, out);
+    kprof_queue_free(&queue);
+    supply.only = &out->collect;
+    return status == KPROF_OK ? resolve_sections(from->catalog, from->wanted, &supply, out) : status;
+}
+
 static kprof_status fill_plan(const kprof_catalog *catalog, const kprof_selection *selection, kprof_host *host,
                               kprof_plan *out)
 {
@@ -180,9 +247,9 @@ static kprof_status fill_plan(const kprof_catalog *catalog, const kprof_selectio
     if (status == KPROF_OK)
         status = check_candidates(catalog, wanted, host);
     if (status == KPROF_OK)
-        status = resolve_sections(catalog, wanted, host, out);
-    if (status == KPROF_OK)
         status = select_metrics(catalog, &selection->metrics, host, out);
+    if (status == KPROF_OK)
+        status = fill_sections(&(kprof_queue_sources){catalog, wanted, &out->collect}, &selection->limits, host, out);
     if (status == KPROF_OK)
         status = schedule(host, out);
     free(wanted);
@@ -207,6 +274,7 @@ void kprof_plan_free(kprof_plan *plan)
     free(plan->chip);
     kprof_strlist_free(&plan->collect);
     kprof_strlist_free(&plan->shown);
+    kprof_strlist_free(&plan->left_out);
     kprof_config_image_free(&plan->image);
     *plan = (kprof_plan){0};
 }

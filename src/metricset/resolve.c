@@ -9,21 +9,35 @@
 
 /* What resolving one section needs at every depth. */
 typedef struct resolver {
-    kprof_host *host;       /* NULL: every first choice is taken */
-    kprof_strlist *collect; /* NULL: nobody asks */
-    const char *section;    /* id, for messages */
+    kprof_host *host;          /* NULL: every first choice is taken */
+    const kprof_strlist *only; /* sorted; NULL: whatever the chip can collect */
+    kprof_strlist *collect;    /* NULL: nobody asks */
+    const char *section;       /* id, for messages */
 } resolver;
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static bool is_supplied(const resolver *r, const char *name)
+{
+    const kprof_strlist *only = r->only;
+    if (only && (only->count == 0 || !bsearch(&name, only->items, only->count, sizeof(*only->items), compare_names)))
+        return false;
+    return kprof_host_can_collect(r->host, name);
+}
 
 static bool is_available(const resolver *r, const char *name)
 {
-    return kprof_launch_metric_find(name) || kprof_host_can_collect(r->host, name);
+    return kprof_launch_metric_find(name) || is_supplied(r, name);
 }
 
 static kprof_status collect_names(const resolver *r, const kprof_strlist *names)
 {
     for (size_t i = 0; i < names->count; i++) {
         const char *name = names->items[i];
-        if (kprof_launch_metric_find(name) || !kprof_host_can_collect(r->host, name))
+        if (kprof_launch_metric_find(name) || !is_supplied(r, name))
             continue;
         if (!kprof_strlist_add_unique(r->collect, name))
             return KPROF_NO_MEMORY;
@@ -82,6 +96,12 @@ static kprof_status resolve_item(const resolver *r, const kprof_item_definition 
     return KPROF_OK;
 }
 
+/* Where the supply was cut anything may be missing. */
+static bool may_lack(const resolver *r, bool optional)
+{
+    return optional || r->only;
+}
+
 static kprof_status fail_item(const resolver *r, const kprof_item_definition *item)
 {
     return kprof_fail(KPROF_UNKNOWN_NAME, "section %s: chip %s can collect none of the choices of \"%s\" (first: %s)",
@@ -100,7 +120,7 @@ static kprof_status resolve_items(const resolver *r, const kprof_section_definit
         out->item_count += item->name != NULL;
         if (status != KPROF_OK)
             return status;
-        if (!item->name && !from->items[i].optional)
+        if (!item->name && !may_lack(r, from->items[i].optional))
             return fail_item(r, &from->items[i]);
     }
     return KPROF_OK;
@@ -116,10 +136,10 @@ static kprof_status resolve_row(const resolver *r, const kprof_row_definition *f
         if (status != KPROF_OK)
             return status;
         found += out->cells[i].name != NULL;
-        if (!out->cells[i].name && cell->choice_count > 0 && !cell->optional && !from->optional)
+        if (!out->cells[i].name && cell->choice_count > 0 && !may_lack(r, cell->optional || from->optional))
             return fail_item(r, cell);
     }
-    if (found == 0 && from->optional)
+    if (found == 0 && may_lack(r, from->optional))
         return KPROF_OK;
     return copy_text(&out->label, from->label) ? KPROF_OK : KPROF_NO_MEMORY;
 }
@@ -274,7 +294,7 @@ static kprof_status resolve_roof(const resolver *r, const kprof_roof_definition 
     const kprof_item_definition *lacking = roof->traffic.name ? &from->peak : &from->traffic;
     kprof_item_clear(&roof->traffic);
     kprof_item_clear(&roof->peak);
-    return status == KPROF_OK && !from->optional ? fail_item(r, lacking) : status;
+    return status == KPROF_OK && !may_lack(r, from->optional) ? fail_item(r, lacking) : status;
 }
 
 static kprof_status resolve_roofline(const resolver *r, const kprof_roofline_definition *from, kprof_section *out)
@@ -287,7 +307,7 @@ static kprof_status resolve_roofline(const resolver *r, const kprof_roofline_def
         const kprof_item_definition *lacking = line->work.name ? &from->peak : &from->work;
         kprof_item_clear(&line->work);
         kprof_item_clear(&line->peak);
-        return status == KPROF_OK && !from->optional ? fail_item(r, lacking) : status;
+        return status == KPROF_OK && !may_lack(r, from->optional) ? fail_item(r, lacking) : status;
     }
     out->roofline_count++;
     line->roofs = calloc(from->roof_count + 1, sizeof(*line->roofs));
@@ -328,10 +348,10 @@ static kprof_status resolve_bodies(const resolver *r, const kprof_section_defini
     return status;
 }
 
-kprof_status kprof_section_resolve(const kprof_section_definition *definition, kprof_host *host, kprof_strlist *collect,
-                                   kprof_section *out)
+kprof_status kprof_section_resolve(const kprof_section_definition *definition, const kprof_supply *supply,
+                                   kprof_strlist *collect, kprof_section *out)
 {
-    resolver r = {host, collect, definition->id};
+    resolver r = {supply ? supply->host : NULL, supply ? supply->only : NULL, collect, definition->id};
     *out = (kprof_section){.order = definition->order};
     kprof_status status = KPROF_NO_MEMORY;
     if (copy_text(&out->id, definition->id) && copy_text(&out->name, definition->name) &&
@@ -339,6 +359,15 @@ kprof_status kprof_section_resolve(const kprof_section_definition *definition, k
         status = resolve_bodies(&r, definition, out);
     if (status != KPROF_OK)
         kprof_section_free(out);
+    return status;
+}
+
+kprof_status kprof_item_collect(const kprof_item_definition *item, kprof_host *host, kprof_strlist *collect)
+{
+    resolver r = {.host = host, .collect = collect};
+    kprof_item resolved = {0};
+    kprof_status status = resolve_item(&r, item, item->label, &resolved);
+    kprof_item_clear(&resolved);
     return status;
 }
 
@@ -375,7 +404,7 @@ static kprof_status list_roofline(const kprof_roofline_definition *line, kprof_s
 
 kprof_status kprof_section_candidates(const kprof_section_definition *definition, kprof_host *host, kprof_strlist *out)
 {
-    resolver r = {host, NULL, definition->id};
+    resolver r = {.host = host, .section = definition->id};
     kprof_status status = KPROF_OK;
     for (size_t i = 0; i < definition->item_count && status == KPROF_OK; i++)
         status = list_item(&definition->items[i], out);

@@ -155,11 +155,12 @@ static kprof_status select_group(const kprof_catalog *catalog, kprof_host *host,
         return kprof_fail(KPROF_UNKNOWN_NAME, "group:%s: there is no section of that name; see --list-sections", id);
     kprof_strlist candidates = KPROF_STRLIST_INIT;
     kprof_section section = {0};
+    kprof_supply supply = {host, NULL};
     kprof_status status = kprof_section_candidates(&catalog->sections[index], host, &candidates);
     if (status == KPROF_OK)
         status = kprof_host_check(host, &candidates);
     if (status == KPROF_OK)
-        status = kprof_section_resolve(&catalog->sections[index], host, out, &section);
+        status = kprof_section_resolve(&catalog->sections[index], &supply, out, &section);
     kprof_section_free(&section);
     kprof_strlist_free(&candidates);
     return status;

@@ -222,6 +222,8 @@ static void test_wrong_files(void **state)
                          "items[0].expression: is not an expression");
     assert_section_fails("{\"id\": \"Mine\", \"name\": \"N\", \"order\": 99999999999999999999}",
                          "order: must be a whole number");
+    assert_section_fails("{\"id\": \"Mine\", \"name\": \"N\", \"priority\": \"high\"}",
+                         "priority: must be a whole number");
     assert_set_fails("{\"id\": \"mine\", \"name\": \"N\", \"sections\": [\"None\"]}", "there is no section \"None\"");
     assert_set_fails("{\"id\": \"mine\", \"name\": \"N\", \"sections\": [\"mine\"]}", "there is no section \"mine\"");
     assert_set_fails("{\"id\": \"mine\", \"name\": \"N\"}", "sections: must name at least one section");

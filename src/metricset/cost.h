@@ -1,0 +1,50 @@
+/* What measuring costs, before anything is started: a model of measured prices. */
+#ifndef KPROF_METRICSET_COST_H
+#define KPROF_METRICSET_COST_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Prices of one machine. They are measured, so they are right there and a guide elsewhere. */
+typedef struct kprof_price_list {
+    const char *measured_on, *source;
+    double start_s;                   /* the profiling library in a process, before the first launch */
+    double sm_pass_ms;                /* a launch, for each pass with counters of the SMs */
+    double other_pass_ms;             /* a launch, for any other pass */
+    double evaluation_ms;             /* a launch, for each metric */
+    double pass_start_ms;             /* starting and stopping a pass of one batch */
+    double counter_bytes_per_pass;    /* counter data of one launch */
+    double batch_bytes;               /* counter data of one batch */
+    double save_ms_per_gib;           /* memory, once for each batch, as long as it fits on the device twice */
+    double restore_ms_per_gib;        /* for each pass but the first, likewise */
+    double host_save_s, host_save_gb; /* seconds to save so many gigabytes that do not fit twice */
+} kprof_price_list;
+
+extern const kprof_price_list kprof_prices;
+
+/* What is collected with each launch. */
+typedef struct kprof_effort {
+    size_t metric_count;
+    size_t sm_pass_count, other_pass_count;
+} kprof_effort;
+
+/* Launches of a process, where nothing tells how many there will be. */
+#define KPROF_ASSUMED_LAUNCHES 1000
+
+/* Over what it is collected. */
+typedef struct kprof_workload {
+    uint64_t launches;
+    uint32_t batch; /* launches that are repeated together at most; 0: by memory */
+} kprof_workload;
+
+typedef struct kprof_cost {
+    double start_s;            /* once for each process */
+    double launch_ms;          /* passes and evaluation of one launch */
+    double counter_data_bytes; /* of one launch, about */
+    uint64_t batch_count;      /* at least: what the application calls can end a batch earlier */
+    double total_s;            /* of all launches; without saving and restoring memory, whose size is not known */
+} kprof_cost;
+
+kprof_cost kprof_cost_of(const kprof_effort *effort, const kprof_workload *workload);
+
+#endif

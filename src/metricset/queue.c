@@ -1,0 +1,144 @@
+/* Puts the names of a selection in order of usefulness. */
+#include "metricset/queue.h"
+
+#include <limits.h>
+#include <stdlib.h>
+
+/* A value below the heading of a section. */
+typedef struct header {
+    const kprof_section_definition *section;
+    const kprof_item_definition *item;
+    int priority;
+} header;
+
+static int priority_of(int priority, int otherwise)
+{
+    return priority ? priority : otherwise ? otherwise : INT_MAX;
+}
+
+/* By priority, then in display order, which is that of the catalog and of a section's items. */
+static int compare_headers(const void *a, const void *b)
+{
+    const header *left = a, *right = b;
+    if (left->priority != right->priority)
+        return left->priority < right->priority ? -1 : 1;
+    if (left->section != right->section)
+        return left->section < right->section ? -1 : 1;
+    return (left->item > right->item) - (left->item < right->item);
+}
+
+static int compare_sections(const void *a, const void *b)
+{
+    const kprof_section_definition *left = *(const kprof_section_definition *const *)a;
+    const kprof_section_definition *right = *(const kprof_section_definition *const *)b;
+    int left_priority = priority_of(left->priority, 0), right_priority = priority_of(right->priority, 0);
+    if (left_priority != right_priority)
+        return left_priority < right_priority ? -1 : 1;
+    return (left > right) - (left < right);
+}
+
+static void end_group(kprof_queue *queue)
+{
+    size_t before = queue->group_count ? queue->group_ends[queue->group_count - 1] : 0;
+    if (queue->names.count > before)
+        queue->group_ends[queue->group_count++] = queue->names.count;
+}
+
+static kprof_status add_first(const kprof_strlist *names, kprof_queue *queue)
+{
+    for (size_t i = 0; i < names->count; i++) {
+        if (!kprof_strlist_add(&queue->names, names->items[i]))
+            return KPROF_NO_MEMORY;
+    }
+    end_group(queue);
+    return KPROF_OK;
+}
+
+/* Values of one section and priority make a group. */
+static kprof_status add_headers(header *headers, size_t count, kprof_host *host, kprof_queue *queue)
+{
+    kprof_status status = KPROF_OK;
+    if (count > 0)
+        qsort(headers, count, sizeof(*headers), compare_headers);
+    for (size_t i = 0; i < count && status == KPROF_OK; i++) {
+        if (i > 0 && (headers[i].section != headers[i - 1].section || headers[i].priority != headers[i - 1].priority))
+            end_group(queue);
+        status = kprof_item_collect(headers[i].item, host, &queue->names);
+    }
+    end_group(queue);
+    return status;
+}
+
+/* What a section has beside the values below its heading: its tables and rooflines. */
+static kprof_status add_body(const kprof_section_definition *definition, kprof_host *host, kprof_queue *queue)
+{
+    kprof_supply supply = {host, NULL};
+    kprof_section section;
+    kprof_status status = kprof_section_resolve(definition, &supply, &queue->names, &section);
+    kprof_section_free(&section);
+    end_group(queue);
+    return status;
+}
+
+/* Sections and headers that are wanted. */
+typedef struct wanted_parts {
+    const kprof_section_definition **sections;
+    header *headers;
+    size_t section_count, header_count;
+} wanted_parts;
+
+static kprof_status list_parts(const kprof_queue_sources *from, wanted_parts *out)
+{
+    const kprof_catalog *catalog = from->catalog;
+    size_t headers = 0;
+    for (size_t i = 0; i < catalog->section_count; i++)
+        headers += catalog->sections[i].item_count;
+    out->sections = calloc(catalog->section_count + 1, sizeof(*out->sections));
+    out->headers = calloc(headers + 1, sizeof(*out->headers));
+    if (!out->sections || !out->headers)
+        return KPROF_NO_MEMORY;
+    for (size_t i = 0; i < catalog->section_count; i++) {
+        const kprof_section_definition *section = &catalog->sections[i];
+        if (!from->wanted[i])
+            continue;
+        out->sections[out->section_count++] = section;
+        for (size_t k = 0; k < section->item_count; k++) {
+            const kprof_item_definition *item = &section->items[k];
+            out->headers[out->header_count++] = (header){section, item, priority_of(item->priority, section->priority)};
+        }
+    }
+    return KPROF_OK;
+}
+
+static kprof_status add_parts(const wanted_parts *parts, kprof_host *host, kprof_queue *queue)
+{
+    kprof_status status = add_headers(parts->headers, parts->header_count, host, queue);
+    if (parts->section_count > 0)
+        qsort(parts->sections, parts->section_count, sizeof(*parts->sections), compare_sections);
+    for (size_t i = 0; i < parts->section_count && status == KPROF_OK; i++)
+        status = add_body(parts->sections[i], host, queue);
+    return status;
+}
+
+kprof_status kprof_queue_fill(const kprof_queue_sources *from, kprof_host *host, kprof_queue *out)
+{
+    wanted_parts parts = {0};
+    *out = (kprof_queue){0};
+    kprof_status status = list_parts(from, &parts);
+    if (status == KPROF_OK) {
+        out->group_ends = calloc(1 + parts.header_count + parts.section_count, sizeof(*out->group_ends));
+        status = out->group_ends ? add_first(from->first, out) : KPROF_NO_MEMORY;
+    }
+    if (status == KPROF_OK)
+        status = add_parts(&parts, host, out);
+    free(parts.sections);
+    free(parts.headers);
+    return status;
+}
+
+void kprof_queue_free(kprof_queue *queue)
+{
+    kprof_strlist_free(&queue->names);
+    free(queue->group_ends);
+    *queue = (kprof_queue){0};
+}

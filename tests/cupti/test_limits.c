@@ -1,0 +1,238 @@
+/* --max-passes and --budget: the plan keeps within them, nothing is lost between what is kept and what is left out, and
+ * the most useful comes first. */
+#include "cupti/schedule.h"
+#include "cupti_test.h"
+#include "log_capture.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define SM_THROUGHPUT "sm__throughput.avg.pct_of_peak_sustained_elapsed"
+#define DRAM_READ     "dram__bytes_read.sum"
+
+static kprof_catalog *catalog;
+
+static int set_up(void **state)
+{
+    (void)state;
+    catalog = load_shipped_catalog();
+    return catalog ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    kprof_catalog_free(catalog);
+    return 0;
+}
+
+typedef struct request {
+    const char *chip, *set, *metric; /* NULL: none */
+    kprof_limits limits;
+} request;
+
+static kprof_status make_plan(const request *from, kprof_plan *out)
+{
+    kprof_host *host;
+    kprof_selection selection = {.limits = from->limits};
+    assert_true(!from->set || kprof_strlist_add(&selection.sets, from->set));
+    assert_true(!from->metric || kprof_strlist_add(&selection.metrics, from->metric));
+    assert_int_equal(kprof_host_open(from->chip, NULL, &host), KPROF_OK);
+    kprof_status status = kprof_plan_make(catalog, &selection, host, out);
+    kprof_host_close(host);
+    kprof_strlist_free(&selection.sets);
+    kprof_strlist_free(&selection.metrics);
+    return status;
+}
+
+static kprof_plan plan_of(request from)
+{
+    kprof_plan plan;
+    assert_int_equal(make_plan(&from, &plan), KPROF_OK);
+    return plan;
+}
+
+static double cost_s(const kprof_plan *plan, const kprof_workload *workload)
+{
+    kprof_host *host;
+    kprof_schedule schedule;
+    kprof_effort effort = {.metric_count = plan->collect.count};
+    assert_int_equal(kprof_host_open(plan->chip, NULL, &host), KPROF_OK);
+    assert_int_equal(kprof_schedule_read(host, &plan->collect, &plan->image, &schedule), KPROF_OK);
+    for (size_t i = 0; i < schedule.pass_count; i++)
+        *(schedule.passes[i].sm_side ? &effort.sm_pass_count : &effort.other_pass_count) += 1;
+    kprof_schedule_free(&schedule);
+    kprof_host_close(host);
+    return kprof_cost_of(&effort, workload).total_s;
+}
+
+/* Each name that was asked for is either kept or left out. */
+static void assert_whole(const kprof_plan *part, const kprof_plan *all)
+{
+    assert_int_equal(part->collect.count + part->left_out.count, all->collect.count);
+    for (size_t i = 0; i < all->collect.count; i++) {
+        const char *name = all->collect.items[i];
+        bool kept = kprof_strlist_contains(&part->collect, name);
+        assert_true(kept != kprof_strlist_contains(&part->left_out, name));
+    }
+}
+
+static void assert_item_measured(const kprof_plan *plan, const kprof_item *item)
+{
+    kprof_strlist required = KPROF_STRLIST_INIT, optional = KPROF_STRLIST_INIT;
+    if (!item->name)
+        return;
+    assert_int_equal(kprof_expr_operands(item->compiled, &required, &optional), KPROF_OK);
+    for (size_t i = 0; i < required.count; i++) {
+        const char *name = required.items[i];
+        if (!kprof_launch_metric_find(name) && !kprof_strlist_contains(&plan->collect, name))
+            fail_msg("%s: %s is shown but not collected", plan->chip, name);
+    }
+    kprof_strlist_free(&required);
+    kprof_strlist_free(&optional);
+}
+
+/* Sections promise what is collected and nothing else. */
+static void assert_sections_measured(const kprof_plan *plan)
+{
+    for (size_t i = 0; i < plan->section_count; i++) {
+        const kprof_section *section = &plan->sections[i];
+        assert_true(section->item_count + section->table_count + section->roofline_count > 0);
+        for (size_t k = 0; k < section->item_count; k++)
+            assert_item_measured(plan, &section->items[k]);
+        for (size_t k = 0; k < section->table_count; k++) {
+            const kprof_table *table = &section->tables[k];
+            for (size_t cell = 0; cell < table->row_count * table->column_count; cell++)
+                assert_item_measured(plan, &table->rows[cell / table->column_count].cells[cell % table->column_count]);
+        }
+        for (size_t k = 0; k < section->roofline_count; k++) {
+            assert_item_measured(plan, &section->rooflines[k].work);
+            assert_true(section->rooflines[k].roof_count > 0);
+        }
+    }
+}
+
+static void test_passes_are_kept_to(void **state)
+{
+    (void)state;
+    static const char *const chips[] = {"GH100", "TU102"};
+    for (size_t i = 0; i < sizeof chips / sizeof *chips; i++) {
+        kprof_plan all = plan_of((request){.chip = chips[i], .set = "default"});
+        assert_int_equal(all.left_out.count, 0);
+        for (uint32_t passes = 1; passes <= 4; passes += 3) {
+            kprof_plan plan = plan_of((request){chips[i], "default", NULL, {.max_passes = passes}});
+            assert_true(plan.pass_count <= passes && plan.collect.count > 10);
+            assert_whole(&plan, &all);
+            assert_sections_measured(&plan);
+            kprof_plan_free(&plan);
+        }
+        kprof_plan_free(&all);
+    }
+}
+
+static void test_wide_limits_change_nothing(void **state)
+{
+    (void)state;
+    kprof_plan all = plan_of((request){.chip = "GH100", .set = "full"});
+    kprof_limits wide = {.max_passes = 1000, .budget_s = 1e6, .workload = {1000, 0}};
+    kprof_plan plan = plan_of((request){"GH100", "full", NULL, wide});
+    assert_int_equal(plan.left_out.count, 0);
+    assert_int_equal(plan.pass_count, all.pass_count);
+    assert_int_equal(plan.section_count, all.section_count);
+    assert_whole(&plan, &all);
+    kprof_plan_free(&plan);
+    kprof_plan_free(&all);
+}
+
+static bool shows_section(const kprof_plan *plan, const char *id)
+{
+    for (size_t i = 0; i < plan->section_count; i++) {
+        if (strcmp(plan->sections[i].id, id) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void test_the_most_useful_comes_first(void **state)
+{
+    (void)state;
+    kprof_plan plan = plan_of((request){"GH100", "default", NULL, {.max_passes = 8}});
+    assert_true(kprof_strlist_contains(&plan.collect, SM_THROUGHPUT));
+    kprof_plan_free(&plan);
+    plan = plan_of((request){"GH100", "default", NULL, {.max_passes = 2}});
+    assert_string_equal(plan.left_out.items[0], SM_THROUGHPUT);
+    static const char *const kept[] = {"gpu__time_duration.sum", DRAM_READ, "l1tex__t_sector_hit_rate.pct",
+                                       "lts__t_sector_hit_rate.pct",
+                                       "sm__warps_active.avg.pct_of_peak_sustained_active"};
+    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
+        assert_true(kprof_strlist_contains(&plan.collect, kept[i]));
+    assert_true(shows_section(&plan, "LaunchStats"));
+    kprof_plan_free(&plan);
+}
+
+static void test_named_metrics_come_before_sections(void **state)
+{
+    (void)state;
+    static const char tensor[] = "sm__ops_path_tensor_src_fp16.sum";
+    kprof_plan plan = plan_of((request){"GH100", "full", tensor, {.max_passes = 2}});
+    assert_true(kprof_strlist_contains(&plan.collect, tensor));
+    assert_int_equal(plan.shown.count, 1);
+    kprof_plan_free(&plan);
+    plan = plan_of((request){"GH100", "default", SM_THROUGHPUT, {.max_passes = 4}});
+    assert_true(kprof_strlist_contains(&plan.left_out, SM_THROUGHPUT));
+    assert_int_equal(plan.shown.count, 0);
+    kprof_plan_free(&plan);
+}
+
+static void test_a_budget_is_kept_to(void **state)
+{
+    (void)state;
+    static const double budgets_s[] = {1, 5};
+    kprof_workload workload = {1000, 0};
+    kprof_plan all = plan_of((request){.chip = "GH100", .set = "default"});
+    for (size_t i = 0; i < sizeof budgets_s / sizeof *budgets_s; i++) {
+        kprof_plan plan =
+            plan_of((request){"GH100", "default", NULL, {.budget_s = budgets_s[i], .workload = workload}});
+        assert_true(cost_s(&plan, &workload) <= budgets_s[i]);
+        assert_whole(&plan, &all);
+        assert_sections_measured(&plan);
+        kprof_plan_free(&plan);
+    }
+    kprof_plan_free(&all);
+}
+
+static void test_nothing_fits(void **state)
+{
+    (void)state;
+    log_capture capture;
+    kprof_plan plan;
+    log_capture_start(&capture);
+    request passes = {"GH100", NULL, SM_THROUGHPUT, {.max_passes = 3}};
+    assert_int_equal(make_plan(&passes, &plan), KPROF_USAGE);
+    assert_non_null(strstr(capture.last, "fits into --max-passes 3"));
+    request budget = {"GH100", "default", NULL, {.budget_s = 0.2, .workload = {1, 0}}};
+    assert_int_equal(make_plan(&budget, &plan), KPROF_USAGE);
+    assert_non_null(strstr(capture.last, "fits into --budget 0.2"));
+    /* What the launch tells takes no pass. */
+    request free_of_charge = {"GH100", NULL, "launch__grid_size", {.max_passes = 1}};
+    assert_int_equal(make_plan(&free_of_charge, &plan), KPROF_OK);
+    assert_int_equal(plan.shown.count, 1);
+    kprof_plan_free(&plan);
+    kprof_log_set_sink(NULL, NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_passes_are_kept_to),          cmocka_unit_test(test_wide_limits_change_nothing),
+        cmocka_unit_test(test_the_most_useful_comes_first), cmocka_unit_test(test_named_metrics_come_before_sections),
+        cmocka_unit_test(test_a_budget_is_kept_to),         cmocka_unit_test(test_nothing_fits),
+    };
+    if (!cupti_is_here())
+        return SKIPPED;
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
