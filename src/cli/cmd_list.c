@@ -1,47 +1,13 @@
 /* --list-sets, --list-sections, --list-chips and --query-metrics: what can be collected. None needs a GPU. */
+#include "cli/chips.h"
 #include "cli/commands.h"
 #include "cli/listing.h"
 #include "cli/output.h"
 #include "cli/paths.h"
-#include "cli/plans.h"
 #include "core/log.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-#define DEFAULT_CHIP "GH100" /* listed for where there is no GPU and --chips is not given */
-
-static void discard(void *user, kprof_log_level level, const char *message)
-{
-    (void)user;
-    (void)level;
-    (void)message;
-}
-
-/* The chips of the GPUs that are present; that there is none is no error here. */
-static void add_present_chips(kprof_strlist *chips)
-{
-    kprof_probe probe = {0};
-    kprof_log_set_sink(discard, NULL);
-    if (kprof_probe_devices(&probe) != KPROF_OK || kprof_probe_chips(&probe, 0, chips) != KPROF_OK)
-        kprof_log(KPROF_LOG_DEBUG, "no chip found");
-    kprof_log_set_sink(NULL, NULL);
-    kprof_probe_free(&probe);
-}
-
-static kprof_status listed_chips(const kprof_options *options, kprof_strlist *chips)
-{
-    bool added = true;
-    for (size_t i = 0; i < options->chips.count && added; i++)
-        added = kprof_strlist_add_unique(chips, options->chips.items[i]);
-    if (chips->count == 0)
-        add_present_chips(chips);
-    if (chips->count == 0) {
-        kprof_log(KPROF_LOG_INFO, "no GPU found: listing for %s; --chips names others", DEFAULT_CHIP);
-        added = kprof_strlist_add(chips, DEFAULT_CHIP);
-    }
-    return added ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
-}
 
 static char *join(const char *const *words)
 {
@@ -103,7 +69,7 @@ static kprof_status list_sets(const kprof_options *options, kprof_listing *listi
     add_header(listing, titles);
     kprof_status status = kprof_catalog_locate(options, &catalog);
     if (status == KPROF_OK)
-        status = listed_chips(options, &chips);
+        status = kprof_chips_named(options, &chips);
     for (size_t i = 0; i < chips.count && status == KPROF_OK; i++) {
         kprof_host *host = NULL;
         status = kprof_host_open(chips.items[i], NULL, &host);
@@ -197,7 +163,7 @@ static kprof_status query_metrics(const kprof_options *options, kprof_listing *l
         return kprof_fail(KPROF_USAGE, "--query-metrics-mode suffix needs base names: --metrics NAME[,NAME]; "
                                        "all lists every full name");
     add_header(listing, titles);
-    kprof_status status = listed_chips(options, &chips);
+    kprof_status status = kprof_chips_named(options, &chips);
     for (size_t i = 0; i < chips.count && status == KPROF_OK; i++)
         status = query_chip(options, chips.items[i], listing);
     kprof_strlist_free(&chips);

@@ -36,6 +36,7 @@ static int (*const actions[])(const kprof_options *options) = {
     [KPROF_ACTION_LIST_SECTIONS] = kprof_cmd_list,
     [KPROF_ACTION_LIST_CHIPS] = kprof_cmd_list,
     [KPROF_ACTION_QUERY_METRICS] = kprof_cmd_list,
+    [KPROF_ACTION_PLAN] = kprof_cmd_plan,
 };
 
 int main(int argc, char **argv)

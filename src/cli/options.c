@@ -41,6 +41,16 @@ static bool find_choice(const kprof_option_row *row, const char *text, int *valu
     return false;
 }
 
+static bool parse_seconds(const char *text, double *out)
+{
+    size_t whole = strspn(text, "0123456789");
+    const char *fraction = text[whole] == '.' ? text + whole + 1 : text + whole;
+    if (fraction[strspn(fraction, "0123456789")] != '\0' || strlen(text) > 18)
+        return false;
+    *out = strtod(text, NULL);
+    return *out > 0;
+}
+
 static kprof_status store_choice(const kprof_option_row *row, const char *text, int *field)
 {
     return find_choice(row, text, field) ? KPROF_OK : refuse_value(row, text);
@@ -119,6 +129,8 @@ static kprof_status store_value(const kprof_option_row *row, char *text, kprof_o
         return parse_number(text, field) ? KPROF_OK : refuse_value(row, text);
     case KPROF_OPTION_COUNT:
         return store_count(row, text, field);
+    case KPROF_OPTION_SECONDS:
+        return parse_seconds(text, field) ? KPROF_OK : refuse_value(row, text);
     case KPROF_OPTION_ORDINALS:
         return store_ordinals(row, text, field);
     default:
@@ -337,6 +349,9 @@ static kprof_status settle(kprof_options *options)
     if (status == KPROF_OK)
         status = check_commands(options);
     options->filter.name_base = (kprof_name_base)options->name_base;
+    uint64_t launches = options->filter.launch_count;
+    options->selection.limits.workload =
+        (kprof_workload){launches ? launches : KPROF_ASSUMED_LAUNCHES, options->replay_batch};
     if (options->csv_layout != KPROF_UNSET && options->format == KPROF_FORMAT_JSON)
         return kprof_fail(KPROF_USAGE, "--csv-layout and --json exclude each other");
     if (options->csv_layout != KPROF_UNSET)

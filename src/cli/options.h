@@ -22,6 +22,7 @@ typedef enum kprof_action {
     KPROF_ACTION_LIST_SECTIONS,
     KPROF_ACTION_LIST_CHIPS,
     KPROF_ACTION_QUERY_METRICS,
+    KPROF_ACTION_PLAN,
 } kprof_action;
 
 typedef enum kprof_color { KPROF_COLOR_AUTO, KPROF_COLOR_ALWAYS, KPROF_COLOR_NEVER } kprof_color;
@@ -40,7 +41,7 @@ typedef struct kprof_options {
     char **words;                         /* all of argv */
     uint64_t given;                       /* bit i: row i of kprof_option_rows was on the command line */
 
-    kprof_selection selection;
+    kprof_selection selection; /* the workload of its limits is settled when the parser has finished */
     kprof_strlist section_folders;
     kprof_strlist chips;
     int query_mode; /* kprof_query_mode */
@@ -96,6 +97,7 @@ typedef enum kprof_option_type {
     KPROF_OPTION_PATHS,   /* kprof_strlist: repeatable, not split */
     KPROF_OPTION_NUMBER,  /* uint64_t */
     KPROF_OPTION_COUNT,   /* uint32_t: 1 or more, or one of `choices` where the row has them */
+    KPROF_OPTION_SECONDS, /* double: more than 0, with or without decimals */
     KPROF_OPTION_ORDINALS /* uint64_t: comma-separated numbers below 64, as bits */
 } kprof_option_type;
 

@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Of the metrics that are left out so many are named. */
+#define NAMES_TOLD 4
+
 static bool is_chosen(size_t device, uint64_t mask)
 {
     return mask == 0 || (device < 64 && mask >> device & 1);
@@ -69,27 +72,91 @@ static kprof_status plan_chip(const kprof_plans *plans, const kprof_selection *s
     return status;
 }
 
+kprof_effort kprof_plan_effort(const kprof_chip_plan *plan)
+{
+    kprof_effort effort = {.metric_count = plan->plan.collect.count};
+    for (size_t i = 0; i < plan->schedule.pass_count; i++) {
+        if (plan->schedule.passes[i].sm_side)
+            effort.sm_pass_count++;
+        else
+            effort.other_pass_count++;
+    }
+    return effort;
+}
+
+/* The first names and the number of the others, or all. Caller frees; NULL when out of memory. */
+static char *join_names(const kprof_strlist *names, size_t most)
+{
+    kprof_strbuf text = KPROF_STRBUF_INIT;
+    for (size_t i = 0; i < names->count && i < most; i++)
+        kprof_strbuf_printf(&text, "%s%s", i ? ", " : "", names->items[i]);
+    if (names->count > most)
+        kprof_strbuf_printf(&text, " and %zu more (--verbose names them all)", names->count - most);
+    return kprof_strbuf_take(&text);
+}
+
+/* Nothing is left out in silence. */
+static void tell_limits(const kprof_options *options, const kprof_chip_plan *chip)
+{
+    const kprof_limits *limits = &options->selection.limits;
+    const kprof_plan *plan = &chip->plan;
+    kprof_effort effort = kprof_plan_effort(chip);
+    if (limits->budget_s > 0)
+        kprof_log(KPROF_LOG_INFO, "%s: about %.1f s for %llu launches%s, of a budget of %g s", plan->chip,
+                  kprof_cost_of(&effort, &limits->workload).total_s, (unsigned long long)limits->workload.launches,
+                  options->filter.launch_count ? "" : " (assumed; --launch-count tells how many)", limits->budget_s);
+    if (plan->left_out.count == 0)
+        return;
+    char *names = join_names(&plan->left_out, options->verbose ? SIZE_MAX : NAMES_TOLD);
+    kprof_log(KPROF_LOG_WARNING, "%s: %zu of %zu metrics are left out to keep within %s: %s", plan->chip,
+              plan->left_out.count, plan->left_out.count + plan->collect.count,
+              limits->max_passes == 0 ? "--budget"
+              : limits->budget_s > 0  ? "--max-passes and --budget"
+                                      : "--max-passes",
+              names ? names : "");
+    free(names);
+}
+
+static kprof_status plan_chips(const kprof_options *options, const kprof_strlist *chips, kprof_plans *out)
+{
+    out->chips = calloc(chips->count, sizeof *out->chips);
+    if (!out->chips)
+        return kprof_fail(KPROF_NO_MEMORY, "out of memory");
+    kprof_status status = KPROF_OK;
+    for (size_t i = 0; i < chips->count && status == KPROF_OK; i++) {
+        out->count = i + 1;
+        status = plan_chip(out, &options->selection, chips->items[i], &out->chips[i]);
+        if (status == KPROF_OK)
+            tell_limits(options, &out->chips[i]);
+    }
+    return status;
+}
+
+static kprof_status read_catalog(const kprof_options *options, kprof_plans *out)
+{
+    *out = (kprof_plans){0};
+    kprof_status status = kprof_catalog_locate(options, &out->catalog);
+    return status == KPROF_OK ? kprof_selection_check(out->catalog, &options->selection) : status;
+}
+
 kprof_status kprof_plans_make(const kprof_options *options, kprof_plans *out)
 {
     kprof_strlist chips = KPROF_STRLIST_INIT;
-    *out = (kprof_plans){0};
-    kprof_status status = kprof_catalog_locate(options, &out->catalog);
-    if (status == KPROF_OK)
-        status = kprof_selection_check(out->catalog, &options->selection);
+    kprof_status status = read_catalog(options, out);
     if (status == KPROF_OK)
         status = kprof_probe_devices(&out->probe);
     if (status == KPROF_OK)
         status = kprof_probe_chips(&out->probe, options->filter.device_mask, &chips);
-    if (status == KPROF_OK) {
-        out->chips = calloc(chips.count, sizeof *out->chips);
-        status = out->chips ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
-    }
-    for (size_t i = 0; i < chips.count && status == KPROF_OK; i++) {
-        out->count = i + 1;
-        status = plan_chip(out, &options->selection, chips.items[i], &out->chips[i]);
-    }
+    if (status == KPROF_OK)
+        status = plan_chips(options, &chips, out);
     kprof_strlist_free(&chips);
     return status;
+}
+
+kprof_status kprof_plans_make_for(const kprof_options *options, const kprof_strlist *chips, kprof_plans *out)
+{
+    kprof_status status = read_catalog(options, out);
+    return status == KPROF_OK ? plan_chips(options, chips, out) : status;
 }
 
 void kprof_plans_free(kprof_plans *plans)

@@ -391,20 +391,25 @@ static void put_record(csv_emitter *csv, kprof_strbuf *row, const kprof_emit_rec
     }
 }
 
+static bool is_of_lists(const kprof_emitter *emitter)
+{
+    return emitter->page.page == KPROF_PAGE_SESSION || emitter->page.page == KPROF_PAGE_PLAN;
+}
+
 static void csv_list_begin(kprof_emitter *emitter, const kprof_emit_list *list)
 {
     static const char *const columns[] = {"list", "record", "field", "unit", "value", NULL};
     csv_emitter *csv = of(emitter);
     csv->list = list->key;
     csv->record = 0;
-    if (emitter->page.page == KPROF_PAGE_SESSION && !csv->header_done) {
+    if (is_of_lists(emitter) && !csv->header_done) {
         put_names(&csv->row, columns);
         end_row(csv);
         csv->header_done = true;
     }
 }
 
-/* The lists of the session page have different fields: a row for each field keeps the table rectangular. */
+/* The lists of such a page have different fields: a row for each field keeps the table rectangular. */
 static void session_rows(csv_emitter *csv, const kprof_emit_record *record)
 {
     for (size_t i = 0; i < record->count; i++) {
@@ -428,7 +433,7 @@ static void csv_record_begin(kprof_emitter *emitter, const kprof_emit_record *re
 {
     csv_emitter *csv = of(emitter);
     csv->record++;
-    if (emitter->page.page == KPROF_PAGE_SESSION) {
+    if (is_of_lists(emitter)) {
         session_rows(csv, record);
         return;
     }

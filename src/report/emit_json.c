@@ -91,6 +91,7 @@ static const char *const page_names[] = {
     [KPROF_PAGE_RAW] = "raw",
     [KPROF_PAGE_SUMMARY] = "summary",
     [KPROF_PAGE_SESSION] = "session",
+    [KPROF_PAGE_PLAN] = "plan",
 };
 
 static cJSON *metric_catalogue(const kprof_emit_page *page)

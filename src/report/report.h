@@ -69,7 +69,13 @@ typedef struct kprof_seen_kernel {
 kprof_status kprof_report_seen(kprof_report *report, kprof_seen_kernel **kernels, size_t *count) KPROF_MUST_CHECK;
 void kprof_seen_free(kprof_seen_kernel *kernels, size_t count);
 
-typedef enum kprof_page { KPROF_PAGE_DETAILS, KPROF_PAGE_RAW, KPROF_PAGE_SUMMARY, KPROF_PAGE_SESSION } kprof_page;
+typedef enum kprof_page {
+    KPROF_PAGE_DETAILS,
+    KPROF_PAGE_RAW,
+    KPROF_PAGE_SUMMARY,
+    KPROF_PAGE_SESSION,
+    KPROF_PAGE_PLAN, /* of no report: what kprof --plan prints */
+} kprof_page;
 typedef enum kprof_format { KPROF_FORMAT_TEXT, KPROF_FORMAT_CSV, KPROF_FORMAT_JSON } kprof_format;
 typedef enum kprof_csv_layout { KPROF_CSV_LONG, KPROF_CSV_WIDE, KPROF_CSV_NCU } kprof_csv_layout;
 

@@ -185,6 +185,39 @@ static void clocks_are_left_alone_unless_asked(void **state)
     assert_int_equal(options.clock_control, KPROF_CLOCKS_ALONE);
 }
 
+static void limits_and_their_workload(void **state)
+{
+    (void)state;
+    const kprof_limits *limits = &options.selection.limits;
+    assert_int_equal(parse("app"), KPROF_OK);
+    assert_int_equal(limits->max_passes, 0);
+    assert_true(limits->budget_s == 0);
+    assert_int_equal(limits->workload.launches, KPROF_ASSUMED_LAUNCHES);
+    assert_int_equal(parse("--max-passes 4 --budget 2.5 -c 7 --replay-batch 3 app"), KPROF_OK);
+    assert_int_equal(limits->max_passes, 4);
+    assert_true(limits->budget_s == 2.5);
+    assert_int_equal(limits->workload.launches, 7);
+    assert_int_equal(limits->workload.batch, 3);
+    assert_refused("--max-passes 0 app", "\"0\" is not valid, give N");
+    assert_refused("--max-passes auto app", "\"auto\"");
+    static const char *const no_budgets[] = {"0", "-1", "1e3", "0x10", "3s", "nan", ".", "1.2.3", ""};
+    for (size_t i = 0; i < LENGTH(no_budgets); i++) {
+        char line[64];
+        snprintf(line, sizeof line, "--budget=%s app", no_budgets[i]);
+        assert_refused(line, "is not valid, give SECONDS");
+    }
+}
+
+static void a_plan_takes_an_application(void **state)
+{
+    (void)state;
+    assert_int_equal(parse("--plan --set full app -x"), KPROF_OK);
+    assert_int_equal(options.action, KPROF_ACTION_PLAN);
+    assert_string_equal(options.application[0], "app");
+    assert_refused("--plan --list-sets", "exclude each other");
+    assert_refused("report run.kprof --max-passes 3", "no option of kprof report");
+}
+
 static void output_choices(void **state)
 {
     (void)state;
@@ -311,6 +344,8 @@ int main(void)
         cmocka_unit_test(lists),
         cmocka_unit_test(batches_are_counted_or_automatic),
         cmocka_unit_test(clocks_are_left_alone_unless_asked),
+        cmocka_unit_test(limits_and_their_workload),
+        cmocka_unit_test(a_plan_takes_an_application),
         cmocka_unit_test(output_choices),
         cmocka_unit_test(refused_values),
         cmocka_unit_test(unknown_options),

@@ -74,7 +74,7 @@ def find_difference(expected, output):
 
 def needs(command):
     """What a command needs besides a reporter: "cupti", "sqlite3" or nothing ("")."""
-    if PROFILES.search(command) or re.search(r"--(query-metrics|list-sets|list-chips)", command):
+    if PROFILES.search(command) or re.search(r"--(query-metrics|list-sets|list-chips|plan)", command):
         return "cupti"
     return "sqlite3" if re.search(r"(^|[|&;] *)sqlite3 ", command) else ""
 

@@ -6,6 +6,7 @@ import json
 import pty
 import re
 import select
+import sys
 
 from harness import *
 
@@ -365,6 +366,85 @@ class Lists(Case):
                     'printf "%s\\n" "${COMPREPLY[@]}"'
             run = subprocess.run(["bash", "-c", probe], capture_output=True, text=True, env=self.environment({}))
             self.assertIn(expected, run.stdout.split("\n"), f"{typed}: {run.stdout} {run.stderr}")
+
+
+class Plans(Case):
+    """--plan says what a run would cost and starts nothing."""
+
+    def test_nothing_is_started(self):
+        run = self.kprof("--injection-path", INJECTION, "--plan", "-o", "run", APP, "say=started", f"launch={SCALE}")
+        self.assert_run(run, 0)
+        self.assertNotIn("started", run.out + run.err)
+        self.assertFalse(os.path.exists(self.path("run.kprof")))
+        self.assertRegex(run.out, r"Chip +GH100\n")
+        self.assertRegex(run.out, r"Measured on +NVIDIA H200\n")
+
+    def test_wrong_names_are_said(self):
+        self.assert_run(self.kprof("--plan", "--chips", "GH10"), 102)
+        self.assert_run(self.kprof("--plan", "--chips", "GH100", "--set", "ful"), 102)
+        self.assert_run(self.kprof("--plan", "--chips", "GH100", "--metrics", "dram__byte.sum"), 102)
+
+    def test_a_plan_for_each_chip(self):
+        run = self.kprof("--plan", "--chips", "GH100,TU102", "--csv", "-c", "7")
+        self.assert_run(run, 0)
+        rows = list(csv.DictReader(io.StringIO(run.out)))
+        plans = [row for row in rows if row["list"] == "plans"]
+        self.assertEqual([row["value"] for row in plans if row["field"] == "chip"], ["GH100", "TU102"])
+        self.assertEqual({row["value"] for row in plans if row["field"] == "launches"}, {"7"})
+
+    def test_json_is_as_documented(self):
+        sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../report"))
+        from check_outputs import fits
+        with open(os.path.join(os.path.dirname(__file__), "../../docs/report.schema.json")) as file:
+            schema = json.load(file)
+        run = self.kprof("--plan", "--chips", "GH100", "--json", "--max-passes", "3", "--replay-batch", "2", "-c", "5")
+        self.assert_run(run, 0)
+        data = json.loads(run.out)
+        self.assertIsNone(fits(data, schema, schema))
+        plan = data["plans"][0]
+        self.assertLessEqual(plan["passes"], 3)
+        self.assertEqual((plan["launches"], plan["launches_from"], plan["batches"]), (5, "given", 3))
+        self.assertEqual(plan["left_out"], len(data["left_out"]))
+        self.assertGreater(plan["left_out"], 0)
+
+
+class Limits(Case):
+    """What is left out is said, and the run keeps within the limits."""
+
+    def run_limited(self, *options):
+        return self.kprof("--injection-path", INJECTION, "-o", "run", *options, APP, f"launch={VECTOR_ADD}")
+
+    def test_passes(self):
+        run = self.run_limited("--max-passes", "2")
+        self.assert_run(run, 0)
+        self.assertRegex(run.err, r"of 91 metrics are left out to keep within --max-passes: sm__throughput\S+, .* more")
+        passes = self.query("run.kprof", "SELECT max(passes) FROM launch")[0][0]
+        self.assertTrue(1 <= passes <= 2)
+        page = self.kprof("report", "run.kprof")
+        self.assert_run(page, 0)
+        self.assertIn("Duration", page.out)
+        self.assertNotIn("Compute (SM) Throughput", page.out)
+
+    def test_every_name_is_told_when_asked_for(self):
+        run = self.run_limited("--max-passes", "2", "--verbose")
+        self.assert_run(run, 0)
+        left_out = re.search(r"GH100: (\d+) of 91 metrics are left out[^:]*: (.*)", run.err)
+        self.assertEqual(len(left_out[2].split(", ")), int(left_out[1]))
+
+    def test_budget(self):
+        run = self.run_limited("--budget", "0.6", "-c", "10")
+        self.assert_run(run, 0)
+        self.assertRegex(run.err, r"GH100: about 0\.\d s for 10 launches, of a budget of 0\.6 s")
+        self.assertIn("keep within --budget", run.err)
+        assumed = self.kprof("--plan", "--chips", "GH100", "--budget", "100")
+        self.assertIn("1000 launches (assumed; --launch-count tells how many)", assumed.err)
+
+    def test_nothing_fits(self):
+        metric = "sm__throughput.avg.pct_of_peak_sustained_elapsed"
+        run = self.run_limited("--max-passes", "3", "--metrics", metric)
+        self.assert_run(run, 101)
+        self.assertIn("fits into --max-passes 3", run.err)
+        self.assertFalse(os.path.exists(self.path("run.kprof")))
 
 
 class Progress(Case):

@@ -1,0 +1,38 @@
+/* Finds chips without needing a GPU. */
+#include "cli/chips.h"
+#include "cli/plans.h"
+#include "core/log.h"
+
+#define DEFAULT_CHIP "GH100"
+
+static void discard(void *user, kprof_log_level level, const char *message)
+{
+    (void)user;
+    (void)level;
+    (void)message;
+}
+
+/* The chips of the GPUs that are present; that there is none is no error here. */
+static void add_present_chips(uint64_t device_mask, kprof_strlist *chips)
+{
+    kprof_probe probe = {0};
+    kprof_log_set_sink(discard, NULL);
+    if (kprof_probe_devices(&probe) != KPROF_OK || kprof_probe_chips(&probe, device_mask, chips) != KPROF_OK)
+        kprof_log(KPROF_LOG_DEBUG, "no chip found");
+    kprof_log_set_sink(NULL, NULL);
+    kprof_probe_free(&probe);
+}
+
+kprof_status kprof_chips_named(const kprof_options *options, kprof_strlist *out)
+{
+    bool added = true;
+    for (size_t i = 0; i < options->chips.count && added; i++)
+        added = kprof_strlist_add_unique(out, options->chips.items[i]);
+    if (out->count == 0)
+        add_present_chips(options->filter.device_mask, out);
+    if (out->count == 0) {
+        kprof_log(KPROF_LOG_INFO, "no GPU found that kprof can use: taking %s; --chips names others", DEFAULT_CHIP);
+        added = kprof_strlist_add(out, DEFAULT_CHIP);
+    }
+    return added ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
+}

@@ -1,0 +1,160 @@
+/* --plan: what would be collected, and what that costs. Nothing is started, and no GPU is needed. */
+#include "cli/chips.h"
+#include "cli/commands.h"
+#include "cli/output.h"
+#include "cli/plans.h"
+#include "core/log.h"
+#include "report/page.h"
+
+#include <string.h>
+
+#define COUNT_OF(array) (sizeof(array) / sizeof *(array))
+
+static kprof_emit_field measure(const char *key, const char *label, double value, const char *unit)
+{
+    kprof_emit_field field = kprof_field_real(key, label, value);
+    field.unit = unit;
+    return field;
+}
+
+static void show_record(kprof_emitter *emitter, const kprof_emit_field *fields, size_t count)
+{
+    emitter->ops->record_begin(emitter, &(kprof_emit_record){fields, count});
+    emitter->ops->record_end(emitter);
+}
+
+static void show_plan(kprof_emitter *emitter, const kprof_options *options, const kprof_chip_plan *chip)
+{
+    const kprof_workload *workload = &options->selection.limits.workload;
+    kprof_effort effort = kprof_plan_effort(chip);
+    kprof_cost cost = kprof_cost_of(&effort, workload);
+    const kprof_emit_field fields[] = {
+        kprof_field_text("chip", "Chip", chip->plan.chip),
+        kprof_field_integer("metrics", "Metrics", (int64_t)effort.metric_count),
+        kprof_field_integer("left_out", "Metrics left out", (int64_t)chip->plan.left_out.count),
+        kprof_field_integer("passes", "Passes", (int64_t)chip->plan.pass_count),
+        kprof_field_integer("sm_passes", "Passes with counters of the SMs", (int64_t)effort.sm_pass_count),
+        measure("counter_data", "Counter data of a launch, about", cost.counter_data_bytes, "byte"),
+        measure("launch_time", "Time for a launch, about", cost.launch_ms * 1e6, "ns"),
+        measure("start_time", "Time to start, about", cost.start_s * 1e9, "ns"),
+        kprof_field_integer("launches", "Launches", (int64_t)workload->launches),
+        kprof_field_text("launches_from", "Their number is",
+                         options->filter.launch_count ? "given" : "assumed; --launch-count tells it"),
+        kprof_field_integer("batches", "Batches, at least", (int64_t)cost.batch_count),
+        measure("total_time", "Time in all, without memory, about", cost.total_s * 1e9, "ns"),
+    };
+    show_record(emitter, fields, COUNT_OF(fields));
+}
+
+static void show_plans(kprof_emitter *emitter, const kprof_options *options, const kprof_plans *plans)
+{
+    emitter->ops->list_begin(emitter, &(kprof_emit_list){"plans", "Plan", false});
+    for (size_t i = 0; i < plans->count; i++)
+        show_plan(emitter, options, &plans->chips[i]);
+    emitter->ops->list_end(emitter);
+}
+
+static void show_left_out(kprof_emitter *emitter, const kprof_plans *plans)
+{
+    emitter->ops->list_begin(emitter, &(kprof_emit_list){"left_out", "Left out, the most useful first", true});
+    for (size_t i = 0; i < plans->count; i++) {
+        const kprof_plan *plan = &plans->chips[i].plan;
+        for (size_t k = 0; k < plan->left_out.count; k++) {
+            const kprof_emit_field fields[] = {
+                kprof_field_text("chip", "Chip", plan->chip),
+                kprof_field_text("metric", "Metric", plan->left_out.items[k]),
+            };
+            show_record(emitter, fields, COUNT_OF(fields));
+        }
+    }
+    emitter->ops->list_end(emitter);
+}
+
+static void show_memory(kprof_emitter *emitter)
+{
+    static const char saved[] = "all device memory that is allocated when a batch begins, unless one pass does";
+    char beyond[128];
+    snprintf(beyond, sizeof beyond, "what does not fit on the device twice goes to host memory: %g GB took %g s",
+             kprof_prices.host_save_gb, kprof_prices.host_save_s);
+    const kprof_emit_field fields[] = {
+        kprof_field_text("saved", "Saved", saved),
+        measure("save_time_per_gib", "Time to save a GiB, once for each batch", kprof_prices.save_ms_per_gib * 1e6,
+                "ns"),
+        measure("restore_time_per_gib", "Time to restore a GiB, for each further pass",
+                kprof_prices.restore_ms_per_gib * 1e6, "ns"),
+        kprof_field_text("beyond", "But", beyond),
+    };
+    emitter->ops->list_begin(emitter, &(kprof_emit_list){"memory", "Memory", false});
+    show_record(emitter, fields, COUNT_OF(fields));
+    emitter->ops->list_end(emitter);
+}
+
+static void show_prices(kprof_emitter *emitter)
+{
+    const kprof_price_list *prices = &kprof_prices;
+    const kprof_emit_field fields[] = {
+        kprof_field_text("measured_on", "Measured on", prices->measured_on),
+        kprof_field_text("source", "Source", prices->source),
+        measure("sm_pass_time", "A launch in a pass with counters of the SMs", prices->sm_pass_ms * 1e6, "ns"),
+        measure("other_pass_time", "A launch in another pass", prices->other_pass_ms * 1e6, "ns"),
+        measure("evaluation_time", "Evaluating a metric of a launch", prices->evaluation_ms * 1e6, "ns"),
+        measure("pass_start_time", "A pass of a batch, to start and stop", prices->pass_start_ms * 1e6, "ns"),
+    };
+    emitter->ops->list_begin(emitter, &(kprof_emit_list){"prices", "Prices", false});
+    show_record(emitter, fields, COUNT_OF(fields));
+    emitter->ops->list_end(emitter);
+}
+
+static kprof_status print_page(const kprof_options *options, const kprof_plans *plans,
+                               const kprof_page_context *context)
+{
+    kprof_emitter *emitter = NULL;
+    kprof_status status = kprof_page_begin(context, NULL, &emitter);
+    if (status != KPROF_OK)
+        return status;
+    show_plans(emitter, options, plans);
+    show_left_out(emitter, plans);
+    show_memory(emitter);
+    show_prices(emitter);
+    return kprof_page_end(emitter, KPROF_OK);
+}
+
+static kprof_status print_plans(const kprof_options *options, const kprof_plans *plans, FILE *out)
+{
+    kprof_print_options print = kprof_print_options_make(options, out);
+    kprof_output output;
+    print.page = KPROF_PAGE_PLAN;
+    kprof_status status = kprof_output_init(&output, out);
+    if (status != KPROF_OK)
+        return status;
+    status = print_page(options, plans, &(kprof_page_context){NULL, NULL, &print, &output});
+    kprof_status written = kprof_output_finish(&output);
+    return status == KPROF_OK ? written : status;
+}
+
+static kprof_status make_plans(const kprof_options *options, kprof_plans *out)
+{
+    kprof_strlist chips = KPROF_STRLIST_INIT;
+    *out = (kprof_plans){0};
+    kprof_status status = kprof_chips_named(options, &chips);
+    if (status == KPROF_OK)
+        status = kprof_plans_make_for(options, &chips, out);
+    kprof_strlist_free(&chips);
+    return status;
+}
+
+int kprof_cmd_plan(const kprof_options *options)
+{
+    kprof_plans plans;
+    FILE *out = NULL;
+    kprof_status status = make_plans(options, &plans);
+    if (status == KPROF_OK)
+        status = kprof_results_open(options, kprof_route_report(options).results, &out);
+    if (status == KPROF_OK) {
+        status = print_plans(options, &plans, out);
+        kprof_status written = kprof_results_close(options, out);
+        status = status == KPROF_OK ? written : status;
+    }
+    kprof_plans_free(&plans);
+    return kprof_status_exit_code(status);
+}
