@@ -52,6 +52,8 @@ void kprof_progress_format(const kprof_progress *progress, double now_s, char *t
         append(&line, "%llu of %llu launches", (unsigned long long)progress->done, (unsigned long long)progress->goal);
     else
         append(&line, "%llu launch%s", (unsigned long long)progress->done, progress->done == 1 ? "" : "es");
+    if (progress->open > 1)
+        append(&line, " and %llu or more in a batch", (unsigned long long)progress->open);
     if (progress->kernel[0])
         append(&line, ", %s", progress->kernel);
     if (progress->pass)
@@ -104,6 +106,7 @@ static void set_kernel(kprof_progress *progress, const char *kernel)
 void kprof_progress_note(kprof_progress *progress, const char *kernel, const kprof_progress_record *record)
 {
     set_kernel(progress, kernel);
+    progress->open = record->open;
     progress->pass = record->pass;
     progress->pass_count = record->pass_count;
 }
@@ -111,6 +114,7 @@ void kprof_progress_note(kprof_progress *progress, const char *kernel, const kpr
 void kprof_progress_launch(kprof_progress *progress, const char *kernel, uint32_t pass_count)
 {
     set_kernel(progress, kernel);
+    progress->open = 0;
     progress->pass = 0;
     progress->pass_count = pass_count;
     progress->done++;

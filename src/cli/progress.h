@@ -13,6 +13,7 @@ typedef struct kprof_progress {
     uint64_t goal; /* launches that will be profiled, 0: not known */
     uint64_t done;
     char kernel[64];
+    uint64_t open;             /* launches at least of the batch under way */
     uint32_t pass, pass_count; /* of the launch under way; 0: not told */
     double start_s, last_s;    /* monotonic clock: first launch, last line */
 } kprof_progress;

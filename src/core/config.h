@@ -15,7 +15,7 @@ typedef struct kprof_chip_metrics {
     char *chip; /* "GH100" */
     kprof_strlist metrics;
     kprof_strlist witnesses; /* names that config_image has in every pass, not among `metrics`; may be empty */
-    uint8_t *config_image; /* [config_image_size], owned */
+    uint8_t *config_image;   /* [config_image_size], owned */
     size_t config_image_size;
     uint32_t pass_count;
 } kprof_chip_metrics;

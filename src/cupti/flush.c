@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 /* Of the size of L2, in percent: with less, some of the application's dirty lines were still there on GH100. */
-#define SOURCE_PCT 125
+#define SOURCE_PCT 110
 /* What the copy leaves dirty. */
 #define ROW_BYTES ((size_t)64 << 10)
 /* Each mapping takes 30 us to make; a copy of more rows is made in pieces. */
@@ -52,8 +52,7 @@ static CUresult prepare(kprof_flush *flush)
     CUmemAllocationProp property = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
                                     .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device}};
     flush->rows = (size_t)l2_bytes / 100 * SOURCE_PCT / ROW_BYTES + 1;
-    result = driver->cuMemGetAllocationGranularity_(&flush->granule_bytes, &property,
-                                                    CU_MEM_ALLOC_GRANULARITY_MINIMUM);
+    result = driver->cuMemGetAllocationGranularity_(&flush->granule_bytes, &property, CU_MEM_ALLOC_GRANULARITY_MINIMUM);
     if (result == CUDA_SUCCESS)
         result = driver->cuEventCreate_(&flush->event, CU_EVENT_DISABLE_TIMING);
     if (result == CUDA_SUCCESS)

@@ -164,9 +164,19 @@ void kprof_operation_free(kprof_operation *operation)
     free(operation);
 }
 
-/* CUDA's own answer for memory that it knows; else whether the process has something mapped there, which the GPU may
- * reach where the system shares its page tables. */
-static bool is_host_address(const kprof_driver_api *driver, uint64_t value)
+static bool reaches_pageable_memory(const kprof_driver_api *driver)
+{
+    CUdevice device;
+    int reaches = 1;
+    return driver->cuCtxGetDevice_(&device) != CUDA_SUCCESS ||
+           driver->cuDeviceGetAttribute_(&reaches, CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS, device) !=
+               CUDA_SUCCESS ||
+           reaches;
+}
+
+/* CUDA's own answer for memory that it knows; else, where the GPU reaches all of the process' memory, whether something
+ * is mapped there. */
+static bool is_host_address(const kprof_driver_api *driver, bool pageable, uint64_t value)
 {
     static long page;
     unsigned char resident;
@@ -175,6 +185,8 @@ static bool is_host_address(const kprof_driver_api *driver, uint64_t value)
         return false;
     if (driver->cuPointerGetAttribute_(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, (CUdeviceptr)value) == CUDA_SUCCESS)
         return type == CU_MEMORYTYPE_HOST;
+    if (!pageable)
+        return false;
     if (page == 0)
         page = sysconf(_SC_PAGESIZE);
     return mincore((void *)(uintptr_t)(value & ~((uint64_t)page - 1)), 1, &resident) == 0;
@@ -185,10 +197,11 @@ bool kprof_operation_sees_host(const kprof_operation *operation)
     const kprof_driver_api *driver;
     if (kprof_driver_load(&driver) != KPROF_OK)
         return true;
+    bool pageable = reaches_pageable_memory(driver);
     for (size_t at = 0; at + sizeof(uint64_t) <= operation->buffer_size; at += sizeof(uint64_t)) {
         uint64_t value;
         memcpy(&value, operation->buffer + at, sizeof value);
-        if (is_host_address(driver, value))
+        if (is_host_address(driver, pageable, value))
             return true;
     }
     return false;

@@ -12,8 +12,10 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Ranges of one pass: with tens of thousands, starting a pass did not end on an H200. */
-#define MAX_RANGES 2048
+/* Ranges of one pass. Each costs the first pass of a new object 0.6 to 1 ms, used or not, and later ones nothing; with
+ * tens of thousands a pass did not start at all (H200). */
+#define FIRST_RANGES 64
+#define MAX_RANGES   1024
 /* Another process of the run gives the counters back once it is idle; another tool does not. */
 #define BUSY_WAIT_MS 5000
 #define BUSY_POLL_MS 20
@@ -29,6 +31,7 @@ struct kprof_profiler {
     size_t image_size;
     uint8_t *image; /* [image_size] */
     uint8_t *blank; /* [image_size]: the image of one launch as it was before any pass; NULL but in single passes */
+    bool started;   /* `object` has had a pass */
     bool single;    /* the passes under way are single ones */
     bool more;      /* passes of the last measurement are left */
 };
@@ -104,6 +107,7 @@ static kprof_status enable(kprof_profiler *p)
     if (result != CUPTI_SUCCESS)
         return fail(p->cupti, "cuptiRangeProfilerEnable", result);
     p->object = params.pRangeProfilerObject;
+    p->started = false;
     return KPROF_OK;
 }
 
@@ -169,7 +173,8 @@ size_t kprof_profiler_capacity(kprof_profiler *p, size_t bytes)
         measure_image(p, 2, &two) == KPROF_OK)
         p->launch_bytes = two > one ? two - one : 1;
     size_t launches = p->launch_bytes ? bytes / p->launch_bytes : 1;
-    return launches < 1 ? 1 : launches > MAX_RANGES ? MAX_RANGES : launches;
+    size_t limit = p->started ? MAX_RANGES : FIRST_RANGES;
+    return launches < 1 ? 1 : launches > limit ? limit : launches;
 }
 
 static kprof_status collect_names(kprof_profiler *p)
@@ -268,6 +273,7 @@ kprof_status kprof_profiler_start(kprof_profiler *p)
         usleep(BUSY_POLL_MS * 1000);
         result = p->cupti->cuptiRangeProfilerStart(&params);
     }
+    p->started = p->started || result == CUPTI_SUCCESS;
     return result == CUPTI_SUCCESS ? KPROF_OK : fail(p->cupti, "cuptiRangeProfilerStart", result);
 }
 
@@ -350,19 +356,19 @@ void kprof_reader_close(kprof_reader *reader)
     free(reader);
 }
 
-static kprof_status evaluate(kprof_reader *reader, const kprof_profiler *p, size_t launch, const kprof_strlist *names,
-                             double *values)
+static kprof_counter_data counters_of(const kprof_profiler *p, size_t launch)
 {
-    kprof_counter_data counters = {.data = p->image, .size = p->image_size, .range = launch};
-    return kprof_host_evaluate(reader->host, &counters, names, values);
+    return (kprof_counter_data){.data = p->image, .size = p->image_size, .range = launch};
 }
 
 kprof_status kprof_reader_read(kprof_reader *reader, const kprof_profiler *profiler, size_t launch, double *values)
 {
-    return evaluate(reader, profiler, launch, &reader->metrics->metrics, values);
+    kprof_counter_data counters = counters_of(profiler, launch);
+    return kprof_host_evaluate(reader->host, &counters, &reader->metrics->metrics, values);
 }
 
 kprof_status kprof_reader_witnesses(kprof_reader *reader, const kprof_profiler *profiler, size_t launch, double *values)
 {
-    return evaluate(reader, profiler, launch, &reader->metrics->witnesses, values);
+    kprof_counter_data counters = counters_of(profiler, launch);
+    return kprof_host_evaluate(reader->host, &counters, &reader->metrics->witnesses, values);
 }

@@ -7,9 +7,9 @@
 typedef struct kprof_snapshot kprof_snapshot;
 
 /* Save the memory that a launch of `kernel` can change: what libcheckpoint covers (device, pool, virtual, managed,
- * pinned and array memory), the writable variables of the kernel's module, whose function `function` is, and those whose
- * addresses the application has. What does not fit on the device goes to host memory. The context must be current and
- * idle. UNSUPPORTED, with a logged reason, when not everything can be saved; NO_MEMORY when there is no room on the
+ * pinned and array memory), the writable variables of the kernel's module, whose function `function` is, and those
+ * whose addresses the application has. What does not fit on the device goes to host memory. The context must be current
+ * and idle. UNSUPPORTED, with a logged reason, when not everything can be saved; NO_MEMORY when there is no room on the
  * host either. */
 kprof_status kprof_snapshot_take(void *context, void *function, const char *kernel,
                                  kprof_snapshot **out) KPROF_MUST_CHECK;

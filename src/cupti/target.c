@@ -274,7 +274,8 @@ void *kprof_target_stream(const kprof_call *call)
 bool kprof_target_launch_captured(const kprof_call *call)
 {
     CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-    return driver->cuStreamIsCapturing_(kprof_target_stream(call), &status) != CUDA_SUCCESS || status != CU_STREAM_CAPTURE_STATUS_NONE;
+    return driver->cuStreamIsCapturing_(kprof_target_stream(call), &status) != CUDA_SUCCESS ||
+           status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
 void *kprof_target_function(const kprof_call *call)

@@ -49,7 +49,7 @@ static struct {
     atomic_bool open;
     kprof_treatment_kind kind;
     kprof_kernel *watched; /* the kernel whose first run is watched, not measured; NULL: none */
-    char note[512]; /* why the launches are measured in another way than asked for; "" when all is well */
+    char note[512];        /* why the launches are measured in another way than asked for; "" when all is well */
     kprof_profiled_context *context;
     const kprof_chip_metrics *metrics;
     kprof_snapshot *snapshot; /* NULL where nothing is replayed */
@@ -220,6 +220,7 @@ static kprof_status begin(const kprof_call *call)
 static kprof_status take_lock(void)
 {
     static unsigned timeout_ms = LOCK_TIMEOUT_MS;
+    kprof_lock_want();
     bool taken = kprof_lock_take(timeout_ms, kprof_contexts_release);
     timeout_ms = taken ? LOCK_TIMEOUT_MS : 0; /* who waited in vain once does not wait for each launch */
     return taken ? KPROF_OK : kprof_fail(KPROF_NOT_COLLECTED, "another process of the run kept the counters");
@@ -239,8 +240,10 @@ static kprof_status open_batch(const kprof_batch_launch *launch, const kprof_tre
     if (treatment->kind == KPROF_ONE_PASS)
         note("measured in one pass", treatment->why);
     kprof_status status = take_lock();
-    if (status != KPROF_OK)
+    if (status != KPROF_OK) {
+        kprof_lock_have();
         return status;
+    }
     status = kprof_wait_for_context(launch->call->context);
     if (status == KPROF_OK)
         free_late();
@@ -248,6 +251,7 @@ static kprof_status open_batch(const kprof_batch_launch *launch, const kprof_tre
         status = kprof_contexts_open(launch->call->context, launch->metrics, &batch.context);
     if (status == KPROF_OK)
         status = begin(launch->call);
+    kprof_lock_have();
     if (status != KPROF_OK) {
         release();
         return status;
@@ -276,7 +280,8 @@ static void add(const kprof_batch_launch *launch, kprof_operation *operation)
     batch.chosen_count += launch->chosen;
     batch.launches[batch.count++] =
         (batch_launch){.operation = operation, .stream = stream, .chosen = launch->chosen, .record = launch->record};
-    if (launch->chosen && (batch.chosen_count & (batch.chosen_count - 1)) == 0) /* known even if the process is killed */
+    if (launch->chosen &&
+        (batch.chosen_count & (batch.chosen_count - 1)) == 0) /* known even if the process is killed */
         listener->progress(&launch->record, batch.chosen_count, 1, batch.metrics->pass_count);
 }
 

@@ -44,7 +44,8 @@ static void *run_worker(void *user)
     kprof_status opened = open_reader(self->reader, work->metrics);
     for (size_t i; (i = atomic_fetch_add(&work->next, 1)) < work->count;) {
         kprof_evaluation *e = &work->evaluations[i];
-        e->status = opened == KPROF_OK ? kprof_reader_read(*self->reader, work->profiler, e->launch, e->values) : opened;
+        e->status =
+            opened == KPROF_OK ? kprof_reader_read(*self->reader, work->profiler, e->launch, e->values) : opened;
         if (e->status != KPROF_OK)
             snprintf(e->reason, sizeof e->reason, "%s", kprof_process_reason(e->status));
     }

@@ -15,7 +15,8 @@ static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static bool running, stopped;
 static atomic_bool held;  /* there is something to give back */
 static atomic_ulong uses; /* tells whether the last wait saw a new launch */
-static bool (*give_back)(void);
+static bool (*give_back)(unsigned calls);
+static unsigned calls; /* since the last launch */
 
 static struct timespec idle_deadline(void)
 {
@@ -34,11 +35,13 @@ static void wait_idle(void)
     unsigned long seen = atomic_load(&uses);
     while (!stopped && pthread_cond_timedwait(&changed, &mutex, &until) == 0)
         continue;
+    if (seen != atomic_load(&uses))
+        calls = 0;
     if (stopped || seen != atomic_load(&uses))
         return;
     pthread_mutex_unlock(&mutex); /* replaying a batch takes its time, and launches may begin meanwhile */
     atomic_store(&held, false);
-    if (!give_back())
+    if (!give_back(++calls))
         atomic_store(&held, true);
     pthread_mutex_lock(&mutex);
 }
@@ -71,7 +74,7 @@ static void start_thread(void)
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-void kprof_idle_start(bool (*new_give_back)(void))
+void kprof_idle_start(bool (*new_give_back)(unsigned calls))
 {
     give_back = new_give_back;
 }

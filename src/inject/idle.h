@@ -1,13 +1,15 @@
 /* Acts when this process has not launched anything for a while: an open batch would be lost if the process were killed,
- * and another process may wait for the GPU's counters. The first pass after that costs about 150 ms more. */
+ * and another process may wait for the GPU's counters. */
 #ifndef KPROF_INJECT_IDLE_H
 #define KPROF_INJECT_IDLE_H
 
 #include <stdbool.h>
 
-/* What to do then; called on a thread of its own, again and again until it returns true. */
-void kprof_idle_start(bool (*give_back)(void));
-/* There is something to give back: watch from now on whether more follows. Cheap: called after every measured launch. */
+/* What to do then; called on a thread of its own each quarter of a second, with the number of the call since the last
+ * launch, from 1, until it returns true. */
+void kprof_idle_start(bool (*give_back)(unsigned calls));
+/* There is something to give back: watch from now on whether more follows. Cheap: called after every measured launch.
+ */
 void kprof_idle_watch(void);
 /* The process ends: nothing is given back any more. */
 void kprof_idle_stop(void);

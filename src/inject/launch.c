@@ -9,6 +9,7 @@
 #include "inject/gate.h"
 #include "inject/idle.h"
 #include "inject/kernels.h"
+#include "inject/lock.h"
 #include "inject/process.h"
 
 #include <stdio.h>
@@ -18,6 +19,9 @@
 
 /* Longest wait for other threads to leave the driver before a launch goes unmeasured. */
 #define GATE_TIMEOUT_MS 2000
+
+/* Quarters of a second after which the counters are given back although no process of the run wants them. */
+#define MAX_IDLE_CALLS 12
 
 /* What this thread is in the middle of. */
 static __thread struct {
@@ -260,7 +264,7 @@ static void context_ending(void *context)
 }
 
 /* Nothing was launched for a while: the process may be about to end without a word, and others may wait. */
-static bool give_back(void)
+static bool give_back(unsigned calls)
 {
     bool done = false;
     if (!kprof_gate_enter_exclusive(0))
@@ -268,8 +272,9 @@ static bool give_back(void)
     thread.own_call = true;
     if (!kprof_target_capturing() && kprof_contexts_idle()) { /* CUPTI would wait for them without a limit */
         kprof_batch_close();
-        kprof_contexts_release();
-        done = true;
+        done = calls >= MAX_IDLE_CALLS || kprof_lock_is_wanted();
+        if (done)
+            kprof_contexts_release(); /* the next first pass costs 200 ms more */
     }
     thread.own_call = false;
     kprof_gate_leave_exclusive();

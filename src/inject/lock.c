@@ -13,19 +13,46 @@
 
 #define POLL_MS 2
 
-static char path[PATH_MAX];
-static int held = -1;
-static struct stat held_file; /* tells whether the number is still ours */
+/* A locked file. */
+typedef struct file_lock {
+    char path[PATH_MAX];
+    int fd;           /* -1: not locked */
+    struct stat file; /* tells whether the number is still ours */
+} file_lock;
+
+static file_lock turn = {.fd = -1};   /* exclusive: whose turn it is */
+static file_lock wanted = {.fd = -1}; /* shared by those who want theirs */
 
 void kprof_lock_set_folder(const char *dir)
 {
-    snprintf(path, sizeof path, "%s/gpu.lock", dir);
+    snprintf(turn.path, sizeof turn.path, "%s/gpu.lock", dir);
+    snprintf(wanted.path, sizeof wanted.path, "%s/gpu.wanted", dir);
+}
+
+static int open_lock(const file_lock *lock)
+{
+    return open(lock->path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+}
+
+static void hold(file_lock *lock, int fd)
+{
+    lock->fd = fd;
+    (void)fstat(fd, &lock->file);
+}
+
+static void let_go(file_lock *lock)
+{
+    struct stat now;
+    if (lock->fd >= 0 && fstat(lock->fd, &now) == 0 && now.st_dev == lock->file.st_dev &&
+        now.st_ino == lock->file.st_ino)
+        close(lock->fd);
+    lock->fd = -1;
 }
 
 bool kprof_lock_take(unsigned timeout_ms, void (*before_wait)(void))
 {
     const struct timespec pause = {0, POLL_MS * 1000000};
-    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    int fd = open_lock(&turn);
     if (fd < 0)
         return true;           /* without the session directory there is nobody to take turns with */
     fd = kprof_fd_move_up(fd); /* it may be held for long */
@@ -38,15 +65,38 @@ bool kprof_lock_take(unsigned timeout_ms, void (*before_wait)(void))
             before_wait();
         nanosleep(&pause, NULL);
     }
-    held = fd;
-    (void)fstat(fd, &held_file);
+    hold(&turn, fd);
     return true;
+}
+
+void kprof_lock_want(void)
+{
+    int fd = wanted.fd < 0 ? open_lock(&wanted) : -1;
+    if (fd < 0)
+        return;
+    fd = kprof_fd_move_up(fd);
+    if (flock(fd, LOCK_SH | LOCK_NB) == 0)
+        hold(&wanted, fd);
+    else
+        close(fd);
+}
+
+void kprof_lock_have(void)
+{
+    let_go(&wanted);
+}
+
+bool kprof_lock_is_wanted(void)
+{
+    int fd = open_lock(&wanted);
+    if (fd < 0)
+        return false;
+    bool others = flock(fd, LOCK_EX | LOCK_NB) != 0;
+    close(fd);
+    return others;
 }
 
 void kprof_lock_give(void)
 {
-    struct stat now;
-    if (held >= 0 && fstat(held, &now) == 0 && now.st_dev == held_file.st_dev && now.st_ino == held_file.st_ino)
-        close(held);
-    held = -1;
+    let_go(&turn);
 }

@@ -10,6 +10,12 @@ void kprof_lock_set_folder(const char *dir);
 /* Wait for this process' turn, `timeout_ms` at most; false when that time is over. `before_wait` is called before a
  * wait, for giving up what the process that has its turn may need; NULL: nothing. */
 bool kprof_lock_take(unsigned timeout_ms, void (*before_wait)(void));
+/* Say that this process wants its turn, and the counters that another process may keep beyond its own; and that it has
+ * got them, or wants them no more. */
+void kprof_lock_want(void);
+void kprof_lock_have(void);
+/* Does another process want them? */
+bool kprof_lock_is_wanted(void);
 /* Also in a forked child, where it lets go of a copy: the lock stays its parent's. */
 void kprof_lock_give(void);
 

@@ -107,6 +107,7 @@ static void disarm_forked_child(void)
     kprof_gate_reset();
     kprof_batch_forget();
     kprof_lock_give();
+    kprof_lock_have();
     kprof_idle_forget();
     kprof_spool_writer_abandon(kprof_this_process.spool);
     kprof_this_process.spool = NULL;

@@ -1,3 +1,4 @@
+/* What is safe comes from what the process shares and from what the kernel does. */
 #include "inject/treatment.h"
 
 #include "inject/process.h"
@@ -32,20 +33,22 @@ static const char *why_not_repeated(const kprof_call *call, const kprof_operatio
 }
 
 /* A kernel that reads host memory may wait for what the host writes there after the launch call has returned, which it
- * never does while CUPTI waits in it for the kernel. What ended once without the host's help does so again from the same
- * memory, so that it can be replayed; where it cannot, having done so often enough has to do. */
+ * never does while CUPTI waits in it for the kernel. What ended once without the host's help does so again from the
+ * same memory, so that it can be replayed; where it cannot, having done so often enough has to do. */
 static kprof_treatment choose_shared(const kprof_batch_launch *launch, const kprof_operation *operation)
 {
     kprof_kernel *kernel = launch->kernel;
     if (atomic_load(&kernel->ends_late))
-        return (kprof_treatment){KPROF_REFUSED, false, "an earlier launch of the kernel did not end by itself within a "
-                                                       "second, and may have waited for the application"};
+        return (kprof_treatment){KPROF_REFUSED, false,
+                                 "an earlier launch of the kernel did not end by itself within a "
+                                 "second, and may have waited for the application"};
     const char *obstacle = why_not_repeated(launch->call, operation, true);
     if (!obstacle)
         return (kprof_treatment){KPROF_ALONE, true, ""};
     if (!operation || kprof_operation_sees_host(operation))
-        return (kprof_treatment){KPROF_REFUSED, false, "the kernel takes host memory, for which it may wait, and other "
-                                                       "threads reach that memory, or it cannot be replayed"};
+        return (kprof_treatment){KPROF_REFUSED, false,
+                                 "the kernel takes host memory, for which it may wait, and other "
+                                 "threads reach that memory, or it cannot be replayed"};
     return (kprof_treatment){KPROF_ONE_PASS, atomic_load(&kernel->watched_ends) < ENOUGH_ENDS, obstacle};
 }
 

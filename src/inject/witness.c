@@ -1,3 +1,4 @@
+/* Arithmetic on running means. */
 #include "inject/witness.h"
 
 #include <math.h>

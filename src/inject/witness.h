@@ -12,8 +12,8 @@ typedef struct kprof_witness {
 } kprof_witness;
 
 /* Another pass was decoded, and the witness evaluates to `mean`: CUPTI gives a counter that is in several passes as the
- * mean over those decoded so far, so that the pass' own value is (n + 1) * mean - n * (mean before). NaN: no pass had it
- * yet. */
+ * mean over those decoded so far, so that the pass' own value is (n + 1) * mean - n * (mean before). NaN: no pass had
+ * it yet. */
 void kprof_witness_add(kprof_witness *witness, double mean);
 /* (high - low) / mean in percent; NaN when fewer than two passes had it, or the mean is 0. */
 double kprof_witness_spread_pct(const kprof_witness *witness);

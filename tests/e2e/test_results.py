@@ -467,8 +467,12 @@ class Progress(Case):
         self.assert_clean()
         return shown.decode()
 
-    def test_status_line(self):
+    def test_status_line_of_a_batch(self):
         shown = self.on_terminal("-c", "4", ms=400)
+        self.assertIn("0 of 4 launches and 2 or more in a batch, vectorAdd, pass 1 of", shown)
+
+    def test_status_line(self):
+        shown = self.on_terminal("-c", "4", "--replay-batch", "1", ms=400)
         self.assertRegex(shown, r"\rkprof: \d of 4 launches, vectorAdd, pass 1 of \d+")
         self.assertIn("left", shown)
         # Cleared for good before the results.

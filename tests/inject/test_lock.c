@@ -49,6 +49,30 @@ static bool is_free(void)
     return status == 0;
 }
 
+/* Does another process find the counters wanted? */
+static bool seems_wanted(void)
+{
+    int status;
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(kprof_lock_is_wanted() ? 0 : 1);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    return status == 0;
+}
+
+static void test_wanting_is_seen_by_others(void **state)
+{
+    (void)state;
+    assert_false(seems_wanted());
+    kprof_lock_want();
+    kprof_lock_want(); /* once more is harmless */
+    assert_true(seems_wanted());
+    assert_true(is_free()); /* wanting takes nothing */
+    kprof_lock_have();
+    assert_false(seems_wanted());
+    assert_false(kprof_lock_is_wanted());
+}
+
 static void test_one_at_a_time(void **state)
 {
     (void)state;
@@ -214,13 +238,10 @@ static void test_processes_take_turns(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_one_at_a_time),
-        cmocka_unit_test(test_take_again),
-        cmocka_unit_test(test_wait_for_the_other),
-        cmocka_unit_test(test_not_asked_when_free),
-        cmocka_unit_test(test_application_closes_files),
-        cmocka_unit_test(test_no_folder),
-        cmocka_unit_test(test_processes_take_turns),
+        cmocka_unit_test(test_one_at_a_time),       cmocka_unit_test(test_wanting_is_seen_by_others),
+        cmocka_unit_test(test_take_again),          cmocka_unit_test(test_wait_for_the_other),
+        cmocka_unit_test(test_not_asked_when_free), cmocka_unit_test(test_application_closes_files),
+        cmocka_unit_test(test_no_folder),           cmocka_unit_test(test_processes_take_turns),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -167,7 +167,8 @@ static bool ends_without_call(uint64_t seed)
 static bool is_uncertain(const sim_step *step)
 {
     unsigned context = sim_context_of_stream(step->stream);
-    return sim.faulty || step->refused || group.traits.shared_memory || (step->kernel == SIM_PRINT && group.passes > 1) || group.traits.captures ||
+    return sim.faulty || step->refused || group.traits.shared_memory ||
+           (step->kernel == SIM_PRINT && group.passes > 1) || group.traits.captures ||
            ends_without_call(group.first + sim.program) || group.program.crash[context] < SIM_MAX_STEPS ||
            (context == 1 && strcmp(sim.second_chip, "GH100") != 0);
 }
