@@ -267,10 +267,11 @@ static void explain_open(kprof_spools *spools, const spool *item)
         return;
     if (spools->told == KPROF_OK)
         spools->told = KPROF_NOT_COLLECTED;
-    kprof_log(KPROF_LOG_WARNING,
-              "process %lld ended while at least %llu launches were still being measured; they are lost, since launches "
-              "are measured in batches: let the process end by exit, or live for half a second more",
-              (long long)item->pid, (unsigned long long)item->open);
+    kprof_log(
+        KPROF_LOG_WARNING,
+        "process %lld ended while at least %llu launches were still being measured; they are lost, since launches "
+        "are measured in batches: let the process end by exit, or live for half a second more",
+        (long long)item->pid, (unsigned long long)item->open);
 }
 
 static void explain_end(const kprof_spools *spools, const spool *item, pid_t root)

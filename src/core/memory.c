@@ -59,8 +59,8 @@ static size_t left_in_group(const char *limit_path, const char *usage_path, cons
 size_t kprof_memory_available_bytes(void)
 {
     size_t available = read_available();
-    size_t left = left_in_group("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current",
-                                "/sys/fs/cgroup/memory.stat");
+    size_t left =
+        left_in_group("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current", "/sys/fs/cgroup/memory.stat");
     if (left == SIZE_MAX)
         left = left_in_group("/sys/fs/cgroup/memory/memory.limit_in_bytes",
                              "/sys/fs/cgroup/memory/memory.usage_in_bytes", "/sys/fs/cgroup/memory/memory.stat");
