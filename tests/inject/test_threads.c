@@ -1,0 +1,60 @@
+/* Which threads of a process count as the application's. */
+#include "inject/threads.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+
+#include <cmocka.h>
+
+static pthread_barrier_t barrier;
+
+typedef struct role {
+    const char *name; /* NULL: as it is */
+    bool own;
+} role;
+
+static void *live(void *user)
+{
+    const role *self = user;
+    if (self->name)
+        prctl(PR_SET_NAME, self->name, 0, 0, 0);
+    if (self->own)
+        kprof_threads_mark_own();
+    pthread_barrier_wait(&barrier); /* it is there */
+    pthread_barrier_wait(&barrier); /* and may go */
+    return NULL;
+}
+
+static bool others_beside(role self)
+{
+    pthread_t thread;
+    pthread_barrier_init(&barrier, NULL, 2);
+    assert_int_equal(pthread_create(&thread, NULL, live, &self), 0);
+    pthread_barrier_wait(&barrier);
+    bool others = kprof_threads_others();
+    pthread_barrier_wait(&barrier);
+    pthread_join(thread, NULL);
+    pthread_barrier_destroy(&barrier);
+    return others;
+}
+
+static void test_names(void **state)
+{
+    (void)state;
+    if (kprof_threads_others())
+        skip(); /* a sanitizer's own thread */
+    assert_true(others_beside((role){NULL, false}));
+    assert_true(others_beside((role){"worker", false}));
+    assert_false(others_beside((role){"cuda-EvtHandlr", false}));
+    assert_false(others_beside((role){"cuda00001400006", false}));
+    assert_false(others_beside((role){NULL, true}));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_names)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
