@@ -12,10 +12,6 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Ranges of one pass. Each costs the first pass of a new object 0.6 to 1 ms, used or not, and later ones nothing; with
- * tens of thousands a pass did not start at all (H200). */
-#define FIRST_RANGES 64
-#define MAX_RANGES   1024
 /* Another process of the run gives the counters back once it is idle; another tool does not. */
 #define BUSY_WAIT_MS 5000
 #define BUSY_POLL_MS 20
@@ -28,10 +24,11 @@ struct kprof_profiler {
     const char **names;                 /* [name_count]: metrics, then witnesses; the strings are the metrics' own */
     size_t name_count;
     size_t launch_bytes; /* what each further launch adds to an image; 0: not known yet */
+    size_t launches;     /* of this measurement, at most */
     size_t image_size;
     uint8_t *image; /* [image_size] */
     uint8_t *blank; /* [image_size]: the image of one launch as it was before any pass; NULL but in single passes */
-    bool started;   /* `object` has had a pass */
+    size_t ranges;  /* of the object's first pass: it cannot have more later; 0: no pass yet */
     bool single;    /* the passes under way are single ones */
     bool more;      /* passes of the last measurement are left */
 };
@@ -107,7 +104,7 @@ static kprof_status enable(kprof_profiler *p)
     if (result != CUPTI_SUCCESS)
         return fail(p->cupti, "cuptiRangeProfilerEnable", result);
     p->object = params.pRangeProfilerObject;
-    p->started = false;
+    p->ranges = 0;
     return KPROF_OK;
 }
 
@@ -173,8 +170,7 @@ size_t kprof_profiler_capacity(kprof_profiler *p, size_t bytes)
         measure_image(p, 2, &two) == KPROF_OK)
         p->launch_bytes = two > one ? two - one : 1;
     size_t launches = p->launch_bytes ? bytes / p->launch_bytes : 1;
-    size_t limit = p->started ? MAX_RANGES : FIRST_RANGES;
-    return launches < 1 ? 1 : launches > limit ? limit : launches;
+    return launches < 1 ? 1 : launches;
 }
 
 static kprof_status collect_names(kprof_profiler *p)
@@ -219,8 +215,10 @@ kprof_status kprof_profiler_open(void *context, const kprof_chip_metrics *metric
 kprof_status kprof_profiler_begin(kprof_profiler *p, size_t launches)
 {
     p->single = false;
-    if (p->more) /* CUPTI would go on with the passes that are left: only a new object begins anew */
+    /* CUPTI would go on with the passes that are left, or drop the launches that are too many. */
+    if (p->more || (p->ranges > 0 && launches > p->ranges))
         kprof_profiler_release(p);
+    p->launches = launches;
     kprof_status status = enable(p);
     if (status == KPROF_OK)
         status = size_image(p, launches);
@@ -273,7 +271,8 @@ kprof_status kprof_profiler_start(kprof_profiler *p)
         usleep(BUSY_POLL_MS * 1000);
         result = p->cupti->cuptiRangeProfilerStart(&params);
     }
-    p->started = p->started || result == CUPTI_SUCCESS;
+    if (result == CUPTI_SUCCESS && p->ranges == 0)
+        p->ranges = p->launches;
     return result == CUPTI_SUCCESS ? KPROF_OK : fail(p->cupti, "cuptiRangeProfilerStart", result);
 }
 

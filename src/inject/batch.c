@@ -20,11 +20,17 @@
 
 /* Longest wait for another process of the run to finish its measurement. */
 #define LOCK_TIMEOUT_MS 30000
-/* Counter data of a context's first batch; each batch that was full makes the next one's four times as much, up to a
- * share of what the machine has. */
-#define FIRST_IMAGE_BYTES ((size_t)256 << 20)
-#define IMAGE_GROWTH      4
-#define MEMORY_SHARE      8
+/* The room of a batch is counter data in host memory, and launches, which cost the first pass 0.6 to 1 ms each, used or
+ * not. It grows where batches are full in a row, which costs a first pass again, and is a small part of that where
+ * batches have been far smaller, since all counter data is written before the first pass. */
+#define FIRST_IMAGE_BYTES ((size_t)192 << 20)
+#define SMALL_IMAGE_BYTES ((size_t)16 << 20)
+#define FIRST_LAUNCHES    256
+#define MAX_LAUNCHES      1024
+#define GROWTH            4
+#define FULL_IN_A_ROW     4
+#define SMALL_IN_A_ROW    3
+#define MEMORY_SHARE      8 /* of what the machine has: not more */
 /* Launches that are not chosen cost as much as chosen ones, and ending a batch as much as about this many. */
 #define MAX_UNCHOSEN_RUN 12
 /* A batch that has been open for longer is closed, so that a process which is killed does not lose more. */
@@ -57,7 +63,7 @@ static struct {
     size_t chosen_count;    /* of them */
     size_t unchosen_run;    /* launches since the last chosen one */
     batch_launch *launches; /* [capacity] */
-    int64_t opened_ns, started_ns, first_pass_ns;
+    int64_t opened_ns, saved_ns, started_ns, first_pass_ns;
     bool abandoned;
 } batch;
 
@@ -138,19 +144,47 @@ void kprof_batch_forget(void)
     batch.count = 0;
 }
 
+/* How many launches of which counter data fits into the room of this batch. */
+static size_t choose_room(kprof_profiled_context *context)
+{
+    size_t available = kprof_memory_available_bytes() / MEMORY_SHARE;
+    if (context->image_bytes == 0) {
+        context->image_bytes = FIRST_IMAGE_BYTES;
+        context->max_launches = FIRST_LAUNCHES;
+    }
+    bool asked = kprof_this_process.config.replay_batch > 0;
+    size_t bytes = asked                                      ? available
+                   : context->small_batches >= SMALL_IN_A_ROW ? SMALL_IMAGE_BYTES
+                                                              : context->image_bytes;
+    size_t launches = kprof_profiler_capacity(context->profiler, bytes < available ? bytes : available);
+    return !asked && launches > context->max_launches ? context->max_launches : launches;
+}
+
 static size_t choose_capacity(kprof_profiled_context *context)
 {
     const kprof_config *config = &kprof_this_process.config;
-    size_t available = kprof_memory_available_bytes() / MEMORY_SHARE;
-    if (context->image_bytes == 0)
-        context->image_bytes = FIRST_IMAGE_BYTES;
-    size_t bytes = config->replay_batch || available < context->image_bytes ? available : context->image_bytes;
-    size_t capacity = batch.kind == KPROF_TOGETHER ? kprof_profiler_capacity(context->profiler, bytes) : 1;
+    size_t capacity = batch.kind == KPROF_TOGETHER ? choose_room(context) : 1;
     if (config->replay_batch && config->replay_batch < capacity)
         capacity = config->replay_batch;
     if (config->filter.launch_count && config->filter.launch_count + MAX_UNCHOSEN_RUN < capacity)
         capacity = config->filter.launch_count + MAX_UNCHOSEN_RUN;
     return capacity;
+}
+
+/* What a batch that closes means for the room of later ones. */
+static void note_use(void)
+{
+    kprof_profiled_context *context = batch.context;
+    bool full = batch.count == batch.capacity;
+    if (batch.kind != KPROF_TOGETHER)
+        return;
+    context->small_batches = full || batch.count * 2 * GROWTH > batch.capacity ? 0 : context->small_batches + 1;
+    context->full_batches = full ? context->full_batches + 1 : 0;
+    if (context->full_batches < FULL_IN_A_ROW || context->max_launches >= MAX_LAUNCHES)
+        return;
+    context->full_batches = 0;
+    context->image_bytes *= GROWTH;
+    context->max_launches *= GROWTH;
 }
 
 /* Take what replays restore. Where that cannot be had, or costs too much, the launch is not replayed. */
@@ -204,6 +238,7 @@ static kprof_status begin(const kprof_call *call)
     prepare_flush(); /* its memory is part of what is saved */
     if (repeats() && batch.kind != KPROF_ONE_PASS)
         save_memory(call);
+    batch.saved_ns = now_ns();
     batch.capacity = choose_capacity(batch.context);
     batch.launches = calloc(batch.capacity, sizeof *batch.launches);
     if (!batch.launches)
@@ -316,10 +351,7 @@ void kprof_batch_leave(const kprof_call *call)
         batch.chosen_count -= last->chosen;
         batch.count--;
     }
-    bool full = batch.count == batch.capacity;
-    if (full && batch.kind == KPROF_TOGETHER)
-        batch.context->image_bytes *= IMAGE_GROWTH;
-    if (full || batch.kind != KPROF_TOGETHER || now_ns() - batch.opened_ns > MAX_OPEN_NS)
+    if (batch.count == batch.capacity || batch.kind != KPROF_TOGETHER || now_ns() - batch.opened_ns > MAX_OPEN_NS)
         kprof_batch_close();
 }
 
@@ -521,11 +553,12 @@ static void deliver_all(uint32_t passes)
 static void log_times(int64_t closed_ns, int64_t replayed_ns, uint32_t passes)
 {
     kprof_log(KPROF_LOG_DEBUG,
-              "batch of %zu launches: open %.1f ms (%.1f before the first pass), %u passes ended in %.1f ms, "
+              "batch of %zu launches: saved after %.1f ms, started after %.1f, closed after %.1f, %u passes ended in "
+              "%.1f ms, "
               "evaluated in %.1f ms",
-              batch.count, (double)(closed_ns - batch.opened_ns) * 1e-6,
-              (double)(batch.started_ns - batch.opened_ns) * 1e-6, passes, (double)(replayed_ns - closed_ns) * 1e-6,
-              (double)(now_ns() - replayed_ns) * 1e-6);
+              batch.count, (double)(batch.saved_ns - batch.opened_ns) * 1e-6,
+              (double)(batch.started_ns - batch.opened_ns) * 1e-6, (double)(closed_ns - batch.opened_ns) * 1e-6, passes,
+              (double)(replayed_ns - closed_ns) * 1e-6, (double)(now_ns() - replayed_ns) * 1e-6);
 }
 
 /* Saving to host memory is said, and remembered for the choice of the next batch. */
@@ -568,6 +601,7 @@ void kprof_batch_close(void)
         measure_chosen();
     else if (!batch.watched)
         (void)end_first_pass(&more); /* the driver refused all that was chosen */
+    note_use();
     release();
     if (entered)
         kprof_target_leave_context();
