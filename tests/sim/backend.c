@@ -11,6 +11,9 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
 
 #define MAX_RANGES 64
 
@@ -22,6 +25,7 @@ struct kprof_profiler {
     profiler_state state;
     size_t capacity;           /* launches of this measurement */
     uint32_t first_pass, pass; /* of this measurement; pass: under way, or how many are done */
+    uint32_t decoded;          /* passes up to this one */
     bool single;               /* one pass only, of one launch */
     size_t ranges, pass_ranges[64];
     uint64_t signatures[MAX_RANGES];
@@ -97,6 +101,15 @@ void sim_check_nothing_left(void)
                       alive.operations);
 }
 
+/* Time passes without waiting for it. */
+int clock_gettime(clockid_t clock, struct timespec *time)
+{
+    int result = (int)syscall(SYS_clock_gettime, clock, time);
+    if (clock == CLOCK_MONOTONIC)
+        time->tv_sec += atomic_load(&sim.late_ns) / 1000000000;
+    return result;
+}
+
 /* target.h */
 
 kprof_status kprof_target_start(const kprof_target_hooks *hooks)
@@ -162,6 +175,8 @@ static kprof_status run_again(const sim_step *step)
     check_can_wait("a launch of the engine");
     struct kprof_profiler *armed = sim.contexts[sim_context_of_stream(step->stream)].armed;
     bool fault = armed && has_fault();
+    if (armed && sim.slow && sim_chance(30))
+        atomic_fetch_add(&sim.late_ns, INT64_C(1000000000000));
     if (fault)
         ;
     else if (armed)
@@ -261,7 +276,7 @@ static kprof_status begin(kprof_profiler *profiler, size_t launches)
         return kprof_fail(KPROF_INTERNAL, "the measurement did not begin (simulated)");
     profiler->state = BEGUN;
     profiler->capacity = launches;
-    profiler->pass = profiler->first_pass = 0;
+    profiler->pass = profiler->first_pass = profiler->decoded = 0;
     profiler->single = false;
     memset(profiler->pass_ranges, 0, sizeof profiler->pass_ranges);
     memset(profiler->signatures, 0, sizeof profiler->signatures);
@@ -284,7 +299,7 @@ kprof_status kprof_profiler_begin_pass(kprof_profiler *profiler)
     uint32_t next = done < profiler->metrics->pass_count ? done : 0;
     kprof_status status = begin(profiler, 1);
     profiler->single = status == KPROF_OK;
-    profiler->first_pass = profiler->pass = next;
+    profiler->first_pass = profiler->pass = profiler->decoded = next;
     unlock();
     return status;
 }
@@ -346,7 +361,10 @@ static kprof_status decode(kprof_profiler *profiler, size_t launches)
         if (profiler->pass_ranges[pass] != launches)
             return kprof_fail(KPROF_NOT_COLLECTED, "%zu launches were measured in pass %u, not %zu (simulated)",
                               profiler->pass_ranges[pass], pass, launches);
-    return has_fault() ? kprof_fail(KPROF_INTERNAL, "decoding failed (simulated)") : KPROF_OK;
+    if (has_fault())
+        return kprof_fail(KPROF_INTERNAL, "decoding failed (simulated)");
+    profiler->decoded = profiler->pass;
+    return KPROF_OK;
 }
 
 kprof_status kprof_profiler_decode(kprof_profiler *profiler, size_t launches)
@@ -375,7 +393,7 @@ void kprof_reader_close(kprof_reader *reader)
 static bool is_measured(const kprof_profiler *profiler, size_t metric)
 {
     uint32_t pass = (uint32_t)(metric % profiler->metrics->pass_count);
-    return pass >= profiler->first_pass && pass < profiler->pass;
+    return pass >= profiler->first_pass && pass < profiler->decoded;
 }
 
 kprof_status kprof_reader_read(kprof_reader *reader, const kprof_profiler *profiler, size_t launch, double *values)
@@ -383,7 +401,8 @@ kprof_status kprof_reader_read(kprof_reader *reader, const kprof_profiler *profi
     lock();
     bool fault = has_fault();
     unlock();
-    if (profiler->state != DECODED || launch >= profiler->capacity || reader->metrics != profiler->metrics)
+    if (profiler->decoded == profiler->first_pass || launch >= profiler->capacity ||
+        reader->metrics != profiler->metrics)
         sim_violation("launch %zu is read in state %d", launch, (int)profiler->state);
     if (sim.flushes && profiler->warm[launch])
         sim_violation("launch %zu was measured with warm caches", launch);

@@ -1,0 +1,71 @@
+/* The open batch, for the files that make it up: batch.c opens and closes it, passes.c runs its passes, deliver.c tells
+ * what came of it. With the gate held. */
+#ifndef KPROF_INJECT_BATCH_PRIVATE_H
+#define KPROF_INJECT_BATCH_PRIVATE_H
+
+#include "cupti/operation.h"
+#include "cupti/snapshot.h"
+#include "inject/batch.h"
+#include "inject/contexts.h"
+#include "inject/treatment.h"
+#include "inject/witness.h"
+
+#include <stdatomic.h>
+
+#define KPROF_MAX_WITNESSES 4
+
+typedef struct kprof_open_launch {
+    kprof_operation *operation; /* NULL where nothing is replayed */
+    void *stream;
+    bool chosen;
+    kprof_launch_record record; /* of a chosen launch */
+    kprof_witness witnesses[KPROF_MAX_WITNESSES];
+} kprof_open_launch;
+
+typedef struct kprof_open_batch {
+    atomic_bool open;
+    kprof_treatment_kind kind;
+    kprof_kernel *watched; /* the kernel whose run is watched, not measured; NULL: none */
+    char note[512];        /* why the launches are measured in another way than asked for; "" when all is well */
+    kprof_profiled_context *context;
+    const kprof_chip_metrics *metrics;
+    kprof_snapshot *snapshot; /* NULL where nothing is replayed */
+    size_t capacity, count;
+    size_t chosen_count;         /* of them */
+    size_t unchosen_run;         /* launches since the last chosen one */
+    kprof_open_launch *launches; /* [capacity] */
+    int64_t opened_ns, saved_ns, started_ns, first_pass_ns;
+    bool abandoned;
+    const kprof_batch_listener *listener;
+} kprof_open_batch;
+
+extern kprof_open_batch kprof_batch;
+
+int64_t kprof_batch_now_ns(void);
+/* Remember why a launch is measured in another way, unless something else is the reason already. */
+void kprof_batch_note(const char *text, const char *why);
+/* Flush caches, where they are to be, before a chosen launch into `stream`, with the launch before it in `after`. */
+void kprof_batch_flush(void *stream, void *after);
+
+/* passes.c */
+
+/* Does the batch restore memory and run its launches again? */
+bool kprof_passes_repeat(void);
+/* Have the profiler ready for the first pass. */
+kprof_status kprof_passes_begin(void) KPROF_MUST_CHECK;
+/* End the first pass, which the launches' own calls were, and run all others; *passes: how many were measured. Whatever
+ * the status, memory is then as one execution leaves it. */
+kprof_status kprof_passes_run(uint32_t *passes) KPROF_MUST_CHECK;
+/* Only end the first pass: nothing that was chosen has run. */
+void kprof_passes_end_empty(void);
+/* Free snapshots that had to wait for the GPU, which is idle now. */
+void kprof_passes_free_late(void);
+
+/* deliver.c */
+
+/* Evaluate the chosen launches and tell of them. */
+void kprof_deliver_all(uint32_t passes);
+/* Tell that none of them was measured. */
+void kprof_deliver_reason(const char *reason);
+
+#endif

@@ -1,0 +1,200 @@
+/* Runs the passes of a batch, puts memory back between them, and gives up where that would take far too long. */
+#include "inject/batch_private.h"
+
+#include "core/log.h"
+#include "inject/evaluate.h"
+#include "inject/process.h"
+#include "inject/wait.h"
+
+/* A pass is abandoned when it takes this many times as long as the first, and this much more. */
+#define SLOW_PASS_FACTOR 10
+#define SLOW_PASS_NS     INT64_C(5000000000)
+#define MAX_LATE         16
+
+/* Snapshots to free once the GPU is idle. */
+static kprof_snapshot *late[MAX_LATE];
+static size_t late_count;
+
+/* Freeing waits for the GPU, whose work did not end in time: later, when it has. */
+static void free_later(void)
+{
+    if (kprof_batch.snapshot && late_count < MAX_LATE)
+        late[late_count++] = kprof_batch.snapshot;
+    kprof_batch.snapshot = NULL; /* beyond that, its memory stays taken */
+}
+
+void kprof_passes_free_late(void)
+{
+    while (late_count > 0)
+        kprof_snapshot_free(late[--late_count]);
+}
+
+bool kprof_passes_repeat(void)
+{
+    return kprof_batch.metrics->pass_count > 1 || kprof_batch.watched;
+}
+
+kprof_status kprof_passes_begin(void)
+{
+    kprof_profiler *profiler = kprof_batch.context->profiler;
+    return kprof_batch.metrics->pass_count > 1 && kprof_batch.kind == KPROF_ONE_PASS
+               ? kprof_profiler_begin_pass(profiler)
+               : kprof_profiler_begin(profiler, kprof_batch.capacity);
+}
+
+static kprof_status wait_for_launches(kprof_status status)
+{
+    kprof_status done = kprof_target_synchronize();
+    return status == KPROF_OK ? done : status;
+}
+
+/* Launches from number `from` on, unmeasured. */
+static kprof_status run_plain(size_t from)
+{
+    kprof_status status = KPROF_OK;
+    for (size_t i = from; i < kprof_batch.count && status == KPROF_OK; i++) {
+        status = kprof_operation_run(kprof_batch.launches[i].operation);
+        if (status == KPROF_OK)
+            status = kprof_target_synchronize(); /* nothing else keeps the order of launches in several streams */
+    }
+    return status;
+}
+
+static bool is_too_slow(int64_t start_ns)
+{
+    int64_t spent_ns = kprof_batch_now_ns() - start_ns;
+    return spent_ns > SLOW_PASS_FACTOR * kprof_batch.first_pass_ns &&
+           spent_ns > kprof_batch.first_pass_ns + SLOW_PASS_NS;
+}
+
+/* All launches of a pass; `ran` tells how many were reached before the pass was abandoned. */
+static kprof_status run_measured(size_t *ran)
+{
+    kprof_status status = KPROF_OK;
+    int64_t start_ns = kprof_batch_now_ns();
+    for (*ran = 0; *ran < kprof_batch.count && status == KPROF_OK && !kprof_batch.abandoned; ++*ran) {
+        const kprof_open_launch *launch = &kprof_batch.launches[*ran];
+        if (launch->chosen)
+            kprof_batch_flush(launch->stream, *ran > 0 ? kprof_batch.launches[*ran - 1].stream : launch->stream);
+        status = kprof_operation_run(launch->operation);
+        kprof_batch.abandoned = is_too_slow(start_ns);
+    }
+    status = wait_for_launches(status);
+    kprof_batch.abandoned = kprof_batch.abandoned || is_too_slow(start_ns);
+    return status;
+}
+
+/* A pass failed half-way: put memory back and run everything once, unmeasured. */
+static void recover(void)
+{
+    kprof_status status = kprof_snapshot_restore(kprof_batch.snapshot);
+    if (status == KPROF_OK)
+        status = run_plain(0);
+    if (status != KPROF_OK)
+        kprof_process_disarm(status, "a replay failed, and the memory that it changed could not be put right");
+}
+
+static void note_witnesses(void)
+{
+    double means[KPROF_MAX_WITNESSES];
+    size_t count = kprof_batch.metrics->witnesses.count;
+    for (size_t i = 0; count > 0 && count <= KPROF_MAX_WITNESSES && i < kprof_batch.count; i++) {
+        if (!kprof_batch.launches[i].chosen ||
+            kprof_evaluate_witnesses(kprof_batch.context->profiler, kprof_batch.metrics, i, means) != KPROF_OK)
+            continue;
+        for (size_t w = 0; w < count; w++)
+            kprof_witness_add(&kprof_batch.launches[i].witnesses[w], means[w]);
+    }
+}
+
+static kprof_status read_pass(void)
+{
+    kprof_status status = kprof_profiler_decode(kprof_batch.context->profiler, kprof_batch.count);
+    if (status == KPROF_OK)
+        note_witnesses();
+    return status;
+}
+
+/* The launch's own call was watched: its passes are all still to come, where it may be replayed. */
+static kprof_status end_watch(bool *more)
+{
+    *more = true;
+    kprof_status status = kprof_wait_for_context(kprof_batch.context->context);
+    if (status == KPROF_NOT_COLLECTED) {
+        atomic_store(&kprof_batch.watched->ends_late, true);
+        free_later();
+    }
+    if (status != KPROF_OK)
+        return status;
+    atomic_fetch_add(&kprof_batch.watched->watched_ends, 1);
+    if (!kprof_batch.snapshot)
+        return kprof_fail(KPROF_NOT_COLLECTED,
+                          "a kernel's first launches are only watched where it may wait for memory that the host "
+                          "writes; its next ones are measured");
+    kprof_batch.first_pass_ns = kprof_batch_now_ns() - kprof_batch.opened_ns;
+    return kprof_passes_begin();
+}
+
+/* The launches' own calls were the first pass. */
+static kprof_status end_first_pass(bool *more)
+{
+    kprof_status status = kprof_target_synchronize();
+    kprof_status stopped = kprof_profiler_stop(kprof_batch.context->profiler, more);
+    kprof_batch.first_pass_ns = kprof_batch_now_ns() - kprof_batch.started_ns;
+    if (status != KPROF_OK)
+        return kprof_fail(KPROF_NOT_COLLECTED, "this launch, or one measured with it, failed");
+    return stopped == KPROF_OK && kprof_batch.chosen_count > 0 ? read_pass() : stopped;
+}
+
+static kprof_status replay_pass(bool *more)
+{
+    size_t ran = 0;
+    kprof_status status = kprof_snapshot_restore(kprof_batch.snapshot);
+    if (status == KPROF_OK)
+        status = kprof_profiler_start(kprof_batch.context->profiler);
+    if (status == KPROF_OK) {
+        status = run_measured(&ran);
+        kprof_status stopped = kprof_profiler_stop(kprof_batch.context->profiler, more);
+        status = status == KPROF_OK ? stopped : status;
+    }
+    if (status == KPROF_OK)
+        status = run_plain(ran);
+    if (status != KPROF_OK) {
+        recover();
+        return status;
+    }
+    return kprof_batch.abandoned ? KPROF_OK : read_pass();
+}
+
+static const kprof_launch_record *last_chosen(void)
+{
+    size_t i = kprof_batch.count - 1;
+    while (!kprof_batch.launches[i].chosen)
+        i--;
+    return &kprof_batch.launches[i].record;
+}
+
+kprof_status kprof_passes_run(uint32_t *passes)
+{
+    bool more = false;
+    *passes = kprof_batch.watched ? 0 : 1;
+    kprof_status status = kprof_batch.watched ? end_watch(&more) : end_first_pass(&more);
+    while (status == KPROF_OK && more && kprof_batch.snapshot) {
+        kprof_batch.listener->progress(last_chosen(), kprof_batch.chosen_count, *passes + 1,
+                                       kprof_batch.metrics->pass_count);
+        status = replay_pass(&more);
+        if (kprof_batch.abandoned)
+            break;
+        ++*passes;
+    }
+    if (kprof_batch.abandoned)
+        kprof_batch_note("the replay was abandoned", "a pass took far longer than the launches did at first");
+    return kprof_batch.abandoned && *passes == 0 ? kprof_fail(KPROF_NOT_COLLECTED, "%s", kprof_batch.note) : status;
+}
+
+void kprof_passes_end_empty(void)
+{
+    bool more;
+    if (!kprof_batch.watched)
+        (void)end_first_pass(&more);
+}

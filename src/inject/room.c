@@ -1,0 +1,58 @@
+/* By memory, by what the application launches in a row, and by what was asked for. */
+#include "inject/room.h"
+
+#include "core/memory.h"
+#include "inject/process.h"
+
+/* The room of a batch is counter data in host memory, and launches, which cost the first pass 0.6 to 1 ms each, used or
+ * not. It grows where batches are full in a row, which costs a first pass again, and is a small part of that where
+ * batches have been far smaller, since all counter data is written before the first pass. */
+#define FIRST_IMAGE_BYTES ((size_t)192 << 20)
+#define SMALL_IMAGE_BYTES ((size_t)16 << 20)
+#define FIRST_LAUNCHES    256
+#define MAX_LAUNCHES      1024
+#define GROWTH            4
+#define FULL_IN_A_ROW     4
+#define SMALL_IN_A_ROW    3
+#define MEMORY_SHARE      8 /* of what the machine has: not more */
+/* Launches that are not chosen may stand between those that are counted. */
+#define UNCHOSEN_LAUNCHES 16
+
+/* How many launches of which counter data fits into the room of this batch. */
+static size_t choose_room(kprof_profiled_context *context)
+{
+    size_t available = kprof_memory_available_bytes() / MEMORY_SHARE;
+    if (context->image_bytes == 0) {
+        context->image_bytes = FIRST_IMAGE_BYTES;
+        context->max_launches = FIRST_LAUNCHES;
+    }
+    bool asked = kprof_this_process.config.replay_batch > 0;
+    size_t bytes = asked                                      ? available
+                   : context->small_batches >= SMALL_IN_A_ROW ? SMALL_IMAGE_BYTES
+                                                              : context->image_bytes;
+    size_t launches = kprof_profiler_capacity(context->profiler, bytes < available ? bytes : available);
+    return !asked && launches > context->max_launches ? context->max_launches : launches;
+}
+
+size_t kprof_room_choose(kprof_profiled_context *context)
+{
+    const kprof_config *config = &kprof_this_process.config;
+    size_t capacity = choose_room(context);
+    if (config->replay_batch && config->replay_batch < capacity)
+        capacity = config->replay_batch;
+    if (config->filter.launch_count && config->filter.launch_count + UNCHOSEN_LAUNCHES < capacity)
+        capacity = config->filter.launch_count + UNCHOSEN_LAUNCHES;
+    return capacity;
+}
+
+void kprof_room_note(kprof_profiled_context *context, size_t count, size_t capacity)
+{
+    bool full = count == capacity;
+    context->small_batches = full || count * 2 * GROWTH > capacity ? 0 : context->small_batches + 1;
+    context->full_batches = full ? context->full_batches + 1 : 0;
+    if (context->full_batches < FULL_IN_A_ROW || context->max_launches >= MAX_LAUNCHES)
+        return;
+    context->full_batches = 0;
+    context->image_bytes *= GROWTH;
+    context->max_launches *= GROWTH;
+}

@@ -1,0 +1,12 @@
+/* How much room a batch gets. */
+#ifndef KPROF_INJECT_ROOM_H
+#define KPROF_INJECT_ROOM_H
+
+#include "inject/contexts.h"
+
+/* Launches that the next batch of a context can have, those that are not chosen among them. */
+size_t kprof_room_choose(kprof_profiled_context *context);
+/* What a batch with room for `capacity` launches, which had `count`, means for the next one. */
+void kprof_room_note(kprof_profiled_context *context, size_t count, size_t capacity);
+
+#endif
