@@ -285,7 +285,7 @@ static void check_witness(const kprof_launch_record *launch)
 {
     if (launch->witness_count != 1)
         sim_violation("tag %u has %u witnesses", launch->grid[0], launch->witness_count);
-    if (launch->mode == KPROF_REPLAY_BATCH && group.passes > 1 && !(launch->witness_spreads_pct[0] < 1e-9))
+    if (launch->mode == KPROF_REPLAY_BATCH && launch->pass_count > 1 && !(launch->witness_spreads_pct[0] < 1e-9))
         sim_violation("tag %u: passes disagree by %g %%", launch->grid[0], launch->witness_spreads_pct[0]);
 }
 
