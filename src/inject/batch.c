@@ -18,8 +18,10 @@
 #define MAX_UNCHOSEN_RUN 12
 /* A batch that has been open for longer is closed, so that a process which is killed does not lose more. */
 #define MAX_OPEN_NS INT64_C(10000000000)
-/* Beyond this, saving to host memory is dearer than what the further passes are worth. */
+/* Where saving to host memory took longer than this for each launch, in so many batches in a row, it is dearer than
+ * what the further passes are worth. */
 #define MAX_HOST_SAVE_S_OF_LAUNCH 15.0
+#define DEAR_IN_A_ROW             2
 
 kprof_open_batch kprof_batch;
 
@@ -77,9 +79,9 @@ void kprof_batch_forget(void)
 static void save_memory(const kprof_call *call)
 {
     char why[160];
-    if (kprof_batch.context->host_save_s_of_launch > MAX_HOST_SAVE_S_OF_LAUNCH) {
-        snprintf(why, sizeof why, "saving to host memory took %.0f s for each launch before",
-                 kprof_batch.context->host_save_s_of_launch);
+    if (kprof_batch.context->dear_saves >= DEAR_IN_A_ROW) {
+        snprintf(why, sizeof why, "saving to host memory takes %.0f s, and there were few launches to share it",
+                 kprof_batch.context->host_save_s);
         kprof_batch_note("measured in one pass", why);
     } else if (kprof_snapshot_take(call->context, kprof_target_function(call), call->kernel_name,
                                    &kprof_batch.snapshot) != KPROF_OK) {
@@ -246,7 +248,9 @@ static void account_host_save(void)
     double save_s = kprof_batch.snapshot ? kprof_snapshot_host_save_s(kprof_batch.snapshot) : 0;
     if (save_s == 0)
         return;
-    kprof_batch.context->host_save_s_of_launch = save_s / (double)kprof_batch.chosen_count;
+    bool dear = save_s / (double)kprof_batch.chosen_count > MAX_HOST_SAVE_S_OF_LAUNCH;
+    kprof_batch.context->host_save_s = save_s;
+    kprof_batch.context->dear_saves = dear ? kprof_batch.context->dear_saves + 1 : 0;
     kprof_log(KPROF_LOG_WARNING,
               "the application's memory did not fit on the device twice: saving it to host memory took %.1f s for a "
               "batch of %zu launches",

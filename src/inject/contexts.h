@@ -10,13 +10,14 @@ typedef struct kprof_profiled_context {
     void *context;
     uint32_t device;
     kprof_profiler *profiler;
-    kprof_flush *flush;           /* NULL until wanted */
-    bool flush_failed;            /* wanted, and there was no room */
-    size_t image_bytes;           /* host memory for the counter data of a batch; 0: none yet */
-    size_t max_launches;          /* of a batch */
-    unsigned full_batches;        /* in a row */
-    unsigned small_batches;       /* in a row: far fewer launches than there was room for */
-    double host_save_s_of_launch; /* what saving to host memory took, spread over the launches of the last batch */
+    kprof_flush *flush;     /* NULL until wanted */
+    bool flush_failed;      /* wanted, and there was no room */
+    size_t image_bytes;     /* host memory for the counter data of a batch; 0: none yet */
+    size_t max_launches;    /* of a batch */
+    unsigned full_batches;  /* in a row */
+    unsigned small_batches; /* in a row: far fewer launches than there was room for */
+    unsigned dear_saves;    /* batches in a row whose launches were too few for what saving to host memory took */
+    double host_save_s;     /* what it took the last time */
     struct kprof_profiled_context *next;
 } kprof_profiled_context;
 
