@@ -83,7 +83,9 @@ static kprof_status try_range(limiter *l, size_t begin, size_t end, bool *fits)
     if (!list_candidates(l, begin, end, &names))
         return KPROF_NO_MEMORY;
     l->trials++;
-    kprof_status status = kprof_host_draft_image(l->host, &names, &image);
+    bool is_all = begin == 0 && end == l->queue->names.count;
+    kprof_status status =
+        is_all ? kprof_host_config_image(l->host, &names, &image) : kprof_host_draft_image(l->host, &names, &image);
     if (status == KPROF_OK)
         status = allows(l, &names, &image, fits);
     kprof_config_image_free(&image);
@@ -172,25 +174,26 @@ static kprof_status choose(limiter *l)
     return status;
 }
 
-static kprof_status share_out(const limiter *l, kprof_strlist *kept, kprof_strlist *left_out)
+static kprof_status share_out(const limiter *l, kprof_choice_of_names *out)
 {
     for (size_t i = 0; i < l->queue->names.count; i++) {
-        if (!kprof_strlist_add(l->kept[i] ? kept : left_out, l->queue->names.items[i]))
+        if (!kprof_strlist_add(l->kept[i] ? &out->kept : &out->left_out, l->queue->names.items[i]))
             return KPROF_NO_MEMORY;
     }
-    if (kept->count > 0)
-        qsort(kept->items, kept->count, sizeof(*kept->items), compare_names);
+    if (out->kept.count > 0)
+        qsort(out->kept.items, out->kept.count, sizeof(*out->kept.items), compare_names);
     return KPROF_OK;
 }
 
 kprof_status kprof_limits_apply(const kprof_limits *limits, kprof_host *host, const kprof_queue *queue,
-                                kprof_strlist *kept, kprof_strlist *left_out)
+                                kprof_choice_of_names *out)
 {
     limiter l = {limits, host, queue, calloc(queue->names.count + 1, sizeof(*l.kept)), 0};
+    *out = (kprof_choice_of_names){KPROF_STRLIST_INIT, KPROF_STRLIST_INIT};
     kprof_status status = l.kept ? choose(&l) : KPROF_NO_MEMORY;
     if (status == KPROF_OK)
-        status = share_out(&l, kept, left_out);
-    kprof_log(KPROF_LOG_DEBUG, "%s: %zu of %zu metrics fit, after %zu trials", kprof_host_chip(host), kept->count,
+        status = share_out(&l, out);
+    kprof_log(KPROF_LOG_DEBUG, "%s: %zu of %zu metrics fit, after %zu trials", kprof_host_chip(host), out->kept.count,
               queue->names.count, l.trials);
     free(l.kept);
     return status;

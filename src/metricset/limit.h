@@ -5,9 +5,15 @@
 #include "metricset/queue.h"
 
 bool kprof_limits_are_set(const kprof_limits *limits);
-/* Names that fit together, in alphabetical order, appended to `kept`; the others, in the queue's order, to `left_out`.
- * A group is kept whole if it fits beside what is kept already, else in halves, down to single names. */
+/* What became of a queue. */
+typedef struct kprof_choice_of_names {
+    kprof_strlist kept;     /* names that fit together, in alphabetical order */
+    kprof_strlist left_out; /* the others, in the queue's order */
+} kprof_choice_of_names;
+
+/* A group is kept whole if it fits beside what is kept already, else in halves, down to single names. Caller frees the
+ * lists of *out, on failure too. */
 kprof_status kprof_limits_apply(const kprof_limits *limits, kprof_host *host, const kprof_queue *queue,
-                                kprof_strlist *kept, kprof_strlist *left_out) KPROF_MUST_CHECK;
+                                kprof_choice_of_names *out) KPROF_MUST_CHECK;
 
 #endif

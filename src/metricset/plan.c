@@ -211,11 +211,12 @@ static kprof_status fail_limits(const kprof_limits *limits, const kprof_plan *pl
 /* Cut `collect`, which so far has the names of --metrics, to what keeps the limits. */
 static kprof_status apply_limits(const kprof_limits *limits, kprof_queue *queue, kprof_host *host, kprof_plan *out)
 {
-    kprof_strlist kept = KPROF_STRLIST_INIT;
-    kprof_status status = kprof_limits_apply(limits, host, queue, &kept, &out->left_out);
+    kprof_choice_of_names choice;
+    kprof_status status = kprof_limits_apply(limits, host, queue, &choice);
     kprof_strlist_free(&out->collect);
-    out->collect = kept;
-    if (status == KPROF_OK && kept.count == 0 && out->left_out.count > 0)
+    out->collect = choice.kept;
+    out->left_out = choice.left_out;
+    if (status == KPROF_OK && out->collect.count == 0 && out->left_out.count > 0)
         status = fail_limits(limits, out);
     if (status == KPROF_OK)
         drop_shown(out);

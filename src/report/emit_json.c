@@ -87,11 +87,8 @@ static void write_element(json_emitter *json, cJSON *value)
 }
 
 static const char *const page_names[] = {
-    [KPROF_PAGE_DETAILS] = "details",
-    [KPROF_PAGE_RAW] = "raw",
-    [KPROF_PAGE_SUMMARY] = "summary",
-    [KPROF_PAGE_SESSION] = "session",
-    [KPROF_PAGE_PLAN] = "plan",
+    [KPROF_PAGE_DETAILS] = "details", [KPROF_PAGE_RAW] = "raw",   [KPROF_PAGE_SUMMARY] = "summary",
+    [KPROF_PAGE_SESSION] = "session", [KPROF_PAGE_PLAN] = "plan",
 };
 
 static cJSON *metric_catalogue(const kprof_emit_page *page)
