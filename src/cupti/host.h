@@ -76,15 +76,16 @@ typedef struct kprof_host_question {
 bool kprof_host_recall(const kprof_host_question *question, kprof_strbuf *out);
 void kprof_host_keep(const kprof_host_question *question, const void *answer, size_t size);
 
-/* The config image for all names together, and its passes. Making one can take a second, so they are kept on disk
- * (core/cache.h). Caller frees *image. */
+/* The config image for all names together, CUPTI's own or one of fewer passes, and its passes. Making one can take a
+ * second, so they are kept on disk (core/cache.h). Caller frees *image. */
 typedef struct kprof_config_image {
     uint8_t *data;
     size_t size, pass_count;
+    char *placement; /* where its counters were placed (cupti/placement.h); NULL: where CUPTI places them */
 } kprof_config_image;
 kprof_status kprof_host_config_image(kprof_host *host, const kprof_strlist *names,
                                      kprof_config_image *out) KPROF_MUST_CHECK;
-/* The same, but not kept: for one of many lists that are tried. */
+/* CUPTI's own, not kept: for one of many lists that are tried. */
 kprof_status kprof_host_draft_image(kprof_host *host, const kprof_strlist *names,
                                     kprof_config_image *out) KPROF_MUST_CHECK;
 void kprof_config_image_free(kprof_config_image *image); /* members */

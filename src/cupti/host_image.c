@@ -1,11 +1,12 @@
 /* Config images: CUPTI's schedule of a list of metrics, made once and then taken from disk. */
 #include "cupti/host_private.h"
+#include "cupti/pack.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define PARAMS(type, name) type name = {.structSize = type##_STRUCT_SIZE}
-#define QUESTION           "config image 1"
+#define QUESTION           "config image 2"
 
 static CUptiResult count_passes(const kprof_host *host, kprof_config_image *image)
 {
@@ -60,36 +61,67 @@ static kprof_status make_image(const kprof_host *host, const kprof_strlist *name
     return status;
 }
 
+/* What is kept: the placement, empty where there is none, its NUL, and the image. */
+static bool unpack_image(const kprof_strbuf *kept, kprof_config_image *out)
+{
+    size_t placement = kept->length ? strnlen(kept->data, kept->length) : 0;
+    if (placement + 1 >= kept->length)
+        return false;
+    out->size = kept->length - placement - 1;
+    out->data = malloc(out->size);
+    out->placement = placement ? strdup(kept->data) : NULL;
+    if (!out->data || (placement && !out->placement))
+        return false;
+    memcpy(out->data, kept->data + placement + 1, out->size);
+    return true;
+}
+
 /* What comes from disk is as it was put there: CUPTI crashes on bytes that are no image. */
 static bool recall_image(const kprof_host_question *question, kprof_config_image *out)
 {
-    kprof_strbuf found = KPROF_STRBUF_INIT;
-    if (!kprof_host_recall(question, &found)) {
-        kprof_strbuf_free(&found);
-        return false;
-    }
-    *out = (kprof_config_image){(uint8_t *)found.data, found.length, 0};
-    if (out->size > 0 && count_passes(question->host, out) == CUPTI_SUCCESS && out->pass_count > 0)
-        return true;
-    kprof_config_image_free(out);
-    return false;
+    kprof_strbuf kept = KPROF_STRBUF_INIT;
+    kprof_config_image image = {0};
+    bool found = kprof_host_recall(question, &kept) && unpack_image(&kept, &image);
+    kprof_strbuf_free(&kept);
+    found = found && count_passes(question->host, &image) == CUPTI_SUCCESS && image.pass_count > 0;
+    if (found)
+        *out = image;
+    else
+        kprof_config_image_free(&image);
+    return found;
+}
+
+static void keep_image(const kprof_host_question *question, const kprof_config_image *image)
+{
+    kprof_strbuf bytes = KPROF_STRBUF_INIT;
+    kprof_strbuf_puts(&bytes, image->placement ? image->placement : "");
+    kprof_strbuf_append(&bytes, "", 1);
+    kprof_strbuf_append(&bytes, image->data, image->size);
+    if (!bytes.failed)
+        kprof_host_keep(question, bytes.data, bytes.length);
+    kprof_strbuf_free(&bytes);
 }
 
 kprof_status kprof_host_config_image(kprof_host *host, const kprof_strlist *names, kprof_config_image *out)
 {
     kprof_host_question question = {host, QUESTION, names};
-    *out = (kprof_config_image){NULL, 0, 0};
+    *out = (kprof_config_image){0};
     if (recall_image(&question, out))
         return KPROF_OK;
     kprof_status status = kprof_host_draft_image(host, names, out);
-    if (status == KPROF_OK && out->size > 0)
-        kprof_host_keep(&question, out->data, out->size);
+    if (status != KPROF_OK)
+        return status;
+    status = kprof_pack(host, names, out);
+    if (status != KPROF_OK)
+        kprof_config_image_free(out);
+    else if (out->size > 0)
+        keep_image(&question, out);
     return status;
 }
 
 kprof_status kprof_host_draft_image(kprof_host *host, const kprof_strlist *names, kprof_config_image *out)
 {
-    *out = (kprof_config_image){NULL, 0, 0};
+    *out = (kprof_config_image){0};
     if (names->count == 0)
         return KPROF_OK; /* nothing to collect takes no pass */
     kprof_status status = make_image(host, names, out);
@@ -101,5 +133,6 @@ kprof_status kprof_host_draft_image(kprof_host *host, const kprof_strlist *names
 void kprof_config_image_free(kprof_config_image *image)
 {
     free(image->data);
-    *image = (kprof_config_image){NULL, 0, 0};
+    free(image->placement);
+    *image = (kprof_config_image){0};
 }

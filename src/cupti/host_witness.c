@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define QUESTION "witnesses 1"
+#define QUESTION "witnesses 2"
 
 /* Counters outside the SMs, which cost nothing: instructions and cycles of the SMs as their TPCs see them (GH100,
  * GB10x), and time. */
@@ -31,26 +31,16 @@ typedef struct builder {
     kprof_host *host;
     const kprof_strlist *names; /* what the image collects */
     const kprof_config_image *image;
-    kprof_strlist *passes; /* [pass_count]: the counters of each */
-    kprof_strlist taken;   /* counters that any collected value may depend on */
+    kprof_placed_counters *passes; /* [pass_count]: the counters of each */
+    kprof_strlist taken;           /* counters that any collected value may depend on */
     candidate candidates[CANDIDATES];
 } builder;
 
 static kprof_status list_taken(builder *b, kprof_evaluator *evaluator)
 {
     kprof_status status = KPROF_OK;
-    for (size_t i = 0; i < b->image->pass_count && status == KPROF_OK; i++) {
-        status = kprof_image_counters(b->image, i, &b->passes[i]);
-        for (size_t k = 0; k < b->passes[i].count && status == KPROF_OK; k++) {
-            if (!kprof_strlist_add(&b->taken, b->passes[i].items[k]))
-                status = KPROF_NO_MEMORY;
-        }
-    }
-    for (size_t i = 0; i < b->names->count && status == KPROF_OK; i++) {
-        kprof_strlist required = KPROF_STRLIST_INIT;
-        status = kprof_evaluator_raw_counters(evaluator, b->names->items[i], &required, &b->taken);
-        kprof_strlist_free(&required);
-    }
+    for (size_t i = 0; i < b->names->count && status == KPROF_OK; i++)
+        status = kprof_evaluator_raw_counters(evaluator, b->names->items[i], &b->taken, &b->taken);
     return status;
 }
 
@@ -81,20 +71,28 @@ static kprof_status list_candidate(builder *b, kprof_evaluator *evaluator, candi
     return status;
 }
 
-static kprof_status prepare(builder *b)
+static kprof_status list_candidates(builder *b)
 {
     kprof_evaluator *evaluator;
-    b->passes = calloc(b->image->pass_count, sizeof(*b->passes));
-    if (!b->passes)
-        return KPROF_NO_MEMORY;
     kprof_status status = kprof_evaluator_get(b->host, &evaluator);
     if (status == KPROF_OK)
         status = list_taken(b, evaluator);
     for (size_t i = 0; i < CANDIDATES && status == KPROF_OK; i++) {
-        candidate *c = &b->candidates[i];
-        c->name = candidate_names[i];
-        c->fits = calloc(b->image->pass_count, sizeof(*c->fits));
-        status = c->fits ? list_candidate(b, evaluator, c) : KPROF_NO_MEMORY;
+        b->candidates[i].name = candidate_names[i];
+        status = list_candidate(b, evaluator, &b->candidates[i]);
+    }
+    return status;
+}
+
+static kprof_status prepare(builder *b)
+{
+    b->passes = calloc(b->image->pass_count, sizeof(*b->passes));
+    kprof_status status = b->passes ? list_candidates(b) : KPROF_NO_MEMORY;
+    for (size_t i = 0; i < b->image->pass_count && status == KPROF_OK; i++)
+        status = kprof_placed_counters_read(b->image, i, &b->passes[i]);
+    for (size_t i = 0; i < CANDIDATES && status == KPROF_OK; i++) {
+        b->candidates[i].fits = calloc(b->image->pass_count, sizeof(*b->candidates[i].fits));
+        status = b->candidates[i].fits ? KPROF_OK : KPROF_NO_MEMORY;
     }
     return status;
 }
@@ -108,7 +106,7 @@ static kprof_status walk_passes(builder *b, kprof_raw_config *config, visit_pass
     for (size_t i = 0; i < b->image->pass_count && status == KPROF_OK; i++) {
         status = kprof_raw_config_begin(config);
         if (status == KPROF_OK)
-            status = kprof_raw_config_add(config, &b->passes[i]);
+            status = kprof_raw_config_put_all(config, &b->passes[i]);
         if (status == KPROF_OK)
             status = visit(b, config, i);
         if (status == KPROF_OK)
@@ -187,13 +185,26 @@ static kprof_status build(builder *b, kprof_config_image *out, kprof_strlist *wi
 static void builder_free(builder *b)
 {
     for (size_t i = 0; b->passes && i < b->image->pass_count; i++)
-        kprof_strlist_free(&b->passes[i]);
+        kprof_placed_counters_free(&b->passes[i]);
     for (size_t i = 0; i < CANDIDATES; i++) {
         kprof_strlist_free(&b->candidates[i].counters);
         free(b->candidates[i].fits);
     }
     free(b->passes);
     kprof_strlist_free(&b->taken);
+}
+
+kprof_status kprof_host_witness_counters(kprof_host *host, const kprof_strlist *names, kprof_strlist *out)
+{
+    builder b = {.host = host, .names = names};
+    kprof_status status = list_candidates(&b);
+    for (size_t i = 0; i < CANDIDATES && status == KPROF_OK; i++) {
+        const kprof_strlist *counters = &b.candidates[i].counters;
+        for (size_t k = 0; k < counters->count && status == KPROF_OK; k++)
+            status = kprof_strlist_add(out, counters->items[k]) ? KPROF_OK : KPROF_NO_MEMORY;
+    }
+    builder_free(&b);
+    return status;
 }
 
 /* What is made, and kept on disk: the names, each with its NUL, an empty one, and the image; no image where there are
@@ -269,7 +280,7 @@ kprof_status kprof_host_witness(kprof_host *host, const kprof_strlist *names, kp
                                 kprof_strlist *witnesses)
 {
     kprof_host_question question = {host, QUESTION, names};
-    witnessed w = {KPROF_STRLIST_INIT, {NULL, 0, 0}};
+    witnessed w = {KPROF_STRLIST_INIT, {0}};
     if (image->pass_count < 2)
         return KPROF_OK;
     kprof_status status = recall(&question, &w) ? KPROF_OK : make(&question, image, &w);

@@ -6,12 +6,11 @@
 #include <stdlib.h>
 
 #define PARAMS(type, name) type name = {.structSize = type##_STRUCT_SIZE}
-#define MAX_DOMAINS        128
 
 struct kprof_raw_config {
     const kprof_nvperf_api *api;
     NVPW_RawCounterConfig *config;
-    NVPW_RawCounterDomain domains[MAX_DOMAINS]; /* all that the chip has */
+    NVPW_RawCounterDomain domains[KPROF_RAW_DOMAINS_MAX]; /* all that the chip has */
     size_t domain_count;
 };
 
@@ -39,7 +38,7 @@ static kprof_status list_domains(kprof_raw_config *self)
     PARAMS(NVPW_RawCounterConfig_GetAllAvailableRawCounterDomains_Params, params);
     params.pRawCounterConfig = self->config;
     params.pAvailableDomains = self->domains;
-    params.numAvailableDomains = MAX_DOMAINS;
+    params.numAvailableDomains = KPROF_RAW_DOMAINS_MAX;
     NVPA_Status result = self->api->NVPW_RawCounterConfig_GetAllAvailableRawCounterDomains(&params);
     self->domain_count = params.numAvailableDomains;
     return result == NVPA_STATUS_SUCCESS ? KPROF_OK : fail("listing where a chip has counters", result);
@@ -98,46 +97,88 @@ kprof_status kprof_raw_config_end(kprof_raw_config *config)
     return result == NVPA_STATUS_SUCCESS ? KPROF_OK : fail("closing a group of passes", result);
 }
 
+static kprof_status add(kprof_raw_config *config, const NVPW_RawCounterRequest *requests, size_t count)
+{
+    PARAMS(NVPW_RawCounterConfig_AddRawCounters_Params, params);
+    params.pRawCounterConfig = config->config;
+    params.rawCounterRequestStructSize = NVPW_RAW_COUNTER_REQUEST_STRUCT_SIZE;
+    params.pRawCounterRequests = requests;
+    params.numRawCounterRequests = count;
+    NVPA_Status result = config->api->NVPW_RawCounterConfig_AddRawCounters(&params);
+    return result == NVPA_STATUS_SUCCESS ? KPROF_OK : fail("scheduling counters", result);
+}
+
+static kprof_status ask(const kprof_raw_config *config, NVPW_RawCounterConfig_AreRawCountersSchedulable_Params *params,
+                        bool *out)
+{
+    params->pRawCounterConfig = config->config;
+    params->rawCounterRequestStructSize = NVPW_RAW_COUNTER_REQUEST_STRUCT_SIZE;
+    NVPA_Status result = config->api->NVPW_RawCounterConfig_AreRawCountersSchedulable(params);
+    *out = result == NVPA_STATUS_SUCCESS && params->schedulable;
+    return result == NVPA_STATUS_SUCCESS ? KPROF_OK : fail("asking whether counters fit", result);
+}
+
+static NVPW_RawCounterRequest make_request(const char *counter, uint32_t domain)
+{
+    return (NVPW_RawCounterRequest){.pRawCounterName = counter, .domain = domain};
+}
+
+kprof_status kprof_raw_config_takes(const kprof_raw_config *config, const kprof_placed_counter *counter,
+                                    bool more_passes, bool *out)
+{
+    NVPW_RawCounterRequest request = make_request(counter->name, counter->domain);
+    PARAMS(NVPW_RawCounterConfig_AreRawCountersSchedulable_Params, params);
+    params.pRawCounterRequests = &request;
+    params.numRawCounterRequests = 1;
+    params.disallowAddingExtraPasses = !more_passes;
+    return ask(config, &params, out);
+}
+
+kprof_status kprof_raw_config_put(kprof_raw_config *config, const kprof_placed_counter *counter)
+{
+    NVPW_RawCounterRequest request = make_request(counter->name, counter->domain);
+    return add(config, &request, 1);
+}
+
+kprof_status kprof_raw_config_put_all(kprof_raw_config *config, const kprof_placed_counters *counters)
+{
+    kprof_status status = KPROF_OK;
+    for (size_t i = 0; i < counters->names.count && status == KPROF_OK; i++) {
+        kprof_placed_counter one = {counters->names.items[i], counters->domains[i]};
+        status = kprof_raw_config_put(config, &one);
+    }
+    return status;
+}
+
 /* Requests for counters, in the domain that NVPW chooses. NULL when out of memory. */
 static NVPW_RawCounterRequest *make_requests(const kprof_strlist *counters)
 {
     NVPW_RawCounterRequest *requests = calloc(counters->count + 1, sizeof(*requests));
     for (size_t i = 0; requests && i < counters->count; i++)
-        requests[i] =
-            (NVPW_RawCounterRequest){.pRawCounterName = counters->items[i], .domain = NVPW_RAW_COUNTER_DOMAIN_INVALID};
+        requests[i] = make_request(counters->items[i], NVPW_RAW_COUNTER_DOMAIN_INVALID);
     return requests;
 }
 
 kprof_status kprof_raw_config_add(kprof_raw_config *config, const kprof_strlist *counters)
 {
     NVPW_RawCounterRequest *requests = make_requests(counters);
-    if (!requests)
-        return KPROF_NO_MEMORY;
-    PARAMS(NVPW_RawCounterConfig_AddRawCounters_Params, params);
-    params.pRawCounterConfig = config->config;
-    params.rawCounterRequestStructSize = NVPW_RAW_COUNTER_REQUEST_STRUCT_SIZE;
-    params.pRawCounterRequests = requests;
-    params.numRawCounterRequests = counters->count;
-    NVPA_Status result = config->api->NVPW_RawCounterConfig_AddRawCounters(&params);
+    kprof_status status = requests ? add(config, requests, counters->count) : KPROF_NO_MEMORY;
     free(requests);
-    return result == NVPA_STATUS_SUCCESS ? KPROF_OK : fail("scheduling counters", result);
+    return status;
 }
 
 kprof_status kprof_raw_config_fits(const kprof_raw_config *config, const kprof_strlist *counters, bool *out)
 {
+    PARAMS(NVPW_RawCounterConfig_AreRawCountersSchedulable_Params, params);
     NVPW_RawCounterRequest *requests = make_requests(counters);
     if (!requests)
         return KPROF_NO_MEMORY;
-    PARAMS(NVPW_RawCounterConfig_AreRawCountersSchedulable_Params, params);
-    params.pRawCounterConfig = config->config;
-    params.rawCounterRequestStructSize = NVPW_RAW_COUNTER_REQUEST_STRUCT_SIZE;
     params.pRawCounterRequests = requests;
     params.numRawCounterRequests = counters->count;
     params.disallowAddingExtraPasses = 1;
-    NVPA_Status result = config->api->NVPW_RawCounterConfig_AreRawCountersSchedulable(&params);
-    *out = result == NVPA_STATUS_SUCCESS && params.schedulable;
+    kprof_status status = ask(config, &params, out);
     free(requests);
-    return result == NVPA_STATUS_SUCCESS ? KPROF_OK : fail("asking whether counters fit", result);
+    return status;
 }
 
 static NVPA_Status get_image(const kprof_raw_config *config, kprof_config_image *out)
@@ -153,7 +194,7 @@ static NVPA_Status get_image(const kprof_raw_config *config, kprof_config_image 
 
 kprof_status kprof_raw_config_image(const kprof_host *host, kprof_raw_config *config, kprof_config_image *out)
 {
-    *out = (kprof_config_image){NULL, 0, 0};
+    *out = (kprof_config_image){0};
     PARAMS(NVPW_RawCounterConfig_GenerateConfigImage_Params, params);
     params.pRawCounterConfig = config->config;
     NVPA_Status result = config->api->NVPW_RawCounterConfig_GenerateConfigImage(&params);
@@ -173,6 +214,42 @@ kprof_status kprof_raw_config_image(const kprof_host *host, kprof_raw_config *co
     return status;
 }
 
+/* Where a counter can be read: single domains, and groups of them that work together. */
+typedef struct listed_places {
+    NVPW_RawCounterDomain domains[KPROF_RAW_DOMAINS_MAX];
+    uint32_t groups[KPROF_RAW_DOMAINS_MAX];
+    size_t domain_count, group_count;
+} listed_places;
+
+static kprof_status list_places(const kprof_raw_config *config, const char *counter, listed_places *out)
+{
+    PARAMS(NVPW_RawCounterConfig_GetRawCounterProperties_Params, params);
+    params.pRawCounterConfig = config->config;
+    params.pRawCounterName = counter;
+    params.pSupportedDomains = out->domains;
+    params.numSupportedDomains = KPROF_RAW_DOMAINS_MAX;
+    params.pSupportedCdgDomains = out->groups;
+    params.numSupportedCdgDomains = KPROF_RAW_DOMAINS_MAX;
+    NVPA_Status result = config->api->NVPW_RawCounterConfig_GetRawCounterProperties(&params);
+    out->domain_count = params.numSupportedDomains;
+    out->group_count = params.numSupportedCdgDomains;
+    return result == NVPA_STATUS_SUCCESS ? KPROF_OK : fail("asking where a counter is", result);
+}
+
+kprof_status kprof_raw_config_places(const kprof_raw_config *config, const char *counter, kprof_counter_places *out)
+{
+    listed_places listed;
+    kprof_status status = list_places(config, counter, &listed);
+    out->count = 0;
+    if (status != KPROF_OK)
+        return status;
+    for (size_t i = 0; i < listed.domain_count && out->count < KPROF_COUNTER_PLACES_MAX; i++)
+        out->items[out->count++] = (uint32_t)listed.domains[i];
+    for (size_t i = 0; i < listed.group_count && out->count < KPROF_COUNTER_PLACES_MAX; i++)
+        out->items[out->count++] = listed.groups[i];
+    return KPROF_OK;
+}
+
 static bool is_sm_domain(NVPW_RawCounterDomain domain)
 {
     return domain == NVPW_RAW_COUNTER_DOMAIN_GPU_SM_A || domain == NVPW_RAW_COUNTER_DOMAIN_GPU_SM_B ||
@@ -181,22 +258,12 @@ static bool is_sm_domain(NVPW_RawCounterDomain domain)
 
 kprof_status kprof_raw_config_is_sm_side(const kprof_raw_config *config, const char *counter, bool *out)
 {
-    NVPW_RawCounterDomain domains[MAX_DOMAINS];
-    uint32_t groups[MAX_DOMAINS];
-    PARAMS(NVPW_RawCounterConfig_GetRawCounterProperties_Params, params);
-    params.pRawCounterConfig = config->config;
-    params.pRawCounterName = counter;
-    params.pSupportedDomains = domains;
-    params.numSupportedDomains = MAX_DOMAINS;
-    params.pSupportedCdgDomains = groups;
-    params.numSupportedCdgDomains = MAX_DOMAINS;
-    NVPA_Status result = config->api->NVPW_RawCounterConfig_GetRawCounterProperties(&params);
+    listed_places places;
+    kprof_status status = list_places(config, counter, &places);
     *out = false;
-    if (result != NVPA_STATUS_SUCCESS)
-        return fail("asking where a counter is", result);
-    for (size_t i = 0; i < params.numSupportedDomains; i++)
-        *out = *out || is_sm_domain(domains[i]);
-    return KPROF_OK;
+    for (size_t i = 0; status == KPROF_OK && i < places.domain_count; i++)
+        *out = *out || is_sm_domain(places.domains[i]);
+    return status;
 }
 
 static NVPA_Status list_counters(const kprof_config_image *image, size_t pass, const char **names, size_t *count)

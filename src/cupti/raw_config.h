@@ -4,8 +4,14 @@
 #define KPROF_CUPTI_RAW_CONFIG_H
 
 #include "cupti/host_private.h"
+#include "cupti/placement.h"
 
 typedef struct kprof_raw_config kprof_raw_config;
+
+/* More domains than any chip has. */
+#define KPROF_RAW_DOMAINS_MAX 128
+/* More places than kprof tries for one counter. */
+#define KPROF_COUNTER_PLACES_MAX 8
 
 /* For the chip and availability of `host`. */
 kprof_status kprof_raw_config_open(const kprof_host *host, kprof_raw_config **out) KPROF_MUST_CHECK;
@@ -14,6 +20,25 @@ void kprof_raw_config_close(kprof_raw_config *config);
 /* Open and close a pass group: what is added in between is packed together, and apart from other groups. */
 kprof_status kprof_raw_config_begin(kprof_raw_config *config) KPROF_MUST_CHECK;
 kprof_status kprof_raw_config_end(kprof_raw_config *config) KPROF_MUST_CHECK;
+
+/* In an open group: where a counter can be read. */
+typedef struct kprof_counter_places {
+    uint32_t items[KPROF_COUNTER_PLACES_MAX]; /* domains, and groups of domains that work together */
+    size_t count;
+} kprof_counter_places;
+kprof_status kprof_raw_config_places(const kprof_raw_config *config, const char *counter,
+                                     kprof_counter_places *out) KPROF_MUST_CHECK;
+/* One counter in one domain (0: NVPW chooses). *out: it goes into the passes that the group has, or with `more_passes`
+ * into any. */
+typedef struct kprof_placed_counter {
+    const char *name;
+    uint32_t domain;
+} kprof_placed_counter;
+kprof_status kprof_raw_config_takes(const kprof_raw_config *config, const kprof_placed_counter *counter,
+                                    bool more_passes, bool *out) KPROF_MUST_CHECK;
+kprof_status kprof_raw_config_put(kprof_raw_config *config, const kprof_placed_counter *counter) KPROF_MUST_CHECK;
+/* Add the counters of a pass where they were placed. */
+kprof_status kprof_raw_config_put_all(kprof_raw_config *config, const kprof_placed_counters *counters) KPROF_MUST_CHECK;
 
 /* In an open group: add counters; *out: all of them go into the passes that the group has without one more. */
 kprof_status kprof_raw_config_add(kprof_raw_config *config, const kprof_strlist *counters) KPROF_MUST_CHECK;

@@ -17,9 +17,9 @@
 
 #include <cmocka.h>
 
-#define IMAGE_QUESTION   "config image 1"
+#define IMAGE_QUESTION   "config image 2"
 #define NAMES_QUESTION   "collectable 1"
-#define WITNESS_QUESTION "witnesses 1"
+#define WITNESS_QUESTION "witnesses 2"
 
 enum { MANY = 40, ENTRY_HEADER_BYTES = 24, CHECKSUM_BYTES = 8 };
 
@@ -97,6 +97,16 @@ static kprof_config_image fresh_image(const kprof_strlist *names)
     return image;
 }
 
+/* As it is kept: the placement, which CUPTI's own images lack, its NUL, and the bytes. */
+static void keep_image(const kprof_host_question *question, const kprof_config_image *image)
+{
+    kprof_strbuf bytes = KPROF_STRBUF_INIT;
+    kprof_strbuf_append(&bytes, "", 1);
+    kprof_strbuf_append(&bytes, image->data, image->size);
+    kprof_host_keep(question, bytes.data, bytes.length);
+    kprof_strbuf_free(&bytes);
+}
+
 static void assert_right_image(const kprof_config_image *right)
 {
     kprof_config_image image = image_on(host, &dram);
@@ -126,7 +136,7 @@ static void test_hit_is_used(void **state)
     (void)state;
     kprof_config_image other = fresh_image(&sm), image;
     kprof_host_question question = {host, IMAGE_QUESTION, &dram};
-    kprof_host_keep(&question, other.data, other.size);
+    keep_image(&question, &other);
     image = image_on(host, &dram);
     assert_true(same(&image, &other));
     kprof_config_image_free(&other);
@@ -253,7 +263,7 @@ static void test_symlink_is_not_followed(void **state)
     kprof_config_image right = image_on(host, &dram), other = fresh_image(&sm);
     kprof_host_question question = {host, IMAGE_QUESTION, &dram};
     char path[512], moved[520];
-    kprof_host_keep(&question, other.data, other.size);
+    keep_image(&question, &other);
     assert_int_equal(count_entries(path, sizeof path), 1);
     snprintf(moved, sizeof moved, "%s/elsewhere", folder);
     assert_int_equal(rename(path, moved), 0);
@@ -359,7 +369,7 @@ static int act_as_process(void)
         unsetenv("KPROF_CACHE");
         good = good && kprof_host_config_image(host, &dram, &again) == KPROF_OK && same(&image, &again);
         kprof_host_question question = {host, IMAGE_QUESTION, &dram};
-        kprof_host_keep(&question, image.data, image.size);
+        keep_image(&question, &image);
         kprof_config_image_free(&image);
         kprof_config_image_free(&again);
     }

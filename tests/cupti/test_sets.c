@@ -13,7 +13,7 @@ enum { SKIPPED = 77 };
 static const struct {
     const char *chip, *set;
     size_t most_passes;
-} budgets[] = {{"GH100", "default", 9}, {"GH100", "detailed", 11}, {"GH100", "full", 28}, {"GH100", "roofline", 9}};
+} budgets[] = {{"GH100", "default", 8}, {"GH100", "detailed", 9}, {"GH100", "full", 20}, {"GH100", "roofline", 6}};
 
 static bool within_budget(const char *chip, const char *set, size_t passes)
 {

@@ -1,0 +1,209 @@
+/* Packing: never more passes than CUPTI's own schedule and often fewer, with every counter in exactly one of them, in a
+ * domain that has it. */
+#include "cupti/pack.h"
+#include "cupti/placement.h"
+#include "cupti/raw_config.h"
+#include "cupti/schedule.h"
+#include "cupti_test.h"
+#include "log_capture.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define TIMESTAMPS "0x0000000000000000"
+
+static kprof_catalog *catalog;
+
+static int set_up(void **state)
+{
+    (void)state;
+    catalog = load_shipped_catalog();
+    return catalog ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    kprof_catalog_free(catalog);
+    return 0;
+}
+
+typedef struct packed {
+    kprof_host *host;
+    kprof_plan plan; /* its image is the packed one */
+    kprof_config_image plain;
+} packed;
+
+static packed pack_set(const char *chip, const char *set)
+{
+    packed p;
+    char *sets[] = {(char *)set};
+    kprof_selection selection = {.sets = {sets, 1, 1}};
+    assert_int_equal(kprof_host_open(chip, NULL, &p.host), KPROF_OK);
+    assert_int_equal(kprof_plan_make(catalog, &selection, p.host, &p.plan), KPROF_OK);
+    assert_int_equal(kprof_host_draft_image(p.host, &p.plan.collect, &p.plain), KPROF_OK);
+    return p;
+}
+
+static void release(packed *p)
+{
+    kprof_config_image_free(&p->plain);
+    kprof_plan_free(&p->plan);
+    kprof_host_close(p->host);
+}
+
+static void add_all_counters(const kprof_config_image *image, kprof_strlist *out)
+{
+    for (size_t i = 0; i < image->pass_count; i++) {
+        kprof_strlist counters = KPROF_STRLIST_INIT;
+        assert_int_equal(kprof_image_counters(image, i, &counters), KPROF_OK);
+        for (size_t k = 0; k < counters.count; k++)
+            assert_true(kprof_strlist_add(out, counters.items[k]));
+        kprof_strlist_free(&counters);
+    }
+}
+
+/* Both images hold the same counters, each once. */
+static void assert_same_counters(const kprof_config_image *a, const kprof_config_image *b)
+{
+    kprof_strlist of_a = KPROF_STRLIST_INIT, of_b = KPROF_STRLIST_INIT, unique = KPROF_STRLIST_INIT;
+    add_all_counters(a, &of_a);
+    add_all_counters(b, &of_b);
+    assert_int_equal(of_a.count, of_b.count);
+    for (size_t i = 0; i < of_a.count; i++) {
+        assert_true(kprof_strlist_contains(&of_b, of_a.items[i]));
+        assert_true(kprof_strlist_add_unique(&unique, of_b.items[i]));
+    }
+    assert_int_equal(unique.count, of_b.count);
+    kprof_strlist_free(&of_a);
+    kprof_strlist_free(&of_b);
+    kprof_strlist_free(&unique);
+}
+
+static void assert_is_a_place(const kprof_raw_config *config, const kprof_placed_counter *counter)
+{
+    kprof_counter_places places;
+    assert_int_equal(kprof_raw_config_places(config, counter->name, &places), KPROF_OK);
+    for (size_t i = 0; i < places.count; i++) {
+        if (places.items[i] == counter->domain)
+            return;
+    }
+    fail_msg("%s cannot be read in domain %u", counter->name, counter->domain);
+}
+
+/* Time needs no counter: whatever pass it is put into, the image tells it for the first. */
+static size_t count_real(const kprof_strlist *counters)
+{
+    return counters->count - kprof_strlist_contains(counters, TIMESTAMPS);
+}
+
+/* The placement tells each pass as the image has it. */
+static void assert_placement(const packed *p)
+{
+    const kprof_config_image *image = &p->plan.image;
+    kprof_raw_config *config;
+    assert_int_equal(kprof_raw_config_open(p->host, &config), KPROF_OK);
+    assert_int_equal(kprof_raw_config_begin(config), KPROF_OK);
+    for (size_t i = 0; i < image->pass_count; i++) {
+        kprof_placed_counters placed;
+        kprof_strlist counters = KPROF_STRLIST_INIT;
+        assert_int_equal(kprof_placed_counters_read(image, i, &placed), KPROF_OK);
+        assert_int_equal(kprof_image_counters(image, i, &counters), KPROF_OK);
+        assert_int_equal(count_real(&placed.names), count_real(&counters));
+        for (size_t k = 0; k < placed.names.count; k++) {
+            const char *name = placed.names.items[k];
+            assert_true(kprof_strlist_contains(&counters, name) || strcmp(name, TIMESTAMPS) == 0);
+            assert_is_a_place(config, &(kprof_placed_counter){placed.names.items[k], placed.domains[k]});
+        }
+        kprof_strlist_free(&counters);
+        kprof_placed_counters_free(&placed);
+    }
+    kprof_raw_config_close(config);
+}
+
+static void test_sets(void **state)
+{
+    (void)state;
+    static const char *const chips[] = {"GH100", "TU102", "GB202"};
+    static const char *const sets[] = {"default", "full"};
+    for (size_t i = 0; i < 6; i++) {
+        packed p = pack_set(chips[i / 2], sets[i % 2]);
+        assert_true(p.plan.pass_count <= p.plain.pass_count);
+        assert_int_equal(p.plan.image.placement != NULL, p.plan.pass_count < p.plain.pass_count);
+        assert_same_counters(&p.plan.image, &p.plain);
+        if (p.plan.image.placement)
+            assert_placement(&p);
+        release(&p);
+    }
+}
+
+static void test_fewer_passes_on_gh100(void **state)
+{
+    (void)state;
+    packed p = pack_set("GH100", "default");
+    assert_true(p.plan.pass_count < p.plain.pass_count);
+    release(&p);
+}
+
+static void test_the_same_twice(void **state)
+{
+    (void)state;
+    packed a = pack_set("GH100", "default"), b = pack_set("GH100", "default");
+    assert_int_equal(a.plan.image.size, b.plan.image.size);
+    assert_memory_equal(a.plan.image.data, b.plan.image.data, a.plan.image.size);
+    assert_string_equal(a.plan.image.placement, b.plan.image.placement);
+    release(&a);
+    release(&b);
+}
+
+static void test_one_pass_stays_as_it_is(void **state)
+{
+    (void)state;
+    char *names[] = {(char *)"dram__bytes.sum", (char *)"gpu__time_duration.sum"};
+    kprof_strlist list = {names, 2, 2};
+    kprof_host *host;
+    kprof_config_image plain, image;
+    assert_int_equal(kprof_host_open("GH100", NULL, &host), KPROF_OK);
+    assert_int_equal(kprof_host_draft_image(host, &list, &plain), KPROF_OK);
+    assert_int_equal(kprof_host_config_image(host, &list, &image), KPROF_OK);
+    assert_null(image.placement);
+    assert_int_equal(image.size, plain.size);
+    assert_memory_equal(image.data, plain.data, plain.size);
+    kprof_config_image_free(&plain);
+    kprof_config_image_free(&image);
+    kprof_host_close(host);
+}
+
+static void test_broken_placements(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"0x1 \n", "0x1@3 0x2\n", "", "0x1@3 \n"};
+    log_capture capture;
+    log_capture_start(&capture);
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        kprof_config_image image = {.pass_count = 2, .placement = (char *)texts[i]};
+        kprof_placed_counters placed;
+        bool is_good = i >= 2;
+        assert_int_equal(kprof_placed_counters_read(&image, 0, &placed), is_good ? KPROF_OK : KPROF_INTERNAL);
+        kprof_placed_counters_free(&placed);
+        assert_int_equal(kprof_placed_counters_read(&image, 2, &placed), KPROF_INTERNAL);
+        kprof_placed_counters_free(&placed);
+    }
+    kprof_log_set_sink(NULL, NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_sets),
+        cmocka_unit_test(test_fewer_passes_on_gh100),
+        cmocka_unit_test(test_the_same_twice),
+        cmocka_unit_test(test_one_pass_stays_as_it_is),
+        cmocka_unit_test(test_broken_placements),
+    };
+    return cupti_is_here() ? cmocka_run_group_tests(tests, set_up, tear_down) : SKIPPED;
+}
