@@ -70,6 +70,15 @@ static void free_chips(kprof_model *model)
     free(model->chips);
 }
 
+static void free_left_out(kprof_model *model)
+{
+    for (size_t i = 0; i < model->left_out_count; i++) {
+        free(model->left_out[i].chip);
+        free(model->left_out[i].name);
+    }
+    free(model->left_out);
+}
+
 static void free_messages(kprof_model *model)
 {
     for (size_t i = 0; i < model->message_count; i++) {
@@ -91,6 +100,7 @@ void kprof_model_free(kprof_model *model)
     free_kernels(model);
     free_metrics(model);
     free_chips(model);
+    free_left_out(model);
     free_messages(model);
     memset(model, 0, sizeof *model);
 }

@@ -53,6 +53,11 @@ typedef struct kprof_model_chip {
     kprof_model_passes *schedule; /* [metric_count of the model], or NULL */
 } kprof_model_chip;
 
+/* A metric that was asked for but not collected, to keep within --max-passes or --budget. */
+typedef struct kprof_model_left_out {
+    char *chip, *name;
+} kprof_model_left_out;
+
 typedef struct kprof_model_message {
     size_t process;
     char *level, *status, *text;
@@ -74,6 +79,8 @@ typedef struct kprof_model {
     size_t witness_count;
     kprof_model_chip *chips;
     size_t chip_count;
+    kprof_model_left_out *left_out; /* [left_out_count], the most useful of each chip first */
+    size_t left_out_count;
     kprof_model_message *messages;
     size_t message_count;
 } kprof_model;

@@ -258,6 +258,21 @@ static kprof_status load_message(void *user, sqlite3_stmt *row)
     return message->level && message->status && message->text ? KPROF_OK : no_memory(load);
 }
 
+static kprof_status load_left_out(void *user, sqlite3_stmt *row)
+{
+    loader *load = user;
+    kprof_model *model = load->model;
+    if (sqlite3_column_int64(row, 0) != (int64_t)model->left_out_count + 1)
+        return damaged(load, "left_out");
+    kprof_model_left_out *left_out = APPEND(model->left_out, model->left_out_count);
+    if (!left_out)
+        return no_memory(load);
+    model->left_out_count++;
+    left_out->chip = text_at(row, 1);
+    left_out->name = text_at(row, 2);
+    return left_out->chip && left_out->name ? KPROF_OK : no_memory(load);
+}
+
 /* JSON can smuggle control characters past a check of the column. */
 static bool clean(char **text)
 {
@@ -443,6 +458,7 @@ static const load_step steps[] = {
     {1, "SELECT id, chip, definition FROM section ORDER BY id", load_section},
     {2, "SELECT * FROM pass ORDER BY chip, pass", load_pass},
     {2, "SELECT * FROM schedule ORDER BY chip, metric_id, pass", load_schedule},
+    {2, "SELECT * FROM left_out ORDER BY id", load_left_out},
     {1, "SELECT * FROM device ORDER BY id", load_device},
     {1, "SELECT * FROM kernel ORDER BY id", load_kernel},
     {1, "SELECT * FROM seen ORDER BY process_id, kernel_id", load_seen},

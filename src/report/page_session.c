@@ -1,4 +1,5 @@
-/* The session page: the run, its processes and devices, the passes, the kernels seen and what went wrong. */
+/* The session page: the run, its processes and devices, the passes, what is left out, the kernels seen and what went
+ * wrong. */
 #include "report/page.h"
 
 #include <math.h>
@@ -151,6 +152,19 @@ static void show_passes(kprof_emitter *emitter, const kprof_model *model)
     emitter->ops->list_end(emitter);
 }
 
+static void show_left_out(kprof_emitter *emitter, const kprof_model *model)
+{
+    emitter->ops->list_begin(emitter, &(kprof_emit_list){"left_out", "Metrics left out", true});
+    for (size_t i = 0; i < model->left_out_count; i++) {
+        const kprof_emit_field fields[] = {
+            kprof_field_text("chip", "Chip", model->left_out[i].chip),
+            kprof_field_text("metric", "Metric", model->left_out[i].name),
+        };
+        show_record(emitter, fields, COUNT_OF(fields));
+    }
+    emitter->ops->list_end(emitter);
+}
+
 static int by_launches(const void *a, const void *b)
 {
     const kprof_model_kernel *const *left = a, *const *right = b;
@@ -209,6 +223,7 @@ kprof_status kprof_page_session(const kprof_page_context *context)
     show_processes(emitter, context->model);
     show_devices(emitter, context->model);
     show_passes(emitter, context->model);
+    show_left_out(emitter, context->model);
     status = show_kernels(emitter, context->model);
     if (status == KPROF_OK)
         show_messages(emitter, context->model);

@@ -100,6 +100,8 @@ static kprof_status store_plan(kprof_report *report, const kprof_plan *plan, kpr
         status = add_hardware_metric(report, host, plan->collect.items[i]);
     for (size_t i = 0; i < plan->section_count && status == KPROF_OK; i++)
         status = add_section(report, plan->chip, &plan->sections[i]);
+    for (size_t i = 0; i < plan->left_out.count && status == KPROF_OK; i++)
+        status = kprof_store_write(report, KPROF_SQL_ADD_LEFT_OUT, "ss", plan->chip, plan->left_out.items[i]);
     if (status == KPROF_OK)
         status = add_shown(report, plan);
     return status == KPROF_OK ? add_derived(report, plan) : status;

@@ -23,7 +23,8 @@ typedef struct kprof_run_info {
 /* Create a new report (mode 0600) at `path`; an existing file is an error (OUTPUT) unless `overwrite`. */
 kprof_status kprof_report_create(const char *path, bool overwrite, const kprof_run_info *run,
                                  kprof_report **out) KPROF_MUST_CHECK;
-/* Store what was planned for a chip: its sections as JSON, and the metrics with unit and description (from `host`). */
+/* Store what was planned for a chip: its sections as JSON, the metrics with unit and description (from `host`), and the
+ * names that are left out. */
 kprof_status kprof_report_add_plan(kprof_report *report, const kprof_plan *plan, kprof_host *host) KPROF_MUST_CHECK;
 /* Store what each pass holds, and which passes each metric and each witness comes from. The plan has been added. */
 typedef struct kprof_plan_passes {

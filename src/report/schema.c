@@ -70,6 +70,7 @@ static const schema_entry tables[] = {
     {2, "schedule",
      "CREATE TABLE schedule(chip TEXT NOT NULL, metric_id INTEGER NOT NULL REFERENCES metric, "
      "pass INTEGER NOT NULL, PRIMARY KEY(chip, metric_id, pass)) WITHOUT ROWID"},
+    {2, "left_out", "CREATE TABLE left_out(id INTEGER PRIMARY KEY, chip TEXT NOT NULL, name TEXT NOT NULL)"},
 };
 #define TABLE_COUNT (sizeof tables / sizeof *tables)
 

@@ -30,6 +30,7 @@
     X(ADD_METRIC, "INSERT INTO metric VALUES(NULL,?,?,?,?)")                                                           \
     X(DESCRIBE_METRIC, "UPDATE metric SET unit=?2, description=?3 WHERE id=?1 AND unit='' AND description=''")         \
     X(ADD_SECTION, "INSERT INTO section VALUES(NULL,?,?,?,?)")                                                         \
+    X(ADD_LEFT_OUT, "INSERT INTO left_out VALUES(NULL,?,?)")                                                           \
     X(ADD_PASS, "INSERT INTO pass VALUES(?,?,?,?)")                                                                    \
     X(ADD_METRIC_PASS, "INSERT INTO schedule VALUES(?,?,?)")                                                           \
     X(ADD_PASSES_OF, "INSERT OR IGNORE INTO schedule SELECT ?1, ?2, pass FROM schedule WHERE chip=?1 AND "             \

@@ -424,6 +424,9 @@ class Limits(Case):
         self.assert_run(page, 0)
         self.assertIn("Duration", page.out)
         self.assertNotIn("Compute (SM) Throughput", page.out)
+        session = json.loads(self.kprof("report", "run.kprof", "--page", "session", "--json").out)
+        self.assertEqual(session["left_out"][0]["metric"], "sm__throughput.avg.pct_of_peak_sustained_elapsed")
+        self.assertIn(f"GH100: {len(session['left_out'])} of 91 metrics are left out", run.err)
 
     def test_every_name_is_told_when_asked_for(self):
         run = self.run_limited("--max-passes", "2", "--verbose")

@@ -99,6 +99,8 @@ kprof_plan fixture_plan_make(const fixture_metrics *metrics)
     for (size_t i = 0; i < metrics->names.count; i++)
         assert_true(kprof_strlist_add(&plan.collect, metrics->names.items[i]));
     assert_true(kprof_strlist_add(&plan.shown, "gpu__time_duration.sum"));
+    assert_true(kprof_strlist_add(&plan.left_out, "sm__mio_inst_issued.avg.pct_of_peak_sustained_elapsed"));
+    assert_true(kprof_strlist_add(&plan.left_out, "idc__request_cycles_active.avg.pct_of_peak_sustained_elapsed"));
     plan.pass_count = 9;
     return plan;
 }
@@ -111,6 +113,7 @@ void fixture_plan_free(kprof_plan *plan)
     free(plan->chip);
     kprof_strlist_free(&plan->collect);
     kprof_strlist_free(&plan->shown);
+    kprof_strlist_free(&plan->left_out);
 }
 
 static char *witnesses[] = {(char *)"TPC.TriageCompute.sm__inst_executed_realtime.sum", (char *)"gpu__time_active.sum"};

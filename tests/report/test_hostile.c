@@ -207,6 +207,7 @@ static void test_bad_rows(void **state)
         "UPDATE section SET definition=''",
         "UPDATE kernel SET id=77 WHERE id=2",
         "UPDATE seen SET kernel_id=12345678 WHERE kernel_id=1",
+        "UPDATE left_out SET id=7 WHERE id=2",
         "UPDATE message SET process_id=9",
         "DELETE FROM run",
         "DELETE FROM metric WHERE id=3",
