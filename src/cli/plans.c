@@ -40,17 +40,18 @@ kprof_status kprof_probe_chips(const kprof_probe *probe, uint64_t device_mask, k
     return KPROF_OK;
 }
 
-/* Which passes have what; the witnesses come after what the plan collects. */
+/* Which passes have what; the witnesses, which only their own image has all of, come after what the plan collects. */
 static kprof_status schedule_chip(kprof_chip_plan *out)
 {
     kprof_strlist names = KPROF_STRLIST_INIT;
-    const kprof_strlist *lists[] = {&out->plan.collect, &out->witnesses};
+    const kprof_strlist *lists[] = {&out->plan.collect, &out->witnesses.names};
+    const kprof_config_image *image = out->witnesses.image.size > 0 ? &out->witnesses.image : &out->plan.image;
     bool added = true;
     for (size_t i = 0; i < 2; i++) {
         for (size_t k = 0; k < lists[i]->count && added; k++)
             added = kprof_strlist_add(&names, lists[i]->items[k]);
     }
-    kprof_status status = added ? kprof_schedule_read(out->host, &names, &out->plan.image, &out->schedule)
+    kprof_status status = added ? kprof_schedule_read(out->host, &names, image, &out->schedule)
                                 : kprof_fail(KPROF_NO_MEMORY, "out of memory");
     kprof_strlist_free(&names);
     return status;
@@ -163,7 +164,7 @@ void kprof_plans_free(kprof_plans *plans)
 {
     for (size_t i = 0; i < plans->count; i++) {
         kprof_schedule_free(&plans->chips[i].schedule);
-        kprof_strlist_free(&plans->chips[i].witnesses);
+        kprof_witnesses_free(&plans->chips[i].witnesses);
         kprof_plan_free(&plans->chips[i].plan);
         kprof_host_close(plans->chips[i].host);
     }
@@ -192,7 +193,9 @@ kprof_status kprof_plans_config(const kprof_plans *plans, const kprof_options *o
         out->chips[i] = (kprof_chip_metrics){
             .chip = from->plan.chip,
             .metrics = from->plan.collect,
-            .witnesses = from->witnesses,
+            .witnesses = from->witnesses.names,
+            .witness_image = from->witnesses.image.data,
+            .witness_image_size = from->witnesses.image.size,
             .config_image = from->plan.image.data,
             .config_image_size = from->plan.image.size,
             .pass_count = (uint32_t)from->plan.pass_count,

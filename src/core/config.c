@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #define CONFIG_MAGIC     "KPROFCFG"
-#define CONFIG_VERSION   4
+#define CONFIG_VERSION   5
 #define CONFIG_MAX_BYTES (64u << 20)
 #define CONFIG_MAX_CHIPS 256
 
@@ -61,14 +61,34 @@ static void decode_names(kprof_bytes *in, kprof_strlist *names)
     }
 }
 
+static void encode_image(const uint8_t *image, size_t size, kprof_strbuf *out)
+{
+    kprof_put_u64(out, size);
+    kprof_strbuf_append(out, image, size);
+}
+
+static void decode_image(kprof_bytes *in, uint8_t **image, size_t *image_size)
+{
+    uint64_t size = kprof_get_u64(in);
+    const void *from = kprof_get_block(in, size);
+    if (in->failed || size == 0)
+        return;
+    *image = malloc(size);
+    in->failed = !*image;
+    if (in->failed)
+        return;
+    memcpy(*image, from, size);
+    *image_size = size;
+}
+
 static void encode_chip(const kprof_chip_metrics *chip, kprof_strbuf *out)
 {
     kprof_put_string(out, chip->chip);
     kprof_put_u32(out, chip->pass_count);
     encode_names(&chip->metrics, out);
     encode_names(&chip->witnesses, out);
-    kprof_put_u64(out, chip->config_image_size);
-    kprof_strbuf_append(out, chip->config_image, chip->config_image_size);
+    encode_image(chip->config_image, chip->config_image_size, out);
+    encode_image(chip->witness_image, chip->witness_image_size, out);
 }
 
 static void decode_chip(kprof_bytes *in, kprof_chip_metrics *chip)
@@ -77,17 +97,12 @@ static void decode_chip(kprof_bytes *in, kprof_chip_metrics *chip)
     chip->pass_count = kprof_get_u32(in);
     decode_names(in, &chip->metrics);
     decode_names(in, &chip->witnesses);
-    uint64_t size = kprof_get_u64(in);
-    const void *image = kprof_get_block(in, size);
+    decode_image(in, &chip->config_image, &chip->config_image_size);
+    decode_image(in, &chip->witness_image, &chip->witness_image_size);
     if (in->failed)
         return;
     chip->chip = strdup(name);
-    chip->config_image = malloc(size ? size : 1);
-    in->failed = !chip->chip || !chip->config_image;
-    if (in->failed || size == 0)
-        return;
-    memcpy(chip->config_image, image, size);
-    chip->config_image_size = size;
+    in->failed = !chip->chip;
 }
 
 static void encode_switches(const kprof_config *config, kprof_strbuf *out)
@@ -267,6 +282,7 @@ void kprof_config_free(kprof_config *config)
         kprof_strlist_free(&config->chips[i].metrics);
         kprof_strlist_free(&config->chips[i].witnesses);
         free(config->chips[i].config_image);
+        free(config->chips[i].witness_image);
     }
     free(config->chips);
     free(config->counter_data_dir);

@@ -14,9 +14,11 @@
 typedef struct kprof_chip_metrics {
     char *chip; /* "GH100" */
     kprof_strlist metrics;
-    kprof_strlist witnesses; /* names that config_image has in every pass, not among `metrics`; may be empty */
-    uint8_t *config_image;   /* [config_image_size], owned */
+    kprof_strlist witnesses; /* names that witness_image has in its passes, not among `metrics`; may be empty */
+    uint8_t *config_image;   /* [config_image_size], owned; has those witnesses that take no time */
     size_t config_image_size;
+    uint8_t *witness_image; /* [witness_image_size], owned: for batches that are worth it; NULL: there is none */
+    size_t witness_image_size;
     uint32_t pass_count;
 } kprof_chip_metrics;
 

@@ -136,13 +136,18 @@ kprof_status kprof_host_evaluate(kprof_host *host, const kprof_counter_data *cou
 }
 
 kprof_status kprof_host_witness(kprof_host *host, const kprof_strlist *names, kprof_config_image *image,
-                                kprof_strlist *witnesses)
+                                kprof_witnesses *out)
 {
     (void)host;
     (void)names;
     (void)image;
-    (void)witnesses;
+    *out = (kprof_witnesses){0};
     return unsupported();
+}
+
+void kprof_witnesses_free(kprof_witnesses *witnesses)
+{
+    *witnesses = (kprof_witnesses){0};
 }
 
 kprof_status kprof_schedule_read(kprof_host *host, const kprof_strlist *names, const kprof_config_image *image,

@@ -25,6 +25,7 @@ struct kprof_profiler {
     size_t name_count;
     size_t launch_bytes; /* what each further launch adds to an image; 0: not known yet */
     size_t launches;     /* of this measurement, at most */
+    bool witnessed;      /* with all witnesses */
     size_t image_size;
     uint8_t *image; /* [image_size] */
     uint8_t *blank; /* [image_size]: the image of one launch as it was before any pass; NULL but in single passes */
@@ -212,13 +213,15 @@ kprof_status kprof_profiler_open(void *context, const kprof_chip_metrics *metric
     return status;
 }
 
-kprof_status kprof_profiler_begin(kprof_profiler *p, size_t launches)
+kprof_status kprof_profiler_begin(kprof_profiler *p, size_t launches, bool all_witnesses)
 {
+    bool witnessed = all_witnesses && p->metrics->witness_image_size > 0;
     p->single = false;
     /* CUPTI would go on with the passes that are left, or drop the launches that are too many. */
-    if (p->more || (p->ranges > 0 && launches > p->ranges))
+    if (p->more || (p->ranges > 0 && (launches > p->ranges || witnessed != p->witnessed)))
         kprof_profiler_release(p);
     p->launches = launches;
+    p->witnessed = witnessed;
     kprof_status status = enable(p);
     if (status == KPROF_OK)
         status = size_image(p, launches);
@@ -228,8 +231,8 @@ kprof_status kprof_profiler_begin(kprof_profiler *p, size_t launches)
         return status;
     CUpti_RangeProfiler_SetConfig_Params params = {.structSize = CUpti_RangeProfiler_SetConfig_Params_STRUCT_SIZE};
     params.pRangeProfilerObject = p->object;
-    params.configSize = p->metrics->config_image_size;
-    params.pConfig = p->metrics->config_image;
+    params.configSize = witnessed ? p->metrics->witness_image_size : p->metrics->config_image_size;
+    params.pConfig = witnessed ? p->metrics->witness_image : p->metrics->config_image;
     params.counterDataImageSize = p->image_size;
     params.pCounterDataImage = p->image;
     params.range = CUPTI_AutoRange;
@@ -249,7 +252,7 @@ kprof_status kprof_profiler_begin_pass(kprof_profiler *p)
         memcpy(p->image, p->blank, p->image_size);
         return KPROF_OK;
     }
-    kprof_status status = kprof_profiler_begin(p, 1);
+    kprof_status status = kprof_profiler_begin(p, 1, false);
     if (status != KPROF_OK)
         return status;
     if (!p->blank)

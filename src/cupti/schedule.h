@@ -23,12 +23,18 @@ typedef struct kprof_schedule {
     size_t metric_count;
 } kprof_schedule;
 
-/* Put witnesses into the config image of `names`: *image is replaced by one of as many passes in which all counters
- * keep theirs, and the names of the witnesses, none of them among `names`, are appended to `witnesses`. Each is in two
- * passes at least that follow each other, and no value of `names` depends on it. None where there is nothing to compare
- * or no room; the image stays as it was then. The result is kept on disk. */
+/* Counters of which nothing that is collected depends, in passes that follow each other. */
+typedef struct kprof_witnesses {
+    kprof_strlist names;      /* none of them among what is collected */
+    kprof_config_image image; /* has all of them; size 0: there are none */
+} kprof_witnesses;
+
+/* Make a config image of `names` with witnesses, of as many passes as *image has, in which all counters keep theirs.
+ * *image is replaced by one with those witnesses that make no pass take longer. None where there is nothing to compare
+ * or no room; the image stays as it was then. The result is kept on disk. Caller frees *out. */
 kprof_status kprof_host_witness(kprof_host *host, const kprof_strlist *names, kprof_config_image *image,
-                                kprof_strlist *witnesses) KPROF_MUST_CHECK;
+                                kprof_witnesses *out) KPROF_MUST_CHECK;
+void kprof_witnesses_free(kprof_witnesses *witnesses); /* members */
 
 /* Read the schedule of `names` out of their config image. Costs a few milliseconds. INTERNAL when the image does not
  * have the counters of a name. Caller frees *out. */

@@ -15,6 +15,7 @@ typedef struct kprof_profiled_context {
     size_t image_bytes;     /* host memory for the counter data of a batch; 0: none yet */
     size_t max_launches;    /* of a batch */
     unsigned full_batches;  /* in a row */
+    size_t last_launches;   /* of the last batch */
     unsigned small_batches; /* in a row: far fewer launches than there was room for */
     unsigned dear_saves;    /* batches in a row whose launches were too few for what saving to host memory took */
     double host_save_s;     /* what it took the last time */

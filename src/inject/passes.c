@@ -11,6 +11,9 @@
 #define SLOW_PASS_NS     INT64_C(5000000000)
 #define MAX_LATE         16
 
+/* Launches of the batch before, from which on all witnesses are worth their time. */
+#define WITNESSED_LAUNCHES 64
+
 /* Snapshots to free once the GPU is idle. */
 static kprof_snapshot *late[MAX_LATE];
 static size_t late_count;
@@ -34,12 +37,18 @@ bool kprof_passes_repeat(void)
     return kprof_batch.metrics->pass_count > 1 || kprof_batch.watched;
 }
 
+/* The witnesses that take time take it for each pass, however many launches share it. */
+static bool wants_all_witnesses(void)
+{
+    return kprof_batch.kind == KPROF_TOGETHER && kprof_batch.context->last_launches >= WITNESSED_LAUNCHES;
+}
+
 kprof_status kprof_passes_begin(void)
 {
     kprof_profiler *profiler = kprof_batch.context->profiler;
     return kprof_batch.metrics->pass_count > 1 && kprof_batch.kind == KPROF_ONE_PASS
                ? kprof_profiler_begin_pass(profiler)
-               : kprof_profiler_begin(profiler, kprof_batch.capacity);
+               : kprof_profiler_begin(profiler, kprof_batch.capacity, wants_all_witnesses());
 }
 
 static kprof_status wait_for_launches(kprof_status status)

@@ -48,6 +48,7 @@ size_t kprof_room_choose(kprof_profiled_context *context)
 void kprof_room_note(kprof_profiled_context *context, size_t count, size_t capacity)
 {
     bool full = count == capacity;
+    context->last_launches = count;
     context->small_batches = full || count * 2 * GROWTH > capacity ? 0 : context->small_batches + 1;
     context->full_batches = full ? context->full_batches + 1 : 0;
     if (context->full_batches < FULL_IN_A_ROW || context->max_launches >= MAX_LAUNCHES)

@@ -22,8 +22,8 @@ static kprof_config sample(void)
     static char *witnesses[] = {"TPC.TriageCompute.sm__inst_executed_realtime.sum"};
     static uint8_t image[] = {0, 1, 2, 255, 0, 7};
     static kprof_chip_metrics chips[] = {
-        {"GH100", {metrics, 3, 3}, {witnesses, 1, 1}, image, sizeof image, 9},
-        {"TU102", {NULL, 0, 0}, {NULL, 0, 0}, NULL, 0, 0},
+        {"GH100", {metrics, 3, 3}, {witnesses, 1, 1}, image, sizeof image, image + 1, sizeof image - 1, 9},
+        {"TU102", {NULL, 0, 0}, {NULL, 0, 0}, NULL, 0, NULL, 0, 0},
     };
     return (kprof_config){
         .filter = {"regex:vector\\w+", KPROF_NAME_DEMANGLED, 3, UINT64_MAX, 1ull << 40, 0x8000000000000001},
@@ -66,6 +66,9 @@ static void assert_chip_equal(const kprof_chip_metrics *a, const kprof_chip_metr
     assert_int_equal(a->config_image_size, b->config_image_size);
     if (a->config_image_size)
         assert_memory_equal(a->config_image, b->config_image, a->config_image_size);
+    assert_int_equal(a->witness_image_size, b->witness_image_size);
+    if (a->witness_image_size)
+        assert_memory_equal(a->witness_image, b->witness_image, a->witness_image_size);
 }
 
 static void assert_config_equal(const kprof_config *a, const kprof_config *b)

@@ -284,8 +284,9 @@ static kprof_status begin(kprof_profiler *profiler, size_t launches)
     return KPROF_OK;
 }
 
-kprof_status kprof_profiler_begin(kprof_profiler *profiler, size_t launches)
+kprof_status kprof_profiler_begin(kprof_profiler *profiler, size_t launches, bool all_witnesses)
 {
+    (void)all_witnesses;
     lock();
     kprof_status status = begin(profiler, launches);
     unlock();

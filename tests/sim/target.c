@@ -165,9 +165,10 @@ size_t kprof_profiler_capacity(kprof_profiler *profiler, size_t bytes)
     return bytes > 0 ? 64 : 1;
 }
 
-kprof_status kprof_profiler_begin(kprof_profiler *profiler, size_t launches)
+kprof_status kprof_profiler_begin(kprof_profiler *profiler, size_t launches, bool all_witnesses)
 {
     (void)launches;
+    (void)all_witnesses;
     profiler->passes_done = 0;
     if (has_fault("permission"))
         return kprof_fail(KPROF_NO_PERMISSION, "counters are for root alone (simulated)");
@@ -176,7 +177,7 @@ kprof_status kprof_profiler_begin(kprof_profiler *profiler, size_t launches)
 
 kprof_status kprof_profiler_begin_pass(kprof_profiler *profiler)
 {
-    return kprof_profiler_begin(profiler, 1);
+    return kprof_profiler_begin(profiler, 1, false);
 }
 
 kprof_status kprof_profiler_start(kprof_profiler *profiler)
