@@ -68,7 +68,7 @@ static double *load_of(packer *p, uint32_t domain)
     return &p->loads[p->load_count++].load;
 }
 
-/* The places that are wanted least come first. */
+/* The places that are wanted least come first, the dear ones last. */
 static void sort_places(packer *p, counter *c)
 {
     for (size_t i = 1; i < c->places.count; i++) {
@@ -108,6 +108,10 @@ static kprof_status find_places(packer *p, kprof_raw_config *config)
         status = kprof_raw_config_places(config, c->name, &c->places);
         for (size_t k = 0; k < c->places.count; k++)
             *load_of(p, c->places.items[k]) += 1.0 / (double)c->places.count;
+    }
+    for (size_t i = 0; i < p->load_count; i++) {
+        if (kprof_raw_domain_is_dear(p->loads[i].domain))
+            p->loads[i].load += (double)p->names.count;
     }
     return status;
 }

@@ -250,6 +250,12 @@ kprof_status kprof_raw_config_places(const kprof_raw_config *config, const char 
     return KPROF_OK;
 }
 
+bool kprof_raw_domain_is_dear(uint32_t domain)
+{
+    return domain == NVPW_RAW_COUNTER_DOMAIN_GPU_TPC || domain == NVPW_RAW_COUNTER_DOMAIN_GPU_TPC_B ||
+           domain == NVPW_RAW_COUNTER_DOMAIN_CDG_GPU_TPC_SM_A || domain == NVPW_RAW_COUNTER_DOMAIN_CDG_GPU_SM_B_TPC;
+}
+
 static bool is_sm_domain(NVPW_RawCounterDomain domain)
 {
     return domain == NVPW_RAW_COUNTER_DOMAIN_GPU_SM_A || domain == NVPW_RAW_COUNTER_DOMAIN_GPU_SM_B ||

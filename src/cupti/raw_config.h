@@ -28,6 +28,9 @@ typedef struct kprof_counter_places {
 } kprof_counter_places;
 kprof_status kprof_raw_config_places(const kprof_raw_config *config, const char *counter,
                                      kprof_counter_places *out) KPROF_MUST_CHECK;
+/* Does a pass that uses this domain, or group of domains, take longer to start and stop? Those of the TPCs do, by 18 ms
+ * on an H200. */
+bool kprof_raw_domain_is_dear(uint32_t domain);
 /* One counter in one domain (0: NVPW chooses). *out: it goes into the passes that the group has, or with `more_passes`
  * into any. */
 typedef struct kprof_placed_counter {
