@@ -15,8 +15,9 @@
 
 /* Module variables are copied through host memory; beyond this the copies would cost more than all else. */
 #define MAX_VARIABLE_BYTES ((size_t)256 << 20)
-/* Left free beside what is saved, for the driver, CUPTI and the application. */
-#define DEVICE_RESERVE_BYTES ((size_t)1 << 30)
+/* Left free beside what is saved, for the driver, CUPTI and the application. libcheckpoint is told only where the
+ * device does not hold everything: this is how either case was measured. */
+#define DEVICE_RESERVE_BYTES ((size_t)2 << 30)
 #define HOST_RESERVE_BYTES   ((size_t)4 << 30)
 #define MEBIBYTE             ((size_t)1 << 20)
 #define GIGABYTE             1e9
@@ -186,8 +187,7 @@ static kprof_status save_memory(kprof_snapshot *snapshot, void *context)
     snapshot->params = (kprof_checkpoint_params){
         .struct_size = KPROF_CHECKPOINT_PARAMS_SIZE,
         .context = context,
-        .reserve_device_mb = DEVICE_RESERVE_BYTES / MEBIBYTE,
-        .reserve_host_mb = HOST_RESERVE_BYTES / MEBIBYTE,
+        .reserve_device_mb = host_bytes > 0 ? DEVICE_RESERVE_BYTES / MEBIBYTE : 0,
         .allow_overwrite = 1,
     };
     double start_s = now_s();

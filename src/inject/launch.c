@@ -87,10 +87,13 @@ static void write_launch(kprof_launch_record *launch, const char *reason)
 
 static const kprof_batch_listener listener = {write_launch, write_progress};
 
-/* A failure that every later launch would meet as well. */
+/* A failure that every later launch would meet as well. Counters that this process has had before are busy for a while
+ * only: another of its contexts, or of the run's processes, is still giving them back. */
 static bool is_final(kprof_status status)
 {
-    return status == KPROF_NO_PERMISSION || status == KPROF_COUNTERS_BUSY || status == KPROF_UNSUPPORTED;
+    bool had_counters = atomic_load(&kprof_this_process.profiled) > 0;
+    return status == KPROF_NO_PERMISSION || status == KPROF_UNSUPPORTED ||
+           (status == KPROF_COUNTERS_BUSY && !had_counters);
 }
 
 static void describe(const kprof_call *call, const kprof_kernel *kernel, uint64_t position, kprof_launch_record *record)
