@@ -1,7 +1,6 @@
 /* Reads /proc/meminfo and the control group's files, version 2 and 1. */
 #include "core/memory.h"
 
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -31,18 +30,22 @@ static size_t read_number(const char *path)
     return found == 1 ? (size_t)value : SIZE_MAX;
 }
 
-/* Cached files count as used, but make way. */
-static size_t read_inactive_files(const char *path)
+/* Cached files and some of the kernel's own count as used, but make way: after a while they fill any limit. */
+static size_t read_reclaimable(const char *path)
 {
+    static const char *const names[] = {"active_file",       "inactive_file",       "slab_reclaimable",
+                                        "total_active_file", "total_inactive_file", "total_slab_reclaimable"};
     char name[64];
-    unsigned long long value = 0;
+    unsigned long long value;
+    size_t sum = 0, hierarchy_sum = 0; /* version 1 has both forms; the second counts groups below, too */
     FILE *file = fopen(path, "re");
-    bool found = false;
-    while (file && !found && fscanf(file, "%63s %llu", name, &value) == 2)
-        found = strcmp(name, "inactive_file") == 0 || strcmp(name, "total_inactive_file") == 0;
+    while (file && fscanf(file, "%63s %llu", name, &value) == 2)
+        for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+            if (strcmp(name, names[i]) == 0)
+                *(i < 3 ? &sum : &hierarchy_sum) += (size_t)value;
     if (file)
         fclose(file);
-    return found ? (size_t)value : 0;
+    return hierarchy_sum > sum ? hierarchy_sum : sum;
 }
 
 /* SIZE_MAX where there is no limit. */
@@ -51,8 +54,8 @@ static size_t left_in_group(const char *limit_path, const char *usage_path, cons
     size_t limit = read_number(limit_path), usage = read_number(usage_path);
     if (limit == SIZE_MAX || usage == SIZE_MAX)
         return SIZE_MAX;
-    size_t files = read_inactive_files(stat_path);
-    usage = usage > files ? usage - files : 0;
+    size_t reclaimable = read_reclaimable(stat_path);
+    usage = usage > reclaimable ? usage - reclaimable : 0;
     return limit > usage ? limit - usage : 0;
 }
 

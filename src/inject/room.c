@@ -22,6 +22,8 @@
 static size_t choose_room(kprof_profiled_context *context)
 {
     size_t available = kprof_memory_available_bytes() / MEMORY_SHARE;
+    if (available < SMALL_IMAGE_BYTES)
+        available = SMALL_IMAGE_BYTES;
     if (context->image_bytes == 0) {
         context->image_bytes = FIRST_IMAGE_BYTES;
         context->max_launches = FIRST_LAUNCHES;
