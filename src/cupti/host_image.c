@@ -6,7 +6,7 @@
 #include <string.h>
 
 #define PARAMS(type, name) type name = {.structSize = type##_STRUCT_SIZE}
-#define QUESTION           "config image 2"
+#define QUESTION           "config image 3"
 
 static CUptiResult count_passes(const kprof_host *host, kprof_config_image *image)
 {
@@ -111,12 +111,10 @@ kprof_status kprof_host_config_image(kprof_host *host, const kprof_strlist *name
     kprof_status status = kprof_host_draft_image(host, names, out);
     if (status != KPROF_OK)
         return status;
-    status = kprof_pack(host, names, out);
-    if (status != KPROF_OK)
-        kprof_config_image_free(out);
-    else if (out->size > 0)
+    kprof_pack(host, names, out);
+    if (out->size > 0)
         keep_image(&question, out);
-    return status;
+    return KPROF_OK;
 }
 
 kprof_status kprof_host_draft_image(kprof_host *host, const kprof_strlist *names, kprof_config_image *out)

@@ -26,11 +26,6 @@ CUptiResult kprof_host_object_open(const kprof_host *host, CUpti_Profiler_Host_O
 void kprof_host_object_close(const kprof_host *host, CUpti_Profiler_Host_Object *object);
 CUptiResult kprof_host_object_add(const kprof_host *host, CUpti_Profiler_Host_Object *object, const char **names,
                                   size_t count);
-/* The raw counters that kprof_host_witness would like to have in every pass beside those of `names`, appended to `out`.
- */
-kprof_status kprof_host_witness_counters(kprof_host *host, const kprof_strlist *names,
-                                         kprof_strlist *out) KPROF_MUST_CHECK;
-
 /* Fill in pass_count of an image as CUPTI tells it. */
 kprof_status kprof_host_count_passes(const kprof_host *host, kprof_config_image *image) KPROF_MUST_CHECK;
 /* Log "<operation>: <CUPTI's text>" and return INTERNAL. */

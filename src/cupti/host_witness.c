@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define QUESTION "witnesses 2"
+#define QUESTION "witnesses 3"
 
 /* Counters outside the SMs, which cost no launch anything: instructions and cycles of the SMs as their TPCs see them
  * (GH100, GB10x), whose domain takes 18 ms more to start and stop a pass, and time, which takes nothing. */
@@ -196,19 +196,6 @@ static void builder_free(builder *b)
     }
     free(b->passes);
     kprof_strlist_free(&b->taken);
-}
-
-kprof_status kprof_host_witness_counters(kprof_host *host, const kprof_strlist *names, kprof_strlist *out)
-{
-    builder b = {.host = host, .names = names};
-    kprof_status status = list_candidates(&b);
-    for (size_t i = 0; i < CANDIDATES && status == KPROF_OK; i++) {
-        const kprof_strlist *counters = &b.candidates[i].counters;
-        for (size_t k = 0; k < counters->count && status == KPROF_OK; k++)
-            status = kprof_strlist_add(out, counters->items[k]) ? KPROF_OK : KPROF_NO_MEMORY;
-    }
-    builder_free(&b);
-    return status;
 }
 
 /* What is made, and kept on disk: the names, each with its NUL, an empty one, and the image; no image where there are

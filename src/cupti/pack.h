@@ -4,8 +4,10 @@
 
 #include "cupti/host.h"
 
-/* Replace *image, CUPTI's own of `names`, by one of fewer passes, with its placement; it stays as it is when none is
- * found. Costs some tenths of a second for hundreds of names. */
-kprof_status kprof_pack(kprof_host *host, const kprof_strlist *names, kprof_config_image *image) KPROF_MUST_CHECK;
+/* Replace *image, CUPTI's own of `names`, by one of fewer passes and the same counters, with its placement. It stays as
+ * it is, byte for byte, when none is found or anything fails. There are no more passes with counters of the SMs than
+ * before, and a metric that CUPTI's image takes from one pass is taken from one pass, too. Costs some tenths of a
+ * second for hundreds of names. */
+void kprof_pack(kprof_host *host, const kprof_strlist *names, kprof_config_image *image);
 
 #endif

@@ -12,11 +12,13 @@ struct kprof_raw_config {
     NVPW_RawCounterConfig *config;
     NVPW_RawCounterDomain domains[KPROF_RAW_DOMAINS_MAX]; /* all that the chip has */
     size_t domain_count;
+    bool is_quiet;
 };
 
-static kprof_status fail(const char *operation, NVPA_Status result)
+static kprof_status fail(const kprof_raw_config *self, const char *operation, NVPA_Status result)
 {
-    return kprof_fail(KPROF_INTERNAL, "%s: NVPW error %d", operation, (int)result);
+    kprof_log(self->is_quiet ? KPROF_LOG_DEBUG : KPROF_LOG_ERROR, "%s: NVPW error %d", operation, (int)result);
+    return KPROF_INTERNAL;
 }
 
 static kprof_status create(kprof_raw_config *self, const kprof_host *host)
@@ -30,7 +32,7 @@ static kprof_status create(kprof_raw_config *self, const kprof_host *host)
     if (result == NVPA_STATUS_SUCCESS)
         result = self->api->NVPW_CUDA_RawCounterConfig_Create(&params);
     self->config = params.pRawCounterConfig;
-    return result == NVPA_STATUS_SUCCESS ? KPROF_OK : fail("opening the counters of a chip", result);
+    return result == NVPA_STATUS_SUCCESS ? KPROF_OK : fail(self, "opening the counters of a chip", result);
 }
 
 static kprof_status list_domains(kprof_raw_config *self)
@@ -41,10 +43,10 @@ static kprof_status list_domains(kprof_raw_config *self)
     params.numAvailableDomains = KPROF_RAW_DOMAINS_MAX;
     NVPA_Status result = self->api->NVPW_RawCounterConfig_GetAllAvailableRawCounterDomains(&params);
     self->domain_count = params.numAvailableDomains;
-    return result == NVPA_STATUS_SUCCESS ? KPROF_OK : fail("listing where a chip has counters", result);
+    return result == NVPA_STATUS_SUCCESS ? KPROF_OK : fail(self, "listing where a chip has counters", result);
 }
 
-kprof_status kprof_raw_config_open(const kprof_host *host, kprof_raw_config **out)
+static kprof_status open_config(const kprof_host *host, bool is_quiet, kprof_raw_config **out)
 {
     const kprof_nvperf_api *api;
     *out = NULL;
@@ -55,6 +57,7 @@ kprof_status kprof_raw_config_open(const kprof_host *host, kprof_raw_config **ou
     if (!self)
         return KPROF_NO_MEMORY;
     self->api = api;
+    self->is_quiet = is_quiet;
     status = create(self, host);
     if (status == KPROF_OK)
         status = list_domains(self);
@@ -64,6 +67,16 @@ kprof_status kprof_raw_config_open(const kprof_host *host, kprof_raw_config **ou
     }
     *out = self;
     return KPROF_OK;
+}
+
+kprof_status kprof_raw_config_open(const kprof_host *host, kprof_raw_config **out)
+{
+    return open_config(host, false, out);
+}
+
+kprof_status kprof_raw_config_open_quietly(const kprof_host *host, kprof_raw_config **out)
+{
+    return open_config(host, true, out);
 }
 
 void kprof_raw_config_close(kprof_raw_config *config)
@@ -84,7 +97,7 @@ kprof_status kprof_raw_config_begin(kprof_raw_config *config)
     params.pDomains = config->domains;
     params.numDomains = config->domain_count;
     NVPA_Status result = config->api->NVPW_RawCounterConfig_BeginPassGroup(&params);
-    return result == NVPA_STATUS_SUCCESS ? KPROF_OK : fail("opening a group of passes", result);
+    return result == NVPA_STATUS_SUCCESS ? KPROF_OK : fail(config, "opening a group of passes", result);
 }
 
 kprof_status kprof_raw_config_end(kprof_raw_config *config)
@@ -94,7 +107,7 @@ kprof_status kprof_raw_config_end(kprof_raw_config *config)
     params.pDomains = config->domains;
     params.numDomains = config->domain_count;
     NVPA_Status result = config->api->NVPW_RawCounterConfig_EndPassGroup(&params);
-    return result == NVPA_STATUS_SUCCESS ? KPROF_OK : fail("closing a group of passes", result);
+    return result == NVPA_STATUS_SUCCESS ? KPROF_OK : fail(config, "closing a group of passes", result);
 }
 
 static kprof_status add(kprof_raw_config *config, const NVPW_RawCounterRequest *requests, size_t count)
@@ -105,17 +118,20 @@ static kprof_status add(kprof_raw_config *config, const NVPW_RawCounterRequest *
     params.pRawCounterRequests = requests;
     params.numRawCounterRequests = count;
     NVPA_Status result = config->api->NVPW_RawCounterConfig_AddRawCounters(&params);
-    return result == NVPA_STATUS_SUCCESS ? KPROF_OK : fail("scheduling counters", result);
+    return result == NVPA_STATUS_SUCCESS ? KPROF_OK : fail(config, "scheduling counters", result);
 }
 
-static kprof_status ask(const kprof_raw_config *config, NVPW_RawCounterConfig_AreRawCountersSchedulable_Params *params,
-                        bool *out)
+static kprof_status ask(const kprof_raw_config *config, const NVPW_RawCounterRequest *requests, size_t count, bool *out)
 {
-    params->pRawCounterConfig = config->config;
-    params->rawCounterRequestStructSize = NVPW_RAW_COUNTER_REQUEST_STRUCT_SIZE;
-    NVPA_Status result = config->api->NVPW_RawCounterConfig_AreRawCountersSchedulable(params);
-    *out = result == NVPA_STATUS_SUCCESS && params->schedulable;
-    return result == NVPA_STATUS_SUCCESS ? KPROF_OK : fail("asking whether counters fit", result);
+    PARAMS(NVPW_RawCounterConfig_AreRawCountersSchedulable_Params, params);
+    params.pRawCounterConfig = config->config;
+    params.rawCounterRequestStructSize = NVPW_RAW_COUNTER_REQUEST_STRUCT_SIZE;
+    params.pRawCounterRequests = requests;
+    params.numRawCounterRequests = count;
+    params.disallowAddingExtraPasses = 1;
+    NVPA_Status result = config->api->NVPW_RawCounterConfig_AreRawCountersSchedulable(&params);
+    *out = result == NVPA_STATUS_SUCCESS && params.schedulable;
+    return result == NVPA_STATUS_SUCCESS ? KPROF_OK : fail(config, "asking whether counters fit", result);
 }
 
 static NVPW_RawCounterRequest make_request(const char *counter, uint32_t domain)
@@ -123,15 +139,18 @@ static NVPW_RawCounterRequest make_request(const char *counter, uint32_t domain)
     return (NVPW_RawCounterRequest){.pRawCounterName = counter, .domain = domain};
 }
 
-kprof_status kprof_raw_config_takes(const kprof_raw_config *config, const kprof_placed_counter *counter,
-                                    bool more_passes, bool *out)
+kprof_status kprof_raw_config_takes(const kprof_raw_config *config, const kprof_placed_counter *counters, size_t count,
+                                    bool *out)
 {
-    NVPW_RawCounterRequest request = make_request(counter->name, counter->domain);
-    PARAMS(NVPW_RawCounterConfig_AreRawCountersSchedulable_Params, params);
-    params.pRawCounterRequests = &request;
-    params.numRawCounterRequests = 1;
-    params.disallowAddingExtraPasses = !more_passes;
-    return ask(config, &params, out);
+    NVPW_RawCounterRequest *requests = calloc(count + 1, sizeof(*requests));
+    *out = false;
+    if (!requests)
+        return KPROF_NO_MEMORY;
+    for (size_t i = 0; i < count; i++)
+        requests[i] = make_request(counters[i].name, counters[i].domain);
+    kprof_status status = ask(config, requests, count, out);
+    free(requests);
+    return status;
 }
 
 kprof_status kprof_raw_config_put(kprof_raw_config *config, const kprof_placed_counter *counter)
@@ -169,14 +188,10 @@ kprof_status kprof_raw_config_add(kprof_raw_config *config, const kprof_strlist 
 
 kprof_status kprof_raw_config_fits(const kprof_raw_config *config, const kprof_strlist *counters, bool *out)
 {
-    PARAMS(NVPW_RawCounterConfig_AreRawCountersSchedulable_Params, params);
     NVPW_RawCounterRequest *requests = make_requests(counters);
     if (!requests)
         return KPROF_NO_MEMORY;
-    params.pRawCounterRequests = requests;
-    params.numRawCounterRequests = counters->count;
-    params.disallowAddingExtraPasses = 1;
-    kprof_status status = ask(config, &params, out);
+    kprof_status status = ask(config, requests, counters->count, out);
     free(requests);
     return status;
 }
@@ -201,12 +216,12 @@ kprof_status kprof_raw_config_image(const kprof_host *host, kprof_raw_config *co
     if (result == NVPA_STATUS_SUCCESS)
         result = get_image(config, out);
     if (result != NVPA_STATUS_SUCCESS)
-        return fail("making a config image", result);
+        return fail(config, "making a config image", result);
     out->data = malloc(out->size ? out->size : 1);
     if (!out->data)
         return KPROF_NO_MEMORY;
     result = get_image(config, out);
-    kprof_status status = result == NVPA_STATUS_SUCCESS ? KPROF_OK : fail("making a config image", result);
+    kprof_status status = result == NVPA_STATUS_SUCCESS ? KPROF_OK : fail(config, "making a config image", result);
     if (status == KPROF_OK)
         status = kprof_host_count_passes(host, out);
     if (status != KPROF_OK)
@@ -233,7 +248,7 @@ static kprof_status list_places(const kprof_raw_config *config, const char *coun
     NVPA_Status result = config->api->NVPW_RawCounterConfig_GetRawCounterProperties(&params);
     out->domain_count = params.numSupportedDomains;
     out->group_count = params.numSupportedCdgDomains;
-    return result == NVPA_STATUS_SUCCESS ? KPROF_OK : fail("asking where a counter is", result);
+    return result == NVPA_STATUS_SUCCESS ? KPROF_OK : fail(config, "asking where a counter is", result);
 }
 
 kprof_status kprof_raw_config_places(const kprof_raw_config *config, const char *counter, kprof_counter_places *out)
@@ -248,12 +263,6 @@ kprof_status kprof_raw_config_places(const kprof_raw_config *config, const char 
     for (size_t i = 0; i < listed.group_count && out->count < KPROF_COUNTER_PLACES_MAX; i++)
         out->items[out->count++] = listed.groups[i];
     return KPROF_OK;
-}
-
-bool kprof_raw_domain_is_dear(uint32_t domain)
-{
-    return domain == NVPW_RAW_COUNTER_DOMAIN_GPU_TPC || domain == NVPW_RAW_COUNTER_DOMAIN_GPU_TPC_B ||
-           domain == NVPW_RAW_COUNTER_DOMAIN_CDG_GPU_TPC_SM_A || domain == NVPW_RAW_COUNTER_DOMAIN_CDG_GPU_SM_B_TPC;
 }
 
 static bool is_sm_domain(NVPW_RawCounterDomain domain)
@@ -297,7 +306,9 @@ kprof_status kprof_image_counters(const kprof_config_image *image, size_t pass, 
         return KPROF_NO_MEMORY;
     if (result == NVPA_STATUS_SUCCESS && count > 0)
         result = list_counters(image, pass, names, &count);
-    kprof_status status = result == NVPA_STATUS_SUCCESS ? KPROF_OK : fail("reading a pass of a config image", result);
+    kprof_status status = KPROF_OK;
+    if (result != NVPA_STATUS_SUCCESS)
+        status = kprof_fail(KPROF_INTERNAL, "reading a pass of a config image: NVPW error %d", (int)result);
     for (size_t i = 0; i < count && status == KPROF_OK; i++) {
         if (!kprof_strlist_add(out, names[i]))
             status = KPROF_NO_MEMORY;

@@ -15,6 +15,8 @@ typedef struct kprof_raw_config kprof_raw_config;
 
 /* For the chip and availability of `host`. */
 kprof_status kprof_raw_config_open(const kprof_host *host, kprof_raw_config **out) KPROF_MUST_CHECK;
+/* The same for one that can be done without: its failures are told at the debug level. */
+kprof_status kprof_raw_config_open_quietly(const kprof_host *host, kprof_raw_config **out) KPROF_MUST_CHECK;
 void kprof_raw_config_close(kprof_raw_config *config);
 
 /* Open and close a pass group: what is added in between is packed together, and apart from other groups. */
@@ -28,17 +30,14 @@ typedef struct kprof_counter_places {
 } kprof_counter_places;
 kprof_status kprof_raw_config_places(const kprof_raw_config *config, const char *counter,
                                      kprof_counter_places *out) KPROF_MUST_CHECK;
-/* Does a pass that uses this domain, or group of domains, take longer to start and stop? Those of the TPCs do, by 18 ms
- * on an H200. */
-bool kprof_raw_domain_is_dear(uint32_t domain);
-/* One counter in one domain (0: NVPW chooses). *out: it goes into the passes that the group has, or with `more_passes`
- * into any. */
+/* One counter in one domain, or group of domains (0: NVPW chooses). */
 typedef struct kprof_placed_counter {
     const char *name;
     uint32_t domain;
 } kprof_placed_counter;
-kprof_status kprof_raw_config_takes(const kprof_raw_config *config, const kprof_placed_counter *counter,
-                                    bool more_passes, bool *out) KPROF_MUST_CHECK;
+/* *out: all of them go into the passes that the group has, or into one when it is empty. */
+kprof_status kprof_raw_config_takes(const kprof_raw_config *config, const kprof_placed_counter *counters, size_t count,
+                                    bool *out) KPROF_MUST_CHECK;
 kprof_status kprof_raw_config_put(kprof_raw_config *config, const kprof_placed_counter *counter) KPROF_MUST_CHECK;
 /* Add the counters of a pass where they were placed. */
 kprof_status kprof_raw_config_put_all(kprof_raw_config *config, const kprof_placed_counters *counters) KPROF_MUST_CHECK;

@@ -17,9 +17,9 @@
 
 #include <cmocka.h>
 
-#define IMAGE_QUESTION   "config image 2"
+#define IMAGE_QUESTION   "config image 3"
 #define NAMES_QUESTION   "collectable 1"
-#define WITNESS_QUESTION "witnesses 2"
+#define WITNESS_QUESTION "witnesses 3"
 
 enum { MANY = 40, ENTRY_HEADER_BYTES = 24, CHECKSUM_BYTES = 8 };
 

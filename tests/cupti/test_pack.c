@@ -1,5 +1,5 @@
 /* Packing: never more passes than CUPTI's own schedule and often fewer, with every counter in exactly one of them, in a
- * domain that has it. */
+ * domain that has it; and what comes from one execution in CUPTI's schedule still does. */
 #include "cupti/pack.h"
 #include "cupti/placement.h"
 #include "cupti/raw_config.h"
@@ -87,6 +87,8 @@ static void assert_same_counters(const kprof_config_image *a, const kprof_config
 static void assert_is_a_place(const kprof_raw_config *config, const kprof_placed_counter *counter)
 {
     kprof_counter_places places;
+    if (counter->domain == 0)
+        return; /* NVPW chooses */
     assert_int_equal(kprof_raw_config_places(config, counter->name, &places), KPROF_OK);
     for (size_t i = 0; i < places.count; i++) {
         if (places.items[i] == counter->domain)
@@ -125,16 +127,55 @@ static void assert_placement(const packed *p)
     kprof_raw_config_close(config);
 }
 
+/* Rates are made of these, under several names. */
+static bool is_rate_part(const char *name)
+{
+    static const char *const parts[] = {"gpu__time_duration.", "gpc__cycles_elapsed.", "dram__", "fbpa__"};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        if (strncmp(name, parts[i], strlen(parts[i])) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Metrics of one pass keep to one, and the parts of rates that CUPTI has in one stay with each other. */
+static void assert_still_together(const packed *p)
+{
+    kprof_schedule before, after;
+    size_t parts = 0, of_plain = 0, of_packed = 0;
+    assert_int_equal(kprof_schedule_read(p->host, &p->plan.collect, &p->plain, &before), KPROF_OK);
+    assert_int_equal(kprof_schedule_read(p->host, &p->plan.collect, &p->plan.image, &after), KPROF_OK);
+    for (size_t i = 0; i < before.metric_count; i++) {
+        const kprof_pass_list *passes = &before.metrics[i], *packed_passes = &after.metrics[i];
+        assert_true(packed_passes->count > 0);
+        if (passes->count != 1)
+            continue;
+        assert_int_equal(packed_passes->count, 1);
+        if (!is_rate_part(p->plan.collect.items[i]) || strstr(p->plan.collect.items[i], "peak_sustained"))
+            continue;
+        if (parts++ == 0) {
+            of_plain = passes->items[0];
+            of_packed = packed_passes->items[0];
+        }
+        if (passes->items[0] == of_plain)
+            assert_int_equal(packed_passes->items[0], of_packed);
+    }
+    assert_true(parts > 3);
+    kprof_schedule_free(&before);
+    kprof_schedule_free(&after);
+}
+
 static void test_sets(void **state)
 {
     (void)state;
-    static const char *const chips[] = {"GH100", "TU102", "GB202"};
-    static const char *const sets[] = {"default", "full"};
-    for (size_t i = 0; i < 6; i++) {
-        packed p = pack_set(chips[i / 2], sets[i % 2]);
+    static const char *const chips[] = {"GH100", "TU102", "GA100", "GB202"};
+    static const char *const sets[] = {"default", "detailed", "full"};
+    for (size_t i = 0; i < 12; i++) {
+        packed p = pack_set(chips[i / 3], sets[i % 3]);
         assert_true(p.plan.pass_count <= p.plain.pass_count);
         assert_int_equal(p.plan.image.placement != NULL, p.plan.pass_count < p.plain.pass_count);
         assert_same_counters(&p.plan.image, &p.plain);
+        assert_still_together(&p);
         if (p.plan.image.placement)
             assert_placement(&p);
         release(&p);
@@ -144,9 +185,14 @@ static void test_sets(void **state)
 static void test_fewer_passes_on_gh100(void **state)
 {
     (void)state;
-    packed p = pack_set("GH100", "default");
-    assert_true(p.plan.pass_count < p.plain.pass_count);
-    release(&p);
+    static const char *const sets[] = {"default", "detailed", "full", "roofline"};
+    static const size_t passes[] = {8, 9, 19, 6};
+    for (size_t i = 0; i < 4; i++) {
+        packed p = pack_set("GH100", sets[i]);
+        assert_true(p.plan.pass_count <= passes[i]);
+        assert_true(p.plan.pass_count < p.plain.pass_count);
+        release(&p);
+    }
 }
 
 static void test_the_same_twice(void **state)

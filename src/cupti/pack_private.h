@@ -1,0 +1,70 @@
+/* What packing works on: the raw counters of CUPTI's image in bundles that stay together, and the pass of each. */
+#ifndef KPROF_CUPTI_PACK_PRIVATE_H
+#define KPROF_CUPTI_PACK_PRIVATE_H
+
+#include "cupti/raw_config.h"
+
+#define KPROF_NO_PASS   SIZE_MAX
+#define KPROF_NO_BUNDLE SIZE_MAX
+
+/* Counters of the SMs compete with each other for room in a pass, and so do all others among themselves. */
+typedef enum kprof_pack_side { KPROF_SIDE_SM, KPROF_SIDE_OTHER, KPROF_PACK_SIDES } kprof_pack_side;
+
+typedef struct kprof_pack_counter {
+    const char *name;            /* borrowed from the problem's names */
+    kprof_counter_places places; /* in the SMs, where one pass takes it; those that are wanted least come first */
+    kprof_pack_side side;
+    bool is_bound; /* stays with all others of its pass that are bound */
+    bool is_patch; /* counted by patched code, which takes a pass of its own */
+    size_t pass;   /* in CUPTI's image */
+    size_t bundle;
+    uint32_t domain; /* where it is read; 0: NVPW chooses, as for CUPTI's image */
+} kprof_pack_counter;
+
+/* Counters that stay in one pass. */
+typedef struct kprof_pack_bundle {
+    const size_t *counters; /* [count]: indices, borrowed */
+    size_t count, side_counts[KPROF_PACK_SIDES];
+    double tightness; /* 1 where each of its counters in the SMs has one place, less for more */
+    bool is_fixed;    /* its pass stays as it is */
+    size_t pass;      /* now */
+} kprof_pack_bundle;
+
+typedef struct kprof_pack_problem {
+    kprof_strlist names;
+    kprof_pack_counter *counters; /* [names.count], in the order of CUPTI's passes */
+    kprof_pack_bundle *bundles;   /* [bundle_count] */
+    size_t bundle_count, pass_count;
+    size_t *members;          /* [names.count]: the bundles' counters */
+    unsigned char *kinships;  /* [bundle_count * bundle_count]: how many metrics are computed from both */
+    kprof_raw_config *config; /* with an empty group open: tells what goes into one pass */
+} kprof_pack_problem;
+
+/* Bundle the counters of *image, CUPTI's own of `names`. UNSUPPORTED, without a message, when it has a counter in
+ * several passes. Caller frees *out, on failure too. */
+kprof_status kprof_pack_read(kprof_host *host, const kprof_strlist *names, const kprof_config_image *image,
+                             kprof_pack_problem *out) KPROF_MUST_CHECK;
+void kprof_pack_free(kprof_pack_problem *problem); /* members */
+
+/* Empty passes into others: changes pass_count, the passes of bundles and the domains of counters. */
+kprof_status kprof_pack_search(kprof_pack_problem *problem) KPROF_MUST_CHECK;
+
+/* Answers of NVPW, each kept so that it is asked once. */
+typedef struct kprof_pack_answers kprof_pack_answers;
+
+/* NULL: out of memory. */
+kprof_pack_answers *kprof_pack_answers_new(kprof_pack_problem *problem);
+void kprof_pack_answers_free(kprof_pack_answers *answers);
+/* How often NVPW has been asked; once that is `end`, or it has failed, every answer is no. */
+size_t kprof_pack_questions(const kprof_pack_answers *answers);
+void kprof_pack_end_at(kprof_pack_answers *answers, size_t end);
+bool kprof_pack_may_ask(const kprof_pack_answers *answers);
+kprof_status kprof_pack_answers_status(const kprof_pack_answers *answers) KPROF_MUST_CHECK;
+
+/* The counters of a pass go together where they are. */
+bool kprof_pack_goes_together(kprof_pack_answers *answers, size_t pass);
+/* There is room in `pass`, were it without the bundle `without`, for a bundle that is in none; chooses the domains of
+ * its counters. */
+bool kprof_pack_has_room(kprof_pack_answers *answers, const kprof_pack_bundle *bundle, size_t pass, size_t without);
+
+#endif
