@@ -21,20 +21,28 @@ typedef struct witnessed {
     kprof_schedule before, after, of_witnesses;
 } witnessed;
 
-static witnessed witness(const char *chip, const kprof_strlist *names)
+static kprof_config_image copy_image(const kprof_config_image *image)
 {
-    witnessed w = {.witnesses = KPROF_STRLIST_INIT};
+    kprof_config_image copy = *image;
+    copy.data = malloc(image->size + 1);
+    assert_non_null(copy.data);
+    if (image->size > 0)
+        memcpy(copy.data, image->data, image->size);
+    copy.placement = image->placement ? strdup(image->placement) : NULL;
+    return copy;
+}
+
+/* `image` is that of the names. */
+static witnessed witness(const char *chip, const kprof_strlist *names, const kprof_config_image *image)
+{
+    witnessed w = {.plain = copy_image(image), .cheap = copy_image(image)};
     assert_int_equal(kprof_host_open(chip, NULL, &w.host), KPROF_OK);
     for (size_t i = 0; i < names->count; i++)
         assert_true(kprof_strlist_add(&w.names, names->items[i]));
-    assert_int_equal(kprof_host_config_image(w.host, &w.names, &w.plain), KPROF_OK);
-    assert_int_equal(kprof_host_config_image(w.host, &w.names, &w.cheap), KPROF_OK);
     kprof_witnesses made;
     assert_int_equal(kprof_host_witness(w.host, &w.names, &w.cheap, &made), KPROF_OK);
     w.witnesses = made.names;
-    w.image = made.image;
-    if (w.image.size == 0)
-        assert_int_equal(kprof_host_config_image(w.host, &w.names, &w.image), KPROF_OK);
+    w.image = made.image.size > 0 ? made.image : copy_image(image);
     assert_int_equal(kprof_schedule_read(w.host, &w.names, &w.plain, &w.before), KPROF_OK);
     assert_int_equal(kprof_schedule_read(w.host, &w.names, &w.image, &w.after), KPROF_OK);
     assert_int_equal(kprof_schedule_read(w.host, &w.witnesses, &w.image, &w.of_witnesses), KPROF_OK);
@@ -51,7 +59,7 @@ static witnessed witness_set(const char *chip, const char *set)
     assert_non_null(catalog);
     assert_int_equal(kprof_host_open(chip, NULL, &host), KPROF_OK);
     assert_int_equal(kprof_plan_make(catalog, &selection, host, &plan), KPROF_OK);
-    witnessed w = witness(chip, &plan.collect);
+    witnessed w = witness(chip, &plan.collect, &plan.image);
     kprof_plan_free(&plan);
     kprof_host_close(host);
     kprof_catalog_free(catalog);
@@ -61,7 +69,14 @@ static witnessed witness_set(const char *chip, const char *set)
 static witnessed witness_names(char **names, size_t count)
 {
     kprof_strlist list = {names, count, count};
-    return witness("GH100", &list);
+    kprof_host *host;
+    kprof_config_image image;
+    assert_int_equal(kprof_host_open("GH100", NULL, &host), KPROF_OK);
+    assert_int_equal(kprof_host_config_image(host, &list, &image), KPROF_OK);
+    witnessed w = witness("GH100", &list, &image);
+    kprof_config_image_free(&image);
+    kprof_host_close(host);
+    return w;
 }
 
 static void release(witnessed *w)
