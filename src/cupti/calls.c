@@ -113,6 +113,10 @@ unsigned kprof_call_sharing(CUpti_CallbackId id, const void *parameters)
         return KPROF_SHARES_WITH_DEVICES;
     case ID(cuLaunchHostFunc):
     case ID(cuLaunchHostFunc_ptsz):
+    case ID(cuGraphAddHostNode):
+    case ID(cuGraphAddBatchMemOpNode):
+    case ID(cuGraphAddNode):
+    case ID(cuGraphAddNode_v2):
     case ID(cuStreamAddCallback):
     case ID(cuStreamAddCallback_ptsz):
     case ID(cuStreamBatchMemOp):

@@ -264,6 +264,15 @@ kprof_status kprof_profiler_begin_pass(kprof_profiler *p)
     return KPROF_OK;
 }
 
+/* The next measurement takes a new object. */
+static void note_failure(kprof_profiler *p, CUptiResult result)
+{
+    if (result == CUPTI_SUCCESS)
+        return;
+    p->single = false;
+    p->more = true;
+}
+
 kprof_status kprof_profiler_start(kprof_profiler *p)
 {
     CUpti_RangeProfiler_Start_Params params = {.structSize = CUpti_RangeProfiler_Start_Params_STRUCT_SIZE};
@@ -276,6 +285,7 @@ kprof_status kprof_profiler_start(kprof_profiler *p)
     }
     if (result == CUPTI_SUCCESS && p->ranges == 0)
         p->ranges = p->launches;
+    note_failure(p, result);
     return result == CUPTI_SUCCESS ? KPROF_OK : fail(p->cupti, "cuptiRangeProfilerStart", result);
 }
 
@@ -285,6 +295,7 @@ kprof_status kprof_profiler_stop(kprof_profiler *p, bool *more)
     params.pRangeProfilerObject = p->object;
     CUptiResult result = p->cupti->cuptiRangeProfilerStop(&params);
     *more = p->more = !params.isAllPassSubmitted;
+    note_failure(p, result);
     return result == CUPTI_SUCCESS ? KPROF_OK : fail(p->cupti, "cuptiRangeProfilerStop", result);
 }
 

@@ -63,6 +63,7 @@ static void release(void)
 
 void kprof_batch_context_ending(void *context)
 {
+    kprof_passes_free_late(context, false);
     if (!kprof_batch_is_open() || kprof_batch.context->context != context)
         return;
     kprof_deliver_reason("the context ended before the launch was replayed");
@@ -96,15 +97,23 @@ static void prepare_flush(void)
     kprof_profiled_context *context = kprof_batch.context;
     if (kprof_this_process.config.cache_control == KPROF_CACHE_FLUSH_NONE || context->flush || context->flush_failed)
         return;
-    context->flush_failed = kprof_flush_open(&context->flush) != KPROF_OK;
+    kprof_status status = kprof_flush_open(&context->flush);
+    context->flush_failed = status != KPROF_OK;
+    if (context->flush_failed)
+        snprintf(context->flush_reason, sizeof context->flush_reason, "%s", kprof_process_reason(status));
 }
 
 void kprof_batch_flush(void *stream, void *after)
 {
+    kprof_profiled_context *context = kprof_batch.context;
+    kprof_status status = KPROF_OK;
     if (kprof_this_process.config.cache_control == KPROF_CACHE_FLUSH_NONE)
         return;
-    if (!kprof_batch.context->flush || kprof_flush_run(kprof_batch.context->flush, stream, after) != KPROF_OK)
-        kprof_batch_note("caches were not flushed before the launch", kprof_process_reason(KPROF_NO_MEMORY));
+    if (context->flush)
+        status = kprof_flush_run(context->flush, stream, after);
+    if (!context->flush || status != KPROF_OK)
+        kprof_batch_note("caches were not flushed before the launch",
+                         context->flush ? kprof_process_reason(status) : context->flush_reason);
 }
 
 static kprof_status begin(const kprof_call *call)
@@ -155,7 +164,7 @@ static kprof_status open_batch(const kprof_batch_launch *launch, const kprof_tre
     }
     status = kprof_wait_for_context(launch->call->context);
     if (status == KPROF_OK)
-        kprof_passes_free_late();
+        kprof_passes_free_late(launch->call->context, true);
     if (status == KPROF_OK)
         status = kprof_contexts_open(launch->call->context, launch->metrics, &kprof_batch.context);
     if (status == KPROF_OK)

@@ -58,8 +58,8 @@ kprof_status kprof_passes_begin(void) KPROF_MUST_CHECK;
 kprof_status kprof_passes_run(uint32_t *passes) KPROF_MUST_CHECK;
 /* Only end the first pass: nothing that was chosen has run. */
 void kprof_passes_end_empty(void);
-/* Free snapshots that had to wait for the GPU, which is idle now. */
-void kprof_passes_free_late(void);
+/* Free the snapshots of a context that had to wait for its work, which is done now; or forget them, when it ends. */
+void kprof_passes_free_late(const void *context, bool lives);
 
 /* deliver.c */
 

@@ -78,7 +78,7 @@ bool kprof_contexts_idle(void)
     pthread_mutex_lock(&mutex);
     for (kprof_profiled_context *c = contexts; c && idle; c = c->next) {
         bool entered = kprof_target_enter_context(c->context);
-        idle = kprof_wait_for_context(c->context) != KPROF_NOT_COLLECTED; /* one in error does nothing more */
+        idle = kprof_wait_with_limit(c->context) != KPROF_NOT_COLLECTED; /* one in error does nothing more */
         if (entered)
             kprof_target_leave_context();
     }

@@ -11,6 +11,7 @@ typedef struct kprof_profiled_context {
     uint32_t device;
     kprof_profiler *profiler;
     kprof_flush *flush;     /* NULL until wanted */
+    char flush_reason[160]; /* why there is none */
     bool flush_failed;      /* wanted, and there was no room */
     size_t image_bytes;     /* host memory for the counter data of a batch; 0: none yet */
     size_t max_launches;    /* of a batch */

@@ -59,6 +59,8 @@ static struct timespec deadline_after(unsigned timeout_ms)
 
 bool kprof_gate_enter_exclusive(unsigned timeout_ms)
 {
+    if (is_owner) /* the application's signal handler exits in the middle of a replay */
+        return false;
     pthread_mutex_lock(&mutex);
     while (atomic_load(&exclusive)) /* other replays end by themselves */
         pthread_cond_wait(&changed, &mutex);

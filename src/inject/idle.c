@@ -49,7 +49,6 @@ static void wait_idle(void)
 static void *watch(void *unused)
 {
     (void)unused;
-    kprof_threads_mark_own();
     pthread_mutex_lock(&mutex);
     while (!stopped) {
         if (atomic_load(&held))
@@ -69,8 +68,10 @@ static void start_thread(void)
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     running = pthread_create(&thread, NULL, watch, NULL) == 0;
-    if (running)
+    if (running) {
+        kprof_threads_mark_own(thread);
         pthread_detach(thread);
+    }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 

@@ -218,11 +218,26 @@ static void enter_gate(void)
     thread.shared++;
 }
 
+/* A process that was disarmed while a batch was open goes on only once that is replayed: later, its restore would undo
+ * what the application does now. */
+static void close_last_batch(const kprof_call *call)
+{
+    if (!kprof_batch_is_open() || !is_gated(call))
+        return;
+    thread.own_call = true;
+    while (kprof_batch_is_open())
+        close_batch();
+    thread.own_call = false;
+}
+
 static void enter(const kprof_call *call)
 {
-    /* a call that a launch itself makes is part of it */
-    if (thread.own_call || thread.batched || !atomic_load_explicit(&kprof_this_process.armed, memory_order_relaxed))
+    if (thread.own_call || thread.batched) /* a call that a launch itself makes is part of it */
         return;
+    if (!atomic_load_explicit(&kprof_this_process.armed, memory_order_relaxed)) {
+        close_last_batch(call);
+        return;
+    }
     thread.own_call = true;
     if (kprof_batch_is_open() && closes_batch(call))
         close_batch();
@@ -295,12 +310,17 @@ void kprof_launch_prepare(void)
     kprof_idle_start(give_back);
 }
 
-void kprof_launch_finish(void)
+void kprof_launch_stop(void)
 {
     kprof_idle_stop();
     thread.own_call = true;
     close_batch();
     thread.own_call = false;
+}
+
+void kprof_launch_finish(void)
+{
+    kprof_launch_stop();
     kprof_kernels_visit(write_seen);
     kprof_record record = {.type = KPROF_RECORD_END};
     record.end = (kprof_end_record){

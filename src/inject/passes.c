@@ -15,21 +15,31 @@
 #define WITNESSED_LAUNCHES 64
 
 /* Snapshots to free once the GPU is idle. */
-static kprof_snapshot *late[MAX_LATE];
+static struct {
+    void *context;
+    kprof_snapshot *snapshot;
+} late[MAX_LATE];
 static size_t late_count;
 
 /* Freeing waits for the GPU, whose work did not end in time: later, when it has. */
 static void free_later(void)
 {
-    if (kprof_batch.snapshot && late_count < MAX_LATE)
-        late[late_count++] = kprof_batch.snapshot;
+    if (kprof_batch.snapshot && late_count < MAX_LATE) {
+        late[late_count].context = kprof_batch.context->context;
+        late[late_count++].snapshot = kprof_batch.snapshot;
+    }
     kprof_batch.snapshot = NULL; /* beyond that, its memory stays taken */
 }
 
-void kprof_passes_free_late(void)
+void kprof_passes_free_late(const void *context, bool lives)
 {
-    while (late_count > 0)
-        kprof_snapshot_free(late[--late_count]);
+    for (size_t i = late_count; i-- > 0;) {
+        if (late[i].context != context)
+            continue;
+        if (lives)
+            kprof_snapshot_free(late[i].snapshot);
+        late[i] = late[--late_count];
+    }
 }
 
 bool kprof_passes_repeat(void)
@@ -128,7 +138,7 @@ static kprof_status read_pass(void)
 static kprof_status end_watch(bool *more)
 {
     *more = true;
-    kprof_status status = kprof_wait_for_context(kprof_batch.context->context);
+    kprof_status status = kprof_wait_with_limit(kprof_batch.context->context);
     if (status == KPROF_NOT_COLLECTED) {
         atomic_store(&kprof_batch.watched->ends_late, true);
         free_later();

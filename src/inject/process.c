@@ -117,6 +117,8 @@ static void at_exit(void)
 {
     if (atomic_load(&kprof_this_process.armed))
         kprof_launch_finish();
+    else
+        kprof_launch_stop();
     atomic_store(&kprof_this_process.armed, false);
 }
 

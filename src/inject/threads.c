@@ -5,16 +5,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #define OWN_NAME  "kprof"
 #define CUDA_NAME "cuda"
 
-void kprof_threads_mark_own(void)
+void kprof_threads_mark_own(pthread_t thread)
 {
-    prctl(PR_SET_NAME, OWN_NAME, 0, 0, 0);
+    (void)pthread_setname_np(thread, OWN_NAME);
 }
 
 static bool is_foreign(const char *task)

@@ -9,11 +9,6 @@
 /* Watched launches after which a kernel that cannot be replayed is taken for one that ends by itself. */
 #define ENOUGH_ENDS 2
 
-static bool shares_with_host(const kprof_operation *operation)
-{
-    return (kprof_target_sharing() & KPROF_SHARES_WITH_HOST) || (operation && kprof_operation_sees_host(operation));
-}
-
 /* Why a launch must not run more often than the application runs it; NULL when it may. */
 static const char *why_not_repeated(const kprof_call *call, const kprof_operation *operation, bool shared)
 {
@@ -56,8 +51,12 @@ kprof_treatment kprof_treatment_choose(const kprof_batch_launch *launch, const k
 {
     const kprof_config *config = &kprof_this_process.config;
     bool single = config->counter_data_dir || config->replay_batch == 1;
-    if (shares_with_host(operation))
+    if (kprof_target_sharing() & KPROF_SHARES_WITH_HOST)
         return choose_shared(launch, operation);
+    if (operation && kprof_operation_sees_host(operation))
+        return (kprof_treatment){KPROF_REFUSED, false,
+                                 "the kernel takes pageable host memory, which no replay puts back, and for which it "
+                                 "may wait"};
     if (launch->metrics->pass_count <= 1) /* nothing is repeated */
         return (kprof_treatment){single ? KPROF_ALONE : KPROF_TOGETHER, false, ""};
     const char *obstacle = why_not_repeated(launch->call, operation, false);

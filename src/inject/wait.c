@@ -22,7 +22,6 @@ static kprof_status result;
 static void *wait_for_context(void *unused)
 {
     (void)unused;
-    kprof_threads_mark_own();
     kprof_launch_mark_own();
     bool entered = kprof_target_enter_context(waited_for);
     kprof_status status = kprof_target_synchronize();
@@ -44,13 +43,15 @@ static bool start_thread(void)
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     bool started = pthread_create(&thread, NULL, wait_for_context, NULL) == 0;
-    if (started)
+    if (started) {
+        kprof_threads_mark_own(thread);
         pthread_detach(thread);
+    }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return started;
 }
 
-static kprof_status wait_with_limit(void *context)
+kprof_status kprof_wait_with_limit(void *context)
 {
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
@@ -74,6 +75,6 @@ static kprof_status wait_with_limit(void *context)
 
 kprof_status kprof_wait_for_context(void *context)
 {
-    return kprof_target_sharing() & (KPROF_SHARES_WITH_HOST | KPROF_WAITS_FOR_HOST) ? wait_with_limit(context)
+    return kprof_target_sharing() & (KPROF_SHARES_WITH_HOST | KPROF_WAITS_FOR_HOST) ? kprof_wait_with_limit(context)
                                                                                     : kprof_target_synchronize();
 }

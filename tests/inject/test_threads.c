@@ -22,7 +22,7 @@ static void *live(void *user)
     if (self->name)
         prctl(PR_SET_NAME, self->name, 0, 0, 0);
     if (self->own)
-        kprof_threads_mark_own();
+        kprof_threads_mark_own(pthread_self());
     pthread_barrier_wait(&barrier); /* it is there */
     pthread_barrier_wait(&barrier); /* and may go */
     return NULL;
