@@ -1,4 +1,5 @@
-/* Config images: CUPTI's schedule of a list of metrics, made once and then taken from disk. */
+/* Config images: the schedule of a list of metrics, CUPTI's or one packed into fewer passes, made once and then taken
+ * from disk. */
 #include "cupti/host_private.h"
 #include "cupti/pack.h"
 

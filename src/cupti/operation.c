@@ -150,11 +150,6 @@ kprof_status kprof_operation_run(const kprof_operation *operation)
     return KPROF_OK;
 }
 
-void *kprof_operation_stream(const kprof_operation *operation)
-{
-    return operation->config.hStream;
-}
-
 void kprof_operation_free(kprof_operation *operation)
 {
     if (!operation)

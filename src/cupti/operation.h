@@ -10,8 +10,6 @@ typedef struct kprof_operation kprof_operation;
 kprof_operation *kprof_operation_copy(const kprof_call *call);
 /* Launch it on its stream; its context must be current. */
 kprof_status kprof_operation_run(const kprof_operation *operation) KPROF_MUST_CHECK;
-/* Its stream, as kprof_target_stream has it. */
-void *kprof_operation_stream(const kprof_operation *operation);
 void kprof_operation_free(kprof_operation *operation);
 
 /* Does an argument point to host memory, as far as arguments show? What a host thread may read or write at any time

@@ -45,11 +45,6 @@ void kprof_pack_answers_free(kprof_pack_answers *answers)
     free(answers);
 }
 
-size_t kprof_pack_questions(const kprof_pack_answers *answers)
-{
-    return answers->questions;
-}
-
 void kprof_pack_end_at(kprof_pack_answers *answers, size_t end)
 {
     answers->end = end < SLOTS / 2 ? end : SLOTS / 2;

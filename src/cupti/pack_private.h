@@ -55,8 +55,7 @@ typedef struct kprof_pack_answers kprof_pack_answers;
 /* NULL: out of memory. */
 kprof_pack_answers *kprof_pack_answers_new(kprof_pack_problem *problem);
 void kprof_pack_answers_free(kprof_pack_answers *answers);
-/* How often NVPW has been asked; once that is `end`, or it has failed, every answer is no. */
-size_t kprof_pack_questions(const kprof_pack_answers *answers);
+/* Once NVPW has been asked so often, or has failed, every answer is no. */
 void kprof_pack_end_at(kprof_pack_answers *answers, size_t end);
 bool kprof_pack_may_ask(const kprof_pack_answers *answers);
 kprof_status kprof_pack_answers_status(const kprof_pack_answers *answers) KPROF_MUST_CHECK;

@@ -1,4 +1,4 @@
-/* The open batch and its replay. */
+/* Opens and closes the batch, and takes launches into it. */
 #include "inject/batch_private.h"
 
 #include "core/log.h"
@@ -251,7 +251,7 @@ static void log_times(int64_t closed_ns, int64_t replayed_ns, uint32_t passes)
               (double)(kprof_batch_now_ns() - replayed_ns) * 1e-6);
 }
 
-/* Saving to host memory is said, and remembered for the choice of the next kprof_batch. */
+/* Saving to host memory is said, and remembered for the choice of the next batch. */
 static void account_host_save(void)
 {
     double save_s = kprof_batch.snapshot ? kprof_snapshot_host_save_s(kprof_batch.snapshot) : 0;

@@ -73,10 +73,18 @@ static size_t start_workers(worker *workers, size_t count)
     return started;
 }
 
+static void close_readers(void)
+{
+    for (size_t i = 0; i < MAX_WORKERS; i++) {
+        kprof_reader_close(readers[i]);
+        readers[i] = NULL;
+    }
+}
+
 static void use_readers_of(const kprof_chip_metrics *metrics)
 {
     if (readers_metrics != metrics)
-        kprof_evaluate_forget();
+        close_readers();
     readers_metrics = metrics;
 }
 
@@ -101,13 +109,4 @@ kprof_status kprof_evaluate_witnesses(const kprof_profiler *profiler, const kpro
     use_readers_of(metrics);
     kprof_status status = open_reader(&readers[0], metrics);
     return status == KPROF_OK ? kprof_reader_witnesses(readers[0], profiler, launch, values) : status;
-}
-
-void kprof_evaluate_forget(void)
-{
-    for (size_t i = 0; i < MAX_WORKERS; i++) {
-        kprof_reader_close(readers[i]);
-        readers[i] = NULL;
-    }
-    readers_metrics = NULL;
 }

@@ -19,7 +19,5 @@ void kprof_evaluate(const kprof_profiler *profiler, const kprof_chip_metrics *me
 /* The witnesses of one launch: values is [metrics->witnesses.count]. With the gate held. */
 kprof_status kprof_evaluate_witnesses(const kprof_profiler *profiler, const kprof_chip_metrics *metrics, size_t launch,
                                       double *values) KPROF_MUST_CHECK;
-/* In a forked child, and when the process ends: free what is kept for the next time. */
-void kprof_evaluate_forget(void);
 
 #endif

@@ -619,11 +619,6 @@ kprof_status kprof_operation_run(const kprof_operation *operation)
     return run_again(&operation->step);
 }
 
-void *kprof_operation_stream(const kprof_operation *operation)
-{
-    return &sim.streams[operation->step.stream];
-}
-
 void kprof_operation_free(kprof_operation *operation)
 {
     lock();

@@ -339,12 +339,6 @@ kprof_status kprof_operation_run(const kprof_operation *operation)
     return KPROF_OK;
 }
 
-void *kprof_operation_stream(const kprof_operation *operation)
-{
-    (void)operation;
-    return NULL;
-}
-
 void kprof_operation_free(kprof_operation *operation)
 {
     free(operation);
