@@ -3,9 +3,9 @@
 
 #include "core/log.h"
 #include "inject/process.h"
+#include "inject/threads.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -60,19 +60,6 @@ static size_t count_workers(size_t launches)
     return wanted < possible ? wanted : possible;
 }
 
-/* The application's signals are none of these threads' business. */
-static size_t start_workers(worker *workers, size_t count)
-{
-    sigset_t all, before;
-    size_t started = 0;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    while (started < count && pthread_create(&workers[started].thread, NULL, run_worker, &workers[started]) == 0)
-        started++;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return started;
-}
-
 static void close_readers(void)
 {
     for (size_t i = 0; i < MAX_WORKERS; i++) {
@@ -97,10 +84,12 @@ void kprof_evaluate(const kprof_profiler *profiler, const kprof_chip_metrics *me
     use_readers_of(metrics);
     for (size_t i = 0; i < worker_count; i++)
         workers[i] = (worker){.work = &work, .reader = &readers[i]};
-    size_t started = start_workers(workers + 1, worker_count - 1); /* the first is this thread */
+    size_t running = 1; /* the first is this thread */
+    while (running < worker_count && kprof_threads_start(&workers[running].thread, run_worker, &workers[running]))
+        running++;
     run_worker(&workers[0]);
-    for (size_t i = 0; i < started; i++)
-        pthread_join(workers[i + 1].thread, NULL);
+    while (running-- > 1)
+        pthread_join(workers[running].thread, NULL);
 }
 
 kprof_status kprof_evaluate_witnesses(const kprof_profiler *profiler, const kprof_chip_metrics *metrics, size_t launch,

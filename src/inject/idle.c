@@ -4,7 +4,6 @@
 #include "inject/threads.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <time.h>
 
@@ -60,19 +59,12 @@ static void *watch(void *unused)
     return NULL;
 }
 
-/* The application's signals are none of this thread's business. */
 static void start_thread(void)
 {
-    sigset_t all, before;
     pthread_t thread;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    running = pthread_create(&thread, NULL, watch, NULL) == 0;
-    if (running) {
-        kprof_threads_mark_own(thread);
+    running = kprof_threads_start(&thread, watch, NULL);
+    if (running)
         pthread_detach(thread);
-    }
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 void kprof_idle_start(bool (*new_give_back)(unsigned calls))

@@ -2,6 +2,7 @@
 #include "inject/threads.h"
 
 #include <dirent.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,9 +12,16 @@
 #define OWN_NAME  "kprof"
 #define CUDA_NAME "cuda"
 
-void kprof_threads_mark_own(pthread_t thread)
+bool kprof_threads_start(pthread_t *out, void *(*run)(void *user), void *user)
 {
-    (void)pthread_setname_np(thread, OWN_NAME);
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    bool started = pthread_create(out, NULL, run, user) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (started)
+        (void)pthread_setname_np(*out, OWN_NAME);
+    return started;
 }
 
 static bool is_foreign(const char *task)

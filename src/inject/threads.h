@@ -8,7 +8,7 @@
 /* Does the process have a thread besides the calling one, CUDA's and kprof's own? True also when that cannot be told.
  * CUDA names its threads "cuda..."; an application that names its own so is taken for CUDA. */
 bool kprof_threads_others(void);
-/* A thread that the caller has just started is one of kprof's own. */
-void kprof_threads_mark_own(pthread_t thread);
+/* Start a thread of kprof's own, which no signal of the application reaches. False when there is none to be had. */
+bool kprof_threads_start(pthread_t *out, void *(*run)(void *user), void *user);
 
 #endif

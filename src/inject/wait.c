@@ -7,7 +7,6 @@
 #include "inject/threads.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <time.h>
 
@@ -35,19 +34,12 @@ static void *wait_for_context(void *unused)
     return NULL;
 }
 
-/* The application's signals are none of this thread's business. */
 static bool start_thread(void)
 {
-    sigset_t all, before;
     pthread_t thread;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    bool started = pthread_create(&thread, NULL, wait_for_context, NULL) == 0;
-    if (started) {
-        kprof_threads_mark_own(thread);
+    bool started = kprof_threads_start(&thread, wait_for_context, NULL);
+    if (started)
         pthread_detach(thread);
-    }
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
     return started;
 }
 

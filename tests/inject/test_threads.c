@@ -13,7 +13,7 @@ static pthread_barrier_t barrier;
 
 typedef struct role {
     const char *name; /* NULL: as it is */
-    bool own;
+    bool own;         /* started as kprof starts its own */
 } role;
 
 static void *live(void *user)
@@ -21,8 +21,6 @@ static void *live(void *user)
     const role *self = user;
     if (self->name)
         prctl(PR_SET_NAME, self->name, 0, 0, 0);
-    if (self->own)
-        kprof_threads_mark_own(pthread_self());
     pthread_barrier_wait(&barrier); /* it is there */
     pthread_barrier_wait(&barrier); /* and may go */
     return NULL;
@@ -32,7 +30,10 @@ static bool others_beside(role self)
 {
     pthread_t thread;
     pthread_barrier_init(&barrier, NULL, 2);
-    assert_int_equal(pthread_create(&thread, NULL, live, &self), 0);
+    if (self.own)
+        assert_true(kprof_threads_start(&thread, live, &self));
+    else
+        assert_int_equal(pthread_create(&thread, NULL, live, &self), 0);
     pthread_barrier_wait(&barrier);
     bool others = kprof_threads_others();
     pthread_barrier_wait(&barrier);
