@@ -119,6 +119,22 @@ bool kprof_strlist_add_unique(kprof_strlist *list, const char *text)
     return kprof_strlist_contains(list, text) || kprof_strlist_add(list, text);
 }
 
+static int compare_texts(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+void kprof_strlist_sort(kprof_strlist *list)
+{
+    if (list->count > 0)
+        qsort(list->items, list->count, sizeof(*list->items), compare_texts);
+}
+
+bool kprof_strlist_contains_sorted(const kprof_strlist *list, const char *text)
+{
+    return list->count > 0 && bsearch(&text, list->items, list->count, sizeof(*list->items), compare_texts);
+}
+
 void kprof_strlist_free(kprof_strlist *list)
 {
     for (size_t i = 0; i < list->count; i++)

@@ -41,6 +41,9 @@ typedef struct kprof_strlist {
 bool kprof_strlist_add(kprof_strlist *list, const char *text);
 bool kprof_strlist_add_unique(kprof_strlist *list, const char *text);
 bool kprof_strlist_contains(const kprof_strlist *list, const char *text);
+/* Sort by bytes; a list that is sorted so can be searched without walking it. */
+void kprof_strlist_sort(kprof_strlist *list);
+bool kprof_strlist_contains_sorted(const kprof_strlist *list, const char *text);
 void kprof_strlist_free(kprof_strlist *list);
 /* The item that somebody who wrote `text` probably meant: the nearest by edit distance, else the shortest that contains
  * it, ignoring case; NULL when none is near enough to suggest. */

@@ -1,4 +1,4 @@
-/* The application's other threads. */
+/* Threads of the process: the application's, and those that kprof starts. */
 #ifndef KPROF_INJECT_THREADS_H
 #define KPROF_INJECT_THREADS_H
 

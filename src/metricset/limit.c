@@ -55,11 +55,6 @@ static kprof_status allows(const limiter *l, const kprof_strlist *names, const k
     return status;
 }
 
-static int compare_names(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 /* What is kept already, with names `begin` to `end` of the queue: borrowed and sorted. Caller frees the items. */
 static bool list_candidates(const limiter *l, size_t begin, size_t end, kprof_strlist *out)
 {
@@ -71,7 +66,7 @@ static bool list_candidates(const limiter *l, size_t begin, size_t end, kprof_st
         if (l->kept[i] || (i >= begin && i < end))
             out->items[out->count++] = names->items[i];
     }
-    qsort(out->items, out->count, sizeof(*out->items), compare_names);
+    kprof_strlist_sort(out);
     return true;
 }
 
@@ -180,8 +175,7 @@ static kprof_status share_out(const limiter *l, kprof_choice_of_names *out)
         if (!kprof_strlist_add(l->kept[i] ? &out->kept : &out->left_out, l->queue->names.items[i]))
             return KPROF_NO_MEMORY;
     }
-    if (out->kept.count > 0)
-        qsort(out->kept.items, out->kept.count, sizeof(*out->kept.items), compare_names);
+    kprof_strlist_sort(&out->kept);
     return KPROF_OK;
 }
 

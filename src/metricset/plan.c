@@ -165,17 +165,11 @@ static kprof_status select_metrics(const kprof_catalog *catalog, const kprof_str
     return result;
 }
 
-static int compare_names(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 /* CUPTI packs counters greedily in the order given. Alphabetical order, which puts the counters of a unit together,
  * never took more passes than the order of the sections on any chip and set, and often took one or two fewer. */
 static kprof_status schedule(kprof_host *host, kprof_plan *out)
 {
-    if (out->collect.count > 0)
-        qsort(out->collect.items, out->collect.count, sizeof(*out->collect.items), compare_names);
+    kprof_strlist_sort(&out->collect);
     kprof_status status = kprof_host_config_image(host, &out->collect, &out->image);
     out->pass_count = out->image.pass_count;
     return status;

@@ -6,11 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int compare_names(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 static kprof_status visit_name(kprof_host *host, const kprof_query *query, const char *name)
 {
     static const char *const kinds[] = {"counter", "ratio", "throughput"};
@@ -95,8 +90,8 @@ kprof_status kprof_query_metrics(kprof_host *host, const kprof_query *query)
     for (size_t i = 0; narrowed && i < query->names->count && status == KPROF_OK; i++)
         status = add_named(host, &all, query->names->items[i], &named);
     kprof_strlist *chosen = narrowed ? &named : &all;
-    if (status == KPROF_OK && chosen->count > 0)
-        qsort(chosen->items, chosen->count, sizeof(*chosen->items), compare_names);
+    if (status == KPROF_OK)
+        kprof_strlist_sort(chosen);
     for (size_t i = 0; i < chosen->count && status == KPROF_OK; i++) {
         const char *name = chosen->items[i];
         status = kprof_launch_metric_find(name) ? visit_launch(query, name) : visit_base(host, query, name);

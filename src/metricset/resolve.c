@@ -15,15 +15,10 @@ typedef struct resolver {
     const char *section;       /* id, for messages */
 } resolver;
 
-static int compare_names(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 static bool is_supplied(const resolver *r, const char *name)
 {
     const kprof_strlist *only = r->only;
-    if (only && (only->count == 0 || !bsearch(&name, only->items, only->count, sizeof(*only->items), compare_names)))
+    if (only && !kprof_strlist_contains_sorted(only, name))
         return false;
     return kprof_host_can_collect(r->host, name);
 }
