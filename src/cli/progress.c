@@ -1,10 +1,10 @@
 /* The status line of a profiling run. */
 #include "cli/progress.h"
 #include "core/log.h"
+#include "core/monotonic.h"
 
 #include <string.h>
 #include <sys/ioctl.h>
-#include <time.h>
 #include <unistd.h>
 
 #define TERMINAL_PERIOD_S 0.1
@@ -12,9 +12,7 @@
 
 static double monotonic_s(void)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+    return 1e-9 * (double)kprof_monotonic_ns();
 }
 
 typedef struct line_buffer {

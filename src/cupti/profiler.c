@@ -2,6 +2,7 @@
 #include "cupti/profiler.h"
 
 #include "core/log.h"
+#include "core/monotonic.h"
 #include "cupti/host.h"
 #include "cupti/load.h"
 
@@ -9,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
 /* Another process of the run gives the counters back once it is idle; another tool does not. */
@@ -38,17 +38,6 @@ struct kprof_reader {
     const kprof_chip_metrics *metrics;
     kprof_host *host;
 };
-
-/* Milliseconds since *start_ns, which is moved on to now. */
-static double lap_ms(int64_t *start_ns)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    int64_t now = (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
-    double ms = (double)(now - *start_ns) * 1e-6;
-    *start_ns = now;
-    return ms;
-}
 
 static kprof_status fail(const kprof_cupti_api *cupti, const char *operation, CUptiResult result)
 {
@@ -194,17 +183,17 @@ kprof_status kprof_profiler_open(void *context, const kprof_chip_metrics *metric
         return kprof_fail(KPROF_NO_MEMORY, "no memory for a profiler");
     p->metrics = metrics;
     p->context = context;
-    int64_t time_ns = 0;
-    lap_ms(&time_ns);
+    int64_t time_ns = kprof_monotonic_ns();
     kprof_status status = kprof_cupti_load(&p->cupti);
     if (status == KPROF_OK)
         status = initialize_once(p->cupti);
-    double initialize_ms = lap_ms(&time_ns);
+    double initialize_ms = kprof_monotonic_lap_ms(&time_ns);
     if (status == KPROF_OK)
         status = collect_names(p);
     if (status == KPROF_OK)
         status = enable(p);
-    kprof_log(KPROF_LOG_DEBUG, "profiler ready: CUPTI %.1f ms, context %.1f ms", initialize_ms, lap_ms(&time_ns));
+    kprof_log(KPROF_LOG_DEBUG, "profiler ready: CUPTI %.1f ms, context %.1f ms", initialize_ms,
+              kprof_monotonic_lap_ms(&time_ns));
     if (status != KPROF_OK) {
         kprof_profiler_close(p);
         p = NULL;

@@ -3,6 +3,7 @@
 
 #include "core/log.h"
 #include "core/memory.h"
+#include "core/monotonic.h"
 #include "cupti/driver.h"
 #include "cupti/load.h"
 #include "cupti/modules.h"
@@ -11,7 +12,6 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 /* Module variables are copied through host memory; beyond this the copies would cost more than all else. */
 #define MAX_VARIABLE_BYTES ((size_t)256 << 20)
@@ -152,13 +152,6 @@ static kprof_status save_handed_out(kprof_snapshot *snapshot, void *context)
     return status;
 }
 
-static double now_s(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
-}
-
 /* How much of the device's memory in use has to go to the host. What other processes hold there counts, too, since
  * nothing tells it apart. */
 static kprof_status plan_room(const kprof_snapshot *snapshot, size_t *host_bytes)
@@ -190,7 +183,7 @@ static kprof_status save_memory(kprof_snapshot *snapshot, void *context)
         .reserve_device_mb = host_bytes > 0 ? DEVICE_RESERVE_BYTES / MEBIBYTE : 0,
         .allow_overwrite = 1,
     };
-    double start_s = now_s();
+    int64_t start_ns = kprof_monotonic_ns();
     CUptiResult result = snapshot->checkpoint->cuptiCheckpointSave(&snapshot->params);
     if (result == CUPTI_ERROR_OUT_OF_MEMORY)
         return kprof_fail(KPROF_NO_MEMORY, "no room to save the context's memory");
@@ -198,7 +191,7 @@ static kprof_status save_memory(kprof_snapshot *snapshot, void *context)
         return kprof_fail(KPROF_UNSUPPORTED, "the context's memory cannot be saved (CUPTI error %d)", (int)result);
     snapshot->saved = true;
     if (host_bytes > 0)
-        snapshot->host_save_s = now_s() - start_s;
+        snapshot->host_save_s = kprof_monotonic_lap_ms(&start_ns) * 1e-3;
     return KPROF_OK;
 }
 

@@ -2,6 +2,7 @@
 #include "inject/batch_private.h"
 
 #include "core/log.h"
+#include "core/monotonic.h"
 #include "inject/keep.h"
 #include "inject/lock.h"
 #include "inject/process.h"
@@ -10,7 +11,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 /* Longest wait for another process of the run to finish its measurement. */
 #define LOCK_TIMEOUT_MS 30000
@@ -24,13 +24,6 @@
 #define DEAR_IN_A_ROW             2
 
 kprof_open_batch kprof_batch;
-
-int64_t kprof_batch_now_ns(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
-}
 
 void kprof_batch_listen(const kprof_batch_listener *listener)
 {
@@ -118,10 +111,11 @@ void kprof_batch_flush(void *stream, void *after)
 
 static kprof_status begin(const kprof_call *call)
 {
+    int64_t lap_ns = kprof_monotonic_ns();
     prepare_flush(); /* its memory is part of what is saved */
     if (kprof_passes_repeat() && kprof_batch.kind != KPROF_ONE_PASS)
         save_memory(call);
-    kprof_batch.saved_ns = kprof_batch_now_ns();
+    kprof_batch.times.save_ms = kprof_monotonic_lap_ms(&lap_ns);
     kprof_batch.capacity = kprof_batch.kind == KPROF_TOGETHER ? kprof_room_choose(kprof_batch.context) : 1;
     kprof_batch.launches = calloc(kprof_batch.capacity, sizeof *kprof_batch.launches);
     if (!kprof_batch.launches)
@@ -131,8 +125,12 @@ static kprof_status begin(const kprof_call *call)
     kprof_status status = kprof_passes_begin();
     if (status == KPROF_OK)
         status = kprof_target_synchronize();
-    kprof_batch.started_ns = kprof_batch_now_ns();
-    return status == KPROF_OK ? kprof_profiler_start(kprof_batch.context->profiler) : status;
+    kprof_batch.times.prepare_ms = kprof_monotonic_lap_ms(&lap_ns);
+    kprof_batch.started_ns = lap_ns;
+    if (status == KPROF_OK)
+        status = kprof_profiler_start(kprof_batch.context->profiler);
+    kprof_batch.times.start_ms = kprof_monotonic_lap_ms(&lap_ns);
+    return status;
 }
 
 static kprof_status take_lock(void)
@@ -150,7 +148,8 @@ static kprof_status open_batch(const kprof_batch_launch *launch, const kprof_tre
     kprof_batch.watched = treatment->watched ? launch->kernel : NULL;
     kprof_batch.note[0] = '\0';
     kprof_batch.metrics = launch->metrics;
-    kprof_batch.opened_ns = kprof_batch_now_ns();
+    kprof_batch.opened_ns = kprof_monotonic_ns();
+    kprof_batch.times = (kprof_batch_times){0};
     kprof_batch.unchosen_run = 0;
     kprof_batch.abandoned = false;
     if (treatment->kind == KPROF_REFUSED)
@@ -235,20 +234,18 @@ void kprof_batch_leave(const kprof_call *call)
         kprof_batch.count--;
     }
     if (kprof_batch.count == kprof_batch.capacity || kprof_batch.kind != KPROF_TOGETHER ||
-        kprof_batch_now_ns() - kprof_batch.opened_ns > MAX_OPEN_NS)
+        kprof_monotonic_ns() - kprof_batch.opened_ns > MAX_OPEN_NS)
         kprof_batch_close();
 }
 
-static void log_times(int64_t closed_ns, int64_t replayed_ns, uint32_t passes)
+static void log_times(uint32_t passes)
 {
+    const kprof_batch_times *ms = &kprof_batch.times;
     kprof_log(KPROF_LOG_DEBUG,
-              "batch of %zu launches: saved after %.1f ms, started after %.1f, closed after %.1f, %u passes ended in "
-              "%.1f ms, "
-              "evaluated in %.1f ms",
-              kprof_batch.count, (double)(kprof_batch.saved_ns - kprof_batch.opened_ns) * 1e-6,
-              (double)(kprof_batch.started_ns - kprof_batch.opened_ns) * 1e-6,
-              (double)(closed_ns - kprof_batch.opened_ns) * 1e-6, passes, (double)(replayed_ns - closed_ns) * 1e-6,
-              (double)(kprof_batch_now_ns() - replayed_ns) * 1e-6);
+              "batch of %zu launches, %u passes, ms: saving %.1f, preparing %.1f, open %.1f, restoring %.1f, starting "
+              "%.1f, running %.1f, stopping %.1f, decoding %.1f, evaluating %.1f",
+              kprof_batch.count, passes, ms->save_ms, ms->prepare_ms, ms->open_ms, ms->restore_ms, ms->start_ms,
+              ms->run_ms, ms->stop_ms, ms->decode_ms, ms->evaluate_ms);
 }
 
 /* Saving to host memory is said, and remembered for the choice of the next batch. */
@@ -269,9 +266,9 @@ static void account_host_save(void)
 static void measure_chosen(void)
 {
     uint32_t passes;
-    int64_t closed_ns = kprof_batch_now_ns();
+    kprof_batch.times.open_ms = (double)(kprof_monotonic_ns() - kprof_batch.opened_ns) * 1e-6;
     kprof_status status = kprof_passes_run(&passes);
-    int64_t replayed_ns = kprof_batch_now_ns();
+    int64_t replayed_ns = kprof_monotonic_ns();
     account_host_save();
     for (size_t i = 0; i < kprof_batch.count; i++)
         kprof_batch.launches[i].record.profile_ns =
@@ -280,9 +277,10 @@ static void measure_chosen(void)
         kprof_deliver_all(passes);
     else
         kprof_deliver_reason(kprof_process_reason(status));
+    kprof_batch.times.evaluate_ms = kprof_monotonic_lap_ms(&replayed_ns);
     if (status == KPROF_OK && kprof_batch.count == 1)
         kprof_keep_image(kprof_batch.context->profiler, &kprof_batch.launches[0].record);
-    log_times(closed_ns, replayed_ns, passes);
+    log_times(passes);
 }
 
 void kprof_batch_close(void)

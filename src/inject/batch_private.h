@@ -22,6 +22,11 @@ typedef struct kprof_open_launch {
     kprof_witness witnesses[KPROF_MAX_WITNESSES];
 } kprof_open_launch;
 
+/* Where the time of a batch went, for the log: milliseconds, summed over its passes. */
+typedef struct kprof_batch_times {
+    double save_ms, prepare_ms, open_ms, restore_ms, start_ms, run_ms, stop_ms, decode_ms, evaluate_ms;
+} kprof_batch_times;
+
 typedef struct kprof_open_batch {
     atomic_bool open;
     kprof_treatment_kind kind;
@@ -34,14 +39,14 @@ typedef struct kprof_open_batch {
     size_t chosen_count;         /* of them */
     size_t unchosen_run;         /* launches since the last chosen one */
     kprof_open_launch *launches; /* [capacity] */
-    int64_t opened_ns, saved_ns, started_ns, first_pass_ns;
+    int64_t opened_ns, started_ns, first_pass_ns;
+    kprof_batch_times times;
     bool abandoned;
     const kprof_batch_listener *listener;
 } kprof_open_batch;
 
 extern kprof_open_batch kprof_batch;
 
-int64_t kprof_batch_now_ns(void);
 /* Remember why a launch is measured in another way, unless something else is the reason already. */
 void kprof_batch_note(const char *text, const char *why);
 /* Flush caches, where they are to be, before a chosen launch into `stream`, with the launch before it in `after`. */

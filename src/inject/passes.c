@@ -2,6 +2,7 @@
 #include "inject/batch_private.h"
 
 #include "core/log.h"
+#include "core/monotonic.h"
 #include "inject/evaluate.h"
 #include "inject/process.h"
 #include "inject/wait.h"
@@ -81,7 +82,7 @@ static kprof_status run_plain(size_t from)
 
 static bool is_too_slow(int64_t start_ns)
 {
-    int64_t spent_ns = kprof_batch_now_ns() - start_ns;
+    int64_t spent_ns = kprof_monotonic_ns() - start_ns;
     return spent_ns > SLOW_PASS_FACTOR * kprof_batch.first_pass_ns &&
            spent_ns > kprof_batch.first_pass_ns + SLOW_PASS_NS;
 }
@@ -90,7 +91,7 @@ static bool is_too_slow(int64_t start_ns)
 static kprof_status run_measured(size_t *ran)
 {
     kprof_status status = KPROF_OK;
-    int64_t start_ns = kprof_batch_now_ns();
+    int64_t start_ns = kprof_monotonic_ns();
     for (*ran = 0; *ran < kprof_batch.count && status == KPROF_OK && !kprof_batch.abandoned; ++*ran) {
         const kprof_open_launch *launch = &kprof_batch.launches[*ran];
         if (launch->chosen)
@@ -150,39 +151,53 @@ static kprof_status end_watch(bool *more)
         return kprof_fail(KPROF_NOT_COLLECTED,
                           "a kernel's first launches are only watched where it may wait for memory that the host "
                           "writes; its next ones are measured");
-    kprof_batch.first_pass_ns = kprof_batch_now_ns() - kprof_batch.opened_ns;
+    kprof_batch.first_pass_ns = kprof_monotonic_ns() - kprof_batch.opened_ns;
     return kprof_passes_begin();
 }
 
 /* The launches' own calls were the first pass. */
 static kprof_status end_first_pass(bool *more)
 {
+    kprof_batch_times *times = &kprof_batch.times;
+    int64_t lap_ns = kprof_monotonic_ns();
     kprof_status status = kprof_target_synchronize();
+    times->run_ms += kprof_monotonic_lap_ms(&lap_ns);
     kprof_status stopped = kprof_profiler_stop(kprof_batch.context->profiler, more);
-    kprof_batch.first_pass_ns = kprof_batch_now_ns() - kprof_batch.started_ns;
+    times->stop_ms += kprof_monotonic_lap_ms(&lap_ns);
+    kprof_batch.first_pass_ns = lap_ns - kprof_batch.started_ns;
     if (status != KPROF_OK)
         return kprof_fail(KPROF_NOT_COLLECTED, "this launch, or one measured with it, failed");
-    return stopped == KPROF_OK && kprof_batch.chosen_count > 0 ? read_pass() : stopped;
+    if (stopped == KPROF_OK && kprof_batch.chosen_count > 0)
+        stopped = read_pass();
+    times->decode_ms += kprof_monotonic_lap_ms(&lap_ns);
+    return stopped;
 }
 
 static kprof_status replay_pass(bool *more)
 {
     size_t ran = 0;
+    kprof_batch_times *times = &kprof_batch.times;
+    int64_t lap_ns = kprof_monotonic_ns();
     kprof_status status = kprof_snapshot_restore(kprof_batch.snapshot);
+    times->restore_ms += kprof_monotonic_lap_ms(&lap_ns);
     if (status == KPROF_OK)
         status = kprof_profiler_start(kprof_batch.context->profiler);
+    times->start_ms += kprof_monotonic_lap_ms(&lap_ns);
     if (status == KPROF_OK) {
         status = run_measured(&ran);
+        times->run_ms += kprof_monotonic_lap_ms(&lap_ns);
         kprof_status stopped = kprof_profiler_stop(kprof_batch.context->profiler, more);
+        times->stop_ms += kprof_monotonic_lap_ms(&lap_ns);
         status = status == KPROF_OK ? stopped : status;
     }
     if (status == KPROF_OK)
         status = run_plain(ran);
-    if (status != KPROF_OK) {
+    if (status == KPROF_OK && !kprof_batch.abandoned)
+        status = read_pass();
+    else if (status != KPROF_OK)
         recover();
-        return status;
-    }
-    return kprof_batch.abandoned ? KPROF_OK : read_pass();
+    times->decode_ms += kprof_monotonic_lap_ms(&lap_ns);
+    return status;
 }
 
 static const kprof_launch_record *last_chosen(void)

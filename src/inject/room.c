@@ -15,6 +15,8 @@
 #define FULL_IN_A_ROW     4
 #define SMALL_IN_A_ROW    3
 #define MEMORY_SHARE      8 /* of what the machine has: not more */
+/* CUPTI was seen to start with so many, in 3.2 s; with tens of thousands it does not come back. */
+#define MOST_LAUNCHES 2048
 /* Launches that are not chosen may stand between those that are counted. */
 #define UNCHOSEN_LAUNCHES 16
 
@@ -33,7 +35,8 @@ static size_t choose_room(kprof_profiled_context *context)
                    : context->small_batches >= SMALL_IN_A_ROW ? SMALL_IMAGE_BYTES
                                                               : context->image_bytes;
     size_t launches = kprof_profiler_capacity(context->profiler, bytes < available ? bytes : available);
-    return !asked && launches > context->max_launches ? context->max_launches : launches;
+    size_t most = asked ? MOST_LAUNCHES : context->max_launches;
+    return launches < most ? launches : most;
 }
 
 size_t kprof_room_choose(kprof_profiled_context *context)
