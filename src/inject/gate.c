@@ -62,8 +62,12 @@ bool kprof_gate_enter_exclusive(unsigned timeout_ms)
     if (is_owner) /* the application's signal handler exits in the middle of a replay */
         return false;
     pthread_mutex_lock(&mutex);
-    while (atomic_load(&exclusive)) /* other replays end by themselves */
+    while (atomic_load(&exclusive) && timeout_ms > 0)
         pthread_cond_wait(&changed, &mutex);
+    if (atomic_load(&exclusive)) {
+        pthread_mutex_unlock(&mutex);
+        return false;
+    }
     atomic_store(&exclusive, true);
     struct timespec deadline = deadline_after(timeout_ms);
     bool in_time = true, alone;

@@ -12,8 +12,9 @@
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static bool running, stopped;
-static atomic_bool held;  /* there is something to give back */
-static atomic_ulong uses; /* tells whether the last wait saw a new launch */
+static atomic_bool held;   /* there is something to give back */
+static atomic_ulong uses;  /* tells whether the last wait saw a new launch */
+static unsigned long seen; /* uses when that wait began; of the watching thread */
 static bool (*give_back)(unsigned calls);
 static unsigned calls; /* since the last launch */
 
@@ -31,18 +32,18 @@ static struct timespec idle_deadline(void)
 static void wait_idle(void)
 {
     struct timespec until = idle_deadline();
-    unsigned long seen = atomic_load(&uses);
+    seen = atomic_load(&uses);
     while (!stopped && pthread_cond_timedwait(&changed, &mutex, &until) == 0)
         continue;
-    if (seen != atomic_load(&uses))
+    if (!stopped && kprof_idle_lasts()) {
+        pthread_mutex_unlock(&mutex); /* replaying a batch takes its time, and launches may begin meanwhile */
+        atomic_store(&held, false);
+        if (!give_back(++calls))
+            atomic_store(&held, true);
+        pthread_mutex_lock(&mutex);
+    }
+    if (!kprof_idle_lasts())
         calls = 0;
-    if (stopped || seen != atomic_load(&uses))
-        return;
-    pthread_mutex_unlock(&mutex); /* replaying a batch takes its time, and launches may begin meanwhile */
-    atomic_store(&held, false);
-    if (!give_back(++calls))
-        atomic_store(&held, true);
-    pthread_mutex_lock(&mutex);
 }
 
 static void *watch(void *unused)
@@ -82,6 +83,11 @@ void kprof_idle_watch(void)
         start_thread();
     pthread_cond_signal(&changed);
     pthread_mutex_unlock(&mutex);
+}
+
+bool kprof_idle_lasts(void)
+{
+    return seen == atomic_load(&uses);
 }
 
 void kprof_idle_stop(void)

@@ -8,9 +8,11 @@
 /* What to do then; called on a thread of its own each quarter of a second, with the number of the call since the last
  * launch, from 1, until it returns true. */
 void kprof_idle_start(bool (*give_back)(unsigned calls));
-/* There is something to give back: watch from now on whether more follows. Cheap: called after every measured launch.
- */
+/* There is something to give back: watch from now on whether more follows. Cheap: called after every measured launch,
+ * with the gate still held, so that who gets the gate next knows of the launch. */
 void kprof_idle_watch(void);
+/* For what kprof_idle_start was given, once it holds the gate: a launch may have ended while it waited for that. */
+bool kprof_idle_lasts(void);
 /* The process ends: nothing is given back any more. */
 void kprof_idle_stop(void);
 /* In a forked child, where the watching thread does not exist. */

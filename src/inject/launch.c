@@ -130,8 +130,8 @@ static const char *enter_batch(const kprof_batch_launch *launch)
     thread.batched = kprof_batch_enter(launch, &status);
     if (thread.batched)
         return "";
-    kprof_gate_leave_exclusive();
     kprof_idle_watch();
+    kprof_gate_leave_exclusive();
     if (is_final(status))
         kprof_process_disarm(status, "a chosen launch could not be measured");
     return launch->chosen ? kprof_process_reason(status) : "";
@@ -143,8 +143,8 @@ static void close_batch(void)
     if (!kprof_batch_is_open() || !kprof_gate_enter_exclusive(GATE_TIMEOUT_MS))
         return;
     kprof_batch_close();
-    kprof_gate_leave_exclusive();
     kprof_idle_watch();
+    kprof_gate_leave_exclusive();
 }
 
 static bool closes_batch(const kprof_call *call)
@@ -260,8 +260,8 @@ static void leave(const kprof_call *call)
     if (thread.batched && call->kind == KPROF_CALL_LAUNCH) {
         thread.batched = false;
         kprof_batch_leave(call);
-        kprof_gate_leave_exclusive();
         kprof_idle_watch();
+        kprof_gate_leave_exclusive();
     }
     if (thread.shared > 0 && is_gated(call)) {
         thread.shared--;
@@ -288,7 +288,8 @@ static bool give_back(unsigned calls)
     if (!kprof_gate_enter_exclusive(0))
         return false;
     thread.own_call = true;
-    if (!kprof_target_capturing() && kprof_contexts_idle()) { /* CUPTI would wait for them without a limit */
+    if (kprof_idle_lasts() && !kprof_target_capturing() &&
+        kprof_contexts_idle()) { /* CUPTI would wait for them without a limit */
         kprof_batch_close();
         done = calls >= MAX_IDLE_CALLS || kprof_lock_is_wanted();
         if (done)

@@ -101,6 +101,24 @@ static void test_shared_waits_for_exclusive(void **state)
     end_visit(&v);
 }
 
+static void *try_without_waiting(void *user)
+{
+    *(bool *)user = kprof_gate_enter_exclusive(0);
+    return NULL;
+}
+
+static void test_exclusive_with_no_time_waits_for_nobody(void **state)
+{
+    (void)state;
+    pthread_t other;
+    bool entered = true;
+    assert_true(kprof_gate_enter_exclusive(0));
+    assert_int_equal(pthread_create(&other, NULL, try_without_waiting, &entered), 0);
+    pthread_join(other, NULL); /* for ever, if it waited */
+    assert_false(entered);
+    kprof_gate_leave_exclusive();
+}
+
 static void *let_go_soon(void *user)
 {
     wait_ms(SHORT_MS);
@@ -241,11 +259,18 @@ static void test_crowd(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_exclusive_at_once_when_empty), cmocka_unit_test(test_exclusive_gives_up),
-        cmocka_unit_test(test_shared_waits_for_exclusive),   cmocka_unit_test(test_exclusive_waits_for_shared),
-        cmocka_unit_test(test_nested_calls_count_once),      cmocka_unit_test(test_nesting_does_not_wait),
-        cmocka_unit_test(test_owner_passes_its_own_gate),    cmocka_unit_test(test_leaving_twice_is_harmless),
-        cmocka_unit_test(test_forked_child_starts_empty),    cmocka_unit_test(test_crowd),
+        cmocka_unit_test(test_exclusive_at_once_when_empty),
+        cmocka_unit_test(test_exclusive_gives_up),
+        cmocka_unit_test(test_exclusive_with_no_time_waits_for_nobody),
+        cmocka_unit_test(test_exclusive_with_no_time_waits_for_nobody),
+        cmocka_unit_test(test_shared_waits_for_exclusive),
+        cmocka_unit_test(test_exclusive_waits_for_shared),
+        cmocka_unit_test(test_nested_calls_count_once),
+        cmocka_unit_test(test_nesting_does_not_wait),
+        cmocka_unit_test(test_owner_passes_its_own_gate),
+        cmocka_unit_test(test_leaving_twice_is_harmless),
+        cmocka_unit_test(test_forked_child_starts_empty),
+        cmocka_unit_test(test_crowd),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,87 @@
+/* What is given back when nothing was launched for a while, and what is not since something was. */
+#include "inject/idle.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+static atomic_uint calls_seen, launches_to_come;
+static atomic_bool may_end, lasted;
+
+static void wait_ms(long ms)
+{
+    struct timespec time = {ms / 1000, ms % 1000 * 1000000};
+    nanosleep(&time, NULL);
+}
+
+/* As when a launch ends while the watching thread waits for its turn. */
+static bool give_back(unsigned calls)
+{
+    if (atomic_load(&launches_to_come) > 0) {
+        atomic_fetch_sub(&launches_to_come, 1);
+        kprof_idle_watch();
+    }
+    atomic_store(&lasted, kprof_idle_lasts());
+    atomic_store(&calls_seen, calls);
+    return atomic_load(&may_end);
+}
+
+static void await_calls(unsigned wanted)
+{
+    while (atomic_load(&calls_seen) != wanted)
+        wait_ms(1);
+}
+
+static void test_counts_quarters_of_a_second_until_all_is_given_back(void **state)
+{
+    (void)state;
+    kprof_idle_start(give_back);
+    kprof_idle_watch();
+    await_calls(1);
+    assert_true(atomic_load(&lasted));
+    atomic_store(&may_end, true);
+    await_calls(2);
+    atomic_store(&calls_seen, 0);
+    wait_ms(600);
+    assert_int_equal(atomic_load(&calls_seen), 0);
+}
+
+static void test_a_launch_meanwhile_begins_anew(void **state)
+{
+    (void)state;
+    atomic_store(&may_end, false);
+    atomic_store(&launches_to_come, 2);
+    kprof_idle_watch();
+    await_calls(1);
+    assert_false(atomic_load(&lasted));
+    while (atomic_load(&launches_to_come) > 0) /* the second call is the first again */
+        wait_ms(1);
+    await_calls(2);
+    assert_true(atomic_load(&lasted));
+    atomic_store(&may_end, true);
+    await_calls(3);
+}
+
+static void test_nothing_after_the_stop(void **state)
+{
+    (void)state;
+    atomic_store(&calls_seen, 0);
+    kprof_idle_watch();
+    kprof_idle_stop();
+    wait_ms(600);
+    assert_int_equal(atomic_load(&calls_seen), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_counts_quarters_of_a_second_until_all_is_given_back),
+        cmocka_unit_test(test_a_launch_meanwhile_begins_anew),
+        cmocka_unit_test(test_nothing_after_the_stop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
