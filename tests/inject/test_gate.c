@@ -262,7 +262,6 @@ int main(void)
         cmocka_unit_test(test_exclusive_at_once_when_empty),
         cmocka_unit_test(test_exclusive_gives_up),
         cmocka_unit_test(test_exclusive_with_no_time_waits_for_nobody),
-        cmocka_unit_test(test_exclusive_with_no_time_waits_for_nobody),
         cmocka_unit_test(test_shared_waits_for_exclusive),
         cmocka_unit_test(test_exclusive_waits_for_shared),
         cmocka_unit_test(test_nested_calls_count_once),
