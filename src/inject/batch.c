@@ -130,6 +130,9 @@ static kprof_status begin(const kprof_call *call)
     if (status == KPROF_OK)
         status = kprof_profiler_start(kprof_batch.context->profiler);
     kprof_batch.times.start_ms = kprof_monotonic_lap_ms(&lap_ns);
+    double ready_ms = kprof_batch.times.prepare_ms + kprof_batch.times.start_ms;
+    if (ready_ms > kprof_batch.context->ready_ms)
+        kprof_batch.context->ready_ms = ready_ms;
     return status;
 }
 
@@ -292,8 +295,10 @@ void kprof_batch_close(void)
         measure_chosen();
     else
         kprof_passes_end_empty(); /* the driver refused all that was chosen */
+    const kprof_batch_times *ms = &kprof_batch.times;
     if (kprof_batch.kind == KPROF_TOGETHER)
-        kprof_room_note(kprof_batch.context, kprof_batch.count, kprof_batch.capacity);
+        kprof_room_note(kprof_batch.context, kprof_batch.count, kprof_batch.capacity,
+                        ms->prepare_ms + ms->start_ms + ms->stop_ms);
     release();
     if (entered)
         kprof_target_leave_context();

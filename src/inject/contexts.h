@@ -15,7 +15,8 @@ typedef struct kprof_profiled_context {
     bool flush_failed;      /* wanted, and there was no room */
     size_t image_bytes;     /* host memory for the counter data of a batch; 0: none yet */
     size_t max_launches;    /* of a batch */
-    unsigned full_batches;  /* in a row */
+    double ready_ms;        /* what the first pass of a profiler took to start */
+    double repeated_ms;     /* what full batches in a row took to start and stop their passes */
     size_t last_launches;   /* of the last batch */
     unsigned small_batches; /* in a row: far fewer launches than there was room for */
     unsigned dear_saves;    /* batches in a row whose launches were too few for what saving to host memory took */

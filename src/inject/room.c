@@ -4,15 +4,15 @@
 #include "core/memory.h"
 #include "inject/process.h"
 
-/* The room of a batch is counter data in host memory, and launches, which cost the first pass 0.6 to 1 ms each, used or
- * not. It grows where batches are full in a row, which costs a first pass again, and is a small part of that where
- * batches have been far smaller, since all counter data is written before the first pass. */
+/* The room of a batch is counter data in host memory, and launches, which cost the first pass 0.6 to 1.2 ms each, used
+ * or not. It grows once full batches in a row have cost as much as the larger first pass will, and is a small part of
+ * that where batches have been far smaller, since all counter data is written before the first pass. */
 #define FIRST_IMAGE_BYTES ((size_t)192 << 20)
 #define SMALL_IMAGE_BYTES ((size_t)16 << 20)
 #define FIRST_LAUNCHES    256
 #define MAX_LAUNCHES      1024
 #define GROWTH            4
-#define FULL_IN_A_ROW     4
+#define GROWTH_COST       2 /* times the first pass of now: part of it does not depend on the room */
 #define SMALL_IN_A_ROW    3
 #define MEMORY_SHARE      8 /* of what the machine has: not more */
 /* CUPTI was seen to start with so many, in 3.2 s; with tens of thousands it does not come back. */
@@ -50,15 +50,15 @@ size_t kprof_room_choose(kprof_profiled_context *context)
     return capacity;
 }
 
-void kprof_room_note(kprof_profiled_context *context, size_t count, size_t capacity)
+void kprof_room_note(kprof_profiled_context *context, size_t count, size_t capacity, double overhead_ms)
 {
     bool full = count == capacity;
     context->last_launches = count;
     context->small_batches = full || count * 2 * GROWTH > capacity ? 0 : context->small_batches + 1;
-    context->full_batches = full ? context->full_batches + 1 : 0;
-    if (context->full_batches < FULL_IN_A_ROW || context->max_launches >= MAX_LAUNCHES)
+    context->repeated_ms = full ? context->repeated_ms + overhead_ms : 0;
+    if (context->repeated_ms < GROWTH_COST * context->ready_ms || context->max_launches >= MAX_LAUNCHES)
         return;
-    context->full_batches = 0;
+    context->repeated_ms = 0;
     context->image_bytes *= GROWTH;
     context->max_launches *= GROWTH;
 }
