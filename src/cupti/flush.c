@@ -10,15 +10,13 @@
 
 /* Of the size of L2, in percent: with less, some of the application's dirty lines were still there on GH100. */
 #define SOURCE_PCT 110
-/* What the copy leaves dirty. */
-#define ROW_BYTES ((size_t)64 << 10)
-/* Each mapping takes 30 us to make; a copy of more rows is made in pieces. */
-#define WINDOW_ROWS 256
+/* What the copy leaves dirty. Each row is a mapping, which takes 30 us to make. */
+#define ROW_BYTES ((size_t)128 << 10)
 
 struct kprof_flush {
     const kprof_driver_api *driver;
     CUdeviceptr source; /* [rows] of ROW_BYTES */
-    CUdeviceptr window; /* [WINDOW_ROWS], all the same memory */
+    CUdeviceptr window; /* [rows] of granule_bytes, all the same memory */
     size_t rows, granule_bytes;
     CUevent event;
 };
@@ -27,12 +25,12 @@ static CUresult map_window(kprof_flush *flush, const CUmemAllocationProp *proper
 {
     const kprof_driver_api *driver = flush->driver;
     CUmemGenericAllocationHandle memory;
-    size_t window_bytes = WINDOW_ROWS * flush->granule_bytes;
+    size_t window_bytes = flush->rows * flush->granule_bytes;
     CUresult result = driver->cuMemCreate_(&memory, flush->granule_bytes, property, 0);
     if (result != CUDA_SUCCESS)
         return result;
     result = driver->cuMemAddressReserve_(&flush->window, window_bytes, 0, 0, 0);
-    for (size_t row = 0; row < WINDOW_ROWS && result == CUDA_SUCCESS; row++)
+    for (size_t row = 0; row < flush->rows && result == CUDA_SUCCESS; row++)
         result = driver->cuMemMap_(flush->window + row * flush->granule_bytes, flush->granule_bytes, 0, memory, 0);
     (void)driver->cuMemRelease_(memory); /* the mappings keep it */
     CUmemAccessDesc access = {.location = property->location, .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
@@ -95,21 +93,19 @@ static CUresult wait_for(const kprof_flush *flush, CUstream stream, CUstream aft
 
 kprof_status kprof_flush_run(kprof_flush *flush, void *stream, void *after)
 {
+    CUDA_MEMCPY2D copy = {
+        .srcMemoryType = CU_MEMORYTYPE_DEVICE,
+        .srcDevice = flush->source,
+        .srcPitch = ROW_BYTES,
+        .dstMemoryType = CU_MEMORYTYPE_DEVICE,
+        .dstDevice = flush->window,
+        .dstPitch = flush->granule_bytes,
+        .WidthInBytes = ROW_BYTES,
+        .Height = flush->rows,
+    };
     CUresult result = wait_for(flush, stream, after);
-    for (size_t row = 0; row < flush->rows && result == CUDA_SUCCESS; row += WINDOW_ROWS) {
-        size_t left = flush->rows - row;
-        CUDA_MEMCPY2D copy = {
-            .srcMemoryType = CU_MEMORYTYPE_DEVICE,
-            .srcDevice = flush->source + row * ROW_BYTES,
-            .srcPitch = ROW_BYTES,
-            .dstMemoryType = CU_MEMORYTYPE_DEVICE,
-            .dstDevice = flush->window,
-            .dstPitch = flush->granule_bytes,
-            .WidthInBytes = ROW_BYTES,
-            .Height = left < WINDOW_ROWS ? left : WINDOW_ROWS,
-        };
+    if (result == CUDA_SUCCESS)
         result = flush->driver->cuMemcpy2DAsync_(&copy, stream);
-    }
     if (result != CUDA_SUCCESS)
         return kprof_fail(KPROF_INTERNAL, "flushing the caches: %s", kprof_driver_error(result));
     return KPROF_OK;

@@ -54,13 +54,14 @@ static void release(void)
     atomic_store(&kprof_batch.open, false);
 }
 
-void kprof_batch_context_ending(void *context)
+bool kprof_batch_context_ending(void *context)
 {
     kprof_passes_free_late(context, false);
     if (!kprof_batch_is_open() || kprof_batch.context->context != context)
-        return;
+        return false;
     kprof_deliver_reason("the context ended before the launch was replayed");
     release();
+    return true;
 }
 
 void kprof_batch_forget(void)

@@ -41,8 +41,8 @@ bool kprof_batch_enter(const kprof_batch_launch *launch, kprof_status *status);
 void kprof_batch_leave(const kprof_call *call);
 /* Replay the open batch, tell of its launches, and forget it. Does nothing when none is open. */
 void kprof_batch_close(void);
-/* The context goes, and with it the open batch if that is its own: nothing is replayed any more. */
-void kprof_batch_context_ending(void *context);
+/* The context goes, and with it the open batch if that is its own: nothing is replayed any more. True in that case. */
+bool kprof_batch_context_ending(void *context);
 /* In a forked child, which has no part in its parent's batch. */
 void kprof_batch_forget(void);
 

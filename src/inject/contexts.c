@@ -94,7 +94,7 @@ void kprof_contexts_release(void)
     pthread_mutex_unlock(&mutex);
 }
 
-void kprof_contexts_forget(void *context)
+void kprof_contexts_forget(void *context, bool in_pass)
 {
     pthread_mutex_lock(&mutex);
     for (kprof_profiled_context **link = &contexts; *link; link = &(*link)->next) {
@@ -102,6 +102,8 @@ void kprof_contexts_forget(void *context)
         if (going->context != context)
             continue;
         *link = going->next;
+        if (!in_pass)
+            give_back(going); /* CUPTI takes the next context at the same address for this one */
         release(going);
         break;
     }

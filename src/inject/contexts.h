@@ -28,7 +28,8 @@ typedef struct kprof_profiled_context {
  * points to is for one launch at a time. */
 kprof_status kprof_contexts_open(void *context, const kprof_chip_metrics *metrics,
                                  kprof_profiled_context **out) KPROF_MUST_CHECK;
-void kprof_contexts_forget(void *context);
+/* It ends; `in_pass`: with a pass under way, which nothing ends any more. */
+void kprof_contexts_forget(void *context, bool in_pass);
 /* Is the work of all contexts done? Waits as kprof_wait_for_context does. With the gate held. */
 bool kprof_contexts_idle(void);
 /* Let other processes have the counters; the next measurement takes them again. With the gate held. */

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#define MAX_WORKERS 8
+#define MAX_WORKERS 16
 /* Fewer are not worth a thread's start. */
 #define LAUNCHES_PER_WORKER 8
 

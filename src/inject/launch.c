@@ -274,10 +274,10 @@ static void leave(const kprof_call *call)
 static void context_ending(void *context)
 {
     bool alone = thread.shared == 0 && kprof_gate_enter_exclusive(GATE_TIMEOUT_MS);
-    kprof_batch_context_ending(context);
+    bool in_pass = kprof_batch_context_ending(context);
     if (alone)
         kprof_gate_leave_exclusive();
-    kprof_contexts_forget(context);
+    kprof_contexts_forget(context, in_pass);
     kprof_devices_forget(context);
 }
 

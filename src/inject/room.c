@@ -9,7 +9,7 @@
  * that where batches have been far smaller, since all counter data is written before the first pass. */
 #define FIRST_IMAGE_BYTES ((size_t)192 << 20)
 #define SMALL_IMAGE_BYTES ((size_t)16 << 20)
-#define FIRST_LAUNCHES    256
+#define FIRST_LAUNCHES    512
 #define MAX_LAUNCHES      1024
 #define GROWTH            4
 #define GROWTH_COST       2 /* times the first pass of now: part of it does not depend on the room */
