@@ -30,6 +30,8 @@ static __thread struct {
     bool batched;  /* this launch is in the open batch; the gate is held */
 } thread;
 
+static atomic_bool settled; /* disarmed, and no batch is open or can be opened any more */
+
 static int64_t realtime_ns(void)
 {
     struct timespec time;
@@ -111,10 +113,12 @@ static const char *enter_alone(void)
 {
     if (!kprof_gate_enter_exclusive(GATE_TIMEOUT_MS))
         return "another thread stayed inside a CUDA call";
-    if (!kprof_target_capturing()) /* asked inside, where no thread can begin to */
+    bool armed = atomic_load(&kprof_this_process.armed);
+    if (armed && !kprof_target_capturing()) /* asked inside, where no thread can change it */
         return "";
     kprof_gate_leave_exclusive();
-    return "a stream was being captured, and nothing may be synchronised meanwhile";
+    return armed ? "a stream was being captured, and nothing may be synchronised meanwhile"
+                 : "profiling has ended in this process";
 }
 
 /* Make the launch part of a batch, and keep the gate until its call has returned. "" when it is in one, or need not be;
@@ -218,30 +222,32 @@ static void enter_gate(void)
     thread.shared++;
 }
 
-/* A process that was disarmed while a batch was open goes on only once that is replayed: later, its restore would undo
- * what the application does now. */
-static void close_last_batch(const kprof_call *call)
+/* A process that was disarmed while a batch was open, or about to be, keeps its calls out of that until it is replayed:
+ * later, its restore would undo what the application does now. Then no call needs anything of kprof any more. */
+static void try_to_settle(void)
 {
-    if (!kprof_batch_is_open() || !is_gated(call))
+    if (!kprof_gate_enter_exclusive(0))
         return;
-    thread.own_call = true;
-    while (kprof_batch_is_open())
-        close_batch();
-    thread.own_call = false;
+    kprof_batch_close();
+    atomic_store(&settled, true);
+    kprof_gate_leave_exclusive();
 }
 
 static void enter(const kprof_call *call)
 {
     if (thread.own_call || thread.batched) /* a call that a launch itself makes is part of it */
         return;
-    if (!atomic_load_explicit(&kprof_this_process.armed, memory_order_relaxed)) {
-        close_last_batch(call);
+    bool armed = atomic_load_explicit(&kprof_this_process.armed, memory_order_relaxed);
+    if (!armed && atomic_load_explicit(&settled, memory_order_relaxed))
         return;
-    }
     thread.own_call = true;
-    if (kprof_batch_is_open() && closes_batch(call))
+    if (!armed && is_gated(call))
+        try_to_settle();
+    else if (kprof_batch_is_open() && closes_batch(call))
         close_batch();
-    if (call->kind == KPROF_CALL_LAUNCH)
+    if (!armed)
+        ;
+    else if (call->kind == KPROF_CALL_LAUNCH)
         enter_launch(call);
     else if (call->kind == KPROF_CALL_GRAPH_LAUNCH)
         note_graph_launch();

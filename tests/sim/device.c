@@ -541,12 +541,23 @@ static int call_driver(const sim_step *step, uint64_t *out)
     return result;
 }
 
+static void interrupt(void)
+{
+    pthread_mutex_lock(&sim.mutex);
+    bool is_time = sim_chance(1000);
+    pthread_mutex_unlock(&sim.mutex);
+    if (is_time)
+        sim.interrupt();
+}
+
 int sim_call(const sim_step *step, uint64_t *out)
 {
     sim_current = sim_context_of_stream(step->stream);
     if (step->op == SIM_HOST_WRITE || step->op == SIM_HOST_READ)
         return operations[step->op].run(step, out);
     kprof_call call = describe(step);
+    if (sim.hooked && sim.interrupt)
+        interrupt();
     if (sim.hooked)
         pause_in_capture(step);
     if (sim.hooked)

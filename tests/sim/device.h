@@ -132,6 +132,7 @@ typedef struct sim_machine {
     size_t capacity;         /* of a profiler */
     const char *second_chip; /* of device 1 */
     const kprof_target_hooks *hooks;
+    void (*interrupt)(void); /* called before a call of the program now and then; NULL: nothing */
     void (*on_violation)(void);
 } sim_machine;
 
