@@ -198,20 +198,15 @@ static void builder_free(builder *b)
     kprof_strlist_free(&b->taken);
 }
 
-/* What is made, and kept on disk: the names, each with its NUL, an empty one, and the image; no image where there are
- * no witnesses. */
-typedef struct witnessed {
-    kprof_strlist names;
-    kprof_config_image image;
-} witnessed;
-
-static void witnessed_free(witnessed *w)
+void kprof_witnesses_free(kprof_witnesses *witnesses)
 {
-    kprof_strlist_free(&w->names);
-    kprof_config_image_free(&w->image);
+    kprof_strlist_free(&witnesses->names);
+    kprof_config_image_free(&witnesses->image);
 }
 
-static bool unpack(const kprof_host *host, const kprof_strbuf *kept, witnessed *out)
+/* Read what was kept on disk: the names, each with its NUL, an empty one, and the image; no image where there are no
+ * witnesses. */
+static bool unpack(const kprof_host *host, const kprof_strbuf *kept, kprof_witnesses *out)
 {
     size_t at = 0;
     for (; at < kept->length && kept->data[at]; at += strlen(kept->data + at) + 1) {
@@ -230,17 +225,17 @@ static bool unpack(const kprof_host *host, const kprof_strbuf *kept, witnessed *
     return kprof_host_count_passes(host, &out->image) == KPROF_OK;
 }
 
-static bool recall(const kprof_host_question *question, witnessed *out)
+static bool recall(const kprof_host_question *question, kprof_witnesses *out)
 {
     kprof_strbuf kept = KPROF_STRBUF_INIT;
     bool found = kprof_host_recall(question, &kept) && unpack(question->host, &kept, out);
     kprof_strbuf_free(&kept);
     if (!found)
-        witnessed_free(out);
+        kprof_witnesses_free(out);
     return found;
 }
 
-static void keep(const kprof_host_question *question, const witnessed *w)
+static void keep(const kprof_host_question *question, const kprof_witnesses *w)
 {
     kprof_strbuf bytes = KPROF_STRBUF_INIT;
     for (size_t i = 0; i < w->names.count; i++)
@@ -253,7 +248,7 @@ static void keep(const kprof_host_question *question, const witnessed *w)
 }
 
 static kprof_status make(const kprof_host_question *question, const kprof_config_image *image, size_t first_candidate,
-                         witnessed *out)
+                         kprof_witnesses *out)
 {
     builder b = {
         .host = (kprof_host *)question->host,
@@ -269,7 +264,7 @@ static kprof_status make(const kprof_host_question *question, const kprof_config
     if (status == KPROF_OK)
         keep(question, out);
     else
-        witnessed_free(out);
+        kprof_witnesses_free(out);
     return status;
 }
 
@@ -277,7 +272,7 @@ kprof_status kprof_host_witness(kprof_host *host, const kprof_strlist *names, kp
                                 kprof_witnesses *out)
 {
     kprof_host_question all_question = {host, QUESTION, names}, cheap_question = {host, QUESTION " cheap", names};
-    witnessed all = {KPROF_STRLIST_INIT, {0}}, cheap = {KPROF_STRLIST_INIT, {0}};
+    kprof_witnesses all = {0}, cheap = {0};
     *out = (kprof_witnesses){0};
     if (image->pass_count < 2)
         return KPROF_OK;
@@ -285,22 +280,16 @@ kprof_status kprof_host_witness(kprof_host *host, const kprof_strlist *names, kp
     if (status == KPROF_OK && !recall(&cheap_question, &cheap))
         status = make(&cheap_question, image, FIRST_CHEAP, &cheap);
     if (status != KPROF_OK || all.image.size == 0) {
-        witnessed_free(&all);
-        witnessed_free(&cheap);
+        kprof_witnesses_free(&all);
+        kprof_witnesses_free(&cheap);
         return status;
     }
-    *out = (kprof_witnesses){.names = all.names, .image = all.image};
+    *out = all;
     if (cheap.image.size > 0) {
         kprof_config_image given = *image;
         *image = cheap.image;
         cheap.image = given;
     }
-    witnessed_free(&cheap);
+    kprof_witnesses_free(&cheap);
     return KPROF_OK;
-}
-
-void kprof_witnesses_free(kprof_witnesses *witnesses)
-{
-    kprof_strlist_free(&witnesses->names);
-    kprof_config_image_free(&witnesses->image);
 }
