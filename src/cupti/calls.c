@@ -69,6 +69,59 @@ kprof_call_kind kprof_call_classify(CUpti_CallbackId id)
     return id < CUPTI_DRIVER_TRACE_CBID_SIZE ? (kprof_call_kind)kinds[id] : KPROF_CALL_OTHER;
 }
 
+enum { PARAMETERS_TELL = 128 }; /* no kprof_sharing bit: whom the call shares with depends on its parameters */
+
+/* A call that is not in this table shares nothing. */
+static const unsigned char sharing[CUPTI_DRIVER_TRACE_CBID_SIZE] = {
+    [ID(cuMemAllocHost)] = KPROF_SHARES_WITH_HOST,
+    [ID(cuMemAllocHost_v2)] = KPROF_SHARES_WITH_HOST,
+    [ID(cuMemHostAlloc)] = KPROF_SHARES_WITH_HOST,
+    [ID(cuMemHostAlloc_v2)] = KPROF_SHARES_WITH_HOST,
+    [ID(cuMemHostRegister)] = KPROF_SHARES_WITH_HOST,
+    [ID(cuMemHostRegister_v2)] = KPROF_SHARES_WITH_HOST,
+    [ID(cuMemAllocManaged)] = KPROF_SHARES_WITH_HOST,
+    [ID(cuLibraryGetManaged)] = KPROF_SHARES_WITH_HOST,
+
+    [ID(cuCtxEnablePeerAccess)] = KPROF_SHARES_WITH_DEVICES,
+    [ID(cuIpcGetMemHandle)] = KPROF_SHARES_WITH_DEVICES,
+    [ID(cuIpcOpenMemHandle)] = KPROF_SHARES_WITH_DEVICES,
+    [ID(cuIpcOpenMemHandle_v2)] = KPROF_SHARES_WITH_DEVICES,
+    [ID(cuImportExternalMemory)] = KPROF_SHARES_WITH_DEVICES,
+    [ID(cuMemExportToShareableHandle)] = KPROF_SHARES_WITH_DEVICES,
+    [ID(cuMemImportFromShareableHandle)] = KPROF_SHARES_WITH_DEVICES,
+    [ID(cuMemPoolExportToShareableHandle)] = KPROF_SHARES_WITH_DEVICES,
+    [ID(cuMemPoolImportFromShareableHandle)] = KPROF_SHARES_WITH_DEVICES,
+    [ID(cuMulticastCreate)] = KPROF_SHARES_WITH_DEVICES,
+    [ID(cuGraphicsMapResources)] = KPROF_SHARES_WITH_DEVICES,
+    [ID(cuGraphicsMapResources_ptsz)] = KPROF_SHARES_WITH_DEVICES,
+
+    [ID(cuLaunchHostFunc)] = KPROF_WAITS_FOR_HOST,
+    [ID(cuLaunchHostFunc_ptsz)] = KPROF_WAITS_FOR_HOST,
+    [ID(cuGraphAddHostNode)] = KPROF_WAITS_FOR_HOST,
+    [ID(cuGraphAddBatchMemOpNode)] = KPROF_WAITS_FOR_HOST,
+    [ID(cuGraphAddNode)] = KPROF_WAITS_FOR_HOST,
+    [ID(cuGraphAddNode_v2)] = KPROF_WAITS_FOR_HOST,
+    [ID(cuStreamAddCallback)] = KPROF_WAITS_FOR_HOST,
+    [ID(cuStreamAddCallback_ptsz)] = KPROF_WAITS_FOR_HOST,
+    [ID(cuStreamBatchMemOp)] = KPROF_WAITS_FOR_HOST,
+    [ID(cuStreamBatchMemOp_ptsz)] = KPROF_WAITS_FOR_HOST,
+    [ID(cuStreamBatchMemOp_v2)] = KPROF_WAITS_FOR_HOST,
+    [ID(cuStreamBatchMemOp_v2_ptsz)] = KPROF_WAITS_FOR_HOST,
+    [ID(cuStreamWaitValue32)] = KPROF_WAITS_FOR_HOST,
+    [ID(cuStreamWaitValue32_ptsz)] = KPROF_WAITS_FOR_HOST,
+    [ID(cuStreamWaitValue32_v2)] = KPROF_WAITS_FOR_HOST,
+    [ID(cuStreamWaitValue32_v2_ptsz)] = KPROF_WAITS_FOR_HOST,
+    [ID(cuStreamWaitValue64)] = KPROF_WAITS_FOR_HOST,
+    [ID(cuStreamWaitValue64_ptsz)] = KPROF_WAITS_FOR_HOST,
+    [ID(cuStreamWaitValue64_v2)] = KPROF_WAITS_FOR_HOST,
+    [ID(cuStreamWaitValue64_v2_ptsz)] = KPROF_WAITS_FOR_HOST,
+    [ID(cuWaitExternalSemaphoresAsync)] = KPROF_WAITS_FOR_HOST,
+    [ID(cuWaitExternalSemaphoresAsync_ptsz)] = KPROF_WAITS_FOR_HOST,
+
+    [ID(cuMemSetAccess)] = PARAMETERS_TELL,
+    [ID(cuMemPoolSetAccess)] = PARAMETERS_TELL,
+};
+
 /* Access for the current device alone shares nothing. */
 static unsigned access_sharing(const CUmemAccessDesc *access, size_t count)
 {
@@ -86,63 +139,20 @@ static unsigned access_sharing(const CUmemAccessDesc *access, size_t count)
     return shared;
 }
 
+static unsigned sharing_by_parameters(CUpti_CallbackId id, const void *parameters)
+{
+    if (id == ID(cuMemSetAccess)) {
+        const cuMemSetAccess_params *p = parameters;
+        return access_sharing(p->desc, p->count);
+    }
+    const cuMemPoolSetAccess_params *p = parameters;
+    return access_sharing(p->map, p->count);
+}
+
 unsigned kprof_call_sharing(CUpti_CallbackId id, const void *parameters)
 {
-    switch (id) {
-    case ID(cuMemAllocHost):
-    case ID(cuMemAllocHost_v2):
-    case ID(cuMemHostAlloc):
-    case ID(cuMemHostAlloc_v2):
-    case ID(cuMemHostRegister):
-    case ID(cuMemHostRegister_v2):
-    case ID(cuMemAllocManaged):
-    case ID(cuLibraryGetManaged):
-        return KPROF_SHARES_WITH_HOST;
-    case ID(cuCtxEnablePeerAccess):
-    case ID(cuIpcGetMemHandle):
-    case ID(cuIpcOpenMemHandle):
-    case ID(cuIpcOpenMemHandle_v2):
-    case ID(cuImportExternalMemory):
-    case ID(cuMemExportToShareableHandle):
-    case ID(cuMemImportFromShareableHandle):
-    case ID(cuMemPoolExportToShareableHandle):
-    case ID(cuMemPoolImportFromShareableHandle):
-    case ID(cuMulticastCreate):
-    case ID(cuGraphicsMapResources):
-    case ID(cuGraphicsMapResources_ptsz):
-        return KPROF_SHARES_WITH_DEVICES;
-    case ID(cuLaunchHostFunc):
-    case ID(cuLaunchHostFunc_ptsz):
-    case ID(cuGraphAddHostNode):
-    case ID(cuGraphAddBatchMemOpNode):
-    case ID(cuGraphAddNode):
-    case ID(cuGraphAddNode_v2):
-    case ID(cuStreamAddCallback):
-    case ID(cuStreamAddCallback_ptsz):
-    case ID(cuStreamBatchMemOp):
-    case ID(cuStreamBatchMemOp_ptsz):
-    case ID(cuStreamBatchMemOp_v2):
-    case ID(cuStreamBatchMemOp_v2_ptsz):
-    case ID(cuStreamWaitValue32):
-    case ID(cuStreamWaitValue32_ptsz):
-    case ID(cuStreamWaitValue32_v2):
-    case ID(cuStreamWaitValue32_v2_ptsz):
-    case ID(cuStreamWaitValue64):
-    case ID(cuStreamWaitValue64_ptsz):
-    case ID(cuStreamWaitValue64_v2):
-    case ID(cuStreamWaitValue64_v2_ptsz):
-    case ID(cuWaitExternalSemaphoresAsync):
-    case ID(cuWaitExternalSemaphoresAsync_ptsz):
-        return KPROF_WAITS_FOR_HOST;
-    case ID(cuMemSetAccess):
-        return access_sharing(((const cuMemSetAccess_params *)parameters)->desc,
-                              ((const cuMemSetAccess_params *)parameters)->count);
-    case ID(cuMemPoolSetAccess):
-        return access_sharing(((const cuMemPoolSetAccess_params *)parameters)->map,
-                              ((const cuMemPoolSetAccess_params *)parameters)->count);
-    default:
-        return 0;
-    }
+    unsigned shared = id < CUPTI_DRIVER_TRACE_CBID_SIZE ? sharing[id] : 0;
+    return shared == PARAMETERS_TELL ? sharing_by_parameters(id, parameters) : shared;
 }
 
 static bool variable_at(const CUdeviceptr *address, const size_t *size_bytes, uint64_t *out_address,

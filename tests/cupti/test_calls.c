@@ -1,0 +1,110 @@
+/* Whom driver calls share memory with: by the call alone, or by the access that it gives. */
+#include "cupti/calls.h"
+#include "cupti/driver.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+#define ID(name) CUPTI_DRIVER_TRACE_CBID_##name
+
+enum { OWN_DEVICE = 3, OTHER_DEVICE = 0 };
+
+static CUresult context_result; /* of asking for the context's device */
+
+static CUresult CUDAAPI context_device(CUdevice *device)
+{
+    *device = OWN_DEVICE;
+    return context_result;
+}
+
+/* In place of the driver's. */
+kprof_status kprof_driver_load(const kprof_driver_api **out)
+{
+    static const kprof_driver_api api = {.cuCtxGetDevice_ = context_device};
+    *out = &api;
+    return KPROF_OK;
+}
+
+static void test_calls_that_share(void **state)
+{
+    (void)state;
+    static const struct {
+        CUpti_CallbackId id;
+        unsigned shared;
+    } rows[] = {
+        {ID(cuMemAllocHost_v2), KPROF_SHARES_WITH_HOST},
+        {ID(cuMemHostAlloc), KPROF_SHARES_WITH_HOST},
+        {ID(cuMemHostRegister_v2), KPROF_SHARES_WITH_HOST},
+        {ID(cuMemAllocManaged), KPROF_SHARES_WITH_HOST},
+        {ID(cuLibraryGetManaged), KPROF_SHARES_WITH_HOST},
+        {ID(cuCtxEnablePeerAccess), KPROF_SHARES_WITH_DEVICES},
+        {ID(cuIpcOpenMemHandle_v2), KPROF_SHARES_WITH_DEVICES},
+        {ID(cuMemImportFromShareableHandle), KPROF_SHARES_WITH_DEVICES},
+        {ID(cuGraphicsMapResources_ptsz), KPROF_SHARES_WITH_DEVICES},
+        {ID(cuLaunchHostFunc_ptsz), KPROF_WAITS_FOR_HOST},
+        {ID(cuGraphAddNode_v2), KPROF_WAITS_FOR_HOST},
+        {ID(cuStreamWaitValue64_v2_ptsz), KPROF_WAITS_FOR_HOST},
+        {ID(cuWaitExternalSemaphoresAsync), KPROF_WAITS_FOR_HOST},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        assert_int_equal(kprof_call_sharing(rows[i].id, NULL), rows[i].shared);
+}
+
+static void test_calls_that_share_nothing(void **state)
+{
+    (void)state;
+    static const CUpti_CallbackId ids[] = {
+        ID(INVALID),        ID(cuMemAlloc_v2), ID(cuMemsetD8_v2), ID(cuMemAllocAsync),
+        ID(cuLaunchKernel), ID(cuGraphLaunch), ID(cuMemFreeHost), CUPTI_DRIVER_TRACE_CBID_SIZE,
+        ID(FORCE_INT),
+    };
+    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++)
+        assert_int_equal(kprof_call_sharing(ids[i], NULL), 0);
+}
+
+/* Memory and pools take the same list of who gets access. */
+static void assert_access_shares(const CUmemAccessDesc *access, size_t count, unsigned shared)
+{
+    cuMemSetAccess_params memory = {.desc = access, .count = count};
+    cuMemPoolSetAccess_params pool = {.map = access, .count = count};
+    assert_int_equal(kprof_call_sharing(ID(cuMemSetAccess), &memory), shared);
+    assert_int_equal(kprof_call_sharing(ID(cuMemPoolSetAccess), &pool), shared);
+}
+
+static void test_access(void **state)
+{
+    (void)state;
+    static const CUmemAccessDesc access[] = {
+        {.location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = OWN_DEVICE}},
+        {.location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = OTHER_DEVICE}},
+        {.location = {.type = CU_MEM_LOCATION_TYPE_HOST}},
+    };
+    assert_access_shares(NULL, 0, 0);
+    assert_access_shares(&access[0], 1, 0);
+    assert_access_shares(&access[1], 1, KPROF_SHARES_WITH_DEVICES);
+    assert_access_shares(&access[2], 1, KPROF_SHARES_WITH_HOST);
+    assert_access_shares(&access[0], 2, KPROF_SHARES_WITH_DEVICES);
+    assert_access_shares(&access[0], 3, KPROF_SHARES_WITH_HOST | KPROF_SHARES_WITH_DEVICES);
+}
+
+static void test_access_without_a_context(void **state)
+{
+    (void)state;
+    static const CUmemAccessDesc access = {.location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = OWN_DEVICE}};
+    context_result = CUDA_ERROR_INVALID_CONTEXT;
+    assert_access_shares(&access, 1, KPROF_SHARES_WITH_DEVICES);
+    context_result = CUDA_SUCCESS;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_calls_that_share),
+        cmocka_unit_test(test_calls_that_share_nothing),
+        cmocka_unit_test(test_access),
+        cmocka_unit_test(test_access_without_a_context),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
