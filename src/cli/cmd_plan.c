@@ -26,7 +26,7 @@ static void show_record(kprof_emitter *emitter, const kprof_emit_field *fields, 
 static void show_plan(kprof_emitter *emitter, const kprof_options *options, const kprof_chip_plan *chip)
 {
     const kprof_workload *workload = &options->selection.limits.workload;
-    kprof_effort effort = kprof_plan_effort(chip);
+    kprof_effort effort = kprof_effort_of(&chip->schedule, chip->plan.collect.count);
     kprof_cost cost = kprof_cost_of(&effort, workload);
     const kprof_emit_field fields[] = {
         kprof_field_text("chip", "Chip", chip->plan.chip),

@@ -73,18 +73,6 @@ static kprof_status plan_chip(const kprof_plans *plans, const kprof_selection *s
     return status;
 }
 
-kprof_effort kprof_plan_effort(const kprof_chip_plan *plan)
-{
-    kprof_effort effort = {.metric_count = plan->plan.collect.count};
-    for (size_t i = 0; i < plan->schedule.pass_count; i++) {
-        if (plan->schedule.passes[i].sm_side)
-            effort.sm_pass_count++;
-        else
-            effort.other_pass_count++;
-    }
-    return effort;
-}
-
 /* The first names and the number of the others, or all. Caller frees; NULL when out of memory. */
 static char *join_names(const kprof_strlist *names, size_t most)
 {
@@ -101,7 +89,7 @@ static void tell_limits(const kprof_options *options, const kprof_chip_plan *chi
 {
     const kprof_limits *limits = &options->selection.limits;
     const kprof_plan *plan = &chip->plan;
-    kprof_effort effort = kprof_plan_effort(chip);
+    kprof_effort effort = kprof_effort_of(&chip->schedule, plan->collect.count);
     if (limits->budget_s > 0)
         kprof_log(KPROF_LOG_INFO, "%s: about %.1f s for %llu launches%s, of a budget of %g s", plan->chip,
                   kprof_cost_of(&effort, &limits->workload).total_s, (unsigned long long)limits->workload.launches,

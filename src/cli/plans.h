@@ -30,9 +30,6 @@ kprof_status kprof_plans_make_for(const kprof_options *options, const kprof_strl
                                   kprof_plans *out) KPROF_MUST_CHECK;
 void kprof_plans_free(kprof_plans *plans);
 
-/* What one launch takes by the plan of a chip, for kprof_cost_of. */
-kprof_effort kprof_plan_effort(const kprof_chip_plan *plan);
-
 /* Is this CUDA device one that is measured: left by --devices, and known to CUPTI? */
 bool kprof_probe_is_measured(const kprof_probe *probe, size_t device, uint64_t device_mask);
 

@@ -18,6 +18,18 @@ const kprof_price_list kprof_prices = {
     .host_save_gb = 100,
 };
 
+kprof_effort kprof_effort_of(const kprof_schedule *schedule, size_t metric_count)
+{
+    kprof_effort effort = {.metric_count = metric_count};
+    for (size_t i = 0; i < schedule->pass_count; i++) {
+        if (schedule->passes[i].sm_side)
+            effort.sm_pass_count++;
+        else
+            effort.other_pass_count++;
+    }
+    return effort;
+}
+
 static uint64_t launches_of_batch(const kprof_workload *workload, double counter_data_bytes)
 {
     double by_memory = counter_data_bytes > 0 ? kprof_prices.batch_bytes / counter_data_bytes : 1;

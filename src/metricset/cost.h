@@ -2,6 +2,8 @@
 #ifndef KPROF_METRICSET_COST_H
 #define KPROF_METRICSET_COST_H
 
+#include "cupti/schedule.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -27,6 +29,10 @@ typedef struct kprof_effort {
     size_t metric_count;
     size_t sm_pass_count, other_pass_count;
 } kprof_effort;
+
+/* The passes are those of the schedule (kprof_schedule_read). The metrics are given apart, since a schedule may have
+ * witnesses beside what is collected. */
+kprof_effort kprof_effort_of(const kprof_schedule *schedule, size_t metric_count);
 
 /* Launches of a process, where nothing tells how many there will be. */
 #define KPROF_ASSUMED_LAUNCHES 1000

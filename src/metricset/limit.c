@@ -24,35 +24,20 @@ bool kprof_limits_are_set(const kprof_limits *limits)
     return limits->max_passes > 0 || limits->budget_s > 0;
 }
 
-static kprof_status effort_of(kprof_host *host, const kprof_strlist *names, const kprof_config_image *image,
-                              kprof_effort *out)
-{
-    kprof_schedule schedule;
-    kprof_status status = kprof_schedule_read(host, names, image, &schedule);
-    if (status != KPROF_OK)
-        return status;
-    *out = (kprof_effort){.metric_count = names->count};
-    for (size_t i = 0; i < schedule.pass_count; i++) {
-        if (schedule.passes[i].sm_side)
-            out->sm_pass_count++;
-        else
-            out->other_pass_count++;
-    }
-    kprof_schedule_free(&schedule);
-    return KPROF_OK;
-}
-
 static kprof_status allows(const limiter *l, const kprof_strlist *names, const kprof_config_image *image, bool *out)
 {
     const kprof_limits *limits = l->limits;
-    kprof_effort effort;
+    kprof_schedule schedule;
     *out = limits->max_passes == 0 || image->pass_count <= limits->max_passes;
     if (!*out || limits->budget_s <= 0)
         return KPROF_OK;
-    kprof_status status = effort_of(l->host, names, image, &effort);
-    if (status == KPROF_OK)
-        *out = kprof_cost_of(&effort, &limits->workload).total_s <= limits->budget_s;
-    return status;
+    kprof_status status = kprof_schedule_read(l->host, names, image, &schedule);
+    if (status != KPROF_OK)
+        return status;
+    kprof_effort effort = kprof_effort_of(&schedule, names->count);
+    kprof_schedule_free(&schedule);
+    *out = kprof_cost_of(&effort, &limits->workload).total_s <= limits->budget_s;
+    return KPROF_OK;
 }
 
 /* What is kept already, with names `begin` to `end` of the queue: borrowed and sorted. Caller frees the items. */

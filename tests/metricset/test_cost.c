@@ -15,6 +15,17 @@ static void assert_near(double actual, double expected)
     assert_float_equal(actual, expected, expected * 1e-9);
 }
 
+static void test_effort_is_of_the_schedule(void **state)
+{
+    (void)state;
+    kprof_schedule_pass passes[] = {{.sm_side = true}, {.sm_side = false}, {.sm_side = true}};
+    kprof_schedule schedule = {.passes = passes, .pass_count = 3, .metric_count = 6};
+    kprof_effort effort = kprof_effort_of(&schedule, 4);
+    assert_int_equal(effort.metric_count, 4);
+    assert_int_equal(effort.sm_pass_count, 2);
+    assert_int_equal(effort.other_pass_count, 1);
+}
+
 static void test_one_launch(void **state)
 {
     (void)state;
@@ -60,6 +71,7 @@ static void test_extremes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_effort_is_of_the_schedule),
         cmocka_unit_test(test_one_launch),
         cmocka_unit_test(test_passes_differ),
         cmocka_unit_test(test_batches),
