@@ -24,4 +24,21 @@ static inline kprof_catalog *load_shipped_catalog(void)
     return kprof_catalog_load(&folders, &catalog) == KPROF_OK ? catalog : NULL;
 }
 
+/* Group set-up and tear-down for tests that plan with the shipped sets. */
+static kprof_catalog *shipped_catalog;
+
+static inline int set_up_catalog(void **state)
+{
+    (void)state;
+    shipped_catalog = load_shipped_catalog();
+    return shipped_catalog ? 0 : -1;
+}
+
+static inline int tear_down_catalog(void **state)
+{
+    (void)state;
+    kprof_catalog_free(shipped_catalog);
+    return 0;
+}
+
 #endif

@@ -14,22 +14,6 @@
 #define SM_THROUGHPUT "sm__throughput.avg.pct_of_peak_sustained_elapsed"
 #define DRAM_READ     "dram__bytes_read.sum"
 
-static kprof_catalog *catalog;
-
-static int set_up(void **state)
-{
-    (void)state;
-    catalog = load_shipped_catalog();
-    return catalog ? 0 : -1;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    kprof_catalog_free(catalog);
-    return 0;
-}
-
 typedef struct request {
     const char *chip, *set, *metric; /* NULL: none */
     kprof_limits limits;
@@ -42,7 +26,7 @@ static kprof_status make_plan(const request *from, kprof_plan *out)
     assert_true(!from->set || kprof_strlist_add(&selection.sets, from->set));
     assert_true(!from->metric || kprof_strlist_add(&selection.metrics, from->metric));
     assert_int_equal(kprof_host_open(from->chip, NULL, &host), KPROF_OK);
-    kprof_status status = kprof_plan_make(catalog, &selection, host, out);
+    kprof_status status = kprof_plan_make(shipped_catalog, &selection, host, out);
     kprof_host_close(host);
     kprof_strlist_free(&selection.sets);
     kprof_strlist_free(&selection.metrics);
@@ -235,5 +219,5 @@ int main(void)
     };
     if (!cupti_is_here())
         return SKIPPED;
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, set_up_catalog, tear_down_catalog);
 }

@@ -16,22 +16,6 @@
 
 #define TIMESTAMPS "0x0000000000000000"
 
-static kprof_catalog *catalog;
-
-static int set_up(void **state)
-{
-    (void)state;
-    catalog = load_shipped_catalog();
-    return catalog ? 0 : -1;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    kprof_catalog_free(catalog);
-    return 0;
-}
-
 typedef struct packed {
     kprof_host *host;
     kprof_plan plan; /* its image is the packed one */
@@ -44,7 +28,7 @@ static packed pack_set(const char *chip, const char *set)
     char *sets[] = {(char *)set};
     kprof_selection selection = {.sets = {sets, 1, 1}};
     assert_int_equal(kprof_host_open(chip, NULL, &p.host), KPROF_OK);
-    assert_int_equal(kprof_plan_make(catalog, &selection, p.host, &p.plan), KPROF_OK);
+    assert_int_equal(kprof_plan_make(shipped_catalog, &selection, p.host, &p.plan), KPROF_OK);
     assert_int_equal(kprof_host_draft_image(p.host, &p.plan.collect, &p.plain), KPROF_OK);
     return p;
 }
@@ -276,5 +260,5 @@ int main(void)
         cmocka_unit_test(test_failure_keeps_the_image),
         cmocka_unit_test(test_broken_placements),
     };
-    return cupti_is_here() ? cmocka_run_group_tests(tests, set_up, tear_down) : SKIPPED;
+    return cupti_is_here() ? cmocka_run_group_tests(tests, set_up_catalog, tear_down_catalog) : SKIPPED;
 }

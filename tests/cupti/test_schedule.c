@@ -11,22 +11,6 @@
 
 #include <cmocka.h>
 
-static kprof_catalog *catalog;
-
-static int set_up(void **state)
-{
-    (void)state;
-    catalog = load_shipped_catalog();
-    return catalog ? 0 : -1;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    kprof_catalog_free(catalog);
-    return 0;
-}
-
 typedef struct scheduled {
     kprof_host *host;
     kprof_plan plan;
@@ -39,7 +23,7 @@ static scheduled schedule_set(const char *chip, const char *set)
     char *sets[] = {(char *)set};
     kprof_selection selection = {.sets = {sets, 1, 1}};
     assert_int_equal(kprof_host_open(chip, NULL, &s.host), KPROF_OK);
-    assert_int_equal(kprof_plan_make(catalog, &selection, s.host, &s.plan), KPROF_OK);
+    assert_int_equal(kprof_plan_make(shipped_catalog, &selection, s.host, &s.plan), KPROF_OK);
     assert_int_equal(kprof_schedule_read(s.host, &s.plan.collect, &s.plan.image, &s.schedule), KPROF_OK);
     return s;
 }
@@ -182,5 +166,5 @@ int main(void)
         cmocka_unit_test(test_no_names),
         cmocka_unit_test(test_name_that_the_image_lacks),
     };
-    return cupti_is_here() ? cmocka_run_group_tests(tests, set_up, tear_down) : SKIPPED;
+    return cupti_is_here() ? cmocka_run_group_tests(tests, set_up_catalog, tear_down_catalog) : SKIPPED;
 }
