@@ -40,7 +40,7 @@ static void show_plan(kprof_emitter *emitter, const kprof_options *options, cons
         kprof_field_integer("launches", "Launches", (int64_t)workload->launches),
         kprof_field_text("launches_from", "Their number is",
                          options->filter.launch_count ? "given" : "assumed; --launch-count tells it"),
-        kprof_field_integer("batches", "Batches, at least", (int64_t)cost.batch_count),
+        kprof_field_integer("batches", "Batches, about", (int64_t)cost.batch_count),
         measure("total_time", "Time in all, without memory, about", cost.total_s * 1e9, "ns"),
     };
     show_record(emitter, fields, COUNT_OF(fields));
@@ -95,10 +95,15 @@ static void show_prices(kprof_emitter *emitter)
     const kprof_emit_field fields[] = {
         kprof_field_text("measured_on", "Measured on", prices->measured_on),
         kprof_field_text("source", "Source", prices->source),
+        measure("start_time", "A process, to start", prices->start_s * 1e9, "ns"),
+        measure("room_time", "A launch that the first batch has room for", prices->room_ms * 1e6, "ns"),
         measure("sm_pass_time", "A launch in a pass with counters of the SMs", prices->sm_pass_ms * 1e6, "ns"),
         measure("other_pass_time", "A launch in another pass", prices->other_pass_ms * 1e6, "ns"),
         measure("evaluation_time", "Evaluating a metric of a launch", prices->evaluation_ms * 1e6, "ns"),
-        measure("pass_start_time", "A pass of a batch, to start and stop", prices->pass_start_ms * 1e6, "ns"),
+        measure("sm_pass_start_time", "A pass with counters of the SMs, to start and stop for a batch",
+                prices->sm_pass_start_ms * 1e6, "ns"),
+        measure("pass_start_time", "Another pass, to start and stop for a batch", prices->other_pass_start_ms * 1e6,
+                "ns"),
     };
     emitter->ops->list_begin(emitter, &(kprof_emit_list){"prices", "Prices", false});
     show_record(emitter, fields, COUNT_OF(fields));

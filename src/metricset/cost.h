@@ -10,16 +10,19 @@
 /* Prices of one machine. They are measured, so they are right there and a guide elsewhere. */
 typedef struct kprof_price_list {
     const char *measured_on, *source;
-    double start_s;                   /* the profiling library in a process, before the first launch */
+    double start_s;                   /* a process, before its first launch is measured */
+    double room_ms;                   /* the same, for each launch that the first batch has room for */
     double sm_pass_ms;                /* a launch, for each pass with counters of the SMs */
     double other_pass_ms;             /* a launch, for any other pass */
     double evaluation_ms;             /* a launch, for each metric */
-    double pass_start_ms;             /* starting and stopping a pass of one batch */
+    double sm_pass_start_ms;          /* starting and stopping a pass of one batch, with counters of the SMs */
+    double other_pass_start_ms;       /* and any other pass */
     double counter_bytes_per_pass;    /* counter data of one launch */
-    double batch_bytes;               /* counter data of one batch */
+    double batch_bytes;               /* counter data that a batch has room for */
+    uint64_t batch_launches;          /* launches, likewise */
     double save_ms_per_gib;           /* memory, once for each batch, as long as it fits on the device twice */
     double restore_ms_per_gib;        /* for each pass but the first, likewise */
-    double host_save_s, host_save_gb; /* seconds to save so many gigabytes that do not fit twice */
+    double host_save_s, host_save_gb; /* seconds for so many gigabytes that do not fit twice and go to the host */
 } kprof_price_list;
 
 extern const kprof_price_list kprof_prices;
@@ -40,14 +43,14 @@ kprof_effort kprof_effort_of(const kprof_schedule *schedule, size_t metric_count
 /* Over what it is collected. */
 typedef struct kprof_workload {
     uint64_t launches;
-    uint32_t batch; /* launches that are repeated together at most; 0: by memory */
+    uint32_t batch; /* launches that are repeated together at most; 0: as many as there is room for */
 } kprof_workload;
 
 typedef struct kprof_cost {
-    double start_s;            /* once for each process */
+    double start_s;            /* once for each process, with room for its launches */
     double launch_ms;          /* passes and evaluation of one launch */
     double counter_data_bytes; /* of one launch, about */
-    uint64_t batch_count;      /* at least: what the application calls can end a batch earlier */
+    uint64_t batch_count;      /* about: what the application calls ends a batch early, and the room may grow */
     double total_s;            /* of all launches; without saving and restoring memory, whose size is not known */
 } kprof_cost;
 

@@ -126,12 +126,12 @@ static void keep(const limiter *l, const kprof_host_question *question)
 }
 
 /* The order of names and the bounds of groups are those of the set files, which may change: both are in the question.
- */
+ * The number stands for the prices of cost.c and for how this file tries. */
 static char *question_text(const limiter *l)
 {
     const kprof_limits *limits = l->limits;
     kprof_strbuf text = KPROF_STRBUF_INIT;
-    kprof_strbuf_printf(&text, "limits 1 %u %.9g %llu %u:", limits->max_passes, limits->budget_s,
+    kprof_strbuf_printf(&text, "limits 2 %u %.9g %llu %u:", limits->max_passes, limits->budget_s,
                         (unsigned long long)limits->workload.launches, limits->workload.batch);
     for (size_t i = 0; i < l->queue->group_count; i++)
         kprof_strbuf_printf(&text, " %zu", l->queue->group_ends[i]);
