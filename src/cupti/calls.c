@@ -118,6 +118,10 @@ static const unsigned char sharing[CUPTI_DRIVER_TRACE_CBID_SIZE] = {
     [ID(cuWaitExternalSemaphoresAsync)] = KPROF_WAITS_FOR_HOST,
     [ID(cuWaitExternalSemaphoresAsync_ptsz)] = KPROF_WAITS_FOR_HOST,
 
+    [ID(cuMemCreate)] = PARAMETERS_TELL,
+    [ID(cuMemPoolCreate)] = PARAMETERS_TELL,
+    [ID(cuMemGetDefaultMemPool)] = PARAMETERS_TELL,
+    [ID(cuMemGetMemPool)] = PARAMETERS_TELL,
     [ID(cuMemSetAccess)] = PARAMETERS_TELL,
     [ID(cuMemPoolSetAccess)] = PARAMETERS_TELL,
 };
@@ -139,14 +143,43 @@ static unsigned access_sharing(const CUmemAccessDesc *access, size_t count)
     return shared;
 }
 
+/* The host reaches memory of its own without being given access, and managed memory wherever it is. */
+static unsigned memory_sharing(CUmemAllocationType type, const CUmemLocation *location)
+{
+    bool on_device = location->type == CU_MEM_LOCATION_TYPE_DEVICE && type == CU_MEM_ALLOCATION_TYPE_PINNED;
+    return on_device ? 0 : KPROF_SHARES_WITH_HOST;
+}
+
 static unsigned sharing_by_parameters(CUpti_CallbackId id, const void *parameters)
 {
-    if (id == ID(cuMemSetAccess)) {
+    switch (id) {
+    case ID(cuMemCreate): {
+        const cuMemCreate_params *p = parameters;
+        return memory_sharing(p->prop->type, &p->prop->location);
+    }
+    case ID(cuMemPoolCreate): {
+        const cuMemPoolCreate_params *p = parameters;
+        return memory_sharing(p->poolProps->allocType, &p->poolProps->location);
+    }
+    case ID(cuMemGetDefaultMemPool): {
+        const cuMemGetDefaultMemPool_params *p = parameters;
+        return memory_sharing(p->type, p->location);
+    }
+    case ID(cuMemGetMemPool): {
+        const cuMemGetMemPool_params *p = parameters;
+        return memory_sharing(p->type, p->location);
+    }
+    case ID(cuMemSetAccess): {
         const cuMemSetAccess_params *p = parameters;
         return access_sharing(p->desc, p->count);
     }
-    const cuMemPoolSetAccess_params *p = parameters;
-    return access_sharing(p->map, p->count);
+    case ID(cuMemPoolSetAccess): {
+        const cuMemPoolSetAccess_params *p = parameters;
+        return access_sharing(p->map, p->count);
+    }
+    default:
+        return 0;
+    }
 }
 
 unsigned kprof_call_sharing(CUpti_CallbackId id, const void *parameters)

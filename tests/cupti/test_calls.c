@@ -89,6 +89,29 @@ static void test_access(void **state)
     assert_access_shares(&access[0], 3, KPROF_SHARES_WITH_HOST | KPROF_SHARES_WITH_DEVICES);
 }
 
+static void assert_memory_shares(CUmemAllocationType type, CUmemLocationType where, unsigned shared)
+{
+    CUmemLocation location = {.type = where};
+    CUmemAllocationProp property = {.type = type, .location = location};
+    CUmemPoolProps pool = {.allocType = type, .location = location};
+    assert_int_equal(kprof_call_sharing(ID(cuMemCreate), &(cuMemCreate_params){.prop = &property}), shared);
+    assert_int_equal(kprof_call_sharing(ID(cuMemPoolCreate), &(cuMemPoolCreate_params){.poolProps = &pool}), shared);
+    cuMemGetDefaultMemPool_params default_pool = {.location = &location, .type = type};
+    assert_int_equal(kprof_call_sharing(ID(cuMemGetDefaultMemPool), &default_pool), shared);
+    cuMemGetMemPool_params current_pool = {.location = &location, .type = type};
+    assert_int_equal(kprof_call_sharing(ID(cuMemGetMemPool), &current_pool), shared);
+}
+
+/* Memory of the host needs no access to be given to it. */
+static void test_location(void **state)
+{
+    (void)state;
+    assert_memory_shares(CU_MEM_ALLOCATION_TYPE_PINNED, CU_MEM_LOCATION_TYPE_DEVICE, 0);
+    assert_memory_shares(CU_MEM_ALLOCATION_TYPE_PINNED, CU_MEM_LOCATION_TYPE_HOST, KPROF_SHARES_WITH_HOST);
+    assert_memory_shares(CU_MEM_ALLOCATION_TYPE_PINNED, CU_MEM_LOCATION_TYPE_HOST_NUMA, KPROF_SHARES_WITH_HOST);
+    assert_memory_shares(CU_MEM_ALLOCATION_TYPE_MANAGED, CU_MEM_LOCATION_TYPE_DEVICE, KPROF_SHARES_WITH_HOST);
+}
+
 static void test_access_without_a_context(void **state)
 {
     (void)state;
@@ -104,6 +127,7 @@ int main(void)
         cmocka_unit_test(test_calls_that_share),
         cmocka_unit_test(test_calls_that_share_nothing),
         cmocka_unit_test(test_access),
+        cmocka_unit_test(test_location),
         cmocka_unit_test(test_access_without_a_context),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
