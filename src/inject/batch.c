@@ -16,7 +16,7 @@
 #define LOCK_TIMEOUT_MS 30000
 /* Launches that are not chosen cost as much as chosen ones, and ending a batch as much as about this many. */
 #define MAX_UNCHOSEN_RUN 12
-/* A batch that has been open for longer is closed, so that a process which is killed does not lose more. */
+/* A batch that has taken launches for longer is closed, so that a process which is killed does not lose more. */
 #define MAX_OPEN_NS INT64_C(10000000000)
 /* Where saving to host memory took longer than this for each launch, in so many batches in a row, it is dearer than
  * what the further passes are worth. */
@@ -238,7 +238,7 @@ void kprof_batch_leave(const kprof_call *call)
         kprof_batch.count--;
     }
     if (kprof_batch.count == kprof_batch.capacity || kprof_batch.kind != KPROF_TOGETHER ||
-        kprof_monotonic_ns() - kprof_batch.opened_ns > MAX_OPEN_NS)
+        kprof_monotonic_ns() - kprof_batch.started_ns > MAX_OPEN_NS)
         kprof_batch_close();
 }
 

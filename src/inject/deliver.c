@@ -3,6 +3,8 @@
 
 #include "inject/evaluate.h"
 
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 void kprof_deliver_reason(const char *reason)
@@ -21,8 +23,18 @@ static void add_witnesses(const kprof_open_launch *launch, kprof_launch_record *
     record->witness_spreads_pct = spreads_pct;
 }
 
+static bool has_value(const double *values, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (!isnan(values[i]))
+            return true;
+    }
+    return false;
+}
+
 static void deliver(kprof_open_launch *launch, const kprof_evaluation *evaluation, uint32_t passes)
 {
+    char reason[sizeof kprof_batch.note + 128];
     double spreads_pct[KPROF_MAX_WITNESSES];
     kprof_launch_record *record = &launch->record;
     if (evaluation->status != KPROF_OK) {
@@ -30,6 +42,12 @@ static void deliver(kprof_open_launch *launch, const kprof_evaluation *evaluatio
         return;
     }
     bool partly = kprof_batch.metrics->pass_count > 1 && kprof_batch.kind == KPROF_ONE_PASS;
+    if (partly && !has_value(evaluation->values, kprof_batch.metrics->metrics.count)) {
+        snprintf(reason, sizeof reason, "%s; no metric comes from the pass that was this launch's turn",
+                 kprof_batch.note);
+        kprof_batch.listener->done(record, reason);
+        return;
+    }
     record->mode = partly ? KPROF_REPLAY_ONE_PASS : KPROF_REPLAY_BATCH;
     record->pass_count = passes;
     record->values = evaluation->values;

@@ -193,6 +193,24 @@ class Nothing(Case):
         self.assertIn("damage", run.err)
 
 
+class DearSaves(Case):
+    """Memory that fits on the device only once goes to the host, which takes long."""
+
+    SLOW = {"KPROF_SIM_SAVE_S": "60"}
+
+    def test_launches_share_it(self):
+        run = self.collect(["--set", "default", "--verbose"], [f"launch={VECTOR_ADD}*5"], env=self.SLOW)
+        self.assertIn("batch of 5 launches", run.err)
+        self.assertIn("took 60.0 s for a batch of 5 launches", run.err)
+
+    def test_one_pass_where_few_share_it(self):
+        self.collect(["--set", "default", "--replay-batch", "1"], [f"launch={VECTOR_ADD}*5"], env=self.SLOW)
+        modes = self.query("run.kprof", "SELECT replay_mode, reason FROM launch ORDER BY id")
+        self.assertEqual([mode for mode, _ in modes[:2]], ["batch", "batch"])
+        for _, reason in modes[2:]:
+            self.assertIn("measured in one pass: saving to host memory takes 60 s", reason)
+
+
 class BadInput(Case):
     def assert_early(self, options, code, *texts):
         """Refused before the application starts."""
