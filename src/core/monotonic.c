@@ -1,3 +1,4 @@
+/* CLOCK_MONOTONIC in numbers. */
 #include "core/monotonic.h"
 
 #include <time.h>
