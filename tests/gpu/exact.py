@@ -10,17 +10,20 @@ A CASE is the beginning of a name, "memory" or "memory/vmm". Parts of a case run
 fails. A mode is METRICS-BATCH-CACHES, such as default-auto-all: one metric of a single pass, the default or the full
 set; --replay-batch; --cache-control. A few cases run in all modes, most in those that differ most, and those that take
 long, or that the mode can hardly matter to, in fewer. Modes run one after the other, the most telling first, as far as
-the budget goes.
+the budget goes; where there are several GPUs, each has a run at a time, and programs for several come last.
 """
 import argparse
+import collections
 import concurrent.futures
 import fnmatch
+import itertools
 import os
 import pathlib
 import re
 import sqlite3
 import sys
 import tempfile
+import threading
 import time
 
 import harness
@@ -97,6 +100,9 @@ class Case:
     def launch_limit(self, mode):
         limits = [limit for limit in (mode.most, self.most if not mode.name.startswith("one") else None) if limit]
         return min(limits) if limits else None
+
+    def wants_all_gpus(self):
+        return self.program == "shared_devices"
 
     def runs_in(self, mode):
         return any(fnmatch.fnmatch(mode.name, pattern) for pattern in self.modes)
@@ -263,7 +269,7 @@ class Runner:
     def __init__(self, options, folder):
         self.limit, self.folder = options.limit, folder
         self.end = time.monotonic() + options.budget if options.budget else None
-        self.plain, self.runs = {}, 0
+        self.plain, self.numbers = {}, itertools.count(1)
 
     def late(self):
         return self.end is not None and time.monotonic() >= self.end
@@ -273,19 +279,20 @@ class Runner:
             self.plain[case.name] = harness.run(case.argv, limit=self.limit)
         return self.plain[case.name]
 
-    def profile(self, case, mode):
+    def profile(self, case, mode, gpu):
         """(result, base of the report)"""
-        self.runs += 1
-        base = pathlib.Path(self.folder) / f"{self.runs:03}-{mode.name}-{case.name.replace('/', '-')}"
+        base = pathlib.Path(self.folder) / f"{next(self.numbers):03}-{mode.name}-{case.name.replace('/', '-')}"
+        environment = {**os.environ, **({"CUDA_VISIBLE_DEVICES": gpu} if gpu else {})}
         limit = case.launch_limit(mode)
         count = ["-c", str(limit)] if limit else []
         result = harness.run([harness.kprof(), "--verbose", *mode.options, *case.options, *count, "-o", base,
-                              "--log-file", f"{base}.log", *case.argv], limit=self.limit)
+                              "--log-file", f"{base}.log", *case.argv], limit=self.limit, env=environment)
         pathlib.Path(f"{base}.stderr").write_text(result.stderr)
         pathlib.Path(f"{base}.stdout").write_text(result.stdout)
         return result, base
 
-    def check(self, case, mode):
+    def check(self, case, mode, gpu=None):
+        """On one GPU, or on all."""
         plain = self.run_plain(case)
         if plain.status == harness.SKIPPED:
             return Finding("skipped", own_messages(plain.stderr))
@@ -293,7 +300,7 @@ class Runner:
             return Finding("plain run failed", f"{plain.status}: {own_messages(plain.stderr)}", True)
         if self.late():
             return Finding("not run", "no time left")
-        under, base = self.profile(case, mode)
+        under, base = self.profile(case, mode, gpu)
         launches = Launches(base, *expected_launches(plain.stderr, case.launch_limit(mode)))
         finding = compare(plain, under, expected_status(plain, launches))
         if finding is None:
@@ -305,12 +312,13 @@ class Runner:
 class Results:
     """Findings by case and mode, in the order in which cases came up."""
 
-    def __init__(self):
-        self.rows = {}
+    def __init__(self, cases=()):
+        self.rows, self.lock = {case.name: {} for case in cases}, threading.Lock()
 
     def add(self, case, mode, finding):
-        self.rows.setdefault(case.name, {})[mode.name] = finding
-        print(f"{mode.name:17} {case.name}: {finding} ({finding.seconds:.1f} s)", flush=True)
+        with self.lock:
+            self.rows.setdefault(case.name, {})[mode.name] = finding
+            print(f"{mode.name:17} {case.name}: {finding} ({finding.seconds:.1f} s)", flush=True)
 
     def findings(self):
         return [finding for row in self.rows.values() for finding in row.values()]
@@ -348,20 +356,33 @@ class Results:
                f"; {measured} launches measured, {declined} declined with a reason"
 
     def failed(self):
-        return not self.rows or any(finding.bad for finding in self.findings())
+        return not self.findings() or any(finding.bad for finding in self.findings())
 
 
-def run_mode(runner, cases, mode, results):
+def run_one(runner, case, mode, gpu, results):
     """A case that fails is told apart into its parts, in two modes at most: that takes time which others need."""
-    for case in cases:
-        if not case.runs_in(mode):
-            continue
-        finding = runner.check(case, mode)
-        results.add(case, mode, finding)
-        if finding.bad and len(case.parts) > 1 and case.times_split < 2:
-            case.times_split += 1
-            for part in case.split():
-                results.add(part, mode, runner.check(part, mode))
+    finding = runner.check(case, mode, gpu)
+    results.add(case, mode, finding)
+    if finding.bad and len(case.parts) > 1 and case.times_split < 2:
+        case.times_split += 1
+        for part in case.split():
+            results.add(part, mode, runner.check(part, mode, gpu))
+
+
+def run_on_each(runner, tasks, gpus, results):
+    """Each GPU takes the next of the tasks, (mode, case) in order, when it is done with one."""
+    left = collections.deque(tasks)
+
+    def work(gpu):
+        while True:
+            try:
+                mode, case = left.popleft()
+            except IndexError:
+                return
+            run_one(runner, case, mode, gpu, results)
+
+    with concurrent.futures.ThreadPoolExecutor(max_workers=len(gpus)) as pool:
+        list(pool.map(work, gpus))
 
 
 def run_plain_together(runner, cases):
@@ -398,10 +419,12 @@ def parse_arguments():
 
 
 def run_all(options, folder):
-    cases, results, runner = chosen_cases(options), Results(), Runner(options, folder)
+    cases = chosen_cases(options)
+    results, runner = Results(cases), Runner(options, folder)
     run_plain_together(runner, cases)
-    for mode in options.modes:
-        run_mode(runner, cases, mode, results)
+    tasks = [(mode, case) for mode in options.modes for case in cases if case.runs_in(mode)]
+    run_on_each(runner, [task for task in tasks if not task[1].wants_all_gpus()], harness.gpus() or [None], results)
+    run_on_each(runner, [task for task in tasks if task[1].wants_all_gpus()], [None], results)
     return results
 
 

@@ -72,6 +72,15 @@ def have_gpu():
     return result.status == 0 and "GPU" in result.stdout
 
 
+def gpus():
+    """What CUDA_VISIBLE_DEVICES names of them one by one: all that this process sees."""
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if visible is not None:
+        return [gpu for gpu in visible.split(",") if gpu]
+    listed = run(["nvidia-smi", "-L"], limit=60).stdout.splitlines()
+    return [str(number) for number, _ in enumerate(line for line in listed if line.startswith("GPU "))]
+
+
 def ncu():
     """Path of ncu, or None."""
     path = os.environ.get("NCU") or shutil.which("ncu")

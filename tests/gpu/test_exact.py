@@ -112,17 +112,33 @@ class Matrix(unittest.TestCase):
 class Whole(unittest.TestCase):
     """A program and kprof played by scripts."""
 
-    def run_case(self, program, launches, parts="a", status=0):
+    def prepare(self, folder, program, launches, parts="a", status=0):
+        """(runner, case)"""
+        fake = pathlib.Path(folder) / "kprof"
+        fake.write_text(FAKE)
+        fake.chmod(stat.S_IRWXU)
+        os.environ.update(KPROF=str(fake), FAKE_LAUNCHES=launches, FAKE_STATUS=str(status))
+        case = exact.Case("program", parts)
+        case.argv = ["--", "/bin/sh", "-c", program]
+        runner = exact.Runner(types.SimpleNamespace(limit=20, budget=None), folder)
+        runner.plain[case.name] = harness.run(case.argv[1:])
+        return runner, case
+
+    def run_case(self, *arguments, **keywords):
         with tempfile.TemporaryDirectory() as folder:
-            fake = pathlib.Path(folder) / "kprof"
-            fake.write_text(FAKE)
-            fake.chmod(stat.S_IRWXU)
-            os.environ.update(KPROF=str(fake), FAKE_LAUNCHES=launches, FAKE_STATUS=str(status))
-            case = exact.Case("program", parts)
-            case.argv = ["--", "/bin/sh", "-c", program]
-            runner = exact.Runner(types.SimpleNamespace(limit=20, budget=None), folder)
-            runner.plain[case.name] = harness.run(case.argv[1:])
+            runner, case = self.prepare(folder, *arguments, **keywords)
             return runner.check(case, MODE)
+
+    def test_each_gpu_takes_runs(self):
+        with tempfile.TemporaryDirectory() as folder:
+            seen = f"{folder}/seen"
+            program = f"echo gpu $CUDA_VISIBLE_DEVICES >>{seen}; sleep 0.2; echo launches 1 1 >&2"
+            runner, case = self.prepare(folder, program, "1,")
+            pathlib.Path(seen).unlink()
+            results = exact.Results()
+            exact.run_on_each(runner, [(mode, case) for mode in exact.MODES[:6]], ["3", "5"], results)
+            self.assertEqual({line.split()[-1] for line in pathlib.Path(seen).read_text().splitlines()}, {"3", "5"})
+        self.assertEqual([finding.verdict for finding in results.findings()], ["same"] * 6)
 
     def test_every_launch_is_reported(self):
         finding = self.run_case("echo x; echo launches 2 2 >&2", "1,;0,the reason")
