@@ -108,6 +108,8 @@ static void test_passes_are_kept_to(void **state)
         uint32_t passes;
     } cases[] = {{"TU102", 1}, {"TU102", 4}, {"GH100", 4}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        if (!tries_chip(cases[i].chip))
+            continue;
         kprof_plan all = plan_of((request){.chip = cases[i].chip, .set = "default"});
         kprof_plan plan = plan_of((request){cases[i].chip, "default", NULL, {.max_passes = cases[i].passes}});
         assert_int_equal(all.left_out.count, 0);

@@ -155,6 +155,8 @@ static void test_sets(void **state)
     static const char *const chips[] = {"GH100", "TU102", "GA100", "GB202"};
     static const char *const sets[] = {"default", "detailed", "full"};
     for (size_t i = 0; i < 12; i++) {
+        if (!tries_chip(chips[i / 3]))
+            continue;
         packed p = pack_set(chips[i / 3], sets[i % 3]);
         assert_true(p.plan.pass_count <= p.plain.pass_count);
         assert_int_equal(p.plan.image.placement != NULL, p.plan.pass_count < p.plain.pass_count);

@@ -141,7 +141,7 @@ static void test_sets(void **state)
     static const char *const chips[] = {"TU102", "GA100", "GH100", "AD102", "GB202"};
     static const char *const sets[] = {"default", "detailed", "full", "roofline"};
     for (size_t i = 0; i < sizeof chips / sizeof *chips; i++) {
-        for (size_t k = 0; k < sizeof sets / sizeof *sets; k++) {
+        for (size_t k = 0; k < sizeof sets / sizeof *sets && tries_chip(chips[i]); k++) {
             witnessed w = witness_set(chips[i], sets[k]);
             assert_nothing_moved(&w);
             assert_witnesses(&w);
