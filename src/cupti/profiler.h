@@ -14,9 +14,9 @@ kprof_status kprof_profiler_open(void *context, const kprof_chip_metrics *metric
 /* How many launches' counter data fit into `bytes` of host memory; at least 1. */
 size_t kprof_profiler_capacity(kprof_profiler *profiler, size_t bytes);
 /* Begin a measurement of at most `launches` launches in all passes, with all witnesses or those that take no time.
- * Forgets the last one. The first pass of all costs
- * 150 ms and 0.6 to 1 ms for each of its launches, used or not, later ones with no more launches 10 to 60 ms (H200);
- * with tens of thousands it does not start. More launches than the first measurement had cost as much as the first. */
+ * Forgets the last one. The first pass of all costs 150 ms and 0.6 to 1.2 ms for each of its launches, used or not,
+ * later ones with no more launches 2 to 60 ms (H200); with tens of thousands it does not start. More launches than the
+ * first measurement had cost as much as the first. */
 kprof_status kprof_profiler_begin(kprof_profiler *profiler, size_t launches, bool all_witnesses) KPROF_MUST_CHECK;
 /* Begin a measurement of one launch in one pass: the one that follows the pass measured so the last time, or the first.
  * Forgets the last measurement. */

@@ -152,7 +152,7 @@ static kprof_status open_batch(const kprof_batch_launch *launch, const kprof_tre
     kprof_batch.watched = treatment->watched ? launch->kernel : NULL;
     kprof_batch.note[0] = '\0';
     kprof_batch.metrics = launch->metrics;
-    kprof_batch.opened_ns = kprof_monotonic_ns();
+    kprof_batch.opened_ns = kprof_batch.started_ns = kprof_monotonic_ns();
     kprof_batch.times = (kprof_batch_times){0};
     kprof_batch.unchosen_run = 0;
     kprof_batch.abandoned = false;
@@ -270,7 +270,8 @@ static void account_host_save(void)
 static void measure_chosen(void)
 {
     uint32_t passes;
-    kprof_batch.times.open_ms = (double)(kprof_monotonic_ns() - kprof_batch.opened_ns) * 1e-6;
+    kprof_batch.times.open_ms =
+        (double)(kprof_monotonic_ns() - kprof_batch.started_ns) * 1e-6 - kprof_batch.times.start_ms;
     kprof_status status = kprof_passes_run(&passes);
     int64_t replayed_ns = kprof_monotonic_ns();
     account_host_save();

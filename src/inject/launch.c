@@ -30,7 +30,9 @@ static __thread struct {
     bool batched;  /* this launch is in the open batch; the gate is held */
 } thread;
 
+static atomic_bool ended;   /* no batch is opened any more */
 static atomic_bool settled; /* disarmed, and no batch is open or can be opened any more */
+static atomic_bool forked;  /* without exec: everything here is the parent's */
 
 static int64_t realtime_ns(void)
 {
@@ -113,7 +115,7 @@ static const char *enter_alone(void)
 {
     if (!kprof_gate_enter_exclusive(GATE_TIMEOUT_MS))
         return "another thread stayed inside a CUDA call";
-    bool armed = atomic_load(&kprof_this_process.armed);
+    bool armed = atomic_load(&kprof_this_process.armed) && !atomic_load(&ended);
     if (armed && !kprof_target_capturing()) /* asked inside, where no thread can change it */
         return "";
     kprof_gate_leave_exclusive();
@@ -279,12 +281,17 @@ static void leave(const kprof_call *call)
 /* Within the call that ends it, or at the process' end without one. */
 static void context_ending(void *context)
 {
+    bool own_call = thread.own_call;
+    if (atomic_load(&forked))
+        return;
+    thread.own_call = true;
     bool alone = thread.shared == 0 && kprof_gate_enter_exclusive(GATE_TIMEOUT_MS);
     bool in_pass = kprof_batch_context_ending(context);
-    if (alone)
-        kprof_gate_leave_exclusive();
     kprof_contexts_forget(context, in_pass);
     kprof_devices_forget(context);
+    if (alone)
+        kprof_gate_leave_exclusive();
+    thread.own_call = own_call;
 }
 
 /* Nothing was launched for a while: the process may be about to end without a word, and others may wait. */
@@ -311,8 +318,15 @@ void kprof_launch_mark_own(void)
     thread.own_call = true;
 }
 
+void kprof_launch_forget(void)
+{
+    atomic_store(&forked, true);
+    atomic_store(&settled, true);
+}
+
 void kprof_launch_prepare(void)
 {
+    atomic_store(&ended, false);
     kprof_batch_listen(&listener);
     kprof_idle_start(give_back);
 }
@@ -320,6 +334,7 @@ void kprof_launch_prepare(void)
 void kprof_launch_stop(void)
 {
     kprof_idle_stop();
+    atomic_store(&ended, true);
     thread.own_call = true;
     close_batch();
     thread.own_call = false;

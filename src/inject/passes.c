@@ -7,6 +7,8 @@
 #include "inject/process.h"
 #include "inject/wait.h"
 
+#include <pthread.h>
+
 /* A pass is abandoned when it takes this many times as long as the first, and this much more. */
 #define SLOW_PASS_FACTOR 10
 #define SLOW_PASS_NS     INT64_C(5000000000)
@@ -21,19 +23,23 @@ static struct {
     kprof_snapshot *snapshot;
 } late[MAX_LATE];
 static size_t late_count;
+static pthread_mutex_t late_mutex = PTHREAD_MUTEX_INITIALIZER; /* contexts may end on several threads at a time */
 
 /* Freeing waits for the GPU, whose work did not end in time: later, when it has. */
 static void free_later(void)
 {
+    pthread_mutex_lock(&late_mutex);
     if (kprof_batch.snapshot && late_count < MAX_LATE) {
         late[late_count].context = kprof_batch.context->context;
         late[late_count++].snapshot = kprof_batch.snapshot;
     }
+    pthread_mutex_unlock(&late_mutex);
     kprof_batch.snapshot = NULL; /* beyond that, its memory stays taken */
 }
 
 void kprof_passes_free_late(const void *context, bool lives)
 {
+    pthread_mutex_lock(&late_mutex);
     for (size_t i = late_count; i-- > 0;) {
         if (late[i].context != context)
             continue;
@@ -41,6 +47,7 @@ void kprof_passes_free_late(const void *context, bool lives)
             kprof_snapshot_free(late[i].snapshot);
         late[i] = late[--late_count];
     }
+    pthread_mutex_unlock(&late_mutex);
 }
 
 bool kprof_passes_repeat(void)

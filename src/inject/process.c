@@ -104,6 +104,7 @@ static void write_process(void)
 static void disarm_forked_child(void)
 {
     atomic_store(&kprof_this_process.armed, false);
+    kprof_launch_forget();
     kprof_gate_reset();
     kprof_batch_forget();
     kprof_lock_give();

@@ -11,7 +11,7 @@ typedef struct kprof_process {
     kprof_config config;
     kprof_filter *filter;
     kprof_spool_writer *spool;
-    atomic_bool armed; /* false: every hook returns at once */
+    atomic_bool armed; /* false: nothing is measured any more */
     _Atomic uint64_t launches, matched, profiled;
 } kprof_process;
 

@@ -212,8 +212,10 @@ bool kprof_target_enter_context(void *context)
 {
     if (context == &sim.contexts[sim_current])
         return false;
+    sim_own_call(KPROF_CALL_OTHER, false);
     pushed_from = sim_current;
     sim_current = (unsigned)((sim_context *)context - sim.contexts);
+    sim_own_call(KPROF_CALL_OTHER, true);
     return true;
 }
 
@@ -444,6 +446,8 @@ void kprof_profiler_close(kprof_profiler *profiler)
         return;
     lock();
     alive.profilers--;
+    if (profiler->state != IDLE && profiler->context->armed != profiler)
+        sim_violation("a context ends and keeps the counters");
     if (profiler->context->armed == profiler)
         profiler->context->armed = NULL;
     unlock();
@@ -555,10 +559,14 @@ double kprof_snapshot_host_save_s(const kprof_snapshot *snapshot)
 
 void kprof_snapshot_free(kprof_snapshot *snapshot)
 {
+    if (!snapshot)
+        return;
+    sim_own_call(KPROF_CALL_OTHER, false);
     lock();
-    alive.snapshots -= snapshot != NULL;
+    alive.snapshots--;
     unlock();
     free(snapshot);
+    sim_own_call(KPROF_CALL_OTHER, true);
 }
 
 void sim_profiled_launch(const sim_step *step)

@@ -87,6 +87,7 @@ void sim_reset(uint64_t seed)
     memset(sim.slots, 0, sizeof sim.slots);
     memset(sim.printed, 0, sizeof sim.printed);
     memset(sim.signatures, 0, sizeof sim.signatures);
+    memset(sim.returned, 0, sizeof sim.returned);
     sim.captures = 0;
     sim.shares_memory = false;
     sim.random = seed;
@@ -544,10 +545,19 @@ static int call_driver(const sim_step *step, uint64_t *out)
 static void interrupt(void)
 {
     pthread_mutex_lock(&sim.mutex);
-    bool is_time = sim_chance(1000);
+    bool is_time = !sim.interrupted && sim_chance(100);
+    sim.interrupted = sim.interrupted || is_time;
     pthread_mutex_unlock(&sim.mutex);
     if (is_time)
         sim.interrupt();
+}
+
+static void note_return(const sim_step *step)
+{
+    pthread_mutex_lock(&sim.mutex);
+    if (step->op == SIM_LAUNCH && !sim.interrupted)
+        sim.returned[step->tag] = true;
+    pthread_mutex_unlock(&sim.mutex);
 }
 
 int sim_call(const sim_step *step, uint64_t *out)
@@ -571,6 +581,8 @@ int sim_call(const sim_step *step, uint64_t *out)
         sim.hooks->context_ending(call.context);
     if (sim.hooked)
         sim.hooks->leave(&call);
+    if (sim.hooked)
+        note_return(step);
     return result;
 }
 

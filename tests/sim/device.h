@@ -121,6 +121,7 @@ typedef struct sim_machine {
     unsigned captures;
     bool shares_memory;
     uint64_t random;
+    bool returned[SIM_TAGS]; /* launch calls that came back before the interruption, with the hooks called */
     bool hooked;             /* have the hooks called */
     bool faulty;             /* the engine's side fails now and then */
     bool slow;               /* a launch of the engine takes long now and then */
@@ -132,7 +133,8 @@ typedef struct sim_machine {
     size_t capacity;         /* of a profiler */
     const char *second_chip; /* of device 1 */
     const kprof_target_hooks *hooks;
-    void (*interrupt)(void); /* called before a call of the program now and then; NULL: nothing */
+    void (*interrupt)(void); /* called before a call of the program, once; NULL: nothing */
+    bool interrupted;
     void (*on_violation)(void);
 } sim_machine;
 

@@ -1,0 +1,97 @@
+/* How much room a batch gets: more once full batches have cost as much as that will, less after small ones, and what
+ * was asked for. */
+#include "core/memory.h"
+#include "inject/process.h"
+#include "inject/room.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#define LAUNCH_BYTES ((size_t)1 << 20)
+#define FIRST        192 /* launches of that size in the first room */
+
+/* In place of the engine's, and of the machine's memory. */
+kprof_process kprof_this_process;
+
+size_t kprof_memory_available_bytes(void)
+{
+    return (size_t)64 << 30;
+}
+
+size_t kprof_profiler_capacity(kprof_profiler *profiler, size_t bytes)
+{
+    (void)profiler;
+    return bytes < LAUNCH_BYTES ? 1 : bytes / LAUNCH_BYTES;
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    kprof_this_process.config = (kprof_config){0};
+    return 0;
+}
+
+static void test_grows_once_full_batches_have_cost_as_much(void **state)
+{
+    (void)state;
+    kprof_profiled_context context = {.ready_ms = 300};
+    assert_int_equal(kprof_room_choose(&context), FIRST);
+    kprof_room_note(&context, FIRST, FIRST, 500);
+    assert_int_equal(kprof_room_choose(&context), FIRST);
+    kprof_room_note(&context, FIRST, FIRST, 100);
+    assert_int_equal(kprof_room_choose(&context), 4 * FIRST);
+    kprof_room_note(&context, 4 * FIRST, 4 * FIRST, 10000);
+    kprof_room_note(&context, 4 * FIRST, 4 * FIRST, 10000);
+    assert_true(kprof_room_choose(&context) <= 2048);
+}
+
+static void test_a_batch_that_is_not_full_begins_anew(void **state)
+{
+    (void)state;
+    kprof_profiled_context context = {.ready_ms = 300};
+    assert_int_equal(kprof_room_choose(&context), FIRST);
+    kprof_room_note(&context, FIRST, FIRST, 500);
+    kprof_room_note(&context, FIRST - 1, FIRST, 500);
+    kprof_room_note(&context, FIRST, FIRST, 500);
+    assert_int_equal(kprof_room_choose(&context), FIRST);
+}
+
+static void test_small_after_small_ones(void **state)
+{
+    (void)state;
+    kprof_profiled_context context = {.ready_ms = 300};
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(kprof_room_choose(&context), FIRST);
+        kprof_room_note(&context, 2, FIRST, 500);
+    }
+    assert_int_equal(kprof_room_choose(&context), 16);
+    kprof_room_note(&context, 16, 16, 50);
+    assert_int_equal(kprof_room_choose(&context), FIRST);
+}
+
+static void test_as_asked(void **state)
+{
+    (void)state;
+    kprof_profiled_context context = {.ready_ms = 300};
+    kprof_this_process.config.replay_batch = 3;
+    assert_int_equal(kprof_room_choose(&context), 3);
+    kprof_this_process.config.replay_batch = UINT32_MAX;
+    assert_true(kprof_room_choose(&context) > 1 && kprof_room_choose(&context) <= 2048);
+    kprof_this_process.config.replay_batch = 0;
+    kprof_this_process.config.filter.launch_count = 5;
+    assert_true(kprof_room_choose(&context) >= 5 && kprof_room_choose(&context) < FIRST);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(test_grows_once_full_batches_have_cost_as_much, set_up),
+        cmocka_unit_test_setup(test_a_batch_that_is_not_full_begins_anew, set_up),
+        cmocka_unit_test_setup(test_small_after_small_ones, set_up),
+        cmocka_unit_test_setup(test_as_asked, set_up),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
