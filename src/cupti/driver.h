@@ -41,9 +41,12 @@
     X(cuMemRelease)                                                                                                    \
     X(cuMemAddressReserve)                                                                                             \
     X(cuMemMap)                                                                                                        \
+    X(cuMemUnmap)                                                                                                      \
+    X(cuMemAddressFree)                                                                                                \
     X(cuMemSetAccess)                                                                                                  \
     X(cuMemcpy2DAsync)                                                                                                 \
     X(cuEventCreate)                                                                                                   \
+    X(cuEventDestroy)                                                                                                  \
     X(cuEventRecord)                                                                                                   \
     X(cuStreamWaitEvent)                                                                                               \
     X(cuMemsetD8)                                                                                                      \

@@ -17,7 +17,7 @@ struct kprof_flush {
     const kprof_driver_api *driver;
     CUdeviceptr source; /* [rows] of ROW_BYTES */
     CUdeviceptr window; /* [rows] of granule_bytes, all the same memory */
-    size_t rows, granule_bytes;
+    size_t rows, granule_bytes, mapped_rows;
     CUevent event;
 };
 
@@ -30,8 +30,11 @@ static CUresult map_window(kprof_flush *flush, const CUmemAllocationProp *proper
     if (result != CUDA_SUCCESS)
         return result;
     result = driver->cuMemAddressReserve_(&flush->window, window_bytes, 0, 0, 0);
-    for (size_t row = 0; row < flush->rows && result == CUDA_SUCCESS; row++)
-        result = driver->cuMemMap_(flush->window + row * flush->granule_bytes, flush->granule_bytes, 0, memory, 0);
+    while (flush->mapped_rows < flush->rows && result == CUDA_SUCCESS) {
+        CUdeviceptr row = flush->window + flush->mapped_rows * flush->granule_bytes;
+        result = driver->cuMemMap_(row, flush->granule_bytes, 0, memory, 0);
+        flush->mapped_rows += result == CUDA_SUCCESS;
+    }
     (void)driver->cuMemRelease_(memory); /* the mappings keep it */
     CUmemAccessDesc access = {.location = property->location, .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
     return result == CUDA_SUCCESS ? driver->cuMemSetAccess_(flush->window, window_bytes, &access, 1) : result;
@@ -60,6 +63,20 @@ static CUresult prepare(kprof_flush *flush)
     return result == CUDA_SUCCESS ? map_window(flush, &property) : result;
 }
 
+/* What was made before the rest failed. */
+static void undo(const kprof_flush *flush)
+{
+    const kprof_driver_api *driver = flush->driver;
+    if (flush->mapped_rows > 0)
+        (void)driver->cuMemUnmap_(flush->window, flush->mapped_rows * flush->granule_bytes);
+    if (flush->window)
+        (void)driver->cuMemAddressFree_(flush->window, flush->rows * flush->granule_bytes);
+    if (flush->source)
+        (void)driver->cuMemFree_(flush->source);
+    if (flush->event)
+        (void)driver->cuEventDestroy_(flush->event);
+}
+
 kprof_status kprof_flush_open(kprof_flush **out)
 {
     *out = NULL;
@@ -74,8 +91,8 @@ kprof_status kprof_flush_open(kprof_flush **out)
     else if (result != CUDA_SUCCESS)
         status = kprof_fail(KPROF_UNSUPPORTED, "the caches cannot be flushed: %s", kprof_driver_error(result));
     if (status != KPROF_OK) {
-        if (flush->source)
-            (void)flush->driver->cuMemFree_(flush->source);
+        if (result != CUDA_SUCCESS)
+            undo(flush);
         free(flush);
         return status;
     }

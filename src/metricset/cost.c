@@ -34,12 +34,16 @@ kprof_effort kprof_effort_of(const kprof_schedule *schedule, size_t metric_count
     return effort;
 }
 
+/* As in src/inject/room.c. */
+#define MOST_BATCHED 2048
+
 static uint64_t launches_of_batch(const kprof_workload *workload, double counter_data_bytes)
 {
+    if (workload->batch)
+        return workload->batch < MOST_BATCHED ? workload->batch : MOST_BATCHED;
     double by_memory = counter_data_bytes > 0 ? kprof_prices.batch_bytes / counter_data_bytes : 1;
     uint64_t launches = by_memory > 1 ? (uint64_t)by_memory : 1;
-    uint64_t most = workload->batch ? workload->batch : kprof_prices.batch_launches;
-    return most < launches ? most : launches;
+    return kprof_prices.batch_launches < launches ? kprof_prices.batch_launches : launches;
 }
 
 kprof_cost kprof_cost_of(const kprof_effort *effort, const kprof_workload *workload)
