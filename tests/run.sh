@@ -125,8 +125,8 @@ step_clang() {
   build clang -DCMAKE_C_COMPILER=clang && run_tests clang
 }
 
-# The GPU tests measure; under a sanitizer that means little and takes long. CUPTI takes ten times as long there, so what
-# is tried on many chips is tried on one, and tests that only repeat others on more chips or documents are left out.
+# The GPU tests measure; under a sanitizer that means little and takes long. CUPTI takes ten times as long there, so
+# what is tried on many chips is tried on one, and tests that only repeat others on more chips or documents are left out.
 step_asan() {
   export KPROF_TEST_CHIPS=GH100
   export ASAN_OPTIONS=detect_stack_use_after_return=1 UBSAN_OPTIONS=print_stacktrace=1
