@@ -126,7 +126,7 @@ step_clang() {
 }
 
 # The GPU tests measure; under a sanitizer that means little and takes long. CUPTI takes ten times as long there, so
-# what is tried on many chips is tried on one, and tests that only repeat others on more chips or documents are left out.
+# what is tried on many chips is tried on one, and tests that repeat others on more chips or documents are left out.
 step_asan() {
   export KPROF_TEST_CHIPS=GH100
   export ASAN_OPTIONS=detect_stack_use_after_return=1 UBSAN_OPTIONS=print_stacktrace=1
