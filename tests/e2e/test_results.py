@@ -194,7 +194,7 @@ class Nothing(Case):
 
 
 class DearSaves(Case):
-    """Memory that fits on the device only once goes to the host, which takes long."""
+    """Saving memory takes long."""
 
     SLOW = {"KPROF_SIM_SAVE_S": "60"}
 
@@ -202,6 +202,12 @@ class DearSaves(Case):
         run = self.collect(["--set", "default", "--verbose"], [f"launch={VECTOR_ADD}*5"], env=self.SLOW)
         self.assertIn("batch of 5 launches", run.err)
         self.assertIn("took 60.0 s for a batch of 5 launches", run.err)
+
+    def test_a_process_that_saves_is_not_idle(self):
+        run = self.collect(["--set", "default", "--verbose", "--replay-batch", "3"],
+                           [f"launch={VECTOR_ADD}*4", "sleep=20", f"launch={VECTOR_ADD}*2"],
+                           env={"KPROF_SIM_SAVE_MS": "600"})
+        self.assertEqual(re.findall(r"batch of (\d+) launches", run.err), ["3", "3"])
 
     def test_one_pass_where_few_share_it(self):
         self.collect(["--set", "default", "--replay-batch", "1"], [f"launch={VECTOR_ADD}*5"], env=self.SLOW)

@@ -4,7 +4,7 @@
  * KPROF_SIM_FAULT makes the device fail: "busy" or "permission" (as CUPTI does at the first launch), "unmeasured" (at
  * every launch), "damage" (garbage follows the first launch in the spool), "talk" (the same warning twice).
  * KPROF_SIM_MS is the time that a measured launch takes, KPROF_SIM_SAVE_S what saving memory seems to take because it
- * goes to the host; nothing waits for that. */
+ * goes to the host; nothing waits for that. KPROF_SIM_SAVE_MS is what it does take. */
 #include "cupti/target.h"
 #include "core/log.h"
 #include "cupti/flush.h"
@@ -268,8 +268,16 @@ int clock_gettime(clockid_t clock, struct timespec *time)
     return result;
 }
 
+static void wait_us(long us)
+{
+    struct timespec time = {us / 1000000, us % 1000000 * 1000};
+    if (us > 0)
+        nanosleep(&time, NULL);
+}
+
 kprof_status kprof_snapshot_take(void *context, void *function, const char *kernel, kprof_snapshot **out)
 {
+    const char *text = getenv("KPROF_SIM_SAVE_MS");
     (void)context;
     (void)function;
     (void)kernel;
@@ -278,6 +286,7 @@ kprof_status kprof_snapshot_take(void *context, void *function, const char *kern
         return kprof_fail(KPROF_NO_MEMORY, "out of memory");
     (*out)->memory = simulated.memory;
     simulated.late_s += save_s();
+    wait_us(1000 * (text ? atol(text) : 0));
     return KPROF_OK;
 }
 
@@ -330,10 +339,7 @@ static void run_kernel(void)
 {
     const char *text = getenv("KPROF_SIM_MS");
     long pass_count = armed ? armed->metrics->pass_count : 0;
-    long pass_us = text && pass_count > 0 ? 1000 * atol(text) / pass_count : 0;
-    struct timespec time = {pass_us / 1000000, pass_us % 1000000 * 1000};
-    if (pass_us > 0)
-        nanosleep(&time, NULL);
+    wait_us(text && pass_count > 0 ? 1000 * atol(text) / pass_count : 0);
     simulated.memory++;
 }
 
