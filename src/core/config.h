@@ -24,6 +24,12 @@ typedef struct kprof_chip_metrics {
 
 typedef enum kprof_cache_control { KPROF_CACHE_FLUSH_ALL, KPROF_CACHE_FLUSH_NONE } kprof_cache_control;
 
+/* The room of a batch: host memory for counter data and launches at first, where nothing was asked for, and launches at
+ * most. CUPTI was seen to start with so many, in 3.2 s; with tens of thousands it does not come back. */
+#define KPROF_BATCH_FIRST_BYTES    ((size_t)192 << 20)
+#define KPROF_BATCH_FIRST_LAUNCHES 512
+#define KPROF_BATCH_MOST_LAUNCHES  2048
+
 typedef struct kprof_config {
     kprof_filter_spec filter;
     kprof_chip_metrics *chips; /* [chip_count] */

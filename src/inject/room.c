@@ -5,37 +5,31 @@
 #include "inject/process.h"
 
 /* The room of a batch is counter data in host memory, and launches, which cost the first pass 0.6 to 1.2 ms each, used
- * or not. It grows once full batches in a row have cost as much as the larger first pass will, and is a small part of
- * that where batches have been far smaller, since all counter data is written before the first pass. */
-#define FIRST_IMAGE_BYTES ((size_t)192 << 20)
+ * or not. It grows once, when full batches in a row have cost as much as the larger first pass will, and is a small
+ * part of that where batches have been far smaller, since all counter data is written before the first pass. */
 #define SMALL_IMAGE_BYTES ((size_t)16 << 20)
-#define FIRST_LAUNCHES    512
-#define MAX_LAUNCHES      1024
 #define GROWTH            4
 #define GROWTH_COST       2 /* times the first pass of now: part of it does not depend on the room */
 #define SMALL_IN_A_ROW    3
 #define MEMORY_SHARE      8 /* of what the machine has: not more */
-/* CUPTI was seen to start with so many, in 3.2 s; with tens of thousands it does not come back. */
-#define MOST_LAUNCHES 2048
 /* Launches that are not chosen may stand between those that are counted. */
 #define UNCHOSEN_LAUNCHES 16
 
 /* How many launches of which counter data fits into the room of this batch. */
-static size_t choose_room(kprof_profiled_context *context)
+static size_t choose_room(const kprof_profiled_context *context)
 {
     size_t available = kprof_memory_available_bytes() / MEMORY_SHARE;
     if (available < SMALL_IMAGE_BYTES)
         available = SMALL_IMAGE_BYTES;
-    if (context->image_bytes == 0) {
-        context->image_bytes = FIRST_IMAGE_BYTES;
-        context->max_launches = FIRST_LAUNCHES;
+    size_t growth = context->has_grown ? GROWTH : 1;
+    size_t bytes = KPROF_BATCH_FIRST_BYTES * growth, most = KPROF_BATCH_FIRST_LAUNCHES * growth;
+    if (context->small_batches >= SMALL_IN_A_ROW)
+        bytes = SMALL_IMAGE_BYTES;
+    if (kprof_this_process.config.replay_batch > 0) {
+        bytes = available;
+        most = KPROF_BATCH_MOST_LAUNCHES;
     }
-    bool asked = kprof_this_process.config.replay_batch > 0;
-    size_t bytes = asked                                      ? available
-                   : context->small_batches >= SMALL_IN_A_ROW ? SMALL_IMAGE_BYTES
-                                                              : context->image_bytes;
     size_t launches = kprof_profiler_capacity(context->profiler, bytes < available ? bytes : available);
-    size_t most = asked ? MOST_LAUNCHES : context->max_launches;
     return launches < most ? launches : most;
 }
 
@@ -56,9 +50,5 @@ void kprof_room_note(kprof_profiled_context *context, size_t count, size_t capac
     context->last_launches = count;
     context->small_batches = full || count * 2 * GROWTH > capacity ? 0 : context->small_batches + 1;
     context->repeated_ms = full ? context->repeated_ms + overhead_ms : 0;
-    if (context->repeated_ms < GROWTH_COST * context->ready_ms || context->max_launches >= MAX_LAUNCHES)
-        return;
-    context->repeated_ms = 0;
-    context->image_bytes *= GROWTH;
-    context->max_launches *= GROWTH;
+    context->has_grown = context->has_grown || context->repeated_ms >= GROWTH_COST * context->ready_ms;
 }

@@ -1,6 +1,8 @@
 /* The prices, and the sum that they make. */
 #include "metricset/cost.h"
 
+#include "core/config.h"
+
 /* docs/benchmarks.md and docs/internals.md ("What things cost") tell how each was measured: kernels of 60 us, caches
  * flushed before each, driver 580.159.04 with CUDA 13.0. With new prices goes a new number in limit.c's question. */
 const kprof_price_list kprof_prices = {
@@ -14,8 +16,8 @@ const kprof_price_list kprof_prices = {
     .sm_pass_start_ms = 45,
     .other_pass_start_ms = 14,
     .counter_bytes_per_pass = 120e3, /* 95e3 to 140e3 */
-    .batch_bytes = 192 << 20,        /* this and the launches: the first room of src/inject/room.c */
-    .batch_launches = 512,
+    .batch_bytes = KPROF_BATCH_FIRST_BYTES,
+    .batch_launches = KPROF_BATCH_FIRST_LAUNCHES,
     .save_ms_per_gib = 3,
     .restore_ms_per_gib = 0.5,
     .host_save_s = 30, /* 26 to 33 for 110 GB, of which 27 went to the device */
@@ -34,13 +36,10 @@ kprof_effort kprof_effort_of(const kprof_schedule *schedule, size_t metric_count
     return effort;
 }
 
-/* As in src/inject/room.c. */
-#define MOST_BATCHED 2048
-
 static uint64_t launches_of_batch(const kprof_workload *workload, double counter_data_bytes)
 {
     if (workload->batch)
-        return workload->batch < MOST_BATCHED ? workload->batch : MOST_BATCHED;
+        return workload->batch < KPROF_BATCH_MOST_LAUNCHES ? workload->batch : KPROF_BATCH_MOST_LAUNCHES;
     double by_memory = counter_data_bytes > 0 ? kprof_prices.batch_bytes / counter_data_bytes : 1;
     uint64_t launches = by_memory > 1 ? (uint64_t)by_memory : 1;
     return kprof_prices.batch_launches < launches ? kprof_prices.batch_launches : launches;
