@@ -235,6 +235,16 @@ static void try_to_settle(void)
     kprof_gate_leave_exclusive();
 }
 
+static void follow(const kprof_call *call)
+{
+    if (call->kind == KPROF_CALL_LAUNCH)
+        enter_launch(call);
+    else if (call->kind == KPROF_CALL_GRAPH_LAUNCH)
+        note_graph_launch();
+    else if (call->kind == KPROF_CALL_UNLOAD)
+        kprof_kernels_forget_handles();
+}
+
 static void enter(const kprof_call *call)
 {
     if (thread.own_call || thread.batched) /* a call that a launch itself makes is part of it */
@@ -247,14 +257,8 @@ static void enter(const kprof_call *call)
         try_to_settle();
     else if (kprof_batch_is_open() && closes_batch(call))
         close_batch();
-    if (!armed)
-        ;
-    else if (call->kind == KPROF_CALL_LAUNCH)
-        enter_launch(call);
-    else if (call->kind == KPROF_CALL_GRAPH_LAUNCH)
-        note_graph_launch();
-    else if (call->kind == KPROF_CALL_UNLOAD)
-        kprof_kernels_forget_handles();
+    if (armed)
+        follow(call);
     if (!thread.batched && is_gated(call))
         enter_gate();
     thread.own_call = false;
