@@ -44,11 +44,9 @@ static double cost_s(const kprof_plan *plan, const kprof_workload *workload)
 {
     kprof_host *host;
     kprof_schedule schedule;
-    kprof_effort effort = {.metric_count = plan->collect.count};
     assert_int_equal(kprof_host_open(plan->chip, NULL, &host), KPROF_OK);
     assert_int_equal(kprof_schedule_read(host, &plan->collect, &plan->image, &schedule), KPROF_OK);
-    for (size_t i = 0; i < schedule.pass_count; i++)
-        *(schedule.passes[i].sm_side ? &effort.sm_pass_count : &effort.other_pass_count) += 1;
+    kprof_effort effort = kprof_effort_of(&schedule, plan->collect.count);
     kprof_schedule_free(&schedule);
     kprof_host_close(host);
     return kprof_cost_of(&effort, workload).total_s;
