@@ -6,14 +6,12 @@
 #include "cupti/operation.h"
 #include "cupti/profiler.h"
 #include "cupti/snapshot.h"
+#include "sim/clock.h"
 #include "sim/device.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
 
 #define MAX_RANGES 64
 
@@ -101,15 +99,6 @@ void sim_check_nothing_left(void)
                       alive.operations);
 }
 
-/* Time passes without waiting for it. */
-int clock_gettime(clockid_t clock, struct timespec *time)
-{
-    int result = (int)syscall(SYS_clock_gettime, clock, time);
-    if (clock == CLOCK_MONOTONIC)
-        time->tv_sec += atomic_load(&sim.late_ns) / 1000000000;
-    return result;
-}
-
 /* target.h */
 
 kprof_status kprof_target_start(const kprof_target_hooks *hooks)
@@ -176,7 +165,7 @@ static kprof_status run_again(const sim_step *step)
     struct kprof_profiler *armed = sim.contexts[sim_context_of_stream(step->stream)].armed;
     bool fault = armed && has_fault();
     if (armed && sim.slow && sim_chance(30))
-        atomic_fetch_add(&sim.late_ns, INT64_C(1000000000000));
+        sim_clock_advance_s(1000);
     if (fault)
         ;
     else if (armed)

@@ -125,7 +125,6 @@ typedef struct sim_machine {
     bool hooked;             /* have the hooks called */
     bool faulty;             /* the engine's side fails now and then */
     bool slow;               /* a launch of the engine takes long now and then */
-    _Atomic int64_t late_ns; /* by which the monotonic clock is ahead for that */
     bool jittery;            /* calls take different times, for programs of several threads */
     unsigned pauses;         /* how many captures may still take so long that the engine finds nothing to do */
     bool flushes;            /* launches must be measured with cold caches */

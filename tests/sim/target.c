@@ -12,13 +12,14 @@
 #include "cupti/profiler.h"
 #include "cupti/snapshot.h"
 
+#include "clock.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -50,7 +51,6 @@ static struct {
     char *kernels[MAX_KERNELS]; /* a kernel's handle is the address of its name */
     size_t kernel_count;
     unsigned long memory;
-    _Atomic int64_t late_s; /* by which the monotonic clock is ahead */
 } simulated;
 
 static const kprof_profiler *armed; /* under way */
@@ -260,14 +260,6 @@ static int save_s(void)
     return text ? atoi(text) : 0;
 }
 
-int clock_gettime(clockid_t clock, struct timespec *time)
-{
-    int result = (int)syscall(SYS_clock_gettime, clock, time);
-    if (clock == CLOCK_MONOTONIC)
-        time->tv_sec += simulated.late_s;
-    return result;
-}
-
 static void wait_us(long us)
 {
     struct timespec time = {us / 1000000, us % 1000000 * 1000};
@@ -285,7 +277,7 @@ kprof_status kprof_snapshot_take(void *context, void *function, const char *kern
     if (!*out)
         return kprof_fail(KPROF_NO_MEMORY, "out of memory");
     (*out)->memory = simulated.memory;
-    simulated.late_s += save_s();
+    sim_clock_advance_s(save_s());
     wait_us(1000 * (text ? atol(text) : 0));
     return KPROF_OK;
 }

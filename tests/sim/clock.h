@@ -1,0 +1,8 @@
+/* Time that passes without waiting for it. */
+#ifndef KPROF_TESTS_SIM_CLOCK_H
+#define KPROF_TESTS_SIM_CLOCK_H
+
+/* Put the monotonic clock of the program or library ahead by so many seconds more. */
+void sim_clock_advance_s(int seconds);
+
+#endif
