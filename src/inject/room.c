@@ -33,7 +33,7 @@ static size_t choose_room(const kprof_profiled_context *context)
     return launches < most ? launches : most;
 }
 
-size_t kprof_room_choose(kprof_profiled_context *context)
+size_t kprof_room_choose(const kprof_profiled_context *context)
 {
     const kprof_config *config = &kprof_this_process.config;
     size_t capacity = choose_room(context);
