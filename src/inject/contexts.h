@@ -29,7 +29,7 @@ kprof_status kprof_contexts_open(void *context, const kprof_chip_metrics *metric
                                  kprof_profiled_context **out) KPROF_MUST_CHECK;
 /* It ends; `in_pass`: with a pass under way, which nothing ends any more. */
 void kprof_contexts_forget(void *context, bool in_pass);
-/* Is the work of all contexts done? Waits as kprof_wait_for_context does. With the gate held. */
+/* Is the work of all contexts done? Waits for each as kprof_wait_with_limit does. With the gate held. */
 bool kprof_contexts_idle(void);
 /* Let other processes have the counters; the next measurement takes them again. With the gate held. */
 void kprof_contexts_release(void);
