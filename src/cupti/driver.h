@@ -45,6 +45,7 @@
     X(cuMemAddressFree)                                                                                                \
     X(cuMemSetAccess)                                                                                                  \
     X(cuMemcpy2DAsync)                                                                                                 \
+    X(cuMemcpyDtoDAsync)                                                                                               \
     X(cuEventCreate)                                                                                                   \
     X(cuEventDestroy)                                                                                                  \
     X(cuEventRecord)                                                                                                   \
