@@ -274,9 +274,13 @@ class Runner:
     def late(self):
         return self.end is not None and time.monotonic() >= self.end
 
+    def limit_of(self, case):
+        """A command runs the parts in processes of their own, and kprof sets itself up in each."""
+        return self.limit * (len(case.parts) // 5 + 1) if case.command else self.limit
+
     def run_plain(self, case):
         if case.name not in self.plain:
-            self.plain[case.name] = harness.run(case.argv, limit=self.limit)
+            self.plain[case.name] = harness.run(case.argv, limit=self.limit_of(case))
         return self.plain[case.name]
 
     def profile(self, case, mode, gpu):
@@ -286,7 +290,7 @@ class Runner:
         limit = case.launch_limit(mode)
         count = ["-c", str(limit)] if limit else []
         result = harness.run([harness.kprof(), "--verbose", *mode.options, *case.options, *count, "-o", base,
-                              "--log-file", f"{base}.log", *case.argv], limit=self.limit, env=environment)
+                              "--log-file", f"{base}.log", *case.argv], limit=self.limit_of(case), env=environment)
         pathlib.Path(f"{base}.stderr").write_text(result.stderr)
         pathlib.Path(f"{base}.stdout").write_text(result.stdout)
         return result, base

@@ -75,6 +75,11 @@ class Launches(unittest.TestCase):
         self.assertEqual(exact.expected_launches(text), (13, 14))
         self.assertEqual(exact.expected_launches(text, 4), (7, 8))
 
+    def test_time_of_children(self):
+        runner = exact.Runner(types.SimpleNamespace(limit=20, budget=None), "")
+        self.assertEqual(runner.limit_of(exact.Case("endings", "return kill", exact.FIRST)), 20)
+        self.assertEqual(runner.limit_of(exact.Case("endings", "a b c d e f", exact.FIRST, command=["children"])), 40)
+
     def test_limits(self):
         case = exact.Case("memory", "a b", most=8)
         self.assertEqual(case.launch_limit(MODE), 8)
