@@ -33,7 +33,7 @@ class Values:
 
     def plain(self):
         """Kernels are those that the program names in its expectations."""
-        run = validate.Program(self.program, 1)
+        run = validate.Program(self.program, 1, self.caches)
         run.run_plain()
         self.kernels = run.kernels
 
