@@ -63,8 +63,9 @@ class Program:
     def run_kprof(self, folder, chosen_set):
         base = f"{folder}/{self.name}"
         metrics = ",".join(self.metrics_expected() + HEADLINES)
-        result = harness.run([harness.kprof(), "--set", chosen_set, "--metrics", metrics, "--cache-control", self.caches,
-                              "-k", harness.kernel_filter(self.kernels), "-o", base, "--log-file", f"{base}.log", *self.argv])
+        result = harness.run([harness.kprof(), "--set", chosen_set, "--metrics", metrics, "--cache-control",
+                              self.caches, "-k", harness.kernel_filter(self.kernels), "-o", base, "--log-file",
+                              f"{base}.log", *self.argv])
         self.kprof_seconds = result.seconds
         if result.status != 0:
             raise Failure(f"kprof ended with {result.status}: {harness.last_lines(result.stderr)}")
@@ -101,8 +102,8 @@ def group(launches):
 
 def run_ncu(log, names, caches, kernels, argv):
     """(result, text of the log). Clocks are never touched: other users of the machine would feel it."""
-    result = harness.run([harness.ncu(), "--clock-control", "none", "--cache-control", caches, "--csv", "--page", "raw", "--print-units", "base",
-                          "--print-fp", "--print-kernel-base", "function", "--log-file", log,
+    result = harness.run([harness.ncu(), "--clock-control", "none", "--cache-control", caches, "--csv", "--page", "raw",
+                          "--print-units", "base", "--print-fp", "--print-kernel-base", "function", "--log-file", log,
                           "--metrics", ",".join(names), "-k", harness.kernel_filter(kernels), *argv], limit=300)
     try:
         with open(log, encoding="utf-8", errors="replace") as file:
@@ -135,7 +136,8 @@ def names_for_ncu(program, names, folder):
     What it says is believed first; if it says nothing usable, its own list of metrics decides."""
     asked = list(names)
     for attempt in range(8):
-        _, text = run_ncu(f"{folder}/known{attempt}.csv", asked, program.caches, program.kernels[:1], [program.argv[0], "1"])
+        _, text = run_ncu(f"{folder}/known{attempt}.csv", asked, program.caches, program.kernels[:1],
+                          [program.argv[0], "1"])
         launches, _ = harness.parse_ncu_raw(text)
         if launches:
             return asked, [name for name in names if name not in asked]
