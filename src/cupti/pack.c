@@ -1,6 +1,6 @@
 /* Fewer passes: CUPTI reads each raw counter in the first domain of the chip that has it, and so runs out of slots
  * there while other domains have room. On GH100 most counters of an SM's pipes go to gpu_sm_c, four to a pass, although
- * gpu_sm_a takes one more. Here domains are chosen, and what is saved is made into an image. */
+ * gpu_sm_a takes one more. Here domains are chosen, passes are saved and made cheaper, and an image is made of that. */
 #include "cupti/pack.h"
 
 #include "core/log.h"
@@ -84,17 +84,29 @@ static kprof_status replace(const kprof_host *host, const kprof_pack_problem *pr
     return KPROF_OK;
 }
 
+static kprof_status improve(kprof_host *host, const kprof_strlist *names, kprof_pack_problem *problem,
+                            kprof_config_image *image)
+{
+    kprof_status status = kprof_pack_read(host, names, image, problem);
+    if (status != KPROF_OK)
+        return status;
+    unsigned before_ms = kprof_pack_cost_ms(problem);
+    status = kprof_pack_search(problem);
+    if (status == KPROF_OK)
+        status = kprof_pack_gather(problem);
+    if (status != KPROF_OK)
+        return status;
+    bool is_better = problem->pass_count < image->pass_count || kprof_pack_cost_ms(problem) < before_ms;
+    return is_better ? replace(host, problem, image) : KPROF_OK;
+}
+
 void kprof_pack(kprof_host *host, const kprof_strlist *names, kprof_config_image *image)
 {
     kprof_pack_problem problem = {0};
     if (image->pass_count < 2 || count_counters(image) > MAX_COUNTERS)
         return;
     size_t before = image->pass_count;
-    kprof_status status = kprof_pack_read(host, names, image, &problem);
-    if (status == KPROF_OK)
-        status = kprof_pack_search(&problem);
-    if (status == KPROF_OK && problem.pass_count < before)
-        status = replace(host, &problem, image);
+    kprof_status status = improve(host, names, &problem, image);
     if (status == KPROF_OK)
         kprof_log(KPROF_LOG_DEBUG, "%s: %zu metrics take %zu passes; CUPTI takes %zu", kprof_host_chip(host),
                   names->count, image->pass_count, before);

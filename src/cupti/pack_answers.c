@@ -15,22 +15,25 @@ typedef struct answer {
 struct kprof_pack_answers {
     kprof_pack_problem *problem;
     size_t *listed;             /* [names.count]: the counters of a question */
+    size_t *alike;              /* [names.count]: those of them in one domain */
     kprof_placed_counter *list; /* [names.count]: the same, as NVPW is asked */
-    size_t questions, end;
+    size_t questions, end;      /* no more are asked than `end` ... */
+    size_t last;                /* ... which moves up to this */
     kprof_status status;
     answer slots[SLOTS];
 };
 
-kprof_pack_answers *kprof_pack_answers_new(kprof_pack_problem *problem)
+kprof_pack_answers *kprof_pack_answers_new(kprof_pack_problem *problem, size_t end)
 {
     kprof_pack_answers *answers = calloc(1, sizeof(*answers));
     if (!answers)
         return NULL;
     answers->problem = problem;
-    answers->end = SLOTS / 2;
+    answers->end = answers->last = end < SLOTS / 2 ? end : SLOTS / 2;
     answers->listed = calloc(problem->names.count + 1, sizeof(*answers->listed));
     answers->list = calloc(problem->names.count + 1, sizeof(*answers->list));
-    if (answers->listed && answers->list)
+    answers->alike = calloc(problem->names.count + 1, sizeof(*answers->alike));
+    if (answers->listed && answers->list && answers->alike)
         return answers;
     kprof_pack_answers_free(answers);
     return NULL;
@@ -41,18 +44,21 @@ void kprof_pack_answers_free(kprof_pack_answers *answers)
     if (!answers)
         return;
     free(answers->listed);
+    free(answers->alike);
     free(answers->list);
     free(answers);
-}
-
-void kprof_pack_end_at(kprof_pack_answers *answers, size_t end)
-{
-    answers->end = end < SLOTS / 2 ? end : SLOTS / 2;
 }
 
 bool kprof_pack_may_ask(const kprof_pack_answers *answers)
 {
     return answers->status == KPROF_OK && answers->questions < answers->end;
+}
+
+bool kprof_pack_allow(kprof_pack_answers *answers, size_t questions)
+{
+    size_t left = answers->last - answers->questions;
+    answers->end = answers->questions + (questions < left ? questions : left);
+    return kprof_pack_may_ask(answers);
 }
 
 kprof_status kprof_pack_answers_status(const kprof_pack_answers *answers)
@@ -70,11 +76,11 @@ static uint64_t mix(uint64_t value)
     return value ^ (value >> 33);
 }
 
-static uint64_t number_of(const kprof_pack_answers *a, size_t count)
+static uint64_t number_of(const kprof_pack_answers *a, const size_t *counters, size_t count)
 {
     uint64_t sum = 0;
     for (size_t i = 0; i < count; i++)
-        sum += mix((uint64_t)a->listed[i] << 32 | a->problem->counters[a->listed[i]].domain);
+        sum += mix((uint64_t)counters[i] << 32 | a->problem->counters[counters[i]].domain);
     return sum ? sum : 1;
 }
 
@@ -86,17 +92,17 @@ static answer *find_slot(kprof_pack_answers *a, uint64_t question)
     return &a->slots[slot];
 }
 
-/* Whether the first `count` listed counters go into one pass. */
-static bool ask(kprof_pack_answers *a, size_t count)
+/* Whether counters go into one pass. */
+static bool ask(kprof_pack_answers *a, const size_t *counters, size_t count)
 {
-    uint64_t question = number_of(a, count);
+    uint64_t question = number_of(a, counters, count);
     answer *slot = find_slot(a, question);
     if (!kprof_pack_may_ask(a))
         return false;
     if (slot->question == question)
         return slot->fits;
     for (size_t i = 0; i < count; i++) {
-        const kprof_pack_counter *counter = &a->problem->counters[a->listed[i]];
+        const kprof_pack_counter *counter = &a->problem->counters[counters[i]];
         a->list[i] = (kprof_placed_counter){counter->name, counter->domain};
     }
     a->questions++;
@@ -127,35 +133,68 @@ static size_t list_pass(kprof_pack_answers *a, size_t pass, size_t without, kpro
 bool kprof_pack_goes_together(kprof_pack_answers *answers, size_t pass)
 {
     size_t in_sm = list_pass(answers, pass, KPROF_NO_BUNDLE, KPROF_SIDE_SM);
-    if (in_sm > 0 && !ask(answers, in_sm))
+    if (in_sm > 0 && !ask(answers, answers->listed, in_sm))
         return false;
     size_t others = list_pass(answers, pass, KPROF_NO_BUNDLE, KPROF_SIDE_OTHER);
-    return others == 0 || ask(answers, others);
+    return others == 0 || ask(answers, answers->listed, others);
+}
+
+static bool is_closed_to(const kprof_pack_problem *p, size_t pass, const kprof_pack_counter *counter)
+{
+    return p->closed_kinds[pass] & 1u << kprof_pack_kind_of(counter);
+}
+
+/* Whether the counter listed last goes with the `count` before it. Those of one domain are asked about first: they are
+ * the same in many questions, and where they do not go together, nothing does. */
+static bool goes_with(kprof_pack_answers *a, size_t count)
+{
+    const kprof_pack_counter *counters = a->problem->counters;
+    size_t alike = 0;
+    for (size_t i = 0; i <= count; i++) {
+        if (counters[a->listed[i]].domain == counters[a->listed[count]].domain)
+            a->alike[alike++] = a->listed[i];
+    }
+    return ask(a, a->alike, alike) && ask(a, a->listed, count + 1);
 }
 
 /* Find a place for one more counter beside `count` that are listed. */
-static bool find_place(kprof_pack_answers *a, size_t counter, size_t count)
+static bool find_place(kprof_pack_answers *a, size_t counter, size_t pass, size_t count)
 {
     kprof_pack_counter *c = &a->problem->counters[counter];
     a->listed[count] = counter;
     for (size_t i = 0; i < c->places.count; i++) {
         c->domain = c->places.items[i];
-        if (ask(a, count + 1))
+        if (!is_closed_to(a->problem, pass, c) && goes_with(a, count))
             return true;
     }
     return false;
 }
 
-bool kprof_pack_has_room(kprof_pack_answers *answers, const kprof_pack_bundle *bundle, size_t pass, size_t without)
+static bool all_find_a_place(kprof_pack_answers *a, const kprof_pack_bundle *bundle, size_t pass, size_t without)
 {
-    size_t count = bundle->side_counts[KPROF_SIDE_SM] ? list_pass(answers, pass, without, KPROF_SIDE_SM) : 0;
+    size_t count = list_pass(a, pass, without, KPROF_SIDE_SM);
     for (size_t i = 0; i < bundle->count; i++) {
         size_t counter = bundle->counters[i];
-        if (answers->problem->counters[counter].side == KPROF_SIDE_SM && !find_place(answers, counter, count++))
+        if (a->problem->counters[counter].side == KPROF_SIDE_SM && !find_place(a, counter, pass, count++))
             return false;
     }
-    if (bundle->side_counts[KPROF_SIDE_OTHER] == 0)
-        return true;
-    count = list_pass(answers, pass, without, KPROF_SIDE_OTHER);
-    return ask(answers, list_bundle(answers, bundle, KPROF_SIDE_OTHER, count));
+    return true;
+}
+
+static bool has_room_outside(kprof_pack_answers *a, const kprof_pack_bundle *bundle, size_t pass, size_t without)
+{
+    for (size_t i = 0; i < bundle->count; i++) {
+        const kprof_pack_counter *counter = &a->problem->counters[bundle->counters[i]];
+        if (counter->side == KPROF_SIDE_OTHER && is_closed_to(a->problem, pass, counter))
+            return false;
+    }
+    size_t count = list_pass(a, pass, without, KPROF_SIDE_OTHER);
+    return ask(a, a->listed, list_bundle(a, bundle, KPROF_SIDE_OTHER, count));
+}
+
+bool kprof_pack_has_room(kprof_pack_answers *answers, const kprof_pack_bundle *bundle, size_t pass, size_t without)
+{
+    if (bundle->side_counts[KPROF_SIDE_SM] > 0 && !all_find_a_place(answers, bundle, pass, without))
+        return false;
+    return bundle->side_counts[KPROF_SIDE_OTHER] == 0 || has_room_outside(answers, bundle, pass, without);
 }

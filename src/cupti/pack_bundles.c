@@ -47,40 +47,26 @@ static kprof_status list_counters(const kprof_config_image *image, kprof_pack_pr
     return status;
 }
 
-static bool is_in_sm(uint32_t place)
-{
-    return place == NVPW_RAW_COUNTER_DOMAIN_GPU_SM_A || place == NVPW_RAW_COUNTER_DOMAIN_GPU_SM_B ||
-           place == NVPW_RAW_COUNTER_DOMAIN_GPU_SM_C || place == NVPW_RAW_COUNTER_DOMAIN_CDG_GPU_SM_B_SM_A ||
-           place == NVPW_RAW_COUNTER_DOMAIN_CDG_GPU_SM_C_SM_A;
-}
-
-static bool is_in_l2(uint32_t place)
-{
-    return place == NVPW_RAW_COUNTER_DOMAIN_GPU_LTS || place == NVPW_RAW_COUNTER_DOMAIN_GPU_SYSLTS ||
-           place == NVPW_RAW_COUNTER_DOMAIN_GPU_SYSLTS_B;
-}
-
 /* Counters of SMs are placed in the SMs only: where a TPC's domain is used, a pass takes 18 ms more to start and stop
  * on an H200. */
 static kprof_status find_places(const kprof_raw_config *config, kprof_pack_counter *counter)
 {
     kprof_counter_places places;
     kprof_status status = kprof_raw_config_places(config, counter->name, &places);
-    bool in_l2 = places.count > 0;
     counter->side = KPROF_SIDE_OTHER;
     for (size_t i = 0; i < places.count && status == KPROF_OK; i++) {
         kprof_placed_counter one = {counter->name, places.items[i]};
         bool fits = false;
-        if (is_in_sm(places.items[i])) {
+        if (kprof_place_is_in_sm(places.items[i])) {
             counter->side = KPROF_SIDE_SM;
             status = kprof_raw_config_takes(config, &one, 1, &fits);
         }
         if (fits)
             counter->places.items[counter->places.count++] = places.items[i];
-        in_l2 = in_l2 && is_in_l2(places.items[i]);
         counter->is_patch = counter->is_patch || places.items[i] == NVPW_RAW_COUNTER_DOMAIN_GPU_SASS;
     }
-    counter->is_bound = counter->side == KPROF_SIDE_OTHER && !in_l2;
+    counter->kind = kprof_places_kind(&places);
+    counter->is_bound = counter->side == KPROF_SIDE_OTHER && counter->kind != KPROF_KIND_L2;
     return status;
 }
 
@@ -244,7 +230,8 @@ static kprof_status make_bundles(const reader *r)
         out->bundle_count++;
     }
     out->kinships = calloc(out->bundle_count * out->bundle_count + 1, sizeof(*out->kinships));
-    return out->kinships ? KPROF_OK : KPROF_NO_MEMORY;
+    out->closed_kinds = calloc(out->pass_count + 1, sizeof(*out->closed_kinds));
+    return out->kinships && out->closed_kinds ? KPROF_OK : KPROF_NO_MEMORY;
 }
 
 static void count_kin(reader *r, const known *required, const known *optional)
@@ -311,5 +298,6 @@ void kprof_pack_free(kprof_pack_problem *problem)
     free(problem->bundles);
     free(problem->members);
     free(problem->kinships);
+    free(problem->closed_kinds);
     *problem = (kprof_pack_problem){0};
 }

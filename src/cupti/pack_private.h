@@ -10,13 +10,23 @@
 /* Counters of the SMs compete with each other for room in a pass, and so do all others among themselves. */
 typedef enum kprof_pack_side { KPROF_SIDE_SM, KPROF_SIDE_OTHER, KPROF_PACK_SIDES } kprof_pack_side;
 
+/* A pass takes longer to start and stop with counters of these kinds. */
+typedef enum kprof_pack_kind {
+    KPROF_KIND_CHEAP, /* all others */
+    KPROF_KIND_SM_A,  /* in the first of the SMs' domains, or in it and another together */
+    KPROF_KIND_L2,
+    KPROF_KIND_TPC,
+    KPROF_PACK_KINDS,
+} kprof_pack_kind;
+
 typedef struct kprof_pack_counter {
     const char *name;            /* borrowed from the problem's names */
     kprof_counter_places places; /* in the SMs, where one pass takes it; those that are wanted least come first */
     kprof_pack_side side;
-    bool is_bound; /* stays with all others of its pass that are bound */
-    bool is_patch; /* counted by patched code, which takes a pass of its own */
-    size_t pass;   /* in CUPTI's image */
+    kprof_pack_kind kind; /* of all its places; CHEAP where they differ */
+    bool is_bound;        /* stays with all others of its pass that are bound */
+    bool is_patch;        /* counted by patched code, which takes a pass of its own */
+    size_t pass;          /* in CUPTI's image */
     size_t bundle;
     uint32_t domain; /* where it is read; 0: NVPW chooses, as for CUPTI's image */
 } kprof_pack_counter;
@@ -37,6 +47,7 @@ typedef struct kprof_pack_problem {
     size_t bundle_count, pass_count;
     size_t *members;          /* [names.count]: the bundles' counters */
     unsigned char *kinships;  /* [bundle_count * bundle_count]: how many metrics are computed from both */
+    unsigned *closed_kinds;   /* [pass_count]: bits of the kinds that a pass is not to get */
     kprof_raw_config *config; /* with an empty group open: tells what goes into one pass */
 } kprof_pack_problem;
 
@@ -49,15 +60,27 @@ void kprof_pack_free(kprof_pack_problem *problem); /* members */
 /* Empty passes into others: changes pass_count, the passes of bundles and the domains of counters. */
 kprof_status kprof_pack_search(kprof_pack_problem *problem) KPROF_MUST_CHECK;
 
+/* Then make the passes cheaper: changes the same, but for pass_count. */
+kprof_status kprof_pack_gather(kprof_pack_problem *problem) KPROF_MUST_CHECK;
+
+bool kprof_place_is_in_sm(uint32_t place);
+/* The kind of all places; CHEAP where they differ. */
+kprof_pack_kind kprof_places_kind(const kprof_counter_places *places);
+/* Where it is read now. Where NVPW chooses, the cheapest is taken, so that CUPTI's image never looks dearer than it is.
+ */
+kprof_pack_kind kprof_pack_kind_of(const kprof_pack_counter *counter);
+/* How much longer all passes take to start and stop because of the kinds that they have. */
+unsigned kprof_pack_cost_ms(const kprof_pack_problem *problem);
+
 /* Answers of NVPW, each kept so that it is asked once. */
 typedef struct kprof_pack_answers kprof_pack_answers;
 
-/* NULL: out of memory. */
-kprof_pack_answers *kprof_pack_answers_new(kprof_pack_problem *problem);
+/* NULL: out of memory. Once NVPW has been asked `end` times, or has failed, every answer is no. */
+kprof_pack_answers *kprof_pack_answers_new(kprof_pack_problem *problem, size_t end);
 void kprof_pack_answers_free(kprof_pack_answers *answers);
-/* Once NVPW has been asked so often, or has failed, every answer is no. */
-void kprof_pack_end_at(kprof_pack_answers *answers, size_t end);
 bool kprof_pack_may_ask(const kprof_pack_answers *answers);
+/* Answer no more than `questions` from now on, up to that end. False: not one. */
+bool kprof_pack_allow(kprof_pack_answers *answers, size_t questions);
 kprof_status kprof_pack_answers_status(const kprof_pack_answers *answers) KPROF_MUST_CHECK;
 
 /* The counters of a pass go together where they are. */

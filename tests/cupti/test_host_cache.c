@@ -17,7 +17,7 @@
 
 #include <cmocka.h>
 
-#define IMAGE_QUESTION   "config image 3"
+#define IMAGE_QUESTION   "config image 4"
 #define NAMES_QUESTION   "collectable 1"
 #define WITNESS_QUESTION "witnesses 3"
 

@@ -1,6 +1,7 @@
-/* Packing: never more passes than CUPTI's own schedule and often fewer, with every counter in exactly one of them, in a
- * domain that has it; and what comes from one execution in CUPTI's schedule still does. */
+/* Packing: never more passes than CUPTI's own schedule and often fewer or cheaper ones, with every counter in exactly
+ * one of them, in a domain that has it; and what comes from one execution in CUPTI's schedule still does. */
 #include "cupti/pack.h"
+#include "cupti/pack_private.h"
 #include "cupti/placement.h"
 #include "cupti/raw_config.h"
 #include "cupti/schedule.h"
@@ -38,6 +39,12 @@ static void release(packed *p)
     kprof_config_image_free(&p->plain);
     kprof_plan_free(&p->plan);
     kprof_host_close(p->host);
+}
+
+static void assert_same_bytes(const kprof_config_image *a, const kprof_config_image *b)
+{
+    assert_int_equal(a->size, b->size);
+    assert_memory_equal(a->data, b->data, a->size);
 }
 
 static void add_all_counters(const kprof_config_image *image, kprof_strlist *out)
@@ -159,11 +166,14 @@ static void test_sets(void **state)
             continue;
         packed p = pack_set(chips[i / 3], sets[i % 3]);
         assert_true(p.plan.pass_count <= p.plain.pass_count);
-        assert_int_equal(p.plan.image.placement != NULL, p.plan.pass_count < p.plain.pass_count);
+        if (p.plan.pass_count < p.plain.pass_count)
+            assert_non_null(p.plan.image.placement);
         assert_same_counters(&p.plan.image, &p.plain);
         assert_still_together(&p);
         if (p.plan.image.placement)
             assert_placement(&p);
+        else
+            assert_same_bytes(&p.plan.image, &p.plain);
         release(&p);
     }
 }
@@ -181,12 +191,86 @@ static void test_fewer_passes_on_gh100(void **state)
     }
 }
 
+static size_t count_sm_passes(const kprof_pack_problem *problem)
+{
+    size_t count = 0;
+    for (size_t pass = 0; pass < problem->pass_count; pass++) {
+        size_t in_sm = 0;
+        for (size_t i = 0; i < problem->bundle_count; i++)
+            in_sm += problem->bundles[i].pass == pass ? problem->bundles[i].side_counts[KPROF_SIDE_SM] : 0;
+        count += in_sm > 0;
+    }
+    return count;
+}
+
+/* Each bundle has a pass, and each pass goes together as it is. */
+static void assert_schedulable(kprof_pack_problem *problem)
+{
+    kprof_pack_answers *answers = kprof_pack_answers_new(problem, 2 * problem->pass_count);
+    assert_non_null(answers);
+    for (size_t i = 0; i < problem->bundle_count; i++) {
+        const kprof_pack_bundle *bundle = &problem->bundles[i];
+        assert_true(bundle->pass < problem->pass_count);
+        assert_true(bundle->is_fixed || kprof_pack_goes_together(answers, bundle->pass));
+    }
+    kprof_pack_answers_free(answers);
+}
+
+/* How much longer the passes take by the model, after gathering. */
+static unsigned gather(const char *chip, const char *set, unsigned *before_ms)
+{
+    packed p = pack_set(chip, set);
+    kprof_pack_problem problem;
+    assert_int_equal(kprof_pack_read(p.host, &p.plan.collect, &p.plain, &problem), KPROF_OK);
+    assert_int_equal(kprof_pack_search(&problem), KPROF_OK);
+    size_t passes = problem.pass_count, sm_passes = count_sm_passes(&problem);
+    *before_ms = kprof_pack_cost_ms(&problem);
+    assert_int_equal(kprof_pack_gather(&problem), KPROF_OK);
+    assert_int_equal(problem.pass_count, passes);
+    assert_true(count_sm_passes(&problem) <= sm_passes);
+    assert_schedulable(&problem);
+    unsigned after_ms = kprof_pack_cost_ms(&problem);
+    kprof_pack_free(&problem);
+    release(&p);
+    return after_ms;
+}
+
+/* As many passes, which cost less where anything can be gathered. */
+static void test_gathering(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *chip, *set;
+        unsigned most_ms;
+    } rows[] = {{"GH100", "default", 307},  {"GH100", "detailed", 307}, {"GH100", "full", 692},
+                {"GH100", "roofline", 183}, {"GA102", "default", 167},  {"GB202", "default", 311},
+                {"TU102", "full", 608},     {"TU102", "default", 296}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (!tries_chip(rows[i].chip))
+            continue;
+        unsigned before_ms, after_ms = gather(rows[i].chip, rows[i].set, &before_ms);
+        assert_true(after_ms <= before_ms);
+        assert_true(after_ms <= rows[i].most_ms);
+    }
+}
+
+/* CUPTI's schedule is replaced where its passes are as few, but cost more. */
+static void test_as_many_but_cheaper(void **state)
+{
+    (void)state;
+    if (!tries_chip("GA100"))
+        return;
+    packed p = pack_set("GA100", "default");
+    assert_int_equal(p.plan.pass_count, p.plain.pass_count);
+    assert_non_null(p.plan.image.placement);
+    release(&p);
+}
+
 static void test_the_same_twice(void **state)
 {
     (void)state;
     packed a = pack_set("GH100", "default"), b = pack_set("GH100", "default");
-    assert_int_equal(a.plan.image.size, b.plan.image.size);
-    assert_memory_equal(a.plan.image.data, b.plan.image.data, a.plan.image.size);
+    assert_same_bytes(&a.plan.image, &b.plan.image);
     assert_string_equal(a.plan.image.placement, b.plan.image.placement);
     release(&a);
     release(&b);
@@ -203,8 +287,7 @@ static void test_one_pass_stays_as_it_is(void **state)
     assert_int_equal(kprof_host_draft_image(host, &list, &plain), KPROF_OK);
     assert_int_equal(kprof_host_config_image(host, &list, &image), KPROF_OK);
     assert_null(image.placement);
-    assert_int_equal(image.size, plain.size);
-    assert_memory_equal(image.data, plain.data, plain.size);
+    assert_same_bytes(&image, &plain);
     kprof_config_image_free(&plain);
     kprof_config_image_free(&image);
     kprof_host_close(host);
@@ -227,8 +310,7 @@ static void test_failure_keeps_the_image(void **state)
     kprof_log_set_sink(NULL, NULL);
     assert_int_equal(capture.count, 0);
     assert_null(image.placement);
-    assert_int_equal(image.size, p.plain.size);
-    assert_memory_equal(image.data, p.plain.data, image.size);
+    assert_same_bytes(&image, &p.plain);
     kprof_config_image_free(&image);
     kprof_host_close(other);
     release(&p);
@@ -257,6 +339,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sets),
         cmocka_unit_test(test_fewer_passes_on_gh100),
+        cmocka_unit_test(test_gathering),
+        cmocka_unit_test(test_as_many_but_cheaper),
         cmocka_unit_test(test_the_same_twice),
         cmocka_unit_test(test_one_pass_stays_as_it_is),
         cmocka_unit_test(test_failure_keeps_the_image),
