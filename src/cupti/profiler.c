@@ -3,6 +3,7 @@
 
 #include "core/log.h"
 #include "core/monotonic.h"
+#include "cupti/blank.h"
 #include "cupti/host.h"
 #include "cupti/load.h"
 
@@ -24,14 +25,16 @@ struct kprof_profiler {
     const char **names;                 /* [name_count]: metrics, then witnesses; the strings are the metrics' own */
     size_t name_count;
     size_t launch_bytes; /* what each further launch adds to an image; 0: not known yet */
+    size_t range_bytes;  /* of them, without its node in the tree of ranges; 0: not known yet */
     size_t launches;     /* of this measurement, at most */
     bool witnessed;      /* with all witnesses */
     size_t image_size;
-    uint8_t *image; /* [image_size] */
-    uint8_t *blank; /* [image_size]: the image of one launch as it was before any pass; NULL but in single passes */
-    size_t ranges;  /* of the object's first pass: it cannot have more later; 0: no pass yet */
-    bool single;    /* the passes under way are single ones */
-    bool more;      /* passes of the last measurement are left */
+    uint8_t *image;     /* [image_size] */
+    kprof_blank *blank; /* the image as CUPTI made it; NULL: not known */
+    size_t used;        /* ranges written since then */
+    size_t ranges;      /* of the object's first pass: it cannot have more later; 0: no pass yet */
+    bool single;        /* the passes under way are single ones */
+    bool more;          /* passes of the last measurement are left */
 };
 
 struct kprof_reader {
@@ -99,15 +102,15 @@ static kprof_status enable(kprof_profiler *p)
 }
 
 /* A new object crashes on an image before it was asked for a size. */
-static kprof_status measure_image(kprof_profiler *p, size_t launches, size_t *size)
+static kprof_status measure_image(kprof_profiler *p, size_t ranges, size_t nodes, size_t *size)
 {
     CUpti_RangeProfiler_GetCounterDataSize_Params params = {
         .structSize = CUpti_RangeProfiler_GetCounterDataSize_Params_STRUCT_SIZE};
     params.pRangeProfilerObject = p->object;
     params.pMetricNames = p->names;
     params.numMetrics = p->name_count;
-    params.maxNumOfRanges = launches;
-    params.maxNumRangeTreeNodes = (uint32_t)launches;
+    params.maxNumOfRanges = ranges;
+    params.maxNumRangeTreeNodes = (uint32_t)nodes;
     CUptiResult result = p->cupti->cuptiRangeProfilerGetCounterDataSize(&params);
     if (result != CUPTI_SUCCESS)
         return fail(p->cupti, "cuptiRangeProfilerGetCounterDataSize", result);
@@ -120,16 +123,16 @@ static void unmap_image(kprof_profiler *p)
     if (p->image)
         munmap(p->image, p->image_size);
     p->image = NULL;
-    free(p->blank);
+    kprof_blank_free(p->blank);
     p->blank = NULL;
 }
 
-/* Have an image for that many launches. CUPTI's object keeps the size that it was asked for last, and blanks the image
- * by that, so that it is asked each time. */
-static kprof_status size_image(kprof_profiler *p, size_t launches)
+/* Have an image for the launches. CUPTI's object keeps the size that it was asked for last, and blanks the image by
+ * that, so that it is asked each time. */
+static kprof_status size_image(kprof_profiler *p)
 {
     size_t size = 0;
-    kprof_status status = measure_image(p, launches, &size);
+    kprof_status status = measure_image(p, p->launches, p->launches, &size);
     if (status != KPROF_OK || (p->image && p->image_size == size))
         return status;
     unmap_image(p);
@@ -142,7 +145,14 @@ static kprof_status size_image(kprof_profiler *p, size_t launches)
     return KPROF_OK;
 }
 
-static kprof_status blank_image(kprof_profiler *p)
+static void measure_range(kprof_profiler *p)
+{
+    size_t one, two;
+    if (p->range_bytes == 0 && measure_image(p, 1, 2, &one) == KPROF_OK && measure_image(p, 2, 2, &two) == KPROF_OK)
+        p->range_bytes = two - one;
+}
+
+static kprof_status initialize_image(kprof_profiler *p)
 {
     CUpti_RangeProfiler_CounterDataImage_Initialize_Params params = {
         .structSize = CUpti_RangeProfiler_CounterDataImage_Initialize_Params_STRUCT_SIZE};
@@ -153,11 +163,29 @@ static kprof_status blank_image(kprof_profiler *p)
     return result == CUPTI_SUCCESS ? KPROF_OK : fail(p->cupti, "cuptiRangeProfilerCounterDataImageInitialize", result);
 }
 
+/* A new object wants to do it itself. */
+static bool restore_image(kprof_profiler *p)
+{
+    return p->ranges > 0 && p->blank && kprof_blank_restore(p->blank, p->image, p->used);
+}
+
+static kprof_status blank_image(kprof_profiler *p)
+{
+    measure_range(p);
+    kprof_status status = size_image(p);
+    if (status == KPROF_OK && !restore_image(p))
+        status = initialize_image(p);
+    if (status == KPROF_OK && !p->blank)
+        p->blank = kprof_blank_keep(p->image, p->image_size, p->launches, p->range_bytes);
+    p->used = 0;
+    return status;
+}
+
 size_t kprof_profiler_capacity(kprof_profiler *p, size_t bytes)
 {
     size_t one, two;
-    if (p->launch_bytes == 0 && enable(p) == KPROF_OK && measure_image(p, 1, &one) == KPROF_OK &&
-        measure_image(p, 2, &two) == KPROF_OK)
+    if (p->launch_bytes == 0 && enable(p) == KPROF_OK && measure_image(p, 1, 1, &one) == KPROF_OK &&
+        measure_image(p, 2, 2, &two) == KPROF_OK)
         p->launch_bytes = two > one ? two - one : 1;
     size_t launches = p->launch_bytes ? bytes / p->launch_bytes : 1;
     return launches < 1 ? 1 : launches;
@@ -213,8 +241,6 @@ kprof_status kprof_profiler_begin(kprof_profiler *p, size_t launches, bool all_w
     p->witnessed = witnessed;
     kprof_status status = enable(p);
     if (status == KPROF_OK)
-        status = size_image(p, launches);
-    if (status == KPROF_OK)
         status = blank_image(p);
     if (status != KPROF_OK)
         return status;
@@ -237,20 +263,11 @@ kprof_status kprof_profiler_begin(kprof_profiler *p, size_t launches, bool all_w
  * have to go. */
 kprof_status kprof_profiler_begin_pass(kprof_profiler *p)
 {
-    if (p->single && p->more && p->object && p->blank) {
-        memcpy(p->image, p->blank, p->image_size);
+    if (p->single && p->more && p->object && p->blank && kprof_blank_restore(p->blank, p->image, 1))
         return KPROF_OK;
-    }
     kprof_status status = kprof_profiler_begin(p, 1, false);
-    if (status != KPROF_OK)
-        return status;
-    if (!p->blank)
-        p->blank = malloc(p->image_size);
-    if (!p->blank)
-        return kprof_fail(KPROF_NO_MEMORY, "no memory for a counter data image of %zu bytes", p->image_size);
-    memcpy(p->blank, p->image, p->image_size);
-    p->single = true;
-    return KPROF_OK;
+    p->single = status == KPROF_OK;
+    return status;
 }
 
 /* The next measurement takes a new object. */
@@ -290,6 +307,7 @@ kprof_status kprof_profiler_stop(kprof_profiler *p, bool *more)
 
 kprof_status kprof_profiler_decode(kprof_profiler *p, size_t launches)
 {
+    p->used = launches;
     CUpti_RangeProfiler_DecodeData_Params params = {.structSize = CUpti_RangeProfiler_DecodeData_Params_STRUCT_SIZE};
     params.pRangeProfilerObject = p->object;
     CUptiResult result = p->cupti->cuptiRangeProfilerDecodeData(&params);
@@ -302,6 +320,7 @@ kprof_status kprof_profiler_decode(kprof_profiler *p, size_t launches)
     result = p->cupti->cuptiRangeProfilerGetCounterDataInfo(&info);
     if (result != CUPTI_SUCCESS)
         return fail(p->cupti, "cuptiRangeProfilerGetCounterDataInfo", result);
+    p->used = p->used < info.numTotalRanges ? info.numTotalRanges : p->used;
     if (params.numOfRangeDropped > 0 || info.numTotalRanges != launches)
         return kprof_fail(KPROF_NOT_COLLECTED, "CUPTI recorded %zu ranges for %zu launches and dropped %zu",
                           info.numTotalRanges, launches, params.numOfRangeDropped);

@@ -1,0 +1,94 @@
+/* Finds the blocks by their size alone: where bytes are the same as those one block further on. */
+#include "cupti/blank.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct kprof_blank {
+    size_t size, range_bytes;
+    size_t first;     /* offset of the blocks */
+    size_t end;       /* offset of what follows them */
+    size_t ranges;    /* blocks */
+    uint8_t *outside; /* [first + size - end]: head and end */
+    uint8_t *block;   /* [range_bytes] */
+};
+
+/* Head and end have `rest` bytes together, so that what is there is in a block: back to where that is the same as a
+ * block further on no more. The end of the head may look like that of a block, and then counts as such. */
+static size_t find_first(const uint8_t *image, size_t rest, size_t range_bytes)
+{
+    size_t first = rest;
+    while (first > 0 && image[first - 1] == image[first - 1 + range_bytes])
+        first--;
+    return first;
+}
+
+static bool is_block(const kprof_blank *blank, const uint8_t *image, size_t range)
+{
+    return memcmp(image + blank->first + range * blank->range_bytes, blank->block, blank->range_bytes) == 0;
+}
+
+/* A few of the blocks from `from` on: looking at all takes as long as making them anew. */
+static bool are_blank(const kprof_blank *blank, const uint8_t *image, size_t from)
+{
+    size_t left = blank->ranges - from;
+    return left == 0 || (is_block(blank, image, from) && is_block(blank, image, from + left / 2) &&
+                         is_block(blank, image, blank->ranges - 1));
+}
+
+static bool copy_parts(kprof_blank *blank, const uint8_t *image)
+{
+    size_t end_bytes = blank->size - blank->end;
+    blank->outside = malloc(blank->first + end_bytes + 1);
+    blank->block = malloc(blank->range_bytes);
+    if (!blank->outside || !blank->block)
+        return false;
+    memcpy(blank->outside, image, blank->first);
+    memcpy(blank->outside + blank->first, image + blank->end, end_bytes);
+    memcpy(blank->block, image + blank->first, blank->range_bytes);
+    return true;
+}
+
+kprof_blank *kprof_blank_keep(const uint8_t *image, size_t size, size_t ranges, size_t range_bytes)
+{
+    if (ranges == 0 || range_bytes == 0 || size / range_bytes < ranges)
+        return NULL;
+    size_t rest = size - ranges * range_bytes;
+    if (ranges > 1 && rest > (ranges - 1) * range_bytes)
+        return NULL;
+    kprof_blank *blank = calloc(1, sizeof *blank);
+    if (!blank)
+        return NULL;
+    blank->size = size;
+    blank->ranges = ranges;
+    blank->range_bytes = range_bytes;
+    blank->first = ranges > 1 ? find_first(image, rest, range_bytes) : rest;
+    blank->end = blank->first + ranges * range_bytes;
+    if (copy_parts(blank, image) && are_blank(blank, image, 0))
+        return blank;
+    kprof_blank_free(blank);
+    return NULL;
+}
+
+bool kprof_blank_restore(const kprof_blank *blank, uint8_t *image, size_t used)
+{
+    if (used > blank->ranges)
+        return false;
+    used += used < blank->ranges; /* what belongs to the last one may reach into the next block */
+    if (!are_blank(blank, image, used))
+        return false;
+    memcpy(image, blank->outside, blank->first);
+    memcpy(image + blank->end, blank->outside + blank->first, blank->size - blank->end);
+    for (size_t i = 0; i < used; i++)
+        memcpy(image + blank->first + i * blank->range_bytes, blank->block, blank->range_bytes);
+    return true;
+}
+
+void kprof_blank_free(kprof_blank *blank)
+{
+    if (!blank)
+        return;
+    free(blank->outside);
+    free(blank->block);
+    free(blank);
+}
