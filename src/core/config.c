@@ -105,7 +105,7 @@ static void encode_chip(const kprof_chip_metrics *chip, kprof_strbuf *out)
 {
     kprof_put_string(out, chip->chip);
     kprof_put_u32(out, chip->pass_count);
-    encode_flags(chip->memory_passes, chip->pass_count, out);
+    encode_flags(chip->dram_passes, chip->pass_count, out);
     encode_names(&chip->metrics, out);
     encode_names(&chip->witnesses, out);
     encode_image(chip->config_image, chip->config_image_size, out);
@@ -116,7 +116,7 @@ static void decode_chip(kprof_bytes *in, kprof_chip_metrics *chip)
 {
     const char *name = kprof_get_string(in);
     chip->pass_count = kprof_get_u32(in);
-    decode_flags(in, chip->pass_count, &chip->memory_passes);
+    decode_flags(in, chip->pass_count, &chip->dram_passes);
     decode_names(in, &chip->metrics);
     decode_names(in, &chip->witnesses);
     decode_image(in, &chip->config_image, &chip->config_image_size);
@@ -303,7 +303,7 @@ void kprof_config_free(kprof_config *config)
         free(config->chips[i].chip);
         kprof_strlist_free(&config->chips[i].metrics);
         kprof_strlist_free(&config->chips[i].witnesses);
-        free(config->chips[i].memory_passes);
+        free(config->chips[i].dram_passes);
         free(config->chips[i].config_image);
         free(config->chips[i].witness_image);
     }

@@ -281,8 +281,9 @@ kprof_status kprof_raw_config_is_sm_side(const kprof_raw_config *config, const c
     return status;
 }
 
-/* Of the SMs, the TPCs and GPCs that hold them, patched code, or time. */
-static bool is_compute_domain(NVPW_RawCounterDomain domain)
+/* Of the SMs, the TPCs and GPCs that hold them, patched code, time, or requests to L2: what L2 writes to DRAM later is
+ * no request. */
+static bool is_above_dram(NVPW_RawCounterDomain domain)
 {
     switch (domain) {
     case NVPW_RAW_COUNTER_DOMAIN_TRACE:
@@ -292,19 +293,22 @@ static bool is_compute_domain(NVPW_RawCounterDomain domain)
     case NVPW_RAW_COUNTER_DOMAIN_GPU_GPC_C:
     case NVPW_RAW_COUNTER_DOMAIN_GPU_TPC:
     case NVPW_RAW_COUNTER_DOMAIN_GPU_TPC_B:
+    case NVPW_RAW_COUNTER_DOMAIN_GPU_LTS:
+    case NVPW_RAW_COUNTER_DOMAIN_GPU_SYSLTS:
+    case NVPW_RAW_COUNTER_DOMAIN_GPU_SYSLTS_B:
         return true;
     default:
         return is_sm_domain(domain);
     }
 }
 
-kprof_status kprof_raw_config_is_memory_side(const kprof_raw_config *config, const char *counter, bool *out)
+kprof_status kprof_raw_config_is_dram_side(const kprof_raw_config *config, const char *counter, bool *out)
 {
     listed_places places;
     kprof_status status = list_places(config, counter, &places);
     *out = false;
     for (size_t i = 0; status == KPROF_OK && i < places.domain_count; i++)
-        *out = *out || !is_compute_domain(places.domains[i]);
+        *out = *out || !is_above_dram(places.domains[i]);
     return status;
 }
 

@@ -54,8 +54,8 @@ kprof_status kprof_raw_config_image(const kprof_host *host, kprof_raw_config *co
 kprof_status kprof_raw_config_is_sm_side(const kprof_raw_config *config, const char *counter,
                                          bool *out) KPROF_MUST_CHECK;
 
-/* *out: the counter is of L2, DRAM or another part of the chip outside of the SMs and what joins them, or may be. */
-kprof_status kprof_raw_config_is_memory_side(const kprof_raw_config *config, const char *counter,
+/* *out: the counter sees what L2 writes to DRAM, or may: it is not of SMs, TPCs, GPCs, L2's lookups or time alone. */
+kprof_status kprof_raw_config_is_dram_side(const kprof_raw_config *config, const char *counter,
                                              bool *out) KPROF_MUST_CHECK;
 
 /* The raw counters that one pass of a config image has, appended to `out`. */

@@ -97,11 +97,11 @@ static void prepare_flush(void)
         snprintf(context->flush_reason, sizeof context->flush_reason, "%s", kprof_process_reason(status));
 }
 
-/* In a pass that counts none of it, traffic of lines that are written back does not matter. */
+/* What is written back to DRAM matters where it is counted. */
 static kprof_flush_kind choose_flush(void)
 {
-    bool counts_memory = kprof_batch.kind == KPROF_ONE_PASS || kprof_batch.metrics->memory_passes[kprof_batch.pass];
-    return counts_memory ? KPROF_FLUSH_CLEAN : KPROF_FLUSH_NEARLY_CLEAN;
+    bool counts_dram = kprof_passes_partly() || kprof_batch.metrics->dram_passes[kprof_batch.pass];
+    return counts_dram ? KPROF_FLUSH_CLEAN : KPROF_FLUSH_NEARLY_CLEAN;
 }
 
 void kprof_batch_flush(void *stream, void *after)

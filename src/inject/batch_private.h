@@ -57,6 +57,8 @@ void kprof_batch_flush(void *stream, void *after);
 
 /* Does the batch restore memory and run its launches again? */
 bool kprof_passes_repeat(void);
+/* Is its launch measured in one pass of several? */
+bool kprof_passes_partly(void);
 /* Have the profiler ready for the first pass. */
 kprof_status kprof_passes_begin(void) KPROF_MUST_CHECK;
 /* End the first pass, which the launches' own calls were, and run all others; *passes: how many were measured. Whatever

@@ -41,7 +41,7 @@ static void deliver(kprof_open_launch *launch, const kprof_evaluation *evaluatio
         kprof_batch.listener->done(record, evaluation->reason);
         return;
     }
-    bool partly = kprof_batch.metrics->pass_count > 1 && kprof_batch.kind == KPROF_ONE_PASS;
+    bool partly = kprof_passes_partly();
     if (partly && !has_value(evaluation->values, kprof_batch.metrics->metrics.count)) {
         snprintf(reason, sizeof reason, "%s; the pass that was this launch's turn gave no metric a value",
                  kprof_batch.note);

@@ -55,6 +55,11 @@ bool kprof_passes_repeat(void)
     return kprof_batch.metrics->pass_count > 1 || kprof_batch.watched;
 }
 
+bool kprof_passes_partly(void)
+{
+    return kprof_batch.metrics->pass_count > 1 && kprof_batch.kind == KPROF_ONE_PASS;
+}
+
 /* The witnesses that take time take it for each pass, however many launches share it. */
 static bool wants_all_witnesses(void)
 {
@@ -64,9 +69,8 @@ static bool wants_all_witnesses(void)
 kprof_status kprof_passes_begin(void)
 {
     kprof_profiler *profiler = kprof_batch.context->profiler;
-    return kprof_batch.metrics->pass_count > 1 && kprof_batch.kind == KPROF_ONE_PASS
-               ? kprof_profiler_begin_pass(profiler)
-               : kprof_profiler_begin(profiler, kprof_batch.capacity, wants_all_witnesses());
+    return kprof_passes_partly() ? kprof_profiler_begin_pass(profiler)
+                                 : kprof_profiler_begin(profiler, kprof_batch.capacity, wants_all_witnesses());
 }
 
 static kprof_status wait_for_launches(kprof_status status)

@@ -577,7 +577,7 @@ kprof_status kprof_flush_open(kprof_flush **out)
 
 static void check_flush_kind(const kprof_profiler *profiler, kprof_flush_kind kind)
 {
-    bool clean = profiler->single || profiler->metrics->memory_passes[profiler->pass];
+    bool clean = profiler->single || profiler->metrics->dram_passes[profiler->pass];
     if (kind != (clean ? KPROF_FLUSH_CLEAN : KPROF_FLUSH_NEARLY_CLEAN))
         sim_violation("caches are flushed in way %d in pass %u", (int)kind, profiler->pass);
 }

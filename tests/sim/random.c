@@ -147,14 +147,14 @@ static void check(kprof_status status)
 static void start_engine(void)
 {
     char name[8];
-    uint8_t image[4] = {0}, memory_passes[MAX_PASSES];
+    uint8_t image[4] = {0}, dram_passes[MAX_PASSES];
     kprof_chip_metrics chip = {.chip = "GH100",
                                .config_image = image,
                                .config_image_size = sizeof image,
                                .pass_count = group.passes,
-                               .memory_passes = memory_passes};
+                               .dram_passes = dram_passes};
     for (unsigned i = 0; i < group.passes; i++)
-        memory_passes[i] = (group.first / GROUP + i) % 2;
+        dram_passes[i] = (group.first / GROUP + i) % 2;
     for (unsigned i = 0; i < METRICS; i++) {
         snprintf(name, sizeof name, "m%u", i);
         if (!kprof_strlist_add(&chip.metrics, name))
