@@ -37,14 +37,12 @@ static const kprof_chip_metrics *metrics_of_chip(const char *chip)
     return NULL;
 }
 
-static void announce(const kprof_device *device)
+static void announce_metrics(const kprof_chip_metrics *metrics)
 {
-    kprof_record record = {.type = KPROF_RECORD_DEVICE, .device = device->record};
-    kprof_process_write(&record);
-    const kprof_chip_metrics *metrics = device->metrics;
-    if (!metrics)
-        return;
-    record = (kprof_record){.type = KPROF_RECORD_METRICS};
+    for (size_t i = 0; i < MAX_DEVICES; i++)
+        if (devices[i] && devices[i]->metrics == metrics)
+            return; /* another GPU has this chip */
+    kprof_record record = {.type = KPROF_RECORD_METRICS};
     record.metrics = (kprof_metrics_record){
         .chip = metrics->chip,
         .pass_count = metrics->pass_count,
@@ -54,6 +52,14 @@ static void announce(const kprof_device *device)
         .witnesses = (const char *const *)metrics->witnesses.items,
     };
     kprof_process_write(&record);
+}
+
+static void announce(const kprof_device *device)
+{
+    kprof_record record = {.type = KPROF_RECORD_DEVICE, .device = device->record};
+    kprof_process_write(&record);
+    if (device->metrics)
+        announce_metrics(device->metrics);
 }
 
 static const kprof_device *open_device(uint32_t ordinal)
@@ -68,8 +74,8 @@ static const kprof_device *open_device(uint32_t ordinal)
         return NULL;
     }
     device->metrics = metrics_of_chip(device->record.chip);
-    devices[ordinal] = device;
     announce(device);
+    devices[ordinal] = device;
     return device;
 }
 

@@ -354,11 +354,14 @@ static void check_spool(void)
     char path[sizeof group.folder + 64];
     kprof_spool_reader *reader;
     kprof_record record;
+    unsigned lists = 0;
     snprintf(path, sizeof path, "%s/%d-0.spool", group.folder, (int)getpid());
     check(kprof_spool_reader_open(path, &reader));
     while (kprof_spool_next(reader, &record) == KPROF_SPOOL_RECORD) {
         if (record.type == KPROF_RECORD_LAUNCH)
             check_launch(&record.launch);
+        if (record.type == KPROF_RECORD_METRICS && ++lists > 1)
+            sim_violation("the metrics of a chip are named twice");
         if (record.type == KPROF_RECORD_MESSAGE && record.message.level == KPROF_LOG_ERROR &&
             !strstr(record.message.text, DISARMED))
             sim_violation("the engine says: %s", record.message.text);
