@@ -49,7 +49,7 @@ class Judging(unittest.TestCase):
         comparing = self.compare("smsp__inst_executed.sum=64,gpu__time_duration.sum=900",
                                  "smsp__inst_executed.sum=64,gpu__time_duration.sum=901")
         self.assertEqual(comparing.failures, [])
-        self.assertEqual(comparing.rows, [("k", "all", 6, 16, 8, 2, 1, 0, 1, 0, 0)])
+        self.assertEqual(comparing.rows, [("k", "all", 6, 16, 8, 2, 1, 0, 1, 0, 0, 0)])
         self.assertEqual(comparing.listed["near"][0][:3], ("k", "all", "`gpu__time_duration.sum`"))
 
     def test_a_count_differs(self):
@@ -62,6 +62,12 @@ class Judging(unittest.TestCase):
         comparing = self.compare("dram__bytes.sum=9e6", "dram__bytes.sum=1e6")
         self.assertEqual(len(comparing.failures), 1)
         self.assertEqual(comparing.listed["outside"][0][5], "-88.9 %")
+
+    def test_known_difference(self):
+        comparing = self.compare("lts__t_sectors_srcunit_gcc.sum=9e6,dram__bytes.sum=1e6",
+                                 "lts__t_sectors_srcunit_gcc.sum=1e6,dram__bytes.sum=1e6")
+        self.assertEqual(comparing.failures, [])
+        self.assertEqual(comparing.listed["known difference"][0][2], "`lts__t_sectors_srcunit_gcc.sum`")
 
     def test_a_metric_is_missing(self):
         self.assertEqual(len(self.compare("a__b.sum=1,c__d.sum=1", "a__b.sum=1", "none").failures), 1)

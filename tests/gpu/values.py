@@ -5,6 +5,8 @@ file; exits 1 when a value is outside or missing, or nothing was batched.
 
     values.py [--runs N] [--alone N] [--batched N] [--caches all|none] [--set SET] [--output FILE] [PROGRAM...]
 
+known-differences-batched.txt may explain what is outside; it is listed all the same.
+
 With caches left alone, what a launch finds there depends on how it is repeated: alone, what restoring memory left;
 in a batch, what the launch before it left. So only counts of instructions fail the run there; all else is listed.
 """
@@ -20,7 +22,7 @@ import validate
 
 # Programs, and what they are given besides the number of launches.
 PROGRAMS = {"vectorAdd": [], "inplace": [], "reduction": [], "transpose": [], "fma": [], "tensor": [], "copy": ["1024"]}
-VERDICTS = ["equal", "within", "near", "outside", "missing"]
+VERDICTS = ["equal", "within", "near", "known difference", "outside", "missing"]
 
 
 class Values:
@@ -79,7 +81,9 @@ def fails(caches, name, verdict):
 class Comparing:
     def __init__(self, options, folder):
         self.options, self.folder = options, folder
-        self.failures, self.rows, self.listed = [], [], {"outside": [], "missing": [], "near": []}
+        self.known = compare.load_known(harness.ROOT / "tests/gpu/known-differences-batched.txt")
+        self.failures, self.rows = [], []
+        self.listed = {verdict: [] for verdict in ("outside", "missing", "known difference", "near")}
 
     def collect(self, values):
         """Runs alone and in batches take turns, so that drift of the machine falls on both."""
@@ -89,10 +93,15 @@ class Comparing:
             values.collect(f"{base}-alone", "1", self.options.alone, self.options.set)
             values.collect(f"{base}-batched", "auto", self.options.batched, self.options.set)
 
+    def explained(self, kernel, name, verdict):
+        known = verdict == "outside" and compare.known_reason(self.known, kernel, name)
+        return "known difference" if known else verdict
+
     def judge(self, values):
         for kernel in values.kernels:
             count = collections.Counter()
             for name, verdict, alone, batched in values.compared(kernel):
+                verdict = self.explained(kernel, name, verdict)
                 count[verdict] += 1
                 if fails(values.caches, name, verdict):
                     self.failures.append(f"{kernel}, caches {values.caches}: {name} is {verdict}")
@@ -126,6 +135,8 @@ class Comparing:
         for verdict, rows in self.listed.items():
             add(f"## {verdict.capitalize()}\n")
             add(harness.table(header, rows) if rows else "None.\n")
+        for pattern, reason in self.known:
+            add(f"Known difference of `{pattern.pattern}`: {reason}.\n")
         add(f"## Result\n\n{len(self.failures)} failures.\n")
         for failure in self.failures:
             add(f"- {failure}")
