@@ -1,4 +1,4 @@
-/* How much room a batch gets: more once full batches have cost as much as that will, less after small ones, and what
+/* How much room a batch gets: more once full batches have cost more than that will, less after small ones, and what
  * was asked for. */
 #include "core/memory.h"
 #include "inject/process.h"
@@ -34,14 +34,14 @@ static int set_up(void **state)
     return 0;
 }
 
-static void test_grows_once_full_batches_have_cost_as_much(void **state)
+static void test_grows_once_full_batches_have_cost_enough(void **state)
 {
     (void)state;
     kprof_profiled_context context = {.ready_ms = 300};
     assert_int_equal(kprof_room_choose(&context), FIRST);
-    kprof_room_note(&context, FIRST, FIRST, 500);
+    kprof_room_note(&context, FIRST, FIRST, 1000);
     assert_int_equal(kprof_room_choose(&context), FIRST);
-    kprof_room_note(&context, FIRST, FIRST, 100);
+    kprof_room_note(&context, FIRST, FIRST, 500);
     assert_int_equal(kprof_room_choose(&context), 4 * FIRST);
     kprof_room_note(&context, 4 * FIRST, 4 * FIRST, 10000);
     kprof_room_note(&context, 4 * FIRST, 4 * FIRST, 10000);
@@ -53,9 +53,9 @@ static void test_a_batch_that_is_not_full_begins_anew(void **state)
     (void)state;
     kprof_profiled_context context = {.ready_ms = 300};
     assert_int_equal(kprof_room_choose(&context), FIRST);
-    kprof_room_note(&context, FIRST, FIRST, 500);
-    kprof_room_note(&context, FIRST - 1, FIRST, 500);
-    kprof_room_note(&context, FIRST, FIRST, 500);
+    kprof_room_note(&context, FIRST, FIRST, 1400);
+    kprof_room_note(&context, FIRST - 1, FIRST, 1400);
+    kprof_room_note(&context, FIRST, FIRST, 1400);
     assert_int_equal(kprof_room_choose(&context), FIRST);
 }
 
@@ -88,7 +88,7 @@ static void test_as_asked(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_grows_once_full_batches_have_cost_as_much, set_up),
+        cmocka_unit_test_setup(test_grows_once_full_batches_have_cost_enough, set_up),
         cmocka_unit_test_setup(test_a_batch_that_is_not_full_begins_anew, set_up),
         cmocka_unit_test_setup(test_small_after_small_ones, set_up),
         cmocka_unit_test_setup(test_as_asked, set_up),
