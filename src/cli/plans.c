@@ -187,7 +187,6 @@ kprof_status kprof_plans_config(const kprof_plans *plans, const kprof_options *o
             .config_image = from->plan.image.data,
             .config_image_size = from->plan.image.size,
             .pass_count = (uint32_t)from->plan.pass_count,
-            .dram_passes = from->schedule.dram_passes,
         };
     }
     return KPROF_OK;

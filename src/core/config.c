@@ -12,11 +12,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define CONFIG_MAGIC      "KPROFCFG"
-#define CONFIG_VERSION    6
-#define CONFIG_MAX_BYTES  (64u << 20)
-#define CONFIG_MAX_CHIPS  256
-#define CONFIG_MAX_PASSES 65536
+#define CONFIG_MAGIC     "KPROFCFG"
+#define CONFIG_VERSION   5
+#define CONFIG_MAX_BYTES (64u << 20)
+#define CONFIG_MAX_CHIPS 256
 
 static void encode_filter(const kprof_filter_spec *filter, kprof_strbuf *out)
 {
@@ -82,30 +81,10 @@ static void decode_image(kprof_bytes *in, uint8_t **image, size_t *image_size)
     *image_size = size;
 }
 
-static void encode_flags(const uint8_t *flags, uint32_t count, kprof_strbuf *out)
-{
-    for (uint32_t i = 0; i < count; i++)
-        kprof_put_u32(out, flags[i]);
-}
-
-static void decode_flags(kprof_bytes *in, uint32_t count, uint8_t **flags)
-{
-    if (in->failed || count > CONFIG_MAX_PASSES || !(*flags = calloc(count + 1u, 1))) {
-        in->failed = true;
-        return;
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        uint32_t flag = kprof_get_u32(in);
-        (*flags)[i] = flag == 1;
-        in->failed = in->failed || flag > 1;
-    }
-}
-
 static void encode_chip(const kprof_chip_metrics *chip, kprof_strbuf *out)
 {
     kprof_put_string(out, chip->chip);
     kprof_put_u32(out, chip->pass_count);
-    encode_flags(chip->dram_passes, chip->pass_count, out);
     encode_names(&chip->metrics, out);
     encode_names(&chip->witnesses, out);
     encode_image(chip->config_image, chip->config_image_size, out);
@@ -116,7 +95,6 @@ static void decode_chip(kprof_bytes *in, kprof_chip_metrics *chip)
 {
     const char *name = kprof_get_string(in);
     chip->pass_count = kprof_get_u32(in);
-    decode_flags(in, chip->pass_count, &chip->dram_passes);
     decode_names(in, &chip->metrics);
     decode_names(in, &chip->witnesses);
     decode_image(in, &chip->config_image, &chip->config_image_size);
@@ -303,7 +281,6 @@ void kprof_config_free(kprof_config *config)
         free(config->chips[i].chip);
         kprof_strlist_free(&config->chips[i].metrics);
         kprof_strlist_free(&config->chips[i].witnesses);
-        free(config->chips[i].dram_passes);
         free(config->chips[i].config_image);
         free(config->chips[i].witness_image);
     }

@@ -20,7 +20,6 @@ typedef struct kprof_chip_metrics {
     uint8_t *witness_image; /* [witness_image_size], owned: for batches that are worth it; NULL: there is none */
     size_t witness_image_size;
     uint32_t pass_count;
-    uint8_t *dram_passes; /* [pass_count], owned: 1 for a pass that counts what L2 writes to DRAM, or may, else 0 */
 } kprof_chip_metrics;
 
 typedef enum kprof_cache_control { KPROF_CACHE_FLUSH_ALL, KPROF_CACHE_FLUSH_NONE } kprof_cache_control;

@@ -45,7 +45,6 @@
     X(cuMemAddressFree)                                                                                                \
     X(cuMemSetAccess)                                                                                                  \
     X(cuMemcpy2DAsync)                                                                                                 \
-    X(cuMemcpyDtoDAsync)                                                                                               \
     X(cuEventCreate)                                                                                                   \
     X(cuEventDestroy)                                                                                                  \
     X(cuEventRecord)                                                                                                   \

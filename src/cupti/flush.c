@@ -10,7 +10,7 @@
 
 /* Of the size of L2, in percent: with less, some of the application's dirty lines were still there on GH100. */
 #define SOURCE_PCT 110
-/* What a copy by rows leaves dirty. Each row is a mapping, which takes 30 us to make. */
+/* What the copy leaves dirty. Each row is a mapping, which takes 30 us to make. */
 #define ROW_BYTES ((size_t)128 << 10)
 
 struct kprof_flush {
@@ -108,8 +108,7 @@ static CUresult wait_for(const kprof_flush *flush, CUstream stream, CUstream aft
     return result == CUDA_SUCCESS ? flush->driver->cuStreamWaitEvent_(stream, flush->event, 0) : result;
 }
 
-/* Row by row onto the same ROW_BYTES. */
-static CUresult copy_rows(const kprof_flush *flush, CUstream stream)
+kprof_status kprof_flush_run(kprof_flush *flush, void *stream, void *after)
 {
     CUDA_MEMCPY2D copy = {
         .srcMemoryType = CU_MEMORYTYPE_DEVICE,
@@ -121,20 +120,9 @@ static CUresult copy_rows(const kprof_flush *flush, CUstream stream)
         .WidthInBytes = ROW_BYTES,
         .Height = flush->rows,
     };
-    return flush->driver->cuMemcpy2DAsync_(&copy, stream);
-}
-
-/* Through the window without gaps, which is the same granule again and again. */
-static CUresult copy_through(const kprof_flush *flush, CUstream stream)
-{
-    return flush->driver->cuMemcpyDtoDAsync_(flush->window, flush->source, flush->rows * ROW_BYTES, stream);
-}
-
-kprof_status kprof_flush_run(kprof_flush *flush, kprof_flush_kind kind, void *stream, void *after)
-{
     CUresult result = wait_for(flush, stream, after);
     if (result == CUDA_SUCCESS)
-        result = kind == KPROF_FLUSH_CLEAN ? copy_rows(flush, stream) : copy_through(flush, stream);
+        result = flush->driver->cuMemcpy2DAsync_(&copy, stream);
     if (result != CUDA_SUCCESS)
         return kprof_fail(KPROF_INTERNAL, "flushing the caches: %s", kprof_driver_error(result));
     return KPROF_OK;

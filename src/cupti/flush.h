@@ -9,15 +9,11 @@ typedef struct kprof_flush kprof_flush;
 /* Memory for flushing the caches of the current context's device. NO_MEMORY when the device has no room; UNSUPPORTED
  * when it has no virtual memory management. */
 kprof_status kprof_flush_open(kprof_flush **out) KPROF_MUST_CHECK;
-/* How much of L2 is left dirty, which is written back during the next launch. */
-typedef enum kprof_flush_kind {
-    KPROF_FLUSH_CLEAN,       /* 128 KiB: for launches whose traffic is counted */
-    KPROF_FLUSH_NEARLY_CLEAN /* 2 MiB, where a launch is 0.06 ms faster so (H200) */
-} kprof_flush_kind;
-/* Fill L2 with clean lines of our own, as part of a stream of the context, which must be current. The work that the
- * stream `after` has by now is finished first: it would be disturbed. Takes no kernel, so that an open pass does not
- * count it as a launch. Does not wait. */
-kprof_status kprof_flush_run(kprof_flush *flush, kprof_flush_kind kind, void *stream, void *after) KPROF_MUST_CHECK;
+/* Fill L2 with clean lines of our own, as part of a stream of the context, which must be current: dirty lines would be
+ * written back during the next launch and counted as its traffic. The work that the stream `after` has by now is
+ * finished first: it would be disturbed. Takes no kernel, so that an open pass does not count it as a launch. Does not
+ * wait. */
+kprof_status kprof_flush_run(kprof_flush *flush, void *stream, void *after) KPROF_MUST_CHECK;
 /* Free the host's part; the device's goes with the context. */
 void kprof_flush_close(kprof_flush *flush);
 

@@ -281,37 +281,6 @@ kprof_status kprof_raw_config_is_sm_side(const kprof_raw_config *config, const c
     return status;
 }
 
-/* Of the SMs, the TPCs and GPCs that hold them, patched code, time, or requests to L2: what L2 writes to DRAM later is
- * no request. */
-static bool is_above_dram(NVPW_RawCounterDomain domain)
-{
-    switch (domain) {
-    case NVPW_RAW_COUNTER_DOMAIN_TRACE:
-    case NVPW_RAW_COUNTER_DOMAIN_GPU_SASS:
-    case NVPW_RAW_COUNTER_DOMAIN_GPU_GPC_A:
-    case NVPW_RAW_COUNTER_DOMAIN_GPU_GPC_B:
-    case NVPW_RAW_COUNTER_DOMAIN_GPU_GPC_C:
-    case NVPW_RAW_COUNTER_DOMAIN_GPU_TPC:
-    case NVPW_RAW_COUNTER_DOMAIN_GPU_TPC_B:
-    case NVPW_RAW_COUNTER_DOMAIN_GPU_LTS:
-    case NVPW_RAW_COUNTER_DOMAIN_GPU_SYSLTS:
-    case NVPW_RAW_COUNTER_DOMAIN_GPU_SYSLTS_B:
-        return true;
-    default:
-        return is_sm_domain(domain);
-    }
-}
-
-kprof_status kprof_raw_config_is_dram_side(const kprof_raw_config *config, const char *counter, bool *out)
-{
-    listed_places places;
-    kprof_status status = list_places(config, counter, &places);
-    *out = false;
-    for (size_t i = 0; status == KPROF_OK && i < places.domain_count; i++)
-        *out = *out || !is_above_dram(places.domains[i]);
-    return status;
-}
-
 static NVPA_Status list_counters(const kprof_config_image *image, size_t pass, const char **names, size_t *count)
 {
     const kprof_nvperf_api *api;

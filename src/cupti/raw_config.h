@@ -54,10 +54,6 @@ kprof_status kprof_raw_config_image(const kprof_host *host, kprof_raw_config *co
 kprof_status kprof_raw_config_is_sm_side(const kprof_raw_config *config, const char *counter,
                                          bool *out) KPROF_MUST_CHECK;
 
-/* *out: the counter sees what L2 writes to DRAM, or may: it is not of SMs, TPCs, GPCs, L2's lookups or time alone. */
-kprof_status kprof_raw_config_is_dram_side(const kprof_raw_config *config, const char *counter,
-                                             bool *out) KPROF_MUST_CHECK;
-
 /* The raw counters that one pass of a config image has, appended to `out`. */
 kprof_status kprof_image_counters(const kprof_config_image *image, size_t pass, kprof_strlist *out) KPROF_MUST_CHECK;
 

@@ -28,10 +28,6 @@ static kprof_status read_pass(const reader *r, size_t pass)
     out->counters = (uint32_t)counters.count;
     for (size_t i = 0; i < counters.count && status == KPROF_OK && !out->sm_side; i++)
         status = kprof_raw_config_is_sm_side(r->domains, counters.items[i], &out->sm_side);
-    bool dram_side = false;
-    for (size_t i = 0; i < counters.count && status == KPROF_OK && !dram_side; i++)
-        status = kprof_raw_config_is_dram_side(r->domains, counters.items[i], &dram_side);
-    r->out->dram_passes[pass] = dram_side;
     kprof_strlist_free(&counters);
     return status;
 }
@@ -84,11 +80,10 @@ static kprof_status prepare(reader *r, kprof_host *host, size_t metric_count)
     out->pass_count = r->image->pass_count;
     out->metric_count = metric_count;
     out->passes = calloc(out->pass_count + 1, sizeof(*out->passes));
-    out->dram_passes = calloc(out->pass_count + 1, sizeof(*out->dram_passes));
     out->metrics = calloc(metric_count + 1, sizeof(*out->metrics));
     r->marked = calloc(out->pass_count + 1, sizeof(*r->marked));
     r->indices = calloc(out->pass_count + 1, sizeof(*r->indices));
-    if (!out->passes || !out->dram_passes || !out->metrics || !r->marked || !r->indices)
+    if (!out->passes || !out->metrics || !r->marked || !r->indices)
         return KPROF_NO_MEMORY;
     kprof_status status = kprof_nvperf_load(&r->api);
     if (status == KPROF_OK)
@@ -122,6 +117,5 @@ void kprof_schedule_free(kprof_schedule *schedule)
         free(schedule->metrics[i].items);
     free(schedule->metrics);
     free(schedule->passes);
-    free(schedule->dram_passes);
     *schedule = (kprof_schedule){0};
 }

@@ -18,7 +18,6 @@ typedef struct kprof_schedule_pass {
 
 typedef struct kprof_schedule {
     kprof_schedule_pass *passes; /* [pass_count] */
-    uint8_t *dram_passes;      /* [pass_count]: 1 where some counters see what L2 writes to DRAM, or may, else 0 */
     size_t pass_count;
     kprof_pass_list *metrics; /* [metric_count], in the order of the names; empty: no counters, as for a peak rate */
     size_t metric_count;

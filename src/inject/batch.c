@@ -97,13 +97,6 @@ static void prepare_flush(void)
         snprintf(context->flush_reason, sizeof context->flush_reason, "%s", kprof_process_reason(status));
 }
 
-/* What is written back to DRAM matters where it is counted. */
-static kprof_flush_kind choose_flush(void)
-{
-    bool counts_dram = kprof_passes_partly() || kprof_batch.metrics->dram_passes[kprof_batch.pass];
-    return counts_dram ? KPROF_FLUSH_CLEAN : KPROF_FLUSH_NEARLY_CLEAN;
-}
-
 void kprof_batch_flush(void *stream, void *after)
 {
     kprof_profiled_context *context = kprof_batch.context;
@@ -111,7 +104,7 @@ void kprof_batch_flush(void *stream, void *after)
     if (kprof_this_process.config.cache_control == KPROF_CACHE_FLUSH_NONE)
         return;
     if (context->flush)
-        status = kprof_flush_run(context->flush, choose_flush(), stream, after);
+        status = kprof_flush_run(context->flush, stream, after);
     if (!context->flush || status != KPROF_OK)
         kprof_batch_note("caches were not flushed before the launch",
                          context->flush ? kprof_process_reason(status) : context->flush_reason);
@@ -162,7 +155,6 @@ static kprof_status open_batch(const kprof_batch_launch *launch, const kprof_tre
     kprof_batch.opened_ns = kprof_batch.started_ns = kprof_monotonic_ns();
     kprof_batch.times = (kprof_batch_times){0};
     kprof_batch.unchosen_run = 0;
-    kprof_batch.pass = 0;
     kprof_batch.abandoned = false;
     if (treatment->kind == KPROF_REFUSED)
         return kprof_fail(KPROF_NOT_COLLECTED, "%s", treatment->why);

@@ -35,7 +35,6 @@ typedef struct kprof_open_batch {
     kprof_profiled_context *context;
     const kprof_chip_metrics *metrics;
     kprof_snapshot *snapshot; /* NULL where nothing is replayed */
-    uint32_t pass;            /* under way, from 0; not known where a launch is measured in one of several */
     size_t capacity, count;
     size_t chosen_count;         /* of them */
     size_t unchosen_run;         /* launches since the last chosen one */

@@ -227,7 +227,6 @@ kprof_status kprof_passes_run(uint32_t *passes)
     while (status == KPROF_OK && more && kprof_batch.snapshot) {
         kprof_batch.listener->progress(last_chosen(), kprof_batch.chosen_count, *passes + 1,
                                        kprof_batch.metrics->pass_count);
-        kprof_batch.pass = *passes;
         status = replay_pass(&more);
         if (kprof_batch.abandoned)
             break;

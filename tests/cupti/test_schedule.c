@@ -132,43 +132,6 @@ static void test_kinds_of_passes(void **state)
     release(&s);
 }
 
-/* What sees L2 write to DRAM, or may, is told from what does not. */
-static void test_dram_passes(void **state)
-{
-    (void)state;
-    static char *const below[] = {(char *)"dram__bytes.sum", (char *)"fbpa__dram_sectors.sum",
-                                  (char *)"pcie__read_bytes.sum"};
-    static char *const above[] = {
-        (char *)"gpu__time_duration.sum",  (char *)"sm__cycles_elapsed.max",
-        (char *)"smsp__inst_executed.sum", (char *)"l1tex__t_sectors.sum",
-        (char *)"lts__t_sectors.sum",      (char *)"smsp__sass_thread_inst_executed_op_ffma_pred_on.sum"};
-    for (size_t i = 0; i < 3; i++) {
-        scheduled s = schedule_names((char **)&below[i], 1);
-        assert_int_equal(s.schedule.dram_passes[0], 1);
-        release(&s);
-    }
-    for (size_t i = 0; i < sizeof above / sizeof *above; i++) {
-        scheduled s = schedule_names((char **)&above[i], 1);
-        assert_int_equal(s.schedule.pass_count, 1);
-        assert_int_equal(s.schedule.dram_passes[0], 0);
-        release(&s);
-    }
-}
-
-/* A metric of DRAM is in such passes alone, and not all are. */
-static void test_dram_passes_of_set(void **state)
-{
-    (void)state;
-    scheduled s = schedule_set("GH100", "default");
-    size_t count = 0;
-    for (size_t i = 0; i < s.schedule.pass_count; i++)
-        count += s.schedule.dram_passes[i];
-    assert_in_range(count, 1, s.schedule.pass_count - 1);
-    const kprof_pass_list *dram = passes_of(&s, "dram__bytes_write.sum");
-    assert_int_equal(s.schedule.dram_passes[dram->items[0]], 1);
-    release(&s);
-}
-
 static void test_no_names(void **state)
 {
     (void)state;
@@ -200,8 +163,6 @@ int main(void)
         cmocka_unit_test(test_shipped_sets),
         cmocka_unit_test(test_known_metrics),
         cmocka_unit_test(test_kinds_of_passes),
-        cmocka_unit_test(test_dram_passes),
-        cmocka_unit_test(test_dram_passes_of_set),
         cmocka_unit_test(test_no_names),
         cmocka_unit_test(test_name_that_the_image_lacks),
     };

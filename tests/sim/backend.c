@@ -575,18 +575,10 @@ kprof_status kprof_flush_open(kprof_flush **out)
     return KPROF_OK;
 }
 
-static void check_flush_kind(const kprof_profiler *profiler, kprof_flush_kind kind)
-{
-    bool clean = profiler->single || profiler->metrics->dram_passes[profiler->pass];
-    if (kind != (clean ? KPROF_FLUSH_CLEAN : KPROF_FLUSH_NEARLY_CLEAN))
-        sim_violation("caches are flushed in way %d in pass %u", (int)kind, profiler->pass);
-}
-
-kprof_status kprof_flush_run(kprof_flush *flush, kprof_flush_kind kind, void *stream, void *after)
+kprof_status kprof_flush_run(kprof_flush *flush, void *stream, void *after)
 {
     lock();
     check_can_wait("caches are flushed");
-    check_flush_kind(sim.contexts[sim_current].armed, kind);
     unsigned context = sim_context_of_stream((unsigned)((sim_stream *)stream - sim.streams));
     if (flush->context != sim_current || context != sim_current ||
         sim_context_of_stream((unsigned)((sim_stream *)after - sim.streams)) != sim_current)

@@ -19,7 +19,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define MAX_PASSES     7
 #define GROUP          20 /* programs of one process, and of one kind */
 #define DISARMED_GROUP 2  /* of one process that is disarmed in one of them */
 #define METRICS        7
@@ -111,7 +110,7 @@ static void choose_filter(uint64_t *random, unsigned lanes)
 
 static void choose_group(uint64_t first, unsigned programs, unsigned lanes)
 {
-    static const uint32_t passes[] = {1, 2, MAX_PASSES};
+    static const uint32_t passes[] = {1, 2, 7};
     static const size_t capacities[] = {1, 3, 64};
     uint64_t random = sim_hash(first / GROUP, lanes);
     group.first = first;
@@ -147,14 +146,9 @@ static void check(kprof_status status)
 static void start_engine(void)
 {
     char name[8];
-    uint8_t image[4] = {0}, dram_passes[MAX_PASSES];
-    kprof_chip_metrics chip = {.chip = "GH100",
-                               .config_image = image,
-                               .config_image_size = sizeof image,
-                               .pass_count = group.passes,
-                               .dram_passes = dram_passes};
-    for (unsigned i = 0; i < group.passes; i++)
-        dram_passes[i] = (group.first / GROUP + i) % 2;
+    uint8_t image[4] = {0};
+    kprof_chip_metrics chip = {
+        .chip = "GH100", .config_image = image, .config_image_size = sizeof image, .pass_count = group.passes};
     for (unsigned i = 0; i < METRICS; i++) {
         snprintf(name, sizeof name, "m%u", i);
         if (!kprof_strlist_add(&chip.metrics, name))

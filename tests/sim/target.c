@@ -313,10 +313,9 @@ double kprof_snapshot_host_save_s(const kprof_snapshot *snapshot)
     return save_s();
 }
 
-kprof_status kprof_flush_run(kprof_flush *flush, kprof_flush_kind kind, void *stream, void *after)
+kprof_status kprof_flush_run(kprof_flush *flush, void *stream, void *after)
 {
     (void)flush;
-    (void)kind;
     (void)stream;
     (void)after;
     return KPROF_OK;
