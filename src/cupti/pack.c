@@ -92,10 +92,10 @@ static kprof_status improve(kprof_host *host, const kprof_strlist *names, kprof_
         return status;
     unsigned before_ms = kprof_pack_cost_ms(problem);
     status = kprof_pack_search(problem);
-    if (status == KPROF_OK)
-        status = kprof_pack_gather(problem);
     if (status != KPROF_OK)
         return status;
+    if (kprof_pack_gather(problem) != KPROF_OK)
+        kprof_log(KPROF_LOG_DEBUG, "%s: counters were not gathered", kprof_host_chip(host));
     bool is_better = problem->pass_count < image->pass_count || kprof_pack_cost_ms(problem) < before_ms;
     return is_better ? replace(host, problem, image) : KPROF_OK;
 }

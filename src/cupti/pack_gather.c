@@ -1,6 +1,6 @@
-/* Makes passes cheaper whose number stays: those counters are brought together that cost a pass the same time whether
- * it has one of them or many. Where a pass has fewest of a kind it is to have none: they go into passes that have such
- * already, or are read elsewhere. What makes the schedule no cheaper is taken back. */
+/* Makes passes cheaper, of which there may then be fewer: those counters are brought together that cost a pass the same
+ * time whether it has one of them or many. Where a pass has fewest of a kind it is to have none: they go into passes
+ * that have such already, or are read elsewhere. What makes the schedule no cheaper is taken back. */
 #include "cupti/pack_moves.h"
 
 #include <string.h>
@@ -53,6 +53,16 @@ static void take_out(kprof_pack_problem *p, const target *at)
     }
 }
 
+/* A pass may have lost all that it had. */
+static void remove_empty(kprof_pack_moves *m)
+{
+    for (size_t i = m->problem->pass_count; i-- > 0;) {
+        const size_t *counts = m->passes[i].side_counts;
+        if (counts[KPROF_SIDE_SM] == 0 && counts[KPROF_SIDE_OTHER] == 0)
+            kprof_pack_empty(m->problem, i, true);
+    }
+}
+
 static bool make_cheaper(kprof_pack_moves *m, const target *at, size_t sm_passes)
 {
     unsigned before_ms = kprof_pack_cost_ms(m->problem);
@@ -62,7 +72,9 @@ static bool make_cheaper(kprof_pack_moves *m, const target *at, size_t sm_passes
     kprof_pack_survey(m);
     bool is_cheaper = kprof_pack_settle(m) && kprof_pack_count_sm_passes(m) <= sm_passes &&
                       kprof_pack_cost_ms(m->problem) < before_ms;
-    if (!is_cheaper)
+    if (is_cheaper)
+        remove_empty(m);
+    else
         kprof_pack_restore(m);
     kprof_pack_survey(m);
     return is_cheaper;
@@ -71,12 +83,12 @@ static bool make_cheaper(kprof_pack_moves *m, const target *at, size_t sm_passes
 static void gather(kprof_pack_moves *m)
 {
     target at;
-    size_t sm_passes = kprof_pack_count_sm_passes(m);
+    size_t sm_passes = kprof_pack_count_sm_passes(m), pass_count = m->problem->pass_count;
     while (kprof_pack_allow(m->answers, PATIENCE) && next_target(m, &at)) {
         bool is_cheaper = make_cheaper(m, &at, sm_passes);
         kprof_pack_note(m, at.pass, 1u << at.kind, is_cheaper);
     }
-    memset(m->problem->closed_kinds, 0, m->problem->pass_count * sizeof(*m->problem->closed_kinds));
+    memset(m->problem->closed_kinds, 0, pass_count * sizeof(*m->problem->closed_kinds));
 }
 
 kprof_status kprof_pack_gather(kprof_pack_problem *problem)

@@ -33,6 +33,18 @@ void kprof_pack_restore(kprof_pack_moves *m)
     p->pass_count = m->saved_pass_count;
 }
 
+void kprof_pack_empty(kprof_pack_problem *p, size_t pass, bool remove)
+{
+    for (size_t i = 0; i < p->bundle_count; i++) {
+        size_t *of = &p->bundles[i].pass;
+        if (*of == pass)
+            *of = KPROF_NO_PASS;
+        else if (remove && *of > pass && *of != KPROF_NO_PASS)
+            (*of)--;
+    }
+    p->pass_count -= remove;
+}
+
 void kprof_pack_survey(kprof_pack_moves *m)
 {
     const kprof_pack_problem *p = m->problem;

@@ -37,6 +37,9 @@ void kprof_pack_moves_free(kprof_pack_moves *moves); /* members */
 void kprof_pack_save(kprof_pack_moves *moves);
 void kprof_pack_restore(kprof_pack_moves *moves);
 
+/* Take the bundles out of a pass; with `remove` later passes move up. */
+void kprof_pack_empty(kprof_pack_problem *problem, size_t pass, bool remove);
+
 /* Count what each pass holds. */
 void kprof_pack_survey(kprof_pack_moves *moves);
 size_t kprof_pack_count_sm_passes(kprof_pack_moves *moves); /* surveys */

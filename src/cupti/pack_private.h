@@ -60,7 +60,8 @@ void kprof_pack_free(kprof_pack_problem *problem); /* members */
 /* Empty passes into others: changes pass_count, the passes of bundles and the domains of counters. */
 kprof_status kprof_pack_search(kprof_pack_problem *problem) KPROF_MUST_CHECK;
 
-/* Then make the passes cheaper: changes the same, but for pass_count. */
+/* Then make the passes cheaper: changes the same; a pass that has lost all its counters goes. On failure the schedule
+ * is as good as it was found so far. */
 kprof_status kprof_pack_gather(kprof_pack_problem *problem) KPROF_MUST_CHECK;
 
 bool kprof_place_is_in_sm(uint32_t place);

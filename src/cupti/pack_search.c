@@ -2,19 +2,6 @@
  * put out one that fits elsewhere. When that succeeds the next pass is dissolved. */
 #include "cupti/pack_moves.h"
 
-/* Take the bundles out of a pass; with `remove` later passes move up. */
-static void empty_pass(kprof_pack_problem *p, size_t pass, bool remove)
-{
-    for (size_t i = 0; i < p->bundle_count; i++) {
-        size_t *of = &p->bundles[i].pass;
-        if (*of == pass)
-            *of = KPROF_NO_PASS;
-        else if (remove && *of > pass && *of != KPROF_NO_PASS)
-            (*of)--;
-    }
-    p->pass_count -= remove;
-}
-
 /* Of the passes that have not been tried, the one with the least to be put elsewhere. */
 static size_t lightest_pass(const kprof_pack_moves *m)
 {
@@ -35,7 +22,7 @@ static void dissolve_passes(kprof_pack_moves *m)
     size_t pass, sm_passes = kprof_pack_count_sm_passes(m);
     while (kprof_pack_may_ask(m->answers) && (pass = lightest_pass(m)) != KPROF_NO_PASS) {
         kprof_pack_save(m);
-        empty_pass(m->problem, pass, true);
+        kprof_pack_empty(m->problem, pass, true);
         kprof_pack_survey(m);
         bool is_settled = kprof_pack_settle(m) && kprof_pack_count_sm_passes(m) <= sm_passes;
         if (!is_settled)
@@ -65,7 +52,7 @@ static void spread_pass(kprof_pack_moves *m, size_t pass)
     kprof_pack_problem *p = m->problem;
     size_t bundle;
     kprof_pack_save(m);
-    empty_pass(p, pass, false);
+    kprof_pack_empty(p, pass, false);
     while ((bundle = next_to_spread(m)) != KPROF_NO_BUNDLE &&
            kprof_pack_has_room(m->answers, &p->bundles[bundle], pass, KPROF_NO_BUNDLE))
         p->bundles[bundle].pass = pass;
