@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define QUESTION "witnesses 3"
+#define QUESTION "witnesses 4"
 
 /* Counters outside the SMs, which cost no launch anything: instructions and cycles of the SMs as their TPCs see them
  * (GH100, GB10x), whose domain takes 18 ms more to start and stop a pass, and time, which takes nothing. */
@@ -225,10 +225,12 @@ static bool unpack(const kprof_host *host, const kprof_strbuf *kept, kprof_witne
     return kprof_host_count_passes(host, &out->image) == KPROF_OK;
 }
 
-static bool recall(const kprof_host_question *question, kprof_witnesses *out)
+/* What was kept for another schedule of the same names is not what is wanted. */
+static bool recall(const kprof_host_question *question, size_t pass_count, kprof_witnesses *out)
 {
     kprof_strbuf kept = KPROF_STRBUF_INIT;
     bool found = kprof_host_recall(question, &kept) && unpack(question->host, &kept, out);
+    found = found && (out->image.size == 0 || out->image.pass_count == pass_count);
     kprof_strbuf_free(&kept);
     if (!found)
         kprof_witnesses_free(out);
@@ -276,8 +278,9 @@ kprof_status kprof_host_witness(kprof_host *host, const kprof_strlist *names, kp
     *out = (kprof_witnesses){0};
     if (image->pass_count < 2)
         return KPROF_OK;
-    kprof_status status = recall(&all_question, &all) ? KPROF_OK : make(&all_question, image, 0, &all);
-    if (status == KPROF_OK && !recall(&cheap_question, &cheap))
+    kprof_status status =
+        recall(&all_question, image->pass_count, &all) ? KPROF_OK : make(&all_question, image, 0, &all);
+    if (status == KPROF_OK && !recall(&cheap_question, image->pass_count, &cheap))
         status = make(&cheap_question, image, FIRST_CHEAP, &cheap);
     if (status != KPROF_OK || all.image.size == 0) {
         kprof_witnesses_free(&all);

@@ -19,7 +19,7 @@
 
 #define IMAGE_QUESTION   "config image 4"
 #define NAMES_QUESTION   "collectable 1"
-#define WITNESS_QUESTION "witnesses 3"
+#define WITNESS_QUESTION "witnesses 4"
 
 enum { MANY = 40, ENTRY_HEADER_BYTES = 24, CHECKSUM_BYTES = 8 };
 
