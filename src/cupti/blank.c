@@ -7,6 +7,7 @@
 struct kprof_blank {
     size_t size, range_bytes;
     size_t first;     /* offset of the blocks */
+    size_t shifted;   /* more blocks that a range may reach into, since the first may begin later than `first` */
     size_t end;       /* offset of what follows them */
     size_t ranges;    /* blocks */
     uint8_t *outside; /* [first + size - end]: head and end */
@@ -62,7 +63,8 @@ kprof_blank *kprof_blank_keep(const uint8_t *image, size_t size, size_t ranges, 
     blank->size = size;
     blank->ranges = ranges;
     blank->range_bytes = range_bytes;
-    blank->first = ranges > 1 ? find_first(image, rest, range_bytes) : rest;
+    blank->first = ranges > 1 ? find_first(image, rest, range_bytes) : 0;
+    blank->shifted = (rest - blank->first + range_bytes - 1) / range_bytes;
     blank->end = blank->first + ranges * range_bytes;
     if (copy_parts(blank, image) && are_blank(blank, image, 0))
         return blank;
@@ -74,7 +76,7 @@ bool kprof_blank_restore(const kprof_blank *blank, uint8_t *image, size_t used)
 {
     if (used > blank->ranges)
         return false;
-    used += used < blank->ranges; /* what belongs to the last one may reach into the next block */
+    used = blank->ranges - used > blank->shifted ? used + blank->shifted : blank->ranges;
     if (!are_blank(blank, image, used))
         return false;
     memcpy(image, blank->outside, blank->first);

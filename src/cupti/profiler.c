@@ -118,13 +118,18 @@ static kprof_status measure_image(kprof_profiler *p, size_t ranges, size_t nodes
     return KPROF_OK;
 }
 
+static void forget_blank(kprof_profiler *p)
+{
+    kprof_blank_free(p->blank);
+    p->blank = NULL;
+}
+
 static void unmap_image(kprof_profiler *p)
 {
     if (p->image)
         munmap(p->image, p->image_size);
     p->image = NULL;
-    kprof_blank_free(p->blank);
-    p->blank = NULL;
+    forget_blank(p);
 }
 
 /* Have an image for the launches. CUPTI's object keeps the size that it was asked for last, and blanks the image by
@@ -160,7 +165,11 @@ static kprof_status initialize_image(kprof_profiler *p)
     params.counterDataSize = p->image_size;
     params.pCounterData = p->image;
     CUptiResult result = p->cupti->cuptiRangeProfilerCounterDataImageInitialize(&params);
-    return result == CUPTI_SUCCESS ? KPROF_OK : fail(p->cupti, "cuptiRangeProfilerCounterDataImageInitialize", result);
+    forget_blank(p);
+    if (result != CUPTI_SUCCESS)
+        return fail(p->cupti, "cuptiRangeProfilerCounterDataImageInitialize", result);
+    p->blank = kprof_blank_keep(p->image, p->image_size, p->launches, p->range_bytes);
+    return KPROF_OK;
 }
 
 /* A new object wants to do it itself. */
@@ -175,9 +184,8 @@ static kprof_status blank_image(kprof_profiler *p)
     kprof_status status = size_image(p);
     if (status == KPROF_OK && !restore_image(p))
         status = initialize_image(p);
-    if (status == KPROF_OK && !p->blank)
-        p->blank = kprof_blank_keep(p->image, p->image_size, p->launches, p->range_bytes);
-    p->used = 0;
+    if (status == KPROF_OK)
+        p->used = 0;
     return status;
 }
 
@@ -233,6 +241,8 @@ kprof_status kprof_profiler_open(void *context, const kprof_chip_metrics *metric
 kprof_status kprof_profiler_begin(kprof_profiler *p, size_t launches, bool all_witnesses)
 {
     bool witnessed = all_witnesses && p->metrics->witness_image_size > 0;
+    if (p->single) /* its blank image has been configured */
+        forget_blank(p);
     p->single = false;
     /* CUPTI would go on with the passes that are left, or drop the launches that are too many. */
     if (p->more || (p->ranges > 0 && (launches > p->ranges || witnessed != p->witnessed)))
@@ -263,11 +273,17 @@ kprof_status kprof_profiler_begin(kprof_profiler *p, size_t launches, bool all_w
  * have to go. */
 kprof_status kprof_profiler_begin_pass(kprof_profiler *p)
 {
-    if (p->single && p->more && p->object && p->blank && kprof_blank_restore(p->blank, p->image, 1))
+    if (p->single && p->more && p->object && kprof_blank_restore(p->blank, p->image, 1))
         return KPROF_OK;
     kprof_status status = kprof_profiler_begin(p, 1, false);
-    p->single = status == KPROF_OK;
-    return status;
+    if (status != KPROF_OK)
+        return status;
+    forget_blank(p);
+    p->blank = kprof_blank_keep(p->image, p->image_size, 1, p->image_size);
+    if (!p->blank)
+        return kprof_fail(KPROF_NO_MEMORY, "no memory for a counter data image of %zu bytes", p->image_size);
+    p->single = true;
+    return KPROF_OK;
 }
 
 /* The next measurement takes a new object. */

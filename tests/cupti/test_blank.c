@@ -69,6 +69,27 @@ static void test_any_number(void **state)
     }
 }
 
+/* Where the head ends cannot be told even by whole blocks. */
+static void test_head_like_blocks(void **state)
+{
+    (void)state;
+    static const size_t heads[] = {316, 1000, 2000, 3000};
+    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) {
+        made_image m = make(heads[i], 30, 300, 0);
+        memset(m.blank + 16, 0, m.size - 16);
+        memcpy(m.bytes, m.blank, m.size);
+        kprof_blank *blank = kprof_blank_keep(m.bytes, m.size, m.ranges, m.range_bytes);
+        assert_non_null(blank);
+        for (size_t used = 0; used <= m.ranges; used++) {
+            use(&m, used);
+            assert_true(kprof_blank_restore(blank, m.bytes, used));
+            assert_memory_equal(m.bytes, m.blank, m.size);
+        }
+        kprof_blank_free(blank);
+        release(&m);
+    }
+}
+
 /* CUPTI may write beyond the ranges that were used, or number them in another way one day. */
 static void test_written_beyond(void **state)
 {
@@ -102,6 +123,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_any_number),
+        cmocka_unit_test(test_head_like_blocks),
         cmocka_unit_test(test_written_beyond),
         cmocka_unit_test(test_no_such_image),
     };
