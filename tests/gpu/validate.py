@@ -5,7 +5,8 @@ For each program: its plain run prints the counts that arithmetic gives (`expect
 and whatever those lines name; ncu collects every metric that kprof reported, with its clocks left alone and its caches
 flushed before each pass, as kprof does. compare.py says what must agree and how closely. Prints Markdown, also to a
 file; exits 1 when a value is outside, missing or unexpected. With --caches none neither tool flushes, and what a launch
-finds in the caches differs between them: only counts of instructions and of the launch fail the run then.
+finds in the caches differs between them: only counts of instructions and of the launch fail the run then, and
+what is missing.
 
     validate.py [--launches N] [--output FILE] [--set SET] [--caches all|none] [--no-ncu] [PROGRAM...]
 """
@@ -257,7 +258,7 @@ class Validation:
                     continue
                 rows.append((*item_cells(kernel, item), value_range(item.kprof), value_range(item.ncu), item.units,
                              compare.known_reason(self.known, kernel, item.name) or ""))
-                if verdict in ("outside", "missing") and self.matters(item.name):
+                if verdict == "missing" or verdict == "outside" and self.matters(item.name):
                     self.failures.append(f"{kernel}: {item.name} is {verdict}: kprof "
                                          f"{harness.cell(item.median_kprof())}, ncu {harness.cell(item.median_ncu())}")
         self.document.add(f"## {title}\n")
