@@ -7,7 +7,7 @@
 /* The room of a batch is counter data in host memory, and launches, which cost the first pass 0.6 to 1.2 ms each, used
  * or not. It grows once, when full batches in a row have cost twice as much as the larger first pass will, since a
  * program that ends soon after has paid for room that it does not use; and is a small part of that where batches have
- * been far smaller, since all counter data is written before the first pass. */
+ * been far smaller, since counter data stays in memory, all of which is written at first. */
 #define SMALL_IMAGE_BYTES ((size_t)16 << 20)
 #define GROWTH            4
 #define GROWTH_COST       5 /* times the first pass of now: the larger one takes 2 to 3 times as long */
