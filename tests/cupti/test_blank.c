@@ -48,6 +48,20 @@ static void use(made_image *m, size_t used)
     memset(m->bytes + m->size - m->end, 0xee, m->end);
 }
 
+/* Whatever number of ranges was used, but no more than there are. */
+static void assert_restored(made_image *m)
+{
+    kprof_blank *blank = kprof_blank_keep(m->bytes, m->size, m->ranges, m->range_bytes);
+    assert_non_null(blank);
+    for (size_t used = 0; used <= m->ranges; used++) {
+        use(m, used);
+        assert_true(kprof_blank_restore(blank, m->bytes, used));
+        assert_memory_equal(m->bytes, m->blank, m->size);
+    }
+    assert_false(kprof_blank_restore(blank, m->bytes, m->ranges + 1));
+    kprof_blank_free(blank);
+}
+
 static void test_any_number(void **state)
 {
     (void)state;
@@ -56,15 +70,7 @@ static void test_any_number(void **state)
     for (size_t shape = 0; shape < sizeof shapes / sizeof *shapes; shape++) {
         const size_t *s = shapes[shape];
         made_image m = make(s[0], s[1], s[2], s[3]);
-        kprof_blank *blank = kprof_blank_keep(m.bytes, m.size, m.ranges, m.range_bytes);
-        assert_non_null(blank);
-        for (size_t used = 0; used <= m.ranges; used++) {
-            use(&m, used);
-            assert_true(kprof_blank_restore(blank, m.bytes, used));
-            assert_memory_equal(m.bytes, m.blank, m.size);
-        }
-        assert_false(kprof_blank_restore(blank, m.bytes, m.ranges + 1));
-        kprof_blank_free(blank);
+        assert_restored(&m);
         release(&m);
     }
 }
@@ -78,14 +84,7 @@ static void test_head_like_blocks(void **state)
         made_image m = make(heads[i], 30, 300, 0);
         memset(m.blank + 16, 0, m.size - 16);
         memcpy(m.bytes, m.blank, m.size);
-        kprof_blank *blank = kprof_blank_keep(m.bytes, m.size, m.ranges, m.range_bytes);
-        assert_non_null(blank);
-        for (size_t used = 0; used <= m.ranges; used++) {
-            use(&m, used);
-            assert_true(kprof_blank_restore(blank, m.bytes, used));
-            assert_memory_equal(m.bytes, m.blank, m.size);
-        }
-        kprof_blank_free(blank);
+        assert_restored(&m);
         release(&m);
     }
 }
