@@ -24,10 +24,10 @@ struct kprof_profiler {
     CUpti_RangeProfiler_Object *object; /* NULL while the counters are given back */
     const char **names;                 /* [name_count]: metrics, then witnesses; the strings are the metrics' own */
     size_t name_count;
-    size_t launch_bytes; /* what each further launch adds to an image; 0: not known yet */
-    size_t range_bytes;  /* of them, without its node in the tree of ranges; 0: not known yet */
-    size_t launches;     /* of this measurement, at most */
-    bool witnessed;      /* with all witnesses */
+    size_t range_bytes; /* what each further launch adds to an image, less its node in the tree of ranges; 0: not known
+                           yet */
+    size_t launches;    /* of this measurement, at most */
+    bool witnessed;     /* with all witnesses */
     size_t image_size;
     uint8_t *image;     /* [image_size] */
     kprof_blank *blank; /* the image as CUPTI made it; NULL: not known */
@@ -191,11 +191,9 @@ static kprof_status blank_image(kprof_profiler *p)
 
 size_t kprof_profiler_capacity(kprof_profiler *p, size_t bytes)
 {
-    size_t one, two;
-    if (p->launch_bytes == 0 && enable(p) == KPROF_OK && measure_image(p, 1, 1, &one) == KPROF_OK &&
-        measure_image(p, 2, 2, &two) == KPROF_OK)
-        p->launch_bytes = two > one ? two - one : 1;
-    size_t launches = p->launch_bytes ? bytes / p->launch_bytes : 1;
+    if (enable(p) == KPROF_OK)
+        measure_range(p);
+    size_t launches = p->range_bytes ? bytes / p->range_bytes : 1;
     return launches < 1 ? 1 : launches;
 }
 

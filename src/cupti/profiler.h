@@ -11,7 +11,7 @@ typedef struct kprof_profiler kprof_profiler;
  * process costs about 80 ms. NO_PERMISSION, COUNTERS_BUSY or UNSUPPORTED as CUPTI says. */
 kprof_status kprof_profiler_open(void *context, const kprof_chip_metrics *metrics,
                                  kprof_profiler **out) KPROF_MUST_CHECK;
-/* How many launches' counter data fit into `bytes` of host memory; at least 1. */
+/* About how many launches' counter data fit into `bytes` of host memory; at least 1. */
 size_t kprof_profiler_capacity(kprof_profiler *profiler, size_t bytes);
 /* Begin a measurement of at most `launches` launches in all passes, with all witnesses or those that take no time.
  * Forgets the last one. The first pass of all costs 150 ms and 0.6 to 1.2 ms for each of its launches, used or not,
