@@ -3,9 +3,11 @@
  */
 #include "cupti/schedule.h"
 
+#include "core/bytes.h"
 #include "core/log.h"
 #include "cupti/raw_config.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -225,12 +227,10 @@ static bool unpack(const kprof_host *host, const kprof_strbuf *kept, kprof_witne
     return kprof_host_count_passes(host, &out->image) == KPROF_OK;
 }
 
-/* What was kept for another schedule of the same names is not what is wanted. */
-static bool recall(const kprof_host_question *question, size_t pass_count, kprof_witnesses *out)
+static bool recall(const kprof_host_question *question, kprof_witnesses *out)
 {
     kprof_strbuf kept = KPROF_STRBUF_INIT;
     bool found = kprof_host_recall(question, &kept) && unpack(question->host, &kept, out);
-    found = found && (out->image.size == 0 || out->image.pass_count == pass_count);
     kprof_strbuf_free(&kept);
     if (!found)
         kprof_witnesses_free(out);
@@ -273,14 +273,17 @@ static kprof_status make(const kprof_host_question *question, const kprof_config
 kprof_status kprof_host_witness(kprof_host *host, const kprof_strlist *names, kprof_config_image *image,
                                 kprof_witnesses *out)
 {
-    kprof_host_question all_question = {host, QUESTION, names}, cheap_question = {host, QUESTION " cheap", names};
+    char all_text[64], cheap_text[64]; /* with the schedule: other passes of the same names have other witnesses */
+    kprof_host_question all_question = {host, all_text, names}, cheap_question = {host, cheap_text, names};
     kprof_witnesses all = {0}, cheap = {0};
     *out = (kprof_witnesses){0};
     if (image->pass_count < 2)
         return KPROF_OK;
-    kprof_status status =
-        recall(&all_question, image->pass_count, &all) ? KPROF_OK : make(&all_question, image, 0, &all);
-    if (status == KPROF_OK && !recall(&cheap_question, image->pass_count, &cheap))
+    uint32_t checksum = kprof_crc32c(0, image->data, image->size);
+    snprintf(all_text, sizeof(all_text), QUESTION " %08x", checksum);
+    snprintf(cheap_text, sizeof(cheap_text), QUESTION " cheap %08x", checksum);
+    kprof_status status = recall(&all_question, &all) ? KPROF_OK : make(&all_question, image, 0, &all);
+    if (status == KPROF_OK && !recall(&cheap_question, &cheap))
         status = make(&cheap_question, image, FIRST_CHEAP, &cheap);
     if (status != KPROF_OK || all.image.size == 0) {
         kprof_witnesses_free(&all);

@@ -1,5 +1,6 @@
 /* What is kept on disk of CUPTI's answers: found again for exactly the same question, and never able to give a wrong
  * one, whatever is in the folder. */
+#include "core/bytes.h"
 #include "cupti/host_private.h"
 #include "cupti/schedule.h"
 #include "cupti_test.h"
@@ -342,8 +343,10 @@ static void test_witnesses(void **state)
     static const char *const broken[] = {"", "name", "a\0b"};
     static const size_t sizes[] = {1, 4, 3};
     kprof_witnesses witnesses;
-    kprof_host_question question = {host, WITNESS_QUESTION, &two_passes};
+    char text[64];
+    kprof_host_question question = {host, text, &two_passes};
     kprof_config_image image = image_on(host, &two_passes);
+    snprintf(text, sizeof text, WITNESS_QUESTION " %08x", kprof_crc32c(0, image.data, image.size));
     assert_int_equal(kprof_host_witness(host, &two_passes, &image, &witnesses), KPROF_OK);
     assert_true(witnesses.names.count > 0);
     assert_int_equal(count_entries(NULL, 0), 3);
@@ -356,6 +359,26 @@ static void test_witnesses(void **state)
     }
     kprof_witnesses_free(&witnesses);
     kprof_config_image_free(&image);
+}
+
+/* The same names in other passes, as another packing gives them. */
+static void test_witnesses_of_another_schedule(void **state)
+{
+    (void)state;
+    char *item = (char *)"sm__throughput.avg.pct_of_peak_sustained_elapsed";
+    kprof_strlist names = {&item, 1, 1};
+    kprof_config_image images[] = {image_on(host, &names), {0}};
+    assert_int_equal(kprof_host_draft_image(host, &names, &images[1]), KPROF_OK);
+    size_t passes[] = {images[0].pass_count, images[1].pass_count};
+    assert_true(passes[0] < passes[1]);
+    for (size_t i = 0; i < 2; i++) {
+        kprof_witnesses witnesses;
+        assert_int_equal(kprof_host_witness(host, &names, &images[i], &witnesses), KPROF_OK);
+        assert_int_equal(witnesses.image.pass_count, passes[i]);
+        assert_int_equal(images[i].pass_count, passes[i]);
+        kprof_witnesses_free(&witnesses);
+        kprof_config_image_free(&images[i]);
+    }
 }
 
 /* What each of several processes does that start with an empty folder. */
@@ -435,6 +458,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_teardown(test_symlink_is_not_followed, clear),
         cmocka_unit_test_teardown(test_answers, clear),
         cmocka_unit_test_teardown(test_witnesses, clear),
+        cmocka_unit_test_teardown(test_witnesses_of_another_schedule, clear),
         cmocka_unit_test_teardown(test_processes_at_the_same_time, clear),
         cmocka_unit_test_teardown(test_off, clear),
         cmocka_unit_test_teardown(test_unwritable_folder, clear),
