@@ -11,13 +11,15 @@
 /* Of the size of L2, in percent: with less, some of the application's dirty lines were still there on GH100. */
 #define SOURCE_PCT 110
 /* What the copy leaves dirty. Each row is a mapping, which takes 30 us to make. */
-#define ROW_BYTES ((size_t)128 << 10)
+#define ROW_BYTES ((size_t)256 << 10)
+/* Copy engines take slices side by side: 0.06 ms for what takes them 0.1 ms in one slice, or in slices of 64 rows. */
+#define SLICE_ROWS 8
 
 struct kprof_flush {
     const kprof_driver_api *driver;
     CUdeviceptr source; /* [rows] of ROW_BYTES */
     CUdeviceptr window; /* [rows] of granule_bytes, all the same memory */
-    size_t rows, granule_bytes, mapped_rows;
+    size_t slices, rows, granule_bytes, mapped_rows;
     CUevent event;
 };
 
@@ -52,7 +54,8 @@ static CUresult prepare(kprof_flush *flush)
         return result;
     CUmemAllocationProp property = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
                                     .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device}};
-    flush->rows = (size_t)l2_bytes / 100 * SOURCE_PCT / ROW_BYTES + 1;
+    flush->slices = (size_t)l2_bytes / 100 * SOURCE_PCT / (SLICE_ROWS * ROW_BYTES) + 1;
+    flush->rows = flush->slices * SLICE_ROWS;
     result = driver->cuMemGetAllocationGranularity_(&flush->granule_bytes, &property, CU_MEM_ALLOC_GRANULARITY_MINIMUM);
     if (result == CUDA_SUCCESS)
         result = driver->cuEventCreate_(&flush->event, CU_EVENT_DISABLE_TIMING);
@@ -110,19 +113,22 @@ static CUresult wait_for(const kprof_flush *flush, CUstream stream, CUstream aft
 
 kprof_status kprof_flush_run(kprof_flush *flush, void *stream, void *after)
 {
-    CUDA_MEMCPY2D copy = {
+    CUDA_MEMCPY3D copy = {
         .srcMemoryType = CU_MEMORYTYPE_DEVICE,
         .srcDevice = flush->source,
         .srcPitch = ROW_BYTES,
+        .srcHeight = SLICE_ROWS,
         .dstMemoryType = CU_MEMORYTYPE_DEVICE,
         .dstDevice = flush->window,
         .dstPitch = flush->granule_bytes,
+        .dstHeight = SLICE_ROWS,
         .WidthInBytes = ROW_BYTES,
-        .Height = flush->rows,
+        .Height = SLICE_ROWS,
+        .Depth = flush->slices,
     };
     CUresult result = wait_for(flush, stream, after);
     if (result == CUDA_SUCCESS)
-        result = flush->driver->cuMemcpy2DAsync_(&copy, stream);
+        result = flush->driver->cuMemcpy3DAsync_(&copy, stream);
     if (result != CUDA_SUCCESS)
         return kprof_fail(KPROF_INTERNAL, "flushing the caches: %s", kprof_driver_error(result));
     return KPROF_OK;
