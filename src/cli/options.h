@@ -52,6 +52,7 @@ typedef struct kprof_options {
     int replay_mode;
     uint32_t replay_batch; /* launches; 0: auto */
     int cache_control;     /* kprof_cache_control */
+    int witness_control;   /* kprof_witness_control */
     int clock_control;     /* kprof_clock_control */
 
     char *export_path; /* as given: placeholders are not expanded yet */

@@ -169,6 +169,7 @@ kprof_status kprof_plans_config(const kprof_plans *plans, const kprof_options *o
         .chips = calloc(plans->count, sizeof *out->chips),
         .chip_count = plans->count,
         .cache_control = (kprof_cache_control)options->cache_control,
+        .witness_control = (kprof_witness_control)options->witness_control,
         .follow_children = options->follow_children != 0,
         .verbose = options->verbose,
         .replay_batch = options->replay_batch,

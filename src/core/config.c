@@ -108,6 +108,7 @@ static void decode_chip(kprof_bytes *in, kprof_chip_metrics *chip)
 static void encode_switches(const kprof_config *config, kprof_strbuf *out)
 {
     kprof_put_u32(out, config->cache_control);
+    kprof_put_u32(out, config->witness_control);
     kprof_put_u32(out, config->follow_children);
     kprof_put_u32(out, config->verbose);
     kprof_put_u32(out, config->replay_batch);
@@ -118,16 +119,19 @@ static void encode_switches(const kprof_config *config, kprof_strbuf *out)
 static void decode_switches(kprof_bytes *in, kprof_config *config)
 {
     uint32_t cache_control = kprof_get_u32(in);
+    uint32_t witness_control = kprof_get_u32(in);
     uint32_t follow_children = kprof_get_u32(in);
     uint32_t verbose = kprof_get_u32(in);
     config->replay_batch = kprof_get_u32(in);
     config->root_pid = (int64_t)kprof_get_u64(in);
     const char *counter_data_dir = kprof_get_string(in);
-    if (cache_control > KPROF_CACHE_FLUSH_NONE || follow_children > 1 || verbose > 1) {
+    if (cache_control > KPROF_CACHE_FLUSH_NONE || witness_control > KPROF_WITNESSES_ALL || follow_children > 1 ||
+        verbose > 1) {
         in->failed = true;
         return;
     }
     config->cache_control = (kprof_cache_control)cache_control;
+    config->witness_control = (kprof_witness_control)witness_control;
     config->follow_children = follow_children;
     config->verbose = verbose;
     if (counter_data_dir && counter_data_dir[0] && !(config->counter_data_dir = strdup(counter_data_dir)))

@@ -23,6 +23,8 @@ typedef struct kprof_chip_metrics {
 } kprof_chip_metrics;
 
 typedef enum kprof_cache_control { KPROF_CACHE_FLUSH_ALL, KPROF_CACHE_FLUSH_NONE } kprof_cache_control;
+/* Which batches get the witnesses that take time: those that are large enough, or all. */
+typedef enum kprof_witness_control { KPROF_WITNESSES_AUTO, KPROF_WITNESSES_ALL } kprof_witness_control;
 
 /* The room of a batch: host memory for counter data and launches at first, where nothing was asked for, and launches at
  * most. CUPTI was seen to start with so many, in 3.2 s; with tens of thousands it does not come back. */
@@ -35,6 +37,7 @@ typedef struct kprof_config {
     kprof_chip_metrics *chips; /* [chip_count] */
     size_t chip_count;
     kprof_cache_control cache_control;
+    kprof_witness_control witness_control;
     bool follow_children; /* false: processes other than the first disarm */
     bool verbose;
     uint32_t replay_batch;  /* how many launches a batch holds at most; 0: as many as memory allows */

@@ -63,7 +63,8 @@ bool kprof_passes_partly(void)
 /* The witnesses that take time take it for each pass, however many launches share it. */
 static bool wants_all_witnesses(void)
 {
-    return kprof_batch.kind == KPROF_TOGETHER && kprof_batch.context->last_launches >= WITNESSED_LAUNCHES;
+    return kprof_this_process.config.witness_control == KPROF_WITNESSES_ALL ||
+           (kprof_batch.kind == KPROF_TOGETHER && kprof_batch.context->last_launches >= WITNESSED_LAUNCHES);
 }
 
 kprof_status kprof_passes_begin(void)

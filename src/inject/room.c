@@ -5,12 +5,12 @@
 #include "inject/process.h"
 
 /* The room of a batch is counter data in host memory, and launches, which cost the first pass 0.6 to 1.2 ms each, used
- * or not. It grows once, when full batches in a row have cost twice as much as the larger first pass will, since a
- * program that ends soon after has paid for room that it does not use; and is a small part of that where batches have
- * been far smaller, since counter data stays in memory, all of which is written at first. */
+ * or not. It grows once, when full batches in a row have cost about as much as the larger first pass will: a program
+ * that ends soon after has lost no more by it than one that goes on had lost without it. It is a small part of that
+ * where batches have been far smaller, since counter data stays in memory, all of which is written at first. */
 #define SMALL_IMAGE_BYTES ((size_t)16 << 20)
 #define GROWTH            4
-#define GROWTH_COST       5 /* times the first pass of now: the larger one takes 2 to 3 times as long */
+#define GROWTH_COST       1.5 /* times the first pass of now */
 #define SMALL_IN_A_ROW    3
 #define MEMORY_SHARE      8 /* of what the machine has: not more */
 /* Launches that are not chosen may stand between those that are counted. */

@@ -30,6 +30,7 @@ static kprof_config sample(void)
         .chips = chips,
         .chip_count = 2,
         .cache_control = KPROF_CACHE_FLUSH_NONE,
+        .witness_control = KPROF_WITNESSES_ALL,
         .follow_children = true,
         .verbose = true,
         .replay_batch = UINT32_MAX - 1,
@@ -75,6 +76,7 @@ static void assert_config_equal(const kprof_config *a, const kprof_config *b)
 {
     assert_filter_equal(&a->filter, &b->filter);
     assert_int_equal(a->cache_control, b->cache_control);
+    assert_int_equal(a->witness_control, b->witness_control);
     assert_int_equal(a->follow_children, b->follow_children);
     assert_int_equal(a->verbose, b->verbose);
     assert_true(a->replay_batch == b->replay_batch);

@@ -217,6 +217,25 @@ class DearSaves(Case):
             self.assertIn("measured in one pass: saving to host memory takes 60 s", reason)
 
 
+class Witnesses(Case):
+    """What every pass counts, so that passes that differ are seen."""
+
+    def spreads(self, *options):
+        self.collect(["--set", "default", *options], [f"launch={VECTOR_ADD}*2"])
+        rows = self.query("run.kprof", "SELECT metric.name, count(value.value) FROM metric LEFT JOIN value "
+                          "ON value.metric_id = metric.id WHERE metric.kind = 'witness' GROUP BY metric.id")
+        return {name.removesuffix(".pct_spread_over_passes"): count for name, count in rows}
+
+    def test_time_and_cycles_always(self):
+        spreads = self.spreads()
+        self.assertEqual((spreads["gr__cycles_active.sum"], spreads["gpu__time_active.sum"]), (2, 2))
+        self.assertEqual(spreads["TPC.TriageCompute.sm__inst_executed_realtime.sum"], 0)
+
+    def test_instructions_where_asked(self):
+        self.assertEqual(set(self.spreads("--witnesses", "all").values()), {2})
+        self.assertEqual(self.spreads("--witnesses=auto")["TPC.TriageCompute.sm__inst_executed_realtime.sum"], 0)
+
+
 class BadInput(Case):
     def assert_early(self, options, code, *texts):
         """Refused before the application starts."""

@@ -39,9 +39,9 @@ static void test_grows_once_full_batches_have_cost_enough(void **state)
     (void)state;
     kprof_profiled_context context = {.ready_ms = 300};
     assert_int_equal(kprof_room_choose(&context), FIRST);
-    kprof_room_note(&context, FIRST, FIRST, 1000);
+    kprof_room_note(&context, FIRST, FIRST, 400);
     assert_int_equal(kprof_room_choose(&context), FIRST);
-    kprof_room_note(&context, FIRST, FIRST, 500);
+    kprof_room_note(&context, FIRST, FIRST, 100);
     assert_int_equal(kprof_room_choose(&context), 4 * FIRST);
     kprof_room_note(&context, 4 * FIRST, 4 * FIRST, 10000);
     kprof_room_note(&context, 4 * FIRST, 4 * FIRST, 10000);
@@ -53,9 +53,9 @@ static void test_a_batch_that_is_not_full_begins_anew(void **state)
     (void)state;
     kprof_profiled_context context = {.ready_ms = 300};
     assert_int_equal(kprof_room_choose(&context), FIRST);
-    kprof_room_note(&context, FIRST, FIRST, 1400);
-    kprof_room_note(&context, FIRST - 1, FIRST, 1400);
-    kprof_room_note(&context, FIRST, FIRST, 1400);
+    kprof_room_note(&context, FIRST, FIRST, 400);
+    kprof_room_note(&context, FIRST - 1, FIRST, 400);
+    kprof_room_note(&context, FIRST, FIRST, 400);
     assert_int_equal(kprof_room_choose(&context), FIRST);
 }
 
