@@ -7,7 +7,7 @@
 #include <string.h>
 
 #define PARAMS(type, name) type name = {.structSize = type##_STRUCT_SIZE}
-#define QUESTION           "config image 4"
+#define QUESTION           "config image 5"
 
 static CUptiResult count_passes(const kprof_host *host, kprof_config_image *image)
 {
@@ -105,7 +105,7 @@ static void keep_image(const kprof_host_question *question, const kprof_config_i
 
 kprof_status kprof_host_config_image(kprof_host *host, const kprof_strlist *names, kprof_config_image *out)
 {
-    kprof_host_question question = {host, QUESTION, names};
+    kprof_host_question question = {host, host->few_passes ? QUESTION " few" : QUESTION, names};
     *out = (kprof_config_image){0};
     if (recall_image(&question, out))
         return KPROF_OK;

@@ -94,6 +94,8 @@ static kprof_status improve(kprof_host *host, const kprof_strlist *names, kprof_
     status = kprof_pack_search(problem);
     if (status != KPROF_OK)
         return status;
+    if (host->few_passes)
+        problem->most_passes = problem->pass_count;
     if (kprof_pack_gather(problem) != KPROF_OK)
         kprof_log(KPROF_LOG_DEBUG, "%s: counters were not gathered", kprof_host_chip(host));
     bool is_better = problem->pass_count < image->pass_count || kprof_pack_cost_ms(problem) < before_ms;

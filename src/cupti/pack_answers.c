@@ -141,7 +141,7 @@ bool kprof_pack_goes_together(kprof_pack_answers *answers, size_t pass)
 
 static bool is_closed_to(const kprof_pack_problem *p, size_t pass, const kprof_pack_counter *counter)
 {
-    return p->closed_kinds[pass] & 1u << kprof_pack_kind_of(counter);
+    return (p->closed_kinds[pass] & kprof_pack_kinds_of(counter)) != 0;
 }
 
 /* Whether the counter listed last goes with the `count` before it. Those of one domain are asked about first: they are

@@ -8,6 +8,8 @@
 
 /* Metrics of more counters do not get into one pass anyhow. */
 #define MAX_KIN 8
+/* Launches times passes for which a batch has room at first: 192 MiB of counter data, 120 KB for each. */
+#define BATCH_PASSES 1600
 
 typedef struct named {
     const char *name;
@@ -65,8 +67,8 @@ static kprof_status find_places(const kprof_raw_config *config, kprof_pack_count
             counter->places.items[counter->places.count++] = places.items[i];
         counter->is_patch = counter->is_patch || places.items[i] == NVPW_RAW_COUNTER_DOMAIN_GPU_SASS;
     }
-    counter->kind = kprof_places_kind(&places);
-    counter->is_bound = counter->side == KPROF_SIDE_OTHER && counter->kind != KPROF_KIND_L2;
+    counter->kinds = kprof_places_kinds(&places);
+    counter->is_bound = counter->side == KPROF_SIDE_OTHER && counter->kinds != KPROF_KIND_BIT(KPROF_KIND_L2);
     return status;
 }
 
@@ -230,7 +232,7 @@ static kprof_status make_bundles(const reader *r)
         out->bundle_count++;
     }
     out->kinships = calloc(out->bundle_count * out->bundle_count + 1, sizeof(*out->kinships));
-    out->closed_kinds = calloc(out->pass_count + 1, sizeof(*out->closed_kinds));
+    out->closed_kinds = calloc(out->most_passes + 1, sizeof(*out->closed_kinds));
     return out->kinships && out->closed_kinds ? KPROF_OK : KPROF_NO_MEMORY;
 }
 
@@ -271,7 +273,9 @@ kprof_status kprof_pack_read(kprof_host *host, const kprof_strlist *names, const
                              kprof_pack_problem *out)
 {
     reader r = {.out = out};
-    *out = (kprof_pack_problem){.pass_count = image->pass_count};
+    *out = (kprof_pack_problem){.pass_count = image->pass_count,
+                                .launches = (unsigned)(BATCH_PASSES / image->pass_count),
+                                .most_passes = image->pass_count};
     kprof_status status = list_counters(image, out);
     if (status == KPROF_OK)
         status = kprof_raw_config_open_quietly(host, &out->config);

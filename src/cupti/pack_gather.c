@@ -1,12 +1,15 @@
-/* Makes passes cheaper, of which there may then be fewer: those counters are brought together that cost a pass the same
- * time whether it has one of them or many. Where a pass has fewest of a kind it is to have none: they go into passes
- * that have such already, or are read elsewhere. What makes the schedule no cheaper is taken back. */
+/* Makes passes cheaper, of which there may then be fewer, or more: those counters are brought together that cost a pass
+ * the same time whether it has one of them or many. Where a pass has fewest of a kind it is to have none: they go into
+ * passes that have such already, or are read elsewhere. What makes the schedule no cheaper is taken back. */
 #include "cupti/pack_moves.h"
 
 #include <string.h>
 
 /* Questions for one attempt: those that succeed take 20 to 170. */
 #define PATIENCE 200
+/* Passes that are added at a time, at most, and what each has to bring: programs of few launches only pay for it. */
+#define MOST_ADDED    2
+#define ADDED_PASS_MS 40
 
 typedef struct target {
     size_t pass;
@@ -15,7 +18,7 @@ typedef struct target {
 
 static bool is_open_to(const kprof_pack_pass *pass, kprof_pack_kind kind)
 {
-    return !pass->is_fixed && pass->kind_counts[kind] > 0 && !(pass->failed & 1u << kind);
+    return !pass->is_fixed && pass->kind_counts[kind] > 0 && !(pass->failed & KPROF_KIND_BIT(kind));
 }
 
 /* Of what has not been tried, where there is least to be put elsewhere. False: all has been. */
@@ -23,7 +26,7 @@ static bool next_target(const kprof_pack_moves *m, target *out)
 {
     size_t least = SIZE_MAX;
     for (size_t i = 0; i < m->problem->pass_count; i++) {
-        for (int kind = KPROF_KIND_CHEAP + 1; kind < KPROF_PACK_KINDS; kind++) {
+        for (int kind = 0; kind < KPROF_PACK_KINDS; kind++) {
             if (!is_open_to(&m->passes[i], kind) || m->passes[i].kind_counts[kind] >= least)
                 continue;
             least = m->passes[i].kind_counts[kind];
@@ -33,14 +36,17 @@ static bool next_target(const kprof_pack_moves *m, target *out)
     return least < SIZE_MAX;
 }
 
-/* No pass is to get a kind that it has not, nor the one that it is to lose. */
+/* No pass is to get a kind that it has not, nor the one that it is to lose; but counters that leave the SMs' dear
+ * domains may be read in the other one wherever there is room. */
 static void close_kinds(kprof_pack_moves *m, const target *at)
 {
     for (size_t i = 0; i < m->problem->pass_count; i++) {
         unsigned *closed = &m->problem->closed_kinds[i];
-        *closed = i == at->pass ? 1u << at->kind : 0;
-        for (int kind = KPROF_KIND_CHEAP + 1; kind < KPROF_PACK_KINDS; kind++)
-            *closed |= m->passes[i].kind_counts[kind] == 0 ? 1u << kind : 0;
+        *closed = i == at->pass ? KPROF_KIND_BIT(at->kind) : 0;
+        for (int kind = 0; kind < KPROF_PACK_KINDS; kind++)
+            *closed |= m->passes[i].kind_counts[kind] == 0 ? KPROF_KIND_BIT(kind) : 0;
+        if (at->kind == KPROF_KIND_SLOW)
+            *closed &= ~KPROF_KIND_BIT(KPROF_KIND_SM_A);
     }
 }
 
@@ -48,12 +54,12 @@ static void take_out(kprof_pack_problem *p, const target *at)
 {
     for (size_t i = 0; i < p->names.count; i++) {
         kprof_pack_bundle *bundle = &p->bundles[p->counters[i].bundle];
-        if (bundle->pass == at->pass && kprof_pack_kind_of(&p->counters[i]) == at->kind)
+        if (bundle->pass == at->pass && kprof_pack_kinds_of(&p->counters[i]) & KPROF_KIND_BIT(at->kind))
             bundle->pass = KPROF_NO_PASS;
     }
 }
 
-/* A pass may have lost all that it had. */
+/* A pass may have lost all that it had, or got nothing. */
 static void remove_empty(kprof_pack_moves *m)
 {
     for (size_t i = m->problem->pass_count; i-- > 0;) {
@@ -63,32 +69,44 @@ static void remove_empty(kprof_pack_moves *m)
     }
 }
 
-static bool make_cheaper(kprof_pack_moves *m, const target *at, size_t sm_passes)
+static bool make_cheaper(kprof_pack_moves *m, const target *at, size_t more_passes)
 {
     unsigned before_ms = kprof_pack_cost_ms(m->problem);
     kprof_pack_save(m);
+    m->problem->pass_count += more_passes;
+    kprof_pack_survey(m);
     close_kinds(m, at);
     take_out(m->problem, at);
     kprof_pack_survey(m);
-    bool is_cheaper = kprof_pack_settle(m) && kprof_pack_count_sm_passes(m) <= sm_passes &&
-                      kprof_pack_cost_ms(m->problem) < before_ms;
-    if (is_cheaper)
+    bool is_settled = kprof_pack_settle(m);
+    kprof_pack_survey(m);
+    if (is_settled)
         remove_empty(m);
-    else
+    bool is_cheaper = is_settled && kprof_pack_cost_ms(m->problem) + more_passes * ADDED_PASS_MS < before_ms;
+    if (!is_cheaper)
         kprof_pack_restore(m);
     kprof_pack_survey(m);
     return is_cheaper;
 }
 
+/* Launches are dear enough that a pass or two may be added to make them cheaper. */
+static bool try_target(kprof_pack_moves *m, const target *at)
+{
+    size_t most = at->kind == KPROF_KIND_SLOW ? m->problem->most_passes - m->problem->pass_count : 0;
+    for (size_t more = 0; more <= most && more <= MOST_ADDED && kprof_pack_allow(m->answers, PATIENCE); more++) {
+        if (make_cheaper(m, at, more))
+            return true;
+    }
+    return false;
+}
+
 static void gather(kprof_pack_moves *m)
 {
     target at;
-    size_t sm_passes = kprof_pack_count_sm_passes(m), pass_count = m->problem->pass_count;
-    while (kprof_pack_allow(m->answers, PATIENCE) && next_target(m, &at)) {
-        bool is_cheaper = make_cheaper(m, &at, sm_passes);
-        kprof_pack_note(m, at.pass, 1u << at.kind, is_cheaper);
-    }
-    memset(m->problem->closed_kinds, 0, pass_count * sizeof(*m->problem->closed_kinds));
+    kprof_pack_survey(m);
+    while (kprof_pack_allow(m->answers, PATIENCE) && next_target(m, &at))
+        kprof_pack_note(m, at.pass, KPROF_KIND_BIT(at.kind), try_target(m, &at));
+    memset(m->problem->closed_kinds, 0, m->problem->most_passes * sizeof(*m->problem->closed_kinds));
 }
 
 kprof_status kprof_pack_gather(kprof_pack_problem *problem)

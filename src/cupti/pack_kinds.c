@@ -1,12 +1,7 @@
-/* What it costs to start and stop a pass: that depends on the kinds of counters that it has, hardly on how many of a
- * kind, and not on the launches measured in it. */
+/* What a pass costs depends on the kinds of counters that it has, hardly on how many of a kind. Most make it longer to
+ * start and stop; those of the SMs' second and third domain make each launch longer, by two control calls of the
+ * driver. */
 #include "cupti/pack_private.h"
-
-static bool is_in_sm_a(uint32_t place)
-{
-    return place == NVPW_RAW_COUNTER_DOMAIN_GPU_SM_A || place == NVPW_RAW_COUNTER_DOMAIN_CDG_GPU_SM_B_SM_A ||
-           place == NVPW_RAW_COUNTER_DOMAIN_CDG_GPU_SM_C_SM_A;
-}
 
 static bool is_in_l2(uint32_t place)
 {
@@ -20,56 +15,64 @@ static bool is_in_tpc(uint32_t place)
            place == NVPW_RAW_COUNTER_DOMAIN_CDG_GPU_TPC_SM_A || place == NVPW_RAW_COUNTER_DOMAIN_CDG_GPU_SM_B_TPC;
 }
 
-bool kprof_place_is_in_sm(uint32_t place)
+static unsigned kinds_at(uint32_t place)
 {
-    return is_in_sm_a(place) || place == NVPW_RAW_COUNTER_DOMAIN_GPU_SM_B || place == NVPW_RAW_COUNTER_DOMAIN_GPU_SM_C;
+    return (kprof_place_is_in_sm_a(place) ? KPROF_KIND_BIT(KPROF_KIND_SM_A) : 0) |
+           (kprof_place_is_slow(place) ? KPROF_KIND_BIT(KPROF_KIND_SLOW) : 0) |
+           (is_in_l2(place) ? KPROF_KIND_BIT(KPROF_KIND_L2) : 0) |
+           (is_in_tpc(place) ? KPROF_KIND_BIT(KPROF_KIND_TPC) : 0);
 }
 
-static kprof_pack_kind kind_at(uint32_t place)
+unsigned kprof_places_kinds(const kprof_counter_places *places)
 {
-    if (is_in_sm_a(place))
-        return KPROF_KIND_SM_A;
-    if (is_in_l2(place))
-        return KPROF_KIND_L2;
-    return is_in_tpc(place) ? KPROF_KIND_TPC : KPROF_KIND_CHEAP;
-}
-
-kprof_pack_kind kprof_places_kind(const kprof_counter_places *places)
-{
-    kprof_pack_kind kind = places->count > 0 ? kind_at(places->items[0]) : KPROF_KIND_CHEAP;
-    for (size_t i = 1; i < places->count; i++) {
-        if (kind_at(places->items[i]) != kind)
-            return KPROF_KIND_CHEAP;
+    unsigned all = 0, common = ~0u;
+    for (size_t i = 0; i < places->count; i++) {
+        all |= kinds_at(places->items[i]);
+        common &= kinds_at(places->items[i]);
     }
-    return kind;
+    return places->count == 0 ? 0 : common | (all & KPROF_KIND_BIT(KPROF_KIND_SLOW));
 }
 
-kprof_pack_kind kprof_pack_kind_of(const kprof_pack_counter *counter)
+unsigned kprof_pack_kinds_of(const kprof_pack_counter *counter)
 {
-    return counter->domain ? kind_at(counter->domain) : counter->kind;
+    return counter->domain ? kinds_at(counter->domain) : counter->kinds;
 }
 
-/* Measured on an H200 (GH100, driver 580), starting and stopping together: docs/internals.md, "What things cost". */
+void kprof_pack_count_kinds(const kprof_pack_counter *counter, size_t *counts)
+{
+    unsigned kinds = kprof_pack_kinds_of(counter);
+    for (int kind = 0; kind < KPROF_PACK_KINDS; kind++)
+        counts[kind] += (kinds & KPROF_KIND_BIT(kind)) != 0;
+}
+
+/* Measured on an H200 (GH100, driver 580): docs/internals.md, "What things cost". */
+#define PASS_MS        7
+#define PASS_LAUNCH_US 150
 static const struct {
     size_t few; /* counters */
-    unsigned few_ms, more_ms;
+    unsigned few_ms, more_ms, launch_us;
 } costs[KPROF_PACK_KINDS] = {
-    [KPROF_KIND_SM_A] = {SIZE_MAX, 27, 27},
-    [KPROF_KIND_L2] = {4, 12, 23},
-    [KPROF_KIND_TPC] = {SIZE_MAX, 18, 18},
+    [KPROF_KIND_SM_A] = {SIZE_MAX, 20, 20, 30},
+    [KPROF_KIND_SLOW] = {SIZE_MAX, 0, 0, 1250},
+    [KPROF_KIND_L2] = {4, 12, 23, 0},
+    [KPROF_KIND_TPC] = {SIZE_MAX, 18, 18, 0},
 };
 
 static unsigned cost_of_pass(const kprof_pack_problem *p, size_t pass)
 {
     size_t counts[KPROF_PACK_KINDS] = {0};
-    unsigned sum = 0;
-    for (size_t i = 0; i < p->names.count; i++)
-        counts[kprof_pack_kind_of(&p->counters[i])] += p->bundles[p->counters[i].bundle].pass == pass;
-    for (int kind = 0; kind < KPROF_PACK_KINDS; kind++) {
-        if (counts[kind] > 0)
-            sum += counts[kind] > costs[kind].few ? costs[kind].more_ms : costs[kind].few_ms;
+    unsigned start_ms = PASS_MS, launch_us = PASS_LAUNCH_US;
+    for (size_t i = 0; i < p->names.count; i++) {
+        if (p->bundles[p->counters[i].bundle].pass == pass)
+            kprof_pack_count_kinds(&p->counters[i], counts);
     }
-    return sum;
+    for (int kind = 0; kind < KPROF_PACK_KINDS; kind++) {
+        if (counts[kind] == 0)
+            continue;
+        start_ms += counts[kind] > costs[kind].few ? costs[kind].more_ms : costs[kind].few_ms;
+        launch_us += costs[kind].launch_us;
+    }
+    return start_ms + launch_us * p->launches / 1000;
 }
 
 unsigned kprof_pack_cost_ms(const kprof_pack_problem *problem)

@@ -61,7 +61,7 @@ void kprof_pack_survey(kprof_pack_moves *m)
         kprof_pack_pass *pass = &m->passes[bundle->pass];
         pass->is_fixed = pass->is_fixed || bundle->is_fixed;
         pass->side_counts[counter->side]++;
-        pass->kind_counts[kprof_pack_kind_of(counter)]++;
+        kprof_pack_count_kinds(counter, pass->kind_counts);
     }
 }
 
@@ -229,7 +229,7 @@ bool kprof_pack_moves_init(kprof_pack_moves *m, kprof_pack_problem *problem)
     size_t bundles = problem->bundle_count + 1, questions = QUESTIONS_PER_COUNTER * problem->names.count;
     *m = (kprof_pack_moves){.problem = problem};
     m->answers = kprof_pack_answers_new(problem, questions < MAX_QUESTIONS ? questions : MAX_QUESTIONS);
-    m->passes = calloc(problem->pass_count + 1, sizeof(*m->passes));
+    m->passes = calloc(problem->most_passes + 1, sizeof(*m->passes));
     m->troubles = calloc(bundles, sizeof(*m->troubles));
     m->exchanges = calloc(bundles, sizeof(*m->exchanges));
     m->saved_passes = calloc(bundles, sizeof(*m->saved_passes));

@@ -20,7 +20,7 @@ typedef struct kprof_pack_pass {
 typedef struct kprof_pack_moves {
     kprof_pack_problem *problem;
     kprof_pack_answers *answers;
-    kprof_pack_pass *passes;        /* [pass_count] */
+    kprof_pack_pass *passes;        /* [problem->most_passes] */
     size_t *troubles;               /* [bundle_count]: how often it found no room */
     kprof_pack_exchange *exchanges; /* [bundle_count] */
     /* What to go back to. */

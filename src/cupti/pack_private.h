@@ -10,23 +10,24 @@
 /* Counters of the SMs compete with each other for room in a pass, and so do all others among themselves. */
 typedef enum kprof_pack_side { KPROF_SIDE_SM, KPROF_SIDE_OTHER, KPROF_PACK_SIDES } kprof_pack_side;
 
-/* A pass takes longer to start and stop with counters of these kinds. */
+/* A pass takes longer with counters of these kinds. One that is read in two domains together is of both. */
 typedef enum kprof_pack_kind {
-    KPROF_KIND_CHEAP, /* all others */
-    KPROF_KIND_SM_A,  /* in the first of the SMs' domains, or in it and another together */
+    KPROF_KIND_SM_A, /* in the first of the SMs' domains */
+    KPROF_KIND_SLOW, /* in the second or third of them */
     KPROF_KIND_L2,
     KPROF_KIND_TPC,
     KPROF_PACK_KINDS,
 } kprof_pack_kind;
+#define KPROF_KIND_BIT(kind) (1u << (kind))
 
 typedef struct kprof_pack_counter {
     const char *name;            /* borrowed from the problem's names */
     kprof_counter_places places; /* in the SMs, where one pass takes it; those that are wanted least come first */
     kprof_pack_side side;
-    kprof_pack_kind kind; /* of all its places; CHEAP where they differ */
-    bool is_bound;        /* stays with all others of its pass that are bound */
-    bool is_patch;        /* counted by patched code, which takes a pass of its own */
-    size_t pass;          /* in CUPTI's image */
+    unsigned kinds; /* bits of those that it is of where NVPW chooses its domain */
+    bool is_bound;  /* stays with all others of its pass that are bound */
+    bool is_patch;  /* counted by patched code, which takes a pass of its own */
+    size_t pass;    /* in CUPTI's image */
     size_t bundle;
     uint32_t domain; /* where it is read; 0: NVPW chooses, as for CUPTI's image */
 } kprof_pack_counter;
@@ -45,9 +46,11 @@ typedef struct kprof_pack_problem {
     kprof_pack_counter *counters; /* [names.count], in the order of CUPTI's passes */
     kprof_pack_bundle *bundles;   /* [bundle_count] */
     size_t bundle_count, pass_count;
+    unsigned launches;        /* of the batch that the schedule is made for */
+    size_t most_passes;       /* which gathering may end with: CUPTI's, or as many as there are */
     size_t *members;          /* [names.count]: the bundles' counters */
     unsigned char *kinships;  /* [bundle_count * bundle_count]: how many metrics are computed from both */
-    unsigned *closed_kinds;   /* [pass_count]: bits of the kinds that a pass is not to get */
+    unsigned *closed_kinds;   /* [most_passes]: bits of the kinds that a pass is not to get */
     kprof_raw_config *config; /* with an empty group open: tells what goes into one pass */
 } kprof_pack_problem;
 
@@ -60,17 +63,18 @@ void kprof_pack_free(kprof_pack_problem *problem); /* members */
 /* Empty passes into others: changes pass_count, the passes of bundles and the domains of counters. */
 kprof_status kprof_pack_search(kprof_pack_problem *problem) KPROF_MUST_CHECK;
 
-/* Then make the passes cheaper: changes the same; a pass that has lost all its counters goes. On failure the schedule
- * is as good as it was found so far. */
+/* Then make the passes cheaper: changes the same; a pass that has lost all its counters goes, and there may be more
+ * passes again where launches get cheaper by it. On failure the schedule is as good as it was found so far. */
 kprof_status kprof_pack_gather(kprof_pack_problem *problem) KPROF_MUST_CHECK;
 
-bool kprof_place_is_in_sm(uint32_t place);
-/* The kind of all places; CHEAP where they differ. */
-kprof_pack_kind kprof_places_kind(const kprof_counter_places *places);
-/* Where it is read now. Where NVPW chooses, the cheapest is taken, so that CUPTI's image never looks dearer than it is.
- */
-kprof_pack_kind kprof_pack_kind_of(const kprof_pack_counter *counter);
-/* How much longer all passes take to start and stop because of the kinds that they have. */
+/* Bits of the kinds of a counter that NVPW places. It prefers the second and third domain of the SMs, since it takes
+ * the first in their order that a counter has. */
+unsigned kprof_places_kinds(const kprof_counter_places *places);
+/* Bits of the kinds that it is of where it is read now. */
+unsigned kprof_pack_kinds_of(const kprof_pack_counter *counter);
+/* Add one to counts[kind] for each of these; counts is [KPROF_PACK_KINDS]. */
+void kprof_pack_count_kinds(const kprof_pack_counter *counter, size_t *counts);
+/* What all passes take: starting and stopping them, and a batch of launches in between. */
 unsigned kprof_pack_cost_ms(const kprof_pack_problem *problem);
 
 /* Answers of NVPW, each kept so that it is asked once. */

@@ -265,20 +265,23 @@ kprof_status kprof_raw_config_places(const kprof_raw_config *config, const char 
     return KPROF_OK;
 }
 
-static bool is_sm_domain(NVPW_RawCounterDomain domain)
+bool kprof_place_is_in_sm_a(uint32_t place)
 {
-    return domain == NVPW_RAW_COUNTER_DOMAIN_GPU_SM_A || domain == NVPW_RAW_COUNTER_DOMAIN_GPU_SM_B ||
-           domain == NVPW_RAW_COUNTER_DOMAIN_GPU_SM_C;
+    return place == NVPW_RAW_COUNTER_DOMAIN_GPU_SM_A || place == NVPW_RAW_COUNTER_DOMAIN_CDG_GPU_SM_B_SM_A ||
+           place == NVPW_RAW_COUNTER_DOMAIN_CDG_GPU_SM_C_SM_A;
 }
 
-kprof_status kprof_raw_config_is_sm_side(const kprof_raw_config *config, const char *counter, bool *out)
+bool kprof_place_is_slow(uint32_t place)
 {
-    listed_places places;
-    kprof_status status = list_places(config, counter, &places);
-    *out = false;
-    for (size_t i = 0; status == KPROF_OK && i < places.domain_count; i++)
-        *out = *out || is_sm_domain(places.domains[i]);
-    return status;
+    return place == NVPW_RAW_COUNTER_DOMAIN_GPU_SM_B || place == NVPW_RAW_COUNTER_DOMAIN_GPU_SM_C ||
+           place == NVPW_RAW_COUNTER_DOMAIN_CDG_GPU_SM_B_SM_A || place == NVPW_RAW_COUNTER_DOMAIN_CDG_GPU_SM_C_SM_A ||
+           place == NVPW_RAW_COUNTER_DOMAIN_CDG_GPU_SM_B_TPC;
+}
+
+bool kprof_place_is_in_sm(uint32_t place)
+{
+    return place != NVPW_RAW_COUNTER_DOMAIN_CDG_GPU_SM_B_TPC &&
+           (kprof_place_is_in_sm_a(place) || kprof_place_is_slow(place));
 }
 
 static NVPA_Status list_counters(const kprof_config_image *image, size_t pass, const char **names, size_t *count)

@@ -50,9 +50,13 @@ kprof_status kprof_raw_config_fits(const kprof_raw_config *config, const kprof_s
 kprof_status kprof_raw_config_image(const kprof_host *host, kprof_raw_config *config,
                                     kprof_config_image *out) KPROF_MUST_CHECK;
 
-/* *out: the counter is in the SMs themselves (sm__, smsp__ and l1tex__ metrics are made of such). */
-kprof_status kprof_raw_config_is_sm_side(const kprof_raw_config *config, const char *counter,
-                                         bool *out) KPROF_MUST_CHECK;
+/* In the SMs themselves: sm__, smsp__ and l1tex__ metrics are made of such counters. */
+bool kprof_place_is_in_sm(uint32_t place);
+/* In the first domain of the SMs, alone or with another. */
+bool kprof_place_is_in_sm_a(uint32_t place);
+/* In the second or third domain of the SMs, alone or with another. CUPTI makes two control calls of the driver for each
+ * launch of a pass that has such counters; NVPW prefers these domains. */
+bool kprof_place_is_slow(uint32_t place);
 
 /* The raw counters that one pass of a config image has, appended to `out`. */
 kprof_status kprof_image_counters(const kprof_config_image *image, size_t pass, kprof_strlist *out) KPROF_MUST_CHECK;

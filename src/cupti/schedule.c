@@ -20,15 +20,27 @@ typedef struct reader {
     size_t *indices; /* [pass_count], likewise */
 } reader;
 
+static kprof_status note_place(const reader *r, const kprof_placed_counter *counter, kprof_schedule_pass *out)
+{
+    kprof_counter_places places;
+    kprof_status status = kprof_raw_config_places(r->domains, counter->name, &places);
+    for (size_t i = 0; i < places.count && status == KPROF_OK; i++) {
+        out->sm_side = out->sm_side || kprof_place_is_in_sm(places.items[i]);
+        bool may_be_there = counter->domain == 0 || counter->domain == places.items[i];
+        out->is_slow = out->is_slow || (may_be_there && kprof_place_is_slow(places.items[i]));
+    }
+    return status;
+}
+
 static kprof_status read_pass(const reader *r, size_t pass)
 {
-    kprof_strlist counters = KPROF_STRLIST_INIT;
+    kprof_placed_counters placed;
     kprof_schedule_pass *out = &r->out->passes[pass];
-    kprof_status status = kprof_image_counters(r->image, pass, &counters);
-    out->counters = (uint32_t)counters.count;
-    for (size_t i = 0; i < counters.count && status == KPROF_OK && !out->sm_side; i++)
-        status = kprof_raw_config_is_sm_side(r->domains, counters.items[i], &out->sm_side);
-    kprof_strlist_free(&counters);
+    kprof_status status = kprof_placed_counters_read(r->image, pass, &placed);
+    out->counters = (uint32_t)placed.names.count;
+    for (size_t i = 0; i < placed.names.count && status == KPROF_OK; i++)
+        status = note_place(r, &(kprof_placed_counter){placed.names.items[i], placed.domains[i]}, out);
+    kprof_placed_counters_free(&placed);
     return status;
 }
 

@@ -13,7 +13,8 @@ typedef struct kprof_pass_list {
 
 typedef struct kprof_schedule_pass {
     uint32_t counters; /* raw counters that it holds */
-    bool sm_side;      /* some of them in the SMs: such a pass costs ten times as much for each launch */
+    bool sm_side;      /* some of them are in the SMs */
+    bool is_slow;      /* some are read where each launch takes ten times as long for it */
 } kprof_schedule_pass;
 
 typedef struct kprof_schedule {

@@ -10,7 +10,7 @@ const kprof_price_list kprof_prices = {
     .source = "docs/benchmarks.md",
     .start_s = 0.65, /* 0.15 of it the profiler object */
     .room_ms = 1.1,
-    .sm_pass_ms = 1.45, /* 0.05 of it when the pass is stopped */
+    .slow_pass_ms = 1.45, /* 0.05 of it when the pass is stopped */
     .other_pass_ms = 0.17,
     .evaluation_ms = 0.0012,
     .sm_pass_start_ms = 45,
@@ -32,6 +32,7 @@ kprof_effort kprof_effort_of(const kprof_schedule *schedule, size_t metric_count
             effort.sm_pass_count++;
         else
             effort.other_pass_count++;
+        effort.slow_pass_count += schedule->passes[i].is_slow;
     }
     return effort;
 }
@@ -52,8 +53,8 @@ kprof_cost kprof_cost_of(const kprof_effort *effort, const kprof_workload *workl
     uint64_t per_batch = launches_of_batch(workload, cost.counter_data_bytes);
     uint64_t room = workload->launches < per_batch ? workload->launches : per_batch;
     cost.start_s = kprof_prices.start_s + (double)room * kprof_prices.room_ms / 1000;
-    cost.launch_ms = (double)effort->sm_pass_count * kprof_prices.sm_pass_ms +
-                     (double)effort->other_pass_count * kprof_prices.other_pass_ms +
+    cost.launch_ms = (double)effort->slow_pass_count * kprof_prices.slow_pass_ms +
+                     (double)(passes - effort->slow_pass_count) * kprof_prices.other_pass_ms +
                      (double)effort->metric_count * kprof_prices.evaluation_ms;
     cost.batch_count = workload->launches / per_batch + (workload->launches % per_batch > 0);
     double batch_ms = (double)effort->sm_pass_count * kprof_prices.sm_pass_start_ms +

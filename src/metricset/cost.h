@@ -12,7 +12,7 @@ typedef struct kprof_price_list {
     const char *measured_on, *source;
     double start_s;                   /* a process, before its first launch is measured */
     double room_ms;                   /* the same, for each launch that the first batch has room for */
-    double sm_pass_ms;                /* a launch, for each pass with counters of the SMs */
+    double slow_pass_ms;              /* a launch, for each pass that makes launches slow */
     double other_pass_ms;             /* a launch, for any other pass */
     double evaluation_ms;             /* a launch, for each metric */
     double sm_pass_start_ms;          /* starting and stopping a pass of one batch, with counters of the SMs */
@@ -31,6 +31,7 @@ extern const kprof_price_list kprof_prices;
 typedef struct kprof_effort {
     size_t metric_count;
     size_t sm_pass_count, other_pass_count;
+    size_t slow_pass_count; /* of those with counters of the SMs */
 } kprof_effort;
 
 /* The passes are those of the schedule (kprof_schedule_read). The metrics are given apart, since a schedule may have

@@ -255,6 +255,8 @@ kprof_status kprof_plan_make(const kprof_catalog *catalog, const kprof_selection
                              kprof_plan *out)
 {
     *out = (kprof_plan){0};
+    if (selection->limits.max_passes)
+        kprof_host_prefer_few_passes(host);
     kprof_status status = fill_plan(catalog, selection, host, out);
     if (status != KPROF_OK)
         kprof_plan_free(out);

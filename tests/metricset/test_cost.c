@@ -9,8 +9,9 @@
 #include <cmocka.h>
 
 /* Of GH100, as are the measured times below. */
-static const kprof_effort default_set = {.metric_count = 91, .sm_pass_count = 8};
-static const kprof_effort full_set = {.metric_count = 283, .sm_pass_count = 18, .other_pass_count = 1};
+static const kprof_effort default_set = {.metric_count = 89, .sm_pass_count = 9, .slow_pass_count = 7};
+static const kprof_effort full_set = {
+    .metric_count = 283, .sm_pass_count = 18, .other_pass_count = 1, .slow_pass_count = 18};
 static const kprof_effort dram_metric = {.metric_count = 1, .other_pass_count = 1};
 
 static void assert_near(double actual, double expected)
@@ -21,11 +22,12 @@ static void assert_near(double actual, double expected)
 static void test_effort_is_of_the_schedule(void **state)
 {
     (void)state;
-    kprof_schedule_pass passes[] = {{.sm_side = true}, {.sm_side = false}, {.sm_side = true}};
+    kprof_schedule_pass passes[] = {{.sm_side = true, .is_slow = true}, {.sm_side = false}, {.sm_side = true}};
     kprof_schedule schedule = {.passes = passes, .pass_count = 3, .metric_count = 6};
     kprof_effort effort = kprof_effort_of(&schedule, 4);
     assert_int_equal(effort.metric_count, 4);
     assert_int_equal(effort.sm_pass_count, 2);
+    assert_int_equal(effort.slow_pass_count, 1);
     assert_int_equal(effort.other_pass_count, 1);
 }
 
@@ -35,28 +37,29 @@ static void test_one_launch(void **state)
     kprof_workload one = {1, 0};
     kprof_cost cost = kprof_cost_of(&default_set, &one);
     assert_near(cost.start_s, kprof_prices.start_s + kprof_prices.room_ms / 1000);
-    assert_near(cost.launch_ms, 8 * kprof_prices.sm_pass_ms + 91 * kprof_prices.evaluation_ms);
-    assert_near(cost.counter_data_bytes, 8 * kprof_prices.counter_bytes_per_pass);
+    assert_near(cost.launch_ms,
+                7 * kprof_prices.slow_pass_ms + 2 * kprof_prices.other_pass_ms + 89 * kprof_prices.evaluation_ms);
+    assert_near(cost.counter_data_bytes, 9 * kprof_prices.counter_bytes_per_pass);
     assert_int_equal(cost.batch_count, 1);
-    assert_near(cost.total_s, cost.start_s + (cost.launch_ms + 8 * kprof_prices.sm_pass_start_ms) / 1000);
+    assert_near(cost.total_s, cost.start_s + (cost.launch_ms + 9 * kprof_prices.sm_pass_start_ms) / 1000);
 }
 
 static void test_passes_differ(void **state)
 {
     (void)state;
     kprof_workload one = {1, 0};
-    kprof_effort both = {.metric_count = 1, .sm_pass_count = 1, .other_pass_count = 1};
+    kprof_effort both = {.metric_count = 1, .sm_pass_count = 1, .other_pass_count = 1, .slow_pass_count = 1};
     kprof_cost cheap = kprof_cost_of(&dram_metric, &one), dear = kprof_cost_of(&both, &one);
-    assert_near(dear.launch_ms, cheap.launch_ms + kprof_prices.sm_pass_ms);
-    assert_near(dear.total_s, cheap.total_s + (kprof_prices.sm_pass_ms + kprof_prices.sm_pass_start_ms) / 1000);
-    assert_true(cheap.launch_ms < kprof_prices.sm_pass_ms);
+    assert_near(dear.launch_ms, cheap.launch_ms + kprof_prices.slow_pass_ms);
+    assert_near(dear.total_s, cheap.total_s + (kprof_prices.slow_pass_ms + kprof_prices.sm_pass_start_ms) / 1000);
+    assert_true(cheap.launch_ms < kprof_prices.slow_pass_ms);
 }
 
 static void test_batches(void **state)
 {
     (void)state;
     kprof_workload many = {1000, 0}, pairs = {1001, 2}, none = {0, 0};
-    uint64_t by_memory = (uint64_t)(kprof_prices.batch_bytes / (8 * kprof_prices.counter_bytes_per_pass));
+    uint64_t by_memory = (uint64_t)(kprof_prices.batch_bytes / (9 * kprof_prices.counter_bytes_per_pass));
     assert_int_equal(kprof_cost_of(&default_set, &many).batch_count, (1000 + by_memory - 1) / by_memory);
     assert_int_equal(kprof_cost_of(&default_set, &pairs).batch_count, 501);
     assert_int_equal(kprof_cost_of(&default_set, &none).batch_count, 0);
