@@ -23,7 +23,7 @@ static const kprof_choice replay_batches[] = {{"auto", 0}, {NULL, 0}};
 static const kprof_choice cache_controls[] = {
     {"all", KPROF_CACHE_FLUSH_ALL}, {"none", KPROF_CACHE_FLUSH_NONE}, {NULL, 0}};
 static const kprof_choice witness_controls[] = {
-    {"auto", KPROF_WITNESSES_AUTO}, {"all", KPROF_WITNESSES_ALL}, {NULL, 0}};
+    {"all", KPROF_WITNESSES_ALL}, {"auto", KPROF_WITNESSES_AUTO}, {NULL, 0}};
 static const kprof_choice clock_controls[] = {
     {"none", KPROF_CLOCKS_ALONE}, {"base", KPROF_CLOCKS_BASE}, {"boost", KPROF_CLOCKS_BOOST}, {NULL, 0}};
 static const kprof_choice pages[] = {{"details", KPROF_PAGE_DETAILS},
@@ -87,9 +87,9 @@ const kprof_option_row kprof_option_rows[] = {
           "repeat at most N launches together (auto: as many as memory allows)", IN_PROFILE),
     CHOICE("cache-control", cache_control, cache_controls, "all|none", "flush the GPU caches before each pass (all)",
            IN_PROFILE, NULL),
-    CHOICE("witnesses", witness_control, witness_controls, "auto|all",
-           "count instructions in every pass, which shows passes that differ: in large batches (auto) or all", IN_PROFILE,
-           NULL),
+    CHOICE("witnesses", witness_control, witness_controls, "all|auto",
+           "count instructions in every pass, which shows passes that differ: in all batches (all), or large ones",
+           IN_PROFILE, NULL),
     CHOICE("clock-control", clock_control, clock_controls, "none|base|boost",
            "lock the GPUs' graphics clocks for this run, or leave them alone (none)", IN_PROFILE,
            "kprof undoes what it locked; by hand: nvidia-smi --reset-gpu-clocks"),

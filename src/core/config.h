@@ -23,8 +23,8 @@ typedef struct kprof_chip_metrics {
 } kprof_chip_metrics;
 
 typedef enum kprof_cache_control { KPROF_CACHE_FLUSH_ALL, KPROF_CACHE_FLUSH_NONE } kprof_cache_control;
-/* Which batches get the witnesses that take time: those that are large enough, or all. */
-typedef enum kprof_witness_control { KPROF_WITNESSES_AUTO, KPROF_WITNESSES_ALL } kprof_witness_control;
+/* Which batches get the witnesses that take time: all, or those that are large enough. */
+typedef enum kprof_witness_control { KPROF_WITNESSES_ALL, KPROF_WITNESSES_AUTO } kprof_witness_control;
 
 /* The room of a batch: host memory for counter data and launches at first, where nothing was asked for, and launches at
  * most. CUPTI was seen to start with so many, in 3.2 s; with tens of thousands it does not come back. */

@@ -13,7 +13,7 @@ typedef struct kprof_profiled_context {
     kprof_flush *flush;     /* NULL until wanted */
     char flush_reason[160]; /* why there is none */
     bool flush_failed;      /* wanted, and there was no room */
-    bool has_grown;         /* batches have more room than the first ones */
+    unsigned growths;       /* how often the room of a batch has been doubled */
     double ready_ms;        /* what the first pass of a profiler took to start */
     double repeated_ms;     /* what full batches in a row took to start and stop their passes */
     size_t last_launches;   /* of the last batch */

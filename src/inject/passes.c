@@ -14,7 +14,8 @@
 #define SLOW_PASS_NS     INT64_C(5000000000)
 #define MAX_LATE         16
 
-/* Launches of the batch before, from which on all witnesses are worth their time. */
+/* Launches of the batch before, from which on the witnesses that take time are worth it, where not all are wanted: they
+ * take it for each pass, however many launches share it. */
 #define WITNESSED_LAUNCHES 64
 
 /* Snapshots to free once the GPU is idle. */
@@ -60,11 +61,10 @@ bool kprof_passes_partly(void)
     return kprof_batch.metrics->pass_count > 1 && kprof_batch.kind == KPROF_ONE_PASS;
 }
 
-/* The witnesses that take time take it for each pass, however many launches share it. */
 static bool wants_all_witnesses(void)
 {
     return kprof_this_process.config.witness_control == KPROF_WITNESSES_ALL ||
-           (kprof_batch.kind == KPROF_TOGETHER && kprof_batch.context->last_launches >= WITNESSED_LAUNCHES);
+           kprof_batch.context->last_launches >= WITNESSED_LAUNCHES;
 }
 
 kprof_status kprof_passes_begin(void)

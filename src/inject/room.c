@@ -5,12 +5,13 @@
 #include "inject/process.h"
 
 /* The room of a batch is counter data in host memory, and launches, which cost the first pass 0.6 to 1.2 ms each, used
- * or not. It grows once, when full batches in a row have cost about as much as the larger first pass will: a program
+ * or not. It doubles when full batches in a row have cost about as much as the larger first pass will: a program
  * that ends soon after has lost no more by it than one that goes on had lost without it. It is a small part of that
  * where batches have been far smaller, since counter data stays in memory, all of which is written at first. */
 #define SMALL_IMAGE_BYTES ((size_t)16 << 20)
-#define GROWTH            4
+#define MOST_GROWTHS      2
 #define GROWTH_COST       1.5 /* times the first pass of now */
+#define SMALL_PART        8   /* of the room */
 #define SMALL_IN_A_ROW    3
 #define MEMORY_SHARE      8 /* of what the machine has: not more */
 /* Launches that are not chosen may stand between those that are counted. */
@@ -22,8 +23,7 @@ static size_t choose_room(const kprof_profiled_context *context)
     size_t available = kprof_memory_available_bytes() / MEMORY_SHARE;
     if (available < SMALL_IMAGE_BYTES)
         available = SMALL_IMAGE_BYTES;
-    size_t growth = context->has_grown ? GROWTH : 1;
-    size_t bytes = KPROF_BATCH_FIRST_BYTES * growth, most = KPROF_BATCH_FIRST_LAUNCHES * growth;
+    size_t bytes = KPROF_BATCH_FIRST_BYTES << context->growths, most = KPROF_BATCH_FIRST_LAUNCHES << context->growths;
     if (context->small_batches >= SMALL_IN_A_ROW)
         bytes = SMALL_IMAGE_BYTES;
     if (kprof_this_process.config.replay_batch > 0) {
@@ -49,7 +49,10 @@ void kprof_room_note(kprof_profiled_context *context, size_t count, size_t capac
 {
     bool full = count == capacity;
     context->last_launches = count;
-    context->small_batches = full || count * 2 * GROWTH > capacity ? 0 : context->small_batches + 1;
+    context->small_batches = full || count * SMALL_PART > capacity ? 0 : context->small_batches + 1;
     context->repeated_ms = full ? context->repeated_ms + overhead_ms : 0;
-    context->has_grown = context->has_grown || context->repeated_ms >= GROWTH_COST * context->ready_ms;
+    if (context->growths == MOST_GROWTHS || context->repeated_ms < GROWTH_COST * context->ready_ms)
+        return;
+    context->growths++;
+    context->repeated_ms = 0;
 }

@@ -75,7 +75,7 @@ static void defaults(void **state)
     assert_int_equal(options.filter.device_mask, 0);
     assert_true(options.follow_children);
     assert_int_equal(options.cache_control, KPROF_CACHE_FLUSH_ALL);
-    assert_int_equal(options.witness_control, KPROF_WITNESSES_AUTO);
+    assert_int_equal(options.witness_control, KPROF_WITNESSES_ALL);
     assert_int_equal(options.page, KPROF_UNSET);
     assert_int_equal(options.format, KPROF_UNSET);
     assert_int_equal(options.kernel_base, KPROF_NAME_DEMANGLED);
@@ -318,7 +318,7 @@ static void completion_words(void **state)
         const char *line, *expected;
     } cases[] = {{"--complete commands", "report\nhelp\n"}, {"--complete --csv-layout", "long\nwide\nncu\n"},
                  {"--complete --replay-batch", "auto\n"},   {"--complete --clock-control", "none\nbase\nboost\n"},
-                 {"--complete --witnesses", "auto\nall\n"},
+                 {"--complete --witnesses", "all\nauto\n"},
                  {"--complete --kernel-name", ""},          {"--complete -o", ""}};
     for (size_t i = 0; i < LENGTH(cases); i++) {
         char *text = NULL;

@@ -30,7 +30,7 @@ static kprof_config sample(void)
         .chips = chips,
         .chip_count = 2,
         .cache_control = KPROF_CACHE_FLUSH_NONE,
-        .witness_control = KPROF_WITNESSES_ALL,
+        .witness_control = KPROF_WITNESSES_AUTO,
         .follow_children = true,
         .verbose = true,
         .replay_batch = UINT32_MAX - 1,

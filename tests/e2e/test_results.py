@@ -226,14 +226,15 @@ class Witnesses(Case):
                           "ON value.metric_id = metric.id WHERE metric.kind = 'witness' GROUP BY metric.id")
         return {name.removesuffix(".pct_spread_over_passes"): count for name, count in rows}
 
-    def test_time_and_cycles_always(self):
+    def test_all_in_every_batch(self):
         spreads = self.spreads()
+        self.assertIn("TPC.TriageCompute.sm__inst_executed_realtime.sum", spreads)
+        self.assertEqual(set(spreads.values()), {2})
+
+    def test_small_batches_do_without_those_that_take_time(self):
+        spreads = self.spreads("--witnesses", "auto")
         self.assertEqual((spreads["gr__cycles_active.sum"], spreads["gpu__time_active.sum"]), (2, 2))
         self.assertEqual(spreads["TPC.TriageCompute.sm__inst_executed_realtime.sum"], 0)
-
-    def test_instructions_where_asked(self):
-        self.assertEqual(set(self.spreads("--witnesses", "all").values()), {2})
-        self.assertEqual(self.spreads("--witnesses=auto")["TPC.TriageCompute.sm__inst_executed_realtime.sum"], 0)
 
 
 class BadInput(Case):

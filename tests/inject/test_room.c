@@ -42,10 +42,13 @@ static void test_grows_once_full_batches_have_cost_enough(void **state)
     kprof_room_note(&context, FIRST, FIRST, 400);
     assert_int_equal(kprof_room_choose(&context), FIRST);
     kprof_room_note(&context, FIRST, FIRST, 100);
+    assert_int_equal(kprof_room_choose(&context), 2 * FIRST);
+    kprof_room_note(&context, 2 * FIRST, 2 * FIRST, 400);
+    assert_int_equal(kprof_room_choose(&context), 2 * FIRST);
+    kprof_room_note(&context, 2 * FIRST, 2 * FIRST, 400);
     assert_int_equal(kprof_room_choose(&context), 4 * FIRST);
     kprof_room_note(&context, 4 * FIRST, 4 * FIRST, 10000);
-    kprof_room_note(&context, 4 * FIRST, 4 * FIRST, 10000);
-    assert_true(kprof_room_choose(&context) <= 2048);
+    assert_int_equal(kprof_room_choose(&context), 4 * FIRST);
 }
 
 static void test_a_batch_that_is_not_full_begins_anew(void **state)
