@@ -9,6 +9,9 @@
 #define KPROF_SESSION_ENV "KPROF_SESSION_DIR"
 #define KPROF_CONFIG_FILE "config"
 
+/* Witnesses of a chip, at most. */
+#define KPROF_MAX_WITNESSES 4
+
 /* What to collect on one chip: hardware metric names for the Profiler Host API, in the order of a launch's values, and
  * the config image that schedules them. */
 typedef struct kprof_chip_metrics {

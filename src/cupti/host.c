@@ -134,11 +134,6 @@ const char *kprof_host_chip(const kprof_host *host)
     return host->chip;
 }
 
-void kprof_host_prefer_few_passes(kprof_host *host)
-{
-    host->few_passes = true;
-}
-
 kprof_status kprof_host_base_metrics(kprof_host *host, kprof_metric_type type, kprof_strlist *out)
 {
     PARAMS(CUpti_Profiler_Host_GetBaseMetrics_Params, params);

@@ -45,9 +45,6 @@ kprof_status kprof_host_open(const char *chip, const kprof_availability *availab
                              kprof_host **out) KPROF_MUST_CHECK;
 void kprof_host_close(kprof_host *host);
 const char *kprof_host_chip(const kprof_host *host);
-/* Make config images of as few passes as can be from now on, for those who limit them, although more passes may make
- * launches faster. */
-void kprof_host_prefer_few_passes(kprof_host *host);
 
 /* Base names of one type, appended to `out`; suffixes ("avg.pct_of_peak_sustained_active") of a base name, likewise. */
 kprof_status kprof_host_base_metrics(kprof_host *host, kprof_metric_type type, kprof_strlist *out) KPROF_MUST_CHECK;
@@ -88,6 +85,10 @@ typedef struct kprof_config_image {
 } kprof_config_image;
 kprof_status kprof_host_config_image(kprof_host *host, const kprof_strlist *names,
                                      kprof_config_image *out) KPROF_MUST_CHECK;
+/* The same in as few passes as are found, where more would make the launches of large batches faster: for who limits
+ * them. */
+kprof_status kprof_host_few_passes_image(kprof_host *host, const kprof_strlist *names,
+                                         kprof_config_image *out) KPROF_MUST_CHECK;
 /* CUPTI's own, not kept: for one of many lists that are tried. */
 kprof_status kprof_host_draft_image(kprof_host *host, const kprof_strlist *names,
                                     kprof_config_image *out) KPROF_MUST_CHECK;

@@ -103,19 +103,29 @@ static void keep_image(const kprof_host_question *question, const kprof_config_i
     kprof_strbuf_free(&bytes);
 }
 
-kprof_status kprof_host_config_image(kprof_host *host, const kprof_strlist *names, kprof_config_image *out)
+static kprof_status get_image(kprof_host *host, const kprof_strlist *names, bool few_passes, kprof_config_image *out)
 {
-    kprof_host_question question = {host, host->few_passes ? QUESTION " few" : QUESTION, names};
+    kprof_host_question question = {host, few_passes ? QUESTION " few" : QUESTION, names};
     *out = (kprof_config_image){0};
     if (recall_image(&question, out))
         return KPROF_OK;
     kprof_status status = kprof_host_draft_image(host, names, out);
     if (status != KPROF_OK)
         return status;
-    kprof_pack(host, names, out);
+    kprof_pack(host, names, few_passes, out);
     if (out->size > 0)
         keep_image(&question, out);
     return KPROF_OK;
+}
+
+kprof_status kprof_host_config_image(kprof_host *host, const kprof_strlist *names, kprof_config_image *out)
+{
+    return get_image(host, names, false, out);
+}
+
+kprof_status kprof_host_few_passes_image(kprof_host *host, const kprof_strlist *names, kprof_config_image *out)
+{
+    return get_image(host, names, true, out);
 }
 
 kprof_status kprof_host_draft_image(kprof_host *host, const kprof_strlist *names, kprof_config_image *out)

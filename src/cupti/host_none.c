@@ -35,11 +35,6 @@ const char *kprof_host_chip(const kprof_host *host)
     return "";
 }
 
-void kprof_host_prefer_few_passes(kprof_host *host)
-{
-    (void)host;
-}
-
 kprof_status kprof_host_base_metrics(kprof_host *host, kprof_metric_type type, kprof_strlist *out)
 {
     (void)host;
@@ -118,6 +113,11 @@ kprof_status kprof_host_config_image(kprof_host *host, const kprof_strlist *name
     (void)names;
     *out = (kprof_config_image){0};
     return unsupported();
+}
+
+kprof_status kprof_host_few_passes_image(kprof_host *host, const kprof_strlist *names, kprof_config_image *out)
+{
+    return kprof_host_config_image(host, names, out);
 }
 
 kprof_status kprof_host_draft_image(kprof_host *host, const kprof_strlist *names, kprof_config_image *out)

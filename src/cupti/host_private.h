@@ -19,7 +19,6 @@ struct kprof_host {
     kprof_availability availability; /* image NULL: the chip in general */
     kprof_name_memo *memo;
     kprof_evaluator *evaluator; /* made on first use */
-    bool few_passes;
 };
 
 /* A further host object of the same chip, to be closed with kprof_host_object_close. */

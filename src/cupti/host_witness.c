@@ -4,6 +4,7 @@
 #include "cupti/schedule.h"
 
 #include "core/bytes.h"
+#include "core/config.h"
 #include "core/log.h"
 #include "cupti/raw_config.h"
 
@@ -26,6 +27,8 @@ enum {
     CANDIDATES = sizeof(candidate_names) / sizeof(candidate_names[0]),
     FIRST_CHEAP = 2, /* of them, those that take little or nothing */
 };
+
+_Static_assert(CANDIDATES <= KPROF_MAX_WITNESSES, "all candidates may become witnesses");
 
 typedef struct candidate {
     const char *name;
@@ -293,11 +296,15 @@ kprof_status kprof_host_witness(kprof_host *host, const kprof_strlist *names, kp
         return status;
     }
     *out = all;
+    if (image->placement && !(out->image.placement = strdup(image->placement)))
+        status = KPROF_NO_MEMORY;
     if (cheap.image.size > 0) {
+        cheap.image.placement = image->placement; /* of the counters that both have */
         kprof_config_image given = *image;
+        given.placement = NULL;
         *image = cheap.image;
         cheap.image = given;
     }
     kprof_witnesses_free(&cheap);
-    return KPROF_OK;
+    return status;
 }

@@ -4,10 +4,13 @@
 
 #include "cupti/host.h"
 
+#include <stdbool.h>
+
 /* Replace *image, CUPTI's own of `names`, by one of fewer or cheaper passes and the same counters, with its placement.
- * It stays as it is, byte for byte, when none is found or anything fails. There are no more passes with counters of the
- * SMs than before, and a metric that CUPTI's image takes from one pass is taken from one pass, too. Costs some tenths
- * of a second for hundreds of names. */
-void kprof_pack(kprof_host *host, const kprof_strlist *names, kprof_config_image *image);
+ * It stays as it is, byte for byte, when none is found or anything fails. A metric that CUPTI's image takes from one
+ * pass is taken from one pass, too. With few_passes there are as few as are found, and no more with counters of the SMs
+ * than before; else there may be more, up to CUPTI's number, where launches get faster by it. Costs some tenths of a
+ * second for hundreds of names. */
+void kprof_pack(kprof_host *host, const kprof_strlist *names, bool few_passes, kprof_config_image *image);
 
 #endif

@@ -1,6 +1,7 @@
 /* Bundles counters for packing. What CUPTI takes from one pass comes from one execution, and stays so: the counters of
  * a metric that are all in one pass are a bundle. So are the counters of a pass outside of SMs, TPCs and L2, because
  * rates are made of time, clocks and DRAM under several names. */
+#include "core/config.h"
 #include "cupti/pack_private.h"
 
 #include <stdlib.h>
@@ -8,8 +9,8 @@
 
 /* Metrics of more counters do not get into one pass anyhow. */
 #define MAX_KIN 8
-/* Launches times passes for which a batch has room at first: 192 MiB of counter data, 120 KB for each. */
-#define BATCH_PASSES 1600
+/* Counter data of a launch: 95e3 to 140e3 bytes. */
+#define BYTES_PER_PASS 120000
 
 typedef struct named {
     const char *name;
@@ -269,13 +270,19 @@ static kprof_status bundle(reader *r, const kprof_strlist *metrics)
     return status == KPROF_OK ? walk_metrics(r, metrics, count_kin) : status;
 }
 
+/* Launches for which a context's first batch has room. */
+static unsigned first_batch(size_t pass_count)
+{
+    size_t by_memory = KPROF_BATCH_FIRST_BYTES / (BYTES_PER_PASS * pass_count);
+    return (unsigned)(by_memory < KPROF_BATCH_FIRST_LAUNCHES ? by_memory : KPROF_BATCH_FIRST_LAUNCHES);
+}
+
 kprof_status kprof_pack_read(kprof_host *host, const kprof_strlist *names, const kprof_config_image *image,
                              kprof_pack_problem *out)
 {
     reader r = {.out = out};
-    *out = (kprof_pack_problem){.pass_count = image->pass_count,
-                                .launches = (unsigned)(BATCH_PASSES / image->pass_count),
-                                .most_passes = image->pass_count};
+    *out = (kprof_pack_problem){
+        .pass_count = image->pass_count, .launches = first_batch(image->pass_count), .most_passes = image->pass_count};
     kprof_status status = list_counters(image, out);
     if (status == KPROF_OK)
         status = kprof_raw_config_open_quietly(host, &out->config);

@@ -7,9 +7,10 @@
 
 /* Questions for one attempt: those that succeed take 20 to 170. */
 #define PATIENCE 200
-/* Passes that are added at a time, at most, and what each has to bring: programs of few launches only pay for it. */
+/* Passes that are added at a time, at most, and what each has to bring: programs of few launches only pay for it, and
+ * the witnesses of a pass take time to start, too. */
 #define MOST_ADDED    2
-#define ADDED_PASS_MS 40
+#define ADDED_PASS_MS 60
 
 typedef struct target {
     size_t pass;
@@ -25,9 +26,11 @@ static bool is_open_to(const kprof_pack_pass *pass, kprof_pack_kind kind)
 static bool next_target(const kprof_pack_moves *m, target *out)
 {
     size_t least = SIZE_MAX;
+    *out = (target){0};
     for (size_t i = 0; i < m->problem->pass_count; i++) {
         for (int kind = 0; kind < KPROF_PACK_KINDS; kind++) {
-            if (!is_open_to(&m->passes[i], kind) || m->passes[i].kind_counts[kind] >= least)
+            bool is_wanted = kind != KPROF_KIND_SLOW || !m->problem->few_passes;
+            if (!is_wanted || !is_open_to(&m->passes[i], kind) || m->passes[i].kind_counts[kind] >= least)
                 continue;
             least = m->passes[i].kind_counts[kind];
             *out = (target){i, kind};
@@ -82,7 +85,8 @@ static bool make_cheaper(kprof_pack_moves *m, const target *at, size_t more_pass
     kprof_pack_survey(m);
     if (is_settled)
         remove_empty(m);
-    bool is_cheaper = is_settled && kprof_pack_cost_ms(m->problem) + more_passes * ADDED_PASS_MS < before_ms;
+    size_t added = m->problem->pass_count > m->saved_pass_count ? m->problem->pass_count - m->saved_pass_count : 0;
+    bool is_cheaper = is_settled && kprof_pack_cost_ms(m->problem) + added * ADDED_PASS_MS < before_ms;
     if (!is_cheaper)
         kprof_pack_restore(m);
     kprof_pack_survey(m);

@@ -47,7 +47,8 @@ typedef struct kprof_pack_problem {
     kprof_pack_bundle *bundles;   /* [bundle_count] */
     size_t bundle_count, pass_count;
     unsigned launches;        /* of the batch that the schedule is made for */
-    size_t most_passes;       /* which gathering may end with: CUPTI's, or as many as there are */
+    size_t most_passes;       /* CUPTI's */
+    bool few_passes;          /* rather than fast launches */
     size_t *members;          /* [names.count]: the bundles' counters */
     unsigned char *kinships;  /* [bundle_count * bundle_count]: how many metrics are computed from both */
     unsigned *closed_kinds;   /* [most_passes]: bits of the kinds that a pass is not to get */

@@ -273,7 +273,7 @@ kprof_status kprof_profiler_begin_pass(kprof_profiler *p)
 {
     if (p->single && p->more && p->object && kprof_blank_restore(p->blank, p->image, 1))
         return KPROF_OK;
-    kprof_status status = kprof_profiler_begin(p, 1, false);
+    kprof_status status = kprof_profiler_begin(p, 1, p->witnessed); /* as before, since a new object takes long */
     if (status != KPROF_OK)
         return status;
     forget_blank(p);

@@ -34,10 +34,15 @@ static kprof_status note_place(const reader *r, const kprof_placed_counter *coun
 
 static kprof_status read_pass(const reader *r, size_t pass)
 {
+    kprof_strlist counters = KPROF_STRLIST_INIT; /* witnesses have no place of their own in the placement */
     kprof_placed_counters placed;
     kprof_schedule_pass *out = &r->out->passes[pass];
-    kprof_status status = kprof_placed_counters_read(r->image, pass, &placed);
-    out->counters = (uint32_t)placed.names.count;
+    kprof_status status = kprof_image_counters(r->image, pass, &counters);
+    out->counters = (uint32_t)counters.count;
+    kprof_strlist_free(&counters);
+    if (status != KPROF_OK)
+        return status;
+    status = kprof_placed_counters_read(r->image, pass, &placed);
     for (size_t i = 0; i < placed.names.count && status == KPROF_OK; i++)
         status = note_place(r, &(kprof_placed_counter){placed.names.items[i], placed.domains[i]}, out);
     kprof_placed_counters_free(&placed);

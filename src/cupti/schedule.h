@@ -31,7 +31,7 @@ typedef struct kprof_witnesses {
 } kprof_witnesses;
 
 /* Make a config image of `names` with witnesses, of as many passes as *image has, in which all counters keep theirs.
- * *image is replaced by one with those witnesses that make no pass take longer. None where there is nothing to compare
+ * *image is replaced by one with those witnesses that take hardly any time. None where there is nothing to compare
  * or no room; the image stays as it was then. The result is kept on disk. Caller frees *out. */
 kprof_status kprof_host_witness(kprof_host *host, const kprof_strlist *names, kprof_config_image *image,
                                 kprof_witnesses *out) KPROF_MUST_CHECK;

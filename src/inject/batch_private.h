@@ -12,8 +12,6 @@
 
 #include <stdatomic.h>
 
-#define KPROF_MAX_WITNESSES 4
-
 typedef struct kprof_open_launch {
     kprof_operation *operation; /* NULL where nothing is replayed */
     void *stream;

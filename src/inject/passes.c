@@ -64,7 +64,7 @@ bool kprof_passes_partly(void)
 static bool wants_all_witnesses(void)
 {
     return kprof_this_process.config.witness_control == KPROF_WITNESSES_ALL ||
-           kprof_batch.context->last_launches >= WITNESSED_LAUNCHES;
+           (kprof_batch.kind == KPROF_TOGETHER && kprof_batch.context->last_launches >= WITNESSED_LAUNCHES);
 }
 
 kprof_status kprof_passes_begin(void)

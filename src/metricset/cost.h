@@ -31,7 +31,7 @@ extern const kprof_price_list kprof_prices;
 typedef struct kprof_effort {
     size_t metric_count;
     size_t sm_pass_count, other_pass_count;
-    size_t slow_pass_count; /* of those with counters of the SMs */
+    size_t slow_pass_count; /* of all passes: those that make launches slow */
 } kprof_effort;
 
 /* The passes are those of the schedule (kprof_schedule_read). The metrics are given apart, since a schedule may have

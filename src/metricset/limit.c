@@ -24,20 +24,40 @@ bool kprof_limits_are_set(const kprof_limits *limits)
     return limits->max_passes > 0 || limits->budget_s > 0;
 }
 
-static kprof_status allows(const limiter *l, const kprof_strlist *names, const kprof_config_image *image, bool *out)
+/* What is to be collected, and the limits that it has to keep. */
+typedef struct request {
+    const kprof_limits *limits;
+    kprof_host *host;
+    const kprof_strlist *names;
+} request;
+
+static kprof_status allows(const request *r, const kprof_config_image *image, bool *out)
 {
-    const kprof_limits *limits = l->limits;
     kprof_schedule schedule;
-    *out = limits->max_passes == 0 || image->pass_count <= limits->max_passes;
-    if (!*out || limits->budget_s <= 0)
+    *out = r->limits->max_passes == 0 || image->pass_count <= r->limits->max_passes;
+    if (!*out || r->limits->budget_s <= 0)
         return KPROF_OK;
-    kprof_status status = kprof_schedule_read(l->host, names, image, &schedule);
+    kprof_status status = kprof_schedule_read(r->host, r->names, image, &schedule);
     if (status != KPROF_OK)
         return status;
-    kprof_effort effort = kprof_effort_of(&schedule, names->count);
+    kprof_effort effort = kprof_effort_of(&schedule, r->names->count);
     kprof_schedule_free(&schedule);
-    *out = kprof_cost_of(&effort, &limits->workload).total_s <= limits->budget_s;
+    *out = kprof_cost_of(&effort, &r->limits->workload).total_s <= r->limits->budget_s;
     return KPROF_OK;
+}
+
+kprof_status kprof_limits_image(const kprof_limits *limits, kprof_host *host, const kprof_strlist *names,
+                                kprof_limited_image *out)
+{
+    request r = {limits, host, names};
+    kprof_status status = kprof_host_config_image(host, names, &out->image);
+    if (status == KPROF_OK)
+        status = allows(&r, &out->image, &out->fits);
+    if (status != KPROF_OK || out->fits)
+        return status;
+    kprof_config_image_free(&out->image);
+    status = kprof_host_few_passes_image(host, names, &out->image);
+    return status == KPROF_OK ? allows(&r, &out->image, &out->fits) : status;
 }
 
 /* What is kept already, with names `begin` to `end` of the queue: borrowed and sorted. Caller frees the items. */
@@ -58,17 +78,21 @@ static bool list_candidates(const limiter *l, size_t begin, size_t end, kprof_st
 static kprof_status try_range(limiter *l, size_t begin, size_t end, bool *fits)
 {
     kprof_strlist names = KPROF_STRLIST_INIT;
-    kprof_config_image image;
+    kprof_limited_image limited = {0};
+    kprof_status status;
     *fits = false;
     if (!list_candidates(l, begin, end, &names))
         return KPROF_NO_MEMORY;
     l->trials++;
-    bool is_all = begin == 0 && end == l->queue->names.count;
-    kprof_status status =
-        is_all ? kprof_host_config_image(l->host, &names, &image) : kprof_host_draft_image(l->host, &names, &image);
-    if (status == KPROF_OK)
-        status = allows(l, &names, &image, fits);
-    kprof_config_image_free(&image);
+    if (begin == 0 && end == l->queue->names.count) {
+        status = kprof_limits_image(l->limits, l->host, &names, &limited);
+    } else {
+        status = kprof_host_draft_image(l->host, &names, &limited.image);
+        if (status == KPROF_OK)
+            status = allows(&(request){l->limits, l->host, &names}, &limited.image, &limited.fits);
+    }
+    *fits = limited.fits;
+    kprof_config_image_free(&limited.image);
     free(names.items);
     return status;
 }
@@ -131,7 +155,7 @@ static char *question_text(const limiter *l)
 {
     const kprof_limits *limits = l->limits;
     kprof_strbuf text = KPROF_STRBUF_INIT;
-    kprof_strbuf_printf(&text, "limits 4 %u %.9g %llu %u:", limits->max_passes, limits->budget_s,
+    kprof_strbuf_printf(&text, "limits 5 %u %.9g %llu %u:", limits->max_passes, limits->budget_s,
                         (unsigned long long)limits->workload.launches, limits->workload.batch);
     for (size_t i = 0; i < l->queue->group_count; i++)
         kprof_strbuf_printf(&text, " %zu", l->queue->group_ends[i]);

@@ -167,10 +167,12 @@ static kprof_status select_metrics(const kprof_catalog *catalog, const kprof_str
 
 /* CUPTI packs counters greedily in the order given. Alphabetical order, which puts the counters of a unit together,
  * never took more passes than the order of the sections on any chip and set, and often took one or two fewer. */
-static kprof_status schedule(kprof_host *host, kprof_plan *out)
+static kprof_status schedule(const kprof_limits *limits, kprof_host *host, kprof_plan *out)
 {
+    kprof_limited_image limited = {0};
     kprof_strlist_sort(&out->collect);
-    kprof_status status = kprof_host_config_image(host, &out->collect, &out->image);
+    kprof_status status = kprof_limits_image(limits, host, &out->collect, &limited);
+    out->image = limited.image;
     out->pass_count = out->image.pass_count;
     return status;
 }
@@ -246,7 +248,7 @@ static kprof_status fill_plan(const kprof_catalog *catalog, const kprof_selectio
     if (status == KPROF_OK)
         status = fill_sections(&(kprof_queue_sources){catalog, wanted, &out->collect}, &selection->limits, host, out);
     if (status == KPROF_OK)
-        status = schedule(host, out);
+        status = schedule(&selection->limits, host, out);
     free(wanted);
     return status;
 }
@@ -255,8 +257,6 @@ kprof_status kprof_plan_make(const kprof_catalog *catalog, const kprof_selection
                              kprof_plan *out)
 {
     *out = (kprof_plan){0};
-    if (selection->limits.max_passes)
-        kprof_host_prefer_few_passes(host);
     kprof_status status = fill_plan(catalog, selection, host, out);
     if (status != KPROF_OK)
         kprof_plan_free(out);

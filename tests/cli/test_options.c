@@ -316,10 +316,13 @@ static void completion_words(void **state)
     (void)state;
     static const struct {
         const char *line, *expected;
-    } cases[] = {{"--complete commands", "report\nhelp\n"}, {"--complete --csv-layout", "long\nwide\nncu\n"},
-                 {"--complete --replay-batch", "auto\n"},   {"--complete --clock-control", "none\nbase\nboost\n"},
+    } cases[] = {{"--complete commands", "report\nhelp\n"},
+                 {"--complete --csv-layout", "long\nwide\nncu\n"},
+                 {"--complete --replay-batch", "auto\n"},
+                 {"--complete --clock-control", "none\nbase\nboost\n"},
                  {"--complete --witnesses", "all\nauto\n"},
-                 {"--complete --kernel-name", ""},          {"--complete -o", ""}};
+                 {"--complete --kernel-name", ""},
+                 {"--complete -o", ""}};
     for (size_t i = 0; i < LENGTH(cases); i++) {
         char *text = NULL;
         size_t size = 0;

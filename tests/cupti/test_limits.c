@@ -190,6 +190,25 @@ static void test_a_budget_is_kept_to(void **state)
     kprof_plan_free(&all);
 }
 
+/* A schedule that is made for large batches is not taken where it costs the few launches of a budget more. */
+static void test_a_small_budget_is_kept_to(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *chip;
+        double budget_s;
+    } rows[] = {{"GH100", 1.05}, {"TU102", 0.85}, {"GA100", 1.05}};
+    kprof_workload two = {2, 0};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (!tries_chip(rows[i].chip))
+            continue;
+        kprof_plan plan =
+            plan_of((request){rows[i].chip, "detailed", NULL, {.budget_s = rows[i].budget_s, .workload = two}});
+        assert_true(cost_s(&plan, &two) <= rows[i].budget_s);
+        kprof_plan_free(&plan);
+    }
+}
+
 static void test_nothing_fits(void **state)
 {
     (void)state;
@@ -213,9 +232,13 @@ static void test_nothing_fits(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_passes_are_kept_to),          cmocka_unit_test(test_wide_limits_change_nothing),
-        cmocka_unit_test(test_the_most_useful_comes_first), cmocka_unit_test(test_named_metrics_come_before_sections),
-        cmocka_unit_test(test_a_budget_is_kept_to),         cmocka_unit_test(test_nothing_fits),
+        cmocka_unit_test(test_passes_are_kept_to),
+        cmocka_unit_test(test_wide_limits_change_nothing),
+        cmocka_unit_test(test_the_most_useful_comes_first),
+        cmocka_unit_test(test_named_metrics_come_before_sections),
+        cmocka_unit_test(test_a_budget_is_kept_to),
+        cmocka_unit_test(test_a_small_budget_is_kept_to),
+        cmocka_unit_test(test_nothing_fits),
     };
     if (!cupti_is_here())
         return SKIPPED;

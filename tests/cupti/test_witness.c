@@ -103,6 +103,7 @@ static void assert_nothing_moved(const witnessed *w)
     }
     for (size_t i = 0; i < w->before.pass_count; i++) {
         assert_int_equal(w->before.passes[i].sm_side, w->after.passes[i].sm_side);
+        assert_int_equal(w->before.passes[i].is_slow, w->after.passes[i].is_slow);
         assert_true(w->after.passes[i].counters >= w->before.passes[i].counters);
     }
 }
@@ -117,6 +118,8 @@ static void assert_cheap(const witnessed *w)
     assert_int_equal(kprof_schedule_read(w->host, &w->names, &w->cheap, &collected), KPROF_OK);
     assert_int_equal(kprof_schedule_read(w->host, &witness, &w->cheap, &witnesses), KPROF_OK);
     assert_int_equal(collected.metric_count, w->before.metric_count);
+    for (size_t i = 0; i < w->before.pass_count; i++)
+        assert_int_equal(w->before.passes[i].is_slow, collected.passes[i].is_slow);
     assert_true(witnesses.metrics[0].count >= 2);
     kprof_schedule_free(&collected);
     kprof_schedule_free(&witnesses);

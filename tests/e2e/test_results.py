@@ -436,6 +436,12 @@ class Plans(Case):
         self.assertEqual([row["value"] for row in plans if row["field"] == "chip"], ["GH100", "TU102"])
         self.assertEqual({row["value"] for row in plans if row["field"] == "launches"}, {"7"})
 
+    def test_slow_passes(self):
+        plans = [json.loads(self.kprof("--plan", "--chips", "GH100", "--json", *limit).out)["plans"][0]
+                 for limit in ([], ["--max-passes", "8"])]
+        self.assertEqual([(plan["passes"], plan["slow_passes"]) for plan in plans], [(9, 7), (8, 8)])
+        self.assertLess(plans[0]["launch_time"], plans[1]["launch_time"])
+
     def test_json_is_as_documented(self):
         sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../report"))
         from check_outputs import fits
