@@ -43,9 +43,10 @@ static void test_grows_once_full_batches_have_cost_enough(void **state)
     assert_int_equal(kprof_room_choose(&context), FIRST);
     kprof_room_note(&context, FIRST, FIRST, 100);
     assert_int_equal(kprof_room_choose(&context), 2 * FIRST);
-    kprof_room_note(&context, 2 * FIRST, 2 * FIRST, 400);
+    context.ready_ms = 600; /* of the larger first pass */
+    kprof_room_note(&context, 2 * FIRST, 2 * FIRST, 800);
     assert_int_equal(kprof_room_choose(&context), 2 * FIRST);
-    kprof_room_note(&context, 2 * FIRST, 2 * FIRST, 400);
+    kprof_room_note(&context, 2 * FIRST, 2 * FIRST, 200);
     assert_int_equal(kprof_room_choose(&context), 4 * FIRST);
     kprof_room_note(&context, 4 * FIRST, 4 * FIRST, 10000);
     assert_int_equal(kprof_room_choose(&context), 4 * FIRST);
