@@ -87,7 +87,8 @@ static void test_measured_processes(void **state)
         const kprof_effort *effort;
         uint64_t launches;
         double measured_s;
-    } processes[] = {{&default_set, 201, 4.05}, {&full_set, 201, 9.86}, {&dram_metric, 1001, 1.1}, {&full_set, 1, 1.66}};
+    } processes[] = {
+        {&default_set, 201, 4.05}, {&full_set, 201, 9.86}, {&dram_metric, 1001, 1.1}, {&full_set, 1, 1.66}};
     for (size_t i = 0; i < sizeof processes / sizeof *processes; i++) {
         kprof_workload workload = {processes[i].launches, 0};
         double measured_s = processes[i].measured_s;
