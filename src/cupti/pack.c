@@ -84,7 +84,7 @@ static kprof_status replace(const kprof_host *host, const kprof_pack_problem *pr
     return KPROF_OK;
 }
 
-static kprof_status improve(kprof_host *host, const kprof_strlist *names, kprof_pack_problem *problem, bool few_passes,
+static kprof_status improve(kprof_host *host, const kprof_strlist *names, kprof_pack_problem *problem,
                             kprof_config_image *image)
 {
     kprof_status status = kprof_pack_read(host, names, image, problem);
@@ -94,7 +94,6 @@ static kprof_status improve(kprof_host *host, const kprof_strlist *names, kprof_
     status = kprof_pack_search(problem);
     if (status != KPROF_OK)
         return status;
-    problem->few_passes = few_passes;
     if (kprof_pack_gather(problem) != KPROF_OK)
         kprof_log(KPROF_LOG_DEBUG, "%s: counters were not gathered", kprof_host_chip(host));
     bool is_better = problem->pass_count < image->pass_count || kprof_pack_cost_ms(problem) < before_ms;
@@ -103,11 +102,11 @@ static kprof_status improve(kprof_host *host, const kprof_strlist *names, kprof_
 
 void kprof_pack(kprof_host *host, const kprof_strlist *names, bool few_passes, kprof_config_image *image)
 {
-    kprof_pack_problem problem = {0};
+    kprof_pack_problem problem = {.few_passes = few_passes};
     if (image->pass_count < 2 || count_counters(image) > MAX_COUNTERS)
         return;
     size_t before = image->pass_count;
-    kprof_status status = improve(host, names, &problem, few_passes, image);
+    kprof_status status = improve(host, names, &problem, image);
     if (status == KPROF_OK)
         kprof_log(KPROF_LOG_DEBUG, "%s: %zu metrics take %zu passes; CUPTI takes %zu", kprof_host_chip(host),
                   names->count, image->pass_count, before);

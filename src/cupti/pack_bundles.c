@@ -281,8 +281,10 @@ kprof_status kprof_pack_read(kprof_host *host, const kprof_strlist *names, const
                              kprof_pack_problem *out)
 {
     reader r = {.out = out};
-    *out = (kprof_pack_problem){
-        .pass_count = image->pass_count, .launches = first_batch(image->pass_count), .most_passes = image->pass_count};
+    *out = (kprof_pack_problem){.few_passes = out->few_passes,
+                                .pass_count = image->pass_count,
+                                .launches = first_batch(image->pass_count),
+                                .most_passes = image->pass_count};
     kprof_status status = list_counters(image, out);
     if (status == KPROF_OK)
         status = kprof_raw_config_open_quietly(host, &out->config);

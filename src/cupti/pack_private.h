@@ -55,8 +55,8 @@ typedef struct kprof_pack_problem {
     kprof_raw_config *config; /* with an empty group open: tells what goes into one pass */
 } kprof_pack_problem;
 
-/* Bundle the counters of *image, CUPTI's own of `names`. UNSUPPORTED, without a message, when it has a counter in
- * several passes. Caller frees *out, on failure too. */
+/* Bundle the counters of *image, CUPTI's own of `names`; out->few_passes is the caller's to set. UNSUPPORTED, without a
+ * message, when it has a counter in several passes. Caller frees *out, on failure too. */
 kprof_status kprof_pack_read(kprof_host *host, const kprof_strlist *names, const kprof_config_image *image,
                              kprof_pack_problem *out) KPROF_MUST_CHECK;
 void kprof_pack_free(kprof_pack_problem *problem); /* members */

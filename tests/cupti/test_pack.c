@@ -284,7 +284,7 @@ static void assert_no_empty_pass(const kprof_pack_problem *problem)
 static unsigned gather(const char *chip, const char *set, unsigned *before_ms)
 {
     packed p = pack_set(chip, set);
-    kprof_pack_problem problem;
+    kprof_pack_problem problem = {0};
     assert_int_equal(kprof_pack_read(p.host, &p.plan.collect, &p.plain, &problem), KPROF_OK);
     assert_int_equal(kprof_pack_search(&problem), KPROF_OK);
     *before_ms = kprof_pack_cost_ms(&problem);
