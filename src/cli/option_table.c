@@ -88,7 +88,7 @@ const kprof_option_row kprof_option_rows[] = {
     CHOICE("cache-control", cache_control, cache_controls, "all|none", "flush the GPU caches before each pass (all)",
            IN_PROFILE, NULL),
     CHOICE("witnesses", witness_control, witness_controls, "all|auto",
-           "count instructions in every pass, which shows passes that differ: in all batches (all), or large ones",
+           "count instructions in every pass, to show passes that differ: in all batches (all), or after large ones",
            IN_PROFILE, NULL),
     CHOICE("clock-control", clock_control, clock_controls, "none|base|boost",
            "lock the GPUs' graphics clocks for this run, or leave them alone (none)", IN_PROFILE,
