@@ -275,6 +275,16 @@ static kprof_status make(const kprof_host_question *question, const kprof_config
     return status;
 }
 
+/* Take `with` in place of *image, whose counters it has where they were placed. */
+static void replace_image(kprof_config_image *image, kprof_config_image *with)
+{
+    with->placement = image->placement;
+    image->placement = NULL;
+    kprof_config_image_free(image);
+    *image = *with;
+    *with = (kprof_config_image){0};
+}
+
 kprof_status kprof_host_witness(kprof_host *host, const kprof_strlist *names, kprof_config_image *image,
                                 kprof_witnesses *out)
 {
@@ -298,13 +308,8 @@ kprof_status kprof_host_witness(kprof_host *host, const kprof_strlist *names, kp
     *out = all;
     if (image->placement && !(out->image.placement = strdup(image->placement)))
         status = KPROF_NO_MEMORY;
-    if (cheap.image.size > 0) {
-        cheap.image.placement = image->placement; /* of the counters that both have */
-        kprof_config_image given = *image;
-        given.placement = NULL;
-        *image = cheap.image;
-        cheap.image = given;
-    }
+    if (cheap.image.size > 0)
+        replace_image(image, &cheap.image);
     kprof_witnesses_free(&cheap);
     return status;
 }
