@@ -215,15 +215,6 @@ void kprof_pack_note(kprof_pack_moves *m, size_t pass, unsigned bit, bool succes
         m->passes[pass].failed |= bit;
 }
 
-size_t kprof_pack_count_sm_passes(kprof_pack_moves *m)
-{
-    size_t count = 0;
-    kprof_pack_survey(m);
-    for (size_t i = 0; i < m->problem->pass_count; i++)
-        count += m->passes[i].side_counts[KPROF_SIDE_SM] > 0;
-    return count;
-}
-
 bool kprof_pack_moves_init(kprof_pack_moves *m, kprof_pack_problem *problem)
 {
     size_t bundles = problem->bundle_count + 1, questions = QUESTIONS_PER_COUNTER * problem->names.count;

@@ -42,7 +42,6 @@ void kprof_pack_empty(kprof_pack_problem *problem, size_t pass, bool remove);
 
 /* Count what each pass holds. */
 void kprof_pack_survey(kprof_pack_moves *moves);
-size_t kprof_pack_count_sm_passes(kprof_pack_moves *moves); /* surveys */
 
 /* Something that `bit` stands for has been tried with a pass: it need not be again until something succeeds. */
 void kprof_pack_note(kprof_pack_moves *moves, size_t pass, unsigned bit, bool success);

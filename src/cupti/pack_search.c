@@ -17,14 +17,23 @@ static size_t lightest_pass(const kprof_pack_moves *m)
     return best;
 }
 
+static size_t survey_sm_passes(kprof_pack_moves *m)
+{
+    size_t count = 0;
+    kprof_pack_survey(m);
+    for (size_t i = 0; i < m->problem->pass_count; i++)
+        count += m->passes[i].side_counts[KPROF_SIDE_SM] > 0;
+    return count;
+}
+
 static void dissolve_passes(kprof_pack_moves *m)
 {
-    size_t pass, sm_passes = kprof_pack_count_sm_passes(m);
+    size_t pass, sm_passes = survey_sm_passes(m);
     while (kprof_pack_may_ask(m->answers) && (pass = lightest_pass(m)) != KPROF_NO_PASS) {
         kprof_pack_save(m);
         kprof_pack_empty(m->problem, pass, true);
         kprof_pack_survey(m);
-        bool is_settled = kprof_pack_settle(m) && kprof_pack_count_sm_passes(m) <= sm_passes;
+        bool is_settled = kprof_pack_settle(m) && survey_sm_passes(m) <= sm_passes;
         if (!is_settled)
             kprof_pack_restore(m);
         kprof_pack_note(m, pass, 1, is_settled);
