@@ -34,6 +34,8 @@ typedef enum kprof_witness_control { KPROF_WITNESSES_ALL, KPROF_WITNESSES_AUTO }
 #define KPROF_BATCH_FIRST_BYTES    ((size_t)192 << 20)
 #define KPROF_BATCH_FIRST_LAUNCHES 512
 #define KPROF_BATCH_MOST_LAUNCHES  2048
+/* Counter data of a launch, about, for each pass: 95e3 to 140e3 bytes. */
+#define KPROF_COUNTER_BYTES_PER_PASS 110000
 
 typedef struct kprof_config {
     kprof_filter_spec filter;

@@ -9,8 +9,6 @@
 
 /* Metrics of more counters do not get into one pass anyhow. */
 #define MAX_KIN 8
-/* Counter data of a launch: 95e3 to 140e3 bytes. */
-#define BYTES_PER_PASS 120000
 
 typedef struct named {
     const char *name;
@@ -273,7 +271,7 @@ static kprof_status bundle(reader *r, const kprof_strlist *metrics)
 /* Launches for which a context's first batch has room. */
 static unsigned first_batch(size_t pass_count)
 {
-    size_t by_memory = KPROF_BATCH_FIRST_BYTES / (BYTES_PER_PASS * pass_count);
+    size_t by_memory = KPROF_BATCH_FIRST_BYTES / (KPROF_COUNTER_BYTES_PER_PASS * pass_count);
     return (unsigned)(by_memory < KPROF_BATCH_FIRST_LAUNCHES ? by_memory : KPROF_BATCH_FIRST_LAUNCHES);
 }
 
