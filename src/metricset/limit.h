@@ -5,10 +5,12 @@
 #include "metricset/queue.h"
 
 bool kprof_limits_are_set(const kprof_limits *limits);
+
 typedef struct kprof_limited_image {
     kprof_config_image image;
     bool fits; /* it keeps the limits */
 } kprof_limited_image;
+
 /* The config image of names that is fastest for large batches if it keeps the limits, else the one of fewest passes.
  * Caller frees the image, on failure too. */
 kprof_status kprof_limits_image(const kprof_limits *limits, kprof_host *host, const kprof_strlist *names,
