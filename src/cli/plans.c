@@ -182,6 +182,7 @@ kprof_status kprof_plans_config(const kprof_plans *plans, const kprof_options *o
         out->chips[i] = (kprof_chip_metrics){
             .chip = from->plan.chip,
             .metrics = from->plan.collect,
+            .last_passes = from->schedule.last_passes,
             .witnesses = from->witnesses.names,
             .witness_image = from->witnesses.image.data,
             .witness_image_size = from->witnesses.image.size,

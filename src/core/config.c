@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #define CONFIG_MAGIC     "KPROFCFG"
-#define CONFIG_VERSION   7
+#define CONFIG_VERSION   8
 #define CONFIG_MAX_BYTES (64u << 20)
 #define CONFIG_MAX_CHIPS 256
 
@@ -61,6 +61,22 @@ static void decode_names(kprof_bytes *in, kprof_strlist *names)
     }
 }
 
+static void encode_passes(const uint32_t *passes, size_t count, kprof_strbuf *out)
+{
+    for (size_t i = 0; i < count; i++)
+        kprof_put_u32(out, passes[i]);
+}
+
+static void decode_passes(kprof_bytes *in, size_t count, uint32_t **passes)
+{
+    if (in->failed || count == 0)
+        return;
+    *passes = calloc(count, sizeof **passes);
+    in->failed = !*passes;
+    for (size_t i = 0; i < count && !in->failed; i++)
+        (*passes)[i] = kprof_get_u32(in);
+}
+
 static void encode_image(const uint8_t *image, size_t size, kprof_strbuf *out)
 {
     kprof_put_u64(out, size);
@@ -86,6 +102,7 @@ static void encode_chip(const kprof_chip_metrics *chip, kprof_strbuf *out)
     kprof_put_string(out, chip->chip);
     kprof_put_u32(out, chip->pass_count);
     encode_names(&chip->metrics, out);
+    encode_passes(chip->last_passes, chip->metrics.count, out);
     encode_names(&chip->witnesses, out);
     encode_image(chip->config_image, chip->config_image_size, out);
     encode_image(chip->witness_image, chip->witness_image_size, out);
@@ -96,6 +113,7 @@ static void decode_chip(kprof_bytes *in, kprof_chip_metrics *chip)
     const char *name = kprof_get_string(in);
     chip->pass_count = kprof_get_u32(in);
     decode_names(in, &chip->metrics);
+    decode_passes(in, chip->metrics.count, &chip->last_passes);
     decode_names(in, &chip->witnesses);
     decode_image(in, &chip->config_image, &chip->config_image_size);
     decode_image(in, &chip->witness_image, &chip->witness_image_size);
@@ -284,6 +302,7 @@ void kprof_config_free(kprof_config *config)
     for (size_t i = 0; i < config->chip_count; i++) {
         free(config->chips[i].chip);
         kprof_strlist_free(&config->chips[i].metrics);
+        free(config->chips[i].last_passes);
         kprof_strlist_free(&config->chips[i].witnesses);
         free(config->chips[i].config_image);
         free(config->chips[i].witness_image);

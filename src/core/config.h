@@ -17,6 +17,7 @@
 typedef struct kprof_chip_metrics {
     char *chip; /* "GH100" */
     kprof_strlist metrics;
+    uint32_t *last_passes;   /* [metrics.count], owned: the pass, from 0, after which nothing more of a metric comes */
     kprof_strlist witnesses; /* names that witness_image has in its passes, not among `metrics`; may be empty */
     uint8_t *config_image;   /* [config_image_size], owned; has those witnesses that take no time */
     size_t config_image_size;

@@ -38,7 +38,6 @@ struct kprof_profiler {
 };
 
 struct kprof_reader {
-    const kprof_chip_metrics *metrics;
     kprof_host *host;
 };
 
@@ -373,7 +372,6 @@ kprof_status kprof_reader_open(const kprof_chip_metrics *metrics, kprof_reader *
     kprof_reader *reader = calloc(1, sizeof *reader);
     if (!reader)
         return kprof_fail(KPROF_NO_MEMORY, "no memory to evaluate counters");
-    reader->metrics = metrics;
     kprof_status status = kprof_host_open(metrics->chip, NULL, &reader->host);
     if (status != KPROF_OK) {
         free(reader);
@@ -391,19 +389,9 @@ void kprof_reader_close(kprof_reader *reader)
     free(reader);
 }
 
-static kprof_counter_data counters_of(const kprof_profiler *p, size_t launch)
+kprof_status kprof_reader_read(kprof_reader *reader, kprof_range range, const kprof_strlist *names, double *values)
 {
-    return (kprof_counter_data){.data = p->image, .size = p->image_size, .range = launch};
-}
-
-kprof_status kprof_reader_read(kprof_reader *reader, const kprof_profiler *profiler, size_t launch, double *values)
-{
-    kprof_counter_data counters = counters_of(profiler, launch);
-    return kprof_host_evaluate(reader->host, &counters, &reader->metrics->metrics, values);
-}
-
-kprof_status kprof_reader_witnesses(kprof_reader *reader, const kprof_profiler *profiler, size_t launch, double *values)
-{
-    kprof_counter_data counters = counters_of(profiler, launch);
-    return kprof_host_evaluate(reader->host, &counters, &reader->metrics->witnesses, values);
+    const kprof_profiler *p = range.profiler;
+    kprof_counter_data counters = {.data = p->image, .size = p->image_size, .range = range.launch};
+    return kprof_host_evaluate(reader->host, &counters, names, values);
 }

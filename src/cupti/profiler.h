@@ -37,14 +37,18 @@ void kprof_profiler_close(kprof_profiler *profiler);
 /* Evaluates decoded measurements; one for each thread that does. */
 typedef struct kprof_reader kprof_reader;
 
-/* `metrics` is borrowed while the reader lives. */
 kprof_status kprof_reader_open(const kprof_chip_metrics *metrics, kprof_reader **out) KPROF_MUST_CHECK;
 void kprof_reader_close(kprof_reader *reader);
-/* The values of one launch, in launch order from 0: [metrics->metrics.count], NaN where counters are missing. */
-kprof_status kprof_reader_read(kprof_reader *reader, const kprof_profiler *profiler, size_t launch,
+/* One launch of a measurement. */
+typedef struct kprof_range {
+    const kprof_profiler *profiler;
+    size_t launch; /* in launch order, from 0 */
+} kprof_range;
+
+/* Values of one launch: values is [names->count], NaN where counters are missing. A counter
+ * that several passes have is the mean over those decoded so far. May run beside a further pass, but not beside
+ * _decode. */
+kprof_status kprof_reader_read(kprof_reader *reader, kprof_range range, const kprof_strlist *names,
                                double *values) KPROF_MUST_CHECK;
-/* Likewise the witnesses: [metrics->witnesses.count], each the mean over the passes so far that had its counters. */
-kprof_status kprof_reader_witnesses(kprof_reader *reader, const kprof_profiler *profiler, size_t launch,
-                                    double *values) KPROF_MUST_CHECK;
 
 #endif

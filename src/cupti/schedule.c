@@ -6,6 +6,7 @@
 #include "cupti/raw_config.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define PARAMS(type, name) type name = {.structSize = type##_STRUCT_SIZE}
 
@@ -49,8 +50,8 @@ static kprof_status read_pass(const reader *r, size_t pass)
     return status;
 }
 
-/* Mark the passes in which the image has a raw counter. */
-static kprof_status mark_passes(const reader *r, const char *counter)
+/* Mark the passes in which the image has a raw counter; false when it has it in none. */
+static bool mark_passes(const reader *r, const char *counter)
 {
     PARAMS(NVPW_Config_GetRawCounterInfo_Params, params);
     params.pConfig = r->image->data;
@@ -60,12 +61,12 @@ static kprof_status mark_passes(const reader *r, const char *counter)
     params.numPassIndices = r->out->pass_count;
     NVPA_Status result = r->api->NVPW_Config_GetRawCounterInfo(&params);
     if (result != NVPA_STATUS_SUCCESS || params.numPassIndices == 0)
-        return kprof_fail(KPROF_INTERNAL, "finding a counter in a config image: NVPW error %d", (int)result);
+        return false;
     for (size_t i = 0; i < params.numPassIndices; i++) {
         if (r->indices[i] < r->out->pass_count)
             r->marked[r->indices[i]] = true;
     }
-    return KPROF_OK;
+    return true;
 }
 
 static kprof_status take_marked(const reader *r, kprof_pass_list *out)
@@ -76,19 +77,35 @@ static kprof_status take_marked(const reader *r, kprof_pass_list *out)
     for (size_t i = 0; i < r->out->pass_count; i++) {
         if (r->marked[i])
             out->items[out->count++] = (uint32_t)i;
-        r->marked[i] = false;
     }
     return KPROF_OK;
 }
 
-static kprof_status read_metric(const reader *r, const char *name, kprof_pass_list *out)
+static uint32_t last_marked(const reader *r)
 {
-    kprof_strlist counters = KPROF_STRLIST_INIT;
-    kprof_status status = kprof_evaluator_raw_counters(r->evaluator, name, &counters, NULL);
-    for (size_t i = 0; i < counters.count && status == KPROF_OK; i++)
-        status = mark_passes(r, counters.items[i]);
-    kprof_strlist_free(&counters);
-    return status == KPROF_OK ? take_marked(r, out) : status;
+    size_t last = r->out->pass_count;
+    while (last > 1 && !r->marked[last - 1])
+        last--;
+    return last > 0 ? (uint32_t)(last - 1) : 0;
+}
+
+static kprof_status read_metric(const reader *r, const char *name, kprof_pass_list *out, uint32_t *last_pass)
+{
+    kprof_strlist required = KPROF_STRLIST_INIT, optional = KPROF_STRLIST_INIT;
+    kprof_status status = kprof_evaluator_raw_counters(r->evaluator, name, &required, &optional);
+    for (size_t i = 0; i < required.count && status == KPROF_OK; i++) {
+        if (!mark_passes(r, required.items[i]))
+            status = kprof_fail(KPROF_INTERNAL, "a config image does not have counter %s", required.items[i]);
+    }
+    if (status == KPROF_OK)
+        status = take_marked(r, out);
+    for (size_t i = 0; i < optional.count && status == KPROF_OK; i++)
+        (void)mark_passes(r, optional.items[i]);
+    *last_pass = last_marked(r);
+    memset(r->marked, 0, r->out->pass_count * sizeof(*r->marked));
+    kprof_strlist_free(&required);
+    kprof_strlist_free(&optional);
+    return status;
 }
 
 static kprof_status prepare(reader *r, kprof_host *host, size_t metric_count)
@@ -98,9 +115,10 @@ static kprof_status prepare(reader *r, kprof_host *host, size_t metric_count)
     out->metric_count = metric_count;
     out->passes = calloc(out->pass_count + 1, sizeof(*out->passes));
     out->metrics = calloc(metric_count + 1, sizeof(*out->metrics));
+    out->last_passes = calloc(metric_count + 1, sizeof(*out->last_passes));
     r->marked = calloc(out->pass_count + 1, sizeof(*r->marked));
     r->indices = calloc(out->pass_count + 1, sizeof(*r->indices));
-    if (!out->passes || !out->metrics || !r->marked || !r->indices)
+    if (!out->passes || !out->metrics || !out->last_passes || !r->marked || !r->indices)
         return KPROF_NO_MEMORY;
     kprof_status status = kprof_nvperf_load(&r->api);
     if (status == KPROF_OK)
@@ -119,7 +137,7 @@ kprof_status kprof_schedule_read(kprof_host *host, const kprof_strlist *names, c
     for (size_t i = 0; i < out->pass_count && status == KPROF_OK; i++)
         status = read_pass(&r, i);
     for (size_t i = 0; i < names->count && status == KPROF_OK; i++)
-        status = read_metric(&r, names->items[i], &out->metrics[i]);
+        status = read_metric(&r, names->items[i], &out->metrics[i], &out->last_passes[i]);
     kprof_raw_config_close(r.domains);
     free(r.marked);
     free(r.indices);
@@ -133,6 +151,7 @@ void kprof_schedule_free(kprof_schedule *schedule)
     for (size_t i = 0; schedule->metrics && i < schedule->metric_count; i++)
         free(schedule->metrics[i].items);
     free(schedule->metrics);
+    free(schedule->last_passes);
     free(schedule->passes);
     *schedule = (kprof_schedule){0};
 }

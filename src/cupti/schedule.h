@@ -21,6 +21,7 @@ typedef struct kprof_schedule {
     kprof_schedule_pass *passes; /* [pass_count] */
     size_t pass_count;
     kprof_pass_list *metrics; /* [metric_count], in the order of the names; empty: no counters, as for a peak rate */
+    uint32_t *last_passes;    /* [metric_count]: after it no counter comes that a value is made of, or may be */
     size_t metric_count;
 } kprof_schedule;
 

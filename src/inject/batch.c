@@ -47,6 +47,7 @@ static void release(void)
         kprof_operation_free(kprof_batch.launches[i].operation);
     free(kprof_batch.launches);
     kprof_snapshot_free(kprof_batch.snapshot);
+    kprof_evaluations_free(&kprof_batch.evaluations);
     kprof_batch.launches = NULL;
     kprof_batch.snapshot = NULL;
     kprof_batch.count = kprof_batch.chosen_count = 0;
@@ -247,9 +248,9 @@ static void log_times(uint32_t passes)
     const kprof_batch_times *ms = &kprof_batch.times;
     kprof_log(KPROF_LOG_DEBUG,
               "batch of %zu launches, %u passes, ms: saving %.1f, preparing %.1f, open %.1f, restoring %.1f, starting "
-              "%.1f, running %.1f, stopping %.1f, decoding %.1f, evaluating %.1f",
+              "%.1f, running %.1f, stopping %.1f, decoding %.1f, waiting for values %.1f, writing them %.1f",
               kprof_batch.count, passes, ms->save_ms, ms->prepare_ms, ms->open_ms, ms->restore_ms, ms->start_ms,
-              ms->run_ms, ms->stop_ms, ms->decode_ms, ms->evaluate_ms);
+              ms->run_ms, ms->stop_ms, ms->decode_ms, ms->evaluate_ms, ms->deliver_ms);
 }
 
 /* Saving to host memory is said, and remembered for the choice of the next batch. */
@@ -282,7 +283,7 @@ static void measure_chosen(void)
         kprof_deliver_all(passes);
     else
         kprof_deliver_reason(kprof_process_reason(status));
-    kprof_batch.times.evaluate_ms = kprof_monotonic_lap_ms(&replayed_ns);
+    kprof_batch.times.deliver_ms = kprof_monotonic_lap_ms(&replayed_ns);
     if (status == KPROF_OK && kprof_batch.count == 1)
         kprof_keep_image(kprof_batch.context->profiler, &kprof_batch.launches[0].record);
     log_times(passes);

@@ -7,8 +7,8 @@
 #include "cupti/snapshot.h"
 #include "inject/batch.h"
 #include "inject/contexts.h"
+#include "inject/evaluate.h"
 #include "inject/treatment.h"
-#include "inject/witness.h"
 
 #include <stdatomic.h>
 
@@ -17,12 +17,11 @@ typedef struct kprof_open_launch {
     void *stream;
     bool chosen;
     kprof_launch_record record; /* of a chosen launch */
-    kprof_witness witnesses[KPROF_MAX_WITNESSES];
 } kprof_open_launch;
 
-/* Where the time of a batch went, for the log: milliseconds, summed over its passes. */
+/* Where the time of a batch went, for the log: milliseconds, summed over its passes; evaluate_ms: waiting for it. */
 typedef struct kprof_batch_times {
-    double save_ms, prepare_ms, open_ms, restore_ms, start_ms, run_ms, stop_ms, decode_ms, evaluate_ms;
+    double save_ms, prepare_ms, open_ms, restore_ms, start_ms, run_ms, stop_ms, decode_ms, evaluate_ms, deliver_ms;
 } kprof_batch_times;
 
 typedef struct kprof_open_batch {
@@ -34,9 +33,10 @@ typedef struct kprof_open_batch {
     const kprof_chip_metrics *metrics;
     kprof_snapshot *snapshot; /* NULL where nothing is replayed */
     size_t capacity, count;
-    size_t chosen_count;         /* of them */
-    size_t unchosen_run;         /* launches since the last chosen one */
-    kprof_open_launch *launches; /* [capacity] */
+    size_t chosen_count;           /* of them */
+    size_t unchosen_run;           /* launches since the last chosen one */
+    kprof_open_launch *launches;   /* [capacity] */
+    kprof_evaluations evaluations; /* of the chosen ones, in their order; made when the passes begin to end */
     int64_t opened_ns, started_ns, first_pass_ns;
     kprof_batch_times times;
     bool abandoned;
@@ -68,7 +68,7 @@ void kprof_passes_free_late(const void *context, bool lives);
 
 /* deliver.c */
 
-/* Evaluate the chosen launches and tell of them. */
+/* Tell of the chosen launches, which have been evaluated. */
 void kprof_deliver_all(uint32_t passes);
 /* Tell that none of them was measured. */
 void kprof_deliver_reason(const char *reason);

@@ -1,101 +1,180 @@
-/* Threads live for one call; readers, which take longer to make, stay for the next. */
+/* Threads live from one pass to the next; readers, which take longer to make, stay. */
 #include "inject/evaluate.h"
 
 #include "core/log.h"
 #include "inject/process.h"
 #include "inject/threads.h"
 
+#include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #define MAX_WORKERS 16
-/* Fewer are not worth a thread's start. */
-#define LAUNCHES_PER_WORKER 8
-
-typedef struct evaluation_work {
-    const kprof_profiler *profiler;
-    const kprof_chip_metrics *metrics;
-    kprof_evaluation *evaluations; /* [count] */
-    size_t count;
-    atomic_size_t next;
-} evaluation_work;
+/* Values for one thread, at least: a value takes 1 to 4 us, starting a thread 20. */
+#define VALUES_PER_WORKER 500
 
 typedef struct worker {
-    evaluation_work *work;
-    kprof_reader **reader;
+    kprof_reader *reader;
+    double *values; /* [work.names.count] */
     pthread_t thread;
 } worker;
 
-static kprof_reader *readers[MAX_WORKERS];
+/* What is being evaluated. */
+static struct {
+    kprof_evaluations *evaluations;
+    kprof_strlist names; /* the metrics that are complete; the strings are the configuration's */
+    size_t *indices;     /* [names.count]: which metrics they are */
+    size_t capacity;     /* of both */
+    bool prepared;       /* else memory ran out */
+    atomic_size_t next;
+    size_t running; /* threads */
+} work;
+
+static worker workers[MAX_WORKERS];
 static const kprof_chip_metrics *readers_metrics; /* what the readers are for: another chip's are made anew */
 
-static kprof_status open_reader(kprof_reader **reader, const kprof_chip_metrics *metrics)
+kprof_status kprof_evaluations_make(const kprof_profiler *profiler, const kprof_chip_metrics *metrics, size_t count,
+                                    kprof_evaluations *out)
 {
-    return *reader ? KPROF_OK : kprof_reader_open(metrics, reader);
+    size_t value_count = metrics->metrics.count;
+    *out = (kprof_evaluations){.profiler = profiler, .metrics = metrics, .count = count};
+    out->items = calloc(count + 1, sizeof *out->items);
+    out->values = malloc((count * value_count + 1) * sizeof *out->values);
+    if (!out->items || !out->values) {
+        kprof_evaluations_free(out);
+        return kprof_fail(KPROF_NO_MEMORY, "no memory for the values of %zu launches", count);
+    }
+    for (size_t i = 0; i < count * value_count; i++)
+        out->values[i] = NAN;
+    for (size_t i = 0; i < count; i++)
+        out->items[i].values = out->values + i * value_count;
+    return KPROF_OK;
+}
+
+void kprof_evaluations_free(kprof_evaluations *evaluations)
+{
+    free(evaluations->items);
+    free(evaluations->values);
+    *evaluations = (kprof_evaluations){0};
+}
+
+static kprof_range range_of(const kprof_evaluation *e)
+{
+    return (kprof_range){work.evaluations->profiler, e->launch};
+}
+
+static kprof_status read_witnesses(const worker *self, kprof_evaluation *e)
+{
+    double means[KPROF_MAX_WITNESSES];
+    const kprof_strlist *names = &work.evaluations->metrics->witnesses;
+    if (names->count > KPROF_MAX_WITNESSES)
+        return KPROF_OK;
+    kprof_status status = kprof_reader_read(self->reader, range_of(e), names, means);
+    for (size_t i = 0; status == KPROF_OK && i < names->count; i++)
+        kprof_witness_add(&e->witnesses[i], means[i]);
+    return status;
+}
+
+static kprof_status read_metrics(const worker *self, kprof_evaluation *e)
+{
+    kprof_status status = kprof_reader_read(self->reader, range_of(e), &work.names, self->values);
+    for (size_t i = 0; status == KPROF_OK && i < work.names.count; i++)
+        e->values[work.indices[i]] = self->values[i];
+    return status;
+}
+
+static kprof_status get_ready(worker *self)
+{
+    self->values = work.prepared ? calloc(work.names.count + 1, sizeof *self->values) : NULL;
+    if (!self->values)
+        return kprof_fail(KPROF_NO_MEMORY, "no memory to evaluate counters");
+    return self->reader ? KPROF_OK : kprof_reader_open(work.evaluations->metrics, &self->reader);
 }
 
 static void *run_worker(void *user)
 {
     worker *self = user;
-    evaluation_work *work = self->work;
     kprof_process_forget_reason();
-    kprof_status opened = open_reader(self->reader, work->metrics);
-    for (size_t i; (i = atomic_fetch_add(&work->next, 1)) < work->count;) {
-        kprof_evaluation *e = &work->evaluations[i];
-        e->status =
-            opened == KPROF_OK ? kprof_reader_read(*self->reader, work->profiler, e->launch, e->values) : opened;
+    kprof_status ready = get_ready(self);
+    for (size_t i; (i = atomic_fetch_add(&work.next, 1)) < work.evaluations->count;) {
+        kprof_evaluation *e = &work.evaluations->items[i];
+        if (e->status != KPROF_OK)
+            continue; /* in an earlier pass */
+        e->status = ready;
+        if (e->status == KPROF_OK)
+            e->status = read_witnesses(self, e);
+        if (e->status == KPROF_OK)
+            e->status = read_metrics(self, e);
         if (e->status != KPROF_OK)
             snprintf(e->reason, sizeof e->reason, "%s", kprof_process_reason(e->status));
     }
+    free(self->values);
     return NULL;
 }
 
-static size_t count_workers(size_t launches)
+static size_t count_workers(void)
 {
+    const kprof_evaluations *all = work.evaluations;
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    size_t wanted = launches / LAUNCHES_PER_WORKER + 1;
+    size_t wanted = all->count * (work.names.count + all->metrics->witnesses.count) / VALUES_PER_WORKER + 1;
     size_t possible = cores < 1 ? 1 : cores > MAX_WORKERS ? MAX_WORKERS : (size_t)cores;
     return wanted < possible ? wanted : possible;
 }
 
-static void close_readers(void)
-{
-    for (size_t i = 0; i < MAX_WORKERS; i++) {
-        kprof_reader_close(readers[i]);
-        readers[i] = NULL;
-    }
-}
-
 static void use_readers_of(const kprof_chip_metrics *metrics)
 {
-    if (readers_metrics != metrics)
-        close_readers();
+    for (size_t i = 0; readers_metrics != metrics && i < MAX_WORKERS; i++) {
+        kprof_reader_close(workers[i].reader);
+        workers[i].reader = NULL;
+    }
     readers_metrics = metrics;
 }
 
-void kprof_evaluate(const kprof_profiler *profiler, const kprof_chip_metrics *metrics, kprof_evaluation *evaluations,
-                    size_t count)
+/* As many as the chip has metrics: that serves every pass. */
+static bool reserve(size_t count)
 {
-    evaluation_work work = {.profiler = profiler, .metrics = metrics, .evaluations = evaluations, .count = count};
-    worker workers[MAX_WORKERS];
-    size_t worker_count = count_workers(count);
-    use_readers_of(metrics);
-    for (size_t i = 0; i < worker_count; i++)
-        workers[i] = (worker){.work = &work, .reader = &readers[i]};
-    size_t running = 1; /* the first is this thread */
-    while (running < worker_count && kprof_threads_start(&workers[running].thread, run_worker, &workers[running]))
-        running++;
-    run_worker(&workers[0]);
-    while (running-- > 1)
-        pthread_join(workers[running].thread, NULL);
+    if (count <= work.capacity)
+        return true;
+    free(work.names.items);
+    free(work.indices);
+    work.names.items = calloc(count, sizeof *work.names.items);
+    work.indices = calloc(count, sizeof *work.indices);
+    work.capacity = work.names.items && work.indices ? count : 0;
+    return work.capacity > 0;
 }
 
-kprof_status kprof_evaluate_witnesses(const kprof_profiler *profiler, const kprof_chip_metrics *metrics, size_t launch,
-                                      double *values)
+static void choose_names(const kprof_chip_metrics *metrics, uint32_t from, uint32_t end)
 {
-    use_readers_of(metrics);
-    kprof_status status = open_reader(&readers[0], metrics);
-    return status == KPROF_OK ? kprof_reader_witnesses(readers[0], profiler, launch, values) : status;
+    work.names.count = 0;
+    work.prepared = reserve(metrics->metrics.count);
+    for (size_t i = 0; work.prepared && i < metrics->metrics.count; i++) {
+        if (metrics->last_passes[i] < from || metrics->last_passes[i] >= end)
+            continue;
+        work.indices[work.names.count] = i;
+        work.names.items[work.names.count++] = metrics->metrics.items[i];
+    }
+}
+
+void kprof_evaluate_begin(kprof_evaluations *evaluations, uint32_t from, uint32_t end)
+{
+    work.evaluations = evaluations;
+    choose_names(evaluations->metrics, from, end);
+    use_readers_of(evaluations->metrics);
+    atomic_store(&work.next, 0);
+    size_t wanted = count_workers();
+    work.running = 0;
+    while (work.running < wanted &&
+           kprof_threads_start(&workers[work.running].thread, run_worker, &workers[work.running]))
+        work.running++;
+    if (work.running == 0)
+        run_worker(&workers[0]);
+}
+
+void kprof_evaluate_wait(void)
+{
+    while (work.running > 0)
+        pthread_join(workers[--work.running].thread, NULL);
 }

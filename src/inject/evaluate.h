@@ -1,23 +1,43 @@
-/* Turns the counters of a batch into values, on several threads: evaluating takes longer than many a launch. */
+/* Turns the counters of a batch into values while its passes run: each pass completes some of the metrics, and its
+ * launches keep the GPU busy for longer than it takes to evaluate those that the pass before completed. */
 #ifndef KPROF_INJECT_EVALUATE_H
 #define KPROF_INJECT_EVALUATE_H
 
 #include "core/config.h"
 #include "cupti/profiler.h"
+#include "inject/witness.h"
 
-/* Of one launch of the decoded measurement. */
+/* All passes up to this one, as an end of a range of them. */
+#define KPROF_ALL_PASSES UINT32_MAX
+
+/* Of one launch. */
 typedef struct kprof_evaluation {
-    size_t launch;       /* in launch order, from 0 */
-    double *values;      /* [metrics->metrics.count], the caller's; NaN where counters are missing */
-    kprof_status status; /* out */
-    char reason[256];    /* out: why not, when status is not KPROF_OK */
+    size_t launch;  /* of the measurement, from 0 */
+    double *values; /* [metrics->metrics.count], the measurement's; NaN where counters are missing, or passes */
+    kprof_witness witnesses[KPROF_MAX_WITNESSES];
+    kprof_status status;
+    char reason[256]; /* why not, when status is not KPROF_OK */
 } kprof_evaluation;
 
-/* Evaluate all of them; returns when that is done. With the gate held. */
-void kprof_evaluate(const kprof_profiler *profiler, const kprof_chip_metrics *metrics, kprof_evaluation *evaluations,
-                    size_t count);
-/* The witnesses of one launch: values is [metrics->witnesses.count]. With the gate held. */
-kprof_status kprof_evaluate_witnesses(const kprof_profiler *profiler, const kprof_chip_metrics *metrics, size_t launch,
-                                      double *values) KPROF_MUST_CHECK;
+/* The launches of a batch that are evaluated. */
+typedef struct kprof_evaluations {
+    const kprof_profiler *profiler;
+    const kprof_chip_metrics *metrics;
+    kprof_evaluation *items; /* [count], owned */
+    size_t count;
+    double *values; /* [count][metrics->metrics.count], owned */
+} kprof_evaluations;
+
+/* Make `count` of them, with all values NaN; the caller tells which launch each is. What is given is borrowed. */
+kprof_status kprof_evaluations_make(const kprof_profiler *profiler, const kprof_chip_metrics *metrics, size_t count,
+                                    kprof_evaluations *out) KPROF_MUST_CHECK;
+void kprof_evaluations_free(kprof_evaluations *evaluations); /* members */
+
+/* A pass was decoded: begin to evaluate its witnesses, and the metrics whose last pass is `from` or a later one before
+ * `end`, on threads that live for this. Nothing may be decoded, or evaluated further, before kprof_evaluate_wait. With
+ * the gate held. */
+void kprof_evaluate_begin(kprof_evaluations *evaluations, uint32_t from, uint32_t end);
+/* Wait until what was begun, if anything, is done. */
+void kprof_evaluate_wait(void);
 
 #endif

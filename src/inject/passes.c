@@ -3,7 +3,6 @@
 
 #include "core/log.h"
 #include "core/monotonic.h"
-#include "inject/evaluate.h"
 #include "inject/process.h"
 #include "inject/wait.h"
 
@@ -126,25 +125,48 @@ static void recover(void)
         kprof_process_disarm(status, "a replay failed, and the memory that it changed could not be put right");
 }
 
-static void note_witnesses(void)
+/* Which launches are evaluated. */
+static kprof_status list_chosen(void)
 {
-    double means[KPROF_MAX_WITNESSES];
-    size_t count = kprof_batch.metrics->witnesses.count;
-    for (size_t i = 0; count > 0 && count <= KPROF_MAX_WITNESSES && i < kprof_batch.count; i++) {
-        if (!kprof_batch.launches[i].chosen ||
-            kprof_evaluate_witnesses(kprof_batch.context->profiler, kprof_batch.metrics, i, means) != KPROF_OK)
-            continue;
-        for (size_t w = 0; w < count; w++)
-            kprof_witness_add(&kprof_batch.launches[i].witnesses[w], means[w]);
-    }
+    kprof_evaluations *out = &kprof_batch.evaluations;
+    kprof_status status =
+        kprof_evaluations_make(kprof_batch.context->profiler, kprof_batch.metrics, kprof_batch.chosen_count, out);
+    size_t next = 0;
+    for (size_t i = 0; status == KPROF_OK && i < kprof_batch.count; i++)
+        if (kprof_batch.launches[i].chosen)
+            out->items[next++].launch = i;
+    return status;
 }
 
-static kprof_status read_pass(void)
+static void wait_for_values(void)
 {
+    int64_t lap_ns = kprof_monotonic_ns();
+    kprof_evaluate_wait();
+    kprof_batch.times.evaluate_ms += kprof_monotonic_lap_ms(&lap_ns);
+}
+
+static kprof_status decode(void)
+{
+    int64_t lap_ns = kprof_monotonic_ns();
     kprof_status status = kprof_profiler_decode(kprof_batch.context->profiler, kprof_batch.count);
-    if (status == KPROF_OK)
-        note_witnesses();
+    kprof_batch.times.decode_ms += kprof_monotonic_lap_ms(&lap_ns);
     return status;
+}
+
+/* Decode pass number `pass`, from 0; what it completes is evaluated while the next one runs. */
+static kprof_status read_pass(uint32_t pass, bool more)
+{
+    wait_for_values();
+    kprof_status status = kprof_batch.evaluations.items ? KPROF_OK : list_chosen();
+    if (status == KPROF_OK)
+        status = decode();
+    if (status != KPROF_OK)
+        return status;
+    if (kprof_passes_partly()) /* which of the passes it was is not known */
+        kprof_evaluate_begin(&kprof_batch.evaluations, 0, KPROF_ALL_PASSES);
+    else
+        kprof_evaluate_begin(&kprof_batch.evaluations, pass, more ? pass + 1 : KPROF_ALL_PASSES);
+    return KPROF_OK;
 }
 
 /* The launch's own call was watched: its passes are all still to come, where it may be replayed. */
@@ -180,12 +202,11 @@ static kprof_status end_first_pass(bool *more)
     if (status != KPROF_OK)
         return kprof_fail(KPROF_NOT_COLLECTED, "this launch, or one measured with it, failed");
     if (stopped == KPROF_OK && kprof_batch.chosen_count > 0)
-        stopped = read_pass();
-    times->decode_ms += kprof_monotonic_lap_ms(&lap_ns);
+        stopped = read_pass(0, *more);
     return stopped;
 }
 
-static kprof_status replay_pass(bool *more)
+static kprof_status replay_pass(uint32_t pass, bool *more)
 {
     size_t ran = 0;
     kprof_batch_times *times = &kprof_batch.times;
@@ -205,10 +226,9 @@ static kprof_status replay_pass(bool *more)
     if (status == KPROF_OK)
         status = run_plain(ran);
     if (status == KPROF_OK && !kprof_batch.abandoned)
-        status = read_pass();
+        status = read_pass(pass, *more);
     else if (status != KPROF_OK)
         recover();
-    times->decode_ms += kprof_monotonic_lap_ms(&lap_ns);
     return status;
 }
 
@@ -228,11 +248,12 @@ kprof_status kprof_passes_run(uint32_t *passes)
     while (status == KPROF_OK && more && kprof_batch.snapshot) {
         kprof_batch.listener->progress(last_chosen(), kprof_batch.chosen_count, *passes + 1,
                                        kprof_batch.metrics->pass_count);
-        status = replay_pass(&more);
+        status = replay_pass(*passes, &more);
         if (kprof_batch.abandoned)
             break;
         ++*passes;
     }
+    wait_for_values();
     if (kprof_batch.abandoned)
         kprof_batch_note("the replay was abandoned", "a pass took far longer than the launches did at first");
     return kprof_batch.abandoned && *passes == 0 ? kprof_fail(KPROF_NOT_COLLECTED, "%s", kprof_batch.note) : status;

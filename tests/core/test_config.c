@@ -20,10 +20,11 @@ static kprof_config sample(void)
 {
     static char *metrics[] = {"dram__bytes.sum", "", "sm__cycles_active.avg"};
     static char *witnesses[] = {"TPC.TriageCompute.sm__inst_executed_realtime.sum"};
+    static uint32_t last_passes[] = {8, 0, UINT32_MAX};
     static uint8_t image[] = {0, 1, 2, 255, 0, 7};
     static kprof_chip_metrics chips[] = {
-        {"GH100", {metrics, 3, 3}, {witnesses, 1, 1}, image, sizeof image, image + 1, sizeof image - 1, 9},
-        {"TU102", {NULL, 0, 0}, {NULL, 0, 0}, NULL, 0, NULL, 0, 0},
+        {"GH100", {metrics, 3, 3}, last_passes, {witnesses, 1, 1}, image, sizeof image, image + 1, sizeof image - 1, 9},
+        {"TU102", {NULL, 0, 0}, NULL, {NULL, 0, 0}, NULL, 0, NULL, 0, 0},
     };
     return (kprof_config){
         .filter = {"regex:vector\\w+", KPROF_NAME_DEMANGLED, 3, UINT64_MAX, 1ull << 40, 0x8000000000000001},
@@ -63,6 +64,8 @@ static void assert_chip_equal(const kprof_chip_metrics *a, const kprof_chip_metr
     assert_string_equal(a->chip, b->chip);
     assert_int_equal(a->pass_count, b->pass_count);
     assert_names_equal(&a->metrics, &b->metrics);
+    if (a->metrics.count)
+        assert_memory_equal(a->last_passes, b->last_passes, a->metrics.count * sizeof *a->last_passes);
     assert_names_equal(&a->witnesses, &b->witnesses);
     assert_int_equal(a->config_image_size, b->config_image_size);
     if (a->config_image_size)

@@ -51,6 +51,8 @@ static void assert_whole(const scheduled *s)
             assert_true(list->items[k] < schedule->pass_count && (k == 0 || list->items[k] > list->items[k - 1]));
             used[list->items[k]] = true;
         }
+        assert_true(schedule->last_passes[i] >= list->items[list->count - 1]);
+        assert_true(schedule->last_passes[i] < schedule->pass_count);
     }
     for (size_t i = 0; i < schedule->pass_count; i++)
         assert_true(used[i] && schedule->passes[i].counters > 0);

@@ -132,7 +132,8 @@ static kprof_schedule make_schedule(const kprof_plan *plan)
         lists[i] = is_throughput ? (kprof_pass_list){numbers, 8} : (kprof_pass_list){&numbers[i % 9], 1};
     }
     lists[plan->collect.count] = lists[plan->collect.count + 1] = (kprof_pass_list){numbers, 8};
-    return (kprof_schedule){passes, 9, lists, plan->collect.count + 2};
+    return (kprof_schedule){
+        .passes = passes, .pass_count = 9, .metrics = lists, .metric_count = plan->collect.count + 2};
 }
 
 kprof_device_record fixture_device(void)

@@ -27,7 +27,8 @@ struct kprof_profiler {
     bool single;               /* one pass only, of one launch */
     size_t ranges, pass_ranges[64];
     uint64_t signatures[MAX_RANGES];
-    bool warm[MAX_RANGES]; /* in some pass the caches were not flushed before it */
+    bool warm[MAX_RANGES];      /* in some pass that was decoded the caches were not flushed before it */
+    bool pass_warm[MAX_RANGES]; /* likewise, in those since then */
 };
 
 struct kprof_reader {
@@ -272,6 +273,7 @@ static kprof_status begin(kprof_profiler *profiler, size_t launches)
     memset(profiler->pass_ranges, 0, sizeof profiler->pass_ranges);
     memset(profiler->signatures, 0, sizeof profiler->signatures);
     memset(profiler->warm, 0, sizeof profiler->warm);
+    memset(profiler->pass_warm, 0, sizeof profiler->pass_warm);
     return KPROF_OK;
 }
 
@@ -356,6 +358,7 @@ static kprof_status decode(kprof_profiler *profiler, size_t launches)
     if (has_fault())
         return kprof_fail(KPROF_INTERNAL, "decoding failed (simulated)");
     profiler->decoded = profiler->pass;
+    memcpy(profiler->warm, profiler->pass_warm, sizeof profiler->warm);
     return KPROF_OK;
 }
 
@@ -388,27 +391,32 @@ static bool is_measured(const kprof_profiler *profiler, size_t metric)
     return pass >= profiler->first_pass && pass < profiler->decoded;
 }
 
-kprof_status kprof_reader_read(kprof_reader *reader, const kprof_profiler *profiler, size_t launch, double *values)
+/* NaN for a metric that has not been counted yet; the witness is in every pass. */
+static double value_of(const kprof_profiler *profiler, size_t launch, const char *name)
 {
+    size_t metric = 0;
+    while (metric < profiler->metrics->metrics.count && strcmp(profiler->metrics->metrics.items[metric], name) != 0)
+        metric++;
+    bool is_there = metric == profiler->metrics->metrics.count || is_measured(profiler, metric);
+    return is_there ? sim_value(profiler->signatures[launch], metric) : NAN;
+}
+
+kprof_status kprof_reader_read(kprof_reader *reader, kprof_range range, const kprof_strlist *names, double *values)
+{
+    const kprof_profiler *profiler = range.profiler;
+    size_t launch = range.launch;
     lock();
     bool fault = has_fault();
     unlock();
     if (profiler->decoded == profiler->first_pass || launch >= profiler->capacity ||
         reader->metrics != profiler->metrics)
-        sim_violation("launch %zu is read in state %d", launch, (int)profiler->state);
+        sim_violation("launch %zu is read after %u passes", launch, profiler->decoded);
     if (sim.flushes && profiler->warm[launch])
         sim_violation("launch %zu was measured with warm caches", launch);
     if (fault)
         return kprof_fail(KPROF_INTERNAL, "evaluation failed (simulated)");
-    for (size_t i = 0; i < profiler->metrics->metrics.count; i++)
-        values[i] = is_measured(profiler, i) ? sim_value(profiler->signatures[launch], i) : NAN;
-    return KPROF_OK;
-}
-
-kprof_status kprof_reader_witnesses(kprof_reader *reader, const kprof_profiler *profiler, size_t launch, double *values)
-{
-    for (size_t i = 0; i < reader->metrics->witnesses.count; i++)
-        values[i] = sim_value(profiler->signatures[launch], i);
+    for (size_t i = 0; i < names->count; i++)
+        values[i] = value_of(profiler, launch, names->items[i]);
     return KPROF_OK;
 }
 
@@ -449,7 +457,7 @@ void sim_profiler_note(kprof_profiler *profiler, uint64_t signature)
     size_t range = profiler->ranges++;
     if (range >= profiler->capacity)
         sim_violation("a measurement of %zu launches has one more", profiler->capacity);
-    profiler->warm[range] = profiler->warm[range] || !profiler->context->cold;
+    profiler->pass_warm[range] = profiler->pass_warm[range] || !profiler->context->cold;
     if (profiler->pass == profiler->first_pass)
         profiler->signatures[range] = signature;
     else if (profiler->signatures[range] != signature)

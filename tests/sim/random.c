@@ -147,9 +147,14 @@ static void start_engine(void)
 {
     char name[8];
     uint8_t image[4] = {0};
-    kprof_chip_metrics chip = {
-        .chip = "GH100", .config_image = image, .config_image_size = sizeof image, .pass_count = group.passes};
+    uint32_t last_passes[METRICS];
+    kprof_chip_metrics chip = {.chip = "GH100",
+                               .last_passes = last_passes,
+                               .config_image = image,
+                               .config_image_size = sizeof image,
+                               .pass_count = group.passes};
     for (unsigned i = 0; i < METRICS; i++) {
+        last_passes[i] = i % group.passes;
         snprintf(name, sizeof name, "m%u", i);
         if (!kprof_strlist_add(&chip.metrics, name))
             sim_violation("the test itself: no memory");

@@ -219,24 +219,24 @@ void kprof_reader_close(kprof_reader *reader)
     free(reader);
 }
 
-kprof_status kprof_reader_read(kprof_reader *reader, const kprof_profiler *profiler, size_t launch, double *values)
+/* Metric number i is i more than 1000.5; witnesses are 1000 in every pass that has them. */
+static double value_of(const kprof_reader *reader, const kprof_profiler *profiler, const char *name)
 {
-    (void)profiler;
-    (void)launch;
-    if (has_fault("unmeasured"))
-        return kprof_fail(KPROF_NOT_COLLECTED, "the simulated device would not");
-    for (size_t i = 0; i < reader->metrics->metrics.count; i++)
-        values[i] = 1000.5 + (double)i;
-    return KPROF_OK;
+    const kprof_strlist *metrics = &reader->metrics->metrics;
+    for (size_t i = 0; i < metrics->count; i++) {
+        if (strcmp(metrics->items[i], name) == 0)
+            return 1000.5 + (double)i;
+    }
+    bool is_cheap = strncmp(name, "TPC.", 4) != 0;
+    return is_cheap || profiler->all_witnesses ? 1000 : NAN;
 }
 
-kprof_status kprof_reader_witnesses(kprof_reader *reader, const kprof_profiler *profiler, size_t launch, double *values)
+kprof_status kprof_reader_read(kprof_reader *reader, kprof_range range, const kprof_strlist *names, double *values)
 {
-    (void)launch;
-    for (size_t i = 0; i < reader->metrics->witnesses.count; i++) {
-        bool is_cheap = strncmp(reader->metrics->witnesses.items[i], "TPC.", 4) != 0;
-        values[i] = is_cheap || profiler->all_witnesses ? 1000 : NAN;
-    }
+    if (has_fault("unmeasured"))
+        return kprof_fail(KPROF_NOT_COLLECTED, "the simulated device would not");
+    for (size_t i = 0; i < names->count; i++)
+        values[i] = value_of(reader, range.profiler, names->items[i]);
     return KPROF_OK;
 }
 
