@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #define MAX_WORKERS 16
-/* Values for one thread, at least: a value takes 1 to 4 us, starting a thread 20. */
-#define VALUES_PER_WORKER 500
+/* Fewer are not worth a thread's start. */
+#define LAUNCHES_PER_WORKER 8
 
 typedef struct worker {
     kprof_reader *reader;
@@ -25,10 +25,11 @@ typedef struct worker {
 /* What is being evaluated. */
 static struct {
     kprof_evaluations *evaluations;
-    kprof_strlist names; /* the metrics that are complete; the strings are the configuration's */
-    size_t *indices;     /* [names.count]: which metrics they are */
-    size_t capacity;     /* of both */
-    bool prepared;       /* else memory ran out */
+    kprof_strlist names; /* the metrics that are complete, then the witnesses; the strings are the configuration's */
+    size_t *indices;     /* [metric_count]: which metrics they are */
+    size_t metric_count;
+    size_t capacity; /* of both */
+    bool prepared;   /* else memory ran out */
     atomic_size_t next;
     size_t running; /* threads */
 } work;
@@ -61,28 +62,15 @@ void kprof_evaluations_free(kprof_evaluations *evaluations)
     *evaluations = (kprof_evaluations){0};
 }
 
-static kprof_range range_of(const kprof_evaluation *e)
+/* Asked for together, since each question has a price of its own where an image has many ranges. */
+static kprof_status read_launch(const worker *self, kprof_evaluation *e)
 {
-    return (kprof_range){work.evaluations->profiler, e->launch};
-}
-
-static kprof_status read_witnesses(const worker *self, kprof_evaluation *e)
-{
-    double means[KPROF_MAX_WITNESSES];
-    const kprof_strlist *names = &work.evaluations->metrics->witnesses;
-    if (names->count > KPROF_MAX_WITNESSES)
-        return KPROF_OK;
-    kprof_status status = kprof_reader_read(self->reader, range_of(e), names, means);
-    for (size_t i = 0; status == KPROF_OK && i < names->count; i++)
-        kprof_witness_add(&e->witnesses[i], means[i]);
-    return status;
-}
-
-static kprof_status read_metrics(const worker *self, kprof_evaluation *e)
-{
-    kprof_status status = kprof_reader_read(self->reader, range_of(e), &work.names, self->values);
-    for (size_t i = 0; status == KPROF_OK && i < work.names.count; i++)
+    kprof_range range = {work.evaluations->profiler, e->launch};
+    kprof_status status = kprof_reader_read(self->reader, range, &work.names, self->values);
+    for (size_t i = 0; status == KPROF_OK && i < work.metric_count; i++)
         e->values[work.indices[i]] = self->values[i];
+    for (size_t i = work.metric_count; status == KPROF_OK && i < work.names.count; i++)
+        kprof_witness_add(&e->witnesses[i - work.metric_count], self->values[i]);
     return status;
 }
 
@@ -105,9 +93,7 @@ static void *run_worker(void *user)
             continue; /* in an earlier pass */
         e->status = ready;
         if (e->status == KPROF_OK)
-            e->status = read_witnesses(self, e);
-        if (e->status == KPROF_OK)
-            e->status = read_metrics(self, e);
+            e->status = read_launch(self, e);
         if (e->status != KPROF_OK)
             snprintf(e->reason, sizeof e->reason, "%s", kprof_process_reason(e->status));
     }
@@ -115,11 +101,10 @@ static void *run_worker(void *user)
     return NULL;
 }
 
-static size_t count_workers(void)
+static size_t count_workers(size_t launches)
 {
-    const kprof_evaluations *all = work.evaluations;
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    size_t wanted = all->count * (work.names.count + all->metrics->witnesses.count) / VALUES_PER_WORKER + 1;
+    size_t wanted = launches / LAUNCHES_PER_WORKER + 1;
     size_t possible = cores < 1 ? 1 : cores > MAX_WORKERS ? MAX_WORKERS : (size_t)cores;
     return wanted < possible ? wanted : possible;
 }
@@ -133,7 +118,7 @@ static void use_readers_of(const kprof_chip_metrics *metrics)
     readers_metrics = metrics;
 }
 
-/* As many as the chip has metrics: that serves every pass. */
+/* As many as serve every pass. */
 static bool reserve(size_t count)
 {
     if (count <= work.capacity)
@@ -148,14 +133,17 @@ static bool reserve(size_t count)
 
 static void choose_names(const kprof_chip_metrics *metrics, uint32_t from, uint32_t end)
 {
-    work.names.count = 0;
-    work.prepared = reserve(metrics->metrics.count);
-    for (size_t i = 0; work.prepared && i < metrics->metrics.count; i++) {
+    const kprof_strlist *all = &metrics->metrics, *witnesses = &metrics->witnesses;
+    work.names.count = work.metric_count = 0;
+    work.prepared = reserve(all->count + witnesses->count);
+    for (size_t i = 0; work.prepared && i < all->count; i++) {
         if (metrics->last_passes[i] < from || metrics->last_passes[i] >= end)
             continue;
-        work.indices[work.names.count] = i;
-        work.names.items[work.names.count++] = metrics->metrics.items[i];
+        work.indices[work.metric_count++] = i;
+        work.names.items[work.names.count++] = all->items[i];
     }
+    for (size_t i = 0; work.prepared && i < witnesses->count && i < KPROF_MAX_WITNESSES; i++)
+        work.names.items[work.names.count++] = witnesses->items[i];
 }
 
 void kprof_evaluate_begin(kprof_evaluations *evaluations, uint32_t from, uint32_t end)
@@ -164,7 +152,7 @@ void kprof_evaluate_begin(kprof_evaluations *evaluations, uint32_t from, uint32_
     choose_names(evaluations->metrics, from, end);
     use_readers_of(evaluations->metrics);
     atomic_store(&work.next, 0);
-    size_t wanted = count_workers();
+    size_t wanted = count_workers(evaluations->count);
     work.running = 0;
     while (work.running < wanted &&
            kprof_threads_start(&workers[work.running].thread, run_worker, &workers[work.running]))
