@@ -162,6 +162,14 @@ void kprof_plans_free(kprof_plans *plans)
     *plans = (kprof_plans){0};
 }
 
+static uint64_t bits_of(const kprof_pass_list *passes)
+{
+    uint64_t bits = 0;
+    for (size_t i = 0; i < passes->count; i++)
+        bits |= passes->items[i] < KPROF_WITNESS_PASSES ? UINT64_C(1) << passes->items[i] : 0;
+    return bits;
+}
+
 kprof_status kprof_plans_config(const kprof_plans *plans, const kprof_options *options, kprof_config *out)
 {
     *out = (kprof_config){
@@ -190,6 +198,8 @@ kprof_status kprof_plans_config(const kprof_plans *plans, const kprof_options *o
             .config_image_size = from->plan.image.size,
             .pass_count = (uint32_t)from->plan.pass_count,
         };
+        for (size_t w = 0; w < from->witnesses.names.count; w++)
+            out->chips[i].witness_passes[w] = bits_of(&from->schedule.metrics[from->plan.collect.count + w]);
     }
     return KPROF_OK;
 }

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #define CONFIG_MAGIC     "KPROFCFG"
-#define CONFIG_VERSION   8
+#define CONFIG_VERSION   9
 #define CONFIG_MAX_BYTES (64u << 20)
 #define CONFIG_MAX_CHIPS 256
 
@@ -104,6 +104,8 @@ static void encode_chip(const kprof_chip_metrics *chip, kprof_strbuf *out)
     encode_names(&chip->metrics, out);
     encode_passes(chip->last_passes, chip->metrics.count, out);
     encode_names(&chip->witnesses, out);
+    for (size_t i = 0; i < KPROF_MAX_WITNESSES; i++)
+        kprof_put_u64(out, chip->witness_passes[i]);
     encode_image(chip->config_image, chip->config_image_size, out);
     encode_image(chip->witness_image, chip->witness_image_size, out);
 }
@@ -115,6 +117,9 @@ static void decode_chip(kprof_bytes *in, kprof_chip_metrics *chip)
     decode_names(in, &chip->metrics);
     decode_passes(in, chip->metrics.count, &chip->last_passes);
     decode_names(in, &chip->witnesses);
+    in->failed = in->failed || chip->witnesses.count > KPROF_MAX_WITNESSES;
+    for (size_t i = 0; i < KPROF_MAX_WITNESSES; i++)
+        chip->witness_passes[i] = kprof_get_u64(in);
     decode_image(in, &chip->config_image, &chip->config_image_size);
     decode_image(in, &chip->witness_image, &chip->witness_image_size);
     if (in->failed)

@@ -9,8 +9,9 @@
 #define KPROF_SESSION_ENV "KPROF_SESSION_DIR"
 #define KPROF_CONFIG_FILE "config"
 
-/* Witnesses of a chip, at most. */
-#define KPROF_MAX_WITNESSES 4
+/* Witnesses of a chip, at most, and the passes that may have them. */
+#define KPROF_MAX_WITNESSES  5
+#define KPROF_WITNESS_PASSES 64
 
 /* What to collect on one chip: hardware metric names for the Profiler Host API, in the order of a launch's values, and
  * the config image that schedules them. */
@@ -18,8 +19,9 @@ typedef struct kprof_chip_metrics {
     char *chip; /* "GH100" */
     kprof_strlist metrics;
     uint32_t *last_passes;   /* [metrics.count], owned: the pass, from 0, after which nothing more of a metric comes */
-    kprof_strlist witnesses; /* names that witness_image has in its passes, not among `metrics`; may be empty */
-    uint8_t *config_image;   /* [config_image_size], owned; has those witnesses that take no time */
+    kprof_strlist witnesses; /* names that witness_image has in several passes, not among `metrics`; may be empty */
+    uint64_t witness_passes[KPROF_MAX_WITNESSES]; /* bit P: in pass P, from 0 */
+    uint8_t *config_image; /* [config_image_size], owned; has those witnesses that take no time */
     size_t config_image_size;
     uint8_t *witness_image; /* [witness_image_size], owned: for batches that are worth it; NULL: there is none */
     size_t witness_image_size;

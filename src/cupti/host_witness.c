@@ -12,39 +12,46 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define QUESTION "witnesses 5"
+#define QUESTION "witnesses 6"
 
-/* Counters outside the SMs, which cost no launch anything: instructions and cycles of the SMs as their TPCs see them
- * (GH100, GB10x), whose domain takes 18 ms more to start and stop a pass; cycles of the whole GPU, which take 1 ms; and
- * time, which takes nothing. */
-static const char *const candidate_names[] = {
-    "TPC.TriageCompute.sm__inst_executed_realtime.sum",
-    "TPC.TriageCompute.sm__cycles_active.avg",
-    "gr__cycles_active.sum",
-    "gpu__time_active.sum",
+/* Where a witness is counted decides what it costs. */
+typedef enum witness_place {
+    IN_SMS,    /* nothing, in a pass that has counters of the SMs' first domain: in no other */
+    IN_TPCS,   /* 18 ms more to start and stop a pass: only where the one in the SMs is not, and once beside it */
+    ELSEWHERE, /* 1 ms or nothing */
+} witness_place;
+
+/* Instructions of the SMs, counted by themselves or as their TPCs see them (GH100, GB10x); active cycles, likewise, or
+ * of the whole GPU; and time. A counter of either kind gives the same number, but passes are compared by one at a time:
+ * one pass has both, so that each pass is compared with all others. */
+static const struct {
+    const char *name;
+    witness_place place;
+} kinds[] = {
+    {"sm__inst_executed_realtime.sum", IN_SMS},
+    {"TPC.TriageCompute.sm__inst_executed_realtime.sum", IN_TPCS},
+    {"TPC.TriageCompute.sm__cycles_active.avg", IN_TPCS},
+    {"gr__cycles_active.sum", ELSEWHERE},
+    {"gpu__time_active.sum", ELSEWHERE},
 };
-enum {
-    CANDIDATES = sizeof(candidate_names) / sizeof(candidate_names[0]),
-    FIRST_CHEAP = 2, /* of them, those that take little or nothing */
-};
+enum { SM_INSTRUCTIONS, TPC_INSTRUCTIONS, TPC_CYCLES, CANDIDATES = sizeof(kinds) / sizeof(kinds[0]) };
 
 _Static_assert(CANDIDATES <= KPROF_MAX_WITNESSES, "all candidates may become witnesses");
 
 typedef struct candidate {
-    const char *name;
     kprof_strlist counters; /* none: it cannot be a witness here */
-    bool *fits;             /* [pass_count] */
-    size_t first, count;    /* the longest run of passes into which it fits */
+    bool *fits;             /* [pass_count]; in the end: it is there */
+    uint32_t *domains;      /* [pass_count]: where it is read then; 0: NVPW chooses */
 } candidate;
 
 typedef struct builder {
     kprof_host *host;
     const kprof_strlist *names; /* what the image collects */
     const kprof_config_image *image;
-    size_t first_candidate;        /* earlier ones are left out */
     kprof_placed_counters *passes; /* [pass_count]: the counters of each */
     kprof_strlist taken;           /* counters that any collected value may depend on */
     candidate candidates[CANDIDATES];
+    bool cheap; /* the image that is made has none that takes time */
 } builder;
 
 static kprof_status list_taken(builder *b, kprof_evaluator *evaluator)
@@ -66,12 +73,12 @@ static bool any_taken(builder *b, const kprof_strlist *counters)
 
 /* A counter that is in several passes reads as their mean, so a witness must be nothing that a value is computed from;
  * nor may it be computed from what is in some pass already. */
-static kprof_status list_candidate(builder *b, kprof_evaluator *evaluator, candidate *c)
+static kprof_status list_candidate(builder *b, kprof_evaluator *evaluator, const char *name, candidate *c)
 {
     kprof_strlist optional = KPROF_STRLIST_INIT;
-    if (!kprof_host_can_collect(b->host, c->name))
+    if (!kprof_host_can_collect(b->host, name))
         return KPROF_OK;
-    kprof_status status = kprof_evaluator_raw_counters(evaluator, c->name, &c->counters, &optional);
+    kprof_status status = kprof_evaluator_raw_counters(evaluator, name, &c->counters, &optional);
     if (status == KPROF_OK && (any_taken(b, &c->counters) || any_taken(b, &optional)))
         kprof_strlist_free(&c->counters);
     for (size_t i = 0; i < c->counters.count && status == KPROF_OK; i++) {
@@ -88,10 +95,8 @@ static kprof_status list_candidates(builder *b)
     kprof_status status = kprof_evaluator_get(b->host, &evaluator);
     if (status == KPROF_OK)
         status = list_taken(b, evaluator);
-    for (size_t i = b->first_candidate; i < CANDIDATES && status == KPROF_OK; i++) {
-        b->candidates[i].name = candidate_names[i];
-        status = list_candidate(b, evaluator, &b->candidates[i]);
-    }
+    for (size_t i = 0; i < CANDIDATES && status == KPROF_OK; i++)
+        status = list_candidate(b, evaluator, kinds[i].name, &b->candidates[i]);
     return status;
 }
 
@@ -102,8 +107,10 @@ static kprof_status prepare(builder *b)
     for (size_t i = 0; i < b->image->pass_count && status == KPROF_OK; i++)
         status = kprof_placed_counters_read(b->image, i, &b->passes[i]);
     for (size_t i = 0; i < CANDIDATES && status == KPROF_OK; i++) {
-        b->candidates[i].fits = calloc(b->image->pass_count, sizeof(*b->candidates[i].fits));
-        status = b->candidates[i].fits ? KPROF_OK : KPROF_NO_MEMORY;
+        candidate *c = &b->candidates[i];
+        c->fits = calloc(b->image->pass_count, sizeof(*c->fits));
+        c->domains = calloc(b->image->pass_count, sizeof(*c->domains));
+        status = c->fits && c->domains ? KPROF_OK : KPROF_NO_MEMORY;
     }
     return status;
 }
@@ -126,10 +133,58 @@ static kprof_status walk_passes(builder *b, kprof_raw_config *config, visit_pass
     return status;
 }
 
-static kprof_status try_candidates(builder *b, kprof_raw_config *config, size_t pass)
+/* What a pass has anyway. */
+typedef struct pass_traits {
+    bool in_sm_a; /* counters of the SMs' first domain */
+    bool is_slow; /* and of their others, maybe */
+} pass_traits;
+
+static kprof_status read_traits(const kprof_raw_config *config, const kprof_placed_counters *counters, pass_traits *out)
 {
     kprof_status status = KPROF_OK;
-    for (size_t i = 0; i < CANDIDATES && status == KPROF_OK; i++) {
+    *out = (pass_traits){false, false};
+    for (size_t i = 0; i < counters->names.count && status == KPROF_OK; i++) {
+        kprof_counter_places places = {{counters->domains[i]}, 1};
+        if (counters->domains[i] == 0)
+            status = kprof_raw_config_places(config, counters->names.items[i], &places);
+        bool all_in_sm_a = places.count > 0;
+        for (size_t k = 0; k < places.count; k++) {
+            all_in_sm_a = all_in_sm_a && kprof_place_is_in_sm_a(places.items[k]);
+            out->is_slow = out->is_slow || kprof_place_is_slow(places.items[k]);
+        }
+        out->in_sm_a = out->in_sm_a || all_in_sm_a;
+    }
+    return status;
+}
+
+static kprof_status try_in_sms(builder *b, kprof_raw_config *config, size_t pass)
+{
+    candidate *c = &b->candidates[SM_INSTRUCTIONS];
+    pass_traits traits;
+    kprof_counter_places places;
+    if (c->counters.count != 1)
+        return KPROF_OK;
+    kprof_status status = read_traits(config, &b->passes[pass], &traits);
+    if (status == KPROF_OK)
+        status = kprof_raw_config_places(config, c->counters.items[0], &places);
+    for (size_t i = 0; status == KPROF_OK && traits.in_sm_a && i < places.count && !c->fits[pass]; i++) {
+        kprof_placed_counter one = {c->counters.items[0], places.items[i]};
+        if (!kprof_place_is_in_sm_a(one.domain) || (kprof_place_is_slow(one.domain) && !traits.is_slow))
+            continue;
+        c->domains[pass] = one.domain;
+        status = kprof_raw_config_takes(config, &one, 1, &c->fits[pass]);
+        if (status == KPROF_OK && c->fits[pass])
+            status = kprof_raw_config_put(config, &one);
+    }
+    return status;
+}
+
+static kprof_status try_candidates(builder *b, kprof_raw_config *config, size_t pass)
+{
+    if (pass >= KPROF_WITNESS_PASSES)
+        return KPROF_OK;
+    kprof_status status = try_in_sms(b, config, pass);
+    for (size_t i = SM_INSTRUCTIONS + 1; i < CANDIDATES && status == KPROF_OK; i++) {
         candidate *c = &b->candidates[i];
         if (c->counters.count == 0)
             continue;
@@ -145,25 +200,46 @@ static kprof_status add_candidates(builder *b, kprof_raw_config *config, size_t 
     kprof_status status = KPROF_OK;
     for (size_t i = 0; i < CANDIDATES && status == KPROF_OK; i++) {
         const candidate *c = &b->candidates[i];
-        if (pass >= c->first && pass < c->first + c->count)
+        if (!c->fits[pass] || (b->cheap && kinds[i].place == IN_TPCS))
+            continue;
+        if (c->domains[pass] == 0)
             status = kprof_raw_config_add(config, &c->counters);
+        else
+            status = kprof_raw_config_put(config, &(kprof_placed_counter){c->counters.items[0], c->domains[pass]});
     }
     return status;
 }
 
-/* Who reads a mean over passes must know how many have counted: they follow each other, so that it is all since the
- * first. */
-static void choose_run(candidate *c, size_t pass_count)
+static size_t count_passes(const builder *b, size_t number)
 {
-    for (size_t i = 0, length = 0; i < pass_count; i++) {
-        length = c->fits[i] ? length + 1 : 0;
-        if (length > c->count) {
-            c->count = length;
-            c->first = i + 1 - length;
-        }
+    size_t count = 0;
+    for (size_t i = 0; i < b->image->pass_count; i++)
+        count += b->candidates[number].fits[i];
+    return count;
+}
+
+/* A witness in one pass has nothing to be compared with. */
+static void drop_lonely(builder *b, size_t number)
+{
+    if (count_passes(b, number) < 2)
+        memset(b->candidates[number].fits, 0, b->image->pass_count * sizeof(bool));
+}
+
+static void choose_passes(builder *b)
+{
+    const bool *in_sms = b->candidates[SM_INSTRUCTIONS].fits;
+    bool *in_tpcs = b->candidates[TPC_INSTRUCTIONS].fits, *cycles = b->candidates[TPC_CYCLES].fits, both = false;
+    drop_lonely(b, SM_INSTRUCTIONS);
+    for (size_t i = 0; i < b->image->pass_count; i++) {
+        bool here = in_tpcs[i] && (!in_sms[i] || !both);
+        both = both || (here && in_sms[i]);
+        in_tpcs[i] = here;
     }
-    if (c->count < 2)
-        c->count = 0; /* nothing to compare */
+    drop_lonely(b, TPC_INSTRUCTIONS);
+    for (size_t i = 0; i < b->image->pass_count; i++)
+        cycles[i] = cycles[i] && in_tpcs[i];
+    for (size_t i = TPC_CYCLES; i < CANDIDATES; i++)
+        drop_lonely(b, i);
 }
 
 static kprof_status run_scheduler(builder *b, visit_pass *visit, kprof_config_image *out)
@@ -178,18 +254,21 @@ static kprof_status run_scheduler(builder *b, visit_pass *visit, kprof_config_im
     return status;
 }
 
-static kprof_status build(builder *b, kprof_config_image *out, kprof_strlist *witnesses)
+/* With none that takes time, or all. */
+static kprof_status make_image(builder *b, bool cheap, kprof_witnesses *out)
 {
-    kprof_status status = prepare(b);
-    if (status == KPROF_OK)
-        status = run_scheduler(b, try_candidates, NULL);
-    for (size_t i = 0; i < CANDIDATES && status == KPROF_OK; i++) {
-        choose_run(&b->candidates[i], b->image->pass_count);
-        if (b->candidates[i].count > 0 && !kprof_strlist_add(witnesses, b->candidates[i].name))
-            status = KPROF_NO_MEMORY;
+    b->cheap = cheap;
+    for (size_t i = 0; i < CANDIDATES; i++) {
+        bool wanted = count_passes(b, i) > 0 && !(cheap && kinds[i].place == IN_TPCS);
+        if (wanted && !kprof_strlist_add(&out->names, kinds[i].name))
+            return KPROF_NO_MEMORY;
     }
-    if (status == KPROF_OK && witnesses->count > 0)
-        status = run_scheduler(b, add_candidates, out);
+    if (out->names.count == 0)
+        return KPROF_OK;
+    kprof_status status = run_scheduler(b, add_candidates, &out->image);
+    if (status == KPROF_OK && out->image.pass_count != b->image->pass_count)
+        status =
+            kprof_fail(KPROF_INTERNAL, "witnesses made %zu passes of %zu", out->image.pass_count, b->image->pass_count);
     return status;
 }
 
@@ -200,6 +279,7 @@ static void builder_free(builder *b)
     for (size_t i = 0; i < CANDIDATES; i++) {
         kprof_strlist_free(&b->candidates[i].counters);
         free(b->candidates[i].fits);
+        free(b->candidates[i].domains);
     }
     free(b->passes);
     kprof_strlist_free(&b->taken);
@@ -254,25 +334,48 @@ static void keep(const kprof_host_question *question, const kprof_witnesses *w)
     kprof_strbuf_free(&bytes);
 }
 
-static kprof_status make(const kprof_host_question *question, const kprof_config_image *image, size_t first_candidate,
-                         kprof_witnesses *out)
+/* An image with all witnesses, and one with those that take hardly any time, of one choice of passes. */
+typedef struct witness_images {
+    kprof_witnesses all, cheap;
+} witness_images;
+
+static void images_free(witness_images *images)
 {
-    builder b = {
-        .host = (kprof_host *)question->host,
-        .names = question->names,
-        .image = image,
-        .first_candidate = first_candidate,
-    };
-    kprof_status status = build(&b, &out->image, &out->names);
-    builder_free(&b);
-    if (status == KPROF_OK && out->names.count > 0 && out->image.pass_count != image->pass_count)
-        status =
-            kprof_fail(KPROF_INTERNAL, "witnesses made %zu passes of %zu", out->image.pass_count, image->pass_count);
+    kprof_witnesses_free(&images->all);
+    kprof_witnesses_free(&images->cheap);
+}
+
+static kprof_status make(builder *b, witness_images *out)
+{
+    kprof_status status = prepare(b);
     if (status == KPROF_OK)
-        keep(question, out);
-    else
-        kprof_witnesses_free(out);
-    return status;
+        status = run_scheduler(b, try_candidates, NULL);
+    if (status != KPROF_OK)
+        return status;
+    choose_passes(b);
+    status = make_image(b, false, &out->all);
+    return status == KPROF_OK ? make_image(b, true, &out->cheap) : status;
+}
+
+static kprof_status find_or_make(kprof_host *host, const kprof_strlist *names, const kprof_config_image *image,
+                                 witness_images *out)
+{
+    char all_text[64], cheap_text[64]; /* with the schedule: other passes of the same names have other witnesses */
+    kprof_host_question all_question = {host, all_text, names}, cheap_question = {host, cheap_text, names};
+    uint32_t checksum = kprof_crc32c(0, image->data, image->size);
+    snprintf(all_text, sizeof(all_text), QUESTION " %08x", checksum);
+    snprintf(cheap_text, sizeof(cheap_text), QUESTION " cheap %08x", checksum);
+    if (recall(&all_question, &out->all) && recall(&cheap_question, &out->cheap))
+        return KPROF_OK;
+    images_free(out);
+    builder b = {.host = host, .names = names, .image = image};
+    kprof_status status = make(&b, out);
+    builder_free(&b);
+    if (status != KPROF_OK)
+        return status;
+    keep(&all_question, &out->all);
+    keep(&cheap_question, &out->cheap);
+    return KPROF_OK;
 }
 
 /* Take `with` in place of *image, whose counters it has where they were placed. */
@@ -288,28 +391,20 @@ static void replace_image(kprof_config_image *image, kprof_config_image *with)
 kprof_status kprof_host_witness(kprof_host *host, const kprof_strlist *names, kprof_config_image *image,
                                 kprof_witnesses *out)
 {
-    char all_text[64], cheap_text[64]; /* with the schedule: other passes of the same names have other witnesses */
-    kprof_host_question all_question = {host, all_text, names}, cheap_question = {host, cheap_text, names};
-    kprof_witnesses all = {0}, cheap = {0};
+    witness_images images = {0};
     *out = (kprof_witnesses){0};
     if (image->pass_count < 2)
         return KPROF_OK;
-    uint32_t checksum = kprof_crc32c(0, image->data, image->size);
-    snprintf(all_text, sizeof(all_text), QUESTION " %08x", checksum);
-    snprintf(cheap_text, sizeof(cheap_text), QUESTION " cheap %08x", checksum);
-    kprof_status status = recall(&all_question, &all) ? KPROF_OK : make(&all_question, image, 0, &all);
-    if (status == KPROF_OK && !recall(&cheap_question, &cheap))
-        status = make(&cheap_question, image, FIRST_CHEAP, &cheap);
-    if (status != KPROF_OK || all.image.size == 0) {
-        kprof_witnesses_free(&all);
-        kprof_witnesses_free(&cheap);
+    kprof_status status = find_or_make(host, names, image, &images);
+    if (status != KPROF_OK || images.all.image.size == 0) {
+        images_free(&images);
         return status;
     }
-    *out = all;
+    *out = images.all;
     if (image->placement && !(out->image.placement = strdup(image->placement)))
         status = KPROF_NO_MEMORY;
-    if (cheap.image.size > 0)
-        replace_image(image, &cheap.image);
-    kprof_witnesses_free(&cheap);
+    if (images.cheap.image.size > 0)
+        replace_image(image, &images.cheap.image);
+    kprof_witnesses_free(&images.cheap);
     return status;
 }

@@ -25,7 +25,7 @@ typedef struct kprof_schedule {
     size_t metric_count;
 } kprof_schedule;
 
-/* Counters of which nothing that is collected depends, in passes that follow each other. */
+/* Counters of which nothing that is collected depends, each in several passes. */
 typedef struct kprof_witnesses {
     kprof_strlist names;      /* none of them among what is collected */
     kprof_config_image image; /* has all of them; size 0: there are none */

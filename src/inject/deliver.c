@@ -14,9 +14,9 @@ void kprof_deliver_reason(const char *reason)
 static void add_witnesses(const kprof_evaluation *evaluation, kprof_launch_record *record, double *spreads_pct)
 {
     size_t count = kprof_batch.metrics->witnesses.count;
-    for (size_t w = 0; w < count && count <= KPROF_MAX_WITNESSES; w++)
+    for (size_t w = 0; w < count; w++)
         spreads_pct[w] = kprof_witness_spread_pct(&evaluation->witnesses[w]);
-    record->witness_count = count <= KPROF_MAX_WITNESSES ? (uint32_t)count : 0;
+    record->witness_count = (uint32_t)count;
     record->witness_spreads_pct = spreads_pct;
 }
 

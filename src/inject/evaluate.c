@@ -26,7 +26,7 @@ typedef struct worker {
 static struct {
     kprof_evaluations *evaluations;
     kprof_strlist names; /* the metrics that are complete, then the witnesses; the strings are the configuration's */
-    size_t *indices;     /* [metric_count]: which metrics they are */
+    size_t *indices;     /* [names.count]: which metrics, and which witnesses they are */
     size_t metric_count;
     size_t capacity; /* of both */
     bool prepared;   /* else memory ran out */
@@ -70,7 +70,7 @@ static kprof_status read_launch(const worker *self, kprof_evaluation *e)
     for (size_t i = 0; status == KPROF_OK && i < work.metric_count; i++)
         e->values[work.indices[i]] = self->values[i];
     for (size_t i = work.metric_count; status == KPROF_OK && i < work.names.count; i++)
-        kprof_witness_add(&e->witnesses[i - work.metric_count], self->values[i]);
+        kprof_witness_add(&e->witnesses[work.indices[i]], self->values[i]);
     return status;
 }
 
@@ -131,19 +131,25 @@ static bool reserve(size_t count)
     return work.capacity > 0;
 }
 
+static void choose(const kprof_strlist *names, size_t index)
+{
+    work.indices[work.names.count] = index;
+    work.names.items[work.names.count++] = names->items[index];
+}
+
 static void choose_names(const kprof_chip_metrics *metrics, uint32_t from, uint32_t end)
 {
-    const kprof_strlist *all = &metrics->metrics, *witnesses = &metrics->witnesses;
     work.names.count = work.metric_count = 0;
-    work.prepared = reserve(all->count + witnesses->count);
-    for (size_t i = 0; work.prepared && i < all->count; i++) {
-        if (metrics->last_passes[i] < from || metrics->last_passes[i] >= end)
-            continue;
-        work.indices[work.metric_count++] = i;
-        work.names.items[work.names.count++] = all->items[i];
+    work.prepared = reserve(metrics->metrics.count + metrics->witnesses.count);
+    for (size_t i = 0; work.prepared && i < metrics->metrics.count; i++) {
+        if (metrics->last_passes[i] >= from && metrics->last_passes[i] < end)
+            choose(&metrics->metrics, i);
     }
-    for (size_t i = 0; work.prepared && i < witnesses->count && i < KPROF_MAX_WITNESSES; i++)
-        work.names.items[work.names.count++] = witnesses->items[i];
+    work.metric_count = work.names.count;
+    for (size_t i = 0; work.prepared && i < metrics->witnesses.count && from < KPROF_WITNESS_PASSES; i++) {
+        if (metrics->witness_passes[i] >> from & 1)
+            choose(&metrics->witnesses, i);
+    }
 }
 
 void kprof_evaluate_begin(kprof_evaluations *evaluations, uint32_t from, uint32_t end)

@@ -33,9 +33,9 @@ kprof_status kprof_evaluations_make(const kprof_profiler *profiler, const kprof_
                                     kprof_evaluations *out) KPROF_MUST_CHECK;
 void kprof_evaluations_free(kprof_evaluations *evaluations); /* members */
 
-/* A pass was decoded: begin to evaluate its witnesses, and the metrics whose last pass is `from` or a later one before
- * `end`, on threads that live for this. Nothing may be decoded, or evaluated further, before kprof_evaluate_wait. With
- * the gate held. */
+/* Pass `from` was decoded: begin to evaluate its witnesses, and the metrics whose last pass it is, or one after it
+ * before `end`, on threads that live for this. Nothing may be decoded, or evaluated further, before
+ * kprof_evaluate_wait. With the gate held. */
 void kprof_evaluate_begin(kprof_evaluations *evaluations, uint32_t from, uint32_t end);
 /* Wait until what was begun, if anything, is done. */
 void kprof_evaluate_wait(void);

@@ -23,8 +23,17 @@ static kprof_config sample(void)
     static uint32_t last_passes[] = {8, 0, UINT32_MAX};
     static uint8_t image[] = {0, 1, 2, 255, 0, 7};
     static kprof_chip_metrics chips[] = {
-        {"GH100", {metrics, 3, 3}, last_passes, {witnesses, 1, 1}, image, sizeof image, image + 1, sizeof image - 1, 9},
-        {"TU102", {NULL, 0, 0}, NULL, {NULL, 0, 0}, NULL, 0, NULL, 0, 0},
+        {"GH100",
+         {metrics, 3, 3},
+         last_passes,
+         {witnesses, 1, 1},
+         {5, UINT64_MAX},
+         image,
+         sizeof image,
+         image + 1,
+         sizeof image - 1,
+         9},
+        {"TU102", {NULL, 0, 0}, NULL, {NULL, 0, 0}, {0}, NULL, 0, NULL, 0, 0},
     };
     return (kprof_config){
         .filter = {"regex:vector\\w+", KPROF_NAME_DEMANGLED, 3, UINT64_MAX, 1ull << 40, 0x8000000000000001},
@@ -67,6 +76,7 @@ static void assert_chip_equal(const kprof_chip_metrics *a, const kprof_chip_metr
     if (a->metrics.count)
         assert_memory_equal(a->last_passes, b->last_passes, a->metrics.count * sizeof *a->last_passes);
     assert_names_equal(&a->witnesses, &b->witnesses);
+    assert_memory_equal(a->witness_passes, b->witness_passes, sizeof a->witness_passes);
     assert_int_equal(a->config_image_size, b->config_image_size);
     if (a->config_image_size)
         assert_memory_equal(a->config_image, b->config_image, a->config_image_size);

@@ -20,7 +20,7 @@
 
 #define IMAGE_QUESTION   "config image 5"
 #define NAMES_QUESTION   "collectable 1"
-#define WITNESS_QUESTION "witnesses 5"
+#define WITNESS_QUESTION "witnesses 6"
 
 enum { MANY = 40, ENTRY_HEADER_BYTES = 24, CHECKSUM_BYTES = 8 };
 

@@ -1,5 +1,5 @@
-/* Witnesses in config images: in passes that follow each other, at no cost in passes, and apart from every counter that
- * a value is computed from. */
+/* Witnesses in config images: each in several passes, at no cost in passes, and apart from every counter that a value
+ * is computed from. */
 #include "cupti/schedule.h"
 #include "cupti_test.h"
 
@@ -10,7 +10,9 @@
 
 #include <cmocka.h>
 
+#define SM_COUNTED   "sm__inst_executed_realtime.sum"
 #define INSTRUCTIONS "TPC.TriageCompute.sm__inst_executed_realtime.sum"
+#define CYCLES       "gr__cycles_active.sum"
 #define TIME         "gpu__time_active.sum"
 #define THROUGHPUT   "sm__throughput.avg.pct_of_peak_sustained_elapsed"
 
@@ -133,8 +135,6 @@ static void assert_witnesses(const witnessed *w)
         const kprof_pass_list *passes = &w->of_witnesses.metrics[i];
         assert_false(kprof_strlist_contains(&w->names, w->witnesses.items[i]));
         assert_true(passes->count >= 2);
-        for (size_t k = 1; k < passes->count; k++)
-            assert_int_equal(passes->items[k], passes->items[k - 1] + 1);
     }
 }
 
@@ -153,14 +153,48 @@ static void test_sets(void **state)
     }
 }
 
+/* The passes of a witness as bits; none where it is not there. */
+static uint64_t passes_of(const witnessed *w, const char *name)
+{
+    uint64_t bits = 0;
+    for (size_t i = 0; i < w->witnesses.count; i++) {
+        const kprof_pass_list *passes = &w->of_witnesses.metrics[i];
+        for (size_t k = 0; strcmp(w->witnesses.items[i], name) == 0 && k < passes->count; k++)
+            bits |= UINT64_C(1) << passes->items[k];
+    }
+    return bits;
+}
+
+/* Instructions are counted in every pass, by one of two counters; one pass has both, and so links all. */
 static void test_default_on_gh100(void **state)
 {
     (void)state;
     witnessed w = witness_set("GH100", "default");
-    assert_true(kprof_strlist_contains(&w.witnesses, INSTRUCTIONS));
-    assert_true(kprof_strlist_contains(&w.witnesses, TIME));
-    for (size_t i = 0; i < w.witnesses.count; i++)
-        assert_int_equal(w.of_witnesses.metrics[i].count, w.after.pass_count);
+    uint64_t all = (UINT64_C(1) << w.after.pass_count) - 1;
+    uint64_t in_sms = passes_of(&w, SM_COUNTED), in_tpcs = passes_of(&w, INSTRUCTIONS), both = in_sms & in_tpcs;
+    assert_true((in_sms | in_tpcs) == all);
+    assert_true(both != 0 && (both & (both - 1)) == 0);
+    assert_true(passes_of(&w, CYCLES) == all);
+    assert_true(passes_of(&w, TIME) == all);
+    release(&w);
+}
+
+/* Where the SMs' own counter is asked for, that of the TPCs is in all passes; and where the TPCs have none, the SMs' is
+ * where it costs nothing. */
+static void test_one_counter_of_instructions(void **state)
+{
+    (void)state;
+    char *names[] = {(char *)SM_COUNTED, (char *)THROUGHPUT};
+    witnessed w = witness_names(names, 2);
+    assert_true(w.after.pass_count > 2);
+    assert_true(passes_of(&w, INSTRUCTIONS) == (UINT64_C(1) << w.after.pass_count) - 1);
+    assert_nothing_moved(&w);
+    release(&w);
+    w = witness_set("TU102", "default");
+    assert_true(passes_of(&w, INSTRUCTIONS) == 0);
+    assert_true(passes_of(&w, SM_COUNTED) != 0);
+    for (size_t i = 0; i < w.after.pass_count; i++)
+        assert_true((passes_of(&w, SM_COUNTED) >> i & 1) == 0 || w.before.passes[i].sm_side);
     release(&w);
 }
 
@@ -195,6 +229,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sets),
         cmocka_unit_test(test_default_on_gh100),
+        cmocka_unit_test(test_one_counter_of_instructions),
         cmocka_unit_test(test_collected_metrics_are_no_witnesses),
         cmocka_unit_test(test_nothing_to_compare),
     };

@@ -152,6 +152,7 @@ static void start_engine(void)
                                .last_passes = last_passes,
                                .config_image = image,
                                .config_image_size = sizeof image,
+                               .witness_passes = {UINT64_MAX},
                                .pass_count = group.passes};
     for (unsigned i = 0; i < METRICS; i++) {
         last_passes[i] = i % group.passes;
