@@ -16,7 +16,7 @@
 
 /* Where a witness is counted decides what it costs. */
 typedef enum witness_place {
-    IN_SMS,    /* nothing, in a pass that has counters of the SMs' first domain: in no other */
+    IN_SMS,    /* nothing, in a pass that has others in the same domains of the SMs: in no other */
     IN_TPCS,   /* 18 ms more to start and stop a pass: only where the one in the SMs is not, and once beside it */
     ELSEWHERE, /* 1 ms or nothing */
 } witness_place;
@@ -157,6 +157,13 @@ static kprof_status read_traits(const kprof_raw_config *config, const kprof_plac
     return status;
 }
 
+/* To read a counter of the SMs there, in a pass that has others in the same domains. */
+static bool costs_nothing(uint32_t place, const pass_traits *traits)
+{
+    return kprof_place_is_in_sm(place) && (traits->in_sm_a || !kprof_place_is_in_sm_a(place)) &&
+           (traits->is_slow || !kprof_place_is_slow(place));
+}
+
 static kprof_status try_in_sms(builder *b, kprof_raw_config *config, size_t pass)
 {
     candidate *c = &b->candidates[SM_INSTRUCTIONS];
@@ -167,9 +174,9 @@ static kprof_status try_in_sms(builder *b, kprof_raw_config *config, size_t pass
     kprof_status status = read_traits(config, &b->passes[pass], &traits);
     if (status == KPROF_OK)
         status = kprof_raw_config_places(config, c->counters.items[0], &places);
-    for (size_t i = 0; status == KPROF_OK && traits.in_sm_a && i < places.count && !c->fits[pass]; i++) {
+    for (size_t i = 0; status == KPROF_OK && i < places.count && !c->fits[pass]; i++) {
         kprof_placed_counter one = {c->counters.items[0], places.items[i]};
-        if (!kprof_place_is_in_sm_a(one.domain) || (kprof_place_is_slow(one.domain) && !traits.is_slow))
+        if (!costs_nothing(one.domain, &traits))
             continue;
         c->domains[pass] = one.domain;
         status = kprof_raw_config_takes(config, &one, 1, &c->fits[pass]);
