@@ -6,24 +6,24 @@
 #include "core/bytes.h"
 #include "core/config.h"
 #include "core/log.h"
-#include "cupti/raw_config.h"
+#include "cupti/pack_private.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define QUESTION "witnesses 6"
+#define QUESTION "witnesses 7"
 
 /* Where a witness is counted decides what it costs. */
 typedef enum witness_place {
-    IN_SMS,    /* nothing, in a pass that has others in the same domains of the SMs: in no other */
+    IN_SMS,    /* nothing, in a pass that has counters of the SMs' first domain: in no other */
     IN_TPCS,   /* 18 ms more to start and stop a pass: only where the one in the SMs is not, and once beside it */
     ELSEWHERE, /* 1 ms or nothing */
 } witness_place;
 
 /* Instructions of the SMs, counted by themselves or as their TPCs see them (GH100, GB10x); active cycles, likewise, or
- * of the whole GPU; and time. A counter of either kind gives the same number, but passes are compared by one at a time:
- * one pass has both, so that each pass is compared with all others. */
+ * of the whole GPU; and time. Passes are compared by one counter at a time: where a pass has room for both counters of
+ * instructions, one such pass has them, so that the passes of either are compared with those of the other. */
 static const struct {
     const char *name;
     witness_place place;
@@ -41,7 +41,6 @@ _Static_assert(CANDIDATES <= KPROF_MAX_WITNESSES, "all candidates may become wit
 typedef struct candidate {
     kprof_strlist counters; /* none: it cannot be a witness here */
     bool *fits;             /* [pass_count]; in the end: it is there */
-    uint32_t *domains;      /* [pass_count]: where it is read then; 0: NVPW chooses */
 } candidate;
 
 typedef struct builder {
@@ -51,7 +50,8 @@ typedef struct builder {
     kprof_placed_counters *passes; /* [pass_count]: the counters of each */
     kprof_strlist taken;           /* counters that any collected value may depend on */
     candidate candidates[CANDIDATES];
-    bool cheap; /* the image that is made has none that takes time */
+    uint32_t *sm_domains; /* [pass_count]: where the instructions of the SMs are read */
+    bool cheap;           /* the image that is made has none that takes time */
 } builder;
 
 static kprof_status list_taken(builder *b, kprof_evaluator *evaluator)
@@ -103,14 +103,13 @@ static kprof_status list_candidates(builder *b)
 static kprof_status prepare(builder *b)
 {
     b->passes = calloc(b->image->pass_count, sizeof(*b->passes));
-    kprof_status status = b->passes ? list_candidates(b) : KPROF_NO_MEMORY;
+    b->sm_domains = calloc(b->image->pass_count, sizeof(*b->sm_domains));
+    kprof_status status = b->passes && b->sm_domains ? list_candidates(b) : KPROF_NO_MEMORY;
     for (size_t i = 0; i < b->image->pass_count && status == KPROF_OK; i++)
         status = kprof_placed_counters_read(b->image, i, &b->passes[i]);
     for (size_t i = 0; i < CANDIDATES && status == KPROF_OK; i++) {
-        candidate *c = &b->candidates[i];
-        c->fits = calloc(b->image->pass_count, sizeof(*c->fits));
-        c->domains = calloc(b->image->pass_count, sizeof(*c->domains));
-        status = c->fits && c->domains ? KPROF_OK : KPROF_NO_MEMORY;
+        b->candidates[i].fits = calloc(b->image->pass_count, sizeof(*b->candidates[i].fits));
+        status = b->candidates[i].fits ? KPROF_OK : KPROF_NO_MEMORY;
     }
     return status;
 }
@@ -133,52 +132,36 @@ static kprof_status walk_passes(builder *b, kprof_raw_config *config, visit_pass
     return status;
 }
 
-/* What a pass has anyway. */
-typedef struct pass_traits {
-    bool in_sm_a; /* counters of the SMs' first domain */
-    bool is_slow; /* and of their others, maybe */
-} pass_traits;
-
-static kprof_status read_traits(const kprof_raw_config *config, const kprof_placed_counters *counters, pass_traits *out)
+/* Bits of the kinds of counters that a pass has. */
+static kprof_status read_kinds(const kprof_raw_config *config, const kprof_placed_counters *counters, unsigned *out)
 {
     kprof_status status = KPROF_OK;
-    *out = (pass_traits){false, false};
+    *out = 0;
     for (size_t i = 0; i < counters->names.count && status == KPROF_OK; i++) {
         kprof_counter_places places = {{counters->domains[i]}, 1};
         if (counters->domains[i] == 0)
             status = kprof_raw_config_places(config, counters->names.items[i], &places);
-        bool all_in_sm_a = places.count > 0;
-        for (size_t k = 0; k < places.count; k++) {
-            all_in_sm_a = all_in_sm_a && kprof_place_is_in_sm_a(places.items[k]);
-            out->is_slow = out->is_slow || kprof_place_is_slow(places.items[k]);
-        }
-        out->in_sm_a = out->in_sm_a || all_in_sm_a;
+        *out |= status == KPROF_OK ? kprof_places_kinds(&places) : 0;
     }
     return status;
-}
-
-/* To read a counter of the SMs there, in a pass that has others in the same domains. */
-static bool costs_nothing(uint32_t place, const pass_traits *traits)
-{
-    return kprof_place_is_in_sm(place) && (traits->in_sm_a || !kprof_place_is_in_sm_a(place)) &&
-           (traits->is_slow || !kprof_place_is_slow(place));
 }
 
 static kprof_status try_in_sms(builder *b, kprof_raw_config *config, size_t pass)
 {
     candidate *c = &b->candidates[SM_INSTRUCTIONS];
-    pass_traits traits;
     kprof_counter_places places;
+    unsigned has;
     if (c->counters.count != 1)
         return KPROF_OK;
-    kprof_status status = read_traits(config, &b->passes[pass], &traits);
+    kprof_status status = read_kinds(config, &b->passes[pass], &has);
     if (status == KPROF_OK)
         status = kprof_raw_config_places(config, c->counters.items[0], &places);
     for (size_t i = 0; status == KPROF_OK && i < places.count && !c->fits[pass]; i++) {
+        kprof_counter_places place = {{places.items[i]}, 1};
         kprof_placed_counter one = {c->counters.items[0], places.items[i]};
-        if (!costs_nothing(one.domain, &traits))
+        if (!kprof_place_is_in_sm_a(one.domain) || (kprof_places_kinds(&place) & ~has) != 0)
             continue;
-        c->domains[pass] = one.domain;
+        b->sm_domains[pass] = one.domain;
         status = kprof_raw_config_takes(config, &one, 1, &c->fits[pass]);
         if (status == KPROF_OK && c->fits[pass])
             status = kprof_raw_config_put(config, &one);
@@ -209,10 +192,9 @@ static kprof_status add_candidates(builder *b, kprof_raw_config *config, size_t 
         const candidate *c = &b->candidates[i];
         if (!c->fits[pass] || (b->cheap && kinds[i].place == IN_TPCS))
             continue;
-        if (c->domains[pass] == 0)
-            status = kprof_raw_config_add(config, &c->counters);
-        else
-            status = kprof_raw_config_put(config, &(kprof_placed_counter){c->counters.items[0], c->domains[pass]});
+        kprof_placed_counter in_sms = {c->counters.items[0], b->sm_domains[pass]};
+        status = kinds[i].place == IN_SMS ? kprof_raw_config_put(config, &in_sms)
+                                          : kprof_raw_config_add(config, &c->counters);
     }
     return status;
 }
@@ -286,9 +268,9 @@ static void builder_free(builder *b)
     for (size_t i = 0; i < CANDIDATES; i++) {
         kprof_strlist_free(&b->candidates[i].counters);
         free(b->candidates[i].fits);
-        free(b->candidates[i].domains);
     }
     free(b->passes);
+    free(b->sm_domains);
     kprof_strlist_free(&b->taken);
 }
 
@@ -304,7 +286,7 @@ static bool unpack(const kprof_host *host, const kprof_strbuf *kept, kprof_witne
 {
     size_t at = 0;
     for (; at < kept->length && kept->data[at]; at += strlen(kept->data + at) + 1) {
-        if (!kprof_strlist_add(&out->names, kept->data + at))
+        if (out->names.count == KPROF_MAX_WITNESSES || !kprof_strlist_add(&out->names, kept->data + at))
             return false;
     }
     if (at >= kept->length)

@@ -34,17 +34,17 @@ void kprof_profiler_release(kprof_profiler *profiler);
 /* The context is going: free what is ours without touching it. */
 void kprof_profiler_close(kprof_profiler *profiler);
 
-/* Evaluates decoded measurements; one for each thread that does. */
-typedef struct kprof_reader kprof_reader;
-
-kprof_status kprof_reader_open(const kprof_chip_metrics *metrics, kprof_reader **out) KPROF_MUST_CHECK;
-void kprof_reader_close(kprof_reader *reader);
 /* One launch of a measurement. */
 typedef struct kprof_range {
     const kprof_profiler *profiler;
     size_t launch; /* in launch order, from 0 */
 } kprof_range;
 
+/* Evaluates decoded measurements; one for each thread that does. */
+typedef struct kprof_reader kprof_reader;
+
+kprof_status kprof_reader_open(const kprof_chip_metrics *metrics, kprof_reader **out) KPROF_MUST_CHECK;
+void kprof_reader_close(kprof_reader *reader);
 /* Values of one launch: values is [names->count], NaN where counters are missing. A counter
  * that several passes have is the mean over those decoded so far. May run beside a further pass, but not beside
  * _decode. */

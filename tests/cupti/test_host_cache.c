@@ -20,7 +20,7 @@
 
 #define IMAGE_QUESTION   "config image 5"
 #define NAMES_QUESTION   "collectable 1"
-#define WITNESS_QUESTION "witnesses 6"
+#define WITNESS_QUESTION "witnesses 7"
 
 enum { MANY = 40, ENTRY_HEADER_BYTES = 24, CHECKSUM_BYTES = 8 };
 
@@ -340,8 +340,8 @@ static void assert_witnessed(const kprof_config_image *right, size_t count)
 static void test_witnesses(void **state)
 {
     (void)state;
-    static const char *const broken[] = {"", "name", "a\0b"};
-    static const size_t sizes[] = {1, 4, 3};
+    static const char *const broken[] = {"", "name", "a\0b", "a\0b\0c\0d\0e\0f\0\0image"};
+    static const size_t sizes[] = {1, 4, 3, 18};
     kprof_witnesses witnesses;
     char text[64];
     kprof_host_question question = {host, text, &two_passes};

@@ -110,11 +110,20 @@ static void assert_nothing_moved(const witnessed *w)
     }
 }
 
-/* The image without what takes time has the same passes, and time in them. */
+static const kprof_pass_list *list_of(const witnessed *w, const char *name)
+{
+    for (size_t i = 0; i < w->witnesses.count; i++) {
+        if (strcmp(w->witnesses.items[i], name) == 0)
+            return &w->of_witnesses.metrics[i];
+    }
+    return NULL;
+}
+
+/* The image without what takes time has the same passes, and all else that bears witness in the same ones. */
 static void assert_cheap(const witnessed *w)
 {
-    char *time[] = {TIME};
-    kprof_strlist witness = {time, 1, 1};
+    char *cheap[] = {TIME, CYCLES, SM_COUNTED};
+    kprof_strlist witness = {cheap, list_of(w, SM_COUNTED) ? 3 : 2, 3};
     kprof_schedule collected, witnesses;
     assert_int_equal(w->cheap.pass_count, w->image.pass_count);
     assert_int_equal(kprof_schedule_read(w->host, &w->names, &w->cheap, &collected), KPROF_OK);
@@ -122,7 +131,14 @@ static void assert_cheap(const witnessed *w)
     assert_int_equal(collected.metric_count, w->before.metric_count);
     for (size_t i = 0; i < w->before.pass_count; i++)
         assert_int_equal(w->before.passes[i].is_slow, collected.passes[i].is_slow);
-    assert_true(witnesses.metrics[0].count >= 2);
+    assert_memory_equal(w->after.last_passes, collected.last_passes,
+                        collected.metric_count * sizeof *collected.last_passes);
+    for (size_t i = 0; i < witness.count; i++) {
+        const kprof_pass_list *all = list_of(w, cheap[i]), *here = &witnesses.metrics[i];
+        assert_non_null(all);
+        assert_true(here->count >= 2 && here->count == all->count);
+        assert_memory_equal(here->items, all->items, here->count * sizeof *here->items);
+    }
     kprof_schedule_free(&collected);
     kprof_schedule_free(&witnesses);
 }
@@ -157,11 +173,9 @@ static void test_sets(void **state)
 static uint64_t passes_of(const witnessed *w, const char *name)
 {
     uint64_t bits = 0;
-    for (size_t i = 0; i < w->witnesses.count; i++) {
-        const kprof_pass_list *passes = &w->of_witnesses.metrics[i];
-        for (size_t k = 0; strcmp(w->witnesses.items[i], name) == 0 && k < passes->count; k++)
-            bits |= UINT64_C(1) << passes->items[k];
-    }
+    const kprof_pass_list *passes = list_of(w, name);
+    for (size_t i = 0; passes && i < passes->count; i++)
+        bits |= UINT64_C(1) << passes->items[i];
     return bits;
 }
 
