@@ -2,6 +2,7 @@
 #include "inject/evaluate.h"
 
 #include "core/log.h"
+#include "inject/launch.h"
 #include "inject/process.h"
 #include "inject/threads.h"
 
@@ -62,7 +63,8 @@ void kprof_evaluations_free(kprof_evaluations *evaluations)
     *evaluations = (kprof_evaluations){0};
 }
 
-/* Asked for together, since each question has a price of its own where an image has many ranges. */
+/* Asked for together, since each question has a price of its own where an image has many ranges. So a launch whose
+ * witnesses cannot be evaluated has no values. */
 static kprof_status read_launch(const worker *self, kprof_evaluation *e)
 {
     kprof_range range = {work.evaluations->profiler, e->launch};
@@ -85,6 +87,7 @@ static kprof_status get_ready(worker *self)
 static void *run_worker(void *user)
 {
     worker *self = user;
+    kprof_launch_mark_own(); /* a driver call of CUPTI's would wait for the gate, which is held until this has ended */
     kprof_process_forget_reason();
     kprof_status ready = get_ready(self);
     for (size_t i; (i = atomic_fetch_add(&work.next, 1)) < work.evaluations->count;) {

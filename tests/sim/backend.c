@@ -391,14 +391,29 @@ static bool is_measured(const kprof_profiler *profiler, size_t metric)
     return pass >= profiler->first_pass && pass < profiler->decoded;
 }
 
-/* NaN for a metric that has not been counted yet; the witness is in every pass. */
+/* As CUPTI gives a counter that is in several passes: the mean over those that are decoded. */
+static double witness_mean(const kprof_profiler *profiler)
+{
+    double sum = 0;
+    unsigned passes = 0;
+    for (uint32_t pass = profiler->first_pass; pass < profiler->decoded; pass++) {
+        if (SIM_WITNESS_PASSES >> pass & 1) {
+            sum += sim_witness_in(pass);
+            passes++;
+        }
+    }
+    return passes > 0 ? sum / passes : NAN;
+}
+
+/* NaN for a metric that has not been counted yet. */
 static double value_of(const kprof_profiler *profiler, size_t launch, const char *name)
 {
     size_t metric = 0;
     while (metric < profiler->metrics->metrics.count && strcmp(profiler->metrics->metrics.items[metric], name) != 0)
         metric++;
-    bool is_there = metric == profiler->metrics->metrics.count || is_measured(profiler, metric);
-    return is_there ? sim_value(profiler->signatures[launch], metric) : NAN;
+    if (metric == profiler->metrics->metrics.count)
+        return witness_mean(profiler);
+    return is_measured(profiler, metric) ? sim_value(profiler->signatures[launch], metric) : NAN;
 }
 
 kprof_status kprof_reader_read(kprof_reader *reader, kprof_range range, const kprof_strlist *names, double *values)

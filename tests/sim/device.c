@@ -31,6 +31,11 @@ double sim_value(uint64_t signature, size_t metric)
     return (double)(sim_hash(signature, metric) >> 12);
 }
 
+double sim_witness_in(uint32_t pass)
+{
+    return 1000 + 10.0 * pass * pass;
+}
+
 bool sim_chance(unsigned one_in)
 {
     return sim_random(&sim.random) % one_in == 0;

@@ -153,6 +153,9 @@ uint64_t sim_hash(uint64_t hash, uint64_t value);
 uint64_t sim_random(uint64_t *state);
 /* What counter `metric` says of a launch. */
 double sim_value(uint64_t signature, size_t metric);
+/* The passes that have the witness, as bits, and what it counts in each of them: not the same. */
+#define SIM_WITNESS_PASSES UINT64_C(0x5b)
+double sim_witness_in(uint32_t pass);
 
 const char *sim_op_name(sim_op op);
 unsigned sim_context_of_stream(unsigned stream);
