@@ -9,7 +9,7 @@
 #define KPROF_SESSION_ENV "KPROF_SESSION_DIR"
 #define KPROF_CONFIG_FILE "config"
 
-/* Witnesses of a chip, at most, and the passes that may have them. */
+/* Witnesses of a chip, at most; and the passes that may have them, the first so many. */
 #define KPROF_MAX_WITNESSES  5
 #define KPROF_WITNESS_PASSES 64
 

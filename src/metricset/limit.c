@@ -155,7 +155,7 @@ static char *question_text(const limiter *l)
 {
     const kprof_limits *limits = l->limits;
     kprof_strbuf text = KPROF_STRBUF_INIT;
-    kprof_strbuf_printf(&text, "limits 8 %u %.9g %llu %u:", limits->max_passes, limits->budget_s,
+    kprof_strbuf_printf(&text, "limits 9 %u %.9g %llu %u:", limits->max_passes, limits->budget_s,
                         (unsigned long long)limits->workload.launches, limits->workload.batch);
     for (size_t i = 0; i < l->queue->group_count; i++)
         kprof_strbuf_printf(&text, " %zu", l->queue->group_ends[i]);
