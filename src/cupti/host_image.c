@@ -7,7 +7,7 @@
 #include <string.h>
 
 #define PARAMS(type, name) type name = {.structSize = type##_STRUCT_SIZE}
-#define QUESTION           "config image 5"
+#define QUESTION           "config image 6"
 
 static CUptiResult count_passes(const kprof_host *host, kprof_config_image *image)
 {

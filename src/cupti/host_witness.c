@@ -28,8 +28,8 @@ static const struct {
     const char *name;
     witness_place place;
 } kinds[] = {
-    {"sm__inst_executed_realtime.sum", IN_SMS},
-    {"TPC.TriageCompute.sm__inst_executed_realtime.sum", IN_TPCS},
+    {KPROF_SM_INSTRUCTIONS, IN_SMS},
+    {KPROF_TPC_INSTRUCTIONS, IN_TPCS},
     {"TPC.TriageCompute.sm__cycles_active.avg", IN_TPCS},
     {"gr__cycles_active.sum", ELSEWHERE},
     {"gpu__time_active.sum", ELSEWHERE},

@@ -5,6 +5,7 @@
 
 #include "core/log.h"
 #include "cupti/pack_private.h"
+#include "cupti/schedule.h"
 
 #include <stdlib.h>
 
@@ -84,6 +85,30 @@ static kprof_status replace(const kprof_host *host, const kprof_pack_problem *pr
     return KPROF_OK;
 }
 
+/* Append the raw counter of a metric, where the chip has it and nothing that is collected is made of it. */
+static const char *find_guest(kprof_host *host, const kprof_pack_problem *problem, const char *metric,
+                              kprof_strlist *counters)
+{
+    kprof_evaluator *evaluator;
+    size_t before = counters->count;
+    if (!kprof_host_can_collect(host, metric) || kprof_evaluator_get(host, &evaluator) != KPROF_OK ||
+        kprof_evaluator_raw_counters(evaluator, metric, counters, NULL) != KPROF_OK || counters->count != before + 1 ||
+        kprof_strlist_contains(&problem->names, counters->items[before]))
+        return NULL;
+    return counters->items[before];
+}
+
+/* For witnesses (host_witness.c). */
+static kprof_status make_room(kprof_host *host, kprof_pack_problem *problem)
+{
+    kprof_strlist counters = KPROF_STRLIST_INIT;
+    kprof_pack_guests guests = {.in_sms = find_guest(host, problem, KPROF_SM_INSTRUCTIONS, &counters),
+                                .in_tpcs = find_guest(host, problem, KPROF_TPC_INSTRUCTIONS, &counters)};
+    kprof_status status = guests.in_sms ? kprof_pack_make_room(problem, &guests) : KPROF_OK;
+    kprof_strlist_free(&counters);
+    return status;
+}
+
 static kprof_status improve(kprof_host *host, const kprof_strlist *names, kprof_pack_problem *problem,
                             kprof_config_image *image)
 {
@@ -96,6 +121,8 @@ static kprof_status improve(kprof_host *host, const kprof_strlist *names, kprof_
         return status;
     if (kprof_pack_gather(problem) != KPROF_OK)
         kprof_log(KPROF_LOG_DEBUG, "%s: counters were not gathered", kprof_host_chip(host));
+    if (make_room(host, problem) != KPROF_OK)
+        kprof_log(KPROF_LOG_DEBUG, "%s: no room was made for witnesses", kprof_host_chip(host));
     bool is_better = problem->pass_count < image->pass_count || kprof_pack_cost_ms(problem) < before_ms;
     return is_better ? replace(host, problem, image) : KPROF_OK;
 }

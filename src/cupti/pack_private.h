@@ -68,6 +68,15 @@ kprof_status kprof_pack_search(kprof_pack_problem *problem) KPROF_MUST_CHECK;
  * passes again where launches get cheaper by it. On failure the schedule is as good as it was found so far. */
 kprof_status kprof_pack_gather(kprof_pack_problem *problem) KPROF_MUST_CHECK;
 
+/* Counters of which each pass is to have one, though no value depends on them; NULL: none of that kind. */
+typedef struct kprof_pack_guests {
+    const char *in_sms;  /* in the SMs' first domain */
+    const char *in_tpcs; /* where NVPW places it */
+} kprof_pack_guests;
+
+/* Then leave room for a guest in every pass, as far as it makes hardly anything dearer. */
+kprof_status kprof_pack_make_room(kprof_pack_problem *problem, const kprof_pack_guests *guests) KPROF_MUST_CHECK;
+
 /* Bits of the kinds of a counter that NVPW places. It prefers the second and third domain of the SMs, since it takes
  * the first in their order that a counter has. */
 unsigned kprof_places_kinds(const kprof_counter_places *places);

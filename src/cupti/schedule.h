@@ -25,6 +25,10 @@ typedef struct kprof_schedule {
     size_t metric_count;
 } kprof_schedule;
 
+/* Metrics of one raw counter each that count the instructions of all SMs: in the SMs, and as their TPCs see them. */
+#define KPROF_SM_INSTRUCTIONS  "sm__inst_executed_realtime.sum"
+#define KPROF_TPC_INSTRUCTIONS "TPC.TriageCompute.sm__inst_executed_realtime.sum"
+
 /* Counters of which nothing that is collected depends, each in several passes. */
 typedef struct kprof_witnesses {
     kprof_strlist names;      /* none of them among what is collected */

@@ -18,7 +18,7 @@
 
 #include <cmocka.h>
 
-#define IMAGE_QUESTION   "config image 5"
+#define IMAGE_QUESTION   "config image 6"
 #define NAMES_QUESTION   "collectable 1"
 #define WITNESS_QUESTION "witnesses 7"
 
