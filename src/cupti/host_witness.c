@@ -157,9 +157,8 @@ static kprof_status try_in_sms(builder *b, kprof_raw_config *config, size_t pass
     if (status == KPROF_OK)
         status = kprof_raw_config_places(config, c->counters.items[0], &places);
     for (size_t i = 0; status == KPROF_OK && i < places.count && !c->fits[pass]; i++) {
-        kprof_counter_places place = {{places.items[i]}, 1};
         kprof_placed_counter one = {c->counters.items[0], places.items[i]};
-        if (!kprof_place_is_in_sm_a(one.domain) || (kprof_places_kinds(&place) & ~has) != 0)
+        if (!kprof_place_is_free(one.domain, has))
             continue;
         b->sm_domains[pass] = one.domain;
         status = kprof_raw_config_takes(config, &one, 1, &c->fits[pass]);

@@ -33,6 +33,11 @@ unsigned kprof_places_kinds(const kprof_counter_places *places)
     return places->count == 0 ? 0 : common | (all & KPROF_KIND_BIT(KPROF_KIND_SLOW));
 }
 
+bool kprof_place_is_free(uint32_t place, unsigned kinds)
+{
+    return kprof_place_is_in_sm_a(place) && (kinds_at(place) & ~kinds) == 0;
+}
+
 unsigned kprof_pack_kinds_of(const kprof_pack_counter *counter)
 {
     return counter->domain ? kinds_at(counter->domain) : counter->kinds;

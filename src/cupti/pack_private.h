@@ -80,6 +80,9 @@ kprof_status kprof_pack_make_room(kprof_pack_problem *problem, const kprof_pack_
 /* Bits of the kinds of a counter that NVPW places. It prefers the second and third domain of the SMs, since it takes
  * the first in their order that a counter has. */
 unsigned kprof_places_kinds(const kprof_counter_places *places);
+/* In the first domain of the SMs, alone or with another, and of no kind that a pass with these kinds has not: one more
+ * counter there costs nothing. */
+bool kprof_place_is_free(uint32_t place, unsigned kinds);
 /* Bits of the kinds that it is of where it is read now. */
 unsigned kprof_pack_kinds_of(const kprof_pack_counter *counter);
 /* Add one to counts[kind] for each of these; counts is [KPROF_PACK_KINDS]. */

@@ -46,9 +46,7 @@ static bool takes_guest(room *r, size_t pass)
     if (r->guests->in_sms && r->status == KPROF_OK)
         r->status = kprof_raw_config_places(p->config, r->guests->in_sms, &places);
     for (size_t i = 0; i < places.count; i++) {
-        kprof_counter_places place = {{places.items[i]}, 1};
-        if (kprof_place_is_in_sm_a(places.items[i]) && (kprof_places_kinds(&place) & ~kinds) == 0 &&
-            goes_with_pass(r, count, r->guests->in_sms, places.items[i]))
+        if (kprof_place_is_free(places.items[i], kinds) && goes_with_pass(r, count, r->guests->in_sms, places.items[i]))
             return true;
     }
     return false;
