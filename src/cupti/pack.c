@@ -121,10 +121,11 @@ static kprof_status improve(kprof_host *host, const kprof_strlist *names, kprof_
         return status;
     if (kprof_pack_gather(problem) != KPROF_OK)
         kprof_log(KPROF_LOG_DEBUG, "%s: counters were not gathered", kprof_host_chip(host));
-    if (make_room(host, problem) != KPROF_OK)
+    if (problem->pass_count >= image->pass_count && kprof_pack_cost_ms(problem) >= before_ms)
+        return KPROF_OK;
+    if (make_room(host, problem) != KPROF_OK) /* may cost a little, and does not undo what was won */
         kprof_log(KPROF_LOG_DEBUG, "%s: no room was made for witnesses", kprof_host_chip(host));
-    bool is_better = problem->pass_count < image->pass_count || kprof_pack_cost_ms(problem) < before_ms;
-    return is_better ? replace(host, problem, image) : KPROF_OK;
+    return replace(host, problem, image);
 }
 
 void kprof_pack(kprof_host *host, const kprof_strlist *names, bool few_passes, kprof_config_image *image)
