@@ -46,7 +46,9 @@ static const kprof_choice colors[] = {
 #define CHOICE(name, field, choices, arg, help, in, note) \
     {name, 0, KPROF_OPTION_CHOICE, FIELD(field), arg, help, in, choices, 0, note}
 #define COUNT(name, field, choices, arg, help, in) \
-    {name, 0, KPROF_OPTION_COUNT, FIELD(field), arg, help, in, choices, 0, NULL}
+    {name, 0, KPROF_OPTION_COUNT, FIELD(field), arg, help, in, choices, 0, "N is a whole number from 1"}
+#define DURATION(name, field, arg, help, in) \
+    {name, 0, KPROF_OPTION_SECONDS, FIELD(field), arg, help, in, NULL, 0, "a number above 0"}
 #define VALUE(name, letter, type, field, arg, help, in) \
     {name, letter, KPROF_OPTION_##type, FIELD(field), arg, help, in, NULL, 0, NULL}
 
@@ -58,8 +60,8 @@ const kprof_option_row kprof_option_rows[] = {
           "collect these metrics: full or base names, regex:PATTERN, group:SECTION, breakdown:THROUGHPUT", IN_PROFILE),
     COUNT("max-passes", selection.limits.max_passes, NULL, "N",
           "collect in at most N passes: keep the most useful metrics, say which are left out", IN_PROFILE),
-    VALUE("budget", 0, SECONDS, selection.limits.budget_s, "SECONDS",
-          "keep the most useful metrics that cost each process about SECONDS at most", IN_PROFILE),
+    DURATION("budget", selection.limits.budget_s, "SECONDS",
+             "keep the most useful metrics that cost each process about SECONDS at most", IN_PROFILE),
     SET("plan", 0, action, KPROF_ACTION_PLAN, "tell passes and expected time of what would be collected; start nothing",
         IN_PROFILE),
     SET("list-sets", 0, action, KPROF_ACTION_LIST_SETS, "list the sets, with their passes on each chip", IN_PROFILE),
@@ -84,8 +86,8 @@ const kprof_option_row kprof_option_rows[] = {
     CHOICE("replay-mode", replay_mode, replay_modes, "kernel", "how launches are repeated for further passes (kernel)",
            IN_PROFILE, "kernel is the replay mode that this version has"),
     COUNT("replay-batch", replay_batch, replay_batches, "N|auto",
-          "repeat at most N launches together (auto: as many as memory allows)", IN_PROFILE),
-    CHOICE("cache-control", cache_control, cache_controls, "all|none", "flush the GPU caches before each pass (all)",
+          "repeat at most N launches together (auto: 512 at first, more where that is faster)", IN_PROFILE),
+    CHOICE("cache-control", cache_control, cache_controls, "all|none", "flush the L2 cache before each measured launch (all)",
            IN_PROFILE, NULL),
     CHOICE("witnesses", witness_control, witness_controls, "all|auto",
            "count instructions in every pass, to show passes that differ: in all batches (all), or after large ones",

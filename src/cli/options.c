@@ -351,7 +351,8 @@ static kprof_status settle(kprof_options *options)
     options->filter.name_base = (kprof_name_base)options->name_base;
     uint64_t launches = options->filter.launch_count;
     options->selection.limits.workload =
-        (kprof_workload){launches ? launches : KPROF_ASSUMED_LAUNCHES, options->replay_batch};
+        (kprof_workload){launches ? launches : KPROF_ASSUMED_LAUNCHES, options->replay_batch,
+                         options->cache_control == KPROF_CACHE_FLUSH_ALL};
     if (options->csv_layout != KPROF_UNSET && options->format == KPROF_FORMAT_JSON)
         return kprof_fail(KPROF_USAGE, "--csv-layout and --json exclude each other");
     if (options->csv_layout != KPROF_UNSET)

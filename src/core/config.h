@@ -37,6 +37,10 @@ typedef enum kprof_witness_control { KPROF_WITNESSES_ALL, KPROF_WITNESSES_AUTO }
 #define KPROF_BATCH_FIRST_BYTES    ((size_t)192 << 20)
 #define KPROF_BATCH_FIRST_LAUNCHES 512
 #define KPROF_BATCH_MOST_LAUNCHES  2048
+/* Where nothing was asked for, the room doubles so often: each time when full batches in a row have taken so many times
+ * as long, besides their launches, as making the present room took. */
+#define KPROF_BATCH_GROWTHS     2
+#define KPROF_BATCH_GROWTH_COST 1.5
 /* Counter data of a launch, about, for each pass: 95e3 to 140e3 bytes. */
 #define KPROF_COUNTER_BYTES_PER_PASS 110000
 

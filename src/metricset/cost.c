@@ -3,15 +3,19 @@
 
 #include "core/config.h"
 
-/* docs/benchmarks.md and docs/internals.md ("What things cost") tell how each was measured: kernels of 60 us, caches
- * flushed before each, driver 580.159.04 with CUDA 13.0. With new prices goes a new number in limit.c's question. */
+#define MIB_BYTES 1048576.0
+
+/* The source tells how each was measured: kernels of 60 us, driver 580.159.04 with CUDA 13.0. With new prices goes a
+ * new number in limit.c's question. */
 const kprof_price_list kprof_prices = {
     .measured_on = "NVIDIA H200",
-    .source = "docs/benchmarks.md",
-    .start_s = 0.65, /* 0.15 of it the profiler object */
-    .room_ms = 0.8,
-    .slow_pass_ms = 1.45, /* 0.05 of it when the pass is stopped */
-    .other_pass_ms = 0.15,
+    .source = "docs/internals.md, \"What things cost\"",
+    .start_s = 0.5,
+    .room_ms_per_mib = 0.55,
+    .slow_pass_ms = 1.25, /* 0.05 of it when the pass is stopped */
+    .other_pass_ms = 0.09,
+    .slow_pass_flush_ms = 0.2,
+    .other_pass_flush_ms = 0.06,
     .evaluation_ms = 0.0005, /* what the next pass does not hide */
     .sm_pass_start_ms = 55,  /* 11 of it, on average, to count instructions as a witness */
     .other_pass_start_ms = 14,
@@ -37,28 +41,64 @@ kprof_effort kprof_effort_of(const kprof_schedule *schedule, size_t metric_count
     return effort;
 }
 
-static uint64_t launches_of_batch(const kprof_workload *workload, double counter_data_bytes)
+static uint64_t smaller(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Launches that the first batch has room for. */
+static uint64_t first_room(const kprof_workload *workload, double counter_data_bytes)
 {
     if (workload->batch)
-        return workload->batch < KPROF_BATCH_MOST_LAUNCHES ? workload->batch : KPROF_BATCH_MOST_LAUNCHES;
+        return smaller(workload->batch, KPROF_BATCH_MOST_LAUNCHES);
     double by_memory = counter_data_bytes > 0 ? kprof_prices.batch_bytes / counter_data_bytes : 1;
-    uint64_t launches = by_memory > 1 ? (uint64_t)by_memory : 1;
-    return kprof_prices.batch_launches < launches ? kprof_prices.batch_launches : launches;
+    return smaller(by_memory > 1 ? (uint64_t)by_memory : 1, kprof_prices.batch_launches);
+}
+
+static double room_ms(double bytes)
+{
+    return bytes / MIB_BYTES * kprof_prices.room_ms_per_mib;
+}
+
+/* Full batches after which the room grows, as src/inject/room.c has it. */
+static uint64_t batches_until_growth(double room_bytes, double batch_ms)
+{
+    double batches = KPROF_BATCH_GROWTH_COST * room_ms(room_bytes) / batch_ms;
+    return batches > 1 ? (uint64_t)batches + 1 : 1;
+}
+
+/* How many batches there will be, and how much room will be made, each time for twice as many launches. */
+static void count_batches(const kprof_workload *workload, uint64_t room, double batch_ms, kprof_cost *cost)
+{
+    uint64_t left = workload->launches;
+    cost->room_bytes = (double)smaller(left, room) * cost->counter_data_bytes;
+    for (int i = 0; i < KPROF_BATCH_GROWTHS && !workload->batch && batch_ms > 0 && left > room; i++) {
+        uint64_t full = batches_until_growth((double)room * cost->counter_data_bytes, batch_ms);
+        if (full > (left - 1) / room)
+            break;
+        cost->batch_count += full;
+        left -= full * room;
+        room *= 2;
+        cost->room_bytes += (double)smaller(left, room) * cost->counter_data_bytes;
+    }
+    cost->batch_count += left / room + (left % room > 0);
 }
 
 kprof_cost kprof_cost_of(const kprof_effort *effort, const kprof_workload *workload)
 {
+    const kprof_price_list *prices = &kprof_prices;
     size_t passes = effort->sm_pass_count + effort->other_pass_count;
-    kprof_cost cost = {.counter_data_bytes = (double)passes * kprof_prices.counter_bytes_per_pass};
-    uint64_t per_batch = launches_of_batch(workload, cost.counter_data_bytes);
-    uint64_t room = workload->launches < per_batch ? workload->launches : per_batch;
-    cost.start_s = kprof_prices.start_s + (double)room * kprof_prices.room_ms / 1000;
-    cost.launch_ms = (double)effort->slow_pass_count * kprof_prices.slow_pass_ms +
-                     (double)(passes - effort->slow_pass_count) * kprof_prices.other_pass_ms +
-                     (double)effort->metric_count * kprof_prices.evaluation_ms;
-    cost.batch_count = workload->launches / per_batch + (workload->launches % per_batch > 0);
-    double batch_ms = (double)effort->sm_pass_count * kprof_prices.sm_pass_start_ms +
-                      (double)effort->other_pass_count * kprof_prices.other_pass_start_ms;
+    kprof_cost cost = {.counter_data_bytes = (double)passes * prices->counter_bytes_per_pass};
+    double batch_ms = (double)effort->sm_pass_count * prices->sm_pass_start_ms +
+                      (double)effort->other_pass_count * prices->other_pass_start_ms;
+    count_batches(workload, first_room(workload, cost.counter_data_bytes), batch_ms, &cost);
+    cost.start_s = prices->start_s + room_ms(cost.room_bytes) / 1000;
+    cost.launch_ms = (double)effort->slow_pass_count * prices->slow_pass_ms +
+                     (double)(passes - effort->slow_pass_count) * prices->other_pass_ms +
+                     (double)effort->metric_count * prices->evaluation_ms;
+    if (workload->flush)
+        cost.launch_ms += (double)effort->slow_pass_count * prices->slow_pass_flush_ms +
+                          (double)(passes - effort->slow_pass_count) * prices->other_pass_flush_ms;
     double work_ms = (double)workload->launches * cost.launch_ms + (double)cost.batch_count * batch_ms;
     cost.total_s = cost.start_s + work_ms / 1000;
     return cost;

@@ -4,6 +4,7 @@
 
 #include "cupti/schedule.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -11,9 +12,11 @@
 typedef struct kprof_price_list {
     const char *measured_on, *source;
     double start_s;                   /* a process, before its first launch is measured */
-    double room_ms;                   /* the same, for each launch that the first batch has room for */
+    double room_ms_per_mib;           /* counter data that batches get room for */
     double slow_pass_ms;              /* a launch, for each pass that makes launches slow */
     double other_pass_ms;             /* a launch, for any other pass */
+    double slow_pass_flush_ms;        /* flushing caches before a launch, in a pass that makes launches slow */
+    double other_pass_flush_ms;       /* and in any other pass */
     double evaluation_ms;             /* a launch, for each metric */
     double sm_pass_start_ms;          /* starting and stopping a pass of one batch, with counters of the SMs */
     double other_pass_start_ms;       /* and any other pass */
@@ -45,13 +48,15 @@ kprof_effort kprof_effort_of(const kprof_schedule *schedule, size_t metric_count
 typedef struct kprof_workload {
     uint64_t launches;
     uint32_t batch; /* launches that are repeated together at most; 0: as many as there is room for */
+    bool flush;     /* caches, before each launch in each pass */
 } kprof_workload;
 
 typedef struct kprof_cost {
+    double room_bytes;         /* of counter data that room is made for, once for each size of the room */
     double start_s;            /* once for each process, with room for its launches */
     double launch_ms;          /* passes and evaluation of one launch */
     double counter_data_bytes; /* of one launch, about */
-    uint64_t batch_count;      /* about: what the application calls ends a batch early, and the room may grow */
+    uint64_t batch_count;      /* about: what the application calls ends a batch early */
     double total_s;            /* of all launches; without saving and restoring memory, whose size is not known */
 } kprof_cost;
 

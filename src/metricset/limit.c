@@ -155,8 +155,8 @@ static char *question_text(const limiter *l)
 {
     const kprof_limits *limits = l->limits;
     kprof_strbuf text = KPROF_STRBUF_INIT;
-    kprof_strbuf_printf(&text, "limits 9 %u %.9g %llu %u:", limits->max_passes, limits->budget_s,
-                        (unsigned long long)limits->workload.launches, limits->workload.batch);
+    kprof_strbuf_printf(&text, "limits 10 %u %.9g %llu %u %d:", limits->max_passes, limits->budget_s,
+                        (unsigned long long)limits->workload.launches, limits->workload.batch, limits->workload.flush);
     for (size_t i = 0; i < l->queue->group_count; i++)
         kprof_strbuf_printf(&text, " %zu", l->queue->group_ends[i]);
     return kprof_strbuf_take(&text);

@@ -199,8 +199,8 @@ static kprof_status fail_limits(const kprof_limits *limits, const kprof_plan *pl
             plan->chip, limits->max_passes);
     return kprof_fail(
         KPROF_USAGE,
-        "%s: no metric of the selection fits into --budget %g for %llu launches (--launch-count tells their number), "
-        "of which starting takes %g at least; --plan without it tells what they cost",
+        "%s: no metric of the selection fits into --budget %g s for %llu launches (--launch-count tells their number), "
+        "of which starting takes %g s at least; --plan without it tells what they cost",
         plan->chip, limits->budget_s, (unsigned long long)limits->workload.launches, kprof_prices.start_s);
 }
 

@@ -177,7 +177,7 @@ static void test_a_budget_is_kept_to(void **state)
 {
     (void)state;
     static const double budgets_s[] = {3};
-    kprof_workload workload = {1000, 0};
+    kprof_workload workload = {.launches = 1000, .flush = true};
     kprof_plan all = plan_of((request){.chip = "GH100", .set = "default"});
     for (size_t i = 0; i < sizeof budgets_s / sizeof *budgets_s; i++) {
         kprof_plan plan =
@@ -197,8 +197,8 @@ static void test_a_small_budget_is_kept_to(void **state)
     static const struct {
         const char *chip;
         double budget_s;
-    } rows[] = {{"GH100", 1.05}, {"TU102", 0.85}, {"GA100", 1.05}};
-    kprof_workload two = {2, 0};
+    } rows[] = {{"GH100", 0.9}, {"TU102", 0.7}, {"GA100", 0.9}};
+    kprof_workload two = {.launches = 2, .flush = true};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         if (!tries_chip(rows[i].chip))
             continue;
@@ -218,7 +218,7 @@ static void test_nothing_fits(void **state)
     request passes = {"GH100", NULL, SM_THROUGHPUT, {.max_passes = 3}};
     assert_int_equal(make_plan(&passes, &plan), KPROF_USAGE);
     assert_non_null(strstr(capture.last, "fits into --max-passes 3"));
-    request budget = {"GH100", "default", NULL, {.budget_s = 0.2, .workload = {1, 0}}};
+    request budget = {"GH100", "default", NULL, {.budget_s = 0.2, .workload = {.launches = 1}}};
     assert_int_equal(make_plan(&budget, &plan), KPROF_USAGE);
     assert_non_null(strstr(capture.last, "fits into --budget 0.2"));
     /* What the launch tells takes no pass. */
