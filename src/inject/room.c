@@ -9,7 +9,7 @@
  * that ends soon after has lost no more by it than one that goes on had lost without it. It is a small part of that
  * where batches have been far smaller, since counter data stays in memory, all of which is written at first. */
 #define SMALL_IMAGE_BYTES ((size_t)16 << 20)
-#define SMALL_PART        8   /* of the room */
+#define SMALL_PART        8 /* of the room */
 #define SMALL_IN_A_ROW    3
 #define MEMORY_SHARE      8 /* of what the machine has: not more */
 /* Launches that are not chosen may stand between those that are counted. */
@@ -49,8 +49,7 @@ void kprof_room_note(kprof_profiled_context *context, size_t count, size_t capac
     context->last_launches = count;
     context->small_batches = full || count * SMALL_PART > capacity ? 0 : context->small_batches + 1;
     context->repeated_ms = full ? context->repeated_ms + overhead_ms : 0;
-    if (context->growths == KPROF_BATCH_GROWTHS ||
-        context->repeated_ms < KPROF_BATCH_GROWTH_COST * context->ready_ms)
+    if (context->growths == KPROF_BATCH_GROWTHS || context->repeated_ms < KPROF_BATCH_GROWTH_COST * context->ready_ms)
         return;
     context->growths++;
     context->repeated_ms = 0;
