@@ -87,7 +87,7 @@ const kprof_option_row kprof_option_rows[] = {
            IN_PROFILE, "kernel is the replay mode that this version has"),
     COUNT("replay-batch", replay_batch, replay_batches, "N|auto",
           "repeat at most N launches together (auto: 512 at first, more where that is faster)", IN_PROFILE),
-    CHOICE("cache-control", cache_control, cache_controls, "all|none", "flush the L2 cache before each measured launch (all)",
+    CHOICE("cache-control", cache_control, cache_controls, "all|none", "flush L2 before each measured launch (all)",
            IN_PROFILE, NULL),
     CHOICE("witnesses", witness_control, witness_controls, "all|auto",
            "count instructions in every pass, to show passes that differ: in all batches (all), or after large ones",

@@ -9,8 +9,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define OWN_NAME  "kprof"
-#define CUDA_NAME "cuda"
+#define OWN_NAME    "kprof"
+#define EVENTS_NAME "cuda-EvtHandlr"
+#define NUMBER_NAME "cuda" /* and eleven digits */
+#define DIGITS      "0123456789abcdefABCDEF"
+#define NAME_SIZE   16 /* with its end, as the system has it */
 
 bool kprof_threads_start(pthread_t *out, void *(*run)(void *user), void *user)
 {
@@ -24,18 +27,35 @@ bool kprof_threads_start(pthread_t *out, void *(*run)(void *user), void *user)
     return started;
 }
 
-static bool is_foreign(const char *task)
+/* False when there is no such thread, or no more. */
+static bool read_name(const char *task, char name[static NAME_SIZE + 1])
 {
-    char path[64], name[32] = "";
-    if (strtol(task, NULL, 10) == syscall(SYS_gettid))
-        return false;
+    char path[64];
     snprintf(path, sizeof path, "/proc/self/task/%.20s/comm", task);
     FILE *file = fopen(path, "re");
     if (!file)
-        return false; /* it has ended */
-    bool named = fgets(name, sizeof name, file) != NULL;
+        return false;
+    bool named = fgets(name, NAME_SIZE + 1, file) != NULL;
     fclose(file);
-    return named && strncmp(name, CUDA_NAME, strlen(CUDA_NAME)) != 0 && strcmp(name, OWN_NAME "\n") != 0;
+    name[strcspn(name, "\n")] = '\0';
+    return named;
+}
+
+static bool is_name_of_cuda(const char *name)
+{
+    const char *number = name + strlen(NUMBER_NAME);
+    if (strncmp(name, NUMBER_NAME, strlen(NUMBER_NAME)) != 0)
+        return false;
+    return strcmp(name, EVENTS_NAME) == 0 || (strlen(name) == NAME_SIZE - 1 && !number[strspn(number, DIGITS)]);
+}
+
+/* A thread gets the name of the one that starts it, and so, as a rule, the program's. */
+static bool is_foreign(const char *task, const char *program)
+{
+    char name[NAME_SIZE + 1];
+    if (strtol(task, NULL, 10) == syscall(SYS_gettid) || !read_name(task, name))
+        return false;
+    return strcmp(name, program) == 0 || (!is_name_of_cuda(name) && strcmp(name, OWN_NAME) != 0);
 }
 
 bool kprof_threads_others(void)
@@ -43,9 +63,11 @@ bool kprof_threads_others(void)
     DIR *tasks = opendir("/proc/self/task");
     if (!tasks)
         return true;
-    bool others = false;
+    char program[NAME_SIZE + 1] = "", process[24];
+    snprintf(process, sizeof process, "%ld", (long)getpid());
+    bool others = !read_name(process, program);
     for (struct dirent *entry; !others && (entry = readdir(tasks));)
-        others = entry->d_name[0] != '.' && is_foreign(entry->d_name);
+        others = entry->d_name[0] != '.' && is_foreign(entry->d_name, program);
     closedir(tasks);
     return others;
 }

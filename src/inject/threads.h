@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 /* Does the process have a thread besides the calling one, CUDA's and kprof's own? True also when that cannot be told.
- * CUDA names its threads "cuda..."; an application that names its own so is taken for CUDA. */
+ * CUDA's are told by their names, "cuda-EvtHandlr" and "cuda" with eleven digits, unless the program has that name. */
 bool kprof_threads_others(void);
 /* Start a thread of kprof's own, which no signal of the application reaches. False when there is none to be had. */
 bool kprof_threads_start(pthread_t *out, void *(*run)(void *user), void *user);

@@ -54,8 +54,29 @@ static void test_names(void **state)
     assert_false(others_beside((role){NULL, true}));
 }
 
+/* Threads are named as the program, which may be like CUDA's. */
+static void test_program_is_named_like_cuda(void **state)
+{
+    (void)state;
+    static const char *const programs[] = {
+        "cuda", "cuda_train", "cudaOpenMP", "cuda-EvtHandlr", "cuda00001400006", "cuda0000140000", "kprof"};
+    char before[16];
+    prctl(PR_GET_NAME, before, 0, 0, 0);
+    for (size_t i = 0; i < sizeof programs / sizeof *programs; i++) {
+        prctl(PR_SET_NAME, programs[i], 0, 0, 0);
+        assert_true(others_beside((role){NULL, false}));
+    }
+    prctl(PR_SET_NAME, "cuda_train", 0, 0, 0);
+    assert_true(others_beside((role){"cuda_worker", false}));
+    assert_true(others_beside((role){"cuda-EvtHandlrs", false}));
+    prctl(PR_SET_NAME, before, 0, 0, 0);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_names)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_program_is_named_like_cuda),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
