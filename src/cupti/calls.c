@@ -71,7 +71,7 @@ kprof_call_kind kprof_call_classify(CUpti_CallbackId id)
 
 enum { PARAMETERS_TELL = 128 }; /* no kprof_sharing bit: whom the call shares with depends on its parameters */
 
-/* A call that is not in this table shares nothing. */
+/* Other calls of CUPTI's list share nothing. */
 static const unsigned char sharing[CUPTI_DRIVER_TRACE_CBID_SIZE] = {
     [ID(cuMemAllocHost)] = KPROF_SHARES_WITH_HOST,
     [ID(cuMemAllocHost_v2)] = KPROF_SHARES_WITH_HOST,
@@ -91,9 +91,22 @@ static const unsigned char sharing[CUPTI_DRIVER_TRACE_CBID_SIZE] = {
     [ID(cuMemImportFromShareableHandle)] = KPROF_SHARES_WITH_DEVICES,
     [ID(cuMemPoolExportToShareableHandle)] = KPROF_SHARES_WITH_DEVICES,
     [ID(cuMemPoolImportFromShareableHandle)] = KPROF_SHARES_WITH_DEVICES,
+    [ID(cuMemGetHandleForAddressRange)] = KPROF_SHARES_WITH_DEVICES,
+    [ID(cuMemPeerRegister)] = KPROF_SHARES_WITH_DEVICES,
+    [ID(cuMemPeerGetDevicePointer)] = KPROF_SHARES_WITH_DEVICES,
     [ID(cuMulticastCreate)] = KPROF_SHARES_WITH_DEVICES,
     [ID(cuGraphicsMapResources)] = KPROF_SHARES_WITH_DEVICES,
     [ID(cuGraphicsMapResources_ptsz)] = KPROF_SHARES_WITH_DEVICES,
+    [ID(cuGraphicsResourceGetMappedEglFrame)] = KPROF_SHARES_WITH_DEVICES,
+    [ID(cuGLMapBufferObject)] = KPROF_SHARES_WITH_DEVICES,
+    [ID(cuGLMapBufferObject_v2)] = KPROF_SHARES_WITH_DEVICES,
+    [ID(cuGLMapBufferObject_v2_ptds)] = KPROF_SHARES_WITH_DEVICES,
+    [ID(cuGLMapBufferObjectAsync)] = KPROF_SHARES_WITH_DEVICES,
+    [ID(cuGLMapBufferObjectAsync_v2)] = KPROF_SHARES_WITH_DEVICES,
+    [ID(cuGLMapBufferObjectAsync_v2_ptsz)] = KPROF_SHARES_WITH_DEVICES,
+    [ID(cuEGLStreamConsumerConnect)] = KPROF_SHARES_WITH_DEVICES,
+    [ID(cuEGLStreamConsumerConnectWithFlags)] = KPROF_SHARES_WITH_DEVICES,
+    [ID(cuEGLStreamProducerConnect)] = KPROF_SHARES_WITH_DEVICES,
 
     [ID(cuLaunchHostFunc)] = KPROF_WAITS_FOR_HOST,
     [ID(cuLaunchHostFunc_ptsz)] = KPROF_WAITS_FOR_HOST,
@@ -184,7 +197,9 @@ static unsigned sharing_by_parameters(CUpti_CallbackId id, const void *parameter
 
 unsigned kprof_call_sharing(CUpti_CallbackId id, const void *parameters)
 {
-    unsigned shared = id < CUPTI_DRIVER_TRACE_CBID_SIZE ? sharing[id] : 0;
+    if (id >= CUPTI_DRIVER_TRACE_CBID_SIZE) /* of a newer driver: it may do anything */
+        return KPROF_SHARES_WITH_HOST | KPROF_SHARES_WITH_DEVICES | KPROF_WAITS_FOR_HOST;
+    unsigned shared = sharing[id];
     return shared == PARAMETERS_TELL ? sharing_by_parameters(id, parameters) : shared;
 }
 

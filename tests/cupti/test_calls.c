@@ -42,6 +42,10 @@ static void test_calls_that_share(void **state)
         {ID(cuCtxEnablePeerAccess), KPROF_SHARES_WITH_DEVICES},
         {ID(cuIpcOpenMemHandle_v2), KPROF_SHARES_WITH_DEVICES},
         {ID(cuMemImportFromShareableHandle), KPROF_SHARES_WITH_DEVICES},
+        {ID(cuMemGetHandleForAddressRange), KPROF_SHARES_WITH_DEVICES},
+        {ID(cuMemPeerRegister), KPROF_SHARES_WITH_DEVICES},
+        {ID(cuGLMapBufferObject_v2_ptds), KPROF_SHARES_WITH_DEVICES},
+        {ID(cuEGLStreamConsumerConnect), KPROF_SHARES_WITH_DEVICES},
         {ID(cuGraphicsMapResources_ptsz), KPROF_SHARES_WITH_DEVICES},
         {ID(cuLaunchHostFunc_ptsz), KPROF_WAITS_FOR_HOST},
         {ID(cuGraphAddNode_v2), KPROF_WAITS_FOR_HOST},
@@ -57,11 +61,48 @@ static void test_calls_that_share_nothing(void **state)
     (void)state;
     static const CUpti_CallbackId ids[] = {
         ID(INVALID),        ID(cuMemAlloc_v2), ID(cuMemsetD8_v2), ID(cuMemAllocAsync),
-        ID(cuLaunchKernel), ID(cuGraphLaunch), ID(cuMemFreeHost), CUPTI_DRIVER_TRACE_CBID_SIZE,
-        ID(FORCE_INT),
+        ID(cuLaunchKernel), ID(cuGraphLaunch), ID(cuMemFreeHost),
     };
     for (size_t i = 0; i < sizeof ids / sizeof *ids; i++)
         assert_int_equal(kprof_call_sharing(ids[i], NULL), 0);
+}
+
+/* What a newer driver has closes a batch, and may share with everybody. */
+static void test_unknown_calls(void **state)
+{
+    (void)state;
+    static const CUpti_CallbackId ids[] = {CUPTI_DRIVER_TRACE_CBID_SIZE, CUPTI_DRIVER_TRACE_CBID_SIZE + 1, 100000,
+                                           ID(FORCE_INT), UINT32_MAX};
+    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
+        assert_int_equal(kprof_call_classify(ids[i]), KPROF_CALL_OTHER);
+        assert_int_equal(kprof_call_sharing(ids[i], NULL),
+                         KPROF_SHARES_WITH_HOST | KPROF_SHARES_WITH_DEVICES | KPROF_WAITS_FOR_HOST);
+    }
+}
+
+static void test_kinds(void **state)
+{
+    (void)state;
+    static const struct {
+        CUpti_CallbackId id;
+        kprof_call_kind kind;
+    } rows[] = {
+        {ID(cuLaunchKernel), KPROF_CALL_LAUNCH},
+        {ID(cuLaunchKernelEx_ptsz), KPROF_CALL_LAUNCH},
+        {ID(cuLaunchCooperativeKernel), KPROF_CALL_LAUNCH},
+        {ID(cuGraphLaunch_ptsz), KPROF_CALL_GRAPH_LAUNCH},
+        {ID(cuModuleUnload), KPROF_CALL_UNLOAD},
+        {ID(cuStreamQuery), KPROF_CALL_WAIT},
+        {ID(cuEventRecord_ptsz), KPROF_CALL_HARMLESS},
+        {ID(cuMemcpyHtoD_v2), KPROF_CALL_OTHER},
+        {ID(cuMemFree_v2), KPROF_CALL_OTHER},
+        {ID(cuMemAlloc_v2), KPROF_CALL_OTHER},
+        {ID(cuStreamBeginCapture_v2), KPROF_CALL_OTHER},
+        {ID(cuCtxDestroy_v2), KPROF_CALL_OTHER},
+        {ID(INVALID), KPROF_CALL_OTHER},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        assert_int_equal(kprof_call_classify(rows[i].id), rows[i].kind);
 }
 
 /* Memory and pools take the same list of who gets access. */
@@ -126,6 +167,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_calls_that_share),
         cmocka_unit_test(test_calls_that_share_nothing),
+        cmocka_unit_test(test_unknown_calls),
+        cmocka_unit_test(test_kinds),
         cmocka_unit_test(test_access),
         cmocka_unit_test(test_location),
         cmocka_unit_test(test_access_without_a_context),
