@@ -68,7 +68,7 @@ static bool entry_path(const kprof_strbuf *key, char *path, size_t size)
 /* A file of somebody else's is not read: it could name another chip's counters. */
 static bool read_file(const char *path, kprof_strbuf *out)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     struct stat info;
     bool good = fd >= 0 && fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && info.st_uid == geteuid() &&
                 info.st_size <= (off_t)MAX_ENTRY_BYTES;

@@ -142,6 +142,19 @@ static void test_symlink_is_not_followed(void **state)
     clear();
 }
 
+/* Nor is a writer waited for. */
+static void test_fifo_is_a_miss(void **state)
+{
+    (void)state;
+    char path[512];
+    put("key", "data");
+    only_entry(path, sizeof path);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    assert_false(holds("key", "data"));
+    clear();
+}
+
 static void test_off(void **state)
 {
     (void)state;
@@ -273,6 +286,7 @@ int main(void)
         cmocka_unit_test(test_every_damaged_byte_is_a_miss),
         cmocka_unit_test(test_private),
         cmocka_unit_test(test_symlink_is_not_followed),
+        cmocka_unit_test(test_fifo_is_a_miss),
         cmocka_unit_test(test_off),
         cmocka_unit_test(test_writers_at_the_same_time),
         cmocka_unit_test(test_number_of_entries_is_bounded),
