@@ -262,7 +262,8 @@ size_t kprof_profiler_capacity(kprof_profiler *profiler, size_t bytes)
 static kprof_status begin(kprof_profiler *profiler, size_t launches)
 {
     check_current(profiler->context);
-    if (profiler->state == STARTED || launches == 0 || launches > sim.capacity)
+    bool many = launches > sim.capacity || (sim.replay_batch > 0 && launches > sim.replay_batch);
+    if (profiler->state == STARTED || launches == 0 || many)
         sim_violation("a measurement of %zu launches begins in state %d", launches, (int)profiler->state);
     if (has_fault())
         return kprof_fail(KPROF_INTERNAL, "the measurement did not begin (simulated)");

@@ -130,6 +130,7 @@ typedef struct sim_machine {
     bool flushes;            /* launches must be measured with cold caches */
     unsigned program;        /* number of the program that runs, for the records of its launches */
     size_t capacity;         /* of a profiler */
+    uint32_t replay_batch;   /* how many launches were asked for at most; 0: nothing was */
     const char *second_chip; /* of device 1 */
     const kprof_target_hooks *hooks;
     void (*interrupt)(void); /* called before a call of the program, once; NULL: nothing */

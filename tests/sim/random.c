@@ -52,11 +52,12 @@ static struct {
 static void print_group(void)
 {
     fprintf(stderr,
-            "program %llu (%u after the first of its process): %u threads, %s, %u passes, capacity %zu, filter "
-            "%s +%llu *%llu%s%s\n",
+            "program %llu (%u after the first of its process): %u threads, %s, %u passes, capacity %zu, batches of %u, "
+            "filter %s +%llu *%llu%s%s\n",
             (unsigned long long)(group.first + sim.program), sim.program, group.traits.lanes,
             group.cache == KPROF_CACHE_FLUSH_ALL ? "caches flushed" : "batches", group.passes, sim.capacity,
-            group.filter ? group.filter : "all", (unsigned long long)group.skip, (unsigned long long)group.count,
+            sim.replay_batch, group.filter ? group.filter : "all", (unsigned long long)group.skip,
+            (unsigned long long)group.count,
             sim.faulty      ? ", with faults"
             : sim.slow      ? ", with slow replays"
             : sim.interrupt ? ", disarmed"
@@ -112,6 +113,7 @@ static void choose_group(uint64_t first, unsigned programs, unsigned lanes)
 {
     static const uint32_t passes[] = {1, 2, 7};
     static const size_t capacities[] = {1, 3, 64};
+    static const uint32_t replay_batches[] = {0, 0, 0, 1, 2, 3, 10};
     uint64_t random = sim_hash(first / GROUP, lanes);
     group.first = first;
     group.programs = programs;
@@ -126,6 +128,7 @@ static void choose_group(uint64_t first, unsigned programs, unsigned lanes)
     sim.second_chip = sim_random(&random) % 4 == 0 ? "AD102" : "GH100";
     choose_traits(&random, lanes);
     choose_filter(&random, lanes);
+    sim.replay_batch = replay_batches[sim_random(&random) % 7];
     if (sim.interrupt) /* else which launches are counted would depend on when */
         group.skip = group.count = 0;
     if (lanes == 1 && first / GROUP % 100 == 0) { /* some wait long: nothing ends, and everything is measured */
@@ -162,7 +165,11 @@ static void start_engine(void)
     }
     if (!kprof_strlist_add(&chip.witnesses, "witness"))
         sim_violation("the test itself: no memory");
-    kprof_config config = {.chips = &chip, .chip_count = 1, .cache_control = group.cache, .follow_children = true};
+    kprof_config config = {.chips = &chip,
+                           .chip_count = 1,
+                           .cache_control = group.cache,
+                           .replay_batch = sim.replay_batch,
+                           .follow_children = true};
     config.filter =
         (kprof_filter_spec){.kernel = (char *)group.filter, .launch_skip = group.skip, .launch_count = group.count};
     strcpy(group.folder, FOLDER_PATTERN);
