@@ -1,5 +1,6 @@
 /* kprof report: print a report file. */
 #include "cli/commands.h"
+#include "cli/outcome.h"
 #include "cli/output.h"
 #include "core/log.h"
 
@@ -24,6 +25,19 @@ static kprof_status print_report(const kprof_options *options, kprof_report *rep
     return status == KPROF_OK ? written : status;
 }
 
+/* Every page but that of the session is about launches. */
+static kprof_status check_launches(const kprof_options *options, kprof_report *report)
+{
+    uint64_t taken = 1;
+    kprof_status status = KPROF_OK;
+    if (options->page != KPROF_PAGE_SESSION)
+        status = kprof_report_count_taken(report, &options->filter, &taken);
+    if (status != KPROF_OK || taken > 0)
+        return status;
+    kprof_outcome_explain_no_match(options, report);
+    return KPROF_NO_MATCH;
+}
+
 int kprof_cmd_report(const kprof_options *options)
 {
     kprof_report *report = NULL;
@@ -32,6 +46,8 @@ int kprof_cmd_report(const kprof_options *options)
         status = kprof_fail(KPROF_USAGE, "which report? usage: kprof report FILE.kprof [options]");
     if (status == KPROF_OK)
         status = kprof_report_open(options->argument, &report);
+    if (status == KPROF_OK)
+        status = check_launches(options, report);
     if (status == KPROF_OK)
         status = print_report(options, report);
     if (report)

@@ -104,7 +104,7 @@ static void show_seen(const kprof_options *options, const kprof_seen_kernel *ker
     suggest_name(options, kernels, count);
 }
 
-static void explain_no_match(const kprof_options *options, kprof_report *report)
+void kprof_outcome_explain_no_match(const kprof_options *options, kprof_report *report)
 {
     kprof_seen_kernel *kernels = NULL;
     size_t count = 0;
@@ -128,7 +128,7 @@ static void explain_nothing(const kprof_outcome *outcome, const kprof_options *o
                   "nothing was collected: the application did not initialise CUDA, or ended before the "
                   "injection library was loaded");
     else if (nothing_status(outcome) == KPROF_NO_MATCH)
-        explain_no_match(options, report);
+        kprof_outcome_explain_no_match(options, report);
     else
         kprof_log(KPROF_LOG_ERROR, "nothing was collected: %s", kprof_status_message(nothing_status(outcome)));
 }

@@ -73,6 +73,26 @@ kprof_status kprof_report_count(kprof_report *report, kprof_report_counts *out)
     return status;
 }
 
+static kprof_status count_one(void *user, const kprof_model_launch *launch)
+{
+    (void)launch;
+    ++*(uint64_t *)user;
+    return KPROF_OK;
+}
+
+kprof_status kprof_report_count_taken(kprof_report *report, const kprof_filter_spec *filter, uint64_t *out)
+{
+    kprof_model model;
+    *out = 0;
+    kprof_status status = kprof_model_load(report, &model);
+    if (status != KPROF_OK)
+        return status;
+    kprof_model_walk walk = {report, &model, filter, false};
+    status = kprof_model_launches(&walk, count_one, out);
+    kprof_model_free(&model);
+    return status;
+}
+
 static int by_launches(const void *a, const void *b)
 {
     const kprof_seen_kernel *left = a, *right = b;

@@ -62,6 +62,10 @@ typedef struct kprof_report_counts {
 } kprof_report_counts;
 kprof_status kprof_report_count(kprof_report *report, kprof_report_counts *out) KPROF_MUST_CHECK;
 
+/* How many stored launches the filter takes. */
+kprof_status kprof_report_count_taken(kprof_report *report, const kprof_filter_spec *filter,
+                                      uint64_t *out) KPROF_MUST_CHECK;
+
 /* Kernels seen with launch counts, most launched first: names of up to `limit` distinct kernels. */
 typedef struct kprof_seen_kernel {
     char *function, *demangled, *mangled;

@@ -133,6 +133,15 @@ class Filters(Case):
         self.assert_run(run, 0)
         self.assertEqual(len(list(csv.reader(io.StringIO(run.out)))), 3)
 
+    def test_no_match_in_a_report(self):
+        self.assert_run(self.collect([], self.STEPS), 0)
+        run = self.kprof("report", "run.kprof", "-k", "vectoradd")
+        self.assert_run(run, 106)
+        self.assertEqual(run.out, "")
+        self.assertIn("did you mean -k vectorAdd?", run.err)
+        self.assert_run(self.kprof("report", "run.kprof", "--csv", "-s", "100"), 106)
+        self.assert_run(self.kprof("report", "run.kprof", "--page", "session", "-k", "x"), 0)
+
     def test_bad_pattern(self):
         run = self.profile(["-k", "regex:a("], self.STEPS)
         self.assert_run(run, 101)
