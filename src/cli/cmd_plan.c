@@ -43,6 +43,7 @@ static void show_plan(kprof_emitter *emitter, const kprof_options *options, cons
                          options->filter.launch_count ? "given" : "assumed; --launch-count tells it"),
         kprof_field_integer("batches", "Batches, about", (int64_t)cost.batch_count),
         measure("total_time", "Time in all, without memory, about", cost.total_s * 1e9, "ns"),
+        measure("memory_time_per_gib", "And for each GiB allocated, about", cost.memory_s_per_gib * 1e9, "ns"),
     };
     show_record(emitter, fields, COUNT_OF(fields));
 }
@@ -73,7 +74,8 @@ static void show_left_out(kprof_emitter *emitter, const kprof_plans *plans)
 
 static void show_memory(kprof_emitter *emitter)
 {
-    static const char saved[] = "all device memory that is allocated when a batch begins, unless one pass does";
+    static const char saved[] =
+        "all device memory that the application has allocated when a batch begins; nothing, where one pass does";
     char beyond[128];
     snprintf(beyond, sizeof beyond, "what does not fit on the device twice goes to host memory: %g GB took %g s",
              kprof_prices.host_save_gb, kprof_prices.host_save_s);

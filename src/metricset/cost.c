@@ -101,5 +101,8 @@ kprof_cost kprof_cost_of(const kprof_effort *effort, const kprof_workload *workl
                           (double)(passes - effort->slow_pass_count) * prices->other_pass_flush_ms;
     double work_ms = (double)workload->launches * cost.launch_ms + (double)cost.batch_count * batch_ms;
     cost.total_s = cost.start_s + work_ms / 1000;
+    if (passes > 1)
+        cost.memory_s_per_gib = (double)cost.batch_count *
+                                (prices->save_ms_per_gib + (double)(passes - 1) * prices->restore_ms_per_gib) / 1000;
     return cost;
 }

@@ -58,6 +58,7 @@ typedef struct kprof_cost {
     double counter_data_bytes; /* of one launch, about */
     uint64_t batch_count;      /* about: what the application calls ends a batch early */
     double total_s;            /* of all launches; without saving and restoring memory, whose size is not known */
+    double memory_s_per_gib;   /* which this is, for each GiB that the application has allocated, where it fits twice */
 } kprof_cost;
 
 kprof_cost kprof_cost_of(const kprof_effort *effort, const kprof_workload *workload);

@@ -113,6 +113,16 @@ static void test_room(void **state)
     assert_near(kprof_cost_of(&default_set, &grown).start_s, kprof_prices.start_s + 2 * (double)room * 9 * launch_s);
 }
 
+static void test_memory(void **state)
+{
+    (void)state;
+    kprof_workload pairs = {.launches = 10, .batch = 2}, one = {.launches = 1};
+    double batch_s = (kprof_prices.save_ms_per_gib + 8 * kprof_prices.restore_ms_per_gib) / 1000;
+    assert_near(kprof_cost_of(&default_set, &one).memory_s_per_gib, batch_s);
+    assert_near(kprof_cost_of(&default_set, &pairs).memory_s_per_gib, 5 * batch_s);
+    assert_true(kprof_cost_of(&dram_metric, &pairs).memory_s_per_gib == 0); /* one pass restores nothing */
+}
+
 /* Whole processes less the plain ones, on the machine of the prices. */
 static void test_measured_processes(void **state)
 {
@@ -150,6 +160,7 @@ int main(void)
         cmocka_unit_test(test_batches),
         cmocka_unit_test(test_room_doubles_twice),
         cmocka_unit_test(test_room),
+        cmocka_unit_test(test_memory),
         cmocka_unit_test(test_measured_processes),
         cmocka_unit_test(test_extremes),
     };
