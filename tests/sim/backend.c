@@ -13,7 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_RANGES 64
+#define MAX_RANGES 100
+/* Launches of the last batch of a context, from which on the next one is worth all witnesses. */
+#define WITNESSED_LAUNCHES 64
 
 typedef enum profiler_state { IDLE, BEGUN, STARTED, STOPPED, DECODED } profiler_state;
 
@@ -25,6 +27,8 @@ struct kprof_profiler {
     uint32_t first_pass, pass; /* of this measurement; pass: under way, or how many are done */
     uint32_t decoded;          /* passes up to this one */
     bool single;               /* one pass only, of one launch */
+    bool all_witnesses;
+    size_t last_launches; /* of the last measurement of several */
     size_t ranges, pass_ranges[64];
     uint64_t signatures[MAX_RANGES];
     bool warm[MAX_RANGES];      /* in some pass that was decoded the caches were not flushed before it */
@@ -262,7 +266,7 @@ size_t kprof_profiler_capacity(kprof_profiler *profiler, size_t bytes)
 static kprof_status begin(kprof_profiler *profiler, size_t launches)
 {
     check_current(profiler->context);
-    bool many = launches > sim.capacity || (sim.replay_batch > 0 && launches > sim.replay_batch);
+    bool many = launches > sim.capacity || (sim.most_launches > 0 && launches > sim.most_launches);
     if (profiler->state == STARTED || launches == 0 || many)
         sim_violation("a measurement of %zu launches begins in state %d", launches, (int)profiler->state);
     if (has_fault())
@@ -278,10 +282,19 @@ static kprof_status begin(kprof_profiler *profiler, size_t launches)
     return KPROF_OK;
 }
 
+static void check_witnesses(const kprof_profiler *profiler, size_t launches, bool all)
+{
+    bool is_worth_it = launches > 1 && profiler->last_launches >= WITNESSED_LAUNCHES;
+    if (all != (sim.all_witnesses || is_worth_it) && !profiler->context->failed)
+        sim_violation("a measurement of %zu launches, after one of %zu, has %s witnesses", launches,
+                      profiler->last_launches, all ? "all" : "few");
+}
+
 kprof_status kprof_profiler_begin(kprof_profiler *profiler, size_t launches, bool all_witnesses)
 {
-    (void)all_witnesses;
     lock();
+    check_witnesses(profiler, launches, all_witnesses);
+    profiler->all_witnesses = all_witnesses;
     kprof_status status = begin(profiler, launches);
     unlock();
     return status;
@@ -333,6 +346,8 @@ static kprof_status stop(kprof_profiler *profiler, bool *more)
     check_idle("a pass stops");
     profiler->context->armed = NULL;
     profiler->state = STOPPED;
+    if (profiler->pass == 0 && profiler->capacity > 1)
+        profiler->last_launches = profiler->ranges;
     profiler->pass_ranges[profiler->pass++] = profiler->ranges;
     *more = profiler->pass < profiler->metrics->pass_count;
     return profiler->context->failed || has_fault() ? kprof_fail(KPROF_INTERNAL, "the pass failed (simulated)")
@@ -393,17 +408,24 @@ static bool is_measured(const kprof_profiler *profiler, size_t metric)
 }
 
 /* As CUPTI gives a counter that is in several passes: the mean over those that are decoded. */
-static double witness_mean(const kprof_profiler *profiler)
+static double witness_mean(const kprof_profiler *profiler, uint64_t with_witness)
 {
     double sum = 0;
     unsigned passes = 0;
     for (uint32_t pass = profiler->first_pass; pass < profiler->decoded; pass++) {
-        if (SIM_WITNESS_PASSES >> pass & 1) {
+        if (with_witness >> pass & 1) {
             sum += sim_witness_in(pass);
             passes++;
         }
     }
     return passes > 0 ? sum / passes : NAN;
+}
+
+static double value_of_witness(const kprof_profiler *profiler, const char *name)
+{
+    if (strcmp(name, SIM_DEAR_WITNESS) != 0)
+        return witness_mean(profiler, SIM_WITNESS_PASSES);
+    return profiler->all_witnesses ? witness_mean(profiler, SIM_DEAR_PASSES) : NAN;
 }
 
 /* NaN for a metric that has not been counted yet. */
@@ -413,7 +435,7 @@ static double value_of(const kprof_profiler *profiler, size_t launch, const char
     while (metric < profiler->metrics->metrics.count && strcmp(profiler->metrics->metrics.items[metric], name) != 0)
         metric++;
     if (metric == profiler->metrics->metrics.count)
-        return witness_mean(profiler);
+        return value_of_witness(profiler, name);
     return is_measured(profiler, metric) ? sim_value(profiler->signatures[launch], metric) : NAN;
 }
 

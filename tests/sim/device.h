@@ -21,7 +21,8 @@ enum {
     SIM_VARIABLES = 6, /* the first of a lane's slots that are module variables: one for each stream's module */
     SIM_WORDS = 8,
     SIM_QUEUE = 64,
-    SIM_TAGS = SIM_LANES * 256,
+    SIM_LANE_TAGS = 512,
+    SIM_TAGS = SIM_LANES * SIM_LANE_TAGS,
     SIM_ERROR = 700, /* what a context in error says to every call */
     SIM_REFUSED = 1,
 };
@@ -130,7 +131,8 @@ typedef struct sim_machine {
     bool flushes;            /* launches must be measured with cold caches */
     unsigned program;        /* number of the program that runs, for the records of its launches */
     size_t capacity;         /* of a profiler */
-    uint32_t replay_batch;   /* how many launches were asked for at most; 0: nothing was */
+    uint32_t most_launches;  /* of a measurement, as the configuration has it; 0: any number */
+    bool all_witnesses;      /* in each measurement, not only in large ones */
     const char *second_chip; /* of device 1 */
     const kprof_target_hooks *hooks;
     void (*interrupt)(void); /* called before a call of the program, once; NULL: nothing */
@@ -154,8 +156,10 @@ uint64_t sim_hash(uint64_t hash, uint64_t value);
 uint64_t sim_random(uint64_t *state);
 /* What counter `metric` says of a launch. */
 double sim_value(uint64_t signature, size_t metric);
-/* The passes that have the witness, as bits, and what it counts in each of them: not the same. */
+/* The passes that have the cheap and the dear witness, as bits, and what they count in each of them: not the same. */
 #define SIM_WITNESS_PASSES UINT64_C(0x5b)
+#define SIM_DEAR_PASSES    UINT64_C(0x2e)
+#define SIM_DEAR_WITNESS   "dear witness"
 double sim_witness_in(uint32_t pass);
 
 const char *sim_op_name(sim_op op);

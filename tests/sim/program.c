@@ -110,7 +110,7 @@ static void add_launch(generator *g, unsigned stream)
     step->kernel = kernel;
     step->a = slot_of(g, a);
     step->b = slot_of(g, b);
-    step->tag = g->capturing == (int)stream ? 0 : g->lane * 256 + g->program->counts[g->lane];
+    step->tag = g->capturing == (int)stream ? 0 : g->lane * SIM_LANE_TAGS + g->program->counts[g->lane];
     step->nested = g->program->traits.nested_calls && is_likely(g, 6);
     if (g->program->traits.odd_launches && kernel != SIM_CRASH) {
         step->refused = g->capturing != (int)stream && is_likely(g, 10);
@@ -201,6 +201,10 @@ static void add_any(generator *g)
 {
     static const sim_op copies[] = {SIM_COPY_IN, SIM_COPY, SIM_COPY_OUT, SIM_MEMSET, SIM_UNKNOWN};
     unsigned stream = pick_stream(g), kind = pick(g, 32);
+    if (g->program->traits.long_batches && !is_likely(g, 24)) {
+        add_launch(g, stream & ~3u);
+        return;
+    }
     if (g->program->traits.host_access && is_likely(g, 4))
         add_host_access(g, stream);
     else if (kind < 20)

@@ -6,13 +6,14 @@
 
 #include <stdio.h>
 
-enum { SIM_MAX_STEPS = 240 };
+enum { SIM_MAX_STEPS = 480 };
 
 /* What may occur in a program. */
 typedef struct sim_traits {
     unsigned lanes; /* threads */
     unsigned steps; /* of each lane, about */
     bool shared_memory, host_access, crashes, captures, nested_calls, odd_launches;
+    bool long_batches; /* hardly anything but launches */
 } sim_traits;
 
 typedef struct sim_program {

@@ -42,7 +42,9 @@ static struct {
     uint32_t passes;
     const char *filter;
     uint64_t skip, count; /* of the filter */
-    uint64_t matching;    /* launches so far that match it */
+    uint32_t replay_batch;
+    bool keeps_data;
+    uint64_t matching; /* launches so far that match it */
     char folder[sizeof FOLDER_PATTERN];
     sim_program program;
     sim_result plain, profiled;
@@ -51,18 +53,19 @@ static struct {
 
 static void print_group(void)
 {
-    fprintf(stderr,
-            "program %llu (%u after the first of its process): %u threads, %s, %u passes, capacity %zu, batches of %u, "
-            "filter %s +%llu *%llu%s%s\n",
-            (unsigned long long)(group.first + sim.program), sim.program, group.traits.lanes,
-            group.cache == KPROF_CACHE_FLUSH_ALL ? "caches flushed" : "batches", group.passes, sim.capacity,
-            sim.replay_batch, group.filter ? group.filter : "all", (unsigned long long)group.skip,
-            (unsigned long long)group.count,
-            sim.faulty      ? ", with faults"
-            : sim.slow      ? ", with slow replays"
-            : sim.interrupt ? ", disarmed"
-                            : "",
-            group.traits.host_access ? ", with host access" : "");
+    fprintf(
+        stderr,
+        "program %llu (%u after the first of its process): %u threads, %s, %u passes, capacity %zu, batches of %u%s%s, "
+        "filter %s +%llu *%llu%s%s%s\n",
+        (unsigned long long)(group.first + sim.program), sim.program, group.traits.lanes,
+        group.cache == KPROF_CACHE_FLUSH_ALL ? "caches flushed" : "batches", group.passes, sim.capacity,
+        group.replay_batch, group.keeps_data ? ", kept" : "", sim.all_witnesses ? ", all witnesses" : "",
+        group.filter ? group.filter : "all", (unsigned long long)group.skip, (unsigned long long)group.count,
+        sim.faulty      ? ", with faults"
+        : sim.slow      ? ", with slow replays"
+        : sim.interrupt ? ", disarmed"
+                        : "",
+        group.traits.host_access ? ", with host access" : "", group.traits.long_batches ? ", with many launches" : "");
     sim_program_print(&group.program, stderr);
     fprintf(stderr, "again: random %u %llu %u\n", group.traits.lanes, (unsigned long long)group.first, sim.program + 1);
 }
@@ -109,17 +112,27 @@ static void choose_filter(uint64_t *random, unsigned lanes)
     group.count = sim_random(random) % 200;
 }
 
+static void choose_batches(uint64_t *random, unsigned lanes)
+{
+    static const uint32_t sizes[] = {0, 0, 0, 1, 2, 3, 10};
+    group.replay_batch = sizes[sim_random(random) % 7];
+    group.keeps_data = sim_random(random) % 8 == 0;
+    sim.most_launches = group.keeps_data ? 1 : group.replay_batch;
+    sim.all_witnesses = sim_random(random) % 2 == 0;
+    if (sim_random(random) % 8 == 0)
+        group.traits = (sim_traits){.lanes = lanes, .steps = 400, .long_batches = true};
+}
+
 static void choose_group(uint64_t first, unsigned programs, unsigned lanes)
 {
     static const uint32_t passes[] = {1, 2, 7};
-    static const size_t capacities[] = {1, 3, 64};
-    static const uint32_t replay_batches[] = {0, 0, 0, 1, 2, 3, 10};
+    static const size_t capacities[] = {1, 3, 64, 100};
     uint64_t random = sim_hash(first / GROUP, lanes);
     group.first = first;
     group.programs = programs;
     group.cache = sim_random(&random) % 3 == 0 ? KPROF_CACHE_FLUSH_ALL : KPROF_CACHE_FLUSH_NONE;
     group.passes = passes[sim_random(&random) % 3];
-    sim.capacity = capacities[sim_random(&random) % 3];
+    sim.capacity = capacities[sim_random(&random) % 4];
     sim.faulty = sim_random(&random) % 4 == 0;
     sim.slow = sim_random(&random) % 8 == 0;
     sim.interrupt = is_disarmed(first, lanes) ? disarm : NULL;
@@ -128,7 +141,7 @@ static void choose_group(uint64_t first, unsigned programs, unsigned lanes)
     sim.second_chip = sim_random(&random) % 4 == 0 ? "AD102" : "GH100";
     choose_traits(&random, lanes);
     choose_filter(&random, lanes);
-    sim.replay_batch = replay_batches[sim_random(&random) % 7];
+    choose_batches(&random, lanes);
     if (sim.interrupt) /* else which launches are counted would depend on when */
         group.skip = group.count = 0;
     if (lanes == 1 && first / GROUP % 100 == 0) { /* some wait long: nothing ends, and everything is measured */
@@ -155,7 +168,9 @@ static void start_engine(void)
                                .last_passes = last_passes,
                                .config_image = image,
                                .config_image_size = sizeof image,
-                               .witness_passes = {SIM_WITNESS_PASSES},
+                               .witness_passes = {SIM_WITNESS_PASSES, SIM_DEAR_PASSES},
+                               .witness_image = image,
+                               .witness_image_size = sizeof image,
                                .pass_count = group.passes};
     for (unsigned i = 0; i < METRICS; i++) {
         last_passes[i] = i % group.passes;
@@ -163,18 +178,20 @@ static void start_engine(void)
         if (!kprof_strlist_add(&chip.metrics, name))
             sim_violation("the test itself: no memory");
     }
-    if (!kprof_strlist_add(&chip.witnesses, "witness"))
+    if (!kprof_strlist_add(&chip.witnesses, "witness") || !kprof_strlist_add(&chip.witnesses, SIM_DEAR_WITNESS))
         sim_violation("the test itself: no memory");
     kprof_config config = {.chips = &chip,
                            .chip_count = 1,
                            .cache_control = group.cache,
-                           .replay_batch = sim.replay_batch,
+                           .witness_control = sim.all_witnesses ? KPROF_WITNESSES_ALL : KPROF_WITNESSES_AUTO,
+                           .replay_batch = group.replay_batch,
                            .follow_children = true};
     config.filter =
         (kprof_filter_spec){.kernel = (char *)group.filter, .launch_skip = group.skip, .launch_count = group.count};
     strcpy(group.folder, FOLDER_PATTERN);
     if (!mkdtemp(group.folder))
         sim_violation("the test itself: no folder");
+    config.counter_data_dir = group.keeps_data ? group.folder : NULL;
     check(kprof_config_save(&config, group.folder));
     kprof_strlist_free(&chip.metrics);
     kprof_strlist_free(&chip.witnesses);
@@ -316,24 +333,46 @@ static void check_values(const kprof_launch_record *launch, const expectation *e
         sim_violation("tag %u has %u of %u values and no reason", launch->grid[0], measured, METRICS);
 }
 
-/* The spread is that of the passes that have the witness. */
-static void check_witness(const kprof_launch_record *launch)
+/* The spread is that of the passes that have the witness, which are none where it was left out. */
+static void check_witness(const kprof_launch_record *launch, unsigned witness, uint64_t with_witness)
 {
     double low = INFINITY, high = 0, sum = 0;
     unsigned passes = 0;
     for (uint32_t pass = 0; launch->mode == KPROF_REPLAY_BATCH && pass < launch->pass_count; pass++) {
-        if ((SIM_WITNESS_PASSES >> pass & 1) == 0)
+        if ((with_witness >> pass & 1) == 0)
             continue;
         low = fmin(low, sim_witness_in(pass));
         high = fmax(high, sim_witness_in(pass));
         sum += sim_witness_in(pass);
         passes++;
     }
-    if (launch->witness_count != 1)
-        sim_violation("tag %u has %u witnesses", launch->grid[0], launch->witness_count);
-    double expected = passes < 2 ? NAN : 100 * (high - low) / (sum / passes), seen = launch->witness_spreads_pct[0];
+    double expected = passes < 2 ? NAN : 100 * (high - low) / (sum / passes);
+    double seen = launch->witness_spreads_pct[witness];
+    if (isnan(seen) && witness == 1 && !sim.all_witnesses) /* the profiler has checked whether it was due */
+        return;
     if (isnan(expected) != isnan(seen) || fabs(expected - seen) > 1e-9)
         sim_violation("tag %u: passes differ by %g %%, not %g %%", launch->grid[0], seen, expected);
+}
+
+static void check_witnesses(const kprof_launch_record *launch)
+{
+    if (launch->witness_count != 2)
+        sim_violation("tag %u has %u witnesses", launch->grid[0], launch->witness_count);
+    check_witness(launch, 0, SIM_WITNESS_PASSES);
+    check_witness(launch, 1, SIM_DEAR_PASSES);
+}
+
+/* What is kept of a launch is its own. */
+static void check_kept(const kprof_launch_record *launch, const expectation *expected)
+{
+    char path[sizeof group.folder + 64];
+    uint64_t signature = 0;
+    snprintf(path, sizeof path, "%s/%d-%llu.counterdata", group.folder, (int)getpid(),
+             (unsigned long long)launch->launch);
+    FILE *file = fopen(path, "re");
+    if (!file || fread(&signature, sizeof signature, 1, file) != 1 || signature != expected->signature)
+        sim_violation("the counter data of tag %u was not kept", launch->grid[0]);
+    fclose(file);
 }
 
 static void check_launch(const kprof_launch_record *launch)
@@ -353,7 +392,9 @@ static void check_launch(const kprof_launch_record *launch)
     if (launch->value_count > 0 && (expected->signature != 0 || !expected->uncertain))
         check_values(launch, expected);
     if (launch->value_count > 0)
-        check_witness(launch);
+        check_witnesses(launch);
+    if (launch->value_count > 0 && group.keeps_data && (expected->signature != 0 || !expected->uncertain))
+        check_kept(launch, expected);
 }
 
 static void check_all_reported(void)
