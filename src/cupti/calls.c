@@ -131,6 +131,7 @@ static const unsigned char sharing[CUPTI_DRIVER_TRACE_CBID_SIZE] = {
     [ID(cuWaitExternalSemaphoresAsync)] = KPROF_WAITS_FOR_HOST,
     [ID(cuWaitExternalSemaphoresAsync_ptsz)] = KPROF_WAITS_FOR_HOST,
 
+    [ID(cuPointerSetAttribute)] = PARAMETERS_TELL,
     [ID(cuMemCreate)] = PARAMETERS_TELL,
     [ID(cuMemPoolCreate)] = PARAMETERS_TELL,
     [ID(cuMemGetDefaultMemPool)] = PARAMETERS_TELL,
@@ -166,9 +167,14 @@ static unsigned memory_sharing(CUmemAllocationType type, const CUmemLocation *lo
 static unsigned sharing_by_parameters(CUpti_CallbackId id, const void *parameters)
 {
     switch (id) {
+    case ID(cuPointerSetAttribute): { /* which is done for network cards, that no further call tells of */
+        const cuPointerSetAttribute_params *p = parameters;
+        return p->attribute == CU_POINTER_ATTRIBUTE_SYNC_MEMOPS ? KPROF_SHARES_WITH_DEVICES : 0;
+    }
     case ID(cuMemCreate): {
         const cuMemCreate_params *p = parameters;
-        return memory_sharing(p->prop->type, &p->prop->location);
+        unsigned reached = p->prop->allocFlags.gpuDirectRDMACapable ? KPROF_SHARES_WITH_DEVICES : 0;
+        return reached | memory_sharing(p->prop->type, &p->prop->location);
     }
     case ID(cuMemPoolCreate): {
         const cuMemPoolCreate_params *p = parameters;

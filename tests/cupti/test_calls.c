@@ -143,6 +143,21 @@ static void assert_memory_shares(CUmemAllocationType type, CUmemLocationType whe
     assert_int_equal(kprof_call_sharing(ID(cuMemGetMemPool), &current_pool), shared);
 }
 
+/* A network card writes without a call that tells of it. */
+static void test_memory_for_network_cards(void **state)
+{
+    (void)state;
+    cuPointerSetAttribute_params ordered = {.attribute = CU_POINTER_ATTRIBUTE_SYNC_MEMOPS};
+    cuPointerSetAttribute_params other = {.attribute = CU_POINTER_ATTRIBUTE_BUFFER_ID};
+    assert_int_equal(kprof_call_sharing(ID(cuPointerSetAttribute), &ordered), KPROF_SHARES_WITH_DEVICES);
+    assert_int_equal(kprof_call_sharing(ID(cuPointerSetAttribute), &other), 0);
+    CUmemAllocationProp property = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                    .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE},
+                                    .allocFlags = {.gpuDirectRDMACapable = 1}};
+    assert_int_equal(kprof_call_sharing(ID(cuMemCreate), &(cuMemCreate_params){.prop = &property}),
+                     KPROF_SHARES_WITH_DEVICES);
+}
+
 /* Memory of the host needs no access to be given to it. */
 static void test_location(void **state)
 {
@@ -165,13 +180,10 @@ static void test_access_without_a_context(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_calls_that_share),
-        cmocka_unit_test(test_calls_that_share_nothing),
-        cmocka_unit_test(test_unknown_calls),
-        cmocka_unit_test(test_kinds),
-        cmocka_unit_test(test_access),
-        cmocka_unit_test(test_location),
-        cmocka_unit_test(test_access_without_a_context),
+        cmocka_unit_test(test_calls_that_share), cmocka_unit_test(test_calls_that_share_nothing),
+        cmocka_unit_test(test_unknown_calls),    cmocka_unit_test(test_kinds),
+        cmocka_unit_test(test_access),           cmocka_unit_test(test_memory_for_network_cards),
+        cmocka_unit_test(test_location),         cmocka_unit_test(test_access_without_a_context),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
