@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #define MAX_PARAMETERS 1024
+#define ADDRESS_BITS   57 /* of the host, at most; 48 on most Arm machines, 47 on most others */
 
 struct kprof_operation {
     CUfunction function;
@@ -176,7 +177,7 @@ static bool is_host_address(const kprof_driver_api *driver, bool pageable, uint6
     static long page;
     unsigned char resident;
     unsigned type = 0;
-    if (value < 65536 || value >> 47 != 0)
+    if (value < 65536 || value >> ADDRESS_BITS != 0)
         return false;
     if (driver->cuPointerGetAttribute_(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, (CUdeviceptr)value) == CUDA_SUCCESS)
         return type == CU_MEMORYTYPE_HOST;
