@@ -10,6 +10,7 @@
 #include "cupti/variables.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,14 +19,16 @@ static kprof_target_hooks hooks;
 static const kprof_cupti_api *cupti;
 static const kprof_driver_api *driver;
 static CUpti_SubscriberHandle subscriber;
-static atomic_int captures; /* streams being captured now */
-static atomic_uint sharing; /* kprof_sharing bits */
+static atomic_int captures;   /* streams being captured now */
+static __thread bool in_hook; /* calls that come now are kprof's own */
+static atomic_uint sharing;   /* kprof_sharing bits */
 
-/* Ending a capture that went wrong ends it all the same; only a stream that captures nothing, or for another thread,
- * stays as it is. */
+/* Ending a capture that went wrong ends it all the same; only a stream that captures nothing, or for another stream or
+ * thread, stays as it is. */
 static bool ends_capture(CUresult result)
 {
-    return result != CUDA_ERROR_ILLEGAL_STATE && result != CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
+    return result != CUDA_ERROR_ILLEGAL_STATE && result != CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD &&
+           result != CUDA_ERROR_STREAM_CAPTURE_UNMATCHED;
 }
 
 /* By how much the call, which returned `result`, changes the number of streams being captured. */
@@ -47,6 +50,14 @@ static int capture_change(CUpti_CallbackId id, CUresult result)
     }
 }
 
+/* A capture may have begun by a call that is not known: its end must not hide the next one's beginning. */
+static void count_captures(int change)
+{
+    int before = atomic_load(&captures);
+    while (change != 0 && before + change >= 0 && !atomic_compare_exchange_weak(&captures, &before, before + change))
+        ;
+}
+
 static void note_sharing(const kprof_call *call, unsigned shared)
 {
     unsigned before = atomic_fetch_or(&sharing, shared);
@@ -57,16 +68,27 @@ static void note_sharing(const kprof_call *call, unsigned shared)
                                                        : "memory is shared with the host");
 }
 
-/* What a call that succeeded makes reachable from elsewhere. */
-static void note_result(const kprof_call *call)
+/* What a call that succeeded makes reachable from elsewhere. Variables that kprof itself has looked up to save them
+ * count as known: device code may have passed on their addresses. */
+static void note_result(const kprof_call *call, bool own)
 {
     uint64_t address;
     size_t size_bytes;
-    unsigned shared = kprof_call_sharing(call->callback_id, call->parameters);
+    unsigned shared = own ? 0 : kprof_call_sharing(call->callback_id, call->parameters);
     if (shared)
         note_sharing(call, shared);
     if (kprof_call_variable(call->callback_id, call->parameters, &address, &size_bytes))
         kprof_variables_note(call->context, address, size_bytes);
+}
+
+static void on_return(CUpti_CallbackId id, const CUpti_CallbackData *data, kprof_call *call, bool own)
+{
+    CUresult result = data->functionReturnValue ? *(const CUresult *)data->functionReturnValue : CUDA_SUCCESS;
+    call->failed = result != CUDA_SUCCESS;
+    count_captures(capture_change(id, result));
+    if (!call->failed)
+        note_result(call, own);
+    hooks.leave(call);
 }
 
 static void on_driver_call(CUpti_CallbackId id, const CUpti_CallbackData *data)
@@ -83,18 +105,13 @@ static void on_driver_call(CUpti_CallbackId id, const CUpti_CallbackData *data)
         call.function = kprof_launch_function(id, data->functionParams);
         call.kernel_name = data->symbolName ? data->symbolName : "(unnamed kernel)";
     }
-    if (data->callbackSite == CUPTI_API_ENTER) {
+    bool own = in_hook;
+    in_hook = true;
+    if (data->callbackSite == CUPTI_API_ENTER)
         hooks.enter(&call);
-        return;
-    }
-    CUresult result = data->functionReturnValue ? *(const CUresult *)data->functionReturnValue : CUDA_SUCCESS;
-    call.failed = result != CUDA_SUCCESS;
-    int change = capture_change(id, result);
-    if (change != 0)
-        atomic_fetch_add(&captures, change);
-    if (!call.failed)
-        note_result(&call);
-    hooks.leave(&call);
+    else
+        on_return(id, data, &call, own);
+    in_hook = own;
 }
 
 static void note_module(const CUpti_ModuleResourceData *module)
@@ -115,11 +132,14 @@ static void on_resource(CUpti_CallbackId id, const CUpti_ResourceData *data)
 static void CUPTIAPI on_callback(void *user, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void *data)
 {
     int saved_errno = errno; /* the application's */
+    int cancel_state;        /* a thread that is cancelled while it waits here would take locks with it */
     (void)user;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
     if (domain == CUPTI_CB_DOMAIN_DRIVER_API)
         on_driver_call(id, data);
     else if (domain == CUPTI_CB_DOMAIN_RESOURCE)
         on_resource(id, data);
+    pthread_setcancelstate(cancel_state, NULL);
     errno = saved_errno;
 }
 
@@ -248,7 +268,9 @@ static uint32_t function_attribute(CUfunction function, CUfunction_attribute att
 
 void kprof_target_kernel(const kprof_call *call, kprof_kernel_record *out)
 {
+    CUstreamCaptureMode mode = relax_capture_mode(CU_STREAM_CAPTURE_MODE_RELAXED); /* it may load the module */
     CUfunction function = resolve_function(call->function);
+    relax_capture_mode(mode);
     if (!function)
         return;
     out->registers_per_thread = function_attribute(function, CU_FUNC_ATTRIBUTE_NUM_REGS);

@@ -1,4 +1,5 @@
-/* Module variables whose addresses the application has: any kernel may be given them, not only those of the module. */
+/* Module variables whose addresses the application has, and those that were saved for a launch of their module: any
+ * kernel may be given their addresses. */
 #ifndef KPROF_CUPTI_VARIABLES_H
 #define KPROF_CUPTI_VARIABLES_H
 
