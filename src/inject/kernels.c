@@ -79,7 +79,7 @@ static kprof_kernel *add_kernel(const kprof_kernel_record *record, const kprof_f
     return kernel;
 }
 
-static kprof_kernel *find_locked(const kprof_call *call, const kprof_filter *filter, bool *added)
+static kprof_kernel *find_locked(const kprof_call *call, const kprof_filter *filter, kprof_kernel_announcer *announce)
 {
     if (slots_used * 2 >= slot_count && !grow_slots())
         return NULL;
@@ -91,21 +91,20 @@ static kprof_kernel *find_locked(const kprof_call *call, const kprof_filter *fil
     kprof_kernel *kernel = find_known(&record);
     if (!kernel) {
         kernel = add_kernel(&record, filter);
-        *added = kernel != NULL;
+        if (!kernel)
+            return NULL;
+        announce(kernel); /* before another thread finds it, and tells of its launches */
     }
-    if (!kernel)
-        return NULL;
     if (!found->function)
         slots_used++;
     *found = (slot){call->function, kernel};
     return kernel;
 }
 
-kprof_kernel *kprof_kernels_find(const kprof_call *call, const kprof_filter *filter, bool *added)
+kprof_kernel *kprof_kernels_find(const kprof_call *call, const kprof_filter *filter, kprof_kernel_announcer *announce)
 {
-    *added = false;
     pthread_mutex_lock(&mutex);
-    kprof_kernel *kernel = find_locked(call, filter, added);
+    kprof_kernel *kernel = find_locked(call, filter, announce);
     pthread_mutex_unlock(&mutex);
     return kernel;
 }

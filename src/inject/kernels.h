@@ -15,10 +15,12 @@ typedef struct kprof_kernel {
     atomic_bool ends_late;         /* a watched launch did not, and may have waited for the host */
 } kprof_kernel;
 
-/* The kernel of a launch; new ones are added, and `added` set. NULL when out of memory. Thread-safe; kernels live as
- * long as the process. Two kernels of one name, as compilers at run time make them, are told apart by registers and
- * memory. */
-kprof_kernel *kprof_kernels_find(const kprof_call *call, const kprof_filter *filter, bool *added);
+/* Told of a new kernel, once, before any other thread can find it; it must not look for kernels itself. */
+typedef void kprof_kernel_announcer(const kprof_kernel *kernel);
+
+/* The kernel of a launch; new ones are added and announced. NULL when out of memory. Thread-safe; kernels live as long
+ * as the process. Two kernels of one name, as made at run time, are told apart by registers and memory. */
+kprof_kernel *kprof_kernels_find(const kprof_call *call, const kprof_filter *filter, kprof_kernel_announcer *announce);
 
 /* Forget which handle stands for which kernel: modules are being unloaded. */
 void kprof_kernels_forget_handles(void);

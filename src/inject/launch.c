@@ -48,19 +48,20 @@ static void write_seen(kprof_kernel *kernel)
     kprof_process_write(&record);
 }
 
+static void write_kernel(const kprof_kernel *kernel)
+{
+    kprof_record record = {.type = KPROF_RECORD_KERNEL, .kernel = kernel->record};
+    kprof_process_write(&record);
+}
+
 /* Counts survive a process that is killed: they are written each time they have doubled. */
 static kprof_kernel *count_launch(const kprof_call *call, uint64_t *position)
 {
-    bool added;
-    kprof_kernel *kernel = kprof_kernels_find(call, kprof_this_process.filter, &added);
+    kprof_kernel *kernel = kprof_kernels_find(call, kprof_this_process.filter, write_kernel);
     *position = atomic_fetch_add(&kprof_this_process.launches, 1);
     if (!kernel)
         return NULL;
     uint64_t count = atomic_fetch_add(&kernel->launches, 1) + 1;
-    if (added) {
-        kprof_record record = {.type = KPROF_RECORD_KERNEL, .kernel = kernel->record};
-        kprof_process_write(&record);
-    }
     if ((count & (count - 1)) == 0)
         write_seen(kernel);
     return kernel;

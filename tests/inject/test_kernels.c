@@ -1,4 +1,5 @@
-/* Kernels by handle: found again, told apart, forgotten with their modules, counted by many threads. */
+/* Kernels by handle: found again, told apart, forgotten with their modules, announced before others find them, counted
+ * by many threads. */
 #include "inject/kernels.h"
 
 #include <pthread.h>
@@ -7,10 +8,12 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
 #define MANY 3000
+#define SLOW 16 /* registers of kernels that take long to announce */
 
 static kprof_filter *filter; /* takes names with "keep" */
 static char handles[MANY * 16];
@@ -26,19 +29,26 @@ void kprof_target_kernel(const kprof_call *call, kprof_kernel_record *out)
     out->registers_per_thread = *(const uint32_t *)call->parameters;
 }
 
+static _Atomic unsigned announced;
+
+static void announce(const kprof_kernel *kernel)
+{
+    if (kernel->record.registers_per_thread == SLOW)
+        nanosleep(&(struct timespec){0, 20000000}, NULL);
+    atomic_fetch_add(&announced, 1);
+}
+
 static kprof_kernel *find(void *function, const char *name, uint32_t registers)
 {
-    bool added;
     kprof_call call = {.kind = KPROF_CALL_LAUNCH, .function = function, .kernel_name = name, .parameters = &registers};
-    return kprof_kernels_find(&call, filter, &added);
+    return kprof_kernels_find(&call, filter, announce);
 }
 
 static bool is_new(void *function, const char *name, uint32_t registers)
 {
-    bool added;
-    kprof_call call = {.kind = KPROF_CALL_LAUNCH, .function = function, .kernel_name = name, .parameters = &registers};
-    assert_non_null(kprof_kernels_find(&call, filter, &added));
-    return added;
+    unsigned before = atomic_load(&announced);
+    assert_non_null(find(function, name, registers));
+    return atomic_load(&announced) > before;
 }
 
 static int set_up(void **state)
@@ -115,20 +125,13 @@ static void test_many_and_visit(void **state)
         assert_int_equal(atomic_load(&kernels[i]->launches), 1000);
 }
 
-static _Atomic unsigned added_by_all;
-
 static void *launch_all(void *unused)
 {
     (void)unused;
     char name[32];
     for (unsigned i = 0; i < 4000; i++) {
-        uint32_t registers = 1;
-        bool added;
         snprintf(name, sizeof name, "thread_%u", i % 40);
-        kprof_call call = {
-            .kind = KPROF_CALL_LAUNCH, .function = handle(i % 40), .kernel_name = name, .parameters = &registers};
-        atomic_fetch_add(&kprof_kernels_find(&call, filter, &added)->launches, 1);
-        atomic_fetch_add(&added_by_all, added);
+        atomic_fetch_add(&find(handle(i % 40), name, 1)->launches, 1);
         if (i % 500 == 0)
             kprof_kernels_forget_handles();
     }
@@ -140,22 +143,47 @@ static void test_threads(void **state)
     (void)state;
     char name[32];
     pthread_t threads[8];
+    unsigned before = atomic_load(&announced);
     for (unsigned i = 0; i < 8; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, launch_all, NULL), 0);
     for (unsigned i = 0; i < 8; i++)
         pthread_join(threads[i], NULL);
-    assert_int_equal(atomic_load(&added_by_all), 40);
+    assert_int_equal(atomic_load(&announced) - before, 40);
     for (unsigned i = 0; i < 40; i++) {
         snprintf(name, sizeof name, "thread_%u", i);
         assert_int_equal(atomic_load(&find(handle(i), name, 1)->launches), 8 * 100);
     }
 }
 
+static void *find_slow(void *unannounced)
+{
+    find(handle(0), "slow", SLOW);
+    *(bool *)unannounced = atomic_load(&announced) == 0;
+    return NULL;
+}
+
+static void test_announced_before_anybody_finds_it(void **state)
+{
+    (void)state;
+    pthread_t threads[2];
+    bool unannounced[2];
+    atomic_store(&announced, 0);
+    for (unsigned i = 0; i < 2; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, find_slow, &unannounced[i]), 0);
+    for (unsigned i = 0; i < 2; i++)
+        pthread_join(threads[i], NULL);
+    assert_false(unannounced[0] || unannounced[1]);
+    assert_int_equal(atomic_load(&announced), 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_found_again),   cmocka_unit_test(test_one_kernel_by_several_handles),
-        cmocka_unit_test(test_reused_handle), cmocka_unit_test(test_many_and_visit),
+        cmocka_unit_test(test_found_again),
+        cmocka_unit_test(test_one_kernel_by_several_handles),
+        cmocka_unit_test(test_reused_handle),
+        cmocka_unit_test(test_many_and_visit),
+        cmocka_unit_test(test_announced_before_anybody_finds_it),
         cmocka_unit_test(test_threads),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
