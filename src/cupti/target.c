@@ -122,7 +122,9 @@ static void note_module(const CUpti_ModuleResourceData *module)
 
 static void on_resource(CUpti_CallbackId id, const CUpti_ResourceData *data)
 {
-    if (id == CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING) {
+    if (id == CUPTI_CBID_RESOURCE_CONTEXT_CREATED) {
+        hooks.context_created(data->context);
+    } else if (id == CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING) {
         hooks.context_ending(data->context);
         kprof_variables_forget(data->context);
     } else if (id == CUPTI_CBID_RESOURCE_MODULE_LOADED)
@@ -147,6 +149,7 @@ static kprof_status subscribe(void)
 {
     static const CUpti_CallbackId resources[] = {
         CUPTI_CBID_RESOURCE_MODULE_LOADED,
+        CUPTI_CBID_RESOURCE_CONTEXT_CREATED,
         CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING,
     };
     CUptiResult result = cupti->cuptiSubscribe(&subscriber, on_callback, NULL);

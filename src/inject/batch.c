@@ -115,8 +115,12 @@ static kprof_status begin(const kprof_call *call)
 {
     int64_t lap_ns = kprof_monotonic_ns();
     prepare_flush(); /* its memory is part of what is saved */
-    if (kprof_passes_repeat() && kprof_batch.kind != KPROF_ONE_PASS)
+    if (kprof_passes_repeat() && kprof_batch.kind != KPROF_ONE_PASS) {
+        kprof_status status = kprof_contexts_wait_for_others(call->context);
+        if (status != KPROF_OK)
+            return status;
         save_memory(call);
+    }
     kprof_batch.times.save_ms = kprof_monotonic_lap_ms(&lap_ns);
     kprof_batch.capacity = kprof_batch.kind == KPROF_TOGETHER ? kprof_room_choose(kprof_batch.context) : 1;
     kprof_batch.launches = calloc(kprof_batch.capacity, sizeof *kprof_batch.launches);

@@ -10,6 +10,8 @@
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static kprof_profiled_context *contexts;
+static void **live; /* [live_count]: all that the application has */
+static size_t live_count, live_capacity;
 
 static kprof_profiled_context *find(void *context)
 {
@@ -72,6 +74,42 @@ kprof_status kprof_contexts_open(void *context, const kprof_chip_metrics *metric
     return status;
 }
 
+void kprof_contexts_note(void *context)
+{
+    pthread_mutex_lock(&mutex);
+    if (live_count == live_capacity) {
+        size_t capacity = live_capacity ? 2 * live_capacity : 16;
+        void **grown = realloc(live, capacity * sizeof *live);
+        if (grown) {
+            live = grown;
+            live_capacity = capacity;
+        }
+    }
+    if (live_count < live_capacity)
+        live[live_count++] = context;
+    pthread_mutex_unlock(&mutex);
+}
+
+static void forget_live(const void *context)
+{
+    for (size_t i = 0; i < live_count; i++)
+        if (live[i] == context) {
+            live[i] = live[--live_count];
+            return;
+        }
+}
+
+kprof_status kprof_contexts_wait_for_others(const void *context)
+{
+    kprof_status status = KPROF_OK;
+    pthread_mutex_lock(&mutex);
+    for (size_t i = 0; i < live_count && status != KPROF_NOT_COLLECTED; i++)
+        if (live[i] != context)
+            status = kprof_wait_with_limit(live[i]); /* one in error does nothing more */
+    pthread_mutex_unlock(&mutex);
+    return status == KPROF_NOT_COLLECTED ? status : KPROF_OK;
+}
+
 bool kprof_contexts_idle(void)
 {
     bool idle = true;
@@ -97,6 +135,7 @@ void kprof_contexts_release(void)
 void kprof_contexts_forget(void *context, bool in_pass)
 {
     pthread_mutex_lock(&mutex);
+    forget_live(context);
     for (kprof_profiled_context **link = &contexts; *link; link = &(*link)->next) {
         kprof_profiled_context *going = *link;
         if (going->context != context)

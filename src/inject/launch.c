@@ -358,4 +358,4 @@ void kprof_launch_finish(void)
     kprof_process_write(&record);
 }
 
-const kprof_target_hooks kprof_launch_hooks = {enter, leave, context_ending};
+const kprof_target_hooks kprof_launch_hooks = {enter, leave, kprof_contexts_note, context_ending};
