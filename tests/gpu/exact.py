@@ -150,6 +150,7 @@ CASES = [
     Case("endings", ENDINGS, ("one-auto-all", "default-auto-none"), command=["children"]),
     Case("shared_devices", "ipc", SOME),
     Case("shared_devices", "peer", SOME),
+    Case("shared_devices", "copies", SOME, options=["-k", "affine"]),
 ]
 
 

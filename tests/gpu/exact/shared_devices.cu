@@ -1,7 +1,7 @@
 // Memory that two processes, or two GPUs, share.
 //
 // Usage: shared_devices MODE...
-//   ipc, peer
+//   ipc, peer, copies
 #include "exact.h"
 
 #include <sys/wait.h>
@@ -133,8 +133,54 @@ static void run_peer(void)
     show_device("second", x[1], models[1].x);
 }
 
+__global__ void occupy(unsigned long long duration_ns)
+{
+    const unsigned long long start = gpu_time_ns();
+    while (gpu_time_ns() - start < duration_ns)
+        ;
+}
+
+// A GPU copies into the other's memory, later than the other's next kernels begin, which use other memory.
+static void run_copies(void)
+{
+    int devices = 0;
+    Model models[2], received;
+    unsigned *x[2], *y;
+    cudaStream_t stream;
+    CHECK(cudaGetDeviceCount(&devices));
+    if (devices < 2)
+        skip("no two GPUs");
+    for (int device = 0; device < 2; device++) {
+        CHECK(cudaSetDevice(device));
+        x[device] = copy_to_device(models[device].x);
+        if (device == 0)
+            y = copy_to_device(received.x);
+        CHECK(cudaDeviceSynchronize());
+    }
+    CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking)); // of GPU 1
+    for (unsigned n = 1; n <= 4; n++) {
+        CHECK(cudaSetDevice(1));
+        step(x[1], 3, n);
+        models[1].step(3, n);
+        CHECK(cudaDeviceSynchronize());
+        occupy<<<1, 1, 0, stream>>>(20000000ull);
+        CHECK(cudaGetLastError());
+        CHECK(cudaMemcpyPeerAsync(y, 0, x[1], 1, COUNT * sizeof(unsigned), stream));
+        received = models[1];
+        CHECK(cudaSetDevice(0));
+        for (unsigned i = 0; i < 3; i++) {
+            step(x[0], 5, i);
+            models[0].step(5, i);
+        }
+        CHECK(cudaStreamSynchronize(stream));
+        show_device("received", y, received.x);
+    }
+    show_device("first", x[0], models[0].x);
+    show_device("second", x[1], models[1].x);
+}
+
 int main(int argc, char **argv)
 {
-    static const Mode modes[] = {{"ipc", run_ipc}, {"peer", run_peer}};
+    static const Mode modes[] = {{"ipc", run_ipc}, {"peer", run_peer}, {"copies", run_copies}};
     return run_modes(argc, argv, modes);
 }
