@@ -1,0 +1,125 @@
+/* Whose work is waited for before memory is saved: that of every context but the one that is measured. */
+#include "inject/contexts.h"
+#include "inject/wait.h"
+
+#include "cupti/target.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+static char places[20];
+static unsigned waits[sizeof places]; /* for each context */
+static void *late;                    /* its work does not end */
+static void *broken;                  /* it is in error */
+
+/* In place of the engine's and of CUPTI's. */
+kprof_status kprof_wait_with_limit(void *context)
+{
+    waits[(char *)context - places]++;
+    if (context == late)
+        return KPROF_NOT_COLLECTED;
+    return context == broken ? KPROF_INTERNAL : KPROF_OK;
+}
+
+kprof_status kprof_target_current_device(uint32_t *device)
+{
+    *device = 0;
+    return KPROF_OK;
+}
+
+bool kprof_target_enter_context(void *context)
+{
+    return context != NULL;
+}
+
+void kprof_target_leave_context(void) {}
+
+kprof_status kprof_profiler_open(void *context, const kprof_chip_metrics *metrics, kprof_profiler **out)
+{
+    (void)context;
+    (void)metrics;
+    *out = NULL;
+    return KPROF_OK;
+}
+
+void kprof_profiler_release(kprof_profiler *profiler)
+{
+    (void)profiler;
+}
+
+void kprof_profiler_close(kprof_profiler *profiler)
+{
+    (void)profiler;
+}
+
+void kprof_flush_close(kprof_flush *flush)
+{
+    (void)flush;
+}
+
+static int note_all(void **state)
+{
+    (void)state;
+    late = broken = NULL;
+    for (size_t i = 0; i < sizeof places; i++) {
+        waits[i] = 0;
+        kprof_contexts_note(&places[i]);
+    }
+    return 0;
+}
+
+static int forget_all(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof places; i++)
+        kprof_contexts_forget(&places[i], false);
+    return 0;
+}
+
+static void test_every_other_context(void **state)
+{
+    (void)state;
+    assert_int_equal(kprof_contexts_wait_for_others(&places[3]), KPROF_OK);
+    for (size_t i = 0; i < sizeof places; i++)
+        assert_int_equal(waits[i], i != 3);
+}
+
+static void test_a_context_that_has_ended(void **state)
+{
+    (void)state;
+    kprof_contexts_forget(&places[5], false);
+    assert_int_equal(kprof_contexts_wait_for_others(&places[3]), KPROF_OK);
+    assert_int_equal(waits[5], 0);
+    assert_int_equal(waits[sizeof places - 1], 1);
+}
+
+static void test_work_that_does_not_end(void **state)
+{
+    (void)state;
+    late = &places[7];
+    assert_int_equal(kprof_contexts_wait_for_others(&places[3]), KPROF_NOT_COLLECTED);
+    assert_int_equal(kprof_contexts_wait_for_others(&places[7]), KPROF_OK);
+}
+
+static void test_a_context_in_error_does_nothing(void **state)
+{
+    (void)state;
+    broken = &places[7];
+    assert_int_equal(kprof_contexts_wait_for_others(&places[3]), KPROF_OK);
+    assert_int_equal(waits[sizeof places - 1], 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_every_other_context, note_all, forget_all),
+        cmocka_unit_test_setup_teardown(test_a_context_that_has_ended, note_all, forget_all),
+        cmocka_unit_test_setup_teardown(test_work_that_does_not_end, note_all, forget_all),
+        cmocka_unit_test_setup_teardown(test_a_context_in_error_does_nothing, note_all, forget_all),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
