@@ -1,8 +1,11 @@
 /* Reads /proc/self/task. */
 #include "inject/threads.h"
 
+#include "core/log.h"
+
 #include <dirent.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,10 +55,15 @@ static bool is_name_of_cuda(const char *name)
 /* A thread gets the name of the one that starts it, and so, as a rule, the program's. */
 static bool is_foreign(const char *task, const char *program)
 {
+    static atomic_bool told;
     char name[NAME_SIZE + 1];
     if (strtol(task, NULL, 10) == syscall(SYS_gettid) || !read_name(task, name))
         return false;
-    return strcmp(name, program) == 0 || (!is_name_of_cuda(name) && strcmp(name, OWN_NAME) != 0);
+    if (strcmp(name, program) != 0 && (is_name_of_cuda(name) || strcmp(name, OWN_NAME) == 0))
+        return false;
+    if (!atomic_exchange(&told, true))
+        kprof_log(KPROF_LOG_DEBUG, "thread %s (%s) counts as one of the application's", task, name);
+    return true;
 }
 
 bool kprof_threads_others(void)
