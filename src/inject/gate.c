@@ -5,10 +5,14 @@
 #include <stdatomic.h>
 #include <time.h>
 
+/* Who was waited for in vain may stay inside for long: the next ones who want to be alone wait only for short calls. */
+#define IN_VAIN_MS 2
+
 static atomic_int inside;     /* threads inside a shared call */
 static atomic_bool exclusive; /* a replay is under way or waits for `inside` to fall to 0 */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static bool in_vain;           /* nobody got to be alone since somebody waited in vain */
 static __thread int depth;     /* shared calls that this thread is in */
 static __thread bool is_owner; /* this thread holds the gate exclusively: its own calls pass */
 
@@ -69,11 +73,12 @@ bool kprof_gate_enter_exclusive(unsigned timeout_ms)
         return false;
     }
     atomic_store(&exclusive, true);
-    struct timespec deadline = deadline_after(timeout_ms);
+    struct timespec deadline = deadline_after(in_vain && timeout_ms > IN_VAIN_MS ? IN_VAIN_MS : timeout_ms);
     bool in_time = true, alone;
     /* One look at `inside` decides: those who announce themselves after it see `exclusive` and go. */
     while (!(alone = atomic_load(&inside) == 0) && in_time)
         in_time = pthread_cond_timedwait(&changed, &mutex, &deadline) == 0;
+    in_vain = !alone && (in_vain || timeout_ms > 0);
     if (!alone) {
         atomic_store(&exclusive, false);
         pthread_cond_broadcast(&changed);
@@ -98,6 +103,7 @@ void kprof_gate_reset(void)
     pthread_cond_init(&changed, NULL);
     atomic_store(&inside, 0);
     atomic_store(&exclusive, false);
+    in_vain = false;
     depth = 0;
     is_owner = false;
 }

@@ -11,9 +11,9 @@ void kprof_gate_enter_shared(void);
 void kprof_gate_leave_shared(void);
 
 /* Before a replay: waits until no other thread is inside such a call, `timeout_ms` at most, since a call may itself
- * wait for work that only this thread will submit. Another replay is waited for without a limit, since it ends by
- * itself, but not at all with a timeout of 0. False when that time is over, or when this thread is in the middle of a
- * replay: do not replay. */
+ * wait for work that only this thread will submit; hardly at all where the last wait was in vain. Another replay is
+ * waited for without a limit, since it ends by itself, but not at all with a timeout of 0. False when that time is
+ * over, or when this thread is in the middle of a replay: do not replay. */
 bool kprof_gate_enter_exclusive(unsigned timeout_ms);
 void kprof_gate_leave_exclusive(void);
 

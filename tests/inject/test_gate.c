@@ -12,9 +12,10 @@
 
 #include <cmocka.h>
 
-#define LONG_MS  60000
-#define SHORT_MS 20
-#define VISITS   20000
+#define ENDLESS_MS 3600000 /* longer than a test may run */
+#define LONG_MS    60000
+#define SHORT_MS   20
+#define VISITS     20000
 
 static void wait_ms(long ms)
 {
@@ -136,6 +137,29 @@ static void test_exclusive_waits_for_shared(void **state)
     assert_int_equal(pthread_create(&helper, NULL, let_go_soon, &v), 0);
     assert_true(kprof_gate_enter_exclusive(LONG_MS));
     assert_true(atomic_load(&v.may_leave));
+    kprof_gate_leave_exclusive();
+    pthread_join(helper, NULL);
+    pthread_join(v.thread, NULL);
+}
+
+static void test_waits_in_vain_once_only(void **state)
+{
+    (void)state;
+    visitor v;
+    pthread_t helper;
+    start_visit(&v, 1);
+    await_inside(&v);
+    assert_false(kprof_gate_enter_exclusive(SHORT_MS));
+    assert_false(kprof_gate_enter_exclusive(ENDLESS_MS));
+    assert_false(kprof_gate_enter_exclusive(0));
+    assert_false(kprof_gate_enter_exclusive(ENDLESS_MS));
+    end_visit(&v);
+    assert_true(kprof_gate_enter_exclusive(SHORT_MS));
+    kprof_gate_leave_exclusive();
+    start_visit(&v, 1);
+    await_inside(&v);
+    assert_int_equal(pthread_create(&helper, NULL, let_go_soon, &v), 0);
+    assert_true(kprof_gate_enter_exclusive(LONG_MS)); /* again, since the gate was had */
     kprof_gate_leave_exclusive();
     pthread_join(helper, NULL);
     pthread_join(v.thread, NULL);
@@ -264,6 +288,7 @@ int main(void)
         cmocka_unit_test(test_exclusive_with_no_time_waits_for_nobody),
         cmocka_unit_test(test_shared_waits_for_exclusive),
         cmocka_unit_test(test_exclusive_waits_for_shared),
+        cmocka_unit_test(test_waits_in_vain_once_only),
         cmocka_unit_test(test_nested_calls_count_once),
         cmocka_unit_test(test_nesting_does_not_wait),
         cmocka_unit_test(test_owner_passes_its_own_gate),
