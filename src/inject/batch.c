@@ -71,20 +71,37 @@ void kprof_batch_forget(void)
     kprof_batch.count = 0;
 }
 
-/* Take what replays restore. Where that cannot be had, or costs too much, the launch is not replayed. */
-static void save_memory(const kprof_call *call)
+/* Have the batch that is being opened measured so. */
+static kprof_status treat(const kprof_batch_launch *launch, const kprof_treatment *treatment)
 {
-    char why[160];
-    if (kprof_batch.context->dear_saves >= DEAR_IN_A_ROW) {
-        snprintf(why, sizeof why, "saving to host memory takes %.0f s, and there were few launches to share it",
+    kprof_batch.kind = treatment->kind;
+    kprof_batch.watched = treatment->watched ? launch->kernel : NULL;
+    if (treatment->kind == KPROF_REFUSED)
+        return kprof_fail(KPROF_NOT_COLLECTED, "%s", treatment->why);
+    if (treatment->kind == KPROF_ONE_PASS)
+        kprof_batch_note("measured in one pass", treatment->why);
+    return KPROF_OK;
+}
+
+/* Take what replays restore. Where that cannot be had, or costs too much, the launch is not replayed. */
+static kprof_status save_memory(const kprof_batch_launch *launch, const kprof_operation *operation)
+{
+    char dear[160];
+    const char *why = dear;
+    const kprof_call *call = launch->call;
+    kprof_status status = kprof_contexts_wait_for_others(call->context);
+    if (status != KPROF_OK)
+        return status;
+    if (kprof_batch.context->dear_saves >= DEAR_IN_A_ROW)
+        snprintf(dear, sizeof dear, "saving to host memory takes %.0f s, and there were few launches to share it",
                  kprof_batch.context->host_save_s);
-        kprof_batch_note("measured in one pass", why);
-    } else if (kprof_snapshot_take(call->context, kprof_target_function(call), call->kernel_name,
-                                   &kprof_batch.snapshot) != KPROF_OK) {
-        kprof_batch_note("measured in one pass", kprof_process_reason(KPROF_UNSUPPORTED));
-    }
-    if (!kprof_batch.snapshot)
-        kprof_batch.kind = KPROF_ONE_PASS;
+    else if (kprof_snapshot_take(call->context, kprof_target_function(call), call->kernel_name,
+                                 &kprof_batch.snapshot) == KPROF_OK)
+        return KPROF_OK;
+    else
+        why = kprof_process_reason(KPROF_UNSUPPORTED);
+    kprof_treatment treatment = kprof_treatment_unrepeated(launch, operation, why);
+    return treat(launch, &treatment);
 }
 
 static void prepare_flush(void)
@@ -111,16 +128,15 @@ void kprof_batch_flush(void *stream, void *after)
                          context->flush ? kprof_process_reason(status) : context->flush_reason);
 }
 
-static kprof_status begin(const kprof_call *call)
+static kprof_status begin(const kprof_batch_launch *launch, const kprof_operation *operation)
 {
+    kprof_status status = KPROF_OK;
     int64_t lap_ns = kprof_monotonic_ns();
     prepare_flush(); /* its memory is part of what is saved */
-    if (kprof_passes_repeat() && kprof_batch.kind != KPROF_ONE_PASS) {
-        kprof_status status = kprof_contexts_wait_for_others(call->context);
-        if (status != KPROF_OK)
-            return status;
-        save_memory(call);
-    }
+    if (kprof_passes_repeat() && kprof_batch.kind != KPROF_ONE_PASS)
+        status = save_memory(launch, operation);
+    if (status != KPROF_OK)
+        return status;
     kprof_batch.times.save_ms = kprof_monotonic_lap_ms(&lap_ns);
     kprof_batch.capacity = kprof_batch.kind == KPROF_TOGETHER ? kprof_room_choose(kprof_batch.context) : 1;
     kprof_batch.launches = calloc(kprof_batch.capacity, sizeof *kprof_batch.launches);
@@ -128,7 +144,7 @@ static kprof_status begin(const kprof_call *call)
         return kprof_fail(KPROF_NO_MEMORY, "no memory for a batch of %zu launches", kprof_batch.capacity);
     if (kprof_batch.watched)
         return KPROF_OK;
-    kprof_status status = kprof_passes_begin();
+    status = kprof_passes_begin();
     if (status == KPROF_OK)
         status = kprof_target_synchronize();
     kprof_batch.times.prepare_ms = kprof_monotonic_lap_ms(&lap_ns);
@@ -151,21 +167,19 @@ static kprof_status take_lock(void)
     return taken ? KPROF_OK : kprof_fail(KPROF_NOT_COLLECTED, "another process of the run kept the counters");
 }
 
-static kprof_status open_batch(const kprof_batch_launch *launch, const kprof_treatment *treatment)
+static kprof_status open_batch(const kprof_batch_launch *launch, const kprof_operation *operation,
+                               const kprof_treatment *treatment)
 {
-    kprof_batch.kind = treatment->kind;
-    kprof_batch.watched = treatment->watched ? launch->kernel : NULL;
     kprof_batch.note[0] = '\0';
     kprof_batch.metrics = launch->metrics;
     kprof_batch.opened_ns = kprof_batch.started_ns = kprof_monotonic_ns();
     kprof_batch.times = (kprof_batch_times){0};
     kprof_batch.unchosen_run = 0;
     kprof_batch.abandoned = false;
-    if (treatment->kind == KPROF_REFUSED)
-        return kprof_fail(KPROF_NOT_COLLECTED, "%s", treatment->why);
-    if (treatment->kind == KPROF_ONE_PASS)
-        kprof_batch_note("measured in one pass", treatment->why);
-    kprof_status status = take_lock();
+    kprof_status status = treat(launch, treatment);
+    if (status != KPROF_OK)
+        return status;
+    status = take_lock();
     if (status != KPROF_OK) {
         kprof_lock_have();
         return status;
@@ -176,7 +190,7 @@ static kprof_status open_batch(const kprof_batch_launch *launch, const kprof_tre
     if (status == KPROF_OK)
         status = kprof_contexts_open(launch->call->context, launch->metrics, &kprof_batch.context);
     if (status == KPROF_OK)
-        status = begin(launch->call);
+        status = begin(launch, operation);
     kprof_lock_have();
     if (status != KPROF_OK) {
         release();
@@ -221,7 +235,7 @@ bool kprof_batch_enter(const kprof_batch_launch *launch, kprof_status *status)
     if (kprof_batch_is_open() && !can_join(launch, &treatment))
         kprof_batch_close();
     if (!kprof_batch_is_open() && launch->chosen)
-        *status = open_batch(launch, &treatment);
+        *status = open_batch(launch, operation, &treatment);
     if (!kprof_batch_is_open()) {
         kprof_operation_free(operation);
         return false;

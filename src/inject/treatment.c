@@ -27,24 +27,31 @@ static const char *why_not_repeated(const kprof_call *call, const kprof_operatio
     return NULL;
 }
 
-/* A kernel that reads host memory may wait for what the host writes there after the launch call has returned, which it
- * never does while CUPTI waits in it for the kernel. What ended once without the host's help does so again from the
- * same memory, so that it can be replayed; where it cannot, having done so often enough has to do. */
-static kprof_treatment choose_shared(const kprof_batch_launch *launch, const kprof_operation *operation)
+/* Where a kernel may wait for the host and is never replayed, having ended often enough without it has to do. */
+kprof_treatment kprof_treatment_unrepeated(const kprof_batch_launch *launch, const kprof_operation *operation,
+                                           const char *why)
 {
-    kprof_kernel *kernel = launch->kernel;
-    if (atomic_load(&kernel->ends_late))
-        return (kprof_treatment){KPROF_REFUSED, false,
-                                 "an earlier launch of the kernel did not end by itself within a "
-                                 "second, and may have waited for the application"};
-    const char *obstacle = why_not_repeated(launch->call, operation, true);
-    if (!obstacle)
-        return (kprof_treatment){KPROF_ALONE, true, ""};
+    if (!(kprof_target_sharing() & KPROF_SHARES_WITH_HOST))
+        return (kprof_treatment){KPROF_ONE_PASS, false, why};
     if (!operation || kprof_operation_sees_host(operation))
         return (kprof_treatment){KPROF_REFUSED, false,
                                  "the kernel takes host memory, for which it may wait, and other "
                                  "threads reach that memory, or it cannot be replayed"};
-    return (kprof_treatment){KPROF_ONE_PASS, atomic_load(&kernel->watched_ends) < ENOUGH_ENDS, obstacle};
+    return (kprof_treatment){KPROF_ONE_PASS, atomic_load(&launch->kernel->watched_ends) < ENOUGH_ENDS, why};
+}
+
+/* A kernel that reads host memory may wait for what the host writes there after the launch call has returned, which it
+ * never does while CUPTI waits in it for the kernel. What ended once without the host's help does so again from the
+ * same memory, so that it can be replayed. */
+static kprof_treatment choose_shared(const kprof_batch_launch *launch, const kprof_operation *operation)
+{
+    if (atomic_load(&launch->kernel->ends_late))
+        return (kprof_treatment){KPROF_REFUSED, false,
+                                 "an earlier launch of the kernel did not end by itself within a "
+                                 "second, and may have waited for the application"};
+    const char *obstacle = why_not_repeated(launch->call, operation, true);
+    return obstacle ? kprof_treatment_unrepeated(launch, operation, obstacle)
+                    : (kprof_treatment){KPROF_ALONE, true, ""};
 }
 
 kprof_treatment kprof_treatment_choose(const kprof_batch_launch *launch, const kprof_operation *operation)
@@ -61,6 +68,6 @@ kprof_treatment kprof_treatment_choose(const kprof_batch_launch *launch, const k
         return (kprof_treatment){single ? KPROF_ALONE : KPROF_TOGETHER, false, ""};
     const char *obstacle = why_not_repeated(launch->call, operation, false);
     if (obstacle)
-        return (kprof_treatment){KPROF_ONE_PASS, false, obstacle};
+        return kprof_treatment_unrepeated(launch, operation, obstacle);
     return (kprof_treatment){single ? KPROF_ALONE : KPROF_TOGETHER, false, ""};
 }

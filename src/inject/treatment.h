@@ -22,5 +22,8 @@ typedef struct kprof_treatment {
 
 /* `operation`: the launch's copy, NULL when there is none. */
 kprof_treatment kprof_treatment_choose(const kprof_batch_launch *launch, const kprof_operation *operation);
+/* The same for a launch that turns out not to be replayable, and `why`. */
+kprof_treatment kprof_treatment_unrepeated(const kprof_batch_launch *launch, const kprof_operation *operation,
+                                           const char *why);
 
 #endif
