@@ -41,7 +41,7 @@ struct kprof_reader {
 
 typedef struct saved_slot {
     bool saved;
-    uint64_t generation;
+    uint64_t generation, foreign;
     uint64_t words[SIM_WORDS];
 } saved_slot;
 
@@ -167,6 +167,8 @@ static kprof_status run_again(const sim_step *step)
     sim_own_call(KPROF_CALL_LAUNCH, false);
     lock();
     check_can_wait("a launch of the engine");
+    if (sim.shares_with_devices)
+        sim_violation("a launch is repeated while another device sees memory");
     struct kprof_profiler *armed = sim.contexts[sim_context_of_stream(step->stream)].armed;
     bool fault = armed && has_fault();
     if (armed && sim.slow && sim_chance(30))
@@ -191,9 +193,11 @@ void *kprof_target_function(const kprof_call *call)
 unsigned kprof_target_sharing(void)
 {
     lock();
-    bool shares = sim.shares_memory;
+    unsigned sharing = (sim.shares_memory ? KPROF_SHARES_WITH_HOST : 0) |
+                       (sim.shares_with_devices ? KPROF_SHARES_WITH_DEVICES : 0) |
+                       (sim.waits_for_host ? KPROF_WAITS_FOR_HOST : 0);
     unlock();
-    return shares ? KPROF_SHARES_WITH_HOST : 0;
+    return sharing;
 }
 
 void *kprof_target_stream(const kprof_call *call)
@@ -229,7 +233,7 @@ kprof_status kprof_target_synchronize(void)
     sim_own_call(KPROF_CALL_WAIT, false);
     lock();
     check_can_wait("the engine waits");
-    sim_drain_context(sim_current);
+    sim_wait_for_context(sim_current);
     bool failed = sim.contexts[sim_current].failed;
     unlock();
     sim_own_call(KPROF_CALL_WAIT, true);
@@ -512,6 +516,7 @@ static void save_slot(kprof_snapshot *snapshot, unsigned slot)
         return;
     saved->saved = true;
     saved->generation = sim.slots[slot].generation;
+    saved->foreign = sim.slots[slot].foreign;
     for (unsigned i = 0; i < SIM_WORDS; i++)
         saved->words[i] = atomic_load_explicit(&sim.slots[slot].words[i], memory_order_relaxed);
 }
@@ -539,6 +544,7 @@ static void restore(const kprof_snapshot *snapshot)
             continue;
         if (!sim.slots[slot].live || sim.slots[slot].generation != saved->generation)
             sim_violation("memory is restored that was freed since it was saved");
+        sim.slots[slot].foreign = saved->foreign;
         for (unsigned i = 0; i < SIM_WORDS; i++)
             atomic_store_explicit(&sim.slots[slot].words[i], saved->words[i], memory_order_relaxed);
     }
@@ -599,6 +605,8 @@ void kprof_snapshot_free(kprof_snapshot *snapshot)
     sim_own_call(KPROF_CALL_OTHER, false);
     lock();
     alive.snapshots--;
+    if (sim_is_held(snapshot->context))
+        sim_violation("freeing saved memory waits for work that waits for the host");
     unlock();
     free(snapshot);
     sim_own_call(KPROF_CALL_OTHER, true);

@@ -5,4 +5,7 @@
 /* Put the monotonic clock of the program or library ahead by so many seconds more. */
 void sim_clock_advance_s(int seconds);
 
+/* Set its clock of the time of day back, so that waits until a time end so much sooner. */
+void sim_clock_set_back_ms(int ms);
+
 #endif

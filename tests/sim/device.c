@@ -9,8 +9,10 @@
 #include <time.h>
 #include <unistd.h>
 
-sim_machine sim = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+sim_machine sim = {.mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 __thread unsigned sim_current;
+
+static __thread bool is_program; /* this thread makes calls of the program */
 
 static sim_function functions[SIM_STREAMS][SIM_KERNELS];
 
@@ -75,10 +77,12 @@ static void set_word(unsigned slot, unsigned i, uint64_t value)
     atomic_store_explicit(&sim.slots[slot].words[i], value, memory_order_relaxed);
 }
 
-static void make_slot(unsigned slot, bool shared)
+static void make_slot(unsigned slot, const sim_step *step)
 {
     sim.slots[slot].live = true;
-    sim.slots[slot].shared = shared;
+    sim.slots[slot].shared = step && step->shared;
+    sim.slots[slot].exported = step && step->exported;
+    sim.slots[slot].foreign = sim.slots[slot].counted = 0;
     sim.slots[slot].generation++;
     for (unsigned i = 0; i < SIM_WORDS; i++)
         set_word(slot, i, sim_hash(slot, i));
@@ -94,10 +98,10 @@ void sim_reset(uint64_t seed)
     memset(sim.signatures, 0, sizeof sim.signatures);
     memset(sim.returned, 0, sizeof sim.returned);
     sim.captures = 0;
-    sim.shares_memory = false;
+    sim.shares_memory = sim.shares_with_devices = sim.waits_for_host = false;
     sim.random = seed;
     for (unsigned module = 0; module < SIM_STREAMS; module++) {
-        make_slot(sim_variable_of_stream(module), false);
+        make_slot(sim_variable_of_stream(module), NULL);
         for (unsigned kernel = 0; kernel < SIM_KERNELS; kernel++) {
             sim_function *function = &functions[module][kernel];
             snprintf(function->name, sizeof function->name, "%s", names[kernel]);
@@ -146,6 +150,7 @@ static void fail_context(unsigned context)
             continue;
         sim.streams[s].queue.count = 0;
         sim.streams[s].completed = sim.streams[s].recorded;
+        sim.streams[s].released = sim.streams[s].held;
     }
 }
 
@@ -225,6 +230,8 @@ static void run_work(const sim_work *work)
     case SIM_RECORD:
         sim.streams[step->stream].completed = work->event;
         break;
+    case SIM_HOLD:
+        break;
     default: /* SIM_STREAM_WAIT */
         if (sim.streams[step->from].completed < work->event)
             drain_stream(step->from);
@@ -232,24 +239,35 @@ static void run_work(const sim_work *work)
     }
 }
 
-static void run_first(unsigned stream)
+static bool must_wait(const sim_work *work)
+{
+    if (work->step.op == SIM_HOLD)
+        return sim.streams[work->step.stream].released < work->event;
+    return work->step.op == SIM_STREAM_WAIT && sim.streams[work->step.from].completed < work->event;
+}
+
+/* False when it has to wait for the host. */
+static bool run_first(unsigned stream)
 {
     sim_queue *queue = &sim.streams[stream].queue;
     sim_work first = queue->items[0];
     if (first.step.op == SIM_STREAM_WAIT) /* stays at the head while what it waits for runs */
         run_work(&first);
     if (queue->count == 0) /* that failed the context */
-        return;
+        return true;
+    if (must_wait(&first))
+        return false;
     queue->count--;
     memmove(queue->items, queue->items + 1, queue->count * sizeof *queue->items);
     if (first.step.op != SIM_STREAM_WAIT)
         run_work(&first);
+    return true;
 }
 
 static void drain_stream(unsigned stream)
 {
-    while (sim.streams[stream].queue.count > 0)
-        run_first(stream);
+    while (sim.streams[stream].queue.count > 0 && run_first(stream))
+        continue;
 }
 
 void sim_drain_context(unsigned context)
@@ -259,11 +277,35 @@ void sim_drain_context(unsigned context)
             drain_stream(s);
 }
 
+bool sim_is_held(unsigned context)
+{
+    for (unsigned s = 0; s < SIM_STREAMS; s++)
+        if (sim_context_of_stream(s) == context && sim.streams[s].released < sim.streams[s].held)
+            return true;
+    return false;
+}
+
+void sim_wait_for_context(unsigned context)
+{
+    sim_drain_context(context);
+    while (sim_is_held(context)) {
+        if (is_program)
+            sim_violation("the engine keeps the program waiting for work that waits for the program");
+        sim.waiters++;
+        pthread_cond_wait(&sim.changed, &sim.mutex);
+        sim.waiters--;
+        pthread_cond_broadcast(&sim.changed);
+        sim_drain_context(context);
+    }
+}
+
 void sim_drain(void)
 {
     pthread_mutex_lock(&sim.mutex);
     for (unsigned context = 0; context < SIM_CONTEXTS; context++)
         sim_drain_context(context);
+    while (sim.waiters > 0)
+        pthread_cond_wait(&sim.changed, &sim.mutex);
     pthread_mutex_unlock(&sim.mutex);
 }
 
@@ -284,15 +326,29 @@ bool sim_is_idle(unsigned context)
     return true;
 }
 
+void sim_act_elsewhere(void)
+{
+    if (!sim.shares_with_devices)
+        return;
+    for (unsigned slot = 0; slot < SIM_SLOTS; slot++) {
+        if (!sim.slots[slot].live || !sim.slots[slot].exported)
+            continue;
+        if (sim.slots[slot].foreign != sim.slots[slot].counted)
+            sim_violation("what another device wrote to slot %u was undone", slot);
+        sim.slots[slot].foreign = sim.slots[slot].counted += sim_chance(2);
+    }
+}
+
 static void submit(const sim_step *step, uint64_t event)
 {
+    sim_act_elsewhere();
     sim_stream *stream = &sim.streams[step->stream];
     if (stream->queue.count == SIM_QUEUE)
         drain_stream(step->stream);
     stream->queue.items[stream->queue.count++] = (sim_work){*step, event};
     unsigned any = (unsigned)(sim_random(&sim.random) % SIM_STREAMS);
     if (sim.streams[any].queue.count > 0 && sim_chance(2))
-        run_first(any);
+        (void)run_first(any);
 }
 
 void sim_submit(const sim_step *step)
@@ -328,8 +384,9 @@ static int launch(const sim_step *step, uint64_t *out)
 static int allocate(const sim_step *step, uint64_t *out)
 {
     (void)out;
-    make_slot(step->a, step->shared);
+    make_slot(step->a, step);
     sim.shares_memory |= step->shared;
+    sim.shares_with_devices |= step->exported;
     return 0;
 }
 
@@ -353,7 +410,7 @@ static int reload(const sim_step *step, uint64_t *out)
 {
     (void)out;
     sim_drain_context(sim_context_of_stream(step->stream));
-    make_slot(step->a, false);
+    make_slot(step->a, NULL);
     return 0;
 }
 
@@ -392,6 +449,21 @@ static int query(const sim_step *step, uint64_t *out)
     return 0;
 }
 
+static int hold(const sim_step *step, uint64_t *out)
+{
+    (void)out;
+    sim_stream *stream = &sim.streams[step->stream];
+    submit(step, ++stream->held);
+    sim.waits_for_host = true;
+    if (!sim.hooked)
+        return 0;
+    if (sim.holds == 0)
+        stream->released = stream->held;
+    else
+        sim.holds--;
+    return 0;
+}
+
 static int begin_capture(const sim_step *step, uint64_t *out)
 {
     (void)out;
@@ -411,6 +483,16 @@ static int host_write(const sim_step *step, uint64_t *out)
 {
     (void)out;
     fill(step->a, step->value);
+    return 0;
+}
+
+static int let_go(const sim_step *step, uint64_t *out)
+{
+    (void)out;
+    pthread_mutex_lock(&sim.mutex);
+    sim.streams[step->stream].released = sim.streams[step->stream].held;
+    pthread_cond_broadcast(&sim.changed);
+    pthread_mutex_unlock(&sim.mutex);
     return 0;
 }
 
@@ -441,11 +523,13 @@ static const struct operation {
     [SIM_SYNC_STREAM] = {"sync stream", KPROF_CALL_WAIT, sync_stream},
     [SIM_SYNC_CONTEXT] = {"sync context", KPROF_CALL_WAIT, sync_context},
     [SIM_QUERY] = {"query", KPROF_CALL_WAIT, query},
+    [SIM_HOLD] = {"hold", KPROF_CALL_OTHER, hold},
     [SIM_BEGIN_CAPTURE] = {"begin capture", KPROF_CALL_OTHER, begin_capture},
     [SIM_END_CAPTURE] = {"end capture", KPROF_CALL_OTHER, end_capture},
     [SIM_DESTROY_CONTEXT] = {"destroy context", KPROF_CALL_OTHER, sync_context},
     [SIM_HOST_WRITE] = {"host write", KPROF_CALL_HARMLESS, host_write},
     [SIM_HOST_READ] = {"host read", KPROF_CALL_HARMLESS, host_read},
+    [SIM_RELEASE] = {"release", KPROF_CALL_HARMLESS, let_go},
 };
 
 const char *sim_op_name(sim_op op)
@@ -568,7 +652,8 @@ static void note_return(const sim_step *step)
 int sim_call(const sim_step *step, uint64_t *out)
 {
     sim_current = sim_context_of_stream(step->stream);
-    if (step->op == SIM_HOST_WRITE || step->op == SIM_HOST_READ)
+    is_program = true;
+    if (step->op == SIM_HOST_WRITE || step->op == SIM_HOST_READ || step->op == SIM_RELEASE)
         return operations[step->op].run(step, out);
     kprof_call call = describe(step);
     if (sim.hooked && sim.interrupt)

@@ -43,11 +43,13 @@ typedef enum sim_op {
     SIM_SYNC_STREAM,
     SIM_SYNC_CONTEXT,
     SIM_QUERY,
+    SIM_HOLD, /* the stream waits for what the host writes later */
     SIM_BEGIN_CAPTURE,
     SIM_END_CAPTURE,
     SIM_DESTROY_CONTEXT,
     SIM_HOST_WRITE, /* the host's own accesses to shared memory are no calls */
     SIM_HOST_READ,
+    SIM_RELEASE, /* the host lets the stream go on after SIM_HOLD */
     SIM_OPS
 } sim_op;
 
@@ -72,6 +74,7 @@ typedef struct sim_step {
     uint64_t value;
     unsigned tag;    /* of a launch: its number in the program */
     bool shared;     /* of SIM_ALLOC: host and device both have it */
+    bool exported;   /* of SIM_ALLOC: another device has it, too */
     bool refused;    /* the driver returns an error and does nothing */
     bool uncopyable; /* its arguments cannot be kept for later */
     bool legacy;     /* one of the driver's oldest entry points: it cannot be repeated */
@@ -80,7 +83,7 @@ typedef struct sim_step {
 
 typedef struct sim_work {
     sim_step step;
-    uint64_t event; /* RECORD: its number; STREAM_WAIT: the number waited for */
+    uint64_t event; /* RECORD, HOLD: its number; STREAM_WAIT: the number waited for */
 } sim_work;
 
 typedef struct sim_queue {
@@ -92,11 +95,14 @@ typedef struct sim_stream {
     sim_queue queue, graph; /* graph: what was captured last */
     bool capturing;
     uint64_t recorded, completed; /* of its event */
+    uint64_t held, released;      /* of its holds */
 } sim_stream;
 
 typedef struct sim_slot {
-    bool live, shared;
+    bool live, shared, exported;
     uint64_t generation; /* tells allocations in one slot apart */
+    uint64_t foreign;    /* a word that another device changes at any time: that device counts with it */
+    uint64_t counted;    /* how far it is by its own account */
     _Atomic uint64_t words[SIM_WORDS];
 } sim_slot;
 
@@ -113,14 +119,16 @@ typedef struct sim_context {
 } sim_context;
 
 typedef struct sim_machine {
-    pthread_mutex_t mutex; /* guards all but the words of shared memory */
+    pthread_mutex_t mutex;  /* guards all but the words of shared memory */
+    pthread_cond_t changed; /* a stream was released, or there is a waiter less */
     sim_context contexts[SIM_CONTEXTS];
     sim_stream streams[SIM_STREAMS];
     sim_slot slots[SIM_SLOTS];
     uint64_t printed[SIM_LANES];   /* what kernels printed, in any order */
     uint64_t signatures[SIM_TAGS]; /* of each launch that ran: kernel, arguments and what it read; 0: did not run */
     unsigned captures;
-    bool shares_memory;
+    bool shares_memory, shares_with_devices, waits_for_host;
+    unsigned waiters; /* threads of the engine that wait for held work */
     uint64_t random;
     bool returned[SIM_TAGS]; /* launch calls that came back before the interruption, with the hooks called */
     bool hooked;             /* have the hooks called */
@@ -128,6 +136,7 @@ typedef struct sim_machine {
     bool slow;               /* a launch of the engine takes long now and then */
     bool jittery;            /* calls take different times, for programs of several threads */
     unsigned pauses;         /* how many captures may still take so long that the engine finds nothing to do */
+    unsigned holds;          /* how many holds may still hold; later ones are released at once */
     bool flushes;            /* launches must be measured with cold caches */
     unsigned program;        /* number of the program that runs, for the records of its launches */
     size_t capacity;         /* of a profiler */
@@ -168,6 +177,12 @@ unsigned sim_variable_of_stream(unsigned stream);
 
 /* For backend.c; with the mutex held. */
 void sim_drain_context(unsigned context);
+/* Does some of its work wait for the host? */
+bool sim_is_held(unsigned context);
+/* The same as sim_drain_context, where the engine waits: the mutex is let go while work is held. */
+void sim_wait_for_context(unsigned context);
+/* What another device does: now and then it changes its word of memory that it has. */
+void sim_act_elsewhere(void);
 bool sim_is_idle(unsigned context);
 /* Put a launch on its stream. */
 void sim_submit(const sim_step *step);

@@ -152,6 +152,7 @@ static void add_alloc(generator *g, unsigned stream)
     sim_step *step = add(g, g->live[slot] ? SIM_FREE : SIM_ALLOC, stream);
     step->a = slot_of(g, slot);
     step->shared = g->program->traits.shared_memory && is_likely(g, 2);
+    step->exported = g->program->traits.exported_memory && is_likely(g, 3);
     g->live[slot] = !g->live[slot];
     g->shared[slot] = g->live[slot] && step->shared;
 }
@@ -197,6 +198,20 @@ static void add_wait(generator *g, unsigned stream)
     add(g, waits[pick(g, 4)], stream);
 }
 
+/* Until the host lets the stream go on, nothing may wait for it. */
+static void add_hold(generator *g, unsigned stream)
+{
+    static const sim_op others[] = {SIM_COPY_IN, SIM_COPY, SIM_MEMSET, SIM_UNKNOWN};
+    add(g, SIM_HOLD, stream);
+    for (unsigned i = pick(g, 6); i > 0; i--) {
+        if (is_likely(g, 4))
+            add_copy(g, pick_stream(g), others[pick(g, 4)]);
+        else
+            add_launch(g, is_likely(g, 2) ? stream : pick_stream(g));
+    }
+    add(g, SIM_RELEASE, stream);
+}
+
 static void add_any(generator *g)
 {
     static const sim_op copies[] = {SIM_COPY_IN, SIM_COPY, SIM_COPY_OUT, SIM_MEMSET, SIM_UNKNOWN};
@@ -207,6 +222,8 @@ static void add_any(generator *g)
     }
     if (g->program->traits.host_access && is_likely(g, 4))
         add_host_access(g, stream);
+    else if (g->program->traits.holds && is_likely(g, 16))
+        add_hold(g, stream);
     else if (kind < 20)
         add_launch(g, stream);
     else if (kind < 25)
@@ -317,7 +334,8 @@ static void print_step(const sim_step *step, FILE *file)
         fprintf(file, " %s, tag %u%s%s%s%s%s", kernels[step->kernel], step->tag, step->refused ? ", refused" : "",
                 step->uncopyable ? ", uncopyable" : "", step->legacy ? ", legacy" : "", step->nested ? ", nested" : "",
                 step->tag ? "" : ", captured");
-    fprintf(file, ", slots %u %u, from %u%s\n", step->a, step->b, step->from, step->shared ? ", shared" : "");
+    fprintf(file, ", slots %u %u, from %u%s%s\n", step->a, step->b, step->from, step->shared ? ", shared" : "",
+            step->exported ? ", exported" : "");
 }
 
 void sim_program_print(const sim_program *program, FILE *file)

@@ -13,7 +13,9 @@ typedef struct sim_traits {
     unsigned lanes; /* threads */
     unsigned steps; /* of each lane, about */
     bool shared_memory, host_access, crashes, captures, nested_calls, odd_launches;
-    bool long_batches; /* hardly anything but launches */
+    bool exported_memory; /* other devices have it */
+    bool holds;           /* work waits for the host; of one thread only */
+    bool long_batches;    /* hardly anything but launches */
 } sim_traits;
 
 typedef struct sim_program {
