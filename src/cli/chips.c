@@ -3,6 +3,10 @@
 #include "cli/plans.h"
 #include "core/log.h"
 
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
 #define DEFAULT_CHIP "GH100"
 
 static void discard(void *user, kprof_log_level level, const char *message)
@@ -23,11 +27,22 @@ static void add_present_chips(uint64_t device_mask, kprof_strlist *chips)
     kprof_probe_free(&probe);
 }
 
+/* Chips have capitals; ncu's users write them small. */
+static bool add_chip(const char *name, kprof_strlist *chips)
+{
+    char *chip = strdup(name);
+    for (char *c = chip; c && *c; c++)
+        *c = (char)toupper((unsigned char)*c);
+    bool added = chip && kprof_strlist_add_unique(chips, chip);
+    free(chip);
+    return added;
+}
+
 kprof_status kprof_chips_named(const kprof_options *options, kprof_strlist *out)
 {
     bool added = true;
     for (size_t i = 0; i < options->chips.count && added; i++)
-        added = kprof_strlist_add_unique(out, options->chips.items[i]);
+        added = add_chip(options->chips.items[i], out);
     if (out->count == 0)
         add_present_chips(options->filter.device_mask, out);
     if (out->count == 0) {

@@ -378,6 +378,7 @@ class Lists(Case):
     def test_lists(self):
         self.assert_listed(["--list-sets"], "default", "basic", "GH100")
         self.assert_listed(["--list-sets", "--chip", "AD102,GA100"], "AD102", "GA100")
+        self.assert_listed(["--list-sets", "--chips", "ad102"], "AD102")
         self.assert_listed(["--list-sections"], "SpeedOfLight", "default")
         self.assert_listed(["--list-chips"], "GH100", "AD102")
         self.assert_listed(["--query-metrics", "--chip", "GA100"], "dram__bytes", "GA100")
