@@ -65,6 +65,11 @@ bool kprof_batch_context_ending(void *context)
     return true;
 }
 
+void kprof_batch_free_late(void)
+{
+    kprof_passes_free_late(NULL, true);
+}
+
 void kprof_batch_forget(void)
 {
     atomic_store(&kprof_batch.open, false);
@@ -176,6 +181,8 @@ static kprof_status open_batch(const kprof_batch_launch *launch, const kprof_ope
     kprof_batch.times = (kprof_batch_times){0};
     kprof_batch.unchosen_run = 0;
     kprof_batch.abandoned = false;
+    if (treatment->kind == KPROF_REFUSED) /* so may all the later ones be */
+        kprof_passes_try_late(launch->call->context);
     kprof_status status = treat(launch, treatment);
     if (status != KPROF_OK)
         return status;

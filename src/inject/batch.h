@@ -43,6 +43,8 @@ void kprof_batch_leave(const kprof_call *call);
 void kprof_batch_close(void);
 /* The context goes, and with it the open batch if that is its own: nothing is replayed any more. True in that case. */
 bool kprof_batch_context_ending(void *context);
+/* Free memory of batches whose launches did not end in time; every context is idle now. */
+void kprof_batch_free_late(void);
 /* In a forked child, which has no part in its parent's batch. */
 void kprof_batch_forget(void);
 

@@ -63,8 +63,11 @@ kprof_status kprof_passes_begin(void) KPROF_MUST_CHECK;
 kprof_status kprof_passes_run(uint32_t *passes) KPROF_MUST_CHECK;
 /* Only end the first pass: nothing that was chosen has run. */
 void kprof_passes_end_empty(void);
-/* Free the snapshots of a context that had to wait for its work, which is done now; or forget them, when it ends. */
+/* Free the snapshots of a context that had to wait for its work, which is done now; or forget them, when it ends.
+ * NULL: of all contexts. */
 void kprof_passes_free_late(const void *context, bool lives);
+/* Free those of a context if its work is done within a second. */
+void kprof_passes_try_late(void *context);
 
 /* deliver.c */
 

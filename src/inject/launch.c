@@ -309,6 +309,7 @@ static bool give_back(unsigned calls)
     if (kprof_idle_lasts() && !kprof_target_capturing() &&
         kprof_contexts_idle()) { /* CUPTI would wait for them without a limit */
         kprof_batch_close();
+        kprof_batch_free_late();
         done = calls >= MAX_IDLE_CALLS || kprof_lock_is_wanted();
         if (done)
             kprof_contexts_release(); /* the next first pass costs 200 ms more */

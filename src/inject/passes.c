@@ -37,17 +37,41 @@ static void free_later(void)
     kprof_batch.snapshot = NULL; /* beyond that, its memory stays taken */
 }
 
+static void free_within(void *context, kprof_snapshot *snapshot)
+{
+    bool entered = kprof_target_enter_context(context);
+    kprof_snapshot_free(snapshot);
+    if (entered)
+        kprof_target_leave_context();
+}
+
 void kprof_passes_free_late(const void *context, bool lives)
 {
     pthread_mutex_lock(&late_mutex);
     for (size_t i = late_count; i-- > 0;) {
-        if (late[i].context != context)
+        if (context && late[i].context != context)
             continue;
         if (lives)
-            kprof_snapshot_free(late[i].snapshot);
+            free_within(late[i].context, late[i].snapshot);
         late[i] = late[--late_count];
     }
     pthread_mutex_unlock(&late_mutex);
+}
+
+static bool has_late(const void *context)
+{
+    bool found = false;
+    pthread_mutex_lock(&late_mutex);
+    for (size_t i = 0; i < late_count; i++)
+        found = found || late[i].context == context;
+    pthread_mutex_unlock(&late_mutex);
+    return found;
+}
+
+void kprof_passes_try_late(void *context)
+{
+    if (has_late(context) && kprof_wait_with_limit(context) == KPROF_OK)
+        kprof_passes_free_late(context, true);
 }
 
 bool kprof_passes_repeat(void)

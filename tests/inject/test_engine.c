@@ -1,22 +1,25 @@
 /* The engine on the simulated machine, where what the random programs cannot ask for goes wrong. All kernels are
  * launched in a process that shares memory with the host, so that they are watched before they are measured. */
 #include "core/config.h"
+#include "cupti/snapshot.h"
+#include "inject/contexts.h"
 #include "inject/process.h"
 #include "sim/device.h"
 #include "spool/spool.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
-#include "cupti/snapshot.h"
-
+#define LATE_MS     1300 /* longer than the engine waits for a kernel */
 #define PASSES      2
 #define SHARED_SLOT 0
 #define SLOT        2 /* in the same context, for the device alone */
@@ -26,19 +29,57 @@ static unsigned last_tag;
 
 /* What goes wrong. */
 static struct {
-    bool unsaved; /* memory cannot be saved */
+    atomic_bool unsaved; /* memory cannot be saved */
+    atomic_bool late;    /* the next kernel takes long, if its memory is saved before it */
+    atomic_bool busy;    /* the idle thread never finds the contexts idle */
 } faults;
 
+static atomic_bool slow; /* the next wait is */
+static atomic_int snapshots;
+
 /* Around the engine's own functions, and the simulated machine's: see CMakeLists.txt. */
+bool __real_kprof_contexts_idle(void);
+bool __wrap_kprof_contexts_idle(void);
+void __real_kprof_snapshot_free(kprof_snapshot *snapshot);
+void __wrap_kprof_snapshot_free(kprof_snapshot *snapshot);
 kprof_status __real_kprof_snapshot_take(void *context, void *function, const char *kernel, kprof_snapshot **out);
 kprof_status __wrap_kprof_snapshot_take(void *context, void *function, const char *kernel, kprof_snapshot **out);
+kprof_status __real_kprof_target_synchronize(void);
+kprof_status __wrap_kprof_target_synchronize(void);
 bool __wrap_kprof_threads_others(void);
+
+static void wait_ms(long ms)
+{
+    struct timespec time = {ms / 1000, ms % 1000 * 1000000};
+    nanosleep(&time, NULL);
+}
+
+bool __wrap_kprof_contexts_idle(void)
+{
+    return !atomic_load(&faults.busy) && __real_kprof_contexts_idle();
+}
+
+void __wrap_kprof_snapshot_free(kprof_snapshot *snapshot)
+{
+    if (snapshot)
+        atomic_fetch_sub(&snapshots, 1);
+    __real_kprof_snapshot_free(snapshot);
+}
 
 kprof_status __wrap_kprof_snapshot_take(void *context, void *function, const char *kernel, kprof_snapshot **out)
 {
-    if (faults.unsaved)
+    if (atomic_load(&faults.unsaved))
         return kprof_fail(KPROF_UNSUPPORTED, "memory cannot be saved (test)");
+    atomic_fetch_add(&snapshots, 1);
+    atomic_store(&slow, atomic_exchange(&faults.late, false));
     return __real_kprof_snapshot_take(context, function, kernel, out);
+}
+
+kprof_status __wrap_kprof_target_synchronize(void)
+{
+    if (atomic_exchange(&slow, false))
+        wait_ms(LATE_MS);
+    return __real_kprof_target_synchronize();
 }
 
 bool __wrap_kprof_threads_others(void)
@@ -92,7 +133,9 @@ static int remove_folder(void **state)
 static int mend(void **state)
 {
     (void)state;
-    memset(&faults, 0, sizeof faults);
+    atomic_store(&faults.unsaved, false);
+    atomic_store(&faults.late, false);
+    atomic_store(&faults.busy, false);
     return 0;
 }
 
@@ -147,22 +190,53 @@ static void assert_measured(unsigned tag, const char *how)
 static void test_memory_that_cannot_be_saved(void **state)
 {
     (void)state;
-    faults.unsaved = true;
+    atomic_store(&faults.unsaved, true);
     assert_unmeasured(launch(SIM_ADD), "its next ones are measured");
     assert_unmeasured(launch(SIM_ADD), "its next ones are measured");
     assert_measured(launch(SIM_ADD), "measured in one pass: memory cannot be saved (test)");
     assert_measured(launch(SIM_ADD), "measured in one pass: memory cannot be saved (test)");
     assert_unmeasured(launch_on(SIM_ADD, SHARED_SLOT), "the kernel takes host memory");
-    faults.unsaved = false;
+    atomic_store(&faults.unsaved, false);
     char reason[512];
     assert_int_equal(look_up(launch(SIM_ADD), reason), 2);
     assert_string_equal(reason, "");
+}
+
+/* Its memory cannot be freed yet, since that would wait for it. */
+static void launch_late(sim_kernel kernel)
+{
+    atomic_store(&faults.late, true);
+    assert_unmeasured(launch(kernel), "did not end within 1 s");
+    assert_int_equal(atomic_load(&snapshots), 1);
+}
+
+static void test_late_kernel_that_is_launched_again(void **state)
+{
+    (void)state;
+    atomic_store(&faults.busy, true);
+    launch_late(SIM_SCALE);
+    for (unsigned i = 0; i < 200 && atomic_load(&snapshots) > 0; i++) {
+        assert_unmeasured(launch(SIM_SCALE), "an earlier launch of the kernel did not end by itself");
+        wait_ms(20);
+    }
+    assert_int_equal(atomic_load(&snapshots), 0);
+}
+
+static void test_late_kernel_and_nothing_after_it(void **state)
+{
+    (void)state;
+    launch_late(SIM_SUM);
+    for (unsigned i = 0; i < 500 && atomic_load(&snapshots) > 0; i++)
+        wait_ms(20);
+    assert_int_equal(atomic_load(&snapshots), 0);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(test_memory_that_cannot_be_saved, mend),
+        cmocka_unit_test_teardown(test_late_kernel_that_is_launched_again, mend),
+        cmocka_unit_test_teardown(test_late_kernel_and_nothing_after_it, mend),
     };
     return cmocka_run_group_tests(tests, start_engine, remove_folder);
 }
