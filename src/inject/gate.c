@@ -97,6 +97,18 @@ void kprof_gate_leave_exclusive(void)
     pthread_mutex_unlock(&mutex);
 }
 
+void kprof_gate_await_exclusive(unsigned timeout_ms)
+{
+    struct timespec deadline = deadline_after(timeout_ms);
+    bool in_time = true;
+    if (is_owner || !atomic_load(&exclusive))
+        return;
+    pthread_mutex_lock(&mutex);
+    while (atomic_load(&exclusive) && in_time)
+        in_time = pthread_cond_timedwait(&changed, &mutex, &deadline) == 0;
+    pthread_mutex_unlock(&mutex);
+}
+
 void kprof_gate_reset(void)
 {
     pthread_mutex_init(&mutex, NULL);

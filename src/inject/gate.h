@@ -17,6 +17,9 @@ void kprof_gate_leave_shared(void);
 bool kprof_gate_enter_exclusive(unsigned timeout_ms);
 void kprof_gate_leave_exclusive(void);
 
+/* Wait until no other thread is in a replay, or about to be, `timeout_ms` at most; not for those inside calls. */
+void kprof_gate_await_exclusive(unsigned timeout_ms);
+
 /* In a forked child: the threads that held the gate do not exist there. */
 void kprof_gate_reset(void);
 

@@ -306,7 +306,7 @@ static bool give_back(unsigned calls)
     if (!kprof_gate_enter_exclusive(0))
         return false;
     thread.own_call = true;
-    if (kprof_idle_lasts() && !kprof_target_capturing() &&
+    if (kprof_idle_lasts() && !atomic_load(&ended) && !kprof_target_capturing() &&
         kprof_contexts_idle()) { /* CUPTI would wait for them without a limit */
         kprof_batch_close();
         kprof_batch_free_late();
@@ -343,6 +343,7 @@ void kprof_launch_stop(void)
     atomic_store(&ended, true);
     thread.own_call = true;
     close_batch();
+    kprof_gate_await_exclusive(GATE_TIMEOUT_MS); /* another thread may be using CUPTI, which ends after this */
     thread.own_call = false;
 }
 

@@ -3,10 +3,12 @@
 #include "core/config.h"
 #include "cupti/snapshot.h"
 #include "inject/contexts.h"
+#include "inject/launch.h"
 #include "inject/process.h"
 #include "sim/device.h"
 #include "spool/spool.h"
 
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -14,12 +16,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #define LATE_MS     1300 /* longer than the engine waits for a kernel */
+#define STICKY_MS   200
 #define PASSES      2
 #define SHARED_SLOT 0
 #define SLOT        2 /* in the same context, for the device alone */
@@ -32,14 +36,18 @@ static struct {
     atomic_bool unsaved; /* memory cannot be saved */
     atomic_bool late;    /* the next kernel takes long, if its memory is saved before it */
     atomic_bool busy;    /* the idle thread never finds the contexts idle */
+    atomic_bool sticky;  /* giving the counters back takes long */
 } faults;
 
-static atomic_bool slow; /* the next wait is */
+static atomic_bool slow;      /* the next wait is */
+static atomic_bool releasing; /* the counters are being given back */
 static atomic_int snapshots;
 
 /* Around the engine's own functions, and the simulated machine's: see CMakeLists.txt. */
 bool __real_kprof_contexts_idle(void);
 bool __wrap_kprof_contexts_idle(void);
+void __real_kprof_profiler_release(kprof_profiler *profiler);
+void __wrap_kprof_profiler_release(kprof_profiler *profiler);
 void __real_kprof_snapshot_free(kprof_snapshot *snapshot);
 void __wrap_kprof_snapshot_free(kprof_snapshot *snapshot);
 kprof_status __real_kprof_snapshot_take(void *context, void *function, const char *kernel, kprof_snapshot **out);
@@ -57,6 +65,16 @@ static void wait_ms(long ms)
 bool __wrap_kprof_contexts_idle(void)
 {
     return !atomic_load(&faults.busy) && __real_kprof_contexts_idle();
+}
+
+void __wrap_kprof_profiler_release(kprof_profiler *profiler)
+{
+    bool sticks = atomic_load(&faults.sticky);
+    atomic_store(&releasing, sticks);
+    if (sticks)
+        wait_ms(STICKY_MS);
+    __real_kprof_profiler_release(profiler);
+    atomic_store(&releasing, false);
 }
 
 void __wrap_kprof_snapshot_free(kprof_snapshot *snapshot)
@@ -136,6 +154,7 @@ static int mend(void **state)
     atomic_store(&faults.unsaved, false);
     atomic_store(&faults.late, false);
     atomic_store(&faults.busy, false);
+    atomic_store(&faults.sticky, false);
     return 0;
 }
 
@@ -231,12 +250,38 @@ static void test_late_kernel_and_nothing_after_it(void **state)
     assert_int_equal(atomic_load(&snapshots), 0);
 }
 
+/* As another process of the run that wants the counters does. */
+static int want_counters(void)
+{
+    char path[sizeof folder + 16];
+    snprintf(path, sizeof path, "%s/gpu.wanted", folder);
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    assert_true(fd >= 0 && flock(fd, LOCK_SH) == 0);
+    return fd;
+}
+
+/* What ends after kprof takes CUPTI with it. */
+static void test_end_while_counters_are_given_back(void **state)
+{
+    (void)state;
+    atomic_store(&faults.sticky, true);
+    assert_measured(launch(SIM_ADD), "");
+    int wanted = want_counters();
+    while (!atomic_load(&releasing))
+        wait_ms(1);
+    kprof_launch_stop();
+    assert_false(atomic_load(&releasing));
+    close(wanted);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(test_memory_that_cannot_be_saved, mend),
         cmocka_unit_test_teardown(test_late_kernel_that_is_launched_again, mend),
         cmocka_unit_test_teardown(test_late_kernel_and_nothing_after_it, mend),
+        cmocka_unit_test_teardown(test_end_while_counters_are_given_back,
+                                  mend), /* the last: nothing is measured after */
     };
     return cmocka_run_group_tests(tests, start_engine, remove_folder);
 }

@@ -165,6 +165,68 @@ static void test_waits_in_vain_once_only(void **state)
     pthread_join(v.thread, NULL);
 }
 
+typedef struct replay {
+    pthread_t thread;
+    atomic_bool begun, over;
+} replay;
+
+static void *replay_shortly(void *user)
+{
+    replay *r = user;
+    if (!kprof_gate_enter_exclusive(0))
+        return NULL;
+    atomic_store(&r->begun, true);
+    wait_ms(SHORT_MS);
+    atomic_store(&r->over, true);
+    kprof_gate_leave_exclusive();
+    return NULL;
+}
+
+static void test_awaits_the_end_of_a_replay(void **state)
+{
+    (void)state;
+    replay r = {.begun = false};
+    assert_int_equal(pthread_create(&r.thread, NULL, replay_shortly, &r), 0);
+    while (!atomic_load(&r.begun))
+        wait_ms(1);
+    kprof_gate_await_exclusive(LONG_MS);
+    assert_true(atomic_load(&r.over));
+    pthread_join(r.thread, NULL);
+}
+
+static void *replay_until_told(void *user)
+{
+    replay *r = user;
+    if (!kprof_gate_enter_exclusive(0))
+        return NULL;
+    atomic_store(&r->begun, true);
+    while (!atomic_load(&r->over))
+        wait_ms(1);
+    kprof_gate_leave_exclusive();
+    return NULL;
+}
+
+static void test_awaits_nothing_for_ever(void **state)
+{
+    (void)state;
+    visitor v;
+    replay r = {.begun = false};
+    kprof_gate_await_exclusive(ENDLESS_MS);
+    start_visit(&v, 1);
+    await_inside(&v);
+    kprof_gate_await_exclusive(ENDLESS_MS);
+    end_visit(&v);
+    assert_true(kprof_gate_enter_exclusive(0));
+    kprof_gate_await_exclusive(ENDLESS_MS); /* its own */
+    kprof_gate_leave_exclusive();
+    assert_int_equal(pthread_create(&r.thread, NULL, replay_until_told, &r), 0);
+    while (!atomic_load(&r.begun))
+        wait_ms(1);
+    kprof_gate_await_exclusive(SHORT_MS);
+    atomic_store(&r.over, true);
+    pthread_join(r.thread, NULL);
+}
+
 static void test_nested_calls_count_once(void **state)
 {
     (void)state;
@@ -289,6 +351,8 @@ int main(void)
         cmocka_unit_test(test_shared_waits_for_exclusive),
         cmocka_unit_test(test_exclusive_waits_for_shared),
         cmocka_unit_test(test_waits_in_vain_once_only),
+        cmocka_unit_test(test_awaits_the_end_of_a_replay),
+        cmocka_unit_test(test_awaits_nothing_for_ever),
         cmocka_unit_test(test_nested_calls_count_once),
         cmocka_unit_test(test_nesting_does_not_wait),
         cmocka_unit_test(test_owner_passes_its_own_gate),
