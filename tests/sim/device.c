@@ -90,14 +90,15 @@ static void make_slot(unsigned slot, const sim_step *step)
 
 void sim_reset(uint64_t seed)
 {
-    static const char *const names[SIM_KERNELS] = {"add", "scale", "move", "swap", "sum", "count", "print", "crash"};
+    static const char *const names[SIM_KERNELS] = {"add",   "scale", "move",  "swap", "sum",
+                                                   "count", "print", "crash", "tally"};
     memset(sim.contexts, 0, sizeof sim.contexts);
     memset(sim.streams, 0, sizeof sim.streams);
     memset(sim.slots, 0, sizeof sim.slots);
     memset(sim.printed, 0, sizeof sim.printed);
     memset(sim.signatures, 0, sizeof sim.signatures);
     memset(sim.returned, 0, sizeof sim.returned);
-    sim.captures = 0;
+    sim.captures = sim.turn = 0;
     sim.shares_memory = sim.shares_with_devices = sim.waits_for_host = false;
     sim.random = seed;
     for (unsigned module = 0; module < SIM_STREAMS; module++) {
@@ -116,6 +117,8 @@ void sim_reset(uint64_t seed)
 static uint64_t signature_of(const sim_step *step)
 {
     uint64_t hash = sim_hash(step->kernel + 1, step->value);
+    if (step->kernel == SIM_TALLY)
+        return hash | 1;
     for (unsigned i = 0; i < SIM_WORDS; i++)
         hash = sim_hash(sim_hash(hash, word(step->a, i)), word(step->b, i));
     if (step->kernel == SIM_COUNT)
@@ -137,9 +140,16 @@ static void count(const sim_step *step)
     set_word(step->a, 0, word(step->a, 0) ^ word(variable, 0));
 }
 
+static void tally(const sim_step *step)
+{
+    unsigned variable = sim_variable_of_stream(step->stream);
+    set_word(variable, 1, word(variable, 1) + step->value);
+}
+
 static void print(const sim_step *step)
 {
-    sim.printed[step->stream / SIM_LANE_STREAMS] += sim_hash(step->value, word(step->a, 0));
+    uint64_t *printed = &sim.printed[step->stream];
+    *printed = sim_hash(*printed, sim_hash(step->value, word(step->a, 0)));
 }
 
 static void fail_context(unsigned context)
@@ -185,6 +195,8 @@ void sim_run_kernel(const sim_step *step)
     compute(step);
     if (step->kernel == SIM_COUNT)
         count(step);
+    else if (step->kernel == SIM_TALLY)
+        tally(step);
     else if (step->kernel == SIM_PRINT)
         print(step);
     else if (step->kernel == SIM_CRASH)
@@ -496,6 +508,27 @@ static int let_go(const sim_step *step, uint64_t *out)
     return 0;
 }
 
+static int take_turn(const sim_step *step, uint64_t *out)
+{
+    (void)out;
+    pthread_mutex_lock(&sim.mutex);
+    while (sim.turn != step->turn)
+        pthread_cond_wait(&sim.changed, &sim.mutex);
+    pthread_mutex_unlock(&sim.mutex);
+    return 0;
+}
+
+static int pass_turn(const sim_step *step, uint64_t *out)
+{
+    (void)step;
+    (void)out;
+    pthread_mutex_lock(&sim.mutex);
+    sim.turn++;
+    pthread_cond_broadcast(&sim.changed);
+    pthread_mutex_unlock(&sim.mutex);
+    return 0;
+}
+
 static int host_read(const sim_step *step, uint64_t *out)
 {
     for (unsigned i = 0; i < SIM_WORDS; i++)
@@ -530,6 +563,8 @@ static const struct operation {
     [SIM_HOST_WRITE] = {"host write", KPROF_CALL_HARMLESS, host_write},
     [SIM_HOST_READ] = {"host read", KPROF_CALL_HARMLESS, host_read},
     [SIM_RELEASE] = {"release", KPROF_CALL_HARMLESS, let_go},
+    [SIM_TAKE_TURN] = {"take turn", KPROF_CALL_HARMLESS, take_turn},
+    [SIM_PASS_TURN] = {"pass turn", KPROF_CALL_HARMLESS, pass_turn},
 };
 
 const char *sim_op_name(sim_op op)
@@ -653,7 +688,7 @@ int sim_call(const sim_step *step, uint64_t *out)
 {
     sim_current = sim_context_of_stream(step->stream);
     is_program = true;
-    if (step->op == SIM_HOST_WRITE || step->op == SIM_HOST_READ || step->op == SIM_RELEASE)
+    if (step->op >= SIM_HOST_WRITE)
         return operations[step->op].run(step, out);
     kprof_call call = describe(step);
     if (sim.hooked && sim.interrupt)

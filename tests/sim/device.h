@@ -13,11 +13,13 @@
 
 enum {
     SIM_CONTEXTS = 2,
-    SIM_LANES = 4, /* parts of the machine that share contexts only: one for each thread */
+    SIM_LANES = 4,          /* threads */
+    SIM_COMMON = SIM_LANES, /* the machine has a part for each thread and a common one, which share contexts only */
+    SIM_PARTS,
     SIM_LANE_STREAMS = 4,
     SIM_LANE_SLOTS = 10,
-    SIM_STREAMS = SIM_LANES * SIM_LANE_STREAMS, /* stream s is of context s / 2 % 2 and has one event */
-    SIM_SLOTS = SIM_LANES * SIM_LANE_SLOTS,     /* places for allocations; slot i is of context i % 2 */
+    SIM_STREAMS = SIM_PARTS * SIM_LANE_STREAMS, /* stream s is of context s / 2 % 2 and has one event */
+    SIM_SLOTS = SIM_PARTS * SIM_LANE_SLOTS,     /* places for allocations; slot i is of context i % 2 */
     SIM_VARIABLES = 6, /* the first of a lane's slots that are module variables: one for each stream's module */
     SIM_WORDS = 8,
     SIM_QUEUE = 64,
@@ -47,9 +49,11 @@ typedef enum sim_op {
     SIM_BEGIN_CAPTURE,
     SIM_END_CAPTURE,
     SIM_DESTROY_CONTEXT,
-    SIM_HOST_WRITE, /* the host's own accesses to shared memory are no calls */
+    SIM_HOST_WRITE, /* from here on: what the host does without a call, as with shared memory */
     SIM_HOST_READ,
-    SIM_RELEASE, /* the host lets the stream go on after SIM_HOLD */
+    SIM_RELEASE,   /* the host lets the stream go on after SIM_HOLD */
+    SIM_TAKE_TURN, /* wait until it is this thread's turn to use the common part */
+    SIM_PASS_TURN,
     SIM_OPS
 } sim_op;
 
@@ -62,6 +66,7 @@ typedef enum sim_kernel {
     SIM_COUNT, /* adds to its module's variable */
     SIM_PRINT, /* has a side effect */
     SIM_CRASH, /* leaves the context in error */
+    SIM_TALLY, /* adds to its module's variable; in whatever order, the sum is the same */
     SIM_KERNELS
 } sim_kernel;
 
@@ -72,7 +77,8 @@ typedef struct sim_step {
     unsigned stream, from; /* from: the stream whose event is waited for */
     unsigned a, b;         /* slots */
     uint64_t value;
-    unsigned tag;    /* of a launch: its number in the program */
+    unsigned tag; /* of a launch: its number in the program */
+    unsigned turn;
     bool shared;     /* of SIM_ALLOC: host and device both have it */
     bool exported;   /* of SIM_ALLOC: another device has it, too */
     bool refused;    /* the driver returns an error and does nothing */
@@ -120,14 +126,15 @@ typedef struct sim_context {
 
 typedef struct sim_machine {
     pthread_mutex_t mutex;  /* guards all but the words of shared memory */
-    pthread_cond_t changed; /* a stream was released, or there is a waiter less */
+    pthread_cond_t changed; /* a stream was released, or there is a waiter less, or another turn */
     sim_context contexts[SIM_CONTEXTS];
     sim_stream streams[SIM_STREAMS];
     sim_slot slots[SIM_SLOTS];
-    uint64_t printed[SIM_LANES];   /* what kernels printed, in any order */
+    uint64_t printed[SIM_STREAMS]; /* what kernels printed, in their order on the stream */
     uint64_t signatures[SIM_TAGS]; /* of each launch that ran: kernel, arguments and what it read; 0: did not run */
     unsigned captures;
     bool shares_memory, shares_with_devices, waits_for_host;
+    unsigned turn;    /* number of the one that uses the common part */
     unsigned waiters; /* threads of the engine that wait for held work */
     uint64_t random;
     bool returned[SIM_TAGS]; /* launch calls that came back before the interruption, with the hooks called */

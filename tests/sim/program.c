@@ -9,11 +9,13 @@
 
 typedef struct generator {
     sim_program *program;
-    unsigned lane;
+    unsigned lane; /* whose steps are added */
+    unsigned part; /* of the machine */
     uint64_t random;
     bool live[SIM_LANE_SLOTS], shared[SIM_LANE_SLOTS];
     int last[SIM_LANE_SLOTS]; /* stream that touched it last */
     int capturing;
+    unsigned turn; /* the next one of the common part */
 } generator;
 
 static unsigned pick(generator *g, unsigned count)
@@ -36,7 +38,7 @@ static sim_step *add(generator *g, sim_op op, unsigned stream)
 
 static unsigned slot_of(const generator *g, unsigned slot)
 {
-    return g->lane * SIM_LANE_SLOTS + slot;
+    return g->part * SIM_LANE_SLOTS + slot;
 }
 
 /* What comes next on this stream must come after what was done to the slot before. */
@@ -64,7 +66,7 @@ static unsigned pick_slot(generator *g, unsigned stream)
 
 static unsigned pick_stream(generator *g)
 {
-    unsigned stream = g->lane * SIM_LANE_STREAMS + pick(g, SIM_LANE_STREAMS);
+    unsigned stream = g->part * SIM_LANE_STREAMS + pick(g, SIM_LANE_STREAMS);
     return is_likely(g, 3) ? stream : stream & ~2u; /* context 0 more often: batches grow in one context */
 }
 
@@ -76,7 +78,7 @@ static unsigned variable_slot(unsigned stream)
 static sim_kernel pick_kernel(generator *g)
 {
     sim_kernel kernel = (sim_kernel)pick(g, SIM_PRINT);
-    if (g->program->traits.crashes && is_likely(g, 60))
+    if (g->program->traits.crashes && g->part != SIM_COMMON && is_likely(g, 60))
         return SIM_CRASH;
     return g->program->traits.odd_launches && is_likely(g, 12) ? SIM_PRINT : kernel;
 }
@@ -157,8 +159,11 @@ static void add_alloc(generator *g, unsigned stream)
     g->shared[slot] = g->live[slot] && step->shared;
 }
 
+/* Not of a module that others may use at the same time. */
 static void add_reload(generator *g, unsigned stream)
 {
+    if (g->part == SIM_COMMON)
+        return;
     sync_both(g, stream);
     add(g, SIM_RELOAD, stream)->a = slot_of(g, variable_slot(stream));
 }
@@ -212,6 +217,16 @@ static void add_hold(generator *g, unsigned stream)
     add(g, SIM_RELEASE, stream);
 }
 
+/* Into a stream that other threads may be using: one may come before or after the other. */
+static void add_tally(generator *g)
+{
+    unsigned stream = SIM_COMMON * SIM_LANE_STREAMS + pick(g, SIM_LANE_STREAMS);
+    sim_step *step = add(g, SIM_LAUNCH, stream);
+    step->kernel = SIM_TALLY;
+    step->a = step->b = sim_variable_of_stream(stream);
+    step->tag = g->lane * SIM_LANE_TAGS + g->program->counts[g->lane];
+}
+
 static void add_any(generator *g)
 {
     static const sim_op copies[] = {SIM_COPY_IN, SIM_COPY, SIM_COPY_OUT, SIM_MEMSET, SIM_UNKNOWN};
@@ -238,27 +253,62 @@ static void add_any(generator *g)
         add_capture(g, stream);
 }
 
-static void generate_lane(generator *g)
+static void start(generator *g)
 {
     for (unsigned slot = 0; slot < SIM_LANE_SLOTS; slot++)
         g->last[slot] = NO_STREAM;
     g->capturing = NO_STREAM;
-    for (unsigned i = 0; i < 4; i++)
-        add_alloc(g, g->lane * SIM_LANE_STREAMS + i);
-    unsigned steps = pick(g, g->program->traits.steps) + 10;
-    while (g->program->counts[g->lane] < steps)
-        add_any(g);
+    for (unsigned i = 0; i < SIM_LANE_STREAMS; i++)
+        add_alloc(g, g->part * SIM_LANE_STREAMS + i);
 }
 
+/* Threads take turns with the common part. */
+static void add_turn(generator *common, unsigned lane)
+{
+    common->lane = lane;
+    add(common, SIM_TAKE_TURN, common->part * SIM_LANE_STREAMS)->turn = common->turn;
+    if (common->turn++ == 0)
+        start(common);
+    for (unsigned i = pick(common, 6); i > 0; i--)
+        add_any(common);
+    add(common, SIM_PASS_TURN, common->part * SIM_LANE_STREAMS);
+}
+
+static void add_some(generator *g, generator *common)
+{
+    const sim_traits *traits = &g->program->traits;
+    add_any(g);
+    if (!traits->common)
+        return;
+    if (!traits->captures && is_likely(g, 8)) /* else it might be captured */
+        add_tally(g);
+    if (is_likely(g, 8))
+        add_turn(common, g->lane);
+}
+
+/* The threads' steps are made in the order of one possible run, so that each can take its turns. */
 void sim_program_generate(sim_program *program, const sim_traits *traits, uint64_t seed)
 {
+    generator parts[SIM_PARTS] = {0};
+    unsigned steps[SIM_LANES], busy = traits->lanes;
     memset(program, 0, sizeof *program);
     program->traits = *traits;
     for (unsigned context = 0; context < SIM_CONTEXTS; context++)
         program->crash[context] = SIM_MAX_STEPS;
+    for (unsigned part = 0; part < SIM_PARTS; part++)
+        parts[part] = (generator){.program = program, .lane = part, .part = part, .random = sim_hash(seed, part)};
     for (unsigned lane = 0; lane < traits->lanes; lane++) {
-        generator g = {.program = program, .lane = lane, .random = sim_hash(seed, lane)};
-        generate_lane(&g);
+        start(&parts[lane]);
+        steps[lane] = pick(&parts[lane], traits->steps) + 10;
+    }
+    while (busy > 0) {
+        busy = 0;
+        for (unsigned lane = 0; lane < traits->lanes; lane++) {
+            if (program->counts[lane] >= steps[lane])
+                continue;
+            add_some(&parts[lane], &parts[SIM_COMMON]);
+            busy++;
+        }
     }
 }
 
@@ -314,9 +364,9 @@ void sim_program_read_memory(const sim_program *program, sim_result *result)
         bool lost = program->crash[slot % SIM_CONTEXTS] < SIM_MAX_STEPS;
         result->memory[slot] = lost || !sim.slots[slot].live ? 0 : hash;
     }
-    bool any_crash = program->crash[0] < SIM_MAX_STEPS || program->crash[1] < SIM_MAX_STEPS;
-    if (!any_crash)
-        memcpy(result->printed, sim.printed, sizeof result->printed);
+    for (unsigned stream = 0; stream < SIM_STREAMS; stream++)
+        if (program->crash[sim_context_of_stream(stream)] == SIM_MAX_STEPS)
+            result->printed[stream] = sim.printed[stream];
     memcpy(result->signatures, sim.signatures, sizeof result->signatures);
 }
 
@@ -327,13 +377,15 @@ bool sim_program_is_captured(const sim_program *program, unsigned lane, unsigned
 
 static void print_step(const sim_step *step, FILE *file)
 {
-    static const char *const kernels[] = {"add", "scale", "move", "swap", "sum", "count", "print", "crash"};
+    static const char *const kernels[] = {"add", "scale", "move", "swap", "sum", "count", "print", "crash", "tally"};
     fprintf(file, "%s stream %u (context %u)", sim_op_name(step->op), step->stream,
             sim_context_of_stream(step->stream));
     if (step->op == SIM_LAUNCH)
         fprintf(file, " %s, tag %u%s%s%s%s%s", kernels[step->kernel], step->tag, step->refused ? ", refused" : "",
                 step->uncopyable ? ", uncopyable" : "", step->legacy ? ", legacy" : "", step->nested ? ", nested" : "",
                 step->tag ? "" : ", captured");
+    if (step->op == SIM_TAKE_TURN)
+        fprintf(file, " %u", step->turn);
     fprintf(file, ", slots %u %u, from %u%s%s\n", step->a, step->b, step->from, step->shared ? ", shared" : "",
             step->exported ? ", exported" : "");
 }
@@ -356,11 +408,12 @@ const char *sim_program_compare(const sim_program *program, const sim_result *pl
                 snprintf(text, sizeof text, "the host saw something else at step %u of lane %u", i, lane);
                 return text;
             }
-        if (plain->printed[lane] != profiled->printed[lane]) {
-            snprintf(text, sizeof text, "kernels of lane %u printed something else", lane);
+    }
+    for (unsigned stream = 0; stream < SIM_STREAMS; stream++)
+        if (plain->printed[stream] != profiled->printed[stream]) {
+            snprintf(text, sizeof text, "kernels of stream %u printed something else, or in another order", stream);
             return text;
         }
-    }
     for (unsigned slot = 0; slot < SIM_SLOTS; slot++)
         if (plain->memory[slot] != profiled->memory[slot]) {
             snprintf(text, sizeof text, "slot %u ends with other memory", slot);

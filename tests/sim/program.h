@@ -14,6 +14,7 @@ typedef struct sim_traits {
     unsigned steps; /* of each lane, about */
     bool shared_memory, host_access, crashes, captures, nested_calls, odd_launches;
     bool exported_memory; /* other devices have it */
+    bool common;          /* threads use the same streams, events and memory */
     bool holds;           /* work waits for the host; of one thread only */
     bool long_batches;    /* hardly anything but launches */
 } sim_traits;
@@ -29,7 +30,7 @@ typedef struct sim_program {
 typedef struct sim_result {
     uint64_t seen[SIM_LANES][SIM_MAX_STEPS];
     uint64_t memory[SIM_SLOTS];
-    uint64_t printed[SIM_LANES];
+    uint64_t printed[SIM_STREAMS];
     uint64_t signatures[SIM_TAGS];
 } sim_result;
 

@@ -101,6 +101,7 @@ static void choose_traits(uint64_t *random, unsigned lanes)
         .captures = sim_random(random) % 3 == 0,
         .nested_calls = sim_random(random) % 6 == 0,
         .odd_launches = sim_random(random) % 2 == 0,
+        .common = lanes > 1 && sim_random(random) % 2 == 0,
         .exported_memory = sim_random(random) % 6 == 0,
         .holds = lanes == 1 && sim_random(random) % 12 == 0,
     };
