@@ -16,6 +16,7 @@ typedef struct generator {
     int last[SIM_LANE_SLOTS]; /* stream that touched it last */
     int capturing;
     unsigned turn; /* the next one of the common part */
+    bool may_crash;
 } generator;
 
 static unsigned pick(generator *g, unsigned count)
@@ -41,9 +42,16 @@ static unsigned slot_of(const generator *g, unsigned slot)
     return g->part * SIM_LANE_SLOTS + slot;
 }
 
+static bool has_crashed(const generator *g, unsigned context)
+{
+    return g->part != SIM_COMMON && g->program->crash[g->part][context] < SIM_MAX_STEPS;
+}
+
 /* What comes next on this stream must come after what was done to the slot before. */
 static void touch(generator *g, unsigned stream, unsigned slot)
 {
+    if (has_crashed(g, slot % SIM_CONTEXTS))
+        g->program->lost[slot_of(g, slot)] = true;
     int last = g->last[slot];
     if (last != NO_STREAM && last != (int)stream) {
         add(g, SIM_RECORD, (unsigned)last);
@@ -78,18 +86,19 @@ static unsigned variable_slot(unsigned stream)
 static sim_kernel pick_kernel(generator *g)
 {
     sim_kernel kernel = (sim_kernel)pick(g, SIM_PRINT);
-    if (g->program->traits.crashes && g->part != SIM_COMMON && is_likely(g, 60))
+    if (g->may_crash && is_likely(g, 60))
         return SIM_CRASH;
     return g->program->traits.odd_launches && is_likely(g, 12) ? SIM_PRINT : kernel;
 }
 
 static void note_crash(generator *g, unsigned context)
 {
-    unsigned *crash = &g->program->crash[context], now = g->program->counts[g->lane];
-    if (g->program->traits.lanes > 1)
-        now = 0;
-    if (*crash > now)
-        *crash = now;
+    if (has_crashed(g, context))
+        return;
+    g->program->crashes[context] = true;
+    g->program->crash[g->part][context] = g->program->counts[g->lane];
+    for (unsigned slot = context; slot < SIM_LANE_SLOTS; slot += SIM_CONTEXTS)
+        g->program->lost[slot_of(g, slot)] = g->last[slot] != NO_STREAM;
 }
 
 static void add_launch(generator *g, unsigned stream)
@@ -286,6 +295,24 @@ static void add_some(generator *g, generator *common)
         add_turn(common, g->lane);
 }
 
+/* A thread's crash may come at any time for the others; and for that thread, when there is another one that has one. */
+static void spread_crash(sim_program *program, unsigned context)
+{
+    unsigned first[SIM_PARTS], crashed = 0;
+    for (unsigned part = 0; part < SIM_PARTS; part++) {
+        first[part] = part < program->traits.lanes ? program->crash[part][context] : SIM_MAX_STEPS;
+        crashed += first[part] < SIM_MAX_STEPS;
+    }
+    for (unsigned part = 0; part < SIM_PARTS; part++) {
+        if (crashed - (first[part] < SIM_MAX_STEPS) == 0)
+            continue;
+        if (part < program->traits.lanes)
+            program->crash[part][context] = 0;
+        for (unsigned slot = context; slot < SIM_LANE_SLOTS; slot += SIM_CONTEXTS)
+            program->lost[part * SIM_LANE_SLOTS + slot] = true;
+    }
+}
+
 /* The threads' steps are made in the order of one possible run, so that each can take its turns. */
 void sim_program_generate(sim_program *program, const sim_traits *traits, uint64_t seed)
 {
@@ -293,11 +320,12 @@ void sim_program_generate(sim_program *program, const sim_traits *traits, uint64
     unsigned steps[SIM_LANES], busy = traits->lanes;
     memset(program, 0, sizeof *program);
     program->traits = *traits;
-    for (unsigned context = 0; context < SIM_CONTEXTS; context++)
-        program->crash[context] = SIM_MAX_STEPS;
+    for (unsigned lane = 0; lane < SIM_LANES; lane++)
+        program->crash[lane][0] = program->crash[lane][1] = SIM_MAX_STEPS;
     for (unsigned part = 0; part < SIM_PARTS; part++)
         parts[part] = (generator){.program = program, .lane = part, .part = part, .random = sim_hash(seed, part)};
     for (unsigned lane = 0; lane < traits->lanes; lane++) {
+        parts[lane].may_crash = traits->crashes && (seed % 2 == 1 || seed / 2 % traits->lanes == lane);
         start(&parts[lane]);
         steps[lane] = pick(&parts[lane], traits->steps) + 10;
     }
@@ -310,13 +338,15 @@ void sim_program_generate(sim_program *program, const sim_traits *traits, uint64
             busy++;
         }
     }
+    for (unsigned context = 0; context < SIM_CONTEXTS; context++)
+        spread_crash(program, context);
 }
 
 /* Is what the host learns at this step the same in every run? Not once a kernel has failed: when that shows depends on
  * when the device runs it. */
 static bool is_certain(const sim_program *program, unsigned lane, unsigned step)
 {
-    return step < program->crash[sim_context_of_stream(program->steps[lane][step].stream)];
+    return step < program->crash[lane][sim_context_of_stream(program->steps[lane][step].stream)];
 }
 
 typedef struct lane_run {
@@ -361,11 +391,10 @@ void sim_program_read_memory(const sim_program *program, sim_result *result)
         uint64_t hash = sim.slots[slot].live;
         for (unsigned i = 0; i < SIM_WORDS; i++)
             hash = sim_hash(hash, atomic_load(&sim.slots[slot].words[i]));
-        bool lost = program->crash[slot % SIM_CONTEXTS] < SIM_MAX_STEPS;
-        result->memory[slot] = lost || !sim.slots[slot].live ? 0 : hash;
+        result->memory[slot] = program->lost[slot] || !sim.slots[slot].live ? 0 : hash;
     }
     for (unsigned stream = 0; stream < SIM_STREAMS; stream++)
-        if (program->crash[sim_context_of_stream(stream)] == SIM_MAX_STEPS)
+        if (!program->crashes[sim_context_of_stream(stream)])
             result->printed[stream] = sim.printed[stream];
     memcpy(result->signatures, sim.signatures, sizeof result->signatures);
 }

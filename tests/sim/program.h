@@ -23,7 +23,9 @@ typedef struct sim_program {
     sim_traits traits;
     sim_step steps[SIM_LANES][SIM_MAX_STEPS];
     unsigned counts[SIM_LANES];
-    unsigned crash[SIM_CONTEXTS]; /* first step from which the context may be in error; SIM_MAX_STEPS: none */
+    bool crashes[SIM_CONTEXTS];
+    unsigned crash[SIM_LANES][SIM_CONTEXTS]; /* first step from which the context may be in error, or SIM_MAX_STEPS */
+    bool lost[SIM_SLOTS]; /* a crash keeps some of the work on it from being done, and which depends on when */
 } sim_program;
 
 /* All that a run shows: what the host saw at each step, and what the memory is in the end. */

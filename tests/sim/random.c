@@ -229,7 +229,7 @@ static bool is_uncertain(const sim_step *step)
     unsigned context = sim_context_of_stream(step->stream);
     return sim.faulty || step->refused || group.traits.shared_memory ||
            (step->kernel == SIM_PRINT && group.passes > 1) || group.traits.captures ||
-           ends_without_call(group.first + sim.program) || group.program.crash[context] < SIM_MAX_STEPS ||
+           ends_without_call(group.first + sim.program) || group.program.crashes[context] ||
            (context == 1 && strcmp(sim.second_chip, "GH100") != 0);
 }
 
@@ -260,7 +260,7 @@ static void check_errors(void)
 {
     for (unsigned context = 0; context < SIM_CONTEXTS; context++) {
         sim_step step = {.op = SIM_SYNC_CONTEXT, .stream = context * 2};
-        bool crashed = group.program.crash[context] < SIM_MAX_STEPS;
+        bool crashed = group.program.crashes[context];
         if (sim_call(&step, NULL) != (crashed ? SIM_ERROR : 0))
             sim_violation("context %u %s", context, crashed ? "hides its error" : "has an error of its own");
     }
