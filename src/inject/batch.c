@@ -172,15 +172,20 @@ static kprof_status take_lock(void)
     return taken ? KPROF_OK : kprof_fail(KPROF_NOT_COLLECTED, "another process of the run kept the counters");
 }
 
-static kprof_status open_batch(const kprof_batch_launch *launch, const kprof_operation *operation,
-                               const kprof_treatment *treatment)
+static void start_anew(const kprof_chip_metrics *metrics)
 {
     kprof_batch.note[0] = '\0';
-    kprof_batch.metrics = launch->metrics;
+    kprof_batch.metrics = metrics;
     kprof_batch.opened_ns = kprof_batch.started_ns = kprof_monotonic_ns();
     kprof_batch.times = (kprof_batch_times){0};
     kprof_batch.unchosen_run = 0;
     kprof_batch.abandoned = false;
+}
+
+static kprof_status open_batch(const kprof_batch_launch *launch, const kprof_operation *operation,
+                               const kprof_treatment *treatment)
+{
+    start_anew(launch->metrics);
     if (treatment->kind == KPROF_REFUSED) /* so may all the later ones be */
         kprof_passes_try_late(launch->call->context);
     kprof_status status = treat(launch, treatment);
