@@ -207,8 +207,8 @@ static kprof_status end_watch(bool *more)
     atomic_fetch_add(&kprof_batch.watched->watched_ends, 1);
     if (!kprof_batch.snapshot)
         return kprof_fail(KPROF_NOT_COLLECTED,
-                          "a kernel's first launches are only watched where it may wait for memory that the host "
-                          "writes; its next ones are measured");
+                          "a kernel's first launches are only watched where it may wait for memory that the host or "
+                          "another device writes; its next ones are measured");
     kprof_batch.first_pass_ns = kprof_monotonic_ns() - kprof_batch.opened_ns;
     return kprof_passes_begin();
 }

@@ -27,13 +27,19 @@ static const char *why_not_repeated(const kprof_call *call, const kprof_operatio
     return NULL;
 }
 
-/* Where a kernel may wait for the host and is never replayed, having ended often enough without it has to do. */
+/* May kernels wait for what the host, another GPU or another process does after the launch? */
+static bool may_wait(void)
+{
+    return kprof_target_sharing() & (KPROF_SHARES_WITH_HOST | KPROF_SHARES_WITH_DEVICES);
+}
+
+/* Where a kernel may wait for others and is never replayed, having ended often enough without them has to do. */
 kprof_treatment kprof_treatment_unrepeated(const kprof_batch_launch *launch, const kprof_operation *operation,
                                            const char *why)
 {
-    if (!(kprof_target_sharing() & KPROF_SHARES_WITH_HOST))
+    if (!may_wait())
         return (kprof_treatment){KPROF_ONE_PASS, false, why};
-    if (!operation || kprof_operation_sees_host(operation))
+    if ((kprof_target_sharing() & KPROF_SHARES_WITH_HOST) && (!operation || kprof_operation_sees_host(operation)))
         return (kprof_treatment){KPROF_REFUSED, false,
                                  "the kernel takes host memory, for which it may wait, and other "
                                  "threads reach that memory, or it cannot be replayed"};
@@ -45,10 +51,6 @@ kprof_treatment kprof_treatment_unrepeated(const kprof_batch_launch *launch, con
  * same memory, so that it can be replayed. */
 static kprof_treatment choose_shared(const kprof_batch_launch *launch, const kprof_operation *operation)
 {
-    if (atomic_load(&launch->kernel->ends_late))
-        return (kprof_treatment){KPROF_REFUSED, false,
-                                 "an earlier launch of the kernel did not end by itself within a "
-                                 "second, and may have waited for the application"};
     const char *obstacle = why_not_repeated(launch->call, operation, true);
     return obstacle ? kprof_treatment_unrepeated(launch, operation, obstacle)
                     : (kprof_treatment){KPROF_ALONE, true, ""};
@@ -58,6 +60,10 @@ kprof_treatment kprof_treatment_choose(const kprof_batch_launch *launch, const k
 {
     const kprof_config *config = &kprof_this_process.config;
     bool single = config->counter_data_dir || config->replay_batch == 1;
+    if (may_wait() && atomic_load(&launch->kernel->ends_late))
+        return (kprof_treatment){KPROF_REFUSED, false,
+                                 "an earlier launch of the kernel did not end by itself within a "
+                                 "second, and may have waited for the application"};
     if (kprof_target_sharing() & KPROF_SHARES_WITH_HOST)
         return choose_shared(launch, operation);
     if (operation && kprof_operation_sees_host(operation))

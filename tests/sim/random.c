@@ -321,6 +321,7 @@ static bool is_excused(const kprof_launch_record *launch)
     return (group.traits.captures && strstr(launch->reason, "captured")) ||
            (sim.interrupt && strstr(launch->reason, "profiling has ended")) ||
            (group.traits.holds && strstr(launch->reason, "did not end within")) ||
+           (group.traits.exported_memory && strstr(launch->reason, "only watched")) ||
            (ends_without_call(group.first + launch->grid[1]) && strstr(launch->reason, "context ended"));
 }
 
