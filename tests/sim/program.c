@@ -17,6 +17,7 @@ typedef struct generator {
     int capturing;
     unsigned turn; /* the next one of the common part */
     bool may_crash;
+    bool in_error[SIM_CONTEXTS]; /* a crash has shown: nothing more is done */
 } generator;
 
 static unsigned pick(generator *g, unsigned count)
@@ -50,7 +51,8 @@ static bool has_crashed(const generator *g, unsigned context)
 /* What comes next on this stream must come after what was done to the slot before. */
 static void touch(generator *g, unsigned stream, unsigned slot)
 {
-    if (has_crashed(g, slot % SIM_CONTEXTS))
+    unsigned context = slot % SIM_CONTEXTS;
+    if (has_crashed(g, context) && !g->in_error[context])
         g->program->lost[slot_of(g, slot)] = true;
     int last = g->last[slot];
     if (last != NO_STREAM && last != (int)stream) {
@@ -86,8 +88,6 @@ static unsigned variable_slot(unsigned stream)
 static sim_kernel pick_kernel(generator *g)
 {
     sim_kernel kernel = (sim_kernel)pick(g, SIM_PRINT);
-    if (g->may_crash && is_likely(g, 60))
-        return SIM_CRASH;
     return g->program->traits.odd_launches && is_likely(g, 12) ? SIM_PRINT : kernel;
 }
 
@@ -101,10 +101,9 @@ static void note_crash(generator *g, unsigned context)
         g->program->lost[slot_of(g, slot)] = g->last[slot] != NO_STREAM;
 }
 
-static void add_launch(generator *g, unsigned stream)
+static void add_kernel(generator *g, unsigned stream, sim_kernel kernel)
 {
     unsigned a = pick_slot(g, stream), b = pick_slot(g, stream);
-    sim_kernel kernel = pick_kernel(g);
     if (a == SIM_LANE_SLOTS)
         return;
     if (g->capturing != (int)stream) {
@@ -112,8 +111,6 @@ static void add_launch(generator *g, unsigned stream)
         touch(g, stream, b);
         if (kernel == SIM_COUNT)
             touch(g, stream, variable_slot(stream));
-    } else if (kernel == SIM_CRASH) {
-        kernel = SIM_ADD;
     }
     if (kernel == SIM_CRASH)
         note_crash(g, sim_context_of_stream(stream));
@@ -130,6 +127,11 @@ static void add_launch(generator *g, unsigned stream)
     }
 }
 
+static void add_launch(generator *g, unsigned stream)
+{
+    add_kernel(g, stream, pick_kernel(g));
+}
+
 static void add_copy(generator *g, unsigned stream, sim_op op)
 {
     unsigned a = pick_slot(g, stream), b = pick_slot(g, stream);
@@ -142,11 +144,30 @@ static void add_copy(generator *g, unsigned stream, sim_op op)
     step->b = slot_of(g, b);
 }
 
+/* All work of the context is done. */
 static void forget_streams(generator *g, unsigned context)
 {
+    g->in_error[context] = has_crashed(g, context);
     for (unsigned slot = 0; slot < SIM_LANE_SLOTS; slot++)
         if (slot % SIM_CONTEXTS == context)
             g->last[slot] = NO_STREAM;
+}
+
+static void sync_context(generator *g, unsigned stream)
+{
+    add(g, SIM_SYNC_CONTEXT, stream);
+    forget_streams(g, sim_context_of_stream(stream));
+}
+
+/* With nothing else under way, what was done before it is certain. */
+static void add_crash(generator *g, unsigned stream)
+{
+    bool is_alone = is_likely(g, 2);
+    if (is_alone)
+        sync_context(g, stream);
+    add_kernel(g, stream, SIM_CRASH);
+    if (is_alone)
+        sync_context(g, stream);
 }
 
 static void sync_both(generator *g, unsigned stream)
@@ -209,7 +230,12 @@ static void add_capture(generator *g, unsigned stream)
 static void add_wait(generator *g, unsigned stream)
 {
     static const sim_op waits[] = {SIM_SYNC_STREAM, SIM_SYNC_CONTEXT, SIM_QUERY, SIM_RECORD};
-    add(g, waits[pick(g, 4)], stream);
+    sim_op op = add(g, waits[pick(g, 4)], stream)->op;
+    if (op == SIM_SYNC_CONTEXT)
+        forget_streams(g, sim_context_of_stream(stream));
+    for (unsigned slot = 0; op == SIM_SYNC_STREAM && slot < SIM_LANE_SLOTS; slot++)
+        if (g->last[slot] == (int)stream)
+            g->last[slot] = NO_STREAM;
 }
 
 /* Until the host lets the stream go on, nothing may wait for it. */
@@ -240,6 +266,10 @@ static void add_any(generator *g)
 {
     static const sim_op copies[] = {SIM_COPY_IN, SIM_COPY, SIM_COPY_OUT, SIM_MEMSET, SIM_UNKNOWN};
     unsigned stream = pick_stream(g), kind = pick(g, 32);
+    if (g->may_crash && is_likely(g, 100)) {
+        add_crash(g, stream);
+        return;
+    }
     if (g->program->traits.long_batches && !is_likely(g, 24)) {
         add_launch(g, stream & ~3u);
         return;

@@ -97,7 +97,7 @@ static void choose_traits(uint64_t *random, unsigned lanes)
         .steps = lanes > 1 ? 60 : 120,
         .shared_memory = shared,
         .host_access = shared,
-        .crashes = sim_random(random) % 6 == 0,
+        .crashes = sim_random(random) % 4 == 0,
         .captures = sim_random(random) % 3 == 0,
         .nested_calls = sim_random(random) % 6 == 0,
         .odd_launches = sim_random(random) % 2 == 0,
@@ -125,7 +125,8 @@ static void choose_batches(uint64_t *random, unsigned lanes)
     sim.most_launches = group.keeps_data ? 1 : group.replay_batch;
     sim.all_witnesses = sim_random(random) % 2 == 0;
     if (sim_random(random) % 8 == 0)
-        group.traits = (sim_traits){.lanes = lanes, .steps = 400, .long_batches = true};
+        group.traits =
+            (sim_traits){.lanes = lanes, .steps = 400, .crashes = group.traits.crashes, .long_batches = true};
 }
 
 static void choose_group(uint64_t first, unsigned programs, unsigned lanes)
