@@ -84,7 +84,7 @@ static void write_progress(const kprof_launch_record *last, uint64_t open, uint3
 static void write_launch(kprof_launch_record *launch, const char *reason)
 {
     launch->reason = reason;
-    if (launch->value_count > 0)
+    if (launch->value_count > 0 || !*reason)
         atomic_fetch_add(&kprof_this_process.profiled, 1);
     kprof_record record = {.type = KPROF_RECORD_LAUNCH, .launch = *launch};
     kprof_process_write(&record);
@@ -194,6 +194,13 @@ static void enter_launch(const kprof_call *call)
     if (chosen) {
         describe(call, kernel, position, &launch.record);
         atomic_fetch_add(&kprof_this_process.matched, 1);
+    }
+    if (launch.metrics &&
+        launch.metrics->pass_count == 0) { /* what the launch itself tells is all that was asked for */
+        close_batch();
+        if (chosen)
+            write_launch(&launch.record, "");
+        return;
     }
     const char *obstacle = enter_batch(&launch);
     if (chosen && *obstacle)

@@ -71,8 +71,10 @@ static uint64_t batches_until_growth(double room_bytes, double batch_ms)
 static void count_batches(const kprof_workload *workload, uint64_t room, double batch_ms, kprof_cost *cost)
 {
     uint64_t left = workload->launches;
+    if (batch_ms <= 0) /* no passes, no batches */
+        return;
     cost->room_bytes = (double)smaller(left, room) * cost->counter_data_bytes;
-    for (int i = 0; i < KPROF_BATCH_GROWTHS && !workload->batch && batch_ms > 0 && left > room; i++) {
+    for (int i = 0; i < KPROF_BATCH_GROWTHS && !workload->batch && left > room; i++) {
         uint64_t full = batches_until_growth((double)room * cost->counter_data_bytes, batch_ms);
         if (full > (left - 1) / room)
             break;

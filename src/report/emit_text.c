@@ -134,10 +134,8 @@ static void show_origin(kprof_emitter *emitter, const kprof_model_launch *launch
         kprof_output_printf(emitter->out, ", %u pass%s (%s replay)", launch->record.pass_count,
                             launch->record.pass_count == 1 ? "" : "es", launch->replay_mode);
     kprof_output_puts(emitter->out, "\n");
-    if (launch->measured == 0)
-        show_note(emitter, "Not measured", *launch->reason ? launch->reason : "no reason was recorded");
-    else if (*launch->reason)
-        show_note(emitter, "Note", launch->reason);
+    if (*launch->reason)
+        show_note(emitter, launch->measured > 0 ? "Note" : "Not measured", launch->reason);
     if (emitter->status == KPROF_OK)
         show_disagreements(emitter, launch);
 }

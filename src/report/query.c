@@ -7,7 +7,7 @@
 static kprof_status count_launch(void *user, const kprof_model_launch *launch)
 {
     kprof_report_counts *counts = user;
-    if (launch->measured > 0)
+    if (launch->measured > 0 || !*launch->reason) /* nothing had to be measured */
         counts->profiled++;
     else
         counts->not_measured++;

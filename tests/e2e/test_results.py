@@ -175,6 +175,14 @@ class Nothing(Case):
         self.assert_run(run, 106)
         self.assertIn("launched no kernel", run.err)
 
+    def test_what_needs_no_counters(self):
+        run = self.kprof("--injection-path", INJECTION, "--section", "LaunchStats", "-o", "run", "--page", "details", APP,
+                         f"launch={VECTOR_ADD}*2")
+        self.assert_run(run, 0)
+        self.assertIn("2 launches profiled", run.err)
+        self.assertIn("Grid Size", run.out + run.err)
+        self.assertNotIn("Not measured", run.out + run.err)
+
     def test_nothing_measured(self):
         for fault, code, text in (("unmeasured", 110, "none could be measured"), ("busy", 105, "another tool holds"),
                                   ("permission", 104, "root alone")):

@@ -148,6 +148,7 @@ static void test_extremes(void **state)
     assert_true(kprof_cost_of(&huge, &endless).total_s > 1e18);
     assert_true(kprof_cost_of(&huge, &unbounded).total_s > 1e18);
     assert_near(kprof_cost_of(&nothing, &endless).total_s, kprof_prices.start_s);
+    assert_int_equal(kprof_cost_of(&nothing, &endless).batch_count, 0);
 }
 
 int main(void)
