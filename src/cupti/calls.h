@@ -8,8 +8,8 @@
 
 kprof_call_kind kprof_call_classify(CUpti_CallbackId id);
 
-/* kprof_sharing bits of a call that succeeded: whom it gives memory to that the GPU reaches, too. All of them for a call
- * that this CUPTI does not list. */
+/* kprof_sharing bits of a call that succeeded: whom it gives memory to that the GPU reaches, too. All of them for a
+ * call that this CUPTI does not list. */
 unsigned kprof_call_sharing(CUpti_CallbackId id, const void *parameters);
 /* Does the call, which succeeded, hand out the address of a module's variable? Its size is 0 when the application did
  * not ask for it. */

@@ -29,8 +29,8 @@ kprof_status kprof_contexts_open(void *context, const kprof_chip_metrics *metric
                                  kprof_profiled_context **out) KPROF_MUST_CHECK;
 /* A context of the application's is there from now on, measured or not. Thread-safe. */
 void kprof_contexts_note(void *context);
-/* Wait until the work of all contexts but this one is done, as kprof_wait_with_limit does: what that work writes to this
- * one's memory, a replay would take back. NOT_COLLECTED when it does not end in time. With the gate held. */
+/* Wait until the work of all contexts but this one is done, as kprof_wait_with_limit does: what that work writes to
+ * this one's memory, a replay would take back. NOT_COLLECTED when it does not end in time. With the gate held. */
 kprof_status kprof_contexts_wait_for_others(const void *context) KPROF_MUST_CHECK;
 /* It ends; `in_pass`: with a pass under way, which nothing ends any more. */
 void kprof_contexts_forget(void *context, bool in_pass);

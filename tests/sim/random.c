@@ -125,8 +125,8 @@ static void choose_batches(uint64_t *random, unsigned lanes)
     sim.most_launches = group.keeps_data ? 1 : group.replay_batch;
     sim.all_witnesses = sim_random(random) % 2 == 0;
     if (sim_random(random) % 8 == 0)
-        group.traits =
-            (sim_traits){.lanes = lanes, .steps = 400, .crashes = group.traits.crashes, .long_batches = true};
+        group.traits = (sim_traits){
+            .lanes = lanes, .steps = lanes > 1 ? 150 : 400, .crashes = group.traits.crashes, .long_batches = true};
 }
 
 static void choose_group(uint64_t first, unsigned programs, unsigned lanes)
@@ -273,7 +273,6 @@ static void finish(void)
     kprof_launch_finish();
     if (kprof_batch_is_open())
         sim_violation("a batch is open after the end");
-    kprof_launch_prepare();
 }
 
 static void run_once(bool hooked, sim_result *result, uint64_t seed)
@@ -283,8 +282,10 @@ static void run_once(bool hooked, sim_result *result, uint64_t seed)
     sim_program_run(&group.program, result);
     if (seed % 3 == 0)
         check_errors();
-    if (hooked && seed % 3 == 1 && sim.pauses == 0)
+    if (hooked && seed % 3 == 1 && sim.pauses == 0 && !group.traits.holds) {
         finish();
+        kprof_launch_prepare(); /* where no thread of the engine runs yet */
+    }
     sim_drain();
     sim_program_read_memory(&group.program, result);
     if (hooked && !ends_without_call(seed))
