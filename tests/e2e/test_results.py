@@ -176,8 +176,8 @@ class Nothing(Case):
         self.assertIn("launched no kernel", run.err)
 
     def test_what_needs_no_counters(self):
-        run = self.kprof("--injection-path", INJECTION, "--section", "LaunchStats", "-o", "run", "--page", "details", APP,
-                         f"launch={VECTOR_ADD}*2")
+        run = self.kprof("--injection-path", INJECTION, "--section", "LaunchStats", "-o", "run", "--page", "details",
+                         APP, f"launch={VECTOR_ADD}*2")
         self.assert_run(run, 0)
         self.assertIn("2 launches profiled", run.err)
         self.assertIn("Grid Size", run.out + run.err)

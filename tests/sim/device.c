@@ -92,6 +92,7 @@ void sim_reset(uint64_t seed)
 {
     static const char *const names[SIM_KERNELS] = {"add",   "scale", "move",  "swap", "sum",
                                                    "count", "print", "crash", "tally"};
+    pthread_mutex_lock(&sim.mutex); /* the engine's own threads may be looking */
     memset(sim.contexts, 0, sizeof sim.contexts);
     memset(sim.streams, 0, sizeof sim.streams);
     memset(sim.slots, 0, sizeof sim.slots);
@@ -110,6 +111,7 @@ void sim_reset(uint64_t seed)
             function->kernel = (sim_kernel)kernel;
         }
     }
+    pthread_mutex_unlock(&sim.mutex);
 }
 
 /* Kernels */
