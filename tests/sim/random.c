@@ -286,6 +286,8 @@ static void run_once(bool hooked, sim_result *result, uint64_t seed)
         finish();
         kprof_launch_prepare(); /* where no thread of the engine runs yet */
     }
+    if (hooked && group.traits.holds) /* else the engine, which finds itself idle at once, may be replaying */
+        end_contexts();
     sim_drain();
     sim_program_read_memory(&group.program, result);
     if (hooked && !ends_without_call(seed))
