@@ -32,7 +32,7 @@ static bool add_chip(const char *name, kprof_strlist *chips)
 {
     char *chip = strdup(name);
     for (char *c = chip; c && *c; c++)
-        *c = (char)toupper((unsigned char)*c);
+        *c = (char)(toupper)((unsigned char)*c);
     bool added = chip && kprof_strlist_add_unique(chips, chip);
     free(chip);
     return added;

@@ -15,8 +15,10 @@ typedef struct limiter {
     const kprof_limits *limits;
     kprof_host *host;
     const kprof_queue *queue;
-    bool *kept; /* [names.count of the queue] */
+    bool *kept;               /* [names.count of the queue] */
+    kprof_config_image image; /* of what is kept, once that is settled */
     size_t trials;
+    bool cautious; /* all passes of a draft that have counters of the SMs count as slow */
 } limiter;
 
 bool kprof_limits_are_set(const kprof_limits *limits)
@@ -24,40 +26,73 @@ bool kprof_limits_are_set(const kprof_limits *limits)
     return limits->max_passes > 0 || limits->budget_s > 0;
 }
 
-/* What is to be collected, and the limits that it has to keep. */
-typedef struct request {
-    const kprof_limits *limits;
-    kprof_host *host;
-    const kprof_strlist *names;
-} request;
-
-static kprof_status allows(const request *r, const kprof_config_image *image, bool *out)
+static kprof_status fits_budget(const limiter *l, const kprof_strlist *names, const kprof_config_image *image,
+                                bool *out)
 {
     kprof_schedule schedule;
-    *out = r->limits->max_passes == 0 || image->pass_count <= r->limits->max_passes;
-    if (!*out || r->limits->budget_s <= 0)
-        return KPROF_OK;
-    kprof_status status = kprof_schedule_read(r->host, r->names, image, &schedule);
+    kprof_status status = kprof_schedule_read(l->host, names, image, &schedule);
     if (status != KPROF_OK)
         return status;
-    kprof_effort effort = kprof_effort_of(&schedule, r->names->count);
+    kprof_effort effort = kprof_effort_of(&schedule, names->count);
     kprof_schedule_free(&schedule);
-    *out = kprof_cost_of(&effort, &r->limits->workload).total_s <= r->limits->budget_s;
+    if (l->cautious)
+        effort.slow_pass_count = effort.sm_pass_count;
+    *out = kprof_cost_of(&effort, &l->limits->workload).total_s <= l->limits->budget_s;
     return KPROF_OK;
 }
 
-kprof_status kprof_limits_image(const kprof_limits *limits, kprof_host *host, const kprof_strlist *names,
-                                kprof_limited_image *out)
+static kprof_status allows(const limiter *l, const kprof_strlist *names, const kprof_config_image *image, bool *out)
 {
-    request r = {limits, host, names};
-    kprof_status status = kprof_host_config_image(host, names, &out->image);
-    if (status == KPROF_OK)
-        status = allows(&r, &out->image, &out->fits);
-    if (status != KPROF_OK || out->fits)
+    *out = l->limits->max_passes == 0 || image->pass_count <= l->limits->max_passes;
+    return *out && l->limits->budget_s > 0 ? fits_budget(l, names, image, out) : KPROF_OK;
+}
+
+static kprof_status copy_image(const kprof_config_image *image, kprof_config_image *out)
+{
+    *out = (kprof_config_image){malloc(image->size + 1), image->size, image->pass_count, NULL};
+    if (image->placement)
+        out->placement = strdup(image->placement);
+    if (!out->data || (image->placement && !out->placement))
+        return KPROF_NO_MEMORY;
+    if (image->size > 0)
+        memcpy(out->data, image->data, image->size);
+    return KPROF_OK;
+}
+
+/* Witnesses add no pass, but a pass that has some may be reckoned dearer. */
+static kprof_status allows_witnessed(const limiter *l, const kprof_strlist *names, const kprof_config_image *image,
+                                     bool *out)
+{
+    kprof_witnesses witnesses = {0};
+    kprof_config_image copy;
+    kprof_status status = allows(l, names, image, out);
+    if (status != KPROF_OK || !*out || l->limits->budget_s <= 0)
         return status;
-    kprof_config_image_free(&out->image);
-    status = kprof_host_few_passes_image(host, names, &out->image);
-    return status == KPROF_OK ? allows(&r, &out->image, &out->fits) : status;
+    status = copy_image(image, &copy);
+    if (status == KPROF_OK)
+        status = kprof_host_witness(l->host, names, &copy, &witnesses);
+    if (status == KPROF_OK && witnesses.image.size > 0)
+        status = fits_budget(l, names, &witnesses.image, out);
+    kprof_witnesses_free(&witnesses);
+    kprof_config_image_free(&copy);
+    return status;
+}
+
+typedef kprof_status make_image(kprof_host *host, const kprof_strlist *names, kprof_config_image *out);
+
+/* Take the first image of names that keeps the limits. */
+static kprof_status find_image(limiter *l, const kprof_strlist *names, bool *fits)
+{
+    static make_image *const makers[] = {kprof_host_config_image, kprof_host_few_passes_image, kprof_host_draft_image};
+    kprof_status status = KPROF_OK;
+    *fits = false;
+    for (size_t i = 0; i < sizeof(makers) / sizeof(makers[0]) && status == KPROF_OK && !*fits; i++) {
+        kprof_config_image_free(&l->image);
+        status = makers[i](l->host, names, &l->image);
+        if (status == KPROF_OK)
+            status = allows_witnessed(l, names, &l->image, fits);
+    }
+    return status;
 }
 
 /* What is kept already, with names `begin` to `end` of the queue: borrowed and sorted. Caller frees the items. */
@@ -75,56 +110,123 @@ static bool list_candidates(const limiter *l, size_t begin, size_t end, kprof_st
     return true;
 }
 
+static void keep_range(limiter *l, size_t begin, size_t end)
+{
+    for (size_t i = begin; i < end; i++)
+        l->kept[i] = true;
+}
+
+/* Keep a range of names whole if it fits beside what is kept. */
 static kprof_status try_range(limiter *l, size_t begin, size_t end, bool *fits)
 {
     kprof_strlist names = KPROF_STRLIST_INIT;
-    kprof_limited_image limited = {0};
-    kprof_status status;
+    kprof_config_image image = {0};
     *fits = false;
+    if (begin == end || l->trials >= MAX_TRIALS)
+        return KPROF_OK;
     if (!list_candidates(l, begin, end, &names))
         return KPROF_NO_MEMORY;
     l->trials++;
-    if (begin == 0 && end == l->queue->names.count) {
-        status = kprof_limits_image(l->limits, l->host, &names, &limited);
-    } else {
-        status = kprof_host_draft_image(l->host, &names, &limited.image);
-        if (status == KPROF_OK)
-            status = allows(&(request){l->limits, l->host, &names}, &limited.image, &limited.fits);
-    }
-    *fits = limited.fits;
-    kprof_config_image_free(&limited.image);
+    kprof_status status = kprof_host_draft_image(l->host, &names, &image);
+    if (status == KPROF_OK)
+        status = allows(l, &names, &image, fits);
+    if (*fits)
+        keep_range(l, begin, end);
+    kprof_config_image_free(&image);
     free(names.items);
     return status;
+}
+
+static kprof_status take_range(limiter *l, size_t begin, size_t end);
+
+/* Of a range that does not fit whole. */
+static kprof_status take_halves(limiter *l, size_t begin, size_t end)
+{
+    size_t middle = begin + (end - begin + 1) / 2;
+    if (end - begin < 2)
+        return KPROF_OK;
+    kprof_status status = take_range(l, begin, middle);
+    return status == KPROF_OK ? take_range(l, middle, end) : status;
 }
 
 /* Depth is the logarithm of the number of names. */
 static kprof_status take_range(limiter *l, size_t begin, size_t end)
 {
     bool fits;
-    if (begin == end || l->trials >= MAX_TRIALS)
-        return KPROF_OK;
     kprof_status status = try_range(l, begin, end, &fits);
-    if (status != KPROF_OK)
-        return status;
-    for (size_t i = begin; i < end && fits; i++)
-        l->kept[i] = true;
-    if (fits || end - begin == 1)
-        return KPROF_OK;
-    size_t middle = begin + (end - begin + 1) / 2;
-    status = take_range(l, begin, middle);
-    return status == KPROF_OK ? take_range(l, middle, end) : status;
+    return status == KPROF_OK && !fits ? take_halves(l, begin, end) : status;
 }
 
-static kprof_status take_groups(limiter *l)
+static kprof_status take_whole(limiter *l, size_t begin, size_t end)
 {
     bool fits;
-    kprof_status status = try_range(l, 0, l->queue->names.count, &fits);
-    for (size_t i = 0; i < l->queue->names.count && fits; i++)
-        l->kept[i] = true;
-    for (size_t i = 0, begin = 0; i < l->queue->group_count && status == KPROF_OK && !fits; i++) {
-        status = take_range(l, begin, l->queue->group_ends[i]);
-        begin = l->queue->group_ends[i];
+    return try_range(l, begin, end, &fits);
+}
+
+static kprof_status take_parts(limiter *l, size_t begin, size_t end)
+{
+    return l->kept[begin] ? KPROF_OK : take_halves(l, begin, end);
+}
+
+/* All groups but that of --metrics. */
+static kprof_status visit_groups(limiter *l, kprof_status (*visit)(limiter *l, size_t begin, size_t end))
+{
+    const kprof_queue *queue = l->queue;
+    kprof_status status = KPROF_OK;
+    for (size_t i = 0, begin = 0; i < queue->group_count && status == KPROF_OK; i++) {
+        if (begin >= queue->named_count)
+            status = visit(l, begin, queue->group_ends[i]);
+        begin = queue->group_ends[i];
     }
+    return status;
+}
+
+/* Whole groups go first, lest a dear name of one takes the room of several others. */
+static kprof_status take_groups(limiter *l)
+{
+    kprof_status status = take_range(l, 0, l->queue->named_count);
+    if (status == KPROF_OK)
+        status = visit_groups(l, take_whole);
+    return status == KPROF_OK ? visit_groups(l, take_parts) : status;
+}
+
+/* Schedule what is kept already, with names `begin` to `end` of the queue, which are kept if that keeps the limits. */
+static kprof_status settle(limiter *l, size_t begin, size_t end, bool *fits)
+{
+    kprof_strlist names = KPROF_STRLIST_INIT;
+    *fits = false;
+    if (!list_candidates(l, begin, end, &names))
+        return KPROF_NO_MEMORY;
+    kprof_status status = find_image(l, &names, fits);
+    *fits = *fits || names.count == 0;
+    if (*fits)
+        keep_range(l, begin, end);
+    free(names.items);
+    return status;
+}
+
+static void start_over(limiter *l, bool cautious)
+{
+    memset(l->kept, 0, l->queue->names.count * sizeof(*l->kept));
+    l->trials = 0;
+    l->cautious = cautious;
+}
+
+/* With witnesses, which drafts do not have, a pass may count as slow: where that goes beyond the limits, choose again,
+ * reckoning with it. */
+static kprof_status take_what_fits(limiter *l)
+{
+    bool fits;
+    kprof_status status = settle(l, 0, l->queue->names.count, &fits);
+    for (int attempt = 0; attempt < 2 && status == KPROF_OK && !fits; attempt++) {
+        start_over(l, attempt > 0);
+        status = take_groups(l);
+        l->cautious = false;
+        if (status == KPROF_OK)
+            status = settle(l, 0, 0, &fits);
+    }
+    if (!fits)
+        start_over(l, false);
     return status;
 }
 
@@ -155,8 +257,9 @@ static char *question_text(const limiter *l)
 {
     const kprof_limits *limits = l->limits;
     kprof_strbuf text = KPROF_STRBUF_INIT;
-    kprof_strbuf_printf(&text, "limits 10 %u %.9g %llu %u %d:", limits->max_passes, limits->budget_s,
-                        (unsigned long long)limits->workload.launches, limits->workload.batch, limits->workload.flush);
+    kprof_strbuf_printf(&text, "limits 11 %u %.9g %llu %u %d %zu:", limits->max_passes, limits->budget_s,
+                        (unsigned long long)limits->workload.launches, limits->workload.batch, limits->workload.flush,
+                        l->queue->named_count);
     for (size_t i = 0; i < l->queue->group_count; i++)
         kprof_strbuf_printf(&text, " %zu", l->queue->group_ends[i]);
     return kprof_strbuf_take(&text);
@@ -169,8 +272,11 @@ static kprof_status choose(limiter *l)
     if (!text)
         return KPROF_NO_MEMORY;
     kprof_status status = KPROF_OK;
-    if (!recall(l, &question)) {
-        status = take_groups(l);
+    bool fits = false;
+    if (recall(l, &question))
+        status = settle(l, 0, 0, &fits);
+    if (status == KPROF_OK && !fits) {
+        status = take_what_fits(l);
         if (status == KPROF_OK)
             keep(l, &question);
     }
@@ -191,11 +297,13 @@ static kprof_status share_out(const limiter *l, kprof_choice_of_names *out)
 kprof_status kprof_limits_apply(const kprof_limits *limits, kprof_host *host, const kprof_queue *queue,
                                 kprof_choice_of_names *out)
 {
-    limiter l = {limits, host, queue, calloc(queue->names.count + 1, sizeof(*l.kept)), 0};
-    *out = (kprof_choice_of_names){KPROF_STRLIST_INIT, KPROF_STRLIST_INIT};
+    limiter l = {.limits = limits, .host = host, .queue = queue};
+    l.kept = calloc(queue->names.count + 1, sizeof(*l.kept));
+    *out = (kprof_choice_of_names){0};
     kprof_status status = l.kept ? choose(&l) : KPROF_NO_MEMORY;
     if (status == KPROF_OK)
         status = share_out(&l, out);
+    out->image = l.image;
     kprof_log(KPROF_LOG_DEBUG, "%s: %zu of %zu metrics fit, after %zu trials", kprof_host_chip(host), out->kept.count,
               queue->names.count, l.trials);
     free(l.kept);

@@ -167,14 +167,10 @@ static kprof_status select_metrics(const kprof_catalog *catalog, const kprof_str
 
 /* CUPTI packs counters greedily in the order given. Alphabetical order, which puts the counters of a unit together,
  * never took more passes than the order of the sections on any chip and set, and often took one or two fewer. */
-static kprof_status schedule(const kprof_limits *limits, kprof_host *host, kprof_plan *out)
+static kprof_status schedule(kprof_host *host, kprof_plan *out)
 {
-    kprof_limited_image limited = {0};
     kprof_strlist_sort(&out->collect);
-    kprof_status status = kprof_limits_image(limits, host, &out->collect, &limited);
-    out->image = limited.image;
-    out->pass_count = out->image.pass_count;
-    return status;
+    return kprof_host_config_image(host, &out->collect, &out->image);
 }
 
 /* A name that was asked for is not shown when it is not collected. */
@@ -204,7 +200,7 @@ static kprof_status fail_limits(const kprof_limits *limits, const kprof_plan *pl
         plan->chip, limits->budget_s, (unsigned long long)limits->workload.launches, kprof_prices.start_s);
 }
 
-/* Cut `collect`, which so far has the names of --metrics, to what keeps the limits. */
+/* Cut `collect`, which so far has the names of --metrics, to what keeps the limits, and schedule that. */
 static kprof_status apply_limits(const kprof_limits *limits, kprof_queue *queue, kprof_host *host, kprof_plan *out)
 {
     kprof_choice_of_names choice;
@@ -212,6 +208,7 @@ static kprof_status apply_limits(const kprof_limits *limits, kprof_queue *queue,
     kprof_strlist_free(&out->collect);
     out->collect = choice.kept;
     out->left_out = choice.left_out;
+    out->image = choice.image;
     if (status == KPROF_OK && out->collect.count == 0 && out->left_out.count > 0)
         status = fail_limits(limits, out);
     if (status == KPROF_OK)
@@ -247,8 +244,9 @@ static kprof_status fill_plan(const kprof_catalog *catalog, const kprof_selectio
         status = select_metrics(catalog, &selection->metrics, host, out);
     if (status == KPROF_OK)
         status = fill_sections(&(kprof_queue_sources){catalog, wanted, &out->collect}, &selection->limits, host, out);
-    if (status == KPROF_OK)
-        status = schedule(&selection->limits, host, out);
+    if (status == KPROF_OK && !kprof_limits_are_set(&selection->limits))
+        status = schedule(host, out);
+    out->pass_count = out->image.pass_count;
     free(wanted);
     return status;
 }

@@ -50,6 +50,7 @@ static kprof_status add_first(const kprof_strlist *names, kprof_queue *queue)
         if (!kprof_strlist_add(&queue->names, names->items[i]))
             return KPROF_NO_MEMORY;
     }
+    queue->named_count = queue->names.count;
     end_group(queue);
     return KPROF_OK;
 }

@@ -9,6 +9,7 @@
  */
 typedef struct kprof_queue {
     kprof_strlist names; /* each once */
+    size_t named_count;  /* of --metrics, which come first */
     size_t *group_ends;  /* [group_count]: group i ends before this index; rising */
     size_t group_count;
 } kprof_queue;

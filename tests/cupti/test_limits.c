@@ -40,14 +40,19 @@ static kprof_plan plan_of(request from)
     return plan;
 }
 
-static double cost_s(const kprof_plan *plan, const kprof_workload *workload)
+/* With what is used: the witnesses of the plan's image, which takes others in place of them. */
+static double cost_s(kprof_plan *plan, const kprof_workload *workload)
 {
     kprof_host *host;
     kprof_schedule schedule;
+    kprof_witnesses witnesses;
     assert_int_equal(kprof_host_open(plan->chip, NULL, &host), KPROF_OK);
-    assert_int_equal(kprof_schedule_read(host, &plan->collect, &plan->image, &schedule), KPROF_OK);
+    assert_int_equal(kprof_host_witness(host, &plan->collect, &plan->image, &witnesses), KPROF_OK);
+    const kprof_config_image *used = witnesses.image.size > 0 ? &witnesses.image : &plan->image;
+    assert_int_equal(kprof_schedule_read(host, &plan->collect, used, &schedule), KPROF_OK);
     kprof_effort effort = kprof_effort_of(&schedule, plan->collect.count);
     kprof_schedule_free(&schedule);
+    kprof_witnesses_free(&witnesses);
     kprof_host_close(host);
     return kprof_cost_of(&effort, workload).total_s;
 }
@@ -104,7 +109,7 @@ static void test_passes_are_kept_to(void **state)
     static const struct {
         const char *chip;
         uint32_t passes;
-    } cases[] = {{"TU102", 1}, {"TU102", 4}, {"GH100", 4}};
+    } cases[] = {{"TU102", 1}, {"TU102", 4}, {"TU102", 7}, {"GA100", 3}, {"GH100", 4}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         if (!tries_chip(cases[i].chip))
             continue;
@@ -112,6 +117,7 @@ static void test_passes_are_kept_to(void **state)
         kprof_plan plan = plan_of((request){cases[i].chip, "default", NULL, {.max_passes = cases[i].passes}});
         assert_int_equal(all.left_out.count, 0);
         assert_true(plan.pass_count <= cases[i].passes && plan.collect.count > 10);
+        assert_int_equal(plan.pass_count, plan.image.pass_count);
         assert_whole(&plan, &all);
         assert_sections_measured(&plan);
         kprof_plan_free(&plan);
@@ -173,38 +179,48 @@ static void test_named_metrics_come_before_sections(void **state)
     kprof_plan_free(&plan);
 }
 
-static void test_a_budget_is_kept_to(void **state)
+/* A dear metric does not take the room of several groups that fit whole. */
+static void test_whole_groups_come_before_parts(void **state)
 {
     (void)state;
-    static const double budgets_s[] = {3};
-    kprof_workload workload = {.launches = 1000, .flush = true};
-    kprof_plan all = plan_of((request){.chip = "GH100", .set = "default"});
-    for (size_t i = 0; i < sizeof budgets_s / sizeof *budgets_s; i++) {
-        kprof_plan plan =
-            plan_of((request){"GH100", "default", NULL, {.budget_s = budgets_s[i], .workload = workload}});
-        assert_true(cost_s(&plan, &workload) <= budgets_s[i]);
-        assert_whole(&plan, &all);
-        assert_sections_measured(&plan);
-        kprof_plan_free(&plan);
-    }
-    kprof_plan_free(&all);
+    static const char *const kept[] = {
+        "l1tex__t_sector_hit_rate.pct", "lts__throughput.avg.pct_of_peak_sustained_elapsed",
+        "sm__warps_active.avg.pct_of_peak_sustained_active", "smsp__issue_active.avg.per_cycle_active"};
+    if (!tries_chip("GA100"))
+        return;
+    kprof_limits limits = {.budget_s = 9, .workload = {.launches = 1000, .flush = true}};
+    kprof_plan plan = plan_of((request){"GA100", "default", NULL, limits});
+    assert_true(kprof_strlist_contains(&plan.left_out, SM_THROUGHPUT));
+    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
+        assert_true(kprof_strlist_contains(&plan.collect, kept[i]));
+    kprof_plan_free(&plan);
+    limits.budget_s = 10;
+    plan = plan_of((request){"GA100", "default", NULL, limits});
+    assert_int_equal(plan.left_out.count, 0);
+    kprof_plan_free(&plan);
 }
 
-/* A schedule that is made for large batches is not taken where it costs the few launches of a budget more. */
-static void test_a_small_budget_is_kept_to(void **state)
+/* Neither witnesses nor a schedule that is made for large batches takes what is planned beyond the budget. */
+static void test_budgets_are_kept_to(void **state)
 {
     (void)state;
     static const struct {
-        const char *chip;
+        const char *chip, *set;
+        uint64_t launches;
         double budget_s;
-    } rows[] = {{"GH100", 0.9}, {"TU102", 0.7}, {"GA100", 0.9}};
-    kprof_workload two = {.launches = 2, .flush = true};
+    } rows[] = {
+        {"TU102", "default", 1000, 2}, {"TU102", "default", 20000, 60}, {"TU102", "detailed", 2, 0.7},
+        {"GA100", "default", 1000, 3}, {"GA100", "detailed", 2, 0.9},   {"AD102", "default", 1000, 4},
+        {"GH100", "default", 1000, 3}, {"GH100", "default", 2, 1},
+    };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         if (!tries_chip(rows[i].chip))
             continue;
-        kprof_plan plan =
-            plan_of((request){rows[i].chip, "detailed", NULL, {.budget_s = rows[i].budget_s, .workload = two}});
-        assert_true(cost_s(&plan, &two) <= rows[i].budget_s);
+        kprof_limits limits = {.budget_s = rows[i].budget_s, .workload = {.launches = rows[i].launches, .flush = true}};
+        kprof_plan plan = plan_of((request){rows[i].chip, rows[i].set, NULL, limits});
+        assert_true(plan.collect.count > 10);
+        assert_sections_measured(&plan);
+        assert_true(cost_s(&plan, &limits.workload) <= rows[i].budget_s);
         kprof_plan_free(&plan);
     }
 }
@@ -236,8 +252,8 @@ int main(void)
         cmocka_unit_test(test_wide_limits_change_nothing),
         cmocka_unit_test(test_the_most_useful_comes_first),
         cmocka_unit_test(test_named_metrics_come_before_sections),
-        cmocka_unit_test(test_a_budget_is_kept_to),
-        cmocka_unit_test(test_a_small_budget_is_kept_to),
+        cmocka_unit_test(test_whole_groups_come_before_parts),
+        cmocka_unit_test(test_budgets_are_kept_to),
         cmocka_unit_test(test_nothing_fits),
     };
     if (!cupti_is_here())
