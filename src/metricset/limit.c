@@ -137,26 +137,57 @@ static kprof_status try_range(limiter *l, size_t begin, size_t end, bool *fits)
     return status;
 }
 
+static kprof_status take_range(limiter *l, size_t begin, size_t end);
+
+/* Of a range that does not fit whole. */
+static kprof_status take_halves(limiter *l, size_t begin, size_t end)
+{
+    size_t middle = begin + (end - begin + 1) / 2;
+    if (end - begin < 2)
+        return KPROF_OK;
+    kprof_status status = take_range(l, begin, middle);
+    return status == KPROF_OK ? take_range(l, middle, end) : status;
+}
+
 /* Depth is the logarithm of the number of names. */
 static kprof_status take_range(limiter *l, size_t begin, size_t end)
 {
     bool fits;
     kprof_status status = try_range(l, begin, end, &fits);
-    if (status != KPROF_OK || fits || end - begin < 2)
-        return status;
-    size_t middle = begin + (end - begin + 1) / 2;
-    status = take_range(l, begin, middle);
-    return status == KPROF_OK ? take_range(l, middle, end) : status;
+    return status == KPROF_OK && !fits ? take_halves(l, begin, end) : status;
 }
 
-static kprof_status take_groups(limiter *l)
+static kprof_status take_whole(limiter *l, size_t begin, size_t end)
 {
+    bool fits;
+    return try_range(l, begin, end, &fits);
+}
+
+static kprof_status take_parts(limiter *l, size_t begin, size_t end)
+{
+    return l->kept[begin] ? KPROF_OK : take_halves(l, begin, end);
+}
+
+/* All groups but that of --metrics. */
+static kprof_status visit_groups(limiter *l, kprof_status (*visit)(limiter *l, size_t begin, size_t end))
+{
+    const kprof_queue *queue = l->queue;
     kprof_status status = KPROF_OK;
-    for (size_t i = 0, begin = 0; i < l->queue->group_count && status == KPROF_OK; i++) {
-        status = take_range(l, begin, l->queue->group_ends[i]);
-        begin = l->queue->group_ends[i];
+    for (size_t i = 0, begin = 0; i < queue->group_count && status == KPROF_OK; i++) {
+        if (begin >= queue->named_count)
+            status = visit(l, begin, queue->group_ends[i]);
+        begin = queue->group_ends[i];
     }
     return status;
+}
+
+/* Whole groups go first, lest a dear name of one takes the room of several others. */
+static kprof_status take_groups(limiter *l)
+{
+    kprof_status status = take_range(l, 0, l->queue->named_count);
+    if (status == KPROF_OK)
+        status = visit_groups(l, take_whole);
+    return status == KPROF_OK ? visit_groups(l, take_parts) : status;
 }
 
 /* Schedule what is kept already, with names `begin` to `end` of the queue, which are kept if that keeps the limits. */
@@ -226,8 +257,9 @@ static char *question_text(const limiter *l)
 {
     const kprof_limits *limits = l->limits;
     kprof_strbuf text = KPROF_STRBUF_INIT;
-    kprof_strbuf_printf(&text, "limits 11 %u %.9g %llu %u %d:", limits->max_passes, limits->budget_s,
-                        (unsigned long long)limits->workload.launches, limits->workload.batch, limits->workload.flush);
+    kprof_strbuf_printf(&text, "limits 11 %u %.9g %llu %u %d %zu:", limits->max_passes, limits->budget_s,
+                        (unsigned long long)limits->workload.launches, limits->workload.batch, limits->workload.flush,
+                        l->queue->named_count);
     for (size_t i = 0; i < l->queue->group_count; i++)
         kprof_strbuf_printf(&text, " %zu", l->queue->group_ends[i]);
     return kprof_strbuf_take(&text);

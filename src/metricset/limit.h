@@ -14,8 +14,9 @@ typedef struct kprof_choice_of_names {
                                  the one of fewest passes, or else CUPTI's own */
 } kprof_choice_of_names;
 
-/* A group is kept whole if it fits beside what is kept already, else in halves, down to single names. What keeps to a
- * budget is what is used: with witnesses. Caller frees the members of *out, on failure too. */
+/* Names of --metrics are kept first, then each group that fits whole beside what is kept already, then halves of the
+ * others, down to single names. What keeps to a budget is what is used: with witnesses. Caller frees the members of
+ * *out, on failure too. */
 kprof_status kprof_limits_apply(const kprof_limits *limits, kprof_host *host, const kprof_queue *queue,
                                 kprof_choice_of_names *out) KPROF_MUST_CHECK;
 

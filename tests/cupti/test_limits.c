@@ -179,6 +179,27 @@ static void test_named_metrics_come_before_sections(void **state)
     kprof_plan_free(&plan);
 }
 
+/* A dear metric does not take the room of several groups that fit whole. */
+static void test_whole_groups_come_before_parts(void **state)
+{
+    (void)state;
+    static const char *const kept[] = {
+        "l1tex__t_sector_hit_rate.pct", "lts__throughput.avg.pct_of_peak_sustained_elapsed",
+        "sm__warps_active.avg.pct_of_peak_sustained_active", "smsp__issue_active.avg.per_cycle_active"};
+    if (!tries_chip("GA100"))
+        return;
+    kprof_limits limits = {.budget_s = 9, .workload = {.launches = 1000, .flush = true}};
+    kprof_plan plan = plan_of((request){"GA100", "default", NULL, limits});
+    assert_true(kprof_strlist_contains(&plan.left_out, SM_THROUGHPUT));
+    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
+        assert_true(kprof_strlist_contains(&plan.collect, kept[i]));
+    kprof_plan_free(&plan);
+    limits.budget_s = 10;
+    plan = plan_of((request){"GA100", "default", NULL, limits});
+    assert_int_equal(plan.left_out.count, 0);
+    kprof_plan_free(&plan);
+}
+
 /* Neither witnesses nor a schedule that is made for large batches takes what is planned beyond the budget. */
 static void test_budgets_are_kept_to(void **state)
 {
@@ -227,9 +248,13 @@ static void test_nothing_fits(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_passes_are_kept_to),          cmocka_unit_test(test_wide_limits_change_nothing),
-        cmocka_unit_test(test_the_most_useful_comes_first), cmocka_unit_test(test_named_metrics_come_before_sections),
-        cmocka_unit_test(test_budgets_are_kept_to),         cmocka_unit_test(test_nothing_fits),
+        cmocka_unit_test(test_passes_are_kept_to),
+        cmocka_unit_test(test_wide_limits_change_nothing),
+        cmocka_unit_test(test_the_most_useful_comes_first),
+        cmocka_unit_test(test_named_metrics_come_before_sections),
+        cmocka_unit_test(test_whole_groups_come_before_parts),
+        cmocka_unit_test(test_budgets_are_kept_to),
+        cmocka_unit_test(test_nothing_fits),
     };
     if (!cupti_is_here())
         return SKIPPED;
