@@ -376,6 +376,30 @@ static void replace_image(kprof_config_image *image, kprof_config_image *with)
     *with = (kprof_config_image){0};
 }
 
+/* Where CUPTI placed the counters it does not tell. Written down like ours, they are told from the witnesses beside
+ * them, which are never read where they make a launch slow. */
+static kprof_status write_placement(kprof_config_image *image)
+{
+    kprof_strbuf text = KPROF_STRBUF_INIT;
+    kprof_status status = KPROF_OK;
+    for (size_t i = 0; i < image->pass_count && status == KPROF_OK; i++) {
+        kprof_placed_counters counters;
+        status = kprof_placed_counters_read(image, i, &counters);
+        for (size_t k = 0; k < counters.names.count && status == KPROF_OK; k++)
+            kprof_placement_put(&text, counters.names.items[k], counters.domains[k]);
+        kprof_placement_end_pass(&text);
+        kprof_placed_counters_free(&counters);
+    }
+    char *placement = kprof_strbuf_take(&text);
+    if (status != KPROF_OK || !placement) {
+        free(placement);
+        return status != KPROF_OK ? status : KPROF_NO_MEMORY;
+    }
+    free(image->placement);
+    image->placement = placement;
+    return KPROF_OK;
+}
+
 kprof_status kprof_host_witness(kprof_host *host, const kprof_strlist *names, kprof_config_image *image,
                                 kprof_witnesses *out)
 {
@@ -389,7 +413,9 @@ kprof_status kprof_host_witness(kprof_host *host, const kprof_strlist *names, kp
         return status;
     }
     *out = images.all;
-    if (image->placement && !(out->image.placement = strdup(image->placement)))
+    if (!image->placement)
+        status = write_placement(image);
+    if (status == KPROF_OK && !(out->image.placement = strdup(image->placement)))
         status = KPROF_NO_MEMORY;
     if (images.cheap.image.size > 0)
         replace_image(image, &images.cheap.image);
