@@ -18,7 +18,6 @@ typedef struct limiter {
     bool *kept;               /* [names.count of the queue] */
     kprof_config_image image; /* of what is kept, once that is settled */
     size_t trials;
-    bool cautious; /* all passes of a draft that have counters of the SMs count as slow */
 } limiter;
 
 bool kprof_limits_are_set(const kprof_limits *limits)
@@ -35,8 +34,6 @@ static kprof_status fits_budget(const limiter *l, const kprof_strlist *names, co
         return status;
     kprof_effort effort = kprof_effort_of(&schedule, names->count);
     kprof_schedule_free(&schedule);
-    if (l->cautious)
-        effort.slow_pass_count = effort.sm_pass_count;
     *out = kprof_cost_of(&effort, &l->limits->workload).total_s <= l->limits->budget_s;
     return KPROF_OK;
 }
@@ -205,28 +202,24 @@ static kprof_status settle(limiter *l, size_t begin, size_t end, bool *fits)
     return status;
 }
 
-static void start_over(limiter *l, bool cautious)
+static void keep_nothing(limiter *l)
 {
     memset(l->kept, 0, l->queue->names.count * sizeof(*l->kept));
-    l->trials = 0;
-    l->cautious = cautious;
 }
 
-/* With witnesses, which drafts do not have, a pass may count as slow: where that goes beyond the limits, choose again,
- * reckoning with it. */
+/* What drafts promised is kept only if it holds with witnesses, which drafts do not have. */
 static kprof_status take_what_fits(limiter *l)
 {
     bool fits;
+    keep_nothing(l);
     kprof_status status = settle(l, 0, l->queue->names.count, &fits);
-    for (int attempt = 0; attempt < 2 && status == KPROF_OK && !fits; attempt++) {
-        start_over(l, attempt > 0);
-        status = take_groups(l);
-        l->cautious = false;
-        if (status == KPROF_OK)
-            status = settle(l, 0, 0, &fits);
-    }
+    if (status != KPROF_OK || fits)
+        return status;
+    status = take_groups(l);
+    if (status == KPROF_OK)
+        status = settle(l, 0, 0, &fits);
     if (!fits)
-        start_over(l, false);
+        keep_nothing(l);
     return status;
 }
 
@@ -257,7 +250,7 @@ static char *question_text(const limiter *l)
 {
     const kprof_limits *limits = l->limits;
     kprof_strbuf text = KPROF_STRBUF_INIT;
-    kprof_strbuf_printf(&text, "limits 11 %u %.9g %llu %u %d %zu:", limits->max_passes, limits->budget_s,
+    kprof_strbuf_printf(&text, "limits 12 %u %.9g %llu %u %d %zu:", limits->max_passes, limits->budget_s,
                         (unsigned long long)limits->workload.launches, limits->workload.batch, limits->workload.flush,
                         l->queue->named_count);
     for (size_t i = 0; i < l->queue->group_count; i++)
