@@ -12,6 +12,7 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static kprof_profiled_context *contexts;
 static void **live; /* [live_count]: all that the application has */
 static size_t live_count, live_capacity;
+static bool incomplete; /* there was no memory to list one */
 
 static kprof_profiled_context *find(void *context)
 {
@@ -87,6 +88,8 @@ void kprof_contexts_note(void *context)
     }
     if (live_count < live_capacity)
         live[live_count++] = context;
+    else
+        incomplete = true;
     pthread_mutex_unlock(&mutex);
 }
 
@@ -106,6 +109,8 @@ kprof_status kprof_contexts_wait_for_others(const void *context)
     for (size_t i = 0; i < live_count && status != KPROF_NOT_COLLECTED; i++)
         if (live[i] != context)
             status = kprof_wait_with_limit(live[i]); /* one in error does nothing more */
+    if (incomplete)
+        status = kprof_fail(KPROF_NOT_COLLECTED, "no memory to list the contexts whose work has to be waited for");
     pthread_mutex_unlock(&mutex);
     return status == KPROF_NOT_COLLECTED ? status : KPROF_OK;
 }
