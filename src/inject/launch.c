@@ -195,15 +195,13 @@ static void enter_launch(const kprof_call *call)
         describe(call, kernel, position, &launch.record);
         atomic_fetch_add(&kprof_this_process.matched, 1);
     }
-    if (launch.metrics &&
-        launch.metrics->pass_count == 0) { /* what the launch itself tells is all that was asked for */
+    const char *obstacle = "";
+    bool asks_nothing = launch.metrics && launch.metrics->pass_count == 0; /* but what the launch itself tells */
+    if (asks_nothing)
         close_batch();
-        if (chosen)
-            write_launch(&launch.record, "");
-        return;
-    }
-    const char *obstacle = enter_batch(&launch);
-    if (chosen && *obstacle)
+    else
+        obstacle = enter_batch(&launch);
+    if (chosen && (asks_nothing || *obstacle))
         write_launch(&launch.record, obstacle);
 }
 
