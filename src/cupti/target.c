@@ -122,9 +122,11 @@ static void note_module(const CUpti_ModuleResourceData *module)
 
 static void on_resource(CUpti_CallbackId id, const CUpti_ResourceData *data)
 {
-    if (id == CUPTI_CBID_RESOURCE_CONTEXT_CREATED) {
+    if (id == CUPTI_CBID_RESOURCE_CU_INIT_FINISHED)
+        hooks.driver_started();
+    else if (id == CUPTI_CBID_RESOURCE_CONTEXT_CREATED)
         hooks.context_created(data->context);
-    } else if (id == CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING) {
+    else if (id == CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING) {
         hooks.context_ending(data->context);
         kprof_variables_forget(data->context);
     } else if (id == CUPTI_CBID_RESOURCE_MODULE_LOADED)
@@ -148,6 +150,7 @@ static void CUPTIAPI on_callback(void *user, CUpti_CallbackDomain domain, CUpti_
 static kprof_status subscribe(void)
 {
     static const CUpti_CallbackId resources[] = {
+        CUPTI_CBID_RESOURCE_CU_INIT_FINISHED,
         CUPTI_CBID_RESOURCE_MODULE_LOADED,
         CUPTI_CBID_RESOURCE_CONTEXT_CREATED,
         CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING,

@@ -34,6 +34,7 @@ typedef struct kprof_call {
 typedef struct kprof_target_hooks {
     void (*enter)(const kprof_call *call);
     void (*leave)(const kprof_call *call);
+    void (*driver_started)(void); /* within the call that starts it, on its thread */
     void (*context_created)(void *context);
     void (*context_ending)(void *context);
 } kprof_target_hooks;

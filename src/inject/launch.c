@@ -11,6 +11,7 @@
 #include "inject/kernels.h"
 #include "inject/lock.h"
 #include "inject/process.h"
+#include "inject/threads.h"
 
 #include <stdio.h>
 #include <sys/syscall.h>
@@ -365,4 +366,5 @@ void kprof_launch_finish(void)
     kprof_process_write(&record);
 }
 
-const kprof_target_hooks kprof_launch_hooks = {enter, leave, kprof_contexts_note, context_ending};
+const kprof_target_hooks kprof_launch_hooks = {enter, leave, kprof_threads_cuda_started, kprof_contexts_note,
+                                                context_ending};

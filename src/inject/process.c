@@ -7,6 +7,7 @@
 #include "inject/idle.h"
 #include "inject/launch.h"
 #include "inject/lock.h"
+#include "inject/threads.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -156,6 +157,7 @@ void kprof_process_start(void)
     if (!dir || atomic_exchange(&started, true))
         return;
     kprof_log_set_sink(on_log, NULL);
+    kprof_threads_cuda_starts();
     kprof_status status = start(dir);
     if (status != KPROF_OK) {
         atomic_store(&kprof_this_process.armed, true); /* so that the reason is told */

@@ -26,19 +26,30 @@ static void *live(void *user)
     return NULL;
 }
 
-static bool others_beside(role self)
+static pthread_t start(const role *self)
 {
     pthread_t thread;
     pthread_barrier_init(&barrier, NULL, 2);
-    if (self.own)
-        assert_true(kprof_threads_start(&thread, live, &self));
+    if (self->own)
+        assert_true(kprof_threads_start(&thread, live, (void *)self));
     else
-        assert_int_equal(pthread_create(&thread, NULL, live, &self), 0);
+        assert_int_equal(pthread_create(&thread, NULL, live, (void *)self), 0);
     pthread_barrier_wait(&barrier);
-    bool others = kprof_threads_others();
+    return thread;
+}
+
+static void end(pthread_t thread)
+{
     pthread_barrier_wait(&barrier);
     pthread_join(thread, NULL);
     pthread_barrier_destroy(&barrier);
+}
+
+static bool others_beside(role self)
+{
+    pthread_t thread = start(&self);
+    bool others = kprof_threads_others();
+    end(thread);
     return others;
 }
 
@@ -72,11 +83,44 @@ static void test_program_is_named_like_cuda(void **state)
     prctl(PR_SET_NAME, before, 0, 0, 0);
 }
 
+static void *tell_that_cuda_started(void *user)
+{
+    (void)user;
+    kprof_threads_cuda_started();
+    return NULL;
+}
+
+/* A thread that CUDA or CUPTI starts may have any name, the program's say. */
+static void test_started_with_cuda(void **state)
+{
+    (void)state;
+    static const role unnamed = {NULL, false};
+    if (kprof_threads_others())
+        skip(); /* a sanitizer's own thread */
+    pthread_t thread = start(&unnamed), teller;
+    kprof_threads_cuda_starts(); /* beside another: whose threads come now cannot be told */
+    kprof_threads_cuda_started();
+    assert_true(kprof_threads_others());
+    end(thread);
+
+    kprof_threads_cuda_starts();
+    thread = start(&unnamed);
+    assert_int_equal(pthread_create(&teller, NULL, tell_that_cuda_started, NULL), 0);
+    pthread_join(teller, NULL);
+    assert_true(kprof_threads_others()); /* it did not start here */
+    kprof_threads_cuda_started();
+    assert_false(kprof_threads_others());
+    kprof_threads_cuda_started(); /* a second call tells of nothing */
+    end(thread);
+    assert_true(others_beside(unnamed)); /* it came later */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_names),
         cmocka_unit_test(test_program_is_named_like_cuda),
+        cmocka_unit_test(test_started_with_cuda),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
