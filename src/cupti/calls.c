@@ -1,6 +1,7 @@
 /* Reads driver calls: their kind, and a launch's arguments from each of the driver's launch entry points. */
 #include "cupti/calls.h"
 
+#include "core/mappings.h"
 #include "cupti/driver.h"
 
 #define ID(name) CUPTI_DRIVER_TRACE_CBID_##name
@@ -77,8 +78,6 @@ static const unsigned char sharing[CUPTI_DRIVER_TRACE_CBID_SIZE] = {
     [ID(cuMemAllocHost_v2)] = KPROF_SHARES_WITH_HOST,
     [ID(cuMemHostAlloc)] = KPROF_SHARES_WITH_HOST,
     [ID(cuMemHostAlloc_v2)] = KPROF_SHARES_WITH_HOST,
-    [ID(cuMemHostRegister)] = KPROF_SHARES_WITH_HOST,
-    [ID(cuMemHostRegister_v2)] = KPROF_SHARES_WITH_HOST,
     [ID(cuMemAllocManaged)] = KPROF_SHARES_WITH_HOST,
     [ID(cuLibraryGetManaged)] = KPROF_SHARES_WITH_HOST,
 
@@ -132,6 +131,8 @@ static const unsigned char sharing[CUPTI_DRIVER_TRACE_CBID_SIZE] = {
     [ID(cuWaitExternalSemaphoresAsync_ptsz)] = KPROF_WAITS_FOR_HOST,
 
     [ID(cuPointerSetAttribute)] = PARAMETERS_TELL,
+    [ID(cuMemHostRegister)] = PARAMETERS_TELL,
+    [ID(cuMemHostRegister_v2)] = PARAMETERS_TELL,
     [ID(cuMemCreate)] = PARAMETERS_TELL,
     [ID(cuMemPoolCreate)] = PARAMETERS_TELL,
     [ID(cuMemGetDefaultMemPool)] = PARAMETERS_TELL,
@@ -164,12 +165,27 @@ static unsigned memory_sharing(CUmemAllocationType type, const CUmemLocation *lo
     return on_device ? 0 : KPROF_SHARES_WITH_HOST;
 }
 
+/* Other processes write what they share, and devices what is theirs, at any time. */
+static unsigned registered_sharing(const void *address, size_t size_bytes, unsigned flags)
+{
+    bool beyond = (flags & CU_MEMHOSTREGISTER_IOMEMORY) || kprof_mappings_shared(address, size_bytes);
+    return KPROF_SHARES_WITH_HOST | (beyond ? KPROF_SHARES_WITH_DEVICES : 0);
+}
+
 static unsigned sharing_by_parameters(CUpti_CallbackId id, const void *parameters)
 {
     switch (id) {
     case ID(cuPointerSetAttribute): { /* which is done for network cards, that no further call tells of */
         const cuPointerSetAttribute_params *p = parameters;
         return p->attribute == CU_POINTER_ATTRIBUTE_SYNC_MEMOPS ? KPROF_SHARES_WITH_DEVICES : 0;
+    }
+    case ID(cuMemHostRegister): {
+        const cuMemHostRegister_params *p = parameters;
+        return registered_sharing(p->p, p->bytesize, p->Flags);
+    }
+    case ID(cuMemHostRegister_v2): {
+        const cuMemHostRegister_v2_params *p = parameters;
+        return registered_sharing(p->p, p->bytesize, p->Flags);
     }
     case ID(cuMemCreate): {
         const cuMemCreate_params *p = parameters;

@@ -2,7 +2,7 @@
 #include "inject/treatment.h"
 
 #include "inject/process.h"
-#include "inject/threads.h"
+#include "inject/writers.h"
 
 #include <stdio.h>
 
@@ -22,9 +22,7 @@ static const char *why_not_repeated(const kprof_call *call, const kprof_operatio
         return "the launch cannot be repeated through the driver";
     if (kprof_target_sharing() & KPROF_SHARES_WITH_DEVICES)
         return "other GPUs or other processes reach the memory that a replay restores";
-    if (shared && kprof_threads_others())
-        return "other threads of the application reach the memory that a replay restores (pinned or managed)";
-    return NULL;
+    return shared ? kprof_writers_others() : NULL;
 }
 
 /* May kernels wait for what the host, another GPU or another process does after the launch? */
@@ -41,8 +39,8 @@ kprof_treatment kprof_treatment_unrepeated(const kprof_batch_launch *launch, con
         return (kprof_treatment){KPROF_ONE_PASS, false, why};
     if ((kprof_target_sharing() & KPROF_SHARES_WITH_HOST) && (!operation || kprof_operation_sees_host(operation)))
         return (kprof_treatment){KPROF_REFUSED, false,
-                                 "the kernel takes host memory, for which it may wait, and other "
-                                 "threads reach that memory, or it cannot be replayed"};
+                                 "the kernel takes host memory, for which it may wait, and others "
+                                 "reach that memory, or it cannot be replayed"};
     return (kprof_treatment){KPROF_ONE_PASS, atomic_load(&launch->kernel->watched_ends) < ENOUGH_ENDS, why};
 }
 

@@ -4,6 +4,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <sys/mman.h>
 
 #include <cmocka.h>
 
@@ -36,7 +37,6 @@ static void test_calls_that_share(void **state)
     } rows[] = {
         {ID(cuMemAllocHost_v2), KPROF_SHARES_WITH_HOST},
         {ID(cuMemHostAlloc), KPROF_SHARES_WITH_HOST},
-        {ID(cuMemHostRegister_v2), KPROF_SHARES_WITH_HOST},
         {ID(cuMemAllocManaged), KPROF_SHARES_WITH_HOST},
         {ID(cuLibraryGetManaged), KPROF_SHARES_WITH_HOST},
         {ID(cuCtxEnablePeerAccess), KPROF_SHARES_WITH_DEVICES},
@@ -158,6 +158,30 @@ static void test_memory_for_network_cards(void **state)
                      KPROF_SHARES_WITH_DEVICES);
 }
 
+static unsigned registered_sharing(int mapping, unsigned flags)
+{
+    size_t size_bytes = 1 << 16;
+    void *memory = mmap(NULL, size_bytes, PROT_READ | PROT_WRITE, mapping | MAP_ANONYMOUS, -1, 0);
+    assert_true(memory != MAP_FAILED);
+    cuMemHostRegister_v2_params registered = {.p = memory, .bytesize = size_bytes, .Flags = flags};
+    cuMemHostRegister_params before = {.p = memory, .bytesize = size_bytes, .Flags = flags};
+    unsigned shared = kprof_call_sharing(ID(cuMemHostRegister_v2), &registered);
+    assert_int_equal(kprof_call_sharing(ID(cuMemHostRegister), &before), shared);
+    munmap(memory, size_bytes);
+    return shared;
+}
+
+/* Other processes may write what they share, and devices what is theirs. */
+static void test_registered_memory(void **state)
+{
+    (void)state;
+    assert_int_equal(registered_sharing(MAP_PRIVATE, 0), KPROF_SHARES_WITH_HOST);
+    assert_int_equal(registered_sharing(MAP_PRIVATE, CU_MEMHOSTREGISTER_DEVICEMAP), KPROF_SHARES_WITH_HOST);
+    assert_int_equal(registered_sharing(MAP_SHARED, 0), KPROF_SHARES_WITH_HOST | KPROF_SHARES_WITH_DEVICES);
+    assert_int_equal(registered_sharing(MAP_PRIVATE, CU_MEMHOSTREGISTER_IOMEMORY),
+                     KPROF_SHARES_WITH_HOST | KPROF_SHARES_WITH_DEVICES);
+}
+
 /* Memory of the host needs no access to be given to it. */
 static void test_location(void **state)
 {
@@ -183,6 +207,7 @@ int main(void)
         cmocka_unit_test(test_calls_that_share), cmocka_unit_test(test_calls_that_share_nothing),
         cmocka_unit_test(test_unknown_calls),    cmocka_unit_test(test_kinds),
         cmocka_unit_test(test_access),           cmocka_unit_test(test_memory_for_network_cards),
+        cmocka_unit_test(test_registered_memory),
         cmocka_unit_test(test_location),         cmocka_unit_test(test_access_without_a_context),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

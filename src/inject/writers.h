@@ -1,0 +1,10 @@
+/* Who but the calling thread may write the process' memory at any time. */
+#ifndef KPROF_INJECT_WRITERS_H
+#define KPROF_INJECT_WRITERS_H
+
+/* Why memory that the host reaches can change while the calling thread does nothing, as "other threads of the
+ * application reach ..."; NULL when it cannot. Memory that other processes share is not asked for here: registering it
+ * with CUDA shows as KPROF_SHARES_WITH_DEVICES. */
+const char *kprof_writers_others(void);
+
+#endif

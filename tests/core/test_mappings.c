@@ -1,0 +1,76 @@
+/* What counts as shared with other processes, and what as mapped. */
+#include "core/mappings.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { SIZE = 1 << 16 };
+
+static char *map(int flags)
+{
+    char *memory = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, flags | MAP_ANONYMOUS, -1, 0);
+    assert_true(memory != MAP_FAILED);
+    return memory;
+}
+
+static void test_shared(void **state)
+{
+    (void)state;
+    char *memory = map(MAP_SHARED);
+    assert_true(kprof_mappings_shared(memory, SIZE));
+    assert_true(kprof_mappings_shared(memory + 1, 1));
+    assert_true(kprof_mappings_shared(memory - 16, 17));
+    munmap(memory, SIZE);
+}
+
+static void test_private(void **state)
+{
+    (void)state;
+    char *memory = map(MAP_PRIVATE);
+    int local = 0;
+    assert_false(kprof_mappings_shared(memory, SIZE));
+    assert_false(kprof_mappings_shared(&local, sizeof local));
+    munmap(memory, SIZE);
+}
+
+/* A part of a private range that others share. */
+static void test_partly_shared(void **state)
+{
+    (void)state;
+    char *memory = map(MAP_PRIVATE), *middle = memory + SIZE / 2;
+    assert_ptr_equal(mmap(middle, SIZE / 4, PROT_READ, MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED, -1, 0), middle);
+    assert_true(kprof_mappings_shared(memory, SIZE));
+    assert_false(kprof_mappings_shared(memory, SIZE / 2));
+    assert_false(kprof_mappings_shared(middle + SIZE / 4, SIZE / 4));
+    munmap(memory, SIZE);
+}
+
+static void test_names(void **state)
+{
+    (void)state;
+    char path[4096];
+    ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
+    assert_true(length > 1);
+    path[length] = '\0';
+    assert_true(kprof_mappings_named(path));
+    path[length - 1] = '\0';
+    assert_true(kprof_mappings_named(path));
+    assert_true(kprof_mappings_named("[stack]"));
+    assert_false(kprof_mappings_named("/no such file"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_shared),
+        cmocka_unit_test(test_private),
+        cmocka_unit_test(test_partly_shared),
+        cmocka_unit_test(test_names),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,69 @@
+/* Who counts as writing memory at any time, besides threads (test_threads.c). */
+#include "inject/writers.h"
+
+#include <linux/aio_abi.h>
+#include <linux/io_uring.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static void test_alone(void **state)
+{
+    (void)state;
+    const char *why = kprof_writers_others();
+    if (why)
+        assert_non_null(strstr(why, "threads")); /* a sanitizer's own */
+}
+
+static void *run(void *user)
+{
+    *(const char **)user = kprof_writers_others();
+    return NULL;
+}
+
+static void test_thread(void **state)
+{
+    (void)state;
+    pthread_t thread;
+    const char *why = NULL;
+    assert_int_equal(pthread_create(&thread, NULL, run, &why), 0);
+    pthread_join(thread, NULL);
+    assert_non_null(why);
+    assert_non_null(strstr(why, "other threads of the application"));
+}
+
+static void test_asynchronous_input(void **state)
+{
+    (void)state;
+    if (kprof_writers_others())
+        skip(); /* a sanitizer's own thread */
+    aio_context_t context = 0;
+    if (syscall(SYS_io_setup, 4, &context) == 0) {
+        assert_non_null(strstr(kprof_writers_others(), "asynchronous input"));
+        syscall(SYS_io_destroy, context);
+        assert_null(kprof_writers_others());
+    }
+    struct io_uring_params parameters = {0};
+    long ring = syscall(SYS_io_uring_setup, 4, &parameters); /* may be forbidden */
+    if (ring >= 0) {
+        assert_non_null(strstr(kprof_writers_others(), "asynchronous input"));
+        close((int)ring);
+        assert_null(kprof_writers_others());
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_alone),
+        cmocka_unit_test(test_thread),
+        cmocka_unit_test(test_asynchronous_input),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
