@@ -6,7 +6,6 @@
 #include "core/monotonic.h"
 #include "cupti/driver.h"
 #include "cupti/load.h"
-#include "cupti/modules.h"
 #include "cupti/variables.h"
 
 #include <stdbool.h>
@@ -35,6 +34,8 @@ struct kprof_snapshot {
     bool saved;
     variable *variables; /* [variable_count] */
     size_t variable_count, variable_bytes;
+    bool covered; /* has all module variables of `version` */
+    unsigned version;
     double host_save_s; /* 0: all of it is on the device */
 };
 
@@ -54,60 +55,22 @@ static bool add_room(kprof_snapshot *snapshot, size_t more)
     return grown != NULL;
 }
 
-/* Copy a variable to the host, unless that was done already; `variables` has room for it. */
-static kprof_status save_variable(kprof_snapshot *snapshot, variable v, const char *name)
+/* Copy a variable to the host; `variables` has room for it. */
+static kprof_status save_variable(kprof_snapshot *snapshot, variable v)
 {
-    if (is_saved(snapshot, v.address))
-        return KPROF_OK;
     if (snapshot->variable_bytes + v.size > MAX_VARIABLE_BYTES)
         return kprof_fail(KPROF_UNSUPPORTED, "the module's variables are too large to save");
-    v.content = malloc(v.size ? v.size : 1);
+    v.content = malloc(v.size);
     if (!v.content)
         return kprof_fail(KPROF_NO_MEMORY, "no memory to save %zu bytes of module variables", v.size);
     CUresult result = snapshot->driver->cuMemcpyDtoH_(v.content, v.address, v.size);
     if (result != CUDA_SUCCESS) {
         free(v.content);
-        return kprof_fail(KPROF_UNSUPPORTED, "module variable %s cannot be read: %s", name, kprof_driver_error(result));
+        return kprof_fail(KPROF_UNSUPPORTED, "a module variable cannot be read: %s", kprof_driver_error(result));
     }
     snapshot->variables[snapshot->variable_count++] = v;
     snapshot->variable_bytes += v.size;
     return KPROF_OK;
-}
-
-static kprof_status save_named(kprof_snapshot *snapshot, CUmodule module, const char *name)
-{
-    variable v = {0};
-    CUresult result = snapshot->driver->cuModuleGetGlobal_(&v.address, &v.size, module, name);
-    if (result != CUDA_SUCCESS)
-        return kprof_fail(KPROF_UNSUPPORTED, "module variable %s cannot be saved: %s", name,
-                          kprof_driver_error(result));
-    return save_variable(snapshot, v, name);
-}
-
-static kprof_status save_variables(kprof_snapshot *snapshot, CUfunction function, const kprof_strlist *names)
-{
-    CUmodule module;
-    if (names->count == 0)
-        return KPROF_OK;
-    if (!add_room(snapshot, names->count))
-        return kprof_fail(KPROF_NO_MEMORY, "no memory for module variables");
-    CUresult result = snapshot->driver->cuFuncGetModule_(&module, function);
-    if (result != CUDA_SUCCESS)
-        return kprof_fail(KPROF_UNSUPPORTED, "the kernel's module is not known: %s", kprof_driver_error(result));
-    kprof_status status = KPROF_OK;
-    for (size_t i = 0; status == KPROF_OK && i < names->count; i++)
-        status = save_named(snapshot, module, names->items[i]);
-    return status;
-}
-
-kprof_status kprof_snapshot_cover(kprof_snapshot *snapshot, void *function, const char *kernel)
-{
-    kprof_strlist names = KPROF_STRLIST_INIT;
-    kprof_status status = kprof_modules_variables(kernel, &names)
-                              ? save_variables(snapshot, function, &names)
-                              : kprof_fail(KPROF_NO_MEMORY, "no memory for the names of module variables");
-    kprof_strlist_free(&names);
-    return status;
 }
 
 /* The size of a variable whose size the application did not ask for: to the end of its allocation. */
@@ -126,6 +89,8 @@ static kprof_status save_known(kprof_snapshot *snapshot, const kprof_variable *k
 {
     unsigned char first;
     const kprof_driver_api *driver = snapshot->driver;
+    if (is_saved(snapshot, known->address))
+        return KPROF_OK;
     if (driver->cuMemcpyDtoH_(&first, known->address, 1) != CUDA_SUCCESS) {
         kprof_variables_drop(known->context, known->address);
         return KPROF_OK;
@@ -133,22 +98,25 @@ static kprof_status save_known(kprof_snapshot *snapshot, const kprof_variable *k
     size_t size_bytes = known->size_bytes ? known->size_bytes : measure_variable(driver, known->address);
     if (size_bytes == 0)
         return kprof_fail(KPROF_UNSUPPORTED, "the size of a module variable is not known");
-    return save_variable(snapshot, (variable){known->address, size_bytes, NULL}, "(address known)");
+    return save_variable(snapshot, (variable){known->address, size_bytes, NULL});
 }
 
-/* Variables whose addresses the application has: kernels of any module may be given them. */
-static kprof_status save_handed_out(kprof_snapshot *snapshot, void *context)
+kprof_status kprof_snapshot_cover(kprof_snapshot *snapshot)
 {
+    unsigned version = kprof_variables_version();
     kprof_variable *known;
     size_t count;
-    if (!kprof_variables_list(context, &known, &count) || !add_room(snapshot, count + 1)) {
-        free(known);
-        return kprof_fail(KPROF_NO_MEMORY, "no memory for module variables");
-    }
-    kprof_status status = KPROF_OK;
+    if (snapshot->covered && snapshot->version == version)
+        return KPROF_OK;
+    if (!kprof_variables_list(snapshot->params.context, &known, &count))
+        return kprof_fail(KPROF_UNSUPPORTED, "the module variables are not known");
+    kprof_status status =
+        add_room(snapshot, count + 1) ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "no memory for module variables");
     for (size_t i = 0; i < count && status == KPROF_OK; i++)
         status = save_known(snapshot, &known[i]);
     free(known);
+    snapshot->covered = status == KPROF_OK;
+    snapshot->version = version;
     return status;
 }
 
@@ -171,18 +139,13 @@ static kprof_status plan_room(const kprof_snapshot *snapshot, size_t *host_bytes
     return KPROF_OK;
 }
 
-static kprof_status save_memory(kprof_snapshot *snapshot, void *context)
+static kprof_status save_memory(kprof_snapshot *snapshot)
 {
     size_t host_bytes = 0;
     kprof_status status = plan_room(snapshot, &host_bytes);
     if (status != KPROF_OK)
         return status;
-    snapshot->params = (kprof_checkpoint_params){
-        .struct_size = KPROF_CHECKPOINT_PARAMS_SIZE,
-        .context = context,
-        .reserve_device_mb = host_bytes > 0 ? DEVICE_RESERVE_BYTES / MEBIBYTE : 0,
-        .allow_overwrite = 1,
-    };
+    snapshot->params.reserve_device_mb = host_bytes > 0 ? DEVICE_RESERVE_BYTES / MEBIBYTE : 0;
     int64_t start_ns = kprof_monotonic_ns();
     CUptiResult result = snapshot->checkpoint->cuptiCheckpointSave(&snapshot->params);
     if (result == CUPTI_ERROR_OUT_OF_MEMORY)
@@ -200,21 +163,24 @@ double kprof_snapshot_host_save_s(const kprof_snapshot *snapshot)
     return snapshot->host_save_s;
 }
 
-kprof_status kprof_snapshot_take(void *context, void *function, const char *kernel, kprof_snapshot **out)
+kprof_status kprof_snapshot_take(void *context, kprof_snapshot **out)
 {
     *out = NULL;
     kprof_snapshot *snapshot = calloc(1, sizeof *snapshot);
     if (!snapshot)
         return kprof_fail(KPROF_NO_MEMORY, "no memory for a snapshot");
+    snapshot->params = (kprof_checkpoint_params){
+        .struct_size = KPROF_CHECKPOINT_PARAMS_SIZE,
+        .context = context,
+        .allow_overwrite = 1,
+    };
     kprof_status status = kprof_driver_load(&snapshot->driver);
     if (status == KPROF_OK)
         status = kprof_checkpoint_load(&snapshot->checkpoint);
     if (status == KPROF_OK)
-        status = kprof_snapshot_cover(snapshot, function, kernel);
+        status = kprof_snapshot_cover(snapshot);
     if (status == KPROF_OK)
-        status = save_handed_out(snapshot, context);
-    if (status == KPROF_OK)
-        status = save_memory(snapshot, context);
+        status = save_memory(snapshot);
     if (status != KPROF_OK) {
         kprof_snapshot_free(snapshot);
         return status;

@@ -68,13 +68,12 @@ static void note_sharing(const kprof_call *call, unsigned shared)
                                                        : "memory is shared with the host");
 }
 
-/* What a call that succeeded makes reachable from elsewhere. Variables that kprof itself has looked up to save them
- * count as known: device code may have passed on their addresses. */
-static void note_result(const kprof_call *call, bool own)
+/* What a call of the application that succeeded makes reachable from elsewhere. */
+static void note_result(const kprof_call *call)
 {
     uint64_t address;
     size_t size_bytes;
-    unsigned shared = own ? 0 : kprof_call_sharing(call->callback_id, call->parameters);
+    unsigned shared = kprof_call_sharing(call->callback_id, call->parameters);
     if (shared)
         note_sharing(call, shared);
     if (kprof_call_variable(call->callback_id, call->parameters, &address, &size_bytes))
@@ -86,8 +85,8 @@ static void on_return(CUpti_CallbackId id, const CUpti_CallbackData *data, kprof
     CUresult result = data->functionReturnValue ? *(const CUresult *)data->functionReturnValue : CUDA_SUCCESS;
     call->failed = result != CUDA_SUCCESS;
     count_captures(capture_change(id, result));
-    if (!call->failed)
-        note_result(call, own);
+    if (!call->failed && !own)
+        note_result(call);
     hooks.leave(call);
 }
 
@@ -286,6 +285,15 @@ void kprof_target_kernel(const kprof_call *call, kprof_kernel_record *out)
     out->max_threads_per_block = function_attribute(function, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
     out->binary_version = function_attribute(function, CU_FUNC_ATTRIBUTE_BINARY_VERSION);
     out->ptx_version = function_attribute(function, CU_FUNC_ATTRIBUTE_PTX_VERSION);
+}
+
+void kprof_target_note_variables(const kprof_call *call)
+{
+    CUstreamCaptureMode mode = relax_capture_mode(CU_STREAM_CAPTURE_MODE_RELAXED);
+    CUfunction function = resolve_function(call->function);
+    if (function)
+        kprof_variables_note_module(call->context, function, call->kernel_name);
+    relax_capture_mode(mode);
 }
 
 bool kprof_target_capturing(void)

@@ -1,5 +1,5 @@
-/* Module variables whose addresses the application has, and those that were saved for a launch of their module: any
- * kernel may be given their addresses. */
+/* Module variables that kernels may change: those of modules of which a kernel was launched, and those whose addresses
+ * the application has. Any kernel may have been given their addresses. */
 #ifndef KPROF_CUPTI_VARIABLES_H
 #define KPROF_CUPTI_VARIABLES_H
 
@@ -7,17 +7,22 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Neighbours of a module may be one. */
 typedef struct kprof_variable {
     const void *context;
     uint64_t address;
     size_t size_bytes; /* 0: not known */
 } kprof_variable;
 
-/* Thread-safe, all of them. A variable that is noted again is noted once; without memory for it, nothing of its context
- * counts as known any more. */
+/* Thread-safe, all of them. A variable that is noted again is noted once; what cannot be noted, for want of memory say,
+ * makes all of them count as not known. */
 void kprof_variables_note(const void *context, uint64_t address, size_t size_bytes);
-/* The context's variables, in an array that the caller frees; NULL where there are none. False when they are not known
- * for want of memory. */
+/* Note the writable variables of the module that the kernel `function`, a CUfunction of the current context, is in. */
+void kprof_variables_note_module(const void *context, void *function, const char *kernel);
+/* Changes when one was noted that was not known. */
+unsigned kprof_variables_version(void);
+/* The context's variables, in an array that the caller frees; NULL where there are none. False when they are not
+ * known. */
 bool kprof_variables_list(const void *context, kprof_variable **out, size_t *count);
 /* One variable is gone, with its module. */
 void kprof_variables_drop(const void *context, uint64_t address);

@@ -100,8 +100,7 @@ static kprof_status save_memory(const kprof_batch_launch *launch, const kprof_op
     if (kprof_batch.context->dear_saves >= DEAR_IN_A_ROW)
         snprintf(dear, sizeof dear, "saving to host memory takes %.0f s, and there were few launches to share it",
                  kprof_batch.context->host_save_s);
-    else if (kprof_snapshot_take(call->context, kprof_target_function(call), call->kernel_name,
-                                 &kprof_batch.snapshot) == KPROF_OK)
+    else if (kprof_snapshot_take(call->context, &kprof_batch.snapshot) == KPROF_OK)
         return KPROF_OK;
     else
         why = kprof_process_reason(KPROF_UNSUPPORTED);
@@ -219,8 +218,7 @@ static bool can_join(const kprof_batch_launch *launch, const kprof_treatment *tr
         return false;
     if (!launch->chosen && kprof_batch.unchosen_run >= MAX_UNCHOSEN_RUN)
         return false;
-    return !kprof_batch.snapshot || kprof_snapshot_cover(kprof_batch.snapshot, kprof_target_function(launch->call),
-                                                         launch->call->kernel_name) == KPROF_OK;
+    return !kprof_batch.snapshot || kprof_snapshot_cover(kprof_batch.snapshot) == KPROF_OK;
 }
 
 static void add(const kprof_batch_launch *launch, kprof_operation *operation)

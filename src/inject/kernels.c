@@ -1,4 +1,4 @@
-/* A hash table by function handle over the list of kernels. */
+/* A hash table by function handle and context over the list of kernels. */
 #include "inject/kernels.h"
 
 #include <pthread.h>
@@ -6,7 +6,7 @@
 #include <string.h>
 
 typedef struct slot {
-    void *function;
+    void *function, *context; /* a library's kernel has one handle in all contexts */
     kprof_kernel *kernel;
 } slot;
 
@@ -16,10 +16,11 @@ static size_t slot_count, slots_used;
 static kprof_kernel **kernels; /* [kernel_count] */
 static size_t kernel_count, kernel_capacity;
 
-static slot *find_slot(slot *table, size_t size, void *function)
+static slot *find_slot(slot *table, size_t size, const void *function, const void *context)
 {
-    size_t i = (size_t)(((uintptr_t)function >> 4) * UINT64_C(0x9E3779B97F4A7C15) >> 20) & (size - 1);
-    while (table[i].function && table[i].function != function)
+    uint64_t key = ((uintptr_t)function >> 4) + ((uintptr_t)context >> 4) * 31;
+    size_t i = (size_t)(key * UINT64_C(0x9E3779B97F4A7C15) >> 20) & (size - 1);
+    while (table[i].function && (table[i].function != function || table[i].context != context))
         i = (i + 1) & (size - 1);
     return &table[i];
 }
@@ -32,7 +33,7 @@ static bool grow_slots(void)
         return false;
     for (size_t i = 0; i < slot_count; i++)
         if (slots[i].function)
-            *find_slot(table, size, slots[i].function) = slots[i];
+            *find_slot(table, size, slots[i].function, slots[i].context) = slots[i];
     free(slots);
     slots = table;
     slot_count = size;
@@ -83,11 +84,12 @@ static kprof_kernel *find_locked(const kprof_call *call, const kprof_filter *fil
 {
     if (slots_used * 2 >= slot_count && !grow_slots())
         return NULL;
-    slot *found = find_slot(slots, slot_count, call->function);
+    slot *found = find_slot(slots, slot_count, call->function, call->context);
     if (found->kernel && strcmp(found->kernel->record.mangled, call->kernel_name) == 0)
         return found->kernel;
     kprof_kernel_record record = {.mangled = call->kernel_name};
     kprof_target_kernel(call, &record);
+    kprof_target_note_variables(call);
     kprof_kernel *kernel = find_known(&record);
     if (!kernel) {
         kernel = add_kernel(&record, filter);
@@ -97,7 +99,7 @@ static kprof_kernel *find_locked(const kprof_call *call, const kprof_filter *fil
     }
     if (!found->function)
         slots_used++;
-    *found = (slot){call->function, kernel};
+    *found = (slot){call->function, call->context, kernel};
     return kernel;
 }
 

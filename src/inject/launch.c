@@ -300,6 +300,7 @@ static void context_ending(void *context)
     bool in_pass = kprof_batch_context_ending(context);
     kprof_contexts_forget(context, in_pass);
     kprof_devices_forget(context);
+    kprof_kernels_forget_handles(); /* the next context may have its address */
     if (alone)
         kprof_gate_leave_exclusive();
     thread.own_call = own_call;

@@ -116,6 +116,7 @@ ENDINGS = "return exit-handler exit-thread _exit _exit-waited _exit-idle abort a
 CASES = [
     Case("globals", "device constant foreign", EVERY),
     Case("globals", "constant-foreign", SOME),
+    Case("globals", "passed", options=["-k", "moduleStep"]),
     Case("globals_managed", "own foreign"),
     Case("modules", "ptx cubin library lazy plugin"),
     Case("memory", "malloc pool array memset", EVERY),
@@ -142,6 +143,7 @@ CASES = [
     Case("host_writes", "watcher-hidden", SOME),
     Case("host_writes", "mailbox", SOME, most=16),
     Case("host_writes", "release", SOME),
+    Case("host_writes", "process", SOME),
     Case("host_waits", "spin", SOME),
     Case("host_waits", "spin-hidden", SOME),
     Case("host_waits", "stream-value", SOME),

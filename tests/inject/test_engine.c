@@ -50,8 +50,8 @@ void __real_kprof_profiler_release(kprof_profiler *profiler);
 void __wrap_kprof_profiler_release(kprof_profiler *profiler);
 void __real_kprof_snapshot_free(kprof_snapshot *snapshot);
 void __wrap_kprof_snapshot_free(kprof_snapshot *snapshot);
-kprof_status __real_kprof_snapshot_take(void *context, void *function, const char *kernel, kprof_snapshot **out);
-kprof_status __wrap_kprof_snapshot_take(void *context, void *function, const char *kernel, kprof_snapshot **out);
+kprof_status __real_kprof_snapshot_take(void *context, kprof_snapshot **out);
+kprof_status __wrap_kprof_snapshot_take(void *context, kprof_snapshot **out);
 kprof_status __real_kprof_target_synchronize(void);
 kprof_status __wrap_kprof_target_synchronize(void);
 bool __wrap_kprof_threads_others(void);
@@ -84,13 +84,13 @@ void __wrap_kprof_snapshot_free(kprof_snapshot *snapshot)
     __real_kprof_snapshot_free(snapshot);
 }
 
-kprof_status __wrap_kprof_snapshot_take(void *context, void *function, const char *kernel, kprof_snapshot **out)
+kprof_status __wrap_kprof_snapshot_take(void *context, kprof_snapshot **out)
 {
     if (atomic_load(&faults.unsaved))
         return kprof_fail(KPROF_UNSUPPORTED, "memory cannot be saved (test)");
     atomic_fetch_add(&snapshots, 1);
     atomic_store(&slow, atomic_exchange(&faults.late, false));
-    return __real_kprof_snapshot_take(context, function, kernel, out);
+    return __real_kprof_snapshot_take(context, out);
 }
 
 kprof_status __wrap_kprof_target_synchronize(void)

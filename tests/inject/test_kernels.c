@@ -29,6 +29,14 @@ void kprof_target_kernel(const kprof_call *call, kprof_kernel_record *out)
     out->registers_per_thread = *(const uint32_t *)call->parameters;
 }
 
+static _Atomic unsigned noted; /* kernels whose modules' variables were */
+
+void kprof_target_note_variables(const kprof_call *call)
+{
+    (void)call;
+    atomic_fetch_add(&noted, 1);
+}
+
 static _Atomic unsigned announced;
 
 static void announce(const kprof_kernel *kernel)
@@ -38,10 +46,19 @@ static void announce(const kprof_kernel *kernel)
     atomic_fetch_add(&announced, 1);
 }
 
+static kprof_kernel *find_in(void *context, void *function, const char *name, uint32_t registers)
+{
+    kprof_call call = {.kind = KPROF_CALL_LAUNCH,
+                       .context = context,
+                       .function = function,
+                       .kernel_name = name,
+                       .parameters = &registers};
+    return kprof_kernels_find(&call, filter, announce);
+}
+
 static kprof_kernel *find(void *function, const char *name, uint32_t registers)
 {
-    kprof_call call = {.kind = KPROF_CALL_LAUNCH, .function = function, .kernel_name = name, .parameters = &registers};
-    return kprof_kernels_find(&call, filter, announce);
+    return find_in(NULL, function, name, registers);
 }
 
 static bool is_new(void *function, const char *name, uint32_t registers)
@@ -97,6 +114,22 @@ static void test_reused_handle(void **state)
     kprof_kernels_forget_handles();
     assert_ptr_not_equal(find(handle(6), "keep_f", 12), old);
     assert_ptr_equal(find(handle(5), "keep_d", 8), before);
+}
+
+/* A kernel of a library has one handle, and variables in each context. */
+static void test_variables_noted_for_each_context(void **state)
+{
+    (void)state;
+    kprof_kernel *kernel = find_in(handle(0), handle(7), "keep_g", 8);
+    atomic_store(&noted, 0);
+    assert_ptr_equal(find_in(handle(1), handle(7), "keep_g", 8), kernel);
+    assert_int_equal(atomic_load(&noted), 1);
+    find_in(handle(0), handle(7), "keep_g", 8);
+    find_in(handle(1), handle(7), "keep_g", 8);
+    assert_int_equal(atomic_load(&noted), 1);
+    kprof_kernels_forget_handles();
+    find_in(handle(1), handle(7), "keep_g", 8);
+    assert_int_equal(atomic_load(&noted), 2);
 }
 
 static void count_kernel(kprof_kernel *kernel)
@@ -182,6 +215,7 @@ int main(void)
         cmocka_unit_test(test_found_again),
         cmocka_unit_test(test_one_kernel_by_several_handles),
         cmocka_unit_test(test_reused_handle),
+        cmocka_unit_test(test_variables_noted_for_each_context),
         cmocka_unit_test(test_many_and_visit),
         cmocka_unit_test(test_announced_before_anybody_finds_it),
         cmocka_unit_test(test_threads),

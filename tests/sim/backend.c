@@ -144,6 +144,14 @@ void kprof_target_kernel(const kprof_call *call, kprof_kernel_record *out)
     out->registers_per_thread = 16 + function->module;
 }
 
+void kprof_target_note_variables(const kprof_call *call)
+{
+    const sim_function *function = call->function;
+    lock();
+    sim.noted[function->module] = true;
+    unlock();
+}
+
 bool kprof_target_capturing(void)
 {
     lock();
@@ -528,12 +536,11 @@ static void save_memory(kprof_snapshot *snapshot)
             save_slot(snapshot, slot);
 }
 
-static void save_variables(kprof_snapshot *snapshot, void *function, const char *kernel)
+static void save_variables(kprof_snapshot *snapshot)
 {
-    const sim_function *known = function;
-    if (!known || strcmp(known->name, kernel) != 0)
-        sim_violation("memory is saved for a kernel %s that is not its function", kernel);
-    save_slot(snapshot, sim_variable_of_stream(known->module));
+    for (unsigned module = 0; module < SIM_STREAMS; module++)
+        if (sim.noted[module] && sim_context_of_stream(module) == snapshot->context)
+            save_slot(snapshot, sim_variable_of_stream(module));
 }
 
 static void restore(const kprof_snapshot *snapshot)
@@ -550,7 +557,7 @@ static void restore(const kprof_snapshot *snapshot)
     }
 }
 
-kprof_status kprof_snapshot_take(void *context, void *function, const char *kernel, kprof_snapshot **out)
+kprof_status kprof_snapshot_take(void *context, kprof_snapshot **out)
 {
     check_current(context);
     lock();
@@ -559,7 +566,7 @@ kprof_status kprof_snapshot_take(void *context, void *function, const char *kern
     *out = has_fault() ? NULL : calloc(1, sizeof **out);
     if (*out) {
         (*out)->context = sim_current;
-        save_variables(*out, function, kernel);
+        save_variables(*out);
         save_memory(*out);
         alive.snapshots++;
     }
@@ -567,14 +574,14 @@ kprof_status kprof_snapshot_take(void *context, void *function, const char *kern
     return *out ? KPROF_OK : kprof_fail(KPROF_UNSUPPORTED, "memory cannot be saved (simulated)");
 }
 
-kprof_status kprof_snapshot_cover(kprof_snapshot *snapshot, void *function, const char *kernel)
+kprof_status kprof_snapshot_cover(kprof_snapshot *snapshot)
 {
     lock();
     bool fault = has_fault();
     if (snapshot->context != sim_current)
         sim_violation("a snapshot is to cover another context");
     if (!fault)
-        save_variables(snapshot, function, kernel);
+        save_variables(snapshot);
     unlock();
     return fault ? kprof_fail(KPROF_UNSUPPORTED, "variables cannot be saved (simulated)") : KPROF_OK;
 }

@@ -136,6 +136,11 @@ void kprof_target_kernel(const kprof_call *call, kprof_kernel_record *out)
     out->binary_version = out->ptx_version = 90;
 }
 
+void kprof_target_note_variables(const kprof_call *call)
+{
+    (void)call;
+}
+
 bool kprof_target_capturing(void)
 {
     return false;
@@ -270,12 +275,10 @@ static void wait_us(long us)
         nanosleep(&time, NULL);
 }
 
-kprof_status kprof_snapshot_take(void *context, void *function, const char *kernel, kprof_snapshot **out)
+kprof_status kprof_snapshot_take(void *context, kprof_snapshot **out)
 {
     const char *text = getenv("KPROF_SIM_SAVE_MS");
     (void)context;
-    (void)function;
-    (void)kernel;
     *out = malloc(sizeof **out);
     if (!*out)
         return kprof_fail(KPROF_NO_MEMORY, "out of memory");
@@ -285,11 +288,9 @@ kprof_status kprof_snapshot_take(void *context, void *function, const char *kern
     return KPROF_OK;
 }
 
-kprof_status kprof_snapshot_cover(kprof_snapshot *snapshot, void *function, const char *kernel)
+kprof_status kprof_snapshot_cover(kprof_snapshot *snapshot)
 {
     (void)snapshot;
-    (void)function;
-    (void)kernel;
     return KPROF_OK;
 }
 

@@ -1,7 +1,7 @@
 // Variables of the module that kernels change: no allocation of the program, so whoever saves memory must find them.
 //
 // Usage: globals MODE...
-//   device, constant, foreign, constant-foreign
+//   device, constant, foreign, constant-foreign, passed
 #include "exact.h"
 
 __device__ unsigned total[4];
@@ -119,6 +119,34 @@ static void run_foreign(void)
     show("module total", &module_total, {module_want});
 }
 
+__device__ unsigned passed[COUNT];
+__device__ unsigned char marks[64][2]; // as programs have them by the dozen
+
+__global__ void passOn(unsigned **address, unsigned char **mark)
+{
+    *address = passed;
+    *mark = marks[63];
+}
+
+// Device code alone knows the address of these variables and leaves it in memory, where the host finds it.
+static void run_passed(void)
+{
+    const LoadedModule loaded = load_module(read_neighbour("exact-module.ptx"));
+    unsigned **place = copy_to_device(std::vector<unsigned *>(1, nullptr));
+    unsigned char **mark = copy_to_device(std::vector<unsigned char *>(1, nullptr));
+    passOn<<<1, 1>>>(place, mark); // not to be measured, nor counted
+    CHECK(cudaGetLastError());
+    unsigned *address = copy_to_host(place, 1)[0];
+    std::vector<unsigned> want(COUNT, 0);
+    for (unsigned n = 1; n <= 9; n++) {
+        step_loaded(loaded.step, (CUdeviceptr)address, 5, n);
+        for (unsigned &value : want)
+            value = value * 5 + n;
+    }
+    show_device("passed", address, want);
+    require(copy_to_host(copy_to_host(mark, 1)[0], 1)[0] == 0, "nothing else is there");
+}
+
 static bool can_write_constants(const LoadedModule &loaded, CUdeviceptr address, unsigned *x)
 {
     const unsigned before[2] = {1, 0};
@@ -158,6 +186,7 @@ int main(int argc, char **argv)
     static const Mode modes[] = {{"device", run_device},
                                  {"constant", run_constant},
                                  {"foreign", run_foreign},
+                                 {"passed", run_passed},
                                  {"constant-foreign", run_constant_foreign}};
     CHECK(cudaFree(0)); // a context for the driver's calls
     return run_modes(argc, argv, modes);

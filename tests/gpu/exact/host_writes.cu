@@ -3,10 +3,13 @@
 // written before its launch, and nothing that was written after the host saw it end.
 //
 // Usage: host_writes MODE...
-//   counter, counter-managed, counter-registered, watcher, watcher-managed, watcher-hidden, mailbox, release
+//   counter, counter-managed, counter-registered, watcher, watcher-managed, watcher-hidden, mailbox, release,
+//   process (which must come first)
 #include "exact.h"
 
 #include <chrono>
+#include <sys/mman.h>
+#include <sys/wait.h>
 #include <thread>
 
 static const unsigned LAUNCHES = 8, MAILS = 40, SLOTS = 1024, LINE = 64 / sizeof(unsigned);
@@ -44,6 +47,14 @@ static unsigned *allocate_registered(size_t count)
     return memory;
 }
 
+// Shared with processes that are forked.
+static unsigned *allocate_shared(size_t bytes)
+{
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    require(memory != MAP_FAILED, "memory for two processes");
+    return (unsigned *)memory;
+}
+
 // Alone in its cache line. The thread keeps count for itself, and notices at once when a write of its was undone.
 static void count_up(volatile unsigned *counter)
 {
@@ -58,13 +69,11 @@ static void count_up(volatile unsigned *counter)
     }
 }
 
-// Kernels change device memory and never touch the host's counter.
-static void count_beside(unsigned *shared)
+// Kernels that change device memory and never touch the host's counter.
+static void step_beside(void)
 {
     Model model;
     unsigned *x = copy_to_device(model.x);
-    finished = false;
-    std::thread writer(count_up, shared + LINE);
     for (unsigned n = 1; n <= LAUNCHES; n++) {
         step(x, 3, n);
         model.step(3, n);
@@ -72,6 +81,13 @@ static void count_beside(unsigned *shared)
             show_device("x", x, model.x);
     }
     show_device("x", x, model.x);
+}
+
+static void count_beside(unsigned *shared)
+{
+    finished = false;
+    std::thread writer(count_up, shared + LINE);
+    step_beside();
     finished = true;
     writer.join();
     require(shared[LINE] == tally && tally > 0, "every write of the host thread is there");
@@ -91,6 +107,38 @@ static void run_counter_managed(void)
 static void run_counter_registered(void)
 {
     count_beside(allocate_registered(3 * LINE));
+}
+
+// flags[0] stops the process, flags[1] is how often it counted.
+static void count_in_process(volatile unsigned *counter, volatile unsigned *flags)
+{
+    const pid_t parent = getppid();
+    unsigned own = 0;
+    for (; !flags[0] && getppid() == parent; flags[1] = own) {
+        if (*counter != own)
+            _exit(2); // it was changed by somebody else
+        *counter = ++own;
+    }
+    _exit(0);
+}
+
+// Another process writes memory that this one has registered. It has one thread, which is the only one here.
+static void run_process(void)
+{
+    const size_t bytes = 1 << 16;
+    unsigned *counter = allocate_shared(bytes), *flags = allocate_shared(bytes);
+    const pid_t child = fork();
+    if (child == 0)
+        count_in_process(counter, flags);
+    require(child > 0, "a process");
+    CHECK(cudaHostRegister(counter, bytes, cudaHostRegisterMapped));
+    step_beside();
+    *(volatile unsigned *)flags = 1;
+    int status = -1;
+    require(waitpid(child, &status, 0) == child && status == 0, "no write of the process was undone");
+    require(*counter == flags[1] && *counter > 0, "every write of the process is there");
+    CHECK(cudaHostUnregister(counter));
+    printf("counter ok\n");
 }
 
 __global__ void countLaunch(volatile unsigned *counter, unsigned *x)
@@ -268,6 +316,7 @@ int main(int argc, char **argv)
                                  {"watcher-managed", run_watcher_managed},
                                  {"watcher-hidden", run_watcher_hidden},
                                  {"mailbox", run_mailbox},
-                                 {"release", run_release}};
+                                 {"release", run_release},
+                                 {"process", run_process}};
     return run_modes(argc, argv, modes);
 }
