@@ -8,6 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* In a symbol's st_other: a kernel, of whatever binding; those in anonymous namespaces are local. */
+#define ENTRY_FLAG 0x10
+
 typedef struct cubin_kernel {
     char *name;
     const char *side_effect; /* NULL, or one of the texts kept below */
@@ -93,7 +96,7 @@ static const char *symbol_name(const cubin_view *view, size_t index)
 static bool is_kernel(const cubin_view *view, const Elf64_Sym *symbol)
 {
     return ELF64_ST_TYPE(symbol->st_info) == STT_FUNC && symbol->st_shndx != SHN_UNDEF &&
-           ELF64_ST_BIND(symbol->st_info) != STB_LOCAL &&
+           (symbol->st_other & ENTRY_FLAG) &&
            strncmp(section_name(view, symbol->st_shndx), ".text.", 6) == 0;
 }
 

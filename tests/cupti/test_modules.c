@@ -1,0 +1,97 @@
+/* What is read out of a cubin: tests/fixtures/kernels.cubin, and what is left of it when it is damaged. */
+#include "cupti/modules.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define OPEN   "_Z11open_kernelPi"
+#define HIDDEN "_Z13hidden_kernelPi"
+#define HELPER "$_Z11open_kernelPi$_ZN41_INTERNAL_35639083_10_kernels_cu_839d96476helperEi"
+/* In an anonymous namespace. */
+#define NAMELESS "_ZN43_GLOBAL__N__35639083_10_kernels_cu_839d964715nameless_kernelEPi"
+
+static unsigned char *cubin; /* [cubin_size] */
+static size_t cubin_size;
+
+static int read_cubin(void **state)
+{
+    (void)state;
+    FILE *file = fopen(CUBIN, "rb");
+    assert_non_null(file);
+    cubin = malloc(1 << 16);
+    cubin_size = fread(cubin, 1, 1 << 16, file);
+    fclose(file);
+    return 0;
+}
+
+static int free_cubin(void **state)
+{
+    (void)state;
+    free(cubin);
+    return 0;
+}
+
+/* A copy of just this size, so that a sanitizer sees what is read beyond it. */
+static void add_copy(size_t size, size_t changed, unsigned char value)
+{
+    unsigned char *copy = malloc(size ? size : 1);
+    memcpy(copy, cubin, size);
+    if (changed < size)
+        copy[changed] = value;
+    kprof_modules_add(copy, size);
+    free(copy);
+}
+
+/* First, while nothing is known: then nothing may come of a part of the file but what is there. */
+static void test_damaged(void **state)
+{
+    (void)state;
+    kprof_modules_add(NULL, 0);
+    for (size_t size = 0; size < cubin_size / 2; size += 7)
+        add_copy(size, size, 0);
+    assert_string_equal(kprof_modules_side_effect(OPEN), "?");
+    for (size_t i = 0; i < cubin_size; i += 3) {
+        add_copy(cubin_size, i, (unsigned char)~cubin[i]);
+        add_copy(cubin_size, i, 0xff);
+    }
+}
+
+static void test_kernels(void **state)
+{
+    (void)state;
+    kprof_modules_add(cubin, cubin_size);
+    assert_null(kprof_modules_side_effect(OPEN));
+    assert_null(kprof_modules_side_effect(HIDDEN));
+    assert_string_equal(kprof_modules_side_effect(NAMELESS), "vprintf");
+    assert_string_equal(kprof_modules_side_effect(HELPER), "?");
+    assert_string_equal(kprof_modules_side_effect("vprintf"), "?");
+}
+
+static void test_variables(void **state)
+{
+    (void)state;
+    kprof_strlist names = KPROF_STRLIST_INIT;
+    kprof_modules_add(cubin, cubin_size);
+    assert_true(kprof_modules_variables(HIDDEN, &names));
+    assert_int_equal(names.count, 2);
+    assert_string_equal(names.items[0], "open_variable");
+    assert_string_equal(names.items[1], "hidden_variable");
+    kprof_strlist_free(&names);
+    assert_true(kprof_modules_variables(HELPER, &names));
+    assert_int_equal(names.count, 0);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest whole[] = {cmocka_unit_test(test_kernels), cmocka_unit_test(test_variables)};
+    const struct CMUnitTest damaged[] = {cmocka_unit_test(test_damaged)};
+    (void)argv;
+    return argc > 1 ? cmocka_run_group_tests(damaged, read_cubin, free_cubin) /* leaves kernels of odd names behind */
+                    : cmocka_run_group_tests(whole, read_cubin, free_cubin);
+}
