@@ -35,39 +35,123 @@ static const unsigned char kinds[CUPTI_DRIVER_TRACE_CBID_SIZE] = {
     [ID(cuEventElapsedTime)] = KPROF_CALL_WAIT,
     [ID(cuEventElapsedTime_v2)] = KPROF_CALL_WAIT,
 
+    [ID(cuCtxGetApiVersion)] = KPROF_CALL_HARMLESS,
+    [ID(cuCtxGetCacheConfig)] = KPROF_CALL_HARMLESS,
     [ID(cuCtxGetCurrent)] = KPROF_CALL_HARMLESS,
     [ID(cuCtxGetDevice)] = KPROF_CALL_HARMLESS,
+    [ID(cuCtxGetDevice_v2)] = KPROF_CALL_HARMLESS,
+    [ID(cuCtxGetExecAffinity)] = KPROF_CALL_HARMLESS,
+    [ID(cuCtxGetFlags)] = KPROF_CALL_HARMLESS,
+    [ID(cuCtxGetId)] = KPROF_CALL_HARMLESS,
+    [ID(cuCtxGetLimit)] = KPROF_CALL_HARMLESS,
+    [ID(cuCtxGetStreamPriorityRange)] = KPROF_CALL_HARMLESS,
+    [ID(cuCtxPopCurrent)] = KPROF_CALL_HARMLESS,
+    [ID(cuCtxPopCurrent_v2)] = KPROF_CALL_HARMLESS,
+    [ID(cuCtxPushCurrent)] = KPROF_CALL_HARMLESS,
+    [ID(cuCtxPushCurrent_v2)] = KPROF_CALL_HARMLESS,
     [ID(cuCtxSetCurrent)] = KPROF_CALL_HARMLESS,
+    [ID(cuDeviceCanAccessPeer)] = KPROF_CALL_HARMLESS,
+    [ID(cuDeviceComputeCapability)] = KPROF_CALL_HARMLESS,
     [ID(cuDeviceGet)] = KPROF_CALL_HARMLESS,
     [ID(cuDeviceGetAttribute)] = KPROF_CALL_HARMLESS,
+    [ID(cuDeviceGetByPCIBusId)] = KPROF_CALL_HARMLESS,
+    [ID(cuDeviceGetCount)] = KPROF_CALL_HARMLESS,
+    [ID(cuDeviceGetDefaultMemPool)] = KPROF_CALL_HARMLESS,
+    [ID(cuDeviceGetMemPool)] = KPROF_CALL_HARMLESS,
+    [ID(cuDeviceGetName)] = KPROF_CALL_HARMLESS,
+    [ID(cuDeviceGetP2PAttribute)] = KPROF_CALL_HARMLESS,
+    [ID(cuDeviceGetPCIBusId)] = KPROF_CALL_HARMLESS,
+    [ID(cuDeviceGetProperties)] = KPROF_CALL_HARMLESS,
+    [ID(cuDeviceGetUuid)] = KPROF_CALL_HARMLESS,
+    [ID(cuDeviceGetUuid_v2)] = KPROF_CALL_HARMLESS,
+    [ID(cuDevicePrimaryCtxGetState)] = KPROF_CALL_HARMLESS,
+    [ID(cuDeviceTotalMem)] = KPROF_CALL_HARMLESS,
+    [ID(cuDeviceTotalMem_v2)] = KPROF_CALL_HARMLESS,
+    [ID(cuDriverGetVersion)] = KPROF_CALL_HARMLESS,
     [ID(cuEventCreate)] = KPROF_CALL_HARMLESS,
     [ID(cuEventRecord)] = KPROF_CALL_HARMLESS,
+    [ID(cuEventRecordWithFlags)] = KPROF_CALL_HARMLESS,
+    [ID(cuEventRecordWithFlags_ptsz)] = KPROF_CALL_HARMLESS,
     [ID(cuEventRecord_ptsz)] = KPROF_CALL_HARMLESS,
     [ID(cuFuncGetAttribute)] = KPROF_CALL_HARMLESS,
+    [ID(cuFuncGetModule)] = KPROF_CALL_HARMLESS,
     [ID(cuFuncGetName)] = KPROF_CALL_HARMLESS,
     [ID(cuFuncGetParamInfo)] = KPROF_CALL_HARMLESS,
+    [ID(cuFuncIsLoaded)] = KPROF_CALL_HARMLESS,
     [ID(cuGetErrorName)] = KPROF_CALL_HARMLESS,
     [ID(cuGetErrorString)] = KPROF_CALL_HARMLESS,
     [ID(cuGetProcAddress)] = KPROF_CALL_HARMLESS,
     [ID(cuGetProcAddress_v2)] = KPROF_CALL_HARMLESS,
     [ID(cuKernelGetAttribute)] = KPROF_CALL_HARMLESS,
+    [ID(cuKernelGetLibrary)] = KPROF_CALL_HARMLESS,
     [ID(cuKernelGetName)] = KPROF_CALL_HARMLESS,
     [ID(cuKernelGetParamInfo)] = KPROF_CALL_HARMLESS,
+    [ID(cuMemGetAccess)] = KPROF_CALL_HARMLESS,
+    [ID(cuMemGetAddressRange)] = KPROF_CALL_HARMLESS,
+    [ID(cuMemGetAddressRange_v2)] = KPROF_CALL_HARMLESS,
+    [ID(cuMemGetAllocationGranularity)] = KPROF_CALL_HARMLESS,
+    [ID(cuMemHostGetDevicePointer)] = KPROF_CALL_HARMLESS,
+    [ID(cuMemHostGetDevicePointer_v2)] = KPROF_CALL_HARMLESS,
+    [ID(cuMemHostGetFlags)] = KPROF_CALL_HARMLESS,
+    [ID(cuModuleGetLoadingMode)] = KPROF_CALL_HARMLESS,
+    [ID(cuOccupancyAvailableDynamicSMemPerBlock)] = KPROF_CALL_HARMLESS,
     [ID(cuOccupancyMaxActiveBlocksPerMultiprocessor)] = KPROF_CALL_HARMLESS,
     [ID(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags)] = KPROF_CALL_HARMLESS,
+    [ID(cuOccupancyMaxActiveClusters)] = KPROF_CALL_HARMLESS,
+    [ID(cuOccupancyMaxPotentialClusterSize)] = KPROF_CALL_HARMLESS,
     [ID(cuPointerGetAttribute)] = KPROF_CALL_HARMLESS,
     [ID(cuPointerGetAttributes)] = KPROF_CALL_HARMLESS,
+    [ID(cuStreamGetAttribute)] = KPROF_CALL_HARMLESS,
+    [ID(cuStreamGetAttribute_ptsz)] = KPROF_CALL_HARMLESS,
+    [ID(cuStreamGetCaptureInfo)] = KPROF_CALL_HARMLESS,
+    [ID(cuStreamGetCaptureInfo_ptsz)] = KPROF_CALL_HARMLESS,
     [ID(cuStreamGetCaptureInfo_v2)] = KPROF_CALL_HARMLESS,
     [ID(cuStreamGetCaptureInfo_v2_ptsz)] = KPROF_CALL_HARMLESS,
+    [ID(cuStreamGetCaptureInfo_v3)] = KPROF_CALL_HARMLESS,
+    [ID(cuStreamGetCaptureInfo_v3_ptsz)] = KPROF_CALL_HARMLESS,
+    [ID(cuStreamGetCtx)] = KPROF_CALL_HARMLESS,
+    [ID(cuStreamGetCtx_ptsz)] = KPROF_CALL_HARMLESS,
+    [ID(cuStreamGetCtx_v2)] = KPROF_CALL_HARMLESS,
+    [ID(cuStreamGetCtx_v2_ptsz)] = KPROF_CALL_HARMLESS,
+    [ID(cuStreamGetDevice)] = KPROF_CALL_HARMLESS,
+    [ID(cuStreamGetDevice_ptsz)] = KPROF_CALL_HARMLESS,
+    [ID(cuStreamGetFlags)] = KPROF_CALL_HARMLESS,
+    [ID(cuStreamGetFlags_ptsz)] = KPROF_CALL_HARMLESS,
+    [ID(cuStreamGetId)] = KPROF_CALL_HARMLESS,
+    [ID(cuStreamGetId_ptsz)] = KPROF_CALL_HARMLESS,
+    [ID(cuStreamGetPriority)] = KPROF_CALL_HARMLESS,
+    [ID(cuStreamGetPriority_ptsz)] = KPROF_CALL_HARMLESS,
     [ID(cuStreamIsCapturing)] = KPROF_CALL_HARMLESS,
     [ID(cuStreamIsCapturing_ptsz)] = KPROF_CALL_HARMLESS,
     [ID(cuStreamWaitEvent)] = KPROF_CALL_HARMLESS,
     [ID(cuStreamWaitEvent_ptsz)] = KPROF_CALL_HARMLESS,
+    [ID(cuThreadExchangeStreamCaptureMode)] = KPROF_CALL_HARMLESS,
 };
 
-kprof_call_kind kprof_call_classify(CUpti_CallbackId id)
+/* A function that may have more dynamic shared memory than before, or as much: libraries see to that before each launch
+ * of some kernels. Launches before that are replayed as well with the larger limit. */
+static bool raises_shared_memory(CUpti_CallbackId id, const void *parameters)
 {
-    return id < CUPTI_DRIVER_TRACE_CBID_SIZE ? (kprof_call_kind)kinds[id] : KPROF_CALL_OTHER;
+    const CUfunction_attribute limit = CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+    const kprof_driver_api *driver;
+    int now = 0;
+    if (id != ID(cuFuncSetAttribute) && id != ID(cuKernelSetAttribute))
+        return false;
+    if (kprof_driver_load(&driver) != KPROF_OK)
+        return false;
+    if (id == ID(cuKernelSetAttribute)) {
+        const cuKernelSetAttribute_params *p = parameters;
+        return p->attrib == limit &&
+               driver->cuKernelGetAttribute_(&now, limit, p->kernel, p->dev) == CUDA_SUCCESS && p->val >= now;
+    }
+    const cuFuncSetAttribute_params *p = parameters;
+    return p->attrib == limit && driver->cuFuncGetAttribute_(&now, limit, p->hfunc) == CUDA_SUCCESS && p->value >= now;
+}
+
+kprof_call_kind kprof_call_classify(CUpti_CallbackId id, const void *parameters)
+{
+    kprof_call_kind kind = id < CUPTI_DRIVER_TRACE_CBID_SIZE ? (kprof_call_kind)kinds[id] : KPROF_CALL_OTHER;
+    return kind == KPROF_CALL_OTHER && raises_shared_memory(id, parameters) ? KPROF_CALL_HARMLESS : kind;
 }
 
 enum { PARAMETERS_TELL = 128 }; /* no kprof_sharing bit: whom the call shares with depends on its parameters */
@@ -189,8 +273,7 @@ static unsigned sharing_by_parameters(CUpti_CallbackId id, const void *parameter
     }
     case ID(cuMemCreate): {
         const cuMemCreate_params *p = parameters;
-        unsigned reached = p->prop->allocFlags.gpuDirectRDMACapable ? KPROF_SHARES_WITH_DEVICES : 0;
-        return reached | memory_sharing(p->prop->type, &p->prop->location);
+        return memory_sharing(p->prop->type, &p->prop->location);
     }
     case ID(cuMemPoolCreate): {
         const cuMemPoolCreate_params *p = parameters;

@@ -6,7 +6,8 @@
 
 #include <cupti.h>
 
-kprof_call_kind kprof_call_classify(CUpti_CallbackId id);
+/* `parameters`: those of the call, before it is made. */
+kprof_call_kind kprof_call_classify(CUpti_CallbackId id, const void *parameters);
 
 /* kprof_sharing bits of a call that succeeded: whom it gives memory to that the GPU reaches, too. All of them for a
  * call that this CUPTI does not list. */

@@ -27,6 +27,7 @@
     X(cuStreamIsCapturing)                                                                                             \
     X(cuFuncGetParamInfo)                                                                                              \
     X(cuKernelGetParamInfo)                                                                                            \
+    X(cuKernelGetAttribute)                                                                                            \
     X(cuPointerGetAttribute)                                                                                           \
     X(cuCtxGetCurrent)                                                                                                 \
     X(cuCtxPushCurrent)                                                                                                \

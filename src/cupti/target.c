@@ -90,10 +90,18 @@ static void on_return(CUpti_CallbackId id, const CUpti_CallbackData *data, kprof
     hooks.leave(call);
 }
 
+/* The same as a call enters and as it leaves, whatever it did meanwhile. */
+static kprof_call_kind classify(CUpti_CallbackId id, const CUpti_CallbackData *data)
+{
+    if (data->callbackSite == CUPTI_API_ENTER)
+        *data->correlationData = (uint64_t)kprof_call_classify(id, data->functionParams);
+    return (kprof_call_kind)*data->correlationData;
+}
+
 static void on_driver_call(CUpti_CallbackId id, const CUpti_CallbackData *data)
 {
     kprof_call call = {
-        .kind = kprof_call_classify(id),
+        .kind = classify(id, data),
         .name = data->functionName,
         .context = data->context,
         .context_id = data->contextUid,

@@ -8,6 +8,7 @@
 #include "inject/process.h"
 #include "inject/room.h"
 #include "inject/wait.h"
+#include "inject/writers.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -92,17 +93,19 @@ static kprof_status treat(const kprof_batch_launch *launch, const kprof_treatmen
 static kprof_status save_memory(const kprof_batch_launch *launch, const kprof_operation *operation)
 {
     char dear[160];
-    const char *why = dear;
-    const kprof_call *call = launch->call;
-    kprof_status status = kprof_contexts_wait_for_others(call->context);
+    const char *why = kprof_writers_devices();
+    void *context = launch->call->context;
+    kprof_status status = kprof_contexts_wait_for_others(context);
     if (status != KPROF_OK)
         return status;
-    if (kprof_batch.context->dear_saves >= DEAR_IN_A_ROW)
+    if (!why && kprof_batch.context->dear_saves >= DEAR_IN_A_ROW) {
         snprintf(dear, sizeof dear, "saving to host memory takes %.0f s, and there were few launches to share it",
                  kprof_batch.context->host_save_s);
-    else if (kprof_snapshot_take(call->context, &kprof_batch.snapshot) == KPROF_OK)
+        why = dear;
+    }
+    if (!why && kprof_snapshot_take(context, &kprof_batch.snapshot) == KPROF_OK)
         return KPROF_OK;
-    else
+    if (!why)
         why = kprof_process_reason(KPROF_UNSUPPORTED);
     kprof_treatment treatment = kprof_treatment_unrepeated(launch, operation, why);
     return treat(launch, &treatment);
@@ -243,7 +246,7 @@ bool kprof_batch_enter(const kprof_batch_launch *launch, kprof_status *status)
     kprof_operation *operation = kprof_operation_copy(launch->call);
     kprof_treatment treatment = kprof_treatment_choose(launch, operation);
     if (kprof_batch_is_open() && !can_join(launch, &treatment))
-        kprof_batch_close();
+        kprof_batch_close("a launch that cannot join");
     if (!kprof_batch_is_open() && launch->chosen)
         *status = open_batch(launch, operation, &treatment);
     if (!kprof_batch_is_open()) {
@@ -266,18 +269,19 @@ void kprof_batch_leave(const kprof_call *call)
         kprof_batch.chosen_count -= last->chosen;
         kprof_batch.count--;
     }
-    if (kprof_batch.count == kprof_batch.capacity || kprof_batch.kind != KPROF_TOGETHER ||
-        kprof_monotonic_ns() - kprof_batch.started_ns > MAX_OPEN_NS)
-        kprof_batch_close();
+    if (kprof_batch.count == kprof_batch.capacity || kprof_batch.kind != KPROF_TOGETHER)
+        kprof_batch_close("the last launch it has room for");
+    else if (kprof_monotonic_ns() - kprof_batch.started_ns > MAX_OPEN_NS)
+        kprof_batch_close("its age");
 }
 
-static void log_times(uint32_t passes)
+static void log_times(uint32_t passes, const char *why)
 {
     const kprof_batch_times *ms = &kprof_batch.times;
     kprof_log(KPROF_LOG_DEBUG,
-              "batch of %zu launches, %u passes, ms: saving %.1f, preparing %.1f, open %.1f, restoring %.1f, starting "
-              "%.1f, running %.1f, stopping %.1f, decoding %.1f, waiting for values %.1f, writing them %.1f",
-              kprof_batch.count, passes, ms->save_ms, ms->prepare_ms, ms->open_ms, ms->restore_ms, ms->start_ms,
+              "batch of %zu launches, closed by %s, %u passes, ms: saving %.1f, preparing %.1f, open %.1f, restoring %.1f, "
+              "starting %.1f, running %.1f, stopping %.1f, decoding %.1f, waiting for values %.1f, writing them %.1f",
+              kprof_batch.count, why, passes, ms->save_ms, ms->prepare_ms, ms->open_ms, ms->restore_ms, ms->start_ms,
               ms->run_ms, ms->stop_ms, ms->decode_ms, ms->evaluate_ms, ms->deliver_ms);
 }
 
@@ -296,7 +300,7 @@ static void account_host_save(void)
               save_s, kprof_batch.chosen_count);
 }
 
-static void measure_chosen(void)
+static void measure_chosen(const char *why)
 {
     uint32_t passes;
     kprof_batch.times.open_ms =
@@ -314,16 +318,16 @@ static void measure_chosen(void)
     kprof_batch.times.deliver_ms = kprof_monotonic_lap_ms(&replayed_ns);
     if (status == KPROF_OK && kprof_batch.count == 1)
         kprof_keep_image(kprof_batch.context->profiler, &kprof_batch.launches[0].record);
-    log_times(passes);
+    log_times(passes, why);
 }
 
-void kprof_batch_close(void)
+void kprof_batch_close(const char *why)
 {
     if (!kprof_batch_is_open())
         return;
     bool entered = kprof_target_enter_context(kprof_batch.context->context);
     if (kprof_batch.chosen_count > 0)
-        measure_chosen();
+        measure_chosen(why);
     else
         kprof_passes_end_empty(); /* the driver refused all that was chosen */
     const kprof_batch_times *ms = &kprof_batch.times;

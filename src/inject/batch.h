@@ -39,8 +39,9 @@ bool kprof_batch_is_open(void);
 bool kprof_batch_enter(const kprof_batch_launch *launch, kprof_status *status);
 /* After the driver call. Closes the batch when it is full, or when the launch was to be alone in it. */
 void kprof_batch_leave(const kprof_call *call);
-/* Replay the open batch, tell of its launches, and forget it. Does nothing when none is open. */
-void kprof_batch_close(void);
+/* Replay the open batch, tell of its launches, and forget it. `why`, for the log: what happens now. Does nothing when none
+ * is open. */
+void kprof_batch_close(const char *why);
 /* The context goes, and with it the open batch if that is its own: nothing is replayed any more. True in that case. */
 bool kprof_batch_context_ending(void *context);
 /* Free memory of batches whose launches did not end in time; every context is idle now. */

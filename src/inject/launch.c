@@ -146,11 +146,11 @@ static const char *enter_batch(const kprof_batch_launch *launch)
 }
 
 /* Replay what is open before a call that a replay could not repeat, or that shows the host what it must not see yet. */
-static void close_batch(void)
+static void close_batch(const char *why)
 {
     if (!kprof_batch_is_open() || !kprof_gate_enter_exclusive(GATE_TIMEOUT_MS))
         return;
-    kprof_batch_close();
+    kprof_batch_close(why);
     kprof_idle_watch();
     kprof_gate_leave_exclusive();
 }
@@ -186,7 +186,7 @@ static void enter_launch(const kprof_call *call)
     if (!chosen && !kprof_batch_is_open())
         return;
     if (!kernel || !device) { /* out of memory */
-        close_batch();
+        close_batch(call->name);
         return;
     }
     kprof_batch_launch launch = {.call = call, .kernel = kernel, .metrics = device->metrics, .chosen = chosen};
@@ -199,7 +199,7 @@ static void enter_launch(const kprof_call *call)
     const char *obstacle = "";
     bool asks_nothing = launch.metrics && launch.metrics->pass_count == 0; /* but what the launch itself tells */
     if (asks_nothing)
-        close_batch();
+        close_batch(call->name);
     else
         obstacle = enter_batch(&launch);
     if (chosen && (asks_nothing || *obstacle))
@@ -220,12 +220,12 @@ static bool is_gated(const kprof_call *call)
 
 /* The call runs beside others, but not inside a batch, which would not know of it: another thread may have opened one
  * since this call looked. None can be opened while this thread is in the gate. */
-static void enter_gate(void)
+static void enter_gate(const kprof_call *call)
 {
     kprof_gate_enter_shared();
     while (kprof_batch_is_open()) {
         kprof_gate_leave_shared();
-        close_batch();
+        close_batch(call->name);
         kprof_gate_enter_shared();
     }
     thread.shared++;
@@ -233,11 +233,11 @@ static void enter_gate(void)
 
 /* A process that was disarmed while a batch was open, or about to be, keeps its calls out of that until it is replayed:
  * later, its restore would undo what the application does now. Then no call needs anything of kprof any more. */
-static void try_to_settle(void)
+static void try_to_settle(const kprof_call *call)
 {
     if (!kprof_gate_enter_exclusive(0))
         return;
-    kprof_batch_close();
+    kprof_batch_close(call->name);
     atomic_store(&settled, true);
     kprof_gate_leave_exclusive();
 }
@@ -261,13 +261,13 @@ static void enter(const kprof_call *call)
         return;
     thread.own_call = true;
     if (!armed && is_gated(call))
-        try_to_settle();
+        try_to_settle(call);
     else if (kprof_batch_is_open() && closes_batch(call))
-        close_batch();
+        close_batch(call->name);
     if (armed)
         follow(call);
     if (!thread.batched && is_gated(call))
-        enter_gate();
+        enter_gate(call);
     thread.own_call = false;
 }
 
@@ -315,7 +315,7 @@ static bool give_back(unsigned calls)
     thread.own_call = true;
     if (kprof_idle_lasts() && !atomic_load(&ended) && !kprof_target_capturing() &&
         kprof_contexts_idle()) { /* CUPTI would wait for them without a limit */
-        kprof_batch_close();
+        kprof_batch_close("a pause");
         kprof_batch_free_late();
         done = calls >= MAX_IDLE_CALLS || kprof_lock_is_wanted();
         if (done)
@@ -349,7 +349,7 @@ void kprof_launch_stop(void)
     kprof_idle_stop();
     atomic_store(&ended, true);
     thread.own_call = true;
-    close_batch();
+    close_batch("the end of the process");
     kprof_gate_await_exclusive(GATE_TIMEOUT_MS); /* another thread may be using CUPTI, which ends after this */
     thread.own_call = false;
 }

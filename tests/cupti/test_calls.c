@@ -13,6 +13,22 @@
 enum { OWN_DEVICE = 3, OTHER_DEVICE = 0 };
 
 static CUresult context_result; /* of asking for the context's device */
+static CUresult function_result;
+enum { SHARED_NOW = 65536 }; /* dynamic shared memory that a function may have */
+
+static CUresult CUDAAPI function_attribute(int *value, CUfunction_attribute attribute, CUfunction function)
+{
+    (void)function;
+    *value = attribute == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES ? SHARED_NOW : 0;
+    return function_result;
+}
+
+static CUresult CUDAAPI kernel_attribute(int *value, CUfunction_attribute attribute, CUkernel kernel, CUdevice device)
+{
+    (void)kernel;
+    (void)device;
+    return function_attribute(value, attribute, NULL);
+}
 
 static CUresult CUDAAPI context_device(CUdevice *device)
 {
@@ -23,7 +39,9 @@ static CUresult CUDAAPI context_device(CUdevice *device)
 /* In place of the driver's. */
 kprof_status kprof_driver_load(const kprof_driver_api **out)
 {
-    static const kprof_driver_api api = {.cuCtxGetDevice_ = context_device};
+    static const kprof_driver_api api = {.cuCtxGetDevice_ = context_device,
+                                         .cuFuncGetAttribute_ = function_attribute,
+                                         .cuKernelGetAttribute_ = kernel_attribute};
     *out = &api;
     return KPROF_OK;
 }
@@ -74,7 +92,7 @@ static void test_unknown_calls(void **state)
     static const CUpti_CallbackId ids[] = {CUPTI_DRIVER_TRACE_CBID_SIZE, CUPTI_DRIVER_TRACE_CBID_SIZE + 1, 100000,
                                            ID(FORCE_INT), UINT32_MAX};
     for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
-        assert_int_equal(kprof_call_classify(ids[i]), KPROF_CALL_OTHER);
+        assert_int_equal(kprof_call_classify(ids[i], NULL), KPROF_CALL_OTHER);
         assert_int_equal(kprof_call_sharing(ids[i], NULL),
                          KPROF_SHARES_WITH_HOST | KPROF_SHARES_WITH_DEVICES | KPROF_WAITS_FOR_HOST);
     }
@@ -94,6 +112,11 @@ static void test_kinds(void **state)
         {ID(cuModuleUnload), KPROF_CALL_UNLOAD},
         {ID(cuStreamQuery), KPROF_CALL_WAIT},
         {ID(cuEventRecord_ptsz), KPROF_CALL_HARMLESS},
+        {ID(cuDevicePrimaryCtxGetState), KPROF_CALL_HARMLESS},
+        {ID(cuCtxGetDevice_v2), KPROF_CALL_HARMLESS},
+        {ID(cuStreamGetCaptureInfo_v3_ptsz), KPROF_CALL_HARMLESS},
+        {ID(cuMemGetInfo_v2), KPROF_CALL_OTHER},
+        {ID(cuFuncSetCacheConfig), KPROF_CALL_OTHER},
         {ID(cuMemcpyHtoD_v2), KPROF_CALL_OTHER},
         {ID(cuMemFree_v2), KPROF_CALL_OTHER},
         {ID(cuMemAlloc_v2), KPROF_CALL_OTHER},
@@ -102,7 +125,30 @@ static void test_kinds(void **state)
         {ID(INVALID), KPROF_CALL_OTHER},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        assert_int_equal(kprof_call_classify(rows[i].id), rows[i].kind);
+        assert_int_equal(kprof_call_classify(rows[i].id, NULL), rows[i].kind);
+}
+
+static kprof_call_kind kind_of_setting(CUfunction_attribute attribute, int value)
+{
+    cuFuncSetAttribute_params function = {.attrib = attribute, .value = value};
+    cuKernelSetAttribute_params kernel = {.attrib = attribute, .val = value};
+    kprof_call_kind kind = kprof_call_classify(ID(cuFuncSetAttribute), &function);
+    assert_int_equal(kprof_call_classify(ID(cuKernelSetAttribute), &kernel), kind);
+    return kind;
+}
+
+/* What allows a launch more than before leaves those before it as they are. */
+static void test_function_attributes(void **state)
+{
+    (void)state;
+    const CUfunction_attribute limit = CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+    assert_int_equal(kind_of_setting(limit, SHARED_NOW), KPROF_CALL_HARMLESS);
+    assert_int_equal(kind_of_setting(limit, SHARED_NOW + 1), KPROF_CALL_HARMLESS);
+    assert_int_equal(kind_of_setting(limit, SHARED_NOW - 1), KPROF_CALL_OTHER);
+    assert_int_equal(kind_of_setting(CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, 100), KPROF_CALL_OTHER);
+    function_result = CUDA_ERROR_INVALID_HANDLE;
+    assert_int_equal(kind_of_setting(limit, SHARED_NOW), KPROF_CALL_OTHER);
+    function_result = CUDA_SUCCESS;
 }
 
 /* Memory and pools take the same list of who gets access. */
@@ -151,11 +197,6 @@ static void test_memory_for_network_cards(void **state)
     cuPointerSetAttribute_params other = {.attribute = CU_POINTER_ATTRIBUTE_BUFFER_ID};
     assert_int_equal(kprof_call_sharing(ID(cuPointerSetAttribute), &ordered), KPROF_SHARES_WITH_DEVICES);
     assert_int_equal(kprof_call_sharing(ID(cuPointerSetAttribute), &other), 0);
-    CUmemAllocationProp property = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
-                                    .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE},
-                                    .allocFlags = {.gpuDirectRDMACapable = 1}};
-    assert_int_equal(kprof_call_sharing(ID(cuMemCreate), &(cuMemCreate_params){.prop = &property}),
-                     KPROF_SHARES_WITH_DEVICES);
 }
 
 static unsigned registered_sharing(int mapping, unsigned flags)
@@ -208,6 +249,7 @@ int main(void)
         cmocka_unit_test(test_unknown_calls),    cmocka_unit_test(test_kinds),
         cmocka_unit_test(test_access),           cmocka_unit_test(test_memory_for_network_cards),
         cmocka_unit_test(test_registered_memory),
+        cmocka_unit_test(test_function_attributes),
         cmocka_unit_test(test_location),         cmocka_unit_test(test_access_without_a_context),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -34,6 +34,7 @@ static unsigned last_tag;
 /* What goes wrong. */
 static struct {
     atomic_bool unsaved; /* memory cannot be saved */
+    atomic_bool network; /* a network card may write memory */
     atomic_bool late;    /* the next kernel takes long, if its memory is saved before it */
     atomic_bool busy;    /* the idle thread never finds the contexts idle */
     atomic_bool sticky;  /* giving the counters back takes long */
@@ -55,6 +56,7 @@ kprof_status __wrap_kprof_snapshot_take(void *context, kprof_snapshot **out);
 kprof_status __real_kprof_target_synchronize(void);
 kprof_status __wrap_kprof_target_synchronize(void);
 bool __wrap_kprof_threads_others(void);
+const char *__wrap_kprof_writers_devices(void);
 
 static void wait_ms(long ms)
 {
@@ -105,6 +107,11 @@ bool __wrap_kprof_threads_others(void)
     return false; /* a sanitizer may have its own */
 }
 
+const char *__wrap_kprof_writers_devices(void)
+{
+    return atomic_load(&faults.network) ? "a network card may write (test)" : NULL;
+}
+
 static void save_config(void)
 {
     uint8_t image[4] = {0};
@@ -152,6 +159,7 @@ static int mend(void **state)
 {
     (void)state;
     atomic_store(&faults.unsaved, false);
+    atomic_store(&faults.network, false);
     atomic_store(&faults.late, false);
     atomic_store(&faults.busy, false);
     atomic_store(&faults.sticky, false);
@@ -221,6 +229,18 @@ static void test_memory_that_cannot_be_saved(void **state)
     assert_string_equal(reason, "");
 }
 
+static void test_memory_that_a_network_card_writes(void **state)
+{
+    (void)state;
+    atomic_store(&faults.network, true);
+    assert_measured(launch(SIM_ADD), "measured in one pass: a network card may write (test)");
+    assert_int_equal(atomic_load(&snapshots), 0);
+    atomic_store(&faults.network, false);
+    char reason[512];
+    assert_int_equal(look_up(launch(SIM_ADD), reason), 2);
+    assert_string_equal(reason, "");
+}
+
 /* Its memory cannot be freed yet, since that would wait for it. */
 static void launch_late(sim_kernel kernel)
 {
@@ -278,6 +298,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(test_memory_that_cannot_be_saved, mend),
+        cmocka_unit_test_teardown(test_memory_that_a_network_card_writes, mend),
         cmocka_unit_test_teardown(test_late_kernel_that_is_launched_again, mend),
         cmocka_unit_test_teardown(test_late_kernel_and_nothing_after_it, mend),
         cmocka_unit_test_teardown(test_end_while_counters_are_given_back,
