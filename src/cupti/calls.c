@@ -22,10 +22,44 @@ static const unsigned char kinds[CUPTI_DRIVER_TRACE_CBID_SIZE] = {
     [ID(cuGraphLaunch_ptsz)] = KPROF_CALL_GRAPH_LAUNCH,
     [ID(cuLaunchCooperativeKernelMultiDevice)] = KPROF_CALL_GRAPH_LAUNCH,
 
+    [ID(cuMemsetD8_v2)] = KPROF_CALL_TRANSFER,
+    [ID(cuMemsetD8_v2_ptds)] = KPROF_CALL_TRANSFER,
+    [ID(cuMemsetD16_v2)] = KPROF_CALL_TRANSFER,
+    [ID(cuMemsetD16_v2_ptds)] = KPROF_CALL_TRANSFER,
+    [ID(cuMemsetD32_v2)] = KPROF_CALL_TRANSFER,
+    [ID(cuMemsetD32_v2_ptds)] = KPROF_CALL_TRANSFER,
+    [ID(cuMemsetD2D8_v2)] = KPROF_CALL_TRANSFER,
+    [ID(cuMemsetD2D8_v2_ptds)] = KPROF_CALL_TRANSFER,
+    [ID(cuMemsetD2D16_v2)] = KPROF_CALL_TRANSFER,
+    [ID(cuMemsetD2D16_v2_ptds)] = KPROF_CALL_TRANSFER,
+    [ID(cuMemsetD2D32_v2)] = KPROF_CALL_TRANSFER,
+    [ID(cuMemsetD2D32_v2_ptds)] = KPROF_CALL_TRANSFER,
+    [ID(cuMemsetD8Async)] = KPROF_CALL_TRANSFER,
+    [ID(cuMemsetD8Async_ptsz)] = KPROF_CALL_TRANSFER,
+    [ID(cuMemsetD16Async)] = KPROF_CALL_TRANSFER,
+    [ID(cuMemsetD16Async_ptsz)] = KPROF_CALL_TRANSFER,
+    [ID(cuMemsetD32Async)] = KPROF_CALL_TRANSFER,
+    [ID(cuMemsetD32Async_ptsz)] = KPROF_CALL_TRANSFER,
+    [ID(cuMemsetD2D8Async)] = KPROF_CALL_TRANSFER,
+    [ID(cuMemsetD2D8Async_ptsz)] = KPROF_CALL_TRANSFER,
+    [ID(cuMemsetD2D16Async)] = KPROF_CALL_TRANSFER,
+    [ID(cuMemsetD2D16Async_ptsz)] = KPROF_CALL_TRANSFER,
+    [ID(cuMemsetD2D32Async)] = KPROF_CALL_TRANSFER,
+    [ID(cuMemsetD2D32Async_ptsz)] = KPROF_CALL_TRANSFER,
+    [ID(cuMemcpy)] = KPROF_CALL_TRANSFER,
+    [ID(cuMemcpy_ptds)] = KPROF_CALL_TRANSFER,
+    [ID(cuMemcpyDtoD_v2)] = KPROF_CALL_TRANSFER,
+    [ID(cuMemcpyDtoD_v2_ptds)] = KPROF_CALL_TRANSFER,
+    [ID(cuMemcpyAsync)] = KPROF_CALL_TRANSFER,
+    [ID(cuMemcpyAsync_ptsz)] = KPROF_CALL_TRANSFER,
+    [ID(cuMemcpyDtoDAsync_v2)] = KPROF_CALL_TRANSFER,
+    [ID(cuMemcpyDtoDAsync_v2_ptsz)] = KPROF_CALL_TRANSFER,
+
     [ID(cuModuleUnload)] = KPROF_CALL_UNLOAD,
     [ID(cuLibraryUnload)] = KPROF_CALL_UNLOAD,
 
     [ID(cuCtxSynchronize)] = KPROF_CALL_WAIT,
+    [ID(cuCtxSynchronize_v2)] = KPROF_CALL_WAIT,
     [ID(cuStreamSynchronize)] = KPROF_CALL_WAIT,
     [ID(cuStreamSynchronize_ptsz)] = KPROF_CALL_WAIT,
     [ID(cuStreamQuery)] = KPROF_CALL_WAIT,
@@ -141,8 +175,8 @@ static bool raises_shared_memory(CUpti_CallbackId id, const void *parameters)
         return false;
     if (id == ID(cuKernelSetAttribute)) {
         const cuKernelSetAttribute_params *p = parameters;
-        return p->attrib == limit &&
-               driver->cuKernelGetAttribute_(&now, limit, p->kernel, p->dev) == CUDA_SUCCESS && p->val >= now;
+        return p->attrib == limit && driver->cuKernelGetAttribute_(&now, limit, p->kernel, p->dev) == CUDA_SUCCESS &&
+               p->val >= now;
     }
     const cuFuncSetAttribute_params *p = parameters;
     return p->attrib == limit && driver->cuFuncGetAttribute_(&now, limit, p->hfunc) == CUDA_SUCCESS && p->value >= now;

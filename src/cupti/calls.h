@@ -16,6 +16,19 @@ unsigned kprof_call_sharing(CUpti_CallbackId id, const void *parameters);
  * not ask for it. */
 bool kprof_call_variable(CUpti_CallbackId id, const void *parameters, uint64_t *address, size_t *size_bytes);
 
+/* A transfer's arguments. */
+typedef struct kprof_transfer {
+    CUdeviceptr destination, source; /* source: of a copy */
+    unsigned value;                  /* of a set */
+    size_t element_bytes;            /* of a set: 1, 2 or 4; 0: this is a copy */
+    size_t pitch_bytes;              /* of a set with several rows */
+    size_t width, height;            /* elements, or bytes of a copy; rows */
+    CUstream stream;                 /* as any thread may use it */
+} kprof_transfer;
+
+/* False when the call is none. */
+bool kprof_call_transfer(CUpti_CallbackId id, const void *parameters, kprof_transfer *out);
+
 /* Stream of a launch, as the application passed it. */
 CUstream kprof_launch_stream(CUpti_CallbackId id, const void *parameters);
 /* Does the call use the per-thread default stream for stream 0? */

@@ -96,8 +96,7 @@ static const char *symbol_name(const cubin_view *view, size_t index)
 static bool is_kernel(const cubin_view *view, const Elf64_Sym *symbol)
 {
     return ELF64_ST_TYPE(symbol->st_info) == STT_FUNC && symbol->st_shndx != SHN_UNDEF &&
-           (symbol->st_other & ENTRY_FLAG) &&
-           strncmp(section_name(view, symbol->st_shndx), ".text.", 6) == 0;
+           (symbol->st_other & ENTRY_FLAG) && strncmp(section_name(view, symbol->st_shndx), ".text.", 6) == 0;
 }
 
 /* Strings of the compiler's own making, such as printf formats, are in the same sections and never written. */

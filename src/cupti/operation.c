@@ -1,4 +1,5 @@
-/* Copies of launches. The driver tells the offset and size of each parameter; attributes are copied as they are. */
+/* Copies of launches and transfers. The driver tells the offset and size of each parameter; attributes are copied as
+ * they are. */
 #include "cupti/operation.h"
 
 #include "core/log.h"
@@ -14,7 +15,8 @@
 #define ADDRESS_BITS   57 /* of the host, at most; 48 on most Arm machines, 47 on most others */
 
 struct kprof_operation {
-    CUfunction function;
+    CUfunction function; /* NULL: this is a transfer */
+    kprof_transfer transfer;
     CUlaunchConfig config; /* attrs: `attributes` */
     CUlaunchAttribute *attributes;
     unsigned char *buffer; /* [buffer_size]: parameters at their offsets, as the kernel sees them */
@@ -107,7 +109,28 @@ static bool copy_extra(kprof_operation *operation, void **extra)
     return true;
 }
 
-static bool copy_all(kprof_operation *operation, const kprof_call *call)
+/* Memory of the current context's device, which only the device reaches. */
+static bool is_device_memory(const kprof_driver_api *driver, CUdeviceptr address)
+{
+    unsigned type = 0, managed = 1;
+    int ordinal = -1;
+    CUdevice device;
+    return driver->cuPointerGetAttribute_(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address) == CUDA_SUCCESS &&
+           driver->cuPointerGetAttribute_(&managed, CU_POINTER_ATTRIBUTE_IS_MANAGED, address) == CUDA_SUCCESS &&
+           driver->cuPointerGetAttribute_(&ordinal, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, address) == CUDA_SUCCESS &&
+           driver->cuCtxGetDevice_(&device) == CUDA_SUCCESS && type == CU_MEMORYTYPE_DEVICE && !managed &&
+           ordinal == device;
+}
+
+static bool copy_transfer(kprof_operation *operation, const kprof_transfer *transfer)
+{
+    const kprof_driver_api *driver;
+    operation->transfer = *transfer;
+    return kprof_driver_load(&driver) == KPROF_OK && is_device_memory(driver, transfer->destination) &&
+           (transfer->element_bytes > 0 || is_device_memory(driver, transfer->source));
+}
+
+static bool copy_launch(kprof_operation *operation, const kprof_call *call)
 {
     const kprof_driver_api *driver;
     kprof_launch_record shape = {0};
@@ -128,26 +151,61 @@ static bool copy_all(kprof_operation *operation, const kprof_call *call)
 
 kprof_operation *kprof_operation_copy(const kprof_call *call)
 {
+    kprof_transfer transfer;
     kprof_operation *operation = calloc(1, sizeof *operation);
-    if (operation && copy_all(operation, call))
+    bool moves = kprof_call_transfer(call->callback_id, call->parameters, &transfer);
+    if (operation && (moves ? copy_transfer(operation, &transfer) : copy_launch(operation, call)))
         return operation;
     kprof_operation_free(operation);
-    kprof_log(KPROF_LOG_DEBUG, "the arguments of %s cannot be copied", call->kernel_name);
+    if (!moves)
+        kprof_log(KPROF_LOG_DEBUG, "the arguments of %s cannot be copied", call->kernel_name);
     return NULL;
+}
+
+static CUresult launch(const kprof_driver_api *driver, const kprof_operation *operation)
+{
+    size_t size = operation->buffer_size;
+    void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, operation->buffer, CU_LAUNCH_PARAM_BUFFER_SIZE, &size,
+                     CU_LAUNCH_PARAM_END};
+    return driver->cuLaunchKernelEx_(&operation->config, operation->function, NULL, size > 0 ? extra : NULL);
+}
+
+static CUresult set_row(const kprof_driver_api *driver, const kprof_transfer *t)
+{
+    if (t->element_bytes == 1)
+        return driver->cuMemsetD8Async_(t->destination, (unsigned char)t->value, t->width, t->stream);
+    if (t->element_bytes == 2)
+        return driver->cuMemsetD16Async_(t->destination, (unsigned short)t->value, t->width, t->stream);
+    return driver->cuMemsetD32Async_(t->destination, t->value, t->width, t->stream);
+}
+
+static CUresult set_rows(const kprof_driver_api *driver, const kprof_transfer *t)
+{
+    if (t->element_bytes == 1)
+        return driver->cuMemsetD2D8Async_(t->destination, t->pitch_bytes, (unsigned char)t->value, t->width, t->height,
+                                          t->stream);
+    if (t->element_bytes == 2)
+        return driver->cuMemsetD2D16Async_(t->destination, t->pitch_bytes, (unsigned short)t->value, t->width,
+                                           t->height, t->stream);
+    return driver->cuMemsetD2D32Async_(t->destination, t->pitch_bytes, t->value, t->width, t->height, t->stream);
+}
+
+static CUresult transfer(const kprof_driver_api *driver, const kprof_transfer *t)
+{
+    if (t->element_bytes == 0)
+        return driver->cuMemcpyDtoDAsync_(t->destination, t->source, t->width, t->stream);
+    return t->height == 1 ? set_row(driver, t) : set_rows(driver, t);
 }
 
 kprof_status kprof_operation_run(const kprof_operation *operation)
 {
     const kprof_driver_api *driver;
-    size_t size = operation->buffer_size;
-    void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, operation->buffer, CU_LAUNCH_PARAM_BUFFER_SIZE, &size,
-                     CU_LAUNCH_PARAM_END};
     kprof_status status = kprof_driver_load(&driver);
     if (status != KPROF_OK)
         return status;
-    CUresult result = driver->cuLaunchKernelEx_(&operation->config, operation->function, NULL, size > 0 ? extra : NULL);
+    CUresult result = operation->function ? launch(driver, operation) : transfer(driver, &operation->transfer);
     if (result != CUDA_SUCCESS)
-        return kprof_fail(KPROF_INTERNAL, "repeating a launch: %s", kprof_driver_error(result));
+        return kprof_fail(KPROF_INTERNAL, "repeating a launch or a transfer: %s", kprof_driver_error(result));
     return KPROF_OK;
 }
 

@@ -1,4 +1,4 @@
-/* A launch kept for later: its arguments copied while the application's call is under way. */
+/* A launch or a transfer kept for later: its arguments copied while the application's call is under way. */
 #ifndef KPROF_CUPTI_OPERATION_H
 #define KPROF_CUPTI_OPERATION_H
 
@@ -6,9 +6,10 @@
 
 typedef struct kprof_operation kprof_operation;
 
-/* Copy a launch from inside its enter hook; NULL, with a logged reason, when its arguments cannot be copied. */
+/* Copy a launch or a transfer from inside its enter hook; NULL when it cannot be repeated: the arguments of a launch
+ * cannot be copied, which is logged, or a transfer reaches beyond the memory of its context's device. */
 kprof_operation *kprof_operation_copy(const kprof_call *call);
-/* Launch it on its stream; its context must be current. */
+/* Run it on its stream; its context must be current. */
 kprof_status kprof_operation_run(const kprof_operation *operation) KPROF_MUST_CHECK;
 void kprof_operation_free(kprof_operation *operation);
 

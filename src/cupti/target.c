@@ -311,6 +311,9 @@ bool kprof_target_capturing(void)
 
 void *kprof_target_stream(const kprof_call *call)
 {
+    kprof_transfer transfer;
+    if (kprof_call_transfer(call->callback_id, call->parameters, &transfer))
+        return transfer.stream;
     CUstream stream = kprof_launch_stream(call->callback_id, call->parameters);
     return !stream && kprof_call_per_thread_stream(call->callback_id) ? CU_STREAM_PER_THREAD : stream;
 }

@@ -9,6 +9,7 @@
 typedef enum kprof_call_kind {
     KPROF_CALL_OTHER = 0,    /* may change memory or state that a replay saves; every unknown call is one of these */
     KPROF_CALL_LAUNCH,       /* one kernel launch, which can be profiled */
+    KPROF_CALL_TRANSFER,     /* sets memory, or copies it; within a device's memory it can be repeated */
     KPROF_CALL_GRAPH_LAUNCH, /* kernels of a CUDA graph */
     KPROF_CALL_UNLOAD,       /* takes kernels away: their handles may come back as other kernels */
     KPROF_CALL_WAIT,         /* waits for the GPU or asks how far it is, and changes nothing */
@@ -57,7 +58,7 @@ void kprof_target_kernel(const kprof_call *call, kprof_kernel_record *out);
 void kprof_target_note_variables(const kprof_call *call);
 /* Is a stream of this process being captured into a graph? Nothing may be synchronised or saved meanwhile. */
 bool kprof_target_capturing(void);
-/* The stream of a launch, in a form that any thread may use: NULL is the legacy default stream. */
+/* The stream of a launch or a transfer, in a form that any thread may use: NULL is the legacy default stream. */
 void *kprof_target_stream(const kprof_call *call);
 /* Is this launch one that is captured, not run? */
 bool kprof_target_launch_captured(const kprof_call *call);

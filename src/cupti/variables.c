@@ -78,8 +78,9 @@ static size_t place(const kprof_driver_api *driver, CUmodule module, const kprof
             found++;
         else if (result != CUDA_ERROR_NOT_FOUND)
             lose(kprof_driver_error(result));
-        if (result == CUDA_SUCCESS && driver->cuPointerGetAttribute_(&p->allocation, CU_POINTER_ATTRIBUTE_RANGE_START_ADDR,
-                                                                     p->address) != CUDA_SUCCESS)
+        if (result == CUDA_SUCCESS &&
+            driver->cuPointerGetAttribute_(&p->allocation, CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, p->address) !=
+                CUDA_SUCCESS)
             p->allocation = p->address;
     }
     return found;

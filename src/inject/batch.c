@@ -51,7 +51,7 @@ static void release(void)
     kprof_evaluations_free(&kprof_batch.evaluations);
     kprof_batch.launches = NULL;
     kprof_batch.snapshot = NULL;
-    kprof_batch.count = kprof_batch.chosen_count = 0;
+    kprof_batch.count = kprof_batch.chosen_count = kprof_batch.transfer_count = 0;
     kprof_lock_give();
     atomic_store(&kprof_batch.open, false);
 }
@@ -214,6 +214,13 @@ static kprof_status open_batch(const kprof_batch_launch *launch, const kprof_ope
     return KPROF_OK;
 }
 
+static kprof_treatment choose_treatment(const kprof_batch_launch *launch, const kprof_operation *operation)
+{
+    if (launch->kernel)
+        return kprof_treatment_choose(launch, operation);
+    return (kprof_treatment){operation ? KPROF_TOGETHER : KPROF_REFUSED, false, ""};
+}
+
 static bool can_join(const kprof_batch_launch *launch, const kprof_treatment *treatment)
 {
     if (treatment->kind != KPROF_TOGETHER || kprof_batch.kind != KPROF_TOGETHER ||
@@ -224,15 +231,29 @@ static bool can_join(const kprof_batch_launch *launch, const kprof_treatment *tr
     return !kprof_batch.snapshot || kprof_snapshot_cover(kprof_batch.snapshot) == KPROF_OK;
 }
 
+/* Transfers run beside no launch, whose counters would show them. An error is the application's, which will see it. */
+static void wait_beside_transfer(void)
+{
+    if (kprof_target_synchronize() != KPROF_OK)
+        kprof_process_forget_reason();
+}
+
 static void add(const kprof_batch_launch *launch, kprof_operation *operation)
 {
     void *stream = kprof_target_stream(launch->call);
     if (launch->chosen && !kprof_batch.watched)
         kprof_batch_flush(stream, kprof_batch.count > 0 ? kprof_batch.launches[kprof_batch.count - 1].stream : stream);
+    if (!launch->kernel) {
+        wait_beside_transfer();
+        kprof_batch.transfer_count++;
+    }
     kprof_batch.unchosen_run = launch->chosen ? 0 : kprof_batch.unchosen_run + 1;
     kprof_batch.chosen_count += launch->chosen;
-    kprof_batch.launches[kprof_batch.count++] = (kprof_open_launch){
-        .operation = operation, .stream = stream, .chosen = launch->chosen, .record = launch->record};
+    kprof_batch.launches[kprof_batch.count++] = (kprof_open_launch){.operation = operation,
+                                                                    .stream = stream,
+                                                                    .transfer = !launch->kernel,
+                                                                    .chosen = launch->chosen,
+                                                                    .record = launch->record};
     if (launch->chosen &&
         (kprof_batch.chosen_count & (kprof_batch.chosen_count - 1)) == 0) /* known even if the process is killed */
         kprof_batch.listener->progress(&launch->record, kprof_batch.chosen_count, 1, kprof_batch.metrics->pass_count);
@@ -244,9 +265,9 @@ bool kprof_batch_enter(const kprof_batch_launch *launch, kprof_status *status)
     if (!launch->chosen && !kprof_batch_is_open())
         return false;
     kprof_operation *operation = kprof_operation_copy(launch->call);
-    kprof_treatment treatment = kprof_treatment_choose(launch, operation);
+    kprof_treatment treatment = choose_treatment(launch, operation);
     if (kprof_batch_is_open() && !can_join(launch, &treatment))
-        kprof_batch_close("a launch that cannot join");
+        kprof_batch_close(launch->kernel ? "a launch that cannot join" : launch->call->name);
     if (!kprof_batch_is_open() && launch->chosen)
         *status = open_batch(launch, operation, &treatment);
     if (!kprof_batch_is_open()) {
@@ -267,7 +288,10 @@ void kprof_batch_leave(const kprof_call *call)
             kprof_batch.listener->done(&last->record, "the driver refused the launch");
         kprof_operation_free(last->operation);
         kprof_batch.chosen_count -= last->chosen;
+        kprof_batch.transfer_count -= last->transfer;
         kprof_batch.count--;
+    } else if (last->transfer) {
+        wait_beside_transfer();
     }
     if (kprof_batch.count == kprof_batch.capacity || kprof_batch.kind != KPROF_TOGETHER)
         kprof_batch_close("the last launch it has room for");
@@ -278,11 +302,12 @@ void kprof_batch_leave(const kprof_call *call)
 static void log_times(uint32_t passes, const char *why)
 {
     const kprof_batch_times *ms = &kprof_batch.times;
-    kprof_log(KPROF_LOG_DEBUG,
-              "batch of %zu launches, closed by %s, %u passes, ms: saving %.1f, preparing %.1f, open %.1f, restoring %.1f, "
-              "starting %.1f, running %.1f, stopping %.1f, decoding %.1f, waiting for values %.1f, writing them %.1f",
-              kprof_batch.count, why, passes, ms->save_ms, ms->prepare_ms, ms->open_ms, ms->restore_ms, ms->start_ms,
-              ms->run_ms, ms->stop_ms, ms->decode_ms, ms->evaluate_ms, ms->deliver_ms);
+    kprof_log(
+        KPROF_LOG_DEBUG,
+        "batch of %zu launches, closed by %s, %u passes, ms: saving %.1f, preparing %.1f, open %.1f, restoring %.1f, "
+        "starting %.1f, running %.1f, stopping %.1f, decoding %.1f, waiting for values %.1f, writing them %.1f",
+        kprof_batch.count, why, passes, ms->save_ms, ms->prepare_ms, ms->open_ms, ms->restore_ms, ms->start_ms,
+        ms->run_ms, ms->stop_ms, ms->decode_ms, ms->evaluate_ms, ms->deliver_ms);
 }
 
 /* Saving to host memory is said, and remembered for the choice of the next batch. */
@@ -331,9 +356,11 @@ void kprof_batch_close(const char *why)
     else
         kprof_passes_end_empty(); /* the driver refused all that was chosen */
     const kprof_batch_times *ms = &kprof_batch.times;
-    if (kprof_batch.kind == KPROF_TOGETHER)
+    if (kprof_batch.kind == KPROF_TOGETHER) {
+        kprof_batch.context->last_launches = kprof_batch.count - kprof_batch.transfer_count;
         kprof_room_note(kprof_batch.context, kprof_batch.count, kprof_batch.capacity,
                         ms->prepare_ms + ms->start_ms + ms->stop_ms);
+    }
     release();
     if (entered)
         kprof_target_leave_context();

@@ -1,4 +1,4 @@
-/* Launches measured together. Each runs once in the application's own call, which is the first pass, and is kept; when
+/* Launches measured together, and transfers between them. Each runs once in the application's own call, which is the first pass, and is kept; when
  * the batch closes, all are replayed in order for each further pass, with memory restored before it. A launch that
  * cannot share a batch has one of its own, and one that must not be repeated is measured in a single pass, each time in
  * the next. One batch is open in a process at a time; every function here is called with the gate held exclusively, but
@@ -12,9 +12,10 @@
 
 #include <stdbool.h>
 
+/* A launch, or a transfer, which is only replayed: nothing but its call is given. */
 typedef struct kprof_batch_launch {
     const kprof_call *call;
-    kprof_kernel *kernel;
+    kprof_kernel *kernel; /* NULL: a transfer */
     const kprof_chip_metrics *metrics;
     bool chosen;                /* else it is only replayed, since it changes memory */
     kprof_launch_record record; /* of a chosen launch: complete but for what measuring adds */

@@ -15,6 +15,7 @@
 typedef struct kprof_open_launch {
     kprof_operation *operation; /* NULL where nothing is replayed */
     void *stream;
+    bool transfer; /* no launch, and so no range of the measurement */
     bool chosen;
     kprof_launch_record record; /* of a chosen launch */
 } kprof_open_launch;
@@ -32,7 +33,8 @@ typedef struct kprof_open_batch {
     kprof_profiled_context *context;
     const kprof_chip_metrics *metrics;
     kprof_snapshot *snapshot; /* NULL where nothing is replayed */
-    size_t capacity, count;
+    size_t capacity, count;        /* of launches and transfers */
+    size_t transfer_count;         /* of them */
     size_t chosen_count;           /* of them */
     size_t unchosen_run;           /* launches since the last chosen one */
     kprof_open_launch *launches;   /* [capacity] */

@@ -67,7 +67,7 @@ void kprof_evaluations_free(kprof_evaluations *evaluations)
  * witnesses cannot be evaluated has no values. */
 static kprof_status read_launch(const worker *self, kprof_evaluation *e)
 {
-    kprof_range range = {work.evaluations->profiler, e->launch};
+    kprof_range range = {work.evaluations->profiler, e->range};
     kprof_status status = kprof_reader_read(self->reader, range, &work.names, self->values);
     for (size_t i = 0; status == KPROF_OK && i < work.metric_count; i++)
         e->values[work.indices[i]] = self->values[i];

@@ -12,7 +12,8 @@
 
 /* Of one launch. */
 typedef struct kprof_evaluation {
-    size_t launch;  /* of the measurement, from 0 */
+    size_t launch;  /* the caller's number */
+    size_t range;   /* of the measurement, from 0 */
     double *values; /* [metrics->metrics.count], the measurement's; NaN where counters are missing, or passes */
     kprof_witness witnesses[KPROF_MAX_WITNESSES];
     kprof_status status;

@@ -28,7 +28,8 @@
 static __thread struct {
     bool own_call; /* kprof itself calls the driver: not the application's doing */
     int shared;    /* calls inside the gate, which may nest */
-    bool batched;  /* this launch is in the open batch; the gate is held */
+    bool batched;  /* this launch or transfer is in the open batch; the gate is held */
+    int nested;    /* calls inside it */
 } thread;
 
 static atomic_bool ended;   /* no batch is opened any more */
@@ -125,12 +126,12 @@ static const char *enter_alone(void)
                  : "profiling has ended in this process";
 }
 
-/* Make the launch part of a batch, and keep the gate until its call has returned. "" when it is in one, or need not be;
- * else why it is not measured. */
+/* Make the launch or transfer part of a batch, and keep the gate until its call has returned. "" when it is in one, or
+ * need not be; else why it is not measured. */
 static const char *enter_batch(const kprof_batch_launch *launch)
 {
     kprof_status status;
-    if (!launch->metrics)
+    if (launch->kernel && !launch->metrics)
         return "no metrics were chosen for this device's chip";
     const char *obstacle = enter_alone();
     if (*obstacle)
@@ -159,6 +160,7 @@ static bool closes_batch(const kprof_call *call)
 {
     switch (call->kind) {
     case KPROF_CALL_LAUNCH: /* decides for itself */
+    case KPROF_CALL_TRANSFER:
     case KPROF_CALL_HARMLESS:
         return false;
     case KPROF_CALL_WAIT: /* the host may look at shared memory next */
@@ -246,6 +248,8 @@ static void follow(const kprof_call *call)
 {
     if (call->kind == KPROF_CALL_LAUNCH)
         enter_launch(call);
+    else if (call->kind == KPROF_CALL_TRANSFER && kprof_batch_is_open())
+        enter_batch(&(kprof_batch_launch){.call = call});
     else if (call->kind == KPROF_CALL_GRAPH_LAUNCH)
         note_graph_launch();
     else if (call->kind == KPROF_CALL_UNLOAD)
@@ -254,8 +258,12 @@ static void follow(const kprof_call *call)
 
 static void enter(const kprof_call *call)
 {
-    if (thread.own_call || thread.batched) /* a call that a launch itself makes is part of it */
+    if (thread.own_call)
         return;
+    if (thread.batched) { /* a call that a launch itself makes is part of it */
+        thread.nested++;
+        return;
+    }
     bool armed = atomic_load_explicit(&kprof_this_process.armed, memory_order_relaxed);
     if (!armed && atomic_load_explicit(&settled, memory_order_relaxed))
         return;
@@ -275,8 +283,12 @@ static void leave(const kprof_call *call)
 {
     if (thread.own_call)
         return;
+    if (thread.nested > 0) {
+        thread.nested--;
+        return;
+    }
     thread.own_call = true;
-    if (thread.batched && call->kind == KPROF_CALL_LAUNCH) {
+    if (thread.batched) {
         thread.batched = false;
         kprof_batch_leave(call);
         kprof_idle_watch();
@@ -368,4 +380,4 @@ void kprof_launch_finish(void)
 }
 
 const kprof_target_hooks kprof_launch_hooks = {enter, leave, kprof_threads_cuda_started, kprof_contexts_note,
-                                                context_ending};
+                                               context_ending};

@@ -129,9 +129,14 @@ static kprof_status run_measured(size_t *ran)
     int64_t start_ns = kprof_monotonic_ns();
     for (*ran = 0; *ran < kprof_batch.count && status == KPROF_OK && !kprof_batch.abandoned; ++*ran) {
         const kprof_open_launch *launch = &kprof_batch.launches[*ran];
+        if (launch->transfer)
+            status = kprof_target_synchronize(); /* it runs beside no launch */
         if (launch->chosen)
             kprof_batch_flush(launch->stream, *ran > 0 ? kprof_batch.launches[*ran - 1].stream : launch->stream);
-        status = kprof_operation_run(launch->operation);
+        if (status == KPROF_OK)
+            status = kprof_operation_run(launch->operation);
+        if (status == KPROF_OK && launch->transfer)
+            status = kprof_target_synchronize();
         kprof_batch.abandoned = is_too_slow(start_ns);
     }
     status = wait_for_launches(status);
@@ -155,10 +160,14 @@ static kprof_status list_chosen(void)
     kprof_evaluations *out = &kprof_batch.evaluations;
     kprof_status status =
         kprof_evaluations_make(kprof_batch.context->profiler, kprof_batch.metrics, kprof_batch.chosen_count, out);
-    size_t next = 0;
-    for (size_t i = 0; status == KPROF_OK && i < kprof_batch.count; i++)
-        if (kprof_batch.launches[i].chosen)
-            out->items[next++].launch = i;
+    size_t next = 0, range = 0;
+    for (size_t i = 0; status == KPROF_OK && i < kprof_batch.count; i++) {
+        if (kprof_batch.launches[i].chosen) {
+            out->items[next].launch = i;
+            out->items[next++].range = range;
+        }
+        range += !kprof_batch.launches[i].transfer;
+    }
     return status;
 }
 
@@ -172,7 +181,8 @@ static void wait_for_values(void)
 static kprof_status decode(void)
 {
     int64_t lap_ns = kprof_monotonic_ns();
-    kprof_status status = kprof_profiler_decode(kprof_batch.context->profiler, kprof_batch.count);
+    kprof_status status =
+        kprof_profiler_decode(kprof_batch.context->profiler, kprof_batch.count - kprof_batch.transfer_count);
     kprof_batch.times.decode_ms += kprof_monotonic_lap_ms(&lap_ns);
     return status;
 }

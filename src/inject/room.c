@@ -46,7 +46,6 @@ size_t kprof_room_choose(const kprof_profiled_context *context)
 void kprof_room_note(kprof_profiled_context *context, size_t count, size_t capacity, double overhead_ms)
 {
     bool full = count == capacity;
-    context->last_launches = count;
     context->small_batches = full || count * SMALL_PART > capacity ? 0 : context->small_batches + 1;
     context->repeated_ms = full ? context->repeated_ms + overhead_ms : 0;
     if (context->growths == KPROF_BATCH_GROWTHS || context->repeated_ms < KPROF_BATCH_GROWTH_COST * context->ready_ms)

@@ -4,7 +4,7 @@
 
 #include "inject/contexts.h"
 
-/* Launches that the next batch of a context can have, those that are not chosen among them. */
+/* Launches that the next batch of a context can have, those that are not chosen and transfers among them. */
 size_t kprof_room_choose(const kprof_profiled_context *context);
 /* What a batch with room for `capacity` launches, which had `count`, means for the next one; `overhead_ms`: what it
  * took besides its launches. */

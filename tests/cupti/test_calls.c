@@ -245,12 +245,16 @@ static void test_access_without_a_context(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_calls_that_share), cmocka_unit_test(test_calls_that_share_nothing),
-        cmocka_unit_test(test_unknown_calls),    cmocka_unit_test(test_kinds),
-        cmocka_unit_test(test_access),           cmocka_unit_test(test_memory_for_network_cards),
+        cmocka_unit_test(test_calls_that_share),
+        cmocka_unit_test(test_calls_that_share_nothing),
+        cmocka_unit_test(test_unknown_calls),
+        cmocka_unit_test(test_kinds),
+        cmocka_unit_test(test_access),
+        cmocka_unit_test(test_memory_for_network_cards),
         cmocka_unit_test(test_registered_memory),
         cmocka_unit_test(test_function_attributes),
-        cmocka_unit_test(test_location),         cmocka_unit_test(test_access_without_a_context),
+        cmocka_unit_test(test_location),
+        cmocka_unit_test(test_access_without_a_context),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

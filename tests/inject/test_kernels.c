@@ -212,12 +212,9 @@ static void test_announced_before_anybody_finds_it(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_found_again),
-        cmocka_unit_test(test_one_kernel_by_several_handles),
-        cmocka_unit_test(test_reused_handle),
-        cmocka_unit_test(test_variables_noted_for_each_context),
-        cmocka_unit_test(test_many_and_visit),
-        cmocka_unit_test(test_announced_before_anybody_finds_it),
+        cmocka_unit_test(test_found_again),    cmocka_unit_test(test_one_kernel_by_several_handles),
+        cmocka_unit_test(test_reused_handle),  cmocka_unit_test(test_variables_noted_for_each_context),
+        cmocka_unit_test(test_many_and_visit), cmocka_unit_test(test_announced_before_anybody_finds_it),
         cmocka_unit_test(test_threads),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -181,9 +181,11 @@ static kprof_status run_again(const sim_step *step)
     bool fault = armed && has_fault();
     if (armed && sim.slow && sim_chance(30))
         sim_clock_advance_s(1000);
+    if (armed && step->op != SIM_LAUNCH && !sim_is_idle(sim_context_of_stream(step->stream)))
+        sim_violation("a transfer is repeated beside a launch");
     if (fault)
         ;
-    else if (armed)
+    else if (armed && step->op == SIM_LAUNCH)
         sim_profiled_launch(step);
     else
         sim_submit(step);
@@ -619,8 +621,20 @@ void kprof_snapshot_free(kprof_snapshot *snapshot)
     sim_own_call(KPROF_CALL_OTHER, true);
 }
 
+static bool has_transfer(const sim_queue *queue)
+{
+    for (unsigned i = 0; i < queue->count; i++)
+        if (queue->items[i].step.op == SIM_COPY || queue->items[i].step.op == SIM_MEMSET)
+            return true;
+    return false;
+}
+
 void sim_profiled_launch(const sim_step *step)
 {
+    for (unsigned stream = 0; stream < SIM_STREAMS; stream++)
+        if (sim_context_of_stream(stream) == sim_context_of_stream(step->stream) &&
+            has_transfer(&sim.streams[stream].queue))
+            sim_violation("a launch is measured beside a transfer");
     sim_drain_context(sim_context_of_stream(step->stream));
     sim_submit(step); /* one after the other, but not before the call returns */
 }

@@ -379,6 +379,14 @@ static int submit_copy(const sim_step *step, uint64_t *out)
     return 0;
 }
 
+static int submit_transfer(const sim_step *step, uint64_t *out)
+{
+    unsigned context = sim_context_of_stream(step->stream);
+    if (sim.contexts[context].armed && !sim_is_idle(context))
+        sim_violation("%s beside a launch that is measured", sim_op_name(step->op));
+    return step->refused ? SIM_REFUSED : submit_copy(step, out);
+}
+
 static int launch(const sim_step *step, uint64_t *out)
 {
     (void)out;
@@ -548,9 +556,9 @@ static const struct operation {
     [SIM_ALLOC] = {"alloc", KPROF_CALL_OTHER, allocate},
     [SIM_FREE] = {"free", KPROF_CALL_OTHER, release},
     [SIM_COPY_IN] = {"copy in", KPROF_CALL_OTHER, submit_copy},
-    [SIM_COPY] = {"copy", KPROF_CALL_OTHER, submit_copy},
+    [SIM_COPY] = {"copy", KPROF_CALL_TRANSFER, submit_transfer},
     [SIM_COPY_OUT] = {"copy out", KPROF_CALL_OTHER, copy_out},
-    [SIM_MEMSET] = {"memset", KPROF_CALL_OTHER, submit_copy},
+    [SIM_MEMSET] = {"memset", KPROF_CALL_TRANSFER, submit_transfer},
     [SIM_UNKNOWN] = {"unknown call", KPROF_CALL_OTHER, submit_copy},
     [SIM_RELOAD] = {"reload", KPROF_CALL_UNLOAD, reload},
     [SIM_RECORD] = {"record", KPROF_CALL_HARMLESS, record},
@@ -578,7 +586,8 @@ const char *sim_op_name(sim_op op)
 static void check_unarmed(const sim_step *step)
 {
     kprof_call_kind kind = operations[step->op].kind;
-    if (kind == KPROF_CALL_LAUNCH || kind == KPROF_CALL_WAIT || kind == KPROF_CALL_HARMLESS)
+    if (kind == KPROF_CALL_LAUNCH || kind == KPROF_CALL_TRANSFER || kind == KPROF_CALL_WAIT ||
+        kind == KPROF_CALL_HARMLESS)
         return;
     if (sim.contexts[sim_context_of_stream(step->stream)].armed)
         sim_violation("%s while a measurement is under way", operations[step->op].name);

@@ -142,6 +142,10 @@ static void add_copy(generator *g, unsigned stream, sim_op op)
     sim_step *step = add(g, op, stream);
     step->a = slot_of(g, a);
     step->b = slot_of(g, b);
+    if (g->program->traits.odd_launches && (op == SIM_COPY || op == SIM_MEMSET)) {
+        step->refused = is_likely(g, 10);
+        step->uncopyable = is_likely(g, 16);
+    }
 }
 
 /* All work of the context is done. */
