@@ -1,4 +1,5 @@
-/* Reads /proc/self/maps, a line for each mapping: "7f00-7f40 rw-s 00000000 00:01 1024   /path". */
+/* Reads /proc/thread-self/maps, a line for each mapping: "7f00-7f40 rw-s 00000000 00:01 1024   /path". The process' own
+ * is empty once its first thread has ended. */
 #include "core/mappings.h"
 
 #include <inttypes.h>
@@ -40,17 +41,19 @@ static bool is_named(const mapping *m, const question *asked)
 
 static bool any(bool (*matches)(const mapping *m, const question *asked), const question *asked)
 {
-    FILE *file = fopen("/proc/self/maps", "re");
+    FILE *file = fopen("/proc/thread-self/maps", "re");
     char *line = NULL;
     size_t capacity = 0;
     mapping m;
-    bool found = !file;
-    while (!found && getline(&line, &capacity, file) > 0)
+    bool found = !file, empty = true;
+    while (!found && getline(&line, &capacity, file) > 0) {
         found = !parse(line, &m) || matches(&m, asked);
+        empty = false;
+    }
     free(line);
     if (file)
         fclose(file);
-    return found;
+    return found || empty;
 }
 
 bool kprof_mappings_shared(const void *address, size_t size_bytes)

@@ -162,24 +162,34 @@ static const unsigned char kinds[CUPTI_DRIVER_TRACE_CBID_SIZE] = {
     [ID(cuThreadExchangeStreamCaptureMode)] = KPROF_CALL_HARMLESS,
 };
 
+/* The limit of dynamic shared memory of the call's function now, and what the call makes of it. */
+static bool read_limits(const kprof_driver_api *driver, CUpti_CallbackId id, const void *parameters, int *now,
+                        int *then)
+{
+    const CUfunction_attribute limit = CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+    if (id == ID(cuKernelSetAttribute)) {
+        const cuKernelSetAttribute_params *p = parameters;
+        *then = p->val;
+        return p->attrib == limit && driver->cuKernelGetAttribute_(now, limit, p->kernel, p->dev) == CUDA_SUCCESS;
+    }
+    const cuFuncSetAttribute_params *p = parameters;
+    *then = p->value;
+    return p->attrib == limit && driver->cuFuncGetAttribute_(now, limit, p->hfunc) == CUDA_SUCCESS;
+}
+
 /* A function that may have more dynamic shared memory than before, or as much: libraries see to that before each launch
  * of some kernels. Launches before that are replayed as well with the larger limit. */
 static bool raises_shared_memory(CUpti_CallbackId id, const void *parameters)
 {
-    const CUfunction_attribute limit = CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
     const kprof_driver_api *driver;
-    int now = 0;
-    if (id != ID(cuFuncSetAttribute) && id != ID(cuKernelSetAttribute))
+    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED; /* asking may load the module */
+    int now, then;
+    if ((id != ID(cuFuncSetAttribute) && id != ID(cuKernelSetAttribute)) || kprof_driver_load(&driver) != KPROF_OK)
         return false;
-    if (kprof_driver_load(&driver) != KPROF_OK)
-        return false;
-    if (id == ID(cuKernelSetAttribute)) {
-        const cuKernelSetAttribute_params *p = parameters;
-        return p->attrib == limit && driver->cuKernelGetAttribute_(&now, limit, p->kernel, p->dev) == CUDA_SUCCESS &&
-               p->val >= now;
-    }
-    const cuFuncSetAttribute_params *p = parameters;
-    return p->attrib == limit && driver->cuFuncGetAttribute_(&now, limit, p->hfunc) == CUDA_SUCCESS && p->value >= now;
+    driver->cuThreadExchangeStreamCaptureMode_(&mode);
+    bool raises = read_limits(driver, id, parameters, &now, &then) && then >= now;
+    driver->cuThreadExchangeStreamCaptureMode_(&mode);
+    return raises;
 }
 
 kprof_call_kind kprof_call_classify(CUpti_CallbackId id, const void *parameters)

@@ -185,6 +185,31 @@ static void free_record(cubin_record *record)
     free(record);
 }
 
+static bool same_texts(const char *a, const char *b)
+{
+    return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+static bool is_same(const cubin_record *a, const cubin_record *b)
+{
+    bool same = a->kernel_count == b->kernel_count && a->variables.count == b->variables.count;
+    for (size_t i = 0; same && i < a->kernel_count; i++)
+        same = strcmp(a->kernels[i].name, b->kernels[i].name) == 0 &&
+               same_texts(a->kernels[i].side_effect, b->kernels[i].side_effect);
+    for (size_t i = 0; same && i < a->variables.count; i++)
+        same = strcmp(a->variables.items[i], b->variables.items[i]) == 0;
+    return same;
+}
+
+/* A cubin may be loaded again and again. */
+static bool is_listed(const cubin_record *record)
+{
+    for (const cubin_record *listed = cubins; listed; listed = listed->next)
+        if (is_same(listed, record))
+            return true;
+    return false;
+}
+
 void kprof_modules_add(const void *cubin, size_t size)
 {
     cubin_view view;
@@ -199,8 +224,12 @@ void kprof_modules_add(const void *cubin, size_t size)
     for (size_t i = 0; i < view.section_count; i++)
         if (strcmp(section_name(&view, i), ".nv.callgraph") == 0)
             read_calls(&view, &view.sections[i], record);
-    record->next = cubins;
-    cubins = record;
+    if (is_listed(record)) {
+        free_record(record);
+    } else {
+        record->next = cubins;
+        cubins = record;
+    }
     pthread_mutex_unlock(&mutex);
 }
 
@@ -220,13 +249,13 @@ const char *kprof_modules_side_effect(const char *kernel)
     return side_effect;
 }
 
-bool kprof_modules_variables(const char *kernel, kprof_strlist *out)
+const kprof_strlist *kprof_modules_variables(const char *kernel, size_t index)
 {
-    bool added = true;
+    const kprof_strlist *names = NULL;
     pthread_mutex_lock(&mutex);
-    for (const cubin_record *record = cubins; record && added; record = record->next)
-        for (size_t i = 0; find_kernel(record, kernel) && i < record->variables.count && added; i++)
-            added = kprof_strlist_add_unique(out, record->variables.items[i]);
+    for (const cubin_record *record = cubins; record && !names; record = record->next)
+        if (find_kernel(record, kernel) && index-- == 0)
+            names = &record->variables;
     pthread_mutex_unlock(&mutex);
-    return added;
+    return names;
 }

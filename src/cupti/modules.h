@@ -13,8 +13,8 @@ void kprof_modules_add(const void *cubin, size_t size);
  * is nothing of the kind. The text lives as long as the process. Thread-safe. */
 const char *kprof_modules_side_effect(const char *kernel);
 
-/* Names of the writable variables in the cubins that have the kernel, appended to `out`; false when out of memory.
- * Thread-safe. */
-bool kprof_modules_variables(const char *kernel, kprof_strlist *out);
+/* Names of the writable variables in a cubin that has the kernel, the one of this index among those that do, from 0;
+ * NULL when there are no more. The list lives as long as the process. Thread-safe. */
+const kprof_strlist *kprof_modules_variables(const char *kernel, size_t index);
 
 #endif

@@ -39,11 +39,13 @@ struct kprof_snapshot {
     double host_save_s; /* 0: all of it is on the device */
 };
 
-static bool is_saved(const kprof_snapshot *snapshot, CUdeviceptr address)
+static bool is_saved(const kprof_snapshot *snapshot, CUdeviceptr address, size_t size)
 {
-    for (size_t i = 0; i < snapshot->variable_count; i++)
-        if (snapshot->variables[i].address == address)
+    for (size_t i = 0; i < snapshot->variable_count; i++) {
+        const variable *v = &snapshot->variables[i];
+        if (v->address <= address && address + size <= v->address + v->size)
             return true;
+    }
     return false;
 }
 
@@ -73,8 +75,8 @@ static kprof_status save_variable(kprof_snapshot *snapshot, variable v)
     return KPROF_OK;
 }
 
-/* The size of a variable whose size the application did not ask for: to the end of its allocation. */
-static size_t measure_variable(const kprof_driver_api *driver, CUdeviceptr address)
+/* How much there is from an address on, to the end of its allocation; 0 when that is not known. */
+static size_t measure_rest(const kprof_driver_api *driver, CUdeviceptr address)
 {
     CUdeviceptr start = 0;
     size_t size_bytes = 0;
@@ -84,20 +86,27 @@ static size_t measure_variable(const kprof_driver_api *driver, CUdeviceptr addre
     return size_bytes - (size_t)(address - start);
 }
 
-/* What cannot be read is gone, with its module. */
+/* What cannot be read is gone, with its module; where it was there may be less by now. */
 static kprof_status save_known(kprof_snapshot *snapshot, const kprof_variable *known)
 {
     unsigned char first;
     const kprof_driver_api *driver = snapshot->driver;
-    if (is_saved(snapshot, known->address))
+    if (known->size_bytes > 0 && is_saved(snapshot, known->address, known->size_bytes))
         return KPROF_OK;
-    if (driver->cuMemcpyDtoH_(&first, known->address, 1) != CUDA_SUCCESS) {
+    CUresult result = driver->cuMemcpyDtoH_(&first, known->address, 1);
+    if (result == CUDA_ERROR_INVALID_VALUE) {
         kprof_variables_drop(known->context, known->address);
         return KPROF_OK;
     }
-    size_t size_bytes = known->size_bytes ? known->size_bytes : measure_variable(driver, known->address);
+    if (result != CUDA_SUCCESS)
+        return kprof_fail(KPROF_UNSUPPORTED, "a module variable cannot be read: %s", kprof_driver_error(result));
+    size_t rest = measure_rest(driver, known->address), size_bytes = known->size_bytes;
+    if (size_bytes == 0 || (rest > 0 && rest < size_bytes))
+        size_bytes = rest;
     if (size_bytes == 0)
         return kprof_fail(KPROF_UNSUPPORTED, "the size of a module variable is not known");
+    if (is_saved(snapshot, known->address, size_bytes))
+        return KPROF_OK;
     return save_variable(snapshot, (variable){known->address, size_bytes, NULL});
 }
 
@@ -194,7 +203,7 @@ kprof_status kprof_snapshot_restore(kprof_snapshot *snapshot)
     CUptiResult restored = snapshot->checkpoint->cuptiCheckpointRestore(&snapshot->params);
     if (restored != CUPTI_SUCCESS)
         return kprof_fail(KPROF_INTERNAL, "the context's memory cannot be restored (CUPTI error %d)", (int)restored);
-    for (size_t i = 0; i < snapshot->variable_count; i++) {
+    for (size_t i = snapshot->variable_count; i-- > 0;) { /* where they overlap, what was saved first is older */
         const variable *v = &snapshot->variables[i];
         CUresult result = snapshot->driver->cuMemcpyHtoD_(v->address, v->content, v->size);
         if (result != CUDA_SUCCESS)

@@ -100,6 +100,8 @@ static kprof_call_kind classify(CUpti_CallbackId id, const CUpti_CallbackData *d
 
 static void on_driver_call(CUpti_CallbackId id, const CUpti_CallbackData *data)
 {
+    bool own = in_hook;
+    in_hook = true;
     kprof_call call = {
         .kind = classify(id, data),
         .name = data->functionName,
@@ -112,8 +114,6 @@ static void on_driver_call(CUpti_CallbackId id, const CUpti_CallbackData *data)
         call.function = kprof_launch_function(id, data->functionParams);
         call.kernel_name = data->symbolName ? data->symbolName : "(unnamed kernel)";
     }
-    bool own = in_hook;
-    in_hook = true;
     if (data->callbackSite == CUPTI_API_ENTER)
         hooks.enter(&call);
     else
@@ -127,16 +127,21 @@ static void note_module(const CUpti_ModuleResourceData *module)
         kprof_modules_add(module->pCubin, module->cubinSize);
 }
 
+static void end_context(void *context)
+{
+    hooks.context_ending(context);
+    kprof_variables_forget(context);
+}
+
 static void on_resource(CUpti_CallbackId id, const CUpti_ResourceData *data)
 {
     if (id == CUPTI_CBID_RESOURCE_CU_INIT_FINISHED)
         hooks.driver_started();
     else if (id == CUPTI_CBID_RESOURCE_CONTEXT_CREATED)
         hooks.context_created(data->context);
-    else if (id == CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING) {
-        hooks.context_ending(data->context);
-        kprof_variables_forget(data->context);
-    } else if (id == CUPTI_CBID_RESOURCE_MODULE_LOADED)
+    else if (id == CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING)
+        end_context(data->context);
+    else if (id == CUPTI_CBID_RESOURCE_MODULE_LOADED)
         note_module(data->resourceDescriptor);
 }
 
@@ -274,6 +279,15 @@ void kprof_target_launch(const kprof_call *call, kprof_launch_record *out)
     relax_capture_mode(mode);
 }
 
+/* The launch's function; its module may be loaded for that. */
+static CUfunction find_function(const kprof_call *call)
+{
+    CUstreamCaptureMode mode = relax_capture_mode(CU_STREAM_CAPTURE_MODE_RELAXED);
+    CUfunction function = resolve_function(call->function);
+    relax_capture_mode(mode);
+    return function;
+}
+
 static uint32_t function_attribute(CUfunction function, CUfunction_attribute attribute)
 {
     return (uint32_t)function_value(function, attribute, 0);
@@ -281,9 +295,7 @@ static uint32_t function_attribute(CUfunction function, CUfunction_attribute att
 
 void kprof_target_kernel(const kprof_call *call, kprof_kernel_record *out)
 {
-    CUstreamCaptureMode mode = relax_capture_mode(CU_STREAM_CAPTURE_MODE_RELAXED); /* it may load the module */
-    CUfunction function = resolve_function(call->function);
-    relax_capture_mode(mode);
+    CUfunction function = find_function(call);
     if (!function)
         return;
     out->registers_per_thread = function_attribute(function, CU_FUNC_ATTRIBUTE_NUM_REGS);
@@ -297,8 +309,8 @@ void kprof_target_kernel(const kprof_call *call, kprof_kernel_record *out)
 
 void kprof_target_note_variables(const kprof_call *call)
 {
+    CUfunction function = find_function(call);
     CUstreamCaptureMode mode = relax_capture_mode(CU_STREAM_CAPTURE_MODE_RELAXED);
-    CUfunction function = resolve_function(call->function);
     if (function)
         kprof_variables_note_module(call->context, function, call->kernel_name);
     relax_capture_mode(mode);

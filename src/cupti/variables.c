@@ -21,12 +21,25 @@ static size_t count, capacity;
 static bool incomplete;
 static atomic_uint version;
 
-static kprof_variable *find(const void *context, uint64_t address)
+static uint64_t end_of(const kprof_variable *v)
+{
+    return v->address + v->size_bytes;
+}
+
+/* Does the first hold all of the second? */
+static bool holds(const kprof_variable *outer, const kprof_variable *inner)
+{
+    return outer->context == inner->context && outer->address <= inner->address &&
+           (end_of(inner) <= end_of(outer) && (inner->size_bytes > 0 || inner->address < end_of(outer)));
+}
+
+static bool is_known(const kprof_variable *v)
 {
     for (size_t i = 0; i < count; i++)
-        if (variables[i].context == context && variables[i].address == address)
-            return &variables[i];
-    return NULL;
+        if (holds(&variables[i], v) || (v->size_bytes == 0 && variables[i].size_bytes == 0 &&
+                                        variables[i].context == v->context && variables[i].address == v->address))
+            return true;
+    return false;
 }
 
 static bool grow(void)
@@ -42,18 +55,18 @@ static bool grow(void)
     return true;
 }
 
+/* Entries may overlap: a variable that the application asked for, and the module's that it is one of. */
 void kprof_variables_note(const void *context, uint64_t address, size_t size_bytes)
 {
+    kprof_variable v = {context, address, size_bytes};
     pthread_mutex_lock(&mutex);
-    kprof_variable *known = find(context, address);
-    if (known && size_bytes > 0)
-        known->size_bytes = size_bytes; /* the module may be another one by now */
-    else if (!known && grow())
-        variables[count++] = (kprof_variable){context, address, size_bytes};
-    else if (!known)
-        incomplete = true;
-    if (!known)
+    if (!is_known(&v)) {
+        if (grow())
+            variables[count++] = v;
+        else
+            incomplete = true;
         atomic_fetch_add(&version, 1);
+    }
     pthread_mutex_unlock(&mutex);
 }
 
@@ -66,22 +79,23 @@ static void lose(const char *why)
     kprof_log(KPROF_LOG_DEBUG, "module variables are not known any more: %s", why);
 }
 
-/* The variables of `names` that the module has, placed, and how many; the others are those of another module that has a
- * kernel of the same name. */
+static CUdeviceptr allocation_of(const kprof_driver_api *driver, CUdeviceptr address)
+{
+    CUdeviceptr start = address;
+    CUresult result = driver->cuPointerGetAttribute_(&start, CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, address);
+    return result == CUDA_SUCCESS ? start : address;
+}
+
+/* The variables of these names that the module has, and how many. */
 static size_t place(const kprof_driver_api *driver, CUmodule module, const kprof_strlist *names, placed *out)
 {
     size_t found = 0;
     for (size_t i = 0; i < names->count; i++) {
         placed *p = &out[found];
-        CUresult result = driver->cuModuleGetGlobal_(&p->address, &p->size_bytes, module, names->items[i]);
-        if (result == CUDA_SUCCESS)
-            found++;
-        else if (result != CUDA_ERROR_NOT_FOUND)
-            lose(kprof_driver_error(result));
-        if (result == CUDA_SUCCESS &&
-            driver->cuPointerGetAttribute_(&p->allocation, CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, p->address) !=
-                CUDA_SUCCESS)
-            p->allocation = p->address;
+        if (driver->cuModuleGetGlobal_(&p->address, &p->size_bytes, module, names->items[i]) != CUDA_SUCCESS)
+            continue;
+        p->allocation = allocation_of(driver, p->address);
+        found++;
     }
     return found;
 }
@@ -106,28 +120,39 @@ static void note_places(const void *context, placed *places, size_t place_count)
     }
 }
 
-static void note_names(const void *context, CUfunction function, const kprof_strlist *names)
+/* Note the variables of a cubin if it is the module's, of which another may have a kernel of the same name: all or none
+ * of its variables are there. False when it is not. */
+static bool note_cubin(const kprof_driver_api *driver, const void *context, CUmodule module, const kprof_strlist *names)
 {
-    const kprof_driver_api *driver;
-    CUmodule module;
-    placed *places = malloc(names->count * sizeof *places);
-    if (!places || kprof_driver_load(&driver) != KPROF_OK)
+    placed *places = malloc((names->count + 1) * sizeof *places);
+    if (!places) {
         lose("no memory");
-    else if (driver->cuFuncGetModule_(&module, function) != CUDA_SUCCESS)
-        lose("the driver does not tell a kernel's module");
-    else
-        note_places(context, places, place(driver, module, names, places));
+        return true;
+    }
+    size_t found = place(driver, module, names, places);
+    note_places(context, places, found);
     free(places);
+    if (found > 0 && found < names->count)
+        lose("the driver does not find some of a module");
+    return found == names->count;
 }
 
 void kprof_variables_note_module(const void *context, void *function, const char *kernel)
 {
-    kprof_strlist names = KPROF_STRLIST_INIT;
-    if (!kprof_modules_variables(kernel, &names))
-        lose("no memory");
-    else if (names.count > 0)
-        note_names(context, function, &names);
-    kprof_strlist_free(&names);
+    const kprof_driver_api *driver;
+    const kprof_strlist *names;
+    CUmodule module = NULL;
+    bool is_found = true;
+    for (size_t i = 0; (names = kprof_modules_variables(kernel, i)); i++) {
+        if (names->count > 0 && !module &&
+            (kprof_driver_load(&driver) != KPROF_OK || driver->cuFuncGetModule_(&module, function) != CUDA_SUCCESS)) {
+            is_found = false;
+            break;
+        }
+        is_found = names->count == 0 || note_cubin(driver, context, module, names) || (i > 0 && is_found);
+    }
+    if (!is_found)
+        lose("the driver does not find those of a kernel's module");
 }
 
 unsigned kprof_variables_version(void)
@@ -151,9 +176,9 @@ bool kprof_variables_list(const void *context, kprof_variable **out, size_t *out
 void kprof_variables_drop(const void *context, uint64_t address)
 {
     pthread_mutex_lock(&mutex);
-    kprof_variable *known = find(context, address);
-    if (known)
-        *known = variables[--count];
+    for (size_t i = count; i-- > 0;)
+        if (variables[i].context == context && variables[i].address == address)
+            variables[i] = variables[--count];
     pthread_mutex_unlock(&mutex);
 }
 

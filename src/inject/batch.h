@@ -1,8 +1,8 @@
-/* Launches measured together, and transfers between them. Each runs once in the application's own call, which is the first pass, and is kept; when
- * the batch closes, all are replayed in order for each further pass, with memory restored before it. A launch that
- * cannot share a batch has one of its own, and one that must not be repeated is measured in a single pass, each time in
- * the next. One batch is open in a process at a time; every function here is called with the gate held exclusively, but
- * for _is_open (and _context_ending, which may also be called inside a shared call). */
+/* Launches measured together, and transfers between them. Each runs once in the application's own call, which is the
+ * first pass, and is kept; when the batch closes, all are replayed in order for each further pass, with memory restored
+ * before it. A launch that cannot share a batch has one of its own, and one that must not be repeated is measured in a
+ * single pass, each time in the next. One batch is open in a process at a time; every function here is called with the
+ * gate held exclusively, but for _is_open (and _context_ending, which may also be called inside a shared call). */
 #ifndef KPROF_INJECT_BATCH_H
 #define KPROF_INJECT_BATCH_H
 
@@ -40,8 +40,8 @@ bool kprof_batch_is_open(void);
 bool kprof_batch_enter(const kprof_batch_launch *launch, kprof_status *status);
 /* After the driver call. Closes the batch when it is full, or when the launch was to be alone in it. */
 void kprof_batch_leave(const kprof_call *call);
-/* Replay the open batch, tell of its launches, and forget it. `why`, for the log: what happens now. Does nothing when none
- * is open. */
+/* Replay the open batch, tell of its launches, and forget it. `why`, for the log: what happens now. Does nothing when
+ * none is open. */
 void kprof_batch_close(const char *why);
 /* The context goes, and with it the open batch if that is its own: nothing is replayed any more. True in that case. */
 bool kprof_batch_context_ending(void *context);

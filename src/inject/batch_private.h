@@ -32,7 +32,7 @@ typedef struct kprof_open_batch {
     char note[512];        /* why the launches are measured in another way than asked for; "" when all is well */
     kprof_profiled_context *context;
     const kprof_chip_metrics *metrics;
-    kprof_snapshot *snapshot; /* NULL where nothing is replayed */
+    kprof_snapshot *snapshot;      /* NULL where nothing is replayed */
     size_t capacity, count;        /* of launches and transfers */
     size_t transfer_count;         /* of them */
     size_t chosen_count;           /* of them */

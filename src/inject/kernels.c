@@ -13,6 +13,8 @@ typedef struct slot {
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static slot *slots; /* [slot_count], a power of two; open addressing */
 static size_t slot_count, slots_used;
+static atomic_uint generation; /* of handles */
+static unsigned slots_generation;
 static kprof_kernel **kernels; /* [kernel_count] */
 static size_t kernel_count, kernel_capacity;
 
@@ -80,8 +82,20 @@ static kprof_kernel *add_kernel(const kprof_kernel_record *record, const kprof_f
     return kernel;
 }
 
+static void forget_old_handles(void)
+{
+    unsigned now = atomic_load(&generation);
+    if (slots_generation == now)
+        return;
+    if (slots)
+        memset(slots, 0, slot_count * sizeof *slots);
+    slots_used = 0;
+    slots_generation = now;
+}
+
 static kprof_kernel *find_locked(const kprof_call *call, const kprof_filter *filter, kprof_kernel_announcer *announce)
 {
+    forget_old_handles();
     if (slots_used * 2 >= slot_count && !grow_slots())
         return NULL;
     slot *found = find_slot(slots, slot_count, call->function, call->context);
@@ -113,11 +127,7 @@ kprof_kernel *kprof_kernels_find(const kprof_call *call, const kprof_filter *fil
 
 void kprof_kernels_forget_handles(void)
 {
-    pthread_mutex_lock(&mutex);
-    if (slots)
-        memset(slots, 0, slot_count * sizeof *slots);
-    slots_used = 0;
-    pthread_mutex_unlock(&mutex);
+    atomic_fetch_add(&generation, 1);
 }
 
 void kprof_kernels_visit(void (*visit)(kprof_kernel *kernel))

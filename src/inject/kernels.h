@@ -22,7 +22,8 @@ typedef void kprof_kernel_announcer(const kprof_kernel *kernel);
  * as the process. Two kernels of one name, as made at run time, are told apart by registers and memory. */
 kprof_kernel *kprof_kernels_find(const kprof_call *call, const kprof_filter *filter, kprof_kernel_announcer *announce);
 
-/* Forget which handle stands for which kernel: modules are being unloaded. */
+/* Forget which handle stands for which kernel: modules are being unloaded, or a context ends. Takes no lock, since the
+ * driver may hold one of its own that a thread waits for in _find. */
 void kprof_kernels_forget_handles(void);
 
 /* Call `visit` for every kernel. */

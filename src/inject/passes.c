@@ -5,6 +5,7 @@
 #include "core/monotonic.h"
 #include "inject/process.h"
 #include "inject/wait.h"
+#include "inject/writers.h"
 
 #include <pthread.h>
 
@@ -274,18 +275,27 @@ static const kprof_launch_record *last_chosen(void)
     return &kprof_batch.launches[i].record;
 }
 
+/* What came to write the batch's memory since it was saved would lose it. */
+static bool may_restore(void)
+{
+    const char *writer = kprof_writers_devices();
+    if (writer)
+        kprof_batch_note("the launch was not repeated", writer);
+    return !writer;
+}
+
 kprof_status kprof_passes_run(uint32_t *passes)
 {
     bool more = false;
     *passes = kprof_batch.watched ? 0 : 1;
     kprof_status status = kprof_batch.watched ? end_watch(&more) : end_first_pass(&more);
-    while (status == KPROF_OK && more && kprof_batch.snapshot) {
+    if (status == KPROF_OK && more && kprof_batch.snapshot && !may_restore())
+        kprof_batch.abandoned = true;
+    while (status == KPROF_OK && more && kprof_batch.snapshot && !kprof_batch.abandoned) {
         kprof_batch.listener->progress(last_chosen(), kprof_batch.chosen_count, *passes + 1,
                                        kprof_batch.metrics->pass_count);
         status = replay_pass(*passes, &more);
-        if (kprof_batch.abandoned)
-            break;
-        ++*passes;
+        *passes += !kprof_batch.abandoned;
     }
     wait_for_values();
     if (kprof_batch.abandoned)

@@ -142,6 +142,7 @@ static kprof_status start(const char *dir)
     atomic_store(&process->armed, true);
     write_process();
     kprof_launch_prepare();
+    kprof_threads_cuda_starts();
     status = kprof_target_start(&kprof_launch_hooks);
     if (status != KPROF_OK)
         return status;
@@ -157,7 +158,6 @@ void kprof_process_start(void)
     if (!dir || atomic_exchange(&started, true))
         return;
     kprof_log_set_sink(on_log, NULL);
-    kprof_threads_cuda_starts();
     kprof_status status = start(dir);
     if (status != KPROF_OK) {
         atomic_store(&kprof_this_process.armed, true); /* so that the reason is told */

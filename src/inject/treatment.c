@@ -31,12 +31,21 @@ static bool may_wait(void)
     return kprof_target_sharing() & (KPROF_SHARES_WITH_HOST | KPROF_SHARES_WITH_DEVICES);
 }
 
+static kprof_treatment refuse_late(void)
+{
+    return (kprof_treatment){KPROF_REFUSED, false,
+                             "an earlier launch of the kernel did not end by itself within a second, and may have "
+                             "waited for the application"};
+}
+
 /* Where a kernel may wait for others and is never replayed, having ended often enough without them has to do. */
 kprof_treatment kprof_treatment_unrepeated(const kprof_batch_launch *launch, const kprof_operation *operation,
                                            const char *why)
 {
-    if (!may_wait())
+    if (!may_wait() && !kprof_writers_devices())
         return (kprof_treatment){KPROF_ONE_PASS, false, why};
+    if (atomic_load(&launch->kernel->ends_late))
+        return refuse_late();
     if ((kprof_target_sharing() & KPROF_SHARES_WITH_HOST) && (!operation || kprof_operation_sees_host(operation)))
         return (kprof_treatment){KPROF_REFUSED, false,
                                  "the kernel takes host memory, for which it may wait, and others "
@@ -59,9 +68,7 @@ kprof_treatment kprof_treatment_choose(const kprof_batch_launch *launch, const k
     const kprof_config *config = &kprof_this_process.config;
     bool single = config->counter_data_dir || config->replay_batch == 1;
     if (may_wait() && atomic_load(&launch->kernel->ends_late))
-        return (kprof_treatment){KPROF_REFUSED, false,
-                                 "an earlier launch of the kernel did not end by itself within a "
-                                 "second, and may have waited for the application"};
+        return refuse_late();
     if (kprof_target_sharing() & KPROF_SHARES_WITH_HOST)
         return choose_shared(launch, operation);
     if (operation && kprof_operation_sees_host(operation))

@@ -5,32 +5,41 @@
 #include "inject/threads.h"
 
 #include <dirent.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-/* Beginnings of what /proc/self/fd tells of descriptors through which memory is written with no call that waits: of the
- * host alone, and of devices as well. */
-static const char *const host_descriptors[] = {"anon_inode:[io_uring]", NULL};
-static const char *const device_descriptors[] = {"/dev/infiniband/", "/dev/nvidia-fs", "/dev/gdrdrv", "/dev/vfio/",
-                                                 NULL};
+/* Not /proc/self, which is empty once the first thread has ended. */
+#define DESCRIPTORS "/proc/thread-self/fd"
+#define IO_URING    "anon_inode:[io_uring]" /* its rings stay mapped where its descriptor is closed */
+#define AIO         "/[aio]"
 
-static bool is_one_of(const char *const *beginnings, const char *descriptor)
+/* Beginnings of the files through which memory of the host is written with no call that waits, and that of devices. */
+static const char *const host_files[] = {IO_URING, "/dev/xpmem", "/dev/knem", "/dev/video", NULL};
+static const char *const device_files[] = {"/dev/infiniband/", "/dev/hfi1",   "/dev/cxi",
+                                           "/dev/nvidia-fs",   "/dev/gdrdrv", "/dev/libnvm",
+                                           "/dev/vfio/",       "/dev/uio",    NULL};
+
+static bool begins_as_one_of(const char *const *beginnings, const char *path)
 {
-    char path[64], target[64];
-    snprintf(path, sizeof path, "/proc/self/fd/%.20s", descriptor);
-    ssize_t length = readlink(path, target, sizeof target - 1);
-    target[length < 0 ? 0 : length] = '\0';
     for (; *beginnings; beginnings++)
-        if (strncmp(target, *beginnings, strlen(*beginnings)) == 0)
+        if (strncmp(path, *beginnings, strlen(*beginnings)) == 0)
             return true;
     return false;
 }
 
+static bool is_one_of(const char *const *beginnings, const char *descriptor)
+{
+    char path[64], target[64];
+    snprintf(path, sizeof path, DESCRIPTORS "/%.20s", descriptor);
+    ssize_t length = readlink(path, target, sizeof target - 1);
+    target[length < 0 ? 0 : length] = '\0';
+    return begins_as_one_of(beginnings, target);
+}
+
 static bool has_descriptor(const char *const *beginnings)
 {
-    DIR *descriptors = opendir("/proc/self/fd");
+    DIR *descriptors = opendir(DESCRIPTORS);
     bool found = !descriptors;
     for (struct dirent *entry; !found && (entry = readdir(descriptors));)
         found = is_one_of(beginnings, entry->d_name);
@@ -39,18 +48,22 @@ static bool has_descriptor(const char *const *beginnings)
     return found;
 }
 
+bool kprof_writers_is_device_file(const char *path)
+{
+    return begins_as_one_of(device_files, path);
+}
+
 const char *kprof_writers_devices(void)
 {
-    return has_descriptor(device_descriptors)
-               ? "a network card or another device may write the memory that a replay restores"
-               : NULL;
+    return has_descriptor(device_files) ? "a network card or another device may write the memory that a replay restores"
+                                        : NULL;
 }
 
 const char *kprof_writers_others(void)
 {
     if (kprof_threads_others())
         return "other threads of the application reach the memory that a replay restores (pinned or managed)";
-    if (has_descriptor(host_descriptors) || kprof_mappings_named("/[aio]"))
+    if (has_descriptor(host_files) || kprof_mappings_named(IO_URING) || kprof_mappings_named(AIO))
         return "asynchronous input may be on its way to the memory that a replay restores (pinned or managed)";
     return kprof_writers_devices();
 }

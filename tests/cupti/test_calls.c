@@ -36,12 +36,19 @@ static CUresult CUDAAPI context_device(CUdevice *device)
     return context_result;
 }
 
+static CUresult CUDAAPI exchange_mode(CUstreamCaptureMode *mode)
+{
+    (void)mode;
+    return CUDA_SUCCESS;
+}
+
 /* In place of the driver's. */
 kprof_status kprof_driver_load(const kprof_driver_api **out)
 {
     static const kprof_driver_api api = {.cuCtxGetDevice_ = context_device,
                                          .cuFuncGetAttribute_ = function_attribute,
-                                         .cuKernelGetAttribute_ = kernel_attribute};
+                                         .cuKernelGetAttribute_ = kernel_attribute,
+                                         .cuThreadExchangeStreamCaptureMode_ = exchange_mode};
     *out = &api;
     return KPROF_OK;
 }
@@ -115,7 +122,21 @@ static void test_kinds(void **state)
         {ID(cuDevicePrimaryCtxGetState), KPROF_CALL_HARMLESS},
         {ID(cuCtxGetDevice_v2), KPROF_CALL_HARMLESS},
         {ID(cuStreamGetCaptureInfo_v3_ptsz), KPROF_CALL_HARMLESS},
+        {ID(cuCtxSynchronize_v2), KPROF_CALL_WAIT},
+        {ID(cuCtxPushCurrent_v2), KPROF_CALL_HARMLESS},
+        {ID(cuThreadExchangeStreamCaptureMode), KPROF_CALL_HARMLESS},
+        {ID(cuMemsetD8Async), KPROF_CALL_TRANSFER},
+        {ID(cuMemcpyDtoDAsync_v2_ptsz), KPROF_CALL_TRANSFER},
+        {ID(cuMemcpyHtoDAsync_v2), KPROF_CALL_OTHER},
+        {ID(cuMemcpyPeerAsync), KPROF_CALL_OTHER},
         {ID(cuMemGetInfo_v2), KPROF_CALL_OTHER},
+        {ID(cuKernelGetFunction), KPROF_CALL_OTHER},
+        {ID(cuLibraryGetKernel), KPROF_CALL_OTHER},
+        {ID(cuMemPoolGetAttribute), KPROF_CALL_OTHER},
+        {ID(cuMemRangeGetAttribute), KPROF_CALL_OTHER},
+        {ID(cuDeviceGetGraphMemAttribute), KPROF_CALL_OTHER},
+        {ID(cuCtxSetLimit), KPROF_CALL_OTHER},
+        {ID(cuEventDestroy_v2), KPROF_CALL_OTHER},
         {ID(cuFuncSetCacheConfig), KPROF_CALL_OTHER},
         {ID(cuMemcpyHtoD_v2), KPROF_CALL_OTHER},
         {ID(cuMemFree_v2), KPROF_CALL_OTHER},
@@ -149,6 +170,38 @@ static void test_function_attributes(void **state)
     function_result = CUDA_ERROR_INVALID_HANDLE;
     assert_int_equal(kind_of_setting(limit, SHARED_NOW), KPROF_CALL_OTHER);
     function_result = CUDA_SUCCESS;
+}
+
+static void test_transfers(void **state)
+{
+    (void)state;
+    kprof_transfer t;
+    CUstream stream = (CUstream)0x100;
+    cuMemsetD2D16Async_params rows = {.dstDevice = 64, .dstPitch = 512, .us = 7, .Width = 30, .Height = 4};
+    rows.hStream = stream;
+    assert_true(kprof_call_transfer(ID(cuMemsetD2D16Async), &rows, &t));
+    assert_true(t.destination == 64 && t.element_bytes == 2 && t.value == 7 && t.pitch_bytes == 512);
+    assert_true(t.width == 30 && t.height == 4 && t.stream == stream);
+    cuMemsetD8_v2_params row = {.dstDevice = 64, .uc = 9, .N = 100};
+    assert_true(kprof_call_transfer(ID(cuMemsetD8_v2), &row, &t));
+    assert_true(t.element_bytes == 1 && t.value == 9 && t.width == 100 && t.height == 1 && t.stream == NULL);
+    assert_true(kprof_call_transfer(ID(cuMemsetD8_v2_ptds), &row, &t));
+    assert_true(t.stream == CU_STREAM_PER_THREAD);
+    cuMemcpyDtoDAsync_v2_params copy = {.dstDevice = 64, .srcDevice = 128, .ByteCount = 16, .hStream = stream};
+    assert_true(kprof_call_transfer(ID(cuMemcpyDtoDAsync_v2_ptsz), &copy, &t));
+    assert_true(t.element_bytes == 0 && t.destination == 64 && t.source == 128 && t.width == 16 && t.stream == stream);
+    assert_false(kprof_call_transfer(ID(cuMemcpyHtoD_v2), &copy, &t));
+}
+
+/* All that a replay repeats in place of launches can be read. */
+static void test_transfers_are_read(void **state)
+{
+    (void)state;
+    uint64_t parameters[16] = {0};
+    kprof_transfer t;
+    for (CUpti_CallbackId id = 0; id < CUPTI_DRIVER_TRACE_CBID_SIZE; id++)
+        assert_int_equal(kprof_call_transfer(id, parameters, &t),
+                         kprof_call_classify(id, parameters) == KPROF_CALL_TRANSFER);
 }
 
 /* Memory and pools take the same list of who gets access. */
@@ -253,6 +306,8 @@ int main(void)
         cmocka_unit_test(test_memory_for_network_cards),
         cmocka_unit_test(test_registered_memory),
         cmocka_unit_test(test_function_attributes),
+        cmocka_unit_test(test_transfers),
+        cmocka_unit_test(test_transfers_are_read),
         cmocka_unit_test(test_location),
         cmocka_unit_test(test_access_without_a_context),
     };

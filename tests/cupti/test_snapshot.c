@@ -1,0 +1,270 @@
+/* Module variables in snapshots: whoever tells of them, in whatever order, restoring puts back what was there at first.
+ * The "device" is an array that the test's driver copies from and to. */
+#include "cupti/driver.h"
+#include "cupti/load.h"
+#include "cupti/modules.h"
+#include "cupti/snapshot.h"
+#include "cupti/variables.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { LOW, HIGH, FAR, PLACES };
+
+/* `LOW` and `HIGH` are in one allocation and of one module. */
+static int memory[PLACES];
+static size_t readable;     /* places that there are */
+static unsigned char *next; /* context: each test has its own */
+static kprof_strlist of_module, of_other;
+
+static CUdeviceptr at(unsigned place)
+{
+    return (CUdeviceptr)&memory[place];
+}
+
+static CUresult CUDAAPI get_global(CUdeviceptr *address, size_t *size, CUmodule module, const char *name)
+{
+    (void)module;
+    *size = sizeof *memory;
+    *address = at(strcmp(name, "low") == 0 ? LOW : HIGH);
+    return strcmp(name, "low") == 0 || strcmp(name, "high") == 0 ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+}
+
+static CUresult CUDAAPI get_module(CUmodule *module, CUfunction function)
+{
+    *module = (CUmodule)function;
+    return CUDA_SUCCESS;
+}
+
+static CUresult CUDAAPI get_attribute(void *out, CUpointer_attribute attribute, CUdeviceptr address)
+{
+    bool is_far = address >= at(FAR);
+    if (attribute == CU_POINTER_ATTRIBUTE_RANGE_START_ADDR)
+        *(CUdeviceptr *)out = at(is_far ? FAR : LOW);
+    else
+        *(size_t *)out = (is_far ? 1 : readable < FAR ? readable : FAR) * sizeof *memory;
+    return CUDA_SUCCESS;
+}
+
+static CUresult CUDAAPI copy_out(void *host, CUdeviceptr device, size_t size)
+{
+    if (device + size > at((unsigned)readable))
+        return CUDA_ERROR_INVALID_VALUE;
+    memcpy(host, (const void *)device, size);
+    return CUDA_SUCCESS;
+}
+
+static CUresult CUDAAPI copy_in(CUdeviceptr device, const void *host, size_t size)
+{
+    memcpy((void *)device, host, size);
+    return CUDA_SUCCESS;
+}
+
+static CUresult CUDAAPI get_info(size_t *free_bytes, size_t *total_bytes)
+{
+    *free_bytes = *total_bytes = (size_t)1 << 36;
+    return CUDA_SUCCESS;
+}
+
+/* In place of the driver's, of libcheckpoint's, and of what cubins tell. */
+kprof_status kprof_driver_load(const kprof_driver_api **out)
+{
+    static const kprof_driver_api api = {.cuModuleGetGlobal_ = get_global,
+                                         .cuFuncGetModule_ = get_module,
+                                         .cuPointerGetAttribute_ = get_attribute,
+                                         .cuMemcpyDtoH_ = copy_out,
+                                         .cuMemcpyHtoD_ = copy_in,
+                                         .cuMemGetInfo_ = get_info};
+    *out = &api;
+    return KPROF_OK;
+}
+
+const char *kprof_driver_error(CUresult result)
+{
+    (void)result;
+    return "error of the test";
+}
+
+static CUptiResult do_nothing(kprof_checkpoint_params *params)
+{
+    (void)params;
+    return CUPTI_SUCCESS;
+}
+
+kprof_status kprof_checkpoint_load(const kprof_checkpoint_api **out)
+{
+    static const kprof_checkpoint_api api = {do_nothing, do_nothing, do_nothing};
+    *out = &api;
+    return KPROF_OK;
+}
+
+const kprof_strlist *kprof_modules_variables(const char *kernel, size_t index)
+{
+    if (strcmp(kernel, "twice") == 0)
+        return index == 0 ? &of_other : index == 1 ? &of_module : NULL;
+    if (strcmp(kernel, "odd") == 0)
+        return index == 0 ? &of_other : NULL;
+    return index == 0 ? &of_module : NULL;
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    static unsigned char contexts[64];
+    next = next ? next + 1 : contexts;
+    memset(memory, 0, sizeof memory);
+    readable = PLACES;
+    return 0;
+}
+
+static int name_variables(void **state)
+{
+    (void)state;
+    return kprof_strlist_add(&of_module, "low") && kprof_strlist_add(&of_module, "high") &&
+                   kprof_strlist_add(&of_other, "elsewhere")
+               ? 0
+               : -1;
+}
+
+static int forget_names(void **state)
+{
+    (void)state;
+    kprof_strlist_free(&of_module);
+    kprof_strlist_free(&of_other);
+    return 0;
+}
+
+static void launch_first(const char *kernel)
+{
+    kprof_variables_note_module(next, &memory, kernel);
+}
+
+static void hand_out(unsigned place)
+{
+    kprof_variables_note(next, at(place), sizeof *memory);
+}
+
+static kprof_snapshot *take(void)
+{
+    kprof_snapshot *snapshot = NULL;
+    assert_int_equal(kprof_snapshot_take(next, &snapshot), KPROF_OK);
+    return snapshot;
+}
+
+static void assert_restored(kprof_snapshot *snapshot)
+{
+    assert_int_equal(kprof_snapshot_restore(snapshot), KPROF_OK);
+    for (unsigned place = 0; place < PLACES; place++)
+        assert_int_equal(memory[place], 0);
+    kprof_snapshot_free(snapshot);
+}
+
+static void test_module(void **state)
+{
+    (void)state;
+    launch_first("kernel");
+    kprof_snapshot *snapshot = take();
+    memory[LOW] = memory[HIGH] = 1;
+    assert_restored(snapshot);
+}
+
+/* The application asks for one that is known as a part of its module. */
+static void test_asked_for_after_launch(void **state)
+{
+    (void)state;
+    launch_first("kernel");
+    hand_out(LOW);
+    hand_out(HIGH);
+    kprof_snapshot *snapshot = take();
+    memory[LOW] = memory[HIGH] = 1;
+    assert_restored(snapshot);
+}
+
+static void test_asked_for_before_launch(void **state)
+{
+    (void)state;
+    hand_out(LOW);
+    kprof_snapshot *snapshot = take();
+    launch_first("kernel"); /* joins */
+    assert_int_equal(kprof_snapshot_cover(snapshot), KPROF_OK);
+    memory[LOW] = memory[HIGH] = 1;
+    assert_restored(snapshot);
+}
+
+/* What was saved first is what was there first. */
+static void test_changed_before_launch(void **state)
+{
+    (void)state;
+    hand_out(HIGH);
+    kprof_snapshot *snapshot = take();
+    memory[HIGH] = 1; /* by a kernel of another module */
+    launch_first("kernel");
+    assert_int_equal(kprof_snapshot_cover(snapshot), KPROF_OK);
+    memory[LOW] = memory[HIGH] = 2;
+    assert_restored(snapshot);
+}
+
+static void test_size_not_asked_for(void **state)
+{
+    (void)state;
+    kprof_variables_note(next, at(FAR), 0);
+    kprof_snapshot *snapshot = take();
+    memory[FAR] = 1;
+    assert_restored(snapshot);
+}
+
+/* The module is gone, and something smaller is where it was; or nothing is. */
+static void test_stale(void **state)
+{
+    (void)state;
+    launch_first("kernel");
+    readable = HIGH;
+    kprof_snapshot_free(take());
+    readable = LOW;
+    kprof_snapshot_free(take());
+    readable = PLACES;
+    kprof_snapshot *snapshot = take();
+    memory[LOW] = 1;
+    assert_int_equal(kprof_snapshot_restore(snapshot), KPROF_OK);
+    assert_int_equal(memory[LOW], 1); /* not known any more */
+    kprof_snapshot_free(snapshot);
+}
+
+/* Of two cubins that have the kernel, one is the module's. */
+static void test_kernel_of_two_cubins(void **state)
+{
+    (void)state;
+    launch_first("twice");
+    kprof_snapshot *snapshot = take();
+    memory[HIGH] = 1;
+    assert_restored(snapshot);
+}
+
+/* The last: from here on nothing can be saved. */
+static void test_variable_that_is_not_found(void **state)
+{
+    (void)state;
+    kprof_snapshot *snapshot = NULL;
+    launch_first("odd");
+    assert_int_equal(kprof_snapshot_take(next, &snapshot), KPROF_UNSUPPORTED);
+    assert_null(snapshot);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(test_module, set_up),
+        cmocka_unit_test_setup(test_asked_for_after_launch, set_up),
+        cmocka_unit_test_setup(test_asked_for_before_launch, set_up),
+        cmocka_unit_test_setup(test_changed_before_launch, set_up),
+        cmocka_unit_test_setup(test_size_not_asked_for, set_up),
+        cmocka_unit_test_setup(test_stale, set_up),
+        cmocka_unit_test_setup(test_kernel_of_two_cubins, set_up),
+        cmocka_unit_test_setup(test_variable_that_is_not_found, set_up),
+    };
+    return cmocka_run_group_tests(tests, name_variables, forget_names);
+}
