@@ -162,19 +162,17 @@ static const unsigned char kinds[CUPTI_DRIVER_TRACE_CBID_SIZE] = {
     [ID(cuThreadExchangeStreamCaptureMode)] = KPROF_CALL_HARMLESS,
 };
 
-/* The limit of dynamic shared memory of the call's function now, and what the call makes of it. */
-static bool read_limits(const kprof_driver_api *driver, CUpti_CallbackId id, const void *parameters, int *now,
-                        int *then)
+static bool is_raised(const kprof_driver_api *driver, CUpti_CallbackId id, const void *parameters)
 {
     const CUfunction_attribute limit = CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+    int now = 0;
     if (id == ID(cuKernelSetAttribute)) {
         const cuKernelSetAttribute_params *p = parameters;
-        *then = p->val;
-        return p->attrib == limit && driver->cuKernelGetAttribute_(now, limit, p->kernel, p->dev) == CUDA_SUCCESS;
+        return p->attrib == limit && driver->cuKernelGetAttribute_(&now, limit, p->kernel, p->dev) == CUDA_SUCCESS &&
+               p->val >= now;
     }
     const cuFuncSetAttribute_params *p = parameters;
-    *then = p->value;
-    return p->attrib == limit && driver->cuFuncGetAttribute_(now, limit, p->hfunc) == CUDA_SUCCESS;
+    return p->attrib == limit && driver->cuFuncGetAttribute_(&now, limit, p->hfunc) == CUDA_SUCCESS && p->value >= now;
 }
 
 /* A function that may have more dynamic shared memory than before, or as much: libraries see to that before each launch
@@ -183,11 +181,10 @@ static bool raises_shared_memory(CUpti_CallbackId id, const void *parameters)
 {
     const kprof_driver_api *driver;
     CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED; /* asking may load the module */
-    int now, then;
     if ((id != ID(cuFuncSetAttribute) && id != ID(cuKernelSetAttribute)) || kprof_driver_load(&driver) != KPROF_OK)
         return false;
     driver->cuThreadExchangeStreamCaptureMode_(&mode);
-    bool raises = read_limits(driver, id, parameters, &now, &then) && then >= now;
+    bool raises = is_raised(driver, id, parameters);
     driver->cuThreadExchangeStreamCaptureMode_(&mode);
     return raises;
 }

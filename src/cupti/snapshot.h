@@ -7,9 +7,9 @@
 typedef struct kprof_snapshot kprof_snapshot;
 
 /* Save the memory that kernels of the context can change: what libcheckpoint covers (device, pool, virtual, managed,
- * pinned and array memory) and the module variables that variables.h knows. What does not fit on the device goes to host memory. The context must be current
- * and idle. UNSUPPORTED, with a logged reason, when not everything can be saved; NO_MEMORY when there is no room on the
- * host either. */
+ * pinned and array memory) and the module variables that variables.h knows. What does not fit on the device goes to
+ * host memory. The context must be current and idle. UNSUPPORTED, with a logged reason, when not everything can be
+ * saved; NO_MEMORY when there is no room on the host either. */
 kprof_status kprof_snapshot_take(void *context, kprof_snapshot **out) KPROF_MUST_CHECK;
 /* Save the module variables too that became known since; nothing of their modules may have run since the snapshot was
  * taken. */

@@ -53,8 +53,8 @@ void kprof_target_launch(const kprof_call *call, kprof_launch_record *out);
 /* Fill registers and memory of a launch's kernel, but not its number and name; what the driver does not tell stays 0.
  */
 void kprof_target_kernel(const kprof_call *call, kprof_kernel_record *out);
-/* From now on snapshots of the context hold the variables of the module that a launch's kernel is in. To be called before
- * any kernel of the module has run there: it may leave their addresses to kernels of other modules. */
+/* From now on snapshots of the context hold the variables of the module that a launch's kernel is in. To be called
+ * before any kernel of the module has run there: it may leave their addresses to kernels of other modules. */
 void kprof_target_note_variables(const kprof_call *call);
 /* Is a stream of this process being captured into a graph? Nothing may be synchronised or saved meanwhile. */
 bool kprof_target_capturing(void);

@@ -304,10 +304,12 @@ static void log_times(uint32_t passes, const char *why)
     const kprof_batch_times *ms = &kprof_batch.times;
     kprof_log(
         KPROF_LOG_DEBUG,
-        "batch of %zu launches, closed by %s, %u passes, ms: saving %.1f, preparing %.1f, open %.1f, restoring %.1f, "
-        "starting %.1f, running %.1f, stopping %.1f, decoding %.1f, waiting for values %.1f, writing them %.1f",
-        kprof_batch.count, why, passes, ms->save_ms, ms->prepare_ms, ms->open_ms, ms->restore_ms, ms->start_ms,
-        ms->run_ms, ms->stop_ms, ms->decode_ms, ms->evaluate_ms, ms->deliver_ms);
+        "batch of %zu launches and %zu transfers, closed by %s, %u passes, ms: saving %.1f, preparing %.1f, "
+        "open %.1f, restoring %.1f, starting %.1f, running %.1f, stopping %.1f, decoding %.1f, waiting for values "
+        "%.1f, writing them %.1f",
+        kprof_batch.count - kprof_batch.transfer_count, kprof_batch.transfer_count, why, passes, ms->save_ms,
+        ms->prepare_ms, ms->open_ms, ms->restore_ms, ms->start_ms, ms->run_ms, ms->stop_ms, ms->decode_ms,
+        ms->evaluate_ms, ms->deliver_ms);
 }
 
 /* Saving to host memory is said, and remembered for the choice of the next batch. */
