@@ -1,7 +1,8 @@
 // Every kind of memory that a kernel can change, allocated, moved, rewritten and freed between launches.
 //
 // Usage: memory MODE...
-//   malloc, pool, vmm, managed, mapped, registered, pageable, array, copies, memset
+//   malloc, pool, vmm, managed, mapped, registered, pageable, array, copies, memset,
+//   transfers
 #include "exact.h"
 
 #include <algorithm>
@@ -270,12 +271,81 @@ static void run_memset(void)
     show_device("y", y, copy.x);
 }
 
+__device__ unsigned table[COUNT];
+
+__global__ void addTable(unsigned *x)
+{
+    const unsigned i = blockIdx.x * BLOCK + threadIdx.x;
+    x[i] += table[i];
+    table[i] += 1;
+}
+
+static void wait_for(cudaStream_t waiting, cudaEvent_t event, cudaStream_t stream)
+{
+    CHECK(cudaEventRecord(event, stream));
+    CHECK(cudaStreamWaitEvent(waiting, event, 0));
+}
+
+// Memory is set and copied on two streams by turns, in all widths, by rows and into a module variable, between kernels
+// that read and change it; a call in between is refused.
+static void run_transfers(void)
+{
+    const size_t pitch = 512, rows = 64;
+    Model x_model, y_model, table_model;
+    unsigned *x = copy_to_device(x_model.x), *y = copy_to_device(y_model.x);
+    cudaStream_t one, two;
+    cudaEvent_t event;
+    CHECK(cudaStreamCreateWithFlags(&one, cudaStreamNonBlocking));
+    CHECK(cudaStreamCreateWithFlags(&two, cudaStreamNonBlocking));
+    CHECK(cudaEventCreate(&event));
+    CHECK(cudaDeviceSynchronize());
+    for (unsigned n = 1; n <= 8; n++) {
+        CHECK_DRIVER(cuMemsetD32Async((CUdeviceptr)x, n * 7, COUNT / 4, one));
+        std::fill_n(x_model.x.begin(), COUNT / 4, n * 7);
+        CHECK_DRIVER(cuMemsetD16Async((CUdeviceptr)(x + COUNT / 2), (unsigned short)n, 2 * n, one));
+        std::fill_n(x_model.x.begin() + COUNT / 2, n, n * 0x10001u);
+        wait_for(two, event, one);
+        step(x, 3, n, two);
+        x_model.step(3, n);
+        CHECK(cudaMemcpyToSymbolAsync(table, x, BYTES, 0, cudaMemcpyDeviceToDevice, two));
+        table_model.x = x_model.x;
+        wait_for(one, event, two);
+        CHECK(cudaMemset2DAsync(y, pitch, (int)n, 16, rows, one));
+        for (unsigned row = 0; row < rows; row++)
+            std::fill_n(y_model.x.begin() + row * pitch / 4, 4, n * 0x01010101u);
+        require(cudaMemsetAsync((void *)16, 1, 8, one) == cudaErrorInvalidValue, "memory that is not there is refused");
+        (void)cudaGetLastError();
+        addTable<<<GRID, BLOCK, 0, one>>>(y);
+        launched();
+        for (unsigned i = 0; i < COUNT; i++)
+            y_model.x[i] += table_model.x[i]++;
+        CHECK(cudaMemcpyAsync(x + COUNT / 2, y, BYTES / 2, cudaMemcpyDeviceToDevice, one));
+        std::copy_n(y_model.x.begin(), COUNT / 2, x_model.x.begin() + COUNT / 2);
+        wait_for(two, event, one);
+        addTable<<<GRID, BLOCK, 0, two>>>(x);
+        launched();
+        for (unsigned i = 0; i < COUNT; i++)
+            x_model.x[i] += table_model.x[i]++;
+        wait_for(one, event, two);
+    }
+    CHECK(cudaDeviceSynchronize());
+    CHECK(cudaMemset(x, 5, 4000)); // in the default stream
+    std::fill_n(x_model.x.begin(), 1000, 0x05050505u);
+    step(x, 7, 1);
+    x_model.step(7, 1);
+    unsigned *address;
+    CHECK(cudaGetSymbolAddress((void **)&address, table));
+    show_device("x", x, x_model.x);
+    show_device("y", y, y_model.x);
+    show_device("table", address, table_model.x);
+}
+
 int main(int argc, char **argv)
 {
     static const Mode modes[] = {{"malloc", run_malloc},     {"pool", run_pool},     {"vmm", run_vmm},
                                  {"managed", run_managed},   {"mapped", run_mapped}, {"registered", run_registered},
                                  {"pageable", run_pageable}, {"array", run_array},   {"copies", run_copies},
-                                 {"memset", run_memset}};
+                                 {"memset", run_memset}, {"transfers", run_transfers}};
     CHECK(cudaFree(0));
     return run_modes(argc, argv, modes);
 }
