@@ -25,6 +25,7 @@
     X(cuOccupancyMaxActiveBlocksPerMultiprocessor)                                                                     \
     X(cuOccupancyMaxActiveClusters)                                                                                    \
     X(cuStreamIsCapturing)                                                                                             \
+    X(cuStreamGetCtx)                                                                                                  \
     X(cuFuncGetParamInfo)                                                                                              \
     X(cuKernelGetParamInfo)                                                                                            \
     X(cuKernelGetAttribute)                                                                                            \

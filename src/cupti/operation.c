@@ -109,25 +109,44 @@ static bool copy_extra(kprof_operation *operation, void **extra)
     return true;
 }
 
-/* Memory of the current context's device, which only the device reaches. */
-static bool is_device_memory(const kprof_driver_api *driver, CUdeviceptr address)
+static bool has_attribute(const kprof_driver_api *driver, CUpointer_attribute attribute, CUdeviceptr address,
+                          unsigned wanted)
 {
-    unsigned type = 0, managed = 1;
-    int ordinal = -1;
-    CUdevice device;
-    return driver->cuPointerGetAttribute_(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address) == CUDA_SUCCESS &&
-           driver->cuPointerGetAttribute_(&managed, CU_POINTER_ATTRIBUTE_IS_MANAGED, address) == CUDA_SUCCESS &&
-           driver->cuPointerGetAttribute_(&ordinal, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, address) == CUDA_SUCCESS &&
-           driver->cuCtxGetDevice_(&device) == CUDA_SUCCESS && type == CU_MEMORYTYPE_DEVICE && !managed &&
-           ordinal == device;
+    unsigned value = ~wanted;
+    return driver->cuPointerGetAttribute_(&value, attribute, address) == CUDA_SUCCESS && value == wanted;
 }
 
-static bool copy_transfer(kprof_operation *operation, const kprof_transfer *transfer)
+/* Memory of the context's device that a snapshot of the context holds, and no other context's; that of pools has none.
+ */
+static bool is_own_memory(const kprof_driver_api *driver, CUcontext context, CUdeviceptr address)
+{
+    CUcontext owner = NULL;
+    CUdevice device = -1;
+    return driver->cuCtxGetDevice_(&device) == CUDA_SUCCESS &&
+           driver->cuPointerGetAttribute_(&owner, CU_POINTER_ATTRIBUTE_CONTEXT, address) == CUDA_SUCCESS &&
+           (!owner || owner == context) &&
+           has_attribute(driver, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address, CU_MEMORYTYPE_DEVICE) &&
+           has_attribute(driver, CU_POINTER_ATTRIBUTE_IS_MANAGED, address, 0) &&
+           has_attribute(driver, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, address, (unsigned)device);
+}
+
+/* A copy may go to a stream of another context, for which nothing waits here. */
+static bool is_own_stream(const kprof_driver_api *driver, CUcontext context, CUstream stream)
+{
+    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+    CUcontext owner = context;
+    bool is_default = !stream || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD;
+    return (is_default || driver->cuStreamGetCtx_(stream, &owner) == CUDA_SUCCESS) && owner == context &&
+           driver->cuStreamIsCapturing_(stream, &status) == CUDA_SUCCESS && status == CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
+static bool copy_transfer(kprof_operation *operation, CUcontext context, const kprof_transfer *transfer)
 {
     const kprof_driver_api *driver;
     operation->transfer = *transfer;
-    return kprof_driver_load(&driver) == KPROF_OK && is_device_memory(driver, transfer->destination) &&
-           (transfer->element_bytes > 0 || is_device_memory(driver, transfer->source));
+    return kprof_driver_load(&driver) == KPROF_OK && is_own_stream(driver, context, transfer->stream) &&
+           is_own_memory(driver, context, transfer->destination) &&
+           (transfer->element_bytes > 0 || is_own_memory(driver, context, transfer->source));
 }
 
 static bool copy_launch(kprof_operation *operation, const kprof_call *call)
@@ -154,7 +173,7 @@ kprof_operation *kprof_operation_copy(const kprof_call *call)
     kprof_transfer transfer;
     kprof_operation *operation = calloc(1, sizeof *operation);
     bool moves = kprof_call_transfer(call->callback_id, call->parameters, &transfer);
-    if (operation && (moves ? copy_transfer(operation, &transfer) : copy_launch(operation, call)))
+    if (operation && (moves ? copy_transfer(operation, call->context, &transfer) : copy_launch(operation, call)))
         return operation;
     kprof_operation_free(operation);
     if (!moves)

@@ -21,23 +21,12 @@ static size_t count, capacity;
 static bool incomplete;
 static atomic_uint version;
 
-static uint64_t end_of(const kprof_variable *v)
-{
-    return v->address + v->size_bytes;
-}
-
-/* Does the first hold all of the second? */
-static bool holds(const kprof_variable *outer, const kprof_variable *inner)
-{
-    return outer->context == inner->context && outer->address <= inner->address &&
-           (end_of(inner) <= end_of(outer) && (inner->size_bytes > 0 || inner->address < end_of(outer)));
-}
-
+/* One that lies within another is noted all the same: the other may be of a module that is gone. */
 static bool is_known(const kprof_variable *v)
 {
     for (size_t i = 0; i < count; i++)
-        if (holds(&variables[i], v) || (v->size_bytes == 0 && variables[i].size_bytes == 0 &&
-                                        variables[i].context == v->context && variables[i].address == v->address))
+        if (variables[i].context == v->context && variables[i].address == v->address &&
+            variables[i].size_bytes == v->size_bytes)
             return true;
     return false;
 }
@@ -120,38 +109,43 @@ static void note_places(const void *context, placed *places, size_t place_count)
     }
 }
 
-/* Note the variables of a cubin if it is the module's, of which another may have a kernel of the same name: all or none
- * of its variables are there. False when it is not. */
-static bool note_cubin(const kprof_driver_api *driver, const void *context, CUmodule module, const kprof_strlist *names)
+typedef enum match {
+    NO_VARIABLES,
+    OTHER_MODULE, /* none of the cubin's variables is there */
+    PARTLY,
+    MATCH
+} match;
+
+/* Note the cubin's variables that the module has. */
+static match note_cubin(const kprof_driver_api *driver, const void *context, CUmodule module,
+                        const kprof_strlist *names)
 {
     placed *places = malloc((names->count + 1) * sizeof *places);
-    if (!places) {
-        lose("no memory");
-        return true;
-    }
+    if (!places)
+        return PARTLY;
     size_t found = place(driver, module, names, places);
     note_places(context, places, found);
     free(places);
-    if (found > 0 && found < names->count)
-        lose("the driver does not find some of a module");
-    return found == names->count;
+    return names->count == 0 ? NO_VARIABLES : found == 0 ? OTHER_MODULE : found < names->count ? PARTLY : MATCH;
 }
 
+/* Several cubins can have a kernel of the name. All variables of one of them have to be found: which one is the
+ * module's is not known otherwise. */
 void kprof_variables_note_module(const void *context, void *function, const char *kernel)
 {
     const kprof_driver_api *driver;
     const kprof_strlist *names;
-    CUmodule module = NULL;
-    bool is_found = true;
-    for (size_t i = 0; (names = kprof_modules_variables(kernel, i)); i++) {
-        if (names->count > 0 && !module &&
-            (kprof_driver_load(&driver) != KPROF_OK || driver->cuFuncGetModule_(&module, function) != CUDA_SUCCESS)) {
-            is_found = false;
-            break;
-        }
-        is_found = names->count == 0 || note_cubin(driver, context, module, names) || (i > 0 && is_found);
+    CUmodule module;
+    bool seen[MATCH + 1] = {false};
+    if (!kprof_modules_variables(kernel, 0))
+        return;
+    if (kprof_driver_load(&driver) != KPROF_OK || driver->cuFuncGetModule_(&module, function) != CUDA_SUCCESS) {
+        lose("the driver does not tell a kernel's module");
+        return;
     }
-    if (!is_found)
+    for (size_t i = 0; (names = kprof_modules_variables(kernel, i)); i++)
+        seen[note_cubin(driver, context, module, names)] = true;
+    if (!seen[MATCH] && (seen[PARTLY] || !seen[NO_VARIABLES]))
         lose("the driver does not find those of a kernel's module");
 }
 

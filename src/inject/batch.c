@@ -289,6 +289,7 @@ void kprof_batch_leave(const kprof_call *call)
         kprof_operation_free(last->operation);
         kprof_batch.chosen_count -= last->chosen;
         kprof_batch.transfer_count -= last->transfer;
+        kprof_batch.unchosen_run -= !last->chosen;
         kprof_batch.count--;
     } else if (last->transfer) {
         wait_beside_transfer();

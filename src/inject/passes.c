@@ -8,6 +8,7 @@
 #include "inject/writers.h"
 
 #include <pthread.h>
+#include <stdio.h>
 
 /* A pass is abandoned when it takes this many times as long as the first, and this much more. */
 #define SLOW_PASS_FACTOR 10
@@ -280,7 +281,7 @@ static bool may_restore(void)
 {
     const char *writer = kprof_writers_devices();
     if (writer)
-        kprof_batch_note("the launch was not repeated", writer);
+        snprintf(kprof_batch.note, sizeof kprof_batch.note, "the launch was not repeated: %s", writer);
     return !writer;
 }
 

@@ -18,6 +18,7 @@ enum { LOW, HIGH, FAR, PLACES };
 /* `LOW` and `HIGH` are in one allocation and of one module. */
 static int memory[PLACES];
 static size_t readable;     /* places that there are */
+static bool single;         /* each is an allocation now */
 static unsigned char *next; /* context: each test has its own */
 static kprof_strlist of_module, of_other;
 
@@ -43,7 +44,11 @@ static CUresult CUDAAPI get_module(CUmodule *module, CUfunction function)
 static CUresult CUDAAPI get_attribute(void *out, CUpointer_attribute attribute, CUdeviceptr address)
 {
     bool is_far = address >= at(FAR);
-    if (attribute == CU_POINTER_ATTRIBUTE_RANGE_START_ADDR)
+    if (single && attribute == CU_POINTER_ATTRIBUTE_RANGE_START_ADDR)
+        *(CUdeviceptr *)out = address;
+    else if (single)
+        *(size_t *)out = sizeof *memory;
+    else if (attribute == CU_POINTER_ATTRIBUTE_RANGE_START_ADDR)
         *(CUdeviceptr *)out = at(is_far ? FAR : LOW);
     else
         *(size_t *)out = (is_far ? 1 : readable < FAR ? readable : FAR) * sizeof *memory;
@@ -234,6 +239,19 @@ static void test_stale(void **state)
     kprof_snapshot_free(snapshot);
 }
 
+/* Another module's are where a part of it was. */
+static void test_new_within_stale(void **state)
+{
+    (void)state;
+    launch_first("kernel");
+    hand_out(HIGH);
+    single = true;
+    kprof_snapshot *snapshot = take();
+    memory[HIGH] = 1;
+    assert_restored(snapshot);
+    single = false;
+}
+
 /* Of two cubins that have the kernel, one is the module's. */
 static void test_kernel_of_two_cubins(void **state)
 {
@@ -263,6 +281,7 @@ int main(void)
         cmocka_unit_test_setup(test_changed_before_launch, set_up),
         cmocka_unit_test_setup(test_size_not_asked_for, set_up),
         cmocka_unit_test_setup(test_stale, set_up),
+        cmocka_unit_test_setup(test_new_within_stale, set_up),
         cmocka_unit_test_setup(test_kernel_of_two_cubins, set_up),
         cmocka_unit_test_setup(test_variable_that_is_not_found, set_up),
     };
