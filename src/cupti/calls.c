@@ -372,6 +372,22 @@ bool kprof_call_variable(CUpti_CallbackId id, const void *parameters, uint64_t *
     return false;
 }
 
+const void *kprof_call_module(CUpti_CallbackId id, const void *parameters)
+{
+    switch (id) {
+    case ID(cuModuleGetGlobal_v2):
+        return ((const cuModuleGetGlobal_v2_params *)parameters)->hmod;
+    case ID(cuLibraryGetGlobal):
+        return ((const cuLibraryGetGlobal_params *)parameters)->library;
+    case ID(cuModuleUnload):
+        return ((const cuModuleUnload_params *)parameters)->hmod;
+    case ID(cuLibraryUnload):
+        return ((const cuLibraryUnload_params *)parameters)->library;
+    default:
+        return NULL;
+    }
+}
+
 bool kprof_call_per_thread_stream(CUpti_CallbackId id)
 {
     return id == ID(cuLaunchKernel_ptsz) || id == ID(cuLaunchKernelEx_ptsz) || id == ID(cuLaunchCooperativeKernel_ptsz);

@@ -15,6 +15,8 @@ unsigned kprof_call_sharing(CUpti_CallbackId id, const void *parameters);
 /* Does the call, which succeeded, hand out the address of a module's variable? Its size is 0 when the application did
  * not ask for it. */
 bool kprof_call_variable(CUpti_CallbackId id, const void *parameters, uint64_t *address, size_t *size_bytes);
+/* The module or library that the call is about: the one that is unloaded, or that has the variable; NULL: none. */
+const void *kprof_call_module(CUpti_CallbackId id, const void *parameters);
 
 /* A transfer's arguments. */
 typedef struct kprof_transfer {

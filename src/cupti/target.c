@@ -76,8 +76,11 @@ static void note_result(const kprof_call *call)
     unsigned shared = kprof_call_sharing(call->callback_id, call->parameters);
     if (shared)
         note_sharing(call, shared);
+    const void *module = kprof_call_module(call->callback_id, call->parameters);
     if (kprof_call_variable(call->callback_id, call->parameters, &address, &size_bytes))
-        kprof_variables_note(call->context, address, size_bytes);
+        kprof_variables_note(call->context, module, address, size_bytes);
+    else if (call->kind == KPROF_CALL_UNLOAD && module)
+        kprof_variables_unload(call->context, module);
 }
 
 static void on_return(CUpti_CallbackId id, const CUpti_CallbackData *data, kprof_call *call, bool own)
@@ -93,6 +96,8 @@ static void on_return(CUpti_CallbackId id, const CUpti_CallbackData *data, kprof
 /* The same as a call enters and as it leaves, whatever it did meanwhile. */
 static kprof_call_kind classify(CUpti_CallbackId id, const CUpti_CallbackData *data)
 {
+    if (!data->correlationData)
+        return kprof_call_classify(id, data->functionParams);
     if (data->callbackSite == CUPTI_API_ENTER)
         *data->correlationData = (uint64_t)kprof_call_classify(id, data->functionParams);
     return (kprof_call_kind)*data->correlationData;

@@ -25,8 +25,8 @@ static atomic_uint version;
 static bool is_known(const kprof_variable *v)
 {
     for (size_t i = 0; i < count; i++)
-        if (variables[i].context == v->context && variables[i].address == v->address &&
-            variables[i].size_bytes == v->size_bytes)
+        if (variables[i].context == v->context && variables[i].owner == v->owner &&
+            variables[i].address == v->address && variables[i].size_bytes == v->size_bytes)
             return true;
     return false;
 }
@@ -44,10 +44,23 @@ static bool grow(void)
     return true;
 }
 
-/* Entries may overlap: a variable that the application asked for, and the module's that it is one of. */
-void kprof_variables_note(const void *context, uint64_t address, size_t size_bytes)
+/* Where the allocation begins that the address is in; the address itself when the driver does not tell. */
+static CUresult find_allocation(uint64_t address, CUdeviceptr *start)
 {
-    kprof_variable v = {context, address, size_bytes};
+    const kprof_driver_api *driver;
+    CUresult result = CUDA_ERROR_NOT_INITIALIZED;
+    if (kprof_driver_load(&driver) == KPROF_OK)
+        result = driver->cuPointerGetAttribute_(start, CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, address);
+    if (result != CUDA_SUCCESS)
+        *start = address;
+    return result;
+}
+
+/* Entries may overlap: a variable that the application asked for, and the module's that it is one of. */
+void kprof_variables_note(const void *context, const void *owner, uint64_t address, size_t size_bytes)
+{
+    CUdeviceptr start;
+    kprof_variable v = {context, owner, address, size_bytes, find_allocation(address, &start) == CUDA_SUCCESS};
     pthread_mutex_lock(&mutex);
     if (!is_known(&v)) {
         if (grow())
@@ -68,13 +81,6 @@ static void lose(const char *why)
     kprof_log(KPROF_LOG_DEBUG, "module variables are not known any more: %s", why);
 }
 
-static CUdeviceptr allocation_of(const kprof_driver_api *driver, CUdeviceptr address)
-{
-    CUdeviceptr start = address;
-    CUresult result = driver->cuPointerGetAttribute_(&start, CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, address);
-    return result == CUDA_SUCCESS ? start : address;
-}
-
 /* The variables of these names that the module has, and how many. */
 static size_t place(const kprof_driver_api *driver, CUmodule module, const kprof_strlist *names, placed *out)
 {
@@ -83,7 +89,7 @@ static size_t place(const kprof_driver_api *driver, CUmodule module, const kprof
         placed *p = &out[found];
         if (driver->cuModuleGetGlobal_(&p->address, &p->size_bytes, module, names->items[i]) != CUDA_SUCCESS)
             continue;
-        p->allocation = allocation_of(driver, p->address);
+        (void)find_allocation(p->address, &p->allocation);
         found++;
     }
     return found;
@@ -96,7 +102,7 @@ static int compare_places(const void *a, const void *b)
 }
 
 /* What lies in one allocation is copied at once: modules can have dozens of variables of a byte. */
-static void note_places(const void *context, placed *places, size_t place_count)
+static void note_places(const void *context, CUmodule module, placed *places, size_t place_count)
 {
     qsort(places, place_count, sizeof *places, compare_places);
     for (size_t first = 0, next; first < place_count; first = next) {
@@ -105,7 +111,7 @@ static void note_places(const void *context, placed *places, size_t place_count)
         for (next = first + 1; next < place_count && places[next].allocation == p->allocation; next++)
             if (places[next].address + places[next].size_bytes > end)
                 end = places[next].address + places[next].size_bytes;
-        kprof_variables_note(context, p->address, (size_t)(end - p->address));
+        kprof_variables_note(context, module, p->address, (size_t)(end - p->address));
     }
 }
 
@@ -124,7 +130,7 @@ static match note_cubin(const kprof_driver_api *driver, const void *context, CUm
     if (!places)
         return PARTLY;
     size_t found = place(driver, module, names, places);
-    note_places(context, places, found);
+    note_places(context, module, places, found);
     free(places);
     return names->count == 0 ? NO_VARIABLES : found == 0 ? OTHER_MODULE : found < names->count ? PARTLY : MATCH;
 }
@@ -165,6 +171,29 @@ bool kprof_variables_list(const void *context, kprof_variable **out, size_t *out
             (*out)[(*out_count)++] = variables[i];
     pthread_mutex_unlock(&mutex);
     return listed;
+}
+
+static void drop_owned(const void *owner)
+{
+    pthread_mutex_lock(&mutex);
+    for (size_t i = count; i-- > 0;)
+        if (variables[i].owner == owner)
+            variables[i] = variables[--count];
+    pthread_mutex_unlock(&mutex);
+}
+
+void kprof_variables_unload(const void *context, const void *owner)
+{
+    kprof_variable *left;
+    size_t left_count;
+    CUdeviceptr start;
+    drop_owned(owner);
+    if (!kprof_variables_list(context, &left, &left_count))
+        left_count = 0;
+    for (size_t i = 0; i < left_count; i++)
+        if (left[i].told && find_allocation(left[i].address, &start) == CUDA_ERROR_INVALID_VALUE)
+            kprof_variables_drop(context, left[i].address);
+    free(left);
 }
 
 void kprof_variables_drop(const void *context, uint64_t address)

@@ -44,6 +44,8 @@ static CUresult CUDAAPI get_module(CUmodule *module, CUfunction function)
 static CUresult CUDAAPI get_attribute(void *out, CUpointer_attribute attribute, CUdeviceptr address)
 {
     bool is_far = address >= at(FAR);
+    if (address >= at((unsigned)readable))
+        return CUDA_ERROR_INVALID_VALUE;
     if (single && attribute == CU_POINTER_ATTRIBUTE_RANGE_START_ADDR)
         *(CUdeviceptr *)out = address;
     else if (single)
@@ -150,7 +152,7 @@ static void launch_first(const char *kernel)
 
 static void hand_out(unsigned place)
 {
-    kprof_variables_note(next, at(place), sizeof *memory);
+    kprof_variables_note(next, &of_module, at(place), sizeof *memory);
 }
 
 static kprof_snapshot *take(void)
@@ -216,7 +218,7 @@ static void test_changed_before_launch(void **state)
 static void test_size_not_asked_for(void **state)
 {
     (void)state;
-    kprof_variables_note(next, at(FAR), 0);
+    kprof_variables_note(next, &of_module, at(FAR), 0);
     kprof_snapshot *snapshot = take();
     memory[FAR] = 1;
     assert_restored(snapshot);
@@ -237,6 +239,51 @@ static void test_stale(void **state)
     assert_int_equal(kprof_snapshot_restore(snapshot), KPROF_OK);
     assert_int_equal(memory[LOW], 1); /* not known any more */
     kprof_snapshot_free(snapshot);
+}
+
+static bool is_known_after(void (*happens)(void))
+{
+    happens();
+    readable = PLACES;
+    kprof_snapshot *snapshot = take();
+    memory[LOW] = 1; /* what is there now is somebody else's, where nothing is known */
+    assert_int_equal(kprof_snapshot_restore(snapshot), KPROF_OK);
+    kprof_snapshot_free(snapshot);
+    return memory[LOW] == 0;
+}
+
+static void unload(void)
+{
+    kprof_variables_unload(next, &memory); /* the module: see launch_first */
+}
+
+static void unload_another(void)
+{
+    kprof_variables_unload(next, &readable);
+}
+
+static void lose_place(void)
+{
+    readable = LOW;
+    unload_another();
+}
+
+static void test_unloaded(void **state)
+{
+    (void)state;
+    launch_first("kernel");
+    assert_true(is_known_after(unload_another));
+    memory[LOW] = 0;
+    assert_false(is_known_after(unload));
+}
+
+/* As a library's, which the driver calls by another name than its module. */
+static void test_gone_with_another(void **state)
+{
+    (void)state;
+    launch_first("kernel");
+    hand_out(LOW);
+    assert_false(is_known_after(lose_place));
 }
 
 /* Another module's are where a part of it was. */
@@ -281,6 +328,8 @@ int main(void)
         cmocka_unit_test_setup(test_changed_before_launch, set_up),
         cmocka_unit_test_setup(test_size_not_asked_for, set_up),
         cmocka_unit_test_setup(test_stale, set_up),
+        cmocka_unit_test_setup(test_unloaded, set_up),
+        cmocka_unit_test_setup(test_gone_with_another, set_up),
         cmocka_unit_test_setup(test_new_within_stale, set_up),
         cmocka_unit_test_setup(test_kernel_of_two_cubins, set_up),
         cmocka_unit_test_setup(test_variable_that_is_not_found, set_up),
