@@ -29,7 +29,9 @@ struct kprof_profiler {
     size_t launches;    /* of this measurement, at most */
     bool witnessed;     /* with all witnesses */
     size_t image_size;
-    uint8_t *image;     /* [image_size] */
+    uint8_t *image;  /* [image_size] */
+    void *old_image; /* [old_image_size], which CUPTI's object still has; NULL: none */
+    size_t old_image_size;
     kprof_blank *blank; /* the image as CUPTI made it; NULL: not known */
     size_t used;        /* ranges written since then */
     size_t ranges;      /* of the object's first pass: it cannot have more later; 0: no pass yet */
@@ -123,10 +125,19 @@ static void forget_blank(kprof_profiler *p)
     p->blank = NULL;
 }
 
-static void unmap_image(kprof_profiler *p)
+static void unmap_old_image(kprof_profiler *p)
 {
-    if (p->image)
-        munmap(p->image, p->image_size);
+    if (p->old_image)
+        munmap(p->old_image, p->old_image_size);
+    p->old_image = NULL;
+}
+
+/* CUPTI's object has the image until it is given another. */
+static void retire_image(kprof_profiler *p)
+{
+    unmap_old_image(p);
+    p->old_image = p->image;
+    p->old_image_size = p->image_size;
     p->image = NULL;
     forget_blank(p);
 }
@@ -139,7 +150,7 @@ static kprof_status size_image(kprof_profiler *p)
     kprof_status status = measure_image(p, p->launches, p->launches, &size);
     if (status != KPROF_OK || (p->image && p->image_size == size))
         return status;
-    unmap_image(p);
+    retire_image(p);
     void *mapped = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (mapped == MAP_FAILED)
         return kprof_fail(KPROF_NO_MEMORY, "no memory for a counter data image of %zu bytes", size);
@@ -263,7 +274,10 @@ kprof_status kprof_profiler_begin(kprof_profiler *p, size_t launches, bool all_w
     params.numNestingLevels = 1;
     params.minNestingLevel = 1;
     CUptiResult result = p->cupti->cuptiRangeProfilerSetConfig(&params);
-    return result == CUPTI_SUCCESS ? KPROF_OK : fail(p->cupti, "cuptiRangeProfilerSetConfig", result);
+    if (result != CUPTI_SUCCESS)
+        return fail(p->cupti, "cuptiRangeProfilerSetConfig", result);
+    unmap_old_image(p);
+    return KPROF_OK;
 }
 
 /* CUPTI goes on with the next pass as long as nothing is configured anew; the launch before leaves its counters, which
@@ -361,7 +375,8 @@ void kprof_profiler_close(kprof_profiler *p)
 {
     if (!p)
         return;
-    unmap_image(p);
+    retire_image(p);
+    unmap_old_image(p);
     free(p->names);
     free(p);
 }

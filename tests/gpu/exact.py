@@ -241,10 +241,10 @@ def assertions(stderr):
     return [line for line in stderr.splitlines() if "Assertion `" in line]
 
 
-def own_messages(stderr):
+def own_messages(stderr, count=4):
     """The last of what the program said, and of kprof's errors and warnings."""
     noise = re.compile(r"launches \d|kprof: (?!error|warning)")
-    return harness.last_lines("\n".join(line for line in stderr.splitlines() if not noise.match(line)), 4)
+    return harness.last_lines("\n".join(line for line in stderr.splitlines() if not noise.match(line)), count)
 
 
 def expected_status(plain, launches):
@@ -258,9 +258,11 @@ def compare(plain, under, wanted):
     if under.status is None:
         return Finding("hang", f"killed; the last line was {harness.last_lines(under.stdout, 1)!r}", True)
     if under.status != wanted:
-        verdict = "crash" if under.status > 128 else "DIFFERENT"
-        return Finding(verdict, f"exit status {under.status}, expected {wanted}; stdout ends with "
-                       f"{harness.last_lines(under.stdout, 1)!r}, stderr with {own_messages(under.stderr)!r}", True)
+        crashed = under.status > 128
+        messages = own_messages(under.stderr, 50 if crashed else 4)  # with the backtrace of a crash
+        return Finding("crash" if crashed else "DIFFERENT",
+                       f"exit status {under.status}, expected {wanted}; stdout ends with "
+                       f"{harness.last_lines(under.stdout, 1)!r}, stderr with {messages!r}", True)
     if under.stdout != plain.stdout:
         return Finding("DIFFERENT", first_difference(plain.stdout, under.stdout), True)
     if assertions(under.stderr) != assertions(plain.stderr):

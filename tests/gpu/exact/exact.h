@@ -10,6 +10,8 @@
 #include <cuda.h>
 
 #include <atomic>
+#include <csignal>
+#include <execinfo.h>
 #include <string>
 #include <unistd.h>
 
@@ -155,6 +157,25 @@ static inline void step_loaded(CUfunction function, CUdeviceptr x, unsigned fact
     launch_count++;
 }
 
+// Whoever crashed: the program, the driver or a profiler in the process. Then the signal does what it does.
+static void show_backtrace(int signal)
+{
+    void *frames[48];
+    backtrace_symbols_fd(frames, backtrace(frames, 48), STDERR_FILENO);
+    raise(signal);
+}
+
+static inline void show_crashes(void)
+{
+    struct sigaction action = {};
+    void *frame;
+    backtrace(&frame, 1); // loads what it needs
+    action.sa_handler = show_backtrace;
+    action.sa_flags = SA_RESETHAND;
+    for (int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL})
+        sigaction(signal, &action, NULL);
+}
+
 struct Mode {
     const char *name;
     void (*run)(void);
@@ -164,6 +185,7 @@ struct Mode {
 template <size_t N> static int run_modes(int argc, char **argv, const Mode (&modes)[N])
 {
     int done = 0;
+    show_crashes();
     for (int i = 1; i < argc; i++)
         for (const Mode &mode : modes) {
             if (strcmp(argv[i], mode.name) != 0)
