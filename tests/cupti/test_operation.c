@@ -74,6 +74,7 @@ static CUresult CUDAAPI set32(CUdeviceptr to, unsigned value, size_t count, CUst
     return CUDA_SUCCESS;
 }
 
+/* NOLINTNEXTLINE(readability-function-size): as the driver has it */
 static CUresult CUDAAPI set_rows8(CUdeviceptr to, size_t pitch, unsigned char value, size_t width, size_t height,
                                   CUstream stream)
 {
@@ -82,6 +83,7 @@ static CUresult CUDAAPI set_rows8(CUdeviceptr to, size_t pitch, unsigned char va
     return CUDA_SUCCESS;
 }
 
+/* NOLINTNEXTLINE(readability-function-size): as the driver has it */
 static CUresult CUDAAPI set_rows16(CUdeviceptr to, size_t pitch, unsigned short value, size_t width, size_t height,
                                    CUstream stream)
 {
@@ -90,6 +92,7 @@ static CUresult CUDAAPI set_rows16(CUdeviceptr to, size_t pitch, unsigned short 
     return CUDA_SUCCESS;
 }
 
+/* NOLINTNEXTLINE(readability-function-size): as the driver has it */
 static CUresult CUDAAPI set_rows32(CUdeviceptr to, size_t pitch, unsigned value, size_t width, size_t height,
                                    CUstream stream)
 {

@@ -38,7 +38,8 @@ static void run_first_part(void)
 // How the host spends its time between the last launch and the end.
 enum Pause { AT_ONCE, WAITED, IDLE };
 
-static const unsigned IDLE_MS = 4000; // long enough for a profiler to see that nothing more comes, on a loaded machine too
+// Long enough for a profiler to see that nothing more comes, and to measure what came, on a loaded machine too.
+static const unsigned IDLE_MS = 4000;
 
 static void run_and_pause(Pause pause)
 {
