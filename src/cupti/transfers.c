@@ -1,132 +1,42 @@
-/* Reads the calls that set or copy memory. */
+/* Reads the calls that set or copy memory. Their forms for per-thread default streams have the same arguments. */
 #include "cupti/calls.h"
 
 #define ID(name) CUPTI_DRIVER_TRACE_CBID_##name
 
-/* Both forms of a call have the same arguments. */
-static CUpti_CallbackId plain_form(CUpti_CallbackId id)
-{
-    switch (id) {
-    case ID(cuMemsetD8_v2_ptds):
-        return ID(cuMemsetD8_v2);
-    case ID(cuMemsetD16_v2_ptds):
-        return ID(cuMemsetD16_v2);
-    case ID(cuMemsetD32_v2_ptds):
-        return ID(cuMemsetD32_v2);
-    case ID(cuMemsetD2D8_v2_ptds):
-        return ID(cuMemsetD2D8_v2);
-    case ID(cuMemsetD2D16_v2_ptds):
-        return ID(cuMemsetD2D16_v2);
-    case ID(cuMemsetD2D32_v2_ptds):
-        return ID(cuMemsetD2D32_v2);
-    case ID(cuMemsetD8Async_ptsz):
-        return ID(cuMemsetD8Async);
-    case ID(cuMemsetD16Async_ptsz):
-        return ID(cuMemsetD16Async);
-    case ID(cuMemsetD32Async_ptsz):
-        return ID(cuMemsetD32Async);
-    case ID(cuMemsetD2D8Async_ptsz):
-        return ID(cuMemsetD2D8Async);
-    case ID(cuMemsetD2D16Async_ptsz):
-        return ID(cuMemsetD2D16Async);
-    case ID(cuMemsetD2D32Async_ptsz):
-        return ID(cuMemsetD2D32Async);
-    case ID(cuMemcpy_ptds):
-        return ID(cuMemcpy);
-    case ID(cuMemcpyDtoD_v2_ptds):
-        return ID(cuMemcpyDtoD_v2);
-    case ID(cuMemcpyAsync_ptsz):
-        return ID(cuMemcpyAsync);
-    case ID(cuMemcpyDtoDAsync_v2_ptsz):
-        return ID(cuMemcpyDtoDAsync_v2);
-    default:
-        return id;
+/* A call and its other form: what it does, from `p`, its arguments. */
+#define CALL(name, suffix, ...)                                                                                        \
+    case ID(name##suffix):                                                                                             \
+        *per_thread = true;                                                                                            \
+        __attribute__((fallthrough));                                                                                  \
+    case ID(name): {                                                                                                   \
+        const name##_params *p = parameters;                                                                           \
+        *out = (kprof_transfer){__VA_ARGS__};                                                                          \
+        return true;                                                                                                   \
     }
-}
 
-static bool read_call(CUpti_CallbackId id, const void *parameters, kprof_transfer *out)
+#define ROW(field, bytes)  p->dstDevice, 0, p->field, bytes, 0, p->N, 1
+#define ROWS(field, bytes) p->dstDevice, 0, p->field, bytes, p->dstPitch, p->Width, p->Height
+#define COPY(to, from)     p->to, p->from, 0, 0, 0, p->ByteCount, 1
+
+static bool read_call(CUpti_CallbackId id, const void *parameters, kprof_transfer *out, bool *per_thread)
 {
     switch (id) {
-    case ID(cuMemsetD8_v2): {
-        const cuMemsetD8_v2_params *p = parameters;
-        *out = (kprof_transfer){p->dstDevice, 0, p->uc, 1, 0, p->N, 1, NULL};
-        return true;
-    }
-    case ID(cuMemsetD16_v2): {
-        const cuMemsetD16_v2_params *p = parameters;
-        *out = (kprof_transfer){p->dstDevice, 0, p->us, 2, 0, p->N, 1, NULL};
-        return true;
-    }
-    case ID(cuMemsetD32_v2): {
-        const cuMemsetD32_v2_params *p = parameters;
-        *out = (kprof_transfer){p->dstDevice, 0, p->ui, 4, 0, p->N, 1, NULL};
-        return true;
-    }
-    case ID(cuMemsetD2D8_v2): {
-        const cuMemsetD2D8_v2_params *p = parameters;
-        *out = (kprof_transfer){p->dstDevice, 0, p->uc, 1, p->dstPitch, p->Width, p->Height, NULL};
-        return true;
-    }
-    case ID(cuMemsetD2D16_v2): {
-        const cuMemsetD2D16_v2_params *p = parameters;
-        *out = (kprof_transfer){p->dstDevice, 0, p->us, 2, p->dstPitch, p->Width, p->Height, NULL};
-        return true;
-    }
-    case ID(cuMemsetD2D32_v2): {
-        const cuMemsetD2D32_v2_params *p = parameters;
-        *out = (kprof_transfer){p->dstDevice, 0, p->ui, 4, p->dstPitch, p->Width, p->Height, NULL};
-        return true;
-    }
-    case ID(cuMemsetD8Async): {
-        const cuMemsetD8Async_params *p = parameters;
-        *out = (kprof_transfer){p->dstDevice, 0, p->uc, 1, 0, p->N, 1, p->hStream};
-        return true;
-    }
-    case ID(cuMemsetD16Async): {
-        const cuMemsetD16Async_params *p = parameters;
-        *out = (kprof_transfer){p->dstDevice, 0, p->us, 2, 0, p->N, 1, p->hStream};
-        return true;
-    }
-    case ID(cuMemsetD32Async): {
-        const cuMemsetD32Async_params *p = parameters;
-        *out = (kprof_transfer){p->dstDevice, 0, p->ui, 4, 0, p->N, 1, p->hStream};
-        return true;
-    }
-    case ID(cuMemsetD2D8Async): {
-        const cuMemsetD2D8Async_params *p = parameters;
-        *out = (kprof_transfer){p->dstDevice, 0, p->uc, 1, p->dstPitch, p->Width, p->Height, p->hStream};
-        return true;
-    }
-    case ID(cuMemsetD2D16Async): {
-        const cuMemsetD2D16Async_params *p = parameters;
-        *out = (kprof_transfer){p->dstDevice, 0, p->us, 2, p->dstPitch, p->Width, p->Height, p->hStream};
-        return true;
-    }
-    case ID(cuMemsetD2D32Async): {
-        const cuMemsetD2D32Async_params *p = parameters;
-        *out = (kprof_transfer){p->dstDevice, 0, p->ui, 4, p->dstPitch, p->Width, p->Height, p->hStream};
-        return true;
-    }
-    case ID(cuMemcpy): {
-        const cuMemcpy_params *p = parameters;
-        *out = (kprof_transfer){p->dst, p->src, 0, 0, 0, p->ByteCount, 1, NULL};
-        return true;
-    }
-    case ID(cuMemcpyDtoD_v2): {
-        const cuMemcpyDtoD_v2_params *p = parameters;
-        *out = (kprof_transfer){p->dstDevice, p->srcDevice, 0, 0, 0, p->ByteCount, 1, NULL};
-        return true;
-    }
-    case ID(cuMemcpyAsync): {
-        const cuMemcpyAsync_params *p = parameters;
-        *out = (kprof_transfer){p->dst, p->src, 0, 0, 0, p->ByteCount, 1, p->hStream};
-        return true;
-    }
-    case ID(cuMemcpyDtoDAsync_v2): {
-        const cuMemcpyDtoDAsync_v2_params *p = parameters;
-        *out = (kprof_transfer){p->dstDevice, p->srcDevice, 0, 0, 0, p->ByteCount, 1, p->hStream};
-        return true;
-    }
+        CALL(cuMemsetD8_v2, _ptds, ROW(uc, 1), NULL)
+        CALL(cuMemsetD16_v2, _ptds, ROW(us, 2), NULL)
+        CALL(cuMemsetD32_v2, _ptds, ROW(ui, 4), NULL)
+        CALL(cuMemsetD2D8_v2, _ptds, ROWS(uc, 1), NULL)
+        CALL(cuMemsetD2D16_v2, _ptds, ROWS(us, 2), NULL)
+        CALL(cuMemsetD2D32_v2, _ptds, ROWS(ui, 4), NULL)
+        CALL(cuMemsetD8Async, _ptsz, ROW(uc, 1), p->hStream)
+        CALL(cuMemsetD16Async, _ptsz, ROW(us, 2), p->hStream)
+        CALL(cuMemsetD32Async, _ptsz, ROW(ui, 4), p->hStream)
+        CALL(cuMemsetD2D8Async, _ptsz, ROWS(uc, 1), p->hStream)
+        CALL(cuMemsetD2D16Async, _ptsz, ROWS(us, 2), p->hStream)
+        CALL(cuMemsetD2D32Async, _ptsz, ROWS(ui, 4), p->hStream)
+        CALL(cuMemcpy, _ptds, COPY(dst, src), NULL)
+        CALL(cuMemcpyDtoD_v2, _ptds, COPY(dstDevice, srcDevice), NULL)
+        CALL(cuMemcpyAsync, _ptsz, COPY(dst, src), p->hStream)
+        CALL(cuMemcpyDtoDAsync_v2, _ptsz, COPY(dstDevice, srcDevice), p->hStream)
     default:
         return false;
     }
@@ -134,10 +44,10 @@ static bool read_call(CUpti_CallbackId id, const void *parameters, kprof_transfe
 
 bool kprof_call_transfer(CUpti_CallbackId id, const void *parameters, kprof_transfer *out)
 {
-    CUpti_CallbackId plain = plain_form(id);
-    if (!read_call(plain, parameters, out))
+    bool per_thread = false;
+    if (!read_call(id, parameters, out, &per_thread))
         return false;
-    if (plain != id && !out->stream)
+    if (per_thread && !out->stream)
         out->stream = CU_STREAM_PER_THREAD;
     return true;
 }
