@@ -26,10 +26,11 @@
 
 /* What this thread is in the middle of. */
 static __thread struct {
-    bool own_call; /* kprof itself calls the driver: not the application's doing */
-    int shared;    /* calls inside the gate, which may nest */
-    bool batched;  /* this launch or transfer is in the open batch; the gate is held */
-    int nested;    /* calls inside it */
+    bool own_call;     /* kprof itself calls the driver: not the application's doing */
+    int shared;        /* calls inside the gate, which may nest */
+    bool batched;      /* this launch or transfer is in the open batch; the gate is held */
+    uint32_t callback; /* its callback_id */
+    int nested;        /* calls of the same kind inside it */
 } thread;
 
 static atomic_bool ended;   /* no batch is opened any more */
@@ -137,6 +138,7 @@ static const char *enter_batch(const kprof_batch_launch *launch)
     if (*obstacle)
         return obstacle;
     thread.batched = kprof_batch_enter(launch, &status);
+    thread.callback = launch->call->callback_id;
     if (thread.batched)
         return "";
     kprof_idle_watch();
@@ -261,7 +263,7 @@ static void enter(const kprof_call *call)
     if (thread.own_call)
         return;
     if (thread.batched) { /* a call that a launch itself makes is part of it */
-        thread.nested++;
+        thread.nested += call->callback_id == thread.callback;
         return;
     }
     bool armed = atomic_load_explicit(&kprof_this_process.armed, memory_order_relaxed);
@@ -281,7 +283,7 @@ static void enter(const kprof_call *call)
 
 static void leave(const kprof_call *call)
 {
-    if (thread.own_call)
+    if (thread.own_call || (thread.batched && call->callback_id != thread.callback))
         return;
     if (thread.nested > 0) {
         thread.nested--;
