@@ -56,11 +56,18 @@ static const char *section_name(const cubin_view *view, size_t index)
                : "";
 }
 
+/* Tables lie where their entries can be read in place. */
+static bool is_aligned(uint64_t offset)
+{
+    return offset % sizeof(uint64_t) == 0;
+}
+
 static bool find_symbols(cubin_view *view)
 {
     for (size_t i = 0; i < view->section_count; i++) {
         const Elf64_Shdr *section = &view->sections[i];
-        if (section->sh_type != SHT_SYMTAB || section->sh_link >= view->section_count)
+        if (section->sh_type != SHT_SYMTAB || section->sh_link >= view->section_count ||
+            !is_aligned(section->sh_offset))
             continue;
         const Elf64_Shdr *names = &view->sections[section->sh_link];
         view->symbols = range_at(view, section->sh_offset, section->sh_size);
@@ -77,6 +84,8 @@ static bool open_view(const void *cubin, size_t size, cubin_view *view)
     *view = (cubin_view){.bytes = cubin, .size = size};
     const Elf64_Ehdr *header = range_at(view, 0, sizeof *header);
     if (!header || memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 || header->e_ident[EI_CLASS] != ELFCLASS64)
+        return false;
+    if (!is_aligned(header->e_shoff))
         return false;
     view->section_count = header->e_shnum;
     view->sections = range_at(view, header->e_shoff, (uint64_t)header->e_shnum * sizeof(Elf64_Shdr));
@@ -210,7 +219,7 @@ static bool is_listed(const cubin_record *record)
     return false;
 }
 
-void kprof_modules_add(const void *cubin, size_t size)
+static void add_aligned(const void *cubin, size_t size)
 {
     cubin_view view;
     cubin_record *record = cubin && open_view(cubin, size, &view) ? calloc(1, sizeof *record) : NULL;
@@ -231,6 +240,18 @@ void kprof_modules_add(const void *cubin, size_t size)
         cubins = record;
     }
     pthread_mutex_unlock(&mutex);
+}
+
+void kprof_modules_add(const void *cubin, size_t size)
+{
+    if (is_aligned((uintptr_t)cubin)) {
+        add_aligned(cubin, size);
+        return;
+    }
+    void *copy = malloc(size ? size : 1);
+    if (copy)
+        add_aligned(memcpy(copy, cubin, size), size);
+    free(copy);
 }
 
 const char *kprof_modules_side_effect(const char *kernel)

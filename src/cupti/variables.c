@@ -164,7 +164,7 @@ bool kprof_variables_list(const void *context, kprof_variable **out, size_t *out
 {
     pthread_mutex_lock(&mutex);
     *out_count = 0;
-    *out = count > 0 ? malloc(count * sizeof **out) : NULL;
+    *out = !incomplete && count > 0 ? malloc(count * sizeof **out) : NULL;
     bool listed = !incomplete && (*out || count == 0);
     for (size_t i = 0; listed && i < count; i++)
         if (variables[i].context == context)
