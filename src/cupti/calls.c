@@ -6,7 +6,8 @@
 
 #define ID(name) CUPTI_DRIVER_TRACE_CBID_##name
 
-/* A call that is not in this table, a newer driver's too, is KPROF_CALL_OTHER, which is 0. */
+/* A call that is not in this table, a newer driver's too, is KPROF_CALL_OTHER, which is 0, unless its parameters tell
+ * more: see kprof_call_classify. */
 static const unsigned char kinds[CUPTI_DRIVER_TRACE_CBID_SIZE] = {
     [ID(cuLaunch)] = KPROF_CALL_LAUNCH,
     [ID(cuLaunchGrid)] = KPROF_CALL_LAUNCH,
@@ -21,39 +22,6 @@ static const unsigned char kinds[CUPTI_DRIVER_TRACE_CBID_SIZE] = {
     [ID(cuGraphLaunch)] = KPROF_CALL_GRAPH_LAUNCH,
     [ID(cuGraphLaunch_ptsz)] = KPROF_CALL_GRAPH_LAUNCH,
     [ID(cuLaunchCooperativeKernelMultiDevice)] = KPROF_CALL_GRAPH_LAUNCH,
-
-    [ID(cuMemsetD8_v2)] = KPROF_CALL_TRANSFER,
-    [ID(cuMemsetD8_v2_ptds)] = KPROF_CALL_TRANSFER,
-    [ID(cuMemsetD16_v2)] = KPROF_CALL_TRANSFER,
-    [ID(cuMemsetD16_v2_ptds)] = KPROF_CALL_TRANSFER,
-    [ID(cuMemsetD32_v2)] = KPROF_CALL_TRANSFER,
-    [ID(cuMemsetD32_v2_ptds)] = KPROF_CALL_TRANSFER,
-    [ID(cuMemsetD2D8_v2)] = KPROF_CALL_TRANSFER,
-    [ID(cuMemsetD2D8_v2_ptds)] = KPROF_CALL_TRANSFER,
-    [ID(cuMemsetD2D16_v2)] = KPROF_CALL_TRANSFER,
-    [ID(cuMemsetD2D16_v2_ptds)] = KPROF_CALL_TRANSFER,
-    [ID(cuMemsetD2D32_v2)] = KPROF_CALL_TRANSFER,
-    [ID(cuMemsetD2D32_v2_ptds)] = KPROF_CALL_TRANSFER,
-    [ID(cuMemsetD8Async)] = KPROF_CALL_TRANSFER,
-    [ID(cuMemsetD8Async_ptsz)] = KPROF_CALL_TRANSFER,
-    [ID(cuMemsetD16Async)] = KPROF_CALL_TRANSFER,
-    [ID(cuMemsetD16Async_ptsz)] = KPROF_CALL_TRANSFER,
-    [ID(cuMemsetD32Async)] = KPROF_CALL_TRANSFER,
-    [ID(cuMemsetD32Async_ptsz)] = KPROF_CALL_TRANSFER,
-    [ID(cuMemsetD2D8Async)] = KPROF_CALL_TRANSFER,
-    [ID(cuMemsetD2D8Async_ptsz)] = KPROF_CALL_TRANSFER,
-    [ID(cuMemsetD2D16Async)] = KPROF_CALL_TRANSFER,
-    [ID(cuMemsetD2D16Async_ptsz)] = KPROF_CALL_TRANSFER,
-    [ID(cuMemsetD2D32Async)] = KPROF_CALL_TRANSFER,
-    [ID(cuMemsetD2D32Async_ptsz)] = KPROF_CALL_TRANSFER,
-    [ID(cuMemcpy)] = KPROF_CALL_TRANSFER,
-    [ID(cuMemcpy_ptds)] = KPROF_CALL_TRANSFER,
-    [ID(cuMemcpyDtoD_v2)] = KPROF_CALL_TRANSFER,
-    [ID(cuMemcpyDtoD_v2_ptds)] = KPROF_CALL_TRANSFER,
-    [ID(cuMemcpyAsync)] = KPROF_CALL_TRANSFER,
-    [ID(cuMemcpyAsync_ptsz)] = KPROF_CALL_TRANSFER,
-    [ID(cuMemcpyDtoDAsync_v2)] = KPROF_CALL_TRANSFER,
-    [ID(cuMemcpyDtoDAsync_v2_ptsz)] = KPROF_CALL_TRANSFER,
 
     [ID(cuModuleUnload)] = KPROF_CALL_UNLOAD,
     [ID(cuLibraryUnload)] = KPROF_CALL_UNLOAD,
@@ -192,7 +160,12 @@ static bool raises_shared_memory(CUpti_CallbackId id, const void *parameters)
 kprof_call_kind kprof_call_classify(CUpti_CallbackId id, const void *parameters)
 {
     kprof_call_kind kind = id < CUPTI_DRIVER_TRACE_CBID_SIZE ? (kprof_call_kind)kinds[id] : KPROF_CALL_OTHER;
-    return kind == KPROF_CALL_OTHER && raises_shared_memory(id, parameters) ? KPROF_CALL_HARMLESS : kind;
+    kprof_transfer transfer;
+    if (kind != KPROF_CALL_OTHER)
+        return kind;
+    if (kprof_call_transfer(id, parameters, &transfer))
+        return KPROF_CALL_TRANSFER;
+    return raises_shared_memory(id, parameters) ? KPROF_CALL_HARMLESS : kind;
 }
 
 enum { PARAMETERS_TELL = 128 }; /* no kprof_sharing bit: whom the call shares with depends on its parameters */

@@ -108,6 +108,7 @@ static void test_unknown_calls(void **state)
 static void test_kinds(void **state)
 {
     (void)state;
+    static const uint64_t no_parameters[16] = {0};
     static const struct {
         CUpti_CallbackId id;
         kprof_call_kind kind;
@@ -146,7 +147,7 @@ static void test_kinds(void **state)
         {ID(INVALID), KPROF_CALL_OTHER},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        assert_int_equal(kprof_call_classify(rows[i].id, NULL), rows[i].kind);
+        assert_int_equal(kprof_call_classify(rows[i].id, no_parameters), rows[i].kind);
 }
 
 static kprof_call_kind kind_of_setting(CUfunction_attribute attribute, int value)
