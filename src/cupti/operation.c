@@ -172,7 +172,8 @@ kprof_operation *kprof_operation_copy(const kprof_call *call)
 {
     kprof_transfer transfer;
     kprof_operation *operation = calloc(1, sizeof *operation);
-    bool moves = kprof_call_transfer(call->callback_id, call->parameters, &transfer);
+    bool moves =
+        call->kind == KPROF_CALL_TRANSFER && kprof_call_transfer(call->callback_id, call->parameters, &transfer);
     if (operation && (moves ? copy_transfer(operation, call->context, &transfer) : copy_launch(operation, call)))
         return operation;
     kprof_operation_free(operation);

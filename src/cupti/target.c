@@ -329,7 +329,7 @@ bool kprof_target_capturing(void)
 void *kprof_target_stream(const kprof_call *call)
 {
     kprof_transfer transfer;
-    if (kprof_call_transfer(call->callback_id, call->parameters, &transfer))
+    if (call->kind == KPROF_CALL_TRANSFER && kprof_call_transfer(call->callback_id, call->parameters, &transfer))
         return transfer.stream;
     CUstream stream = kprof_launch_stream(call->callback_id, call->parameters);
     return !stream && kprof_call_per_thread_stream(call->callback_id) ? CU_STREAM_PER_THREAD : stream;
