@@ -170,6 +170,14 @@ static uint64_t bits_of(const kprof_pass_list *passes)
     return bits;
 }
 
+static bool patches_code(const kprof_schedule *schedule)
+{
+    bool found = false;
+    for (size_t i = 0; i < schedule->pass_count; i++)
+        found = found || schedule->passes[i].patches_code;
+    return found;
+}
+
 kprof_status kprof_plans_config(const kprof_plans *plans, const kprof_options *options, kprof_config *out)
 {
     *out = (kprof_config){
@@ -197,6 +205,7 @@ kprof_status kprof_plans_config(const kprof_plans *plans, const kprof_options *o
             .config_image = from->plan.image.data,
             .config_image_size = from->plan.image.size,
             .pass_count = (uint32_t)from->plan.pass_count,
+            .patches_code = patches_code(&from->schedule),
         };
         for (size_t w = 0; w < from->witnesses.names.count; w++)
             out->chips[i].witness_passes[w] = bits_of(&from->schedule.metrics[from->plan.collect.count + w]);

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #define CONFIG_MAGIC     "KPROFCFG"
-#define CONFIG_VERSION   9
+#define CONFIG_VERSION   10
 #define CONFIG_MAX_BYTES (64u << 20)
 #define CONFIG_MAX_CHIPS 256
 
@@ -101,6 +101,7 @@ static void encode_chip(const kprof_chip_metrics *chip, kprof_strbuf *out)
 {
     kprof_put_string(out, chip->chip);
     kprof_put_u32(out, chip->pass_count);
+    kprof_put_u32(out, chip->patches_code);
     encode_names(&chip->metrics, out);
     encode_passes(chip->last_passes, chip->metrics.count, out);
     encode_names(&chip->witnesses, out);
@@ -114,6 +115,7 @@ static void decode_chip(kprof_bytes *in, kprof_chip_metrics *chip)
 {
     const char *name = kprof_get_string(in);
     chip->pass_count = kprof_get_u32(in);
+    chip->patches_code = kprof_get_u32(in) != 0;
     decode_names(in, &chip->metrics);
     decode_passes(in, chip->metrics.count, &chip->last_passes);
     decode_names(in, &chip->witnesses);

@@ -26,6 +26,7 @@ typedef struct kprof_chip_metrics {
     uint8_t *witness_image; /* [witness_image_size], owned: for batches that are worth it; NULL: there is none */
     size_t witness_image_size;
     uint32_t pass_count;
+    bool patches_code; /* in some pass counters come from code that is patched into the kernels */
 } kprof_chip_metrics;
 
 typedef enum kprof_cache_control { KPROF_CACHE_FLUSH_ALL, KPROF_CACHE_FLUSH_NONE } kprof_cache_control;

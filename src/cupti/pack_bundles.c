@@ -64,7 +64,7 @@ static kprof_status find_places(const kprof_raw_config *config, kprof_pack_count
         }
         if (fits)
             counter->places.items[counter->places.count++] = places.items[i];
-        counter->is_patch = counter->is_patch || places.items[i] == NVPW_RAW_COUNTER_DOMAIN_GPU_SASS;
+        counter->is_patch = counter->is_patch || kprof_place_is_patch(places.items[i]);
     }
     counter->kinds = kprof_places_kinds(&places);
     counter->is_bound = counter->side == KPROF_SIDE_OTHER && counter->kinds != KPROF_KIND_BIT(KPROF_KIND_L2);

@@ -8,6 +8,7 @@
 #include "cupti/load.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -37,7 +38,10 @@ struct kprof_profiler {
     size_t ranges;      /* of the object's first pass: it cannot have more later; 0: no pass yet */
     bool single;        /* the passes under way are single ones */
     bool more;          /* passes of the last measurement are left */
+    unsigned unloads;   /* of modules, when the object was made */
 };
+
+static atomic_uint unloads; /* of modules */
 
 struct kprof_reader {
     kprof_host *host;
@@ -99,6 +103,7 @@ static kprof_status enable(kprof_profiler *p)
         return fail(p->cupti, "cuptiRangeProfilerEnable", result);
     p->object = params.pRangeProfilerObject;
     p->ranges = 0;
+    p->unloads = atomic_load(&unloads);
     return KPROF_OK;
 }
 
@@ -246,6 +251,16 @@ kprof_status kprof_profiler_open(void *context, const kprof_chip_metrics *metric
     return status;
 }
 
+void kprof_profilers_note_unload(void)
+{
+    atomic_fetch_add(&unloads, 1);
+}
+
+static bool knows_old_code(const kprof_profiler *p)
+{
+    return p->metrics->patches_code && p->unloads != atomic_load(&unloads);
+}
+
 kprof_status kprof_profiler_begin(kprof_profiler *p, size_t launches, bool all_witnesses)
 {
     bool witnessed = all_witnesses && p->metrics->witness_image_size > 0;
@@ -253,7 +268,7 @@ kprof_status kprof_profiler_begin(kprof_profiler *p, size_t launches, bool all_w
         forget_blank(p);
     p->single = false;
     /* CUPTI would go on with the passes that are left, or drop the launches that are too many. */
-    if (p->more || (p->ranges > 0 && (launches > p->ranges || witnessed != p->witnessed)))
+    if (p->more || knows_old_code(p) || (p->ranges > 0 && (launches > p->ranges || witnessed != p->witnessed)))
         kprof_profiler_release(p);
     p->launches = launches;
     p->witnessed = witnessed;
@@ -284,7 +299,7 @@ kprof_status kprof_profiler_begin(kprof_profiler *p, size_t launches, bool all_w
  * have to go. */
 kprof_status kprof_profiler_begin_pass(kprof_profiler *p)
 {
-    if (p->single && p->more && p->object && kprof_blank_restore(p->blank, p->image, 1))
+    if (p->single && p->more && p->object && !knows_old_code(p) && kprof_blank_restore(p->blank, p->image, 1))
         return KPROF_OK;
     kprof_status status = kprof_profiler_begin(p, 1, p->witnessed); /* as before, since a new object takes long */
     if (status != KPROF_OK)

@@ -31,6 +31,10 @@ const void *kprof_profiler_image(const kprof_profiler *profiler, size_t *size);
 /* Give the GPU's counters to other contexts and processes; the next _begin takes them again. The context must be
  * current. */
 void kprof_profiler_release(kprof_profiler *profiler);
+/* A module of some context is unloaded. CUPTI keeps lists of the kernels whose code it has patched, and does not see
+ * modules go between passes: where the module's address comes up again it crashes, or leaves new kernels out. Thread-
+ * safe. */
+void kprof_profilers_note_unload(void);
 /* The context is going: free what is ours without touching it. */
 void kprof_profiler_close(kprof_profiler *profiler);
 

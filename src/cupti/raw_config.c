@@ -278,6 +278,11 @@ bool kprof_place_is_slow(uint32_t place)
            place == NVPW_RAW_COUNTER_DOMAIN_CDG_GPU_SM_B_TPC;
 }
 
+bool kprof_place_is_patch(uint32_t place)
+{
+    return place == NVPW_RAW_COUNTER_DOMAIN_GPU_SASS;
+}
+
 bool kprof_place_is_in_sm(uint32_t place)
 {
     return place != NVPW_RAW_COUNTER_DOMAIN_CDG_GPU_SM_B_TPC &&

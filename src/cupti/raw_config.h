@@ -57,6 +57,8 @@ bool kprof_place_is_in_sm_a(uint32_t place);
 /* In the second or third domain of the SMs, alone or with another. CUPTI makes two control calls of the driver for each
  * launch of a pass that has such counters; NVPW prefers these domains. */
 bool kprof_place_is_slow(uint32_t place);
+/* Counted by code that is patched into the kernels. */
+bool kprof_place_is_patch(uint32_t place);
 
 /* The raw counters that one pass of a config image has, appended to `out`. */
 kprof_status kprof_image_counters(const kprof_config_image *image, size_t pass, kprof_strlist *out) KPROF_MUST_CHECK;

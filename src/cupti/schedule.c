@@ -29,6 +29,7 @@ static kprof_status note_place(const reader *r, const kprof_placed_counter *coun
         out->sm_side = out->sm_side || kprof_place_is_in_sm(places.items[i]);
         bool may_be_there = counter->domain == 0 || counter->domain == places.items[i];
         out->is_slow = out->is_slow || (may_be_there && kprof_place_is_slow(places.items[i]));
+        out->patches_code = out->patches_code || kprof_place_is_patch(places.items[i]);
     }
     return status;
 }

@@ -15,6 +15,7 @@ typedef struct kprof_schedule_pass {
     uint32_t counters; /* raw counters that it holds */
     bool sm_side;      /* some of them are in the SMs */
     bool is_slow;      /* some are read where each launch takes ten times as long for it */
+    bool patches_code; /* some are counted by code that is patched into the kernels */
 } kprof_schedule_pass;
 
 typedef struct kprof_schedule {

@@ -7,6 +7,7 @@
 #include "cupti/driver.h"
 #include "cupti/load.h"
 #include "cupti/modules.h"
+#include "cupti/profiler.h"
 #include "cupti/variables.h"
 
 #include <errno.h>
@@ -148,6 +149,8 @@ static void on_resource(CUpti_CallbackId id, const CUpti_ResourceData *data)
         end_context(data->context);
     else if (id == CUPTI_CBID_RESOURCE_MODULE_LOADED)
         note_module(data->resourceDescriptor);
+    else if (id == CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING)
+        kprof_profilers_note_unload();
 }
 
 static void CUPTIAPI on_callback(void *user, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void *data)
@@ -167,9 +170,8 @@ static void CUPTIAPI on_callback(void *user, CUpti_CallbackDomain domain, CUpti_
 static kprof_status subscribe(void)
 {
     static const CUpti_CallbackId resources[] = {
-        CUPTI_CBID_RESOURCE_CU_INIT_FINISHED,
-        CUPTI_CBID_RESOURCE_MODULE_LOADED,
-        CUPTI_CBID_RESOURCE_CONTEXT_CREATED,
+        CUPTI_CBID_RESOURCE_CU_INIT_FINISHED,         CUPTI_CBID_RESOURCE_MODULE_LOADED,
+        CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING,   CUPTI_CBID_RESOURCE_CONTEXT_CREATED,
         CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING,
     };
     CUptiResult result = cupti->cuptiSubscribe(&subscriber, on_callback, NULL);

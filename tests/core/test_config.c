@@ -32,8 +32,9 @@ static kprof_config sample(void)
          sizeof image,
          image + 1,
          sizeof image - 1,
-         9},
-        {"TU102", {NULL, 0, 0}, NULL, {NULL, 0, 0}, {0}, NULL, 0, NULL, 0, 0},
+         9,
+         true},
+        {"TU102", {NULL, 0, 0}, NULL, {NULL, 0, 0}, {0}, NULL, 0, NULL, 0, 0, false},
     };
     return (kprof_config){
         .filter = {"regex:vector\\w+", KPROF_NAME_DEMANGLED, 3, UINT64_MAX, 1ull << 40, 0x8000000000000001},
@@ -72,6 +73,7 @@ static void assert_chip_equal(const kprof_chip_metrics *a, const kprof_chip_metr
 {
     assert_string_equal(a->chip, b->chip);
     assert_int_equal(a->pass_count, b->pass_count);
+    assert_int_equal(a->patches_code, b->patches_code);
     assert_names_equal(&a->metrics, &b->metrics);
     if (a->metrics.count)
         assert_memory_equal(a->last_passes, b->last_passes, a->metrics.count * sizeof *a->last_passes);

@@ -99,6 +99,8 @@ static void test_known_metrics(void **state)
     const kprof_pass_list *sass = passes_of(&s, "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum");
     assert_int_equal(sass->count, 1);
     assert_false(s.schedule.passes[sass->items[0]].sm_side);
+    for (uint32_t i = 0; i < s.schedule.pass_count; i++)
+        assert_int_equal(s.schedule.passes[i].patches_code, i == sass->items[0]);
     assert_int_equal(sm_passes(&s.schedule), s.schedule.pass_count - 1);
     release(&s);
 }

@@ -257,6 +257,22 @@ def check_ncu_layout(base, results):
         results.add("export: ncu layout", [str(error)], "")
 
 
+PATCHED = "smsp__sass_inst_executed_op_global_st.sum"  # counted by code that CUPTI patches into the kernel
+
+
+def check_modules(folder, results):
+    """A kernel that is loaded and unloaded over and over, at addresses that come up again, counts the same."""
+    base = f"{folder}/modules"
+    made = harness.run([harness.kprof(), "--metrics", PATCHED, "--cache-control", "none", "-o", base,
+                        *program("exact-modules", "ptx", "cubin")])
+    if made.status != 0:
+        return results.add("modules", [f"kprof ended with {made.status}: {harness.last_lines(made.stderr)}"], "")
+    counts = {launch.metrics.get(PATCHED) for launch in harness.read_report(base)[0]}
+    same = len(counts) == 1 and (min(counts) or 0) > 0
+    return results.add("modules: counters of patched code", [] if same else [f"{PATCHED} is {counts}"],
+                       f"{min(counts):.0f} stores by each launch" if same else "")
+
+
 def selected(name, wanted):
     return not wanted or any(name.startswith(prefix) for prefix in wanted)
 
@@ -266,6 +282,8 @@ def run_all(wanted, folder):
     for case in CASES:
         if selected(case.name, wanted):
             run_case(case, folder, results)
+    if selected("modules", wanted):
+        check_modules(folder, results)
     if selected("exit", wanted):
         check_exit_codes(folder, results)
         check_permission(results)

@@ -126,7 +126,7 @@ static kprof_schedule make_schedule(const kprof_plan *plan)
     static uint32_t numbers[] = {0, 1, 2, 3, 4, 5, 6, 7, 8};
     static kprof_pass_list lists[256];
     for (size_t i = 0; i < 9; i++)
-        passes[i] = (kprof_schedule_pass){24 - 2 * (uint32_t)i, i < 8, i < 8};
+        passes[i] = (kprof_schedule_pass){24 - 2 * (uint32_t)i, i < 8, i < 8, false};
     for (size_t i = 0; i < plan->collect.count; i++) {
         bool is_throughput = strstr(plan->collect.items[i], "throughput");
         lists[i] = is_throughput ? (kprof_pass_list){numbers, 8} : (kprof_pass_list){&numbers[i % 9], 1};
