@@ -23,7 +23,7 @@ typedef struct packed {
     kprof_config_image plain;
 } packed;
 
-static packed pack_limited(const char *chip, const char *set, uint32_t max_passes)
+static packed pack_now(const char *chip, const char *set, uint32_t max_passes)
 {
     packed p;
     char *sets[] = {(char *)set};
@@ -34,16 +34,45 @@ static packed pack_limited(const char *chip, const char *set, uint32_t max_passe
     return p;
 }
 
-static packed pack_set(const char *chip, const char *set)
-{
-    return pack_limited(chip, set, 0);
-}
-
 static void release(packed *p)
 {
     kprof_config_image_free(&p->plain);
     kprof_plan_free(&p->plan);
     kprof_host_close(p->host);
+}
+
+/* What several tests look at is packed once, since that takes long. */
+static struct {
+    const char *chip, *set;
+    uint32_t max_passes;
+    packed packed;
+} kept[32];
+static size_t kept_count;
+
+static packed *pack_limited(const char *chip, const char *set, uint32_t max_passes)
+{
+    for (size_t i = 0; i < kept_count; i++) {
+        if (strcmp(kept[i].chip, chip) == 0 && strcmp(kept[i].set, set) == 0 && kept[i].max_passes == max_passes)
+            return &kept[i].packed;
+    }
+    assert_true(kept_count < sizeof kept / sizeof *kept);
+    kept[kept_count].packed = pack_now(chip, set, max_passes);
+    kept[kept_count].chip = chip;
+    kept[kept_count].set = set;
+    kept[kept_count].max_passes = max_passes;
+    return &kept[kept_count++].packed;
+}
+
+static packed *pack_set(const char *chip, const char *set)
+{
+    return pack_limited(chip, set, 0);
+}
+
+static int tear_down(void **state)
+{
+    while (kept_count > 0)
+        release(&kept[--kept_count].packed);
+    return tear_down_catalog(state);
 }
 
 static void assert_same_bytes(const kprof_config_image *a, const kprof_config_image *b)
@@ -169,17 +198,16 @@ static void test_sets(void **state)
     for (size_t i = 0; i < 12; i++) {
         if (!tries_chip(chips[i / 3]))
             continue;
-        packed p = pack_set(chips[i / 3], sets[i % 3]);
-        assert_true(p.plan.pass_count <= p.plain.pass_count);
-        if (p.plan.pass_count < p.plain.pass_count)
-            assert_non_null(p.plan.image.placement);
-        assert_same_counters(&p.plan.image, &p.plain);
-        assert_still_together(&p);
-        if (p.plan.image.placement)
-            assert_placement(&p);
+        packed *p = pack_set(chips[i / 3], sets[i % 3]);
+        assert_true(p->plan.pass_count <= p->plain.pass_count);
+        if (p->plan.pass_count < p->plain.pass_count)
+            assert_non_null(p->plan.image.placement);
+        assert_same_counters(&p->plan.image, &p->plain);
+        assert_still_together(p);
+        if (p->plan.image.placement)
+            assert_placement(p);
         else
-            assert_same_bytes(&p.plan.image, &p.plain);
-        release(&p);
+            assert_same_bytes(&p->plan.image, &p->plain);
     }
 }
 
@@ -189,11 +217,10 @@ static void test_fewer_passes_on_gh100(void **state)
     static const char *const sets[] = {"default", "detailed", "full", "roofline"};
     static const size_t passes[] = {8, 9, 19, 6};
     for (size_t i = 0; i < 4; i++) {
-        packed p = pack_limited("GH100", sets[i], passes[i]);
-        assert_int_equal(p.plan.left_out.count, 0);
-        assert_true(p.plan.pass_count <= passes[i]);
-        assert_true(p.plan.pass_count < p.plain.pass_count);
-        release(&p);
+        packed *p = pack_limited("GH100", sets[i], passes[i]);
+        assert_int_equal(p->plan.left_out.count, 0);
+        assert_true(p->plan.pass_count <= passes[i]);
+        assert_true(p->plan.pass_count < p->plain.pass_count);
     }
 }
 
@@ -218,22 +245,18 @@ static counts count_passes(const packed *p, const kprof_config_image *image)
 static void test_fewer_slow_passes_on_gh100(void **state)
 {
     (void)state;
-    packed p = pack_set("GH100", "default"), few = pack_limited("GH100", "default", 8);
-    assert_true(p.plan.pass_count <= 9);
-    assert_int_equal(count_passes(&p, &p.plan.image).slow, 7);
-    assert_int_equal(count_passes(&few, &few.plan.image).slow, 8);
-    assert_int_equal(count_passes(&p, &p.plain).slow, 9);
-    release(&p);
-    release(&few);
+    packed *p = pack_set("GH100", "default"), *few = pack_limited("GH100", "default", 8);
+    assert_true(p->plan.pass_count <= 9);
+    assert_int_equal(count_passes(p, &p->plan.image).slow, 7);
+    assert_int_equal(count_passes(few, &few->plan.image).slow, 8);
+    assert_int_equal(count_passes(p, &p->plain).slow, 9);
 }
 
 static void test_a_limit_that_does_not_bind_changes_nothing(void **state)
 {
     (void)state;
-    packed p = pack_set("GH100", "default"), loose = pack_limited("GH100", "default", 9);
-    assert_same_bytes(&loose.plan.image, &p.plan.image);
-    release(&p);
-    release(&loose);
+    packed *p = pack_set("GH100", "default"), *loose = pack_limited("GH100", "default", 9);
+    assert_same_bytes(&loose->plan.image, &p->plan.image);
 }
 
 /* No price of CUPTI's schedule rises, so that what fits into a budget with it still does. */
@@ -245,15 +268,14 @@ static void test_few_passes(void **state)
     for (size_t i = 0; i < 9; i++) {
         if (!tries_chip(chips[i / 3]))
             continue;
-        packed p = pack_set(chips[i / 3], sets[i % 3]);
+        packed *p = pack_set(chips[i / 3], sets[i % 3]);
         kprof_config_image image;
-        assert_int_equal(kprof_host_few_passes_image(p.host, &p.plan.collect, &image), KPROF_OK);
-        counts few = count_passes(&p, &image), plain = count_passes(&p, &p.plain);
-        assert_true(few.passes <= plain.passes && few.passes <= p.plan.pass_count);
+        assert_int_equal(kprof_host_few_passes_image(p->host, &p->plan.collect, &image), KPROF_OK);
+        counts few = count_passes(p, &image), plain = count_passes(p, &p->plain);
+        assert_true(few.passes <= plain.passes && few.passes <= p->plan.pass_count);
         assert_true(few.sm_side <= plain.sm_side);
         assert_true(few.slow <= plain.slow);
         kprof_config_image_free(&image);
-        release(&p);
     }
 }
 
@@ -283,18 +305,17 @@ static void assert_no_empty_pass(const kprof_pack_problem *problem)
 /* What the passes take by the model, after gathering. */
 static unsigned gather(const char *chip, const char *set, unsigned *before_ms)
 {
-    packed p = pack_set(chip, set);
+    packed *p = pack_set(chip, set);
     kprof_pack_problem problem = {0};
-    assert_int_equal(kprof_pack_read(p.host, &p.plan.collect, &p.plain, &problem), KPROF_OK);
+    assert_int_equal(kprof_pack_read(p->host, &p->plan.collect, &p->plain, &problem), KPROF_OK);
     assert_int_equal(kprof_pack_search(&problem), KPROF_OK);
     *before_ms = kprof_pack_cost_ms(&problem);
     assert_int_equal(kprof_pack_gather(&problem), KPROF_OK);
-    assert_true(problem.pass_count <= p.plain.pass_count);
+    assert_true(problem.pass_count <= p->plain.pass_count);
     assert_no_empty_pass(&problem);
     assert_schedulable(&problem);
     unsigned after_ms = kprof_pack_cost_ms(&problem);
     kprof_pack_free(&problem);
-    release(&p);
     return after_ms;
 }
 
@@ -349,19 +370,18 @@ static void test_as_many_but_cheaper(void **state)
     (void)state;
     if (!tries_chip("GA100"))
         return;
-    packed p = pack_set("GA100", "default");
-    assert_int_equal(p.plan.pass_count, p.plain.pass_count);
-    assert_non_null(p.plan.image.placement);
-    release(&p);
+    packed *p = pack_set("GA100", "default");
+    assert_int_equal(p->plan.pass_count, p->plain.pass_count);
+    assert_non_null(p->plan.image.placement);
 }
 
 static void test_the_same_twice(void **state)
 {
     (void)state;
-    packed a = pack_set("GH100", "default"), b = pack_set("GH100", "default");
-    assert_same_bytes(&a.plan.image, &b.plan.image);
-    assert_string_equal(a.plan.image.placement, b.plan.image.placement);
-    release(&a);
+    const packed *a = pack_set("GH100", "default");
+    packed b = pack_now("GH100", "default", 0);
+    assert_same_bytes(&a->plan.image, &b.plan.image);
+    assert_string_equal(a->plan.image.placement, b.plan.image.placement);
     release(&b);
 }
 
@@ -386,23 +406,22 @@ static void test_one_pass_stays_as_it_is(void **state)
 static void test_failure_keeps_the_image(void **state)
 {
     (void)state;
-    packed p = pack_set("GH100", "default");
+    packed *p = pack_set("GH100", "default");
     kprof_host *other;
-    kprof_config_image image = p.plain;
+    kprof_config_image image = p->plain;
     log_capture capture;
     assert_int_equal(kprof_host_open("TU102", NULL, &other), KPROF_OK);
     image.data = malloc(image.size);
     assert_non_null(image.data);
-    memcpy(image.data, p.plain.data, image.size);
+    memcpy(image.data, p->plain.data, image.size);
     log_capture_start(&capture);
-    kprof_pack(other, &p.plan.collect, false, &image);
+    kprof_pack(other, &p->plan.collect, false, &image);
     kprof_log_set_sink(NULL, NULL);
     assert_int_equal(capture.count, 0);
     assert_null(image.placement);
-    assert_same_bytes(&image, &p.plain);
+    assert_same_bytes(&image, &p->plain);
     kprof_config_image_free(&image);
     kprof_host_close(other);
-    release(&p);
 }
 
 static void test_broken_placements(void **state)
@@ -439,5 +458,5 @@ int main(void)
         cmocka_unit_test(test_failure_keeps_the_image),
         cmocka_unit_test(test_broken_placements),
     };
-    return cupti_is_here() ? cmocka_run_group_tests(tests, set_up_catalog, tear_down_catalog) : SKIPPED;
+    return cupti_is_here() ? cmocka_run_group_tests(tests, set_up_catalog, tear_down) : SKIPPED;
 }
