@@ -66,7 +66,8 @@ static void note_sharing(const kprof_call *call, unsigned shared)
         kprof_log(KPROF_LOG_DEBUG, "%s: from now on %s", call->name,
                   shared & KPROF_WAITS_FOR_HOST        ? "work may wait for the host"
                   : shared & KPROF_SHARES_WITH_DEVICES ? "memory is shared with other devices or processes"
-                                                       : "memory is shared with the host");
+                  : shared & KPROF_SHARES_WITH_HOST    ? "memory is shared with the host"
+                                                       : "CUDA's threads run functions of the application");
 }
 
 /* What a call of the application that succeeded makes reachable from elsewhere. */
@@ -81,7 +82,7 @@ static void note_result(const kprof_call *call)
     if (kprof_call_variable(call->callback_id, call->parameters, &address, &size_bytes))
         kprof_variables_note(call->context, module, address, size_bytes);
     else if (call->kind == KPROF_CALL_UNLOAD && module)
-        kprof_variables_unload(call->context, module);
+        kprof_variables_unload(module);
 }
 
 static void on_return(CUpti_CallbackId id, const CUpti_CallbackData *data, kprof_call *call, bool own)
@@ -354,7 +355,7 @@ void *kprof_target_function(const kprof_call *call)
 
 unsigned kprof_target_sharing(void)
 {
-    return atomic_load(&sharing);
+    return atomic_load(&sharing) | (kprof_variables_managed() ? KPROF_SHARES_WITH_HOST : 0);
 }
 
 bool kprof_target_enter_context(void *context)

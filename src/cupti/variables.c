@@ -19,6 +19,7 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static kprof_variable *variables; /* [count] */
 static size_t count, capacity;
 static bool incomplete;
+static atomic_bool managed; /* the host reaches one */
 static atomic_uint version;
 
 /* One that lies within another is noted all the same: the other may be of a module that is gone. */
@@ -56,10 +57,25 @@ static CUresult find_allocation(uint64_t address, CUdeviceptr *start)
     return result;
 }
 
+/* What the driver does not tell of may be. */
+static void note_whether_managed(uint64_t address)
+{
+    const kprof_driver_api *driver;
+    unsigned is_managed = 1;
+    if (kprof_driver_load(&driver) == KPROF_OK &&
+        driver->cuPointerGetAttribute_(&is_managed, CU_POINTER_ATTRIBUTE_IS_MANAGED, address) == CUDA_SUCCESS &&
+        !is_managed)
+        return;
+    if (!atomic_exchange(&managed, true))
+        kprof_log(KPROF_LOG_DEBUG, "a module variable is managed: from now on memory is shared with the host");
+}
+
 /* Entries may overlap: a variable that the application asked for, and the module's that it is one of. */
 void kprof_variables_note(const void *context, const void *owner, uint64_t address, size_t size_bytes)
 {
     CUdeviceptr start;
+    if (!kprof_variables_managed())
+        note_whether_managed(address);
     kprof_variable v = {context, owner, address, size_bytes, find_allocation(address, &start) == CUDA_SUCCESS};
     pthread_mutex_lock(&mutex);
     if (!is_known(&v)) {
@@ -143,8 +159,10 @@ void kprof_variables_note_module(const void *context, void *function, const char
     const kprof_strlist *names;
     CUmodule module;
     bool seen[MATCH + 1] = {false};
-    if (!kprof_modules_variables(kernel, 0))
+    if (!kprof_modules_variables(kernel, 0)) {
+        lose("a kernel's code was not seen being loaded");
         return;
+    }
     if (kprof_driver_load(&driver) != KPROF_OK || driver->cuFuncGetModule_(&module, function) != CUDA_SUCCESS) {
         lose("the driver does not tell a kernel's module");
         return;
@@ -153,6 +171,11 @@ void kprof_variables_note_module(const void *context, void *function, const char
         seen[note_cubin(driver, context, module, names)] = true;
     if (!seen[MATCH] && (seen[PARTLY] || !seen[NO_VARIABLES]))
         lose("the driver does not find those of a kernel's module");
+}
+
+bool kprof_variables_managed(void)
+{
+    return atomic_load(&managed);
 }
 
 unsigned kprof_variables_version(void)
@@ -167,7 +190,7 @@ bool kprof_variables_list(const void *context, kprof_variable **out, size_t *out
     *out = !incomplete && count > 0 ? malloc(count * sizeof **out) : NULL;
     bool listed = !incomplete && (*out || count == 0);
     for (size_t i = 0; listed && i < count; i++)
-        if (variables[i].context == context)
+        if (!context || variables[i].context == context)
             (*out)[(*out_count)++] = variables[i];
     pthread_mutex_unlock(&mutex);
     return listed;
@@ -182,17 +205,31 @@ static void drop_owned(const void *owner)
     pthread_mutex_unlock(&mutex);
 }
 
-void kprof_variables_unload(const void *context, const void *owner)
+/* The driver may want a context to tell it in, which the calling thread need not have. */
+static bool is_gone(const kprof_variable *v)
+{
+    const kprof_driver_api *driver;
+    CUdeviceptr start;
+    CUcontext popped;
+    CUresult result = find_allocation(v->address, &start);
+    if (result == CUDA_ERROR_INVALID_CONTEXT && kprof_driver_load(&driver) == KPROF_OK &&
+        driver->cuCtxPushCurrent_((CUcontext)(uintptr_t)v->context) == CUDA_SUCCESS) {
+        result = find_allocation(v->address, &start);
+        driver->cuCtxPopCurrent_(&popped);
+    }
+    return result == CUDA_ERROR_INVALID_VALUE;
+}
+
+void kprof_variables_unload(const void *owner)
 {
     kprof_variable *left;
     size_t left_count;
-    CUdeviceptr start;
     drop_owned(owner);
-    if (!kprof_variables_list(context, &left, &left_count))
+    if (!kprof_variables_list(NULL, &left, &left_count))
         left_count = 0;
     for (size_t i = 0; i < left_count; i++)
-        if (left[i].told && find_allocation(left[i].address, &start) == CUDA_ERROR_INVALID_VALUE)
-            kprof_variables_drop(context, left[i].address);
+        if (left[i].told && is_gone(&left[i]))
+            kprof_variables_drop(left[i].context, left[i].address);
     free(left);
 }
 

@@ -19,16 +19,19 @@ typedef struct kprof_variable {
 /* Thread-safe, all of them. A variable that is noted again is noted once; what cannot be noted, for want of memory say,
  * makes all of them count as not known. */
 void kprof_variables_note(const void *context, const void *owner, uint64_t address, size_t size_bytes);
-/* Note the writable variables of the module that the kernel `function`, a CUfunction of the current context, is in. */
+/* Note the writable variables of the module that the kernel `function`, a CUfunction of the current context, is in.
+ * They count as not known where the kernel's code has not been seen. */
 void kprof_variables_note_module(const void *context, void *function, const char *kernel);
+/* Was any of those noted managed, so that the host reaches it, or can the driver not tell? */
+bool kprof_variables_managed(void);
 /* Changes when one was noted that was not known. */
 unsigned kprof_variables_version(void);
-/* The context's variables, in an array that the caller frees; NULL where there are none. False when they are not
- * known. */
+/* The context's variables, or those of all contexts for NULL, in an array that the caller frees; NULL where there are
+ * none. False when they are not known. */
 bool kprof_variables_list(const void *context, kprof_variable **out, size_t *count);
-/* A module or library was unloaded: forget its variables, and all of the context that are gone with it. What is put
+/* A module or library was unloaded: forget its variables, and all of any context that are gone with it. What is put
  * where they were, by CUPTI say, must not be taken for them. */
-void kprof_variables_unload(const void *context, const void *owner);
+void kprof_variables_unload(const void *owner);
 /* One variable is gone, with its module. */
 void kprof_variables_drop(const void *context, uint64_t address);
 void kprof_variables_forget(const void *context);

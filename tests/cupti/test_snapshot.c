@@ -20,6 +20,7 @@ static int memory[PLACES];
 static size_t readable;     /* places that there are */
 static bool single;         /* each is an allocation now */
 static unsigned char *next; /* context: each test has its own */
+static bool without_context, managed;
 static kprof_strlist of_module, of_other;
 
 static CUdeviceptr at(unsigned place)
@@ -44,9 +45,13 @@ static CUresult CUDAAPI get_module(CUmodule *module, CUfunction function)
 static CUresult CUDAAPI get_attribute(void *out, CUpointer_attribute attribute, CUdeviceptr address)
 {
     bool is_far = address >= at(FAR);
+    if (without_context)
+        return CUDA_ERROR_INVALID_CONTEXT;
     if (address >= at((unsigned)readable))
         return CUDA_ERROR_INVALID_VALUE;
-    if (single && attribute == CU_POINTER_ATTRIBUTE_RANGE_START_ADDR)
+    if (attribute == CU_POINTER_ATTRIBUTE_IS_MANAGED)
+        *(unsigned *)out = managed;
+    else if (single && attribute == CU_POINTER_ATTRIBUTE_RANGE_START_ADDR)
         *(CUdeviceptr *)out = address;
     else if (single)
         *(size_t *)out = sizeof *memory;
@@ -71,6 +76,19 @@ static CUresult CUDAAPI copy_in(CUdeviceptr device, const void *host, size_t siz
     return CUDA_SUCCESS;
 }
 
+static CUresult CUDAAPI push(CUcontext context)
+{
+    without_context = false;
+    return context == (CUcontext)next ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
+}
+
+static CUresult CUDAAPI pop(CUcontext *context)
+{
+    without_context = true;
+    *context = (CUcontext)next;
+    return CUDA_SUCCESS;
+}
+
 static CUresult CUDAAPI get_info(size_t *free_bytes, size_t *total_bytes)
 {
     *free_bytes = *total_bytes = (size_t)1 << 36;
@@ -83,6 +101,8 @@ kprof_status kprof_driver_load(const kprof_driver_api **out)
     static const kprof_driver_api api = {.cuModuleGetGlobal_ = get_global,
                                          .cuFuncGetModule_ = get_module,
                                          .cuPointerGetAttribute_ = get_attribute,
+                                         .cuCtxPushCurrent_ = push,
+                                         .cuCtxPopCurrent_ = pop,
                                          .cuMemcpyDtoH_ = copy_out,
                                          .cuMemcpyHtoD_ = copy_in,
                                          .cuMemGetInfo_ = get_info};
@@ -115,6 +135,8 @@ const kprof_strlist *kprof_modules_variables(const char *kernel, size_t index)
         return index == 0 ? &of_other : index == 1 ? &of_module : NULL;
     if (strcmp(kernel, "odd") == 0)
         return index == 0 ? &of_other : NULL;
+    if (strcmp(kernel, "unseen") == 0)
+        return NULL;
     return index == 0 ? &of_module : NULL;
 }
 
@@ -254,12 +276,12 @@ static bool is_known_after(void (*happens)(void))
 
 static void unload(void)
 {
-    kprof_variables_unload(next, &memory); /* the module: see launch_first */
+    kprof_variables_unload(&memory); /* the module: see launch_first */
 }
 
 static void unload_another(void)
 {
-    kprof_variables_unload(next, &readable);
+    kprof_variables_unload(&readable);
 }
 
 static void lose_place(void)
@@ -284,6 +306,33 @@ static void test_gone_with_another(void **state)
     launch_first("kernel");
     hand_out(LOW);
     assert_false(is_known_after(lose_place));
+}
+
+static void lose_place_without_context(void)
+{
+    without_context = true;
+    lose_place();
+    without_context = false;
+}
+
+/* By a thread that has another context current, or none. */
+static void test_gone_with_a_library_elsewhere(void **state)
+{
+    (void)state;
+    launch_first("kernel");
+    assert_false(is_known_after(lose_place_without_context));
+}
+
+static void test_managed(void **state)
+{
+    (void)state;
+    launch_first("kernel");
+    assert_false(kprof_variables_managed());
+    managed = true;
+    hand_out(FAR);
+    managed = false;
+    assert_true(kprof_variables_managed());
+    assert_restored(take());
 }
 
 /* Another module's are where a part of it was. */
@@ -319,8 +368,20 @@ static void test_variable_that_is_not_found(void **state)
     assert_null(snapshot);
 }
 
-int main(void)
+/* For good, too. */
+static void test_code_not_seen(void **state)
 {
+    (void)state;
+    kprof_snapshot *snapshot = take();
+    launch_first("unseen");
+    assert_int_equal(kprof_snapshot_cover(snapshot), KPROF_UNSUPPORTED);
+    kprof_snapshot_free(snapshot);
+}
+
+int main(int argc, char **argv)
+{
+    (void)argv;
+    const struct CMUnitTest unseen[] = {cmocka_unit_test_setup(test_code_not_seen, set_up)};
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_module, set_up),
         cmocka_unit_test_setup(test_asked_for_after_launch, set_up),
@@ -330,9 +391,12 @@ int main(void)
         cmocka_unit_test_setup(test_stale, set_up),
         cmocka_unit_test_setup(test_unloaded, set_up),
         cmocka_unit_test_setup(test_gone_with_another, set_up),
+        cmocka_unit_test_setup(test_gone_with_a_library_elsewhere, set_up),
+        cmocka_unit_test_setup(test_managed, set_up),
         cmocka_unit_test_setup(test_new_within_stale, set_up),
         cmocka_unit_test_setup(test_kernel_of_two_cubins, set_up),
         cmocka_unit_test_setup(test_variable_that_is_not_found, set_up),
     };
-    return cmocka_run_group_tests(tests, name_variables, forget_names);
+    return argc > 1 ? cmocka_run_group_tests(unseen, name_variables, forget_names)
+                    : cmocka_run_group_tests(tests, name_variables, forget_names);
 }
