@@ -205,14 +205,14 @@ static const unsigned char sharing[CUPTI_DRIVER_TRACE_CBID_SIZE] = {
     [ID(cuEGLStreamConsumerConnectWithFlags)] = KPROF_SHARES_WITH_DEVICES,
     [ID(cuEGLStreamProducerConnect)] = KPROF_SHARES_WITH_DEVICES,
 
-    [ID(cuLaunchHostFunc)] = KPROF_WAITS_FOR_HOST,
-    [ID(cuLaunchHostFunc_ptsz)] = KPROF_WAITS_FOR_HOST,
-    [ID(cuGraphAddHostNode)] = KPROF_WAITS_FOR_HOST,
+    [ID(cuLaunchHostFunc)] = KPROF_WAITS_FOR_HOST | KPROF_RUNS_HOST_CODE,
+    [ID(cuLaunchHostFunc_ptsz)] = KPROF_WAITS_FOR_HOST | KPROF_RUNS_HOST_CODE,
+    [ID(cuGraphAddHostNode)] = KPROF_WAITS_FOR_HOST | KPROF_RUNS_HOST_CODE,
     [ID(cuGraphAddBatchMemOpNode)] = KPROF_WAITS_FOR_HOST,
-    [ID(cuGraphAddNode)] = KPROF_WAITS_FOR_HOST,
-    [ID(cuGraphAddNode_v2)] = KPROF_WAITS_FOR_HOST,
-    [ID(cuStreamAddCallback)] = KPROF_WAITS_FOR_HOST,
-    [ID(cuStreamAddCallback_ptsz)] = KPROF_WAITS_FOR_HOST,
+    [ID(cuGraphAddNode)] = KPROF_WAITS_FOR_HOST | KPROF_RUNS_HOST_CODE,
+    [ID(cuGraphAddNode_v2)] = KPROF_WAITS_FOR_HOST | KPROF_RUNS_HOST_CODE,
+    [ID(cuStreamAddCallback)] = KPROF_WAITS_FOR_HOST | KPROF_RUNS_HOST_CODE,
+    [ID(cuStreamAddCallback_ptsz)] = KPROF_WAITS_FOR_HOST | KPROF_RUNS_HOST_CODE,
     [ID(cuStreamBatchMemOp)] = KPROF_WAITS_FOR_HOST,
     [ID(cuStreamBatchMemOp_ptsz)] = KPROF_WAITS_FOR_HOST,
     [ID(cuStreamBatchMemOp_v2)] = KPROF_WAITS_FOR_HOST,
@@ -227,6 +227,9 @@ static const unsigned char sharing[CUPTI_DRIVER_TRACE_CBID_SIZE] = {
     [ID(cuStreamWaitValue64_v2_ptsz)] = KPROF_WAITS_FOR_HOST,
     [ID(cuWaitExternalSemaphoresAsync)] = KPROF_WAITS_FOR_HOST,
     [ID(cuWaitExternalSemaphoresAsync_ptsz)] = KPROF_WAITS_FOR_HOST,
+
+    [ID(cuUserObjectCreate)] = KPROF_RUNS_HOST_CODE,
+    [ID(cuDeviceRegisterAsyncNotification)] = KPROF_RUNS_HOST_CODE,
 
     [ID(cuPointerSetAttribute)] = PARAMETERS_TELL,
     [ID(cuMemHostRegister)] = PARAMETERS_TELL,
@@ -317,7 +320,7 @@ static unsigned sharing_by_parameters(CUpti_CallbackId id, const void *parameter
 unsigned kprof_call_sharing(CUpti_CallbackId id, const void *parameters)
 {
     if (id >= CUPTI_DRIVER_TRACE_CBID_SIZE) /* of a newer driver: it may do anything */
-        return KPROF_SHARES_WITH_HOST | KPROF_SHARES_WITH_DEVICES | KPROF_WAITS_FOR_HOST;
+        return KPROF_SHARES_WITH_HOST | KPROF_SHARES_WITH_DEVICES | KPROF_WAITS_FOR_HOST | KPROF_RUNS_HOST_CODE;
     unsigned shared = sharing[id];
     return shared == PARAMETERS_TELL ? sharing_by_parameters(id, parameters) : shared;
 }

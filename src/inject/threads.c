@@ -89,13 +89,13 @@ static bool is_name_of_cuda(const char *name)
 }
 
 /* A thread gets the name of the one that starts it, and so, as a rule, the program's. */
-static bool is_foreign(const char *task, const char *program)
+static bool is_foreign(const char *task, const char *program, bool names_tell)
 {
     static atomic_bool told;
     char name[NAME_SIZE + 1];
     if (strtol(task, NULL, 10) == syscall(SYS_gettid) || !read_name(task, name))
         return false;
-    if (strcmp(name, program) != 0 && (is_name_of_cuda(name) || strcmp(name, OWN_NAME) == 0))
+    if (strcmp(name, program) != 0 && ((names_tell && is_name_of_cuda(name)) || strcmp(name, OWN_NAME) == 0))
         return false;
     if (has_started_with_cuda(task))
         return false;
@@ -104,7 +104,7 @@ static bool is_foreign(const char *task, const char *program)
     return true;
 }
 
-bool kprof_threads_others(void)
+bool kprof_threads_others(bool names_tell)
 {
     DIR *tasks = opendir("/proc/self/task");
     if (!tasks)
@@ -113,14 +113,14 @@ bool kprof_threads_others(void)
     snprintf(process, sizeof process, "%ld", (long)getpid());
     bool others = !read_name(process, program);
     for (struct dirent *entry; !others && (entry = readdir(tasks));)
-        others = entry->d_name[0] != '.' && is_foreign(entry->d_name, program);
+        others = entry->d_name[0] != '.' && is_foreign(entry->d_name, program, names_tell);
     closedir(tasks);
     return others;
 }
 
 void kprof_threads_cuda_starts(void)
 {
-    atomic_store(&starter, kprof_threads_others() ? 0 : syscall(SYS_gettid));
+    atomic_store(&starter, kprof_threads_others(true) ? 0 : syscall(SYS_gettid));
 }
 
 void kprof_threads_cuda_started(void)

@@ -6,9 +6,10 @@
 #include <stdbool.h>
 
 /* Does the process have a thread besides the calling one, CUDA's and kprof's own? True also when that cannot be told.
- * CUDA's have started with it, as below, or are told by their names, "cuda-EvtHandlr" and "cuda" with eleven digits,
- * unless the program has that name. */
-bool kprof_threads_others(void);
+ * CUDA's have started with it, as below, or, where `names_tell`, are told by their names, "cuda-EvtHandlr" and "cuda"
+ * with eleven digits, unless the program has that name. A thread that the application starts in one of CUDA's threads
+ * has its name. */
+bool kprof_threads_others(bool names_tell);
 /* CUDA starts within a call of the calling thread, and has started. If that was the only thread of the application, all
  * threads that are there in the end, besides it, are CUDA's, CUPTI's and kprof's. Else, or when the second is not
  * called in the same thread, nothing is known of them. */

@@ -2,6 +2,7 @@
 #include "inject/writers.h"
 
 #include "core/mappings.h"
+#include "cupti/target.h"
 #include "inject/threads.h"
 
 #include <dirent.h>
@@ -61,7 +62,7 @@ const char *kprof_writers_devices(void)
 
 const char *kprof_writers_others(void)
 {
-    if (kprof_threads_others())
+    if (kprof_threads_others(!(kprof_target_sharing() & KPROF_RUNS_HOST_CODE)))
         return "other threads of the application reach the memory that a replay restores (pinned or managed)";
     if (has_descriptor(host_files) || kprof_mappings_named(IO_URING) || kprof_mappings_named(AIO))
         return "asynchronous input may be on its way to the memory that a replay restores (pinned or managed)";

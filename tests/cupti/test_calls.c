@@ -72,8 +72,9 @@ static void test_calls_that_share(void **state)
         {ID(cuGLMapBufferObject_v2_ptds), KPROF_SHARES_WITH_DEVICES},
         {ID(cuEGLStreamConsumerConnect), KPROF_SHARES_WITH_DEVICES},
         {ID(cuGraphicsMapResources_ptsz), KPROF_SHARES_WITH_DEVICES},
-        {ID(cuLaunchHostFunc_ptsz), KPROF_WAITS_FOR_HOST},
-        {ID(cuGraphAddNode_v2), KPROF_WAITS_FOR_HOST},
+        {ID(cuLaunchHostFunc_ptsz), KPROF_WAITS_FOR_HOST | KPROF_RUNS_HOST_CODE},
+        {ID(cuGraphAddNode_v2), KPROF_WAITS_FOR_HOST | KPROF_RUNS_HOST_CODE},
+        {ID(cuUserObjectCreate), KPROF_RUNS_HOST_CODE},
         {ID(cuStreamWaitValue64_v2_ptsz), KPROF_WAITS_FOR_HOST},
         {ID(cuWaitExternalSemaphoresAsync), KPROF_WAITS_FOR_HOST},
     };
@@ -100,8 +101,8 @@ static void test_unknown_calls(void **state)
                                            ID(FORCE_INT), UINT32_MAX};
     for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
         assert_int_equal(kprof_call_classify(ids[i], NULL), KPROF_CALL_OTHER);
-        assert_int_equal(kprof_call_sharing(ids[i], NULL),
-                         KPROF_SHARES_WITH_HOST | KPROF_SHARES_WITH_DEVICES | KPROF_WAITS_FOR_HOST);
+        assert_int_equal(kprof_call_sharing(ids[i], NULL), KPROF_SHARES_WITH_HOST | KPROF_SHARES_WITH_DEVICES |
+                                                               KPROF_WAITS_FOR_HOST | KPROF_RUNS_HOST_CODE);
     }
 }
 

@@ -55,7 +55,7 @@ kprof_status __real_kprof_snapshot_take(void *context, kprof_snapshot **out);
 kprof_status __wrap_kprof_snapshot_take(void *context, kprof_snapshot **out);
 kprof_status __real_kprof_target_synchronize(void);
 kprof_status __wrap_kprof_target_synchronize(void);
-bool __wrap_kprof_threads_others(void);
+bool __wrap_kprof_threads_others(bool names_tell);
 const char *__wrap_kprof_writers_devices(void);
 
 static void wait_ms(long ms)
@@ -102,8 +102,9 @@ kprof_status __wrap_kprof_target_synchronize(void)
     return __real_kprof_target_synchronize();
 }
 
-bool __wrap_kprof_threads_others(void)
+bool __wrap_kprof_threads_others(bool names_tell)
 {
+    (void)names_tell;
     return false; /* a sanitizer may have its own */
 }
 

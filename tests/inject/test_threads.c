@@ -45,24 +45,40 @@ static void end(pthread_t thread)
     pthread_barrier_destroy(&barrier);
 }
 
-static bool others_beside(role self)
+static bool others_where(role self, bool names_tell)
 {
     pthread_t thread = start(&self);
-    bool others = kprof_threads_others();
+    bool others = kprof_threads_others(names_tell);
     end(thread);
     return others;
+}
+
+static bool others_beside(role self)
+{
+    return others_where(self, true);
 }
 
 static void test_names(void **state)
 {
     (void)state;
-    if (kprof_threads_others())
+    if (kprof_threads_others(true))
         skip(); /* a sanitizer's own thread */
     assert_true(others_beside((role){NULL, false}));
     assert_true(others_beside((role){"worker", false}));
     assert_false(others_beside((role){"cuda-EvtHandlr", false}));
     assert_false(others_beside((role){"cuda00001400006", false}));
     assert_false(others_beside((role){NULL, true}));
+}
+
+/* A thread that a host function starts has the name of CUDA's thread in which the function runs. */
+static void test_names_that_do_not_tell(void **state)
+{
+    (void)state;
+    if (kprof_threads_others(true))
+        skip(); /* a sanitizer's own thread */
+    assert_true(others_where((role){"cuda-EvtHandlr", false}, false));
+    assert_true(others_where((role){"cuda00001400006", false}, false));
+    assert_false(others_where((role){NULL, true}, false));
 }
 
 /* Threads are named as the program, which may be like CUDA's. */
@@ -95,21 +111,22 @@ static void test_started_with_cuda(void **state)
 {
     (void)state;
     static const role unnamed = {NULL, false};
-    if (kprof_threads_others())
+    if (kprof_threads_others(true))
         skip(); /* a sanitizer's own thread */
     pthread_t thread = start(&unnamed), teller;
     kprof_threads_cuda_starts(); /* beside another: whose threads come now cannot be told */
     kprof_threads_cuda_started();
-    assert_true(kprof_threads_others());
+    assert_true(kprof_threads_others(true));
     end(thread);
 
     kprof_threads_cuda_starts();
     thread = start(&unnamed);
     assert_int_equal(pthread_create(&teller, NULL, tell_that_cuda_started, NULL), 0);
     pthread_join(teller, NULL);
-    assert_true(kprof_threads_others()); /* it did not start here */
+    assert_true(kprof_threads_others(true)); /* it did not start here */
     kprof_threads_cuda_started();
-    assert_false(kprof_threads_others());
+    assert_false(kprof_threads_others(true));
+    assert_false(kprof_threads_others(false));
     kprof_threads_cuda_started(); /* a second call tells of nothing */
     end(thread);
     assert_true(others_beside(unnamed)); /* it came later */
@@ -119,6 +136,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_names),
+        cmocka_unit_test(test_names_that_do_not_tell),
         cmocka_unit_test(test_program_is_named_like_cuda),
         cmocka_unit_test(test_started_with_cuda),
     };
