@@ -31,6 +31,7 @@ struct kprof_profiler {
     bool witnessed;     /* with all witnesses */
     size_t image_size;
     uint8_t *image;  /* [image_size] */
+    bool given;      /* CUPTI's object has the image */
     void *old_image; /* [old_image_size], which CUPTI's object still has; NULL: none */
     size_t old_image_size;
     kprof_blank *blank; /* the image as CUPTI made it; NULL: not known */
@@ -137,13 +138,17 @@ static void unmap_old_image(kprof_profiler *p)
     p->old_image = NULL;
 }
 
-/* CUPTI's object has the image until it is given another. */
+/* CUPTI's object has the image until it is given another, which can fail. */
 static void retire_image(kprof_profiler *p)
 {
-    unmap_old_image(p);
-    p->old_image = p->image;
-    p->old_image_size = p->image_size;
+    if (p->image && p->given) {
+        p->old_image = p->image; /* there is no older one, since this was given */
+        p->old_image_size = p->image_size;
+    } else if (p->image) {
+        munmap(p->image, p->image_size);
+    }
     p->image = NULL;
+    p->given = false;
     forget_blank(p);
 }
 
@@ -291,6 +296,7 @@ kprof_status kprof_profiler_begin(kprof_profiler *p, size_t launches, bool all_w
     CUptiResult result = p->cupti->cuptiRangeProfilerSetConfig(&params);
     if (result != CUPTI_SUCCESS)
         return fail(p->cupti, "cuptiRangeProfilerSetConfig", result);
+    p->given = true;
     unmap_old_image(p);
     return KPROF_OK;
 }
