@@ -12,7 +12,7 @@ typedef struct kprof_kernel {
     bool matches;               /* the filter's kernel name */
     _Atomic uint64_t launches;
     _Atomic uint32_t watched_ends; /* launches that were watched and ended by themselves */
-    atomic_bool ends_late;         /* a watched launch did not, and may have waited for the host */
+    atomic_bool ends_late;         /* a watched launch did not, and may have waited for the application */
 } kprof_kernel;
 
 /* Told of a new kernel, once, before any other thread can find it; it must not look for kernels itself. */

@@ -12,6 +12,7 @@
 #include "inject/lock.h"
 #include "inject/process.h"
 #include "inject/threads.h"
+#include "inject/wait.h"
 
 #include <stdio.h>
 #include <sys/syscall.h>
@@ -26,11 +27,12 @@
 
 /* What this thread is in the middle of. */
 static __thread struct {
-    bool own_call;     /* kprof itself calls the driver: not the application's doing */
-    int shared;        /* calls inside the gate, which may nest */
-    bool batched;      /* this launch or transfer is in the open batch; the gate is held */
-    uint32_t callback; /* its callback_id */
-    int nested;        /* calls of the same kind inside it */
+    bool own_call;         /* kprof itself calls the driver: not the application's doing */
+    int shared;            /* calls inside the gate, which may nest */
+    bool alone;            /* this launch or transfer is in the open batch, or watched; the gate is held */
+    uint32_t callback;     /* its callback_id */
+    int nested;            /* calls of the same kind inside it */
+    kprof_kernel *watched; /* this launch's, which is in no batch; NULL: none */
 } thread;
 
 static atomic_bool ended;   /* no batch is opened any more */
@@ -127,6 +129,34 @@ static const char *enter_alone(void)
                  : "profiling has ended in this process";
 }
 
+/* A kernel that is not measured may wait for what the application does next, which it never does while CUPTI waits in
+ * the launch for the kernel. So it is in a batch only when one launch of it has ended by itself. True when the gate
+ * stays held for that launch. */
+static bool enter_watched(const kprof_batch_launch *launch)
+{
+    kprof_batch_close("a kernel that may wait for the application");
+    if (atomic_load(&launch->kernel->ends_late))
+        return false;
+    thread.watched = launch->kernel;
+    return true;
+}
+
+static bool may_wait(const kprof_batch_launch *launch)
+{
+    return launch->kernel && !launch->chosen && atomic_load(&launch->kernel->watched_ends) == 0;
+}
+
+static void leave_watched(const kprof_call *call)
+{
+    kprof_kernel *kernel = thread.watched;
+    kprof_status status = call->failed ? KPROF_INTERNAL : kprof_wait_with_limit(call->context);
+    if (status == KPROF_OK)
+        atomic_fetch_add(&kernel->watched_ends, 1);
+    else if (status == KPROF_NOT_COLLECTED)
+        atomic_store(&kernel->ends_late, true);
+    thread.watched = NULL;
+}
+
 /* Make the launch or transfer part of a batch, and keep the gate until its call has returned. "" when it is in one, or
  * need not be; else why it is not measured. */
 static const char *enter_batch(const kprof_batch_launch *launch)
@@ -137,9 +167,10 @@ static const char *enter_batch(const kprof_batch_launch *launch)
     const char *obstacle = enter_alone();
     if (*obstacle)
         return obstacle;
-    thread.batched = kprof_batch_enter(launch, &status);
     thread.callback = launch->call->callback_id;
-    if (thread.batched)
+    status = KPROF_OK;
+    thread.alone = may_wait(launch) ? enter_watched(launch) : kprof_batch_enter(launch, &status);
+    if (thread.alone)
         return "";
     kprof_idle_watch();
     kprof_gate_leave_exclusive();
@@ -262,7 +293,7 @@ static void enter(const kprof_call *call)
 {
     if (thread.own_call)
         return;
-    if (thread.batched) { /* a call that a launch itself makes is part of it */
+    if (thread.alone) { /* a call that a launch itself makes is part of it */
         thread.nested += call->callback_id == thread.callback;
         return;
     }
@@ -276,23 +307,26 @@ static void enter(const kprof_call *call)
         close_batch(call->name);
     if (armed)
         follow(call);
-    if (!thread.batched && is_gated(call))
+    if (!thread.alone && is_gated(call))
         enter_gate(call);
     thread.own_call = false;
 }
 
 static void leave(const kprof_call *call)
 {
-    if (thread.own_call || (thread.batched && call->callback_id != thread.callback))
+    if (thread.own_call || (thread.alone && call->callback_id != thread.callback))
         return;
     if (thread.nested > 0) {
         thread.nested--;
         return;
     }
     thread.own_call = true;
-    if (thread.batched) {
-        thread.batched = false;
-        kprof_batch_leave(call);
+    if (thread.alone) {
+        thread.alone = false;
+        if (thread.watched)
+            leave_watched(call);
+        else
+            kprof_batch_leave(call);
         kprof_idle_watch();
         kprof_gate_leave_exclusive();
     }
@@ -311,6 +345,7 @@ static void context_ending(void *context)
         return;
     thread.own_call = true;
     bool alone = thread.shared == 0 && kprof_gate_enter_exclusive(GATE_TIMEOUT_MS);
+    kprof_wait_forget(context);
     bool in_pass = kprof_batch_context_ending(context);
     kprof_contexts_forget(context, in_pass);
     kprof_devices_forget(context);

@@ -476,7 +476,7 @@ static int hold(const sim_step *step, uint64_t *out)
     (void)out;
     sim_stream *stream = &sim.streams[step->stream];
     submit(step, ++stream->held);
-    sim.waits_for_host = true;
+    sim.waits_for_host = !sim.secret_holds;
     if (!sim.hooked)
         return 0;
     if (sim.holds == 0)

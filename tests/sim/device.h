@@ -145,6 +145,7 @@ typedef struct sim_machine {
     bool jittery;            /* calls take different times, for programs of several threads */
     unsigned pauses;         /* how many captures may still take so long that the engine finds nothing to do */
     unsigned holds;          /* how many holds may still hold; later ones are released at once */
+    bool secret_holds;       /* nothing tells that work may wait for the host: it looks for what a later copy brings */
     bool flushes;            /* launches must be measured with cold caches */
     unsigned program;        /* number of the program that runs, for the records of its launches */
     size_t capacity;         /* of a profiler */
