@@ -1,7 +1,7 @@
 // Variables of the module that kernels change: no allocation of the program, so whoever saves memory must find them.
 //
 // Usage: globals MODE...
-//   device, constant, foreign, constant-foreign, passed
+//   device, constant, foreign, constant-foreign, passed, managed, managed-passed
 #include "exact.h"
 
 __device__ unsigned total[4];
@@ -181,13 +181,89 @@ static void run_constant_foreign(void)
     show_device("x", x, model.x);
 }
 
+static const char *const managed_ptx = R"(
+.version 7.0
+.target sm_75
+.address_size 64
+.visible .global .attribute(.managed) .align 4 .u32 managed_total;
+.visible .entry addManaged(.param .u32 addend)
+{
+    .reg .u32 %r<3>;
+    ld.param.u32 %r1, [addend];
+    ld.global.u32 %r2, [managed_total];
+    add.u32 %r2, %r2, %r1;
+    st.global.u32 [managed_total], %r2;
+    ret;
+}
+.visible .entry tellManaged(.param .u64 place)
+{
+    .reg .u64 %rd<4>;
+    ld.param.u64 %rd1, [place];
+    cvta.to.global.u64 %rd2, %rd1;
+    mov.u64 %rd3, managed_total;
+    cvta.global.u64 %rd3, %rd3;
+    st.global.u64 [%rd2], %rd3;
+    ret;
+})";
+
+static CUfunction managed_function(CUmodule module, const char *name)
+{
+    CUfunction function;
+    CHECK_DRIVER(cuModuleGetFunction(&function, module, name));
+    return function;
+}
+
+static void launch_one(CUfunction function, void *argument)
+{
+    void *parameters[] = {argument};
+    CHECK_DRIVER(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, NULL, parameters, NULL));
+    launch_count++;
+}
+
+// What the host writes to a managed variable between launches.
+static void add_and_write(CUfunction add, volatile unsigned *value)
+{
+    unsigned want = 0;
+    for (unsigned n = 1; n <= 8; n++) {
+        launch_one(add, &n);
+        CHECK(cudaDeviceSynchronize());
+        *value += 100;
+        want += n + 100;
+    }
+    const unsigned got = *value;
+    show("managed total", &got, {want});
+}
+
+// Its address comes from the driver as that of any variable does.
+static void run_managed(void)
+{
+    CUmodule module;
+    CUdeviceptr address;
+    size_t bytes;
+    CHECK_DRIVER(cuModuleLoadData(&module, managed_ptx));
+    CHECK_DRIVER(cuModuleGetGlobal(&address, &bytes, module, "managed_total"));
+    add_and_write(managed_function(module, "addManaged"), (volatile unsigned *)address);
+}
+
+// A kernel alone tells its address.
+static void run_managed_passed(void)
+{
+    CUmodule module;
+    unsigned **place = copy_to_device(std::vector<unsigned *>(1, nullptr));
+    CHECK_DRIVER(cuModuleLoadData(&module, managed_ptx));
+    launch_one(managed_function(module, "tellManaged"), &place);
+    add_and_write(managed_function(module, "addManaged"), copy_to_host(place, 1)[0]);
+}
+
 int main(int argc, char **argv)
 {
     static const Mode modes[] = {{"device", run_device},
                                  {"constant", run_constant},
                                  {"foreign", run_foreign},
                                  {"passed", run_passed},
-                                 {"constant-foreign", run_constant_foreign}};
+                                 {"constant-foreign", run_constant_foreign},
+                                 {"managed", run_managed},
+                                 {"managed-passed", run_managed_passed}};
     CHECK(cudaFree(0)); // a context for the driver's calls
     return run_modes(argc, argv, modes);
 }

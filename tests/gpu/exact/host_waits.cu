@@ -3,7 +3,7 @@
 // four seconds, and the output tells.
 //
 // Usage: host_waits MODE...
-//   spin, spin-hidden, stream-value, host-function, event
+//   spin, spin-hidden, stream-value, host-function, event, device-flag
 #include "exact.h"
 
 #include <chrono>
@@ -175,13 +175,54 @@ static void run_event(void)
     show_device("x", x, model.x);
 }
 
+// Gives up after twenty seconds.
+__global__ void poll(const volatile unsigned *flag, unsigned *y, unsigned addend)
+{
+    const unsigned long long start = gpu_time_ns();
+    while (*flag == 0 && gpu_time_ns() - start < 20000000000ull)
+        ;
+    *y = *y * 3 + *flag * addend;
+}
+
+// A kernel, itself not to be measured, waits for what is put into device memory after the next launches.
+static void run_device_flag(void)
+{
+    Model model;
+    unsigned *x = copy_to_device(model.x), *flag = copy_to_device(std::vector<unsigned>(1, 0));
+    unsigned *y = copy_to_device(std::vector<unsigned>(1, 1)), want = 1;
+    cudaStream_t blocked, stream, releasing;
+    cudaFuncAttributes attributes;
+    for (cudaStream_t *it : {&blocked, &stream, &releasing})
+        CHECK(cudaStreamCreateWithFlags(it, cudaStreamNonBlocking));
+    CHECK(cudaFuncGetAttributes(&attributes, poll)); // is loaded
+    CHECK(cudaDeviceSynchronize());                  // these streams would not wait for the copies to the device
+    for (unsigned n = 1; n <= 2; n++) {
+        step(x, 3, n, stream);
+        poll<<<1, 1, 0, blocked>>>(flag, y, 4); // not to be measured, nor counted
+        CHECK(cudaGetLastError());
+        step(x, 5, n, stream);
+        CHECK(cudaMemsetAsync(flag, 1, sizeof *flag, releasing));
+        CHECK(cudaDeviceSynchronize());
+        step(x, 7, n, stream);
+        CHECK(cudaMemsetAsync(flag, 0, sizeof *flag, stream));
+        CHECK(cudaDeviceSynchronize());
+        model.step(3, n);
+        model.step(5, n);
+        model.step(7, n);
+        want = want * 3 + 0x01010101 * 4;
+    }
+    show_device("x", x, model.x);
+    show_device("y", y, {want});
+}
+
 int main(int argc, char **argv)
 {
     static const Mode modes[] = {{"spin", run_spin},
                                  {"spin-hidden", run_spin_hidden},
                                  {"stream-value", run_stream_value},
                                  {"host-function", run_host_function},
-                                 {"event", run_event}};
+                                 {"event", run_event},
+                                 {"device-flag", run_device_flag}};
     CHECK(cudaFree(0));
     return run_modes(argc, argv, modes);
 }
