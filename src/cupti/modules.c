@@ -8,11 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* In a symbol's st_other: a kernel, of whatever binding; those in anonymous namespaces are local. */
+/* In a symbol's st_other: a kernel, of whatever binding; those in anonymous namespaces are local. Not all compilers set
+ * it: what is global and has none may be a kernel, or a function that kernels call. */
 #define ENTRY_FLAG 0x10
 
 typedef struct cubin_kernel {
     char *name;
+    bool is_entry;           /* a kernel for certain */
     const char *side_effect; /* NULL, or one of the texts kept below */
 } cubin_kernel;
 
@@ -23,15 +25,15 @@ typedef struct cubin_record {
     struct cubin_record *next;
 } cubin_record;
 
-/* A cubin as it lies in memory, with its symbol table found. */
+/* A cubin as it lies in memory, with its symbol table found. Tables need not be aligned. */
 typedef struct cubin_view {
     const unsigned char *bytes;
     size_t size;
-    const Elf64_Shdr *sections; /* [section_count] */
+    const unsigned char *sections; /* [section_count * sizeof(Elf64_Shdr)] */
     size_t section_count;
     const char *section_names, *names;
     size_t section_names_size, names_size;
-    const Elf64_Sym *symbols; /* [symbol_count] */
+    const unsigned char *symbols; /* [symbol_count * sizeof(Elf64_Sym)] */
     size_t symbol_count;
 } cubin_view;
 
@@ -49,31 +51,38 @@ static const char *text_at(const char *table, size_t size, uint32_t offset)
     return offset < size && memchr(table + offset, '\0', size - offset) ? table + offset : "";
 }
 
+static Elf64_Shdr section_at(const cubin_view *view, size_t index)
+{
+    Elf64_Shdr section;
+    memcpy(&section, view->sections + index * sizeof section, sizeof section);
+    return section;
+}
+
+static Elf64_Sym symbol_at(const cubin_view *view, size_t index)
+{
+    Elf64_Sym symbol;
+    memcpy(&symbol, view->symbols + index * sizeof symbol, sizeof symbol);
+    return symbol;
+}
+
 static const char *section_name(const cubin_view *view, size_t index)
 {
     return index < view->section_count
-               ? text_at(view->section_names, view->section_names_size, view->sections[index].sh_name)
+               ? text_at(view->section_names, view->section_names_size, section_at(view, index).sh_name)
                : "";
-}
-
-/* Tables lie where their entries can be read in place. */
-static bool is_aligned(uint64_t offset)
-{
-    return offset % sizeof(uint64_t) == 0;
 }
 
 static bool find_symbols(cubin_view *view)
 {
     for (size_t i = 0; i < view->section_count; i++) {
-        const Elf64_Shdr *section = &view->sections[i];
-        if (section->sh_type != SHT_SYMTAB || section->sh_link >= view->section_count ||
-            !is_aligned(section->sh_offset))
+        Elf64_Shdr section = section_at(view, i);
+        if (section.sh_type != SHT_SYMTAB || section.sh_link >= view->section_count)
             continue;
-        const Elf64_Shdr *names = &view->sections[section->sh_link];
-        view->symbols = range_at(view, section->sh_offset, section->sh_size);
-        view->symbol_count = section->sh_size / sizeof(Elf64_Sym);
-        view->names = range_at(view, names->sh_offset, names->sh_size);
-        view->names_size = names->sh_size;
+        Elf64_Shdr names = section_at(view, section.sh_link);
+        view->symbols = range_at(view, section.sh_offset, section.sh_size);
+        view->symbol_count = section.sh_size / sizeof(Elf64_Sym);
+        view->names = range_at(view, names.sh_offset, names.sh_size);
+        view->names_size = names.sh_size;
         return view->symbols && view->names;
     }
     return false;
@@ -82,30 +91,32 @@ static bool find_symbols(cubin_view *view)
 static bool open_view(const void *cubin, size_t size, cubin_view *view)
 {
     *view = (cubin_view){.bytes = cubin, .size = size};
-    const Elf64_Ehdr *header = range_at(view, 0, sizeof *header);
-    if (!header || memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 || header->e_ident[EI_CLASS] != ELFCLASS64)
+    Elf64_Ehdr header;
+    if (!cubin || size < sizeof header)
         return false;
-    if (!is_aligned(header->e_shoff))
+    memcpy(&header, cubin, sizeof header);
+    if (memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64)
         return false;
-    view->section_count = header->e_shnum;
-    view->sections = range_at(view, header->e_shoff, (uint64_t)header->e_shnum * sizeof(Elf64_Shdr));
-    if (!view->sections || header->e_shstrndx >= header->e_shnum)
+    view->section_count = header.e_shnum;
+    view->sections = range_at(view, header.e_shoff, (uint64_t)header.e_shnum * sizeof(Elf64_Shdr));
+    if (!view->sections || header.e_shstrndx >= header.e_shnum)
         return false;
-    const Elf64_Shdr *names = &view->sections[header->e_shstrndx];
-    view->section_names = range_at(view, names->sh_offset, names->sh_size);
-    view->section_names_size = names->sh_size;
+    Elf64_Shdr names = section_at(view, header.e_shstrndx);
+    view->section_names = range_at(view, names.sh_offset, names.sh_size);
+    view->section_names_size = names.sh_size;
     return view->section_names && find_symbols(view);
 }
 
 static const char *symbol_name(const cubin_view *view, size_t index)
 {
-    return index < view->symbol_count ? text_at(view->names, view->names_size, view->symbols[index].st_name) : "";
+    return index < view->symbol_count ? text_at(view->names, view->names_size, symbol_at(view, index).st_name) : "";
 }
 
-static bool is_kernel(const cubin_view *view, const Elf64_Sym *symbol)
+static bool may_be_kernel(const cubin_view *view, const Elf64_Sym *symbol)
 {
     return ELF64_ST_TYPE(symbol->st_info) == STT_FUNC && symbol->st_shndx != SHN_UNDEF &&
-           (symbol->st_other & ENTRY_FLAG) && strncmp(section_name(view, symbol->st_shndx), ".text.", 6) == 0;
+           (ELF64_ST_BIND(symbol->st_info) != STB_LOCAL || (symbol->st_other & ENTRY_FLAG)) &&
+           strncmp(section_name(view, symbol->st_shndx), ".text.", 6) == 0;
 }
 
 /* Strings of the compiler's own making, such as printf formats, are in the same sections and never written. */
@@ -137,12 +148,14 @@ static bool read_symbols(const cubin_view *view, cubin_record *record)
         return false;
     for (size_t i = 0; i < view->symbol_count; i++) {
         const char *name = symbol_name(view, i);
-        if (is_kernel(view, &view->symbols[i])) {
+        Elf64_Sym symbol = symbol_at(view, i);
+        if (may_be_kernel(view, &symbol)) {
             char *copy = strdup(name);
             if (!copy)
                 return false;
-            record->kernels[record->kernel_count++].name = copy;
-        } else if (is_variable(view, &view->symbols[i], name) && !kprof_strlist_add(&record->variables, name)) {
+            record->kernels[record->kernel_count++] =
+                (cubin_kernel){.name = copy, .is_entry = (symbol.st_other & ENTRY_FLAG) != 0};
+        } else if (is_variable(view, &symbol, name) && !kprof_strlist_add(&record->variables, name)) {
             return false;
         }
     }
@@ -168,19 +181,19 @@ static bool is_harmless(const char *callee)
 
 static void read_calls(const cubin_view *view, const Elf64_Shdr *section, cubin_record *record)
 {
-    const uint32_t *pairs = range_at(view, section->sh_offset, section->sh_size);
-    for (size_t i = 0; pairs && i + 1 < section->sh_size / sizeof *pairs; i += 2) {
-        uint32_t caller, callee;
-        memcpy(&caller, &pairs[i], sizeof caller);
-        memcpy(&callee, &pairs[i + 1], sizeof callee);
-        if (callee >= view->symbol_count || view->symbols[callee].st_shndx != SHN_UNDEF)
+    uint32_t pair[2]; /* caller, callee */
+    const unsigned char *pairs = range_at(view, section->sh_offset, section->sh_size);
+    for (size_t i = 0; pairs && i < section->sh_size / sizeof pair; i++) {
+        memcpy(pair, pairs + i * sizeof pair, sizeof pair);
+        if (pair[1] >= view->symbol_count || symbol_at(view, pair[1]).st_shndx != SHN_UNDEF)
             continue;
-        const char *name = symbol_name(view, callee);
-        cubin_kernel *kernel = find_kernel(record, symbol_name(view, caller));
-        if (kernel && !is_harmless(name))
+        const char *name = symbol_name(view, pair[1]);
+        cubin_kernel *kernel = find_kernel(record, symbol_name(view, pair[0]));
+        bool is_entry = kernel && kernel->is_entry;
+        if (is_entry && !is_harmless(name))
             kernel->side_effect = keep_text(name);
         /* A function of its own, which kernels call: any of them may be the one. */
-        for (size_t k = 0; !kernel && !is_harmless(name) && k < record->kernel_count; k++)
+        for (size_t k = 0; !is_entry && !is_harmless(name) && k < record->kernel_count; k++)
             record->kernels[k].side_effect = keep_text(name);
     }
 }
@@ -219,10 +232,10 @@ static bool is_listed(const cubin_record *record)
     return false;
 }
 
-static void add_aligned(const void *cubin, size_t size)
+void kprof_modules_add(const void *cubin, size_t size)
 {
     cubin_view view;
-    cubin_record *record = cubin && open_view(cubin, size, &view) ? calloc(1, sizeof *record) : NULL;
+    cubin_record *record = open_view(cubin, size, &view) ? calloc(1, sizeof *record) : NULL;
     if (!record)
         return;
     if (!read_symbols(&view, record)) {
@@ -230,9 +243,11 @@ static void add_aligned(const void *cubin, size_t size)
         return;
     }
     pthread_mutex_lock(&mutex);
-    for (size_t i = 0; i < view.section_count; i++)
+    for (size_t i = 0; i < view.section_count; i++) {
+        Elf64_Shdr section = section_at(&view, i);
         if (strcmp(section_name(&view, i), ".nv.callgraph") == 0)
-            read_calls(&view, &view.sections[i], record);
+            read_calls(&view, &section, record);
+    }
     if (is_listed(record)) {
         free_record(record);
     } else {
@@ -240,18 +255,6 @@ static void add_aligned(const void *cubin, size_t size)
         cubins = record;
     }
     pthread_mutex_unlock(&mutex);
-}
-
-void kprof_modules_add(const void *cubin, size_t size)
-{
-    if (is_aligned((uintptr_t)cubin)) {
-        add_aligned(cubin, size);
-        return;
-    }
-    void *copy = malloc(size ? size : 1);
-    if (copy)
-        add_aligned(memcpy(copy, cubin, size), size);
-    free(copy);
 }
 
 const char *kprof_modules_side_effect(const char *kernel)

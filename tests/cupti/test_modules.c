@@ -1,6 +1,7 @@
 /* What is read out of a cubin: tests/fixtures/kernels.cubin, and what is left of it when it is damaged. */
 #include "cupti/modules.h"
 
+#include <elf.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -87,11 +88,51 @@ static void test_variables(void **state)
     assert_null(kprof_modules_variables(HELPER, 0));
 }
 
+static void test_misaligned(void **state)
+{
+    (void)state;
+    unsigned char *copy = malloc(cubin_size + 1);
+    memcpy(copy + 1, cubin, cubin_size);
+    kprof_modules_add(copy + 1, cubin_size);
+    free(copy);
+    assert_null(kprof_modules_side_effect(OPEN));
+    assert_string_equal(kprof_modules_side_effect(NAMELESS), "vprintf");
+}
+
+/* As compilers leave it that do not tell kernels from functions. */
+static void clear_flags(void)
+{
+    Elf64_Ehdr header;
+    memcpy(&header, cubin, sizeof header);
+    for (size_t i = 0; i < header.e_shnum; i++) {
+        Elf64_Shdr section;
+        memcpy(&section, cubin + header.e_shoff + i * sizeof section, sizeof section);
+        for (size_t at = 0; section.sh_type == SHT_SYMTAB && at < section.sh_size; at += sizeof(Elf64_Sym))
+            cubin[section.sh_offset + at + offsetof(Elf64_Sym, st_other)] = 0;
+    }
+}
+
+/* What is global may be a kernel; who prints may be a function that any of them calls. */
+static void test_kernels_without_flags(void **state)
+{
+    (void)state;
+    clear_flags();
+    kprof_modules_add(cubin, cubin_size);
+    assert_string_equal(kprof_modules_side_effect(OPEN), "vprintf");
+    assert_string_equal(kprof_modules_side_effect(NAMELESS), "?");
+    assert_int_equal(kprof_modules_variables(OPEN, 0)->count, 2);
+}
+
 int main(int argc, char **argv)
 {
+    const char *which = argc > 1 ? argv[1] : "";
     const struct CMUnitTest whole[] = {cmocka_unit_test(test_kernels), cmocka_unit_test(test_variables)};
     const struct CMUnitTest damaged[] = {cmocka_unit_test(test_damaged)};
-    (void)argv;
-    return argc > 1 ? cmocka_run_group_tests(damaged, read_cubin, free_cubin) /* leaves kernels of odd names behind */
-                    : cmocka_run_group_tests(whole, read_cubin, free_cubin);
+    const struct CMUnitTest misaligned[] = {cmocka_unit_test(test_misaligned)};
+    const struct CMUnitTest without_flags[] = {cmocka_unit_test(test_kernels_without_flags)};
+    /* Each leaves kernels behind, those of a damaged one with odd names. */
+    return strcmp(which, "damaged") == 0         ? cmocka_run_group_tests(damaged, read_cubin, free_cubin)
+           : strcmp(which, "misaligned") == 0    ? cmocka_run_group_tests(misaligned, read_cubin, free_cubin)
+           : strcmp(which, "without_flags") == 0 ? cmocka_run_group_tests(without_flags, read_cubin, free_cubin)
+                                                 : cmocka_run_group_tests(whole, read_cubin, free_cubin);
 }
