@@ -169,7 +169,7 @@ static void test_named_metrics_come_before_sections(void **state)
 {
     (void)state;
     static const char tensor[] = "sm__ops_path_tensor_src_fp16.sum";
-    kprof_plan plan = plan_of((request){"GH100", "full", tensor, {.max_passes = 2}});
+    kprof_plan plan = plan_of((request){"GH100", "default", tensor, {.max_passes = 2}});
     assert_true(kprof_strlist_contains(&plan.collect, tensor));
     assert_int_equal(plan.shown.count, 1);
     kprof_plan_free(&plan);
