@@ -56,6 +56,11 @@ static void release(void)
     atomic_store(&kprof_batch.open, false);
 }
 
+void *kprof_batch_context(void)
+{
+    return kprof_batch_is_open() ? kprof_batch.context->context : NULL;
+}
+
 bool kprof_batch_context_ending(void *context)
 {
     kprof_passes_free_late(context, false);
@@ -191,16 +196,12 @@ static kprof_status open_batch(const kprof_batch_launch *launch, const kprof_ope
     if (treatment->kind == KPROF_REFUSED) /* so may all the later ones be */
         kprof_passes_try_late(launch->call->context);
     kprof_status status = treat(launch, treatment);
+    if (status == KPROF_OK)
+        status = kprof_wait_for_context(launch->call->context);
     if (status != KPROF_OK)
         return status;
+    kprof_passes_free_late(launch->call->context, true);
     status = take_lock();
-    if (status != KPROF_OK) {
-        kprof_lock_have();
-        return status;
-    }
-    status = kprof_wait_for_context(launch->call->context);
-    if (status == KPROF_OK)
-        kprof_passes_free_late(launch->call->context, true);
     if (status == KPROF_OK)
         status = kprof_contexts_open(launch->call->context, launch->metrics, &kprof_batch.context);
     if (status == KPROF_OK)

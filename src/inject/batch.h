@@ -34,6 +34,8 @@ void kprof_batch_listen(const kprof_batch_listener *listener);
 /* May be called by any thread; only a hint without the gate. */
 bool kprof_batch_is_open(void);
 
+/* That of the open batch; NULL when none is open. */
+void *kprof_batch_context(void);
 /* Take a launch into the open batch, or open one for it if it is chosen; the driver call that follows is its first
  * pass. False when the launch is in no batch: the open one was closed then, and `status` is KPROF_OK for a launch that
  * is not chosen, else why it will not be measured. */

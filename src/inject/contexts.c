@@ -52,16 +52,30 @@ static void give_back(kprof_profiled_context *context)
 {
     bool entered = kprof_target_enter_context(context->context);
     kprof_profiler_release(context->profiler);
+    context->has_counters = false;
     if (entered)
         kprof_target_leave_context();
 }
 
-/* The counters of a device serve one context at a time. */
-static void give_back_others(const kprof_profiled_context *own)
+/* CUPTI waits without a limit for the work of a context that gives its counters back. */
+static kprof_status give_back_idle(kprof_profiled_context *context)
 {
-    for (kprof_profiled_context *c = contexts; c; c = c->next)
+    kprof_status status = context->has_counters ? kprof_wait_with_limit(context->context) : KPROF_OK;
+    if (!kprof_wait_is_idle(status))
+        return status;
+    if (context->has_counters)
+        give_back(context);
+    return KPROF_OK;
+}
+
+/* The counters of a device serve one context at a time. */
+static kprof_status give_back_others(const kprof_profiled_context *own)
+{
+    kprof_status status = KPROF_OK;
+    for (kprof_profiled_context *c = contexts; c && status == KPROF_OK; c = c->next)
         if (c != own && c->device == own->device)
-            give_back(c);
+            status = give_back_idle(c);
+    return status;
 }
 
 kprof_status kprof_contexts_open(void *context, const kprof_chip_metrics *metrics, kprof_profiled_context **out)
@@ -70,7 +84,9 @@ kprof_status kprof_contexts_open(void *context, const kprof_chip_metrics *metric
     *out = find(context);
     kprof_status status = *out ? KPROF_OK : add(context, metrics, out);
     if (status == KPROF_OK)
-        give_back_others(*out);
+        status = give_back_others(*out);
+    if (status == KPROF_OK)
+        (*out)->has_counters = true;
     pthread_mutex_unlock(&mutex);
     return status;
 }
@@ -106,13 +122,13 @@ kprof_status kprof_contexts_wait_for_others(const void *context)
 {
     kprof_status status = KPROF_OK;
     pthread_mutex_lock(&mutex);
-    for (size_t i = 0; i < live_count && status != KPROF_NOT_COLLECTED; i++)
+    for (size_t i = 0; i < live_count && kprof_wait_is_idle(status); i++)
         if (live[i] != context)
-            status = kprof_wait_with_limit(live[i]); /* one in error does nothing more */
+            status = kprof_wait_with_limit(live[i]);
     if (incomplete)
         status = kprof_fail(KPROF_NOT_COLLECTED, "no memory to list the contexts whose work has to be waited for");
     pthread_mutex_unlock(&mutex);
-    return status == KPROF_NOT_COLLECTED ? status : KPROF_OK;
+    return kprof_wait_is_idle(status) ? KPROF_OK : status;
 }
 
 bool kprof_contexts_idle(void)
@@ -121,7 +137,7 @@ bool kprof_contexts_idle(void)
     pthread_mutex_lock(&mutex);
     for (kprof_profiled_context *c = contexts; c && idle; c = c->next) {
         bool entered = kprof_target_enter_context(c->context);
-        idle = kprof_wait_with_limit(c->context) != KPROF_NOT_COLLECTED; /* one in error does nothing more */
+        idle = kprof_wait_is_idle(kprof_wait_with_limit(c->context));
         if (entered)
             kprof_target_leave_context();
     }
@@ -133,7 +149,8 @@ void kprof_contexts_release(void)
 {
     pthread_mutex_lock(&mutex);
     for (kprof_profiled_context *c = contexts; c; c = c->next)
-        give_back(c);
+        if (give_back_idle(c) != KPROF_OK)
+            kprof_log(KPROF_LOG_DEBUG, "the counters of a context that does not end its work are not given back");
     pthread_mutex_unlock(&mutex);
 }
 

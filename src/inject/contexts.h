@@ -10,6 +10,7 @@ typedef struct kprof_profiled_context {
     void *context;
     uint32_t device;
     kprof_profiler *profiler;
+    bool has_counters;      /* of the device */
     kprof_flush *flush;     /* NULL until wanted */
     char flush_reason[160]; /* why there is none */
     bool flush_failed;      /* wanted, and there was no room */
@@ -23,8 +24,8 @@ typedef struct kprof_profiled_context {
     struct kprof_profiled_context *next;
 } kprof_profiled_context;
 
-/* The context's own, which must be current; other contexts of its device give the counters back. Thread-safe; what it
- * points to is for one launch at a time. */
+/* The context's own, which must be current; other contexts of its device give the counters back. NOT_COLLECTED when the
+ * work of one of them does not end within a second. Thread-safe; what it points to is for one launch at a time. */
 kprof_status kprof_contexts_open(void *context, const kprof_chip_metrics *metrics,
                                  kprof_profiled_context **out) KPROF_MUST_CHECK;
 /* A context of the application's is there from now on, measured or not. Thread-safe. */
@@ -36,7 +37,8 @@ kprof_status kprof_contexts_wait_for_others(const void *context) KPROF_MUST_CHEC
 void kprof_contexts_forget(void *context, bool in_pass);
 /* Is the work of all contexts done? Waits for each as kprof_wait_with_limit does. With the gate held. */
 bool kprof_contexts_idle(void);
-/* Let other processes have the counters; the next measurement takes them again. With the gate held. */
+/* Let other processes have the counters, but for those of a context whose work does not end within a second; the next
+ * measurement takes them again. With the gate held. */
 void kprof_contexts_release(void);
 
 #endif

@@ -134,8 +134,9 @@ static const char *enter_alone(void)
  * stays held for that launch. */
 static bool enter_watched(const kprof_batch_launch *launch)
 {
+    bool may_join = kprof_batch_context() == launch->call->context; /* else its context may have work to do */
     kprof_batch_close("a kernel that may wait for the application");
-    if (atomic_load(&launch->kernel->ends_late))
+    if (!may_join || atomic_load(&launch->kernel->ends_late))
         return false;
     thread.watched = launch->kernel;
     return true;
@@ -321,6 +322,8 @@ static void leave(const kprof_call *call)
         return;
     }
     thread.own_call = true;
+    if (call->kind == KPROF_CALL_UNLOAD) /* again: another thread may have used one while it was going */
+        kprof_kernels_forget_handles();
     if (thread.alone) {
         thread.alone = false;
         if (thread.watched)

@@ -8,96 +8,172 @@
 
 #include <pthread.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <time.h>
 
 #define LIMIT_S 1
-/* Where nothing is known that work might wait for: a kernel may look for what a later copy brings. Only once, since the
- * next may, too. */
-#define LONG_LIMIT_S 10
+/* For a thread that has been waiting for longer, whose work may have ended just now. */
+#define GRACE_NS  20000000L
+#define SECOND_NS 1000000000L
+
+/* A thread that waits for a context's work; one for a context, perhaps since an earlier call. */
+typedef struct waiter {
+    struct waiter *next;
+    void *context;
+    struct timespec since;
+    bool done;
+    kprof_status result; /* once done */
+} waiter;
+
+int kprof_wait_long_limit_s = 10;
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
-static bool waiting; /* a thread waits, perhaps since an earlier call */
-static bool in_vain; /* a long wait was */
-static void *waited_for;
-static struct timespec since;
-static kprof_status result;
+static waiter *waiters;
+static bool in_vain; /* a wait for a context was; with the gate */
 
-static void *wait_for_context(void *unused)
+static void *wait_for_work(void *user)
 {
-    (void)unused;
+    waiter *self = user;
     kprof_launch_mark_own();
-    bool entered = kprof_target_enter_context(waited_for);
+    bool entered = kprof_target_enter_context(self->context);
     kprof_status status = kprof_target_synchronize();
     if (entered)
         kprof_target_leave_context();
     pthread_mutex_lock(&mutex);
-    result = status;
-    waiting = false;
+    self->result = status;
+    self->done = true;
     pthread_cond_broadcast(&changed);
     pthread_mutex_unlock(&mutex);
     return NULL;
 }
 
-static bool start_thread(void)
+static waiter *find(const void *context)
+{
+    waiter *w = waiters;
+    while (w && w->context != context)
+        w = w->next;
+    return w;
+}
+
+static struct timespec now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_REALTIME, &time);
+    return time;
+}
+
+static struct timespec later(struct timespec time, long ns)
+{
+    time.tv_sec += (time.tv_nsec + ns) / SECOND_NS;
+    time.tv_nsec = (time.tv_nsec + ns) % SECOND_NS;
+    return time;
+}
+
+static bool is_before(struct timespec a, struct timespec b)
+{
+    return a.tv_sec < b.tv_sec || (a.tv_sec == b.tv_sec && a.tv_nsec < b.tv_nsec);
+}
+
+/* Is the waiter done, so long after it began? It is looked up each time, since only one who finds it done frees it. */
+static bool await(void *context, int limit_s)
+{
+    waiter *w = find(context);
+    struct timespec until = later(now(), GRACE_NS);
+    if (w && is_before(until, later(w->since, limit_s * SECOND_NS)))
+        until = later(w->since, limit_s * SECOND_NS);
+    for (bool in_time = true; w && !w->done && in_time; w = find(context))
+        in_time = pthread_cond_timedwait(&changed, &mutex, &until) == 0;
+    return !w || w->done;
+}
+
+/* Take the context's waiter, which is done, out of the list: its result, or `none` where there is no waiter. */
+static kprof_status take_result(const void *context, kprof_status none)
+{
+    for (waiter **link = &waiters; *link; link = &(*link)->next) {
+        waiter *w = *link;
+        if (w->context != context)
+            continue;
+        *link = w->next;
+        none = w->result;
+        free(w);
+        break;
+    }
+    return none;
+}
+
+static bool start(void *context)
 {
     pthread_t thread;
-    bool started = kprof_threads_start(&thread, wait_for_context, NULL);
-    if (started)
-        pthread_detach(thread);
-    return started;
+    waiter *w = calloc(1, sizeof *w);
+    if (!w)
+        return false;
+    *w = (waiter){.next = waiters, .context = context, .since = now()};
+    if (!kprof_threads_start(&thread, wait_for_work, w)) {
+        free(w);
+        return false;
+    }
+    pthread_detach(thread);
+    waiters = w;
+    return true;
 }
 
-/* False when the thread that waits is there still, so many seconds after it began. With the mutex. */
-static bool await_thread(int limit_s)
-{
-    struct timespec until = {since.tv_sec + limit_s, since.tv_nsec};
-    bool in_time = true;
-    while (waiting && in_time)
-        in_time = pthread_cond_timedwait(&changed, &mutex, &until) == 0;
-    return !waiting;
-}
-
-static bool wait_anew(void *context, int limit_s)
-{
-    waited_for = context;
-    clock_gettime(CLOCK_REALTIME, &since);
-    waiting = start_thread();
-    return waiting && await_thread(limit_s);
-}
+typedef enum outcome {
+    ENDED,
+    PENDING, /* the limit is over */
+    NO_THREAD
+} outcome;
 
 /* What a thread waits for since an earlier call may be done by now, and more to be waited for. */
-static kprof_status wait_at_most(void *context, int limit_s)
+static outcome wait_at_most(void *context, int limit_s, kprof_status *result)
 {
     pthread_mutex_lock(&mutex);
-    bool in_time = await_thread(limit_s) && wait_anew(context, limit_s);
-    kprof_status status = in_time ? result : KPROF_NOT_COLLECTED;
+    bool ended = await(context, limit_s);
+    if (ended)
+        (void)take_result(context, KPROF_OK);
+    bool started = ended && start(context);
+    if (started)
+        ended = await(context, limit_s);
+    if (started && ended)
+        *result = take_result(context, KPROF_INTERNAL);
     pthread_mutex_unlock(&mutex);
-    if (status == KPROF_NOT_COLLECTED)
-        return kprof_fail(status, "the GPU's work did not end within %d s, and may wait for the application", limit_s);
-    return status == KPROF_OK ? status : kprof_fail(status, "the context is in error");
+    return !ended ? PENDING : started ? ENDED : NO_THREAD;
+}
+
+static kprof_status tell(outcome out, int limit_s, kprof_status result)
+{
+    if (out == PENDING)
+        return kprof_fail(KPROF_NOT_COLLECTED,
+                          "the GPU's work did not end within %d s, and may wait for the application", limit_s);
+    if (out == NO_THREAD)
+        return kprof_fail(KPROF_NO_MEMORY, "no thread to wait for the GPU's work");
+    return result == KPROF_OK ? KPROF_OK : kprof_fail(result, "the context is in error");
 }
 
 kprof_status kprof_wait_with_limit(void *context)
 {
-    return wait_at_most(context, LIMIT_S);
+    kprof_status result = KPROF_OK;
+    outcome out = wait_at_most(context, LIMIT_S, &result);
+    return tell(out, LIMIT_S, result);
 }
 
-/* Called with the gate held, which is what keeps `in_vain`. */
 kprof_status kprof_wait_for_context(void *context)
 {
     bool may_wait = in_vain || (kprof_target_sharing() & (KPROF_SHARES_WITH_HOST | KPROF_WAITS_FOR_HOST)) != 0;
-    kprof_status status = wait_at_most(context, may_wait ? LIMIT_S : LONG_LIMIT_S);
-    in_vain = in_vain || (status == KPROF_NOT_COLLECTED && !may_wait);
-    return status;
+    int limit_s = may_wait ? LIMIT_S : kprof_wait_long_limit_s;
+    kprof_status result = KPROF_OK;
+    outcome out = wait_at_most(context, limit_s, &result);
+    in_vain = in_vain || out == PENDING;
+    return tell(out, limit_s, result);
 }
 
-void kprof_wait_forget(const void *context)
+void kprof_wait_forget(void *context)
 {
     pthread_mutex_lock(&mutex);
-    if (waiting && waited_for == context) {
-        clock_gettime(CLOCK_REALTIME, &since);
-        (void)await_thread(LIMIT_S);
-    }
+    waiter *left = find(context);
+    if (left)
+        left->since = now();
+    if (left && await(context, LIMIT_S))
+        (void)take_result(context, KPROF_OK);
     pthread_mutex_unlock(&mutex);
 }

@@ -4,15 +4,25 @@
 
 #include "core/status.h"
 
+#include <stdbool.h>
+
 /* Wait until all work of a context is done, ten seconds at most: NOT_COLLECTED then. Where the application has used
  * what makes work wait for the host (host functions, waits for a value in memory, memory that the host writes), or
- * where an earlier such wait was in vain, one second at most. INTERNAL when the context is in error. With the gate
- * held. */
+ * where an earlier such wait was in vain, one second at most. Work that is waited for since an earlier call counts from
+ * there. INTERNAL when the context is in error, NO_MEMORY when there is no thread to wait in. With the gate held. */
 kprof_status kprof_wait_for_context(void *context) KPROF_MUST_CHECK;
 /* The same, one second at most in any case. */
 kprof_status kprof_wait_with_limit(void *context) KPROF_MUST_CHECK;
+/* Has the context nothing more to do, by what one of these returned? One in error has not. */
+static inline bool kprof_wait_is_idle(kprof_status status)
+{
+    return status == KPROF_OK || status == KPROF_INTERNAL;
+}
 /* The context is about to end: have the thread that waits for it, which may be left from an earlier call, done with it
  * first, if it is within a second. */
-void kprof_wait_forget(const void *context);
+void kprof_wait_forget(void *context);
+
+/* The ten seconds; tests shorten them. */
+extern int kprof_wait_long_limit_s;
 
 #endif

@@ -15,6 +15,7 @@ static char places[20];
 static unsigned waits[sizeof places]; /* for each context */
 static void *late;                    /* its work does not end */
 static void *broken;                  /* it is in error */
+static unsigned given_back;           /* how often counters were */
 
 /* In place of the engine's and of CUPTI's. */
 kprof_status kprof_wait_with_limit(void *context)
@@ -49,6 +50,7 @@ kprof_status kprof_profiler_open(void *context, const kprof_chip_metrics *metric
 void kprof_profiler_release(kprof_profiler *profiler)
 {
     (void)profiler;
+    given_back++;
 }
 
 void kprof_profiler_close(kprof_profiler *profiler)
@@ -65,6 +67,7 @@ static int note_all(void **state)
 {
     (void)state;
     late = broken = NULL;
+    given_back = 0;
     for (size_t i = 0; i < sizeof places; i++) {
         waits[i] = 0;
         kprof_contexts_note(&places[i]);
@@ -113,6 +116,24 @@ static void test_a_context_in_error_does_nothing(void **state)
     assert_int_equal(waits[sizeof places - 1], 1);
 }
 
+/* CUPTI would wait for its work without a limit. */
+static void test_counters_of_a_busy_context(void **state)
+{
+    (void)state;
+    kprof_profiled_context *out;
+    assert_int_equal(kprof_contexts_open(&places[1], NULL, &out), KPROF_OK);
+    late = &places[1];
+    assert_int_equal(kprof_contexts_open(&places[2], NULL, &out), KPROF_NOT_COLLECTED);
+    kprof_contexts_release();
+    assert_int_equal(given_back, 0);
+    late = NULL;
+    assert_int_equal(kprof_contexts_open(&places[2], NULL, &out), KPROF_OK);
+    assert_int_equal(given_back, 1);
+    kprof_contexts_release();
+    kprof_contexts_release(); /* there are none to give back */
+    assert_int_equal(given_back, 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -120,6 +141,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_a_context_that_has_ended, note_all, forget_all),
         cmocka_unit_test_setup_teardown(test_work_that_does_not_end, note_all, forget_all),
         cmocka_unit_test_setup_teardown(test_a_context_in_error_does_nothing, note_all, forget_all),
+        cmocka_unit_test_setup_teardown(test_counters_of_a_busy_context, note_all, forget_all),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,127 @@
+/* Waiting for contexts with a limit: what does not end is told, and holds up no other context. */
+#include "inject/wait.h"
+
+#include "cupti/target.h"
+#include "inject/launch.h"
+#include "log_capture.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { BUSY, OTHER, BROKEN, CONTEXTS };
+
+static char contexts[CONTEXTS];
+static __thread void *current;
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static bool busy; /* contexts[BUSY] is */
+
+/* In place of the engine's and of the driver's. */
+void kprof_launch_mark_own(void) {}
+
+bool kprof_target_enter_context(void *context)
+{
+    current = context;
+    return true;
+}
+
+void kprof_target_leave_context(void)
+{
+    current = NULL;
+}
+
+unsigned kprof_target_sharing(void)
+{
+    return 0;
+}
+
+kprof_status kprof_target_synchronize(void)
+{
+    pthread_mutex_lock(&mutex);
+    while (current == &contexts[BUSY] && busy)
+        pthread_cond_wait(&changed, &mutex);
+    pthread_mutex_unlock(&mutex);
+    return current == &contexts[BROKEN] ? KPROF_INTERNAL : KPROF_OK;
+}
+
+static void set_busy(bool is)
+{
+    pthread_mutex_lock(&mutex);
+    busy = is;
+    pthread_cond_broadcast(&changed);
+    pthread_mutex_unlock(&mutex);
+}
+
+static void test_idle_and_broken(void **state)
+{
+    (void)state;
+    assert_int_equal(kprof_wait_with_limit(&contexts[OTHER]), KPROF_OK);
+    assert_int_equal(kprof_wait_for_context(&contexts[OTHER]), KPROF_OK);
+    assert_int_equal(kprof_wait_for_context(&contexts[BROKEN]), KPROF_INTERNAL);
+    assert_true(kprof_wait_is_idle(KPROF_INTERNAL));
+    assert_false(kprof_wait_is_idle(KPROF_NOT_COLLECTED));
+}
+
+static void test_busy(void **state)
+{
+    (void)state;
+    set_busy(true);
+    assert_int_equal(kprof_wait_with_limit(&contexts[BUSY]), KPROF_NOT_COLLECTED);
+    assert_int_equal(kprof_wait_with_limit(&contexts[BUSY]), KPROF_NOT_COLLECTED); /* at once */
+    assert_int_equal(kprof_wait_for_context(&contexts[OTHER]), KPROF_OK);
+    set_busy(false);
+    assert_int_equal(kprof_wait_with_limit(&contexts[BUSY]), KPROF_OK); /* whether the thread has ended by now or not */
+    assert_int_equal(kprof_wait_for_context(&contexts[BUSY]), KPROF_OK);
+}
+
+static void test_long_wait_only_once(void **state)
+{
+    (void)state;
+    log_capture capture;
+    kprof_wait_long_limit_s = 2;
+    log_capture_start(&capture);
+    set_busy(true);
+    assert_int_equal(kprof_wait_for_context(&contexts[BUSY]), KPROF_NOT_COLLECTED);
+    assert_non_null(strstr(capture.last, "within 2 s"));
+    set_busy(false);
+    assert_int_equal(kprof_wait_for_context(&contexts[BUSY]), KPROF_OK);
+    set_busy(true);
+    assert_int_equal(kprof_wait_for_context(&contexts[BUSY]), KPROF_NOT_COLLECTED);
+    assert_non_null(strstr(capture.last, "within 1 s"));
+    kprof_log_set_sink(NULL, NULL);
+}
+
+static void *end_work(void *user)
+{
+    (void)user;
+    set_busy(false);
+    return NULL;
+}
+
+/* Last: what is busy from the test before ends meanwhile. */
+static void test_context_that_ends(void **state)
+{
+    (void)state;
+    pthread_t thread;
+    kprof_wait_forget(&contexts[OTHER]);
+    assert_int_equal(pthread_create(&thread, NULL, end_work, NULL), 0);
+    kprof_wait_forget(&contexts[BUSY]);
+    pthread_join(thread, NULL);
+    assert_int_equal(kprof_wait_with_limit(&contexts[BUSY]), KPROF_OK);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_idle_and_broken),
+        cmocka_unit_test(test_busy),
+        cmocka_unit_test(test_long_wait_only_once),
+        cmocka_unit_test(test_context_that_ends),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
