@@ -118,53 +118,37 @@ static bool start(void *context)
     return true;
 }
 
-typedef enum outcome {
-    ENDED,
-    PENDING, /* the limit is over */
-    NO_THREAD
-} outcome;
-
 /* What a thread waits for since an earlier call may be done by now, and more to be waited for. */
-static outcome wait_at_most(void *context, int limit_s, kprof_status *result)
+static kprof_status wait_at_most(void *context, int limit_s)
 {
+    kprof_status status = KPROF_NOT_COLLECTED;
     pthread_mutex_lock(&mutex);
-    bool ended = await(context, limit_s);
-    if (ended)
+    if (await(context, limit_s)) {
         (void)take_result(context, KPROF_OK);
-    bool started = ended && start(context);
-    if (started)
-        ended = await(context, limit_s);
-    if (started && ended)
-        *result = take_result(context, KPROF_INTERNAL);
+        if (!start(context))
+            status = KPROF_NO_MEMORY;
+        else if (await(context, limit_s))
+            status = take_result(context, KPROF_INTERNAL);
+    }
     pthread_mutex_unlock(&mutex);
-    return !ended ? PENDING : started ? ENDED : NO_THREAD;
-}
-
-static kprof_status tell(outcome out, int limit_s, kprof_status result)
-{
-    if (out == PENDING)
-        return kprof_fail(KPROF_NOT_COLLECTED,
-                          "the GPU's work did not end within %d s, and may wait for the application", limit_s);
-    if (out == NO_THREAD)
-        return kprof_fail(KPROF_NO_MEMORY, "no thread to wait for the GPU's work");
-    return result == KPROF_OK ? KPROF_OK : kprof_fail(result, "the context is in error");
+    if (status == KPROF_NOT_COLLECTED)
+        return kprof_fail(status, "the GPU's work did not end within %d s, and may wait for the application", limit_s);
+    if (status == KPROF_NO_MEMORY)
+        return kprof_fail(status, "no thread to wait for the GPU's work");
+    return status == KPROF_OK ? status : kprof_fail(status, "the context is in error");
 }
 
 kprof_status kprof_wait_with_limit(void *context)
 {
-    kprof_status result = KPROF_OK;
-    outcome out = wait_at_most(context, LIMIT_S, &result);
-    return tell(out, LIMIT_S, result);
+    return wait_at_most(context, LIMIT_S);
 }
 
 kprof_status kprof_wait_for_context(void *context)
 {
     bool may_wait = in_vain || (kprof_target_sharing() & (KPROF_SHARES_WITH_HOST | KPROF_WAITS_FOR_HOST)) != 0;
-    int limit_s = may_wait ? LIMIT_S : kprof_wait_long_limit_s;
-    kprof_status result = KPROF_OK;
-    outcome out = wait_at_most(context, limit_s, &result);
-    in_vain = in_vain || out == PENDING;
-    return tell(out, limit_s, result);
+    kprof_status status = wait_at_most(context, may_wait ? LIMIT_S : kprof_wait_long_limit_s);
+    in_vain = in_vain || status == KPROF_NOT_COLLECTED;
+    return status;
 }
 
 void kprof_wait_forget(void *context)
