@@ -188,12 +188,14 @@ static void read_calls(const cubin_view *view, const Elf64_Shdr *section, cubin_
         if (pair[1] >= view->symbol_count || symbol_at(view, pair[1]).st_shndx != SHN_UNDEF)
             continue;
         const char *name = symbol_name(view, pair[1]);
+        if (is_harmless(name))
+            continue;
         cubin_kernel *kernel = find_kernel(record, symbol_name(view, pair[0]));
         bool is_entry = kernel && kernel->is_entry;
-        if (is_entry && !is_harmless(name))
+        if (is_entry)
             kernel->side_effect = keep_text(name);
         /* A function of its own, which kernels call: any of them may be the one. */
-        for (size_t k = 0; !is_entry && !is_harmless(name) && k < record->kernel_count; k++)
+        for (size_t k = 0; !is_entry && k < record->kernel_count; k++)
             record->kernels[k].side_effect = keep_text(name);
     }
 }
