@@ -5,10 +5,11 @@
 #include "cupti/target.h"
 #include "inject/wait.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t mutex = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP;
 static kprof_profiled_context *contexts;
 static void **live; /* [live_count]: all that the application has */
 static size_t live_count, live_capacity;
@@ -29,15 +30,14 @@ static void release(kprof_profiled_context *context)
     free(context);
 }
 
-static kprof_status add(void *context, const kprof_chip_metrics *metrics, kprof_profiled_context **out)
+static kprof_status add(void *context, uint32_t device, const kprof_chip_metrics *metrics, kprof_profiled_context **out)
 {
     kprof_profiled_context *added = calloc(1, sizeof *added);
     if (!added)
         return kprof_fail(KPROF_NO_MEMORY, "no memory for a context's counters");
     added->context = context;
-    kprof_status status = kprof_target_current_device(&added->device);
-    if (status == KPROF_OK)
-        status = kprof_profiler_open(context, metrics, &added->profiler);
+    added->device = device;
+    kprof_status status = kprof_profiler_open(context, metrics, &added->profiler);
     if (status != KPROF_OK) {
         release(added);
         return status;
@@ -69,22 +69,25 @@ static kprof_status give_back_idle(kprof_profiled_context *context)
 }
 
 /* The counters of a device serve one context at a time. */
-static kprof_status give_back_others(const kprof_profiled_context *own)
+static kprof_status give_back_others(const void *own, uint32_t device)
 {
     kprof_status status = KPROF_OK;
     for (kprof_profiled_context *c = contexts; c && status == KPROF_OK; c = c->next)
-        if (c != own && c->device == own->device)
+        if (c->context != own && c->device == device)
             status = give_back_idle(c);
     return status;
 }
 
 kprof_status kprof_contexts_open(void *context, const kprof_chip_metrics *metrics, kprof_profiled_context **out)
 {
+    uint32_t device;
     pthread_mutex_lock(&mutex);
     *out = find(context);
-    kprof_status status = *out ? KPROF_OK : add(context, metrics, out);
+    kprof_status status = kprof_target_current_device(&device);
     if (status == KPROF_OK)
-        status = give_back_others(*out);
+        status = give_back_others(context, device); /* before CUPTI is asked for this one's */
+    if (status == KPROF_OK && !*out)
+        status = add(context, device, metrics, out);
     if (status == KPROF_OK)
         (*out)->has_counters = true;
     pthread_mutex_unlock(&mutex);
@@ -154,16 +157,17 @@ void kprof_contexts_release(void)
     pthread_mutex_unlock(&mutex);
 }
 
-void kprof_contexts_forget(void *context, bool in_pass)
+void kprof_contexts_forget(void *context, bool keeps_counters)
 {
-    pthread_mutex_lock(&mutex);
+    if (pthread_mutex_lock(&mutex) == EDEADLK) /* the application's signal handler exits in the middle of a wait */
+        return;
     forget_live(context);
     for (kprof_profiled_context **link = &contexts; *link; link = &(*link)->next) {
         kprof_profiled_context *going = *link;
         if (going->context != context)
             continue;
         *link = going->next;
-        if (!in_pass)
+        if (!keeps_counters)
             give_back(going); /* CUPTI takes the next context at the same address for this one */
         release(going);
         break;

@@ -348,9 +348,10 @@ static void context_ending(void *context)
         return;
     thread.own_call = true;
     bool alone = thread.shared == 0 && kprof_gate_enter_exclusive(GATE_TIMEOUT_MS);
-    kprof_wait_forget(context);
+    bool idle = kprof_wait_forget(context);
     bool in_pass = kprof_batch_context_ending(context);
-    kprof_contexts_forget(context, in_pass);
+    bool keeps_counters = in_pass || (!idle && atomic_load(&ended)); /* CUPTI would wait, the process' end does not */
+    kprof_contexts_forget(context, keeps_counters);
     kprof_devices_forget(context);
     kprof_kernels_forget_handles(); /* the next context may have its address */
     if (alone)

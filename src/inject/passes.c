@@ -210,10 +210,10 @@ static kprof_status end_watch(bool *more)
 {
     *more = true;
     kprof_status status = kprof_wait_with_limit(kprof_batch.context->context);
-    if (status == KPROF_NOT_COLLECTED) {
+    if (status == KPROF_NOT_COLLECTED)
         atomic_store(&kprof_batch.watched->ends_late, true);
+    if (!kprof_wait_is_idle(status))
         free_later();
-    }
     if (status != KPROF_OK)
         return status;
     atomic_fetch_add(&kprof_batch.watched->watched_ends, 1);

@@ -12,15 +12,18 @@
 #include <time.h>
 
 #define LIMIT_S 1
-/* For a thread that has been waiting for longer, whose work may have ended just now. */
-#define GRACE_NS  20000000L
-#define SECOND_NS 1000000000L
+/* For a thread that has been waiting for longer, whose work may have ended just now: once a second, else. */
+#define GRACE_NS       20000000L
+#define SHORT_GRACE_NS 1000000L
+#define SECOND_NS      1000000000L
 
 /* A thread that waits for a context's work; one for a context, perhaps since an earlier call. */
 typedef struct waiter {
     struct waiter *next;
     void *context;
     struct timespec since;
+    struct timespec grace; /* when it was last given some; 0: never */
+    bool orphan;           /* its context is gone: nobody takes the result */
     bool done;
     kprof_status result; /* once done */
 } waiter;
@@ -43,6 +46,8 @@ static void *wait_for_work(void *user)
     pthread_mutex_lock(&mutex);
     self->result = status;
     self->done = true;
+    if (self->orphan)
+        free(self);
     pthread_cond_broadcast(&changed);
     pthread_mutex_unlock(&mutex);
     return NULL;
@@ -75,19 +80,29 @@ static bool is_before(struct timespec a, struct timespec b)
     return a.tv_sec < b.tv_sec || (a.tv_sec == b.tv_sec && a.tv_nsec < b.tv_nsec);
 }
 
+static struct timespec until_when(waiter *w, int limit_s)
+{
+    struct timespec limit = later(w->since, limit_s * SECOND_NS), time = now();
+    if (is_before(time, limit))
+        return limit;
+    if (is_before(time, later(w->grace, SECOND_NS)))
+        return later(time, SHORT_GRACE_NS);
+    w->grace = time;
+    return later(time, GRACE_NS);
+}
+
 /* Is the waiter done, so long after it began? It is looked up each time, since only one who finds it done frees it. */
 static bool await(void *context, int limit_s)
 {
     waiter *w = find(context);
-    struct timespec until = later(now(), GRACE_NS);
-    if (w && is_before(until, later(w->since, limit_s * SECOND_NS)))
-        until = later(w->since, limit_s * SECOND_NS);
+    struct timespec until = w ? until_when(w, limit_s) : now();
     for (bool in_time = true; w && !w->done && in_time; w = find(context))
         in_time = pthread_cond_timedwait(&changed, &mutex, &until) == 0;
     return !w || w->done;
 }
 
-/* Take the context's waiter, which is done, out of the list: its result, or `none` where there is no waiter. */
+/* Take the context's waiter out of the list: its result, or `none` where there is none. One that is not done frees
+ * itself. */
 static kprof_status take_result(const void *context, kprof_status none)
 {
     for (waiter **link = &waiters; *link; link = &(*link)->next) {
@@ -96,7 +111,9 @@ static kprof_status take_result(const void *context, kprof_status none)
             continue;
         *link = w->next;
         none = w->result;
-        free(w);
+        w->orphan = !w->done;
+        if (w->done)
+            free(w);
         break;
     }
     return none;
@@ -151,13 +168,14 @@ kprof_status kprof_wait_for_context(void *context)
     return status;
 }
 
-void kprof_wait_forget(void *context)
+bool kprof_wait_forget(void *context)
 {
     pthread_mutex_lock(&mutex);
     waiter *left = find(context);
     if (left)
         left->since = now();
-    if (left && await(context, LIMIT_S))
-        (void)take_result(context, KPROF_OK);
+    bool done = await(context, LIMIT_S);
+    (void)take_result(context, KPROF_OK); /* the next context may have its address */
     pthread_mutex_unlock(&mutex);
+    return done;
 }

@@ -153,6 +153,7 @@ CASES = [
     Case("host_waits", "device-flag", SOME, options=["-k", "affine"]),
     *(Case("endings", part, FIRST) for part in ENDINGS.split()),
     Case("endings", ENDINGS, ("one-auto-all", "default-auto-none"), command=["children"]),
+    Case("endings", "return-busy", SOME, options=["-k", "affine"]),
     Case("shared_devices", "ipc", SOME),
     Case("shared_devices", "peer", SOME),
     Case("shared_devices", "copies", SOME, options=["-k", "affine"]),

@@ -15,12 +15,15 @@ static char places[20];
 static unsigned waits[sizeof places]; /* for each context */
 static void *late;                    /* its work does not end */
 static void *broken;                  /* it is in error */
-static unsigned given_back;           /* how often counters were */
+static unsigned opened, given_back;   /* how often counters were */
+static bool exits;                    /* the application, by a signal handler within a wait */
 
 /* In place of the engine's and of CUPTI's. */
 kprof_status kprof_wait_with_limit(void *context)
 {
     waits[(char *)context - places]++;
+    if (exits)
+        kprof_contexts_forget(context, false);
     if (context == late)
         return KPROF_NOT_COLLECTED;
     return context == broken ? KPROF_INTERNAL : KPROF_OK;
@@ -44,6 +47,7 @@ kprof_status kprof_profiler_open(void *context, const kprof_chip_metrics *metric
     (void)context;
     (void)metrics;
     *out = NULL;
+    opened++;
     return KPROF_OK;
 }
 
@@ -67,7 +71,8 @@ static int note_all(void **state)
 {
     (void)state;
     late = broken = NULL;
-    given_back = 0;
+    opened = given_back = 0;
+    exits = false;
     for (size_t i = 0; i < sizeof places; i++) {
         waits[i] = 0;
         kprof_contexts_note(&places[i]);
@@ -124,14 +129,25 @@ static void test_counters_of_a_busy_context(void **state)
     assert_int_equal(kprof_contexts_open(&places[1], NULL, &out), KPROF_OK);
     late = &places[1];
     assert_int_equal(kprof_contexts_open(&places[2], NULL, &out), KPROF_NOT_COLLECTED);
+    assert_int_equal(opened, 1); /* one at a time has counters of the device */
     kprof_contexts_release();
     assert_int_equal(given_back, 0);
     late = NULL;
     assert_int_equal(kprof_contexts_open(&places[2], NULL, &out), KPROF_OK);
+    assert_int_equal(opened, 2);
     assert_int_equal(given_back, 1);
     kprof_contexts_release();
     kprof_contexts_release(); /* there are none to give back */
     assert_int_equal(given_back, 2);
+}
+
+/* The driver tells then, in that thread, that its contexts end. */
+static void test_exit_within_a_wait(void **state)
+{
+    (void)state;
+    exits = true;
+    assert_int_equal(kprof_contexts_wait_for_others(&places[3]), KPROF_OK);
+    exits = false;
 }
 
 int main(void)
@@ -142,6 +158,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_work_that_does_not_end, note_all, forget_all),
         cmocka_unit_test_setup_teardown(test_a_context_in_error_does_nothing, note_all, forget_all),
         cmocka_unit_test_setup_teardown(test_counters_of_a_busy_context, note_all, forget_all),
+        cmocka_unit_test_setup_teardown(test_exit_within_a_wait, note_all, forget_all),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,7 +5,7 @@
 // Usage: endings MODE
 //        endings children MODE...
 //   return, exit-handler, exit-thread, _exit, _exit-waited, _exit-idle, abort, abort-waited, kill, kill-waited,
-//   kill-idle, reset, illegal, illegal-waited, trap
+//   kill-idle, reset, illegal, illegal-waited, trap, return-busy
 // `children` gives each MODE a process of its own and tells how it ended.
 #include "exact.h"
 
@@ -61,6 +61,25 @@ static void end_by_return(void)
     run_first_part();
     run_series(LATER);
     report_launches(FIRST + LATER, FIRST + LATER);
+    exit(3);
+}
+
+__global__ void spinForever(volatile unsigned *x)
+{
+    while (*x != 0xdeadbeef)
+        ;
+    *x = 1;
+}
+
+// A kernel never ends, for which the end of a process does not wait.
+static void end_while_busy(void)
+{
+    unsigned *nothing;
+    run_first_part();
+    CHECK(cudaMalloc(&nothing, sizeof *nothing));
+    CHECK(cudaMemset(nothing, 0, sizeof *nothing));
+    spinForever<<<1, 1>>>(nothing);
+    report_launches(FIRST, FIRST);
     exit(3);
 }
 
@@ -210,7 +229,8 @@ int main(int argc, char **argv)
                                  {"reset", reset_device},
                                  {"illegal", fail_in_series},
                                  {"illegal-waited", fail_and_wait},
-                                 {"trap", trap_and_wait}};
+                                 {"trap", trap_and_wait},
+                                 {"return-busy", end_while_busy}};
     if (argc > 2 && strcmp(argv[1], "children") == 0)
         return run_children(argc - 2, argv + 2);
     return run_modes(argc, argv, modes);
