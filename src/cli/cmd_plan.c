@@ -6,6 +6,7 @@
 #include "core/log.h"
 #include "report/page.h"
 
+#include <math.h>
 #include <string.h>
 
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
@@ -15,6 +16,11 @@ static kprof_emit_field measure(const char *key, const char *label, double value
     kprof_emit_field field = kprof_field_real(key, label, value);
     field.unit = unit;
     return field;
+}
+
+static kprof_emit_field size_if(bool is_known, const char *key, const char *label, double bytes)
+{
+    return measure(key, label, is_known ? bytes : NAN, "byte");
 }
 
 static void show_record(kprof_emitter *emitter, const kprof_emit_field *fields, size_t count)
@@ -28,6 +34,8 @@ static void show_plan(kprof_emitter *emitter, const kprof_options *options, cons
     const kprof_workload *workload = &options->selection.limits.workload;
     kprof_effort effort = kprof_effort_of(&chip->schedule, chip->plan.collect.count);
     kprof_cost cost = kprof_cost_of(&effort, workload);
+    bool is_given = workload->allocated_bytes > 0;
+    bool is_known = is_given || chip->schedule.pass_count < 2; /* what is saved: nothing for a single pass */
     const kprof_emit_field fields[] = {
         kprof_field_text("chip", "Chip", chip->plan.chip),
         kprof_field_integer("metrics", "Metrics", (int64_t)effort.metric_count),
@@ -42,8 +50,17 @@ static void show_plan(kprof_emitter *emitter, const kprof_options *options, cons
         kprof_field_text("launches_from", "Their number is",
                          options->filter.launch_count ? "given" : "assumed; --launch-count tells it"),
         kprof_field_integer("batches", "Batches, about", (int64_t)cost.batch_count),
-        measure("total_time", "Time in all, without memory, about", cost.total_s * 1e9, "ns"),
-        measure("memory_time_per_gib", "And for each GiB allocated, about", cost.memory_s_per_gib * 1e9, "ns"),
+        measure("batch_counter_data", "Counter data of a batch, at most about", cost.batch_counter_bytes, "byte"),
+        size_if(is_given, "allocated", "Memory that the application allocates", (double)workload->allocated_bytes),
+        kprof_field_text("allocated_from", "Its size is",
+                         is_given ? "given" : "not known before it runs; --allocated tells it"),
+        size_if(is_known, "saved_per_batch", "Saved for a batch", cost.saved_bytes_per_batch),
+        size_if(is_known, "saved", "Saved in all, about", cost.saved_bytes),
+        size_if(is_known, "restored", "Restored in all, about", cost.restored_bytes),
+        measure("total_time", is_known ? "Time in all, about" : "Time in all, without memory, about",
+                cost.total_s * 1e9, "ns"),
+        measure("memory_time_per_gib", is_known ? "Of it for each GiB, about" : "And for each GiB allocated, about",
+                cost.memory_s_per_gib * 1e9, "ns"),
     };
     show_record(emitter, fields, COUNT_OF(fields));
 }
@@ -77,7 +94,8 @@ static void show_memory(kprof_emitter *emitter)
     static const char saved[] =
         "all device memory that the application has allocated when a batch begins; nothing, where one pass does";
     char beyond[128];
-    snprintf(beyond, sizeof beyond, "what does not fit on the device twice goes to host memory: %g GB took %g s",
+    snprintf(beyond, sizeof beyond,
+             "what does not fit on the device twice goes to host memory: %g GB took %g s, which is in no time here",
              kprof_prices.host_save_gb, kprof_prices.host_save_s);
     const kprof_emit_field fields[] = {
         kprof_field_text("saved", "Saved", saved),

@@ -49,6 +49,9 @@ static const kprof_choice colors[] = {
     {name, 0, KPROF_OPTION_COUNT, FIELD(field), arg, help, in, choices, 0, "N is from 1"}
 #define DURATION(name, field, arg, help, in) \
     {name, 0, KPROF_OPTION_SECONDS, FIELD(field), arg, help, in, NULL, 0, "a number above 0"}
+#define BYTES(name, field, arg, help, in) \
+    {name, 0, KPROF_OPTION_BYTES, FIELD(field), arg, help, in, NULL, 0, \
+     "1 byte or more and less than 16 EiB, with K, M, G, T (powers of 1024) or KB, MB, GB, TB (powers of 1000)"}
 #define VALUE(name, letter, type, field, arg, help, in) \
     {name, letter, KPROF_OPTION_##type, FIELD(field), arg, help, in, NULL, 0, NULL}
 
@@ -62,8 +65,10 @@ const kprof_option_row kprof_option_rows[] = {
           "collect in at most N passes: keep the most useful metrics, say which are left out", IN_PROFILE),
     DURATION("budget", selection.limits.budget_s, "SECONDS",
              "keep the most useful metrics that cost each process about SECONDS at most", IN_PROFILE),
-    SET("plan", 0, action, KPROF_ACTION_PLAN, "tell passes and expected time of what would be collected; start nothing",
-        IN_PROFILE),
+    BYTES("allocated", allocated_bytes, "SIZE",
+          "device memory that the application allocates, such as 1.5G: for --plan and --budget", IN_PROFILE),
+    SET("plan", 0, action, KPROF_ACTION_PLAN,
+        "tell passes, expected time and bytes to save of what would be collected; start nothing", IN_PROFILE),
     SET("list-sets", 0, action, KPROF_ACTION_LIST_SETS, "list the sets, with their passes on each chip", IN_PROFILE),
     SET("list-sections", 0, action, KPROF_ACTION_LIST_SECTIONS, "list the sections", IN_PROFILE),
     SET("list-chips", 0, action, KPROF_ACTION_LIST_CHIPS, "list the chips whose metrics are known", IN_PROFILE),

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 /* Where the parser stands. */
 typedef struct cursor {
@@ -41,14 +42,43 @@ static bool find_choice(const kprof_option_row *row, const char *text, int *valu
     return false;
 }
 
-static bool parse_seconds(const char *text, double *out)
+/* A number above 0, with or without decimals; `rest` is what follows it. */
+static bool parse_decimal(const char *text, double *out, const char **rest)
 {
     size_t whole = strspn(text, "0123456789");
     const char *fraction = text[whole] == '.' ? text + whole + 1 : text + whole;
-    if (fraction[strspn(fraction, "0123456789")] != '\0' || strlen(text) > 18)
-        return false;
+    *rest = fraction + strspn(fraction, "0123456789");
     *out = strtod(text, NULL);
     return *out > 0;
+}
+
+static bool parse_seconds(const char *text, double *out)
+{
+    const char *rest;
+    return strlen(text) <= 18 && parse_decimal(text, out, &rest) && *rest == '\0';
+}
+
+/* Suffixes are those of GNU's tools. */
+static bool parse_bytes(const char *text, uint64_t *out)
+{
+    static const struct {
+        const char *suffix;
+        double bytes;
+    } units[] = {{"", 1},         {"K", 0x1p10},   {"KiB", 0x1p10}, {"KB", 1e3},     {"M", 0x1p20},
+                 {"MiB", 0x1p20}, {"MB", 1e6},     {"G", 0x1p30},   {"GiB", 0x1p30}, {"GB", 1e9},
+                 {"T", 0x1p40},   {"TiB", 0x1p40}, {"TB", 1e12}};
+    const char *suffix;
+    double number, bytes = 0;
+    if (!parse_decimal(text, &number, &suffix))
+        return false;
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+        if (strcasecmp(units[i].suffix, suffix) == 0)
+            bytes = number * units[i].bytes;
+    }
+    if (bytes < 1 || bytes >= 0x1p64)
+        return false;
+    *out = (uint64_t)bytes;
+    return true;
 }
 
 static kprof_status store_choice(const kprof_option_row *row, const char *text, int *field)
@@ -131,6 +161,8 @@ static kprof_status store_value(const kprof_option_row *row, char *text, kprof_o
         return store_count(row, text, field);
     case KPROF_OPTION_SECONDS:
         return parse_seconds(text, field) ? KPROF_OK : refuse_value(row, text);
+    case KPROF_OPTION_BYTES:
+        return parse_bytes(text, field) ? KPROF_OK : refuse_value(row, text);
     case KPROF_OPTION_ORDINALS:
         return store_ordinals(row, text, field);
     default:
@@ -350,9 +382,12 @@ static kprof_status settle(kprof_options *options)
         status = check_commands(options);
     options->filter.name_base = (kprof_name_base)options->name_base;
     uint64_t launches = options->filter.launch_count;
-    options->selection.limits.workload =
-        (kprof_workload){launches ? launches : KPROF_ASSUMED_LAUNCHES, options->replay_batch,
-                         options->cache_control == KPROF_CACHE_FLUSH_ALL};
+    options->selection.limits.workload = (kprof_workload){
+        .launches = launches ? launches : KPROF_ASSUMED_LAUNCHES,
+        .batch = options->replay_batch,
+        .flush = options->cache_control == KPROF_CACHE_FLUSH_ALL,
+        .allocated_bytes = options->allocated_bytes,
+    };
     if (options->csv_layout != KPROF_UNSET && options->format == KPROF_FORMAT_JSON)
         return kprof_fail(KPROF_USAGE, "--csv-layout and --json exclude each other");
     if (options->csv_layout != KPROF_UNSET)

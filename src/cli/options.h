@@ -44,7 +44,8 @@ typedef struct kprof_options {
     kprof_selection selection; /* the workload of its limits is settled when the parser has finished */
     kprof_strlist section_folders;
     kprof_strlist chips;
-    int query_mode; /* kprof_query_mode */
+    int query_mode;           /* kprof_query_mode */
+    uint64_t allocated_bytes; /* by the application; 0: not known */
 
     kprof_filter_spec filter; /* name_base is in `name_base` until the parser has finished */
     int name_base;            /* kprof_name_base */
@@ -99,6 +100,7 @@ typedef enum kprof_option_type {
     KPROF_OPTION_NUMBER,  /* uint64_t */
     KPROF_OPTION_COUNT,   /* uint32_t: 1 or more, or one of `choices` where the row has them */
     KPROF_OPTION_SECONDS, /* double: more than 0, with or without decimals */
+    KPROF_OPTION_BYTES,   /* uint64_t: 1 or more, with or without decimals and a suffix such as G */
     KPROF_OPTION_ORDINALS /* uint64_t: comma-separated numbers below 64, as bits */
 } kprof_option_type;
 

@@ -4,6 +4,7 @@
 #include "core/config.h"
 
 #define MIB_BYTES 1048576.0
+#define GIB_BYTES (1024 * MIB_BYTES)
 
 /* The source tells how each was measured: kernels of 60 us, driver 580.159.04 with CUDA 13.0. With new prices goes a
  * new number in limit.c's question. */
@@ -67,13 +68,21 @@ static uint64_t batches_until_growth(double room_bytes, double batch_ms)
     return batches > 1 ? (uint64_t)batches + 1 : 1;
 }
 
+static void make_room(uint64_t launches, kprof_cost *cost)
+{
+    double bytes = (double)launches * cost->counter_data_bytes;
+    cost->room_bytes += bytes;
+    if (cost->batch_counter_bytes < bytes)
+        cost->batch_counter_bytes = bytes;
+}
+
 /* How many batches there will be, and how much room will be made, each time for twice as many launches. */
 static void count_batches(const kprof_workload *workload, uint64_t room, double batch_ms, kprof_cost *cost)
 {
     uint64_t left = workload->launches;
     if (batch_ms <= 0) /* no passes, no batches */
         return;
-    cost->room_bytes = (double)smaller(left, room) * cost->counter_data_bytes;
+    make_room(smaller(left, room), cost);
     for (int i = 0; i < KPROF_BATCH_GROWTHS && !workload->batch && left > room; i++) {
         uint64_t full = batches_until_growth((double)room * cost->counter_data_bytes, batch_ms);
         if (full > (left - 1) / room)
@@ -81,9 +90,23 @@ static void count_batches(const kprof_workload *workload, uint64_t room, double 
         cost->batch_count += full;
         left -= full * room;
         room *= 2;
-        cost->room_bytes += (double)smaller(left, room) * cost->counter_data_bytes;
+        make_room(smaller(left, room), cost);
     }
     cost->batch_count += left / room + (left % room > 0);
+}
+
+/* Each batch saves all memory, and restores it for each further pass. */
+static void add_memory(const kprof_workload *workload, size_t passes, kprof_cost *cost)
+{
+    double batches = (double)cost->batch_count, restores = (double)passes - 1;
+    if (passes < 2)
+        return;
+    cost->saved_bytes_per_batch = (double)workload->allocated_bytes;
+    cost->saved_bytes = batches * cost->saved_bytes_per_batch;
+    cost->restored_bytes = restores * cost->saved_bytes;
+    cost->memory_s_per_gib =
+        batches * (kprof_prices.save_ms_per_gib + restores * kprof_prices.restore_ms_per_gib) / 1000;
+    cost->total_s += cost->saved_bytes_per_batch / GIB_BYTES * cost->memory_s_per_gib;
 }
 
 kprof_cost kprof_cost_of(const kprof_effort *effort, const kprof_workload *workload)
@@ -103,8 +126,6 @@ kprof_cost kprof_cost_of(const kprof_effort *effort, const kprof_workload *workl
                           (double)(passes - effort->slow_pass_count) * prices->other_pass_flush_ms;
     double work_ms = (double)workload->launches * cost.launch_ms + (double)cost.batch_count * batch_ms;
     cost.total_s = cost.start_s + work_ms / 1000;
-    if (passes > 1)
-        cost.memory_s_per_gib = (double)cost.batch_count *
-                                (prices->save_ms_per_gib + (double)(passes - 1) * prices->restore_ms_per_gib) / 1000;
+    add_memory(workload, passes, &cost);
     return cost;
 }

@@ -47,18 +47,21 @@ kprof_effort kprof_effort_of(const kprof_schedule *schedule, size_t metric_count
 /* Over what it is collected. */
 typedef struct kprof_workload {
     uint64_t launches;
-    uint32_t batch; /* launches that are repeated together at most; 0: as many as there is room for */
-    bool flush;     /* caches, before each launch in each pass */
+    uint32_t batch;           /* launches that are repeated together at most; 0: as many as there is room for */
+    bool flush;               /* caches, before each launch in each pass */
+    uint64_t allocated_bytes; /* device memory of the application; 0: not known */
 } kprof_workload;
 
 typedef struct kprof_cost {
-    double room_bytes;         /* of counter data that room is made for, once for each size of the room */
-    double start_s;            /* once for each process, with room for its launches */
-    double launch_ms;          /* passes and evaluation of one launch */
-    double counter_data_bytes; /* of one launch, about */
-    uint64_t batch_count;      /* about: what the application calls ends a batch early */
-    double total_s;            /* of all launches; without saving and restoring memory, whose size is not known */
-    double memory_s_per_gib;   /* which this is, for each GiB that the application has allocated, where it fits twice */
+    double room_bytes;          /* of counter data that room is made for, once for each size of the room */
+    double start_s;             /* once for each process, with room for its launches */
+    double launch_ms;           /* passes and evaluation of one launch */
+    double counter_data_bytes;  /* of one launch, about */
+    uint64_t batch_count;       /* about: what the application calls ends a batch early */
+    double batch_counter_bytes; /* counter data of the largest batch */
+    double saved_bytes_per_batch, saved_bytes, restored_bytes; /* 0 where one pass does, or the size is not known */
+    double total_s;          /* of all launches, with saving and restoring memory, if its size is known */
+    double memory_s_per_gib; /* which this is, for each GiB that the application has allocated, where it fits twice */
 } kprof_cost;
 
 kprof_cost kprof_cost_of(const kprof_effort *effort, const kprof_workload *workload);

@@ -209,6 +209,41 @@ static void limits_and_their_workload(void **state)
     }
 }
 
+static void sizes_of_memory(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *size;
+        uint64_t bytes;
+    } sizes[] = {{"1", 1},
+                 {"4096", 4096},
+                 {"1.5G", UINT64_C(3) << 29},
+                 {"1.5GiB", UINT64_C(3) << 29},
+                 {"1.5GB", 1500000000},
+                 {"2k", 2048},
+                 {"2KB", 2000},
+                 {".5M", 1 << 19},
+                 {"60gb", UINT64_C(60000000000)},
+                 {"2T", UINT64_C(1) << 41},
+                 {"16777215T", UINT64_C(16777215) << 40}};
+    static const char *const no_sizes[] = {
+        "0",   "0G",  "0.5",       "-1",  "-1G", "G",  "GB", "1.5.2G", "1e9", "0x10", "1P",
+        "1GG", "1Gi", "16777216T", "nan", "",    "+1", "1B", "many",   "inf", "1,5G", "99999999999999999999"};
+    assert_int_equal(parse("app"), KPROF_OK);
+    assert_int_equal(options.selection.limits.workload.allocated_bytes, 0);
+    char line[64];
+    for (size_t i = 0; i < LENGTH(sizes); i++) {
+        snprintf(line, sizeof line, "--allocated %s app", sizes[i].size);
+        assert_int_equal(parse(line), KPROF_OK);
+        assert_int_equal(options.selection.limits.workload.allocated_bytes, sizes[i].bytes);
+    }
+    for (size_t i = 0; i < LENGTH(no_sizes); i++) {
+        snprintf(line, sizeof line, "--allocated=%s app", no_sizes[i]);
+        assert_refused(line, "is not valid, give SIZE: 1 byte or more");
+    }
+    assert_refused("report run.kprof --allocated 1G", "no option of kprof report");
+}
+
 static void a_plan_takes_an_application(void **state)
 {
     (void)state;
@@ -350,6 +385,7 @@ int main(void)
         cmocka_unit_test(batches_are_counted_or_automatic),
         cmocka_unit_test(clocks_are_left_alone_unless_asked),
         cmocka_unit_test(limits_and_their_workload),
+        cmocka_unit_test(sizes_of_memory),
         cmocka_unit_test(a_plan_takes_an_application),
         cmocka_unit_test(output_choices),
         cmocka_unit_test(refused_values),

@@ -460,15 +460,63 @@ class Plans(Case):
         self.assertEqual([(plan["passes"], plan["slow_passes"]) for plan in plans], [(9, 7), (8, 8)])
         self.assertLess(plans[0]["launch_time"], plans[1]["launch_time"])
 
+    def plan(self, *options):
+        run = self.kprof("--plan", "--chips", "GH100", "--json", "-c", "10", "--replay-batch", "5", *options)
+        self.assert_run(run, 0)
+        return json.loads(run.out)["plans"][0]
+
+    def test_bytes_to_save(self):
+        unknown, given = self.plan(), self.plan("--allocated", "60G")
+        size = 60 << 30
+        sizes = ("allocated", "saved_per_batch", "saved", "restored")
+        self.assertEqual([unknown[key] for key in sizes], [None] * 4)
+        self.assertEqual([given[key] for key in sizes], [size, size, 2 * size, 8 * 2 * size])
+        self.assertEqual(given["allocated_from"], "given")
+        self.assertAlmostEqual(given["total_time"], unknown["total_time"] + 60 * unknown["memory_time_per_gib"], -3)
+        for plan in unknown, given:
+            self.assertEqual(plan["batch_counter_data"], 5 * plan["counter_data"])
+
+    def test_one_pass_saves_nothing(self):
+        for size in [], ["--allocated", "60G"]:
+            plan = self.plan("--metrics", "dram__bytes.sum", *size)
+            self.assertEqual([plan[key] for key in ("saved_per_batch", "saved", "restored")], [0, 0, 0])
+            self.assertEqual(plan["allocated"], 60 << 30 if size else None)
+
+    def test_bytes_that_are_not_known(self):
+        text = self.kprof("--plan", "--chips", "GH100").out
+        self.assertRegex(text, r"Saved for a batch +n/a\n")
+        self.assertRegex(text, r"Time in all, without memory, about +\d")
+        rows = csv.DictReader(io.StringIO(self.kprof("--plan", "--chips", "GH100", "--csv").out))
+        fields = {row["field"]: row["value"] for row in rows if row["list"] == "plans"}
+        self.assertEqual((fields["allocated"], fields["saved_per_batch"], fields["saved"]), ("", "", ""))
+        self.assertIn("--allocated", fields["allocated_from"])
+
+    def test_bytes_that_are_given(self):
+        options = ["--plan", "--chips", "GH100", "-c", "10", "--allocated", "1.5GB"]
+        text = self.kprof(*options).out
+        self.assertRegex(text, r"Saved for a batch +1\.50 GB\n")
+        self.assertRegex(text, r"Time in all, about +\d")
+        rows = csv.DictReader(io.StringIO(self.kprof(*options, "--csv").out))
+        fields = {row["field"]: (row["value"], row["unit"]) for row in rows if row["list"] == "plans"}
+        self.assertEqual(fields["saved"], ("1500000000", "byte"))
+
+    def test_wrong_sizes_are_said(self):
+        for size in ("0", "-1G", "much", "99999999T"):
+            run = self.kprof("--plan", "--chips", "GH100", f"--allocated={size}")
+            self.assert_run(run, 101)
+            self.assertIn(f'--allocated: "{size}" is not valid', run.err)
+
     def test_json_is_as_documented(self):
         sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../report"))
         from check_outputs import fits
         with open(os.path.join(os.path.dirname(__file__), "../../docs/report.schema.json")) as file:
             schema = json.load(file)
-        run = self.kprof("--plan", "--chips", "GH100", "--json", "--max-passes", "3", "--replay-batch", "2", "-c", "5")
-        self.assert_run(run, 0)
-        data = json.loads(run.out)
-        self.assertIsNone(fits(data, schema, schema))
+        for size in ["--allocated", "1T"], []:
+            run = self.kprof("--plan", "--chips", "GH100", "--json", "--max-passes", "3", "--replay-batch", "2", "-c",
+                             "5", *size)
+            self.assert_run(run, 0)
+            data = json.loads(run.out)
+            self.assertIsNone(fits(data, schema, schema))
         plan = data["plans"][0]
         self.assertLessEqual(plan["passes"], 3)
         self.assertEqual((plan["launches"], plan["launches_from"], plan["batches"]), (5, "given", 3))
@@ -509,6 +557,17 @@ class Limits(Case):
         self.assertIn("keep within --budget", run.err)
         assumed = self.kprof("--plan", "--chips", "GH100", "--budget", "100")
         self.assertIn("1000 launches (assumed; --launch-count tells how many)", assumed.err)
+
+    def test_memory_counts_for_the_budget(self):
+        def kept(*size):
+            run = self.kprof("--plan", "--chips", "GH100", "--json", "--budget", "1.5", "-c", "10", *size)
+            self.assert_run(run, 0)
+            plan = json.loads(run.out)["plans"][0]
+            self.assertLessEqual(plan["total_time"], 1.5e9)
+            return plan["metrics"]
+        everything = kept()
+        self.assertEqual(kept("--allocated", "1G"), everything)
+        self.assertLess(kept("--allocated", "200G"), everything)
 
     def test_nothing_fits(self):
         metric = "sm__throughput.avg.pct_of_peak_sustained_elapsed"

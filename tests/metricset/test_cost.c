@@ -123,6 +123,38 @@ static void test_memory(void **state)
     assert_true(kprof_cost_of(&dram_metric, &pairs).memory_s_per_gib == 0); /* one pass restores nothing */
 }
 
+#define GIB 1073741824.0
+
+static void test_size_of_memory(void **state)
+{
+    (void)state;
+    kprof_workload unknown = {.launches = 10, .batch = 2}, given = unknown;
+    given.allocated_bytes = UINT64_C(60) << 30;
+    kprof_cost without = kprof_cost_of(&default_set, &unknown), with = kprof_cost_of(&default_set, &given);
+    assert_near(with.saved_bytes_per_batch, 60 * GIB);
+    assert_near(with.saved_bytes, 5 * 60 * GIB);
+    assert_near(with.restored_bytes, 8 * 5 * 60 * GIB);
+    assert_near(with.memory_s_per_gib, without.memory_s_per_gib);
+    assert_near(with.total_s, without.total_s + 60 * without.memory_s_per_gib);
+    assert_true(without.saved_bytes_per_batch == 0 && without.saved_bytes == 0 && without.restored_bytes == 0);
+    kprof_cost one_pass = kprof_cost_of(&dram_metric, &given);
+    assert_true(one_pass.saved_bytes_per_batch == 0 && one_pass.saved_bytes == 0 && one_pass.restored_bytes == 0);
+    assert_near(one_pass.total_s, kprof_cost_of(&dram_metric, &unknown).total_s);
+}
+
+static void test_counter_data_of_a_batch(void **state)
+{
+    (void)state;
+    double launch_bytes = 9 * kprof_prices.counter_bytes_per_pass;
+    uint64_t room = (uint64_t)(kprof_prices.batch_bytes / launch_bytes);
+    kprof_workload few = {.launches = 10}, pairs = {.launches = 10, .batch = 2};
+    kprof_workload grown = {.launches = 3 * room}, just_grown = {.launches = room + 1};
+    assert_near(kprof_cost_of(&default_set, &few).batch_counter_bytes, 10 * launch_bytes);
+    assert_near(kprof_cost_of(&default_set, &pairs).batch_counter_bytes, 2 * launch_bytes);
+    assert_near(kprof_cost_of(&default_set, &grown).batch_counter_bytes, 2 * (double)room * launch_bytes);
+    assert_near(kprof_cost_of(&default_set, &just_grown).batch_counter_bytes, (double)room * launch_bytes);
+}
+
 /* Whole processes less the plain ones, on the machine of the prices. */
 static void test_measured_processes(void **state)
 {
@@ -147,6 +179,8 @@ static void test_extremes(void **state)
     kprof_effort nothing = {0}, huge = {.metric_count = 5000, .sm_pass_count = 100000};
     assert_true(kprof_cost_of(&huge, &endless).total_s > 1e18);
     assert_true(kprof_cost_of(&huge, &unbounded).total_s > 1e18);
+    endless.allocated_bytes = UINT64_MAX;
+    assert_true(kprof_cost_of(&huge, &endless).saved_bytes > 1e38);
     assert_near(kprof_cost_of(&nothing, &endless).total_s, kprof_prices.start_s);
     assert_int_equal(kprof_cost_of(&nothing, &endless).batch_count, 0);
 }
@@ -162,6 +196,8 @@ int main(void)
         cmocka_unit_test(test_room_doubles_twice),
         cmocka_unit_test(test_room),
         cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_size_of_memory),
+        cmocka_unit_test(test_counter_data_of_a_batch),
         cmocka_unit_test(test_measured_processes),
         cmocka_unit_test(test_extremes),
     };
