@@ -15,6 +15,8 @@ typedef struct kprof_emit_metric {
     const kprof_section *section; /* that shows it, or NULL */
     const char *name, *label, *unit;
     const char *passes; /* that it comes from on the launch's chip, "1-3 5"; "": none, or not known */
+    size_t pass_count;  /* how many these are */
+    bool joins_passes;  /* there is a value, made of what several executions of the launch did */
     bool repeated;      /* the same section has shown it before */
     double value;       /* NaN: not measured */
 } kprof_emit_metric;
@@ -54,6 +56,7 @@ typedef struct kprof_emit_field {
     int64_t integer;
     double real;       /* NaN: missing */
     bool may_be_empty; /* people see nothing, not "n/a", when it is missing: it does not apply */
+    bool joins_passes; /* it, or what it is the label of, joins what several executions of a launch did */
 } kprof_emit_field;
 typedef struct kprof_emit_record {
     const kprof_emit_field *fields;

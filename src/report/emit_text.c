@@ -23,6 +23,7 @@ typedef struct text_emitter {
     bool hides_missing;  /* the launch was not measured: show only what is known all the same */
     const char *section; /* name of a section that nothing was printed of yet */
     char *heading;       /* of the rows being collected */
+    bool has_marks;      /* a value was marked: the page ends with what that means */
 } text_emitter;
 
 typedef enum text_style { STYLE_HEADING, STYLE_SECTION, STYLE_NOTE } text_style;
@@ -198,22 +199,30 @@ static void put_bar(kprof_grid *grid, const kprof_emit_metric *metric)
     kprof_grid_add(grid, bar, "");
 }
 
+/* The latest cell is of several executions of a launch, which the raw page tells in words. */
+static void mark_joined(text_emitter *text, kprof_grid *grid)
+{
+    kprof_grid_mark(grid);
+    text->has_marks = true;
+}
+
 static void put_value(kprof_emitter *emitter, kprof_grid *grid, const kprof_emit_metric *metric)
 {
     kprof_human human = kprof_units_human(metric->value, metric->unit, emitter->page.options->base_units);
     kprof_grid_add(grid, human.number, human.unit);
+    if (metric->joins_passes && emitter->page.page != KPROF_PAGE_RAW)
+        mark_joined(of(emitter), grid);
 }
 
 /* "pass 1", "passes 1-3 5" */
 static void put_passes(kprof_emitter *emitter, kprof_grid *grid, const kprof_emit_metric *metric)
 {
-    bool is_one = !strpbrk(metric->passes, " -");
     char *text = NULL;
-    if (asprintf(&text, "%s%s", is_one ? "pass " : "passes ", metric->passes) < 0) {
+    if (asprintf(&text, "%s %s", metric->pass_count == 1 ? "pass" : "passes", metric->passes) < 0) {
         emitter->status = KPROF_NO_MEMORY;
         return;
     }
-    kprof_grid_add(grid, *metric->passes ? text : "", "");
+    kprof_grid_add(grid, metric->pass_count > 0 ? text : "", "");
     free(text);
 }
 
@@ -346,6 +355,13 @@ static void show_idle(kprof_emitter *emitter, const kprof_emit_roofline *rooflin
     kprof_output_puts(emitter->out, is_first ? "" : "\n");
 }
 
+/* A roofline's point is marked once, at its name: its numbers come from one another. */
+static bool point_joins_passes(const kprof_emit_roofline *line, const kprof_emit_point *point)
+{
+    return line->work->joins_passes || line->peak->joins_passes || point->intensity->joins_passes ||
+           point->pct->joins_passes;
+}
+
 static void show_legend(kprof_emitter *emitter, const kprof_emit_roofline *rooflines, size_t count)
 {
     static const char *const headers[] = {"",     "Roofline", "Achieved", "Peak",      "Intensity",
@@ -361,6 +377,8 @@ static void show_legend(kprof_emitter *emitter, const kprof_emit_roofline *roofl
             snprintf(name, sizeof name, "%.40s / %.40s", rooflines[i].label, point->level);
             kprof_grid_add(&grid, mark, "");
             kprof_grid_add(&grid, name, "");
+            if (point_joins_passes(&rooflines[i], point))
+                mark_joined(of(emitter), &grid);
             legend_row(emitter, &grid, &rooflines[i], point);
         }
     }
@@ -415,6 +433,8 @@ static void put_field(kprof_emitter *emitter, kprof_grid *grid, const kprof_emit
     } else {
         put_human(emitter, grid, field->real, field->unit);
     }
+    if (field->joins_passes)
+        mark_joined(of(emitter), grid);
 }
 
 /* A record is a block of "label: value" lines. */
@@ -551,6 +571,15 @@ static void text_list_end(kprof_emitter *emitter)
     flush_rows(of(emitter));
 }
 
+static void text_page_end(kprof_emitter *emitter)
+{
+    if (!of(emitter)->has_marks)
+        return;
+    blank_line(of(emitter));
+    kprof_output_puts(emitter->out,
+                      "* joins counters of several passes, so of several executions; --page raw names them\n");
+}
+
 static void text_free(kprof_emitter *emitter)
 {
     text_emitter *text = of(emitter);
@@ -574,7 +603,7 @@ static const kprof_emitter_ops text_ops = {
     .row = text_row,
     .record_end = text_rows_end,
     .list_end = text_list_end,
-    .page_end = kprof_emit_nothing,
+    .page_end = text_page_end,
     .free = text_free,
 };
 

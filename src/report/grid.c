@@ -30,7 +30,7 @@ static bool reserve(kprof_grid *grid)
 
 void kprof_grid_add(kprof_grid *grid, const char *text, const char *unit)
 {
-    kprof_grid_cell cell = {strdup(text), strdup(unit)};
+    kprof_grid_cell cell = {strdup(text), strdup(unit), false};
     if (!cell.text || !cell.unit || !reserve(grid)) {
         free(cell.text);
         free(cell.unit);
@@ -38,6 +38,12 @@ void kprof_grid_add(kprof_grid *grid, const char *text, const char *unit)
         return;
     }
     grid->cells[grid->cell_count++] = cell;
+}
+
+void kprof_grid_mark(kprof_grid *grid)
+{
+    if (grid->cell_count > 0)
+        grid->cells[grid->cell_count - 1].is_marked = true;
 }
 
 static void clear(kprof_grid *grid)
@@ -65,9 +71,9 @@ size_t kprof_text_width(const char *text)
     return width;
 }
 
-/* Widths of a column: of its texts, and of the units after them. */
+/* Widths of a column: of its texts, and of the units and marks after them, with the space before these. */
 typedef struct column_width {
-    size_t text, unit, total;
+    size_t text, unit, mark, total;
 } column_width;
 
 static size_t larger(size_t a, size_t b)
@@ -75,33 +81,68 @@ static size_t larger(size_t a, size_t b)
     return a > b ? a : b;
 }
 
+static const char *mark_of(const kprof_grid_cell *cell)
+{
+    return cell->is_marked ? "*" : "";
+}
+
+/* Columns of a unit or a mark; there is none without a space before it. */
+static size_t with_space(const char *text)
+{
+    return *text ? kprof_text_width(text) + 1 : 0;
+}
+
 static column_width measure(const kprof_grid *grid, size_t column)
 {
-    column_width width = {0, 0, 0};
+    column_width width = {0};
     for (size_t i = column; i < grid->cell_count; i += grid->column_count) {
         width.text = larger(width.text, kprof_text_width(grid->cells[i].text));
-        width.unit = larger(width.unit, kprof_text_width(grid->cells[i].unit));
+        width.unit = larger(width.unit, with_space(grid->cells[i].unit));
+        width.mark = larger(width.mark, with_space(mark_of(&grid->cells[i])));
     }
-    size_t content = width.text + (width.unit ? width.unit + 1 : 0);
+    size_t content = width.text + width.unit + width.mark;
     width.total = larger(content, grid->headers[column] ? kprof_text_width(grid->headers[column]) : 0);
     width.text += width.total - content; /* a wide header moves the numbers to the right */
     return width;
 }
 
-/* Spaces are held back until something follows, so that no line ends in them. */
+/* A line being printed. Spaces are held back until something follows, so that none ends in them. */
+typedef struct grid_line {
+    kprof_output *out;
+    size_t pending;
+} grid_line;
+
+static void put(grid_line *line, const char *text)
+{
+    if (!*text)
+        return;
+    kprof_output_repeat(line->out, ' ', line->pending);
+    kprof_output_puts(line->out, text);
+    line->pending = 0;
+}
+
+/* A unit or a mark, which begins its part of a column. */
+static void put_after(grid_line *line, const char *text, size_t width)
+{
+    line->pending += *text ? 1 : 0;
+    put(line, text);
+    line->pending += width - with_space(text);
+}
+
+static void put_aligned(grid_line *line, const char *text, size_t width, bool is_number)
+{
+    size_t padding = width - kprof_text_width(text);
+    line->pending += is_number ? padding : 0;
+    put(line, text);
+    line->pending += is_number ? 0 : padding;
+}
+
 static void print_header(const kprof_grid *grid, kprof_output *out, const column_width *widths)
 {
-    size_t pending = 0;
+    grid_line line = {out, 0};
     for (size_t i = 0; i < grid->column_count; i++) {
-        const char *header = grid->headers[i] ? grid->headers[i] : "";
-        size_t padding = widths[i].total - kprof_text_width(header);
-        pending += grid->is_number[i] ? padding : 0;
-        if (*header) {
-            kprof_output_repeat(out, ' ', pending);
-            pending = 0;
-        }
-        kprof_output_puts(out, header);
-        pending += (grid->is_number[i] ? 0 : padding) + COLUMN_GAP;
+        put_aligned(&line, grid->headers[i] ? grid->headers[i] : "", widths[i].total, grid->is_number[i]);
+        line.pending += COLUMN_GAP;
     }
     kprof_output_puts(out, "\n");
 }
@@ -109,22 +150,12 @@ static void print_header(const kprof_grid *grid, kprof_output *out, const column
 static void print_row(const kprof_grid *grid, kprof_output *out, const kprof_grid_cell *cells,
                       const column_width *widths)
 {
-    size_t pending = 0;
+    grid_line line = {out, 0};
     for (size_t i = 0; i < grid->column_count; i++) {
-        size_t padding = widths[i].text - kprof_text_width(cells[i].text);
-        pending += grid->is_number[i] ? padding : 0;
-        if (*cells[i].text || *cells[i].unit) {
-            kprof_output_repeat(out, ' ', pending);
-            pending = 0;
-        }
-        kprof_output_puts(out, cells[i].text);
-        pending += grid->is_number[i] ? 0 : padding + widths[i].total - widths[i].text;
-        if (grid->is_number[i] && widths[i].unit) {
-            kprof_output_puts(out, *cells[i].unit ? " " : "");
-            kprof_output_puts(out, cells[i].unit);
-            pending += widths[i].unit - kprof_text_width(cells[i].unit) + !*cells[i].unit;
-        }
-        pending += COLUMN_GAP;
+        put_aligned(&line, cells[i].text, widths[i].text, grid->is_number[i]);
+        put_after(&line, cells[i].unit, widths[i].unit);
+        put_after(&line, mark_of(&cells[i]), widths[i].mark);
+        line.pending += COLUMN_GAP;
     }
     kprof_output_puts(out, "\n");
 }
@@ -160,7 +191,7 @@ static void fit(kprof_grid *grid, column_width *widths, size_t indent)
     size_t excess = total - grid->width;
     if (grid->width == 0 || total <= grid->width || widths[0].total < excess + FIRST_WIDTH_MIN)
         return;
-    shorten_cells(grid, widths[0].total - excess);
+    shorten_cells(grid, widths[0].text - excess);
     widths[0] = measure(grid, 0);
 }
 

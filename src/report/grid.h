@@ -11,6 +11,7 @@
 typedef struct kprof_grid_cell {
     char *text; /* a number or words */
     char *unit; /* stands after a number, aligned in itself; may be "" */
+    bool is_marked;
 } kprof_grid_cell;
 
 typedef struct kprof_grid {
@@ -28,6 +29,8 @@ typedef struct kprof_grid {
 kprof_grid kprof_grid_make(const char *kinds);
 /* Append the next cell (texts are copied). */
 void kprof_grid_add(kprof_grid *grid, const char *text, const char *unit);
+/* Mark the latest cell: " *" follows it, below the other marks of its column. */
+void kprof_grid_mark(kprof_grid *grid);
 /* Print all rows, indented; the grid is empty afterwards and can be filled again. */
 void kprof_grid_print(kprof_grid *grid, kprof_output *out, size_t indent);
 void kprof_grid_free(kprof_grid *grid);

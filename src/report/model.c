@@ -114,8 +114,8 @@ const char *kprof_model_kernel_name(const kprof_model_kernel *kernel, const char
     return kernel->demangled;
 }
 
-const char *kprof_model_passes_text(const kprof_model_device *device, const kprof_model *model, size_t metric)
+kprof_model_passes kprof_model_passes_of(const kprof_model_device *device, const kprof_model *model, size_t metric)
 {
     const kprof_model_chip *chip = device->chip_index == SIZE_MAX ? NULL : &model->chips[device->chip_index];
-    return chip && chip->schedule && chip->schedule[metric].text ? chip->schedule[metric].text : "";
+    return chip && chip->schedule ? chip->schedule[metric] : (kprof_model_passes){0};
 }

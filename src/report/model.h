@@ -112,8 +112,9 @@ typedef struct kprof_model_walk {
 } kprof_model_walk;
 kprof_status kprof_model_launches(const kprof_model_walk *walk, kprof_model_visit *visit, void *user) KPROF_MUST_CHECK;
 
-/* The passes that a metric comes from on a device, "1-3 5"; "" when it has no counters or the report does not tell. */
-const char *kprof_model_passes_text(const kprof_model_device *device, const kprof_model *model, size_t metric);
+/* The passes that a metric comes from on a device (borrowed); none when it has no counters or the report does not
+ * tell. */
+kprof_model_passes kprof_model_passes_of(const kprof_model_device *device, const kprof_model *model, size_t metric);
 
 /* "function", "demangled" or "mangled" name of a kernel; demangled when `base` is NULL. */
 const char *kprof_model_kernel_name(const kprof_model_kernel *kernel, const char *base);

@@ -8,6 +8,7 @@
 typedef struct value_spread {
     uint64_t count; /* launches with a value */
     double minimum, maximum, sum;
+    bool joins_passes; /* a launch's value does */
 } value_spread;
 
 /* Launches of one kernel name on one kind of device, of all processes. */
@@ -53,10 +54,12 @@ static kernel_group *add_group(kernel_groups *summary, const kprof_model_launch 
     return added;
 }
 
-static void count_value(value_spread *statistic, double value)
+static void count_value(value_spread *statistic, const kprof_emit_metric *metric)
 {
+    const double value = metric->value;
     if (isnan(value))
         return;
+    statistic->joins_passes = statistic->joins_passes || metric->joins_passes;
     if (statistic->count == 0 || value < statistic->minimum)
         statistic->minimum = value;
     if (statistic->count == 0 || value > statistic->maximum)
@@ -76,7 +79,7 @@ static kprof_status count_launch(void *user, const kprof_model_launch *launch)
         return kprof_fail(KPROF_NO_MEMORY, "summing up the report: out of memory");
     group->launches++;
     for (size_t i = 0; chip == group->chip && chip && i < chip->metric_count; i++)
-        count_value(&group->statistics[i], chip->metrics[i].value);
+        count_value(&group->statistics[i], &chip->metrics[i]);
     return KPROF_OK;
 }
 
@@ -102,7 +105,7 @@ static kprof_emit_field with_role(kprof_emit_field field, kprof_field_role role)
 static void show_metric(kprof_emitter *emitter, const kprof_emit_metric *metric, const value_spread *s)
 {
     double average = s->count ? s->sum / (double)s->count : NAN;
-    enum { SUM_FIELD = 9 };
+    enum { LABEL_FIELD = 3, SUM_FIELD = 9 };
     kprof_emit_field fields[] = {
         with_role(kprof_field_text("section", "Section", metric->section->id), KPROF_ROLE_MACHINE),
         with_role(kprof_field_text("section_name", "Section", metric->section->name), KPROF_ROLE_HEADING),
@@ -115,6 +118,7 @@ static void show_metric(kprof_emitter *emitter, const kprof_emit_metric *metric,
         with_unit(kprof_field_real("average", "Average", average), metric->unit),
         with_unit(kprof_field_real("sum", "Sum", s->count && is_additive(metric) ? s->sum : NAN), metric->unit),
     };
+    fields[LABEL_FIELD].joins_passes = s->joins_passes;
     fields[SUM_FIELD].may_be_empty = !is_additive(metric);
     emitter->ops->row(emitter, &(kprof_emit_record){fields, sizeof fields / sizeof *fields});
 }

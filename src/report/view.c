@@ -334,9 +334,15 @@ static void fill_section(kprof_view_section *section)
 
 void kprof_view_fill_metric(const kprof_model *model, const kprof_model_launch *launch, kprof_emit_metric *metric)
 {
-    bool known = metric->metric != SIZE_MAX, measured = launch->measured > 0;
+    bool known = metric->metric != SIZE_MAX;
+    kprof_model_passes passes = {0};
+    if (known && launch->measured > 0)
+        passes = kprof_model_passes_of(launch->device, model, metric->metric);
     metric->value = known ? launch->values[metric->metric] : NAN;
-    metric->passes = known && measured ? kprof_model_passes_text(launch->device, model, metric->metric) : "";
+    metric->passes = passes.text ? passes.text : "";
+    metric->pass_count = passes.count;
+    /* The passes are those planned; a launch that was executed once has no values of several, whatever the plan. */
+    metric->joins_passes = passes.count > 1 && launch->record.pass_count > 1 && !isnan(metric->value);
 }
 
 const kprof_view_chip *kprof_view_fill(kprof_view *view, const kprof_model_launch *launch)

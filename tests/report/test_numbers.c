@@ -143,26 +143,32 @@ static void test_units_like_ncu(void **state)
     assert_string_equal(unit, "register/thread");
 }
 
-/* Two rows on lines of at most `width` columns. */
-static void expect_rows(size_t width, const char *expected)
+/* Prints the grid, indented by one, and frees it. */
+static void expect_grid(kprof_grid *grid, const char *expected)
 {
     char *text = NULL;
     size_t size = 0;
     FILE *file = open_memstream(&text, &size);
     kprof_output out;
-    kprof_grid grid = kprof_grid_make("tn");
     assert_int_equal(kprof_output_init(&out, file), KPROF_OK);
+    kprof_grid_print(grid, &out, 1);
+    assert_int_equal(kprof_output_finish(&out), KPROF_OK);
+    fclose(file);
+    assert_string_equal(text, expected);
+    kprof_grid_free(grid);
+    free(text);
+}
+
+/* Two rows on lines of at most `width` columns. */
+static void expect_rows(size_t width, const char *expected)
+{
+    kprof_grid grid = kprof_grid_make("tn");
     grid.width = width;
     kprof_grid_add(&grid, "Short", "");
     kprof_grid_add(&grid, "1", "%");
     kprof_grid_add(&grid, "A label of more than thirty letters", "");
     kprof_grid_add(&grid, "22", "%");
-    kprof_grid_print(&grid, &out, 1);
-    assert_int_equal(kprof_output_finish(&out), KPROF_OK);
-    fclose(file);
-    assert_string_equal(text, expected);
-    kprof_grid_free(&grid);
-    free(text);
+    expect_grid(&grid, expected);
 }
 
 static void test_grid_width(void **state)
@@ -173,6 +179,33 @@ static void test_grid_width(void **state)
     expect_rows(42, in_full);
     expect_rows(32, " Short                       1 %\n A label of ...rty letters  22 %\n");
     expect_rows(10, in_full);
+}
+
+/* Only a column with a mark is wider for it, and no line ends in spaces. */
+static void test_grid_marks(void **state)
+{
+    (void)state;
+    kprof_grid grid = kprof_grid_make("tnn");
+    kprof_grid_mark(&grid); /* no cell yet */
+    grid.headers[0] = "What";
+    grid.headers[1] = "One";
+    grid.headers[2] = "Two";
+    kprof_grid_add(&grid, "Read", "");
+    kprof_grid_add(&grid, "1.50", "MB");
+    kprof_grid_mark(&grid);
+    kprof_grid_add(&grid, "2", "%");
+    kprof_grid_add(&grid, "Written", "");
+    kprof_grid_add(&grid, "11", "B");
+    kprof_grid_add(&grid, "3", "%");
+    kprof_grid_mark(&grid);
+    kprof_grid_add(&grid, "All", "");
+    kprof_grid_add(&grid, "4", "");
+    kprof_grid_mark(&grid);
+    kprof_grid_add(&grid, "n/a", "");
+    expect_grid(&grid, " What           One      Two\n"
+                       " Read     1.50 MB *    2 %\n"
+                       " Written    11 B       3 % *\n"
+                       " All         4    *  n/a\n");
 }
 
 static void expect_elided(const char *name, size_t width, const char *expected)
@@ -242,8 +275,9 @@ int main(void)
         cmocka_unit_test(test_exact),      cmocka_unit_test(test_exact_agrees_with_printf),
         cmocka_unit_test(test_grouped),    cmocka_unit_test(test_locale_changes_nothing),
         cmocka_unit_test(test_units),      cmocka_unit_test(test_units_like_ncu),
-        cmocka_unit_test(test_grid_width), cmocka_unit_test(test_elide),
-        cmocka_unit_test(test_clean),      cmocka_unit_test(test_names),
+        cmocka_unit_test(test_grid_width), cmocka_unit_test(test_grid_marks),
+        cmocka_unit_test(test_elide),      cmocka_unit_test(test_clean),
+        cmocka_unit_test(test_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,74 @@
+/* Which values of a launch join what several executions of it did. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "fixture.h"
+#include "report/view.h"
+
+#include <math.h>
+#include <string.h>
+#include <unistd.h>
+
+static kprof_emit_metric *find(const kprof_view *view, const char *name)
+{
+    for (size_t i = 0; i < view->column_count; i++) {
+        if (strcmp(view->columns[i].name, name) == 0)
+            return &view->columns[i];
+    }
+    fail_msg("%s is not in the report", name);
+    return NULL;
+}
+
+static void expect(const kprof_view *view, const kprof_model_launch *launch, const char *name, bool joins_passes)
+{
+    kprof_emit_metric *metric = find(view, name);
+    kprof_view_fill_metric(view->model, launch, metric);
+    if (metric->joins_passes != joins_passes)
+        fail_msg("launch %lld: %s joins passes: %d", (long long)launch->id, name, metric->joins_passes);
+}
+
+/* The fixture's launches: replayed, replayed without values of the L1, not measured, measured in one pass. */
+static kprof_status check_launch(void *user, const kprof_model_launch *launch)
+{
+    const kprof_view *view = user;
+    bool replayed = launch->id < 2;
+    expect(view, launch, "gpu__time_duration.sum", false);
+    expect(view, launch, "launch__grid_size", false);
+    expect(view, launch, "sm__throughput.avg.pct_of_peak_sustained_elapsed", replayed);
+    expect(view, launch, "derived__roofline_fp32_dram_intensity", replayed);
+    expect(view, launch, "derived__sectors_per_request_ld", launch->id == 0);
+    return KPROF_OK;
+}
+
+static void check_values(const char *path)
+{
+    kprof_report *report = NULL;
+    kprof_model model;
+    kprof_view view;
+    assert_int_equal(kprof_report_open(path, &report), KPROF_OK);
+    assert_int_equal(kprof_model_load(report, &model), KPROF_OK);
+    assert_int_equal(kprof_view_all(&model, &view), KPROF_OK);
+    kprof_model_walk walk = {report, &model, NULL, true};
+    assert_int_equal(kprof_model_launches(&walk, check_launch, &view), KPROF_OK);
+    kprof_view_free(&view);
+    kprof_model_free(&model);
+    assert_int_equal(kprof_report_close(report), KPROF_OK);
+}
+
+static void test_joined_values(void **state)
+{
+    (void)state;
+    const char *path = fixture_path("view.kprof");
+    fixture_write(path);
+    check_values(path);
+    assert_int_equal(unlink(path), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_joined_values)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
