@@ -218,6 +218,12 @@ kprof_status kprof_checkpoint_load(const kprof_checkpoint_api **out)
     return status == KPROF_OK ? get_library(&checkpoint, load_checkpoint) : status;
 }
 
+void kprof_libraries_preload(void)
+{
+    pthread_once(&cupti.once, load_cupti); /* says where to look */
+    pthread_once(&nvperf.once, load_nvperf);
+}
+
 static bool identify_file(const library *lib, kprof_strbuf *out)
 {
     struct stat info;

@@ -230,6 +230,11 @@ static kprof_status collect_names(kprof_profiler *p)
     return KPROF_OK;
 }
 
+void kprof_profiler_preload(void)
+{
+    kprof_libraries_preload();
+}
+
 kprof_status kprof_profiler_open(void *context, const kprof_chip_metrics *metrics, kprof_profiler **out)
 {
     kprof_profiler *p = calloc(1, sizeof *p);

@@ -7,6 +7,9 @@
 
 typedef struct kprof_profiler kprof_profiler;
 
+/* Load the libraries that what is below needs, which takes about 50 ms; else the first that needs them does. Says
+ * nothing when one is missing. Thread-safe. */
+void kprof_profiler_preload(void);
 /* Get a context ready; it must be current. `metrics` is borrowed while the profiler lives. The first profiler of a
  * process costs about 80 ms. NO_PERMISSION, COUNTERS_BUSY or UNSUPPORTED as CUPTI says. */
 kprof_status kprof_profiler_open(void *context, const kprof_chip_metrics *metrics,

@@ -157,7 +157,7 @@ void kprof_contexts_release(void)
     pthread_mutex_unlock(&mutex);
 }
 
-void kprof_contexts_forget(void *context, bool keeps_counters)
+void kprof_contexts_forget(void *context, bool in_pass)
 {
     if (pthread_mutex_lock(&mutex) == EDEADLK) /* the application's signal handler exits in the middle of a wait */
         return;
@@ -167,7 +167,7 @@ void kprof_contexts_forget(void *context, bool keeps_counters)
         if (going->context != context)
             continue;
         *link = going->next;
-        if (!keeps_counters)
+        if (!in_pass)
             give_back(going); /* CUPTI takes the next context at the same address for this one */
         release(going);
         break;

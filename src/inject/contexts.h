@@ -33,8 +33,8 @@ void kprof_contexts_note(void *context);
 /* Wait until the work of all contexts but this one is done, as kprof_wait_with_limit does: what that work writes to
  * this one's memory, a replay would take back. NOT_COLLECTED when it does not end in time. With the gate held. */
 kprof_status kprof_contexts_wait_for_others(const void *context) KPROF_MUST_CHECK;
-/* It ends; `keeps_counters`: with a pass under way, which nothing ends any more, or with work that never ends. */
-void kprof_contexts_forget(void *context, bool keeps_counters);
+/* It ends; `in_pass`: with a pass under way, which nothing ends any more. */
+void kprof_contexts_forget(void *context, bool in_pass);
 /* Is the work of all contexts done? Waits for each as kprof_wait_with_limit does. With the gate held. */
 bool kprof_contexts_idle(void);
 /* Let other processes have the counters, but for those of a context whose work does not end within a second; the next

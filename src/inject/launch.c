@@ -10,6 +10,7 @@
 #include "inject/idle.h"
 #include "inject/kernels.h"
 #include "inject/lock.h"
+#include "inject/preload.h"
 #include "inject/process.h"
 #include "inject/threads.h"
 #include "inject/wait.h"
@@ -348,15 +349,21 @@ static void context_ending(void *context)
         return;
     thread.own_call = true;
     bool alone = thread.shared == 0 && kprof_gate_enter_exclusive(GATE_TIMEOUT_MS);
-    bool idle = kprof_wait_forget(context);
+    kprof_wait_forget(context);
     bool in_pass = kprof_batch_context_ending(context);
-    bool keeps_counters = in_pass || (!idle && atomic_load(&ended)); /* CUPTI would wait, the process' end does not */
-    kprof_contexts_forget(context, keeps_counters);
+    if (!atomic_load(&ended)) /* else all goes with the process, and CUPTI would wait for work that may never end */
+        kprof_contexts_forget(context, in_pass);
     kprof_devices_forget(context);
     kprof_kernels_forget_handles(); /* the next context may have its address */
     if (alone)
         kprof_gate_leave_exclusive();
     thread.own_call = own_call;
+}
+
+static void cuda_started(void)
+{
+    kprof_threads_cuda_started();
+    kprof_preload_start();
 }
 
 /* Nothing was launched for a while: the process may be about to end without a word, and others may wait. */
@@ -400,6 +407,7 @@ void kprof_launch_prepare(void)
 void kprof_launch_stop(void)
 {
     kprof_idle_stop();
+    kprof_preload_end();
     atomic_store(&ended, true);
     thread.own_call = true;
     close_batch("the end of the process");
@@ -420,5 +428,4 @@ void kprof_launch_finish(void)
     kprof_process_write(&record);
 }
 
-const kprof_target_hooks kprof_launch_hooks = {enter, leave, kprof_threads_cuda_started, kprof_contexts_note,
-                                               context_ending};
+const kprof_target_hooks kprof_launch_hooks = {enter, leave, cuda_started, kprof_contexts_note, context_ending};

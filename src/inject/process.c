@@ -7,6 +7,7 @@
 #include "inject/idle.h"
 #include "inject/launch.h"
 #include "inject/lock.h"
+#include "inject/preload.h"
 #include "inject/threads.h"
 
 #include <pthread.h>
@@ -111,6 +112,7 @@ static void disarm_forked_child(void)
     kprof_lock_give();
     kprof_lock_have();
     kprof_idle_forget();
+    kprof_preload_forget();
     kprof_spool_writer_abandon(kprof_this_process.spool);
     kprof_this_process.spool = NULL;
 }

@@ -19,8 +19,8 @@ static inline bool kprof_wait_is_idle(kprof_status status)
     return status == KPROF_OK || status == KPROF_INTERNAL;
 }
 /* The context is about to end: have the thread that waits for it, which may be left from an earlier call, done with it
- * first, if it is within a second. False when it is not. */
-bool kprof_wait_forget(void *context);
+ * first, if it is within a second. */
+void kprof_wait_forget(void *context);
 
 /* The ten seconds; tests shorten them. */
 extern int kprof_wait_long_limit_s;

@@ -118,7 +118,7 @@ static void *end_work(void *user)
 static void test_context_that_ends_busy(void **state)
 {
     (void)state;
-    assert_false(kprof_wait_forget(&contexts[BUSY]));
+    kprof_wait_forget(&contexts[BUSY]);
     other = true;
     assert_int_equal(kprof_wait_with_limit(&contexts[BUSY]), KPROF_OK);
     other = false;
@@ -130,9 +130,9 @@ static void test_context_that_ends(void **state)
 {
     (void)state;
     pthread_t thread;
-    assert_true(kprof_wait_forget(&contexts[OTHER]));
+    kprof_wait_forget(&contexts[OTHER]);
     assert_int_equal(pthread_create(&thread, NULL, end_work, NULL), 0);
-    assert_true(kprof_wait_forget(&contexts[BUSY]));
+    kprof_wait_forget(&contexts[BUSY]);
     pthread_join(thread, NULL);
     assert_int_equal(kprof_wait_with_limit(&contexts[BUSY]), KPROF_OK);
 }

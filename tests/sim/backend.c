@@ -252,6 +252,8 @@ kprof_status kprof_target_synchronize(void)
 
 /* profiler.h */
 
+void kprof_profiler_preload(void) {}
+
 kprof_status kprof_profiler_open(void *context, const kprof_chip_metrics *metrics, kprof_profiler **out)
 {
     check_current(context);
