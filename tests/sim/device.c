@@ -244,6 +244,12 @@ static void run_work(const sim_work *work)
     case SIM_RECORD:
         sim.streams[step->stream].completed = work->event;
         break;
+    case SIM_POOL_ALLOC:
+        make_slot(step->a, step);
+        break;
+    case SIM_POOL_FREE:
+        sim.slots[step->a].live = false;
+        break;
     case SIM_HOLD:
         break;
     default: /* SIM_STREAM_WAIT */
@@ -555,6 +561,8 @@ static const struct operation {
     [SIM_GRAPH_LAUNCH] = {"graph launch", KPROF_CALL_GRAPH_LAUNCH, submit_copy},
     [SIM_ALLOC] = {"alloc", KPROF_CALL_OTHER, allocate},
     [SIM_FREE] = {"free", KPROF_CALL_OTHER, release},
+    [SIM_POOL_ALLOC] = {"pool alloc", KPROF_CALL_OTHER, submit_copy},
+    [SIM_POOL_FREE] = {"pool free", KPROF_CALL_OTHER, submit_copy},
     [SIM_COPY_IN] = {"copy in", KPROF_CALL_OTHER, submit_copy},
     [SIM_COPY] = {"copy", KPROF_CALL_TRANSFER, submit_transfer},
     [SIM_COPY_OUT] = {"copy out", KPROF_CALL_OTHER, copy_out},

@@ -34,6 +34,8 @@ typedef enum sim_op {
     SIM_GRAPH_LAUNCH,
     SIM_ALLOC,
     SIM_FREE,
+    SIM_POOL_ALLOC, /* in the order of the stream, as from a pool */
+    SIM_POOL_FREE,
     SIM_COPY_IN,
     SIM_COPY,
     SIM_COPY_OUT,

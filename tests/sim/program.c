@@ -181,9 +181,22 @@ static void sync_both(generator *g, unsigned stream)
     forget_streams(g, sim_context_of_stream(stream));
 }
 
+/* Nothing waits, as what comes later on another stream follows an event. */
+static void add_pool(generator *g, unsigned stream, unsigned slot)
+{
+    touch(g, stream, slot);
+    add(g, g->live[slot] ? SIM_POOL_FREE : SIM_POOL_ALLOC, stream)->a = slot_of(g, slot);
+    g->live[slot] = !g->live[slot];
+    g->shared[slot] = false;
+}
+
 static void add_alloc(generator *g, unsigned stream)
 {
     unsigned slot = pick(g, SIM_VARIABLES / 2) * 2 + sim_context_of_stream(stream);
+    if (is_likely(g, 2)) {
+        add_pool(g, stream, slot);
+        return;
+    }
     sync_both(g, stream);
     sim_step *step = add(g, g->live[slot] ? SIM_FREE : SIM_ALLOC, stream);
     step->a = slot_of(g, slot);
