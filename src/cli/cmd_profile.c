@@ -142,14 +142,6 @@ static kprof_status store_plan(kprof_report *report, const kprof_chip_plan *chip
     return status == KPROF_OK ? kprof_report_add_passes(report, &chip->plan, &passes) : status;
 }
 
-static kprof_status store_plans(profile *run)
-{
-    kprof_status status = KPROF_OK;
-    for (size_t i = 0; i < run->plans.count && status == KPROF_OK; i++)
-        status = store_plan(run->report, &run->plans.chips[i]);
-    return status;
-}
-
 static kprof_status create_report(profile *run)
 {
     const kprof_options *options = run->options;
@@ -167,6 +159,8 @@ static kprof_status create_report(profile *run)
     };
     kprof_status status = sets ? kprof_report_create(run->report_path, options->force_overwrite, &info, &run->report)
                                : kprof_fail(KPROF_NO_MEMORY, "out of memory");
+    for (size_t i = 0; i < run->plans.count && status == KPROF_OK; i++)
+        status = store_plan(run->report, &run->plans.chips[i]);
     free(sets);
     free(command_line);
     return status;
@@ -226,21 +220,16 @@ static kprof_status start_application(profile *run)
     return status;
 }
 
-/* Ingest until the application has ended. A report that cannot be written is no reason to stop the application. The
- * plans are stored while it starts. */
+/* Ingest until the application has ended. A report that cannot be written is no reason to stop the application. */
 static void collect(profile *run)
 {
     kprof_outcome *outcome = &run->outcome;
     kprof_progress_begin(&run->progress, run->options->quiet ? NULL : stderr, run->options->filter.launch_count);
-    kprof_status stored = store_plans(run);
-    outcome->collecting = stored;
     while (!kprof_child_wait(&run->child, POLL_MS)) {
         if (outcome->collecting == KPROF_OK)
             outcome->collecting = kprof_spools_poll(run->spools);
     }
     kprof_status finished = kprof_spools_finish(run->spools, run->child.pid);
-    if (stored != KPROF_OK)
-        finished = stored;
     outcome->wait_status = run->child.wait_status;
     outcome->spools = kprof_spools_summarize(run->spools);
     if (finished == KPROF_OK && outcome->spools.root_seen)

@@ -220,8 +220,10 @@ kprof_status kprof_checkpoint_load(const kprof_checkpoint_api **out)
 
 void kprof_libraries_preload(void)
 {
+    kprof_strbuf tried = KPROF_STRBUF_INIT;
     pthread_once(&cupti.once, load_cupti); /* says where to look */
-    pthread_once(&nvperf.once, load_nvperf);
+    (void)open_beside_cupti(NVPERF_NAME, &tried);
+    kprof_strbuf_free(&tried);
 }
 
 static bool identify_file(const library *lib, kprof_strbuf *out)

@@ -112,7 +112,8 @@ typedef struct kprof_checkpoint_api {
 kprof_status kprof_cupti_load(const kprof_cupti_api **out) KPROF_MUST_CHECK;
 kprof_status kprof_nvperf_load(const kprof_nvperf_api **out) KPROF_MUST_CHECK;
 kprof_status kprof_checkpoint_load(const kprof_checkpoint_api **out) KPROF_MUST_CHECK;
-/* Open those of the first two in silence, so that they are there for who needs them. Thread-safe. */
+/* Open those of the first two in silence, so that they are there for who needs them. Thread-safe; nobody who loads the
+ * second waits for this, as the caller may wait for the loader, and who waits may hold it. */
 void kprof_libraries_preload(void);
 
 /* Append what tells the libraries behind the Profiler Host API from any others: CUPTI's version, and path, size and

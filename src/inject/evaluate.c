@@ -155,11 +155,20 @@ static void choose_names(const kprof_chip_metrics *metrics, uint32_t from, uint3
     }
 }
 
+/* This opens libraries. If the application launches while it is opening one, threads would wait for the loader, and
+ * this one for them. */
+static void open_first_reader(const kprof_chip_metrics *metrics)
+{
+    if (!workers[0].reader && kprof_reader_open(metrics, &workers[0].reader) != KPROF_OK)
+        workers[0].reader = NULL; /* its thread tries again, and tells why not */
+}
+
 void kprof_evaluate_begin(kprof_evaluations *evaluations, uint32_t from, uint32_t end)
 {
     work.evaluations = evaluations;
     choose_names(evaluations->metrics, from, end);
     use_readers_of(evaluations->metrics);
+    open_first_reader(evaluations->metrics);
     atomic_store(&work.next, 0);
     size_t wanted = count_workers(evaluations->count);
     work.running = 0;

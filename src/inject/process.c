@@ -148,7 +148,7 @@ static kprof_status start(const char *dir)
     status = kprof_target_start(&kprof_launch_hooks);
     if (status != KPROF_OK)
         return status;
-    pthread_atfork(NULL, NULL, disarm_forked_child);
+    pthread_atfork(kprof_preload_end, NULL, disarm_forked_child);
     atexit(at_exit);
     return KPROF_OK;
 }
