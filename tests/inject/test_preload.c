@@ -1,0 +1,79 @@
+/* Libraries are loaded beside the application, but not beside its end, and only where they are needed. */
+#include "cupti/profiler.h"
+#include "inject/launch.h"
+#include "inject/preload.h"
+#include "inject/process.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+/* In place of the engine's and of CUPTI's. */
+kprof_process kprof_this_process;
+static atomic_uint begun, loaded;
+
+void kprof_launch_mark_own(void) {}
+
+void kprof_profiler_preload(void)
+{
+    struct timespec time = {0, 100000000};
+    atomic_fetch_add(&begun, 1);
+    nanosleep(&time, NULL);
+    atomic_fetch_add(&loaded, 1);
+}
+
+static int set_up(void **state)
+{
+    static kprof_chip_metrics chips[2];
+    (void)state;
+    chips[1].pass_count = 3;
+    kprof_this_process.config = (kprof_config){.chips = chips, .chip_count = 2};
+    atomic_store(&begun, 0);
+    atomic_store(&loaded, 0);
+    return 0;
+}
+
+static void test_the_end_waits(void **state)
+{
+    (void)state;
+    kprof_preload_end(); /* for nothing */
+    kprof_preload_start();
+    kprof_preload_end();
+    assert_int_equal(atomic_load(&loaded), 1);
+    kprof_preload_end();
+}
+
+static void test_not_where_no_counters_are_measured(void **state)
+{
+    (void)state;
+    kprof_this_process.config.chip_count = 1;
+    kprof_preload_start();
+    kprof_preload_end();
+    assert_int_equal(atomic_load(&begun), 0);
+}
+
+/* Whose thread is the parent's. */
+static void test_a_forked_child_does_not_wait(void **state)
+{
+    (void)state;
+    kprof_preload_start();
+    kprof_preload_forget();
+    kprof_preload_end();
+    assert_int_equal(atomic_load(&loaded), 0);
+    while (atomic_load(&loaded) == 0)
+        nanosleep(&(struct timespec){0, 1000000}, NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(test_the_end_waits, set_up),
+        cmocka_unit_test_setup(test_not_where_no_counters_are_measured, set_up),
+        cmocka_unit_test_setup(test_a_forked_child_does_not_wait, set_up),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
