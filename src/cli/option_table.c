@@ -46,7 +46,7 @@ static const kprof_choice colors[] = {
 #define CHOICE(name, field, choices, arg, help, in, note) \
     {name, 0, KPROF_OPTION_CHOICE, FIELD(field), arg, help, in, choices, 0, note}
 #define COUNT(name, field, choices, arg, help, in) \
-    {name, 0, KPROF_OPTION_COUNT, FIELD(field), arg, help, in, choices, 0, "N is from 1"}
+    {name, 0, KPROF_OPTION_COUNT, FIELD(field), arg, help, in, choices, 0, "N is from 1 to 4294967295"}
 #define DURATION(name, field, arg, help, in) \
     {name, 0, KPROF_OPTION_SECONDS, FIELD(field), arg, help, in, NULL, 0, "a number above 0"}
 #define BYTES(name, field, arg, help, in) \
