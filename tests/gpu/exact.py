@@ -137,6 +137,7 @@ CASES = [
     Case("device_calls", "printf malloc float-atomics tickets clock"),
     Case("device_calls", "assert", SOME),
     Case("device_calls", "long", FIRST),
+    Case("device_calls", "longer", ("default-auto-*", "full-auto-all")),
     Case("series", "quiet polls copies", EVERY),
     Case("series", "idle", SOME),
     Case("series", "pinned", SOME),

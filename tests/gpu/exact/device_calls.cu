@@ -1,7 +1,7 @@
 // Kernels that print, allocate, assert, do things in an order of their own, look at the clock, or run long.
 //
 // Usage: device_calls MODE...
-//   printf, malloc, assert, float-atomics, tickets, clock, long
+//   printf, malloc, assert, float-atomics, tickets, clock, long, longer
 #include "exact.h"
 
 #include <algorithm>
@@ -212,10 +212,40 @@ static void run_long(void)
     show_device("x", x, model.x);
 }
 
+// Long a second after `since_ns`, short before: so a repetition takes far longer than the first run.
+__global__ void takeLonger(unsigned *x, unsigned long long since_ns)
+{
+    const unsigned long long start = gpu_time_ns();
+    while (start - since_ns > 1000000000ull && gpu_time_ns() - start < 800000000ull)
+        ;
+    x[threadIdx.x] = x[threadIdx.x] * 3 + 1;
+}
+
+// A profiler has to give up repeating these, which then still have to take effect once each. It is ready when they
+// begin.
+static void run_longer(void)
+{
+    Model model(BLOCK);
+    unsigned *x = copy_to_device(model.x);
+    unsigned long long *now_ns = copy_to_device(std::vector<unsigned long long>(1, 0));
+    unsigned long long since_ns = 0;
+    for (unsigned n = 0; n < 2; n++) {
+        lookAtClock<<<1, 1>>>(now_ns, 0);
+        launched();
+        since_ns = copy_to_host(now_ns, 1)[0];
+    }
+    for (unsigned n = 0; n < 16; n++) {
+        takeLonger<<<1, BLOCK>>>(x, since_ns);
+        launched();
+        model.step(3, 1);
+    }
+    show_device("x", x, model.x);
+}
+
 int main(int argc, char **argv)
 {
     static const Mode modes[] = {
         {"printf", run_printf},   {"malloc", run_malloc}, {"assert", run_assert}, {"float-atomics", run_float_atomics},
-        {"tickets", run_tickets}, {"clock", run_clock},   {"long", run_long}};
+        {"tickets", run_tickets}, {"clock", run_clock},   {"long", run_long},     {"longer", run_longer}};
     return run_modes(argc, argv, modes);
 }
