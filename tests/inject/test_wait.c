@@ -59,6 +59,13 @@ static void set_busy(bool is)
     pthread_mutex_unlock(&mutex);
 }
 
+static void set_other(bool is)
+{
+    pthread_mutex_lock(&mutex);
+    other = is;
+    pthread_mutex_unlock(&mutex);
+}
+
 static void test_idle_and_broken(void **state)
 {
     (void)state;
@@ -119,9 +126,9 @@ static void test_context_that_ends_busy(void **state)
 {
     (void)state;
     kprof_wait_forget(&contexts[BUSY]);
-    other = true;
+    set_other(true);
     assert_int_equal(kprof_wait_with_limit(&contexts[BUSY]), KPROF_OK);
-    other = false;
+    set_other(false);
     assert_int_equal(kprof_wait_with_limit(&contexts[BUSY]), KPROF_NOT_COLLECTED);
 }
 
