@@ -128,9 +128,9 @@ static void test_passes_are_kept_to(void **state)
 static void test_wide_limits_change_nothing(void **state)
 {
     (void)state;
-    kprof_plan all = plan_of((request){.chip = "GH100", .set = "full"});
+    kprof_plan all = plan_of((request){.chip = "GH100", .set = "default"});
     kprof_limits wide = {.max_passes = 1000, .budget_s = 1e6, .workload = {.launches = 1000, .flush = true}};
-    kprof_plan plan = plan_of((request){"GH100", "full", NULL, wide});
+    kprof_plan plan = plan_of((request){"GH100", "default", NULL, wide});
     assert_int_equal(plan.left_out.count, 0);
     assert_int_equal(plan.pass_count, all.pass_count);
     assert_int_equal(plan.section_count, all.section_count);
