@@ -1,12 +1,14 @@
 /* The fast path is one atomic increment and one load; mutex and condition variable serve only those who wait. */
 #include "inject/gate.h"
 
+#include "core/monotonic.h"
+
 #include <pthread.h>
 #include <stdatomic.h>
-#include <time.h>
 
 /* Who was waited for in vain may stay inside for long: the next ones who want to be alone wait only for short calls. */
 #define IN_VAIN_MS 2
+#define MS_NS      INT64_C(1000000)
 
 static atomic_int inside;     /* threads inside a shared call */
 static atomic_bool exclusive; /* a replay is under way or waits for `inside` to fall to 0 */
@@ -48,19 +50,6 @@ void kprof_gate_leave_shared(void)
         leave();
 }
 
-static struct timespec deadline_after(unsigned timeout_ms)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_REALTIME, &time);
-    time.tv_sec += timeout_ms / 1000;
-    time.tv_nsec += (long)(timeout_ms % 1000) * 1000000;
-    if (time.tv_nsec >= 1000000000) {
-        time.tv_sec++;
-        time.tv_nsec -= 1000000000;
-    }
-    return time;
-}
-
 bool kprof_gate_enter_exclusive(unsigned timeout_ms)
 {
     if (is_owner) /* the application's signal handler exits in the middle of a replay */
@@ -73,7 +62,8 @@ bool kprof_gate_enter_exclusive(unsigned timeout_ms)
         return false;
     }
     atomic_store(&exclusive, true);
-    struct timespec deadline = deadline_after(in_vain && timeout_ms > IN_VAIN_MS ? IN_VAIN_MS : timeout_ms);
+    unsigned limit_ms = in_vain && timeout_ms > IN_VAIN_MS ? IN_VAIN_MS : timeout_ms;
+    struct timespec deadline = kprof_deadline_after_ns(limit_ms * MS_NS);
     bool in_time = true, alone;
     /* One look at `inside` decides: those who announce themselves after it see `exclusive` and go. */
     while (!(alone = atomic_load(&inside) == 0) && in_time)
@@ -99,7 +89,7 @@ void kprof_gate_leave_exclusive(void)
 
 void kprof_gate_await_exclusive(unsigned timeout_ms)
 {
-    struct timespec deadline = deadline_after(timeout_ms);
+    struct timespec deadline = kprof_deadline_after_ns(timeout_ms * MS_NS);
     bool in_time = true;
     if (is_owner || !atomic_load(&exclusive))
         return;

@@ -1,13 +1,13 @@
 /* One thread, started by the first measurement, asleep while there is nothing to give back. */
 #include "inject/idle.h"
 
+#include "core/monotonic.h"
 #include "inject/threads.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <time.h>
 
-#define IDLE_MS 250
+#define IDLE_NS 250000000
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
@@ -18,20 +18,10 @@ static unsigned long seen; /* uses when that wait began; of the watching thread 
 static bool (*give_back)(unsigned calls);
 static unsigned calls; /* since the last launch */
 
-static struct timespec idle_deadline(void)
-{
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_nsec += IDLE_MS * 1000000L;
-    until.tv_sec += until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
-    return until;
-}
-
 /* With the mutex held. */
 static void wait_idle(void)
 {
-    struct timespec until = idle_deadline();
+    struct timespec until = kprof_deadline_after_ns(IDLE_NS);
     seen = atomic_load(&uses);
     while (!stopped && pthread_cond_timedwait(&changed, &mutex, &until) == 0)
         continue;

@@ -1,6 +1,7 @@
 /* One thread, which ends when the libraries are there. */
 #include "inject/preload.h"
 
+#include "core/monotonic.h"
 #include "cupti/profiler.h"
 #include "inject/launch.h"
 #include "inject/process.h"
@@ -8,9 +9,8 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <time.h>
 
-#define LIMIT_S 1
+#define LIMIT_NS 1000000000
 
 static pthread_t thread;
 static atomic_bool running; /* and not joined */
@@ -39,9 +39,7 @@ void kprof_preload_start(void)
 /* With a limit: a signal handler may exit in a thread that holds the loader's lock. */
 void kprof_preload_end(void)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += LIMIT_S;
+    struct timespec until = kprof_deadline_after_ns(LIMIT_NS);
     if (atomic_exchange(&running, false))
         (void)pthread_timedjoin_np(thread, NULL, &until);
 }

@@ -2,6 +2,7 @@
 #include "inject/wait.h"
 
 #include "core/log.h"
+#include "core/monotonic.h"
 #include "cupti/target.h"
 #include "inject/launch.h"
 #include "inject/threads.h"
@@ -9,20 +10,19 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
-#include <time.h>
 
 #define LIMIT_S 1
 /* For a thread that has been waiting for longer, whose work may have ended just now: once a second, else. */
-#define GRACE_NS       20000000L
-#define SHORT_GRACE_NS 1000000L
-#define SECOND_NS      1000000000L
+#define GRACE_NS       20000000
+#define SHORT_GRACE_NS 1000000
+#define SECOND_NS      INT64_C(1000000000)
 
 /* A thread that waits for a context's work; one for a context, perhaps since an earlier call. */
 typedef struct waiter {
     struct waiter *next;
     void *context;
-    struct timespec since;
-    struct timespec grace; /* when it was last given some; 0: never */
+    int64_t since_ns;
+    int64_t next_grace_ns; /* when it may have the longer one */
     bool orphan;           /* its context is gone: nobody takes the result */
     bool done;
     kprof_status result; /* once done */
@@ -61,41 +61,23 @@ static waiter *find(const void *context)
     return w;
 }
 
-static struct timespec now(void)
+/* What is left to wait. */
+static int64_t time_left_ns(waiter *w, int limit_s)
 {
-    struct timespec time;
-    clock_gettime(CLOCK_REALTIME, &time);
-    return time;
-}
-
-static struct timespec later(struct timespec time, long ns)
-{
-    time.tv_sec += (time.tv_nsec + ns) / SECOND_NS;
-    time.tv_nsec = (time.tv_nsec + ns) % SECOND_NS;
-    return time;
-}
-
-static bool is_before(struct timespec a, struct timespec b)
-{
-    return a.tv_sec < b.tv_sec || (a.tv_sec == b.tv_sec && a.tv_nsec < b.tv_nsec);
-}
-
-static struct timespec until_when(waiter *w, int limit_s)
-{
-    struct timespec limit = later(w->since, limit_s * SECOND_NS), time = now();
-    if (is_before(time, limit))
-        return limit;
-    if (is_before(time, later(w->grace, SECOND_NS)))
-        return later(time, SHORT_GRACE_NS);
-    w->grace = time;
-    return later(time, GRACE_NS);
+    int64_t now_ns = kprof_monotonic_ns(), left_ns = w->since_ns + limit_s * SECOND_NS - now_ns;
+    if (left_ns > 0)
+        return left_ns;
+    if (now_ns < w->next_grace_ns)
+        return SHORT_GRACE_NS;
+    w->next_grace_ns = now_ns + SECOND_NS;
+    return GRACE_NS;
 }
 
 /* Is the waiter done, so long after it began? It is looked up each time, since only one who finds it done frees it. */
 static bool await(void *context, int limit_s)
 {
     waiter *w = find(context);
-    struct timespec until = w ? until_when(w, limit_s) : now();
+    struct timespec until = kprof_deadline_after_ns(w ? time_left_ns(w, limit_s) : 0);
     for (bool in_time = true; w && !w->done && in_time; w = find(context))
         in_time = pthread_cond_timedwait(&changed, &mutex, &until) == 0;
     return !w || w->done;
@@ -125,7 +107,7 @@ static bool start(void *context)
     waiter *w = calloc(1, sizeof *w);
     if (!w)
         return false;
-    *w = (waiter){.next = waiters, .context = context, .since = now()};
+    *w = (waiter){.next = waiters, .context = context, .since_ns = kprof_monotonic_ns()};
     if (!kprof_threads_start(&thread, wait_for_work, w)) {
         free(w);
         return false;
@@ -173,7 +155,7 @@ void kprof_wait_forget(void *context)
     pthread_mutex_lock(&mutex);
     waiter *left = find(context);
     if (left)
-        left->since = now();
+        left->since_ns = kprof_monotonic_ns();
     (void)await(context, LIMIT_S);
     (void)take_result(context, KPROF_OK); /* the next context may have its address */
     pthread_mutex_unlock(&mutex);
