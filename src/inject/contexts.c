@@ -60,11 +60,12 @@ static void give_back(kprof_profiled_context *context)
 /* CUPTI waits without a limit for the work of a context that gives its counters back. */
 static kprof_status give_back_idle(kprof_profiled_context *context)
 {
-    kprof_status status = context->has_counters ? kprof_wait_with_limit(context->context) : KPROF_OK;
+    if (!context->has_counters)
+        return KPROF_OK;
+    kprof_status status = kprof_wait_with_limit(context->context);
     if (!kprof_wait_is_idle(status))
         return status;
-    if (context->has_counters)
-        give_back(context);
+    give_back(context);
     return KPROF_OK;
 }
 
@@ -138,12 +139,8 @@ bool kprof_contexts_idle(void)
 {
     bool idle = true;
     pthread_mutex_lock(&mutex);
-    for (kprof_profiled_context *c = contexts; c && idle; c = c->next) {
-        bool entered = kprof_target_enter_context(c->context);
+    for (kprof_profiled_context *c = contexts; c && idle; c = c->next)
         idle = kprof_wait_is_idle(kprof_wait_with_limit(c->context));
-        if (entered)
-            kprof_target_leave_context();
-    }
     pthread_mutex_unlock(&mutex);
     return idle;
 }
