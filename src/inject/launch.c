@@ -407,7 +407,6 @@ void kprof_launch_prepare(void)
 void kprof_launch_stop(void)
 {
     kprof_idle_stop();
-    kprof_preload_end();
     atomic_store(&ended, true);
     thread.own_call = true;
     close_batch("the end of the process");

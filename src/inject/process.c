@@ -119,6 +119,7 @@ static void disarm_forked_child(void)
 
 static void at_exit(void)
 {
+    kprof_preload_end();
     if (atomic_load(&kprof_this_process.armed))
         kprof_launch_finish();
     else
