@@ -65,7 +65,7 @@ const kprof_option_row kprof_option_rows[] = {
           "collect in at most N passes: keep the most useful metrics, say which are left out", IN_PROFILE),
     DURATION("budget", selection.limits.budget_s, "SECONDS",
              "keep the most useful metrics that cost each process about SECONDS at most", IN_PROFILE),
-    BYTES("allocated", allocated_bytes, "SIZE",
+    BYTES("allocated", selection.limits.workload.allocated_bytes, "SIZE",
           "device memory that the application allocates, such as 1.5G: for --plan and --budget", IN_PROFILE),
     SET("plan", 0, action, KPROF_ACTION_PLAN,
         "tell passes, expected time and bytes to save of what would be collected; start nothing", IN_PROFILE),

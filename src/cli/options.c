@@ -382,12 +382,10 @@ static kprof_status settle(kprof_options *options)
         status = check_commands(options);
     options->filter.name_base = (kprof_name_base)options->name_base;
     uint64_t launches = options->filter.launch_count;
-    options->selection.limits.workload = (kprof_workload){
-        .launches = launches ? launches : KPROF_ASSUMED_LAUNCHES,
-        .batch = options->replay_batch,
-        .flush = options->cache_control == KPROF_CACHE_FLUSH_ALL,
-        .allocated_bytes = options->allocated_bytes,
-    };
+    kprof_workload *workload = &options->selection.limits.workload;
+    workload->launches = launches ? launches : KPROF_ASSUMED_LAUNCHES;
+    workload->batch = options->replay_batch;
+    workload->flush = options->cache_control == KPROF_CACHE_FLUSH_ALL;
     if (options->csv_layout != KPROF_UNSET && options->format == KPROF_FORMAT_JSON)
         return kprof_fail(KPROF_USAGE, "--csv-layout and --json exclude each other");
     if (options->csv_layout != KPROF_UNSET)

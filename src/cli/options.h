@@ -41,11 +41,10 @@ typedef struct kprof_options {
     char **words;                         /* all of argv */
     uint64_t given;                       /* bit i: row i of kprof_option_rows was on the command line */
 
-    kprof_selection selection; /* the workload of its limits is settled when the parser has finished */
+    kprof_selection selection; /* most of its limits' workload is settled when the parser has finished */
     kprof_strlist section_folders;
     kprof_strlist chips;
-    int query_mode;           /* kprof_query_mode */
-    uint64_t allocated_bytes; /* by the application; 0: not known */
+    int query_mode; /* kprof_query_mode */
 
     kprof_filter_spec filter; /* name_base is in `name_base` until the parser has finished */
     int name_base;            /* kprof_name_base */
