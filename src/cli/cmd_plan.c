@@ -95,7 +95,7 @@ static void show_memory(kprof_emitter *emitter)
         "all device memory that the application has allocated when a batch begins; nothing, where one pass does";
     char beyond[128];
     snprintf(beyond, sizeof beyond,
-             "what does not fit on the device twice goes to host memory: %g GB took %g s, which is in no time here",
+             "what does not fit on the device twice goes to host memory: %g GB took %g s, on top of these times",
              kprof_prices.host_save_gb, kprof_prices.host_save_s);
     const kprof_emit_field fields[] = {
         kprof_field_text("saved", "Saved", saved),
