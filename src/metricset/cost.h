@@ -61,7 +61,7 @@ typedef struct kprof_cost {
     double batch_counter_bytes; /* counter data of the largest batch */
     double saved_bytes_per_batch, saved_bytes, restored_bytes; /* 0 where one pass does, or the size is not known */
     double total_s;          /* of all launches, with saving and restoring memory, if its size is known */
-    double memory_s_per_gib; /* which this is, for each GiB that the application has allocated, where it fits twice */
+    double memory_s_per_gib; /* saving and restoring, for each GiB allocated, where it fits on the device twice */
 } kprof_cost;
 
 kprof_cost kprof_cost_of(const kprof_effort *effort, const kprof_workload *workload);
