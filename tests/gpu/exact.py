@@ -73,16 +73,17 @@ FIRST = ("default-auto-all",)
 
 class Case:
     """A program of exact/ and the modes it runs in, one after the other. `most` lowers the number of launches measured
-    by passes with replay; `modes` are patterns; `command` stands before the parts."""
+    by passes with replay; `modes` are patterns; `command` stands before the parts; `reason` is the beginning of one
+    that some launch must have in the report, whatever was measured of it."""
 
-    def __init__(self, program, parts, modes=MANY, options=(), most=None, command=()):
+    def __init__(self, program, parts, modes=MANY, options=(), most=None, command=(), reason=""):
         self.program, self.parts, self.modes, self.options = program, parts.split(), modes, list(options)
-        self.most, self.command, self.times_split = most, list(command), 0
+        self.most, self.command, self.reason, self.times_split = most, list(command), reason, 0
         self.name = "/".join([program, *self.command, "+".join(self.parts)])
         self.argv = [str(harness.programs() / f"exact-{program}"), *self.command, *self.parts]
 
     def with_parts(self, parts):
-        return Case(self.program, " ".join(parts), self.modes, self.options, self.most, self.command)
+        return Case(self.program, " ".join(parts), self.modes, self.options, self.most, self.command, self.reason)
 
     def split(self):
         return [self.with_parts([part]) for part in self.parts]
@@ -137,7 +138,7 @@ CASES = [
     Case("device_calls", "printf malloc float-atomics tickets clock"),
     Case("device_calls", "assert", SOME),
     Case("device_calls", "long", FIRST),
-    Case("device_calls", "longer", ("default-auto-*", "full-auto-all")),
+    Case("device_calls", "longer", ("default-auto-*", "full-auto-all"), reason="the replay was abandoned"),
     Case("series", "quiet polls copies", EVERY),
     Case("series", "idle", SOME),
     Case("series", "pinned", SOME),
@@ -198,6 +199,7 @@ class Launches:
         self.least, self.most, self.problem = least, most, ""
         self.reported = self.measured = self.largest_batch = 0
         self.declined = {}  # reason -> launches
+        self.reasons = []  # of each launch that has one, measured or not
         try:
             self.read(base)
         except sqlite3.Error as error:
@@ -206,6 +208,7 @@ class Launches:
     def read(self, base):
         launches, _ = harness.read_report(base)
         self.reported, self.measured = len(launches), sum(is_measured(launch) for launch in launches)
+        self.reasons = [launch.reason for launch in launches if launch.reason]
         for launch in launches:
             if not is_measured(launch):
                 self.declined[launch.reason] = self.declined.get(launch.reason, 0) + 1
@@ -275,6 +278,14 @@ def compare(plain, under, wanted):
     return None
 
 
+def require_reason(finding, launches, beginning):
+    """Adds to `finding` how many launches have a reason that begins so; there has to be one."""
+    found = [reason for reason in launches.reasons if reason.startswith(beginning)]
+    finding.detail = f"{found[0]} ({len(found)})" if found else f"no launch has the reason {beginning!r}"
+    if not found and not finding.bad:
+        finding.verdict, finding.bad = "reason missing", True
+
+
 class Runner:
     def __init__(self, options, folder):
         self.limit, self.folder = options.limit, folder
@@ -319,6 +330,8 @@ class Runner:
         finding = compare(plain, under, expected_status(plain, launches))
         if finding is None:
             finding = Finding(launches.problem or "same", bad=bool(launches.problem))
+            if case.reason:
+                require_reason(finding, launches, case.reason)
         finding.launches, finding.seconds = launches, under.seconds
         return finding
 
@@ -410,7 +423,8 @@ def chosen_cases(options):
     if options.separate:
         cases = [part for case in cases for part in case.split()]
     for case in cases if options.every_mode else []:
-        case.modes = EVERY
+        if not case.reason:  # which only the case's own modes have to give
+            case.modes = EVERY
     return cases
 
 

@@ -117,13 +117,13 @@ class Matrix(unittest.TestCase):
 class Whole(unittest.TestCase):
     """A program and kprof played by scripts."""
 
-    def prepare(self, folder, program, launches, parts="a", status=0):
+    def prepare(self, folder, program, launches, parts="a", status=0, reason=""):
         """(runner, case)"""
         fake = pathlib.Path(folder) / "kprof"
         fake.write_text(FAKE)
         fake.chmod(stat.S_IRWXU)
         os.environ.update(KPROF=str(fake), FAKE_LAUNCHES=launches, FAKE_STATUS=str(status))
-        case = exact.Case("program", parts)
+        case = exact.Case("program", parts, reason=reason)
         case.argv = ["--", "/bin/sh", "-c", program]
         runner = exact.Runner(types.SimpleNamespace(limit=20, budget=None), folder)
         runner.plain[case.name] = harness.run(case.argv[1:])
@@ -164,6 +164,12 @@ class Whole(unittest.TestCase):
 
     def test_a_launch_without_values_or_reason(self):
         self.assertTrue(self.run_case("echo launches 2 2 >&2", "1,;0,").bad)
+
+    def test_a_reason_that_some_launch_must_have(self):
+        program = "echo launches 2 2 >&2"
+        finding = self.run_case(program, "1,given up: slow;1,", reason="given up")
+        self.assertEqual((finding.verdict, finding.detail), ("same", "given up: slow (1)"))
+        self.assertTrue(self.run_case(program, "1,;1,", reason="given up").bad)
 
     def test_output_differs(self):
         finding = self.run_case("echo $UNDER; echo launches 1 1 >&2", "1,")

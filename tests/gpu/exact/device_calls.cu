@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <chrono>
 #include <cmath>
 
 __global__ void sayNumber(unsigned *x, unsigned n)
@@ -212,30 +213,43 @@ static void run_long(void)
     show_device("x", x, model.x);
 }
 
-// Long a second after `since_ns`, short before: so a repetition takes far longer than the first run.
-__global__ void takeLonger(unsigned *x, unsigned long long since_ns)
+// Long when it starts a fifth of a second after it was launched, short before: a repetition takes far longer than the
+// first run.
+__global__ void takeLonger(unsigned *x, unsigned long long launched_ns)
 {
     const unsigned long long start = gpu_time_ns();
-    while (start - since_ns > 1000000000ull && gpu_time_ns() - start < 800000000ull)
+    while (start - launched_ns > 200000000ull && gpu_time_ns() - start < 800000000ull)
         ;
     x[threadIdx.x] = x[threadIdx.x] * 3 + 1;
 }
 
-// A profiler has to give up repeating these, which then still have to take effect once each. It is ready when they
-// begin.
+static long long host_time_ns(void)
+{
+    return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+// By how much the GPU's clock is ahead of the host's. The second look is taken by a profiler that is ready.
+static long long gpu_ahead_ns(void)
+{
+    unsigned long long *seen = copy_to_device(std::vector<unsigned long long>(1, 0));
+    long long ahead_ns = 0;
+    for (unsigned n = 0; n < 2; n++) {
+        lookAtClock<<<1, 1>>>(seen, 0);
+        launched();
+        const long long gpu_ns = copy_to_host(seen, 1)[0];
+        ahead_ns = gpu_ns - host_time_ns();
+    }
+    return ahead_ns;
+}
+
+// A profiler has to give up repeating these, which then still have to take effect once each.
 static void run_longer(void)
 {
     Model model(BLOCK);
     unsigned *x = copy_to_device(model.x);
-    unsigned long long *now_ns = copy_to_device(std::vector<unsigned long long>(1, 0));
-    unsigned long long since_ns = 0;
-    for (unsigned n = 0; n < 2; n++) {
-        lookAtClock<<<1, 1>>>(now_ns, 0);
-        launched();
-        since_ns = copy_to_host(now_ns, 1)[0];
-    }
+    const long long ahead_ns = gpu_ahead_ns();
     for (unsigned n = 0; n < 16; n++) {
-        takeLonger<<<1, BLOCK>>>(x, since_ns);
+        takeLonger<<<1, BLOCK>>>(x, host_time_ns() + ahead_ns);
         launched();
         model.step(3, 1);
     }
