@@ -13,7 +13,7 @@ void kprof_streams_settle(void)
 {
     int file;
     do {
-        file = open("/dev/null", O_RDWR);
+        file = open("/dev/null", O_RDONLY | O_CLOEXEC);
     } while (file >= 0 && file <= STDERR_FILENO);
     if (file >= 0)
         close(file);

@@ -8,7 +8,8 @@
 #include <stdio.h>
 
 /* Open /dev/null for each of stdin, stdout and stderr that kprof was started without: a report that got such a number
- * would have messages written into it. */
+ * would have messages written into it. It cannot be written, so that results that go there are missed, and the
+ * application starts without it. */
 void kprof_streams_settle(void);
 
 typedef enum kprof_destination {

@@ -73,12 +73,13 @@ class Separation(Case):
             for number in range(3):
                 os.close(number)
 
-        process = subprocess.Popen(
-            [KPROF, "--injection-path", INJECTION, "--metrics", METRIC, "-o", "run", "--page", "raw", APP, "say=x",
-             f"launch={VECTOR_ADD}"], cwd=self.dir, env=self.environment({}), preexec_fn=close_all)
-        self.assertEqual(process.wait(timeout=60), 0)
-        self.assertEqual(self.launches(), ["vectorAdd"])
-        self.assertEqual(self.query("run.kprof", "PRAGMA integrity_check"), [("ok",)])
+        for report, page, status in (("run", [], 0), ("shown", ["--page", "raw"], 108)):
+            process = subprocess.Popen(
+                [KPROF, "--injection-path", INJECTION, "--metrics", METRIC, "-o", report, *page, APP, "say=x",
+                 f"launch={VECTOR_ADD}"], cwd=self.dir, env=self.environment({}), preexec_fn=close_all)
+            self.assertEqual(process.wait(timeout=60), status)
+            self.assertEqual(self.launches(f"{report}.kprof"), ["vectorAdd"])
+            self.assertEqual(self.query(f"{report}.kprof", "PRAGMA integrity_check"), [("ok",)])
 
     def test_closed_pipe(self):
         process = subprocess.Popen(
@@ -98,6 +99,13 @@ class Separation(Case):
             process.stdout.close()
             self.assertEqual(process.stderr.read(), "")
         self.assertEqual(process.returncode, 108)
+
+    def test_no_stdout(self):
+        self.assert_run(self.collect([], [f"launch={VECTOR_ADD}"]), 0)
+        for words in (["report", "run.kprof"], ["--plan", "--chip", "GH100"], ["--version"]):
+            process = subprocess.run([KPROF, *words], cwd=self.dir, stderr=subprocess.PIPE, text=True,
+                                     preexec_fn=lambda: os.close(1))
+            self.assertEqual(process.returncode, 108, f"{words}: {process.stderr}")
 
     def test_full_device(self):
         with open("/dev/full", "w") as full:
