@@ -4,7 +4,8 @@ kprof in many modes: exit status and standard output, with its checksums of all 
 hold, must be those of the plain run, and the report must hold every launch, measured or with a reason. Prints a table;
 exits 1 when anything differs.
 
-    exact.py [--mode PATTERN]... [--budget SECONDS] [--limit SECONDS] [--separate] [--keep FOLDER] [CASE...]
+    exact.py [--mode PATTERN]... [--every-mode] [--budget SECONDS] [--limit SECONDS] [--separate] [--keep FOLDER]
+             [--output FILE] [CASE...]
 
 A CASE is the beginning of a name, "memory" or "memory/vmm". Parts of a case run in one process, and one by one where it
 fails. A mode is METRICS-BATCH-CACHES, such as default-auto-all: one metric of a single pass, the default or the full
@@ -73,17 +74,19 @@ FIRST = ("default-auto-all",)
 
 class Case:
     """A program of exact/ and the modes it runs in, one after the other. `most` lowers the number of launches measured
-    by passes with replay; `modes` are patterns; `command` stands before the parts; `reason` is the beginning of one
-    that some launch must have in the report, whatever was measured of it."""
+    by passes with replay; `modes` are patterns, to which the case keeps where it is `fixed`; `command` stands before
+    the parts; `reason` is the beginning of one that some launch must have in the report, whatever was measured."""
 
-    def __init__(self, program, parts, modes=MANY, options=(), most=None, command=(), reason=""):
+    def __init__(self, program, parts, modes=MANY, options=(), most=None, command=(), reason="", fixed=False):
         self.program, self.parts, self.modes, self.options = program, parts.split(), modes, list(options)
-        self.most, self.command, self.reason, self.times_split = most, list(command), reason, 0
+        self.most, self.command, self.reason, self.fixed = most, list(command), reason, fixed
+        self.times_split = 0
         self.name = "/".join([program, *self.command, "+".join(self.parts)])
         self.argv = [str(harness.programs() / f"exact-{program}"), *self.command, *self.parts]
 
     def with_parts(self, parts):
-        return Case(self.program, " ".join(parts), self.modes, self.options, self.most, self.command, self.reason)
+        return Case(self.program, " ".join(parts), self.modes, self.options, self.most, self.command, self.reason,
+                    self.fixed)
 
     def split(self):
         return [self.with_parts([part]) for part in self.parts]
@@ -138,7 +141,7 @@ CASES = [
     Case("device_calls", "printf malloc float-atomics tickets clock"),
     Case("device_calls", "assert", SOME),
     Case("device_calls", "long", FIRST),
-    Case("device_calls", "longer", ("default-auto-*", "full-auto-all"), reason="the replay was abandoned"),
+    Case("device_calls", "longer", ("default-auto-*", "full-auto-all"), reason="the replay was abandoned", fixed=True),
     Case("series", "quiet polls copies", EVERY),
     Case("series", "idle", SOME),
     Case("series", "pinned", SOME),
@@ -153,7 +156,7 @@ CASES = [
     Case("host_waits", "stream-value", SOME),
     Case("host_waits", "host-function event", SOME),
     Case("host_waits", "device-flag", SOME, options=["-k", "affine"]),
-    *(Case("endings", part, FIRST) for part in ENDINGS.split()),
+    *(Case("endings", part, FIRST, fixed=True) for part in ENDINGS.split()),
     Case("endings", ENDINGS, ("one-auto-all", "default-auto-none"), command=["children"]),
     Case("endings", "return-busy", SOME, options=["-k", "affine"]),
     Case("shared_devices", "ipc", SOME),
@@ -423,7 +426,7 @@ def chosen_cases(options):
     if options.separate:
         cases = [part for case in cases for part in case.split()]
     for case in cases if options.every_mode else []:
-        if not case.reason:  # which only the case's own modes have to give
+        if not case.fixed:
             case.modes = EVERY
     return cases
 
@@ -432,7 +435,8 @@ def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("cases", nargs="*", metavar="CASE", help="cases to run, by the beginning of the name (all)")
     parser.add_argument("--mode", action="append", metavar="PATTERN", help="run these modes, '*-auto-*' say (all)")
-    parser.add_argument("--every-mode", action="store_true", help="run the cases in each mode, also where few would do")
+    parser.add_argument("--every-mode", action="store_true",
+                        help="run the cases in each mode, also where few would do, unless they are made for some")
     parser.add_argument("--budget", type=float, default=480, help="start no run after this many seconds (480)")
     parser.add_argument("--limit", type=float, default=60, help="seconds after which a run counts as hanging (60)")
     parser.add_argument("--separate", action="store_true", help="each part of a case in a process of its own")

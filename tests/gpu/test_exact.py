@@ -105,6 +105,14 @@ class Matrix(unittest.TestCase):
         runs = [mode.name for mode in exact.MODES if exact.Case("p", "a", exact.SOME).runs_in(mode)]
         self.assertEqual(runs, ["default-auto-all", "one-auto-all", "default-auto-none"])
 
+    def test_every_mode(self):
+        def modes(name):
+            options = types.SimpleNamespace(cases=[name], separate=True, every_mode=True)
+            return [case.modes for case in exact.chosen_cases(options)]
+
+        self.assertEqual(modes("memory/managed"), [exact.EVERY])
+        self.assertEqual(modes("endings/kill-idle"), [exact.FIRST, exact.EVERY])
+
     def test_each_pattern_names_a_mode_and_each_case_stands_alone(self):
         for case in exact.CASES:
             for pattern in case.modes:
