@@ -3,6 +3,7 @@
 #include "report/emit.h"
 #include "report/number.h"
 #include "report/units.h"
+#include "report/witness.h"
 
 #include <csv.h>
 #include <math.h>
@@ -11,8 +12,8 @@
 
 /* How a layout names and fills the columns that tell a launch. */
 typedef struct csv_layout {
-    const char *const *launch_columns; /* NULL-terminated */
-    void (*launch_fields)(kprof_strbuf *row, const kprof_model_launch *launch, const char *kernel);
+    const char *const *launch_columns;                                               /* NULL-terminated */
+    void (*launch_fields)(kprof_emitter *emitter, const kprof_model_launch *launch); /* into the prefix */
 } csv_layout;
 
 typedef struct csv_emitter {
@@ -73,23 +74,52 @@ static void put_real(kprof_strbuf *out, double value)
     kprof_strbuf_append(out, number, kprof_number_exact(number, value));
 }
 
-static const char *const plain_columns[] = {"launch",  "process_id", "process", "host",        "function", "kernel",
-                                            "context", "stream",     "device",  "device_name", "cc",       "grid_x",
-                                            "grid_y",  "grid_z",     "block_x", "block_y",     "block_z",  NULL};
+static const char *const plain_columns[] = {
+    "launch",  "process_id", "process",     "host",        "function", "kernel",        "context",
+    "stream",  "device",     "device_name", "cc",          "grid_x",   "grid_y",        "grid_z",
+    "block_x", "block_y",    "block_z",     "replay_mode", "reason",   "disagreements", NULL};
 
 static void put_compute_capability(kprof_strbuf *row, const kprof_model_device *device)
 {
     kprof_strbuf_printf(row, "%u.%u", device->record.cc_major, device->record.cc_minor);
 }
 
-static void plain_fields(kprof_strbuf *row, const kprof_model_launch *launch, const char *kernel)
+/* "witness 12.5 %; witness 3 %" */
+static void put_disagreements(kprof_emitter *emitter, const kprof_model_launch *launch)
 {
+    kprof_disagreement *found;
+    size_t count;
+    kprof_strbuf text = KPROF_STRBUF_INIT;
+    emitter->status = kprof_disagreements(emitter->page.model, launch, &found, &count);
+    if (emitter->status != KPROF_OK)
+        return;
+    for (size_t i = 0; i < count; i++) {
+        kprof_strbuf_printf(&text, "%s%s ", i > 0 ? "; " : "", found[i].witness);
+        put_real(&text, found[i].spread_pct);
+        kprof_strbuf_puts(&text, " %");
+    }
+    if (count > 0)
+        put_text(&of(emitter)->prefix, text.failed ? "" : text.data);
+    put_comma(&of(emitter)->prefix);
+    of(emitter)->prefix.failed = of(emitter)->prefix.failed || text.failed;
+    kprof_strbuf_free(&text);
+    kprof_disagreements_free(found, count);
+}
+
+static const char *shown_name(const kprof_emitter *emitter, const kprof_model_launch *launch)
+{
+    return kprof_model_kernel_name(launch->kernel, emitter->page.options->kernel_base);
+}
+
+static void plain_fields(kprof_emitter *emitter, const kprof_model_launch *launch)
+{
+    kprof_strbuf *row = &of(emitter)->prefix;
     put_integer_field(row, launch->id);
     put_integer_field(row, launch->process->pid);
     put_text_field(row, launch->process->name);
     put_text_field(row, launch->process->host);
     put_text_field(row, launch->kernel->function);
-    put_text_field(row, kernel);
+    put_text_field(row, shown_name(emitter, launch));
     put_integer_field(row, launch->record.context);
     put_integer_field(row, (int64_t)launch->record.stream);
     put_integer_field(row, launch->record.device);
@@ -100,6 +130,11 @@ static void plain_fields(kprof_strbuf *row, const kprof_model_launch *launch, co
         put_integer_field(row, launch->record.grid[i]);
     for (int i = 0; i < 3; i++)
         put_integer_field(row, launch->record.block[i]);
+    put_text_field(row, launch->replay_mode);
+    if (*launch->reason)
+        put_text(row, launch->reason);
+    put_comma(row);
+    put_disagreements(emitter, launch);
 }
 
 static const csv_layout plain_layout = {plain_columns, plain_fields};
@@ -117,13 +152,14 @@ static void put_quoted_shape(kprof_strbuf *row, const uint32_t shape[3])
     kprof_strbuf_printf(row, "\"(%u, %u, %u)\",", shape[0], shape[1], shape[2]);
 }
 
-static void ncu_fields(kprof_strbuf *row, const kprof_model_launch *launch, const char *kernel)
+static void ncu_fields(kprof_emitter *emitter, const kprof_model_launch *launch)
 {
+    kprof_strbuf *row = &of(emitter)->prefix;
     put_quoted_integer(row, (uint64_t)launch->id);
     put_quoted_integer(row, (uint64_t)launch->process->pid);
     put_text_field(row, launch->process->name);
     put_text_field(row, launch->process->host);
-    put_text_field(row, kernel);
+    put_text_field(row, shown_name(emitter, launch));
     put_quoted_integer(row, launch->record.context);
     put_quoted_integer(row, launch->record.stream);
     put_quoted_shape(row, launch->record.block);
@@ -208,9 +244,8 @@ static void csv_page_begin(kprof_emitter *emitter)
 static void csv_launch_begin(kprof_emitter *emitter, const kprof_model_launch *launch)
 {
     csv_emitter *csv = of(emitter);
-    const char *kernel = kprof_model_kernel_name(launch->kernel, emitter->page.options->kernel_base);
     kprof_strbuf_clear(&csv->prefix);
-    csv->layout->launch_fields(&csv->prefix, launch, kernel);
+    csv->layout->launch_fields(emitter, launch);
     if (csv->prefix.failed)
         emitter->status = KPROF_NO_MEMORY;
     for (size_t i = 0; csv->is_wide && i < emitter->page.column_count; i++)
