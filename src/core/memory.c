@@ -1,6 +1,8 @@
-/* Reads /proc/meminfo and the control group's files, version 2 and 1. */
+/* Reads /proc/meminfo and the files of control groups, version 2 and 1. */
 #include "core/memory.h"
 
+#include <limits.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -48,24 +50,90 @@ static size_t read_reclaimable(const char *path)
     return hierarchy_sum > sum ? hierarchy_sum : sum;
 }
 
-/* SIZE_MAX where there is no limit. */
-static size_t left_in_group(const char *limit_path, const char *usage_path, const char *stat_path)
+typedef struct group_files {
+    const char *limit, *usage, *statistics;
+} group_files;
+
+static const group_files version_2 = {"memory.max", "memory.current", "memory.stat"},
+                         version_1 = {"memory.limit_in_bytes", "memory.usage_in_bytes", "memory.stat"};
+
+static size_t read_in(const char *folder, const char *name, size_t (*read)(const char *path))
 {
-    size_t limit = read_number(limit_path), usage = read_number(usage_path);
+    char path[PATH_MAX];
+    int length = snprintf(path, sizeof path, "%s/%s", folder, name);
+    return length < (int)sizeof path ? read(path) : SIZE_MAX;
+}
+
+/* SIZE_MAX where there is no limit. */
+static size_t left_in_group(const char *folder, const group_files *files)
+{
+    size_t limit = read_in(folder, files->limit, read_number), usage = read_in(folder, files->usage, read_number);
     if (limit == SIZE_MAX || usage == SIZE_MAX)
         return SIZE_MAX;
-    size_t reclaimable = read_reclaimable(stat_path);
+    size_t reclaimable = read_in(folder, files->statistics, read_reclaimable);
     usage = usage > reclaimable ? usage - reclaimable : 0;
     return limit > usage ? limit - usage : 0;
+}
+
+/* The least that is left in a group and those that it is in, up to `root`. `folder` is cut to the root. */
+static size_t left_up_to(char *folder, size_t root_length, const group_files *files)
+{
+    size_t least = SIZE_MAX;
+    for (;;) {
+        size_t left = left_in_group(folder, files);
+        least = left < least ? left : least;
+        char *last = strrchr(folder, '/');
+        if (!last || last < folder + root_length)
+            return least;
+        *last = '\0';
+    }
+}
+
+static bool lists(const char *controllers, const char *name)
+{
+    size_t length = strlen(name);
+    for (const char *found = strstr(controllers, name); found; found = strstr(found + length, name))
+        if ((found == controllers || found[-1] == ',') && (found[length] == ',' || found[length] == '\0'))
+            return true;
+    return false;
+}
+
+/* What the groups leave that a line "number:controllers:path" names; version 2 has no controllers in its line. */
+static size_t left_by_line(char *line, const char *root)
+{
+    char folder[PATH_MAX];
+    char *controllers = strchr(line, ':'), *path = controllers ? strchr(controllers + 1, ':') : NULL;
+    if (!path)
+        return SIZE_MAX;
+    *path++ = '\0';
+    path[strcspn(path, "\n")] = '\0';
+    bool is_version_2 = *++controllers == '\0';
+    if (!is_version_2 && !lists(controllers, "memory"))
+        return SIZE_MAX;
+    const char *below = is_version_2 ? "" : "/memory";
+    int length = snprintf(folder, sizeof folder, "%s%s%s", root, below, strcmp(path, "/") == 0 ? "" : path);
+    if (length >= (int)sizeof folder)
+        return SIZE_MAX;
+    return left_up_to(folder, strlen(root) + strlen(below), is_version_2 ? &version_2 : &version_1);
+}
+
+size_t kprof_memory_left_in_groups_bytes(const char *membership, const char *root)
+{
+    char line[PATH_MAX + 256];
+    size_t least = SIZE_MAX;
+    FILE *file = fopen(membership, "re");
+    while (file && fgets(line, sizeof line, file)) {
+        size_t left = left_by_line(line, root);
+        least = left < least ? left : least;
+    }
+    if (file)
+        fclose(file);
+    return least;
 }
 
 size_t kprof_memory_available_bytes(void)
 {
     size_t available = read_available();
-    size_t left =
-        left_in_group("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current", "/sys/fs/cgroup/memory.stat");
-    if (left == SIZE_MAX)
-        left = left_in_group("/sys/fs/cgroup/memory/memory.limit_in_bytes",
-                             "/sys/fs/cgroup/memory/memory.usage_in_bytes", "/sys/fs/cgroup/memory/memory.stat");
+    size_t left = kprof_memory_left_in_groups_bytes("/proc/self/cgroup", "/sys/fs/cgroup");
     return left < available ? left : available;
 }

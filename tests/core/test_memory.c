@@ -1,9 +1,16 @@
 /* What the machine has left. */
 #include "core/memory.h"
 
+#include <ftw.h>
+#include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -17,8 +24,98 @@ static void test_within_the_machine(void **state)
     assert_true(available <= total);
 }
 
+/* A folder with files as the kernel has them. */
+static char root[64];
+
+static void put(const char *name, const char *text)
+{
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s/%s", root, name);
+    for (char *slash = strchr(path + strlen(root) + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        (void)mkdir(path, 0700);
+        *slash = '/';
+    }
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+static size_t left(const char *membership)
+{
+    char path[PATH_MAX];
+    put("membership", membership);
+    snprintf(path, sizeof path, "%s/membership", root);
+    return kprof_memory_left_in_groups_bytes(path, root);
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    strcpy(root, "/tmp/kprof-groups-XXXXXX");
+    return mkdtemp(root) ? 0 : -1;
+}
+
+static int remove_entry(const char *path, const struct stat *status, int flag, struct FTW *walk)
+{
+    (void)status, (void)flag, (void)walk;
+    return remove(path);
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    return nftw(root, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
+}
+
+static void test_no_limit(void **state)
+{
+    (void)state;
+    put("a/memory.max", "max\n");
+    put("a/memory.current", "1000\n");
+    assert_int_equal(left("0::/a\n"), SIZE_MAX);
+    assert_int_equal(left("0::/elsewhere\n"), SIZE_MAX);
+    assert_int_equal(left("no line of that kind\n"), SIZE_MAX);
+    assert_int_equal(kprof_memory_left_in_groups_bytes("/nonexistent", root), SIZE_MAX);
+}
+
+static void test_least_of_nested_groups(void **state)
+{
+    (void)state;
+    put("job/memory.max", "3000\n");
+    put("job/memory.current", "2500\n");
+    put("job/memory.stat", "anon 2200\ninactive_file 200\nactive_file 100\n");
+    put("job/step/memory.max", "9000\n");
+    put("job/step/memory.current", "100\n");
+    assert_int_equal(left("0::/job/step\n"), 800);
+    assert_int_equal(left("0::/job\n"), 800);
+    put("memory.max", "700\n");
+    put("memory.current", "0\n");
+    assert_int_equal(left("0::/job/step\n"), 700);
+    assert_int_equal(left("0::/\n"), 700);
+    put("job/step/memory.current", "9001\n");
+    assert_int_equal(left("0::/job/step\n"), 0);
+}
+
+static void test_version_1(void **state)
+{
+    (void)state;
+    put("memory/job/memory.limit_in_bytes", "3000\n");
+    put("memory/job/memory.usage_in_bytes", "1000\n");
+    put("memory/job/memory.stat", "inactive_file 10\ntotal_inactive_file 50\n");
+    put("job/memory.max", "1\n");
+    put("job/memory.current", "0\n");
+    assert_int_equal(left("9:name=memory:/job\n4:cpu,memory:/job\n"), 2050);
+    assert_int_equal(left("4:memory,cpu:/job/step\n"), 2050);
+    assert_int_equal(left("4:memory2:/job\n"), SIZE_MAX);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_within_the_machine)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_within_the_machine),
+                                       cmocka_unit_test_setup_teardown(test_no_limit, set_up, tear_down),
+                                       cmocka_unit_test_setup_teardown(test_least_of_nested_groups, set_up, tear_down),
+                                       cmocka_unit_test_setup_teardown(test_version_1, set_up, tear_down)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
