@@ -26,7 +26,8 @@ for number, text in enumerate(os.environ["FAKE_LAUNCHES"].split(";")):
     if int(measured):
         database.execute("INSERT INTO launch_metrics VALUES(?, 'dram__bytes.sum', 1, 'byte')", (number,))
 database.execute("CREATE TABLE message(text)")
-database.execute("INSERT INTO message VALUES('batch of 7 launches: open 1.0 ms')")
+database.execute("INSERT INTO message VALUES('batch of ' || ? || ' launches: open 1.0 ms')",
+                 (os.environ.get("FAKE_BATCH", "7"),))
 database.commit()
 status = subprocess.call(sys.argv[sys.argv.index("--") + 1:], env={**os.environ, "UNDER": "1"})
 sys.exit(status or int(os.environ.get("FAKE_STATUS", 0)))
@@ -125,13 +126,13 @@ class Matrix(unittest.TestCase):
 class Whole(unittest.TestCase):
     """A program and kprof played by scripts."""
 
-    def prepare(self, folder, program, launches, parts="a", status=0, reason=""):
+    def prepare(self, folder, program, launches, status=0, **keywords):
         """(runner, case)"""
         fake = pathlib.Path(folder) / "kprof"
         fake.write_text(FAKE)
         fake.chmod(stat.S_IRWXU)
         os.environ.update(KPROF=str(fake), FAKE_LAUNCHES=launches, FAKE_STATUS=str(status))
-        case = exact.Case("program", parts, reason=reason)
+        case = exact.Case("program", "a", **keywords)
         case.argv = ["--", "/bin/sh", "-c", program]
         runner = exact.Runner(types.SimpleNamespace(limit=20, budget=None), folder)
         runner.plain[case.name] = harness.run(case.argv[1:])
@@ -179,6 +180,14 @@ class Whole(unittest.TestCase):
         self.assertEqual((finding.verdict, finding.detail), ("same", "given up: slow (1)"))
         self.assertTrue(self.run_case(program, "1,;1,", reason="given up").bad)
 
+    def test_batches_where_there_must_be_some(self):
+        program = "echo launches 1 1 >&2"
+        self.assertEqual(self.run_case(program, "1,", batched=True).verdict, "same")
+        os.environ["FAKE_BATCH"] = "2"
+        self.addCleanup(os.environ.pop, "FAKE_BATCH")
+        self.assertEqual(self.run_case(program, "1,").verdict, "same")
+        self.assertEqual(self.run_case(program, "1,", batched=True).verdict, "not batched")
+
     def test_output_differs(self):
         finding = self.run_case("echo $UNDER; echo launches 1 1 >&2", "1,")
         self.assertEqual(finding.verdict, "DIFFERENT")
@@ -201,7 +210,17 @@ class Whole(unittest.TestCase):
         self.assertEqual(results.summary(),
                          "3 same, 1 failed; 3 launches measured, 3 declined with a reason")
         self.assertIn("| the reason | 3 |", results.reasons())
-        self.assertTrue(results.failed())
+        self.assertEqual(results.status(), 1)
+
+    def test_what_did_not_run_does_not_pass(self):
+        results, case = exact.Results(), exact.Case("p", "a")
+        self.assertEqual(results.status(), harness.SKIPPED)
+        results.add(case, exact.MODES[0], exact.Finding("skipped"))
+        self.assertEqual(results.status(), harness.SKIPPED)
+        results.add(case, exact.MODES[1], exact.Finding("same"))
+        self.assertEqual(results.status(), 0)
+        results.add(case, exact.MODES[2], exact.Finding("not run", "no time left"))
+        self.assertEqual(results.status(), harness.SKIPPED)
 
 
 if __name__ == "__main__":
