@@ -367,9 +367,7 @@ static kprof_status check_commands(const kprof_options *options)
 {
     for (size_t i = 0; i < kprof_option_row_count; i++) {
         const kprof_option_row *row = &kprof_option_rows[i];
-        bool general = row->field == offsetof(kprof_options, action);
-        if ((options->given >> i & 1) && !general && options->command->mask &&
-            !(row->commands & options->command->mask))
+        if ((options->given >> i & 1) && options->command->mask && !(row->commands & options->command->mask))
             return kprof_fail(KPROF_USAGE, "--%s is no option of kprof %s", row->name, options->command->name);
     }
     return KPROF_OK;

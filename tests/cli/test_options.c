@@ -97,6 +97,8 @@ static void commands_and_programs_of_the_same_name(void **state)
     assert_ptr_equal(options.command, &commands[0]);
     assert_refused("report a.kprof b.kprof", "b.kprof");
     assert_refused("report a.kprof --set full", "--set is no option of kprof report");
+    assert_refused("report a.kprof --plan", "--plan is no option of kprof report");
+    assert_refused("--import a.kprof --list-sets", "--list-sets is no option of kprof report");
 }
 
 static void import_is_report(void **state)
