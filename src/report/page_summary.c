@@ -1,5 +1,6 @@
 /* The summary page: for each kernel on each kind of device, how its metrics spread over its launches. */
 #include "report/page.h"
+#include "report/witness.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -17,11 +18,12 @@ typedef struct kernel_group {
     const kprof_model_device *device;
     const kprof_model_process *process; /* of the first launch */
     const kprof_view_chip *chip;        /* NULL: no sections are known */
-    uint64_t launches;
+    uint64_t launches, not_measured, disagreeing;
     value_spread *statistics; /* [chip->metric_count] */
 } kernel_group;
 
 typedef struct kernel_groups {
+    const kprof_model *model;
     kprof_view *view;
     kernel_group *groups;
     size_t group_count;
@@ -46,7 +48,8 @@ static kernel_group *add_group(kernel_groups *summary, const kprof_model_launch 
         return NULL;
     summary->groups = grown;
     kernel_group *added = &grown[summary->group_count];
-    *added = (kernel_group){launch->kernel, launch->device, launch->process, chip, 0, NULL};
+    *added =
+        (kernel_group){.kernel = launch->kernel, .device = launch->device, .process = launch->process, .chip = chip};
     added->statistics = calloc(chip ? chip->metric_count + 1 : 1, sizeof *added->statistics);
     if (!added->statistics)
         return NULL;
@@ -68,6 +71,19 @@ static void count_value(value_spread *statistic, const kprof_emit_metric *metric
     statistic->count++;
 }
 
+static kprof_status count_noted(const kprof_model *model, const kprof_model_launch *launch, kernel_group *group)
+{
+    kprof_disagreement *found;
+    size_t count;
+    kprof_status status = kprof_disagreements(model, launch, &found, &count);
+    if (status != KPROF_OK)
+        return status;
+    group->not_measured += launch->measured == 0 && *launch->reason;
+    group->disagreeing += count > 0;
+    kprof_disagreements_free(found, count);
+    return KPROF_OK;
+}
+
 static kprof_status count_launch(void *user, const kprof_model_launch *launch)
 {
     kernel_groups *summary = user;
@@ -80,7 +96,7 @@ static kprof_status count_launch(void *user, const kprof_model_launch *launch)
     group->launches++;
     for (size_t i = 0; chip == group->chip && chip && i < chip->metric_count; i++)
         count_value(&group->statistics[i], &chip->metrics[i]);
-    return KPROF_OK;
+    return count_noted(summary->model, launch, group);
 }
 
 /* Adding up makes sense for amounts ("inst", "byte", "ns"), not for shares, rates, averages and properties. */
@@ -100,6 +116,13 @@ static kprof_emit_field with_role(kprof_emit_field field, kprof_field_role role)
 {
     field.role = role;
     return field;
+}
+
+/* In text only where there are any. */
+static kprof_emit_field noted_field(const char *key, const char *label, uint64_t launches)
+{
+    kprof_emit_field field = kprof_field_integer(key, label, (int64_t)launches);
+    return launches > 0 ? field : with_role(field, KPROF_ROLE_MACHINE);
 }
 
 static void show_metric(kprof_emitter *emitter, const kprof_emit_metric *metric, const value_spread *s)
@@ -135,6 +158,8 @@ static void show_group(kprof_emitter *emitter, const kernel_group *group)
         kprof_field_text("device_name", "Device", group->device->name),
         kprof_field_text("cc", "CC", cc),
         kprof_field_integer("invocations", "Invocations", (int64_t)group->launches),
+        noted_field("not_measured", "Not measured", group->not_measured),
+        noted_field("disagreeing", "Passes disagree in", group->disagreeing),
     };
     emitter->ops->record_begin(emitter, &(kprof_emit_record){fields, sizeof fields / sizeof *fields});
     for (size_t i = 0; group->chip && i < group->chip->metric_count; i++) {
@@ -165,7 +190,7 @@ kprof_status kprof_page_summary(const kprof_page_context *context)
     kprof_status status = kprof_view_sections(context->model, &view);
     if (status != KPROF_OK)
         return status;
-    kernel_groups summary = {&view, NULL, 0};
+    kernel_groups summary = {context->model, &view, NULL, 0};
     kprof_model_walk walk = {context->report, context->model, context->options->filter, true};
     status = kprof_model_launches(&walk, count_launch, &summary);
     if (status == KPROF_OK)

@@ -93,7 +93,7 @@ static golden_case cases[] = {
 /* The same run as version 1 of the schema had it, which does not tell passes. */
 static golden_case version_1_cases[] = {
     {"details-v1.txt", {TEXT(DETAILS), .filter = &second_launch}},
-    {"summary.json", {JSON(SUMMARY)}},
+    {"summary-v1.json", {JSON(SUMMARY)}},
     {"raw-wide-v1.csv", {CSV(RAW, WIDE), .filter = &second_launch}},
     {"raw-v1.txt", {TEXT(RAW), .filter = &second_launch}},
     {"raw-v1.json", {JSON(RAW), .filter = &second_launch}},
