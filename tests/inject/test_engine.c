@@ -1,35 +1,19 @@
 /* The engine on the simulated machine, where what the random programs cannot ask for goes wrong. All kernels are
  * launched in a process that shares memory with the host, so that they are watched before they are measured. */
-#include "core/config.h"
+#include "engine_test.h"
+
 #include "cupti/snapshot.h"
 #include "inject/contexts.h"
 #include "inject/launch.h"
-#include "inject/process.h"
-#include "sim/device.h"
-#include "spool/spool.h"
 
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/file.h>
 #include <time.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #define LATE_MS     1300 /* longer than the engine waits for a kernel */
 #define STICKY_MS   200
-#define PASSES      2
-#define SHARED_SLOT 0
-#define SLOT        2 /* in the same context, for the device alone */
-
-static char folder[] = "/tmp/kprof-engine-XXXXXX";
-static unsigned last_tag;
+#define SHARED_SLOT 0 /* in the same context as the other one */
 
 /* What goes wrong. */
 static struct {
@@ -113,47 +97,11 @@ const char *__wrap_kprof_writers_devices(void)
     return atomic_load(&faults.network) ? "a network card may write (test)" : NULL;
 }
 
-static void save_config(void)
+static int start_sharing(void **state)
 {
-    uint8_t image[4] = {0};
-    uint32_t last_passes[PASSES] = {0, 1};
-    kprof_chip_metrics chip = {.chip = "GH100",
-                               .last_passes = last_passes,
-                               .config_image = image,
-                               .config_image_size = sizeof image,
-                               .pass_count = PASSES};
-    kprof_config config = {.chips = &chip,
-                           .chip_count = 1,
-                           .cache_control = KPROF_CACHE_FLUSH_NONE,
-                           .witness_control = KPROF_WITNESSES_AUTO,
-                           .follow_children = true};
-    assert_true(kprof_strlist_add(&chip.metrics, "m0") && kprof_strlist_add(&chip.metrics, "m1"));
-    assert_int_equal(kprof_config_save(&config, folder), KPROF_OK);
-    kprof_strlist_free(&chip.metrics);
-}
-
-static int start_engine(void **state)
-{
-    (void)state;
-    assert_non_null(mkdtemp(folder));
-    save_config();
-    setenv(KPROF_SESSION_ENV, folder, 1);
-    sim.capacity = 64;
-    sim.second_chip = "GH100";
-    kprof_process_start();
-    sim_reset(1);
-    sim.hooked = true;
+    int result = start_engine(state);
     sim_call(&(sim_step){.op = SIM_ALLOC, .a = SHARED_SLOT, .shared = true}, NULL);
-    sim_call(&(sim_step){.op = SIM_ALLOC, .a = SLOT}, NULL);
-    return atomic_load(&kprof_this_process.armed) ? 0 : -1;
-}
-
-static int remove_folder(void **state)
-{
-    (void)state;
-    char command[sizeof folder + 16];
-    snprintf(command, sizeof command, "rm -r %s", folder);
-    return system(command);
+    return result;
 }
 
 static int mend(void **state)
@@ -167,79 +115,27 @@ static int mend(void **state)
     return 0;
 }
 
-/* Launch a kernel on memory of slot `a` too; the launch's number. */
-static unsigned launch_on(sim_kernel kernel, unsigned a)
-{
-    sim_step step = {.op = SIM_LAUNCH, .kernel = kernel, .a = a, .b = SLOT, .tag = ++last_tag};
-    assert_int_equal(sim_call(&step, NULL), 0);
-    return last_tag;
-}
-
-static unsigned launch(sim_kernel kernel)
-{
-    return launch_on(kernel, SLOT);
-}
-
-/* The reason that is reported with a launch; how many values it has. */
-static unsigned look_up(unsigned tag, char reason[512])
-{
-    char path[sizeof folder + 64];
-    kprof_spool_reader *reader;
-    kprof_record record;
-    unsigned found = 0, values = 0;
-    snprintf(path, sizeof path, "%s/%d-0.spool", folder, (int)getpid());
-    assert_int_equal(kprof_spool_reader_open(path, &reader), KPROF_OK);
-    while (kprof_spool_next(reader, &record) == KPROF_SPOOL_RECORD) {
-        if (record.type != KPROF_RECORD_LAUNCH || record.launch.grid[0] != tag)
-            continue;
-        found++;
-        values = record.launch.value_count;
-        snprintf(reason, 512, "%s", record.launch.reason);
-    }
-    kprof_spool_reader_close(reader);
-    assert_int_equal(found, 1);
-    return values;
-}
-
-static void assert_unmeasured(unsigned tag, const char *why)
-{
-    char reason[512];
-    assert_int_equal(look_up(tag, reason), 0);
-    assert_non_null(strstr(reason, why));
-}
-
-static void assert_measured(unsigned tag, const char *how)
-{
-    char reason[512];
-    assert_int_equal(look_up(tag, reason), 2);
-    assert_non_null(strstr(reason, how));
-}
-
 static void test_memory_that_cannot_be_saved(void **state)
 {
     (void)state;
     atomic_store(&faults.unsaved, true);
     assert_unmeasured(launch(SIM_ADD), "its next ones are measured");
     assert_unmeasured(launch(SIM_ADD), "its next ones are measured");
-    assert_measured(launch(SIM_ADD), "measured in one pass: memory cannot be saved (test)");
-    assert_measured(launch(SIM_ADD), "measured in one pass: memory cannot be saved (test)");
+    assert_measured_once(launch(SIM_ADD), "measured in one pass: memory cannot be saved (test)");
+    assert_measured_once(launch(SIM_ADD), "measured in one pass: memory cannot be saved (test)");
     assert_unmeasured(launch_on(SIM_ADD, SHARED_SLOT), "the kernel takes host memory");
     atomic_store(&faults.unsaved, false);
-    char reason[512];
-    assert_int_equal(look_up(launch(SIM_ADD), reason), 2);
-    assert_string_equal(reason, "");
+    assert_measured(launch(SIM_ADD));
 }
 
 static void test_memory_that_a_network_card_writes(void **state)
 {
     (void)state;
     atomic_store(&faults.network, true);
-    assert_measured(launch(SIM_ADD), "measured in one pass: a network card may write (test)");
+    assert_measured_once(launch(SIM_ADD), "measured in one pass: a network card may write (test)");
     assert_int_equal(atomic_load(&snapshots), 0);
     atomic_store(&faults.network, false);
-    char reason[512];
-    assert_int_equal(look_up(launch(SIM_ADD), reason), 2);
-    assert_string_equal(reason, "");
+    assert_measured(launch(SIM_ADD));
 }
 
 /* Its memory cannot be freed yet, since that would wait for it. */
@@ -286,7 +182,7 @@ static void test_end_while_counters_are_given_back(void **state)
 {
     (void)state;
     atomic_store(&faults.sticky, true);
-    assert_measured(launch(SIM_ADD), "");
+    assert_measured(launch(SIM_ADD));
     int wanted = want_counters();
     while (!atomic_load(&releasing))
         wait_ms(1);
@@ -305,5 +201,5 @@ int main(void)
         cmocka_unit_test_teardown(test_end_while_counters_are_given_back,
                                   mend), /* the last: nothing is measured after */
     };
-    return cmocka_run_group_tests(tests, start_engine, remove_folder);
+    return cmocka_run_group_tests(tests, start_sharing, remove_folder);
 }

@@ -1,0 +1,141 @@
+/* What the tests of the engine as a whole share: they start it over the simulated machine, launch, and look at what is
+ * reported. There are two metrics, one for each pass. */
+#ifndef KPROF_TESTS_ENGINE_TEST_H
+#define KPROF_TESTS_ENGINE_TEST_H
+
+#include "core/config.h"
+#include "inject/process.h"
+#include "sim/device.h"
+#include "spool/spool.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define PASSES 2
+#define SLOT   2 /* memory for the device alone, of the first context */
+
+static char folder[] = "/tmp/kprof-engine-XXXXXX";
+static unsigned last_tag;
+
+/* Of one launch. */
+typedef struct report {
+    unsigned count;  /* how often it is reported */
+    unsigned values; /* metrics that have one */
+    char reason[512];
+} report;
+
+static inline void save_config(void)
+{
+    uint8_t image[4] = {0};
+    uint32_t last_passes[PASSES] = {0, 1};
+    kprof_chip_metrics chip = {.chip = "GH100",
+                               .last_passes = last_passes,
+                               .config_image = image,
+                               .config_image_size = sizeof image,
+                               .pass_count = PASSES};
+    kprof_config config = {.chips = &chip,
+                           .chip_count = 1,
+                           .cache_control = KPROF_CACHE_FLUSH_NONE,
+                           .witness_control = KPROF_WITNESSES_AUTO,
+                           .follow_children = true};
+    assert_true(kprof_strlist_add(&chip.metrics, "m0") && kprof_strlist_add(&chip.metrics, "m1"));
+    assert_int_equal(kprof_config_save(&config, folder), KPROF_OK);
+    kprof_strlist_free(&chip.metrics);
+}
+
+/* Group set-up and tear-down. */
+static inline int start_engine(void **state)
+{
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    save_config();
+    setenv(KPROF_SESSION_ENV, folder, 1);
+    sim.capacity = 64;
+    sim.second_chip = "GH100";
+    kprof_process_start();
+    sim_reset(1);
+    sim.hooked = true;
+    sim_call(&(sim_step){.op = SIM_ALLOC, .a = SLOT}, NULL);
+    return atomic_load(&kprof_this_process.armed) ? 0 : -1;
+}
+
+static inline int remove_folder(void **state)
+{
+    (void)state;
+    char command[sizeof folder + 16];
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    return system(command);
+}
+
+/* Launch a kernel on memory of slot `a` too; the launch's number. */
+static inline unsigned launch_on(sim_kernel kernel, unsigned a)
+{
+    sim_step step = {.op = SIM_LAUNCH, .kernel = kernel, .a = a, .b = SLOT, .tag = ++last_tag};
+    assert_int_equal(sim_call(&step, NULL), 0);
+    return last_tag;
+}
+
+static inline unsigned launch(sim_kernel kernel)
+{
+    return launch_on(kernel, SLOT);
+}
+
+static inline void note_report(const kprof_launch_record *launch, report *out)
+{
+    out->count++;
+    out->values = 0;
+    for (uint32_t i = 0; i < launch->value_count; i++)
+        out->values += !isnan(launch->values[i]);
+    snprintf(out->reason, sizeof out->reason, "%s", launch->reason);
+}
+
+static inline report look_up(unsigned tag)
+{
+    char path[sizeof folder + 64];
+    kprof_spool_reader *reader;
+    kprof_record record;
+    report found = {0};
+    snprintf(path, sizeof path, "%s/%d-0.spool", folder, (int)getpid());
+    assert_int_equal(kprof_spool_reader_open(path, &reader), KPROF_OK);
+    while (kprof_spool_next(reader, &record) == KPROF_SPOOL_RECORD)
+        if (record.type == KPROF_RECORD_LAUNCH && record.launch.grid[0] == tag)
+            note_report(&record.launch, &found);
+    kprof_spool_reader_close(reader);
+    return found;
+}
+
+static inline void assert_report(unsigned tag, unsigned values, const char *reason)
+{
+    report found = look_up(tag);
+    assert_int_equal(found.count, 1);
+    assert_int_equal(found.values, values);
+    if (!strstr(found.reason, reason))
+        fail_msg("the reason is \"%s\", not \"%s\"", found.reason, reason);
+}
+
+static inline void assert_unmeasured(unsigned tag, const char *why)
+{
+    assert_report(tag, 0, why);
+}
+
+/* In the first pass or in a single one. */
+static inline void assert_measured_once(unsigned tag, const char *why)
+{
+    assert_report(tag, 1, why);
+}
+
+static inline void assert_measured(unsigned tag)
+{
+    assert_report(tag, PASSES, "");
+    assert_string_equal(look_up(tag).reason, "");
+}
+
+#endif
