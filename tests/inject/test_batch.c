@@ -1,0 +1,117 @@
+/* When a batch closes, is not repeated or is given up. The engine runs on the simulated machine, in a process that
+ * shares its memory with nobody, so that launches wait together for the call that closes their batch. Long times pass
+ * without waiting for them. */
+#include "engine_test.h"
+
+#include "cupti/operation.h"
+#include "sim/clock.h"
+
+#include <stdatomic.h>
+
+#define LONG_S 1000
+
+static struct {
+    atomic_int launch_s; /* the next launch that is repeated takes so long */
+    atomic_int wait_s;   /* the next wait after one does */
+} faults;
+
+static atomic_int next_wait_s;
+static unsigned measured_again; /* launches that were repeated in a pass */
+
+/* Around the engine's own functions, and the simulated machine's: see CMakeLists.txt. */
+bool __wrap_kprof_contexts_idle(void);
+kprof_status __real_kprof_operation_run(const kprof_operation *operation);
+kprof_status __wrap_kprof_operation_run(const kprof_operation *operation);
+kprof_status __real_kprof_target_synchronize(void);
+kprof_status __wrap_kprof_target_synchronize(void);
+
+bool __wrap_kprof_contexts_idle(void)
+{
+    return false; /* else a pause of the test would close its batch */
+}
+
+kprof_status __wrap_kprof_operation_run(const kprof_operation *operation)
+{
+    measured_again += sim.contexts[0].armed != NULL;
+    sim_clock_advance_s(atomic_exchange(&faults.launch_s, 0));
+    atomic_fetch_add(&next_wait_s, atomic_exchange(&faults.wait_s, 0));
+    return __real_kprof_operation_run(operation);
+}
+
+kprof_status __wrap_kprof_target_synchronize(void)
+{
+    sim_clock_advance_s(atomic_exchange(&next_wait_s, 0));
+    return __real_kprof_target_synchronize();
+}
+
+static int mend(void **state)
+{
+    (void)state;
+    atomic_store(&faults.launch_s, 0);
+    atomic_store(&faults.wait_s, 0);
+    measured_again = 0;
+    return 0;
+}
+
+/* Memory as the host sees it, in a call that closes the batch. */
+static void read_memory(uint64_t words[SIM_WORDS])
+{
+    assert_int_equal(sim_call(&(sim_step){.op = SIM_COPY_OUT, .a = SLOT}, words), 0);
+}
+
+/* By two launches of a kernel that doubles its memory, once each. */
+static void assert_doubled_twice(const uint64_t before[SIM_WORDS])
+{
+    uint64_t after[SIM_WORDS];
+    read_memory(after);
+    for (unsigned i = 0; i < SIM_WORDS; i++)
+        assert_true(after[i] == 4 * before[i]);
+}
+
+static void test_repetition_that_takes_far_longer(void **state)
+{
+    (void)state;
+    uint64_t before[SIM_WORDS];
+    read_memory(before);
+    unsigned first = launch(SIM_ADD), second = launch(SIM_ADD);
+    atomic_store(&faults.launch_s, LONG_S);
+    assert_doubled_twice(before);
+    assert_int_equal(measured_again, 1);
+    assert_measured_once(first, "the replay was abandoned");
+    assert_measured_once(second, "the replay was abandoned");
+}
+
+static void test_repetition_whose_end_takes_far_longer(void **state)
+{
+    (void)state;
+    uint64_t before[SIM_WORDS];
+    read_memory(before);
+    unsigned first = launch(SIM_ADD), second = launch(SIM_ADD);
+    atomic_store(&faults.wait_s, LONG_S);
+    assert_doubled_twice(before);
+    assert_measured_once(first, "the replay was abandoned");
+    assert_measured_once(second, "the replay was abandoned");
+}
+
+static void test_repetition_that_takes_a_little_longer(void **state)
+{
+    (void)state;
+    uint64_t before[SIM_WORDS];
+    read_memory(before);
+    unsigned first = launch(SIM_ADD), second = launch(SIM_ADD);
+    sim_clock_advance_s(LONG_S);
+    atomic_store(&faults.launch_s, 5 * LONG_S);
+    assert_doubled_twice(before);
+    assert_measured(first);
+    assert_measured(second);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(test_repetition_that_takes_far_longer, mend),
+        cmocka_unit_test_teardown(test_repetition_whose_end_takes_far_longer, mend),
+        cmocka_unit_test_teardown(test_repetition_that_takes_a_little_longer, mend),
+    };
+    return cmocka_run_group_tests(tests, start_engine, remove_folder);
+}
