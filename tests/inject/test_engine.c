@@ -19,6 +19,7 @@
 static struct {
     atomic_bool unsaved; /* memory cannot be saved */
     atomic_bool network; /* a network card may write memory */
+    atomic_bool plugged; /* from when memory has been saved */
     atomic_bool late;    /* the next kernel takes long, if its memory is saved before it */
     atomic_bool busy;    /* the idle thread never finds the contexts idle */
     atomic_bool sticky;  /* giving the counters back takes long */
@@ -75,6 +76,8 @@ kprof_status __wrap_kprof_snapshot_take(void *context, kprof_snapshot **out)
     if (atomic_load(&faults.unsaved))
         return kprof_fail(KPROF_UNSUPPORTED, "memory cannot be saved (test)");
     atomic_fetch_add(&snapshots, 1);
+    if (atomic_exchange(&faults.plugged, false))
+        atomic_store(&faults.network, true);
     atomic_store(&slow, atomic_exchange(&faults.late, false));
     return __real_kprof_snapshot_take(context, out);
 }
@@ -109,6 +112,7 @@ static int mend(void **state)
     (void)state;
     atomic_store(&faults.unsaved, false);
     atomic_store(&faults.network, false);
+    atomic_store(&faults.plugged, false);
     atomic_store(&faults.late, false);
     atomic_store(&faults.busy, false);
     atomic_store(&faults.sticky, false);
@@ -136,6 +140,14 @@ static void test_memory_that_a_network_card_writes(void **state)
     assert_int_equal(atomic_load(&snapshots), 0);
     atomic_store(&faults.network, false);
     assert_measured(launch(SIM_ADD));
+}
+
+static void test_network_card_that_comes_later(void **state)
+{
+    (void)state;
+    atomic_store(&faults.plugged, true);
+    assert_unmeasured(launch(SIM_MOVE), "the launch was not repeated: a network card may write (test)");
+    assert_int_equal(atomic_load(&snapshots), 0);
 }
 
 /* Its memory cannot be freed yet, since that would wait for it. */
@@ -196,6 +208,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(test_memory_that_cannot_be_saved, mend),
         cmocka_unit_test_teardown(test_memory_that_a_network_card_writes, mend),
+        cmocka_unit_test_teardown(test_network_card_that_comes_later, mend),
         cmocka_unit_test_teardown(test_late_kernel_that_is_launched_again, mend),
         cmocka_unit_test_teardown(test_late_kernel_and_nothing_after_it, mend),
         cmocka_unit_test_teardown(test_end_while_counters_are_given_back,
