@@ -8,7 +8,8 @@
 
 #include <stdatomic.h>
 
-#define LONG_S 1000
+#define LONG_S     1000
+#define MAX_OPEN_S 10
 
 static struct {
     atomic_int launch_s; /* the next launch that is repeated takes so long */
@@ -129,6 +130,18 @@ static void test_network_card_that_comes_later(void **state)
     assert_measured_once(tag, "the launch was not repeated: a network card may write (test)");
 }
 
+/* A process that is killed loses no more. */
+static void test_batch_that_has_been_open_for_long(void **state)
+{
+    (void)state;
+    unsigned first = launch(SIM_ADD);
+    assert_int_equal(look_up(first).count, 0);
+    sim_clock_advance_s(MAX_OPEN_S + 1);
+    unsigned second = launch(SIM_ADD);
+    assert_measured(first);
+    assert_measured(second);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -136,6 +149,7 @@ int main(void)
         cmocka_unit_test_teardown(test_repetition_whose_end_takes_far_longer, mend),
         cmocka_unit_test_teardown(test_repetition_that_takes_a_little_longer, mend),
         cmocka_unit_test_teardown(test_network_card_that_comes_later, mend),
+        cmocka_unit_test(test_batch_that_has_been_open_for_long),
     };
     return cmocka_run_group_tests(tests, start_engine, remove_folder);
 }
