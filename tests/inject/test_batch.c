@@ -8,8 +8,10 @@
 
 #include <stdatomic.h>
 
-#define LONG_S     1000
-#define MAX_OPEN_S 10
+#define LONG_S        1000
+#define MAX_OPEN_S    10
+#define OTHER_STREAM  2 /* of the second context */
+#define OTHER_CONTEXT (&sim.contexts[1])
 
 static struct {
     atomic_int launch_s; /* the next launch that is repeated takes so long */
@@ -142,6 +144,30 @@ static void test_batch_that_has_been_open_for_long(void **state)
     assert_measured(second);
 }
 
+static int end_other_context(void **state)
+{
+    (void)state;
+    sim_call(&(sim_step){.op = SIM_RELEASE, .stream = OTHER_STREAM}, NULL);
+    sim_call(&(sim_step){.op = SIM_DESTROY_CONTEXT, .stream = OTHER_STREAM}, NULL);
+    return 0;
+}
+
+/* Its kernels may write the memory that is to be saved. */
+static void test_other_context_that_is_at_work(void **state)
+{
+    (void)state;
+    uint64_t words[SIM_WORDS];
+    sim.hooks->context_created(OTHER_CONTEXT);
+    unsigned tag = launch(SIM_ADD);
+    read_memory(words);
+    assert_measured(tag);
+    sim.holds = 1;
+    sim_call(&(sim_step){.op = SIM_HOLD, .stream = OTHER_STREAM}, NULL);
+    tag = launch(SIM_ADD);
+    read_memory(words);
+    assert_unmeasured(tag, "the GPU's work did not end within 1 s");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -150,6 +176,7 @@ int main(void)
         cmocka_unit_test_teardown(test_repetition_that_takes_a_little_longer, mend),
         cmocka_unit_test_teardown(test_network_card_that_comes_later, mend),
         cmocka_unit_test(test_batch_that_has_been_open_for_long),
+        cmocka_unit_test_teardown(test_other_context_that_is_at_work, end_other_context),
     };
     return cmocka_run_group_tests(tests, start_engine, remove_folder);
 }
