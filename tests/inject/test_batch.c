@@ -8,6 +8,7 @@
 
 #include <stdatomic.h>
 
+#define PAGEABLE_SLOT 4 /* as the other one, but the host's: kernels take it all the same */
 #define LONG_S        1000
 #define MAX_OPEN_S    10
 #define OTHER_STREAM  2 /* of the second context */
@@ -144,6 +145,17 @@ static void test_batch_that_has_been_open_for_long(void **state)
     assert_measured(second);
 }
 
+/* No call tells that the host has it. */
+static void test_pageable_memory(void **state)
+{
+    (void)state;
+    sim_call(&(sim_step){.op = SIM_ALLOC, .a = PAGEABLE_SLOT, .shared = true}, NULL);
+    sim.shares_memory = false;
+    unsigned before = launch(SIM_ADD);
+    assert_unmeasured(launch_on(SIM_ADD, PAGEABLE_SLOT), "the kernel takes pageable host memory");
+    assert_measured(before);
+}
+
 static int end_other_context(void **state)
 {
     (void)state;
@@ -176,6 +188,7 @@ int main(void)
         cmocka_unit_test_teardown(test_repetition_that_takes_a_little_longer, mend),
         cmocka_unit_test_teardown(test_network_card_that_comes_later, mend),
         cmocka_unit_test(test_batch_that_has_been_open_for_long),
+        cmocka_unit_test(test_pageable_memory),
         cmocka_unit_test_teardown(test_other_context_that_is_at_work, end_other_context),
     };
     return cmocka_run_group_tests(tests, start_engine, remove_folder);
