@@ -11,12 +11,10 @@
 
 void kprof_streams_settle(void)
 {
-    int file;
-    do {
-        file = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    } while (file >= 0 && file <= STDERR_FILENO);
-    if (file >= 0)
-        close(file);
+    for (int file = STDIN_FILENO; file <= STDERR_FILENO; file++) {
+        if (fcntl(file, F_GETFD) < 0) /* open gives the lowest number that is free */
+            (void)open("/dev/null", file == STDOUT_FILENO ? O_RDONLY | O_CLOEXEC : O_RDWR);
+    }
 }
 
 static kprof_destination named_destination(const char *name)

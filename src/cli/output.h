@@ -8,8 +8,8 @@
 #include <stdio.h>
 
 /* Open /dev/null for each of stdin, stdout and stderr that kprof was started without: a report that got such a number
- * would have messages written into it. It cannot be written, so that results that go there are missed, and the
- * application starts without it. */
+ * would have messages written into it. That for stdout cannot be written, so that lost results are noticed, and the
+ * application does not get it: its output fails as it does without kprof. */
 void kprof_streams_settle(void);
 
 typedef enum kprof_destination {

@@ -75,9 +75,9 @@ static void put_real(kprof_strbuf *out, double value)
 }
 
 static const char *const plain_columns[] = {
-    "launch",  "process_id", "process",     "host",        "function", "kernel",        "context",
-    "stream",  "device",     "device_name", "cc",          "grid_x",   "grid_y",        "grid_z",
-    "block_x", "block_y",    "block_z",     "replay_mode", "reason",   "disagreements", NULL};
+    "launch",  "process_id",  "process",  "host",   "function",      "kernel", "context", "stream",
+    "device",  "device_name", "cc",       "grid_x", "grid_y",        "grid_z", "block_x", "block_y",
+    "block_z", "replay_mode", "measured", "reason", "disagreements", NULL};
 
 static void put_compute_capability(kprof_strbuf *row, const kprof_model_device *device)
 {
@@ -90,9 +90,11 @@ static void put_disagreements(kprof_emitter *emitter, const kprof_model_launch *
     kprof_disagreement *found;
     size_t count;
     kprof_strbuf text = KPROF_STRBUF_INIT;
-    emitter->status = kprof_disagreements(emitter->page.model, launch, &found, &count);
-    if (emitter->status != KPROF_OK)
+    kprof_status status = kprof_disagreements(emitter->page.model, launch, &found, &count);
+    if (status != KPROF_OK) {
+        emitter->status = status;
         return;
+    }
     for (size_t i = 0; i < count; i++) {
         kprof_strbuf_printf(&text, "%s%s ", i > 0 ? "; " : "", found[i].witness);
         put_real(&text, found[i].spread_pct);
@@ -131,6 +133,7 @@ static void plain_fields(kprof_emitter *emitter, const kprof_model_launch *launc
     for (int i = 0; i < 3; i++)
         put_integer_field(row, launch->record.block[i]);
     put_text_field(row, launch->replay_mode);
+    put_integer_field(row, launch->measured);
     if (*launch->reason)
         put_text(row, launch->reason);
     put_comma(row);
@@ -351,7 +354,7 @@ static void csv_rooflines(kprof_emitter *emitter, const kprof_emit_roofline *roo
 static void csv_launch_end(kprof_emitter *emitter)
 {
     csv_emitter *csv = of(emitter);
-    if (!csv->is_wide)
+    if (!csv->is_wide || emitter->status != KPROF_OK)
         return;
     kprof_strbuf_append(&csv->row, csv->prefix.data, csv->prefix.length);
     for (size_t i = 0; i < emitter->page.column_count; i++) {

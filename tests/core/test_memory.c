@@ -94,6 +94,8 @@ static void test_least_of_nested_groups(void **state)
     put("memory.current", "0\n");
     assert_int_equal(left("0::/job/step\n"), 700);
     assert_int_equal(left("0::/\n"), 700);
+    assert_int_equal(left("0::/of the machine/job\n"), 700);
+    assert_int_equal(kprof_memory_left_in_groups_bytes("/nonexistent", root), 700);
     put("job/step/memory.current", "9001\n");
     assert_int_equal(left("0::/job/step\n"), 0);
 }

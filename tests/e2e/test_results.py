@@ -73,13 +73,30 @@ class Separation(Case):
             for number in range(3):
                 os.close(number)
 
-        for report, page, status in (("run", [], 0), ("shown", ["--page", "raw"], 108)):
-            process = subprocess.Popen(
-                [KPROF, "--injection-path", INJECTION, "--metrics", METRIC, "-o", report, *page, APP, "say=x",
-                 f"launch={VECTOR_ADD}"], cwd=self.dir, env=self.environment({}), preexec_fn=close_all)
-            self.assertEqual(process.wait(timeout=60), status)
-            self.assertEqual(self.launches(f"{report}.kprof"), ["vectorAdd"])
-            self.assertEqual(self.query(f"{report}.kprof", "PRAGMA integrity_check"), [("ok",)])
+        process = subprocess.Popen(
+            [KPROF, "--injection-path", INJECTION, "--metrics", METRIC, "-o", "run", "--page", "raw", APP, "say=x",
+             f"launch={VECTOR_ADD}"], cwd=self.dir, env=self.environment({}), preexec_fn=close_all)
+        self.assertEqual(process.wait(timeout=60), 0)
+        self.assertEqual(self.launches(), ["vectorAdd"])
+        self.assertEqual(self.query("run.kprof", "PRAGMA integrity_check"), [("ok",)])
+
+    def test_no_stderr(self):
+        """The application's stdout, for which there is no place then, is dropped; it does not fail."""
+        process = subprocess.run(
+            [KPROF, "--injection-path", INJECTION, "--metrics", METRIC, "--csv", "/bin/sh", "-c",
+             f"{APP} launch={VECTOR_ADD} && echo said || exit 3"], env=self.environment({}), stdout=subprocess.PIPE,
+            text=True, preexec_fn=lambda: os.close(2))
+        self.assertEqual(process.returncode, 0)
+        self.assertIn("vectorAdd", process.stdout)
+        self.assertNotIn("said", process.stdout)
+
+    def test_application_without_stdout(self):
+        """Writing fails for it as it does without kprof."""
+        process = subprocess.run(
+            [KPROF, "--injection-path", INJECTION, "--metrics", METRIC, "-o", "run", "/bin/sh", "-c",
+             f"{APP} launch={VECTOR_ADD} && echo said || exit 3"], cwd=self.dir, env=self.environment({}),
+            stderr=subprocess.PIPE, text=True, preexec_fn=lambda: os.close(1))
+        self.assertEqual(process.returncode, 3, process.stderr)
 
     def test_closed_pipe(self):
         process = subprocess.Popen(

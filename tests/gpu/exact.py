@@ -76,7 +76,7 @@ class Case:
     """A program of exact/ and the modes it runs in, one after the other. `most` lowers the number of launches measured
     by passes with replay; `modes` are patterns, to which the case keeps where it is `fixed`; `command` stands before
     the parts; `reason` is the beginning of one that some launch must have in the report, whatever was measured;
-    `batched` cases must have batches of three where the mode allows them."""
+    `batched` cases, whole, must have batches of three where the mode allows them."""
 
     def __init__(self, program, parts, modes=MANY, options=(), most=None, command=(), reason="", fixed=False,
                  batched=False):
@@ -88,7 +88,7 @@ class Case:
 
     def with_parts(self, parts):
         return Case(self.program, " ".join(parts), self.modes, self.options, self.most, self.command, self.reason,
-                    self.fixed, self.batched)
+                    self.fixed, self.batched and parts == self.parts)
 
     def split(self):
         return [self.with_parts([part]) for part in self.parts]

@@ -99,6 +99,8 @@ class Matrix(unittest.TestCase):
         parts = exact.Case("p", "a b", command=["children"]).split()
         self.assertEqual([part.name for part in parts], ["p/children/a", "p/children/b"])
         self.assertEqual(parts[1].argv[1:], ["children", "b"])
+        whole = exact.Case("p", "a b", batched=True)
+        self.assertEqual([case.batched for case in (whole.narrowed([]), *whole.split())], [True, False, False])
 
     def test_modes(self):
         self.assertEqual(len({mode.name for mode in exact.MODES}), 18)
