@@ -365,9 +365,10 @@ static kprof_status settle_import(kprof_options *options)
 
 static kprof_status check_commands(const kprof_options *options)
 {
+    unsigned mask = options->command->mask ? options->command->mask : KPROF_IN_ALL;
     for (size_t i = 0; i < kprof_option_row_count; i++) {
         const kprof_option_row *row = &kprof_option_rows[i];
-        if ((options->given >> i & 1) && options->command->mask && !(row->commands & options->command->mask))
+        if ((options->given >> i & 1) && (row->commands & mask) != mask)
             return kprof_fail(KPROF_USAGE, "--%s is no option of kprof %s", row->name, options->command->name);
     }
     return KPROF_OK;

@@ -79,7 +79,7 @@ typedef struct kprof_options {
  */
 typedef struct kprof_command {
     const char *name;
-    unsigned mask;                            /* KPROF_IN_*; 0: the command takes only --help */
+    unsigned mask;                            /* KPROF_IN_*; 0: it takes what all commands take */
     int (*run)(const kprof_options *options); /* gives the exit code */
     const char *summary;
 } kprof_command;

@@ -98,6 +98,7 @@ static void commands_and_programs_of_the_same_name(void **state)
     assert_refused("report a.kprof b.kprof", "b.kprof");
     assert_refused("report a.kprof --set full", "--set is no option of kprof report");
     assert_refused("report a.kprof --plan", "--plan is no option of kprof report");
+    assert_refused("help --list-chips", "--list-chips is no option of kprof help");
     assert_refused("--import a.kprof --list-sets", "--list-sets is no option of kprof report");
 }
 
