@@ -1,0 +1,348 @@
+/* Launches that are kept to be repeated: the kernel gets what it got at first, whatever the application has done with
+ * its memory since; and which arguments count as the host's memory. The driver keeps what it is told to launch. */
+#include "cupti/calls.h"
+#include "cupti/driver.h"
+#include "cupti/operation.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define ID(name) CUPTI_DRIVER_TRACE_CBID_##name
+
+enum { ARGUMENTS = 3, ATTRIBUTES = 4 };
+
+/* What a kernel of the test takes, as it lies in its buffer. */
+typedef struct arguments {
+    uint32_t count;
+    uint64_t address;
+    unsigned char odd[3];
+} arguments;
+
+static const size_t offsets[ARGUMENTS] = {offsetof(arguments, count), offsetof(arguments, address),
+                                          offsetof(arguments, odd)};
+static const size_t sizes[ARGUMENTS] = {4, 8, 3};
+
+/* Addresses that the driver knows. */
+static const uint64_t on_host = 0x7f0000050000, on_device = 0x7f0000060000;
+
+static char own_context, own_stream, function, handle; /* handle: a CUkernel in place of a function */
+static CUresult launch_result;
+static CUresult pageable_result;
+static int pageable;
+
+static struct {
+    unsigned launches;
+    CUlaunchConfig config;
+    CUlaunchAttribute attributes[ATTRIBUTES];
+    const void *function;
+    bool has_arguments;
+    arguments arguments;
+} launched;
+
+static CUresult tell_parameter(size_t index, size_t *offset, size_t *size)
+{
+    if (index >= ARGUMENTS)
+        return CUDA_ERROR_INVALID_VALUE;
+    *offset = offsets[index];
+    *size = sizes[index];
+    return CUDA_SUCCESS;
+}
+
+static CUresult CUDAAPI function_parameter(CUfunction of, size_t index, size_t *offset, size_t *size)
+{
+    return (void *)of == &function ? tell_parameter(index, offset, size) : CUDA_ERROR_INVALID_HANDLE;
+}
+
+static CUresult CUDAAPI kernel_parameter(CUkernel of, size_t index, size_t *offset, size_t *size)
+{
+    return (void *)of == &handle ? tell_parameter(index, offset, size) : CUDA_ERROR_INVALID_HANDLE;
+}
+
+static CUresult CUDAAPI launch(const CUlaunchConfig *config, CUfunction of, void **parameters, void **extra)
+{
+    assert_null(parameters);
+    memset(&launched, 0, sizeof launched);
+    launched.launches = 1;
+    launched.config = *config;
+    launched.function = of;
+    assert_true(config->numAttrs <= ATTRIBUTES);
+    for (unsigned i = 0; i < config->numAttrs; i++)
+        launched.attributes[i] = config->attrs[i];
+    launched.has_arguments = extra != NULL;
+    if (extra) {
+        assert_true(extra[0] == CU_LAUNCH_PARAM_BUFFER_POINTER && extra[2] == CU_LAUNCH_PARAM_BUFFER_SIZE);
+        assert_true(extra[4] == CU_LAUNCH_PARAM_END);
+        assert_in_range(*(const size_t *)extra[3], 1, sizeof launched.arguments);
+        memcpy(&launched.arguments, extra[1], *(const size_t *)extra[3]);
+    }
+    return launch_result;
+}
+
+static CUresult CUDAAPI get_attribute(void *out, CUpointer_attribute attribute, CUdeviceptr address)
+{
+    if (attribute != CU_POINTER_ATTRIBUTE_MEMORY_TYPE || (address != on_host && address != on_device))
+        return CUDA_ERROR_INVALID_VALUE;
+    *(unsigned *)out = address == on_host ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
+    return CUDA_SUCCESS;
+}
+
+static CUresult CUDAAPI get_device(CUdevice *device)
+{
+    *device = 0;
+    return CUDA_SUCCESS;
+}
+
+static CUresult CUDAAPI device_attribute(int *value, CUdevice_attribute attribute, CUdevice device)
+{
+    (void)device;
+    if (attribute == CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS && pageable_result == CUDA_SUCCESS)
+        *value = pageable;
+    return pageable_result;
+}
+
+/* In place of the driver's, and of CUPTI's. */
+kprof_status kprof_driver_load(const kprof_driver_api **out)
+{
+    static const kprof_driver_api api = {.cuFuncGetParamInfo_ = function_parameter,
+                                         .cuKernelGetParamInfo_ = kernel_parameter,
+                                         .cuLaunchKernelEx_ = launch,
+                                         .cuPointerGetAttribute_ = get_attribute,
+                                         .cuCtxGetDevice_ = get_device,
+                                         .cuDeviceGetAttribute_ = device_attribute};
+    *out = &api;
+    return KPROF_OK;
+}
+
+const char *kprof_driver_error(CUresult result)
+{
+    (void)result;
+    return "error of the test";
+}
+
+void *kprof_target_stream(const kprof_call *call)
+{
+    (void)call;
+    return &own_stream;
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    memset(&launched, 0, sizeof launched);
+    launch_result = pageable_result = CUDA_SUCCESS;
+    pageable = 0;
+    return 0;
+}
+
+static kprof_operation *keep_of(void *of, CUpti_CallbackId id, const void *parameters)
+{
+    kprof_call call = {.kind = KPROF_CALL_LAUNCH,
+                       .context = &own_context,
+                       .function = of,
+                       .kernel_name = "kernel",
+                       .callback_id = id,
+                       .parameters = parameters};
+    return kprof_operation_copy(&call);
+}
+
+static kprof_operation *keep(CUpti_CallbackId id, const void *parameters)
+{
+    return keep_of(&function, id, parameters);
+}
+
+static void repeat(kprof_operation *operation)
+{
+    assert_non_null(operation);
+    assert_int_equal(kprof_operation_run(operation), KPROF_OK);
+    assert_int_equal(launched.launches, 1);
+    kprof_operation_free(operation);
+}
+
+static void assert_arguments(const arguments *expected)
+{
+    assert_true(launched.has_arguments);
+    assert_int_equal(launched.arguments.count, expected->count);
+    assert_int_equal(launched.arguments.address, expected->address);
+    assert_memory_equal(launched.arguments.odd, expected->odd, sizeof expected->odd);
+}
+
+/* By a kernel's function, or its handle: either tells where the arguments belong. */
+static void assert_kept(void *of)
+{
+    const arguments given = {7, 0x123456789abcdef0, {1, 2, 3}};
+    arguments own = given;
+    void *list[] = {&own.count, &own.address, own.odd};
+    cuLaunchKernel_params p = {.gridDimX = 2,
+                               .gridDimY = 3,
+                               .gridDimZ = 4,
+                               .blockDimX = 32,
+                               .blockDimY = 5,
+                               .blockDimZ = 6,
+                               .sharedMemBytes = 1024,
+                               .kernelParams = list};
+    kprof_operation *operation = keep_of(of, ID(cuLaunchKernel), &p);
+    memset(&own, 0xff, sizeof own);
+    memset(&p, 0xff, sizeof p);
+    repeat(operation);
+    assert_arguments(&given);
+    const CUlaunchConfig *c = &launched.config;
+    assert_ptr_equal(launched.function, of);
+    assert_true(c->gridDimX == 2 && c->gridDimY == 3 && c->gridDimZ == 4);
+    assert_true(c->blockDimX == 32 && c->blockDimY == 5 && c->blockDimZ == 6);
+    assert_true(c->sharedMemBytes == 1024 && c->numAttrs == 0 && (void *)c->hStream == &own_stream);
+}
+
+static void test_arguments(void **state)
+{
+    (void)state;
+    assert_kept(&function);
+    assert_kept(&handle);
+}
+
+static void test_packed_arguments(void **state)
+{
+    (void)state;
+    const arguments given = {7, 0x123456789abcdef0, {1, 2, 3}};
+    arguments own = given;
+    size_t size = sizeof own;
+    void *extra[] = {CU_LAUNCH_PARAM_BUFFER_SIZE, &size, CU_LAUNCH_PARAM_BUFFER_POINTER, &own, CU_LAUNCH_PARAM_END};
+    cuLaunchKernel_params p = {.extra = extra};
+    kprof_operation *operation = keep(ID(cuLaunchKernel), &p);
+    memset(&own, 0xff, sizeof own);
+    size = 0;
+    repeat(operation);
+    assert_arguments(&given);
+}
+
+static void test_no_arguments(void **state)
+{
+    (void)state;
+    size_t size = 0;
+    void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, &size, CU_LAUNCH_PARAM_BUFFER_SIZE, &size, CU_LAUNCH_PARAM_END};
+    cuLaunchKernel_params p = {.gridDimX = 2};
+    repeat(keep(ID(cuLaunchKernel), &p));
+    assert_false(launched.has_arguments);
+    p.extra = extra;
+    repeat(keep(ID(cuLaunchKernel), &p));
+    assert_false(launched.has_arguments);
+}
+
+/* A newer driver may define more, and the oldest calls have their arguments set by others before. */
+static void test_arguments_that_cannot_be_copied(void **state)
+{
+    (void)state;
+    char value;
+    void *extra[] = {(void *)(uintptr_t)0x77, &value, CU_LAUNCH_PARAM_END};
+    cuLaunchKernel_params p = {.extra = extra};
+    cuLaunchGrid_params grid = {.grid_width = 1, .grid_height = 1};
+    assert_null(keep(ID(cuLaunchKernel), &p));
+    assert_null(keep(ID(cuLaunchGrid), &grid));
+}
+
+static void test_attributes(void **state)
+{
+    (void)state;
+    CUlaunchAttribute own[2] = {{.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, .value.clusterDim = {2, 1, 1}},
+                                {.id = CU_LAUNCH_ATTRIBUTE_PRIORITY, .value.priority = -3}};
+    CUlaunchConfig config = {.gridDimX = 8, .blockDimX = 64, .attrs = own, .numAttrs = 2};
+    cuLaunchKernelEx_params p = {.config = &config};
+    kprof_operation *operation = keep(ID(cuLaunchKernelEx_ptsz), &p);
+    memset(own, 0, sizeof own);
+    memset(&config, 0, sizeof config);
+    repeat(operation);
+    assert_int_equal(launched.config.gridDimX, 8);
+    assert_int_equal(launched.config.blockDimX, 64);
+    assert_int_equal(launched.config.numAttrs, 2);
+    assert_int_equal(launched.attributes[0].id, CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION);
+    assert_int_equal(launched.attributes[0].value.clusterDim.x, 2);
+    assert_int_equal(launched.attributes[1].id, CU_LAUNCH_ATTRIBUTE_PRIORITY);
+    assert_int_equal(launched.attributes[1].value.priority, -3);
+}
+
+/* Its blocks wait for each other: without the attribute the driver may not run them all at a time. */
+static void test_cooperative(void **state)
+{
+    (void)state;
+    cuLaunchCooperativeKernel_params p = {.gridDimX = 8, .blockDimX = 64};
+    repeat(keep(ID(cuLaunchCooperativeKernel), &p));
+    assert_int_equal(launched.config.gridDimX, 8);
+    assert_int_equal(launched.config.numAttrs, 1);
+    assert_int_equal(launched.attributes[0].id, CU_LAUNCH_ATTRIBUTE_COOPERATIVE);
+    assert_int_equal(launched.attributes[0].value.cooperative, 1);
+}
+
+static void test_refused(void **state)
+{
+    (void)state;
+    cuLaunchKernel_params p = {.gridDimX = 2};
+    kprof_operation *operation = keep(ID(cuLaunchKernel), &p);
+    assert_non_null(operation);
+    launch_result = CUDA_ERROR_LAUNCH_FAILED;
+    assert_int_equal(kprof_operation_run(operation), KPROF_INTERNAL);
+    kprof_operation_free(operation);
+}
+
+/* As two arguments of eight bytes, one after the other. */
+static bool sees_host(uint64_t first, uint64_t second)
+{
+    uint64_t own[2] = {first, second};
+    size_t size = sizeof own;
+    void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, own, CU_LAUNCH_PARAM_BUFFER_SIZE, &size, CU_LAUNCH_PARAM_END};
+    cuLaunchKernel_params p = {.extra = extra};
+    kprof_operation *operation = keep(ID(cuLaunchKernel), &p);
+    assert_non_null(operation);
+    bool sees = kprof_operation_sees_host(operation);
+    kprof_operation_free(operation);
+    return sees;
+}
+
+static void test_host_memory_that_cuda_knows(void **state)
+{
+    (void)state;
+    assert_true(sees_host(on_host, on_device));
+    assert_true(sees_host(on_device, on_host));
+    assert_false(sees_host(on_device, on_device));
+}
+
+/* Where the GPU reaches all that the process has mapped, or the driver does not tell that it does not. */
+static void test_host_memory_of_the_process(void **state)
+{
+    (void)state;
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    char *pages = mmap(NULL, 2 * page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(pages, MAP_FAILED);
+    assert_int_equal(munmap(pages + page, page), 0);
+    uint64_t mapped = (uintptr_t)pages + 8, unmapped = (uintptr_t)pages + page + 8;
+    assert_false(sees_host(mapped, 0));
+    pageable = 1;
+    assert_true(sees_host(0, mapped));
+    assert_false(sees_host(unmapped, on_device));
+    assert_false(sees_host(65535, UINT64_MAX)); /* no addresses */
+    assert_false(sees_host(mapped | UINT64_C(1) << 60, mapped & 0xffff));
+    pageable = 0;
+    pageable_result = CUDA_ERROR_INVALID_VALUE;
+    assert_true(sees_host(0, mapped));
+    assert_int_equal(munmap(pages, page), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(test_arguments, set_up),
+        cmocka_unit_test_setup(test_packed_arguments, set_up),
+        cmocka_unit_test_setup(test_no_arguments, set_up),
+        cmocka_unit_test_setup(test_arguments_that_cannot_be_copied, set_up),
+        cmocka_unit_test_setup(test_attributes, set_up),
+        cmocka_unit_test_setup(test_cooperative, set_up),
+        cmocka_unit_test_setup(test_refused, set_up),
+        cmocka_unit_test_setup(test_host_memory_that_cuda_knows, set_up),
+        cmocka_unit_test_setup(test_host_memory_of_the_process, set_up),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
