@@ -1,4 +1,5 @@
-/* Whom driver calls share memory with: by the call alone, or by the access that it gives. */
+/* Whom driver calls share memory with, by the call alone or by the access that it gives; and what is read out of them.
+ */
 #include "cupti/calls.h"
 #include "cupti/driver.h"
 
@@ -14,11 +15,13 @@ enum { OWN_DEVICE = 3, OTHER_DEVICE = 0 };
 
 static CUresult context_result; /* of asking for the context's device */
 static CUresult function_result;
+static CUstreamCaptureMode capture_mode = CU_STREAM_CAPTURE_MODE_GLOBAL; /* of the application's thread */
 enum { SHARED_NOW = 65536 }; /* dynamic shared memory that a function may have */
 
 static CUresult CUDAAPI function_attribute(int *value, CUfunction_attribute attribute, CUfunction function)
 {
     (void)function;
+    assert_int_equal(capture_mode, CU_STREAM_CAPTURE_MODE_RELAXED); /* else the application's capture would end */
     *value = attribute == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES ? SHARED_NOW : 0;
     return function_result;
 }
@@ -38,7 +41,9 @@ static CUresult CUDAAPI context_device(CUdevice *device)
 
 static CUresult CUDAAPI exchange_mode(CUstreamCaptureMode *mode)
 {
-    (void)mode;
+    CUstreamCaptureMode before = capture_mode;
+    capture_mode = *mode;
+    *mode = before;
     return CUDA_SUCCESS;
 }
 
@@ -157,6 +162,7 @@ static kprof_call_kind kind_of_setting(CUfunction_attribute attribute, int value
     cuKernelSetAttribute_params kernel = {.attrib = attribute, .val = value};
     kprof_call_kind kind = kprof_call_classify(ID(cuFuncSetAttribute), &function);
     assert_int_equal(kprof_call_classify(ID(cuKernelSetAttribute), &kernel), kind);
+    assert_int_equal(capture_mode, CU_STREAM_CAPTURE_MODE_GLOBAL); /* as it was */
     return kind;
 }
 
@@ -297,6 +303,102 @@ static void test_access_without_a_context(void **state)
     context_result = CUDA_SUCCESS;
 }
 
+static kprof_launch_record shape_of(CUpti_CallbackId id, const void *parameters)
+{
+    kprof_launch_record shape = {0};
+    kprof_launch_shape(id, parameters, &shape);
+    return shape;
+}
+
+static void assert_three(const uint32_t *found, uint32_t x, uint32_t y, uint32_t z)
+{
+    assert_true(found[0] == x && found[1] == y && found[2] == z);
+}
+
+static void assert_shape(CUpti_CallbackId id, const void *parameters, bool cooperative)
+{
+    kprof_launch_record shape = shape_of(id, parameters);
+    assert_three(shape.grid, 2, 3, 4);
+    assert_three(shape.block, 5, 6, 7);
+    assert_int_equal(shape.dynamic_smem_bytes, 8);
+    assert_int_equal(shape.cooperative, cooperative);
+    assert_ptr_equal(kprof_launch_stream(id, parameters), 0x100);
+    assert_ptr_equal(kprof_launch_function(id, parameters), 0x200);
+}
+
+/* Each way to launch, and its form for per-thread default streams. */
+static void test_launches(void **state)
+{
+    (void)state;
+    CUfunction function = (CUfunction)0x200;
+    CUstream stream = (CUstream)0x100;
+    cuLaunchKernel_params plain = {function, 2, 3, 4, 5, 6, 7, 8, stream, NULL, NULL};
+    cuLaunchCooperativeKernel_params together = {function, 2, 3, 4, 5, 6, 7, 8, stream, NULL};
+    CUlaunchConfig config = {2, 3, 4, 5, 6, 7, 8, stream, NULL, 0};
+    cuLaunchKernelEx_params extended = {.config = &config, .f = function};
+    assert_shape(ID(cuLaunchKernel), &plain, false);
+    assert_shape(ID(cuLaunchKernel_ptsz), &plain, false);
+    assert_shape(ID(cuLaunchCooperativeKernel), &together, true);
+    assert_shape(ID(cuLaunchCooperativeKernel_ptsz), &together, true);
+    assert_shape(ID(cuLaunchKernelEx), &extended, false);
+    assert_shape(ID(cuLaunchKernelEx_ptsz), &extended, false);
+    cuLaunchGridAsync_params old = {.f = function, .grid_width = 2, .grid_height = 3, .hStream = stream};
+    assert_three(shape_of(ID(cuLaunchGridAsync), &old).grid, 2, 3, 1);
+    assert_ptr_equal(kprof_launch_stream(ID(cuLaunchGridAsync), &old), stream);
+    assert_ptr_equal(kprof_launch_function(ID(cuLaunchGridAsync), &old), function);
+}
+
+static void test_launch_attributes(void **state)
+{
+    (void)state;
+    CUlaunchAttribute attributes[] = {
+        {.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE, .value.cooperative = 1},
+        {.id = CU_LAUNCH_ATTRIBUTE_PRIORITY, .value.priority = 3},
+        {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, .value.clusterDim = {4, 2, 1}},
+    };
+    CUlaunchConfig config = {.attrs = attributes, .numAttrs = 3};
+    cuLaunchKernelEx_params p = {.config = &config};
+    kprof_launch_record shape = shape_of(ID(cuLaunchKernelEx), &p);
+    assert_three(shape.cluster, 4, 2, 1);
+    assert_int_equal(shape.cooperative, 1);
+    attributes[0].value.cooperative = 0;
+    assert_int_equal(shape_of(ID(cuLaunchKernelEx), &p).cooperative, 0);
+}
+
+static void test_per_thread_streams(void **state)
+{
+    (void)state;
+    assert_true(kprof_call_per_thread_stream(ID(cuLaunchKernel_ptsz)));
+    assert_true(kprof_call_per_thread_stream(ID(cuLaunchKernelEx_ptsz)));
+    assert_true(kprof_call_per_thread_stream(ID(cuLaunchCooperativeKernel_ptsz)));
+    assert_false(kprof_call_per_thread_stream(ID(cuLaunchKernel)));
+    assert_false(kprof_call_per_thread_stream(ID(cuLaunchKernelEx)));
+    assert_false(kprof_call_per_thread_stream(ID(cuLaunchCooperativeKernel)));
+}
+
+/* What is unloaded has to be what the variables were noted for. */
+static void test_modules_and_variables(void **state)
+{
+    (void)state;
+    CUdeviceptr variable = 0x1000;
+    size_t size = 24, size_bytes = 0;
+    uint64_t address = 0;
+    cuModuleGetGlobal_v2_params of_module = {.dptr = &variable, .bytes = &size, .hmod = (CUmodule)0x10};
+    cuLibraryGetGlobal_params of_library = {.dptr = &variable, .library = (CUlibrary)0x20};
+    cuModuleUnload_params module = {.hmod = (CUmodule)0x10};
+    cuLibraryUnload_params library = {.library = (CUlibrary)0x20};
+    assert_ptr_equal(kprof_call_module(ID(cuModuleGetGlobal_v2), &of_module), 0x10);
+    assert_ptr_equal(kprof_call_module(ID(cuModuleUnload), &module), 0x10);
+    assert_ptr_equal(kprof_call_module(ID(cuLibraryGetGlobal), &of_library), 0x20);
+    assert_ptr_equal(kprof_call_module(ID(cuLibraryUnload), &library), 0x20);
+    assert_true(kprof_call_variable(ID(cuModuleGetGlobal_v2), &of_module, &address, &size_bytes));
+    assert_true(address == 0x1000 && size_bytes == 24);
+    assert_true(kprof_call_variable(ID(cuLibraryGetGlobal), &of_library, &address, &size_bytes));
+    assert_true(address == 0x1000 && size_bytes == 0); /* not asked for */
+    of_module.dptr = NULL;
+    assert_false(kprof_call_variable(ID(cuModuleGetGlobal_v2), &of_module, &address, &size_bytes));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -312,6 +414,10 @@ int main(void)
         cmocka_unit_test(test_transfers_are_read),
         cmocka_unit_test(test_location),
         cmocka_unit_test(test_access_without_a_context),
+        cmocka_unit_test(test_launches),
+        cmocka_unit_test(test_launch_attributes),
+        cmocka_unit_test(test_per_thread_streams),
+        cmocka_unit_test(test_modules_and_variables),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
