@@ -123,6 +123,41 @@ static void test_kernels_without_flags(void **state)
     assert_int_equal(kprof_modules_variables(OPEN, 0)->count, 2);
 }
 
+/* Another build of the file: one in which a name begins otherwise. */
+static void add_renamed(const char *name, char first)
+{
+    unsigned char *copy = malloc(cubin_size);
+    size_t size = strlen(name) + 1; /* with its end */
+    bool found = false;
+    memcpy(copy, cubin, cubin_size);
+    for (size_t i = 1; i + size <= cubin_size; i++) {
+        if (copy[i - 1] != '\0' || memcmp(copy + i, name, size) != 0)
+            continue;
+        copy[i] = (unsigned char)first;
+        found = true;
+    }
+    assert_true(found);
+    kprof_modules_add(copy, cubin_size);
+    free(copy);
+}
+
+/* Which one a kernel is of is not known: what any of them does or has counts. */
+static void test_builds_that_differ(void **state)
+{
+    (void)state;
+    add_renamed("vprintf", '\0'); /* calls nothing that has a name */
+    assert_null(kprof_modules_side_effect(NAMELESS));
+    kprof_modules_add(cubin, cubin_size);
+    assert_string_equal(kprof_modules_side_effect(NAMELESS), "vprintf");
+    assert_non_null(kprof_modules_variables(OPEN, 1));
+    assert_null(kprof_modules_variables(OPEN, 2));
+    add_renamed("open_variable", 'O');
+    assert_non_null(kprof_modules_variables(OPEN, 2));
+    assert_string_equal(kprof_modules_variables(OPEN, 0)->items[0], "Open_variable");
+    add_renamed("vprintf", '\0'); /* once more */
+    assert_string_equal(kprof_modules_side_effect(NAMELESS), "vprintf");
+}
+
 int main(int argc, char **argv)
 {
     const char *which = argc > 1 ? argv[1] : "";
@@ -130,9 +165,11 @@ int main(int argc, char **argv)
     const struct CMUnitTest damaged[] = {cmocka_unit_test(test_damaged)};
     const struct CMUnitTest misaligned[] = {cmocka_unit_test(test_misaligned)};
     const struct CMUnitTest without_flags[] = {cmocka_unit_test(test_kernels_without_flags)};
+    const struct CMUnitTest builds[] = {cmocka_unit_test(test_builds_that_differ)};
     /* Each leaves kernels behind, those of a damaged one with odd names. */
     return strcmp(which, "damaged") == 0         ? cmocka_run_group_tests(damaged, read_cubin, free_cubin)
            : strcmp(which, "misaligned") == 0    ? cmocka_run_group_tests(misaligned, read_cubin, free_cubin)
+           : strcmp(which, "builds") == 0        ? cmocka_run_group_tests(builds, read_cubin, free_cubin)
            : strcmp(which, "without_flags") == 0 ? cmocka_run_group_tests(without_flags, read_cubin, free_cubin)
                                                  : cmocka_run_group_tests(whole, read_cubin, free_cubin);
 }
