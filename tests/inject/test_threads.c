@@ -3,9 +3,11 @@
 
 #include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 
 #include <cmocka.h>
 
@@ -132,6 +134,68 @@ static void test_started_with_cuda(void **state)
     assert_true(others_beside(unnamed)); /* it came later */
 }
 
+/* Signals are the application's: none comes to a thread of kprof's, and the thread that starts it gets the same ones as
+ * before. */
+static void *read_mask(void *user)
+{
+    pthread_sigmask(SIG_SETMASK, NULL, user);
+    return NULL;
+}
+
+static void test_signals(void **state)
+{
+    (void)state;
+    sigset_t own, before, after, started;
+    pthread_t thread;
+    sigemptyset(&own);
+    sigaddset(&own, SIGUSR1);
+    sigemptyset(&started);
+    pthread_sigmask(SIG_SETMASK, &own, &before);
+    assert_true(kprof_threads_start(&thread, read_mask, &started));
+    pthread_join(thread, NULL);
+    pthread_sigmask(SIG_SETMASK, &before, &after);
+    assert_true(sigismember(&after, SIGUSR1) == 1 && sigismember(&after, SIGUSR2) == 0);
+    assert_true(sigismember(&after, SIGINT) == 0 && sigismember(&after, SIGPROF) == 0);
+    assert_true(sigismember(&started, SIGUSR1) == 1 && sigismember(&started, SIGUSR2) == 1);
+    assert_true(sigismember(&started, SIGINT) == 1 && sigismember(&started, SIGPROF) == 1);
+}
+
+/* More than CUDA starts, and than there is room for: the rest count as the application's. */
+static void test_many_started_with_cuda(void **state)
+{
+    (void)state;
+    enum { MANY = 100 };
+    static const role unnamed = {NULL, false};
+    pthread_t threads[MANY];
+    if (kprof_threads_others(true))
+        skip(); /* a sanitizer's own thread */
+    pthread_barrier_init(&barrier, NULL, MANY + 1);
+    kprof_threads_cuda_starts();
+    for (size_t i = 0; i < MANY; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, live, (void *)&unnamed), 0);
+    pthread_barrier_wait(&barrier);
+    kprof_threads_cuda_started();
+    assert_true(kprof_threads_others(true));
+    pthread_barrier_wait(&barrier);
+    for (size_t i = 0; i < MANY; i++)
+        pthread_join(threads[i], NULL);
+    pthread_barrier_destroy(&barrier);
+}
+
+/* What cannot be listed may be there. */
+static void test_no_descriptor_left(void **state)
+{
+    (void)state;
+    struct rlimit before, none;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    none = before;
+    none.rlim_cur = 0;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    bool others = kprof_threads_others(true);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    assert_true(others);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -139,6 +203,9 @@ int main(void)
         cmocka_unit_test(test_names_that_do_not_tell),
         cmocka_unit_test(test_program_is_named_like_cuda),
         cmocka_unit_test(test_started_with_cuda),
+        cmocka_unit_test(test_signals),
+        cmocka_unit_test(test_many_started_with_cuda),
+        cmocka_unit_test(test_no_descriptor_left),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
