@@ -1,4 +1,5 @@
-/* Whose work is waited for before memory is saved: that of every context but the one that is measured. */
+/* Whose work is waited for before memory is saved: that of every context but the one that is measured; and who has the
+ * counters. */
 #include "inject/contexts.h"
 #include "inject/wait.h"
 
@@ -17,6 +18,10 @@ static void *late;                    /* its work does not end */
 static void *broken;                  /* it is in error */
 static unsigned opened, given_back;   /* how often counters were */
 static bool exits;                    /* the application, by a signal handler within a wait */
+static uint32_t device;               /* of the contexts that are opened */
+static kprof_status open_status;
+static void *entered; /* NULL: the thread has its own context */
+static bool released; /* since the profiler was opened */
 
 /* In place of the engine's and of CUPTI's. */
 kprof_status kprof_wait_with_limit(void *context)
@@ -29,18 +34,23 @@ kprof_status kprof_wait_with_limit(void *context)
     return context == broken ? KPROF_INTERNAL : KPROF_OK;
 }
 
-kprof_status kprof_target_current_device(uint32_t *device)
+kprof_status kprof_target_current_device(uint32_t *out)
 {
-    *device = 0;
+    *out = device;
     return KPROF_OK;
 }
 
 bool kprof_target_enter_context(void *context)
 {
-    return context != NULL;
+    assert_null(entered);
+    entered = context;
+    return true;
 }
 
-void kprof_target_leave_context(void) {}
+void kprof_target_leave_context(void)
+{
+    entered = NULL;
+}
 
 kprof_status kprof_profiler_open(void *context, const kprof_chip_metrics *metrics, kprof_profiler **out)
 {
@@ -48,13 +58,16 @@ kprof_status kprof_profiler_open(void *context, const kprof_chip_metrics *metric
     (void)metrics;
     *out = NULL;
     opened++;
-    return KPROF_OK;
+    released = false;
+    return open_status;
 }
 
 void kprof_profiler_release(kprof_profiler *profiler)
 {
     (void)profiler;
+    assert_non_null(entered);
     given_back++;
+    released = true;
 }
 
 void kprof_profiler_close(kprof_profiler *profiler)
@@ -73,6 +86,9 @@ static int note_all(void **state)
     late = broken = NULL;
     opened = given_back = 0;
     exits = false;
+    device = 0;
+    open_status = KPROF_OK;
+    entered = NULL;
     for (size_t i = 0; i < sizeof places; i++) {
         waits[i] = 0;
         kprof_contexts_note(&places[i]);
@@ -141,6 +157,84 @@ static void test_counters_of_a_busy_context(void **state)
     assert_int_equal(given_back, 2);
 }
 
+static void open_one(void *context)
+{
+    kprof_profiled_context *out;
+    assert_int_equal(kprof_contexts_open(context, NULL, &out), KPROF_OK);
+    assert_ptr_equal(out->context, context);
+}
+
+/* CUPTI gives back the counters of the current context, and the thread may be the application's. */
+static void test_thread_keeps_its_context(void **state)
+{
+    (void)state;
+    open_one(&places[1]);
+    kprof_contexts_release();
+    assert_int_equal(given_back, 1);
+    assert_null(entered);
+    open_one(&places[1]);
+    assert_int_equal(opened, 1);
+    kprof_contexts_forget(&places[1], false);
+    assert_int_equal(given_back, 2);
+    assert_null(entered);
+}
+
+static void test_counters_of_another_device(void **state)
+{
+    (void)state;
+    open_one(&places[1]);
+    device = 1;
+    late = &places[1]; /* which nobody waits for */
+    open_one(&places[2]);
+    assert_int_equal(opened, 2);
+    assert_int_equal(given_back, 0);
+}
+
+/* What could not be opened is not there the next time. */
+static void test_not_opened(void **state)
+{
+    (void)state;
+    kprof_profiled_context *out;
+    open_status = KPROF_UNSUPPORTED;
+    assert_int_equal(kprof_contexts_open(&places[1], NULL, &out), KPROF_UNSUPPORTED);
+    assert_null(out);
+    open_status = KPROF_OK;
+    open_one(&places[1]);
+    assert_int_equal(opened, 2);
+}
+
+/* CUPTI takes the next context at the address for this one, and waits for ever where a pass is under way. */
+static void test_ends_with_counters(void **state)
+{
+    (void)state;
+    open_one(&places[1]);
+    kprof_contexts_forget(&places[1], false);
+    assert_true(released);
+    open_one(&places[1]);
+    kprof_contexts_forget(&places[1], true);
+    assert_false(released);
+    open_one(&places[1]);
+    assert_int_equal(opened, 3);
+}
+
+static void test_all_idle(void **state)
+{
+    (void)state;
+    assert_true(kprof_contexts_idle());
+    open_one(&places[1]);
+    open_one(&places[2]);
+    assert_true(kprof_contexts_idle());
+    late = &places[3]; /* has nothing that is measured */
+    assert_true(kprof_contexts_idle());
+    late = &places[1];
+    assert_false(kprof_contexts_idle());
+    late = &places[2];
+    assert_false(kprof_contexts_idle());
+    late = NULL;
+    broken = &places[2];
+    assert_true(kprof_contexts_idle());
+}
+
 /* The driver tells then, in that thread, that its contexts end. */
 static void test_exit_within_a_wait(void **state)
 {
@@ -158,6 +252,11 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_work_that_does_not_end, note_all, forget_all),
         cmocka_unit_test_setup_teardown(test_a_context_in_error_does_nothing, note_all, forget_all),
         cmocka_unit_test_setup_teardown(test_counters_of_a_busy_context, note_all, forget_all),
+        cmocka_unit_test_setup_teardown(test_thread_keeps_its_context, note_all, forget_all),
+        cmocka_unit_test_setup_teardown(test_counters_of_another_device, note_all, forget_all),
+        cmocka_unit_test_setup_teardown(test_not_opened, note_all, forget_all),
+        cmocka_unit_test_setup_teardown(test_ends_with_counters, note_all, forget_all),
+        cmocka_unit_test_setup_teardown(test_all_idle, note_all, forget_all),
         cmocka_unit_test_setup_teardown(test_exit_within_a_wait, note_all, forget_all),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
