@@ -10,6 +10,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -21,6 +22,17 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static bool busy;  /* contexts[BUSY] is */
 static bool other; /* another context is at its place now */
+static int inside; /* threads that have entered a context */
+static unsigned sharing;
+
+static int add_inside(int change)
+{
+    pthread_mutex_lock(&mutex);
+    inside += change;
+    int now = inside;
+    pthread_mutex_unlock(&mutex);
+    return now;
+}
 
 /* In place of the engine's and of the driver's. */
 void kprof_launch_mark_own(void) {}
@@ -28,17 +40,19 @@ void kprof_launch_mark_own(void) {}
 bool kprof_target_enter_context(void *context)
 {
     current = context;
+    add_inside(1);
     return true;
 }
 
 void kprof_target_leave_context(void)
 {
     current = NULL;
+    add_inside(-1);
 }
 
 unsigned kprof_target_sharing(void)
 {
-    return 0;
+    return sharing;
 }
 
 kprof_status kprof_target_synchronize(void)
@@ -117,6 +131,7 @@ static void test_long_wait_only_once(void **state)
 static void *end_work(void *user)
 {
     (void)user;
+    usleep(100000);
     set_busy(false);
     return NULL;
 }
@@ -132,7 +147,8 @@ static void test_context_that_ends_busy(void **state)
     assert_int_equal(kprof_wait_with_limit(&contexts[BUSY]), KPROF_NOT_COLLECTED);
 }
 
-/* Last: what is busy from the test before ends meanwhile. */
+/* Last: what is busy from the test before ends meanwhile, and its thread is out of the context before that goes; the
+ * one that was forgotten while it was busy may still be there. */
 static void test_context_that_ends(void **state)
 {
     (void)state;
@@ -140,16 +156,36 @@ static void test_context_that_ends(void **state)
     kprof_wait_forget(&contexts[OTHER]);
     assert_int_equal(pthread_create(&thread, NULL, end_work, NULL), 0);
     kprof_wait_forget(&contexts[BUSY]);
+    assert_true(add_inside(0) <= 1);
     pthread_join(thread, NULL);
     assert_int_equal(kprof_wait_with_limit(&contexts[BUSY]), KPROF_OK);
 }
 
-int main(void)
+/* Work that may wait for the application is not waited for at length, from the first time on. */
+static void test_sharing(void **state)
 {
+    (void)state;
+    log_capture capture;
+    kprof_wait_long_limit_s = 2;
+    log_capture_start(&capture);
+    set_busy(true);
+    assert_int_equal(kprof_wait_for_context(&contexts[BUSY]), KPROF_NOT_COLLECTED);
+    assert_non_null(strstr(capture.last, "within 1 s"));
+    set_busy(false);
+    assert_ends(&contexts[BUSY]);
+    kprof_log_set_sink(NULL, NULL);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest shared[] = {cmocka_unit_test(test_sharing)};
+
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_idle_and_broken),     cmocka_unit_test(test_busy),
         cmocka_unit_test(test_long_wait_only_once), cmocka_unit_test(test_context_that_ends_busy),
         cmocka_unit_test(test_context_that_ends),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    if (argc > 1)
+        sharing = strcmp(argv[1], "host") == 0 ? KPROF_SHARES_WITH_HOST : KPROF_WAITS_FOR_HOST;
+    return argc > 1 ? cmocka_run_group_tests(shared, NULL, NULL) : cmocka_run_group_tests(tests, NULL, NULL);
 }
