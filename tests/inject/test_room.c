@@ -13,12 +13,14 @@
 #define LAUNCH_BYTES ((size_t)1 << 20)
 #define FIRST        192 /* launches of that size in the first room */
 
+static size_t available_bytes;
+
 /* In place of the engine's, and of the machine's memory. */
 kprof_process kprof_this_process;
 
 size_t kprof_memory_available_bytes(void)
 {
-    return (size_t)64 << 30;
+    return available_bytes;
 }
 
 size_t kprof_profiler_capacity(kprof_profiler *profiler, size_t bytes)
@@ -31,6 +33,7 @@ static int set_up(void **state)
 {
     (void)state;
     kprof_this_process.config = (kprof_config){0};
+    available_bytes = (size_t)64 << 30;
     return 0;
 }
 
@@ -76,6 +79,36 @@ static void test_small_after_small_ones(void **state)
     assert_int_equal(kprof_room_choose(&context), FIRST);
 }
 
+static size_t room_after_three_of(size_t count)
+{
+    kprof_profiled_context context = {.ready_ms = 300};
+    for (int i = 0; i < 3; i++)
+        kprof_room_note(&context, count, FIRST, 50);
+    return kprof_room_choose(&context);
+}
+
+static void test_what_is_small(void **state)
+{
+    (void)state;
+    assert_int_equal(room_after_three_of(FIRST / 8 + 1), FIRST);
+    assert_int_equal(room_after_three_of(FIRST / 8), 16);
+}
+
+/* The application needs what there is, however much was asked for. */
+static void test_a_machine_with_little_memory(void **state)
+{
+    (void)state;
+    kprof_profiled_context context = {.ready_ms = 300};
+    available_bytes = 8 * 100 * LAUNCH_BYTES;
+    assert_int_equal(kprof_room_choose(&context), 100);
+    kprof_this_process.config.replay_batch = 1000;
+    assert_int_equal(kprof_room_choose(&context), 100);
+    available_bytes = LAUNCH_BYTES;
+    assert_int_equal(kprof_room_choose(&context), 16);
+    kprof_this_process.config.replay_batch = 0;
+    assert_int_equal(kprof_room_choose(&context), 16);
+}
+
 static void test_as_asked(void **state)
 {
     (void)state;
@@ -86,7 +119,7 @@ static void test_as_asked(void **state)
     assert_true(kprof_room_choose(&context) > 1 && kprof_room_choose(&context) <= 2048);
     kprof_this_process.config.replay_batch = 0;
     kprof_this_process.config.filter.launch_count = 5;
-    assert_true(kprof_room_choose(&context) >= 5 && kprof_room_choose(&context) < FIRST);
+    assert_true(kprof_room_choose(&context) > 5 && kprof_room_choose(&context) < FIRST);
 }
 
 int main(void)
@@ -95,6 +128,8 @@ int main(void)
         cmocka_unit_test_setup(test_grows_once_full_batches_have_cost_enough, set_up),
         cmocka_unit_test_setup(test_a_batch_that_is_not_full_begins_anew, set_up),
         cmocka_unit_test_setup(test_small_after_small_ones, set_up),
+        cmocka_unit_test_setup(test_what_is_small, set_up),
+        cmocka_unit_test_setup(test_a_machine_with_little_memory, set_up),
         cmocka_unit_test_setup(test_as_asked, set_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
