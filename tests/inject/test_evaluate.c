@@ -1,0 +1,241 @@
+/* Which values are evaluated after which pass, for which launches, and what becomes of those that cannot be. The reader
+ * is the test's: it keeps how often it was asked for what. */
+#include "inject/evaluate.h"
+#include "inject/launch.h"
+#include "inject/process.h"
+#include "inject/threads.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { LAUNCHES = 100, METRICS = 4, WITNESSES = 2, BROKEN = 37 };
+
+struct kprof_reader {
+    const kprof_chip_metrics *metrics;
+};
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static unsigned asked[LAUNCHES][METRICS + WITNESSES]; /* how often; under `mutex`, as what follows */
+static unsigned reads, opens, closes, mismatches;
+static kprof_status open_status;
+static bool one_is_broken;
+
+static char *metric_names[METRICS] = {"0", "1", "2", "3"}, *witness_names[WITNESSES] = {"4", "5"};
+static uint32_t last_passes[METRICS] = {0, 1, 2, 1};
+static kprof_chip_metrics metrics = {.chip = "GH100",
+                                     .metrics = {metric_names, METRICS, METRICS},
+                                     .last_passes = last_passes,
+                                     .witnesses = {witness_names, WITNESSES, WITNESSES},
+                                     .witness_passes = {1 | 1 << 2, 1 << 1 | 1 << 2},
+                                     .pass_count = 3};
+static kprof_chip_metrics of_another_chip;
+
+static __thread bool is_own, has_forgotten;
+
+/* In place of the engine's and of CUPTI's. */
+void kprof_launch_mark_own(void)
+{
+    is_own = true;
+}
+
+void kprof_process_forget_reason(void)
+{
+    has_forgotten = true;
+}
+
+const char *kprof_process_reason(kprof_status status)
+{
+    return kprof_status_message(status);
+}
+
+kprof_status kprof_reader_open(const kprof_chip_metrics *of, kprof_reader **out)
+{
+    pthread_mutex_lock(&mutex);
+    kprof_status status = open_status;
+    *out = status == KPROF_OK ? malloc(sizeof **out) : NULL;
+    if (*out) {
+        (*out)->metrics = of;
+        opens++;
+    }
+    pthread_mutex_unlock(&mutex);
+    return status;
+}
+
+void kprof_reader_close(kprof_reader *reader)
+{
+    closes += reader != NULL;
+    free(reader);
+}
+
+static double value_of(size_t launch, size_t number)
+{
+    return (double)(launch * 10 + number);
+}
+
+kprof_status kprof_reader_read(kprof_reader *reader, kprof_range range, const kprof_strlist *names, double *values)
+{
+    pthread_mutex_lock(&mutex);
+    reads++;
+    mismatches += !is_own || !has_forgotten; /* it would wait for the gate; or tell another's reason */
+    mismatches += (const void *)range.profiler != (const void *)reader->metrics;
+    for (size_t i = 0; i < names->count; i++) {
+        size_t number = strtoul(names->items[i], NULL, 10);
+        asked[range.launch][number]++;
+        values[i] = value_of(range.launch, number);
+    }
+    kprof_status status = one_is_broken && range.launch == BROKEN ? KPROF_INTERNAL : KPROF_OK;
+    pthread_mutex_unlock(&mutex);
+    return status;
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    of_another_chip = metrics;
+    open_status = KPROF_OK;
+    one_is_broken = false;
+    return 0;
+}
+
+/* The test's profiler is what it is for. */
+static kprof_evaluations make(const kprof_chip_metrics *of)
+{
+    kprof_evaluations evaluations;
+    assert_int_equal(kprof_evaluations_make((const kprof_profiler *)of, of, LAUNCHES, &evaluations), KPROF_OK);
+    for (size_t i = 0; i < LAUNCHES; i++)
+        evaluations.items[i].range = i;
+    return evaluations;
+}
+
+static void evaluate(kprof_evaluations *evaluations, uint32_t from, uint32_t end)
+{
+    memset(asked, 0, sizeof asked);
+    reads = mismatches = 0;
+    kprof_evaluate_begin(evaluations, from, end);
+    kprof_evaluate_wait();
+    assert_int_equal(mismatches, 0);
+}
+
+/* Once for each launch: those, and no others. `numbers` ends with -1. */
+static void assert_asked(const int *numbers)
+{
+    for (size_t launch = 0; launch < LAUNCHES; launch++)
+        for (int number = 0; number < METRICS + WITNESSES; number++) {
+            unsigned expected = 0;
+            for (const int *n = numbers; *n >= 0; n++)
+                expected += *n == number;
+            assert_int_equal(asked[launch][number], expected);
+        }
+}
+
+static void assert_values(const kprof_evaluations *evaluations, const bool *present)
+{
+    for (size_t launch = 0; launch < LAUNCHES; launch++)
+        for (size_t i = 0; i < METRICS; i++) {
+            double value = evaluations->items[launch].values[i];
+            assert_int_equal(evaluations->items[launch].status, KPROF_OK);
+            assert_true(present[i] ? value == value_of(launch, i) : isnan(value));
+        }
+}
+
+/* Earlier a metric lacks counters; CUPTI may fail for it, and the launch with it. */
+static void test_pass_by_pass(void **state)
+{
+    (void)state;
+    kprof_evaluations evaluations = make(&metrics);
+    assert_values(&evaluations, (const bool[]){false, false, false, false});
+    evaluate(&evaluations, 0, 1);
+    assert_asked((const int[]){0, 4, -1});
+    assert_values(&evaluations, (const bool[]){true, false, false, false});
+    evaluate(&evaluations, 1, 2);
+    assert_asked((const int[]){1, 3, 5, -1});
+    assert_values(&evaluations, (const bool[]){true, true, false, true});
+    evaluate(&evaluations, 2, KPROF_ALL_PASSES);
+    assert_asked((const int[]){2, 4, 5, -1});
+    assert_values(&evaluations, (const bool[]){true, true, true, true});
+    for (size_t launch = 0; launch < LAUNCHES; launch++) {
+        assert_int_equal(evaluations.items[launch].witnesses[0].passes, 2);
+        assert_int_equal(evaluations.items[launch].witnesses[1].passes, 2);
+        assert_true(evaluations.items[launch].witnesses[1].mean == value_of(launch, METRICS + 1));
+    }
+    kprof_evaluations_free(&evaluations);
+}
+
+static void test_several_passes_at_once(void **state)
+{
+    (void)state;
+    kprof_evaluations evaluations = make(&metrics);
+    evaluate(&evaluations, 0, 2);
+    assert_asked((const int[]){0, 1, 3, 4, -1});
+    evaluate(&evaluations, 0, KPROF_ALL_PASSES);
+    assert_asked((const int[]){0, 1, 2, 3, 4, -1});
+    kprof_evaluations_free(&evaluations);
+}
+
+static void test_one_that_cannot_be_evaluated(void **state)
+{
+    (void)state;
+    kprof_evaluations evaluations = make(&metrics);
+    one_is_broken = true;
+    evaluate(&evaluations, 0, 1);
+    one_is_broken = false;
+    evaluate(&evaluations, 1, KPROF_ALL_PASSES);
+    assert_int_equal(reads, LAUNCHES - 1); /* the others go on without it */
+    assert_int_equal(asked[BROKEN][1], 0);
+    for (size_t launch = 0; launch < LAUNCHES; launch++) {
+        const kprof_evaluation *e = &evaluations.items[launch];
+        assert_int_equal(e->status, launch == BROKEN ? KPROF_INTERNAL : KPROF_OK);
+        assert_true(launch == BROKEN ? isnan(e->values[0]) : e->values[1] == value_of(launch, 1));
+    }
+    assert_string_equal(evaluations.items[BROKEN].reason, kprof_status_message(KPROF_INTERNAL));
+    kprof_evaluations_free(&evaluations);
+}
+
+/* Its readers know other counters. */
+static void test_another_chip(void **state)
+{
+    (void)state;
+    kprof_evaluations evaluations = make(&of_another_chip), once_more = make(&metrics);
+    opens = 0;
+    evaluate(&evaluations, 0, 1);
+    assert_true(opens > 0 && closes > 0);
+    evaluate(&once_more, 0, 1);
+    evaluate(&once_more, 1, 2);
+    kprof_evaluations_free(&evaluations);
+    kprof_evaluations_free(&once_more);
+}
+
+/* Then there is nothing to read with. */
+static void test_no_reader(void **state)
+{
+    (void)state;
+    static kprof_chip_metrics of_a_third_chip;
+    of_a_third_chip = metrics;
+    kprof_evaluations evaluations = make(&of_a_third_chip);
+    open_status = KPROF_UNSUPPORTED;
+    evaluate(&evaluations, 0, 1);
+    assert_int_equal(reads, 0);
+    for (size_t launch = 0; launch < LAUNCHES; launch++) {
+        assert_int_equal(evaluations.items[launch].status, KPROF_UNSUPPORTED);
+        assert_string_equal(evaluations.items[launch].reason, kprof_status_message(KPROF_UNSUPPORTED));
+    }
+    kprof_evaluations_free(&evaluations);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(test_pass_by_pass, set_up),
+        cmocka_unit_test_setup(test_several_passes_at_once, set_up),
+        cmocka_unit_test_setup(test_one_that_cannot_be_evaluated, set_up),
+        cmocka_unit_test_setup(test_another_chip, set_up),
+        cmocka_unit_test_setup(test_no_reader, set_up),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
