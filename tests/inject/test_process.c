@@ -1,0 +1,235 @@
+/* What a forked child lets go of, and which processes are measured at all. The parts of the engine note that they were
+ * told; the configuration and the spool are real. */
+#include "inject/process.h"
+
+#include "inject/batch.h"
+#include "inject/gate.h"
+#include "inject/idle.h"
+#include "inject/launch.h"
+#include "inject/lock.h"
+#include "inject/preload.h"
+#include "inject/threads.h"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { LAUNCHES, GATE, BATCH, LOCK, TURN, IDLE, PRELOAD, PARTS };
+enum { FINISHED = 71, STOPPED }; /* how a process has ended */
+
+static unsigned forgotten[PARTS]; /* in this process */
+static unsigned started, preloads_ended;
+static bool ends; /* this process is a child that looks how it ends */
+static char folder[] = "/tmp/kprof-test-process-XXXXXX";
+
+/* In place of the engine's and of CUPTI's. */
+const kprof_target_hooks kprof_launch_hooks;
+
+kprof_status kprof_target_start(const kprof_target_hooks *hooks)
+{
+    (void)hooks;
+    started++;
+    return KPROF_OK;
+}
+
+void kprof_launch_prepare(void) {}
+void kprof_lock_set_folder(const char *dir)
+{
+    (void)dir;
+}
+void kprof_threads_cuda_starts(void) {}
+
+void kprof_preload_end(void)
+{
+    preloads_ended++;
+}
+
+void kprof_launch_finish(void)
+{
+    if (ends)
+        _exit(preloads_ended == 1 ? FINISHED : 0);
+}
+
+void kprof_launch_stop(void)
+{
+    if (ends)
+        _exit(preloads_ended == 1 ? STOPPED : 0);
+}
+
+void kprof_launch_forget(void)
+{
+    forgotten[LAUNCHES]++;
+}
+
+void kprof_gate_reset(void)
+{
+    forgotten[GATE]++;
+}
+
+void kprof_batch_forget(void)
+{
+    forgotten[BATCH]++;
+}
+
+void kprof_lock_give(void)
+{
+    forgotten[LOCK]++;
+}
+
+void kprof_lock_have(void)
+{
+    forgotten[TURN]++;
+}
+
+void kprof_idle_forget(void)
+{
+    forgotten[IDLE]++;
+}
+
+void kprof_preload_forget(void)
+{
+    forgotten[PRELOAD]++;
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    kprof_config config = {.follow_children = false, .root_pid = getpid()};
+    if (!mkdtemp(folder) || kprof_config_save(&config, folder) != KPROF_OK)
+        return -1;
+    return setenv(KPROF_SESSION_ENV, folder, 1);
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    char command[128];
+    if (kprof_this_process.spool)
+        kprof_spool_writer_close(kprof_this_process.spool);
+    kprof_this_process.spool = NULL;
+    kprof_filter_free(kprof_this_process.filter);
+    kprof_config_free(&kprof_this_process.config);
+    snprintf(command, sizeof command, "rm -rf %s", folder);
+    return system(command);
+}
+
+static void assert_child(int (*run)(void), int expected)
+{
+    int status;
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(run());
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), expected);
+}
+
+static int start_as_child(void)
+{
+    kprof_process_start();
+    return started == 0 && !kprof_this_process.spool && !atomic_load(&kprof_this_process.armed) ? 0 : 1;
+}
+
+/* First: nothing has started yet. */
+static void test_children_not_asked_for(void **state)
+{
+    (void)state;
+    assert_child(start_as_child, 0);
+}
+
+static void test_started_once(void **state)
+{
+    (void)state;
+    kprof_process_start();
+    kprof_process_start();
+    assert_int_equal(started, 1);
+    assert_true(atomic_load(&kprof_this_process.armed));
+    assert_non_null(kprof_this_process.spool);
+}
+
+/* The number of the first part of which the child still has what its parent had. */
+static int look_around(void)
+{
+    for (int part = 0; part < PARTS; part++)
+        if (forgotten[part] != 1)
+            return 1 + part;
+    return atomic_load(&kprof_this_process.armed) || kprof_this_process.spool ? 1 + PARTS : 0;
+}
+
+/* The threads that held its locks are not there, CUDA's contexts do not work, and the spool is its parent's. */
+static void test_forked_child(void **state)
+{
+    (void)state;
+    assert_child(look_around, 0);
+    for (int part = 0; part < PARTS; part++)
+        assert_int_equal(forgotten[part], 0);
+    assert_true(atomic_load(&kprof_this_process.armed));
+    kprof_process_write(&(kprof_record){.type = KPROF_RECORD_END});
+    assert_true(atomic_load(&kprof_this_process.armed));
+}
+
+static int end(bool armed)
+{
+    ends = true;
+    preloads_ended = 0;
+    atomic_store(&kprof_this_process.armed, armed);
+    exit(1);
+}
+
+static int end_armed(void)
+{
+    return end(true);
+}
+
+static int end_disarmed(void)
+{
+    return end(false);
+}
+
+/* CUDA ends after the process' own handlers: by then no thread may use it any more. */
+static void test_exit(void **state)
+{
+    (void)state;
+    assert_child(end_armed, FINISHED);
+    assert_child(end_disarmed, STOPPED);
+}
+
+/* As on a full disk. From then on nothing is measured. */
+static void test_results_that_cannot_be_written(void **state)
+{
+    (void)state;
+    struct rlimit before, small;
+    kprof_record record = {.type = KPROF_RECORD_MESSAGE};
+    record.message = (kprof_message_record){KPROF_LOG_INFO, KPROF_OK, "a message"};
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    small = before;
+    small.rlim_cur = 1;
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    kprof_process_write(&record);
+    bool armed = atomic_load(&kprof_this_process.armed);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    signal(SIGXFSZ, SIG_DFL);
+    assert_false(armed);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_children_not_asked_for),
+        cmocka_unit_test(test_started_once),
+        cmocka_unit_test(test_forked_child),
+        cmocka_unit_test(test_exit),
+        cmocka_unit_test(test_results_that_cannot_be_written),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
