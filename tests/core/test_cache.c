@@ -5,10 +5,12 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -279,6 +281,98 @@ static void test_size_of_the_folder_is_bounded(void **state)
     clear();
 }
 
+/* As by keys whose hashes are the same. */
+static void test_entry_of_another_key(void **state)
+{
+    (void)state;
+    char path[512], place[512];
+    put("a", "one");
+    only_entry(place, sizeof place);
+    clear();
+    put("b", "two");
+    only_entry(path, sizeof path);
+    assert_int_equal(rename(path, place), 0);
+    assert_false(holds("a", "two"));
+    clear();
+}
+
+static void test_file_of_another_user(void **state)
+{
+    (void)state;
+    char path[512];
+    put("key", "data");
+    only_entry(path, sizeof path);
+    if (chown(path, geteuid() + 1, (gid_t)-1) != 0) {
+        clear();
+        skip(); /* not allowed */
+    }
+    assert_false(holds("key", "data"));
+    clear();
+}
+
+/* One entry may not push out all the others. */
+static void test_large_data_is_not_kept(void **state)
+{
+    (void)state;
+    enum { HALF = 32 << 20 };
+    char *data = calloc(1, HALF + 1);
+    kprof_strbuf key = text("large"), found = KPROF_STRBUF_INIT;
+    assert_non_null(data);
+    put("small", "data");
+    kprof_cache_put(&key, data, HALF + 1);
+    assert_false(kprof_cache_get(&key, &found));
+    assert_true(holds("small", "data"));
+    kprof_strbuf_free(&key);
+    kprof_strbuf_free(&found);
+    free(data);
+    clear();
+}
+
+/* Not below wherever the application happens to be: a path that is not absolute does not count. */
+static void test_relative_folder(void **state)
+{
+    (void)state;
+    char inner[256];
+    const char *old_home = getenv("HOME");
+    char *home = old_home ? strdup(old_home) : NULL;
+    snprintf(inner, sizeof inner, "%s/.cache/kprof", folder);
+    assert_int_equal(chdir(folder), 0);
+    setenv("XDG_CACHE_HOME", "beside", 1);
+    setenv("HOME", folder, 1);
+    put("key", "data");
+    bool kept = holds("key", "data"), is_there = access(inner, F_OK) == 0, beside = access("beside", F_OK) == 0;
+    setenv("HOME", ".", 1);
+    bool kept_nowhere = holds("key", "data");
+    setenv("XDG_CACHE_HOME", folder, 1);
+    if (home)
+        setenv("HOME", home, 1);
+    else
+        unsetenv("HOME");
+    free(home);
+    assert_true(kept && is_there && !beside && !kept_nowhere);
+}
+
+static void test_full_disk(void **state)
+{
+    (void)state;
+    struct rlimit before, small;
+    int count;
+    put("key", "data");
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    small = before;
+    small.rlim_cur = 20;
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    put("key", "other data");
+    put("other", "data");
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    signal(SIGXFSZ, SIG_DFL);
+    assert_true(holds("key", "data"));
+    measure(&count);
+    assert_int_equal(count, 1);
+    clear();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -291,6 +385,11 @@ int main(void)
         cmocka_unit_test(test_writers_at_the_same_time),
         cmocka_unit_test(test_number_of_entries_is_bounded),
         cmocka_unit_test(test_size_of_the_folder_is_bounded),
+        cmocka_unit_test(test_entry_of_another_key),
+        cmocka_unit_test(test_file_of_another_user),
+        cmocka_unit_test(test_large_data_is_not_kept),
+        cmocka_unit_test(test_relative_folder),
+        cmocka_unit_test(test_full_disk),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
