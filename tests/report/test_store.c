@@ -7,6 +7,7 @@
 
 #include "fixture.h"
 #include "log_capture.h"
+#include "report/store.h"
 
 #include <math.h>
 #include <signal.h>
@@ -243,6 +244,87 @@ static void test_records_that_do_not_fit(void **state)
     assert_int_equal(query("SELECT count(*) FROM launch"), 1);
 }
 
+static kprof_record metrics_of(const char *chip)
+{
+    static const char *const names[] = {"other__metric.sum"}, *const witnesses[] = {"other__witness.sum"};
+    kprof_record record = {.type = KPROF_RECORD_METRICS};
+    record.metrics = (kprof_metrics_record){chip, 1, 1, names, 1, witnesses};
+    return record;
+}
+
+static void test_records_out_of_place(void **state)
+{
+    (void)state;
+    kprof_report *report = fixture_create(path, &metrics);
+    kprof_ingest *ingest = NULL;
+    assert_int_equal(kprof_ingest_new(report, &ingest), KPROF_OK);
+    kprof_record device = {.type = KPROF_RECORD_DEVICE, .device = fixture_device()};
+    kprof_record named = metrics_of("GH100"), process = {.type = KPROF_RECORD_PROCESS};
+    expect_bad_spool(ingest, &device);
+    fixture_begin_process(ingest, &metrics);
+    expect_bad_spool(ingest, &process);
+    expect_bad_spool(ingest, &named); /* it says otherwise what the values are */
+    kprof_record launch = {.type = KPROF_RECORD_LAUNCH, .launch = fixture_launch(&metrics)};
+    fixture_store(ingest, &launch);
+    kprof_ingest_free(ingest);
+    assert_int_equal(kprof_report_close(report), KPROF_OK);
+    assert_int_equal(query("SELECT count(*) FROM process"), 1);
+    assert_int_equal(query("SELECT count(*) FROM launch_metrics WHERE metric='other__metric.sum'"), 0);
+}
+
+/* The application may use a GPU of another kind after the first launches. */
+static void test_chip_told_of_later(void **state)
+{
+    (void)state;
+    kprof_report *report = fixture_create(path, &metrics);
+    kprof_ingest *ingest = NULL;
+    assert_int_equal(kprof_ingest_new(report, &ingest), KPROF_OK);
+    fixture_begin_process(ingest, &metrics);
+    kprof_record launch = {.type = KPROF_RECORD_LAUNCH, .launch = fixture_launch(&metrics)};
+    fixture_store(ingest, &launch);
+    kprof_record device = {.type = KPROF_RECORD_DEVICE, .device = fixture_device()}, named = metrics_of("GB202");
+    device.device.device = 1;
+    device.device.chip = "GB202";
+    device.device.uuid = "GPU-other";
+    fixture_store(ingest, &device);
+    fixture_store(ingest, &named);
+    launch.launch.device = 1;
+    launch.launch.value_count = launch.launch.witness_count = 1;
+    launch.launch.values = (const double[]){42};
+    launch.launch.witness_spreads_pct = (const double[]){7};
+    fixture_store(ingest, &launch);
+    kprof_ingest_free(ingest);
+    assert_int_equal(kprof_report_close(report), KPROF_OK);
+    assert_int_equal(query("SELECT value FROM launch_metrics WHERE launch=1 AND metric='other__metric.sum'"), 42);
+    assert_int_equal(query("SELECT value FROM launch_metrics WHERE launch=1 AND metric LIKE 'other__witness%'"), 7);
+    assert_int_equal(query("SELECT count(*) FROM launch_metrics WHERE launch=1 AND metric LIKE 'gpu__time%'"), 0);
+    assert_int_equal(query("SELECT count(*) FROM launch_metrics WHERE launch=0 AND metric LIKE 'other__%'"), 0);
+}
+
+/* A launch is there with its values, or not at all; the next one takes its place. */
+static void test_launch_that_cannot_be_stored(void **state)
+{
+    (void)state;
+    kprof_report *report = fixture_create(path, &metrics);
+    kprof_ingest *ingest = NULL;
+    assert_int_equal(kprof_ingest_new(report, &ingest), KPROF_OK);
+    fixture_begin_process(ingest, &metrics);
+    kprof_record launch = {.type = KPROF_RECORD_LAUNCH, .launch = fixture_launch(&metrics)};
+    assert_int_equal(kprof_store_exec(report,
+                                      "CREATE TEMP TRIGGER refuse BEFORE INSERT ON value WHEN NEW.metric_id > 3 "
+                                      "BEGIN SELECT RAISE(ABORT, 'refused'); END"),
+                     KPROF_OK);
+    assert_int_equal(kprof_ingest_record(ingest, &launch), KPROF_INTERNAL);
+    assert_int_equal(kprof_store_exec(report, "DROP TRIGGER refuse"), KPROF_OK);
+    launch.launch.thread = 77;
+    fixture_store(ingest, &launch);
+    kprof_ingest_free(ingest);
+    assert_int_equal(kprof_report_close(report), KPROF_OK);
+    assert_int_equal(query("SELECT count(*) FROM launch"), 1);
+    assert_int_equal(query("SELECT count(*) FROM launch WHERE id=0 AND thread=77"), 1);
+    assert_int_equal(query("SELECT count(*) FROM value WHERE launch_id NOT IN (SELECT id FROM launch)"), 0);
+}
+
 /* Two threads of the application may hand their kernels over in either order. */
 static void test_kernels_in_any_order(void **state)
 {
@@ -393,6 +475,9 @@ int main(void)
         TEST(test_counts),
         TEST(test_print_while_writing),
         TEST(test_records_that_do_not_fit),
+        TEST(test_records_out_of_place),
+        TEST(test_chip_told_of_later),
+        TEST(test_launch_that_cannot_be_stored),
         TEST(test_kernels_in_any_order),
         TEST(test_killed_while_writing),
         TEST(test_full_disk),
