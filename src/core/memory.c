@@ -75,18 +75,16 @@ static size_t left_in_group(const char *folder, const group_files *files)
     return limit > usage ? limit - usage : 0;
 }
 
-/* The least that is left in a group and those that it is in, up to `root`. `folder` is cut to the root. */
-static size_t left_up_to(char *folder, size_t root_length, const group_files *files)
+/* The least that is left in a group below the root and those that it is in there. `folder` is cut to the root. */
+static size_t left_below_root(char *folder, size_t root_length, const group_files *files)
 {
     size_t least = SIZE_MAX;
-    for (;;) {
+    for (char *end = folder + strlen(folder); end > folder + root_length; end = strrchr(folder, '/')) {
+        *end = '\0';
         size_t left = left_in_group(folder, files);
         least = left < least ? left : least;
-        char *last = strrchr(folder, '/');
-        if (!last || last < folder + root_length)
-            return least;
-        *last = '\0';
     }
+    return least;
 }
 
 static bool lists(const char *controllers, const char *name)
@@ -114,7 +112,7 @@ static size_t left_by_line(char *line, const char *root)
     int length = snprintf(folder, sizeof folder, "%s%s%s", root, below, strcmp(path, "/") == 0 ? "" : path);
     if (length >= (int)sizeof folder)
         return SIZE_MAX;
-    return left_up_to(folder, strlen(root) + strlen(below), is_version_2 ? &version_2 : &version_1);
+    return left_below_root(folder, strlen(root) + strlen(below), is_version_2 ? &version_2 : &version_1);
 }
 
 /* What is mounted begins with a group that the process is in, whatever its membership says. */
