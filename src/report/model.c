@@ -105,6 +105,11 @@ void kprof_model_free(kprof_model *model)
     memset(model, 0, sizeof *model);
 }
 
+bool kprof_model_is_missing(const kprof_model_launch *launch)
+{
+    return launch->measured == 0 && *launch->reason;
+}
+
 const char *kprof_model_kernel_name(const kprof_model_kernel *kernel, const char *base)
 {
     if (base && strcmp(base, "function") == 0)

@@ -116,6 +116,9 @@ kprof_status kprof_model_launches(const kprof_model_walk *walk, kprof_model_visi
  * tell. */
 kprof_model_passes kprof_model_passes_of(const kprof_model_device *device, const kprof_model *model, size_t metric);
 
+/* Could the launch not be measured? One of which no counter was asked for has no reason either. */
+bool kprof_model_is_missing(const kprof_model_launch *launch);
+
 /* "function", "demangled" or "mangled" name of a kernel; demangled when `base` is NULL. */
 const char *kprof_model_kernel_name(const kprof_model_kernel *kernel, const char *base);
 

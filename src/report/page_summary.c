@@ -23,7 +23,6 @@ typedef struct kernel_group {
 } kernel_group;
 
 typedef struct kernel_groups {
-    const kprof_model *model;
     kprof_view *view;
     kernel_group *groups;
     size_t group_count;
@@ -78,7 +77,7 @@ static kprof_status count_noted(const kprof_model *model, const kprof_model_laun
     kprof_status status = kprof_disagreements(model, launch, &found, &count);
     if (status != KPROF_OK)
         return status;
-    group->not_measured += launch->measured == 0 && *launch->reason;
+    group->not_measured += kprof_model_is_missing(launch);
     group->disagreeing += count > 0;
     kprof_disagreements_free(found, count);
     return KPROF_OK;
@@ -96,7 +95,7 @@ static kprof_status count_launch(void *user, const kprof_model_launch *launch)
     group->launches++;
     for (size_t i = 0; chip == group->chip && chip && i < chip->metric_count; i++)
         count_value(&group->statistics[i], &chip->metrics[i]);
-    return count_noted(summary->model, launch, group);
+    return count_noted(summary->view->model, launch, group);
 }
 
 /* Adding up makes sense for amounts ("inst", "byte", "ns"), not for shares, rates, averages and properties. */
@@ -190,7 +189,7 @@ kprof_status kprof_page_summary(const kprof_page_context *context)
     kprof_status status = kprof_view_sections(context->model, &view);
     if (status != KPROF_OK)
         return status;
-    kernel_groups summary = {context->model, &view, NULL, 0};
+    kernel_groups summary = {&view, NULL, 0};
     kprof_model_walk walk = {context->report, context->model, context->options->filter, true};
     status = kprof_model_launches(&walk, count_launch, &summary);
     if (status == KPROF_OK)

@@ -7,10 +7,10 @@
 static kprof_status count_launch(void *user, const kprof_model_launch *launch)
 {
     kprof_report_counts *counts = user;
-    if (launch->measured > 0 || !*launch->reason) /* nothing had to be measured */
-        counts->profiled++;
-    else
+    if (kprof_model_is_missing(launch))
         counts->not_measured++;
+    else
+        counts->profiled++;
     return KPROF_OK;
 }
 
