@@ -100,10 +100,12 @@ static void put_disagreements(kprof_emitter *emitter, const kprof_model_launch *
         put_real(&text, found[i].spread_pct);
         kprof_strbuf_puts(&text, " %");
     }
-    if (count > 0)
-        put_text(&of(emitter)->prefix, text.failed ? "" : text.data);
-    put_comma(&of(emitter)->prefix);
-    of(emitter)->prefix.failed = of(emitter)->prefix.failed || text.failed;
+    kprof_strbuf *row = &of(emitter)->prefix;
+    if (text.failed)
+        row->failed = true;
+    else if (count > 0)
+        put_text(row, text.data);
+    put_comma(row);
     kprof_strbuf_free(&text);
     kprof_disagreements_free(found, count);
 }
