@@ -47,6 +47,20 @@ static int tear_down(void **state)
 
 static const kprof_run_info run = {"kprof ./app", "/tmp", "0.1.0", NULL, 0};
 
+static kprof_ingest *begin_storing(kprof_report **report)
+{
+    kprof_ingest *ingest = NULL;
+    *report = fixture_create(path, &metrics);
+    assert_int_equal(kprof_ingest_new(*report, &ingest), KPROF_OK);
+    return ingest;
+}
+
+static void end_storing(kprof_report *report, kprof_ingest *ingest)
+{
+    kprof_ingest_free(ingest);
+    assert_int_equal(kprof_report_close(report), KPROF_OK);
+}
+
 static bool exists(const char *suffix)
 {
     char name[600];
@@ -213,9 +227,8 @@ static void expect_bad_spool(kprof_ingest *ingest, const kprof_record *record)
 static void test_records_that_do_not_fit(void **state)
 {
     (void)state;
-    kprof_report *report = fixture_create(path, &metrics);
-    kprof_ingest *ingest = NULL;
-    assert_int_equal(kprof_ingest_new(report, &ingest), KPROF_OK);
+    kprof_report *report;
+    kprof_ingest *ingest = begin_storing(&report);
     kprof_record launch = {.type = KPROF_RECORD_LAUNCH, .launch = fixture_launch(&metrics)};
     expect_bad_spool(ingest, &launch);
     fixture_begin_process(ingest, &metrics);
@@ -239,8 +252,7 @@ static void test_records_that_do_not_fit(void **state)
     expect_bad_spool(ingest, &again);
     launch.launch = fixture_launch(&metrics);
     fixture_store(ingest, &launch); /* the others have left no trace */
-    kprof_ingest_free(ingest);
-    assert_int_equal(kprof_report_close(report), KPROF_OK);
+    end_storing(report, ingest);
     assert_int_equal(query("SELECT count(*) FROM launch"), 1);
 }
 
@@ -255,9 +267,8 @@ static kprof_record metrics_of(const char *chip)
 static void test_records_out_of_place(void **state)
 {
     (void)state;
-    kprof_report *report = fixture_create(path, &metrics);
-    kprof_ingest *ingest = NULL;
-    assert_int_equal(kprof_ingest_new(report, &ingest), KPROF_OK);
+    kprof_report *report;
+    kprof_ingest *ingest = begin_storing(&report);
     kprof_record device = {.type = KPROF_RECORD_DEVICE, .device = fixture_device()};
     kprof_record named = metrics_of("GH100"), process = {.type = KPROF_RECORD_PROCESS};
     expect_bad_spool(ingest, &device);
@@ -266,8 +277,7 @@ static void test_records_out_of_place(void **state)
     expect_bad_spool(ingest, &named); /* it says otherwise what the values are */
     kprof_record launch = {.type = KPROF_RECORD_LAUNCH, .launch = fixture_launch(&metrics)};
     fixture_store(ingest, &launch);
-    kprof_ingest_free(ingest);
-    assert_int_equal(kprof_report_close(report), KPROF_OK);
+    end_storing(report, ingest);
     assert_int_equal(query("SELECT count(*) FROM process"), 1);
     assert_int_equal(query("SELECT count(*) FROM launch_metrics WHERE metric='other__metric.sum'"), 0);
 }
@@ -276,9 +286,8 @@ static void test_records_out_of_place(void **state)
 static void test_chip_told_of_later(void **state)
 {
     (void)state;
-    kprof_report *report = fixture_create(path, &metrics);
-    kprof_ingest *ingest = NULL;
-    assert_int_equal(kprof_ingest_new(report, &ingest), KPROF_OK);
+    kprof_report *report;
+    kprof_ingest *ingest = begin_storing(&report);
     fixture_begin_process(ingest, &metrics);
     kprof_record launch = {.type = KPROF_RECORD_LAUNCH, .launch = fixture_launch(&metrics)};
     fixture_store(ingest, &launch);
@@ -293,8 +302,7 @@ static void test_chip_told_of_later(void **state)
     launch.launch.values = (const double[]){42};
     launch.launch.witness_spreads_pct = (const double[]){7};
     fixture_store(ingest, &launch);
-    kprof_ingest_free(ingest);
-    assert_int_equal(kprof_report_close(report), KPROF_OK);
+    end_storing(report, ingest);
     assert_int_equal(query("SELECT value FROM launch_metrics WHERE launch=1 AND metric='other__metric.sum'"), 42);
     assert_int_equal(query("SELECT value FROM launch_metrics WHERE launch=1 AND metric LIKE 'other__witness%'"), 7);
     assert_int_equal(query("SELECT count(*) FROM launch_metrics WHERE launch=1 AND metric LIKE 'gpu__time%'"), 0);
@@ -305,9 +313,8 @@ static void test_chip_told_of_later(void **state)
 static void test_launch_that_cannot_be_stored(void **state)
 {
     (void)state;
-    kprof_report *report = fixture_create(path, &metrics);
-    kprof_ingest *ingest = NULL;
-    assert_int_equal(kprof_ingest_new(report, &ingest), KPROF_OK);
+    kprof_report *report;
+    kprof_ingest *ingest = begin_storing(&report);
     fixture_begin_process(ingest, &metrics);
     kprof_record launch = {.type = KPROF_RECORD_LAUNCH, .launch = fixture_launch(&metrics)};
     assert_int_equal(kprof_store_exec(report,
@@ -318,8 +325,7 @@ static void test_launch_that_cannot_be_stored(void **state)
     assert_int_equal(kprof_store_exec(report, "DROP TRIGGER refuse"), KPROF_OK);
     launch.launch.thread = 77;
     fixture_store(ingest, &launch);
-    kprof_ingest_free(ingest);
-    assert_int_equal(kprof_report_close(report), KPROF_OK);
+    end_storing(report, ingest);
     assert_int_equal(query("SELECT count(*) FROM launch"), 1);
     assert_int_equal(query("SELECT count(*) FROM launch WHERE id=0 AND thread=77"), 1);
     assert_int_equal(query("SELECT count(*) FROM value WHERE launch_id NOT IN (SELECT id FROM launch)"), 0);
@@ -329,9 +335,8 @@ static void test_launch_that_cannot_be_stored(void **state)
 static void test_kernels_in_any_order(void **state)
 {
     (void)state;
-    kprof_report *report = fixture_create(path, &metrics);
-    kprof_ingest *ingest = NULL;
-    assert_int_equal(kprof_ingest_new(report, &ingest), KPROF_OK);
+    kprof_report *report;
+    kprof_ingest *ingest = begin_storing(&report);
     fixture_begin_process(ingest, &metrics);
     for (uint32_t i = 0; i < 20; i++) {
         char name[32];
@@ -344,8 +349,7 @@ static void test_kernels_in_any_order(void **state)
     kprof_record launch = {.type = KPROF_RECORD_LAUNCH, .launch = fixture_launch(&metrics)};
     launch.launch.kernel = 11;
     fixture_store(ingest, &launch);
-    kprof_ingest_free(ingest);
-    assert_int_equal(kprof_report_close(report), KPROF_OK);
+    end_storing(report, ingest);
     assert_int_equal(query("SELECT count(*) FROM launch JOIN kernel ON kernel.id=kernel_id "
                            "WHERE mangled='kernel11'"),
                      1);
