@@ -7,8 +7,9 @@ exits 1 when anything differs, and 77 when not everything could run.
     exact.py [--mode PATTERN]... [--every-mode] [--budget SECONDS] [--limit SECONDS] [--separate] [--keep FOLDER]
              [--output FILE] [CASE...]
 
-A CASE is the beginning of a name, "memory" or "memory/vmm". Parts of a case run in one process, and one by one where it
-fails. A mode is METRICS-BATCH-CACHES, such as default-auto-all: one metric of a single pass, the default or the full
+A CASE is the beginning of a name, "memory" or "memory/vmm". Parts of a case run in one process where the mode measures
+all launches. Other modes measure the first launches of a process, so each part has one of its own there, as it has
+where a case fails. A mode is METRICS-BATCH-CACHES, such as default-auto-all: one metric of a single pass, the default or the full
 set; --replay-batch; --cache-control. A few cases run in all modes, most in those that differ most, and those that take
 long, or that the mode can hardly matter to, in fewer. Modes run one after the other, the most telling first, as far as
 the budget goes; where there are several GPUs, each has a run at a time, and programs for several come last.
@@ -75,20 +76,21 @@ FIRST = ("default-auto-all",)
 class Case:
     """A program of exact/ and the modes it runs in, one after the other. `most` lowers the number of launches measured
     by passes with replay; `modes` are patterns, to which the case keeps where it is `fixed`; `command` stands before
-    the parts; `reason` is the beginning of one that some launch must have in the report, whatever was measured;
-    `batched` cases, whole, must have batches of three where the mode allows them."""
+    the parts; `reason` is the beginning of one that some launch must have in the report, whatever was measured; parts
+    that are `batched` must have batches of three where the mode allows them."""
 
     def __init__(self, program, parts, modes=MANY, options=(), most=None, command=(), reason="", fixed=False,
-                 batched=False):
+                 batched=""):
         self.program, self.parts, self.modes, self.options = program, parts.split(), modes, list(options)
         self.most, self.command, self.reason, self.fixed = most, list(command), reason, fixed
         self.batched, self.times_split = batched, 0
+        self.must_batch = any(part in batched.split() for part in self.parts)
         self.name = "/".join([program, *self.command, "+".join(self.parts)])
         self.argv = [str(harness.programs() / f"exact-{program}"), *self.command, *self.parts]
 
     def with_parts(self, parts):
         return Case(self.program, " ".join(parts), self.modes, self.options, self.most, self.command, self.reason,
-                    self.fixed, self.batched and parts == self.parts)
+                    self.fixed, self.batched)
 
     def split(self):
         return [self.with_parts([part]) for part in self.parts]
@@ -107,6 +109,11 @@ class Case:
         limits = [limit for limit in (mode.most, self.most if not mode.name.startswith("one") else None) if limit]
         return min(limits) if limits else None
 
+    def processes(self, mode):
+        """What runs in the mode: this case, or its parts one by one, each with the launches that the mode measures. A
+        command gives each part a process itself."""
+        return self.split() if self.launch_limit(mode) and not self.command else [self]
+
     def wants_all_gpus(self):
         return self.program == "shared_devices"
 
@@ -120,7 +127,7 @@ ENDINGS = "return exit-handler exit-thread _exit _exit-waited _exit-idle abort a
 # Parts stand apart that end their process, need options of their own, can find that they cannot run here, or share
 # memory with the host, which changes how all that follows in the process is measured.
 CASES = [
-    Case("globals", "device constant foreign", EVERY, batched=True),
+    Case("globals", "device constant foreign", EVERY, batched="device"),
     Case("globals", "constant-foreign", SOME),
     Case("globals", "passed", options=["-k", "moduleStep"]),
     Case("globals", "managed", SOME),
@@ -132,7 +139,7 @@ CASES = [
     Case("memory", "managed", SOME),
     Case("memory", "mapped registered", SOME),
     Case("memory", "pageable", SOME),
-    Case("streams", "events threads default", batched=True),
+    Case("streams", "events threads default", batched="events"),
     Case("streams", "callbacks", SOME),
     Case("streams", "values", SOME),
     Case("streams", "contexts"),
@@ -144,7 +151,7 @@ CASES = [
     Case("device_calls", "assert", SOME),
     Case("device_calls", "long", FIRST),
     Case("device_calls", "longer", ("default-auto-*", "full-auto-all"), reason="the replay was abandoned", fixed=True),
-    Case("series", "quiet polls copies", EVERY, batched=True),
+    Case("series", "quiet polls copies", EVERY, batched="quiet"),
     Case("series", "idle", SOME),
     Case("series", "pinned", SOME),
     Case("host_writes", "counter counter-managed counter-registered", SOME),
@@ -337,7 +344,7 @@ class Runner:
             finding = Finding(launches.problem or "same", bad=bool(launches.problem))
             if case.reason:
                 require_reason(finding, launches, case.reason)
-            if case.batched and "-1-" not in mode.name and launches.largest_batch < 3 and not finding.bad:
+            if case.must_batch and "-1-" not in mode.name and launches.largest_batch < 3 and not finding.bad:
                 finding = Finding("not batched", bad=True)
         finding.launches, finding.seconds = launches, under.seconds
         return finding
@@ -460,9 +467,10 @@ def parse_arguments():
 
 def run_all(options, folder):
     cases = chosen_cases(options)
-    results, runner = Results(cases), Runner(options, folder)
-    run_plain_together(runner, cases)
-    tasks = [(mode, case) for mode in options.modes for case in cases if case.runs_in(mode)]
+    tasks = [(mode, process) for mode in options.modes for case in cases if case.runs_in(mode)
+             for process in case.processes(mode)]
+    results, runner = Results(part for case in cases for part in [case, *case.split()]), Runner(options, folder)
+    run_plain_together(runner, {process.name: process for _, process in tasks}.values())
     run_on_each(runner, [task for task in tasks if not task[1].wants_all_gpus()], harness.gpus() or [None], results)
     run_on_each(runner, [task for task in tasks if task[1].wants_all_gpus()], [None], results)
     return results

@@ -99,8 +99,18 @@ class Matrix(unittest.TestCase):
         parts = exact.Case("p", "a b", command=["children"]).split()
         self.assertEqual([part.name for part in parts], ["p/children/a", "p/children/b"])
         self.assertEqual(parts[1].argv[1:], ["children", "b"])
-        whole = exact.Case("p", "a b", batched=True)
-        self.assertEqual([case.batched for case in (whole.narrowed([]), *whole.split())], [True, False, False])
+        whole = exact.Case("p", "a b", batched="b")
+        self.assertEqual([case.must_batch for case in (whole.narrowed([]), *whole.split())], [True, False, True])
+
+    def test_each_part_is_measured_where_a_mode_measures_the_first_launches_of_a_process(self):
+        def names(case, mode):
+            return [process.name for process in case.processes(mode)]
+
+        every, some = exact.Mode("one-auto-all"), exact.Mode("full-1-all", 3)
+        self.assertEqual(names(exact.Case("p", "a b"), every), ["p/a+b"])
+        self.assertEqual(names(exact.Case("p", "a b"), some), ["p/a", "p/b"])
+        self.assertEqual(names(exact.Case("p", "a b", command=["children"]), some), ["p/children/a+b"])
+        self.assertEqual(names(exact.Case("p", "a b", most=5), exact.Mode("full-1-all")), ["p/a", "p/b"])
 
     def test_modes(self):
         self.assertEqual(len({mode.name for mode in exact.MODES}), 18)
@@ -184,11 +194,11 @@ class Whole(unittest.TestCase):
 
     def test_batches_where_there_must_be_some(self):
         program = "echo launches 1 1 >&2"
-        self.assertEqual(self.run_case(program, "1,", batched=True).verdict, "same")
+        self.assertEqual(self.run_case(program, "1,", batched="a").verdict, "same")
         os.environ["FAKE_BATCH"] = "2"
         self.addCleanup(os.environ.pop, "FAKE_BATCH")
         self.assertEqual(self.run_case(program, "1,").verdict, "same")
-        self.assertEqual(self.run_case(program, "1,", batched=True).verdict, "not batched")
+        self.assertEqual(self.run_case(program, "1,", batched="a").verdict, "not batched")
 
     def test_output_differs(self):
         finding = self.run_case("echo $UNDER; echo launches 1 1 >&2", "1,")
