@@ -29,6 +29,14 @@ static void show_record(kprof_emitter *emitter, const kprof_emit_field *fields, 
     emitter->ops->record_end(emitter);
 }
 
+/* What fits on the device is known where the program runs. */
+static const char *total_label(uint64_t allocated_bytes, size_t pass_count)
+{
+    if (pass_count < 2)
+        return "Time in all, about";
+    return allocated_bytes ? "Time in all, if memory fits twice, about" : "Time in all, without memory, about";
+}
+
 static void show_plan(kprof_emitter *emitter, const kprof_options *options, const kprof_chip_plan *chip)
 {
     const kprof_workload *workload = &options->selection.limits.workload;
@@ -45,6 +53,7 @@ static void show_plan(kprof_emitter *emitter, const kprof_options *options, cons
         kprof_field_integer("slow_passes", "Passes that make launches slow", (int64_t)effort.slow_pass_count),
         measure("counter_data", "Counter data of a launch, about", cost.counter_data_bytes, "byte"),
         measure("launch_time", "Time for a launch, about", cost.launch_ms * 1e6, "ns"),
+        measure("batch_time", "Time for a batch beside its launches, about", cost.batch_ms * 1e6, "ns"),
         measure("start_time", "Time to start, about", cost.start_s * 1e9, "ns"),
         kprof_field_integer("launches", "Launches", (int64_t)workload->launches),
         kprof_field_text("launches_from", "Their number is",
@@ -57,10 +66,11 @@ static void show_plan(kprof_emitter *emitter, const kprof_options *options, cons
         size_if(is_known, "saved_per_batch", "Saved for a batch", cost.saved_bytes_per_batch),
         size_if(is_known, "saved", "Saved in all, about", cost.saved_bytes),
         size_if(is_known, "restored", "Restored in all, about", cost.restored_bytes),
-        measure("total_time", is_known ? "Time in all, about" : "Time in all, without memory, about",
-                cost.total_s * 1e9, "ns"),
+        measure("total_time", total_label(workload->allocated_bytes, chip->schedule.pass_count), cost.total_s * 1e9,
+                "ns"),
         measure("memory_time_per_gib", is_known ? "Of it for each GiB, about" : "And for each GiB allocated, about",
                 cost.memory_s_per_gib * 1e9, "ns"),
+        measure("host_time_per_gib", "And for each that does not fit twice, about", cost.host_s_per_gib * 1e9, "ns"),
     };
     show_record(emitter, fields, COUNT_OF(fields));
 }
@@ -93,10 +103,7 @@ static void show_memory(kprof_emitter *emitter)
 {
     static const char saved[] =
         "all device memory that the application has allocated when a batch begins; nothing, where one pass does";
-    char beyond[128];
-    snprintf(beyond, sizeof beyond,
-             "what does not fit on the device twice goes to host memory: %g GB took %g s, on top of these times",
-             kprof_prices.host_save_gb, kprof_prices.host_save_s);
+    static const char beyond[] = "what does not fit on the device twice goes to host memory";
     const kprof_emit_field fields[] = {
         kprof_field_text("saved", "Saved", saved),
         measure("save_time_per_gib", "Time to save a GiB, once for each batch", kprof_prices.save_ms_per_gib * 1e6,
@@ -104,6 +111,10 @@ static void show_memory(kprof_emitter *emitter)
         measure("restore_time_per_gib", "Time to restore a GiB, for each further pass",
                 kprof_prices.restore_ms_per_gib * 1e6, "ns"),
         kprof_field_text("beyond", "But", beyond),
+        measure("host_save_time_per_gib", "Time to save a GiB of that, once for each batch",
+                kprof_prices.host_save_ms_per_gib * 1e6, "ns"),
+        measure("host_restore_time_per_gib", "Time to restore a GiB of that, for each further pass",
+                kprof_prices.host_restore_ms_per_gib * 1e6, "ns"),
     };
     emitter->ops->list_begin(emitter, &(kprof_emit_list){"memory", "Memory", false});
     show_record(emitter, fields, COUNT_OF(fields));

@@ -25,8 +25,8 @@ const kprof_price_list kprof_prices = {
     .batch_launches = KPROF_BATCH_FIRST_LAUNCHES,
     .save_ms_per_gib = 3,
     .restore_ms_per_gib = 0.5,
-    .host_save_s = 30, /* 26 to 33 for 110 GB, of which 27 went to the device */
-    .host_save_gb = 83,
+    .host_save_ms_per_gib = 390, /* 26 to 33 s for 83 GB, with 27 GB beside them that went to the device */
+    .host_restore_ms_per_gib = 17,
 };
 
 kprof_effort kprof_effort_of(const kprof_schedule *schedule, size_t metric_count)
@@ -106,6 +106,8 @@ static void add_memory(const kprof_workload *workload, size_t passes, kprof_cost
     cost->restored_bytes = restores * cost->saved_bytes;
     cost->memory_s_per_gib =
         batches * (kprof_prices.save_ms_per_gib + restores * kprof_prices.restore_ms_per_gib) / 1000;
+    cost->host_s_per_gib =
+        batches * (kprof_prices.host_save_ms_per_gib + restores * kprof_prices.host_restore_ms_per_gib) / 1000;
     cost->total_s += cost->saved_bytes_per_batch / GIB_BYTES * cost->memory_s_per_gib;
 }
 
@@ -114,9 +116,9 @@ kprof_cost kprof_cost_of(const kprof_effort *effort, const kprof_workload *workl
     const kprof_price_list *prices = &kprof_prices;
     size_t passes = effort->sm_pass_count + effort->other_pass_count;
     kprof_cost cost = {.counter_data_bytes = (double)passes * prices->counter_bytes_per_pass};
-    double batch_ms = (double)effort->sm_pass_count * prices->sm_pass_start_ms +
-                      (double)effort->other_pass_count * prices->other_pass_start_ms;
-    count_batches(workload, first_room(workload, cost.counter_data_bytes), batch_ms, &cost);
+    cost.batch_ms = (double)effort->sm_pass_count * prices->sm_pass_start_ms +
+                    (double)effort->other_pass_count * prices->other_pass_start_ms;
+    count_batches(workload, first_room(workload, cost.counter_data_bytes), cost.batch_ms, &cost);
     cost.start_s = prices->start_s + room_ms(cost.room_bytes) / 1000;
     cost.launch_ms = (double)effort->slow_pass_count * prices->slow_pass_ms +
                      (double)(passes - effort->slow_pass_count) * prices->other_pass_ms +
@@ -124,7 +126,7 @@ kprof_cost kprof_cost_of(const kprof_effort *effort, const kprof_workload *workl
     if (workload->flush)
         cost.launch_ms += (double)effort->slow_pass_count * prices->slow_pass_flush_ms +
                           (double)(passes - effort->slow_pass_count) * prices->other_pass_flush_ms;
-    double work_ms = (double)workload->launches * cost.launch_ms + (double)cost.batch_count * batch_ms;
+    double work_ms = (double)workload->launches * cost.launch_ms + (double)cost.batch_count * cost.batch_ms;
     cost.total_s = cost.start_s + work_ms / 1000;
     add_memory(workload, passes, &cost);
     return cost;

@@ -25,7 +25,8 @@ typedef struct kprof_price_list {
     uint64_t batch_launches;          /* launches, likewise */
     double save_ms_per_gib;           /* memory, once for each batch, as long as it fits on the device twice */
     double restore_ms_per_gib;        /* for each pass but the first, likewise */
-    double host_save_s, host_save_gb; /* seconds for so many gigabytes that do not fit twice and go to the host */
+    double host_save_ms_per_gib;      /* of what does not fit twice and goes to host memory */
+    double host_restore_ms_per_gib;   /* likewise */
 } kprof_price_list;
 
 extern const kprof_price_list kprof_prices;
@@ -56,12 +57,14 @@ typedef struct kprof_cost {
     double room_bytes;          /* of counter data that room is made for, once for each size of the room */
     double start_s;             /* once for each process, with room for its launches */
     double launch_ms;           /* passes and evaluation of one launch */
+    double batch_ms;            /* starting and stopping the passes of one batch */
     double counter_data_bytes;  /* of one launch, about */
     uint64_t batch_count;       /* about: what the application calls ends a batch early */
     double batch_counter_bytes; /* counter data of the largest batch */
     double saved_bytes_per_batch, saved_bytes, restored_bytes; /* 0 where one pass does, or the size is not known */
-    double total_s;          /* of all launches, with saving and restoring memory, if its size is known */
+    double total_s;          /* of all launches, with saving and restoring memory, if its size is known, on the device */
     double memory_s_per_gib; /* saving and restoring, for each GiB allocated, where it fits on the device twice */
+    double host_s_per_gib;   /* the same for each GiB that does not */
 } kprof_cost;
 
 kprof_cost kprof_cost_of(const kprof_effort *effort, const kprof_workload *workload);

@@ -19,6 +19,7 @@ typedef struct text_emitter {
     kprof_grid items;                   /* of the section, or of the launch on the raw page */
     kprof_grid rows;                    /* of a list or a record */
     bool is_compact;
+    const char *list;    /* title of a list that nothing was printed of yet */
     size_t record_count; /* in the list, so far */
     bool hides_missing;  /* the launch was not measured: show only what is known all the same */
     const char *section; /* name of a section that nothing was printed of yet */
@@ -416,8 +417,17 @@ static void text_list_begin(kprof_emitter *emitter, const kprof_emit_list *list)
     text_emitter *text = of(emitter);
     text->is_compact = list->compact;
     text->record_count = 0;
+    text->list = list->title;
+}
+
+static void show_list_title(kprof_emitter *emitter)
+{
+    text_emitter *text = of(emitter);
+    if (!text->list)
+        return;
     blank_line(text);
-    put_styled(emitter, STYLE_HEADING, list->title);
+    put_styled(emitter, STYLE_HEADING, text->list);
+    text->list = NULL;
 }
 
 static void put_field(kprof_emitter *emitter, kprof_grid *grid, const kprof_emit_field *field)
@@ -519,6 +529,7 @@ static void show_record_heading(kprof_emitter *emitter, const kprof_emit_record 
 static void text_record_begin(kprof_emitter *emitter, const kprof_emit_record *record)
 {
     text_emitter *text = of(emitter);
+    show_list_title(emitter);
     if (text->is_compact)
         add_row(text, record);
     else if (emitter->page.page == KPROF_PAGE_SUMMARY)

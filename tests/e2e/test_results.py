@@ -498,6 +498,7 @@ class Plans(Case):
         self.assertEqual([given[key] for key in sizes], [size, size, 2 * size, 8 * 2 * size])
         self.assertEqual(given["allocated_from"], "given")
         self.assertAlmostEqual(given["total_time"], unknown["total_time"] + 60 * unknown["memory_time_per_gib"], -3)
+        self.assertGreater(given["host_time_per_gib"], 10 * given["memory_time_per_gib"])
         for plan in unknown, given:
             self.assertEqual(plan["batch_counter_data"], 5 * plan["counter_data"])
 
@@ -506,6 +507,7 @@ class Plans(Case):
             plan = self.plan("--metrics", "dram__bytes.sum", *size)
             self.assertEqual([plan[key] for key in ("saved_per_batch", "saved", "restored")], [0, 0, 0])
             self.assertEqual(plan["allocated"], 60 << 30 if size else None)
+            self.assertEqual((plan["memory_time_per_gib"], plan["host_time_per_gib"]), (0, 0))
 
     def test_bytes_that_are_not_known(self):
         text = self.kprof("--plan", "--chips", "GH100").out
@@ -520,7 +522,9 @@ class Plans(Case):
         options = ["--plan", "--chips", "GH100", "-c", "10", "--allocated", "1.5GB"]
         text = self.kprof(*options).out
         self.assertRegex(text, r"Saved for a batch +1\.50 GB\n")
-        self.assertRegex(text, r"Time in all, about +\d")
+        self.assertRegex(text, r"Time in all, if memory fits twice, about +\d")
+        self.assertRegex(text, r"And for each that does not fit twice, about +\d")
+        self.assertNotIn("Left out", text)
         rows = csv.DictReader(io.StringIO(self.kprof(*options, "--csv").out))
         fields = {row["field"]: (row["value"], row["unit"]) for row in rows if row["list"] == "plans"}
         self.assertEqual(fields["saved"], ("1500000000", "byte"))

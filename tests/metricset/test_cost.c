@@ -46,6 +46,7 @@ static void test_one_launch(void **state)
     assert_near(cost.counter_data_bytes, 9 * kprof_prices.counter_bytes_per_pass);
     assert_near(cost.start_s, kprof_prices.start_s + room_s(cost.counter_data_bytes));
     assert_int_equal(cost.batch_count, 1);
+    assert_near(cost.batch_ms, 9 * kprof_prices.sm_pass_start_ms);
     assert_near(cost.total_s, cost.start_s + (cost.launch_ms + 9 * kprof_prices.sm_pass_start_ms) / 1000);
 }
 
@@ -121,6 +122,9 @@ static void test_memory(void **state)
     assert_near(kprof_cost_of(&default_set, &one).memory_s_per_gib, batch_s);
     assert_near(kprof_cost_of(&default_set, &pairs).memory_s_per_gib, 5 * batch_s);
     assert_true(kprof_cost_of(&dram_metric, &pairs).memory_s_per_gib == 0); /* one pass restores nothing */
+    double host_s = (kprof_prices.host_save_ms_per_gib + 8 * kprof_prices.host_restore_ms_per_gib) / 1000;
+    assert_near(kprof_cost_of(&default_set, &pairs).host_s_per_gib, 5 * host_s);
+    assert_true(kprof_cost_of(&dram_metric, &pairs).host_s_per_gib == 0);
 }
 
 #define GIB 1073741824.0
