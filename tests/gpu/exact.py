@@ -5,20 +5,22 @@ hold, must be those of the plain run, and the report must hold every launch, mea
 exits 1 when anything differs, and 77 when not everything could run.
 
     exact.py [--mode PATTERN]... [--every-mode] [--budget SECONDS] [--limit SECONDS] [--separate] [--keep FOLDER]
-             [--output FILE] [CASE...]
+             [--output FILE] [--resume FILE] [CASE...]
 
 A CASE is the beginning of a name, "memory" or "memory/vmm". Parts of a case run in one process where the mode measures
 all launches. Other modes measure the first launches of a process, so each part has one of its own there, as it has
-where a case fails. A mode is METRICS-BATCH-CACHES, such as default-auto-all: one metric of a single pass, the default or the full
-set; --replay-batch; --cache-control. A few cases run in all modes, most in those that differ most, and those that take
-long, or that the mode can hardly matter to, in fewer. Modes run one after the other, the most telling first, as far as
-the budget goes; where there are several GPUs, each has a run at a time, and programs for several come last.
+where a case fails. A mode is METRICS-BATCH-CACHES, such as default-auto-all: one metric of a single pass, the default
+or the full set; --replay-batch; --cache-control. A few cases run in all modes, most in those that differ most, and
+those that take long, or that the mode can hardly matter to, in fewer. Modes run one after the other, the most telling
+first, as far as the budget goes; where there are several GPUs, each has a run at a time, and programs for several come
+last. With --resume, several commands make one table.
 """
 import argparse
 import collections
 import concurrent.futures
 import fnmatch
 import itertools
+import json
 import os
 import pathlib
 import re
@@ -175,22 +177,42 @@ CASES = [
 
 
 class Finding:
-    """What one run under kprof showed. `bad` is whether it fails the check; `launches` what its report holds."""
+    """What one run under kprof showed. `bad` is whether it fails the check; `declined` the launches that were not
+    measured, by reason; `counts` tells the measured ones and how many there had to be."""
 
     def __init__(self, verdict, detail="", bad=False):
         self.verdict, self.detail, self.bad = verdict, detail, bad
-        self.launches, self.seconds = None, 0.0
+        self.measured, self.counts, self.largest_batch, self.declined = 0, "", "", {}
+        self.seconds, self.commit = 0.0, harness.commit()
+
+    @staticmethod
+    def restored(attributes):
+        finding = Finding("")
+        vars(finding).update(attributes)
+        return finding
+
+    def take(self, launches):
+        """What the report holds."""
+        self.measured, self.declined = launches.measured, launches.declined
+        self.counts, self.largest_batch = launches.counts(), launches.largest_batch
+
+    def is_done(self):
+        return not self.bad and self.verdict != "not run"
 
     def cells(self):
-        launches = self.launches
-        return (f"**{self.verdict}**" if self.bad else self.verdict, launches.counts() if launches else "",
-                launches.largest_batch if launches else "", launches.explained() if launches else "", self.detail)
+        return (f"**{self.verdict}**" if self.bad else self.verdict, self.counts, self.largest_batch,
+                explained(self.declined), self.detail)
 
     def __str__(self):
         return "; ".join(str(cell) for cell in self.cells() if cell)
 
 
 # Launches
+
+
+def explained(declined):
+    """"reason (2), reason (1)", or ""."""
+    return ", ".join(f"{reason or '**no reason**'} ({count})" for reason, count in declined.items())
 
 
 def expected_launches(stderr, limit=None):
@@ -232,10 +254,6 @@ class Launches:
 
     def counts(self):
         return f"{self.measured} of " + (f"{self.least}" if self.least == self.most else f"{self.least} to {self.most}")
-
-    def explained(self):
-        """"reason (2), reason (1)" of those that were not measured, or ""."""
-        return ", ".join(f"{reason or '**no reason**'} ({count})" for reason, count in self.declined.items())
 
 
 # Comparing runs
@@ -346,19 +364,35 @@ class Runner:
                 require_reason(finding, launches, case.reason)
             if case.must_batch and "-1-" not in mode.name and launches.largest_batch < 3 and not finding.bad:
                 finding = Finding("not batched", bad=True)
-        finding.launches, finding.seconds = launches, under.seconds
+        finding.take(launches)
+        finding.seconds = under.seconds
         return finding
 
 
 class Results:
-    """Findings by case and mode, in the order in which cases came up."""
+    """Findings by case and mode, in the order of the cases, those of earlier runs in the file `resume` among them."""
 
-    def __init__(self, cases=()):
+    def __init__(self, cases=(), resume=None):
         self.rows, self.lock = {case.name: {} for case in cases}, threading.Lock()
+        self.resume = pathlib.Path(resume) if resume else None
+        if self.resume and self.resume.exists():
+            for name, row in json.loads(self.resume.read_text()).items():
+                self.rows[name] = {mode: Finding.restored(attributes) for mode, attributes in row.items()}
+
+    def is_done(self, case, mode):
+        finding = self.rows.get(case.name, {}).get(mode.name)
+        return finding is not None and finding.is_done()
+
+    def save(self):
+        """At once after each run, as the next may not end in time."""
+        if self.resume:
+            rows = {name: {mode: vars(finding) for mode, finding in row.items()} for name, row in self.rows.items()}
+            self.resume.write_text(json.dumps(rows))
 
     def add(self, case, mode, finding):
         with self.lock:
             self.rows.setdefault(case.name, {})[mode.name] = finding
+            self.save()
             print(f"{mode.name:17} {case.name}: {finding} ({finding.seconds:.1f} s)", flush=True)
 
     def findings(self):
@@ -369,8 +403,8 @@ class Results:
         rows = []
         for case, by_mode in self.rows.items():
             same = {}
-            for mode, finding in by_mode.items():
-                same.setdefault(finding.cells(), []).append(mode)
+            for mode in (mode.name for mode in MODES if mode.name in by_mode):
+                same.setdefault(by_mode[mode].cells(), []).append(mode)
             rows += [(case, ", ".join(modes), *cells) for cells, modes in same.items()]
         return harness.table(["program", "modes", "verdict", "measured", "largest batch", "declined: reason (launches)",
                               "detail"], rows)
@@ -378,10 +412,15 @@ class Results:
     def reasons(self):
         counts = {}
         for finding in self.findings():
-            for reason, count in (finding.launches.declined if finding.launches else {}).items():
+            for reason, count in finding.declined.items():
                 counts[reason] = counts.get(reason, 0) + count
         rows = sorted(counts.items(), key=lambda item: -item[1])
         return harness.table(["reason for which launches were not measured", "launches"], rows) if rows else ""
+
+    def commits(self):
+        """"3ef15f8 (12 runs), ..." of all that ran."""
+        counts = collections.Counter(finding.commit for finding in self.findings() if finding.verdict != "not run")
+        return ", ".join(f"{commit} ({count} runs)" for commit, count in counts.items())
 
     def summary(self):
         """The last line: how many runs ended how, and how many launches were measured."""
@@ -390,9 +429,8 @@ class Results:
             known = not finding.bad or finding.verdict in ("DIFFERENT", "hang", "crash")
             verdict = finding.verdict if known else "failed"
             counts[verdict] = counts.get(verdict, 0) + 1
-            if finding.launches:
-                measured += finding.launches.measured
-                declined += sum(finding.launches.declined.values())
+            measured += finding.measured
+            declined += sum(finding.declined.values())
         return ", ".join(f"{count} {verdict}" for verdict, count in counts.items()) + \
                f"; {measured} launches measured, {declined} declined with a reason"
 
@@ -456,6 +494,8 @@ def parse_arguments():
     parser.add_argument("--limit", type=float, default=60, help="seconds after which a run counts as hanging (60)")
     parser.add_argument("--separate", action="store_true", help="each part of a case in a process of its own")
     parser.add_argument("--keep", help="folder for reports and output of the runs (removed without it)")
+    parser.add_argument("--resume", metavar="FILE",
+                        help="JSON file of earlier findings, which are not found again, and of those that come to them")
     parser.add_argument("--output", help="Markdown file (exact.md among the results)")
     options = parser.parse_args()
     options.modes = [mode for mode in MODES
@@ -469,7 +509,8 @@ def run_all(options, folder):
     cases = chosen_cases(options)
     tasks = [(mode, process) for mode in options.modes for case in cases if case.runs_in(mode)
              for process in case.processes(mode)]
-    results, runner = Results(part for case in cases for part in [case, *case.split()]), Runner(options, folder)
+    results = Results((part for case in cases for part in [case, *case.split()]), options.resume)
+    runner, tasks = Runner(options, folder), [task for task in tasks if not results.is_done(task[1], task[0])]
     run_plain_together(runner, {process.name: process for _, process in tasks}.values())
     run_on_each(runner, [task for task in tasks if not task[1].wants_all_gpus()], harness.gpus() or [None], results)
     run_on_each(runner, [task for task in tasks if task[1].wants_all_gpus()], [None], results)
@@ -483,6 +524,7 @@ def report(options, results):
     for table in filter(None, (results.table(), results.reasons())):
         document.add(table)
     document.add(results.summary())
+    document.add(f"commits: {results.commits()}")
 
 
 def main():

@@ -2,6 +2,7 @@
 and Markdown. Standard library only."""
 import csv
 import datetime
+import functools
 import os
 import pathlib
 import re
@@ -96,6 +97,7 @@ def first_match(pattern, text, default="not known"):
     return match.group(1) if match else default
 
 
+@functools.lru_cache(maxsize=None)
 def commit():
     if os.environ.get("KPROF_COMMIT"):
         return os.environ["KPROF_COMMIT"]

@@ -224,6 +224,20 @@ class Whole(unittest.TestCase):
         self.assertIn("| the reason | 3 |", results.reasons())
         self.assertEqual(results.status(), 1)
 
+    def test_later_commands_go_on_where_earlier_ones_ended(self):
+        with tempfile.TemporaryDirectory() as folder:
+            first, case = exact.Results(resume=f"{folder}/state"), exact.Case("p", "a")
+            first.add(case, exact.MODES[0], self.run_case("echo launches 2 2 >&2", "1,;0,the reason"))
+            first.add(case, exact.MODES[1], self.run_case("exit 2", "1,"))
+            first.add(case, exact.MODES[2], exact.Finding("not run", "no time left"))
+            later = exact.Results([case], f"{folder}/state")
+            self.assertEqual([later.is_done(case, mode) for mode in exact.MODES[:4]], [True, False, False, False])
+            self.assertEqual((later.table(), later.summary()), (first.table(), first.summary()))
+            later.add(case, exact.MODES[1], exact.Finding("same"))
+            again = exact.Results([case], f"{folder}/state")
+            self.assertTrue(again.is_done(case, exact.MODES[1]))
+            self.assertIn("(2 runs)", again.commits())
+
     def test_what_did_not_run_does_not_pass(self):
         results, case = exact.Results(), exact.Case("p", "a")
         self.assertEqual(results.status(), harness.SKIPPED)
