@@ -12,6 +12,7 @@ Parts:
   the result on the host, after one launch that sets the profiler up) and from the wall time of the whole process. Both
   tools flush caches, as they do by default. Rows: dram, default, full.
 - memory: the same with much memory allocated. Rows: memory (full set, 60 GB), crowded (default set, 110 GB).
+- pinned: the default set in a program that has pinned host memory, where launches are measured one by one. Row: pinned.
 - added-none, memory-none: the same with `--cache-control none` given to both tools.
 - reporter: 10,000 launches x 300 metrics as CSV, where the reporter's own benchmark has been built.
 
@@ -24,8 +25,8 @@ Environment: BENCH_ONLY and BENCH_ROWS as --only and --rows; BENCH_REPS (5): rep
 crowded row, which takes minutes; BENCH_SECONDS (330): none starts later than this, and the tables give the number that
 was done; BENCH_NCU_LIMIT (150): seconds for a run of ncu; BENCH_GB (60), BENCH_CROWDED_GB (110): memory of the rows
 above. BENCH_COUNTS sets launches as row=KPROF:NCU, comma-separated:
-dram=1000:100,default=200:10,full=200:4,memory=64:3,crowded=20:2. BENCH_REPORT is the reporter's own benchmark
-(tests/report/bench_report of kprof's build)."""
+dram=1000:100,default=200:10,full=200:4,memory=64:3,crowded=20:2,pinned=20:10. BENCH_REPORT is the reporter's own
+benchmark (tests/report/bench_report of kprof's build)."""
 import argparse
 import os
 import pathlib
@@ -38,7 +39,8 @@ import time
 import harness
 
 DRAM_METRIC = "dram__bytes.sum.per_second"
-DEFAULT_COUNTS = {"dram": (1000, 100), "default": (200, 10), "full": (200, 4), "memory": (64, 3), "crowded": (20, 2)}
+DEFAULT_COUNTS = {"dram": (1000, 100), "default": (200, 10), "full": (200, 4), "memory": (64, 3), "crowded": (20, 2),
+                  "pinned": (20, 10)}
 LIMIT = 200
 
 
@@ -211,12 +213,15 @@ def bench_unselected(document, tools, clock):
     document.add("Target: kprof adds less than 1,000 ns\n")
 
 
-# Row of the table: label, options of both tools, what has the gigabytes and how many, aim.
+PINNED = ["0", "0", "1000000"]  # what follows the gigabytes in the arguments of `launches`
+
+# Row of the table: label, options of both tools, what has the gigabytes and how many, aim or None.
 ROWS = {"dram": ("one DRAM metric", ["--metrics", DRAM_METRIC], None, 120),
         "default": ("default set", ["--set", "default"], None, 25),
         "full": ("full set", ["--set", "full"], None, 40),
         "memory": ("full set, {gb} GB allocated", ["--set", "full"], ("BENCH_GB", 60), 30),
-        "crowded": ("default set, {gb} GB allocated", ["--set", "default"], ("BENCH_CROWDED_GB", 110), 1)}
+        "crowded": ("default set, {gb} GB allocated", ["--set", "default"], ("BENCH_CROWDED_GB", 110), 1),
+        "pinned": ("default set, 1 MB of host memory pinned", ["--set", "default"], None, None)}
 
 
 def measured_launches(base, count):
@@ -244,7 +249,8 @@ class TableRow:
 
     def job(self, name):
         count = self.counts.get(name, self.counts["kprof"])
-        program = [harness.programs() / "launches", str(count), str(self.gigabytes)]
+        program = [harness.programs() / "launches", str(count), str(self.gigabytes),
+                   *(PINNED if self.key == "pinned" else [])]
         limit = number("BENCH_NCU_LIMIT", 150) if name == "ncu" else LIMIT
 
         def sample():
@@ -304,7 +310,7 @@ class TableRow:
                 self.loop["kprof"].text(1e3), self.added_wall_ms("kprof"), self.measured or "none", self.counts["ncu"],
                 self.added_loop_ms("ncu"), self.loop["ncu"].text(1e3),
                 self.added_wall_ms("ncu") if limited is None else f"over {limited:,.6g}", self.ratio(),
-                f"{self.aim} times" if self.aim != 1 else "no slower")
+                "none" if self.aim is None else f"{self.aim} times" if self.aim != 1 else "no slower")
 
 
 HEADER = ["work", "kprof: launches", "added", "loop", "process", "measured", "ncu: launches", "added", "loop",
@@ -352,6 +358,7 @@ WORK, MEMORY, NONE = ("dram", "default", "full"), ("memory", "crowded"), ["--cac
 PARTS = {"process": bench_process, "unselected": bench_unselected,
          "added": bench_rows("Added time per launch", WORK, []),
          "added-none": bench_rows("Added time per launch, caches left alone", WORK, NONE),
+         "pinned": bench_rows("Added time per launch with pinned memory", ("pinned",), []),
          "memory": bench_rows("Added time per launch with much memory allocated", MEMORY, []),
          "memory-none": bench_rows("Added time per launch with much memory allocated, caches left alone", MEMORY, NONE),
          "reporter": bench_reporter}

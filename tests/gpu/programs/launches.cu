@@ -4,11 +4,12 @@
 // further `work` may be followed by a tiny one, and the timed part ends with a copy to the host, so whatever a profiler
 // postpones until the host looks at memory is in it.
 //
-// Usage: launches WORK [GB] [TINY] [TINY_BETWEEN]
+// Usage: launches WORK [GB] [TINY] [TINY_BETWEEN] [PINNED]
 //   WORK          timed launches of `work`
 //   GB            device memory to allocate and write besides its own 128 MiB
 //   TINY          launches of `tiny` before any `work`
 //   TINY_BETWEEN  launches of `tiny` after each `work`
+//   PINNED        bytes of host memory to pin, which no kernel uses
 // Prints tiny_ns_per_launch and work_ns_per_launch, to standard error since they differ from run to run.
 #include "check.h"
 
@@ -67,10 +68,14 @@ int main(int argc, char **argv)
 {
     const long works = argument(argc, argv, 1, 3), gigabytes = argument(argc, argv, 2, 0);
     const long tinies = argument(argc, argv, 3, 0), tinies_between = argument(argc, argv, 4, 0);
+    const long pinned_bytes = argument(argc, argv, 5, 0);
     float *a = copy_to_device(std::vector<float>(COUNT, 1.0f)), *x = copy_to_device(std::vector<float>(COUNT, 0.0f));
     unsigned *counter = copy_to_device(std::vector<unsigned>(1, 0));
     std::vector<void *> blocks;
     occupy(gigabytes, blocks);
+    void *pinned = NULL;
+    if (pinned_bytes > 0)
+        CHECK(cudaMallocHost(&pinned, (size_t)pinned_bytes));
 
     tiny<<<1, 1>>>(counter);
     CHECK(cudaDeviceSynchronize());
@@ -101,5 +106,6 @@ int main(int argc, char **argv)
     CHECK(cudaFree(a));
     CHECK(cudaFree(x));
     CHECK(cudaFree(counter));
+    CHECK(cudaFreeHost(pinned));
     return 0;
 }
