@@ -201,6 +201,93 @@ static void test_transfers(void **state)
     assert_false(kprof_call_transfer(ID(cuMemcpyHtoD_v2), &copy, &t));
 }
 
+/* What a call is that sets or copies, in either of its forms. */
+typedef struct known_transfer {
+    CUpti_CallbackId plain, per_thread;
+    const void *parameters;
+    size_t element_bytes;
+    bool waits; /* takes no stream: its arguments are those of the call that does, but for the last */
+} known_transfer;
+
+static void assert_known(const known_transfer *known, CUpti_CallbackId id, size_t rows, CUstream stream)
+{
+    kprof_transfer t;
+    assert_true(kprof_call_transfer(id, known->parameters, &t));
+    assert_int_equal(t.element_bytes, known->element_bytes);
+    assert_int_equal(t.destination, 64);
+    assert_int_equal(t.width, 30);
+    assert_ptr_equal(t.stream, stream);
+    if (known->element_bytes == 0) {
+        assert_int_equal(t.source, 128);
+        return;
+    }
+    assert_int_equal(t.value, 200);
+    assert_int_equal(t.height, rows);
+    if (rows > 1)
+        assert_int_equal(t.pitch_bytes, 512);
+}
+
+static void assert_all_known(const known_transfer *known, size_t count, size_t rows, CUstream stream)
+{
+    for (size_t i = 0; i < count; i++) {
+        CUstream given = known[i].waits ? NULL : stream;
+        assert_known(&known[i], known[i].plain, rows, given);
+        assert_known(&known[i], known[i].per_thread, rows, given ? given : CU_STREAM_PER_THREAD);
+    }
+}
+
+#define BOTH(name, suffix) ID(name), ID(name##suffix)
+
+static void assert_sets(CUstream stream)
+{
+    cuMemsetD8Async_params p8 = {64, 200, 30, stream};
+    cuMemsetD16Async_params p16 = {64, 200, 30, stream};
+    cuMemsetD32Async_params p32 = {64, 200, 30, stream};
+    const known_transfer sets[] = {
+        {BOTH(cuMemsetD8_v2, _ptds), &p8, 1, true},      {BOTH(cuMemsetD16_v2, _ptds), &p16, 2, true},
+        {BOTH(cuMemsetD32_v2, _ptds), &p32, 4, true},    {BOTH(cuMemsetD8Async, _ptsz), &p8, 1, false},
+        {BOTH(cuMemsetD16Async, _ptsz), &p16, 2, false}, {BOTH(cuMemsetD32Async, _ptsz), &p32, 4, false},
+    };
+    assert_all_known(sets, sizeof sets / sizeof *sets, 1, stream);
+}
+
+static void assert_sets_of_rows(CUstream stream)
+{
+    cuMemsetD2D8Async_params p8 = {64, 512, 200, 30, 4, stream};
+    cuMemsetD2D16Async_params p16 = {64, 512, 200, 30, 4, stream};
+    cuMemsetD2D32Async_params p32 = {64, 512, 200, 30, 4, stream};
+    const known_transfer sets[] = {
+        {BOTH(cuMemsetD2D8_v2, _ptds), &p8, 1, true},      {BOTH(cuMemsetD2D16_v2, _ptds), &p16, 2, true},
+        {BOTH(cuMemsetD2D32_v2, _ptds), &p32, 4, true},    {BOTH(cuMemsetD2D8Async, _ptsz), &p8, 1, false},
+        {BOTH(cuMemsetD2D16Async, _ptsz), &p16, 2, false}, {BOTH(cuMemsetD2D32Async, _ptsz), &p32, 4, false},
+    };
+    assert_all_known(sets, sizeof sets / sizeof *sets, 4, stream);
+}
+
+static void assert_copies(CUstream stream)
+{
+    cuMemcpyAsync_params p = {64, 128, 30, stream};
+    const known_transfer copies[] = {
+        {BOTH(cuMemcpy, _ptds), &p, 0, true},
+        {BOTH(cuMemcpyDtoD_v2, _ptds), &p, 0, true},
+        {BOTH(cuMemcpyAsync, _ptsz), &p, 0, false},
+        {BOTH(cuMemcpyDtoDAsync_v2, _ptsz), &p, 0, false},
+    };
+    assert_all_known(copies, sizeof copies / sizeof *copies, 1, stream);
+}
+
+/* Each of them, in both forms, with a stream and with none. */
+static void test_each_transfer(void **state)
+{
+    (void)state;
+    CUstream streams[] = {NULL, CU_STREAM_LEGACY, (CUstream)0x100};
+    for (size_t i = 0; i < sizeof streams / sizeof *streams; i++) {
+        assert_sets(streams[i]);
+        assert_sets_of_rows(streams[i]);
+        assert_copies(streams[i]);
+    }
+}
+
 /* All that a replay repeats in place of launches can be read. */
 static void test_transfers_are_read(void **state)
 {
@@ -411,6 +498,7 @@ int main(void)
         cmocka_unit_test(test_registered_memory),
         cmocka_unit_test(test_function_attributes),
         cmocka_unit_test(test_transfers),
+        cmocka_unit_test(test_each_transfer),
         cmocka_unit_test(test_transfers_are_read),
         cmocka_unit_test(test_location),
         cmocka_unit_test(test_access_without_a_context),
