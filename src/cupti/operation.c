@@ -130,14 +130,19 @@ static bool is_own_memory(const kprof_driver_api *driver, CUcontext context, CUd
            has_attribute(driver, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, address, (unsigned)device);
 }
 
-/* A copy may go to a stream of another context, for which nothing waits here. */
+/* A copy, or a launch by a CUkernel, may go to a stream of another context: nothing waits for it here, and what such a
+ * launch changes is in no snapshot of this one. */
 static bool is_own_stream(const kprof_driver_api *driver, CUcontext context, CUstream stream)
 {
-    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
     CUcontext owner = context;
     bool is_default = !stream || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD;
-    return (is_default || driver->cuStreamGetCtx_(stream, &owner) == CUDA_SUCCESS) && owner == context &&
-           driver->cuStreamIsCapturing_(stream, &status) == CUDA_SUCCESS && status == CU_STREAM_CAPTURE_STATUS_NONE;
+    return (is_default || driver->cuStreamGetCtx_(stream, &owner) == CUDA_SUCCESS) && owner == context;
+}
+
+static bool is_captured(const kprof_driver_api *driver, CUstream stream)
+{
+    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+    return driver->cuStreamIsCapturing_(stream, &status) != CUDA_SUCCESS || status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
 static bool copy_transfer(kprof_operation *operation, CUcontext context, const kprof_transfer *transfer)
@@ -145,7 +150,7 @@ static bool copy_transfer(kprof_operation *operation, CUcontext context, const k
     const kprof_driver_api *driver;
     operation->transfer = *transfer;
     return kprof_driver_load(&driver) == KPROF_OK && is_own_stream(driver, context, transfer->stream) &&
-           is_own_memory(driver, context, transfer->destination) &&
+           !is_captured(driver, transfer->stream) && is_own_memory(driver, context, transfer->destination) &&
            (transfer->element_bytes > 0 || is_own_memory(driver, context, transfer->source));
 }
 
@@ -161,6 +166,8 @@ static bool copy_launch(kprof_operation *operation, const kprof_call *call)
     operation->function = call->function;
     fill_config(operation, &shape);
     operation->config.hStream = kprof_target_stream(call);
+    if (!is_own_stream(driver, call->context, operation->config.hStream))
+        return false;
     if (!copy_attributes(operation, call, shape.cooperative))
         return false;
     if (parameters)
@@ -178,7 +185,7 @@ kprof_operation *kprof_operation_copy(const kprof_call *call)
         return operation;
     kprof_operation_free(operation);
     if (!moves)
-        kprof_log(KPROF_LOG_DEBUG, "the arguments of %s cannot be copied", call->kernel_name);
+        kprof_log(KPROF_LOG_DEBUG, "%s cannot be repeated: its arguments, or its stream", call->kernel_name);
     return NULL;
 }
 

@@ -7,7 +7,8 @@
 typedef struct kprof_operation kprof_operation;
 
 /* Copy a launch or a transfer from inside its enter hook; NULL when it cannot be repeated: the arguments of a launch
- * cannot be copied, which is logged, or a transfer reaches beyond the memory of its context's device. */
+ * cannot be copied, or its stream is another context's, which is logged, or a transfer reaches beyond the memory of its
+ * context's device. */
 kprof_operation *kprof_operation_copy(const kprof_call *call);
 /* Run it on its stream; its context must be current. */
 kprof_status kprof_operation_run(const kprof_operation *operation) KPROF_MUST_CHECK;

@@ -31,7 +31,10 @@ static const size_t sizes[ARGUMENTS] = {4, 8, 3};
 /* Addresses that the driver knows. */
 static const uint64_t on_host = 0x7f0000050000, on_device = 0x7f0000060000;
 
-static char own_context, own_stream, function, handle; /* handle: a CUkernel in place of a function */
+static char own_context, other_context;
+static char own_stream, other_stream, lost_stream;
+static char function, handle; /* handle: a CUkernel in place of a function */
+static void *stream;          /* that the application launches into */
 static CUresult launch_result;
 static CUresult pageable_result;
 static int pageable;
@@ -106,6 +109,12 @@ static CUresult CUDAAPI device_attribute(int *value, CUdevice_attribute attribut
     return pageable_result;
 }
 
+static CUresult CUDAAPI get_context(CUstream of, CUcontext *context)
+{
+    *context = (CUcontext)(void *)((void *)of == &other_stream ? &other_context : &own_context);
+    return (void *)of == &lost_stream ? CUDA_ERROR_INVALID_HANDLE : CUDA_SUCCESS;
+}
+
 /* In place of the driver's, and of CUPTI's. */
 kprof_status kprof_driver_load(const kprof_driver_api **out)
 {
@@ -114,7 +123,8 @@ kprof_status kprof_driver_load(const kprof_driver_api **out)
                                          .cuLaunchKernelEx_ = launch,
                                          .cuPointerGetAttribute_ = get_attribute,
                                          .cuCtxGetDevice_ = get_device,
-                                         .cuDeviceGetAttribute_ = device_attribute};
+                                         .cuDeviceGetAttribute_ = device_attribute,
+                                         .cuStreamGetCtx_ = get_context};
     *out = &api;
     return KPROF_OK;
 }
@@ -128,7 +138,7 @@ const char *kprof_driver_error(CUresult result)
 void *kprof_target_stream(const kprof_call *call)
 {
     (void)call;
-    return &own_stream;
+    return stream;
 }
 
 static int set_up(void **state)
@@ -137,6 +147,7 @@ static int set_up(void **state)
     memset(&launched, 0, sizeof launched);
     launch_result = pageable_result = CUDA_SUCCESS;
     pageable = 0;
+    stream = &own_stream;
     return 0;
 }
 
@@ -245,6 +256,24 @@ static void test_arguments_that_cannot_be_copied(void **state)
     assert_null(keep(ID(cuLaunchGrid), &grid));
 }
 
+/* A launch by a CUkernel runs in the context of its stream, whose memory a snapshot of the current one lacks. */
+static void test_streams_of_others(void **state)
+{
+    (void)state;
+    cuLaunchKernel_params p = {.gridDimX = 2};
+    void *const strange[] = {&other_stream, &lost_stream};
+    void *const own[] = {NULL, CU_STREAM_LEGACY, CU_STREAM_PER_THREAD, &own_stream};
+    for (size_t i = 0; i < sizeof strange / sizeof *strange; i++) {
+        stream = strange[i];
+        assert_null(keep_of(&handle, ID(cuLaunchKernel), &p));
+    }
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
+        stream = own[i];
+        repeat(keep_of(&handle, ID(cuLaunchKernel), &p));
+        assert_ptr_equal(launched.config.hStream, own[i]);
+    }
+}
+
 static void test_attributes(void **state)
 {
     (void)state;
@@ -338,6 +367,7 @@ int main(void)
         cmocka_unit_test_setup(test_packed_arguments, set_up),
         cmocka_unit_test_setup(test_no_arguments, set_up),
         cmocka_unit_test_setup(test_arguments_that_cannot_be_copied, set_up),
+        cmocka_unit_test_setup(test_streams_of_others, set_up),
         cmocka_unit_test_setup(test_attributes, set_up),
         cmocka_unit_test_setup(test_cooperative, set_up),
         cmocka_unit_test_setup(test_refused, set_up),
