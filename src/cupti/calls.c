@@ -242,18 +242,35 @@ static const unsigned char sharing[CUPTI_DRIVER_TRACE_CBID_SIZE] = {
     [ID(cuMemPoolSetAccess)] = PARAMETERS_TELL,
 };
 
-/* Access for the current device alone shares nothing. */
-static unsigned access_sharing(const CUmemAccessDesc *access, size_t count)
+static bool is_only_device(const kprof_driver_api *driver)
+{
+    int count = 0;
+    return driver->cuDeviceGetCount_(&count) == CUDA_SUCCESS && count == 1;
+}
+
+static bool lies_on(const kprof_driver_api *driver, CUdevice device, CUdeviceptr address)
+{
+    CUdevice found = -1;
+    return driver->cuPointerGetAttribute_(&found, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, address) == CUDA_SUCCESS &&
+           found == device;
+}
+
+/* Access of the current device alone to memory of its own shares nothing; that is the `size` bytes from `memory` on. A
+ * pool has no address, so that `size` is 0: its own device reaches it without being given access, so that another one
+ * is meant. */
+static unsigned access_sharing(const CUmemAccessDesc *access, size_t count, CUdeviceptr memory, size_t size)
 {
     const kprof_driver_api *driver;
     CUdevice device = -1;
     unsigned shared = 0;
     if (kprof_driver_load(&driver) != KPROF_OK || driver->cuCtxGetDevice_(&device) != CUDA_SUCCESS)
         return KPROF_SHARES_WITH_DEVICES;
+    bool own = is_only_device(driver) ||
+               (size > 0 && lies_on(driver, device, memory) && lies_on(driver, device, memory + size - 1));
     for (size_t i = 0; i < count; i++) {
         if (access[i].location.type != CU_MEM_LOCATION_TYPE_DEVICE)
             shared |= KPROF_SHARES_WITH_HOST;
-        else if (access[i].location.id != device)
+        else if (access[i].location.id != device || !own)
             shared |= KPROF_SHARES_WITH_DEVICES;
     }
     return shared;
@@ -306,11 +323,11 @@ static unsigned sharing_by_parameters(CUpti_CallbackId id, const void *parameter
     }
     case ID(cuMemSetAccess): {
         const cuMemSetAccess_params *p = parameters;
-        return access_sharing(p->desc, p->count);
+        return access_sharing(p->desc, p->count, p->ptr, p->size);
     }
     case ID(cuMemPoolSetAccess): {
         const cuMemPoolSetAccess_params *p = parameters;
-        return access_sharing(p->map, p->count);
+        return access_sharing(p->map, p->count, 0, 0);
     }
     default:
         return 0;

@@ -12,9 +12,12 @@
 #define ID(name) CUPTI_DRIVER_TRACE_CBID_##name
 
 enum { OWN_DEVICE = 3, OTHER_DEVICE = 0 };
+/* Where the driver knows memory on either of them. */
+enum { OWN_MEMORY = 0x10000, OTHER_MEMORY = 0x20000, MEMORY_BYTES = 0x10000 };
 
 static CUresult context_result; /* of asking for the context's device */
 static CUresult function_result;
+static int device_count = 1;
 static CUstreamCaptureMode capture_mode = CU_STREAM_CAPTURE_MODE_GLOBAL; /* of the application's thread */
 enum { SHARED_NOW = 65536 }; /* dynamic shared memory that a function may have */
 
@@ -39,6 +42,21 @@ static CUresult CUDAAPI context_device(CUdevice *device)
     return context_result;
 }
 
+static CUresult CUDAAPI count_devices(int *count)
+{
+    *count = device_count;
+    return CUDA_SUCCESS;
+}
+
+static CUresult CUDAAPI pointer_attribute(void *out, CUpointer_attribute attribute, CUdeviceptr address)
+{
+    if (attribute != CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL || address < OWN_MEMORY ||
+        address >= OTHER_MEMORY + MEMORY_BYTES)
+        return CUDA_ERROR_INVALID_VALUE;
+    *(int *)out = address < OTHER_MEMORY ? OWN_DEVICE : OTHER_DEVICE;
+    return CUDA_SUCCESS;
+}
+
 static CUresult CUDAAPI exchange_mode(CUstreamCaptureMode *mode)
 {
     CUstreamCaptureMode before = capture_mode;
@@ -51,6 +69,8 @@ static CUresult CUDAAPI exchange_mode(CUstreamCaptureMode *mode)
 kprof_status kprof_driver_load(const kprof_driver_api **out)
 {
     static const kprof_driver_api api = {.cuCtxGetDevice_ = context_device,
+                                         .cuDeviceGetCount_ = count_devices,
+                                         .cuPointerGetAttribute_ = pointer_attribute,
                                          .cuFuncGetAttribute_ = function_attribute,
                                          .cuKernelGetAttribute_ = kernel_attribute,
                                          .cuThreadExchangeStreamCaptureMode_ = exchange_mode};
@@ -324,6 +344,29 @@ static void test_access(void **state)
     assert_access_shares(&access[0], 3, KPROF_SHARES_WITH_HOST | KPROF_SHARES_WITH_DEVICES);
 }
 
+static unsigned sharing_of_range(CUdeviceptr start, size_t size)
+{
+    static const CUmemAccessDesc own = {.location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = OWN_DEVICE}};
+    cuMemSetAccess_params p = {.ptr = start, .size = size, .desc = &own, .count = 1};
+    return kprof_call_sharing(ID(cuMemSetAccess), &p);
+}
+
+/* The current device may be given another one's memory, which its own snapshots lack. */
+static void test_access_to_memory_of_others(void **state)
+{
+    (void)state;
+    static const CUmemAccessDesc own = {.location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = OWN_DEVICE}};
+    cuMemPoolSetAccess_params pool = {.map = &own, .count = 1};
+    device_count = 2;
+    assert_int_equal(sharing_of_range(OWN_MEMORY, MEMORY_BYTES), 0);
+    assert_int_equal(sharing_of_range(OTHER_MEMORY, MEMORY_BYTES), KPROF_SHARES_WITH_DEVICES);
+    assert_int_equal(sharing_of_range(OWN_MEMORY, 2 * MEMORY_BYTES), KPROF_SHARES_WITH_DEVICES);
+    assert_int_equal(sharing_of_range(0, 4096), KPROF_SHARES_WITH_DEVICES); /* the driver does not tell */
+    assert_int_equal(kprof_call_sharing(ID(cuMemPoolSetAccess), &pool), KPROF_SHARES_WITH_DEVICES);
+    device_count = 1;
+    assert_int_equal(sharing_of_range(0, 4096), 0);
+}
+
 static void assert_memory_shares(CUmemAllocationType type, CUmemLocationType where, unsigned shared)
 {
     CUmemLocation location = {.type = where};
@@ -494,6 +537,7 @@ int main(void)
         cmocka_unit_test(test_unknown_calls),
         cmocka_unit_test(test_kinds),
         cmocka_unit_test(test_access),
+        cmocka_unit_test(test_access_to_memory_of_others),
         cmocka_unit_test(test_memory_for_network_cards),
         cmocka_unit_test(test_registered_memory),
         cmocka_unit_test(test_function_attributes),
