@@ -18,6 +18,7 @@ enum { OWN_DEVICE = 3, OTHER_DEVICE = 0 };
 
 static char own_context, other_context, own_stream, other_stream, captured_stream;
 static char done[128]; /* the last thing that the driver did */
+static CUresult copy_result;
 
 /* Addresses by what is there. */
 enum { DEVICE = 0x10000, POOL = 0x20000, FOREIGN = 0x30000, PEER = 0x40000, HOST = 0x50000, MANAGED = 0x60000 };
@@ -78,8 +79,8 @@ static CUresult CUDAAPI set32(CUdeviceptr to, unsigned value, size_t count, CUst
 static CUresult CUDAAPI set_rows8(CUdeviceptr to, size_t pitch, unsigned char value, size_t width, size_t height,
                                   CUstream stream)
 {
-    (void)stream;
-    snprintf(done, sizeof done, "rows8 %llx %zu %u %zu %zu", to, pitch, value, width, height);
+    snprintf(done, sizeof done, "rows8 %llx %zu %u %zu %zu %d", to, pitch, value, width, height,
+             (void *)stream == &own_stream);
     return CUDA_SUCCESS;
 }
 
@@ -87,8 +88,8 @@ static CUresult CUDAAPI set_rows8(CUdeviceptr to, size_t pitch, unsigned char va
 static CUresult CUDAAPI set_rows16(CUdeviceptr to, size_t pitch, unsigned short value, size_t width, size_t height,
                                    CUstream stream)
 {
-    (void)stream;
-    snprintf(done, sizeof done, "rows16 %llx %zu %u %zu %zu", to, pitch, value, width, height);
+    snprintf(done, sizeof done, "rows16 %llx %zu %u %zu %zu %d", to, pitch, value, width, height,
+             (void *)stream == &own_stream);
     return CUDA_SUCCESS;
 }
 
@@ -96,16 +97,15 @@ static CUresult CUDAAPI set_rows16(CUdeviceptr to, size_t pitch, unsigned short 
 static CUresult CUDAAPI set_rows32(CUdeviceptr to, size_t pitch, unsigned value, size_t width, size_t height,
                                    CUstream stream)
 {
-    (void)stream;
-    snprintf(done, sizeof done, "rows32 %llx %zu %u %zu %zu", to, pitch, value, width, height);
+    snprintf(done, sizeof done, "rows32 %llx %zu %u %zu %zu %d", to, pitch, value, width, height,
+             (void *)stream == &own_stream);
     return CUDA_SUCCESS;
 }
 
 static CUresult CUDAAPI copy(CUdeviceptr to, CUdeviceptr from, size_t size, CUstream stream)
 {
-    (void)stream;
-    snprintf(done, sizeof done, "copy %llx %llx %zu", to, from, size);
-    return CUDA_SUCCESS;
+    snprintf(done, sizeof done, "copy %llx %llx %zu %d", to, from, size, (void *)stream == &own_stream);
+    return copy_result;
 }
 
 kprof_status kprof_driver_load(const kprof_driver_api **out)
@@ -171,18 +171,47 @@ static void test_sets(void **state)
     cuMemsetD32Async_params p32 = {.dstDevice = DEVICE, .ui = 4000000000u, .N = 7, .hStream = (void *)&own_stream};
     assert_string_equal(repeat(ID(cuMemsetD32Async_ptsz), &p32), "set32 10000 4000000000 7 1");
     cuMemsetD2D8_v2_params r8 = {.dstDevice = DEVICE, .dstPitch = 512, .uc = 1, .Width = 9, .Height = 3};
-    assert_string_equal(repeat(ID(cuMemsetD2D8_v2), &r8), "rows8 10000 512 1 9 3");
+    assert_string_equal(repeat(ID(cuMemsetD2D8_v2), &r8), "rows8 10000 512 1 9 3 0");
     cuMemsetD2D16_v2_params r16 = {.dstDevice = DEVICE, .dstPitch = 512, .us = 2, .Width = 9, .Height = 3};
-    assert_string_equal(repeat(ID(cuMemsetD2D16_v2), &r16), "rows16 10000 512 2 9 3");
+    assert_string_equal(repeat(ID(cuMemsetD2D16_v2), &r16), "rows16 10000 512 2 9 3 0");
     cuMemsetD2D32_v2_params r32 = {.dstDevice = DEVICE, .dstPitch = 512, .ui = 3, .Width = 9, .Height = 3};
-    assert_string_equal(repeat(ID(cuMemsetD2D32_v2_ptds), &r32), "rows32 10000 512 3 9 3");
+    assert_string_equal(repeat(ID(cuMemsetD2D32_v2_ptds), &r32), "rows32 10000 512 3 9 3 0");
+}
+
+/* In the stream that they were made in, and as many rows as there were. */
+static void test_sets_of_rows(void **state)
+{
+    (void)state;
+    CUstream stream = (CUstream)(void *)&own_stream;
+    cuMemsetD2D8Async_params r8 = {DEVICE, 512, 1, 9, 3, stream};
+    assert_string_equal(repeat(ID(cuMemsetD2D8Async), &r8), "rows8 10000 512 1 9 3 1");
+    cuMemsetD2D16Async_params r16 = {DEVICE, 512, 2, 9, 3, stream};
+    assert_string_equal(repeat(ID(cuMemsetD2D16Async), &r16), "rows16 10000 512 2 9 3 1");
+    cuMemsetD2D32Async_params r32 = {DEVICE, 512, 3, 9, 3, stream};
+    assert_string_equal(repeat(ID(cuMemsetD2D32Async_ptsz), &r32), "rows32 10000 512 3 9 3 1");
+    r32.Height = 1;
+    assert_string_equal(repeat(ID(cuMemsetD2D32Async), &r32), "set32 10000 3 9 1");
+    r32.Height = 0;
+    assert_string_equal(repeat(ID(cuMemsetD2D32Async), &r32), "rows32 10000 512 3 9 0 1");
+}
+
+static void test_refused(void **state)
+{
+    (void)state;
+    cuMemcpyDtoD_v2_params p = {.dstDevice = DEVICE, .srcDevice = POOL, .ByteCount = 64};
+    kprof_operation *operation = keep(ID(cuMemcpyDtoD_v2), &p);
+    assert_non_null(operation);
+    copy_result = CUDA_ERROR_INVALID_VALUE;
+    assert_int_equal(kprof_operation_run(operation), KPROF_INTERNAL);
+    copy_result = CUDA_SUCCESS;
+    kprof_operation_free(operation);
 }
 
 static void test_copies(void **state)
 {
     (void)state;
-    assert_string_equal(repeat_copy(DEVICE, POOL, NULL), "copy 10000 20000 64");
-    assert_string_equal(repeat_copy(POOL, DEVICE, &own_stream), "copy 20000 10000 64");
+    assert_string_equal(repeat_copy(DEVICE, POOL, NULL), "copy 10000 20000 64 0");
+    assert_string_equal(repeat_copy(POOL, DEVICE, &own_stream), "copy 20000 10000 64 1");
 }
 
 static void test_memory_of_others(void **state)
@@ -208,7 +237,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sets),
+        cmocka_unit_test(test_sets_of_rows),
         cmocka_unit_test(test_copies),
+        cmocka_unit_test(test_refused),
         cmocka_unit_test(test_memory_of_others),
         cmocka_unit_test(test_streams_of_others),
     };
