@@ -8,11 +8,12 @@
 
 #include <stdatomic.h>
 
-#define PAGEABLE_SLOT 4 /* as the other one, but the host's: kernels take it all the same */
-#define LONG_S        1000
-#define MAX_OPEN_S    10
-#define OTHER_STREAM  2 /* of the second context */
-#define OTHER_CONTEXT (&sim.contexts[1])
+#define PAGEABLE_SLOT  4 /* as the other one, but the host's: kernels take it all the same */
+#define LONG_S         1000
+#define MAX_OPEN_S     10
+#define MOST_TRANSFERS 12 /* in a row */
+#define OTHER_STREAM   2  /* of the second context */
+#define OTHER_CONTEXT  (&sim.contexts[1])
 
 static struct {
     atomic_int launch_s; /* the next launch that is repeated takes so long */
@@ -21,7 +22,7 @@ static struct {
 } faults;
 
 static atomic_int next_wait_s;
-static unsigned measured_again; /* launches that were repeated in a pass */
+static unsigned measured_again; /* launches and transfers that were repeated in a pass */
 
 /* Around the engine's own functions, and the simulated machine's: see CMakeLists.txt. */
 bool __wrap_kprof_contexts_idle(void);
@@ -145,6 +146,41 @@ static void test_batch_that_has_been_open_for_long(void **state)
     assert_measured(second);
 }
 
+static void set_memory(uint64_t value)
+{
+    assert_int_equal(sim_call(&(sim_step){.op = SIM_MEMSET, .a = SLOT, .value = value}, NULL), 0);
+}
+
+/* All three are repeated together. */
+static void test_transfer_between_launches(void **state)
+{
+    (void)state;
+    uint64_t words[SIM_WORDS];
+    unsigned first = launch(SIM_ADD);
+    set_memory(7);
+    unsigned second = launch(SIM_ADD);
+    assert_int_equal(look_up(first).count, 0);
+    read_memory(words);
+    assert_int_equal(measured_again, 3);
+    for (unsigned i = 0; i < SIM_WORDS; i++)
+        assert_true(words[i] == 2 * sim_hash(7, i));
+    assert_measured(first);
+    assert_measured(second);
+}
+
+/* To repeat more of them costs more than another batch. */
+static void test_many_transfers(void **state)
+{
+    (void)state;
+    unsigned first = launch(SIM_ADD);
+    for (unsigned i = 0; i < MOST_TRANSFERS; i++)
+        set_memory(i);
+    assert_int_equal(look_up(first).count, 0);
+    set_memory(7);
+    assert_measured(first);
+    assert_int_equal(measured_again, 1 + MOST_TRANSFERS);
+}
+
 /* No call tells that the host has it. */
 static void test_pageable_memory(void **state)
 {
@@ -187,7 +223,9 @@ int main(void)
         cmocka_unit_test_teardown(test_repetition_whose_end_takes_far_longer, mend),
         cmocka_unit_test_teardown(test_repetition_that_takes_a_little_longer, mend),
         cmocka_unit_test_teardown(test_network_card_that_comes_later, mend),
-        cmocka_unit_test(test_batch_that_has_been_open_for_long),
+        cmocka_unit_test_teardown(test_batch_that_has_been_open_for_long, mend),
+        cmocka_unit_test_teardown(test_transfer_between_launches, mend),
+        cmocka_unit_test_teardown(test_many_transfers, mend),
         cmocka_unit_test(test_pageable_memory),
         cmocka_unit_test_teardown(test_other_context_that_is_at_work, end_other_context),
     };
