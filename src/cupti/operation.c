@@ -219,6 +219,8 @@ static CUresult set_rows(const kprof_driver_api *driver, const kprof_transfer *t
 
 static CUresult transfer(const kprof_driver_api *driver, const kprof_transfer *t)
 {
+    if (t->width == 0 || t->height == 0)
+        return CUDA_SUCCESS;
     if (t->element_bytes == 0)
         return driver->cuMemcpyDtoDAsync_(t->destination, t->source, t->width, t->stream);
     return t->height == 1 ? set_row(driver, t) : set_rows(driver, t);

@@ -124,6 +124,14 @@ static bool is_too_slow(int64_t start_ns)
            spent_ns > kprof_batch.first_pass_ns + SLOW_PASS_NS;
 }
 
+/* Whether work number `i` runs beside no other: a transfer, or a launch in another stream than the one before it. What
+ * ordered them in the application, an event say, is not repeated. */
+static bool runs_alone(size_t i)
+{
+    const kprof_open_launch *launch = &kprof_batch.launches[i];
+    return launch->transfer || (i > 0 && launch->stream != launch[-1].stream);
+}
+
 /* All launches of a pass; `ran` tells how many were reached before the pass was abandoned. */
 static kprof_status run_measured(size_t *ran)
 {
@@ -131,8 +139,8 @@ static kprof_status run_measured(size_t *ran)
     int64_t start_ns = kprof_monotonic_ns();
     for (*ran = 0; *ran < kprof_batch.count && status == KPROF_OK && !kprof_batch.abandoned; ++*ran) {
         const kprof_open_launch *launch = &kprof_batch.launches[*ran];
-        if (launch->transfer)
-            status = kprof_target_synchronize(); /* it runs beside no launch */
+        if (runs_alone(*ran))
+            status = kprof_target_synchronize();
         if (launch->chosen)
             kprof_batch_flush(launch->stream, *ran > 0 ? kprof_batch.launches[*ran - 1].stream : launch->stream);
         if (status == KPROF_OK)

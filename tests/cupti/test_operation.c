@@ -191,8 +191,25 @@ static void test_sets_of_rows(void **state)
     assert_string_equal(repeat(ID(cuMemsetD2D32Async_ptsz), &r32), "rows32 10000 512 3 9 3 1");
     r32.Height = 1;
     assert_string_equal(repeat(ID(cuMemsetD2D32Async), &r32), "set32 10000 3 9 1");
-    r32.Height = 0;
-    assert_string_equal(repeat(ID(cuMemsetD2D32Async), &r32), "rows32 10000 512 3 9 0 1");
+}
+
+/* What sets or copies nothing needs no call, and an empty one may be refused in another form. */
+static void test_nothing_to_do(void **state)
+{
+    (void)state;
+    cuMemsetD8_v2_params none = {.dstDevice = DEVICE};
+    cuMemsetD2D8_v2_params no_rows = {.dstDevice = DEVICE, .dstPitch = 512, .Width = 9};
+    cuMemcpyDtoD_v2_params no_copy = {.dstDevice = DEVICE, .srcDevice = POOL};
+    const struct {
+        CUpti_CallbackId id;
+        const void *parameters;
+    } calls[] = {{ID(cuMemsetD8_v2), &none}, {ID(cuMemsetD2D8_v2), &no_rows}, {ID(cuMemcpyDtoD_v2), &no_copy}};
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+        kprof_operation *operation = keep(calls[i].id, calls[i].parameters);
+        assert_non_null(operation);
+        kprof_operation_free(operation);
+        assert_string_equal(repeat(calls[i].id, calls[i].parameters), "");
+    }
 }
 
 static void test_refused(void **state)
@@ -238,6 +255,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sets),
         cmocka_unit_test(test_sets_of_rows),
+        cmocka_unit_test(test_nothing_to_do),
         cmocka_unit_test(test_copies),
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_memory_of_others),

@@ -169,7 +169,24 @@ bool kprof_target_launch_captured(const kprof_call *call)
     return captured;
 }
 
-/* As the engine's own launches run: at once and in order while a profiler is armed, else as the device likes. */
+static bool has_transfer(const sim_queue *queue)
+{
+    for (unsigned i = 0; i < queue->count; i++)
+        if (queue->items[i].step.op == SIM_COPY || queue->items[i].step.op == SIM_MEMSET)
+            return true;
+    return false;
+}
+
+static void check_runs_beside_no_transfer(const sim_step *step)
+{
+    for (unsigned stream = 0; stream < SIM_STREAMS; stream++)
+        if (sim_context_of_stream(stream) == sim_context_of_stream(step->stream) &&
+            has_transfer(&sim.streams[stream].queue))
+            sim_violation("a launch is measured beside a transfer");
+}
+
+/* The engine's own launches run as the device likes, out of order where their streams differ: that a profiler runs them
+ * one after the other is nothing to rely on. */
 static kprof_status run_again(const sim_step *step)
 {
     sim_own_call(KPROF_CALL_LAUNCH, false);
@@ -183,11 +200,9 @@ static kprof_status run_again(const sim_step *step)
         sim_clock_advance_s(1000);
     if (armed && step->op != SIM_LAUNCH && !sim_is_idle(sim_context_of_stream(step->stream)))
         sim_violation("a transfer is repeated beside a launch");
-    if (fault)
-        ;
-    else if (armed && step->op == SIM_LAUNCH)
-        sim_profiled_launch(step);
-    else
+    if (armed && step->op == SIM_LAUNCH)
+        check_runs_beside_no_transfer(step);
+    if (!fault)
         sim_submit(step);
     unlock();
     sim_own_call(KPROF_CALL_LAUNCH, true);
@@ -623,20 +638,9 @@ void kprof_snapshot_free(kprof_snapshot *snapshot)
     sim_own_call(KPROF_CALL_OTHER, true);
 }
 
-static bool has_transfer(const sim_queue *queue)
-{
-    for (unsigned i = 0; i < queue->count; i++)
-        if (queue->items[i].step.op == SIM_COPY || queue->items[i].step.op == SIM_MEMSET)
-            return true;
-    return false;
-}
-
 void sim_profiled_launch(const sim_step *step)
 {
-    for (unsigned stream = 0; stream < SIM_STREAMS; stream++)
-        if (sim_context_of_stream(stream) == sim_context_of_stream(step->stream) &&
-            has_transfer(&sim.streams[stream].queue))
-            sim_violation("a launch is measured beside a transfer");
+    check_runs_beside_no_transfer(step);
     sim_drain_context(sim_context_of_stream(step->stream));
     sim_submit(step); /* one after the other, but not before the call returns */
 }
