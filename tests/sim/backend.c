@@ -545,7 +545,7 @@ static void save_slot(kprof_snapshot *snapshot, unsigned slot)
     saved->generation = sim.slots[slot].generation;
     saved->foreign = sim.slots[slot].foreign;
     for (unsigned i = 0; i < SIM_WORDS; i++)
-        saved->words[i] = atomic_load_explicit(&sim.slots[slot].words[i], memory_order_relaxed);
+        saved->words[i] = atomic_load_explicit(&sim_words(slot)[i], memory_order_relaxed);
 }
 
 static void save_memory(kprof_snapshot *snapshot)
@@ -572,7 +572,7 @@ static void restore(const kprof_snapshot *snapshot)
             sim_violation("memory is restored that was freed since it was saved");
         sim.slots[slot].foreign = saved->foreign;
         for (unsigned i = 0; i < SIM_WORDS; i++)
-            atomic_store_explicit(&sim.slots[slot].words[i], saved->words[i], memory_order_relaxed);
+            atomic_store_explicit(&sim_words(slot)[i], saved->words[i], memory_order_relaxed);
     }
 }
 

@@ -67,14 +67,21 @@ unsigned sim_variable_of_stream(unsigned stream)
            stream % 2 * SIM_CONTEXTS;
 }
 
+_Atomic uint64_t *sim_words(unsigned slot)
+{
+    if (!sim.slots[slot].live)
+        sim_violation("memory in slot %u is used that is not there", slot);
+    return sim.slots[slot].words;
+}
+
 static uint64_t word(unsigned slot, unsigned i)
 {
-    return atomic_load_explicit(&sim.slots[slot].words[i], memory_order_relaxed);
+    return atomic_load_explicit(&sim_words(slot)[i], memory_order_relaxed);
 }
 
 static void set_word(unsigned slot, unsigned i, uint64_t value)
 {
-    atomic_store_explicit(&sim.slots[slot].words[i], value, memory_order_relaxed);
+    atomic_store_explicit(&sim_words(slot)[i], value, memory_order_relaxed);
 }
 
 static void make_slot(unsigned slot, const sim_step *step)
@@ -507,10 +514,12 @@ static int end_capture(const sim_step *step, uint64_t *out)
     return 0;
 }
 
+/* An allocation may have failed, in a context in error. */
 static int host_write(const sim_step *step, uint64_t *out)
 {
     (void)out;
-    fill(step->a, step->value);
+    if (sim.slots[step->a].live)
+        fill(step->a, step->value);
     return 0;
 }
 
@@ -547,7 +556,7 @@ static int pass_turn(const sim_step *step, uint64_t *out)
 
 static int host_read(const sim_step *step, uint64_t *out)
 {
-    for (unsigned i = 0; i < SIM_WORDS; i++)
+    for (unsigned i = 0; i < SIM_WORDS && sim.slots[step->a].live; i++)
         out[i] = word(step->a, i);
     return 0;
 }

@@ -182,6 +182,8 @@ double sim_value(uint64_t signature, size_t metric);
 #define SIM_DEAR_WITNESS   "dear witness"
 double sim_witness_in(uint32_t pass);
 
+/* What a slot has, [SIM_WORDS]; a violation when nothing is there. */
+_Atomic uint64_t *sim_words(unsigned slot);
 const char *sim_op_name(sim_op op);
 unsigned sim_context_of_stream(unsigned stream);
 unsigned sim_variable_of_stream(unsigned stream);

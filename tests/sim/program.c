@@ -435,10 +435,12 @@ void sim_program_run(const sim_program *program, sim_result *result)
 void sim_program_read_memory(const sim_program *program, sim_result *result)
 {
     for (unsigned slot = 0; slot < SIM_SLOTS; slot++) {
-        uint64_t hash = sim.slots[slot].live;
+        uint64_t hash = 1;
+        if (!sim.slots[slot].live || program->lost[slot])
+            continue;
         for (unsigned i = 0; i < SIM_WORDS; i++)
-            hash = sim_hash(hash, atomic_load(&sim.slots[slot].words[i]));
-        result->memory[slot] = program->lost[slot] || !sim.slots[slot].live ? 0 : hash;
+            hash = sim_hash(hash, atomic_load(&sim_words(slot)[i]));
+        result->memory[slot] = hash;
     }
     for (unsigned stream = 0; stream < SIM_STREAMS; stream++)
         if (!program->crashes[sim_context_of_stream(stream)])
