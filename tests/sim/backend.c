@@ -93,6 +93,8 @@ static void check_can_wait(const char *what)
 
 static void check_idle(const char *what)
 {
+    if (sim_current == SIM_CONTEXTS)
+        sim_violation("%s, and no context is current", what);
     if (!sim.contexts[sim_current].failed && !sim_is_idle(sim_current))
         sim_violation("%s while the context is at work", what);
 }
@@ -258,6 +260,8 @@ kprof_status kprof_target_synchronize(void)
     sim_own_call(KPROF_CALL_WAIT, false);
     lock();
     check_can_wait("the engine waits");
+    if (sim_current == SIM_CONTEXTS)
+        sim_violation("the engine waits, and no context is current");
     sim_wait_for_context(sim_current);
     bool failed = sim.contexts[sim_current].failed;
     unlock();
@@ -569,7 +573,7 @@ static void restore(const kprof_snapshot *snapshot)
         if (!saved->saved)
             continue;
         if (!sim.slots[slot].live || sim.slots[slot].generation != saved->generation)
-            sim_violation("memory is restored that was freed since it was saved");
+            sim_violation("memory is restored that was freed or unmapped since it was saved");
         sim.slots[slot].foreign = saved->foreign;
         for (unsigned i = 0; i < SIM_WORDS; i++)
             atomic_store_explicit(&sim_words(slot)[i], saved->words[i], memory_order_relaxed);

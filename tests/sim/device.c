@@ -71,7 +71,7 @@ _Atomic uint64_t *sim_words(unsigned slot)
 {
     if (!sim.slots[slot].live)
         sim_violation("memory in slot %u is used that is not there", slot);
-    return sim.slots[slot].words;
+    return sim.slots[sim.slots[slot].memory].words;
 }
 
 static uint64_t word(unsigned slot, unsigned i)
@@ -90,6 +90,7 @@ static void make_slot(unsigned slot, const sim_step *step)
     sim.slots[slot].shared = step && step->shared;
     sim.slots[slot].exported = step && step->exported;
     sim.slots[slot].foreign = sim.slots[slot].counted = 0;
+    sim.slots[slot].memory = slot;
     sim.slots[slot].generation++;
     for (unsigned i = 0; i < SIM_WORDS; i++)
         set_word(slot, i, sim_hash(slot, i));
@@ -109,6 +110,9 @@ void sim_reset(uint64_t seed)
     sim.captures = sim.turn = 0;
     sim.shares_memory = sim.shares_with_devices = sim.waits_for_host = false;
     sim.random = seed;
+    for (unsigned slot = 0; slot < SIM_SLOTS; slot++)
+        if (slot % SIM_LANE_SLOTS >= SIM_MEMORIES)
+            make_slot(slot, NULL);
     for (unsigned module = 0; module < SIM_STREAMS; module++) {
         make_slot(sim_variable_of_stream(module), NULL);
         for (unsigned kernel = 0; kernel < SIM_KERNELS; kernel++) {
@@ -433,6 +437,21 @@ static int release(const sim_step *step, uint64_t *out)
     return 0;
 }
 
+static int map(const sim_step *step, uint64_t *out)
+{
+    (void)out;
+    make_slot(step->a, NULL);
+    sim.slots[step->a].memory = step->b;
+    return 0;
+}
+
+static int unmap(const sim_step *step, uint64_t *out)
+{
+    (void)out;
+    sim.slots[step->a].live = false;
+    return 0;
+}
+
 static int copy_out(const sim_step *step, uint64_t *out)
 {
     drain_stream(step->stream);
@@ -572,6 +591,8 @@ static const struct operation {
     [SIM_FREE] = {"free", KPROF_CALL_OTHER, release},
     [SIM_POOL_ALLOC] = {"pool alloc", KPROF_CALL_OTHER, submit_copy},
     [SIM_POOL_FREE] = {"pool free", KPROF_CALL_OTHER, submit_copy},
+    [SIM_MAP] = {"map", KPROF_CALL_OTHER, map},
+    [SIM_UNMAP] = {"unmap", KPROF_CALL_OTHER, unmap},
     [SIM_COPY_IN] = {"copy in", KPROF_CALL_OTHER, submit_copy},
     [SIM_COPY] = {"copy", KPROF_CALL_TRANSFER, submit_transfer},
     [SIM_COPY_OUT] = {"copy out", KPROF_CALL_OTHER, copy_out},
@@ -599,14 +620,20 @@ const char *sim_op_name(sim_op op)
     return operations[op].name;
 }
 
+static bool is_mapping(const sim_step *step)
+{
+    return step->op == SIM_MAP || step->op == SIM_UNMAP;
+}
+
 /* Work that a replay would not repeat, while a replay is to follow. */
 static void check_unarmed(const sim_step *step)
 {
     kprof_call_kind kind = operations[step->op].kind;
+    unsigned context = is_mapping(step) ? step->a % SIM_CONTEXTS : sim_context_of_stream(step->stream);
     if (kind == KPROF_CALL_LAUNCH || kind == KPROF_CALL_TRANSFER || kind == KPROF_CALL_WAIT ||
         kind == KPROF_CALL_HARMLESS)
         return;
-    if (sim.contexts[sim_context_of_stream(step->stream)].armed)
+    if (sim.contexts[context].armed)
         sim_violation("%s while a measurement is under way", operations[step->op].name);
 }
 
@@ -620,7 +647,7 @@ static bool is_capture(const sim_step *step)
 static int run_locked(const sim_step *step, uint64_t *out)
 {
     unsigned context = sim_context_of_stream(step->stream);
-    if (sim.contexts[context].failed && !is_capture(step))
+    if (sim.contexts[context].failed && !is_capture(step) && !is_mapping(step))
         return SIM_ERROR;
     check_unarmed(step);
     int result = operations[step->op].run(step, out);
@@ -665,8 +692,8 @@ static kprof_call describe(const sim_step *step)
     kprof_call call = {
         .kind = operations[step->op].kind,
         .name = operations[step->op].name,
-        .context = &sim.contexts[context],
-        .context_id = context + 1,
+        .context = step->detached ? NULL : &sim.contexts[context],
+        .context_id = step->detached ? 0 : context + 1,
         .parameters = step,
     };
     if (call.kind == KPROF_CALL_LAUNCH) {
@@ -714,7 +741,7 @@ static void note_return(const sim_step *step)
 
 int sim_call(const sim_step *step, uint64_t *out)
 {
-    sim_current = sim_context_of_stream(step->stream);
+    sim_current = step->detached ? SIM_CONTEXTS : sim_context_of_stream(step->stream);
     is_program = true;
     if (step->op >= SIM_HOST_WRITE)
         return operations[step->op].run(step, out);
@@ -741,8 +768,11 @@ int sim_call(const sim_step *step, uint64_t *out)
 
 void sim_own_call(kprof_call_kind kind, bool leaving)
 {
-    kprof_call call = {.kind = kind, .name = "own call", .context = &sim.contexts[sim_current]};
-    call.context_id = sim_current + 1;
+    kprof_call call = {.kind = kind, .name = "own call"};
+    if (sim_current < SIM_CONTEXTS) {
+        call.context = &sim.contexts[sim_current];
+        call.context_id = sim_current + 1;
+    }
     call.kernel_name = "own kernel";
     call.function = &call;
     if (leaving)

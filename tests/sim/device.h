@@ -17,10 +17,11 @@ enum {
     SIM_COMMON = SIM_LANES, /* the machine has a part for each thread and a common one, which share contexts only */
     SIM_PARTS,
     SIM_LANE_STREAMS = 4,
-    SIM_LANE_SLOTS = 10,
+    SIM_LANE_SLOTS = 14,
     SIM_STREAMS = SIM_PARTS * SIM_LANE_STREAMS, /* stream s is of context s / 2 % 2 and has one event */
     SIM_SLOTS = SIM_PARTS * SIM_LANE_SLOTS,     /* places for allocations; slot i is of context i % 2 */
     SIM_VARIABLES = 6, /* the first of a lane's slots that are module variables: one for each stream's module */
+    SIM_MEMORIES = 10, /* the first that are physical memory, to be mapped at other slots; two of each context */
     SIM_WORDS = 8,
     SIM_QUEUE = 64,
     SIM_LANE_TAGS = 512,
@@ -36,6 +37,8 @@ typedef enum sim_op {
     SIM_FREE,
     SIM_POOL_ALLOC, /* in the order of the stream, as from a pool */
     SIM_POOL_FREE,
+    SIM_MAP,   /* physical memory `b` at slot `a`, and perhaps at others too; whichever context is current */
+    SIM_UNMAP, /* waits for nothing, and the memory keeps what it has */
     SIM_COPY_IN,
     SIM_COPY,
     SIM_COPY_OUT,
@@ -87,6 +90,7 @@ typedef struct sim_step {
     bool uncopyable; /* its arguments cannot be kept for later */
     bool legacy;     /* one of the driver's oldest entry points: it cannot be repeated */
     bool nested;     /* the driver makes a call of its own inside this one */
+    bool detached;   /* of SIM_MAP and SIM_UNMAP: no context is current */
 } sim_step;
 
 typedef struct sim_work {
@@ -108,7 +112,8 @@ typedef struct sim_stream {
 
 typedef struct sim_slot {
     bool live, shared, exported;
-    uint64_t generation; /* tells allocations in one slot apart */
+    unsigned memory;     /* slot that has its words: itself, or the physical memory that is mapped there */
+    uint64_t generation; /* tells allocations and mappings in one slot apart */
     uint64_t foreign;    /* a word that another device changes at any time: that device counts with it */
     uint64_t counted;    /* how far it is by its own account */
     _Atomic uint64_t words[SIM_WORDS];
@@ -208,6 +213,6 @@ void sim_profiled_launch(const sim_step *step);
 /* Note a kernel that is about to run under a profiler. */
 void sim_profiler_note(struct kprof_profiler *profiler, uint64_t signature);
 
-extern __thread unsigned sim_current; /* context of this thread */
+extern __thread unsigned sim_current; /* context of this thread; SIM_CONTEXTS: none */
 
 #endif

@@ -13,7 +13,8 @@ typedef struct generator {
     unsigned part; /* of the machine */
     uint64_t random;
     bool live[SIM_LANE_SLOTS], shared[SIM_LANE_SLOTS];
-    int last[SIM_LANE_SLOTS]; /* stream that touched it last */
+    unsigned memory[SIM_LANE_SLOTS]; /* as in sim_slot, but of this part */
+    int last[SIM_LANE_SLOTS];        /* by memory: stream that touched it last */
     int capturing;
     unsigned turn; /* the next one of the common part */
     bool may_crash;
@@ -48,18 +49,18 @@ static bool has_crashed(const generator *g, unsigned context)
     return g->part != SIM_COMMON && g->program->crash[g->part][context] < SIM_MAX_STEPS;
 }
 
-/* What comes next on this stream must come after what was done to the slot before. */
+/* What comes next on this stream must come after what was done to the slot's memory before. */
 static void touch(generator *g, unsigned stream, unsigned slot)
 {
-    unsigned context = slot % SIM_CONTEXTS;
+    unsigned context = slot % SIM_CONTEXTS, memory = g->memory[slot];
     if (has_crashed(g, context) && !g->in_error[context])
-        g->program->lost[slot_of(g, slot)] = true;
-    int last = g->last[slot];
+        g->program->lost[slot_of(g, memory)] = true;
+    int last = g->last[memory];
     if (last != NO_STREAM && last != (int)stream) {
         add(g, SIM_RECORD, (unsigned)last);
         add(g, SIM_STREAM_WAIT, stream)->from = (unsigned)last;
     }
-    g->last[slot] = (int)stream;
+    g->last[memory] = (int)stream;
 }
 
 /* A slot of the stream's context that has memory; SIM_LANE_SLOTS when there is none. */
@@ -190,9 +191,57 @@ static void add_pool(generator *g, unsigned stream, unsigned slot)
     g->shared[slot] = false;
 }
 
+/* Wait for all that was done to the slot's memory. */
+static void settle(generator *g, unsigned slot)
+{
+    int *last = &g->last[g->memory[slot]];
+    if (*last != NO_STREAM)
+        add(g, SIM_SYNC_STREAM, (unsigned)*last);
+    *last = NO_STREAM;
+}
+
+static bool is_mapped(const generator *g, unsigned slot)
+{
+    return g->memory[slot] != slot;
+}
+
+static unsigned pick_place(generator *g, unsigned stream)
+{
+    return pick(g, SIM_VARIABLES / 2) * 2 + sim_context_of_stream(stream);
+}
+
+static sim_step *add_mapping(generator *g, sim_op op, unsigned slot)
+{
+    sim_step *step = add(g, op, g->part * SIM_LANE_STREAMS + pick(g, SIM_LANE_STREAMS));
+    step->a = slot_of(g, slot);
+    step->detached = is_likely(g, 3);
+    g->live[slot] = op == SIM_MAP;
+    return step;
+}
+
+/* Other memory may follow at once, or the same, which is then as it was left. Mapped at two slots, each shows what is
+ * written through the other. */
+static void add_map(generator *g, unsigned stream)
+{
+    unsigned slot = pick_place(g, stream);
+    bool was_mapped = is_mapped(g, slot);
+    if (g->live[slot] && !was_mapped)
+        return;
+    settle(g, slot);
+    if (was_mapped)
+        add_mapping(g, SIM_UNMAP, slot);
+    g->memory[slot] = slot;
+    if (was_mapped && is_likely(g, 2))
+        return;
+    g->memory[slot] = SIM_MEMORIES + pick(g, 2) * 2 + slot % SIM_CONTEXTS;
+    add_mapping(g, SIM_MAP, slot)->b = slot_of(g, g->memory[slot]);
+}
+
 static void add_alloc(generator *g, unsigned stream)
 {
-    unsigned slot = pick(g, SIM_VARIABLES / 2) * 2 + sim_context_of_stream(stream);
+    unsigned slot = pick_place(g, stream);
+    if (is_mapped(g, slot))
+        return;
     if (is_likely(g, 2)) {
         add_pool(g, stream, slot);
         return;
@@ -220,9 +269,7 @@ static void add_host_access(generator *g, unsigned stream)
     unsigned slot = pick_slot(g, stream);
     if (slot == SIM_LANE_SLOTS || !g->shared[slot])
         return;
-    if (g->last[slot] != NO_STREAM)
-        add(g, SIM_SYNC_STREAM, (unsigned)g->last[slot]);
-    g->last[slot] = NO_STREAM;
+    settle(g, slot);
     add(g, is_likely(g, 2) ? SIM_HOST_WRITE : SIM_HOST_READ, stream)->a = slot_of(g, slot);
 }
 
@@ -282,7 +329,7 @@ static void add_tally(generator *g)
 static void add_any(generator *g)
 {
     static const sim_op copies[] = {SIM_COPY_IN, SIM_COPY, SIM_COPY_OUT, SIM_MEMSET, SIM_UNKNOWN};
-    unsigned stream = pick_stream(g), kind = pick(g, 32);
+    unsigned stream = pick_stream(g), kind = pick(g, 36);
     if (g->may_crash && is_likely(g, 100)) {
         add_crash(g, stream);
         return;
@@ -305,17 +352,22 @@ static void add_any(generator *g)
         add_alloc(g, stream);
     else if (kind < 29)
         add_reload(g, stream);
+    else if (kind >= 32)
+        add_map(g, stream);
     else if (g->program->traits.captures)
         add_capture(g, stream);
 }
 
 static void start(generator *g)
 {
-    for (unsigned slot = 0; slot < SIM_LANE_SLOTS; slot++)
+    for (unsigned slot = 0; slot < SIM_LANE_SLOTS; slot++) {
         g->last[slot] = NO_STREAM;
+        g->memory[slot] = slot;
+    }
     g->capturing = NO_STREAM;
     for (unsigned i = 0; i < SIM_LANE_STREAMS; i++)
         add_alloc(g, g->part * SIM_LANE_STREAMS + i);
+    add_map(g, g->part * SIM_LANE_STREAMS);
 }
 
 /* Threads take turns with the common part. */
@@ -436,7 +488,7 @@ void sim_program_read_memory(const sim_program *program, sim_result *result)
 {
     for (unsigned slot = 0; slot < SIM_SLOTS; slot++) {
         uint64_t hash = 1;
-        if (!sim.slots[slot].live || program->lost[slot])
+        if (!sim.slots[slot].live || program->lost[sim.slots[slot].memory])
             continue;
         for (unsigned i = 0; i < SIM_WORDS; i++)
             hash = sim_hash(hash, atomic_load(&sim_words(slot)[i]));
@@ -464,8 +516,8 @@ static void print_step(const sim_step *step, FILE *file)
                 step->tag ? "" : ", captured");
     if (step->op == SIM_TAKE_TURN)
         fprintf(file, " %u", step->turn);
-    fprintf(file, ", slots %u %u, from %u%s%s\n", step->a, step->b, step->from, step->shared ? ", shared" : "",
-            step->exported ? ", exported" : "");
+    fprintf(file, ", slots %u %u, from %u%s%s%s\n", step->a, step->b, step->from, step->shared ? ", shared" : "",
+            step->exported ? ", exported" : "", step->detached ? ", no context current" : "");
 }
 
 void sim_program_print(const sim_program *program, FILE *file)
