@@ -138,6 +138,8 @@ CASES = [
     Case("modules", "ptx cubin library lazy plugin"),
     Case("memory", "malloc pool array memset transfers", EVERY),
     Case("memory", "vmm copies"),
+    Case("memory", "alias"),
+    Case("memory", "graph-memory"),
     Case("memory", "managed", SOME),
     Case("memory", "mapped registered", SOME),
     Case("memory", "pageable", SOME),

@@ -2,7 +2,7 @@
 //
 // Usage: memory MODE...
 //   malloc, pool, vmm, managed, mapped, registered, pageable, array, copies, memset,
-//   transfers
+//   transfers, alias, graph-memory
 #include "exact.h"
 
 #include <algorithm>
@@ -101,6 +101,68 @@ static void run_vmm(void)
     CHECK_DRIVER(cuMemRelease(handles[0]));
     CHECK_DRIVER(cuMemRelease(handles[1]));
     CHECK_DRIVER(cuMemAddressFree(address, size));
+}
+
+// One block at two addresses, through which kernels change it by turns.
+static void run_alias(void)
+{
+    const CUmemAllocationProp properties = vmm_properties();
+    size_t size;
+    CUdeviceptr addresses[2];
+    CUmemGenericAllocationHandle handle;
+    Model model;
+    CHECK_DRIVER(cuMemGetAllocationGranularity(&size, &properties, CU_MEM_ALLOC_GRANULARITY_MINIMUM));
+    require(size >= BYTES, "a granule holds the array");
+    CHECK_DRIVER(cuMemCreate(&handle, size, &properties, 0));
+    for (CUdeviceptr &address : addresses) {
+        CHECK_DRIVER(cuMemAddressReserve(&address, size, 0, 0, 0));
+        vmm_map(address, size, handle);
+    }
+    CHECK_DRIVER(cuMemcpyHtoD(addresses[0], model.x.data(), BYTES));
+    for (unsigned n = 1; n <= 12; n++) {
+        step((unsigned *)addresses[n % 2], 3, n);
+        model.step(3, n);
+        if (n == 8)
+            show_device("alias", (const unsigned *)addresses[0], model.x);
+    }
+    show_device("alias", (const unsigned *)addresses[1], model.x);
+    CHECK(cudaDeviceSynchronize());
+    for (CUdeviceptr address : addresses) {
+        CHECK_DRIVER(cuMemUnmap(address, size));
+        CHECK_DRIVER(cuMemAddressFree(address, size));
+    }
+    CHECK_DRIVER(cuMemRelease(handle));
+}
+
+// Memory that a graph allocates, and that lives on after it for plain kernels.
+static void run_graph_memory(void)
+{
+    cudaStream_t stream;
+    cudaGraph_t graph;
+    cudaGraphExec_t executable;
+    unsigned *x;
+    Model model;
+    CHECK(cudaStreamCreate(&stream));
+    CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+    CHECK(cudaMallocAsync((void **)&x, BYTES, stream));
+    CHECK(cudaStreamEndCapture(stream, &graph));
+    CHECK(cudaGraphInstantiate(&executable, graph, 0));
+    CHECK(cudaGraphLaunch(executable, stream));
+    CHECK(cudaMemcpyAsync(x, model.x.data(), BYTES, cudaMemcpyHostToDevice, stream));
+    for (unsigned n = 1; n <= 12; n++) {
+        step(x, 3, n, stream);
+        model.step(3, n);
+        if (n != 8)
+            continue;
+        CHECK(cudaStreamSynchronize(stream));
+        show_device("graph memory", x, model.x);
+    }
+    CHECK(cudaStreamSynchronize(stream));
+    show_device("graph memory", x, model.x);
+    CHECK(cudaFreeAsync(x, stream));
+    CHECK(cudaStreamSynchronize(stream));
+    CHECK(cudaGraphExecDestroy(executable));
+    CHECK(cudaGraphDestroy(graph));
 }
 
 // The host reads and changes what kernels change, while nothing runs.
@@ -315,6 +377,9 @@ static void run_transfers(void)
             std::fill_n(y_model.x.begin() + row * pitch / 4, 4, n * 0x01010101u);
         require(cudaMemsetAsync((void *)16, 1, 8, one) == cudaErrorInvalidValue, "memory that is not there is refused");
         (void)cudaGetLastError();
+        (void)cuMemsetD8Async((CUdeviceptr)x, 9, 0, one); // nothing, whatever the driver says to it
+        (void)cuMemsetD2D32Async((CUdeviceptr)x, pitch, 9, 4, 0, one);
+        (void)cuMemcpyDtoDAsync((CUdeviceptr)x, (CUdeviceptr)y, 0, one);
         addTable<<<GRID, BLOCK, 0, one>>>(y);
         launched();
         for (unsigned i = 0; i < COUNT; i++)
@@ -342,10 +407,19 @@ static void run_transfers(void)
 
 int main(int argc, char **argv)
 {
-    static const Mode modes[] = {{"malloc", run_malloc},     {"pool", run_pool},     {"vmm", run_vmm},
-                                 {"managed", run_managed},   {"mapped", run_mapped}, {"registered", run_registered},
-                                 {"pageable", run_pageable}, {"array", run_array},   {"copies", run_copies},
-                                 {"memset", run_memset}, {"transfers", run_transfers}};
+    static const Mode modes[] = {{"malloc", run_malloc},
+                                 {"pool", run_pool},
+                                 {"vmm", run_vmm},
+                                 {"managed", run_managed},
+                                 {"mapped", run_mapped},
+                                 {"registered", run_registered},
+                                 {"pageable", run_pageable},
+                                 {"array", run_array},
+                                 {"copies", run_copies},
+                                 {"memset", run_memset},
+                                 {"transfers", run_transfers},
+                                 {"alias", run_alias},
+                                 {"graph-memory", run_graph_memory}};
     CHECK(cudaFree(0));
     return run_modes(argc, argv, modes);
 }
