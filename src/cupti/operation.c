@@ -1,5 +1,5 @@
 /* Copies of launches and transfers. The driver tells the offset and size of each parameter; attributes are copied as
- * they are. */
+ * they are, but for those that record events. */
 #include "cupti/operation.h"
 
 #include "core/log.h"
@@ -36,6 +36,15 @@ static void fill_config(kprof_operation *operation, const kprof_launch_record *s
     };
 }
 
+/* Events are not recorded again: who saw that one had happened would see that it has not. */
+static void leave_out_events(CUlaunchAttribute *attributes, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++)
+        if (attributes[i].id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT ||
+            attributes[i].id == CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT)
+            attributes[i] = (CUlaunchAttribute){.id = CU_LAUNCH_ATTRIBUTE_IGNORE};
+}
+
 static bool copy_attributes(kprof_operation *operation, const kprof_call *call, bool cooperative)
 {
     const CUlaunchConfig *config = kprof_launch_given_config(call->callback_id, call->parameters);
@@ -45,6 +54,7 @@ static bool copy_attributes(kprof_operation *operation, const kprof_call *call, 
         return false;
     if (config && count > 0)
         memcpy(operation->attributes, config->attrs, count * sizeof *operation->attributes);
+    leave_out_events(operation->attributes, count);
     if (!config && cooperative) {
         operation->attributes[0].id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
         operation->attributes[0].value.cooperative = 1;
