@@ -4,7 +4,8 @@
 #include "core/mappings.h"
 #include "cupti/driver.h"
 
-#define ID(name) CUPTI_DRIVER_TRACE_CBID_##name
+#define ID(name)        CUPTI_DRIVER_TRACE_CBID_##name
+#define MAPPING_GRANULE ((size_t)2 << 20) /* what is mapped of a device's memory begins and ends at multiples of it */
 
 /* A call that is not in this table, a newer driver's too, is KPROF_CALL_OTHER, which is 0, unless its parameters tell
  * more: see kprof_call_classify. */
@@ -248,11 +249,16 @@ static bool is_only_device(const kprof_driver_api *driver)
     return driver->cuDeviceGetCount_(&count) == CUDA_SUCCESS && count == 1;
 }
 
-static bool lies_on(const kprof_driver_api *driver, CUdevice device, CUdeviceptr address)
+/* The memory of several devices may be mapped there by turns. */
+static bool lies_on(const kprof_driver_api *driver, CUdevice device, CUdeviceptr memory, size_t size)
 {
-    CUdevice found = -1;
-    return driver->cuPointerGetAttribute_(&found, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, address) == CUDA_SUCCESS &&
-           found == device;
+    for (size_t at = 0; at < size; at += MAPPING_GRANULE) {
+        CUdevice found = -1;
+        if (driver->cuPointerGetAttribute_(&found, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, memory + at) != CUDA_SUCCESS ||
+            found != device)
+            return false;
+    }
+    return size > 0;
 }
 
 /* Access of the current device alone to memory of its own shares nothing; that is the `size` bytes from `memory` on. A
@@ -265,8 +271,7 @@ static unsigned access_sharing(const CUmemAccessDesc *access, size_t count, CUde
     unsigned shared = 0;
     if (kprof_driver_load(&driver) != KPROF_OK || driver->cuCtxGetDevice_(&device) != CUDA_SUCCESS)
         return KPROF_SHARES_WITH_DEVICES;
-    bool own = is_only_device(driver) ||
-               (size > 0 && lies_on(driver, device, memory) && lies_on(driver, device, memory + size - 1));
+    bool own = is_only_device(driver) || lies_on(driver, device, memory, size);
     for (size_t i = 0; i < count; i++) {
         if (access[i].location.type != CU_MEM_LOCATION_TYPE_DEVICE)
             shared |= KPROF_SHARES_WITH_HOST;

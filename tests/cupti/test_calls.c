@@ -13,7 +13,7 @@
 
 enum { OWN_DEVICE = 3, OTHER_DEVICE = 0 };
 /* Where the driver knows memory on either of them. */
-enum { OWN_MEMORY = 0x10000, OTHER_MEMORY = 0x20000, MEMORY_BYTES = 0x10000 };
+enum { OWN_MEMORY = 0x400000, OTHER_MEMORY = 0x800000, MORE_OWN_MEMORY = 0xc00000, MEMORY_BYTES = 0x400000 };
 
 static CUresult context_result; /* of asking for the context's device */
 static CUresult function_result;
@@ -50,10 +50,10 @@ static CUresult CUDAAPI count_devices(int *count)
 
 static CUresult CUDAAPI pointer_attribute(void *out, CUpointer_attribute attribute, CUdeviceptr address)
 {
-    if (attribute != CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL || address < OWN_MEMORY ||
-        address >= OTHER_MEMORY + MEMORY_BYTES)
+    CUdeviceptr start = address & ~(CUdeviceptr)(MEMORY_BYTES - 1);
+    if (attribute != CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL || start < OWN_MEMORY || start > MORE_OWN_MEMORY)
         return CUDA_ERROR_INVALID_VALUE;
-    *(int *)out = address < OTHER_MEMORY ? OWN_DEVICE : OTHER_DEVICE;
+    *(int *)out = start == OTHER_MEMORY ? OTHER_DEVICE : OWN_DEVICE;
     return CUDA_SUCCESS;
 }
 
@@ -367,6 +367,17 @@ static void test_access_to_memory_of_others(void **state)
     assert_int_equal(sharing_of_range(0, 4096), 0);
 }
 
+/* A range may begin and end with memory of its own device, and have another one's in between. */
+static void test_access_to_several_devices(void **state)
+{
+    (void)state;
+    device_count = 2;
+    assert_int_equal(sharing_of_range(MORE_OWN_MEMORY, MEMORY_BYTES), 0);
+    assert_int_equal(sharing_of_range(OWN_MEMORY, 3 * MEMORY_BYTES), KPROF_SHARES_WITH_DEVICES);
+    device_count = 1;
+    assert_int_equal(sharing_of_range(OWN_MEMORY, 3 * MEMORY_BYTES), 0);
+}
+
 static void assert_memory_shares(CUmemAllocationType type, CUmemLocationType where, unsigned shared)
 {
     CUmemLocation location = {.type = where};
@@ -538,6 +549,7 @@ int main(void)
         cmocka_unit_test(test_kinds),
         cmocka_unit_test(test_access),
         cmocka_unit_test(test_access_to_memory_of_others),
+        cmocka_unit_test(test_access_to_several_devices),
         cmocka_unit_test(test_memory_for_network_cards),
         cmocka_unit_test(test_registered_memory),
         cmocka_unit_test(test_function_attributes),
