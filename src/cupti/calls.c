@@ -195,6 +195,7 @@ static const unsigned char sharing[CUPTI_DRIVER_TRACE_CBID_SIZE] = {
     [ID(cuMulticastCreate)] = KPROF_SHARES_WITH_DEVICES,
     [ID(cuGraphicsMapResources)] = KPROF_SHARES_WITH_DEVICES,
     [ID(cuGraphicsMapResources_ptsz)] = KPROF_SHARES_WITH_DEVICES,
+    [ID(cuGraphicsEGLRegisterImage)] = KPROF_SHARES_WITH_DEVICES, /* which needs no mapping */
     [ID(cuGraphicsResourceGetMappedEglFrame)] = KPROF_SHARES_WITH_DEVICES,
     [ID(cuGLMapBufferObject)] = KPROF_SHARES_WITH_DEVICES,
     [ID(cuGLMapBufferObject_v2)] = KPROF_SHARES_WITH_DEVICES,
@@ -210,8 +211,7 @@ static const unsigned char sharing[CUPTI_DRIVER_TRACE_CBID_SIZE] = {
     [ID(cuLaunchHostFunc_ptsz)] = KPROF_WAITS_FOR_HOST | KPROF_RUNS_HOST_CODE,
     [ID(cuGraphAddHostNode)] = KPROF_WAITS_FOR_HOST | KPROF_RUNS_HOST_CODE,
     [ID(cuGraphAddBatchMemOpNode)] = KPROF_WAITS_FOR_HOST,
-    [ID(cuGraphAddNode)] = KPROF_WAITS_FOR_HOST | KPROF_RUNS_HOST_CODE,
-    [ID(cuGraphAddNode_v2)] = KPROF_WAITS_FOR_HOST | KPROF_RUNS_HOST_CODE,
+    [ID(cuGraphAddExternalSemaphoresWaitNode)] = KPROF_WAITS_FOR_HOST,
     [ID(cuStreamAddCallback)] = KPROF_WAITS_FOR_HOST | KPROF_RUNS_HOST_CODE,
     [ID(cuStreamAddCallback_ptsz)] = KPROF_WAITS_FOR_HOST | KPROF_RUNS_HOST_CODE,
     [ID(cuStreamBatchMemOp)] = KPROF_WAITS_FOR_HOST,
@@ -241,6 +241,9 @@ static const unsigned char sharing[CUPTI_DRIVER_TRACE_CBID_SIZE] = {
     [ID(cuMemGetMemPool)] = PARAMETERS_TELL,
     [ID(cuMemSetAccess)] = PARAMETERS_TELL,
     [ID(cuMemPoolSetAccess)] = PARAMETERS_TELL,
+    [ID(cuGraphAddMemAllocNode)] = PARAMETERS_TELL,
+    [ID(cuGraphAddNode)] = PARAMETERS_TELL,
+    [ID(cuGraphAddNode_v2)] = PARAMETERS_TELL,
 };
 
 static bool is_only_device(const kprof_driver_api *driver)
@@ -262,8 +265,8 @@ static bool lies_on(const kprof_driver_api *driver, CUdevice device, CUdeviceptr
 }
 
 /* Access of the current device alone to memory of its own shares nothing; that is the `size` bytes from `memory` on. A
- * pool has no address, so that `size` is 0: its own device reaches it without being given access, so that another one
- * is meant. */
+ * pool or a graph has no address, so that `size` is 0: its own device reaches it without being given access, so that
+ * another one is meant. */
 static unsigned access_sharing(const CUmemAccessDesc *access, size_t count, CUdeviceptr memory, size_t size)
 {
     const kprof_driver_api *driver;
@@ -286,6 +289,21 @@ static unsigned memory_sharing(CUmemAllocationType type, const CUmemLocation *lo
 {
     bool on_device = location->type == CU_MEM_LOCATION_TYPE_DEVICE && type == CU_MEM_ALLOCATION_TYPE_PINNED;
     return on_device ? 0 : KPROF_SHARES_WITH_HOST;
+}
+
+/* A graph's memory outlives its launch where nothing frees it there. */
+static unsigned graph_memory_sharing(const CUmemPoolProps *pool, const CUmemAccessDesc *access, size_t count)
+{
+    return memory_sharing(pool->allocType, &pool->location) | access_sharing(access, count, 0, 0);
+}
+
+static unsigned node_sharing(const CUgraphNodeParams *node)
+{
+    unsigned shared = KPROF_WAITS_FOR_HOST | KPROF_RUNS_HOST_CODE;
+    return node->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC
+               ? shared |
+                     graph_memory_sharing(&node->alloc.poolProps, node->alloc.accessDescs, node->alloc.accessDescCount)
+               : shared;
 }
 
 /* Other processes write what they share, and devices what is theirs, at any time. */
@@ -334,6 +352,14 @@ static unsigned sharing_by_parameters(CUpti_CallbackId id, const void *parameter
         const cuMemPoolSetAccess_params *p = parameters;
         return access_sharing(p->map, p->count, 0, 0);
     }
+    case ID(cuGraphAddMemAllocNode): {
+        const CUDA_MEM_ALLOC_NODE_PARAMS *node = ((const cuGraphAddMemAllocNode_params *)parameters)->nodeParams;
+        return graph_memory_sharing(&node->poolProps, node->accessDescs, node->accessDescCount);
+    }
+    case ID(cuGraphAddNode):
+        return node_sharing(((const cuGraphAddNode_params *)parameters)->nodeParams);
+    case ID(cuGraphAddNode_v2):
+        return node_sharing(((const cuGraphAddNode_v2_params *)parameters)->nodeParams);
     default:
         return 0;
     }

@@ -98,7 +98,9 @@ static void test_calls_that_share(void **state)
         {ID(cuEGLStreamConsumerConnect), KPROF_SHARES_WITH_DEVICES},
         {ID(cuGraphicsMapResources_ptsz), KPROF_SHARES_WITH_DEVICES},
         {ID(cuLaunchHostFunc_ptsz), KPROF_WAITS_FOR_HOST | KPROF_RUNS_HOST_CODE},
-        {ID(cuGraphAddNode_v2), KPROF_WAITS_FOR_HOST | KPROF_RUNS_HOST_CODE},
+        {ID(cuGraphAddHostNode), KPROF_WAITS_FOR_HOST | KPROF_RUNS_HOST_CODE},
+        {ID(cuGraphAddExternalSemaphoresWaitNode), KPROF_WAITS_FOR_HOST},
+        {ID(cuGraphicsEGLRegisterImage), KPROF_SHARES_WITH_DEVICES},
         {ID(cuUserObjectCreate), KPROF_RUNS_HOST_CODE},
         {ID(cuStreamWaitValue64_v2_ptsz), KPROF_WAITS_FOR_HOST},
         {ID(cuWaitExternalSemaphoresAsync), KPROF_WAITS_FOR_HOST},
@@ -378,6 +380,38 @@ static void test_access_to_several_devices(void **state)
     assert_int_equal(sharing_of_range(OWN_MEMORY, 3 * MEMORY_BYTES), 0);
 }
 
+/* Memory that a graph allocates. */
+static void assert_graph_shares(const CUmemAccessDesc *access, CUmemLocationType where, unsigned shared)
+{
+    const unsigned any_node = KPROF_WAITS_FOR_HOST | KPROF_RUNS_HOST_CODE;
+    CUmemPoolProps pool = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED, .location = {.type = where}};
+    CUDA_MEM_ALLOC_NODE_PARAMS alloc = {.poolProps = pool, .accessDescs = access, .accessDescCount = access != NULL};
+    CUgraphNodeParams node = {.type = CU_GRAPH_NODE_TYPE_MEM_ALLOC};
+    node.alloc.poolProps = pool;
+    node.alloc.accessDescs = access;
+    node.alloc.accessDescCount = access != NULL;
+    cuGraphAddMemAllocNode_params memory = {.nodeParams = &alloc};
+    cuGraphAddNode_params general = {.nodeParams = &node};
+    cuGraphAddNode_v2_params with_edges = {.nodeParams = &node};
+    assert_int_equal(kprof_call_sharing(ID(cuGraphAddMemAllocNode), &memory), shared);
+    assert_int_equal(kprof_call_sharing(ID(cuGraphAddNode), &general), shared | any_node);
+    assert_int_equal(kprof_call_sharing(ID(cuGraphAddNode_v2), &with_edges), shared | any_node);
+}
+
+static void test_memory_of_graphs(void **state)
+{
+    (void)state;
+    static const CUmemAccessDesc peer = {.location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = OTHER_DEVICE}};
+    CUgraphNodeParams kernel = {.type = CU_GRAPH_NODE_TYPE_KERNEL};
+    cuGraphAddNode_params general = {.nodeParams = &kernel};
+    device_count = 2;
+    assert_graph_shares(NULL, CU_MEM_LOCATION_TYPE_DEVICE, 0);
+    assert_graph_shares(NULL, CU_MEM_LOCATION_TYPE_HOST, KPROF_SHARES_WITH_HOST);
+    assert_graph_shares(&peer, CU_MEM_LOCATION_TYPE_DEVICE, KPROF_SHARES_WITH_DEVICES);
+    assert_int_equal(kprof_call_sharing(ID(cuGraphAddNode), &general), KPROF_WAITS_FOR_HOST | KPROF_RUNS_HOST_CODE);
+    device_count = 1;
+}
+
 static void assert_memory_shares(CUmemAllocationType type, CUmemLocationType where, unsigned shared)
 {
     CUmemLocation location = {.type = where};
@@ -550,6 +584,7 @@ int main(void)
         cmocka_unit_test(test_access),
         cmocka_unit_test(test_access_to_memory_of_others),
         cmocka_unit_test(test_access_to_several_devices),
+        cmocka_unit_test(test_memory_of_graphs),
         cmocka_unit_test(test_memory_for_network_cards),
         cmocka_unit_test(test_registered_memory),
         cmocka_unit_test(test_function_attributes),
