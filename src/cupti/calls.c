@@ -437,8 +437,10 @@ CUstream kprof_launch_stream(CUpti_CallbackId id, const void *parameters)
     switch (plain_form(id)) {
     case ID(cuLaunchKernel):
         return ((const cuLaunchKernel_params *)parameters)->hStream;
-    case ID(cuLaunchKernelEx):
-        return ((const cuLaunchKernelEx_params *)parameters)->config->hStream;
+    case ID(cuLaunchKernelEx): {
+        const CUlaunchConfig *config = ((const cuLaunchKernelEx_params *)parameters)->config;
+        return config ? config->hStream : NULL; /* which the driver refuses */
+    }
     case ID(cuLaunchCooperativeKernel):
         return ((const cuLaunchCooperativeKernel_params *)parameters)->hStream;
     case ID(cuLaunchGridAsync):
@@ -502,10 +504,12 @@ static void set3(uint32_t out[3], uint32_t x, uint32_t y, uint32_t z)
 
 static void read_config(const CUlaunchConfig *config, kprof_launch_record *out)
 {
+    if (!config)
+        return;
     set3(out->grid, config->gridDimX, config->gridDimY, config->gridDimZ);
     set3(out->block, config->blockDimX, config->blockDimY, config->blockDimZ);
     out->dynamic_smem_bytes = config->sharedMemBytes;
-    for (unsigned i = 0; i < config->numAttrs; i++) {
+    for (unsigned i = 0; config->attrs && i < config->numAttrs; i++) {
         const CUlaunchAttribute *a = &config->attrs[i];
         if (a->id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)
             set3(out->cluster, a->value.clusterDim.x, a->value.clusterDim.y, a->value.clusterDim.z);

@@ -48,7 +48,7 @@ static void leave_out_events(CUlaunchAttribute *attributes, unsigned count)
 static bool copy_attributes(kprof_operation *operation, const kprof_call *call, bool cooperative)
 {
     const CUlaunchConfig *config = kprof_launch_given_config(call->callback_id, call->parameters);
-    unsigned count = config ? config->numAttrs : cooperative;
+    unsigned count = !config ? cooperative : config->attrs ? config->numAttrs : 0;
     operation->attributes = calloc(count + 1u, sizeof *operation->attributes);
     if (!operation->attributes)
         return false;

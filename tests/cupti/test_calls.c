@@ -540,6 +540,17 @@ static void test_launch_attributes(void **state)
     assert_int_equal(shape_of(ID(cuLaunchKernelEx), &p).cooperative, 0);
 }
 
+/* The driver refuses it, and the application runs on. */
+static void test_launches_without_a_configuration(void **state)
+{
+    (void)state;
+    CUlaunchConfig config = {2, 3, 4, 5, 6, 7, 8, (CUstream)0x100, NULL, 3};
+    cuLaunchKernelEx_params nothing = {.f = (CUfunction)0x200}, no_attributes = {.config = &config};
+    assert_three(shape_of(ID(cuLaunchKernelEx), &nothing).grid, 0, 0, 0);
+    assert_null(kprof_launch_stream(ID(cuLaunchKernelEx_ptsz), &nothing));
+    assert_three(shape_of(ID(cuLaunchKernelEx), &no_attributes).grid, 2, 3, 4);
+}
+
 static void test_per_thread_streams(void **state)
 {
     (void)state;
@@ -595,6 +606,7 @@ int main(void)
         cmocka_unit_test(test_access_without_a_context),
         cmocka_unit_test(test_launches),
         cmocka_unit_test(test_launch_attributes),
+        cmocka_unit_test(test_launches_without_a_configuration),
         cmocka_unit_test(test_per_thread_streams),
         cmocka_unit_test(test_modules_and_variables),
     };

@@ -318,6 +318,23 @@ static void test_launches(void **state)
     assert_string_equal(repeat_launch(attributes, 2), "launch 4 by 32 of 7 9, attributes 4 6");
 }
 
+/* The driver refuses it then, and it goes from the batch. */
+static void test_launches_without_a_configuration(void **state)
+{
+    (void)state;
+    CUlaunchConfig config = {.numAttrs = 3};
+    cuLaunchKernelEx_params p[] = {{.config = NULL}, {.config = &config}};
+    for (size_t i = 0; i < sizeof p / sizeof *p; i++) {
+        kprof_call call = {.kind = KPROF_CALL_LAUNCH,
+                           .context = &own_context,
+                           .callback_id = ID(cuLaunchKernelEx),
+                           .parameters = &p[i],
+                           .function = &own_context,
+                           .kernel_name = "kernel"};
+        kprof_operation_free(kprof_operation_copy(&call));
+    }
+}
+
 /* An event that has happened must not become one that has not. */
 static void test_launches_that_record_events(void **state)
 {
@@ -340,6 +357,7 @@ int main(void)
         cmocka_unit_test(test_streams_of_others),
         cmocka_unit_test(test_launches),
         cmocka_unit_test(test_launches_that_record_events),
+        cmocka_unit_test(test_launches_without_a_configuration),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
