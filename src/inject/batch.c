@@ -116,6 +116,14 @@ static kprof_status save_memory(const kprof_batch_launch *launch, const kprof_op
     return treat(launch, &treatment);
 }
 
+/* By an event that it waits for, a launch which joins later may be behind work of another context that waits for the
+ * host. What is submitted there from now on closes the batch first. */
+static kprof_status wait_for_others(void)
+{
+    bool joins = kprof_batch.kind == KPROF_TOGETHER && (kprof_target_sharing() & KPROF_WAITS_FOR_HOST);
+    return joins ? kprof_contexts_wait_for_others(kprof_batch.context->context) : KPROF_OK;
+}
+
 static void prepare_flush(void)
 {
     kprof_profiled_context *context = kprof_batch.context;
@@ -147,6 +155,8 @@ static kprof_status begin(const kprof_batch_launch *launch, const kprof_operatio
     prepare_flush(); /* its memory is part of what is saved */
     if (kprof_passes_repeat() && kprof_batch.kind != KPROF_ONE_PASS)
         status = save_memory(launch, operation);
+    else
+        status = wait_for_others();
     if (status != KPROF_OK)
         return status;
     kprof_batch.times.save_ms = kprof_monotonic_lap_ms(&lap_ns);

@@ -646,6 +646,8 @@ void sim_profiled_launch(const sim_step *step)
 {
     check_runs_beside_no_transfer(step);
     sim_drain_context(sim_context_of_stream(step->stream));
+    if (sim.streams[step->stream].queue.count > 0) /* CUPTI waits for the kernel within the launch */
+        sim_violation("a launch is measured behind work that waits for the program");
     sim_submit(step); /* one after the other, but not before the call returns */
 }
 
