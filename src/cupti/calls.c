@@ -128,6 +128,10 @@ static const unsigned char kinds[CUPTI_DRIVER_TRACE_CBID_SIZE] = {
     [ID(cuStreamIsCapturing_ptsz)] = KPROF_CALL_HARMLESS,
     [ID(cuStreamWaitEvent)] = KPROF_CALL_HARMLESS,
     [ID(cuStreamWaitEvent_ptsz)] = KPROF_CALL_HARMLESS,
+    [ID(cuTensorMapEncodeIm2col)] = KPROF_CALL_HARMLESS, /* in memory of the host's own */
+    [ID(cuTensorMapEncodeIm2colWide)] = KPROF_CALL_HARMLESS,
+    [ID(cuTensorMapEncodeTiled)] = KPROF_CALL_HARMLESS,
+    [ID(cuTensorMapReplaceAddress)] = KPROF_CALL_HARMLESS,
     [ID(cuThreadExchangeStreamCaptureMode)] = KPROF_CALL_HARMLESS,
 };
 

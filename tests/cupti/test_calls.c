@@ -154,6 +154,8 @@ static void test_kinds(void **state)
         {ID(cuCtxSynchronize_v2), KPROF_CALL_WAIT},
         {ID(cuCtxPushCurrent_v2), KPROF_CALL_HARMLESS},
         {ID(cuThreadExchangeStreamCaptureMode), KPROF_CALL_HARMLESS},
+        {ID(cuTensorMapEncodeTiled), KPROF_CALL_HARMLESS},
+        {ID(cuTensorMapReplaceAddress), KPROF_CALL_HARMLESS},
         {ID(cuMemsetD8Async), KPROF_CALL_TRANSFER},
         {ID(cuMemcpyDtoDAsync_v2_ptsz), KPROF_CALL_TRANSFER},
         {ID(cuMemcpyHtoDAsync_v2), KPROF_CALL_OTHER},
