@@ -67,6 +67,7 @@ static void note_sharing(const kprof_call *call, unsigned shared)
                   shared & KPROF_WAITS_FOR_HOST        ? "work may wait for the host"
                   : shared & KPROF_SHARES_WITH_DEVICES ? "memory is shared with other devices or processes"
                   : shared & KPROF_SHARES_WITH_HOST    ? "memory is shared with the host"
+                  : shared & KPROF_MAY_NOT_SAVE        ? "there is memory that may not be saved"
                                                        : "CUDA's threads run functions of the application");
 }
 

@@ -72,6 +72,7 @@ typedef enum kprof_sharing {
     KPROF_SHARES_WITH_DEVICES = 2, /* peer, exported or imported memory: other GPUs or other processes */
     KPROF_WAITS_FOR_HOST = 4,      /* not memory: work that the GPU does only once the host lets it */
     KPROF_RUNS_HOST_CODE = 8,      /* CUDA's threads run functions of the application */
+    KPROF_MAY_NOT_SAVE = 16,       /* not shared: memory of which it is not known that a snapshot holds it */
 } kprof_sharing;
 unsigned kprof_target_sharing(void);
 /* Make a context current on this thread, unless it is; true when _leave_context has to undo it. */

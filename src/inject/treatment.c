@@ -22,6 +22,8 @@ static const char *why_not_repeated(const kprof_call *call, const kprof_operatio
         return "the launch cannot be repeated through the driver";
     if (kprof_target_sharing() & KPROF_SHARES_WITH_DEVICES)
         return "other GPUs or other processes reach the memory that a replay restores";
+    if (kprof_target_sharing() & KPROF_MAY_NOT_SAVE)
+        return "it is not known how to save memory of sparse or deferred arrays, and of green contexts";
     return shared ? kprof_writers_others() : NULL;
 }
 

@@ -102,6 +102,9 @@ static void test_calls_that_share(void **state)
         {ID(cuGraphAddExternalSemaphoresWaitNode), KPROF_WAITS_FOR_HOST},
         {ID(cuGraphicsEGLRegisterImage), KPROF_SHARES_WITH_DEVICES},
         {ID(cuUserObjectCreate), KPROF_RUNS_HOST_CODE},
+        {ID(cuMemMapArrayAsync), KPROF_MAY_NOT_SAVE},
+        {ID(cuMemMapArrayAsync_ptsz), KPROF_MAY_NOT_SAVE},
+        {ID(cuGreenCtxCreate), KPROF_MAY_NOT_SAVE},
         {ID(cuStreamWaitValue64_v2_ptsz), KPROF_WAITS_FOR_HOST},
         {ID(cuWaitExternalSemaphoresAsync), KPROF_WAITS_FOR_HOST},
     };

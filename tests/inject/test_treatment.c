@@ -158,6 +158,16 @@ static void test_memory_of_other_devices(void **state)
     assert_watched(KPROF_ONE_PASS, "it prints (test)");
 }
 
+static void test_memory_that_may_not_be_saved(void **state)
+{
+    (void)state;
+    seen.sharing = KPROF_MAY_NOT_SAVE;
+    assert_chosen(1, KPROF_TOGETHER, "");
+    assert_chosen(2, KPROF_ONE_PASS, "it is not known how to save memory of sparse or deferred arrays");
+    seen.sharing = KPROF_MAY_NOT_SAVE | KPROF_SHARES_WITH_HOST;
+    assert_watched(KPROF_ONE_PASS, "it is not known how to save");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -166,6 +176,7 @@ int main(void)
         cmocka_unit_test_setup(test_launches_that_cannot_be_repeated, forget_all),
         cmocka_unit_test_setup(test_memory_of_the_host, forget_all),
         cmocka_unit_test_setup(test_memory_of_other_devices, forget_all),
+        cmocka_unit_test_setup(test_memory_that_may_not_be_saved, forget_all),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
