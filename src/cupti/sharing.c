@@ -1,0 +1,215 @@
+/* Whom driver calls share memory with, and what may then wait for the host, or run its code. */
+#include "cupti/calls.h"
+
+#include "core/mappings.h"
+#include "cupti/driver.h"
+
+#define ID(name)        CUPTI_DRIVER_TRACE_CBID_##name
+#define MAPPING_GRANULE ((size_t)2 << 20) /* what is mapped of a device's memory begins and ends at multiples of it */
+
+enum { PARAMETERS_TELL = 128 }; /* no kprof_sharing bit: whom the call shares with depends on its parameters */
+
+/* Other calls of CUPTI's list share nothing. */
+static const unsigned char sharing[CUPTI_DRIVER_TRACE_CBID_SIZE] = {
+    [ID(cuMemAllocHost)] = KPROF_SHARES_WITH_HOST,
+    [ID(cuMemAllocHost_v2)] = KPROF_SHARES_WITH_HOST,
+    [ID(cuMemHostAlloc)] = KPROF_SHARES_WITH_HOST,
+    [ID(cuMemHostAlloc_v2)] = KPROF_SHARES_WITH_HOST,
+    [ID(cuMemAllocManaged)] = KPROF_SHARES_WITH_HOST,
+    [ID(cuLibraryGetManaged)] = KPROF_SHARES_WITH_HOST,
+
+    [ID(cuCtxEnablePeerAccess)] = KPROF_SHARES_WITH_DEVICES,
+    [ID(cuIpcGetMemHandle)] = KPROF_SHARES_WITH_DEVICES,
+    [ID(cuIpcOpenMemHandle)] = KPROF_SHARES_WITH_DEVICES,
+    [ID(cuIpcOpenMemHandle_v2)] = KPROF_SHARES_WITH_DEVICES,
+    [ID(cuImportExternalMemory)] = KPROF_SHARES_WITH_DEVICES,
+    [ID(cuMemExportToShareableHandle)] = KPROF_SHARES_WITH_DEVICES,
+    [ID(cuMemImportFromShareableHandle)] = KPROF_SHARES_WITH_DEVICES,
+    [ID(cuMemPoolExportToShareableHandle)] = KPROF_SHARES_WITH_DEVICES,
+    [ID(cuMemPoolImportFromShareableHandle)] = KPROF_SHARES_WITH_DEVICES,
+    [ID(cuMemGetHandleForAddressRange)] = KPROF_SHARES_WITH_DEVICES,
+    [ID(cuMemPeerRegister)] = KPROF_SHARES_WITH_DEVICES,
+    [ID(cuMemPeerGetDevicePointer)] = KPROF_SHARES_WITH_DEVICES,
+    [ID(cuMulticastCreate)] = KPROF_SHARES_WITH_DEVICES,
+    [ID(cuGraphicsMapResources)] = KPROF_SHARES_WITH_DEVICES,
+    [ID(cuGraphicsMapResources_ptsz)] = KPROF_SHARES_WITH_DEVICES,
+    [ID(cuMemMapArrayAsync)] = KPROF_MAY_NOT_SAVE, /* it has no address */
+    [ID(cuMemMapArrayAsync_ptsz)] = KPROF_MAY_NOT_SAVE,
+    [ID(cuGreenCtxCreate)] = KPROF_MAY_NOT_SAVE, /* the memory is another context's, the primary one's */
+    [ID(cuGraphicsEGLRegisterImage)] = KPROF_SHARES_WITH_DEVICES, /* which needs no mapping */
+    [ID(cuGraphicsResourceGetMappedEglFrame)] = KPROF_SHARES_WITH_DEVICES,
+    [ID(cuGLMapBufferObject)] = KPROF_SHARES_WITH_DEVICES,
+    [ID(cuGLMapBufferObject_v2)] = KPROF_SHARES_WITH_DEVICES,
+    [ID(cuGLMapBufferObject_v2_ptds)] = KPROF_SHARES_WITH_DEVICES,
+    [ID(cuGLMapBufferObjectAsync)] = KPROF_SHARES_WITH_DEVICES,
+    [ID(cuGLMapBufferObjectAsync_v2)] = KPROF_SHARES_WITH_DEVICES,
+    [ID(cuGLMapBufferObjectAsync_v2_ptsz)] = KPROF_SHARES_WITH_DEVICES,
+    [ID(cuEGLStreamConsumerConnect)] = KPROF_SHARES_WITH_DEVICES,
+    [ID(cuEGLStreamConsumerConnectWithFlags)] = KPROF_SHARES_WITH_DEVICES,
+    [ID(cuEGLStreamProducerConnect)] = KPROF_SHARES_WITH_DEVICES,
+
+    [ID(cuLaunchHostFunc)] = KPROF_WAITS_FOR_HOST | KPROF_RUNS_HOST_CODE,
+    [ID(cuLaunchHostFunc_ptsz)] = KPROF_WAITS_FOR_HOST | KPROF_RUNS_HOST_CODE,
+    [ID(cuGraphAddHostNode)] = KPROF_WAITS_FOR_HOST | KPROF_RUNS_HOST_CODE,
+    [ID(cuGraphAddBatchMemOpNode)] = KPROF_WAITS_FOR_HOST,
+    [ID(cuGraphAddExternalSemaphoresWaitNode)] = KPROF_WAITS_FOR_HOST,
+    [ID(cuStreamAddCallback)] = KPROF_WAITS_FOR_HOST | KPROF_RUNS_HOST_CODE,
+    [ID(cuStreamAddCallback_ptsz)] = KPROF_WAITS_FOR_HOST | KPROF_RUNS_HOST_CODE,
+    [ID(cuStreamBatchMemOp)] = KPROF_WAITS_FOR_HOST,
+    [ID(cuStreamBatchMemOp_ptsz)] = KPROF_WAITS_FOR_HOST,
+    [ID(cuStreamBatchMemOp_v2)] = KPROF_WAITS_FOR_HOST,
+    [ID(cuStreamBatchMemOp_v2_ptsz)] = KPROF_WAITS_FOR_HOST,
+    [ID(cuStreamWaitValue32)] = KPROF_WAITS_FOR_HOST,
+    [ID(cuStreamWaitValue32_ptsz)] = KPROF_WAITS_FOR_HOST,
+    [ID(cuStreamWaitValue32_v2)] = KPROF_WAITS_FOR_HOST,
+    [ID(cuStreamWaitValue32_v2_ptsz)] = KPROF_WAITS_FOR_HOST,
+    [ID(cuStreamWaitValue64)] = KPROF_WAITS_FOR_HOST,
+    [ID(cuStreamWaitValue64_ptsz)] = KPROF_WAITS_FOR_HOST,
+    [ID(cuStreamWaitValue64_v2)] = KPROF_WAITS_FOR_HOST,
+    [ID(cuStreamWaitValue64_v2_ptsz)] = KPROF_WAITS_FOR_HOST,
+    [ID(cuWaitExternalSemaphoresAsync)] = KPROF_WAITS_FOR_HOST,
+    [ID(cuWaitExternalSemaphoresAsync_ptsz)] = KPROF_WAITS_FOR_HOST,
+
+    [ID(cuUserObjectCreate)] = KPROF_RUNS_HOST_CODE,
+    [ID(cuDeviceRegisterAsyncNotification)] = KPROF_RUNS_HOST_CODE,
+
+    [ID(cuPointerSetAttribute)] = PARAMETERS_TELL,
+    [ID(cuMemHostRegister)] = PARAMETERS_TELL,
+    [ID(cuMemHostRegister_v2)] = PARAMETERS_TELL,
+    [ID(cuMemCreate)] = PARAMETERS_TELL,
+    [ID(cuMemPoolCreate)] = PARAMETERS_TELL,
+    [ID(cuMemGetDefaultMemPool)] = PARAMETERS_TELL,
+    [ID(cuMemGetMemPool)] = PARAMETERS_TELL,
+    [ID(cuMemSetAccess)] = PARAMETERS_TELL,
+    [ID(cuMemPoolSetAccess)] = PARAMETERS_TELL,
+    [ID(cuGraphAddMemAllocNode)] = PARAMETERS_TELL,
+    [ID(cuGraphAddNode)] = PARAMETERS_TELL,
+    [ID(cuGraphAddNode_v2)] = PARAMETERS_TELL,
+};
+
+static bool is_only_device(const kprof_driver_api *driver)
+{
+    int count = 0;
+    return driver->cuDeviceGetCount_(&count) == CUDA_SUCCESS && count == 1;
+}
+
+/* The memory of several devices may be mapped there by turns. */
+static bool lies_on(const kprof_driver_api *driver, CUdevice device, CUdeviceptr memory, size_t size)
+{
+    for (size_t at = 0; at < size; at += MAPPING_GRANULE) {
+        CUdevice found = -1;
+        if (driver->cuPointerGetAttribute_(&found, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, memory + at) != CUDA_SUCCESS ||
+            found != device)
+            return false;
+    }
+    return size > 0;
+}
+
+/* Access of the current device alone to memory of its own shares nothing; that is the `size` bytes from `memory` on. A
+ * pool or a graph has no address, so that `size` is 0: its own device reaches it without being given access, so that
+ * another one is meant. */
+static unsigned access_sharing(const CUmemAccessDesc *access, size_t count, CUdeviceptr memory, size_t size)
+{
+    const kprof_driver_api *driver;
+    CUdevice device = -1;
+    unsigned shared = 0;
+    if (kprof_driver_load(&driver) != KPROF_OK || driver->cuCtxGetDevice_(&device) != CUDA_SUCCESS)
+        return KPROF_SHARES_WITH_DEVICES;
+    bool own = is_only_device(driver) || lies_on(driver, device, memory, size);
+    for (size_t i = 0; i < count; i++) {
+        if (access[i].location.type != CU_MEM_LOCATION_TYPE_DEVICE)
+            shared |= KPROF_SHARES_WITH_HOST;
+        else if (access[i].location.id != device || !own)
+            shared |= KPROF_SHARES_WITH_DEVICES;
+    }
+    return shared;
+}
+
+/* The host reaches memory of its own without being given access, and managed memory wherever it is. */
+static unsigned memory_sharing(CUmemAllocationType type, const CUmemLocation *location)
+{
+    bool on_device = location->type == CU_MEM_LOCATION_TYPE_DEVICE && type == CU_MEM_ALLOCATION_TYPE_PINNED;
+    return on_device ? 0 : KPROF_SHARES_WITH_HOST;
+}
+
+/* A graph's memory outlives its launch where nothing frees it there. */
+static unsigned graph_memory_sharing(const CUmemPoolProps *pool, const CUmemAccessDesc *access, size_t count)
+{
+    return memory_sharing(pool->allocType, &pool->location) | access_sharing(access, count, 0, 0);
+}
+
+static unsigned node_sharing(const CUgraphNodeParams *node)
+{
+    unsigned shared = KPROF_WAITS_FOR_HOST | KPROF_RUNS_HOST_CODE;
+    return node->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC
+               ? shared |
+                     graph_memory_sharing(&node->alloc.poolProps, node->alloc.accessDescs, node->alloc.accessDescCount)
+               : shared;
+}
+
+/* Other processes write what they share, and devices what is theirs, at any time. */
+static unsigned registered_sharing(const void *address, size_t size_bytes, unsigned flags)
+{
+    bool beyond = (flags & CU_MEMHOSTREGISTER_IOMEMORY) || kprof_mappings_shared(address, size_bytes);
+    return KPROF_SHARES_WITH_HOST | (beyond ? KPROF_SHARES_WITH_DEVICES : 0);
+}
+
+static unsigned sharing_by_parameters(CUpti_CallbackId id, const void *parameters)
+{
+    switch (id) {
+    case ID(cuPointerSetAttribute): { /* which is done for network cards, that no further call tells of */
+        const cuPointerSetAttribute_params *p = parameters;
+        return p->attribute == CU_POINTER_ATTRIBUTE_SYNC_MEMOPS ? KPROF_SHARES_WITH_DEVICES : 0;
+    }
+    case ID(cuMemHostRegister): {
+        const cuMemHostRegister_params *p = parameters;
+        return registered_sharing(p->p, p->bytesize, p->Flags);
+    }
+    case ID(cuMemHostRegister_v2): {
+        const cuMemHostRegister_v2_params *p = parameters;
+        return registered_sharing(p->p, p->bytesize, p->Flags);
+    }
+    case ID(cuMemCreate): {
+        const cuMemCreate_params *p = parameters;
+        return memory_sharing(p->prop->type, &p->prop->location);
+    }
+    case ID(cuMemPoolCreate): {
+        const cuMemPoolCreate_params *p = parameters;
+        return memory_sharing(p->poolProps->allocType, &p->poolProps->location);
+    }
+    case ID(cuMemGetDefaultMemPool): {
+        const cuMemGetDefaultMemPool_params *p = parameters;
+        return memory_sharing(p->type, p->location);
+    }
+    case ID(cuMemGetMemPool): {
+        const cuMemGetMemPool_params *p = parameters;
+        return memory_sharing(p->type, p->location);
+    }
+    case ID(cuMemSetAccess): {
+        const cuMemSetAccess_params *p = parameters;
+        return access_sharing(p->desc, p->count, p->ptr, p->size);
+    }
+    case ID(cuMemPoolSetAccess): {
+        const cuMemPoolSetAccess_params *p = parameters;
+        return access_sharing(p->map, p->count, 0, 0);
+    }
+    case ID(cuGraphAddMemAllocNode): {
+        const CUDA_MEM_ALLOC_NODE_PARAMS *node = ((const cuGraphAddMemAllocNode_params *)parameters)->nodeParams;
+        return graph_memory_sharing(&node->poolProps, node->accessDescs, node->accessDescCount);
+    }
+    case ID(cuGraphAddNode):
+        return node_sharing(((const cuGraphAddNode_params *)parameters)->nodeParams);
+    case ID(cuGraphAddNode_v2):
+        return node_sharing(((const cuGraphAddNode_v2_params *)parameters)->nodeParams);
+    default:
+        return 0;
+    }
+}
+
+unsigned kprof_call_sharing(CUpti_CallbackId id, const void *parameters)
+{
+    if (id >= CUPTI_DRIVER_TRACE_CBID_SIZE) /* of a newer driver: it may do anything */
+        return KPROF_SHARES_WITH_HOST | KPROF_SHARES_WITH_DEVICES | KPROF_WAITS_FOR_HOST | KPROF_RUNS_HOST_CODE;
+    unsigned shared = sharing[id];
+    return shared == PARAMETERS_TELL ? sharing_by_parameters(id, parameters) : shared;
+}
