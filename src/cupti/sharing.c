@@ -113,6 +113,8 @@ static unsigned access_sharing(const CUmemAccessDesc *access, size_t count, CUde
     const kprof_driver_api *driver;
     CUdevice device = -1;
     unsigned shared = 0;
+    if (count == 0)
+        return 0;
     if (kprof_driver_load(&driver) != KPROF_OK || driver->cuCtxGetDevice_(&device) != CUDA_SUCCESS)
         return KPROF_SHARES_WITH_DEVICES;
     bool own = is_only_device(driver) || lies_on(driver, device, memory, size);

@@ -348,7 +348,7 @@ class Runner:
         environment = {**os.environ, **({"CUDA_VISIBLE_DEVICES": gpu} if gpu else {})}
         limit = case.launch_limit(mode)
         count = ["-c", str(limit)] if limit else []
-        result = harness.run([harness.kprof(), "--verbose", *mode.options, *case.options, *count, "-o", base,
+        result = harness.run([harness.kprof(), "--verbose", *mode.options, *case.options, *count, "-f", "-o", base,
                               "--log-file", f"{base}.log", *case.argv], limit=self.limit_of(case), env=environment)
         pathlib.Path(f"{base}.stderr").write_text(result.stderr)
         pathlib.Path(f"{base}.stdout").write_text(result.stdout)
@@ -395,11 +395,18 @@ class Results:
         """At once after each run, as the next may not end in time."""
         if self.resume:
             rows = {name: {mode: vars(finding) for mode, finding in row.items()} for name, row in self.rows.items()}
-            self.resume.write_text(json.dumps(rows))
+            draft = self.resume.with_suffix(".new")
+            draft.write_text(json.dumps(rows))
+            os.replace(draft, self.resume)
 
     def add(self, case, mode, finding):
+        """What was not run leaves an earlier finding as it is; a whole case takes the place of its parts."""
         with self.lock:
-            self.rows.setdefault(case.name, {})[mode.name] = finding
+            row = self.rows.setdefault(case.name, {})
+            if finding.verdict != "not run" or mode.name not in row:
+                row[mode.name] = finding
+                for part in case.split() if len(case.parts) > 1 else []:
+                    self.rows.get(part.name, {}).pop(mode.name, None)
             self.save()
             print(f"{mode.name:17} {case.name}: {finding} ({finding.seconds:.1f} s)", flush=True)
 

@@ -236,7 +236,15 @@ class Whole(unittest.TestCase):
             later.add(case, exact.MODES[1], exact.Finding("same"))
             again = exact.Results([case], f"{folder}/state")
             self.assertTrue(again.is_done(case, exact.MODES[1]))
+            again.add(case, exact.MODES[1], exact.Finding("not run", "no time left"))
+            self.assertTrue(again.is_done(case, exact.MODES[1]))
             self.assertIn("(2 runs)", again.commits())
+
+    def test_a_whole_case_takes_the_place_of_its_parts(self):
+        results, case = exact.Results(), exact.Case("p", "a b")
+        results.add(case.split()[0], exact.MODES[0], exact.Finding("crash", bad=True))
+        results.add(case, exact.MODES[0], exact.Finding("same"))
+        self.assertEqual(results.status(), 0)
 
     def test_what_did_not_run_does_not_pass(self):
         results, case = exact.Results(), exact.Case("p", "a")

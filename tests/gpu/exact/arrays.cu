@@ -106,8 +106,14 @@ static void run_mapped_array(unsigned flags)
     description.Format = CU_AD_FORMAT_UNSIGNED_INT32;
     description.NumChannels = 1;
     description.Flags = flags | CUDA_ARRAY3D_SURFACE_LDST;
+    int supported = 0;
     CHECK(cudaFree(0));
-    if (cuArray3DCreate(&array, &description) != CUDA_SUCCESS)
+    CHECK_DRIVER(cuDeviceGetAttribute(&supported,
+                                      flags & CUDA_ARRAY3D_SPARSE
+                                          ? CU_DEVICE_ATTRIBUTE_SPARSE_CUDA_ARRAY_SUPPORTED
+                                          : CU_DEVICE_ATTRIBUTE_DEFERRED_MAPPING_CUDA_ARRAY_SUPPORTED,
+                                      0));
+    if (!supported || cuArray3DCreate(&array, &description) != CUDA_SUCCESS)
         skip("no such arrays here");
     CUmemAllocationProp property = {};
     property.type = CU_MEM_ALLOCATION_TYPE_PINNED;
@@ -136,7 +142,8 @@ static void run_mapped_array(unsigned flags)
     size = (size + granule - 1) / granule * granule;
     CHECK_DRIVER(cuMemCreate(&memory, size, &property, 0));
     map.memHandle.memHandle = memory;
-    CHECK_DRIVER(cuMemMapArrayAsync(&map, 1, 0));
+    if (cuMemMapArrayAsync(&map, 1, 0) != CUDA_SUCCESS)
+        skip("such memory cannot be mapped to an array here");
     CHECK(cudaDeviceSynchronize());
     change_planes("mapped array", (cudaArray_t)array, 1024, 1024);
 }

@@ -17,7 +17,7 @@ static Green make_green(void)
     CUdevResource all, part, rest;
     CUdevResourceDesc description;
     unsigned groups = 1;
-    CHECK(cudaFree(0));
+    CHECK(cudaDeviceSynchronize()); // what was copied may still be on its way
     CHECK_DRIVER(cuCtxGetCurrent(&it.primary));
     CHECK_DRIVER(cuDeviceGetDevResource(0, &all, CU_DEV_RESOURCE_TYPE_SM));
     CHECK_DRIVER(cuDevSmResourceSplitByCount(&part, &groups, &all, &rest, 0, 16));
@@ -78,23 +78,28 @@ static void run_completion(void)
     for (cudaEvent_t &event : events)
         CHECK(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
     for (unsigned n = 1; n <= 4; n++) {
-        cudaLaunchAttribute attributes[2] = {};
-        attributes[0].id = cudaLaunchAttributeLaunchCompletionEvent;
-        attributes[0].val.launchCompletionEvent.event = events[0];
-        attributes[1].id = cudaLaunchAttributeProgrammaticEvent;
-        attributes[1].val.programmaticEvent.event = events[1];
-        attributes[1].val.programmaticEvent.triggerAtBlockStart = 1;
+        cudaLaunchAttribute attribute = {};
+        if (n % 2 == 0) {
+            attribute.id = cudaLaunchAttributeLaunchCompletionEvent;
+            attribute.val.launchCompletionEvent.event = events[0];
+        } else {
+            attribute.id = cudaLaunchAttributeProgrammaticEvent;
+            attribute.val.programmaticEvent.event = events[1];
+            attribute.val.programmaticEvent.triggerAtBlockStart = 1;
+        }
         cudaLaunchConfig_t config = {};
         config.gridDim = dim3(GRID);
         config.blockDim = dim3(BLOCK);
         config.stream = stream;
-        config.attrs = attributes;
-        config.numAttrs = 2;
+        config.attrs = &attribute;
+        config.numAttrs = 1;
         CHECK(cudaLaunchKernelEx(&config, affine, x, 3u, n));
         launched();
         model.step(3, n);
     }
     CHECK(cudaStreamSynchronize(stream));
+    for (cudaEvent_t event : events)
+        CHECK(cudaEventSynchronize(event)); // which may be seen after the stream has ended
     std::thread poller([&] {
         while (!done)
             for (cudaEvent_t event : events)
