@@ -294,6 +294,35 @@ static void test_attributes(void **state)
     assert_int_equal(launched.attributes[1].value.priority, -3);
 }
 
+/* An event that has happened must not become one that has not. */
+static void test_attributes_that_record_events(void **state)
+{
+    (void)state;
+    CUlaunchAttribute own[ATTRIBUTES] = {{.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT},
+                                         {.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION},
+                                         {.id = CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT},
+                                         {.id = CU_LAUNCH_ATTRIBUTE_PRIORITY}};
+    static const CUlaunchAttributeID repeated[ATTRIBUTES] = {CU_LAUNCH_ATTRIBUTE_IGNORE,
+                                                             CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+                                                             CU_LAUNCH_ATTRIBUTE_IGNORE, CU_LAUNCH_ATTRIBUTE_PRIORITY};
+    CUlaunchConfig config = {.gridDimX = 8, .attrs = own, .numAttrs = ATTRIBUTES};
+    cuLaunchKernelEx_params p = {.config = &config};
+    repeat(keep(ID(cuLaunchKernelEx), &p));
+    assert_int_equal(launched.config.numAttrs, ATTRIBUTES);
+    for (size_t i = 0; i < ATTRIBUTES; i++)
+        assert_int_equal(launched.attributes[i].id, repeated[i]);
+}
+
+/* The driver refuses it then, and it goes from the batch. */
+static void test_no_configuration(void **state)
+{
+    (void)state;
+    CUlaunchConfig config = {.numAttrs = 3};
+    cuLaunchKernelEx_params p[] = {{.config = NULL}, {.config = &config}};
+    for (size_t i = 0; i < sizeof p / sizeof *p; i++)
+        kprof_operation_free(keep(ID(cuLaunchKernelEx), &p[i]));
+}
+
 /* Its blocks wait for each other: without the attribute the driver may not run them all at a time. */
 static void test_cooperative(void **state)
 {
@@ -369,6 +398,8 @@ int main(void)
         cmocka_unit_test_setup(test_arguments_that_cannot_be_copied, set_up),
         cmocka_unit_test_setup(test_streams_of_others, set_up),
         cmocka_unit_test_setup(test_attributes, set_up),
+        cmocka_unit_test_setup(test_attributes_that_record_events, set_up),
+        cmocka_unit_test_setup(test_no_configuration, set_up),
         cmocka_unit_test_setup(test_cooperative, set_up),
         cmocka_unit_test_setup(test_refused, set_up),
         cmocka_unit_test_setup(test_host_memory_that_cuda_knows, set_up),

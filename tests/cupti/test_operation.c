@@ -1,4 +1,4 @@
-/* Transfers and launches that are kept to be repeated: which, and how they are done again, by a driver that writes down
+/* Transfers that are kept to be repeated: which, and how they are done again, by a driver that writes down
  * what it is asked. */
 #include "cupti/calls.h"
 #include "cupti/driver.h"
@@ -108,33 +108,6 @@ static CUresult CUDAAPI copy(CUdeviceptr to, CUdeviceptr from, size_t size, CUst
     return copy_result;
 }
 
-static CUresult CUDAAPI get_parameter(CUfunction function, size_t index, size_t *offset, size_t *size)
-{
-    (void)function;
-    *offset = 4 * index;
-    *size = 4;
-    return index < 2 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
-}
-
-static CUresult CUDAAPI get_kernel_parameter(CUkernel kernel, size_t index, size_t *offset, size_t *size)
-{
-    return get_parameter((CUfunction)kernel, index, offset, size);
-}
-
-static CUresult CUDAAPI launch(const CUlaunchConfig *config, CUfunction function, void **parameters, void **extra)
-{
-    unsigned values[2] = {0};
-    (void)function;
-    assert_null(parameters);
-    assert_int_equal(*(size_t *)extra[3], sizeof values);
-    memcpy(values, extra[1], sizeof values);
-    int length = snprintf(done, sizeof done, "launch %u by %u of %u %u, attributes", config->gridDimX,
-                          config->blockDimX, values[0], values[1]);
-    for (unsigned i = 0; i < config->numAttrs; i++)
-        length += snprintf(done + length, sizeof done - (size_t)length, " %d", (int)config->attrs[i].id);
-    return CUDA_SUCCESS;
-}
-
 kprof_status kprof_driver_load(const kprof_driver_api **out)
 {
     static const kprof_driver_api api = {.cuPointerGetAttribute_ = get_attribute,
@@ -147,10 +120,7 @@ kprof_status kprof_driver_load(const kprof_driver_api **out)
                                          .cuMemsetD2D8Async_ = set_rows8,
                                          .cuMemsetD2D16Async_ = set_rows16,
                                          .cuMemsetD2D32Async_ = set_rows32,
-                                         .cuMemcpyDtoDAsync_ = copy,
-                                         .cuFuncGetParamInfo_ = get_parameter,
-                                         .cuKernelGetParamInfo_ = get_kernel_parameter,
-                                         .cuLaunchKernelEx_ = launch};
+                                         .cuMemcpyDtoDAsync_ = copy};
     *out = &api;
     return KPROF_OK;
 }
@@ -280,71 +250,6 @@ static void test_streams_of_others(void **state)
     assert_string_equal(repeat_copy(DEVICE, POOL, &captured_stream), "");
 }
 
-static const char *repeat_launch(CUlaunchAttribute *attributes, unsigned count)
-{
-    unsigned values[2] = {7, 9};
-    void *parameters[] = {&values[0], &values[1]};
-    CUlaunchConfig config = {.gridDimX = 4,
-                             .gridDimY = 1,
-                             .gridDimZ = 1,
-                             .blockDimX = 32,
-                             .blockDimY = 1,
-                             .blockDimZ = 1,
-                             .attrs = attributes,
-                             .numAttrs = count};
-    cuLaunchKernelEx_params p = {.config = &config, .f = (CUfunction)(void *)&own_context, .kernelParams = parameters};
-    kprof_call call = {.kind = KPROF_CALL_LAUNCH,
-                       .context = &own_context,
-                       .callback_id = ID(cuLaunchKernelEx),
-                       .parameters = &p,
-                       .function = &own_context,
-                       .kernel_name = "kernel"};
-    kprof_operation *operation = kprof_operation_copy(&call);
-    assert_non_null(operation);
-    values[0] = values[1] = 0; /* the application's again */
-    for (unsigned i = 0; i < count; i++)
-        attributes[i].id = CU_LAUNCH_ATTRIBUTE_IGNORE;
-    assert_int_equal(kprof_operation_run(operation), KPROF_OK);
-    kprof_operation_free(operation);
-    return done;
-}
-
-static void test_launches(void **state)
-{
-    (void)state;
-    CUlaunchAttribute attributes[] = {{.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION},
-                                      {.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION}};
-    assert_string_equal(repeat_launch(NULL, 0), "launch 4 by 32 of 7 9, attributes");
-    assert_string_equal(repeat_launch(attributes, 2), "launch 4 by 32 of 7 9, attributes 4 6");
-}
-
-/* The driver refuses it then, and it goes from the batch. */
-static void test_launches_without_a_configuration(void **state)
-{
-    (void)state;
-    CUlaunchConfig config = {.numAttrs = 3};
-    cuLaunchKernelEx_params p[] = {{.config = NULL}, {.config = &config}};
-    for (size_t i = 0; i < sizeof p / sizeof *p; i++) {
-        kprof_call call = {.kind = KPROF_CALL_LAUNCH,
-                           .context = &own_context,
-                           .callback_id = ID(cuLaunchKernelEx),
-                           .parameters = &p[i],
-                           .function = &own_context,
-                           .kernel_name = "kernel"};
-        kprof_operation_free(kprof_operation_copy(&call));
-    }
-}
-
-/* An event that has happened must not become one that has not. */
-static void test_launches_that_record_events(void **state)
-{
-    (void)state;
-    CUlaunchAttribute attributes[] = {{.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT},
-                                      {.id = CU_LAUNCH_ATTRIBUTE_PRIORITY},
-                                      {.id = CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT}};
-    assert_string_equal(repeat_launch(attributes, 3), "launch 4 by 32 of 7 9, attributes 0 8 0");
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -355,9 +260,6 @@ int main(void)
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_memory_of_others),
         cmocka_unit_test(test_streams_of_others),
-        cmocka_unit_test(test_launches),
-        cmocka_unit_test(test_launches_that_record_events),
-        cmocka_unit_test(test_launches_without_a_configuration),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
