@@ -142,7 +142,7 @@ static kprof_status run_measured(size_t *ran)
         if (runs_alone(*ran))
             status = kprof_target_synchronize();
         if (launch->chosen)
-            kprof_batch_flush(launch->stream, *ran > 0 ? kprof_batch.launches[*ran - 1].stream : launch->stream);
+            kprof_batch_flush(launch->stream, launch->stream);
         if (status == KPROF_OK)
             status = kprof_operation_run(launch->operation);
         if (status == KPROF_OK && launch->transfer)
