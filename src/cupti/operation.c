@@ -48,13 +48,13 @@ static void leave_out_events(CUlaunchAttribute *attributes, unsigned count)
 static bool copy_attributes(kprof_operation *operation, const kprof_call *call, bool cooperative)
 {
     const CUlaunchConfig *config = kprof_launch_given_config(call->callback_id, call->parameters);
-    unsigned count = !config ? cooperative : config->attrs ? config->numAttrs : 0;
+    unsigned given = config && config->attrs ? config->numAttrs : 0, count = config ? given : cooperative;
     operation->attributes = calloc(count + 1u, sizeof *operation->attributes);
     if (!operation->attributes)
         return false;
-    if (config && count > 0)
-        memcpy(operation->attributes, config->attrs, count * sizeof *operation->attributes);
-    leave_out_events(operation->attributes, count);
+    if (given > 0)
+        memcpy(operation->attributes, config->attrs, given * sizeof *operation->attributes);
+    leave_out_events(operation->attributes, given);
     if (!config && cooperative) {
         operation->attributes[0].id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
         operation->attributes[0].value.cooperative = 1;

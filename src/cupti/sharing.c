@@ -142,11 +142,11 @@ static unsigned graph_memory_sharing(const CUmemPoolProps *pool, const CUmemAcce
 
 static unsigned node_sharing(const CUgraphNodeParams *node)
 {
+    const CUDA_MEM_ALLOC_NODE_PARAMS_v2 *alloc = &node->alloc;
     unsigned shared = KPROF_WAITS_FOR_HOST | KPROF_RUNS_HOST_CODE;
-    return node->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC
-               ? shared |
-                     graph_memory_sharing(&node->alloc.poolProps, node->alloc.accessDescs, node->alloc.accessDescCount)
-               : shared;
+    if (node->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC)
+        shared |= graph_memory_sharing(&alloc->poolProps, alloc->accessDescs, alloc->accessDescCount);
+    return shared;
 }
 
 /* Other processes write what they share, and devices what is theirs, at any time. */

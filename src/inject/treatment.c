@@ -13,6 +13,7 @@
 static const char *why_not_repeated(const kprof_call *call, const kprof_operation *operation, bool shared)
 {
     static __thread char text[320];
+    unsigned sharing = kprof_target_sharing();
     const char *side_effect = kprof_target_side_effect(call);
     if (side_effect) {
         snprintf(text, sizeof text, "the kernel cannot be replayed: %s", side_effect);
@@ -20,9 +21,9 @@ static const char *why_not_repeated(const kprof_call *call, const kprof_operatio
     }
     if (!operation || !kprof_target_function(call))
         return "the launch cannot be repeated through the driver";
-    if (kprof_target_sharing() & KPROF_SHARES_WITH_DEVICES)
+    if (sharing & KPROF_SHARES_WITH_DEVICES)
         return "other GPUs or other processes reach the memory that a replay restores";
-    if (kprof_target_sharing() & KPROF_MAY_NOT_SAVE)
+    if (sharing & KPROF_MAY_NOT_SAVE)
         return "it is not known how to save memory of sparse or deferred arrays, and of green contexts";
     return shared ? kprof_writers_others() : NULL;
 }

@@ -580,6 +580,7 @@ static void text_rows_end(kprof_emitter *emitter)
 static void text_list_end(kprof_emitter *emitter)
 {
     flush_rows(of(emitter));
+    of(emitter)->list = NULL;
 }
 
 static void text_page_end(kprof_emitter *emitter)
