@@ -1,4 +1,5 @@
 /* Which threads of a process count as the application's. */
+#include "descriptor_limit.h"
 #include "inject/threads.h"
 
 #include <pthread.h>
@@ -7,7 +8,6 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 
 #include <cmocka.h>
 
@@ -186,13 +186,9 @@ static void test_many_started_with_cuda(void **state)
 static void test_no_descriptor_left(void **state)
 {
     (void)state;
-    struct rlimit before, none;
-    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
-    none = before;
-    none.rlim_cur = 0;
-    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    rlim_t before = limit_descriptors(0);
     bool others = kprof_threads_others(true);
-    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    limit_descriptors(before);
     assert_true(others);
 }
 

@@ -2,6 +2,7 @@
 #include "inject/writers.h"
 
 #include "cupti/target.h"
+#include "descriptor_limit.h"
 
 #include <linux/aio_abi.h>
 #include <linux/io_uring.h>
@@ -11,7 +12,6 @@
 #include <stddef.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -122,13 +122,9 @@ static void test_open_devices(void **state)
 static void test_no_descriptor_left(void **state)
 {
     (void)state;
-    struct rlimit before, none;
-    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
-    none = before;
-    none.rlim_cur = 0;
-    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    rlim_t before = limit_descriptors(0);
     const char *why = kprof_writers_devices();
-    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    limit_descriptors(before);
     assert_non_null(why);
 }
 

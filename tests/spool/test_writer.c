@@ -1,5 +1,6 @@
 /* The writer inside a program that closes descriptors, moves about, forks, uses threads and fills the disk: the spool
  * must hold every record whose write succeeded and nothing else, and the program's own files must stay untouched. */
+#include "descriptor_limit.h"
 #include "log_capture.h"
 #include "spool/spool.h"
 #include "spool_samples.h"
@@ -264,14 +265,10 @@ static void a_file_size_limit_does_not_kill(void **state)
 static void few_descriptors_are_enough(void **state)
 {
     (void)state;
-    struct rlimit before, limit;
-    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
-    limit = before;
-    limit.rlim_cur = 64;
-    assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    rlim_t before = limit_descriptors(64);
     kprof_spool_writer *writer = open_writer();
     kprof_status status = write_seen(writer, 1);
-    setrlimit(RLIMIT_NOFILE, &before);
+    limit_descriptors(before);
     assert_int_equal(status, KPROF_OK);
     kprof_spool_writer_close(writer);
     assert_spool_holds(0, (const uint32_t[]){1}, 1);

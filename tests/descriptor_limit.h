@@ -1,0 +1,23 @@
+/* For tests: how many descriptors the process may open. */
+#ifndef KPROF_TESTS_DESCRIPTOR_LIMIT_H
+#define KPROF_TESTS_DESCRIPTOR_LIMIT_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <sys/resource.h>
+
+#include <cmocka.h>
+
+/* The limit before; it is to be set again before anything is asserted. */
+static inline rlim_t limit_descriptors(rlim_t most)
+{
+    struct rlimit limit;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    rlim_t before = limit.rlim_cur;
+    limit.rlim_cur = most;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    return before;
+}
+
+#endif
