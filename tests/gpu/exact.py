@@ -438,7 +438,7 @@ class Results:
         return ", ".join(f"{commit} ({count} runs)" for commit, count in counts.items())
 
     def summary(self):
-        """The last line: how many runs ended how, and how many launches were measured."""
+        """How many runs ended how, and how many launches were measured."""
         counts, measured, declined = {}, 0, 0
         for finding in self.findings():
             known = not finding.bad or finding.verdict in ("DIFFERENT", "hang", "crash")
