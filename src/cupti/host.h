@@ -93,6 +93,20 @@ kprof_status kprof_host_few_passes_image(kprof_host *host, const kprof_strlist *
 kprof_status kprof_host_draft_image(kprof_host *host, const kprof_strlist *names,
                                     kprof_config_image *out) KPROF_MUST_CHECK;
 void kprof_config_image_free(kprof_config_image *image); /* members */
+/* The same for another question that has an image for an answer. */
+bool kprof_host_recall_image(const kprof_host_question *question, kprof_config_image *out);
+void kprof_host_keep_image(const kprof_host_question *question, const kprof_config_image *image);
+
+/* Metrics for which there may be room in an image. */
+typedef struct kprof_fill {
+    const kprof_strlist *wanted; /* in order of preference; each can be collected, and none is yet */
+    size_t new_passes;           /* that the image may get */
+    size_t slow_passes;          /* that may become slow (cupti/schedule.h), new ones or others */
+    bool *found;                 /* [wanted->count], set: it is collected now */
+} kprof_fill;
+/* Replace *image by one that collects, besides all that it does, those of the wanted metrics for whose missing counters
+ * one pass has room. All that was in it stays in its pass. */
+kprof_status kprof_host_fill(kprof_host *host, kprof_fill *fill, kprof_config_image *image) KPROF_MUST_CHECK;
 
 /* Values of `names` in one range of a decoded counter data image: `values` is [names->count], NaN where CUPTI has
  * none. One name that the chip does not have fails the whole call. */

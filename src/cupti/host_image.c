@@ -78,7 +78,7 @@ static bool unpack_image(const kprof_strbuf *kept, kprof_config_image *out)
 }
 
 /* What comes from disk is as it was put there: CUPTI crashes on bytes that are no image. */
-static bool recall_image(const kprof_host_question *question, kprof_config_image *out)
+bool kprof_host_recall_image(const kprof_host_question *question, kprof_config_image *out)
 {
     kprof_strbuf kept = KPROF_STRBUF_INIT;
     kprof_config_image image = {0};
@@ -92,7 +92,7 @@ static bool recall_image(const kprof_host_question *question, kprof_config_image
     return found;
 }
 
-static void keep_image(const kprof_host_question *question, const kprof_config_image *image)
+void kprof_host_keep_image(const kprof_host_question *question, const kprof_config_image *image)
 {
     kprof_strbuf bytes = KPROF_STRBUF_INIT;
     kprof_strbuf_puts(&bytes, image->placement ? image->placement : "");
@@ -107,14 +107,14 @@ static kprof_status get_image(kprof_host *host, const kprof_strlist *names, bool
 {
     kprof_host_question question = {host, few_passes ? QUESTION " few" : QUESTION, names};
     *out = (kprof_config_image){0};
-    if (recall_image(&question, out))
+    if (kprof_host_recall_image(&question, out))
         return KPROF_OK;
     kprof_status status = kprof_host_draft_image(host, names, out);
     if (status != KPROF_OK)
         return status;
     kprof_pack(host, names, few_passes, out);
     if (out->size > 0)
-        keep_image(&question, out);
+        kprof_host_keep_image(&question, out);
     return KPROF_OK;
 }
 

@@ -125,6 +125,35 @@ kprof_status kprof_host_draft_image(kprof_host *host, const kprof_strlist *names
     return kprof_host_config_image(host, names, out);
 }
 
+bool kprof_host_recall_image(const kprof_host_question *question, kprof_config_image *out)
+{
+    (void)question;
+    (void)out;
+    return false;
+}
+
+void kprof_host_keep_image(const kprof_host_question *question, const kprof_config_image *image)
+{
+    (void)question;
+    (void)image;
+}
+
+kprof_status kprof_host_fill(kprof_host *host, kprof_fill *fill, kprof_config_image *image)
+{
+    (void)host;
+    (void)fill;
+    (void)image;
+    return unsupported();
+}
+
+void kprof_pack(kprof_host *host, const kprof_strlist *names, bool few_passes, kprof_config_image *image)
+{
+    (void)host;
+    (void)names;
+    (void)few_passes;
+    (void)image;
+}
+
 void kprof_config_image_free(kprof_config_image *image)
 {
     (void)image; /* never filled here */

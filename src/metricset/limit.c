@@ -1,8 +1,9 @@
-/* Tries, group by group, what still fits. Every trial asks for a schedule, which takes tens of milliseconds, so halves
- * are tried before single names, and there is an end to trying. */
+/* Tries, group by group, what still fits. Every trial asks for a schedule, which takes tens of milliseconds, and tenths
+ * of a second where its passes are packed, so halves are tried before single names, and there is an end to trying. */
 #include "metricset/limit.h"
 
 #include "core/log.h"
+#include "cupti/pack.h"
 #include "cupti/schedule.h"
 
 #include <stdlib.h>
@@ -10,6 +11,16 @@
 
 /* After so many trials what has not been tried is left out: it is the least useful. */
 #define MAX_TRIALS 150
+/* Of trials that do not fit as CUPTI schedules them, so many are packed, and only where what is over the limits may be
+ * what packing saves: up to a quarter of the passes, of the shipped sets. */
+#define MAX_PACKED_TRIALS    12
+#define PACKED_PART_OF_DRAFT 0.75
+
+/* Names that may be kept together, and their schedule. */
+typedef struct candidate {
+    kprof_strlist names; /* borrowed and sorted */
+    kprof_config_image image;
+} candidate;
 
 typedef struct limiter {
     const kprof_limits *limits;
@@ -17,7 +28,7 @@ typedef struct limiter {
     const kprof_queue *queue;
     bool *kept;               /* [names.count of the queue] */
     kprof_config_image image; /* of what is kept, once that is settled */
-    size_t trials;
+    size_t trials, packed_trials;
 } limiter;
 
 bool kprof_limits_are_set(const kprof_limits *limits)
@@ -25,23 +36,22 @@ bool kprof_limits_are_set(const kprof_limits *limits)
     return limits->max_passes > 0 || limits->budget_s > 0;
 }
 
-static kprof_status fits_budget(const limiter *l, const kprof_strlist *names, const kprof_config_image *image,
-                                bool *out)
+static kprof_status fits_budget(kprof_host *host, const kprof_limits *limits, const candidate *tried, bool *out)
 {
     kprof_schedule schedule;
-    kprof_status status = kprof_schedule_read(l->host, names, image, &schedule);
+    kprof_status status = kprof_schedule_read(host, &tried->names, &tried->image, &schedule);
     if (status != KPROF_OK)
         return status;
-    kprof_effort effort = kprof_effort_of(&schedule, names->count);
+    kprof_effort effort = kprof_effort_of(&schedule, tried->names.count);
     kprof_schedule_free(&schedule);
-    *out = kprof_cost_of(&effort, &l->limits->workload).total_s <= l->limits->budget_s;
+    *out = kprof_cost_of(&effort, &limits->workload).total_s <= limits->budget_s;
     return KPROF_OK;
 }
 
-static kprof_status allows(const limiter *l, const kprof_strlist *names, const kprof_config_image *image, bool *out)
+static kprof_status allows(kprof_host *host, const kprof_limits *limits, const candidate *tried, bool *out)
 {
-    *out = l->limits->max_passes == 0 || image->pass_count <= l->limits->max_passes;
-    return *out && l->limits->budget_s > 0 ? fits_budget(l, names, image, out) : KPROF_OK;
+    *out = limits->max_passes == 0 || tried->image.pass_count <= limits->max_passes;
+    return *out && limits->budget_s > 0 ? fits_budget(host, limits, tried, out) : KPROF_OK;
 }
 
 static kprof_status copy_image(const kprof_config_image *image, kprof_config_image *out)
@@ -57,19 +67,18 @@ static kprof_status copy_image(const kprof_config_image *image, kprof_config_ima
 }
 
 /* Witnesses add no pass, but a pass that has some may be reckoned dearer. */
-static kprof_status allows_witnessed(const limiter *l, const kprof_strlist *names, const kprof_config_image *image,
-                                     bool *out)
+static kprof_status allows_witnessed(const limiter *l, const candidate *tried, bool *out)
 {
     kprof_witnesses witnesses = {0};
     kprof_config_image copy;
-    kprof_status status = allows(l, names, image, out);
+    kprof_status status = allows(l->host, l->limits, tried, out);
     if (status != KPROF_OK || !*out || l->limits->budget_s <= 0)
         return status;
-    status = copy_image(image, &copy);
+    status = copy_image(&tried->image, &copy);
     if (status == KPROF_OK)
-        status = kprof_host_witness(l->host, names, &copy, &witnesses);
+        status = kprof_host_witness(l->host, &tried->names, &copy, &witnesses);
     if (status == KPROF_OK && witnesses.image.size > 0)
-        status = fits_budget(l, names, &witnesses.image, out);
+        status = fits_budget(l->host, l->limits, &(candidate){tried->names, witnesses.image}, out);
     kprof_witnesses_free(&witnesses);
     kprof_config_image_free(&copy);
     return status;
@@ -87,7 +96,7 @@ static kprof_status find_image(limiter *l, const kprof_strlist *names, bool *fit
         kprof_config_image_free(&l->image);
         status = makers[i](l->host, names, &l->image);
         if (status == KPROF_OK)
-            status = allows_witnessed(l, names, &l->image, fits);
+            status = allows_witnessed(l, &(candidate){*names, l->image}, fits);
     }
     return status;
 }
@@ -113,24 +122,43 @@ static void keep_range(limiter *l, size_t begin, size_t end)
         l->kept[i] = true;
 }
 
+/* Pack what CUPTI's schedule of does not fit, where that may help. What fits then is what will be used: with
+ * witnesses. */
+static kprof_status try_packed(limiter *l, candidate *tried, bool *fits)
+{
+    bool near = false;
+    kprof_status status = KPROF_OK;
+    kprof_limits of_draft = *l->limits;
+    of_draft.max_passes = (uint32_t)(of_draft.max_passes / PACKED_PART_OF_DRAFT);
+    of_draft.budget_s /= PACKED_PART_OF_DRAFT;
+    if (l->packed_trials < MAX_PACKED_TRIALS)
+        status = allows(l->host, &of_draft, tried, &near);
+    if (status != KPROF_OK || !near)
+        return status;
+    l->packed_trials++;
+    kprof_pack(l->host, &tried->names, true, &tried->image);
+    return allows_witnessed(l, tried, fits);
+}
+
 /* Keep a range of names whole if it fits beside what is kept. */
 static kprof_status try_range(limiter *l, size_t begin, size_t end, bool *fits)
 {
-    kprof_strlist names = KPROF_STRLIST_INIT;
-    kprof_config_image image = {0};
+    candidate tried = {0};
     *fits = false;
     if (begin == end || l->trials >= MAX_TRIALS)
         return KPROF_OK;
-    if (!list_candidates(l, begin, end, &names))
+    if (!list_candidates(l, begin, end, &tried.names))
         return KPROF_NO_MEMORY;
     l->trials++;
-    kprof_status status = kprof_host_draft_image(l->host, &names, &image);
+    kprof_status status = kprof_host_draft_image(l->host, &tried.names, &tried.image);
     if (status == KPROF_OK)
-        status = allows(l, &names, &image, fits);
+        status = allows(l->host, l->limits, &tried, fits);
+    if (status == KPROF_OK && !*fits)
+        status = try_packed(l, &tried, fits);
     if (*fits)
         keep_range(l, begin, end);
-    kprof_config_image_free(&image);
-    free(names.items);
+    kprof_config_image_free(&tried.image);
+    free(tried.names.items);
     return status;
 }
 
@@ -154,37 +182,18 @@ static kprof_status take_range(limiter *l, size_t begin, size_t end)
     return status == KPROF_OK && !fits ? take_halves(l, begin, end) : status;
 }
 
-static kprof_status take_whole(limiter *l, size_t begin, size_t end)
-{
-    bool fits;
-    return try_range(l, begin, end, &fits);
-}
-
-static kprof_status take_parts(limiter *l, size_t begin, size_t end)
-{
-    return l->kept[begin] ? KPROF_OK : take_halves(l, begin, end);
-}
-
-/* All groups but that of --metrics. */
-static kprof_status visit_groups(limiter *l, kprof_status (*visit)(limiter *l, size_t begin, size_t end))
+/* Names of --metrics by themselves, all other groups whole. */
+static kprof_status take_groups(limiter *l)
 {
     const kprof_queue *queue = l->queue;
-    kprof_status status = KPROF_OK;
+    kprof_status status = take_range(l, 0, queue->named_count);
     for (size_t i = 0, begin = 0; i < queue->group_count && status == KPROF_OK; i++) {
+        bool fits;
         if (begin >= queue->named_count)
-            status = visit(l, begin, queue->group_ends[i]);
+            status = try_range(l, begin, queue->group_ends[i], &fits);
         begin = queue->group_ends[i];
     }
     return status;
-}
-
-/* Whole groups go first, lest a dear name of one takes the room of several others. */
-static kprof_status take_groups(limiter *l)
-{
-    kprof_status status = take_range(l, 0, l->queue->named_count);
-    if (status == KPROF_OK)
-        status = visit_groups(l, take_whole);
-    return status == KPROF_OK ? visit_groups(l, take_parts) : status;
 }
 
 /* Schedule what is kept already, with names `begin` to `end` of the queue, which are kept if that keeps the limits. */
@@ -199,6 +208,98 @@ static kprof_status settle(limiter *l, size_t begin, size_t end, bool *fits)
     if (*fits)
         keep_range(l, begin, end);
     free(names.items);
+    return status;
+}
+
+/* What is not kept, in the queue's order: borrowed. Caller frees the items. */
+static bool list_left_out(const limiter *l, kprof_strlist *out)
+{
+    const kprof_strlist *names = &l->queue->names;
+    *out = (kprof_strlist){.items = calloc(names->count + 1, sizeof(*out->items))};
+    for (size_t i = 0; out->items && i < names->count; i++) {
+        if (!l->kept[i])
+            out->items[out->count++] = names->items[i];
+    }
+    return out->items != NULL;
+}
+
+/* The wanted are names of the queue, in its order. */
+static void mark_found(limiter *l, const kprof_fill *fill, bool kept)
+{
+    const kprof_strlist *names = &l->queue->names;
+    for (size_t i = 0, next = 0; i < names->count && next < fill->wanted->count; i++) {
+        if (names->items[i] == fill->wanted->items[next] && fill->found[next++])
+            l->kept[i] = kept;
+    }
+}
+
+/* Keep what the image of `tried` has beside what is kept already, if that keeps the limits. */
+static kprof_status take_filled(limiter *l, const kprof_fill *fill, candidate *tried, bool *fits)
+{
+    mark_found(l, fill, true);
+    kprof_status status = list_candidates(l, 0, 0, &tried->names) ? KPROF_OK : KPROF_NO_MEMORY;
+    if (status == KPROF_OK)
+        status = allows_witnessed(l, tried, fits);
+    if (status == KPROF_OK && *fits) {
+        kprof_config_image_free(&l->image);
+        l->image = tried->image;
+        tried->image = (kprof_config_image){0};
+    } else
+        mark_found(l, fill, false);
+    return status;
+}
+
+/* Keep what else goes into the passes, of which so many may be new and so many may become slow, if all of it keeps the
+ * limits. */
+static kprof_status fill_passes(limiter *l, size_t new_passes, size_t slow_passes, bool *fits)
+{
+    kprof_strlist wanted;
+    candidate tried = {0};
+    kprof_fill fill = {&wanted, new_passes, slow_passes, calloc(l->queue->names.count + 1, sizeof(*fill.found))};
+    *fits = false;
+    kprof_status status = list_left_out(l, &wanted) && fill.found ? KPROF_OK : KPROF_NO_MEMORY;
+    if (status == KPROF_OK)
+        status = copy_image(&l->image, &tried.image);
+    if (status == KPROF_OK)
+        status = kprof_host_fill(l->host, &fill, &tried.image);
+    if (status == KPROF_OK)
+        status = take_filled(l, &fill, &tried, fits);
+    kprof_config_image_free(&tried.image);
+    free(tried.names.items);
+    free(wanted.items);
+    free(fill.found);
+    return status;
+}
+
+static size_t count_kept(const limiter *l)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < l->queue->names.count; i++)
+        count += l->kept[i];
+    return count;
+}
+
+/* The same again and again, as long as it finds something. */
+static kprof_status fill_repeatedly(limiter *l, size_t new_passes, size_t slow_passes)
+{
+    kprof_status status = KPROF_OK;
+    bool fits = true;
+    for (size_t before = SIZE_MAX; status == KPROF_OK && fits && count_kept(l) != before;) {
+        before = count_kept(l);
+        status = before < l->queue->names.count ? fill_passes(l, new_passes, slow_passes, &fits) : KPROF_OK;
+    }
+    return status;
+}
+
+/* The room that is left goes to single names: what costs little before what costs more. */
+static kprof_status fill_up(limiter *l)
+{
+    static const struct {
+        size_t new_passes, slow_passes;
+    } steps[] = {{0, 0}, {0, 1}, {1, 1}, {1, 0}};
+    kprof_status status = KPROF_OK;
+    for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]) && status == KPROF_OK; i++)
+        status = fill_repeatedly(l, steps[i].new_passes, steps[i].slow_passes);
     return status;
 }
 
@@ -218,39 +319,44 @@ static kprof_status take_what_fits(limiter *l)
     status = take_groups(l);
     if (status == KPROF_OK)
         status = settle(l, 0, 0, &fits);
-    if (!fits)
+    if (!fits) {
         keep_nothing(l);
-    return status;
+        kprof_config_image_free(&l->image);
+    }
+    return status == KPROF_OK ? fill_up(l) : status;
 }
 
-/* A byte for each name of the queue, 1 where it is kept. */
-static bool recall(limiter *l, const kprof_host_question *question)
+/* A byte for each name of the queue, 1 where it is kept; and the image of these. */
+static bool recall(limiter *l, const kprof_host_question *kept, const kprof_host_question *image)
 {
     kprof_strbuf answers = KPROF_STRBUF_INIT;
-    bool found = kprof_host_recall(question, &answers) && answers.length == l->queue->names.count;
+    bool found = kprof_host_recall(kept, &answers) && answers.length == l->queue->names.count &&
+                 kprof_host_recall_image(image, &l->image);
     for (size_t i = 0; i < l->queue->names.count && found; i++)
         l->kept[i] = answers.data[i] == 1;
     kprof_strbuf_free(&answers);
     return found;
 }
 
-static void keep(const limiter *l, const kprof_host_question *question)
+static void keep(const limiter *l, const kprof_host_question *kept, const kprof_host_question *image)
 {
     kprof_strbuf answers = KPROF_STRBUF_INIT;
     for (size_t i = 0; i < l->queue->names.count; i++)
         kprof_strbuf_append(&answers, &(char){(char)l->kept[i]}, 1);
-    if (!answers.failed)
-        kprof_host_keep(question, answers.data, answers.length);
+    if (!answers.failed && l->image.size > 0) {
+        kprof_host_keep(kept, answers.data, answers.length);
+        kprof_host_keep_image(image, &l->image);
+    }
     kprof_strbuf_free(&answers);
 }
 
 /* The order of names and the bounds of groups are those of the set files, which may change: both are in the question.
  * The number stands for the prices of cost.c and for how this file tries. */
-static char *question_text(const limiter *l)
+static char *question_text(const limiter *l, const char *what)
 {
     const kprof_limits *limits = l->limits;
     kprof_strbuf text = KPROF_STRBUF_INIT;
-    kprof_strbuf_printf(&text, "limits 13 %u %.9g %llu %u %d %llu %zu:", limits->max_passes, limits->budget_s,
+    kprof_strbuf_printf(&text, "%s 14 %u %.9g %llu %u %d %llu %zu:", what, limits->max_passes, limits->budget_s,
                         (unsigned long long)limits->workload.launches, limits->workload.batch, limits->workload.flush,
                         (unsigned long long)limits->workload.allocated_bytes, l->queue->named_count);
     for (size_t i = 0; i < l->queue->group_count; i++)
@@ -260,20 +366,16 @@ static char *question_text(const limiter *l)
 
 static kprof_status choose(limiter *l)
 {
-    char *text = question_text(l);
-    kprof_host_question question = {l->host, text, &l->queue->names};
-    if (!text)
-        return KPROF_NO_MEMORY;
-    kprof_status status = KPROF_OK;
-    bool fits = false;
-    if (recall(l, &question))
-        status = settle(l, 0, 0, &fits);
-    if (status == KPROF_OK && !fits) {
+    char *kept_text = question_text(l, "limits"), *image_text = question_text(l, "limited image");
+    kprof_host_question kept = {l->host, kept_text, &l->queue->names}, image = {l->host, image_text, &l->queue->names};
+    kprof_status status = kept_text && image_text ? KPROF_OK : KPROF_NO_MEMORY;
+    if (status == KPROF_OK && !recall(l, &kept, &image)) {
         status = take_what_fits(l);
         if (status == KPROF_OK)
-            keep(l, &question);
+            keep(l, &kept, &image);
     }
-    free(text);
+    free(kept_text);
+    free(image_text);
     return status;
 }
 
@@ -297,8 +399,8 @@ kprof_status kprof_limits_apply(const kprof_limits *limits, kprof_host *host, co
     if (status == KPROF_OK)
         status = share_out(&l, out);
     out->image = l.image;
-    kprof_log(KPROF_LOG_DEBUG, "%s: %zu of %zu metrics fit, after %zu trials", kprof_host_chip(host), out->kept.count,
-              queue->names.count, l.trials);
+    kprof_log(KPROF_LOG_DEBUG, "%s: %zu of %zu metrics fit, after %zu trials, of which %zu packed",
+              kprof_host_chip(host), out->kept.count, queue->names.count, l.trials, l.packed_trials);
     free(l.kept);
     return status;
 }

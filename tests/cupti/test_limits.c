@@ -200,6 +200,33 @@ static void test_whole_groups_come_before_parts(void **state)
     kprof_plan_free(&plan);
 }
 
+/* What is dear as CUPTI schedules it is packed before it gives way to what is less useful, and what room is left goes
+ * to single metrics. */
+static void test_room_is_used(void **state)
+{
+    (void)state;
+    kprof_limits limits = {.max_passes = 16};
+    kprof_plan plan = plan_of((request){"GH100", "full", NULL, limits});
+    assert_true(plan.left_out.count < 10);
+    for (size_t i = 0; i < plan.left_out.count; i++)
+        assert_null(strstr(plan.left_out.items[i], "issue_stalled"));
+    kprof_plan_free(&plan);
+}
+
+/* A larger budget does not lose what a smaller one paid for. */
+static void test_more_budget_keeps_more(void **state)
+{
+    (void)state;
+    static const double budgets_s[] = {3, 6, 7, 9, 11};
+    for (size_t i = 0, before = SIZE_MAX; i < sizeof budgets_s / sizeof *budgets_s; i++) {
+        kprof_limits limits = {.budget_s = budgets_s[i], .workload = {.launches = 1000, .flush = true}};
+        kprof_plan plan = plan_of((request){"GH100", "default", NULL, limits});
+        assert_true(plan.left_out.count > 0 && plan.left_out.count <= before);
+        before = plan.left_out.count;
+        kprof_plan_free(&plan);
+    }
+}
+
 /* Neither witnesses nor a schedule that is made for large batches takes what is planned beyond the budget. */
 static void test_budgets_are_kept_to(void **state)
 {
@@ -253,6 +280,8 @@ int main(void)
         cmocka_unit_test(test_the_most_useful_comes_first),
         cmocka_unit_test(test_named_metrics_come_before_sections),
         cmocka_unit_test(test_whole_groups_come_before_parts),
+        cmocka_unit_test(test_room_is_used),
+        cmocka_unit_test(test_more_budget_keeps_more),
         cmocka_unit_test(test_budgets_are_kept_to),
         cmocka_unit_test(test_nothing_fits),
     };
