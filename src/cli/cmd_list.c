@@ -64,21 +64,21 @@ static void add_header(kprof_listing *listing, const char *const *titles)
 static kprof_status list_sets(const kprof_options *options, kprof_listing *listing)
 {
     static const char *const titles[] = {"Set", "Alias", "Chip", "Metrics", "Passes", "Sections", NULL};
-    kprof_strlist chips = KPROF_STRLIST_INIT;
+    kprof_chips chips = {0};
     kprof_catalog *catalog = NULL;
     add_header(listing, titles);
     kprof_status status = kprof_catalog_locate(options, &catalog);
     if (status == KPROF_OK)
         status = kprof_chips_named(options, &chips);
-    for (size_t i = 0; i < chips.count && status == KPROF_OK; i++) {
+    for (size_t i = 0; i < chips.names.count && status == KPROF_OK; i++) {
         kprof_host *host = NULL;
-        status = kprof_host_open(chips.items[i], NULL, &host);
+        status = kprof_host_open(chips.names.items[i], NULL, &host);
         /* A build or machine without CUDA can still say which sets there are. */
         if (status == KPROF_OK || status == KPROF_UNSUPPORTED)
-            status = add_sets(listing, catalog, chips.items[i], host);
+            status = add_sets(listing, catalog, chips.names.items[i], host);
         kprof_host_close(host);
     }
-    kprof_strlist_free(&chips);
+    kprof_strlist_free(&chips.names);
     kprof_catalog_free(catalog);
     return status;
 }
@@ -158,15 +158,15 @@ static kprof_status query_chip(const kprof_options *options, const char *chip, k
 static kprof_status query_metrics(const kprof_options *options, kprof_listing *listing)
 {
     static const char *const titles[] = {"Chip", "Metric", "Kind", "Unit", "Description", NULL};
-    kprof_strlist chips = KPROF_STRLIST_INIT;
+    kprof_chips chips = {0};
     if (options->query_mode == KPROF_QUERY_SUFFIX && options->selection.metrics.count == 0)
         return kprof_fail(KPROF_USAGE, "--query-metrics-mode suffix needs base names: --metrics NAME[,NAME]; "
                                        "all lists every full name");
     add_header(listing, titles);
     kprof_status status = kprof_chips_named(options, &chips);
-    for (size_t i = 0; i < chips.count && status == KPROF_OK; i++)
-        status = query_chip(options, chips.items[i], listing);
-    kprof_strlist_free(&chips);
+    for (size_t i = 0; i < chips.names.count && status == KPROF_OK; i++)
+        status = query_chip(options, chips.names.items[i], listing);
+    kprof_strlist_free(&chips.names);
     return status;
 }
 

@@ -29,17 +29,9 @@ static void show_record(kprof_emitter *emitter, const kprof_emit_field *fields, 
     emitter->ops->record_end(emitter);
 }
 
-/* What fits on the device is known where the program runs. */
-static const char *total_label(uint64_t allocated_bytes, size_t pass_count)
+static void show_plan(kprof_emitter *emitter, const kprof_options *options, const kprof_workload *workload,
+                      const kprof_chip_plan *chip)
 {
-    if (pass_count < 2)
-        return "Time in all, about";
-    return allocated_bytes ? "Time in all, if memory fits twice, about" : "Time in all, without memory, about";
-}
-
-static void show_plan(kprof_emitter *emitter, const kprof_options *options, const kprof_chip_plan *chip)
-{
-    const kprof_workload *workload = &options->selection.limits.workload;
     kprof_effort effort = kprof_effort_of(&chip->schedule, chip->plan.collect.count);
     kprof_cost cost = kprof_cost_of(&effort, workload);
     bool is_given = workload->allocated_bytes > 0;
@@ -63,14 +55,21 @@ static void show_plan(kprof_emitter *emitter, const kprof_options *options, cons
         size_if(is_given, "allocated", "Memory that the application allocates", (double)workload->allocated_bytes),
         kprof_field_text("allocated_from", "Its size is",
                          is_given ? "given" : "not known before it runs; --allocated tells it"),
+        measure("device_memory", "Memory of the GPU", cost.device_bytes, "byte"),
+        kprof_field_text("device_memory_from", "It is that of",
+                         workload->device_bytes ? "the GPU here" : "the GPU whose prices these are"),
         size_if(is_known, "saved_per_batch", "Saved for a batch", cost.saved_bytes_per_batch),
+        size_if(is_known, "saved_to_host", "Of it in host memory, about", cost.host_bytes_per_batch),
         size_if(is_known, "saved", "Saved in all, about", cost.saved_bytes),
         size_if(is_known, "restored", "Restored in all, about", cost.restored_bytes),
-        measure("total_time", total_label(workload->allocated_bytes, chip->schedule.pass_count), cost.total_s * 1e9,
-                "ns"),
-        measure("memory_time_per_gib", is_known ? "Of it for each GiB, about" : "And for each GiB allocated, about",
+        measure("total_time", is_known ? "Time in all, about" : "Time in all, without memory, about",
+                cost.total_s * 1e9, "ns"),
+        measure("memory_time_per_gib",
+                is_known ? "For each GiB that fits twice, about" : "And for each GiB allocated, about",
                 cost.memory_s_per_gib * 1e9, "ns"),
-        measure("host_time_per_gib", "And for each that does not fit twice, about", cost.host_s_per_gib * 1e9, "ns"),
+        measure("host_time_per_gib",
+                is_known ? "For each that does not, about" : "And for each that does not fit twice, about",
+                cost.host_s_per_gib * 1e9, "ns"),
     };
     show_record(emitter, fields, COUNT_OF(fields));
 }
@@ -79,7 +78,7 @@ static void show_plans(kprof_emitter *emitter, const kprof_options *options, con
 {
     emitter->ops->list_begin(emitter, &(kprof_emit_list){"plans", "Plan", false});
     for (size_t i = 0; i < plans->count; i++)
-        show_plan(emitter, options, &plans->chips[i]);
+        show_plan(emitter, options, &plans->limits.workload, &plans->chips[i]);
     emitter->ops->list_end(emitter);
 }
 
@@ -175,12 +174,12 @@ static kprof_status print_plans(const kprof_options *options, const kprof_plans 
 
 static kprof_status make_plans(const kprof_options *options, kprof_plans *out)
 {
-    kprof_strlist chips = KPROF_STRLIST_INIT;
+    kprof_chips chips;
     *out = (kprof_plans){0};
     kprof_status status = kprof_chips_named(options, &chips);
     if (status == KPROF_OK)
-        status = kprof_plans_make_for(options, &chips, out);
-    kprof_strlist_free(&chips);
+        status = kprof_plans_make_for(options, &chips.names, chips.device_bytes, out);
+    kprof_strlist_free(&chips.names);
     return status;
 }
 

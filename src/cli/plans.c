@@ -19,6 +19,17 @@ bool kprof_probe_is_measured(const kprof_probe *probe, size_t device, uint64_t d
     return is_chosen(device, device_mask) && probe->devices[device].chip[0] != '\0';
 }
 
+uint64_t kprof_probe_memory(const kprof_probe *probe, uint64_t device_mask)
+{
+    uint64_t least = 0;
+    for (size_t i = 0; i < probe->device_count; i++) {
+        uint64_t bytes = probe->devices[i].memory_bytes;
+        if (kprof_probe_is_measured(probe, i, device_mask) && bytes > 0 && (least == 0 || bytes < least))
+            least = bytes;
+    }
+    return least;
+}
+
 kprof_status kprof_probe_chips(const kprof_probe *probe, uint64_t device_mask, kprof_strlist *out)
 {
     size_t chosen = 0;
@@ -60,9 +71,11 @@ static kprof_status schedule_chip(kprof_chip_plan *out)
 static kprof_status plan_chip(const kprof_plans *plans, const kprof_selection *selection, const char *chip,
                               kprof_chip_plan *out)
 {
+    kprof_selection limited = *selection;
     kprof_status status = kprof_host_open(chip, NULL, &out->host);
+    limited.limits = plans->limits;
     if (status == KPROF_OK)
-        status = kprof_plan_make(plans->catalog, selection, out->host, &out->plan);
+        status = kprof_plan_make(plans->catalog, &limited, out->host, &out->plan);
     if (status == KPROF_OK)
         status = kprof_host_witness(out->host, &out->plan.collect, &out->plan.image, &out->witnesses);
     if (status == KPROF_OK)
@@ -85,9 +98,8 @@ static char *join_names(const kprof_strlist *names, size_t most)
 }
 
 /* Nothing is left out in silence. */
-static void tell_limits(const kprof_options *options, const kprof_chip_plan *chip)
+static void tell_limits(const kprof_options *options, const kprof_limits *limits, const kprof_chip_plan *chip)
 {
-    const kprof_limits *limits = &options->selection.limits;
     const kprof_plan *plan = &chip->plan;
     kprof_effort effort = kprof_effort_of(&chip->schedule, plan->collect.count);
     if (limits->budget_s > 0)
@@ -116,14 +128,14 @@ static kprof_status plan_chips(const kprof_options *options, const kprof_strlist
         out->count = i + 1;
         status = plan_chip(out, &options->selection, chips->items[i], &out->chips[i]);
         if (status == KPROF_OK)
-            tell_limits(options, &out->chips[i]);
+            tell_limits(options, &out->limits, &out->chips[i]);
     }
     return status;
 }
 
 static kprof_status read_catalog(const kprof_options *options, kprof_plans *out)
 {
-    *out = (kprof_plans){0};
+    *out = (kprof_plans){.limits = options->selection.limits};
     kprof_status status = kprof_catalog_locate(options, &out->catalog);
     return status == KPROF_OK ? kprof_selection_check(out->catalog, &options->selection) : status;
 }
@@ -136,15 +148,18 @@ kprof_status kprof_plans_make(const kprof_options *options, kprof_plans *out)
         status = kprof_probe_devices(&out->probe);
     if (status == KPROF_OK)
         status = kprof_probe_chips(&out->probe, options->filter.device_mask, &chips);
+    out->limits.workload.device_bytes = kprof_probe_memory(&out->probe, options->filter.device_mask);
     if (status == KPROF_OK)
         status = plan_chips(options, &chips, out);
     kprof_strlist_free(&chips);
     return status;
 }
 
-kprof_status kprof_plans_make_for(const kprof_options *options, const kprof_strlist *chips, kprof_plans *out)
+kprof_status kprof_plans_make_for(const kprof_options *options, const kprof_strlist *chips, uint64_t device_bytes,
+                                  kprof_plans *out)
 {
     kprof_status status = read_catalog(options, out);
+    out->limits.workload.device_bytes = device_bytes;
     return status == KPROF_OK ? plan_chips(options, chips, out) : status;
 }
 

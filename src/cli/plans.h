@@ -17,6 +17,7 @@ typedef struct kprof_chip_plan {
 typedef struct kprof_plans {
     kprof_catalog *catalog;
     kprof_probe probe;
+    kprof_limits limits;    /* of the options, with the memory of the GPU */
     kprof_chip_plan *chips; /* one for each distinct chip among the chosen devices */
     size_t count;
 } kprof_plans;
@@ -25,13 +26,17 @@ typedef struct kprof_plans {
  * kprof_probe_devices and kprof_plan_make; USAGE when --devices leaves none. Free with kprof_plans_free in either case.
  */
 kprof_status kprof_plans_make(const kprof_options *options, kprof_plans *out) KPROF_MUST_CHECK;
-/* The same for the chips of that name, without looking at the GPUs: `probe` stays empty. */
-kprof_status kprof_plans_make_for(const kprof_options *options, const kprof_strlist *chips,
+/* The same for the chips of that name, without looking at the GPUs: `probe` stays empty. Their memory is
+ * device_bytes; 0: not known. */
+kprof_status kprof_plans_make_for(const kprof_options *options, const kprof_strlist *chips, uint64_t device_bytes,
                                   kprof_plans *out) KPROF_MUST_CHECK;
 void kprof_plans_free(kprof_plans *plans);
 
 /* Is this CUDA device one that is measured: left by --devices, and known to CUPTI? */
 bool kprof_probe_is_measured(const kprof_probe *probe, size_t device, uint64_t device_mask);
+
+/* Memory of the smallest device that is measured; 0: not known. */
+uint64_t kprof_probe_memory(const kprof_probe *probe, uint64_t device_mask);
 
 /* Chips among the devices that --devices leaves, each once, appended to `out`. */
 kprof_status kprof_probe_chips(const kprof_probe *probe, uint64_t device_mask, kprof_strlist *out) KPROF_MUST_CHECK;

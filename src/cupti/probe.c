@@ -86,9 +86,12 @@ static void read_pci_address(const kprof_driver_api *driver, CUdevice handle, ch
 static void read_device(const kprof_driver_api *driver, const kprof_cupti_api *cupti, kprof_probe_device *device, int i)
 {
     CUdevice handle;
+    size_t memory_bytes;
     if (driver->cuDeviceGet_(&handle, i) == CUDA_SUCCESS) {
         driver->cuDeviceGetName_(device->name, sizeof device->name, handle);
         read_pci_address(driver, handle, device->pci_address);
+        if (driver->cuDeviceTotalMem_(&memory_bytes, handle) == CUDA_SUCCESS)
+            device->memory_bytes = memory_bytes;
     }
     CUpti_Device_GetChipName_Params params = {.structSize = CUpti_Device_GetChipName_Params_STRUCT_SIZE};
     params.deviceIndex = (size_t)i;
@@ -132,7 +135,7 @@ static bool make_key(kprof_strbuf *key)
 {
     static const char *const variables[] = {"CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "NVIDIA_VISIBLE_DEVICES",
                                             "CUDA_MPS_PIPE_DIRECTORY"};
-    kprof_strbuf_printf(key, "probe 2 %s\n", KPROF_VERSION);
+    kprof_strbuf_printf(key, "probe 3 %s\n", KPROF_VERSION);
     for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
         const char *value = getenv(variables[i]);
         kprof_strbuf_printf(key, "%s %s\n", variables[i], value ? value : "(unset)");

@@ -27,6 +27,8 @@ const kprof_price_list kprof_prices = {
     .restore_ms_per_gib = 0.5,
     .host_save_ms_per_gib = 390, /* 26 to 33 s for 83 GB, with 27 GB beside them that went to the device */
     .host_restore_ms_per_gib = 17,
+    .device_bytes = 139 * GIB_BYTES,
+    .kept_free_bytes = 12e9, /* those 27 GB went to 39 that were free */
 };
 
 kprof_effort kprof_effort_of(const kprof_schedule *schedule, size_t metric_count)
@@ -108,7 +110,14 @@ static void add_memory(const kprof_workload *workload, size_t passes, kprof_cost
         batches * (kprof_prices.save_ms_per_gib + restores * kprof_prices.restore_ms_per_gib) / 1000;
     cost->host_s_per_gib =
         batches * (kprof_prices.host_save_ms_per_gib + restores * kprof_prices.host_restore_ms_per_gib) / 1000;
-    cost->total_s += cost->saved_bytes_per_batch / GIB_BYTES * cost->memory_s_per_gib;
+    double on_device_bytes = cost->device_bytes - cost->saved_bytes_per_batch - kprof_prices.kept_free_bytes;
+    if (on_device_bytes > cost->saved_bytes_per_batch)
+        on_device_bytes = cost->saved_bytes_per_batch;
+    if (on_device_bytes < 0)
+        on_device_bytes = 0;
+    cost->host_bytes_per_batch = cost->saved_bytes_per_batch - on_device_bytes;
+    cost->total_s += on_device_bytes / GIB_BYTES * cost->memory_s_per_gib +
+                     cost->host_bytes_per_batch / GIB_BYTES * cost->host_s_per_gib;
 }
 
 kprof_cost kprof_cost_of(const kprof_effort *effort, const kprof_workload *workload)
@@ -116,6 +125,7 @@ kprof_cost kprof_cost_of(const kprof_effort *effort, const kprof_workload *workl
     const kprof_price_list *prices = &kprof_prices;
     size_t passes = effort->sm_pass_count + effort->other_pass_count;
     kprof_cost cost = {.counter_data_bytes = (double)passes * prices->counter_bytes_per_pass};
+    cost.device_bytes = workload->device_bytes ? (double)workload->device_bytes : prices->device_bytes;
     cost.batch_ms = (double)effort->sm_pass_count * prices->sm_pass_start_ms +
                     (double)effort->other_pass_count * prices->other_pass_start_ms;
     count_batches(workload, first_room(workload, cost.counter_data_bytes), cost.batch_ms, &cost);

@@ -27,6 +27,8 @@ typedef struct kprof_price_list {
     double restore_ms_per_gib;      /* for each pass but the first, likewise */
     double host_save_ms_per_gib;    /* of what does not fit twice and goes to host memory */
     double host_restore_ms_per_gib; /* likewise */
+    double device_bytes;            /* memory of the GPU */
+    double kept_free_bytes;         /* of what the application leaves free, so much is not used for saving */
 } kprof_price_list;
 
 extern const kprof_price_list kprof_prices;
@@ -51,6 +53,7 @@ typedef struct kprof_workload {
     uint32_t batch;           /* launches that are repeated together at most; 0: as many as there is room for */
     bool flush;               /* caches, before each launch in each pass */
     uint64_t allocated_bytes; /* device memory of the application; 0: not known */
+    uint64_t device_bytes;    /* memory of the GPU; 0: not known, that of the GPU whose prices these are */
 } kprof_workload;
 
 typedef struct kprof_cost {
@@ -61,10 +64,12 @@ typedef struct kprof_cost {
     double counter_data_bytes;  /* of one launch, about */
     uint64_t batch_count;       /* about: what the application calls ends a batch early */
     double batch_counter_bytes; /* counter data of the largest batch */
+    double device_bytes;        /* memory of the GPU that this is reckoned for */
     double saved_bytes_per_batch, saved_bytes, restored_bytes; /* 0 where one pass does, or the size is not known */
-    double total_s; /* of all launches, with saving and restoring memory, if its size is known, on the device */
-    double memory_s_per_gib; /* saving and restoring, for each GiB allocated, where it fits on the device twice */
-    double host_s_per_gib;   /* the same for each GiB that does not */
+    double host_bytes_per_batch; /* of what is saved: it does not fit on the device beside what is allocated */
+    double total_s;              /* of all launches, with saving and restoring memory, if its size is known */
+    double memory_s_per_gib;     /* saving and restoring, for each GiB allocated, where it fits on the device twice */
+    double host_s_per_gib;       /* the same for each GiB that does not */
 } kprof_cost;
 
 kprof_cost kprof_cost_of(const kprof_effort *effort, const kprof_workload *workload);

@@ -356,9 +356,10 @@ static char *question_text(const limiter *l, const char *what)
 {
     const kprof_limits *limits = l->limits;
     kprof_strbuf text = KPROF_STRBUF_INIT;
-    kprof_strbuf_printf(&text, "%s 14 %u %.9g %llu %u %d %llu %zu:", what, limits->max_passes, limits->budget_s,
+    kprof_strbuf_printf(&text, "%s 15 %u %.9g %llu %u %d %llu %llu %zu:", what, limits->max_passes, limits->budget_s,
                         (unsigned long long)limits->workload.launches, limits->workload.batch, limits->workload.flush,
-                        (unsigned long long)limits->workload.allocated_bytes, l->queue->named_count);
+                        (unsigned long long)limits->workload.allocated_bytes,
+                        (unsigned long long)limits->workload.device_bytes, l->queue->named_count);
     for (size_t i = 0; i < l->queue->group_count; i++)
         kprof_strbuf_printf(&text, " %zu", l->queue->group_ends[i]);
     return kprof_strbuf_take(&text);

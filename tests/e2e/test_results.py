@@ -493,9 +493,9 @@ class Plans(Case):
     def test_bytes_to_save(self):
         unknown, given = self.plan(), self.plan("--allocated", "60G")
         size = 60 << 30
-        sizes = ("allocated", "saved_per_batch", "saved", "restored")
-        self.assertEqual([unknown[key] for key in sizes], [None] * 4)
-        self.assertEqual([given[key] for key in sizes], [size, size, 2 * size, 8 * 2 * size])
+        sizes = ("allocated", "saved_per_batch", "saved_to_host", "saved", "restored")
+        self.assertEqual([unknown[key] for key in sizes], [None] * 5)
+        self.assertEqual([given[key] for key in sizes], [size, size, 0, 2 * size, 8 * 2 * size])
         self.assertEqual(given["allocated_from"], "given")
         self.assertAlmostEqual(given["total_time"], unknown["total_time"] + 60 * unknown["memory_time_per_gib"], -3)
         self.assertGreater(given["host_time_per_gib"], 10 * given["memory_time_per_gib"])
@@ -508,6 +508,24 @@ class Plans(Case):
             self.assertEqual([plan[key] for key in ("saved_per_batch", "saved", "restored")], [0, 0, 0])
             self.assertEqual(plan["allocated"], 60 << 30 if size else None)
             self.assertEqual((plan["memory_time_per_gib"], plan["host_time_per_gib"]), (0, 0))
+
+    def test_what_does_not_fit_twice_is_dear(self):
+        given = self.plan("--allocated", "110GB")
+        self.assertEqual(given["device_memory"], 139 << 30)
+        self.assertIn("prices", given["device_memory_from"])
+        self.assertAlmostEqual(given["saved_to_host"], 2 * 110e9 - (139 << 30) + 12e9, -3)
+        self.assertGreater(given["total_time"], given["saved_to_host"] / (1 << 30) * given["host_time_per_gib"])
+        run = self.kprof("--plan", "--chips", "GH100", "-c", "20", "--allocated", "110GB", "--budget", "10")
+        self.assert_run(run, 0)
+        self.assertIn("are left out to keep within --budget", run.err)
+
+    def test_memory_of_the_gpu_that_is_here(self):
+        run = self.kprof("--plan", "--json", "--allocated", "50G")
+        self.assert_run(run, 0)
+        plan = json.loads(run.out)["plans"][0]
+        self.assertEqual(plan["device_memory"], 80 << 30)
+        self.assertIn("here", plan["device_memory_from"])
+        self.assertAlmostEqual(plan["saved_to_host"], (20 << 30) + 12e9, -3)
 
     def test_bytes_that_are_not_known(self):
         text = self.kprof("--plan", "--chips", "GH100").out
@@ -522,8 +540,8 @@ class Plans(Case):
         options = ["--plan", "--chips", "GH100", "-c", "10", "--allocated", "1.5GB"]
         text = self.kprof(*options).out
         self.assertRegex(text, r"Saved for a batch +1\.50 GB\n")
-        self.assertRegex(text, r"Time in all, if memory fits twice, about +\d")
-        self.assertRegex(text, r"And for each that does not fit twice, about +\d")
+        self.assertRegex(text, r"Time in all, about +\d")
+        self.assertRegex(text, r"For each that does not, about +\d")
         self.assertNotIn("Left out", text)
         rows = csv.DictReader(io.StringIO(self.kprof(*options, "--csv").out))
         fields = {row["field"]: (row["value"], row["unit"]) for row in rows if row["list"] == "plans"}

@@ -146,6 +146,27 @@ static void test_size_of_memory(void **state)
     assert_near(one_pass.total_s, kprof_cost_of(&dram_metric, &unknown).total_s);
 }
 
+/* 100 GiB of 139: what is free, less what is kept so, is saved on the device, and the rest goes to host memory. */
+static void test_memory_that_does_not_fit_twice(void **state)
+{
+    (void)state;
+    kprof_workload given = {.launches = 10, .batch = 10, .allocated_bytes = UINT64_C(100) << 30};
+    kprof_workload unknown = given, smaller = given, tiny = given;
+    unknown.allocated_bytes = 0;
+    smaller.device_bytes = UINT64_C(120) << 30;
+    tiny.device_bytes = UINT64_C(101) << 30;
+    double base_s = kprof_cost_of(&default_set, &unknown).total_s, kept_gib = kprof_prices.kept_free_bytes / GIB;
+    kprof_cost cost = kprof_cost_of(&default_set, &given);
+    double on_device_gib = kprof_prices.device_bytes / GIB - 100 - kept_gib;
+    assert_near(cost.host_bytes_per_batch, (100 - on_device_gib) * GIB);
+    assert_near(cost.total_s,
+                base_s + on_device_gib * cost.memory_s_per_gib + (100 - on_device_gib) * cost.host_s_per_gib);
+    assert_near(kprof_cost_of(&default_set, &smaller).host_bytes_per_batch, (80 + kept_gib) * GIB);
+    assert_near(kprof_cost_of(&default_set, &tiny).host_bytes_per_batch, 100 * GIB);
+    given.allocated_bytes = UINT64_C(60) << 30;
+    assert_true(kprof_cost_of(&default_set, &given).host_bytes_per_batch == 0);
+}
+
 static void test_counter_data_of_a_batch(void **state)
 {
     (void)state;
@@ -201,6 +222,7 @@ int main(void)
         cmocka_unit_test(test_room),
         cmocka_unit_test(test_memory),
         cmocka_unit_test(test_size_of_memory),
+        cmocka_unit_test(test_memory_that_does_not_fit_twice),
         cmocka_unit_test(test_counter_data_of_a_batch),
         cmocka_unit_test(test_measured_processes),
         cmocka_unit_test(test_extremes),

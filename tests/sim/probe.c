@@ -24,6 +24,7 @@ kprof_status kprof_probe_devices(kprof_probe *out)
         kprof_probe_device *device = &out->devices[i];
         snprintf(device->name, sizeof device->name, "Simulated H200");
         snprintf(device->chip, sizeof device->chip, "GH100");
+        device->memory_bytes = UINT64_C(80) << 30; /* not what prices are reckoned with where no GPU is */
         snprintf(device->pci_address, sizeof device->pci_address, "ffffffff:ff:%02zx.0", i);
     }
     return KPROF_OK;
