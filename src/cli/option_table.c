@@ -89,7 +89,7 @@ const kprof_option_row kprof_option_rows[] = {
            "profile the first process only, or its children too (all)", IN_PROFILE, NULL),
 
     CHOICE("replay-mode", replay_mode, replay_modes, "kernel", "how launches are repeated for further passes (kernel)",
-           IN_PROFILE, "kernel is the replay mode that this version has"),
+           IN_PROFILE, "the one replay mode of this version"),
     COUNT("replay-batch", replay_batch, replay_batches, "N|auto",
           "repeat at most N launches together (auto: 512 at first, more where that is faster)", IN_PROFILE),
     CHOICE("cache-control", cache_control, cache_controls, "all|none", "flush L2 before each measured launch (all)",
@@ -99,7 +99,7 @@ const kprof_option_row kprof_option_rows[] = {
            IN_PROFILE, NULL),
     CHOICE("clock-control", clock_control, clock_controls, "none|base|boost",
            "lock the GPUs' graphics clocks for this run, or leave them alone (none)", IN_PROFILE,
-           "kprof undoes what it locked; by hand: nvidia-smi --reset-gpu-clocks"),
+           "ncu's reset is not needed, since what is locked is undone; by hand: nvidia-smi --reset-gpu-clocks"),
 
     VALUE("export", 'o', STRING, export_path, "FILE", "keep the report as FILE.kprof; %h %p %q{ENV} %i %% are expanded",
           IN_PROFILE),

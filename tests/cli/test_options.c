@@ -281,8 +281,9 @@ static void refused_values(void **state)
     assert_refused("--devices= app", "--devices");
     assert_refused("--set , app", "--set");
     assert_refused("--page detail app", "details|raw|summary|session");
-    assert_refused("--clock-control reset app", "\"reset\" is not valid, give none|base|boost: kprof undoes");
-    assert_refused("--replay-mode application app", "kernel is the replay mode");
+    assert_refused("--clock-control reset app",
+                   "\"reset\" is not valid, give none|base|boost: ncu's reset is not needed");
+    assert_refused("--replay-mode application app", "give kernel: the one replay mode of this version");
     assert_refused("--csv=yes app", "takes no argument");
     assert_refused("--set", "--set needs an argument");
     assert_refused("-k", "--kernel-name needs an argument");
