@@ -33,6 +33,9 @@ typedef enum kprof_cache_control { KPROF_CACHE_FLUSH_ALL, KPROF_CACHE_FLUSH_NONE
 /* Which batches get the witnesses that take time: all, or those that are large enough. */
 typedef enum kprof_witness_control { KPROF_WITNESSES_ALL, KPROF_WITNESSES_AUTO } kprof_witness_control;
 
+/* What saving memory on the device leaves free of it. */
+#define KPROF_DEVICE_RESERVE_BYTES ((size_t)2 << 30)
+
 /* The room of a batch: host memory for counter data and launches at first, where nothing was asked for, and launches at
  * most. CUPTI was seen to start with so many, in 3.2 s; with tens of thousands it does not come back. */
 #define KPROF_BATCH_FIRST_BYTES    ((size_t)192 << 20)

@@ -101,7 +101,8 @@ void kprof_host_keep_image(const kprof_host_question *question, const kprof_conf
 typedef struct kprof_fill {
     const kprof_strlist *wanted; /* in order of preference; each can be collected, and none is yet */
     size_t new_passes;           /* that the image may get */
-    size_t slow_passes;          /* that may become slow (cupti/schedule.h), new ones or others */
+    size_t sm_passes;            /* that may get their first counter of the SMs, new ones or others */
+    size_t slow_passes;          /* that may become slow (cupti/schedule.h), likewise */
     bool *found;                 /* [wanted->count], set: it is collected now */
 } kprof_fill;
 /* Replace *image by one that collects, besides all that it does, those of the wanted metrics for whose missing counters

@@ -13,8 +13,9 @@ typedef struct filler {
     kprof_strlist placed;    /* counters of all passes */
     kprof_strbuf placement;
     kprof_raw_config *config;
-    size_t pass_count, slow_passes; /* slow_passes: that may still become slow */
-    bool is_slow;                   /* the open pass */
+    size_t pass_count, sm_passes, slow_passes; /* the last two: that may still become so */
+    size_t counter_count;                      /* in the open pass */
+    kprof_pass_traits pass;                    /* likewise */
 } filler;
 
 static kprof_status list_counters(filler *f)
@@ -36,24 +37,24 @@ static kprof_status list_placed(filler *f, const kprof_config_image *image)
     return status;
 }
 
-/* A counter where it is placed, or where NVPW may place it. */
-static kprof_status note_place(const filler *f, const kprof_placed_counter *counter, bool *slow, bool *patch)
-{
-    kprof_counter_places places;
-    kprof_status status = kprof_raw_config_places(f->config, counter->name, &places);
-    for (size_t i = 0; i < places.count && status == KPROF_OK; i++) {
-        bool may_be_there = counter->domain == 0 || counter->domain == places.items[i];
-        *slow = *slow || (may_be_there && kprof_place_is_slow(places.items[i]));
-        *patch = *patch || kprof_place_is_patch(places.items[i]);
-    }
-    return status;
-}
-
 /* What no pass has of a metric's counters. */
 typedef struct missing_counters {
     kprof_strlist names; /* borrowed; caller frees the items */
-    bool slow, patch;    /* one makes a pass slow; one is counted by patched code, which takes a pass of its own */
+    kprof_pass_traits traits;
+    size_t patch_count; /* of those that are counted by patched code */
 } missing_counters;
+
+static kprof_status add_missing(const filler *f, char *counter, missing_counters *out)
+{
+    kprof_pass_traits traits = {0};
+    kprof_placed_counter placed = {counter, 0};
+    kprof_status status = kprof_raw_config_add_traits(f->config, &placed, &traits);
+    out->names.items[out->names.count++] = counter;
+    out->traits.in_sm = out->traits.in_sm || traits.in_sm;
+    out->traits.is_slow = out->traits.is_slow || traits.is_slow;
+    out->patch_count += traits.is_patch;
+    return status;
+}
 
 static kprof_status list_missing(const filler *f, size_t metric, missing_counters *out)
 {
@@ -63,12 +64,20 @@ static kprof_status list_missing(const filler *f, size_t metric, missing_counter
     if (!out->names.items)
         return KPROF_NO_MEMORY;
     for (size_t i = 0; i < counters->count && status == KPROF_OK; i++) {
-        if (kprof_strlist_contains(&f->placed, counters->items[i]))
-            continue;
-        out->names.items[out->names.count++] = counters->items[i];
-        status = note_place(f, &(kprof_placed_counter){counters->items[i], 0}, &out->slow, &out->patch);
+        if (!kprof_strlist_contains(&f->placed, counters->items[i]))
+            status = add_missing(f, counters->items[i], out);
     }
     return status;
+}
+
+/* The open pass does not become dearer than it may. Patched code takes a pass of its own. */
+static bool may_place(const filler *f, const missing_counters *missing)
+{
+    bool becomes_sm = missing->traits.in_sm && !f->pass.in_sm,
+         becomes_slow = missing->traits.is_slow && !f->pass.is_slow;
+    bool is_patch_pass = f->counter_count == 0 ? missing->patch_count > 0 : f->pass.is_patch;
+    return missing->patch_count == (is_patch_pass ? missing->names.count : 0) && (!becomes_sm || f->sm_passes > 0) &&
+           (!becomes_slow || f->slow_passes > 0);
 }
 
 static kprof_status place(filler *f, const kprof_strlist *counters)
@@ -81,12 +90,14 @@ static kprof_status place(filler *f, const kprof_strlist *counters)
     return status;
 }
 
-/* The open pass becomes as slow as its counters. */
 static kprof_status place_missing(filler *f, const missing_counters *missing)
 {
-    if (missing->slow && !f->is_slow)
-        f->slow_passes--;
-    f->is_slow = f->is_slow || missing->slow;
+    f->sm_passes -= missing->traits.in_sm && !f->pass.in_sm;
+    f->slow_passes -= missing->traits.is_slow && !f->pass.is_slow;
+    f->pass.in_sm = f->pass.in_sm || missing->traits.in_sm;
+    f->pass.is_slow = f->pass.is_slow || missing->traits.is_slow;
+    f->pass.is_patch = f->pass.is_patch || missing->patch_count > 0;
+    f->counter_count += missing->names.count;
     return place(f, &missing->names);
 }
 
@@ -95,10 +106,10 @@ static kprof_status try_metric(filler *f, size_t metric)
 {
     missing_counters missing;
     kprof_status status = list_missing(f, metric, &missing);
-    bool fits = !missing.patch && (!missing.slow || f->is_slow || f->slow_passes > 0);
-    if (status == KPROF_OK && missing.names.count > 0 && fits)
+    bool is_there = missing.names.count == 0, fits = is_there || may_place(f, &missing);
+    if (status == KPROF_OK && !is_there && fits)
         status = kprof_raw_config_fits(f->config, &missing.names, &fits);
-    if (status == KPROF_OK && missing.names.count > 0 && fits)
+    if (status == KPROF_OK && !is_there && fits)
         status = place_missing(f, &missing);
     f->fill->found[metric] = status == KPROF_OK && fits;
     free(missing.names.items);
@@ -123,10 +134,10 @@ static kprof_status put_own(filler *f, const kprof_config_image *image, size_t p
         status = kprof_raw_config_put_all(f->config, &counters);
     for (size_t i = 0; i < counters.names.count && status == KPROF_OK; i++) {
         kprof_placed_counter counter = {counters.names.items[i], counters.domains[i]};
-        bool patch;
         kprof_placement_put(&f->placement, counter.name, counter.domain);
-        status = note_place(f, &counter, &f->is_slow, &patch);
+        status = kprof_raw_config_add_traits(f->config, &counter, &f->pass);
     }
+    f->counter_count = counters.names.count;
     kprof_placed_counters_free(&counters);
     return status;
 }
@@ -137,7 +148,8 @@ static kprof_status walk_passes(filler *f, const kprof_config_image *image)
     size_t own = image->pass_count, count = own + f->fill->new_passes;
     for (size_t pass = 0; pass < count && status == KPROF_OK; pass++) {
         size_t before = f->placed.count;
-        f->is_slow = false;
+        f->pass = (kprof_pass_traits){0};
+        f->counter_count = 0;
         status = kprof_raw_config_begin(f->config);
         if (status == KPROF_OK && pass < own)
             status = put_own(f, image, pass);
@@ -185,10 +197,12 @@ static void filler_free(filler *f)
 
 kprof_status kprof_host_fill(kprof_host *host, kprof_fill *fill, kprof_config_image *image)
 {
-    filler f = {.host = host, .fill = fill, .placement = KPROF_STRBUF_INIT, .slow_passes = fill->slow_passes};
+    filler f = {.host = host, .fill = fill, .placement = KPROF_STRBUF_INIT};
+    f.sm_passes = fill->sm_passes;
+    f.slow_passes = fill->slow_passes;
     for (size_t i = 0; i < fill->wanted->count; i++)
         fill->found[i] = false;
-    kprof_status status = kprof_raw_config_open(host, &f.config);
+    kprof_status status = kprof_raw_config_open_quietly(host, &f.config);
     if (status == KPROF_OK)
         status = list_counters(&f);
     if (status == KPROF_OK)

@@ -2,6 +2,7 @@
 #include "cupti/schedule.h"
 
 #include "core/log.h"
+#include "cupti/pack.h"
 
 static kprof_status unsupported(void)
 {

@@ -265,6 +265,20 @@ kprof_status kprof_raw_config_places(const kprof_raw_config *config, const char 
     return KPROF_OK;
 }
 
+kprof_status kprof_raw_config_add_traits(const kprof_raw_config *config, const kprof_placed_counter *counter,
+                                         kprof_pass_traits *traits)
+{
+    kprof_counter_places places;
+    kprof_status status = kprof_raw_config_places(config, counter->name, &places);
+    for (size_t i = 0; i < places.count && status == KPROF_OK; i++) {
+        bool may_be_there = counter->domain == 0 || counter->domain == places.items[i];
+        traits->in_sm = traits->in_sm || kprof_place_is_in_sm(places.items[i]);
+        traits->is_slow = traits->is_slow || (may_be_there && kprof_place_is_slow(places.items[i]));
+        traits->is_patch = traits->is_patch || kprof_place_is_patch(places.items[i]);
+    }
+    return status;
+}
+
 bool kprof_place_is_in_sm_a(uint32_t place)
 {
     return place == NVPW_RAW_COUNTER_DOMAIN_GPU_SM_A || place == NVPW_RAW_COUNTER_DOMAIN_CDG_GPU_SM_B_SM_A ||

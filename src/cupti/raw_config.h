@@ -35,6 +35,15 @@ typedef struct kprof_placed_counter {
     const char *name;
     uint32_t domain;
 } kprof_placed_counter;
+/* What a pass is by its counters. */
+typedef struct kprof_pass_traits {
+    bool in_sm;    /* some are in the SMs */
+    bool is_slow;  /* some are read where each launch takes ten times as long for it, or NVPW may place them there */
+    bool is_patch; /* some are counted by code that is patched into the kernels */
+} kprof_pass_traits;
+/* Add those of a counter to *traits. */
+kprof_status kprof_raw_config_add_traits(const kprof_raw_config *config, const kprof_placed_counter *counter,
+                                         kprof_pass_traits *traits) KPROF_MUST_CHECK;
 /* *out: all of them go into the passes that the group has, or into one when it is empty. */
 kprof_status kprof_raw_config_takes(const kprof_raw_config *config, const kprof_placed_counter *counters, size_t count,
                                     bool *out) KPROF_MUST_CHECK;

@@ -21,23 +21,11 @@ typedef struct reader {
     size_t *indices; /* [pass_count], likewise */
 } reader;
 
-static kprof_status note_place(const reader *r, const kprof_placed_counter *counter, kprof_schedule_pass *out)
-{
-    kprof_counter_places places;
-    kprof_status status = kprof_raw_config_places(r->domains, counter->name, &places);
-    for (size_t i = 0; i < places.count && status == KPROF_OK; i++) {
-        out->sm_side = out->sm_side || kprof_place_is_in_sm(places.items[i]);
-        bool may_be_there = counter->domain == 0 || counter->domain == places.items[i];
-        out->is_slow = out->is_slow || (may_be_there && kprof_place_is_slow(places.items[i]));
-        out->patches_code = out->patches_code || kprof_place_is_patch(places.items[i]);
-    }
-    return status;
-}
-
 static kprof_status read_pass(const reader *r, size_t pass)
 {
     kprof_strlist counters = KPROF_STRLIST_INIT; /* witnesses have no place of their own in the placement */
     kprof_placed_counters placed;
+    kprof_pass_traits traits = {0};
     kprof_schedule_pass *out = &r->out->passes[pass];
     kprof_status status = kprof_image_counters(r->image, pass, &counters);
     out->counters = (uint32_t)counters.count;
@@ -46,8 +34,12 @@ static kprof_status read_pass(const reader *r, size_t pass)
         return status;
     status = kprof_placed_counters_read(r->image, pass, &placed);
     for (size_t i = 0; i < placed.names.count && status == KPROF_OK; i++)
-        status = note_place(r, &(kprof_placed_counter){placed.names.items[i], placed.domains[i]}, out);
+        status = kprof_raw_config_add_traits(
+            r->domains, &(kprof_placed_counter){placed.names.items[i], placed.domains[i]}, &traits);
     kprof_placed_counters_free(&placed);
+    out->sm_side = traits.in_sm;
+    out->is_slow = traits.is_slow;
+    out->patches_code = traits.is_patch;
     return status;
 }
 

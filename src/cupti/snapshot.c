@@ -1,6 +1,7 @@
 /* libcheckpoint for the memory, plain copies for module variables, which it leaves out. */
 #include "cupti/snapshot.h"
 
+#include "core/config.h"
 #include "core/log.h"
 #include "core/memory.h"
 #include "core/monotonic.h"
@@ -16,10 +17,9 @@
 #define MAX_VARIABLE_BYTES ((size_t)256 << 20)
 /* Left free beside what is saved, for the driver, CUPTI and the application. libcheckpoint is told only where the
  * device does not hold everything: this is how either case was measured. */
-#define DEVICE_RESERVE_BYTES ((size_t)2 << 30)
-#define HOST_RESERVE_BYTES   ((size_t)4 << 30)
-#define MEBIBYTE             ((size_t)1 << 20)
-#define GIGABYTE             1e9
+#define HOST_RESERVE_BYTES ((size_t)4 << 30)
+#define MEBIBYTE           ((size_t)1 << 20)
+#define GIGABYTE           1e9
 
 typedef struct variable {
     CUdeviceptr address;
@@ -138,7 +138,7 @@ static kprof_status plan_room(const kprof_snapshot *snapshot, size_t *host_bytes
     if (result != CUDA_SUCCESS)
         return kprof_fail(KPROF_UNSUPPORTED, "the device does not tell its memory: %s", kprof_driver_error(result));
     size_t used = total_bytes - free_bytes;
-    size_t room = free_bytes > DEVICE_RESERVE_BYTES ? free_bytes - DEVICE_RESERVE_BYTES : 0;
+    size_t room = free_bytes > KPROF_DEVICE_RESERVE_BYTES ? free_bytes - KPROF_DEVICE_RESERVE_BYTES : 0;
     *host_bytes = used > room ? used - room : 0;
     size_t available = kprof_memory_available_bytes();
     if (*host_bytes > 0 && *host_bytes + HOST_RESERVE_BYTES > available)
@@ -154,7 +154,7 @@ static kprof_status save_memory(kprof_snapshot *snapshot)
     kprof_status status = plan_room(snapshot, &host_bytes);
     if (status != KPROF_OK)
         return status;
-    snapshot->params.reserve_device_mb = host_bytes > 0 ? DEVICE_RESERVE_BYTES / MEBIBYTE : 0;
+    snapshot->params.reserve_device_mb = host_bytes > 0 ? KPROF_DEVICE_RESERVE_BYTES / MEBIBYTE : 0;
     int64_t start_ns = kprof_monotonic_ns();
     CUptiResult result = snapshot->checkpoint->cuptiCheckpointSave(&snapshot->params);
     if (result == CUPTI_ERROR_OUT_OF_MEMORY)

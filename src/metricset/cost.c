@@ -97,6 +97,16 @@ static void count_batches(const kprof_workload *workload, uint64_t room, double 
     cost->batch_count += left / room + (left % room > 0);
 }
 
+/* Of memory that is saved, as src/cupti/snapshot.c does it: all where it fits beside itself, else what libcheckpoint
+ * puts into what is free. */
+static double bytes_on_device(double saved_bytes, double device_bytes)
+{
+    double free_bytes = device_bytes - saved_bytes;
+    if (saved_bytes <= free_bytes - KPROF_DEVICE_RESERVE_BYTES)
+        return saved_bytes;
+    return free_bytes > kprof_prices.kept_free_bytes ? free_bytes - kprof_prices.kept_free_bytes : 0;
+}
+
 /* Each batch saves all memory, and restores it for each further pass. */
 static void add_memory(const kprof_workload *workload, size_t passes, kprof_cost *cost)
 {
@@ -110,11 +120,7 @@ static void add_memory(const kprof_workload *workload, size_t passes, kprof_cost
         batches * (kprof_prices.save_ms_per_gib + restores * kprof_prices.restore_ms_per_gib) / 1000;
     cost->host_s_per_gib =
         batches * (kprof_prices.host_save_ms_per_gib + restores * kprof_prices.host_restore_ms_per_gib) / 1000;
-    double on_device_bytes = cost->device_bytes - cost->saved_bytes_per_batch - kprof_prices.kept_free_bytes;
-    if (on_device_bytes > cost->saved_bytes_per_batch)
-        on_device_bytes = cost->saved_bytes_per_batch;
-    if (on_device_bytes < 0)
-        on_device_bytes = 0;
+    double on_device_bytes = bytes_on_device(cost->saved_bytes_per_batch, cost->device_bytes);
     cost->host_bytes_per_batch = cost->saved_bytes_per_batch - on_device_bytes;
     cost->total_s += on_device_bytes / GIB_BYTES * cost->memory_s_per_gib +
                      cost->host_bytes_per_batch / GIB_BYTES * cost->host_s_per_gib;

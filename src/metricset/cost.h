@@ -28,7 +28,7 @@ typedef struct kprof_price_list {
     double host_save_ms_per_gib;    /* of what does not fit twice and goes to host memory */
     double host_restore_ms_per_gib; /* likewise */
     double device_bytes;            /* memory of the GPU */
-    double kept_free_bytes;         /* of what the application leaves free, so much is not used for saving */
+    double kept_free_bytes;         /* of what is free, where not all that is saved fits there */
 } kprof_price_list;
 
 extern const kprof_price_list kprof_prices;

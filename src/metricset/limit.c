@@ -1,5 +1,7 @@
-/* Tries, group by group, what still fits. Every trial asks for a schedule, which takes tens of milliseconds, and tenths
- * of a second where its passes are packed, so halves are tried before single names, and there is an end to trying. */
+/* Tries in two ways what fits, and takes the better one: packing whole groups, and by CUPTI's own schedules of whole
+ * groups, halves of them and single names. Either way room that is left is filled with single names. Every trial asks
+ * for a schedule, which takes tens of milliseconds, and tenths of a second where its passes are packed, so there is an
+ * end to trying. */
 #include "metricset/limit.h"
 
 #include "core/log.h"
@@ -9,12 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* After so many trials what has not been tried is left out: it is the least useful. */
-#define MAX_TRIALS 150
+/* After so many trials, either way, what has not been tried is left to filling: it is the least useful. */
+#define MAX_TRIALS 60
 /* Of trials that do not fit as CUPTI schedules them, so many are packed, and only where what is over the limits may be
  * what packing saves: up to a quarter of the passes, of the shipped sets. */
-#define MAX_PACKED_TRIALS    12
-#define PACKED_PART_OF_DRAFT 0.75
+#define MAX_PACKED_TRIALS 24
+
+/* The second way is not tried where the first leaves out no more than one name of so many. */
+#define FEW_OF_NAMES 32
 
 /* Names that may be kept together, and their schedule. */
 typedef struct candidate {
@@ -28,7 +32,8 @@ typedef struct limiter {
     const kprof_queue *queue;
     bool *kept;               /* [names.count of the queue] */
     kprof_config_image image; /* of what is kept, once that is settled */
-    size_t trials, packed_trials;
+    bool packs;
+    size_t trials, packed_trials, all_trials;
 } limiter;
 
 bool kprof_limits_are_set(const kprof_limits *limits)
@@ -122,15 +127,15 @@ static void keep_range(limiter *l, size_t begin, size_t end)
         l->kept[i] = true;
 }
 
-/* Pack what CUPTI's schedule of does not fit, where that may help. What fits then is what will be used: with
+/* Pack what does not fit as CUPTI schedules it, where that may help. What fits then is what will be used: with
  * witnesses. */
 static kprof_status try_packed(limiter *l, candidate *tried, bool *fits)
 {
     bool near = false;
     kprof_status status = KPROF_OK;
     kprof_limits of_draft = *l->limits;
-    of_draft.max_passes = (uint32_t)(of_draft.max_passes / PACKED_PART_OF_DRAFT);
-    of_draft.budget_s /= PACKED_PART_OF_DRAFT;
+    of_draft.max_passes += of_draft.max_passes / 3;
+    of_draft.budget_s *= 4.0 / 3;
     if (l->packed_trials < MAX_PACKED_TRIALS)
         status = allows(l->host, &of_draft, tried, &near);
     if (status != KPROF_OK || !near)
@@ -153,7 +158,7 @@ static kprof_status try_range(limiter *l, size_t begin, size_t end, bool *fits)
     kprof_status status = kprof_host_draft_image(l->host, &tried.names, &tried.image);
     if (status == KPROF_OK)
         status = allows(l->host, l->limits, &tried, fits);
-    if (status == KPROF_OK && !*fits)
+    if (status == KPROF_OK && !*fits && l->packs)
         status = try_packed(l, &tried, fits);
     if (*fits)
         keep_range(l, begin, end);
@@ -182,18 +187,38 @@ static kprof_status take_range(limiter *l, size_t begin, size_t end)
     return status == KPROF_OK && !fits ? take_halves(l, begin, end) : status;
 }
 
-/* Names of --metrics by themselves, all other groups whole. */
-static kprof_status take_groups(limiter *l)
+static kprof_status take_whole(limiter *l, size_t begin, size_t end)
+{
+    bool fits;
+    return try_range(l, begin, end, &fits);
+}
+
+static kprof_status take_parts(limiter *l, size_t begin, size_t end)
+{
+    return l->kept[begin] ? KPROF_OK : take_halves(l, begin, end);
+}
+
+/* All groups but that of --metrics. */
+static kprof_status visit_groups(limiter *l, kprof_status (*visit)(limiter *l, size_t begin, size_t end))
 {
     const kprof_queue *queue = l->queue;
-    kprof_status status = take_range(l, 0, queue->named_count);
+    kprof_status status = KPROF_OK;
     for (size_t i = 0, begin = 0; i < queue->group_count && status == KPROF_OK; i++) {
-        bool fits;
         if (begin >= queue->named_count)
-            status = try_range(l, begin, queue->group_ends[i], &fits);
+            status = visit(l, begin, queue->group_ends[i]);
         begin = queue->group_ends[i];
     }
     return status;
+}
+
+/* Whole groups go first, lest a dear name of one takes the room of several others. What was packed is over the limits
+ * as a draft, so that no part would fit beside it. */
+static kprof_status take_groups(limiter *l)
+{
+    kprof_status status = take_range(l, 0, l->queue->named_count);
+    if (status == KPROF_OK)
+        status = visit_groups(l, take_whole);
+    return status == KPROF_OK && !l->packs ? visit_groups(l, take_parts) : status;
 }
 
 /* Schedule what is kept already, with names `begin` to `end` of the queue, which are kept if that keeps the limits. */
@@ -249,20 +274,23 @@ static kprof_status take_filled(limiter *l, const kprof_fill *fill, candidate *t
     return status;
 }
 
-/* Keep what else goes into the passes, of which so many may be new and so many may become slow, if all of it keeps the
- * limits. */
-static kprof_status fill_passes(limiter *l, size_t new_passes, size_t slow_passes, bool *fits)
+/* Passes that filling may add or make dearer, at once. */
+typedef struct fill_step {
+    size_t new_passes, sm_passes, slow_passes;
+} fill_step;
+
+/* Keep what else goes into the passes, if all of it keeps the limits. Where filling fails there is nothing to keep. */
+static kprof_status fill_passes(limiter *l, const fill_step *step, bool *fits)
 {
     kprof_strlist wanted;
     candidate tried = {0};
-    kprof_fill fill = {&wanted, new_passes, slow_passes, calloc(l->queue->names.count + 1, sizeof(*fill.found))};
+    kprof_fill fill = {&wanted, step->new_passes, step->sm_passes, step->slow_passes, NULL};
     *fits = false;
+    fill.found = calloc(l->queue->names.count + 1, sizeof(*fill.found));
     kprof_status status = list_left_out(l, &wanted) && fill.found ? KPROF_OK : KPROF_NO_MEMORY;
     if (status == KPROF_OK)
         status = copy_image(&l->image, &tried.image);
-    if (status == KPROF_OK)
-        status = kprof_host_fill(l->host, &fill, &tried.image);
-    if (status == KPROF_OK)
+    if (status == KPROF_OK && kprof_host_fill(l->host, &fill, &tried.image) == KPROF_OK)
         status = take_filled(l, &fill, &tried, fits);
     kprof_config_image_free(&tried.image);
     free(tried.names.items);
@@ -279,14 +307,14 @@ static size_t count_kept(const limiter *l)
     return count;
 }
 
-/* The same again and again, as long as it finds something. */
-static kprof_status fill_repeatedly(limiter *l, size_t new_passes, size_t slow_passes)
+/* A step again and again, as long as it finds something. */
+static kprof_status fill_repeatedly(limiter *l, const fill_step *step)
 {
     kprof_status status = KPROF_OK;
     bool fits = true;
     for (size_t before = SIZE_MAX; status == KPROF_OK && fits && count_kept(l) != before;) {
         before = count_kept(l);
-        status = before < l->queue->names.count ? fill_passes(l, new_passes, slow_passes, &fits) : KPROF_OK;
+        status = before < l->queue->names.count ? fill_passes(l, step, &fits) : KPROF_OK;
     }
     return status;
 }
@@ -294,12 +322,10 @@ static kprof_status fill_repeatedly(limiter *l, size_t new_passes, size_t slow_p
 /* The room that is left goes to single names: what costs little before what costs more. */
 static kprof_status fill_up(limiter *l)
 {
-    static const struct {
-        size_t new_passes, slow_passes;
-    } steps[] = {{0, 0}, {0, 1}, {1, 1}, {1, 0}};
+    static const fill_step steps[] = {{0, 0, 0}, {0, 1, 0}, {0, 1, 1}, {1, 1, 1}, {1, 1, 0}, {1, 0, 0}};
     kprof_status status = KPROF_OK;
     for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]) && status == KPROF_OK; i++)
-        status = fill_repeatedly(l, steps[i].new_passes, steps[i].slow_passes);
+        status = fill_repeatedly(l, &steps[i]);
     return status;
 }
 
@@ -309,14 +335,14 @@ static void keep_nothing(limiter *l)
 }
 
 /* What drafts promised is kept only if it holds with witnesses, which drafts do not have. */
-static kprof_status take_what_fits(limiter *l)
+static kprof_status choose_by(limiter *l, bool packs)
 {
-    bool fits;
+    bool fits = false;
     keep_nothing(l);
-    kprof_status status = settle(l, 0, l->queue->names.count, &fits);
-    if (status != KPROF_OK || fits)
-        return status;
-    status = take_groups(l);
+    l->packs = packs;
+    l->trials = 0;
+    kprof_status status = take_groups(l);
+    l->all_trials += l->trials;
     if (status == KPROF_OK)
         status = settle(l, 0, 0, &fits);
     if (!fits) {
@@ -326,37 +352,77 @@ static kprof_status take_what_fits(limiter *l)
     return status == KPROF_OK ? fill_up(l) : status;
 }
 
+/* Names count for more the further they are to the front of the queue, the first twice as much as the last. */
+static size_t usefulness(const limiter *l)
+{
+    size_t sum = 0, count = l->queue->names.count;
+    for (size_t i = 0; i < count; i++)
+        sum += l->kept[i] ? 2 * count - i : 0;
+    return sum;
+}
+
+static kprof_status take_what_fits(limiter *l)
+{
+    bool fits;
+    keep_nothing(l);
+    kprof_status status = settle(l, 0, l->queue->names.count, &fits);
+    if (status != KPROF_OK || fits)
+        return status;
+    limiter packed = {.limits = l->limits, .host = l->host, .queue = l->queue};
+    packed.kept = calloc(l->queue->names.count + 1, sizeof(*packed.kept));
+    status = packed.kept ? choose_by(&packed, true) : KPROF_NO_MEMORY;
+    bool is_nearly_all = l->queue->names.count - count_kept(&packed) <= l->queue->names.count / FEW_OF_NAMES;
+    if (status == KPROF_OK && !is_nearly_all)
+        status = choose_by(l, false);
+    if (status == KPROF_OK && usefulness(&packed) >= usefulness(l)) {
+        limiter worse = *l;
+        *l = packed;
+        packed = worse;
+    }
+    l->all_trials += packed.all_trials;
+    l->packed_trials += packed.packed_trials;
+    kprof_config_image_free(&packed.image);
+    free(packed.kept);
+    return status;
+}
+
 /* A byte for each name of the queue, 1 where it is kept; and the image of these. */
-static bool recall(limiter *l, const kprof_host_question *kept, const kprof_host_question *image)
+static bool recall(limiter *l, const char *text)
 {
     kprof_strbuf answers = KPROF_STRBUF_INIT;
-    bool found = kprof_host_recall(kept, &answers) && answers.length == l->queue->names.count &&
-                 kprof_host_recall_image(image, &l->image);
+    kprof_strlist names = KPROF_STRLIST_INIT;
+    kprof_host_question kept = {l->host, text, &l->queue->names}, image = {l->host, text, &names};
+    bool found = kprof_host_recall(&kept, &answers) && answers.length == l->queue->names.count;
     for (size_t i = 0; i < l->queue->names.count && found; i++)
         l->kept[i] = answers.data[i] == 1;
+    found = found && list_candidates(l, 0, 0, &names) && kprof_host_recall_image(&image, &l->image);
+    free(names.items);
     kprof_strbuf_free(&answers);
     return found;
 }
 
-static void keep(const limiter *l, const kprof_host_question *kept, const kprof_host_question *image)
+static void keep(const limiter *l, const char *text)
 {
     kprof_strbuf answers = KPROF_STRBUF_INIT;
+    kprof_strlist names = KPROF_STRLIST_INIT;
+    kprof_host_question kept = {l->host, text, &l->queue->names}, image = {l->host, text, &names};
     for (size_t i = 0; i < l->queue->names.count; i++)
         kprof_strbuf_append(&answers, &(char){(char)l->kept[i]}, 1);
-    if (!answers.failed && l->image.size > 0) {
-        kprof_host_keep(kept, answers.data, answers.length);
-        kprof_host_keep_image(image, &l->image);
+    if (!answers.failed && l->image.size > 0 && list_candidates(l, 0, 0, &names)) {
+        kprof_host_keep_image(&image, &l->image);
+        kprof_host_keep(&kept, answers.data, answers.length);
     }
+    free(names.items);
     kprof_strbuf_free(&answers);
 }
 
 /* The order of names and the bounds of groups are those of the set files, which may change: both are in the question.
  * The number stands for the prices of cost.c and for how this file tries. */
-static char *question_text(const limiter *l, const char *what)
+static char *question_text(const limiter *l)
 {
     const kprof_limits *limits = l->limits;
     kprof_strbuf text = KPROF_STRBUF_INIT;
-    kprof_strbuf_printf(&text, "%s 15 %u %.9g %llu %u %d %llu %llu %zu:", what, limits->max_passes, limits->budget_s,
+    kprof_strbuf_printf(&text, "limits 16 %u %.9g %llu %u %d %llu %llu %zu:", limits->max_passes, limits->budget_s,
                         (unsigned long long)limits->workload.launches, limits->workload.batch, limits->workload.flush,
                         (unsigned long long)limits->workload.allocated_bytes,
                         (unsigned long long)limits->workload.device_bytes, l->queue->named_count);
@@ -367,16 +433,14 @@ static char *question_text(const limiter *l, const char *what)
 
 static kprof_status choose(limiter *l)
 {
-    char *kept_text = question_text(l, "limits"), *image_text = question_text(l, "limited image");
-    kprof_host_question kept = {l->host, kept_text, &l->queue->names}, image = {l->host, image_text, &l->queue->names};
-    kprof_status status = kept_text && image_text ? KPROF_OK : KPROF_NO_MEMORY;
-    if (status == KPROF_OK && !recall(l, &kept, &image)) {
+    char *text = question_text(l);
+    kprof_status status = text ? KPROF_OK : KPROF_NO_MEMORY;
+    if (status == KPROF_OK && !recall(l, text)) {
         status = take_what_fits(l);
         if (status == KPROF_OK)
-            keep(l, &kept, &image);
+            keep(l, text);
     }
-    free(kept_text);
-    free(image_text);
+    free(text);
     return status;
 }
 
@@ -401,7 +465,7 @@ kprof_status kprof_limits_apply(const kprof_limits *limits, kprof_host *host, co
         status = share_out(&l, out);
     out->image = l.image;
     kprof_log(KPROF_LOG_DEBUG, "%s: %zu of %zu metrics fit, after %zu trials, of which %zu packed",
-              kprof_host_chip(host), out->kept.count, queue->names.count, l.trials, l.packed_trials);
+              kprof_host_chip(host), out->kept.count, queue->names.count, l.all_trials, l.packed_trials);
     free(l.kept);
     return status;
 }

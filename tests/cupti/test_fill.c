@@ -31,11 +31,11 @@ static kprof_strlist list_of(char *const *items, size_t count)
     return (kprof_strlist){(char **)items, count, count};
 }
 
-static filled fill(size_t new_passes, size_t slow_passes)
+static filled fill(size_t new_passes, size_t sm_passes, size_t slow_passes)
 {
     filled f = {0};
     kprof_strlist names = list_of(own, 2), wanted = list_of(wanted_names, WANTED), all = KPROF_STRLIST_INIT;
-    kprof_fill what = {&wanted, new_passes, slow_passes, f.found};
+    kprof_fill what = {&wanted, new_passes, sm_passes, slow_passes, f.found};
     assert_int_equal(kprof_host_open("GH100", NULL, &f.host), KPROF_OK);
     assert_int_equal(kprof_host_draft_image(f.host, &names, &f.image), KPROF_OK);
     assert_int_equal(f.image.pass_count, 1);
@@ -69,7 +69,7 @@ static void release(filled *f)
 static void test_a_fast_pass_stays_fast(void **state)
 {
     (void)state;
-    filled f = fill(0, 0);
+    filled f = fill(0, 0, 0);
     assert_true(f.found[L2] && f.found[THERE]);
     assert_false(f.found[ALU] || f.found[FMA] || f.found[PATCH]);
     assert_int_equal(f.image.pass_count, 1);
@@ -80,7 +80,7 @@ static void test_a_fast_pass_stays_fast(void **state)
 static void test_a_pass_may_become_slow(void **state)
 {
     (void)state;
-    filled f = fill(0, 1);
+    filled f = fill(0, 1, 1);
     assert_true(f.found[L2] && f.found[ALU] && f.found[FMA] && f.found[THERE]);
     assert_false(f.found[PATCH]);
     assert_int_equal(f.image.pass_count, 1);
@@ -88,16 +88,18 @@ static void test_a_pass_may_become_slow(void **state)
     release(&f);
 }
 
-/* A pass that nothing goes into is none. */
+/* Of three one, for patched code: a pass that nothing goes into is none. */
 static void test_new_passes_are_made_where_they_help(void **state)
 {
     (void)state;
-    filled f = fill(3, 1);
-    assert_int_equal(f.image.pass_count, 1);
-    release(&f);
-    f = fill(3, 0);
-    assert_int_equal(f.image.pass_count, 1);
-    release(&f);
+    for (size_t dear = 0; dear < 2; dear++) {
+        filled f = fill(3, dear, dear);
+        assert_true(f.found[PATCH] && f.found[ALU] == (dear > 0));
+        assert_int_equal(f.image.pass_count, 2);
+        assert_true(f.schedule.passes[1].patches_code && !f.schedule.passes[0].patches_code);
+        assert_int_equal(f.schedule.passes[1].counters, 1);
+        release(&f);
+    }
 }
 
 static void test_an_image_may_be_empty(void **state)
@@ -107,7 +109,7 @@ static void test_an_image_may_be_empty(void **state)
     kprof_config_image image = {0};
     kprof_strlist wanted = list_of(wanted_names, WANTED);
     bool found[WANTED];
-    kprof_fill none = {&wanted, 0, 1, found}, one = {&wanted, 1, 1, found};
+    kprof_fill none = {&wanted, 0, 1, 1, found}, one = {&wanted, 1, 1, 1, found};
     assert_int_equal(kprof_host_open("GH100", NULL, &host), KPROF_OK);
     assert_int_equal(kprof_host_fill(host, &none, &image), KPROF_OK);
     assert_int_equal(image.size, 0);

@@ -146,7 +146,8 @@ static void test_size_of_memory(void **state)
     assert_near(one_pass.total_s, kprof_cost_of(&dram_metric, &unknown).total_s);
 }
 
-/* 100 GiB of 139: what is free, less what is kept so, is saved on the device, and the rest goes to host memory. */
+/* 100 GiB of 139: what is free, less what is kept so, is saved on the device, and the rest goes to host memory. What
+ * fits twice does not. */
 static void test_memory_that_does_not_fit_twice(void **state)
 {
     (void)state;
@@ -163,8 +164,10 @@ static void test_memory_that_does_not_fit_twice(void **state)
                 base_s + on_device_gib * cost.memory_s_per_gib + (100 - on_device_gib) * cost.host_s_per_gib);
     assert_near(kprof_cost_of(&default_set, &smaller).host_bytes_per_batch, (80 + kept_gib) * GIB);
     assert_near(kprof_cost_of(&default_set, &tiny).host_bytes_per_batch, 100 * GIB);
-    given.allocated_bytes = UINT64_C(60) << 30;
+    given.allocated_bytes = UINT64_C(68) << 30;
     assert_true(kprof_cost_of(&default_set, &given).host_bytes_per_batch == 0);
+    given.allocated_bytes = UINT64_C(69) << 30;
+    assert_true(kprof_cost_of(&default_set, &given).host_bytes_per_batch > 0);
 }
 
 static void test_counter_data_of_a_batch(void **state)
