@@ -92,6 +92,8 @@ kprof_status kprof_host_few_passes_image(kprof_host *host, const kprof_strlist *
 /* CUPTI's own, not kept: for one of many lists that are tried. */
 kprof_status kprof_host_draft_image(kprof_host *host, const kprof_strlist *names,
                                     kprof_config_image *out) KPROF_MUST_CHECK;
+/* Caller frees *out, on failure too. */
+kprof_status kprof_config_image_copy(const kprof_config_image *image, kprof_config_image *out) KPROF_MUST_CHECK;
 void kprof_config_image_free(kprof_config_image *image); /* members */
 /* The same for another question that has an image for an answer. */
 bool kprof_host_recall_image(const kprof_host_question *question, kprof_config_image *out);

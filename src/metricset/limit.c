@@ -2,7 +2,7 @@
  * groups, halves of them and single names. Either way room that is left is filled with single names. Every trial asks
  * for a schedule, which takes tens of milliseconds, and tenths of a second where its passes are packed, so there is an
  * end to trying. */
-#include "metricset/limit.h"
+#include "metricset/limit_private.h"
 
 #include "core/log.h"
 #include "cupti/pack.h"
@@ -19,22 +19,6 @@
 
 /* The second way is not tried where the first leaves out no more than one name of so many. */
 #define FEW_OF_NAMES 32
-
-/* Names that may be kept together, and their schedule. */
-typedef struct candidate {
-    kprof_strlist names; /* borrowed and sorted */
-    kprof_config_image image;
-} candidate;
-
-typedef struct limiter {
-    const kprof_limits *limits;
-    kprof_host *host;
-    const kprof_queue *queue;
-    bool *kept;               /* [names.count of the queue] */
-    kprof_config_image image; /* of what is kept, once that is settled */
-    bool packs;
-    size_t trials, packed_trials, all_trials;
-} limiter;
 
 bool kprof_limits_are_set(const kprof_limits *limits)
 {
@@ -59,27 +43,15 @@ static kprof_status allows(kprof_host *host, const kprof_limits *limits, const c
     return *out && limits->budget_s > 0 ? fits_budget(host, limits, tried, out) : KPROF_OK;
 }
 
-static kprof_status copy_image(const kprof_config_image *image, kprof_config_image *out)
-{
-    *out = (kprof_config_image){malloc(image->size + 1), image->size, image->pass_count, NULL};
-    if (image->placement)
-        out->placement = strdup(image->placement);
-    if (!out->data || (image->placement && !out->placement))
-        return KPROF_NO_MEMORY;
-    if (image->size > 0)
-        memcpy(out->data, image->data, image->size);
-    return KPROF_OK;
-}
-
 /* Witnesses add no pass, but a pass that has some may be reckoned dearer. */
-static kprof_status allows_witnessed(const limiter *l, const candidate *tried, bool *out)
+kprof_status kprof_limiter_allows(const limiter *l, const candidate *tried, bool *out)
 {
     kprof_witnesses witnesses = {0};
     kprof_config_image copy;
     kprof_status status = allows(l->host, l->limits, tried, out);
     if (status != KPROF_OK || !*out || l->limits->budget_s <= 0)
         return status;
-    status = copy_image(&tried->image, &copy);
+    status = kprof_config_image_copy(&tried->image, &copy);
     if (status == KPROF_OK)
         status = kprof_host_witness(l->host, &tried->names, &copy, &witnesses);
     if (status == KPROF_OK && witnesses.image.size > 0)
@@ -101,13 +73,13 @@ static kprof_status find_image(limiter *l, const kprof_strlist *names, bool *fit
         kprof_config_image_free(&l->image);
         status = makers[i](l->host, names, &l->image);
         if (status == KPROF_OK)
-            status = allows_witnessed(l, &(candidate){*names, l->image}, fits);
+            status = kprof_limiter_allows(l, &(candidate){*names, l->image}, fits);
     }
     return status;
 }
 
 /* What is kept already, with names `begin` to `end` of the queue: borrowed and sorted. Caller frees the items. */
-static bool list_candidates(const limiter *l, size_t begin, size_t end, kprof_strlist *out)
+bool kprof_limiter_list(const limiter *l, size_t begin, size_t end, kprof_strlist *out)
 {
     const kprof_strlist *names = &l->queue->names;
     out->items = calloc(names->count + 1, sizeof(*out->items));
@@ -119,6 +91,14 @@ static bool list_candidates(const limiter *l, size_t begin, size_t end, kprof_st
     }
     kprof_strlist_sort(out);
     return true;
+}
+
+size_t kprof_limiter_count(const limiter *l)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < l->queue->names.count; i++)
+        count += l->kept[i];
+    return count;
 }
 
 static void keep_range(limiter *l, size_t begin, size_t end)
@@ -142,7 +122,7 @@ static kprof_status try_packed(limiter *l, candidate *tried, bool *fits)
         return status;
     l->packed_trials++;
     kprof_pack(l->host, &tried->names, true, &tried->image);
-    return allows_witnessed(l, tried, fits);
+    return kprof_limiter_allows(l, tried, fits);
 }
 
 /* Keep a range of names whole if it fits beside what is kept. */
@@ -152,7 +132,7 @@ static kprof_status try_range(limiter *l, size_t begin, size_t end, bool *fits)
     *fits = false;
     if (begin == end || l->trials >= MAX_TRIALS)
         return KPROF_OK;
-    if (!list_candidates(l, begin, end, &tried.names))
+    if (!kprof_limiter_list(l, begin, end, &tried.names))
         return KPROF_NO_MEMORY;
     l->trials++;
     kprof_status status = kprof_host_draft_image(l->host, &tried.names, &tried.image);
@@ -226,106 +206,13 @@ static kprof_status settle(limiter *l, size_t begin, size_t end, bool *fits)
 {
     kprof_strlist names = KPROF_STRLIST_INIT;
     *fits = false;
-    if (!list_candidates(l, begin, end, &names))
+    if (!kprof_limiter_list(l, begin, end, &names))
         return KPROF_NO_MEMORY;
     kprof_status status = find_image(l, &names, fits);
     *fits = *fits || names.count == 0;
     if (*fits)
         keep_range(l, begin, end);
     free(names.items);
-    return status;
-}
-
-/* What is not kept, in the queue's order: borrowed. Caller frees the items. */
-static bool list_left_out(const limiter *l, kprof_strlist *out)
-{
-    const kprof_strlist *names = &l->queue->names;
-    *out = (kprof_strlist){.items = calloc(names->count + 1, sizeof(*out->items))};
-    for (size_t i = 0; out->items && i < names->count; i++) {
-        if (!l->kept[i])
-            out->items[out->count++] = names->items[i];
-    }
-    return out->items != NULL;
-}
-
-/* The wanted are names of the queue, in its order. */
-static void mark_found(limiter *l, const kprof_fill *fill, bool kept)
-{
-    const kprof_strlist *names = &l->queue->names;
-    for (size_t i = 0, next = 0; i < names->count && next < fill->wanted->count; i++) {
-        if (names->items[i] == fill->wanted->items[next] && fill->found[next++])
-            l->kept[i] = kept;
-    }
-}
-
-/* Keep what the image of `tried` has beside what is kept already, if that keeps the limits. */
-static kprof_status take_filled(limiter *l, const kprof_fill *fill, candidate *tried, bool *fits)
-{
-    mark_found(l, fill, true);
-    kprof_status status = list_candidates(l, 0, 0, &tried->names) ? KPROF_OK : KPROF_NO_MEMORY;
-    if (status == KPROF_OK)
-        status = allows_witnessed(l, tried, fits);
-    if (status == KPROF_OK && *fits) {
-        kprof_config_image_free(&l->image);
-        l->image = tried->image;
-        tried->image = (kprof_config_image){0};
-    } else
-        mark_found(l, fill, false);
-    return status;
-}
-
-/* Passes that filling may add or make dearer, at once. */
-typedef struct fill_step {
-    size_t new_passes, sm_passes, slow_passes;
-} fill_step;
-
-/* Keep what else goes into the passes, if all of it keeps the limits. Where filling fails there is nothing to keep. */
-static kprof_status fill_passes(limiter *l, const fill_step *step, bool *fits)
-{
-    kprof_strlist wanted;
-    candidate tried = {0};
-    kprof_fill fill = {&wanted, step->new_passes, step->sm_passes, step->slow_passes, NULL};
-    *fits = false;
-    fill.found = calloc(l->queue->names.count + 1, sizeof(*fill.found));
-    kprof_status status = list_left_out(l, &wanted) && fill.found ? KPROF_OK : KPROF_NO_MEMORY;
-    if (status == KPROF_OK)
-        status = copy_image(&l->image, &tried.image);
-    if (status == KPROF_OK && kprof_host_fill(l->host, &fill, &tried.image) == KPROF_OK)
-        status = take_filled(l, &fill, &tried, fits);
-    kprof_config_image_free(&tried.image);
-    free(tried.names.items);
-    free(wanted.items);
-    free(fill.found);
-    return status;
-}
-
-static size_t count_kept(const limiter *l)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < l->queue->names.count; i++)
-        count += l->kept[i];
-    return count;
-}
-
-/* A step again and again, as long as it finds something. */
-static kprof_status fill_repeatedly(limiter *l, const fill_step *step)
-{
-    kprof_status status = KPROF_OK;
-    bool fits = true;
-    for (size_t before = SIZE_MAX; status == KPROF_OK && fits && count_kept(l) != before;) {
-        before = count_kept(l);
-        status = before < l->queue->names.count ? fill_passes(l, step, &fits) : KPROF_OK;
-    }
-    return status;
-}
-
-/* The room that is left goes to single names: what costs little before what costs more. */
-static kprof_status fill_up(limiter *l)
-{
-    static const fill_step steps[] = {{0, 0, 0}, {0, 1, 0}, {0, 1, 1}, {1, 1, 1}, {1, 1, 0}, {1, 0, 0}};
-    kprof_status status = KPROF_OK;
-    for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]) && status == KPROF_OK; i++)
-        status = fill_repeatedly(l, &steps[i]);
     return status;
 }
 
@@ -349,7 +236,7 @@ static kprof_status choose_by(limiter *l, bool packs)
         keep_nothing(l);
         kprof_config_image_free(&l->image);
     }
-    return status == KPROF_OK ? fill_up(l) : status;
+    return status == KPROF_OK ? kprof_limiter_fill(l) : status;
 }
 
 /* Names count for more the further they are to the front of the queue, the first twice as much as the last. */
@@ -370,9 +257,11 @@ static kprof_status take_what_fits(limiter *l)
         return status;
     limiter packed = {.limits = l->limits, .host = l->host, .queue = l->queue};
     packed.kept = calloc(l->queue->names.count + 1, sizeof(*packed.kept));
-    status = packed.kept ? choose_by(&packed, true) : KPROF_NO_MEMORY;
-    bool is_nearly_all = l->queue->names.count - count_kept(&packed) <= l->queue->names.count / FEW_OF_NAMES;
-    if (status == KPROF_OK && !is_nearly_all)
+    if (!packed.kept)
+        return KPROF_NO_MEMORY;
+    status = choose_by(&packed, true);
+    size_t count = l->queue->names.count;
+    if (status == KPROF_OK && count - kprof_limiter_count(&packed) > count / FEW_OF_NAMES)
         status = choose_by(l, false);
     if (status == KPROF_OK && usefulness(&packed) >= usefulness(l)) {
         limiter worse = *l;
@@ -395,7 +284,7 @@ static bool recall(limiter *l, const char *text)
     bool found = kprof_host_recall(&kept, &answers) && answers.length == l->queue->names.count;
     for (size_t i = 0; i < l->queue->names.count && found; i++)
         l->kept[i] = answers.data[i] == 1;
-    found = found && list_candidates(l, 0, 0, &names) && kprof_host_recall_image(&image, &l->image);
+    found = found && kprof_limiter_list(l, 0, 0, &names) && kprof_host_recall_image(&image, &l->image);
     free(names.items);
     kprof_strbuf_free(&answers);
     return found;
@@ -408,7 +297,7 @@ static void keep(const limiter *l, const char *text)
     kprof_host_question kept = {l->host, text, &l->queue->names}, image = {l->host, text, &names};
     for (size_t i = 0; i < l->queue->names.count; i++)
         kprof_strbuf_append(&answers, &(char){(char)l->kept[i]}, 1);
-    if (!answers.failed && l->image.size > 0 && list_candidates(l, 0, 0, &names)) {
+    if (!answers.failed && l->image.size > 0 && kprof_limiter_list(l, 0, 0, &names)) {
         kprof_host_keep_image(&image, &l->image);
         kprof_host_keep(&kept, answers.data, answers.length);
     }
