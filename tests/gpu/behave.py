@@ -11,6 +11,7 @@ import io
 import json
 import os
 import pathlib
+import re
 import sqlite3
 import stat
 import sys
@@ -273,6 +274,44 @@ def check_modules(folder, results):
                        f"{min(counts):.0f} stores by each launch" if same else "")
 
 
+LIMITS = [["--max-passes", "3"], ["--max-passes", "5"], ["--max-passes", "15"], ["--budget", "0.8", "-c", "3"],
+          ["--budget", "1", "-c", "3"]]
+COUNTED = re.compile(r"smsp?__(sass_\w*|inst_executed\w*|thread_inst_executed\w*)\.sum$")  # the same in every run
+
+
+def measure_limited(base, options):
+    made = harness.run([harness.kprof(), "--set", "full", *options, "-o", base, *program("inplace", 3)])
+    if made.status != 0:
+        raise ValueError(f"kprof ended with {made.status}: {harness.last_lines(made.stderr)}")
+    return harness.read_report(base)[0]
+
+
+def limit_problems(limited, whole):
+    problems = []
+    for launch, reference in zip(limited, whole):
+        missing = [name for name, value in launch.metrics.items()
+                   if value is None and reference.metrics.get(name) is not None]
+        counted = [name for name in launch.metrics if COUNTED.match(name) and name in reference.metrics]
+        different = [name for name in counted if launch.metrics[name] != reference.metrics[name]]
+        if missing:
+            problems.append(f"no value: {missing[:5]}")
+        if different or not counted:
+            problems.append(f"counts differ: {different[:5]}" if counted else "nothing to compare")
+    return problems if len(limited) == len(whole) else [*problems, f"{len(limited)} launches of {len(whole)}"]
+
+
+def check_limits(folder, results):
+    """What is kept within limits has its values, and counts are those of the whole set."""
+    try:
+        whole = measure_limited(f"{folder}/limits", [])
+        for number, options in enumerate(LIMITS):
+            limited = measure_limited(f"{folder}/limits{number}", options)
+            results.add("limits: " + " ".join(options), limit_problems(limited, whole),
+                        f"{len(limited[0].metrics)} of {len(whole[0].metrics)} metrics" if limited else "")
+    except ValueError as error:
+        results.add("limits", [str(error)], "")
+
+
 def selected(name, wanted):
     return not wanted or any(name.startswith(prefix) for prefix in wanted)
 
@@ -284,6 +323,8 @@ def run_all(wanted, folder):
             run_case(case, folder, results)
     if selected("modules", wanted):
         check_modules(folder, results)
+    if selected("limits", wanted):
+        check_limits(folder, results)
     if selected("exit", wanted):
         check_exit_codes(folder, results)
         check_permission(results)
