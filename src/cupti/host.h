@@ -92,8 +92,6 @@ kprof_status kprof_host_few_passes_image(kprof_host *host, const kprof_strlist *
 /* CUPTI's own, not kept: for one of many lists that are tried. */
 kprof_status kprof_host_draft_image(kprof_host *host, const kprof_strlist *names,
                                     kprof_config_image *out) KPROF_MUST_CHECK;
-/* Caller frees *out, on failure too. */
-kprof_status kprof_config_image_copy(const kprof_config_image *image, kprof_config_image *out) KPROF_MUST_CHECK;
 void kprof_config_image_free(kprof_config_image *image); /* members */
 /* The same for another question that has an image for an answer. */
 bool kprof_host_recall_image(const kprof_host_question *question, kprof_config_image *out);
@@ -107,9 +105,10 @@ typedef struct kprof_fill {
     size_t slow_passes;          /* that may become slow (cupti/schedule.h), likewise */
     bool *found;                 /* [wanted->count], set: it is collected now */
 } kprof_fill;
-/* Replace *image by one that collects, besides all that it does, those of the wanted metrics for whose missing counters
- * one pass has room. All that was in it stays in its pass. */
-kprof_status kprof_host_fill(kprof_host *host, kprof_fill *fill, kprof_config_image *image) KPROF_MUST_CHECK;
+/* Make an image that collects, besides all that `image` does, those of the wanted metrics for whose missing counters
+ * one pass has room. All that `image` has stays in its pass. Caller frees *out. */
+kprof_status kprof_host_fill(kprof_host *host, kprof_fill *fill, const kprof_config_image *image,
+                             kprof_config_image *out) KPROF_MUST_CHECK;
 
 /* Values of `names` in one range of a decoded counter data image: `values` is [names->count], NaN where CUPTI has
  * none. One name that the chip does not have fails the whole call. */

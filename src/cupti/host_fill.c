@@ -165,24 +165,19 @@ static kprof_status walk_passes(filler *f, const kprof_config_image *image)
     return status;
 }
 
-static kprof_status take_image(filler *f, kprof_config_image *image)
+static kprof_status take_image(filler *f, kprof_config_image *out)
 {
-    kprof_config_image filled;
-    kprof_status status = kprof_raw_config_image(f->host, f->config, &filled);
+    kprof_status status = kprof_raw_config_image(f->host, f->config, out);
     if (status != KPROF_OK)
         return status;
-    filled.placement = kprof_strbuf_take(&f->placement);
-    if (!filled.placement)
+    out->placement = kprof_strbuf_take(&f->placement);
+    if (!out->placement)
         status = KPROF_NO_MEMORY;
-    else if (filled.pass_count != f->pass_count)
-        status = kprof_fail(KPROF_INTERNAL, "filling passes made %zu of %zu", filled.pass_count, f->pass_count);
-    if (status != KPROF_OK) {
-        kprof_config_image_free(&filled);
-        return status;
-    }
-    kprof_config_image_free(image);
-    *image = filled;
-    return KPROF_OK;
+    else if (out->pass_count != f->pass_count)
+        status = kprof_fail(KPROF_INTERNAL, "filling passes made %zu of %zu", out->pass_count, f->pass_count);
+    if (status != KPROF_OK)
+        kprof_config_image_free(out);
+    return status;
 }
 
 static void filler_free(filler *f)
@@ -195,8 +190,10 @@ static void filler_free(filler *f)
     kprof_raw_config_close(f->config);
 }
 
-kprof_status kprof_host_fill(kprof_host *host, kprof_fill *fill, kprof_config_image *image)
+kprof_status kprof_host_fill(kprof_host *host, kprof_fill *fill, const kprof_config_image *image,
+                             kprof_config_image *out)
 {
+    *out = (kprof_config_image){0};
     filler f = {.host = host, .fill = fill, .placement = KPROF_STRBUF_INIT};
     f.sm_passes = fill->sm_passes;
     f.slow_passes = fill->slow_passes;
@@ -210,7 +207,7 @@ kprof_status kprof_host_fill(kprof_host *host, kprof_fill *fill, kprof_config_im
     if (status == KPROF_OK)
         status = walk_passes(&f, image);
     if (status == KPROF_OK && f.pass_count > 0)
-        status = take_image(&f, image);
+        status = take_image(&f, out);
     filler_free(&f);
     return status;
 }

@@ -139,18 +139,6 @@ kprof_status kprof_host_draft_image(kprof_host *host, const kprof_strlist *names
     return status;
 }
 
-kprof_status kprof_config_image_copy(const kprof_config_image *image, kprof_config_image *out)
-{
-    *out = (kprof_config_image){malloc(image->size + 1), image->size, image->pass_count, NULL};
-    if (image->placement)
-        out->placement = strdup(image->placement);
-    if (!out->data || (image->placement && !out->placement))
-        return KPROF_NO_MEMORY;
-    if (image->size > 0)
-        memcpy(out->data, image->data, image->size);
-    return KPROF_OK;
-}
-
 void kprof_config_image_free(kprof_config_image *image)
 {
     free(image->data);

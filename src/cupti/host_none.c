@@ -139,12 +139,12 @@ void kprof_host_keep_image(const kprof_host_question *question, const kprof_conf
     (void)image;
 }
 
-kprof_status kprof_host_fill(kprof_host *host, kprof_fill *fill, kprof_config_image *image)
+kprof_status kprof_host_fill(kprof_host *host, kprof_fill *fill, const kprof_config_image *image,
+                             kprof_config_image *out)
 {
-    (void)host;
     (void)fill;
     (void)image;
-    return unsupported();
+    return kprof_host_config_image(host, NULL, out);
 }
 
 void kprof_pack(kprof_host *host, const kprof_strlist *names, bool few_passes, kprof_config_image *image)
@@ -153,12 +153,6 @@ void kprof_pack(kprof_host *host, const kprof_strlist *names, bool few_passes, k
     (void)names;
     (void)few_passes;
     (void)image;
-}
-
-kprof_status kprof_config_image_copy(const kprof_config_image *image, kprof_config_image *out)
-{
-    *out = *image; /* never filled here */
-    return KPROF_OK;
 }
 
 void kprof_config_image_free(kprof_config_image *image)
@@ -184,6 +178,13 @@ kprof_status kprof_host_witness(kprof_host *host, const kprof_strlist *names, kp
     (void)image;
     *out = (kprof_witnesses){0};
     return unsupported();
+}
+
+kprof_status kprof_host_try_witnesses(kprof_host *host, const kprof_strlist *names, const kprof_config_image *image,
+                                      kprof_witnesses *out)
+{
+    (void)image;
+    return kprof_host_witness(host, names, NULL, out);
 }
 
 void kprof_witnesses_free(kprof_witnesses *witnesses)

@@ -333,15 +333,21 @@ static void images_free(witness_images *images)
     kprof_witnesses_free(&images->cheap);
 }
 
-static kprof_status make(builder *b, witness_images *out)
+static kprof_status choose(builder *b)
 {
     kprof_status status = prepare(b);
     if (status == KPROF_OK)
         status = run_scheduler(b, try_candidates, NULL);
-    if (status != KPROF_OK)
-        return status;
-    choose_passes(b);
-    status = make_image(b, false, &out->all);
+    if (status == KPROF_OK)
+        choose_passes(b);
+    return status;
+}
+
+static kprof_status make(builder *b, witness_images *out)
+{
+    kprof_status status = choose(b);
+    if (status == KPROF_OK)
+        status = make_image(b, false, &out->all);
     return status == KPROF_OK ? make_image(b, true, &out->cheap) : status;
 }
 
@@ -377,8 +383,8 @@ static void replace_image(kprof_config_image *image, kprof_config_image *with)
 }
 
 /* Where CUPTI placed the counters it does not tell. Written down like ours, they are told from the witnesses beside
- * them, which are never read where they make a launch slow. */
-static kprof_status write_placement(kprof_config_image *image)
+ * them, which are never read where they make a launch slow. Caller frees *out. */
+static kprof_status copy_placement(const kprof_config_image *image, char **out)
 {
     kprof_strbuf text = KPROF_STRBUF_INIT;
     kprof_status status = KPROF_OK;
@@ -390,14 +396,26 @@ static kprof_status write_placement(kprof_config_image *image)
         kprof_placement_end_pass(&text);
         kprof_placed_counters_free(&counters);
     }
-    char *placement = kprof_strbuf_take(&text);
-    if (status != KPROF_OK || !placement) {
-        free(placement);
-        return status != KPROF_OK ? status : KPROF_NO_MEMORY;
-    }
-    free(image->placement);
-    image->placement = placement;
-    return KPROF_OK;
+    *out = kprof_strbuf_take(&text);
+    if (status == KPROF_OK && !*out)
+        status = KPROF_NO_MEMORY;
+    return status;
+}
+
+kprof_status kprof_host_try_witnesses(kprof_host *host, const kprof_strlist *names, const kprof_config_image *image,
+                                      kprof_witnesses *out)
+{
+    builder b = {.host = host, .names = names, .image = image};
+    *out = (kprof_witnesses){0};
+    if (image->pass_count < 2)
+        return KPROF_OK;
+    kprof_status status = choose(&b);
+    if (status == KPROF_OK)
+        status = make_image(&b, false, out);
+    if (status == KPROF_OK && out->image.size > 0)
+        status = copy_placement(image, &out->image.placement);
+    builder_free(&b);
+    return status;
 }
 
 kprof_status kprof_host_witness(kprof_host *host, const kprof_strlist *names, kprof_config_image *image,
@@ -414,7 +432,7 @@ kprof_status kprof_host_witness(kprof_host *host, const kprof_strlist *names, kp
     }
     *out = images.all;
     if (!image->placement)
-        status = write_placement(image);
+        status = copy_placement(image, &image->placement);
     if (status == KPROF_OK && !(out->image.placement = strdup(image->placement)))
         status = KPROF_NO_MEMORY;
     if (images.cheap.image.size > 0)

@@ -41,6 +41,9 @@ typedef struct kprof_witnesses {
  * or no room; the image stays as it was then. The result is kept on disk. Caller frees *out. */
 kprof_status kprof_host_witness(kprof_host *host, const kprof_strlist *names, kprof_config_image *image,
                                 kprof_witnesses *out) KPROF_MUST_CHECK;
+/* The same for one of many images that are tried: it stays as it is, and nothing is kept. Caller frees *out. */
+kprof_status kprof_host_try_witnesses(kprof_host *host, const kprof_strlist *names, const kprof_config_image *image,
+                                      kprof_witnesses *out) KPROF_MUST_CHECK;
 void kprof_witnesses_free(kprof_witnesses *witnesses); /* members */
 
 /* Read the schedule of `names` out of their config image. Costs a few milliseconds. INTERNAL when the image does not

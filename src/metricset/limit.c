@@ -47,17 +47,13 @@ static kprof_status allows(kprof_host *host, const kprof_limits *limits, const c
 kprof_status kprof_limiter_allows(const limiter *l, const candidate *tried, bool *out)
 {
     kprof_witnesses witnesses = {0};
-    kprof_config_image copy;
     kprof_status status = allows(l->host, l->limits, tried, out);
     if (status != KPROF_OK || !*out || l->limits->budget_s <= 0)
         return status;
-    status = kprof_config_image_copy(&tried->image, &copy);
-    if (status == KPROF_OK)
-        status = kprof_host_witness(l->host, &tried->names, &copy, &witnesses);
+    status = kprof_host_try_witnesses(l->host, &tried->names, &tried->image, &witnesses);
     if (status == KPROF_OK && witnesses.image.size > 0)
         status = fits_budget(l->host, l->limits, &(candidate){tried->names, witnesses.image}, out);
     kprof_witnesses_free(&witnesses);
-    kprof_config_image_free(&copy);
     return status;
 }
 
@@ -78,7 +74,6 @@ static kprof_status find_image(limiter *l, const kprof_strlist *names, bool *fit
     return status;
 }
 
-/* What is kept already, with names `begin` to `end` of the queue: borrowed and sorted. Caller frees the items. */
 bool kprof_limiter_list(const limiter *l, size_t begin, size_t end, kprof_strlist *out)
 {
     const kprof_strlist *names = &l->queue->names;

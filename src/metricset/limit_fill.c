@@ -55,9 +55,7 @@ static kprof_status fill_passes(limiter *l, const fill_step *step, bool *fits)
     *fits = false;
     fill.found = calloc(l->queue->names.count + 1, sizeof(*fill.found));
     kprof_status status = list_left_out(l, &wanted) && fill.found ? KPROF_OK : KPROF_NO_MEMORY;
-    if (status == KPROF_OK)
-        status = kprof_config_image_copy(&l->image, &tried.image);
-    if (status == KPROF_OK && kprof_host_fill(l->host, &fill, &tried.image) == KPROF_OK)
+    if (status == KPROF_OK && kprof_host_fill(l->host, &fill, &l->image, &tried.image) == KPROF_OK)
         status = take_filled(l, &fill, &tried, fits);
     kprof_config_image_free(&tried.image);
     free(tried.names.items);

@@ -37,9 +37,11 @@ static filled fill(size_t new_passes, size_t sm_passes, size_t slow_passes)
     kprof_strlist names = list_of(own, 2), wanted = list_of(wanted_names, WANTED), all = KPROF_STRLIST_INIT;
     kprof_fill what = {&wanted, new_passes, sm_passes, slow_passes, f.found};
     assert_int_equal(kprof_host_open("GH100", NULL, &f.host), KPROF_OK);
-    assert_int_equal(kprof_host_draft_image(f.host, &names, &f.image), KPROF_OK);
-    assert_int_equal(f.image.pass_count, 1);
-    assert_int_equal(kprof_host_fill(f.host, &what, &f.image), KPROF_OK);
+    kprof_config_image before;
+    assert_int_equal(kprof_host_draft_image(f.host, &names, &before), KPROF_OK);
+    assert_int_equal(before.pass_count, 1);
+    assert_int_equal(kprof_host_fill(f.host, &what, &before, &f.image), KPROF_OK);
+    kprof_config_image_free(&before);
     for (size_t i = 0; i < 2; i++)
         assert_true(kprof_strlist_add(&all, own[i]));
     for (size_t i = 0; i < WANTED; i++)
@@ -106,14 +108,14 @@ static void test_an_image_may_be_empty(void **state)
 {
     (void)state;
     kprof_host *host;
-    kprof_config_image image = {0};
+    kprof_config_image empty = {0}, image;
     kprof_strlist wanted = list_of(wanted_names, WANTED);
     bool found[WANTED];
     kprof_fill none = {&wanted, 0, 1, 1, found}, one = {&wanted, 1, 1, 1, found};
     assert_int_equal(kprof_host_open("GH100", NULL, &host), KPROF_OK);
-    assert_int_equal(kprof_host_fill(host, &none, &image), KPROF_OK);
+    assert_int_equal(kprof_host_fill(host, &none, &empty, &image), KPROF_OK);
     assert_int_equal(image.size, 0);
-    assert_int_equal(kprof_host_fill(host, &one, &image), KPROF_OK);
+    assert_int_equal(kprof_host_fill(host, &one, &empty, &image), KPROF_OK);
     assert_int_equal(image.pass_count, 1);
     assert_true(found[L2] && found[ALU] && found[THERE]);
     kprof_config_image_free(&image);
