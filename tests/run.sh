@@ -130,7 +130,7 @@ step_clang() {
 # The GPU tests measure; under a sanitizer that means little and takes long. CUPTI takes ten times as long there, so
 # what is tried on many chips is tried on one, and tests that repeat others on more chips or documents are left out.
 step_asan() {
-  export KPROF_TEST_CHIPS=GH100
+  export KPROF_TEST_CHIPS=TU102
   # LeakSanitizer crashes on what its own interceptor notes of the thread-local storage of libraries opened later.
   # CUPTI allocates so much that noting where takes a fifth of the time; eight frames tell enough.
   export ASAN_OPTIONS=detect_stack_use_after_return=1:intercept_tls_get_addr=0:malloc_context_size=8

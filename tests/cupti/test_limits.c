@@ -11,8 +11,9 @@
 
 #include <cmocka.h>
 
-#define SM_THROUGHPUT "sm__throughput.avg.pct_of_peak_sustained_elapsed"
-#define DRAM_READ     "dram__bytes_read.sum"
+#define SM_THROUGHPUT     "sm__throughput.avg.pct_of_peak_sustained_elapsed"
+#define MEMORY_THROUGHPUT "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed"
+#define DRAM_READ         "dram__bytes_read.sum"
 
 typedef struct request {
     const char *chip, *set, *metric; /* NULL: none */
@@ -128,9 +129,9 @@ static void test_passes_are_kept_to(void **state)
 static void test_wide_limits_change_nothing(void **state)
 {
     (void)state;
-    kprof_plan all = plan_of((request){.chip = "GH100", .set = "default"});
+    kprof_plan all = plan_of((request){.chip = "TU102", .set = "default"});
     kprof_limits wide = {.max_passes = 1000, .budget_s = 1e6, .workload = {.launches = 1000, .flush = true}};
-    kprof_plan plan = plan_of((request){"GH100", "default", NULL, wide});
+    kprof_plan plan = plan_of((request){"TU102", "default", NULL, wide});
     assert_int_equal(plan.left_out.count, 0);
     assert_int_equal(plan.pass_count, all.pass_count);
     assert_int_equal(plan.section_count, all.section_count);
@@ -148,13 +149,16 @@ static bool shows_section(const kprof_plan *plan, const char *id)
     return false;
 }
 
+/* The headlines of a report outweigh what they take the room of: they are kept as soon as the limits have passes for
+ * them, and until then something else is kept. */
 static void test_the_most_useful_comes_first(void **state)
 {
     (void)state;
-    kprof_plan plan = plan_of((request){"GH100", "default", NULL, {.max_passes = 8}});
+    kprof_plan plan = plan_of((request){"TU102", "default", NULL, {.max_passes = 4}});
     assert_true(kprof_strlist_contains(&plan.collect, SM_THROUGHPUT));
+    assert_true(plan.left_out.count > 0);
     kprof_plan_free(&plan);
-    plan = plan_of((request){"GH100", "default", NULL, {.max_passes = 2}});
+    plan = plan_of((request){"TU102", "default", NULL, {.max_passes = 2}});
     assert_string_equal(plan.left_out.items[0], SM_THROUGHPUT);
     static const char *const kept[] = {"gpu__time_duration.sum", DRAM_READ, "l1tex__t_sector_hit_rate.pct",
                                        "lts__t_sector_hit_rate.pct",
@@ -163,17 +167,23 @@ static void test_the_most_useful_comes_first(void **state)
         assert_true(kprof_strlist_contains(&plan.collect, kept[i]));
     assert_true(shows_section(&plan, "LaunchStats"));
     kprof_plan_free(&plan);
+    if (!tries_chip("GH100"))
+        return;
+    plan = plan_of((request){"GH100", "default", NULL, {.max_passes = 4}});
+    assert_true(kprof_strlist_contains(&plan.collect, MEMORY_THROUGHPUT));
+    assert_true(plan.left_out.count < 22);
+    kprof_plan_free(&plan);
 }
 
 static void test_named_metrics_come_before_sections(void **state)
 {
     (void)state;
-    static const char tensor[] = "sm__ops_path_tensor_src_fp16.sum";
-    kprof_plan plan = plan_of((request){"GH100", "default", tensor, {.max_passes = 2}});
+    static const char tensor[] = "sm__inst_executed_pipe_tensor_op_imma.sum";
+    kprof_plan plan = plan_of((request){"TU102", "default", tensor, {.max_passes = 2}});
     assert_true(kprof_strlist_contains(&plan.collect, tensor));
     assert_int_equal(plan.shown.count, 1);
     kprof_plan_free(&plan);
-    plan = plan_of((request){"GH100", "default", SM_THROUGHPUT, {.max_passes = 4}});
+    plan = plan_of((request){"TU102", "default", SM_THROUGHPUT, {.max_passes = 3}});
     assert_true(kprof_strlist_contains(&plan.left_out, SM_THROUGHPUT));
     assert_int_equal(plan.shown.count, 0);
     kprof_plan_free(&plan);
@@ -188,7 +198,7 @@ static void test_whole_groups_come_before_parts(void **state)
         "sm__warps_active.avg.pct_of_peak_sustained_active", "smsp__issue_active.avg.per_cycle_active"};
     if (!tries_chip("GA100"))
         return;
-    kprof_limits limits = {.budget_s = 9, .workload = {.launches = 1000, .flush = true}};
+    kprof_limits limits = {.budget_s = 8, .workload = {.launches = 1000, .flush = true}};
     kprof_plan plan = plan_of((request){"GA100", "default", NULL, limits});
     assert_true(kprof_strlist_contains(&plan.left_out, SM_THROUGHPUT));
     for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
@@ -205,9 +215,8 @@ static void test_whole_groups_come_before_parts(void **state)
 static void test_room_is_used(void **state)
 {
     (void)state;
-    kprof_limits limits = {.max_passes = 16};
-    kprof_plan plan = plan_of((request){"GH100", "full", NULL, limits});
-    assert_true(plan.left_out.count < 10);
+    kprof_plan plan = plan_of((request){"TU102", "full", NULL, {.max_passes = 15}});
+    assert_true(plan.left_out.count < 12);
     for (size_t i = 0; i < plan.left_out.count; i++)
         assert_null(strstr(plan.left_out.items[i], "issue_stalled"));
     kprof_plan_free(&plan);
@@ -217,10 +226,10 @@ static void test_room_is_used(void **state)
 static void test_more_budget_keeps_more(void **state)
 {
     (void)state;
-    static const double budgets_s[] = {3, 7, 11};
+    static const double budgets_s[] = {3, 6, 9};
     for (size_t i = 0, before = SIZE_MAX; i < sizeof budgets_s / sizeof *budgets_s; i++) {
         kprof_limits limits = {.budget_s = budgets_s[i], .workload = {.launches = 1000, .flush = true}};
-        kprof_plan plan = plan_of((request){"GH100", "default", NULL, limits});
+        kprof_plan plan = plan_of((request){"TU102", "default", NULL, limits});
         assert_true(plan.left_out.count > 0 && plan.left_out.count <= before);
         before = plan.left_out.count;
         kprof_plan_free(&plan);
