@@ -29,6 +29,13 @@ static void show_record(kprof_emitter *emitter, const kprof_emit_field *fields, 
     emitter->ops->record_end(emitter);
 }
 
+static const char *source_of_size(const kprof_workload *workload, const kprof_cost *cost)
+{
+    if (workload->allocated_bytes == 0)
+        return "not known before it runs; --allocated tells it";
+    return (double)workload->allocated_bytes > cost->device_bytes ? "given; more than the GPU has" : "given";
+}
+
 static void show_plan(kprof_emitter *emitter, const kprof_options *options, const kprof_workload *workload,
                       const kprof_chip_plan *chip)
 {
@@ -53,8 +60,7 @@ static void show_plan(kprof_emitter *emitter, const kprof_options *options, cons
         kprof_field_integer("batches", "Batches, about", (int64_t)cost.batch_count),
         measure("batch_counter_data", "Counter data of a batch, at most about", cost.batch_counter_bytes, "byte"),
         size_if(is_given, "allocated", "Memory that the application allocates", (double)workload->allocated_bytes),
-        kprof_field_text("allocated_from", "Its size is",
-                         is_given ? "given" : "not known before it runs; --allocated tells it"),
+        kprof_field_text("allocated_from", "Its size is", source_of_size(workload, &cost)),
         measure("device_memory", "Memory of the GPU", cost.device_bytes, "byte"),
         kprof_field_text("device_memory_from", "It is that of",
                          workload->device_bytes ? "the GPU here" : "the GPU whose prices these are"),

@@ -497,6 +497,7 @@ class Plans(Case):
         self.assertEqual([unknown[key] for key in sizes], [None] * 5)
         self.assertEqual([given[key] for key in sizes], [size, size, 0, 2 * size, 8 * 2 * size])
         self.assertEqual(given["allocated_from"], "given")
+        self.assertIn("more than the GPU has", self.plan("--allocated", "200G")["allocated_from"])
         self.assertAlmostEqual(given["total_time"], unknown["total_time"] + 60 * unknown["memory_time_per_gib"], -3)
         self.assertGreater(given["host_time_per_gib"], 10 * given["memory_time_per_gib"])
         for plan in unknown, given:
