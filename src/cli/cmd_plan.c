@@ -108,7 +108,10 @@ static void show_memory(kprof_emitter *emitter)
 {
     static const char saved[] =
         "all device memory that the application has allocated when a batch begins; nothing, where one pass does";
-    static const char beyond[] = "what does not fit on the device twice goes to host memory";
+    char beyond[128];
+    snprintf(beyond, sizeof beyond,
+             "what does not fit twice with %g GiB to spare goes to host memory, all but what leaves %g GB free",
+             KPROF_DEVICE_RESERVE_BYTES / 0x1p30, kprof_prices.kept_free_bytes / 1e9);
     const kprof_emit_field fields[] = {
         kprof_field_text("saved", "Saved", saved),
         measure("save_time_per_gib", "Time to save a GiB, once for each batch", kprof_prices.save_ms_per_gib * 1e6,

@@ -10,8 +10,13 @@
 #define FIELD(name)   offsetof(kprof_options, name)
 #define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
 
-#define IN_PROFILE KPROF_IN_PROFILE
-#define IN_ALL     KPROF_IN_ALL
+#define IN_PROFILE  KPROF_IN_PROFILE
+#define IN_ALL      KPROF_IN_ALL
+#define IN_MEASURED (KPROF_IN_RUN | KPROF_IN_PLAN)
+#define IN_OFFLINE  (KPROF_IN_PLAN | KPROF_IN_LISTS)
+
+#define TEXT_OF(value)   #value
+#define NUMBER_OF(macro) TEXT_OF(macro)
 
 static const kprof_choice name_bases[] = {
     {"function", KPROF_NAME_FUNCTION}, {"demangled", KPROF_NAME_DEMANGLED}, {"mangled", KPROF_NAME_MANGLED}, {NULL, 0}};
@@ -45,10 +50,10 @@ static const kprof_choice colors[] = {
     {name, letter, KPROF_OPTION_SET, FIELD(field), NULL, help, in, NULL, value, NULL}
 #define CHOICE(name, field, choices, arg, help, in, note) \
     {name, 0, KPROF_OPTION_CHOICE, FIELD(field), arg, help, in, choices, 0, note}
-#define COUNT(name, field, choices, arg, help, in) \
-    {name, 0, KPROF_OPTION_COUNT, FIELD(field), arg, help, in, choices, 0, "N is from 1 to 4294967295"}
+#define COUNT(name, field, choices, arg, help, in, most) \
+    {name, 0, KPROF_OPTION_COUNT, FIELD(field), arg, help, in, choices, most, "N is from 1 to " NUMBER_OF(most)}
 #define DURATION(name, field, arg, help, in) \
-    {name, 0, KPROF_OPTION_SECONDS, FIELD(field), arg, help, in, NULL, 0, "a number above 0"}
+    {name, 0, KPROF_OPTION_SECONDS, FIELD(field), arg, help, in, NULL, 0, "a number above 0, without unit or exponent"}
 #define BYTES(name, field, arg, help, in) \
     {name, 0, KPROF_OPTION_BYTES, FIELD(field), arg, help, in, NULL, 0, \
      "1 byte or more and less than 16 EiB, with K, M, G, T (powers of 1024) or KB, MB, GB, TB (powers of 1000)"}
@@ -62,11 +67,11 @@ const kprof_option_row kprof_option_rows[] = {
     VALUE("metrics", 0, LIST, selection.metrics, "NAME[,NAME]",
           "collect these metrics: full or base names, regex:PATTERN, group:SECTION, breakdown:THROUGHPUT", IN_PROFILE),
     COUNT("max-passes", selection.limits.max_passes, NULL, "N",
-          "collect in at most N passes: keep the most useful metrics, say which are left out", IN_PROFILE),
+          "collect in at most N passes: keep the most useful metrics, say which are left out", IN_MEASURED, 1000000),
     DURATION("budget", selection.limits.budget_s, "SECONDS",
-             "keep the most useful metrics that cost each process about SECONDS at most", IN_PROFILE),
+             "keep the most useful metrics that cost each process about SECONDS at most", IN_MEASURED),
     BYTES("allocated", selection.limits.workload.allocated_bytes, "SIZE",
-          "device memory that the application allocates, such as 1.5G: for --plan and --budget", IN_PROFILE),
+          "device memory that the application allocates, such as 1.5G: for --plan and --budget", IN_MEASURED),
     SET("plan", 0, action, KPROF_ACTION_PLAN,
         "tell passes, expected time and bytes to save of what would be collected; start nothing", IN_PROFILE),
     SET("list-sets", 0, action, KPROF_ACTION_LIST_SETS, "list the sets, with their passes on each chip", IN_PROFILE),
@@ -75,7 +80,7 @@ const kprof_option_row kprof_option_rows[] = {
     SET("query-metrics", 0, action, KPROF_ACTION_QUERY_METRICS, "list the metrics of a chip; needs no GPU", IN_PROFILE),
     CHOICE("query-metrics-mode", query_mode, query_modes, "base|suffix|all",
            "list base names, the full names of the base names in --metrics, or all full names", IN_PROFILE, NULL),
-    VALUE("chips", 0, LIST, chips, "CHIP[,CHIP]", "chips to list for, instead of the GPU that is present", IN_PROFILE),
+    VALUE("chips", 0, LIST, chips, "CHIP[,CHIP]", "chips to list and plan for, instead of the GPU that is present", IN_OFFLINE),
 
     VALUE("kernel-name", 'k', STRING, filter.kernel, "NAME", "only kernels of this name, or regex:PATTERN", IN_ALL),
     CHOICE("kernel-name-base", name_base, name_bases, "function|demangled|mangled",
@@ -91,7 +96,8 @@ const kprof_option_row kprof_option_rows[] = {
     CHOICE("replay-mode", replay_mode, replay_modes, "kernel", "how launches are repeated for further passes (kernel)",
            IN_PROFILE, "the one replay mode of this version"),
     COUNT("replay-batch", replay_batch, replay_batches, "N|auto",
-          "repeat at most N launches together (auto: 512 at first, more where that is faster)", IN_PROFILE),
+          "repeat at most N launches together (auto: 512 at first, more where that is faster)", IN_PROFILE,
+          KPROF_BATCH_MOST_LAUNCHES),
     CHOICE("cache-control", cache_control, cache_controls, "all|none", "flush L2 before each measured launch (all)",
            IN_PROFILE, NULL),
     CHOICE("witnesses", witness_control, witness_controls, "all|auto",

@@ -94,7 +94,7 @@ static kprof_status store_count(const kprof_option_row *row, const char *text, u
         *field = (uint32_t)value;
         return KPROF_OK;
     }
-    if (!parse_number(text, &count) || count == 0 || count > UINT32_MAX)
+    if (!parse_number(text, &count) || count == 0 || count > (uint64_t)row->value)
         return refuse_value(row, text);
     *field = (uint32_t)count;
     return KPROF_OK;
@@ -187,6 +187,12 @@ static const char *given_for_field(const kprof_options *options, const kprof_opt
     return NULL;
 }
 
+/* Help is given whatever else was asked for. */
+static bool asks_for_help(const kprof_option_row *row)
+{
+    return row->field == offsetof(kprof_options, action) && row->value == KPROF_ACTION_HELP;
+}
+
 static kprof_status store_flag(const kprof_option_row *row, kprof_options *options)
 {
     void *field = (char *)options + row->field;
@@ -194,7 +200,7 @@ static kprof_status store_flag(const kprof_option_row *row, kprof_options *optio
         *(bool *)field = true;
         return KPROF_OK;
     }
-    const char *other = row->value == KPROF_ACTION_HELP ? NULL : given_for_field(options, row);
+    const char *other = asks_for_help(row) ? NULL : given_for_field(options, row);
     if (other)
         return kprof_fail(KPROF_USAGE, "--%s and --%s exclude each other", other, row->name);
     *(int *)field = row->value;
@@ -363,13 +369,40 @@ static kprof_status settle_import(kprof_options *options)
     return KPROF_OK;
 }
 
+/* KPROF_IN_* of what was asked for: all of them must know the options. */
+static unsigned uses(const kprof_options *options)
+{
+    if (options->command->mask != KPROF_IN_PROFILE)
+        return options->command->mask ? options->command->mask : KPROF_IN_ALL;
+    switch (options->action) {
+    case KPROF_ACTION_RUN:
+        return options->complete ? 0 : KPROF_IN_RUN;
+    case KPROF_ACTION_PLAN:
+        return KPROF_IN_PLAN;
+    case KPROF_ACTION_HELP:
+    case KPROF_ACTION_VERSION:
+        return 0;
+    default:
+        return KPROF_IN_LISTS;
+    }
+}
+
+static kprof_status fail_use(const kprof_option_row *row, const kprof_options *options)
+{
+    if (!(row->commands & options->command->mask))
+        return kprof_fail(KPROF_USAGE, "--%s is no option of kprof %s", row->name, options->command->name);
+    if (options->action == KPROF_ACTION_RUN)
+        return kprof_fail(KPROF_USAGE, "--%s is for --plan and lists, and has no effect on an application", row->name);
+    return kprof_fail(KPROF_USAGE, "--%s has no effect on lists; --plan tells what it does", row->name);
+}
+
 static kprof_status check_commands(const kprof_options *options)
 {
-    unsigned mask = options->command->mask ? options->command->mask : KPROF_IN_ALL;
+    unsigned mask = uses(options);
     for (size_t i = 0; i < kprof_option_row_count; i++) {
         const kprof_option_row *row = &kprof_option_rows[i];
         if ((options->given >> i & 1) && (row->commands & mask) != mask)
-            return kprof_fail(KPROF_USAGE, "--%s is no option of kprof %s", row->name, options->command->name);
+            return fail_use(row, options);
     }
     return KPROF_OK;
 }

@@ -8,9 +8,12 @@
 
 #include <stdio.h>
 
-/* Which commands know an option. */
-#define KPROF_IN_PROFILE 1u
+/* What knows an option: the commands, of which profiling is to run an application, to plan, or to list. */
+#define KPROF_IN_RUN     1u
 #define KPROF_IN_REPORT  2u
+#define KPROF_IN_PLAN    4u
+#define KPROF_IN_LISTS   8u
+#define KPROF_IN_PROFILE (KPROF_IN_RUN | KPROF_IN_PLAN | KPROF_IN_LISTS)
 #define KPROF_IN_ALL     (KPROF_IN_PROFILE | KPROF_IN_REPORT)
 
 /* What to do instead of the command's own work. */
@@ -97,7 +100,7 @@ typedef enum kprof_option_type {
     KPROF_OPTION_LIST,    /* kprof_strlist: comma-separated, repeatable */
     KPROF_OPTION_PATHS,   /* kprof_strlist: repeatable, not split */
     KPROF_OPTION_NUMBER,  /* uint64_t */
-    KPROF_OPTION_COUNT,   /* uint32_t: 1 or more, or one of `choices` where the row has them */
+    KPROF_OPTION_COUNT,   /* uint32_t: 1 to `value`, or one of `choices` where the row has them */
     KPROF_OPTION_SECONDS, /* double: more than 0, with or without decimals */
     KPROF_OPTION_BYTES,   /* uint64_t: 1 or more, with or without decimals and a suffix such as G */
     KPROF_OPTION_ORDINALS /* uint64_t: comma-separated numbers below 64, as bits */

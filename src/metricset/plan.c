@@ -4,6 +4,7 @@
 
 #include "core/log.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -193,11 +194,15 @@ static kprof_status fail_limits(const kprof_limits *limits, const kprof_plan *pl
             KPROF_USAGE,
             "%s: no metric of the selection fits into --max-passes %u; --plan without it tells what they take",
             plan->chip, limits->max_passes);
-    return kprof_fail(
-        KPROF_USAGE,
-        "%s: no metric of the selection fits into --budget %g s for %llu launches (--launch-count tells their number), "
-        "of which starting takes %g s at least; --plan without it tells what they cost",
-        plan->chip, limits->budget_s, (unsigned long long)limits->workload.launches, kprof_prices.start_s);
+    char batches[64] = "";
+    if (limits->workload.batch)
+        snprintf(batches, sizeof batches, " in batches of %u (--replay-batch)", limits->workload.batch);
+    return kprof_fail(KPROF_USAGE,
+                      "%s: no metric of the selection fits into --budget %g s for %llu launches (--launch-count tells "
+                      "their number)%s, "
+                      "of which starting takes %g s at least; --plan without it tells what they cost",
+                      plan->chip, limits->budget_s, (unsigned long long)limits->workload.launches, batches,
+                      kprof_prices.start_s);
 }
 
 /* Cut `collect`, which so far has the names of --metrics, to what keeps the limits, and schedule that. */

@@ -165,8 +165,9 @@ static void batches_are_counted_or_automatic(void **state)
     assert_int_equal(options.replay_batch, 0);
     assert_int_equal(parse("--replay-batch 1 app"), KPROF_OK);
     assert_int_equal(options.replay_batch, 1);
-    assert_int_equal(parse("--replay-batch=4294967295 app"), KPROF_OK);
-    assert_true(options.replay_batch == UINT32_MAX);
+    assert_int_equal(parse("--replay-batch=2048 app"), KPROF_OK);
+    assert_int_equal(options.replay_batch, 2048);
+    assert_refused("--replay-batch 2049 app", "N is from 1 to 2048");
     assert_int_equal(parse("--replay-batch 7 --replay-batch auto app"), KPROF_OK);
     assert_int_equal(options.replay_batch, 0);
     assert_refused("--replay-batch 0 app", "\"0\" is not valid, give N|auto");
@@ -255,6 +256,13 @@ static void a_plan_takes_an_application(void **state)
     assert_string_equal(options.application[0], "app");
     assert_refused("--plan --list-sets", "exclude each other");
     assert_refused("report run.kprof --max-passes 3", "no option of kprof report");
+    assert_refused("report run.kprof --chips GH100", "no option of kprof report");
+    assert_refused("--chips GH100 app", "--chips is for --plan and lists");
+    assert_refused("--list-sets --max-passes 3", "--max-passes has no effect on lists");
+    assert_refused("--query-metrics --budget 3", "--budget has no effect on lists");
+    assert_int_equal(parse("--list-sets --chips GH100"), KPROF_OK);
+    assert_int_equal(parse("--plan --chips GH100 --max-passes 3 -o run app"), KPROF_OK);
+    assert_int_equal(parse("--help --chips GH100"), KPROF_OK);
 }
 
 static void output_choices(void **state)
@@ -267,6 +275,7 @@ static void output_choices(void **state)
     assert_int_equal(options.page, KPROF_PAGE_SUMMARY);
     assert_int_equal(options.base_units, 1);
     assert_refused("--csv --json app", "--csv and --json exclude each other");
+    assert_refused("--json --csv app", "--json and --csv exclude each other");
     assert_refused("--json --csv-layout wide app", "exclude each other");
     assert_refused("--list-sets --list-chips", "exclude each other");
 }
