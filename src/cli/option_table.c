@@ -80,7 +80,7 @@ const kprof_option_row kprof_option_rows[] = {
     SET("query-metrics", 0, action, KPROF_ACTION_QUERY_METRICS, "list the metrics of a chip; needs no GPU", IN_PROFILE),
     CHOICE("query-metrics-mode", query_mode, query_modes, "base|suffix|all",
            "list base names, the full names of the base names in --metrics, or all full names", IN_PROFILE, NULL),
-    VALUE("chips", 0, LIST, chips, "CHIP[,CHIP]", "chips to list and plan for, instead of the GPU that is present", IN_OFFLINE),
+    VALUE("chips", 0, LIST, chips, "CHIP[,CHIP]", "chips to list and plan for, not the GPU that is here", IN_OFFLINE),
 
     VALUE("kernel-name", 'k', STRING, filter.kernel, "NAME", "only kernels of this name, or regex:PATTERN", IN_ALL),
     CHOICE("kernel-name-base", name_base, name_bases, "function|demangled|mangled",

@@ -20,6 +20,8 @@
 /* The second way is not tried where the first leaves out no more than one name of so many. */
 #define FEW_OF_NAMES 32
 
+#define IMAGE_OF "image of "
+
 bool kprof_limits_are_set(const kprof_limits *limits)
 {
     return limits->max_passes > 0 || limits->budget_s > 0;
@@ -196,6 +198,11 @@ static kprof_status take_groups(limiter *l)
     return status == KPROF_OK && !l->packs ? visit_groups(l, take_parts) : status;
 }
 
+typedef struct way_to_choose {
+    bool packs;
+    double budget_share; /* for groups: where a dear one leaves next to nothing for filling, less is kept in all */
+} way_to_choose;
+
 /* Schedule what is kept already, with names `begin` to `end` of the queue, which are kept if that keeps the limits. */
 static kprof_status settle(limiter *l, size_t begin, size_t end, bool *fits)
 {
@@ -217,14 +224,16 @@ static void keep_nothing(limiter *l)
 }
 
 /* What drafts promised is kept only if it holds with witnesses, which drafts do not have. */
-static kprof_status choose_by(limiter *l, bool packs)
+static kprof_status choose_by(limiter *l, const way_to_choose *way)
 {
     bool fits = false;
-    keep_nothing(l);
-    l->packs = packs;
-    l->trials = 0;
+    const kprof_limits *limits = l->limits;
+    kprof_limits of_groups = *limits;
+    of_groups.budget_s *= way->budget_share;
+    l->limits = &of_groups;
+    l->packs = way->packs;
     kprof_status status = take_groups(l);
-    l->all_trials += l->trials;
+    l->limits = limits;
     if (status == KPROF_OK)
         status = settle(l, 0, 0, &fits);
     if (!fits) {
@@ -245,31 +254,38 @@ static double usefulness(const limiter *l)
     return sum;
 }
 
+/* Choose in one way, and keep in `best` the better choice. */
+static kprof_status try_way(const way_to_choose *way, limiter *best)
+{
+    limiter l = {.limits = best->limits, .host = best->host, .queue = best->queue};
+    l.kept = calloc(l.queue->names.count + 1, sizeof(*l.kept));
+    if (!l.kept)
+        return KPROF_NO_MEMORY;
+    kprof_status status = choose_by(&l, way);
+    best->trials += l.trials;
+    best->packed_trials += l.packed_trials;
+    if (status == KPROF_OK && usefulness(&l) > usefulness(best)) {
+        limiter worse = *best;
+        best->kept = l.kept;
+        best->image = l.image;
+        l = worse;
+    }
+    kprof_config_image_free(&l.image);
+    free(l.kept);
+    return status;
+}
+
 static kprof_status take_what_fits(limiter *l)
 {
+    static const way_to_choose ways[] = {{true, 1}, {false, 0.9}};
     bool fits;
-    keep_nothing(l);
-    kprof_status status = settle(l, 0, l->queue->names.count, &fits);
+    size_t count = l->queue->names.count;
+    kprof_status status = settle(l, 0, count, &fits);
     if (status != KPROF_OK || fits)
         return status;
-    limiter packed = {.limits = l->limits, .host = l->host, .queue = l->queue};
-    packed.kept = calloc(l->queue->names.count + 1, sizeof(*packed.kept));
-    if (!packed.kept)
-        return KPROF_NO_MEMORY;
-    status = choose_by(&packed, true);
-    size_t count = l->queue->names.count;
-    if (status == KPROF_OK && count - kprof_limiter_count(&packed) > count / FEW_OF_NAMES)
-        status = choose_by(l, false);
-    if (status == KPROF_OK && usefulness(&packed) >= usefulness(l)) {
-        limiter worse = *l;
-        *l = packed;
-        packed = worse;
-    }
-    l->all_trials += packed.all_trials;
-    l->packed_trials += packed.packed_trials;
-    kprof_config_image_free(&packed.image);
-    free(packed.kept);
-    return status;
+    kprof_config_image_free(&l->image);
+    status = try_way(&ways[0], l);
+    return status == KPROF_OK && count - kprof_limiter_count(l) > count / FEW_OF_NAMES ? try_way(&ways[1], l) : status;
 }
 
 /* A byte for each name of the queue, 1 where it is kept; and the image of these. */
@@ -277,7 +293,7 @@ static bool recall(limiter *l, const char *text)
 {
     kprof_strbuf answers = KPROF_STRBUF_INIT;
     kprof_strlist names = KPROF_STRLIST_INIT;
-    kprof_host_question kept = {l->host, text, &l->queue->names}, image = {l->host, text, &names};
+    kprof_host_question kept = {l->host, text + strlen(IMAGE_OF), &l->queue->names}, image = {l->host, text, &names};
     bool found = kprof_host_recall(&kept, &answers) && answers.length == l->queue->names.count;
     for (size_t i = 0; i < l->queue->names.count && found; i++)
         l->kept[i] = answers.data[i] == 1;
@@ -291,7 +307,7 @@ static void keep(const limiter *l, const char *text)
 {
     kprof_strbuf answers = KPROF_STRBUF_INIT;
     kprof_strlist names = KPROF_STRLIST_INIT;
-    kprof_host_question kept = {l->host, text, &l->queue->names}, image = {l->host, text, &names};
+    kprof_host_question kept = {l->host, text + strlen(IMAGE_OF), &l->queue->names}, image = {l->host, text, &names};
     for (size_t i = 0; i < l->queue->names.count; i++)
         kprof_strbuf_append(&answers, &(char){(char)l->kept[i]}, 1);
     if (!answers.failed && l->image.size > 0 && kprof_limiter_list(l, 0, 0, &names)) {
@@ -302,15 +318,16 @@ static void keep(const limiter *l, const char *text)
     kprof_strbuf_free(&answers);
 }
 
-/* The order of names and the bounds of groups are those of the set files, which may change: both are in the question.
+/* What is asked for the image; behind IMAGE_OF, what is asked for the kept names, which may be all that the image has.
+ * The order of names and the bounds of groups are those of the set files, which may change: both are in the question.
  * The number stands for the prices of cost.c and for how this file tries. */
 static char *question_text(const limiter *l)
 {
     const kprof_limits *limits = l->limits;
     kprof_strbuf text = KPROF_STRBUF_INIT;
-    kprof_strbuf_printf(&text, "limits 17 %u %.9g %llu %u %d %llu %llu %zu:", limits->max_passes, limits->budget_s,
-                        (unsigned long long)limits->workload.launches, limits->workload.batch, limits->workload.flush,
-                        (unsigned long long)limits->workload.allocated_bytes,
+    kprof_strbuf_printf(&text, IMAGE_OF "limits 18 %u %.9g %llu %u %d %llu %llu %zu:", limits->max_passes,
+                        limits->budget_s, (unsigned long long)limits->workload.launches, limits->workload.batch,
+                        limits->workload.flush, (unsigned long long)limits->workload.allocated_bytes,
                         (unsigned long long)limits->workload.device_bytes, l->queue->named_count);
     for (size_t i = 0; i < l->queue->group_count; i++)
         kprof_strbuf_printf(&text, " %zu", l->queue->group_ends[i]);
@@ -351,7 +368,7 @@ kprof_status kprof_limits_apply(const kprof_limits *limits, kprof_host *host, co
         status = share_out(&l, out);
     out->image = l.image;
     kprof_log(KPROF_LOG_DEBUG, "%s: %zu of %zu metrics fit, after %zu trials, of which %zu packed",
-              kprof_host_chip(host), out->kept.count, queue->names.count, l.all_trials, l.packed_trials);
+              kprof_host_chip(host), out->kept.count, queue->names.count, l.trials, l.packed_trials);
     free(l.kept);
     return status;
 }

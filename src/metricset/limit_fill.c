@@ -3,12 +3,12 @@
 
 #include <stdlib.h>
 
-/* What is not kept, in the queue's order: borrowed. Caller frees the items. */
-static bool list_left_out(const limiter *l, kprof_strlist *out)
+/* The first `most` names that are not kept, in the queue's order: borrowed. Caller frees the items. */
+static bool list_left_out(const limiter *l, size_t most, kprof_strlist *out)
 {
     const kprof_strlist *names = &l->queue->names;
     *out = (kprof_strlist){.items = calloc(names->count + 1, sizeof(*out->items))};
-    for (size_t i = 0; out->items && i < names->count; i++) {
+    for (size_t i = 0; out->items && i < names->count && out->count < most; i++) {
         if (!l->kept[i])
             out->items[out->count++] = names->items[i];
     }
@@ -46,15 +46,16 @@ typedef struct fill_step {
     size_t new_passes, sm_passes, slow_passes;
 } fill_step;
 
-/* Keep what else goes into the passes, if all of it keeps the limits. Where filling fails there is nothing to keep. */
-static kprof_status fill_passes(limiter *l, const fill_step *step, bool *fits)
+/* Keep what of the first `count` names that are left out goes into the passes, if all of it keeps the limits. Where
+ * filling fails there is nothing to keep. */
+static kprof_status fill_with(limiter *l, const fill_step *step, size_t count, bool *fits)
 {
     kprof_strlist wanted;
     candidate tried = {0};
     kprof_fill fill = {&wanted, step->new_passes, step->sm_passes, step->slow_passes, NULL};
     *fits = false;
     fill.found = calloc(l->queue->names.count + 1, sizeof(*fill.found));
-    kprof_status status = list_left_out(l, &wanted) && fill.found ? KPROF_OK : KPROF_NO_MEMORY;
+    kprof_status status = list_left_out(l, count, &wanted) && fill.found ? KPROF_OK : KPROF_NO_MEMORY;
     if (status == KPROF_OK && kprof_host_fill(l->host, &fill, &l->image, &tried.image) == KPROF_OK)
         status = take_filled(l, &fill, &tried, fits);
     kprof_config_image_free(&tried.image);
@@ -62,6 +63,30 @@ static kprof_status fill_passes(limiter *l, const fill_step *step, bool *fits)
     free(wanted.items);
     free(fill.found);
     return status;
+}
+
+/* Where all that goes in is too much, keep as much of its beginning as fits: of what is left out, trying `low` names
+ * adds nothing, and `high` are too many. */
+static kprof_status fill_in_part(limiter *l, const fill_step *step, size_t high)
+{
+    kprof_status status = KPROF_OK;
+    for (size_t low = 0; high - low > 1 && status == KPROF_OK;) {
+        size_t middle = low + (high - low) / 2, before = kprof_limiter_count(l);
+        bool fits;
+        status = fill_with(l, step, middle, &fits);
+        size_t added = kprof_limiter_count(l) - before;
+        low = fits ? middle - added : low;
+        high = fits ? high - added : middle;
+    }
+    return status;
+}
+
+/* Where a further pass is too much, it is for its own price nearly always. */
+static kprof_status fill_passes(limiter *l, const fill_step *step, bool *fits)
+{
+    size_t count = l->queue->names.count - kprof_limiter_count(l);
+    kprof_status status = fill_with(l, step, count, fits);
+    return status == KPROF_OK && !*fits && step->new_passes == 0 ? fill_in_part(l, step, count) : status;
 }
 
 /* A step again and again, as long as it finds something. */

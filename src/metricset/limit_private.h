@@ -17,7 +17,7 @@ typedef struct limiter {
     bool *kept;               /* [names.count of the queue] */
     kprof_config_image image; /* of what is kept, once that is settled */
     bool packs;
-    size_t trials, packed_trials, all_trials;
+    size_t trials, packed_trials;
 } limiter;
 
 /* What is kept already, with names `begin` to `end` of the queue: borrowed and sorted. Caller frees the items. False

@@ -40,7 +40,13 @@ static kprof_status collect_names(const resolver *r, const kprof_strlist *names)
     return KPROF_OK;
 }
 
-/* *taken: the chip has every metric that the choice cannot do without. */
+/* A fallback is for what a chip lacks: what limits left out is missing, and has no other value. */
+static bool lost_to_limits(const resolver *r, const char *name)
+{
+    return r->only && !is_available(r, name) && kprof_host_can_collect(r->host, name);
+}
+
+/* *taken: the chip has every metric that the choice cannot do without, and the limits left none out. */
 static kprof_status try_choice(const resolver *r, const kprof_choice *choice, bool *taken)
 {
     *taken = true;
@@ -50,6 +56,8 @@ static kprof_status try_choice(const resolver *r, const kprof_choice *choice, bo
     kprof_status status = kprof_expr_operands(choice->compiled, &required, &optional);
     for (size_t i = 0; i < required.count && *taken; i++)
         *taken = is_available(r, required.items[i]);
+    for (size_t i = 0; i < optional.count && *taken; i++)
+        *taken = !lost_to_limits(r, optional.items[i]);
     if (status == KPROF_OK && *taken)
         status = collect_names(r, &required);
     if (status == KPROF_OK && *taken)

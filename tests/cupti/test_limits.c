@@ -20,18 +20,23 @@ typedef struct request {
     kprof_limits limits;
 } request;
 
-static kprof_status make_plan(const request *from, kprof_plan *out)
+static kprof_status make_plan_of(kprof_catalog *catalog, const request *from, kprof_plan *out)
 {
     kprof_host *host;
     kprof_selection selection = {.limits = from->limits};
     assert_true(!from->set || kprof_strlist_add(&selection.sets, from->set));
     assert_true(!from->metric || kprof_strlist_add(&selection.metrics, from->metric));
     assert_int_equal(kprof_host_open(from->chip, NULL, &host), KPROF_OK);
-    kprof_status status = kprof_plan_make(shipped_catalog, &selection, host, out);
+    kprof_status status = kprof_plan_make(catalog, &selection, host, out);
     kprof_host_close(host);
     kprof_strlist_free(&selection.sets);
     kprof_strlist_free(&selection.metrics);
     return status;
+}
+
+static kprof_status make_plan(const request *from, kprof_plan *out)
+{
+    return make_plan_of(shipped_catalog, from, out);
 }
 
 static kprof_plan plan_of(request from)
@@ -240,6 +245,21 @@ static void test_more_budget_keeps_more(void **state)
     }
 }
 
+/* Where a dear group would take nearly all, or all that passes have room for is too much, a part of it is kept. */
+static void test_a_budget_is_used(void **state)
+{
+    (void)state;
+    kprof_limits limits = {.budget_s = 9.5, .workload = {.launches = 1000, .flush = true}};
+    kprof_plan plan = plan_of((request){"TU102", "default", NULL, limits});
+    assert_true(plan.collect.count > 70);
+    kprof_plan_free(&plan);
+    limits.budget_s = 333;
+    limits.workload.launches = 1000000;
+    plan = plan_of((request){"TU102", "full", NULL, limits});
+    assert_true(plan.collect.count > 30);
+    kprof_plan_free(&plan);
+}
+
 /* Neither witnesses nor a schedule that is made for large batches takes what is planned beyond the budget. */
 static void test_budgets_are_kept_to(void **state)
 {
@@ -263,6 +283,26 @@ static void test_budgets_are_kept_to(void **state)
         assert_true(cost_s(&plan, &limits.workload) <= rows[i].budget_s);
         kprof_plan_free(&plan);
     }
+}
+
+/* A fallback stands for what a chip lacks, not for what was left out. */
+static void test_what_is_left_out_has_no_fallback(void **state)
+{
+    (void)state;
+    char *items[] = {(char *)KPROF_TESTS_DIR "/fixtures/fallback"};
+    kprof_strlist folders = {items, 1, 1};
+    kprof_catalog *catalog;
+    assert_int_equal(kprof_catalog_load(&folders, &catalog), KPROF_OK);
+    for (uint32_t passes = 0; passes < 2; passes++) {
+        kprof_plan plan;
+        request limited = {"TU102", "fallback", NULL, {.max_passes = passes}};
+        assert_int_equal(make_plan_of(catalog, &limited, &plan), KPROF_OK);
+        assert_int_equal(kprof_strlist_contains(&plan.left_out, SM_THROUGHPUT), passes == 1);
+        assert_int_equal(plan.section_count, 1);
+        assert_int_equal(plan.sections[0].item_count, passes == 1 ? 1 : 2);
+        kprof_plan_free(&plan);
+    }
+    kprof_catalog_free(catalog);
 }
 
 static void test_nothing_fits(void **state)
@@ -295,7 +335,9 @@ int main(void)
         cmocka_unit_test(test_whole_groups_come_before_parts),
         cmocka_unit_test(test_room_is_used),
         cmocka_unit_test(test_more_budget_keeps_more),
+        cmocka_unit_test(test_a_budget_is_used),
         cmocka_unit_test(test_budgets_are_kept_to),
+        cmocka_unit_test(test_what_is_left_out_has_no_fallback),
         cmocka_unit_test(test_nothing_fits),
     };
     if (!cupti_is_here())
