@@ -102,7 +102,7 @@ static void tell_limits(const kprof_options *options, const kprof_limits *limits
 {
     const kprof_plan *plan = &chip->plan;
     kprof_effort effort = kprof_effort_of(&chip->schedule, plan->collect.count);
-    if (limits->budget_s > 0 && plan->pass_count > 0)
+    if (limits->budget_s > 0)
         kprof_log(KPROF_LOG_INFO, "%s: about %.1f s for %llu launches%s, of a budget of %g s", plan->chip,
                   kprof_cost_of(&effort, &limits->workload).total_s, (unsigned long long)limits->workload.launches,
                   options->filter.launch_count ? "" : " (assumed; --launch-count tells how many)", limits->budget_s);

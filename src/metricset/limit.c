@@ -20,6 +20,10 @@
 /* The second way is not tried where the first leaves out no more than one name of so many. */
 #define FEW_OF_NAMES 32
 
+/* Of the budget, what the second way gives to groups: where a dear one leaves next to nothing for single names, less is
+ * kept in all. */
+#define SHARE_OF_GROUPS 0.9
+
 #define IMAGE_OF "image of "
 
 bool kprof_limits_are_set(const kprof_limits *limits)
@@ -198,11 +202,6 @@ static kprof_status take_groups(limiter *l)
     return status == KPROF_OK && !l->packs ? visit_groups(l, take_parts) : status;
 }
 
-typedef struct way_to_choose {
-    bool packs;
-    double budget_share; /* for groups: where a dear one leaves next to nothing for filling, less is kept in all */
-} way_to_choose;
-
 /* Schedule what is kept already, with names `begin` to `end` of the queue, which are kept if that keeps the limits. */
 static kprof_status settle(limiter *l, size_t begin, size_t end, bool *fits)
 {
@@ -224,14 +223,13 @@ static void keep_nothing(limiter *l)
 }
 
 /* What drafts promised is kept only if it holds with witnesses, which drafts do not have. */
-static kprof_status choose_by(limiter *l, const way_to_choose *way)
+static kprof_status choose_by(limiter *l)
 {
     bool fits = false;
     const kprof_limits *limits = l->limits;
     kprof_limits of_groups = *limits;
-    of_groups.budget_s *= way->budget_share;
+    of_groups.budget_s *= l->packs ? 1 : SHARE_OF_GROUPS;
     l->limits = &of_groups;
-    l->packs = way->packs;
     kprof_status status = take_groups(l);
     l->limits = limits;
     if (status == KPROF_OK)
@@ -255,13 +253,13 @@ static double usefulness(const limiter *l)
 }
 
 /* Choose in one way, and keep in `best` the better choice. */
-static kprof_status try_way(const way_to_choose *way, limiter *best)
+static kprof_status try_way(bool packs, limiter *best)
 {
-    limiter l = {.limits = best->limits, .host = best->host, .queue = best->queue};
+    limiter l = {.limits = best->limits, .host = best->host, .queue = best->queue, .packs = packs};
     l.kept = calloc(l.queue->names.count + 1, sizeof(*l.kept));
     if (!l.kept)
         return KPROF_NO_MEMORY;
-    kprof_status status = choose_by(&l, way);
+    kprof_status status = choose_by(&l);
     best->trials += l.trials;
     best->packed_trials += l.packed_trials;
     if (status == KPROF_OK && usefulness(&l) > usefulness(best)) {
@@ -277,15 +275,14 @@ static kprof_status try_way(const way_to_choose *way, limiter *best)
 
 static kprof_status take_what_fits(limiter *l)
 {
-    static const way_to_choose ways[] = {{true, 1}, {false, 0.9}};
     bool fits;
     size_t count = l->queue->names.count;
     kprof_status status = settle(l, 0, count, &fits);
     if (status != KPROF_OK || fits)
         return status;
     kprof_config_image_free(&l->image);
-    status = try_way(&ways[0], l);
-    return status == KPROF_OK && count - kprof_limiter_count(l) > count / FEW_OF_NAMES ? try_way(&ways[1], l) : status;
+    status = try_way(true, l);
+    return status == KPROF_OK && count - kprof_limiter_count(l) > count / FEW_OF_NAMES ? try_way(false, l) : status;
 }
 
 /* A byte for each name of the queue, 1 where it is kept; and the image of these. */
