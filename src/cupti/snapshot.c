@@ -15,8 +15,7 @@
 
 /* Module variables are copied through host memory; beyond this the copies would cost more than all else. */
 #define MAX_VARIABLE_BYTES ((size_t)256 << 20)
-/* Left free beside what is saved, for the driver, CUPTI and the application. libcheckpoint is told only where the
- * device does not hold everything: this is how either case was measured. */
+/* Of host memory, what saving leaves free. */
 #define HOST_RESERVE_BYTES ((size_t)4 << 30)
 #define MEBIBYTE           ((size_t)1 << 20)
 #define GIGABYTE           1e9

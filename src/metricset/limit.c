@@ -285,16 +285,27 @@ static kprof_status take_what_fits(limiter *l)
     return status == KPROF_OK && count - kprof_limiter_count(l) > count / FEW_OF_NAMES ? try_way(false, l) : status;
 }
 
-/* A byte for each name of the queue, 1 where it is kept; and the image of these. */
+/* What is kept on disk. */
+typedef struct questions {
+    kprof_host_question kept; /* a byte for each name of the queue, 1 where it is kept */
+    kprof_host_question image;
+} questions;
+
+/* The text differs: the kept names may be all of the queue in its order. */
+static questions ask(const limiter *l, const char *text, const kprof_strlist *names)
+{
+    return (questions){{l->host, text + strlen(IMAGE_OF), &l->queue->names}, {l->host, text, names}};
+}
+
 static bool recall(limiter *l, const char *text)
 {
     kprof_strbuf answers = KPROF_STRBUF_INIT;
     kprof_strlist names = KPROF_STRLIST_INIT;
-    kprof_host_question kept = {l->host, text + strlen(IMAGE_OF), &l->queue->names}, image = {l->host, text, &names};
-    bool found = kprof_host_recall(&kept, &answers) && answers.length == l->queue->names.count;
+    questions asked = ask(l, text, &names);
+    bool found = kprof_host_recall(&asked.kept, &answers) && answers.length == l->queue->names.count;
     for (size_t i = 0; i < l->queue->names.count && found; i++)
         l->kept[i] = answers.data[i] == 1;
-    found = found && kprof_limiter_list(l, 0, 0, &names) && kprof_host_recall_image(&image, &l->image);
+    found = found && kprof_limiter_list(l, 0, 0, &names) && kprof_host_recall_image(&asked.image, &l->image);
     free(names.items);
     kprof_strbuf_free(&answers);
     return found;
@@ -304,18 +315,18 @@ static void keep(const limiter *l, const char *text)
 {
     kprof_strbuf answers = KPROF_STRBUF_INIT;
     kprof_strlist names = KPROF_STRLIST_INIT;
-    kprof_host_question kept = {l->host, text + strlen(IMAGE_OF), &l->queue->names}, image = {l->host, text, &names};
+    questions asked = ask(l, text, &names);
     for (size_t i = 0; i < l->queue->names.count; i++)
         kprof_strbuf_append(&answers, &(char){(char)l->kept[i]}, 1);
     if (!answers.failed && l->image.size > 0 && kprof_limiter_list(l, 0, 0, &names)) {
-        kprof_host_keep_image(&image, &l->image);
-        kprof_host_keep(&kept, answers.data, answers.length);
+        kprof_host_keep_image(&asked.image, &l->image);
+        kprof_host_keep(&asked.kept, answers.data, answers.length);
     }
     free(names.items);
     kprof_strbuf_free(&answers);
 }
 
-/* What is asked for the image; behind IMAGE_OF, what is asked for the kept names, which may be all that the image has.
+/* What is asked for the image, and behind IMAGE_OF for the kept names.
  * The order of names and the bounds of groups are those of the set files, which may change: both are in the question.
  * The number stands for the prices of cost.c and for how this file tries. */
 static char *question_text(const limiter *l)
