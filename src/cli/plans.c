@@ -215,10 +215,8 @@ kprof_status kprof_plans_config(const kprof_plans *plans, const kprof_options *o
             .metrics = from->plan.collect,
             .last_passes = from->schedule.last_passes,
             .witnesses = from->witnesses.names,
-            .witness_image = from->witnesses.image.data,
-            .witness_image_size = from->witnesses.image.size,
-            .config_image = from->plan.image.data,
-            .config_image_size = from->plan.image.size,
+            .images = {{from->plan.image.data, from->plan.image.size},
+                       {from->witnesses.image.data, from->witnesses.image.size}},
             .pass_count = (uint32_t)from->plan.pass_count,
             .patches_code = patches_code(&from->schedule),
         };

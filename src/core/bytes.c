@@ -28,6 +28,13 @@ void kprof_put_string(kprof_strbuf *out, const char *text)
     kprof_strbuf_append(out, text ? text : "", length + 1);
 }
 
+void kprof_put_strings(kprof_strbuf *out, const kprof_strlist *list)
+{
+    kprof_put_u32(out, (uint32_t)list->count);
+    for (size_t i = 0; i < list->count; i++)
+        kprof_put_string(out, list->items[i]);
+}
+
 const void *kprof_get_block(kprof_bytes *in, size_t size)
 {
     if (in->failed || size > in->left) {
@@ -63,6 +70,16 @@ const char *kprof_get_string(kprof_bytes *in)
         return NULL;
     }
     return text;
+}
+
+void kprof_get_strings(kprof_bytes *in, kprof_strlist *list)
+{
+    uint32_t count = kprof_get_u32(in);
+    for (uint32_t i = 0; i < count && !in->failed; i++) {
+        const char *text = kprof_get_string(in);
+        if (text && !kprof_strlist_add(list, text))
+            in->failed = true;
+    }
 }
 
 /* Reversed Castagnoli polynomial, four bits at a time: 64 bytes of table that need no initialisation at run time. */

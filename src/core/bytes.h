@@ -9,6 +9,8 @@ void kprof_put_u32(kprof_strbuf *out, uint32_t value);
 void kprof_put_u64(kprof_strbuf *out, uint64_t value);
 /* Length, bytes and a NUL; NULL is written as "". */
 void kprof_put_string(kprof_strbuf *out, const char *text);
+/* Their number, and each as above. */
+void kprof_put_strings(kprof_strbuf *out, const kprof_strlist *list);
 
 /* The bytes still to be read; borrowed. */
 typedef struct kprof_bytes {
@@ -23,6 +25,8 @@ uint64_t kprof_get_u64(kprof_bytes *in);
 const void *kprof_get_block(kprof_bytes *in, size_t size);
 /* A NUL-terminated string inside the range, without any other NUL; NULL on failure. */
 const char *kprof_get_string(kprof_bytes *in);
+/* Append strings to `list`, on failure those that could be read. */
+void kprof_get_strings(kprof_bytes *in, kprof_strlist *list);
 
 /* CRC-32C (Castagnoli) of `data`, continuing from `crc` (0 to begin). */
 uint32_t kprof_crc32c(uint32_t crc, const void *data, size_t size);

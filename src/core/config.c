@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #define CONFIG_MAGIC     "KPROFCFG"
-#define CONFIG_VERSION   10
+#define CONFIG_VERSION   11
 #define CONFIG_MAX_BYTES (64u << 20)
 #define CONFIG_MAX_CHIPS 256
 
@@ -44,23 +44,6 @@ static void decode_filter(kprof_bytes *in, kprof_filter_spec *filter)
         in->failed = true;
 }
 
-static void encode_names(const kprof_strlist *names, kprof_strbuf *out)
-{
-    kprof_put_u32(out, (uint32_t)names->count);
-    for (size_t i = 0; i < names->count; i++)
-        kprof_put_string(out, names->items[i]);
-}
-
-static void decode_names(kprof_bytes *in, kprof_strlist *names)
-{
-    uint32_t count = kprof_get_u32(in);
-    for (uint32_t i = 0; i < count && !in->failed; i++) {
-        const char *name = kprof_get_string(in);
-        if (name && !kprof_strlist_add(names, name))
-            in->failed = true;
-    }
-}
-
 static void encode_passes(const uint32_t *passes, size_t count, kprof_strbuf *out)
 {
     for (size_t i = 0; i < count; i++)
@@ -77,24 +60,24 @@ static void decode_passes(kprof_bytes *in, size_t count, uint32_t **passes)
         (*passes)[i] = kprof_get_u32(in);
 }
 
-static void encode_image(const uint8_t *image, size_t size, kprof_strbuf *out)
+static void encode_image(const kprof_chip_image *image, kprof_strbuf *out)
 {
-    kprof_put_u64(out, size);
-    kprof_strbuf_append(out, image, size);
+    kprof_put_u64(out, image->size);
+    kprof_strbuf_append(out, image->data, image->size);
 }
 
-static void decode_image(kprof_bytes *in, uint8_t **image, size_t *image_size)
+static void decode_image(kprof_bytes *in, kprof_chip_image *image)
 {
     uint64_t size = kprof_get_u64(in);
     const void *from = kprof_get_block(in, size);
     if (in->failed || size == 0)
         return;
-    *image = malloc(size);
-    in->failed = !*image;
+    image->data = malloc(size);
+    in->failed = !image->data;
     if (in->failed)
         return;
-    memcpy(*image, from, size);
-    *image_size = size;
+    memcpy(image->data, from, size);
+    image->size = size;
 }
 
 static void encode_chip(const kprof_chip_metrics *chip, kprof_strbuf *out)
@@ -102,13 +85,14 @@ static void encode_chip(const kprof_chip_metrics *chip, kprof_strbuf *out)
     kprof_put_string(out, chip->chip);
     kprof_put_u32(out, chip->pass_count);
     kprof_put_u32(out, chip->patches_code);
-    encode_names(&chip->metrics, out);
+    kprof_put_strings(out, &chip->metrics);
     encode_passes(chip->last_passes, chip->metrics.count, out);
-    encode_names(&chip->witnesses, out);
+    kprof_put_strings(out, &chip->witnesses);
     for (size_t i = 0; i < KPROF_MAX_WITNESSES; i++)
         kprof_put_u64(out, chip->witness_passes[i]);
-    encode_image(chip->config_image, chip->config_image_size, out);
-    encode_image(chip->witness_image, chip->witness_image_size, out);
+    kprof_put_strings(out, &chip->proof);
+    for (size_t i = 0; i < KPROF_IMAGES; i++)
+        encode_image(&chip->images[i], out);
 }
 
 static void decode_chip(kprof_bytes *in, kprof_chip_metrics *chip)
@@ -116,14 +100,16 @@ static void decode_chip(kprof_bytes *in, kprof_chip_metrics *chip)
     const char *name = kprof_get_string(in);
     chip->pass_count = kprof_get_u32(in);
     chip->patches_code = kprof_get_u32(in) != 0;
-    decode_names(in, &chip->metrics);
+    kprof_get_strings(in, &chip->metrics);
     decode_passes(in, chip->metrics.count, &chip->last_passes);
-    decode_names(in, &chip->witnesses);
+    kprof_get_strings(in, &chip->witnesses);
     in->failed = in->failed || chip->witnesses.count > KPROF_MAX_WITNESSES;
     for (size_t i = 0; i < KPROF_MAX_WITNESSES; i++)
         chip->witness_passes[i] = kprof_get_u64(in);
-    decode_image(in, &chip->config_image, &chip->config_image_size);
-    decode_image(in, &chip->witness_image, &chip->witness_image_size);
+    kprof_get_strings(in, &chip->proof);
+    for (size_t i = 0; i < KPROF_IMAGES; i++)
+        decode_image(in, &chip->images[i]);
+    in->failed = in->failed || (chip->pass_count > 0 && chip->images[0].size == 0);
     if (in->failed)
         return;
     chip->chip = strdup(name);
@@ -311,10 +297,19 @@ void kprof_config_free(kprof_config *config)
         kprof_strlist_free(&config->chips[i].metrics);
         free(config->chips[i].last_passes);
         kprof_strlist_free(&config->chips[i].witnesses);
-        free(config->chips[i].config_image);
-        free(config->chips[i].witness_image);
+        kprof_strlist_free(&config->chips[i].proof);
+        for (size_t k = 0; k < KPROF_IMAGES; k++)
+            free(config->chips[i].images[k].data);
     }
     free(config->chips);
     free(config->counter_data_dir);
     *config = (kprof_config){0};
+}
+
+const kprof_chip_image *kprof_chip_image_choose(const kprof_chip_metrics *metrics, unsigned bits)
+{
+    if (metrics->images[bits].size == 0)
+        bits &= ~(unsigned)KPROF_IMAGE_WITNESSED;
+    bool is_missing = (bits & KPROF_IMAGE_PROVED) && metrics->images[bits].size == 0;
+    return is_missing ? NULL : &metrics->images[bits];
 }

@@ -13,21 +13,36 @@
 #define KPROF_MAX_WITNESSES  5
 #define KPROF_WITNESS_PASSES 64
 
+/* A config image, which schedules metrics into passes. */
+typedef struct kprof_chip_image {
+    uint8_t *data; /* [size], owned */
+    size_t size;   /* 0: there is no such image */
+} kprof_chip_image;
+
+/* Bits of an index of `images`. */
+enum {
+    KPROF_IMAGE_WITNESSED = 1, /* has all witnesses; without the bit, only those that take no time */
+    KPROF_IMAGE_PROVED = 2,    /* has one more pass in front, which holds nothing but the counters of `proof` */
+    KPROF_IMAGES = 4
+};
+
 /* What to collect on one chip: hardware metric names for the Profiler Host API, in the order of a launch's values, and
- * the config image that schedules them. */
+ * the config images that schedule them in the same passes. Passes are counted from 0, without that of the proof. */
 typedef struct kprof_chip_metrics {
     char *chip; /* "GH100" */
     kprof_strlist metrics;
-    uint32_t *last_passes;   /* [metrics.count], owned: the pass, from 0, after which nothing more of a metric comes */
-    kprof_strlist witnesses; /* names that witness_image has in several passes, not among `metrics`; may be empty */
-    uint64_t witness_passes[KPROF_MAX_WITNESSES]; /* bit P: in pass P, from 0 */
-    uint8_t *config_image; /* [config_image_size], owned; has those witnesses that take no time */
-    size_t config_image_size;
-    uint8_t *witness_image; /* [witness_image_size], owned: for batches that are worth it; NULL: there is none */
-    size_t witness_image_size;
+    uint32_t *last_passes;   /* [metrics.count], owned: the pass after which nothing more of a metric comes */
+    kprof_strlist witnesses; /* names that a witnessed image has in several passes; none is among `metrics` */
+    uint64_t witness_passes[KPROF_MAX_WITNESSES]; /* bit P: in pass P */
+    kprof_strlist proof; /* names that count the SMs' traffic to host and peer memory; empty: there is no proof */
+    kprof_chip_image images[KPROF_IMAGES]; /* [0] always exists when pass_count > 0 */
     uint32_t pass_count;
     bool patches_code; /* in some pass counters come from code that is patched into the kernels */
 } kprof_chip_metrics;
+
+/* Return the image of these bits, or the unwitnessed one where the witnessed one is missing; NULL where a proved image
+ * is wanted and there is none. */
+const kprof_chip_image *kprof_chip_image_choose(const kprof_chip_metrics *metrics, unsigned bits);
 
 typedef enum kprof_cache_control { KPROF_CACHE_FLUSH_ALL, KPROF_CACHE_FLUSH_NONE } kprof_cache_control;
 /* Which batches get the witnesses that take time: all, or those that are large enough. */

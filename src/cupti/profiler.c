@@ -273,7 +273,8 @@ static bool knows_old_code(const kprof_profiler *p)
 
 kprof_status kprof_profiler_begin(kprof_profiler *p, size_t launches, bool all_witnesses)
 {
-    bool witnessed = all_witnesses && p->metrics->witness_image_size > 0;
+    bool witnessed = all_witnesses && p->metrics->images[KPROF_IMAGE_WITNESSED].size > 0;
+    const kprof_chip_image *image = &p->metrics->images[witnessed ? KPROF_IMAGE_WITNESSED : 0];
     if (p->single) /* its blank image has been configured */
         forget_blank(p);
     p->single = false;
@@ -289,8 +290,8 @@ kprof_status kprof_profiler_begin(kprof_profiler *p, size_t launches, bool all_w
         return status;
     CUpti_RangeProfiler_SetConfig_Params params = {.structSize = CUpti_RangeProfiler_SetConfig_Params_STRUCT_SIZE};
     params.pRangeProfilerObject = p->object;
-    params.configSize = witnessed ? p->metrics->witness_image_size : p->metrics->config_image_size;
-    params.pConfig = witnessed ? p->metrics->witness_image : p->metrics->config_image;
+    params.configSize = image->size;
+    params.pConfig = image->data;
     params.counterDataImageSize = p->image_size;
     params.pCounterDataImage = p->image;
     params.range = CUPTI_AutoRange;

@@ -52,6 +52,28 @@ static void strings_must_end_where_they_say(void **state)
     }
 }
 
+static void lists_of_strings_keep_their_order(void **state)
+{
+    (void)state;
+    char *items[] = {"b", "", "a"};
+    kprof_strlist list = {items, 3, 3}, read = KPROF_STRLIST_INIT, cut = KPROF_STRLIST_INIT;
+    kprof_strbuf buf = KPROF_STRBUF_INIT;
+    kprof_put_strings(&buf, &list);
+    kprof_bytes in = {(const uint8_t *)buf.data, buf.length, false};
+    kprof_get_strings(&in, &read);
+    assert_false(in.failed);
+    assert_int_equal(read.count, 3);
+    for (size_t i = 0; i < 3; i++)
+        assert_string_equal(read.items[i], items[i]);
+    in = (kprof_bytes){(const uint8_t *)buf.data, buf.length - 1, false};
+    kprof_get_strings(&in, &cut);
+    assert_true(in.failed);
+    assert_int_equal(cut.count, 2);
+    kprof_strlist_free(&read);
+    kprof_strlist_free(&cut);
+    kprof_strbuf_free(&buf);
+}
+
 /* Check value of the CRC catalogue, and RFC 3720 appendix B.4. */
 static void checksum_is_crc32c(void **state)
 {
@@ -69,6 +91,7 @@ int main(void)
         cmocka_unit_test(bytes_are_little_endian),
         cmocka_unit_test(reading_past_the_end_fails_for_good),
         cmocka_unit_test(strings_must_end_where_they_say),
+        cmocka_unit_test(lists_of_strings_keep_their_order),
         cmocka_unit_test(checksum_is_crc32c),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -22,19 +22,20 @@ static kprof_config sample(void)
     static char *witnesses[] = {"TPC.TriageCompute.sm__inst_executed_realtime.sum"};
     static uint32_t last_passes[] = {8, 0, UINT32_MAX};
     static uint8_t image[] = {0, 1, 2, 255, 0, 7};
+    static char *proof[] = {"lts__t_sectors_srcunit_tex_aperture_sysmem.sum", "to peers"};
     static kprof_chip_metrics chips[] = {
-        {"GH100",
-         {metrics, 3, 3},
-         last_passes,
-         {witnesses, 1, 1},
-         {5, UINT64_MAX},
-         image,
-         sizeof image,
-         image + 1,
-         sizeof image - 1,
-         9,
-         true},
-        {"TU102", {NULL, 0, 0}, NULL, {NULL, 0, 0}, {0}, NULL, 0, NULL, 0, 0, false},
+        {
+            .chip = "GH100",
+            .metrics = {metrics, 3, 3},
+            .last_passes = last_passes,
+            .witnesses = {witnesses, 1, 1},
+            .witness_passes = {5, UINT64_MAX},
+            .proof = {proof, 2, 2},
+            .images = {{image, sizeof image}, {image + 1, sizeof image - 1}, {image + 2, 1}, {image, 2}},
+            .pass_count = 9,
+            .patches_code = true,
+        },
+        {.chip = "TU102"},
     };
     return (kprof_config){
         .filter = {"regex:vector\\w+", KPROF_NAME_DEMANGLED, 3, UINT64_MAX, 1ull << 40, 0x8000000000000001},
@@ -79,12 +80,12 @@ static void assert_chip_equal(const kprof_chip_metrics *a, const kprof_chip_metr
         assert_memory_equal(a->last_passes, b->last_passes, a->metrics.count * sizeof *a->last_passes);
     assert_names_equal(&a->witnesses, &b->witnesses);
     assert_memory_equal(a->witness_passes, b->witness_passes, sizeof a->witness_passes);
-    assert_int_equal(a->config_image_size, b->config_image_size);
-    if (a->config_image_size)
-        assert_memory_equal(a->config_image, b->config_image, a->config_image_size);
-    assert_int_equal(a->witness_image_size, b->witness_image_size);
-    if (a->witness_image_size)
-        assert_memory_equal(a->witness_image, b->witness_image, a->witness_image_size);
+    assert_names_equal(&a->proof, &b->proof);
+    for (size_t i = 0; i < KPROF_IMAGES; i++) {
+        assert_int_equal(a->images[i].size, b->images[i].size);
+        if (a->images[i].size)
+            assert_memory_equal(a->images[i].data, b->images[i].data, a->images[i].size);
+    }
 }
 
 static void assert_config_equal(const kprof_config *a, const kprof_config *b)
@@ -252,6 +253,37 @@ static void files_that_cannot_be_read_are_refused(void **state)
     assert_int_equal(kprof_config_save(&config, dir), KPROF_OUTPUT);
 }
 
+static void passes_without_an_image_are_refused(void **state)
+{
+    (void)state;
+    kprof_chip_metrics chip = {.chip = "GH100", .pass_count = 1};
+    kprof_config config = {.chips = &chip, .chip_count = 1};
+    kprof_strbuf bytes = KPROF_STRBUF_INIT;
+    assert_int_equal(kprof_config_encode(&config, &bytes), KPROF_OK);
+    assert_int_equal(decode_copy(bytes.data, bytes.length), KPROF_INTERNAL);
+    kprof_strbuf_free(&bytes);
+}
+
+static void an_image_is_chosen_by_its_bits(void **state)
+{
+    (void)state;
+    enum { BOTH = KPROF_IMAGE_WITNESSED | KPROF_IMAGE_PROVED };
+    uint8_t byte = 0;
+    kprof_chip_metrics all = {.images = {{&byte, 1}, {&byte, 1}, {&byte, 1}, {&byte, 1}}};
+    kprof_chip_metrics plain = {.images = {{&byte, 1}}};
+    kprof_chip_metrics no_proof = {.images = {{&byte, 1}, {&byte, 1}}};
+    kprof_chip_metrics no_witnesses = {.images = {{&byte, 1}, {NULL, 0}, {&byte, 1}}};
+    for (unsigned bits = 0; bits < KPROF_IMAGES; bits++)
+        assert_ptr_equal(kprof_chip_image_choose(&all, bits), &all.images[bits]);
+    assert_ptr_equal(kprof_chip_image_choose(&plain, 0), &plain.images[0]);
+    assert_ptr_equal(kprof_chip_image_choose(&plain, KPROF_IMAGE_WITNESSED), &plain.images[0]);
+    assert_null(kprof_chip_image_choose(&plain, KPROF_IMAGE_PROVED));
+    assert_null(kprof_chip_image_choose(&plain, BOTH));
+    assert_ptr_equal(kprof_chip_image_choose(&no_proof, KPROF_IMAGE_WITNESSED), &no_proof.images[1]);
+    assert_null(kprof_chip_image_choose(&no_proof, BOTH));
+    assert_ptr_equal(kprof_chip_image_choose(&no_witnesses, BOTH), &no_witnesses.images[KPROF_IMAGE_PROVED]);
+}
+
 static int capture_log(void **state)
 {
     (void)state;
@@ -269,6 +301,8 @@ int main(void)
         cmocka_unit_test(another_version_is_named),
         cmocka_unit_test(save_and_load_through_a_directory),
         cmocka_unit_test(files_that_cannot_be_read_are_refused),
+        cmocka_unit_test(passes_without_an_image_are_refused),
+        cmocka_unit_test(an_image_is_chosen_by_its_bits),
     };
     return cmocka_run_group_tests(tests, capture_log, NULL);
 }

@@ -38,11 +38,8 @@ static inline void save_config(void)
 {
     uint8_t image[4] = {0};
     uint32_t last_passes[] = {0, PASSES - 1};
-    kprof_chip_metrics chip = {.chip = "GH100",
-                               .last_passes = last_passes,
-                               .config_image = image,
-                               .config_image_size = sizeof image,
-                               .pass_count = PASSES};
+    kprof_chip_metrics chip = {
+        .chip = "GH100", .last_passes = last_passes, .images = {{image, sizeof image}}, .pass_count = PASSES};
     kprof_config config = {.chips = &chip,
                            .chip_count = 1,
                            .cache_control = KPROF_CACHE_FLUSH_NONE,

@@ -177,11 +177,8 @@ static void start_engine(void)
     uint32_t last_passes[METRICS];
     kprof_chip_metrics chip = {.chip = "GH100",
                                .last_passes = last_passes,
-                               .config_image = image,
-                               .config_image_size = sizeof image,
                                .witness_passes = {SIM_WITNESS_PASSES, SIM_DEAR_PASSES},
-                               .witness_image = image,
-                               .witness_image_size = sizeof image,
+                               .images = {{image, sizeof image}, {image, sizeof image}},
                                .pass_count = group.passes};
     for (unsigned i = 0; i < METRICS; i++) {
         last_passes[i] = i % group.passes;
