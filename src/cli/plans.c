@@ -55,8 +55,9 @@ kprof_status kprof_probe_chips(const kprof_probe *probe, uint64_t device_mask, k
 static kprof_status schedule_chip(kprof_chip_plan *out)
 {
     kprof_strlist names = KPROF_STRLIST_INIT;
-    const kprof_strlist *lists[] = {&out->plan.collect, &out->witnesses.names};
-    const kprof_config_image *image = out->witnesses.image.size > 0 ? &out->witnesses.image : &out->plan.image;
+    const kprof_strlist *lists[] = {&out->plan.collect, &out->variants.witnesses};
+    const kprof_config_image *image =
+        &out->variants.items[out->variants.witnesses.count > 0 ? KPROF_IMAGE_WITNESSED : 0];
     bool added = true;
     for (size_t i = 0; i < 2; i++) {
         for (size_t k = 0; k < lists[i]->count && added; k++)
@@ -77,7 +78,7 @@ static kprof_status plan_chip(const kprof_plans *plans, const kprof_selection *s
     if (status == KPROF_OK)
         status = kprof_plan_make(plans->catalog, &limited, out->host, &out->plan);
     if (status == KPROF_OK)
-        status = kprof_host_witness(out->host, &out->plan.collect, &out->plan.image, &out->witnesses);
+        status = kprof_host_image_variants(out->host, &out->plan.collect, &out->plan.image, &out->variants);
     if (status == KPROF_OK)
         status = schedule_chip(out);
     if (status == KPROF_OK)
@@ -167,7 +168,7 @@ void kprof_plans_free(kprof_plans *plans)
 {
     for (size_t i = 0; i < plans->count; i++) {
         kprof_schedule_free(&plans->chips[i].schedule);
-        kprof_witnesses_free(&plans->chips[i].witnesses);
+        kprof_image_variants_free(&plans->chips[i].variants);
         kprof_plan_free(&plans->chips[i].plan);
         kprof_host_close(plans->chips[i].host);
     }
@@ -193,6 +194,23 @@ static bool patches_code(const kprof_schedule *schedule)
     return found;
 }
 
+static void fill_chip(const kprof_chip_plan *from, kprof_chip_metrics *out)
+{
+    *out = (kprof_chip_metrics){
+        .chip = from->plan.chip,
+        .metrics = from->plan.collect,
+        .last_passes = from->schedule.last_passes,
+        .witnesses = from->variants.witnesses,
+        .proof = from->variants.proof,
+        .pass_count = (uint32_t)from->plan.pass_count,
+        .patches_code = patches_code(&from->schedule),
+    };
+    for (size_t i = 0; i < from->variants.witnesses.count; i++)
+        out->witness_passes[i] = bits_of(&from->schedule.metrics[from->plan.collect.count + i]);
+    for (size_t i = 0; i < KPROF_IMAGES; i++)
+        out->images[i] = (kprof_chip_image){from->variants.items[i].data, from->variants.items[i].size};
+}
+
 kprof_status kprof_plans_config(const kprof_plans *plans, const kprof_options *options, kprof_config *out)
 {
     *out = (kprof_config){
@@ -208,20 +226,7 @@ kprof_status kprof_plans_config(const kprof_plans *plans, const kprof_options *o
     };
     if (!out->chips)
         return kprof_fail(KPROF_NO_MEMORY, "out of memory");
-    for (size_t i = 0; i < plans->count; i++) {
-        const kprof_chip_plan *from = &plans->chips[i];
-        out->chips[i] = (kprof_chip_metrics){
-            .chip = from->plan.chip,
-            .metrics = from->plan.collect,
-            .last_passes = from->schedule.last_passes,
-            .witnesses = from->witnesses.names,
-            .images = {{from->plan.image.data, from->plan.image.size},
-                       {from->witnesses.image.data, from->witnesses.image.size}},
-            .pass_count = (uint32_t)from->plan.pass_count,
-            .patches_code = patches_code(&from->schedule),
-        };
-        for (size_t w = 0; w < from->witnesses.names.count; w++)
-            out->chips[i].witness_passes[w] = bits_of(&from->schedule.metrics[from->plan.collect.count + w]);
-    }
+    for (size_t i = 0; i < plans->count; i++)
+        fill_chip(&plans->chips[i], &out->chips[i]);
     return KPROF_OK;
 }

@@ -170,26 +170,26 @@ kprof_status kprof_host_evaluate(kprof_host *host, const kprof_counter_data *cou
     return unsupported();
 }
 
-kprof_status kprof_host_witness(kprof_host *host, const kprof_strlist *names, kprof_config_image *image,
-                                kprof_witnesses *out)
+kprof_status kprof_host_image_variants(kprof_host *host, const kprof_strlist *names, const kprof_config_image *image,
+                                       kprof_image_variants *out)
 {
     (void)host;
     (void)names;
     (void)image;
-    *out = (kprof_witnesses){0};
+    *out = (kprof_image_variants){0};
     return unsupported();
 }
 
-kprof_status kprof_host_try_witnesses(kprof_host *host, const kprof_strlist *names, const kprof_config_image *image,
-                                      kprof_witnesses *out)
+void kprof_image_variants_free(kprof_image_variants *variants)
 {
-    (void)image;
-    return kprof_host_witness(host, names, NULL, out);
+    (void)variants; /* never filled here */
 }
 
-void kprof_witnesses_free(kprof_witnesses *witnesses)
+kprof_status kprof_host_try_witnesses(kprof_host *host, const kprof_strlist *names, const kprof_config_image *image,
+                                      kprof_config_image *out)
 {
-    *witnesses = (kprof_witnesses){0};
+    (void)image;
+    return kprof_host_config_image(host, names, out);
 }
 
 kprof_status kprof_schedule_read(kprof_host *host, const kprof_strlist *names, const kprof_config_image *image,

@@ -3,6 +3,7 @@
 #ifndef KPROF_CUPTI_SCHEDULE_H
 #define KPROF_CUPTI_SCHEDULE_H
 
+#include "core/config.h"
 #include "cupti/host.h"
 
 /* Passes in rising order, from 0. */
@@ -30,21 +31,23 @@ typedef struct kprof_schedule {
 #define KPROF_SM_INSTRUCTIONS  "sm__inst_executed_realtime.sum"
 #define KPROF_TPC_INSTRUCTIONS "TPC.TriageCompute.sm__inst_executed_realtime.sum"
 
-/* Counters of which nothing that is collected depends, each in several passes. */
-typedef struct kprof_witnesses {
-    kprof_strlist names;      /* none of them among what is collected */
-    kprof_config_image image; /* has all of them; size 0: there are none */
-} kprof_witnesses;
+/* Variants of a config image. All have its passes and its counters in them; those that are proved have one more pass
+ * in front. No value that the image collects depends on a counter of a witness or of the proof. */
+typedef struct kprof_image_variants {
+    kprof_strlist witnesses;                /* each in several passes */
+    kprof_strlist proof;                    /* in the pass in front; empty: the chip has no proof */
+    kprof_config_image items[KPROF_IMAGES]; /* by bits KPROF_IMAGE_; size 0: there is none */
+} kprof_image_variants;
 
-/* Make a config image of `names` with witnesses, of as many passes as *image has, in which all counters keep theirs.
- * *image is replaced by one with those witnesses that take hardly any time. None where there is nothing to compare
- * or no room; the image stays as it was then. The result is kept on disk. Caller frees *out. */
-kprof_status kprof_host_witness(kprof_host *host, const kprof_strlist *names, kprof_config_image *image,
-                                kprof_witnesses *out) KPROF_MUST_CHECK;
-/* The same for one of many images that are tried: it stays as it is, and nothing is kept. Caller frees *out. */
+/* Make the variants of `image`, which collects `names`. Where there are no witnesses, [0] is a copy of `image` and no
+ * variant is witnessed. An image without passes has no variants. The result is kept on disk. Caller frees *out. */
+kprof_status kprof_host_image_variants(kprof_host *host, const kprof_strlist *names, const kprof_config_image *image,
+                                       kprof_image_variants *out) KPROF_MUST_CHECK;
+void kprof_image_variants_free(kprof_image_variants *variants); /* members */
+/* Make only the variant with all witnesses, and keep nothing: for one of many images that are tried. *out has size 0
+ * when there are no witnesses. Caller frees *out. */
 kprof_status kprof_host_try_witnesses(kprof_host *host, const kprof_strlist *names, const kprof_config_image *image,
-                                      kprof_witnesses *out) KPROF_MUST_CHECK;
-void kprof_witnesses_free(kprof_witnesses *witnesses); /* members */
+                                      kprof_config_image *out) KPROF_MUST_CHECK;
 
 /* Read the schedule of `names` out of their config image. Costs a few milliseconds. INTERNAL when the image does not
  * have the counters of a name. Caller frees *out. */

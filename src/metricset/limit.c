@@ -52,14 +52,14 @@ static kprof_status allows(kprof_host *host, const kprof_limits *limits, const c
 /* Witnesses add no pass, but a pass that has some may be reckoned dearer. */
 kprof_status kprof_limiter_allows(const limiter *l, const candidate *tried, bool *out)
 {
-    kprof_witnesses witnesses = {0};
+    kprof_config_image witnessed;
     kprof_status status = allows(l->host, l->limits, tried, out);
     if (status != KPROF_OK || !*out || l->limits->budget_s <= 0)
         return status;
-    status = kprof_host_try_witnesses(l->host, &tried->names, &tried->image, &witnesses);
-    if (status == KPROF_OK && witnesses.image.size > 0)
-        status = fits_budget(l->host, l->limits, &(candidate){tried->names, witnesses.image}, out);
-    kprof_witnesses_free(&witnesses);
+    status = kprof_host_try_witnesses(l->host, &tried->names, &tried->image, &witnessed);
+    if (status == KPROF_OK && witnessed.size > 0)
+        status = fits_budget(l->host, l->limits, &(candidate){tried->names, witnessed}, out);
+    kprof_config_image_free(&witnessed);
     return status;
 }
 

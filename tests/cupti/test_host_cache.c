@@ -18,9 +18,9 @@
 
 #include <cmocka.h>
 
-#define IMAGE_QUESTION   "config image 6"
-#define NAMES_QUESTION   "collectable 1"
-#define WITNESS_QUESTION "witnesses 7"
+#define IMAGE_QUESTION    "config image 6"
+#define NAMES_QUESTION    "collectable 1"
+#define VARIANTS_QUESTION "image variants 1"
 
 enum { MANY = 40, ENTRY_HEADER_BYTES = 24, CHECKSUM_BYTES = 8 };
 
@@ -86,7 +86,8 @@ static kprof_config_image image_on(kprof_host *on, const kprof_strlist *names)
 
 static bool same(const kprof_config_image *a, const kprof_config_image *b)
 {
-    return a->size == b->size && a->pass_count == b->pass_count && memcmp(a->data, b->data, a->size) == 0;
+    return a->size == b->size && a->pass_count == b->pass_count &&
+           (a->size == 0 || memcmp(a->data, b->data, a->size) == 0);
 }
 
 /* As CUPTI makes it, without looking at the disk. */
@@ -325,44 +326,98 @@ static void test_answers(void **state)
 static char *two_passes_items[] = {(char *)"sm__throughput.avg.pct_of_peak_sustained_elapsed"};
 static const kprof_strlist two_passes = {two_passes_items, 1, 1};
 
-static void assert_witnessed(const kprof_config_image *right, size_t count)
+static kprof_image_variants variants_of(const kprof_strlist *names)
 {
-    kprof_witnesses witnesses;
-    kprof_config_image image = image_on(host, &two_passes);
-    assert_int_equal(kprof_host_witness(host, &two_passes, &image, &witnesses), KPROF_OK);
-    assert_int_equal(witnesses.names.count, count);
-    if (count > 0)
-        assert_true(same(&witnesses.image, right));
-    kprof_witnesses_free(&witnesses);
+    kprof_image_variants variants;
+    kprof_config_image image = image_on(host, names);
+    assert_int_equal(kprof_host_image_variants(host, names, &image, &variants), KPROF_OK);
     kprof_config_image_free(&image);
+    return variants;
 }
 
-static void test_witnesses(void **state)
+static void assert_right_variants(const kprof_image_variants *right)
+{
+    kprof_image_variants variants = variants_of(&two_passes);
+    assert_int_equal(variants.witnesses.count, right->witnesses.count);
+    assert_int_equal(variants.proof.count, right->proof.count);
+    for (size_t i = 0; i < KPROF_IMAGES; i++)
+        assert_true(same(&variants.items[i], &right->items[i]));
+    kprof_image_variants_free(&variants);
+}
+
+/* An answer as it is kept on disk. */
+static kprof_strbuf pack_variants(const kprof_image_variants *variants)
+{
+    kprof_strbuf bytes = KPROF_STRBUF_INIT;
+    kprof_put_strings(&bytes, &variants->witnesses);
+    kprof_put_strings(&bytes, &variants->proof);
+    for (size_t i = 0; i < KPROF_IMAGES; i++) {
+        kprof_put_u64(&bytes, variants->items[i].size);
+        kprof_strbuf_append(&bytes, variants->items[i].data, variants->items[i].size);
+    }
+    assert_false(bytes.failed);
+    return bytes;
+}
+
+static void plant(const kprof_host_question *question, const kprof_image_variants *variants)
+{
+    kprof_strbuf bytes = pack_variants(variants);
+    kprof_host_keep(question, bytes.data, bytes.length);
+    kprof_strbuf_free(&bytes);
+}
+
+/* Change one thing of the right answer at a time. */
+static void plant_wrong_variants(const kprof_host_question *question, const kprof_image_variants *right)
+{
+    static char *names[] = {"a", "b", "c", "d", "e", "f"};
+    kprof_image_variants wrong[6];
+    for (size_t i = 0; i < 6; i++)
+        wrong[i] = *right;
+    wrong[0].witnesses = (kprof_strlist){names, KPROF_MAX_WITNESSES + 1, KPROF_MAX_WITNESSES + 1};
+    wrong[1].witnesses = (kprof_strlist)KPROF_STRLIST_INIT;
+    wrong[2].proof = (kprof_strlist)KPROF_STRLIST_INIT;
+    wrong[3].items[KPROF_IMAGE_PROVED].size = 0;
+    wrong[4].items[KPROF_IMAGE_PROVED] = right->items[0];
+    wrong[5].items[0] = right->items[KPROF_IMAGE_PROVED];
+    for (size_t i = 0; i < 6; i++) {
+        plant(question, &wrong[i]);
+        assert_right_variants(right);
+    }
+    kprof_strbuf bytes = pack_variants(right);
+    const size_t cuts[] = {0, 1, bytes.length / 2, bytes.length - 1};
+    for (size_t i = 0; i < sizeof cuts / sizeof *cuts; i++) {
+        kprof_host_keep(question, bytes.data, cuts[i]);
+        assert_right_variants(right);
+    }
+    kprof_strbuf_append(&bytes, "", 1);
+    kprof_host_keep(question, bytes.data, bytes.length);
+    assert_right_variants(right);
+    kprof_strbuf_free(&bytes);
+}
+
+static void test_variants(void **state)
 {
     (void)state;
-    static const char *const broken[] = {"", "name", "a\0b", "a\0b\0c\0d\0e\0f\0\0image"};
-    static const size_t sizes[] = {1, 4, 3, 18};
-    kprof_witnesses witnesses;
     char text[64];
     kprof_host_question question = {host, text, &two_passes};
     kprof_config_image image = image_on(host, &two_passes);
-    snprintf(text, sizeof text, WITNESS_QUESTION " %08x", kprof_crc32c(0, image.data, image.size));
-    assert_int_equal(kprof_host_witness(host, &two_passes, &image, &witnesses), KPROF_OK);
-    assert_true(witnesses.names.count > 0);
-    assert_int_equal(count_entries(NULL, 0), 3);
-    assert_witnessed(&witnesses.image, witnesses.names.count);
-    kprof_host_keep(&question, broken[0], sizes[0]); /* no witnesses: an answer too */
-    assert_witnessed(NULL, 0);
-    for (size_t i = 1; i < sizeof broken / sizeof *broken; i++) {
-        kprof_host_keep(&question, broken[i], sizes[i]);
-        assert_witnessed(&witnesses.image, witnesses.names.count);
-    }
-    kprof_witnesses_free(&witnesses);
+    snprintf(text, sizeof text, VARIANTS_QUESTION " %08x", kprof_crc32c(0, image.data, image.size));
+    kprof_image_variants right = variants_of(&two_passes);
+    assert_true(right.witnesses.count > 0 && right.proof.count > 0);
+    assert_int_equal(count_entries(NULL, 0), 2);
+    assert_right_variants(&right);
+    plant_wrong_variants(&question, &right);
+    kprof_image_variants none = {.items = {image}}; /* no witnesses and no proof: an answer too */
+    none.items[0].size = 0;
+    plant(&question, &none);
+    none.items[0].size = image.size;
+    assert_right_variants(&none);
+    kprof_image_variants_free(&right);
     kprof_config_image_free(&image);
 }
 
 /* The same names in other passes, as another packing gives them. */
-static void test_witnesses_of_another_schedule(void **state)
+static void test_variants_of_another_schedule(void **state)
 {
     (void)state;
     char *item = (char *)"sm__throughput.avg.pct_of_peak_sustained_elapsed";
@@ -372,11 +427,11 @@ static void test_witnesses_of_another_schedule(void **state)
     size_t passes[] = {images[0].pass_count, images[1].pass_count};
     assert_true(passes[0] < passes[1]);
     for (size_t i = 0; i < 2; i++) {
-        kprof_witnesses witnesses;
-        assert_int_equal(kprof_host_witness(host, &names, &images[i], &witnesses), KPROF_OK);
-        assert_int_equal(witnesses.image.pass_count, passes[i]);
-        assert_int_equal(images[i].pass_count, passes[i]);
-        kprof_witnesses_free(&witnesses);
+        kprof_image_variants variants;
+        assert_int_equal(kprof_host_image_variants(host, &names, &images[i], &variants), KPROF_OK);
+        assert_int_equal(variants.items[KPROF_IMAGE_WITNESSED].pass_count, passes[i]);
+        assert_int_equal(variants.items[0].pass_count, passes[i]);
+        kprof_image_variants_free(&variants);
         kprof_config_image_free(&images[i]);
     }
 }
@@ -457,8 +512,8 @@ int main(int argc, char **argv)
         cmocka_unit_test_teardown(test_damaged_file_is_made_again, clear),
         cmocka_unit_test_teardown(test_symlink_is_not_followed, clear),
         cmocka_unit_test_teardown(test_answers, clear),
-        cmocka_unit_test_teardown(test_witnesses, clear),
-        cmocka_unit_test_teardown(test_witnesses_of_another_schedule, clear),
+        cmocka_unit_test_teardown(test_variants, clear),
+        cmocka_unit_test_teardown(test_variants_of_another_schedule, clear),
         cmocka_unit_test_teardown(test_processes_at_the_same_time, clear),
         cmocka_unit_test_teardown(test_off, clear),
         cmocka_unit_test_teardown(test_unwritable_folder, clear),

@@ -46,19 +46,19 @@ static kprof_plan plan_of(request from)
     return plan;
 }
 
-/* With what is used: the witnesses of the plan's image, which takes others in place of them. */
-static double cost_s(kprof_plan *plan, const kprof_workload *workload)
+/* With what is used: the image that has all witnesses. */
+static double cost_s(const kprof_plan *plan, const kprof_workload *workload)
 {
     kprof_host *host;
     kprof_schedule schedule;
-    kprof_witnesses witnesses;
+    kprof_image_variants variants;
     assert_int_equal(kprof_host_open(plan->chip, NULL, &host), KPROF_OK);
-    assert_int_equal(kprof_host_witness(host, &plan->collect, &plan->image, &witnesses), KPROF_OK);
-    const kprof_config_image *used = witnesses.image.size > 0 ? &witnesses.image : &plan->image;
+    assert_int_equal(kprof_host_image_variants(host, &plan->collect, &plan->image, &variants), KPROF_OK);
+    const kprof_config_image *used = &variants.items[variants.witnesses.count > 0 ? KPROF_IMAGE_WITNESSED : 0];
     assert_int_equal(kprof_schedule_read(host, &plan->collect, used, &schedule), KPROF_OK);
     kprof_effort effort = kprof_effort_of(&schedule, plan->collect.count);
     kprof_schedule_free(&schedule);
-    kprof_witnesses_free(&witnesses);
+    kprof_image_variants_free(&variants);
     kprof_host_close(host);
     return kprof_cost_of(&effort, workload).total_s;
 }

@@ -37,14 +37,17 @@ static kprof_config_image copy_image(const kprof_config_image *image)
 /* `image` is that of the names. */
 static witnessed witness(const char *chip, const kprof_strlist *names, const kprof_config_image *image)
 {
-    witnessed w = {.plain = copy_image(image), .cheap = copy_image(image)};
+    witnessed w = {.plain = copy_image(image)};
     assert_int_equal(kprof_host_open(chip, NULL, &w.host), KPROF_OK);
     for (size_t i = 0; i < names->count; i++)
         assert_true(kprof_strlist_add(&w.names, names->items[i]));
-    kprof_witnesses made;
-    assert_int_equal(kprof_host_witness(w.host, &w.names, &w.cheap, &made), KPROF_OK);
-    w.witnesses = made.names;
-    w.image = made.image.size > 0 ? made.image : copy_image(image);
+    kprof_image_variants made;
+    assert_int_equal(kprof_host_image_variants(w.host, &w.names, &w.plain, &made), KPROF_OK);
+    for (size_t i = 0; i < made.witnesses.count; i++)
+        assert_true(kprof_strlist_add(&w.witnesses, made.witnesses.items[i]));
+    w.cheap = copy_image(&made.items[0]);
+    w.image = copy_image(made.witnesses.count > 0 ? &made.items[KPROF_IMAGE_WITNESSED] : image);
+    kprof_image_variants_free(&made);
     assert_int_equal(kprof_schedule_read(w.host, &w.names, &w.plain, &w.before), KPROF_OK);
     assert_int_equal(kprof_schedule_read(w.host, &w.names, &w.image, &w.after), KPROF_OK);
     assert_int_equal(kprof_schedule_read(w.host, &w.witnesses, &w.image, &w.of_witnesses), KPROF_OK);
@@ -247,6 +250,8 @@ static void test_nothing_to_compare(void **state)
     assert_int_equal(w.witnesses.count, 0);
     assert_int_equal(w.image.size, w.plain.size);
     assert_memory_equal(w.image.data, w.plain.data, w.plain.size);
+    assert_int_equal(w.cheap.size, w.plain.size);
+    assert_memory_equal(w.cheap.data, w.plain.data, w.plain.size);
     release(&w);
     w = witness_names(NULL, 0);
     assert_int_equal(w.witnesses.count, 0);
