@@ -1,6 +1,7 @@
 /* Reads driver calls: their kind, and a launch's arguments from each of the driver's launch entry points. */
 #include "cupti/calls.h"
 
+#include "cupti/allocations.h"
 #include "cupti/driver.h"
 
 #define ID(name) CUPTI_DRIVER_TRACE_CBID_##name
@@ -24,6 +25,104 @@ static const unsigned char kinds[CUPTI_DRIVER_TRACE_CBID_SIZE] = {
 
     [ID(cuModuleUnload)] = KPROF_CALL_UNLOAD,
     [ID(cuLibraryUnload)] = KPROF_CALL_UNLOAD,
+
+    [ID(cuMemAlloc_v2)] = KPROF_CALL_ALLOCATE,
+    [ID(cuMemAllocPitch_v2)] = KPROF_CALL_ALLOCATE,
+    [ID(cuMemAllocAsync)] = KPROF_CALL_ALLOCATE,
+    [ID(cuMemAllocAsync_ptsz)] = KPROF_CALL_ALLOCATE,
+    [ID(cuMemAllocFromPoolAsync)] = KPROF_CALL_ALLOCATE,
+    [ID(cuMemAllocFromPoolAsync_ptsz)] = KPROF_CALL_ALLOCATE,
+    [ID(cuMemSetAccess)] = KPROF_CALL_ALLOCATE,
+
+    [ID(cuMemGetInfo_v2)] = KPROF_CALL_MEMORY_INFO,
+
+    [ID(cuArrayCreate_v2)] = KPROF_CALL_SETUP, /* kernels write arrays through surfaces only */
+    [ID(cuArray3DCreate_v2)] = KPROF_CALL_SETUP,
+    [ID(cuMipmappedArrayCreate)] = KPROF_CALL_SETUP,
+    [ID(cuEventDestroy_v2)] = KPROF_CALL_SETUP,
+    [ID(cuFuncLoad)] = KPROF_CALL_SETUP,
+    [ID(cuFuncSetCacheConfig)] = KPROF_CALL_SETUP,
+    [ID(cuGraphAddChildGraphNode)] = KPROF_CALL_SETUP,
+    [ID(cuGraphAddDependencies)] = KPROF_CALL_SETUP,
+    [ID(cuGraphAddDependencies_v2)] = KPROF_CALL_SETUP,
+    [ID(cuGraphAddEmptyNode)] = KPROF_CALL_SETUP,
+    [ID(cuGraphAddKernelNode)] = KPROF_CALL_SETUP,
+    [ID(cuGraphAddKernelNode_v2)] = KPROF_CALL_SETUP,
+    [ID(cuGraphAddMemcpyNode)] = KPROF_CALL_SETUP,
+    [ID(cuGraphAddMemsetNode)] = KPROF_CALL_SETUP,
+    [ID(cuGraphAddNode)] = KPROF_CALL_SETUP,
+    [ID(cuGraphAddNode_v2)] = KPROF_CALL_SETUP,
+    [ID(cuGraphClone)] = KPROF_CALL_SETUP,
+    [ID(cuGraphCreate)] = KPROF_CALL_SETUP,
+    [ID(cuGraphDebugDotPrint)] = KPROF_CALL_SETUP,
+    [ID(cuGraphDestroy)] = KPROF_CALL_SETUP,
+    [ID(cuGraphExecChildGraphNodeSetParams)] = KPROF_CALL_SETUP,
+    [ID(cuGraphExecDestroy)] = KPROF_CALL_SETUP,
+    [ID(cuGraphExecGetFlags)] = KPROF_CALL_SETUP,
+    [ID(cuGraphExecKernelNodeSetParams_v2)] = KPROF_CALL_SETUP, /* launches have been copied with their arguments */
+    [ID(cuGraphExecMemcpyNodeSetParams)] = KPROF_CALL_SETUP,
+    [ID(cuGraphExecMemsetNodeSetParams)] = KPROF_CALL_SETUP,
+    [ID(cuGraphExecNodeSetParams)] = KPROF_CALL_SETUP,
+    [ID(cuGraphExecUpdate_v2)] = KPROF_CALL_SETUP,
+    [ID(cuGraphGetEdges_v2)] = KPROF_CALL_SETUP,
+    [ID(cuGraphGetNodes)] = KPROF_CALL_SETUP,
+    [ID(cuGraphGetRootNodes)] = KPROF_CALL_SETUP,
+    [ID(cuGraphInstantiateWithFlags)] = KPROF_CALL_SETUP,
+    [ID(cuGraphInstantiateWithParams)] = KPROF_CALL_SETUP,
+    [ID(cuGraphInstantiateWithParams_ptsz)] = KPROF_CALL_SETUP,
+    [ID(cuGraphKernelNodeGetAttribute)] = KPROF_CALL_SETUP,
+    [ID(cuGraphKernelNodeGetParams_v2)] = KPROF_CALL_SETUP,
+    [ID(cuGraphKernelNodeSetAttribute)] = KPROF_CALL_SETUP,
+    [ID(cuGraphKernelNodeSetParams_v2)] = KPROF_CALL_SETUP,
+    [ID(cuGraphNodeFindInClone)] = KPROF_CALL_SETUP,
+    [ID(cuGraphNodeGetDependencies_v2)] = KPROF_CALL_SETUP,
+    [ID(cuGraphNodeGetType)] = KPROF_CALL_SETUP,
+    [ID(cuGraphNodeSetEnabled)] = KPROF_CALL_SETUP,
+    [ID(cuGraphUpload)] = KPROF_CALL_SETUP,
+    [ID(cuGraphUpload_ptsz)] = KPROF_CALL_SETUP,
+    [ID(cuKernelGetFunction)] = KPROF_CALL_SETUP,
+    [ID(cuKernelSetCacheConfig)] = KPROF_CALL_SETUP,
+    [ID(cuLaunchHostFunc)] = KPROF_CALL_SETUP,
+    [ID(cuLaunchHostFunc_ptsz)] = KPROF_CALL_SETUP,
+    [ID(cuLibraryEnumerateKernels)] = KPROF_CALL_SETUP,
+    [ID(cuLibraryGetGlobal)] = KPROF_CALL_SETUP,
+    [ID(cuLibraryGetKernel)] = KPROF_CALL_SETUP,
+    [ID(cuLibraryGetKernelCount)] = KPROF_CALL_SETUP,
+    [ID(cuLibraryGetModule)] = KPROF_CALL_SETUP,
+    [ID(cuLibraryLoadData)] = KPROF_CALL_SETUP,
+    [ID(cuLibraryLoadFromFile)] = KPROF_CALL_SETUP,
+    [ID(cuLinkAddData_v2)] = KPROF_CALL_SETUP,
+    [ID(cuLinkAddFile_v2)] = KPROF_CALL_SETUP,
+    [ID(cuLinkComplete)] = KPROF_CALL_SETUP,
+    [ID(cuLinkCreate_v2)] = KPROF_CALL_SETUP,
+    [ID(cuLinkDestroy)] = KPROF_CALL_SETUP,
+    [ID(cuMemAddressReserve)] = KPROF_CALL_SETUP,
+    [ID(cuMemAllocHost_v2)] = KPROF_CALL_SETUP,
+    [ID(cuMemCreate)] = KPROF_CALL_SETUP,
+    [ID(cuMemFreeHost)] = KPROF_CALL_SETUP,
+    [ID(cuMemHostAlloc)] = KPROF_CALL_SETUP,
+    [ID(cuMemHostRegister_v2)] = KPROF_CALL_SETUP,
+    [ID(cuMemHostUnregister)] = KPROF_CALL_SETUP,
+    [ID(cuMemPoolCreate)] = KPROF_CALL_SETUP,
+    [ID(cuMemPoolGetAttribute)] = KPROF_CALL_HARMLESS,
+    [ID(cuMemRelease)] = KPROF_CALL_SETUP, /* mappings keep the memory */
+    [ID(cuModuleEnumerateFunctions)] = KPROF_CALL_SETUP,
+    [ID(cuModuleGetFunction)] = KPROF_CALL_SETUP,
+    [ID(cuModuleGetFunctionCount)] = KPROF_CALL_SETUP,
+    [ID(cuModuleGetGlobal_v2)] = KPROF_CALL_SETUP,
+    [ID(cuModuleLoad)] = KPROF_CALL_SETUP,
+    [ID(cuModuleLoadData)] = KPROF_CALL_SETUP,
+    [ID(cuModuleLoadDataEx)] = KPROF_CALL_SETUP,
+    [ID(cuModuleLoadFatBinary)] = KPROF_CALL_SETUP,
+    [ID(cuProfilerStart)] = KPROF_CALL_HARMLESS,
+    [ID(cuProfilerStop)] = KPROF_CALL_HARMLESS,
+    [ID(cuStreamAddCallback)] = KPROF_CALL_SETUP,
+    [ID(cuStreamAddCallback_ptsz)] = KPROF_CALL_SETUP,
+    [ID(cuStreamCreate)] = KPROF_CALL_SETUP,
+    [ID(cuStreamCreateWithPriority)] = KPROF_CALL_SETUP,
+    [ID(cuStreamDestroy_v2)] = KPROF_CALL_SETUP,
+    [ID(cuTexObjectCreate)] = KPROF_CALL_SETUP,
+    [ID(cuTexObjectDestroy)] = KPROF_CALL_SETUP,
 
     [ID(cuCtxSynchronize)] = KPROF_CALL_WAIT,
     [ID(cuCtxSynchronize_v2)] = KPROF_CALL_WAIT,
@@ -133,31 +232,51 @@ static const unsigned char kinds[CUPTI_DRIVER_TRACE_CBID_SIZE] = {
     [ID(cuThreadExchangeStreamCaptureMode)] = KPROF_CALL_HARMLESS,
 };
 
-static bool is_raised(const kprof_driver_api *driver, CUpti_CallbackId id, const void *parameters)
+/* Attributes of functions that change what a launch may ask for or how fast it is, not what it does. Launches before
+ * the call are repeated with the new values, so that none may forbid what the old one allowed. */
+static bool is_raised(CUfunction_attribute attribute, int now, int wanted)
 {
-    const CUfunction_attribute limit = CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
-    int now = 0;
-    if (id == ID(cuKernelSetAttribute)) {
-        const cuKernelSetAttribute_params *p = parameters;
-        return p->attrib == limit && driver->cuKernelGetAttribute_(&now, limit, p->kernel, p->dev) == CUDA_SUCCESS &&
-               p->val >= now;
-    }
-    const cuFuncSetAttribute_params *p = parameters;
-    return p->attrib == limit && driver->cuFuncGetAttribute_(&now, limit, p->hfunc) == CUDA_SUCCESS && p->value >= now;
+    return attribute == CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT ||
+           ((attribute == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES ||
+             attribute == CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED) &&
+            wanted >= now);
 }
 
-/* A function that may have more dynamic shared memory than before, or as much: libraries see to that before each launch
- * of some kernels. Launches before that are replayed as well with the larger limit. */
-static bool raises_shared_memory(CUpti_CallbackId id, const void *parameters)
+static bool raises_attribute(CUpti_CallbackId id, const void *parameters)
 {
     const kprof_driver_api *driver;
     CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED; /* asking may load the module */
+    int now = 0;
+    bool raises = false;
     if ((id != ID(cuFuncSetAttribute) && id != ID(cuKernelSetAttribute)) || kprof_driver_load(&driver) != KPROF_OK)
         return false;
     driver->cuThreadExchangeStreamCaptureMode_(&mode);
-    bool raises = is_raised(driver, id, parameters);
+    if (id == ID(cuKernelSetAttribute)) {
+        const cuKernelSetAttribute_params *p = parameters;
+        raises = driver->cuKernelGetAttribute_(&now, p->attrib, p->kernel, p->dev) == CUDA_SUCCESS &&
+                 is_raised(p->attrib, now, p->val);
+    } else {
+        const cuFuncSetAttribute_params *p = parameters;
+        raises = driver->cuFuncGetAttribute_(&now, p->attrib, p->hfunc) == CUDA_SUCCESS &&
+                 is_raised(p->attrib, now, p->value);
+    }
     driver->cuThreadExchangeStreamCaptureMode_(&mode);
     return raises;
+}
+
+/* A pool that never returns memory to the system keeps what is freed mapped, so that a replay can use it. */
+static bool frees_to_keeping_pool(CUpti_CallbackId id, const void *parameters)
+{
+    const kprof_driver_api *driver;
+    CUmemoryPool pool = NULL;
+    cuuint64_t threshold = 0;
+    if ((id != ID(cuMemFreeAsync) && id != ID(cuMemFreeAsync_ptsz)) || kprof_driver_load(&driver) != KPROF_OK)
+        return false;
+    CUdeviceptr address = ((const cuMemFreeAsync_params *)parameters)->dptr;
+    return driver->cuPointerGetAttribute_(&pool, CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE, address) == CUDA_SUCCESS &&
+           pool &&
+           driver->cuMemPoolGetAttribute_(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &threshold) == CUDA_SUCCESS &&
+           threshold == UINT64_MAX;
 }
 
 kprof_call_kind kprof_call_classify(CUpti_CallbackId id, const void *parameters)
@@ -168,7 +287,11 @@ kprof_call_kind kprof_call_classify(CUpti_CallbackId id, const void *parameters)
         return kind;
     if (kprof_call_transfer(id, parameters, &transfer))
         return KPROF_CALL_TRANSFER;
-    return raises_shared_memory(id, parameters) ? KPROF_CALL_HARMLESS : kind;
+    if (raises_attribute(id, parameters))
+        return KPROF_CALL_HARMLESS;
+    if (id == ID(cuMemMap) && kprof_allocations_is_unmapped(((const cuMemMap_params *)parameters)->handle))
+        return KPROF_CALL_SETUP;
+    return frees_to_keeping_pool(id, parameters) ? KPROF_CALL_SETUP : kind;
 }
 
 static bool variable_at(const CUdeviceptr *address, const size_t *size_bytes, uint64_t *out_address,

@@ -18,11 +18,20 @@ bool kprof_call_variable(CUpti_CallbackId id, const void *parameters, uint64_t *
 /* The module or library that the call is about: the one that is unloaded, or that has the variable; NULL: none. */
 const void *kprof_call_module(CUpti_CallbackId id, const void *parameters);
 
+typedef enum kprof_transfer_kind {
+    KPROF_TRANSFER_SET,
+    KPROF_TRANSFER_COPY, /* between addresses of which the driver finds out what they are */
+    KPROF_TRANSFER_IN,   /* from the host */
+    KPROF_TRANSFER_OUT,  /* to the host */
+} kprof_transfer_kind;
+
 /* A transfer's arguments. */
 typedef struct kprof_transfer {
-    CUdeviceptr destination, source; /* source: of a copy */
+    kprof_transfer_kind kind;
+    bool waits;                      /* the call returns when it is done */
+    CUdeviceptr destination, source; /* source: of a copy; the host's side is 0 */
     unsigned value;                  /* of a set */
-    size_t element_bytes;            /* of a set: 1, 2 or 4; 0: this is a copy */
+    size_t element_bytes;            /* of a set: 1, 2 or 4 */
     size_t pitch_bytes;              /* of a set with several rows */
     size_t width, height;            /* elements, or bytes of a copy; rows */
     CUstream stream;                 /* as any thread may use it */
@@ -31,6 +40,12 @@ typedef struct kprof_transfer {
 /* False when the call is none. */
 bool kprof_call_transfer(CUpti_CallbackId id, const void *parameters, kprof_transfer *out);
 
+/* How much a call is about to allocate, about; 0 where that is not known. */
+size_t kprof_allocation_bytes(CUpti_CallbackId id, const void *parameters);
+/* Stream of a call that allocates in a stream's order, as any thread may use it; NULL for others. */
+CUstream kprof_allocation_stream(CUpti_CallbackId id, const void *parameters);
+/* Is the stream being captured, or can the driver not tell? */
+bool kprof_stream_is_captured(CUstream stream);
 /* Stream of a launch, as the application passed it. */
 CUstream kprof_launch_stream(CUpti_CallbackId id, const void *parameters);
 /* Does the call use the per-thread default stream for stream 0? */

@@ -38,6 +38,7 @@
     X(cuMemAlloc)                                                                                                      \
     X(cuMemFree)                                                                                                       \
     X(cuMemGetInfo)                                                                                                    \
+    X(cuMemPoolGetAttribute)                                                                                           \
     X(cuMemGetAllocationGranularity)                                                                                   \
     X(cuMemCreate)                                                                                                     \
     X(cuMemRelease)                                                                                                    \
@@ -52,15 +53,28 @@
     X(cuEventRecord)                                                                                                   \
     X(cuStreamWaitEvent)                                                                                               \
     X(cuMemsetD8)                                                                                                      \
-    X(cuMemsetD8Async)                                                                                                 \
-    X(cuMemsetD16Async)                                                                                                \
-    X(cuMemsetD32Async)                                                                                                \
-    X(cuMemsetD2D8Async)                                                                                               \
-    X(cuMemsetD2D16Async)                                                                                              \
-    X(cuMemsetD2D32Async)                                                                                              \
     X(cuMemcpyDtoDAsync)                                                                                               \
     X(cuMemcpyDtoH)                                                                                                    \
+    X(cuMemcpyDtoHAsync)                                                                                               \
     X(cuMemcpyHtoD)                                                                                                    \
+    X(cuMemcpyHtoDAsync)                                                                                               \
+    X(cuModuleLoadData)                                                                                                \
+    X(cuStreamCreate)                                                                                                  \
+    X(cuStreamDestroy)                                                                                                 \
+    X(cuStreamQuery)                                                                                                   \
+    X(cuStreamSynchronize)                                                                                             \
+    X(cuModuleGetFunction)                                                                                             \
+    X(cuLaunchKernel)                                                                                                  \
+    X(cuFuncGetName)                                                                                                   \
+    X(cuKernelGetName)                                                                                                 \
+    X(cuGraphGetNodes)                                                                                                 \
+    X(cuGraphGetEdges)                                                                                                 \
+    X(cuGraphNodeGetType)                                                                                              \
+    X(cuGraphKernelNodeGetParams)                                                                                      \
+    X(cuGraphKernelNodeGetAttribute)                                                                                   \
+    X(cuGraphMemsetNodeGetParams)                                                                                      \
+    X(cuGraphMemcpyNodeGetParams)                                                                                      \
+    X(cuGraphChildGraphNodeGetGraph)                                                                                   \
     X(cuLaunchKernelEx)                                                                                                \
     X(cuThreadExchangeStreamCaptureMode)
 

@@ -36,6 +36,7 @@
     X(cuptiGetCallbackName)                                                                                            \
     X(cuptiGetContextId)                                                                                               \
     X(cuptiGetDeviceId)                                                                                                \
+    X(cuptiGetGraphNodeId)                                                                                             \
     X(cuptiGetStreamIdEx)                                                                                              \
     X(cuptiDeviceGetChipName)                                                                                          \
     X(cuptiProfilerInitialize)                                                                                         \

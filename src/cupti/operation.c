@@ -1,5 +1,6 @@
 /* Copies of launches and transfers. The driver tells the offset and size of each parameter; attributes are copied as
- * they are, but for those that record events. */
+ * they are, but for those that record events. All replays run in one stream, in the order of the application's calls.
+ */
 #include "cupti/operation.h"
 
 #include "core/log.h"
@@ -13,10 +14,13 @@
 
 #define MAX_PARAMETERS 1024
 #define ADDRESS_BITS   57 /* of the host, at most; 48 on most Arm machines, 47 on most others */
+#define MAX_IN_BYTES   ((size_t)256 << 20)
+#define MAX_OUT_BYTES  ((size_t)1 << 20)
 
 struct kprof_operation {
     CUfunction function; /* NULL: this is a transfer */
     kprof_transfer transfer;
+    CUdeviceptr kept;      /* [transfer.width] on the device: what came from the host, or went to it */
     CUlaunchConfig config; /* attrs: `attributes` */
     CUlaunchAttribute *attributes;
     unsigned char *buffer; /* [buffer_size]: parameters at their offsets, as the kernel sees them */
@@ -119,27 +123,6 @@ static bool copy_extra(kprof_operation *operation, void **extra)
     return true;
 }
 
-static bool has_attribute(const kprof_driver_api *driver, CUpointer_attribute attribute, CUdeviceptr address,
-                          unsigned wanted)
-{
-    unsigned value = ~wanted;
-    return driver->cuPointerGetAttribute_(&value, attribute, address) == CUDA_SUCCESS && value == wanted;
-}
-
-/* Memory of the context's device that a snapshot of the context holds, and no other context's; that of pools has none.
- */
-static bool is_own_memory(const kprof_driver_api *driver, CUcontext context, CUdeviceptr address)
-{
-    CUcontext owner = NULL;
-    CUdevice device = -1;
-    return driver->cuCtxGetDevice_(&device) == CUDA_SUCCESS &&
-           driver->cuPointerGetAttribute_(&owner, CU_POINTER_ATTRIBUTE_CONTEXT, address) == CUDA_SUCCESS &&
-           (!owner || owner == context) &&
-           has_attribute(driver, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address, CU_MEMORYTYPE_DEVICE) &&
-           has_attribute(driver, CU_POINTER_ATTRIBUTE_IS_MANAGED, address, 0) &&
-           has_attribute(driver, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, address, (unsigned)device);
-}
-
 /* A copy, or a launch by a CUkernel, may go to a stream of another context: nothing waits for it here, and what such a
  * launch changes is in no snapshot of this one. */
 static bool is_own_stream(const kprof_driver_api *driver, CUcontext context, CUstream stream)
@@ -149,19 +132,66 @@ static bool is_own_stream(const kprof_driver_api *driver, CUcontext context, CUs
     return (is_default || driver->cuStreamGetCtx_(stream, &owner) == CUDA_SUCCESS) && owner == context;
 }
 
-static bool is_captured(const kprof_driver_api *driver, CUstream stream)
+static bool is_host_memory(const kprof_driver_api *driver, CUdeviceptr address)
 {
-    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-    return driver->cuStreamIsCapturing_(stream, &status) != CUDA_SUCCESS || status != CU_STREAM_CAPTURE_STATUS_NONE;
+    unsigned type = CU_MEMORYTYPE_HOST, managed = 0;
+    CUresult result = driver->cuPointerGetAttribute_(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address);
+    if (result == CUDA_SUCCESS)
+        (void)driver->cuPointerGetAttribute_(&managed, CU_POINTER_ATTRIBUTE_IS_MANAGED, address);
+    return (result == CUDA_ERROR_INVALID_VALUE || (result == CUDA_SUCCESS && type == CU_MEMORYTYPE_HOST)) && !managed;
 }
 
-static bool copy_transfer(kprof_operation *operation, CUcontext context, const kprof_transfer *transfer)
+/* A copy between any addresses: find out which side is the host's. */
+static void sort_copy(const kprof_driver_api *driver, const kprof_snapshot *snapshot, kprof_transfer *t)
+{
+    if (t->kind != KPROF_TRANSFER_COPY)
+        return;
+    if (!kprof_snapshot_holds(snapshot, t->source, t->width) && is_host_memory(driver, t->source))
+        t->kind = KPROF_TRANSFER_IN;
+    else if (!kprof_snapshot_holds(snapshot, t->destination, t->width) && is_host_memory(driver, t->destination))
+        t->kind = KPROF_TRANSFER_OUT;
+}
+
+static bool holds_destination(const kprof_snapshot *snapshot, const kprof_transfer *t)
+{
+    size_t bytes = t->width * (t->kind == KPROF_TRANSFER_SET ? t->element_bytes : 1);
+    if (t->kind == KPROF_TRANSFER_SET && t->height > 1)
+        bytes += t->pitch_bytes * (t->height - 1);
+    return kprof_snapshot_holds(snapshot, t->destination, bytes);
+}
+
+/* What the host gets must be kept before the application's own copy: kernels of other streams may change it after. */
+static bool keep_output(const kprof_driver_api *driver, kprof_operation *operation, kprof_snapshot *snapshot)
+{
+    const kprof_transfer *t = &operation->transfer;
+    if (t->width > MAX_OUT_BYTES || !kprof_snapshot_holds(snapshot, t->source, t->width))
+        return false;
+    operation->kept = kprof_snapshot_room(snapshot, t->width);
+    return operation->kept &&
+           driver->cuMemcpyDtoDAsync_(operation->kept, t->source, t->width, t->stream) == CUDA_SUCCESS;
+}
+
+static bool copy_transfer(kprof_operation *operation, const kprof_call *call, kprof_snapshot *snapshot)
 {
     const kprof_driver_api *driver;
-    operation->transfer = *transfer;
-    return kprof_driver_load(&driver) == KPROF_OK && is_own_stream(driver, context, transfer->stream) &&
-           !is_captured(driver, transfer->stream) && is_own_memory(driver, context, transfer->destination) &&
-           (transfer->element_bytes > 0 || is_own_memory(driver, context, transfer->source));
+    kprof_transfer *t = &operation->transfer;
+    if (!snapshot || kprof_driver_load(&driver) != KPROF_OK || !is_own_stream(driver, call->context, t->stream) ||
+        kprof_stream_is_captured(t->stream))
+        return false;
+    if (t->width == 0 || t->height == 0)
+        return true;
+    sort_copy(driver, snapshot, t);
+    if (t->kind == KPROF_TRANSFER_OUT)
+        return keep_output(driver, operation, snapshot);
+    if (!holds_destination(snapshot, t))
+        return false;
+    if (t->kind == KPROF_TRANSFER_COPY)
+        return kprof_snapshot_holds(snapshot, t->source, t->width);
+    if (t->kind == KPROF_TRANSFER_IN) {
+        operation->kept = t->width <= MAX_IN_BYTES ? kprof_snapshot_room(snapshot, t->width) : 0;
+        return operation->kept != 0;
+    }
+    return true;
 }
 
 static bool copy_launch(kprof_operation *operation, const kprof_call *call)
@@ -175,8 +205,7 @@ static bool copy_launch(kprof_operation *operation, const kprof_call *call)
     kprof_launch_shape(call->callback_id, call->parameters, &shape);
     operation->function = call->function;
     fill_config(operation, &shape);
-    operation->config.hStream = kprof_target_stream(call);
-    if (!is_own_stream(driver, call->context, operation->config.hStream))
+    if (!is_own_stream(driver, call->context, kprof_target_stream(call)))
         return false;
     if (!copy_attributes(operation, call, shape.cooperative))
         return false;
@@ -185,13 +214,14 @@ static bool copy_launch(kprof_operation *operation, const kprof_call *call)
     return !extra || copy_extra(operation, extra);
 }
 
-kprof_operation *kprof_operation_copy(const kprof_call *call)
+kprof_operation *kprof_operation_copy(const kprof_call *call, kprof_snapshot *snapshot)
 {
-    kprof_transfer transfer;
     kprof_operation *operation = calloc(1, sizeof *operation);
-    bool moves =
-        call->kind == KPROF_CALL_TRANSFER && kprof_call_transfer(call->callback_id, call->parameters, &transfer);
-    if (operation && (moves ? copy_transfer(operation, call->context, &transfer) : copy_launch(operation, call)))
+    if (!operation)
+        return NULL;
+    bool moves = call->kind == KPROF_CALL_TRANSFER &&
+                 kprof_call_transfer(call->callback_id, call->parameters, &operation->transfer);
+    if (moves ? copy_transfer(operation, call, snapshot) : copy_launch(operation, call))
         return operation;
     kprof_operation_free(operation);
     if (!moves)
@@ -199,53 +229,76 @@ kprof_operation *kprof_operation_copy(const kprof_call *call)
     return NULL;
 }
 
-static CUresult launch(const kprof_driver_api *driver, const kprof_operation *operation)
-{
-    size_t size = operation->buffer_size;
-    void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, operation->buffer, CU_LAUNCH_PARAM_BUFFER_SIZE, &size,
-                     CU_LAUNCH_PARAM_END};
-    return driver->cuLaunchKernelEx_(&operation->config, operation->function, NULL, size > 0 ? extra : NULL);
-}
-
-static CUresult set_row(const kprof_driver_api *driver, const kprof_transfer *t)
-{
-    if (t->element_bytes == 1)
-        return driver->cuMemsetD8Async_(t->destination, (unsigned char)t->value, t->width, t->stream);
-    if (t->element_bytes == 2)
-        return driver->cuMemsetD16Async_(t->destination, (unsigned short)t->value, t->width, t->stream);
-    return driver->cuMemsetD32Async_(t->destination, t->value, t->width, t->stream);
-}
-
-static CUresult set_rows(const kprof_driver_api *driver, const kprof_transfer *t)
-{
-    if (t->element_bytes == 1)
-        return driver->cuMemsetD2D8Async_(t->destination, t->pitch_bytes, (unsigned char)t->value, t->width, t->height,
-                                          t->stream);
-    if (t->element_bytes == 2)
-        return driver->cuMemsetD2D16Async_(t->destination, t->pitch_bytes, (unsigned short)t->value, t->width,
-                                           t->height, t->stream);
-    return driver->cuMemsetD2D32Async_(t->destination, t->pitch_bytes, t->value, t->width, t->height, t->stream);
-}
-
-static CUresult transfer(const kprof_driver_api *driver, const kprof_transfer *t)
-{
-    if (t->width == 0 || t->height == 0)
-        return CUDA_SUCCESS;
-    if (t->element_bytes == 0)
-        return driver->cuMemcpyDtoDAsync_(t->destination, t->source, t->width, t->stream);
-    return t->height == 1 ? set_row(driver, t) : set_rows(driver, t);
-}
-
-kprof_status kprof_operation_run(const kprof_operation *operation)
+/* A call that has waited for its copy must not return before the kept copy is done: other streams may go on. */
+kprof_status kprof_operation_returned(kprof_operation *operation)
 {
     const kprof_driver_api *driver;
+    const kprof_transfer *t = &operation->transfer;
+    if (operation->function || t->kind != KPROF_TRANSFER_IN || !operation->kept)
+        return KPROF_OK;
     kprof_status status = kprof_driver_load(&driver);
     if (status != KPROF_OK)
         return status;
-    CUresult result = operation->function ? launch(driver, operation) : transfer(driver, &operation->transfer);
+    CUresult result = driver->cuMemcpyDtoDAsync_(operation->kept, t->destination, t->width, t->stream);
+    if (result == CUDA_SUCCESS && t->waits)
+        result = driver->cuStreamSynchronize_(t->stream);
+    return result == CUDA_SUCCESS
+               ? KPROF_OK
+               : kprof_fail(KPROF_INTERNAL, "keeping what came from the host: %s", kprof_driver_error(result));
+}
+
+static CUresult launch(const kprof_driver_api *driver, const kprof_operation *operation, CUstream stream)
+{
+    CUlaunchConfig config = operation->config;
+    size_t size = operation->buffer_size;
+    void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, operation->buffer, CU_LAUNCH_PARAM_BUFFER_SIZE, &size,
+                     CU_LAUNCH_PARAM_END};
+    config.hStream = stream;
+    return driver->cuLaunchKernelEx_(&config, operation->function, NULL, size > 0 ? extra : NULL);
+}
+
+static kprof_status transfer(const kprof_operation *operation, kprof_snapshot *snapshot)
+{
+    const kprof_transfer *t = &operation->transfer;
+    if (t->width == 0 || t->height == 0)
+        return KPROF_OK;
+    if (t->kind == KPROF_TRANSFER_COPY)
+        return kprof_snapshot_copy(snapshot, t->destination, t->source, t->width);
+    if (t->kind == KPROF_TRANSFER_IN)
+        return kprof_snapshot_copy(snapshot, t->destination, operation->kept, t->width);
+    kprof_set set = {t->destination, t->pitch_bytes, t->width, t->height, t->value, (unsigned)t->element_bytes};
+    return kprof_snapshot_set(snapshot, &set);
+}
+
+/* What the host has got, it has acted upon. */
+static kprof_status check_output(const kprof_operation *operation, kprof_snapshot *snapshot)
+{
+    const kprof_transfer *t = &operation->transfer;
+    kprof_kept_memory memory = {t->source, operation->kept, t->width};
+    bool same = true;
+    kprof_status status = t->width > 0 ? kprof_snapshot_compare(snapshot, &memory, &same) : KPROF_OK;
+    if (status == KPROF_OK && !same)
+        return kprof_fail(
+            KPROF_NOT_COLLECTED,
+            "a replay computed something else than the application's own run, as what the host got shows");
+    return status;
+}
+
+kprof_status kprof_operation_run(const kprof_operation *operation, kprof_snapshot *snapshot)
+{
+    const kprof_driver_api *driver;
+    if (!operation->function)
+        return kprof_operation_is_output(operation) ? check_output(operation, snapshot) : transfer(operation, snapshot);
+    kprof_status status = kprof_driver_load(&driver);
+    CUresult result = status == KPROF_OK ? launch(driver, operation, kprof_snapshot_stream(snapshot)) : CUDA_SUCCESS;
     if (result != CUDA_SUCCESS)
-        return kprof_fail(KPROF_INTERNAL, "repeating a launch or a transfer: %s", kprof_driver_error(result));
-    return KPROF_OK;
+        return kprof_fail(KPROF_INTERNAL, "repeating a launch: %s", kprof_driver_error(result));
+    return status;
+}
+
+bool kprof_operation_is_output(const kprof_operation *operation)
+{
+    return !operation->function && operation->transfer.kind == KPROF_TRANSFER_OUT;
 }
 
 void kprof_operation_free(kprof_operation *operation)
@@ -255,16 +308,6 @@ void kprof_operation_free(kprof_operation *operation)
     free(operation->attributes);
     free(operation->buffer);
     free(operation);
-}
-
-static bool reaches_pageable_memory(const kprof_driver_api *driver)
-{
-    CUdevice device;
-    int reaches = 1;
-    return driver->cuCtxGetDevice_(&device) != CUDA_SUCCESS ||
-           driver->cuDeviceGetAttribute_(&reaches, CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS, device) !=
-               CUDA_SUCCESS ||
-           reaches;
 }
 
 /* CUDA's own answer for memory that it knows; else, where the GPU reaches all of the process' memory, whether something
@@ -290,7 +333,7 @@ bool kprof_operation_sees_host(const kprof_operation *operation)
     const kprof_driver_api *driver;
     if (kprof_driver_load(&driver) != KPROF_OK)
         return true;
-    bool pageable = reaches_pageable_memory(driver);
+    bool pageable = kprof_target_reaches_pageable();
     for (size_t at = 0; at + sizeof(uint64_t) <= operation->buffer_size; at += sizeof(uint64_t)) {
         uint64_t value;
         memcpy(&value, operation->buffer + at, sizeof value);

@@ -1,21 +1,27 @@
-/* A launch or a transfer kept for later: its arguments copied while the application's call is under way. */
+/* A launch or a transfer kept for replays: its arguments copied while the application's call is under way. */
 #ifndef KPROF_CUPTI_OPERATION_H
 #define KPROF_CUPTI_OPERATION_H
 
+#include "cupti/snapshot.h"
 #include "cupti/target.h"
 
 typedef struct kprof_operation kprof_operation;
 
 /* Copy a launch or a transfer from inside its enter hook; NULL when it cannot be repeated: the arguments of a launch
- * cannot be copied, or its stream is another context's, which is logged, or a transfer reaches beyond the memory of its
- * context's device. */
-kprof_operation *kprof_operation_copy(const kprof_call *call);
-/* Run it on its stream; its context must be current. */
-kprof_status kprof_operation_run(const kprof_operation *operation) KPROF_MUST_CHECK;
+ * cannot be copied, its stream is another context's, or a transfer reaches memory that `snapshot` does not hold or is
+ * too large. What a transfer to the host takes is kept on the device first. `snapshot`: of transfers only. */
+kprof_operation *kprof_operation_copy(const kprof_call *call, kprof_snapshot *snapshot);
+/* From inside its leave hook, after a call that succeeded: what a transfer from the host has brought is kept on the
+ * device. */
+kprof_status kprof_operation_returned(kprof_operation *operation) KPROF_MUST_CHECK;
+/* Repeat it in the snapshot's stream; its context must be current. NOT_COLLECTED, with a logged reason, when a transfer
+ * to the host would take something else than it did in the application's own run: what follows may depend on that. */
+kprof_status kprof_operation_run(const kprof_operation *operation, kprof_snapshot *snapshot) KPROF_MUST_CHECK;
+/* Is it a transfer to the host? */
+bool kprof_operation_is_output(const kprof_operation *operation);
 void kprof_operation_free(kprof_operation *operation);
 
-/* Does an argument point to host memory, as far as arguments show? What a host thread may read or write at any time
- * must not be replayed later. */
+/* Does an argument of a launch point to host memory, as far as arguments show? */
 bool kprof_operation_sees_host(const kprof_operation *operation);
 
 #endif

@@ -9,6 +9,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -23,12 +24,12 @@ struct kprof_profiler {
     const kprof_chip_metrics *metrics;
     CUcontext context;
     CUpti_RangeProfiler_Object *object; /* NULL while the counters are given back */
-    const char **names;                 /* [name_count]: metrics, then witnesses; the strings are the metrics' own */
+    const char **names; /* [name_count]: metrics, witnesses and proof; the strings are the metrics' own */
     size_t name_count;
-    size_t range_bytes; /* what each further launch adds to an image, less its node in the tree of ranges; 0: not known
-                           yet */
-    size_t launches;    /* of this measurement, at most */
-    bool witnessed;     /* with all witnesses */
+    size_t range_bytes;   /* what each further range adds to an image, less its node in the tree of ranges; 0: not known
+                             yet */
+    size_t wanted_ranges; /* of this measurement, at most */
+    unsigned image_bits;  /* KPROF_IMAGE_WITNESSED, KPROF_IMAGE_PROVED */
     size_t image_size;
     uint8_t *image;  /* [image_size] */
     bool given;      /* CUPTI's object has the image */
@@ -37,8 +38,9 @@ struct kprof_profiler {
     kprof_blank *blank; /* the image as CUPTI made it; NULL: not known */
     size_t used;        /* ranges written since then */
     size_t ranges;      /* of the object's first pass: it cannot have more later; 0: no pass yet */
+    size_t next_pass;   /* of the config image; 0: the last measurement is complete */
     bool single;        /* the passes under way are single ones */
-    bool more;          /* passes of the last measurement are left */
+    bool failed;        /* the next measurement takes a new object */
     unsigned unloads;   /* of modules, when the object was made */
 };
 
@@ -152,12 +154,12 @@ static void retire_image(kprof_profiler *p)
     forget_blank(p);
 }
 
-/* Have an image for the launches. CUPTI's object keeps the size that it was asked for last, and blanks the image by
+/* Have an image for the ranges. CUPTI's object keeps the size that it was asked for last, and blanks the image by
  * that, so that it is asked each time. */
 static kprof_status size_image(kprof_profiler *p)
 {
     size_t size = 0;
-    kprof_status status = measure_image(p, p->launches, p->launches, &size);
+    kprof_status status = measure_image(p, p->wanted_ranges, p->wanted_ranges, &size);
     if (status != KPROF_OK || (p->image && p->image_size == size))
         return status;
     retire_image(p);
@@ -172,7 +174,7 @@ static kprof_status size_image(kprof_profiler *p)
 
 static void measure_range(kprof_profiler *p)
 {
-    size_t one, two;
+    size_t one = 0, two = 0;
     if (p->range_bytes == 0 && measure_image(p, 1, 2, &one) == KPROF_OK && measure_image(p, 2, 2, &two) == KPROF_OK)
         p->range_bytes = two - one;
 }
@@ -188,7 +190,7 @@ static kprof_status initialize_image(kprof_profiler *p)
     forget_blank(p);
     if (result != CUPTI_SUCCESS)
         return fail(p->cupti, "cuptiRangeProfilerCounterDataImageInitialize", result);
-    p->blank = kprof_blank_keep(p->image, p->image_size, p->launches, p->range_bytes);
+    p->blank = kprof_blank_keep(p->image, p->image_size, p->wanted_ranges, p->range_bytes);
     return KPROF_OK;
 }
 
@@ -213,20 +215,20 @@ size_t kprof_profiler_capacity(kprof_profiler *p, size_t bytes)
 {
     if (enable(p) == KPROF_OK)
         measure_range(p);
-    size_t launches = p->range_bytes ? bytes / p->range_bytes : 1;
-    return launches < 1 ? 1 : launches;
+    size_t ranges = p->range_bytes ? bytes / p->range_bytes : 1;
+    return ranges < 1 ? 1 : ranges;
 }
 
 static kprof_status collect_names(kprof_profiler *p)
 {
-    const kprof_strlist *metrics = &p->metrics->metrics, *witnesses = &p->metrics->witnesses;
-    p->names = calloc(metrics->count + witnesses->count + 1, sizeof *p->names);
+    const kprof_strlist *lists[] = {&p->metrics->metrics, &p->metrics->witnesses, &p->metrics->proof};
+    size_t count = lists[0]->count + lists[1]->count + lists[2]->count;
+    p->names = calloc(count + 1, sizeof *p->names);
     if (!p->names)
         return kprof_fail(KPROF_NO_MEMORY, "no memory for a profiler");
-    for (size_t i = 0; i < metrics->count; i++)
-        p->names[p->name_count++] = metrics->items[i];
-    for (size_t i = 0; i < witnesses->count; i++)
-        p->names[p->name_count++] = witnesses->items[i];
+    for (size_t l = 0; l < 3; l++)
+        for (size_t i = 0; i < lists[l]->count; i++)
+            p->names[p->name_count++] = lists[l]->items[i];
     return KPROF_OK;
 }
 
@@ -271,34 +273,23 @@ static bool knows_old_code(const kprof_profiler *p)
     return p->metrics->patches_code && p->unloads != atomic_load(&unloads);
 }
 
-kprof_status kprof_profiler_begin(kprof_profiler *p, size_t launches, bool all_witnesses)
+static kprof_status configure(kprof_profiler *p)
 {
-    bool witnessed = all_witnesses && p->metrics->images[KPROF_IMAGE_WITNESSED].size > 0;
-    const kprof_chip_image *image = &p->metrics->images[witnessed ? KPROF_IMAGE_WITNESSED : 0];
-    if (p->single) /* its blank image has been configured */
-        forget_blank(p);
-    p->single = false;
-    /* CUPTI would go on with the passes that are left, or drop the launches that are too many. */
-    if (p->more || knows_old_code(p) || (p->ranges > 0 && (launches > p->ranges || witnessed != p->witnessed)))
-        kprof_profiler_release(p);
-    p->launches = launches;
-    p->witnessed = witnessed;
-    kprof_status status = enable(p);
-    if (status == KPROF_OK)
-        status = blank_image(p);
-    if (status != KPROF_OK)
-        return status;
+    const kprof_chip_image *image = kprof_chip_image_choose(p->metrics, p->image_bits);
+    if (!image)
+        return kprof_fail(KPROF_UNSUPPORTED, "this chip does not count what kernels read and write of host memory");
     CUpti_RangeProfiler_SetConfig_Params params = {.structSize = CUpti_RangeProfiler_SetConfig_Params_STRUCT_SIZE};
     params.pRangeProfilerObject = p->object;
     params.configSize = image->size;
     params.pConfig = image->data;
     params.counterDataImageSize = p->image_size;
     params.pCounterDataImage = p->image;
-    params.range = CUPTI_AutoRange;
+    params.range = CUPTI_UserRange;
     params.replayMode = CUPTI_UserReplay;
-    params.maxRangesPerPass = launches;
+    params.maxRangesPerPass = p->wanted_ranges;
     params.numNestingLevels = 1;
     params.minNestingLevel = 1;
+    params.targetNestingLevel = 1;
     CUptiResult result = p->cupti->cuptiRangeProfilerSetConfig(&params);
     if (result != CUPTI_SUCCESS)
         return fail(p->cupti, "cuptiRangeProfilerSetConfig", result);
@@ -307,13 +298,52 @@ kprof_status kprof_profiler_begin(kprof_profiler *p, size_t launches, bool all_w
     return KPROF_OK;
 }
 
+/* CUPTI goes on with the passes that are left, keeps the first config image, and drops ranges that are too many: for
+ * anything else the object is made anew. */
+static bool serves(const kprof_profiler *p, size_t ranges, unsigned image_bits)
+{
+    return !p->failed && !knows_old_code(p) && (p->ranges == 0 || (ranges <= p->ranges && image_bits == p->image_bits));
+}
+
+static kprof_status begin(kprof_profiler *p, size_t ranges, unsigned image_bits)
+{
+    if (p->single) /* its blank image has been configured */
+        forget_blank(p);
+    p->single = false;
+    if (p->next_pass > 0 || !serves(p, ranges, image_bits))
+        kprof_profiler_release(p);
+    p->wanted_ranges = ranges;
+    p->image_bits = image_bits;
+    kprof_status status = enable(p);
+    if (status == KPROF_OK)
+        status = blank_image(p);
+    return status == KPROF_OK ? configure(p) : status;
+}
+
+kprof_status kprof_profiler_begin(kprof_profiler *p, const kprof_measurement *wanted)
+{
+    bool witnessed = wanted->all_witnesses && p->metrics->images[KPROF_IMAGE_WITNESSED].size > 0;
+    return begin(p, wanted->ranges,
+                 (witnessed ? KPROF_IMAGE_WITNESSED : 0) | (wanted->proved ? KPROF_IMAGE_PROVED : 0));
+}
+
+/* The proof's pass has nothing for a launch that is measured in one pass. */
+static kprof_status skip_proof(kprof_profiler *p)
+{
+    bool more;
+    if (p->next_pass > 0 || !(p->image_bits & KPROF_IMAGE_PROVED))
+        return KPROF_OK;
+    kprof_status status = kprof_profiler_start(p);
+    return status == KPROF_OK ? kprof_profiler_stop(p, &more) : status;
+}
+
 /* CUPTI goes on with the next pass as long as nothing is configured anew; the launch before leaves its counters, which
  * have to go. */
 kprof_status kprof_profiler_begin_pass(kprof_profiler *p)
 {
-    if (p->single && p->more && p->object && !knows_old_code(p) && kprof_blank_restore(p->blank, p->image, 1))
-        return KPROF_OK;
-    kprof_status status = kprof_profiler_begin(p, 1, p->witnessed); /* as before, since a new object takes long */
+    if (p->single && p->object && serves(p, 1, p->image_bits) && kprof_blank_restore(p->blank, p->image, 1))
+        return skip_proof(p);
+    kprof_status status = begin(p, 1, p->image_bits); /* as before, since a new object takes long */
     if (status != KPROF_OK)
         return status;
     forget_blank(p);
@@ -321,16 +351,15 @@ kprof_status kprof_profiler_begin_pass(kprof_profiler *p)
     if (!p->blank)
         return kprof_fail(KPROF_NO_MEMORY, "no memory for a counter data image of %zu bytes", p->image_size);
     p->single = true;
-    return KPROF_OK;
+    return skip_proof(p);
 }
 
-/* The next measurement takes a new object. */
 static void note_failure(kprof_profiler *p, CUptiResult result)
 {
     if (result == CUPTI_SUCCESS)
         return;
     p->single = false;
-    p->more = true;
+    p->failed = true;
 }
 
 kprof_status kprof_profiler_start(kprof_profiler *p)
@@ -344,7 +373,7 @@ kprof_status kprof_profiler_start(kprof_profiler *p)
         result = p->cupti->cuptiRangeProfilerStart(&params);
     }
     if (result == CUPTI_SUCCESS && p->ranges == 0)
-        p->ranges = p->launches;
+        p->ranges = p->wanted_ranges;
     note_failure(p, result);
     return result == CUPTI_SUCCESS ? KPROF_OK : fail(p->cupti, "cuptiRangeProfilerStart", result);
 }
@@ -354,14 +383,36 @@ kprof_status kprof_profiler_stop(kprof_profiler *p, bool *more)
     CUpti_RangeProfiler_Stop_Params params = {.structSize = CUpti_RangeProfiler_Stop_Params_STRUCT_SIZE};
     params.pRangeProfilerObject = p->object;
     CUptiResult result = p->cupti->cuptiRangeProfilerStop(&params);
-    *more = p->more = !params.isAllPassSubmitted;
+    *more = !params.isAllPassSubmitted;
+    p->next_pass = *more ? p->next_pass + 1 : 0;
     note_failure(p, result);
     return result == CUPTI_SUCCESS ? KPROF_OK : fail(p->cupti, "cuptiRangeProfilerStop", result);
 }
 
-kprof_status kprof_profiler_decode(kprof_profiler *p, size_t launches)
+kprof_status kprof_profiler_push(kprof_profiler *p, size_t number)
 {
-    p->used = launches;
+    char name[24];
+    snprintf(name, sizeof name, "%zu", number);
+    CUpti_RangeProfiler_PushRange_Params params = {.structSize = CUpti_RangeProfiler_PushRange_Params_STRUCT_SIZE};
+    params.pRangeProfilerObject = p->object;
+    params.pRangeName = name;
+    CUptiResult result = p->cupti->cuptiRangeProfilerPushRange(&params);
+    note_failure(p, result);
+    return result == CUPTI_SUCCESS ? KPROF_OK : fail(p->cupti, "cuptiRangeProfilerPushRange", result);
+}
+
+kprof_status kprof_profiler_pop(kprof_profiler *p)
+{
+    CUpti_RangeProfiler_PopRange_Params params = {.structSize = CUpti_RangeProfiler_PopRange_Params_STRUCT_SIZE};
+    params.pRangeProfilerObject = p->object;
+    CUptiResult result = p->cupti->cuptiRangeProfilerPopRange(&params);
+    note_failure(p, result);
+    return result == CUPTI_SUCCESS ? KPROF_OK : fail(p->cupti, "cuptiRangeProfilerPopRange", result);
+}
+
+kprof_status kprof_profiler_decode(kprof_profiler *p, size_t ranges)
+{
+    p->used = ranges;
     CUpti_RangeProfiler_DecodeData_Params params = {.structSize = CUpti_RangeProfiler_DecodeData_Params_STRUCT_SIZE};
     params.pRangeProfilerObject = p->object;
     CUptiResult result = p->cupti->cuptiRangeProfilerDecodeData(&params);
@@ -375,9 +426,9 @@ kprof_status kprof_profiler_decode(kprof_profiler *p, size_t launches)
     if (result != CUPTI_SUCCESS)
         return fail(p->cupti, "cuptiRangeProfilerGetCounterDataInfo", result);
     p->used = p->used < info.numTotalRanges ? info.numTotalRanges : p->used;
-    if (params.numOfRangeDropped > 0 || info.numTotalRanges != launches)
-        return kprof_fail(KPROF_NOT_COLLECTED, "CUPTI recorded %zu ranges for %zu launches and dropped %zu",
-                          info.numTotalRanges, launches, params.numOfRangeDropped);
+    if (params.numOfRangeDropped > 0 || info.numTotalRanges != ranges)
+        return kprof_fail(KPROF_NOT_COLLECTED, "CUPTI recorded %zu ranges instead of %zu and dropped %zu",
+                          info.numTotalRanges, ranges, params.numOfRangeDropped);
     return KPROF_OK;
 }
 
@@ -395,7 +446,8 @@ void kprof_profiler_release(kprof_profiler *p)
     params.pRangeProfilerObject = p->object;
     (void)p->cupti->cuptiRangeProfilerDisable(&params);
     p->object = NULL;
-    p->more = false;
+    p->next_pass = 0;
+    p->failed = false;
 }
 
 void kprof_profiler_close(kprof_profiler *p)
@@ -434,6 +486,6 @@ void kprof_reader_close(kprof_reader *reader)
 kprof_status kprof_reader_read(kprof_reader *reader, kprof_range range, const kprof_strlist *names, double *values)
 {
     const kprof_profiler *p = range.profiler;
-    kprof_counter_data counters = {.data = p->image, .size = p->image_size, .range = range.launch};
+    kprof_counter_data counters = {.data = p->image, .size = p->image_size, .range = range.index};
     return kprof_host_evaluate(reader->host, &counters, names, values);
 }

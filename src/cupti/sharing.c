@@ -15,8 +15,8 @@ static const unsigned char sharing[CUPTI_DRIVER_TRACE_CBID_SIZE] = {
     [ID(cuMemAllocHost_v2)] = KPROF_SHARES_WITH_HOST,
     [ID(cuMemHostAlloc)] = KPROF_SHARES_WITH_HOST,
     [ID(cuMemHostAlloc_v2)] = KPROF_SHARES_WITH_HOST,
-    [ID(cuMemAllocManaged)] = KPROF_SHARES_WITH_HOST,
-    [ID(cuLibraryGetManaged)] = KPROF_SHARES_WITH_HOST,
+    [ID(cuMemAllocManaged)] = KPROF_MANAGED,
+    [ID(cuLibraryGetManaged)] = KPROF_MANAGED,
 
     [ID(cuCtxEnablePeerAccess)] = KPROF_SHARES_WITH_DEVICES,
     [ID(cuIpcGetMemHandle)] = KPROF_SHARES_WITH_DEVICES,
@@ -35,7 +35,11 @@ static const unsigned char sharing[CUPTI_DRIVER_TRACE_CBID_SIZE] = {
     [ID(cuGraphicsMapResources_ptsz)] = KPROF_SHARES_WITH_DEVICES,
     [ID(cuMemMapArrayAsync)] = KPROF_MAY_NOT_SAVE, /* it has no address */
     [ID(cuMemMapArrayAsync_ptsz)] = KPROF_MAY_NOT_SAVE,
-    [ID(cuGreenCtxCreate)] = KPROF_MAY_NOT_SAVE, /* the memory is another context's, the primary one's */
+    [ID(cuGreenCtxCreate)] = KPROF_MAY_NOT_SAVE,   /* the memory is another context's, the primary one's */
+    [ID(cuSurfObjectCreate)] = KPROF_MAY_NOT_SAVE, /* kernels write arrays through it */
+    [ID(cuSurfRefSetArray)] = KPROF_MAY_NOT_SAVE,
+    [ID(cuMemAlloc)] = KPROF_MAY_NOT_SAVE, /* of the driver's first version, whose memory is not listed */
+    [ID(cuMemAllocPitch)] = KPROF_MAY_NOT_SAVE,
     [ID(cuGraphicsEGLRegisterImage)] = KPROF_SHARES_WITH_DEVICES, /* which needs no mapping */
     [ID(cuGraphicsResourceGetMappedEglFrame)] = KPROF_SHARES_WITH_DEVICES,
     [ID(cuGLMapBufferObject)] = KPROF_SHARES_WITH_DEVICES,
@@ -73,6 +77,10 @@ static const unsigned char sharing[CUPTI_DRIVER_TRACE_CBID_SIZE] = {
     [ID(cuUserObjectCreate)] = KPROF_RUNS_HOST_CODE,
     [ID(cuDeviceRegisterAsyncNotification)] = KPROF_RUNS_HOST_CODE,
 
+    [ID(cuMemAllocAsync)] = PARAMETERS_TELL,
+    [ID(cuMemAllocAsync_ptsz)] = PARAMETERS_TELL,
+    [ID(cuMemAllocFromPoolAsync)] = PARAMETERS_TELL,
+    [ID(cuMemAllocFromPoolAsync_ptsz)] = PARAMETERS_TELL,
     [ID(cuPointerSetAttribute)] = PARAMETERS_TELL,
     [ID(cuMemHostRegister)] = PARAMETERS_TELL,
     [ID(cuMemHostRegister_v2)] = PARAMETERS_TELL,
@@ -86,6 +94,14 @@ static const unsigned char sharing[CUPTI_DRIVER_TRACE_CBID_SIZE] = {
     [ID(cuGraphAddNode)] = PARAMETERS_TELL,
     [ID(cuGraphAddNode_v2)] = PARAMETERS_TELL,
 };
+
+bool kprof_stream_is_captured(CUstream stream)
+{
+    const kprof_driver_api *driver;
+    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+    return kprof_driver_load(&driver) != KPROF_OK || driver->cuStreamIsCapturing_(stream, &status) != CUDA_SUCCESS ||
+           status != CU_STREAM_CAPTURE_STATUS_NONE;
+}
 
 static bool is_only_device(const kprof_driver_api *driver)
 {
@@ -130,14 +146,15 @@ static unsigned access_sharing(const CUmemAccessDesc *access, size_t count, CUde
 /* The host reaches memory of its own without being given access, and managed memory wherever it is. */
 static unsigned memory_sharing(CUmemAllocationType type, const CUmemLocation *location)
 {
-    bool on_device = location->type == CU_MEM_LOCATION_TYPE_DEVICE && type == CU_MEM_ALLOCATION_TYPE_PINNED;
-    return on_device ? 0 : KPROF_SHARES_WITH_HOST;
+    if (type != CU_MEM_ALLOCATION_TYPE_PINNED)
+        return KPROF_MANAGED;
+    return location->type == CU_MEM_LOCATION_TYPE_DEVICE ? 0 : KPROF_SHARES_WITH_HOST;
 }
 
-/* A graph's memory outlives its launch where nothing frees it there. */
+/* A graph's memory outlives its launch where nothing frees it there, and is not listed. */
 static unsigned graph_memory_sharing(const CUmemPoolProps *pool, const CUmemAccessDesc *access, size_t count)
 {
-    return memory_sharing(pool->allocType, &pool->location) | access_sharing(access, count, 0, 0);
+    return memory_sharing(pool->allocType, &pool->location) | access_sharing(access, count, 0, 0) | KPROF_MAY_NOT_SAVE;
 }
 
 static unsigned node_sharing(const CUgraphNodeParams *node)
@@ -159,6 +176,11 @@ static unsigned registered_sharing(const void *address, size_t size_bytes, unsig
 static unsigned sharing_by_parameters(CUpti_CallbackId id, const void *parameters)
 {
     switch (id) {
+    case ID(cuMemAllocAsync):
+    case ID(cuMemAllocAsync_ptsz):
+    case ID(cuMemAllocFromPoolAsync):
+    case ID(cuMemAllocFromPoolAsync_ptsz): /* captured, it is a graph's memory, which is there when the graph runs */
+        return kprof_stream_is_captured(kprof_allocation_stream(id, parameters)) ? KPROF_MAY_NOT_SAVE : 0;
     case ID(cuPointerSetAttribute): { /* which is done for network cards, that no further call tells of */
         const cuPointerSetAttribute_params *p = parameters;
         return p->attribute == CU_POINTER_ATTRIBUTE_SYNC_MEMOPS ? KPROF_SHARES_WITH_DEVICES : 0;
@@ -211,7 +233,8 @@ static unsigned sharing_by_parameters(CUpti_CallbackId id, const void *parameter
 unsigned kprof_call_sharing(CUpti_CallbackId id, const void *parameters)
 {
     if (id >= CUPTI_DRIVER_TRACE_CBID_SIZE) /* of a newer driver: it may do anything */
-        return KPROF_SHARES_WITH_HOST | KPROF_SHARES_WITH_DEVICES | KPROF_WAITS_FOR_HOST | KPROF_RUNS_HOST_CODE;
+        return KPROF_SHARES_WITH_HOST | KPROF_SHARES_WITH_DEVICES | KPROF_WAITS_FOR_HOST | KPROF_RUNS_HOST_CODE |
+               KPROF_MANAGED;
     unsigned shared = sharing[id];
     return shared == PARAMETERS_TELL ? sharing_by_parameters(id, parameters) : shared;
 }

@@ -1,78 +1,323 @@
-/* libcheckpoint for the memory, plain copies for module variables, which it leaves out. */
+/* Memory is saved in blocks of 64 KiB by kernels of kprof's own (blocks.cu). A block that repeats its first 16 bytes,
+ * as memory that was never written does, is kept as these; any other takes room on the device. */
 #include "cupti/snapshot.h"
 
-#include "core/config.h"
 #include "core/log.h"
-#include "core/memory.h"
 #include "core/monotonic.h"
-#include "cupti/driver.h"
-#include "cupti/load.h"
+#include "cupti/allocations.h"
+#include "cupti/backing.h"
+#include "cupti/blocks_ptx.h"
 #include "cupti/variables.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-/* Module variables are copied through host memory; beyond this the copies would cost more than all else. */
-#define MAX_VARIABLE_BYTES ((size_t)256 << 20)
-/* Of host memory, what saving leaves free. */
-#define HOST_RESERVE_BYTES ((size_t)4 << 30)
-#define MEBIBYTE           ((size_t)1 << 20)
-#define GIGABYTE           1e9
+#define BLOCK_BYTES   ((size_t)64 << 10)
+#define THREADS       256
+#define BLOCKS_PER_SM 8
+#define MAX_BLOCKS    ((size_t)1 << 24) /* 1 TiB */
+#define IDLE_LIMIT_NS INT64_C(10000000000)
+#define BUSY_LIMIT_NS INT64_C(1000000000)
+#define SPIN_NS       INT64_C(2000000)
+#define POLL_US       100
+#define LARGEST_ROOM  BLOCK_BYTES
 
-typedef struct variable {
-    CUdeviceptr address;
-    size_t size;
-    void *content; /* [size], owned */
-} variable;
+/* As blocks.cu has it. */
+typedef struct block {
+    uint64_t address, backing, pattern[2];
+    uint32_t bytes, state;
+} block;
+
+enum { UNIFORM = 1, CHANGED = 2 };
+
+typedef struct block_table {
+    block *items; /* [count] */
+    size_t count, capacity;
+    CUdeviceptr device; /* [device_capacity] */
+    size_t device_capacity;
+} block_table;
 
 struct kprof_snapshot {
-    const kprof_checkpoint_api *checkpoint;
     const kprof_driver_api *driver;
-    kprof_checkpoint_params params;
-    bool saved;
-    variable *variables; /* [variable_count] */
-    size_t variable_count, variable_bytes;
-    bool covered; /* has all module variables of `version` */
-    unsigned version;
-    double host_save_s; /* 0: all of it is on the device */
+    CUcontext context;
+    CUdevice device;
+    unsigned grid;
+    CUfunction scan, keep, compare, copy, set;
+    CUstream stream;
+    CUevent event;
+    kprof_backing backing;
+    block_table start, end;
+    CUdeviceptr probe; /* a block for kprof_snapshot_compare; 0: no room taken yet */
+    kprof_span *spans; /* [span_count]: what `start` has, by address, none overlapping or touching another */
+    size_t span_count, span_capacity;
+    unsigned allocations_version, variables_version;
+    bool taken, ended;
+    bool stuck; /* work in the stream did not end in time */
 };
 
-static bool is_saved(const kprof_snapshot *snapshot, CUdeviceptr address, size_t size)
+static kprof_status fail(const char *operation, CUresult result)
 {
-    for (size_t i = 0; i < snapshot->variable_count; i++) {
-        const variable *v = &snapshot->variables[i];
-        if (v->address <= address && address + size <= v->address + v->size)
-            return true;
-    }
-    return false;
+    kprof_status status = result == CUDA_ERROR_OUT_OF_MEMORY ? KPROF_NO_MEMORY : KPROF_UNSUPPORTED;
+    return kprof_fail(status, "%s: %s", operation, kprof_driver_error(result));
 }
 
-static bool add_room(kprof_snapshot *snapshot, size_t more)
+/* Calls made here must not end a capture that another thread has under way. */
+static CUstreamCaptureMode relax(const kprof_driver_api *driver, CUstreamCaptureMode mode)
 {
-    variable *grown = realloc(snapshot->variables, (snapshot->variable_count + more) * sizeof *grown);
-    if (grown)
-        snapshot->variables = grown;
-    return grown != NULL;
+    driver->cuThreadExchangeStreamCaptureMode_(&mode);
+    return mode;
 }
 
-/* Copy a variable to the host; `variables` has room for it. */
-static kprof_status save_variable(kprof_snapshot *snapshot, variable v)
+static kprof_status wait(kprof_snapshot *s, int64_t limit_ns)
 {
-    if (snapshot->variable_bytes + v.size > MAX_VARIABLE_BYTES)
-        return kprof_fail(KPROF_UNSUPPORTED, "the module's variables are too large to save");
-    v.content = malloc(v.size);
-    if (!v.content)
-        return kprof_fail(KPROF_NO_MEMORY, "no memory to save %zu bytes of module variables", v.size);
-    CUresult result = snapshot->driver->cuMemcpyDtoH_(v.content, v.address, v.size);
-    if (result != CUDA_SUCCESS) {
-        free(v.content);
-        return kprof_fail(KPROF_UNSUPPORTED, "a module variable cannot be read: %s", kprof_driver_error(result));
+    int64_t start_ns = kprof_monotonic_ns(), spent_ns = 0;
+    CUresult result = s->driver->cuStreamQuery_(s->stream);
+    for (; result == CUDA_ERROR_NOT_READY && spent_ns < limit_ns; spent_ns = kprof_monotonic_ns() - start_ns) {
+        if (spent_ns > SPIN_NS)
+            usleep(POLL_US);
+        result = s->driver->cuStreamQuery_(s->stream);
     }
-    snapshot->variables[snapshot->variable_count++] = v;
-    snapshot->variable_bytes += v.size;
+    s->stuck = result == CUDA_ERROR_NOT_READY;
+    if (s->stuck)
+        return kprof_fail(KPROF_NOT_COLLECTED, "the GPU was busy for over %d s while memory was saved",
+                          (int)(limit_ns / 1000000000));
+    return result == CUDA_SUCCESS ? KPROF_OK : fail("saving or restoring memory", result);
+}
+
+/* Work of before that was not waited for to its end. */
+static kprof_status check_ready(kprof_snapshot *s)
+{
+    if (!s->stuck || s->driver->cuStreamQuery_(s->stream) == CUDA_SUCCESS) {
+        s->stuck = false;
+        return KPROF_OK;
+    }
+    return kprof_fail(KPROF_NOT_COLLECTED, "the GPU is still busy with saving memory");
+}
+
+static CUresult open_device_side(kprof_snapshot *s)
+{
+    const kprof_driver_api *driver = s->driver;
+    CUmodule module;
+    int sms = 1;
+    CUresult result = driver->cuCtxGetDevice_(&s->device);
+    if (result == CUDA_SUCCESS)
+        result = driver->cuDeviceGetAttribute_(&sms, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, s->device);
+    s->grid = (unsigned)sms * BLOCKS_PER_SM;
+    if (result == CUDA_SUCCESS)
+        result = driver->cuModuleLoadData_(&module, blocks_ptx);
+    if (result == CUDA_SUCCESS)
+        result = driver->cuModuleGetFunction_(&s->scan, module, "kprof_scan");
+    if (result == CUDA_SUCCESS)
+        result = driver->cuModuleGetFunction_(&s->keep, module, "kprof_keep");
+    if (result == CUDA_SUCCESS)
+        result = driver->cuModuleGetFunction_(&s->compare, module, "kprof_compare");
+    if (result == CUDA_SUCCESS)
+        result = driver->cuModuleGetFunction_(&s->copy, module, "kprof_copy");
+    if (result == CUDA_SUCCESS)
+        result = driver->cuModuleGetFunction_(&s->set, module, "kprof_set");
+    if (result == CUDA_SUCCESS)
+        result = driver->cuEventCreate_(&s->event, CU_EVENT_DISABLE_TIMING);
+    return result == CUDA_SUCCESS ? driver->cuStreamCreate_(&s->stream, CU_STREAM_NON_BLOCKING) : result;
+}
+
+kprof_status kprof_snapshot_open(void *context, kprof_snapshot **out)
+{
+    *out = NULL;
+    kprof_snapshot *s = calloc(1, sizeof *s);
+    if (!s)
+        return kprof_fail(KPROF_NO_MEMORY, "no memory for a snapshot");
+    s->context = context;
+    kprof_status status = kprof_driver_load(&s->driver);
+    if (status == KPROF_OK) {
+        CUstreamCaptureMode mode = relax(s->driver, CU_STREAM_CAPTURE_MODE_RELAXED);
+        CUresult result = open_device_side(s);
+        relax(s->driver, mode);
+        if (result != CUDA_SUCCESS)
+            status = fail("preparing to save memory", result);
+    }
+    if (status != KPROF_OK) {
+        free(s);
+        return status;
+    }
+    *out = s;
     return KPROF_OK;
 }
+
+/* Tables */
+
+static bool append_block(block_table *table, uint64_t address, size_t bytes)
+{
+    if (table->count == table->capacity) {
+        size_t wanted = table->capacity ? 2 * table->capacity : 1024;
+        block *grown = wanted <= MAX_BLOCKS ? realloc(table->items, wanted * sizeof *grown) : NULL;
+        if (!grown)
+            return false;
+        table->items = grown;
+        table->capacity = wanted;
+    }
+    table->items[table->count++] = (block){.address = address, .bytes = (uint32_t)bytes};
+    return true;
+}
+
+static bool append_blocks(block_table *table, uint64_t address, size_t bytes)
+{
+    for (size_t at = 0; at < bytes; at += BLOCK_BYTES)
+        if (!append_block(table, address + at, bytes - at < BLOCK_BYTES ? bytes - at : BLOCK_BYTES))
+            return false;
+    return true;
+}
+
+/* The device has room for as many blocks as the host; its old content need not be kept. */
+static kprof_status grow_device_table(kprof_snapshot *s, block_table *table)
+{
+    if (table->count <= table->device_capacity)
+        return KPROF_OK;
+    CUdeviceptr room = kprof_snapshot_room(s, table->capacity * sizeof(block));
+    if (!room)
+        return kprof_fail(KPROF_NO_MEMORY, "no room on the device to list what is saved");
+    table->device = room;
+    table->device_capacity = table->capacity;
+    return KPROF_OK;
+}
+
+static CUresult upload(kprof_snapshot *s, const block_table *table, size_t from)
+{
+    return s->driver->cuMemcpyHtoDAsync_(table->device + from * sizeof(block), table->items + from,
+                                         (table->count - from) * sizeof(block), s->stream);
+}
+
+static CUresult download(kprof_snapshot *s, const block_table *table, size_t from)
+{
+    return s->driver->cuMemcpyDtoHAsync_(table->items + from, table->device + from * sizeof(block),
+                                         (table->count - from) * sizeof(block), s->stream);
+}
+
+/* Run a kernel over the blocks from number `from` on; kprof_compare only looks at them. */
+static CUresult run(kprof_snapshot *s, CUfunction kernel, const block_table *table, size_t from)
+{
+    CUdeviceptr blocks = table->device + from * sizeof(block);
+    unsigned count = (unsigned)(table->count - from), repair = 0;
+    void *arguments[] = {&blocks, &count, &repair};
+    if (count == 0)
+        return CUDA_SUCCESS;
+    return s->driver->cuLaunchKernel_(kernel, count < s->grid ? count : s->grid, 1, 1, THREADS, 1, 1, 0, s->stream,
+                                      arguments, NULL);
+}
+
+/* Put back what is kept of all blocks. */
+static CUresult put_back(kprof_snapshot *s, const block_table *table)
+{
+    CUdeviceptr blocks = table->device;
+    unsigned count = (unsigned)table->count, repair = 1;
+    void *arguments[] = {&blocks, &count, &repair};
+    if (count == 0)
+        return CUDA_SUCCESS;
+    return s->driver->cuLaunchKernel_(s->compare, count < s->grid ? count : s->grid, 1, 1, THREADS, 1, 1, 0, s->stream,
+                                      arguments, NULL);
+}
+
+/* Give each block from number `from` on that needs it a place to be kept. */
+static kprof_status assign_backing(kprof_snapshot *s, block_table *table, size_t from)
+{
+    size_t bytes = 0;
+    for (size_t i = from; i < table->count; i++)
+        bytes += table->items[i].state & UNIFORM ? 0 : (table->items[i].bytes + 255u) / 256 * 256;
+    kprof_status status = bytes > 0 ? kprof_backing_reserve(&s->backing, s->driver, bytes, LARGEST_ROOM) : KPROF_OK;
+    for (size_t i = from; i < table->count && status == KPROF_OK; i++) {
+        block *b = &table->items[i];
+        if (b->state & UNIFORM)
+            continue;
+        b->backing = kprof_backing_take(&s->backing, b->bytes);
+        if (!b->backing)
+            status = kprof_fail(KPROF_INTERNAL, "the room for saved memory is too small");
+    }
+    return status;
+}
+
+/* Spans */
+
+static int compare_spans(const void *a, const void *b)
+{
+    const kprof_span *left = a, *right = b;
+    return (left->address > right->address) - (left->address < right->address);
+}
+
+/* Number of the first span that ends behind the address. */
+static size_t find_span(const kprof_snapshot *s, uint64_t address)
+{
+    size_t low = 0, high = s->span_count;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (s->spans[middle].address + s->spans[middle].size_bytes > address)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
+}
+
+bool kprof_snapshot_holds(const kprof_snapshot *s, uint64_t address, size_t size_bytes)
+{
+    size_t i = find_span(s, address);
+    return i < s->span_count && s->spans[i].address <= address &&
+           address + size_bytes <= s->spans[i].address + s->spans[i].size_bytes;
+}
+
+/* Append blocks for the parts of a range that no span has yet. */
+static bool append_new_parts(kprof_snapshot *s, kprof_span range)
+{
+    uint64_t at = range.address, end = range.address + range.size_bytes;
+    for (size_t i = find_span(s, at); at < end; i++) {
+        uint64_t next = i < s->span_count && s->spans[i].address < end ? s->spans[i].address : end;
+        if (next > at && !append_blocks(&s->start, at, (size_t)(next - at)))
+            return false;
+        at = i < s->span_count ? s->spans[i].address + s->spans[i].size_bytes : end;
+    }
+    return true;
+}
+
+/* Sort spans and join those that overlap or touch. */
+static size_t join(kprof_span *spans, size_t count)
+{
+    size_t joined = 0;
+    if (count > 1)
+        qsort(spans, count, sizeof *spans, compare_spans);
+    for (size_t i = 0; i < count; i++) {
+        kprof_span *last = joined > 0 ? &spans[joined - 1] : NULL;
+        uint64_t end = spans[i].address + spans[i].size_bytes;
+        if (last && spans[i].address <= last->address + last->size_bytes) {
+            if (end > last->address + last->size_bytes)
+                last->size_bytes = (size_t)(end - last->address);
+        } else {
+            spans[joined++] = spans[i];
+        }
+    }
+    return joined;
+}
+
+static bool add_spans(kprof_snapshot *s, kprof_span *added, size_t count)
+{
+    size_t wanted = s->span_count + count;
+    count = join(added, count);
+    for (size_t i = 0; i < count; i++)
+        if (!append_new_parts(s, added[i]))
+            return false;
+    if (wanted > s->span_capacity) {
+        kprof_span *grown = realloc(s->spans, 2 * wanted * sizeof *grown);
+        if (!grown)
+            return false;
+        s->spans = grown;
+        s->span_capacity = 2 * wanted;
+    }
+    if (count == 0)
+        return true;
+    memcpy(s->spans + s->span_count, added, count * sizeof *added);
+    s->span_count = join(s->spans, s->span_count + count);
+    return true;
+}
+
+/* Module variables */
 
 /* How much there is from an address on, to the end of its allocation; 0 when that is not known. */
 static size_t measure_rest(const kprof_driver_api *driver, CUdeviceptr address)
@@ -86,139 +331,270 @@ static size_t measure_rest(const kprof_driver_api *driver, CUdeviceptr address)
 }
 
 /* What cannot be read is gone, with its module; where it was there may be less by now. */
-static kprof_status save_known(kprof_snapshot *snapshot, const kprof_variable *known)
+static kprof_status locate_variable(kprof_snapshot *s, const kprof_variable *known, kprof_span *out)
 {
     unsigned char first;
-    const kprof_driver_api *driver = snapshot->driver;
-    if (known->size_bytes > 0 && is_saved(snapshot, known->address, known->size_bytes))
+    *out = (kprof_span){known->address, known->size_bytes};
+    if (known->size_bytes > 0 && kprof_snapshot_holds(s, known->address, known->size_bytes))
         return KPROF_OK;
-    CUresult result = driver->cuMemcpyDtoH_(&first, known->address, 1);
+    CUresult result = s->driver->cuMemcpyDtoHAsync_(&first, known->address, 1, s->stream);
     if (result == CUDA_ERROR_INVALID_VALUE) {
         kprof_variables_drop(known->context, known->address);
+        out->size_bytes = 0;
         return KPROF_OK;
     }
     if (result != CUDA_SUCCESS)
-        return kprof_fail(KPROF_UNSUPPORTED, "a module variable cannot be read: %s", kprof_driver_error(result));
-    size_t rest = measure_rest(driver, known->address), size_bytes = known->size_bytes;
-    if (size_bytes == 0 || (rest > 0 && rest < size_bytes))
-        size_bytes = rest;
-    if (size_bytes == 0)
+        return fail("reading a module variable", result);
+    size_t rest = measure_rest(s->driver, known->address);
+    if (out->size_bytes == 0 || (rest > 0 && rest < out->size_bytes))
+        out->size_bytes = rest;
+    if (out->size_bytes == 0)
         return kprof_fail(KPROF_UNSUPPORTED, "the size of a module variable is not known");
-    if (is_saved(snapshot, known->address, size_bytes))
-        return KPROF_OK;
-    return save_variable(snapshot, (variable){known->address, size_bytes, NULL});
+    return KPROF_OK;
 }
 
-kprof_status kprof_snapshot_cover(kprof_snapshot *snapshot)
+static kprof_status add_variables(kprof_snapshot *s)
 {
-    unsigned version = kprof_variables_version();
     kprof_variable *known;
-    size_t count;
-    if (snapshot->covered && snapshot->version == version)
-        return KPROF_OK;
-    if (!kprof_variables_list(snapshot->params.context, &known, &count))
+    size_t count, found = 0;
+    if (!kprof_variables_list(s->context, &known, &count))
         return kprof_fail(KPROF_UNSUPPORTED, "the module variables are not known");
-    kprof_status status =
-        add_room(snapshot, count + 1) ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "no memory for module variables");
-    for (size_t i = 0; i < count && status == KPROF_OK; i++)
-        status = save_known(snapshot, &known[i]);
+    kprof_span *spans = malloc((count + 1) * sizeof *spans);
+    kprof_status status = spans ? KPROF_OK : KPROF_NO_MEMORY;
+    for (size_t i = 0; i < count && status == KPROF_OK; i++) {
+        status = locate_variable(s, &known[i], &spans[found]);
+        found += status == KPROF_OK && spans[found].size_bytes > 0;
+    }
+    if (status == KPROF_OK && !add_spans(s, spans, found))
+        status = KPROF_NO_MEMORY;
+    free(spans);
     free(known);
-    snapshot->covered = status == KPROF_OK;
-    snapshot->version = version;
     return status;
 }
 
-/* How much of the device's memory in use has to go to the host. What other processes hold there counts, too, since
- * nothing tells it apart. */
-static kprof_status plan_room(const kprof_snapshot *snapshot, size_t *host_bytes)
+static kprof_status add_allocations(kprof_snapshot *s)
 {
-    size_t free_bytes = 0, total_bytes = 0;
-    CUresult result = snapshot->driver->cuMemGetInfo_(&free_bytes, &total_bytes);
-    if (result != CUDA_SUCCESS)
-        return kprof_fail(KPROF_UNSUPPORTED, "the device does not tell its memory: %s", kprof_driver_error(result));
-    size_t used = total_bytes - free_bytes;
-    size_t room = free_bytes > KPROF_DEVICE_RESERVE_BYTES ? free_bytes - KPROF_DEVICE_RESERVE_BYTES : 0;
-    *host_bytes = used > room ? used - room : 0;
-    size_t available = kprof_memory_available_bytes();
-    if (*host_bytes > 0 && *host_bytes + HOST_RESERVE_BYTES > available)
-        return kprof_fail(KPROF_NO_MEMORY,
-                          "saving %.1f GB of device memory takes %.1f GB of host memory, and %.1f GB are available",
-                          (double)used / GIGABYTE, (double)*host_bytes / GIGABYTE, (double)available / GIGABYTE);
-    return KPROF_OK;
+    kprof_span *spans;
+    size_t count;
+    if (!kprof_allocations_list(s->context, s->device, &spans, &count))
+        return kprof_fail(KPROF_UNSUPPORTED, "the application's memory is not known");
+    bool added = add_spans(s, spans, count);
+    free(spans);
+    return added ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "no memory to list what has to be saved");
 }
 
-static kprof_status save_memory(kprof_snapshot *snapshot)
+/* Have `kernel` look at the blocks from number `from` on, and read what it found. */
+static kprof_status inspect(kprof_snapshot *s, CUfunction kernel, size_t from, int64_t limit_ns)
 {
-    size_t host_bytes = 0;
-    kprof_status status = plan_room(snapshot, &host_bytes);
+    CUresult result = run(s, kernel, &s->start, from);
+    kprof_status status = result == CUDA_SUCCESS ? wait(s, limit_ns) : fail("looking at memory", result);
+    if (status != KPROF_OK || s->start.count == from)
+        return status;
+    result = download(s, &s->start, from); /* waits without a limit, now that there is nothing to wait for */
+    return result == CUDA_SUCCESS ? wait(s, limit_ns) : fail("looking at memory", result);
+}
+
+/* Copy the blocks of a table from number `from` on to where they are kept. */
+static kprof_status keep_blocks(kprof_snapshot *s, block_table *table, size_t from, int64_t limit_ns)
+{
+    kprof_status status = assign_backing(s, table, from);
     if (status != KPROF_OK)
         return status;
-    snapshot->params.reserve_device_mb = host_bytes > 0 ? KPROF_DEVICE_RESERVE_BYTES / MEBIBYTE : 0;
-    int64_t start_ns = kprof_monotonic_ns();
-    CUptiResult result = snapshot->checkpoint->cuptiCheckpointSave(&snapshot->params);
-    if (result == CUPTI_ERROR_OUT_OF_MEMORY)
-        return kprof_fail(KPROF_NO_MEMORY, "no room to save the context's memory");
-    if (result != CUPTI_SUCCESS)
-        return kprof_fail(KPROF_UNSUPPORTED, "the context's memory cannot be saved (CUPTI error %d)", (int)result);
-    snapshot->saved = true;
-    if (host_bytes > 0)
-        snapshot->host_save_s = kprof_monotonic_lap_ms(&start_ns) * 1e-3;
-    return KPROF_OK;
+    CUresult result = upload(s, table, from);
+    if (result == CUDA_SUCCESS)
+        result = run(s, s->keep, table, from);
+    return result == CUDA_SUCCESS ? wait(s, limit_ns) : fail("saving memory", result);
 }
 
-double kprof_snapshot_host_save_s(const kprof_snapshot *snapshot)
+static kprof_status save_blocks(kprof_snapshot *s, size_t from, int64_t limit_ns)
 {
-    return snapshot->host_save_s;
-}
-
-kprof_status kprof_snapshot_take(void *context, kprof_snapshot **out)
-{
-    *out = NULL;
-    kprof_snapshot *snapshot = calloc(1, sizeof *snapshot);
-    if (!snapshot)
-        return kprof_fail(KPROF_NO_MEMORY, "no memory for a snapshot");
-    snapshot->params = (kprof_checkpoint_params){
-        .struct_size = KPROF_CHECKPOINT_PARAMS_SIZE,
-        .context = context,
-        .allow_overwrite = 1,
-    };
-    kprof_status status = kprof_driver_load(&snapshot->driver);
-    if (status == KPROF_OK)
-        status = kprof_checkpoint_load(&snapshot->checkpoint);
-    if (status == KPROF_OK)
-        status = kprof_snapshot_cover(snapshot);
-    if (status == KPROF_OK)
-        status = save_memory(snapshot);
-    if (status != KPROF_OK) {
-        kprof_snapshot_free(snapshot);
+    size_t had = s->start.device_capacity;
+    if (s->start.count == from)
+        return KPROF_OK;
+    kprof_status status = grow_device_table(s, &s->start);
+    if (status != KPROF_OK)
         return status;
-    }
-    *out = snapshot;
-    return KPROF_OK;
+    CUresult result = upload(s, &s->start, s->start.device_capacity != had ? 0 : from);
+    status = result == CUDA_SUCCESS ? inspect(s, s->scan, from, limit_ns) : fail("saving memory", result);
+    return status == KPROF_OK ? keep_blocks(s, &s->start, from, limit_ns) : status;
 }
 
-kprof_status kprof_snapshot_restore(kprof_snapshot *snapshot)
+/* Where something cannot be saved, the snapshot keeps what it has. */
+static kprof_status add_what_is_there(kprof_snapshot *s, int64_t limit_ns)
 {
-    CUptiResult restored = snapshot->checkpoint->cuptiCheckpointRestore(&snapshot->params);
-    if (restored != CUPTI_SUCCESS)
-        return kprof_fail(KPROF_INTERNAL, "the context's memory cannot be restored (CUPTI error %d)", (int)restored);
-    for (size_t i = snapshot->variable_count; i-- > 0;) { /* where they overlap, what was saved first is older */
-        const variable *v = &snapshot->variables[i];
-        CUresult result = snapshot->driver->cuMemcpyHtoD_(v->address, v->content, v->size);
-        if (result != CUDA_SUCCESS)
-            return kprof_fail(KPROF_INTERNAL, "module variables cannot be restored: %s", kprof_driver_error(result));
+    size_t from = s->start.count, span_count = s->span_count;
+    unsigned allocations_version = kprof_allocations_version(), variables_version = kprof_variables_version();
+    kprof_span *spans = malloc((span_count + 1) * sizeof *spans);
+    if (!spans)
+        return kprof_fail(KPROF_NO_MEMORY, "no memory to list what has to be saved");
+    if (span_count > 0)
+        memcpy(spans, s->spans, span_count * sizeof *spans);
+    kprof_status status = add_allocations(s);
+    if (status == KPROF_OK)
+        status = add_variables(s);
+    if (status == KPROF_OK)
+        status = save_blocks(s, from, limit_ns);
+    if (status == KPROF_OK) {
+        s->allocations_version = allocations_version;
+        s->variables_version = variables_version;
+    } else {
+        s->start.count = from;
+        s->span_count = span_count;
+        if (span_count > 0)
+            memcpy(s->spans, spans, span_count * sizeof *spans);
     }
-    return KPROF_OK;
+    free(spans);
+    return status;
 }
 
-void kprof_snapshot_free(kprof_snapshot *snapshot)
+kprof_status kprof_snapshot_take(kprof_snapshot *s)
 {
-    if (!snapshot)
+    kprof_status status = check_ready(s);
+    if (status != KPROF_OK)
+        return status;
+    kprof_snapshot_drop(s);
+    status = add_what_is_there(s, IDLE_LIMIT_NS);
+    s->taken = status == KPROF_OK;
+    return status;
+}
+
+kprof_status kprof_snapshot_cover(kprof_snapshot *s, void *stream)
+{
+    if (s->allocations_version == kprof_allocations_version() && s->variables_version == kprof_variables_version())
+        return KPROF_OK;
+    CUstreamCaptureMode mode = relax(s->driver, CU_STREAM_CAPTURE_MODE_RELAXED);
+    kprof_status status = check_ready(s);
+    CUresult result = CUDA_SUCCESS;
+    if (status == KPROF_OK && stream)
+        result = s->driver->cuEventRecord_(s->event, stream);
+    if (status == KPROF_OK && stream && result == CUDA_SUCCESS)
+        result = s->driver->cuStreamWaitEvent_(s->stream, s->event, 0);
+    if (status == KPROF_OK && stream)
+        status = result == CUDA_SUCCESS ? wait(s, BUSY_LIMIT_NS) : fail("waiting for new memory", result);
+    if (status == KPROF_OK)
+        status = add_what_is_there(s, BUSY_LIMIT_NS);
+    relax(s->driver, mode);
+    return status;
+}
+
+uint64_t kprof_snapshot_room(kprof_snapshot *s, size_t size_bytes)
+{
+    CUdeviceptr room = kprof_backing_take(&s->backing, size_bytes);
+    if (!room && kprof_backing_reserve(&s->backing, s->driver, size_bytes, 0) == KPROF_OK)
+        room = kprof_backing_take(&s->backing, size_bytes);
+    return room;
+}
+
+kprof_status kprof_snapshot_compare(kprof_snapshot *s, const kprof_kept_memory *memory, bool *same)
+{
+    block one = {.address = memory->address, .backing = memory->kept, .bytes = (uint32_t)memory->size_bytes};
+    block_table table = {&one, 1, 1, s->probe, 1};
+    if (!s->probe)
+        table.device = s->probe = kprof_snapshot_room(s, sizeof one);
+    if (!s->probe)
+        return kprof_fail(KPROF_NO_MEMORY, "no room on the device to compare memory");
+    CUresult result = upload(s, &table, 0);
+    if (result == CUDA_SUCCESS)
+        result = run(s, s->compare, &table, 0);
+    if (result == CUDA_SUCCESS)
+        result = download(s, &table, 0);
+    kprof_status status = result == CUDA_SUCCESS ? wait(s, IDLE_LIMIT_NS) : fail("comparing memory", result);
+    *same = !(one.state & CHANGED);
+    return status;
+}
+
+/* Run a kernel whose threads share `items` pieces of work. */
+static kprof_status run_plain(kprof_snapshot *s, CUfunction kernel, size_t items, void **arguments)
+{
+    size_t blocks = (items + THREADS - 1) / THREADS;
+    if (blocks == 0)
+        return KPROF_OK;
+    CUresult result = s->driver->cuLaunchKernel_(kernel, blocks < s->grid ? (unsigned)blocks : s->grid, 1, 1, THREADS,
+                                                 1, 1, 0, s->stream, arguments, NULL);
+    return result == CUDA_SUCCESS ? KPROF_OK : fail("repeating a transfer", result);
+}
+
+kprof_status kprof_snapshot_copy(kprof_snapshot *s, uint64_t to, uint64_t from, size_t size_bytes)
+{
+    void *arguments[] = {&to, &from, &size_bytes};
+    return run_plain(s, s->copy, (size_bytes + 15) / 16, arguments);
+}
+
+kprof_status kprof_snapshot_set(kprof_snapshot *s, const kprof_set *set)
+{
+    kprof_set copy = *set;
+    void *arguments[] = {&copy.to, &copy.pitch_bytes, &copy.value, &copy.element_bytes, &copy.width, &copy.height};
+    return run_plain(s, s->set, copy.width * copy.height, arguments);
+}
+
+static kprof_status list_changed(kprof_snapshot *s)
+{
+    s->end.count = 0;
+    for (size_t i = 0; i < s->start.count; i++) {
+        const block *b = &s->start.items[i];
+        if ((b->state & CHANGED) && !append_block(&s->end, b->address, b->bytes))
+            return kprof_fail(KPROF_NO_MEMORY, "no memory to list what has changed");
+    }
+    return grow_device_table(s, &s->end);
+}
+
+kprof_status kprof_snapshot_record_end(kprof_snapshot *s)
+{
+    kprof_status status = inspect(s, s->compare, 0, IDLE_LIMIT_NS);
+    if (status == KPROF_OK)
+        status = list_changed(s);
+    if (status == KPROF_OK && s->end.count > 0)
+        status = keep_blocks(s, &s->end, 0, IDLE_LIMIT_NS);
+    s->ended = status == KPROF_OK;
+    return status;
+}
+
+kprof_status kprof_snapshot_restore_start(kprof_snapshot *s)
+{
+    CUresult result = put_back(s, &s->start);
+    return result == CUDA_SUCCESS ? wait(s, IDLE_LIMIT_NS) : fail("restoring memory", result);
+}
+
+kprof_status kprof_snapshot_restore_end(kprof_snapshot *s)
+{
+    if (!s->ended)
+        return kprof_fail(KPROF_INTERNAL, "restoring memory: what the application left was not recorded");
+    CUresult result = put_back(s, &s->start);
+    if (result == CUDA_SUCCESS)
+        result = put_back(s, &s->end);
+    return result == CUDA_SUCCESS ? wait(s, IDLE_LIMIT_NS) : fail("restoring memory", result);
+}
+
+void kprof_snapshot_drop(kprof_snapshot *s)
+{
+    s->start.count = s->end.count = s->span_count = 0;
+    s->start.device_capacity = s->end.device_capacity = 0; /* their room goes with the rest */
+    s->probe = 0;
+    s->taken = s->ended = false;
+    if (!s->stuck)
+        kprof_backing_reset(&s->backing);
+}
+
+void kprof_snapshot_release(kprof_snapshot *s)
+{
+    if (!s->taken && !s->stuck)
+        kprof_backing_release(&s->backing, s->driver, true);
+}
+
+void kprof_snapshot_close(kprof_snapshot *s, bool lives)
+{
+    if (!s)
         return;
-    if (snapshot->saved)
-        (void)snapshot->checkpoint->cuptiCheckpointFree(&snapshot->params);
-    for (size_t i = 0; i < snapshot->variable_count; i++)
-        free(snapshot->variables[i].content);
-    free(snapshot->variables);
-    free(snapshot);
+    kprof_backing_release(&s->backing, s->driver, lives);
+    if (lives)
+        (void)s->driver->cuStreamDestroy_(s->stream);
+    free(s->start.items);
+    free(s->end.items);
+    free(s->spans);
+    free(s);
+}
+
+void *kprof_snapshot_stream(const kprof_snapshot *s)
+{
+    return s->stream;
 }

@@ -1,23 +1,63 @@
-/* The memory of a context as it was before a launch, to be put back before each further pass. */
+/* The device memory of a context around a batch: as it was before the batch (the start), put back before each replay,
+ * and as the application's own run left it (the end), put back after the last replay, so that the application sees its
+ * own run alone. Host memory is neither saved nor written. Calls are for one thread at a time, with the context
+ * current; they wait for work of kprof's own stream only, with a limit. */
 #ifndef KPROF_CUPTI_SNAPSHOT_H
 #define KPROF_CUPTI_SNAPSHOT_H
 
 #include "core/status.h"
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* One of a context: it keeps device memory from batch to batch. */
 typedef struct kprof_snapshot kprof_snapshot;
 
-/* Save the memory that kernels of the context can change: what libcheckpoint covers (device, pool, virtual, managed,
- * pinned and array memory) and the module variables that variables.h knows. What does not fit on the device goes to
- * host memory. The context must be current and idle. UNSUPPORTED, with a logged reason, when not everything can be
- * saved; NO_MEMORY when there is no room on the host either. */
-kprof_status kprof_snapshot_take(void *context, kprof_snapshot **out) KPROF_MUST_CHECK;
-/* Save the module variables too that became known since; nothing of their modules may have run since the snapshot was
- * taken. */
-kprof_status kprof_snapshot_cover(kprof_snapshot *snapshot) KPROF_MUST_CHECK;
-/* Seconds that saving took where a part of it had to go to host memory; 0 where all of it fitted on the device. */
-double kprof_snapshot_host_save_s(const kprof_snapshot *snapshot);
-/* Put it back; the context must be idle. */
-kprof_status kprof_snapshot_restore(kprof_snapshot *snapshot) KPROF_MUST_CHECK;
-void kprof_snapshot_free(kprof_snapshot *snapshot);
+/* UNSUPPORTED, with a logged reason, when the driver does not take what is needed to copy memory. */
+kprof_status kprof_snapshot_open(void *context, kprof_snapshot **out) KPROF_MUST_CHECK;
+/* Save the start: the application's allocations and the module variables that variables.h knows. The context must be
+ * idle. UNSUPPORTED when not everything can be saved, NO_MEMORY when the device has no room for it. */
+kprof_status kprof_snapshot_take(kprof_snapshot *snapshot) KPROF_MUST_CHECK;
+/* Add memory and variables that came since; nothing that the application submits later may have used them. `stream`:
+ * the one in whose order the memory came, NULL when it is there already. NOT_COLLECTED when the GPU is busy for more
+ * than a second. */
+kprof_status kprof_snapshot_cover(kprof_snapshot *snapshot, void *stream) KPROF_MUST_CHECK;
+/* Is all of this memory in the start? */
+bool kprof_snapshot_holds(const kprof_snapshot *snapshot, uint64_t address, size_t size_bytes);
+/* Room on the device until _drop; 0 when there is none. */
+uint64_t kprof_snapshot_room(kprof_snapshot *snapshot, size_t size_bytes);
+/* Memory, and where its content of some time is kept on the device. */
+typedef struct kprof_kept_memory {
+    uint64_t address, kept;
+    size_t size_bytes; /* less than 4 GiB */
+} kprof_kept_memory;
+/* Is it the same as what is kept? Waits for all work of kprof's stream. */
+kprof_status kprof_snapshot_compare(kprof_snapshot *snapshot, const kprof_kept_memory *memory,
+                                    bool *same) KPROF_MUST_CHECK;
+/* In kprof's stream: repeat a copy within the device, and a set of rows of elements of 1, 2 or 4 bytes. */
+kprof_status kprof_snapshot_copy(kprof_snapshot *snapshot, uint64_t to, uint64_t from,
+                                 size_t size_bytes) KPROF_MUST_CHECK;
+typedef struct kprof_set {
+    uint64_t to;
+    size_t pitch_bytes, width, height;
+    unsigned value, element_bytes;
+} kprof_set;
+kprof_status kprof_snapshot_set(kprof_snapshot *snapshot, const kprof_set *set) KPROF_MUST_CHECK;
+/* Record the end, as the difference to the start. The context must be idle, here and in what follows. NO_MEMORY when
+ * there is no room for it. */
+kprof_status kprof_snapshot_record_end(kprof_snapshot *snapshot) KPROF_MUST_CHECK;
+kprof_status kprof_snapshot_restore_start(kprof_snapshot *snapshot) KPROF_MUST_CHECK;
+/* After _record_end only. */
+kprof_status kprof_snapshot_restore_end(kprof_snapshot *snapshot) KPROF_MUST_CHECK;
+/* The batch is over: forget start and end, keep the device memory. */
+void kprof_snapshot_drop(kprof_snapshot *snapshot);
+/* Give the device memory back to the application. The context must be idle, and nothing saved. */
+void kprof_snapshot_release(kprof_snapshot *snapshot);
+/* `lives`: the context still does, so that what kprof has in it must go. */
+void kprof_snapshot_close(kprof_snapshot *snapshot, bool lives);
+
+/* kprof's own stream in the context, in which replays run. */
+void *kprof_snapshot_stream(const kprof_snapshot *snapshot);
 
 #endif

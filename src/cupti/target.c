@@ -1,10 +1,13 @@
 /* CUPTI's callbacks turned into the hooks of target.h, and what launches and kernels are, asked of the driver. */
 #include "cupti/target.h"
 
+#include "core/config.h"
 #include "core/log.h"
 #include "core/smem.h"
+#include "cupti/allocations.h"
 #include "cupti/calls.h"
 #include "cupti/driver.h"
+#include "cupti/graphs.h"
 #include "cupti/load.h"
 #include "cupti/modules.h"
 #include "cupti/profiler.h"
@@ -15,6 +18,9 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+
+/* Not worth a question to the driver, as many of them are made. */
+#define SMALL_ALLOCATION_BYTES ((size_t)1 << 20)
 
 static kprof_target_hooks hooks;
 static const kprof_cupti_api *cupti;
@@ -66,6 +72,7 @@ static void note_sharing(const kprof_call *call, unsigned shared)
         kprof_log(KPROF_LOG_DEBUG, "%s: from now on %s", call->name,
                   shared & KPROF_WAITS_FOR_HOST        ? "work may wait for the host"
                   : shared & KPROF_SHARES_WITH_DEVICES ? "memory is shared with other devices or processes"
+                  : shared & KPROF_MANAGED             ? "there is managed memory"
                   : shared & KPROF_SHARES_WITH_HOST    ? "memory is shared with the host"
                   : shared & KPROF_MAY_NOT_SAVE        ? "there is memory that may not be saved"
                                                        : "CUDA's threads run functions of the application");
@@ -79,6 +86,8 @@ static void note_result(const kprof_call *call)
     unsigned shared = kprof_call_sharing(call->callback_id, call->parameters);
     if (shared)
         note_sharing(call, shared);
+    kprof_allocations_note(call->callback_id, call->parameters, call->context);
+    kprof_graphs_note(call->callback_id, call->parameters);
     const void *module = kprof_call_module(call->callback_id, call->parameters);
     if (kprof_call_variable(call->callback_id, call->parameters, &address, &size_bytes))
         kprof_variables_note(call->context, module, address, size_bytes);
@@ -139,6 +148,7 @@ static void end_context(void *context)
 {
     hooks.context_ending(context);
     kprof_variables_forget(context);
+    kprof_allocations_forget(context);
 }
 
 static void on_resource(CUpti_CallbackId id, const CUpti_ResourceData *data)
@@ -325,6 +335,11 @@ void kprof_target_note_variables(const kprof_call *call)
     relax_capture_mode(mode);
 }
 
+const kprof_graph_call *kprof_target_graph(const kprof_call *call, size_t *count, const char **why)
+{
+    return kprof_graphs_find(call, count, why);
+}
+
 bool kprof_target_capturing(void)
 {
     return atomic_load(&captures) > 0;
@@ -337,6 +352,47 @@ void *kprof_target_stream(const kprof_call *call)
         return transfer.stream;
     CUstream stream = kprof_launch_stream(call->callback_id, call->parameters);
     return !stream && kprof_call_per_thread_stream(call->callback_id) ? CU_STREAM_PER_THREAD : stream;
+}
+
+void *kprof_target_allocation_stream(const kprof_call *call)
+{
+    return kprof_allocation_stream(call->callback_id, call->parameters);
+}
+
+bool kprof_target_has_room(const kprof_call *call)
+{
+    size_t wanted = kprof_allocation_bytes(call->callback_id, call->parameters), free_bytes = 0, total_bytes = 0;
+    return wanted < SMALL_ALLOCATION_BYTES || driver->cuMemGetInfo_(&free_bytes, &total_bytes) != CUDA_SUCCESS ||
+           wanted + KPROF_DEVICE_RESERVE_BYTES / 2 < free_bytes;
+}
+
+bool kprof_target_set_own(bool own)
+{
+    bool before = in_hook;
+    in_hook = own;
+    return before;
+}
+
+static bool device_reaches_pageable(CUdevice device)
+{
+    int reaches = 1;
+    return driver->cuDeviceGetAttribute_(&reaches, CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS, device) !=
+               CUDA_SUCCESS ||
+           reaches;
+}
+
+bool kprof_target_reaches_pageable(void)
+{
+    enum { UNKNOWN, NO, YES };
+    static atomic_int answer;
+    int count = 0, known = atomic_load_explicit(&answer, memory_order_relaxed);
+    if (known != UNKNOWN)
+        return known == YES;
+    bool reaches = driver->cuDeviceGetCount_(&count) != CUDA_SUCCESS;
+    for (int device = 0; device < count; device++)
+        reaches = reaches || device_reaches_pageable(device);
+    atomic_store(&answer, reaches ? YES : NO);
+    return reaches;
 }
 
 bool kprof_target_launch_captured(const kprof_call *call)
@@ -356,7 +412,7 @@ void *kprof_target_function(const kprof_call *call)
 
 unsigned kprof_target_sharing(void)
 {
-    return atomic_load(&sharing) | (kprof_variables_managed() ? KPROF_SHARES_WITH_HOST : 0);
+    return atomic_load(&sharing) | (kprof_variables_managed() ? KPROF_MANAGED : 0);
 }
 
 bool kprof_target_enter_context(void *context)

@@ -6,12 +6,16 @@
 #include "core/status.h"
 #include "spool/record.h"
 
+/* What a call means for an open batch. */
 typedef enum kprof_call_kind {
-    KPROF_CALL_OTHER = 0,    /* may change memory or state that a replay saves; every unknown call is one of these */
-    KPROF_CALL_LAUNCH,       /* one kernel launch, which can be profiled */
-    KPROF_CALL_TRANSFER,     /* sets memory, or copies it; within a device's memory it can be repeated */
+    KPROF_CALL_OTHER = 0,    /* closes it: what a replay cannot repeat or survive; every unknown call is one of these */
+    KPROF_CALL_LAUNCH,       /* one kernel launch, which can be measured */
+    KPROF_CALL_TRANSFER,     /* sets memory, or copies it: repeated where that is possible */
     KPROF_CALL_GRAPH_LAUNCH, /* kernels of a CUDA graph */
     KPROF_CALL_UNLOAD,       /* takes kernels away: their handles may come back as other kernels */
+    KPROF_CALL_ALLOCATE,     /* brings device memory, which has to be saved */
+    KPROF_CALL_MEMORY_INFO,  /* asks how much memory is free: closes it, and what kprof keeps goes back first */
+    KPROF_CALL_SETUP,        /* leaves it open: loads code, makes streams and host memory; never beside a replay */
     KPROF_CALL_WAIT,         /* waits for the GPU or asks how far it is, and changes nothing */
     KPROF_CALL_HARMLESS,     /* neither tells of the GPU's progress nor changes memory */
 } kprof_call_kind;
@@ -56,25 +60,44 @@ void kprof_target_kernel(const kprof_call *call, kprof_kernel_record *out);
 /* From now on snapshots of the context hold the variables of the module that a launch's kernel is in. To be called
  * before any kernel of the module has run there: it may leave their addresses to kernels of other modules. */
 void kprof_target_note_variables(const kprof_call *call);
+/* One node of a graph, as the call that would do the same by itself, and CUPTI's number of it. */
+typedef struct kprof_graph_call {
+    kprof_call call;
+    uint64_t node;
+} kprof_graph_call;
+
+/* The kernels and transfers of a graph launch, in an order that keeps their dependencies; valid until the hook returns.
+ * NULL, with `*why` set, when they are not known, or the graph does what no such call can. */
+const kprof_graph_call *kprof_target_graph(const kprof_call *call, size_t *count, const char **why);
 /* Is a stream of this process being captured into a graph? Nothing may be synchronised or saved meanwhile. */
 bool kprof_target_capturing(void);
 /* The stream of a launch or a transfer, in a form that any thread may use: NULL is the legacy default stream. */
 void *kprof_target_stream(const kprof_call *call);
+/* The stream in whose order a call allocates memory, likewise; NULL when the memory is there on return. */
+void *kprof_target_allocation_stream(const kprof_call *call);
 /* Is this launch one that is captured, not run? */
 bool kprof_target_launch_captured(const kprof_call *call);
 /* The driver's own handle of the call's kernel: NULL when it tells none, or when the launch cannot be repeated, being
  * made through one of the driver's oldest entry points. */
 void *kprof_target_function(const kprof_call *call);
-/* Whom the process shares memory with that the GPU reaches, as bits; once set, a bit stays. Replay restores such memory
- * too, or repeats what was written there, while others may read and write it at any time. */
+/* What the process' memory that the GPU reaches is shared with, and what its work may wait for, as bits; once set, a
+ * bit stays. */
 typedef enum kprof_sharing {
-    KPROF_SHARES_WITH_HOST = 1,    /* pinned, registered or managed memory */
+    KPROF_SHARES_WITH_HOST = 1,    /* pinned or registered memory: the proof tells which launches reach it */
     KPROF_SHARES_WITH_DEVICES = 2, /* peer, exported or imported memory: other GPUs or other processes */
     KPROF_WAITS_FOR_HOST = 4,      /* not memory: work that the GPU does only once the host lets it */
     KPROF_RUNS_HOST_CODE = 8,      /* CUDA's threads run functions of the application */
-    KPROF_MAY_NOT_SAVE = 16,       /* not shared: memory of which it is not known that a snapshot holds it */
+    KPROF_MAY_NOT_SAVE = 16,       /* not shared: memory that a snapshot does not hold */
+    KPROF_MANAGED = 32,            /* memory that moves between host and device: nothing tells who reaches it */
 } kprof_sharing;
 unsigned kprof_target_sharing(void);
+/* Has the device room for what the call is about to allocate, and some to spare? */
+bool kprof_target_has_room(const kprof_call *call);
+/* Are the calls that this thread makes from now on kprof's own? Returns what they were. Calls within hooks are its own
+ * anyway. */
+bool kprof_target_set_own(bool own);
+/* Does a GPU of the process reach pageable memory of the host? */
+bool kprof_target_reaches_pageable(void);
 /* Make a context current on this thread, unless it is; true when _leave_context has to undo it. */
 bool kprof_target_enter_context(void *context);
 void kprof_target_leave_context(void);

@@ -14,9 +14,11 @@
         return true;                                                                                                   \
     }
 
-#define ROW(field, bytes)  p->dstDevice, 0, p->field, bytes, 0, p->N, 1
-#define ROWS(field, bytes) p->dstDevice, 0, p->field, bytes, p->dstPitch, p->Width, p->Height
-#define COPY(to, from)     p->to, p->from, 0, 0, 0, p->ByteCount, 1
+#define ROW(field, bytes)     KPROF_TRANSFER_SET, false, p->dstDevice, 0, p->field, bytes, 0, p->N, 1
+#define ROWS(field, bytes)    KPROF_TRANSFER_SET, false, p->dstDevice, 0, p->field, bytes, p->dstPitch, p->Width, p->Height
+#define COPY(waits, to, from) KPROF_TRANSFER_COPY, waits, p->to, p->from, 0, 0, 0, p->ByteCount, 1
+#define IN(waits)             KPROF_TRANSFER_IN, waits, p->dstDevice, 0, 0, 0, 0, p->ByteCount, 1
+#define OUT(waits)            KPROF_TRANSFER_OUT, waits, 0, p->srcDevice, 0, 0, 0, p->ByteCount, 1
 
 static bool read_call(CUpti_CallbackId id, const void *parameters, kprof_transfer *out, bool *per_thread)
 {
@@ -33,13 +35,60 @@ static bool read_call(CUpti_CallbackId id, const void *parameters, kprof_transfe
         CALL(cuMemsetD2D8Async, _ptsz, ROWS(uc, 1), p->hStream)
         CALL(cuMemsetD2D16Async, _ptsz, ROWS(us, 2), p->hStream)
         CALL(cuMemsetD2D32Async, _ptsz, ROWS(ui, 4), p->hStream)
-        CALL(cuMemcpy, _ptds, COPY(dst, src), NULL)
-        CALL(cuMemcpyDtoD_v2, _ptds, COPY(dstDevice, srcDevice), NULL)
-        CALL(cuMemcpyAsync, _ptsz, COPY(dst, src), p->hStream)
-        CALL(cuMemcpyDtoDAsync_v2, _ptsz, COPY(dstDevice, srcDevice), p->hStream)
+        CALL(cuMemcpy, _ptds, COPY(true, dst, src), NULL)
+        CALL(cuMemcpyDtoD_v2, _ptds, COPY(true, dstDevice, srcDevice), NULL)
+        CALL(cuMemcpyHtoD_v2, _ptds, IN(true), NULL)
+        CALL(cuMemcpyDtoH_v2, _ptds, OUT(true), NULL)
+        CALL(cuMemcpyAsync, _ptsz, COPY(false, dst, src), p->hStream)
+        CALL(cuMemcpyDtoDAsync_v2, _ptsz, COPY(false, dstDevice, srcDevice), p->hStream)
+        CALL(cuMemcpyHtoDAsync_v2, _ptsz, IN(false), p->hStream)
+        CALL(cuMemcpyDtoHAsync_v2, _ptsz, OUT(false), p->hStream)
     default:
         return false;
     }
+}
+
+size_t kprof_allocation_bytes(CUpti_CallbackId id, const void *parameters)
+{
+    switch (id) {
+    case ID(cuMemAlloc_v2):
+        return ((const cuMemAlloc_v2_params *)parameters)->bytesize;
+    case ID(cuMemAllocPitch_v2): {
+        const cuMemAllocPitch_v2_params *p = parameters;
+        return p->WidthInBytes * p->Height;
+    }
+    case ID(cuMemAllocAsync):
+    case ID(cuMemAllocAsync_ptsz):
+        return ((const cuMemAllocAsync_params *)parameters)->bytesize;
+    case ID(cuMemAllocFromPoolAsync):
+    case ID(cuMemAllocFromPoolAsync_ptsz):
+        return ((const cuMemAllocFromPoolAsync_params *)parameters)->bytesize;
+    case ID(cuMemCreate):
+        return ((const cuMemCreate_params *)parameters)->size;
+    default:
+        return 0;
+    }
+}
+
+CUstream kprof_allocation_stream(CUpti_CallbackId id, const void *parameters)
+{
+    CUstream stream;
+    switch (id) {
+    case ID(cuMemAllocAsync):
+    case ID(cuMemAllocAsync_ptsz):
+        stream = ((const cuMemAllocAsync_params *)parameters)->hStream;
+        break;
+    case ID(cuMemAllocFromPoolAsync):
+    case ID(cuMemAllocFromPoolAsync_ptsz):
+        stream = ((const cuMemAllocFromPoolAsync_params *)parameters)->hStream;
+        break;
+    default:
+        return NULL;
+    }
+    if (stream)
+        return stream;
+    bool per_thread = id == ID(cuMemAllocAsync_ptsz) || id == ID(cuMemAllocFromPoolAsync_ptsz);
+    return per_thread ? CU_STREAM_PER_THREAD : CU_STREAM_LEGACY;
 }
 
 bool kprof_call_transfer(CUpti_CallbackId id, const void *parameters, kprof_transfer *out)

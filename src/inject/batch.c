@@ -15,14 +15,14 @@
 
 /* Longest wait for another process of the run to finish its measurement. */
 #define LOCK_TIMEOUT_MS 30000
-/* Launches that are not chosen cost as much as chosen ones, and ending a batch as much as about this many. */
-#define MAX_UNCHOSEN_RUN 12
+/* Launches and transfers of a batch, at most: their arguments are kept. */
+#define MAX_LAUNCHES ((size_t)16384)
+/* A batch that has had no chosen launch for as long is closed: what is not chosen is repeated in each pass, too. */
+#define MAX_UNCHOSEN_NS INT64_C(250000000)
 /* A batch that has taken launches for longer is closed, so that a process which is killed does not lose more. */
 #define MAX_OPEN_NS INT64_C(10000000000)
-/* Where saving to host memory took longer than this for each launch, in so many batches in a row, it is dearer than
- * what the further passes are worth. */
-#define MAX_HOST_SAVE_S_OF_LAUNCH 15.0
-#define DEAR_IN_A_ROW             2
+/* What is shared, and with whom, decides what may be repeated. */
+#define SHARING_THAT_MATTERS (KPROF_SHARES_WITH_HOST | KPROF_SHARES_WITH_DEVICES | KPROF_MAY_NOT_SAVE | KPROF_MANAGED)
 
 kprof_open_batch kprof_batch;
 
@@ -36,6 +36,23 @@ bool kprof_batch_is_open(void)
     return atomic_load_explicit(&kprof_batch.open, memory_order_relaxed);
 }
 
+bool kprof_batch_records(void)
+{
+    return atomic_load_explicit(&kprof_batch.records, memory_order_relaxed);
+}
+
+void kprof_batch_spoil(const char *reason)
+{
+    const char *none = NULL;
+    atomic_compare_exchange_strong(&kprof_batch.spoiled, &none, reason);
+}
+
+unsigned kprof_batch_new_sharing(void)
+{
+    return kprof_batch_records() ? kprof_target_sharing() & SHARING_THAT_MATTERS & ~atomic_load(&kprof_batch.sharing)
+                                 : 0;
+}
+
 void kprof_batch_note(const char *text, const char *why)
 {
     if (!kprof_batch.note[0])
@@ -46,13 +63,14 @@ static void release(void)
 {
     for (size_t i = 0; i < kprof_batch.count; i++)
         kprof_operation_free(kprof_batch.launches[i].operation);
-    free(kprof_batch.launches);
-    kprof_snapshot_free(kprof_batch.snapshot);
     kprof_evaluations_free(&kprof_batch.evaluations);
-    kprof_batch.launches = NULL;
-    kprof_batch.snapshot = NULL;
-    kprof_batch.count = kprof_batch.chosen_count = kprof_batch.transfer_count = 0;
+    if (kprof_batch.saved)
+        kprof_snapshot_drop(kprof_batch.context->snapshot);
+    kprof_batch.saved = false;
+    kprof_batch.count = kprof_batch.chosen_count = kprof_batch.unproved = 0;
+    kprof_batch.range_count = kprof_batch.wanted_ranges = 0;
     kprof_lock_give();
+    atomic_store(&kprof_batch.records, false);
     atomic_store(&kprof_batch.open, false);
 }
 
@@ -63,65 +81,19 @@ void *kprof_batch_context(void)
 
 bool kprof_batch_context_ending(void *context)
 {
-    kprof_passes_free_late(context, false);
     if (!kprof_batch_is_open() || kprof_batch.context->context != context)
         return false;
+    bool in_pass = kprof_batch.in_pass;
     kprof_deliver_reason("the context ended before the launch was replayed");
     release();
-    return true;
-}
-
-void kprof_batch_free_late(void)
-{
-    kprof_passes_free_late(NULL, true);
+    return in_pass;
 }
 
 void kprof_batch_forget(void)
 {
+    atomic_store(&kprof_batch.records, false);
     atomic_store(&kprof_batch.open, false);
     kprof_batch.count = 0;
-}
-
-/* Have the batch that is being opened measured so. */
-static kprof_status treat(const kprof_batch_launch *launch, const kprof_treatment *treatment)
-{
-    kprof_batch.kind = treatment->kind;
-    kprof_batch.watched = treatment->watched ? launch->kernel : NULL;
-    if (treatment->kind == KPROF_REFUSED)
-        return kprof_fail(KPROF_NOT_COLLECTED, "%s", treatment->why);
-    if (treatment->kind == KPROF_ONE_PASS)
-        kprof_batch_note("measured in one pass", treatment->why);
-    return KPROF_OK;
-}
-
-/* Take what replays restore. Where that cannot be had, or costs too much, the launch is not replayed. */
-static kprof_status save_memory(const kprof_batch_launch *launch, const kprof_operation *operation)
-{
-    char dear[160];
-    const char *why = kprof_writers_devices();
-    void *context = launch->call->context;
-    kprof_status status = kprof_contexts_wait_for_others(context);
-    if (status != KPROF_OK)
-        return status;
-    if (!why && kprof_batch.context->dear_saves >= DEAR_IN_A_ROW) {
-        snprintf(dear, sizeof dear, "saving to host memory takes %.0f s, and there were few launches to share it",
-                 kprof_batch.context->host_save_s);
-        why = dear;
-    }
-    if (!why && kprof_snapshot_take(context, &kprof_batch.snapshot) == KPROF_OK)
-        return KPROF_OK;
-    if (!why)
-        why = kprof_process_reason(KPROF_UNSUPPORTED);
-    kprof_treatment treatment = kprof_treatment_unrepeated(launch, operation, why);
-    return treat(launch, &treatment);
-}
-
-/* By an event that it waits for, a launch which joins later may be behind work of another context that waits for the
- * host. What is submitted there from now on closes the batch first. */
-static kprof_status wait_for_others(void)
-{
-    bool joins = kprof_batch.kind == KPROF_TOGETHER && (kprof_target_sharing() & KPROF_WAITS_FOR_HOST);
-    return joins ? kprof_contexts_wait_for_others(kprof_batch.context->context) : KPROF_OK;
 }
 
 static void prepare_flush(void)
@@ -148,36 +120,46 @@ void kprof_batch_flush(void *stream, void *after)
                          context->flush ? kprof_process_reason(status) : context->flush_reason);
 }
 
-static kprof_status begin(const kprof_batch_launch *launch, const kprof_operation *operation)
+/* Save what replays restore; nothing else may be at work that writes it. */
+static kprof_status save_memory(void)
 {
-    kprof_status status = KPROF_OK;
+    kprof_profiled_context *context = kprof_batch.context;
+    const char *writer = kprof_writers_devices();
+    if (writer)
+        return kprof_fail(KPROF_UNSUPPORTED, "%s", writer);
+    kprof_status status = kprof_contexts_wait_for_others(context->context);
+    if (status == KPROF_OK && !context->snapshot)
+        status = kprof_snapshot_open(context->context, &context->snapshot);
+    if (status == KPROF_OK)
+        status = kprof_snapshot_take(context->snapshot);
+    kprof_batch.saved = status == KPROF_OK;
+    return status;
+}
+
+/* By an event that it waits for, a launch which joins later may be behind work of another context that waits for the
+ * host. What is submitted there from now on closes the batch first. */
+static kprof_status wait_for_others(void)
+{
+    bool joins = kprof_batch.kind == KPROF_LIVE && (kprof_target_sharing() & KPROF_WAITS_FOR_HOST);
+    return joins ? kprof_contexts_wait_for_others(kprof_batch.context->context) : KPROF_OK;
+}
+
+/* `ranges`: that the batch must have room for. */
+static kprof_status begin(size_t ranges)
+{
     int64_t lap_ns = kprof_monotonic_ns();
-    prepare_flush(); /* its memory is part of what is saved */
-    if (kprof_passes_repeat() && kprof_batch.kind != KPROF_ONE_PASS)
-        status = save_memory(launch, operation);
-    else
-        status = wait_for_others();
+    bool replayed = kprof_batch.kind == KPROF_REPLAYED;
+    prepare_flush();
+    kprof_status status = replayed ? save_memory() : wait_for_others();
     if (status != KPROF_OK)
         return status;
     kprof_batch.times.save_ms = kprof_monotonic_lap_ms(&lap_ns);
-    kprof_batch.capacity = kprof_batch.kind == KPROF_TOGETHER ? kprof_room_choose(kprof_batch.context) : 1;
-    kprof_batch.launches = calloc(kprof_batch.capacity, sizeof *kprof_batch.launches);
-    if (!kprof_batch.launches)
-        return kprof_fail(KPROF_NO_MEMORY, "no memory for a batch of %zu launches", kprof_batch.capacity);
-    if (kprof_batch.watched)
-        return KPROF_OK;
-    status = kprof_passes_begin();
-    if (status == KPROF_OK)
-        status = kprof_target_synchronize();
-    kprof_batch.times.prepare_ms = kprof_monotonic_lap_ms(&lap_ns);
-    kprof_batch.started_ns = lap_ns;
-    if (status == KPROF_OK)
-        status = kprof_profiler_start(kprof_batch.context->profiler);
-    kprof_batch.times.start_ms = kprof_monotonic_lap_ms(&lap_ns);
-    double ready_ms = kprof_batch.times.prepare_ms + kprof_batch.times.start_ms;
-    if (ready_ms > kprof_batch.context->ready_ms)
-        kprof_batch.context->ready_ms = ready_ms;
-    return status;
+    size_t room = kprof_batch.kind == KPROF_ONE_PASS ? 1 : kprof_room_choose(kprof_batch.context);
+    if (ranges > KPROF_BATCH_MOST_LAUNCHES)
+        return kprof_fail(KPROF_NOT_COLLECTED, "the graph has %zu chosen kernels, and a batch has room for %d", ranges,
+                          KPROF_BATCH_MOST_LAUNCHES);
+    kprof_batch.capacity = ranges > room ? ranges : room;
+    return kprof_passes_begin();
 }
 
 static kprof_status take_lock(void)
@@ -189,104 +171,339 @@ static kprof_status take_lock(void)
     return taken ? KPROF_OK : kprof_fail(KPROF_NOT_COLLECTED, "another process of the run kept the counters");
 }
 
-static void start_anew(const kprof_chip_metrics *metrics)
+static void start_anew(const kprof_batch_launch *launch, const kprof_treatment *treatment)
 {
+    kprof_batch.kind = treatment->kind;
     kprof_batch.note[0] = '\0';
-    kprof_batch.metrics = metrics;
+    if (treatment->kind == KPROF_ONE_PASS)
+        kprof_batch_note("measured in one pass", treatment->why);
+    kprof_batch.metrics = launch->metrics;
+    atomic_store(&kprof_batch.sharing, kprof_target_sharing());
+    kprof_batch.proved = treatment->kind == KPROF_REPLAYED && kprof_treatment_needs_proof();
+    kprof_batch.searching = false;
+    kprof_batch.in_pass = false;
+    kprof_batch.last_stream = kprof_target_stream(launch->call);
     kprof_batch.opened_ns = kprof_batch.started_ns = kprof_monotonic_ns();
     kprof_batch.times = (kprof_batch_times){0};
-    kprof_batch.unchosen_run = 0;
-    kprof_batch.abandoned = false;
+    atomic_store(&kprof_batch.spoiled, NULL);
 }
 
-static kprof_status open_batch(const kprof_batch_launch *launch, const kprof_operation *operation,
-                               const kprof_treatment *treatment)
+static kprof_status open_batch(const kprof_batch_launch *launch, const kprof_treatment *treatment, size_t ranges)
 {
-    start_anew(launch->metrics);
-    if (treatment->kind == KPROF_REFUSED) /* so may all the later ones be */
-        kprof_passes_try_late(launch->call->context);
-    kprof_status status = treat(launch, treatment);
+    if (treatment->kind == KPROF_WATCHED)
+        atomic_store(&launch->kernel->to_watch, true);
+    if (treatment->kind == KPROF_REFUSED || treatment->kind == KPROF_WATCHED)
+        return kprof_fail(KPROF_NOT_COLLECTED, "%s", treatment->why);
+    start_anew(launch, treatment);
+    kprof_status status = kprof_wait_for_context(launch->call->context);
     if (status == KPROF_OK)
-        status = kprof_wait_for_context(launch->call->context);
+        status = take_lock();
     if (status != KPROF_OK)
         return status;
-    kprof_passes_free_late(launch->call->context, true);
-    status = take_lock();
-    if (status == KPROF_OK)
-        status = kprof_contexts_open(launch->call->context, launch->metrics, &kprof_batch.context);
-    if (status == KPROF_OK)
-        status = begin(launch, operation);
+    status = kprof_contexts_open(launch->call->context, launch->metrics, &kprof_batch.context);
+    if (status == KPROF_OK) {
+        kprof_batch.searching = kprof_batch.proved && kprof_batch.context->searches;
+        status = begin(ranges);
+    }
     kprof_lock_have();
     if (status != KPROF_OK) {
         release();
         return status;
     }
+    kprof_process_outlive_libraries();
+    kprof_batch.started_ns = kprof_batch.chosen_ns = kprof_monotonic_ns();
+    atomic_store(&kprof_batch.records, treatment->kind == KPROF_REPLAYED);
     atomic_store(&kprof_batch.open, true);
     return KPROF_OK;
+}
+
+/* What cannot be saved after all is measured in one pass. */
+static kprof_status open_for(const kprof_batch_launch *launch, const kprof_treatment *treatment)
+{
+    char why[320];
+    kprof_status status = open_batch(launch, treatment, 1);
+    bool cannot_save = status == KPROF_NO_MEMORY || status == KPROF_UNSUPPORTED;
+    if (treatment->kind != KPROF_REPLAYED || !cannot_save || launch->metrics->pass_count == 0)
+        return status;
+    snprintf(why, sizeof why, "%s", kprof_process_reason(status));
+    kprof_treatment other = kprof_treatment_unrepeated(launch, why);
+    return open_batch(launch, &other, 1);
+}
+
+/* Is there no room for so many more ranges? */
+static bool is_full(size_t ranges)
+{
+    return kprof_batch.wanted_ranges + ranges > kprof_batch.capacity || kprof_batch.count >= MAX_LAUNCHES;
+}
+
+static bool can_join(const kprof_batch_launch *launch, const kprof_treatment *treatment, size_t ranges)
+{
+    return treatment->kind == kprof_batch.kind && treatment->kind != KPROF_ONE_PASS &&
+           kprof_batch.context->context == launch->call->context && !is_full(ranges) &&
+           !atomic_load(&kprof_batch.spoiled);
+}
+
+/* Variables of a module whose first kernel this is must be saved before the kernel changes them. */
+static bool covers(void)
+{
+    return kprof_batch.kind != KPROF_REPLAYED || kprof_snapshot_cover(kprof_batch.context->snapshot, NULL) == KPROF_OK;
+}
+
+static bool reserve(size_t more)
+{
+    size_t wanted = kprof_batch.count + more;
+    if (wanted <= kprof_batch.launch_capacity)
+        return true;
+    size_t capacity = wanted > 128 ? 2 * wanted : 256;
+    kprof_open_launch *grown = realloc(kprof_batch.launches, capacity * sizeof *grown);
+    if (!grown)
+        return false;
+    kprof_batch.launches = grown;
+    kprof_batch.launch_capacity = capacity;
+    return true;
+}
+
+size_t kprof_batch_take_range(size_t *range)
+{
+    if (*range == KPROF_NO_RANGE)
+        *range = kprof_batch.range_count++;
+    return *range;
+}
+
+/* Does the call's own run get a range, since that is what is measured, or to find out who reaches host memory? */
+static bool has_own_range(const kprof_batch_launch *launch)
+{
+    return kprof_batch.kind == KPROF_REPLAYED ? kprof_batch.searching && launch->kernel : launch->chosen;
+}
+
+/* Begin the range around the own run of the last `entered` launches. */
+static void begin_own_run(const kprof_call *call)
+{
+    void *stream = kprof_target_stream(call);
+    size_t range = KPROF_NO_RANGE;
+    if (kprof_batch.kind != KPROF_REPLAYED)
+        kprof_batch_flush(stream, kprof_batch.last_stream);
+    kprof_batch.last_stream = stream;
+    (void)kprof_batch_take_range(&range);
+    for (size_t i = kprof_batch.count - kprof_batch.entered; i < kprof_batch.count; i++)
+        kprof_batch.launches[i].own_range = range;
+    if (kprof_batch.entered == 1)
+        kprof_batch.launches[kprof_batch.count - 1].range = range;
+    if (kprof_profiler_push(kprof_batch.context->profiler, range) != KPROF_OK)
+        kprof_batch_spoil("CUPTI did not begin a range");
+}
+
+static void add(const kprof_batch_launch *launch, kprof_operation *operation)
+{
+    if (kprof_batch.unproved == kprof_batch.count)
+        kprof_batch.unproved_stream = kprof_target_stream(launch->call);
+    kprof_batch.launches[kprof_batch.count++] = (kprof_open_launch){.operation = operation,
+                                                                    .kernel = launch->kernel,
+                                                                    .chosen = launch->chosen,
+                                                                    .own_range = KPROF_NO_RANGE,
+                                                                    .range = KPROF_NO_RANGE,
+                                                                    .record = launch->record};
+    kprof_batch.entered++;
+    if (!launch->chosen)
+        return;
+    kprof_batch.chosen_count++;
+    kprof_batch.chosen_ns = kprof_monotonic_ns();
+    if ((kprof_batch.chosen_count & (kprof_batch.chosen_count - 1)) == 0) /* known even if the process is killed */
+        kprof_batch.listener->progress(&launch->record, kprof_batch.chosen_count, 1, kprof_batch.metrics->pass_count);
+}
+
+void kprof_batch_note_ends(void)
+{
+    for (; kprof_batch.unproved < kprof_batch.count; kprof_batch.unproved++)
+        if (kprof_batch.launches[kprof_batch.unproved].kernel)
+            atomic_store(&kprof_batch.launches[kprof_batch.unproved].kernel->ends_alone, true);
+}
+
+/* A kernel that waits for what comes after it in another stream would wait for ever in a replay, which runs one after
+ * the other. So before anything comes in another stream, the kernels that may be such have to end. */
+static void check_ends(const void *stream)
+{
+    while (kprof_batch.unproved < kprof_batch.count) {
+        const kprof_kernel *kernel = kprof_batch.launches[kprof_batch.unproved].kernel;
+        if (kernel && !atomic_load(&kernel->ends_alone))
+            break;
+        kprof_batch.unproved++;
+    }
+    if (kprof_batch.unproved == kprof_batch.count || stream == kprof_batch.unproved_stream)
+        return;
+    if (kprof_wait_is_idle(kprof_wait_with_limit(kprof_batch.context->context))) {
+        kprof_batch_note_ends();
+        return;
+    }
+    for (size_t i = kprof_batch.unproved; i < kprof_batch.count; i++)
+        if (kprof_batch.launches[i].kernel && !atomic_load(&kprof_batch.launches[i].kernel->ends_alone))
+            atomic_store(&kprof_batch.launches[i].kernel->ends_late, true);
+    kprof_batch.unproved = kprof_batch.count;
+    kprof_batch_spoil("a launch did not end by itself within a second, and may have waited for work in another stream");
 }
 
 static kprof_treatment choose_treatment(const kprof_batch_launch *launch, const kprof_operation *operation)
 {
     if (launch->kernel)
         return kprof_treatment_choose(launch, operation);
-    return (kprof_treatment){operation ? KPROF_TOGETHER : KPROF_REFUSED, false, ""};
+    return (kprof_treatment){operation ? KPROF_REPLAYED : KPROF_REFUSED, ""};
 }
 
-static bool can_join(const kprof_batch_launch *launch, const kprof_treatment *treatment)
+/* What the host gets is as in the application's own run, so that it does the same next; a replay that computes
+ * something else must end before it. */
+static bool ends_at(const kprof_operation *operation)
 {
-    if (treatment->kind != KPROF_TOGETHER || kprof_batch.kind != KPROF_TOGETHER ||
-        kprof_batch.context->context != launch->call->context)
-        return false;
-    if (!launch->chosen && kprof_batch.unchosen_run >= MAX_UNCHOSEN_RUN)
-        return false;
-    return !kprof_batch.snapshot || kprof_snapshot_cover(kprof_batch.snapshot) == KPROF_OK;
+    return kprof_batch_records() && kprof_batch.context->diverges && operation && kprof_operation_is_output(operation);
 }
 
-/* Transfers run beside no launch, whose counters would show them. An error is the application's, which will see it. */
-static void wait_beside_transfer(void)
+/* So many ranges will the launch have, in its own run or in replays. */
+static size_t count_ranges(const kprof_batch_launch *launch)
 {
-    if (kprof_target_synchronize() != KPROF_OK)
-        kprof_process_forget_reason();
-}
-
-static void add(const kprof_batch_launch *launch, kprof_operation *operation)
-{
-    void *stream = kprof_target_stream(launch->call);
-    if (launch->chosen && !kprof_batch.watched)
-        kprof_batch_flush(stream, kprof_batch.count > 0 ? kprof_batch.launches[kprof_batch.count - 1].stream : stream);
-    if (!launch->kernel) {
-        wait_beside_transfer();
-        kprof_batch.transfer_count++;
-    }
-    kprof_batch.unchosen_run = launch->chosen ? 0 : kprof_batch.unchosen_run + 1;
-    kprof_batch.chosen_count += launch->chosen;
-    kprof_batch.launches[kprof_batch.count++] = (kprof_open_launch){.operation = operation,
-                                                                    .stream = stream,
-                                                                    .transfer = !launch->kernel,
-                                                                    .chosen = launch->chosen,
-                                                                    .record = launch->record};
-    if (launch->chosen &&
-        (kprof_batch.chosen_count & (kprof_batch.chosen_count - 1)) == 0) /* known even if the process is killed */
-        kprof_batch.listener->progress(&launch->record, kprof_batch.chosen_count, 1, kprof_batch.metrics->pass_count);
+    bool searching = kprof_batch_records() && kprof_batch.searching;
+    return launch->chosen || (searching && launch->kernel) ? 1 : 0;
 }
 
 bool kprof_batch_enter(const kprof_batch_launch *launch, kprof_status *status)
 {
     *status = KPROF_OK;
-    if (!launch->chosen && !kprof_batch_is_open())
+    if (!launch->chosen && !kprof_batch_records())
         return false;
-    kprof_operation *operation = kprof_operation_copy(launch->call);
+    kprof_operation *operation =
+        kprof_operation_copy(launch->call, kprof_batch_records() ? kprof_batch.context->snapshot : NULL);
     kprof_treatment treatment = choose_treatment(launch, operation);
-    if (kprof_batch_is_open() && !can_join(launch, &treatment))
+    if (kprof_batch_records())
+        check_ends(kprof_target_stream(launch->call));
+    if (kprof_batch_is_open() &&
+        (!can_join(launch, &treatment, count_ranges(launch)) || !covers() || ends_at(operation)))
         kprof_batch_close(launch->kernel ? "a launch that cannot join" : launch->call->name);
     if (!kprof_batch_is_open() && launch->chosen)
-        *status = open_batch(launch, operation, &treatment);
+        *status = open_for(launch, &treatment);
+    if (kprof_batch_is_open() && !reserve(1)) {
+        kprof_batch_close("lack of memory");
+        *status = KPROF_NO_MEMORY;
+    }
     if (!kprof_batch_is_open()) {
         kprof_operation_free(operation);
         return false;
     }
+    kprof_batch.entered = 0;
+    kprof_batch.wanted_ranges += count_ranges(launch);
     add(launch, operation);
+    if (has_own_range(launch))
+        begin_own_run(launch->call);
     return true;
+}
+
+/* Why the launches cannot be replayed, in the order of a graph; NULL: they can. */
+static const char *check_all(const kprof_batch_launch *launches, size_t count, kprof_operation **operations,
+                             kprof_snapshot *snapshot)
+{
+    static __thread char text[400];
+    for (size_t i = 0; i < count; i++) {
+        operations[i] = kprof_operation_copy(launches[i].call, snapshot);
+        if (!launches[i].kernel && !operations[i])
+            return "a graph sets or copies memory that a replay cannot restore";
+        kprof_treatment treatment = choose_treatment(&launches[i], operations[i]);
+        if (treatment.kind == KPROF_REPLAYED || (treatment.kind == KPROF_LIVE && operations[i]))
+            continue;
+        snprintf(text, sizeof text, "a kernel of the graph: %s", treatment.why);
+        return text;
+    }
+    return NULL;
+}
+
+static const kprof_batch_launch *first_chosen(const kprof_batch_launch *launches, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (launches[i].chosen)
+            return &launches[i];
+    return NULL;
+}
+
+static size_t count_chosen(const kprof_batch_launch *launches, size_t count)
+{
+    size_t chosen = 0;
+    for (size_t i = 0; i < count; i++)
+        chosen += launches[i].chosen;
+    return chosen;
+}
+
+/* Have a batch open that the launches can join. */
+static kprof_status open_for_all(const kprof_batch_launch *launches, size_t count, size_t ranges)
+{
+    const kprof_treatment replayed = {KPROF_REPLAYED, ""};
+    const kprof_batch_launch *first = first_chosen(launches, count);
+    if (kprof_batch_is_open() && (!can_join(&launches[0], &replayed, ranges) || !covers()))
+        kprof_batch_close("a graph that cannot join");
+    if (!kprof_batch_is_open() && first)
+        return open_batch(first, &replayed, ranges);
+    return KPROF_OK;
+}
+
+static void free_all(kprof_operation **operations, size_t count)
+{
+    for (size_t i = 0; operations && i < count; i++)
+        kprof_operation_free(operations[i]);
+    free(operations);
+}
+
+/* No batch has the launches: say why, and close the one that there is, as it would not know of them. */
+static kprof_status give_up_all(kprof_status status)
+{
+    char reason[512];
+    snprintf(reason, sizeof reason, "%s", kprof_process_reason(status));
+    kprof_batch_close("a graph that cannot be repeated");
+    return status == KPROF_OK ? status : kprof_fail(status, "%s", reason);
+}
+
+/* Transfers are checked against memory that is saved, so the batch is open before the operations are copied. */
+bool kprof_batch_enter_all(const kprof_batch_launch *launches, size_t count, kprof_status *status)
+{
+    size_t ranges = count_chosen(launches, count) + 1; /* one more around all of them, where a search is on */
+    kprof_operation **operations = calloc(count + 1, sizeof *operations);
+    const char *why = operations && reserve(count) ? NULL : "there is no memory to keep what the graph does";
+    *status = KPROF_OK;
+    if (kprof_batch_records())
+        check_ends(kprof_target_stream(launches[0].call));
+    if (!why)
+        *status = open_for_all(launches, count, ranges);
+    if (!why && *status == KPROF_OK && kprof_batch_is_open()) {
+        why = check_all(launches, count, operations, kprof_batch.context->snapshot);
+        if (!why && !reserve(count))
+            why = "there is no memory to keep what the graph does";
+    }
+    if (why)
+        *status = kprof_fail(KPROF_NOT_COLLECTED, "%s", why);
+    if (*status != KPROF_OK || !kprof_batch_is_open()) {
+        *status = give_up_all(*status);
+        free_all(operations, count);
+        return false;
+    }
+    kprof_batch.entered = 0;
+    kprof_batch.wanted_ranges += ranges;
+    for (size_t i = 0; i < count; i++)
+        add(&launches[i], operations[i]);
+    free(operations);
+    if (kprof_batch.searching)
+        begin_own_run(launches[0].call);
+    return true;
+}
+
+/* The driver refused the call: nothing ran. A range that it had stays empty. */
+static void take_back(void)
+{
+    for (; kprof_batch.entered > 0; kprof_batch.entered--) {
+        kprof_open_launch *last = &kprof_batch.launches[--kprof_batch.count];
+        if (last->chosen) {
+            kprof_batch.listener->done(&last->record, "the driver refused the launch");
+            kprof_batch.chosen_count--;
+        }
+        if (last->own_range == KPROF_NO_RANGE)
+            kprof_batch.wanted_ranges -= last->chosen;
+        kprof_operation_free(last->operation);
+    }
+    if (kprof_batch.unproved > kprof_batch.count)
+        kprof_batch.unproved = kprof_batch.count;
 }
 
 void kprof_batch_leave(const kprof_call *call)
@@ -294,60 +511,52 @@ void kprof_batch_leave(const kprof_call *call)
     if (!kprof_batch_is_open())
         return;
     kprof_open_launch *last = &kprof_batch.launches[kprof_batch.count - 1];
-    if (call->failed) { /* nothing ran: there is nothing to replay, and no range */
-        if (last->chosen)
-            kprof_batch.listener->done(&last->record, "the driver refused the launch");
-        kprof_operation_free(last->operation);
-        kprof_batch.chosen_count -= last->chosen;
-        kprof_batch.transfer_count -= last->transfer;
-        kprof_batch.unchosen_run -= !last->chosen;
-        kprof_batch.count--;
-    } else if (last->transfer) {
-        wait_beside_transfer();
-    }
-    if (kprof_batch.count == kprof_batch.capacity || kprof_batch.kind != KPROF_TOGETHER)
+    if (last->own_range != KPROF_NO_RANGE && kprof_profiler_pop(kprof_batch.context->profiler) != KPROF_OK)
+        kprof_batch_spoil("CUPTI did not end a range");
+    if (call->failed)
+        take_back();
+    else if (last->operation && kprof_batch.entered == 1 && kprof_operation_returned(last->operation) != KPROF_OK)
+        kprof_batch_spoil("what came from the host could not be kept");
+    int64_t now_ns = kprof_monotonic_ns();
+    if (is_full(1) || kprof_batch.kind == KPROF_ONE_PASS)
         kprof_batch_close("the last launch it has room for");
-    else if (kprof_monotonic_ns() - kprof_batch.started_ns > MAX_OPEN_NS)
+    else if (now_ns - kprof_batch.started_ns > MAX_OPEN_NS)
         kprof_batch_close("its age");
+    else if (kprof_batch.kind == KPROF_REPLAYED && now_ns - kprof_batch.chosen_ns > MAX_UNCHOSEN_NS)
+        kprof_batch_close("lack of chosen launches");
+}
+
+/* Memory may be mapped with no context current, or another one. */
+void kprof_batch_cover(const kprof_call *call)
+{
+    if (!kprof_batch_records())
+        return;
+    bool entered = kprof_target_enter_context(kprof_batch.context->context);
+    if (kprof_snapshot_cover(kprof_batch.context->snapshot, kprof_target_allocation_stream(call)) != KPROF_OK)
+        kprof_batch_spoil("memory that was allocated meanwhile could not be saved");
+    if (entered)
+        kprof_target_leave_context();
 }
 
 static void log_times(uint32_t passes, const char *why)
 {
     const kprof_batch_times *ms = &kprof_batch.times;
-    kprof_log(
-        KPROF_LOG_DEBUG,
-        "batch of %zu launches and %zu transfers, closed by %s, %u passes, ms: saving %.1f, preparing %.1f, "
-        "open %.1f, restoring %.1f, starting %.1f, running %.1f, stopping %.1f, decoding %.1f, waiting for values "
-        "%.1f, writing them %.1f",
-        kprof_batch.count - kprof_batch.transfer_count, kprof_batch.transfer_count, why, passes, ms->save_ms,
-        ms->prepare_ms, ms->open_ms, ms->restore_ms, ms->start_ms, ms->run_ms, ms->stop_ms, ms->decode_ms,
-        ms->evaluate_ms, ms->deliver_ms);
+    kprof_log(KPROF_LOG_DEBUG,
+              "batch of %zu launches, %zu of them chosen, closed by %s, %u passes, ms: saving %.1f, preparing %.1f, "
+              "open %.1f, waiting %.1f, keeping %.1f, restoring %.1f, starting %.1f, running %.1f, stopping %.1f, "
+              "decoding %.1f, waiting for values %.1f, writing them %.1f",
+              kprof_batch.count, kprof_batch.chosen_count, why, passes, ms->save_ms, ms->prepare_ms, ms->open_ms,
+              ms->wait_ms, ms->keep_ms, ms->restore_ms, ms->start_ms, ms->run_ms, ms->stop_ms, ms->decode_ms,
+              ms->evaluate_ms, ms->deliver_ms);
 }
 
-/* Saving to host memory is said, and remembered for the choice of the next batch. */
-static void account_host_save(void)
-{
-    double save_s = kprof_batch.snapshot ? kprof_snapshot_host_save_s(kprof_batch.snapshot) : 0;
-    if (save_s == 0)
-        return;
-    bool dear = save_s / (double)kprof_batch.chosen_count > MAX_HOST_SAVE_S_OF_LAUNCH;
-    kprof_batch.context->host_save_s = save_s;
-    kprof_batch.context->dear_saves = dear ? kprof_batch.context->dear_saves + 1 : 0;
-    kprof_log(KPROF_LOG_WARNING,
-              "the application's memory did not fit on the device twice: saving it to host memory took %.1f s for a "
-              "batch of %zu launches",
-              save_s, kprof_batch.chosen_count);
-}
-
-static void measure_chosen(const char *why)
+static void measure(const char *why)
 {
     uint32_t passes;
-    kprof_batch.times.open_ms =
-        (double)(kprof_monotonic_ns() - kprof_batch.started_ns) * 1e-6 - kprof_batch.times.start_ms;
+    kprof_batch.times.open_ms = (double)(kprof_monotonic_ns() - kprof_batch.started_ns) * 1e-6;
     kprof_status status = kprof_passes_run(&passes);
     int64_t replayed_ns = kprof_monotonic_ns();
-    account_host_save();
-    for (size_t i = 0; i < kprof_batch.count; i++)
+    for (size_t i = 0; i < kprof_batch.count && kprof_batch.chosen_count > 0; i++)
         kprof_batch.launches[i].record.profile_ns =
             (replayed_ns - kprof_batch.opened_ns) / (int64_t)kprof_batch.chosen_count;
     if (status == KPROF_OK)
@@ -355,8 +564,9 @@ static void measure_chosen(const char *why)
     else
         kprof_deliver_reason(kprof_process_reason(status));
     kprof_batch.times.deliver_ms = kprof_monotonic_lap_ms(&replayed_ns);
-    if (status == KPROF_OK && kprof_batch.count == 1)
-        kprof_keep_image(kprof_batch.context->profiler, &kprof_batch.launches[0].record);
+    if (status == KPROF_OK && kprof_batch.evaluations.count == 1)
+        kprof_keep_image(kprof_batch.context->profiler,
+                         &kprof_batch.launches[kprof_batch.evaluations.items[0].launch].record);
     log_times(passes, why);
 }
 
@@ -365,14 +575,12 @@ void kprof_batch_close(const char *why)
     if (!kprof_batch_is_open())
         return;
     bool entered = kprof_target_enter_context(kprof_batch.context->context);
-    if (kprof_batch.chosen_count > 0)
-        measure_chosen(why);
-    else
-        kprof_passes_end_empty(); /* the driver refused all that was chosen */
+    kprof_process_forget_reason();
+    measure(why);
     const kprof_batch_times *ms = &kprof_batch.times;
-    if (kprof_batch.kind == KPROF_TOGETHER) {
-        kprof_batch.context->last_launches = kprof_batch.count - kprof_batch.transfer_count;
-        kprof_room_note(kprof_batch.context, kprof_batch.count, kprof_batch.capacity,
+    if (kprof_batch.kind != KPROF_ONE_PASS) {
+        kprof_batch.context->last_launches = kprof_batch.chosen_count;
+        kprof_room_note(kprof_batch.context, kprof_batch.wanted_ranges, kprof_batch.capacity,
                         ms->prepare_ms + ms->start_ms + ms->stop_ms);
     }
     release();

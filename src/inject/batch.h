@@ -1,8 +1,10 @@
-/* Launches measured together, and transfers between them. Each runs once in the application's own call, which is the
- * first pass, and is kept; when the batch closes, all are replayed in order for each further pass, with memory restored
- * before it. A launch that cannot share a batch has one of its own, and one that must not be repeated is measured in a
- * single pass, each time in the next. One batch is open in a process at a time; every function here is called with the
- * gate held exclusively, but for _is_open (and _context_ending, which may also be called inside a shared call). */
+/* Launches measured together. Each runs once, in the application's own call, as it would without kprof; the transfers
+ * and other launches between them are kept, too. When the batch closes, and it is proved that no launch reached memory
+ * that is not saved, all are replayed in order for each pass, with memory as it was before the batch, and then memory
+ * is put back as the application's own run left it. Where one pass is enough, or a launch must not be repeated, the
+ * application's own run is what is measured. One batch is open in a process at a time; every function here is called
+ * with the gate held exclusively, but for _is_open, _records and _spoil (and _context_ending, which may also be called
+ * inside a shared call). */
 #ifndef KPROF_INJECT_BATCH_H
 #define KPROF_INJECT_BATCH_H
 
@@ -33,22 +35,32 @@ void kprof_batch_listen(const kprof_batch_listener *listener);
 
 /* May be called by any thread; only a hint without the gate. */
 bool kprof_batch_is_open(void);
+/* Must launches that are not chosen, and transfers, be kept for the open batch? The same holds. */
+bool kprof_batch_records(void);
+/* Something happened that the open batch does not know of: it will not be repeated, and `reason`, a literal, says why.
+ */
+void kprof_batch_spoil(const char *reason);
+/* kprof_sharing bits that matter to the open batch and were not set when it was opened. */
+unsigned kprof_batch_new_sharing(void);
 
 /* That of the open batch; NULL when none is open. */
 void *kprof_batch_context(void);
-/* Take a launch into the open batch, or open one for it if it is chosen; the driver call that follows is its first
- * pass. False when the launch is in no batch: the open one was closed then, and `status` is KPROF_OK for a launch that
- * is not chosen, else why it will not be measured. */
+/* Take a launch into the open batch, or open one for it if it is chosen; the driver call that follows is its own run.
+ * False when the launch is in no batch: the open one was closed then, and `status` is KPROF_OK for a launch that is not
+ * chosen, else why it will not be measured. */
 bool kprof_batch_enter(const kprof_batch_launch *launch, kprof_status *status);
+/* The same for a call that does what `count` launches and transfers do, as that of a graph: all are taken, or none. Its
+ * launches are measured in replays only. */
+bool kprof_batch_enter_all(const kprof_batch_launch *launches, size_t count, kprof_status *status);
 /* After the driver call. Closes the batch when it is full, or when the launch was to be alone in it. */
 void kprof_batch_leave(const kprof_call *call);
+/* After a call that brought memory: the open batch saves it. */
+void kprof_batch_cover(const kprof_call *call);
 /* Replay the open batch, tell of its launches, and forget it. `why`, for the log: what happens now. Does nothing when
  * none is open. */
 void kprof_batch_close(const char *why);
 /* The context goes, and with it the open batch if that is its own: nothing is replayed any more. True in that case. */
 bool kprof_batch_context_ending(void *context);
-/* Free memory of batches whose launches did not end in time; every context is idle now. */
-void kprof_batch_free_late(void);
 /* In a forked child, which has no part in its parent's batch. */
 void kprof_batch_forget(void);
 

@@ -4,7 +4,6 @@
 #define KPROF_INJECT_BATCH_PRIVATE_H
 
 #include "cupti/operation.h"
-#include "cupti/snapshot.h"
 #include "inject/batch.h"
 #include "inject/contexts.h"
 #include "inject/evaluate.h"
@@ -12,36 +11,53 @@
 
 #include <stdatomic.h>
 
+/* The launch has had no range yet. */
+#define KPROF_NO_RANGE SIZE_MAX
+
 typedef struct kprof_open_launch {
     kprof_operation *operation; /* NULL where nothing is replayed */
-    void *stream;
-    bool transfer; /* no launch, and so no range of the measurement */
+    kprof_kernel *kernel;       /* NULL: a transfer */
     bool chosen;
+    size_t own_range;           /* around its own run, or that of its graph; KPROF_NO_RANGE: none */
+    size_t range;               /* in which it is measured: of a chosen launch */
     kprof_launch_record record; /* of a chosen launch */
 } kprof_open_launch;
 
 /* Where the time of a batch went, for the log: milliseconds, summed over its passes; evaluate_ms: waiting for it. */
 typedef struct kprof_batch_times {
-    double save_ms, prepare_ms, open_ms, restore_ms, start_ms, run_ms, stop_ms, decode_ms, evaluate_ms, deliver_ms;
+    double save_ms, prepare_ms, open_ms, wait_ms, keep_ms, restore_ms, start_ms, run_ms, stop_ms, decode_ms,
+        evaluate_ms, deliver_ms;
 } kprof_batch_times;
 
 typedef struct kprof_open_batch {
     atomic_bool open;
+    atomic_bool records; /* it is open, and replayed */
     kprof_treatment_kind kind;
-    kprof_kernel *watched; /* the kernel whose run is watched, not measured; NULL: none */
-    char note[512];        /* why the launches are measured in another way than asked for; "" when all is well */
+    _Atomic(const char *) spoiled; /* why the batch is not repeated; NULL: it is */
+    char note[512];                /* why launches are measured in another way than asked for; "" when all is well */
     kprof_profiled_context *context;
     const kprof_chip_metrics *metrics;
-    kprof_snapshot *snapshot;      /* NULL where nothing is replayed */
-    size_t capacity, count;        /* of launches and transfers */
-    size_t transfer_count;         /* of them */
-    size_t chosen_count;           /* of them */
-    size_t unchosen_run;           /* launches since the last chosen one */
-    kprof_open_launch *launches;   /* [capacity] */
+    atomic_uint sharing; /* when it was opened */
+    bool proved;         /* the application's own run is watched for traffic to host memory */
+    bool searching;      /* likewise, launch by launch */
+    bool saved;          /* the context's snapshot has the start */
+    bool in_pass;        /* a pass is under way around the application's own run */
+    size_t capacity;     /* of ranges, besides that of the whole batch */
+    size_t count;        /* of launches and transfers */
+    size_t chosen_count;
+    size_t range_count;            /* of ranges so far: the next one's index */
+    size_t wanted_ranges;          /* that there will be, besides that of the whole batch */
+    size_t replay_count;           /* of launches and transfers that are replayed, the first so many */
+    size_t entered;                /* launches and transfers of the call that is under way */
+    size_t launch_capacity;        /* of the array below */
+    kprof_open_launch *launches;   /* [launch_capacity] */
+    void *last_stream;             /* of the launch measured before, where its own run is what is measured */
+    size_t unproved;               /* launches from this number on may wait for what comes after them */
+    void *unproved_stream;         /* theirs; valid while `unproved` is less than `count` */
     kprof_evaluations evaluations; /* of the chosen ones, in their order; made when the passes begin to end */
-    int64_t opened_ns, started_ns, first_pass_ns;
+    int64_t opened_ns, started_ns, chosen_ns; /* chosen_ns: when the last chosen launch came */
+    int64_t longest_pass_ns;                  /* after which a replay is abandoned */
     kprof_batch_times times;
-    bool abandoned;
     const kprof_batch_listener *listener;
 } kprof_open_batch;
 
@@ -52,24 +68,20 @@ void kprof_batch_note(const char *text, const char *why);
 /* Flush caches, where they are to be, before a chosen launch into `stream`, with the launch before it in `after`. */
 void kprof_batch_flush(void *stream, void *after);
 
+/* The index of the launch's range, which is its name, too: the next one where it has none yet. */
+size_t kprof_batch_take_range(size_t *range);
+/* Everything so far has ended, and nothing in another stream can have helped it. */
+void kprof_batch_note_ends(void);
+
 /* passes.c */
 
-/* Does the batch restore memory and run its launches again? */
-bool kprof_passes_repeat(void);
 /* Is its launch measured in one pass of several? */
 bool kprof_passes_partly(void);
-/* Have the profiler ready for the first pass. */
+/* Have the profiler ready, and start the pass around the application's own run, where there is one. */
 kprof_status kprof_passes_begin(void) KPROF_MUST_CHECK;
-/* End the first pass, which the launches' own calls were, and run all others; *passes: how many were measured. Whatever
- * the status, memory is then as one execution leaves it. */
+/* The application's own runs are over: end their pass, and run all others; *passes: how many were measured. Whatever
+ * the status, memory is then as the application's own runs left it. */
 kprof_status kprof_passes_run(uint32_t *passes) KPROF_MUST_CHECK;
-/* Only end the first pass: nothing that was chosen has run. */
-void kprof_passes_end_empty(void);
-/* Free the snapshots of a context that had to wait for its work, which is done now; or forget them, when it ends.
- * NULL: of all contexts. */
-void kprof_passes_free_late(const void *context, bool lives);
-/* Free those of a context if its work is done within a second. */
-void kprof_passes_try_late(void *context);
 
 /* deliver.c */
 

@@ -26,6 +26,7 @@ static kprof_profiled_context *find(void *context)
 static void release(kprof_profiled_context *context)
 {
     kprof_profiler_close(context->profiler);
+    kprof_snapshot_close(context->snapshot, false);
     kprof_flush_close(context->flush);
     free(context);
 }
@@ -48,9 +49,24 @@ static kprof_status add(void *context, uint32_t device, const kprof_chip_metrics
     return KPROF_OK;
 }
 
+/* With the context idle and current. */
+static void end_left_pass(kprof_profiled_context *context)
+{
+    bool more;
+    if (!context->left_in_pass)
+        return;
+    kprof_status popped = kprof_profiler_pop(context->profiler);
+    kprof_status stopped = kprof_profiler_stop(context->profiler, &more);
+    if (popped != KPROF_OK || stopped != KPROF_OK)
+        kprof_log(KPROF_LOG_DEBUG, "a pass that was left open could not be ended");
+    kprof_profiler_release(context->profiler);
+    context->left_in_pass = false;
+}
+
 static void give_back(kprof_profiled_context *context)
 {
     bool entered = kprof_target_enter_context(context->context);
+    end_left_pass(context);
     kprof_profiler_release(context->profiler);
     context->has_counters = false;
     if (entered)
@@ -89,8 +105,10 @@ kprof_status kprof_contexts_open(void *context, const kprof_chip_metrics *metric
         status = give_back_others(context, device); /* before CUPTI is asked for this one's */
     if (status == KPROF_OK && !*out)
         status = add(context, device, metrics, out);
-    if (status == KPROF_OK)
+    if (status == KPROF_OK) {
+        end_left_pass(*out);
         (*out)->has_counters = true;
+    }
     pthread_mutex_unlock(&mutex);
     return status;
 }
@@ -154,6 +172,20 @@ void kprof_contexts_release(void)
     pthread_mutex_unlock(&mutex);
 }
 
+void kprof_contexts_release_memory(void)
+{
+    pthread_mutex_lock(&mutex);
+    for (kprof_profiled_context *c = contexts; c; c = c->next) {
+        if (!c->snapshot || !kprof_wait_is_idle(kprof_wait_with_limit(c->context)))
+            continue;
+        bool entered = kprof_target_enter_context(c->context);
+        kprof_snapshot_release(c->snapshot);
+        if (entered)
+            kprof_target_leave_context();
+    }
+    pthread_mutex_unlock(&mutex);
+}
+
 void kprof_contexts_forget(void *context, bool in_pass)
 {
     if (pthread_mutex_lock(&mutex) == EDEADLK) /* the application's signal handler exits in the middle of a wait */
@@ -164,7 +196,7 @@ void kprof_contexts_forget(void *context, bool in_pass)
         if (going->context != context)
             continue;
         *link = going->next;
-        if (!in_pass)
+        if (!in_pass && !going->left_in_pass)
             give_back(going); /* CUPTI takes the next context at the same address for this one */
         release(going);
         break;

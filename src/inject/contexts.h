@@ -5,22 +5,25 @@
 #include "core/config.h"
 #include "cupti/flush.h"
 #include "cupti/profiler.h"
+#include "cupti/snapshot.h"
 
 typedef struct kprof_profiled_context {
     void *context;
     uint32_t device;
     kprof_profiler *profiler;
-    bool has_counters;      /* of the device */
-    kprof_flush *flush;     /* NULL until wanted */
-    char flush_reason[160]; /* why there is none */
-    bool flush_failed;      /* wanted, and there was no room */
-    unsigned growths;       /* how often the room of a batch has been doubled */
-    double ready_ms;        /* what the first pass of a profiler took to start */
-    double repeated_ms;     /* what full batches in a row took to start and stop their passes */
-    size_t last_launches;   /* of the last batch */
-    unsigned small_batches; /* in a row: far fewer launches than there was room for */
-    unsigned dear_saves;    /* batches in a row whose launches were too few for what saving to host memory took */
-    double host_save_s;     /* what it took the last time */
+    bool has_counters;        /* of the device */
+    kprof_flush *flush;       /* NULL until wanted */
+    char flush_reason[160];   /* why there is none */
+    bool flush_failed;        /* wanted, and there was no room */
+    unsigned growths;         /* how often the room of a batch has been doubled */
+    double ready_ms;          /* what the first pass of a profiler took to start */
+    double repeated_ms;       /* what full batches in a row took to start and stop their passes */
+    size_t last_launches;     /* of the last batch */
+    unsigned small_batches;   /* in a row: far fewer launches than there was room for */
+    kprof_snapshot *snapshot; /* NULL until wanted */
+    bool searches;            /* the last batch reached host memory: the next one finds out which launch does */
+    bool diverges;            /* a replay computed something else: later batches end before the host gets to know */
+    bool left_in_pass;        /* a pass could not be ended, because the GPU's work did not end */
     struct kprof_profiled_context *next;
 } kprof_profiled_context;
 
@@ -37,6 +40,9 @@ kprof_status kprof_contexts_wait_for_others(const void *context) KPROF_MUST_CHEC
 void kprof_contexts_forget(void *context, bool in_pass);
 /* Is the work of all contexts done? Waits for each as kprof_wait_with_limit does. With the gate held. */
 bool kprof_contexts_idle(void);
+/* Give the device memory that kprof keeps back to the application, but for that of a context whose work does not end
+ * within a second. With the gate held, and no batch open. */
+void kprof_contexts_release_memory(void);
 /* Let other processes have the counters, but for those of a context whose work does not end within a second; the next
  * measurement takes them again. With the gate held. */
 void kprof_contexts_release(void);

@@ -56,5 +56,11 @@ static void deliver(const kprof_evaluation *evaluation, uint32_t passes)
 void kprof_deliver_all(uint32_t passes)
 {
     for (size_t i = 0; i < kprof_batch.evaluations.count; i++)
-        deliver(&kprof_batch.evaluations.items[i], passes);
+        if (kprof_batch.evaluations.items[i].launch < kprof_batch.replay_count)
+            deliver(&kprof_batch.evaluations.items[i], passes);
+    for (size_t i = kprof_batch.replay_count; i < kprof_batch.count; i++)
+        if (kprof_batch.launches[i].chosen)
+            kprof_batch.listener->done(&kprof_batch.launches[i].record,
+                                       "a replay computed something else than the application's own run, as what the "
+                                       "host got before this launch shows; later batches end there");
 }

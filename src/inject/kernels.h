@@ -12,7 +12,11 @@ typedef struct kprof_kernel {
     bool matches;               /* the filter's kernel name */
     _Atomic uint64_t launches;
     _Atomic uint32_t watched_ends; /* launches that were watched and ended by themselves */
+    atomic_bool to_watch;          /* the launch that is entered is to be watched */
     atomic_bool ends_late;         /* a watched launch did not, and may have waited for the application */
+    atomic_bool ends_alone;        /* a launch ended before anything in another stream came after it */
+    atomic_bool proved;            /* launches were seen not to reach memory of the host */
+    _Atomic uint32_t reaches_host; /* launches that were seen to reach memory of the host */
 } kprof_kernel;
 
 /* Told of a new kernel, once, before any other thread can find it; it must not look for kernels itself. */

@@ -12,16 +12,20 @@
 #include "inject/lock.h"
 #include "inject/preload.h"
 #include "inject/process.h"
-#include "inject/threads.h"
 #include "inject/wait.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 /* Longest wait for other threads to leave the driver before a launch goes unmeasured. */
 #define GATE_TIMEOUT_MS 2000
+/* Later waits are shorter: so often before an open batch is given up. */
+#define CLOSE_TRIES 100
+
+#define NO_METRICS "no metrics were chosen for this device's chip"
 
 /* Quarters of a second after which the counters are given back although no process of the run wants them. */
 #define MAX_IDLE_CALLS 12
@@ -30,7 +34,7 @@
 static __thread struct {
     bool own_call;         /* kprof itself calls the driver: not the application's doing */
     int shared;            /* calls inside the gate, which may nest */
-    bool alone;            /* this launch or transfer is in the open batch, or watched; the gate is held */
+    bool alone;            /* this launch or transfer is in the open batch, or watched; the gate is held alone */
     uint32_t callback;     /* its callback_id */
     int nested;            /* calls of the same kind inside it */
     kprof_kernel *watched; /* this launch's, which is in no batch; NULL: none */
@@ -130,24 +134,6 @@ static const char *enter_alone(void)
                  : "profiling has ended in this process";
 }
 
-/* A kernel that is not measured may wait for what the application does next, which it never does while CUPTI waits in
- * the launch for the kernel. So it is in a batch only when one launch of it has ended by itself. True when the gate
- * stays held for that launch. */
-static bool enter_watched(const kprof_batch_launch *launch)
-{
-    bool may_join = kprof_batch_context() == launch->call->context; /* else its context may have work to do */
-    kprof_batch_close("a kernel that may wait for the application");
-    if (!may_join || atomic_load(&launch->kernel->ends_late))
-        return false;
-    thread.watched = launch->kernel;
-    return true;
-}
-
-static bool may_wait(const kprof_batch_launch *launch)
-{
-    return launch->kernel && !launch->chosen && atomic_load(&launch->kernel->watched_ends) == 0;
-}
-
 static void leave_watched(const kprof_call *call)
 {
     kprof_kernel *kernel = thread.watched;
@@ -159,23 +145,34 @@ static void leave_watched(const kprof_call *call)
     thread.watched = NULL;
 }
 
+/* A launch that is to be watched, and not measured this time, keeps the gate until it has ended. */
+static bool is_watched(const kprof_batch_launch *launch)
+{
+    if (!launch->chosen || kprof_batch_is_open() || !atomic_load(&launch->kernel->to_watch))
+        return false;
+    atomic_store(&launch->kernel->to_watch, false);
+    thread.watched = launch->kernel;
+    return true;
+}
+
 /* Make the launch or transfer part of a batch, and keep the gate until its call has returned. "" when it is in one, or
  * need not be; else why it is not measured. */
 static const char *enter_batch(const kprof_batch_launch *launch)
 {
-    kprof_status status;
-    if (launch->kernel && !launch->metrics)
-        return "no metrics were chosen for this device's chip";
+    kprof_status status = KPROF_OK;
+    if (launch->kernel && launch->chosen && !launch->metrics)
+        return NO_METRICS;
     const char *obstacle = enter_alone();
     if (*obstacle)
         return obstacle;
     thread.callback = launch->call->callback_id;
-    status = KPROF_OK;
-    thread.alone = may_wait(launch) ? enter_watched(launch) : kprof_batch_enter(launch, &status);
-    if (thread.alone)
+    bool entered = kprof_batch_enter(launch, &status);
+    thread.alone = entered || is_watched(launch);
+    if (entered)
         return "";
     kprof_idle_watch();
-    kprof_gate_leave_exclusive();
+    if (!thread.alone)
+        kprof_gate_leave_exclusive();
     if (is_final(status))
         kprof_process_disarm(status, "a chosen launch could not be measured");
     return launch->chosen ? kprof_process_reason(status) : "";
@@ -191,18 +188,18 @@ static void close_batch(const char *why)
     kprof_gate_leave_exclusive();
 }
 
+/* Must the open batch be replayed before the call? */
 static bool closes_batch(const kprof_call *call)
 {
-    switch (call->kind) {
-    case KPROF_CALL_LAUNCH: /* decides for itself */
-    case KPROF_CALL_TRANSFER:
-    case KPROF_CALL_HARMLESS:
-        return false;
-    case KPROF_CALL_WAIT: /* the host may look at shared memory next */
-        return (kprof_target_sharing() & (KPROF_SHARES_WITH_HOST | KPROF_SHARES_WITH_DEVICES)) != 0;
-    default:
-        return true;
-    }
+    return call->kind == KPROF_CALL_OTHER || call->kind == KPROF_CALL_UNLOAD || call->kind == KPROF_CALL_MEMORY_INFO;
+}
+
+/* Must the call be part of the open batch? */
+static bool joins_batch(const kprof_call *call)
+{
+    return (call->kind == KPROF_CALL_LAUNCH || call->kind == KPROF_CALL_TRANSFER ||
+            call->kind == KPROF_CALL_GRAPH_LAUNCH) &&
+           kprof_batch_records();
 }
 
 static bool choose(const kprof_call *call, const kprof_kernel *kernel, const kprof_device *device)
@@ -220,7 +217,7 @@ static void enter_launch(const kprof_call *call)
     kprof_kernel *kernel = count_launch(call, &position);
     const kprof_device *device = kprof_devices_find(call->context);
     bool chosen = choose(call, kernel, device);
-    if (!chosen && !kprof_batch_is_open())
+    if (!chosen && !kprof_batch_records())
         return;
     if (!kernel || !device) { /* out of memory */
         close_batch(call->name);
@@ -243,11 +240,76 @@ static void enter_launch(const kprof_call *call)
         write_launch(&launch.record, obstacle);
 }
 
-static void note_graph_launch(void)
+static void note_unknown_graph(const char *why)
 {
     static atomic_bool noted;
     if (!atomic_exchange(&noted, true))
-        kprof_log(KPROF_LOG_WARNING, "kernels that run inside CUDA graphs or multi-device launches are not profiled");
+        kprof_log(KPROF_LOG_WARNING, "a CUDA graph, or a launch on several devices, is not profiled: %s", why);
+}
+
+/* Count a node of a graph, and choose whether it is measured. */
+static void look_at_node(const kprof_graph_call *node, const kprof_device *device, kprof_batch_launch *out)
+{
+    uint64_t position;
+    *out = (kprof_batch_launch){.call = &node->call};
+    if (node->call.kind != KPROF_CALL_LAUNCH)
+        return;
+    out->kernel = count_launch(&node->call, &position);
+    if (!out->kernel || !device)
+        return;
+    out->metrics = device->metrics;
+    out->chosen = choose(&node->call, out->kernel, device);
+    if (!out->chosen)
+        return;
+    describe(&node->call, out->kernel, position, &out->record);
+    out->record.device = device->record.device;
+    out->record.graph_node = node->node;
+    atomic_fetch_add(&kprof_this_process.matched, 1);
+}
+
+static const char *enter_graph_batch(const kprof_call *call, const kprof_batch_launch *launches, size_t count)
+{
+    kprof_status status;
+    const char *obstacle = enter_alone();
+    if (*obstacle)
+        return obstacle;
+    thread.callback = call->callback_id;
+    thread.alone = kprof_batch_enter_all(launches, count, &status);
+    if (thread.alone)
+        return "";
+    kprof_idle_watch();
+    kprof_gate_leave_exclusive();
+    if (is_final(status))
+        kprof_process_disarm(status, "a chosen launch could not be measured");
+    return kprof_process_reason(status);
+}
+
+/* Each kernel of a graph is a launch. They run in the graph's own launch first, as all launches do. */
+static void enter_graph(const kprof_call *call)
+{
+    size_t count = 0, chosen = 0;
+    const char *why = "", *obstacle = "";
+    const kprof_graph_call *nodes = kprof_target_graph(call, &count, &why);
+    if (!nodes) {
+        note_unknown_graph(why);
+        return;
+    }
+    const kprof_device *device = kprof_devices_find(call->context);
+    kprof_batch_launch *launches = calloc(count + 1, sizeof *launches);
+    bool known = launches != NULL;
+    kprof_process_forget_reason();
+    for (size_t i = 0; launches && i < count; i++) {
+        look_at_node(&nodes[i], device, &launches[i]);
+        known = known && (launches[i].kernel || nodes[i].call.kind == KPROF_CALL_TRANSFER);
+        chosen += launches[i].chosen;
+    }
+    bool measures = chosen > 0 && device->metrics && device->metrics->pass_count > 0;
+    if (known && count > 0 && (measures || kprof_batch_records()))
+        obstacle = enter_graph_batch(call, launches, count);
+    for (size_t i = 0; launches && i < count; i++)
+        if (launches[i].chosen && (!measures || *obstacle))
+            write_launch(&launches[i].record, measures ? obstacle : device->metrics ? "" : NO_METRICS);
+    free(launches);
 }
 
 static bool is_gated(const kprof_call *call)
@@ -255,16 +317,25 @@ static bool is_gated(const kprof_call *call)
     return call->kind != KPROF_CALL_WAIT && call->kind != KPROF_CALL_HARMLESS;
 }
 
-/* The call runs beside others, but not inside a batch, which would not know of it: another thread may have opened one
- * since this call looked. None can be opened while this thread is in the gate. */
+/* May the call not run while the batch is open? */
+static bool is_in_the_way(const kprof_call *call)
+{
+    return kprof_batch_is_open() && (closes_batch(call) || joins_batch(call));
+}
+
+/* The call runs beside others, but not inside a batch that must be replayed before it, or know of it: another thread
+ * may have opened one since this call looked. None can be opened while this thread is in the gate. A batch that cannot
+ * be closed in time is never replayed. */
 static void enter_gate(const kprof_call *call)
 {
     kprof_gate_enter_shared();
-    while (kprof_batch_is_open()) {
+    for (int tries = 0; is_in_the_way(call) && tries < CLOSE_TRIES; tries++) {
         kprof_gate_leave_shared();
         close_batch(call->name);
         kprof_gate_enter_shared();
     }
+    if (is_in_the_way(call))
+        kprof_batch_spoil("another thread stayed inside a CUDA call, so that the batch could not be closed in time");
     thread.shared++;
 }
 
@@ -279,16 +350,30 @@ static void try_to_settle(const kprof_call *call)
     kprof_gate_leave_exclusive();
 }
 
+/* The application gets the memory that it needs, and sees what it would see. */
+static void make_room(const kprof_call *call)
+{
+    bool needed = call->kind == KPROF_CALL_MEMORY_INFO || !kprof_target_has_room(call);
+    if (!needed || atomic_load(&kprof_this_process.matched) == 0 || !kprof_gate_enter_exclusive(GATE_TIMEOUT_MS))
+        return;
+    kprof_batch_close(call->name);
+    if (!kprof_target_capturing())
+        kprof_contexts_release_memory();
+    kprof_gate_leave_exclusive();
+}
+
 static void follow(const kprof_call *call)
 {
     if (call->kind == KPROF_CALL_LAUNCH)
         enter_launch(call);
-    else if (call->kind == KPROF_CALL_TRANSFER && kprof_batch_is_open())
+    else if (call->kind == KPROF_CALL_TRANSFER && kprof_batch_records())
         enter_batch(&(kprof_batch_launch){.call = call});
     else if (call->kind == KPROF_CALL_GRAPH_LAUNCH)
-        note_graph_launch();
+        enter_graph(call);
     else if (call->kind == KPROF_CALL_UNLOAD)
         kprof_kernels_forget_handles();
+    else if (call->kind == KPROF_CALL_ALLOCATE || call->kind == KPROF_CALL_MEMORY_INFO)
+        make_room(call);
 }
 
 static void enter(const kprof_call *call)
@@ -297,6 +382,11 @@ static void enter(const kprof_call *call)
         return;
     if (thread.alone) { /* a call that a launch itself makes is part of it */
         thread.nested += call->callback_id == thread.callback;
+        return;
+    }
+    if (thread.shared > 0 && is_gated(call)) { /* likewise; the batch, if there is one, is as the outer call needs it */
+        kprof_gate_enter_shared();
+        thread.shared++;
         return;
     }
     bool armed = atomic_load_explicit(&kprof_this_process.armed, memory_order_relaxed);
@@ -314,6 +404,35 @@ static void enter(const kprof_call *call)
     thread.own_call = false;
 }
 
+/* Memory that the call brought is saved before the application can use it; and what it shares with others may forbid to
+ * repeat later launches, but not those before it. */
+static void follow_up(const kprof_call *call)
+{
+    if (call->failed || !kprof_batch_is_open())
+        return;
+    if (kprof_batch_new_sharing() != 0) {
+        close_batch(call->name);
+    } else if (call->kind == KPROF_CALL_ALLOCATE && kprof_batch_records()) {
+        if (!kprof_gate_enter_exclusive(GATE_TIMEOUT_MS)) {
+            kprof_batch_spoil("memory was allocated while another thread stayed inside a CUDA call");
+            return;
+        }
+        kprof_batch_cover(call);
+        kprof_gate_leave_exclusive();
+    }
+}
+
+static void leave_alone(const kprof_call *call)
+{
+    thread.alone = false;
+    if (thread.watched)
+        leave_watched(call);
+    else
+        kprof_batch_leave(call);
+    kprof_idle_watch();
+    kprof_gate_leave_exclusive();
+}
+
 static void leave(const kprof_call *call)
 {
     if (thread.own_call || (thread.alone && call->callback_id != thread.callback))
@@ -325,18 +444,13 @@ static void leave(const kprof_call *call)
     thread.own_call = true;
     if (call->kind == KPROF_CALL_UNLOAD) /* again: another thread may have used one while it was going */
         kprof_kernels_forget_handles();
-    if (thread.alone) {
-        thread.alone = false;
-        if (thread.watched)
-            leave_watched(call);
-        else
-            kprof_batch_leave(call);
-        kprof_idle_watch();
-        kprof_gate_leave_exclusive();
-    }
+    if (thread.alone)
+        leave_alone(call);
     if (thread.shared > 0 && is_gated(call)) {
         thread.shared--;
         kprof_gate_leave_shared();
+        if (thread.shared == 0)
+            follow_up(call);
     }
     thread.own_call = false;
 }
@@ -362,7 +476,6 @@ static void context_ending(void *context)
 
 static void cuda_started(void)
 {
-    kprof_threads_cuda_started();
     kprof_preload_start();
 }
 
@@ -372,16 +485,14 @@ static bool give_back(unsigned calls)
     bool done = false;
     if (!kprof_gate_enter_exclusive(0))
         return false;
-    thread.own_call = true;
+    kprof_launch_mark_own();
     if (kprof_idle_lasts() && !atomic_load(&ended) && !kprof_target_capturing() &&
         kprof_contexts_idle()) { /* CUPTI would wait for them without a limit */
         kprof_batch_close("a pause");
-        kprof_batch_free_late();
         done = calls >= MAX_IDLE_CALLS || kprof_lock_is_wanted();
         if (done)
             kprof_contexts_release(); /* the next first pass costs 200 ms more */
     }
-    thread.own_call = false;
     kprof_gate_leave_exclusive();
     return done;
 }
@@ -389,6 +500,7 @@ static bool give_back(unsigned calls)
 void kprof_launch_mark_own(void)
 {
     thread.own_call = true;
+    (void)kprof_target_set_own(true);
 }
 
 void kprof_launch_forget(void)
@@ -409,8 +521,10 @@ void kprof_launch_stop(void)
     kprof_idle_stop();
     atomic_store(&ended, true);
     thread.own_call = true;
+    bool own = kprof_target_set_own(true);
     close_batch("the end of the process");
     kprof_gate_await_exclusive(GATE_TIMEOUT_MS); /* another thread may be using CUPTI, which ends after this */
+    (void)kprof_target_set_own(own);
     thread.own_call = false;
 }
 

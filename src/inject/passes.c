@@ -1,4 +1,5 @@
-/* Runs the passes of a batch, puts memory back between them, and gives up where that would take far too long. */
+/* Runs the passes of a batch: those of replays, with memory put back between them, and the one around the application's
+ * own run, where that is what is measured or where it proves that the launches may be replayed. */
 #include "inject/batch_private.h"
 
 #include "core/log.h"
@@ -7,79 +8,21 @@
 #include "inject/wait.h"
 #include "inject/writers.h"
 
-#include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 
-/* A pass is abandoned when it takes this many times as long as the first, and this much more. */
-#define SLOW_PASS_FACTOR 10
-#define SLOW_PASS_NS     INT64_C(5000000000)
-#define MAX_LATE         16
+/* A replay is abandoned when it takes this many times as long as the application's own run, or as the first replay, and
+ * so much more for each launch and all of them. */
+#define SLOW_PASS_FACTOR  10
+#define SLOW_PASS_NS      INT64_C(5000000000)
+#define SLOW_PASS_EACH_NS INT64_C(20000000)
 
 /* Launches of the batch before, from which on the witnesses that take time are worth it, where not all are wanted: they
  * take it for each pass, however many launches share it. */
 #define WITNESSED_LAUNCHES 64
 
-/* Snapshots to free once the GPU is idle. */
-static struct {
-    void *context;
-    kprof_snapshot *snapshot;
-} late[MAX_LATE];
-static size_t late_count;
-static pthread_mutex_t late_mutex = PTHREAD_MUTEX_INITIALIZER; /* contexts may end on several threads at a time */
-
-/* Freeing waits for the GPU, whose work did not end in time: later, when it has. */
-static void free_later(void)
-{
-    pthread_mutex_lock(&late_mutex);
-    if (kprof_batch.snapshot && late_count < MAX_LATE) {
-        late[late_count].context = kprof_batch.context->context;
-        late[late_count++].snapshot = kprof_batch.snapshot;
-    }
-    pthread_mutex_unlock(&late_mutex);
-    kprof_batch.snapshot = NULL; /* beyond that, its memory stays taken */
-}
-
-static void free_within(void *context, kprof_snapshot *snapshot)
-{
-    bool entered = kprof_target_enter_context(context);
-    kprof_snapshot_free(snapshot);
-    if (entered)
-        kprof_target_leave_context();
-}
-
-void kprof_passes_free_late(const void *context, bool lives)
-{
-    pthread_mutex_lock(&late_mutex);
-    for (size_t i = late_count; i-- > 0;) {
-        if (context && late[i].context != context)
-            continue;
-        if (lives)
-            free_within(late[i].context, late[i].snapshot);
-        late[i] = late[--late_count];
-    }
-    pthread_mutex_unlock(&late_mutex);
-}
-
-static bool has_late(const void *context)
-{
-    bool found = false;
-    pthread_mutex_lock(&late_mutex);
-    for (size_t i = 0; i < late_count; i++)
-        found = found || late[i].context == context;
-    pthread_mutex_unlock(&late_mutex);
-    return found;
-}
-
-void kprof_passes_try_late(void *context)
-{
-    if (has_late(context) && kprof_wait_with_limit(context) == KPROF_OK)
-        kprof_passes_free_late(context, true);
-}
-
-bool kprof_passes_repeat(void)
-{
-    return kprof_batch.metrics->pass_count > 1 || kprof_batch.watched;
-}
+/* Index of the range around all of a batch. */
+#define WHOLE_BATCH 0
 
 bool kprof_passes_partly(void)
 {
@@ -89,95 +32,74 @@ bool kprof_passes_partly(void)
 static bool wants_all_witnesses(void)
 {
     return kprof_this_process.config.witness_control == KPROF_WITNESSES_ALL ||
-           (kprof_batch.kind == KPROF_TOGETHER && kprof_batch.context->last_launches >= WITNESSED_LAUNCHES);
+           kprof_batch.context->last_launches >= WITNESSED_LAUNCHES;
+}
+
+static kprof_status begin_measurement(void)
+{
+    kprof_measurement wanted = {.ranges = kprof_batch.capacity + kprof_batch.proved, /* one for the whole batch */
+                                .all_witnesses = wants_all_witnesses(),
+                                .proved = kprof_batch.proved};
+    return kprof_profiler_begin(kprof_batch.context->profiler, &wanted);
+}
+
+static kprof_status start_pass(void)
+{
+    int64_t lap_ns = kprof_monotonic_ns();
+    kprof_status status = kprof_profiler_start(kprof_batch.context->profiler);
+    double start_ms = kprof_monotonic_lap_ms(&lap_ns);
+    kprof_batch.times.start_ms += start_ms;
+    if (start_ms > kprof_batch.context->ready_ms)
+        kprof_batch.context->ready_ms = start_ms;
+    return status;
+}
+
+static kprof_status stop_pass(bool *more)
+{
+    int64_t lap_ns = kprof_monotonic_ns();
+    kprof_status status = kprof_profiler_stop(kprof_batch.context->profiler, more);
+    kprof_batch.times.stop_ms += kprof_monotonic_lap_ms(&lap_ns);
+    return status;
 }
 
 kprof_status kprof_passes_begin(void)
 {
     kprof_profiler *profiler = kprof_batch.context->profiler;
-    return kprof_passes_partly() ? kprof_profiler_begin_pass(profiler)
-                                 : kprof_profiler_begin(profiler, kprof_batch.capacity, wants_all_witnesses());
-}
-
-static kprof_status wait_for_launches(kprof_status status)
-{
-    kprof_status done = kprof_target_synchronize();
-    return status == KPROF_OK ? done : status;
-}
-
-/* Launches from number `from` on, unmeasured. */
-static kprof_status run_plain(size_t from)
-{
-    kprof_status status = KPROF_OK;
-    for (size_t i = from; i < kprof_batch.count && status == KPROF_OK; i++) {
-        status = kprof_operation_run(kprof_batch.launches[i].operation);
-        if (status == KPROF_OK)
-            status = kprof_target_synchronize(); /* nothing else keeps the order of launches in several streams */
-    }
-    return status;
-}
-
-static bool is_too_slow(int64_t start_ns)
-{
-    int64_t spent_ns = kprof_monotonic_ns() - start_ns;
-    return spent_ns > SLOW_PASS_FACTOR * kprof_batch.first_pass_ns &&
-           spent_ns > kprof_batch.first_pass_ns + SLOW_PASS_NS;
-}
-
-/* Whether work number `i` runs beside no other: a transfer, or a launch in another stream than the one before it. What
- * ordered them in the application, an event say, is not repeated. */
-static bool runs_alone(size_t i)
-{
-    const kprof_open_launch *launch = &kprof_batch.launches[i];
-    return launch->transfer || (i > 0 && launch->stream != launch[-1].stream);
-}
-
-/* All launches of a pass; `ran` tells how many were reached before the pass was abandoned. */
-static kprof_status run_measured(size_t *ran)
-{
-    kprof_status status = KPROF_OK;
-    int64_t start_ns = kprof_monotonic_ns();
-    for (*ran = 0; *ran < kprof_batch.count && status == KPROF_OK && !kprof_batch.abandoned; ++*ran) {
-        const kprof_open_launch *launch = &kprof_batch.launches[*ran];
-        if (runs_alone(*ran))
-            status = kprof_target_synchronize();
-        if (launch->chosen)
-            kprof_batch_flush(launch->stream, launch->stream);
-        if (status == KPROF_OK)
-            status = kprof_operation_run(launch->operation);
-        if (status == KPROF_OK && launch->transfer)
-            status = kprof_target_synchronize();
-        kprof_batch.abandoned = is_too_slow(start_ns);
-    }
-    status = wait_for_launches(status);
-    kprof_batch.abandoned = kprof_batch.abandoned || is_too_slow(start_ns);
-    return status;
-}
-
-/* A pass failed half-way: put memory back and run everything once, unmeasured. */
-static void recover(void)
-{
-    kprof_status status = kprof_snapshot_restore(kprof_batch.snapshot);
+    int64_t lap_ns = kprof_monotonic_ns();
+    if (kprof_batch.kind == KPROF_REPLAYED && !kprof_batch.proved)
+        return KPROF_OK; /* the application's own run is in no pass */
+    kprof_status status = kprof_passes_partly() ? kprof_profiler_begin_pass(profiler) : begin_measurement();
     if (status == KPROF_OK)
-        status = run_plain(0);
-    if (status != KPROF_OK)
-        kprof_process_disarm(status, "a replay failed, and the memory that it changed could not be put right");
+        status = kprof_target_synchronize();
+    kprof_batch.times.prepare_ms += kprof_monotonic_lap_ms(&lap_ns);
+    if (status == KPROF_OK)
+        status = start_pass();
+    kprof_batch.in_pass = status == KPROF_OK;
+    if (status != KPROF_OK || !kprof_batch.proved || kprof_batch.searching)
+        return status;
+    kprof_batch.range_count = WHOLE_BATCH + 1;
+    status = kprof_profiler_push(profiler, WHOLE_BATCH);
+    if (status != KPROF_OK) {
+        bool more;
+        (void)stop_pass(&more);
+        kprof_batch.in_pass = false;
+    }
+    return status;
 }
 
 /* Which launches are evaluated. */
 static kprof_status list_chosen(void)
 {
     kprof_evaluations *out = &kprof_batch.evaluations;
-    kprof_status status =
-        kprof_evaluations_make(kprof_batch.context->profiler, kprof_batch.metrics, kprof_batch.chosen_count, out);
-    size_t next = 0, range = 0;
-    for (size_t i = 0; status == KPROF_OK && i < kprof_batch.count; i++) {
+    size_t chosen = 0;
+    for (size_t i = 0; i < kprof_batch.replay_count; i++)
+        chosen += kprof_batch.launches[i].chosen;
+    kprof_status status = kprof_evaluations_make(kprof_batch.context->profiler, kprof_batch.metrics, chosen, out);
+    for (size_t i = 0, next = 0; status == KPROF_OK && i < kprof_batch.replay_count; i++)
         if (kprof_batch.launches[i].chosen) {
             out->items[next].launch = i;
-            out->items[next++].range = range;
+            out->items[next++].range = kprof_batch.launches[i].range;
         }
-        range += !kprof_batch.launches[i].transfer;
-    }
     return status;
 }
 
@@ -188,11 +110,10 @@ static void wait_for_values(void)
     kprof_batch.times.evaluate_ms += kprof_monotonic_lap_ms(&lap_ns);
 }
 
-static kprof_status decode(void)
+static kprof_status decode(size_t ranges)
 {
     int64_t lap_ns = kprof_monotonic_ns();
-    kprof_status status =
-        kprof_profiler_decode(kprof_batch.context->profiler, kprof_batch.count - kprof_batch.transfer_count);
+    kprof_status status = kprof_profiler_decode(kprof_batch.context->profiler, ranges);
     kprof_batch.times.decode_ms += kprof_monotonic_lap_ms(&lap_ns);
     return status;
 }
@@ -203,7 +124,7 @@ static kprof_status read_pass(uint32_t pass, bool more)
     wait_for_values();
     kprof_status status = kprof_batch.evaluations.items ? KPROF_OK : list_chosen();
     if (status == KPROF_OK)
-        status = decode();
+        status = decode(kprof_batch.range_count);
     if (status != KPROF_OK)
         return status;
     if (kprof_passes_partly()) /* which of the passes it was is not known */
@@ -213,108 +134,242 @@ static kprof_status read_pass(uint32_t pass, bool more)
     return KPROF_OK;
 }
 
-/* The launch's own call was watched: its passes are all still to come, where it may be replayed. */
-static kprof_status end_watch(bool *more)
+/* The proof */
+
+/* Did the launches of a range reach memory outside their GPU? Also true when that cannot be told. */
+static kprof_status read_proof(kprof_reader *reader, size_t range, bool *reached)
 {
-    *more = true;
-    kprof_status status = kprof_wait_with_limit(kprof_batch.context->context);
-    if (status == KPROF_NOT_COLLECTED)
-        atomic_store(&kprof_batch.watched->ends_late, true);
-    if (!kprof_wait_is_idle(status))
-        free_later();
+    double sectors[8];
+    const kprof_strlist *names = &kprof_batch.metrics->proof;
+    *reached = true;
+    if (names->count == 0 || names->count > sizeof sectors / sizeof *sectors)
+        return kprof_fail(KPROF_UNSUPPORTED, "the chip has no counters for what reaches host memory");
+    kprof_status status =
+        kprof_reader_read(reader, (kprof_range){kprof_batch.context->profiler, range}, names, sectors);
     if (status != KPROF_OK)
         return status;
-    atomic_fetch_add(&kprof_batch.watched->watched_ends, 1);
-    if (!kprof_batch.snapshot)
-        return kprof_fail(KPROF_NOT_COLLECTED,
-                          "a kernel's first launches are only watched where it may wait for memory that the host or "
-                          "another device writes; its next ones are measured");
-    kprof_batch.first_pass_ns = kprof_monotonic_ns() - kprof_batch.opened_ns;
-    return kprof_passes_begin();
+    *reached = false;
+    for (size_t i = 0; i < names->count; i++)
+        *reached = *reached || !(sectors[i] == 0); /* NaN is no proof */
+    return KPROF_OK;
 }
 
-/* The launches' own calls were the first pass. */
-static kprof_status end_first_pass(bool *more)
+/* Mark the kernels that did. */
+static kprof_status read_each_proof(kprof_reader *reader, bool *reached)
 {
-    kprof_batch_times *times = &kprof_batch.times;
-    int64_t lap_ns = kprof_monotonic_ns();
-    kprof_status status = kprof_target_synchronize();
-    times->run_ms += kprof_monotonic_lap_ms(&lap_ns);
-    kprof_status stopped = kprof_profiler_stop(kprof_batch.context->profiler, more);
-    times->stop_ms += kprof_monotonic_lap_ms(&lap_ns);
-    kprof_batch.first_pass_ns = lap_ns - kprof_batch.started_ns;
-    if (status != KPROF_OK)
-        return kprof_fail(KPROF_NOT_COLLECTED, "this launch, or one measured with it, failed");
-    if (stopped == KPROF_OK && kprof_batch.chosen_count > 0)
-        stopped = read_pass(0, *more);
-    return stopped;
-}
-
-static kprof_status replay_pass(uint32_t pass, bool *more)
-{
-    size_t ran = 0;
-    kprof_batch_times *times = &kprof_batch.times;
-    int64_t lap_ns = kprof_monotonic_ns();
-    kprof_status status = kprof_snapshot_restore(kprof_batch.snapshot);
-    times->restore_ms += kprof_monotonic_lap_ms(&lap_ns);
-    if (status == KPROF_OK)
-        status = kprof_profiler_start(kprof_batch.context->profiler);
-    times->start_ms += kprof_monotonic_lap_ms(&lap_ns);
-    if (status == KPROF_OK) {
-        status = run_measured(&ran);
-        times->run_ms += kprof_monotonic_lap_ms(&lap_ns);
-        kprof_status stopped = kprof_profiler_stop(kprof_batch.context->profiler, more);
-        times->stop_ms += kprof_monotonic_lap_ms(&lap_ns);
-        status = status == KPROF_OK ? stopped : status;
+    kprof_status status = KPROF_OK;
+    *reached = false;
+    for (size_t i = 0; i < kprof_batch.count && status == KPROF_OK; i++) {
+        const kprof_open_launch *launch = &kprof_batch.launches[i];
+        bool this_one = false;
+        if (launch->kernel)
+            status = read_proof(reader, launch->own_range, &this_one);
+        if (this_one)
+            atomic_fetch_add(&launch->kernel->reaches_host, 1);
+        *reached = *reached || this_one;
     }
-    if (status == KPROF_OK)
-        status = run_plain(ran);
-    if (status == KPROF_OK && !kprof_batch.abandoned)
-        status = read_pass(pass, *more);
-    else if (status != KPROF_OK)
-        recover();
     return status;
 }
 
-static const kprof_launch_record *last_chosen(void)
+static void note_proved(void)
+{
+    for (size_t i = 0; i < kprof_batch.count; i++)
+        if (kprof_batch.launches[i].kernel)
+            atomic_store(&kprof_batch.launches[i].kernel->proved, true);
+}
+
+static kprof_status check_proof(void)
+{
+    kprof_reader *reader;
+    bool reached = true, searching = kprof_batch.searching;
+    kprof_status status = decode(kprof_batch.range_count);
+    if (status == KPROF_OK)
+        status = kprof_reader_open(kprof_batch.metrics, &reader);
+    if (status != KPROF_OK)
+        return status;
+    status = searching ? read_each_proof(reader, &reached) : read_proof(reader, WHOLE_BATCH, &reached);
+    kprof_reader_close(reader);
+    kprof_batch.context->searches = status == KPROF_OK && reached && !searching;
+    if (status == KPROF_OK && !reached)
+        note_proved();
+    if (status == KPROF_OK && reached)
+        return kprof_fail(KPROF_NOT_COLLECTED,
+                          "this launch, or one of the %zu measured with it, reached memory of the "
+                          "host, which no replay may change; later launches of that kernel are measured apart",
+                          kprof_batch.count);
+    return status;
+}
+
+/* End the pass around the application's own run. */
+static kprof_status end_own_pass(bool *more)
+{
+    kprof_profiler *profiler = kprof_batch.context->profiler;
+    kprof_status status = KPROF_OK;
+    if (kprof_batch.proved && !kprof_batch.searching)
+        status = kprof_profiler_pop(profiler);
+    kprof_status stopped = stop_pass(more);
+    kprof_batch.in_pass = false;
+    if (status == KPROF_OK)
+        status = stopped;
+    if (status != KPROF_OK || kprof_batch.chosen_count == 0)
+        return status;
+    return kprof_batch.proved ? check_proof() : read_pass(0, *more);
+}
+
+/* Replays */
+
+static bool is_too_slow(int64_t start_ns)
+{
+    return kprof_monotonic_ns() - start_ns > kprof_batch.longest_pass_ns;
+}
+
+static int64_t longest_pass_ns(int64_t own_run_ns)
+{
+    return SLOW_PASS_FACTOR * own_run_ns + SLOW_PASS_NS + (int64_t)kprof_batch.count * SLOW_PASS_EACH_NS;
+}
+
+static kprof_status run_one(kprof_open_launch *launch)
+{
+    kprof_profiler *profiler = kprof_batch.context->profiler;
+    kprof_snapshot *snapshot = kprof_batch.context->snapshot;
+    void *stream = kprof_snapshot_stream(snapshot);
+    if (!launch->chosen)
+        return kprof_operation_run(launch->operation, snapshot);
+    kprof_batch_flush(stream, stream);
+    kprof_status status = kprof_profiler_push(profiler, kprof_batch_take_range(&launch->range));
+    if (status != KPROF_OK)
+        return status;
+    status = kprof_operation_run(launch->operation, snapshot);
+    kprof_status popped = kprof_profiler_pop(profiler);
+    return status == KPROF_OK ? popped : status;
+}
+
+/* What the host would get is not what it got, so that nothing after it may be repeated. What came before stays
+ * measured. */
+static kprof_status end_before(size_t number)
+{
+    kprof_batch.replay_count = number;
+    kprof_batch.context->diverges = true;
+    for (size_t i = 0; i < number; i++)
+        if (kprof_batch.launches[i].chosen)
+            return KPROF_OK;
+    return KPROF_NOT_COLLECTED; /* with the operation's own reason */
+}
+
+/* All launches of a pass. NOT_COLLECTED when it takes far too long. */
+static kprof_status run_all(void)
+{
+    int64_t start_ns = kprof_monotonic_ns(), lap_ns = start_ns;
+    kprof_status status = KPROF_OK;
+    for (size_t i = 0; i < kprof_batch.replay_count && status == KPROF_OK; i++) {
+        kprof_open_launch *launch = &kprof_batch.launches[i];
+        status = run_one(launch);
+        if (status == KPROF_NOT_COLLECTED && !launch->kernel)
+            status = end_before(i);
+        else if (status == KPROF_OK && is_too_slow(start_ns))
+            status = kprof_fail(KPROF_NOT_COLLECTED, "a pass took far longer than the application's own run");
+    }
+    kprof_status done = kprof_target_synchronize();
+    kprof_batch.times.run_ms += kprof_monotonic_lap_ms(&lap_ns);
+    return status == KPROF_OK ? done : status;
+}
+
+static kprof_status replay_pass(bool *more)
+{
+    int64_t lap_ns = kprof_monotonic_ns();
+    kprof_status status = kprof_snapshot_restore_start(kprof_batch.context->snapshot);
+    kprof_batch.times.restore_ms += kprof_monotonic_lap_ms(&lap_ns);
+    if (status == KPROF_OK)
+        status = start_pass();
+    if (status != KPROF_OK)
+        return status;
+    status = run_all();
+    kprof_status stopped = stop_pass(more);
+    return status == KPROF_OK ? stopped : status;
+}
+
+static size_t last_chosen(void)
 {
     size_t i = kprof_batch.count - 1;
     while (!kprof_batch.launches[i].chosen)
         i--;
-    return &kprof_batch.launches[i].record;
+    return i;
 }
 
-/* What came to write the batch's memory since it was saved would lose it. */
-static bool may_restore(void)
+/* What happened since the start was saved may forbid to put it back. */
+static kprof_status check_may_replay(void)
 {
-    const char *writer = kprof_writers_devices();
-    if (writer)
-        snprintf(kprof_batch.note, sizeof kprof_batch.note, "the launch was not repeated: %s", writer);
-    return !writer;
+    const char *why = atomic_load(&kprof_batch.spoiled);
+    if (!why)
+        why = kprof_writers_devices();
+    return why ? kprof_fail(KPROF_NOT_COLLECTED, "the launch was not repeated: %s", why) : KPROF_OK;
+}
+
+static kprof_status run_passes(uint32_t *passes)
+{
+    bool more = true;
+    int64_t lap_ns = kprof_monotonic_ns();
+    kprof_status status = kprof_batch.proved ? KPROF_OK : begin_measurement();
+    kprof_batch.times.prepare_ms += kprof_monotonic_lap_ms(&lap_ns);
+    while (status == KPROF_OK && more) {
+        kprof_batch.listener->progress(&kprof_batch.launches[last_chosen()].record, kprof_batch.chosen_count,
+                                       *passes + 1, kprof_batch.metrics->pass_count);
+        status = replay_pass(&more);
+        if (status == KPROF_OK)
+            status = read_pass(*passes, more);
+        *passes += status == KPROF_OK;
+    }
+    wait_for_values();
+    return status;
+}
+
+/* Replay, and leave no trace of it. What the passes before a failure gave is kept, with the reason. */
+static kprof_status replay(uint32_t *passes)
+{
+    int64_t lap_ns = kprof_monotonic_ns();
+    kprof_snapshot *snapshot = kprof_batch.context->snapshot;
+    kprof_status status = check_may_replay();
+    if (status == KPROF_OK)
+        status = kprof_snapshot_record_end(snapshot);
+    kprof_batch.times.keep_ms += kprof_monotonic_lap_ms(&lap_ns);
+    if (status != KPROF_OK)
+        return status;
+    status = run_passes(passes);
+    lap_ns = kprof_monotonic_ns();
+    kprof_status restored = kprof_snapshot_restore_end(snapshot);
+    kprof_batch.times.restore_ms += kprof_monotonic_lap_ms(&lap_ns);
+    if (restored != KPROF_OK)
+        kprof_process_disarm(restored, "the memory that a replay changed could not be put right");
+    if (status == KPROF_OK || *passes == 0)
+        return status;
+    kprof_batch_note("the replay was abandoned", kprof_process_reason(status));
+    return KPROF_OK;
 }
 
 kprof_status kprof_passes_run(uint32_t *passes)
 {
-    bool more = false;
-    *passes = kprof_batch.watched ? 0 : 1;
-    kprof_status status = kprof_batch.watched ? end_watch(&more) : end_first_pass(&more);
-    if (status == KPROF_OK && more && kprof_batch.snapshot && !may_restore())
-        kprof_batch.abandoned = true;
-    while (status == KPROF_OK && more && kprof_batch.snapshot && !kprof_batch.abandoned) {
-        kprof_batch.listener->progress(last_chosen(), kprof_batch.chosen_count, *passes + 1,
-                                       kprof_batch.metrics->pass_count);
-        status = replay_pass(*passes, &more);
-        *passes += !kprof_batch.abandoned;
+    bool more = false, replayed = kprof_batch.kind == KPROF_REPLAYED;
+    int64_t lap_ns = kprof_monotonic_ns();
+    *passes = 0;
+    kprof_batch.replay_count = kprof_batch.count;
+    kprof_status status = kprof_wait_for_context(kprof_batch.context->context);
+    kprof_batch.times.wait_ms = kprof_monotonic_lap_ms(&lap_ns);
+    if (!kprof_wait_is_idle(status)) { /* CUPTI would wait without a limit for the end of the pass */
+        kprof_batch.context->left_in_pass = kprof_batch.in_pass;
+        return status;
     }
+    kprof_batch_note_ends();
+    kprof_batch.longest_pass_ns = longest_pass_ns(lap_ns - kprof_batch.started_ns);
+    kprof_status ended = kprof_batch.in_pass ? end_own_pass(&more) : KPROF_OK;
+    if (status != KPROF_OK)
+        return kprof_fail(KPROF_NOT_COLLECTED, "this launch, or one measured with it, failed");
+    if (ended != KPROF_OK || kprof_batch.chosen_count == 0)
+        return ended;
+    if (replayed)
+        kprof_batch.replay_count = last_chosen() + 1; /* nothing is measured after it */
+    if (replayed)
+        return replay(passes);
     wait_for_values();
-    if (kprof_batch.abandoned)
-        kprof_batch_note("the replay was abandoned", "a pass took far longer than the launches did at first");
-    return kprof_batch.abandoned && *passes == 0 ? kprof_fail(KPROF_NOT_COLLECTED, "%s", kprof_batch.note) : status;
-}
-
-void kprof_passes_end_empty(void)
-{
-    bool more;
-    if (!kprof_batch.watched)
-        (void)end_first_pass(&more);
+    *passes = 1;
+    return KPROF_OK;
 }

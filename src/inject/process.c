@@ -8,7 +8,6 @@
 #include "inject/launch.h"
 #include "inject/lock.h"
 #include "inject/preload.h"
-#include "inject/threads.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -16,6 +15,9 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+
+/* After so many batches nothing new is set up any more. */
+#define MAX_EXIT_HANDLERS 64
 
 kprof_process kprof_this_process;
 
@@ -119,12 +121,22 @@ static void disarm_forked_child(void)
 
 static void at_exit(void)
 {
+    static atomic_bool done;
+    if (atomic_exchange(&done, true))
+        return;
     kprof_preload_end();
     if (atomic_load(&kprof_this_process.armed))
         kprof_launch_finish();
     else
         kprof_launch_stop();
     atomic_store(&kprof_this_process.armed, false);
+}
+
+void kprof_process_outlive_libraries(void)
+{
+    static atomic_uint registered;
+    if (atomic_load(&registered) < MAX_EXIT_HANDLERS && atomic_fetch_add(&registered, 1) < MAX_EXIT_HANDLERS)
+        atexit(at_exit);
 }
 
 static kprof_status start(const char *dir)
@@ -145,7 +157,6 @@ static kprof_status start(const char *dir)
     atomic_store(&process->armed, true);
     write_process();
     kprof_launch_prepare();
-    kprof_threads_cuda_starts();
     status = kprof_target_start(&kprof_launch_hooks);
     if (status != KPROF_OK)
         return status;

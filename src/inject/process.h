@@ -20,6 +20,9 @@ extern kprof_process kprof_this_process;
 /* Read the configuration, open the spool and have the hooks called; does nothing when kprof did not start this process,
  * or when called again. */
 void kprof_process_start(void);
+/* A batch opens: have it closed before the libraries end that measuring needs. What they have set up so far ends after
+ * this process' handler, since both go in the reverse order of their start; so each batch registers the handler. */
+void kprof_process_outlive_libraries(void);
 /* Write a record. A failure (disk full) is reported once where it still can be, and disarms. */
 void kprof_process_write(const kprof_record *record);
 /* The last error that this thread logged, or the status' own text: why something was not measured. Valid until the

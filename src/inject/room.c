@@ -12,8 +12,6 @@
 #define SMALL_PART        8 /* of the room */
 #define SMALL_IN_A_ROW    3
 #define MEMORY_SHARE      8 /* of what the machine has: not more */
-/* Launches that are not chosen may stand between those that are counted. */
-#define UNCHOSEN_LAUNCHES 16
 
 /* How many launches of which counter data fits into the room of this batch. */
 static size_t choose_room(const kprof_profiled_context *context)
@@ -38,8 +36,10 @@ size_t kprof_room_choose(const kprof_profiled_context *context)
     size_t capacity = choose_room(context);
     if (config->replay_batch && config->replay_batch < capacity)
         capacity = config->replay_batch;
-    if (config->filter.launch_count && config->filter.launch_count + UNCHOSEN_LAUNCHES < capacity)
-        capacity = config->filter.launch_count + UNCHOSEN_LAUNCHES;
+    if (config->counter_data_dir) /* the image of each launch is kept by itself */
+        capacity = 1;
+    if (config->filter.launch_count && config->filter.launch_count < capacity)
+        capacity = config->filter.launch_count;
     return capacity;
 }
 

@@ -8,80 +8,103 @@
 
 /* Watched launches after which a kernel that cannot be replayed is taken for one that ends by itself. */
 #define ENOUGH_ENDS 2
+/* Launches of a kernel that reached host memory, after which all of them are taken to. */
+#define ENOUGH_REACHES 2
 
-/* Why a launch must not run more often than the application runs it; NULL when it may. */
-static const char *why_not_repeated(const kprof_call *call, const kprof_operation *operation, bool shared)
+#define LATE                                                                                                           \
+    "an earlier launch of the kernel did not end by itself within a second, and may have waited for the application"
+
+bool kprof_treatment_needs_proof(void)
 {
-    static __thread char text[320];
-    unsigned sharing = kprof_target_sharing();
-    const char *side_effect = kprof_target_side_effect(call);
-    if (side_effect) {
-        snprintf(text, sizeof text, "the kernel cannot be replayed: %s", side_effect);
-        return text;
-    }
-    if (!operation || !kprof_target_function(call))
-        return "the launch cannot be repeated through the driver";
+    return (kprof_target_sharing() & KPROF_SHARES_WITH_HOST) || kprof_target_reaches_pageable();
+}
+
+static const char *why_not_saved(unsigned sharing)
+{
+    if (sharing & KPROF_MANAGED)
+        return "managed memory moves between host and device, so that nothing tells who reaches it";
     if (sharing & KPROF_SHARES_WITH_DEVICES)
         return "other GPUs or other processes reach the memory that a replay restores";
     if (sharing & KPROF_MAY_NOT_SAVE)
-        return "it is not known how to save memory of sparse or deferred arrays, and of green contexts";
-    return shared ? kprof_writers_others() : NULL;
+        return "there is memory that a replay cannot restore: surfaces, sparse or deferred arrays, memory of graphs or "
+               "green contexts";
+    return NULL;
 }
 
-/* May kernels wait for what the host, another GPU or another process does after the launch? */
+/* A kernel that was seen to reach host memory may do so with some arguments only; of one that was not seen yet, and
+ * where the GPU reaches all of the process' memory, arguments are all that tells. NULL: nothing speaks against a
+ * replay. */
+static const char *why_reaches_host(const kprof_batch_launch *launch, const kprof_operation *operation)
+{
+    unsigned reaches = atomic_load(&launch->kernel->reaches_host);
+    bool suspicious = reaches > 0 || !atomic_load(&launch->kernel->proved) || kprof_target_reaches_pageable();
+    if (reaches >= ENOUGH_REACHES)
+        return "launches of the kernel reach memory of the host, which no replay may change";
+    return suspicious && kprof_operation_sees_host(operation)
+               ? "the kernel takes memory of the host, which no replay may change"
+               : NULL;
+}
+
+/* Why a launch must not run more often than the application runs it; NULL when it may. */
+static const char *why_not_repeated(const kprof_batch_launch *launch, const kprof_operation *operation)
+{
+    static __thread char text[320];
+    const char *why = kprof_target_side_effect(launch->call);
+    if (why) {
+        snprintf(text, sizeof text, "the kernel cannot be replayed: %s", why);
+        return text;
+    }
+    if (atomic_load(&launch->kernel->ends_late))
+        return LATE;
+    if (!operation || !kprof_target_function(launch->call))
+        return "the launch cannot be repeated through the driver";
+    why = why_not_saved(kprof_target_sharing());
+    if (why || !kprof_treatment_needs_proof())
+        return why;
+    if (launch->metrics && launch->metrics->proof.count == 0)
+        return "the chip cannot tell which launches reach host memory";
+    return why_reaches_host(launch, operation);
+}
+
+/* May kernels wait for memory that the host writes after the launch? */
+static bool may_wait_for_host(void)
+{
+    return (kprof_target_sharing() & (KPROF_SHARES_WITH_HOST | KPROF_MANAGED)) || kprof_target_reaches_pageable();
+}
+
+/* Or another GPU, another process or a network card? */
 static bool may_wait(void)
 {
-    return kprof_target_sharing() & (KPROF_SHARES_WITH_HOST | KPROF_SHARES_WITH_DEVICES);
+    return may_wait_for_host() || (kprof_target_sharing() & KPROF_SHARES_WITH_DEVICES) || kprof_writers_devices();
 }
 
-static kprof_treatment refuse_late(void)
+/* CUPTI waits in the launch call for a kernel that it counts in the SMs. One that waits for what the application does
+ * next would never end then, so that a kernel has to end by itself first. */
+static kprof_treatment measure_own_run(const kprof_batch_launch *launch, kprof_treatment_kind kind, const char *why)
 {
-    return (kprof_treatment){KPROF_REFUSED, false,
-                             "an earlier launch of the kernel did not end by itself within a second, and may have "
-                             "waited for the application"};
-}
-
-/* Where a kernel may wait for others and is never replayed, having ended often enough without them has to do. */
-kprof_treatment kprof_treatment_unrepeated(const kprof_batch_launch *launch, const kprof_operation *operation,
-                                           const char *why)
-{
-    if (!may_wait() && !kprof_writers_devices())
-        return (kprof_treatment){KPROF_ONE_PASS, false, why};
     if (atomic_load(&launch->kernel->ends_late))
-        return refuse_late();
-    if ((kprof_target_sharing() & KPROF_SHARES_WITH_HOST) && (!operation || kprof_operation_sees_host(operation)))
-        return (kprof_treatment){KPROF_REFUSED, false,
-                                 "the kernel takes host memory, for which it may wait, and others "
-                                 "reach that memory, or it cannot be replayed"};
-    return (kprof_treatment){KPROF_ONE_PASS, atomic_load(&launch->kernel->watched_ends) < ENOUGH_ENDS, why};
+        return (kprof_treatment){KPROF_REFUSED, LATE};
+    if (!may_wait())
+        return (kprof_treatment){kind, why};
+    if (atomic_load(&launch->kernel->watched_ends) < ENOUGH_ENDS)
+        return (kprof_treatment){KPROF_WATCHED,
+                                 "a kernel's first launches are only watched where it may wait for memory that the "
+                                 "host or another device writes; its next ones are measured"};
+    return (kprof_treatment){kind, why};
 }
 
-/* A kernel that reads host memory may wait for what the host writes there after the launch call has returned, which it
- * never does while CUPTI waits in it for the kernel. What ended once without the host's help does so again from the
- * same memory, so that it can be replayed. */
-static kprof_treatment choose_shared(const kprof_batch_launch *launch, const kprof_operation *operation)
+kprof_treatment kprof_treatment_unrepeated(const kprof_batch_launch *launch, const char *why)
 {
-    const char *obstacle = why_not_repeated(launch->call, operation, true);
-    return obstacle ? kprof_treatment_unrepeated(launch, operation, obstacle)
-                    : (kprof_treatment){KPROF_ALONE, true, ""};
+    return measure_own_run(launch, launch->metrics->pass_count > 1 ? KPROF_ONE_PASS : KPROF_LIVE, why);
 }
 
 kprof_treatment kprof_treatment_choose(const kprof_batch_launch *launch, const kprof_operation *operation)
 {
-    const kprof_config *config = &kprof_this_process.config;
-    bool single = config->counter_data_dir || config->replay_batch == 1;
-    if (may_wait() && atomic_load(&launch->kernel->ends_late))
-        return refuse_late();
-    if (kprof_target_sharing() & KPROF_SHARES_WITH_HOST)
-        return choose_shared(launch, operation);
-    if (operation && kprof_operation_sees_host(operation))
-        return (kprof_treatment){KPROF_REFUSED, false,
-                                 "the kernel takes pageable host memory, which no replay puts back, and for which it "
-                                 "may wait"};
-    if (launch->metrics->pass_count <= 1) /* nothing is repeated */
-        return (kprof_treatment){single ? KPROF_ALONE : KPROF_TOGETHER, false, ""};
-    const char *obstacle = why_not_repeated(launch->call, operation, false);
-    if (obstacle)
-        return kprof_treatment_unrepeated(launch, operation, obstacle);
-    return (kprof_treatment){single ? KPROF_ALONE : KPROF_TOGETHER, false, ""};
+    uint32_t passes = launch->metrics ? launch->metrics->pass_count : 0;
+    if (launch->chosen && passes == 1 && !may_wait_for_host()) /* nothing is repeated */
+        return (kprof_treatment){KPROF_LIVE, ""};
+    const char *obstacle = why_not_repeated(launch, operation);
+    if (!obstacle)
+        return (kprof_treatment){KPROF_REPLAYED, ""};
+    return launch->chosen ? kprof_treatment_unrepeated(launch, obstacle) : (kprof_treatment){KPROF_REFUSED, obstacle};
 }

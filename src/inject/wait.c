@@ -144,7 +144,7 @@ kprof_status kprof_wait_with_limit(void *context)
 
 kprof_status kprof_wait_for_context(void *context)
 {
-    bool may_wait = in_vain || (kprof_target_sharing() & (KPROF_SHARES_WITH_HOST | KPROF_WAITS_FOR_HOST)) != 0;
+    bool may_wait = in_vain || (kprof_target_sharing() & KPROF_WAITS_FOR_HOST) != 0;
     kprof_status status = wait_at_most(context, may_wait ? LIMIT_S : kprof_wait_long_limit_s);
     in_vain = in_vain || status == KPROF_NOT_COLLECTED;
     return status;

@@ -7,9 +7,9 @@
 #include <stdbool.h>
 
 /* Wait until all work of a context is done, ten seconds at most: NOT_COLLECTED then. Where the application has used
- * what makes work wait for the host (host functions, waits for a value in memory, memory that the host writes), or
- * where an earlier such wait was in vain, one second at most. Work that is waited for since an earlier call counts from
- * there. INTERNAL when the context is in error, NO_MEMORY when there is no thread to wait in. With the gate held. */
+ * what makes work wait for the host (host functions, waits for a value in memory), or where an earlier such wait was in
+ * vain, one second at most. Work that is waited for since an earlier call counts from there. INTERNAL when the context
+ * is in error, NO_MEMORY when there is no thread to wait in. With the gate held. */
 kprof_status kprof_wait_for_context(void *context) KPROF_MUST_CHECK;
 /* The same, one second at most in any case. */
 kprof_status kprof_wait_with_limit(void *context) KPROF_MUST_CHECK;

@@ -1,9 +1,5 @@
-/* Threads, and what reads files and networks on its own. */
+/* Files through which other devices reach memory, among those that the process has open. */
 #include "inject/writers.h"
-
-#include "core/mappings.h"
-#include "cupti/target.h"
-#include "inject/threads.h"
 
 #include <dirent.h>
 #include <stdio.h>
@@ -12,11 +8,8 @@
 
 /* Not /proc/self, which is empty once the first thread has ended. */
 #define DESCRIPTORS "/proc/thread-self/fd"
-#define IO_URING    "anon_inode:[io_uring]" /* its rings stay mapped where its descriptor is closed */
-#define AIO         "/[aio]"
 
-/* Beginnings of the files through which memory of the host is written with no call that waits, and that of devices. */
-static const char *const host_files[] = {IO_URING, "/dev/xpmem", "/dev/knem", "/dev/video", NULL};
+/* Beginnings of their paths. */
 static const char *const device_files[] = {"/dev/infiniband/", "/dev/hfi1",   "/dev/cxi",
                                            "/dev/nvidia-fs",   "/dev/gdrdrv", "/dev/libnvm",
                                            "/dev/vfio/",       "/dev/uio",    NULL};
@@ -58,13 +51,4 @@ const char *kprof_writers_devices(void)
 {
     return has_descriptor(device_files) ? "a network card or another device may write the memory that a replay restores"
                                         : NULL;
-}
-
-const char *kprof_writers_others(void)
-{
-    if (kprof_threads_others(!(kprof_target_sharing() & KPROF_RUNS_HOST_CODE)))
-        return "other threads of the application reach the memory that a replay restores (pinned or managed)";
-    if (has_descriptor(host_files) || kprof_mappings_named(IO_URING) || kprof_mappings_named(AIO))
-        return "asynchronous input may be on its way to the memory that a replay restores (pinned or managed)";
-    return kprof_writers_devices();
 }

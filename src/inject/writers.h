@@ -1,4 +1,4 @@
-/* Who but the calling thread may write the process' memory at any time. */
+/* Who may write the memory of a device with no call of CUDA. */
 #ifndef KPROF_INJECT_WRITERS_H
 #define KPROF_INJECT_WRITERS_H
 
@@ -8,9 +8,5 @@
 const char *kprof_writers_devices(void);
 /* Is a file one through which that happens while it is open? */
 bool kprof_writers_is_device_file(const char *path);
-/* Why memory that the host reaches can change while the calling thread does nothing, as "other threads of the
- * application reach ..."; NULL when it cannot. Memory that other processes share is not asked for here: registering it
- * with CUDA shows as KPROF_SHARES_WITH_DEVICES. */
-const char *kprof_writers_others(void);
 
 #endif

@@ -108,6 +108,7 @@ static const field launch_fields[] = {
     U32(launch.cooperative),
     U32(launch.max_blocks_per_sm),
     U32(launch.max_active_clusters),
+    U64(launch.graph_node),
     U64(launch.start_unix_ns),
     U64(launch.profile_ns),
     ENUM(launch.mode, KPROF_REPLAY_BATCH),

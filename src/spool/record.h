@@ -83,6 +83,7 @@ typedef struct kprof_launch_record {
     uint32_t cooperative;           /* 1 for a cooperative launch */
     uint32_t max_blocks_per_sm;     /* cuOccupancyMaxActiveBlocksPerMultiprocessor; 0: not known */
     uint32_t max_active_clusters;   /* cuOccupancyMaxActiveClusters; 0: not a cluster launch or not known */
+    uint64_t graph_node;            /* CUPTI's number of the node, of a kernel in a graph; 0: it is in none */
     int64_t start_unix_ns;          /* host clock when the application made the call */
     int64_t profile_ns;             /* host time that profiling this launch took */
     kprof_replay_mode mode;

@@ -1,5 +1,6 @@
 /* Whom driver calls share memory with, by the call alone or by the access that it gives; and what is read out of them.
  */
+#include "cupti/allocations.h"
 #include "cupti/calls.h"
 #include "cupti/driver.h"
 
@@ -19,6 +20,8 @@ static CUresult context_result; /* of asking for the context's device */
 static CUresult function_result;
 static int device_count = 1;
 static CUstreamCaptureMode capture_mode = CU_STREAM_CAPTURE_MODE_GLOBAL; /* of the application's thread */
+static void *memory_pool;                                                /* of OWN_MEMORY; NULL: it is of none */
+static cuuint64_t threshold;
 enum { SHARED_NOW = 65536 }; /* dynamic shared memory that a function may have */
 
 static CUresult CUDAAPI function_attribute(int *value, CUfunction_attribute attribute, CUfunction function)
@@ -51,17 +54,37 @@ static CUresult CUDAAPI count_devices(int *count)
 static CUresult CUDAAPI pointer_attribute(void *out, CUpointer_attribute attribute, CUdeviceptr address)
 {
     CUdeviceptr start = address & ~(CUdeviceptr)(MEMORY_BYTES - 1);
+    if (attribute == CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE && start == OWN_MEMORY) {
+        *(void **)out = memory_pool;
+        return CUDA_SUCCESS;
+    }
     if (attribute != CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL || start < OWN_MEMORY || start > MORE_OWN_MEMORY)
         return CUDA_ERROR_INVALID_VALUE;
     *(int *)out = start == OTHER_MEMORY ? OTHER_DEVICE : OWN_DEVICE;
     return CUDA_SUCCESS;
 }
 
+static CUresult CUDAAPI pool_attribute(CUmemoryPool of, CUmemPool_attribute attribute, void *value)
+{
+    assert_ptr_equal(of, memory_pool);
+    assert_int_equal(attribute, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD);
+    *(cuuint64_t *)value = threshold;
+    return CUDA_SUCCESS;
+}
+
+static char captured_stream;
+
 static CUresult CUDAAPI exchange_mode(CUstreamCaptureMode *mode)
 {
     CUstreamCaptureMode before = capture_mode;
     capture_mode = *mode;
     *mode = before;
+    return CUDA_SUCCESS;
+}
+
+static CUresult CUDAAPI is_capturing(CUstream stream, CUstreamCaptureStatus *status)
+{
+    *status = (void *)stream == &captured_stream ? CU_STREAM_CAPTURE_STATUS_ACTIVE : CU_STREAM_CAPTURE_STATUS_NONE;
     return CUDA_SUCCESS;
 }
 
@@ -73,6 +96,8 @@ kprof_status kprof_driver_load(const kprof_driver_api **out)
                                          .cuPointerGetAttribute_ = pointer_attribute,
                                          .cuFuncGetAttribute_ = function_attribute,
                                          .cuKernelGetAttribute_ = kernel_attribute,
+                                         .cuMemPoolGetAttribute_ = pool_attribute,
+                                         .cuStreamIsCapturing_ = is_capturing,
                                          .cuThreadExchangeStreamCaptureMode_ = exchange_mode};
     *out = &api;
     return KPROF_OK;
@@ -87,8 +112,8 @@ static void test_calls_that_share(void **state)
     } rows[] = {
         {ID(cuMemAllocHost_v2), KPROF_SHARES_WITH_HOST},
         {ID(cuMemHostAlloc), KPROF_SHARES_WITH_HOST},
-        {ID(cuMemAllocManaged), KPROF_SHARES_WITH_HOST},
-        {ID(cuLibraryGetManaged), KPROF_SHARES_WITH_HOST},
+        {ID(cuMemAllocManaged), KPROF_MANAGED},
+        {ID(cuLibraryGetManaged), KPROF_MANAGED},
         {ID(cuCtxEnablePeerAccess), KPROF_SHARES_WITH_DEVICES},
         {ID(cuIpcOpenMemHandle_v2), KPROF_SHARES_WITH_DEVICES},
         {ID(cuMemImportFromShareableHandle), KPROF_SHARES_WITH_DEVICES},
@@ -105,6 +130,10 @@ static void test_calls_that_share(void **state)
         {ID(cuMemMapArrayAsync), KPROF_MAY_NOT_SAVE},
         {ID(cuMemMapArrayAsync_ptsz), KPROF_MAY_NOT_SAVE},
         {ID(cuGreenCtxCreate), KPROF_MAY_NOT_SAVE},
+        {ID(cuSurfObjectCreate), KPROF_MAY_NOT_SAVE},
+        {ID(cuSurfRefSetArray), KPROF_MAY_NOT_SAVE},
+        {ID(cuMemAlloc), KPROF_MAY_NOT_SAVE},
+        {ID(cuMemAllocPitch), KPROF_MAY_NOT_SAVE},
         {ID(cuStreamWaitValue64_v2_ptsz), KPROF_WAITS_FOR_HOST},
         {ID(cuWaitExternalSemaphoresAsync), KPROF_WAITS_FOR_HOST},
     };
@@ -116,11 +145,32 @@ static void test_calls_that_share_nothing(void **state)
 {
     (void)state;
     static const CUpti_CallbackId ids[] = {
-        ID(INVALID),        ID(cuMemAlloc_v2), ID(cuMemsetD8_v2), ID(cuMemAllocAsync),
-        ID(cuLaunchKernel), ID(cuGraphLaunch), ID(cuMemFreeHost),
+        ID(INVALID), ID(cuMemAlloc_v2), ID(cuMemsetD8_v2), ID(cuLaunchKernel), ID(cuGraphLaunch), ID(cuMemFreeHost),
     };
     for (size_t i = 0; i < sizeof ids / sizeof *ids; i++)
         assert_int_equal(kprof_call_sharing(ids[i], NULL), 0);
+}
+
+/* Memory that is allocated in a capture is a graph's. */
+static void test_memory_of_captures(void **state)
+{
+    (void)state;
+    cuMemAllocAsync_params plain = {.bytesize = 64};
+    cuMemAllocFromPoolAsync_params captured = {.bytesize = 64, .hStream = (CUstream)(void *)&captured_stream};
+    assert_int_equal(kprof_call_sharing(ID(cuMemAllocAsync), &plain), 0);
+    assert_int_equal(kprof_call_sharing(ID(cuMemAllocFromPoolAsync_ptsz), &captured), KPROF_MAY_NOT_SAVE);
+}
+
+/* The engine looks for new sharing after calls that it keeps out of a replay, not after others. */
+static void test_calls_that_share_are_kept_apart(void **state)
+{
+    (void)state;
+    static const uint64_t no_parameters[16] = {0};
+    for (CUpti_CallbackId id = 0; id < CUPTI_DRIVER_TRACE_CBID_SIZE; id++) {
+        kprof_call_kind kind = kprof_call_classify(id, no_parameters);
+        if (kind == KPROF_CALL_WAIT || kind == KPROF_CALL_HARMLESS)
+            assert_int_equal(kprof_call_sharing(id, no_parameters), 0);
+    }
 }
 
 /* What a newer driver has closes a batch, and may share with everybody. */
@@ -132,7 +182,8 @@ static void test_unknown_calls(void **state)
     for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
         assert_int_equal(kprof_call_classify(ids[i], NULL), KPROF_CALL_OTHER);
         assert_int_equal(kprof_call_sharing(ids[i], NULL), KPROF_SHARES_WITH_HOST | KPROF_SHARES_WITH_DEVICES |
-                                                               KPROF_WAITS_FOR_HOST | KPROF_RUNS_HOST_CODE);
+                                                               KPROF_WAITS_FOR_HOST | KPROF_RUNS_HOST_CODE |
+                                                               KPROF_MANAGED);
     }
 }
 
@@ -161,20 +212,37 @@ static void test_kinds(void **state)
         {ID(cuTensorMapReplaceAddress), KPROF_CALL_HARMLESS},
         {ID(cuMemsetD8Async), KPROF_CALL_TRANSFER},
         {ID(cuMemcpyDtoDAsync_v2_ptsz), KPROF_CALL_TRANSFER},
-        {ID(cuMemcpyHtoDAsync_v2), KPROF_CALL_OTHER},
+        {ID(cuMemcpyHtoDAsync_v2), KPROF_CALL_TRANSFER},
+        {ID(cuMemcpyDtoH_v2_ptds), KPROF_CALL_TRANSFER},
+        {ID(cuMemcpy2DAsync_v2), KPROF_CALL_OTHER},
         {ID(cuMemcpyPeerAsync), KPROF_CALL_OTHER},
-        {ID(cuMemGetInfo_v2), KPROF_CALL_OTHER},
-        {ID(cuKernelGetFunction), KPROF_CALL_OTHER},
-        {ID(cuLibraryGetKernel), KPROF_CALL_OTHER},
-        {ID(cuMemPoolGetAttribute), KPROF_CALL_OTHER},
+        {ID(cuMemGetInfo_v2), KPROF_CALL_MEMORY_INFO},
+        {ID(cuKernelGetFunction), KPROF_CALL_SETUP},
+        {ID(cuLibraryGetKernel), KPROF_CALL_SETUP},
+        {ID(cuMemPoolGetAttribute), KPROF_CALL_HARMLESS},
         {ID(cuMemRangeGetAttribute), KPROF_CALL_OTHER},
         {ID(cuDeviceGetGraphMemAttribute), KPROF_CALL_OTHER},
         {ID(cuCtxSetLimit), KPROF_CALL_OTHER},
-        {ID(cuEventDestroy_v2), KPROF_CALL_OTHER},
-        {ID(cuFuncSetCacheConfig), KPROF_CALL_OTHER},
-        {ID(cuMemcpyHtoD_v2), KPROF_CALL_OTHER},
+        {ID(cuEventDestroy_v2), KPROF_CALL_SETUP},
+        {ID(cuFuncSetCacheConfig), KPROF_CALL_SETUP},
+        {ID(cuMemcpyHtoD_v2), KPROF_CALL_TRANSFER},
         {ID(cuMemFree_v2), KPROF_CALL_OTHER},
-        {ID(cuMemAlloc_v2), KPROF_CALL_OTHER},
+        {ID(cuMemAlloc_v2), KPROF_CALL_ALLOCATE},
+        {ID(cuMemAlloc), KPROF_CALL_OTHER},
+        {ID(cuMemAllocAsync_ptsz), KPROF_CALL_ALLOCATE},
+        {ID(cuMemAllocFromPoolAsync), KPROF_CALL_ALLOCATE},
+        {ID(cuMemSetAccess), KPROF_CALL_ALLOCATE},
+        {ID(cuMemAllocManaged), KPROF_CALL_OTHER},
+        {ID(cuMemAllocHost_v2), KPROF_CALL_SETUP},
+        {ID(cuMemHostRegister_v2), KPROF_CALL_SETUP},
+        {ID(cuMemCreate), KPROF_CALL_SETUP},
+        {ID(cuMemMap), KPROF_CALL_OTHER},
+        {ID(cuMemUnmap), KPROF_CALL_OTHER},
+        {ID(cuMemFreeAsync), KPROF_CALL_OTHER},
+        {ID(cuModuleLoadData), KPROF_CALL_SETUP},
+        {ID(cuLaunchHostFunc), KPROF_CALL_SETUP},
+        {ID(cuStreamCreateWithPriority), KPROF_CALL_SETUP},
+        {ID(cuStreamBatchMemOp_v2), KPROF_CALL_OTHER},
         {ID(cuStreamBeginCapture_v2), KPROF_CALL_OTHER},
         {ID(cuCtxDestroy_v2), KPROF_CALL_OTHER},
         {ID(INVALID), KPROF_CALL_OTHER},
@@ -201,10 +269,65 @@ static void test_function_attributes(void **state)
     assert_int_equal(kind_of_setting(limit, SHARED_NOW), KPROF_CALL_HARMLESS);
     assert_int_equal(kind_of_setting(limit, SHARED_NOW + 1), KPROF_CALL_HARMLESS);
     assert_int_equal(kind_of_setting(limit, SHARED_NOW - 1), KPROF_CALL_OTHER);
-    assert_int_equal(kind_of_setting(CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, 100), KPROF_CALL_OTHER);
+    assert_int_equal(kind_of_setting(CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, -1), KPROF_CALL_HARMLESS);
+    assert_int_equal(kind_of_setting(CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1), KPROF_CALL_HARMLESS);
+    assert_int_equal(kind_of_setting(CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, -1), KPROF_CALL_OTHER);
+    assert_int_equal(kind_of_setting(CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH, 2), KPROF_CALL_OTHER);
     function_result = CUDA_ERROR_INVALID_HANDLE;
     assert_int_equal(kind_of_setting(limit, SHARED_NOW), KPROF_CALL_OTHER);
     function_result = CUDA_SUCCESS;
+}
+
+/* What a pool keeps mapped a replay can use, and what comes of it later is the same memory. */
+static void test_frees_to_pools(void **state)
+{
+    (void)state;
+    static const CUpti_CallbackId ids[] = {ID(cuMemFreeAsync), ID(cuMemFreeAsync_ptsz)};
+    cuMemFreeAsync_params p = {.dptr = OWN_MEMORY}, elsewhere = {.dptr = OTHER_MEMORY};
+    cuMemFree_v2_params plain = {.dptr = OWN_MEMORY};
+    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
+        memory_pool = &threshold;
+        threshold = UINT64_MAX;
+        assert_int_equal(kprof_call_classify(ids[i], &p), KPROF_CALL_SETUP);
+        assert_int_equal(kprof_call_classify(ids[i], &elsewhere), KPROF_CALL_OTHER);
+        assert_int_equal(kprof_call_classify(ID(cuMemFree_v2), &plain), KPROF_CALL_OTHER);
+        threshold--;
+        assert_int_equal(kprof_call_classify(ids[i], &p), KPROF_CALL_OTHER);
+        memory_pool = NULL;
+        threshold = UINT64_MAX;
+        assert_int_equal(kprof_call_classify(ids[i], &p), KPROF_CALL_OTHER);
+    }
+}
+
+/* Memory that is mapped a second time may be saved at its first address. */
+static void test_mappings(void **state)
+{
+    (void)state;
+    CUmemGenericAllocationHandle handle = 77;
+    cuMemCreate_params create = {.handle = &handle};
+    cuMemMap_params map = {.ptr = OWN_MEMORY, .size = MEMORY_BYTES, .handle = handle};
+    assert_int_equal(kprof_call_classify(ID(cuMemMap), &map), KPROF_CALL_OTHER);
+    kprof_allocations_note(ID(cuMemCreate), &create, NULL);
+    assert_int_equal(kprof_call_classify(ID(cuMemMap), &map), KPROF_CALL_SETUP);
+    kprof_allocations_note(ID(cuMemMap), &map, NULL);
+    assert_int_equal(kprof_call_classify(ID(cuMemMap), &map), KPROF_CALL_OTHER);
+}
+
+/* The stream in whose order memory comes. */
+static void test_allocations_in_streams(void **state)
+{
+    (void)state;
+    CUstream stream = (CUstream)0x100;
+    cuMemAllocAsync_params own = {.hStream = stream}, of_default = {.hStream = NULL};
+    cuMemAllocFromPoolAsync_params from_pool = {.hStream = stream}, of_pool = {.hStream = NULL};
+    assert_ptr_equal(kprof_allocation_stream(ID(cuMemAllocAsync), &own), stream);
+    assert_ptr_equal(kprof_allocation_stream(ID(cuMemAllocAsync_ptsz), &own), stream);
+    assert_ptr_equal(kprof_allocation_stream(ID(cuMemAllocAsync), &of_default), CU_STREAM_LEGACY);
+    assert_ptr_equal(kprof_allocation_stream(ID(cuMemAllocAsync_ptsz), &of_default), CU_STREAM_PER_THREAD);
+    assert_ptr_equal(kprof_allocation_stream(ID(cuMemAllocFromPoolAsync), &from_pool), stream);
+    assert_ptr_equal(kprof_allocation_stream(ID(cuMemAllocFromPoolAsync), &of_pool), CU_STREAM_LEGACY);
+    assert_ptr_equal(kprof_allocation_stream(ID(cuMemAllocFromPoolAsync_ptsz), &of_pool), CU_STREAM_PER_THREAD);
+    assert_null(kprof_allocation_stream(ID(cuMemAlloc_v2), &own));
 }
 
 static void test_transfers(void **state)
@@ -220,12 +343,34 @@ static void test_transfers(void **state)
     cuMemsetD8_v2_params row = {.dstDevice = 64, .uc = 9, .N = 100};
     assert_true(kprof_call_transfer(ID(cuMemsetD8_v2), &row, &t));
     assert_true(t.element_bytes == 1 && t.value == 9 && t.width == 100 && t.height == 1 && t.stream == NULL);
+    assert_int_equal(t.kind, KPROF_TRANSFER_SET);
     assert_true(kprof_call_transfer(ID(cuMemsetD8_v2_ptds), &row, &t));
     assert_true(t.stream == CU_STREAM_PER_THREAD);
     cuMemcpyDtoDAsync_v2_params copy = {.dstDevice = 64, .srcDevice = 128, .ByteCount = 16, .hStream = stream};
     assert_true(kprof_call_transfer(ID(cuMemcpyDtoDAsync_v2_ptsz), &copy, &t));
-    assert_true(t.element_bytes == 0 && t.destination == 64 && t.source == 128 && t.width == 16 && t.stream == stream);
-    assert_false(kprof_call_transfer(ID(cuMemcpyHtoD_v2), &copy, &t));
+    assert_true(t.kind == KPROF_TRANSFER_COPY && !t.waits && t.height == 1);
+    assert_true(t.destination == 64 && t.source == 128 && t.width == 16 && t.stream == stream);
+}
+
+/* The host's side is none of the device's addresses. */
+static void test_transfers_from_and_to_the_host(void **state)
+{
+    (void)state;
+    char host;
+    kprof_transfer t;
+    CUstream stream = (CUstream)0x100;
+    cuMemcpyHtoDAsync_v2_params in = {.dstDevice = 64, .srcHost = &host, .ByteCount = 16, .hStream = stream};
+    cuMemcpyDtoHAsync_v2_params out = {.dstHost = &host, .srcDevice = 128, .ByteCount = 16, .hStream = stream};
+    assert_true(kprof_call_transfer(ID(cuMemcpyHtoDAsync_v2), &in, &t));
+    assert_true(t.kind == KPROF_TRANSFER_IN && !t.waits && t.destination == 64 && t.source == 0);
+    assert_true(t.width == 16 && t.height == 1 && t.stream == stream);
+    assert_true(kprof_call_transfer(ID(cuMemcpyDtoHAsync_v2_ptsz), &out, &t));
+    assert_true(t.kind == KPROF_TRANSFER_OUT && !t.waits && t.source == 128 && t.destination == 0);
+    assert_true(t.width == 16 && t.height == 1 && t.stream == stream);
+    assert_true(kprof_call_transfer(ID(cuMemcpyHtoD_v2_ptds), &in, &t));
+    assert_true(t.kind == KPROF_TRANSFER_IN && t.waits && t.stream == CU_STREAM_PER_THREAD);
+    assert_true(kprof_call_transfer(ID(cuMemcpyDtoH_v2), &out, &t));
+    assert_true(t.kind == KPROF_TRANSFER_OUT && t.waits && t.stream == NULL);
 }
 
 /* What a call is that sets or copies, in either of its forms. */
@@ -244,8 +389,10 @@ static void assert_known(const known_transfer *known, CUpti_CallbackId id, size_
     assert_int_equal(t.destination, 64);
     assert_int_equal(t.width, 30);
     assert_ptr_equal(t.stream, stream);
+    assert_int_equal(t.kind, known->element_bytes > 0 ? KPROF_TRANSFER_SET : KPROF_TRANSFER_COPY);
     if (known->element_bytes == 0) {
         assert_int_equal(t.source, 128);
+        assert_int_equal(t.waits, known->waits);
         return;
     }
     assert_int_equal(t.value, 200);
@@ -410,9 +557,9 @@ static void test_memory_of_graphs(void **state)
     CUgraphNodeParams kernel = {.type = CU_GRAPH_NODE_TYPE_KERNEL};
     cuGraphAddNode_params general = {.nodeParams = &kernel};
     device_count = 2;
-    assert_graph_shares(NULL, CU_MEM_LOCATION_TYPE_DEVICE, 0);
-    assert_graph_shares(NULL, CU_MEM_LOCATION_TYPE_HOST, KPROF_SHARES_WITH_HOST);
-    assert_graph_shares(&peer, CU_MEM_LOCATION_TYPE_DEVICE, KPROF_SHARES_WITH_DEVICES);
+    assert_graph_shares(NULL, CU_MEM_LOCATION_TYPE_DEVICE, KPROF_MAY_NOT_SAVE);
+    assert_graph_shares(NULL, CU_MEM_LOCATION_TYPE_HOST, KPROF_SHARES_WITH_HOST | KPROF_MAY_NOT_SAVE);
+    assert_graph_shares(&peer, CU_MEM_LOCATION_TYPE_DEVICE, KPROF_SHARES_WITH_DEVICES | KPROF_MAY_NOT_SAVE);
     assert_int_equal(kprof_call_sharing(ID(cuGraphAddNode), &general), KPROF_WAITS_FOR_HOST | KPROF_RUNS_HOST_CODE);
     device_count = 1;
 }
@@ -471,7 +618,7 @@ static void test_location(void **state)
     assert_memory_shares(CU_MEM_ALLOCATION_TYPE_PINNED, CU_MEM_LOCATION_TYPE_DEVICE, 0);
     assert_memory_shares(CU_MEM_ALLOCATION_TYPE_PINNED, CU_MEM_LOCATION_TYPE_HOST, KPROF_SHARES_WITH_HOST);
     assert_memory_shares(CU_MEM_ALLOCATION_TYPE_PINNED, CU_MEM_LOCATION_TYPE_HOST_NUMA, KPROF_SHARES_WITH_HOST);
-    assert_memory_shares(CU_MEM_ALLOCATION_TYPE_MANAGED, CU_MEM_LOCATION_TYPE_DEVICE, KPROF_SHARES_WITH_HOST);
+    assert_memory_shares(CU_MEM_ALLOCATION_TYPE_MANAGED, CU_MEM_LOCATION_TYPE_DEVICE, KPROF_MANAGED);
 }
 
 static void test_access_without_a_context(void **state)
@@ -595,6 +742,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_calls_that_share),
         cmocka_unit_test(test_calls_that_share_nothing),
+        cmocka_unit_test(test_memory_of_captures),
+        cmocka_unit_test(test_calls_that_share_are_kept_apart),
         cmocka_unit_test(test_unknown_calls),
         cmocka_unit_test(test_kinds),
         cmocka_unit_test(test_access),
@@ -604,7 +753,11 @@ int main(void)
         cmocka_unit_test(test_memory_for_network_cards),
         cmocka_unit_test(test_registered_memory),
         cmocka_unit_test(test_function_attributes),
+        cmocka_unit_test(test_frees_to_pools),
+        cmocka_unit_test(test_mappings),
+        cmocka_unit_test(test_allocations_in_streams),
         cmocka_unit_test(test_transfers),
+        cmocka_unit_test(test_transfers_from_and_to_the_host),
         cmocka_unit_test(test_each_transfer),
         cmocka_unit_test(test_transfers_are_read),
         cmocka_unit_test(test_location),

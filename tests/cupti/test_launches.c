@@ -32,12 +32,12 @@ static const size_t sizes[ARGUMENTS] = {4, 8, 3};
 static const uint64_t on_host = 0x7f0000050000, on_device = 0x7f0000060000;
 
 static char own_context, other_context;
-static char own_stream, other_stream, lost_stream;
+static char own_stream, other_stream, lost_stream, replay_stream;
+static kprof_snapshot *const snapshot = (kprof_snapshot *)(void *)&replay_stream;
 static char function, handle; /* handle: a CUkernel in place of a function */
 static void *stream;          /* that the application launches into */
 static CUresult launch_result;
-static CUresult pageable_result;
-static int pageable;
+static bool pageable; /* the GPU reaches all memory of the process */
 
 static struct {
     unsigned launches;
@@ -95,20 +95,6 @@ static CUresult CUDAAPI get_attribute(void *out, CUpointer_attribute attribute, 
     return CUDA_SUCCESS;
 }
 
-static CUresult CUDAAPI get_device(CUdevice *device)
-{
-    *device = 0;
-    return CUDA_SUCCESS;
-}
-
-static CUresult CUDAAPI device_attribute(int *value, CUdevice_attribute attribute, CUdevice device)
-{
-    (void)device;
-    if (attribute == CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS && pageable_result == CUDA_SUCCESS)
-        *value = pageable;
-    return pageable_result;
-}
-
 static CUresult CUDAAPI get_context(CUstream of, CUcontext *context)
 {
     *context = (CUcontext)(void *)((void *)of == &other_stream ? &other_context : &own_context);
@@ -122,8 +108,6 @@ kprof_status kprof_driver_load(const kprof_driver_api **out)
                                          .cuKernelGetParamInfo_ = kernel_parameter,
                                          .cuLaunchKernelEx_ = launch,
                                          .cuPointerGetAttribute_ = get_attribute,
-                                         .cuCtxGetDevice_ = get_device,
-                                         .cuDeviceGetAttribute_ = device_attribute,
                                          .cuStreamGetCtx_ = get_context};
     *out = &api;
     return KPROF_OK;
@@ -141,12 +125,58 @@ void *kprof_target_stream(const kprof_call *call)
     return stream;
 }
 
+bool kprof_target_reaches_pageable(void)
+{
+    return pageable;
+}
+
+void *kprof_snapshot_stream(const kprof_snapshot *of)
+{
+    assert_ptr_equal(of, snapshot);
+    return &replay_stream;
+}
+
+bool kprof_snapshot_holds(const kprof_snapshot *of, uint64_t address, size_t size_bytes)
+{
+    fail_msg("%p has to do with a launch: %zu bytes at %llx", (const void *)of, size_bytes,
+             (unsigned long long)address);
+    return false;
+}
+
+uint64_t kprof_snapshot_room(kprof_snapshot *of, size_t size_bytes)
+{
+    fail_msg("%p has to do with a launch: %zu bytes", (void *)of, size_bytes);
+    return 0;
+}
+
+kprof_status kprof_snapshot_copy(kprof_snapshot *of, uint64_t to, uint64_t from, size_t size_bytes)
+{
+    (void)of;
+    (void)to;
+    (void)from;
+    (void)size_bytes;
+    return KPROF_INTERNAL;
+}
+
+kprof_status kprof_snapshot_set(kprof_snapshot *of, const kprof_set *set)
+{
+    (void)of;
+    (void)set;
+    return KPROF_INTERNAL;
+}
+
+kprof_status kprof_snapshot_compare(kprof_snapshot *of, const kprof_kept_memory *m, bool *same)
+{
+    *same = !kprof_snapshot_holds(of, m->address, m->size_bytes);
+    return KPROF_OK;
+}
+
 static int set_up(void **state)
 {
     (void)state;
     memset(&launched, 0, sizeof launched);
-    launch_result = pageable_result = CUDA_SUCCESS;
-    pageable = 0;
+    launch_result = CUDA_SUCCESS;
+    pageable = false;
     stream = &own_stream;
     return 0;
 }
@@ -159,7 +189,7 @@ static kprof_operation *keep_of(void *of, CUpti_CallbackId id, const void *param
                        .kernel_name = "kernel",
                        .callback_id = id,
                        .parameters = parameters};
-    return kprof_operation_copy(&call);
+    return kprof_operation_copy(&call, NULL);
 }
 
 static kprof_operation *keep(CUpti_CallbackId id, const void *parameters)
@@ -170,7 +200,8 @@ static kprof_operation *keep(CUpti_CallbackId id, const void *parameters)
 static void repeat(kprof_operation *operation)
 {
     assert_non_null(operation);
-    assert_int_equal(kprof_operation_run(operation), KPROF_OK);
+    assert_int_equal(kprof_operation_returned(operation), KPROF_OK);
+    assert_int_equal(kprof_operation_run(operation, snapshot), KPROF_OK);
     assert_int_equal(launched.launches, 1);
     kprof_operation_free(operation);
 }
@@ -206,7 +237,7 @@ static void assert_kept(void *of)
     assert_ptr_equal(launched.function, of);
     assert_true(c->gridDimX == 2 && c->gridDimY == 3 && c->gridDimZ == 4);
     assert_true(c->blockDimX == 32 && c->blockDimY == 5 && c->blockDimZ == 6);
-    assert_true(c->sharedMemBytes == 1024 && c->numAttrs == 0 && (void *)c->hStream == &own_stream);
+    assert_true(c->sharedMemBytes == 1024 && c->numAttrs == 0 && (void *)c->hStream == &replay_stream);
 }
 
 static void test_arguments(void **state)
@@ -270,7 +301,7 @@ static void test_streams_of_others(void **state)
     for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
         stream = own[i];
         repeat(keep_of(&handle, ID(cuLaunchKernel), &p));
-        assert_ptr_equal(launched.config.hStream, own[i]);
+        assert_ptr_equal(launched.config.hStream, &replay_stream);
     }
 }
 
@@ -342,7 +373,7 @@ static void test_refused(void **state)
     kprof_operation *operation = keep(ID(cuLaunchKernel), &p);
     assert_non_null(operation);
     launch_result = CUDA_ERROR_LAUNCH_FAILED;
-    assert_int_equal(kprof_operation_run(operation), KPROF_INTERNAL);
+    assert_int_equal(kprof_operation_run(operation, snapshot), KPROF_INTERNAL);
     kprof_operation_free(operation);
 }
 
@@ -368,7 +399,7 @@ static void test_host_memory_that_cuda_knows(void **state)
     assert_false(sees_host(on_device, on_device));
 }
 
-/* Where the GPU reaches all that the process has mapped, or the driver does not tell that it does not. */
+/* Where the GPU reaches all that the process has mapped. */
 static void test_host_memory_of_the_process(void **state)
 {
     (void)state;
@@ -378,14 +409,11 @@ static void test_host_memory_of_the_process(void **state)
     assert_int_equal(munmap(pages + page, page), 0);
     uint64_t mapped = (uintptr_t)pages + 8, unmapped = (uintptr_t)pages + page + 8;
     assert_false(sees_host(mapped, 0));
-    pageable = 1;
+    pageable = true;
     assert_true(sees_host(0, mapped));
     assert_false(sees_host(unmapped, on_device));
     assert_false(sees_host(65535, UINT64_MAX)); /* no addresses */
     assert_false(sees_host(mapped | UINT64_C(1) << 60, mapped & 0xffff));
-    pageable = 0;
-    pageable_result = CUDA_ERROR_INVALID_VALUE;
-    assert_true(sees_host(0, mapped));
     assert_int_equal(munmap(pages, page), 0);
 }
 

@@ -1,5 +1,5 @@
-/* Transfers that are kept to be repeated: which, and how they are done again, by a driver that writes down
- * what it is asked. */
+/* Transfers that are kept to be repeated: which, and how they are done again, by a driver that writes down what it is
+ * asked. What came from the host comes from the device then, and what went to the host is compared. */
 #include "cupti/calls.h"
 #include "cupti/driver.h"
 #include "cupti/operation.h"
@@ -14,34 +14,26 @@
 
 #define ID(name) CUPTI_DRIVER_TRACE_CBID_##name
 
-enum { OWN_DEVICE = 3, OTHER_DEVICE = 0 };
-
-static char own_context, other_context, own_stream, other_stream, captured_stream;
-static char done[128]; /* the last thing that the driver did */
-static CUresult copy_result;
+static char own_context, other_context, own_stream, other_stream, captured_stream, replay_stream;
+static kprof_snapshot *const snapshot = (kprof_snapshot *)(void *)&replay_stream;
+static char done[256]; /* what the driver did, in its order */
+static CUresult copy_result, wait_result;
+static bool no_room, differs; /* differs: memory from what is kept of it */
 
 /* Addresses by what is there. */
 enum { DEVICE = 0x10000, POOL = 0x20000, FOREIGN = 0x30000, PEER = 0x40000, HOST = 0x50000, MANAGED = 0x60000 };
+enum { PLACE = 0x10000, KEPT = 0x90000, LARGE = 0x10000000, LARGE_BYTES = 0x40000000 };
 
+/* The host's own memory it knows where it is pinned. */
 static CUresult CUDAAPI get_attribute(void *out, CUpointer_attribute attribute, CUdeviceptr address)
 {
     unsigned place = (unsigned)address & ~0xffffu;
     if (place < DEVICE || place > MANAGED)
         return CUDA_ERROR_INVALID_VALUE;
-    if (attribute == CU_POINTER_ATTRIBUTE_CONTEXT)
-        *(void **)out = place == FOREIGN ? &other_context : place == POOL ? NULL : &own_context;
-    else if (attribute == CU_POINTER_ATTRIBUTE_MEMORY_TYPE)
-        *(unsigned *)out = place == HOST ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
-    else if (attribute == CU_POINTER_ATTRIBUTE_IS_MANAGED)
-        *(unsigned *)out = place == MANAGED;
+    if (attribute == CU_POINTER_ATTRIBUTE_MEMORY_TYPE)
+        *(unsigned *)out = place == HOST || place == MANAGED ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
     else
-        *(int *)out = place == PEER ? OTHER_DEVICE : OWN_DEVICE;
-    return CUDA_SUCCESS;
-}
-
-static CUresult CUDAAPI get_device(CUdevice *device)
-{
-    *device = OWN_DEVICE;
+        *(unsigned *)out = place == MANAGED;
     return CUDA_SUCCESS;
 }
 
@@ -57,69 +49,40 @@ static CUresult CUDAAPI is_capturing(CUstream stream, CUstreamCaptureStatus *sta
     return CUDA_SUCCESS;
 }
 
-static CUresult CUDAAPI set8(CUdeviceptr to, unsigned char value, size_t count, CUstream stream)
+/* Its name in what is written down. */
+static const char *name_of(CUstream stream)
 {
-    snprintf(done, sizeof done, "set8 %llx %u %zu %d", to, value, count, (void *)stream == &own_stream);
-    return CUDA_SUCCESS;
+    return (void *)stream == &own_stream ? "own" : (void *)stream == &replay_stream ? "replay" : "default";
 }
 
-static CUresult CUDAAPI set16(CUdeviceptr to, unsigned short value, size_t count, CUstream stream)
+static void write_down(const char *format, ...)
 {
-    snprintf(done, sizeof done, "set16 %llx %u %zu %d", to, value, count, (void *)stream == &own_stream);
-    return CUDA_SUCCESS;
-}
-
-static CUresult CUDAAPI set32(CUdeviceptr to, unsigned value, size_t count, CUstream stream)
-{
-    snprintf(done, sizeof done, "set32 %llx %u %zu %d", to, value, count, (void *)stream == &own_stream);
-    return CUDA_SUCCESS;
-}
-
-/* NOLINTNEXTLINE(readability-function-size): as the driver has it */
-static CUresult CUDAAPI set_rows8(CUdeviceptr to, size_t pitch, unsigned char value, size_t width, size_t height,
-                                  CUstream stream)
-{
-    snprintf(done, sizeof done, "rows8 %llx %zu %u %zu %zu %d", to, pitch, value, width, height,
-             (void *)stream == &own_stream);
-    return CUDA_SUCCESS;
-}
-
-/* NOLINTNEXTLINE(readability-function-size): as the driver has it */
-static CUresult CUDAAPI set_rows16(CUdeviceptr to, size_t pitch, unsigned short value, size_t width, size_t height,
-                                   CUstream stream)
-{
-    snprintf(done, sizeof done, "rows16 %llx %zu %u %zu %zu %d", to, pitch, value, width, height,
-             (void *)stream == &own_stream);
-    return CUDA_SUCCESS;
-}
-
-/* NOLINTNEXTLINE(readability-function-size): as the driver has it */
-static CUresult CUDAAPI set_rows32(CUdeviceptr to, size_t pitch, unsigned value, size_t width, size_t height,
-                                   CUstream stream)
-{
-    snprintf(done, sizeof done, "rows32 %llx %zu %u %zu %zu %d", to, pitch, value, width, height,
-             (void *)stream == &own_stream);
-    return CUDA_SUCCESS;
+    va_list arguments;
+    size_t length = strlen(done);
+    va_start(arguments, format);
+    vsnprintf(done + length, sizeof done - length, format, arguments);
+    va_end(arguments);
 }
 
 static CUresult CUDAAPI copy(CUdeviceptr to, CUdeviceptr from, size_t size, CUstream stream)
 {
-    snprintf(done, sizeof done, "copy %llx %llx %zu %d", to, from, size, (void *)stream == &own_stream);
+    write_down("copy %llx %llx %zu %s;", to, from, size, name_of(stream));
     return copy_result;
 }
 
+static CUresult CUDAAPI wait_for(CUstream stream)
+{
+    write_down("wait %s;", name_of(stream));
+    return wait_result;
+}
+
+/* In place of the driver's, of CUPTI's, and of what is saved. */
 kprof_status kprof_driver_load(const kprof_driver_api **out)
 {
     static const kprof_driver_api api = {.cuPointerGetAttribute_ = get_attribute,
-                                         .cuCtxGetDevice_ = get_device,
                                          .cuStreamGetCtx_ = get_context,
                                          .cuStreamIsCapturing_ = is_capturing,
-                                         .cuMemsetD8Async_ = set8,
-                                         .cuMemsetD16Async_ = set16,
-                                         .cuMemsetD32Async_ = set32,
-                                         .cuMemsetD2D8Async_ = set_rows8,
-                                         .cuMemsetD2D16Async_ = set_rows16,
-                                         .cuMemsetD2D32Async_ = set_rows32,
+                                         .cuStreamSynchronize_ = wait_for,
                                          .cuMemcpyDtoDAsync_ = copy};
     *out = &api;
     return KPROF_OK;
@@ -137,20 +100,85 @@ void *kprof_target_stream(const kprof_call *call)
     return NULL;
 }
 
+bool kprof_target_reaches_pageable(void)
+{
+    return false;
+}
+
+void *kprof_snapshot_stream(const kprof_snapshot *of)
+{
+    assert_ptr_equal(of, snapshot);
+    return &replay_stream;
+}
+
+static bool lies_in(uint64_t address, size_t size_bytes, uint64_t start, size_t length)
+{
+    return address >= start && address + size_bytes <= start + length;
+}
+
+bool kprof_snapshot_holds(const kprof_snapshot *of, uint64_t address, size_t size_bytes)
+{
+    assert_ptr_equal(of, snapshot);
+    return lies_in(address, size_bytes, DEVICE, PLACE) || lies_in(address, size_bytes, POOL, PLACE) ||
+           lies_in(address, size_bytes, LARGE, LARGE_BYTES);
+}
+
+uint64_t kprof_snapshot_room(kprof_snapshot *of, size_t size_bytes)
+{
+    assert_ptr_equal(of, snapshot);
+    write_down("room %zu;", size_bytes);
+    return no_room ? 0 : KEPT;
+}
+
+kprof_status kprof_snapshot_copy(kprof_snapshot *of, uint64_t to, uint64_t from, size_t size_bytes)
+{
+    assert_ptr_equal(of, snapshot);
+    write_down("copy %llx %llx %zu replay;", (unsigned long long)to, (unsigned long long)from, size_bytes);
+    return copy_result == CUDA_SUCCESS ? KPROF_OK : KPROF_INTERNAL;
+}
+
+kprof_status kprof_snapshot_set(kprof_snapshot *of, const kprof_set *set)
+{
+    assert_ptr_equal(of, snapshot);
+    write_down("set%u %llx %zu %u %zu %zu;", 8 * set->element_bytes, (unsigned long long)set->to, set->pitch_bytes,
+               set->value, set->width, set->height);
+    return KPROF_OK;
+}
+
+kprof_status kprof_snapshot_compare(kprof_snapshot *of, const kprof_kept_memory *m, bool *same)
+{
+    assert_ptr_equal(of, snapshot);
+    write_down("compare %llx %llx %zu;", (unsigned long long)m->address, (unsigned long long)m->kept, m->size_bytes);
+    *same = !differs;
+    return KPROF_OK;
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    copy_result = wait_result = CUDA_SUCCESS;
+    no_room = differs = false;
+    done[0] = '\0';
+    return 0;
+}
+
 static kprof_operation *keep(CUpti_CallbackId id, const void *parameters)
 {
     kprof_call call = {
         .kind = KPROF_CALL_TRANSFER, .context = &own_context, .callback_id = id, .parameters = parameters};
-    return kprof_operation_copy(&call);
+    return kprof_operation_copy(&call, snapshot);
 }
 
-/* What is done when the call is repeated; "" when it cannot be. */
+/* What is done for the call, and when it is repeated; "" when it cannot be. */
 static const char *repeat(CUpti_CallbackId id, const void *parameters)
 {
     done[0] = '\0';
     kprof_operation *operation = keep(id, parameters);
-    if (operation)
-        assert_int_equal(kprof_operation_run(operation), KPROF_OK);
+    if (!operation)
+        return "";
+    assert_int_equal(kprof_operation_returned(operation), KPROF_OK);
+    write_down("repeated: ");
+    assert_int_equal(kprof_operation_run(operation, snapshot), KPROF_OK);
     kprof_operation_free(operation);
     return done;
 }
@@ -165,32 +193,32 @@ static void test_sets(void **state)
 {
     (void)state;
     cuMemsetD8_v2_params p8 = {.dstDevice = DEVICE + 1, .uc = 200, .N = 5};
-    assert_string_equal(repeat(ID(cuMemsetD8_v2), &p8), "set8 10001 200 5 0");
+    assert_string_equal(repeat(ID(cuMemsetD8_v2), &p8), "repeated: set8 10001 0 200 5 1;");
     cuMemsetD16Async_params p16 = {.dstDevice = DEVICE, .us = 60000, .N = 6, .hStream = (void *)&own_stream};
-    assert_string_equal(repeat(ID(cuMemsetD16Async), &p16), "set16 10000 60000 6 1");
+    assert_string_equal(repeat(ID(cuMemsetD16Async), &p16), "repeated: set16 10000 0 60000 6 1;");
     cuMemsetD32Async_params p32 = {.dstDevice = DEVICE, .ui = 4000000000u, .N = 7, .hStream = (void *)&own_stream};
-    assert_string_equal(repeat(ID(cuMemsetD32Async_ptsz), &p32), "set32 10000 4000000000 7 1");
+    assert_string_equal(repeat(ID(cuMemsetD32Async_ptsz), &p32), "repeated: set32 10000 0 4000000000 7 1;");
     cuMemsetD2D8_v2_params r8 = {.dstDevice = DEVICE, .dstPitch = 512, .uc = 1, .Width = 9, .Height = 3};
-    assert_string_equal(repeat(ID(cuMemsetD2D8_v2), &r8), "rows8 10000 512 1 9 3 0");
+    assert_string_equal(repeat(ID(cuMemsetD2D8_v2), &r8), "repeated: set8 10000 512 1 9 3;");
     cuMemsetD2D16_v2_params r16 = {.dstDevice = DEVICE, .dstPitch = 512, .us = 2, .Width = 9, .Height = 3};
-    assert_string_equal(repeat(ID(cuMemsetD2D16_v2), &r16), "rows16 10000 512 2 9 3 0");
+    assert_string_equal(repeat(ID(cuMemsetD2D16_v2), &r16), "repeated: set16 10000 512 2 9 3;");
     cuMemsetD2D32_v2_params r32 = {.dstDevice = DEVICE, .dstPitch = 512, .ui = 3, .Width = 9, .Height = 3};
-    assert_string_equal(repeat(ID(cuMemsetD2D32_v2_ptds), &r32), "rows32 10000 512 3 9 3 0");
+    assert_string_equal(repeat(ID(cuMemsetD2D32_v2_ptds), &r32), "repeated: set32 10000 512 3 9 3;");
 }
 
-/* In the stream that they were made in, and as many rows as there were. */
+/* As many rows as there were. */
 static void test_sets_of_rows(void **state)
 {
     (void)state;
     CUstream stream = (CUstream)(void *)&own_stream;
     cuMemsetD2D8Async_params r8 = {DEVICE, 512, 1, 9, 3, stream};
-    assert_string_equal(repeat(ID(cuMemsetD2D8Async), &r8), "rows8 10000 512 1 9 3 1");
+    assert_string_equal(repeat(ID(cuMemsetD2D8Async), &r8), "repeated: set8 10000 512 1 9 3;");
     cuMemsetD2D16Async_params r16 = {DEVICE, 512, 2, 9, 3, stream};
-    assert_string_equal(repeat(ID(cuMemsetD2D16Async), &r16), "rows16 10000 512 2 9 3 1");
+    assert_string_equal(repeat(ID(cuMemsetD2D16Async), &r16), "repeated: set16 10000 512 2 9 3;");
     cuMemsetD2D32Async_params r32 = {DEVICE, 512, 3, 9, 3, stream};
-    assert_string_equal(repeat(ID(cuMemsetD2D32Async_ptsz), &r32), "rows32 10000 512 3 9 3 1");
+    assert_string_equal(repeat(ID(cuMemsetD2D32Async_ptsz), &r32), "repeated: set32 10000 512 3 9 3;");
     r32.Height = 1;
-    assert_string_equal(repeat(ID(cuMemsetD2D32Async), &r32), "set32 10000 3 9 1");
+    assert_string_equal(repeat(ID(cuMemsetD2D32Async), &r32), "repeated: set32 10000 512 3 9 1;");
 }
 
 /* What sets or copies nothing needs no call, and an empty one may be refused in another form. */
@@ -208,7 +236,7 @@ static void test_nothing_to_do(void **state)
         kprof_operation *operation = keep(calls[i].id, calls[i].parameters);
         assert_non_null(operation);
         kprof_operation_free(operation);
-        assert_string_equal(repeat(calls[i].id, calls[i].parameters), "");
+        assert_string_equal(repeat(calls[i].id, calls[i].parameters), "repeated: ");
     }
 }
 
@@ -219,7 +247,7 @@ static void test_refused(void **state)
     kprof_operation *operation = keep(ID(cuMemcpyDtoD_v2), &p);
     assert_non_null(operation);
     copy_result = CUDA_ERROR_INVALID_VALUE;
-    assert_int_equal(kprof_operation_run(operation), KPROF_INTERNAL);
+    assert_int_equal(kprof_operation_run(operation, snapshot), KPROF_INTERNAL);
     copy_result = CUDA_SUCCESS;
     kprof_operation_free(operation);
 }
@@ -227,20 +255,145 @@ static void test_refused(void **state)
 static void test_copies(void **state)
 {
     (void)state;
-    assert_string_equal(repeat_copy(DEVICE, POOL, NULL), "copy 10000 20000 64 0");
-    assert_string_equal(repeat_copy(POOL, DEVICE, &own_stream), "copy 20000 10000 64 1");
+    assert_string_equal(repeat_copy(DEVICE, POOL, NULL), "repeated: copy 10000 20000 64 replay;");
+    assert_string_equal(repeat_copy(POOL, DEVICE, &own_stream), "repeated: copy 20000 10000 64 replay;");
 }
 
+/* What comes from the host is there when the call returns, or later in its stream: it is kept right after. */
+static void test_copies_from_the_host(void **state)
+{
+    (void)state;
+    char host;
+    cuMemcpyHtoDAsync_v2_params async = {DEVICE, &host, 64, (CUstream)(void *)&own_stream};
+    assert_string_equal(repeat(ID(cuMemcpyHtoDAsync_v2), &async),
+                        "room 64;copy 90000 10000 64 own;repeated: copy 10000 90000 64 replay;");
+    cuMemcpyHtoD_v2_params sync = {DEVICE, &host, 64};
+    assert_string_equal(repeat(ID(cuMemcpyHtoD_v2), &sync),
+                        "room 64;copy 90000 10000 64 default;wait default;repeated: copy 10000 90000 64 replay;");
+    sync.ByteCount = 0;
+    assert_string_equal(repeat(ID(cuMemcpyHtoD_v2), &sync), "repeated: ");
+    sync = (cuMemcpyHtoD_v2_params){PEER, &host, 64};
+    assert_string_equal(repeat(ID(cuMemcpyHtoD_v2), &sync), "");
+}
+
+/* What goes to the host is kept before: when the call returns, other streams may have changed it. */
+static void test_copies_to_the_host(void **state)
+{
+    (void)state;
+    char host;
+    cuMemcpyDtoHAsync_v2_params async = {&host, DEVICE, 64, (CUstream)(void *)&own_stream};
+    assert_string_equal(repeat(ID(cuMemcpyDtoHAsync_v2), &async),
+                        "room 64;copy 90000 10000 64 own;repeated: compare 10000 90000 64;");
+    cuMemcpyDtoH_v2_params sync = {&host, DEVICE, 64};
+    assert_string_equal(repeat(ID(cuMemcpyDtoH_v2), &sync),
+                        "room 64;copy 90000 10000 64 default;repeated: compare 10000 90000 64;");
+    sync.ByteCount = 0;
+    assert_string_equal(repeat(ID(cuMemcpyDtoH_v2), &sync), "repeated: ");
+    sync = (cuMemcpyDtoH_v2_params){&host, PEER, 64};
+    assert_string_equal(repeat(ID(cuMemcpyDtoH_v2), &sync), "");
+}
+
+/* Pinned memory CUDA knows, other memory of the host it does not. */
+static void test_copies_that_do_not_tell_the_host(void **state)
+{
+    (void)state;
+    static const CUdeviceptr host[] = {HOST, 0x70000, 0x7f0000001234};
+    for (size_t i = 0; i < sizeof host / sizeof *host; i++) {
+        assert_string_equal(repeat_copy(DEVICE, host[i], &own_stream),
+                            "room 64;copy 90000 10000 64 own;repeated: copy 10000 90000 64 replay;");
+        assert_string_equal(repeat_copy(host[i], DEVICE, &own_stream),
+                            "room 64;copy 90000 10000 64 own;repeated: compare 10000 90000 64;");
+    }
+    assert_string_equal(repeat_copy(HOST, HOST, &own_stream), "");
+}
+
+static void test_a_copy_to_the_host_of_something_else(void **state)
+{
+    (void)state;
+    char host;
+    cuMemcpyDtoH_v2_params p = {&host, DEVICE, 64};
+    kprof_operation *operation = keep(ID(cuMemcpyDtoH_v2), &p);
+    assert_non_null(operation);
+    assert_int_equal(kprof_operation_returned(operation), KPROF_OK);
+    assert_int_equal(kprof_operation_run(operation, snapshot), KPROF_OK);
+    differs = true;
+    assert_int_equal(kprof_operation_run(operation, snapshot), KPROF_NOT_COLLECTED);
+    kprof_operation_free(operation);
+}
+
+static void test_no_room_to_keep_them(void **state)
+{
+    (void)state;
+    char host;
+    cuMemcpyHtoD_v2_params in = {LARGE, &host, 256 << 20};
+    cuMemcpyDtoH_v2_params out = {&host, LARGE, 1 << 20};
+    assert_string_not_equal(repeat(ID(cuMemcpyHtoD_v2), &in), "");
+    assert_string_not_equal(repeat(ID(cuMemcpyDtoH_v2), &out), "");
+    in.ByteCount++;
+    out.ByteCount++;
+    assert_string_equal(repeat(ID(cuMemcpyHtoD_v2), &in), "");
+    assert_string_equal(repeat(ID(cuMemcpyDtoH_v2), &out), "");
+    in.ByteCount = out.ByteCount = 64;
+    no_room = true;
+    assert_string_equal(repeat(ID(cuMemcpyHtoD_v2), &in), "");
+    assert_string_equal(repeat(ID(cuMemcpyDtoH_v2), &out), "");
+}
+
+static void test_copies_that_cannot_be_kept(void **state)
+{
+    (void)state;
+    char host;
+    cuMemcpyHtoD_v2_params in = {DEVICE, &host, 64};
+    cuMemcpyDtoH_v2_params out = {&host, DEVICE, 64};
+    kprof_operation *operation = keep(ID(cuMemcpyHtoD_v2), &in);
+    assert_non_null(operation);
+    wait_result = CUDA_ERROR_LAUNCH_FAILED;
+    assert_int_equal(kprof_operation_returned(operation), KPROF_INTERNAL);
+    copy_result = CUDA_ERROR_INVALID_VALUE;
+    assert_int_equal(kprof_operation_returned(operation), KPROF_INTERNAL);
+    kprof_operation_free(operation);
+    assert_null(keep(ID(cuMemcpyDtoH_v2), &out));
+}
+
+/* No snapshot holds it. */
 static void test_memory_of_others(void **state)
 {
     (void)state;
-    static const CUdeviceptr others[] = {FOREIGN, PEER, HOST, MANAGED, 0, 0x70000};
+    static const CUdeviceptr others[] = {FOREIGN, PEER, MANAGED};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
-        cuMemsetD8_v2_params set = {.dstDevice = others[i], .N = 5};
         assert_string_equal(repeat_copy(DEVICE, others[i], NULL), "");
         assert_string_equal(repeat_copy(others[i], DEVICE, NULL), "");
+    }
+    static const CUdeviceptr places[] = {FOREIGN, PEER, HOST, MANAGED, 0, 0x70000, DEVICE + PLACE - 4};
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        cuMemsetD8_v2_params set = {.dstDevice = places[i], .N = 5};
         assert_string_equal(repeat(ID(cuMemsetD8_v2), &set), "");
     }
+    assert_string_equal(repeat_copy(POOL + PLACE - 63, DEVICE, NULL), "");
+    assert_string_equal(repeat_copy(DEVICE, POOL + PLACE - 63, NULL), "");
+}
+
+/* Their last row counts, too, and the size of an element. */
+static void test_rows_that_leave_the_memory(void **state)
+{
+    (void)state;
+    cuMemsetD2D32_v2_params p = {.dstDevice = POOL, .dstPitch = PLACE / 4, .ui = 3, .Width = PLACE / 16, .Height = 4};
+    assert_string_not_equal(repeat(ID(cuMemsetD2D32_v2), &p), "");
+    p.Width++;
+    assert_string_equal(repeat(ID(cuMemsetD2D32_v2), &p), "");
+    p.Width = 1;
+    p.Height = 5;
+    assert_string_equal(repeat(ID(cuMemsetD2D32_v2), &p), "");
+}
+
+/* No batch is open. */
+static void test_nothing_saved(void **state)
+{
+    (void)state;
+    cuMemsetD8_v2_params p = {.dstDevice = DEVICE, .N = 5};
+    kprof_call call = {
+        .kind = KPROF_CALL_TRANSFER, .context = &own_context, .callback_id = ID(cuMemsetD8_v2), .parameters = &p};
+    assert_null(kprof_operation_copy(&call, NULL));
 }
 
 static void test_streams_of_others(void **state)
@@ -253,13 +406,21 @@ static void test_streams_of_others(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sets),
-        cmocka_unit_test(test_sets_of_rows),
-        cmocka_unit_test(test_nothing_to_do),
-        cmocka_unit_test(test_copies),
-        cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_memory_of_others),
-        cmocka_unit_test(test_streams_of_others),
+        cmocka_unit_test_setup(test_sets, set_up),
+        cmocka_unit_test_setup(test_sets_of_rows, set_up),
+        cmocka_unit_test_setup(test_nothing_to_do, set_up),
+        cmocka_unit_test_setup(test_copies, set_up),
+        cmocka_unit_test_setup(test_refused, set_up),
+        cmocka_unit_test_setup(test_copies_from_the_host, set_up),
+        cmocka_unit_test_setup(test_copies_to_the_host, set_up),
+        cmocka_unit_test_setup(test_copies_that_do_not_tell_the_host, set_up),
+        cmocka_unit_test_setup(test_a_copy_to_the_host_of_something_else, set_up),
+        cmocka_unit_test_setup(test_no_room_to_keep_them, set_up),
+        cmocka_unit_test_setup(test_copies_that_cannot_be_kept, set_up),
+        cmocka_unit_test_setup(test_memory_of_others, set_up),
+        cmocka_unit_test_setup(test_rows_that_leave_the_memory, set_up),
+        cmocka_unit_test_setup(test_nothing_saved, set_up),
+        cmocka_unit_test_setup(test_streams_of_others, set_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

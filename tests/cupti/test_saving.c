@@ -1,99 +1,55 @@
-/* What saving and restoring memory does where it is short, or where the driver or libcheckpoint fails: nothing may
- * count as saved, or as restored, that is not. */
-#include "cupti/driver.h"
-#include "cupti/load.h"
+/* Saving memory, recording how it ends, and putting both back: byte by byte, whatever is mapped where, in as little
+ * room as that needs; and nothing counts as saved, or as put back, that is not. */
+#include "core/config.h"
+#include "cupti/allocations.h"
 #include "cupti/snapshot.h"
 #include "cupti/variables.h"
+#include "fake_device.h"
 
-#include "core/memory.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <cmocka.h>
-
-#define GIBIBYTE ((size_t)1 << 30)
+#define BLOCK    ((size_t)FAKE_BLOCK_BYTES)
+#define BYTES    (8 * BLOCK)
 #define MEBIBYTE ((size_t)1 << 20)
-
-enum { FIRST = 0x10000, SECOND = 0x20000 };
+#define SPANS    4
 
 static char context;
-static size_t free_bytes, total_bytes, host_bytes;
-static CUresult info_result, read_result, write_result;
-static CUptiResult save_result, restore_result;
-static unsigned saves, restores, frees, drops;
-static kprof_checkpoint_params saved_with;
+static unsigned char *memory; /* [BYTES] of the "device" */
+static kprof_span spans[SPANS];
+static size_t span_count;
 static kprof_variable known[2];
 static size_t known_count;
-static bool all_known;
-static unsigned version;
+static bool all_known, all_listed;
+static unsigned version, allocations_version, drops;
+static CUresult variable_result; /* of reading one */
+static kprof_snapshot *snapshot;
 
-static CUresult CUDAAPI get_info(size_t *left, size_t *total)
+static uint64_t at(size_t offset)
 {
-    *left = free_bytes;
-    *total = total_bytes;
-    return info_result;
+    return (uint64_t)(uintptr_t)memory + offset;
 }
 
 /* Each variable is an allocation. */
 static CUresult CUDAAPI get_attribute(void *out, CUpointer_attribute attribute, CUdeviceptr address)
 {
+    size_t size_bytes = known_count > 0 && address == known[0].address ? known[0].size_bytes : known[1].size_bytes;
     if (attribute == CU_POINTER_ATTRIBUTE_RANGE_START_ADDR)
         *(CUdeviceptr *)out = address;
     else
-        *(size_t *)out = known[address == SECOND].size_bytes;
+        *(size_t *)out = size_bytes;
     return CUDA_SUCCESS;
 }
 
-static CUresult CUDAAPI copy_out(void *host, CUdeviceptr device, size_t size)
+static CUresult CUDAAPI read_memory(void *host, CUdeviceptr device, size_t size, CUstream stream)
 {
-    (void)host;
-    (void)device;
-    (void)size;
-    return read_result;
+    return size == 1 && variable_result != CUDA_SUCCESS ? variable_result : fake_read(host, device, size, stream);
 }
 
-static CUresult CUDAAPI copy_in(CUdeviceptr device, const void *host, size_t size)
-{
-    (void)device;
-    (void)host;
-    (void)size;
-    return write_result;
-}
-
-static CUptiResult save(kprof_checkpoint_params *params)
-{
-    saves++;
-    saved_with = *params;
-    usleep(1000);
-    return save_result;
-}
-
-static CUptiResult restore(kprof_checkpoint_params *params)
-{
-    (void)params;
-    restores++;
-    return restore_result;
-}
-
-static CUptiResult free_saved(kprof_checkpoint_params *params)
-{
-    (void)params;
-    frees++;
-    return CUPTI_SUCCESS;
-}
-
-/* In place of the driver's, of libcheckpoint's, of the machine's memory, and of what is known of modules. */
+/* In place of the driver's, and of what is known of allocations and modules. */
 kprof_status kprof_driver_load(const kprof_driver_api **out)
 {
-    static const kprof_driver_api api = {.cuMemGetInfo_ = get_info,
-                                         .cuPointerGetAttribute_ = get_attribute,
-                                         .cuMemcpyDtoH_ = copy_out,
-                                         .cuMemcpyHtoD_ = copy_in};
+    static kprof_driver_api api;
+    api = fake_api();
+    api.cuPointerGetAttribute_ = get_attribute;
+    api.cuMemcpyDtoHAsync_ = read_memory;
     *out = &api;
     return KPROF_OK;
 }
@@ -104,17 +60,20 @@ const char *kprof_driver_error(CUresult result)
     return "error of the test";
 }
 
-kprof_status kprof_checkpoint_load(const kprof_checkpoint_api **out)
+unsigned kprof_allocations_version(void)
 {
-    static const kprof_checkpoint_api api = {
-        .cuptiCheckpointSave = save, .cuptiCheckpointRestore = restore, .cuptiCheckpointFree = free_saved};
-    *out = &api;
-    return KPROF_OK;
+    return allocations_version;
 }
 
-size_t kprof_memory_available_bytes(void)
+bool kprof_allocations_list(const void *of_context, int device, kprof_span **out, size_t *count)
 {
-    return host_bytes;
+    assert_ptr_equal(of_context, &context);
+    assert_int_equal(device, 3);
+    *out = all_listed ? calloc(span_count + 1, sizeof **out) : NULL;
+    if (*out)
+        memcpy(*out, spans, span_count * sizeof **out);
+    *count = span_count;
+    return *out != NULL;
 }
 
 unsigned kprof_variables_version(void)
@@ -125,13 +84,11 @@ unsigned kprof_variables_version(void)
 bool kprof_variables_list(const void *of_context, kprof_variable **out, size_t *count)
 {
     assert_ptr_equal(of_context, &context);
-    *out = calloc(known_count + 1, sizeof **out);
-    memcpy(*out, known, known_count * sizeof **out);
+    *out = all_known ? calloc(known_count + 1, sizeof **out) : NULL;
+    if (*out)
+        memcpy(*out, known, known_count * sizeof **out);
     *count = known_count;
-    if (all_known)
-        return true;
-    free(*out);
-    return false;
+    return all_known;
 }
 
 void kprof_variables_drop(const void *of_context, uint64_t address)
@@ -141,103 +98,440 @@ void kprof_variables_drop(const void *of_context, uint64_t address)
     drops++;
 }
 
+static void add_span(size_t offset, size_t size_bytes)
+{
+    assert_true(span_count < SPANS && offset + size_bytes <= BYTES);
+    spans[span_count++] = (kprof_span){at(offset), size_bytes};
+    allocations_version++;
+}
+
+/* In no pattern. */
+static void fill(size_t offset, size_t size_bytes, unsigned seed)
+{
+    uint32_t random = seed * 2654435761u + 1;
+    for (size_t i = 0; i < size_bytes; i++) {
+        random = random * 1664525u + 1013904223u;
+        memory[offset + i] = (unsigned char)(random >> 24);
+    }
+}
+
 static int set_up(void **state)
 {
     (void)state;
-    total_bytes = host_bytes = 64 * GIBIBYTE;
-    free_bytes = 40 * GIBIBYTE;
-    info_result = read_result = write_result = CUDA_SUCCESS;
-    save_result = restore_result = CUPTI_SUCCESS;
-    saves = restores = frees = drops = 0;
-    known[0] = (kprof_variable){.context = &context, .address = FIRST, .size_bytes = 64, .told = true};
-    known[1] = (kprof_variable){.context = &context, .address = SECOND, .size_bytes = 64, .told = true};
-    known_count = 0;
-    all_known = true;
+    fake_reset();
+    memory = aligned_alloc(BLOCK, BYTES);
+    assert_non_null(memory);
+    fill(0, BYTES, 1);
+    span_count = known_count = 0;
+    known[0] = (kprof_variable){.context = &context, .address = at(0), .size_bytes = 64, .told = true};
+    known[1] = (kprof_variable){.context = &context, .address = at(BLOCK), .size_bytes = 64, .told = true};
+    all_known = all_listed = true;
+    variable_result = CUDA_SUCCESS;
+    drops = 0;
+    assert_int_equal(kprof_snapshot_open(&context, &snapshot), KPROF_OK);
+    assert_int_equal(fake.mode, CU_STREAM_CAPTURE_MODE_GLOBAL); /* as it was */
+    assert_ptr_equal(kprof_snapshot_stream(snapshot), &fake_stream);
     return 0;
 }
 
-static kprof_snapshot *take(void)
-{
-    kprof_snapshot *snapshot = NULL;
-    assert_int_equal(kprof_snapshot_take(&context, &snapshot), KPROF_OK);
-    assert_non_null(snapshot);
-    assert_ptr_equal(saved_with.context, &context);
-    assert_int_equal(saved_with.allow_overwrite, 1);
-    return snapshot;
-}
-
-/* And what was saved in the meantime is freed. */
-static void assert_not_taken(kprof_status expected, unsigned expected_saves)
-{
-    kprof_snapshot *snapshot;
-    saves = frees = 0;
-    assert_int_equal(kprof_snapshot_take(&context, &snapshot), expected);
-    assert_null(snapshot);
-    assert_int_equal(saves, expected_saves);
-    assert_int_equal(frees, 0); /* there is nothing of it to free */
-}
-
-static void test_on_the_device(void **state)
+static int tear_down(void **state)
 {
     (void)state;
-    kprof_snapshot *snapshot = take();
-    assert_int_equal(saved_with.reserve_device_mb, 0);
-    assert_true(kprof_snapshot_host_save_s(snapshot) == 0);
-    kprof_snapshot_free(snapshot);
-    assert_int_equal(frees, 1);
+    kprof_snapshot_close(snapshot, true);
+    assert_int_equal(fake.chunks, 0);
+    assert_false(fake.streams);
+    free(memory);
+    return 0;
 }
 
-/* 54 GiB in use, of which 10 less the reserve find room beside it. */
-static void test_on_the_host(void **state)
+static void take(void)
 {
-    (void)state;
-    free_bytes = 10 * GIBIBYTE;
-    host_bytes = (46 + 4) * GIBIBYTE;
-    kprof_snapshot *snapshot = take();
-    assert_int_equal(saved_with.reserve_device_mb, 2048);
-    assert_true(kprof_snapshot_host_save_s(snapshot) > 0);
-    kprof_snapshot_free(snapshot);
+    assert_int_equal(kprof_snapshot_take(snapshot), KPROF_OK);
 }
 
-/* The system would end the application for want of memory. */
-static void test_no_room_on_the_host(void **state)
+static void *copy_of_memory(void)
 {
-    (void)state;
-    free_bytes = 10 * GIBIBYTE;
-    host_bytes = (46 + 4) * GIBIBYTE - 1;
-    assert_not_taken(KPROF_NO_MEMORY, 0);
-    free_bytes = GIBIBYTE; /* less than the reserve: all 63 go to the host */
-    host_bytes = (63 + 4) * GIBIBYTE - 1;
-    assert_not_taken(KPROF_NO_MEMORY, 0);
-    host_bytes++;
-    kprof_snapshot_free(take());
-    info_result = CUDA_ERROR_UNKNOWN;
-    assert_not_taken(KPROF_UNSUPPORTED, 0);
+    void *copy = malloc(BYTES);
+    assert_non_null(copy);
+    memcpy(copy, memory, BYTES);
+    return copy;
 }
 
-static void test_save_fails(void **state)
+/* Each replay begins with the start and leaves something else behind; the end is what counts. */
+static void assert_replays(const void *start, const unsigned char *end)
 {
-    (void)state;
-    save_result = CUPTI_ERROR_OUT_OF_MEMORY;
-    assert_not_taken(KPROF_NO_MEMORY, 1);
-    save_result = CUPTI_ERROR_UNKNOWN;
-    assert_not_taken(KPROF_UNSUPPORTED, 1);
+    assert_int_equal(kprof_snapshot_record_end(snapshot), KPROF_OK);
+    assert_memory_equal(memory, end, BYTES);
+    for (unsigned replay = 0; replay < 3; replay++) {
+        assert_int_equal(kprof_snapshot_restore_start(snapshot), KPROF_OK);
+        assert_memory_equal(memory, start, BYTES);
+        for (size_t i = 0; i < span_count; i++)
+            fill((size_t)(spans[i].address - at(0)), spans[i].size_bytes, 10 + replay);
+    }
+    assert_int_equal(kprof_snapshot_restore_end(snapshot), KPROF_OK);
+    assert_memory_equal(memory, end, BYTES);
 }
 
-static void test_restore_fails(void **state)
+/* Have `run` change memory, as the application's own run does. */
+static void assert_saved_around(void (*run)(void))
+{
+    void *start = copy_of_memory();
+    take();
+    run();
+    void *end = copy_of_memory();
+    assert_replays(start, end);
+    free(start);
+    free(end);
+}
+
+static void change_nothing(void) {}
+
+static void change_all(void)
+{
+    fill(0, BYTES, 2);
+}
+
+static void change_two_bytes(void)
+{
+    memory[3 * BLOCK - 1] ^= 1;
+    memory[3 * BLOCK] ^= 1;
+}
+
+static void test_all_of_memory(void **state)
 {
     (void)state;
-    known_count = 1;
-    kprof_snapshot *snapshot = take();
-    restore_result = CUPTI_ERROR_UNKNOWN;
-    assert_int_equal(kprof_snapshot_restore(snapshot), KPROF_INTERNAL);
-    restore_result = CUPTI_SUCCESS;
-    write_result = CUDA_ERROR_UNKNOWN;
-    assert_int_equal(kprof_snapshot_restore(snapshot), KPROF_INTERNAL);
-    write_result = CUDA_SUCCESS;
-    assert_int_equal(kprof_snapshot_restore(snapshot), KPROF_OK);
-    assert_int_equal(restores, 3);
-    kprof_snapshot_free(snapshot);
+    add_span(0, BYTES);
+    assert_saved_around(change_all);
+    assert_saved_around(change_nothing);
+    assert_saved_around(change_two_bytes);
+}
+
+static void change_first_span(void)
+{
+    fill((size_t)(spans[0].address - at(0)), spans[0].size_bytes, 3);
+}
+
+/* Neither begin nor length need be multiples of anything; what is beside is nobody's. */
+static void test_odd_places(void **state)
+{
+    (void)state;
+    static const size_t places[][2] = {
+        {1, 1}, {5, 15}, {16, 17}, {BLOCK - 1, 2}, {7, 3 * BLOCK}, {BLOCK + 8, BLOCK}, {32, 2 * BLOCK + 16}};
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        span_count = 0;
+        add_span(places[i][0], places[i][1]);
+        assert_saved_around(change_first_span);
+    }
+}
+
+static void test_nothing_allocated(void **state)
+{
+    (void)state;
+    assert_saved_around(change_nothing);
+    assert_int_equal(fake.chunks, 0);
+    assert_int_equal(fake.launches[FAKE_SCAN], 0);
+}
+
+static void set_pattern(size_t offset, size_t size_bytes, const char pattern[17])
+{
+    for (size_t i = 0; i < size_bytes; i++)
+        memory[offset + i] = (unsigned char)pattern[i % 16];
+}
+
+static void break_patterns(void)
+{
+    memory[BLOCK - 1] = 1;
+    memory[BLOCK + 16] = 2;
+    fill(2 * BLOCK, BLOCK, 4);
+}
+
+/* Memory that was never written takes no room, but that for the list. */
+static void test_uniform_blocks(void **state)
+{
+    (void)state;
+    memset(memory, 0, BLOCK);
+    set_pattern(BLOCK, BLOCK, "sixteen letters!");
+    memset(memory + 2 * BLOCK, 0xff, BLOCK + 32);
+    span_count = 0;
+    add_span(0, 3 * BLOCK + 32);
+    void *start = copy_of_memory();
+    take();
+    assert_int_equal(fake.launches[FAKE_SCAN], 1);
+    assert_int_equal(fake.blocks[FAKE_SCAN], 4);
+    break_patterns();
+    void *end = copy_of_memory();
+    assert_replays(start, end);
+    free(start);
+    free(end);
+}
+
+/* A block that looks like a pattern for its first bytes only. */
+static void test_nearly_uniform_block(void **state)
+{
+    (void)state;
+    memset(memory, 0, 2 * BLOCK);
+    memory[BLOCK - 1] = 1;
+    memory[BLOCK + 8] = 1; /* the second half of the first 16 bytes */
+    add_span(0, 2 * BLOCK);
+    assert_saved_around(change_first_span);
+}
+
+/* As large as what a device has, of which little was written: a table, and little else. */
+static void test_room_that_uniform_blocks_take(void **state)
+{
+    (void)state;
+    memset(memory, 0, BYTES);
+    add_span(0, BYTES);
+    fake.free_bytes = KPROF_DEVICE_RESERVE_BYTES + 40 * MEBIBYTE;
+    take();
+    assert_true(fake.taken_bytes <= 40 * MEBIBYTE);
+    size_t taken_bytes = fake.taken_bytes;
+    kprof_snapshot_drop(snapshot);
+    take(); /* the same room again */
+    assert_int_equal(fake.taken_bytes, taken_bytes);
+}
+
+/* Ranges may overlap, touch, and lie in each other. */
+static void test_overlapping_ranges(void **state)
+{
+    (void)state;
+    static const size_t ranges[][SPANS][2] = {
+        {{0, 2 * BLOCK}, {BLOCK, 2 * BLOCK}, {100, 7}, {3 * BLOCK, BLOCK}},
+        {{3 * BLOCK, BLOCK}, {0, BLOCK}, {BLOCK, BLOCK}, {2 * BLOCK, BLOCK}},
+        {{0, BYTES}, {BLOCK, 1}, {0, BYTES}, {BYTES - 1, 1}},
+    };
+    for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++) {
+        span_count = 0;
+        for (size_t j = 0; j < SPANS; j++)
+            add_span(ranges[i][j][0], ranges[i][j][1]);
+        assert_saved_around(change_first_span);
+        size_t end = i == 2 ? BYTES : 4 * BLOCK;
+        assert_true(kprof_snapshot_holds(snapshot, at(0), end));
+        assert_false(kprof_snapshot_holds(snapshot, at(0), end + 1));
+        assert_false(kprof_snapshot_holds(snapshot, at(0) - 1, 2));
+    }
+}
+
+static void test_what_is_held(void **state)
+{
+    (void)state;
+    add_span(BLOCK, BLOCK);
+    add_span(4 * BLOCK, 100);
+    take();
+    assert_true(kprof_snapshot_holds(snapshot, at(BLOCK), BLOCK));
+    assert_true(kprof_snapshot_holds(snapshot, at(4 * BLOCK + 99), 1));
+    assert_false(kprof_snapshot_holds(snapshot, at(4 * BLOCK + 99), 2));
+    assert_false(kprof_snapshot_holds(snapshot, at(BLOCK - 1), 1));
+    assert_false(kprof_snapshot_holds(snapshot, at(2 * BLOCK), 1));
+    assert_false(kprof_snapshot_holds(snapshot, at(BLOCK), 3 * BLOCK));
+    kprof_snapshot_drop(snapshot);
+    assert_false(kprof_snapshot_holds(snapshot, at(BLOCK), 1));
+}
+
+/* It is saved as it comes, beside and around what is saved; what changed meanwhile is not saved again. */
+static void test_memory_that_comes_later(void **state)
+{
+    (void)state;
+    unsigned char *start = copy_of_memory();
+    add_span(2 * BLOCK, BLOCK);
+    take();
+    fill(2 * BLOCK, BLOCK, 5);
+    add_span(BLOCK + 8, 3 * BLOCK); /* around it */
+    assert_int_equal(kprof_snapshot_cover(snapshot, NULL), KPROF_OK);
+    add_span(6 * BLOCK, 24);
+    assert_int_equal(kprof_snapshot_cover(snapshot, &context), KPROF_OK);
+    unsigned scans = fake.launches[FAKE_SCAN];
+    assert_int_equal(kprof_snapshot_cover(snapshot, NULL), KPROF_OK);
+    assert_int_equal(fake.launches[FAKE_SCAN], scans); /* there is nothing new */
+    fill(BLOCK + 8, 3 * BLOCK, 6);
+    fill(6 * BLOCK, 24, 7);
+    void *end = copy_of_memory();
+    assert_replays(start, end);
+    assert_int_equal(fake.mode, CU_STREAM_CAPTURE_MODE_GLOBAL); /* as it was */
+    free(start);
+    free(end);
+}
+
+/* The list grows with it, on the device too. */
+static void test_much_memory_that_comes_later(void **state)
+{
+    (void)state;
+    enum { MANY = 1500 };
+    unsigned char *large = aligned_alloc(BLOCK, MANY * BLOCK);
+    assert_non_null(large);
+    memset(large, 7, MANY * BLOCK);
+    add_span(0, BLOCK);
+    take();
+    spans[span_count++] = (kprof_span){(uint64_t)(uintptr_t)large, MANY * BLOCK};
+    allocations_version++;
+    assert_int_equal(kprof_snapshot_cover(snapshot, NULL), KPROF_OK);
+    memory[5] ^= 1;
+    large[MANY * BLOCK - 1] = 8;
+    unsigned char mine = memory[5];
+    assert_int_equal(kprof_snapshot_record_end(snapshot), KPROF_OK);
+    assert_int_equal(kprof_snapshot_restore_start(snapshot), KPROF_OK);
+    assert_true(memory[5] != mine && large[MANY * BLOCK - 1] == 7);
+    assert_int_equal(kprof_snapshot_restore_end(snapshot), KPROF_OK);
+    assert_true(memory[5] == mine && large[MANY * BLOCK - 1] == 8);
+    free(large);
+}
+
+/* A stream that waits for the host would have the application wait for itself. */
+static void test_busy_stream(void **state)
+{
+    (void)state;
+    add_span(0, BLOCK);
+    take();
+    add_span(2 * BLOCK, BLOCK);
+    fake.busy = true;
+    assert_int_equal(kprof_snapshot_cover(snapshot, &context), KPROF_NOT_COLLECTED);
+    kprof_snapshot_drop(snapshot);
+    assert_int_equal(kprof_snapshot_take(snapshot), KPROF_NOT_COLLECTED);
+    kprof_snapshot_release(snapshot);
+    assert_true(fake.chunks > 0); /* it may be in use */
+    fake.busy = false;
+    assert_saved_around(change_first_span);
+}
+
+/* For want of room nothing is saved, and the application's memory is as it was. */
+static void test_no_room_on_the_device(void **state)
+{
+    (void)state;
+    add_span(0, BYTES);
+    void *start = copy_of_memory();
+    fake.free_bytes = KPROF_DEVICE_RESERVE_BYTES;
+    assert_int_equal(kprof_snapshot_take(snapshot), KPROF_NO_MEMORY);
+    fake.free_bytes += 40 * MEBIBYTE;
+    take();
+    free(start);
+    kprof_snapshot_drop(snapshot);
+    kprof_snapshot_release(snapshot);
+    assert_int_equal(fake.chunks, 0); /* what the application needs is given back */
+    fake.alloc_result = CUDA_ERROR_OUT_OF_MEMORY;
+    assert_int_equal(kprof_snapshot_take(snapshot), KPROF_NO_MEMORY);
+}
+
+/* Not while it is in use. */
+static void test_room_is_not_given_back_too_early(void **state)
+{
+    (void)state;
+    add_span(0, BYTES);
+    take();
+    kprof_snapshot_release(snapshot);
+    assert_true(fake.chunks > 0);
+}
+
+/* The end takes as much room as what has changed; where that is missing, nothing has been put back. */
+static void test_no_room_for_the_end(void **state)
+{
+    (void)state;
+    enum { MANY = 640 };
+    unsigned char *large = aligned_alloc(BLOCK, MANY * BLOCK);
+    assert_non_null(large);
+    memset(large, 0, MANY * BLOCK);
+    spans[span_count++] = (kprof_span){(uint64_t)(uintptr_t)large, MANY * BLOCK};
+    allocations_version++;
+    fake.free_bytes = KPROF_DEVICE_RESERVE_BYTES + 40 * MEBIBYTE;
+    take();
+    for (size_t i = 0; i < MANY; i++)
+        large[i * BLOCK + i] = 1;
+    assert_int_equal(kprof_snapshot_record_end(snapshot), KPROF_NO_MEMORY);
+    for (size_t i = 0; i < MANY; i++)
+        assert_int_equal(large[i * BLOCK + i], 1);
+    assert_int_equal(kprof_snapshot_restore_end(snapshot), KPROF_INTERNAL);
+    free(large);
+}
+
+static void test_end_that_was_not_recorded(void **state)
+{
+    (void)state;
+    add_span(0, BLOCK);
+    take();
+    memory[0] ^= 1;
+    unsigned char mine = memory[0];
+    assert_int_equal(kprof_snapshot_restore_end(snapshot), KPROF_INTERNAL);
+    assert_int_equal(memory[0], mine);
+    assert_int_equal(kprof_snapshot_record_end(snapshot), KPROF_OK);
+    take(); /* of another batch */
+    assert_int_equal(kprof_snapshot_restore_end(snapshot), KPROF_INTERNAL);
+}
+
+static void test_driver_that_fails(void **state)
+{
+    (void)state;
+    add_span(0, BLOCK);
+    fake.launch_result = CUDA_ERROR_UNKNOWN;
+    assert_int_equal(kprof_snapshot_take(snapshot), KPROF_UNSUPPORTED);
+    fake.launch_result = CUDA_SUCCESS;
+    fake.write_result = CUDA_ERROR_UNKNOWN;
+    assert_int_equal(kprof_snapshot_take(snapshot), KPROF_UNSUPPORTED);
+    fake.write_result = CUDA_SUCCESS;
+    fake.read_result = CUDA_ERROR_UNKNOWN;
+    assert_int_equal(kprof_snapshot_take(snapshot), KPROF_UNSUPPORTED);
+    fake.read_result = CUDA_SUCCESS;
+    fake.query_result = CUDA_ERROR_ILLEGAL_ADDRESS;
+    assert_int_equal(kprof_snapshot_take(snapshot), KPROF_UNSUPPORTED);
+    fake.query_result = CUDA_SUCCESS;
+    take();
+    fake.launch_result = CUDA_ERROR_UNKNOWN;
+    assert_int_not_equal(kprof_snapshot_record_end(snapshot), KPROF_OK);
+    assert_int_not_equal(kprof_snapshot_restore_start(snapshot), KPROF_OK);
+    assert_int_not_equal(kprof_snapshot_restore_end(snapshot), KPROF_OK);
+    fake.launch_result = CUDA_SUCCESS;
+    assert_int_equal(kprof_snapshot_record_end(snapshot), KPROF_OK);
+}
+
+static void test_driver_that_takes_no_code(void **state)
+{
+    (void)state;
+    kprof_snapshot *none;
+    fake.module_result = CUDA_ERROR_UNSUPPORTED_PTX_VERSION;
+    assert_int_equal(kprof_snapshot_open(&context, &none), KPROF_UNSUPPORTED);
+    assert_null(none);
+    assert_int_equal(fake.mode, CU_STREAM_CAPTURE_MODE_GLOBAL);
+}
+
+static void test_memory_that_is_not_known(void **state)
+{
+    (void)state;
+    add_span(0, BLOCK);
+    all_listed = false;
+    assert_int_equal(kprof_snapshot_take(snapshot), KPROF_UNSUPPORTED);
+    all_listed = true;
+    take();
+}
+
+/* What a transfer takes is kept beside the batch's memory, until it is over. */
+static kprof_status compare(uint64_t address, uint64_t kept, size_t size_bytes, bool *same)
+{
+    kprof_kept_memory compared = {address, kept, size_bytes};
+    return kprof_snapshot_compare(snapshot, &compared, same);
+}
+
+static void test_comparing(void **state)
+{
+    (void)state;
+    static const size_t sizes[] = {1, 16, 4096, 4099, 3 * BLOCK};
+    bool same;
+    add_span(0, BYTES);
+    take();
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        uint64_t kept = kprof_snapshot_room(snapshot, sizes[i]);
+        assert_true(kept != 0);
+        memcpy(fake_at(kept), memory + BLOCK, sizes[i]);
+        assert_int_equal(compare(at(BLOCK), kept, sizes[i], &same), KPROF_OK);
+        assert_true(same);
+        memory[BLOCK + sizes[i] - 1] ^= 1;
+        assert_int_equal(compare(at(BLOCK), kept, sizes[i], &same), KPROF_OK);
+        assert_false(same);
+        assert_int_equal(compare(at(BLOCK), kept, sizes[i] - 1, &same), KPROF_OK);
+        assert_true(same || sizes[i] == 1);
+    }
+    fake.query_result = CUDA_ERROR_ILLEGAL_ADDRESS;
+    assert_int_not_equal(compare(at(0), at(0), 1, &same), KPROF_OK);
+    fake.query_result = CUDA_SUCCESS;
+    fake.free_bytes = KPROF_DEVICE_RESERVE_BYTES;
+    assert_int_equal(kprof_snapshot_room(snapshot, 100 * MEBIBYTE), 0);
 }
 
 /* Only of what is no address any more is it known that it is gone. */
@@ -245,59 +539,127 @@ static void test_variable_that_cannot_be_read(void **state)
 {
     (void)state;
     known_count = 1;
-    read_result = CUDA_ERROR_UNKNOWN;
-    assert_not_taken(KPROF_UNSUPPORTED, 0);
+    variable_result = CUDA_ERROR_UNKNOWN;
+    assert_int_equal(kprof_snapshot_take(snapshot), KPROF_UNSUPPORTED);
     assert_int_equal(drops, 0);
-    read_result = CUDA_ERROR_INVALID_VALUE;
-    kprof_snapshot_free(take());
+    variable_result = CUDA_ERROR_INVALID_VALUE;
+    take();
     assert_int_equal(drops, 1);
+    assert_false(kprof_snapshot_holds(snapshot, at(0), 1));
 }
 
-static void test_large_variables(void **state)
+static void test_variables_within_allocations(void **state)
 {
     (void)state;
     known_count = 2;
-    known[0].size_bytes = known[1].size_bytes = 128 * MEBIBYTE;
-    kprof_snapshot_free(take());
-    known[1].size_bytes++;
-    assert_not_taken(KPROF_UNSUPPORTED, 0);
-}
-
-/* Once more, too: nothing has been learnt since. */
-static void assert_never_covered(kprof_snapshot *snapshot)
-{
-    version++;
-    assert_int_equal(kprof_snapshot_cover(snapshot), KPROF_UNSUPPORTED);
-    assert_int_equal(kprof_snapshot_cover(snapshot), KPROF_UNSUPPORTED);
+    add_span(16, 32); /* a part of the first */
+    add_span(BLOCK, BLOCK);
+    void *start = copy_of_memory();
+    take();
+    assert_true(kprof_snapshot_holds(snapshot, at(0), 64));
+    fill(0, 64, 8);
+    fill(BLOCK, BLOCK, 9);
+    void *end = copy_of_memory();
+    assert_int_equal(kprof_snapshot_record_end(snapshot), KPROF_OK);
+    assert_int_equal(kprof_snapshot_restore_start(snapshot), KPROF_OK);
+    assert_memory_equal(memory, start, BYTES);
+    assert_int_equal(kprof_snapshot_restore_end(snapshot), KPROF_OK);
+    assert_memory_equal(memory, end, BYTES);
+    free(start);
+    free(end);
 }
 
 static void test_variables_that_become_known(void **state)
 {
     (void)state;
-    kprof_snapshot *snapshot = take();
+    take();
     known_count = 1;
-    read_result = CUDA_ERROR_UNKNOWN;
-    assert_never_covered(snapshot);
-    read_result = CUDA_SUCCESS;
-    assert_int_equal(kprof_snapshot_cover(snapshot), KPROF_OK);
+    variable_result = CUDA_ERROR_UNKNOWN;
+    version++;
+    assert_int_equal(kprof_snapshot_cover(snapshot, NULL), KPROF_UNSUPPORTED);
+    variable_result = CUDA_SUCCESS;
+    version++;
+    assert_int_equal(kprof_snapshot_cover(snapshot, NULL), KPROF_OK);
+    assert_true(kprof_snapshot_holds(snapshot, at(0), 64));
     all_known = false;
-    assert_int_equal(kprof_snapshot_cover(snapshot), KPROF_OK); /* there are no new ones */
-    assert_never_covered(snapshot);
-    kprof_snapshot_free(snapshot);
-    assert_not_taken(KPROF_UNSUPPORTED, 0);
+    assert_int_equal(kprof_snapshot_cover(snapshot, NULL), KPROF_OK); /* there are no new ones */
+    version++;
+    assert_int_equal(kprof_snapshot_cover(snapshot, NULL), KPROF_UNSUPPORTED);
+    assert_int_equal(kprof_snapshot_take(snapshot), KPROF_UNSUPPORTED);
 }
+
+/* Nothing has been learnt since. */
+static void test_variables_that_stay_unknown(void **state)
+{
+    (void)state;
+    take();
+    known_count = 1;
+    variable_result = CUDA_ERROR_UNKNOWN;
+    version++;
+    for (unsigned i = 0; i < 2; i++)
+        assert_int_equal(kprof_snapshot_cover(snapshot, NULL), KPROF_UNSUPPORTED);
+}
+
+/* What was saved before can be put back, and what could not be saved is left alone. */
+static void test_memory_that_comes_later_and_finds_no_room(void **state)
+{
+    (void)state;
+    enum { MANY = 1500 };
+    unsigned char *large = aligned_alloc(BLOCK, MANY * BLOCK);
+    assert_non_null(large);
+    memset(large, 7, MANY * BLOCK);
+    add_span(0, BLOCK);
+    take();
+    memory[5] ^= 1;
+    unsigned char mine = memory[5];
+    spans[span_count++] = (kprof_span){(uint64_t)(uintptr_t)large, MANY * BLOCK};
+    allocations_version++;
+    fake.free_bytes = KPROF_DEVICE_RESERVE_BYTES;
+    while (kprof_snapshot_room(snapshot, BLOCK))
+        continue;
+    assert_int_equal(kprof_snapshot_cover(snapshot, NULL), KPROF_NO_MEMORY);
+    large[0] = 8;
+    assert_int_equal(kprof_snapshot_record_end(snapshot), KPROF_NO_MEMORY);
+    fake.free_bytes = 2 * KPROF_DEVICE_RESERVE_BYTES;
+    assert_int_equal(kprof_snapshot_record_end(snapshot), KPROF_OK);
+    assert_int_equal(kprof_snapshot_restore_start(snapshot), KPROF_OK);
+    assert_int_equal(memory[5], mine ^ 1);
+    assert_int_equal(kprof_snapshot_restore_end(snapshot), KPROF_OK);
+    assert_int_equal(memory[5], mine);
+    assert_int_equal(large[0], 8);
+    assert_false(kprof_snapshot_holds(snapshot, (uint64_t)(uintptr_t)large, 1));
+    free(large);
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_on_the_device, set_up),
-        cmocka_unit_test_setup(test_on_the_host, set_up),
-        cmocka_unit_test_setup(test_no_room_on_the_host, set_up),
-        cmocka_unit_test_setup(test_save_fails, set_up),
-        cmocka_unit_test_setup(test_restore_fails, set_up),
-        cmocka_unit_test_setup(test_variable_that_cannot_be_read, set_up),
-        cmocka_unit_test_setup(test_large_variables, set_up),
-        cmocka_unit_test_setup(test_variables_that_become_known, set_up),
+        TEST(test_all_of_memory),
+        TEST(test_odd_places),
+        TEST(test_nothing_allocated),
+        TEST(test_uniform_blocks),
+        TEST(test_nearly_uniform_block),
+        TEST(test_room_that_uniform_blocks_take),
+        TEST(test_overlapping_ranges),
+        TEST(test_what_is_held),
+        TEST(test_memory_that_comes_later),
+        TEST(test_much_memory_that_comes_later),
+        TEST(test_busy_stream),
+        TEST(test_no_room_on_the_device),
+        TEST(test_room_is_not_given_back_too_early),
+        TEST(test_no_room_for_the_end),
+        TEST(test_end_that_was_not_recorded),
+        TEST(test_driver_that_fails),
+        TEST(test_driver_that_takes_no_code),
+        TEST(test_memory_that_is_not_known),
+        TEST(test_comparing),
+        TEST(test_variable_that_cannot_be_read),
+        TEST(test_variables_within_allocations),
+        TEST(test_variables_that_become_known),
+        TEST(test_variables_that_stay_unknown),
+        TEST(test_memory_that_comes_later_and_finds_no_room),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

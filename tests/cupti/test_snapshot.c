@@ -1,17 +1,10 @@
 /* Module variables in snapshots: whoever tells of them, in whatever order, restoring puts back what was there at first.
  * The "device" is an array that the test's driver copies from and to. */
-#include "cupti/driver.h"
-#include "cupti/load.h"
+#include "cupti/allocations.h"
 #include "cupti/modules.h"
 #include "cupti/snapshot.h"
 #include "cupti/variables.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "fake_device.h"
 
 enum { LOW, HIGH, FAR, PLACES };
 
@@ -62,18 +55,11 @@ static CUresult CUDAAPI get_attribute(void *out, CUpointer_attribute attribute, 
     return CUDA_SUCCESS;
 }
 
-static CUresult CUDAAPI copy_out(void *host, CUdeviceptr device, size_t size)
+static CUresult CUDAAPI read_memory(void *host, CUdeviceptr device, size_t size, CUstream stream)
 {
-    if (device + size > at((unsigned)readable))
+    if (device >= at(LOW) && device < at(PLACES) && device + size > at((unsigned)readable))
         return CUDA_ERROR_INVALID_VALUE;
-    memcpy(host, (const void *)device, size);
-    return CUDA_SUCCESS;
-}
-
-static CUresult CUDAAPI copy_in(CUdeviceptr device, const void *host, size_t size)
-{
-    memcpy((void *)device, host, size);
-    return CUDA_SUCCESS;
+    return fake_read(host, device, size, stream);
 }
 
 static CUresult CUDAAPI push(CUcontext context)
@@ -89,23 +75,17 @@ static CUresult CUDAAPI pop(CUcontext *context)
     return CUDA_SUCCESS;
 }
 
-static CUresult CUDAAPI get_info(size_t *free_bytes, size_t *total_bytes)
-{
-    *free_bytes = *total_bytes = (size_t)1 << 36;
-    return CUDA_SUCCESS;
-}
-
-/* In place of the driver's, of libcheckpoint's, and of what cubins tell. */
+/* In place of the driver's, of what is allocated, and of what cubins tell. */
 kprof_status kprof_driver_load(const kprof_driver_api **out)
 {
-    static const kprof_driver_api api = {.cuModuleGetGlobal_ = get_global,
-                                         .cuFuncGetModule_ = get_module,
-                                         .cuPointerGetAttribute_ = get_attribute,
-                                         .cuCtxPushCurrent_ = push,
-                                         .cuCtxPopCurrent_ = pop,
-                                         .cuMemcpyDtoH_ = copy_out,
-                                         .cuMemcpyHtoD_ = copy_in,
-                                         .cuMemGetInfo_ = get_info};
+    static kprof_driver_api api;
+    api = fake_api();
+    api.cuModuleGetGlobal_ = get_global;
+    api.cuFuncGetModule_ = get_module;
+    api.cuPointerGetAttribute_ = get_attribute;
+    api.cuCtxPushCurrent_ = push;
+    api.cuCtxPopCurrent_ = pop;
+    api.cuMemcpyDtoHAsync_ = read_memory;
     *out = &api;
     return KPROF_OK;
 }
@@ -116,17 +96,18 @@ const char *kprof_driver_error(CUresult result)
     return "error of the test";
 }
 
-static CUptiResult do_nothing(kprof_checkpoint_params *params)
+unsigned kprof_allocations_version(void)
 {
-    (void)params;
-    return CUPTI_SUCCESS;
+    return 0;
 }
 
-kprof_status kprof_checkpoint_load(const kprof_checkpoint_api **out)
+bool kprof_allocations_list(const void *context, int device, kprof_span **out, size_t *count)
 {
-    static const kprof_checkpoint_api api = {do_nothing, do_nothing, do_nothing};
-    *out = &api;
-    return KPROF_OK;
+    (void)context;
+    (void)device;
+    *count = 0;
+    *out = malloc(sizeof **out);
+    return *out != NULL;
 }
 
 const kprof_strlist *kprof_modules_variables(const char *kernel, size_t index)
@@ -147,6 +128,7 @@ static int set_up(void **state)
     next = next ? next + 1 : contexts;
     memset(memory, 0, sizeof memory);
     readable = PLACES;
+    fake_reset();
     return 0;
 }
 
@@ -180,16 +162,34 @@ static void hand_out(unsigned place)
 static kprof_snapshot *take(void)
 {
     kprof_snapshot *snapshot = NULL;
-    assert_int_equal(kprof_snapshot_take(next, &snapshot), KPROF_OK);
+    assert_int_equal(kprof_snapshot_open(next, &snapshot), KPROF_OK);
+    assert_int_equal(kprof_snapshot_take(snapshot), KPROF_OK);
     return snapshot;
 }
 
+static void put_back(kprof_snapshot *snapshot)
+{
+    assert_int_equal(kprof_snapshot_record_end(snapshot), KPROF_OK);
+    assert_int_equal(kprof_snapshot_restore_start(snapshot), KPROF_OK);
+}
+
+static void close_snapshot(kprof_snapshot *snapshot)
+{
+    kprof_snapshot_close(snapshot, true);
+    assert_int_equal(fake.chunks, 0);
+}
+
+/* The start is put back, and then the end. */
 static void assert_restored(kprof_snapshot *snapshot)
 {
-    assert_int_equal(kprof_snapshot_restore(snapshot), KPROF_OK);
+    int end[PLACES];
+    memcpy(end, memory, sizeof end);
+    put_back(snapshot);
     for (unsigned place = 0; place < PLACES; place++)
         assert_int_equal(memory[place], 0);
-    kprof_snapshot_free(snapshot);
+    assert_int_equal(kprof_snapshot_restore_end(snapshot), KPROF_OK);
+    assert_memory_equal(memory, end, sizeof end);
+    close_snapshot(snapshot);
 }
 
 static void test_module(void **state)
@@ -219,7 +219,7 @@ static void test_asked_for_before_launch(void **state)
     hand_out(LOW);
     kprof_snapshot *snapshot = take();
     launch_first("kernel"); /* joins */
-    assert_int_equal(kprof_snapshot_cover(snapshot), KPROF_OK);
+    assert_int_equal(kprof_snapshot_cover(snapshot, NULL), KPROF_OK);
     memory[LOW] = memory[HIGH] = 1;
     assert_restored(snapshot);
 }
@@ -232,7 +232,7 @@ static void test_changed_before_launch(void **state)
     kprof_snapshot *snapshot = take();
     memory[HIGH] = 1; /* by a kernel of another module */
     launch_first("kernel");
-    assert_int_equal(kprof_snapshot_cover(snapshot), KPROF_OK);
+    assert_int_equal(kprof_snapshot_cover(snapshot, NULL), KPROF_OK);
     memory[LOW] = memory[HIGH] = 2;
     assert_restored(snapshot);
 }
@@ -252,15 +252,15 @@ static void test_stale(void **state)
     (void)state;
     launch_first("kernel");
     readable = HIGH;
-    kprof_snapshot_free(take());
+    close_snapshot(take());
     readable = LOW;
-    kprof_snapshot_free(take());
+    close_snapshot(take());
     readable = PLACES;
     kprof_snapshot *snapshot = take();
     memory[LOW] = 1;
-    assert_int_equal(kprof_snapshot_restore(snapshot), KPROF_OK);
+    put_back(snapshot);
     assert_int_equal(memory[LOW], 1); /* not known any more */
-    kprof_snapshot_free(snapshot);
+    close_snapshot(snapshot);
 }
 
 static bool is_known_after(void (*happens)(void))
@@ -269,8 +269,8 @@ static bool is_known_after(void (*happens)(void))
     readable = PLACES;
     kprof_snapshot *snapshot = take();
     memory[LOW] = 1; /* what is there now is somebody else's, where nothing is known */
-    assert_int_equal(kprof_snapshot_restore(snapshot), KPROF_OK);
-    kprof_snapshot_free(snapshot);
+    put_back(snapshot);
+    close_snapshot(snapshot);
     return memory[LOW] == 0;
 }
 
@@ -364,8 +364,9 @@ static void test_variable_that_is_not_found(void **state)
     (void)state;
     kprof_snapshot *snapshot = NULL;
     launch_first("odd");
-    assert_int_equal(kprof_snapshot_take(next, &snapshot), KPROF_UNSUPPORTED);
-    assert_null(snapshot);
+    assert_int_equal(kprof_snapshot_open(next, &snapshot), KPROF_OK);
+    assert_int_equal(kprof_snapshot_take(snapshot), KPROF_UNSUPPORTED);
+    close_snapshot(snapshot);
 }
 
 /* For good, too. */
@@ -374,8 +375,8 @@ static void test_code_not_seen(void **state)
     (void)state;
     kprof_snapshot *snapshot = take();
     launch_first("unseen");
-    assert_int_equal(kprof_snapshot_cover(snapshot), KPROF_UNSUPPORTED);
-    kprof_snapshot_free(snapshot);
+    assert_int_equal(kprof_snapshot_cover(snapshot, NULL), KPROF_UNSUPPORTED);
+    close_snapshot(snapshot);
 }
 
 int main(int argc, char **argv)

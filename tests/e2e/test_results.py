@@ -238,25 +238,62 @@ class Nothing(Case):
 class DearSaves(Case):
     """Saving memory takes long."""
 
-    SLOW = {"KPROF_SIM_SAVE_S": "60"}
+    SLOW = {"KPROF_SIM_SAVE_MS": "600"}
 
     def test_launches_share_it(self):
         run = self.collect(["--set", "default", "--verbose"], [f"launch={VECTOR_ADD}*5"], env=self.SLOW)
-        self.assertIn("batch of 5 launches", run.err)
-        self.assertIn("took 60.0 s for a batch of 5 launches", run.err)
+        self.assertEqual(re.findall(r"batch of (\d+) launches", run.err), ["5"])
 
     def test_a_process_that_saves_is_not_idle(self):
         run = self.collect(["--set", "default", "--verbose", "--replay-batch", "3"],
-                           [f"launch={VECTOR_ADD}*4", "sleep=20", f"launch={VECTOR_ADD}*2"],
-                           env={"KPROF_SIM_SAVE_MS": "600"})
+                           [f"launch={VECTOR_ADD}*4", "sleep=20", f"launch={VECTOR_ADD}*2"], env=self.SLOW)
         self.assertEqual(re.findall(r"batch of (\d+) launches", run.err), ["3", "3"])
 
-    def test_one_pass_where_few_share_it(self):
-        self.collect(["--set", "default", "--replay-batch", "1"], [f"launch={VECTOR_ADD}*5"], env=self.SLOW)
-        modes = self.query("run.kprof", "SELECT replay_mode, reason FROM launch ORDER BY id")
-        self.assertEqual([mode for mode, _ in modes[:2]], ["batch", "batch"])
-        for _, reason in modes[2:]:
-            self.assertIn("measured in one pass: saving to host memory takes 60 s", reason)
+
+class HostMemory(Case):
+    """The process has pinned memory, which a replay must not change."""
+
+    PINNED = {"KPROF_SIM_PINNED": "1"}
+    REACHES, HIDDEN = "_Z6pinnedPf", "_Z13hidden_pinnedPf"
+
+    def modes(self, steps, *options, env=PINNED):
+        self.collect(["--set", "default", "--cache-control", "none", *options], steps, env=env)
+        return self.query("run.kprof", "SELECT kernel.function, replay_mode, reason FROM launch "
+                          "JOIN kernel ON kernel.id = launch.kernel_id ORDER BY launch.id")
+
+    def values(self):
+        return self.query("run.kprof", "SELECT launch_id, name, value FROM value JOIN metric ON metric.id = metric_id "
+                          "ORDER BY launch_id, name")
+
+    def test_kernels_that_stay_on_the_device(self):
+        steps = [f"launch={VECTOR_ADD}*3"]
+        expected = [("vectorAdd", "batch", "")] * 3
+        self.assertEqual(self.modes(steps), expected)
+        values = self.values()
+        self.assertEqual(self.modes(steps, env={}), expected)
+        self.assertEqual(values, self.values())
+
+    def test_kernel_that_reaches_it_unseen(self):
+        """A batch shows that one does, the next which; seen twice, it is watched twice, and measured in one pass."""
+        rows = self.modes([f"launch={VECTOR_ADD}", f"launch={self.HIDDEN}"] * 7, "--replay-batch", "2")
+        for _, mode, reason in rows[:8]:
+            self.assertEqual(mode, "none")
+            self.assertIn("reached memory of the host", reason)
+        self.assertEqual(rows[8::2], [("vectorAdd", "batch", "")] * 3)
+        self.check_measured_apart(rows[9::2], "launches of the kernel reach memory of the host")
+
+    def test_kernel_whose_arguments_show_it(self):
+        rows = self.modes([f"launch={VECTOR_ADD}", f"launch={self.REACHES}"] * 3, "--replay-batch", "2")
+        self.assertEqual(rows[::2], [("vectorAdd", "batch", "")] * 3)
+        self.check_measured_apart(rows[1::2], "the kernel takes memory of the host")
+
+    def check_measured_apart(self, rows, why):
+        for _, mode, reason in rows[:2]:
+            self.assertEqual(mode, "none")
+            self.assertIn("a kernel's first launches are only watched", reason)
+        _, mode, reason = rows[2]
+        self.assertEqual(mode, "one-pass")
+        self.assertIn(why, reason)
 
 
 class Witnesses(Case):

@@ -22,7 +22,10 @@
 #ifndef PASSES
 #define PASSES 2
 #endif
-#define SLOT 2 /* memory for the device alone, of the first context */
+#define METRICS    2
+#define SLOT       2 /* memory for the device alone, of the first context */
+#define SPARE_SLOT 4 /* the same */
+#define NO_SLOT    3 /* nothing is there */
 
 static char folder[] = "/tmp/kprof-engine-XXXXXX";
 static unsigned last_tag;
@@ -38,16 +41,19 @@ static inline void save_config(void)
 {
     uint8_t image[4] = {0};
     uint32_t last_passes[] = {0, PASSES - 1};
-    kprof_chip_metrics chip = {
-        .chip = "GH100", .last_passes = last_passes, .images = {{image, sizeof image}}, .pass_count = PASSES};
+    kprof_chip_metrics chip = {.chip = "GH100", .last_passes = last_passes, .pass_count = PASSES};
     kprof_config config = {.chips = &chip,
                            .chip_count = 1,
                            .cache_control = KPROF_CACHE_FLUSH_NONE,
                            .witness_control = KPROF_WITNESSES_AUTO,
                            .follow_children = true};
+    for (unsigned i = 0; i < KPROF_IMAGES; i++)
+        chip.images[i] = (kprof_chip_image){image, sizeof image};
     assert_true(kprof_strlist_add(&chip.metrics, "m0") && kprof_strlist_add(&chip.metrics, "m1"));
+    assert_true(kprof_strlist_add(&chip.proof, SIM_PROOF));
     assert_int_equal(kprof_config_save(&config, folder), KPROF_OK);
     kprof_strlist_free(&chip.metrics);
+    kprof_strlist_free(&chip.proof);
 }
 
 /* Group set-up and tear-down. */
@@ -87,6 +93,17 @@ static inline unsigned launch(sim_kernel kernel)
     return launch_on(kernel, SLOT);
 }
 
+static inline void do_call(sim_step step)
+{
+    assert_int_equal(sim_call(&step, NULL), 0);
+}
+
+/* By a call that no batch stays open for. */
+static inline void close_batch(void)
+{
+    do_call((sim_step){.op = SIM_UNMAP, .a = NO_SLOT});
+}
+
 static inline void note_report(const kprof_launch_record *launch, report *out)
 {
     out->count++;
@@ -115,9 +132,8 @@ static inline void assert_report(unsigned tag, unsigned values, const char *reas
 {
     report found = look_up(tag);
     assert_int_equal(found.count, 1);
-    assert_int_equal(found.values, values);
-    if (!strstr(found.reason, reason))
-        fail_msg("the reason is \"%s\", not \"%s\"", found.reason, reason);
+    if (found.values != values || !strstr(found.reason, reason))
+        fail_msg("%u values, and the reason is \"%s\"; not %u, and \"%s\"", found.values, found.reason, values, reason);
 }
 
 static inline void assert_unmeasured(unsigned tag, const char *why)
@@ -125,15 +141,21 @@ static inline void assert_unmeasured(unsigned tag, const char *why)
     assert_report(tag, 0, why);
 }
 
-/* In the first pass or in a single one. */
+/* In a single pass. */
 static inline void assert_measured_once(unsigned tag, const char *why)
 {
     assert_report(tag, 1, why);
 }
 
+/* It is in the open batch. */
+static inline void assert_pending(unsigned tag)
+{
+    assert_int_equal(look_up(tag).count, 0);
+}
+
 static inline void assert_measured(unsigned tag)
 {
-    assert_report(tag, PASSES, "");
+    assert_report(tag, METRICS, "");
     assert_string_equal(look_up(tag).reason, "");
 }
 

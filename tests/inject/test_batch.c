@@ -1,33 +1,35 @@
-/* When a batch closes, is not repeated or is given up. The engine runs on the simulated machine, in a process that
- * shares its memory with nobody, so that launches wait together for the call that closes their batch. Long times pass
- * without waiting for them. */
+/* When a batch closes and what keeps it open, when it is not repeated, and what the application sees of that. The
+ * engine runs on the simulated machine, in a process that shares its memory with nobody. Long times pass without
+ * waiting for them. */
 #include "engine_test.h"
 
 #include "cupti/operation.h"
+#include "inject/batch.h"
 #include "sim/clock.h"
 
 #include <stdatomic.h>
 
-#define PAGEABLE_SLOT  4 /* as the other one, but the host's: kernels take it all the same */
-#define LONG_S         1000
-#define MAX_OPEN_S     10
-#define MOST_TRANSFERS 12 /* in a row */
-#define OTHER_STREAM   2  /* of the second context */
-#define OTHER_CONTEXT  (&sim.contexts[1])
+#define LONG_S        1000
+#define MAX_OPEN_S    10
+#define OTHER_STREAM  2 /* of the second context */
+#define OTHER_CONTEXT (&sim.contexts[1])
 
+/* What goes wrong, once, after so many operations were repeated. */
 static struct {
-    atomic_int launch_s; /* the next launch that is repeated takes so long */
-    atomic_int wait_s;   /* the next wait after one does */
+    atomic_uint after;
+    atomic_int launch_s; /* it takes so long */
+    atomic_int wait_s;   /* the wait after it does */
+    atomic_bool fails;
     atomic_bool network; /* a network card may write memory */
 } faults;
 
 static atomic_int next_wait_s;
-static unsigned measured_again; /* launches and transfers that were repeated in a pass */
+static unsigned repeated; /* launches and transfers, in all passes */
 
 /* Around the engine's own functions, and the simulated machine's: see CMakeLists.txt. */
 bool __wrap_kprof_contexts_idle(void);
-kprof_status __real_kprof_operation_run(const kprof_operation *operation);
-kprof_status __wrap_kprof_operation_run(const kprof_operation *operation);
+kprof_status __real_kprof_operation_run(const kprof_operation *operation, kprof_snapshot *snapshot);
+kprof_status __wrap_kprof_operation_run(const kprof_operation *operation, kprof_snapshot *snapshot);
 kprof_status __real_kprof_target_synchronize(void);
 kprof_status __wrap_kprof_target_synchronize(void);
 const char *__wrap_kprof_writers_devices(void);
@@ -37,12 +39,15 @@ bool __wrap_kprof_contexts_idle(void)
     return false; /* else a pause of the test would close its batch */
 }
 
-kprof_status __wrap_kprof_operation_run(const kprof_operation *operation)
+kprof_status __wrap_kprof_operation_run(const kprof_operation *operation, kprof_snapshot *snapshot)
 {
-    measured_again += sim.contexts[0].armed != NULL;
-    sim_clock_advance_s(atomic_exchange(&faults.launch_s, 0));
-    atomic_fetch_add(&next_wait_s, atomic_exchange(&faults.wait_s, 0));
-    return __real_kprof_operation_run(operation);
+    if (repeated++ == atomic_load(&faults.after)) {
+        sim_clock_advance_s(atomic_exchange(&faults.launch_s, 0));
+        atomic_fetch_add(&next_wait_s, atomic_exchange(&faults.wait_s, 0));
+        if (atomic_exchange(&faults.fails, false))
+            return kprof_fail(KPROF_INTERNAL, "the driver fails (test)");
+    }
+    return __real_kprof_operation_run(operation, snapshot);
 }
 
 kprof_status __wrap_kprof_target_synchronize(void)
@@ -59,64 +64,134 @@ const char *__wrap_kprof_writers_devices(void)
 static int mend(void **state)
 {
     (void)state;
+    close_batch();
+    atomic_store(&faults.after, 0);
     atomic_store(&faults.launch_s, 0);
     atomic_store(&faults.wait_s, 0);
+    atomic_store(&faults.fails, false);
     atomic_store(&faults.network, false);
-    measured_again = 0;
+    repeated = 0;
     return 0;
 }
 
-/* Memory as the host sees it, in a call that closes the batch. */
-static void read_memory(uint64_t words[SIM_WORDS])
+/* Memory as a kernel finds it. */
+static void look_at(unsigned slot, uint64_t words[SIM_WORDS])
+{
+    do_call((sim_step){.op = SIM_SYNC_STREAM});
+    for (unsigned i = 0; i < SIM_WORDS; i++)
+        words[i] = atomic_load(&sim_words(slot)[i]);
+}
+
+static void look(uint64_t words[SIM_WORDS])
+{
+    look_at(SLOT, words);
+}
+
+/* As the host reads it. */
+static void copy_out(uint64_t words[SIM_WORDS])
 {
     assert_int_equal(sim_call(&(sim_step){.op = SIM_COPY_OUT, .a = SLOT}, words), 0);
 }
 
-/* By two launches of a kernel that doubles its memory, once each. */
-static void assert_doubled_twice(const uint64_t before[SIM_WORDS])
+static void assert_filled(const uint64_t words[SIM_WORDS], uint64_t factor, uint64_t value)
 {
-    uint64_t after[SIM_WORDS];
-    read_memory(after);
     for (unsigned i = 0; i < SIM_WORDS; i++)
-        assert_true(after[i] == 4 * before[i]);
+        assert_true(words[i] == factor * sim_hash(value, i));
 }
 
+static void assert_same_memory(const uint64_t words[SIM_WORDS])
+{
+    uint64_t now[SIM_WORDS];
+    look(now);
+    assert_memory_equal(now, words, sizeof now);
+}
+
+/* Two launches of a kernel that doubles its memory, and what the application's own run leaves. */
+typedef struct pair {
+    unsigned first, second;
+    uint64_t end[SIM_WORDS];
+} pair;
+
+static pair launch_two(void)
+{
+    pair launched;
+    uint64_t start[SIM_WORDS];
+    look(start);
+    launched.first = launch(SIM_ADD);
+    launched.second = launch(SIM_ADD);
+    look(launched.end);
+    for (unsigned i = 0; i < SIM_WORDS; i++)
+        assert_true(launched.end[i] == 4 * start[i]);
+    assert_pending(launched.first);
+    return launched;
+}
+
+/* Close their batch: memory stays as it was left. */
+static void assert_closed(const pair *launched, unsigned values, const char *reason)
+{
+    close_batch();
+    assert_same_memory(launched->end);
+    assert_report(launched->first, values, reason);
+    assert_report(launched->second, values, reason);
+}
+
+static void test_replays_leave_no_trace(void **state)
+{
+    (void)state;
+    pair launched = launch_two();
+    assert_int_equal(repeated, 0);
+    close_batch();
+    assert_int_equal(repeated, 2 * PASSES);
+    assert_same_memory(launched.end);
+    assert_measured(launched.first);
+    assert_measured(launched.second);
+}
+
+/* Of the first pass nothing is left, of the second what the first one measured. */
 static void test_repetition_that_takes_far_longer(void **state)
 {
     (void)state;
-    uint64_t before[SIM_WORDS];
-    read_memory(before);
-    unsigned first = launch(SIM_ADD), second = launch(SIM_ADD);
+    pair launched = launch_two();
     atomic_store(&faults.launch_s, LONG_S);
-    assert_doubled_twice(before);
-    assert_int_equal(measured_again, 1);
-    assert_measured_once(first, "the replay was abandoned");
-    assert_measured_once(second, "the replay was abandoned");
+    assert_closed(&launched, 0, "a pass took far longer than the application's own run");
+    assert_int_equal(repeated, 1);
+    launched = launch_two();
+    atomic_store(&faults.after, 1 + 2);
+    atomic_store(&faults.launch_s, LONG_S);
+    assert_closed(&launched, 1, "the replay was abandoned: a pass took far longer than the application's own run");
+    assert_int_equal(repeated, 1 + 2 + 1);
 }
 
+/* Its launches are all done then, and so is what it measured. */
 static void test_repetition_whose_end_takes_far_longer(void **state)
 {
     (void)state;
-    uint64_t before[SIM_WORDS];
-    read_memory(before);
-    unsigned first = launch(SIM_ADD), second = launch(SIM_ADD);
+    pair launched = launch_two();
     atomic_store(&faults.wait_s, LONG_S);
-    assert_doubled_twice(before);
-    assert_measured_once(first, "the replay was abandoned");
-    assert_measured_once(second, "the replay was abandoned");
+    assert_closed(&launched, PASSES, "");
 }
 
 static void test_repetition_that_takes_a_little_longer(void **state)
 {
     (void)state;
-    uint64_t before[SIM_WORDS];
-    read_memory(before);
-    unsigned first = launch(SIM_ADD), second = launch(SIM_ADD);
+    pair launched = launch_two();
     sim_clock_advance_s(LONG_S);
     atomic_store(&faults.launch_s, 5 * LONG_S);
-    assert_doubled_twice(before);
-    assert_measured(first);
-    assert_measured(second);
+    assert_closed(&launched, PASSES, "");
+}
+
+/* In the middle of a pass, when memory is neither as before nor as after. */
+static void test_repetition_that_fails(void **state)
+{
+    (void)state;
+    pair launched = launch_two();
+    atomic_store(&faults.after, 1);
+    atomic_store(&faults.fails, true);
+    assert_closed(&launched, 0, "the driver fails (test)");
+    launched = launch_two();
+    atomic_store(&faults.after, 2 + 2 + 1);
+    atomic_store(&faults.fails, true);
+    assert_closed(&launched, 1, "the replay was abandoned: the driver fails (test)");
 }
 
 /* What it wrote since memory was saved stays. */
@@ -125,13 +200,33 @@ static void test_network_card_that_comes_later(void **state)
     (void)state;
     uint64_t words[SIM_WORDS];
     unsigned tag = launch(SIM_ADD);
-    sim_call(&(sim_step){.op = SIM_SYNC_STREAM}, NULL);
+    do_call((sim_step){.op = SIM_SYNC_STREAM});
     sim_call(&(sim_step){.op = SIM_HOST_WRITE, .a = SLOT, .value = 7}, NULL);
     atomic_store(&faults.network, true);
-    read_memory(words);
+    close_batch();
+    look(words);
+    assert_filled(words, 1, 7);
+    assert_int_equal(repeated, 0);
+    assert_unmeasured(tag, "the launch was not repeated: a network card may write (test)");
+}
+
+/* Nothing more joins it. */
+static void test_spoiled_batch(void **state)
+{
+    (void)state;
+    pair launched = launch_two();
+    kprof_batch_spoil("something happened (test)");
+    kprof_batch_spoil("something else happened (test)");
+    unsigned next = launch(SIM_ADD);
+    assert_int_equal(repeated, 0);
+    assert_unmeasured(launched.first, "the launch was not repeated: something happened (test)");
+    assert_unmeasured(launched.second, "the launch was not repeated: something happened (test)");
+    close_batch();
+    assert_measured(next);
+    uint64_t words[SIM_WORDS];
+    look(words);
     for (unsigned i = 0; i < SIM_WORDS; i++)
-        assert_true(words[i] == sim_hash(7, i));
-    assert_measured_once(tag, "the launch was not repeated: a network card may write (test)");
+        assert_true(words[i] == 2 * launched.end[i]);
 }
 
 /* A process that is killed loses no more. */
@@ -139,7 +234,7 @@ static void test_batch_that_has_been_open_for_long(void **state)
 {
     (void)state;
     unsigned first = launch(SIM_ADD);
-    assert_int_equal(look_up(first).count, 0);
+    assert_pending(first);
     sim_clock_advance_s(MAX_OPEN_S + 1);
     unsigned second = launch(SIM_ADD);
     assert_measured(first);
@@ -148,7 +243,7 @@ static void test_batch_that_has_been_open_for_long(void **state)
 
 static void set_memory(uint64_t value)
 {
-    assert_int_equal(sim_call(&(sim_step){.op = SIM_MEMSET, .a = SLOT, .value = value}, NULL), 0);
+    do_call((sim_step){.op = SIM_MEMSET, .a = SLOT, .value = value});
 }
 
 /* All three are repeated together. */
@@ -159,74 +254,261 @@ static void test_transfer_between_launches(void **state)
     unsigned first = launch(SIM_ADD);
     set_memory(7);
     unsigned second = launch(SIM_ADD);
-    assert_int_equal(look_up(first).count, 0);
-    read_memory(words);
-    assert_int_equal(measured_again, 3);
-    for (unsigned i = 0; i < SIM_WORDS; i++)
-        assert_true(words[i] == 2 * sim_hash(7, i));
+    assert_pending(first);
+    close_batch();
+    assert_int_equal(repeated, 3 * PASSES);
+    look(words);
+    assert_filled(words, 2, 7);
     assert_measured(first);
     assert_measured(second);
 }
 
-/* To repeat more of them costs more than another batch. */
-static void test_many_transfers(void **state)
+/* What came from the host comes again, and what went there is compared. */
+static void test_transfers_from_and_to_the_host(void **state)
+{
+    (void)state;
+    uint64_t words[SIM_WORDS];
+    unsigned first = launch(SIM_ADD);
+    do_call((sim_step){.op = SIM_COPY_IN, .a = SLOT, .value = 7});
+    unsigned second = launch(SIM_ADD);
+    copy_out(words);
+    assert_filled(words, 2, 7);
+    unsigned third = launch(SIM_ADD);
+    assert_pending(first);
+    close_batch();
+    assert_int_equal(repeated, 5 * PASSES);
+    look(words);
+    assert_filled(words, 4, 7);
+    assert_measured(first);
+    assert_measured(second);
+    assert_measured(third);
+}
+
+static pthread_barrier_t barrier;
+
+/* A call that loads code, say, and takes its time. */
+static void *stay_inside(void *unused)
+{
+    kprof_call call = {.kind = KPROF_CALL_SETUP, .name = "slow call", .context = &sim.contexts[0]};
+    sim.hooks->enter(&call);
+    pthread_barrier_wait(&barrier); /* it is inside */
+    pthread_barrier_wait(&barrier); /* and may go */
+    sim.hooks->leave(&call);
+    return unused;
+}
+
+/* Who is inside may use the memory before it is saved. */
+static void test_allocation_beside_another_thread(void **state)
+{
+    (void)state;
+    pthread_t thread;
+    pair launched = launch_two();
+    pthread_barrier_init(&barrier, NULL, 2);
+    assert_int_equal(pthread_create(&thread, NULL, stay_inside, NULL), 0);
+    pthread_barrier_wait(&barrier);
+    do_call((sim_step){.op = SIM_ALLOC, .a = SPARE_SLOT});
+    pthread_barrier_wait(&barrier);
+    pthread_join(thread, NULL);
+    pthread_barrier_destroy(&barrier);
+    assert_closed(&launched, 0, "the launch was not repeated: memory was allocated while another thread");
+    do_call((sim_step){.op = SIM_FREE, .a = SPARE_SLOT});
+}
+
+/* The same for a call that closes the batch: it runs all the same. */
+static void test_close_beside_another_thread(void **state)
+{
+    (void)state;
+    pthread_t thread;
+    pair launched = launch_two();
+    pthread_barrier_init(&barrier, NULL, 2);
+    assert_int_equal(pthread_create(&thread, NULL, stay_inside, NULL), 0);
+    pthread_barrier_wait(&barrier);
+    do_call((sim_step){.op = SIM_UNKNOWN, .a = SLOT, .value = 7});
+    look(launched.end);
+    assert_filled(launched.end, 1, 7);
+    pthread_barrier_wait(&barrier);
+    pthread_join(thread, NULL);
+    pthread_barrier_destroy(&barrier);
+    assert_closed(&launched, 0, "the launch was not repeated: another thread stayed inside a CUDA call");
+}
+
+/* Launches from then on need a proof: those before it are replayed at once. */
+static void test_memory_that_is_shared_later(void **state)
+{
+    (void)state;
+    pair launched = launch_two();
+    do_call((sim_step){.op = SIM_ALLOC, .a = SPARE_SLOT, .shared = true});
+    sim.shares_memory = false;
+    assert_report(launched.first, METRICS, "");
+    assert_report(launched.second, METRICS, "");
+    assert_same_memory(launched.end);
+    do_call((sim_step){.op = SIM_FREE, .a = SPARE_SLOT});
+}
+
+static void test_waits(void **state)
 {
     (void)state;
     unsigned first = launch(SIM_ADD);
-    for (unsigned i = 0; i < MOST_TRANSFERS; i++)
-        set_memory(i);
-    assert_int_equal(look_up(first).count, 0);
-    set_memory(7);
+    do_call((sim_step){.op = SIM_SYNC_STREAM});
+    do_call((sim_step){.op = SIM_SYNC_CONTEXT});
+    do_call((sim_step){.op = SIM_QUERY});
+    do_call((sim_step){.op = SIM_RECORD});
+    do_call((sim_step){.op = SIM_STREAM_WAIT});
+    unsigned second = launch(SIM_ADD);
+    assert_pending(first);
+    close_batch();
     assert_measured(first);
-    assert_int_equal(measured_again, 1 + MOST_TRANSFERS);
+    assert_measured(second);
 }
 
-/* No call tells that the host has it. */
-static void test_pageable_memory(void **state)
+/* It is saved as it is when it comes, and launches change it from then on. */
+static void test_allocations(void **state)
 {
     (void)state;
-    sim_call(&(sim_step){.op = SIM_ALLOC, .a = PAGEABLE_SLOT, .shared = true}, NULL);
-    sim.shares_memory = false;
+    uint64_t before[SIM_WORDS], after[SIM_WORDS];
+    static const sim_op ways[] = {SIM_ALLOC, SIM_POOL_ALLOC};
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        unsigned first = launch(SIM_ADD);
+        do_call((sim_step){.op = ways[i], .a = SPARE_SLOT});
+        look_at(SPARE_SLOT, before);
+        unsigned second = launch_on(SIM_SCALE, SPARE_SLOT), third = launch_on(SIM_SCALE, SPARE_SLOT);
+        assert_pending(first);
+        look_at(SPARE_SLOT, after);
+        assert_memory_not_equal(before, after, sizeof before);
+        close_batch();
+        look_at(SPARE_SLOT, before);
+        assert_memory_equal(before, after, sizeof before);
+        assert_measured(first);
+        assert_measured(second);
+        assert_measured(third);
+        do_call((sim_step){.op = SIM_FREE, .a = SPARE_SLOT});
+    }
+}
+
+/* Memory that is freed cannot be put back, and a kernel of the next module may have this one's handle. */
+static void test_calls_that_close(void **state)
+{
+    (void)state;
+    static const sim_step calls[] = {
+        {.op = SIM_FREE, .a = SPARE_SLOT},
+        {.op = SIM_UNKNOWN, .a = SLOT},
+        {.op = SIM_RELOAD, .a = 6}, /* a variable */
+        {.op = SIM_GRAPH_LAUNCH},
+    };
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+        do_call((sim_step){.op = SIM_ALLOC, .a = SPARE_SLOT});
+        unsigned tag = launch(SIM_ADD);
+        assert_pending(tag);
+        do_call(calls[i]);
+        assert_measured(tag);
+    }
+}
+
+/* Each pass would repeat what is not chosen, too. */
+static void test_nothing_but_transfers(void **state)
+{
+    (void)state;
+    unsigned tag = launch(SIM_ADD);
+    set_memory(1);
+    assert_pending(tag);
+    sim_clock_advance_s(1);
+    set_memory(2);
+    assert_measured(tag);
+    assert_int_equal(repeated, PASSES); /* up to the last launch that is measured */
+}
+
+/* A launch that must not be repeated is measured by itself. */
+static void test_launch_that_is_not_repeated(void **state)
+{
+    (void)state;
     unsigned before = launch(SIM_ADD);
-    assert_unmeasured(launch_on(SIM_ADD, PAGEABLE_SLOT), "the kernel takes pageable host memory");
+    unsigned prints = launch(SIM_PRINT);
     assert_measured(before);
+    assert_measured_once(prints, "measured in one pass: the kernel cannot be replayed: it prints");
+    assert_int_equal(repeated, PASSES);
+    unsigned after = launch(SIM_ADD);
+    close_batch();
+    assert_measured(after);
+}
+
+/* The host has seen what the replay does not compute. */
+static void test_kernel_that_computes_something_else(void **state)
+{
+    (void)state;
+    uint64_t words[SIM_WORDS];
+    unsigned first = launch(SIM_DICE);
+    copy_out(words);
+    unsigned second = launch(SIM_ADD);
+    uint64_t end[SIM_WORDS];
+    look(end);
+    close_batch();
+    assert_same_memory(end);
+    assert_measured(first); /* before the host knew */
+    assert_unmeasured(second, "a replay computed something else");
+    /* From now on a batch ends where the host gets something. */
+    first = launch(SIM_DICE);
+    assert_pending(first);
+    copy_out(words);
+    assert_measured(first);
+}
+
+/* Nobody has seen it, but the application goes on with what its own run left. */
+static void test_kernel_that_computes_something_else_unseen(void **state)
+{
+    (void)state;
+    uint64_t end[SIM_WORDS];
+    unsigned tag = launch(SIM_DICE);
+    look(end);
+    close_batch();
+    assert_same_memory(end);
+    assert_measured(tag);
 }
 
 static int end_other_context(void **state)
 {
-    (void)state;
     sim_call(&(sim_step){.op = SIM_RELEASE, .stream = OTHER_STREAM}, NULL);
     sim_call(&(sim_step){.op = SIM_DESTROY_CONTEXT, .stream = OTHER_STREAM}, NULL);
-    return 0;
+    return mend(state);
 }
 
 /* Its kernels may write the memory that is to be saved. */
 static void test_other_context_that_is_at_work(void **state)
 {
     (void)state;
-    uint64_t words[SIM_WORDS];
     sim.hooks->context_created(OTHER_CONTEXT);
     unsigned tag = launch(SIM_ADD);
-    read_memory(words);
+    close_batch();
     assert_measured(tag);
     sim.holds = 1;
     sim_call(&(sim_step){.op = SIM_HOLD, .stream = OTHER_STREAM}, NULL);
     tag = launch(SIM_ADD);
-    read_memory(words);
+    close_batch();
     assert_unmeasured(tag, "the GPU's work did not end within 1 s");
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(test_replays_leave_no_trace, mend),
         cmocka_unit_test_teardown(test_repetition_that_takes_far_longer, mend),
         cmocka_unit_test_teardown(test_repetition_whose_end_takes_far_longer, mend),
         cmocka_unit_test_teardown(test_repetition_that_takes_a_little_longer, mend),
+        cmocka_unit_test_teardown(test_repetition_that_fails, mend),
         cmocka_unit_test_teardown(test_network_card_that_comes_later, mend),
+        cmocka_unit_test_teardown(test_spoiled_batch, mend),
         cmocka_unit_test_teardown(test_batch_that_has_been_open_for_long, mend),
         cmocka_unit_test_teardown(test_transfer_between_launches, mend),
-        cmocka_unit_test_teardown(test_many_transfers, mend),
-        cmocka_unit_test(test_pageable_memory),
+        cmocka_unit_test_teardown(test_transfers_from_and_to_the_host, mend),
+        cmocka_unit_test_teardown(test_allocation_beside_another_thread, mend),
+        cmocka_unit_test_teardown(test_close_beside_another_thread, mend),
+        cmocka_unit_test_teardown(test_memory_that_is_shared_later, mend),
+        cmocka_unit_test_teardown(test_waits, mend),
+        cmocka_unit_test_teardown(test_allocations, mend),
+        cmocka_unit_test_teardown(test_calls_that_close, mend),
+        cmocka_unit_test_teardown(test_nothing_but_transfers, mend),
+        cmocka_unit_test_teardown(test_launch_that_is_not_repeated, mend),
+        cmocka_unit_test_teardown(test_kernel_that_computes_something_else, mend),
+        cmocka_unit_test_teardown(test_kernel_that_computes_something_else_unseen, mend),
         cmocka_unit_test_teardown(test_other_context_that_is_at_work, end_other_context),
     };
     return cmocka_run_group_tests(tests, start_engine, remove_folder);

@@ -20,8 +20,9 @@ static unsigned opened, given_back;   /* how often counters were */
 static bool exits;                    /* the application, by a signal handler within a wait */
 static uint32_t device;               /* of the contexts that are opened */
 static kprof_status open_status;
-static void *entered; /* NULL: the thread has its own context */
-static bool released; /* since the profiler was opened */
+static void *entered;            /* NULL: the thread has its own context */
+static bool released;            /* since the profiler was opened */
+static unsigned popped, stopped; /* how often a range and a pass were ended */
 
 /* In place of the engine's and of CUPTI's. */
 kprof_status kprof_wait_with_limit(void *context)
@@ -75,6 +76,34 @@ void kprof_profiler_close(kprof_profiler *profiler)
     (void)profiler;
 }
 
+kprof_status kprof_profiler_pop(kprof_profiler *profiler)
+{
+    (void)profiler;
+    assert_non_null(entered);
+    popped++;
+    return KPROF_OK;
+}
+
+kprof_status kprof_profiler_stop(kprof_profiler *profiler, bool *more)
+{
+    (void)profiler;
+    assert_non_null(entered);
+    *more = true;
+    stopped++;
+    return KPROF_OK;
+}
+
+void kprof_snapshot_release(kprof_snapshot *snapshot)
+{
+    (void)snapshot;
+}
+
+void kprof_snapshot_close(kprof_snapshot *snapshot, bool lives)
+{
+    (void)snapshot;
+    (void)lives;
+}
+
 void kprof_flush_close(kprof_flush *flush)
 {
     (void)flush;
@@ -84,7 +113,7 @@ static int note_all(void **state)
 {
     (void)state;
     late = broken = NULL;
-    opened = given_back = 0;
+    opened = given_back = popped = stopped = 0;
     exits = false;
     device = 0;
     open_status = KPROF_OK;
@@ -217,6 +246,22 @@ static void test_ends_with_counters(void **state)
     assert_int_equal(opened, 3);
 }
 
+/* Work that did not end when its batch was closed has ended by now; the pass around it is of no use. */
+static void test_pass_that_was_left_open(void **state)
+{
+    (void)state;
+    kprof_profiled_context *context;
+    assert_int_equal(kprof_contexts_open(&places[1], NULL, &context), KPROF_OK);
+    context->left_in_pass = true;
+    late = &places[1];
+    kprof_contexts_release(); /* CUPTI would wait */
+    assert_true(popped == 0 && stopped == 0 && given_back == 0);
+    late = NULL;
+    kprof_contexts_release();
+    assert_true(popped == 1 && stopped == 1 && released);
+    assert_false(context->left_in_pass);
+}
+
 static void test_all_idle(void **state)
 {
     (void)state;
@@ -256,6 +301,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_counters_of_another_device, note_all, forget_all),
         cmocka_unit_test_setup_teardown(test_not_opened, note_all, forget_all),
         cmocka_unit_test_setup_teardown(test_ends_with_counters, note_all, forget_all),
+        cmocka_unit_test_setup_teardown(test_pass_that_was_left_open, note_all, forget_all),
         cmocka_unit_test_setup_teardown(test_all_idle, note_all, forget_all),
         cmocka_unit_test_setup_teardown(test_exit_within_a_wait, note_all, forget_all),
     };

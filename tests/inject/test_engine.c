@@ -1,10 +1,12 @@
-/* The engine on the simulated machine, where what the random programs cannot ask for goes wrong. All kernels are
- * launched in a process that shares memory with the host, so that they are watched before they are measured. */
+/* The engine on the simulated machine, where what the random programs cannot ask for goes wrong. The process shares
+ * memory with the host, so that a proof is taken of each batch, and launches that are not repeated are watched first.
+ */
 #include "engine_test.h"
 
 #include "cupti/snapshot.h"
 #include "inject/contexts.h"
 #include "inject/launch.h"
+#include "inject/wait.h"
 
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -14,33 +16,34 @@
 #define LATE_MS     1300 /* longer than the engine waits for a kernel */
 #define STICKY_MS   200
 #define SHARED_SLOT 0 /* in the same context as the other one */
+#define WATCHES     2 /* of a kernel, before it is measured in its own run */
 
 /* What goes wrong. */
 static struct {
     atomic_bool unsaved; /* memory cannot be saved */
     atomic_bool network; /* a network card may write memory */
-    atomic_bool plugged; /* from when memory has been saved */
-    atomic_bool late;    /* the next kernel takes long, if its memory is saved before it */
     atomic_bool busy;    /* the idle thread never finds the contexts idle */
     atomic_bool sticky;  /* giving the counters back takes long */
+    atomic_bool blind;   /* CUPTI does not tell what the proof counted */
+    atomic_bool slow;    /* the next wait for the GPU is long */
 } faults;
 
-static atomic_bool slow;      /* the next wait is */
 static atomic_bool releasing; /* the counters are being given back */
-static atomic_int snapshots;
+static atomic_int snapshots;  /* that are taken now */
 
 /* Around the engine's own functions, and the simulated machine's: see CMakeLists.txt. */
 bool __real_kprof_contexts_idle(void);
 bool __wrap_kprof_contexts_idle(void);
 void __real_kprof_profiler_release(kprof_profiler *profiler);
 void __wrap_kprof_profiler_release(kprof_profiler *profiler);
-void __real_kprof_snapshot_free(kprof_snapshot *snapshot);
-void __wrap_kprof_snapshot_free(kprof_snapshot *snapshot);
-kprof_status __real_kprof_snapshot_take(void *context, kprof_snapshot **out);
-kprof_status __wrap_kprof_snapshot_take(void *context, kprof_snapshot **out);
+kprof_status __real_kprof_reader_open(const kprof_chip_metrics *metrics, kprof_reader **out);
+kprof_status __wrap_kprof_reader_open(const kprof_chip_metrics *metrics, kprof_reader **out);
+void __real_kprof_snapshot_drop(kprof_snapshot *snapshot);
+void __wrap_kprof_snapshot_drop(kprof_snapshot *snapshot);
+kprof_status __real_kprof_snapshot_take(kprof_snapshot *snapshot);
+kprof_status __wrap_kprof_snapshot_take(kprof_snapshot *snapshot);
 kprof_status __real_kprof_target_synchronize(void);
 kprof_status __wrap_kprof_target_synchronize(void);
-bool __wrap_kprof_threads_others(bool names_tell);
 const char *__wrap_kprof_writers_devices(void);
 
 static void wait_ms(long ms)
@@ -64,35 +67,31 @@ void __wrap_kprof_profiler_release(kprof_profiler *profiler)
     atomic_store(&releasing, false);
 }
 
-void __wrap_kprof_snapshot_free(kprof_snapshot *snapshot)
+kprof_status __wrap_kprof_reader_open(const kprof_chip_metrics *metrics, kprof_reader **out)
 {
-    if (snapshot)
-        atomic_fetch_sub(&snapshots, 1);
-    __real_kprof_snapshot_free(snapshot);
+    return atomic_load(&faults.blind) ? kprof_fail(KPROF_INTERNAL, "CUPTI cannot evaluate (test)")
+                                      : __real_kprof_reader_open(metrics, out);
 }
 
-kprof_status __wrap_kprof_snapshot_take(void *context, kprof_snapshot **out)
+void __wrap_kprof_snapshot_drop(kprof_snapshot *snapshot)
+{
+    atomic_fetch_sub(&snapshots, 1);
+    __real_kprof_snapshot_drop(snapshot);
+}
+
+kprof_status __wrap_kprof_snapshot_take(kprof_snapshot *snapshot)
 {
     if (atomic_load(&faults.unsaved))
         return kprof_fail(KPROF_UNSUPPORTED, "memory cannot be saved (test)");
     atomic_fetch_add(&snapshots, 1);
-    if (atomic_exchange(&faults.plugged, false))
-        atomic_store(&faults.network, true);
-    atomic_store(&slow, atomic_exchange(&faults.late, false));
-    return __real_kprof_snapshot_take(context, out);
+    return __real_kprof_snapshot_take(snapshot);
 }
 
 kprof_status __wrap_kprof_target_synchronize(void)
 {
-    if (atomic_exchange(&slow, false))
+    if (atomic_exchange(&faults.slow, false))
         wait_ms(LATE_MS);
     return __real_kprof_target_synchronize();
-}
-
-bool __wrap_kprof_threads_others(bool names_tell)
-{
-    (void)names_tell;
-    return false; /* a sanitizer may have its own */
 }
 
 const char *__wrap_kprof_writers_devices(void)
@@ -104,79 +103,189 @@ static int start_sharing(void **state)
 {
     int result = start_engine(state);
     sim_call(&(sim_step){.op = SIM_ALLOC, .a = SHARED_SLOT, .shared = true}, NULL);
+    kprof_wait_long_limit_s = 1;
     return result;
 }
 
-static int mend(void **state)
+static int set_up(void **state)
 {
     (void)state;
-    atomic_store(&faults.unsaved, false);
-    atomic_store(&faults.network, false);
-    atomic_store(&faults.plugged, false);
-    atomic_store(&faults.late, false);
-    atomic_store(&faults.busy, false);
-    atomic_store(&faults.sticky, false);
+    memset(&faults, 0, sizeof faults);
+    sim.hides_host = true;            /* only the proof tells */
+    atomic_store(&faults.busy, true); /* else a pause of the test would close its batch */
     return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    memset(&faults, 0, sizeof faults);
+    close_batch();
+    assert_int_equal(atomic_load(&snapshots), 0);
+    return 0;
+}
+
+static unsigned launch_alone(sim_kernel kernel, unsigned slot)
+{
+    close_batch();
+    unsigned tag = launch_on(kernel, slot);
+    close_batch();
+    return tag;
+}
+
+/* Launch a kernel until it is not only watched. */
+static void have_watched(sim_kernel kernel, unsigned slot)
+{
+    for (unsigned i = 0; i < WATCHES; i++)
+        assert_unmeasured(launch_on(kernel, slot), "a kernel's first launches are only watched");
+}
+
+/* The proof is clean: nothing reaches the memory that is shared. */
+static void test_launches_that_stay_on_the_device(void **state)
+{
+    (void)state;
+    unsigned first = launch(SIM_SWAP), second = launch(SIM_SWAP);
+    assert_pending(first);
+    close_batch();
+    assert_measured(first);
+    assert_measured(second);
+}
+
+static void test_launch_that_reaches_host_memory(void **state)
+{
+    (void)state;
+    static const char why[] = "reached memory of the host, which no replay may change";
+    uint64_t words[SIM_WORDS];
+    unsigned stays = launch(SIM_SCALE), reaches = launch_on(SIM_MOVE, SHARED_SLOT);
+    do_call((sim_step){.op = SIM_SYNC_STREAM});
+    sim_call(&(sim_step){.op = SIM_HOST_READ, .a = SHARED_SLOT}, words);
+    close_batch(); /* which of them it was is not known: see where the simulated machine checks replays */
+    assert_unmeasured(stays, why);
+    assert_unmeasured(reaches, why);
+    stays = launch(SIM_SCALE);
+    reaches = launch_on(SIM_MOVE, SHARED_SLOT);
+    close_batch(); /* now it is */
+    assert_unmeasured(stays, why);
+    assert_unmeasured(reaches, why);
+    stays = launch(SIM_SCALE);
+    sim.hides_host = false;
+    have_watched(SIM_MOVE, SHARED_SLOT);
+    assert_measured(stays); /* its batch is closed by the next launch */
+    assert_measured_once(launch_on(SIM_MOVE, SHARED_SLOT), "the kernel takes memory of the host");
+    stays = launch(SIM_SCALE);
+    reaches = launch(SIM_MOVE); /* once may have been for the sake of its arguments */
+    close_batch();
+    assert_measured(stays);
+    assert_measured(reaches);
+}
+
+/* Seen twice, whatever its arguments are. */
+static void test_kernel_that_reaches_host_memory(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < 2; i++) { /* the second one is searched */
+        unsigned first = launch_on(SIM_SUM, SHARED_SLOT), second = launch_on(SIM_SUM, SHARED_SLOT);
+        close_batch();
+        assert_unmeasured(first, "reached memory of the host");
+        assert_unmeasured(second, "reached memory of the host");
+    }
+    have_watched(SIM_SUM, SLOT);
+    assert_measured_once(launch(SIM_SUM), "launches of the kernel reach memory of the host");
+}
+
+/* The search finds nobody: the batch is measured all the same. */
+static void test_search_in_vain(void **state)
+{
+    (void)state;
+    assert_unmeasured(launch_alone(SIM_COUNT, SHARED_SLOT), "reached memory of the host");
+    unsigned first = launch(SIM_SCALE), second = launch(SIM_SWAP);
+    close_batch();
+    assert_measured(first);
+    assert_measured(second);
+}
+
+static void test_proof_that_cannot_be_read(void **state)
+{
+    (void)state;
+    uint64_t before[SIM_WORDS], after[SIM_WORDS];
+    unsigned tag = launch(SIM_SCALE);
+    do_call((sim_step){.op = SIM_SYNC_STREAM});
+    memcpy(before, (const void *)sim_words(SLOT), sizeof before);
+    atomic_store(&faults.blind, true);
+    close_batch();
+    atomic_store(&faults.blind, false);
+    memcpy(after, (const void *)sim_words(SLOT), sizeof after);
+    assert_memory_equal(before, after, sizeof before);
+    assert_unmeasured(tag, "CUPTI cannot evaluate (test)");
+    assert_measured(launch_alone(SIM_SCALE, SLOT));
 }
 
 static void test_memory_that_cannot_be_saved(void **state)
 {
     (void)state;
     atomic_store(&faults.unsaved, true);
-    assert_unmeasured(launch(SIM_ADD), "its next ones are measured");
-    assert_unmeasured(launch(SIM_ADD), "its next ones are measured");
+    have_watched(SIM_ADD, SLOT);
     assert_measured_once(launch(SIM_ADD), "measured in one pass: memory cannot be saved (test)");
     assert_measured_once(launch(SIM_ADD), "measured in one pass: memory cannot be saved (test)");
-    assert_unmeasured(launch_on(SIM_ADD, SHARED_SLOT), "the kernel takes host memory");
+    assert_measured_once(launch_on(SIM_ADD, SHARED_SLOT), "measured in one pass: memory cannot be saved (test)");
     atomic_store(&faults.unsaved, false);
-    assert_measured(launch(SIM_ADD));
+    assert_measured(launch_alone(SIM_ADD, SLOT));
 }
 
 static void test_memory_that_a_network_card_writes(void **state)
 {
     (void)state;
     atomic_store(&faults.network, true);
-    assert_measured_once(launch(SIM_ADD), "measured in one pass: a network card may write (test)");
-    assert_int_equal(atomic_load(&snapshots), 0);
+    unsigned tag = launch_alone(SIM_ADD, SLOT);
+    assert_measured_once(tag, "measured in one pass: a network card may write (test)");
     atomic_store(&faults.network, false);
-    assert_measured(launch(SIM_ADD));
+    assert_measured(launch_alone(SIM_ADD, SLOT));
 }
 
 static void test_network_card_that_comes_later(void **state)
 {
     (void)state;
-    atomic_store(&faults.plugged, true);
-    assert_unmeasured(launch(SIM_MOVE), "the launch was not repeated: a network card may write (test)");
-    assert_int_equal(atomic_load(&snapshots), 0);
+    unsigned tag = launch(SIM_ADD);
+    atomic_store(&faults.network, true);
+    close_batch();
+    assert_unmeasured(tag, "the launch was not repeated: a network card may write (test)");
 }
 
-/* Its memory cannot be freed yet, since that would wait for it. */
-static void launch_late(sim_kernel kernel)
+/* Launch until the work that is waited for has ended. */
+static unsigned launch_after_late_work(void)
 {
-    atomic_store(&faults.late, true);
-    assert_unmeasured(launch(kernel), "did not end within 1 s");
-    assert_int_equal(atomic_load(&snapshots), 1);
-}
-
-static void test_late_kernel_that_is_launched_again(void **state)
-{
-    (void)state;
-    atomic_store(&faults.busy, true);
-    launch_late(SIM_SCALE);
-    for (unsigned i = 0; i < 200 && atomic_load(&snapshots) > 0; i++) {
-        assert_unmeasured(launch(SIM_SCALE), "an earlier launch of the kernel did not end by itself");
+    unsigned tag = 0;
+    for (unsigned i = 0; i < 200; i++) {
+        tag = launch_alone(SIM_SCALE, SLOT);
+        if (look_up(tag).values > 0)
+            break;
+        assert_unmeasured(tag, "the GPU's work did not end within 1 s");
         wait_ms(20);
     }
-    assert_int_equal(atomic_load(&snapshots), 0);
+    return tag;
 }
 
-static void test_late_kernel_and_nothing_after_it(void **state)
+/* It is still at work when its batch is closed, and the pass around it is ended once it is done. */
+static void test_late_kernel(void **state)
 {
     (void)state;
-    launch_late(SIM_SUM);
-    for (unsigned i = 0; i < 500 && atomic_load(&snapshots) > 0; i++)
-        wait_ms(20);
+    unsigned tag = launch(SIM_SCALE);
+    atomic_store(&faults.slow, true);
+    close_batch();
+    assert_unmeasured(tag, "the GPU's work did not end within 1 s");
     assert_int_equal(atomic_load(&snapshots), 0);
+    assert_measured(launch_after_late_work());
+}
+
+/* It may have waited for what the application does after the launch. */
+static void test_late_kernel_that_is_watched(void **state)
+{
+    (void)state;
+    atomic_store(&faults.slow, true);
+    assert_unmeasured(launch(SIM_PRINT), "a kernel's first launches are only watched");
+    for (unsigned i = 0; i < 2; i++)
+        assert_unmeasured(launch(SIM_PRINT), "an earlier launch of the kernel did not end by itself");
+    assert_measured(launch_after_late_work());
 }
 
 /* As another process of the run that wants the counters does. */
@@ -193,11 +302,13 @@ static int want_counters(void)
 static void test_end_while_counters_are_given_back(void **state)
 {
     (void)state;
+    atomic_store(&faults.busy, false);
     atomic_store(&faults.sticky, true);
-    assert_measured(launch(SIM_ADD));
     int wanted = want_counters();
+    unsigned tag = launch(SIM_ADD);
     while (!atomic_load(&releasing))
         wait_ms(1);
+    assert_measured(tag);
     kprof_launch_stop();
     assert_false(atomic_load(&releasing));
     close(wanted);
@@ -206,13 +317,18 @@ static void test_end_while_counters_are_given_back(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(test_memory_that_cannot_be_saved, mend),
-        cmocka_unit_test_teardown(test_memory_that_a_network_card_writes, mend),
-        cmocka_unit_test_teardown(test_network_card_that_comes_later, mend),
-        cmocka_unit_test_teardown(test_late_kernel_that_is_launched_again, mend),
-        cmocka_unit_test_teardown(test_late_kernel_and_nothing_after_it, mend),
-        cmocka_unit_test_teardown(test_end_while_counters_are_given_back,
-                                  mend), /* the last: nothing is measured after */
+        cmocka_unit_test_setup_teardown(test_launches_that_stay_on_the_device, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_launch_that_reaches_host_memory, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_kernel_that_reaches_host_memory, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_search_in_vain, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_proof_that_cannot_be_read, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_memory_that_cannot_be_saved, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_memory_that_a_network_card_writes, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_network_card_that_comes_later, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_late_kernel, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_late_kernel_that_is_watched, set_up, tear_down),
+        /* the last: nothing is measured after */
+        cmocka_unit_test_setup_teardown(test_end_while_counters_are_given_back, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, start_sharing, remove_folder);
 }

@@ -86,10 +86,10 @@ kprof_status kprof_reader_read(kprof_reader *reader, kprof_range range, const kp
     mismatches += (const void *)range.profiler != (const void *)reader->metrics;
     for (size_t i = 0; i < names->count; i++) {
         size_t number = strtoul(names->items[i], NULL, 10);
-        asked[range.launch][number]++;
-        values[i] = value_of(range.launch, number);
+        asked[range.index][number]++;
+        values[i] = value_of(range.index, number);
     }
-    kprof_status status = one_is_broken && range.launch == BROKEN ? KPROF_INTERNAL : KPROF_OK;
+    kprof_status status = one_is_broken && range.index == BROKEN ? KPROF_INTERNAL : KPROF_OK;
     pthread_mutex_unlock(&mutex);
     return status;
 }

@@ -8,7 +8,6 @@
 #include "inject/launch.h"
 #include "inject/lock.h"
 #include "inject/preload.h"
-#include "inject/threads.h"
 
 #include <setjmp.h>
 #include <signal.h>
@@ -29,6 +28,7 @@ enum { FINISHED = 71, STOPPED }; /* how a process has ended */
 static unsigned forgotten[PARTS]; /* in this process */
 static unsigned started, preloads_ended;
 static bool ends; /* this process is a child that looks how it ends */
+static unsigned finishes;
 static char folder[] = "/tmp/kprof-test-process-XXXXXX";
 
 /* In place of the engine's and of CUPTI's. */
@@ -46,7 +46,6 @@ void kprof_lock_set_folder(const char *dir)
 {
     (void)dir;
 }
-void kprof_threads_cuda_starts(void) {}
 
 void kprof_preload_end(void)
 {
@@ -55,6 +54,7 @@ void kprof_preload_end(void)
 
 void kprof_launch_finish(void)
 {
+    finishes++;
     if (ends)
         _exit(preloads_ended == 1 ? FINISHED : 0);
 }
@@ -203,6 +203,28 @@ static void test_exit(void **state)
     assert_child(end_disarmed, STOPPED);
 }
 
+static void end_library(void)
+{
+    _exit(finishes == 1 && preloads_ended == 1 ? FINISHED : 0);
+}
+
+static int end_with_libraries(void)
+{
+    finishes = preloads_ended = 0;
+    atomic_store(&kprof_this_process.armed, true);
+    atexit(end_library); /* it was loaded after kprof */
+    kprof_process_outlive_libraries();
+    kprof_process_outlive_libraries();
+    exit(1);
+}
+
+/* What is open is closed before the libraries that measuring needs end. */
+static void test_exit_before_libraries(void **state)
+{
+    (void)state;
+    assert_child(end_with_libraries, FINISHED);
+}
+
 /* As on a full disk. From then on nothing is measured. */
 static void test_results_that_cannot_be_written(void **state)
 {
@@ -225,11 +247,9 @@ static void test_results_that_cannot_be_written(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_children_not_asked_for),
-        cmocka_unit_test(test_started_once),
-        cmocka_unit_test(test_forked_child),
-        cmocka_unit_test(test_exit),
-        cmocka_unit_test(test_results_that_cannot_be_written),
+        cmocka_unit_test(test_children_not_asked_for), cmocka_unit_test(test_started_once),
+        cmocka_unit_test(test_forked_child),           cmocka_unit_test(test_exit),
+        cmocka_unit_test(test_exit_before_libraries),  cmocka_unit_test(test_results_that_cannot_be_written),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

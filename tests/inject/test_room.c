@@ -118,8 +118,16 @@ static void test_as_asked(void **state)
     kprof_this_process.config.replay_batch = UINT32_MAX;
     assert_true(kprof_room_choose(&context) > 1 && kprof_room_choose(&context) <= 2048);
     kprof_this_process.config.replay_batch = 0;
-    kprof_this_process.config.filter.launch_count = 5;
-    assert_true(kprof_room_choose(&context) > 5 && kprof_room_choose(&context) < FIRST);
+    kprof_this_process.config.filter.launch_count = 5; /* others in between take no room */
+    assert_int_equal(kprof_room_choose(&context), 5);
+}
+
+static void test_counter_data_of_each_launch(void **state)
+{
+    (void)state;
+    kprof_profiled_context context = {.ready_ms = 300};
+    kprof_this_process.config.counter_data_dir = (char *)"/tmp";
+    assert_int_equal(kprof_room_choose(&context), 1);
 }
 
 int main(void)
@@ -131,6 +139,7 @@ int main(void)
         cmocka_unit_test_setup(test_what_is_small, set_up),
         cmocka_unit_test_setup(test_a_machine_with_little_memory, set_up),
         cmocka_unit_test_setup(test_as_asked, set_up),
+        cmocka_unit_test_setup(test_counter_data_of_each_launch, set_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
 #define PASSES 1
 #include "engine_test.h"
 
+#define SHARED_SLOT   0
 #define OTHER_STREAM  2 /* of the second context */
 #define OTHER_CONTEXT (&sim.contexts[1])
 
@@ -17,12 +18,19 @@ static int end_other_context(void **state)
 static void test_launches_together(void **state)
 {
     (void)state;
-    uint64_t words[SIM_WORDS];
-    unsigned first = launch(SIM_ADD), second = launch(SIM_ADD);
-    assert_int_equal(look_up(first).count, 0);
+    uint64_t words[SIM_WORDS], again[SIM_WORDS];
+    unsigned first = launch(SIM_DICE); /* nothing is repeated, so that nobody minds */
     assert_int_equal(sim_call(&(sim_step){.op = SIM_COPY_OUT, .a = SLOT}, words), 0);
-    assert_string_equal(look_up(first).reason, "");
-    assert_string_equal(look_up(second).reason, "");
+    unsigned second = launch(SIM_PRINT);
+    do_call((sim_step){.op = SIM_ALLOC, .a = SPARE_SLOT});
+    unsigned third = launch_on(SIM_ADD, SPARE_SLOT);
+    assert_pending(first);
+    close_batch();
+    assert_measured(first);
+    assert_measured(second);
+    assert_measured(third);
+    assert_int_equal(sim_call(&(sim_step){.op = SIM_COPY_OUT, .a = SLOT}, again), 0);
+    assert_memory_equal(words, again, sizeof words);
 }
 
 /* By an event a launch may wait for work there that waits for the host, which waits for the launch call to return. */
@@ -40,11 +48,37 @@ static void test_other_context_that_waits_for_the_host(void **state)
     assert_unmeasured(second, "the GPU's work did not end within 1 s");
 }
 
+/* The one pass that there is waits for each launch, and a kernel may wait for the host: a proof comes first. */
+static void test_memory_of_the_host(void **state)
+{
+    (void)state;
+    do_call((sim_step){.op = SIM_ALLOC, .a = SHARED_SLOT, .shared = true});
+    unsigned first = launch(SIM_ADD), second = launch(SIM_SCALE);
+    assert_pending(first);
+    close_batch();
+    assert_measured(first);
+    assert_measured(second);
+    for (unsigned i = 0; i < 2; i++) {
+        first = launch_on(SIM_ADD, SHARED_SLOT);
+        close_batch();
+        assert_unmeasured(first, "reached memory of the host");
+    }
+    for (unsigned i = 0; i < 2; i++)
+        assert_unmeasured(launch_on(SIM_ADD, SHARED_SLOT), "a kernel's first launches are only watched");
+    first = launch_on(SIM_ADD, SHARED_SLOT);
+    second = launch_on(SIM_ADD, SHARED_SLOT);
+    assert_pending(first);
+    close_batch();
+    assert_measured(first);
+    assert_measured(second);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_launches_together),
         cmocka_unit_test_teardown(test_other_context_that_waits_for_the_host, end_other_context),
+        cmocka_unit_test(test_memory_of_the_host),
     };
     return cmocka_run_group_tests(tests, start_engine, remove_folder);
 }

@@ -1,7 +1,6 @@
 /* How a launch is measured, by what its kernel does and who else reaches its memory. */
 #include "inject/treatment.h"
 
-#include "inject/process.h"
 #include "inject/writers.h"
 
 #include <setjmp.h>
@@ -17,16 +16,14 @@ struct kprof_operation {
 
 /* Of the launch, and of the process. */
 static struct {
-    const char *side_effect, *others, *devices;
+    const char *side_effect, *devices;
     unsigned sharing;
-    bool uncopyable, no_function, sees_host;
+    bool uncopyable, no_function, sees_host, reaches_pageable, without_proof;
 } seen;
 
 static kprof_kernel kernel;
 
 /* In place of the engine's and of CUPTI's. */
-kprof_process kprof_this_process;
-
 const char *kprof_target_side_effect(const kprof_call *call)
 {
     (void)call;
@@ -44,14 +41,14 @@ unsigned kprof_target_sharing(void)
     return seen.sharing;
 }
 
+bool kprof_target_reaches_pageable(void)
+{
+    return seen.reaches_pageable;
+}
+
 bool kprof_operation_sees_host(const kprof_operation *operation)
 {
     return operation->sees_host;
-}
-
-const char *kprof_writers_others(void)
-{
-    return seen.others;
 }
 
 const char *kprof_writers_devices(void)
@@ -64,64 +61,97 @@ static int forget_all(void **state)
     (void)state;
     memset(&seen, 0, sizeof seen);
     memset(&kernel, 0, sizeof kernel);
-    memset(&kprof_this_process, 0, sizeof kprof_this_process);
     return 0;
 }
 
-static kprof_treatment choose(uint32_t passes)
+static kprof_treatment choose_for(uint32_t passes, bool chosen)
 {
+    static char *counters[] = {"sectors of the host"};
     kprof_call call = {.kind = KPROF_CALL_LAUNCH};
     kprof_chip_metrics metrics = {.pass_count = passes};
     kprof_operation operation = {.sees_host = seen.sees_host};
-    kprof_batch_launch launch = {.call = &call, .kernel = &kernel, .metrics = &metrics, .chosen = true};
+    kprof_batch_launch launch = {.call = &call, .kernel = &kernel, .metrics = &metrics, .chosen = chosen};
+    if (!seen.without_proof)
+        metrics.proof = (kprof_strlist){counters, 1, 1};
     return kprof_treatment_choose(&launch, seen.uncopyable ? NULL : &operation);
+}
+
+static void assert_treated(kprof_treatment chosen, kprof_treatment_kind kind, const char *why)
+{
+    assert_int_equal(chosen.kind, kind);
+    if (!*why)
+        assert_string_equal(chosen.why, "");
+    else if (!strstr(chosen.why, why))
+        fail_msg("the reason is \"%s\", not \"%s\"", chosen.why, why);
 }
 
 static void assert_chosen(uint32_t passes, kprof_treatment_kind kind, const char *why)
 {
-    kprof_treatment chosen = choose(passes);
-    assert_int_equal(chosen.kind, kind);
-    assert_false(chosen.watched);
-    assert_non_null(strstr(chosen.why, why));
+    assert_treated(choose_for(passes, true), kind, why);
 }
 
-static void assert_watched(kprof_treatment_kind kind, const char *why)
+static void assert_unchosen(kprof_treatment_kind kind, const char *why)
 {
-    kprof_treatment chosen = choose(2);
-    assert_int_equal(chosen.kind, kind);
-    assert_true(chosen.watched);
-    assert_non_null(strstr(chosen.why, why));
+    assert_treated(choose_for(2, false), kind, why);
+}
+
+/* A launch that may wait for somebody is watched until two have ended. */
+static void assert_watched_first(uint32_t passes, kprof_treatment_kind kind, const char *why)
+{
+    for (unsigned ends = 0; ends < 2; ends++) {
+        atomic_store(&kernel.watched_ends, ends);
+        assert_chosen(passes, KPROF_WATCHED, "a kernel's first launches are only watched");
+    }
+    atomic_store(&kernel.watched_ends, 2);
+    assert_chosen(passes, kind, why);
+    atomic_store(&kernel.ends_late, true);
+    assert_chosen(passes, KPROF_REFUSED, "an earlier launch of the kernel did not end by itself");
+    atomic_store(&kernel.ends_late, false);
 }
 
 static void test_memory_of_the_device(void **state)
 {
     (void)state;
-    assert_chosen(1, KPROF_TOGETHER, "");
-    assert_chosen(2, KPROF_TOGETHER, "");
-    kprof_this_process.config.replay_batch = 1;
-    assert_chosen(1, KPROF_ALONE, "");
-    assert_chosen(2, KPROF_ALONE, "");
+    assert_false(kprof_treatment_needs_proof());
+    assert_chosen(1, KPROF_LIVE, "");
+    assert_chosen(2, KPROF_REPLAYED, "");
+    assert_unchosen(KPROF_REPLAYED, "");
 }
 
-/* The host needs no call to write it, nor does the process share it by one. */
+/* A chip without the proof's counters can be told nothing by them, and needs them for host memory only. */
+static void test_no_proof(void **state)
+{
+    (void)state;
+    seen.without_proof = true;
+    assert_chosen(2, KPROF_REPLAYED, "");
+    seen.sharing = KPROF_SHARES_WITH_HOST;
+    assert_watched_first(2, KPROF_ONE_PASS, "the chip cannot tell which launches reach host memory");
+    assert_unchosen(KPROF_REFUSED, "the chip cannot tell which launches reach host memory");
+}
+
+/* The GPU reaches all memory of the process, with no call that tells. */
 static void test_pageable_memory(void **state)
 {
     (void)state;
     seen.sees_host = true;
-    assert_chosen(1, KPROF_REFUSED, "the kernel takes pageable host memory");
-    assert_chosen(2, KPROF_REFUSED, "the kernel takes pageable host memory");
-    kprof_this_process.config.replay_batch = 1;
-    assert_chosen(2, KPROF_REFUSED, "the kernel takes pageable host memory");
-    seen.side_effect = "it prints (test)";
-    assert_chosen(2, KPROF_REFUSED, "the kernel takes pageable host memory");
+    assert_chosen(2, KPROF_REPLAYED, ""); /* whatever it is, the GPU does not reach it */
+    seen.reaches_pageable = true;
+    assert_true(kprof_treatment_needs_proof());
+    atomic_store(&kernel.proved, true); /* of other launches */
+    assert_watched_first(2, KPROF_ONE_PASS, "the kernel takes memory of the host, which no replay may change");
+    assert_watched_first(1, KPROF_LIVE, "the kernel takes memory of the host");
+    seen.sees_host = false;
+    assert_chosen(1, KPROF_REPLAYED, "");
+    assert_chosen(2, KPROF_REPLAYED, "");
 }
 
 static void test_launches_that_cannot_be_repeated(void **state)
 {
     (void)state;
     seen.side_effect = "it prints (test)";
-    assert_chosen(1, KPROF_TOGETHER, "");
+    assert_chosen(1, KPROF_LIVE, "");
     assert_chosen(2, KPROF_ONE_PASS, "the kernel cannot be replayed: it prints (test)");
+    assert_unchosen(KPROF_REFUSED, "it prints (test)");
     seen.side_effect = NULL;
     seen.uncopyable = true;
     assert_chosen(2, KPROF_ONE_PASS, "the launch cannot be repeated through the driver");
@@ -130,53 +160,97 @@ static void test_launches_that_cannot_be_repeated(void **state)
     assert_chosen(2, KPROF_ONE_PASS, "the launch cannot be repeated through the driver");
 }
 
+/* The proof tells which launches reach it. */
 static void test_memory_of_the_host(void **state)
 {
     (void)state;
     seen.sharing = KPROF_SHARES_WITH_HOST;
+    assert_true(kprof_treatment_needs_proof());
+    assert_chosen(1, KPROF_REPLAYED, "");
+    assert_chosen(2, KPROF_REPLAYED, "");
+    assert_unchosen(KPROF_REPLAYED, "");
     seen.sees_host = true;
-    assert_watched(KPROF_ALONE, "");
-    seen.others = "threads write (test)";
-    assert_chosen(2, KPROF_REFUSED, "the kernel takes host memory");
+    assert_watched_first(2, KPROF_ONE_PASS, "the kernel takes memory of the host, which no replay may change");
+    atomic_store(&kernel.proved, true); /* it may not use what it takes */
+    assert_chosen(2, KPROF_REPLAYED, "");
+    seen.side_effect = "it prints (test)";
+    assert_watched_first(2, KPROF_ONE_PASS, "it prints (test)");
+    assert_watched_first(1, KPROF_LIVE, "it prints (test)");
+}
+
+/* Seen once, it may have been for the sake of its arguments. */
+static void test_kernel_that_reached_host_memory(void **state)
+{
+    (void)state;
+    seen.sharing = KPROF_SHARES_WITH_HOST;
+    atomic_store(&kernel.reaches_host, 1);
+    assert_chosen(2, KPROF_REPLAYED, "");
+    seen.sees_host = true;
+    assert_watched_first(2, KPROF_ONE_PASS, "the kernel takes memory of the host");
+    assert_unchosen(KPROF_REFUSED, "the kernel takes memory of the host");
     seen.sees_host = false;
-    assert_watched(KPROF_ONE_PASS, "threads write (test)");
-    atomic_store(&kernel.watched_ends, 2);
-    assert_chosen(2, KPROF_ONE_PASS, "threads write (test)");
-    atomic_store(&kernel.ends_late, true);
-    assert_chosen(2, KPROF_REFUSED, "an earlier launch of the kernel did not end by itself");
+    atomic_store(&kernel.reaches_host, 2);
+    assert_watched_first(2, KPROF_ONE_PASS, "launches of the kernel reach memory of the host");
+}
+
+static void test_managed_memory(void **state)
+{
+    (void)state;
+    seen.sharing = KPROF_MANAGED;
+    assert_watched_first(1, KPROF_LIVE, "managed memory");
+    assert_watched_first(2, KPROF_ONE_PASS, "managed memory");
+    assert_unchosen(KPROF_REFUSED, "managed memory");
 }
 
 static void test_memory_of_other_devices(void **state)
 {
     (void)state;
     seen.sharing = KPROF_SHARES_WITH_DEVICES;
-    assert_chosen(1, KPROF_TOGETHER, "");
-    assert_watched(KPROF_ONE_PASS, "other GPUs or other processes reach the memory");
+    assert_chosen(1, KPROF_LIVE, "");
+    assert_watched_first(2, KPROF_ONE_PASS, "other GPUs or other processes reach the memory");
     seen.sharing = 0;
+    atomic_store(&kernel.watched_ends, 0);
     seen.side_effect = "it prints (test)";
     seen.devices = "a network card may write (test)";
-    assert_watched(KPROF_ONE_PASS, "it prints (test)");
+    assert_watched_first(2, KPROF_ONE_PASS, "it prints (test)");
 }
 
 static void test_memory_that_may_not_be_saved(void **state)
 {
     (void)state;
     seen.sharing = KPROF_MAY_NOT_SAVE;
-    assert_chosen(1, KPROF_TOGETHER, "");
-    assert_chosen(2, KPROF_ONE_PASS, "it is not known how to save memory of sparse or deferred arrays");
+    assert_chosen(1, KPROF_LIVE, "");
+    assert_chosen(2, KPROF_ONE_PASS, "there is memory that a replay cannot restore");
     seen.sharing = KPROF_MAY_NOT_SAVE | KPROF_SHARES_WITH_HOST;
-    assert_watched(KPROF_ONE_PASS, "it is not known how to save");
+    assert_watched_first(2, KPROF_ONE_PASS, "there is memory that a replay cannot restore");
+}
+
+/* As for want of device memory. */
+static void test_a_launch_that_turns_out_not_to_be_repeatable(void **state)
+{
+    (void)state;
+    kprof_chip_metrics metrics = {.pass_count = 2};
+    kprof_batch_launch launch = {.kernel = &kernel, .metrics = &metrics, .chosen = true};
+    assert_treated(kprof_treatment_unrepeated(&launch, "no room (test)"), KPROF_ONE_PASS, "no room (test)");
+    metrics.pass_count = 1;
+    assert_treated(kprof_treatment_unrepeated(&launch, "no room (test)"), KPROF_LIVE, "no room (test)");
+    seen.sharing = KPROF_SHARES_WITH_HOST;
+    assert_treated(kprof_treatment_unrepeated(&launch, "no room (test)"), KPROF_WATCHED, "only watched");
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_memory_of_the_device, forget_all),
+        cmocka_unit_test_setup(test_no_proof, forget_all),
         cmocka_unit_test_setup(test_pageable_memory, forget_all),
         cmocka_unit_test_setup(test_launches_that_cannot_be_repeated, forget_all),
         cmocka_unit_test_setup(test_memory_of_the_host, forget_all),
+        cmocka_unit_test_setup(test_kernel_that_reached_host_memory, forget_all),
+        cmocka_unit_test_setup(test_managed_memory, forget_all),
         cmocka_unit_test_setup(test_memory_of_other_devices, forget_all),
         cmocka_unit_test_setup(test_memory_that_may_not_be_saved, forget_all),
+        cmocka_unit_test_setup(test_a_launch_that_turns_out_not_to_be_repeatable, forget_all),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,26 +13,32 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_RANGES 100
-/* Launches of the last batch of a context, from which on the next one is worth all witnesses. */
-#define WITNESSED_LAUNCHES 64
+#define MAX_RANGES 128
 
 typedef enum profiler_state { IDLE, BEGUN, STARTED, STOPPED, DECODED } profiler_state;
+
+typedef struct sim_range {
+    size_t number;
+    uint64_t signature;   /* of its launch */
+    unsigned launches;    /* in the pass under way */
+    uint64_t passes;      /* that have it, as bits */
+    unsigned sectors;     /* of the host's memory */
+    bool warm, pass_warm; /* in a pass that was decoded, or since then, the caches were not flushed before it */
+} sim_range;
 
 struct kprof_profiler {
     sim_context *context;
     const kprof_chip_metrics *metrics;
     profiler_state state;
-    size_t capacity;           /* launches of this measurement */
+    size_t capacity;           /* ranges of this measurement */
     uint32_t first_pass, pass; /* of this measurement; pass: under way, or how many are done */
     uint32_t decoded;          /* passes up to this one */
     bool single;               /* one pass only, of one launch */
-    bool all_witnesses;
-    size_t last_launches; /* of the last measurement of several */
-    size_t ranges, pass_ranges[64];
-    uint64_t signatures[MAX_RANGES];
-    bool warm[MAX_RANGES];      /* in some pass that was decoded the caches were not flushed before it */
-    bool pass_warm[MAX_RANGES]; /* likewise, in those since then */
+    bool all_witnesses, proved;
+    sim_range ranges[MAX_RANGES];   /* in the order in which they came up */
+    size_t range_count, pushed;     /* pushed: as in sim_work */
+    sim_range readable[MAX_RANGES]; /* as they were decoded: they are read while the next pass runs */
+    size_t readable_count;
 };
 
 struct kprof_reader {
@@ -41,17 +47,19 @@ struct kprof_reader {
 
 typedef struct saved_slot {
     bool saved;
-    uint64_t generation, foreign;
-    uint64_t words[SIM_WORDS];
+    uint64_t generation;
+    uint64_t start[SIM_WORDS], end[SIM_WORDS];
 } saved_slot;
 
 struct kprof_snapshot {
     unsigned context;
+    bool taken, ended;
     saved_slot slots[SIM_SLOTS];
 };
 
 struct kprof_operation {
     sim_step step;
+    uint64_t output[SIM_WORDS]; /* of a copy to the host */
 };
 
 struct kprof_flush {
@@ -154,6 +162,14 @@ void kprof_target_note_variables(const kprof_call *call)
     unlock();
 }
 
+const kprof_graph_call *kprof_target_graph(const kprof_call *call, size_t *count, const char **why)
+{
+    (void)call;
+    *count = 0;
+    *why = "graphs are not followed (simulated)";
+    return NULL;
+}
+
 bool kprof_target_capturing(void)
 {
     lock();
@@ -169,46 +185,6 @@ bool kprof_target_launch_captured(const kprof_call *call)
     bool captured = sim.streams[step->stream].capturing;
     unlock();
     return captured;
-}
-
-static bool has_transfer(const sim_queue *queue)
-{
-    for (unsigned i = 0; i < queue->count; i++)
-        if (queue->items[i].step.op == SIM_COPY || queue->items[i].step.op == SIM_MEMSET)
-            return true;
-    return false;
-}
-
-static void check_runs_beside_no_transfer(const sim_step *step)
-{
-    for (unsigned stream = 0; stream < SIM_STREAMS; stream++)
-        if (sim_context_of_stream(stream) == sim_context_of_stream(step->stream) &&
-            has_transfer(&sim.streams[stream].queue))
-            sim_violation("a launch is measured beside a transfer");
-}
-
-/* The engine's own launches run as the device likes, out of order where their streams differ: that a profiler runs them
- * one after the other is nothing to rely on. */
-static kprof_status run_again(const sim_step *step)
-{
-    sim_own_call(KPROF_CALL_LAUNCH, false);
-    lock();
-    check_can_wait("a launch of the engine");
-    if (sim.shares_with_devices)
-        sim_violation("a launch is repeated while another device sees memory");
-    struct kprof_profiler *armed = sim.contexts[sim_context_of_stream(step->stream)].armed;
-    bool fault = armed && has_fault();
-    if (armed && sim.slow && sim_chance(30))
-        sim_clock_advance_s(1000);
-    if (armed && step->op != SIM_LAUNCH && !sim_is_idle(sim_context_of_stream(step->stream)))
-        sim_violation("a transfer is repeated beside a launch");
-    if (armed && step->op == SIM_LAUNCH)
-        check_runs_beside_no_transfer(step);
-    if (!fault)
-        sim_submit(step);
-    unlock();
-    sim_own_call(KPROF_CALL_LAUNCH, true);
-    return fault ? kprof_fail(KPROF_INTERNAL, "the launch could not be repeated (simulated)") : KPROF_OK;
 }
 
 void *kprof_target_function(const kprof_call *call)
@@ -231,6 +207,31 @@ void *kprof_target_stream(const kprof_call *call)
 {
     const sim_step *step = call->parameters;
     return &sim.streams[step->stream];
+}
+
+void *kprof_target_allocation_stream(const kprof_call *call)
+{
+    const sim_step *step = call->parameters;
+    return step->op == SIM_POOL_ALLOC ? &sim.streams[step->stream] : NULL;
+}
+
+bool kprof_target_has_room(const kprof_call *call)
+{
+    (void)call;
+    lock();
+    bool room = !sim_chance(8);
+    unlock();
+    return room;
+}
+
+bool kprof_target_set_own(bool own)
+{
+    return own;
+}
+
+bool kprof_target_reaches_pageable(void)
+{
+    return false;
 }
 
 bool kprof_target_enter_context(void *context)
@@ -298,39 +299,31 @@ size_t kprof_profiler_capacity(kprof_profiler *profiler, size_t bytes)
     return bytes > 0 ? sim.capacity : 1;
 }
 
-static kprof_status begin(kprof_profiler *profiler, size_t launches)
+static kprof_status begin(kprof_profiler *profiler, size_t ranges, bool proved)
 {
     check_current(profiler->context);
-    bool many = launches > sim.capacity || (sim.most_launches > 0 && launches > sim.most_launches);
-    if (profiler->state == STARTED || launches == 0 || many)
-        sim_violation("a measurement of %zu launches begins in state %d", launches, (int)profiler->state);
+    bool many = ranges > sim.capacity + proved || (sim.most_launches > 0 && ranges > sim.most_launches + proved);
+    if (profiler->state == STARTED || ranges == 0 || many)
+        sim_violation("a measurement of %zu ranges begins in state %d", ranges, (int)profiler->state);
     if (has_fault())
         return kprof_fail(KPROF_INTERNAL, "the measurement did not begin (simulated)");
     profiler->state = BEGUN;
-    profiler->capacity = launches;
+    profiler->capacity = ranges;
+    profiler->proved = proved;
     profiler->pass = profiler->first_pass = profiler->decoded = 0;
     profiler->single = false;
-    memset(profiler->pass_ranges, 0, sizeof profiler->pass_ranges);
-    memset(profiler->signatures, 0, sizeof profiler->signatures);
-    memset(profiler->warm, 0, sizeof profiler->warm);
-    memset(profiler->pass_warm, 0, sizeof profiler->pass_warm);
+    profiler->range_count = profiler->pushed = 0;
+    memset(profiler->ranges, 0, sizeof profiler->ranges);
     return KPROF_OK;
 }
 
-static void check_witnesses(const kprof_profiler *profiler, size_t launches, bool all)
-{
-    bool is_worth_it = launches > 1 && profiler->last_launches >= WITNESSED_LAUNCHES;
-    if (all != (sim.all_witnesses || is_worth_it) && !profiler->context->failed)
-        sim_violation("a measurement of %zu launches, after one of %zu, has %s witnesses", launches,
-                      profiler->last_launches, all ? "all" : "few");
-}
-
-kprof_status kprof_profiler_begin(kprof_profiler *profiler, size_t launches, bool all_witnesses)
+kprof_status kprof_profiler_begin(kprof_profiler *profiler, const kprof_measurement *wanted)
 {
     lock();
-    check_witnesses(profiler, launches, all_witnesses);
-    profiler->all_witnesses = all_witnesses;
-    kprof_status status = begin(profiler, launches);
+    if (sim.all_witnesses && !wanted->all_witnesses)
+        sim_violation("a measurement has few witnesses");
+    profiler->all_witnesses = wanted->all_witnesses;
+    kprof_status status = begin(profiler, wanted->ranges, wanted->proved);
     unlock();
     return status;
 }
@@ -340,11 +333,16 @@ kprof_status kprof_profiler_begin_pass(kprof_profiler *profiler)
     lock();
     uint32_t done = profiler->single && profiler->state != IDLE ? profiler->pass : 0;
     uint32_t next = done < profiler->metrics->pass_count ? done : 0;
-    kprof_status status = begin(profiler, 1);
+    kprof_status status = begin(profiler, 1, false);
     profiler->single = status == KPROF_OK;
     profiler->first_pass = profiler->pass = profiler->decoded = next;
     unlock();
     return status;
+}
+
+static uint32_t count_passes(const kprof_profiler *profiler)
+{
+    return profiler->metrics->pass_count + profiler->proved;
 }
 
 static kprof_status start(kprof_profiler *profiler)
@@ -353,13 +351,14 @@ static kprof_status start(kprof_profiler *profiler)
     check_can_wait("a pass starts");
     check_idle("a pass starts");
     bool more = profiler->state == STOPPED || profiler->state == DECODED;
-    more = more && !profiler->single && profiler->pass < profiler->metrics->pass_count;
+    more = more && !profiler->single && profiler->pass < count_passes(profiler);
     if (profiler->context->armed || (profiler->state != BEGUN && !more))
         sim_violation("a pass starts in state %d after %u passes", (int)profiler->state, profiler->pass);
     if (profiler->context->failed || has_fault())
         return kprof_fail(KPROF_INTERNAL, "the pass did not start (simulated)");
     profiler->state = STARTED;
-    profiler->ranges = 0;
+    for (size_t i = 0; i < profiler->range_count; i++)
+        profiler->ranges[i].launches = 0;
     profiler->context->armed = profiler;
     return KPROF_OK;
 }
@@ -375,16 +374,13 @@ kprof_status kprof_profiler_start(kprof_profiler *profiler)
 static kprof_status stop(kprof_profiler *profiler, bool *more)
 {
     check_current(profiler->context);
-    if (profiler->state != STARTED)
-        sim_violation("a pass stops in state %d", (int)profiler->state);
+    if (profiler->state != STARTED || profiler->pushed > 0)
+        sim_violation("a pass stops in state %d, in range %zu", (int)profiler->state, profiler->pushed);
     check_can_wait("a pass stops");
     check_idle("a pass stops");
     profiler->context->armed = NULL;
     profiler->state = STOPPED;
-    if (profiler->pass == 0 && profiler->capacity > 1)
-        profiler->last_launches = profiler->ranges;
-    profiler->pass_ranges[profiler->pass++] = profiler->ranges;
-    *more = profiler->pass < profiler->metrics->pass_count;
+    *more = ++profiler->pass < count_passes(profiler);
     return profiler->context->failed || has_fault() ? kprof_fail(KPROF_INTERNAL, "the pass failed (simulated)")
                                                     : KPROF_OK;
 }
@@ -397,26 +393,76 @@ kprof_status kprof_profiler_stop(kprof_profiler *profiler, bool *more)
     return status;
 }
 
-static kprof_status decode(kprof_profiler *profiler, size_t launches)
+static size_t find_range(kprof_profiler *profiler, size_t number)
+{
+    size_t i = 0;
+    while (i < profiler->range_count && profiler->ranges[i].number != number)
+        i++;
+    if (i == profiler->capacity)
+        sim_violation("a measurement of %zu ranges has one more", profiler->capacity);
+    if (i == profiler->range_count)
+        profiler->ranges[profiler->range_count++].number = number;
+    return i;
+}
+
+kprof_status kprof_profiler_push(kprof_profiler *profiler, size_t number)
+{
+    lock();
+    if (profiler->state != STARTED || profiler->pushed > 0)
+        sim_violation("range %zu begins in state %d, within another", number, (int)profiler->state);
+    bool fault = has_fault();
+    if (!fault) {
+        size_t index = find_range(profiler, number);
+        profiler->ranges[index].passes |= UINT64_C(1) << profiler->pass;
+        profiler->pushed = index + 1;
+    }
+    unlock();
+    return fault ? kprof_fail(KPROF_INTERNAL, "the range did not begin (simulated)") : KPROF_OK;
+}
+
+/* The proof has no counters of the SMs: the host goes on. In other passes it waits for the range. */
+kprof_status kprof_profiler_pop(kprof_profiler *profiler)
+{
+    lock();
+    unsigned context = (unsigned)(profiler->context - sim.contexts);
+    bool waits = !profiler->proved || profiler->pass > 0, pushed = profiler->pushed > 0;
+    if (waits)
+        sim_drain_context(context);
+    if (waits && sim_is_held(context))
+        sim_violation("a launch is measured behind work that waits for the program");
+    profiler->pushed = 0;
+    bool fault = has_fault();
+    unlock();
+    return !pushed || fault ? kprof_fail(KPROF_INTERNAL, "the range did not end (simulated)") : KPROF_OK;
+}
+
+size_t sim_profiler_range(const kprof_profiler *profiler)
+{
+    return profiler->pushed;
+}
+
+static kprof_status decode(kprof_profiler *profiler, size_t ranges)
 {
     if (profiler->state != STOPPED)
         sim_violation("%u passes are decoded in state %d", profiler->pass, (int)profiler->state);
     profiler->state = DECODED;
-    for (uint32_t pass = profiler->first_pass; pass < profiler->pass; pass++)
-        if (profiler->pass_ranges[pass] != launches)
-            return kprof_fail(KPROF_NOT_COLLECTED, "%zu launches were measured in pass %u, not %zu (simulated)",
-                              profiler->pass_ranges[pass], pass, launches);
+    if (profiler->range_count != ranges)
+        return kprof_fail(KPROF_NOT_COLLECTED, "%zu ranges were measured, not %zu (simulated)", profiler->range_count,
+                          ranges);
     if (has_fault())
         return kprof_fail(KPROF_INTERNAL, "decoding failed (simulated)");
     profiler->decoded = profiler->pass;
-    memcpy(profiler->warm, profiler->pass_warm, sizeof profiler->warm);
+    for (size_t i = 0; i < profiler->range_count; i++)
+        profiler->ranges[i].warm = profiler->ranges[i].pass_warm;
+    memcpy(profiler->readable, profiler->ranges, sizeof profiler->readable);
+    profiler->readable_count = profiler->range_count;
     return KPROF_OK;
 }
 
-kprof_status kprof_profiler_decode(kprof_profiler *profiler, size_t launches)
+kprof_status kprof_profiler_decode(kprof_profiler *profiler, size_t ranges)
 {
     lock();
-    kprof_status status = decode(profiler, launches);
+    kprof_status status = decode(profiler, ranges);
     unlock();
     return status;
 }
@@ -435,11 +481,11 @@ void kprof_reader_close(kprof_reader *reader)
     free(reader);
 }
 
-/* Metric i is counted in pass i, or i less a multiple of the passes. */
-static bool is_measured(const kprof_profiler *profiler, size_t metric)
+/* Metric i is counted in pass i, or i less a multiple of the passes, after that of the proof. */
+static bool is_measured(const kprof_profiler *profiler, const sim_range *range, size_t metric)
 {
-    uint32_t pass = (uint32_t)(metric % profiler->metrics->pass_count);
-    return pass >= profiler->first_pass && pass < profiler->decoded;
+    uint32_t pass = (uint32_t)(metric % profiler->metrics->pass_count) + profiler->proved;
+    return pass >= profiler->first_pass && pass < profiler->decoded && (range->passes >> pass & 1);
 }
 
 /* As CUPTI gives a counter that is in several passes: the mean over those that are decoded. */
@@ -447,7 +493,7 @@ static double witness_mean(const kprof_profiler *profiler, uint64_t with_witness
 {
     double sum = 0;
     unsigned passes = 0;
-    for (uint32_t pass = profiler->first_pass; pass < profiler->decoded; pass++) {
+    for (uint32_t pass = profiler->first_pass; pass + profiler->proved < profiler->decoded; pass++) {
         if (with_witness >> pass & 1) {
             sum += sim_witness_in(pass);
             passes++;
@@ -464,39 +510,40 @@ static double value_of_witness(const kprof_profiler *profiler, const char *name)
 }
 
 /* NaN for a metric that has not been counted yet. */
-static double value_of(const kprof_profiler *profiler, size_t launch, const char *name)
+static double value_of(const kprof_profiler *profiler, const sim_range *range, const char *name)
 {
     size_t metric = 0;
+    if (strcmp(name, SIM_PROOF) == 0)
+        return profiler->proved && (range->passes & 1) ? range->sectors : NAN;
     while (metric < profiler->metrics->metrics.count && strcmp(profiler->metrics->metrics.items[metric], name) != 0)
         metric++;
     if (metric == profiler->metrics->metrics.count)
         return value_of_witness(profiler, name);
-    return is_measured(profiler, metric) ? sim_value(profiler->signatures[launch], metric) : NAN;
+    return is_measured(profiler, range, metric) ? sim_value(range->signature, metric) : NAN;
 }
 
 kprof_status kprof_reader_read(kprof_reader *reader, kprof_range range, const kprof_strlist *names, double *values)
 {
     const kprof_profiler *profiler = range.profiler;
-    size_t launch = range.launch;
     lock();
     bool fault = has_fault();
     unlock();
-    if (profiler->decoded == profiler->first_pass || launch >= profiler->capacity ||
+    if (profiler->decoded == profiler->first_pass || range.index >= profiler->readable_count ||
         reader->metrics != profiler->metrics)
-        sim_violation("launch %zu is read after %u passes", launch, profiler->decoded);
-    if (sim.flushes && profiler->warm[launch])
-        sim_violation("launch %zu was measured with warm caches", launch);
+        sim_violation("range %zu is read after %u passes", range.index, profiler->decoded);
+    if (sim.flushes && profiler->readable[range.index].warm)
+        sim_violation("range %zu was measured with warm caches", range.index);
     if (fault)
         return kprof_fail(KPROF_INTERNAL, "evaluation failed (simulated)");
     for (size_t i = 0; i < names->count; i++)
-        values[i] = value_of(profiler, launch, names->items[i]);
+        values[i] = value_of(profiler, &profiler->readable[range.index], names->items[i]);
     return KPROF_OK;
 }
 
 const void *kprof_profiler_image(const kprof_profiler *profiler, size_t *size)
 {
-    *size = sizeof profiler->signatures;
-    return profiler->signatures;
+    *size = sizeof profiler->ranges[0].signature;
+    return &profiler->ranges[profiler->range_count - 1].signature; /* of the one launch */
 }
 
 void kprof_profiler_release(kprof_profiler *profiler)
@@ -525,130 +572,170 @@ void kprof_profiler_close(kprof_profiler *profiler)
 }
 
 /* The same launch must find the same memory in every pass. */
-void sim_profiler_note(kprof_profiler *profiler, uint64_t signature)
+void sim_profiler_note(kprof_profiler *profiler, size_t index, uint64_t signature, bool reaches_host)
 {
-    size_t range = profiler->ranges++;
-    if (range >= profiler->capacity)
-        sim_violation("a measurement of %zu launches has one more", profiler->capacity);
-    profiler->pass_warm[range] = profiler->pass_warm[range] || !profiler->context->cold;
-    if (profiler->pass == profiler->first_pass)
-        profiler->signatures[range] = signature;
-    else if (profiler->signatures[range] != signature)
-        sim_violation("launch %zu of pass %u is another one, or found other memory than in the first", range,
+    sim_range *range = &profiler->ranges[index];
+    bool is_proof = profiler->proved && profiler->pass == 0;
+    range->sectors += is_proof && reaches_host;
+    if (is_proof && range->number == 0 && index == 0 && range->launches++ > 0)
+        return; /* the range of a whole batch, or of its first launch */
+    if (!is_proof && range->launches++ > 0)
+        sim_violation("a range has two launches");
+    range->pass_warm = range->pass_warm || (!is_proof && !profiler->context->cold);
+    if (range->signature == 0)
+        range->signature = signature;
+    else if (range->signature != signature)
+        sim_violation("range %zu of pass %u is another launch, or found other memory than before", index,
                       profiler->pass);
 }
 
 /* snapshot.h */
 
+kprof_status kprof_snapshot_open(void *context, kprof_snapshot **out)
+{
+    check_current(context);
+    lock();
+    *out = has_fault() ? NULL : calloc(1, sizeof **out);
+    alive.snapshots += *out != NULL;
+    unlock();
+    if (!*out)
+        return kprof_fail(KPROF_UNSUPPORTED, "memory cannot be saved here (simulated)");
+    (*out)->context = sim_current;
+    return KPROF_OK;
+}
+
+static void copy_words(unsigned slot, uint64_t *out)
+{
+    for (unsigned i = 0; i < SIM_WORDS; i++)
+        out[i] = atomic_load_explicit(&sim_words(slot)[i], memory_order_relaxed);
+}
+
 static void save_slot(kprof_snapshot *snapshot, unsigned slot)
 {
     saved_slot *saved = &snapshot->slots[slot];
-    if (saved->saved)
+    if (saved->saved && saved->generation == sim.slots[slot].generation)
         return;
+    if (sim.slots[slot].exported)
+        sim_violation("memory is saved that another device writes");
     saved->saved = true;
     saved->generation = sim.slots[slot].generation;
-    saved->foreign = sim.slots[slot].foreign;
-    for (unsigned i = 0; i < SIM_WORDS; i++)
-        saved->words[i] = atomic_load_explicit(&sim_words(slot)[i], memory_order_relaxed);
+    copy_words(slot, saved->start);
 }
 
-static void save_memory(kprof_snapshot *snapshot)
+/* Memory of the device, and the variables of modules that were noted. */
+static void save_what_is_there(kprof_snapshot *snapshot)
 {
     for (unsigned slot = 0; slot < SIM_SLOTS; slot++)
-        if (slot % SIM_CONTEXTS == snapshot->context && slot % SIM_LANE_SLOTS < SIM_VARIABLES && sim.slots[slot].live)
+        if (slot % SIM_CONTEXTS == snapshot->context && slot % SIM_LANE_SLOTS < SIM_VARIABLES && sim.slots[slot].live &&
+            !sim.slots[slot].shared)
             save_slot(snapshot, slot);
-}
-
-static void save_variables(kprof_snapshot *snapshot)
-{
     for (unsigned module = 0; module < SIM_STREAMS; module++)
         if (sim.noted[module] && sim_context_of_stream(module) == snapshot->context)
             save_slot(snapshot, sim_variable_of_stream(module));
 }
 
-static void restore(const kprof_snapshot *snapshot)
+kprof_status kprof_snapshot_take(kprof_snapshot *snapshot)
 {
+    lock();
+    check_can_wait("memory is saved");
+    check_idle("memory is saved");
+    if (snapshot->context != sim_current)
+        sim_violation("memory of another context is saved");
+    bool fault = has_fault();
+    memset(snapshot->slots, 0, sizeof snapshot->slots);
+    if (!fault)
+        save_what_is_there(snapshot);
+    snapshot->taken = !fault;
+    snapshot->ended = false;
+    unlock();
+    return fault ? kprof_fail(KPROF_UNSUPPORTED, "memory cannot be saved (simulated)") : KPROF_OK;
+}
+
+kprof_status kprof_snapshot_cover(kprof_snapshot *snapshot, void *stream)
+{
+    lock();
+    bool fault = has_fault();
+    if (snapshot->context != sim_current || !snapshot->taken)
+        sim_violation("a snapshot is to cover another context, or was not taken");
+    if (stream)
+        sim_drain_context(sim_current);
+    bool held = stream && sim_is_held(sim_current);
+    if (!fault && !held)
+        save_what_is_there(snapshot);
+    unlock();
+    return fault || held ? kprof_fail(KPROF_UNSUPPORTED, "new memory cannot be saved (simulated)") : KPROF_OK;
+}
+
+kprof_status kprof_snapshot_record_end(kprof_snapshot *snapshot)
+{
+    lock();
+    check_idle("memory is compared");
+    bool fault = has_fault();
+    for (unsigned slot = 0; slot < SIM_SLOTS && !fault; slot++)
+        if (snapshot->slots[slot].saved)
+            copy_words(slot, snapshot->slots[slot].end);
+    snapshot->ended = !fault;
+    unlock();
+    return fault ? kprof_fail(KPROF_NO_MEMORY, "no room for what changed (simulated)") : KPROF_OK;
+}
+
+static void restore(const kprof_snapshot *snapshot, bool end)
+{
+    check_can_wait("memory is restored");
+    check_idle("memory is restored");
+    if (snapshot->context != sim_current || !snapshot->taken || !snapshot->ended)
+        sim_violation("memory of another context is restored, or some that was not recorded");
     for (unsigned slot = 0; slot < SIM_SLOTS; slot++) {
         const saved_slot *saved = &snapshot->slots[slot];
         if (!saved->saved)
             continue;
         if (!sim.slots[slot].live || sim.slots[slot].generation != saved->generation)
             sim_violation("memory is restored that was freed or unmapped since it was saved");
-        sim.slots[slot].foreign = saved->foreign;
         for (unsigned i = 0; i < SIM_WORDS; i++)
-            atomic_store_explicit(&sim_words(slot)[i], saved->words[i], memory_order_relaxed);
+            atomic_store_explicit(&sim_words(slot)[i], end ? saved->end[i] : saved->start[i], memory_order_relaxed);
     }
-}
-
-kprof_status kprof_snapshot_take(void *context, kprof_snapshot **out)
-{
-    check_current(context);
-    lock();
-    check_can_wait("memory is saved");
-    check_idle("memory is saved");
-    *out = has_fault() ? NULL : calloc(1, sizeof **out);
-    if (*out) {
-        (*out)->context = sim_current;
-        save_variables(*out);
-        save_memory(*out);
-        alive.snapshots++;
-    }
-    unlock();
-    return *out ? KPROF_OK : kprof_fail(KPROF_UNSUPPORTED, "memory cannot be saved (simulated)");
-}
-
-kprof_status kprof_snapshot_cover(kprof_snapshot *snapshot)
-{
-    lock();
-    bool fault = has_fault();
-    if (snapshot->context != sim_current)
-        sim_violation("a snapshot is to cover another context");
-    if (!fault)
-        save_variables(snapshot);
-    unlock();
-    return fault ? kprof_fail(KPROF_UNSUPPORTED, "variables cannot be saved (simulated)") : KPROF_OK;
-}
-
-kprof_status kprof_snapshot_restore(kprof_snapshot *snapshot)
-{
-    lock();
-    check_can_wait("memory is restored");
-    check_idle("memory is restored");
-    if (snapshot->context != sim_current)
-        sim_violation("memory of another context is restored");
-    restore(snapshot);
     sim.contexts[sim_current].cold = false;
+}
+
+kprof_status kprof_snapshot_restore_start(kprof_snapshot *snapshot)
+{
+    lock();
+    restore(snapshot, false);
     unlock();
     return KPROF_OK;
 }
 
-double kprof_snapshot_host_save_s(const kprof_snapshot *snapshot)
+kprof_status kprof_snapshot_restore_end(kprof_snapshot *snapshot)
 {
-    (void)snapshot;
-    return 0;
+    lock();
+    restore(snapshot, true);
+    unlock();
+    return KPROF_OK;
 }
 
-void kprof_snapshot_free(kprof_snapshot *snapshot)
+void kprof_snapshot_drop(kprof_snapshot *snapshot)
 {
-    if (!snapshot)
-        return;
-    sim_own_call(KPROF_CALL_OTHER, false);
+    snapshot->taken = snapshot->ended = false;
+}
+
+void kprof_snapshot_release(kprof_snapshot *snapshot)
+{
+    if (snapshot->taken)
+        sim_violation("saved memory is given back that is still needed");
+}
+
+void kprof_snapshot_close(kprof_snapshot *snapshot, bool lives)
+{
+    (void)lives;
     lock();
-    alive.snapshots--;
-    if (sim_is_held(snapshot->context))
-        sim_violation("freeing saved memory waits for work that waits for the host");
+    alive.snapshots -= snapshot != NULL;
     unlock();
     free(snapshot);
-    sim_own_call(KPROF_CALL_OTHER, true);
 }
 
-void sim_profiled_launch(const sim_step *step)
+void *kprof_snapshot_stream(const kprof_snapshot *snapshot)
 {
-    check_runs_beside_no_transfer(step);
-    sim_drain_context(sim_context_of_stream(step->stream));
-    if (sim.streams[step->stream].queue.count > 0) /* CUPTI waits for the kernel within the launch */
-        sim_violation("a launch is measured behind work that waits for the program");
-    sim_submit(step); /* one after the other, but not before the call returns */
+    return &sim.contexts[snapshot->context].replays;
 }
 
 /* flush.h */
@@ -662,13 +749,19 @@ kprof_status kprof_flush_open(kprof_flush **out)
     return KPROF_OK;
 }
 
+static unsigned context_of(const void *stream)
+{
+    for (unsigned context = 0; context < SIM_CONTEXTS; context++)
+        if (stream == &sim.contexts[context].replays)
+            return context;
+    return sim_context_of_stream((unsigned)((const sim_stream *)stream - sim.streams));
+}
+
 kprof_status kprof_flush_run(kprof_flush *flush, void *stream, void *after)
 {
     lock();
     check_can_wait("caches are flushed");
-    unsigned context = sim_context_of_stream((unsigned)((sim_stream *)stream - sim.streams));
-    if (flush->context != sim_current || context != sim_current ||
-        sim_context_of_stream((unsigned)((sim_stream *)after - sim.streams)) != sim_current)
+    if (flush->context != sim_current || context_of(stream) != sim_current || context_of(after) != sim_current)
         sim_violation("caches of another context are flushed");
     sim_drain_context(sim_current);
     sim.contexts[sim_current].cold = true;
@@ -683,10 +776,19 @@ void kprof_flush_close(kprof_flush *flush)
 
 /* operation.h */
 
-kprof_operation *kprof_operation_copy(const kprof_call *call)
+/* Transfers of memory that is not the device's own are not repeated. */
+static bool is_repeatable(const sim_step *step, const kprof_snapshot *snapshot)
+{
+    if (step->uncopyable || step->op == SIM_LAUNCH)
+        return !step->uncopyable;
+    bool copies = step->op == SIM_COPY;
+    return snapshot && snapshot->slots[step->a].saved && (!copies || snapshot->slots[step->b].saved);
+}
+
+kprof_operation *kprof_operation_copy(const kprof_call *call, kprof_snapshot *snapshot)
 {
     const sim_step *step = call->parameters;
-    kprof_operation *operation = step->uncopyable ? NULL : malloc(sizeof *operation);
+    kprof_operation *operation = is_repeatable(step, snapshot) ? calloc(1, sizeof *operation) : NULL;
     if (!operation)
         return NULL;
     operation->step = *step;
@@ -696,11 +798,50 @@ kprof_operation *kprof_operation_copy(const kprof_call *call)
     return operation;
 }
 
-kprof_status kprof_operation_run(const kprof_operation *operation)
+kprof_status kprof_operation_returned(kprof_operation *operation)
 {
-    if (sim_context_of_stream(operation->step.stream) != sim_current)
+    lock();
+    if (operation->step.op == SIM_COPY_OUT) /* the call has waited for the stream */
+        copy_words(operation->step.a, operation->output);
+    unlock();
+    return KPROF_OK;
+}
+
+static kprof_status check_output(const kprof_operation *operation)
+{
+    uint64_t now[SIM_WORDS];
+    sim_drain_context(sim_current);
+    copy_words(operation->step.a, now);
+    return memcmp(now, operation->output, sizeof now) == 0
+               ? KPROF_OK
+               : kprof_fail(KPROF_NOT_COLLECTED, "a replay computed something else (simulated)");
+}
+
+kprof_status kprof_operation_run(const kprof_operation *operation, kprof_snapshot *snapshot)
+{
+    const sim_step *step = &operation->step;
+    if (sim_context_of_stream(step->stream) != sim_current || snapshot->context != sim_current)
         sim_violation("a launch is repeated in another context");
-    return run_again(&operation->step);
+    sim_own_call(KPROF_CALL_LAUNCH, false);
+    lock();
+    check_can_wait("a launch of the engine");
+    kprof_status status = KPROF_OK;
+    if (sim.slow && sim_chance(30))
+        sim_clock_advance_s(1000);
+    if (has_fault())
+        status = kprof_fail(KPROF_INTERNAL, "the launch could not be repeated (simulated)");
+    else if (step->op == SIM_COPY_OUT)
+        status = check_output(operation);
+    else
+        sim_submit_replay(sim_current, step);
+    unlock();
+    sim_own_call(KPROF_CALL_LAUNCH, true);
+    return status;
+}
+
+bool kprof_operation_is_output(const kprof_operation *operation)
+{
+    return operation->step.op == SIM_COPY_OUT;
 }
 
 void kprof_operation_free(kprof_operation *operation)
@@ -714,7 +855,7 @@ void kprof_operation_free(kprof_operation *operation)
 bool kprof_operation_sees_host(const kprof_operation *operation)
 {
     lock();
-    bool sees = sim.slots[operation->step.a].shared || sim.slots[operation->step.b].shared;
+    bool sees = !sim.hides_host && (sim.slots[operation->step.a].shared || sim.slots[operation->step.b].shared);
     unlock();
     return sees;
 }

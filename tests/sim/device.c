@@ -98,8 +98,8 @@ static void make_slot(unsigned slot, const sim_step *step)
 
 void sim_reset(uint64_t seed)
 {
-    static const char *const names[SIM_KERNELS] = {"add",   "scale", "move",  "swap", "sum",
-                                                   "count", "print", "crash", "tally"};
+    static const char *const names[SIM_KERNELS] = {"add",   "scale", "move",  "swap",  "sum",
+                                                   "count", "print", "crash", "tally", "dice"};
     pthread_mutex_lock(&sim.mutex); /* the engine's own threads may be looking */
     memset(sim.contexts, 0, sizeof sim.contexts);
     memset(sim.streams, 0, sizeof sim.streams);
@@ -159,6 +159,11 @@ static void tally(const sim_step *step)
     set_word(variable, 1, word(variable, 1) + step->value);
 }
 
+static void roll(const sim_step *step)
+{
+    set_word(step->a, 0, sim_random(&sim.random));
+}
+
 static void print(const sim_step *step)
 {
     uint64_t *printed = &sim.printed[step->stream];
@@ -172,6 +177,7 @@ static void fail_context(unsigned context)
         if (sim_context_of_stream(s) != context)
             continue;
         sim.streams[s].queue.count = 0;
+        sim.contexts[context].replays.count = 0;
         sim.streams[s].completed = sim.streams[s].recorded;
         sim.streams[s].released = sim.streams[s].held;
     }
@@ -194,22 +200,34 @@ static void compute(const sim_step *step)
     }
 }
 
-void sim_run_kernel(const sim_step *step)
+static bool reaches_host(const sim_step *step)
 {
+    return sim.slots[step->a].shared || sim.slots[step->b].shared;
+}
+
+static void run_kernel(const sim_work *work)
+{
+    const sim_step *step = &work->step;
     unsigned context = sim_context_of_stream(step->stream);
     if (sim.contexts[context].failed)
         return;
     uint64_t signature = signature_of(step);
     if (step->tag)
         sim.signatures[step->tag] = signature;
-    if (sim.contexts[context].armed)
-        sim_profiler_note(sim.contexts[context].armed, signature);
+    if (work->is_replay && reaches_host(step))
+        sim_violation("a replay reaches memory of the host");
+    if (work->range > 0 && !sim.contexts[context].armed)
+        sim_violation("a pass ended before a launch in it");
+    if (work->range > 0)
+        sim_profiler_note(sim.contexts[context].armed, work->range - 1, signature, reaches_host(step));
     sim.contexts[context].cold = false;
     compute(step);
     if (step->kernel == SIM_COUNT)
         count(step);
     else if (step->kernel == SIM_TALLY)
         tally(step);
+    else if (step->kernel == SIM_DICE)
+        roll(step);
     else if (step->kernel == SIM_PRINT)
         print(step);
     else if (step->kernel == SIM_CRASH)
@@ -230,7 +248,7 @@ static void run_graph(const sim_step *step)
 {
     const sim_queue *graph = &sim.streams[step->from].graph;
     for (unsigned i = 0; i < graph->count; i++)
-        sim_run_kernel(&graph->items[i].step);
+        run_kernel(&(sim_work){.step = graph->items[i].step});
 }
 
 static void run_work(const sim_work *work)
@@ -238,7 +256,7 @@ static void run_work(const sim_work *work)
     const sim_step *step = &work->step;
     switch (step->op) {
     case SIM_LAUNCH:
-        sim_run_kernel(step);
+        run_kernel(work);
         break;
     case SIM_GRAPH_LAUNCH:
         run_graph(step);
@@ -301,8 +319,20 @@ static void drain_stream(unsigned stream)
         continue;
 }
 
+/* The engine's own work waits for nothing. */
+static void run_first_replay(unsigned context)
+{
+    sim_queue *queue = &sim.contexts[context].replays;
+    sim_work first = queue->items[0];
+    queue->count--;
+    memmove(queue->items, queue->items + 1, queue->count * sizeof *queue->items);
+    run_work(&first);
+}
+
 void sim_drain_context(unsigned context)
 {
+    while (sim.contexts[context].replays.count > 0)
+        run_first_replay(context);
     for (unsigned s = SIM_STREAMS; s-- > 0;)
         if (sim_context_of_stream(s) == context)
             drain_stream(s);
@@ -351,6 +381,8 @@ static bool has_work(const sim_queue *queue)
 
 bool sim_is_idle(unsigned context)
 {
+    if (sim.contexts[context].replays.count > 0)
+        return false;
     for (unsigned s = 0; s < SIM_STREAMS; s++)
         if (sim_context_of_stream(s) == context && has_work(&sim.streams[s].queue))
             return false;
@@ -376,15 +408,24 @@ static void submit(const sim_step *step, uint64_t event)
     sim_stream *stream = &sim.streams[step->stream];
     if (stream->queue.count == SIM_QUEUE)
         drain_stream(step->stream);
-    stream->queue.items[stream->queue.count++] = (sim_work){*step, event};
+    struct kprof_profiler *armed = sim.contexts[sim_context_of_stream(step->stream)].armed;
+    size_t range = armed && step->op == SIM_LAUNCH ? sim_profiler_range(armed) : 0;
+    stream->queue.items[stream->queue.count++] = (sim_work){*step, event, range, false};
     unsigned any = (unsigned)(sim_random(&sim.random) % SIM_STREAMS);
     if (sim.streams[any].queue.count > 0 && sim_chance(2))
         (void)run_first(any);
 }
 
-void sim_submit(const sim_step *step)
+void sim_submit_replay(unsigned context, const sim_step *step)
 {
-    submit(step, 0);
+    sim_queue *queue = &sim.contexts[context].replays;
+    struct kprof_profiler *armed = sim.contexts[context].armed;
+    if (queue->count == SIM_QUEUE)
+        run_first_replay(context);
+    size_t range = armed && step->op == SIM_LAUNCH ? sim_profiler_range(armed) : 0;
+    queue->items[queue->count++] = (sim_work){*step, 0, range, true};
+    if (sim_chance(2))
+        run_first_replay(context);
 }
 
 /* Driver calls, with the mutex held */
@@ -398,9 +439,6 @@ static int submit_copy(const sim_step *step, uint64_t *out)
 
 static int submit_transfer(const sim_step *step, uint64_t *out)
 {
-    unsigned context = sim_context_of_stream(step->stream);
-    if (sim.contexts[context].armed && !sim_is_idle(context))
-        sim_violation("%s beside a launch that is measured", sim_op_name(step->op));
     return step->refused ? SIM_REFUSED : submit_copy(step, out);
 }
 
@@ -408,13 +446,10 @@ static int launch(const sim_step *step, uint64_t *out)
 {
     (void)out;
     sim_stream *stream = &sim.streams[step->stream];
-    struct kprof_profiler *armed = sim.contexts[sim_context_of_stream(step->stream)].armed;
     if (step->refused)
         return SIM_REFUSED;
     if (stream->capturing)
-        stream->graph.items[stream->graph.count++] = (sim_work){*step, 0};
-    else if (armed)
-        sim_profiled_launch(step);
+        stream->graph.items[stream->graph.count++] = (sim_work){.step = *step};
     else
         submit(step, 0);
     return 0;
@@ -442,6 +477,7 @@ static int map(const sim_step *step, uint64_t *out)
     (void)out;
     make_slot(step->a, NULL);
     sim.slots[step->a].memory = step->b;
+    sim.slots[step->b].was_mapped = true;
     return 0;
 }
 
@@ -587,15 +623,15 @@ static const struct operation {
 } operations[SIM_OPS] = {
     [SIM_LAUNCH] = {"launch", KPROF_CALL_LAUNCH, launch},
     [SIM_GRAPH_LAUNCH] = {"graph launch", KPROF_CALL_GRAPH_LAUNCH, submit_copy},
-    [SIM_ALLOC] = {"alloc", KPROF_CALL_OTHER, allocate},
+    [SIM_ALLOC] = {"alloc", KPROF_CALL_ALLOCATE, allocate},
     [SIM_FREE] = {"free", KPROF_CALL_OTHER, release},
-    [SIM_POOL_ALLOC] = {"pool alloc", KPROF_CALL_OTHER, submit_copy},
+    [SIM_POOL_ALLOC] = {"pool alloc", KPROF_CALL_ALLOCATE, submit_copy},
     [SIM_POOL_FREE] = {"pool free", KPROF_CALL_OTHER, submit_copy},
-    [SIM_MAP] = {"map", KPROF_CALL_OTHER, map},
+    [SIM_MAP] = {"map", KPROF_CALL_ALLOCATE, map},
     [SIM_UNMAP] = {"unmap", KPROF_CALL_OTHER, unmap},
-    [SIM_COPY_IN] = {"copy in", KPROF_CALL_OTHER, submit_copy},
+    [SIM_COPY_IN] = {"copy in", KPROF_CALL_TRANSFER, submit_copy},
     [SIM_COPY] = {"copy", KPROF_CALL_TRANSFER, submit_transfer},
-    [SIM_COPY_OUT] = {"copy out", KPROF_CALL_OTHER, copy_out},
+    [SIM_COPY_OUT] = {"copy out", KPROF_CALL_TRANSFER, copy_out},
     [SIM_MEMSET] = {"memset", KPROF_CALL_TRANSFER, submit_transfer},
     [SIM_UNKNOWN] = {"unknown call", KPROF_CALL_OTHER, submit_copy},
     [SIM_RELOAD] = {"reload", KPROF_CALL_UNLOAD, reload},
@@ -625,18 +661,6 @@ static bool is_mapping(const sim_step *step)
     return step->op == SIM_MAP || step->op == SIM_UNMAP;
 }
 
-/* Work that a replay would not repeat, while a replay is to follow. */
-static void check_unarmed(const sim_step *step)
-{
-    kprof_call_kind kind = operations[step->op].kind;
-    unsigned context = is_mapping(step) ? step->a % SIM_CONTEXTS : sim_context_of_stream(step->stream);
-    if (kind == KPROF_CALL_LAUNCH || kind == KPROF_CALL_TRANSFER || kind == KPROF_CALL_WAIT ||
-        kind == KPROF_CALL_HARMLESS)
-        return;
-    if (sim.contexts[context].armed)
-        sim_violation("%s while a measurement is under way", operations[step->op].name);
-}
-
 /* Capturing goes on in a context that is in error, so that a program's captured launches are always captured. */
 static bool is_capture(const sim_step *step)
 {
@@ -649,7 +673,6 @@ static int run_locked(const sim_step *step, uint64_t *out)
     unsigned context = sim_context_of_stream(step->stream);
     if (sim.contexts[context].failed && !is_capture(step) && !is_mapping(step))
         return SIM_ERROR;
-    check_unarmed(step);
     int result = operations[step->op].run(step, out);
     return sim.contexts[context].failed && operations[step->op].kind == KPROF_CALL_WAIT ? SIM_ERROR : result;
 }
@@ -700,6 +723,8 @@ static kprof_call describe(const sim_step *step)
         call.function = function;
         call.kernel_name = function->name;
     }
+    if (step->op == SIM_MAP && sim.slots[step->b].was_mapped) /* its content may be saved at another address */
+        call.kind = KPROF_CALL_OTHER;
     return call;
 }
 

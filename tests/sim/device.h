@@ -72,6 +72,7 @@ typedef enum sim_kernel {
     SIM_PRINT, /* has a side effect */
     SIM_CRASH, /* leaves the context in error */
     SIM_TALLY, /* adds to its module's variable; in whatever order, the sum is the same */
+    SIM_DICE,  /* computes something else each time; random programs have none */
     SIM_KERNELS
 } sim_kernel;
 
@@ -96,6 +97,8 @@ typedef struct sim_step {
 typedef struct sim_work {
     sim_step step;
     uint64_t event; /* RECORD, HOLD: its number; STREAM_WAIT: the number waited for */
+    size_t range;   /* of a launch: one more than the index of the range that it was submitted in; 0: none */
+    bool is_replay; /* the engine's own */
 } sim_work;
 
 typedef struct sim_queue {
@@ -112,6 +115,7 @@ typedef struct sim_stream {
 
 typedef struct sim_slot {
     bool live, shared, exported;
+    bool was_mapped;     /* physical memory that is mapped, or was */
     unsigned memory;     /* slot that has its words: itself, or the physical memory that is mapped there */
     uint64_t generation; /* tells allocations and mappings in one slot apart */
     uint64_t foreign;    /* a word that another device changes at any time: that device counts with it */
@@ -129,6 +133,7 @@ typedef struct sim_context {
     bool failed;
     bool cold;                    /* nothing used the caches since they were flushed */
     struct kprof_profiler *armed; /* between its start and stop */
+    sim_queue replays;            /* the engine's own stream */
 } sim_context;
 
 typedef struct sim_machine {
@@ -157,6 +162,7 @@ typedef struct sim_machine {
     unsigned program;        /* number of the program that runs, for the records of its launches */
     size_t capacity;         /* of a profiler */
     uint32_t most_launches;  /* of a measurement, as the configuration has it; 0: any number */
+    bool hides_host;         /* arguments do not tell that a kernel takes memory of the host */
     bool all_witnesses;      /* in each measurement, not only in large ones */
     const char *second_chip; /* of device 1 */
     const kprof_target_hooks *hooks;
@@ -185,6 +191,7 @@ double sim_value(uint64_t signature, size_t metric);
 #define SIM_WITNESS_PASSES UINT64_C(0x5b)
 #define SIM_DEAR_PASSES    UINT64_C(0x2e)
 #define SIM_DEAR_WITNESS   "dear witness"
+#define SIM_PROOF          "sectors of the host"
 double sim_witness_in(uint32_t pass);
 
 /* What a slot has, [SIM_WORDS]; a violation when nothing is there. */
@@ -202,16 +209,15 @@ void sim_wait_for_context(unsigned context);
 /* What another device does: now and then it changes its word of memory that it has. */
 void sim_act_elsewhere(void);
 bool sim_is_idle(unsigned context);
-/* Put a launch on its stream. */
-void sim_submit(const sim_step *step);
-void sim_run_kernel(const sim_step *step);
+/* Put work on the engine's own stream of a context. */
+void sim_submit_replay(unsigned context, const sim_step *step);
 bool sim_chance(unsigned one_in);
 /* A call that the engine makes itself: the hooks hear of it, too. */
 void sim_own_call(kprof_call_kind kind, bool leaving);
-/* What the device does with a launch while a profiler is armed. */
-void sim_profiled_launch(const sim_step *step);
-/* Note a kernel that is about to run under a profiler. */
-void sim_profiler_note(struct kprof_profiler *profiler, uint64_t signature);
+/* The range that is pushed now, as in sim_work. */
+size_t sim_profiler_range(const struct kprof_profiler *profiler);
+/* Note a kernel that is about to run in a range; `reaches_host`: it takes memory of the host. */
+void sim_profiler_note(struct kprof_profiler *profiler, size_t range, uint64_t signature, bool reaches_host);
 
 extern __thread unsigned sim_current; /* context of this thread; SIM_CONTEXTS: none */
 

@@ -3,16 +3,15 @@
  * + i. The device's memory is one number, to which each run of a kernel adds one: kprof_sim_memory tells it.
  * KPROF_SIM_FAULT makes the device fail: "busy" or "permission" (as CUPTI does at the first launch), "unmeasured" (at
  * every launch), "damage" (garbage follows the first launch in the spool), "talk" (the same warning twice).
- * KPROF_SIM_MS is the time that a measured launch takes, KPROF_SIM_SAVE_S what saving memory seems to take because it
- * goes to the host; nothing waits for that. KPROF_SIM_SAVE_MS is what it does take. */
+ * KPROF_SIM_MS is the time that a measured launch takes, KPROF_SIM_SAVE_MS that of saving memory. With KPROF_SIM_PINNED
+ * the application has pinned memory, which kernels reach whose names have "pinned"; with "hidden" too, their arguments
+ * do not show it. */
 #include "cupti/target.h"
 #include "core/log.h"
 #include "cupti/flush.h"
 #include "cupti/operation.h"
 #include "cupti/profiler.h"
 #include "cupti/snapshot.h"
-
-#include "clock.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -26,6 +25,7 @@
 
 #define CONTEXT     ((void *)&simulated)
 #define MAX_KERNELS 64
+#define MAX_RANGES  65 /* with one around all */
 
 void kprof_sim_launch(const char *mangled) __attribute__((visibility("default")));
 unsigned long kprof_sim_memory(void) __attribute__((visibility("default")));
@@ -33,7 +33,9 @@ unsigned long kprof_sim_memory(void) __attribute__((visibility("default")));
 struct kprof_profiler {
     const kprof_chip_metrics *metrics;
     uint32_t passes_done;
-    bool all_witnesses;
+    bool all_witnesses, proved;
+    size_t range;                 /* that is pushed */
+    unsigned sectors[MAX_RANGES]; /* of host memory, in the pass of the proof */
 };
 
 struct kprof_reader {
@@ -41,11 +43,11 @@ struct kprof_reader {
 };
 
 struct kprof_snapshot {
-    unsigned long memory;
+    unsigned long start, end;
 };
 
 struct kprof_operation {
-    bool sees_host;
+    const char *kernel;
 };
 
 static struct {
@@ -55,7 +57,7 @@ static struct {
     unsigned long memory;
 } simulated;
 
-static const kprof_profiler *armed; /* under way */
+static kprof_profiler *armed; /* under way */
 
 static bool has_fault(const char *name)
 {
@@ -141,6 +143,14 @@ void kprof_target_note_variables(const kprof_call *call)
     (void)call;
 }
 
+const kprof_graph_call *kprof_target_graph(const kprof_call *call, size_t *count, const char **why)
+{
+    (void)call;
+    *count = 0;
+    *why = "graphs are not followed (simulated)";
+    return NULL;
+}
+
 bool kprof_target_capturing(void)
 {
     return false;
@@ -177,11 +187,12 @@ size_t kprof_profiler_capacity(kprof_profiler *profiler, size_t bytes)
     return bytes > 0 ? 64 : 1;
 }
 
-kprof_status kprof_profiler_begin(kprof_profiler *profiler, size_t launches, bool all_witnesses)
+kprof_status kprof_profiler_begin(kprof_profiler *profiler, const kprof_measurement *wanted)
 {
-    (void)launches;
-    profiler->all_witnesses = all_witnesses;
+    profiler->all_witnesses = wanted->all_witnesses;
+    profiler->proved = wanted->proved;
     profiler->passes_done = 0;
+    memset(profiler->sectors, 0, sizeof profiler->sectors);
     if (has_fault("permission"))
         return kprof_fail(KPROF_NO_PERMISSION, "counters are for root alone (simulated)");
     return KPROF_OK;
@@ -189,7 +200,21 @@ kprof_status kprof_profiler_begin(kprof_profiler *profiler, size_t launches, boo
 
 kprof_status kprof_profiler_begin_pass(kprof_profiler *profiler)
 {
-    return kprof_profiler_begin(profiler, 1, false);
+    return kprof_profiler_begin(profiler, &(kprof_measurement){.ranges = 1});
+}
+
+kprof_status kprof_profiler_push(kprof_profiler *profiler, size_t number)
+{
+    if (number >= MAX_RANGES)
+        return kprof_fail(KPROF_INTERNAL, "range %zu of the simulated device", number);
+    profiler->range = number;
+    return KPROF_OK;
+}
+
+kprof_status kprof_profiler_pop(kprof_profiler *profiler)
+{
+    (void)profiler;
+    return KPROF_OK;
 }
 
 kprof_status kprof_profiler_start(kprof_profiler *profiler)
@@ -201,14 +226,14 @@ kprof_status kprof_profiler_start(kprof_profiler *profiler)
 kprof_status kprof_profiler_stop(kprof_profiler *profiler, bool *more)
 {
     armed = NULL;
-    *more = ++profiler->passes_done < profiler->metrics->pass_count;
+    *more = ++profiler->passes_done < profiler->metrics->pass_count + profiler->proved;
     return KPROF_OK;
 }
 
-kprof_status kprof_profiler_decode(kprof_profiler *profiler, size_t launches)
+kprof_status kprof_profiler_decode(kprof_profiler *profiler, size_t ranges)
 {
     (void)profiler;
-    (void)launches;
+    (void)ranges;
     return KPROF_OK;
 }
 
@@ -227,12 +252,17 @@ void kprof_reader_close(kprof_reader *reader)
 }
 
 /* Metric number i is i more than 1000.5; witnesses are 1000 in every pass that has them. */
-static double value_of(const kprof_reader *reader, const kprof_profiler *profiler, const char *name)
+static double value_of(const kprof_reader *reader, const kprof_range *range, const char *name)
 {
-    const kprof_strlist *metrics = &reader->metrics->metrics;
+    const kprof_profiler *profiler = range->profiler;
+    const kprof_strlist *metrics = &reader->metrics->metrics, *proof = &reader->metrics->proof;
     for (size_t i = 0; i < metrics->count; i++) {
         if (strcmp(metrics->items[i], name) == 0)
             return 1000.5 + (double)i;
+    }
+    for (size_t i = 0; i < proof->count; i++) {
+        if (strcmp(proof->items[i], name) == 0)
+            return profiler->proved ? profiler->sectors[range->index] : NAN;
     }
     bool is_cheap = strncmp(name, "TPC.", 4) != 0;
     return is_cheap || profiler->all_witnesses ? 1000 : NAN;
@@ -243,7 +273,7 @@ kprof_status kprof_reader_read(kprof_reader *reader, kprof_range range, const kp
     if (has_fault("unmeasured"))
         return kprof_fail(KPROF_NOT_COLLECTED, "the simulated device would not");
     for (size_t i = 0; i < names->count; i++)
-        values[i] = value_of(reader, range.profiler, names->items[i]);
+        values[i] = value_of(reader, &range, names->items[i]);
     return KPROF_OK;
 }
 
@@ -264,12 +294,6 @@ void kprof_profiler_close(kprof_profiler *profiler)
     free(profiler);
 }
 
-static int save_s(void)
-{
-    const char *text = getenv("KPROF_SIM_SAVE_S");
-    return text ? atoi(text) : 0;
-}
-
 static void wait_us(long us)
 {
     struct timespec time = {us / 1000000, us % 1000000 * 1000};
@@ -277,46 +301,72 @@ static void wait_us(long us)
         nanosleep(&time, NULL);
 }
 
-kprof_status kprof_snapshot_take(void *context, kprof_snapshot **out)
+kprof_status kprof_snapshot_open(void *context, kprof_snapshot **out)
+{
+    (void)context;
+    *out = calloc(1, sizeof **out);
+    return *out ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
+}
+
+kprof_status kprof_snapshot_take(kprof_snapshot *snapshot)
 {
     const char *text = getenv("KPROF_SIM_SAVE_MS");
-    (void)context;
-    *out = malloc(sizeof **out);
-    if (!*out)
-        return kprof_fail(KPROF_NO_MEMORY, "out of memory");
-    (*out)->memory = simulated.memory;
-    sim_clock_advance_s(save_s());
+    snapshot->start = simulated.memory;
     wait_us(1000 * (text ? atol(text) : 0));
     return KPROF_OK;
 }
 
-kprof_status kprof_snapshot_cover(kprof_snapshot *snapshot)
+kprof_status kprof_snapshot_cover(kprof_snapshot *snapshot, void *stream)
 {
     (void)snapshot;
+    (void)stream;
     return KPROF_OK;
 }
 
-kprof_status kprof_snapshot_restore(kprof_snapshot *snapshot)
+kprof_status kprof_snapshot_record_end(kprof_snapshot *snapshot)
 {
-    simulated.memory = snapshot->memory;
+    snapshot->end = simulated.memory;
     return KPROF_OK;
 }
 
-void kprof_snapshot_free(kprof_snapshot *snapshot)
+kprof_status kprof_snapshot_restore_start(kprof_snapshot *snapshot)
 {
+    simulated.memory = snapshot->start;
+    return KPROF_OK;
+}
+
+kprof_status kprof_snapshot_restore_end(kprof_snapshot *snapshot)
+{
+    simulated.memory = snapshot->end;
+    return KPROF_OK;
+}
+
+void kprof_snapshot_drop(kprof_snapshot *snapshot)
+{
+    (void)snapshot;
+}
+
+void kprof_snapshot_close(kprof_snapshot *snapshot, bool lives)
+{
+    (void)lives;
     free(snapshot);
+}
+
+void kprof_snapshot_release(kprof_snapshot *snapshot)
+{
+    (void)snapshot;
+}
+
+void *kprof_snapshot_stream(const kprof_snapshot *snapshot)
+{
+    (void)snapshot;
+    return NULL;
 }
 
 kprof_status kprof_flush_open(kprof_flush **out)
 {
     *out = NULL;
     return kprof_fail(KPROF_NO_MEMORY, "the simulated device has no caches");
-}
-
-double kprof_snapshot_host_save_s(const kprof_snapshot *snapshot)
-{
-    (void)snapshot;
-    return save_s();
 }
 
 kprof_status kprof_flush_run(kprof_flush *flush, void *stream, void *after)
@@ -332,11 +382,18 @@ void kprof_flush_close(kprof_flush *flush)
     (void)flush;
 }
 
+static bool reaches_host(const char *kernel)
+{
+    return strstr(kernel, "pinned") != NULL;
+}
+
 /* One run of the kernel; while it is measured, it takes its share of KPROF_SIM_MS. */
-static void run_kernel(void)
+static void run_kernel(const char *name)
 {
     const char *text = getenv("KPROF_SIM_MS");
     long pass_count = armed ? armed->metrics->pass_count : 0;
+    if (armed && armed->passes_done == 0 && reaches_host(name))
+        armed->sectors[armed->range]++;
     wait_us(text && pass_count > 0 ? 1000 * atol(text) / pass_count : 0);
     simulated.memory++;
 }
@@ -346,19 +403,32 @@ unsigned long kprof_sim_memory(void)
     return simulated.memory;
 }
 
-kprof_operation *kprof_operation_copy(const kprof_call *call)
+kprof_operation *kprof_operation_copy(const kprof_call *call, kprof_snapshot *snapshot)
 {
+    (void)snapshot;
     kprof_operation *operation = malloc(sizeof *operation);
     if (operation)
-        operation->sees_host = strstr(call->kernel_name, "pinned") != NULL;
+        operation->kernel = call->kernel_name;
     return operation;
 }
 
-kprof_status kprof_operation_run(const kprof_operation *operation)
+kprof_status kprof_operation_returned(kprof_operation *operation)
 {
     (void)operation;
-    run_kernel();
     return KPROF_OK;
+}
+
+kprof_status kprof_operation_run(const kprof_operation *operation, kprof_snapshot *snapshot)
+{
+    (void)snapshot;
+    run_kernel(operation->kernel);
+    return KPROF_OK;
+}
+
+bool kprof_operation_is_output(const kprof_operation *operation)
+{
+    (void)operation;
+    return false;
 }
 
 void kprof_operation_free(kprof_operation *operation)
@@ -368,18 +438,40 @@ void kprof_operation_free(kprof_operation *operation)
 
 bool kprof_operation_sees_host(const kprof_operation *operation)
 {
-    return operation->sees_host;
+    return reaches_host(operation->kernel) && !strstr(operation->kernel, "hidden");
 }
 
 unsigned kprof_target_sharing(void)
 {
-    return 0;
+    return getenv("KPROF_SIM_PINNED") ? KPROF_SHARES_WITH_HOST : 0;
 }
 
 void *kprof_target_stream(const kprof_call *call)
 {
     (void)call;
     return NULL;
+}
+
+void *kprof_target_allocation_stream(const kprof_call *call)
+{
+    (void)call;
+    return NULL;
+}
+
+bool kprof_target_has_room(const kprof_call *call)
+{
+    (void)call;
+    return true;
+}
+
+bool kprof_target_set_own(bool own)
+{
+    return own;
+}
+
+bool kprof_target_reaches_pageable(void)
+{
+    return false;
 }
 
 bool kprof_target_enter_context(void *context)
@@ -429,7 +521,7 @@ void kprof_sim_launch(const char *mangled)
         .kernel_name = kernel,
     };
     simulated.hooks->enter(&call);
-    run_kernel();
+    run_kernel(kernel);
     simulated.hooks->leave(&call);
     if (has_fault("damage"))
         pthread_once(&once, damage_spool);

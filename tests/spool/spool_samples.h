@@ -54,6 +54,7 @@ static const kprof_record samples[] = {
                 .cooperative = 1,
                 .max_blocks_per_sm = 18,
                 .max_active_clusters = 19,
+                .graph_node = 1ull << 36,
                 .start_unix_ns = 20,
                 .profile_ns = -21,
                 .mode = KPROF_REPLAY_BATCH,

@@ -238,12 +238,12 @@ static void another_version_is_named(void **state)
 {
     (void)state;
     kprof_spool_reader *reader;
-    put_file(KPROF_SPOOL_MAGIC "\3\0\0\0\20\0\0\0", 16);
+    put_file(KPROF_SPOOL_MAGIC "\4\0\0\0\20\0\0\0", 16);
     assert_int_equal(kprof_spool_reader_open(spool_path, &reader), KPROF_BAD_SPOOL);
-    assert_non_null(strstr(log_seen.last, "version 3"));
-    put_file(KPROF_SPOOL_MAGIC "\1\0\0\0\20\0\0\0", 16);
+    assert_non_null(strstr(log_seen.last, "version 4"));
+    put_file(KPROF_SPOOL_MAGIC "\2\0\0\0\20\0\0\0", 16);
     assert_int_equal(kprof_spool_reader_open(spool_path, &reader), KPROF_BAD_SPOOL);
-    assert_non_null(strstr(log_seen.last, "version 1"));
+    assert_non_null(strstr(log_seen.last, "version 2"));
 }
 
 /* Append a record of any type with a good checksum. */

@@ -44,7 +44,7 @@ static const unsigned IDLE_MS = 4000;
 static void run_and_pause(Pause pause)
 {
     run_first_part();
-    report_launches(pause == IDLE ? FIRST + LATER : FIRST, FIRST + LATER);
+    report_launches(pause == IDLE ? FIRST + LATER : 0, FIRST + LATER); // what is open is lost with the process
     run_series(LATER);
     if (pause == AT_ONCE)
         return;

@@ -1,0 +1,29 @@
+/* The device memory that the application has, known from its driver calls: what a snapshot saves. Host and managed
+ * memory, arrays and what the driver itself allocates are not in it. Thread-safe. */
+#ifndef KPROF_CUPTI_ALLOCATIONS_H
+#define KPROF_CUPTI_ALLOCATIONS_H
+
+#include <cupti.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Memory that kernels of a context reach. */
+typedef struct kprof_span {
+    uint64_t address;
+    size_t size_bytes;
+} kprof_span;
+
+/* Note what a call, which succeeded in `context`, allocated, mapped, freed or unmapped; other calls are ignored. */
+void kprof_allocations_note(CUpti_CallbackId id, const void *parameters, const void *context);
+/* Changes when memory was added. */
+unsigned kprof_allocations_version(void);
+/* The memory of a context, and of its device where it belongs to no context, as an array that the caller frees. False
+ * when it is not known, because memory ran out. */
+bool kprof_allocations_list(const void *context, int device, kprof_span **out, size_t *count);
+/* Is this physical memory known to be mapped nowhere yet? What a second mapping shows may be saved already. */
+bool kprof_allocations_is_unmapped(unsigned long long handle);
+/* The context ends, and its memory with it. */
+void kprof_allocations_forget(const void *context);
+
+#endif

@@ -1,0 +1,97 @@
+/* Chunks that are filled one after the other. */
+#include "cupti/backing.h"
+
+#include "core/config.h"
+#include "core/log.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+
+#define ALIGNMENT         ((size_t)256)
+#define LEAST_CHUNK_BYTES ((size_t)32 << 20)
+#define CHUNK_GRANULE     ((size_t)2 << 20)
+#define MEGABYTE          1e6
+
+struct kprof_backing_chunk {
+    kprof_backing_chunk *next;
+    CUdeviceptr address;
+    size_t size_bytes, used_bytes;
+};
+
+static size_t round_up(size_t bytes, size_t to)
+{
+    return (bytes + to - 1) / to * to;
+}
+
+/* Pieces of up to `largest` bytes may leave so much of a chunk unused. */
+static size_t room_left(const kprof_backing *backing, size_t largest)
+{
+    size_t left = 0;
+    for (const kprof_backing_chunk *c = backing->chunks; c; c = c->next)
+        if (c->size_bytes - c->used_bytes > largest)
+            left += c->size_bytes - c->used_bytes - largest;
+    return left;
+}
+
+static kprof_status add_chunk(kprof_backing *backing, const kprof_driver_api *driver, size_t bytes)
+{
+    size_t free_bytes = 0, total_bytes = 0;
+    CUresult result = driver->cuMemGetInfo_(&free_bytes, &total_bytes);
+    if (result == CUDA_SUCCESS && bytes + KPROF_DEVICE_RESERVE_BYTES > free_bytes)
+        return kprof_fail(KPROF_NO_MEMORY,
+                          "keeping memory for a replay takes %.0f MB of the device, and %.0f MB are free",
+                          (double)bytes / MEGABYTE, (double)free_bytes / MEGABYTE);
+    kprof_backing_chunk *chunk = calloc(1, sizeof *chunk);
+    if (!chunk)
+        return kprof_fail(KPROF_NO_MEMORY, "no memory to keep track of copies");
+    if (result == CUDA_SUCCESS)
+        result = driver->cuMemAlloc_(&chunk->address, bytes);
+    if (result != CUDA_SUCCESS) {
+        free(chunk);
+        return kprof_fail(result == CUDA_ERROR_OUT_OF_MEMORY ? KPROF_NO_MEMORY : KPROF_INTERNAL,
+                          "%.0f MB of device memory to keep copies in: %s", (double)bytes / MEGABYTE,
+                          kprof_driver_error(result));
+    }
+    chunk->size_bytes = bytes;
+    chunk->next = backing->chunks;
+    backing->chunks = chunk;
+    return KPROF_OK;
+}
+
+kprof_status kprof_backing_reserve(kprof_backing *backing, const kprof_driver_api *driver, size_t bytes, size_t largest)
+{
+    size_t left = room_left(backing, largest), wanted = bytes + largest + ALIGNMENT;
+    if (left >= wanted)
+        return KPROF_OK;
+    size_t missing = round_up(wanted - left + largest, CHUNK_GRANULE);
+    return add_chunk(backing, driver, missing > LEAST_CHUNK_BYTES ? missing : LEAST_CHUNK_BYTES);
+}
+
+CUdeviceptr kprof_backing_take(kprof_backing *backing, size_t bytes)
+{
+    size_t wanted = round_up(bytes, ALIGNMENT);
+    for (kprof_backing_chunk *c = backing->chunks; c; c = c->next)
+        if (c->size_bytes - c->used_bytes >= wanted) {
+            CUdeviceptr address = c->address + c->used_bytes;
+            c->used_bytes += wanted;
+            return address;
+        }
+    return 0;
+}
+
+void kprof_backing_reset(kprof_backing *backing)
+{
+    for (kprof_backing_chunk *c = backing->chunks; c; c = c->next)
+        c->used_bytes = 0;
+}
+
+void kprof_backing_release(kprof_backing *backing, const kprof_driver_api *driver, bool lives)
+{
+    while (backing->chunks) {
+        kprof_backing_chunk *chunk = backing->chunks;
+        backing->chunks = chunk->next;
+        if (lives)
+            (void)driver->cuMemFree_(chunk->address);
+        free(chunk);
+    }
+}

@@ -1,0 +1,29 @@
+/* Device memory of kprof's own in a context, in which it keeps copies of the application's. It is taken when it is
+ * needed and stays for the next batch. Not thread-safe. */
+#ifndef KPROF_CUPTI_BACKING_H
+#define KPROF_CUPTI_BACKING_H
+
+#include "core/status.h"
+#include "cupti/driver.h"
+
+#include <stdbool.h>
+
+typedef struct kprof_backing_chunk kprof_backing_chunk;
+
+/* Starts as zeros. The context must be current in all calls. */
+typedef struct kprof_backing {
+    kprof_backing_chunk *chunks; /* owned */
+} kprof_backing;
+
+/* Have room for pieces of `bytes` in all, and for one more of `largest`. NO_MEMORY, with a logged reason, when the
+ * device would be left with less than KPROF_DEVICE_RESERVE_BYTES. */
+kprof_status kprof_backing_reserve(kprof_backing *backing, const kprof_driver_api *driver, size_t bytes,
+                                   size_t largest) KPROF_MUST_CHECK;
+/* A piece, at a multiple of 256 bytes; 0 when there is no room left. It is taken until _reset. */
+CUdeviceptr kprof_backing_take(kprof_backing *backing, size_t bytes);
+/* All pieces are free again. */
+void kprof_backing_reset(kprof_backing *backing);
+/* Give the memory back to the device; nothing of it may be in use. `lives`: the context still does. */
+void kprof_backing_release(kprof_backing *backing, const kprof_driver_api *driver, bool lives);
+
+#endif

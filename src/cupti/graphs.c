@@ -1,0 +1,697 @@
+/* A list of instantiated graphs. The parameters of nodes are copied when the graph is instantiated, since the graph
+ * that it was made of may go, and follow the calls that change single nodes. */
+#include "cupti/graphs.h"
+
+#include "core/log.h"
+#include "cupti/driver.h"
+#include "cupti/load.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ID(name)       CUPTI_DRIVER_TRACE_CBID_##name
+#define MAX_PARAMETERS 1024
+#define MAX_NESTING    8
+#define NO_MEMORY      "there was no memory to note what the graph does"
+
+/* Attributes of kernel nodes that a launch takes, too. */
+static const CUlaunchAttributeID copied_attributes[] = {
+    CU_LAUNCH_ATTRIBUTE_COOPERATIVE,
+    CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
+    CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE,
+    CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
+};
+enum { COPIED_ATTRIBUTES = sizeof copied_attributes / sizeof *copied_attributes };
+
+typedef union transfer_params {
+    cuMemsetD2D8Async_params set8;
+    cuMemsetD2D16Async_params set16;
+    cuMemsetD2D32Async_params set32;
+    cuMemcpyDtoDAsync_v2_params copy;
+} transfer_params;
+
+typedef struct node {
+    struct node *next; /* in the order of execution */
+    CUgraphNode handle;
+    CUgraphNode parent; /* the node of the whole graph that is the graph it is in; NULL: it is in the whole */
+    uint64_t id;
+    bool disabled, does_nothing;
+    const char *obstacle; /* why a single call cannot do the same; NULL: one can */
+    CUpti_CallbackId callback;
+    /* A kernel: */
+    cuLaunchKernelEx_params launch;
+    CUlaunchConfig config;
+    CUlaunchAttribute attributes[COPIED_ATTRIBUTES];
+    void *extra[5];
+    unsigned char *buffer; /* [buffer_size], owned: parameters at their offsets */
+    size_t buffer_size;
+    char *name; /* mangled, owned */
+    /* Or a set or copy: */
+    transfer_params transfer;
+} node;
+
+typedef struct graph {
+    struct graph *next;
+    CUgraphExec exec;
+    node *first, **end;
+    CUgraphNode parent; /* of nodes that are read now */
+    const char *obstacle;
+    kprof_graph_call *calls; /* [capacity], owned: of the last launch */
+    size_t capacity;
+} graph;
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static graph *graphs;
+static const kprof_driver_api *driver;
+
+/* Kernels */
+
+static bool parameter_info(CUfunction function, CUkernel kernel, size_t index, size_t where[2])
+{
+    return (function && driver->cuFuncGetParamInfo_(function, index, &where[0], &where[1]) == CUDA_SUCCESS) ||
+           (kernel && driver->cuKernelGetParamInfo_(kernel, index, &where[0], &where[1]) == CUDA_SUCCESS);
+}
+
+static bool grow_buffer(node *n, size_t size)
+{
+    unsigned char *grown = realloc(n->buffer, size);
+    if (!grown)
+        return false;
+    memset(grown + n->buffer_size, 0, size - n->buffer_size);
+    n->buffer = grown;
+    n->buffer_size = size;
+    return true;
+}
+
+static bool copy_parameters(node *n, const CUDA_KERNEL_NODE_PARAMS *p)
+{
+    size_t where[2];
+    for (size_t i = 0; i < MAX_PARAMETERS; i++) {
+        if (!parameter_info(p->func, p->kern, i, where))
+            return true; /* one past the last */
+        if (where[0] + where[1] > n->buffer_size && !grow_buffer(n, where[0] + where[1]))
+            return false;
+        memcpy(n->buffer + where[0], p->kernelParams[i], where[1]);
+    }
+    return false;
+}
+
+static bool copy_extra(node *n, void **extra)
+{
+    const void *buffer = NULL;
+    size_t size = 0;
+    for (; *extra != CU_LAUNCH_PARAM_END; extra += 2) {
+        if (extra[0] == CU_LAUNCH_PARAM_BUFFER_POINTER)
+            buffer = extra[1];
+        else if (extra[0] == CU_LAUNCH_PARAM_BUFFER_SIZE)
+            size = *(const size_t *)extra[1];
+        else
+            return false;
+    }
+    if (!buffer || size == 0)
+        return true;
+    if (!grow_buffer(n, size))
+        return false;
+    memcpy(n->buffer, buffer, size);
+    return true;
+}
+
+static void point_to_parameters(node *n)
+{
+    void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, n->buffer, CU_LAUNCH_PARAM_BUFFER_SIZE, &n->buffer_size,
+                     CU_LAUNCH_PARAM_END};
+    memcpy(n->extra, extra, sizeof extra);
+    n->launch.config = &n->config;
+    n->launch.extra = n->buffer_size > 0 ? n->extra : NULL;
+    n->config.attrs = n->attributes;
+}
+
+static void set_kernel(node *n, const CUDA_KERNEL_NODE_PARAMS *p)
+{
+    const char *name = NULL;
+    unsigned attributes = n->config.numAttrs;
+    n->callback = ID(cuLaunchKernelEx);
+    n->config = (CUlaunchConfig){p->gridDimX,  p->gridDimY,       p->gridDimZ, p->blockDimX,  p->blockDimY,
+                                 p->blockDimZ, p->sharedMemBytes, NULL,        n->attributes, attributes};
+    n->launch.f = p->func ? p->func : (CUfunction)p->kern;
+    n->buffer_size = 0;
+    bool copied = p->kernelParams ? copy_parameters(n, p) : !p->extra || copy_extra(n, p->extra);
+    n->obstacle = copied ? NULL : "the arguments of one of its kernels cannot be copied";
+    point_to_parameters(n);
+    CUresult result = p->func ? driver->cuFuncGetName_(&name, p->func) : driver->cuKernelGetName_(&name, p->kern);
+    free(n->name);
+    n->name = strdup(result == CUDA_SUCCESS && name ? name : "(unnamed kernel)");
+    if (!n->name)
+        n->obstacle = NO_MEMORY;
+}
+
+static bool is_set(const CUlaunchAttribute *a)
+{
+    return a->id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE         ? a->value.cooperative != 0
+           : a->id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION ? a->value.clusterDim.x > 0
+           : a->id == CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE
+               ? a->value.clusterSchedulingPolicyPreference != CU_CLUSTER_SCHEDULING_POLICY_DEFAULT
+               : a->value.sharedMemCarveout != (unsigned)CU_SHAREDMEM_CARVEOUT_DEFAULT &&
+                     a->value.sharedMemCarveout > 0;
+}
+
+static void read_attributes(node *n)
+{
+    CUlaunchAttributeValue value;
+    n->config.numAttrs = 0;
+    for (size_t i = 0; i < COPIED_ATTRIBUTES; i++) {
+        CUlaunchAttribute *a = &n->attributes[n->config.numAttrs];
+        memset(&value, 0, sizeof value);
+        if (driver->cuGraphKernelNodeGetAttribute_(n->handle, copied_attributes[i], &value) != CUDA_SUCCESS)
+            continue;
+        *a = (CUlaunchAttribute){.id = copied_attributes[i], .value = value};
+        n->config.numAttrs += is_set(a);
+    }
+    memset(&value, 0, sizeof value);
+    if (driver->cuGraphKernelNodeGetAttribute_(n->handle, CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE, &value) ==
+            CUDA_SUCCESS &&
+        value.deviceUpdatableKernelNode.deviceUpdatable)
+        n->obstacle = "kernels may change its nodes";
+}
+
+static void read_kernel(node *n)
+{
+    CUDA_KERNEL_NODE_PARAMS params;
+    if (driver->cuGraphKernelNodeGetParams_(n->handle, &params) != CUDA_SUCCESS) {
+        n->obstacle = "the driver does not tell what one of its kernels is";
+        return;
+    }
+    set_kernel(n, &params);
+    read_attributes(n);
+}
+
+/* Sets and copies */
+
+static void set_memset(node *n, const CUDA_MEMSET_NODE_PARAMS *p)
+{
+    transfer_params *t = &n->transfer;
+    if (p->elementSize == 1)
+        t->set8 = (cuMemsetD2D8Async_params){p->dst, p->pitch, (unsigned char)p->value, p->width, p->height, NULL};
+    else if (p->elementSize == 2)
+        t->set16 = (cuMemsetD2D16Async_params){p->dst, p->pitch, (unsigned short)p->value, p->width, p->height, NULL};
+    else
+        t->set32 = (cuMemsetD2D32Async_params){p->dst, p->pitch, p->value, p->width, p->height, NULL};
+    n->callback = p->elementSize == 1   ? ID(cuMemsetD2D8Async)
+                  : p->elementSize == 2 ? ID(cuMemsetD2D16Async)
+                                        : ID(cuMemsetD2D32Async);
+    n->obstacle = NULL;
+}
+
+/* The address of one side of a copy; 0 where it is not plain memory of a device. */
+static CUdeviceptr plain_address(CUmemorytype type, CUdeviceptr base, size_t offset)
+{
+    unsigned found = 0;
+    if (type != CU_MEMORYTYPE_DEVICE && type != CU_MEMORYTYPE_UNIFIED)
+        return 0;
+    if (driver->cuPointerGetAttribute_(&found, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, base) != CUDA_SUCCESS ||
+        found != CU_MEMORYTYPE_DEVICE)
+        return 0;
+    return base + offset;
+}
+
+static void set_memcpy(node *n, const CUDA_MEMCPY3D *p)
+{
+    bool one_row = p->Height <= 1 && p->Depth <= 1;
+    CUdeviceptr to = plain_address(p->dstMemoryType, p->dstDevice, p->dstXInBytes + p->dstY * p->dstPitch);
+    CUdeviceptr from = plain_address(p->srcMemoryType, p->srcDevice, p->srcXInBytes + p->srcY * p->srcPitch);
+    n->callback = ID(cuMemcpyDtoDAsync_v2);
+    n->transfer.copy = (cuMemcpyDtoDAsync_v2_params){to, from, p->WidthInBytes, NULL};
+    n->obstacle = one_row && to && from ? NULL : "it copies from or to the host, or several rows at once";
+}
+
+static void read_memset(node *n)
+{
+    CUDA_MEMSET_NODE_PARAMS params;
+    if (driver->cuGraphMemsetNodeGetParams_(n->handle, &params) == CUDA_SUCCESS)
+        set_memset(n, &params);
+    else
+        n->obstacle = "the driver does not tell what one of its nodes sets";
+}
+
+static void read_memcpy(node *n)
+{
+    CUDA_MEMCPY3D params;
+    if (driver->cuGraphMemcpyNodeGetParams_(n->handle, &params) == CUDA_SUCCESS)
+        set_memcpy(n, &params);
+    else
+        n->obstacle = "the driver does not tell what one of its nodes copies";
+}
+
+/* Graphs */
+
+static const char *read_graph(graph *g, CUgraph source, unsigned depth);
+
+/* NULL, or why the graph cannot be followed. */
+static const char *read_node(graph *g, CUgraphNode handle, unsigned depth)
+{
+    const kprof_cupti_api *cupti;
+    CUgraphNodeType type;
+    CUgraph child;
+    if (driver->cuGraphNodeGetType_(handle, &type) != CUDA_SUCCESS)
+        return "the driver does not tell what its nodes are";
+    if (type == CU_GRAPH_NODE_TYPE_GRAPH) {
+        CUgraphNode before = g->parent;
+        g->parent = before ? before : handle;
+        const char *obstacle = driver->cuGraphChildGraphNodeGetGraph_(handle, &child) == CUDA_SUCCESS
+                                   ? read_graph(g, child, depth + 1)
+                                   : "the driver does not tell what a graph in it does";
+        g->parent = before;
+        return obstacle;
+    }
+    node *n = calloc(1, sizeof *n);
+    if (!n)
+        return NO_MEMORY;
+    n->handle = handle;
+    n->parent = g->parent;
+    if (kprof_cupti_load(&cupti) == KPROF_OK)
+        (void)cupti->cuptiGetGraphNodeId(handle, &n->id);
+    if (type == CU_GRAPH_NODE_TYPE_KERNEL)
+        read_kernel(n);
+    else if (type == CU_GRAPH_NODE_TYPE_MEMSET)
+        read_memset(n);
+    else if (type == CU_GRAPH_NODE_TYPE_MEMCPY)
+        read_memcpy(n);
+    else if (type == CU_GRAPH_NODE_TYPE_EMPTY || type == CU_GRAPH_NODE_TYPE_HOST ||
+             type == CU_GRAPH_NODE_TYPE_WAIT_EVENT || type == CU_GRAPH_NODE_TYPE_EVENT_RECORD)
+        n->does_nothing = true; /* to memory of the device */
+    else
+        n->obstacle = type == CU_GRAPH_NODE_TYPE_CONDITIONAL ? "it has a conditional node"
+                      : type == CU_GRAPH_NODE_TYPE_MEM_ALLOC || type == CU_GRAPH_NODE_TYPE_MEM_FREE
+                          ? "it allocates or frees memory"
+                          : "it waits for, or signals, what is outside of it";
+    *g->end = n;
+    g->end = &n->next;
+    return NULL;
+}
+
+/* What a graph is made of, as the driver tells it. */
+typedef struct template_graph {
+    CUgraphNode *nodes;     /* [count], owned; NULL: it has been read */
+    CUgraphNode *from, *to; /* [edge_count], owned */
+    CUgraphEdgeData *data;  /* likewise */
+    bool *done;             /* likewise: what it starts at has been read */
+    size_t count, edge_count;
+} template_graph;
+
+static bool is_ready(const template_graph *t, CUgraphNode handle)
+{
+    bool ready = handle != NULL;
+    for (size_t e = 0; ready && e < t->edge_count; e++)
+        ready = t->done[e] || t->to[e] != handle;
+    return ready;
+}
+
+/* Read the nodes that nothing unread comes before, until all are. */
+static const char *read_in_order(graph *g, template_graph *t, unsigned depth)
+{
+    const char *obstacle = NULL;
+    for (size_t left = t->count, before; left > 0 && !obstacle;) {
+        before = left;
+        for (size_t i = 0; i < t->count && !obstacle; i++) {
+            if (!is_ready(t, t->nodes[i]))
+                continue;
+            obstacle = read_node(g, t->nodes[i], depth);
+            for (size_t e = 0; e < t->edge_count; e++)
+                t->done[e] = t->done[e] || t->from[e] == t->nodes[i];
+            t->nodes[i] = NULL;
+            left--;
+        }
+        if (left == before)
+            return "its dependencies go round";
+    }
+    return obstacle;
+}
+
+static bool allocate(template_graph *t)
+{
+    t->nodes = calloc(t->count + 1, sizeof(*t->nodes));
+    t->from = calloc(t->edge_count + 1, sizeof(*t->from));
+    t->to = calloc(t->edge_count + 1, sizeof(*t->to));
+    t->data = calloc(t->edge_count + 1, sizeof(*t->data));
+    t->done = calloc(t->edge_count + 1, sizeof(*t->done));
+    return t->nodes && t->from && t->to && t->data && t->done;
+}
+
+static bool ask_driver(template_graph *t, CUgraph source)
+{
+    return (t->count == 0 || driver->cuGraphGetNodes_(source, t->nodes, &t->count) == CUDA_SUCCESS) &&
+           (t->edge_count == 0 ||
+            driver->cuGraphGetEdges_(source, t->from, t->to, t->data, &t->edge_count) == CUDA_SUCCESS);
+}
+
+static const char *read_graph(graph *g, CUgraph source, unsigned depth)
+{
+    template_graph t = {0};
+    const char *obstacle = "the driver does not tell its nodes, or what comes before which";
+    if (depth > MAX_NESTING || driver->cuGraphGetNodes_(source, NULL, &t.count) != CUDA_SUCCESS ||
+        driver->cuGraphGetEdges_(source, NULL, NULL, NULL, &t.edge_count) != CUDA_SUCCESS)
+        return obstacle;
+    if (!allocate(&t))
+        obstacle = NO_MEMORY;
+    else if (ask_driver(&t, source))
+        obstacle = read_in_order(g, &t, depth);
+    free(t.nodes);
+    free(t.from);
+    free(t.to);
+    free(t.data);
+    free(t.done);
+    return obstacle;
+}
+
+static void free_node(node *n)
+{
+    free(n->buffer);
+    free(n->name);
+    free(n);
+}
+
+static void free_nodes(graph *g)
+{
+    for (node *n = g->first, *next; n; n = next) {
+        next = n->next;
+        free_node(n);
+    }
+    g->first = NULL;
+    g->end = &g->first;
+}
+
+static graph *find(CUgraphExec exec)
+{
+    graph *g = graphs;
+    while (g && g->exec != exec)
+        g = g->next;
+    return g;
+}
+
+static void forget(CUgraphExec exec)
+{
+    for (graph **link = &graphs; *link; link = &(*link)->next) {
+        graph *g = *link;
+        if (g->exec != exec)
+            continue;
+        *link = g->next;
+        free_nodes(g);
+        free(g->calls);
+        free(g);
+        return;
+    }
+}
+
+static void add(CUgraphExec exec, CUgraph source)
+{
+    forget(exec);
+    graph *g = calloc(1, sizeof *g);
+    if (!g)
+        return;
+    g->exec = exec;
+    g->end = &g->first;
+    g->obstacle = read_graph(g, source, 0);
+    g->next = graphs;
+    graphs = g;
+}
+
+/* The nodes of the graph that it is updated from stand in the same order; later updates name the old ones. */
+static void update(CUgraphExec exec, CUgraph source)
+{
+    graph *g = find(exec);
+    if (!g)
+        return;
+    graph old = *g;
+    g->first = NULL;
+    g->end = &g->first;
+    g->obstacle = read_graph(g, source, 0);
+    node *was = old.first;
+    for (node *n = g->first; n && was; n = n->next, was = was->next) {
+        n->handle = was->handle;
+        n->id = was->id;
+        n->disabled = was->disabled;
+    }
+    free_nodes(&old);
+}
+
+/* Another graph takes the place of one within: its nodes stand in the same order. */
+static void update_child(CUgraphExec exec, CUgraphNode parent, CUgraph child)
+{
+    graph *g = find(exec), with = {.parent = parent};
+    if (!g)
+        return;
+    with.end = &with.first;
+    with.obstacle = read_graph(&with, child, 1);
+    for (node **link = &g->first; *link; link = &(*link)->next) {
+        node *old = *link, *new = with.first;
+        if (old->parent != parent || !new)
+            continue;
+        with.first = new->next;
+        new->next = old->next;
+        new->handle = old->handle;
+        new->id = old->id;
+        new->disabled = old->disabled;
+        *link = new;
+        g->end = g->end == &old->next ? &new->next : g->end;
+        free_node(old);
+    }
+    if (with.obstacle || with.first)
+        g->obstacle = with.obstacle ? with.obstacle : "a graph in it was replaced by one of another kind";
+    free_nodes(&with);
+}
+
+static node *find_node(CUgraphExec exec, CUgraphNode handle)
+{
+    graph *g = find(exec);
+    node *n = g ? g->first : NULL;
+    while (n && n->handle != handle)
+        n = n->next;
+    if (g && !n)
+        g->obstacle = "one of its nodes was changed that is not known";
+    return n;
+}
+
+static void lose(CUgraphExec exec)
+{
+    graph *g = find(exec);
+    if (g)
+        g->obstacle = "one of its nodes was changed by a call that is not followed";
+}
+
+static void set_any(node *n, const CUgraphNodeParams *p)
+{
+    const CUDA_KERNEL_NODE_PARAMS_v3 *k = &p->kernel;
+    const CUDA_MEMSET_NODE_PARAMS_v2 *m = &p->memset;
+    if (p->type == CU_GRAPH_NODE_TYPE_KERNEL)
+        set_kernel(n, &(CUDA_KERNEL_NODE_PARAMS){k->func, k->gridDimX, k->gridDimY, k->gridDimZ, k->blockDimX,
+                                                 k->blockDimY, k->blockDimZ, k->sharedMemBytes, k->kernelParams,
+                                                 k->extra, k->kern, k->ctx});
+    else if (p->type == CU_GRAPH_NODE_TYPE_MEMSET)
+        set_memset(n, &(CUDA_MEMSET_NODE_PARAMS){m->dst, m->pitch, m->value, m->elementSize, m->width, m->height});
+    else if (p->type == CU_GRAPH_NODE_TYPE_MEMCPY)
+        set_memcpy(n, &p->memcpy.copyParams);
+    else if (!n->does_nothing)
+        n->obstacle = "one of its nodes was changed by a call that is not followed";
+}
+
+static void note_locked(CUpti_CallbackId id, const void *parameters)
+{
+    node *n;
+    switch (id) {
+    case ID(cuGraphInstantiateWithFlags): {
+        const cuGraphInstantiateWithFlags_params *p = parameters;
+        add(*p->phGraphExec, p->hGraph);
+        break;
+    }
+    case ID(cuGraphInstantiateWithParams):
+    case ID(cuGraphInstantiateWithParams_ptsz): {
+        const cuGraphInstantiateWithParams_params *p = parameters;
+        add(*p->phGraphExec, p->hGraph);
+        break;
+    }
+    case ID(cuGraphInstantiate): {
+        const cuGraphInstantiate_params *p = parameters;
+        add(*p->phGraphExec, p->hGraph);
+        break;
+    }
+    case ID(cuGraphInstantiate_v2): {
+        const cuGraphInstantiate_v2_params *p = parameters;
+        add(*p->phGraphExec, p->hGraph);
+        break;
+    }
+    case ID(cuGraphExecUpdate): {
+        const cuGraphExecUpdate_params *p = parameters;
+        update(p->hGraphExec, p->hGraph);
+        break;
+    }
+    case ID(cuGraphExecUpdate_v2): {
+        const cuGraphExecUpdate_v2_params *p = parameters;
+        update(p->hGraphExec, p->hGraph);
+        break;
+    }
+    case ID(cuGraphExecDestroy):
+        forget(((const cuGraphExecDestroy_params *)parameters)->hGraphExec);
+        break;
+    case ID(cuGraphExecKernelNodeSetParams_v2): {
+        const cuGraphExecKernelNodeSetParams_v2_params *p = parameters;
+        if ((n = find_node(p->hGraphExec, p->hNode)))
+            set_kernel(n, p->nodeParams);
+        break;
+    }
+    case ID(cuGraphExecMemsetNodeSetParams): {
+        const cuGraphExecMemsetNodeSetParams_params *p = parameters;
+        if ((n = find_node(p->hGraphExec, p->hNode)))
+            set_memset(n, p->memsetParams);
+        break;
+    }
+    case ID(cuGraphExecMemcpyNodeSetParams): {
+        const cuGraphExecMemcpyNodeSetParams_params *p = parameters;
+        if ((n = find_node(p->hGraphExec, p->hNode)))
+            set_memcpy(n, p->copyParams);
+        break;
+    }
+    case ID(cuGraphExecNodeSetParams): {
+        const cuGraphExecNodeSetParams_params *p = parameters;
+        if (p->nodeParams->type == CU_GRAPH_NODE_TYPE_GRAPH)
+            update_child(p->hGraphExec, p->hNode, p->nodeParams->graph.graph);
+        else if ((n = find_node(p->hGraphExec, p->hNode)))
+            set_any(n, p->nodeParams);
+        break;
+    }
+    case ID(cuGraphNodeSetEnabled): {
+        const cuGraphNodeSetEnabled_params *p = parameters;
+        if ((n = find_node(p->hGraphExec, p->hNode)))
+            n->disabled = !p->isEnabled;
+        break;
+    }
+    case ID(cuGraphExecKernelNodeSetParams):
+        lose(((const cuGraphExecKernelNodeSetParams_params *)parameters)->hGraphExec);
+        break;
+    case ID(cuGraphExecChildGraphNodeSetParams): {
+        const cuGraphExecChildGraphNodeSetParams_params *p = parameters;
+        update_child(p->hGraphExec, p->hNode, p->childGraph);
+        break;
+    }
+    default:
+        break;
+    }
+}
+
+static bool concerns_graphs(CUpti_CallbackId id)
+{
+    switch (id) {
+    case ID(cuGraphInstantiate):
+    case ID(cuGraphInstantiate_v2):
+    case ID(cuGraphInstantiateWithFlags):
+    case ID(cuGraphInstantiateWithParams):
+    case ID(cuGraphInstantiateWithParams_ptsz):
+    case ID(cuGraphExecUpdate):
+    case ID(cuGraphExecUpdate_v2):
+    case ID(cuGraphExecDestroy):
+    case ID(cuGraphExecKernelNodeSetParams):
+    case ID(cuGraphExecKernelNodeSetParams_v2):
+    case ID(cuGraphExecMemsetNodeSetParams):
+    case ID(cuGraphExecMemcpyNodeSetParams):
+    case ID(cuGraphExecChildGraphNodeSetParams):
+    case ID(cuGraphExecNodeSetParams):
+    case ID(cuGraphNodeSetEnabled):
+        return true;
+    default:
+        return false;
+    }
+}
+
+void kprof_graphs_note(CUpti_CallbackId id, const void *parameters)
+{
+    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED; /* asking may load modules */
+    if (!concerns_graphs(id) || kprof_driver_load(&driver) != KPROF_OK)
+        return;
+    driver->cuThreadExchangeStreamCaptureMode_(&mode);
+    pthread_mutex_lock(&mutex);
+    note_locked(id, parameters);
+    pthread_mutex_unlock(&mutex);
+    driver->cuThreadExchangeStreamCaptureMode_(&mode);
+}
+
+/* Launches */
+
+static void set_stream(node *n, CUstream stream)
+{
+    n->config.hStream = stream;
+    if (n->callback == ID(cuMemsetD2D8Async))
+        n->transfer.set8.hStream = stream;
+    else if (n->callback == ID(cuMemsetD2D16Async))
+        n->transfer.set16.hStream = stream;
+    else if (n->callback == ID(cuMemsetD2D32Async))
+        n->transfer.set32.hStream = stream;
+    else if (n->callback == ID(cuMemcpyDtoDAsync_v2))
+        n->transfer.copy.hStream = stream;
+}
+
+static kprof_graph_call describe(const node *n, const kprof_call *launch)
+{
+    bool kernel = n->callback == ID(cuLaunchKernelEx);
+    kprof_call call = {
+        .kind = kernel ? KPROF_CALL_LAUNCH : KPROF_CALL_TRANSFER,
+        .name = launch->name,
+        .context = launch->context,
+        .context_id = launch->context_id,
+        .function = kernel ? (void *)n->launch.f : NULL,
+        .kernel_name = n->name,
+        .callback_id = n->callback,
+        .parameters = kernel ? (const void *)&n->launch : (const void *)&n->transfer,
+    };
+    return (kprof_graph_call){call, n->id};
+}
+
+static size_t count_nodes(const graph *g)
+{
+    size_t count = 0;
+    for (const node *n = g->first; n; n = n->next)
+        count++;
+    return count;
+}
+
+static bool reserve(graph *g, size_t count)
+{
+    if (count <= g->capacity)
+        return true;
+    free(g->calls);
+    g->calls = calloc(count, sizeof *g->calls);
+    g->capacity = g->calls ? count : 0;
+    return g->calls != NULL;
+}
+
+static const kprof_graph_call *list_calls(graph *g, const kprof_call *launch, size_t *count, const char **why)
+{
+    const cuGraphLaunch_params *p = launch->parameters;
+    bool per_thread = launch->callback_id == ID(cuGraphLaunch_ptsz);
+    CUstream stream = p->hStream || !per_thread ? p->hStream : CU_STREAM_PER_THREAD;
+    *count = 0;
+    *why = reserve(g, count_nodes(g) + 1) ? g->obstacle : NO_MEMORY;
+    for (node *n = g->first; n && !*why; n = n->next) {
+        if (n->does_nothing || n->disabled)
+            continue;
+        set_stream(n, stream);
+        *why = n->obstacle;
+        g->calls[(*count)++] = describe(n, launch);
+    }
+    return *why ? NULL : g->calls;
+}
+
+const kprof_graph_call *kprof_graphs_find(const kprof_call *launch, size_t *count, const char **why)
+{
+    const cuGraphLaunch_params *p = launch->parameters;
+    const kprof_graph_call *calls = NULL;
+    *count = 0;
+    *why = "it is not known what the graph does";
+    if (launch->callback_id != ID(cuGraphLaunch) && launch->callback_id != ID(cuGraphLaunch_ptsz))
+        return NULL;
+    pthread_mutex_lock(&mutex);
+    graph *g = find(p->hGraph);
+    if (g)
+        calls = list_calls(g, launch, count, why);
+    pthread_mutex_unlock(&mutex);
+    return calls;
+}

@@ -1,0 +1,349 @@
+/* Which device memory is known, and to which context it belongs, from the calls that the application makes. */
+#include "cupti/allocations.h"
+#include "cupti/driver.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define ID(name) CUPTI_DRIVER_TRACE_CBID_##name
+
+enum { DEVICE, OTHER_DEVICE, DEVICES };
+enum { LOW = 0x10000, HIGH = 0x20000, FAR_OFF = 0x90000 };
+#define OTHER_DEVICES_POOL UINT64_C(0x7000000)
+
+static char context, other_context;
+static CUresult attribute_result;
+
+static CUresult CUDAAPI get_attribute(void *out, CUpointer_attribute attribute, CUdeviceptr address)
+{
+    assert_int_equal(attribute, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL);
+    *(int *)out = address >= OTHER_DEVICES_POOL ? OTHER_DEVICE : DEVICE;
+    return attribute_result;
+}
+
+static CUresult CUDAAPI is_capturing(CUstream stream, CUstreamCaptureStatus *status)
+{
+    (void)stream;
+    *status = CU_STREAM_CAPTURE_STATUS_NONE;
+    return CUDA_SUCCESS;
+}
+
+/* In place of the driver's. */
+kprof_status kprof_driver_load(const kprof_driver_api **out)
+{
+    static const kprof_driver_api api = {.cuPointerGetAttribute_ = get_attribute, .cuStreamIsCapturing_ = is_capturing};
+    *out = &api;
+    return KPROF_OK;
+}
+
+const char *kprof_driver_error(CUresult result)
+{
+    (void)result;
+    return "error of the test";
+}
+
+static void note(CUpti_CallbackId id, const void *parameters)
+{
+    kprof_allocations_note(id, parameters, &context);
+}
+
+static void allocate_in(const void *of, CUdeviceptr address, size_t size)
+{
+    cuMemAlloc_v2_params p = {.dptr = &address, .bytesize = size};
+    kprof_allocations_note(ID(cuMemAlloc_v2), &p, of);
+}
+
+static void allocate(CUdeviceptr address, size_t size)
+{
+    allocate_in(&context, address, size);
+}
+
+static void allocate_async(CUdeviceptr address, size_t size)
+{
+    cuMemAllocAsync_params p = {.dptr = &address, .bytesize = size};
+    note(ID(cuMemAllocAsync), &p);
+}
+
+static void free_memory(CUdeviceptr address)
+{
+    note(ID(cuMemFree_v2), &(cuMemFree_v2_params){.dptr = address});
+}
+
+static void free_async(CUdeviceptr address)
+{
+    note(ID(cuMemFreeAsync), &(cuMemFreeAsync_params){.dptr = address});
+}
+
+static void unmap(CUdeviceptr address, size_t size)
+{
+    note(ID(cuMemUnmap), &(cuMemUnmap_params){.ptr = address, .size = size});
+}
+
+static void give_access(CUdeviceptr address, size_t size, CUmemAccess_flags flags, int device)
+{
+    CUmemAccessDesc access = {.location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device}, .flags = flags};
+    cuMemSetAccess_params p = {.ptr = address, .size = size, .desc = &access, .count = 1};
+    note(ID(cuMemSetAccess), &p);
+}
+
+static void map(CUdeviceptr address, size_t size)
+{
+    give_access(address, size, CU_MEM_ACCESS_FLAGS_PROT_READWRITE, DEVICE);
+}
+
+static int compare_spans(const void *a, const void *b)
+{
+    const kprof_span *left = a, *right = b;
+    return (left->address > right->address) - (left->address < right->address);
+}
+
+/* `expected` ends with one of 0 bytes. */
+static void assert_spans_in(const void *of, int device, const kprof_span *expected)
+{
+    kprof_span *found;
+    size_t count, i = 0;
+    assert_true(kprof_allocations_list(of, device, &found, &count));
+    qsort(found, count, sizeof *found, compare_spans);
+    for (; expected[i].size_bytes > 0; i++) {
+        assert_true(i < count);
+        assert_int_equal(found[i].address, expected[i].address);
+        assert_int_equal(found[i].size_bytes, expected[i].size_bytes);
+    }
+    assert_int_equal(count, i);
+    free(found);
+}
+
+#define assert_spans(...) assert_spans_in(&context, DEVICE, (const kprof_span[]){__VA_ARGS__{0, 0}})
+
+static int forget_all(void **state)
+{
+    (void)state;
+    attribute_result = CUDA_SUCCESS;
+    kprof_allocations_forget(&context);
+    kprof_allocations_forget(&other_context);
+    unmap(0, SIZE_MAX);
+    free_async(OTHER_DEVICES_POOL);
+    assert_spans();
+    return 0;
+}
+
+static void test_allocated_and_freed(void **state)
+{
+    (void)state;
+    allocate(HIGH, 100);
+    allocate(LOW, 200);
+    assert_spans({LOW, 200}, {HIGH, 100}, );
+    free_memory(HIGH);
+    assert_spans({LOW, 200}, );
+    free_memory(FAR_OFF); /* it was not known */
+    free_memory(LOW);
+    assert_spans();
+    allocate(LOW, 0);
+    assert_spans();
+}
+
+static void test_rows(void **state)
+{
+    (void)state;
+    CUdeviceptr address = LOW;
+    size_t pitch = 512;
+    cuMemAllocPitch_v2_params p = {.dptr = &address, .pPitch = &pitch, .WidthInBytes = 500, .Height = 3};
+    note(ID(cuMemAllocPitch_v2), &p);
+    assert_spans({LOW, 3 * 512}, );
+}
+
+/* All contexts of the pool's device reach it. */
+static void test_pools(void **state)
+{
+    (void)state;
+    CUdeviceptr address = HIGH, far = OTHER_DEVICES_POOL;
+    cuMemAllocFromPoolAsync_params p = {.dptr = &address, .bytesize = 64};
+    cuMemAllocFromPoolAsync_params of_other = {.dptr = &far, .bytesize = 32};
+    allocate_async(LOW, 128);
+    note(ID(cuMemAllocFromPoolAsync_ptsz), &p);
+    note(ID(cuMemAllocFromPoolAsync), &of_other);
+    assert_spans({LOW, 128}, {HIGH, 64}, );
+    assert_spans_in(&other_context, DEVICE, (const kprof_span[]){{LOW, 128}, {HIGH, 64}, {0, 0}});
+    assert_spans_in(&context, OTHER_DEVICE, (const kprof_span[]){{OTHER_DEVICES_POOL, 32}, {0, 0}});
+    note(ID(cuMemFreeAsync_ptsz), &(cuMemFreeAsync_params){.dptr = HIGH});
+    free_memory(LOW); /* which waits, but is allowed */
+    assert_spans();
+}
+
+static void test_contexts(void **state)
+{
+    (void)state;
+    allocate_in(&context, LOW, 16);
+    allocate_in(&other_context, HIGH, 32);
+    allocate_async(FAR_OFF, 64);
+    assert_spans({LOW, 16}, {FAR_OFF, 64}, );
+    kprof_allocations_forget(&context);
+    assert_spans({FAR_OFF, 64}, );
+    assert_spans_in(&other_context, DEVICE, (const kprof_span[]){{HIGH, 32}, {FAR_OFF, 64}, {0, 0}});
+    free_async(FAR_OFF);
+}
+
+/* A mapping may lose any part of it. */
+static void test_parts_that_are_unmapped(void **state)
+{
+    (void)state;
+    map(LOW, 0x8000);
+    unmap(LOW, 0x1000);
+    assert_spans({LOW + 0x1000, 0x7000}, );
+    unmap(LOW + 0x7000, 0x1000);
+    assert_spans({LOW + 0x1000, 0x6000}, );
+    unmap(LOW + 0x3000, 0x1000);
+    assert_spans({LOW + 0x1000, 0x2000}, {LOW + 0x4000, 0x3000}, );
+    map(HIGH, 0x1000);
+    unmap(LOW + 0x2000, HIGH - LOW); /* the end of one, another one, and the beginning of a third */
+    assert_spans({LOW + 0x1000, 0x1000}, );
+    unmap(FAR_OFF, 0x1000);
+    unmap(LOW, 0x1000);
+    assert_spans({LOW + 0x1000, 0x1000}, );
+    unmap(LOW + 0x1000, 0x1000);
+    assert_spans();
+}
+
+/* What was allocated otherwise is not mapped by the application. */
+static void test_mappings_beside_allocations(void **state)
+{
+    (void)state;
+    allocate(LOW, 0x1000);
+    map(HIGH, 0x1000);
+    unmap(0, FAR_OFF);
+    assert_spans({LOW, 0x1000}, );
+}
+
+static void test_access(void **state)
+{
+    (void)state;
+    map(LOW, 0x4000);
+    map(LOW, 0x4000); /* once more */
+    assert_spans({LOW, 0x4000}, );
+    give_access(LOW + 0x1000, 0x1000, CU_MEM_ACCESS_FLAGS_PROT_READ, DEVICE);
+    assert_spans({LOW, 0x1000}, {LOW + 0x1000, 0x1000}, {LOW + 0x2000, 0x2000}, );
+    give_access(LOW + 0x1000, 0x1000, CU_MEM_ACCESS_FLAGS_PROT_NONE, DEVICE);
+    assert_spans({LOW, 0x1000}, {LOW + 0x2000, 0x2000}, );
+}
+
+static void test_access_of_several_devices(void **state)
+{
+    (void)state;
+    const CUmemAccessDesc access[] = {
+        {{.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = DEVICE}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE},
+        {{.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = OTHER_DEVICE}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE},
+        {{.type = CU_MEM_LOCATION_TYPE_HOST}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE},
+    };
+    cuMemSetAccess_params p = {.ptr = LOW, .size = 0x1000, .desc = access, .count = 3};
+    note(ID(cuMemSetAccess), &p);
+    for (int device = 0; device < DEVICES; device++)
+        assert_spans_in(&context, device, (const kprof_span[]){{LOW, 0x1000}, {0, 0}});
+    unmap(LOW, 0x1000);
+    for (int device = 0; device < DEVICES; device++)
+        assert_spans_in(&context, device, (const kprof_span[]){{0, 0}});
+}
+
+static void create(CUmemGenericAllocationHandle handle)
+{
+    note(ID(cuMemCreate), &(cuMemCreate_params){.handle = &handle});
+}
+
+static void test_physical_memory(void **state)
+{
+    (void)state;
+    assert_false(kprof_allocations_is_unmapped(5));
+    create(5);
+    create(6);
+    assert_true(kprof_allocations_is_unmapped(5) && kprof_allocations_is_unmapped(6));
+    note(ID(cuMemMap), &(cuMemMap_params){.ptr = LOW, .size = 0x1000, .handle = 5});
+    assert_false(kprof_allocations_is_unmapped(5));
+    assert_spans(); /* nobody has access yet */
+    note(ID(cuMemRelease), &(cuMemRelease_params){.handle = 6});
+    assert_false(kprof_allocations_is_unmapped(6));
+}
+
+/* One that is not known to be unmapped may be mapped: no more than that. */
+static void test_much_physical_memory(void **state)
+{
+    (void)state;
+    for (CUmemGenericAllocationHandle handle = 1000; handle < 2000; handle++)
+        create(handle);
+    assert_true(kprof_allocations_is_unmapped(1000));
+    for (CUmemGenericAllocationHandle handle = 1000; handle < 2000; handle++)
+        note(ID(cuMemRelease), &(cuMemRelease_params){.handle = handle});
+    create(2000);
+    assert_true(kprof_allocations_is_unmapped(2000));
+    note(ID(cuMemRelease), &(cuMemRelease_params){.handle = 2000});
+}
+
+static void test_version(void **state)
+{
+    (void)state;
+    unsigned version = kprof_allocations_version();
+    allocate(LOW, 16);
+    assert_int_not_equal(kprof_allocations_version(), version);
+    version = kprof_allocations_version();
+    free_memory(LOW);
+    note(ID(cuMemsetD8_v2), &(cuMemsetD8_v2_params){.dstDevice = LOW});
+    assert_int_equal(kprof_allocations_version(), version);
+    map(LOW, 0x1000);
+    assert_int_not_equal(kprof_allocations_version(), version);
+}
+
+static void test_many(void **state)
+{
+    (void)state;
+    enum { MANY = 5000 };
+    kprof_span *found;
+    size_t count;
+    for (unsigned i = 0; i < MANY; i++)
+        allocate(UINT64_C(0x100000) + i * 256, 256);
+    assert_true(kprof_allocations_list(&context, DEVICE, &found, &count));
+    assert_int_equal(count, MANY);
+    free(found);
+    for (unsigned i = 0; i < MANY; i += 2)
+        free_memory(UINT64_C(0x100000) + i * 256);
+    assert_true(kprof_allocations_list(&context, DEVICE, &found, &count));
+    assert_int_equal(count, MANY / 2);
+    free(found);
+}
+
+/* The last of its process: what may not be listed may be there. */
+static void test_pool_whose_device_is_not_known(void **state)
+{
+    (void)state;
+    kprof_span *found;
+    size_t count;
+    attribute_result = CUDA_ERROR_INVALID_VALUE;
+    allocate_async(LOW, 128);
+    bool listed = kprof_allocations_list(&context, DEVICE, &found, &count);
+    bool complete = listed && count == 1;
+    free(found);
+    assert_true(!listed || complete);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest unknown[] = {cmocka_unit_test(test_pool_whose_device_is_not_known)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(test_allocated_and_freed, forget_all),
+        cmocka_unit_test_setup(test_rows, forget_all),
+        cmocka_unit_test_setup(test_pools, forget_all),
+        cmocka_unit_test_setup(test_contexts, forget_all),
+        cmocka_unit_test_setup(test_parts_that_are_unmapped, forget_all),
+        cmocka_unit_test_setup(test_mappings_beside_allocations, forget_all),
+        cmocka_unit_test_setup(test_access, forget_all),
+        cmocka_unit_test_setup(test_access_of_several_devices, forget_all),
+        cmocka_unit_test_setup(test_physical_memory, forget_all),
+        cmocka_unit_test_setup(test_much_physical_memory, forget_all),
+        cmocka_unit_test_setup(test_version, forget_all),
+        cmocka_unit_test_setup(test_many, forget_all),
+    };
+    (void)argv;
+    return argc > 1 ? cmocka_run_group_tests(unknown, NULL, NULL) : cmocka_run_group_tests(tests, NULL, NULL);
+}
