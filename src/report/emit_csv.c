@@ -75,9 +75,9 @@ static void put_real(kprof_strbuf *out, double value)
 }
 
 static const char *const plain_columns[] = {
-    "launch",  "process_id",  "process",  "host",   "function",      "kernel", "context", "stream",
-    "device",  "device_name", "cc",       "grid_x", "grid_y",        "grid_z", "block_x", "block_y",
-    "block_z", "replay_mode", "measured", "reason", "disagreements", NULL};
+    "launch",     "process_id", "process",     "host",     "function", "kernel",        "context", "stream",
+    "graph_node", "device",     "device_name", "cc",       "grid_x",   "grid_y",        "grid_z",  "block_x",
+    "block_y",    "block_z",    "replay_mode", "measured", "reason",   "disagreements", NULL};
 
 static void put_compute_capability(kprof_strbuf *row, const kprof_model_device *device)
 {
@@ -115,6 +115,15 @@ static const char *shown_name(const kprof_emitter *emitter, const kprof_model_la
     return kprof_model_kernel_name(launch->kernel, emitter->page.options->kernel_base);
 }
 
+/* Empty for a launch in no graph. */
+static void put_graph_node(kprof_strbuf *row, uint64_t node)
+{
+    if (node)
+        put_integer_field(row, (int64_t)node);
+    else
+        put_comma(row);
+}
+
 static void plain_fields(kprof_emitter *emitter, const kprof_model_launch *launch)
 {
     kprof_strbuf *row = &of(emitter)->prefix;
@@ -126,6 +135,7 @@ static void plain_fields(kprof_emitter *emitter, const kprof_model_launch *launc
     put_text_field(row, shown_name(emitter, launch));
     put_integer_field(row, launch->record.context);
     put_integer_field(row, (int64_t)launch->record.stream);
+    put_graph_node(row, launch->record.graph_node);
     put_integer_field(row, launch->record.device);
     put_text_field(row, launch->device->name);
     put_compute_capability(row, launch->device);

@@ -233,6 +233,7 @@ static void json_launch_begin(kprof_emitter *emitter, const kprof_model_launch *
     add(object, "device", device_object(launch->device));
     add(object, "context", integer(record->context));
     add(object, "stream", integer((int64_t)record->stream));
+    add(object, "graph_node", record->graph_node ? integer((int64_t)record->graph_node) : cJSON_CreateNull());
     add(object, "thread", integer(record->thread));
     add(object, "position", integer((int64_t)record->launch));
     add(object, "grid", shape(record->grid));

@@ -77,16 +77,25 @@ static void show_process(text_emitter *text, const kprof_model_process *process)
     kprof_output_printf(text->base.out, "[%lld] %s@%s\n", (long long)process->pid, process->name, process->host);
 }
 
-/* "vectorAdd(float *) (65536, 1, 1)x(256, 1, 1), Context 1, Stream 7, Device 0, CC 9.0" in one line if it can be. */
-static void show_heading(kprof_emitter *emitter, const kprof_model_launch *launch)
+/* " (65536, 1, 1)x(256, 1, 1), Context 1, Stream 7, Device 0, CC 9.0", and ", Graph Node 17" for a launch in a graph.
+ * Returns the length. */
+static int describe_launch(const kprof_model_launch *launch, char text[256])
 {
     const kprof_launch_record *record = &launch->record;
+    char node[40] = "";
+    if (record->graph_node)
+        snprintf(node, sizeof node, ", Graph Node %llu", (unsigned long long)record->graph_node);
+    return snprintf(text, 256, " (%u, %u, %u)x(%u, %u, %u), Context %u, Stream %llu, Device %u, CC %u.%u%s",
+                    record->grid[0], record->grid[1], record->grid[2], record->block[0], record->block[1],
+                    record->block[2], record->context, (unsigned long long)record->stream, record->device,
+                    launch->device->record.cc_major, launch->device->record.cc_minor, node);
+}
+
+/* The kernel's name and describe_launch's text, in one line if it can be. */
+static void show_heading(kprof_emitter *emitter, const kprof_model_launch *launch)
+{
     char shape[256];
-    int length =
-        snprintf(shape, sizeof shape, " (%u, %u, %u)x(%u, %u, %u), Context %u, Stream %llu, Device %u, CC %u.%u",
-                 record->grid[0], record->grid[1], record->grid[2], record->block[0], record->block[1],
-                 record->block[2], record->context, (unsigned long long)record->stream, record->device,
-                 launch->device->record.cc_major, launch->device->record.cc_minor);
+    int length = describe_launch(launch, shape);
     size_t room = width_of(emitter) > (unsigned)length + 24 ? width_of(emitter) - (unsigned)length : 24;
     const char *full = kprof_model_kernel_name(launch->kernel, emitter->page.options->kernel_base);
     char *name = kprof_text_elide(full, room);

@@ -452,6 +452,8 @@ static kprof_status store_launch(kprof_ingest *ingest, const kprof_launch_record
     fill_table(ingest, &(kprof_launch_facts){launch, &kernel->record, &device->record}, device);
     int64_t id = ingest->report->next_launch;
     status = store_launch_row(ingest, id, launch, (const int64_t[]){kernel->row, device->row});
+    if (status == KPROF_OK && launch->graph_node)
+        status = kprof_store_write(ingest->report, KPROF_SQL_ADD_GRAPH_NODE, "ii", id, (int64_t)launch->graph_node);
     if (status == KPROF_OK)
         status = store_values(ingest, id);
     if (status == KPROF_OK)

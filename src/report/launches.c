@@ -57,6 +57,7 @@ static void read_record(kprof_launch_record *record, sqlite3_stmt *row)
     record->start_unix_ns = sqlite3_column_int64(row, 22);
     record->profile_ns = sqlite3_column_int64(row, 23);
     record->pass_count = (uint32_t)sqlite3_column_int64(row, 25);
+    record->graph_node = (uint64_t)sqlite3_column_int64(row, 28);
 }
 
 static bool is_taken(launch_walker *walker, const kprof_model_launch *launch)
@@ -147,12 +148,20 @@ static kprof_status prepare(launch_walker *walker)
     return KPROF_OK;
 }
 
+/* Select the columns of `launch`, then the graph node: NULL or 0 for a launch in no graph. */
+static const char *launch_query(const kprof_report *report)
+{
+    if (report->version < 3) /* it has no table graph_node */
+        return "SELECT launch.*, 0 FROM launch ORDER BY id";
+    return "SELECT launch.*, node FROM launch LEFT JOIN graph_node ON launch_id=id ORDER BY id";
+}
+
 kprof_status kprof_model_launches(const kprof_model_walk *walk, kprof_model_visit *visit, void *user)
 {
     launch_walker walker = {.walk = walk, .visit = visit, .user = user, .last_id = -1};
     kprof_status status = prepare(&walker);
     if (status == KPROF_OK)
-        status = kprof_store_query(walk->report, "SELECT * FROM launch ORDER BY id", visit_row, &walker);
+        status = kprof_store_query(walk->report, launch_query(walk->report), visit_row, &walker);
     sqlite3_finalize(walker.value_rows);
     if (walker.filter)
         kprof_filter_free(walker.filter);

@@ -71,6 +71,8 @@ static const schema_entry tables[] = {
      "CREATE TABLE schedule(chip TEXT NOT NULL, metric_id INTEGER NOT NULL REFERENCES metric, "
      "pass INTEGER NOT NULL, PRIMARY KEY(chip, metric_id, pass)) WITHOUT ROWID"},
     {2, "left_out", "CREATE TABLE left_out(id INTEGER PRIMARY KEY, chip TEXT NOT NULL, name TEXT NOT NULL)"},
+    {3, "graph_node",
+     "CREATE TABLE graph_node(launch_id INTEGER PRIMARY KEY REFERENCES launch, node INTEGER NOT NULL)"},
 };
 #define TABLE_COUNT (sizeof tables / sizeof *tables)
 
@@ -83,9 +85,9 @@ static const char views[] =
     "CREATE VIEW launches AS SELECT launch.id AS launch, process.pid AS pid, process.name AS process, "
     "kernel.function AS kernel, kernel.demangled AS demangled, device.name AS device, device.chip AS chip, "
     "launch.position AS position, grid_x, grid_y, grid_z, block_x, block_y, block_z, registers_per_thread, "
-    "static_smem_bytes, dynamic_smem_bytes, replay_mode, passes, measured, reason "
+    "static_smem_bytes, dynamic_smem_bytes, replay_mode, passes, measured, reason, graph_node.node AS graph_node "
     "FROM launch JOIN process ON process.id=launch.process_id JOIN kernel ON kernel.id=launch.kernel_id "
-    "JOIN device ON device.id=launch.device_id;"
+    "JOIN device ON device.id=launch.device_id LEFT JOIN graph_node ON graph_node.launch_id=launch.id;"
     "CREATE VIEW kernel_summary AS SELECT kernel.function AS kernel, metric.name AS metric, "
     "count(value.value) AS launches, min(value.value) AS minimum, max(value.value) AS maximum, "
     "avg(value.value) AS average, metric.unit AS unit FROM value JOIN launch ON launch.id=value.launch_id "

@@ -7,7 +7,7 @@
 #include <sqlite3.h>
 
 #define KPROF_APPLICATION_ID 0x6b707266 /* "kprf" */
-#define KPROF_SCHEMA_VERSION 2          /* user_version */
+#define KPROF_SCHEMA_VERSION 3          /* user_version */
 
 /* Statements that write, prepared on first use. Columns in the order of the schema (schema.c). */
 #define KPROF_STATEMENT_MAP(X)                                                                                         \
@@ -36,6 +36,7 @@
     X(ADD_PASSES_OF, "INSERT OR IGNORE INTO schedule SELECT ?1, ?2, pass FROM schedule WHERE chip=?1 AND "             \
                      "metric_id=(SELECT id FROM metric WHERE name=?3)")                                                \
     X(ADD_LAUNCH, "INSERT INTO launch VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")                \
+    X(ADD_GRAPH_NODE, "INSERT INTO graph_node VALUES(?,?)")                                                            \
     X(ADD_VALUE, "INSERT INTO value VALUES(?,?,?)")                                                                    \
     X(SET_SEEN, "INSERT INTO seen VALUES(?,?,?) ON CONFLICT DO UPDATE SET launches=excluded.launches")                 \
     X(ADD_MESSAGE, "INSERT INTO message VALUES(NULL,?,?,?,?)")

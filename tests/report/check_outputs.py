@@ -180,7 +180,7 @@ def main():
     check_csv(golden / "session-long.csv")
     check_ncu(golden)
     schema = json.loads((source / "docs/report.schema.json").read_text())
-    for page in ("details", "raw", "summary", "session", "raw-v1"):
+    for page in ("details", "raw", "summary", "session", "raw-v1", "raw-v2"):
         check_json(golden / f"{page}.json", schema)
     check_examples(source, write_fixture)
     for failure in failures:

@@ -273,7 +273,7 @@ static void store_seen(kprof_ingest *ingest, uint32_t kernel, uint64_t launches)
     fixture_store(ingest, &record);
 }
 
-/* Measured twice, once with values missing and passes that disagree, and once not at all. */
+/* Measured twice, once with values missing and passes that disagree, and once, in a graph, not at all. */
 static void store_first_process(kprof_report *report, const fixture_metrics *metrics)
 {
     kprof_ingest *ingest = NULL;
@@ -299,7 +299,8 @@ static void store_first_process(kprof_report *report, const fixture_metrics *met
     record.launch.kernel = 2;
     record.launch.mode = KPROF_REPLAY_NONE;
     record.launch.pass_count = record.launch.value_count = record.launch.witness_count = 0;
-    record.launch.reason = "the launch is part of a CUDA graph";
+    record.launch.reason = "a graph sets or copies memory that a replay cannot restore";
+    record.launch.graph_node = 17;
     fixture_store(ingest, &record);
     store_seen(ingest, 1, 2);
     store_seen(ingest, 2, 198);
@@ -311,7 +312,7 @@ static void store_first_process(kprof_report *report, const fixture_metrics *met
     kprof_ingest_free(ingest);
 }
 
-/* A child with a cluster launch, which was killed: its spool has no end. */
+/* A child with a cluster launch in a graph. The child was killed: its spool has no end. */
 static void store_second_process(kprof_report *report, const fixture_metrics *metrics)
 {
     kprof_ingest *ingest = NULL;
@@ -335,6 +336,7 @@ static void store_second_process(kprof_report *report, const fixture_metrics *me
     record.launch.configured_smem_bytes = 0;
     record.launch.max_blocks_per_sm = 0;
     record.launch.mode = KPROF_REPLAY_ONE_PASS;
+    record.launch.graph_node = (UINT64_C(1) << 32) + 18; /* more than 32 bits */
     record.launch.pass_count = 1;
     fixture_store(ingest, &record);
     store_seen(ingest, 2, 1);

@@ -101,6 +101,15 @@ static golden_case version_1_cases[] = {
 };
 #define VERSION_1_COUNT (sizeof version_1_cases / sizeof *version_1_cases)
 
+/* The same run as version 2 of the schema had it, which does not tell graph nodes. */
+static golden_case version_2_cases[] = {
+    {"details-v2.txt", {TEXT(DETAILS), .filter = &second_launch}},
+    {"raw-wide-v2.csv", {CSV(RAW, WIDE), .filter = &second_launch}},
+    {"raw-v2.json", {JSON(RAW), .filter = &second_launch}},
+    {"session-v2.txt", {TEXT(SESSION)}},
+};
+#define VERSION_2_COUNT (sizeof version_2_cases / sizeof *version_2_cases)
+
 static void check_golden(void **state)
 {
     check_report(report_path, *state);
@@ -109,6 +118,17 @@ static void check_golden(void **state)
 static void check_version_1(void **state)
 {
     check_report(KPROF_TESTS_DIR "/fixtures/report-v1.kprof", *state);
+}
+
+static void check_version_2(void **state)
+{
+    check_report(KPROF_TESTS_DIR "/fixtures/report-v2.kprof", *state);
+}
+
+static void add_tests(struct CMUnitTest *tests, CMUnitTestFunction check, golden_case *from, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        tests[i] = (struct CMUnitTest){from[i].name, check, NULL, NULL, &from[i]};
 }
 
 static int write_report(void **state)
@@ -127,11 +147,10 @@ static int remove_report(void **state)
 
 int main(void)
 {
-    struct CMUnitTest tests[CASE_COUNT + VERSION_1_COUNT];
-    for (size_t i = 0; i < CASE_COUNT; i++)
-        tests[i] = (struct CMUnitTest){cases[i].name, check_golden, NULL, NULL, &cases[i]};
-    for (size_t i = 0; i < VERSION_1_COUNT; i++)
-        tests[CASE_COUNT + i] =
-            (struct CMUnitTest){version_1_cases[i].name, check_version_1, NULL, NULL, &version_1_cases[i]};
-    return _cmocka_run_group_tests("golden", tests, CASE_COUNT + VERSION_1_COUNT, write_report, remove_report);
+    struct CMUnitTest tests[CASE_COUNT + VERSION_1_COUNT + VERSION_2_COUNT];
+    const size_t count = sizeof tests / sizeof *tests;
+    add_tests(tests, check_golden, cases, CASE_COUNT);
+    add_tests(tests + CASE_COUNT, check_version_1, version_1_cases, VERSION_1_COUNT);
+    add_tests(tests + CASE_COUNT + VERSION_1_COUNT, check_version_2, version_2_cases, VERSION_2_COUNT);
+    return _cmocka_run_group_tests("golden", tests, count, write_report, remove_report);
 }

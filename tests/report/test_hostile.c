@@ -94,9 +94,9 @@ static void test_other_versions(void **state)
 {
     (void)state;
     fixture_write(path);
-    execute("PRAGMA user_version=3");
+    execute("PRAGMA user_version=4");
     expect_refused("upgrade kprof");
-    assert_non_null(strstr(said.last, "report version 3"));
+    assert_non_null(strstr(said.last, "report version 4"));
     execute("PRAGMA user_version=0");
     expect_refused("damaged");
     execute("PRAGMA user_version=1; PRAGMA application_id=1");
@@ -114,6 +114,9 @@ static void test_other_tables(void **state)
     fixture_write(path);
     execute("DROP VIEW metric_passes; DROP TABLE schedule");
     expect_refused("\"schedule\"");
+    fixture_write(path);
+    execute("DROP VIEW launches; DROP TABLE graph_node");
+    expect_refused("\"graph_node\"");
 }
 
 /* Print every page of what can be opened; true when all went well. */
@@ -250,6 +253,10 @@ static void test_odd_rows(void **state)
         "UPDATE pass SET counters=-5, sm_side='x'",
         "INSERT INTO pass VALUES(char(27)||'[2J', 1, 0, 0)",
         "DELETE FROM launch WHERE id=0",
+        "DELETE FROM graph_node",
+        "UPDATE graph_node SET node='text'",
+        "UPDATE graph_node SET node=-1",
+        "INSERT INTO graph_node VALUES(99, 1), (-1, 2), (0, 0)",
         "UPDATE run SET sets='not json'",
         "UPDATE process SET wait_status=-9223372036854775807, start_unix_ns=9223372036854775807",
         "CREATE TABLE notes(text); CREATE INDEX by_metric ON value(metric_id)",

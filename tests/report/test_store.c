@@ -135,6 +135,17 @@ static void test_contents(void **state)
     assert_int_equal(query("SELECT wait_status FROM process WHERE pid=4243"), 9);
 }
 
+static void test_graph_nodes(void **state)
+{
+    (void)state;
+    fixture_write(path);
+    assert_int_equal(query("SELECT count(*) FROM graph_node"), 2);
+    assert_int_equal(query("SELECT node FROM graph_node WHERE launch_id=2"), 17);
+    assert_int_equal(query("SELECT node=(1<<32)+18 FROM graph_node WHERE launch_id=3"), 1);
+    assert_int_equal(query("SELECT count(*) FROM launches"), 4);
+    assert_int_equal(query("SELECT sum(graph_node IS NULL) FROM launches"), 2);
+}
+
 static void test_passes(void **state)
 {
     (void)state;
@@ -317,6 +328,7 @@ static void test_launch_that_cannot_be_stored(void **state)
     kprof_ingest *ingest = begin_storing(&report);
     fixture_begin_process(ingest, &metrics);
     kprof_record launch = {.type = KPROF_RECORD_LAUNCH, .launch = fixture_launch(&metrics)};
+    launch.launch.graph_node = 17;
     assert_int_equal(kprof_store_exec(report,
                                       "CREATE TEMP TRIGGER refuse BEFORE INSERT ON value WHEN NEW.metric_id > 3 "
                                       "BEGIN SELECT RAISE(ABORT, 'refused'); END"),
@@ -324,11 +336,13 @@ static void test_launch_that_cannot_be_stored(void **state)
     assert_int_equal(kprof_ingest_record(ingest, &launch), KPROF_INTERNAL);
     assert_int_equal(kprof_store_exec(report, "DROP TRIGGER refuse"), KPROF_OK);
     launch.launch.thread = 77;
+    launch.launch.graph_node = 0;
     fixture_store(ingest, &launch);
     end_storing(report, ingest);
     assert_int_equal(query("SELECT count(*) FROM launch"), 1);
     assert_int_equal(query("SELECT count(*) FROM launch WHERE id=0 AND thread=77"), 1);
     assert_int_equal(query("SELECT count(*) FROM value WHERE launch_id NOT IN (SELECT id FROM launch)"), 0);
+    assert_int_equal(query("SELECT count(*) FROM graph_node"), 0);
 }
 
 /* Two threads of the application may hand their kernels over in either order. */
@@ -474,6 +488,7 @@ int main(void)
         TEST(test_create),
         TEST(test_create_where_it_cannot_be),
         TEST(test_contents),
+        TEST(test_graph_nodes),
         TEST(test_passes),
         TEST(test_witnesses),
         TEST(test_counts),
