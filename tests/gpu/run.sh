@@ -3,10 +3,11 @@
 #
 #   run.sh [PART [ARGUMENT...]]
 #
-# Without a PART: validate and behave. Parts: build, validate, values, behave, exact, bench, facts; their arguments
-# are those of the Python script of that name. `validate` compares values with ncu's, `values` those of batches with
-# those of launches repeated alone; `exact` runs the programs of exact/, each a kind of memory, launch or ending that
-# replay must not disturb, plain and under every mode, and compares. Environment:
+# Without a PART: validate and behave. Parts: build, validate, values, behave, exact, bench, frameworks, facts; their
+# arguments are those of the Python script of that name. `validate` compares values with ncu's, `values` those of
+# batches with those of launches repeated alone; `exact` runs the programs of exact/, each a kind of memory, launch or
+# ending that replay must not disturb, plain and under every mode, and compares; `frameworks` runs programs of PyTorch,
+# JAX, Triton and CuPy plain, under kprof and under ncu. Environment:
 #   KPROF               kprof to test (build/src/cli/kprof)
 #   KPROF_GPU_PROGRAMS  folder of the test programs (build/gpu-programs), built when they are missing or old
 #   KPROF_GPU_RESULTS   folder for the results as Markdown (build/gpu-results)
@@ -70,10 +71,10 @@ part() {
   case $name in
     build) ;;
     facts) facts ;;
-    validate | values | behave | exact | bench) python3 "$here/$name.py" "$@" || status=$? ;;
+    validate | values | behave | exact | bench | frameworks) python3 "$here/$name.py" "$@" || status=$? ;;
     *) echo "run.sh: unknown part $name" >&2; status=2 ;;
   esac
-  outcomes+=("$(printf '| %-8s | %6s | %4s s |' "$name" "$status" $((SECONDS - start)))")
+  outcomes+=("$(printf '| %-10s | %6s | %4s s |' "$name" "$status" $((SECONDS - start)))")
   case $status in
     0) ;;
     77) [ "$outcome" -ne 0 ] || outcome=77 ;;
@@ -95,7 +96,7 @@ else
   part validate
   part behave
 fi
-printf '\n| part     | status | time   |\n|----------|--------|--------|\n'
+printf '\n| part       | status | time   |\n|------------|--------|--------|\n'
 printf '%s\n' "${outcomes[@]}"
 echo "Results are in $KPROF_GPU_RESULTS"
 exit "$outcome"
