@@ -48,8 +48,7 @@ typedef enum kprof_cache_control { KPROF_CACHE_FLUSH_ALL, KPROF_CACHE_FLUSH_NONE
 /* Which batches get the witnesses that take time: all, or those that are large enough. */
 typedef enum kprof_witness_control { KPROF_WITNESSES_ALL, KPROF_WITNESSES_AUTO } kprof_witness_control;
 
-/* What saving memory on the device leaves free of it, for the driver, CUPTI and the application. libcheckpoint is told
- * only where the device does not hold everything: this is how either case was measured. */
+/* What saving memory leaves free of the device, for the driver, CUPTI and the application. */
 #define KPROF_DEVICE_RESERVE_BYTES ((size_t)2 << 30)
 
 /* The room of a batch: host memory for counter data and launches at first, where nothing was asked for, and launches at

@@ -7,7 +7,5 @@
 
 /* Does the range touch a mapping that other processes can share (MAP_SHARED)? True also when that cannot be told. */
 bool kprof_mappings_shared(const void *address, size_t size_bytes);
-/* Is a file mapped whose path begins so? True also when that cannot be told. */
-bool kprof_mappings_named(const char *prefix);
 
 #endif

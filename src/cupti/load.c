@@ -11,9 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define CUPTI_NAME      "libcupti.so.13"
-#define NVPERF_NAME     "libnvperf_host.so"
-#define CHECKPOINT_NAME "libcheckpoint.so"
+#define CUPTI_NAME  "libcupti.so.13"
+#define NVPERF_NAME "libnvperf_host.so"
 
 #define ROW(name) {#name, offsetof(TABLE, name)},
 typedef struct function_row {
@@ -27,12 +26,6 @@ static const function_row cupti_rows[] = {KPROF_CUPTI_FUNCTIONS(ROW){NULL, 0}};
 #define TABLE kprof_nvperf_api
 static const function_row nvperf_rows[] = {KPROF_NVPERF_FUNCTIONS(ROW){NULL, 0}};
 #undef TABLE
-#define TABLE kprof_checkpoint_api
-static const function_row checkpoint_rows[] = {ROW(cuptiCheckpointSave) ROW(cuptiCheckpointRestore)
-                                                   ROW(cuptiCheckpointFree){NULL, 0}};
-#undef TABLE
-
-_Static_assert(sizeof(kprof_checkpoint_params) == KPROF_CHECKPOINT_PARAMS_SIZE, "libcheckpoint's parameter struct");
 
 /* One library: what opening it gave, kept for every later call. */
 typedef struct library {
@@ -44,10 +37,8 @@ typedef struct library {
 
 static library cupti = {PTHREAD_ONCE_INIT, KPROF_UNSUPPORTED, NULL, NULL};
 static library nvperf = {PTHREAD_ONCE_INIT, KPROF_UNSUPPORTED, NULL, NULL};
-static library checkpoint = {PTHREAD_ONCE_INIT, KPROF_UNSUPPORTED, NULL, NULL};
 static kprof_cupti_api cupti_api;
 static kprof_nvperf_api nvperf_api;
-static kprof_checkpoint_api checkpoint_api;
 
 /* Below a toolkit's folder; the two `targets` are x86-64 and Arm servers. */
 static const char *const subfolders[] = {
@@ -183,11 +174,6 @@ static void load_nvperf(void)
     load_library(&nvperf, NVPERF_NAME, nvperf_rows, &nvperf_api);
 }
 
-static void load_checkpoint(void)
-{
-    load_library(&checkpoint, CHECKPOINT_NAME, checkpoint_rows, &checkpoint_api);
-}
-
 static kprof_status get_library(library *lib, void (*load)(void))
 {
     pthread_once(&lib->once, load);
@@ -208,14 +194,6 @@ kprof_status kprof_nvperf_load(const kprof_nvperf_api **out)
     kprof_status status = kprof_cupti_load(&unused); /* says where to look */
     *out = &nvperf_api;
     return status == KPROF_OK ? get_library(&nvperf, load_nvperf) : status;
-}
-
-kprof_status kprof_checkpoint_load(const kprof_checkpoint_api **out)
-{
-    const kprof_cupti_api *unused;
-    kprof_status status = kprof_cupti_load(&unused);
-    *out = &checkpoint_api;
-    return status == KPROF_OK ? get_library(&checkpoint, load_checkpoint) : status;
 }
 
 void kprof_libraries_preload(void)

@@ -91,28 +91,11 @@ typedef struct kprof_nvperf_api {
     KPROF_NVPERF_FUNCTIONS(KPROF_API_MEMBER)
 } kprof_nvperf_api;
 
-/* libcheckpoint's plain C interface. Its header is C++ only, so it is declared here as CUDA 13.0 has it. */
-typedef struct kprof_checkpoint_params {
-    size_t struct_size; /* KPROF_CHECKPOINT_PARAMS_SIZE */
-    CUcontext context;
-    size_t reserve_device_mb, reserve_host_mb; /* memory to leave alone; (size_t)-1: use none of that kind */
-    uint8_t allow_overwrite, optimizations;
-    void *priv; /* NULL before the first save */
-} kprof_checkpoint_params;
-#define KPROF_CHECKPOINT_PARAMS_SIZE 48
-
-typedef struct kprof_checkpoint_api {
-    CUptiResult (*cuptiCheckpointSave)(kprof_checkpoint_params *params);
-    CUptiResult (*cuptiCheckpointRestore)(kprof_checkpoint_params *params);
-    CUptiResult (*cuptiCheckpointFree)(kprof_checkpoint_params *params);
-} kprof_checkpoint_api;
-
 /* The table of a library, opened on the first call. Thread-safe. UNSUPPORTED, on this and every later call, when the
  * library is not found (the message names every place looked at) or lacks a function. The tables live as long as the
- * process. libnvperf_host and libcheckpoint are taken from beside libcupti. */
+ * process. libnvperf_host is taken from beside libcupti. */
 kprof_status kprof_cupti_load(const kprof_cupti_api **out) KPROF_MUST_CHECK;
 kprof_status kprof_nvperf_load(const kprof_nvperf_api **out) KPROF_MUST_CHECK;
-kprof_status kprof_checkpoint_load(const kprof_checkpoint_api **out) KPROF_MUST_CHECK;
 /* Open those of the first two in silence, so that they are there for who needs them. Thread-safe; nobody who loads the
  * second waits for this, as the caller may wait for the loader, and who waits may hold it. */
 void kprof_libraries_preload(void);

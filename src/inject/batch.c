@@ -74,11 +74,6 @@ static void release(void)
     atomic_store(&kprof_batch.open, false);
 }
 
-void *kprof_batch_context(void)
-{
-    return kprof_batch_is_open() ? kprof_batch.context->context : NULL;
-}
-
 bool kprof_batch_context_ending(void *context)
 {
     if (!kprof_batch_is_open() || kprof_batch.context->context != context)

@@ -43,8 +43,6 @@ void kprof_batch_spoil(const char *reason);
 /* kprof_sharing bits that matter to the open batch and were not set when it was opened. */
 unsigned kprof_batch_new_sharing(void);
 
-/* That of the open batch; NULL when none is open. */
-void *kprof_batch_context(void);
 /* Take a launch into the open batch, or open one for it if it is chosen; the driver call that follows is its own run.
  * False when the launch is in no batch: the open one was closed then, and `status` is KPROF_OK for a launch that is not
  * chosen, else why it will not be measured. */

@@ -50,27 +50,12 @@ static void test_partly_shared(void **state)
     munmap(memory, SIZE);
 }
 
-static void test_names(void **state)
-{
-    (void)state;
-    char path[4096];
-    ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
-    assert_true(length > 1);
-    path[length] = '\0';
-    assert_true(kprof_mappings_named(path));
-    path[length - 1] = '\0';
-    assert_true(kprof_mappings_named(path));
-    assert_true(kprof_mappings_named("[stack]"));
-    assert_false(kprof_mappings_named("/no such file"));
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_shared),
         cmocka_unit_test(test_private),
         cmocka_unit_test(test_partly_shared),
-        cmocka_unit_test(test_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
