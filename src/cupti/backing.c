@@ -58,6 +58,12 @@ static kprof_status add_chunk(kprof_backing *backing, const kprof_driver_api *dr
     return KPROF_OK;
 }
 
+kprof_status kprof_backing_grow(kprof_backing *backing, const kprof_driver_api *driver, size_t bytes)
+{
+    size_t wanted = round_up(bytes + ALIGNMENT, CHUNK_GRANULE);
+    return add_chunk(backing, driver, wanted > LEAST_CHUNK_BYTES ? wanted : LEAST_CHUNK_BYTES);
+}
+
 kprof_status kprof_backing_reserve(kprof_backing *backing, const kprof_driver_api *driver, size_t bytes, size_t largest)
 {
     size_t left = room_left(backing, largest), wanted = bytes + largest + ALIGNMENT;

@@ -19,6 +19,8 @@ typedef struct kprof_backing {
  * device would be left with less than KPROF_DEVICE_RESERVE_BYTES. */
 kprof_status kprof_backing_reserve(kprof_backing *backing, const kprof_driver_api *driver, size_t bytes,
                                    size_t largest) KPROF_MUST_CHECK;
+/* Have room for one piece of `bytes` that none of what is there has. NO_MEMORY likewise. */
+kprof_status kprof_backing_grow(kprof_backing *backing, const kprof_driver_api *driver, size_t bytes) KPROF_MUST_CHECK;
 /* A piece, at a multiple of 256 bytes; 0 when there is no room left. It is taken until _reset. */
 CUdeviceptr kprof_backing_take(kprof_backing *backing, size_t bytes);
 /* All pieces are free again. */

@@ -120,9 +120,7 @@ static const unsigned char kinds[CUPTI_DRIVER_TRACE_CBID_SIZE] = {
     [ID(cuStreamAddCallback_ptsz)] = KPROF_CALL_SETUP,
     [ID(cuStreamCreate)] = KPROF_CALL_SETUP,
     [ID(cuStreamCreateWithPriority)] = KPROF_CALL_SETUP,
-    [ID(cuStreamDestroy_v2)] = KPROF_CALL_SETUP,
     [ID(cuTexObjectCreate)] = KPROF_CALL_SETUP,
-    [ID(cuTexObjectDestroy)] = KPROF_CALL_SETUP,
 
     [ID(cuCtxSynchronize)] = KPROF_CALL_WAIT,
     [ID(cuCtxSynchronize_v2)] = KPROF_CALL_WAIT,
@@ -279,10 +277,21 @@ static bool frees_to_keeping_pool(CUpti_CallbackId id, const void *parameters)
            threshold == UINT64_MAX;
 }
 
+/* Access that is taken away would leave a replay without it. */
+static bool takes_access(const cuMemSetAccess_params *p)
+{
+    for (size_t i = 0; p->desc && i < p->count; i++)
+        if (p->desc[i].flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE)
+            return true;
+    return false;
+}
+
 kprof_call_kind kprof_call_classify(CUpti_CallbackId id, const void *parameters)
 {
     kprof_call_kind kind = id < CUPTI_DRIVER_TRACE_CBID_SIZE ? (kprof_call_kind)kinds[id] : KPROF_CALL_OTHER;
     kprof_transfer transfer;
+    if (id == ID(cuMemSetAccess) && takes_access(parameters))
+        return KPROF_CALL_OTHER;
     if (kind != KPROF_CALL_OTHER)
         return kind;
     if (kprof_call_transfer(id, parameters, &transfer))

@@ -46,7 +46,8 @@ typedef struct node {
     void *extra[5];
     unsigned char *buffer; /* [buffer_size], owned: parameters at their offsets */
     size_t buffer_size;
-    char *name; /* mangled, owned */
+    CUcontext context; /* given with a CUkernel; NULL: that of the launch */
+    char *name;        /* mangled, owned */
     /* Or a set or copy: */
     transfer_params transfer;
 } node;
@@ -134,6 +135,7 @@ static void set_kernel(node *n, const CUDA_KERNEL_NODE_PARAMS *p)
     n->callback = ID(cuLaunchKernelEx);
     n->config = (CUlaunchConfig){p->gridDimX,  p->gridDimY,       p->gridDimZ, p->blockDimX,  p->blockDimY,
                                  p->blockDimZ, p->sharedMemBytes, NULL,        n->attributes, attributes};
+    n->context = p->func ? NULL : p->ctx;
     n->launch.f = p->func ? p->func : (CUfunction)p->kern;
     n->buffer_size = 0;
     bool copied = p->kernelParams ? copy_parameters(n, p) : !p->extra || copy_extra(n, p->extra);
@@ -217,7 +219,7 @@ static CUdeviceptr plain_address(CUmemorytype type, CUdeviceptr base, size_t off
 
 static void set_memcpy(node *n, const CUDA_MEMCPY3D *p)
 {
-    bool one_row = p->Height <= 1 && p->Depth <= 1;
+    bool one_row = p->Height <= 1 && p->Depth <= 1 && p->srcZ == 0 && p->dstZ == 0;
     CUdeviceptr to = plain_address(p->dstMemoryType, p->dstDevice, p->dstXInBytes + p->dstY * p->dstPitch);
     CUdeviceptr from = plain_address(p->srcMemoryType, p->srcDevice, p->srcXInBytes + p->srcY * p->srcPitch);
     n->callback = ID(cuMemcpyDtoDAsync_v2);
@@ -429,6 +431,7 @@ static void update(CUgraphExec exec, CUgraph source)
     node *was = old.first;
     for (node *n = g->first; n && was; n = n->next, was = was->next) {
         n->handle = was->handle;
+        n->parent = was->parent;
         n->id = was->id;
         n->disabled = was->disabled;
     }
@@ -674,7 +677,7 @@ static const kprof_graph_call *list_calls(graph *g, const kprof_call *launch, si
         if (n->does_nothing || n->disabled)
             continue;
         set_stream(n, stream);
-        *why = n->obstacle;
+        *why = n->context && n->context != launch->context ? "its kernels run in several contexts" : n->obstacle;
         g->calls[(*count)++] = describe(n, launch);
     }
     return *why ? NULL : g->calls;

@@ -480,7 +480,7 @@ kprof_status kprof_snapshot_cover(kprof_snapshot *s, void *stream)
 uint64_t kprof_snapshot_room(kprof_snapshot *s, size_t size_bytes)
 {
     CUdeviceptr room = kprof_backing_take(&s->backing, size_bytes);
-    if (!room && kprof_backing_reserve(&s->backing, s->driver, size_bytes, 0) == KPROF_OK)
+    if (!room && kprof_backing_grow(&s->backing, s->driver, size_bytes) == KPROF_OK)
         room = kprof_backing_take(&s->backing, size_bytes);
     return room;
 }
@@ -562,7 +562,8 @@ kprof_status kprof_snapshot_restore_end(kprof_snapshot *s)
     CUresult result = put_back(s, &s->start);
     if (result == CUDA_SUCCESS)
         result = put_back(s, &s->end);
-    return result == CUDA_SUCCESS ? wait(s, IDLE_LIMIT_NS) : fail("restoring memory", result);
+    /* Without a limit: what is queued would undo what the application does next, and waits for nothing of it. */
+    return result == CUDA_SUCCESS ? wait(s, INT64_MAX) : fail("restoring memory", result);
 }
 
 void kprof_snapshot_drop(kprof_snapshot *s)

@@ -235,7 +235,7 @@ static bool can_join(const kprof_batch_launch *launch, const kprof_treatment *tr
 {
     return treatment->kind == kprof_batch.kind && treatment->kind != KPROF_ONE_PASS &&
            kprof_batch.context->context == launch->call->context && !is_full(ranges) &&
-           !atomic_load(&kprof_batch.spoiled);
+           kprof_batch_new_sharing() == 0 && !atomic_load(&kprof_batch.spoiled);
 }
 
 /* Variables of a module whose first kernel this is must be saved before the kernel changes them. */
@@ -290,8 +290,10 @@ static void begin_own_run(const kprof_call *call)
 
 static void add(const kprof_batch_launch *launch, kprof_operation *operation)
 {
-    if (kprof_batch.unproved == kprof_batch.count)
+    if (kprof_batch.unproved == kprof_batch.count) {
         kprof_batch.unproved_stream = kprof_target_stream(launch->call);
+        kprof_batch.unproved_thread = pthread_self();
+    }
     kprof_batch.launches[kprof_batch.count++] = (kprof_open_launch){.operation = operation,
                                                                     .kernel = launch->kernel,
                                                                     .chosen = launch->chosen,
@@ -324,7 +326,8 @@ static void check_ends(const void *stream)
             break;
         kprof_batch.unproved++;
     }
-    if (kprof_batch.unproved == kprof_batch.count || stream == kprof_batch.unproved_stream)
+    bool same = stream == kprof_batch.unproved_stream && pthread_equal(kprof_batch.unproved_thread, pthread_self());
+    if (kprof_batch.unproved == kprof_batch.count || same)
         return;
     if (kprof_wait_is_idle(kprof_wait_with_limit(kprof_batch.context->context))) {
         kprof_batch_note_ends();
@@ -430,9 +433,12 @@ static kprof_status open_for_all(const kprof_batch_launch *launches, size_t coun
     const kprof_batch_launch *first = first_chosen(launches, count);
     if (kprof_batch_is_open() && (!can_join(&launches[0], &replayed, ranges) || !covers()))
         kprof_batch_close("a graph that cannot join");
-    if (!kprof_batch_is_open() && first)
-        return open_batch(first, &replayed, ranges);
-    return KPROF_OK;
+    if (kprof_batch_is_open() || !first)
+        return KPROF_OK;
+    kprof_status status = open_batch(first, &replayed, ranges);
+    if (status != KPROF_UNSUPPORTED && status != KPROF_NO_MEMORY)
+        return status;
+    return kprof_fail(KPROF_NOT_COLLECTED, "%s", kprof_process_reason(status)); /* others may be measured in one pass */
 }
 
 static void free_all(kprof_operation **operations, size_t count)
@@ -454,7 +460,7 @@ static kprof_status give_up_all(kprof_status status)
 /* Transfers are checked against memory that is saved, so the batch is open before the operations are copied. */
 bool kprof_batch_enter_all(const kprof_batch_launch *launches, size_t count, kprof_status *status)
 {
-    size_t ranges = count_chosen(launches, count) + 1; /* one more around all of them, where a search is on */
+    size_t chosen = count_chosen(launches, count), ranges = chosen + 1; /* one around all of them, in a search */
     kprof_operation **operations = calloc(count + 1, sizeof *operations);
     const char *why = operations && reserve(count) ? NULL : "there is no memory to keep what the graph does";
     *status = KPROF_OK;
@@ -475,7 +481,7 @@ bool kprof_batch_enter_all(const kprof_batch_launch *launches, size_t count, kpr
         return false;
     }
     kprof_batch.entered = 0;
-    kprof_batch.wanted_ranges += ranges;
+    kprof_batch.wanted_ranges += chosen + kprof_batch.searching;
     for (size_t i = 0; i < count; i++)
         add(&launches[i], operations[i]);
     free(operations);

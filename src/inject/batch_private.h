@@ -9,6 +9,7 @@
 #include "inject/evaluate.h"
 #include "inject/treatment.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 
 /* The launch has had no range yet. */
@@ -53,6 +54,7 @@ typedef struct kprof_open_batch {
     kprof_open_launch *launches;   /* [launch_capacity] */
     void *last_stream;             /* of the launch measured before, where its own run is what is measured */
     size_t unproved;               /* launches from this number on may wait for what comes after them */
+    pthread_t unproved_thread;     /* the one that launched them: each has a default stream of its own */
     void *unproved_stream;         /* theirs; valid while `unproved` is less than `count` */
     kprof_evaluations evaluations; /* of the chosen ones, in their order; made when the passes begin to end */
     int64_t opened_ns, started_ns, chosen_ns; /* chosen_ns: when the last chosen launch came */

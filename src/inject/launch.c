@@ -346,6 +346,8 @@ static void try_to_settle(const kprof_call *call)
     if (!kprof_gate_enter_exclusive(0))
         return;
     kprof_batch_close(call->name);
+    if (!kprof_target_capturing())
+        kprof_contexts_release_memory();
     atomic_store(&settled, true);
     kprof_gate_leave_exclusive();
 }
@@ -372,7 +374,8 @@ static void follow(const kprof_call *call)
         enter_graph(call);
     else if (call->kind == KPROF_CALL_UNLOAD)
         kprof_kernels_forget_handles();
-    else if (call->kind == KPROF_CALL_ALLOCATE || call->kind == KPROF_CALL_MEMORY_INFO)
+    else if (call->kind == KPROF_CALL_ALLOCATE || call->kind == KPROF_CALL_SETUP ||
+             call->kind == KPROF_CALL_MEMORY_INFO)
         make_room(call);
 }
 
@@ -411,7 +414,7 @@ static void follow_up(const kprof_call *call)
     if (call->failed || !kprof_batch_is_open())
         return;
     if (kprof_batch_new_sharing() != 0) {
-        close_batch(call->name);
+        close_batch(call->name); /* where it stays open, nothing joins it any more */
     } else if (call->kind == KPROF_CALL_ALLOCATE && kprof_batch_records()) {
         if (!kprof_gate_enter_exclusive(GATE_TIMEOUT_MS)) {
             kprof_batch_spoil("memory was allocated while another thread stayed inside a CUDA call");

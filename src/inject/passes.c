@@ -358,7 +358,8 @@ kprof_status kprof_passes_run(uint32_t *passes)
         kprof_batch.context->left_in_pass = kprof_batch.in_pass;
         return status;
     }
-    kprof_batch_note_ends();
+    if (replayed)
+        kprof_batch_note_ends();
     kprof_batch.longest_pass_ns = longest_pass_ns(lap_ns - kprof_batch.started_ns);
     kprof_status ended = kprof_batch.in_pass ? end_own_pass(&more) : KPROF_OK;
     if (status != KPROF_OK)

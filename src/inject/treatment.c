@@ -101,7 +101,8 @@ kprof_treatment kprof_treatment_unrepeated(const kprof_batch_launch *launch, con
 kprof_treatment kprof_treatment_choose(const kprof_batch_launch *launch, const kprof_operation *operation)
 {
     uint32_t passes = launch->metrics ? launch->metrics->pass_count : 0;
-    if (launch->chosen && passes == 1 && !may_wait_for_host()) /* nothing is repeated */
+    bool late = launch->chosen && atomic_load(&launch->kernel->ends_late);
+    if (launch->chosen && passes == 1 && !late && !may_wait_for_host()) /* nothing is repeated */
         return (kprof_treatment){KPROF_LIVE, ""};
     const char *obstacle = why_not_repeated(launch, operation);
     if (!obstacle)

@@ -217,7 +217,8 @@ void *kprof_target_allocation_stream(const kprof_call *call)
 
 bool kprof_target_has_room(const kprof_call *call)
 {
-    (void)call;
+    if (call->kind != KPROF_CALL_ALLOCATE)
+        return true;
     lock();
     bool room = !sim_chance(8);
     unlock();
