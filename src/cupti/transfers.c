@@ -14,9 +14,9 @@
         return true;                                                                                                   \
     }
 
-#define ROW(field, bytes)     KPROF_TRANSFER_SET, false, p->dstDevice, 0, p->field, bytes, 0, p->N, 1
-#define ROWS(field, bytes)                                                                                             \
-    KPROF_TRANSFER_SET, false, p->dstDevice, 0, p->field, bytes, p->dstPitch, p->Width, p->Height
+#define ROW(field, bytes)  KPROF_TRANSFER_SET, false, p->dstDevice, 0, p->field, bytes, 0, p->N, 1
+#define ROWS(field, bytes) KPROF_TRANSFER_SET, false, p->dstDevice, 0, p->field, bytes, p->dstPitch, p->Width, p->Height
+
 #define COPY(waits, to, from) KPROF_TRANSFER_COPY, waits, p->to, p->from, 0, 0, 0, p->ByteCount, 1
 #define IN(waits)             KPROF_TRANSFER_IN, waits, p->dstDevice, 0, 0, 0, 0, p->ByteCount, 1
 #define OUT(waits)            KPROF_TRANSFER_OUT, waits, 0, p->srcDevice, 0, 0, 0, p->ByteCount, 1
