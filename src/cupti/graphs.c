@@ -3,6 +3,7 @@
 #include "cupti/graphs.h"
 
 #include "core/log.h"
+#include "cupti/arguments.h"
 #include "cupti/driver.h"
 #include "cupti/load.h"
 
@@ -10,10 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ID(name)       CUPTI_DRIVER_TRACE_CBID_##name
-#define MAX_PARAMETERS 1024
-#define MAX_NESTING    8
-#define NO_MEMORY      "there was no memory to note what the graph does"
+#define ID(name)    CUPTI_DRIVER_TRACE_CBID_##name
+#define MAX_NESTING 8
+#define NO_MEMORY   "there was no memory to note what the graph does"
 
 /* Attributes of kernel nodes that a launch takes, too. */
 static const CUlaunchAttributeID copied_attributes[] = {
@@ -44,8 +44,7 @@ typedef struct node {
     CUlaunchConfig config;
     CUlaunchAttribute attributes[COPIED_ATTRIBUTES];
     void *extra[5];
-    unsigned char *buffer; /* [buffer_size], owned: parameters at their offsets */
-    size_t buffer_size;
+    kprof_arguments arguments;
     CUcontext context; /* given with a CUkernel; NULL: that of the launch */
     char *name;        /* mangled, owned */
     /* Or a set or copy: */
@@ -68,63 +67,14 @@ static const kprof_driver_api *driver;
 
 /* Kernels */
 
-static bool parameter_info(CUfunction function, CUkernel kernel, size_t index, size_t where[2])
-{
-    return (function && driver->cuFuncGetParamInfo_(function, index, &where[0], &where[1]) == CUDA_SUCCESS) ||
-           (kernel && driver->cuKernelGetParamInfo_(kernel, index, &where[0], &where[1]) == CUDA_SUCCESS);
-}
-
-static bool grow_buffer(node *n, size_t size)
-{
-    unsigned char *grown = realloc(n->buffer, size);
-    if (!grown)
-        return false;
-    memset(grown + n->buffer_size, 0, size - n->buffer_size);
-    n->buffer = grown;
-    n->buffer_size = size;
-    return true;
-}
-
-static bool copy_parameters(node *n, const CUDA_KERNEL_NODE_PARAMS *p)
-{
-    size_t where[2];
-    for (size_t i = 0; i < MAX_PARAMETERS; i++) {
-        if (!parameter_info(p->func, p->kern, i, where))
-            return true; /* one past the last */
-        if (where[0] + where[1] > n->buffer_size && !grow_buffer(n, where[0] + where[1]))
-            return false;
-        memcpy(n->buffer + where[0], p->kernelParams[i], where[1]);
-    }
-    return false;
-}
-
-static bool copy_extra(node *n, void **extra)
-{
-    const void *buffer = NULL;
-    size_t size = 0;
-    for (; *extra != CU_LAUNCH_PARAM_END; extra += 2) {
-        if (extra[0] == CU_LAUNCH_PARAM_BUFFER_POINTER)
-            buffer = extra[1];
-        else if (extra[0] == CU_LAUNCH_PARAM_BUFFER_SIZE)
-            size = *(const size_t *)extra[1];
-        else
-            return false;
-    }
-    if (!buffer || size == 0)
-        return true;
-    if (!grow_buffer(n, size))
-        return false;
-    memcpy(n->buffer, buffer, size);
-    return true;
-}
-
 static void point_to_parameters(node *n)
 {
-    void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, n->buffer, CU_LAUNCH_PARAM_BUFFER_SIZE, &n->buffer_size,
+    kprof_arguments *a = &n->arguments;
+    void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, a->buffer, CU_LAUNCH_PARAM_BUFFER_SIZE, &a->size_bytes,
                      CU_LAUNCH_PARAM_END};
     memcpy(n->extra, extra, sizeof extra);
     n->launch.config = &n->config;
-    n->launch.extra = n->buffer_size > 0 ? n->extra : NULL;
+    n->launch.extra = a->size_bytes > 0 ? n->extra : NULL;
     n->config.attrs = n->attributes;
 }
 
@@ -137,9 +87,10 @@ static void set_kernel(node *n, const CUDA_KERNEL_NODE_PARAMS *p)
                                  p->blockDimZ, p->sharedMemBytes, NULL,        n->attributes, attributes};
     n->context = p->func ? NULL : p->ctx;
     n->launch.f = p->func ? p->func : (CUfunction)p->kern;
-    n->buffer_size = 0;
-    bool copied = p->kernelParams ? copy_parameters(n, p) : !p->extra || copy_extra(n, p->extra);
-    n->obstacle = copied ? NULL : "the arguments of one of its kernels cannot be copied";
+    kprof_given_arguments given = {n->launch.f, p->kernelParams, p->extra};
+    n->obstacle = kprof_arguments_copy(driver, &given, &n->arguments)
+                      ? NULL
+                      : "the arguments of one of its kernels cannot be copied";
     point_to_parameters(n);
     CUresult result = p->func ? driver->cuFuncGetName_(&name, p->func) : driver->cuKernelGetName_(&name, p->kern);
     free(n->name);
@@ -368,7 +319,7 @@ static const char *read_graph(graph *g, CUgraph source, unsigned depth)
 
 static void free_node(node *n)
 {
-    free(n->buffer);
+    kprof_arguments_free(&n->arguments);
     free(n->name);
     free(n);
 }

@@ -1,9 +1,9 @@
-/* Copies of launches and transfers. The driver tells the offset and size of each parameter; attributes are copied as
- * they are, but for those that record events. All replays run in one stream, in the order of the application's calls.
- */
+/* Copies of launches and transfers. Attributes are copied as they are, but for those that record events. All replays
+ * run in one stream, in the order of the application's calls. */
 #include "cupti/operation.h"
 
 #include "core/log.h"
+#include "cupti/arguments.h"
 #include "cupti/calls.h"
 #include "cupti/driver.h"
 
@@ -12,10 +12,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define MAX_PARAMETERS 1024
-#define ADDRESS_BITS   57 /* of the host, at most; 48 on most Arm machines, 47 on most others */
-#define MAX_IN_BYTES   ((size_t)256 << 20)
-#define MAX_OUT_BYTES  ((size_t)1 << 20)
+#define ADDRESS_BITS  57 /* of the host, at most; 48 on most Arm machines, 47 on most others */
+#define MAX_IN_BYTES  ((size_t)256 << 20)
+#define MAX_OUT_BYTES ((size_t)1 << 20)
 
 struct kprof_operation {
     CUfunction function; /* NULL: this is a transfer */
@@ -23,8 +22,7 @@ struct kprof_operation {
     CUdeviceptr kept;      /* [transfer.width] on the device: what came from the host, or went to it */
     CUlaunchConfig config; /* attrs: `attributes` */
     CUlaunchAttribute *attributes;
-    unsigned char *buffer; /* [buffer_size]: parameters at their offsets, as the kernel sees them */
-    size_t buffer_size;
+    kprof_arguments arguments;
 };
 
 static void fill_config(kprof_operation *operation, const kprof_launch_record *shape)
@@ -65,61 +63,6 @@ static bool copy_attributes(kprof_operation *operation, const kprof_call *call, 
     }
     operation->config.attrs = operation->attributes;
     operation->config.numAttrs = count;
-    return true;
-}
-
-static CUresult parameter_info(const kprof_driver_api *driver, const kprof_operation *operation, size_t index,
-                               size_t where[2])
-{
-    CUresult result = driver->cuFuncGetParamInfo_(operation->function, index, &where[0], &where[1]);
-    return result == CUDA_SUCCESS
-               ? result
-               : driver->cuKernelGetParamInfo_((CUkernel)operation->function, index, &where[0], &where[1]);
-}
-
-static bool grow_buffer(kprof_operation *operation, size_t size)
-{
-    unsigned char *grown = realloc(operation->buffer, size);
-    if (!grown)
-        return false;
-    memset(grown + operation->buffer_size, 0, size - operation->buffer_size);
-    operation->buffer = grown;
-    operation->buffer_size = size;
-    return true;
-}
-
-static bool copy_parameters(const kprof_driver_api *driver, kprof_operation *operation, void **parameters)
-{
-    size_t where[2];
-    for (size_t i = 0; i < MAX_PARAMETERS; i++) {
-        if (parameter_info(driver, operation, i, where) != CUDA_SUCCESS)
-            return true; /* one past the last */
-        size_t end = where[0] + where[1];
-        if (end > operation->buffer_size && !grow_buffer(operation, end))
-            return false;
-        memcpy(operation->buffer + where[0], parameters[i], where[1]);
-    }
-    return false;
-}
-
-/* `extra`: name and value by turns; the buffer and its size are all that CUDA defines. */
-static bool copy_extra(kprof_operation *operation, void **extra)
-{
-    const void *buffer = NULL;
-    size_t size = 0;
-    for (; *extra != CU_LAUNCH_PARAM_END; extra += 2) {
-        if (extra[0] == CU_LAUNCH_PARAM_BUFFER_POINTER)
-            buffer = extra[1];
-        else if (extra[0] == CU_LAUNCH_PARAM_BUFFER_SIZE)
-            size = *(const size_t *)extra[1];
-        else
-            return false;
-    }
-    if (!buffer || size == 0)
-        return true;
-    if (!grow_buffer(operation, size))
-        return false;
-    memcpy(operation->buffer, buffer, size);
     return true;
 }
 
@@ -198,20 +141,16 @@ static bool copy_launch(kprof_operation *operation, const kprof_call *call)
 {
     const kprof_driver_api *driver;
     kprof_launch_record shape = {0};
-    void **parameters, **extra;
+    kprof_given_arguments given = {.function = call->function};
     if (kprof_driver_load(&driver) != KPROF_OK ||
-        !kprof_launch_arguments(call->callback_id, call->parameters, &parameters, &extra))
+        !kprof_launch_arguments(call->callback_id, call->parameters, &given.parameters, &given.extra))
         return false;
     kprof_launch_shape(call->callback_id, call->parameters, &shape);
     operation->function = call->function;
     fill_config(operation, &shape);
-    if (!is_own_stream(driver, call->context, kprof_target_stream(call)))
-        return false;
-    if (!copy_attributes(operation, call, shape.cooperative))
-        return false;
-    if (parameters)
-        return copy_parameters(driver, operation, parameters);
-    return !extra || copy_extra(operation, extra);
+    return is_own_stream(driver, call->context, kprof_target_stream(call)) &&
+           copy_attributes(operation, call, shape.cooperative) &&
+           kprof_arguments_copy(driver, &given, &operation->arguments);
 }
 
 kprof_operation *kprof_operation_copy(const kprof_call *call, kprof_snapshot *snapshot)
@@ -250,8 +189,8 @@ kprof_status kprof_operation_returned(kprof_operation *operation)
 static CUresult launch(const kprof_driver_api *driver, const kprof_operation *operation, CUstream stream)
 {
     CUlaunchConfig config = operation->config;
-    size_t size = operation->buffer_size;
-    void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, operation->buffer, CU_LAUNCH_PARAM_BUFFER_SIZE, &size,
+    size_t size = operation->arguments.size_bytes;
+    void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, operation->arguments.buffer, CU_LAUNCH_PARAM_BUFFER_SIZE, &size,
                      CU_LAUNCH_PARAM_END};
     config.hStream = stream;
     return driver->cuLaunchKernelEx_(&config, operation->function, NULL, size > 0 ? extra : NULL);
@@ -306,7 +245,7 @@ void kprof_operation_free(kprof_operation *operation)
     if (!operation)
         return;
     free(operation->attributes);
-    free(operation->buffer);
+    kprof_arguments_free(&operation->arguments);
     free(operation);
 }
 
@@ -334,9 +273,9 @@ bool kprof_operation_sees_host(const kprof_operation *operation)
     if (kprof_driver_load(&driver) != KPROF_OK)
         return true;
     bool pageable = kprof_target_reaches_pageable();
-    for (size_t at = 0; at + sizeof(uint64_t) <= operation->buffer_size; at += sizeof(uint64_t)) {
+    for (size_t at = 0; at + sizeof(uint64_t) <= operation->arguments.size_bytes; at += sizeof(uint64_t)) {
         uint64_t value;
-        memcpy(&value, operation->buffer + at, sizeof value);
+        memcpy(&value, operation->arguments.buffer + at, sizeof value);
         if (is_host_address(driver, pageable, value))
             return true;
     }
