@@ -23,7 +23,9 @@ static const kprof_choice name_bases[] = {
 static const kprof_choice query_modes[] = {
     {"base", KPROF_QUERY_BASE}, {"suffix", KPROF_QUERY_SUFFIX}, {"all", KPROF_QUERY_ALL}, {NULL, 0}};
 static const kprof_choice target_processes[] = {{"application-only", 0}, {"all", 1}, {NULL, 0}};
-static const kprof_choice replay_modes[] = {{"kernel", 0}, {NULL, 0}};
+static const kprof_choice replay_choices[] = {
+    {"kernel", KPROF_REPLAY_ONLY}, {"multiplex", KPROF_MULTIPLEX_ALL}, {"auto", KPROF_REPLAY_WHERE_PROVED}, {NULL, 0}};
+static const kprof_choice graph_profilings[] = {{"node", KPROF_GRAPH_NODES}, {"graph", KPROF_GRAPH_WHOLE}, {NULL, 0}};
 static const kprof_choice replay_batches[] = {{"auto", 0}, {NULL, 0}};
 static const kprof_choice cache_controls[] = {
     {"all", KPROF_CACHE_FLUSH_ALL}, {"none", KPROF_CACHE_FLUSH_NONE}, {NULL, 0}};
@@ -93,8 +95,14 @@ const kprof_option_row kprof_option_rows[] = {
     CHOICE("target-processes", follow_children, target_processes, "application-only|all",
            "profile the first process only, or its children too (all)", IN_PROFILE, NULL),
 
-    CHOICE("replay-mode", replay_mode, replay_modes, "kernel", "how launches are repeated for further passes (kernel)",
-           IN_PROFILE, "the one replay mode of this version"),
+    CHOICE("replay-mode", replay_choice, replay_choices, "kernel|multiplex|auto",
+           "repeat launches for further passes, measure each launch in one pass, or repeat where it is safe (auto)",
+           IN_PROFILE, NULL),
+    COUNT("multiplex-samples", multiplex_samples, NULL, "N",
+          "of launches measured in one pass each: at most N for each kernel, shape and pass (32)", IN_PROFILE,
+          KPROF_MOST_SAMPLES),
+    CHOICE("graph-profiling", graph_profiling, graph_profilings, "node|graph",
+           "of a CUDA graph, measure each kernel, or the graph as one launch (node)", IN_PROFILE, NULL),
     COUNT("replay-batch", replay_batch, replay_batches, "N|auto",
           "repeat at most N launches together (auto: 512 at first, more where that is faster)", IN_PROFILE,
           KPROF_BATCH_MOST_LAUNCHES),
@@ -154,7 +162,6 @@ static const struct {
     {"disable-profiler-start-stop", "kprof ignores cudaProfilerStart and cudaProfilerStop"},
     {"filter-mode", ""},
     {"forward-signals", "kprof always forwards SIGINT, SIGTERM, SIGHUP and SIGQUIT"},
-    {"graph-profiling", ""},
     {"import-sass", ""},
     {"import-source", ""},
     {"injection-path-32", "use --injection-path"},

@@ -435,6 +435,7 @@ kprof_status kprof_options_parse(char **argv, const kprof_command *commands, kpr
         .words = argv,
         .name_base = KPROF_NAME_FUNCTION,
         .follow_children = 1,
+        .multiplex_samples = KPROF_MULTIPLEX_SAMPLES,
         .cache_control = KPROF_CACHE_FLUSH_ALL,
         .page = KPROF_UNSET,
         .format = KPROF_UNSET,

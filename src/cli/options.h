@@ -49,14 +49,16 @@ typedef struct kprof_options {
     kprof_strlist chips;
     int query_mode; /* kprof_query_mode */
 
-    kprof_filter_spec filter; /* name_base is in `name_base` until the parser has finished */
-    int name_base;            /* kprof_name_base */
-    int follow_children;      /* 0: --target-processes application-only */
-    int replay_mode;
-    uint32_t replay_batch; /* launches; 0: auto */
-    int cache_control;     /* kprof_cache_control */
-    int witness_control;   /* kprof_witness_control */
-    int clock_control;     /* kprof_clock_control */
+    kprof_filter_spec filter;   /* name_base is in `name_base` until the parser has finished */
+    int name_base;              /* kprof_name_base */
+    int follow_children;        /* 0: --target-processes application-only */
+    int replay_choice;          /* kprof_replay_choice */
+    int graph_profiling;        /* kprof_graph_profiling */
+    uint32_t multiplex_samples; /* of each kernel and shape */
+    uint32_t replay_batch;      /* launches; 0: auto */
+    int cache_control;          /* kprof_cache_control */
+    int witness_control;        /* kprof_witness_control */
+    int clock_control;          /* kprof_clock_control */
 
     char *export_path; /* as given: placeholders are not expanded yet */
     bool force_overwrite;

@@ -200,6 +200,7 @@ static void fill_chip(const kprof_chip_plan *from, kprof_chip_metrics *out)
         .chip = from->plan.chip,
         .metrics = from->plan.collect,
         .last_passes = from->schedule.last_passes,
+        .metric_passes = from->schedule.metric_passes,
         .witnesses = from->variants.witnesses,
         .proof = from->variants.proof,
         .pass_count = (uint32_t)from->plan.pass_count,
@@ -221,6 +222,9 @@ kprof_status kprof_plans_config(const kprof_plans *plans, const kprof_options *o
         .witness_control = (kprof_witness_control)options->witness_control,
         .follow_children = options->follow_children != 0,
         .verbose = options->verbose,
+        .replay_choice = (kprof_replay_choice)options->replay_choice,
+        .graph_profiling = (kprof_graph_profiling)options->graph_profiling,
+        .multiplex_samples = options->multiplex_samples,
         .replay_batch = options->replay_batch,
         .counter_data_dir = options->counter_data_dir,
     };

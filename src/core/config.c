@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #define CONFIG_MAGIC     "KPROFCFG"
-#define CONFIG_VERSION   11
+#define CONFIG_VERSION   12
 #define CONFIG_MAX_BYTES (64u << 20)
 #define CONFIG_MAX_CHIPS 256
 
@@ -60,6 +60,16 @@ static void decode_passes(kprof_bytes *in, size_t count, uint32_t **passes)
         (*passes)[i] = kprof_get_u32(in);
 }
 
+static void decode_masks(kprof_bytes *in, size_t count, uint64_t **masks)
+{
+    if (in->failed || count == 0)
+        return;
+    *masks = calloc(count, sizeof **masks);
+    in->failed = !*masks;
+    for (size_t i = 0; i < count && !in->failed; i++)
+        (*masks)[i] = kprof_get_u64(in);
+}
+
 static void encode_image(const kprof_chip_image *image, kprof_strbuf *out)
 {
     kprof_put_u64(out, image->size);
@@ -87,6 +97,8 @@ static void encode_chip(const kprof_chip_metrics *chip, kprof_strbuf *out)
     kprof_put_u32(out, chip->patches_code);
     kprof_put_strings(out, &chip->metrics);
     encode_passes(chip->last_passes, chip->metrics.count, out);
+    for (size_t i = 0; i < chip->metrics.count; i++)
+        kprof_put_u64(out, chip->metric_passes[i]);
     kprof_put_strings(out, &chip->witnesses);
     for (size_t i = 0; i < KPROF_MAX_WITNESSES; i++)
         kprof_put_u64(out, chip->witness_passes[i]);
@@ -102,6 +114,7 @@ static void decode_chip(kprof_bytes *in, kprof_chip_metrics *chip)
     chip->patches_code = kprof_get_u32(in) != 0;
     kprof_get_strings(in, &chip->metrics);
     decode_passes(in, chip->metrics.count, &chip->last_passes);
+    decode_masks(in, chip->metrics.count, &chip->metric_passes);
     kprof_get_strings(in, &chip->witnesses);
     in->failed = in->failed || chip->witnesses.count > KPROF_MAX_WITNESSES;
     for (size_t i = 0; i < KPROF_MAX_WITNESSES; i++)
@@ -122,6 +135,9 @@ static void encode_switches(const kprof_config *config, kprof_strbuf *out)
     kprof_put_u32(out, config->witness_control);
     kprof_put_u32(out, config->follow_children);
     kprof_put_u32(out, config->verbose);
+    kprof_put_u32(out, config->replay_choice);
+    kprof_put_u32(out, config->graph_profiling);
+    kprof_put_u32(out, config->multiplex_samples);
     kprof_put_u32(out, config->replay_batch);
     kprof_put_u64(out, (uint64_t)config->root_pid);
     kprof_put_string(out, config->counter_data_dir ? config->counter_data_dir : "");
@@ -133,16 +149,21 @@ static void decode_switches(kprof_bytes *in, kprof_config *config)
     uint32_t witness_control = kprof_get_u32(in);
     uint32_t follow_children = kprof_get_u32(in);
     uint32_t verbose = kprof_get_u32(in);
+    uint32_t replay_choice = kprof_get_u32(in);
+    uint32_t graph_profiling = kprof_get_u32(in);
+    config->multiplex_samples = kprof_get_u32(in);
     config->replay_batch = kprof_get_u32(in);
     config->root_pid = (int64_t)kprof_get_u64(in);
     const char *counter_data_dir = kprof_get_string(in);
     if (cache_control > KPROF_CACHE_FLUSH_NONE || witness_control > KPROF_WITNESSES_AUTO || follow_children > 1 ||
-        verbose > 1) {
+        verbose > 1 || replay_choice > KPROF_MULTIPLEX_ALL || graph_profiling > KPROF_GRAPH_WHOLE) {
         in->failed = true;
         return;
     }
     config->cache_control = (kprof_cache_control)cache_control;
     config->witness_control = (kprof_witness_control)witness_control;
+    config->replay_choice = (kprof_replay_choice)replay_choice;
+    config->graph_profiling = (kprof_graph_profiling)graph_profiling;
     config->follow_children = follow_children;
     config->verbose = verbose;
     if (counter_data_dir && counter_data_dir[0] && !(config->counter_data_dir = strdup(counter_data_dir)))
@@ -296,6 +317,7 @@ void kprof_config_free(kprof_config *config)
         free(config->chips[i].chip);
         kprof_strlist_free(&config->chips[i].metrics);
         free(config->chips[i].last_passes);
+        free(config->chips[i].metric_passes);
         kprof_strlist_free(&config->chips[i].witnesses);
         kprof_strlist_free(&config->chips[i].proof);
         for (size_t k = 0; k < KPROF_IMAGES; k++)

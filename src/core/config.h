@@ -32,6 +32,7 @@ typedef struct kprof_chip_metrics {
     char *chip; /* "GH100" */
     kprof_strlist metrics;
     uint32_t *last_passes;   /* [metrics.count], owned: the pass after which nothing more of a metric comes */
+    uint64_t *metric_passes; /* [metrics.count], owned; bit P: in pass P, of the first 64 */
     kprof_strlist witnesses; /* names that a witnessed image has in several passes; none is among `metrics` */
     uint64_t witness_passes[KPROF_MAX_WITNESSES]; /* bit P: in pass P */
     kprof_strlist proof; /* names that count the SMs' traffic to host and peer memory; empty: there is no proof */
@@ -46,7 +47,21 @@ const kprof_chip_image *kprof_chip_image_choose(const kprof_chip_metrics *metric
 
 typedef enum kprof_cache_control { KPROF_CACHE_FLUSH_ALL, KPROF_CACHE_FLUSH_NONE } kprof_cache_control;
 /* Which batches get the witnesses that take time: all, or those that are large enough. */
+/* Which launches are replayed, in all passes each, and which are multiplexed: measured in one pass each, in their own
+ * run.
+ */
+typedef enum kprof_replay_choice {
+    KPROF_REPLAY_WHERE_PROVED, /* replayed where that is proved to be harmless; else multiplexed */
+    KPROF_REPLAY_ONLY,         /* replayed, or not measured */
+    KPROF_MULTIPLEX_ALL
+} kprof_replay_choice;
+/* What of a CUDA graph is a launch. */
+typedef enum kprof_graph_profiling { KPROF_GRAPH_NODES, KPROF_GRAPH_WHOLE } kprof_graph_profiling;
 typedef enum kprof_witness_control { KPROF_WITNESSES_ALL, KPROF_WITNESSES_AUTO } kprof_witness_control;
+
+/* Samples of each kernel and shape, where nothing was asked for: enough for a median and its spread. */
+#define KPROF_MULTIPLEX_SAMPLES 32
+#define KPROF_MOST_SAMPLES      100000
 
 /* What saving memory leaves free of the device, for the driver, CUPTI and the application. */
 #define KPROF_DEVICE_RESERVE_BYTES ((size_t)2 << 30)
@@ -71,9 +86,12 @@ typedef struct kprof_config {
     kprof_witness_control witness_control;
     bool follow_children; /* false: processes other than the first disarm */
     bool verbose;
-    uint32_t replay_batch;  /* how many launches a batch holds at most; 0: as many as memory allows */
-    int64_t root_pid;       /* the application's first process; 0 when not known */
-    char *counter_data_dir; /* absolute; each launch's counter data image is kept there; NULL: nowhere */
+    kprof_replay_choice replay_choice;
+    kprof_graph_profiling graph_profiling;
+    uint32_t multiplex_samples; /* of each kernel and shape, at most */
+    uint32_t replay_batch;      /* how many launches a batch holds at most; 0: as many as memory allows */
+    int64_t root_pid;           /* the application's first process; 0 when not known */
+    char *counter_data_dir;     /* absolute; each launch's counter data image is kept there; NULL: nowhere */
 } kprof_config;
 
 /* Append the encoding (magic, version, length-prefixed fields, little-endian) to `out`. */

@@ -149,7 +149,7 @@ static kprof_status begin(size_t ranges)
     if (status != KPROF_OK)
         return status;
     kprof_batch.times.save_ms = kprof_monotonic_lap_ms(&lap_ns);
-    size_t room = kprof_batch.kind == KPROF_ONE_PASS ? 1 : kprof_room_choose(kprof_batch.context);
+    size_t room = kprof_batch.kind == KPROF_MULTIPLEXED ? 1 : kprof_room_choose(kprof_batch.context);
     if (ranges > KPROF_BATCH_MOST_LAUNCHES)
         return kprof_fail(KPROF_NOT_COLLECTED, "the graph has %zu chosen kernels, and a batch has room for %d", ranges,
                           KPROF_BATCH_MOST_LAUNCHES);
@@ -170,7 +170,7 @@ static void start_anew(const kprof_batch_launch *launch, const kprof_treatment *
 {
     kprof_batch.kind = treatment->kind;
     kprof_batch.note[0] = '\0';
-    if (treatment->kind == KPROF_ONE_PASS)
+    if (treatment->kind == KPROF_MULTIPLEXED)
         kprof_batch_note("measured in one pass", treatment->why);
     kprof_batch.metrics = launch->metrics;
     atomic_store(&kprof_batch.sharing, kprof_target_sharing());
@@ -233,7 +233,7 @@ static bool is_full(size_t ranges)
 
 static bool can_join(const kprof_batch_launch *launch, const kprof_treatment *treatment, size_t ranges)
 {
-    return treatment->kind == kprof_batch.kind && treatment->kind != KPROF_ONE_PASS &&
+    return treatment->kind == kprof_batch.kind && treatment->kind != KPROF_MULTIPLEXED &&
            kprof_batch.context->context == launch->call->context && !is_full(ranges) &&
            kprof_batch_new_sharing() == 0 && !atomic_load(&kprof_batch.spoiled);
 }
@@ -519,7 +519,7 @@ void kprof_batch_leave(const kprof_call *call)
     else if (last->operation && kprof_batch.entered == 1 && kprof_operation_returned(last->operation) != KPROF_OK)
         kprof_batch_spoil("what came from the host could not be kept");
     int64_t now_ns = kprof_monotonic_ns();
-    if (is_full(1) || kprof_batch.kind == KPROF_ONE_PASS)
+    if (is_full(1) || kprof_batch.kind == KPROF_MULTIPLEXED)
         kprof_batch_close("the last launch it has room for");
     else if (now_ns - kprof_batch.started_ns > MAX_OPEN_NS)
         kprof_batch_close("its age");
@@ -579,7 +579,7 @@ void kprof_batch_close(const char *why)
     kprof_process_forget_reason();
     measure(why);
     const kprof_batch_times *ms = &kprof_batch.times;
-    if (kprof_batch.kind != KPROF_ONE_PASS) {
+    if (kprof_batch.kind != KPROF_MULTIPLEXED) {
         kprof_batch.context->last_launches = kprof_batch.chosen_count;
         kprof_room_note(kprof_batch.context, kprof_batch.wanted_ranges, kprof_batch.capacity,
                         ms->prepare_ms + ms->start_ms + ms->stop_ms);

@@ -45,7 +45,7 @@ static void deliver(const kprof_evaluation *evaluation, uint32_t passes)
         kprof_batch.listener->done(record, reason);
         return;
     }
-    record->mode = partly ? KPROF_REPLAY_ONE_PASS : KPROF_REPLAY_BATCH;
+    record->mode = partly ? KPROF_REPLAY_MULTIPLEX : KPROF_REPLAY_BATCH;
     record->pass_count = passes;
     record->values = evaluation->values;
     record->value_count = (uint32_t)kprof_batch.metrics->metrics.count;

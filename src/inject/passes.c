@@ -26,7 +26,7 @@
 
 bool kprof_passes_partly(void)
 {
-    return kprof_batch.metrics->pass_count > 1 && kprof_batch.kind == KPROF_ONE_PASS;
+    return kprof_batch.metrics->pass_count > 1 && kprof_batch.kind == KPROF_MULTIPLEXED;
 }
 
 static bool wants_all_witnesses(void)

@@ -95,7 +95,7 @@ static kprof_treatment measure_own_run(const kprof_batch_launch *launch, kprof_t
 
 kprof_treatment kprof_treatment_unrepeated(const kprof_batch_launch *launch, const char *why)
 {
-    return measure_own_run(launch, launch->metrics->pass_count > 1 ? KPROF_ONE_PASS : KPROF_LIVE, why);
+    return measure_own_run(launch, launch->metrics->pass_count > 1 ? KPROF_MULTIPLEXED : KPROF_LIVE, why);
 }
 
 kprof_treatment kprof_treatment_choose(const kprof_batch_launch *launch, const kprof_operation *operation)

@@ -6,11 +6,11 @@
 #include "inject/batch.h"
 
 typedef enum kprof_treatment_kind {
-    KPROF_REPLAYED, /* in replays after its own run, with others in a batch */
-    KPROF_LIVE,     /* in its own run, in the one pass that there is, with others in a batch */
-    KPROF_ONE_PASS, /* in its own run, in one pass of several */
-    KPROF_WATCHED,  /* not this time: it is watched whether it ends by itself */
-    KPROF_REFUSED,  /* not at all */
+    KPROF_REPLAYED,    /* in replays after its own run, with others in a batch */
+    KPROF_LIVE,        /* in its own run, in the one pass that there is, with others in a batch */
+    KPROF_MULTIPLEXED, /* in its own run, in one pass of several */
+    KPROF_WATCHED,     /* not this time: it is watched whether it ends by itself */
+    KPROF_REFUSED,     /* not at all */
 } kprof_treatment_kind;
 
 typedef struct kprof_treatment {

@@ -54,7 +54,7 @@ struct kprof_ingest {
     int64_t launch_rows[KPROF_LAUNCH_VALUE_MAX];
 };
 
-static const char *const replay_modes[] = {"none", "one-pass", "batch"};
+static const char *const replay_modes[] = {"none", "multiplex", "batch"};
 static const char *const log_levels[] = {"error", "warning", "info", "debug"};
 
 kprof_status kprof_ingest_new(kprof_report *report, kprof_ingest **out)

@@ -66,9 +66,9 @@ typedef struct kprof_kernel_record {
 } kprof_kernel_record;
 
 typedef enum kprof_replay_mode {
-    KPROF_REPLAY_NONE,     /* not measured; `reason` says why */
-    KPROF_REPLAY_ONE_PASS, /* measured in one of the passes alone, not replayed; `reason` says why */
-    KPROF_REPLAY_BATCH,    /* measured in all passes, replayed with the launches of its batch */
+    KPROF_REPLAY_NONE,      /* not measured; `reason` says why */
+    KPROF_REPLAY_MULTIPLEX, /* measured in one of the passes, in its own run; the other passes are of other launches */
+    KPROF_REPLAY_BATCH,     /* measured in all passes, replayed with the launches of its batch */
 } kprof_replay_mode;
 
 typedef struct kprof_launch_record {

@@ -292,7 +292,9 @@ static void refused_values(void **state)
     assert_refused("--page detail app", "details|raw|summary|session");
     assert_refused("--clock-control reset app",
                    "\"reset\" is not valid, give none|base|boost: ncu's reset is not needed");
-    assert_refused("--replay-mode application app", "give kernel: the one replay mode of this version");
+    assert_refused("--replay-mode application app", "give kernel|multiplex|auto");
+    assert_refused("--graph-profiling none app", "give node|graph");
+    assert_refused("--multiplex-samples 0 app", "N is from 1 to 100000");
     assert_refused("--csv=yes app", "takes no argument");
     assert_refused("--set", "--set needs an argument");
     assert_refused("-k", "--kernel-name needs an argument");

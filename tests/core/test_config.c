@@ -21,6 +21,7 @@ static kprof_config sample(void)
     static char *metrics[] = {"dram__bytes.sum", "", "sm__cycles_active.avg"};
     static char *witnesses[] = {"TPC.TriageCompute.sm__inst_executed_realtime.sum"};
     static uint32_t last_passes[] = {8, 0, UINT32_MAX};
+    static uint64_t metric_passes[] = {UINT64_C(1) << 63 | 1, 0, UINT64_MAX};
     static uint8_t image[] = {0, 1, 2, 255, 0, 7};
     static char *proof[] = {"lts__t_sectors_srcunit_tex_aperture_sysmem.sum", "to peers"};
     static kprof_chip_metrics chips[] = {
@@ -28,6 +29,7 @@ static kprof_config sample(void)
             .chip = "GH100",
             .metrics = {metrics, 3, 3},
             .last_passes = last_passes,
+            .metric_passes = metric_passes,
             .witnesses = {witnesses, 1, 1},
             .witness_passes = {5, UINT64_MAX},
             .proof = {proof, 2, 2},
@@ -45,6 +47,9 @@ static kprof_config sample(void)
         .witness_control = KPROF_WITNESSES_AUTO,
         .follow_children = true,
         .verbose = true,
+        .replay_choice = KPROF_MULTIPLEX_ALL,
+        .graph_profiling = KPROF_GRAPH_WHOLE,
+        .multiplex_samples = 77,
         .replay_batch = UINT32_MAX - 1,
         .root_pid = 4711,
         .counter_data_dir = "/tmp/counters",
@@ -76,8 +81,10 @@ static void assert_chip_equal(const kprof_chip_metrics *a, const kprof_chip_metr
     assert_int_equal(a->pass_count, b->pass_count);
     assert_int_equal(a->patches_code, b->patches_code);
     assert_names_equal(&a->metrics, &b->metrics);
-    if (a->metrics.count)
+    if (a->metrics.count) {
         assert_memory_equal(a->last_passes, b->last_passes, a->metrics.count * sizeof *a->last_passes);
+        assert_memory_equal(a->metric_passes, b->metric_passes, a->metrics.count * sizeof *a->metric_passes);
+    }
     assert_names_equal(&a->witnesses, &b->witnesses);
     assert_memory_equal(a->witness_passes, b->witness_passes, sizeof a->witness_passes);
     assert_names_equal(&a->proof, &b->proof);
@@ -95,6 +102,9 @@ static void assert_config_equal(const kprof_config *a, const kprof_config *b)
     assert_int_equal(a->witness_control, b->witness_control);
     assert_int_equal(a->follow_children, b->follow_children);
     assert_int_equal(a->verbose, b->verbose);
+    assert_int_equal(a->replay_choice, b->replay_choice);
+    assert_int_equal(a->graph_profiling, b->graph_profiling);
+    assert_int_equal(a->multiplex_samples, b->multiplex_samples);
     assert_true(a->replay_batch == b->replay_batch);
     assert_true(a->root_pid == b->root_pid);
     assert_int_equal(a->counter_data_dir == NULL, b->counter_data_dir == NULL);

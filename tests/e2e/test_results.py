@@ -292,7 +292,7 @@ class HostMemory(Case):
             self.assertEqual(mode, "none")
             self.assertIn("a kernel's first launches are only watched", reason)
         _, mode, reason = rows[2]
-        self.assertEqual(mode, "one-pass")
+        self.assertEqual(mode, "multiplex")
         self.assertIn(why, reason)
 
 

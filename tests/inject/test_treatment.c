@@ -125,7 +125,7 @@ static void test_no_proof(void **state)
     seen.without_proof = true;
     assert_chosen(2, KPROF_REPLAYED, "");
     seen.sharing = KPROF_SHARES_WITH_HOST;
-    assert_watched_first(2, KPROF_ONE_PASS, "the chip cannot tell which launches reach host memory");
+    assert_watched_first(2, KPROF_MULTIPLEXED, "the chip cannot tell which launches reach host memory");
     assert_unchosen(KPROF_REFUSED, "the chip cannot tell which launches reach host memory");
 }
 
@@ -138,7 +138,7 @@ static void test_pageable_memory(void **state)
     seen.reaches_pageable = true;
     assert_true(kprof_treatment_needs_proof());
     atomic_store(&kernel.proved, true); /* of other launches */
-    assert_watched_first(2, KPROF_ONE_PASS, "the kernel takes memory of the host, which no replay may change");
+    assert_watched_first(2, KPROF_MULTIPLEXED, "the kernel takes memory of the host, which no replay may change");
     assert_watched_first(1, KPROF_LIVE, "the kernel takes memory of the host");
     seen.sees_host = false;
     assert_chosen(1, KPROF_REPLAYED, "");
@@ -150,14 +150,14 @@ static void test_launches_that_cannot_be_repeated(void **state)
     (void)state;
     seen.side_effect = "it prints (test)";
     assert_chosen(1, KPROF_LIVE, "");
-    assert_chosen(2, KPROF_ONE_PASS, "the kernel cannot be replayed: it prints (test)");
+    assert_chosen(2, KPROF_MULTIPLEXED, "the kernel cannot be replayed: it prints (test)");
     assert_unchosen(KPROF_REFUSED, "it prints (test)");
     seen.side_effect = NULL;
     seen.uncopyable = true;
-    assert_chosen(2, KPROF_ONE_PASS, "the launch cannot be repeated through the driver");
+    assert_chosen(2, KPROF_MULTIPLEXED, "the launch cannot be repeated through the driver");
     seen.uncopyable = false;
     seen.no_function = true;
-    assert_chosen(2, KPROF_ONE_PASS, "the launch cannot be repeated through the driver");
+    assert_chosen(2, KPROF_MULTIPLEXED, "the launch cannot be repeated through the driver");
 }
 
 /* The proof tells which launches reach it. */
@@ -170,11 +170,11 @@ static void test_memory_of_the_host(void **state)
     assert_chosen(2, KPROF_REPLAYED, "");
     assert_unchosen(KPROF_REPLAYED, "");
     seen.sees_host = true;
-    assert_watched_first(2, KPROF_ONE_PASS, "the kernel takes memory of the host, which no replay may change");
+    assert_watched_first(2, KPROF_MULTIPLEXED, "the kernel takes memory of the host, which no replay may change");
     atomic_store(&kernel.proved, true); /* it may not use what it takes */
     assert_chosen(2, KPROF_REPLAYED, "");
     seen.side_effect = "it prints (test)";
-    assert_watched_first(2, KPROF_ONE_PASS, "it prints (test)");
+    assert_watched_first(2, KPROF_MULTIPLEXED, "it prints (test)");
     assert_watched_first(1, KPROF_LIVE, "it prints (test)");
 }
 
@@ -186,11 +186,11 @@ static void test_kernel_that_reached_host_memory(void **state)
     atomic_store(&kernel.reaches_host, 1);
     assert_chosen(2, KPROF_REPLAYED, "");
     seen.sees_host = true;
-    assert_watched_first(2, KPROF_ONE_PASS, "the kernel takes memory of the host");
+    assert_watched_first(2, KPROF_MULTIPLEXED, "the kernel takes memory of the host");
     assert_unchosen(KPROF_REFUSED, "the kernel takes memory of the host");
     seen.sees_host = false;
     atomic_store(&kernel.reaches_host, 2);
-    assert_watched_first(2, KPROF_ONE_PASS, "launches of the kernel reach memory of the host");
+    assert_watched_first(2, KPROF_MULTIPLEXED, "launches of the kernel reach memory of the host");
 }
 
 static void test_managed_memory(void **state)
@@ -198,7 +198,7 @@ static void test_managed_memory(void **state)
     (void)state;
     seen.sharing = KPROF_MANAGED;
     assert_watched_first(1, KPROF_LIVE, "managed memory");
-    assert_watched_first(2, KPROF_ONE_PASS, "managed memory");
+    assert_watched_first(2, KPROF_MULTIPLEXED, "managed memory");
     assert_unchosen(KPROF_REFUSED, "managed memory");
 }
 
@@ -207,12 +207,12 @@ static void test_memory_of_other_devices(void **state)
     (void)state;
     seen.sharing = KPROF_SHARES_WITH_DEVICES;
     assert_chosen(1, KPROF_LIVE, "");
-    assert_watched_first(2, KPROF_ONE_PASS, "other GPUs or other processes reach the memory");
+    assert_watched_first(2, KPROF_MULTIPLEXED, "other GPUs or other processes reach the memory");
     seen.sharing = 0;
     atomic_store(&kernel.watched_ends, 0);
     seen.side_effect = "it prints (test)";
     seen.devices = "a network card may write (test)";
-    assert_watched_first(2, KPROF_ONE_PASS, "it prints (test)");
+    assert_watched_first(2, KPROF_MULTIPLEXED, "it prints (test)");
 }
 
 static void test_memory_that_may_not_be_saved(void **state)
@@ -220,9 +220,9 @@ static void test_memory_that_may_not_be_saved(void **state)
     (void)state;
     seen.sharing = KPROF_MAY_NOT_SAVE;
     assert_chosen(1, KPROF_LIVE, "");
-    assert_chosen(2, KPROF_ONE_PASS, "there is memory that a replay cannot restore");
+    assert_chosen(2, KPROF_MULTIPLEXED, "there is memory that a replay cannot restore");
     seen.sharing = KPROF_MAY_NOT_SAVE | KPROF_SHARES_WITH_HOST;
-    assert_watched_first(2, KPROF_ONE_PASS, "there is memory that a replay cannot restore");
+    assert_watched_first(2, KPROF_MULTIPLEXED, "there is memory that a replay cannot restore");
 }
 
 /* As for want of device memory. */
@@ -231,7 +231,7 @@ static void test_a_launch_that_turns_out_not_to_be_repeatable(void **state)
     (void)state;
     kprof_chip_metrics metrics = {.pass_count = 2};
     kprof_batch_launch launch = {.kernel = &kernel, .metrics = &metrics, .chosen = true};
-    assert_treated(kprof_treatment_unrepeated(&launch, "no room (test)"), KPROF_ONE_PASS, "no room (test)");
+    assert_treated(kprof_treatment_unrepeated(&launch, "no room (test)"), KPROF_MULTIPLEXED, "no room (test)");
     metrics.pass_count = 1;
     assert_treated(kprof_treatment_unrepeated(&launch, "no room (test)"), KPROF_LIVE, "no room (test)");
     seen.sharing = KPROF_SHARES_WITH_HOST;

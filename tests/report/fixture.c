@@ -335,7 +335,7 @@ static void store_second_process(kprof_report *report, const fixture_metrics *me
     record.launch.dynamic_smem_bytes = 16384;
     record.launch.configured_smem_bytes = 0;
     record.launch.max_blocks_per_sm = 0;
-    record.launch.mode = KPROF_REPLAY_ONE_PASS;
+    record.launch.mode = KPROF_REPLAY_MULTIPLEX;
     record.launch.graph_node = (UINT64_C(1) << 32) + 18; /* more than 32 bits */
     record.launch.pass_count = 1;
     fixture_store(ingest, &record);
