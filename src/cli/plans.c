@@ -200,7 +200,6 @@ static void fill_chip(const kprof_chip_plan *from, kprof_chip_metrics *out)
         .chip = from->plan.chip,
         .metrics = from->plan.collect,
         .last_passes = from->schedule.last_passes,
-        .metric_passes = from->schedule.metric_passes,
         .witnesses = from->variants.witnesses,
         .proof = from->variants.proof,
         .pass_count = (uint32_t)from->plan.pass_count,

@@ -60,16 +60,6 @@ static void decode_passes(kprof_bytes *in, size_t count, uint32_t **passes)
         (*passes)[i] = kprof_get_u32(in);
 }
 
-static void decode_masks(kprof_bytes *in, size_t count, uint64_t **masks)
-{
-    if (in->failed || count == 0)
-        return;
-    *masks = calloc(count, sizeof **masks);
-    in->failed = !*masks;
-    for (size_t i = 0; i < count && !in->failed; i++)
-        (*masks)[i] = kprof_get_u64(in);
-}
-
 static void encode_image(const kprof_chip_image *image, kprof_strbuf *out)
 {
     kprof_put_u64(out, image->size);
@@ -97,8 +87,6 @@ static void encode_chip(const kprof_chip_metrics *chip, kprof_strbuf *out)
     kprof_put_u32(out, chip->patches_code);
     kprof_put_strings(out, &chip->metrics);
     encode_passes(chip->last_passes, chip->metrics.count, out);
-    for (size_t i = 0; i < chip->metrics.count; i++)
-        kprof_put_u64(out, chip->metric_passes[i]);
     kprof_put_strings(out, &chip->witnesses);
     for (size_t i = 0; i < KPROF_MAX_WITNESSES; i++)
         kprof_put_u64(out, chip->witness_passes[i]);
@@ -114,7 +102,6 @@ static void decode_chip(kprof_bytes *in, kprof_chip_metrics *chip)
     chip->patches_code = kprof_get_u32(in) != 0;
     kprof_get_strings(in, &chip->metrics);
     decode_passes(in, chip->metrics.count, &chip->last_passes);
-    decode_masks(in, chip->metrics.count, &chip->metric_passes);
     kprof_get_strings(in, &chip->witnesses);
     in->failed = in->failed || chip->witnesses.count > KPROF_MAX_WITNESSES;
     for (size_t i = 0; i < KPROF_MAX_WITNESSES; i++)
@@ -317,7 +304,6 @@ void kprof_config_free(kprof_config *config)
         free(config->chips[i].chip);
         kprof_strlist_free(&config->chips[i].metrics);
         free(config->chips[i].last_passes);
-        free(config->chips[i].metric_passes);
         kprof_strlist_free(&config->chips[i].witnesses);
         kprof_strlist_free(&config->chips[i].proof);
         for (size_t k = 0; k < KPROF_IMAGES; k++)

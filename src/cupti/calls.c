@@ -133,6 +133,13 @@ static const unsigned char kinds[CUPTI_DRIVER_TRACE_CBID_SIZE] = {
     [ID(cuEventElapsedTime)] = KPROF_CALL_WAIT,
     [ID(cuEventElapsedTime_v2)] = KPROF_CALL_WAIT,
 
+    [ID(cuStreamBeginCapture)] = KPROF_CALL_CAPTURE,
+    [ID(cuStreamBeginCapture_ptsz)] = KPROF_CALL_CAPTURE,
+    [ID(cuStreamBeginCapture_v2)] = KPROF_CALL_CAPTURE,
+    [ID(cuStreamBeginCapture_v2_ptsz)] = KPROF_CALL_CAPTURE,
+    [ID(cuStreamBeginCaptureToGraph)] = KPROF_CALL_CAPTURE,
+    [ID(cuStreamBeginCaptureToGraph_ptsz)] = KPROF_CALL_CAPTURE,
+
     [ID(cuCtxGetApiVersion)] = KPROF_CALL_HARMLESS,
     [ID(cuCtxGetCacheConfig)] = KPROF_CALL_HARMLESS,
     [ID(cuCtxGetCurrent)] = KPROF_CALL_HARMLESS,

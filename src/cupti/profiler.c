@@ -39,7 +39,6 @@ struct kprof_profiler {
     size_t used;        /* ranges written since then */
     size_t ranges;      /* of the object's first pass: it cannot have more later; 0: no pass yet */
     size_t next_pass;   /* of the config image; 0: the last measurement is complete */
-    bool single;        /* the passes under way are single ones */
     bool failed;        /* the next measurement takes a new object */
     unsigned unloads;   /* of modules, when the object was made */
 };
@@ -305,60 +304,10 @@ static bool serves(const kprof_profiler *p, size_t ranges, unsigned image_bits)
     return !p->failed && !knows_old_code(p) && (p->ranges == 0 || (ranges <= p->ranges && image_bits == p->image_bits));
 }
 
-static kprof_status begin(kprof_profiler *p, size_t ranges, unsigned image_bits)
-{
-    if (p->single) /* its blank image has been configured */
-        forget_blank(p);
-    p->single = false;
-    if (p->next_pass > 0 || !serves(p, ranges, image_bits))
-        kprof_profiler_release(p);
-    p->wanted_ranges = ranges;
-    p->image_bits = image_bits;
-    kprof_status status = enable(p);
-    if (status == KPROF_OK)
-        status = blank_image(p);
-    return status == KPROF_OK ? configure(p) : status;
-}
-
-kprof_status kprof_profiler_begin(kprof_profiler *p, const kprof_measurement *wanted)
-{
-    bool witnessed = wanted->all_witnesses && p->metrics->images[KPROF_IMAGE_WITNESSED].size > 0;
-    return begin(p, wanted->ranges,
-                 (witnessed ? KPROF_IMAGE_WITNESSED : 0) | (wanted->proved ? KPROF_IMAGE_PROVED : 0));
-}
-
-/* The proof's pass has nothing for a launch that is measured in one pass. */
-static kprof_status skip_proof(kprof_profiler *p)
-{
-    bool more;
-    if (p->next_pass > 0 || !(p->image_bits & KPROF_IMAGE_PROVED))
-        return KPROF_OK;
-    kprof_status status = kprof_profiler_start(p);
-    return status == KPROF_OK ? kprof_profiler_stop(p, &more) : status;
-}
-
-/* CUPTI goes on with the next pass as long as nothing is configured anew; the launch before leaves its counters, which
- * have to go. */
-kprof_status kprof_profiler_begin_pass(kprof_profiler *p)
-{
-    if (p->single && p->object && serves(p, 1, p->image_bits) && kprof_blank_restore(p->blank, p->image, 1))
-        return skip_proof(p);
-    kprof_status status = begin(p, 1, p->image_bits); /* as before, since a new object takes long */
-    if (status != KPROF_OK)
-        return status;
-    forget_blank(p);
-    p->blank = kprof_blank_keep(p->image, p->image_size, 1, p->image_size);
-    if (!p->blank)
-        return kprof_fail(KPROF_NO_MEMORY, "no memory for a counter data image of %zu bytes", p->image_size);
-    p->single = true;
-    return skip_proof(p);
-}
-
 static void note_failure(kprof_profiler *p, CUptiResult result)
 {
     if (result == CUPTI_SUCCESS)
         return;
-    p->single = false;
     p->failed = true;
 }
 
@@ -387,6 +336,58 @@ kprof_status kprof_profiler_stop(kprof_profiler *p, bool *more)
     p->next_pass = *more ? p->next_pass + 1 : 0;
     note_failure(p, result);
     return result == CUPTI_SUCCESS ? KPROF_OK : fail(p->cupti, "cuptiRangeProfilerStop", result);
+}
+
+/* Passes that the measurement before has left run empty, since a new object takes longer. */
+static void run_out(kprof_profiler *p)
+{
+    bool more = p->object && p->next_pass > 0;
+    kprof_status status = KPROF_OK;
+    while (more && status == KPROF_OK) {
+        status = kprof_profiler_start(p);
+        if (status == KPROF_OK)
+            status = kprof_profiler_stop(p, &more);
+    }
+    if (status != KPROF_OK)
+        kprof_profiler_release(p);
+}
+
+static kprof_status begin(kprof_profiler *p, size_t ranges, unsigned image_bits)
+{
+    if (!serves(p, ranges, image_bits))
+        kprof_profiler_release(p);
+    run_out(p);
+    p->wanted_ranges = ranges;
+    p->image_bits = image_bits;
+    kprof_status status = enable(p);
+    if (status == KPROF_OK)
+        status = blank_image(p);
+    return status == KPROF_OK ? configure(p) : status;
+}
+
+kprof_status kprof_profiler_begin(kprof_profiler *p, const kprof_measurement *wanted)
+{
+    bool witnessed = wanted->all_witnesses && p->metrics->images[KPROF_IMAGE_WITNESSED].size > 0;
+    return begin(p, wanted->ranges,
+                 (witnessed ? KPROF_IMAGE_WITNESSED : 0) | (wanted->proved ? KPROF_IMAGE_PROVED : 0));
+}
+
+bool kprof_profiler_goes_on(const kprof_profiler *p)
+{
+    return p->object && !p->failed && !knows_old_code(p);
+}
+
+kprof_status kprof_profiler_next_pass(kprof_profiler *p, uint32_t *pass)
+{
+    bool more, proved = p->image_bits & KPROF_IMAGE_PROVED;
+    kprof_status status = KPROF_OK;
+    if (proved && p->next_pass == 0) {
+        status = kprof_profiler_start(p);
+        if (status == KPROF_OK)
+            status = kprof_profiler_stop(p, &more);
+    }
+    *pass = (uint32_t)p->next_pass - proved;
+    return status;
 }
 
 kprof_status kprof_profiler_push(kprof_profiler *p, size_t number)

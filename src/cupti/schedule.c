@@ -82,15 +82,7 @@ static uint32_t last_marked(const reader *r)
     return last > 0 ? (uint32_t)(last - 1) : 0;
 }
 
-static uint64_t marked_bits(const reader *r)
-{
-    uint64_t bits = 0;
-    for (size_t i = 0; i < r->out->pass_count && i < 64; i++)
-        bits |= r->marked[i] ? UINT64_C(1) << i : 0;
-    return bits;
-}
-
-static kprof_status read_metric(const reader *r, const char *name, size_t metric)
+static kprof_status read_metric(const reader *r, const char *name, kprof_pass_list *out, uint32_t *last_pass)
 {
     kprof_strlist required = KPROF_STRLIST_INIT, optional = KPROF_STRLIST_INIT;
     kprof_status status = kprof_evaluator_raw_counters(r->evaluator, name, &required, &optional);
@@ -99,11 +91,10 @@ static kprof_status read_metric(const reader *r, const char *name, size_t metric
             status = kprof_fail(KPROF_INTERNAL, "a config image does not have counter %s", required.items[i]);
     }
     if (status == KPROF_OK)
-        status = take_marked(r, &r->out->metrics[metric]);
+        status = take_marked(r, out);
     for (size_t i = 0; i < optional.count && status == KPROF_OK; i++)
         (void)mark_passes(r, optional.items[i]);
-    r->out->last_passes[metric] = last_marked(r);
-    r->out->metric_passes[metric] = marked_bits(r);
+    *last_pass = last_marked(r);
     memset(r->marked, 0, r->out->pass_count * sizeof(*r->marked));
     kprof_strlist_free(&required);
     kprof_strlist_free(&optional);
@@ -118,10 +109,9 @@ static kprof_status prepare(reader *r, kprof_host *host, size_t metric_count)
     out->passes = calloc(out->pass_count + 1, sizeof(*out->passes));
     out->metrics = calloc(metric_count + 1, sizeof(*out->metrics));
     out->last_passes = calloc(metric_count + 1, sizeof(*out->last_passes));
-    out->metric_passes = calloc(metric_count + 1, sizeof(*out->metric_passes));
     r->marked = calloc(out->pass_count + 1, sizeof(*r->marked));
     r->indices = calloc(out->pass_count + 1, sizeof(*r->indices));
-    if (!out->passes || !out->metrics || !out->last_passes || !out->metric_passes || !r->marked || !r->indices)
+    if (!out->passes || !out->metrics || !out->last_passes || !r->marked || !r->indices)
         return KPROF_NO_MEMORY;
     kprof_status status = kprof_nvperf_load(&r->api);
     if (status == KPROF_OK)
@@ -140,7 +130,7 @@ kprof_status kprof_schedule_read(kprof_host *host, const kprof_strlist *names, c
     for (size_t i = 0; i < out->pass_count && status == KPROF_OK; i++)
         status = read_pass(&r, i);
     for (size_t i = 0; i < names->count && status == KPROF_OK; i++)
-        status = read_metric(&r, names->items[i], i);
+        status = read_metric(&r, names->items[i], &out->metrics[i], &out->last_passes[i]);
     kprof_raw_config_close(r.domains);
     free(r.marked);
     free(r.indices);
@@ -155,7 +145,6 @@ void kprof_schedule_free(kprof_schedule *schedule)
         free(schedule->metrics[i].items);
     free(schedule->metrics);
     free(schedule->last_passes);
-    free(schedule->metric_passes);
     free(schedule->passes);
     *schedule = (kprof_schedule){0};
 }

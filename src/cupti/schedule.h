@@ -24,7 +24,6 @@ typedef struct kprof_schedule {
     size_t pass_count;
     kprof_pass_list *metrics; /* [metric_count], in the order of the names; empty: no counters, as for a peak rate */
     uint32_t *last_passes;    /* [metric_count]: after it no counter comes that a value is made of, or may be */
-    uint64_t *metric_passes;  /* [metric_count]: likewise as bits, of the first 64 passes */
     size_t metric_count;
 } kprof_schedule;
 

@@ -5,6 +5,7 @@
 #include "core/monotonic.h"
 #include "inject/keep.h"
 #include "inject/lock.h"
+#include "inject/multiplex.h"
 #include "inject/process.h"
 #include "inject/room.h"
 #include "inject/wait.h"
@@ -20,7 +21,8 @@
 /* A batch that has had no chosen launch for as long is closed: what is not chosen is repeated in each pass, too. */
 #define MAX_UNCHOSEN_NS INT64_C(250000000)
 /* A batch that has taken launches for longer is closed, so that a process which is killed does not lose more. */
-#define MAX_OPEN_NS INT64_C(10000000000)
+#define MAX_OPEN_NS      INT64_C(10000000000)
+#define VAIN_WAIT_FACTOR 10
 /* What is shared, and with whom, decides what may be repeated. */
 #define SHARING_THAT_MATTERS (KPROF_SHARES_WITH_HOST | KPROF_SHARES_WITH_DEVICES | KPROF_MAY_NOT_SAVE | KPROF_MANAGED)
 
@@ -34,6 +36,11 @@ void kprof_batch_listen(const kprof_batch_listener *listener)
 bool kprof_batch_is_open(void)
 {
     return atomic_load_explicit(&kprof_batch.open, memory_order_relaxed);
+}
+
+bool kprof_batch_is_window(void)
+{
+    return atomic_load_explicit(&kprof_batch.window, memory_order_relaxed);
 }
 
 bool kprof_batch_records(void)
@@ -71,7 +78,17 @@ static void release(void)
     kprof_batch.range_count = kprof_batch.wanted_ranges = 0;
     kprof_lock_give();
     atomic_store(&kprof_batch.records, false);
+    atomic_store(&kprof_batch.window, false);
     atomic_store(&kprof_batch.open, false);
+}
+
+/* Tell that no launch of the batch was measured. */
+static void tell_why(const char *reason)
+{
+    if (kprof_batch.kind == KPROF_MULTIPLEXED)
+        kprof_multiplex_deliver_reason(reason);
+    else
+        kprof_deliver_reason(reason);
 }
 
 bool kprof_batch_context_ending(void *context)
@@ -79,13 +96,14 @@ bool kprof_batch_context_ending(void *context)
     if (!kprof_batch_is_open() || kprof_batch.context->context != context)
         return false;
     bool in_pass = kprof_batch.in_pass;
-    kprof_deliver_reason("the context ended before the launch was replayed");
+    tell_why("the context ended before the launch was measured");
     release();
     return in_pass;
 }
 
 void kprof_batch_forget(void)
 {
+    atomic_store(&kprof_batch.window, false);
     atomic_store(&kprof_batch.records, false);
     atomic_store(&kprof_batch.open, false);
     kprof_batch.count = 0;
@@ -149,7 +167,7 @@ static kprof_status begin(size_t ranges)
     if (status != KPROF_OK)
         return status;
     kprof_batch.times.save_ms = kprof_monotonic_lap_ms(&lap_ns);
-    size_t room = kprof_batch.kind == KPROF_MULTIPLEXED ? 1 : kprof_room_choose(kprof_batch.context);
+    size_t room = kprof_room_choose(kprof_batch.context);
     if (ranges > KPROF_BATCH_MOST_LAUNCHES)
         return kprof_fail(KPROF_NOT_COLLECTED, "the graph has %zu chosen kernels, and a batch has room for %d", ranges,
                           KPROF_BATCH_MOST_LAUNCHES);
@@ -157,9 +175,14 @@ static kprof_status begin(size_t ranges)
     return kprof_passes_begin();
 }
 
+/* The work of a window may be waited for by that of another process, and so waits for none. */
 static kprof_status take_lock(void)
 {
     static unsigned timeout_ms = LOCK_TIMEOUT_MS;
+    if (kprof_batch.kind == KPROF_MULTIPLEXED)
+        return kprof_lock_take(0, kprof_contexts_release)
+                   ? KPROF_OK
+                   : kprof_fail(KPROF_NOT_COLLECTED, "it was the turn of another process of the run");
     kprof_lock_want();
     bool taken = kprof_lock_take(timeout_ms, kprof_contexts_release);
     timeout_ms = taken ? LOCK_TIMEOUT_MS : 0; /* who waited in vain once does not wait for each launch */
@@ -170,8 +193,6 @@ static void start_anew(const kprof_batch_launch *launch, const kprof_treatment *
 {
     kprof_batch.kind = treatment->kind;
     kprof_batch.note[0] = '\0';
-    if (treatment->kind == KPROF_MULTIPLEXED)
-        kprof_batch_note("measured in one pass", treatment->why);
     kprof_batch.metrics = launch->metrics;
     atomic_store(&kprof_batch.sharing, kprof_target_sharing());
     kprof_batch.proved = treatment->kind == KPROF_REPLAYED && kprof_treatment_needs_proof();
@@ -183,6 +204,21 @@ static void start_anew(const kprof_batch_launch *launch, const kprof_treatment *
     atomic_store(&kprof_batch.spoiled, NULL);
 }
 
+/* A window can open later as well: where it was waited for in vain, there is no further wait for ten times as long. */
+static kprof_status wait_for_own(void *context)
+{
+    int64_t start_ns = kprof_monotonic_ns();
+    if (kprof_batch.kind != KPROF_MULTIPLEXED)
+        return kprof_wait_for_context(context);
+    if (start_ns < kprof_batch.no_window_before_ns)
+        return kprof_fail(KPROF_NOT_COLLECTED, "the GPU's work did not end within 1 s a short while before");
+    kprof_status status = kprof_wait_with_limit(context);
+    int64_t now_ns = kprof_monotonic_ns();
+    if (status == KPROF_NOT_COLLECTED)
+        kprof_batch.no_window_before_ns = now_ns + VAIN_WAIT_FACTOR * (now_ns - start_ns);
+    return status;
+}
+
 static kprof_status open_batch(const kprof_batch_launch *launch, const kprof_treatment *treatment, size_t ranges)
 {
     if (treatment->kind == KPROF_WATCHED)
@@ -190,7 +226,7 @@ static kprof_status open_batch(const kprof_batch_launch *launch, const kprof_tre
     if (treatment->kind == KPROF_REFUSED || treatment->kind == KPROF_WATCHED)
         return kprof_fail(KPROF_NOT_COLLECTED, "%s", treatment->why);
     start_anew(launch, treatment);
-    kprof_status status = kprof_wait_for_context(launch->call->context);
+    kprof_status status = wait_for_own(launch->call->context);
     if (status == KPROF_OK)
         status = take_lock();
     if (status != KPROF_OK)
@@ -208,6 +244,7 @@ static kprof_status open_batch(const kprof_batch_launch *launch, const kprof_tre
     kprof_process_outlive_libraries();
     kprof_batch.started_ns = kprof_batch.chosen_ns = kprof_monotonic_ns();
     atomic_store(&kprof_batch.records, treatment->kind == KPROF_REPLAYED);
+    atomic_store(&kprof_batch.window, treatment->kind == KPROF_MULTIPLEXED);
     atomic_store(&kprof_batch.open, true);
     return KPROF_OK;
 }
@@ -233,9 +270,8 @@ static bool is_full(size_t ranges)
 
 static bool can_join(const kprof_batch_launch *launch, const kprof_treatment *treatment, size_t ranges)
 {
-    return treatment->kind == kprof_batch.kind && treatment->kind != KPROF_MULTIPLEXED &&
-           kprof_batch.context->context == launch->call->context && !is_full(ranges) &&
-           kprof_batch_new_sharing() == 0 && !atomic_load(&kprof_batch.spoiled);
+    return treatment->kind == kprof_batch.kind && kprof_batch.context->context == launch->call->context &&
+           !is_full(ranges) && kprof_batch_new_sharing() == 0 && !atomic_load(&kprof_batch.spoiled);
 }
 
 /* Variables of a module whose first kernel this is must be saved before the kernel changes them. */
@@ -272,14 +308,12 @@ static bool has_own_range(const kprof_batch_launch *launch)
 }
 
 /* Begin the range around the own run of the last `entered` launches. */
-static void begin_own_run(const kprof_call *call)
+static void begin_own_run(const kprof_call *call, size_t range)
 {
     void *stream = kprof_target_stream(call);
-    size_t range = KPROF_NO_RANGE;
     if (kprof_batch.kind != KPROF_REPLAYED)
         kprof_batch_flush(stream, kprof_batch.last_stream);
     kprof_batch.last_stream = stream;
-    (void)kprof_batch_take_range(&range);
     for (size_t i = kprof_batch.count - kprof_batch.entered; i < kprof_batch.count; i++)
         kprof_batch.launches[i].own_range = range;
     if (kprof_batch.entered == 1)
@@ -361,6 +395,44 @@ static size_t count_ranges(const kprof_batch_launch *launch)
     return launch->chosen || (searching && launch->kernel) ? 1 : 0;
 }
 
+/* Have a window open where that is worth it, and return whether it is the launch's turn in it; NEVER when none could be
+ * opened, and `status` says why. */
+static kprof_turn find_turn(const kprof_batch_launch *launch, const kprof_treatment *treatment, kprof_status *status)
+{
+    bool own = kprof_batch_is_window() && kprof_batch.context->context == launch->call->context;
+    kprof_turn turn = own ? kprof_multiplex_turn(launch) : KPROF_TURN_LATER;
+    if (!own && !kprof_multiplex_wants(kprof_contexts_find(launch->call->context), launch))
+        turn = KPROF_TURN_NEVER;
+    if (kprof_batch_is_open() && (turn != KPROF_TURN_LATER || (own && !kprof_multiplex_is_impatient())))
+        return turn;
+    if (turn == KPROF_TURN_NEVER)
+        return turn;
+    kprof_batch_close("another pass");
+    *status = open_batch(launch, treatment, 1);
+    return *status == KPROF_OK ? kprof_multiplex_turn(launch) : KPROF_TURN_NEVER;
+}
+
+/* A launch that is not repeated is measured in a window, or runs on its own. */
+static bool enter_window(const kprof_batch_launch *launch, const kprof_treatment *treatment, kprof_status *status)
+{
+    if (kprof_batch_is_open() && !kprof_batch_is_window())
+        kprof_batch_close("a launch that cannot be repeated");
+    kprof_turn turn = find_turn(launch, treatment, status);
+    if (turn == KPROF_TURN_LATER)
+        kprof_multiplex_skip(&launch->record);
+    if (turn != KPROF_TURN_NOW)
+        return false;
+    if (!reserve(1)) {
+        *status = KPROF_NO_MEMORY;
+        return false;
+    }
+    kprof_batch.entered = 0;
+    kprof_batch.wanted_ranges++;
+    add(launch, NULL);
+    begin_own_run(launch->call, kprof_multiplex_take(launch, treatment->why));
+    return true;
+}
+
 bool kprof_batch_enter(const kprof_batch_launch *launch, kprof_status *status)
 {
     *status = KPROF_OK;
@@ -369,6 +441,10 @@ bool kprof_batch_enter(const kprof_batch_launch *launch, kprof_status *status)
     kprof_operation *operation =
         kprof_operation_copy(launch->call, kprof_batch_records() ? kprof_batch.context->snapshot : NULL);
     kprof_treatment treatment = choose_treatment(launch, operation);
+    if (treatment.kind == KPROF_MULTIPLEXED) {
+        kprof_operation_free(operation);
+        return enter_window(launch, &treatment, status);
+    }
     if (kprof_batch_records())
         check_ends(kprof_target_stream(launch->call));
     if (kprof_batch_is_open() &&
@@ -388,7 +464,7 @@ bool kprof_batch_enter(const kprof_batch_launch *launch, kprof_status *status)
     kprof_batch.wanted_ranges += count_ranges(launch);
     add(launch, operation);
     if (has_own_range(launch))
-        begin_own_run(launch->call);
+        begin_own_run(launch->call, kprof_batch.range_count++);
     return true;
 }
 
@@ -486,7 +562,7 @@ bool kprof_batch_enter_all(const kprof_batch_launch *launches, size_t count, kpr
         add(&launches[i], operations[i]);
     free(operations);
     if (kprof_batch.searching)
-        begin_own_run(launches[0].call);
+        begin_own_run(launches[0].call, kprof_batch.range_count++);
     return true;
 }
 
@@ -501,6 +577,8 @@ static void take_back(void)
         }
         if (last->own_range == KPROF_NO_RANGE)
             kprof_batch.wanted_ranges -= last->chosen;
+        if (kprof_batch.kind == KPROF_MULTIPLEXED)
+            kprof_multiplex_drop(last->range, &last->record);
         kprof_operation_free(last->operation);
     }
     if (kprof_batch.unproved > kprof_batch.count)
@@ -519,7 +597,7 @@ void kprof_batch_leave(const kprof_call *call)
     else if (last->operation && kprof_batch.entered == 1 && kprof_operation_returned(last->operation) != KPROF_OK)
         kprof_batch_spoil("what came from the host could not be kept");
     int64_t now_ns = kprof_monotonic_ns();
-    if (is_full(1) || kprof_batch.kind == KPROF_MULTIPLEXED)
+    if (is_full(1))
         kprof_batch_close("the last launch it has room for");
     else if (now_ns - kprof_batch.started_ns > MAX_OPEN_NS)
         kprof_batch_close("its age");
@@ -560,10 +638,12 @@ static void measure(const char *why)
     for (size_t i = 0; i < kprof_batch.count && kprof_batch.chosen_count > 0; i++)
         kprof_batch.launches[i].record.profile_ns =
             (replayed_ns - kprof_batch.opened_ns) / (int64_t)kprof_batch.chosen_count;
-    if (status == KPROF_OK)
-        kprof_deliver_all(passes);
+    if (status != KPROF_OK)
+        tell_why(kprof_process_reason(status));
+    else if (kprof_batch.kind == KPROF_MULTIPLEXED)
+        kprof_multiplex_deliver();
     else
-        kprof_deliver_reason(kprof_process_reason(status));
+        kprof_deliver_all(passes);
     kprof_batch.times.deliver_ms = kprof_monotonic_lap_ms(&replayed_ns);
     if (status == KPROF_OK && kprof_batch.evaluations.count == 1)
         kprof_keep_image(kprof_batch.context->profiler,

@@ -33,6 +33,7 @@ typedef struct kprof_batch_times {
 typedef struct kprof_open_batch {
     atomic_bool open;
     atomic_bool records; /* it is open, and replayed */
+    atomic_bool window;  /* it is open, and one of multiplex.h */
     kprof_treatment_kind kind;
     _Atomic(const char *) spoiled; /* why the batch is not repeated; NULL: it is */
     char note[512];                /* why launches are measured in another way than asked for; "" when all is well */
@@ -58,7 +59,8 @@ typedef struct kprof_open_batch {
     void *unproved_stream;         /* theirs; valid while `unproved` is less than `count` */
     kprof_evaluations evaluations; /* of the chosen ones, in their order; made when the passes begin to end */
     int64_t opened_ns, started_ns, chosen_ns; /* chosen_ns: when the last chosen launch came */
-    int64_t longest_pass_ns;                  /* after which a replay is abandoned */
+    int64_t no_window_before_ns;
+    int64_t longest_pass_ns; /* after which a replay is abandoned */
     kprof_batch_times times;
     const kprof_batch_listener *listener;
 } kprof_open_batch;
@@ -77,8 +79,8 @@ void kprof_batch_note_ends(void);
 
 /* passes.c */
 
-/* Is its launch measured in one pass of several? */
-bool kprof_passes_partly(void);
+/* Begin a measurement with the profiler, as the batch needs it. */
+kprof_status kprof_passes_begin_measurement(void) KPROF_MUST_CHECK;
 /* Have the profiler ready, and start the pass around the application's own run, where there is one. */
 kprof_status kprof_passes_begin(void) KPROF_MUST_CHECK;
 /* The application's own runs are over: end their pass, and run all others; *passes: how many were measured. Whatever

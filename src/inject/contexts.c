@@ -3,6 +3,7 @@
 
 #include "core/log.h"
 #include "cupti/target.h"
+#include "inject/multiplex.h"
 #include "inject/wait.h"
 
 #include <errno.h>
@@ -15,7 +16,7 @@ static void **live; /* [live_count]: all that the application has */
 static size_t live_count, live_capacity;
 static bool incomplete; /* there was no memory to list one */
 
-static kprof_profiled_context *find(void *context)
+static kprof_profiled_context *find(const void *context)
 {
     for (kprof_profiled_context *c = contexts; c; c = c->next)
         if (c->context == context)
@@ -25,6 +26,7 @@ static kprof_profiled_context *find(void *context)
 
 static void release(kprof_profiled_context *context)
 {
+    kprof_multiplex_free(context);
     kprof_profiler_close(context->profiler);
     kprof_snapshot_close(context->snapshot, false);
     kprof_flush_close(context->flush);
@@ -38,6 +40,7 @@ static kprof_status add(void *context, uint32_t device, const kprof_chip_metrics
         return kprof_fail(KPROF_NO_MEMORY, "no memory for a context's counters");
     added->context = context;
     added->device = device;
+    added->metrics = metrics;
     kprof_status status = kprof_profiler_open(context, metrics, &added->profiler);
     if (status != KPROF_OK) {
         release(added);
@@ -67,6 +70,7 @@ static void give_back(kprof_profiled_context *context)
 {
     bool entered = kprof_target_enter_context(context->context);
     end_left_pass(context);
+    kprof_multiplex_end(context);
     kprof_profiler_release(context->profiler);
     context->has_counters = false;
     if (entered)
@@ -153,6 +157,14 @@ kprof_status kprof_contexts_wait_for_others(const void *context)
     return kprof_wait_is_idle(status) ? KPROF_OK : status;
 }
 
+const kprof_profiled_context *kprof_contexts_find(const void *context)
+{
+    pthread_mutex_lock(&mutex);
+    const kprof_profiled_context *found = find(context);
+    pthread_mutex_unlock(&mutex);
+    return found;
+}
+
 bool kprof_contexts_idle(void)
 {
     bool idle = true;
@@ -169,6 +181,15 @@ void kprof_contexts_release(void)
     for (kprof_profiled_context *c = contexts; c; c = c->next)
         if (give_back_idle(c) != KPROF_OK)
             kprof_log(KPROF_LOG_DEBUG, "the counters of a context that does not end its work are not given back");
+    pthread_mutex_unlock(&mutex);
+}
+
+void kprof_contexts_end_samples(void)
+{
+    if (pthread_mutex_lock(&mutex) == EDEADLK) /* as in _forget */
+        return;
+    for (kprof_profiled_context *c = contexts; c; c = c->next)
+        kprof_multiplex_end(c);
     pthread_mutex_unlock(&mutex);
 }
 

@@ -1,9 +1,6 @@
 /* Turns a measured batch into records. */
 #include "inject/batch_private.h"
 
-#include <math.h>
-#include <stdio.h>
-
 void kprof_deliver_reason(const char *reason)
 {
     for (size_t i = 0; i < kprof_batch.count; i++)
@@ -20,32 +17,15 @@ static void add_witnesses(const kprof_evaluation *evaluation, kprof_launch_recor
     record->witness_spreads_pct = spreads_pct;
 }
 
-static bool has_value(const double *values, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        if (!isnan(values[i]))
-            return true;
-    }
-    return false;
-}
-
 static void deliver(const kprof_evaluation *evaluation, uint32_t passes)
 {
-    char reason[sizeof kprof_batch.note + 128];
     double spreads_pct[KPROF_MAX_WITNESSES];
     kprof_launch_record *record = &kprof_batch.launches[evaluation->launch].record;
     if (evaluation->status != KPROF_OK) {
         kprof_batch.listener->done(record, evaluation->reason);
         return;
     }
-    bool partly = kprof_passes_partly();
-    if (partly && !has_value(evaluation->values, kprof_batch.metrics->metrics.count)) {
-        snprintf(reason, sizeof reason, "%s; the pass that was this launch's turn gave no metric a value",
-                 kprof_batch.note);
-        kprof_batch.listener->done(record, reason);
-        return;
-    }
-    record->mode = partly ? KPROF_REPLAY_MULTIPLEX : KPROF_REPLAY_BATCH;
+    record->mode = KPROF_REPLAY_BATCH;
     record->pass_count = passes;
     record->values = evaluation->values;
     record->value_count = (uint32_t)kprof_batch.metrics->metrics.count;

@@ -175,7 +175,7 @@ static const char *enter_batch(const kprof_batch_launch *launch)
         kprof_gate_leave_exclusive();
     if (is_final(status))
         kprof_process_disarm(status, "a chosen launch could not be measured");
-    return launch->chosen ? kprof_process_reason(status) : "";
+    return launch->chosen && status != KPROF_OK ? kprof_process_reason(status) : "";
 }
 
 /* Replay what is open before a call that a replay could not repeat, or that shows the host what it must not see yet. */
@@ -191,7 +191,9 @@ static void close_batch(const char *why)
 /* Must the open batch be replayed before the call? */
 static bool closes_batch(const kprof_call *call)
 {
-    return call->kind == KPROF_CALL_OTHER || call->kind == KPROF_CALL_UNLOAD || call->kind == KPROF_CALL_MEMORY_INFO;
+    if (call->kind == KPROF_CALL_UNLOAD || call->kind == KPROF_CALL_CAPTURE)
+        return true;
+    return (call->kind == KPROF_CALL_OTHER || call->kind == KPROF_CALL_MEMORY_INFO) && !kprof_batch_is_window();
 }
 
 /* Must the call be part of the open batch? */
@@ -346,6 +348,7 @@ static void try_to_settle(const kprof_call *call)
     if (!kprof_gate_enter_exclusive(0))
         return;
     kprof_batch_close(call->name);
+    kprof_contexts_end_samples();
     if (!kprof_target_capturing())
         kprof_contexts_release_memory();
     atomic_store(&settled, true);
@@ -534,6 +537,7 @@ void kprof_launch_stop(void)
 void kprof_launch_finish(void)
 {
     kprof_launch_stop();
+    kprof_contexts_end_samples();
     kprof_kernels_visit(write_seen);
     kprof_record record = {.type = KPROF_RECORD_END};
     record.end = (kprof_end_record){

@@ -4,6 +4,7 @@
 
 #include "core/log.h"
 #include "core/monotonic.h"
+#include "inject/multiplex.h"
 #include "inject/process.h"
 #include "inject/wait.h"
 #include "inject/writers.h"
@@ -24,22 +25,22 @@
 /* Index of the range around all of a batch. */
 #define WHOLE_BATCH 0
 
-bool kprof_passes_partly(void)
-{
-    return kprof_batch.metrics->pass_count > 1 && kprof_batch.kind == KPROF_MULTIPLEXED;
-}
-
 static bool wants_all_witnesses(void)
 {
     return kprof_this_process.config.witness_control == KPROF_WITNESSES_ALL ||
            kprof_batch.context->last_launches >= WITNESSED_LAUNCHES;
 }
 
-static kprof_status begin_measurement(void)
+kprof_status kprof_passes_begin_measurement(void)
 {
-    kprof_measurement wanted = {.ranges = kprof_batch.capacity + kprof_batch.proved, /* one for the whole batch */
+    /* the same image for samples as for batches, which CUPTI takes 150 ms to change */
+    bool proved =
+        kprof_batch.kind == KPROF_MULTIPLEXED ? kprof_treatment_proves(kprof_batch.metrics) : kprof_batch.proved;
+    kprof_measurement wanted = {.ranges = kprof_batch.capacity + proved, /* one for the whole batch */
                                 .all_witnesses = wants_all_witnesses(),
-                                .proved = kprof_batch.proved};
+                                .proved = proved};
+    if (kprof_batch.kind != KPROF_MULTIPLEXED)
+        kprof_multiplex_end(kprof_batch.context);
     return kprof_profiler_begin(kprof_batch.context->profiler, &wanted);
 }
 
@@ -68,8 +69,9 @@ kprof_status kprof_passes_begin(void)
     int64_t lap_ns = kprof_monotonic_ns();
     if (kprof_batch.kind == KPROF_REPLAYED && !kprof_batch.proved)
         return KPROF_OK; /* the application's own run is in no pass */
-    kprof_status status = kprof_passes_partly() ? kprof_profiler_begin_pass(profiler) : begin_measurement();
-    if (status == KPROF_OK)
+    bool window = kprof_batch.kind == KPROF_MULTIPLEXED;
+    kprof_status status = window ? kprof_multiplex_open_window() : kprof_passes_begin_measurement();
+    if (status == KPROF_OK && !window)
         status = kprof_target_synchronize();
     kprof_batch.times.prepare_ms += kprof_monotonic_lap_ms(&lap_ns);
     if (status == KPROF_OK)
@@ -127,10 +129,7 @@ static kprof_status read_pass(uint32_t pass, bool more)
         status = decode(kprof_batch.range_count);
     if (status != KPROF_OK)
         return status;
-    if (kprof_passes_partly()) /* which of the passes it was is not known */
-        kprof_evaluate_begin(&kprof_batch.evaluations, 0, KPROF_ALL_PASSES);
-    else
-        kprof_evaluate_begin(&kprof_batch.evaluations, pass, more ? pass + 1 : KPROF_ALL_PASSES);
+    kprof_evaluate_begin(&kprof_batch.evaluations, pass, more ? pass + 1 : KPROF_ALL_PASSES);
     return KPROF_OK;
 }
 
@@ -213,6 +212,8 @@ static kprof_status end_own_pass(bool *more)
         status = stopped;
     if (status != KPROF_OK || kprof_batch.chosen_count == 0)
         return status;
+    if (kprof_batch.kind == KPROF_MULTIPLEXED)
+        return kprof_multiplex_read_window();
     return kprof_batch.proved ? check_proof() : read_pass(0, *more);
 }
 
@@ -309,7 +310,7 @@ static kprof_status run_passes(uint32_t *passes)
 {
     bool more = true;
     int64_t lap_ns = kprof_monotonic_ns();
-    kprof_status status = kprof_batch.proved ? KPROF_OK : begin_measurement();
+    kprof_status status = kprof_batch.proved ? KPROF_OK : kprof_passes_begin_measurement();
     kprof_batch.times.prepare_ms += kprof_monotonic_lap_ms(&lap_ns);
     while (status == KPROF_OK && more) {
         kprof_batch.listener->progress(&kprof_batch.launches[last_chosen()].record, kprof_batch.chosen_count,

@@ -19,6 +19,12 @@ bool kprof_treatment_needs_proof(void)
     return (kprof_target_sharing() & KPROF_SHARES_WITH_HOST) || kprof_target_reaches_pageable();
 }
 
+bool kprof_treatment_proves(const kprof_chip_metrics *metrics)
+{
+    return metrics->proof.count > 0 && kprof_this_process.config.replay_choice != KPROF_MULTIPLEX_ALL &&
+           kprof_treatment_needs_proof();
+}
+
 static const char *why_not_saved(unsigned sharing)
 {
     if (sharing & KPROF_MANAGED)
@@ -95,12 +101,18 @@ static kprof_treatment measure_own_run(const kprof_batch_launch *launch, kprof_t
 
 kprof_treatment kprof_treatment_unrepeated(const kprof_batch_launch *launch, const char *why)
 {
-    return measure_own_run(launch, launch->metrics->pass_count > 1 ? KPROF_MULTIPLEXED : KPROF_LIVE, why);
+    if (launch->metrics->pass_count == 1)
+        return measure_own_run(launch, KPROF_LIVE, why);
+    if (kprof_this_process.config.replay_choice == KPROF_REPLAY_ONLY)
+        return (kprof_treatment){KPROF_REFUSED, why};
+    return measure_own_run(launch, KPROF_MULTIPLEXED, why);
 }
 
 kprof_treatment kprof_treatment_choose(const kprof_batch_launch *launch, const kprof_operation *operation)
 {
     uint32_t passes = launch->metrics ? launch->metrics->pass_count : 0;
+    if (launch->chosen && passes > 0 && kprof_this_process.config.replay_choice == KPROF_MULTIPLEX_ALL)
+        return measure_own_run(launch, KPROF_MULTIPLEXED, "");
     bool late = launch->chosen && atomic_load(&launch->kernel->ends_late);
     if (launch->chosen && passes == 1 && !late && !may_wait_for_host()) /* nothing is repeated */
         return (kprof_treatment){KPROF_LIVE, ""};

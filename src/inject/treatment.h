@@ -8,7 +8,7 @@
 typedef enum kprof_treatment_kind {
     KPROF_REPLAYED,    /* in replays after its own run, with others in a batch */
     KPROF_LIVE,        /* in its own run, in the one pass that there is, with others in a batch */
-    KPROF_MULTIPLEXED, /* in its own run, in one pass of several */
+    KPROF_MULTIPLEXED, /* in its own run, in one pass of several, where it is its turn */
     KPROF_WATCHED,     /* not this time: it is watched whether it ends by itself */
     KPROF_REFUSED,     /* not at all */
 } kprof_treatment_kind;
@@ -24,5 +24,7 @@ kprof_treatment kprof_treatment_choose(const kprof_batch_launch *launch, const k
 kprof_treatment kprof_treatment_unrepeated(const kprof_batch_launch *launch, const char *why);
 /* Can kernels reach memory that a replay does not put back, so that a batch needs a proof that its own did not? */
 bool kprof_treatment_needs_proof(void);
+/* The same, where the chip has counters for it. */
+bool kprof_treatment_proves(const kprof_chip_metrics *metrics);
 
 #endif

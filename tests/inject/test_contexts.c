@@ -1,6 +1,7 @@
 /* Whose work is waited for before memory is saved: that of every context but the one that is measured; and who has the
  * counters. */
 #include "inject/contexts.h"
+#include "inject/multiplex.h"
 #include "inject/wait.h"
 
 #include "cupti/target.h"
@@ -74,6 +75,16 @@ void kprof_profiler_release(kprof_profiler *profiler)
 void kprof_profiler_close(kprof_profiler *profiler)
 {
     (void)profiler;
+}
+
+void kprof_multiplex_end(kprof_profiled_context *context)
+{
+    (void)context;
+}
+
+void kprof_multiplex_free(kprof_profiled_context *context)
+{
+    (void)context;
 }
 
 kprof_status kprof_profiler_pop(kprof_profiler *profiler)

@@ -1,6 +1,7 @@
 /* How a launch is measured, by what its kernel does and who else reaches its memory. */
 #include "inject/treatment.h"
 
+#include "inject/process.h"
 #include "inject/writers.h"
 
 #include <setjmp.h>
@@ -22,6 +23,7 @@ static struct {
 } seen;
 
 static kprof_kernel kernel;
+kprof_process kprof_this_process;
 
 /* In place of the engine's and of CUPTI's. */
 const char *kprof_target_side_effect(const kprof_call *call)
@@ -61,6 +63,7 @@ static int forget_all(void **state)
     (void)state;
     memset(&seen, 0, sizeof seen);
     memset(&kernel, 0, sizeof kernel);
+    kprof_this_process.config.replay_choice = KPROF_REPLAY_WHERE_PROVED;
     return 0;
 }
 
@@ -238,6 +241,28 @@ static void test_a_launch_that_turns_out_not_to_be_repeatable(void **state)
     assert_treated(kprof_treatment_unrepeated(&launch, "no room (test)"), KPROF_WATCHED, "only watched");
 }
 
+static void test_replay_mode_kernel(void **state)
+{
+    (void)state;
+    kprof_this_process.config.replay_choice = KPROF_REPLAY_ONLY;
+    assert_chosen(2, KPROF_REPLAYED, "");
+    seen.side_effect = "it prints (test)";
+    assert_chosen(2, KPROF_REFUSED, "it prints (test)");
+    assert_chosen(1, KPROF_LIVE, ""); /* nothing is repeated */
+}
+
+static void test_replay_mode_multiplex(void **state)
+{
+    (void)state;
+    kprof_this_process.config.replay_choice = KPROF_MULTIPLEX_ALL;
+    assert_chosen(2, KPROF_MULTIPLEXED, "");
+    assert_chosen(1, KPROF_MULTIPLEXED, "");
+    seen.sharing = KPROF_SHARES_WITH_HOST;
+    assert_watched_first(2, KPROF_MULTIPLEXED, "");
+    atomic_store(&kernel.ends_late, true);
+    assert_chosen(2, KPROF_REFUSED, "did not end by itself");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -250,6 +275,8 @@ int main(void)
         cmocka_unit_test_setup(test_managed_memory, forget_all),
         cmocka_unit_test_setup(test_memory_of_other_devices, forget_all),
         cmocka_unit_test_setup(test_memory_that_may_not_be_saved, forget_all),
+        cmocka_unit_test_setup(test_replay_mode_kernel, forget_all),
+        cmocka_unit_test_setup(test_replay_mode_multiplex, forget_all),
         cmocka_unit_test_setup(test_a_launch_that_turns_out_not_to_be_repeatable, forget_all),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

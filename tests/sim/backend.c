@@ -30,10 +30,10 @@ struct kprof_profiler {
     sim_context *context;
     const kprof_chip_metrics *metrics;
     profiler_state state;
-    size_t capacity;           /* ranges of this measurement */
-    uint32_t first_pass, pass; /* of this measurement; pass: under way, or how many are done */
-    uint32_t decoded;          /* passes up to this one */
-    bool single;               /* one pass only, of one launch */
+    size_t capacity; /* ranges of this measurement */
+    uint32_t pass;   /* of this measurement: under way, or how many are done */
+    bool decoded;    /* some of them */
+    bool goes_on;    /* with the first pass, for ranges that lack it */
     bool all_witnesses, proved;
     sim_range ranges[MAX_RANGES];   /* in the order in which they came up */
     size_t range_count, pushed;     /* pushed: as in sim_work */
@@ -311,8 +311,8 @@ static kprof_status begin(kprof_profiler *profiler, size_t ranges, bool proved)
     profiler->state = BEGUN;
     profiler->capacity = ranges;
     profiler->proved = proved;
-    profiler->pass = profiler->first_pass = profiler->decoded = 0;
-    profiler->single = false;
+    profiler->pass = 0;
+    profiler->decoded = profiler->goes_on = false;
     profiler->range_count = profiler->pushed = 0;
     memset(profiler->ranges, 0, sizeof profiler->ranges);
     return KPROF_OK;
@@ -329,21 +329,14 @@ kprof_status kprof_profiler_begin(kprof_profiler *profiler, const kprof_measurem
     return status;
 }
 
-kprof_status kprof_profiler_begin_pass(kprof_profiler *profiler)
-{
-    lock();
-    uint32_t done = profiler->single && profiler->state != IDLE ? profiler->pass : 0;
-    uint32_t next = done < profiler->metrics->pass_count ? done : 0;
-    kprof_status status = begin(profiler, 1, false);
-    profiler->single = status == KPROF_OK;
-    profiler->first_pass = profiler->pass = profiler->decoded = next;
-    unlock();
-    return status;
-}
-
 static uint32_t count_passes(const kprof_profiler *profiler)
 {
     return profiler->metrics->pass_count + profiler->proved;
+}
+
+static uint32_t present_pass(const kprof_profiler *profiler)
+{
+    return profiler->pass % count_passes(profiler);
 }
 
 static kprof_status start(kprof_profiler *profiler)
@@ -352,7 +345,7 @@ static kprof_status start(kprof_profiler *profiler)
     check_can_wait("a pass starts");
     check_idle("a pass starts");
     bool more = profiler->state == STOPPED || profiler->state == DECODED;
-    more = more && !profiler->single && profiler->pass < count_passes(profiler);
+    more = more && (profiler->goes_on || profiler->pass < count_passes(profiler));
     if (profiler->context->armed || (profiler->state != BEGUN && !more))
         sim_violation("a pass starts in state %d after %u passes", (int)profiler->state, profiler->pass);
     if (profiler->context->failed || has_fault())
@@ -381,7 +374,7 @@ static kprof_status stop(kprof_profiler *profiler, bool *more)
     check_idle("a pass stops");
     profiler->context->armed = NULL;
     profiler->state = STOPPED;
-    *more = ++profiler->pass < count_passes(profiler);
+    *more = ++profiler->pass % count_passes(profiler) != 0;
     return profiler->context->failed || has_fault() ? kprof_fail(KPROF_INTERNAL, "the pass failed (simulated)")
                                                     : KPROF_OK;
 }
@@ -390,6 +383,27 @@ kprof_status kprof_profiler_stop(kprof_profiler *profiler, bool *more)
 {
     lock();
     kprof_status status = stop(profiler, more);
+    unlock();
+    return status;
+}
+
+bool kprof_profiler_goes_on(const kprof_profiler *profiler)
+{
+    return profiler->state == BEGUN || profiler->state == STOPPED || profiler->state == DECODED;
+}
+
+kprof_status kprof_profiler_next_pass(kprof_profiler *profiler, uint32_t *pass)
+{
+    bool more;
+    lock();
+    profiler->goes_on = true;
+    kprof_status status = KPROF_OK;
+    if (profiler->proved && present_pass(profiler) == 0) {
+        status = start(profiler);
+        if (status == KPROF_OK)
+            status = stop(profiler, &more);
+    }
+    *pass = present_pass(profiler) - profiler->proved;
     unlock();
     return status;
 }
@@ -414,7 +428,7 @@ kprof_status kprof_profiler_push(kprof_profiler *profiler, size_t number)
     bool fault = has_fault();
     if (!fault) {
         size_t index = find_range(profiler, number);
-        profiler->ranges[index].passes |= UINT64_C(1) << profiler->pass;
+        profiler->ranges[index].passes |= UINT64_C(1) << present_pass(profiler);
         profiler->pushed = index + 1;
     }
     unlock();
@@ -426,7 +440,7 @@ kprof_status kprof_profiler_pop(kprof_profiler *profiler)
 {
     lock();
     unsigned context = (unsigned)(profiler->context - sim.contexts);
-    bool waits = !profiler->proved || profiler->pass > 0, pushed = profiler->pushed > 0;
+    bool waits = !profiler->proved || present_pass(profiler) > 0, pushed = profiler->pushed > 0;
     if (waits)
         sim_drain_context(context);
     if (waits && sim_is_held(context))
@@ -452,7 +466,7 @@ static kprof_status decode(kprof_profiler *profiler, size_t ranges)
                           ranges);
     if (has_fault())
         return kprof_fail(KPROF_INTERNAL, "decoding failed (simulated)");
-    profiler->decoded = profiler->pass;
+    profiler->decoded = true;
     for (size_t i = 0; i < profiler->range_count; i++)
         profiler->ranges[i].warm = profiler->ranges[i].pass_warm;
     memcpy(profiler->readable, profiler->ranges, sizeof profiler->readable);
@@ -486,16 +500,17 @@ void kprof_reader_close(kprof_reader *reader)
 static bool is_measured(const kprof_profiler *profiler, const sim_range *range, size_t metric)
 {
     uint32_t pass = (uint32_t)(metric % profiler->metrics->pass_count) + profiler->proved;
-    return pass >= profiler->first_pass && pass < profiler->decoded && (range->passes >> pass & 1);
+    return range->passes >> pass & 1;
 }
 
 /* As CUPTI gives a counter that is in several passes: the mean over those that are decoded. */
-static double witness_mean(const kprof_profiler *profiler, uint64_t with_witness)
+static double witness_mean(const kprof_profiler *profiler, const sim_range *range, uint64_t with_witness)
 {
     double sum = 0;
     unsigned passes = 0;
-    for (uint32_t pass = profiler->first_pass; pass + profiler->proved < profiler->decoded; pass++) {
-        if (with_witness >> pass & 1) {
+    uint64_t had = range->passes >> profiler->proved & with_witness;
+    for (uint32_t pass = 0; pass < profiler->metrics->pass_count; pass++) {
+        if (had >> pass & 1) {
             sum += sim_witness_in(pass);
             passes++;
         }
@@ -503,11 +518,11 @@ static double witness_mean(const kprof_profiler *profiler, uint64_t with_witness
     return passes > 0 ? sum / passes : NAN;
 }
 
-static double value_of_witness(const kprof_profiler *profiler, const char *name)
+static double value_of_witness(const kprof_profiler *profiler, const sim_range *range, const char *name)
 {
     if (strcmp(name, SIM_DEAR_WITNESS) != 0)
-        return witness_mean(profiler, SIM_WITNESS_PASSES);
-    return profiler->all_witnesses ? witness_mean(profiler, SIM_DEAR_PASSES) : NAN;
+        return witness_mean(profiler, range, SIM_WITNESS_PASSES);
+    return profiler->all_witnesses ? witness_mean(profiler, range, SIM_DEAR_PASSES) : NAN;
 }
 
 /* NaN for a metric that has not been counted yet. */
@@ -519,7 +534,7 @@ static double value_of(const kprof_profiler *profiler, const sim_range *range, c
     while (metric < profiler->metrics->metrics.count && strcmp(profiler->metrics->metrics.items[metric], name) != 0)
         metric++;
     if (metric == profiler->metrics->metrics.count)
-        return value_of_witness(profiler, name);
+        return value_of_witness(profiler, range, name);
     return is_measured(profiler, range, metric) ? sim_value(range->signature, metric) : NAN;
 }
 
@@ -529,9 +544,8 @@ kprof_status kprof_reader_read(kprof_reader *reader, kprof_range range, const kp
     lock();
     bool fault = has_fault();
     unlock();
-    if (profiler->decoded == profiler->first_pass || range.index >= profiler->readable_count ||
-        reader->metrics != profiler->metrics)
-        sim_violation("range %zu is read after %u passes", range.index, profiler->decoded);
+    if (!profiler->decoded || range.index >= profiler->readable_count || reader->metrics != profiler->metrics)
+        sim_violation("range %zu is read after %u passes", range.index, profiler->pass);
     if (sim.flushes && profiler->readable[range.index].warm)
         sim_violation("range %zu was measured with warm caches", range.index);
     if (fault)
@@ -576,7 +590,7 @@ void kprof_profiler_close(kprof_profiler *profiler)
 void sim_profiler_note(kprof_profiler *profiler, size_t index, uint64_t signature, bool reaches_host)
 {
     sim_range *range = &profiler->ranges[index];
-    bool is_proof = profiler->proved && profiler->pass == 0;
+    bool is_proof = profiler->proved && present_pass(profiler) == 0;
     range->sectors += is_proof && reaches_host;
     if (is_proof && range->number == 0 && index == 0 && range->launches++ > 0)
         return; /* the range of a whole batch, or of its first launch */

@@ -641,7 +641,7 @@ static const struct operation {
     [SIM_SYNC_CONTEXT] = {"sync context", KPROF_CALL_WAIT, sync_context},
     [SIM_QUERY] = {"query", KPROF_CALL_WAIT, query},
     [SIM_HOLD] = {"hold", KPROF_CALL_OTHER, hold},
-    [SIM_BEGIN_CAPTURE] = {"begin capture", KPROF_CALL_OTHER, begin_capture},
+    [SIM_BEGIN_CAPTURE] = {"begin capture", KPROF_CALL_CAPTURE, begin_capture},
     [SIM_END_CAPTURE] = {"end capture", KPROF_CALL_OTHER, end_capture},
     [SIM_DESTROY_CONTEXT] = {"destroy context", KPROF_CALL_OTHER, sync_context},
     [SIM_HOST_WRITE] = {"host write", KPROF_CALL_HARMLESS, host_write},

@@ -176,17 +176,14 @@ static void start_engine(void)
     char name[8];
     uint8_t image[4] = {0};
     uint32_t last_passes[METRICS];
-    uint64_t metric_passes[METRICS];
     kprof_chip_metrics chip = {.chip = "GH100",
                                .last_passes = last_passes,
-                               .metric_passes = metric_passes,
                                .witness_passes = {SIM_WITNESS_PASSES, SIM_DEAR_PASSES},
                                .pass_count = group.passes};
     for (unsigned i = 0; i < KPROF_IMAGES; i++)
         chip.images[i] = (kprof_chip_image){image, sizeof image};
     for (unsigned i = 0; i < METRICS; i++) {
         last_passes[i] = i % group.passes;
-        metric_passes[i] = UINT64_C(1) << last_passes[i];
         snprintf(name, sizeof name, "m%u", i);
         if (!kprof_strlist_add(&chip.metrics, name))
             sim_violation("the test itself: no memory");

@@ -34,8 +34,9 @@ struct kprof_profiler {
     const kprof_chip_metrics *metrics;
     uint32_t passes_done;
     bool all_witnesses, proved;
-    size_t range;                 /* that is pushed */
-    unsigned sectors[MAX_RANGES]; /* of host memory, in the pass of the proof */
+    size_t range;                      /* that is pushed */
+    unsigned sectors[MAX_RANGES];      /* of host memory, in the pass of the proof */
+    uint64_t range_passes[MAX_RANGES]; /* that each range has had, as bits */
 };
 
 struct kprof_reader {
@@ -193,14 +194,29 @@ kprof_status kprof_profiler_begin(kprof_profiler *profiler, const kprof_measurem
     profiler->proved = wanted->proved;
     profiler->passes_done = 0;
     memset(profiler->sectors, 0, sizeof profiler->sectors);
+    memset(profiler->range_passes, 0, sizeof profiler->range_passes);
     if (has_fault("permission"))
         return kprof_fail(KPROF_NO_PERMISSION, "counters are for root alone (simulated)");
     return KPROF_OK;
 }
 
-kprof_status kprof_profiler_begin_pass(kprof_profiler *profiler)
+static uint32_t count_passes(const kprof_profiler *profiler)
 {
-    return kprof_profiler_begin(profiler, &(kprof_measurement){.ranges = 1});
+    return profiler->metrics->pass_count + profiler->proved;
+}
+
+bool kprof_profiler_goes_on(const kprof_profiler *profiler)
+{
+    (void)profiler;
+    return true;
+}
+
+kprof_status kprof_profiler_next_pass(kprof_profiler *profiler, uint32_t *pass)
+{
+    if (profiler->proved && profiler->passes_done % count_passes(profiler) == 0)
+        profiler->passes_done++;
+    *pass = profiler->passes_done % count_passes(profiler) - profiler->proved;
+    return KPROF_OK;
 }
 
 kprof_status kprof_profiler_push(kprof_profiler *profiler, size_t number)
@@ -208,6 +224,7 @@ kprof_status kprof_profiler_push(kprof_profiler *profiler, size_t number)
     if (number >= MAX_RANGES)
         return kprof_fail(KPROF_INTERNAL, "range %zu of the simulated device", number);
     profiler->range = number;
+    profiler->range_passes[number] |= UINT64_C(1) << profiler->passes_done % count_passes(profiler);
     return KPROF_OK;
 }
 
@@ -226,7 +243,7 @@ kprof_status kprof_profiler_start(kprof_profiler *profiler)
 kprof_status kprof_profiler_stop(kprof_profiler *profiler, bool *more)
 {
     armed = NULL;
-    *more = ++profiler->passes_done < profiler->metrics->pass_count + profiler->proved;
+    *more = ++profiler->passes_done % count_passes(profiler) != 0;
     return KPROF_OK;
 }
 
@@ -251,14 +268,21 @@ void kprof_reader_close(kprof_reader *reader)
     free(reader);
 }
 
-/* Metric number i is i more than 1000.5; witnesses are 1000 in every pass that has them. */
+static bool has_last_pass(const kprof_reader *reader, const kprof_range *range, size_t metric)
+{
+    uint32_t pass = reader->metrics->last_passes[metric] + range->profiler->proved;
+    return range->profiler->range_passes[range->index] >> pass & 1;
+}
+
+/* Metric number i is i more than 1000.5, in a range that has had its last pass; witnesses are 1000 in every pass that
+ * has them. */
 static double value_of(const kprof_reader *reader, const kprof_range *range, const char *name)
 {
     const kprof_profiler *profiler = range->profiler;
     const kprof_strlist *metrics = &reader->metrics->metrics, *proof = &reader->metrics->proof;
     for (size_t i = 0; i < metrics->count; i++) {
         if (strcmp(metrics->items[i], name) == 0)
-            return 1000.5 + (double)i;
+            return has_last_pass(reader, range, i) ? 1000.5 + (double)i : NAN;
     }
     for (size_t i = 0; i < proof->count; i++) {
         if (strcmp(proof->items[i], name) == 0)

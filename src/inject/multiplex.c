@@ -1,0 +1,472 @@
+/* Which launch is measured in which window, and what samples come of it. CUPTI runs the passes in a fixed order, over
+ * and over, and keeps the counters of a range by its name, so that a sample is a range that is pushed once in each
+ * pass. */
+#include "inject/batch_private.h"
+
+#include "inject/keep.h"
+#include "inject/multiplex.h"
+#include "inject/process.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NONE SIZE_MAX
+
+/* Launches of a group in one window: one until a sample is complete, so that short programs get one, then more. */
+#define MOST_IN_WINDOW    16
+#define MORE_PER_COMPLETE 3
+/* After the windows of the first sample, each lets so many more launches go by than the one before: starting and
+ * stopping a pass takes 40 ms, and so the windows of 10,000 launches take 5 s at most. */
+#define PATIENCE_PER_WINDOW 2
+
+/* What launches must have in common to make up a sample. */
+typedef struct shape {
+    const kprof_kernel *kernel;
+    uint32_t grid[3], block[3], cluster[3], dynamic_smem_bytes;
+} shape;
+
+typedef struct group {
+    shape shape;
+    uint32_t complete;  /* samples */
+    uint32_t open;      /* samples that lack passes */
+    size_t first_open;  /* the first of them; NONE: there is none */
+    uint32_t window;    /* the last one in which a launch was measured, from 1 */
+    uint32_t in_window; /* launches measured in that */
+} group;
+
+typedef struct sample {
+    group *group;
+    size_t next_open;           /* of its group; NONE: the last */
+    uint64_t passes;            /* that it has, as bits */
+    bool dropped;               /* nothing comes of it any more */
+    kprof_launch_record record; /* of its first launch */
+    kprof_witness witnesses[KPROF_MAX_WITNESSES];
+    char why[256]; /* its launches are not repeated */
+} sample;
+
+/* Of a context. Samples are numbered as their ranges are. */
+struct kprof_multiplex {
+    group **slots; /* [slot_count], a power of two; open addressing; owned */
+    size_t slot_count, group_count;
+    sample *samples; /* [capacity], owned */
+    size_t capacity, sample_count;
+    bool measures;       /* the profiler has a measurement for the samples */
+    uint32_t pass;       /* of the open window */
+    uint32_t windows;    /* so far */
+    uint32_t since_full; /* windows since there was no room for another sample */
+    size_t gone_by;      /* launches that were not measured in this window, and wait for another */
+};
+
+/* Groups */
+
+static shape shape_of(const kprof_batch_launch *launch)
+{
+    shape out;
+    memset(&out, 0, sizeof out); /* compared byte by byte */
+    out.kernel = launch->kernel;
+    memcpy(out.grid, launch->record.grid, sizeof out.grid);
+    memcpy(out.block, launch->record.block, sizeof out.block);
+    memcpy(out.cluster, launch->record.cluster, sizeof out.cluster);
+    out.dynamic_smem_bytes = launch->record.dynamic_smem_bytes;
+    return out;
+}
+
+static size_t hash_of(const shape *of)
+{
+    const unsigned char *bytes = (const unsigned char *)of;
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    for (size_t i = 0; i < sizeof *of; i++)
+        hash = (hash ^ bytes[i]) * UINT64_C(0x100000001b3);
+    return (size_t)(hash ^ hash >> 32);
+}
+
+static group **find_slot(group **slots, size_t count, const shape *wanted)
+{
+    size_t i = hash_of(wanted) & (count - 1);
+    while (slots[i] && memcmp(&slots[i]->shape, wanted, sizeof *wanted) != 0)
+        i = (i + 1) & (count - 1);
+    return &slots[i];
+}
+
+static bool grow_slots(struct kprof_multiplex *m)
+{
+    size_t count = m->slot_count ? 2 * m->slot_count : 64;
+    group **slots = calloc(count, sizeof *slots);
+    if (!slots)
+        return false;
+    for (size_t i = 0; i < m->slot_count; i++)
+        if (m->slots[i])
+            *find_slot(slots, count, &m->slots[i]->shape) = m->slots[i];
+    free(m->slots);
+    m->slots = slots;
+    m->slot_count = count;
+    return true;
+}
+
+/* NULL: there is none yet. */
+static group *find_group(const struct kprof_multiplex *m, const kprof_batch_launch *launch)
+{
+    shape wanted = shape_of(launch);
+    return m && m->slot_count > 0 ? *find_slot(m->slots, m->slot_count, &wanted) : NULL;
+}
+
+/* NULL when memory ran out. */
+static group *get_group(struct kprof_multiplex *m, const kprof_batch_launch *launch)
+{
+    shape wanted = shape_of(launch);
+    if (2 * m->group_count >= m->slot_count && !grow_slots(m))
+        return NULL;
+    group **slot = find_slot(m->slots, m->slot_count, &wanted);
+    if (*slot || !(*slot = calloc(1, sizeof **slot)))
+        return *slot;
+    m->group_count++;
+    **slot = (group){.shape = wanted, .first_open = NONE};
+    return *slot;
+}
+
+/* Turns */
+
+static uint32_t most_samples(void)
+{
+    return kprof_this_process.config.multiplex_samples;
+}
+
+static uint32_t most_in_window(const group *g)
+{
+    uint32_t most = 1 + MORE_PER_COMPLETE * g->complete;
+    return most < MOST_IN_WINDOW ? most : MOST_IN_WINDOW;
+}
+
+bool kprof_multiplex_wants(const kprof_profiled_context *context, const kprof_batch_launch *launch)
+{
+    const group *g = context ? find_group(context->multiplex, launch) : NULL;
+    return !g || g->complete < most_samples();
+}
+
+/* An open sample of the group that lacks the window's pass; NONE: there is none. */
+static size_t lacking(const struct kprof_multiplex *m, const group *g)
+{
+    size_t i = g->first_open;
+    while (i != NONE && (m->samples[i].passes >> m->pass & 1))
+        i = m->samples[i].next_open;
+    return i;
+}
+
+static bool may_begin_sample(const struct kprof_multiplex *m, const group *g)
+{
+    return g->open < most_in_window(g) && g->complete + g->open < most_samples() && m->sample_count < m->capacity;
+}
+
+kprof_turn kprof_multiplex_turn(const kprof_batch_launch *launch)
+{
+    struct kprof_multiplex *m = kprof_batch.context->multiplex;
+    const group *g = get_group(m, launch);
+    if (!g || g->complete >= most_samples())
+        return KPROF_TURN_NEVER;
+    uint32_t measured = g->window == m->windows ? g->in_window : 0;
+    if (measured < most_in_window(g) && (lacking(m, g) != NONE || may_begin_sample(m, g)))
+        return KPROF_TURN_NOW;
+    m->gone_by++;
+    return KPROF_TURN_LATER;
+}
+
+bool kprof_multiplex_is_impatient(void)
+{
+    const struct kprof_multiplex *m = kprof_batch.context->multiplex;
+    uint32_t first = kprof_batch.metrics->pass_count;
+    return m->gone_by > (m->windows <= first ? 0 : (size_t)PATIENCE_PER_WINDOW * (m->windows - first));
+}
+
+/* Windows */
+
+static kprof_status make(size_t capacity)
+{
+    struct kprof_multiplex **m = &kprof_batch.context->multiplex;
+    if (kprof_batch.metrics->pass_count > KPROF_MULTIPLEX_PASSES)
+        return kprof_fail(KPROF_UNSUPPORTED,
+                          "launches that are not repeated can have %d passes at most; try --max-passes",
+                          KPROF_MULTIPLEX_PASSES);
+    if (!*m && !(*m = calloc(1, sizeof **m)))
+        return kprof_fail(KPROF_NO_MEMORY, "no memory to measure launches in one pass each");
+    if (capacity <= (*m)->capacity)
+        return KPROF_OK;
+    sample *grown = realloc((*m)->samples, capacity * sizeof *grown);
+    if (!grown)
+        return kprof_fail(KPROF_NO_MEMORY, "no memory to measure launches in one pass each");
+    (*m)->samples = grown;
+    (*m)->capacity = capacity;
+    return KPROF_OK;
+}
+
+/* No room is left, and what could be completed has been. */
+static bool is_used_up(struct kprof_multiplex *m)
+{
+    bool full = m->sample_count == m->capacity;
+    m->since_full = full ? m->since_full + 1 : 0;
+    return full && m->since_full > kprof_batch.metrics->pass_count;
+}
+
+kprof_status kprof_multiplex_open_window(void)
+{
+    kprof_profiled_context *context = kprof_batch.context;
+    bool measures = context->multiplex && context->multiplex->measures;
+    if (measures && (!kprof_profiler_goes_on(context->profiler) || is_used_up(context->multiplex)))
+        kprof_multiplex_end(context);
+    measures = context->multiplex && context->multiplex->measures;
+    kprof_status status = measures ? KPROF_OK : make(kprof_batch.capacity);
+    if (status == KPROF_OK && !measures)
+        status = kprof_passes_begin_measurement();
+    if (status != KPROF_OK)
+        return status;
+    struct kprof_multiplex *m = context->multiplex;
+    m->measures = true;
+    m->windows++;
+    m->gone_by = 0;
+    status = kprof_target_synchronize();
+    return status == KPROF_OK ? kprof_profiler_next_pass(context->profiler, &m->pass) : status;
+}
+
+static size_t begin_sample(struct kprof_multiplex *m, group *g, const kprof_batch_launch *launch, const char *why)
+{
+    size_t number = m->sample_count++;
+    sample *s = &m->samples[number];
+    *s = (sample){.group = g, .next_open = g->first_open, .record = launch->record};
+    snprintf(s->why, sizeof s->why, "%s", why);
+    g->first_open = number;
+    g->open++;
+    return number;
+}
+
+size_t kprof_multiplex_take(const kprof_batch_launch *launch, const char *why)
+{
+    struct kprof_multiplex *m = kprof_batch.context->multiplex;
+    group *g = get_group(m, launch);
+    size_t number = lacking(m, g);
+    if (number == NONE)
+        number = begin_sample(m, g, launch, why);
+    m->samples[number].passes |= UINT64_C(1) << m->pass;
+    g->in_window = g->window == m->windows ? g->in_window + 1 : 1;
+    g->window = m->windows;
+    return number;
+}
+
+/* It is open no longer. */
+static void take_out(struct kprof_multiplex *m, size_t number)
+{
+    group *g = m->samples[number].group;
+    size_t *link = &g->first_open;
+    while (*link != number)
+        link = &m->samples[*link].next_open;
+    *link = m->samples[number].next_open;
+    g->open--;
+}
+
+void kprof_multiplex_skip(const kprof_launch_record *record)
+{
+    kprof_launch_record skipped = *record;
+    skipped.mode = KPROF_REPLAY_MULTIPLEX;
+    kprof_batch.listener->done(&skipped, "multiplexed: another pass than it lacks was under way, or its kernel and "
+                                         "shape had had their turn in that");
+}
+
+void kprof_multiplex_drop(size_t range, const kprof_launch_record *refused)
+{
+    struct kprof_multiplex *m = kprof_batch.context->multiplex;
+    sample *s = &m->samples[range];
+    if (s->record.launch != refused->launch)
+        kprof_batch.listener->done(&s->record, "the driver refused another launch of its sample");
+    s->dropped = true;
+    take_out(m, range);
+}
+
+/* Values */
+
+static bool is_complete(const sample *s)
+{
+    uint32_t count = kprof_batch.metrics->pass_count;
+    uint64_t all = count == 64 ? UINT64_MAX : (UINT64_C(1) << count) - 1;
+    return s->passes == all;
+}
+
+static bool pass_has_witness(uint32_t pass)
+{
+    const kprof_chip_metrics *metrics = kprof_batch.metrics;
+    bool found = false;
+    for (size_t w = 0; w < metrics->witnesses.count && pass < KPROF_WITNESS_PASSES; w++)
+        found = found || (metrics->witness_passes[w] >> pass & 1);
+    return found;
+}
+
+/* Witnesses of a counter that several passes have: evaluated after each, in the order in which a sample gets them. */
+static kprof_status read_witnesses(struct kprof_multiplex *m)
+{
+    kprof_evaluations evaluations;
+    if (!pass_has_witness(m->pass) || kprof_batch.count == 0)
+        return KPROF_OK;
+    kprof_status status =
+        kprof_evaluations_make(kprof_batch.context->profiler, kprof_batch.metrics, kprof_batch.count, &evaluations);
+    if (status != KPROF_OK)
+        return status;
+    for (size_t i = 0; i < evaluations.count; i++) {
+        evaluations.items[i].range = kprof_batch.launches[i].range;
+        memcpy(evaluations.items[i].witnesses, m->samples[kprof_batch.launches[i].range].witnesses,
+               sizeof evaluations.items[i].witnesses);
+    }
+    kprof_evaluate_begin(&evaluations, m->pass, m->pass);
+    kprof_evaluate_wait();
+    for (size_t i = 0; i < evaluations.count; i++)
+        memcpy(m->samples[evaluations.items[i].range].witnesses, evaluations.items[i].witnesses,
+               sizeof evaluations.items[i].witnesses);
+    kprof_evaluations_free(&evaluations);
+    return KPROF_OK;
+}
+
+kprof_status kprof_multiplex_read_window(void)
+{
+    struct kprof_multiplex *m = kprof_batch.context->multiplex;
+    kprof_status status = kprof_profiler_decode(kprof_batch.context->profiler, m->sample_count);
+    return status == KPROF_OK ? read_witnesses(m) : status;
+}
+
+static uint32_t count_bits(uint64_t bits)
+{
+    return (uint32_t)__builtin_popcountll(bits);
+}
+
+/* `metrics`: of the context's chip. */
+static void deliver_sample(const kprof_chip_metrics *metrics, sample *s, const kprof_evaluation *e)
+{
+    char reason[sizeof s->why + 128];
+    double spreads_pct[KPROF_MAX_WITNESSES];
+    uint32_t passes = count_bits(s->passes);
+    if (e->status != KPROF_OK) {
+        kprof_batch.listener->done(&s->record, e->reason);
+        return;
+    }
+    snprintf(reason, sizeof reason, "%s", s->why);
+    if (passes < metrics->pass_count)
+        snprintf(reason, sizeof reason, "measured in %u of %u passes, as no more equal launches came%s%s", passes,
+                 metrics->pass_count, *s->why ? ": " : "", s->why);
+    s->record.mode = KPROF_REPLAY_MULTIPLEX;
+    s->record.pass_count = passes;
+    s->record.values = e->values;
+    s->record.value_count = (uint32_t)metrics->metrics.count;
+    s->record.witness_count = (uint32_t)metrics->witnesses.count;
+    for (size_t w = 0; w < metrics->witnesses.count; w++)
+        spreads_pct[w] = kprof_witness_spread_pct(&s->witnesses[w]);
+    s->record.witness_spreads_pct = spreads_pct;
+    kprof_batch.listener->done(&s->record, reason);
+}
+
+/* Evaluate the samples numbers[count], and tell of them. */
+static void deliver_samples(kprof_profiled_context *context, const size_t *numbers, size_t count)
+{
+    struct kprof_multiplex *m = context->multiplex;
+    kprof_evaluations evaluations;
+    kprof_status status = kprof_evaluations_make(context->profiler, context->metrics, count, &evaluations);
+    for (size_t i = 0; status == KPROF_OK && i < count; i++)
+        evaluations.items[i].range = numbers[i];
+    if (status == KPROF_OK) {
+        kprof_evaluate_begin(&evaluations, 0, KPROF_ALL_PASSES);
+        kprof_evaluate_wait();
+    }
+    for (size_t i = 0; i < count; i++) {
+        sample *s = &m->samples[numbers[i]];
+        if (status == KPROF_OK)
+            deliver_sample(context->metrics, s, &evaluations.items[i]);
+        else
+            kprof_batch.listener->done(&s->record, kprof_process_reason(status));
+        s->dropped = true;
+    }
+    if (status == KPROF_OK)
+        kprof_evaluations_free(&evaluations);
+    if (status == KPROF_OK && count == 1 && m->sample_count == 1)
+        kprof_keep_image(context->profiler, &m->samples[numbers[0]].record);
+}
+
+/* A launch that is not the first of its sample has its counters there. */
+static void deliver_contribution(const sample *s, kprof_launch_record *record)
+{
+    char reason[128];
+    snprintf(reason, sizeof reason, "multiplexed: its counters are part of the values of launch %llu",
+             (unsigned long long)s->record.launch);
+    record->mode = KPROF_REPLAY_MULTIPLEX;
+    record->pass_count = 1;
+    kprof_batch.listener->done(record, reason);
+}
+
+void kprof_multiplex_deliver(void)
+{
+    struct kprof_multiplex *m = kprof_batch.context->multiplex;
+    size_t *complete = calloc(kprof_batch.count + 1, sizeof *complete), count = 0;
+    for (size_t i = 0; i < kprof_batch.count; i++) {
+        const kprof_open_launch *launch = &kprof_batch.launches[i];
+        sample *s = &m->samples[launch->range];
+        s->record.profile_ns += launch->record.profile_ns;
+        if (launch->record.launch != s->record.launch)
+            deliver_contribution(s, &kprof_batch.launches[i].record);
+        if (complete && is_complete(s)) {
+            take_out(m, launch->range);
+            s->group->complete++;
+            complete[count++] = launch->range;
+        }
+    }
+    if (count > 0)
+        deliver_samples(kprof_batch.context, complete, count);
+    free(complete);
+}
+
+/* No sample is open, or has a number, any more. */
+static void forget_samples(struct kprof_multiplex *m)
+{
+    for (size_t i = 0; i < m->sample_count; i++) {
+        m->samples[i].group->open = 0;
+        m->samples[i].group->first_open = NONE;
+    }
+    m->sample_count = 0;
+    m->since_full = 0;
+    m->measures = false;
+}
+
+void kprof_multiplex_deliver_reason(const char *reason)
+{
+    struct kprof_multiplex *m = kprof_batch.context->multiplex;
+    for (size_t i = 0; i < kprof_batch.count; i++)
+        if (kprof_batch.launches[i].record.launch != m->samples[kprof_batch.launches[i].range].record.launch)
+            kprof_batch.listener->done(&kprof_batch.launches[i].record, reason);
+    for (size_t i = 0; i < m->sample_count; i++)
+        if (!m->samples[i].dropped)
+            kprof_batch.listener->done(&m->samples[i].record, reason);
+    forget_samples(m);
+}
+
+void kprof_multiplex_end(kprof_profiled_context *context)
+{
+    struct kprof_multiplex *m = context->multiplex;
+    if (!m || !m->measures)
+        return;
+    size_t *open = calloc(m->sample_count + 1, sizeof *open), count = 0;
+    for (size_t i = 0; i < m->sample_count; i++)
+        if (!m->samples[i].dropped && open)
+            open[count++] = i;
+    if (count > 0)
+        deliver_samples(context, open, count);
+    free(open);
+    forget_samples(m);
+}
+
+void kprof_multiplex_free(kprof_profiled_context *context)
+{
+    struct kprof_multiplex *m = context->multiplex;
+    if (!m)
+        return;
+    kprof_multiplex_end(context);
+    for (size_t i = 0; i < m->slot_count; i++)
+        free(m->slots[i]);
+    free(m->slots);
+    free(m->samples);
+    free(m);
+    context->multiplex = NULL;
+}
