@@ -12,7 +12,7 @@ typedef enum kprof_call_kind {
     KPROF_CALL_LAUNCH,       /* one kernel launch, which can be measured */
     KPROF_CALL_TRANSFER,     /* sets memory, or copies it: repeated where that is possible */
     KPROF_CALL_GRAPH_LAUNCH, /* kernels of a CUDA graph */
-    KPROF_CALL_CAPTURE,      /* begins to record a stream: closes it, as nothing may be waited for meanwhile */
+    KPROF_CALL_STOP,         /* begins to record a stream, or ends a context: nothing may be measured meanwhile */
     KPROF_CALL_UNLOAD,       /* takes kernels away: their handles may come back as other kernels */
     KPROF_CALL_ALLOCATE,     /* brings device memory, which has to be saved */
     KPROF_CALL_MEMORY_INFO,  /* asks how much memory is free: closes it, and what kprof keeps goes back first */

@@ -196,7 +196,7 @@ static void start_anew(const kprof_batch_launch *launch, const kprof_treatment *
     kprof_batch.metrics = launch->metrics;
     atomic_store(&kprof_batch.sharing, kprof_target_sharing());
     kprof_batch.proved = treatment->kind == KPROF_REPLAYED && kprof_treatment_needs_proof();
-    kprof_batch.searching = false;
+    kprof_batch.searching = kprof_batch.stuck = false;
     kprof_batch.in_pass = false;
     kprof_batch.last_stream = kprof_target_stream(launch->call);
     kprof_batch.opened_ns = kprof_batch.started_ns = kprof_monotonic_ns();
@@ -221,9 +221,7 @@ static kprof_status wait_for_own(void *context)
 
 static kprof_status open_batch(const kprof_batch_launch *launch, const kprof_treatment *treatment, size_t ranges)
 {
-    if (treatment->kind == KPROF_WATCHED)
-        atomic_store(&launch->kernel->to_watch, true);
-    if (treatment->kind == KPROF_REFUSED || treatment->kind == KPROF_WATCHED)
+    if (treatment->kind == KPROF_REFUSED)
         return kprof_fail(KPROF_NOT_COLLECTED, "%s", treatment->why);
     start_anew(launch, treatment);
     kprof_status status = wait_for_own(launch->call->context);
@@ -249,17 +247,17 @@ static kprof_status open_batch(const kprof_batch_launch *launch, const kprof_tre
     return KPROF_OK;
 }
 
-/* What cannot be saved after all is measured in one pass. */
-static kprof_status open_for(const kprof_batch_launch *launch, const kprof_treatment *treatment)
+/* What cannot be saved after all is not repeated: `treatment` is another one then, and `why` keeps its reason. Where
+ * that is to be multiplexed, no batch is open. */
+static kprof_status open_for(const kprof_batch_launch *launch, kprof_treatment *treatment, char why[320])
 {
-    char why[320];
     kprof_status status = open_batch(launch, treatment, 1);
     bool cannot_save = status == KPROF_NO_MEMORY || status == KPROF_UNSUPPORTED;
     if (treatment->kind != KPROF_REPLAYED || !cannot_save || launch->metrics->pass_count == 0)
         return status;
-    snprintf(why, sizeof why, "%s", kprof_process_reason(status));
-    kprof_treatment other = kprof_treatment_unrepeated(launch, why);
-    return open_batch(launch, &other, 1);
+    snprintf(why, 320, "%s", kprof_process_reason(status));
+    *treatment = kprof_treatment_unrepeated(launch, why);
+    return treatment->kind == KPROF_MULTIPLEXED ? KPROF_OK : open_batch(launch, treatment, 1);
 }
 
 /* Is there no room for so many more ranges? */
@@ -395,6 +393,21 @@ static size_t count_ranges(const kprof_batch_launch *launch)
     return launch->chosen || (searching && launch->kernel) ? 1 : 0;
 }
 
+/* CUPTI waits without a limit for the end of a range with counters of the SMs. So where a kernel may wait for what
+ * comes later, nothing may be before it that does, and it has to have ended by itself before its range ends. */
+static bool must_end(const kprof_kernel *kernel)
+{
+    bool measured = kprof_batch.kind != KPROF_REPLAYED;
+    return measured &&
+           (kprof_batch.kind == KPROF_MULTIPLEXED || kprof_treatment_may_wait() || !atomic_load(&kernel->ends_alone));
+}
+
+static kprof_status await_ends(void)
+{
+    kprof_status status = kprof_wait_with_limit(kprof_batch.context->context);
+    return kprof_wait_is_idle(status) ? KPROF_OK : status;
+}
+
 /* Have a window open where that is worth it, and return whether it is the launch's turn in it; NEVER when none could be
  * opened, and `status` says why. */
 static kprof_turn find_turn(const kprof_batch_launch *launch, const kprof_treatment *treatment, kprof_status *status)
@@ -403,6 +416,10 @@ static kprof_turn find_turn(const kprof_batch_launch *launch, const kprof_treatm
     kprof_turn turn = own ? kprof_multiplex_turn(launch) : KPROF_TURN_LATER;
     if (!own && !kprof_multiplex_wants(kprof_contexts_find(launch->call->context), launch))
         turn = KPROF_TURN_NEVER;
+    if (turn == KPROF_TURN_NOW)
+        *status = await_ends();
+    if (*status != KPROF_OK)
+        return KPROF_TURN_NEVER;
     if (kprof_batch_is_open() && (turn != KPROF_TURN_LATER || (own && !kprof_multiplex_is_impatient())))
         return turn;
     if (turn == KPROF_TURN_NEVER)
@@ -435,6 +452,7 @@ static bool enter_window(const kprof_batch_launch *launch, const kprof_treatment
 
 bool kprof_batch_enter(const kprof_batch_launch *launch, kprof_status *status)
 {
+    char why[320];
     *status = KPROF_OK;
     if (!launch->chosen && !kprof_batch_records())
         return false;
@@ -450,8 +468,18 @@ bool kprof_batch_enter(const kprof_batch_launch *launch, kprof_status *status)
     if (kprof_batch_is_open() &&
         (!can_join(launch, &treatment, count_ranges(launch)) || !covers() || ends_at(operation)))
         kprof_batch_close(launch->kernel ? "a launch that cannot join" : launch->call->name);
+    if (kprof_batch_is_open() && kprof_batch.kind == KPROF_LIVE && kprof_treatment_may_wait())
+        *status = await_ends();
+    if (*status != KPROF_OK) {
+        kprof_operation_free(operation);
+        return false;
+    }
     if (!kprof_batch_is_open() && launch->chosen)
-        *status = open_for(launch, &treatment);
+        *status = open_for(launch, &treatment, why);
+    if (*status == KPROF_OK && treatment.kind == KPROF_MULTIPLEXED) {
+        kprof_operation_free(operation);
+        return enter_window(launch, &treatment, status);
+    }
     if (kprof_batch_is_open() && !reserve(1)) {
         kprof_batch_close("lack of memory");
         *status = KPROF_NO_MEMORY;
@@ -566,6 +594,23 @@ bool kprof_batch_enter_all(const kprof_batch_launch *launches, size_t count, kpr
     return true;
 }
 
+/* End the range of the call that has returned. False when its kernel does not end: the range, and the batch, are given
+ * up. */
+static bool end_own_run(kprof_open_launch *last)
+{
+    if (last->kernel && must_end(last->kernel) && await_ends() != KPROF_OK) {
+        atomic_store(&last->kernel->ends_late, true);
+        kprof_batch.stuck = true;
+        kprof_batch_close("a launch that does not end by itself");
+        return false;
+    }
+    if (last->kernel && kprof_batch.kind != KPROF_REPLAYED)
+        atomic_store(&last->kernel->ends_alone, true);
+    if (kprof_profiler_pop(kprof_batch.context->profiler) != KPROF_OK)
+        kprof_batch_spoil("CUPTI did not end a range");
+    return true;
+}
+
 /* The driver refused the call: nothing ran. A range that it had stays empty. */
 static void take_back(void)
 {
@@ -590,8 +635,8 @@ void kprof_batch_leave(const kprof_call *call)
     if (!kprof_batch_is_open())
         return;
     kprof_open_launch *last = &kprof_batch.launches[kprof_batch.count - 1];
-    if (last->own_range != KPROF_NO_RANGE && kprof_profiler_pop(kprof_batch.context->profiler) != KPROF_OK)
-        kprof_batch_spoil("CUPTI did not end a range");
+    if (last->own_range != KPROF_NO_RANGE && !end_own_run(last))
+        return;
     if (call->failed)
         take_back();
     else if (last->operation && kprof_batch.entered == 1 && kprof_operation_returned(last->operation) != KPROF_OK)

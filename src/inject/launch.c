@@ -32,12 +32,11 @@
 
 /* What this thread is in the middle of. */
 static __thread struct {
-    bool own_call;         /* kprof itself calls the driver: not the application's doing */
-    int shared;            /* calls inside the gate, which may nest */
-    bool alone;            /* this launch or transfer is in the open batch, or watched; the gate is held alone */
-    uint32_t callback;     /* its callback_id */
-    int nested;            /* calls of the same kind inside it */
-    kprof_kernel *watched; /* this launch's, which is in no batch; NULL: none */
+    bool own_call;     /* kprof itself calls the driver: not the application's doing */
+    int shared;        /* calls inside the gate, which may nest */
+    bool alone;        /* this launch or transfer is in the open batch; the gate is held alone */
+    uint32_t callback; /* its callback_id */
+    int nested;        /* calls of the same kind inside it */
 } thread;
 
 static atomic_bool ended;   /* no batch is opened any more */
@@ -134,27 +133,6 @@ static const char *enter_alone(void)
                  : "profiling has ended in this process";
 }
 
-static void leave_watched(const kprof_call *call)
-{
-    kprof_kernel *kernel = thread.watched;
-    kprof_status status = call->failed ? KPROF_INTERNAL : kprof_wait_with_limit(call->context);
-    if (status == KPROF_OK)
-        atomic_fetch_add(&kernel->watched_ends, 1);
-    else if (status == KPROF_NOT_COLLECTED)
-        atomic_store(&kernel->ends_late, true);
-    thread.watched = NULL;
-}
-
-/* A launch that is to be watched, and not measured this time, keeps the gate until it has ended. */
-static bool is_watched(const kprof_batch_launch *launch)
-{
-    if (!launch->chosen || kprof_batch_is_open() || !atomic_load(&launch->kernel->to_watch))
-        return false;
-    atomic_store(&launch->kernel->to_watch, false);
-    thread.watched = launch->kernel;
-    return true;
-}
-
 /* Make the launch or transfer part of a batch, and keep the gate until its call has returned. "" when it is in one, or
  * need not be; else why it is not measured. */
 static const char *enter_batch(const kprof_batch_launch *launch)
@@ -166,13 +144,11 @@ static const char *enter_batch(const kprof_batch_launch *launch)
     if (*obstacle)
         return obstacle;
     thread.callback = launch->call->callback_id;
-    bool entered = kprof_batch_enter(launch, &status);
-    thread.alone = entered || is_watched(launch);
-    if (entered)
+    thread.alone = kprof_batch_enter(launch, &status);
+    if (thread.alone)
         return "";
     kprof_idle_watch();
-    if (!thread.alone)
-        kprof_gate_leave_exclusive();
+    kprof_gate_leave_exclusive();
     if (is_final(status))
         kprof_process_disarm(status, "a chosen launch could not be measured");
     return launch->chosen && status != KPROF_OK ? kprof_process_reason(status) : "";
@@ -191,7 +167,7 @@ static void close_batch(const char *why)
 /* Must the open batch be replayed before the call? */
 static bool closes_batch(const kprof_call *call)
 {
-    if (call->kind == KPROF_CALL_UNLOAD || call->kind == KPROF_CALL_CAPTURE)
+    if (call->kind == KPROF_CALL_UNLOAD || call->kind == KPROF_CALL_STOP)
         return true;
     return (call->kind == KPROF_CALL_OTHER || call->kind == KPROF_CALL_MEMORY_INFO) && !kprof_batch_is_window();
 }
@@ -431,10 +407,7 @@ static void follow_up(const kprof_call *call)
 static void leave_alone(const kprof_call *call)
 {
     thread.alone = false;
-    if (thread.watched)
-        leave_watched(call);
-    else
-        kprof_batch_leave(call);
+    kprof_batch_leave(call);
     kprof_idle_watch();
     kprof_gate_leave_exclusive();
 }

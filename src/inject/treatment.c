@@ -6,8 +6,6 @@
 
 #include <stdio.h>
 
-/* Watched launches after which a kernel that cannot be replayed is taken for one that ends by itself. */
-#define ENOUGH_ENDS 2
 /* Launches of a kernel that reached host memory, after which all of them are taken to. */
 #define ENOUGH_REACHES 2
 
@@ -78,24 +76,15 @@ static bool may_wait_for_host(void)
     return (kprof_target_sharing() & (KPROF_SHARES_WITH_HOST | KPROF_MANAGED)) || kprof_target_reaches_pageable();
 }
 
-/* Or another GPU, another process or a network card? */
-static bool may_wait(void)
+bool kprof_treatment_may_wait(void)
 {
     return may_wait_for_host() || (kprof_target_sharing() & KPROF_SHARES_WITH_DEVICES) || kprof_writers_devices();
 }
 
-/* CUPTI waits in the launch call for a kernel that it counts in the SMs. One that waits for what the application does
- * next would never end then, so that a kernel has to end by itself first. */
 static kprof_treatment measure_own_run(const kprof_batch_launch *launch, kprof_treatment_kind kind, const char *why)
 {
     if (atomic_load(&launch->kernel->ends_late))
         return (kprof_treatment){KPROF_REFUSED, LATE};
-    if (!may_wait())
-        return (kprof_treatment){kind, why};
-    if (atomic_load(&launch->kernel->watched_ends) < ENOUGH_ENDS)
-        return (kprof_treatment){KPROF_WATCHED,
-                                 "a kernel's first launches are only watched where it may wait for memory that the "
-                                 "host or another device writes; its next ones are measured"};
     return (kprof_treatment){kind, why};
 }
 

@@ -10,8 +10,8 @@ exits 1 when anything differs, and 77 when not everything could run.
 A CASE is the beginning of a name, "memory" or "memory/vmm". Parts of a case run in one process where the mode measures
 all launches. Other modes measure the first launches of a process, so each part has one of its own there, as it has
 where a case fails. A mode is METRICS-BATCH-CACHES, such as default-auto-all: one metric of a single pass, the default
-or the full set; --replay-batch; --cache-control. A few cases run in all modes, most in those that differ most, and
-those that take long, or that the mode can hardly matter to, in fewer. Modes run one after the other, the most telling
+or the full set; --replay-batch, or multiplex for --replay-mode multiplex; --cache-control. A few cases run in all
+modes, most in those that differ most, and those that take long, or that the mode can hardly matter to, in fewer. Modes run one after the other, the most telling
 first, as far as the budget goes; where there are several GPUs, each has a run at a time, and programs for several come
 last. With --resume, several commands make one table.
 """
@@ -35,6 +35,7 @@ import harness
 METRICS = {"one": ["--metrics", "dram__bytes.sum.per_second"],
            "default": ["--set", "default"],
            "full": ["--set", "full"]}
+MULTIPLEXED = ["--replay-mode", "multiplex", "--multiplex-samples", "100000"]  # so that all launches are told of
 NOT_COLLECTED = 110  # kprof's exit status when launches matched and none could be measured
 
 
@@ -44,12 +45,14 @@ class Mode:
     def __init__(self, name, most=None):
         self.name, self.most = name, most
         metrics, batch, caches = name.split("-")
-        self.options = [*METRICS[metrics], "--replay-batch", batch, "--cache-control", caches]
+        how = MULTIPLEXED if batch == "multiplex" else ["--replay-batch", batch]
+        self.options = [*METRICS[metrics], *how, "--cache-control", caches]
 
 
 MODES = [
     Mode("default-auto-all", 60),
     Mode("one-auto-all"),
+    Mode("default-multiplex-all"),
     Mode("default-auto-none", 60),
     Mode("default-3-all", 12),
     Mode("one-3-none", 100),
@@ -70,9 +73,9 @@ MODES = [
 
 # In which modes a case runs.
 EVERY = ("*",)
-MANY = ("default-auto-*", "one-auto-all", "default-3-all", "one-3-none")
-SOME = ("default-auto-*", "one-auto-all")
-FIRST = ("default-auto-all",)
+MANY = ("default-auto-*", "default-multiplex-all", "one-auto-all", "default-3-all", "one-3-none")
+SOME = ("default-auto-*", "default-multiplex-all", "one-auto-all")
+FIRST = ("default-auto-all", "default-multiplex-all")
 
 
 class Case:
@@ -254,7 +257,8 @@ class Launches:
         self.reasons = [launch.reason for launch in launches if launch.reason]
         for launch in launches:
             if not is_measured(launch):
-                self.declined[launch.reason] = self.declined.get(launch.reason, 0) + 1
+                reason = re.sub(r"of launch \d+", "of another launch", launch.reason)
+                self.declined[reason] = self.declined.get(reason, 0) + 1
         self.largest_batch = harness.largest_batch(base)
         if not self.least <= self.reported <= self.most:
             self.problem = f"{self.reported} launches reported"

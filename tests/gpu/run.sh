@@ -3,7 +3,8 @@
 #
 #   run.sh [PART [ARGUMENT...]]
 #
-# Without a PART: validate and behave. Parts: build, validate, values, behave, exact, bench, frameworks, facts; their
+# Without a PART: validate and behave. Parts: build, validate, values, behave, exact, bench, frameworks,
+# multiplex, facts; their
 # arguments are those of the Python script of that name. `validate` compares values with ncu's, `values` those of
 # batches with those of launches repeated alone; `exact` runs the programs of exact/, each a kind of memory, launch or
 # ending that replay must not disturb, plain and under every mode, and compares; `frameworks` runs programs of PyTorch,
@@ -71,7 +72,7 @@ part() {
   case $name in
     build) ;;
     facts) facts ;;
-    validate | values | behave | exact | bench | frameworks) python3 "$here/$name.py" "$@" || status=$? ;;
+    validate | values | behave | exact | bench | frameworks | multiplex) python3 "$here/$name.py" "$@" || status=$? ;;
     *) echo "run.sh: unknown part $name" >&2; status=2 ;;
   esac
   outcomes+=("$(printf '| %-10s | %6s | %4s s |' "$name" "$status" $((SECONDS - start)))")

@@ -113,10 +113,10 @@ class Matrix(unittest.TestCase):
         self.assertEqual(names(exact.Case("p", "a b", most=5), exact.Mode("full-1-all")), ["p/a", "p/b"])
 
     def test_modes(self):
-        self.assertEqual(len({mode.name for mode in exact.MODES}), 18)
+        self.assertEqual(len({mode.name for mode in exact.MODES}), 19)
         self.assertEqual(exact.Mode("one-3-none").options[-4:], ["--replay-batch", "3", "--cache-control", "none"])
         runs = [mode.name for mode in exact.MODES if exact.Case("p", "a", exact.SOME).runs_in(mode)]
-        self.assertEqual(runs, ["default-auto-all", "one-auto-all", "default-auto-none"])
+        self.assertEqual(runs, ["default-auto-all", "one-auto-all", "default-multiplex-all", "default-auto-none"])
 
     def test_every_mode(self):
         def modes(name):
@@ -218,7 +218,7 @@ class Whole(unittest.TestCase):
         results.add(case, exact.MODES[3], self.run_case("exit 2", "1,"))
         table = results.table().splitlines()
         self.assertEqual(len(table), 4)
-        self.assertIn("default-auto-all, one-auto-all, default-auto-none", table[2])
+        self.assertIn("default-auto-all, one-auto-all, default-multiplex-all", table[2])
         self.assertEqual(results.summary(),
                          "3 same, 1 failed; 3 launches measured, 3 declined with a reason")
         self.assertIn("| the reason | 3 |", results.reasons())

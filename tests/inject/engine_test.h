@@ -4,6 +4,9 @@
 #define KPROF_TESTS_ENGINE_TEST_H
 
 #include "core/config.h"
+#include "inject/batch.h"
+#include "inject/contexts.h"
+#include "inject/gate.h"
 #include "inject/process.h"
 #include "sim/device.h"
 #include "spool/spool.h"
@@ -46,7 +49,8 @@ static inline void save_config(void)
                            .chip_count = 1,
                            .cache_control = KPROF_CACHE_FLUSH_NONE,
                            .witness_control = KPROF_WITNESSES_AUTO,
-                           .follow_children = true};
+                           .follow_children = true,
+                           .multiplex_samples = KPROF_MULTIPLEX_SAMPLES};
     for (unsigned i = 0; i < KPROF_IMAGES; i++)
         chip.images[i] = (kprof_chip_image){image, sizeof image};
     assert_true(kprof_strlist_add(&chip.metrics, "m0") && kprof_strlist_add(&chip.metrics, "m1"));
@@ -104,6 +108,15 @@ static inline void close_batch(void)
     do_call((sim_step){.op = SIM_UNMAP, .a = NO_SLOT});
 }
 
+/* Samples that lack passes, as each launch here has a shape of its own, are told of as they are. */
+static inline void end_samples(void)
+{
+    assert_true(kprof_gate_enter_exclusive(1000));
+    kprof_batch_close("a test");
+    kprof_contexts_end_samples();
+    kprof_gate_leave_exclusive();
+}
+
 static inline void note_report(const kprof_launch_record *launch, report *out)
 {
     out->count++;
@@ -144,6 +157,7 @@ static inline void assert_unmeasured(unsigned tag, const char *why)
 /* In a single pass. */
 static inline void assert_measured_once(unsigned tag, const char *why)
 {
+    end_samples();
     assert_report(tag, 1, why);
 }
 

@@ -98,20 +98,6 @@ static void assert_unchosen(kprof_treatment_kind kind, const char *why)
     assert_treated(choose_for(2, false), kind, why);
 }
 
-/* A launch that may wait for somebody is watched until two have ended. */
-static void assert_watched_first(uint32_t passes, kprof_treatment_kind kind, const char *why)
-{
-    for (unsigned ends = 0; ends < 2; ends++) {
-        atomic_store(&kernel.watched_ends, ends);
-        assert_chosen(passes, KPROF_WATCHED, "a kernel's first launches are only watched");
-    }
-    atomic_store(&kernel.watched_ends, 2);
-    assert_chosen(passes, kind, why);
-    atomic_store(&kernel.ends_late, true);
-    assert_chosen(passes, KPROF_REFUSED, "an earlier launch of the kernel did not end by itself");
-    atomic_store(&kernel.ends_late, false);
-}
-
 static void test_memory_of_the_device(void **state)
 {
     (void)state;
@@ -128,7 +114,7 @@ static void test_no_proof(void **state)
     seen.without_proof = true;
     assert_chosen(2, KPROF_REPLAYED, "");
     seen.sharing = KPROF_SHARES_WITH_HOST;
-    assert_watched_first(2, KPROF_MULTIPLEXED, "the chip cannot tell which launches reach host memory");
+    assert_chosen(2, KPROF_MULTIPLEXED, "the chip cannot tell which launches reach host memory");
     assert_unchosen(KPROF_REFUSED, "the chip cannot tell which launches reach host memory");
 }
 
@@ -141,8 +127,8 @@ static void test_pageable_memory(void **state)
     seen.reaches_pageable = true;
     assert_true(kprof_treatment_needs_proof());
     atomic_store(&kernel.proved, true); /* of other launches */
-    assert_watched_first(2, KPROF_MULTIPLEXED, "the kernel takes memory of the host, which no replay may change");
-    assert_watched_first(1, KPROF_LIVE, "the kernel takes memory of the host");
+    assert_chosen(2, KPROF_MULTIPLEXED, "the kernel takes memory of the host, which no replay may change");
+    assert_chosen(1, KPROF_LIVE, "the kernel takes memory of the host");
     seen.sees_host = false;
     assert_chosen(1, KPROF_REPLAYED, "");
     assert_chosen(2, KPROF_REPLAYED, "");
@@ -173,12 +159,12 @@ static void test_memory_of_the_host(void **state)
     assert_chosen(2, KPROF_REPLAYED, "");
     assert_unchosen(KPROF_REPLAYED, "");
     seen.sees_host = true;
-    assert_watched_first(2, KPROF_MULTIPLEXED, "the kernel takes memory of the host, which no replay may change");
+    assert_chosen(2, KPROF_MULTIPLEXED, "the kernel takes memory of the host, which no replay may change");
     atomic_store(&kernel.proved, true); /* it may not use what it takes */
     assert_chosen(2, KPROF_REPLAYED, "");
     seen.side_effect = "it prints (test)";
-    assert_watched_first(2, KPROF_MULTIPLEXED, "it prints (test)");
-    assert_watched_first(1, KPROF_LIVE, "it prints (test)");
+    assert_chosen(2, KPROF_MULTIPLEXED, "it prints (test)");
+    assert_chosen(1, KPROF_LIVE, "it prints (test)");
 }
 
 /* Seen once, it may have been for the sake of its arguments. */
@@ -189,19 +175,19 @@ static void test_kernel_that_reached_host_memory(void **state)
     atomic_store(&kernel.reaches_host, 1);
     assert_chosen(2, KPROF_REPLAYED, "");
     seen.sees_host = true;
-    assert_watched_first(2, KPROF_MULTIPLEXED, "the kernel takes memory of the host");
+    assert_chosen(2, KPROF_MULTIPLEXED, "the kernel takes memory of the host");
     assert_unchosen(KPROF_REFUSED, "the kernel takes memory of the host");
     seen.sees_host = false;
     atomic_store(&kernel.reaches_host, 2);
-    assert_watched_first(2, KPROF_MULTIPLEXED, "launches of the kernel reach memory of the host");
+    assert_chosen(2, KPROF_MULTIPLEXED, "launches of the kernel reach memory of the host");
 }
 
 static void test_managed_memory(void **state)
 {
     (void)state;
     seen.sharing = KPROF_MANAGED;
-    assert_watched_first(1, KPROF_LIVE, "managed memory");
-    assert_watched_first(2, KPROF_MULTIPLEXED, "managed memory");
+    assert_chosen(1, KPROF_LIVE, "managed memory");
+    assert_chosen(2, KPROF_MULTIPLEXED, "managed memory");
     assert_unchosen(KPROF_REFUSED, "managed memory");
 }
 
@@ -210,12 +196,11 @@ static void test_memory_of_other_devices(void **state)
     (void)state;
     seen.sharing = KPROF_SHARES_WITH_DEVICES;
     assert_chosen(1, KPROF_LIVE, "");
-    assert_watched_first(2, KPROF_MULTIPLEXED, "other GPUs or other processes reach the memory");
+    assert_chosen(2, KPROF_MULTIPLEXED, "other GPUs or other processes reach the memory");
     seen.sharing = 0;
-    atomic_store(&kernel.watched_ends, 0);
     seen.side_effect = "it prints (test)";
     seen.devices = "a network card may write (test)";
-    assert_watched_first(2, KPROF_MULTIPLEXED, "it prints (test)");
+    assert_chosen(2, KPROF_MULTIPLEXED, "it prints (test)");
 }
 
 static void test_memory_that_may_not_be_saved(void **state)
@@ -225,7 +210,7 @@ static void test_memory_that_may_not_be_saved(void **state)
     assert_chosen(1, KPROF_LIVE, "");
     assert_chosen(2, KPROF_MULTIPLEXED, "there is memory that a replay cannot restore");
     seen.sharing = KPROF_MAY_NOT_SAVE | KPROF_SHARES_WITH_HOST;
-    assert_watched_first(2, KPROF_MULTIPLEXED, "there is memory that a replay cannot restore");
+    assert_chosen(2, KPROF_MULTIPLEXED, "there is memory that a replay cannot restore");
 }
 
 /* As for want of device memory. */
@@ -238,7 +223,7 @@ static void test_a_launch_that_turns_out_not_to_be_repeatable(void **state)
     metrics.pass_count = 1;
     assert_treated(kprof_treatment_unrepeated(&launch, "no room (test)"), KPROF_LIVE, "no room (test)");
     seen.sharing = KPROF_SHARES_WITH_HOST;
-    assert_treated(kprof_treatment_unrepeated(&launch, "no room (test)"), KPROF_WATCHED, "only watched");
+    assert_treated(kprof_treatment_unrepeated(&launch, "no room (test)"), KPROF_LIVE, "no room (test)");
 }
 
 static void test_replay_mode_kernel(void **state)
@@ -258,7 +243,7 @@ static void test_replay_mode_multiplex(void **state)
     assert_chosen(2, KPROF_MULTIPLEXED, "");
     assert_chosen(1, KPROF_MULTIPLEXED, "");
     seen.sharing = KPROF_SHARES_WITH_HOST;
-    assert_watched_first(2, KPROF_MULTIPLEXED, "");
+    assert_chosen(2, KPROF_MULTIPLEXED, "");
     atomic_store(&kernel.ends_late, true);
     assert_chosen(2, KPROF_REFUSED, "did not end by itself");
 }

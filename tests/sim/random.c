@@ -45,6 +45,7 @@ static struct {
     uint32_t passes;
     const char *filter;
     uint64_t skip, count; /* of the filter */
+    kprof_replay_choice replay_choice;
     uint32_t replay_batch;
     bool keeps_data;
     uint64_t matching; /* launches so far that match it */
@@ -121,6 +122,9 @@ static void choose_filter(uint64_t *random, unsigned lanes)
 static void choose_batches(uint64_t *random, unsigned lanes)
 {
     static const uint32_t sizes[] = {0, 0, 0, 1, 2, 3, 10};
+    static const kprof_replay_choice choices[] = {KPROF_REPLAY_WHERE_PROVED, KPROF_REPLAY_WHERE_PROVED,
+                                                  KPROF_REPLAY_WHERE_PROVED, KPROF_REPLAY_ONLY, KPROF_MULTIPLEX_ALL};
+    group.replay_choice = choices[sim_random(random) % 5];
     group.replay_batch = sizes[sim_random(random) % 7];
     group.keeps_data = sim_random(random) % 8 == 0;
     sim.most_launches = group.keeps_data ? 1 : group.replay_batch;
@@ -195,6 +199,8 @@ static void start_engine(void)
                            .chip_count = 1,
                            .cache_control = group.cache,
                            .witness_control = sim.all_witnesses ? KPROF_WITNESSES_ALL : KPROF_WITNESSES_AUTO,
+                           .replay_choice = group.replay_choice,
+                           .multiplex_samples = KPROF_MULTIPLEX_SAMPLES,
                            .replay_batch = group.replay_batch,
                            .follow_children = true};
     config.filter =
@@ -326,7 +332,9 @@ static void load_program(unsigned number)
 /* Reasons that come from what other launches do, and when. */
 static bool is_excused(const kprof_launch_record *launch)
 {
-    return (group.traits.captures && strstr(launch->reason, "captured")) ||
+    return group.replay_choice == KPROF_REPLAY_ONLY ||
+           (launch->mode == KPROF_REPLAY_MULTIPLEX && strstr(launch->reason, "had their turn")) ||
+           (group.traits.captures && strstr(launch->reason, "captured")) ||
            (sim.interrupt && strstr(launch->reason, "profiling has ended")) ||
            (group.traits.holds &&
             (strstr(launch->reason, "did not end within") || strstr(launch->reason, "did not end by itself"))) ||

@@ -1,0 +1,133 @@
+#!/usr/bin/env python3
+"""Measures a loop of equal launches without repeating any (--replay-mode multiplex), and compares time and values with
+the same loop plain and repeated. Prints Markdown; the exit status is 0 when all limits are kept, 1 otherwise, and 77
+where there is no GPU.
+
+    multiplex.py [--launches N] [--output FILE]
+
+- Time: N launches with the full set, against the plain program: at most 1.5 times its time and 10 s; with
+  --multiplex-samples 5 at most 1.1 times and 5 s.
+- Values: the median of each metric over the samples, against that over launches that were repeated
+  (--replay-mode kernel), for the default and the full set: at most 2 % apart. Counts below a thousand and values that
+  spread more than that between repeated launches are told apart.
+- Every sample has every value, and the program prints what it prints alone."""
+import argparse
+import pathlib
+import sqlite3
+import statistics
+import sys
+import tempfile
+
+import harness
+
+REPLAYED = 60  # launches that are repeated, for comparison
+NEAR_PCT, SMALL_COUNT = 2, 1000
+HARDWARE = "SELECT launch_id, name, value FROM value JOIN metric ON metric.id = metric_id WHERE kind = 'hardware'"
+LIMITS = [("full", [], 1.5, 10), ("full", ["--multiplex-samples", "5"], 1.1, 5)]
+
+
+def values_of(base):
+    """{metric: [values]} of the launches that have some, and the number of values that are missing there."""
+    found, missing = {}, 0
+    with sqlite3.connect(f"file:{harness.report_path(base)}?mode=ro", uri=True) as database:
+        for _, name, value in database.execute(HARDWARE):
+            found.setdefault(name, [])
+            if value is None:
+                missing += 1
+            else:
+                found[name].append(value)
+    return found, missing
+
+
+def counts_of(base):
+    """Launches of the report by mode, and samples among them."""
+    with sqlite3.connect(f"file:{harness.report_path(base)}?mode=ro", uri=True) as database:
+        modes = dict(database.execute("SELECT replay_mode, count(*) FROM launch GROUP BY 1"))
+        samples = database.execute("SELECT count(*) FROM launch WHERE replay_mode = 'multiplex' AND measured > 0")
+        return modes, samples.fetchone()[0]
+
+
+class Check:
+    def __init__(self, launches, document, folder):
+        self.argv = [harness.programs() / "launches", str(launches)]
+        self.document, self.folder, self.failed = document, pathlib.Path(folder), False
+
+    def plain(self):
+        runs = [harness.run(self.argv) for _ in range(3)]
+        return min(run.seconds for run in runs[1:]), runs[0].stdout
+
+    def kprof(self, name, options, argv=None):
+        base = self.folder / name
+        run = harness.run([harness.kprof(), "-q", "-k", "work", "-o", base, *options, *(argv or self.argv)], limit=200)
+        if run.status != 0:
+            print(harness.last_lines(run.stderr), file=sys.stderr)
+            self.failed = True
+        return run, base
+
+    def times(self):
+        plain_s, stdout = self.plain()
+        rows = []
+        for number, (name, options, factor, more_s) in enumerate(LIMITS):
+            run, base = self.kprof(f"time{number}", ["--set", name, "--replay-mode", "multiplex", *options])
+            modes, samples = counts_of(base)
+            limit_s = factor * plain_s + more_s
+            kept = run.seconds <= limit_s and run.stdout == stdout and samples > 0
+            self.failed |= not kept
+            rows.append([" ".join(["--set", name, *options]), round(plain_s, 2), round(run.seconds, 2),
+                         round(limit_s, 2), samples, sum(modes.values()), "yes" if kept else "NO"])
+        header = ["options", "plain, s", "multiplexed, s", "limit, s", "samples", "launches told of", "kept"]
+        self.document.add(harness.table(header, rows))
+
+    def compare(self, name):
+        argv = [self.argv[0], "2000"]
+        _, replayed = self.kprof(f"replayed-{name}", ["--set", name, "--replay-mode", "kernel", "-c", str(REPLAYED)], argv)
+        _, sampled = self.kprof(f"sampled-{name}", ["--set", name, "--replay-mode", "multiplex"], argv)
+        (before, _), (after, missing) = values_of(replayed), values_of(sampled)
+        near, far = 0, []
+        for metric in sorted(before):
+            if not before[metric] or not after.get(metric):
+                far.append((metric, None, None, None))
+                continue
+            expected, seen = statistics.median(before[metric]), statistics.median(after[metric])
+            apart_pct = 0 if expected == seen else 100 * abs(seen - expected) / max(abs(expected), 1e-30)
+            spread = 100 * (max(before[metric]) - min(before[metric])) / max(abs(expected), 1e-30)
+            if apart_pct <= NEAR_PCT:
+                near += 1
+            else:
+                far.append((metric, expected, seen, spread))
+        return name, len(before), near, missing, far
+
+    def values(self):
+        rows, details = [], []
+        for name in ("default", "full"):
+            _, count, near, missing, far = self.compare(name)
+            noise = [row for row in far if row[1] is not None and (row[3] > NEAR_PCT or abs(row[1]) < SMALL_COUNT)]
+            self.failed |= missing > 0 or len(far) > len(noise)
+            rows.append([name, count, near, len(noise), len(far) - len(noise), missing])
+            details += [[name, *row] for row in far]
+        self.document.add(harness.table(["set", "metrics", "within 2 %", "spread or small", "others", "missing values"],
+                                        rows))
+        if details:
+            self.document.add(harness.table(["set", "metric", "repeated", "multiplexed", "spread of the repeated, %"],
+                                            details))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--launches", type=int, default=10000)
+    parser.add_argument("--output", default=None)
+    options = parser.parse_args()
+    if not harness.have_gpu():
+        print("multiplex.py: no GPU", file=sys.stderr)
+        return harness.SKIPPED
+    document = harness.Document(options.output or harness.results_folder() / "multiplex.md")
+    document.add(harness.table(["", ""], harness.facts("tests/gpu/multiplex.py")))
+    with tempfile.TemporaryDirectory() as folder:
+        check = Check(options.launches, document, folder)
+        check.times()
+        check.values()
+    return 1 if check.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
