@@ -85,6 +85,10 @@ typedef struct kprof_model {
     size_t message_count;
 } kprof_model;
 
+/* Make room for one more element of an array, which is zero; NULL when out of memory. */
+#define KPROF_APPEND(array, count) kprof_append((void **)&(array), (count), sizeof *(array))
+void *kprof_append(void **array, size_t count, size_t size);
+
 /* Read all but launches and values. */
 kprof_status kprof_model_load(kprof_report *report, kprof_model *out) KPROF_MUST_CHECK;
 void kprof_model_free(kprof_model *model); /* members, not the struct */
@@ -111,6 +115,18 @@ typedef struct kprof_model_walk {
     bool values; /* read the values too */
 } kprof_model_walk;
 kprof_status kprof_model_launches(const kprof_model_walk *walk, kprof_model_visit *visit, void *user) KPROF_MUST_CHECK;
+
+/* Reads the values of single launches. */
+typedef struct kprof_value_reader {
+    kprof_report *report;
+    size_t metric_count;
+    sqlite3_stmt *rows;
+} kprof_value_reader;
+kprof_status kprof_value_reader_open(const kprof_model_walk *walk, kprof_value_reader *reader) KPROF_MUST_CHECK;
+/* Fill values[metric_count] and asked[metric_count], as kprof_model_launch has them. */
+kprof_status kprof_value_reader_read(kprof_value_reader *reader, int64_t launch, double *values,
+                                     bool *asked) KPROF_MUST_CHECK;
+void kprof_value_reader_close(kprof_value_reader *reader);
 
 /* The passes that a metric comes from on a device (borrowed); none when it has no counters or the report does not
  * tell. */
