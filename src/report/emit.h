@@ -7,6 +7,13 @@
 #include "report/output.h"
 #include "report/roofline.h"
 
+/* Where the counters that a value is made of were read. */
+typedef enum kprof_joins {
+    KPROF_JOINS_NOTHING,  /* one execution, or no value */
+    KPROF_JOINS_PASSES,   /* several executions of a launch */
+    KPROF_JOINS_LAUNCHES, /* several launches, which were multiplexed: a pass of each */
+} kprof_joins;
+
 /* One value of a launch. */
 typedef struct kprof_emit_metric {
     size_t slot;                  /* the same slot always has the same section, name, label and unit: to cache by */
@@ -16,9 +23,10 @@ typedef struct kprof_emit_metric {
     const char *name, *label, *unit;
     const char *passes; /* that it comes from on the launch's chip, "1-3 5"; "": none, or not known */
     size_t pass_count;  /* how many these are */
-    bool joins_passes;  /* there is a value, made of what several executions of the launch did */
-    bool repeated;      /* the same section has shown it before */
-    double value;       /* NaN: not measured */
+    kprof_joins joins;
+    bool repeated;                    /* the same section has shown it before */
+    double value;                     /* NaN: not measured */
+    const kprof_model_spread *spread; /* over the samples that `value` is the median of; NULL: it is of none */
 } kprof_emit_metric;
 
 typedef struct kprof_emit_table {
@@ -56,7 +64,7 @@ typedef struct kprof_emit_field {
     int64_t integer;
     double real;       /* NaN: missing */
     bool may_be_empty; /* people see nothing, not "n/a", when it is missing: it does not apply */
-    bool joins_passes; /* it, or what it is the label of, joins what several executions of a launch did */
+    kprof_joins joins; /* of it, or of what it is the label of */
 } kprof_emit_field;
 typedef struct kprof_emit_record {
     const kprof_emit_field *fields;

@@ -223,7 +223,7 @@ static void ncu_units_row(csv_emitter *csv)
 
 static void launch_header(csv_emitter *csv)
 {
-    static const char *const plain_metric[] = {"section", "metric", "unit", "value", "passes", NULL};
+    static const char *const plain_metric[] = {"section", "metric", "unit", "value", "passes", "samples", "mad", NULL};
     static const char *const ncu_metric[] = {"Section Name", "Metric Name", "Metric Unit", "Metric Value", NULL};
     put_names(&csv->row, csv->layout->launch_columns);
     if (!csv->is_wide)
@@ -298,12 +298,19 @@ static void put_ncu_value(kprof_strbuf *out, double value, unsigned decimals)
     kprof_strbuf_puts(out, "\"");
 }
 
-static void put_value_and_passes(kprof_strbuf *row, const kprof_emit_metric *metric)
+/* Value, passes, samples and how far these spread; without the last comma. */
+static void put_plain_value(kprof_strbuf *row, const kprof_emit_metric *metric)
 {
     put_real(row, metric->value);
     put_comma(row);
     if (*metric->passes)
         put_text(row, metric->passes);
+    put_comma(row);
+    if (metric->spread)
+        kprof_strbuf_printf(row, "%zu", metric->spread->samples);
+    put_comma(row);
+    if (metric->spread)
+        put_real(row, metric->spread->mad);
 }
 
 static void long_row(csv_emitter *csv, const kprof_emit_metric *metric)
@@ -320,7 +327,7 @@ static void long_row(csv_emitter *csv, const kprof_emit_metric *metric)
     if (csv->is_ncu)
         put_ncu_value(&csv->row, metric->value, 2);
     else
-        put_value_and_passes(&csv->row, metric);
+        put_plain_value(&csv->row, metric);
     put_comma(&csv->row);
     end_row(csv);
 }

@@ -13,8 +13,9 @@
 
 typedef struct json_emitter {
     kprof_emitter base;
-    cJSON *launch, *sections, *section, *values; /* of the launch being put together; owned through `launch` */
-    cJSON *record, *rows;                        /* likewise of a record; owned through `record` */
+    cJSON *launch, *sections, *section, *values,
+        *spreads;         /* of the launch being put together; owned through `launch` */
+    cJSON *record, *rows; /* likewise of a record; owned through `record` */
     bool launches_begun, first;
 } json_emitter;
 
@@ -56,6 +57,13 @@ static cJSON *add_array(cJSON *object, const char *key)
     cJSON *array = cJSON_CreateArray();
     add(object, key, array);
     return array;
+}
+
+static cJSON *add_object(cJSON *object, const char *key)
+{
+    cJSON *member = cJSON_CreateObject();
+    add(object, key, member);
+    return member;
 }
 
 static cJSON *append_object(cJSON *array)
@@ -220,6 +228,17 @@ static cJSON *disagreements(kprof_emitter *emitter, const kprof_model_launch *la
     return array;
 }
 
+static cJSON *multiplexed_object(const kprof_model_samples *samples)
+{
+    cJSON *object = cJSON_CreateObject();
+    add(object, "launches", integer((int64_t)samples->launches));
+    add(object, "last_launch", integer(samples->last_launch));
+    add(object, "samples", integer((int64_t)samples->count));
+    add(object, "set_apart", integer((int64_t)samples->set_apart));
+    add(object, "used", integer((int64_t)samples->used));
+    return object;
+}
+
 static void json_launch_begin(kprof_emitter *emitter, const kprof_model_launch *launch)
 {
     json_emitter *json = of(emitter);
@@ -247,9 +266,11 @@ static void json_launch_begin(kprof_emitter *emitter, const kprof_model_launch *
     add(object, "measured", integer(launch->measured));
     add_text(object, "reason", launch->reason);
     add(object, "disagreements", disagreements(emitter, launch));
+    if (launch->samples)
+        add(object, "multiplexed", multiplexed_object(launch->samples));
     if (emitter->page.page == KPROF_PAGE_RAW) {
-        json->values = cJSON_CreateObject();
-        add(object, "values", json->values);
+        json->values = add_object(object, "values");
+        json->spreads = launch->samples ? add_object(object, "spreads") : NULL;
     } else {
         json->sections = add_array(object, "sections");
     }
@@ -266,6 +287,14 @@ static void json_section_begin(kprof_emitter *emitter, const kprof_section *sect
     add_array(json->section, "rooflines");
 }
 
+static void add_spread(cJSON *object, const kprof_model_spread *spread)
+{
+    if (!spread)
+        return;
+    add(object, "samples", integer((int64_t)spread->samples));
+    add(object, "mad", number(spread->mad));
+}
+
 static cJSON *metric_object(const kprof_emit_metric *metric)
 {
     cJSON *object = cJSON_CreateObject();
@@ -273,6 +302,7 @@ static cJSON *metric_object(const kprof_emit_metric *metric)
     add_text(object, "label", metric->label);
     add_text(object, "unit", metric->unit);
     add(object, "value", number(metric->value));
+    add_spread(object, metric->spread);
     return object;
 }
 
@@ -284,10 +314,13 @@ static cJSON *member(const cJSON *object, const char *key)
 static void json_metric(kprof_emitter *emitter, const kprof_emit_metric *metric)
 {
     json_emitter *json = of(emitter);
-    if (json->section)
+    if (json->section) {
         cJSON_AddItemToArray(member(json->section, "items"), metric_object(metric));
-    else
-        add(json->values, metric->name, number(metric->value));
+        return;
+    }
+    add(json->values, metric->name, number(metric->value));
+    if (metric->spread)
+        add_spread(add_object(json->spreads, metric->name), metric->spread);
 }
 
 static void json_table(kprof_emitter *emitter, const kprof_emit_table *table)
@@ -349,7 +382,7 @@ static void json_launch_end(kprof_emitter *emitter)
 {
     json_emitter *json = of(emitter);
     write_element(json, json->launch);
-    json->launch = json->sections = json->section = json->values = NULL;
+    json->launch = json->sections = json->section = json->values = json->spreads = NULL;
 }
 
 static void json_list_begin(kprof_emitter *emitter, const kprof_emit_list *list)

@@ -24,7 +24,9 @@ typedef struct text_emitter {
     bool hides_missing;  /* the launch was not measured: show only what is known all the same */
     const char *section; /* name of a section that nothing was printed of yet */
     char *heading;       /* of the rows being collected */
-    bool has_marks;      /* a value was marked: the page ends with what that means */
+    bool shows_spread;   /* of the launch's values over samples */
+    bool marked[3];      /* by kprof_joins: the page ends with what marks mean */
+    bool has_spreads;    /* likewise */
 } text_emitter;
 
 typedef enum text_style { STYLE_HEADING, STYLE_SECTION, STYLE_NOTE } text_style;
@@ -138,17 +140,76 @@ static void show_disagreements(kprof_emitter *emitter, const kprof_model_launch 
     kprof_disagreements_free(found, count);
 }
 
-static void show_origin(kprof_emitter *emitter, const kprof_model_launch *launch)
+static const char *ending(uint64_t count, const char *of_several)
 {
+    return count == 1 ? "" : of_several;
+}
+
+static void show_one_launch(kprof_emitter *emitter, const kprof_model_launch *launch)
+{
+    const uint32_t passes = launch->record.pass_count;
     kprof_output_printf(emitter->out, "  Launch %lld, %s", (long long)launch->id, launch->device->name);
     if (launch->measured > 0)
-        kprof_output_printf(emitter->out, ", %u pass%s (%s replay)", launch->record.pass_count,
-                            launch->record.pass_count == 1 ? "" : "es", launch->replay_mode);
+        kprof_output_printf(emitter->out, ", %u pass%s (%s replay)", passes, ending(passes, "es"), launch->replay_mode);
     kprof_output_puts(emitter->out, "\n");
+}
+
+/* "  Launches 3 to 41, NVIDIA H200, 38 multiplexed: medians of 4 samples of 9 passes" */
+static void show_multiplexed(kprof_emitter *emitter, const kprof_model_launch *launch)
+{
+    const kprof_model_samples *samples = launch->samples;
+    const uint32_t passes = launch->record.pass_count;
+    kprof_output_printf(emitter->out, "  Launch%s %lld", ending(samples->launches, "es"), (long long)launch->id);
+    if (samples->launches > 1)
+        kprof_output_printf(emitter->out, " to %lld", (long long)samples->last_launch);
+    kprof_output_printf(emitter->out, ", %s, %llu multiplexed: ", launch->device->name,
+                        (unsigned long long)samples->launches);
+    if (samples->used == 0)
+        kprof_output_puts(emitter->out, "no whole sample\n");
+    else
+        kprof_output_printf(emitter->out, "%s%zu sample%s of %u pass%s\n", samples->used > 1 ? "medians of " : "",
+                            samples->used, ending(samples->used, "s"), passes, ending(passes, "es"));
+}
+
+/* Tell which samples the medians are not of. */
+static void show_set_apart(kprof_emitter *emitter, const kprof_model_samples *samples)
+{
+    char text[160];
+    if (samples->read < samples->count) {
+        snprintf(text, sizeof text, "only the first %zu of %llu samples were read", samples->read,
+                 (unsigned long long)samples->count);
+        show_note(emitter, "Note", text);
+    }
+    if (samples->set_apart == 0)
+        return;
+    if (samples->set_apart == samples->read)
+        snprintf(text, sizeof text, "the passes of no sample agree; all samples are used");
+    else
+        snprintf(text, sizeof text, "%zu of %zu samples %s set apart: the passes disagree", samples->set_apart,
+                 samples->read, samples->set_apart == 1 ? "is" : "are");
+    show_note(emitter, "Note", text);
+}
+
+static void show_origin(kprof_emitter *emitter, const kprof_model_launch *launch)
+{
+    if (launch->samples) {
+        show_multiplexed(emitter, launch);
+        show_set_apart(emitter, launch->samples);
+    } else {
+        show_one_launch(emitter, launch);
+    }
     if (*launch->reason)
-        show_note(emitter, launch->measured > 0 ? "Note" : "Not measured", launch->reason);
+        show_note(emitter, kprof_model_is_missing(launch) ? "Not measured" : "Note", launch->reason);
     if (emitter->status == KPROF_OK)
         show_disagreements(emitter, launch);
+}
+
+/* Columns of items: the name, the value, how far samples of it spread, its passes on the raw page, a bar. */
+static void begin_items(text_emitter *text)
+{
+    const bool is_raw = text->base.page.page == KPROF_PAGE_RAW;
+    kprof_grid_free(&text->items);
+    text->items = kprof_grid_make(text->shows_spread ? is_raw ? "tnntt" : "tnnt" : is_raw ? "tntt" : "tnt");
 }
 
 static void text_launch_begin(kprof_emitter *emitter, const kprof_model_launch *launch)
@@ -158,6 +219,8 @@ static void text_launch_begin(kprof_emitter *emitter, const kprof_model_launch *
     show_heading(emitter, launch);
     show_origin(emitter, launch);
     of(emitter)->hides_missing = launch->measured == 0;
+    of(emitter)->shows_spread = launch->samples && launch->samples->used > 1;
+    begin_items(of(emitter));
 }
 
 static void text_section_begin(kprof_emitter *emitter, const kprof_section *section)
@@ -209,19 +272,45 @@ static void put_bar(kprof_grid *grid, const kprof_emit_metric *metric)
     kprof_grid_add(grid, bar, "");
 }
 
-/* The latest cell is of several executions of a launch, which the raw page tells in words. */
-static void mark_joined(text_emitter *text, kprof_grid *grid)
+/* Mark the latest cell if it joins several executions. */
+static void mark_joined(text_emitter *text, kprof_grid *grid, kprof_joins joins)
 {
+    if (joins == KPROF_JOINS_NOTHING)
+        return;
     kprof_grid_mark(grid);
-    text->has_marks = true;
+    text->marked[joins] = true;
 }
 
 static void put_value(kprof_emitter *emitter, kprof_grid *grid, const kprof_emit_metric *metric)
 {
     kprof_human human = kprof_units_human(metric->value, metric->unit, emitter->page.options->base_units);
     kprof_grid_add(grid, human.number, human.unit);
-    if (metric->joins_passes && emitter->page.page != KPROF_PAGE_RAW)
-        mark_joined(of(emitter), grid);
+    if (emitter->page.page != KPROF_PAGE_RAW) /* it tells the passes in words */
+        mark_joined(of(emitter), grid, metric->joins);
+}
+
+/* "+- 1.25 %": in percent of the value, or in its unit where it is 0. */
+static void put_spread(kprof_emitter *emitter, kprof_grid *grid, const kprof_emit_metric *metric)
+{
+    char text[KPROF_NUMBER_SIZE + 3];
+    if (!metric->spread || metric->spread->samples < 2 || isnan(metric->spread->mad)) {
+        kprof_grid_add(grid, "", "");
+        return;
+    }
+    const bool is_share = metric->value != 0;
+    double amount = is_share ? 100 * metric->spread->mad / fabs(metric->value) : metric->spread->mad;
+    kprof_human human = kprof_units_human(amount, is_share ? "%" : metric->unit, emitter->page.options->base_units);
+    snprintf(text, sizeof text, "+- %s", human.number);
+    kprof_grid_add(grid, text, human.unit);
+    of(emitter)->has_spreads = true;
+}
+
+/* A value and, where the launch stands for several samples, a column for how far they spread. */
+static void put_value_columns(kprof_emitter *emitter, kprof_grid *grid, const kprof_emit_metric *metric)
+{
+    put_value(emitter, grid, metric);
+    if (of(emitter)->shows_spread)
+        put_spread(emitter, grid, metric);
 }
 
 /* "pass 1", "passes 1-3 5" */
@@ -244,24 +333,27 @@ static void text_metric(kprof_emitter *emitter, const kprof_emit_metric *metric)
     if (of(emitter)->hides_missing && isnan(metric->value))
         return;
     kprof_grid_add(items, is_raw ? metric->name : metric->label, "");
-    put_value(emitter, items, metric);
+    put_value_columns(emitter, items, metric);
     if (is_raw)
         put_passes(emitter, items, metric);
     put_bar(items, metric);
 }
 
-/* Columns of a table: the label, a number for each column, and a bar for the first share of a row. */
-static kprof_grid table_grid(const kprof_emit_table *table, size_t columns)
+/* Columns of a table: the label, a number for each of `columns` columns, perhaps with its spread, and a bar for the
+ * first share of a row. */
+static kprof_grid table_grid(const text_emitter *text, const kprof_emit_table *table, size_t columns)
 {
+    const size_t step = text->shows_spread ? 2 : 1;
     char kinds[KPROF_GRID_COLUMNS_MAX + 1];
     memset(kinds, 'n', sizeof kinds);
     kinds[0] = 't';
-    kinds[columns + 1] = 't';
-    kinds[columns + 2] = '\0';
+    kinds[columns * step + 1] = 't';
+    kinds[columns * step + 2] = '\0';
     kprof_grid grid = kprof_grid_make(kinds);
     grid.headers[0] = table->table->title ? table->table->title : "";
     for (size_t i = 0; i < columns; i++)
-        grid.headers[i + 1] = table->table->column_labels[i];
+        grid.headers[i * step + 1] = table->table->column_labels[i];
+    grid.width = width_of(&text->base);
     return grid;
 }
 
@@ -284,6 +376,16 @@ static bool has_cells(const kprof_emit_table *table)
     return false;
 }
 
+static void put_cell(kprof_emitter *emitter, kprof_grid *grid, const kprof_emit_metric *metric)
+{
+    if (metric) {
+        put_value_columns(emitter, grid, metric);
+        return;
+    }
+    for (int i = of(emitter)->shows_spread ? 2 : 1; i > 0; i--)
+        kprof_grid_add(grid, "", "");
+}
+
 static void text_table(kprof_emitter *emitter, const kprof_emit_table *table)
 {
     text_emitter *text = of(emitter);
@@ -291,19 +393,15 @@ static void text_table(kprof_emitter *emitter, const kprof_emit_table *table)
         return;
     begin_part(text);
     const size_t stride = table->table->column_count;
-    const size_t columns = stride > KPROF_GRID_COLUMNS_MAX - 2 ? KPROF_GRID_COLUMNS_MAX - 2 : stride;
-    kprof_grid grid = table_grid(table, columns);
-    grid.width = width_of(emitter);
+    const size_t most = (KPROF_GRID_COLUMNS_MAX - 2) / (text->shows_spread ? 2 : 1);
+    const size_t columns = stride > most ? most : stride;
+    kprof_grid grid = table_grid(text, table, columns);
     for (size_t i = 0; i < table->table->row_count; i++) {
         const kprof_emit_metric **cells = &table->cells[table->order[i] * stride];
         const char *label = table->table->rows[table->order[i]].label;
         kprof_grid_add(&grid, label ? label : "", "");
-        for (size_t k = 0; k < columns; k++) {
-            if (cells[k])
-                put_value(emitter, &grid, cells[k]);
-            else
-                kprof_grid_add(&grid, "", "");
-        }
+        for (size_t k = 0; k < columns; k++)
+            put_cell(emitter, &grid, cells[k]);
         const kprof_emit_metric *share = first_share(cells, columns);
         if (share)
             put_bar(&grid, share);
@@ -366,10 +464,13 @@ static void show_idle(kprof_emitter *emitter, const kprof_emit_roofline *rooflin
 }
 
 /* A roofline's point is marked once, at its name: its numbers come from one another. */
-static bool point_joins_passes(const kprof_emit_roofline *line, const kprof_emit_point *point)
+static kprof_joins joins_of_point(const kprof_emit_roofline *line, const kprof_emit_point *point)
 {
-    return line->work->joins_passes || line->peak->joins_passes || point->intensity->joins_passes ||
-           point->pct->joins_passes;
+    const kprof_emit_metric *const metrics[] = {line->work, line->peak, point->intensity, point->pct};
+    kprof_joins joins = KPROF_JOINS_NOTHING;
+    for (size_t i = 0; i < sizeof metrics / sizeof *metrics; i++)
+        joins = metrics[i]->joins > joins ? metrics[i]->joins : joins;
+    return joins;
 }
 
 static void show_legend(kprof_emitter *emitter, const kprof_emit_roofline *rooflines, size_t count)
@@ -387,8 +488,7 @@ static void show_legend(kprof_emitter *emitter, const kprof_emit_roofline *roofl
             snprintf(name, sizeof name, "%.40s / %.40s", rooflines[i].label, point->level);
             kprof_grid_add(&grid, mark, "");
             kprof_grid_add(&grid, name, "");
-            if (point_joins_passes(&rooflines[i], point))
-                mark_joined(of(emitter), &grid);
+            mark_joined(of(emitter), &grid, joins_of_point(&rooflines[i], point));
             legend_row(emitter, &grid, &rooflines[i], point);
         }
     }
@@ -452,8 +552,7 @@ static void put_field(kprof_emitter *emitter, kprof_grid *grid, const kprof_emit
     } else {
         put_human(emitter, grid, field->real, field->unit);
     }
-    if (field->joins_passes)
-        mark_joined(of(emitter), grid);
+    mark_joined(of(emitter), grid, field->joins);
 }
 
 /* A record is a block of "label: value" lines. */
@@ -594,11 +693,20 @@ static void text_list_end(kprof_emitter *emitter)
 
 static void text_page_end(kprof_emitter *emitter)
 {
-    if (!of(emitter)->has_marks)
-        return;
-    blank_line(of(emitter));
-    kprof_output_puts(emitter->out,
-                      "* joins counters of several passes, so of several executions; --page raw names them\n");
+    text_emitter *text = of(emitter);
+    const bool has_marks = text->marked[KPROF_JOINS_PASSES] || text->marked[KPROF_JOINS_LAUNCHES];
+    if (has_marks || text->has_spreads)
+        blank_line(text);
+    if (has_marks)
+        kprof_output_puts(emitter->out,
+                          "* joins counters of several passes, so of several executions; --page raw names them\n");
+    if (text->marked[KPROF_JOINS_LAUNCHES])
+        kprof_output_puts(emitter->out,
+                          "  Where launches were multiplexed, these are executions of several launches.\n");
+    if (text->has_spreads)
+        kprof_output_puts(emitter->out,
+                          "+- is the median distance of the samples from the median, in percent of it, or "
+                          "in its unit where it is 0\n");
 }
 
 static void text_free(kprof_emitter *emitter)
@@ -630,10 +738,10 @@ static const kprof_emitter_ops text_ops = {
 
 kprof_emitter *kprof_emit_text_new(const kprof_print_options *options)
 {
+    (void)options;
     text_emitter *text = calloc(1, sizeof *text);
     if (!text)
         return NULL;
     text->base.ops = &text_ops;
-    text->items = kprof_grid_make(options->page == KPROF_PAGE_RAW ? "tntt" : "tnt");
     return &text->base;
 }

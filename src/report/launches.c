@@ -12,16 +12,15 @@ typedef struct launch_walker {
     void *user;
     kprof_filter *filter;
     char *name_matches; /* [kernel_count]: 0 not known yet, 1 no, 2 yes */
-    sqlite3_stmt *value_rows;
+    kprof_value_reader reader;
     double *values;
     bool *asked;
     int64_t last_id;
 } launch_walker;
 
-static kprof_status damaged(const launch_walker *walker, const char *table)
+static kprof_status damaged(const kprof_report *report, const char *table)
 {
-    return kprof_fail(KPROF_BAD_REPORT, "%s: damaged: table \"%s\" has rows that do not fit",
-                      walker->walk->report->path, table);
+    return kprof_fail(KPROF_BAD_REPORT, "%s: damaged: table \"%s\" has rows that do not fit", report->path, table);
 }
 
 static kprof_status no_memory(const launch_walker *walker)
@@ -70,34 +69,48 @@ static bool is_taken(launch_walker *walker, const kprof_model_launch *launch)
     return kprof_filter_take_launch(walker->filter, *known == 2, launch->device->record.device);
 }
 
-static kprof_status read_values(launch_walker *walker, int64_t launch)
+kprof_status kprof_value_reader_open(const kprof_model_walk *walk, kprof_value_reader *reader)
 {
-    const size_t count = walker->walk->model->metric_count;
-    for (size_t i = 0; i < count; i++)
-        walker->values[i] = NAN;
-    memset(walker->asked, 0, count * sizeof *walker->asked);
-    sqlite3_stmt *rows = walker->value_rows;
+    static const char sql[] = "SELECT metric_id, value FROM value WHERE launch_id=? ORDER BY metric_id";
+    *reader = (kprof_value_reader){walk->report, walk->model->metric_count, NULL};
+    if (sqlite3_prepare_v2(walk->report->db, sql, -1, &reader->rows, NULL) != SQLITE_OK)
+        return kprof_store_fail(walk->report, "reading values");
+    return KPROF_OK;
+}
+
+kprof_status kprof_value_reader_read(kprof_value_reader *reader, int64_t launch, double *values, bool *asked)
+{
+    for (size_t i = 0; i < reader->metric_count; i++)
+        values[i] = NAN;
+    memset(asked, 0, reader->metric_count * sizeof *asked);
+    sqlite3_stmt *rows = reader->rows;
     sqlite3_reset(rows);
     sqlite3_bind_int64(rows, 1, launch);
     int64_t last = 0;
     int rc;
     while ((rc = sqlite3_step(rows)) == SQLITE_ROW) {
         int64_t metric = sqlite3_column_int64(rows, 0);
-        if (metric <= last || (uint64_t)metric > count)
-            return damaged(walker, "value");
+        if (metric <= last || (uint64_t)metric > reader->metric_count)
+            return damaged(reader->report, "value");
         last = metric;
-        walker->asked[metric - 1] = true;
+        asked[metric - 1] = true;
         if (sqlite3_column_type(rows, 1) != SQLITE_NULL)
-            walker->values[metric - 1] = sqlite3_column_double(rows, 1);
+            values[metric - 1] = sqlite3_column_double(rows, 1);
     }
-    return rc == SQLITE_DONE ? KPROF_OK : kprof_store_fail(walker->walk->report, "reading values");
+    return rc == SQLITE_DONE ? KPROF_OK : kprof_store_fail(reader->report, "reading values");
+}
+
+void kprof_value_reader_close(kprof_value_reader *reader)
+{
+    sqlite3_finalize(reader->rows);
+    reader->rows = NULL;
 }
 
 static kprof_status hand_over(launch_walker *walker, kprof_model_launch *launch)
 {
     kprof_status status = KPROF_OK;
     if (walker->walk->values) {
-        status = read_values(walker, launch->id);
+        status = kprof_value_reader_read(&walker->reader, launch->id, walker->values, walker->asked);
         launch->values = walker->values;
         launch->asked = walker->asked;
     }
@@ -114,7 +127,7 @@ static kprof_status visit_row(void *user, sqlite3_stmt *row)
     launch.kernel = element(model->kernels, model->kernel_count, sizeof *model->kernels, sqlite3_column_int64(row, 2));
     launch.device = element(model->devices, model->device_count, sizeof *model->devices, sqlite3_column_int64(row, 3));
     if (launch.id <= walker->last_id || !launch.process || !launch.kernel || !launch.device)
-        return damaged(walker, "launch");
+        return damaged(walker->walk->report, "launch");
     walker->last_id = launch.id;
     if (!is_taken(walker, &launch))
         return KPROF_OK;
@@ -142,10 +155,7 @@ static kprof_status prepare(launch_walker *walker)
     walker->asked = calloc(walk->model->metric_count + 1, sizeof *walker->asked);
     if (!walker->name_matches || !walker->values || !walker->asked)
         return no_memory(walker);
-    static const char sql[] = "SELECT metric_id, value FROM value WHERE launch_id=? ORDER BY metric_id";
-    if (sqlite3_prepare_v2(walk->report->db, sql, -1, &walker->value_rows, NULL) != SQLITE_OK)
-        return kprof_store_fail(walk->report, "reading values");
-    return KPROF_OK;
+    return kprof_value_reader_open(walk, &walker->reader);
 }
 
 /* Select the columns of `launch`, then the graph node: NULL or 0 for a launch in no graph. */
@@ -162,7 +172,7 @@ kprof_status kprof_model_launches(const kprof_model_walk *walk, kprof_model_visi
     kprof_status status = prepare(&walker);
     if (status == KPROF_OK)
         status = kprof_store_query(walk->report, launch_query(walk->report), visit_row, &walker);
-    sqlite3_finalize(walker.value_rows);
+    kprof_value_reader_close(&walker.reader);
     if (walker.filter)
         kprof_filter_free(walker.filter);
     free(walker.name_matches);

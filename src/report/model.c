@@ -105,9 +105,14 @@ void kprof_model_free(kprof_model *model)
     memset(model, 0, sizeof *model);
 }
 
+bool kprof_model_is_multiplexed(const kprof_model_launch *launch)
+{
+    return strcmp(launch->replay_mode, "multiplex") == 0;
+}
+
 bool kprof_model_is_missing(const kprof_model_launch *launch)
 {
-    return launch->measured == 0 && *launch->reason;
+    return launch->measured == 0 && *launch->reason && !kprof_model_is_multiplexed(launch);
 }
 
 const char *kprof_model_kernel_name(const kprof_model_kernel *kernel, const char *base)

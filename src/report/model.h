@@ -85,9 +85,32 @@ typedef struct kprof_model {
     size_t message_count;
 } kprof_model;
 
+/* Make room for one more element of an array, which is zero; NULL when out of memory. */
+#define KPROF_APPEND(array, count) kprof_append((void **)&(array), (count), sizeof *(array))
+void *kprof_append(void **array, size_t count, size_t size);
+
 /* Read all but launches and values. */
 kprof_status kprof_model_load(kprof_report *report, kprof_model *out) KPROF_MUST_CHECK;
 void kprof_model_free(kprof_model *model); /* members, not the struct */
+
+/* How the values of a metric spread over samples. */
+typedef struct kprof_model_spread {
+    size_t samples; /* that have a value; 0 for values that are known without counters */
+    double mad;     /* their median absolute deviation, in the unit of the metric; NaN: none */
+} kprof_model_spread;
+
+/* Multiplexed launches of one process, device, kernel and shape, which pages show as one. A sample is a full set of
+ * values, joined from as many of these launches as there are passes. */
+typedef struct kprof_model_samples {
+    int64_t last_launch; /* id; the entry's own is that of the first one */
+    uint64_t launches;
+    uint64_t count;       /* samples among them */
+    size_t read;          /* of those, at most KPROF_SAMPLES_MAX, the first ones */
+    size_t set_apart;     /* of those read: their passes disagree */
+    size_t used;          /* the medians are of these: all that agree, or all that were read if none does */
+    const double *values; /* [used * metric_count]: of each sample used */
+    const kprof_model_spread *spreads; /* [metric_count] */
+} kprof_model_samples;
 
 /* One launch with its values. Pointers are into the model or the cursor. */
 typedef struct kprof_model_launch {
@@ -98,8 +121,9 @@ typedef struct kprof_model_launch {
     kprof_launch_record record; /* `reason` is valid until the next launch; `values` is NULL */
     char *reason, *replay_mode;
     int64_t measured;
-    const double *values; /* [metric_count of the model]; NaN: not measured or not asked for */
-    const bool *asked;    /* [metric_count]: the launch has a row for the metric */
+    const double *values;               /* [metric_count of the model]; NaN: not measured or not asked for */
+    const bool *asked;                  /* [metric_count]: the launch has a row for the metric */
+    const kprof_model_samples *samples; /* the launch stands for several, and `values` are medians; NULL: it does not */
 } kprof_model_launch;
 
 /* Call `visit` for each launch that the filter (NULL: all) takes, in stored order, until it fails. */
@@ -112,11 +136,35 @@ typedef struct kprof_model_walk {
 } kprof_model_walk;
 kprof_status kprof_model_launches(const kprof_model_walk *walk, kprof_model_visit *visit, void *user) KPROF_MUST_CHECK;
 
+/* As kprof_model_launches, always with values; but multiplexed launches of one process, device, kernel and shape are
+ * handed over as one, in the place of the first. Its `samples`, `reason`, `measured` and passes are those of its
+ * samples; all else is the first launch's. A report of more than KPROF_SAMPLE_GROUPS_MAX such kernels and shapes has
+ * the launches of further ones visited one by one. */
+#define KPROF_SAMPLES_MAX       1024
+#define KPROF_SAMPLE_GROUPS_MAX 16384
+kprof_status kprof_model_joined_launches(const kprof_model_walk *walk, kprof_model_visit *visit,
+                                         void *user) KPROF_MUST_CHECK;
+
+/* Reads the values of single launches. */
+typedef struct kprof_value_reader {
+    kprof_report *report;
+    size_t metric_count;
+    sqlite3_stmt *rows;
+} kprof_value_reader;
+kprof_status kprof_value_reader_open(const kprof_model_walk *walk, kprof_value_reader *reader) KPROF_MUST_CHECK;
+/* Fill values[metric_count] and asked[metric_count], as kprof_model_launch has them. */
+kprof_status kprof_value_reader_read(kprof_value_reader *reader, int64_t launch, double *values,
+                                     bool *asked) KPROF_MUST_CHECK;
+void kprof_value_reader_close(kprof_value_reader *reader);
+
 /* The passes that a metric comes from on a device (borrowed); none when it has no counters or the report does not
  * tell. */
 kprof_model_passes kprof_model_passes_of(const kprof_model_device *device, const kprof_model *model, size_t metric);
 
-/* Could the launch not be measured? One of which no counter was asked for has no reason either. */
+/* Was the launch multiplexed: measured in one pass, in its own run, for a sample that it shares with others? */
+bool kprof_model_is_multiplexed(const kprof_model_launch *launch);
+/* Could the launch not be measured? One of which no counter was asked for has no reason either, and the counters of a
+ * multiplexed one are in its sample's values. */
 bool kprof_model_is_missing(const kprof_model_launch *launch);
 
 /* "function", "demangled" or "mangled" name of a kernel; demangled when `base` is NULL. */

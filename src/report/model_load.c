@@ -42,10 +42,9 @@ static uint32_t u32_at(sqlite3_stmt *row, int column)
     return (uint32_t)sqlite3_column_int64(row, column);
 }
 
-/* Make room for one more element. Rows are numbered from 1 without gaps; insisting on it also ends a walk through a
- * damaged tree that would go round in circles. */
-#define APPEND(array, count) append((void **)&(array), (count), sizeof *(array))
-static void *append(void **array, size_t count, size_t size)
+/* Rows are numbered from 1 without gaps; insisting on it also ends a walk through a damaged tree that would go round in
+ * circles. */
+void *kprof_append(void **array, size_t count, size_t size)
 {
     if ((count & (count - 1)) == 0) { /* full at every power of two */
         void *grown = realloc(*array, (count ? count * 2 : 1) * size);
@@ -95,7 +94,7 @@ static kprof_status load_process(void *user, sqlite3_stmt *row)
     kprof_model *model = load->model;
     if (sqlite3_column_int64(row, 0) != (int64_t)model->process_count + 1)
         return damaged(load, "process");
-    kprof_model_process *process = APPEND(model->processes, model->process_count);
+    kprof_model_process *process = KPROF_APPEND(model->processes, model->process_count);
     if (!process)
         return no_memory(load);
     model->process_count++;
@@ -154,7 +153,7 @@ static kprof_status load_device(void *user, sqlite3_stmt *row)
     kprof_model *model = load->model;
     if (sqlite3_column_int64(row, 0) != (int64_t)model->device_count + 1)
         return damaged(load, "device");
-    kprof_model_device *device = APPEND(model->devices, model->device_count);
+    kprof_model_device *device = KPROF_APPEND(model->devices, model->device_count);
     if (!device)
         return no_memory(load);
     model->device_count++;
@@ -177,7 +176,7 @@ static kprof_status load_kernel(void *user, sqlite3_stmt *row)
     kprof_model *model = load->model;
     if (sqlite3_column_int64(row, 0) != (int64_t)model->kernel_count + 1)
         return damaged(load, "kernel");
-    kprof_model_kernel *kernel = APPEND(model->kernels, model->kernel_count);
+    kprof_model_kernel *kernel = KPROF_APPEND(model->kernels, model->kernel_count);
     if (!kernel)
         return no_memory(load);
     model->kernel_count++;
@@ -198,7 +197,7 @@ static kprof_status load_kernel(void *user, sqlite3_stmt *row)
 static kprof_status note_witness(loader *load)
 {
     kprof_model *model = load->model;
-    size_t *place = APPEND(model->witnesses, model->witness_count);
+    size_t *place = KPROF_APPEND(model->witnesses, model->witness_count);
     if (!place)
         return no_memory(load);
     *place = model->metric_count - 1;
@@ -212,7 +211,7 @@ static kprof_status load_metric(void *user, sqlite3_stmt *row)
     kprof_model *model = load->model;
     if (sqlite3_column_int64(row, 0) != (int64_t)model->metric_count + 1)
         return damaged(load, "metric");
-    kprof_model_metric *metric = APPEND(model->metrics, model->metric_count);
+    kprof_model_metric *metric = KPROF_APPEND(model->metrics, model->metric_count);
     if (!metric)
         return no_memory(load);
     model->metric_count++;
@@ -247,7 +246,7 @@ static kprof_status load_message(void *user, sqlite3_stmt *row)
     if (sqlite3_column_int64(row, 0) != (int64_t)model->message_count + 1 || process < 1 ||
         process > (int64_t)model->process_count)
         return damaged(load, "message");
-    kprof_model_message *message = APPEND(model->messages, model->message_count);
+    kprof_model_message *message = KPROF_APPEND(model->messages, model->message_count);
     if (!message)
         return no_memory(load);
     model->message_count++;
@@ -264,7 +263,7 @@ static kprof_status load_left_out(void *user, sqlite3_stmt *row)
     kprof_model *model = load->model;
     if (sqlite3_column_int64(row, 0) != (int64_t)model->left_out_count + 1)
         return damaged(load, "left_out");
-    kprof_model_left_out *left_out = APPEND(model->left_out, model->left_out_count);
+    kprof_model_left_out *left_out = KPROF_APPEND(model->left_out, model->left_out_count);
     if (!left_out)
         return no_memory(load);
     model->left_out_count++;
@@ -340,7 +339,7 @@ static kprof_status chip_at(loader *load, sqlite3_stmt *row, int column, kprof_m
         *out = &model->chips[index];
         return KPROF_OK;
     }
-    *out = APPEND(model->chips, model->chip_count);
+    *out = KPROF_APPEND(model->chips, model->chip_count);
     if (!*out) {
         free(name);
         return no_memory(load);
@@ -361,7 +360,7 @@ static kprof_status load_section(void *user, sqlite3_stmt *row)
     kprof_section section;
     if (!definition || kprof_section_from_json(definition, &section) != KPROF_OK)
         return damaged(load, "section");
-    kprof_section *place = APPEND(chip->sections, chip->section_count);
+    kprof_section *place = KPROF_APPEND(chip->sections, chip->section_count);
     if (!place) {
         kprof_section_free(&section);
         return no_memory(load);
@@ -380,7 +379,7 @@ static kprof_status load_pass(void *user, sqlite3_stmt *row)
         return status;
     if (sqlite3_column_int64(row, 1) != (int64_t)chip->pass_count + 1 || chip->pass_count == MAX_PASSES)
         return damaged(load, "pass");
-    kprof_model_pass *pass = APPEND(chip->passes, chip->pass_count);
+    kprof_model_pass *pass = KPROF_APPEND(chip->passes, chip->pass_count);
     if (!pass)
         return no_memory(load);
     chip->pass_count++;
@@ -407,7 +406,7 @@ static kprof_status load_schedule(void *user, sqlite3_stmt *row)
     kprof_model_passes *passes = &chip->schedule[metric - 1];
     if (passes->count > 0 && pass <= passes->items[passes->count - 1])
         return damaged(load, "schedule");
-    uint32_t *place = APPEND(passes->items, passes->count);
+    uint32_t *place = KPROF_APPEND(passes->items, passes->count);
     if (!place)
         return no_memory(load);
     passes->count++;

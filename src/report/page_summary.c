@@ -1,4 +1,5 @@
-/* The summary page: for each kernel on each kind of device, how its metrics spread over its launches. */
+/* The summary page: for each kernel on each kind of device, how its metrics spread over its launches, and over the
+ * samples of those that were multiplexed. */
 #include "report/page.h"
 #include "report/witness.h"
 
@@ -7,18 +8,23 @@
 #include <string.h>
 
 typedef struct value_spread {
-    uint64_t count; /* launches with a value */
+    uint64_t count; /* launches with a value, or samples */
     double minimum, maximum, sum;
-    bool joins_passes; /* a launch's value does */
+    kprof_joins joins; /* the most that a launch's value does */
 } value_spread;
 
-/* Launches of one kernel name on one kind of device, of all processes. */
+typedef enum value_source { SOURCE_NONE, SOURCE_LAUNCHES, SOURCE_SAMPLES } value_source;
+
+/* Launches of one kernel name on one kind of device, of all processes. A group has the values of single launches or of
+ * samples, never both; launches that were not measured go with either. */
 typedef struct kernel_group {
     const kprof_model_kernel *kernel;
     const kprof_model_device *device;
     const kprof_model_process *process; /* of the first launch */
     const kprof_view_chip *chip;        /* NULL: no sections are known */
-    uint64_t launches, not_measured, disagreeing;
+    value_source source;
+    uint64_t launches, not_measured, samples;
+    uint64_t disagreeing;     /* launches, or samples */
     value_spread *statistics; /* [chip->metric_count] */
 } kernel_group;
 
@@ -28,12 +34,22 @@ typedef struct kernel_groups {
     size_t group_count;
 } kernel_groups;
 
+static value_source source_of(const kprof_model_launch *launch)
+{
+    if (kprof_model_is_multiplexed(launch))
+        return SOURCE_SAMPLES;
+    return launch->measured > 0 ? SOURCE_LAUNCHES : SOURCE_NONE;
+}
+
 static kernel_group *find_group(kernel_groups *summary, const kprof_model_launch *launch)
 {
+    const value_source source = source_of(launch);
     for (size_t i = 0; i < summary->group_count; i++) {
         kernel_group *group = &summary->groups[i];
         bool same_kernel =
             group->kernel == launch->kernel || strcmp(group->kernel->mangled, launch->kernel->mangled) == 0;
+        if (group->source != source && group->source != SOURCE_NONE && source != SOURCE_NONE)
+            continue;
         if (same_kernel && (group->device == launch->device || strcmp(group->device->name, launch->device->name) == 0))
             return group;
     }
@@ -61,7 +77,8 @@ static void count_value(value_spread *statistic, const kprof_emit_metric *metric
     const double value = metric->value;
     if (isnan(value))
         return;
-    statistic->joins_passes = statistic->joins_passes || metric->joins_passes;
+    if (metric->joins > statistic->joins)
+        statistic->joins = metric->joins;
     if (statistic->count == 0 || value < statistic->minimum)
         statistic->minimum = value;
     if (statistic->count == 0 || value > statistic->maximum)
@@ -83,24 +100,53 @@ static kprof_status count_noted(const kprof_model *model, const kprof_model_laun
     return KPROF_OK;
 }
 
+static void count_values(kernel_groups *summary, kernel_group *group, const kprof_model_launch *launch)
+{
+    const kprof_view_chip *chip = kprof_view_fill(summary->view, launch);
+    for (size_t i = 0; chip == group->chip && chip && i < chip->metric_count; i++)
+        count_value(&group->statistics[i], &chip->metrics[i]);
+}
+
+/* A launch that stands for several: count its samples, not their medians. */
+static void count_samples(kernel_groups *summary, kernel_group *group, const kprof_model_launch *launch)
+{
+    const kprof_model_samples *samples = launch->samples;
+    kprof_model_launch sample = *launch;
+    group->launches += samples->launches;
+    group->samples += samples->count;
+    group->disagreeing += samples->set_apart;
+    for (size_t i = 0; i < samples->used; i++) {
+        sample.values = samples->values + i * summary->view->model->metric_count;
+        count_values(summary, group, &sample);
+    }
+}
+
 static kprof_status count_launch(void *user, const kprof_model_launch *launch)
 {
     kernel_groups *summary = user;
-    const kprof_view_chip *chip = kprof_view_fill(summary->view, launch);
     kernel_group *group = find_group(summary, launch);
     if (!group)
-        group = add_group(summary, launch, chip);
+        group = add_group(summary, launch, kprof_view_fill(summary->view, launch));
     if (!group)
         return kprof_fail(KPROF_NO_MEMORY, "summing up the report: out of memory");
+    if (group->source == SOURCE_NONE)
+        group->source = source_of(launch);
+    if (launch->samples) {
+        count_samples(summary, group, launch);
+        return KPROF_OK;
+    }
     group->launches++;
-    for (size_t i = 0; chip == group->chip && chip && i < chip->metric_count; i++)
-        count_value(&group->statistics[i], &chip->metrics[i]);
+    group->samples += source_of(launch) == SOURCE_SAMPLES && launch->measured > 0;
+    count_values(summary, group, launch);
     return count_noted(summary->view->model, launch, group);
 }
 
-/* Adding up makes sense for amounts ("inst", "byte", "ns"), not for shares, rates, averages and properties. */
-static bool is_additive(const kprof_emit_metric *metric)
+/* Adding up makes sense for amounts ("inst", "byte", "ns"), not for shares, rates, averages and properties; and not for
+ * samples, which are fewer than the launches that they are made of. */
+static bool is_additive(const kernel_group *group, const kprof_emit_metric *metric)
 {
+    if (group->source == SOURCE_SAMPLES)
+        return false;
     const char *suffix = strrchr(metric->name, '.');
     return suffix && strcmp(suffix, ".sum") == 0 && *metric->unit && !strpbrk(metric->unit, "%/");
 }
@@ -124,8 +170,11 @@ static kprof_emit_field noted_field(const char *key, const char *label, uint64_t
     return launches > 0 ? field : with_role(field, KPROF_ROLE_MACHINE);
 }
 
-static void show_metric(kprof_emitter *emitter, const kprof_emit_metric *metric, const value_spread *s)
+static void show_metric(kprof_emitter *emitter, const kernel_group *group, size_t index)
 {
+    const kprof_emit_metric *metric = &group->chip->metrics[index];
+    const value_spread *s = &group->statistics[index];
+    const bool has_sum = is_additive(group, metric);
     double average = s->count ? s->sum / (double)s->count : NAN;
     enum { LABEL_FIELD = 3, SUM_FIELD = 9 };
     kprof_emit_field fields[] = {
@@ -138,11 +187,19 @@ static void show_metric(kprof_emitter *emitter, const kprof_emit_metric *metric,
         with_unit(kprof_field_real("minimum", "Minimum", s->count ? s->minimum : NAN), metric->unit),
         with_unit(kprof_field_real("maximum", "Maximum", s->count ? s->maximum : NAN), metric->unit),
         with_unit(kprof_field_real("average", "Average", average), metric->unit),
-        with_unit(kprof_field_real("sum", "Sum", s->count && is_additive(metric) ? s->sum : NAN), metric->unit),
+        with_unit(kprof_field_real("sum", "Sum", s->count && has_sum ? s->sum : NAN), metric->unit),
     };
-    fields[LABEL_FIELD].joins_passes = s->joins_passes;
-    fields[SUM_FIELD].may_be_empty = !is_additive(metric);
+    fields[LABEL_FIELD].joins = s->joins;
+    fields[SUM_FIELD].may_be_empty = !has_sum;
     emitter->ops->row(emitter, &(kprof_emit_record){fields, sizeof fields / sizeof *fields});
+}
+
+/* Where launches were multiplexed, how many samples they make up; missing where they were not. */
+static kprof_emit_field samples_field(const kernel_group *group)
+{
+    if (group->source == SOURCE_SAMPLES)
+        return kprof_field_integer("samples", "Multiplexed samples", (int64_t)group->samples);
+    return with_role(kprof_field_real("samples", "Multiplexed samples", NAN), KPROF_ROLE_MACHINE);
 }
 
 static void show_group(kprof_emitter *emitter, const kernel_group *group)
@@ -158,12 +215,13 @@ static void show_group(kprof_emitter *emitter, const kernel_group *group)
         kprof_field_text("cc", "CC", cc),
         kprof_field_integer("invocations", "Invocations", (int64_t)group->launches),
         noted_field("not_measured", "Not measured", group->not_measured),
+        samples_field(group),
         noted_field("disagreeing", "Passes disagree in", group->disagreeing),
     };
     emitter->ops->record_begin(emitter, &(kprof_emit_record){fields, sizeof fields / sizeof *fields});
     for (size_t i = 0; group->chip && i < group->chip->metric_count; i++) {
         if (!group->chip->metrics[i].repeated)
-            show_metric(emitter, &group->chip->metrics[i], &group->statistics[i]);
+            show_metric(emitter, group, i);
     }
     emitter->ops->record_end(emitter);
 }
@@ -191,7 +249,7 @@ kprof_status kprof_page_summary(const kprof_page_context *context)
         return status;
     kernel_groups summary = {&view, NULL, 0};
     kprof_model_walk walk = {context->report, context->model, context->options->filter, true};
-    status = kprof_model_launches(&walk, count_launch, &summary);
+    status = kprof_model_joined_launches(&walk, count_launch, &summary);
     if (status == KPROF_OK)
         status = show_groups(context, &summary);
     for (size_t i = 0; i < summary.group_count; i++)

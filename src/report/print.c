@@ -43,7 +43,7 @@ kprof_status kprof_page_launches(const kprof_page_context *context, kprof_view *
     kprof_status status = kprof_page_begin(context, view, &page.emitter);
     if (status != KPROF_OK)
         return status;
-    return kprof_page_end(page.emitter, kprof_model_launches(&walk, show, &page));
+    return kprof_page_end(page.emitter, kprof_model_joined_launches(&walk, show, &page));
 }
 
 kprof_emit_field kprof_field_text(const char *key, const char *label, const char *text)

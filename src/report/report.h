@@ -56,7 +56,7 @@ kprof_status kprof_report_close(kprof_report *report) KPROF_MUST_CHECK;
 
 typedef struct kprof_report_counts {
     uint64_t launches;     /* all launches seen, profiled or not */
-    uint64_t profiled;     /* launch rows with values, or with nothing that had to be measured */
+    uint64_t profiled;     /* launch rows with values, in a sample, or with nothing that had to be measured */
     uint64_t not_measured; /* launch rows without, which have a reason */
     size_t kernels;        /* distinct kernels seen */
 } kprof_report_counts;

@@ -341,8 +341,12 @@ void kprof_view_fill_metric(const kprof_model *model, const kprof_model_launch *
     metric->value = known ? launch->values[metric->metric] : NAN;
     metric->passes = passes.text ? passes.text : "";
     metric->pass_count = passes.count;
+    metric->joins = KPROF_JOINS_NOTHING;
     /* The passes are those planned; a launch that was executed once has no values of several, whatever the plan. */
-    metric->joins_passes = passes.count > 1 && launch->record.pass_count > 1 && !isnan(metric->value);
+    if (passes.count > 1 && launch->record.pass_count > 1 && !isnan(metric->value))
+        metric->joins = kprof_model_is_multiplexed(launch) ? KPROF_JOINS_LAUNCHES : KPROF_JOINS_PASSES;
+    const kprof_model_spread *spread = known && launch->samples ? &launch->samples->spreads[metric->metric] : NULL;
+    metric->spread = spread && spread->samples > 0 ? spread : NULL;
 }
 
 const kprof_view_chip *kprof_view_fill(kprof_view *view, const kprof_model_launch *launch)

@@ -178,9 +178,12 @@ def main():
                                                     and "fp64_dram_pct_of_roof" not in column])
     check_floats(golden / "summary-long.csv", lambda header: ["minimum", "maximum", "average", "sum"])
     check_csv(golden / "session-long.csv")
+    check_floats(golden / "multiplexed-details-long.csv", lambda header: ["value", "samples", "mad"])
+    check_floats(golden / "multiplexed-summary-long.csv", lambda header: ["samples", "minimum", "maximum", "average"])
     check_ncu(golden)
     schema = json.loads((source / "docs/report.schema.json").read_text())
-    for page in ("details", "raw", "summary", "session", "raw-v1", "raw-v2"):
+    for page in ("details", "raw", "summary", "session", "raw-v1", "raw-v2", "multiplexed-details", "multiplexed-raw",
+                 "multiplexed-summary"):
         check_json(golden / f"{page}.json", schema)
     check_examples(source, write_fixture)
     for failure in failures:

@@ -357,6 +357,71 @@ void fixture_write(const char *path)
     fixture_metrics_free(&metrics);
 }
 
+/* A sample of two launches: the first has the values, the second gave some of their counters. */
+static void store_sample(kprof_ingest *ingest, const fixture_metrics *metrics, const kprof_launch_record *from,
+                         double factor)
+{
+    double values[256];
+    char reason[64];
+    kprof_record record = {.type = KPROF_RECORD_LAUNCH, .launch = *from};
+    for (size_t i = 0; i < metrics->names.count; i++)
+        values[i] = factor * metrics->values[i];
+    record.launch.values = values;
+    record.launch.value_count = (uint32_t)metrics->names.count;
+    fixture_store(ingest, &record);
+    snprintf(reason, sizeof reason, "its counters are part of the values of launch %d", (int)from->launch);
+    record.launch.launch++;
+    record.launch.stream = 8;
+    record.launch.pass_count = 1;
+    record.launch.value_count = record.launch.witness_count = 0;
+    record.launch.reason = reason;
+    fixture_store(ingest, &record);
+}
+
+static void store_multiplexed(kprof_ingest *ingest, const fixture_metrics *metrics)
+{
+    kprof_launch_record launch = fixture_launch(metrics);
+    kprof_record replayed = {.type = KPROF_RECORD_LAUNCH, .launch = launch};
+    fixture_store(ingest, &replayed);
+    launch.mode = KPROF_REPLAY_MULTIPLEX;
+    launch.reason = "the kernel cannot be replayed: it calls vprintf, which a replay would do again";
+    launch.witness_count = 2;
+    launch.witness_spreads_pct = (const double[]){0, 2.5};
+    static const double factors[] = {1, 1.25, 0.875};
+    for (int i = 0; i < 3; i++) {
+        launch.launch = 1 + 2 * (uint64_t)i;
+        store_sample(ingest, metrics, &launch, factors[i]);
+    }
+    launch.launch = 7;
+    launch.witness_spreads_pct = (const double[]){3.125, 14.25};
+    store_sample(ingest, metrics, &launch, 4);
+    launch.kernel = 2;
+    launch.launch = 9;
+    launch.reason = "";
+    store_sample(ingest, metrics, &launch, 1);
+    launch.grid[0] = 7;
+    launch.launch = 11;
+    launch.pass_count = 1;
+    launch.value_count = launch.witness_count = 0;
+    launch.reason = "its counters are part of no sample: the program ended before";
+    fixture_store(ingest, &(kprof_record){.type = KPROF_RECORD_LAUNCH, .launch = launch});
+}
+
+void fixture_write_multiplexed(const char *path)
+{
+    fixture_metrics metrics = fixture_metrics_load();
+    kprof_report *report = fixture_create(path, &metrics);
+    kprof_ingest *ingest = NULL;
+    assert_int_equal(kprof_ingest_new(report, &ingest), KPROF_OK);
+    fixture_begin_process(ingest, &metrics);
+    store_multiplexed(ingest, &metrics);
+    store_seen(ingest, 1, 9);
+    store_seen(ingest, 2, 3);
+    kprof_ingest_free(ingest);
+    assert_int_equal(kprof_report_close(report), KPROF_OK);
+    fixture_metrics_free(&metrics);
+}
+
 char *fixture_print(kprof_report *report, const kprof_print_options *options, kprof_status *status)
 {
     char *text = NULL;

@@ -31,6 +31,9 @@ kprof_report *fixture_create(const char *path, const fixture_metrics *metrics);
 void fixture_begin_process(kprof_ingest *ingest, const fixture_metrics *metrics);
 /* The whole fixture, finished and closed. */
 void fixture_write(const char *path);
+/* A report of launches most of which were multiplexed, likewise: launch 0 was replayed; 1 to 8, of the same kernel and
+ * shape, are four samples, the last one set apart; 9 and 10 are a sample that disagrees; 11 is no whole sample. */
+void fixture_write_multiplexed(const char *path);
 
 /* A path in the folder of temporary files of this test program; static buffer, one at a time. */
 const char *fixture_path(const char *name);

@@ -16,7 +16,7 @@ typedef struct golden_case {
     kprof_print_options options;
 } golden_case;
 
-static char report_path[512];
+static char report_path[512], multiplexed_path[512];
 
 static char *golden_path(const char *name)
 {
@@ -90,6 +90,23 @@ static golden_case cases[] = {
 };
 #define CASE_COUNT (sizeof cases / sizeof *cases)
 
+/* Launches that were multiplexed. */
+static const kprof_filter_spec later_launches = {.kernel = any_kernel, .launch_skip = 6};
+static golden_case multiplexed_cases[] = {
+    {"multiplexed-details.txt", {TEXT(DETAILS)}},
+    {"multiplexed-details-some.txt", {TEXT(DETAILS), .filter = &later_launches}},
+    {"multiplexed-raw.txt", {TEXT(RAW)}},
+    {"multiplexed-summary.txt", {TEXT(SUMMARY)}},
+    {"multiplexed-details-long.csv", {CSV(DETAILS, LONG)}},
+    {"multiplexed-raw-wide.csv", {CSV(RAW, WIDE)}},
+    {"multiplexed-details-ncu.csv", {CSV(DETAILS, NCU)}},
+    {"multiplexed-summary-long.csv", {CSV(SUMMARY, LONG)}},
+    {"multiplexed-details.json", {JSON(DETAILS)}},
+    {"multiplexed-raw.json", {JSON(RAW)}},
+    {"multiplexed-summary.json", {JSON(SUMMARY)}},
+};
+#define MULTIPLEXED_COUNT (sizeof multiplexed_cases / sizeof *multiplexed_cases)
+
 /* The same run as version 1 of the schema had it, which does not tell passes. */
 static golden_case version_1_cases[] = {
     {"details-v1.txt", {TEXT(DETAILS), .filter = &second_launch}},
@@ -115,6 +132,11 @@ static void check_golden(void **state)
     check_report(report_path, *state);
 }
 
+static void check_multiplexed(void **state)
+{
+    check_report(multiplexed_path, *state);
+}
+
 static void check_version_1(void **state)
 {
     check_report(KPROF_TESTS_DIR "/fixtures/report-v1.kprof", *state);
@@ -136,21 +158,24 @@ static int write_report(void **state)
     (void)state;
     snprintf(report_path, sizeof report_path, "%s", fixture_path("golden.kprof"));
     fixture_write(report_path);
+    snprintf(multiplexed_path, sizeof multiplexed_path, "%s", fixture_path("golden-multiplexed.kprof"));
+    fixture_write_multiplexed(multiplexed_path);
     return 0;
 }
 
 static int remove_report(void **state)
 {
     (void)state;
-    return unlink(report_path);
+    return unlink(report_path) + unlink(multiplexed_path);
 }
 
 int main(void)
 {
-    struct CMUnitTest tests[CASE_COUNT + VERSION_1_COUNT + VERSION_2_COUNT];
+    struct CMUnitTest tests[CASE_COUNT + VERSION_1_COUNT + VERSION_2_COUNT + MULTIPLEXED_COUNT];
     const size_t count = sizeof tests / sizeof *tests;
     add_tests(tests, check_golden, cases, CASE_COUNT);
     add_tests(tests + CASE_COUNT, check_version_1, version_1_cases, VERSION_1_COUNT);
     add_tests(tests + CASE_COUNT + VERSION_1_COUNT, check_version_2, version_2_cases, VERSION_2_COUNT);
+    add_tests(tests + count - MULTIPLEXED_COUNT, check_multiplexed, multiplexed_cases, MULTIPLEXED_COUNT);
     return _cmocka_run_group_tests("golden", tests, count, write_report, remove_report);
 }

@@ -22,24 +22,24 @@ static kprof_emit_metric *find(const kprof_view *view, const char *name)
     return NULL;
 }
 
-static void expect(const kprof_view *view, const kprof_model_launch *launch, const char *name, bool joins_passes)
+static void expect(const kprof_view *view, const kprof_model_launch *launch, const char *name, kprof_joins joins)
 {
     kprof_emit_metric *metric = find(view, name);
     kprof_view_fill_metric(view->model, launch, metric);
-    if (metric->joins_passes != joins_passes)
-        fail_msg("launch %lld: %s joins passes: %d", (long long)launch->id, name, metric->joins_passes);
+    if (metric->joins != joins)
+        fail_msg("launch %lld: %s joins %d", (long long)launch->id, name, (int)metric->joins);
 }
 
 /* The fixture's launches: replayed, replayed without values of the L1, not measured, measured in one pass. */
 static kprof_status check_launch(void *user, const kprof_model_launch *launch)
 {
     const kprof_view *view = user;
-    bool replayed = launch->id < 2;
-    expect(view, launch, "gpu__time_duration.sum", false);
-    expect(view, launch, "launch__grid_size", false);
+    kprof_joins replayed = launch->id < 2 ? KPROF_JOINS_PASSES : KPROF_JOINS_NOTHING;
+    expect(view, launch, "gpu__time_duration.sum", KPROF_JOINS_NOTHING);
+    expect(view, launch, "launch__grid_size", KPROF_JOINS_NOTHING);
     expect(view, launch, "sm__throughput.avg.pct_of_peak_sustained_elapsed", replayed);
     expect(view, launch, "derived__roofline_fp32_dram_intensity", replayed);
-    expect(view, launch, "derived__sectors_per_request_ld", launch->id == 0);
+    expect(view, launch, "derived__sectors_per_request_ld", launch->id == 0 ? replayed : KPROF_JOINS_NOTHING);
     return KPROF_OK;
 }
 
