@@ -243,8 +243,8 @@ static void test_kinds(void **state)
         {ID(cuLaunchHostFunc), KPROF_CALL_SETUP},
         {ID(cuStreamCreateWithPriority), KPROF_CALL_SETUP},
         {ID(cuStreamBatchMemOp_v2), KPROF_CALL_OTHER},
-        {ID(cuStreamBeginCapture_v2), KPROF_CALL_OTHER},
-        {ID(cuCtxDestroy_v2), KPROF_CALL_OTHER},
+        {ID(cuStreamBeginCapture_v2), KPROF_CALL_STOP},
+        {ID(cuCtxDestroy_v2), KPROF_CALL_STOP},
         {ID(INVALID), KPROF_CALL_OTHER},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
