@@ -338,8 +338,7 @@ kprof_status kprof_profiler_stop(kprof_profiler *p, bool *more)
     return result == CUPTI_SUCCESS ? KPROF_OK : fail(p->cupti, "cuptiRangeProfilerStop", result);
 }
 
-/* Passes that the measurement before has left run empty, since a new object takes longer. */
-static void run_out(kprof_profiler *p)
+kprof_status kprof_profiler_run_out(kprof_profiler *p)
 {
     bool more = p->object && p->next_pass > 0;
     kprof_status status = KPROF_OK;
@@ -348,15 +347,15 @@ static void run_out(kprof_profiler *p)
         if (status == KPROF_OK)
             status = kprof_profiler_stop(p, &more);
     }
-    if (status != KPROF_OK)
-        kprof_profiler_release(p);
+    return status;
 }
 
 static kprof_status begin(kprof_profiler *p, size_t ranges, unsigned image_bits)
 {
     if (!serves(p, ranges, image_bits))
         kprof_profiler_release(p);
-    run_out(p);
+    if (kprof_profiler_run_out(p) != KPROF_OK) /* passes that are left; a new object takes longer */
+        kprof_profiler_release(p);
     p->wanted_ranges = ranges;
     p->image_bits = image_bits;
     kprof_status status = enable(p);

@@ -22,13 +22,17 @@ typedef struct kprof_measurement {
     bool all_witnesses; /* else those that take no time */
     bool proved;        /* the first pass is the proof's; see kprof_chip_metrics */
 } kprof_measurement;
-/* Begin a measurement in all passes, with the context idle. Forgets the last one. The first pass of all costs 150 ms and 0.6 to 1.2 ms for
- * each of its ranges, used or not, later ones with no more ranges 2 to 60 ms (H200); with tens of thousands it does not
- * start. More ranges than the first measurement had, or others of the two flags, cost as much as the first. */
+/* Begin a measurement in all passes, with the context idle. Forgets the last one. The first pass of all costs 150 ms
+ * and 0.6 to 1.2 ms for each of its ranges, used or not, later ones with no more ranges 2 to 60 ms (H200); with tens of
+ * thousands it does not start. More ranges than the first measurement had, or others of the two flags, cost as much as
+ * the first. */
 kprof_status kprof_profiler_begin(kprof_profiler *profiler, const kprof_measurement *wanted) KPROF_MUST_CHECK;
 /* A measurement may go on after its last pass with the first one, for ranges that have not had it. Can it, or has it to
  * begin anew? */
 bool kprof_profiler_goes_on(const kprof_profiler *profiler);
+/* Run the passes up to the last one empty, if some have been run, so that the first is next. The context must be idle.
+ */
+kprof_status kprof_profiler_run_out(kprof_profiler *profiler) KPROF_MUST_CHECK;
 /* The pass that _start will begin, from 0; the proof's is run empty. The context must be idle. */
 kprof_status kprof_profiler_next_pass(kprof_profiler *profiler, uint32_t *pass) KPROF_MUST_CHECK;
 /* Begin and end a pass, with the context idle. `more` tells whether passes are left. */

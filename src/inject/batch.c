@@ -75,7 +75,8 @@ static void release(void)
         kprof_snapshot_drop(kprof_batch.context->snapshot);
     kprof_batch.saved = false;
     kprof_batch.count = kprof_batch.chosen_count = kprof_batch.unproved = 0;
-    kprof_batch.range_count = kprof_batch.wanted_ranges = 0;
+    kprof_multiplex_note_batch();
+    kprof_batch.first_range = kprof_batch.range_count = kprof_batch.wanted_ranges = 0;
     kprof_lock_give();
     atomic_store(&kprof_batch.records, false);
     atomic_store(&kprof_batch.window, false);
@@ -172,6 +173,7 @@ static kprof_status begin(size_t ranges)
         return kprof_fail(KPROF_NOT_COLLECTED, "the graph has %zu chosen kernels, and a batch has room for %d", ranges,
                           KPROF_BATCH_MOST_LAUNCHES);
     kprof_batch.capacity = ranges > room ? ranges : room;
+    kprof_batch.least_ranges = ranges;
     return kprof_passes_begin();
 }
 
@@ -232,6 +234,7 @@ static kprof_status open_batch(const kprof_batch_launch *launch, const kprof_tre
     status = kprof_contexts_open(launch->call->context, launch->metrics, &kprof_batch.context);
     if (status == KPROF_OK) {
         kprof_batch.searching = kprof_batch.proved && kprof_batch.context->searches;
+        kprof_batch.opener = launch;
         status = begin(ranges);
     }
     kprof_lock_have();

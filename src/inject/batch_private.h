@@ -48,17 +48,20 @@ typedef struct kprof_open_batch {
     size_t capacity;     /* of ranges, besides that of the whole batch */
     size_t count;        /* of launches and transfers */
     size_t chosen_count;
-    size_t range_count;            /* of ranges so far: the next one's index */
-    size_t wanted_ranges;          /* that there will be, besides that of the whole batch */
-    size_t replay_count;           /* of launches and transfers that are replayed, the first so many */
-    size_t entered;                /* launches and transfers of the call that is under way */
-    size_t launch_capacity;        /* of the array below */
-    kprof_open_launch *launches;   /* [launch_capacity] */
-    void *last_stream;             /* of the launch measured before, where its own run is what is measured */
-    size_t unproved;               /* launches from this number on may wait for what comes after them */
-    pthread_t unproved_thread;     /* the one that launched them: each has a default stream of its own */
-    void *unproved_stream;         /* theirs; valid while `unproved` is less than `count` */
-    kprof_evaluations evaluations; /* of the chosen ones, in their order; made when the passes begin to end */
+    size_t first_range;               /* the batch's first one; before it are those of samples */
+    size_t range_count;               /* of ranges so far: the next one's index */
+    size_t least_ranges;              /* that there must be room for when it opens */
+    const kprof_batch_launch *opener; /* the launch that it is opened for; only while it opens */
+    size_t wanted_ranges;             /* that there will be, besides that of the whole batch */
+    size_t replay_count;              /* of launches and transfers that are replayed, the first so many */
+    size_t entered;                   /* launches and transfers of the call that is under way */
+    size_t launch_capacity;           /* of the array below */
+    kprof_open_launch *launches;      /* [launch_capacity] */
+    void *last_stream;                /* of the launch measured before, where its own run is what is measured */
+    size_t unproved;                  /* launches from this number on may wait for what comes after them */
+    pthread_t unproved_thread;        /* the one that launched them: each has a default stream of its own */
+    void *unproved_stream;            /* theirs; valid while `unproved` is less than `count` */
+    kprof_evaluations evaluations;    /* of the chosen ones, in their order; made when the passes begin to end */
     int64_t opened_ns, started_ns, chosen_ns; /* chosen_ns: when the last chosen launch came */
     int64_t no_window_before_ns;
     int64_t longest_pass_ns; /* after which a replay is abandoned */
@@ -80,8 +83,6 @@ void kprof_batch_note_ends(void);
 
 /* passes.c */
 
-/* Begin a measurement with the profiler, as the batch needs it. */
-kprof_status kprof_passes_begin_measurement(void) KPROF_MUST_CHECK;
 /* Have the profiler ready, and start the pass around the application's own run, where there is one. */
 kprof_status kprof_passes_begin(void) KPROF_MUST_CHECK;
 /* The application's own runs are over: end their pass, and run all others; *passes: how many were measured. Whatever

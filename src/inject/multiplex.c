@@ -37,7 +37,7 @@ typedef struct group {
 } group;
 
 typedef struct sample {
-    group *group;
+    group *group;               /* NULL: it is a range of a batch */
     size_t next_open;           /* of its group; NONE: the last */
     uint64_t passes;            /* that it has, as bits */
     bool dropped;               /* nothing comes of it any more */
@@ -52,11 +52,12 @@ struct kprof_multiplex {
     size_t slot_count, group_count;
     sample *samples; /* [capacity], owned */
     size_t capacity, sample_count;
-    bool measures;       /* the profiler has a measurement for the samples */
-    uint32_t pass;       /* of the open window */
-    uint32_t windows;    /* so far */
-    uint32_t since_full; /* windows since there was no room for another sample */
-    size_t gone_by;      /* launches that were not measured in this window, and wait for another */
+    bool measures;              /* the profiler has a measurement for the samples */
+    bool all_witnesses, proved; /* it was begun so */
+    uint32_t pass;              /* of the open window */
+    uint32_t windows;           /* so far */
+    uint32_t since_full;        /* windows since there was no room for another sample */
+    size_t gone_by;             /* launches that were not measured in this window, and wait for another */
 };
 
 /* Groups */
@@ -185,17 +186,15 @@ static kprof_status make(size_t capacity)
 {
     struct kprof_multiplex **m = &kprof_batch.context->multiplex;
     if (kprof_batch.metrics->pass_count > KPROF_MULTIPLEX_PASSES)
-        return kprof_fail(KPROF_UNSUPPORTED,
+        return kprof_fail(KPROF_NOT_COLLECTED,
                           "launches that are not repeated can have %d passes at most; try --max-passes",
                           KPROF_MULTIPLEX_PASSES);
     if (!*m && !(*m = calloc(1, sizeof **m)))
         return kprof_fail(KPROF_NO_MEMORY, "no memory to measure launches in one pass each");
-    if (capacity <= (*m)->capacity)
-        return KPROF_OK;
-    sample *grown = realloc((*m)->samples, capacity * sizeof *grown);
-    if (!grown)
+    sample *samples = realloc((*m)->samples, capacity * sizeof *samples);
+    if (!samples)
         return kprof_fail(KPROF_NO_MEMORY, "no memory to measure launches in one pass each");
-    (*m)->samples = grown;
+    (*m)->samples = samples;
     (*m)->capacity = capacity;
     return KPROF_OK;
 }
@@ -208,24 +207,77 @@ static bool is_used_up(struct kprof_multiplex *m)
     return full && m->since_full > kprof_batch.metrics->pass_count;
 }
 
-kprof_status kprof_multiplex_open_window(void)
+bool kprof_multiplex_goes_on(void)
 {
     kprof_profiled_context *context = kprof_batch.context;
-    bool measures = context->multiplex && context->multiplex->measures;
-    if (measures && (!kprof_profiler_goes_on(context->profiler) || is_used_up(context->multiplex)))
+    struct kprof_multiplex *m = context->multiplex;
+    if (m && m->measures && (!kprof_profiler_goes_on(context->profiler) || is_used_up(m)))
         kprof_multiplex_end(context);
-    measures = context->multiplex && context->multiplex->measures;
-    kprof_status status = measures ? KPROF_OK : make(kprof_batch.capacity);
-    if (status == KPROF_OK && !measures)
-        status = kprof_passes_begin_measurement();
+    return m && m->measures;
+}
+
+kprof_status kprof_multiplex_begin(const kprof_measurement *wanted)
+{
+    kprof_status status = make(wanted->ranges);
+    if (status == KPROF_OK)
+        status = kprof_profiler_begin(kprof_batch.context->profiler, wanted);
     if (status != KPROF_OK)
         return status;
-    struct kprof_multiplex *m = context->multiplex;
+    struct kprof_multiplex *m = kprof_batch.context->multiplex;
     m->measures = true;
+    m->all_witnesses = wanted->all_witnesses;
+    m->proved = wanted->proved;
+    return KPROF_OK;
+}
+
+/* Does the launch's group have open samples, none of which lacks the pass? */
+static bool is_in_vain(const struct kprof_multiplex *m, const group *g)
+{
+    return g && lacking(m, g) == NONE && !may_begin_sample(m, g);
+}
+
+kprof_status kprof_multiplex_open_window(void)
+{
+    bool more;
+    kprof_profiler *profiler = kprof_batch.context->profiler;
+    struct kprof_multiplex *m = kprof_batch.context->multiplex;
+    const group *g = find_group(m, kprof_batch.opener);
     m->windows++;
     m->gone_by = 0;
-    status = kprof_target_synchronize();
-    return status == KPROF_OK ? kprof_profiler_next_pass(context->profiler, &m->pass) : status;
+    kprof_status status = kprof_profiler_next_pass(profiler, &m->pass);
+    for (uint32_t i = 1; i < kprof_batch.metrics->pass_count && status == KPROF_OK && is_in_vain(m, g); i++) {
+        status = kprof_profiler_start(profiler);
+        if (status == KPROF_OK)
+            status = kprof_profiler_stop(profiler, &more);
+        if (status == KPROF_OK)
+            status = kprof_profiler_next_pass(profiler, &m->pass);
+    }
+    return status;
+}
+
+bool kprof_multiplex_shares(const kprof_measurement *wanted, size_t least)
+{
+    const kprof_profiled_context *context = kprof_batch.context;
+    const struct kprof_multiplex *m = context->multiplex;
+    if (kprof_this_process.config.counter_data_dir) /* the image of a launch has that launch alone */
+        return false;
+    if (!m || !m->measures || !kprof_profiler_goes_on(context->profiler) || m->proved != wanted->proved ||
+        m->all_witnesses != wanted->all_witnesses || m->sample_count + wanted->proved + least > m->capacity)
+        return false;
+    size_t room = m->capacity - m->sample_count - wanted->proved;
+    kprof_batch.first_range = kprof_batch.range_count = m->sample_count;
+    if (kprof_batch.capacity > room)
+        kprof_batch.capacity = room;
+    return true;
+}
+
+void kprof_multiplex_note_batch(void)
+{
+    struct kprof_multiplex *m = kprof_batch.context ? kprof_batch.context->multiplex : NULL;
+    if (!m || !m->measures || kprof_batch.kind == KPROF_MULTIPLEXED)
+        return;
+    while (m->sample_count < kprof_batch.range_count)
+        m->samples[m->sample_count++] = (sample){.dropped = true};
 }
 
 static size_t begin_sample(struct kprof_multiplex *m, group *g, const kprof_batch_launch *launch, const char *why)
@@ -422,6 +474,8 @@ void kprof_multiplex_deliver(void)
 static void forget_samples(struct kprof_multiplex *m)
 {
     for (size_t i = 0; i < m->sample_count; i++) {
+        if (!m->samples[i].group)
+            continue;
         m->samples[i].group->open = 0;
         m->samples[i].group->first_open = NONE;
     }

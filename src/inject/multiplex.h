@@ -24,8 +24,17 @@ kprof_turn kprof_multiplex_turn(const kprof_batch_launch *launch);
 /* Have so many launches gone by unmeasured that another pass is worth its price? */
 bool kprof_multiplex_is_impatient(void);
 
-/* A window opens: have a measurement for its samples, and know its pass. With the context idle. */
+/* Is there a measurement for samples that can go on? Else the samples that there are have been told of. */
+bool kprof_multiplex_goes_on(void);
+/* Begin a measurement for samples. */
+kprof_status kprof_multiplex_begin(const kprof_measurement *wanted) KPROF_MUST_CHECK;
+/* A window opens for the batch's opener: find a pass for it. With the context idle. */
 kprof_status kprof_multiplex_open_window(void) KPROF_MUST_CHECK;
+/* May the batch use the measurement of samples, as there is one such as `wanted`, with room for `least` ranges? Then
+ * the batch has its first range after theirs, and its capacity is what room there is. */
+bool kprof_multiplex_shares(const kprof_measurement *wanted, size_t least);
+/* The batch, which may have shared the measurement, is over. */
+void kprof_multiplex_note_batch(void);
 /* Make the launch, whose turn it is, part of a sample, and return its range. `why` it is not repeated. */
 size_t kprof_multiplex_take(const kprof_batch_launch *launch, const char *why);
 /* The driver refused this launch, of this range: the sample cannot be completed. */

@@ -22,8 +22,8 @@
  * take it for each pass, however many launches share it. */
 #define WITNESSED_LAUNCHES 64
 
-/* Index of the range around all of a batch. */
-#define WHOLE_BATCH 0
+/* Room for fewer is not worth a batch that shares a measurement. */
+#define LEAST_SHARED_RANGES 64
 
 static bool wants_all_witnesses(void)
 {
@@ -31,17 +31,37 @@ static bool wants_all_witnesses(void)
            kprof_batch.context->last_launches >= WITNESSED_LAUNCHES;
 }
 
-kprof_status kprof_passes_begin_measurement(void)
+/* What the batch, or the window, asks of CUPTI: the same image for both, which takes 150 ms to change. */
+static kprof_measurement wanted_measurement(void)
 {
-    /* the same image for samples as for batches, which CUPTI takes 150 ms to change */
     bool proved =
         kprof_batch.kind == KPROF_MULTIPLEXED ? kprof_treatment_proves(kprof_batch.metrics) : kprof_batch.proved;
-    kprof_measurement wanted = {.ranges = kprof_batch.capacity + proved, /* one for the whole batch */
-                                .all_witnesses = wants_all_witnesses(),
-                                .proved = proved};
-    if (kprof_batch.kind != KPROF_MULTIPLEXED)
-        kprof_multiplex_end(kprof_batch.context);
+    return (kprof_measurement){.ranges = kprof_batch.capacity + proved, /* one for the whole batch */
+                               .all_witnesses = wants_all_witnesses(),
+                               .proved = proved};
+}
+
+/* Where samples lack passes, the batch's ranges are further ones of their measurement. */
+static kprof_status begin_measurement(void)
+{
+    kprof_measurement wanted = wanted_measurement();
+    bool opens = kprof_batch.kind == KPROF_LIVE || kprof_batch.proved;
+    size_t least = opens ? LEAST_SHARED_RANGES : kprof_batch.wanted_ranges;
+    if (opens && kprof_batch.least_ranges > least)
+        least = kprof_batch.least_ranges;
+    if (kprof_multiplex_shares(&wanted, least))
+        return kprof_profiler_run_out(kprof_batch.context->profiler);
+    kprof_multiplex_end(kprof_batch.context);
     return kprof_profiler_begin(kprof_batch.context->profiler, &wanted);
+}
+
+static kprof_status begin_window(void)
+{
+    kprof_measurement wanted = wanted_measurement();
+    kprof_status status = kprof_multiplex_goes_on() ? KPROF_OK : kprof_multiplex_begin(&wanted);
+    if (status == KPROF_OK)
+        status = kprof_target_synchronize();
+    return status == KPROF_OK ? kprof_multiplex_open_window() : status;
 }
 
 static kprof_status start_pass(void)
@@ -70,7 +90,7 @@ kprof_status kprof_passes_begin(void)
     if (kprof_batch.kind == KPROF_REPLAYED && !kprof_batch.proved)
         return KPROF_OK; /* the application's own run is in no pass */
     bool window = kprof_batch.kind == KPROF_MULTIPLEXED;
-    kprof_status status = window ? kprof_multiplex_open_window() : kprof_passes_begin_measurement();
+    kprof_status status = window ? begin_window() : begin_measurement();
     if (status == KPROF_OK && !window)
         status = kprof_target_synchronize();
     kprof_batch.times.prepare_ms += kprof_monotonic_lap_ms(&lap_ns);
@@ -79,8 +99,7 @@ kprof_status kprof_passes_begin(void)
     kprof_batch.in_pass = status == KPROF_OK;
     if (status != KPROF_OK || !kprof_batch.proved || kprof_batch.searching)
         return status;
-    kprof_batch.range_count = WHOLE_BATCH + 1;
-    status = kprof_profiler_push(profiler, WHOLE_BATCH);
+    status = kprof_profiler_push(profiler, kprof_batch.range_count++);
     if (status != KPROF_OK) {
         bool more;
         (void)stop_pass(&more);
@@ -186,7 +205,7 @@ static kprof_status check_proof(void)
         status = kprof_reader_open(kprof_batch.metrics, &reader);
     if (status != KPROF_OK)
         return status;
-    status = searching ? read_each_proof(reader, &reached) : read_proof(reader, WHOLE_BATCH, &reached);
+    status = searching ? read_each_proof(reader, &reached) : read_proof(reader, kprof_batch.first_range, &reached);
     kprof_reader_close(reader);
     kprof_batch.context->searches = status == KPROF_OK && reached && !searching;
     if (status == KPROF_OK && !reached)
@@ -310,7 +329,7 @@ static kprof_status run_passes(uint32_t *passes)
 {
     bool more = true;
     int64_t lap_ns = kprof_monotonic_ns();
-    kprof_status status = kprof_batch.proved ? KPROF_OK : kprof_passes_begin_measurement();
+    kprof_status status = kprof_batch.proved ? KPROF_OK : begin_measurement();
     kprof_batch.times.prepare_ms += kprof_monotonic_lap_ms(&lap_ns);
     while (status == KPROF_OK && more) {
         kprof_batch.listener->progress(&kprof_batch.launches[last_chosen()].record, kprof_batch.chosen_count,

@@ -387,6 +387,14 @@ kprof_status kprof_profiler_stop(kprof_profiler *profiler, bool *more)
     return status;
 }
 
+kprof_status kprof_profiler_run_out(kprof_profiler *profiler)
+{
+    lock();
+    profiler->pass = 0;
+    unlock();
+    return KPROF_OK;
+}
+
 bool kprof_profiler_goes_on(const kprof_profiler *profiler)
 {
     return profiler->state == BEGUN || profiler->state == STOPPED || profiler->state == DECODED;

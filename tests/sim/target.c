@@ -205,6 +205,12 @@ static uint32_t count_passes(const kprof_profiler *profiler)
     return profiler->metrics->pass_count + profiler->proved;
 }
 
+kprof_status kprof_profiler_run_out(kprof_profiler *profiler)
+{
+    profiler->passes_done = 0;
+    return KPROF_OK;
+}
+
 bool kprof_profiler_goes_on(const kprof_profiler *profiler)
 {
     (void)profiler;
