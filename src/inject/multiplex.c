@@ -155,9 +155,15 @@ static size_t lacking(const struct kprof_multiplex *m, const group *g)
     return i;
 }
 
+/* The range for the proof of a batch is not theirs. */
+static bool has_no_room(const struct kprof_multiplex *m)
+{
+    return m->sample_count + m->proved >= m->capacity;
+}
+
 static bool may_begin_sample(const struct kprof_multiplex *m, const group *g)
 {
-    return g->open < most_in_window(g) && g->complete + g->open < most_samples() && m->sample_count < m->capacity;
+    return g->open < most_in_window(g) && g->complete + g->open < most_samples() && !has_no_room(m);
 }
 
 kprof_turn kprof_multiplex_turn(const kprof_batch_launch *launch)
@@ -202,9 +208,8 @@ static kprof_status make(size_t capacity)
 /* No room is left, and what could be completed has been. */
 static bool is_used_up(struct kprof_multiplex *m)
 {
-    bool full = m->sample_count == m->capacity;
-    m->since_full = full ? m->since_full + 1 : 0;
-    return full && m->since_full > kprof_batch.metrics->pass_count;
+    m->since_full = has_no_room(m) ? m->since_full + 1 : 0;
+    return has_no_room(m) && m->since_full > kprof_batch.metrics->pass_count;
 }
 
 bool kprof_multiplex_goes_on(void)
