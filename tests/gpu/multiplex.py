@@ -10,7 +10,9 @@ where there is no GPU.
 - Values: the median of each metric over the samples, against that over launches that were repeated
   (--replay-mode kernel), for the default and the full set: at most 2 % apart. Counts below a thousand and values that
   spread more than that between repeated launches are told apart.
-- Every sample has every value, and the program prints what it prints alone."""
+- Every sample that has had all passes has every value, and the program prints what it prints alone.
+- Mixed programs: some launches are proved and repeated, others are multiplexed, in the mode auto. What is told of each
+  launch, and the time beside ncu's for the same launches (set basic, --clock-control none): no slower."""
 import argparse
 import pathlib
 import sqlite3
@@ -22,12 +24,18 @@ import harness
 
 REPLAYED = 60  # launches that are repeated, for comparison
 NEAR_PCT, SMALL_COUNT = 2, 1000
-HARDWARE = "SELECT launch_id, name, value FROM value JOIN metric ON metric.id = metric_id WHERE kind = 'hardware'"
+HARDWARE = """SELECT launch_id, name, value FROM value JOIN metric ON metric.id = metric_id
+JOIN launch ON launch.id = launch_id WHERE kind = 'hardware' AND passes = (SELECT max(passes) FROM launch)"""
+MIXED = [("pinned and mapped memory", "exact-memory", "mapped", "registered"),
+         ("managed memory", "exact-memory", "managed"), ("VMM growth", "exact-memory", "vmm"),
+         ("threads that write host memory", "exact-host_writes", "counter", "counter-registered", "watcher", "mailbox"),
+         ("8 launching threads", "exact-streams", "threads"), ("host functions", "exact-streams", "callbacks"),
+         ("two contexts", "exact-streams", "contexts"), ("arrays", "exact-arrays", "mipmapped", "layered")]
 LIMITS = [("full", [], 1.5, 10), ("full", ["--multiplex-samples", "5"], 1.1, 5)]
 
 
 def values_of(base):
-    """{metric: [values]} of the launches that have some, and the number of values that are missing there."""
+    """{metric: [values]} of the launches that have all passes, and the number of values that are missing there."""
     found, missing = {}, 0
     with sqlite3.connect(f"file:{harness.report_path(base)}?mode=ro", uri=True) as database:
         for _, name, value in database.execute(HARDWARE):
@@ -112,6 +120,38 @@ class Check:
                                             details))
 
 
+def told(base):
+    """What a report says of its launches: complete, samples, in samples, not measured with the most frequent reason."""
+    with sqlite3.connect(f"file:{harness.report_path(base)}?mode=ro", uri=True) as database:
+        rows = database.execute("SELECT replay_mode, measured > 0, reason FROM launch").fetchall()
+    replayed = sum(mode == "batch" and measured for mode, measured, _ in rows)
+    samples = sum(mode == "multiplex" and measured for mode, measured, _ in rows)
+    others = sum(mode == "multiplex" and not measured for mode, measured, _ in rows)
+    missing = [reason for mode, measured, reason in rows if mode != "multiplex" and not measured]
+    return [replayed, samples, others, len(missing), max(set(missing), key=missing.count) if missing else ""]
+
+
+def mixed(check):
+    rows = []
+    for number, (label, program, *parts) in enumerate(MIXED):
+        argv = [harness.programs() / program, *parts]
+        plain = [harness.run(argv) for _ in range(2)]
+        base = check.folder / f"mixed{number}"
+        run = harness.run([harness.kprof(), "-q", "--set", "default", "-o", base, *argv], limit=200)
+        ncu_s = None
+        if harness.ncu():
+            beside = harness.run([harness.ncu(), "--set", "basic", "--clock-control", "none", "-f", "-o", base, *argv])
+            ncu_s = beside.seconds if beside.status is not None else None
+        plain_s, same = min(result.seconds for result in plain), run.stdout == plain[0].stdout and run.status == 0
+        kept = same and (ncu_s is None or run.seconds <= ncu_s)
+        check.failed |= not kept
+        rows.append([label, *told(base), "same" if same else "DIFFERENT", round(plain_s, 2), round(run.seconds, 2),
+                     round(ncu_s, 2) if ncu_s else "over 120", "yes" if kept else "NO"])
+    header = ["program", "complete, repeated", "samples", "launches in samples or between", "not measured", "why",
+              "output", "plain, s", "kprof, s", "ncu, s", "kept"]
+    check.document.add(harness.table(header, rows))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--launches", type=int, default=10000)
@@ -126,6 +166,7 @@ def main():
         check = Check(options.launches, document, folder)
         check.times()
         check.values()
+        mixed(check)
     return 1 if check.failed else 0
 
 
