@@ -212,11 +212,22 @@ static kprof_status open_batch(const kprof_batch_launch *launch, const kprof_tre
     return KPROF_OK;
 }
 
+/* Does the batch, if it is replayed, put back what the operation sets or copies? */
+static bool is_saved(const kprof_operation *operation)
+{
+    return !kprof_batch_records() || !operation || kprof_operation_is_saved(operation, kprof_batch.context->snapshot);
+}
+
 /* What cannot be saved after all is measured in one pass. */
-static kprof_status open_for(const kprof_batch_launch *launch, const kprof_treatment *treatment)
+static kprof_status open_for(const kprof_batch_launch *launch, const kprof_operation *operation,
+                             const kprof_treatment *treatment)
 {
     char why[320];
     kprof_status status = open_batch(launch, treatment, 1);
+    if (status == KPROF_OK && !is_saved(operation)) {
+        kprof_batch_close("a graph that cannot be repeated");
+        status = kprof_fail(KPROF_UNSUPPORTED, "the graph sets or copies memory that a replay cannot restore");
+    }
     bool cannot_save = status == KPROF_NO_MEMORY || status == KPROF_UNSUPPORTED;
     if (treatment->kind != KPROF_REPLAYED || !cannot_save || launch->metrics->pass_count == 0)
         return status;
@@ -371,11 +382,11 @@ bool kprof_batch_enter(const kprof_batch_launch *launch, kprof_status *status)
     kprof_treatment treatment = choose_treatment(launch, operation);
     if (kprof_batch_records())
         check_ends(kprof_target_stream(launch->call));
-    if (kprof_batch_is_open() &&
-        (!can_join(launch, &treatment, count_ranges(launch)) || !covers() || ends_at(operation)))
+    if (kprof_batch_is_open() && (!can_join(launch, &treatment, count_ranges(launch)) || !covers() ||
+                                  !is_saved(operation) || ends_at(operation)))
         kprof_batch_close(launch->kernel ? "a launch that cannot join" : launch->call->name);
     if (!kprof_batch_is_open() && launch->chosen)
-        *status = open_for(launch, &treatment);
+        *status = open_for(launch, operation, &treatment);
     if (kprof_batch_is_open() && !reserve(1)) {
         kprof_batch_close("lack of memory");
         *status = KPROF_NO_MEMORY;

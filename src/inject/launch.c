@@ -188,10 +188,16 @@ static void close_batch(const char *why)
     kprof_gate_leave_exclusive();
 }
 
+static bool measures_whole_graphs(void)
+{
+    return kprof_this_process.config.graph_profiling == KPROF_GRAPH_WHOLE;
+}
+
 /* Must the open batch be replayed before the call? */
 static bool closes_batch(const kprof_call *call)
 {
-    return call->kind == KPROF_CALL_OTHER || call->kind == KPROF_CALL_UNLOAD || call->kind == KPROF_CALL_MEMORY_INFO;
+    return call->kind == KPROF_CALL_OTHER || call->kind == KPROF_CALL_UNLOAD || call->kind == KPROF_CALL_MEMORY_INFO ||
+           (call->kind == KPROF_CALL_GRAPH_CHANGE && measures_whole_graphs()); /* a replay launches the same one */
 }
 
 /* Must the call be part of the open batch? */
@@ -366,16 +372,19 @@ static void make_room(const kprof_call *call)
 
 static void follow(const kprof_call *call)
 {
+    kprof_call whole;
     if (call->kind == KPROF_CALL_LAUNCH)
         enter_launch(call);
     else if (call->kind == KPROF_CALL_TRANSFER && kprof_batch_records())
         enter_batch(&(kprof_batch_launch){.call = call});
+    else if (call->kind == KPROF_CALL_GRAPH_LAUNCH && measures_whole_graphs() && kprof_target_name_graph(call, &whole))
+        enter_launch(&whole);
     else if (call->kind == KPROF_CALL_GRAPH_LAUNCH)
         enter_graph(call);
     else if (call->kind == KPROF_CALL_UNLOAD)
         kprof_kernels_forget_handles();
     else if (call->kind == KPROF_CALL_ALLOCATE || call->kind == KPROF_CALL_SETUP ||
-             call->kind == KPROF_CALL_MEMORY_INFO)
+             call->kind == KPROF_CALL_GRAPH_CHANGE || call->kind == KPROF_CALL_MEMORY_INFO)
         make_room(call);
 }
 

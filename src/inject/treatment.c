@@ -51,7 +51,8 @@ static const char *why_not_repeated(const kprof_batch_launch *launch, const kpro
     static __thread char text[320];
     const char *why = kprof_target_side_effect(launch->call);
     if (why) {
-        snprintf(text, sizeof text, "the kernel cannot be replayed: %s", why);
+        bool is_graph = launch->call->kind == KPROF_CALL_GRAPH_LAUNCH;
+        snprintf(text, sizeof text, "the %s cannot be replayed: %s", is_graph ? "graph" : "kernel", why);
         return text;
     }
     if (atomic_load(&launch->kernel->ends_late))
@@ -66,16 +67,17 @@ static const char *why_not_repeated(const kprof_batch_launch *launch, const kpro
     return why_reaches_host(launch, operation);
 }
 
-/* May kernels wait for memory that the host writes after the launch? */
-static bool may_wait_for_host(void)
+/* May the launch wait for memory that the host writes after it, or a graph for functions of the host? */
+static bool may_wait_for_host(const kprof_batch_launch *launch)
 {
-    return (kprof_target_sharing() & (KPROF_SHARES_WITH_HOST | KPROF_MANAGED)) || kprof_target_reaches_pageable();
+    return kprof_target_awaits(launch->call) || (kprof_target_sharing() & (KPROF_SHARES_WITH_HOST | KPROF_MANAGED)) ||
+           kprof_target_reaches_pageable();
 }
 
 /* Or another GPU, another process or a network card? */
-static bool may_wait(void)
+static bool may_wait(const kprof_batch_launch *launch)
 {
-    return may_wait_for_host() || (kprof_target_sharing() & KPROF_SHARES_WITH_DEVICES) || kprof_writers_devices();
+    return may_wait_for_host(launch) || (kprof_target_sharing() & KPROF_SHARES_WITH_DEVICES) || kprof_writers_devices();
 }
 
 /* CUPTI waits in the launch call for a kernel that it counts in the SMs. One that waits for what the application does
@@ -84,9 +86,14 @@ static kprof_treatment measure_own_run(const kprof_batch_launch *launch, kprof_t
 {
     if (atomic_load(&launch->kernel->ends_late))
         return (kprof_treatment){KPROF_REFUSED, LATE};
-    if (!may_wait())
+    if (!may_wait(launch))
         return (kprof_treatment){kind, why};
-    if (atomic_load(&launch->kernel->watched_ends) < ENOUGH_ENDS)
+    bool watched = atomic_load(&launch->kernel->watched_ends) < ENOUGH_ENDS;
+    if (watched && kprof_target_awaits(launch->call))
+        return (kprof_treatment){KPROF_WATCHED,
+                                 "a graph's first launches are only watched where it may wait for functions of the "
+                                 "host, for events, or for what is not known; its next ones are measured"};
+    if (watched)
         return (kprof_treatment){KPROF_WATCHED,
                                  "a kernel's first launches are only watched where it may wait for memory that the "
                                  "host or another device writes; its next ones are measured"};
@@ -102,7 +109,7 @@ kprof_treatment kprof_treatment_choose(const kprof_batch_launch *launch, const k
 {
     uint32_t passes = launch->metrics ? launch->metrics->pass_count : 0;
     bool late = launch->chosen && atomic_load(&launch->kernel->ends_late);
-    if (launch->chosen && passes == 1 && !late && !may_wait_for_host()) /* nothing is repeated */
+    if (launch->chosen && passes == 1 && !late && !may_wait_for_host(launch)) /* nothing is repeated */
         return (kprof_treatment){KPROF_LIVE, ""};
     const char *obstacle = why_not_repeated(launch, operation);
     if (!obstacle)

@@ -18,7 +18,7 @@ struct kprof_operation {
 static struct {
     const char *side_effect, *devices;
     unsigned sharing;
-    bool uncopyable, no_function, sees_host, reaches_pageable, without_proof;
+    bool uncopyable, no_function, sees_host, reaches_pageable, without_proof, is_graph, awaits;
 } seen;
 
 static kprof_kernel kernel;
@@ -28,6 +28,12 @@ const char *kprof_target_side_effect(const kprof_call *call)
 {
     (void)call;
     return seen.side_effect;
+}
+
+bool kprof_target_awaits(const kprof_call *call)
+{
+    assert_true(!seen.awaits || call->kind == KPROF_CALL_GRAPH_LAUNCH);
+    return seen.awaits;
 }
 
 void *kprof_target_function(const kprof_call *call)
@@ -67,7 +73,7 @@ static int forget_all(void **state)
 static kprof_treatment choose_for(uint32_t passes, bool chosen)
 {
     static char *counters[] = {"sectors of the host"};
-    kprof_call call = {.kind = KPROF_CALL_LAUNCH};
+    kprof_call call = {.kind = seen.is_graph ? KPROF_CALL_GRAPH_LAUNCH : KPROF_CALL_LAUNCH};
     kprof_chip_metrics metrics = {.pass_count = passes};
     kprof_operation operation = {.sees_host = seen.sees_host};
     kprof_batch_launch launch = {.call = &call, .kernel = &kernel, .metrics = &metrics, .chosen = chosen};
@@ -160,6 +166,33 @@ static void test_launches_that_cannot_be_repeated(void **state)
     assert_chosen(2, KPROF_MULTIPLEXED, "the launch cannot be repeated through the driver");
 }
 
+static void test_graphs(void **state)
+{
+    (void)state;
+    seen.is_graph = true;
+    assert_chosen(1, KPROF_LIVE, "");
+    assert_chosen(2, KPROF_REPLAYED, "");
+    assert_unchosen(KPROF_REPLAYED, "");
+    seen.side_effect = "its kernel prints (test)";
+    assert_chosen(2, KPROF_MULTIPLEXED, "the graph cannot be replayed: its kernel prints (test)");
+    assert_unchosen(KPROF_REFUSED, "the graph cannot be replayed: its kernel prints (test)");
+}
+
+/* CUPTI would wait in the launch call for a function that waits for what the application does next. */
+static void test_graph_that_may_wait(void **state)
+{
+    (void)state;
+    seen.is_graph = seen.awaits = true;
+    seen.side_effect = "it calls a function of the host (test)";
+    for (uint32_t passes = 1; passes <= 2; passes++) {
+        atomic_store(&kernel.watched_ends, 0);
+        assert_chosen(passes, KPROF_WATCHED, "a graph's first launches are only watched");
+        atomic_store(&kernel.watched_ends, 2);
+        assert_chosen(passes, passes == 1 ? KPROF_LIVE : KPROF_MULTIPLEXED,
+                      "the graph cannot be replayed: it calls a function of the host (test)");
+    }
+}
+
 /* The proof tells which launches reach it. */
 static void test_memory_of_the_host(void **state)
 {
@@ -245,6 +278,8 @@ int main(void)
         cmocka_unit_test_setup(test_no_proof, forget_all),
         cmocka_unit_test_setup(test_pageable_memory, forget_all),
         cmocka_unit_test_setup(test_launches_that_cannot_be_repeated, forget_all),
+        cmocka_unit_test_setup(test_graphs, forget_all),
+        cmocka_unit_test_setup(test_graph_that_may_wait, forget_all),
         cmocka_unit_test_setup(test_memory_of_the_host, forget_all),
         cmocka_unit_test_setup(test_kernel_that_reached_host_memory, forget_all),
         cmocka_unit_test_setup(test_managed_memory, forget_all),
