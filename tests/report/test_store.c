@@ -264,7 +264,8 @@ static void test_graph_as_a_whole(void **state)
                    "\"grid\":null,\"block\":null,\"cluster\":null,\"dynamic_shared_memory_bytes\":null");
     expect_printed(report, (kprof_print_options){.format = KPROF_FORMAT_JSON}, "\"registers_per_thread\":null");
     end_storing(report, ingest);
-    assert_int_equal(query("SELECT count(*) FROM launch_metrics WHERE metric LIKE 'launch__grid%' AND value IS NOT NULL"), 0);
+    assert_int_equal(
+        query("SELECT count(*) FROM launch_metrics WHERE metric LIKE 'launch__grid%' AND value IS NOT NULL"), 0);
     assert_int_equal(query("SELECT count(*) FROM launches WHERE kernel='CUDAGraph'"), 1);
 }
 
