@@ -61,6 +61,7 @@ typedef struct graph {
     node *first, **end;
     CUgraphNode parent; /* of nodes that are read now */
     const char *obstacle;
+    bool changed;            /* since it was identified */
     kprof_graph_call *calls; /* [capacity], owned: of the last launch */
     size_t capacity;
 } graph;
@@ -367,6 +368,14 @@ static graph *find(CUgraphExec exec)
     return g;
 }
 
+static graph *find_to_change(CUgraphExec exec)
+{
+    graph *g = find(exec);
+    if (g)
+        g->changed = true;
+    return g;
+}
+
 static void forget(CUgraphExec exec)
 {
     for (graph **link = &graphs; *link; link = &(*link)->next) {
@@ -388,6 +397,7 @@ static void add(CUgraphExec exec, CUgraph source)
     if (!g)
         return;
     g->exec = exec;
+    g->changed = true;
     g->end = &g->first;
     g->obstacle = read_graph(g, source, 0);
     g->next = graphs;
@@ -397,7 +407,7 @@ static void add(CUgraphExec exec, CUgraph source)
 /* The nodes of the graph that it is updated from stand in the same order; later updates name the old ones. */
 static void update(CUgraphExec exec, CUgraph source)
 {
-    graph *g = find(exec);
+    graph *g = find_to_change(exec);
     if (!g)
         return;
     graph old = *g;
@@ -417,7 +427,7 @@ static void update(CUgraphExec exec, CUgraph source)
 /* Another graph takes the place of one within: its nodes stand in the same order. */
 static void update_child(CUgraphExec exec, CUgraphNode parent, CUgraph child)
 {
-    graph *g = find(exec), with = {.parent = parent};
+    graph *g = find_to_change(exec), with = {.parent = parent};
     if (!g)
         return;
     with.end = &with.first;
@@ -442,7 +452,7 @@ static void update_child(CUgraphExec exec, CUgraphNode parent, CUgraph child)
 
 static node *find_node(CUgraphExec exec, CUgraphNode handle)
 {
-    graph *g = find(exec);
+    graph *g = find_to_change(exec);
     node *n = g ? g->first : NULL;
     while (n && n->handle != handle)
         n = n->next;
@@ -699,22 +709,25 @@ bool kprof_graphs_visit(const kprof_call *launch, kprof_graph_visitor *visit, vo
     return all;
 }
 
-uint32_t kprof_graphs_identify(const kprof_call *launch, size_t *kernels)
+kprof_graph_identity kprof_graphs_identify(const kprof_call *launch)
 {
-    *kernels = 0;
+    kprof_graph_identity out = {0};
     pthread_mutex_lock(&mutex);
-    const graph *g = find_launched(launch);
+    graph *g = find_launched(launch);
     bool known = g && !g->obstacle;
-    uint32_t hash = known ? hash_bytes(0, NULL, 0) : 0;
+    if (known) {
+        out = (kprof_graph_identity){.number = hash_bytes(0, NULL, 0), .changed = g->changed};
+        g->changed = false;
+    }
     for (const node *n = known ? g->first : NULL; n; n = n->next) {
         bool is_kernel = n->callback == ID(cuLaunchKernelEx);
-        *kernels += is_kernel && !n->disabled;
+        out.kernels += is_kernel && !n->disabled;
         if (!n->disabled)
-            hash = is_kernel ? hash_bytes(hash, &n->hash, sizeof n->hash)
-                             : hash_bytes(hash, &n->callback, sizeof n->callback);
+            out.number = is_kernel ? hash_bytes(out.number, &n->hash, sizeof n->hash)
+                                   : hash_bytes(out.number, &n->callback, sizeof n->callback);
     }
     pthread_mutex_unlock(&mutex);
-    return hash;
+    return out;
 }
 
 static const char *find_any_obstacle(const graph *g, const kprof_call *launch, bool *waits)

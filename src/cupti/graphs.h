@@ -19,8 +19,13 @@ typedef bool kprof_graph_visitor(const kprof_call *node, void *user);
 /* Visit the nodes of a graph launch that are known, whether they can be repeated or not. False as soon as the visitor
  * is. */
 bool kprof_graphs_visit(const kprof_call *launch, kprof_graph_visitor *visit, void *user);
-/* A number that graphs of the same kernels have in common, and how many those are; 0 for a graph that is not known. */
-uint32_t kprof_graphs_identify(const kprof_call *launch, size_t *kernels);
+typedef struct kprof_graph_identity {
+    uint32_t number; /* that graphs of the same kernels have in common; 0: what the graph does is not known */
+    size_t kernels;
+    bool changed; /* its kernels may be others than at the call before */
+} kprof_graph_identity;
+
+kprof_graph_identity kprof_graphs_identify(const kprof_call *launch);
 /* Why the executable graph must not be launched again, but for what its kernels do; NULL when it may. `*waits`: it may
  * wait for the host, for events, or for what is not known. The text is a literal. */
 const char *kprof_graphs_obstacle(const kprof_call *launch, bool *waits);

@@ -359,19 +359,21 @@ const kprof_graph_call *kprof_target_graph(const kprof_call *call, size_t *count
 bool kprof_target_name_graph(const kprof_call *call, kprof_call *out)
 {
     static __thread char name[64];
-    size_t kernels;
     if (call->callback_id != CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch &&
         call->callback_id != CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch_ptsz)
         return false;
     CUgraphExec graph = ((const cuGraphLaunch_params *)call->parameters)->hGraph;
-    uint32_t id = kprof_graphs_identify(call, &kernels);
-    if (id)
-        snprintf(name, sizeof name, "CUDAGraph<%zu kernel%s, %06x>", kernels, kernels == 1 ? "" : "s", id & 0xffffff);
+    kprof_graph_identity id = kprof_graphs_identify(call);
+    if (id.number)
+        snprintf(name, sizeof name, "CUDAGraph<%zu kernel%s, %06x>", id.kernels, id.kernels == 1 ? "" : "s",
+                 id.number & 0xffffff);
     else
         snprintf(name, sizeof name, "CUDAGraph<unknown, %p>", (void *)graph);
     *out = *call;
     out->function = graph;
     out->kernel_name = name;
+    if (id.changed) /* to kernels of the same names, perhaps, of another module */
+        kprof_target_note_variables(out);
     return true;
 }
 

@@ -192,10 +192,10 @@ static template_graph example(void)
 
 static uint32_t identify(size_t kernels)
 {
-    size_t count;
-    uint32_t number = kprof_graphs_identify(&launch, &count);
-    assert_int_equal(count, kernels);
-    return number;
+    kprof_graph_identity found = kprof_graphs_identify(&launch);
+    assert_int_equal(found.kernels, kernels);
+    assert_false(kprof_graphs_identify(&launch).changed);
+    return found.number;
 }
 
 static void assert_repeatable(void)
@@ -289,9 +289,11 @@ static void test_changes(void **state)
     assert_int_not_equal(identify(1), number);
     assert_visited("first transfer transfer ", true);
     other.nodes[0].kernel = "another";
+    assert_false(kprof_graphs_identify(&launch).changed);
     cuGraphExecUpdate_v2_params update = {.hGraphExec = exec_graph(), .hGraph = (CUgraph)(void *)&other};
     kprof_graphs_note(ID(cuGraphExecUpdate_v2), &update);
     assert_visited("another transfer transfer ", true);
+    assert_true(kprof_graphs_identify(&launch).changed);
     cuGraphExecKernelNodeSetParams_params unknown = {.hGraphExec = exec_graph()};
     kprof_graphs_note(ID(cuGraphExecKernelNodeSetParams), &unknown);
     assert_int_equal(identify(0), 0);
