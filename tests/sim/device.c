@@ -780,7 +780,7 @@ static void interrupt(void)
 static void note_return(const sim_step *step)
 {
     pthread_mutex_lock(&sim.mutex);
-    if (step->op == SIM_LAUNCH && !sim.interrupted)
+    if (is_launch(step) && !sim.interrupted)
         sim.returned[step->tag] = true;
     pthread_mutex_unlock(&sim.mutex);
 }
