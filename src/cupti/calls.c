@@ -23,6 +23,17 @@ static const unsigned char kinds[CUPTI_DRIVER_TRACE_CBID_SIZE] = {
     [ID(cuGraphLaunch_ptsz)] = KPROF_CALL_GRAPH_LAUNCH,
     [ID(cuLaunchCooperativeKernelMultiDevice)] = KPROF_CALL_GRAPH_LAUNCH,
 
+    [ID(cuGraphExecChildGraphNodeSetParams)] = KPROF_CALL_GRAPH_CHANGE,
+    [ID(cuGraphExecDestroy)] = KPROF_CALL_GRAPH_CHANGE,
+    [ID(cuGraphExecKernelNodeSetParams_v2)] = KPROF_CALL_GRAPH_CHANGE,
+    [ID(cuGraphExecMemcpyNodeSetParams)] = KPROF_CALL_GRAPH_CHANGE,
+    [ID(cuGraphExecMemsetNodeSetParams)] = KPROF_CALL_GRAPH_CHANGE,
+    [ID(cuGraphExecNodeSetParams)] = KPROF_CALL_GRAPH_CHANGE,
+    [ID(cuGraphExecUpdate_v2)] = KPROF_CALL_GRAPH_CHANGE,
+    [ID(cuGraphNodeSetEnabled)] = KPROF_CALL_GRAPH_CHANGE,
+    [ID(cuGraphUpload)] = KPROF_CALL_GRAPH_CHANGE,
+    [ID(cuGraphUpload_ptsz)] = KPROF_CALL_GRAPH_CHANGE,
+
     [ID(cuModuleUnload)] = KPROF_CALL_UNLOAD,
     [ID(cuLibraryUnload)] = KPROF_CALL_UNLOAD,
 
@@ -56,14 +67,7 @@ static const unsigned char kinds[CUPTI_DRIVER_TRACE_CBID_SIZE] = {
     [ID(cuGraphCreate)] = KPROF_CALL_SETUP,
     [ID(cuGraphDebugDotPrint)] = KPROF_CALL_SETUP,
     [ID(cuGraphDestroy)] = KPROF_CALL_SETUP,
-    [ID(cuGraphExecChildGraphNodeSetParams)] = KPROF_CALL_SETUP,
-    [ID(cuGraphExecDestroy)] = KPROF_CALL_SETUP,
     [ID(cuGraphExecGetFlags)] = KPROF_CALL_SETUP,
-    [ID(cuGraphExecKernelNodeSetParams_v2)] = KPROF_CALL_SETUP, /* launches have been copied with their arguments */
-    [ID(cuGraphExecMemcpyNodeSetParams)] = KPROF_CALL_SETUP,
-    [ID(cuGraphExecMemsetNodeSetParams)] = KPROF_CALL_SETUP,
-    [ID(cuGraphExecNodeSetParams)] = KPROF_CALL_SETUP,
-    [ID(cuGraphExecUpdate_v2)] = KPROF_CALL_SETUP,
     [ID(cuGraphGetEdges_v2)] = KPROF_CALL_SETUP,
     [ID(cuGraphGetNodes)] = KPROF_CALL_SETUP,
     [ID(cuGraphGetRootNodes)] = KPROF_CALL_SETUP,
@@ -77,9 +81,6 @@ static const unsigned char kinds[CUPTI_DRIVER_TRACE_CBID_SIZE] = {
     [ID(cuGraphNodeFindInClone)] = KPROF_CALL_SETUP,
     [ID(cuGraphNodeGetDependencies_v2)] = KPROF_CALL_SETUP,
     [ID(cuGraphNodeGetType)] = KPROF_CALL_SETUP,
-    [ID(cuGraphNodeSetEnabled)] = KPROF_CALL_SETUP,
-    [ID(cuGraphUpload)] = KPROF_CALL_SETUP,
-    [ID(cuGraphUpload_ptsz)] = KPROF_CALL_SETUP,
     [ID(cuKernelGetFunction)] = KPROF_CALL_SETUP,
     [ID(cuKernelSetCacheConfig)] = KPROF_CALL_SETUP,
     [ID(cuLaunchHostFunc)] = KPROF_CALL_SETUP,
@@ -357,7 +358,8 @@ const void *kprof_call_module(CUpti_CallbackId id, const void *parameters)
 
 bool kprof_call_per_thread_stream(CUpti_CallbackId id)
 {
-    return id == ID(cuLaunchKernel_ptsz) || id == ID(cuLaunchKernelEx_ptsz) || id == ID(cuLaunchCooperativeKernel_ptsz);
+    return id == ID(cuLaunchKernel_ptsz) || id == ID(cuLaunchKernelEx_ptsz) ||
+           id == ID(cuLaunchCooperativeKernel_ptsz) || id == ID(cuGraphLaunch_ptsz);
 }
 
 /* Both forms of a call have the same arguments. */
@@ -370,6 +372,8 @@ static CUpti_CallbackId plain_form(CUpti_CallbackId id)
         return ID(cuLaunchKernelEx);
     case ID(cuLaunchCooperativeKernel_ptsz):
         return ID(cuLaunchCooperativeKernel);
+    case ID(cuGraphLaunch_ptsz):
+        return ID(cuGraphLaunch);
     default:
         return id;
     }
@@ -388,6 +392,8 @@ CUstream kprof_launch_stream(CUpti_CallbackId id, const void *parameters)
         return ((const cuLaunchCooperativeKernel_params *)parameters)->hStream;
     case ID(cuLaunchGridAsync):
         return ((const cuLaunchGridAsync_params *)parameters)->hStream;
+    case ID(cuGraphLaunch):
+        return ((const cuGraphLaunch_params *)parameters)->hStream;
     default:
         return NULL;
     }

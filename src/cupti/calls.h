@@ -46,7 +46,7 @@ size_t kprof_allocation_bytes(CUpti_CallbackId id, const void *parameters);
 CUstream kprof_allocation_stream(CUpti_CallbackId id, const void *parameters);
 /* Is the stream being captured, or can the driver not tell? */
 bool kprof_stream_is_captured(CUstream stream);
-/* Stream of a launch, as the application passed it. */
+/* Stream of a launch, of a kernel or a graph, as the application passed it. */
 CUstream kprof_launch_stream(CUpti_CallbackId id, const void *parameters);
 /* Does the call use the per-thread default stream for stream 0? */
 bool kprof_call_per_thread_stream(CUpti_CallbackId id);

@@ -75,6 +75,7 @@
     X(cuGraphMemsetNodeGetParams)                                                                                      \
     X(cuGraphMemcpyNodeGetParams)                                                                                      \
     X(cuGraphChildGraphNodeGetGraph)                                                                                   \
+    X(cuGraphLaunch)                                                                                                   \
     X(cuLaunchKernelEx)                                                                                                \
     X(cuThreadExchangeStreamCaptureMode)
 

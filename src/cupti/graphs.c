@@ -15,6 +15,8 @@
 #define MAX_NESTING 8
 #define NO_MEMORY   "there was no memory to note what the graph does"
 
+#define UNKNOWN_GRAPH "it is not known what the graph does"
+
 /* Attributes of kernel nodes that a launch takes, too. */
 static const CUlaunchAttributeID copied_attributes[] = {
     CU_LAUNCH_ATTRIBUTE_COOPERATIVE,
@@ -38,6 +40,7 @@ typedef struct node {
     uint64_t id;
     bool disabled, does_nothing;
     const char *obstacle; /* why a single call cannot do the same; NULL: one can */
+    const char *lasting;  /* what the node does, if it does nothing to memory of the device but is noticed elsewhere */
     CUpti_CallbackId callback;
     /* A kernel: */
     cuLaunchKernelEx_params launch;
@@ -47,6 +50,7 @@ typedef struct node {
     kprof_arguments arguments;
     CUcontext context; /* given with a CUkernel; NULL: that of the launch */
     char *name;        /* mangled, owned */
+    uint32_t hash;     /* of the name */
     /* Or a set or copy: */
     transfer_params transfer;
 } node;
@@ -57,6 +61,7 @@ typedef struct graph {
     node *first, **end;
     CUgraphNode parent; /* of nodes that are read now */
     const char *obstacle;
+    bool changed;            /* since it was identified */
     kprof_graph_call *calls; /* [capacity], owned: of the last launch */
     size_t capacity;
 } graph;
@@ -64,6 +69,15 @@ typedef struct graph {
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static graph *graphs;
 static const kprof_driver_api *driver;
+
+/* FNV-1a, going on from the hash of what came before; 0: nothing did. */
+static uint32_t hash_bytes(uint32_t before, const void *bytes, size_t count)
+{
+    uint32_t hash = before ? before : 2166136261u;
+    for (size_t i = 0; i < count; i++)
+        hash = (hash ^ ((const unsigned char *)bytes)[i]) * 16777619u;
+    return hash;
+}
 
 /* Kernels */
 
@@ -95,6 +109,7 @@ static void set_kernel(node *n, const CUDA_KERNEL_NODE_PARAMS *p)
     CUresult result = p->func ? driver->cuFuncGetName_(&name, p->func) : driver->cuKernelGetName_(&name, p->kern);
     free(n->name);
     n->name = strdup(result == CUDA_SUCCESS && name ? name : "(unnamed kernel)");
+    n->hash = n->name ? hash_bytes(0, n->name, strlen(n->name)) : 0;
     if (!n->name)
         n->obstacle = NO_MEMORY;
 }
@@ -196,6 +211,23 @@ static void read_memcpy(node *n)
         n->obstacle = "the driver does not tell what one of its nodes copies";
 }
 
+/* What is no kernel, set or copy. */
+static void read_other(node *n, CUgraphNodeType type)
+{
+    bool is_host = type == CU_GRAPH_NODE_TYPE_HOST;
+    bool is_event = type == CU_GRAPH_NODE_TYPE_WAIT_EVENT || type == CU_GRAPH_NODE_TYPE_EVENT_RECORD;
+    n->does_nothing = type == CU_GRAPH_NODE_TYPE_EMPTY || is_host || is_event; /* to memory of the device */
+    if (n->does_nothing)
+        n->lasting = is_host    ? "it calls a function of the host, which a replay would call again"
+                     : is_event ? "it records events, or waits for them, which a replay would do again"
+                                : NULL;
+    else
+        n->obstacle = type == CU_GRAPH_NODE_TYPE_CONDITIONAL ? "it has a conditional node"
+                      : type == CU_GRAPH_NODE_TYPE_MEM_ALLOC || type == CU_GRAPH_NODE_TYPE_MEM_FREE
+                          ? "it allocates or frees memory"
+                          : "it waits for, or signals, what is outside of it";
+}
+
 /* Graphs */
 
 static const char *read_graph(graph *g, CUgraph source, unsigned depth);
@@ -230,14 +262,8 @@ static const char *read_node(graph *g, CUgraphNode handle, unsigned depth)
         read_memset(n);
     else if (type == CU_GRAPH_NODE_TYPE_MEMCPY)
         read_memcpy(n);
-    else if (type == CU_GRAPH_NODE_TYPE_EMPTY || type == CU_GRAPH_NODE_TYPE_HOST ||
-             type == CU_GRAPH_NODE_TYPE_WAIT_EVENT || type == CU_GRAPH_NODE_TYPE_EVENT_RECORD)
-        n->does_nothing = true; /* to memory of the device */
     else
-        n->obstacle = type == CU_GRAPH_NODE_TYPE_CONDITIONAL ? "it has a conditional node"
-                      : type == CU_GRAPH_NODE_TYPE_MEM_ALLOC || type == CU_GRAPH_NODE_TYPE_MEM_FREE
-                          ? "it allocates or frees memory"
-                          : "it waits for, or signals, what is outside of it";
+        read_other(n, type);
     *g->end = n;
     g->end = &n->next;
     return NULL;
@@ -342,6 +368,14 @@ static graph *find(CUgraphExec exec)
     return g;
 }
 
+static graph *find_to_change(CUgraphExec exec)
+{
+    graph *g = find(exec);
+    if (g)
+        g->changed = true;
+    return g;
+}
+
 static void forget(CUgraphExec exec)
 {
     for (graph **link = &graphs; *link; link = &(*link)->next) {
@@ -363,6 +397,7 @@ static void add(CUgraphExec exec, CUgraph source)
     if (!g)
         return;
     g->exec = exec;
+    g->changed = true;
     g->end = &g->first;
     g->obstacle = read_graph(g, source, 0);
     g->next = graphs;
@@ -372,7 +407,7 @@ static void add(CUgraphExec exec, CUgraph source)
 /* The nodes of the graph that it is updated from stand in the same order; later updates name the old ones. */
 static void update(CUgraphExec exec, CUgraph source)
 {
-    graph *g = find(exec);
+    graph *g = find_to_change(exec);
     if (!g)
         return;
     graph old = *g;
@@ -392,7 +427,7 @@ static void update(CUgraphExec exec, CUgraph source)
 /* Another graph takes the place of one within: its nodes stand in the same order. */
 static void update_child(CUgraphExec exec, CUgraphNode parent, CUgraph child)
 {
-    graph *g = find(exec), with = {.parent = parent};
+    graph *g = find_to_change(exec), with = {.parent = parent};
     if (!g)
         return;
     with.end = &with.first;
@@ -417,7 +452,7 @@ static void update_child(CUgraphExec exec, CUgraphNode parent, CUgraph child)
 
 static node *find_node(CUgraphExec exec, CUgraphNode handle)
 {
-    graph *g = find(exec);
+    graph *g = find_to_change(exec);
     node *n = g ? g->first : NULL;
     while (n && n->handle != handle)
         n = n->next;
@@ -617,35 +652,106 @@ static bool reserve(graph *g, size_t count)
     return g->calls != NULL;
 }
 
+static const char *find_obstacle(const node *n, const kprof_call *launch)
+{
+    return n->context && n->context != launch->context ? "its kernels run in several contexts" : n->obstacle;
+}
+
 static const kprof_graph_call *list_calls(graph *g, const kprof_call *launch, size_t *count, const char **why)
 {
-    const cuGraphLaunch_params *p = launch->parameters;
-    bool per_thread = launch->callback_id == ID(cuGraphLaunch_ptsz);
-    CUstream stream = p->hStream || !per_thread ? p->hStream : CU_STREAM_PER_THREAD;
+    CUstream stream = kprof_target_stream(launch);
     *count = 0;
     *why = reserve(g, count_nodes(g) + 1) ? g->obstacle : NO_MEMORY;
     for (node *n = g->first; n && !*why; n = n->next) {
         if (n->does_nothing || n->disabled)
             continue;
         set_stream(n, stream);
-        *why = n->context && n->context != launch->context ? "its kernels run in several contexts" : n->obstacle;
+        *why = find_obstacle(n, launch);
         g->calls[(*count)++] = describe(n, launch);
     }
     return *why ? NULL : g->calls;
 }
 
+/* The graph of a launch; NULL when it is not known, or the launch is none of a graph. */
+static graph *find_launched(const kprof_call *launch)
+{
+    bool is_graph = launch->callback_id == ID(cuGraphLaunch) || launch->callback_id == ID(cuGraphLaunch_ptsz);
+    return is_graph ? find(((const cuGraphLaunch_params *)launch->parameters)->hGraph) : NULL;
+}
+
 const kprof_graph_call *kprof_graphs_find(const kprof_call *launch, size_t *count, const char **why)
 {
-    const cuGraphLaunch_params *p = launch->parameters;
     const kprof_graph_call *calls = NULL;
     *count = 0;
-    *why = "it is not known what the graph does";
-    if (launch->callback_id != ID(cuGraphLaunch) && launch->callback_id != ID(cuGraphLaunch_ptsz))
-        return NULL;
+    *why = UNKNOWN_GRAPH;
     pthread_mutex_lock(&mutex);
-    graph *g = find(p->hGraph);
+    graph *g = find_launched(launch);
     if (g)
         calls = list_calls(g, launch, count, why);
     pthread_mutex_unlock(&mutex);
     return calls;
+}
+
+/* Launches as a whole */
+
+bool kprof_graphs_visit(const kprof_call *launch, kprof_graph_visitor *visit, void *user)
+{
+    bool all = true;
+    pthread_mutex_lock(&mutex);
+    graph *g = find_launched(launch);
+    for (node *n = g ? g->first : NULL; n && all; n = n->next) {
+        if (n->does_nothing || n->disabled || !n->callback)
+            continue;
+        kprof_graph_call call = describe(n, launch);
+        all = visit(&call.call, user);
+    }
+    pthread_mutex_unlock(&mutex);
+    return all;
+}
+
+kprof_graph_identity kprof_graphs_identify(const kprof_call *launch)
+{
+    kprof_graph_identity out = {0};
+    pthread_mutex_lock(&mutex);
+    graph *g = find_launched(launch);
+    bool known = g && !g->obstacle;
+    if (known) {
+        out = (kprof_graph_identity){.number = hash_bytes(0, NULL, 0), .changed = g->changed};
+        g->changed = false;
+    }
+    for (const node *n = known ? g->first : NULL; n; n = n->next) {
+        bool is_kernel = n->callback == ID(cuLaunchKernelEx);
+        out.kernels += is_kernel && !n->disabled;
+        if (!n->disabled)
+            out.number = is_kernel ? hash_bytes(out.number, &n->hash, sizeof n->hash)
+                                   : hash_bytes(out.number, &n->callback, sizeof n->callback);
+    }
+    pthread_mutex_unlock(&mutex);
+    return out;
+}
+
+static const char *find_any_obstacle(const graph *g, const kprof_call *launch, bool *waits)
+{
+    const char *why = g->obstacle;
+    *waits = why != NULL;
+    for (const node *n = g->first; n; n = n->next) {
+        const char *obstacle = n->lasting ? n->lasting : find_obstacle(n, launch);
+        if (n->disabled || !obstacle)
+            continue;
+        why = why ? why : obstacle;
+        *waits = *waits || n->lasting || !n->callback;
+    }
+    return why;
+}
+
+const char *kprof_graphs_obstacle(const kprof_call *launch, bool *waits)
+{
+    const char *why = UNKNOWN_GRAPH;
+    *waits = true;
+    pthread_mutex_lock(&mutex);
+    graph *g = find_launched(launch);
+    if (g)
+        why = find_any_obstacle(g, launch, waits);
+    pthread_mutex_unlock(&mutex);
+    return why;
 }

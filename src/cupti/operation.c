@@ -6,6 +6,7 @@
 #include "cupti/arguments.h"
 #include "cupti/calls.h"
 #include "cupti/driver.h"
+#include "cupti/graphs.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -16,14 +17,28 @@
 #define MAX_IN_BYTES  ((size_t)256 << 20)
 #define MAX_OUT_BYTES ((size_t)1 << 20)
 
+/* Memory that a graph reads or writes without a kernel. */
+typedef struct touched_memory {
+    uint64_t address;
+    size_t size_bytes;
+} touched_memory;
+
 struct kprof_operation {
-    CUfunction function; /* NULL: this is a transfer */
+    CUfunction function; /* NULL: this is a graph or a transfer */
+    CUgraphExec graph;   /* NULL: this is a kernel or a transfer */
+    touched_memory *touched;
+    size_t touched_count;
     kprof_transfer transfer;
     CUdeviceptr kept;      /* [transfer.width] on the device: what came from the host, or went to it */
     CUlaunchConfig config; /* attrs: `attributes` */
     CUlaunchAttribute *attributes;
-    kprof_arguments arguments;
+    kprof_arguments arguments; /* of a graph: those of all its kernels */
 };
+
+static bool is_transfer(const kprof_operation *operation)
+{
+    return !operation->function && !operation->graph;
+}
 
 static void fill_config(kprof_operation *operation, const kprof_launch_record *shape)
 {
@@ -95,12 +110,12 @@ static void sort_copy(const kprof_driver_api *driver, const kprof_snapshot *snap
         t->kind = KPROF_TRANSFER_OUT;
 }
 
-static bool holds_destination(const kprof_snapshot *snapshot, const kprof_transfer *t)
+static size_t destination_bytes(const kprof_transfer *t)
 {
     size_t bytes = t->width * (t->kind == KPROF_TRANSFER_SET ? t->element_bytes : 1);
     if (t->kind == KPROF_TRANSFER_SET && t->height > 1)
         bytes += t->pitch_bytes * (t->height - 1);
-    return kprof_snapshot_holds(snapshot, t->destination, bytes);
+    return bytes;
 }
 
 /* What the host gets must be kept before the application's own copy: kernels of other streams may change it after. */
@@ -126,7 +141,7 @@ static bool copy_transfer(kprof_operation *operation, const kprof_call *call, kp
     sort_copy(driver, snapshot, t);
     if (t->kind == KPROF_TRANSFER_OUT)
         return keep_output(driver, operation, snapshot);
-    if (!holds_destination(snapshot, t))
+    if (!kprof_snapshot_holds(snapshot, t->destination, destination_bytes(t)))
         return false;
     if (t->kind == KPROF_TRANSFER_COPY)
         return kprof_snapshot_holds(snapshot, t->source, t->width);
@@ -153,14 +168,71 @@ static bool copy_launch(kprof_operation *operation, const kprof_call *call)
            kprof_arguments_copy(driver, &given, &operation->arguments);
 }
 
+static bool add_touched(kprof_operation *operation, uint64_t address, size_t size_bytes)
+{
+    touched_memory *grown = realloc(operation->touched, (operation->touched_count + 1) * sizeof *grown);
+    if (!grown)
+        return false;
+    operation->touched = grown;
+    operation->touched[operation->touched_count++] = (touched_memory){address, size_bytes};
+    return true;
+}
+
+/* At a multiple of 8 bytes, as addresses lie. */
+static bool append_arguments(kprof_arguments *to, const kprof_arguments *from)
+{
+    size_t padded = (from->size_bytes + 7) / 8 * 8;
+    unsigned char *grown = padded > 0 ? realloc(to->buffer, to->size_bytes + padded) : to->buffer;
+    if (padded == 0 || !grown)
+        return padded == 0;
+    memset(grown + to->size_bytes, 0, padded);
+    memcpy(grown + to->size_bytes, from->buffer, from->size_bytes);
+    *to = (kprof_arguments){grown, to->size_bytes + padded};
+    return true;
+}
+
+/* `user`: the operation of the graph. */
+static bool note_node(const kprof_call *node, void *user)
+{
+    kprof_operation *operation = user;
+    const kprof_driver_api *driver;
+    kprof_transfer t;
+    if (kprof_driver_load(&driver) != KPROF_OK)
+        return false;
+    if (node->kind == KPROF_CALL_TRANSFER) {
+        if (!kprof_call_transfer(node->callback_id, node->parameters, &t) || t.width == 0 || t.height == 0)
+            return true;
+        return add_touched(operation, t.destination, destination_bytes(&t)) &&
+               (t.kind == KPROF_TRANSFER_SET || add_touched(operation, t.source, t.width));
+    }
+    kprof_arguments arguments = {0};
+    kprof_given_arguments given = {.function = node->function};
+    bool copied = kprof_launch_arguments(node->callback_id, node->parameters, &given.parameters, &given.extra) &&
+                  kprof_arguments_copy(driver, &given, &arguments) &&
+                  append_arguments(&operation->arguments, &arguments);
+    kprof_arguments_free(&arguments);
+    return copied;
+}
+
+static bool copy_graph(kprof_operation *operation, const kprof_call *call)
+{
+    const kprof_driver_api *driver;
+    operation->graph = call->function;
+    return kprof_driver_load(&driver) == KPROF_OK && is_own_stream(driver, call->context, kprof_target_stream(call)) &&
+           kprof_graphs_visit(call, note_node, operation);
+}
+
 kprof_operation *kprof_operation_copy(const kprof_call *call, kprof_snapshot *snapshot)
 {
     kprof_operation *operation = calloc(1, sizeof *operation);
     if (!operation)
         return NULL;
+    bool is_graph = call->kind == KPROF_CALL_GRAPH_LAUNCH;
     bool moves = call->kind == KPROF_CALL_TRANSFER &&
                  kprof_call_transfer(call->callback_id, call->parameters, &operation->transfer);
-    if (moves ? copy_transfer(operation, call, snapshot) : copy_launch(operation, call))
+    if (moves      ? copy_transfer(operation, call, snapshot)
+        : is_graph ? copy_graph(operation, call)
+                   : copy_launch(operation, call))
         return operation;
     kprof_operation_free(operation);
     if (!moves)
@@ -173,7 +245,7 @@ kprof_status kprof_operation_returned(kprof_operation *operation)
 {
     const kprof_driver_api *driver;
     const kprof_transfer *t = &operation->transfer;
-    if (operation->function || t->kind != KPROF_TRANSFER_IN || !operation->kept)
+    if (!is_transfer(operation) || t->kind != KPROF_TRANSFER_IN || !operation->kept)
         return KPROF_OK;
     kprof_status status = kprof_driver_load(&driver);
     if (status != KPROF_OK)
@@ -189,6 +261,8 @@ kprof_status kprof_operation_returned(kprof_operation *operation)
 static CUresult launch(const kprof_driver_api *driver, const kprof_operation *operation, CUstream stream)
 {
     CUlaunchConfig config = operation->config;
+    if (operation->graph)
+        return driver->cuGraphLaunch_(operation->graph, stream);
     size_t size = operation->arguments.size_bytes;
     void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, operation->arguments.buffer, CU_LAUNCH_PARAM_BUFFER_SIZE, &size,
                      CU_LAUNCH_PARAM_END};
@@ -226,7 +300,7 @@ static kprof_status check_output(const kprof_operation *operation, kprof_snapsho
 kprof_status kprof_operation_run(const kprof_operation *operation, kprof_snapshot *snapshot)
 {
     const kprof_driver_api *driver;
-    if (!operation->function)
+    if (is_transfer(operation))
         return kprof_operation_is_output(operation) ? check_output(operation, snapshot) : transfer(operation, snapshot);
     kprof_status status = kprof_driver_load(&driver);
     CUresult result = status == KPROF_OK ? launch(driver, operation, kprof_snapshot_stream(snapshot)) : CUDA_SUCCESS;
@@ -237,7 +311,15 @@ kprof_status kprof_operation_run(const kprof_operation *operation, kprof_snapsho
 
 bool kprof_operation_is_output(const kprof_operation *operation)
 {
-    return !operation->function && operation->transfer.kind == KPROF_TRANSFER_OUT;
+    return is_transfer(operation) && operation->transfer.kind == KPROF_TRANSFER_OUT;
+}
+
+bool kprof_operation_is_saved(const kprof_operation *operation, const kprof_snapshot *snapshot)
+{
+    bool saved = true;
+    for (size_t i = 0; i < operation->touched_count && saved; i++)
+        saved = kprof_snapshot_holds(snapshot, operation->touched[i].address, operation->touched[i].size_bytes);
+    return saved;
 }
 
 void kprof_operation_free(kprof_operation *operation)
@@ -245,6 +327,7 @@ void kprof_operation_free(kprof_operation *operation)
     if (!operation)
         return;
     free(operation->attributes);
+    free(operation->touched);
     kprof_arguments_free(&operation->arguments);
     free(operation);
 }

@@ -7,9 +7,10 @@
 
 typedef struct kprof_operation kprof_operation;
 
-/* Copy a launch or a transfer from inside its enter hook; NULL when it cannot be repeated: the arguments of a launch
- * cannot be copied, its stream is another context's, or a transfer reaches memory that `snapshot` does not hold or is
- * too large. What a transfer to the host takes is kept on the device first. `snapshot`: of transfers only. */
+/* Copy a launch, of a kernel or of a named graph as a whole, or a transfer from inside its enter hook; NULL when it
+ * cannot be repeated: the arguments of a launch cannot be copied, its stream is another context's, or a transfer
+ * reaches memory that `snapshot` does not hold or is too large. What a transfer to the host takes is kept on the device
+ * first. `snapshot`: of transfers only. */
 kprof_operation *kprof_operation_copy(const kprof_call *call, kprof_snapshot *snapshot);
 /* From inside its leave hook, after a call that succeeded: what a transfer from the host has brought is kept on the
  * device. */
@@ -17,6 +18,8 @@ kprof_status kprof_operation_returned(kprof_operation *operation) KPROF_MUST_CHE
 /* Repeat it in the snapshot's stream; its context must be current. NOT_COLLECTED, with a logged reason, when a transfer
  * to the host would take something else than it did in the application's own run: what follows may depend on that. */
 kprof_status kprof_operation_run(const kprof_operation *operation, kprof_snapshot *snapshot) KPROF_MUST_CHECK;
+/* Does the snapshot hold all memory that a graph sets or copies? For other operations that was found out by _copy. */
+bool kprof_operation_is_saved(const kprof_operation *operation, const kprof_snapshot *snapshot);
 /* Is it a transfer to the host? */
 bool kprof_operation_is_output(const kprof_operation *operation);
 void kprof_operation_free(kprof_operation *operation);

@@ -22,6 +22,8 @@
 /* Not worth a question to the driver, as many of them are made. */
 #define SMALL_ALLOCATION_BYTES ((size_t)1 << 20)
 
+#define REASON_BYTES 256
+
 static kprof_target_hooks hooks;
 static const kprof_cupti_api *cupti;
 static const kprof_driver_api *driver;
@@ -286,25 +288,27 @@ static CUstreamCaptureMode relax_capture_mode(CUstreamCaptureMode mode)
     return mode;
 }
 
+/* The launch's function; its module may be loaded for that. NULL for a graph. */
+static CUfunction find_function(const kprof_call *call)
+{
+    if (call->kind == KPROF_CALL_GRAPH_LAUNCH)
+        return NULL;
+    CUstreamCaptureMode mode = relax_capture_mode(CU_STREAM_CAPTURE_MODE_RELAXED);
+    CUfunction function = resolve_function(call->function);
+    relax_capture_mode(mode);
+    return function;
+}
+
 void kprof_target_launch(const kprof_call *call, kprof_launch_record *out)
 {
     kprof_launch_shape(call->callback_id, call->parameters, out);
     out->context = call->context_id;
     out->stream = stream_id(call);
+    CUfunction function = find_function(call);
     CUstreamCaptureMode mode = relax_capture_mode(CU_STREAM_CAPTURE_MODE_RELAXED);
-    CUfunction function = resolve_function(call->function);
     if (function)
         read_occupancy(function, out);
     relax_capture_mode(mode);
-}
-
-/* The launch's function; its module may be loaded for that. */
-static CUfunction find_function(const kprof_call *call)
-{
-    CUstreamCaptureMode mode = relax_capture_mode(CU_STREAM_CAPTURE_MODE_RELAXED);
-    CUfunction function = resolve_function(call->function);
-    relax_capture_mode(mode);
-    return function;
 }
 
 static uint32_t function_attribute(CUfunction function, CUfunction_attribute attribute)
@@ -326,8 +330,20 @@ void kprof_target_kernel(const kprof_call *call, kprof_kernel_record *out)
     out->ptx_version = function_attribute(function, CU_FUNC_ATTRIBUTE_PTX_VERSION);
 }
 
+static bool note_variables(const kprof_call *node, void *user)
+{
+    (void)user;
+    if (node->kind == KPROF_CALL_LAUNCH)
+        kprof_target_note_variables(node);
+    return true;
+}
+
 void kprof_target_note_variables(const kprof_call *call)
 {
+    if (call->kind == KPROF_CALL_GRAPH_LAUNCH) {
+        (void)kprof_graphs_visit(call, note_variables, NULL);
+        return;
+    }
     CUfunction function = find_function(call);
     CUstreamCaptureMode mode = relax_capture_mode(CU_STREAM_CAPTURE_MODE_RELAXED);
     if (function)
@@ -338,6 +354,35 @@ void kprof_target_note_variables(const kprof_call *call)
 const kprof_graph_call *kprof_target_graph(const kprof_call *call, size_t *count, const char **why)
 {
     return kprof_graphs_find(call, count, why);
+}
+
+bool kprof_target_name_graph(const kprof_call *call, kprof_call *out)
+{
+    static __thread char name[64];
+    if (call->callback_id != CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch &&
+        call->callback_id != CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch_ptsz)
+        return false;
+    CUgraphExec graph = ((const cuGraphLaunch_params *)call->parameters)->hGraph;
+    kprof_graph_identity id = kprof_graphs_identify(call);
+    if (id.number)
+        snprintf(name, sizeof name, "CUDAGraph<%zu kernel%s, %06x>", id.kernels, id.kernels == 1 ? "" : "s",
+                 id.number & 0xffffff);
+    else
+        snprintf(name, sizeof name, "CUDAGraph<unknown, %p>", (void *)graph);
+    *out = *call;
+    out->function = graph;
+    out->kernel_name = name;
+    if (id.changed) /* to kernels of the same names, perhaps, of another module */
+        kprof_target_note_variables(out);
+    return true;
+}
+
+bool kprof_target_awaits(const kprof_call *call)
+{
+    bool waits = false;
+    if (call->kind == KPROF_CALL_GRAPH_LAUNCH)
+        (void)kprof_graphs_obstacle(call, &waits);
+    return waits;
 }
 
 bool kprof_target_capturing(void)
@@ -405,6 +450,8 @@ bool kprof_target_launch_captured(const kprof_call *call)
 void *kprof_target_function(const kprof_call *call)
 {
     void **parameters, **extra;
+    if (call->kind == KPROF_CALL_GRAPH_LAUNCH)
+        return call->function;
     return kprof_launch_arguments(call->callback_id, call->parameters, &parameters, &extra)
                ? resolve_function(call->function)
                : NULL;
@@ -428,9 +475,35 @@ void kprof_target_leave_context(void)
     driver->cuCtxPopCurrent_(&popped);
 }
 
+/* `user`: where the reason goes, of REASON_BYTES. */
+static bool has_no_side_effect(const kprof_call *node, void *user)
+{
+    const char *callee = node->kind == KPROF_CALL_LAUNCH ? kprof_modules_side_effect(node->kernel_name) : NULL;
+    if (!callee)
+        return true;
+    if (strcmp(callee, "?") == 0)
+        snprintf(user, REASON_BYTES, "the code of its kernel %s was not seen being loaded", node->kernel_name);
+    else
+        snprintf(user, REASON_BYTES, "its kernel %s calls %s, which a replay would do again", node->kernel_name,
+                 callee);
+    return false;
+}
+
+static const char *graph_side_effect(const kprof_call *call)
+{
+    static __thread char text[REASON_BYTES];
+    bool waits;
+    const char *obstacle = kprof_graphs_obstacle(call, &waits);
+    if (obstacle)
+        return obstacle;
+    return kprof_graphs_visit(call, has_no_side_effect, text) ? NULL : text;
+}
+
 const char *kprof_target_side_effect(const kprof_call *call)
 {
-    static __thread char text[256];
+    static __thread char text[REASON_BYTES];
+    if (call->kind == KPROF_CALL_GRAPH_LAUNCH)
+        return graph_side_effect(call);
     const char *callee = kprof_modules_side_effect(call->kernel_name);
     if (!callee)
         return NULL;

@@ -13,6 +13,7 @@ typedef enum kprof_call_kind {
     KPROF_CALL_TRANSFER,     /* sets memory, or copies it: repeated where that is possible */
     KPROF_CALL_GRAPH_LAUNCH, /* kernels of a CUDA graph */
     KPROF_CALL_STOP,         /* begins to record a stream, or ends a context: nothing may be measured meanwhile */
+    KPROF_CALL_GRAPH_CHANGE, /* changes, ends or uploads an executable graph: what a batch repeats node by node stays */
     KPROF_CALL_UNLOAD,       /* takes kernels away: their handles may come back as other kernels */
     KPROF_CALL_ALLOCATE,     /* brings device memory, which has to be saved */
     KPROF_CALL_MEMORY_INFO,  /* asks how much memory is free: closes it, and what kprof keeps goes back first */
@@ -27,7 +28,7 @@ typedef struct kprof_call {
     const char *name; /* "cuLaunchKernel" */
     void *context;    /* current context, NULL when there is none */
     uint32_t context_id;
-    /* Of a launch only: */
+    /* Of a launch, and of a graph launch as kprof_target_name_graph completes it: */
     void *function;          /* handle as the application passed it */
     const char *kernel_name; /* mangled */
     /* Of every call: for src/cupti. */
@@ -70,6 +71,12 @@ typedef struct kprof_graph_call {
 /* The kernels and transfers of a graph launch, in an order that keeps their dependencies; valid until the hook returns.
  * NULL, with `*why` set, when they are not known, or the graph does what no such call can. */
 const kprof_graph_call *kprof_target_graph(const kprof_call *call, size_t *count, const char **why);
+/* Make a graph launch one that the functions here take like that of a kernel: `out` is the same call with the
+ * executable graph as its function and a name, "CUDAGraph<12 kernels, 3fa2c1>", that graphs of the same kernels share;
+ * valid until the hook returns. False for a launch on several devices, which is none of a graph. */
+bool kprof_target_name_graph(const kprof_call *call, kprof_call *out);
+/* Is this the launch of a graph that may wait for functions of the host, for events, or for what is not known? */
+bool kprof_target_awaits(const kprof_call *call);
 /* Is a stream of this process being captured into a graph? Nothing may be synchronised or saved meanwhile. */
 bool kprof_target_capturing(void);
 /* The stream of a launch or a transfer, in a form that any thread may use: NULL is the legacy default stream. */
@@ -102,8 +109,8 @@ bool kprof_target_reaches_pageable(void);
 /* Make a context current on this thread, unless it is; true when _leave_context has to undo it. */
 bool kprof_target_enter_context(void *context);
 void kprof_target_leave_context(void);
-/* Why replaying this launch would do more than the launch itself, as "it calls vprintf, which ..."; NULL when it would
- * not. The text is valid until the thread's next call of this. */
+/* Why replaying this launch would do more than the launch itself, as "it calls vprintf, which ...", or would do
+ * something else; NULL when it would not. The text is valid until the thread's next call of this. */
 const char *kprof_target_side_effect(const kprof_call *call);
 /* Wait for all work of the current context. INTERNAL when the context is in error: the application's error, which it
  * will see itself. */

@@ -198,7 +198,7 @@ static void start_anew(const kprof_batch_launch *launch, const kprof_treatment *
     kprof_batch.metrics = launch->metrics;
     atomic_store(&kprof_batch.sharing, kprof_target_sharing());
     kprof_batch.proved = treatment->kind == KPROF_REPLAYED && kprof_treatment_needs_proof();
-    kprof_batch.searching = kprof_batch.stuck = false;
+    kprof_batch.searching = false;
     kprof_batch.in_pass = false;
     kprof_batch.last_stream = kprof_target_stream(launch->call);
     kprof_batch.opened_ns = kprof_batch.started_ns = kprof_monotonic_ns();
@@ -250,17 +250,41 @@ static kprof_status open_batch(const kprof_batch_launch *launch, const kprof_tre
     return KPROF_OK;
 }
 
-/* What cannot be saved after all is not repeated: `treatment` is another one then, and `why` keeps its reason. Where
- * that is to be multiplexed, no batch is open. */
-static kprof_status open_for(const kprof_batch_launch *launch, kprof_treatment *treatment, char why[320])
+/* Does the batch, if it is replayed, put back what the operation sets or copies? */
+static bool is_saved(const kprof_operation *operation)
 {
-    kprof_status status = open_batch(launch, treatment, 1);
+    return !kprof_batch_records() || !operation || kprof_operation_is_saved(operation, kprof_batch.context->snapshot);
+}
+
+/* A launch that may join a batch, or have one opened for it. */
+typedef struct candidate {
+    const kprof_batch_launch *launch;
+    const kprof_operation *operation; /* NULL: it has none */
+    kprof_treatment treatment;
+    char why[320]; /* what the treatment's reason may point to */
+} candidate;
+
+/* Is a launch that is treated so in no batch of the usual kind? */
+static bool is_apart(kprof_treatment_kind kind)
+{
+    return kind == KPROF_MULTIPLEXED || kind == KPROF_WATCHED;
+}
+
+/* What cannot be saved after all is not repeated: it has another treatment then. Where that keeps it apart, no batch is
+ * open. */
+static kprof_status open_for(candidate *c)
+{
+    kprof_status status = open_batch(c->launch, &c->treatment, 1);
+    if (status == KPROF_OK && !is_saved(c->operation)) {
+        kprof_batch_close("a graph that cannot be repeated");
+        status = kprof_fail(KPROF_UNSUPPORTED, "the graph sets or copies memory that a replay cannot restore");
+    }
     bool cannot_save = status == KPROF_NO_MEMORY || status == KPROF_UNSUPPORTED;
-    if (treatment->kind != KPROF_REPLAYED || !cannot_save || launch->metrics->pass_count == 0)
+    if (c->treatment.kind != KPROF_REPLAYED || !cannot_save || c->launch->metrics->pass_count == 0)
         return status;
-    snprintf(why, 320, "%s", kprof_process_reason(status));
-    *treatment = kprof_treatment_unrepeated(launch, why);
-    return treatment->kind == KPROF_MULTIPLEXED ? KPROF_OK : open_batch(launch, treatment, 1);
+    snprintf(c->why, sizeof c->why, "%s", kprof_process_reason(status));
+    c->treatment = kprof_treatment_unrepeated(c->launch, c->why);
+    return is_apart(c->treatment.kind) ? KPROF_OK : open_batch(c->launch, &c->treatment, 1);
 }
 
 /* Is there no room for so many more ranges? */
@@ -396,15 +420,8 @@ static size_t count_ranges(const kprof_batch_launch *launch)
     return launch->chosen || (searching && launch->kernel) ? 1 : 0;
 }
 
-/* CUPTI waits without a limit for the end of a range with counters of the SMs. So where a kernel may wait for what
- * comes later, nothing may be before it that does, and it has to have ended by itself before its range ends. */
-static bool must_end(const kprof_kernel *kernel)
-{
-    bool measured = kprof_batch.kind != KPROF_REPLAYED;
-    return measured &&
-           (kprof_batch.kind == KPROF_MULTIPLEXED || kprof_treatment_may_wait() || !atomic_load(&kernel->ends_alone));
-}
-
+/* CUPTI waits without a limit for the end of a range with counters of the SMs: nothing may be before it that does not
+ * end. */
 static kprof_status await_ends(void)
 {
     kprof_status status = kprof_wait_with_limit(kprof_batch.context->context);
@@ -453,50 +470,56 @@ static bool enter_window(const kprof_batch_launch *launch, const kprof_treatment
     return true;
 }
 
-bool kprof_batch_enter(const kprof_batch_launch *launch, kprof_status *status)
+/* It is not measured this time, and runs in no batch that is replayed. */
+static bool watch(const kprof_batch_launch *launch, const kprof_treatment *treatment, kprof_status *status)
 {
-    char why[320];
-    *status = KPROF_OK;
-    if (!launch->chosen && !kprof_batch_records())
-        return false;
-    kprof_operation *operation =
-        kprof_operation_copy(launch->call, kprof_batch_records() ? kprof_batch.context->snapshot : NULL);
-    kprof_treatment treatment = choose_treatment(launch, operation);
-    if (treatment.kind == KPROF_MULTIPLEXED) {
-        kprof_operation_free(operation);
-        return enter_window(launch, &treatment, status);
-    }
+    if (kprof_batch_records())
+        kprof_batch_close("a launch that cannot be repeated");
+    atomic_store(&launch->kernel->to_watch, true);
+    *status = kprof_fail(KPROF_NOT_COLLECTED, "%s", treatment->why);
+    return false;
+}
+
+/* Have it in a batch, which owns the operation then. */
+static bool join(candidate *c, kprof_operation *operation, kprof_status *status)
+{
+    const kprof_batch_launch *launch = c->launch;
     if (kprof_batch_records())
         check_ends(kprof_target_stream(launch->call));
-    if (kprof_batch_is_open() &&
-        (!can_join(launch, &treatment, count_ranges(launch)) || !covers() || ends_at(operation)))
+    if (kprof_batch_is_open() && (!can_join(launch, &c->treatment, count_ranges(launch)) || !covers() ||
+                                  !is_saved(operation) || ends_at(operation)))
         kprof_batch_close(launch->kernel ? "a launch that cannot join" : launch->call->name);
-    if (kprof_batch_is_open() && kprof_batch.kind == KPROF_LIVE && kprof_treatment_may_wait())
-        *status = await_ends();
-    if (*status != KPROF_OK) {
-        kprof_operation_free(operation);
-        return false;
-    }
     if (!kprof_batch_is_open() && launch->chosen)
-        *status = open_for(launch, &treatment, why);
-    if (*status == KPROF_OK && treatment.kind == KPROF_MULTIPLEXED) {
-        kprof_operation_free(operation);
-        return enter_window(launch, &treatment, status);
-    }
+        *status = open_for(c);
     if (kprof_batch_is_open() && !reserve(1)) {
         kprof_batch_close("lack of memory");
         *status = KPROF_NO_MEMORY;
     }
-    if (!kprof_batch_is_open()) {
-        kprof_operation_free(operation);
+    if (!kprof_batch_is_open())
         return false;
-    }
     kprof_batch.entered = 0;
     kprof_batch.wanted_ranges += count_ranges(launch);
     add(launch, operation);
     if (has_own_range(launch))
         begin_own_run(launch->call, kprof_batch.range_count++);
     return true;
+}
+
+bool kprof_batch_enter(const kprof_batch_launch *launch, kprof_status *status)
+{
+    *status = KPROF_OK;
+    if (!launch->chosen && !kprof_batch_records())
+        return false;
+    kprof_operation *operation =
+        kprof_operation_copy(launch->call, kprof_batch_records() ? kprof_batch.context->snapshot : NULL);
+    candidate c = {.launch = launch, .operation = operation, .treatment = choose_treatment(launch, operation)};
+    if (!is_apart(c.treatment.kind) && join(&c, operation, status))
+        return true;
+    kprof_operation_free(operation);
+    if (*status != KPROF_OK || !is_apart(c.treatment.kind))
+        return false;
+    return c.treatment.kind == KPROF_WATCHED ? watch(launch, &c.treatment, status)
+                                             : enter_window(launch, &c.treatment, status);
 }
 
 /* Why the launches cannot be replayed, in the order of a graph; NULL: they can. */
@@ -597,23 +620,6 @@ bool kprof_batch_enter_all(const kprof_batch_launch *launches, size_t count, kpr
     return true;
 }
 
-/* End the range of the call that has returned. False when its kernel does not end: the range, and the batch, are given
- * up. */
-static bool end_own_run(kprof_open_launch *last)
-{
-    if (last->kernel && must_end(last->kernel) && await_ends() != KPROF_OK) {
-        atomic_store(&last->kernel->ends_late, true);
-        kprof_batch.stuck = true;
-        kprof_batch_close("a launch that does not end by itself");
-        return false;
-    }
-    if (last->kernel && kprof_batch.kind != KPROF_REPLAYED)
-        atomic_store(&last->kernel->ends_alone, true);
-    if (kprof_profiler_pop(kprof_batch.context->profiler) != KPROF_OK)
-        kprof_batch_spoil("CUPTI did not end a range");
-    return true;
-}
-
 /* The driver refused the call: nothing ran. A range that it had stays empty. */
 static void take_back(void)
 {
@@ -638,8 +644,8 @@ void kprof_batch_leave(const kprof_call *call)
     if (!kprof_batch_is_open())
         return;
     kprof_open_launch *last = &kprof_batch.launches[kprof_batch.count - 1];
-    if (last->own_range != KPROF_NO_RANGE && !end_own_run(last))
-        return;
+    if (last->own_range != KPROF_NO_RANGE && kprof_profiler_pop(kprof_batch.context->profiler) != KPROF_OK)
+        kprof_batch_spoil("CUPTI did not end a range");
     if (call->failed)
         take_back();
     else if (last->operation && kprof_batch.entered == 1 && kprof_operation_returned(last->operation) != KPROF_OK)

@@ -11,6 +11,8 @@ typedef struct kprof_kernel {
     kprof_kernel_record record; /* number, name, registers and memory */
     bool matches;               /* the filter's kernel name */
     _Atomic uint64_t launches;
+    _Atomic uint32_t watched_ends; /* launches that were watched and ended by themselves */
+    atomic_bool to_watch;          /* the launch that is entered is to be watched */
     atomic_bool ends_late;         /* a launch did not end by itself, and may have waited for the application */
     atomic_bool ends_alone;        /* a launch ended before anything in another stream came after it */
     atomic_bool proved;            /* launches were seen not to reach memory of the host */

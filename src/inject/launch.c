@@ -32,11 +32,12 @@
 
 /* What this thread is in the middle of. */
 static __thread struct {
-    bool own_call;     /* kprof itself calls the driver: not the application's doing */
-    int shared;        /* calls inside the gate, which may nest */
-    bool alone;        /* this launch or transfer is in the open batch; the gate is held alone */
-    uint32_t callback; /* its callback_id */
-    int nested;        /* calls of the same kind inside it */
+    bool own_call;         /* kprof itself calls the driver: not the application's doing */
+    int shared;            /* calls inside the gate, which may nest */
+    bool alone;            /* this launch or transfer is in the open batch, or watched; the gate is held alone */
+    uint32_t callback;     /* its callback_id */
+    int nested;            /* calls of the same kind inside it */
+    kprof_kernel *watched; /* this launch's, which is in no batch; NULL: none */
 } thread;
 
 static atomic_bool ended;   /* no batch is opened any more */
@@ -133,6 +134,29 @@ static const char *enter_alone(void)
                  : "profiling has ended in this process";
 }
 
+static void leave_watched(const kprof_call *call)
+{
+    kprof_kernel *kernel = thread.watched;
+    kprof_status status = call->failed ? KPROF_INTERNAL : kprof_wait_with_limit(call->context);
+    if (status == KPROF_OK) {
+        atomic_fetch_add(&kernel->watched_ends, 1);
+        atomic_store(&kernel->ends_alone, true);
+    } else if (status == KPROF_NOT_COLLECTED) {
+        atomic_store(&kernel->ends_late, true);
+    }
+    thread.watched = NULL;
+}
+
+/* A launch that is to be watched, and not measured this time, keeps the gate until it has ended. */
+static bool is_watched(const kprof_batch_launch *launch)
+{
+    if (!launch->chosen || kprof_batch_records() || !atomic_load(&launch->kernel->to_watch))
+        return false;
+    atomic_store(&launch->kernel->to_watch, false);
+    thread.watched = launch->kernel;
+    return true;
+}
+
 /* Make the launch or transfer part of a batch, and keep the gate until its call has returned. "" when it is in one, or
  * need not be; else why it is not measured. */
 static const char *enter_batch(const kprof_batch_launch *launch)
@@ -144,11 +168,13 @@ static const char *enter_batch(const kprof_batch_launch *launch)
     if (*obstacle)
         return obstacle;
     thread.callback = launch->call->callback_id;
-    thread.alone = kprof_batch_enter(launch, &status);
-    if (thread.alone)
+    bool entered = kprof_batch_enter(launch, &status);
+    thread.alone = entered || is_watched(launch);
+    if (entered)
         return "";
     kprof_idle_watch();
-    kprof_gate_leave_exclusive();
+    if (!thread.alone)
+        kprof_gate_leave_exclusive();
     if (is_final(status))
         kprof_process_disarm(status, "a chosen launch could not be measured");
     return launch->chosen && status != KPROF_OK ? kprof_process_reason(status) : "";
@@ -164,11 +190,18 @@ static void close_batch(const char *why)
     kprof_gate_leave_exclusive();
 }
 
+static bool measures_whole_graphs(void)
+{
+    return kprof_this_process.config.graph_profiling == KPROF_GRAPH_WHOLE;
+}
+
 /* Must the open batch be replayed before the call? */
 static bool closes_batch(const kprof_call *call)
 {
     if (call->kind == KPROF_CALL_UNLOAD || call->kind == KPROF_CALL_STOP)
         return true;
+    if (call->kind == KPROF_CALL_GRAPH_CHANGE)
+        return kprof_batch_records() && measures_whole_graphs(); /* a replay launches the same one */
     return (call->kind == KPROF_CALL_OTHER || call->kind == KPROF_CALL_MEMORY_INFO) && !kprof_batch_is_window();
 }
 
@@ -345,16 +378,19 @@ static void make_room(const kprof_call *call)
 
 static void follow(const kprof_call *call)
 {
+    kprof_call whole;
     if (call->kind == KPROF_CALL_LAUNCH)
         enter_launch(call);
     else if (call->kind == KPROF_CALL_TRANSFER && kprof_batch_records())
         enter_batch(&(kprof_batch_launch){.call = call});
+    else if (call->kind == KPROF_CALL_GRAPH_LAUNCH && measures_whole_graphs() && kprof_target_name_graph(call, &whole))
+        enter_launch(&whole);
     else if (call->kind == KPROF_CALL_GRAPH_LAUNCH)
         enter_graph(call);
     else if (call->kind == KPROF_CALL_UNLOAD)
         kprof_kernels_forget_handles();
     else if (call->kind == KPROF_CALL_ALLOCATE || call->kind == KPROF_CALL_SETUP ||
-             call->kind == KPROF_CALL_MEMORY_INFO)
+             call->kind == KPROF_CALL_GRAPH_CHANGE || call->kind == KPROF_CALL_MEMORY_INFO)
         make_room(call);
 }
 
@@ -407,7 +443,10 @@ static void follow_up(const kprof_call *call)
 static void leave_alone(const kprof_call *call)
 {
     thread.alone = false;
-    kprof_batch_leave(call);
+    if (thread.watched)
+        leave_watched(call);
+    else
+        kprof_batch_leave(call);
     kprof_idle_watch();
     kprof_gate_leave_exclusive();
 }

@@ -223,7 +223,7 @@ static kprof_status end_own_pass(bool *more)
 {
     kprof_profiler *profiler = kprof_batch.context->profiler;
     kprof_status status = KPROF_OK;
-    if (kprof_batch.stuck || (kprof_batch.proved && !kprof_batch.searching))
+    if (kprof_batch.proved && !kprof_batch.searching)
         status = kprof_profiler_pop(profiler);
     kprof_status stopped = stop_pass(more);
     kprof_batch.in_pass = false;
@@ -372,8 +372,7 @@ kprof_status kprof_passes_run(uint32_t *passes)
     int64_t lap_ns = kprof_monotonic_ns();
     *passes = 0;
     kprof_batch.replay_count = kprof_batch.count;
-    void *context = kprof_batch.context->context;
-    kprof_status status = kprof_batch.stuck ? kprof_wait_with_limit(context) : kprof_wait_for_context(context);
+    kprof_status status = kprof_wait_for_context(kprof_batch.context->context);
     kprof_batch.times.wait_ms = kprof_monotonic_lap_ms(&lap_ns);
     if (!kprof_wait_is_idle(status)) { /* CUPTI would wait without a limit for the end of the pass */
         kprof_batch.context->left_in_pass = kprof_batch.in_pass;

@@ -9,6 +9,9 @@
 /* Launches of a kernel that reached host memory, after which all of them are taken to. */
 #define ENOUGH_REACHES 2
 
+/* Watched launches after which a kernel that cannot be replayed is taken for one that ends by itself. */
+#define ENOUGH_ENDS 2
+
 #define LATE                                                                                                           \
     "an earlier launch of the kernel did not end by itself within a second, and may have waited for the application"
 
@@ -55,7 +58,8 @@ static const char *why_not_repeated(const kprof_batch_launch *launch, const kpro
     static __thread char text[320];
     const char *why = kprof_target_side_effect(launch->call);
     if (why) {
-        snprintf(text, sizeof text, "the kernel cannot be replayed: %s", why);
+        bool is_graph = launch->call->kind == KPROF_CALL_GRAPH_LAUNCH;
+        snprintf(text, sizeof text, "the %s cannot be replayed: %s", is_graph ? "graph" : "kernel", why);
         return text;
     }
     if (atomic_load(&launch->kernel->ends_late))
@@ -70,22 +74,46 @@ static const char *why_not_repeated(const kprof_batch_launch *launch, const kpro
     return why_reaches_host(launch, operation);
 }
 
-/* May kernels wait for memory that the host writes after the launch? */
-static bool may_wait_for_host(void)
+/* May the launch wait for memory that the host writes after it, or a graph for functions of the host? */
+static bool may_wait_for_host(const kprof_batch_launch *launch)
 {
-    return (kprof_target_sharing() & (KPROF_SHARES_WITH_HOST | KPROF_MANAGED)) || kprof_target_reaches_pageable();
+    return kprof_target_awaits(launch->call) || (kprof_target_sharing() & (KPROF_SHARES_WITH_HOST | KPROF_MANAGED)) ||
+           kprof_target_reaches_pageable();
 }
 
-bool kprof_treatment_may_wait(void)
+/* Or another GPU, another process or a network card? */
+static bool may_wait(const kprof_batch_launch *launch)
 {
-    return may_wait_for_host() || (kprof_target_sharing() & KPROF_SHARES_WITH_DEVICES) || kprof_writers_devices();
+    return may_wait_for_host(launch) || (kprof_target_sharing() & KPROF_SHARES_WITH_DEVICES) || kprof_writers_devices();
 }
 
+/* How many launches have to end by themselves first? A kernel may also wait for one in another stream. */
+static uint32_t enough_ends(const kprof_batch_launch *launch, kprof_treatment_kind kind)
+{
+    if (may_wait(launch))
+        return ENOUGH_ENDS;
+    bool known = kind == KPROF_LIVE || launch->metrics->pass_count == 1 || atomic_load(&launch->kernel->ends_alone);
+    return known ? 0 : 1;
+}
+
+/* CUPTI waits in the launch call for a kernel that it counts in the SMs. One that waits for what the application does
+ * next would never end then, so that a kernel has to end by itself first. */
 static kprof_treatment measure_own_run(const kprof_batch_launch *launch, kprof_treatment_kind kind, const char *why)
 {
     if (atomic_load(&launch->kernel->ends_late))
         return (kprof_treatment){KPROF_REFUSED, LATE};
-    return (kprof_treatment){kind, why};
+    if (atomic_load(&launch->kernel->watched_ends) >= enough_ends(launch, kind))
+        return (kprof_treatment){kind, why};
+    if (kprof_target_awaits(launch->call))
+        return (kprof_treatment){KPROF_WATCHED,
+                                 "a graph's first launches are only watched where it may wait for functions of the "
+                                 "host, for events, or for what is not known; its next ones are measured"};
+    if (may_wait(launch))
+        return (kprof_treatment){KPROF_WATCHED,
+                                 "a kernel's first launches are only watched where it may wait for memory that the "
+                                 "host or another device writes; its next ones are measured"};
+    return (kprof_treatment){KPROF_WATCHED, "a kernel's first launch is only watched, whether it ends by itself; its "
+                                            "next ones are measured"};
 }
 
 kprof_treatment kprof_treatment_unrepeated(const kprof_batch_launch *launch, const char *why)
@@ -103,7 +131,7 @@ kprof_treatment kprof_treatment_choose(const kprof_batch_launch *launch, const k
     if (launch->chosen && passes > 0 && kprof_this_process.config.replay_choice == KPROF_MULTIPLEX_ALL)
         return measure_own_run(launch, KPROF_MULTIPLEXED, "");
     bool late = launch->chosen && atomic_load(&launch->kernel->ends_late);
-    if (launch->chosen && passes == 1 && !late && !may_wait_for_host()) /* nothing is repeated */
+    if (launch->chosen && passes == 1 && !late && !may_wait_for_host(launch)) /* nothing is repeated */
         return (kprof_treatment){KPROF_LIVE, ""};
     const char *obstacle = why_not_repeated(launch, operation);
     if (!obstacle)

@@ -9,6 +9,7 @@ typedef enum kprof_treatment_kind {
     KPROF_REPLAYED,    /* in replays after its own run, with others in a batch */
     KPROF_LIVE,        /* in its own run, in the one pass that there is, with others in a batch */
     KPROF_MULTIPLEXED, /* in its own run, in one pass of several, where it is its turn */
+    KPROF_WATCHED,     /* not this time: it is watched whether it ends by itself */
     KPROF_REFUSED,     /* not at all */
 } kprof_treatment_kind;
 
@@ -21,8 +22,6 @@ typedef struct kprof_treatment {
 kprof_treatment kprof_treatment_choose(const kprof_batch_launch *launch, const kprof_operation *operation);
 /* The same for a launch that turns out not to be replayable, and `why`. */
 kprof_treatment kprof_treatment_unrepeated(const kprof_batch_launch *launch, const char *why);
-/* Can a kernel wait for what the host, another GPU, another process or a network card writes? */
-bool kprof_treatment_may_wait(void);
 /* Can kernels reach memory that a replay does not put back, so that a batch needs a proof that its own did not? */
 bool kprof_treatment_needs_proof(void);
 /* The same, where the chip has counters for it. */

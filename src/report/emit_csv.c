@@ -124,6 +124,17 @@ static void put_graph_node(kprof_strbuf *row, uint64_t node)
         put_comma(row);
 }
 
+/* Empty for a graph as a whole. */
+static void put_shape(kprof_strbuf *row, const kprof_launch_record *launch, const uint32_t shape[3])
+{
+    for (int i = 0; i < 3; i++) {
+        if (kprof_launch_is_graph(launch))
+            put_comma(row);
+        else
+            put_integer_field(row, shape[i]);
+    }
+}
+
 static void plain_fields(kprof_emitter *emitter, const kprof_model_launch *launch)
 {
     kprof_strbuf *row = &of(emitter)->prefix;
@@ -140,10 +151,8 @@ static void plain_fields(kprof_emitter *emitter, const kprof_model_launch *launc
     put_text_field(row, launch->device->name);
     put_compute_capability(row, launch->device);
     put_comma(row);
-    for (int i = 0; i < 3; i++)
-        put_integer_field(row, launch->record.grid[i]);
-    for (int i = 0; i < 3; i++)
-        put_integer_field(row, launch->record.block[i]);
+    put_shape(row, &launch->record, launch->record.grid);
+    put_shape(row, &launch->record, launch->record.block);
     put_text_field(row, launch->replay_mode);
     put_integer_field(row, launch->measured);
     if (*launch->reason)
@@ -162,9 +171,12 @@ static void put_quoted_integer(kprof_strbuf *row, uint64_t value)
     kprof_strbuf_printf(row, "\"%llu\",", (unsigned long long)value);
 }
 
-static void put_quoted_shape(kprof_strbuf *row, const uint32_t shape[3])
+static void put_quoted_shape(kprof_strbuf *row, const kprof_launch_record *launch, const uint32_t shape[3])
 {
-    kprof_strbuf_printf(row, "\"(%u, %u, %u)\",", shape[0], shape[1], shape[2]);
+    if (kprof_launch_is_graph(launch))
+        put_text_field(row, "");
+    else
+        kprof_strbuf_printf(row, "\"(%u, %u, %u)\",", shape[0], shape[1], shape[2]);
 }
 
 static void ncu_fields(kprof_emitter *emitter, const kprof_model_launch *launch)
@@ -177,8 +189,8 @@ static void ncu_fields(kprof_emitter *emitter, const kprof_model_launch *launch)
     put_text_field(row, shown_name(emitter, launch));
     put_quoted_integer(row, launch->record.context);
     put_quoted_integer(row, launch->record.stream);
-    put_quoted_shape(row, launch->record.block);
-    put_quoted_shape(row, launch->record.grid);
+    put_quoted_shape(row, &launch->record, launch->record.block);
+    put_quoted_shape(row, &launch->record, launch->record.grid);
     put_quoted_integer(row, launch->record.device);
     kprof_strbuf_puts(row, "\"");
     put_compute_capability(row, launch->device);

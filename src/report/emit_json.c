@@ -170,22 +170,31 @@ static void json_page_begin(kprof_emitter *emitter)
     json->launches_begun = json->first = true;
 }
 
-static cJSON *shape(const uint32_t dimensions[3])
+static cJSON *known(bool is_known, int64_t value)
 {
+    return is_known ? integer(value) : cJSON_CreateNull();
+}
+
+static cJSON *shape(bool is_known, const uint32_t dimensions[3])
+{
+    if (!is_known)
+        return cJSON_CreateNull();
     cJSON *array = cJSON_CreateArray();
     for (int i = 0; i < 3; i++)
         cJSON_AddItemToArray(array, integer(dimensions[i]));
     return array;
 }
 
-static cJSON *kernel_object(const kprof_model_kernel *kernel)
+static cJSON *kernel_object(const kprof_model_launch *launch)
 {
+    const kprof_model_kernel *kernel = launch->kernel;
+    bool is_graph = kprof_launch_is_graph(&launch->record);
     cJSON *object = cJSON_CreateObject();
     add_text(object, "function", kernel->function);
     add_text(object, "demangled", kernel->demangled);
     add_text(object, "mangled", kernel->mangled);
-    add(object, "registers_per_thread", integer(kernel->record.registers_per_thread));
-    add(object, "static_shared_memory_bytes", integer(kernel->record.static_smem_bytes));
+    add(object, "registers_per_thread", known(!is_graph, kernel->record.registers_per_thread));
+    add(object, "static_shared_memory_bytes", known(!is_graph, kernel->record.static_smem_bytes));
     return object;
 }
 
@@ -243,22 +252,22 @@ static void json_launch_begin(kprof_emitter *emitter, const kprof_model_launch *
 {
     json_emitter *json = of(emitter);
     const kprof_launch_record *record = &launch->record;
-    const bool has_cluster = record->cluster[0] > 0;
+    const bool is_graph = kprof_launch_is_graph(record);
     cJSON *object = json->launch = cJSON_CreateObject();
     add(object, "id", integer(launch->id));
     add_text(object, "kernel_name", kprof_model_kernel_name(launch->kernel, emitter->page.options->kernel_base));
-    add(object, "kernel", kernel_object(launch->kernel));
+    add(object, "kernel", kernel_object(launch));
     add(object, "process", process_object(launch->process));
     add(object, "device", device_object(launch->device));
     add(object, "context", integer(record->context));
     add(object, "stream", integer((int64_t)record->stream));
-    add(object, "graph_node", record->graph_node ? integer((int64_t)record->graph_node) : cJSON_CreateNull());
+    add(object, "graph_node", known(record->graph_node > 0, (int64_t)record->graph_node));
     add(object, "thread", integer(record->thread));
     add(object, "position", integer((int64_t)record->launch));
-    add(object, "grid", shape(record->grid));
-    add(object, "block", shape(record->block));
-    add(object, "cluster", has_cluster ? shape(record->cluster) : cJSON_CreateNull());
-    add(object, "dynamic_shared_memory_bytes", integer(record->dynamic_smem_bytes));
+    add(object, "grid", shape(!is_graph, record->grid));
+    add(object, "block", shape(!is_graph, record->block));
+    add(object, "cluster", shape(record->cluster[0] > 0, record->cluster));
+    add(object, "dynamic_shared_memory_bytes", known(!is_graph, record->dynamic_smem_bytes));
     add(object, "start_unix_ns", integer(record->start_unix_ns));
     add(object, "profile_ns", integer(record->profile_ns));
     add_text(object, "replay_mode", launch->replay_mode);

@@ -79,18 +79,20 @@ static void show_process(text_emitter *text, const kprof_model_process *process)
     kprof_output_printf(text->base.out, "[%lld] %s@%s\n", (long long)process->pid, process->name, process->host);
 }
 
-/* " (65536, 1, 1)x(256, 1, 1), Context 1, Stream 7, Device 0, CC 9.0", and ", Graph Node 17" for a launch in a graph.
- * Returns the length. */
+/* " (65536, 1, 1)x(256, 1, 1), Context 1, Stream 7, Device 0, CC 9.0", and ", Graph Node 17" for a launch in a graph;
+ * a graph as a whole has no shape. Returns the length. */
 static int describe_launch(const kprof_model_launch *launch, char text[256])
 {
     const kprof_launch_record *record = &launch->record;
-    char node[40] = "";
+    char shape[80] = "", node[40] = "";
+    if (!kprof_launch_is_graph(record))
+        snprintf(shape, sizeof shape, " (%u, %u, %u)x(%u, %u, %u)", record->grid[0], record->grid[1], record->grid[2],
+                 record->block[0], record->block[1], record->block[2]);
     if (record->graph_node)
         snprintf(node, sizeof node, ", Graph Node %llu", (unsigned long long)record->graph_node);
-    return snprintf(text, 256, " (%u, %u, %u)x(%u, %u, %u), Context %u, Stream %llu, Device %u, CC %u.%u%s",
-                    record->grid[0], record->grid[1], record->grid[2], record->block[0], record->block[1],
-                    record->block[2], record->context, (unsigned long long)record->stream, record->device,
-                    launch->device->record.cc_major, launch->device->record.cc_minor, node);
+    return snprintf(text, 256, "%s, Context %u, Stream %llu, Device %u, CC %u.%u%s", shape, record->context,
+                    (unsigned long long)record->stream, record->device, launch->device->record.cc_major,
+                    launch->device->record.cc_minor, node);
 }
 
 /* The kernel's name and describe_launch's text, in one line if it can be. */

@@ -132,6 +132,18 @@ static size_t device_values(const kprof_device_record *device, kprof_launch_valu
     return put_all(out, values, COUNT_OF(values));
 }
 
+/* What a graph as a whole has, too. */
+static size_t place_values(const kprof_launch_facts *facts, kprof_launch_value *out)
+{
+    const kprof_launch_value values[] = {
+        {"launch__context_id", facts->launch->context},
+        {"launch__device_id", facts->launch->device},
+        {"launch__sm_count", known(facts->device->sm_count)},
+        {"launch__stream_id", (double)facts->launch->stream},
+    };
+    return put_all(out, values, COUNT_OF(values));
+}
+
 static size_t kernel_values(const kprof_kernel_record *kernel, kprof_launch_value *out)
 {
     const kprof_launch_value values[] = {
@@ -158,9 +170,7 @@ static size_t shape_values(const kprof_launch_record *launch, kprof_launch_value
         {"launch__cluster_dim_z", launch->cluster[2]},
         {"launch__cluster_max_active", cluster_size > 0 ? known(launch->max_active_clusters) : 0},
         {"launch__cluster_size", cluster_size},
-        {"launch__context_id", launch->context},
         {"launch__cooperative", launch->cooperative},
-        {"launch__device_id", launch->device},
         {"launch__grid_dim_x", launch->grid[0]},
         {"launch__grid_dim_y", launch->grid[1]},
         {"launch__grid_dim_z", launch->grid[2]},
@@ -168,7 +178,6 @@ static size_t shape_values(const kprof_launch_record *launch, kprof_launch_value
         {"launch__occupancy_blocks_per_multiprocessor", known(launch->max_blocks_per_sm)},
         {"launch__shared_mem_config_size", known(launch->configured_smem_bytes)},
         {"launch__shared_mem_per_block_dynamic", launch->dynamic_smem_bytes},
-        {"launch__stream_id", (double)launch->stream},
         {"launch__thread_count", product(launch->grid) * product(launch->block)},
     };
     return put_all(out, values, COUNT_OF(values));
@@ -187,7 +196,6 @@ static size_t occupancy_values(const kprof_launch_facts *facts, kprof_launch_val
         {"launch__shared_mem_per_block", occupancy.smem_per_block_bytes},
         {"launch__shared_mem_per_block_allocated", occupancy.smem_per_block_allocated_bytes},
         {"launch__shared_mem_per_block_driver", facts->device->reserved_smem_per_block_bytes},
-        {"launch__sm_count", known(facts->device->sm_count)},
         {"launch__warps_per_block", occupancy.warps_per_block},
         {"launch__waves_per_multiprocessor", occupancy.waves},
         {"sm__maximum_warps_avg_per_active_cycle", occupancy.warps_per_sm},
@@ -199,8 +207,12 @@ static size_t occupancy_values(const kprof_launch_facts *facts, kprof_launch_val
 size_t kprof_launch_values(const kprof_launch_facts *facts, kprof_launch_value out[KPROF_LAUNCH_VALUE_MAX])
 {
     size_t count = device_values(facts->device, out);
+    count += place_values(facts, out + count);
+    size_t first = count;
     count += kernel_values(facts->kernel, out + count);
     count += shape_values(facts->launch, out + count);
     count += occupancy_values(facts, out + count);
+    for (size_t i = first; i < count && kprof_launch_is_graph(facts->launch); i++)
+        out[i].value = NAN;
     return count;
 }

@@ -77,7 +77,7 @@ typedef struct kprof_launch_record {
     uint32_t device, context;
     uint64_t stream;                        /* CUPTI's stream id */
     int64_t thread;                         /* kernel thread id of the caller */
-    uint32_t grid[3], block[3], cluster[3]; /* cluster 0,0,0: none */
+    uint32_t grid[3], block[3], cluster[3]; /* cluster 0,0,0: none; grid and block 0,0,0: a graph as a whole */
     uint32_t dynamic_smem_bytes;
     uint32_t configured_smem_bytes; /* carve-out of the SM's L1; 0: not known */
     uint32_t cooperative;           /* 1 for a cooperative launch */
@@ -94,6 +94,12 @@ typedef struct kprof_launch_record {
     uint32_t witness_count;            /* 0, or that of the metrics record */
     const double *witness_spreads_pct; /* [witness_count]: (highest - lowest) / mean over passes; NaN: not measured */
 } kprof_launch_record;
+
+/* Is it the launch of a graph as a whole? It has no shape, and its kernel neither registers nor memory. */
+static inline bool kprof_launch_is_graph(const kprof_launch_record *launch)
+{
+    return launch->grid[0] == 0 && launch->block[0] == 0;
+}
 
 /* How often a kernel was launched, profiled or not; the latest record for a kernel holds. */
 typedef struct kprof_seen_record {

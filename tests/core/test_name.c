@@ -58,6 +58,7 @@ static void function_names_are_bare(void **state)
         {"decltype (f(x)) ns::k<int>(int)", "k"},
         {"decltype(f(x)) k<int>(int)", "k"},
         {"decltype_k(int)", "decltype_k"},
+        {"CUDAGraph<12 kernels, 3fa2c1>", "CUDAGraph"},
         {"void k<int (*)(int)>(int (*)(int), (anonymous namespace)::X)", "k"},
         {"unsigned long ns::k<int>(int)", "k"},
         {"(anonymous namespace)::k<int>(int)", "k"},

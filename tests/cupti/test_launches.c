@@ -2,6 +2,7 @@
  * its memory since; and which arguments count as the host's memory. The driver keeps what it is told to launch. */
 #include "cupti/calls.h"
 #include "cupti/driver.h"
+#include "cupti/graphs.h"
 #include "cupti/operation.h"
 
 #include <setjmp.h>
@@ -37,10 +38,14 @@ static kprof_snapshot *const snapshot = (kprof_snapshot *)(void *)&replay_stream
 static char function, handle; /* handle: a CUkernel in place of a function */
 static void *stream;          /* that the application launches into */
 static CUresult launch_result;
+static const kprof_call *nodes; /* [node_count] of the graph that is launched */
+static size_t node_count;
 static bool pageable; /* the GPU reaches all memory of the process */
 
 static struct {
     unsigned launches;
+    const void *graph;
+    void *graph_stream;
     CUlaunchConfig config;
     CUlaunchAttribute attributes[ATTRIBUTES];
     const void *function;
@@ -87,6 +92,15 @@ static CUresult CUDAAPI launch(const CUlaunchConfig *config, CUfunction of, void
     return launch_result;
 }
 
+static CUresult CUDAAPI launch_graph(CUgraphExec graph, CUstream into)
+{
+    memset(&launched, 0, sizeof launched);
+    launched.launches = 1;
+    launched.graph = graph;
+    launched.graph_stream = into;
+    return launch_result;
+}
+
 static CUresult CUDAAPI get_attribute(void *out, CUpointer_attribute attribute, CUdeviceptr address)
 {
     if (attribute != CU_POINTER_ATTRIBUTE_MEMORY_TYPE || (address != on_host && address != on_device))
@@ -106,6 +120,7 @@ kprof_status kprof_driver_load(const kprof_driver_api **out)
 {
     static const kprof_driver_api api = {.cuFuncGetParamInfo_ = function_parameter,
                                          .cuKernelGetParamInfo_ = kernel_parameter,
+                                         .cuGraphLaunch_ = launch_graph,
                                          .cuLaunchKernelEx_ = launch,
                                          .cuPointerGetAttribute_ = get_attribute,
                                          .cuStreamGetCtx_ = get_context};
@@ -125,6 +140,15 @@ void *kprof_target_stream(const kprof_call *call)
     return stream;
 }
 
+bool kprof_graphs_visit(const kprof_call *of, kprof_graph_visitor *visit, void *user)
+{
+    assert_int_equal(of->kind, KPROF_CALL_GRAPH_LAUNCH);
+    for (size_t i = 0; i < node_count; i++)
+        if (!visit(&nodes[i], user))
+            return false;
+    return true;
+}
+
 bool kprof_target_reaches_pageable(void)
 {
     return pageable;
@@ -138,6 +162,8 @@ void *kprof_snapshot_stream(const kprof_snapshot *of)
 
 bool kprof_snapshot_holds(const kprof_snapshot *of, uint64_t address, size_t size_bytes)
 {
+    if (node_count > 0)
+        return address >= on_device && address + size_bytes <= on_device + 0x1000;
     fail_msg("%p has to do with a launch: %zu bytes at %llx", (const void *)of, size_bytes,
              (unsigned long long)address);
     return false;
@@ -177,6 +203,7 @@ static int set_up(void **state)
     memset(&launched, 0, sizeof launched);
     launch_result = CUDA_SUCCESS;
     pageable = false;
+    node_count = 0;
     stream = &own_stream;
     return 0;
 }
@@ -417,6 +444,89 @@ static void test_host_memory_of_the_process(void **state)
     assert_int_equal(munmap(pages, page), 0);
 }
 
+/* Graphs as a whole */
+
+static kprof_operation *keep_graph(const kprof_call *of, size_t count)
+{
+    cuGraphLaunch_params p = {.hGraph = (CUgraphExec)(void *)&function};
+    kprof_call call = {.kind = KPROF_CALL_GRAPH_LAUNCH,
+                       .context = &own_context,
+                       .function = &function,
+                       .kernel_name = "CUDAGraph",
+                       .callback_id = ID(cuGraphLaunch),
+                       .parameters = &p};
+    nodes = of;
+    node_count = count;
+    return kprof_operation_copy(&call, NULL);
+}
+
+static void test_graph(void **state)
+{
+    (void)state;
+    unsigned char odd[3] = {0};
+    uint32_t number = 0;
+    uint64_t first = on_device, second = on_host;
+    void *lists[2][ARGUMENTS] = {{&number, &first, odd}, {&number, &second, odd}};
+    cuLaunchKernel_params p[2] = {{.kernelParams = lists[0]}, {.kernelParams = lists[1]}};
+    const kprof_call kernels[] = {
+        {.kind = KPROF_CALL_LAUNCH, .function = &function, .callback_id = ID(cuLaunchKernel), .parameters = &p[0]},
+        {.kind = KPROF_CALL_LAUNCH, .function = &handle, .callback_id = ID(cuLaunchKernel), .parameters = &p[1]}};
+    kprof_operation *operation = keep_graph(kernels, 1);
+    assert_non_null(operation);
+    assert_false(kprof_operation_sees_host(operation));
+    assert_false(kprof_operation_is_output(operation));
+    kprof_operation_free(operation);
+    operation = keep_graph(kernels, 2);
+    assert_non_null(operation);
+    assert_true(kprof_operation_sees_host(operation)); /* the second kernel does */
+    assert_true(kprof_operation_is_saved(operation, snapshot));
+    repeat(operation);
+    assert_ptr_equal(launched.graph, &function);
+    assert_ptr_equal(launched.graph_stream, &replay_stream);
+}
+
+static void test_graph_that_cannot_be_repeated(void **state)
+{
+    (void)state;
+    char value;
+    void *extra[] = {(void *)(uintptr_t)0x77, &value, CU_LAUNCH_PARAM_END};
+    cuLaunchKernel_params p = {.extra = extra};
+    const kprof_call kernel = {.kind = KPROF_CALL_LAUNCH, .callback_id = ID(cuLaunchKernel), .parameters = &p};
+    assert_null(keep_graph(&kernel, 1));
+    stream = &other_stream;
+    assert_null(keep_graph(NULL, 0));
+    stream = &own_stream;
+    launch_result = CUDA_ERROR_UNKNOWN;
+    kprof_operation *operation = keep_graph(NULL, 0);
+    assert_int_equal(kprof_operation_run(operation, snapshot), KPROF_INTERNAL);
+    kprof_operation_free(operation);
+}
+
+static bool is_saved(CUdeviceptr to, CUdeviceptr from)
+{
+    cuMemsetD2D32Async_params set = {.dstDevice = to, .dstPitch = 0x100, .Width = 0x10, .Height = 4};
+    cuMemcpyDtoDAsync_v2_params copy = {.dstDevice = to, .srcDevice = from, .ByteCount = 0x800};
+    const kprof_call transfers[] = {
+        {.kind = KPROF_CALL_TRANSFER, .callback_id = ID(cuMemsetD2D32Async), .parameters = &set},
+        {.kind = KPROF_CALL_TRANSFER, .callback_id = ID(cuMemcpyDtoDAsync_v2), .parameters = &copy}};
+    kprof_operation *operation = keep_graph(transfers, from ? 2 : 1);
+    assert_non_null(operation);
+    bool saved = kprof_operation_is_saved(operation, snapshot);
+    kprof_operation_free(operation);
+    return saved;
+}
+
+static void test_graph_that_sets_and_copies(void **state)
+{
+    (void)state;
+    assert_true(is_saved(on_device, 0));
+    assert_true(is_saved(on_device + 0x1000 - 0x340, 0)); /* four rows, the last one is shorter */
+    assert_false(is_saved(on_device + 0x1000 - 0x33f, 0));
+    assert_true(is_saved(on_device, on_device + 0x800));
+    assert_false(is_saved(on_device, on_device + 0x801));
+    assert_false(is_saved(on_device + 0x801, on_device));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -432,6 +542,9 @@ int main(void)
         cmocka_unit_test_setup(test_refused, set_up),
         cmocka_unit_test_setup(test_host_memory_that_cuda_knows, set_up),
         cmocka_unit_test_setup(test_host_memory_of_the_process, set_up),
+        cmocka_unit_test_setup(test_graph, set_up),
+        cmocka_unit_test_setup(test_graph_that_cannot_be_repeated, set_up),
+        cmocka_unit_test_setup(test_graph_that_sets_and_copies, set_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

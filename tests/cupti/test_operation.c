@@ -2,6 +2,7 @@
  * asked. What came from the host comes from the device then, and what went to the host is compared. */
 #include "cupti/calls.h"
 #include "cupti/driver.h"
+#include "cupti/graphs.h"
 #include "cupti/operation.h"
 
 #include <setjmp.h>
@@ -98,6 +99,14 @@ void *kprof_target_stream(const kprof_call *call)
 {
     (void)call;
     return NULL;
+}
+
+bool kprof_graphs_visit(const kprof_call *launch, kprof_graph_visitor *visit, void *user)
+{
+    (void)visit;
+    (void)user;
+    fail_msg("%s is no graph", launch->name);
+    return false;
 }
 
 bool kprof_target_reaches_pageable(void)

@@ -3,12 +3,12 @@
 #
 #   run.sh [PART [ARGUMENT...]]
 #
-# Without a PART: validate and behave. Parts: build, validate, values, behave, exact, bench, frameworks,
-# multiplex, facts; their
-# arguments are those of the Python script of that name. `validate` compares values with ncu's, `values` those of
-# batches with those of launches repeated alone; `exact` runs the programs of exact/, each a kind of memory, launch or
-# ending that replay must not disturb, plain and under every mode, and compares; `frameworks` runs programs of PyTorch,
-# JAX, Triton and CuPy plain, under kprof and under ncu. Environment:
+# Without a PART: validate, behave and graphs. Parts: build, validate, values, behave, graphs, exact, bench, frameworks,
+# multiplex, facts; their arguments are those of the Python script of that name. `validate` compares values with ncu's, `values`
+# those of batches with those of launches repeated alone; `graphs` measures a CUDA graph kernel by kernel and as one
+# launch; `exact` runs the programs of exact/, each a kind of memory, launch or ending that replay must not disturb,
+# plain and under every mode, and compares; `frameworks` runs programs of PyTorch, JAX, Triton and CuPy plain, under
+# kprof and under ncu; `multiplex` measures without repeating. Environment:
 #   KPROF               kprof to test (build/src/cli/kprof)
 #   KPROF_GPU_PROGRAMS  folder of the test programs (build/gpu-programs), built when they are missing or old
 #   KPROF_GPU_RESULTS   folder for the results as Markdown (build/gpu-results)
@@ -72,7 +72,7 @@ part() {
   case $name in
     build) ;;
     facts) facts ;;
-    validate | values | behave | exact | bench | frameworks | multiplex) python3 "$here/$name.py" "$@" || status=$? ;;
+    validate | values | behave | graphs | exact | bench | frameworks | multiplex) python3 "$here/$name.py" "$@" || status=$? ;;
     *) echo "run.sh: unknown part $name" >&2; status=2 ;;
   esac
   outcomes+=("$(printf '| %-10s | %6s | %4s s |' "$name" "$status" $((SECONDS - start)))")
@@ -96,6 +96,7 @@ if [ $# -gt 0 ]; then
 else
   part validate
   part behave
+  part graphs
 fi
 printf '\n| part       | status | time   |\n|------------|--------|--------|\n'
 printf '%s\n' "${outcomes[@]}"

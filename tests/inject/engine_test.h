@@ -1,5 +1,6 @@
 /* What the tests of the engine as a whole share: they start it over the simulated machine, launch, and look at what is
- * reported. There are two metrics, one for each pass, where the test does not define fewer PASSES. */
+ * reported. There are two metrics, one for each pass, where the test does not define fewer PASSES. GRAPHS: what of a
+ * graph is a launch. */
 #ifndef KPROF_TESTS_ENGINE_TEST_H
 #define KPROF_TESTS_ENGINE_TEST_H
 
@@ -25,6 +26,9 @@
 #ifndef PASSES
 #define PASSES 2
 #endif
+#ifndef GRAPHS
+#define GRAPHS KPROF_GRAPH_NODES
+#endif
 #define METRICS    2
 #define SLOT       2 /* memory for the device alone, of the first context */
 #define SPARE_SLOT 4 /* the same */
@@ -49,6 +53,7 @@ static inline void save_config(void)
                            .chip_count = 1,
                            .cache_control = KPROF_CACHE_FLUSH_NONE,
                            .witness_control = KPROF_WITNESSES_AUTO,
+                           .graph_profiling = GRAPHS,
                            .follow_children = true,
                            .multiplex_samples = KPROF_MULTIPLEX_SAMPLES};
     for (unsigned i = 0; i < KPROF_IMAGES; i++)

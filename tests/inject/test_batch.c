@@ -422,6 +422,7 @@ static void test_launch_that_is_not_repeated(void **state)
 {
     (void)state;
     unsigned before = launch(SIM_ADD);
+    assert_unmeasured(launch(SIM_PRINT), "a kernel's first launch is only watched");
     unsigned prints = launch(SIM_PRINT);
     assert_measured(before);
     assert_measured_once(prints,

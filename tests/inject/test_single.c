@@ -63,6 +63,8 @@ static void test_memory_of_the_host(void **state)
         close_batch();
         assert_unmeasured(first, "reached memory of the host");
     }
+    for (unsigned i = 0; i < 2; i++)
+        assert_unmeasured(launch_on(SIM_ADD, SHARED_SLOT), "a kernel's first launches are only watched");
     first = launch_on(SIM_ADD, SHARED_SLOT);
     second = launch_on(SIM_ADD, SHARED_SLOT);
     assert_pending(first);

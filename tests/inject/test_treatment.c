@@ -19,7 +19,7 @@ struct kprof_operation {
 static struct {
     const char *side_effect, *devices;
     unsigned sharing;
-    bool uncopyable, no_function, sees_host, reaches_pageable, without_proof;
+    bool uncopyable, no_function, sees_host, reaches_pageable, without_proof, is_graph, awaits;
 } seen;
 
 static kprof_kernel kernel;
@@ -30,6 +30,12 @@ const char *kprof_target_side_effect(const kprof_call *call)
 {
     (void)call;
     return seen.side_effect;
+}
+
+bool kprof_target_awaits(const kprof_call *call)
+{
+    assert_true(!seen.awaits || call->kind == KPROF_CALL_GRAPH_LAUNCH);
+    return seen.awaits;
 }
 
 void *kprof_target_function(const kprof_call *call)
@@ -70,7 +76,7 @@ static int forget_all(void **state)
 static kprof_treatment choose_for(uint32_t passes, bool chosen)
 {
     static char *counters[] = {"sectors of the host"};
-    kprof_call call = {.kind = KPROF_CALL_LAUNCH};
+    kprof_call call = {.kind = seen.is_graph ? KPROF_CALL_GRAPH_LAUNCH : KPROF_CALL_LAUNCH};
     kprof_chip_metrics metrics = {.pass_count = passes};
     kprof_operation operation = {.sees_host = seen.sees_host};
     kprof_batch_launch launch = {.call = &call, .kernel = &kernel, .metrics = &metrics, .chosen = chosen};
@@ -91,6 +97,19 @@ static void assert_treated(kprof_treatment chosen, kprof_treatment_kind kind, co
 static void assert_chosen(uint32_t passes, kprof_treatment_kind kind, const char *why)
 {
     assert_treated(choose_for(passes, true), kind, why);
+}
+
+/* A launch that may wait for somebody is watched until two have ended, and one that another stream may help until one
+ * has. */
+static void assert_watched(uint32_t watches, uint32_t passes, kprof_treatment_kind kind, const char *why)
+{
+    for (uint32_t ends = 0; ends < watches; ends++) {
+        atomic_store(&kernel.watched_ends, ends);
+        assert_chosen(passes, KPROF_WATCHED, "only watched");
+    }
+    atomic_store(&kernel.watched_ends, watches);
+    assert_chosen(passes, kind, why);
+    atomic_store(&kernel.watched_ends, 0);
 }
 
 static void assert_unchosen(kprof_treatment_kind kind, const char *why)
@@ -114,7 +133,7 @@ static void test_no_proof(void **state)
     seen.without_proof = true;
     assert_chosen(2, KPROF_REPLAYED, "");
     seen.sharing = KPROF_SHARES_WITH_HOST;
-    assert_chosen(2, KPROF_MULTIPLEXED, "the chip cannot tell which launches reach host memory");
+    assert_watched(2, 2, KPROF_MULTIPLEXED, "the chip cannot tell which launches reach host memory");
     assert_unchosen(KPROF_REFUSED, "the chip cannot tell which launches reach host memory");
 }
 
@@ -127,8 +146,8 @@ static void test_pageable_memory(void **state)
     seen.reaches_pageable = true;
     assert_true(kprof_treatment_needs_proof());
     atomic_store(&kernel.proved, true); /* of other launches */
-    assert_chosen(2, KPROF_MULTIPLEXED, "the kernel takes memory of the host, which no replay may change");
-    assert_chosen(1, KPROF_LIVE, "the kernel takes memory of the host");
+    assert_watched(2, 2, KPROF_MULTIPLEXED, "the kernel takes memory of the host, which no replay may change");
+    assert_watched(2, 1, KPROF_LIVE, "the kernel takes memory of the host");
     seen.sees_host = false;
     assert_chosen(1, KPROF_REPLAYED, "");
     assert_chosen(2, KPROF_REPLAYED, "");
@@ -139,14 +158,41 @@ static void test_launches_that_cannot_be_repeated(void **state)
     (void)state;
     seen.side_effect = "it prints (test)";
     assert_chosen(1, KPROF_LIVE, "");
-    assert_chosen(2, KPROF_MULTIPLEXED, "the kernel cannot be replayed: it prints (test)");
+    assert_watched(1, 2, KPROF_MULTIPLEXED, "the kernel cannot be replayed: it prints (test)");
     assert_unchosen(KPROF_REFUSED, "it prints (test)");
     seen.side_effect = NULL;
     seen.uncopyable = true;
-    assert_chosen(2, KPROF_MULTIPLEXED, "the launch cannot be repeated through the driver");
+    assert_watched(1, 2, KPROF_MULTIPLEXED, "the launch cannot be repeated through the driver");
     seen.uncopyable = false;
     seen.no_function = true;
-    assert_chosen(2, KPROF_MULTIPLEXED, "the launch cannot be repeated through the driver");
+    assert_watched(1, 2, KPROF_MULTIPLEXED, "the launch cannot be repeated through the driver");
+}
+
+static void test_graphs(void **state)
+{
+    (void)state;
+    seen.is_graph = true;
+    assert_chosen(1, KPROF_LIVE, "");
+    assert_chosen(2, KPROF_REPLAYED, "");
+    assert_unchosen(KPROF_REPLAYED, "");
+    seen.side_effect = "its kernel prints (test)";
+    assert_watched(1, 2, KPROF_MULTIPLEXED, "the graph cannot be replayed: its kernel prints (test)");
+    assert_unchosen(KPROF_REFUSED, "the graph cannot be replayed: its kernel prints (test)");
+}
+
+/* CUPTI would wait in the launch call for a function that waits for what the application does next. */
+static void test_graph_that_may_wait(void **state)
+{
+    (void)state;
+    seen.is_graph = seen.awaits = true;
+    seen.side_effect = "it calls a function of the host (test)";
+    for (uint32_t passes = 1; passes <= 2; passes++) {
+        atomic_store(&kernel.watched_ends, 0);
+        assert_chosen(passes, KPROF_WATCHED, "a graph's first launches are only watched");
+        atomic_store(&kernel.watched_ends, 2);
+        assert_chosen(passes, passes == 1 ? KPROF_LIVE : KPROF_MULTIPLEXED,
+                      "the graph cannot be replayed: it calls a function of the host (test)");
+    }
 }
 
 /* The proof tells which launches reach it. */
@@ -159,12 +205,12 @@ static void test_memory_of_the_host(void **state)
     assert_chosen(2, KPROF_REPLAYED, "");
     assert_unchosen(KPROF_REPLAYED, "");
     seen.sees_host = true;
-    assert_chosen(2, KPROF_MULTIPLEXED, "the kernel takes memory of the host, which no replay may change");
+    assert_watched(2, 2, KPROF_MULTIPLEXED, "the kernel takes memory of the host, which no replay may change");
     atomic_store(&kernel.proved, true); /* it may not use what it takes */
     assert_chosen(2, KPROF_REPLAYED, "");
     seen.side_effect = "it prints (test)";
-    assert_chosen(2, KPROF_MULTIPLEXED, "it prints (test)");
-    assert_chosen(1, KPROF_LIVE, "it prints (test)");
+    assert_watched(2, 2, KPROF_MULTIPLEXED, "it prints (test)");
+    assert_watched(2, 1, KPROF_LIVE, "it prints (test)");
 }
 
 /* Seen once, it may have been for the sake of its arguments. */
@@ -175,19 +221,19 @@ static void test_kernel_that_reached_host_memory(void **state)
     atomic_store(&kernel.reaches_host, 1);
     assert_chosen(2, KPROF_REPLAYED, "");
     seen.sees_host = true;
-    assert_chosen(2, KPROF_MULTIPLEXED, "the kernel takes memory of the host");
+    assert_watched(2, 2, KPROF_MULTIPLEXED, "the kernel takes memory of the host");
     assert_unchosen(KPROF_REFUSED, "the kernel takes memory of the host");
     seen.sees_host = false;
     atomic_store(&kernel.reaches_host, 2);
-    assert_chosen(2, KPROF_MULTIPLEXED, "launches of the kernel reach memory of the host");
+    assert_watched(2, 2, KPROF_MULTIPLEXED, "launches of the kernel reach memory of the host");
 }
 
 static void test_managed_memory(void **state)
 {
     (void)state;
     seen.sharing = KPROF_MANAGED;
-    assert_chosen(1, KPROF_LIVE, "managed memory");
-    assert_chosen(2, KPROF_MULTIPLEXED, "managed memory");
+    assert_watched(2, 1, KPROF_LIVE, "managed memory");
+    assert_watched(2, 2, KPROF_MULTIPLEXED, "managed memory");
     assert_unchosen(KPROF_REFUSED, "managed memory");
 }
 
@@ -196,11 +242,11 @@ static void test_memory_of_other_devices(void **state)
     (void)state;
     seen.sharing = KPROF_SHARES_WITH_DEVICES;
     assert_chosen(1, KPROF_LIVE, "");
-    assert_chosen(2, KPROF_MULTIPLEXED, "other GPUs or other processes reach the memory");
+    assert_watched(2, 2, KPROF_MULTIPLEXED, "other GPUs or other processes reach the memory");
     seen.sharing = 0;
     seen.side_effect = "it prints (test)";
     seen.devices = "a network card may write (test)";
-    assert_chosen(2, KPROF_MULTIPLEXED, "it prints (test)");
+    assert_watched(2, 2, KPROF_MULTIPLEXED, "it prints (test)");
 }
 
 static void test_memory_that_may_not_be_saved(void **state)
@@ -208,9 +254,9 @@ static void test_memory_that_may_not_be_saved(void **state)
     (void)state;
     seen.sharing = KPROF_MAY_NOT_SAVE;
     assert_chosen(1, KPROF_LIVE, "");
-    assert_chosen(2, KPROF_MULTIPLEXED, "there is memory that a replay cannot restore");
+    assert_watched(1, 2, KPROF_MULTIPLEXED, "there is memory that a replay cannot restore");
     seen.sharing = KPROF_MAY_NOT_SAVE | KPROF_SHARES_WITH_HOST;
-    assert_chosen(2, KPROF_MULTIPLEXED, "there is memory that a replay cannot restore");
+    assert_watched(2, 2, KPROF_MULTIPLEXED, "there is memory that a replay cannot restore");
 }
 
 /* As for want of device memory. */
@@ -219,11 +265,12 @@ static void test_a_launch_that_turns_out_not_to_be_repeatable(void **state)
     (void)state;
     kprof_chip_metrics metrics = {.pass_count = 2};
     kprof_batch_launch launch = {.kernel = &kernel, .metrics = &metrics, .chosen = true};
+    atomic_store(&kernel.watched_ends, 1);
     assert_treated(kprof_treatment_unrepeated(&launch, "no room (test)"), KPROF_MULTIPLEXED, "no room (test)");
     metrics.pass_count = 1;
     assert_treated(kprof_treatment_unrepeated(&launch, "no room (test)"), KPROF_LIVE, "no room (test)");
     seen.sharing = KPROF_SHARES_WITH_HOST;
-    assert_treated(kprof_treatment_unrepeated(&launch, "no room (test)"), KPROF_LIVE, "no room (test)");
+    assert_treated(kprof_treatment_unrepeated(&launch, "no room (test)"), KPROF_WATCHED, "only watched");
 }
 
 static void test_replay_mode_kernel(void **state)
@@ -240,10 +287,12 @@ static void test_replay_mode_multiplex(void **state)
 {
     (void)state;
     kprof_this_process.config.replay_choice = KPROF_MULTIPLEX_ALL;
-    assert_chosen(2, KPROF_MULTIPLEXED, "");
+    assert_watched(1, 2, KPROF_MULTIPLEXED, "");
     assert_chosen(1, KPROF_MULTIPLEXED, "");
-    seen.sharing = KPROF_SHARES_WITH_HOST;
+    atomic_store(&kernel.ends_alone, true); /* it is known */
     assert_chosen(2, KPROF_MULTIPLEXED, "");
+    seen.sharing = KPROF_SHARES_WITH_HOST;
+    assert_watched(2, 2, KPROF_MULTIPLEXED, "");
     atomic_store(&kernel.ends_late, true);
     assert_chosen(2, KPROF_REFUSED, "did not end by itself");
 }
@@ -255,6 +304,8 @@ int main(void)
         cmocka_unit_test_setup(test_no_proof, forget_all),
         cmocka_unit_test_setup(test_pageable_memory, forget_all),
         cmocka_unit_test_setup(test_launches_that_cannot_be_repeated, forget_all),
+        cmocka_unit_test_setup(test_graphs, forget_all),
+        cmocka_unit_test_setup(test_graph_that_may_wait, forget_all),
         cmocka_unit_test_setup(test_memory_of_the_host, forget_all),
         cmocka_unit_test_setup(test_kernel_that_reached_host_memory, forget_all),
         cmocka_unit_test_setup(test_managed_memory, forget_all),

@@ -138,6 +138,25 @@ static void test_values(void **state)
     assert_true(value_of(&made, "device__attribute_max_warps_per_multiprocessor") == 64);
 }
 
+/* It has no shape of its own, nor registers. */
+static void test_graph(void **state)
+{
+    (void)state;
+    static const char *const told[] = {"launch__context_id", "launch__device_id", "launch__sm_count",
+                                       "launch__stream_id"};
+    launch_setup made = make(0, 0, 0);
+    memset(made.launch.grid, 0, sizeof made.launch.grid);
+    made.kernel = (kprof_kernel_record){0};
+    for (size_t i = 0; i < sizeof told / sizeof *told; i++)
+        assert_false(isnan(value_of(&made, told[i])));
+    kprof_launch_value values[KPROF_LAUNCH_VALUE_MAX];
+    size_t known = 0,
+           count = kprof_launch_values(&(kprof_launch_facts){&made.launch, &made.kernel, &made.device}, values);
+    for (size_t i = 0; i < count; i++)
+        known += strncmp(values[i].name, "device__", 8) != 0 && !isnan(values[i].value);
+    assert_int_equal(known, sizeof told / sizeof *told);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -149,6 +168,7 @@ int main(void)
         cmocka_unit_test(test_unknown_device),
         cmocka_unit_test(test_every_name_has_a_value),
         cmocka_unit_test(test_values),
+        cmocka_unit_test(test_graph),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

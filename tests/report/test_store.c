@@ -230,6 +230,45 @@ static void test_print_while_writing(void **state)
     assert_int_equal(kprof_report_close(report), KPROF_OK);
 }
 
+static void expect_printed(kprof_report *report, kprof_print_options options, const char *text)
+{
+    kprof_status status;
+    char *printed = fixture_print(report, &options, &status);
+    assert_int_equal(status, KPROF_OK);
+    if (!strstr(printed, text))
+        fail_msg("\"%s\" is not in:\n%.2000s", text, printed);
+    free(printed);
+}
+
+/* What a graph as a whole does not have is missing in all formats, not 0. */
+static void test_graph_as_a_whole(void **state)
+{
+    (void)state;
+    kprof_report *report;
+    kprof_ingest *ingest = begin_storing(&report);
+    fixture_begin_process(ingest, &metrics);
+    kprof_record record = {.type = KPROF_RECORD_KERNEL,
+                           .kernel = {.kernel = 3, .mangled = "CUDAGraph<2 kernels, 00abcd>"}};
+    fixture_store(ingest, &record);
+    record = (kprof_record){.type = KPROF_RECORD_LAUNCH, .launch = fixture_launch(&metrics)};
+    record.launch.kernel = 3;
+    memset(record.launch.grid, 0, sizeof record.launch.grid);
+    memset(record.launch.block, 0, sizeof record.launch.block);
+    fixture_store(ingest, &record);
+    expect_printed(report, (kprof_print_options){.page = KPROF_PAGE_DETAILS},
+                   "CUDAGraph<2 kernels, 00abcd>, Context 1, Stream 7, ");
+    expect_printed(report, (kprof_print_options){.format = KPROF_FORMAT_CSV}, ",9.0,,,,,,,\"batch\",");
+    expect_printed(report, (kprof_print_options){.format = KPROF_FORMAT_CSV, .csv_layout = KPROF_CSV_NCU},
+                   "\"CUDAGraph<2 kernels, 00abcd>\",\"1\",\"7\",\"\",\"\",\"0\"");
+    expect_printed(report, (kprof_print_options){.format = KPROF_FORMAT_JSON},
+                   "\"grid\":null,\"block\":null,\"cluster\":null,\"dynamic_shared_memory_bytes\":null");
+    expect_printed(report, (kprof_print_options){.format = KPROF_FORMAT_JSON}, "\"registers_per_thread\":null");
+    end_storing(report, ingest);
+    assert_int_equal(
+        query("SELECT count(*) FROM launch_metrics WHERE metric LIKE 'launch__grid%' AND value IS NOT NULL"), 0);
+    assert_int_equal(query("SELECT count(*) FROM launches WHERE kernel='CUDAGraph'"), 1);
+}
+
 static void expect_bad_spool(kprof_ingest *ingest, const kprof_record *record)
 {
     assert_int_equal(kprof_ingest_record(ingest, record), KPROF_BAD_SPOOL);
@@ -493,6 +532,7 @@ int main(void)
         TEST(test_witnesses),
         TEST(test_counts),
         TEST(test_print_while_writing),
+        TEST(test_graph_as_a_whole),
         TEST(test_records_that_do_not_fit),
         TEST(test_records_out_of_place),
         TEST(test_chip_told_of_later),

@@ -10,6 +10,7 @@
 #include "sim/device.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -170,6 +171,25 @@ const kprof_graph_call *kprof_target_graph(const kprof_call *call, size_t *count
     return NULL;
 }
 
+bool kprof_target_name_graph(const kprof_call *call, kprof_call *out)
+{
+    static sim_function graphs[SIM_STREAMS];
+    unsigned from = ((const sim_step *)call->parameters)->from;
+    lock();
+    graphs[from].module = from;
+    snprintf(graphs[from].name, sizeof graphs[from].name, "CUDAGraph<%u>", from);
+    unlock();
+    *out = *call;
+    out->function = &graphs[from];
+    out->kernel_name = graphs[from].name;
+    return true;
+}
+
+bool kprof_target_awaits(const kprof_call *call)
+{
+    return sim.awaits && call->kind == KPROF_CALL_GRAPH_LAUNCH;
+}
+
 bool kprof_target_capturing(void)
 {
     lock();
@@ -251,10 +271,31 @@ void kprof_target_leave_context(void)
     sim_current = pushed_from;
 }
 
+static bool prints(const sim_step *step)
+{
+    return step->kernel == SIM_PRINT;
+}
+
+static bool takes_shared(const sim_step *step)
+{
+    return sim.slots[step->a].shared || sim.slots[step->b].shared;
+}
+
+/* Is it so of a launch, or of one that the launched graph is made of? */
+static bool is_any(const sim_step *step, bool (*test)(const sim_step *step))
+{
+    lock();
+    const sim_queue *graph = step->op == SIM_GRAPH_LAUNCH ? &sim.streams[step->from].graph : NULL;
+    bool found = !graph && test(step);
+    for (unsigned i = 0; graph && i < graph->count; i++)
+        found = found || test(&graph->items[i].step);
+    unlock();
+    return found;
+}
+
 const char *kprof_target_side_effect(const kprof_call *call)
 {
-    const sim_step *step = call->parameters;
-    return step->kernel == SIM_PRINT ? "it prints (simulated)" : NULL;
+    return is_any(call->parameters, prints) ? "it prints (simulated)" : NULL;
 }
 
 kprof_status kprof_target_synchronize(void)
@@ -802,7 +843,7 @@ void kprof_flush_close(kprof_flush *flush)
 /* Transfers of memory that is not the device's own are not repeated. */
 static bool is_repeatable(const sim_step *step, const kprof_snapshot *snapshot)
 {
-    if (step->uncopyable || step->op == SIM_LAUNCH)
+    if (step->uncopyable || step->op == SIM_LAUNCH || step->op == SIM_GRAPH_LAUNCH)
         return !step->uncopyable;
     bool copies = step->op == SIM_COPY;
     return snapshot && snapshot->slots[step->a].saved && (!copies || snapshot->slots[step->b].saved);
@@ -862,6 +903,13 @@ kprof_status kprof_operation_run(const kprof_operation *operation, kprof_snapsho
     return status;
 }
 
+bool kprof_operation_is_saved(const kprof_operation *operation, const kprof_snapshot *snapshot)
+{
+    if (!snapshot->taken)
+        sim_violation("nothing is saved");
+    return !operation->step.unsaved;
+}
+
 bool kprof_operation_is_output(const kprof_operation *operation)
 {
     return operation->step.op == SIM_COPY_OUT;
@@ -877,8 +925,5 @@ void kprof_operation_free(kprof_operation *operation)
 
 bool kprof_operation_sees_host(const kprof_operation *operation)
 {
-    lock();
-    bool sees = !sim.hides_host && (sim.slots[operation->step.a].shared || sim.slots[operation->step.b].shared);
-    unlock();
-    return sees;
+    return !sim.hides_host && is_any(&operation->step, takes_shared);
 }

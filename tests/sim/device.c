@@ -205,22 +205,28 @@ static bool reaches_host(const sim_step *step)
     return sim.slots[step->a].shared || sim.slots[step->b].shared;
 }
 
+/* A launch, of a kernel or a graph, is about to run. */
+static void note_run(const sim_work *work, uint64_t signature, bool reaches)
+{
+    sim_context *context = &sim.contexts[sim_context_of_stream(work->step.stream)];
+    if (work->step.tag)
+        sim.signatures[work->step.tag] = signature;
+    if (work->is_replay && reaches)
+        sim_violation("a replay reaches memory of the host");
+    if (work->range > 0 && !context->armed)
+        sim_violation("a pass ended before a launch in it");
+    if (work->range > 0)
+        sim_profiler_note(context->armed, work->range - 1, signature, reaches);
+    context->cold = false;
+}
+
 static void run_kernel(const sim_work *work)
 {
     const sim_step *step = &work->step;
     unsigned context = sim_context_of_stream(step->stream);
     if (sim.contexts[context].failed)
         return;
-    uint64_t signature = signature_of(step);
-    if (step->tag)
-        sim.signatures[step->tag] = signature;
-    if (work->is_replay && reaches_host(step))
-        sim_violation("a replay reaches memory of the host");
-    if (work->range > 0 && !sim.contexts[context].armed)
-        sim_violation("a pass ended before a launch in it");
-    if (work->range > 0)
-        sim_profiler_note(sim.contexts[context].armed, work->range - 1, signature, reaches_host(step));
-    sim.contexts[context].cold = false;
+    note_run(work, signature_of(step), reaches_host(step));
     compute(step);
     if (step->kernel == SIM_COUNT)
         count(step);
@@ -244,9 +250,19 @@ static void fill(unsigned slot, uint64_t value)
         set_word(slot, i, sim_hash(value, i));
 }
 
-static void run_graph(const sim_step *step)
+/* Its signature is made of what all of its kernels find before it. */
+static void run_graph(const sim_work *work)
 {
-    const sim_queue *graph = &sim.streams[step->from].graph;
+    const sim_queue *graph = &sim.streams[work->step.from].graph;
+    uint64_t signature = 0;
+    bool reaches = false;
+    if (sim.contexts[sim_context_of_stream(work->step.stream)].failed)
+        return;
+    for (unsigned i = 0; i < graph->count; i++) {
+        signature = sim_hash(signature, signature_of(&graph->items[i].step));
+        reaches = reaches || reaches_host(&graph->items[i].step);
+    }
+    note_run(work, signature, reaches);
     for (unsigned i = 0; i < graph->count; i++)
         run_kernel(&(sim_work){.step = graph->items[i].step});
 }
@@ -259,7 +275,7 @@ static void run_work(const sim_work *work)
         run_kernel(work);
         break;
     case SIM_GRAPH_LAUNCH:
-        run_graph(step);
+        run_graph(work);
         break;
     case SIM_COPY_IN:
     case SIM_MEMSET:
@@ -402,6 +418,11 @@ void sim_act_elsewhere(void)
     }
 }
 
+static bool is_launch(const sim_step *step)
+{
+    return step->op == SIM_LAUNCH || step->op == SIM_GRAPH_LAUNCH;
+}
+
 static void submit(const sim_step *step, uint64_t event)
 {
     sim_act_elsewhere();
@@ -409,7 +430,7 @@ static void submit(const sim_step *step, uint64_t event)
     if (stream->queue.count == SIM_QUEUE)
         drain_stream(step->stream);
     struct kprof_profiler *armed = sim.contexts[sim_context_of_stream(step->stream)].armed;
-    size_t range = armed && step->op == SIM_LAUNCH ? sim_profiler_range(armed) : 0;
+    size_t range = armed && is_launch(step) ? sim_profiler_range(armed) : 0;
     stream->queue.items[stream->queue.count++] = (sim_work){*step, event, range, false};
     unsigned any = (unsigned)(sim_random(&sim.random) % SIM_STREAMS);
     if (sim.streams[any].queue.count > 0 && sim_chance(2))
@@ -422,7 +443,7 @@ void sim_submit_replay(unsigned context, const sim_step *step)
     struct kprof_profiler *armed = sim.contexts[context].armed;
     if (queue->count == SIM_QUEUE)
         run_first_replay(context);
-    size_t range = armed && step->op == SIM_LAUNCH ? sim_profiler_range(armed) : 0;
+    size_t range = armed && is_launch(step) ? sim_profiler_range(armed) : 0;
     queue->items[queue->count++] = (sim_work){*step, 0, range, true};
     if (sim_chance(2))
         run_first_replay(context);
@@ -759,7 +780,7 @@ static void interrupt(void)
 static void note_return(const sim_step *step)
 {
     pthread_mutex_lock(&sim.mutex);
-    if (step->op == SIM_LAUNCH && !sim.interrupted)
+    if (is_launch(step) && !sim.interrupted)
         sim.returned[step->tag] = true;
     pthread_mutex_unlock(&sim.mutex);
 }

@@ -80,7 +80,7 @@ typedef enum sim_kernel {
 typedef struct sim_step {
     sim_op op;
     sim_kernel kernel;
-    unsigned stream, from; /* from: the stream whose event is waited for */
+    unsigned stream, from; /* from: the stream whose event is waited for, or in which the graph was captured */
     unsigned a, b;         /* slots */
     uint64_t value;
     unsigned tag; /* of a launch: its number in the program */
@@ -88,6 +88,7 @@ typedef struct sim_step {
     bool shared;     /* of SIM_ALLOC: host and device both have it */
     bool exported;   /* of SIM_ALLOC: another device has it, too */
     bool refused;    /* the driver returns an error and does nothing */
+    bool unsaved;    /* of a graph: it sets memory that is not saved */
     bool uncopyable; /* its arguments cannot be kept for later */
     bool legacy;     /* one of the driver's oldest entry points: it cannot be repeated */
     bool nested;     /* the driver makes a call of its own inside this one */
@@ -162,6 +163,7 @@ typedef struct sim_machine {
     unsigned program;        /* number of the program that runs, for the records of its launches */
     size_t capacity;         /* of a profiler */
     uint32_t most_launches;  /* of a measurement, as the configuration has it; 0: any number */
+    bool awaits;             /* graphs may wait for the host */
     bool hides_host;         /* arguments do not tell that a kernel takes memory of the host */
     bool all_witnesses;      /* in each measurement, not only in large ones */
     const char *second_chip; /* of device 1 */

@@ -102,6 +102,12 @@ static void note_crash(generator *g, unsigned context)
         g->program->lost[slot_of(g, slot)] = g->last[slot] != NO_STREAM;
 }
 
+/* The number of the step that was added last. */
+static unsigned tag_of_last(const generator *g)
+{
+    return g->lane * SIM_LANE_TAGS + g->program->counts[g->lane];
+}
+
 static void add_kernel(generator *g, unsigned stream, sim_kernel kernel)
 {
     unsigned a = pick_slot(g, stream), b = pick_slot(g, stream);
@@ -119,7 +125,7 @@ static void add_kernel(generator *g, unsigned stream, sim_kernel kernel)
     step->kernel = kernel;
     step->a = slot_of(g, a);
     step->b = slot_of(g, b);
-    step->tag = g->capturing == (int)stream ? 0 : g->lane * SIM_LANE_TAGS + g->program->counts[g->lane];
+    step->tag = g->capturing == (int)stream ? 0 : tag_of_last(g);
     step->nested = g->program->traits.nested_calls && is_likely(g, 6);
     if (g->program->traits.odd_launches && kernel != SIM_CRASH) {
         step->refused = g->capturing != (int)stream && is_likely(g, 10);
@@ -286,7 +292,9 @@ static void add_capture(generator *g, unsigned stream)
     for (unsigned i = pick(g, 3); i > 0; i--) {
         add_launch(g, stream);
         sync_both(g, stream);
-        add(g, SIM_GRAPH_LAUNCH, stream)->from = stream;
+        sim_step *step = add(g, SIM_GRAPH_LAUNCH, stream);
+        step->from = stream;
+        step->tag = tag_of_last(g);
         add(g, SIM_SYNC_STREAM, stream);
     }
 }
@@ -323,7 +331,7 @@ static void add_tally(generator *g)
     sim_step *step = add(g, SIM_LAUNCH, stream);
     step->kernel = SIM_TALLY;
     step->a = step->b = sim_variable_of_stream(stream);
-    step->tag = g->lane * SIM_LANE_TAGS + g->program->counts[g->lane];
+    step->tag = tag_of_last(g);
 }
 
 static void add_any(generator *g)

@@ -152,6 +152,19 @@ const kprof_graph_call *kprof_target_graph(const kprof_call *call, size_t *count
     return NULL;
 }
 
+bool kprof_target_name_graph(const kprof_call *call, kprof_call *out)
+{
+    (void)call;
+    (void)out;
+    return false;
+}
+
+bool kprof_target_awaits(const kprof_call *call)
+{
+    (void)call;
+    return false;
+}
+
 bool kprof_target_capturing(void)
 {
     return false;
@@ -453,6 +466,13 @@ kprof_status kprof_operation_run(const kprof_operation *operation, kprof_snapsho
     (void)snapshot;
     run_kernel(operation->kernel);
     return KPROF_OK;
+}
+
+bool kprof_operation_is_saved(const kprof_operation *operation, const kprof_snapshot *snapshot)
+{
+    (void)operation;
+    (void)snapshot;
+    return true;
 }
 
 bool kprof_operation_is_output(const kprof_operation *operation)

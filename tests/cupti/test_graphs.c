@@ -1,0 +1,343 @@
+/* What is known of an executable graph: its kernels, sets and copies one by one, and what keeps it from being launched
+ * again as a whole. The driver has the graphs that the test makes. */
+#include "cupti/driver.h"
+#include "cupti/graphs.h"
+#include "cupti/load.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define ID(name) CUPTI_DRIVER_TRACE_CBID_##name
+
+enum { NODES = 4 };
+
+/* Memory of the device, and of the host. */
+static const CUdeviceptr on_device = 0x1000, on_host = 0x2000;
+
+typedef struct template_node {
+    CUgraphNodeType type;
+    const char *kernel; /* its function is where the name is */
+    bool updatable;     /* by kernels */
+    CUdeviceptr from;   /* of a copy to memory of the device */
+} template_node;
+
+/* The nodes of a graph come one after the other. */
+typedef struct template_graph {
+    template_node nodes[NODES];
+    size_t count;
+} template_graph;
+
+static char own_context, own_stream, executable;
+
+static CUresult CUDAAPI get_nodes(CUgraph graph, CUgraphNode *nodes, size_t *count)
+{
+    template_graph *t = (template_graph *)(void *)graph;
+    *count = t->count;
+    for (size_t i = 0; nodes && i < t->count; i++)
+        nodes[t->count - 1 - i] = (CUgraphNode)(void *)&t->nodes[i]; /* not in their order */
+    return CUDA_SUCCESS;
+}
+
+/* NOLINTNEXTLINE(readability-function-size): as the driver has it */
+static CUresult CUDAAPI get_edges(CUgraph graph, CUgraphNode *from, CUgraphNode *to, CUgraphEdgeData *data,
+                                  size_t *count)
+{
+    template_graph *t = (template_graph *)(void *)graph;
+    (void)data;
+    *count = t->count > 0 ? t->count - 1 : 0;
+    for (size_t i = 0; from && i < *count; i++) {
+        from[i] = (CUgraphNode)(void *)&t->nodes[i];
+        to[i] = (CUgraphNode)(void *)&t->nodes[i + 1];
+    }
+    return CUDA_SUCCESS;
+}
+
+static CUresult CUDAAPI get_type(CUgraphNode node, CUgraphNodeType *type)
+{
+    *type = ((const template_node *)(void *)node)->type;
+    return CUDA_SUCCESS;
+}
+
+static CUresult CUDAAPI get_kernel(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS *out)
+{
+    const template_node *n = (const template_node *)(void *)node;
+    *out = (CUDA_KERNEL_NODE_PARAMS){.func = (CUfunction)(void *)(uintptr_t)n->kernel, .gridDimX = 1, .blockDimX = 32};
+    return CUDA_SUCCESS;
+}
+
+static CUresult CUDAAPI get_kernel_attribute(CUgraphNode node, CUkernelNodeAttrID id, CUkernelNodeAttrValue *value)
+{
+    if (id == CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE)
+        value->deviceUpdatableKernelNode.deviceUpdatable = ((const template_node *)(void *)node)->updatable;
+    return CUDA_SUCCESS;
+}
+
+static CUresult CUDAAPI get_memset(CUgraphNode node, CUDA_MEMSET_NODE_PARAMS *out)
+{
+    (void)node;
+    *out = (CUDA_MEMSET_NODE_PARAMS){.dst = on_device, .elementSize = 4, .width = 16, .height = 1};
+    return CUDA_SUCCESS;
+}
+
+static CUresult CUDAAPI get_memcpy(CUgraphNode node, CUDA_MEMCPY3D *out)
+{
+    *out = (CUDA_MEMCPY3D){.srcMemoryType = CU_MEMORYTYPE_UNIFIED,
+                           .srcDevice = ((const template_node *)(void *)node)->from,
+                           .dstMemoryType = CU_MEMORYTYPE_UNIFIED,
+                           .dstDevice = on_device,
+                           .WidthInBytes = 64,
+                           .Height = 1,
+                           .Depth = 1};
+    return CUDA_SUCCESS;
+}
+
+static CUresult CUDAAPI get_pointer_attribute(void *out, CUpointer_attribute attribute, CUdeviceptr address)
+{
+    (void)attribute;
+    *(unsigned *)out = address == on_host ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
+    return CUDA_SUCCESS;
+}
+
+static CUresult CUDAAPI get_name(const char **name, CUfunction function)
+{
+    *name = (const char *)(void *)function;
+    return CUDA_SUCCESS;
+}
+
+static CUresult CUDAAPI no_parameter(CUfunction function, size_t index, size_t *offset, size_t *size)
+{
+    (void)function;
+    (void)index;
+    (void)offset;
+    (void)size;
+    return CUDA_ERROR_INVALID_VALUE;
+}
+
+static CUresult CUDAAPI exchange_mode(CUstreamCaptureMode *mode)
+{
+    (void)mode;
+    return CUDA_SUCCESS;
+}
+
+/* In place of the driver's, and of CUPTI's. */
+kprof_status kprof_driver_load(const kprof_driver_api **out)
+{
+    static const kprof_driver_api api = {.cuGraphGetNodes_ = get_nodes,
+                                         .cuGraphGetEdges_ = get_edges,
+                                         .cuGraphNodeGetType_ = get_type,
+                                         .cuGraphKernelNodeGetParams_ = get_kernel,
+                                         .cuGraphKernelNodeGetAttribute_ = get_kernel_attribute,
+                                         .cuGraphMemsetNodeGetParams_ = get_memset,
+                                         .cuGraphMemcpyNodeGetParams_ = get_memcpy,
+                                         .cuPointerGetAttribute_ = get_pointer_attribute,
+                                         .cuFuncGetName_ = get_name,
+                                         .cuFuncGetParamInfo_ = no_parameter,
+                                         .cuThreadExchangeStreamCaptureMode_ = exchange_mode};
+    *out = &api;
+    return KPROF_OK;
+}
+
+kprof_status kprof_cupti_load(const kprof_cupti_api **out)
+{
+    *out = NULL;
+    return KPROF_UNSUPPORTED;
+}
+
+void *kprof_target_stream(const kprof_call *call)
+{
+    (void)call;
+    return &own_stream;
+}
+
+static CUgraphExec exec_graph(void)
+{
+    return (CUgraphExec)(void *)&executable;
+}
+
+static void instantiate(template_graph *from)
+{
+    CUgraphExec exec = exec_graph();
+    cuGraphInstantiateWithFlags_params p = {.phGraphExec = &exec, .hGraph = (CUgraph)(void *)from};
+    kprof_graphs_note(ID(cuGraphInstantiateWithFlags), &p);
+}
+
+static int destroy(void **state)
+{
+    (void)state;
+    cuGraphExecDestroy_params p = {.hGraphExec = exec_graph()};
+    kprof_graphs_note(ID(cuGraphExecDestroy), &p);
+    return 0;
+}
+
+/* One launch of the graph. */
+static const cuGraphLaunch_params launch_parameters = {.hGraph = (CUgraphExec)(void *)&executable};
+static const kprof_call launch = {.kind = KPROF_CALL_GRAPH_LAUNCH,
+                                  .context = &own_context,
+                                  .callback_id = ID(cuGraphLaunch),
+                                  .parameters = &launch_parameters};
+
+static template_graph example(void)
+{
+    return (template_graph){.nodes = {{.type = CU_GRAPH_NODE_TYPE_KERNEL, .kernel = "first"},
+                                      {.type = CU_GRAPH_NODE_TYPE_MEMSET},
+                                      {.type = CU_GRAPH_NODE_TYPE_MEMCPY, .from = on_device},
+                                      {.type = CU_GRAPH_NODE_TYPE_KERNEL, .kernel = "second"}},
+                            .count = 4};
+}
+
+static uint32_t identify(size_t kernels)
+{
+    kprof_graph_identity found = kprof_graphs_identify(&launch);
+    assert_int_equal(found.kernels, kernels);
+    assert_false(kprof_graphs_identify(&launch).changed);
+    return found.number;
+}
+
+static void assert_repeatable(void)
+{
+    bool waits;
+    assert_null(kprof_graphs_obstacle(&launch, &waits));
+    assert_false(waits);
+}
+
+static void assert_obstacle(const char *why, bool may_wait)
+{
+    bool waits;
+    const char *obstacle = kprof_graphs_obstacle(&launch, &waits);
+    assert_non_null(obstacle);
+    if (!strstr(obstacle, why))
+        fail_msg("the reason is \"%s\", not \"%s\"", obstacle, why);
+    assert_int_equal(waits, may_wait);
+}
+
+static bool count_kinds(const kprof_call *node, void *user)
+{
+    char **text = user;
+    const char *name = node->kind == KPROF_CALL_LAUNCH ? node->kernel_name : "transfer";
+    strcat(*text, name);
+    strcat(*text, " ");
+    return strcmp(name, "second") != 0;
+}
+
+static void assert_visited(const char *nodes, bool all)
+{
+    char text[128] = "", *list = text;
+    assert_int_equal(kprof_graphs_visit(&launch, count_kinds, &list), all);
+    assert_string_equal(text, nodes);
+}
+
+static void test_nodes(void **state)
+{
+    (void)state;
+    size_t count;
+    const char *why;
+    template_graph t = example();
+    instantiate(&t);
+    const kprof_graph_call *calls = kprof_graphs_find(&launch, &count, &why);
+    assert_non_null(calls);
+    assert_int_equal(count, 4);
+    assert_string_equal(calls[3].call.kernel_name, "second");
+    assert_visited("first transfer transfer second ", false); /* the visitor ends there */
+    assert_repeatable();
+    t.count = 3;
+    instantiate(&t);
+    assert_visited("first transfer transfer ", true);
+}
+
+static void test_graph_that_is_not_known(void **state)
+{
+    (void)state;
+    size_t count;
+    const char *why;
+    assert_null(kprof_graphs_find(&launch, &count, &why));
+    assert_int_equal(identify(0), 0);
+    assert_obstacle("it is not known what the graph does", true);
+    assert_visited("", true);
+}
+
+/* By the names of kernels, and what comes between them; what they are given changes nothing. */
+static void test_identity(void **state)
+{
+    (void)state;
+    template_graph t = example(), other = example();
+    instantiate(&t);
+    uint32_t number = identify(2);
+    other.nodes[2].from = on_device + 8;
+    instantiate(&other);
+    assert_int_equal(identify(2), number);
+    other.nodes[3].kernel = "third";
+    instantiate(&other);
+    assert_int_not_equal(identify(2), number);
+    t.count = 0;
+    instantiate(&t);
+    assert_int_not_equal(identify(0), 0);
+}
+
+static void test_changes(void **state)
+{
+    (void)state;
+    template_graph t = example(), other = example();
+    instantiate(&t);
+    uint32_t number = identify(2);
+    cuGraphNodeSetEnabled_params disable = {.hGraphExec = exec_graph(), .hNode = (CUgraphNode)(void *)&t.nodes[3]};
+    kprof_graphs_note(ID(cuGraphNodeSetEnabled), &disable);
+    assert_int_not_equal(identify(1), number);
+    assert_visited("first transfer transfer ", true);
+    other.nodes[0].kernel = "another";
+    assert_false(kprof_graphs_identify(&launch).changed);
+    cuGraphExecUpdate_v2_params update = {.hGraphExec = exec_graph(), .hGraph = (CUgraph)(void *)&other};
+    kprof_graphs_note(ID(cuGraphExecUpdate_v2), &update);
+    assert_visited("another transfer transfer ", true);
+    assert_true(kprof_graphs_identify(&launch).changed);
+    cuGraphExecKernelNodeSetParams_params unknown = {.hGraphExec = exec_graph()};
+    kprof_graphs_note(ID(cuGraphExecKernelNodeSetParams), &unknown);
+    assert_int_equal(identify(0), 0);
+    assert_obstacle("one of its nodes was changed by a call that is not followed", true);
+}
+
+/* A node of another kind. */
+static void test_obstacles(void **state)
+{
+    (void)state;
+    static const struct {
+        template_node node;
+        const char *why;
+        bool waits;
+    } rows[] = {
+        {{.type = CU_GRAPH_NODE_TYPE_HOST}, "it calls a function of the host", true},
+        {{.type = CU_GRAPH_NODE_TYPE_EVENT_RECORD}, "it records events", true},
+        {{.type = CU_GRAPH_NODE_TYPE_WAIT_EVENT}, "it records events, or waits for them", true},
+        {{.type = CU_GRAPH_NODE_TYPE_CONDITIONAL}, "it has a conditional node", true},
+        {{.type = CU_GRAPH_NODE_TYPE_MEM_ALLOC}, "it allocates or frees memory", true},
+        {{.type = CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT}, "it waits for, or signals, what is outside of it", true},
+        {{.type = CU_GRAPH_NODE_TYPE_MEMCPY, .from = on_host}, "it copies from or to the host", false},
+        {{.type = CU_GRAPH_NODE_TYPE_KERNEL, .kernel = "k", .updatable = true}, "kernels may change its nodes", false},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        template_graph t = example();
+        t.nodes[1] = rows[i].node;
+        instantiate(&t);
+        assert_obstacle(rows[i].why, rows[i].waits);
+    }
+    template_graph t = example();
+    t.nodes[1].type = CU_GRAPH_NODE_TYPE_EMPTY;
+    instantiate(&t);
+    assert_repeatable();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(test_nodes, destroy),
+        cmocka_unit_test_teardown(test_graph_that_is_not_known, destroy),
+        cmocka_unit_test_teardown(test_identity, destroy),
+        cmocka_unit_test_teardown(test_changes, destroy),
+        cmocka_unit_test_teardown(test_obstacles, destroy),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
