@@ -192,7 +192,8 @@ static void close_batch(const char *why)
 
 static bool measures_whole_graphs(void)
 {
-    return kprof_this_process.config.graph_profiling == KPROF_GRAPH_WHOLE;
+    const kprof_config *config = &kprof_this_process.config;
+    return config->graph_profiling == KPROF_GRAPH_WHOLE || config->replay_choice == KPROF_MULTIPLEX_ALL;
 }
 
 /* Must the open batch be replayed before the call? */
@@ -255,7 +256,8 @@ static void note_unknown_graph(const char *why)
 {
     static atomic_bool noted;
     if (!atomic_exchange(&noted, true))
-        kprof_log(KPROF_LOG_WARNING, "a CUDA graph, or a launch on several devices, is not profiled: %s", why);
+        kprof_log(KPROF_LOG_WARNING,
+                  "a CUDA graph, or a launch on several devices, is not profiled kernel by kernel: %s", why);
 }
 
 /* Count a node of a graph, and choose whether it is measured. */
@@ -300,9 +302,12 @@ static void enter_graph(const kprof_call *call)
 {
     size_t count = 0, chosen = 0;
     const char *why = "", *obstacle = "";
+    kprof_call whole;
     const kprof_graph_call *nodes = kprof_target_graph(call, &count, &why);
     if (!nodes) {
         note_unknown_graph(why);
+        if (kprof_target_name_graph(call, &whole))
+            enter_launch(&whole);
         return;
     }
     const kprof_device *device = kprof_devices_find(call->context);

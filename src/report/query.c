@@ -7,6 +7,9 @@
 static kprof_status count_launch(void *user, const kprof_model_launch *launch)
 {
     kprof_report_counts *counts = user;
+    bool multiplexed = kprof_model_is_multiplexed(launch);
+    counts->samples += multiplexed && launch->measured > 0;
+    counts->multiplexed += multiplexed;
     if (kprof_model_is_missing(launch))
         counts->not_measured++;
     else
@@ -60,6 +63,11 @@ kprof_status kprof_report_count(kprof_report *report, kprof_report_counts *out)
         return status;
     kprof_model_walk walk = {report, &model, NULL, false};
     status = kprof_model_launches(&walk, count_launch, out);
+    if (out->samples == 0) { /* launches that are parts of none */
+        out->profiled -= out->multiplexed;
+        out->not_measured += out->multiplexed;
+        out->multiplexed = 0;
+    }
     kprof_model_kernel **kernels = calloc(model.kernel_count + 1, sizeof *kernels);
     if (kernels)
         out->kernels = merge_kernels(&model, kernels);

@@ -58,6 +58,8 @@ typedef struct kprof_report_counts {
     uint64_t launches;     /* all launches seen, profiled or not */
     uint64_t profiled;     /* launch rows with values, in a sample, or with nothing that had to be measured */
     uint64_t not_measured; /* launch rows without, which have a reason */
+    uint64_t multiplexed;  /* of the profiled ones: measured in one pass each, as parts of samples, or between */
+    uint64_t samples;      /* of those */
     size_t kernels;        /* distinct kernels seen */
 } kprof_report_counts;
 kprof_status kprof_report_count(kprof_report *report, kprof_report_counts *out) KPROF_MUST_CHECK;

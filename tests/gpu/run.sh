@@ -72,7 +72,8 @@ part() {
   case $name in
     build) ;;
     facts) facts ;;
-    validate | values | behave | graphs | exact | bench | frameworks | multiplex) python3 "$here/$name.py" "$@" || status=$? ;;
+    validate | values | behave | graphs | exact | bench | frameworks | multiplex)
+      python3 "$here/$name.py" "$@" || status=$? ;;
     *) echo "run.sh: unknown part $name" >&2; status=2 ;;
   esac
   outcomes+=("$(printf '| %-10s | %6s | %4s s |' "$name" "$status" $((SECONDS - start)))")
