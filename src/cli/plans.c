@@ -200,6 +200,7 @@ static void fill_chip(const kprof_chip_plan *from, kprof_chip_metrics *out)
         .chip = from->plan.chip,
         .metrics = from->plan.collect,
         .last_passes = from->schedule.last_passes,
+        .patched = from->schedule.patched,
         .witnesses = from->variants.witnesses,
         .proof = from->variants.proof,
         .pass_count = (uint32_t)from->plan.pass_count,

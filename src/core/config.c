@@ -87,6 +87,7 @@ static void encode_chip(const kprof_chip_metrics *chip, kprof_strbuf *out)
     kprof_put_u32(out, chip->patches_code);
     kprof_put_strings(out, &chip->metrics);
     encode_passes(chip->last_passes, chip->metrics.count, out);
+    encode_passes(chip->patched, chip->metrics.count, out);
     kprof_put_strings(out, &chip->witnesses);
     for (size_t i = 0; i < KPROF_MAX_WITNESSES; i++)
         kprof_put_u64(out, chip->witness_passes[i]);
@@ -102,6 +103,7 @@ static void decode_chip(kprof_bytes *in, kprof_chip_metrics *chip)
     chip->patches_code = kprof_get_u32(in) != 0;
     kprof_get_strings(in, &chip->metrics);
     decode_passes(in, chip->metrics.count, &chip->last_passes);
+    decode_passes(in, chip->metrics.count, &chip->patched);
     kprof_get_strings(in, &chip->witnesses);
     in->failed = in->failed || chip->witnesses.count > KPROF_MAX_WITNESSES;
     for (size_t i = 0; i < KPROF_MAX_WITNESSES; i++)
@@ -304,6 +306,7 @@ void kprof_config_free(kprof_config *config)
         free(config->chips[i].chip);
         kprof_strlist_free(&config->chips[i].metrics);
         free(config->chips[i].last_passes);
+        free(config->chips[i].patched);
         kprof_strlist_free(&config->chips[i].witnesses);
         kprof_strlist_free(&config->chips[i].proof);
         for (size_t k = 0; k < KPROF_IMAGES; k++)

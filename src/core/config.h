@@ -31,7 +31,8 @@ enum {
 typedef struct kprof_chip_metrics {
     char *chip; /* "GH100" */
     kprof_strlist metrics;
-    uint32_t *last_passes;   /* [metrics.count], owned: the pass after which nothing more of a metric comes */
+    uint32_t *last_passes; /* [metrics.count], owned: the pass after which nothing more of a metric comes */
+    uint32_t *patched; /* [metrics.count], owned: 1: it needs code that is patched into kernels as they are launched */
     kprof_strlist witnesses; /* names that a witnessed image has in several passes; none is among `metrics` */
     uint64_t witness_passes[KPROF_MAX_WITNESSES]; /* bit P: in pass P */
     kprof_strlist proof; /* names that count the SMs' traffic to host and peer memory; empty: there is no proof */

@@ -109,9 +109,10 @@ static kprof_status prepare(reader *r, kprof_host *host, size_t metric_count)
     out->passes = calloc(out->pass_count + 1, sizeof(*out->passes));
     out->metrics = calloc(metric_count + 1, sizeof(*out->metrics));
     out->last_passes = calloc(metric_count + 1, sizeof(*out->last_passes));
+    out->patched = calloc(metric_count + 1, sizeof(*out->patched));
     r->marked = calloc(out->pass_count + 1, sizeof(*r->marked));
     r->indices = calloc(out->pass_count + 1, sizeof(*r->indices));
-    if (!out->passes || !out->metrics || !out->last_passes || !r->marked || !r->indices)
+    if (!out->passes || !out->metrics || !out->last_passes || !out->patched || !r->marked || !r->indices)
         return KPROF_NO_MEMORY;
     kprof_status status = kprof_nvperf_load(&r->api);
     if (status == KPROF_OK)
@@ -119,6 +120,14 @@ static kprof_status prepare(reader *r, kprof_host *host, size_t metric_count)
     if (status == KPROF_OK)
         status = kprof_raw_config_open(host, &r->domains);
     return status == KPROF_OK ? kprof_raw_config_begin(r->domains) : status;
+}
+
+static bool is_patched(const kprof_schedule *schedule, const kprof_pass_list *passes)
+{
+    bool found = false;
+    for (size_t i = 0; i < passes->count; i++)
+        found = found || schedule->passes[passes->items[i]].patches_code;
+    return found;
 }
 
 kprof_status kprof_schedule_read(kprof_host *host, const kprof_strlist *names, const kprof_config_image *image,
@@ -131,6 +140,8 @@ kprof_status kprof_schedule_read(kprof_host *host, const kprof_strlist *names, c
         status = read_pass(&r, i);
     for (size_t i = 0; i < names->count && status == KPROF_OK; i++)
         status = read_metric(&r, names->items[i], &out->metrics[i], &out->last_passes[i]);
+    for (size_t i = 0; i < names->count && status == KPROF_OK; i++)
+        out->patched[i] = is_patched(out, &out->metrics[i]);
     kprof_raw_config_close(r.domains);
     free(r.marked);
     free(r.indices);
@@ -145,6 +156,7 @@ void kprof_schedule_free(kprof_schedule *schedule)
         free(schedule->metrics[i].items);
     free(schedule->metrics);
     free(schedule->last_passes);
+    free(schedule->patched);
     free(schedule->passes);
     *schedule = (kprof_schedule){0};
 }

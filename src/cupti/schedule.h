@@ -24,6 +24,7 @@ typedef struct kprof_schedule {
     size_t pass_count;
     kprof_pass_list *metrics; /* [metric_count], in the order of the names; empty: no counters, as for a peak rate */
     uint32_t *last_passes;    /* [metric_count]: after it no counter comes that a value is made of, or may be */
+    uint32_t *patched;        /* [metric_count]: 1: some of its counters come from code that is patched into kernels */
     size_t metric_count;
 } kprof_schedule;
 

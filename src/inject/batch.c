@@ -43,6 +43,11 @@ bool kprof_batch_is_window(void)
     return atomic_load_explicit(&kprof_batch.window, memory_order_relaxed);
 }
 
+void kprof_batch_note_unknown_end(void)
+{
+    atomic_store(&kprof_batch.unknown_ends, true);
+}
+
 bool kprof_batch_records(void)
 {
     return atomic_load_explicit(&kprof_batch.records, memory_order_relaxed);
@@ -436,7 +441,8 @@ static kprof_turn find_turn(const kprof_batch_launch *launch, const kprof_treatm
     kprof_turn turn = own ? kprof_multiplex_turn(launch) : KPROF_TURN_LATER;
     if (!own && !kprof_multiplex_wants(kprof_contexts_find(launch->call->context), launch))
         turn = KPROF_TURN_NEVER;
-    if (turn == KPROF_TURN_NOW)
+    if (turn == KPROF_TURN_NOW &&
+        (kprof_treatment_may_wait(launch) || atomic_exchange(&kprof_batch.unknown_ends, false)))
         *status = await_ends();
     if (*status != KPROF_OK)
         return KPROF_TURN_NEVER;

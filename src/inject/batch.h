@@ -3,8 +3,8 @@
  * that is not saved, all are replayed in order for each pass, with memory as it was before the batch, and then memory
  * is put back as the application's own run left it. Where one pass is enough, or a launch must not be repeated, the
  * application's own run is what is measured. One batch is open in a process at a time; every function here is called
- * with the gate held exclusively, but for _is_open, _records, _is_window and _spoil (and _context_ending, which may
- * also be called inside a shared call). */
+ * with the gate held exclusively, but for _is_open, _records, _is_window, _note_unknown_end and _spoil (and
+ * _context_ending, which may also be called inside a shared call). */
 #ifndef KPROF_INJECT_BATCH_H
 #define KPROF_INJECT_BATCH_H
 
@@ -39,6 +39,8 @@ bool kprof_batch_is_open(void);
 bool kprof_batch_records(void);
 /* Is the open batch a window of launches that are not repeated, so that only what ends or hinders a pass closes it? */
 bool kprof_batch_is_window(void);
+/* A kernel runs in no range, and is not known to end by itself. */
+void kprof_batch_note_unknown_end(void);
 /* Something happened that the open batch does not know of: it will not be repeated, and `reason`, a literal, says why.
  */
 void kprof_batch_spoil(const char *reason);

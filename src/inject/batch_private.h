@@ -35,6 +35,7 @@ typedef struct kprof_open_batch {
     atomic_bool records; /* it is open, and replayed */
     atomic_bool window;  /* it is open, and one of multiplex.h */
     kprof_treatment_kind kind;
+    atomic_bool unknown_ends;      /* since the last wait, a kernel was launched that is not known to end by itself */
     _Atomic(const char *) spoiled; /* why the batch is not repeated; NULL: it is */
     char note[512];                /* why launches are measured in another way than asked for; "" when all is well */
     kprof_profiled_context *context;
@@ -92,6 +93,10 @@ kprof_status kprof_passes_run(uint32_t *passes) KPROF_MUST_CHECK;
 
 /* Tell of the chosen launches, which have been evaluated. */
 void kprof_deliver_all(uint32_t passes);
+/* Counters that come from patched code see nothing of a graph as a whole, whose kernels were made before: such values
+ * become NaN. True when there are any; the reason is KPROF_NOT_IN_GRAPHS. */
+bool kprof_deliver_unpatched(const kprof_chip_metrics *metrics, const kprof_launch_record *record, double *values);
+#define KPROF_NOT_IN_GRAPHS "counters of code that is patched into kernels do not see those of a graph as a whole"
 /* Tell that none of them was measured. */
 void kprof_deliver_reason(const char *reason);
 

@@ -1,6 +1,8 @@
 /* Turns a measured batch into records. */
 #include "inject/batch_private.h"
 
+#include <math.h>
+
 void kprof_deliver_reason(const char *reason)
 {
     for (size_t i = 0; i < kprof_batch.count; i++)
@@ -17,6 +19,18 @@ static void add_witnesses(const kprof_evaluation *evaluation, kprof_launch_recor
     record->witness_spreads_pct = spreads_pct;
 }
 
+bool kprof_deliver_unpatched(const kprof_chip_metrics *metrics, const kprof_launch_record *record, double *values)
+{
+    bool found = false;
+    for (size_t i = 0; i < metrics->metrics.count && kprof_launch_is_graph(record); i++) {
+        if (!metrics->patched[i])
+            continue;
+        values[i] = NAN;
+        found = true;
+    }
+    return found;
+}
+
 static void deliver(const kprof_evaluation *evaluation, uint32_t passes)
 {
     double spreads_pct[KPROF_MAX_WITNESSES];
@@ -27,6 +41,8 @@ static void deliver(const kprof_evaluation *evaluation, uint32_t passes)
     }
     record->mode = KPROF_REPLAY_BATCH;
     record->pass_count = passes;
+    if (kprof_deliver_unpatched(kprof_batch.metrics, record, evaluation->values))
+        kprof_batch_note("not all was counted", KPROF_NOT_IN_GRAPHS);
     record->values = evaluation->values;
     record->value_count = (uint32_t)kprof_batch.metrics->metrics.count;
     add_witnesses(evaluation, record, spreads_pct);

@@ -229,6 +229,8 @@ static void enter_launch(const kprof_call *call)
     kprof_kernel *kernel = count_launch(call, &position);
     const kprof_device *device = kprof_devices_find(call->context);
     bool chosen = choose(call, kernel, device);
+    if (!kernel || !atomic_load_explicit(&kernel->ends_alone, memory_order_relaxed))
+        kprof_batch_note_unknown_end();
     if (!chosen && !kprof_batch_records())
         return;
     if (!kernel || !device) { /* out of memory */

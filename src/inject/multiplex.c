@@ -406,6 +406,8 @@ static void deliver_sample(const kprof_chip_metrics *metrics, sample *s, const k
     if (passes < metrics->pass_count)
         snprintf(reason, sizeof reason, "measured in %u of %u passes, as no more equal launches came%s%s", passes,
                  metrics->pass_count, *s->why ? ": " : "", s->why);
+    if (kprof_deliver_unpatched(metrics, &s->record, e->values) && !*reason)
+        snprintf(reason, sizeof reason, "%s", KPROF_NOT_IN_GRAPHS);
     s->record.mode = KPROF_REPLAY_MULTIPLEX;
     s->record.pass_count = passes;
     s->record.values = e->values;

@@ -81,8 +81,7 @@ static bool may_wait_for_host(const kprof_batch_launch *launch)
            kprof_target_reaches_pageable();
 }
 
-/* Or another GPU, another process or a network card? */
-static bool may_wait(const kprof_batch_launch *launch)
+bool kprof_treatment_may_wait(const kprof_batch_launch *launch)
 {
     return may_wait_for_host(launch) || (kprof_target_sharing() & KPROF_SHARES_WITH_DEVICES) || kprof_writers_devices();
 }
@@ -90,7 +89,7 @@ static bool may_wait(const kprof_batch_launch *launch)
 /* How many launches have to end by themselves first? A kernel may also wait for one in another stream. */
 static uint32_t enough_ends(const kprof_batch_launch *launch, kprof_treatment_kind kind)
 {
-    if (may_wait(launch))
+    if (kprof_treatment_may_wait(launch))
         return ENOUGH_ENDS;
     bool known = kind == KPROF_LIVE || launch->metrics->pass_count == 1 || atomic_load(&launch->kernel->ends_alone);
     return known ? 0 : 1;
@@ -108,7 +107,7 @@ static kprof_treatment measure_own_run(const kprof_batch_launch *launch, kprof_t
         return (kprof_treatment){KPROF_WATCHED,
                                  "a graph's first launches are only watched where it may wait for functions of the "
                                  "host, for events, or for what is not known; its next ones are measured"};
-    if (may_wait(launch))
+    if (kprof_treatment_may_wait(launch))
         return (kprof_treatment){KPROF_WATCHED,
                                  "a kernel's first launches are only watched where it may wait for memory that the "
                                  "host or another device writes; its next ones are measured"};

@@ -22,6 +22,8 @@ typedef struct kprof_treatment {
 kprof_treatment kprof_treatment_choose(const kprof_batch_launch *launch, const kprof_operation *operation);
 /* The same for a launch that turns out not to be replayable, and `why`. */
 kprof_treatment kprof_treatment_unrepeated(const kprof_batch_launch *launch, const char *why);
+/* May the launch wait for what the host, another GPU, another process or a network card does after it? */
+bool kprof_treatment_may_wait(const kprof_batch_launch *launch);
 /* Can kernels reach memory that a replay does not put back, so that a batch needs a proof that its own did not? */
 bool kprof_treatment_needs_proof(void);
 /* The same, where the chip has counters for it. */

@@ -21,6 +21,7 @@ static kprof_config sample(void)
     static char *metrics[] = {"dram__bytes.sum", "", "sm__cycles_active.avg"};
     static char *witnesses[] = {"TPC.TriageCompute.sm__inst_executed_realtime.sum"};
     static uint32_t last_passes[] = {8, 0, UINT32_MAX};
+    static uint32_t patched[] = {1, 0, 1};
     static uint8_t image[] = {0, 1, 2, 255, 0, 7};
     static char *proof[] = {"lts__t_sectors_srcunit_tex_aperture_sysmem.sum", "to peers"};
     static kprof_chip_metrics chips[] = {
@@ -28,6 +29,7 @@ static kprof_config sample(void)
             .chip = "GH100",
             .metrics = {metrics, 3, 3},
             .last_passes = last_passes,
+            .patched = patched,
             .witnesses = {witnesses, 1, 1},
             .witness_passes = {5, UINT64_MAX},
             .proof = {proof, 2, 2},
@@ -79,6 +81,8 @@ static void assert_chip_equal(const kprof_chip_metrics *a, const kprof_chip_metr
     assert_int_equal(a->pass_count, b->pass_count);
     assert_int_equal(a->patches_code, b->patches_code);
     assert_names_equal(&a->metrics, &b->metrics);
+    if (a->metrics.count)
+        assert_memory_equal(a->patched, b->patched, a->metrics.count * sizeof *a->patched);
     if (a->metrics.count)
         assert_memory_equal(a->last_passes, b->last_passes, a->metrics.count * sizeof *a->last_passes);
     assert_names_equal(&a->witnesses, &b->witnesses);

@@ -48,7 +48,8 @@ static inline void save_config(void)
 {
     uint8_t image[4] = {0};
     uint32_t last_passes[] = {0, PASSES - 1};
-    kprof_chip_metrics chip = {.chip = "GH100", .last_passes = last_passes, .pass_count = PASSES};
+    uint32_t patched[] = {0, 0};
+    kprof_chip_metrics chip = {.chip = "GH100", .last_passes = last_passes, .patched = patched, .pass_count = PASSES};
     kprof_config config = {.chips = &chip,
                            .chip_count = 1,
                            .cache_control = KPROF_CACHE_FLUSH_NONE,

@@ -181,9 +181,10 @@ static void start_engine(void)
 {
     char name[8];
     uint8_t image[4] = {0};
-    uint32_t last_passes[METRICS];
+    uint32_t last_passes[METRICS], patched[METRICS] = {0};
     kprof_chip_metrics chip = {.chip = "GH100",
                                .last_passes = last_passes,
+                               .patched = patched,
                                .witness_passes = {SIM_WITNESS_PASSES, SIM_DEAR_PASSES},
                                .pass_count = group.passes};
     for (unsigned i = 0; i < KPROF_IMAGES; i++)
