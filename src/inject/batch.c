@@ -425,8 +425,14 @@ static size_t count_ranges(const kprof_batch_launch *launch)
     return launch->chosen || (searching && launch->kernel) ? 1 : 0;
 }
 
-/* CUPTI waits without a limit for the end of a range with counters of the SMs: nothing may be before it that does not
- * end. */
+/* CUPTI waits without a limit for the end of a range with counters of the SMs. May something be before the launch that
+ * does not end by itself? */
+static bool may_be_behind(const kprof_batch_launch *launch)
+{
+    bool unknown = atomic_exchange(&kprof_batch.unknown_ends, false);
+    return unknown || kprof_treatment_may_wait(launch) || (kprof_target_sharing() & KPROF_WAITS_FOR_HOST);
+}
+
 static kprof_status await_ends(void)
 {
     kprof_status status = kprof_wait_with_limit(kprof_batch.context->context);
@@ -441,8 +447,7 @@ static kprof_turn find_turn(const kprof_batch_launch *launch, const kprof_treatm
     kprof_turn turn = own ? kprof_multiplex_turn(launch) : KPROF_TURN_LATER;
     if (!own && !kprof_multiplex_wants(kprof_contexts_find(launch->call->context), launch))
         turn = KPROF_TURN_NEVER;
-    if (turn == KPROF_TURN_NOW &&
-        (kprof_treatment_may_wait(launch) || atomic_exchange(&kprof_batch.unknown_ends, false)))
+    if (turn == KPROF_TURN_NOW && may_be_behind(launch))
         *status = await_ends();
     if (*status != KPROF_OK)
         return KPROF_TURN_NEVER;

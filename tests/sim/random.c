@@ -236,7 +236,7 @@ static bool name_matches(sim_kernel kernel)
 static bool matches(const sim_step *step)
 {
     if (step->op == SIM_GRAPH_LAUNCH)
-        return group.whole_graphs && !group.filter;
+        return (group.whole_graphs || group.replay_choice == KPROF_MULTIPLEX_ALL) && !group.filter;
     return step->op == SIM_LAUNCH && name_matches(step->kernel);
 }
 
