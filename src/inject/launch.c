@@ -304,13 +304,10 @@ static void enter_graph(const kprof_call *call)
 {
     size_t count = 0, chosen = 0;
     const char *why = "", *obstacle = "";
-    kprof_call whole;
     kprof_batch_note_unknown_end();
     const kprof_graph_call *nodes = kprof_target_graph(call, &count, &why);
     if (!nodes) {
         note_unknown_graph(why);
-        if (kprof_target_name_graph(call, &whole) && kprof_target_side_effect(&whole)) /* never launched again */
-            enter_launch(&whole);
         return;
     }
     const kprof_device *device = kprof_devices_find(call->context);
