@@ -259,7 +259,9 @@ static void note_unknown_graph(const char *why)
     static atomic_bool noted;
     if (!atomic_exchange(&noted, true))
         kprof_log(KPROF_LOG_WARNING,
-                  "a CUDA graph, or a launch on several devices, is not profiled kernel by kernel: %s", why);
+                  "a CUDA graph, or a launch on several devices, is not profiled kernel by kernel: %s; "
+                  "--graph-profiling graph measures a graph as one launch",
+                  why);
 }
 
 /* Count a node of a graph, and choose whether it is measured. */
