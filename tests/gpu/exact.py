@@ -11,7 +11,8 @@ A CASE is the beginning of a name, "memory" or "memory/vmm". Parts of a case run
 all launches. Other modes measure the first launches of a process, so each part has one of its own there, as it has
 where a case fails. A mode is METRICS-BATCH-CACHES, such as default-auto-all: one metric of a single pass, the default
 or the full set; --replay-batch, or multiplex for --replay-mode multiplex; --cache-control. A few cases run in all
-modes, most in those that differ most, and those that take long, or that the mode can hardly matter to, in fewer. Modes run one after the other, the most telling
+modes, most in those that differ most, and those that take long, or that the mode can hardly matter to, in fewer.
+Modes run one after the other, the most telling
 first, as far as the budget goes; where there are several GPUs, each has a run at a time, and programs for several come
 last. With --resume, several commands make one table.
 """

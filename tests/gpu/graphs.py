@@ -170,7 +170,8 @@ def check_host(session):
     for launch in whole[:WATCHED]:
         demand(not launch.measured and "only watched" in launch.reason, f"{launch.measured}, {launch.reason!r}")
     for launch in whole[WATCHED:]:
-        demand(launch.mode == "multiplex" and ("it calls a function of the host" in launch.reason or not launch.measured),
+        told = "it calls a function of the host" in launch.reason or not launch.measured
+        demand(launch.mode == "multiplex" and told,
                f"mode {launch.mode}, reason {launch.reason!r}")
     measured = [launch for launch in whole if launch.measured]
     demand(measured, f"no graph has a value: {whole[-1].reason!r}")

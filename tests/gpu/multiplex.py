@@ -88,7 +88,8 @@ class Check:
 
     def compare(self, name):
         argv = [self.argv[0], "2000"]
-        _, replayed = self.kprof(f"replayed-{name}", ["--set", name, "--replay-mode", "kernel", "-c", str(REPLAYED)], argv)
+        repeat = ["--set", name, "--replay-mode", "kernel", "-c", str(REPLAYED)]
+        _, replayed = self.kprof(f"replayed-{name}", repeat, argv)
         _, sampled = self.kprof(f"sampled-{name}", ["--set", name, "--replay-mode", "multiplex"], argv)
         (before, _), (after, missing) = values_of(replayed), values_of(sampled)
         near, far = 0, []
