@@ -5,7 +5,8 @@
 #
 # Without a PART: validate, behave and graphs. Parts: build, validate, values, behave, graphs, exact, bench, frameworks,
 # multiplex, facts; their arguments are those of the Python script of that name. `validate` compares values with
-# ncu's, `values` those of batches with those of launches repeated alone; `graphs` measures a CUDA graph kernel by kernel and as one
+# ncu's, `values` those of batches with those of launches repeated alone;
+# `graphs` measures a CUDA graph kernel by kernel and as one
 # launch; `exact` runs the programs of exact/, each a kind of memory, launch or ending that replay must not disturb,
 # plain and under every mode, and compares; `frameworks` runs programs of PyTorch, JAX, Triton and CuPy plain, under
 # kprof and under ncu; `multiplex` measures without repeating. Environment:
