@@ -173,6 +173,8 @@ static kprof_status begin(size_t ranges)
     if (status != KPROF_OK)
         return status;
     kprof_batch.times.save_ms = kprof_monotonic_lap_ms(&lap_ns);
+    if (kprof_batch.kind == KPROF_MULTIPLEXED)
+        kprof_batch.context->small_batches = 0; /* room for batches, too, until samples are complete */
     size_t room = kprof_room_choose(kprof_batch.context);
     if (ranges > KPROF_BATCH_MOST_LAUNCHES)
         return kprof_fail(KPROF_NOT_COLLECTED, "the graph has %zu chosen kernels, and a batch has room for %d", ranges,
@@ -443,17 +445,17 @@ static kprof_status await_ends(void)
  * opened, and `status` says why. */
 static kprof_turn find_turn(const kprof_batch_launch *launch, const kprof_treatment *treatment, kprof_status *status)
 {
-    bool own = kprof_batch_is_window() && kprof_batch.context->context == launch->call->context;
-    kprof_turn turn = own ? kprof_multiplex_turn(launch) : KPROF_TURN_LATER;
-    if (!own && !kprof_multiplex_wants(kprof_contexts_find(launch->call->context), launch))
-        turn = KPROF_TURN_NEVER;
+    bool own = kprof_batch_is_open() && kprof_batch.context->context == launch->call->context;
+    kprof_turn turn = KPROF_TURN_NEVER;
+    if (own)
+        turn = kprof_multiplex_turn(launch);
+    else if (kprof_multiplex_wants(kprof_contexts_find(launch->call->context), launch))
+        turn = KPROF_TURN_LATER;
     if (turn == KPROF_TURN_NOW && may_be_behind(launch))
         *status = await_ends();
-    if (*status != KPROF_OK)
+    if (*status != KPROF_OK || turn == KPROF_TURN_NEVER)
         return KPROF_TURN_NEVER;
-    if (kprof_batch_is_open() && (turn != KPROF_TURN_LATER || (own && !kprof_multiplex_is_impatient())))
-        return turn;
-    if (turn == KPROF_TURN_NEVER)
+    if (kprof_batch_is_open() && (turn == KPROF_TURN_NOW || !kprof_multiplex_loses_patience()))
         return turn;
     kprof_batch_close("another pass");
     *status = open_batch(launch, treatment, 1);

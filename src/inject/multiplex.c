@@ -175,15 +175,14 @@ kprof_turn kprof_multiplex_turn(const kprof_batch_launch *launch)
     uint32_t measured = g->window == m->windows ? g->in_window : 0;
     if (measured < most_in_window(g) && (lacking(m, g) != NONE || may_begin_sample(m, g)))
         return KPROF_TURN_NOW;
-    m->gone_by++;
     return KPROF_TURN_LATER;
 }
 
-bool kprof_multiplex_is_impatient(void)
+bool kprof_multiplex_loses_patience(void)
 {
-    const struct kprof_multiplex *m = kprof_batch.context->multiplex;
+    struct kprof_multiplex *m = kprof_batch.context->multiplex;
     uint32_t first = kprof_batch.metrics->pass_count;
-    return m->gone_by > (m->windows <= first ? 0 : (size_t)PATIENCE_PER_WINDOW * (m->windows - first));
+    return ++m->gone_by > (m->windows <= first ? 0 : (size_t)PATIENCE_PER_WINDOW * (m->windows - first));
 }
 
 /* Windows */

@@ -21,8 +21,9 @@ typedef enum kprof_turn {
 bool kprof_multiplex_wants(const kprof_profiled_context *context, const kprof_batch_launch *launch);
 /* What of the launch, in the open window. NEVER, too, when memory ran out. */
 kprof_turn kprof_multiplex_turn(const kprof_batch_launch *launch);
-/* Have so many launches gone by unmeasured that another pass is worth its price? */
-bool kprof_multiplex_is_impatient(void);
+/* A launch goes by that waits for another window than the open one, of this context or another: have so many that it is
+ * worth its price? */
+bool kprof_multiplex_loses_patience(void);
 
 /* Is there a measurement for samples that can go on? Else the samples that there are have been told of. */
 bool kprof_multiplex_goes_on(void);

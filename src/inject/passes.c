@@ -22,7 +22,7 @@
  * take it for each pass, however many launches share it. */
 #define WITNESSED_LAUNCHES 64
 
-/* Room for fewer is not worth a batch that shares a measurement. */
+/* Room for fewer, or for less than half of what the batch may have, is not worth sharing a measurement. */
 #define LEAST_SHARED_RANGES 64
 
 static bool wants_all_witnesses(void)
@@ -41,15 +41,21 @@ static kprof_measurement wanted_measurement(void)
                                .proved = proved};
 }
 
+/* What the batch must have room for: its ranges are known when it has been closed, and not yet where its own run is in
+ * a pass. */
+static size_t least_ranges(void)
+{
+    if (kprof_batch.kind == KPROF_REPLAYED && !kprof_batch.proved)
+        return kprof_batch.wanted_ranges;
+    size_t half = kprof_batch.capacity / 2, enough = half < LEAST_SHARED_RANGES ? half : LEAST_SHARED_RANGES;
+    return kprof_batch.least_ranges > enough ? kprof_batch.least_ranges : enough;
+}
+
 /* Where samples lack passes, the batch's ranges are further ones of their measurement. */
 static kprof_status begin_measurement(void)
 {
     kprof_measurement wanted = wanted_measurement();
-    bool opens = kprof_batch.kind == KPROF_LIVE || kprof_batch.proved;
-    size_t least = opens ? LEAST_SHARED_RANGES : kprof_batch.wanted_ranges;
-    if (opens && kprof_batch.least_ranges > least)
-        least = kprof_batch.least_ranges;
-    if (kprof_multiplex_shares(&wanted, least))
+    if (kprof_multiplex_shares(&wanted, least_ranges()))
         return kprof_profiler_run_out(kprof_batch.context->profiler);
     kprof_multiplex_end(kprof_batch.context);
     return kprof_profiler_begin(kprof_batch.context->profiler, &wanted);

@@ -296,6 +296,63 @@ class HostMemory(Case):
         self.assertIn(why, reason)
 
 
+class Multiplexing(Case):
+    """Launches that are not repeated: each is measured in one pass, and several of them make up a sample."""
+
+    def multiplexed(self, launches, *options):
+        """[(passes, has values, reason)] of all launches."""
+        run = self.collect(["--set", "default", "--cache-control", "none", "--replay-mode", "multiplex", *options],
+                           [f"launch={VECTOR_ADD}*{launches}"])
+        self.assert_run(run, 0)
+        self.seen = run.err
+        return self.query("run.kprof", "SELECT passes, measured > 0, reason FROM launch ORDER BY position")
+
+    def planned_passes(self):
+        return self.query("run.kprof", "SELECT count(*) FROM pass")[0][0]
+
+    def test_sample(self):
+        rows = self.multiplexed(40, "--multiplex-samples", "1")
+        passes = self.planned_passes()
+        self.assertGreater(passes, 1)
+        self.assertIn("only watched", rows[0][2])
+        self.assertEqual(rows[1], (passes, 1, ""))
+        for count, has_values, reason in rows[2:1 + passes]:
+            self.assertEqual((count, has_values), (1, 0))
+            self.assertIn("its counters are part of the values of launch 1", reason)
+        self.assertEqual(len(rows), 1 + passes)  # then its kernel and shape have what was asked for
+        missing = self.query("run.kprof", "SELECT count(*) FROM value JOIN metric ON metric.id = metric_id "
+                             "WHERE kind = 'hardware' AND launch_id = 1 AND value IS NULL")
+        self.assertEqual(missing, [(0,)])
+        self.assertIn("9 of the launches are multiplexed: 1 samples" if passes == 9 else "multiplexed", self.seen)
+
+    def test_samples_grow(self):
+        rows = self.multiplexed(200)
+        passes = self.planned_passes()
+        complete = [row for row in rows if row[1] and row[0] == passes]
+        self.assertGreater(len(complete), 4)
+        self.assertEqual({row[2] for row in complete}, {""})
+        text = self.kprof("report", "run.kprof").out
+        self.assertIn("multiplexed: medians of", text)
+
+    def test_too_few_launches(self):
+        rows = self.multiplexed(3)
+        self.assertEqual([row[:2] for row in rows[1:]], [(2, 1), (1, 0)])
+        self.assertIn(f"measured in 2 of {self.planned_passes()} passes", rows[1][2])
+
+    def test_what_must_not_be_repeated(self):
+        env = {"KPROF_SIM_PINNED": "1"}
+        steps = [f"launch={VECTOR_ADD}", "launch=_Z6pinnedPf"] * 16
+        for mode, expected in (("auto", "multiplex"), ("kernel", "none")):
+            self.collect(["--set", "default", "--cache-control", "none", "--replay-mode", mode], steps, env=env)
+            modes = self.query("run.kprof", "SELECT DISTINCT kernel.function, replay_mode FROM launch "
+                               "JOIN kernel ON kernel.id = launch.kernel_id WHERE position > 3 ORDER BY 1")
+            self.assertEqual(modes, [("pinned", expected), ("vectorAdd", "batch")])
+        self.collect(["--set", "default", "--cache-control", "none"], steps, env=env)
+        whole = self.query("run.kprof", "SELECT count(*) FROM launch WHERE replay_mode = 'multiplex' AND passes = "
+                           "(SELECT count(*) FROM pass) AND measured > 0")
+        self.assertEqual(whole, [(1,)])  # batches in between do not end a sample
+
+
 class Witnesses(Case):
     """What every pass counts, so that passes that differ are seen."""
 
