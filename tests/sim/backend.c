@@ -641,8 +641,8 @@ void sim_profiler_note(kprof_profiler *profiler, size_t index, uint64_t signatur
     sim_range *range = &profiler->ranges[index];
     bool is_proof = profiler->proved && present_pass(profiler) == 0;
     range->sectors += is_proof && reaches_host;
-    if (is_proof && range->number == 0 && index == 0 && range->launches++ > 0)
-        return; /* the range of a whole batch, or of its first launch */
+    if (is_proof && range->launches++ > 0)
+        return; /* it may be the range of a whole batch */
     if (!is_proof && range->launches++ > 0)
         sim_violation("a range has two launches");
     range->pass_warm = range->pass_warm || (!is_proof && !profiler->context->cold);
