@@ -36,6 +36,13 @@ static const char *source_of_size(const kprof_workload *workload, const kprof_co
     return (double)workload->allocated_bytes > cost->device_bytes ? "given; more than the GPU has" : "given";
 }
 
+static const char *room_for_copies(const kprof_cost *cost, bool is_known)
+{
+    if (!is_known)
+        return "not known";
+    return cost->saved_fits ? "enough" : "where enough of it is uniform; else launches are multiplexed";
+}
+
 static void show_plan(kprof_emitter *emitter, const kprof_options *options, const kprof_workload *workload,
                       const kprof_chip_plan *chip)
 {
@@ -65,17 +72,13 @@ static void show_plan(kprof_emitter *emitter, const kprof_options *options, cons
         kprof_field_text("device_memory_from", "It is that of",
                          workload->device_bytes ? "the GPU here" : "the GPU whose prices these are"),
         size_if(is_known, "saved_per_batch", "Saved for a batch", cost.saved_bytes_per_batch),
-        size_if(is_known, "saved_to_host", "Of it in host memory, about", cost.host_bytes_per_batch),
+        kprof_field_text("saved_fits", "Room for it", room_for_copies(&cost, is_known)),
         size_if(is_known, "saved", "Saved in all, about", cost.saved_bytes),
         size_if(is_known, "restored", "Restored in all, about", cost.restored_bytes),
         measure("total_time", is_known ? "Time in all, about" : "Time in all, without memory, about",
                 cost.total_s * 1e9, "ns"),
-        measure("memory_time_per_gib",
-                is_known ? "For each GiB that fits twice, about" : "And for each GiB allocated, about",
+        measure("memory_time_per_gib", is_known ? "For each GiB allocated, about" : "And for each GiB allocated, about",
                 cost.memory_s_per_gib * 1e9, "ns"),
-        measure("host_time_per_gib",
-                is_known ? "For each that does not, about" : "And for each that does not fit twice, about",
-                cost.host_s_per_gib * 1e9, "ns"),
     };
     show_record(emitter, fields, COUNT_OF(fields));
 }
@@ -110,19 +113,15 @@ static void show_memory(kprof_emitter *emitter)
         "all device memory that the application has allocated when a batch begins; nothing, where one pass does";
     char beyond[128];
     snprintf(beyond, sizeof beyond,
-             "what does not fit twice with %g GiB to spare goes to host memory, all but what leaves %g GB free",
-             KPROF_DEVICE_RESERVE_BYTES / 0x1p30, kprof_prices.kept_free_bytes / 1e9);
+             "where copies leave less than %g GiB free, launches are multiplexed; uniform memory takes no copies",
+             KPROF_DEVICE_RESERVE_BYTES / 0x1p30);
     const kprof_emit_field fields[] = {
         kprof_field_text("saved", "Saved", saved),
         measure("save_time_per_gib", "Time to save a GiB, once for each batch", kprof_prices.save_ms_per_gib * 1e6,
                 "ns"),
-        measure("restore_time_per_gib", "Time to restore a GiB, for each further pass",
+        measure("restore_time_per_gib", "Time to restore a GiB, for each pass and at the end",
                 kprof_prices.restore_ms_per_gib * 1e6, "ns"),
         kprof_field_text("beyond", "But", beyond),
-        measure("host_save_time_per_gib", "Time to save a GiB of that, once for each batch",
-                kprof_prices.host_save_ms_per_gib * 1e6, "ns"),
-        measure("host_restore_time_per_gib", "Time to restore a GiB of that, for each further pass",
-                kprof_prices.host_restore_ms_per_gib * 1e6, "ns"),
     };
     emitter->ops->list_begin(emitter, &(kprof_emit_list){"memory", "Memory", false});
     show_record(emitter, fields, COUNT_OF(fields));

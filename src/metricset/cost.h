@@ -11,24 +11,21 @@
 /* Prices of one machine. They are measured, so they are right there and a guide elsewhere. */
 typedef struct kprof_price_list {
     const char *measured_on, *source;
-    double start_s;                 /* a process, before its first launch is measured */
-    double room_ms_per_mib;         /* counter data that batches get room for */
-    double slow_pass_ms;            /* a launch, for each pass that makes launches slow */
-    double other_pass_ms;           /* a launch, for any other pass */
-    double slow_pass_flush_ms;      /* flushing caches before a launch, in a pass that makes launches slow */
-    double other_pass_flush_ms;     /* and in any other pass */
-    double evaluation_ms;           /* a launch, for each metric */
-    double sm_pass_start_ms;        /* starting and stopping a pass of one batch, with counters of the SMs */
-    double other_pass_start_ms;     /* and any other pass */
-    double counter_bytes_per_pass;  /* counter data of one launch */
-    double batch_bytes;             /* counter data that a batch has room for */
-    uint64_t batch_launches;        /* launches, likewise */
-    double save_ms_per_gib;         /* memory, once for each batch, as long as it fits on the device twice */
-    double restore_ms_per_gib;      /* for each pass but the first, likewise */
-    double host_save_ms_per_gib;    /* of what does not fit twice and goes to host memory */
-    double host_restore_ms_per_gib; /* likewise */
-    double device_bytes;            /* memory of the GPU */
-    double kept_free_bytes;         /* of what is free, where not all that is saved fits there */
+    double start_s;                /* a process, before its first launch is measured */
+    double room_ms_per_mib;        /* counter data that batches get room for */
+    double slow_pass_ms;           /* a launch, for each pass that makes launches slow */
+    double other_pass_ms;          /* a launch, for any other pass */
+    double slow_pass_flush_ms;     /* flushing caches before a launch, in a pass that makes launches slow */
+    double other_pass_flush_ms;    /* and in any other pass */
+    double evaluation_ms;          /* a launch, for each metric */
+    double sm_pass_start_ms;       /* starting and stopping a pass of one batch, with counters of the SMs */
+    double other_pass_start_ms;    /* and any other pass */
+    double counter_bytes_per_pass; /* counter data of one launch */
+    double batch_bytes;            /* counter data that a batch has room for */
+    uint64_t batch_launches;       /* launches, likewise */
+    double save_ms_per_gib;        /* memory, once for each batch: its start, and what the own run changed */
+    double restore_ms_per_gib;     /* before each pass, and after the last one */
+    double device_bytes;           /* memory of the GPU */
 } kprof_price_list;
 
 extern const kprof_price_list kprof_prices;
@@ -66,10 +63,9 @@ typedef struct kprof_cost {
     double batch_counter_bytes; /* counter data of the largest batch */
     double device_bytes;        /* memory of the GPU that this is reckoned for */
     double saved_bytes_per_batch, saved_bytes, restored_bytes; /* 0 where one pass does, or the size is not known */
-    double host_bytes_per_batch; /* of what is saved: it does not fit on the device beside what is allocated */
-    double total_s;              /* of all launches, with saving and restoring memory, if its size is known */
-    double memory_s_per_gib;     /* saving and restoring, for each GiB allocated, where it fits on the device twice */
-    double host_s_per_gib;       /* the same for each GiB that does not */
+    bool saved_fits;         /* on the device, beside what is allocated, whatever the memory holds */
+    double total_s;          /* of all launches, with saving and restoring memory, if its size is known */
+    double memory_s_per_gib; /* saving and restoring, for each GiB allocated */
 } kprof_cost;
 
 kprof_cost kprof_cost_of(const kprof_effort *effort, const kprof_workload *workload);

@@ -333,7 +333,7 @@ static char *question_text(const limiter *l)
 {
     const kprof_limits *limits = l->limits;
     kprof_strbuf text = KPROF_STRBUF_INIT;
-    kprof_strbuf_printf(&text, IMAGE_OF "limits 18 %u %.9g %llu %u %d %llu %llu %zu:", limits->max_passes,
+    kprof_strbuf_printf(&text, IMAGE_OF "limits 19 %u %.9g %llu %u %d %llu %llu %zu:", limits->max_passes,
                         limits->budget_s, (unsigned long long)limits->workload.launches, limits->workload.batch,
                         limits->workload.flush, (unsigned long long)limits->workload.allocated_bytes,
                         (unsigned long long)limits->workload.device_bytes, l->queue->named_count);
