@@ -866,7 +866,7 @@ kprof_operation *kprof_operation_copy(const kprof_call *call, kprof_snapshot *sn
 kprof_status kprof_operation_returned(kprof_operation *operation)
 {
     lock();
-    bool fault = operation->step.op == SIM_COPY_IN && has_fault();
+    bool fault = operation->step.op == SIM_COPY_IN && sim.faulty && sim_chance(2);
     if (operation->step.op == SIM_COPY_OUT) /* the call has waited for the stream */
         copy_words(operation->step.a, operation->output);
     operation->kept = operation->step.op == SIM_COPY_IN && !fault;
