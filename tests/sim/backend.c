@@ -61,6 +61,7 @@ struct kprof_snapshot {
 struct kprof_operation {
     sim_step step;
     uint64_t output[SIM_WORDS]; /* of a copy to the host */
+    bool kept;                  /* what a copy from the host brought */
 };
 
 struct kprof_flush {
@@ -865,10 +866,12 @@ kprof_operation *kprof_operation_copy(const kprof_call *call, kprof_snapshot *sn
 kprof_status kprof_operation_returned(kprof_operation *operation)
 {
     lock();
+    bool fault = operation->step.op == SIM_COPY_IN && sim.faulty && sim_chance(2);
     if (operation->step.op == SIM_COPY_OUT) /* the call has waited for the stream */
         copy_words(operation->step.a, operation->output);
+    operation->kept = operation->step.op == SIM_COPY_IN && !fault;
     unlock();
-    return KPROF_OK;
+    return fault ? kprof_fail(KPROF_NO_MEMORY, "a copy from the host is not kept (simulated)") : KPROF_OK;
 }
 
 static kprof_status check_output(const kprof_operation *operation)
@@ -890,6 +893,8 @@ kprof_status kprof_operation_run(const kprof_operation *operation, kprof_snapsho
     lock();
     check_can_wait("a launch of the engine");
     kprof_status status = KPROF_OK;
+    if (step->op == SIM_COPY_IN && !operation->kept)
+        sim_violation("a copy from the host is repeated that was not kept");
     if (sim.slow && sim_chance(30))
         sim_clock_advance_s(1000);
     if (has_fault())

@@ -107,6 +107,7 @@ void sim_reset(uint64_t seed)
     memset(sim.printed, 0, sizeof sim.printed);
     memset(sim.signatures, 0, sizeof sim.signatures);
     memset(sim.returned, 0, sizeof sim.returned);
+    memset(sim.noted, 0, sizeof sim.noted);
     sim.captures = sim.turn = 0;
     sim.shares_memory = sim.shares_with_devices = sim.waits_for_host = false;
     sim.random = seed;
@@ -159,9 +160,9 @@ static void tally(const sim_step *step)
     set_word(variable, 1, word(variable, 1) + step->value);
 }
 
-static void roll(const sim_step *step)
+static void roll(const sim_work *work)
 {
-    set_word(step->a, 0, sim_random(&sim.random));
+    set_word(work->step.a, 0, work->is_replay ? sim_random(&sim.random) : work->step.value);
 }
 
 static void print(const sim_step *step)
@@ -233,7 +234,7 @@ static void run_kernel(const sim_work *work)
     else if (step->kernel == SIM_TALLY)
         tally(step);
     else if (step->kernel == SIM_DICE)
-        roll(step);
+        roll(work);
     else if (step->kernel == SIM_PRINT)
         print(step);
     else if (step->kernel == SIM_CRASH)
@@ -522,6 +523,9 @@ static int reload(const sim_step *step, uint64_t *out)
     (void)out;
     sim_drain_context(sim_context_of_stream(step->stream));
     make_slot(step->a, NULL);
+    for (unsigned module = 0; module < SIM_STREAMS; module++)
+        if (sim_variable_of_stream(module) == step->a)
+            sim.noted[module] = false;
     return 0;
 }
 

@@ -72,7 +72,7 @@ typedef enum sim_kernel {
     SIM_PRINT, /* has a side effect */
     SIM_CRASH, /* leaves the context in error */
     SIM_TALLY, /* adds to its module's variable; in whatever order, the sum is the same */
-    SIM_DICE,  /* computes something else each time; random programs have none */
+    SIM_DICE,  /* computes something else in each replay */
     SIM_KERNELS
 } sim_kernel;
 
@@ -150,9 +150,9 @@ typedef struct sim_machine {
     unsigned turn;    /* number of the one that uses the common part */
     unsigned waiters; /* threads of the engine that wait for held work */
     uint64_t random;
+    bool noted[SIM_STREAMS]; /* modules whose variables snapshots hold, by stream */
     bool returned[SIM_TAGS]; /* launch calls that came back before the interruption, with the hooks called */
     bool hooked;             /* have the hooks called */
-    bool noted[SIM_STREAMS]; /* modules whose variables snapshots hold, by stream */
     bool faulty;             /* the engine's side fails now and then */
     bool slow;               /* a launch of the engine takes long now and then */
     bool jittery;            /* calls take different times, for programs of several threads */

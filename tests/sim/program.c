@@ -334,6 +334,20 @@ static void add_tally(generator *g)
     step->tag = tag_of_last(g);
 }
 
+/* The host sees at once what became of the memory, so that no replay may go on with something else. */
+static void add_dice(generator *g, unsigned stream)
+{
+    unsigned slot = pick_slot(g, stream);
+    if (slot == SIM_LANE_SLOTS)
+        return;
+    touch(g, stream, slot);
+    sim_step *step = add(g, SIM_LAUNCH, stream);
+    step->kernel = SIM_DICE;
+    step->a = step->b = slot_of(g, slot);
+    step->tag = tag_of_last(g);
+    add(g, SIM_COPY_OUT, stream)->a = slot_of(g, slot);
+}
+
 static void add_any(generator *g)
 {
     static const sim_op copies[] = {SIM_COPY_IN, SIM_COPY, SIM_COPY_OUT, SIM_MEMSET, SIM_UNKNOWN};
@@ -348,6 +362,8 @@ static void add_any(generator *g)
     }
     if (g->program->traits.host_access && is_likely(g, 4))
         add_host_access(g, stream);
+    else if (g->program->traits.dice && is_likely(g, 16))
+        add_dice(g, stream);
     else if (g->program->traits.holds && is_likely(g, 16))
         add_hold(g, stream);
     else if (kind < 20)
@@ -515,7 +531,7 @@ bool sim_program_is_captured(const sim_program *program, unsigned lane, unsigned
 
 static void print_step(const sim_step *step, FILE *file)
 {
-    static const char *const kernels[] = {"add", "scale", "move", "swap", "sum", "count", "print", "crash", "tally"};
+    static const char *const kernels[] = {"add", "scale", "move", "swap", "sum", "count", "print", "crash", "tally", "dice"};
     fprintf(file, "%s stream %u (context %u)", sim_op_name(step->op), step->stream,
             sim_context_of_stream(step->stream));
     if (step->op == SIM_LAUNCH)

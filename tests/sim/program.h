@@ -17,6 +17,7 @@ typedef struct sim_traits {
     bool common;          /* threads use the same streams, events and memory */
     bool holds;           /* work waits for the host; of one thread only */
     bool long_batches;    /* hardly anything but launches */
+    bool dice;            /* a kernel computes something else in each replay, and the host sees it */
 } sim_traits;
 
 typedef struct sim_program {

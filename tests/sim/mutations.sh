@@ -1,0 +1,73 @@
+#!/usr/bin/env bash
+# Break the engine in one way after the other, and see whether random programs find out. Run by hand, after a change of
+# the engine, of the simulated machine or of random programs; it takes some minutes and is no part of CI.
+#
+# usage: tests/sim/mutations.sh [NAME...]     all mutations, or those of these names
+#
+# Each file in mutations/ says what breaks, then after "Run: " which programs find out (threads, first, count), then has
+# the change as a patch. It is applied to a copy; the working tree stays as it is. Exit status 1 when a mutation does not
+# apply or build, or is not caught and has no line "Known: " that says why. KPROF_MUTATIONS_DIR names the folder for the
+# copy, to keep it.
+set -u
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "$here/../.." && pwd)
+copy=${KPROF_MUTATIONS_DIR:-}
+if [ -z "$copy" ]; then
+  copy=$(mktemp -d)
+  trap 'rm -rf "$copy"' EXIT
+fi
+status=0
+
+# Files that are the same keep their time, so that a copy which is kept builds little.
+mkdir -p "$copy/source" || exit 2
+cd "$root" || exit 2
+git ls-files -z --cached --others --exclude-standard | while IFS= read -r -d '' file; do
+  [ ! -f "$file" ] || cmp -s "$file" "$copy/source/$file" || cp --parents "$file" "$copy/source"
+done
+
+change() { # PATCH [OPTION...]
+  patch -d "$copy/source" -p1 -s -f -r - --no-backup-if-mismatch "${@:2}" <"$1"
+}
+
+build() {
+  cmake --build "$copy/build" -j "$(nproc)" --target test_sim_random
+}
+
+tell() { # NAME VERDICT DETAILS
+  printf '%-32s %-14s %s\n' "$@"
+  case $2 in DOES*) status=1 ;; esac
+}
+
+try() { # NAME PATCH
+  local threads first count said
+  read -r threads first count < <(sed -n 's/^Run: //p' "$2")
+  if ! change "$2" --dry-run >"$copy/log" 2>&1; then
+    tell "$1" 'DOES NOT APPLY' ''
+    return
+  fi
+  change "$2"
+  if ! build >"$copy/log" 2>&1; then
+    tell "$1" 'DOES NOT BUILD' "$(grep -m 1 'error:' "$copy/log")"
+  elif "$copy/build/tests/sim/test_sim_random" "$threads" "$first" "$count" >"$copy/log" 2>&1; then
+    tell "$1" 'NOT CAUGHT' "random $threads $first $count"
+    grep '^Known: ' "$2" || status=1
+  else
+    said=$(grep -m 1 '^violation: ' "$copy/log" || echo 'the program crashed')
+    tell "$1" caught "random $threads $first $count: ${said#violation: }"
+  fi
+  change "$2" -R
+}
+
+if ! { cmake -S "$copy/source" -B "$copy/build" && build; } >"$copy/log" 2>&1; then
+  cat "$copy/log"
+  exit 2
+fi
+if [ $# -eq 0 ]; then
+  for patch in "$here"/mutations/*.patch; do
+    set -- "$@" "$(basename "$patch" .patch)"
+  done
+fi
+for name in "$@"; do
+  try "$name" "$here/mutations/$name.patch"
+done
+exit $status
