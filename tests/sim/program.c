@@ -531,7 +531,8 @@ bool sim_program_is_captured(const sim_program *program, unsigned lane, unsigned
 
 static void print_step(const sim_step *step, FILE *file)
 {
-    static const char *const kernels[] = {"add", "scale", "move", "swap", "sum", "count", "print", "crash", "tally", "dice"};
+    static const char *const kernels[] = {"add",   "scale", "move",  "swap",  "sum",
+                                          "count", "print", "crash", "tally", "dice"};
     fprintf(file, "%s stream %u (context %u)", sim_op_name(step->op), step->stream,
             sim_context_of_stream(step->stream));
     if (step->op == SIM_LAUNCH)
