@@ -442,7 +442,10 @@ static void follow_up(const kprof_call *call)
             kprof_batch_spoil("memory was allocated while another thread stayed inside a CUDA call");
             return;
         }
-        kprof_batch_cover(call);
+        if (kprof_batch_new_sharing() != 0) /* by another thread, since it was asked */
+            kprof_batch_close(call->name);
+        else
+            kprof_batch_cover(call);
         kprof_gate_leave_exclusive();
     }
 }

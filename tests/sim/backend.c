@@ -38,6 +38,7 @@ struct kprof_profiler {
     bool all_witnesses, proved;
     sim_range ranges[MAX_RANGES];   /* in the order in which they came up */
     size_t range_count, pushed;     /* pushed: as in sim_work */
+    size_t first_pushed;            /* index of the first range of the pass under way */
     sim_range readable[MAX_RANGES]; /* as they were decoded: they are read while the next pass runs */
     size_t readable_count;
 };
@@ -393,6 +394,7 @@ static kprof_status start(kprof_profiler *profiler)
     if (profiler->context->failed || has_fault())
         return kprof_fail(KPROF_INTERNAL, "the pass did not start (simulated)");
     profiler->state = STARTED;
+    profiler->first_pushed = SIZE_MAX;
     for (size_t i = 0; i < profiler->range_count; i++)
         profiler->ranges[i].launches = 0;
     profiler->context->armed = profiler;
@@ -480,6 +482,8 @@ kprof_status kprof_profiler_push(kprof_profiler *profiler, size_t number)
         size_t index = find_range(profiler, number);
         profiler->ranges[index].passes |= UINT64_C(1) << present_pass(profiler);
         profiler->pushed = index + 1;
+        if (profiler->first_pushed == SIZE_MAX)
+            profiler->first_pushed = index;
     }
     unlock();
     return fault ? kprof_fail(KPROF_INTERNAL, "the range did not begin (simulated)") : KPROF_OK;
@@ -642,8 +646,8 @@ void sim_profiler_note(kprof_profiler *profiler, size_t index, uint64_t signatur
     sim_range *range = &profiler->ranges[index];
     bool is_proof = profiler->proved && present_pass(profiler) == 0;
     range->sectors += is_proof && reaches_host;
-    if (is_proof && range->launches++ > 0)
-        return; /* it may be the range of a whole batch */
+    if (is_proof && index == profiler->first_pushed && range->launches++ > 0)
+        return; /* the range of a whole batch, or of its first launch */
     if (!is_proof && range->launches++ > 0)
         sim_violation("a range has two launches");
     range->pass_warm = range->pass_warm || (!is_proof && !profiler->context->cold);

@@ -4,10 +4,10 @@
 #
 # usage: tests/sim/mutations.sh [NAME...]     all mutations, or those of these names
 #
-# Each file in mutations/ says what breaks, then after "Run: " which programs find out (threads, first, count), then has
-# the change as a patch. It is applied to a copy; the working tree stays as it is. Exit status 1 when a mutation does
-# not apply or build, or is not caught and has no line "Known: " that says why. KPROF_MUTATIONS_DIR names the folder for
-# the copy, to keep it.
+# Each file in mutations/ says what breaks, then after "Run: " which programs find out (threads, first, count), then
+# has the change as a patch. It is applied to a copy; the working tree stays as it is. Exit status 1 when a mutation
+# does not apply or build, or is not caught and has no line "Known: " that says why. KPROF_MUTATIONS_DIR names the
+# folder for the copy, to keep it.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
