@@ -193,16 +193,21 @@ static CUresult download(kprof_snapshot *s, const block_table *table, size_t fro
                                          (table->count - from) * sizeof(block), s->stream);
 }
 
+/* Run a kernel of kprof's own in as many blocks as the GPU runs at once, or `blocks` if these are fewer. */
+static CUresult launch(kprof_snapshot *s, CUfunction kernel, size_t blocks, void **arguments)
+{
+    if (blocks == 0)
+        return CUDA_SUCCESS;
+    return s->driver->cuLaunchKernel_(kernel, blocks < s->grid ? (unsigned)blocks : s->grid, 1, 1, THREADS, 1, 1, 0,
+                                      s->stream, arguments, NULL);
+}
+
 /* Run a kernel over the blocks from number `from` on; kprof_compare only looks at them. */
 static CUresult run(kprof_snapshot *s, CUfunction kernel, const block_table *table, size_t from)
 {
     CUdeviceptr blocks = table->device + from * sizeof(block);
     unsigned count = (unsigned)(table->count - from), repair = 0;
-    void *arguments[] = {&blocks, &count, &repair};
-    if (count == 0)
-        return CUDA_SUCCESS;
-    return s->driver->cuLaunchKernel_(kernel, count < s->grid ? count : s->grid, 1, 1, THREADS, 1, 1, 0, s->stream,
-                                      arguments, NULL);
+    return launch(s, kernel, count, (void *[]){&blocks, &count, &repair});
 }
 
 /* Put back what is kept of all blocks. */
@@ -210,11 +215,7 @@ static CUresult put_back(kprof_snapshot *s, const block_table *table)
 {
     CUdeviceptr blocks = table->device;
     unsigned count = (unsigned)table->count, repair = 1;
-    void *arguments[] = {&blocks, &count, &repair};
-    if (count == 0)
-        return CUDA_SUCCESS;
-    return s->driver->cuLaunchKernel_(s->compare, count < s->grid ? count : s->grid, 1, 1, THREADS, 1, 1, 0, s->stream,
-                                      arguments, NULL);
+    return launch(s, s->compare, count, (void *[]){&blocks, &count, &repair});
 }
 
 /* Give each block from number `from` on that needs it a place to be kept. */
@@ -506,11 +507,7 @@ kprof_status kprof_snapshot_compare(kprof_snapshot *s, const kprof_kept_memory *
 /* Run a kernel whose threads share `items` pieces of work. */
 static kprof_status run_plain(kprof_snapshot *s, CUfunction kernel, size_t items, void **arguments)
 {
-    size_t blocks = (items + THREADS - 1) / THREADS;
-    if (blocks == 0)
-        return KPROF_OK;
-    CUresult result = s->driver->cuLaunchKernel_(kernel, blocks < s->grid ? (unsigned)blocks : s->grid, 1, 1, THREADS,
-                                                 1, 1, 0, s->stream, arguments, NULL);
+    CUresult result = launch(s, kernel, (items + THREADS - 1) / THREADS, arguments);
     return result == CUDA_SUCCESS ? KPROF_OK : fail("repeating a transfer", result);
 }
 
