@@ -484,121 +484,126 @@ static void set_any(node *n, const CUgraphNodeParams *p)
         n->obstacle = "one of its nodes was changed by a call that is not followed";
 }
 
-static void note_locked(CUpti_CallbackId id, const void *parameters)
+/* What a call does to the executable graphs that are followed, by its parameters. */
+#define ON(call)                                                                                                       \
+    static void on_##call(const call##_params *p);                                                                     \
+    static void note_##call(const void *parameters)                                                                    \
+    {                                                                                                                  \
+        on_##call(parameters);                                                                                         \
+    }                                                                                                                  \
+    static void on_##call(const call##_params *p)
+
+ON(cuGraphInstantiate)
 {
-    node *n;
-    switch (id) {
-    case ID(cuGraphInstantiateWithFlags): {
-        const cuGraphInstantiateWithFlags_params *p = parameters;
-        add(*p->phGraphExec, p->hGraph);
-        break;
-    }
-    case ID(cuGraphInstantiateWithParams):
-    case ID(cuGraphInstantiateWithParams_ptsz): {
-        const cuGraphInstantiateWithParams_params *p = parameters;
-        add(*p->phGraphExec, p->hGraph);
-        break;
-    }
-    case ID(cuGraphInstantiate): {
-        const cuGraphInstantiate_params *p = parameters;
-        add(*p->phGraphExec, p->hGraph);
-        break;
-    }
-    case ID(cuGraphInstantiate_v2): {
-        const cuGraphInstantiate_v2_params *p = parameters;
-        add(*p->phGraphExec, p->hGraph);
-        break;
-    }
-    case ID(cuGraphExecUpdate): {
-        const cuGraphExecUpdate_params *p = parameters;
-        update(p->hGraphExec, p->hGraph);
-        break;
-    }
-    case ID(cuGraphExecUpdate_v2): {
-        const cuGraphExecUpdate_v2_params *p = parameters;
-        update(p->hGraphExec, p->hGraph);
-        break;
-    }
-    case ID(cuGraphExecDestroy):
-        forget(((const cuGraphExecDestroy_params *)parameters)->hGraphExec);
-        break;
-    case ID(cuGraphExecKernelNodeSetParams_v2): {
-        const cuGraphExecKernelNodeSetParams_v2_params *p = parameters;
-        if ((n = find_node(p->hGraphExec, p->hNode)))
-            set_kernel(n, p->nodeParams);
-        break;
-    }
-    case ID(cuGraphExecMemsetNodeSetParams): {
-        const cuGraphExecMemsetNodeSetParams_params *p = parameters;
-        if ((n = find_node(p->hGraphExec, p->hNode)))
-            set_memset(n, p->memsetParams);
-        break;
-    }
-    case ID(cuGraphExecMemcpyNodeSetParams): {
-        const cuGraphExecMemcpyNodeSetParams_params *p = parameters;
-        if ((n = find_node(p->hGraphExec, p->hNode)))
-            set_memcpy(n, p->copyParams);
-        break;
-    }
-    case ID(cuGraphExecNodeSetParams): {
-        const cuGraphExecNodeSetParams_params *p = parameters;
-        if (p->nodeParams->type == CU_GRAPH_NODE_TYPE_GRAPH)
-            update_child(p->hGraphExec, p->hNode, p->nodeParams->graph.graph);
-        else if ((n = find_node(p->hGraphExec, p->hNode)))
-            set_any(n, p->nodeParams);
-        break;
-    }
-    case ID(cuGraphNodeSetEnabled): {
-        const cuGraphNodeSetEnabled_params *p = parameters;
-        if ((n = find_node(p->hGraphExec, p->hNode)))
-            n->disabled = !p->isEnabled;
-        break;
-    }
-    case ID(cuGraphExecKernelNodeSetParams):
-        lose(((const cuGraphExecKernelNodeSetParams_params *)parameters)->hGraphExec);
-        break;
-    case ID(cuGraphExecChildGraphNodeSetParams): {
-        const cuGraphExecChildGraphNodeSetParams_params *p = parameters;
-        update_child(p->hGraphExec, p->hNode, p->childGraph);
-        break;
-    }
-    default:
-        break;
-    }
+    add(*p->phGraphExec, p->hGraph);
 }
 
-static bool concerns_graphs(CUpti_CallbackId id)
+ON(cuGraphInstantiate_v2)
 {
-    switch (id) {
-    case ID(cuGraphInstantiate):
-    case ID(cuGraphInstantiate_v2):
-    case ID(cuGraphInstantiateWithFlags):
-    case ID(cuGraphInstantiateWithParams):
-    case ID(cuGraphInstantiateWithParams_ptsz):
-    case ID(cuGraphExecUpdate):
-    case ID(cuGraphExecUpdate_v2):
-    case ID(cuGraphExecDestroy):
-    case ID(cuGraphExecKernelNodeSetParams):
-    case ID(cuGraphExecKernelNodeSetParams_v2):
-    case ID(cuGraphExecMemsetNodeSetParams):
-    case ID(cuGraphExecMemcpyNodeSetParams):
-    case ID(cuGraphExecChildGraphNodeSetParams):
-    case ID(cuGraphExecNodeSetParams):
-    case ID(cuGraphNodeSetEnabled):
-        return true;
-    default:
-        return false;
-    }
+    add(*p->phGraphExec, p->hGraph);
 }
+
+ON(cuGraphInstantiateWithFlags)
+{
+    add(*p->phGraphExec, p->hGraph);
+}
+
+ON(cuGraphInstantiateWithParams)
+{
+    add(*p->phGraphExec, p->hGraph);
+}
+
+ON(cuGraphExecUpdate)
+{
+    update(p->hGraphExec, p->hGraph);
+}
+
+ON(cuGraphExecUpdate_v2)
+{
+    update(p->hGraphExec, p->hGraph);
+}
+
+ON(cuGraphExecDestroy)
+{
+    forget(p->hGraphExec);
+}
+
+ON(cuGraphExecKernelNodeSetParams)
+{
+    lose(p->hGraphExec);
+}
+
+ON(cuGraphExecKernelNodeSetParams_v2)
+{
+    node *n = find_node(p->hGraphExec, p->hNode);
+    if (n)
+        set_kernel(n, p->nodeParams);
+}
+
+ON(cuGraphExecMemsetNodeSetParams)
+{
+    node *n = find_node(p->hGraphExec, p->hNode);
+    if (n)
+        set_memset(n, p->memsetParams);
+}
+
+ON(cuGraphExecMemcpyNodeSetParams)
+{
+    node *n = find_node(p->hGraphExec, p->hNode);
+    if (n)
+        set_memcpy(n, p->copyParams);
+}
+
+ON(cuGraphExecChildGraphNodeSetParams)
+{
+    update_child(p->hGraphExec, p->hNode, p->childGraph);
+}
+
+ON(cuGraphExecNodeSetParams)
+{
+    bool is_child = p->nodeParams->type == CU_GRAPH_NODE_TYPE_GRAPH;
+    node *n = is_child ? NULL : find_node(p->hGraphExec, p->hNode);
+    if (is_child)
+        update_child(p->hGraphExec, p->hNode, p->nodeParams->graph.graph);
+    else if (n)
+        set_any(n, p->nodeParams);
+}
+
+ON(cuGraphNodeSetEnabled)
+{
+    node *n = find_node(p->hGraphExec, p->hNode);
+    if (n)
+        n->disabled = !p->isEnabled;
+}
+
+typedef void graph_note(const void *parameters);
+
+static graph_note *const notes[CUPTI_DRIVER_TRACE_CBID_SIZE] = {
+    [ID(cuGraphInstantiate)] = note_cuGraphInstantiate,
+    [ID(cuGraphInstantiate_v2)] = note_cuGraphInstantiate_v2,
+    [ID(cuGraphInstantiateWithFlags)] = note_cuGraphInstantiateWithFlags,
+    [ID(cuGraphInstantiateWithParams)] = note_cuGraphInstantiateWithParams,
+    [ID(cuGraphInstantiateWithParams_ptsz)] = note_cuGraphInstantiateWithParams,
+    [ID(cuGraphExecUpdate)] = note_cuGraphExecUpdate,
+    [ID(cuGraphExecUpdate_v2)] = note_cuGraphExecUpdate_v2,
+    [ID(cuGraphExecDestroy)] = note_cuGraphExecDestroy,
+    [ID(cuGraphExecKernelNodeSetParams)] = note_cuGraphExecKernelNodeSetParams,
+    [ID(cuGraphExecKernelNodeSetParams_v2)] = note_cuGraphExecKernelNodeSetParams_v2,
+    [ID(cuGraphExecMemsetNodeSetParams)] = note_cuGraphExecMemsetNodeSetParams,
+    [ID(cuGraphExecMemcpyNodeSetParams)] = note_cuGraphExecMemcpyNodeSetParams,
+    [ID(cuGraphExecChildGraphNodeSetParams)] = note_cuGraphExecChildGraphNodeSetParams,
+    [ID(cuGraphExecNodeSetParams)] = note_cuGraphExecNodeSetParams,
+    [ID(cuGraphNodeSetEnabled)] = note_cuGraphNodeSetEnabled,
+};
 
 void kprof_graphs_note(CUpti_CallbackId id, const void *parameters)
 {
     CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED; /* asking may load modules */
-    if (!concerns_graphs(id) || kprof_driver_load(&driver) != KPROF_OK)
+    if (id >= CUPTI_DRIVER_TRACE_CBID_SIZE || !notes[id] || kprof_driver_load(&driver) != KPROF_OK)
         return;
     driver->cuThreadExchangeStreamCaptureMode_(&mode);
     pthread_mutex_lock(&mutex);
-    note_locked(id, parameters);
+    notes[id](parameters);
     pthread_mutex_unlock(&mutex);
     driver->cuThreadExchangeStreamCaptureMode_(&mode);
 }
