@@ -338,15 +338,18 @@ kprof_status kprof_profiler_stop(kprof_profiler *p, bool *more)
     return result == CUPTI_SUCCESS ? KPROF_OK : fail(p->cupti, "cuptiRangeProfilerStop", result);
 }
 
+kprof_status kprof_profiler_skip_pass(kprof_profiler *p)
+{
+    bool more;
+    kprof_status status = kprof_profiler_start(p);
+    return status == KPROF_OK ? kprof_profiler_stop(p, &more) : status;
+}
+
 kprof_status kprof_profiler_run_out(kprof_profiler *p)
 {
-    bool more = p->object && p->next_pass > 0;
     kprof_status status = KPROF_OK;
-    while (more && status == KPROF_OK) {
-        status = kprof_profiler_start(p);
-        if (status == KPROF_OK)
-            status = kprof_profiler_stop(p, &more);
-    }
+    while (p->object && p->next_pass > 0 && status == KPROF_OK)
+        status = kprof_profiler_skip_pass(p);
     return status;
 }
 
@@ -378,13 +381,8 @@ bool kprof_profiler_goes_on(const kprof_profiler *p)
 
 kprof_status kprof_profiler_next_pass(kprof_profiler *p, uint32_t *pass)
 {
-    bool more, proved = p->image_bits & KPROF_IMAGE_PROVED;
-    kprof_status status = KPROF_OK;
-    if (proved && p->next_pass == 0) {
-        status = kprof_profiler_start(p);
-        if (status == KPROF_OK)
-            status = kprof_profiler_stop(p, &more);
-    }
+    bool proved = p->image_bits & KPROF_IMAGE_PROVED;
+    kprof_status status = proved && p->next_pass == 0 ? kprof_profiler_skip_pass(p) : KPROF_OK;
     *pass = (uint32_t)p->next_pass - proved;
     return status;
 }

@@ -30,6 +30,8 @@ kprof_status kprof_profiler_begin(kprof_profiler *profiler, const kprof_measurem
 /* A measurement may go on after its last pass with the first one, for ranges that have not had it. Can it, or has it to
  * begin anew? */
 bool kprof_profiler_goes_on(const kprof_profiler *profiler);
+/* Run the next pass empty. The context must be idle. */
+kprof_status kprof_profiler_skip_pass(kprof_profiler *profiler) KPROF_MUST_CHECK;
 /* Run the passes up to the last one empty, if some have been run, so that the first is next. The context must be idle.
  */
 kprof_status kprof_profiler_run_out(kprof_profiler *profiler) KPROF_MUST_CHECK;

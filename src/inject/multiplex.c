@@ -242,7 +242,6 @@ static bool is_in_vain(const struct kprof_multiplex *m, const group *g)
 
 kprof_status kprof_multiplex_open_window(void)
 {
-    bool more;
     kprof_profiler *profiler = kprof_batch.context->profiler;
     struct kprof_multiplex *m = kprof_batch.context->multiplex;
     const group *g = find_group(m, kprof_batch.opener);
@@ -250,9 +249,7 @@ kprof_status kprof_multiplex_open_window(void)
     m->gone_by = 0;
     kprof_status status = kprof_profiler_next_pass(profiler, &m->pass);
     for (uint32_t i = 1; i < kprof_batch.metrics->pass_count && status == KPROF_OK && is_in_vain(m, g); i++) {
-        status = kprof_profiler_start(profiler);
-        if (status == KPROF_OK)
-            status = kprof_profiler_stop(profiler, &more);
+        status = kprof_profiler_skip_pass(profiler);
         if (status == KPROF_OK)
             status = kprof_profiler_next_pass(profiler, &m->pass);
     }

@@ -431,6 +431,13 @@ kprof_status kprof_profiler_stop(kprof_profiler *profiler, bool *more)
     return status;
 }
 
+kprof_status kprof_profiler_skip_pass(kprof_profiler *profiler)
+{
+    bool more;
+    kprof_status status = kprof_profiler_start(profiler);
+    return status == KPROF_OK ? kprof_profiler_stop(profiler, &more) : status;
+}
+
 kprof_status kprof_profiler_run_out(kprof_profiler *profiler)
 {
     lock();
@@ -446,17 +453,12 @@ bool kprof_profiler_goes_on(const kprof_profiler *profiler)
 
 kprof_status kprof_profiler_next_pass(kprof_profiler *profiler, uint32_t *pass)
 {
-    bool more;
     lock();
     profiler->goes_on = true;
-    kprof_status status = KPROF_OK;
-    if (profiler->proved && present_pass(profiler) == 0) {
-        status = start(profiler);
-        if (status == KPROF_OK)
-            status = stop(profiler, &more);
-    }
-    *pass = present_pass(profiler) - profiler->proved;
+    bool is_proof = profiler->proved && present_pass(profiler) == 0;
     unlock();
+    kprof_status status = is_proof ? kprof_profiler_skip_pass(profiler) : KPROF_OK;
+    *pass = present_pass(profiler) - profiler->proved;
     return status;
 }
 
