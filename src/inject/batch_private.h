@@ -93,10 +93,10 @@ kprof_status kprof_passes_run(uint32_t *passes) KPROF_MUST_CHECK;
 
 /* Tell of the chosen launches, which have been evaluated. */
 void kprof_deliver_all(uint32_t passes);
-/* Counters that come from patched code see nothing of a graph as a whole, whose kernels were made before: such values
- * become NaN. True when there are any; the reason is KPROF_NOT_IN_GRAPHS. */
-bool kprof_deliver_unpatched(const kprof_chip_metrics *metrics, const kprof_launch_record *record, double *values);
-#define KPROF_NOT_IN_GRAPHS "counters of code that is patched into kernels do not see those of a graph as a whole"
+/* Tell of a launch that was evaluated, with `reason`, or why it could not be. Its record, with mode and passes, gets
+ * the values and the spreads of witnesses. */
+void kprof_deliver(const kprof_chip_metrics *metrics, const kprof_evaluation *e, kprof_launch_record *record,
+                   const char *reason);
 /* Tell that none of them was measured. */
 void kprof_deliver_reason(const char *reason);
 

@@ -10,16 +10,11 @@ void kprof_deliver_reason(const char *reason)
             kprof_batch.listener->done(&kprof_batch.launches[i].record, reason);
 }
 
-static void add_witnesses(const kprof_evaluation *evaluation, kprof_launch_record *record, double *spreads_pct)
-{
-    size_t count = kprof_batch.metrics->witnesses.count;
-    for (size_t w = 0; w < count; w++)
-        spreads_pct[w] = kprof_witness_spread_pct(&evaluation->witnesses[w]);
-    record->witness_count = (uint32_t)count;
-    record->witness_spreads_pct = spreads_pct;
-}
+/* Counters of patched code see nothing of a graph as a whole, whose kernels were made before. */
+#define NOT_IN_GRAPHS "counters of code that is patched into kernels do not see those of a graph as a whole"
 
-bool kprof_deliver_unpatched(const kprof_chip_metrics *metrics, const kprof_launch_record *record, double *values)
+/* Values that such counters would make become NaN; true when there are any. */
+static bool leave_out_patched(const kprof_chip_metrics *metrics, const kprof_launch_record *record, double *values)
 {
     bool found = false;
     for (size_t i = 0; i < metrics->metrics.count && kprof_launch_is_graph(record); i++) {
@@ -31,22 +26,32 @@ bool kprof_deliver_unpatched(const kprof_chip_metrics *metrics, const kprof_laun
     return found;
 }
 
-static void deliver(const kprof_evaluation *evaluation, uint32_t passes)
+void kprof_deliver(const kprof_chip_metrics *metrics, const kprof_evaluation *e, kprof_launch_record *record,
+                   const char *reason)
 {
     double spreads_pct[KPROF_MAX_WITNESSES];
-    kprof_launch_record *record = &kprof_batch.launches[evaluation->launch].record;
-    if (evaluation->status != KPROF_OK) {
-        kprof_batch.listener->done(record, evaluation->reason);
+    if (e->status != KPROF_OK) {
+        kprof_batch.listener->done(record, e->reason);
         return;
     }
-    record->mode = KPROF_REPLAY_BATCH;
-    record->pass_count = passes;
-    if (kprof_deliver_unpatched(kprof_batch.metrics, record, evaluation->values))
-        kprof_batch_note("not all was counted", KPROF_NOT_IN_GRAPHS);
-    record->values = evaluation->values;
-    record->value_count = (uint32_t)kprof_batch.metrics->metrics.count;
-    add_witnesses(evaluation, record, spreads_pct);
-    kprof_batch.listener->done(record, kprof_batch.note);
+    for (size_t w = 0; w < metrics->witnesses.count; w++)
+        spreads_pct[w] = kprof_witness_spread_pct(&e->witnesses[w]);
+    bool incomplete = leave_out_patched(metrics, record, e->values);
+    record->values = e->values;
+    record->value_count = (uint32_t)metrics->metrics.count;
+    record->witness_count = (uint32_t)metrics->witnesses.count;
+    record->witness_spreads_pct = spreads_pct;
+    kprof_batch.listener->done(record, incomplete && !*reason ? NOT_IN_GRAPHS : reason);
+}
+
+static void deliver(const kprof_evaluation *evaluation, uint32_t passes)
+{
+    kprof_launch_record *record = &kprof_batch.launches[evaluation->launch].record;
+    if (evaluation->status == KPROF_OK) {
+        record->mode = KPROF_REPLAY_BATCH;
+        record->pass_count = passes;
+    }
+    kprof_deliver(kprof_batch.metrics, evaluation, record, kprof_batch.note);
 }
 
 void kprof_deliver_all(uint32_t passes)

@@ -17,6 +17,8 @@
 /* Launches of a group in one window: one until a sample is complete, so that short programs get one, then more. */
 #define MOST_IN_WINDOW    16
 #define MORE_PER_COMPLETE 3
+/* Kernels and shapes that are told apart; launches of others are not measured. */
+#define MOST_GROUPS ((size_t)1 << 16)
 /* After the windows of the first sample, each lets so many more launches go by than the one before: starting and
  * stopping a pass takes 40 ms, and so the windows of 10,000 launches take 5 s at most. */
 #define PATIENCE_PER_WINDOW 2
@@ -113,14 +115,14 @@ static group *find_group(const struct kprof_multiplex *m, const kprof_batch_laun
     return m && m->slot_count > 0 ? *find_slot(m->slots, m->slot_count, &wanted) : NULL;
 }
 
-/* NULL when memory ran out. */
+/* NULL when memory ran out, or there are too many. */
 static group *get_group(struct kprof_multiplex *m, const kprof_batch_launch *launch)
 {
     shape wanted = shape_of(launch);
     if (2 * m->group_count >= m->slot_count && !grow_slots(m))
         return NULL;
     group **slot = find_slot(m->slots, m->slot_count, &wanted);
-    if (*slot || !(*slot = calloc(1, sizeof **slot)))
+    if (*slot || m->group_count == MOST_GROUPS || !(*slot = calloc(1, sizeof **slot)))
         return *slot;
     m->group_count++;
     **slot = (group){.shape = wanted, .first_open = NONE};
@@ -383,36 +385,21 @@ kprof_status kprof_multiplex_read_window(void)
     return status == KPROF_OK ? read_witnesses(m) : status;
 }
 
-static uint32_t count_bits(uint64_t bits)
-{
-    return (uint32_t)__builtin_popcountll(bits);
-}
-
 /* `metrics`: of the context's chip. */
-static void deliver_sample(const kprof_chip_metrics *metrics, sample *s, const kprof_evaluation *e)
+static void deliver_sample(const kprof_chip_metrics *metrics, sample *s, kprof_evaluation *e)
 {
     char reason[sizeof s->why + 128];
-    double spreads_pct[KPROF_MAX_WITNESSES];
-    uint32_t passes = count_bits(s->passes);
-    if (e->status != KPROF_OK) {
-        kprof_batch.listener->done(&s->record, e->reason);
-        return;
-    }
+    uint32_t passes = (uint32_t)__builtin_popcountll(s->passes);
     snprintf(reason, sizeof reason, "%s", s->why);
     if (passes < metrics->pass_count)
         snprintf(reason, sizeof reason, "measured in %u of %u passes, as no more equal launches came%s%s", passes,
                  metrics->pass_count, *s->why ? ": " : "", s->why);
-    if (kprof_deliver_unpatched(metrics, &s->record, e->values) && !*reason)
-        snprintf(reason, sizeof reason, "%s", KPROF_NOT_IN_GRAPHS);
-    s->record.mode = KPROF_REPLAY_MULTIPLEX;
-    s->record.pass_count = passes;
-    s->record.values = e->values;
-    s->record.value_count = (uint32_t)metrics->metrics.count;
-    s->record.witness_count = (uint32_t)metrics->witnesses.count;
-    for (size_t w = 0; w < metrics->witnesses.count; w++)
-        spreads_pct[w] = kprof_witness_spread_pct(&s->witnesses[w]);
-    s->record.witness_spreads_pct = spreads_pct;
-    kprof_batch.listener->done(&s->record, reason);
+    if (e->status == KPROF_OK) {
+        s->record.mode = KPROF_REPLAY_MULTIPLEX;
+        s->record.pass_count = passes;
+    }
+    memcpy(e->witnesses, s->witnesses, sizeof e->witnesses);
+    kprof_deliver(metrics, e, &s->record, reason);
 }
 
 /* Evaluate the samples numbers[count], and tell of them. */
