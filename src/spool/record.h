@@ -95,10 +95,11 @@ typedef struct kprof_launch_record {
     const double *witness_spreads_pct; /* [witness_count]: (highest - lowest) / mean over passes; NaN: not measured */
 } kprof_launch_record;
 
-/* Is it the launch of a graph as a whole? It has no shape, and its kernel neither registers nor memory. */
+/* Is it the launch of a graph as a whole? A kernel has threads; the kernel of a graph has neither registers nor memory.
+ */
 static inline bool kprof_launch_is_graph(const kprof_launch_record *launch)
 {
-    return launch->grid[0] == 0 && launch->block[0] == 0;
+    return launch->block[0] == 0;
 }
 
 /* How often a kernel was launched, profiled or not; the latest record for a kernel holds. */

@@ -108,12 +108,27 @@ static void test_graph_beside_a_capture(void **state)
     do_call((sim_step){.op = SIM_END_CAPTURE, .stream = 1});
 }
 
+/* They see nothing of a graph, and all of the launches beside it. */
+static void test_counters_of_patched_code(void **state)
+{
+    (void)state;
+    uint32_t *patched = kprof_this_process.config.chips[0].patched;
+    patched[1] = 1;
+    capture(SIM_ADD);
+    unsigned graph = launch_graph(false), after = launch(SIM_ADD);
+    close_batch();
+    assert_report(graph, 1, "counters of code that is patched into kernels");
+    assert_measured(after);
+    patched[1] = 0;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_graph_among_launches),       cmocka_unit_test(test_graph_that_is_changed),
         cmocka_unit_test(test_graph_that_is_not_repeated), cmocka_unit_test(test_graph_whose_memory_is_not_saved),
         cmocka_unit_test(test_graph_that_may_wait),        cmocka_unit_test(test_graph_beside_a_capture),
+        cmocka_unit_test(test_counters_of_patched_code),
     };
     return cmocka_run_group_tests(tests, start_engine, remove_folder);
 }

@@ -149,6 +149,7 @@ void kprof_target_launch(const kprof_call *call, kprof_launch_record *out)
     out->stream = step->stream;
     out->grid[0] = step->tag;
     out->grid[1] = sim.program;
+    out->block[0] = step->op != SIM_GRAPH_LAUNCH;
 }
 
 void kprof_target_kernel(const kprof_call *call, kprof_kernel_record *out)
