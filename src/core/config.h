@@ -55,7 +55,7 @@ typedef enum kprof_replay_choice {
     KPROF_REPLAY_ONLY,         /* replayed, or not measured */
     KPROF_MULTIPLEX_ALL
 } kprof_replay_choice;
-/* What of a CUDA graph is a launch. */
+/* A CUDA graph is as many launches as it has kernels, or one. */
 typedef enum kprof_graph_profiling { KPROF_GRAPH_NODES, KPROF_GRAPH_WHOLE } kprof_graph_profiling;
 typedef enum kprof_witness_control { KPROF_WITNESSES_ALL, KPROF_WITNESSES_AUTO } kprof_witness_control;
 
