@@ -352,18 +352,32 @@ static void test_memory_that_comes_later(void **state)
     free(end);
 }
 
+/* More blocks than a list has room for at first. */
+enum { MANY = 1500 };
+
+static unsigned char *make_large(size_t blocks, int byte)
+{
+    unsigned char *large = aligned_alloc(BLOCK, blocks * BLOCK);
+    assert_non_null(large);
+    memset(large, byte, blocks * BLOCK);
+    return large;
+}
+
+/* It is the application's from now on. */
+static void allocate(unsigned char *large, size_t blocks)
+{
+    spans[span_count++] = (kprof_span){(uint64_t)(uintptr_t)large, blocks * BLOCK};
+    allocations_version++;
+}
+
 /* The list grows with it, on the device too. */
 static void test_much_memory_that_comes_later(void **state)
 {
     (void)state;
-    enum { MANY = 1500 };
-    unsigned char *large = aligned_alloc(BLOCK, MANY * BLOCK);
-    assert_non_null(large);
-    memset(large, 7, MANY * BLOCK);
+    unsigned char *large = make_large(MANY, 7);
     add_span(0, BLOCK);
     take();
-    spans[span_count++] = (kprof_span){(uint64_t)(uintptr_t)large, MANY * BLOCK};
-    allocations_version++;
+    allocate(large, MANY);
     assert_int_equal(kprof_snapshot_cover(snapshot, NULL), KPROF_OK);
     memory[5] ^= 1;
     large[MANY * BLOCK - 1] = 8;
@@ -425,18 +439,15 @@ static void test_room_is_not_given_back_too_early(void **state)
 static void test_no_room_for_the_end(void **state)
 {
     (void)state;
-    enum { MANY = 640 };
-    unsigned char *large = aligned_alloc(BLOCK, MANY * BLOCK);
-    assert_non_null(large);
-    memset(large, 0, MANY * BLOCK);
-    spans[span_count++] = (kprof_span){(uint64_t)(uintptr_t)large, MANY * BLOCK};
-    allocations_version++;
+    enum { BLOCKS = 640 };
+    unsigned char *large = make_large(BLOCKS, 0);
+    allocate(large, BLOCKS);
     fake.free_bytes = KPROF_DEVICE_RESERVE_BYTES + 40 * MEBIBYTE;
     take();
-    for (size_t i = 0; i < MANY; i++)
+    for (size_t i = 0; i < BLOCKS; i++)
         large[i * BLOCK + i] = 1;
     assert_int_equal(kprof_snapshot_record_end(snapshot), KPROF_NO_MEMORY);
-    for (size_t i = 0; i < MANY; i++)
+    for (size_t i = 0; i < BLOCKS; i++)
         assert_int_equal(large[i * BLOCK + i], 1);
     assert_int_equal(kprof_snapshot_restore_end(snapshot), KPROF_INTERNAL);
     free(large);
@@ -604,16 +615,12 @@ static void test_variables_that_stay_unknown(void **state)
 static void test_memory_that_comes_later_and_finds_no_room(void **state)
 {
     (void)state;
-    enum { MANY = 1500 };
-    unsigned char *large = aligned_alloc(BLOCK, MANY * BLOCK);
-    assert_non_null(large);
-    memset(large, 7, MANY * BLOCK);
+    unsigned char *large = make_large(MANY, 7);
     add_span(0, BLOCK);
     take();
     memory[5] ^= 1;
     unsigned char mine = memory[5];
-    spans[span_count++] = (kprof_span){(uint64_t)(uintptr_t)large, MANY * BLOCK};
-    allocations_version++;
+    allocate(large, MANY);
     fake.free_bytes = KPROF_DEVICE_RESERVE_BYTES;
     while (kprof_snapshot_room(snapshot, BLOCK))
         continue;
