@@ -1,9 +1,9 @@
 /* Launches measured together. Each runs once, in the application's own call, as it would without kprof. The batch keeps
- * them, and the transfers and other launches between them. When it closes, and no launch is found to have reached memory
- * that is not saved, all are replayed in order for each pass, with memory as it was before the batch. Then memory is put
- * back as the application's own run left it. Where one pass is enough, or a launch must not be repeated, the
- * application's own run is what is measured. One batch is open in a process at a time. Every function here is called
- * with the gate held exclusively, but for _is_open, _records, _is_window, _note_unknown_end and _spoil (and
+ * them, and the transfers and other launches between them. When it closes, and no launch is found to have reached
+ * memory that is not saved, all are replayed in order for each pass, with memory as it was before the batch. Then
+ * memory is put back as the application's own run left it. Where one pass is enough, or a launch must not be repeated,
+ * the application's own run is what is measured. One batch is open in a process at a time. Every function here is
+ * called with the gate held exclusively, but for _is_open, _records, _is_window, _note_unknown_end and _spoil (and
  * _context_ending, which may also be called inside a shared call). */
 #ifndef KPROF_INJECT_BATCH_H
 #define KPROF_INJECT_BATCH_H
