@@ -210,7 +210,7 @@ static kprof_status start_application(profile *run)
         .stdout_to_stderr = run->route.application_to_stderr,
         .signals = &run->signals,
     };
-    kprof_status status = kprof_spools_new(run->session.dir, run->report, &run->progress, &run->spools);
+    kprof_status status = kprof_spools_new(&run->session, run->report, &run->progress, &run->spools);
     if (status == KPROF_OK)
         status = kprof_child_fork(&spec, &run->child);
     if (status == KPROF_OK)
