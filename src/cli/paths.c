@@ -3,6 +3,8 @@
 #include "cli/paths.h"
 #include "core/log.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -175,13 +177,30 @@ static bool is_numbered(const char *pattern)
     return false;
 }
 
-kprof_status kprof_export_path_expand(const char *pattern, char **out)
+/* Several runs may look for a free number at once: the one that creates the file has it. */
+static kprof_status claim(const char *path, bool *claimed)
 {
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    *claimed = fd >= 0;
+    if (fd < 0)
+        return errno == EEXIST ? KPROF_OK
+                               : kprof_fail(KPROF_OUTPUT, "%s: cannot create the report: %s", path, strerror(errno));
+    close(fd);
+    return KPROF_OK;
+}
+
+kprof_status kprof_export_path_expand(const char *pattern, char **out, bool *claimed)
+{
+    *claimed = false;
     for (unsigned number = 1;; number++) {
         kprof_status status = expand(pattern, number, out);
-        if (status != KPROF_OK || !is_numbered(pattern) || access(*out, F_OK) != 0)
-            return status;
+        if (status == KPROF_OK && is_numbered(pattern))
+            status = claim(*out, claimed);
+        if (status == KPROF_OK && (*claimed || !is_numbered(pattern)))
+            return KPROF_OK;
         free(*out);
         *out = NULL;
+        if (status != KPROF_OK)
+            return status;
     }
 }
