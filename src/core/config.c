@@ -217,7 +217,7 @@ kprof_status kprof_config_decode(const void *data, size_t size, kprof_config *ou
     return kprof_fail(KPROF_INTERNAL, "configuration: a field is not valid, or memory ran out");
 }
 
-/* Write everything; errno tells why not. */
+/* Write everything. On failure errno tells why. */
 static bool write_all(int fd, const char *data, size_t size)
 {
     while (size > 0) {
@@ -232,8 +232,8 @@ static bool write_all(int fd, const char *data, size_t size)
     return true;
 }
 
-/* Through a temporary name, so that a process which starts meanwhile reads the old file or the new one. NULL, or the
- * reason. */
+/* Write under a temporary name and rename: a process that starts meanwhile reads the old file or the new one. Return
+ * NULL, or the reason. */
 static const char *replace_file(int folder, const kprof_strbuf *content)
 {
     const char *reason = NULL;
