@@ -1,4 +1,4 @@
-/* --list-sets, --list-sections, --list-chips and --query-metrics: what can be collected. None needs a GPU. */
+/* kprof list: the sets, sections, chips and metrics that can be collected. It needs no GPU. */
 #include "cli/chips.h"
 #include "cli/commands.h"
 #include "cli/listing.h"
@@ -170,18 +170,18 @@ static kprof_status query_metrics(const kprof_options *options, kprof_listing *l
     return status;
 }
 
+/* One for each word in the row of the command. */
 static kprof_status fill(const kprof_options *options, kprof_listing *listing)
 {
-    switch (options->action) {
-    case KPROF_ACTION_LIST_SETS:
-        return list_sets(options, listing);
-    case KPROF_ACTION_LIST_SECTIONS:
-        return list_sections(options, listing);
-    case KPROF_ACTION_LIST_CHIPS:
-        return list_chips(options, listing);
-    default:
-        return query_metrics(options, listing);
+    static const struct {
+        const char *word;
+        kprof_status (*fill)(const kprof_options *options, kprof_listing *listing);
+    } lists[] = {{"sets", list_sets}, {"sections", list_sections}, {"chips", list_chips}, {"metrics", query_metrics}};
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+        if (strcmp(options->argument, lists[i].word) == 0)
+            return lists[i].fill(options, listing);
     }
+    return kprof_fail(KPROF_INTERNAL, "there is no list of %s", options->argument);
 }
 
 int kprof_cmd_list(const kprof_options *options)
