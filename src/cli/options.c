@@ -221,18 +221,61 @@ static void mark_given(kprof_options *options, const kprof_option_row *row)
     options->given |= UINT64_C(1) << (row - kprof_option_rows);
 }
 
+static kprof_status fail_ncu(const char *given, const kprof_ncu_option *option)
+{
+    bool is_whole = strcmp(given + strspn(given, "-"), option->name) == 0;
+    return kprof_fail(KPROF_USAGE, "%s%s%s%s: this option of ncu is not supported; %s", given, is_whole ? "" : " (--",
+                      is_whole ? "" : option->name, is_whole ? "" : ")", option->hint);
+}
+
+/* The options that `name` is a misspelling of, or of whose first words it is one: "kernal" is near to --kernel-name and
+ * to --kernel-name-base. Caller frees; NULL when there is none. */
+static char *options_spelled_like(const char *name)
+{
+    kprof_strlist heads = KPROF_STRLIST_INIT;
+    kprof_strbuf found = KPROF_STRBUF_INIT;
+    bool added = true;
+    for (size_t i = 0; i < kprof_option_row_count && added; i++)
+        added = kprof_strlist_add(&heads, kprof_option_rows[i].name);
+    for (size_t i = 0; i < kprof_option_row_count && added; i++) {
+        const char *whole = kprof_option_rows[i].name;
+        for (const char *dash = strchr(whole, '-'); dash && added; dash = strchr(dash + 1, '-')) {
+            char *head = strndup(whole, (size_t)(dash - whole));
+            added = head && kprof_strlist_add_unique(&heads, head);
+            free(head);
+        }
+    }
+    const char *nearest = kprof_nearest_spelling(name, (const char *const *)heads.items, heads.count);
+    bool is_whole = false;
+    for (size_t i = 0; nearest && i < kprof_option_row_count; i++)
+        is_whole = is_whole || strcmp(kprof_option_rows[i].name, nearest) == 0;
+    for (size_t i = 0; nearest && i < kprof_option_row_count; i++) {
+        const char *option = kprof_option_rows[i].name;
+        bool is_meant = is_whole ? strcmp(option, nearest) == 0 : strncmp(option, nearest, strlen(nearest)) == 0;
+        if (is_meant)
+            kprof_strbuf_printf(&found, "%s--%s", found.length ? " or " : "", option);
+    }
+    kprof_strlist_free(&heads);
+    return found.length ? kprof_strbuf_take(&found) : NULL;
+}
+
 static kprof_status fail_unknown(const char *name)
 {
-    const char *names[64];
-    for (size_t i = 0; i < kprof_option_row_count; i++)
-        names[i] = kprof_option_rows[i].name;
-    const char *hint = kprof_ncu_option_hint(name);
-    if (hint)
-        return kprof_fail(KPROF_USAGE, "--%s: this option of ncu is not supported%s%s", name, *hint ? "; " : "", hint);
-    const char *nearest = kprof_nearest(name, names, kprof_option_row_count);
-    if (nearest)
-        return kprof_fail(KPROF_USAGE, "unknown option --%s; did you mean --%s?", name, nearest);
-    return kprof_fail(KPROF_USAGE, "unknown option --%s; kprof --help lists the options", name);
+    char given[80];
+    snprintf(given, sizeof given, "--%s", name);
+    const kprof_ncu_option *ncu = kprof_ncu_option_find(name);
+    char *near = ncu ? NULL : options_spelled_like(name);
+    kprof_status status;
+    if (!ncu && !near)
+        ncu = kprof_ncu_option_like(name);
+    if (ncu)
+        status = fail_ncu(given, ncu);
+    else if (near)
+        status = kprof_fail(KPROF_USAGE, "unknown option %s; did you mean %s?", given, near);
+    else
+        status = kprof_fail(KPROF_USAGE, "unknown option %s; kprof --help lists the options", given);
+    free(near);
+    return status;
 }
 
 /* Exact name, else a unique prefix. An exact name of ncu's is no prefix of one of kprof's. */
@@ -247,11 +290,11 @@ static kprof_status find_long(const char *name, const kprof_option_row **out)
             *out = row;
             return KPROF_OK;
         }
-        if (found && !kprof_ncu_option_hint(name))
+        if (found && !kprof_ncu_option_find(name))
             return kprof_fail(KPROF_USAGE, "--%s could be --%s or --%s", name, found->name, row->name);
         found = row;
     }
-    if (!found || kprof_ncu_option_hint(name))
+    if (!found || kprof_ncu_option_find(name))
         return fail_unknown(name);
     *out = found;
     return KPROF_OK;
@@ -286,6 +329,13 @@ static const kprof_option_row *find_letter(char letter)
     return NULL;
 }
 
+static kprof_status fail_letter(char letter)
+{
+    const kprof_ncu_option *ncu = kprof_ncu_option_of_letter(letter);
+    return ncu ? fail_ncu((char[]){'-', letter, '\0'}, ncu)
+               : kprof_fail(KPROF_USAGE, "unknown option -%c; kprof --help lists the options", letter);
+}
+
 /* "-k NAME", "-kNAME", "-fq". */
 static kprof_status parse_letters(cursor *at)
 {
@@ -294,7 +344,7 @@ static kprof_status parse_letters(cursor *at)
     for (bool done = false; *letter && !done && status == KPROF_OK; letter++) {
         const kprof_option_row *row = find_letter(*letter);
         if (!row)
-            return kprof_fail(KPROF_USAGE, "unknown option -%c; kprof --help lists the options", *letter);
+            return fail_letter(*letter);
         done = takes_argument(row);
         status = done ? take_argument(at, row, letter[1] ? letter + 1 : NULL) : store_flag(row, at->options);
         mark_given(at->options, row);

@@ -106,9 +106,17 @@ struct kprof_option_row {
 extern const kprof_option_row kprof_option_rows[];
 extern const size_t kprof_option_row_count;
 
-/* What ncu's option `name` (without dashes) is to kprof, for the error message: how to do the same, or "" when kprof
- * has nothing like it. NULL when ncu has no such option either. */
-const char *kprof_ncu_option_hint(const char *name);
+/* An option of ncu that kprof does not take. */
+typedef struct kprof_ncu_option {
+    const char *name;
+    char letter;      /* 0: none */
+    const char *hint; /* how to do the same, or why not */
+} kprof_ncu_option;
+/* The row of a name (without dashes) or of a letter; NULL where ncu has no such option, or kprof has it too. */
+const kprof_ncu_option *kprof_ncu_option_find(const char *name);
+const kprof_ncu_option *kprof_ncu_option_of_letter(char letter);
+/* The row that somebody who wrote `name` probably meant: one that begins so, or is spelled nearly so; or NULL. */
+const kprof_ncu_option *kprof_ncu_option_like(const char *name);
 
 /* Parse argv. USAGE, with a logged message that suggests the nearest name, when it is not valid. `out` is to be freed
  * with kprof_options_free in either case. */

@@ -340,21 +340,186 @@ static void unknown_options(void **state)
 {
     (void)state;
     assert_refused("--kernal-name x app", "did you mean --kernel-name?");
+    assert_refused("--kernal x app", "did you mean --kernel-name or --kernel-name-base?");
+    assert_refused("--metrisc x app", "did you mean --metrics?");
+    assert_refused("--colour never app", "did you mean --color?");
     assert_refused("--zzzzzzzzzzzz app", "kprof --help");
+    assert_refused("--nothing-like-it app", "kprof --help");
     assert_refused("-Z app", "-Z");
     assert_refused("--launch-s 1 app", "--launch-skip");
     assert_refused("--nvtx app", "option of ncu is not supported");
     assert_refused("--kernel-id ::x:1 app", "--kernel-name");
     assert_refused("--import-source 1 app", "not supported");
     assert_refused("--kill yes app", "not supported");
+    assert_refused("--nvtx-incl x/ app", "--nvtx-incl (--nvtx-include): this option of ncu is not supported");
+    assert_refused("--sampling-intervall 1 app", "(--sampling-interval): this option of ncu is not supported");
 }
 
-static void hints_are_for_other_options(void **state)
+static const char *const ncu_options[] = {"help h",
+                                          "version v",
+                                          "mode",
+                                          "port p",
+                                          "max-connections",
+                                          "config-file",
+                                          "config-file-path",
+                                          "mps",
+                                          "mps-num-clients",
+                                          "mps-timeout",
+                                          "check-exit-code",
+                                          "forward-signals",
+                                          "injection-path-32",
+                                          "injection-path-64",
+                                          "preload-library",
+                                          "call-stack",
+                                          "call-stack-type",
+                                          "nvtx",
+                                          "nvtx-push-pop-scope",
+                                          "support-32bit",
+                                          "target-processes",
+                                          "target-processes-filter",
+                                          "null-stdin",
+                                          "hostname",
+                                          "process-id",
+                                          "communicator",
+                                          "communicator-num-peers",
+                                          "communicator-tcp-num-peers",
+                                          "communicator-tcp-hostname",
+                                          "communicator-tcp-port",
+                                          "communicator-shmem-num-peers",
+                                          "lockstep-kernel-launch",
+                                          "lockstep-nvtx-include",
+                                          "lockstep-nvtx-exclude",
+                                          "kernel-name k",
+                                          "kernel-name-base",
+                                          "kernel-id",
+                                          "launch-skip s",
+                                          "launch-count c",
+                                          "launch-skip-before-match",
+                                          "filter-mode",
+                                          "devices",
+                                          "nvtx-include",
+                                          "nvtx-exclude",
+                                          "range-filter",
+                                          "native-include",
+                                          "native-exclude",
+                                          "python-include",
+                                          "python-exclude",
+                                          "rename-kernels",
+                                          "rename-kernels-export",
+                                          "rename-kernels-path",
+                                          "profile-from-start",
+                                          "disable-profiler-start-stop",
+                                          "kill",
+                                          "replay-mode",
+                                          "app-replay-buffer",
+                                          "app-replay-match",
+                                          "app-replay-mode",
+                                          "range-replay-options",
+                                          "graph-profiling",
+                                          "cache-control",
+                                          "clock-control",
+                                          "pipeline-boost-state",
+                                          "pm-sampling-interval",
+                                          "pm-sampling-buffer-size",
+                                          "pm-sampling-max-passes",
+                                          "warp-samples-per-interval",
+                                          "disable-pm-warp-sampling",
+                                          "warp-sampling-interval",
+                                          "warp-sampling-max-passes",
+                                          "warp-sampling-buffer-size",
+                                          "sampling-interval",
+                                          "sampling-max-passes",
+                                          "sampling-buffer-size",
+                                          "set",
+                                          "list-sets",
+                                          "section",
+                                          "list-sections",
+                                          "section-folder",
+                                          "section-folder-recursive",
+                                          "section-folder-restore",
+                                          "metrics",
+                                          "disable-extra-suffixes",
+                                          "metric-distribution-groups",
+                                          "list-metrics",
+                                          "query-metrics",
+                                          "query-metrics-mode",
+                                          "query-metrics-collection",
+                                          "chips",
+                                          "list-chips",
+                                          "apply-rules",
+                                          "rule",
+                                          "list-rules",
+                                          "import-source",
+                                          "source-folders",
+                                          "import-sass",
+                                          "export o",
+                                          "force-overwrite f",
+                                          "import i",
+                                          "open-in-ui",
+                                          "log-file",
+                                          "quiet",
+                                          "verbose",
+                                          "page",
+                                          "csv",
+                                          "print-summary",
+                                          "print-details",
+                                          "print-metric-name",
+                                          "print-units",
+                                          "print-fp",
+                                          "print-kernel-base",
+                                          "print-metric-instances",
+                                          "print-nvtx-rename",
+                                          "print-rule-details",
+                                          "print-metric-attribution",
+                                          "print-source",
+                                          "resolve-source-file"};
+
+static const kprof_option_row *row_of(const char *name, size_t length, char letter)
+{
+    for (size_t i = 0; i < kprof_option_row_count; i++) {
+        const kprof_option_row *row = &kprof_option_rows[i];
+        if (strlen(row->name) == length && memcmp(row->name, name, length) == 0)
+            return letter == 0 || row->letter == letter ? row : NULL;
+    }
+    return NULL;
+}
+
+/* kprof has each option of ncu, with its letter, or says that it has not; and never both. */
+static void every_option_of_ncu_is_answered(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < kprof_option_row_count; i++)
-        assert_null(kprof_ncu_option_hint(kprof_option_rows[i].name));
-    assert_null(kprof_ncu_option_hint("nonsense"));
+    for (size_t i = 0; i < LENGTH(ncu_options); i++) {
+        size_t length = strcspn(ncu_options[i], " ");
+        char letter = ncu_options[i][length] ? ncu_options[i][length + 1] : 0;
+        char line[80];
+        bool is_known = row_of(ncu_options[i], length, letter) != NULL;
+        snprintf(line, sizeof line, "--%.*s", (int)length, ncu_options[i]);
+        bool is_missing = kprof_ncu_option_find(line + 2) != NULL;
+        if (is_known == is_missing)
+            fail_msg("ncu's %s is %s", line, is_known ? "there and said to be missing" : "neither there nor answered");
+        if (is_known)
+            continue;
+        assert_refused(line, "this option of ncu is not supported; ");
+        snprintf(line, sizeof line, "-%c", letter);
+        if (letter)
+            assert_refused(line, "this option of ncu is not supported; ");
+    }
+}
+
+/* Options that a hint names exist. */
+static void hints_name_what_there_is(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < LENGTH(ncu_options); i++) {
+        char name[64];
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(ncu_options[i], " "), ncu_options[i]);
+        const kprof_ncu_option *option = kprof_ncu_option_find(name);
+        for (const char *at = option ? option->hint : ""; (at = strstr(at, "--")); at += 2) {
+            if (!row_of(at + 2, strspn(at + 2, "abcdefghijklmnopqrstuvwxyz-"), 0))
+                fail_msg("the hint for --%s names %s", name, at);
+        }
+    }
+    assert_null(kprof_ncu_option_find("nonsense"));
 }
 
 static void rows_are_consistent(void **state)
@@ -449,7 +614,8 @@ int main(void)
         cmocka_unit_test(output_choices),
         cmocka_unit_test(refused_values),
         cmocka_unit_test(unknown_options),
-        cmocka_unit_test(hints_are_for_other_options),
+        cmocka_unit_test(every_option_of_ncu_is_answered),
+        cmocka_unit_test(hints_name_what_there_is),
         cmocka_unit_test(rows_are_consistent),
         cmocka_unit_test(help_lists_what_a_command_takes),
         cmocka_unit_test(completion_words),
