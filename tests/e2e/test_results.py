@@ -456,6 +456,39 @@ class BadInput(Case):
             self.assertEqual(run.out, "")
         self.assert_run(self.kprof("report"), 101)
 
+    def test_outputs_that_are_inputs(self):
+        self.assert_run(self.collect([], [f"launch={VECTOR_ADD}"]), 0)
+        with open(self.path("run.kprof"), "rb") as file:
+            before = file.read()
+        os.link(self.path("run.kprof"), self.path("other"))
+        for line in (["report", "run.kprof", "--log-file", "run.kprof"], ["-i", "run", "--csv", "--log-file", "other"],
+                     ["-f", "-o", "run", APP, "run.kprof"]):
+            run = self.kprof(*line)
+            self.assert_run(run, 101)
+            self.assertIn("would overwrite", run.err)
+            with open(self.path("run.kprof"), "rb") as file:
+                self.assertEqual(file.read(), before)
+
+    def test_a_report_without_its_extension(self):
+        self.assert_run(self.collect([], [f"launch={VECTOR_ADD}"]), 0)
+        whole = self.kprof("report", "run.kprof", "--page", "session")
+        self.assert_run(whole, 0)
+        for line in (["report", "run"], ["-i", "run"]):
+            run = self.kprof(*line, "--page", "session")
+            self.assert_run(run, 0)
+            self.assertEqual(run.out, whole.out)
+
+    def test_commands_that_are_no_programs(self):
+        self.assert_run(self.collect([], [f"launch={VECTOR_ADD}"]), 0)
+        for line, expected in ((["run.kprof"], "did you mean kprof report run.kprof?"),
+                               (["missing.kprof"], "did you mean kprof report missing.kprof?"),
+                               (["reprot", "run.kprof"], "did you mean kprof report?"),
+                               (["lsit", "sets"], "did you mean kprof list?")):
+            run = self.kprof(*line)
+            self.assert_run(run, 109)
+            self.assertIn(expected, run.err)
+        self.assertNotIn("kprof report", self.kprof("--injection-path", INJECTION, "--", "reprot").err)
+
 
 class Pages(Case):
     def test_every_page_and_format(self):
