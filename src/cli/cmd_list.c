@@ -143,11 +143,12 @@ static kprof_status add_metric(void *user, const kprof_query_row *row)
     return to->listing->failed ? kprof_fail(KPROF_NO_MEMORY, "out of memory") : KPROF_OK;
 }
 
-static kprof_status query_chip(const kprof_options *options, const char *chip, kprof_listing *listing)
+static kprof_status query_chip(const kprof_options *options, const kprof_catalog *catalog, const char *chip,
+                               kprof_listing *listing)
 {
     kprof_host *host = NULL;
     metric_lister to = {listing, chip};
-    kprof_query query = {(kprof_query_mode)options->query_mode, &options->selection.metrics, add_metric, &to};
+    kprof_query query = {catalog, (kprof_query_mode)options->query_mode, &options->selection.metrics, add_metric, &to};
     kprof_status status = kprof_host_open(chip, NULL, &host);
     if (status == KPROF_OK)
         status = kprof_query_metrics(host, &query);
@@ -159,14 +160,18 @@ static kprof_status query_metrics(const kprof_options *options, kprof_listing *l
 {
     static const char *const titles[] = {"Chip", "Metric", "Kind", "Unit", "Description", NULL};
     kprof_chips chips = {0};
+    kprof_catalog *catalog = NULL;
     if (options->query_mode == KPROF_QUERY_SUFFIX && options->selection.metrics.count == 0)
         return kprof_fail(KPROF_USAGE, "--query-metrics-mode suffix needs base names: --metrics NAME[,NAME]; "
                                        "all lists every full name");
     add_header(listing, titles);
-    kprof_status status = kprof_chips_named(options, &chips);
+    kprof_status status = kprof_catalog_locate(options, &catalog);
+    if (status == KPROF_OK)
+        status = kprof_chips_named(options, &chips);
     for (size_t i = 0; i < chips.names.count && status == KPROF_OK; i++)
-        status = query_chip(options, chips.names.items[i], listing);
+        status = query_chip(options, catalog, chips.names.items[i], listing);
     kprof_strlist_free(&chips.names);
+    kprof_catalog_free(catalog);
     return status;
 }
 

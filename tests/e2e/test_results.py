@@ -544,6 +544,15 @@ class Lists(Case):
         self.assert_listed(["--query-metrics", "--chip", "GA100"], "dram__bytes", "GA100")
         self.assert_listed(["--query-metrics", "--query-metrics-mode", "suffix", "--metrics", "dram__bytes"],
                            "dram__bytes.sum.per_second")
+        self.assert_listed(["--query-metrics", "--metrics", "breakdown:gpu__dram_throughput"], "dram__cycles_active")
+        self.assert_listed(["list", "metrics", "--metrics", "group:LaunchStats"], "launch__grid_size")
+        nothing = self.kprof("--query-metrics", "--metrics", "regex:no_such_metric")
+        self.assert_run(nothing, 102)
+        self.assertEqual(nothing.out, "")
+        for word, option in (("sets", "--list-sets"), ("sections", "--list-sections"), ("chips", "--list-chips"),
+                             ("metrics", "--query-metrics")):
+            chip = [] if word in ("sections", "chips") else ["--chips", "GH100"]
+            self.assertEqual(self.kprof("list", word, *chip).out, self.kprof(option, *chip).out)
 
     def test_lists_for_programs(self):
         rows = list(csv.DictReader(self.kprof("--list-sets", "--chip", "GH100,GA100", "--csv").out.splitlines()))
