@@ -144,6 +144,8 @@ const kprof_option_row kprof_option_rows[] = {
     CHOICE("print-kernel-base", kernel_base, name_bases, "function|demangled|mangled",
            "the kernel names to print (demangled)", SHOWING, NULL),
     VALUE("log-file", 0, STRING, log_file, "FILE", "write the results to FILE, or to \"stdout\" or \"stderr\"", ALL),
+    VALUE("width", 'w', NUMBER, width, "N", "columns of text; 0: as wide as the terminal, names uncut where there is none (0)",
+          ALL),
     CHOICE("color", color, colors, "auto|always|never", "colour in text (auto: on a terminal)", ALL, NULL),
     FLAG("quiet", 'q', quiet, "no progress, and no messages but warnings and errors", ALL),
     FLAG("verbose", 0, verbose, "more messages", ALL),

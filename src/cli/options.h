@@ -60,7 +60,8 @@ typedef struct kprof_options {
     int base_units;
     int kernel_base; /* kprof_name_base shown */
     char *log_file;
-    int color; /* kprof_color */
+    int color;      /* kprof_color */
+    uint64_t width; /* columns of text; 0: the terminal's */
     char *injection_path;
     char *counter_data_dir;
     bool quiet, verbose;

@@ -309,6 +309,9 @@ static void output_choices(void **state)
     assert_int_equal(parse("--print-summary per-kernel --print-units base app"), KPROF_OK);
     assert_int_equal(options.page, KPROF_PAGE_SUMMARY);
     assert_int_equal(options.base_units, 1);
+    assert_int_equal(parse("report r.kprof -w 80"), KPROF_OK);
+    assert_int_equal(options.width, 80);
+    assert_refused("--width wide app", "--width: \"wide\" is not valid");
     assert_refused("--csv --json app", "--csv and --json exclude each other");
     assert_refused("--json --csv app", "--json and --csv exclude each other");
     assert_refused("--json --csv-layout wide app", "exclude each other");

@@ -515,6 +515,16 @@ class Pages(Case):
 
         self.assertEqual(len(values(direct.out)), len(values(stored.out)))
 
+    def test_width(self):
+        self.assert_run(self.collect(["--set", "full"], [f"launch={VECTOR_ADD}"]), 0)
+        texts = {}
+        for page in ("details", "raw", "summary", "session"):
+            for width in (1, 40, 120, 1000000000000):
+                run = self.kprof("report", "run.kprof", "--page", page, "-w", str(width))
+                self.assert_run(run, 0)
+                texts[page, width] = run.out
+        self.assertNotEqual(texts["details", 40], texts["details", 120])
+
     def test_values_tell_their_passes(self):
         self.assert_run(self.collect([], [f"launch={VECTOR_ADD}"]), 0)
         raw = json.loads(self.kprof("report", "run.kprof", "--page", "raw", "--json").out)
