@@ -19,6 +19,19 @@ const kprof_command *kprof_command_find(const char *name)
     return NULL;
 }
 
+const kprof_command *kprof_command_of_alias(const kprof_option_row *alias, const char **word)
+{
+    const char *line = alias->note, *space = strchr(line, ' ');
+    size_t length = space ? (size_t)(space - line) : strlen(line);
+    *word = space ? space + 1 : NULL;
+    for (size_t i = 1; i < kprof_command_count; i++) {
+        const char *name = kprof_commands[i].name;
+        if (strlen(name) == length && memcmp(name, line, length) == 0)
+            return &kprof_commands[i];
+    }
+    return NULL;
+}
+
 bool kprof_command_words(const kprof_command *command, kprof_strlist *out)
 {
     bool added = true;

@@ -49,6 +49,8 @@ extern const size_t kprof_command_count;
 
 /* The command of that name, or NULL. */
 const kprof_command *kprof_command_find(const char *name);
+/* The command that an option such as --list-sets stands for; *word is the operand that it gives, or NULL. */
+const kprof_command *kprof_command_of_alias(const kprof_option_row *alias, const char **word);
 /* Append the words that the command takes as its operand; none where it takes a file, a program or nothing. */
 bool kprof_command_words(const kprof_command *command, kprof_strlist *out);
 

@@ -153,7 +153,7 @@ const kprof_option_row kprof_option_rows[] = {
     VALUE("counter-data", 0, STRING, counter_data_dir, "DIR", "also keep each launch's counter data image in DIR",
           RUNNING),
     VALUE("complete", 0, STRING, complete, "WHAT",
-          "for shells: list commands, options, arguments (options with one) or an option's values", ALL),
+          "for shells: list commands, options, an option's values, or what a command line may be continued with", ALL),
     FLAG("help", 'h', help, "print this help", ALL),
     FLAG("version", 'v', version, "print the version", ALL),
 };

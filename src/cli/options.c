@@ -413,16 +413,12 @@ static kprof_status settle_alias(kprof_options *options)
     const kprof_option_row *alias = options->alias;
     if (!alias)
         return KPROF_OK;
-    const char *word = strchr(alias->note, ' ');
-    char *name = strndup(alias->note, word ? (size_t)(word - alias->note) : strlen(alias->note));
-    if (!name)
-        return kprof_fail(KPROF_NO_MEMORY, "--%s: out of memory", alias->name);
-    const kprof_command *command = kprof_command_find(name);
-    free(name);
+    const char *word;
+    const kprof_command *command = kprof_command_of_alias(alias, &word);
     if (options->command != kprof_commands && options->command != command)
         return kprof_fail(KPROF_USAGE, "--%s is no option of kprof %s", alias->name, options->command->name);
     options->command = command;
-    options->argument = word ? word + 1 : NULL;
+    options->argument = word;
     return KPROF_OK;
 }
 

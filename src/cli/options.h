@@ -129,8 +129,9 @@ bool kprof_list_split(const char *text, kprof_strlist *out);
 
 /* Print the help that `options` asks for: of kprof, or of one command. */
 void kprof_help_print(const kprof_options *options, FILE *out);
-/* Print, one a line, the words that --complete asks for: "commands", "options", "arguments" (options that
- * take one) or the values of an option ("--page"). USAGE for anything else. */
+/* Print, one a line, the words that --complete asks for: "commands", "options", "arguments" (options that take one),
+ * the values of an option ("--page"), or for "line" what the application's last word may become, as kprof(1) tells.
+ * USAGE for anything else. */
 kprof_status kprof_complete(const kprof_options *options, FILE *out) KPROF_MUST_CHECK;
 
 #endif

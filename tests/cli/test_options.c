@@ -571,6 +571,18 @@ static void help_lists_what_a_command_takes(void **state)
     }
 }
 
+/* What "kprof LINE" prints for shells; caller frees. */
+static char *complete(const char *line)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    assert_int_equal(parse(line), KPROF_OK);
+    assert_int_equal(kprof_complete(&options, out), KPROF_OK);
+    fclose(out);
+    return text;
+}
+
 static void completion_words(void **state)
 {
     (void)state;
@@ -582,17 +594,34 @@ static void completion_words(void **state)
                  {"--complete --clock-control", "none\nbase\nboost\n"},
                  {"--complete --witnesses", "all\nauto\n"},
                  {"--complete --kernel-name", ""},
-                 {"--complete -o", ""}};
+                 {"--complete -o", ""},
+                 {"--complete line -- --page r", "raw\n"},
+                 {"--complete line -- --page=r", "--page=raw\n"},
+                 {"--complete line -- report r.kprof --page s", "summary\nsession\n"},
+                 {"--complete line -- -i r", ":files .kprof\n"},
+                 {"--complete line -- report r", ":files .kprof\n"},
+                 {"--complete line -- report r.kprof r", ""},
+                 {"--complete line -- -o r", ":files\n"},
+                 {"--complete line -- --section-folder r", ":folders\n"},
+                 {"--complete line -- list s", "sets\nsections\n"},
+                 {"--complete line -- list sets s", ""},
+                 {"--complete line -- help p", "plan\n"},
+                 {"--complete line -- -- rep", ":programs\n"},
+                 {"--complete line -- -k x app rep", ":application 3\n"},
+                 {"--complete line -- plan --set x -- app rep", ":application 5\n"},
+                 {"--complete line -- report -k", "-k\tonly kernels of this name; a name or regex:PATTERN\n"},
+                 {"--complete line -- --list-sets --chip",
+                  "--chips\tlist or plan for these chips, not for the GPU of this machine\n"},
+                 {"--complete line -- app", ":programs\n"}};
     for (size_t i = 0; i < LENGTH(cases); i++) {
-        char *text = NULL;
-        size_t size = 0;
-        FILE *out = open_memstream(&text, &size);
-        assert_int_equal(parse(cases[i].line), KPROF_OK);
-        assert_int_equal(kprof_complete(&options, out), KPROF_OK);
-        fclose(out);
-        assert_string_equal(text, cases[i].expected);
+        char *text = complete(cases[i].line);
+        if (strcmp(text, cases[i].expected) != 0)
+            fail_msg("%s: \"%s\"", cases[i].line, text);
         free(text);
     }
+    char *text = complete("--complete line -- re");
+    assert_string_equal(text, "report\tPrint a report that -o has kept.\n:programs\n");
+    free(text);
     assert_int_equal(parse("--complete nonsense"), KPROF_OK);
     assert_int_equal(kprof_complete(&options, stdout), KPROF_USAGE);
 }
