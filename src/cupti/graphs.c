@@ -5,6 +5,7 @@
 #include "core/log.h"
 #include "cupti/arguments.h"
 #include "cupti/driver.h"
+#include "cupti/graph_order.h"
 #include "cupti/load.h"
 
 #include <pthread.h>
@@ -271,40 +272,24 @@ static const char *read_node(graph *g, CUgraphNode handle, unsigned depth)
 
 /* What a graph is made of, as the driver tells it. */
 typedef struct template_graph {
-    CUgraphNode *nodes;     /* [count], owned; NULL: it has been read */
+    CUgraphNode *nodes;     /* [count], owned */
     CUgraphNode *from, *to; /* [edge_count], owned */
     CUgraphEdgeData *data;  /* likewise */
-    bool *done;             /* likewise: what it starts at has been read */
+    size_t *order;          /* [count], owned: indices of the nodes */
     size_t count, edge_count;
 } template_graph;
 
-static bool is_ready(const template_graph *t, CUgraphNode handle)
-{
-    bool ready = handle != NULL;
-    for (size_t e = 0; ready && e < t->edge_count; e++)
-        ready = t->done[e] || t->to[e] != handle;
-    return ready;
-}
-
-/* Read the nodes that nothing unread comes before, until all are. */
-static const char *read_in_order(graph *g, template_graph *t, unsigned depth)
+/* Read each node after those that come before it. */
+static const char *read_in_order(graph *g, const template_graph *t, unsigned depth)
 {
     const char *obstacle = NULL;
-    for (size_t left = t->count, before; left > 0 && !obstacle;) {
-        before = left;
-        for (size_t i = 0; i < t->count && !obstacle; i++) {
-            if (!is_ready(t, t->nodes[i]))
-                continue;
-            obstacle = read_node(g, t->nodes[i], depth);
-            for (size_t e = 0; e < t->edge_count; e++)
-                t->done[e] = t->done[e] || t->from[e] == t->nodes[i];
-            t->nodes[i] = NULL;
-            left--;
-        }
-        if (left == before)
-            return "its dependencies go round";
-    }
-    return obstacle;
+    kprof_graph_edges edges = {t->nodes, t->from, t->to, t->count, t->edge_count};
+    size_t ordered;
+    if (!kprof_graph_order(&edges, t->order, &ordered))
+        return NO_MEMORY;
+    for (size_t i = 0; i < ordered && !obstacle; i++)
+        obstacle = read_node(g, t->nodes[t->order[i]], depth);
+    return !obstacle && ordered < t->count ? "its dependencies go round" : obstacle;
 }
 
 static bool allocate(template_graph *t)
@@ -313,8 +298,8 @@ static bool allocate(template_graph *t)
     t->from = calloc(t->edge_count + 1, sizeof(*t->from));
     t->to = calloc(t->edge_count + 1, sizeof(*t->to));
     t->data = calloc(t->edge_count + 1, sizeof(*t->data));
-    t->done = calloc(t->edge_count + 1, sizeof(*t->done));
-    return t->nodes && t->from && t->to && t->data && t->done;
+    t->order = calloc(t->count + 1, sizeof(*t->order));
+    return t->nodes && t->from && t->to && t->data && t->order;
 }
 
 static bool ask_driver(template_graph *t, CUgraph source)
@@ -339,7 +324,7 @@ static const char *read_graph(graph *g, CUgraph source, unsigned depth)
     free(t.from);
     free(t.to);
     free(t.data);
-    free(t.done);
+    free(t.order);
     return obstacle;
 }
 

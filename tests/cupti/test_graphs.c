@@ -14,7 +14,7 @@
 
 #define ID(name) CUPTI_DRIVER_TRACE_CBID_##name
 
-enum { NODES = 4 };
+enum { NODES = 4, LARGE = 40000 };
 
 /* Memory of the device, and of the host. */
 static const CUdeviceptr on_device = 0x1000, on_host = 0x2000;
@@ -29,17 +29,24 @@ typedef struct template_node {
 /* The nodes of a graph come one after the other. */
 typedef struct template_graph {
     template_node nodes[NODES];
+    template_node *many; /* in place of `nodes`, where there are more */
+    bool goes_round;     /* the first node comes after the last one */
     size_t count;
 } template_graph;
 
 static char own_context, own_stream, executable;
+
+static CUgraphNode node_of(template_graph *t, size_t i)
+{
+    return (CUgraphNode)(void *)(t->many ? &t->many[i] : &t->nodes[i]);
+}
 
 static CUresult CUDAAPI get_nodes(CUgraph graph, CUgraphNode *nodes, size_t *count)
 {
     template_graph *t = (template_graph *)(void *)graph;
     *count = t->count;
     for (size_t i = 0; nodes && i < t->count; i++)
-        nodes[t->count - 1 - i] = (CUgraphNode)(void *)&t->nodes[i]; /* not in their order */
+        nodes[t->count - 1 - i] = node_of(t, i); /* not in their order */
     return CUDA_SUCCESS;
 }
 
@@ -49,10 +56,10 @@ static CUresult CUDAAPI get_edges(CUgraph graph, CUgraphNode *from, CUgraphNode 
 {
     template_graph *t = (template_graph *)(void *)graph;
     (void)data;
-    *count = t->count > 0 ? t->count - 1 : 0;
+    *count = t->count > 0 ? t->count - !t->goes_round : 0;
     for (size_t i = 0; from && i < *count; i++) {
-        from[i] = (CUgraphNode)(void *)&t->nodes[i];
-        to[i] = (CUgraphNode)(void *)&t->nodes[i + 1];
+        from[i] = node_of(t, i);
+        to[i] = node_of(t, (i + 1) % t->count);
     }
     return CUDA_SUCCESS;
 }
@@ -260,6 +267,38 @@ static void test_graph_that_is_not_known(void **state)
     assert_visited("", true);
 }
 
+/* The nodes are told from the last to the first, each of which has to wait for the next one. To look through all edges
+ * for each of them would take hours. */
+static void test_large_graph(void **state)
+{
+    (void)state;
+    size_t count;
+    const char *why;
+    template_node *nodes = calloc(LARGE, sizeof *nodes);
+    assert_non_null(nodes);
+    for (size_t i = 0; i < LARGE; i++)
+        nodes[i] = (template_node){.type = CU_GRAPH_NODE_TYPE_KERNEL, .kernel = i % 2 ? "odd" : "even"};
+    template_graph t = {.many = nodes, .count = LARGE};
+    instantiate(&t);
+    const kprof_graph_call *calls = kprof_graphs_find(&launch, &count, &why);
+    assert_non_null(calls);
+    assert_int_equal(count, LARGE);
+    for (size_t i = 0; i < LARGE; i++)
+        assert_ptr_equal(calls[i].call.function, nodes[i].kernel);
+    assert_int_not_equal(identify(LARGE), 0);
+    free(nodes);
+}
+
+static void test_dependencies_that_go_round(void **state)
+{
+    (void)state;
+    template_graph t = example();
+    t.goes_round = true;
+    instantiate(&t);
+    assert_obstacle("its dependencies go round", true);
+    assert_visited("", true);
+}
+
 /* By the names of kernels, and what comes between them; what they are given changes nothing. */
 static void test_identity(void **state)
 {
@@ -335,6 +374,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(test_nodes, destroy),
         cmocka_unit_test_teardown(test_graph_that_is_not_known, destroy),
+        cmocka_unit_test_teardown(test_large_graph, destroy),
+        cmocka_unit_test_teardown(test_dependencies_that_go_round, destroy),
         cmocka_unit_test_teardown(test_identity, destroy),
         cmocka_unit_test_teardown(test_changes, destroy),
         cmocka_unit_test_teardown(test_obstacles, destroy),
