@@ -3,13 +3,13 @@
 
 #include "core/log.h"
 #include "core/monotonic.h"
+#include "inject/engine.h"
 #include "inject/keep.h"
 #include "inject/lock.h"
 #include "inject/multiplex.h"
 #include "inject/process.h"
 #include "inject/room.h"
 #include "inject/wait.h"
-#include "inject/writers.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -61,8 +61,9 @@ void kprof_batch_spoil(const char *reason)
 
 unsigned kprof_batch_new_sharing(void)
 {
-    return kprof_batch_records() ? kprof_target_sharing() & SHARING_THAT_MATTERS & ~atomic_load(&kprof_batch.sharing)
-                                 : 0;
+    return kprof_batch_records()
+               ? kprof_engine.device->target_sharing() & SHARING_THAT_MATTERS & ~atomic_load(&kprof_batch.sharing)
+               : 0;
 }
 
 void kprof_batch_note(const char *text, const char *why)
@@ -74,10 +75,10 @@ void kprof_batch_note(const char *text, const char *why)
 static void release(void)
 {
     for (size_t i = 0; i < kprof_batch.count; i++)
-        kprof_operation_free(kprof_batch.launches[i].operation);
+        kprof_engine.device->operation_free(kprof_batch.launches[i].operation);
     kprof_evaluations_free(&kprof_batch.evaluations);
     if (kprof_batch.saved)
-        kprof_snapshot_drop(kprof_batch.context->snapshot);
+        kprof_engine.device->snapshot_drop(kprof_batch.context->snapshot);
     kprof_batch.saved = false;
     kprof_batch.count = kprof_batch.chosen_count = kprof_batch.unproved = 0;
     kprof_multiplex_note_batch();
@@ -120,7 +121,7 @@ static void prepare_flush(void)
     kprof_profiled_context *context = kprof_batch.context;
     if (kprof_this_process.config.cache_control == KPROF_CACHE_FLUSH_NONE || context->flush || context->flush_failed)
         return;
-    kprof_status status = kprof_flush_open(&context->flush);
+    kprof_status status = kprof_engine.device->flush_open(&context->flush);
     context->flush_failed = status != KPROF_OK;
     if (context->flush_failed)
         snprintf(context->flush_reason, sizeof context->flush_reason, "%s", kprof_process_reason(status));
@@ -133,7 +134,7 @@ void kprof_batch_flush(void *stream, void *after)
     if (kprof_this_process.config.cache_control == KPROF_CACHE_FLUSH_NONE)
         return;
     if (context->flush)
-        status = kprof_flush_run(context->flush, stream, after);
+        status = kprof_engine.device->flush_run(context->flush, stream, after);
     if (!context->flush || status != KPROF_OK)
         kprof_batch_note("caches were not flushed before the launch",
                          context->flush ? kprof_process_reason(status) : context->flush_reason);
@@ -143,14 +144,14 @@ void kprof_batch_flush(void *stream, void *after)
 static kprof_status save_memory(void)
 {
     kprof_profiled_context *context = kprof_batch.context;
-    const char *writer = kprof_writers_devices();
+    const char *writer = kprof_engine.device->writers_devices();
     if (writer)
         return kprof_fail(KPROF_UNSUPPORTED, "%s", writer);
     kprof_status status = kprof_contexts_wait_for_others(context->context);
     if (status == KPROF_OK && !context->snapshot)
-        status = kprof_snapshot_open(context->context, &context->snapshot);
+        status = kprof_engine.device->snapshot_open(context->context, &context->snapshot);
     if (status == KPROF_OK)
-        status = kprof_snapshot_take(context->snapshot);
+        status = kprof_engine.device->snapshot_take(context->snapshot);
     kprof_batch.saved = status == KPROF_OK;
     return status;
 }
@@ -159,7 +160,7 @@ static kprof_status save_memory(void)
  * host. What is submitted there from now on closes the batch first. */
 static kprof_status wait_for_others(void)
 {
-    bool joins = kprof_batch.kind == KPROF_LIVE && (kprof_target_sharing() & KPROF_WAITS_FOR_HOST);
+    bool joins = kprof_batch.kind == KPROF_LIVE && (kprof_engine.device->target_sharing() & KPROF_WAITS_FOR_HOST);
     return joins ? kprof_contexts_wait_for_others(kprof_batch.context->context) : KPROF_OK;
 }
 
@@ -203,11 +204,11 @@ static void start_anew(const kprof_batch_launch *launch, const kprof_treatment *
     kprof_batch.kind = treatment->kind;
     kprof_batch.note[0] = '\0';
     kprof_batch.metrics = launch->metrics;
-    atomic_store(&kprof_batch.sharing, kprof_target_sharing());
+    atomic_store(&kprof_batch.sharing, kprof_engine.device->target_sharing());
     kprof_batch.proved = treatment->kind == KPROF_REPLAYED && kprof_treatment_needs_proof();
     kprof_batch.searching = false;
     kprof_batch.in_pass = false;
-    kprof_batch.last_stream = kprof_target_stream(launch->call);
+    kprof_batch.last_stream = kprof_engine.device->target_stream(launch->call);
     kprof_batch.opened_ns = kprof_batch.started_ns = kprof_monotonic_ns();
     kprof_batch.times = (kprof_batch_times){0};
     atomic_store(&kprof_batch.spoiled, NULL);
@@ -260,7 +261,8 @@ static kprof_status open_batch(const kprof_batch_launch *launch, const kprof_tre
 /* Does the batch, if it is replayed, put back what the operation sets or copies? */
 static bool is_saved(const kprof_operation *operation)
 {
-    return !kprof_batch_records() || !operation || kprof_operation_is_saved(operation, kprof_batch.context->snapshot);
+    return !kprof_batch_records() || !operation ||
+           kprof_engine.device->operation_is_saved(operation, kprof_batch.context->snapshot);
 }
 
 /* A launch that may join a batch, or have one opened for it. */
@@ -309,7 +311,8 @@ static bool can_join(const kprof_batch_launch *launch, const kprof_treatment *tr
 /* Variables of a module whose first kernel this is must be saved before the kernel changes them. */
 static bool covers(void)
 {
-    return kprof_batch.kind != KPROF_REPLAYED || kprof_snapshot_cover(kprof_batch.context->snapshot, NULL) == KPROF_OK;
+    return kprof_batch.kind != KPROF_REPLAYED ||
+           kprof_engine.device->snapshot_cover(kprof_batch.context->snapshot, NULL) == KPROF_OK;
 }
 
 static bool reserve(size_t more)
@@ -342,7 +345,7 @@ static bool has_own_range(const kprof_batch_launch *launch)
 /* Begin the range around the own run of the last `entered` launches. */
 static void begin_own_run(const kprof_call *call, size_t range)
 {
-    void *stream = kprof_target_stream(call);
+    void *stream = kprof_engine.device->target_stream(call);
     if (kprof_batch.kind != KPROF_REPLAYED)
         kprof_batch_flush(stream, kprof_batch.last_stream);
     kprof_batch.last_stream = stream;
@@ -350,14 +353,14 @@ static void begin_own_run(const kprof_call *call, size_t range)
         kprof_batch.launches[i].own_range = range;
     if (kprof_batch.entered == 1)
         kprof_batch.launches[kprof_batch.count - 1].range = range;
-    if (kprof_profiler_push(kprof_batch.context->profiler, range) != KPROF_OK)
+    if (kprof_engine.device->profiler_push(kprof_batch.context->profiler, range) != KPROF_OK)
         kprof_batch_spoil("CUPTI did not begin a range");
 }
 
 static void add(const kprof_batch_launch *launch, kprof_operation *operation)
 {
     if (kprof_batch.unproved == kprof_batch.count) {
-        kprof_batch.unproved_stream = kprof_target_stream(launch->call);
+        kprof_batch.unproved_stream = kprof_engine.device->target_stream(launch->call);
         kprof_batch.unproved_thread = pthread_self();
     }
     kprof_batch.launches[kprof_batch.count++] = (kprof_open_launch){.operation = operation,
@@ -417,7 +420,8 @@ static kprof_treatment choose_treatment(const kprof_batch_launch *launch, const 
  * something else must end before it. */
 static bool ends_at(const kprof_operation *operation)
 {
-    return kprof_batch_records() && kprof_batch.context->diverges && operation && kprof_operation_is_output(operation);
+    return kprof_batch_records() && kprof_batch.context->diverges && operation &&
+           kprof_engine.device->operation_is_output(operation);
 }
 
 /* So many ranges will the launch have, in its own run or in replays. */
@@ -432,7 +436,8 @@ static size_t count_ranges(const kprof_batch_launch *launch)
 static bool may_be_behind(const kprof_batch_launch *launch)
 {
     bool unknown = atomic_exchange(&kprof_batch.unknown_ends, false);
-    return unknown || kprof_treatment_may_wait(launch) || (kprof_target_sharing() & KPROF_WAITS_FOR_HOST);
+    return unknown || kprof_treatment_may_wait(launch) ||
+           (kprof_engine.device->target_sharing() & KPROF_WAITS_FOR_HOST);
 }
 
 static kprof_status await_ends(void)
@@ -498,7 +503,7 @@ static bool join(candidate *c, kprof_operation *operation, kprof_status *status)
 {
     const kprof_batch_launch *launch = c->launch;
     if (kprof_batch_records())
-        check_ends(kprof_target_stream(launch->call));
+        check_ends(kprof_engine.device->target_stream(launch->call));
     if (kprof_batch_is_open() && (!can_join(launch, &c->treatment, count_ranges(launch)) || !covers() ||
                                   !is_saved(operation) || ends_at(operation)))
         kprof_batch_close(launch->kernel ? "a launch that cannot join" : launch->call->name);
@@ -524,11 +529,11 @@ bool kprof_batch_enter(const kprof_batch_launch *launch, kprof_status *status)
     if (!launch->chosen && !kprof_batch_records())
         return false;
     kprof_operation *operation =
-        kprof_operation_copy(launch->call, kprof_batch_records() ? kprof_batch.context->snapshot : NULL);
+        kprof_engine.device->operation_copy(launch->call, kprof_batch_records() ? kprof_batch.context->snapshot : NULL);
     candidate c = {.launch = launch, .operation = operation, .treatment = choose_treatment(launch, operation)};
     if (!is_apart(c.treatment.kind) && join(&c, operation, status))
         return true;
-    kprof_operation_free(operation);
+    kprof_engine.device->operation_free(operation);
     if (*status != KPROF_OK || !is_apart(c.treatment.kind))
         return false;
     return c.treatment.kind == KPROF_WATCHED ? watch(launch, &c.treatment, status)
@@ -541,7 +546,7 @@ static const char *check_all(const kprof_batch_launch *launches, size_t count, k
 {
     static __thread char text[400];
     for (size_t i = 0; i < count; i++) {
-        operations[i] = kprof_operation_copy(launches[i].call, snapshot);
+        operations[i] = kprof_engine.device->operation_copy(launches[i].call, snapshot);
         if (!launches[i].kernel && !operations[i])
             return "a graph sets or copies memory that a replay cannot restore";
         kprof_treatment treatment = choose_treatment(&launches[i], operations[i]);
@@ -587,7 +592,7 @@ static kprof_status open_for_all(const kprof_batch_launch *launches, size_t coun
 static void free_all(kprof_operation **operations, size_t count)
 {
     for (size_t i = 0; operations && i < count; i++)
-        kprof_operation_free(operations[i]);
+        kprof_engine.device->operation_free(operations[i]);
     free(operations);
 }
 
@@ -608,7 +613,7 @@ bool kprof_batch_enter_all(const kprof_batch_launch *launches, size_t count, kpr
     const char *why = operations && reserve(count) ? NULL : "there is no memory to keep what the graph does";
     *status = KPROF_OK;
     if (kprof_batch_records())
-        check_ends(kprof_target_stream(launches[0].call));
+        check_ends(kprof_engine.device->target_stream(launches[0].call));
     if (!why)
         *status = open_for_all(launches, count, ranges);
     if (!why && *status == KPROF_OK && kprof_batch_is_open()) {
@@ -646,7 +651,7 @@ static void take_back(void)
             kprof_batch.wanted_ranges -= last->chosen;
         if (kprof_batch.kind == KPROF_MULTIPLEXED)
             kprof_multiplex_drop(last->range, &last->record);
-        kprof_operation_free(last->operation);
+        kprof_engine.device->operation_free(last->operation);
     }
     if (kprof_batch.unproved > kprof_batch.count)
         kprof_batch.unproved = kprof_batch.count;
@@ -657,11 +662,13 @@ void kprof_batch_leave(const kprof_call *call)
     if (!kprof_batch_is_open())
         return;
     kprof_open_launch *last = &kprof_batch.launches[kprof_batch.count - 1];
-    if (last->own_range != KPROF_NO_RANGE && kprof_profiler_pop(kprof_batch.context->profiler) != KPROF_OK)
+    if (last->own_range != KPROF_NO_RANGE &&
+        kprof_engine.device->profiler_pop(kprof_batch.context->profiler) != KPROF_OK)
         kprof_batch_spoil("CUPTI did not end a range");
     if (call->failed)
         take_back();
-    else if (last->operation && kprof_batch.entered == 1 && kprof_operation_returned(last->operation) != KPROF_OK)
+    else if (last->operation && kprof_batch.entered == 1 &&
+             kprof_engine.device->operation_returned(last->operation) != KPROF_OK)
         kprof_batch_spoil("what came from the host could not be kept");
     int64_t now_ns = kprof_monotonic_ns();
     if (is_full(1))
@@ -677,11 +684,12 @@ void kprof_batch_cover(const kprof_call *call)
 {
     if (!kprof_batch_records())
         return;
-    bool entered = kprof_target_enter_context(kprof_batch.context->context);
-    if (kprof_snapshot_cover(kprof_batch.context->snapshot, kprof_target_allocation_stream(call)) != KPROF_OK)
+    bool entered = kprof_engine.device->target_enter_context(kprof_batch.context->context);
+    if (kprof_engine.device->snapshot_cover(kprof_batch.context->snapshot,
+                                            kprof_engine.device->target_allocation_stream(call)) != KPROF_OK)
         kprof_batch_spoil("memory that was allocated meanwhile could not be saved");
     if (entered)
-        kprof_target_leave_context();
+        kprof_engine.device->target_leave_context();
 }
 
 static void log_times(uint32_t passes, const char *why)
@@ -722,7 +730,7 @@ void kprof_batch_close(const char *why)
 {
     if (!kprof_batch_is_open())
         return;
-    bool entered = kprof_target_enter_context(kprof_batch.context->context);
+    bool entered = kprof_engine.device->target_enter_context(kprof_batch.context->context);
     kprof_process_forget_reason();
     measure(why);
     const kprof_batch_times *ms = &kprof_batch.times;
@@ -733,5 +741,5 @@ void kprof_batch_close(const char *why)
     }
     release();
     if (entered)
-        kprof_target_leave_context();
+        kprof_engine.device->target_leave_context();
 }

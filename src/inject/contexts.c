@@ -3,6 +3,7 @@
 
 #include "core/log.h"
 #include "cupti/target.h"
+#include "inject/engine.h"
 #include "inject/multiplex.h"
 #include "inject/wait.h"
 
@@ -27,9 +28,9 @@ static kprof_profiled_context *find(const void *context)
 static void release(kprof_profiled_context *context)
 {
     kprof_multiplex_free(context);
-    kprof_profiler_close(context->profiler);
-    kprof_snapshot_close(context->snapshot, false);
-    kprof_flush_close(context->flush);
+    kprof_engine.device->profiler_close(context->profiler);
+    kprof_engine.device->snapshot_close(context->snapshot, false);
+    kprof_engine.device->flush_close(context->flush);
     free(context);
 }
 
@@ -41,7 +42,7 @@ static kprof_status add(void *context, uint32_t device, const kprof_chip_metrics
     added->context = context;
     added->device = device;
     added->metrics = metrics;
-    kprof_status status = kprof_profiler_open(context, metrics, &added->profiler);
+    kprof_status status = kprof_engine.device->profiler_open(context, metrics, &added->profiler);
     if (status != KPROF_OK) {
         release(added);
         return status;
@@ -58,23 +59,23 @@ static void end_left_pass(kprof_profiled_context *context)
     bool more;
     if (!context->left_in_pass)
         return;
-    kprof_status popped = kprof_profiler_pop(context->profiler);
-    kprof_status stopped = kprof_profiler_stop(context->profiler, &more);
+    kprof_status popped = kprof_engine.device->profiler_pop(context->profiler);
+    kprof_status stopped = kprof_engine.device->profiler_stop(context->profiler, &more);
     if (popped != KPROF_OK || stopped != KPROF_OK)
         kprof_log(KPROF_LOG_DEBUG, "a pass that was left open could not be ended");
-    kprof_profiler_release(context->profiler);
+    kprof_engine.device->profiler_release(context->profiler);
     context->left_in_pass = false;
 }
 
 static void give_back(kprof_profiled_context *context)
 {
-    bool entered = kprof_target_enter_context(context->context);
+    bool entered = kprof_engine.device->target_enter_context(context->context);
     end_left_pass(context);
     kprof_multiplex_end(context);
-    kprof_profiler_release(context->profiler);
+    kprof_engine.device->profiler_release(context->profiler);
     context->has_counters = false;
     if (entered)
-        kprof_target_leave_context();
+        kprof_engine.device->target_leave_context();
 }
 
 /* CUPTI waits without a limit for the work of a context that gives its counters back. */
@@ -104,7 +105,7 @@ kprof_status kprof_contexts_open(void *context, const kprof_chip_metrics *metric
     uint32_t device;
     pthread_mutex_lock(&mutex);
     *out = find(context);
-    kprof_status status = kprof_target_current_device(&device);
+    kprof_status status = kprof_engine.device->target_current_device(&device);
     if (status == KPROF_OK)
         status = give_back_others(context, device); /* before CUPTI is asked for this one's */
     if (status == KPROF_OK && !*out)
@@ -199,10 +200,10 @@ void kprof_contexts_release_memory(void)
     for (kprof_profiled_context *c = contexts; c; c = c->next) {
         if (!c->snapshot || !kprof_wait_is_idle(kprof_wait_with_limit(c->context)))
             continue;
-        bool entered = kprof_target_enter_context(c->context);
-        kprof_snapshot_release(c->snapshot);
+        bool entered = kprof_engine.device->target_enter_context(c->context);
+        kprof_engine.device->snapshot_release(c->snapshot);
         if (entered)
-            kprof_target_leave_context();
+            kprof_engine.device->target_leave_context();
     }
     pthread_mutex_unlock(&mutex);
 }

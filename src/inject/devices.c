@@ -3,6 +3,7 @@
 
 #include "core/log.h"
 #include "cupti/target.h"
+#include "inject/engine.h"
 #include "inject/process.h"
 
 #include <pthread.h>
@@ -69,7 +70,7 @@ static const kprof_device *open_device(uint32_t ordinal)
     if (devices[ordinal])
         return devices[ordinal];
     kprof_device *device = calloc(1, sizeof *device);
-    if (!device || kprof_target_device(ordinal, &device->record) != KPROF_OK) {
+    if (!device || kprof_engine.device->target_device(ordinal, &device->record) != KPROF_OK) {
         free(device);
         return NULL;
     }
@@ -85,7 +86,7 @@ static const kprof_device *find_locked(void *context)
         if (c->context == context)
             return c->device;
     uint32_t ordinal;
-    if (kprof_target_current_device(&ordinal) != KPROF_OK)
+    if (kprof_engine.device->target_current_device(&ordinal) != KPROF_OK)
         return NULL;
     const kprof_device *device = open_device(ordinal);
     context_device *added = device ? calloc(1, sizeof *added) : NULL;

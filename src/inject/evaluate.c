@@ -2,6 +2,7 @@
 #include "inject/evaluate.h"
 
 #include "core/log.h"
+#include "inject/engine.h"
 #include "inject/launch.h"
 #include "inject/process.h"
 #include "inject/threads.h"
@@ -68,7 +69,7 @@ void kprof_evaluations_free(kprof_evaluations *evaluations)
 static kprof_status read_launch(const worker *self, kprof_evaluation *e)
 {
     kprof_range range = {work.evaluations->profiler, e->range};
-    kprof_status status = kprof_reader_read(self->reader, range, &work.names, self->values);
+    kprof_status status = kprof_engine.device->reader_read(self->reader, range, &work.names, self->values);
     for (size_t i = 0; status == KPROF_OK && i < work.metric_count; i++)
         e->values[work.indices[i]] = self->values[i];
     for (size_t i = work.metric_count; status == KPROF_OK && i < work.names.count; i++)
@@ -81,7 +82,7 @@ static kprof_status get_ready(worker *self)
     self->values = work.prepared ? calloc(work.names.count + 1, sizeof *self->values) : NULL;
     if (!self->values)
         return kprof_fail(KPROF_NO_MEMORY, "no memory to evaluate counters");
-    return self->reader ? KPROF_OK : kprof_reader_open(work.evaluations->metrics, &self->reader);
+    return self->reader ? KPROF_OK : kprof_engine.device->reader_open(work.evaluations->metrics, &self->reader);
 }
 
 static void *run_worker(void *user)
@@ -115,7 +116,7 @@ static size_t count_workers(size_t launches)
 static void use_readers_of(const kprof_chip_metrics *metrics)
 {
     for (size_t i = 0; readers_metrics != metrics && i < MAX_WORKERS; i++) {
-        kprof_reader_close(workers[i].reader);
+        kprof_engine.device->reader_close(workers[i].reader);
         workers[i].reader = NULL;
     }
     readers_metrics = metrics;
@@ -159,7 +160,7 @@ static void choose_names(const kprof_chip_metrics *metrics, uint32_t from, uint3
  * this one for them. */
 static void open_first_reader(const kprof_chip_metrics *metrics)
 {
-    if (!workers[0].reader && kprof_reader_open(metrics, &workers[0].reader) != KPROF_OK)
+    if (!workers[0].reader && kprof_engine.device->reader_open(metrics, &workers[0].reader) != KPROF_OK)
         workers[0].reader = NULL; /* its thread tries again, and tells why not */
 }
 

@@ -1,6 +1,8 @@
 /* A hash table by function handle and context over the list of kernels. */
 #include "inject/kernels.h"
 
+#include "inject/engine.h"
+
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -102,8 +104,8 @@ static kprof_kernel *find_locked(const kprof_call *call, const kprof_filter *fil
     if (found->kernel && strcmp(found->kernel->record.mangled, call->kernel_name) == 0)
         return found->kernel;
     kprof_kernel_record record = {.mangled = call->kernel_name};
-    kprof_target_kernel(call, &record);
-    kprof_target_note_variables(call);
+    kprof_engine.device->target_kernel(call, &record);
+    kprof_engine.device->target_note_variables(call);
     kprof_kernel *kernel = find_known(&record);
     if (!kernel) {
         kernel = add_kernel(&record, filter);

@@ -6,6 +6,7 @@
 #include "inject/batch.h"
 #include "inject/contexts.h"
 #include "inject/devices.h"
+#include "inject/engine.h"
 #include "inject/gate.h"
 #include "inject/idle.h"
 #include "inject/kernels.h"
@@ -118,7 +119,7 @@ static void describe(const kprof_call *call, const kprof_kernel *kernel, uint64_
     record->thread = syscall(SYS_gettid);
     record->start_unix_ns = realtime_ns();
     record->mode = KPROF_REPLAY_NONE;
-    kprof_target_launch(call, record);
+    kprof_engine.device->target_launch(call, record);
 }
 
 /* Wait until no other thread is inside the driver. "" when the gate is held now, else why not. */
@@ -127,7 +128,7 @@ static const char *enter_alone(void)
     if (!kprof_gate_enter_exclusive(GATE_TIMEOUT_MS))
         return "another thread stayed inside a CUDA call";
     bool armed = atomic_load(&kprof_this_process.armed) && !atomic_load(&ended);
-    if (armed && !kprof_target_capturing()) /* asked inside, where no thread can change it */
+    if (armed && !kprof_engine.device->target_capturing()) /* asked inside, where no thread can change it */
         return "";
     kprof_gate_leave_exclusive();
     return armed ? "a stream was being captured, and nothing may be synchronised meanwhile"
@@ -218,7 +219,7 @@ static bool choose(const kprof_call *call, const kprof_kernel *kernel, const kpr
 {
     if (!kernel || !device || kprof_filter_exhausted(kprof_this_process.filter))
         return false;
-    if (kernel->matches && kprof_target_launch_captured(call))
+    if (kernel->matches && kprof_engine.device->target_launch_captured(call))
         return false;
     return kprof_filter_take_launch(kprof_this_process.filter, kernel->matches, device->record.device);
 }
@@ -307,7 +308,7 @@ static void enter_graph(const kprof_call *call)
     size_t count = 0, chosen = 0;
     const char *why = "", *obstacle = "";
     kprof_batch_note_unknown_end();
-    const kprof_graph_call *nodes = kprof_target_graph(call, &count, &why);
+    const kprof_graph_call *nodes = kprof_engine.device->target_graph(call, &count, &why);
     if (!nodes) {
         note_unknown_graph(why);
         return;
@@ -365,7 +366,7 @@ static void try_to_settle(const kprof_call *call)
         return;
     kprof_batch_close(call->name);
     kprof_contexts_end_samples();
-    if (!kprof_target_capturing())
+    if (!kprof_engine.device->target_capturing())
         kprof_contexts_release_memory();
     atomic_store(&settled, true);
     kprof_gate_leave_exclusive();
@@ -374,11 +375,11 @@ static void try_to_settle(const kprof_call *call)
 /* The application gets the memory that it needs, and sees what it would see. */
 static void make_room(const kprof_call *call)
 {
-    bool needed = call->kind == KPROF_CALL_MEMORY_INFO || !kprof_target_has_room(call);
+    bool needed = call->kind == KPROF_CALL_MEMORY_INFO || !kprof_engine.device->target_has_room(call);
     if (!needed || atomic_load(&kprof_this_process.matched) == 0 || !kprof_gate_enter_exclusive(GATE_TIMEOUT_MS))
         return;
     kprof_batch_close(call->name);
-    if (!kprof_target_capturing())
+    if (!kprof_engine.device->target_capturing())
         kprof_contexts_release_memory();
     kprof_gate_leave_exclusive();
 }
@@ -390,7 +391,8 @@ static void follow(const kprof_call *call)
         enter_launch(call);
     else if (call->kind == KPROF_CALL_TRANSFER && kprof_batch_records())
         enter_batch(&(kprof_batch_launch){.call = call});
-    else if (call->kind == KPROF_CALL_GRAPH_LAUNCH && measures_whole_graphs() && kprof_target_name_graph(call, &whole))
+    else if (call->kind == KPROF_CALL_GRAPH_LAUNCH && measures_whole_graphs() &&
+             kprof_engine.device->target_name_graph(call, &whole))
         enter_launch(&whole);
     else if (call->kind == KPROF_CALL_GRAPH_LAUNCH)
         enter_graph(call);
@@ -514,7 +516,7 @@ static bool give_back(unsigned calls)
     if (!kprof_gate_enter_exclusive(0))
         return false;
     kprof_launch_mark_own();
-    if (kprof_idle_lasts() && !atomic_load(&ended) && !kprof_target_capturing() &&
+    if (kprof_idle_lasts() && !atomic_load(&ended) && !kprof_engine.device->target_capturing() &&
         kprof_contexts_idle()) { /* CUPTI would wait for them without a limit */
         kprof_batch_close("a pause");
         done = calls >= MAX_IDLE_CALLS || kprof_lock_is_wanted();
@@ -528,7 +530,7 @@ static bool give_back(unsigned calls)
 void kprof_launch_mark_own(void)
 {
     thread.own_call = true;
-    (void)kprof_target_set_own(true);
+    (void)kprof_engine.device->target_set_own(true);
 }
 
 void kprof_launch_forget(void)
@@ -549,10 +551,10 @@ void kprof_launch_stop(void)
     kprof_idle_stop();
     atomic_store(&ended, true);
     thread.own_call = true;
-    bool own = kprof_target_set_own(true);
+    bool own = kprof_engine.device->target_set_own(true);
     close_batch("the end of the process");
     kprof_gate_await_exclusive(GATE_TIMEOUT_MS); /* another thread may be using CUPTI, which ends after this */
-    (void)kprof_target_set_own(own);
+    (void)kprof_engine.device->target_set_own(own);
     thread.own_call = false;
 }
 

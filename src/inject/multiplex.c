@@ -3,6 +3,7 @@
  * pass. */
 #include "inject/batch_private.h"
 
+#include "inject/engine.h"
 #include "inject/keep.h"
 #include "inject/multiplex.h"
 #include "inject/process.h"
@@ -217,7 +218,7 @@ bool kprof_multiplex_goes_on(void)
 {
     kprof_profiled_context *context = kprof_batch.context;
     struct kprof_multiplex *m = context->multiplex;
-    if (m && m->measures && (!kprof_profiler_goes_on(context->profiler) || is_used_up(m)))
+    if (m && m->measures && (!kprof_engine.device->profiler_goes_on(context->profiler) || is_used_up(m)))
         kprof_multiplex_end(context);
     return m && m->measures;
 }
@@ -226,7 +227,7 @@ kprof_status kprof_multiplex_begin(const kprof_measurement *wanted)
 {
     kprof_status status = make(wanted->ranges);
     if (status == KPROF_OK)
-        status = kprof_profiler_begin(kprof_batch.context->profiler, wanted);
+        status = kprof_engine.device->profiler_begin(kprof_batch.context->profiler, wanted);
     if (status != KPROF_OK)
         return status;
     struct kprof_multiplex *m = kprof_batch.context->multiplex;
@@ -249,11 +250,11 @@ kprof_status kprof_multiplex_open_window(void)
     const group *g = find_group(m, kprof_batch.opener);
     m->windows++;
     m->gone_by = 0;
-    kprof_status status = kprof_profiler_next_pass(profiler, &m->pass);
+    kprof_status status = kprof_engine.device->profiler_next_pass(profiler, &m->pass);
     for (uint32_t i = 1; i < kprof_batch.metrics->pass_count && status == KPROF_OK && is_in_vain(m, g); i++) {
-        status = kprof_profiler_skip_pass(profiler);
+        status = kprof_engine.device->profiler_skip_pass(profiler);
         if (status == KPROF_OK)
-            status = kprof_profiler_next_pass(profiler, &m->pass);
+            status = kprof_engine.device->profiler_next_pass(profiler, &m->pass);
     }
     return status;
 }
@@ -264,8 +265,9 @@ bool kprof_multiplex_shares(const kprof_measurement *wanted, size_t least)
     const struct kprof_multiplex *m = context->multiplex;
     if (kprof_this_process.config.counter_data_dir) /* the image of a launch has that launch alone */
         return false;
-    if (!m || !m->measures || !kprof_profiler_goes_on(context->profiler) || m->proved != wanted->proved ||
-        m->all_witnesses != wanted->all_witnesses || m->sample_count + wanted->proved + least > m->capacity)
+    if (!m || !m->measures || !kprof_engine.device->profiler_goes_on(context->profiler) ||
+        m->proved != wanted->proved || m->all_witnesses != wanted->all_witnesses ||
+        m->sample_count + wanted->proved + least > m->capacity)
         return false;
     size_t room = m->capacity - m->sample_count - wanted->proved;
     kprof_batch.first_range = kprof_batch.range_count = m->sample_count;
@@ -381,7 +383,7 @@ static kprof_status read_witnesses(struct kprof_multiplex *m)
 kprof_status kprof_multiplex_read_window(void)
 {
     struct kprof_multiplex *m = kprof_batch.context->multiplex;
-    kprof_status status = kprof_profiler_decode(kprof_batch.context->profiler, m->sample_count);
+    kprof_status status = kprof_engine.device->profiler_decode(kprof_batch.context->profiler, m->sample_count);
     return status == KPROF_OK ? read_witnesses(m) : status;
 }
 

@@ -4,10 +4,10 @@
 
 #include "core/log.h"
 #include "core/monotonic.h"
+#include "inject/engine.h"
 #include "inject/multiplex.h"
 #include "inject/process.h"
 #include "inject/wait.h"
-#include "inject/writers.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,9 +56,9 @@ static kprof_status begin_measurement(void)
 {
     kprof_measurement wanted = wanted_measurement();
     if (kprof_multiplex_shares(&wanted, least_ranges()))
-        return kprof_profiler_run_out(kprof_batch.context->profiler);
+        return kprof_engine.device->profiler_run_out(kprof_batch.context->profiler);
     kprof_multiplex_end(kprof_batch.context);
-    return kprof_profiler_begin(kprof_batch.context->profiler, &wanted);
+    return kprof_engine.device->profiler_begin(kprof_batch.context->profiler, &wanted);
 }
 
 static kprof_status begin_window(void)
@@ -66,14 +66,14 @@ static kprof_status begin_window(void)
     kprof_measurement wanted = wanted_measurement();
     kprof_status status = kprof_multiplex_goes_on() ? KPROF_OK : kprof_multiplex_begin(&wanted);
     if (status == KPROF_OK)
-        status = kprof_target_synchronize();
+        status = kprof_engine.device->target_synchronize();
     return status == KPROF_OK ? kprof_multiplex_open_window() : status;
 }
 
 static kprof_status start_pass(void)
 {
     int64_t lap_ns = kprof_monotonic_ns();
-    kprof_status status = kprof_profiler_start(kprof_batch.context->profiler);
+    kprof_status status = kprof_engine.device->profiler_start(kprof_batch.context->profiler);
     double start_ms = kprof_monotonic_lap_ms(&lap_ns);
     kprof_batch.times.start_ms += start_ms;
     if (start_ms > kprof_batch.context->ready_ms)
@@ -84,7 +84,7 @@ static kprof_status start_pass(void)
 static kprof_status stop_pass(bool *more)
 {
     int64_t lap_ns = kprof_monotonic_ns();
-    kprof_status status = kprof_profiler_stop(kprof_batch.context->profiler, more);
+    kprof_status status = kprof_engine.device->profiler_stop(kprof_batch.context->profiler, more);
     kprof_batch.times.stop_ms += kprof_monotonic_lap_ms(&lap_ns);
     return status;
 }
@@ -98,14 +98,14 @@ kprof_status kprof_passes_begin(void)
     bool window = kprof_batch.kind == KPROF_MULTIPLEXED;
     kprof_status status = window ? begin_window() : begin_measurement();
     if (status == KPROF_OK && !window)
-        status = kprof_target_synchronize();
+        status = kprof_engine.device->target_synchronize();
     kprof_batch.times.prepare_ms += kprof_monotonic_lap_ms(&lap_ns);
     if (status == KPROF_OK)
         status = start_pass();
     kprof_batch.in_pass = status == KPROF_OK;
     if (status != KPROF_OK || !kprof_batch.proved || kprof_batch.searching)
         return status;
-    status = kprof_profiler_push(profiler, kprof_batch.range_count++);
+    status = kprof_engine.device->profiler_push(profiler, kprof_batch.range_count++);
     if (status != KPROF_OK) {
         bool more;
         (void)stop_pass(&more);
@@ -140,7 +140,7 @@ static void wait_for_values(void)
 static kprof_status decode(size_t ranges)
 {
     int64_t lap_ns = kprof_monotonic_ns();
-    kprof_status status = kprof_profiler_decode(kprof_batch.context->profiler, ranges);
+    kprof_status status = kprof_engine.device->profiler_decode(kprof_batch.context->profiler, ranges);
     kprof_batch.times.decode_ms += kprof_monotonic_lap_ms(&lap_ns);
     return status;
 }
@@ -169,7 +169,7 @@ static kprof_status read_proof(kprof_reader *reader, size_t range, bool *reached
     if (names->count == 0 || names->count > sizeof sectors / sizeof *sectors)
         return kprof_fail(KPROF_UNSUPPORTED, "the chip has no counters for what reaches host memory");
     kprof_status status =
-        kprof_reader_read(reader, (kprof_range){kprof_batch.context->profiler, range}, names, sectors);
+        kprof_engine.device->reader_read(reader, (kprof_range){kprof_batch.context->profiler, range}, names, sectors);
     if (status != KPROF_OK)
         return status;
     *reached = false;
@@ -208,11 +208,11 @@ static kprof_status check_proof(void)
     bool reached = true, searching = kprof_batch.searching;
     kprof_status status = decode(kprof_batch.range_count);
     if (status == KPROF_OK)
-        status = kprof_reader_open(kprof_batch.metrics, &reader);
+        status = kprof_engine.device->reader_open(kprof_batch.metrics, &reader);
     if (status != KPROF_OK)
         return status;
     status = searching ? read_each_proof(reader, &reached) : read_proof(reader, kprof_batch.first_range, &reached);
-    kprof_reader_close(reader);
+    kprof_engine.device->reader_close(reader);
     kprof_batch.context->searches = status == KPROF_OK && reached && !searching;
     if (status == KPROF_OK && !reached)
         note_proved();
@@ -230,7 +230,7 @@ static kprof_status end_own_pass(bool *more)
     kprof_profiler *profiler = kprof_batch.context->profiler;
     kprof_status status = KPROF_OK;
     if (kprof_batch.proved && !kprof_batch.searching)
-        status = kprof_profiler_pop(profiler);
+        status = kprof_engine.device->profiler_pop(profiler);
     kprof_status stopped = stop_pass(more);
     kprof_batch.in_pass = false;
     if (status == KPROF_OK)
@@ -258,15 +258,15 @@ static kprof_status run_one(kprof_open_launch *launch)
 {
     kprof_profiler *profiler = kprof_batch.context->profiler;
     kprof_snapshot *snapshot = kprof_batch.context->snapshot;
-    void *stream = kprof_snapshot_stream(snapshot);
+    void *stream = kprof_engine.device->snapshot_stream(snapshot);
     if (!launch->chosen)
-        return kprof_operation_run(launch->operation, snapshot);
+        return kprof_engine.device->operation_run(launch->operation, snapshot);
     kprof_batch_flush(stream, stream);
-    kprof_status status = kprof_profiler_push(profiler, kprof_batch_take_range(&launch->range));
+    kprof_status status = kprof_engine.device->profiler_push(profiler, kprof_batch_take_range(&launch->range));
     if (status != KPROF_OK)
         return status;
-    status = kprof_operation_run(launch->operation, snapshot);
-    kprof_status popped = kprof_profiler_pop(profiler);
+    status = kprof_engine.device->operation_run(launch->operation, snapshot);
+    kprof_status popped = kprof_engine.device->profiler_pop(profiler);
     return status == KPROF_OK ? popped : status;
 }
 
@@ -295,7 +295,7 @@ static kprof_status run_all(void)
         else if (status == KPROF_OK && is_too_slow(start_ns))
             status = kprof_fail(KPROF_NOT_COLLECTED, "a pass took far longer than the application's own run");
     }
-    kprof_status done = kprof_target_synchronize();
+    kprof_status done = kprof_engine.device->target_synchronize();
     kprof_batch.times.run_ms += kprof_monotonic_lap_ms(&lap_ns);
     return status == KPROF_OK ? done : status;
 }
@@ -303,7 +303,7 @@ static kprof_status run_all(void)
 static kprof_status replay_pass(bool *more)
 {
     int64_t lap_ns = kprof_monotonic_ns();
-    kprof_status status = kprof_snapshot_restore_start(kprof_batch.context->snapshot);
+    kprof_status status = kprof_engine.device->snapshot_restore_start(kprof_batch.context->snapshot);
     kprof_batch.times.restore_ms += kprof_monotonic_lap_ms(&lap_ns);
     if (status == KPROF_OK)
         status = start_pass();
@@ -327,7 +327,7 @@ static kprof_status check_may_replay(void)
 {
     const char *why = atomic_load(&kprof_batch.spoiled);
     if (!why)
-        why = kprof_writers_devices();
+        why = kprof_engine.device->writers_devices();
     return why ? kprof_fail(KPROF_NOT_COLLECTED, "the launch was not repeated: %s", why) : KPROF_OK;
 }
 
@@ -356,13 +356,13 @@ static kprof_status replay(uint32_t *passes)
     kprof_snapshot *snapshot = kprof_batch.context->snapshot;
     kprof_status status = check_may_replay();
     if (status == KPROF_OK)
-        status = kprof_snapshot_record_end(snapshot);
+        status = kprof_engine.device->snapshot_record_end(snapshot);
     kprof_batch.times.keep_ms += kprof_monotonic_lap_ms(&lap_ns);
     if (status != KPROF_OK)
         return status;
     status = run_passes(passes);
     lap_ns = kprof_monotonic_ns();
-    kprof_status restored = kprof_snapshot_restore_end(snapshot);
+    kprof_status restored = kprof_engine.device->snapshot_restore_end(snapshot);
     kprof_batch.times.restore_ms += kprof_monotonic_lap_ms(&lap_ns);
     if (restored != KPROF_OK)
         kprof_process_disarm(restored, "the memory that a replay changed could not be put right");

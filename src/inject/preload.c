@@ -3,6 +3,7 @@
 
 #include "core/monotonic.h"
 #include "cupti/profiler.h"
+#include "inject/engine.h"
 #include "inject/launch.h"
 #include "inject/process.h"
 #include "inject/threads.h"
@@ -18,7 +19,7 @@ static atomic_bool running; /* and not joined */
 static void *load(void *unused)
 {
     kprof_launch_mark_own();
-    kprof_profiler_preload();
+    kprof_engine.device->profiler_preload();
     return unused;
 }
 

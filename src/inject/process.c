@@ -3,6 +3,7 @@
 #include "inject/process.h"
 #include "core/log.h"
 #include "inject/batch.h"
+#include "inject/engine.h"
 #include "inject/gate.h"
 #include "inject/idle.h"
 #include "inject/launch.h"
@@ -157,7 +158,7 @@ static kprof_status start(const char *dir)
     atomic_store(&process->armed, true);
     write_process();
     kprof_launch_prepare();
-    status = kprof_target_start(&kprof_launch_hooks);
+    status = kprof_engine.device->target_start(&kprof_launch_hooks);
     if (status != KPROF_OK)
         return status;
     pthread_atfork(kprof_preload_end, NULL, disarm_forked_child);
@@ -165,12 +166,13 @@ static kprof_status start(const char *dir)
     return KPROF_OK;
 }
 
-void kprof_process_start(void)
+void kprof_process_start(const kprof_device_ops *device)
 {
     static atomic_bool started;
     const char *dir = getenv(KPROF_SESSION_ENV);
     if (!dir || atomic_exchange(&started, true))
         return;
+    kprof_engine.device = device;
     kprof_log_set_sink(on_log, NULL);
     kprof_status status = start(dir);
     if (status != KPROF_OK) {

@@ -2,6 +2,7 @@
 #include "inject/room.h"
 
 #include "core/memory.h"
+#include "inject/engine.h"
 #include "inject/process.h"
 
 /* The room of a batch is counter data in host memory, and launches, which cost the first pass 0.6 to 1.2 ms each, used
@@ -26,7 +27,7 @@ static size_t choose_room(const kprof_profiled_context *context)
         bytes = available;
         most = KPROF_BATCH_MOST_LAUNCHES;
     }
-    size_t launches = kprof_profiler_capacity(context->profiler, bytes < available ? bytes : available);
+    size_t launches = kprof_engine.device->profiler_capacity(context->profiler, bytes < available ? bytes : available);
     return launches < most ? launches : most;
 }
 

@@ -4,6 +4,7 @@
 #include "core/log.h"
 #include "core/monotonic.h"
 #include "cupti/target.h"
+#include "inject/engine.h"
 #include "inject/launch.h"
 #include "inject/threads.h"
 
@@ -39,10 +40,10 @@ static void *wait_for_work(void *user)
 {
     waiter *self = user;
     kprof_launch_mark_own();
-    bool entered = kprof_target_enter_context(self->context);
-    kprof_status status = kprof_target_synchronize();
+    bool entered = kprof_engine.device->target_enter_context(self->context);
+    kprof_status status = kprof_engine.device->target_synchronize();
     if (entered)
-        kprof_target_leave_context();
+        kprof_engine.device->target_leave_context();
     pthread_mutex_lock(&mutex);
     self->result = status;
     self->done = true;
@@ -144,7 +145,7 @@ kprof_status kprof_wait_with_limit(void *context)
 
 kprof_status kprof_wait_for_context(void *context)
 {
-    bool may_wait = in_vain || (kprof_target_sharing() & KPROF_WAITS_FOR_HOST) != 0;
+    bool may_wait = in_vain || (kprof_engine.device->target_sharing() & KPROF_WAITS_FOR_HOST) != 0;
     kprof_status status = wait_at_most(context, may_wait ? LIMIT_S : kprof_wait_long_limit_s);
     in_vain = in_vain || status == KPROF_NOT_COLLECTED;
     return status;

@@ -1,5 +1,6 @@
 /* Libraries are loaded beside the application, but not beside its end, and only where they are needed. */
 #include "cupti/profiler.h"
+#include "inject/engine.h"
 #include "inject/launch.h"
 #include "inject/preload.h"
 #include "inject/process.h"
@@ -18,13 +19,15 @@ static atomic_uint begun, loaded;
 
 void kprof_launch_mark_own(void) {}
 
-void kprof_profiler_preload(void)
+static void profiler_preload(void)
 {
     struct timespec time = {0, 50000000};
     atomic_fetch_add(&begun, 1);
     nanosleep(&time, NULL);
     atomic_fetch_add(&loaded, 1);
 }
+
+static const kprof_device_ops device_ops = {.profiler_preload = profiler_preload};
 
 static int set_up(void **state)
 {
@@ -58,6 +61,7 @@ static void test_not_where_no_counters_are_measured(void **state)
 
 int main(void)
 {
+    kprof_engine.device = &device_ops;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_the_end_waits, set_up),
         cmocka_unit_test_setup(test_not_where_no_counters_are_measured, set_up),

@@ -3,6 +3,7 @@
 #include "inject/process.h"
 
 #include "inject/batch.h"
+#include "inject/engine.h"
 #include "inject/gate.h"
 #include "inject/idle.h"
 #include "inject/launch.h"
@@ -34,12 +35,14 @@ static char folder[] = "/tmp/kprof-test-process-XXXXXX";
 /* In place of the engine's and of CUPTI's. */
 const kprof_target_hooks kprof_launch_hooks;
 
-kprof_status kprof_target_start(const kprof_target_hooks *hooks)
+static kprof_status target_start(const kprof_target_hooks *hooks)
 {
     (void)hooks;
     started++;
     return KPROF_OK;
 }
+
+static const kprof_device_ops device_ops = {.target_start = target_start};
 
 void kprof_launch_prepare(void) {}
 void kprof_lock_set_folder(const char *dir)
@@ -135,7 +138,7 @@ static void assert_child(int (*run)(void), int expected)
 
 static int start_as_child(void)
 {
-    kprof_process_start();
+    kprof_process_start(&device_ops);
     return started == 0 && !kprof_this_process.spool && !atomic_load(&kprof_this_process.armed) ? 0 : 1;
 }
 
@@ -149,8 +152,8 @@ static void test_children_not_asked_for(void **state)
 static void test_started_once(void **state)
 {
     (void)state;
-    kprof_process_start();
-    kprof_process_start();
+    kprof_process_start(&device_ops);
+    kprof_process_start(&device_ops);
     assert_int_equal(started, 1);
     assert_true(atomic_load(&kprof_this_process.armed));
     assert_non_null(kprof_this_process.spool);

@@ -1,6 +1,7 @@
 /* How much room a batch gets: more once full batches have cost more than that will, less after small ones, and what
  * was asked for. */
 #include "core/memory.h"
+#include "inject/engine.h"
 #include "inject/process.h"
 #include "inject/room.h"
 
@@ -23,11 +24,13 @@ size_t kprof_memory_available_bytes(void)
     return available_bytes;
 }
 
-size_t kprof_profiler_capacity(kprof_profiler *profiler, size_t bytes)
+static size_t profiler_capacity(kprof_profiler *profiler, size_t bytes)
 {
     (void)profiler;
     return bytes < LAUNCH_BYTES ? 1 : bytes / LAUNCH_BYTES;
 }
+
+static const kprof_device_ops device_ops = {.profiler_capacity = profiler_capacity};
 
 static int set_up(void **state)
 {
@@ -132,6 +135,7 @@ static void test_counter_data_of_each_launch(void **state)
 
 int main(void)
 {
+    kprof_engine.device = &device_ops;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_grows_once_full_batches_have_cost_enough, set_up),
         cmocka_unit_test_setup(test_a_batch_that_is_not_full_begins_anew, set_up),

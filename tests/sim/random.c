@@ -219,7 +219,7 @@ static void start_engine(void)
     kprof_strlist_free(&chip.witnesses);
     kprof_strlist_free(&chip.proof);
     setenv(KPROF_SESSION_ENV, group.folder, 1);
-    kprof_process_start();
+    kprof_process_start(&sim_device);
 }
 
 static bool name_matches(sim_kernel kernel)
