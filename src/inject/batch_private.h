@@ -64,12 +64,11 @@ typedef struct kprof_open_batch {
     kprof_evaluations evaluations;    /* of the chosen ones, in their order; made when the passes begin to end */
     int64_t opened_ns, started_ns, chosen_ns; /* chosen_ns: when the last chosen launch came */
     int64_t no_window_before_ns;
+    bool lock_in_vain;       /* the last wait for another process' measurement was */
     int64_t longest_pass_ns; /* after which a replay is abandoned */
     kprof_batch_times times;
     const kprof_batch_listener *listener;
 } kprof_open_batch;
-
-extern kprof_open_batch kprof_batch;
 
 /* Remember why a launch is measured in another way, unless something else is the reason already. */
 void kprof_batch_note(const char *text, const char *why);

@@ -29,7 +29,7 @@ static bool write_file(const char *path, const char *content, size_t size)
 
 void kprof_keep_image(const kprof_profiler *profiler, const kprof_launch_record *launch)
 {
-    const char *dir = kprof_this_process.config.counter_data_dir;
+    const char *dir = kprof_engine.process.config.counter_data_dir;
     if (!dir)
         return;
     char path[PATH_MAX];

@@ -41,10 +41,6 @@ static __thread struct {
     kprof_kernel *watched; /* this launch's, which is in no batch; NULL: none */
 } thread;
 
-static atomic_bool ended;   /* no batch is opened any more */
-static atomic_bool settled; /* disarmed, and no batch is open or can be opened any more */
-static atomic_bool forked;  /* without exec: everything here is the parent's */
-
 static int64_t realtime_ns(void)
 {
     struct timespec time;
@@ -68,8 +64,8 @@ static void write_kernel(const kprof_kernel *kernel)
 /* Counts survive a process that is killed: they are written each time they have doubled. */
 static kprof_kernel *count_launch(const kprof_call *call, uint64_t *position)
 {
-    kprof_kernel *kernel = kprof_kernels_find(call, kprof_this_process.filter, write_kernel);
-    *position = atomic_fetch_add(&kprof_this_process.launches, 1);
+    kprof_kernel *kernel = kprof_kernels_find(call, kprof_engine.process.filter, write_kernel);
+    *position = atomic_fetch_add(&kprof_engine.process.launches, 1);
     if (!kernel)
         return NULL;
     uint64_t count = atomic_fetch_add(&kernel->launches, 1) + 1;
@@ -84,7 +80,7 @@ static void write_progress(const kprof_launch_record *last, uint64_t open, uint3
     record.progress = (kprof_progress_record){
         .kernel = last->kernel,
         .launch = last->launch,
-        .profiled = atomic_load(&kprof_this_process.profiled),
+        .profiled = atomic_load(&kprof_engine.process.profiled),
         .open = open,
         .pass = pass,
         .pass_count = pass_count,
@@ -96,7 +92,7 @@ static void write_launch(kprof_launch_record *launch, const char *reason)
 {
     launch->reason = reason;
     if (launch->value_count > 0 || !*reason)
-        atomic_fetch_add(&kprof_this_process.profiled, 1);
+        atomic_fetch_add(&kprof_engine.process.profiled, 1);
     kprof_record record = {.type = KPROF_RECORD_LAUNCH, .launch = *launch};
     kprof_process_write(&record);
 }
@@ -107,7 +103,7 @@ static const kprof_batch_listener listener = {write_launch, write_progress};
  * only: another of its contexts, or of the run's processes, is still giving them back. */
 static bool is_final(kprof_status status)
 {
-    bool had_counters = atomic_load(&kprof_this_process.profiled) > 0;
+    bool had_counters = atomic_load(&kprof_engine.process.profiled) > 0;
     return status == KPROF_NO_PERMISSION || status == KPROF_UNSUPPORTED ||
            (status == KPROF_COUNTERS_BUSY && !had_counters);
 }
@@ -127,7 +123,7 @@ static const char *enter_alone(void)
 {
     if (!kprof_gate_enter_exclusive(GATE_TIMEOUT_MS))
         return "another thread stayed inside a CUDA call";
-    bool armed = atomic_load(&kprof_this_process.armed) && !atomic_load(&ended);
+    bool armed = atomic_load(&kprof_engine.process.armed) && !atomic_load(&kprof_engine.launches.ended);
     if (armed && !kprof_engine.device->target_capturing()) /* asked inside, where no thread can change it */
         return "";
     kprof_gate_leave_exclusive();
@@ -193,7 +189,7 @@ static void close_batch(const char *why)
 
 static bool measures_whole_graphs(void)
 {
-    const kprof_config *config = &kprof_this_process.config;
+    const kprof_config *config = &kprof_engine.process.config;
     return config->graph_profiling == KPROF_GRAPH_WHOLE || config->replay_choice == KPROF_MULTIPLEX_ALL;
 }
 
@@ -217,11 +213,11 @@ static bool joins_batch(const kprof_call *call)
 
 static bool choose(const kprof_call *call, const kprof_kernel *kernel, const kprof_device *device)
 {
-    if (!kernel || !device || kprof_filter_exhausted(kprof_this_process.filter))
+    if (!kernel || !device || kprof_filter_exhausted(kprof_engine.process.filter))
         return false;
     if (kernel->matches && kprof_engine.device->target_launch_captured(call))
         return false;
-    return kprof_filter_take_launch(kprof_this_process.filter, kernel->matches, device->record.device);
+    return kprof_filter_take_launch(kprof_engine.process.filter, kernel->matches, device->record.device);
 }
 
 static void enter_launch(const kprof_call *call)
@@ -243,7 +239,7 @@ static void enter_launch(const kprof_call *call)
     kprof_process_forget_reason();
     if (chosen) {
         describe(call, kernel, position, &launch.record);
-        atomic_fetch_add(&kprof_this_process.matched, 1);
+        atomic_fetch_add(&kprof_engine.process.matched, 1);
     }
     const char *obstacle = "";
     bool asks_nothing = launch.metrics && launch.metrics->pass_count == 0; /* but what the launch itself tells */
@@ -257,8 +253,7 @@ static void enter_launch(const kprof_call *call)
 
 static void note_unknown_graph(const char *why)
 {
-    static atomic_bool noted;
-    if (!atomic_exchange(&noted, true))
+    if (!atomic_exchange(&kprof_engine.launches.noted_graph, true))
         kprof_log(KPROF_LOG_WARNING,
                   "a CUDA graph, or a launch on several devices, is not profiled kernel by kernel: %s; "
                   "--graph-profiling graph measures a graph as one launch",
@@ -282,7 +277,7 @@ static void look_at_node(const kprof_graph_call *node, const kprof_device *devic
     describe(&node->call, out->kernel, position, &out->record);
     out->record.device = device->record.device;
     out->record.graph_node = node->node;
-    atomic_fetch_add(&kprof_this_process.matched, 1);
+    atomic_fetch_add(&kprof_engine.process.matched, 1);
 }
 
 static const char *enter_graph_batch(const kprof_call *call, const kprof_batch_launch *launches, size_t count)
@@ -368,7 +363,7 @@ static void try_to_settle(const kprof_call *call)
     kprof_contexts_end_samples();
     if (!kprof_engine.device->target_capturing())
         kprof_contexts_release_memory();
-    atomic_store(&settled, true);
+    atomic_store(&kprof_engine.launches.settled, true);
     kprof_gate_leave_exclusive();
 }
 
@@ -376,7 +371,7 @@ static void try_to_settle(const kprof_call *call)
 static void make_room(const kprof_call *call)
 {
     bool needed = call->kind == KPROF_CALL_MEMORY_INFO || !kprof_engine.device->target_has_room(call);
-    if (!needed || atomic_load(&kprof_this_process.matched) == 0 || !kprof_gate_enter_exclusive(GATE_TIMEOUT_MS))
+    if (!needed || atomic_load(&kprof_engine.process.matched) == 0 || !kprof_gate_enter_exclusive(GATE_TIMEOUT_MS))
         return;
     kprof_batch_close(call->name);
     if (!kprof_engine.device->target_capturing())
@@ -416,8 +411,8 @@ static void enter(const kprof_call *call)
         thread.shared++;
         return;
     }
-    bool armed = atomic_load_explicit(&kprof_this_process.armed, memory_order_relaxed);
-    if (!armed && atomic_load_explicit(&settled, memory_order_relaxed))
+    bool armed = atomic_load_explicit(&kprof_engine.process.armed, memory_order_relaxed);
+    if (!armed && atomic_load_explicit(&kprof_engine.launches.settled, memory_order_relaxed))
         return;
     thread.own_call = true;
     if (!armed && is_gated(call))
@@ -488,14 +483,15 @@ static void leave(const kprof_call *call)
 /* Within the call that ends it, or at the process' end without one. */
 static void context_ending(void *context)
 {
+    kprof_launch_state *state = &kprof_engine.launches;
     bool own_call = thread.own_call;
-    if (atomic_load(&forked))
+    if (atomic_load(&state->forked))
         return;
     thread.own_call = true;
     bool alone = thread.shared == 0 && kprof_gate_enter_exclusive(GATE_TIMEOUT_MS);
     kprof_wait_forget(context);
     bool in_pass = kprof_batch_context_ending(context);
-    if (!atomic_load(&ended)) /* else all goes with the process, and CUPTI would wait for work that may never end */
+    if (!atomic_load(&state->ended)) /* else all goes with the process, and CUPTI would wait for work without end */
         kprof_contexts_forget(context, in_pass);
     kprof_devices_forget(context);
     kprof_kernels_forget_handles(); /* the next context may have its address */
@@ -516,7 +512,7 @@ static bool give_back(unsigned calls)
     if (!kprof_gate_enter_exclusive(0))
         return false;
     kprof_launch_mark_own();
-    if (kprof_idle_lasts() && !atomic_load(&ended) && !kprof_engine.device->target_capturing() &&
+    if (kprof_idle_lasts() && !atomic_load(&kprof_engine.launches.ended) && !kprof_engine.device->target_capturing() &&
         kprof_contexts_idle()) { /* CUPTI would wait for them without a limit */
         kprof_batch_close("a pause");
         done = calls >= MAX_IDLE_CALLS || kprof_lock_is_wanted();
@@ -535,13 +531,14 @@ void kprof_launch_mark_own(void)
 
 void kprof_launch_forget(void)
 {
-    atomic_store(&forked, true);
-    atomic_store(&settled, true);
+    kprof_launch_state *state = &kprof_engine.launches;
+    atomic_store(&state->forked, true);
+    atomic_store(&state->settled, true);
 }
 
 void kprof_launch_prepare(void)
 {
-    atomic_store(&ended, false);
+    atomic_store(&kprof_engine.launches.ended, false);
     kprof_batch_listen(&listener);
     kprof_idle_start(give_back);
 }
@@ -549,7 +546,7 @@ void kprof_launch_prepare(void)
 void kprof_launch_stop(void)
 {
     kprof_idle_stop();
-    atomic_store(&ended, true);
+    atomic_store(&kprof_engine.launches.ended, true);
     thread.own_call = true;
     bool own = kprof_engine.device->target_set_own(true);
     close_batch("the end of the process");
@@ -565,9 +562,9 @@ void kprof_launch_finish(void)
     kprof_kernels_visit(write_seen);
     kprof_record record = {.type = KPROF_RECORD_END};
     record.end = (kprof_end_record){
-        .launches = atomic_load(&kprof_this_process.launches),
-        .matched = atomic_load(&kprof_this_process.matched),
-        .profiled = atomic_load(&kprof_this_process.profiled),
+        .launches = atomic_load(&kprof_engine.process.launches),
+        .matched = atomic_load(&kprof_engine.process.matched),
+        .profiled = atomic_load(&kprof_engine.process.profiled),
     };
     kprof_process_write(&record);
 }

@@ -2,45 +2,35 @@
 #include "inject/lock.h"
 
 #include "core/fd.h"
+#include "inject/engine.h"
 
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #define POLL_MS 2
 
-/* A locked file. */
-typedef struct file_lock {
-    char path[PATH_MAX];
-    int fd;           /* -1: not locked */
-    struct stat file; /* tells whether the number is still ours */
-} file_lock;
-
-static file_lock turn = {.fd = -1};   /* exclusive: whose turn it is */
-static file_lock wanted = {.fd = -1}; /* shared by those who want theirs */
-
 void kprof_lock_set_folder(const char *dir)
 {
-    snprintf(turn.path, sizeof turn.path, "%s/gpu.lock", dir);
-    snprintf(wanted.path, sizeof wanted.path, "%s/gpu.wanted", dir);
+    kprof_lock *locks = &kprof_engine.lock;
+    snprintf(locks->turn.path, sizeof locks->turn.path, "%s/gpu.lock", dir);
+    snprintf(locks->wanted.path, sizeof locks->wanted.path, "%s/gpu.wanted", dir);
 }
 
-static int open_lock(const file_lock *lock)
+static int open_lock(const kprof_file_lock *lock)
 {
     return open(lock->path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 }
 
-static void hold(file_lock *lock, int fd)
+static void hold(kprof_file_lock *lock, int fd)
 {
     lock->fd = fd;
     (void)fstat(fd, &lock->file);
 }
 
-static void let_go(file_lock *lock)
+static void let_go(kprof_file_lock *lock)
 {
     struct stat now;
     if (lock->fd >= 0 && fstat(lock->fd, &now) == 0 && now.st_dev == lock->file.st_dev &&
@@ -51,8 +41,9 @@ static void let_go(file_lock *lock)
 
 bool kprof_lock_take(unsigned timeout_ms, void (*before_wait)(void))
 {
+    kprof_lock *locks = &kprof_engine.lock;
     const struct timespec pause = {0, POLL_MS * 1000000};
-    int fd = open_lock(&turn);
+    int fd = open_lock(&locks->turn);
     if (fd < 0)
         return true;           /* without the session directory there is nobody to take turns with */
     fd = kprof_fd_move_up(fd); /* it may be held for long */
@@ -65,30 +56,31 @@ bool kprof_lock_take(unsigned timeout_ms, void (*before_wait)(void))
             before_wait();
         nanosleep(&pause, NULL);
     }
-    hold(&turn, fd);
+    hold(&locks->turn, fd);
     return true;
 }
 
 void kprof_lock_want(void)
 {
-    int fd = wanted.fd < 0 ? open_lock(&wanted) : -1;
+    kprof_lock *locks = &kprof_engine.lock;
+    int fd = locks->wanted.fd < 0 ? open_lock(&locks->wanted) : -1;
     if (fd < 0)
         return;
     fd = kprof_fd_move_up(fd);
     if (flock(fd, LOCK_SH | LOCK_NB) == 0)
-        hold(&wanted, fd);
+        hold(&locks->wanted, fd);
     else
         close(fd);
 }
 
 void kprof_lock_have(void)
 {
-    let_go(&wanted);
+    let_go(&kprof_engine.lock.wanted);
 }
 
 bool kprof_lock_is_wanted(void)
 {
-    int fd = open_lock(&wanted);
+    int fd = open_lock(&kprof_engine.lock.wanted);
     if (fd < 0)
         return false;
     bool others = flock(fd, LOCK_EX | LOCK_NB) != 0;
@@ -98,5 +90,5 @@ bool kprof_lock_is_wanted(void)
 
 void kprof_lock_give(void)
 {
-    let_go(&turn);
+    let_go(&kprof_engine.lock.turn);
 }

@@ -3,7 +3,21 @@
 #ifndef KPROF_INJECT_LOCK_H
 #define KPROF_INJECT_LOCK_H
 
+#include <limits.h>
 #include <stdbool.h>
+#include <sys/stat.h>
+
+/* A locked file. */
+typedef struct kprof_file_lock {
+    char path[PATH_MAX];
+    int fd;           /* -1: not locked */
+    struct stat file; /* tells whether the number is still ours */
+} kprof_file_lock;
+
+typedef struct kprof_lock {
+    kprof_file_lock turn;   /* exclusive: whose turn it is */
+    kprof_file_lock wanted; /* shared by those who want theirs */
+} kprof_lock;
 
 /* Where the lock is; before any other call. */
 void kprof_lock_set_folder(const char *dir);

@@ -8,15 +8,22 @@
 
 #include <stdatomic.h>
 
+/* What is told of the process. */
+typedef struct kprof_process_texts {
+    char executable[4096], command_line[32768], host[256];
+} kprof_process_texts;
+
 typedef struct kprof_process {
     kprof_config config;
     kprof_filter *filter;
     kprof_spool_writer *spool;
     atomic_bool armed; /* false: nothing is measured any more */
     _Atomic uint64_t launches, matched, profiled;
+    atomic_bool started;       /* kprof_process_start has been called */
+    atomic_bool ending;        /* its exit handler has been called */
+    atomic_uint exit_handlers; /* registered after the first */
+    kprof_process_texts texts;
 } kprof_process;
-
-extern kprof_process kprof_this_process;
 
 /* Read the configuration, open the spool and have the device call the hooks; does nothing when kprof did not start this
  * process, or when called again. `device` is borrowed for the life of the process. */

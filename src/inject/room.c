@@ -23,7 +23,7 @@ static size_t choose_room(const kprof_profiled_context *context)
     size_t bytes = KPROF_BATCH_FIRST_BYTES << context->growths, most = KPROF_BATCH_FIRST_LAUNCHES << context->growths;
     if (context->small_batches >= SMALL_IN_A_ROW)
         bytes = SMALL_IMAGE_BYTES;
-    if (kprof_this_process.config.replay_batch > 0) {
+    if (kprof_engine.process.config.replay_batch > 0) {
         bytes = available;
         most = KPROF_BATCH_MOST_LAUNCHES;
     }
@@ -33,7 +33,7 @@ static size_t choose_room(const kprof_profiled_context *context)
 
 size_t kprof_room_choose(const kprof_profiled_context *context)
 {
-    const kprof_config *config = &kprof_this_process.config;
+    const kprof_config *config = &kprof_engine.process.config;
     size_t capacity = choose_room(context);
     if (config->replay_batch && config->replay_batch < capacity)
         capacity = config->replay_batch;

@@ -23,7 +23,7 @@ bool kprof_treatment_needs_proof(void)
 
 bool kprof_treatment_proves(const kprof_chip_metrics *metrics)
 {
-    return metrics->proof.count > 0 && kprof_this_process.config.replay_choice != KPROF_MULTIPLEX_ALL &&
+    return metrics->proof.count > 0 && kprof_engine.process.config.replay_choice != KPROF_MULTIPLEX_ALL &&
            kprof_treatment_needs_proof();
 }
 
@@ -123,7 +123,7 @@ kprof_treatment kprof_treatment_unrepeated(const kprof_batch_launch *launch, con
 {
     if (launch->metrics->pass_count == 1)
         return measure_own_run(launch, KPROF_LIVE, why);
-    if (kprof_this_process.config.replay_choice == KPROF_REPLAY_ONLY)
+    if (kprof_engine.process.config.replay_choice == KPROF_REPLAY_ONLY)
         return (kprof_treatment){KPROF_REFUSED, why};
     return measure_own_run(launch, KPROF_MULTIPLEXED, why);
 }
@@ -131,7 +131,7 @@ kprof_treatment kprof_treatment_unrepeated(const kprof_batch_launch *launch, con
 kprof_treatment kprof_treatment_choose(const kprof_batch_launch *launch, const kprof_operation *operation)
 {
     uint32_t passes = launch->metrics ? launch->metrics->pass_count : 0;
-    if (launch->chosen && passes > 0 && kprof_this_process.config.replay_choice == KPROF_MULTIPLEX_ALL)
+    if (launch->chosen && passes > 0 && kprof_engine.process.config.replay_choice == KPROF_MULTIPLEX_ALL)
         return measure_own_run(launch, KPROF_MULTIPLEXED, "");
     bool late = launch->chosen && atomic_load(&launch->kernel->ends_late);
     if (launch->chosen && passes == 1 && !late && !may_wait_for_host(launch)) /* nothing is repeated */

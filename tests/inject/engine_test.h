@@ -7,6 +7,7 @@
 #include "core/config.h"
 #include "inject/batch.h"
 #include "inject/contexts.h"
+#include "inject/engine.h"
 #include "inject/gate.h"
 #include "inject/process.h"
 #include "sim/backend.h"
@@ -79,7 +80,7 @@ static inline int start_engine_on(const kprof_device_ops *device)
     sim_reset(1);
     sim.hooked = true;
     sim_call(&(sim_step){.op = SIM_ALLOC, .a = SLOT}, NULL);
-    return atomic_load(&kprof_this_process.armed) ? 0 : -1;
+    return atomic_load(&kprof_engine.process.armed) ? 0 : -1;
 }
 
 /* Group set-up and tear-down. */

@@ -103,7 +103,7 @@ static int start_sharing(void **state)
     device.writers_devices = find_writer;
     int result = start_engine_on(&device);
     sim_call(&(sim_step){.op = SIM_ALLOC, .a = SHARED_SLOT, .shared = true}, NULL);
-    kprof_wait_long_limit_s = 1;
+    kprof_engine.waits.long_limit_s = 1;
     return result;
 }
 

@@ -14,7 +14,6 @@
 #include <cmocka.h>
 
 /* In place of the engine's and of CUPTI's. */
-kprof_process kprof_this_process;
 static atomic_uint begun, loaded;
 
 void kprof_launch_mark_own(void) {}
@@ -34,7 +33,7 @@ static int set_up(void **state)
     static kprof_chip_metrics chips[2];
     (void)state;
     chips[1].pass_count = 3;
-    kprof_this_process.config = (kprof_config){.chips = chips, .chip_count = 2};
+    kprof_engine.process.config = (kprof_config){.chips = chips, .chip_count = 2};
     atomic_store(&begun, 0);
     atomic_store(&loaded, 0);
     return 0;
@@ -53,7 +52,7 @@ static void test_the_end_waits(void **state)
 static void test_not_where_no_counters_are_measured(void **state)
 {
     (void)state;
-    kprof_this_process.config.chip_count = 1;
+    kprof_engine.process.config.chip_count = 1;
     kprof_preload_start();
     kprof_preload_end();
     assert_int_equal(atomic_load(&begun), 0);

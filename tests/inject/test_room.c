@@ -17,7 +17,6 @@
 static size_t available_bytes;
 
 /* In place of the engine's, and of the machine's memory. */
-kprof_process kprof_this_process;
 
 size_t kprof_memory_available_bytes(void)
 {
@@ -35,7 +34,7 @@ static const kprof_device_ops device_ops = {.profiler_capacity = profiler_capaci
 static int set_up(void **state)
 {
     (void)state;
-    kprof_this_process.config = (kprof_config){0};
+    kprof_engine.process.config = (kprof_config){0};
     available_bytes = (size_t)64 << 30;
     return 0;
 }
@@ -104,11 +103,11 @@ static void test_a_machine_with_little_memory(void **state)
     kprof_profiled_context context = {.ready_ms = 300};
     available_bytes = 8 * 100 * LAUNCH_BYTES;
     assert_int_equal(kprof_room_choose(&context), 100);
-    kprof_this_process.config.replay_batch = 1000;
+    kprof_engine.process.config.replay_batch = 1000;
     assert_int_equal(kprof_room_choose(&context), 100);
     available_bytes = LAUNCH_BYTES;
     assert_int_equal(kprof_room_choose(&context), 16);
-    kprof_this_process.config.replay_batch = 0;
+    kprof_engine.process.config.replay_batch = 0;
     assert_int_equal(kprof_room_choose(&context), 16);
 }
 
@@ -116,12 +115,12 @@ static void test_as_asked(void **state)
 {
     (void)state;
     kprof_profiled_context context = {.ready_ms = 300};
-    kprof_this_process.config.replay_batch = 3;
+    kprof_engine.process.config.replay_batch = 3;
     assert_int_equal(kprof_room_choose(&context), 3);
-    kprof_this_process.config.replay_batch = UINT32_MAX;
+    kprof_engine.process.config.replay_batch = UINT32_MAX;
     assert_true(kprof_room_choose(&context) > 1 && kprof_room_choose(&context) <= 2048);
-    kprof_this_process.config.replay_batch = 0;
-    kprof_this_process.config.filter.launch_count = 5; /* others in between take no room */
+    kprof_engine.process.config.replay_batch = 0;
+    kprof_engine.process.config.filter.launch_count = 5; /* others in between take no room */
     assert_int_equal(kprof_room_choose(&context), 5);
 }
 
@@ -129,7 +128,7 @@ static void test_counter_data_of_each_launch(void **state)
 {
     (void)state;
     kprof_profiled_context context = {.ready_ms = 300};
-    kprof_this_process.config.counter_data_dir = (char *)"/tmp";
+    kprof_engine.process.config.counter_data_dir = (char *)"/tmp";
     assert_int_equal(kprof_room_choose(&context), 1);
 }
 

@@ -23,7 +23,6 @@ static struct {
 } seen;
 
 static kprof_kernel kernel;
-kprof_process kprof_this_process;
 
 /* In place of the engine's and of CUPTI's. */
 static const char *target_side_effect(const kprof_call *call)
@@ -77,7 +76,7 @@ static int forget_all(void **state)
     (void)state;
     memset(&seen, 0, sizeof seen);
     memset(&kernel, 0, sizeof kernel);
-    kprof_this_process.config.replay_choice = KPROF_REPLAY_WHERE_PROVED;
+    kprof_engine.process.config.replay_choice = KPROF_REPLAY_WHERE_PROVED;
     return 0;
 }
 
@@ -284,7 +283,7 @@ static void test_a_launch_that_turns_out_not_to_be_repeatable(void **state)
 static void test_replay_mode_kernel(void **state)
 {
     (void)state;
-    kprof_this_process.config.replay_choice = KPROF_REPLAY_ONLY;
+    kprof_engine.process.config.replay_choice = KPROF_REPLAY_ONLY;
     assert_chosen(2, KPROF_REPLAYED, "");
     seen.side_effect = "it prints (test)";
     assert_chosen(2, KPROF_REFUSED, "it prints (test)");
@@ -294,7 +293,7 @@ static void test_replay_mode_kernel(void **state)
 static void test_replay_mode_multiplex(void **state)
 {
     (void)state;
-    kprof_this_process.config.replay_choice = KPROF_MULTIPLEX_ALL;
+    kprof_engine.process.config.replay_choice = KPROF_MULTIPLEX_ALL;
     assert_watched(1, 2, KPROF_MULTIPLEXED, "");
     assert_chosen(1, KPROF_MULTIPLEXED, "");
     atomic_store(&kernel.ends_alone, true); /* it is known */

@@ -131,7 +131,7 @@ static void assert_gives_up(const char *within)
 static void test_long_wait_only_once(void **state)
 {
     (void)state;
-    kprof_wait_long_limit_s = 2;
+    kprof_engine.waits.long_limit_s = 2;
     assert_gives_up("within 2 s");
     set_busy(false);
     assert_ends(&contexts[BUSY]);
@@ -175,7 +175,7 @@ static void test_context_that_ends(void **state)
 static void test_sharing(void **state)
 {
     (void)state;
-    kprof_wait_long_limit_s = 2;
+    kprof_engine.waits.long_limit_s = 2;
     assert_gives_up("within 1 s");
     set_busy(false);
     assert_ends(&contexts[BUSY]);
