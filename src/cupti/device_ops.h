@@ -26,8 +26,6 @@
     X(target_capturing)                                                                                                \
     X(target_launch_captured)                                                                                          \
     X(target_function)                                                                                                 \
-    X(target_stream)                                                                                                   \
-    X(target_allocation_stream)                                                                                        \
     X(target_sharing)                                                                                                  \
     X(target_has_room)                                                                                                 \
     X(target_reaches_pageable)                                                                                         \

@@ -81,17 +81,17 @@ static void note_sharing(const kprof_call *call, unsigned shared)
 }
 
 /* What a call of the application that succeeded makes reachable from elsewhere. */
-static void note_result(const kprof_call *call)
+static void note_result(const kprof_call *call, const void *parameters)
 {
     uint64_t address;
     size_t size_bytes;
-    unsigned shared = kprof_call_sharing(call->callback_id, call->parameters);
+    unsigned shared = kprof_call_sharing(call->callback_id, parameters);
     if (shared)
         note_sharing(call, shared);
-    kprof_allocations_note(call->callback_id, call->parameters, call->context);
-    kprof_graphs_note(call->callback_id, call->parameters);
-    const void *module = kprof_call_module(call->callback_id, call->parameters);
-    if (kprof_call_variable(call->callback_id, call->parameters, &address, &size_bytes))
+    kprof_allocations_note(call->callback_id, parameters, call->context);
+    kprof_graphs_note(call->callback_id, parameters);
+    const void *module = kprof_call_module(call->callback_id, parameters);
+    if (kprof_call_variable(call->callback_id, parameters, &address, &size_bytes))
         kprof_variables_note(call->context, module, address, size_bytes);
     else if (call->kind == KPROF_CALL_UNLOAD && module)
         kprof_variables_unload(module);
@@ -103,40 +103,50 @@ static void on_return(CUpti_CallbackId id, const CUpti_CallbackData *data, kprof
     call->failed = result != CUDA_SUCCESS;
     count_captures(capture_change(id, result));
     if (!call->failed && !own)
-        note_result(call);
+        note_result(call, data->functionParams);
     hooks.leave(call);
 }
 
-/* The same as a call enters and as it leaves, whatever it did meanwhile. */
-static kprof_call_kind classify(CUpti_CallbackId id, const CUpti_CallbackData *data)
+/* The kind is the same as a call enters and as it leaves, whatever it did meanwhile. */
+static void decode(CUpti_CallbackId id, const CUpti_CallbackData *data, kprof_call *call, kprof_decoded_call *out)
 {
-    if (!data->correlationData)
-        return kprof_call_classify(id, data->functionParams);
-    if (data->callbackSite == CUPTI_API_ENTER)
-        *data->correlationData = (uint64_t)kprof_call_classify(id, data->functionParams);
-    return (kprof_call_kind)*data->correlationData;
+    if (data->callbackSite == CUPTI_API_EXIT && data->correlationData) {
+        call->kind = (kprof_call_kind)*data->correlationData;
+        if (call->kind != KPROF_CALL_ALLOCATE) /* nothing asks for more */
+            return;
+        kprof_call_decode_known(call->kind, id, data->functionParams, out);
+    } else {
+        call->kind = kprof_call_decode(id, data->functionParams, out);
+        if (data->correlationData)
+            *data->correlationData = (uint64_t)call->kind;
+        if (!kprof_call_is_decoded(call->kind))
+            return;
+    }
+    call->stream = out->stream;
+    call->parameters = out;
 }
 
 static void on_driver_call(CUpti_CallbackId id, const CUpti_CallbackData *data)
 {
     bool own = in_hook;
     in_hook = true;
+    kprof_decoded_call decoded;
     kprof_call call = {
-        .kind = classify(id, data),
         .name = data->functionName,
         .context = data->context,
         .context_id = data->contextUid,
         .callback_id = id,
-        .parameters = data->functionParams,
     };
-    if (call.kind == KPROF_CALL_LAUNCH) {
-        call.function = kprof_launch_function(id, data->functionParams);
-        call.kernel_name = data->symbolName ? data->symbolName : "(unnamed kernel)";
-    }
-    if (data->callbackSite == CUPTI_API_ENTER)
+    decode(id, data, &call, &decoded);
+    if (data->callbackSite == CUPTI_API_ENTER) {
+        if (call.kind == KPROF_CALL_LAUNCH) {
+            call.function = decoded.launch.function;
+            call.kernel_name = data->symbolName ? data->symbolName : "(unnamed kernel)";
+        }
         hooks.enter(&call);
-    else
+    } else {
         on_return(id, data, &call, own);
+    }
     in_hook = own;
 }
 
@@ -235,9 +245,8 @@ static CUfunction resolve_function(CUfunction handle)
 static uint32_t stream_id(const kprof_call *call)
 {
     uint32_t id = 0;
-    CUstream stream = kprof_launch_stream(call->callback_id, call->parameters);
-    uint8_t per_thread = kprof_call_per_thread_stream(call->callback_id);
-    return cupti->cuptiGetStreamIdEx(call->context, stream, per_thread, &id) == CUPTI_SUCCESS ? id : 0;
+    const kprof_given_launch *launch = &((const kprof_decoded_call *)call->parameters)->launch;
+    return cupti->cuptiGetStreamIdEx(call->context, launch->stream, launch->per_thread, &id) == CUPTI_SUCCESS ? id : 0;
 }
 
 static int function_value(CUfunction function, CUfunction_attribute attribute, int unknown)
@@ -301,7 +310,12 @@ static CUfunction find_function(const kprof_call *call)
 
 void kprof_target_launch(const kprof_call *call, kprof_launch_record *out)
 {
-    kprof_launch_shape(call->callback_id, call->parameters, out);
+    const kprof_given_launch *launch = &((const kprof_decoded_call *)call->parameters)->launch;
+    memcpy(out->grid, launch->grid, sizeof out->grid);
+    memcpy(out->block, launch->block, sizeof out->block);
+    memcpy(out->cluster, launch->cluster, sizeof out->cluster);
+    out->dynamic_smem_bytes = launch->dynamic_smem_bytes;
+    out->cooperative = launch->cooperative;
     out->context = call->context_id;
     out->stream = stream_id(call);
     CUfunction function = find_function(call);
@@ -359,18 +373,17 @@ const kprof_graph_call *kprof_target_graph(const kprof_call *call, size_t *count
 bool kprof_target_name_graph(const kprof_call *call, kprof_call *out)
 {
     static __thread char name[64];
-    if (call->callback_id != CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch &&
-        call->callback_id != CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch_ptsz)
+    const kprof_given_launch *launch = &((const kprof_decoded_call *)call->parameters)->launch;
+    if (!launch->is_graph)
         return false;
-    CUgraphExec graph = ((const cuGraphLaunch_params *)call->parameters)->hGraph;
     kprof_graph_identity id = kprof_graphs_identify(call);
     if (id.number)
         snprintf(name, sizeof name, "CUDAGraph<%zu kernel%s, %06x>", id.kernels, id.kernels == 1 ? "" : "s",
                  id.number & 0xffffff);
     else
-        snprintf(name, sizeof name, "CUDAGraph<unknown, %p>", (void *)graph);
+        snprintf(name, sizeof name, "CUDAGraph<unknown, %p>", (void *)launch->graph);
     *out = *call;
-    out->function = graph;
+    out->function = launch->graph;
     out->kernel_name = name;
     if (id.changed) /* to kernels of the same names, perhaps, of another module */
         kprof_target_note_variables(out);
@@ -390,23 +403,10 @@ bool kprof_target_capturing(void)
     return atomic_load(&captures) > 0;
 }
 
-void *kprof_target_stream(const kprof_call *call)
-{
-    kprof_transfer transfer;
-    if (call->kind == KPROF_CALL_TRANSFER && kprof_call_transfer(call->callback_id, call->parameters, &transfer))
-        return transfer.stream;
-    CUstream stream = kprof_launch_stream(call->callback_id, call->parameters);
-    return !stream && kprof_call_per_thread_stream(call->callback_id) ? CU_STREAM_PER_THREAD : stream;
-}
-
-void *kprof_target_allocation_stream(const kprof_call *call)
-{
-    return kprof_allocation_stream(call->callback_id, call->parameters);
-}
-
 bool kprof_target_has_room(const kprof_call *call)
 {
-    size_t wanted = kprof_allocation_bytes(call->callback_id, call->parameters), free_bytes = 0, total_bytes = 0;
+    const kprof_decoded_call *decoded = call->parameters;
+    size_t wanted = decoded ? decoded->allocation_bytes : 0, free_bytes = 0, total_bytes = 0;
     return wanted < SMALL_ALLOCATION_BYTES || driver->cuMemGetInfo_(&free_bytes, &total_bytes) != CUDA_SUCCESS ||
            wanted + KPROF_DEVICE_RESERVE_BYTES / 2 < free_bytes;
 }
@@ -443,18 +443,16 @@ bool kprof_target_reaches_pageable(void)
 bool kprof_target_launch_captured(const kprof_call *call)
 {
     CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-    return driver->cuStreamIsCapturing_(kprof_target_stream(call), &status) != CUDA_SUCCESS ||
+    return driver->cuStreamIsCapturing_(call->stream, &status) != CUDA_SUCCESS ||
            status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
 void *kprof_target_function(const kprof_call *call)
 {
-    void **parameters, **extra;
     if (call->kind == KPROF_CALL_GRAPH_LAUNCH)
         return call->function;
-    return kprof_launch_arguments(call->callback_id, call->parameters, &parameters, &extra)
-               ? resolve_function(call->function)
-               : NULL;
+    return ((const kprof_decoded_call *)call->parameters)->launch.has_arguments ? resolve_function(call->function)
+                                                                                : NULL;
 }
 
 unsigned kprof_target_sharing(void)

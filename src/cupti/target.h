@@ -28,11 +28,15 @@ typedef struct kprof_call {
     const char *name; /* "cuLaunchKernel" */
     void *context;    /* current context, NULL when there is none */
     uint32_t context_id;
-    /* Of a launch, and of a graph launch as kprof_target_name_graph completes it: */
+    /* Of a launch, a transfer, or an allocation in a stream's order: the stream, in a form that any thread may use.
+     * NULL is the legacy default stream of the first two; of an allocation, that the memory is there on return. */
+    void *stream;
+    /* Of a launch, as it enters, and of a graph launch as kprof_target_name_graph completes it: */
     void *function;          /* handle as the application passed it */
     const char *kernel_name; /* mangled */
-    /* Of every call: for src/cupti. */
-    uint32_t callback_id;
+    uint32_t callback_id;    /* which of the driver's functions it is */
+    /* What the device knows of the call besides; it is decoded as the call enters, and once more as it leaves where
+     * something asks for it then. */
     const void *parameters;
     /* On leaving only: */
     bool failed; /* the driver returned an error */
@@ -79,10 +83,6 @@ bool kprof_target_name_graph(const kprof_call *call, kprof_call *out);
 bool kprof_target_awaits(const kprof_call *call);
 /* Is a stream of this process being captured into a graph? Nothing may be synchronised or saved meanwhile. */
 bool kprof_target_capturing(void);
-/* The stream of a launch or a transfer, in a form that any thread may use: NULL is the legacy default stream. */
-void *kprof_target_stream(const kprof_call *call);
-/* The stream in whose order a call allocates memory, likewise; NULL when the memory is there on return. */
-void *kprof_target_allocation_stream(const kprof_call *call);
 /* Is this launch one that is captured, not run? */
 bool kprof_target_launch_captured(const kprof_call *call);
 /* The driver's own handle of the call's kernel: NULL when it tells none, or when the launch cannot be repeated, being

@@ -214,7 +214,7 @@ static void start_anew(const kprof_batch_launch *launch, const kprof_treatment *
     batch->proved = treatment->kind == KPROF_REPLAYED && kprof_treatment_needs_proof();
     batch->searching = false;
     batch->in_pass = false;
-    batch->last_stream = kprof_engine.device->target_stream(launch->call);
+    batch->last_stream = launch->call->stream;
     batch->opened_ns = batch->started_ns = kprof_monotonic_ns();
     batch->times = (kprof_batch_times){0};
     atomic_store(&batch->spoiled, NULL);
@@ -359,7 +359,7 @@ static bool has_own_range(const kprof_batch_launch *launch)
 static void begin_own_run(const kprof_call *call, size_t range)
 {
     kprof_open_batch *batch = &kprof_engine.batch;
-    void *stream = kprof_engine.device->target_stream(call);
+    void *stream = call->stream;
     if (batch->kind != KPROF_REPLAYED)
         kprof_batch_flush(stream, batch->last_stream);
     batch->last_stream = stream;
@@ -375,7 +375,7 @@ static void add(const kprof_batch_launch *launch, kprof_operation *operation)
 {
     kprof_open_batch *batch = &kprof_engine.batch;
     if (batch->unproved == batch->count) {
-        batch->unproved_stream = kprof_engine.device->target_stream(launch->call);
+        batch->unproved_stream = launch->call->stream;
         batch->unproved_thread = pthread_self();
     }
     batch->launches[batch->count++] = (kprof_open_launch){.operation = operation,
@@ -522,7 +522,7 @@ static bool join(candidate *c, kprof_operation *operation, kprof_status *status)
     kprof_open_batch *batch = &kprof_engine.batch;
     const kprof_batch_launch *launch = c->launch;
     if (kprof_batch_records())
-        check_ends(kprof_engine.device->target_stream(launch->call));
+        check_ends(launch->call->stream);
     if (kprof_batch_is_open() && (!can_join(launch, &c->treatment, count_ranges(launch)) || !covers() ||
                                   !is_saved(operation) || ends_at(operation)))
         kprof_batch_close(launch->kernel ? "a launch that cannot join" : launch->call->name);
@@ -633,7 +633,7 @@ bool kprof_batch_enter_all(const kprof_batch_launch *launches, size_t count, kpr
     const char *why = operations && reserve(count) ? NULL : "there is no memory to keep what the graph does";
     *status = KPROF_OK;
     if (kprof_batch_records())
-        check_ends(kprof_engine.device->target_stream(launches[0].call));
+        check_ends(launches[0].call->stream);
     if (!why)
         *status = open_for_all(launches, count, ranges);
     if (!why && *status == KPROF_OK && kprof_batch_is_open()) {
@@ -707,8 +707,7 @@ void kprof_batch_cover(const kprof_call *call)
     if (!kprof_batch_records())
         return;
     bool entered = kprof_engine.device->target_enter_context(batch->context->context);
-    if (kprof_engine.device->snapshot_cover(batch->context->snapshot,
-                                            kprof_engine.device->target_allocation_stream(call)) != KPROF_OK)
+    if (kprof_engine.device->snapshot_cover(batch->context->snapshot, call->stream) != KPROF_OK)
         kprof_batch_spoil("memory that was allocated meanwhile could not be saved");
     if (entered)
         kprof_engine.device->target_leave_context();

@@ -1,5 +1,6 @@
 /* What is known of an executable graph: its kernels, sets and copies one by one, and what keeps it from being launched
  * again as a whole. The driver has the graphs that the test makes. */
+#include "cupti/calls.h"
 #include "cupti/driver.h"
 #include "cupti/graphs.h"
 #include "cupti/load.h"
@@ -87,7 +88,7 @@ static CUresult CUDAAPI get_kernel_attribute(CUgraphNode node, CUkernelNodeAttrI
 static CUresult CUDAAPI get_memset(CUgraphNode node, CUDA_MEMSET_NODE_PARAMS *out)
 {
     (void)node;
-    *out = (CUDA_MEMSET_NODE_PARAMS){.dst = on_device, .elementSize = 4, .width = 16, .height = 1};
+    *out = (CUDA_MEMSET_NODE_PARAMS){.dst = on_device, .value = 0xabcdef, .elementSize = 4, .width = 16, .height = 1};
     return CUDA_SUCCESS;
 }
 
@@ -155,12 +156,6 @@ kprof_status kprof_cupti_load(const kprof_cupti_api **out)
     return KPROF_UNSUPPORTED;
 }
 
-void *kprof_target_stream(const kprof_call *call)
-{
-    (void)call;
-    return &own_stream;
-}
-
 static CUgraphExec exec_graph(void)
 {
     return (CUgraphExec)(void *)&executable;
@@ -182,11 +177,13 @@ static int destroy(void **state)
 }
 
 /* One launch of the graph. */
-static const cuGraphLaunch_params launch_parameters = {.hGraph = (CUgraphExec)(void *)&executable};
+static const kprof_decoded_call decoded_launch = {
+    .launch = {.is_graph = true, .graph = (CUgraphExec)(void *)&executable}};
 static const kprof_call launch = {.kind = KPROF_CALL_GRAPH_LAUNCH,
                                   .context = &own_context,
+                                  .stream = &own_stream,
                                   .callback_id = ID(cuGraphLaunch),
-                                  .parameters = &launch_parameters};
+                                  .parameters = &decoded_launch};
 
 static template_graph example(void)
 {
@@ -254,6 +251,44 @@ static void test_nodes(void **state)
     t.count = 3;
     instantiate(&t);
     assert_visited("first transfer transfer ", true);
+}
+
+static const kprof_decoded_call *decoded_of(const kprof_graph_call *node)
+{
+    assert_ptr_equal(node->call.stream, &own_stream);
+    return node->call.parameters;
+}
+
+/* The calls that do the same as the nodes. */
+static void test_calls_of_nodes(void **state)
+{
+    (void)state;
+    size_t count;
+    const char *why;
+    template_graph t = example();
+    instantiate(&t);
+    const kprof_graph_call *calls = kprof_graphs_find(&launch, &count, &why);
+    assert_non_null(calls);
+    const kprof_decoded_call *kernel = decoded_of(&calls[0]);
+    assert_true(kernel->launch.has_arguments && !kernel->launch.arguments && !kernel->launch.extra);
+    assert_true(kernel->launch.grid[0] == 1 && kernel->launch.block[0] == 32 && kernel->launch.config);
+    assert_ptr_equal(kernel->launch.stream, &own_stream);
+    const kprof_transfer *set = &decoded_of(&calls[1])->transfer, *copy = &decoded_of(&calls[2])->transfer;
+    assert_true(set->kind == KPROF_TRANSFER_SET && set->destination == on_device && set->element_bytes == 4);
+    assert_true(set->width == 16 && set->height == 1 && set->value == 0xabcdef);
+    assert_ptr_equal(set->stream, &own_stream);
+    assert_true(copy->kind == KPROF_TRANSFER_COPY && copy->destination == on_device && copy->source == on_device);
+    assert_true(copy->width == 64 && copy->height == 1);
+    cuGraphExecMemsetNodeSetParams_params change = {
+        .hGraphExec = exec_graph(),
+        .hNode = node_of(&t, 1),
+        .memsetParams =
+            &(CUDA_MEMSET_NODE_PARAMS){.dst = on_device, .value = 0xabcdef, .elementSize = 2, .width = 8, .height = 1}};
+    kprof_graphs_note(ID(cuGraphExecMemsetNodeSetParams), &change);
+    calls = kprof_graphs_find(&launch, &count, &why);
+    assert_non_null(calls);
+    set = &decoded_of(&calls[1])->transfer;
+    assert_true(set->element_bytes == 2 && set->value == 0xcdef && set->width == 8);
 }
 
 static void test_graph_that_is_not_known(void **state)
@@ -373,6 +408,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(test_nodes, destroy),
+        cmocka_unit_test_teardown(test_calls_of_nodes, destroy),
         cmocka_unit_test_teardown(test_graph_that_is_not_known, destroy),
         cmocka_unit_test_teardown(test_large_graph, destroy),
         cmocka_unit_test_teardown(test_dependencies_that_go_round, destroy),

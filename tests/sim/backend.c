@@ -222,18 +222,6 @@ static unsigned target_sharing(void)
     return sharing;
 }
 
-static void *target_stream(const kprof_call *call)
-{
-    const sim_step *step = call->parameters;
-    return &sim.streams[step->stream];
-}
-
-static void *target_allocation_stream(const kprof_call *call)
-{
-    const sim_step *step = call->parameters;
-    return step->op == SIM_POOL_ALLOC ? &sim.streams[step->stream] : NULL;
-}
-
 static bool target_has_room(const kprof_call *call)
 {
     if (call->kind != KPROF_CALL_ALLOCATE)

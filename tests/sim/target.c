@@ -500,18 +500,6 @@ static unsigned target_sharing(void)
     return getenv("KPROF_SIM_PINNED") ? KPROF_SHARES_WITH_HOST : 0;
 }
 
-static void *target_stream(const kprof_call *call)
-{
-    (void)call;
-    return NULL;
-}
-
-static void *target_allocation_stream(const kprof_call *call)
-{
-    (void)call;
-    return NULL;
-}
-
 static bool target_has_room(const kprof_call *call)
 {
     (void)call;
