@@ -1,14 +1,11 @@
 /* A list in no order: programs have few allocations, since frameworks keep pools of their own. */
 #include "cupti/allocations.h"
 
-#include "cupti/calls.h"
 #include "cupti/driver.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-
-#define ID(name) CUPTI_DRIVER_TRACE_CBID_##name
 
 typedef struct allocation {
     uint64_t address;
@@ -127,67 +124,40 @@ bool kprof_allocations_is_unmapped(unsigned long long handle)
     return found;
 }
 
-static void set_access(const cuMemSetAccess_params *p)
+static void set_access(const kprof_memory_change *change)
 {
-    unmap(p->ptr, p->size);
-    for (size_t i = 0; i < p->count; i++)
-        if (p->desc[i].location.type == CU_MEM_LOCATION_TYPE_DEVICE &&
-            p->desc[i].flags != CU_MEM_ACCESS_FLAGS_PROT_NONE)
-            add((allocation){p->ptr, p->size, NULL, p->desc[i].location.id});
+    unmap(change->address, change->size_bytes);
+    for (size_t i = 0; i < change->access_count; i++)
+        if (change->access[i].location.type == CU_MEM_LOCATION_TYPE_DEVICE &&
+            change->access[i].flags != CU_MEM_ACCESS_FLAGS_PROT_NONE)
+            add((allocation){change->address, change->size_bytes, NULL, change->access[i].location.id});
 }
 
-void kprof_allocations_note(CUpti_CallbackId id, const void *parameters, const void *context)
+void kprof_allocations_note(const kprof_memory_change *change, const void *context)
 {
-    switch (id) {
-    case ID(cuMemAlloc_v2): {
-        const cuMemAlloc_v2_params *p = parameters;
-        add((allocation){*p->dptr, p->bytesize, context, -1});
+    switch (change->kind) {
+    case KPROF_MEMORY_OF_CONTEXT:
+        add((allocation){change->address, change->size_bytes, context, -1});
         break;
-    }
-    case ID(cuMemAllocPitch_v2): {
-        const cuMemAllocPitch_v2_params *p = parameters;
-        add((allocation){*p->dptr, *p->pPitch * p->Height, context, -1});
+    case KPROF_MEMORY_OF_DEVICE:
+        add_of_device(change->address, change->size_bytes);
         break;
-    }
-    case ID(cuMemAllocAsync):
-    case ID(cuMemAllocAsync_ptsz): {
-        const cuMemAllocAsync_params *p = parameters;
-        if (!kprof_stream_is_captured(kprof_allocation_stream(id, parameters)))
-            add_of_device(*p->dptr, p->bytesize);
+    case KPROF_MEMORY_FREED:
+        free_at(change->address);
         break;
-    }
-    case ID(cuMemAllocFromPoolAsync):
-    case ID(cuMemAllocFromPoolAsync_ptsz): {
-        const cuMemAllocFromPoolAsync_params *p = parameters;
-        if (!kprof_stream_is_captured(kprof_allocation_stream(id, parameters)))
-            add_of_device(*p->dptr, p->bytesize);
+    case KPROF_MEMORY_ACCESSED:
+        set_access(change);
         break;
-    }
-    case ID(cuMemFree_v2):
-        free_at(((const cuMemFree_v2_params *)parameters)->dptr);
+    case KPROF_MEMORY_UNMAPPED:
+        unmap(change->address, change->size_bytes);
         break;
-    case ID(cuMemFreeAsync):
-    case ID(cuMemFreeAsync_ptsz):
-        free_at(((const cuMemFreeAsync_params *)parameters)->dptr);
+    case KPROF_MEMORY_CREATED:
+        note_unmapped(change->handle);
         break;
-    case ID(cuMemSetAccess):
-        set_access(parameters);
+    case KPROF_MEMORY_USED:
+        forget_unmapped(change->handle);
         break;
-    case ID(cuMemCreate):
-        note_unmapped(*((const cuMemCreate_params *)parameters)->handle);
-        break;
-    case ID(cuMemMap):
-        forget_unmapped(((const cuMemMap_params *)parameters)->handle);
-        break;
-    case ID(cuMemRelease):
-        forget_unmapped(((const cuMemRelease_params *)parameters)->handle);
-        break;
-    case ID(cuMemUnmap): {
-        const cuMemUnmap_params *p = parameters;
-        unmap(p->ptr, p->size);
-        break;
-    }
-    default:
+    case KPROF_MEMORY_UNCHANGED:
         break;
     }
 }

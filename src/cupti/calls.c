@@ -339,6 +339,88 @@ const void *kprof_call_module(CUpti_CallbackId id, const void *parameters)
     }
 }
 
+static void note_memory(kprof_memory_change_kind kind, CUdeviceptr address, size_t size_bytes, kprof_memory_change *out)
+{
+    *out = (kprof_memory_change){.kind = kind, .address = address, .size_bytes = size_bytes};
+}
+
+static void note_handle(kprof_memory_change_kind kind, unsigned long long handle, kprof_memory_change *out)
+{
+    *out = (kprof_memory_change){.kind = kind, .handle = handle};
+}
+
+/* What is captured is a graph's memory. */
+static kprof_memory_change_kind kind_in_stream(CUpti_CallbackId id, const void *parameters)
+{
+    return kprof_stream_is_captured(kprof_allocation_stream(id, parameters)) ? KPROF_MEMORY_UNCHANGED
+                                                                             : KPROF_MEMORY_OF_DEVICE;
+}
+
+void kprof_call_memory_change(CUpti_CallbackId id, const void *parameters, kprof_memory_change *out)
+{
+    switch (id) {
+    case ID(cuMemAlloc_v2): {
+        const cuMemAlloc_v2_params *p = parameters;
+        note_memory(KPROF_MEMORY_OF_CONTEXT, *p->dptr, p->bytesize, out);
+        break;
+    }
+    case ID(cuMemAllocPitch_v2): {
+        const cuMemAllocPitch_v2_params *p = parameters;
+        note_memory(KPROF_MEMORY_OF_CONTEXT, *p->dptr, *p->pPitch * p->Height, out);
+        break;
+    }
+    case ID(cuMemAllocAsync):
+    case ID(cuMemAllocAsync_ptsz): {
+        const cuMemAllocAsync_params *p = parameters;
+        note_memory(kind_in_stream(id, parameters), *p->dptr, p->bytesize, out);
+        break;
+    }
+    case ID(cuMemAllocFromPoolAsync):
+    case ID(cuMemAllocFromPoolAsync_ptsz): {
+        const cuMemAllocFromPoolAsync_params *p = parameters;
+        note_memory(kind_in_stream(id, parameters), *p->dptr, p->bytesize, out);
+        break;
+    }
+    case ID(cuMemFree_v2):
+        note_memory(KPROF_MEMORY_FREED, ((const cuMemFree_v2_params *)parameters)->dptr, 0, out);
+        break;
+    case ID(cuMemFreeAsync):
+    case ID(cuMemFreeAsync_ptsz):
+        note_memory(KPROF_MEMORY_FREED, ((const cuMemFreeAsync_params *)parameters)->dptr, 0, out);
+        break;
+    case ID(cuMemSetAccess): {
+        const cuMemSetAccess_params *p = parameters;
+        *out = (kprof_memory_change){KPROF_MEMORY_ACCESSED, p->ptr, p->size, 0, p->desc, p->count};
+        break;
+    }
+    case ID(cuMemUnmap): {
+        const cuMemUnmap_params *p = parameters;
+        note_memory(KPROF_MEMORY_UNMAPPED, p->ptr, p->size, out);
+        break;
+    }
+    case ID(cuMemCreate):
+        note_handle(KPROF_MEMORY_CREATED, *((const cuMemCreate_params *)parameters)->handle, out);
+        break;
+    case ID(cuMemMap):
+        note_handle(KPROF_MEMORY_USED, ((const cuMemMap_params *)parameters)->handle, out);
+        break;
+    case ID(cuMemRelease):
+        note_handle(KPROF_MEMORY_USED, ((const cuMemRelease_params *)parameters)->handle, out);
+        break;
+    default:
+        out->kind = KPROF_MEMORY_UNCHANGED;
+        break;
+    }
+}
+
+void kprof_call_decode_result(CUpti_CallbackId id, const void *parameters, kprof_call_result *out)
+{
+    out->sharing = kprof_call_sharing(id, parameters);
+    kprof_call_memory_change(id, parameters, &out->memory);
+    out->module = kprof_call_module(id, parameters);
+    out->has_variable = kprof_call_variable(id, parameters, &out->variable, &out->variable_bytes);
+}
+
 /* `transfer` is set for a transfer that the table does not have. */
 static kprof_call_kind find_kind(CUpti_CallbackId id, const void *parameters, kprof_transfer *transfer)
 {

@@ -6,13 +6,48 @@
 
 #include <cupti.h>
 
-/* kprof_sharing bits of a call that succeeded: whom it gives memory to that the GPU reaches, too. All of them for a
- * call that this CUPTI does not list. */
+typedef enum kprof_memory_change_kind {
+    KPROF_MEMORY_UNCHANGED = 0,
+    KPROF_MEMORY_OF_CONTEXT, /* memory of the call's context is there: address and size */
+    KPROF_MEMORY_OF_DEVICE,  /* memory of a pool is there, likewise */
+    KPROF_MEMORY_FREED,      /* that at the address is gone */
+    KPROF_MEMORY_ACCESSED,   /* who reaches mapped memory is set: address, size and access */
+    KPROF_MEMORY_UNMAPPED,   /* address and size */
+    KPROF_MEMORY_CREATED,    /* physical memory, which is mapped nowhere yet: handle */
+    KPROF_MEMORY_USED,       /* that is no longer so: handle */
+} kprof_memory_change_kind;
+
+typedef struct kprof_memory_change {
+    kprof_memory_change_kind kind; /* tells which of the following are set */
+    uint64_t address;
+    size_t size_bytes;
+    unsigned long long handle;
+    const CUmemAccessDesc *access; /* [access_count], the application's */
+    size_t access_count;
+} kprof_memory_change;
+
+/* What a call that succeeded has changed, but for graphs: read from its parameters as it leaves. */
+typedef struct kprof_call_result {
+    unsigned sharing; /* kprof_sharing bits */
+    kprof_memory_change memory;
+    const void *module; /* as kprof_call_module has it */
+    bool has_variable;  /* a variable's address was handed out, and the following are set */
+    uint64_t variable;
+    size_t variable_bytes; /* 0: not known */
+} kprof_call_result;
+
+void kprof_call_decode_result(CUpti_CallbackId id, const void *parameters, kprof_call_result *out);
+
+/* For kprof_call_decode_result. */
+void kprof_call_memory_change(CUpti_CallbackId id, const void *parameters, kprof_memory_change *out);
+/* For kprof_call_decode_result: kprof_sharing bits of a call that succeeded: whom it gives memory to that the GPU
+ * reaches, too. All of them for a call that this CUPTI does not list. */
 unsigned kprof_call_sharing(CUpti_CallbackId id, const void *parameters);
-/* Does the call, which succeeded, hand out the address of a module's variable? Its size is 0 when the application did
- * not ask for it. */
+/* For the same: does the call, which succeeded, hand out the address of a module's variable? Its size is 0 when the
+ * application did not ask for it. */
 bool kprof_call_variable(CUpti_CallbackId id, const void *parameters, uint64_t *address, size_t *size_bytes);
-/* The module or library that the call is about: the one that is unloaded, or that has the variable; NULL: none. */
+/* For the same: the module or library that the call is about: the one that is unloaded, or that has the variable; NULL:
+ * none. */
 const void *kprof_call_module(CUpti_CallbackId id, const void *parameters);
 
 typedef enum kprof_transfer_kind {

@@ -83,18 +83,16 @@ static void note_sharing(const kprof_call *call, unsigned shared)
 /* What a call of the application that succeeded makes reachable from elsewhere. */
 static void note_result(const kprof_call *call, const void *parameters)
 {
-    uint64_t address;
-    size_t size_bytes;
-    unsigned shared = kprof_call_sharing(call->callback_id, parameters);
-    if (shared)
-        note_sharing(call, shared);
-    kprof_allocations_note(call->callback_id, parameters, call->context);
+    kprof_call_result result;
+    kprof_call_decode_result(call->callback_id, parameters, &result);
+    if (result.sharing)
+        note_sharing(call, result.sharing);
+    kprof_allocations_note(&result.memory, call->context);
     kprof_graphs_note(call->callback_id, parameters);
-    const void *module = kprof_call_module(call->callback_id, parameters);
-    if (kprof_call_variable(call->callback_id, parameters, &address, &size_bytes))
-        kprof_variables_note(call->context, module, address, size_bytes);
-    else if (call->kind == KPROF_CALL_UNLOAD && module)
-        kprof_variables_unload(module);
+    if (result.has_variable)
+        kprof_variables_note(call->context, result.module, result.variable, result.variable_bytes);
+    else if (call->kind == KPROF_CALL_UNLOAD && result.module)
+        kprof_variables_unload(result.module);
 }
 
 static void on_return(CUpti_CallbackId id, const CUpti_CallbackData *data, kprof_call *call, bool own)

@@ -309,6 +309,13 @@ static void test_frees_to_pools(void **state)
     }
 }
 
+static void note_memory(CUpti_CallbackId id, const void *parameters)
+{
+    kprof_memory_change change;
+    kprof_call_memory_change(id, parameters, &change);
+    kprof_allocations_note(&change, NULL);
+}
+
 /* Memory that is mapped a second time may be saved at its first address. */
 static void test_mappings(void **state)
 {
@@ -317,9 +324,9 @@ static void test_mappings(void **state)
     cuMemCreate_params create = {.handle = &handle};
     cuMemMap_params map = {.ptr = OWN_MEMORY, .size = MEMORY_BYTES, .handle = handle};
     assert_int_equal(kind_of(ID(cuMemMap), &map), KPROF_CALL_OTHER);
-    kprof_allocations_note(ID(cuMemCreate), &create, NULL);
+    note_memory(ID(cuMemCreate), &create);
     assert_int_equal(kind_of(ID(cuMemMap), &map), KPROF_CALL_SETUP);
-    kprof_allocations_note(ID(cuMemMap), &map, NULL);
+    note_memory(ID(cuMemMap), &map);
     assert_int_equal(kind_of(ID(cuMemMap), &map), KPROF_CALL_OTHER);
 }
 
@@ -822,6 +829,27 @@ static void test_modules_and_variables(void **state)
     assert_false(kprof_call_variable(ID(cuModuleGetGlobal_v2), &of_module, &address, &size_bytes));
 }
 
+/* All at once, as a call leaves. */
+static void test_results(void **state)
+{
+    (void)state;
+    CUdeviceptr address = 0x1000;
+    size_t size = 24;
+    cuMemAlloc_v2_params allocation = {.dptr = &address, .bytesize = 4096};
+    kprof_call_result found;
+    kprof_call_decode_result(ID(cuMemAlloc_v2), &allocation, &found);
+    assert_int_equal(found.memory.kind, KPROF_MEMORY_OF_CONTEXT);
+    assert_true(found.memory.address == 0x1000 && found.memory.size_bytes == 4096);
+    assert_true(found.sharing == 0 && !found.module && !found.has_variable);
+    cuModuleGetGlobal_v2_params variable = {.dptr = &address, .bytes = &size, .hmod = (CUmodule)0x10};
+    kprof_call_decode_result(ID(cuModuleGetGlobal_v2), &variable, &found);
+    assert_true(found.has_variable && found.variable == 0x1000 && found.variable_bytes == 24);
+    assert_ptr_equal(found.module, 0x10);
+    assert_int_equal(found.memory.kind, KPROF_MEMORY_UNCHANGED);
+    kprof_call_decode_result(ID(cuMemHostAlloc), &variable, &found);
+    assert_int_equal(found.sharing, KPROF_SHARES_WITH_HOST);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -855,6 +883,7 @@ int main(void)
         cmocka_unit_test(test_graph_launches),
         cmocka_unit_test(test_allocations),
         cmocka_unit_test(test_modules_and_variables),
+        cmocka_unit_test(test_results),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
