@@ -212,7 +212,7 @@ static void read_memcpy(node *n)
         n->obstacle = "the driver does not tell what one of its nodes copies";
 }
 
-/* What is no kernel, set or copy. */
+/* Read a node that is no kernel, set or copy. */
 static void read_other(node *n, CUgraphNodeType type)
 {
     bool is_host = type == CU_GRAPH_NODE_TYPE_HOST;
@@ -270,7 +270,7 @@ static const char *read_node(graph *g, CUgraphNode handle, unsigned depth)
     return NULL;
 }
 
-/* What a graph is made of, as the driver tells it. */
+/* A graph's nodes and dependencies, as the driver tells them. */
 typedef struct template_graph {
     CUgraphNode *nodes;     /* [count], owned */
     CUgraphNode *from, *to; /* [edge_count], owned */
@@ -469,7 +469,8 @@ static void set_any(node *n, const CUgraphNodeParams *p)
         n->obstacle = "one of its nodes was changed by a call that is not followed";
 }
 
-/* What a call does to the executable graphs that are followed, by its parameters. */
+/* Each of these follows what one driver call does to executable graphs. Their parameters are whole nodes, so they are
+ * read here. */
 #define ON(call)                                                                                                       \
     static void on_##call(const call##_params *p);                                                                     \
     static void note_##call(const void *parameters)                                                                    \

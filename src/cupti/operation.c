@@ -118,7 +118,7 @@ static size_t destination_bytes(const kprof_transfer *t)
     return bytes;
 }
 
-/* What the host gets must be kept before the application's own copy: kernels of other streams may change it after. */
+/* Keep what the host will get before the application's own copy: kernels of other streams may change it afterwards. */
 static bool keep_output(const kprof_driver_api *driver, kprof_operation *operation, kprof_snapshot *snapshot)
 {
     const kprof_transfer *t = &operation->transfer;
@@ -281,7 +281,7 @@ static kprof_status transfer(const kprof_operation *operation, kprof_snapshot *s
     return kprof_snapshot_set(snapshot, &set);
 }
 
-/* What the host has got, it has acted upon. */
+/* The host has acted upon what it got, so a replay must give it the same. */
 static kprof_status check_output(const kprof_operation *operation, kprof_snapshot *snapshot)
 {
     const kprof_transfer *t = &operation->transfer;

@@ -80,7 +80,7 @@ static void note_sharing(const kprof_call *call, unsigned shared)
                                                        : "CUDA's threads run functions of the application");
 }
 
-/* What a call of the application that succeeded makes reachable from elsewhere. */
+/* Note what a call of the application that succeeded has changed. */
 static void note_result(const kprof_call *call, const void *parameters)
 {
     kprof_call_result result;

@@ -45,7 +45,7 @@ static bool grow(void)
     return true;
 }
 
-/* Where the allocation begins that the address is in; the address itself when the driver does not tell. */
+/* Return the start of the allocation that the address is in, or the address itself if the driver does not tell. */
 static CUresult find_allocation(uint64_t address, CUdeviceptr *start)
 {
     const kprof_driver_api *driver;
@@ -57,7 +57,7 @@ static CUresult find_allocation(uint64_t address, CUdeviceptr *start)
     return result;
 }
 
-/* What the driver does not tell of may be. */
+/* Note that there is managed memory if the variable is, or if the driver does not tell. */
 static void note_whether_managed(uint64_t address)
 {
     const kprof_driver_api *driver;
@@ -117,7 +117,7 @@ static int compare_places(const void *a, const void *b)
     return (left->address > right->address) - (left->address < right->address);
 }
 
-/* What lies in one allocation is copied at once: modules can have dozens of variables of a byte. */
+/* Merge variables that lie in one allocation: modules can have dozens of variables of one byte. */
 static void note_places(const void *context, CUmodule module, placed *places, size_t place_count)
 {
     qsort(places, place_count, sizeof *places, compare_places);

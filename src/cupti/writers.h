@@ -1,10 +1,10 @@
-/* Who may write the memory of a device with no call of CUDA. */
+/* Finds out whether something may write the memory of a device without a call of CUDA. */
 #ifndef KPROF_CUPTI_WRITERS_H
 #define KPROF_CUPTI_WRITERS_H
 
 #include <stdbool.h>
 
-/* Why memory of the device can change with no call of CUDA, as "a network card ..."; NULL when it cannot. */
+/* Return what may change memory of the device without a call of CUDA, as "a network card ..."; NULL: nothing. */
 const char *kprof_writers_devices(void);
 /* The same, where `folder` has a symbolic link for each file that is open. */
 const char *kprof_writers_in(const char *folder);

@@ -23,7 +23,7 @@
 /* A batch that has taken launches for longer is closed, so that a process which is killed does not lose more. */
 #define MAX_OPEN_NS      INT64_C(10000000000)
 #define VAIN_WAIT_FACTOR 10
-/* What is shared, and with whom, decides what may be repeated. */
+/* These bits decide which launches may be repeated. */
 #define SHARING_THAT_MATTERS (KPROF_SHARES_WITH_HOST | KPROF_SHARES_WITH_DEVICES | KPROF_MAY_NOT_SAVE | KPROF_MANAGED)
 
 void kprof_batch_listen(const kprof_batch_listener *listener)
@@ -287,8 +287,8 @@ static bool is_apart(kprof_treatment_kind kind)
     return kind == KPROF_MULTIPLEXED || kind == KPROF_WATCHED;
 }
 
-/* What cannot be saved after all is not repeated: it has another treatment then. Where that keeps it apart, no batch is
- * open. */
+/* If memory cannot be saved after all, the launch is not repeated but gets another treatment. No batch is open then if
+ * that treatment keeps the launch apart. */
 static kprof_status open_for(candidate *c)
 {
     kprof_status status = open_batch(c->launch, &c->treatment, 1);
@@ -433,15 +433,15 @@ static kprof_treatment choose_treatment(const kprof_batch_launch *launch, const 
     return (kprof_treatment){operation ? KPROF_REPLAYED : KPROF_REFUSED, ""};
 }
 
-/* What the host gets is as in the application's own run, so that it does the same next; a replay that computes
- * something else must end before it. */
+/* A replay must end before the host would get something else than it got. So once a replay has diverged, a batch ends
+ * before the next copy to the host. */
 static bool ends_at(const kprof_operation *operation)
 {
     return kprof_batch_records() && kprof_engine.batch.context->diverges && operation &&
            kprof_engine.device->operation_is_output(operation);
 }
 
-/* So many ranges will the launch have, in its own run or in replays. */
+/* Count the ranges that the launch will have, in its own run or in replays. */
 static size_t count_ranges(const kprof_batch_launch *launch)
 {
     bool searching = kprof_batch_records() && kprof_engine.batch.searching;
@@ -516,7 +516,7 @@ static bool watch(const kprof_batch_launch *launch, const kprof_treatment *treat
     return false;
 }
 
-/* Have it in a batch, which owns the operation then. */
+/* Put the launch into a batch, which then owns the operation. */
 static bool join(candidate *c, kprof_operation *operation, kprof_status *status)
 {
     kprof_open_batch *batch = &kprof_engine.batch;
@@ -559,7 +559,7 @@ bool kprof_batch_enter(const kprof_batch_launch *launch, kprof_status *status)
                                              : enter_window(launch, &c.treatment, status);
 }
 
-/* Why the launches cannot be replayed, in the order of a graph; NULL: they can. */
+/* Return why the launches, in the order of a graph, cannot be replayed; NULL if they can. */
 static const char *check_all(const kprof_batch_launch *launches, size_t count, kprof_operation **operations,
                              kprof_snapshot *snapshot)
 {

@@ -1,4 +1,4 @@
-/* What measuring needs in each context, made at its first chosen launch. */
+/* The state that measuring needs in each context. It is made at the context's first chosen launch. */
 #ifndef KPROF_INJECT_CONTEXTS_H
 #define KPROF_INJECT_CONTEXTS_H
 

@@ -15,7 +15,7 @@
 /* All passes up to this one, as an end of a range of them. */
 #define KPROF_ALL_PASSES UINT32_MAX
 
-/* Of one launch. */
+/* The values and witnesses of one launch. */
 typedef struct kprof_evaluation {
     size_t launch;  /* the caller's number */
     size_t range;   /* of the measurement, from 0 */

@@ -4,7 +4,7 @@
 #include "core/monotonic.h"
 #include "inject/engine.h"
 
-/* Who was waited for in vain may stay inside for long: the next ones who want to be alone wait only for short calls. */
+/* After a wait in vain, wait only as long as a short call takes: that thread probably stays inside. */
 #define IN_VAIN_MS 2
 #define MS_NS      INT64_C(1000000)
 

@@ -31,7 +31,7 @@
 /* Quarters of a second after which the counters are given back although no process of the run wants them. */
 #define MAX_IDLE_CALLS 12
 
-/* What this thread is in the middle of. */
+/* The call that this thread is in the middle of. */
 static __thread struct {
     bool own_call;         /* kprof itself calls the driver: not the application's doing */
     int shared;            /* calls inside the gate, which may nest */

@@ -19,7 +19,7 @@ typedef struct kprof_lock {
     kprof_file_lock wanted; /* shared by those who want theirs */
 } kprof_lock;
 
-/* Where the lock is; before any other call. */
+/* Set the folder of the lock. Call this first. */
 void kprof_lock_set_folder(const char *dir);
 /* Wait for this process' turn, `timeout_ms` at most; false when that time is over. `before_wait` is called before a
  * wait, for giving up what the process that has its turn may need; NULL: nothing. */

@@ -24,7 +24,7 @@
  * stopping a pass takes 40 ms, and so the windows of 10,000 launches take 5 s at most. */
 #define PATIENCE_PER_WINDOW 2
 
-/* What launches must have in common to make up a sample. */
+/* Launches make up a sample when these are equal. */
 typedef struct shape {
     const kprof_kernel *kernel;
     uint32_t grid[3], block[3], cluster[3], dynamic_smem_bytes;
@@ -49,7 +49,7 @@ typedef struct sample {
     char why[256]; /* its launches are not repeated */
 } sample;
 
-/* Of a context. Samples are numbered as their ranges are. */
+/* The samples of one context. Their numbers are those of their ranges. */
 struct kprof_multiplex {
     group **slots; /* [slot_count], a power of two; open addressing; owned */
     size_t slot_count, group_count;

@@ -18,11 +18,11 @@
 #define SLOW_PASS_NS      INT64_C(5000000000)
 #define SLOW_PASS_EACH_NS INT64_C(20000000)
 
-/* Launches of the batch before, from which on the witnesses that take time are worth it, where not all are wanted: they
- * take it for each pass, however many launches share it. */
+/* With --witnesses auto, use the witnesses that take time once the previous batch had this many launches: they cost the
+ * same for each pass, however many launches share it. */
 #define WITNESSED_LAUNCHES 64
 
-/* Room for fewer, or for less than half of what the batch may have, is not worth sharing a measurement. */
+/* Share a measurement only if it has room for this many ranges, or for half of those that the batch may have. */
 #define LEAST_SHARED_RANGES 64
 
 static bool wants_all_witnesses(void)
@@ -31,7 +31,7 @@ static bool wants_all_witnesses(void)
            kprof_engine.batch.context->last_launches >= WITNESSED_LAUNCHES;
 }
 
-/* What the batch, or the window, asks of CUPTI: the same image for both, which takes 150 ms to change. */
+/* The measurement to ask CUPTI for. Batches and windows use the same image, since changing it takes 150 ms. */
 static kprof_measurement wanted_measurement(void)
 {
     kprof_open_batch *batch = &kprof_engine.batch;
@@ -41,8 +41,8 @@ static kprof_measurement wanted_measurement(void)
                                .proved = proved};
 }
 
-/* What the batch must have room for: its ranges are known when it has been closed, and not yet where its own run is in
- * a pass. */
+/* The room that the batch must have. After it is closed the number of its ranges is known; before its own run it is
+ * not. */
 static size_t least_ranges(void)
 {
     kprof_open_batch *batch = &kprof_engine.batch;
@@ -52,7 +52,7 @@ static size_t least_ranges(void)
     return batch->least_ranges > enough ? batch->least_ranges : enough;
 }
 
-/* Where samples lack passes, the batch's ranges are further ones of their measurement. */
+/* While samples lack passes, the batch adds its ranges to their measurement. */
 static kprof_status begin_measurement(void)
 {
     kprof_open_batch *batch = &kprof_engine.batch;
@@ -284,8 +284,8 @@ static kprof_status run_one(kprof_open_launch *launch)
     return status == KPROF_OK ? popped : status;
 }
 
-/* What the host would get is not what it got, so that nothing after it may be repeated. What came before stays
- * measured. */
+/* The replay gives the host something else than the application's own run did, so nothing after it may be repeated.
+ * The launches before it keep their values. */
 static kprof_status end_before(size_t number)
 {
     kprof_open_batch *batch = &kprof_engine.batch;
@@ -340,7 +340,7 @@ static size_t last_chosen(void)
     return i;
 }
 
-/* What happened since the start was saved may forbid to put it back. */
+/* Events since the start was saved may forbid putting it back. */
 static kprof_status check_may_replay(void)
 {
     const char *why = atomic_load(&kprof_engine.batch.spoiled);

@@ -8,7 +8,7 @@
 
 #include <stdatomic.h>
 
-/* What is told of the process. */
+/* Texts of the process' record. */
 typedef struct kprof_process_texts {
     char executable[4096], command_line[32768], host[256];
 } kprof_process_texts;

@@ -1,4 +1,4 @@
-/* What is safe comes from what the process shares and from what the kernel does. */
+/* Decides by what the process shares, what the kernel does, and what earlier launches of it have shown. */
 #include "inject/treatment.h"
 
 #include "inject/engine.h"
@@ -6,10 +6,10 @@
 
 #include <stdio.h>
 
-/* Launches of a kernel that reached host memory, after which all of them are taken to. */
+/* After this many launches of a kernel reached host memory, assume that all of them do. */
 #define ENOUGH_REACHES 2
 
-/* Watched launches after which a kernel that cannot be replayed is taken for one that ends by itself. */
+/* After this many watched launches that ended by themselves, assume that the kernel always does. */
 #define ENOUGH_ENDS 2
 
 #define LATE                                                                                                           \
@@ -54,7 +54,7 @@ static const char *why_reaches_host(const kprof_batch_launch *launch, const kpro
                : NULL;
 }
 
-/* Why a launch must not run more often than the application runs it; NULL when it may. */
+/* Return why a launch must not run more often than the application runs it; NULL if it may. */
 static const char *why_not_repeated(const kprof_batch_launch *launch, const kprof_operation *operation)
 {
     static __thread char text[320];

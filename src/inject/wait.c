@@ -54,7 +54,7 @@ static waiter *find(const void *context)
     return w;
 }
 
-/* What is left to wait. */
+/* Return how long to wait yet. */
 static int64_t time_left_ns(waiter *w, int limit_s)
 {
     int64_t now_ns = kprof_monotonic_ns(), left_ns = w->since_ns + limit_s * SECOND_NS - now_ns;
@@ -112,7 +112,7 @@ static bool start(void *context)
     return true;
 }
 
-/* What a thread waits for since an earlier call may be done by now, and more to be waited for. */
+/* A thread may be waiting since an earlier call. When it is done, wait once more, for work that came since. */
 static kprof_status wait_at_most(void *context, int limit_s)
 {
     kprof_waits *waits = &kprof_engine.waits;

@@ -20,7 +20,7 @@ typedef struct kprof_waits {
  * vain, one second at most. Work that is waited for since an earlier call counts from there. INTERNAL when the context
  * is in error, NO_MEMORY when there is no thread to wait in. With the gate held. */
 kprof_status kprof_wait_for_context(void *context) KPROF_MUST_CHECK;
-/* The same, one second at most in any case. */
+/* Wait like kprof_wait_for_context, but never for more than one second. */
 kprof_status kprof_wait_with_limit(void *context) KPROF_MUST_CHECK;
 /* Has the context nothing more to do, by what one of these returned? One in error has not. */
 static inline bool kprof_wait_is_idle(kprof_status status)
