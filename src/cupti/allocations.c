@@ -16,37 +16,39 @@ typedef struct allocation {
 
 #define MAX_UNMAPPED 64 /* programs map what they create at once */
 
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static allocation *allocations; /* [count] */
-static size_t count, capacity;
-static bool incomplete;
-static atomic_uint version;
-static unsigned long long unmapped[MAX_UNMAPPED]; /* [unmapped_count]: created, and mapped nowhere */
-static size_t unmapped_count;
+static struct {
+    pthread_mutex_t mutex;
+    allocation *allocations; /* [count] */
+    size_t count, capacity;
+    bool incomplete;
+    atomic_uint version;
+    unsigned long long unmapped[MAX_UNMAPPED]; /* [unmapped_count]: created, and mapped nowhere */
+    size_t unmapped_count;
+} list = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
 static void add_locked(allocation added)
 {
-    if (count == capacity) {
-        size_t wanted = capacity ? 2 * capacity : 256;
-        allocation *grown = realloc(allocations, wanted * sizeof *allocations);
+    if (list.count == list.capacity) {
+        size_t wanted = list.capacity ? 2 * list.capacity : 256;
+        allocation *grown = realloc(list.allocations, wanted * sizeof *list.allocations);
         if (!grown) {
-            incomplete = true;
+            list.incomplete = true;
             return;
         }
-        allocations = grown;
-        capacity = wanted;
+        list.allocations = grown;
+        list.capacity = wanted;
     }
-    allocations[count++] = added;
-    atomic_fetch_add(&version, 1);
+    list.allocations[list.count++] = added;
+    atomic_fetch_add(&list.version, 1);
 }
 
 static void add(allocation added)
 {
     if (added.size_bytes == 0)
         return;
-    pthread_mutex_lock(&mutex);
+    pthread_mutex_lock(&list.mutex);
     add_locked(added);
-    pthread_mutex_unlock(&mutex);
+    pthread_mutex_unlock(&list.mutex);
 }
 
 /* Memory of a pool belongs to its device; the pool's device may be another one than the current. */
@@ -59,30 +61,30 @@ static void add_of_device(CUdeviceptr address, size_t size_bytes)
     add((allocation){address, size_bytes, NULL, device});
     if (known)
         return;
-    pthread_mutex_lock(&mutex);
-    incomplete = true;
-    atomic_fetch_add(&version, 1);
-    pthread_mutex_unlock(&mutex);
+    pthread_mutex_lock(&list.mutex);
+    list.incomplete = true;
+    atomic_fetch_add(&list.version, 1);
+    pthread_mutex_unlock(&list.mutex);
 }
 
 static void free_at(uint64_t address)
 {
-    pthread_mutex_lock(&mutex);
-    for (size_t i = count; i-- > 0;)
-        if (allocations[i].address == address)
-            allocations[i] = allocations[--count];
-    pthread_mutex_unlock(&mutex);
+    pthread_mutex_lock(&list.mutex);
+    for (size_t i = list.count; i-- > 0;)
+        if (list.allocations[i].address == address)
+            list.allocations[i] = list.allocations[--list.count];
+    pthread_mutex_unlock(&list.mutex);
 }
 
 /* Take a range out of what is mapped, where an allocation may lose its beginning, its end, or a part between. */
 static void unmap_locked(uint64_t start, uint64_t end)
 {
-    for (size_t i = count; i-- > 0;) {
-        allocation a = allocations[i];
+    for (size_t i = list.count; i-- > 0;) {
+        allocation a = list.allocations[i];
         uint64_t a_end = a.address + a.size_bytes;
         if (a.context || a.address >= end || a_end <= start)
             continue;
-        allocations[i] = allocations[--count];
+        list.allocations[i] = list.allocations[--list.count];
         if (a.address < start)
             add_locked((allocation){a.address, (size_t)(start - a.address), NULL, a.device});
         if (a_end > end)
@@ -92,35 +94,35 @@ static void unmap_locked(uint64_t start, uint64_t end)
 
 static void unmap(uint64_t address, size_t size_bytes)
 {
-    pthread_mutex_lock(&mutex);
+    pthread_mutex_lock(&list.mutex);
     unmap_locked(address, address + size_bytes);
-    pthread_mutex_unlock(&mutex);
+    pthread_mutex_unlock(&list.mutex);
 }
 
 static void forget_unmapped(unsigned long long handle)
 {
-    pthread_mutex_lock(&mutex);
-    for (size_t i = unmapped_count; i-- > 0;)
-        if (unmapped[i] == handle)
-            unmapped[i] = unmapped[--unmapped_count];
-    pthread_mutex_unlock(&mutex);
+    pthread_mutex_lock(&list.mutex);
+    for (size_t i = list.unmapped_count; i-- > 0;)
+        if (list.unmapped[i] == handle)
+            list.unmapped[i] = list.unmapped[--list.unmapped_count];
+    pthread_mutex_unlock(&list.mutex);
 }
 
 static void note_unmapped(unsigned long long handle)
 {
-    pthread_mutex_lock(&mutex);
-    if (unmapped_count < MAX_UNMAPPED)
-        unmapped[unmapped_count++] = handle;
-    pthread_mutex_unlock(&mutex);
+    pthread_mutex_lock(&list.mutex);
+    if (list.unmapped_count < MAX_UNMAPPED)
+        list.unmapped[list.unmapped_count++] = handle;
+    pthread_mutex_unlock(&list.mutex);
 }
 
 bool kprof_allocations_is_unmapped(unsigned long long handle)
 {
     bool found = false;
-    pthread_mutex_lock(&mutex);
-    for (size_t i = 0; i < unmapped_count; i++)
-        found = found || unmapped[i] == handle;
-    pthread_mutex_unlock(&mutex);
+    pthread_mutex_lock(&list.mutex);
+    for (size_t i = 0; i < list.unmapped_count; i++)
+        found = found || list.unmapped[i] == handle;
+    pthread_mutex_unlock(&list.mutex);
     return found;
 }
 
@@ -164,28 +166,28 @@ void kprof_allocations_note(const kprof_memory_change *change, const void *conte
 
 unsigned kprof_allocations_version(void)
 {
-    return atomic_load(&version);
+    return atomic_load(&list.version);
 }
 
 bool kprof_allocations_list(const void *context, int device, kprof_span **out, size_t *out_count)
 {
-    pthread_mutex_lock(&mutex);
+    pthread_mutex_lock(&list.mutex);
     *out_count = 0;
-    *out = incomplete ? NULL : malloc((count + 1) * sizeof **out);
-    for (size_t i = 0; *out && i < count; i++) {
-        const allocation *a = &allocations[i];
+    *out = list.incomplete ? NULL : malloc((list.count + 1) * sizeof **out);
+    for (size_t i = 0; *out && i < list.count; i++) {
+        const allocation *a = &list.allocations[i];
         if (a->context ? a->context == context : a->device == device)
             (*out)[(*out_count)++] = (kprof_span){a->address, a->size_bytes};
     }
-    pthread_mutex_unlock(&mutex);
+    pthread_mutex_unlock(&list.mutex);
     return *out != NULL;
 }
 
 void kprof_allocations_forget(const void *context)
 {
-    pthread_mutex_lock(&mutex);
-    for (size_t i = count; i-- > 0;)
-        if (allocations[i].context == context)
-            allocations[i] = allocations[--count];
-    pthread_mutex_unlock(&mutex);
+    pthread_mutex_lock(&list.mutex);
+    for (size_t i = list.count; i-- > 0;)
+        if (list.allocations[i].context == context)
+            list.allocations[i] = list.allocations[--list.count];
+    pthread_mutex_unlock(&list.mutex);
 }

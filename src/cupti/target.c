@@ -24,13 +24,19 @@
 
 #define REASON_BYTES 256
 
-static kprof_target_hooks hooks;
-static const kprof_cupti_api *cupti;
-static const kprof_driver_api *driver;
-static CUpti_SubscriberHandle subscriber;
-static atomic_int captures;   /* streams being captured now */
+typedef enum pageable { PAGEABLE_UNKNOWN, PAGEABLE_NO, PAGEABLE_YES } pageable;
+
+static struct {
+    kprof_target_hooks hooks;
+    const kprof_cupti_api *cupti;
+    const kprof_driver_api *driver;
+    CUpti_SubscriberHandle subscriber;
+    atomic_int captures;         /* streams being captured now */
+    atomic_uint sharing;         /* kprof_sharing bits */
+    atomic_int reaches_pageable; /* a `pageable`: does a GPU reach pageable memory? */
+} target;
+
 static __thread bool in_hook; /* calls that come now are kprof's own */
-static atomic_uint sharing;   /* kprof_sharing bits */
 
 /* Ending a capture that went wrong ends it all the same; only a stream that captures nothing, or for another stream or
  * thread, stays as it is. */
@@ -62,14 +68,15 @@ static int capture_change(CUpti_CallbackId id, CUresult result)
 /* A capture may have begun by a call that is not known: its end must not hide the next one's beginning. */
 static void count_captures(int change)
 {
-    int before = atomic_load(&captures);
-    while (change != 0 && before + change >= 0 && !atomic_compare_exchange_weak(&captures, &before, before + change))
+    int before = atomic_load(&target.captures);
+    while (change != 0 && before + change >= 0 &&
+           !atomic_compare_exchange_weak(&target.captures, &before, before + change))
         ;
 }
 
 static void note_sharing(const kprof_call *call, unsigned shared)
 {
-    unsigned before = atomic_fetch_or(&sharing, shared);
+    unsigned before = atomic_fetch_or(&target.sharing, shared);
     if ((before & shared) != shared)
         kprof_log(KPROF_LOG_DEBUG, "%s: from now on %s", call->name,
                   shared & KPROF_WAITS_FOR_HOST        ? "work may wait for the host"
@@ -102,7 +109,7 @@ static void on_return(CUpti_CallbackId id, const CUpti_CallbackData *data, kprof
     count_captures(capture_change(id, result));
     if (!call->failed && !own)
         note_result(call, data->functionParams);
-    hooks.leave(call);
+    target.hooks.leave(call);
 }
 
 /* The kind is the same as a call enters and as it leaves, whatever it did meanwhile. */
@@ -141,7 +148,7 @@ static void on_driver_call(CUpti_CallbackId id, const CUpti_CallbackData *data)
             call.function = decoded.launch.function;
             call.kernel_name = data->symbolName ? data->symbolName : "(unnamed kernel)";
         }
-        hooks.enter(&call);
+        target.hooks.enter(&call);
     } else {
         on_return(id, data, &call, own);
     }
@@ -156,7 +163,7 @@ static void note_module(const CUpti_ModuleResourceData *module)
 
 static void end_context(void *context)
 {
-    hooks.context_ending(context);
+    target.hooks.context_ending(context);
     kprof_variables_forget(context);
     kprof_allocations_forget(context);
 }
@@ -164,9 +171,9 @@ static void end_context(void *context)
 static void on_resource(CUpti_CallbackId id, const CUpti_ResourceData *data)
 {
     if (id == CUPTI_CBID_RESOURCE_CU_INIT_FINISHED)
-        hooks.driver_started();
+        target.hooks.driver_started();
     else if (id == CUPTI_CBID_RESOURCE_CONTEXT_CREATED)
-        hooks.context_created(data->context);
+        target.hooks.context_created(data->context);
     else if (id == CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING)
         end_context(data->context);
     else if (id == CUPTI_CBID_RESOURCE_MODULE_LOADED)
@@ -196,16 +203,16 @@ static kprof_status subscribe(void)
         CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING,   CUPTI_CBID_RESOURCE_CONTEXT_CREATED,
         CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING,
     };
-    CUptiResult result = cupti->cuptiSubscribe(&subscriber, on_callback, NULL);
+    CUptiResult result = target.cupti->cuptiSubscribe(&target.subscriber, on_callback, NULL);
     if (result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED)
         return kprof_fail(KPROF_COUNTERS_BUSY,
                           "another tool in this process uses CUPTI already (a framework's own profiler, "
                           "or a debugger); turn it off and run again");
     if (result != CUPTI_SUCCESS)
         return kprof_fail(KPROF_INTERNAL, "cuptiSubscribe failed (CUPTI error %d)", (int)result);
-    result = cupti->cuptiEnableDomain(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API);
+    result = target.cupti->cuptiEnableDomain(1, target.subscriber, CUPTI_CB_DOMAIN_DRIVER_API);
     for (size_t i = 0; result == CUPTI_SUCCESS && i < sizeof resources / sizeof *resources; i++)
-        result = cupti->cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_RESOURCE, resources[i]);
+        result = target.cupti->cuptiEnableCallback(1, target.subscriber, CUPTI_CB_DOMAIN_RESOURCE, resources[i]);
     if (result != CUPTI_SUCCESS)
         return kprof_fail(KPROF_INTERNAL, "CUPTI refuses driver callbacks (CUPTI error %d)", (int)result);
     return KPROF_OK;
@@ -213,17 +220,17 @@ static kprof_status subscribe(void)
 
 kprof_status kprof_target_start(const kprof_target_hooks *target_hooks)
 {
-    hooks = *target_hooks;
-    kprof_status status = kprof_cupti_load(&cupti);
+    target.hooks = *target_hooks;
+    kprof_status status = kprof_cupti_load(&target.cupti);
     if (status == KPROF_OK)
-        status = kprof_driver_load(&driver);
+        status = kprof_driver_load(&target.driver);
     return status == KPROF_OK ? subscribe() : status;
 }
 
 kprof_status kprof_target_current_device(uint32_t *device)
 {
     CUdevice current = 0;
-    CUresult result = driver->cuCtxGetDevice_(&current);
+    CUresult result = target.driver->cuCtxGetDevice_(&current);
     if (result != CUDA_SUCCESS)
         return kprof_fail(KPROF_INTERNAL, "cuCtxGetDevice: %s", kprof_driver_error(result));
     *device = (uint32_t)current;
@@ -234,23 +241,25 @@ kprof_status kprof_target_current_device(uint32_t *device)
 static CUfunction resolve_function(CUfunction handle)
 {
     int registers = 0;
-    if (driver->cuFuncGetAttribute_(&registers, CU_FUNC_ATTRIBUTE_NUM_REGS, handle) == CUDA_SUCCESS)
+    if (target.driver->cuFuncGetAttribute_(&registers, CU_FUNC_ATTRIBUTE_NUM_REGS, handle) == CUDA_SUCCESS)
         return handle;
     CUfunction function = NULL;
-    return driver->cuKernelGetFunction_(&function, (CUkernel)handle) == CUDA_SUCCESS ? function : NULL;
+    return target.driver->cuKernelGetFunction_(&function, (CUkernel)handle) == CUDA_SUCCESS ? function : NULL;
 }
 
 static uint32_t stream_id(const kprof_call *call)
 {
     uint32_t id = 0;
     const kprof_given_launch *launch = &((const kprof_decoded_call *)call->parameters)->launch;
-    return cupti->cuptiGetStreamIdEx(call->context, launch->stream, launch->per_thread, &id) == CUPTI_SUCCESS ? id : 0;
+    return target.cupti->cuptiGetStreamIdEx(call->context, launch->stream, launch->per_thread, &id) == CUPTI_SUCCESS
+               ? id
+               : 0;
 }
 
 static int function_value(CUfunction function, CUfunction_attribute attribute, int unknown)
 {
     int value = unknown;
-    return driver->cuFuncGetAttribute_(&value, attribute, function) == CUDA_SUCCESS ? value : unknown;
+    return target.driver->cuFuncGetAttribute_(&value, attribute, function) == CUDA_SUCCESS ? value : unknown;
 }
 
 static uint32_t configured_smem(CUfunction function, const kprof_launch_record *launch)
@@ -276,22 +285,22 @@ static void read_occupancy(CUfunction function, kprof_launch_record *out)
 {
     int count = 0;
     uint32_t threads = out->block[0] * out->block[1] * out->block[2];
-    if (driver->cuOccupancyMaxActiveBlocksPerMultiprocessor_(&count, function, (int)threads, out->dynamic_smem_bytes) ==
-        CUDA_SUCCESS)
+    if (target.driver->cuOccupancyMaxActiveBlocksPerMultiprocessor_(&count, function, (int)threads,
+                                                                    out->dynamic_smem_bytes) == CUDA_SUCCESS)
         out->max_blocks_per_sm = (uint32_t)count;
     out->configured_smem_bytes = configured_smem(function, out);
     if (out->cluster[0] == 0)
         return;
     CUlaunchAttribute attribute;
     CUlaunchConfig config = kprof_launch_config(out, &attribute);
-    if (driver->cuOccupancyMaxActiveClusters_(&count, function, &config) == CUDA_SUCCESS)
+    if (target.driver->cuOccupancyMaxActiveClusters_(&count, function, &config) == CUDA_SUCCESS)
         out->max_active_clusters = (uint32_t)count;
 }
 
 /* Calls made here must not end a capture that another thread has under way. */
 static CUstreamCaptureMode relax_capture_mode(CUstreamCaptureMode mode)
 {
-    driver->cuThreadExchangeStreamCaptureMode_(&mode);
+    target.driver->cuThreadExchangeStreamCaptureMode_(&mode);
     return mode;
 }
 
@@ -398,14 +407,14 @@ bool kprof_target_awaits(const kprof_call *call)
 
 bool kprof_target_capturing(void)
 {
-    return atomic_load(&captures) > 0;
+    return atomic_load(&target.captures) > 0;
 }
 
 bool kprof_target_has_room(const kprof_call *call)
 {
     const kprof_decoded_call *decoded = call->parameters;
     size_t wanted = decoded ? decoded->allocation_bytes : 0, free_bytes = 0, total_bytes = 0;
-    return wanted < SMALL_ALLOCATION_BYTES || driver->cuMemGetInfo_(&free_bytes, &total_bytes) != CUDA_SUCCESS ||
+    return wanted < SMALL_ALLOCATION_BYTES || target.driver->cuMemGetInfo_(&free_bytes, &total_bytes) != CUDA_SUCCESS ||
            wanted + KPROF_DEVICE_RESERVE_BYTES / 2 < free_bytes;
 }
 
@@ -419,29 +428,27 @@ bool kprof_target_set_own(bool own)
 static bool device_reaches_pageable(CUdevice device)
 {
     int reaches = 1;
-    return driver->cuDeviceGetAttribute_(&reaches, CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS, device) !=
+    return target.driver->cuDeviceGetAttribute_(&reaches, CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS, device) !=
                CUDA_SUCCESS ||
            reaches;
 }
 
 bool kprof_target_reaches_pageable(void)
 {
-    enum { UNKNOWN, NO, YES };
-    static atomic_int answer;
-    int count = 0, known = atomic_load_explicit(&answer, memory_order_relaxed);
-    if (known != UNKNOWN)
-        return known == YES;
-    bool reaches = driver->cuDeviceGetCount_(&count) != CUDA_SUCCESS;
+    int count = 0, known = atomic_load_explicit(&target.reaches_pageable, memory_order_relaxed);
+    if (known != PAGEABLE_UNKNOWN)
+        return known == PAGEABLE_YES;
+    bool reaches = target.driver->cuDeviceGetCount_(&count) != CUDA_SUCCESS;
     for (int device = 0; device < count; device++)
         reaches = reaches || device_reaches_pageable(device);
-    atomic_store(&answer, reaches ? YES : NO);
+    atomic_store(&target.reaches_pageable, reaches ? PAGEABLE_YES : PAGEABLE_NO);
     return reaches;
 }
 
 bool kprof_target_launch_captured(const kprof_call *call)
 {
     CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-    return driver->cuStreamIsCapturing_(call->stream, &status) != CUDA_SUCCESS ||
+    return target.driver->cuStreamIsCapturing_(call->stream, &status) != CUDA_SUCCESS ||
            status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
@@ -455,20 +462,20 @@ void *kprof_target_function(const kprof_call *call)
 
 unsigned kprof_target_sharing(void)
 {
-    return atomic_load(&sharing) | (kprof_variables_managed() ? KPROF_MANAGED : 0);
+    return atomic_load(&target.sharing) | (kprof_variables_managed() ? KPROF_MANAGED : 0);
 }
 
 bool kprof_target_enter_context(void *context)
 {
     CUcontext current = NULL;
-    driver->cuCtxGetCurrent_(&current);
-    return current != context && driver->cuCtxPushCurrent_(context) == CUDA_SUCCESS;
+    target.driver->cuCtxGetCurrent_(&current);
+    return current != context && target.driver->cuCtxPushCurrent_(context) == CUDA_SUCCESS;
 }
 
 void kprof_target_leave_context(void)
 {
     CUcontext popped;
-    driver->cuCtxPopCurrent_(&popped);
+    target.driver->cuCtxPopCurrent_(&popped);
 }
 
 /* `user`: where the reason goes, of REASON_BYTES. */
@@ -511,7 +518,7 @@ const char *kprof_target_side_effect(const kprof_call *call)
 
 kprof_status kprof_target_synchronize(void)
 {
-    CUresult result = driver->cuCtxSynchronize_();
+    CUresult result = target.driver->cuCtxSynchronize_();
     if (result != CUDA_SUCCESS)
         return kprof_fail(KPROF_INTERNAL, "the context is in error before the launch: %s", kprof_driver_error(result));
     return KPROF_OK;
