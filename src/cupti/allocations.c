@@ -1,14 +1,11 @@
 /* A list in no order: programs have few allocations, since frameworks keep pools of their own. */
 #include "cupti/allocations.h"
 
-#include "cupti/calls.h"
 #include "cupti/driver.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-
-#define ID(name) CUPTI_DRIVER_TRACE_CBID_##name
 
 typedef struct allocation {
     uint64_t address;
@@ -19,37 +16,39 @@ typedef struct allocation {
 
 #define MAX_UNMAPPED 64 /* programs map what they create at once */
 
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static allocation *allocations; /* [count] */
-static size_t count, capacity;
-static bool incomplete;
-static atomic_uint version;
-static unsigned long long unmapped[MAX_UNMAPPED]; /* [unmapped_count]: created, and mapped nowhere */
-static size_t unmapped_count;
+static struct {
+    pthread_mutex_t mutex;
+    allocation *allocations; /* [count] */
+    size_t count, capacity;
+    bool incomplete;
+    atomic_uint version;
+    unsigned long long unmapped[MAX_UNMAPPED]; /* [unmapped_count]: created, and mapped nowhere */
+    size_t unmapped_count;
+} list = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
 static void add_locked(allocation added)
 {
-    if (count == capacity) {
-        size_t wanted = capacity ? 2 * capacity : 256;
-        allocation *grown = realloc(allocations, wanted * sizeof *allocations);
+    if (list.count == list.capacity) {
+        size_t wanted = list.capacity ? 2 * list.capacity : 256;
+        allocation *grown = realloc(list.allocations, wanted * sizeof *list.allocations);
         if (!grown) {
-            incomplete = true;
+            list.incomplete = true;
             return;
         }
-        allocations = grown;
-        capacity = wanted;
+        list.allocations = grown;
+        list.capacity = wanted;
     }
-    allocations[count++] = added;
-    atomic_fetch_add(&version, 1);
+    list.allocations[list.count++] = added;
+    atomic_fetch_add(&list.version, 1);
 }
 
 static void add(allocation added)
 {
     if (added.size_bytes == 0)
         return;
-    pthread_mutex_lock(&mutex);
+    pthread_mutex_lock(&list.mutex);
     add_locked(added);
-    pthread_mutex_unlock(&mutex);
+    pthread_mutex_unlock(&list.mutex);
 }
 
 /* Memory of a pool belongs to its device; the pool's device may be another one than the current. */
@@ -62,30 +61,30 @@ static void add_of_device(CUdeviceptr address, size_t size_bytes)
     add((allocation){address, size_bytes, NULL, device});
     if (known)
         return;
-    pthread_mutex_lock(&mutex);
-    incomplete = true;
-    atomic_fetch_add(&version, 1);
-    pthread_mutex_unlock(&mutex);
+    pthread_mutex_lock(&list.mutex);
+    list.incomplete = true;
+    atomic_fetch_add(&list.version, 1);
+    pthread_mutex_unlock(&list.mutex);
 }
 
 static void free_at(uint64_t address)
 {
-    pthread_mutex_lock(&mutex);
-    for (size_t i = count; i-- > 0;)
-        if (allocations[i].address == address)
-            allocations[i] = allocations[--count];
-    pthread_mutex_unlock(&mutex);
+    pthread_mutex_lock(&list.mutex);
+    for (size_t i = list.count; i-- > 0;)
+        if (list.allocations[i].address == address)
+            list.allocations[i] = list.allocations[--list.count];
+    pthread_mutex_unlock(&list.mutex);
 }
 
 /* Take a range out of what is mapped, where an allocation may lose its beginning, its end, or a part between. */
 static void unmap_locked(uint64_t start, uint64_t end)
 {
-    for (size_t i = count; i-- > 0;) {
-        allocation a = allocations[i];
+    for (size_t i = list.count; i-- > 0;) {
+        allocation a = list.allocations[i];
         uint64_t a_end = a.address + a.size_bytes;
         if (a.context || a.address >= end || a_end <= start)
             continue;
-        allocations[i] = allocations[--count];
+        list.allocations[i] = list.allocations[--list.count];
         if (a.address < start)
             add_locked((allocation){a.address, (size_t)(start - a.address), NULL, a.device});
         if (a_end > end)
@@ -95,127 +94,100 @@ static void unmap_locked(uint64_t start, uint64_t end)
 
 static void unmap(uint64_t address, size_t size_bytes)
 {
-    pthread_mutex_lock(&mutex);
+    pthread_mutex_lock(&list.mutex);
     unmap_locked(address, address + size_bytes);
-    pthread_mutex_unlock(&mutex);
+    pthread_mutex_unlock(&list.mutex);
 }
 
 static void forget_unmapped(unsigned long long handle)
 {
-    pthread_mutex_lock(&mutex);
-    for (size_t i = unmapped_count; i-- > 0;)
-        if (unmapped[i] == handle)
-            unmapped[i] = unmapped[--unmapped_count];
-    pthread_mutex_unlock(&mutex);
+    pthread_mutex_lock(&list.mutex);
+    for (size_t i = list.unmapped_count; i-- > 0;)
+        if (list.unmapped[i] == handle)
+            list.unmapped[i] = list.unmapped[--list.unmapped_count];
+    pthread_mutex_unlock(&list.mutex);
 }
 
 static void note_unmapped(unsigned long long handle)
 {
-    pthread_mutex_lock(&mutex);
-    if (unmapped_count < MAX_UNMAPPED)
-        unmapped[unmapped_count++] = handle;
-    pthread_mutex_unlock(&mutex);
+    pthread_mutex_lock(&list.mutex);
+    if (list.unmapped_count < MAX_UNMAPPED)
+        list.unmapped[list.unmapped_count++] = handle;
+    pthread_mutex_unlock(&list.mutex);
 }
 
 bool kprof_allocations_is_unmapped(unsigned long long handle)
 {
     bool found = false;
-    pthread_mutex_lock(&mutex);
-    for (size_t i = 0; i < unmapped_count; i++)
-        found = found || unmapped[i] == handle;
-    pthread_mutex_unlock(&mutex);
+    pthread_mutex_lock(&list.mutex);
+    for (size_t i = 0; i < list.unmapped_count; i++)
+        found = found || list.unmapped[i] == handle;
+    pthread_mutex_unlock(&list.mutex);
     return found;
 }
 
-static void set_access(const cuMemSetAccess_params *p)
+static void set_access(const kprof_memory_change *change)
 {
-    unmap(p->ptr, p->size);
-    for (size_t i = 0; i < p->count; i++)
-        if (p->desc[i].location.type == CU_MEM_LOCATION_TYPE_DEVICE &&
-            p->desc[i].flags != CU_MEM_ACCESS_FLAGS_PROT_NONE)
-            add((allocation){p->ptr, p->size, NULL, p->desc[i].location.id});
+    unmap(change->address, change->size_bytes);
+    for (size_t i = 0; i < change->access_count; i++)
+        if (change->access[i].location.type == CU_MEM_LOCATION_TYPE_DEVICE &&
+            change->access[i].flags != CU_MEM_ACCESS_FLAGS_PROT_NONE)
+            add((allocation){change->address, change->size_bytes, NULL, change->access[i].location.id});
 }
 
-void kprof_allocations_note(CUpti_CallbackId id, const void *parameters, const void *context)
+void kprof_allocations_note(const kprof_memory_change *change, const void *context)
 {
-    switch (id) {
-    case ID(cuMemAlloc_v2): {
-        const cuMemAlloc_v2_params *p = parameters;
-        add((allocation){*p->dptr, p->bytesize, context, -1});
+    switch (change->kind) {
+    case KPROF_MEMORY_OF_CONTEXT:
+        add((allocation){change->address, change->size_bytes, context, -1});
         break;
-    }
-    case ID(cuMemAllocPitch_v2): {
-        const cuMemAllocPitch_v2_params *p = parameters;
-        add((allocation){*p->dptr, *p->pPitch * p->Height, context, -1});
+    case KPROF_MEMORY_OF_DEVICE:
+        add_of_device(change->address, change->size_bytes);
         break;
-    }
-    case ID(cuMemAllocAsync):
-    case ID(cuMemAllocAsync_ptsz): {
-        const cuMemAllocAsync_params *p = parameters;
-        if (!kprof_stream_is_captured(kprof_allocation_stream(id, parameters)))
-            add_of_device(*p->dptr, p->bytesize);
+    case KPROF_MEMORY_FREED:
+        free_at(change->address);
         break;
-    }
-    case ID(cuMemAllocFromPoolAsync):
-    case ID(cuMemAllocFromPoolAsync_ptsz): {
-        const cuMemAllocFromPoolAsync_params *p = parameters;
-        if (!kprof_stream_is_captured(kprof_allocation_stream(id, parameters)))
-            add_of_device(*p->dptr, p->bytesize);
+    case KPROF_MEMORY_ACCESSED:
+        set_access(change);
         break;
-    }
-    case ID(cuMemFree_v2):
-        free_at(((const cuMemFree_v2_params *)parameters)->dptr);
+    case KPROF_MEMORY_UNMAPPED:
+        unmap(change->address, change->size_bytes);
         break;
-    case ID(cuMemFreeAsync):
-    case ID(cuMemFreeAsync_ptsz):
-        free_at(((const cuMemFreeAsync_params *)parameters)->dptr);
+    case KPROF_MEMORY_CREATED:
+        note_unmapped(change->handle);
         break;
-    case ID(cuMemSetAccess):
-        set_access(parameters);
+    case KPROF_MEMORY_USED:
+        forget_unmapped(change->handle);
         break;
-    case ID(cuMemCreate):
-        note_unmapped(*((const cuMemCreate_params *)parameters)->handle);
-        break;
-    case ID(cuMemMap):
-        forget_unmapped(((const cuMemMap_params *)parameters)->handle);
-        break;
-    case ID(cuMemRelease):
-        forget_unmapped(((const cuMemRelease_params *)parameters)->handle);
-        break;
-    case ID(cuMemUnmap): {
-        const cuMemUnmap_params *p = parameters;
-        unmap(p->ptr, p->size);
-        break;
-    }
-    default:
+    case KPROF_MEMORY_UNCHANGED:
         break;
     }
 }
 
 unsigned kprof_allocations_version(void)
 {
-    return atomic_load(&version);
+    return atomic_load(&list.version);
 }
 
 bool kprof_allocations_list(const void *context, int device, kprof_span **out, size_t *out_count)
 {
-    pthread_mutex_lock(&mutex);
+    pthread_mutex_lock(&list.mutex);
     *out_count = 0;
-    *out = incomplete ? NULL : malloc((count + 1) * sizeof **out);
-    for (size_t i = 0; *out && i < count; i++) {
-        const allocation *a = &allocations[i];
+    *out = list.incomplete ? NULL : malloc((list.count + 1) * sizeof **out);
+    for (size_t i = 0; *out && i < list.count; i++) {
+        const allocation *a = &list.allocations[i];
         if (a->context ? a->context == context : a->device == device)
             (*out)[(*out_count)++] = (kprof_span){a->address, a->size_bytes};
     }
-    pthread_mutex_unlock(&mutex);
+    pthread_mutex_unlock(&list.mutex);
     return *out != NULL;
 }
 
 void kprof_allocations_forget(const void *context)
 {
-    pthread_mutex_lock(&mutex);
-    for (size_t i = count; i-- > 0;)
-        if (allocations[i].context == context)
-            allocations[i] = allocations[--count];
-    pthread_mutex_unlock(&mutex);
+    pthread_mutex_lock(&list.mutex);
+    for (size_t i = list.count; i-- > 0;)
+        if (list.allocations[i].context == context)
+            list.allocations[i] = list.allocations[--list.count];
+    pthread_mutex_unlock(&list.mutex);
 }

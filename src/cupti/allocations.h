@@ -3,7 +3,8 @@
 #ifndef KPROF_CUPTI_ALLOCATIONS_H
 #define KPROF_CUPTI_ALLOCATIONS_H
 
-#include <cupti.h>
+#include "cupti/calls.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -14,8 +15,8 @@ typedef struct kprof_span {
     size_t size_bytes;
 } kprof_span;
 
-/* Note what a call, which succeeded in `context`, allocated, mapped, freed or unmapped; other calls are ignored. */
-void kprof_allocations_note(CUpti_CallbackId id, const void *parameters, const void *context);
+/* Note what a call, which succeeded in `context`, allocated, mapped, freed or unmapped. */
+void kprof_allocations_note(const kprof_memory_change *change, const void *context);
 /* Changes when memory was added. */
 unsigned kprof_allocations_version(void);
 /* The memory of a context, and of its device where it belongs to no context, as an array that the caller frees. False

@@ -1,4 +1,4 @@
-/* Reads driver calls: their kind, and a launch's arguments from each of the driver's launch entry points. */
+/* Reads driver calls: their kind, and launches from each of the driver's entry points. */
 #include "cupti/calls.h"
 
 #include "cupti/allocations.h"
@@ -7,7 +7,7 @@
 #define ID(name) CUPTI_DRIVER_TRACE_CBID_##name
 
 /* A call that is not in this table, a newer driver's too, is KPROF_CALL_OTHER, which is 0, unless its parameters tell
- * more: see kprof_call_classify. */
+ * more: see find_kind. */
 static const unsigned char kinds[CUPTI_DRIVER_TRACE_CBID_SIZE] = {
     [ID(cuLaunch)] = KPROF_CALL_LAUNCH,
     [ID(cuLaunchGrid)] = KPROF_CALL_LAUNCH,
@@ -300,23 +300,6 @@ static bool takes_access(const cuMemSetAccess_params *p)
     return false;
 }
 
-kprof_call_kind kprof_call_classify(CUpti_CallbackId id, const void *parameters)
-{
-    kprof_call_kind kind = id < CUPTI_DRIVER_TRACE_CBID_SIZE ? (kprof_call_kind)kinds[id] : KPROF_CALL_OTHER;
-    kprof_transfer transfer;
-    if (id == ID(cuMemSetAccess) && takes_access(parameters))
-        return KPROF_CALL_OTHER;
-    if (kind != KPROF_CALL_OTHER)
-        return kind;
-    if (kprof_call_transfer(id, parameters, &transfer))
-        return KPROF_CALL_TRANSFER;
-    if (raises_attribute(id, parameters))
-        return KPROF_CALL_HARMLESS;
-    if (id == ID(cuMemMap) && kprof_allocations_is_unmapped(((const cuMemMap_params *)parameters)->handle))
-        return KPROF_CALL_SETUP;
-    return frees_to_keeping_pool(id, parameters) ? KPROF_CALL_SETUP : kind;
-}
-
 static bool variable_at(const CUdeviceptr *address, const size_t *size_bytes, uint64_t *out_address,
                         size_t *out_size_bytes)
 {
@@ -356,92 +339,103 @@ const void *kprof_call_module(CUpti_CallbackId id, const void *parameters)
     }
 }
 
-bool kprof_call_per_thread_stream(CUpti_CallbackId id)
+static void note_memory(kprof_memory_change_kind kind, CUdeviceptr address, size_t size_bytes, kprof_memory_change *out)
 {
-    return id == ID(cuLaunchKernel_ptsz) || id == ID(cuLaunchKernelEx_ptsz) ||
-           id == ID(cuLaunchCooperativeKernel_ptsz) || id == ID(cuGraphLaunch_ptsz);
+    *out = (kprof_memory_change){.kind = kind, .address = address, .size_bytes = size_bytes};
 }
 
-/* Both forms of a call have the same arguments. */
-static CUpti_CallbackId plain_form(CUpti_CallbackId id)
+static void note_handle(kprof_memory_change_kind kind, unsigned long long handle, kprof_memory_change *out)
+{
+    *out = (kprof_memory_change){.kind = kind, .handle = handle};
+}
+
+/* What is captured is a graph's memory. */
+static kprof_memory_change_kind kind_in_stream(CUpti_CallbackId id, const void *parameters)
+{
+    return kprof_stream_is_captured(kprof_allocation_stream(id, parameters)) ? KPROF_MEMORY_UNCHANGED
+                                                                             : KPROF_MEMORY_OF_DEVICE;
+}
+
+void kprof_call_memory_change(CUpti_CallbackId id, const void *parameters, kprof_memory_change *out)
 {
     switch (id) {
-    case ID(cuLaunchKernel_ptsz):
-        return ID(cuLaunchKernel);
-    case ID(cuLaunchKernelEx_ptsz):
-        return ID(cuLaunchKernelEx);
-    case ID(cuLaunchCooperativeKernel_ptsz):
-        return ID(cuLaunchCooperativeKernel);
-    case ID(cuGraphLaunch_ptsz):
-        return ID(cuGraphLaunch);
+    case ID(cuMemAlloc_v2): {
+        const cuMemAlloc_v2_params *p = parameters;
+        note_memory(KPROF_MEMORY_OF_CONTEXT, *p->dptr, p->bytesize, out);
+        break;
+    }
+    case ID(cuMemAllocPitch_v2): {
+        const cuMemAllocPitch_v2_params *p = parameters;
+        note_memory(KPROF_MEMORY_OF_CONTEXT, *p->dptr, *p->pPitch * p->Height, out);
+        break;
+    }
+    case ID(cuMemAllocAsync):
+    case ID(cuMemAllocAsync_ptsz): {
+        const cuMemAllocAsync_params *p = parameters;
+        note_memory(kind_in_stream(id, parameters), *p->dptr, p->bytesize, out);
+        break;
+    }
+    case ID(cuMemAllocFromPoolAsync):
+    case ID(cuMemAllocFromPoolAsync_ptsz): {
+        const cuMemAllocFromPoolAsync_params *p = parameters;
+        note_memory(kind_in_stream(id, parameters), *p->dptr, p->bytesize, out);
+        break;
+    }
+    case ID(cuMemFree_v2):
+        note_memory(KPROF_MEMORY_FREED, ((const cuMemFree_v2_params *)parameters)->dptr, 0, out);
+        break;
+    case ID(cuMemFreeAsync):
+    case ID(cuMemFreeAsync_ptsz):
+        note_memory(KPROF_MEMORY_FREED, ((const cuMemFreeAsync_params *)parameters)->dptr, 0, out);
+        break;
+    case ID(cuMemSetAccess): {
+        const cuMemSetAccess_params *p = parameters;
+        *out = (kprof_memory_change){KPROF_MEMORY_ACCESSED, p->ptr, p->size, 0, p->desc, p->count};
+        break;
+    }
+    case ID(cuMemUnmap): {
+        const cuMemUnmap_params *p = parameters;
+        note_memory(KPROF_MEMORY_UNMAPPED, p->ptr, p->size, out);
+        break;
+    }
+    case ID(cuMemCreate):
+        note_handle(KPROF_MEMORY_CREATED, *((const cuMemCreate_params *)parameters)->handle, out);
+        break;
+    case ID(cuMemMap):
+        note_handle(KPROF_MEMORY_USED, ((const cuMemMap_params *)parameters)->handle, out);
+        break;
+    case ID(cuMemRelease):
+        note_handle(KPROF_MEMORY_USED, ((const cuMemRelease_params *)parameters)->handle, out);
+        break;
     default:
-        return id;
+        out->kind = KPROF_MEMORY_UNCHANGED;
+        break;
     }
 }
 
-CUstream kprof_launch_stream(CUpti_CallbackId id, const void *parameters)
+void kprof_call_decode_result(CUpti_CallbackId id, const void *parameters, kprof_call_result *out)
 {
-    switch (plain_form(id)) {
-    case ID(cuLaunchKernel):
-        return ((const cuLaunchKernel_params *)parameters)->hStream;
-    case ID(cuLaunchKernelEx): {
-        const CUlaunchConfig *config = ((const cuLaunchKernelEx_params *)parameters)->config;
-        return config ? config->hStream : NULL; /* which the driver refuses */
-    }
-    case ID(cuLaunchCooperativeKernel):
-        return ((const cuLaunchCooperativeKernel_params *)parameters)->hStream;
-    case ID(cuLaunchGridAsync):
-        return ((const cuLaunchGridAsync_params *)parameters)->hStream;
-    case ID(cuGraphLaunch):
-        return ((const cuGraphLaunch_params *)parameters)->hStream;
-    default:
-        return NULL;
-    }
+    out->sharing = kprof_call_sharing(id, parameters);
+    kprof_call_memory_change(id, parameters, &out->memory);
+    out->module = kprof_call_module(id, parameters);
+    out->has_variable = kprof_call_variable(id, parameters, &out->variable, &out->variable_bytes);
 }
 
-CUfunction kprof_launch_function(CUpti_CallbackId id, const void *parameters)
+/* `transfer` is set for a transfer that the table does not have. */
+static kprof_call_kind find_kind(CUpti_CallbackId id, const void *parameters, kprof_transfer *transfer)
 {
-    switch (plain_form(id)) {
-    case ID(cuLaunchKernel):
-        return ((const cuLaunchKernel_params *)parameters)->f;
-    case ID(cuLaunchKernelEx):
-        return ((const cuLaunchKernelEx_params *)parameters)->f;
-    case ID(cuLaunchCooperativeKernel):
-        return ((const cuLaunchCooperativeKernel_params *)parameters)->f;
-    case ID(cuLaunch):
-        return ((const cuLaunch_params *)parameters)->f;
-    case ID(cuLaunchGrid):
-        return ((const cuLaunchGrid_params *)parameters)->f;
-    case ID(cuLaunchGridAsync):
-        return ((const cuLaunchGridAsync_params *)parameters)->f;
-    default:
-        return NULL;
-    }
-}
-
-bool kprof_launch_arguments(CUpti_CallbackId id, const void *parameters, void ***kernel_parameters, void ***extra)
-{
-    *extra = NULL;
-    switch (plain_form(id)) {
-    case ID(cuLaunchKernel):
-        *kernel_parameters = ((const cuLaunchKernel_params *)parameters)->kernelParams;
-        *extra = ((const cuLaunchKernel_params *)parameters)->extra;
-        return true;
-    case ID(cuLaunchKernelEx):
-        *kernel_parameters = ((const cuLaunchKernelEx_params *)parameters)->kernelParams;
-        *extra = ((const cuLaunchKernelEx_params *)parameters)->extra;
-        return true;
-    case ID(cuLaunchCooperativeKernel):
-        *kernel_parameters = ((const cuLaunchCooperativeKernel_params *)parameters)->kernelParams;
-        return true;
-    default:
-        return false;
-    }
-}
-
-const CUlaunchConfig *kprof_launch_given_config(CUpti_CallbackId id, const void *parameters)
-{
-    return plain_form(id) == ID(cuLaunchKernelEx) ? ((const cuLaunchKernelEx_params *)parameters)->config : NULL;
+    kprof_call_kind kind = id < CUPTI_DRIVER_TRACE_CBID_SIZE ? (kprof_call_kind)kinds[id] : KPROF_CALL_OTHER;
+    if (id == ID(cuMemSetAccess) && takes_access(parameters))
+        return KPROF_CALL_OTHER;
+    if (kind != KPROF_CALL_OTHER)
+        return kind;
+    if (kprof_call_transfer(id, parameters, transfer))
+        return KPROF_CALL_TRANSFER;
+    if (raises_attribute(id, parameters))
+        return KPROF_CALL_HARMLESS;
+    if (id == ID(cuMemMap) && kprof_allocations_is_unmapped(((const cuMemMap_params *)parameters)->handle))
+        return KPROF_CALL_SETUP;
+    return frees_to_keeping_pool(id, parameters) ? KPROF_CALL_SETUP : kind;
 }
 
 static void set3(uint32_t out[3], uint32_t x, uint32_t y, uint32_t z)
@@ -451,10 +445,8 @@ static void set3(uint32_t out[3], uint32_t x, uint32_t y, uint32_t z)
     out[2] = z;
 }
 
-static void read_config(const CUlaunchConfig *config, kprof_launch_record *out)
+void kprof_launch_read_config(const CUlaunchConfig *config, kprof_given_launch *out)
 {
-    if (!config)
-        return;
     set3(out->grid, config->gridDimX, config->gridDimY, config->gridDimZ);
     set3(out->block, config->blockDimX, config->blockDimY, config->blockDimZ);
     out->dynamic_smem_bytes = config->sharedMemBytes;
@@ -467,49 +459,128 @@ static void read_config(const CUlaunchConfig *config, kprof_launch_record *out)
     }
 }
 
-static void read_cooperative(const cuLaunchCooperativeKernel_params *p, kprof_launch_record *out)
+static void read_extended(const cuLaunchKernelEx_params *p, kprof_given_launch *out)
 {
+    out->function = p->f;
+    out->has_arguments = true;
+    out->arguments = p->kernelParams;
+    out->extra = p->extra;
+    out->config = p->config;
+    if (!p->config) /* the driver refuses it */
+        return;
+    out->stream = p->config->hStream;
+    kprof_launch_read_config(p->config, out);
+}
+
+static void read_plain(const cuLaunchKernel_params *p, kprof_given_launch *out)
+{
+    out->function = p->f;
+    out->has_arguments = true;
+    out->stream = p->hStream;
+    out->arguments = p->kernelParams;
+    out->extra = p->extra;
+    set3(out->grid, p->gridDimX, p->gridDimY, p->gridDimZ);
+    set3(out->block, p->blockDimX, p->blockDimY, p->blockDimZ);
+    out->dynamic_smem_bytes = p->sharedMemBytes;
+}
+
+static void read_cooperative(const cuLaunchCooperativeKernel_params *p, kprof_given_launch *out)
+{
+    out->function = p->f;
+    out->has_arguments = true;
+    out->stream = p->hStream;
+    out->arguments = p->kernelParams;
     set3(out->grid, p->gridDimX, p->gridDimY, p->gridDimZ);
     set3(out->block, p->blockDimX, p->blockDimY, p->blockDimZ);
     out->dynamic_smem_bytes = p->sharedMemBytes;
     out->cooperative = 1;
 }
 
-static void read_plain(const cuLaunchKernel_params *p, kprof_launch_record *out)
+/* By one of the driver's oldest entry points. */
+static void read_old(CUpti_CallbackId id, const void *parameters, kprof_given_launch *out)
 {
-    set3(out->grid, p->gridDimX, p->gridDimY, p->gridDimZ);
-    set3(out->block, p->blockDimX, p->blockDimY, p->blockDimZ);
-    out->dynamic_smem_bytes = p->sharedMemBytes;
+    if (id == ID(cuLaunch)) {
+        out->function = ((const cuLaunch_params *)parameters)->f;
+        set3(out->grid, 1, 1, 1);
+    } else if (id == ID(cuLaunchGrid)) {
+        const cuLaunchGrid_params *p = parameters;
+        out->function = p->f;
+        set3(out->grid, (uint32_t)p->grid_width, (uint32_t)p->grid_height, 1);
+    } else if (id == ID(cuLaunchGridAsync)) {
+        const cuLaunchGridAsync_params *p = parameters;
+        out->function = p->f;
+        out->stream = p->hStream;
+        set3(out->grid, (uint32_t)p->grid_width, (uint32_t)p->grid_height, 1);
+    }
 }
 
-void kprof_launch_shape(CUpti_CallbackId id, const void *parameters, kprof_launch_record *out)
+/* Both forms of a call have the same arguments. */
+static void read_launch(CUpti_CallbackId id, const void *parameters, kprof_given_launch *out)
 {
-    switch (plain_form(id)) {
+    static const kprof_given_launch nothing;
+    *out = nothing; /* each launch comes here, and to clear takes longer */
+    switch (id) {
+    case ID(cuLaunchKernel_ptsz):
+        out->per_thread = true;
+        __attribute__((fallthrough));
     case ID(cuLaunchKernel):
         read_plain(parameters, out);
         break;
+    case ID(cuLaunchKernelEx_ptsz):
+        out->per_thread = true;
+        __attribute__((fallthrough));
+    case ID(cuLaunchKernelEx):
+        read_extended(parameters, out);
+        break;
+    case ID(cuLaunchCooperativeKernel_ptsz):
+        out->per_thread = true;
+        __attribute__((fallthrough));
     case ID(cuLaunchCooperativeKernel):
         read_cooperative(parameters, out);
         break;
-    case ID(cuLaunchKernelEx):
-        read_config(((const cuLaunchKernelEx_params *)parameters)->config, out);
+    case ID(cuGraphLaunch_ptsz):
+        out->per_thread = true;
+        __attribute__((fallthrough));
+    case ID(cuGraphLaunch):
+        out->is_graph = true;
+        out->graph = ((const cuGraphLaunch_params *)parameters)->hGraph;
+        out->stream = ((const cuGraphLaunch_params *)parameters)->hStream;
         break;
-    case ID(cuLaunch):
-        set3(out->grid, 1, 1, 1);
-        break;
-    case ID(cuLaunchGrid): {
-        const cuLaunchGrid_params *p = parameters;
-        set3(out->grid, (uint32_t)p->grid_width, (uint32_t)p->grid_height, 1);
-        break;
-    }
-    case ID(cuLaunchGridAsync): {
-        const cuLaunchGridAsync_params *p = parameters;
-        set3(out->grid, (uint32_t)p->grid_width, (uint32_t)p->grid_height, 1);
-        break;
-    }
     default:
+        read_old(id, parameters, out);
         break;
     }
+}
+
+bool kprof_call_is_decoded(kprof_call_kind kind)
+{
+    return kind == KPROF_CALL_LAUNCH || kind == KPROF_CALL_GRAPH_LAUNCH || kind == KPROF_CALL_TRANSFER ||
+           kind == KPROF_CALL_ALLOCATE || kind == KPROF_CALL_SETUP;
+}
+
+void kprof_call_decode_known(kprof_call_kind kind, CUpti_CallbackId id, const void *parameters, kprof_decoded_call *out)
+{
+    if (kind == KPROF_CALL_LAUNCH || kind == KPROF_CALL_GRAPH_LAUNCH) {
+        read_launch(id, parameters, &out->launch);
+        bool is_threads = !out->launch.stream && out->launch.per_thread;
+        out->stream = is_threads ? CU_STREAM_PER_THREAD : out->launch.stream;
+    } else if (kind == KPROF_CALL_TRANSFER) {
+        (void)kprof_call_transfer(id, parameters, &out->transfer);
+        out->stream = out->transfer.stream;
+    } else if (kind == KPROF_CALL_ALLOCATE || kind == KPROF_CALL_SETUP) {
+        out->stream = kprof_allocation_stream(id, parameters);
+        out->allocation_bytes = kprof_allocation_bytes(id, parameters);
+    }
+}
+
+kprof_call_kind kprof_call_decode(CUpti_CallbackId id, const void *parameters, kprof_decoded_call *out)
+{
+    kprof_call_kind kind = find_kind(id, parameters, &out->transfer);
+    if (kind == KPROF_CALL_TRANSFER)
+        out->stream = out->transfer.stream;
+    else
+        kprof_call_decode_known(kind, id, parameters, out);
+    return kind;
 }
 
 CUlaunchConfig kprof_launch_config(const kprof_launch_record *shape, CUlaunchAttribute *attribute)

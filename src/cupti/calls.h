@@ -1,4 +1,4 @@
-/* Which driver calls are launches, and which leave the device's memory and state alone. */
+/* What driver calls do: read from their parameters once, as a call enters, and once more as it leaves. */
 #ifndef KPROF_CUPTI_CALLS_H
 #define KPROF_CUPTI_CALLS_H
 
@@ -6,16 +6,48 @@
 
 #include <cupti.h>
 
-/* `parameters`: those of the call, before it is made. */
-kprof_call_kind kprof_call_classify(CUpti_CallbackId id, const void *parameters);
+typedef enum kprof_memory_change_kind {
+    KPROF_MEMORY_UNCHANGED = 0,
+    KPROF_MEMORY_OF_CONTEXT, /* memory of the call's context is there: address and size */
+    KPROF_MEMORY_OF_DEVICE,  /* memory of a pool is there, likewise */
+    KPROF_MEMORY_FREED,      /* that at the address is gone */
+    KPROF_MEMORY_ACCESSED,   /* who reaches mapped memory is set: address, size and access */
+    KPROF_MEMORY_UNMAPPED,   /* address and size */
+    KPROF_MEMORY_CREATED,    /* physical memory, which is mapped nowhere yet: handle */
+    KPROF_MEMORY_USED,       /* that is no longer so: handle */
+} kprof_memory_change_kind;
 
-/* kprof_sharing bits of a call that succeeded: whom it gives memory to that the GPU reaches, too. All of them for a
- * call that this CUPTI does not list. */
+typedef struct kprof_memory_change {
+    kprof_memory_change_kind kind; /* tells which of the following are set */
+    uint64_t address;
+    size_t size_bytes;
+    unsigned long long handle;
+    const CUmemAccessDesc *access; /* [access_count], the application's */
+    size_t access_count;
+} kprof_memory_change;
+
+/* What a call that succeeded has changed, but for graphs: read from its parameters as it leaves. */
+typedef struct kprof_call_result {
+    unsigned sharing; /* kprof_sharing bits */
+    kprof_memory_change memory;
+    const void *module; /* as kprof_call_module has it */
+    bool has_variable;  /* a variable's address was handed out, and the following are set */
+    uint64_t variable;
+    size_t variable_bytes; /* 0: not known */
+} kprof_call_result;
+
+void kprof_call_decode_result(CUpti_CallbackId id, const void *parameters, kprof_call_result *out);
+
+/* For kprof_call_decode_result. */
+void kprof_call_memory_change(CUpti_CallbackId id, const void *parameters, kprof_memory_change *out);
+/* For kprof_call_decode_result: kprof_sharing bits of a call that succeeded: whom it gives memory to that the GPU
+ * reaches, too. All of them for a call that this CUPTI does not list. */
 unsigned kprof_call_sharing(CUpti_CallbackId id, const void *parameters);
-/* Does the call, which succeeded, hand out the address of a module's variable? Its size is 0 when the application did
- * not ask for it. */
+/* For the same: does the call, which succeeded, hand out the address of a module's variable? Its size is 0 when the
+ * application did not ask for it. */
 bool kprof_call_variable(CUpti_CallbackId id, const void *parameters, uint64_t *address, size_t *size_bytes);
-/* The module or library that the call is about: the one that is unloaded, or that has the variable; NULL: none. */
+/* For the same: the module or library that the call is about: the one that is unloaded, or that has the variable; NULL:
+ * none. */
 const void *kprof_call_module(CUpti_CallbackId id, const void *parameters);
 
 typedef enum kprof_transfer_kind {
@@ -37,28 +69,49 @@ typedef struct kprof_transfer {
     CUstream stream;                 /* as any thread may use it */
 } kprof_transfer;
 
-/* False when the call is none. */
+/* For kprof_call_decode; false when the call is none. */
 bool kprof_call_transfer(CUpti_CallbackId id, const void *parameters, kprof_transfer *out);
 
-/* How much a call is about to allocate, about; 0 where that is not known. */
+/* The launch of a kernel or a graph. */
+typedef struct kprof_given_launch {
+    CUfunction function; /* or a CUkernel in its place */
+    CUgraphExec graph;
+    bool is_graph;             /* of one graph, on one device; else `graph` is NULL, and for any graph what follows */
+    bool has_arguments;        /* else they are in the driver's state: it is one of its oldest entry points */
+    bool per_thread;           /* stream 0 is the thread's default one */
+    CUstream stream;           /* as the application passed it */
+    void **arguments, **extra; /* `kernelParams` and `extra` as the application gave them; either may be NULL */
+    const CUlaunchConfig *config; /* as the application gave it, for the calls that take one; else NULL */
+    uint32_t grid[3], block[3], cluster[3], dynamic_smem_bytes, cooperative;
+} kprof_given_launch;
+
+/* A driver call, read from its parameters: what kprof_call's `parameters` points to. */
+typedef struct kprof_decoded_call {
+    CUstream stream; /* kprof_call's */
+    union {
+        kprof_given_launch launch; /* of KPROF_CALL_LAUNCH and KPROF_CALL_GRAPH_LAUNCH */
+        kprof_transfer transfer;   /* of KPROF_CALL_TRANSFER */
+        size_t allocation_bytes;   /* of others: what is about to be allocated, about; 0 where that is not known */
+    };
+} kprof_decoded_call;
+
+/* Decode a call before it is made, and return its kind. `out` is set for launches, transfers and what may allocate, and
+ * else left alone. */
+kprof_call_kind kprof_call_decode(CUpti_CallbackId id, const void *parameters, kprof_decoded_call *out);
+/* The same for a call of a kind that is known already, as it leaves. */
+void kprof_call_decode_known(kprof_call_kind kind, CUpti_CallbackId id, const void *parameters,
+                             kprof_decoded_call *out);
+/* Does _decode set anything for a call of this kind? */
+bool kprof_call_is_decoded(kprof_call_kind kind);
+
+/* The shape that a launch configuration has. */
+void kprof_launch_read_config(const CUlaunchConfig *config, kprof_given_launch *out);
+/* For the same: how much a call is about to allocate, about; 0 where that is not known. */
 size_t kprof_allocation_bytes(CUpti_CallbackId id, const void *parameters);
 /* Stream of a call that allocates in a stream's order, as any thread may use it; NULL for others. */
 CUstream kprof_allocation_stream(CUpti_CallbackId id, const void *parameters);
 /* Is the stream being captured, or can the driver not tell? */
 bool kprof_stream_is_captured(CUstream stream);
-/* Stream of a launch, of a kernel or a graph, as the application passed it. */
-CUstream kprof_launch_stream(CUpti_CallbackId id, const void *parameters);
-/* Does the call use the per-thread default stream for stream 0? */
-bool kprof_call_per_thread_stream(CUpti_CallbackId id);
-/* The kernel's handle: a CUfunction, or a CUkernel in its place. */
-CUfunction kprof_launch_function(CUpti_CallbackId id, const void *parameters);
-/* Grid, block, cluster, dynamic shared memory and the cooperative flag. */
-void kprof_launch_shape(CUpti_CallbackId id, const void *parameters, kprof_launch_record *out);
-/* The launch configuration that the application gave, for the calls that take one; else NULL. */
-const CUlaunchConfig *kprof_launch_given_config(CUpti_CallbackId id, const void *parameters);
-/* Where a launch's arguments are: `kernelParams` and `extra` as the application gave them, either may be NULL. False
- * for the driver's oldest entry points, which take them from state. */
-bool kprof_launch_arguments(CUpti_CallbackId id, const void *parameters, void ***kernel_parameters, void ***extra);
 /* The launch as a CUlaunchConfig, without attributes but the cluster's; `attribute` is its storage. */
 CUlaunchConfig kprof_launch_config(const kprof_launch_record *shape, CUlaunchAttribute *attribute);
 

@@ -1,4 +1,4 @@
-/* What a device is: its record for the spool, from the driver and CUPTI. */
+/* Makes the spool's record of a device, by asking the driver and CUPTI. */
 #include "core/log.h"
 #include "cupti/driver.h"
 #include "cupti/load.h"

@@ -66,7 +66,7 @@ static CUresult prepare(kprof_flush *flush)
     return result == CUDA_SUCCESS ? map_window(flush, &property) : result;
 }
 
-/* What was made before the rest failed. */
+/* Undo what was made before the rest failed. */
 static void undo(const kprof_flush *flush)
 {
     const kprof_driver_api *driver = flush->driver;

@@ -4,7 +4,9 @@
 
 #include "core/log.h"
 #include "cupti/arguments.h"
+#include "cupti/calls.h"
 #include "cupti/driver.h"
+#include "cupti/graph_order.h"
 #include "cupti/load.h"
 
 #include <pthread.h>
@@ -26,13 +28,6 @@ static const CUlaunchAttributeID copied_attributes[] = {
 };
 enum { COPIED_ATTRIBUTES = sizeof copied_attributes / sizeof *copied_attributes };
 
-typedef union transfer_params {
-    cuMemsetD2D8Async_params set8;
-    cuMemsetD2D16Async_params set16;
-    cuMemsetD2D32Async_params set32;
-    cuMemcpyDtoDAsync_v2_params copy;
-} transfer_params;
-
 typedef struct node {
     struct node *next; /* in the order of execution */
     CUgraphNode handle;
@@ -41,9 +36,9 @@ typedef struct node {
     bool disabled, does_nothing;
     const char *obstacle; /* why a single call cannot do the same; NULL: one can */
     const char *lasting;  /* what the node does, if it does nothing to memory of the device but is noticed elsewhere */
-    CUpti_CallbackId callback;
+    CUpti_CallbackId callback;  /* of the call that would do the same by itself; 0: none would */
+    kprof_decoded_call decoded; /* that call */
     /* A kernel: */
-    cuLaunchKernelEx_params launch;
     CUlaunchConfig config;
     CUlaunchAttribute attributes[COPIED_ATTRIBUTES];
     void *extra[5];
@@ -51,8 +46,6 @@ typedef struct node {
     CUcontext context; /* given with a CUkernel; NULL: that of the launch */
     char *name;        /* mangled, owned */
     uint32_t hash;     /* of the name */
-    /* Or a set or copy: */
-    transfer_params transfer;
 } node;
 
 typedef struct graph {
@@ -81,15 +74,18 @@ static uint32_t hash_bytes(uint32_t before, const void *bytes, size_t count)
 
 /* Kernels */
 
-static void point_to_parameters(node *n)
+/* The call that launches it, by what has been copied. */
+static void describe_launch(node *n)
 {
     kprof_arguments *a = &n->arguments;
     void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, a->buffer, CU_LAUNCH_PARAM_BUFFER_SIZE, &a->size_bytes,
                      CU_LAUNCH_PARAM_END};
     memcpy(n->extra, extra, sizeof extra);
-    n->launch.config = &n->config;
-    n->launch.extra = a->size_bytes > 0 ? n->extra : NULL;
-    n->config.attrs = n->attributes;
+    n->decoded.launch = (kprof_given_launch){.function = n->decoded.launch.function,
+                                             .has_arguments = true,
+                                             .extra = a->size_bytes > 0 ? n->extra : NULL,
+                                             .config = &n->config};
+    kprof_launch_read_config(&n->config, &n->decoded.launch);
 }
 
 static void set_kernel(node *n, const CUDA_KERNEL_NODE_PARAMS *p)
@@ -100,12 +96,12 @@ static void set_kernel(node *n, const CUDA_KERNEL_NODE_PARAMS *p)
     n->config = (CUlaunchConfig){p->gridDimX,  p->gridDimY,       p->gridDimZ, p->blockDimX,  p->blockDimY,
                                  p->blockDimZ, p->sharedMemBytes, NULL,        n->attributes, attributes};
     n->context = p->func ? NULL : p->ctx;
-    n->launch.f = p->func ? p->func : (CUfunction)p->kern;
-    kprof_given_arguments given = {n->launch.f, p->kernelParams, p->extra};
+    n->decoded.launch.function = p->func ? p->func : (CUfunction)p->kern;
+    kprof_given_arguments given = {n->decoded.launch.function, p->kernelParams, p->extra};
     n->obstacle = kprof_arguments_copy(driver, &given, &n->arguments)
                       ? NULL
                       : "the arguments of one of its kernels cannot be copied";
-    point_to_parameters(n);
+    describe_launch(n);
     CUresult result = p->func ? driver->cuFuncGetName_(&name, p->func) : driver->cuKernelGetName_(&name, p->kern);
     free(n->name);
     n->name = strdup(result == CUDA_SUCCESS && name ? name : "(unnamed kernel)");
@@ -141,6 +137,7 @@ static void read_attributes(node *n)
             CUDA_SUCCESS &&
         value.deviceUpdatableKernelNode.deviceUpdatable)
         n->obstacle = "kernels may change its nodes";
+    describe_launch(n);
 }
 
 static void read_kernel(node *n)
@@ -158,13 +155,16 @@ static void read_kernel(node *n)
 
 static void set_memset(node *n, const CUDA_MEMSET_NODE_PARAMS *p)
 {
-    transfer_params *t = &n->transfer;
-    if (p->elementSize == 1)
-        t->set8 = (cuMemsetD2D8Async_params){p->dst, p->pitch, (unsigned char)p->value, p->width, p->height, NULL};
-    else if (p->elementSize == 2)
-        t->set16 = (cuMemsetD2D16Async_params){p->dst, p->pitch, (unsigned short)p->value, p->width, p->height, NULL};
-    else
-        t->set32 = (cuMemsetD2D32Async_params){p->dst, p->pitch, p->value, p->width, p->height, NULL};
+    size_t bytes = p->elementSize == 1 || p->elementSize == 2 ? p->elementSize : 4;
+    n->decoded.transfer = (kprof_transfer){
+        .kind = KPROF_TRANSFER_SET,
+        .destination = p->dst,
+        .value = bytes == 4 ? p->value : p->value & ((1u << 8 * bytes) - 1),
+        .element_bytes = bytes,
+        .pitch_bytes = p->pitch,
+        .width = p->width,
+        .height = p->height,
+    };
     n->callback = p->elementSize == 1   ? ID(cuMemsetD2D8Async)
                   : p->elementSize == 2 ? ID(cuMemsetD2D16Async)
                                         : ID(cuMemsetD2D32Async);
@@ -189,7 +189,8 @@ static void set_memcpy(node *n, const CUDA_MEMCPY3D *p)
     CUdeviceptr to = plain_address(p->dstMemoryType, p->dstDevice, p->dstXInBytes + p->dstY * p->dstPitch);
     CUdeviceptr from = plain_address(p->srcMemoryType, p->srcDevice, p->srcXInBytes + p->srcY * p->srcPitch);
     n->callback = ID(cuMemcpyDtoDAsync_v2);
-    n->transfer.copy = (cuMemcpyDtoDAsync_v2_params){to, from, p->WidthInBytes, NULL};
+    n->decoded.transfer = (kprof_transfer){
+        .kind = KPROF_TRANSFER_COPY, .destination = to, .source = from, .width = p->WidthInBytes, .height = 1};
     n->obstacle = one_row && to && from ? NULL : "it copies from or to the host, or several rows at once";
 }
 
@@ -211,7 +212,7 @@ static void read_memcpy(node *n)
         n->obstacle = "the driver does not tell what one of its nodes copies";
 }
 
-/* What is no kernel, set or copy. */
+/* Read a node that is no kernel, set or copy. */
 static void read_other(node *n, CUgraphNodeType type)
 {
     bool is_host = type == CU_GRAPH_NODE_TYPE_HOST;
@@ -269,42 +270,26 @@ static const char *read_node(graph *g, CUgraphNode handle, unsigned depth)
     return NULL;
 }
 
-/* What a graph is made of, as the driver tells it. */
+/* A graph's nodes and dependencies, as the driver tells them. */
 typedef struct template_graph {
-    CUgraphNode *nodes;     /* [count], owned; NULL: it has been read */
+    CUgraphNode *nodes;     /* [count], owned */
     CUgraphNode *from, *to; /* [edge_count], owned */
     CUgraphEdgeData *data;  /* likewise */
-    bool *done;             /* likewise: what it starts at has been read */
+    size_t *order;          /* [count], owned: indices of the nodes */
     size_t count, edge_count;
 } template_graph;
 
-static bool is_ready(const template_graph *t, CUgraphNode handle)
-{
-    bool ready = handle != NULL;
-    for (size_t e = 0; ready && e < t->edge_count; e++)
-        ready = t->done[e] || t->to[e] != handle;
-    return ready;
-}
-
-/* Read the nodes that nothing unread comes before, until all are. */
-static const char *read_in_order(graph *g, template_graph *t, unsigned depth)
+/* Read each node after those that come before it. */
+static const char *read_in_order(graph *g, const template_graph *t, unsigned depth)
 {
     const char *obstacle = NULL;
-    for (size_t left = t->count, before; left > 0 && !obstacle;) {
-        before = left;
-        for (size_t i = 0; i < t->count && !obstacle; i++) {
-            if (!is_ready(t, t->nodes[i]))
-                continue;
-            obstacle = read_node(g, t->nodes[i], depth);
-            for (size_t e = 0; e < t->edge_count; e++)
-                t->done[e] = t->done[e] || t->from[e] == t->nodes[i];
-            t->nodes[i] = NULL;
-            left--;
-        }
-        if (left == before)
-            return "its dependencies go round";
-    }
-    return obstacle;
+    kprof_graph_edges edges = {t->nodes, t->from, t->to, t->count, t->edge_count};
+    size_t ordered;
+    if (!kprof_graph_order(&edges, t->order, &ordered))
+        return NO_MEMORY;
+    for (size_t i = 0; i < ordered && !obstacle; i++)
+        obstacle = read_node(g, t->nodes[t->order[i]], depth);
+    return !obstacle && ordered < t->count ? "its dependencies go round" : obstacle;
 }
 
 static bool allocate(template_graph *t)
@@ -313,8 +298,8 @@ static bool allocate(template_graph *t)
     t->from = calloc(t->edge_count + 1, sizeof(*t->from));
     t->to = calloc(t->edge_count + 1, sizeof(*t->to));
     t->data = calloc(t->edge_count + 1, sizeof(*t->data));
-    t->done = calloc(t->edge_count + 1, sizeof(*t->done));
-    return t->nodes && t->from && t->to && t->data && t->done;
+    t->order = calloc(t->count + 1, sizeof(*t->order));
+    return t->nodes && t->from && t->to && t->data && t->order;
 }
 
 static bool ask_driver(template_graph *t, CUgraph source)
@@ -339,7 +324,7 @@ static const char *read_graph(graph *g, CUgraph source, unsigned depth)
     free(t.from);
     free(t.to);
     free(t.data);
-    free(t.done);
+    free(t.order);
     return obstacle;
 }
 
@@ -484,7 +469,8 @@ static void set_any(node *n, const CUgraphNodeParams *p)
         n->obstacle = "one of its nodes was changed by a call that is not followed";
 }
 
-/* What a call does to the executable graphs that are followed, by its parameters. */
+/* Each of these follows what one driver call does to executable graphs. Their parameters are whole nodes, so they are
+ * read here. */
 #define ON(call)                                                                                                       \
     static void on_##call(const call##_params *p);                                                                     \
     static void note_##call(const void *parameters)                                                                    \
@@ -612,15 +598,11 @@ void kprof_graphs_note(CUpti_CallbackId id, const void *parameters)
 
 static void set_stream(node *n, CUstream stream)
 {
-    n->config.hStream = stream;
-    if (n->callback == ID(cuMemsetD2D8Async))
-        n->transfer.set8.hStream = stream;
-    else if (n->callback == ID(cuMemsetD2D16Async))
-        n->transfer.set16.hStream = stream;
-    else if (n->callback == ID(cuMemsetD2D32Async))
-        n->transfer.set32.hStream = stream;
-    else if (n->callback == ID(cuMemcpyDtoDAsync_v2))
-        n->transfer.copy.hStream = stream;
+    n->decoded.stream = stream;
+    if (n->callback == ID(cuLaunchKernelEx))
+        n->decoded.launch.stream = stream;
+    else
+        n->decoded.transfer.stream = stream;
 }
 
 static kprof_graph_call describe(const node *n, const kprof_call *launch)
@@ -631,10 +613,11 @@ static kprof_graph_call describe(const node *n, const kprof_call *launch)
         .name = launch->name,
         .context = launch->context,
         .context_id = launch->context_id,
-        .function = kernel ? (void *)n->launch.f : NULL,
+        .stream = launch->stream,
+        .function = kernel ? (void *)n->decoded.launch.function : NULL,
         .kernel_name = n->name,
         .callback_id = n->callback,
-        .parameters = kernel ? (const void *)&n->launch : (const void *)&n->transfer,
+        .parameters = &n->decoded,
     };
     return (kprof_graph_call){call, n->id};
 }
@@ -664,13 +647,12 @@ static const char *find_obstacle(const node *n, const kprof_call *launch)
 
 static const kprof_graph_call *list_calls(graph *g, const kprof_call *launch, size_t *count, const char **why)
 {
-    CUstream stream = kprof_target_stream(launch);
     *count = 0;
     *why = reserve(g, count_nodes(g) + 1) ? g->obstacle : NO_MEMORY;
     for (node *n = g->first; n && !*why; n = n->next) {
         if (n->does_nothing || n->disabled)
             continue;
-        set_stream(n, stream);
+        set_stream(n, launch->stream);
         *why = find_obstacle(n, launch);
         g->calls[(*count)++] = describe(n, launch);
     }
@@ -680,8 +662,8 @@ static const kprof_graph_call *list_calls(graph *g, const kprof_call *launch, si
 /* The graph of a launch; NULL when it is not known, or the launch is none of a graph. */
 static graph *find_launched(const kprof_call *launch)
 {
-    bool is_graph = launch->callback_id == ID(cuGraphLaunch) || launch->callback_id == ID(cuGraphLaunch_ptsz);
-    return is_graph ? find(((const cuGraphLaunch_params *)launch->parameters)->hGraph) : NULL;
+    const kprof_decoded_call *decoded = launch->parameters;
+    return decoded->launch.is_graph ? find(decoded->launch.graph) : NULL;
 }
 
 const kprof_graph_call *kprof_graphs_find(const kprof_call *launch, size_t *count, const char **why)

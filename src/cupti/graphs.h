@@ -1,4 +1,4 @@
-/* What instantiated CUDA graphs do, node by node, known from the driver calls that make and change them. */
+/* Follows the driver calls that make and change executable CUDA graphs, and tells what a graph does, node by node. */
 #ifndef KPROF_CUPTI_GRAPHS_H
 #define KPROF_CUPTI_GRAPHS_H
 

@@ -1,5 +1,5 @@
-/* What the process' loaded modules hold that a replay must know: writable module variables, which no checkpoint of
- * memory covers, and kernels that call into the driver's device runtime. Read from the cubins as they are loaded. */
+/* Reads the cubins that the process loads for two things that replays must know: writable module variables, which are
+ * not among the allocations, and kernels that call the driver's device runtime. */
 #ifndef KPROF_CUPTI_MODULES_H
 #define KPROF_CUPTI_MODULES_H
 

@@ -40,16 +40,16 @@ static bool is_transfer(const kprof_operation *operation)
     return !operation->function && !operation->graph;
 }
 
-static void fill_config(kprof_operation *operation, const kprof_launch_record *shape)
+static void fill_config(kprof_operation *operation, const kprof_given_launch *given)
 {
     operation->config = (CUlaunchConfig){
-        .gridDimX = shape->grid[0],
-        .gridDimY = shape->grid[1],
-        .gridDimZ = shape->grid[2],
-        .blockDimX = shape->block[0],
-        .blockDimY = shape->block[1],
-        .blockDimZ = shape->block[2],
-        .sharedMemBytes = shape->dynamic_smem_bytes,
+        .gridDimX = given->grid[0],
+        .gridDimY = given->grid[1],
+        .gridDimZ = given->grid[2],
+        .blockDimX = given->block[0],
+        .blockDimY = given->block[1],
+        .blockDimZ = given->block[2],
+        .sharedMemBytes = given->dynamic_smem_bytes,
     };
 }
 
@@ -62,17 +62,17 @@ static void leave_out_events(CUlaunchAttribute *attributes, unsigned count)
             attributes[i] = (CUlaunchAttribute){.id = CU_LAUNCH_ATTRIBUTE_IGNORE};
 }
 
-static bool copy_attributes(kprof_operation *operation, const kprof_call *call, bool cooperative)
+static bool copy_attributes(kprof_operation *operation, const kprof_given_launch *launch)
 {
-    const CUlaunchConfig *config = kprof_launch_given_config(call->callback_id, call->parameters);
-    unsigned given = config && config->attrs ? config->numAttrs : 0, count = config ? given : cooperative;
+    const CUlaunchConfig *config = launch->config;
+    unsigned given = config && config->attrs ? config->numAttrs : 0, count = config ? given : launch->cooperative;
     operation->attributes = calloc(count + 1u, sizeof *operation->attributes);
     if (!operation->attributes)
         return false;
     if (given > 0)
         memcpy(operation->attributes, config->attrs, given * sizeof *operation->attributes);
     leave_out_events(operation->attributes, given);
-    if (!config && cooperative) {
+    if (!config && launch->cooperative) {
         operation->attributes[0].id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
         operation->attributes[0].value.cooperative = 1;
     }
@@ -118,7 +118,7 @@ static size_t destination_bytes(const kprof_transfer *t)
     return bytes;
 }
 
-/* What the host gets must be kept before the application's own copy: kernels of other streams may change it after. */
+/* Keep what the host will get before the application's own copy: kernels of other streams may change it afterwards. */
 static bool keep_output(const kprof_driver_api *driver, kprof_operation *operation, kprof_snapshot *snapshot)
 {
     const kprof_transfer *t = &operation->transfer;
@@ -155,16 +155,13 @@ static bool copy_transfer(kprof_operation *operation, const kprof_call *call, kp
 static bool copy_launch(kprof_operation *operation, const kprof_call *call)
 {
     const kprof_driver_api *driver;
-    kprof_launch_record shape = {0};
-    kprof_given_arguments given = {.function = call->function};
-    if (kprof_driver_load(&driver) != KPROF_OK ||
-        !kprof_launch_arguments(call->callback_id, call->parameters, &given.parameters, &given.extra))
+    const kprof_given_launch *launch = &((const kprof_decoded_call *)call->parameters)->launch;
+    kprof_given_arguments given = {call->function, launch->arguments, launch->extra};
+    if (kprof_driver_load(&driver) != KPROF_OK || !launch->has_arguments)
         return false;
-    kprof_launch_shape(call->callback_id, call->parameters, &shape);
     operation->function = call->function;
-    fill_config(operation, &shape);
-    return is_own_stream(driver, call->context, kprof_target_stream(call)) &&
-           copy_attributes(operation, call, shape.cooperative) &&
+    fill_config(operation, launch);
+    return is_own_stream(driver, call->context, call->stream) && copy_attributes(operation, launch) &&
            kprof_arguments_copy(driver, &given, &operation->arguments);
 }
 
@@ -196,19 +193,19 @@ static bool note_node(const kprof_call *node, void *user)
 {
     kprof_operation *operation = user;
     const kprof_driver_api *driver;
-    kprof_transfer t;
+    const kprof_decoded_call *decoded = node->parameters;
+    const kprof_transfer *t = &decoded->transfer;
     if (kprof_driver_load(&driver) != KPROF_OK)
         return false;
     if (node->kind == KPROF_CALL_TRANSFER) {
-        if (!kprof_call_transfer(node->callback_id, node->parameters, &t) || t.width == 0 || t.height == 0)
+        if (t->width == 0 || t->height == 0)
             return true;
-        return add_touched(operation, t.destination, destination_bytes(&t)) &&
-               (t.kind == KPROF_TRANSFER_SET || add_touched(operation, t.source, t.width));
+        return add_touched(operation, t->destination, destination_bytes(t)) &&
+               (t->kind == KPROF_TRANSFER_SET || add_touched(operation, t->source, t->width));
     }
     kprof_arguments arguments = {0};
-    kprof_given_arguments given = {.function = node->function};
-    bool copied = kprof_launch_arguments(node->callback_id, node->parameters, &given.parameters, &given.extra) &&
-                  kprof_arguments_copy(driver, &given, &arguments) &&
+    kprof_given_arguments given = {node->function, decoded->launch.arguments, decoded->launch.extra};
+    bool copied = decoded->launch.has_arguments && kprof_arguments_copy(driver, &given, &arguments) &&
                   append_arguments(&operation->arguments, &arguments);
     kprof_arguments_free(&arguments);
     return copied;
@@ -218,7 +215,7 @@ static bool copy_graph(kprof_operation *operation, const kprof_call *call)
 {
     const kprof_driver_api *driver;
     operation->graph = call->function;
-    return kprof_driver_load(&driver) == KPROF_OK && is_own_stream(driver, call->context, kprof_target_stream(call)) &&
+    return kprof_driver_load(&driver) == KPROF_OK && is_own_stream(driver, call->context, call->stream) &&
            kprof_graphs_visit(call, note_node, operation);
 }
 
@@ -228,8 +225,9 @@ kprof_operation *kprof_operation_copy(const kprof_call *call, kprof_snapshot *sn
     if (!operation)
         return NULL;
     bool is_graph = call->kind == KPROF_CALL_GRAPH_LAUNCH;
-    bool moves = call->kind == KPROF_CALL_TRANSFER &&
-                 kprof_call_transfer(call->callback_id, call->parameters, &operation->transfer);
+    bool moves = call->kind == KPROF_CALL_TRANSFER;
+    if (moves)
+        operation->transfer = ((const kprof_decoded_call *)call->parameters)->transfer;
     if (moves      ? copy_transfer(operation, call, snapshot)
         : is_graph ? copy_graph(operation, call)
                    : copy_launch(operation, call))
@@ -283,7 +281,7 @@ static kprof_status transfer(const kprof_operation *operation, kprof_snapshot *s
     return kprof_snapshot_set(snapshot, &set);
 }
 
-/* What the host has got, it has acted upon. */
+/* The host has acted upon what it got, so a replay must give it the same. */
 static kprof_status check_output(const kprof_operation *operation, kprof_snapshot *snapshot)
 {
     const kprof_transfer *t = &operation->transfer;

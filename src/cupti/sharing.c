@@ -1,4 +1,4 @@
-/* Whom driver calls share memory with, and what may then wait for the host, or run its code. */
+/* Knows which driver calls share memory with others, let work wait for the host, or have CUDA run the host's code. */
 #include "cupti/calls.h"
 
 #include "core/mappings.h"

@@ -331,7 +331,7 @@ static size_t measure_rest(const kprof_driver_api *driver, CUdeviceptr address)
     return size_bytes - (size_t)(address - start);
 }
 
-/* What cannot be read is gone, with its module; where it was there may be less by now. */
+/* A variable that cannot be read has gone with its module; less memory may be there now. */
 static kprof_status locate_variable(kprof_snapshot *s, const kprof_variable *known, kprof_span *out)
 {
     unsigned char first;
@@ -420,7 +420,7 @@ static kprof_status save_blocks(kprof_snapshot *s, size_t from, int64_t limit_ns
     return status == KPROF_OK ? keep_blocks(s, &s->start, from, limit_ns) : status;
 }
 
-/* Where something cannot be saved, the snapshot keeps what it has. */
+/* If something cannot be saved, the snapshot keeps what it has. */
 static kprof_status add_what_is_there(kprof_snapshot *s, int64_t limit_ns)
 {
     size_t from = s->start.count, span_count = s->span_count;

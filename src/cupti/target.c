@@ -24,13 +24,19 @@
 
 #define REASON_BYTES 256
 
-static kprof_target_hooks hooks;
-static const kprof_cupti_api *cupti;
-static const kprof_driver_api *driver;
-static CUpti_SubscriberHandle subscriber;
-static atomic_int captures;   /* streams being captured now */
+typedef enum pageable { PAGEABLE_UNKNOWN, PAGEABLE_NO, PAGEABLE_YES } pageable;
+
+static struct {
+    kprof_target_hooks hooks;
+    const kprof_cupti_api *cupti;
+    const kprof_driver_api *driver;
+    CUpti_SubscriberHandle subscriber;
+    atomic_int captures;         /* streams being captured now */
+    atomic_uint sharing;         /* kprof_sharing bits */
+    atomic_int reaches_pageable; /* a `pageable`: does a GPU reach pageable memory? */
+} target;
+
 static __thread bool in_hook; /* calls that come now are kprof's own */
-static atomic_uint sharing;   /* kprof_sharing bits */
 
 /* Ending a capture that went wrong ends it all the same; only a stream that captures nothing, or for another stream or
  * thread, stays as it is. */
@@ -62,14 +68,15 @@ static int capture_change(CUpti_CallbackId id, CUresult result)
 /* A capture may have begun by a call that is not known: its end must not hide the next one's beginning. */
 static void count_captures(int change)
 {
-    int before = atomic_load(&captures);
-    while (change != 0 && before + change >= 0 && !atomic_compare_exchange_weak(&captures, &before, before + change))
+    int before = atomic_load(&target.captures);
+    while (change != 0 && before + change >= 0 &&
+           !atomic_compare_exchange_weak(&target.captures, &before, before + change))
         ;
 }
 
 static void note_sharing(const kprof_call *call, unsigned shared)
 {
-    unsigned before = atomic_fetch_or(&sharing, shared);
+    unsigned before = atomic_fetch_or(&target.sharing, shared);
     if ((before & shared) != shared)
         kprof_log(KPROF_LOG_DEBUG, "%s: from now on %s", call->name,
                   shared & KPROF_WAITS_FOR_HOST        ? "work may wait for the host"
@@ -80,21 +87,19 @@ static void note_sharing(const kprof_call *call, unsigned shared)
                                                        : "CUDA's threads run functions of the application");
 }
 
-/* What a call of the application that succeeded makes reachable from elsewhere. */
-static void note_result(const kprof_call *call)
+/* Note what a call of the application that succeeded has changed. */
+static void note_result(const kprof_call *call, const void *parameters)
 {
-    uint64_t address;
-    size_t size_bytes;
-    unsigned shared = kprof_call_sharing(call->callback_id, call->parameters);
-    if (shared)
-        note_sharing(call, shared);
-    kprof_allocations_note(call->callback_id, call->parameters, call->context);
-    kprof_graphs_note(call->callback_id, call->parameters);
-    const void *module = kprof_call_module(call->callback_id, call->parameters);
-    if (kprof_call_variable(call->callback_id, call->parameters, &address, &size_bytes))
-        kprof_variables_note(call->context, module, address, size_bytes);
-    else if (call->kind == KPROF_CALL_UNLOAD && module)
-        kprof_variables_unload(module);
+    kprof_call_result result;
+    kprof_call_decode_result(call->callback_id, parameters, &result);
+    if (result.sharing)
+        note_sharing(call, result.sharing);
+    kprof_allocations_note(&result.memory, call->context);
+    kprof_graphs_note(call->callback_id, parameters);
+    if (result.has_variable)
+        kprof_variables_note(call->context, result.module, result.variable, result.variable_bytes);
+    else if (call->kind == KPROF_CALL_UNLOAD && result.module)
+        kprof_variables_unload(result.module);
 }
 
 static void on_return(CUpti_CallbackId id, const CUpti_CallbackData *data, kprof_call *call, bool own)
@@ -103,40 +108,50 @@ static void on_return(CUpti_CallbackId id, const CUpti_CallbackData *data, kprof
     call->failed = result != CUDA_SUCCESS;
     count_captures(capture_change(id, result));
     if (!call->failed && !own)
-        note_result(call);
-    hooks.leave(call);
+        note_result(call, data->functionParams);
+    target.hooks.leave(call);
 }
 
-/* The same as a call enters and as it leaves, whatever it did meanwhile. */
-static kprof_call_kind classify(CUpti_CallbackId id, const CUpti_CallbackData *data)
+/* The kind is the same as a call enters and as it leaves, whatever it did meanwhile. */
+static void decode(CUpti_CallbackId id, const CUpti_CallbackData *data, kprof_call *call, kprof_decoded_call *out)
 {
-    if (!data->correlationData)
-        return kprof_call_classify(id, data->functionParams);
-    if (data->callbackSite == CUPTI_API_ENTER)
-        *data->correlationData = (uint64_t)kprof_call_classify(id, data->functionParams);
-    return (kprof_call_kind)*data->correlationData;
+    if (data->callbackSite == CUPTI_API_EXIT && data->correlationData) {
+        call->kind = (kprof_call_kind)*data->correlationData;
+        if (call->kind != KPROF_CALL_ALLOCATE) /* nothing asks for more */
+            return;
+        kprof_call_decode_known(call->kind, id, data->functionParams, out);
+    } else {
+        call->kind = kprof_call_decode(id, data->functionParams, out);
+        if (data->correlationData)
+            *data->correlationData = (uint64_t)call->kind;
+        if (!kprof_call_is_decoded(call->kind))
+            return;
+    }
+    call->stream = out->stream;
+    call->parameters = out;
 }
 
 static void on_driver_call(CUpti_CallbackId id, const CUpti_CallbackData *data)
 {
     bool own = in_hook;
     in_hook = true;
+    kprof_decoded_call decoded;
     kprof_call call = {
-        .kind = classify(id, data),
         .name = data->functionName,
         .context = data->context,
         .context_id = data->contextUid,
         .callback_id = id,
-        .parameters = data->functionParams,
     };
-    if (call.kind == KPROF_CALL_LAUNCH) {
-        call.function = kprof_launch_function(id, data->functionParams);
-        call.kernel_name = data->symbolName ? data->symbolName : "(unnamed kernel)";
-    }
-    if (data->callbackSite == CUPTI_API_ENTER)
-        hooks.enter(&call);
-    else
+    decode(id, data, &call, &decoded);
+    if (data->callbackSite == CUPTI_API_ENTER) {
+        if (call.kind == KPROF_CALL_LAUNCH) {
+            call.function = decoded.launch.function;
+            call.kernel_name = data->symbolName ? data->symbolName : "(unnamed kernel)";
+        }
+        target.hooks.enter(&call);
+    } else {
         on_return(id, data, &call, own);
+    }
     in_hook = own;
 }
 
@@ -148,7 +163,7 @@ static void note_module(const CUpti_ModuleResourceData *module)
 
 static void end_context(void *context)
 {
-    hooks.context_ending(context);
+    target.hooks.context_ending(context);
     kprof_variables_forget(context);
     kprof_allocations_forget(context);
 }
@@ -156,9 +171,9 @@ static void end_context(void *context)
 static void on_resource(CUpti_CallbackId id, const CUpti_ResourceData *data)
 {
     if (id == CUPTI_CBID_RESOURCE_CU_INIT_FINISHED)
-        hooks.driver_started();
+        target.hooks.driver_started();
     else if (id == CUPTI_CBID_RESOURCE_CONTEXT_CREATED)
-        hooks.context_created(data->context);
+        target.hooks.context_created(data->context);
     else if (id == CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING)
         end_context(data->context);
     else if (id == CUPTI_CBID_RESOURCE_MODULE_LOADED)
@@ -188,16 +203,16 @@ static kprof_status subscribe(void)
         CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING,   CUPTI_CBID_RESOURCE_CONTEXT_CREATED,
         CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING,
     };
-    CUptiResult result = cupti->cuptiSubscribe(&subscriber, on_callback, NULL);
+    CUptiResult result = target.cupti->cuptiSubscribe(&target.subscriber, on_callback, NULL);
     if (result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED)
         return kprof_fail(KPROF_COUNTERS_BUSY,
                           "another tool in this process uses CUPTI already (a framework's own profiler, "
                           "or a debugger); turn it off and run again");
     if (result != CUPTI_SUCCESS)
         return kprof_fail(KPROF_INTERNAL, "cuptiSubscribe failed (CUPTI error %d)", (int)result);
-    result = cupti->cuptiEnableDomain(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API);
+    result = target.cupti->cuptiEnableDomain(1, target.subscriber, CUPTI_CB_DOMAIN_DRIVER_API);
     for (size_t i = 0; result == CUPTI_SUCCESS && i < sizeof resources / sizeof *resources; i++)
-        result = cupti->cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_RESOURCE, resources[i]);
+        result = target.cupti->cuptiEnableCallback(1, target.subscriber, CUPTI_CB_DOMAIN_RESOURCE, resources[i]);
     if (result != CUPTI_SUCCESS)
         return kprof_fail(KPROF_INTERNAL, "CUPTI refuses driver callbacks (CUPTI error %d)", (int)result);
     return KPROF_OK;
@@ -205,17 +220,17 @@ static kprof_status subscribe(void)
 
 kprof_status kprof_target_start(const kprof_target_hooks *target_hooks)
 {
-    hooks = *target_hooks;
-    kprof_status status = kprof_cupti_load(&cupti);
+    target.hooks = *target_hooks;
+    kprof_status status = kprof_cupti_load(&target.cupti);
     if (status == KPROF_OK)
-        status = kprof_driver_load(&driver);
+        status = kprof_driver_load(&target.driver);
     return status == KPROF_OK ? subscribe() : status;
 }
 
 kprof_status kprof_target_current_device(uint32_t *device)
 {
     CUdevice current = 0;
-    CUresult result = driver->cuCtxGetDevice_(&current);
+    CUresult result = target.driver->cuCtxGetDevice_(&current);
     if (result != CUDA_SUCCESS)
         return kprof_fail(KPROF_INTERNAL, "cuCtxGetDevice: %s", kprof_driver_error(result));
     *device = (uint32_t)current;
@@ -226,24 +241,25 @@ kprof_status kprof_target_current_device(uint32_t *device)
 static CUfunction resolve_function(CUfunction handle)
 {
     int registers = 0;
-    if (driver->cuFuncGetAttribute_(&registers, CU_FUNC_ATTRIBUTE_NUM_REGS, handle) == CUDA_SUCCESS)
+    if (target.driver->cuFuncGetAttribute_(&registers, CU_FUNC_ATTRIBUTE_NUM_REGS, handle) == CUDA_SUCCESS)
         return handle;
     CUfunction function = NULL;
-    return driver->cuKernelGetFunction_(&function, (CUkernel)handle) == CUDA_SUCCESS ? function : NULL;
+    return target.driver->cuKernelGetFunction_(&function, (CUkernel)handle) == CUDA_SUCCESS ? function : NULL;
 }
 
 static uint32_t stream_id(const kprof_call *call)
 {
     uint32_t id = 0;
-    CUstream stream = kprof_launch_stream(call->callback_id, call->parameters);
-    uint8_t per_thread = kprof_call_per_thread_stream(call->callback_id);
-    return cupti->cuptiGetStreamIdEx(call->context, stream, per_thread, &id) == CUPTI_SUCCESS ? id : 0;
+    const kprof_given_launch *launch = &((const kprof_decoded_call *)call->parameters)->launch;
+    return target.cupti->cuptiGetStreamIdEx(call->context, launch->stream, launch->per_thread, &id) == CUPTI_SUCCESS
+               ? id
+               : 0;
 }
 
 static int function_value(CUfunction function, CUfunction_attribute attribute, int unknown)
 {
     int value = unknown;
-    return driver->cuFuncGetAttribute_(&value, attribute, function) == CUDA_SUCCESS ? value : unknown;
+    return target.driver->cuFuncGetAttribute_(&value, attribute, function) == CUDA_SUCCESS ? value : unknown;
 }
 
 static uint32_t configured_smem(CUfunction function, const kprof_launch_record *launch)
@@ -269,22 +285,22 @@ static void read_occupancy(CUfunction function, kprof_launch_record *out)
 {
     int count = 0;
     uint32_t threads = out->block[0] * out->block[1] * out->block[2];
-    if (driver->cuOccupancyMaxActiveBlocksPerMultiprocessor_(&count, function, (int)threads, out->dynamic_smem_bytes) ==
-        CUDA_SUCCESS)
+    if (target.driver->cuOccupancyMaxActiveBlocksPerMultiprocessor_(&count, function, (int)threads,
+                                                                    out->dynamic_smem_bytes) == CUDA_SUCCESS)
         out->max_blocks_per_sm = (uint32_t)count;
     out->configured_smem_bytes = configured_smem(function, out);
     if (out->cluster[0] == 0)
         return;
     CUlaunchAttribute attribute;
     CUlaunchConfig config = kprof_launch_config(out, &attribute);
-    if (driver->cuOccupancyMaxActiveClusters_(&count, function, &config) == CUDA_SUCCESS)
+    if (target.driver->cuOccupancyMaxActiveClusters_(&count, function, &config) == CUDA_SUCCESS)
         out->max_active_clusters = (uint32_t)count;
 }
 
 /* Calls made here must not end a capture that another thread has under way. */
 static CUstreamCaptureMode relax_capture_mode(CUstreamCaptureMode mode)
 {
-    driver->cuThreadExchangeStreamCaptureMode_(&mode);
+    target.driver->cuThreadExchangeStreamCaptureMode_(&mode);
     return mode;
 }
 
@@ -301,7 +317,12 @@ static CUfunction find_function(const kprof_call *call)
 
 void kprof_target_launch(const kprof_call *call, kprof_launch_record *out)
 {
-    kprof_launch_shape(call->callback_id, call->parameters, out);
+    const kprof_given_launch *launch = &((const kprof_decoded_call *)call->parameters)->launch;
+    memcpy(out->grid, launch->grid, sizeof out->grid);
+    memcpy(out->block, launch->block, sizeof out->block);
+    memcpy(out->cluster, launch->cluster, sizeof out->cluster);
+    out->dynamic_smem_bytes = launch->dynamic_smem_bytes;
+    out->cooperative = launch->cooperative;
     out->context = call->context_id;
     out->stream = stream_id(call);
     CUfunction function = find_function(call);
@@ -359,18 +380,17 @@ const kprof_graph_call *kprof_target_graph(const kprof_call *call, size_t *count
 bool kprof_target_name_graph(const kprof_call *call, kprof_call *out)
 {
     static __thread char name[64];
-    if (call->callback_id != CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch &&
-        call->callback_id != CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch_ptsz)
+    const kprof_given_launch *launch = &((const kprof_decoded_call *)call->parameters)->launch;
+    if (!launch->is_graph)
         return false;
-    CUgraphExec graph = ((const cuGraphLaunch_params *)call->parameters)->hGraph;
     kprof_graph_identity id = kprof_graphs_identify(call);
     if (id.number)
         snprintf(name, sizeof name, "CUDAGraph<%zu kernel%s, %06x>", id.kernels, id.kernels == 1 ? "" : "s",
                  id.number & 0xffffff);
     else
-        snprintf(name, sizeof name, "CUDAGraph<unknown, %p>", (void *)graph);
+        snprintf(name, sizeof name, "CUDAGraph<unknown, %p>", (void *)launch->graph);
     *out = *call;
-    out->function = graph;
+    out->function = launch->graph;
     out->kernel_name = name;
     if (id.changed) /* to kernels of the same names, perhaps, of another module */
         kprof_target_note_variables(out);
@@ -387,27 +407,14 @@ bool kprof_target_awaits(const kprof_call *call)
 
 bool kprof_target_capturing(void)
 {
-    return atomic_load(&captures) > 0;
-}
-
-void *kprof_target_stream(const kprof_call *call)
-{
-    kprof_transfer transfer;
-    if (call->kind == KPROF_CALL_TRANSFER && kprof_call_transfer(call->callback_id, call->parameters, &transfer))
-        return transfer.stream;
-    CUstream stream = kprof_launch_stream(call->callback_id, call->parameters);
-    return !stream && kprof_call_per_thread_stream(call->callback_id) ? CU_STREAM_PER_THREAD : stream;
-}
-
-void *kprof_target_allocation_stream(const kprof_call *call)
-{
-    return kprof_allocation_stream(call->callback_id, call->parameters);
+    return atomic_load(&target.captures) > 0;
 }
 
 bool kprof_target_has_room(const kprof_call *call)
 {
-    size_t wanted = kprof_allocation_bytes(call->callback_id, call->parameters), free_bytes = 0, total_bytes = 0;
-    return wanted < SMALL_ALLOCATION_BYTES || driver->cuMemGetInfo_(&free_bytes, &total_bytes) != CUDA_SUCCESS ||
+    const kprof_decoded_call *decoded = call->parameters;
+    size_t wanted = decoded ? decoded->allocation_bytes : 0, free_bytes = 0, total_bytes = 0;
+    return wanted < SMALL_ALLOCATION_BYTES || target.driver->cuMemGetInfo_(&free_bytes, &total_bytes) != CUDA_SUCCESS ||
            wanted + KPROF_DEVICE_RESERVE_BYTES / 2 < free_bytes;
 }
 
@@ -421,58 +428,54 @@ bool kprof_target_set_own(bool own)
 static bool device_reaches_pageable(CUdevice device)
 {
     int reaches = 1;
-    return driver->cuDeviceGetAttribute_(&reaches, CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS, device) !=
+    return target.driver->cuDeviceGetAttribute_(&reaches, CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS, device) !=
                CUDA_SUCCESS ||
            reaches;
 }
 
 bool kprof_target_reaches_pageable(void)
 {
-    enum { UNKNOWN, NO, YES };
-    static atomic_int answer;
-    int count = 0, known = atomic_load_explicit(&answer, memory_order_relaxed);
-    if (known != UNKNOWN)
-        return known == YES;
-    bool reaches = driver->cuDeviceGetCount_(&count) != CUDA_SUCCESS;
+    int count = 0, known = atomic_load_explicit(&target.reaches_pageable, memory_order_relaxed);
+    if (known != PAGEABLE_UNKNOWN)
+        return known == PAGEABLE_YES;
+    bool reaches = target.driver->cuDeviceGetCount_(&count) != CUDA_SUCCESS;
     for (int device = 0; device < count; device++)
         reaches = reaches || device_reaches_pageable(device);
-    atomic_store(&answer, reaches ? YES : NO);
+    atomic_store(&target.reaches_pageable, reaches ? PAGEABLE_YES : PAGEABLE_NO);
     return reaches;
 }
 
 bool kprof_target_launch_captured(const kprof_call *call)
 {
     CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-    return driver->cuStreamIsCapturing_(kprof_target_stream(call), &status) != CUDA_SUCCESS ||
+    return target.driver->cuStreamIsCapturing_(call->stream, &status) != CUDA_SUCCESS ||
            status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
 void *kprof_target_function(const kprof_call *call)
 {
-    void **parameters, **extra;
     if (call->kind == KPROF_CALL_GRAPH_LAUNCH)
         return call->function;
-    return kprof_launch_arguments(call->callback_id, call->parameters, &parameters, &extra)
-               ? resolve_function(call->function)
-               : NULL;
+    return ((const kprof_decoded_call *)call->parameters)->launch.has_arguments ? resolve_function(call->function)
+                                                                                : NULL;
 }
 
 unsigned kprof_target_sharing(void)
 {
-    return atomic_load(&sharing) | (kprof_variables_managed() ? KPROF_MANAGED : 0);
+    return atomic_load(&target.sharing) | (kprof_variables_managed() ? KPROF_MANAGED : 0);
 }
 
 bool kprof_target_enter_context(void *context)
 {
     CUcontext current = NULL;
-    driver->cuCtxGetCurrent_(&current);
-    return current != context && driver->cuCtxPushCurrent_(context) == CUDA_SUCCESS;
+    target.driver->cuCtxGetCurrent_(&current);
+    return current != context && target.driver->cuCtxPushCurrent_(context) == CUDA_SUCCESS;
 }
 
 void kprof_target_leave_context(void)
 {
     CUcontext popped;
-    driver->cuCtxPopCurrent_(&popped);
+    target.driver->cuCtxPopCurrent_(&popped);
 }
 
 /* `user`: where the reason goes, of REASON_BYTES. */
@@ -515,7 +518,7 @@ const char *kprof_target_side_effect(const kprof_call *call)
 
 kprof_status kprof_target_synchronize(void)
 {
-    CUresult result = driver->cuCtxSynchronize_();
+    CUresult result = target.driver->cuCtxSynchronize_();
     if (result != CUDA_SUCCESS)
         return kprof_fail(KPROF_INTERNAL, "the context is in error before the launch: %s", kprof_driver_error(result));
     return KPROF_OK;

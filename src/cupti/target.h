@@ -1,12 +1,12 @@
-/* What the injection library sees of CUDA: every driver call as it enters and leaves, what a launch is, and what the
- * devices and kernels are. The vendor's types stay behind opaque pointers, so that a simulated device can stand in. */
+/* How the injection library sees CUDA: every driver call as it enters and leaves, and what launches, devices and
+ * kernels are. The vendor's types stay behind opaque pointers, so that a simulated device can stand in. */
 #ifndef KPROF_CUPTI_TARGET_H
 #define KPROF_CUPTI_TARGET_H
 
 #include "core/status.h"
 #include "spool/record.h"
 
-/* What a call means for an open batch. */
+/* Says what a call means for an open batch. */
 typedef enum kprof_call_kind {
     KPROF_CALL_OTHER = 0,    /* closes it: what a replay cannot repeat or survive; every unknown call is one of these */
     KPROF_CALL_LAUNCH,       /* one kernel launch, which can be measured */
@@ -28,11 +28,15 @@ typedef struct kprof_call {
     const char *name; /* "cuLaunchKernel" */
     void *context;    /* current context, NULL when there is none */
     uint32_t context_id;
-    /* Of a launch, and of a graph launch as kprof_target_name_graph completes it: */
+    /* Of a launch, a transfer, or an allocation in a stream's order: the stream, in a form that any thread may use.
+     * NULL is the legacy default stream of the first two; of an allocation, that the memory is there on return. */
+    void *stream;
+    /* Of a launch, as it enters, and of a graph launch as kprof_target_name_graph completes it: */
     void *function;          /* handle as the application passed it */
     const char *kernel_name; /* mangled */
-    /* Of every call: for src/cupti. */
-    uint32_t callback_id;
+    uint32_t callback_id;    /* which of the driver's functions it is */
+    /* What the device knows of the call besides; it is decoded as the call enters, and once more as it leaves where
+     * something asks for it then. */
     const void *parameters;
     /* On leaving only: */
     bool failed; /* the driver returned an error */
@@ -79,17 +83,13 @@ bool kprof_target_name_graph(const kprof_call *call, kprof_call *out);
 bool kprof_target_awaits(const kprof_call *call);
 /* Is a stream of this process being captured into a graph? Nothing may be synchronised or saved meanwhile. */
 bool kprof_target_capturing(void);
-/* The stream of a launch or a transfer, in a form that any thread may use: NULL is the legacy default stream. */
-void *kprof_target_stream(const kprof_call *call);
-/* The stream in whose order a call allocates memory, likewise; NULL when the memory is there on return. */
-void *kprof_target_allocation_stream(const kprof_call *call);
 /* Is this launch one that is captured, not run? */
 bool kprof_target_launch_captured(const kprof_call *call);
 /* The driver's own handle of the call's kernel: NULL when it tells none, or when the launch cannot be repeated, being
  * made through one of the driver's oldest entry points. */
 void *kprof_target_function(const kprof_call *call);
-/* What the process' memory that the GPU reaches is shared with, and what its work may wait for, as bits; once set, a
- * bit stays. */
+/* These bits say with whom the process shares memory that the GPU reaches, and whether work may wait for the host. Once
+ * set, a bit stays. */
 typedef enum kprof_sharing {
     KPROF_SHARES_WITH_HOST = 1,    /* pinned or registered memory: the proof tells which launches reach it */
     KPROF_SHARES_WITH_DEVICES = 2, /* peer, exported or imported memory: other GPUs or other processes */
@@ -109,8 +109,8 @@ bool kprof_target_reaches_pageable(void);
 /* Make a context current on this thread, unless it is; true when _leave_context has to undo it. */
 bool kprof_target_enter_context(void *context);
 void kprof_target_leave_context(void);
-/* Why replaying this launch would do more than the launch itself, as "it calls vprintf, which ...", or would do
- * something else; NULL when it would not. The text is valid until the thread's next call of this. */
+/* Return why replaying this launch would do more than the launch itself, or something else, as "it calls vprintf, which
+ * ..."; NULL if it would not. The text is valid until the thread's next call of this. */
 const char *kprof_target_side_effect(const kprof_call *call);
 /* Wait for all work of the current context. INTERNAL when the context is in error: the application's error, which it
  * will see itself. */

@@ -15,37 +15,39 @@ typedef struct placed {
     size_t size_bytes;
 } placed;
 
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static kprof_variable *variables; /* [count] */
-static size_t count, capacity;
-static bool incomplete;
-static atomic_bool managed; /* the host reaches one */
-static atomic_uint version;
+static struct {
+    pthread_mutex_t mutex;
+    kprof_variable *variables; /* [count] */
+    size_t count, capacity;
+    bool incomplete;
+    atomic_bool managed; /* the host reaches one */
+    atomic_uint version;
+} list = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
 /* One that lies within another is noted all the same: the other may be of a module that is gone. */
 static bool is_known(const kprof_variable *v)
 {
-    for (size_t i = 0; i < count; i++)
-        if (variables[i].context == v->context && variables[i].owner == v->owner &&
-            variables[i].address == v->address && variables[i].size_bytes == v->size_bytes)
+    for (size_t i = 0; i < list.count; i++)
+        if (list.variables[i].context == v->context && list.variables[i].owner == v->owner &&
+            list.variables[i].address == v->address && list.variables[i].size_bytes == v->size_bytes)
             return true;
     return false;
 }
 
 static bool grow(void)
 {
-    if (count < capacity)
+    if (list.count < list.capacity)
         return true;
-    size_t wanted = capacity ? 2 * capacity : 64;
-    kprof_variable *grown = realloc(variables, wanted * sizeof *variables);
+    size_t wanted = list.capacity ? 2 * list.capacity : 64;
+    kprof_variable *grown = realloc(list.variables, wanted * sizeof *list.variables);
     if (!grown)
         return false;
-    variables = grown;
-    capacity = wanted;
+    list.variables = grown;
+    list.capacity = wanted;
     return true;
 }
 
-/* Where the allocation begins that the address is in; the address itself when the driver does not tell. */
+/* Return the start of the allocation that the address is in, or the address itself if the driver does not tell. */
 static CUresult find_allocation(uint64_t address, CUdeviceptr *start)
 {
     const kprof_driver_api *driver;
@@ -57,7 +59,7 @@ static CUresult find_allocation(uint64_t address, CUdeviceptr *start)
     return result;
 }
 
-/* What the driver does not tell of may be. */
+/* Note that there is managed memory if the variable is, or if the driver does not tell. */
 static void note_whether_managed(uint64_t address)
 {
     const kprof_driver_api *driver;
@@ -66,7 +68,7 @@ static void note_whether_managed(uint64_t address)
         driver->cuPointerGetAttribute_(&is_managed, CU_POINTER_ATTRIBUTE_IS_MANAGED, address) == CUDA_SUCCESS &&
         !is_managed)
         return;
-    if (!atomic_exchange(&managed, true))
+    if (!atomic_exchange(&list.managed, true))
         kprof_log(KPROF_LOG_DEBUG, "a module variable is managed: from now on memory is shared with the host");
 }
 
@@ -77,23 +79,23 @@ void kprof_variables_note(const void *context, const void *owner, uint64_t addre
     if (!kprof_variables_managed())
         note_whether_managed(address);
     kprof_variable v = {context, owner, address, size_bytes, find_allocation(address, &start) == CUDA_SUCCESS};
-    pthread_mutex_lock(&mutex);
+    pthread_mutex_lock(&list.mutex);
     if (!is_known(&v)) {
         if (grow())
-            variables[count++] = v;
+            list.variables[list.count++] = v;
         else
-            incomplete = true;
-        atomic_fetch_add(&version, 1);
+            list.incomplete = true;
+        atomic_fetch_add(&list.version, 1);
     }
-    pthread_mutex_unlock(&mutex);
+    pthread_mutex_unlock(&list.mutex);
 }
 
 static void lose(const char *why)
 {
-    pthread_mutex_lock(&mutex);
-    incomplete = true;
-    atomic_fetch_add(&version, 1);
-    pthread_mutex_unlock(&mutex);
+    pthread_mutex_lock(&list.mutex);
+    list.incomplete = true;
+    atomic_fetch_add(&list.version, 1);
+    pthread_mutex_unlock(&list.mutex);
     kprof_log(KPROF_LOG_DEBUG, "module variables are not known any more: %s", why);
 }
 
@@ -117,7 +119,7 @@ static int compare_places(const void *a, const void *b)
     return (left->address > right->address) - (left->address < right->address);
 }
 
-/* What lies in one allocation is copied at once: modules can have dozens of variables of a byte. */
+/* Merge variables that lie in one allocation: modules can have dozens of variables of one byte. */
 static void note_places(const void *context, CUmodule module, placed *places, size_t place_count)
 {
     qsort(places, place_count, sizeof *places, compare_places);
@@ -175,34 +177,34 @@ void kprof_variables_note_module(const void *context, void *function, const char
 
 bool kprof_variables_managed(void)
 {
-    return atomic_load(&managed);
+    return atomic_load(&list.managed);
 }
 
 unsigned kprof_variables_version(void)
 {
-    return atomic_load(&version);
+    return atomic_load(&list.version);
 }
 
 bool kprof_variables_list(const void *context, kprof_variable **out, size_t *out_count)
 {
-    pthread_mutex_lock(&mutex);
+    pthread_mutex_lock(&list.mutex);
     *out_count = 0;
-    *out = !incomplete && count > 0 ? malloc(count * sizeof **out) : NULL;
-    bool listed = !incomplete && (*out || count == 0);
-    for (size_t i = 0; listed && i < count; i++)
-        if (!context || variables[i].context == context)
-            (*out)[(*out_count)++] = variables[i];
-    pthread_mutex_unlock(&mutex);
+    *out = !list.incomplete && list.count > 0 ? malloc(list.count * sizeof **out) : NULL;
+    bool listed = !list.incomplete && (*out || list.count == 0);
+    for (size_t i = 0; listed && i < list.count; i++)
+        if (!context || list.variables[i].context == context)
+            (*out)[(*out_count)++] = list.variables[i];
+    pthread_mutex_unlock(&list.mutex);
     return listed;
 }
 
 static void drop_owned(const void *owner)
 {
-    pthread_mutex_lock(&mutex);
-    for (size_t i = count; i-- > 0;)
-        if (variables[i].owner == owner)
-            variables[i] = variables[--count];
-    pthread_mutex_unlock(&mutex);
+    pthread_mutex_lock(&list.mutex);
+    for (size_t i = list.count; i-- > 0;)
+        if (list.variables[i].owner == owner)
+            list.variables[i] = list.variables[--list.count];
+    pthread_mutex_unlock(&list.mutex);
 }
 
 /* The driver may want a context to tell it in, which the calling thread need not have. */
@@ -235,18 +237,18 @@ void kprof_variables_unload(const void *owner)
 
 void kprof_variables_drop(const void *context, uint64_t address)
 {
-    pthread_mutex_lock(&mutex);
-    for (size_t i = count; i-- > 0;)
-        if (variables[i].context == context && variables[i].address == address)
-            variables[i] = variables[--count];
-    pthread_mutex_unlock(&mutex);
+    pthread_mutex_lock(&list.mutex);
+    for (size_t i = list.count; i-- > 0;)
+        if (list.variables[i].context == context && list.variables[i].address == address)
+            list.variables[i] = list.variables[--list.count];
+    pthread_mutex_unlock(&list.mutex);
 }
 
 void kprof_variables_forget(const void *context)
 {
-    pthread_mutex_lock(&mutex);
-    for (size_t i = count; i-- > 0;)
-        if (variables[i].context == context)
-            variables[i] = variables[--count];
-    pthread_mutex_unlock(&mutex);
+    pthread_mutex_lock(&list.mutex);
+    for (size_t i = list.count; i-- > 0;)
+        if (list.variables[i].context == context)
+            list.variables[i] = list.variables[--list.count];
+    pthread_mutex_unlock(&list.mutex);
 }

@@ -3,13 +3,13 @@
 
 #include "core/log.h"
 #include "core/monotonic.h"
+#include "inject/engine.h"
 #include "inject/keep.h"
 #include "inject/lock.h"
 #include "inject/multiplex.h"
 #include "inject/process.h"
 #include "inject/room.h"
 #include "inject/wait.h"
-#include "inject/writers.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,75 +23,76 @@
 /* A batch that has taken launches for longer is closed, so that a process which is killed does not lose more. */
 #define MAX_OPEN_NS      INT64_C(10000000000)
 #define VAIN_WAIT_FACTOR 10
-/* What is shared, and with whom, decides what may be repeated. */
+/* These bits decide which launches may be repeated. */
 #define SHARING_THAT_MATTERS (KPROF_SHARES_WITH_HOST | KPROF_SHARES_WITH_DEVICES | KPROF_MAY_NOT_SAVE | KPROF_MANAGED)
-
-kprof_open_batch kprof_batch;
 
 void kprof_batch_listen(const kprof_batch_listener *listener)
 {
-    kprof_batch.listener = listener;
+    kprof_engine.batch.listener = listener;
 }
 
 bool kprof_batch_is_open(void)
 {
-    return atomic_load_explicit(&kprof_batch.open, memory_order_relaxed);
+    return atomic_load_explicit(&kprof_engine.batch.open, memory_order_relaxed);
 }
 
 bool kprof_batch_is_window(void)
 {
-    return atomic_load_explicit(&kprof_batch.window, memory_order_relaxed);
+    return atomic_load_explicit(&kprof_engine.batch.window, memory_order_relaxed);
 }
 
 void kprof_batch_note_unknown_end(void)
 {
-    atomic_store(&kprof_batch.unknown_ends, true);
+    atomic_store(&kprof_engine.batch.unknown_ends, true);
 }
 
 bool kprof_batch_records(void)
 {
-    return atomic_load_explicit(&kprof_batch.records, memory_order_relaxed);
+    return atomic_load_explicit(&kprof_engine.batch.records, memory_order_relaxed);
 }
 
 void kprof_batch_spoil(const char *reason)
 {
     const char *none = NULL;
-    atomic_compare_exchange_strong(&kprof_batch.spoiled, &none, reason);
+    atomic_compare_exchange_strong(&kprof_engine.batch.spoiled, &none, reason);
 }
 
 unsigned kprof_batch_new_sharing(void)
 {
-    return kprof_batch_records() ? kprof_target_sharing() & SHARING_THAT_MATTERS & ~atomic_load(&kprof_batch.sharing)
+    return kprof_batch_records() ? kprof_engine.device->target_sharing() & SHARING_THAT_MATTERS &
+                                       ~atomic_load(&kprof_engine.batch.sharing)
                                  : 0;
 }
 
 void kprof_batch_note(const char *text, const char *why)
 {
-    if (!kprof_batch.note[0])
-        snprintf(kprof_batch.note, sizeof kprof_batch.note, "%s: %s", text, why);
+    kprof_open_batch *batch = &kprof_engine.batch;
+    if (!batch->note[0])
+        snprintf(batch->note, sizeof batch->note, "%s: %s", text, why);
 }
 
 static void release(void)
 {
-    for (size_t i = 0; i < kprof_batch.count; i++)
-        kprof_operation_free(kprof_batch.launches[i].operation);
-    kprof_evaluations_free(&kprof_batch.evaluations);
-    if (kprof_batch.saved)
-        kprof_snapshot_drop(kprof_batch.context->snapshot);
-    kprof_batch.saved = false;
-    kprof_batch.count = kprof_batch.chosen_count = kprof_batch.unproved = 0;
+    kprof_open_batch *batch = &kprof_engine.batch;
+    for (size_t i = 0; i < batch->count; i++)
+        kprof_engine.device->operation_free(batch->launches[i].operation);
+    kprof_evaluations_free(&batch->evaluations);
+    if (batch->saved)
+        kprof_engine.device->snapshot_drop(batch->context->snapshot);
+    batch->saved = false;
+    batch->count = batch->chosen_count = batch->unproved = 0;
     kprof_multiplex_note_batch();
-    kprof_batch.first_range = kprof_batch.range_count = kprof_batch.wanted_ranges = 0;
+    batch->first_range = batch->range_count = batch->wanted_ranges = 0;
     kprof_lock_give();
-    atomic_store(&kprof_batch.records, false);
-    atomic_store(&kprof_batch.window, false);
-    atomic_store(&kprof_batch.open, false);
+    atomic_store(&batch->records, false);
+    atomic_store(&batch->window, false);
+    atomic_store(&batch->open, false);
 }
 
 /* Tell that no launch of the batch was measured. */
 static void tell_why(const char *reason)
 {
-    if (kprof_batch.kind == KPROF_MULTIPLEXED)
+    if (kprof_engine.batch.kind == KPROF_MULTIPLEXED)
         kprof_multiplex_deliver_reason(reason);
     else
         kprof_deliver_reason(reason);
@@ -99,9 +100,10 @@ static void tell_why(const char *reason)
 
 bool kprof_batch_context_ending(void *context)
 {
-    if (!kprof_batch_is_open() || kprof_batch.context->context != context)
+    kprof_open_batch *batch = &kprof_engine.batch;
+    if (!kprof_batch_is_open() || batch->context->context != context)
         return false;
-    bool in_pass = kprof_batch.in_pass;
+    bool in_pass = batch->in_pass;
     tell_why("the context ended before the launch was measured");
     release();
     return in_pass;
@@ -109,18 +111,19 @@ bool kprof_batch_context_ending(void *context)
 
 void kprof_batch_forget(void)
 {
-    atomic_store(&kprof_batch.window, false);
-    atomic_store(&kprof_batch.records, false);
-    atomic_store(&kprof_batch.open, false);
-    kprof_batch.count = 0;
+    kprof_open_batch *batch = &kprof_engine.batch;
+    atomic_store(&batch->window, false);
+    atomic_store(&batch->records, false);
+    atomic_store(&batch->open, false);
+    batch->count = 0;
 }
 
 static void prepare_flush(void)
 {
-    kprof_profiled_context *context = kprof_batch.context;
-    if (kprof_this_process.config.cache_control == KPROF_CACHE_FLUSH_NONE || context->flush || context->flush_failed)
+    kprof_profiled_context *context = kprof_engine.batch.context;
+    if (kprof_engine.process.config.cache_control == KPROF_CACHE_FLUSH_NONE || context->flush || context->flush_failed)
         return;
-    kprof_status status = kprof_flush_open(&context->flush);
+    kprof_status status = kprof_engine.device->flush_open(&context->flush);
     context->flush_failed = status != KPROF_OK;
     if (context->flush_failed)
         snprintf(context->flush_reason, sizeof context->flush_reason, "%s", kprof_process_reason(status));
@@ -128,12 +131,12 @@ static void prepare_flush(void)
 
 void kprof_batch_flush(void *stream, void *after)
 {
-    kprof_profiled_context *context = kprof_batch.context;
+    kprof_profiled_context *context = kprof_engine.batch.context;
     kprof_status status = KPROF_OK;
-    if (kprof_this_process.config.cache_control == KPROF_CACHE_FLUSH_NONE)
+    if (kprof_engine.process.config.cache_control == KPROF_CACHE_FLUSH_NONE)
         return;
     if (context->flush)
-        status = kprof_flush_run(context->flush, stream, after);
+        status = kprof_engine.device->flush_run(context->flush, stream, after);
     if (!context->flush || status != KPROF_OK)
         kprof_batch_note("caches were not flushed before the launch",
                          context->flush ? kprof_process_reason(status) : context->flush_reason);
@@ -142,16 +145,17 @@ void kprof_batch_flush(void *stream, void *after)
 /* Save what replays restore; nothing else may be at work that writes it. */
 static kprof_status save_memory(void)
 {
-    kprof_profiled_context *context = kprof_batch.context;
-    const char *writer = kprof_writers_devices();
+    kprof_open_batch *batch = &kprof_engine.batch;
+    kprof_profiled_context *context = batch->context;
+    const char *writer = kprof_engine.device->writers_devices();
     if (writer)
         return kprof_fail(KPROF_UNSUPPORTED, "%s", writer);
     kprof_status status = kprof_contexts_wait_for_others(context->context);
     if (status == KPROF_OK && !context->snapshot)
-        status = kprof_snapshot_open(context->context, &context->snapshot);
+        status = kprof_engine.device->snapshot_open(context->context, &context->snapshot);
     if (status == KPROF_OK)
-        status = kprof_snapshot_take(context->snapshot);
-    kprof_batch.saved = status == KPROF_OK;
+        status = kprof_engine.device->snapshot_take(context->snapshot);
+    batch->saved = status == KPROF_OK;
     return status;
 }
 
@@ -159,77 +163,82 @@ static kprof_status save_memory(void)
  * host. What is submitted there from now on closes the batch first. */
 static kprof_status wait_for_others(void)
 {
-    bool joins = kprof_batch.kind == KPROF_LIVE && (kprof_target_sharing() & KPROF_WAITS_FOR_HOST);
-    return joins ? kprof_contexts_wait_for_others(kprof_batch.context->context) : KPROF_OK;
+    kprof_open_batch *batch = &kprof_engine.batch;
+    bool joins = batch->kind == KPROF_LIVE && (kprof_engine.device->target_sharing() & KPROF_WAITS_FOR_HOST);
+    return joins ? kprof_contexts_wait_for_others(batch->context->context) : KPROF_OK;
 }
 
 /* `ranges`: that the batch must have room for. */
 static kprof_status begin(size_t ranges)
 {
+    kprof_open_batch *batch = &kprof_engine.batch;
     int64_t lap_ns = kprof_monotonic_ns();
-    bool replayed = kprof_batch.kind == KPROF_REPLAYED;
+    bool replayed = batch->kind == KPROF_REPLAYED;
     prepare_flush();
     kprof_status status = replayed ? save_memory() : wait_for_others();
     if (status != KPROF_OK)
         return status;
-    kprof_batch.times.save_ms = kprof_monotonic_lap_ms(&lap_ns);
-    if (kprof_batch.kind == KPROF_MULTIPLEXED)
-        kprof_batch.context->small_batches = 0; /* room for batches, too, until samples are complete */
-    size_t room = kprof_room_choose(kprof_batch.context);
+    batch->times.save_ms = kprof_monotonic_lap_ms(&lap_ns);
+    if (batch->kind == KPROF_MULTIPLEXED)
+        batch->context->small_batches = 0; /* room for batches, too, until samples are complete */
+    size_t room = kprof_room_choose(batch->context);
     if (ranges > KPROF_BATCH_MOST_LAUNCHES)
         return kprof_fail(KPROF_NOT_COLLECTED, "the graph has %zu chosen kernels, and a batch has room for %d", ranges,
                           KPROF_BATCH_MOST_LAUNCHES);
-    kprof_batch.capacity = ranges > room ? ranges : room;
-    kprof_batch.least_ranges = ranges;
+    batch->capacity = ranges > room ? ranges : room;
+    batch->least_ranges = ranges;
     return kprof_passes_begin();
 }
 
 /* The work of a window may be waited for by that of another process, and so waits for none. */
 static kprof_status take_lock(void)
 {
-    static unsigned timeout_ms = LOCK_TIMEOUT_MS;
-    if (kprof_batch.kind == KPROF_MULTIPLEXED)
+    kprof_open_batch *batch = &kprof_engine.batch;
+    if (batch->kind == KPROF_MULTIPLEXED)
         return kprof_lock_take(0, kprof_contexts_release)
                    ? KPROF_OK
                    : kprof_fail(KPROF_NOT_COLLECTED, "it was the turn of another process of the run");
     kprof_lock_want();
-    bool taken = kprof_lock_take(timeout_ms, kprof_contexts_release);
-    timeout_ms = taken ? LOCK_TIMEOUT_MS : 0; /* who waited in vain once does not wait for each launch */
+    bool taken = kprof_lock_take(batch->lock_in_vain ? 0 : LOCK_TIMEOUT_MS, kprof_contexts_release);
+    batch->lock_in_vain = !taken; /* who waited in vain once does not wait for each launch */
     return taken ? KPROF_OK : kprof_fail(KPROF_NOT_COLLECTED, "another process of the run kept the counters");
 }
 
 static void start_anew(const kprof_batch_launch *launch, const kprof_treatment *treatment)
 {
-    kprof_batch.kind = treatment->kind;
-    kprof_batch.note[0] = '\0';
-    kprof_batch.metrics = launch->metrics;
-    atomic_store(&kprof_batch.sharing, kprof_target_sharing());
-    kprof_batch.proved = treatment->kind == KPROF_REPLAYED && kprof_treatment_needs_proof();
-    kprof_batch.searching = false;
-    kprof_batch.in_pass = false;
-    kprof_batch.last_stream = kprof_target_stream(launch->call);
-    kprof_batch.opened_ns = kprof_batch.started_ns = kprof_monotonic_ns();
-    kprof_batch.times = (kprof_batch_times){0};
-    atomic_store(&kprof_batch.spoiled, NULL);
+    kprof_open_batch *batch = &kprof_engine.batch;
+    batch->kind = treatment->kind;
+    batch->note[0] = '\0';
+    batch->metrics = launch->metrics;
+    atomic_store(&batch->sharing, kprof_engine.device->target_sharing());
+    batch->proved = treatment->kind == KPROF_REPLAYED && kprof_treatment_needs_proof();
+    batch->searching = false;
+    batch->in_pass = false;
+    batch->last_stream = launch->call->stream;
+    batch->opened_ns = batch->started_ns = kprof_monotonic_ns();
+    batch->times = (kprof_batch_times){0};
+    atomic_store(&batch->spoiled, NULL);
 }
 
 /* A window can open later as well: where it was waited for in vain, there is no further wait for ten times as long. */
 static kprof_status wait_for_own(void *context)
 {
+    kprof_open_batch *batch = &kprof_engine.batch;
     int64_t start_ns = kprof_monotonic_ns();
-    if (kprof_batch.kind != KPROF_MULTIPLEXED)
+    if (batch->kind != KPROF_MULTIPLEXED)
         return kprof_wait_for_context(context);
-    if (start_ns < kprof_batch.no_window_before_ns)
+    if (start_ns < batch->no_window_before_ns)
         return kprof_fail(KPROF_NOT_COLLECTED, "the GPU's work did not end within 1 s a short while before");
     kprof_status status = kprof_wait_with_limit(context);
     int64_t now_ns = kprof_monotonic_ns();
     if (status == KPROF_NOT_COLLECTED)
-        kprof_batch.no_window_before_ns = now_ns + VAIN_WAIT_FACTOR * (now_ns - start_ns);
+        batch->no_window_before_ns = now_ns + VAIN_WAIT_FACTOR * (now_ns - start_ns);
     return status;
 }
 
 static kprof_status open_batch(const kprof_batch_launch *launch, const kprof_treatment *treatment, size_t ranges)
 {
+    kprof_open_batch *batch = &kprof_engine.batch;
     if (treatment->kind == KPROF_REFUSED)
         return kprof_fail(KPROF_NOT_COLLECTED, "%s", treatment->why);
     start_anew(launch, treatment);
@@ -238,10 +247,10 @@ static kprof_status open_batch(const kprof_batch_launch *launch, const kprof_tre
         status = take_lock();
     if (status != KPROF_OK)
         return status;
-    status = kprof_contexts_open(launch->call->context, launch->metrics, &kprof_batch.context);
+    status = kprof_contexts_open(launch->call->context, launch->metrics, &batch->context);
     if (status == KPROF_OK) {
-        kprof_batch.searching = kprof_batch.proved && kprof_batch.context->searches;
-        kprof_batch.opener = launch;
+        batch->searching = batch->proved && batch->context->searches;
+        batch->opener = launch;
         status = begin(ranges);
     }
     kprof_lock_have();
@@ -250,17 +259,18 @@ static kprof_status open_batch(const kprof_batch_launch *launch, const kprof_tre
         return status;
     }
     kprof_process_outlive_libraries();
-    kprof_batch.started_ns = kprof_batch.chosen_ns = kprof_monotonic_ns();
-    atomic_store(&kprof_batch.records, treatment->kind == KPROF_REPLAYED);
-    atomic_store(&kprof_batch.window, treatment->kind == KPROF_MULTIPLEXED);
-    atomic_store(&kprof_batch.open, true);
+    batch->started_ns = batch->chosen_ns = kprof_monotonic_ns();
+    atomic_store(&batch->records, treatment->kind == KPROF_REPLAYED);
+    atomic_store(&batch->window, treatment->kind == KPROF_MULTIPLEXED);
+    atomic_store(&batch->open, true);
     return KPROF_OK;
 }
 
 /* Does the batch, if it is replayed, put back what the operation sets or copies? */
 static bool is_saved(const kprof_operation *operation)
 {
-    return !kprof_batch_records() || !operation || kprof_operation_is_saved(operation, kprof_batch.context->snapshot);
+    return !kprof_batch_records() || !operation ||
+           kprof_engine.device->operation_is_saved(operation, kprof_engine.batch.context->snapshot);
 }
 
 /* A launch that may join a batch, or have one opened for it. */
@@ -277,8 +287,8 @@ static bool is_apart(kprof_treatment_kind kind)
     return kind == KPROF_MULTIPLEXED || kind == KPROF_WATCHED;
 }
 
-/* What cannot be saved after all is not repeated: it has another treatment then. Where that keeps it apart, no batch is
- * open. */
+/* If memory cannot be saved after all, the launch is not repeated but gets another treatment. No batch is open then if
+ * that treatment keeps the launch apart. */
 static kprof_status open_for(candidate *c)
 {
     kprof_status status = open_batch(c->launch, &c->treatment, 1);
@@ -297,112 +307,122 @@ static kprof_status open_for(candidate *c)
 /* Is there no room for so many more ranges? */
 static bool is_full(size_t ranges)
 {
-    return kprof_batch.wanted_ranges + ranges > kprof_batch.capacity || kprof_batch.count >= MAX_LAUNCHES;
+    kprof_open_batch *batch = &kprof_engine.batch;
+    return batch->wanted_ranges + ranges > batch->capacity || batch->count >= MAX_LAUNCHES;
 }
 
 static bool can_join(const kprof_batch_launch *launch, const kprof_treatment *treatment, size_t ranges)
 {
-    return treatment->kind == kprof_batch.kind && kprof_batch.context->context == launch->call->context &&
-           !is_full(ranges) && kprof_batch_new_sharing() == 0 && !atomic_load(&kprof_batch.spoiled);
+    kprof_open_batch *batch = &kprof_engine.batch;
+    return treatment->kind == batch->kind && batch->context->context == launch->call->context && !is_full(ranges) &&
+           kprof_batch_new_sharing() == 0 && !atomic_load(&batch->spoiled);
 }
 
 /* Variables of a module whose first kernel this is must be saved before the kernel changes them. */
 static bool covers(void)
 {
-    return kprof_batch.kind != KPROF_REPLAYED || kprof_snapshot_cover(kprof_batch.context->snapshot, NULL) == KPROF_OK;
+    kprof_open_batch *batch = &kprof_engine.batch;
+    return batch->kind != KPROF_REPLAYED ||
+           kprof_engine.device->snapshot_cover(batch->context->snapshot, NULL) == KPROF_OK;
 }
 
 static bool reserve(size_t more)
 {
-    size_t wanted = kprof_batch.count + more;
-    if (wanted <= kprof_batch.launch_capacity)
+    kprof_open_batch *batch = &kprof_engine.batch;
+    size_t wanted = batch->count + more;
+    if (wanted <= batch->launch_capacity)
         return true;
     size_t capacity = wanted > 128 ? 2 * wanted : 256;
-    kprof_open_launch *grown = realloc(kprof_batch.launches, capacity * sizeof *grown);
+    kprof_open_launch *grown = realloc(batch->launches, capacity * sizeof *grown);
     if (!grown)
         return false;
-    kprof_batch.launches = grown;
-    kprof_batch.launch_capacity = capacity;
+    batch->launches = grown;
+    batch->launch_capacity = capacity;
     return true;
 }
 
 size_t kprof_batch_take_range(size_t *range)
 {
     if (*range == KPROF_NO_RANGE)
-        *range = kprof_batch.range_count++;
+        *range = kprof_engine.batch.range_count++;
     return *range;
 }
 
 /* Does the call's own run get a range, since that is what is measured, or to find out who reaches host memory? */
 static bool has_own_range(const kprof_batch_launch *launch)
 {
-    return kprof_batch.kind == KPROF_REPLAYED ? kprof_batch.searching && launch->kernel : launch->chosen;
+    kprof_open_batch *batch = &kprof_engine.batch;
+    return batch->kind == KPROF_REPLAYED ? batch->searching && launch->kernel : launch->chosen;
 }
 
 /* Begin the range around the own run of the last `entered` launches. */
 static void begin_own_run(const kprof_call *call, size_t range)
 {
-    void *stream = kprof_target_stream(call);
-    if (kprof_batch.kind != KPROF_REPLAYED)
-        kprof_batch_flush(stream, kprof_batch.last_stream);
-    kprof_batch.last_stream = stream;
-    for (size_t i = kprof_batch.count - kprof_batch.entered; i < kprof_batch.count; i++)
-        kprof_batch.launches[i].own_range = range;
-    if (kprof_batch.entered == 1)
-        kprof_batch.launches[kprof_batch.count - 1].range = range;
-    if (kprof_profiler_push(kprof_batch.context->profiler, range) != KPROF_OK)
+    kprof_open_batch *batch = &kprof_engine.batch;
+    void *stream = call->stream;
+    if (batch->kind != KPROF_REPLAYED)
+        kprof_batch_flush(stream, batch->last_stream);
+    batch->last_stream = stream;
+    for (size_t i = batch->count - batch->entered; i < batch->count; i++)
+        batch->launches[i].own_range = range;
+    if (batch->entered == 1)
+        batch->launches[batch->count - 1].range = range;
+    if (kprof_engine.device->profiler_push(batch->context->profiler, range) != KPROF_OK)
         kprof_batch_spoil("CUPTI did not begin a range");
 }
 
 static void add(const kprof_batch_launch *launch, kprof_operation *operation)
 {
-    if (kprof_batch.unproved == kprof_batch.count) {
-        kprof_batch.unproved_stream = kprof_target_stream(launch->call);
-        kprof_batch.unproved_thread = pthread_self();
+    kprof_open_batch *batch = &kprof_engine.batch;
+    if (batch->unproved == batch->count) {
+        batch->unproved_stream = launch->call->stream;
+        batch->unproved_thread = pthread_self();
     }
-    kprof_batch.launches[kprof_batch.count++] = (kprof_open_launch){.operation = operation,
-                                                                    .kernel = launch->kernel,
-                                                                    .chosen = launch->chosen,
-                                                                    .own_range = KPROF_NO_RANGE,
-                                                                    .range = KPROF_NO_RANGE,
-                                                                    .record = launch->record};
-    kprof_batch.entered++;
+    batch->launches[batch->count++] = (kprof_open_launch){.operation = operation,
+                                                          .kernel = launch->kernel,
+                                                          .chosen = launch->chosen,
+                                                          .own_range = KPROF_NO_RANGE,
+                                                          .range = KPROF_NO_RANGE,
+                                                          .record = launch->record};
+    batch->entered++;
     if (!launch->chosen)
         return;
-    kprof_batch.chosen_count++;
-    kprof_batch.chosen_ns = kprof_monotonic_ns();
-    if ((kprof_batch.chosen_count & (kprof_batch.chosen_count - 1)) == 0) /* known even if the process is killed */
-        kprof_batch.listener->progress(&launch->record, kprof_batch.chosen_count, 1, kprof_batch.metrics->pass_count);
+    batch->chosen_count++;
+    batch->chosen_ns = kprof_monotonic_ns();
+    if ((batch->chosen_count & (batch->chosen_count - 1)) == 0) /* known even if the process is killed */
+        batch->listener->progress(&launch->record, batch->chosen_count, 1, batch->metrics->pass_count);
 }
 
 void kprof_batch_note_ends(void)
 {
-    for (; kprof_batch.unproved < kprof_batch.count; kprof_batch.unproved++)
-        if (kprof_batch.launches[kprof_batch.unproved].kernel)
-            atomic_store(&kprof_batch.launches[kprof_batch.unproved].kernel->ends_alone, true);
+    kprof_open_batch *batch = &kprof_engine.batch;
+    for (; batch->unproved < batch->count; batch->unproved++)
+        if (batch->launches[batch->unproved].kernel)
+            atomic_store(&batch->launches[batch->unproved].kernel->ends_alone, true);
 }
 
 /* A kernel that waits for what comes after it in another stream would wait for ever in a replay, which runs one after
  * the other. So before anything comes in another stream, the kernels that may be such have to end. */
 static void check_ends(const void *stream)
 {
-    while (kprof_batch.unproved < kprof_batch.count) {
-        const kprof_kernel *kernel = kprof_batch.launches[kprof_batch.unproved].kernel;
+    kprof_open_batch *batch = &kprof_engine.batch;
+    while (batch->unproved < batch->count) {
+        const kprof_kernel *kernel = batch->launches[batch->unproved].kernel;
         if (kernel && !atomic_load(&kernel->ends_alone))
             break;
-        kprof_batch.unproved++;
+        batch->unproved++;
     }
-    bool same = stream == kprof_batch.unproved_stream && pthread_equal(kprof_batch.unproved_thread, pthread_self());
-    if (kprof_batch.unproved == kprof_batch.count || same)
+    bool same = stream == batch->unproved_stream && pthread_equal(batch->unproved_thread, pthread_self());
+    if (batch->unproved == batch->count || same)
         return;
-    if (kprof_wait_is_idle(kprof_wait_with_limit(kprof_batch.context->context))) {
+    if (kprof_wait_is_idle(kprof_wait_with_limit(batch->context->context))) {
         kprof_batch_note_ends();
         return;
     }
-    for (size_t i = kprof_batch.unproved; i < kprof_batch.count; i++)
-        if (kprof_batch.launches[i].kernel && !atomic_load(&kprof_batch.launches[i].kernel->ends_alone))
-            atomic_store(&kprof_batch.launches[i].kernel->ends_late, true);
-    kprof_batch.unproved = kprof_batch.count;
+    for (size_t i = batch->unproved; i < batch->count; i++)
+        if (batch->launches[i].kernel && !atomic_load(&batch->launches[i].kernel->ends_alone))
+            atomic_store(&batch->launches[i].kernel->ends_late, true);
+    batch->unproved = batch->count;
     kprof_batch_spoil("a launch did not end by itself within a second, and may have waited for work in another stream");
 }
 
@@ -413,17 +433,18 @@ static kprof_treatment choose_treatment(const kprof_batch_launch *launch, const 
     return (kprof_treatment){operation ? KPROF_REPLAYED : KPROF_REFUSED, ""};
 }
 
-/* What the host gets is as in the application's own run, so that it does the same next; a replay that computes
- * something else must end before it. */
+/* A replay must end before the host would get something else than it got. So once a replay has diverged, a batch ends
+ * before the next copy to the host. */
 static bool ends_at(const kprof_operation *operation)
 {
-    return kprof_batch_records() && kprof_batch.context->diverges && operation && kprof_operation_is_output(operation);
+    return kprof_batch_records() && kprof_engine.batch.context->diverges && operation &&
+           kprof_engine.device->operation_is_output(operation);
 }
 
-/* So many ranges will the launch have, in its own run or in replays. */
+/* Count the ranges that the launch will have, in its own run or in replays. */
 static size_t count_ranges(const kprof_batch_launch *launch)
 {
-    bool searching = kprof_batch_records() && kprof_batch.searching;
+    bool searching = kprof_batch_records() && kprof_engine.batch.searching;
     return launch->chosen || (searching && launch->kernel) ? 1 : 0;
 }
 
@@ -431,13 +452,14 @@ static size_t count_ranges(const kprof_batch_launch *launch)
  * does not end by itself? */
 static bool may_be_behind(const kprof_batch_launch *launch)
 {
-    bool unknown = atomic_exchange(&kprof_batch.unknown_ends, false);
-    return unknown || kprof_treatment_may_wait(launch) || (kprof_target_sharing() & KPROF_WAITS_FOR_HOST);
+    bool unknown = atomic_exchange(&kprof_engine.batch.unknown_ends, false);
+    return unknown || kprof_treatment_may_wait(launch) ||
+           (kprof_engine.device->target_sharing() & KPROF_WAITS_FOR_HOST);
 }
 
 static kprof_status await_ends(void)
 {
-    kprof_status status = kprof_wait_with_limit(kprof_batch.context->context);
+    kprof_status status = kprof_wait_with_limit(kprof_engine.batch.context->context);
     return kprof_wait_is_idle(status) ? KPROF_OK : status;
 }
 
@@ -445,7 +467,7 @@ static kprof_status await_ends(void)
  * opened, and `status` says why. */
 static kprof_turn find_turn(const kprof_batch_launch *launch, const kprof_treatment *treatment, kprof_status *status)
 {
-    bool own = kprof_batch_is_open() && kprof_batch.context->context == launch->call->context;
+    bool own = kprof_batch_is_open() && kprof_engine.batch.context->context == launch->call->context;
     kprof_turn turn = KPROF_TURN_NEVER;
     if (own)
         turn = kprof_multiplex_turn(launch);
@@ -465,6 +487,7 @@ static kprof_turn find_turn(const kprof_batch_launch *launch, const kprof_treatm
 /* A launch that is not repeated is measured in a window, or runs on its own. */
 static bool enter_window(const kprof_batch_launch *launch, const kprof_treatment *treatment, kprof_status *status)
 {
+    kprof_open_batch *batch = &kprof_engine.batch;
     if (kprof_batch_is_open() && !kprof_batch_is_window())
         kprof_batch_close("a launch that cannot be repeated");
     kprof_turn turn = find_turn(launch, treatment, status);
@@ -476,8 +499,8 @@ static bool enter_window(const kprof_batch_launch *launch, const kprof_treatment
         *status = KPROF_NO_MEMORY;
         return false;
     }
-    kprof_batch.entered = 0;
-    kprof_batch.wanted_ranges++;
+    batch->entered = 0;
+    batch->wanted_ranges++;
     add(launch, NULL);
     begin_own_run(launch->call, kprof_multiplex_take(launch, treatment->why));
     return true;
@@ -493,12 +516,13 @@ static bool watch(const kprof_batch_launch *launch, const kprof_treatment *treat
     return false;
 }
 
-/* Have it in a batch, which owns the operation then. */
+/* Put the launch into a batch, which then owns the operation. */
 static bool join(candidate *c, kprof_operation *operation, kprof_status *status)
 {
+    kprof_open_batch *batch = &kprof_engine.batch;
     const kprof_batch_launch *launch = c->launch;
     if (kprof_batch_records())
-        check_ends(kprof_target_stream(launch->call));
+        check_ends(launch->call->stream);
     if (kprof_batch_is_open() && (!can_join(launch, &c->treatment, count_ranges(launch)) || !covers() ||
                                   !is_saved(operation) || ends_at(operation)))
         kprof_batch_close(launch->kernel ? "a launch that cannot join" : launch->call->name);
@@ -510,11 +534,11 @@ static bool join(candidate *c, kprof_operation *operation, kprof_status *status)
     }
     if (!kprof_batch_is_open())
         return false;
-    kprof_batch.entered = 0;
-    kprof_batch.wanted_ranges += count_ranges(launch);
+    batch->entered = 0;
+    batch->wanted_ranges += count_ranges(launch);
     add(launch, operation);
     if (has_own_range(launch))
-        begin_own_run(launch->call, kprof_batch.range_count++);
+        begin_own_run(launch->call, batch->range_count++);
     return true;
 }
 
@@ -523,25 +547,25 @@ bool kprof_batch_enter(const kprof_batch_launch *launch, kprof_status *status)
     *status = KPROF_OK;
     if (!launch->chosen && !kprof_batch_records())
         return false;
-    kprof_operation *operation =
-        kprof_operation_copy(launch->call, kprof_batch_records() ? kprof_batch.context->snapshot : NULL);
+    kprof_operation *operation = kprof_engine.device->operation_copy(
+        launch->call, kprof_batch_records() ? kprof_engine.batch.context->snapshot : NULL);
     candidate c = {.launch = launch, .operation = operation, .treatment = choose_treatment(launch, operation)};
     if (!is_apart(c.treatment.kind) && join(&c, operation, status))
         return true;
-    kprof_operation_free(operation);
+    kprof_engine.device->operation_free(operation);
     if (*status != KPROF_OK || !is_apart(c.treatment.kind))
         return false;
     return c.treatment.kind == KPROF_WATCHED ? watch(launch, &c.treatment, status)
                                              : enter_window(launch, &c.treatment, status);
 }
 
-/* Why the launches cannot be replayed, in the order of a graph; NULL: they can. */
+/* Return why the launches, in the order of a graph, cannot be replayed; NULL if they can. */
 static const char *check_all(const kprof_batch_launch *launches, size_t count, kprof_operation **operations,
                              kprof_snapshot *snapshot)
 {
     static __thread char text[400];
     for (size_t i = 0; i < count; i++) {
-        operations[i] = kprof_operation_copy(launches[i].call, snapshot);
+        operations[i] = kprof_engine.device->operation_copy(launches[i].call, snapshot);
         if (!launches[i].kernel && !operations[i])
             return "a graph sets or copies memory that a replay cannot restore";
         kprof_treatment treatment = choose_treatment(&launches[i], operations[i]);
@@ -587,7 +611,7 @@ static kprof_status open_for_all(const kprof_batch_launch *launches, size_t coun
 static void free_all(kprof_operation **operations, size_t count)
 {
     for (size_t i = 0; operations && i < count; i++)
-        kprof_operation_free(operations[i]);
+        kprof_engine.device->operation_free(operations[i]);
     free(operations);
 }
 
@@ -603,16 +627,17 @@ static kprof_status give_up_all(kprof_status status)
 /* Transfers are checked against memory that is saved, so the batch is open before the operations are copied. */
 bool kprof_batch_enter_all(const kprof_batch_launch *launches, size_t count, kprof_status *status)
 {
+    kprof_open_batch *batch = &kprof_engine.batch;
     size_t chosen = count_chosen(launches, count), ranges = chosen + 1; /* one around all of them, in a search */
     kprof_operation **operations = calloc(count + 1, sizeof *operations);
     const char *why = operations && reserve(count) ? NULL : "there is no memory to keep what the graph does";
     *status = KPROF_OK;
     if (kprof_batch_records())
-        check_ends(kprof_target_stream(launches[0].call));
+        check_ends(launches[0].call->stream);
     if (!why)
         *status = open_for_all(launches, count, ranges);
     if (!why && *status == KPROF_OK && kprof_batch_is_open()) {
-        why = check_all(launches, count, operations, kprof_batch.context->snapshot);
+        why = check_all(launches, count, operations, batch->context->snapshot);
         if (!why && !reserve(count))
             why = "there is no memory to keep what the graph does";
     }
@@ -623,115 +648,120 @@ bool kprof_batch_enter_all(const kprof_batch_launch *launches, size_t count, kpr
         free_all(operations, count);
         return false;
     }
-    kprof_batch.entered = 0;
-    kprof_batch.wanted_ranges += chosen + kprof_batch.searching;
+    batch->entered = 0;
+    batch->wanted_ranges += chosen + batch->searching;
     for (size_t i = 0; i < count; i++)
         add(&launches[i], operations[i]);
     free(operations);
-    if (kprof_batch.searching)
-        begin_own_run(launches[0].call, kprof_batch.range_count++);
+    if (batch->searching)
+        begin_own_run(launches[0].call, batch->range_count++);
     return true;
 }
 
 /* The driver refused the call: nothing ran. A range that it had stays empty. */
 static void take_back(void)
 {
-    for (; kprof_batch.entered > 0; kprof_batch.entered--) {
-        kprof_open_launch *last = &kprof_batch.launches[--kprof_batch.count];
+    kprof_open_batch *batch = &kprof_engine.batch;
+    for (; batch->entered > 0; batch->entered--) {
+        kprof_open_launch *last = &batch->launches[--batch->count];
         if (last->chosen) {
-            kprof_batch.listener->done(&last->record, "the driver refused the launch");
-            kprof_batch.chosen_count--;
+            batch->listener->done(&last->record, "the driver refused the launch");
+            batch->chosen_count--;
         }
         if (last->own_range == KPROF_NO_RANGE)
-            kprof_batch.wanted_ranges -= last->chosen;
-        if (kprof_batch.kind == KPROF_MULTIPLEXED)
+            batch->wanted_ranges -= last->chosen;
+        if (batch->kind == KPROF_MULTIPLEXED)
             kprof_multiplex_drop(last->range, &last->record);
-        kprof_operation_free(last->operation);
+        kprof_engine.device->operation_free(last->operation);
     }
-    if (kprof_batch.unproved > kprof_batch.count)
-        kprof_batch.unproved = kprof_batch.count;
+    if (batch->unproved > batch->count)
+        batch->unproved = batch->count;
 }
 
 void kprof_batch_leave(const kprof_call *call)
 {
+    kprof_open_batch *batch = &kprof_engine.batch;
     if (!kprof_batch_is_open())
         return;
-    kprof_open_launch *last = &kprof_batch.launches[kprof_batch.count - 1];
-    if (last->own_range != KPROF_NO_RANGE && kprof_profiler_pop(kprof_batch.context->profiler) != KPROF_OK)
+    kprof_open_launch *last = &batch->launches[batch->count - 1];
+    if (last->own_range != KPROF_NO_RANGE && kprof_engine.device->profiler_pop(batch->context->profiler) != KPROF_OK)
         kprof_batch_spoil("CUPTI did not end a range");
     if (call->failed)
         take_back();
-    else if (last->operation && kprof_batch.entered == 1 && kprof_operation_returned(last->operation) != KPROF_OK)
+    else if (last->operation && batch->entered == 1 &&
+             kprof_engine.device->operation_returned(last->operation) != KPROF_OK)
         kprof_batch_spoil("what came from the host could not be kept");
     int64_t now_ns = kprof_monotonic_ns();
     if (is_full(1))
         kprof_batch_close("the last launch it has room for");
-    else if (now_ns - kprof_batch.started_ns > MAX_OPEN_NS)
+    else if (now_ns - batch->started_ns > MAX_OPEN_NS)
         kprof_batch_close("its age");
-    else if (kprof_batch.kind == KPROF_REPLAYED && now_ns - kprof_batch.chosen_ns > MAX_UNCHOSEN_NS)
+    else if (batch->kind == KPROF_REPLAYED && now_ns - batch->chosen_ns > MAX_UNCHOSEN_NS)
         kprof_batch_close("lack of chosen launches");
 }
 
 /* Memory may be mapped with no context current, or another one. */
 void kprof_batch_cover(const kprof_call *call)
 {
+    kprof_open_batch *batch = &kprof_engine.batch;
     if (!kprof_batch_records())
         return;
-    bool entered = kprof_target_enter_context(kprof_batch.context->context);
-    if (kprof_snapshot_cover(kprof_batch.context->snapshot, kprof_target_allocation_stream(call)) != KPROF_OK)
+    bool entered = kprof_engine.device->target_enter_context(batch->context->context);
+    if (kprof_engine.device->snapshot_cover(batch->context->snapshot, call->stream) != KPROF_OK)
         kprof_batch_spoil("memory that was allocated meanwhile could not be saved");
     if (entered)
-        kprof_target_leave_context();
+        kprof_engine.device->target_leave_context();
 }
 
 static void log_times(uint32_t passes, const char *why)
 {
-    const kprof_batch_times *ms = &kprof_batch.times;
+    kprof_open_batch *batch = &kprof_engine.batch;
+    const kprof_batch_times *ms = &batch->times;
     kprof_log(KPROF_LOG_DEBUG,
               "batch of %zu launches, %zu of them chosen, closed by %s, %u passes, ms: saving %.1f, preparing %.1f, "
               "open %.1f, waiting %.1f, keeping %.1f, restoring %.1f, starting %.1f, running %.1f, stopping %.1f, "
               "decoding %.1f, waiting for values %.1f, writing them %.1f",
-              kprof_batch.count, kprof_batch.chosen_count, why, passes, ms->save_ms, ms->prepare_ms, ms->open_ms,
-              ms->wait_ms, ms->keep_ms, ms->restore_ms, ms->start_ms, ms->run_ms, ms->stop_ms, ms->decode_ms,
-              ms->evaluate_ms, ms->deliver_ms);
+              batch->count, batch->chosen_count, why, passes, ms->save_ms, ms->prepare_ms, ms->open_ms, ms->wait_ms,
+              ms->keep_ms, ms->restore_ms, ms->start_ms, ms->run_ms, ms->stop_ms, ms->decode_ms, ms->evaluate_ms,
+              ms->deliver_ms);
 }
 
 static void measure(const char *why)
 {
+    kprof_open_batch *batch = &kprof_engine.batch;
     uint32_t passes;
-    kprof_batch.times.open_ms = (double)(kprof_monotonic_ns() - kprof_batch.started_ns) * 1e-6;
+    batch->times.open_ms = (double)(kprof_monotonic_ns() - batch->started_ns) * 1e-6;
     kprof_status status = kprof_passes_run(&passes);
     int64_t replayed_ns = kprof_monotonic_ns();
-    for (size_t i = 0; i < kprof_batch.count && kprof_batch.chosen_count > 0; i++)
-        kprof_batch.launches[i].record.profile_ns =
-            (replayed_ns - kprof_batch.opened_ns) / (int64_t)kprof_batch.chosen_count;
+    for (size_t i = 0; i < batch->count && batch->chosen_count > 0; i++)
+        batch->launches[i].record.profile_ns = (replayed_ns - batch->opened_ns) / (int64_t)batch->chosen_count;
     if (status != KPROF_OK)
         tell_why(kprof_process_reason(status));
-    else if (kprof_batch.kind == KPROF_MULTIPLEXED)
+    else if (batch->kind == KPROF_MULTIPLEXED)
         kprof_multiplex_deliver();
     else
         kprof_deliver_all(passes);
-    kprof_batch.times.deliver_ms = kprof_monotonic_lap_ms(&replayed_ns);
-    if (status == KPROF_OK && kprof_batch.evaluations.count == 1)
-        kprof_keep_image(kprof_batch.context->profiler,
-                         &kprof_batch.launches[kprof_batch.evaluations.items[0].launch].record);
+    batch->times.deliver_ms = kprof_monotonic_lap_ms(&replayed_ns);
+    if (status == KPROF_OK && batch->evaluations.count == 1)
+        kprof_keep_image(batch->context->profiler, &batch->launches[batch->evaluations.items[0].launch].record);
     log_times(passes, why);
 }
 
 void kprof_batch_close(const char *why)
 {
+    kprof_open_batch *batch = &kprof_engine.batch;
     if (!kprof_batch_is_open())
         return;
-    bool entered = kprof_target_enter_context(kprof_batch.context->context);
+    bool entered = kprof_engine.device->target_enter_context(batch->context->context);
     kprof_process_forget_reason();
     measure(why);
-    const kprof_batch_times *ms = &kprof_batch.times;
-    if (kprof_batch.kind != KPROF_MULTIPLEXED) {
-        kprof_batch.context->last_launches = kprof_batch.chosen_count;
-        kprof_room_note(kprof_batch.context, kprof_batch.wanted_ranges, kprof_batch.capacity,
+    const kprof_batch_times *ms = &batch->times;
+    if (batch->kind != KPROF_MULTIPLEXED) {
+        batch->context->last_launches = batch->chosen_count;
+        kprof_room_note(batch->context, batch->wanted_ranges, batch->capacity,
                         ms->prepare_ms + ms->start_ms + ms->stop_ms);
     }
     release();
     if (entered)
-        kprof_target_leave_context();
+        kprof_engine.device->target_leave_context();
 }

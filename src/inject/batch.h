@@ -1,10 +1,12 @@
-/* Launches measured together. Each runs once, in the application's own call, as it would without kprof. The batch keeps
- * them, and the transfers and other launches between them. When it closes, and no launch is found to have reached
- * memory that is not saved, all are replayed in order for each pass, with memory as it was before the batch. Then
- * memory is put back as the application's own run left it. Where one pass is enough, or a launch must not be repeated,
- * the application's own run is what is measured. One batch is open in a process at a time. Every function here is
- * called with the gate held exclusively, but for _is_open, _records, _is_window, _note_unknown_end and _spoil (and
- * _context_ending, which may also be called inside a shared call). */
+/* A batch is a group of launches that are measured together. Each launch runs once in the application's own call, as it
+ * would without kprof. The batch keeps a copy of it, and of the transfers and other launches in between. When the batch
+ * closes, kprof checks that no launch reached memory which is not saved. Then it replays all of them in order, once for
+ * each pass, always starting from the memory as it was before the batch. At the end it puts memory back as the
+ * application's own run left it. If one pass is enough, or a launch must not be repeated, kprof measures the
+ * application's own run instead. A process has at most one open batch.
+ *
+ * Callers hold the gate exclusively. Exceptions: _is_open, _records, _is_window, _note_unknown_end and _spoil need no
+ * gate, and _context_ending may also be called inside a shared call. */
 #ifndef KPROF_INJECT_BATCH_H
 #define KPROF_INJECT_BATCH_H
 
@@ -14,7 +16,7 @@
 
 #include <stdbool.h>
 
-/* A launch, or a transfer, which is only replayed: nothing but its call is given. */
+/* A launch or a transfer. A transfer is only replayed, so it sets nothing but `call`. */
 typedef struct kprof_batch_launch {
     const kprof_call *call;
     kprof_kernel *kernel; /* NULL: a transfer */
@@ -23,7 +25,7 @@ typedef struct kprof_batch_launch {
     kprof_launch_record record; /* of a chosen launch: complete but for what measuring adds */
 } kprof_batch_launch;
 
-/* Told of what comes of the launches, on the thread that closes the batch. */
+/* These functions receive the results, on the thread that closes the batch. */
 typedef struct kprof_batch_listener {
     /* A chosen launch is measured, or is not, and `reason` says why. The record holds values, mode and passes. */
     void (*done)(kprof_launch_record *record, const char *reason);
@@ -33,13 +35,13 @@ typedef struct kprof_batch_listener {
 
 void kprof_batch_listen(const kprof_batch_listener *listener);
 
-/* May be called by any thread; only a hint without the gate. */
+/* Any thread may call this; without the gate the answer is only a hint. */
 bool kprof_batch_is_open(void);
-/* Must launches that are not chosen, and transfers, be kept for the open batch? The same holds. */
+/* Does the open batch keep launches that are not chosen, and transfers? Without the gate, again, only a hint. */
 bool kprof_batch_records(void);
 /* Is the open batch a window of launches that are not repeated, so that only what ends or hinders a pass closes it? */
 bool kprof_batch_is_window(void);
-/* A kernel runs in no range, and is not known to end by itself. */
+/* Note that a kernel runs outside of all ranges and is not known to end by itself. */
 void kprof_batch_note_unknown_end(void);
 /* Something happened that the open batch does not know of: it will not be repeated, and `reason`, a literal, says why.
  */

@@ -24,7 +24,8 @@ typedef struct kprof_open_launch {
     kprof_launch_record record; /* of a chosen launch */
 } kprof_open_launch;
 
-/* Where the time of a batch went, for the log: milliseconds, summed over its passes; evaluate_ms: waiting for it. */
+/* The log shows where the time of a batch went: milliseconds, summed over its passes. evaluate_ms is the wait for it.
+ */
 typedef struct kprof_batch_times {
     double save_ms, prepare_ms, open_ms, wait_ms, keep_ms, restore_ms, start_ms, run_ms, stop_ms, decode_ms,
         evaluate_ms, deliver_ms;
@@ -64,21 +65,20 @@ typedef struct kprof_open_batch {
     kprof_evaluations evaluations;    /* of the chosen ones, in their order; made when the passes begin to end */
     int64_t opened_ns, started_ns, chosen_ns; /* chosen_ns: when the last chosen launch came */
     int64_t no_window_before_ns;
+    bool lock_in_vain;       /* the last wait for another process' measurement was */
     int64_t longest_pass_ns; /* after which a replay is abandoned */
     kprof_batch_times times;
     const kprof_batch_listener *listener;
 } kprof_open_batch;
 
-extern kprof_open_batch kprof_batch;
-
-/* Remember why a launch is measured in another way, unless something else is the reason already. */
+/* Remember why launches are measured in another way. The first reason stays. */
 void kprof_batch_note(const char *text, const char *why);
-/* Flush caches, where they are to be, before a chosen launch into `stream`, with the launch before it in `after`. */
+/* Flush caches before a chosen launch into `stream`, if that is asked for. The previous launch was in `after`. */
 void kprof_batch_flush(void *stream, void *after);
 
-/* The index of the launch's range, which is its name, too: the next one where it has none yet. */
+/* Return the index of a launch's range, which also names it. A launch without one gets the next index. */
 size_t kprof_batch_take_range(size_t *range);
-/* Everything so far has ended, and nothing in another stream can have helped it. */
+/* Note that all launches so far have ended, and that no work in another stream can have helped them. */
 void kprof_batch_note_ends(void);
 
 /* passes.c */

@@ -3,22 +3,16 @@
 
 #include "core/log.h"
 #include "cupti/target.h"
+#include "inject/engine.h"
 #include "inject/multiplex.h"
 #include "inject/wait.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdlib.h>
-
-static pthread_mutex_t mutex = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP;
-static kprof_profiled_context *contexts;
-static void **live; /* [live_count]: all that the application has */
-static size_t live_count, live_capacity;
-static bool incomplete; /* there was no memory to list one */
 
 static kprof_profiled_context *find(const void *context)
 {
-    for (kprof_profiled_context *c = contexts; c; c = c->next)
+    for (kprof_profiled_context *c = kprof_engine.contexts.contexts; c; c = c->next)
         if (c->context == context)
             return c;
     return NULL;
@@ -27,27 +21,28 @@ static kprof_profiled_context *find(const void *context)
 static void release(kprof_profiled_context *context)
 {
     kprof_multiplex_free(context);
-    kprof_profiler_close(context->profiler);
-    kprof_snapshot_close(context->snapshot, false);
-    kprof_flush_close(context->flush);
+    kprof_engine.device->profiler_close(context->profiler);
+    kprof_engine.device->snapshot_close(context->snapshot, false);
+    kprof_engine.device->flush_close(context->flush);
     free(context);
 }
 
 static kprof_status add(void *context, uint32_t device, const kprof_chip_metrics *metrics, kprof_profiled_context **out)
 {
+    kprof_context_list *list = &kprof_engine.contexts;
     kprof_profiled_context *added = calloc(1, sizeof *added);
     if (!added)
         return kprof_fail(KPROF_NO_MEMORY, "no memory for a context's counters");
     added->context = context;
     added->device = device;
     added->metrics = metrics;
-    kprof_status status = kprof_profiler_open(context, metrics, &added->profiler);
+    kprof_status status = kprof_engine.device->profiler_open(context, metrics, &added->profiler);
     if (status != KPROF_OK) {
         release(added);
         return status;
     }
-    added->next = contexts;
-    contexts = added;
+    added->next = list->contexts;
+    list->contexts = added;
     *out = added;
     return KPROF_OK;
 }
@@ -58,23 +53,23 @@ static void end_left_pass(kprof_profiled_context *context)
     bool more;
     if (!context->left_in_pass)
         return;
-    kprof_status popped = kprof_profiler_pop(context->profiler);
-    kprof_status stopped = kprof_profiler_stop(context->profiler, &more);
+    kprof_status popped = kprof_engine.device->profiler_pop(context->profiler);
+    kprof_status stopped = kprof_engine.device->profiler_stop(context->profiler, &more);
     if (popped != KPROF_OK || stopped != KPROF_OK)
         kprof_log(KPROF_LOG_DEBUG, "a pass that was left open could not be ended");
-    kprof_profiler_release(context->profiler);
+    kprof_engine.device->profiler_release(context->profiler);
     context->left_in_pass = false;
 }
 
 static void give_back(kprof_profiled_context *context)
 {
-    bool entered = kprof_target_enter_context(context->context);
+    bool entered = kprof_engine.device->target_enter_context(context->context);
     end_left_pass(context);
     kprof_multiplex_end(context);
-    kprof_profiler_release(context->profiler);
+    kprof_engine.device->profiler_release(context->profiler);
     context->has_counters = false;
     if (entered)
-        kprof_target_leave_context();
+        kprof_engine.device->target_leave_context();
 }
 
 /* CUPTI waits without a limit for the work of a context that gives its counters back. */
@@ -93,7 +88,7 @@ static kprof_status give_back_idle(kprof_profiled_context *context)
 static kprof_status give_back_others(const void *own, uint32_t device)
 {
     kprof_status status = KPROF_OK;
-    for (kprof_profiled_context *c = contexts; c && status == KPROF_OK; c = c->next)
+    for (kprof_profiled_context *c = kprof_engine.contexts.contexts; c && status == KPROF_OK; c = c->next)
         if (c->context != own && c->device == device)
             status = give_back_idle(c);
     return status;
@@ -101,10 +96,11 @@ static kprof_status give_back_others(const void *own, uint32_t device)
 
 kprof_status kprof_contexts_open(void *context, const kprof_chip_metrics *metrics, kprof_profiled_context **out)
 {
+    kprof_context_list *list = &kprof_engine.contexts;
     uint32_t device;
-    pthread_mutex_lock(&mutex);
+    pthread_mutex_lock(&list->mutex);
     *out = find(context);
-    kprof_status status = kprof_target_current_device(&device);
+    kprof_status status = kprof_engine.device->target_current_device(&device);
     if (status == KPROF_OK)
         status = give_back_others(context, device); /* before CUPTI is asked for this one's */
     if (status == KPROF_OK && !*out)
@@ -113,106 +109,116 @@ kprof_status kprof_contexts_open(void *context, const kprof_chip_metrics *metric
         end_left_pass(*out);
         (*out)->has_counters = true;
     }
-    pthread_mutex_unlock(&mutex);
+    pthread_mutex_unlock(&list->mutex);
     return status;
 }
 
 void kprof_contexts_note(void *context)
 {
-    pthread_mutex_lock(&mutex);
-    if (live_count == live_capacity) {
-        size_t capacity = live_capacity ? 2 * live_capacity : 16;
-        void **grown = realloc(live, capacity * sizeof *live);
+    kprof_context_list *list = &kprof_engine.contexts;
+    pthread_mutex_lock(&list->mutex);
+    if (list->live_count == list->live_capacity) {
+        size_t capacity = list->live_capacity ? 2 * list->live_capacity : 16;
+        void **grown = realloc(list->live, capacity * sizeof *list->live);
         if (grown) {
-            live = grown;
-            live_capacity = capacity;
+            list->live = grown;
+            list->live_capacity = capacity;
         }
     }
-    if (live_count < live_capacity)
-        live[live_count++] = context;
+    if (list->live_count < list->live_capacity)
+        list->live[list->live_count++] = context;
     else
-        incomplete = true;
-    pthread_mutex_unlock(&mutex);
+        list->incomplete = true;
+    pthread_mutex_unlock(&list->mutex);
 }
 
 static void forget_live(const void *context)
 {
-    for (size_t i = 0; i < live_count; i++)
-        if (live[i] == context) {
-            live[i] = live[--live_count];
+    kprof_context_list *list = &kprof_engine.contexts;
+    for (size_t i = 0; i < list->live_count; i++)
+        if (list->live[i] == context) {
+            list->live[i] = list->live[--list->live_count];
             return;
         }
 }
 
 kprof_status kprof_contexts_wait_for_others(const void *context)
 {
+    kprof_context_list *list = &kprof_engine.contexts;
     kprof_status status = KPROF_OK;
-    pthread_mutex_lock(&mutex);
-    for (size_t i = 0; i < live_count && kprof_wait_is_idle(status); i++)
-        if (live[i] != context)
-            status = kprof_wait_with_limit(live[i]);
-    if (incomplete)
+    pthread_mutex_lock(&list->mutex);
+    for (size_t i = 0; i < list->live_count && kprof_wait_is_idle(status); i++)
+        if (list->live[i] != context)
+            status = kprof_wait_with_limit(list->live[i]);
+    if (list->incomplete)
         status = kprof_fail(KPROF_NOT_COLLECTED, "no memory to list the contexts whose work has to be waited for");
-    pthread_mutex_unlock(&mutex);
+    pthread_mutex_unlock(&list->mutex);
     return kprof_wait_is_idle(status) ? KPROF_OK : status;
 }
 
 const kprof_profiled_context *kprof_contexts_find(const void *context)
 {
-    pthread_mutex_lock(&mutex);
+    kprof_context_list *list = &kprof_engine.contexts;
+    pthread_mutex_lock(&list->mutex);
     const kprof_profiled_context *found = find(context);
-    pthread_mutex_unlock(&mutex);
+    pthread_mutex_unlock(&list->mutex);
     return found;
 }
 
 bool kprof_contexts_idle(void)
 {
+    kprof_context_list *list = &kprof_engine.contexts;
     bool idle = true;
-    pthread_mutex_lock(&mutex);
-    for (kprof_profiled_context *c = contexts; c && idle; c = c->next)
+    pthread_mutex_lock(&list->mutex);
+    for (kprof_profiled_context *c = list->contexts; c && idle; c = c->next)
         idle = kprof_wait_is_idle(kprof_wait_with_limit(c->context));
-    pthread_mutex_unlock(&mutex);
+    pthread_mutex_unlock(&list->mutex);
     return idle;
 }
 
 void kprof_contexts_release(void)
 {
-    pthread_mutex_lock(&mutex);
-    for (kprof_profiled_context *c = contexts; c; c = c->next)
+    kprof_context_list *list = &kprof_engine.contexts;
+    pthread_mutex_lock(&list->mutex);
+    for (kprof_profiled_context *c = list->contexts; c; c = c->next)
         if (give_back_idle(c) != KPROF_OK)
             kprof_log(KPROF_LOG_DEBUG, "the counters of a context that does not end its work are not given back");
-    pthread_mutex_unlock(&mutex);
+    pthread_mutex_unlock(&list->mutex);
 }
 
 void kprof_contexts_end_samples(void)
 {
-    if (pthread_mutex_lock(&mutex) == EDEADLK) /* as in _forget */
+    kprof_context_list *list = &kprof_engine.contexts;
+    if (pthread_mutex_lock(&list->mutex) == EDEADLK) /* as in _forget */
         return;
-    for (kprof_profiled_context *c = contexts; c; c = c->next)
+    for (kprof_profiled_context *c = list->contexts; c; c = c->next)
         kprof_multiplex_end(c);
-    pthread_mutex_unlock(&mutex);
+    pthread_mutex_unlock(&list->mutex);
 }
 
 void kprof_contexts_release_memory(void)
 {
-    pthread_mutex_lock(&mutex);
-    for (kprof_profiled_context *c = contexts; c; c = c->next) {
+    kprof_context_list *list = &kprof_engine.contexts;
+    pthread_mutex_lock(&list->mutex);
+    for (kprof_profiled_context *c = list->contexts; c; c = c->next) {
         if (!c->snapshot || !kprof_wait_is_idle(kprof_wait_with_limit(c->context)))
             continue;
-        bool entered = kprof_target_enter_context(c->context);
-        kprof_snapshot_release(c->snapshot);
+        bool entered = kprof_engine.device->target_enter_context(c->context);
+        kprof_engine.device->snapshot_release(c->snapshot);
         if (entered)
-            kprof_target_leave_context();
+            kprof_engine.device->target_leave_context();
     }
-    pthread_mutex_unlock(&mutex);
+    pthread_mutex_unlock(&list->mutex);
 }
 
 void kprof_contexts_forget(void *context, bool in_pass)
 {
-    if (pthread_mutex_lock(&mutex) == EDEADLK) /* the application's signal handler exits in the middle of a wait */
+    kprof_context_list *list = &kprof_engine.contexts;
+    /* not when the application's signal handler exits in the middle of a wait */
+    if (pthread_mutex_lock(&list->mutex) == EDEADLK)
         return;
     forget_live(context);
-    for (kprof_profiled_context **link = &contexts; *link; link = &(*link)->next) {
+    for (kprof_profiled_context **link = &list->contexts; *link; link = &(*link)->next) {
         kprof_profiled_context *going = *link;
         if (going->context != context)
             continue;
@@ -222,5 +228,5 @@ void kprof_contexts_forget(void *context, bool in_pass)
         release(going);
         break;
     }
-    pthread_mutex_unlock(&mutex);
+    pthread_mutex_unlock(&list->mutex);
 }

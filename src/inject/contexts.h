@@ -1,4 +1,4 @@
-/* What measuring needs in each context, made at its first chosen launch. */
+/* The state that measuring needs in each context. It is made at the context's first chosen launch. */
 #ifndef KPROF_INJECT_CONTEXTS_H
 #define KPROF_INJECT_CONTEXTS_H
 
@@ -6,6 +6,8 @@
 #include "cupti/flush.h"
 #include "cupti/profiler.h"
 #include "cupti/snapshot.h"
+
+#include <pthread.h>
 
 typedef struct kprof_profiled_context {
     void *context;
@@ -28,6 +30,14 @@ typedef struct kprof_profiled_context {
     bool left_in_pass; /* a pass could not be ended, because the GPU's work did not end */
     struct kprof_profiled_context *next;
 } kprof_profiled_context;
+
+typedef struct kprof_context_list {
+    pthread_mutex_t mutex; /* one that checks for errors */
+    kprof_profiled_context *contexts;
+    void **live; /* [live_count]: all that the application has */
+    size_t live_count, live_capacity;
+    bool incomplete; /* there was no memory to list one */
+} kprof_context_list;
 
 /* The context's own, which must be current; other contexts of its device give the counters back. NOT_COLLECTED when the
  * work of one of them does not end within a second. Thread-safe; what it points to is for one launch at a time. */

@@ -1,13 +1,16 @@
 /* Turns a measured batch into records. */
 #include "inject/batch_private.h"
 
+#include "inject/engine.h"
+
 #include <math.h>
 
 void kprof_deliver_reason(const char *reason)
 {
-    for (size_t i = 0; i < kprof_batch.count; i++)
-        if (kprof_batch.launches[i].chosen)
-            kprof_batch.listener->done(&kprof_batch.launches[i].record, reason);
+    kprof_open_batch *batch = &kprof_engine.batch;
+    for (size_t i = 0; i < batch->count; i++)
+        if (batch->launches[i].chosen)
+            batch->listener->done(&batch->launches[i].record, reason);
 }
 
 /* Counters of patched code see nothing of a graph as a whole, whose kernels were made before. */
@@ -29,9 +32,10 @@ static bool leave_out_patched(const kprof_chip_metrics *metrics, const kprof_lau
 void kprof_deliver(const kprof_chip_metrics *metrics, const kprof_evaluation *e, kprof_launch_record *record,
                    const char *reason)
 {
+    kprof_open_batch *batch = &kprof_engine.batch;
     double spreads_pct[KPROF_MAX_WITNESSES];
     if (e->status != KPROF_OK) {
-        kprof_batch.listener->done(record, e->reason);
+        batch->listener->done(record, e->reason);
         return;
     }
     for (size_t w = 0; w < metrics->witnesses.count; w++)
@@ -41,27 +45,29 @@ void kprof_deliver(const kprof_chip_metrics *metrics, const kprof_evaluation *e,
     record->value_count = (uint32_t)metrics->metrics.count;
     record->witness_count = (uint32_t)metrics->witnesses.count;
     record->witness_spreads_pct = spreads_pct;
-    kprof_batch.listener->done(record, incomplete && !*reason ? NOT_IN_GRAPHS : reason);
+    batch->listener->done(record, incomplete && !*reason ? NOT_IN_GRAPHS : reason);
 }
 
 static void deliver(const kprof_evaluation *evaluation, uint32_t passes)
 {
-    kprof_launch_record *record = &kprof_batch.launches[evaluation->launch].record;
+    kprof_open_batch *batch = &kprof_engine.batch;
+    kprof_launch_record *record = &batch->launches[evaluation->launch].record;
     if (evaluation->status == KPROF_OK) {
         record->mode = KPROF_REPLAY_BATCH;
         record->pass_count = passes;
     }
-    kprof_deliver(kprof_batch.metrics, evaluation, record, kprof_batch.note);
+    kprof_deliver(batch->metrics, evaluation, record, batch->note);
 }
 
 void kprof_deliver_all(uint32_t passes)
 {
-    for (size_t i = 0; i < kprof_batch.evaluations.count; i++)
-        if (kprof_batch.evaluations.items[i].launch < kprof_batch.replay_count)
-            deliver(&kprof_batch.evaluations.items[i], passes);
-    for (size_t i = kprof_batch.replay_count; i < kprof_batch.count; i++)
-        if (kprof_batch.launches[i].chosen)
-            kprof_batch.listener->done(&kprof_batch.launches[i].record,
-                                       "a replay computed something else than the application's own run, as what the "
-                                       "host got before this launch shows; later batches end there");
+    kprof_open_batch *batch = &kprof_engine.batch;
+    for (size_t i = 0; i < batch->evaluations.count; i++)
+        if (batch->evaluations.items[i].launch < batch->replay_count)
+            deliver(&batch->evaluations.items[i], passes);
+    for (size_t i = batch->replay_count; i < batch->count; i++)
+        if (batch->launches[i].chosen)
+            batch->listener->done(&batch->launches[i].record,
+                                  "a replay computed something else than the application's own run, as what the "
+                                  "host got before this launch shows; later batches end there");
 }

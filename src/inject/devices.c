@@ -3,24 +3,17 @@
 
 #include "core/log.h"
 #include "cupti/target.h"
+#include "inject/engine.h"
 #include "inject/process.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_DEVICES 64
-
-typedef struct context_device {
+typedef struct kprof_context_device {
     void *context;
     const kprof_device *device;
-    struct context_device *next;
+    struct kprof_context_device *next;
 } context_device;
-
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static context_device *contexts;
-static kprof_device *devices[MAX_DEVICES];
-static _Atomic uint64_t generation = 1; /* changes when a context goes: what threads remember is then stale */
 
 static __thread struct {
     void *context;
@@ -30,7 +23,7 @@ static __thread struct {
 
 static const kprof_chip_metrics *metrics_of_chip(const char *chip)
 {
-    const kprof_config *config = &kprof_this_process.config;
+    const kprof_config *config = &kprof_engine.process.config;
     for (size_t i = 0; i < config->chip_count; i++)
         if (strcmp(config->chips[i].chip, chip) == 0)
             return &config->chips[i];
@@ -39,8 +32,9 @@ static const kprof_chip_metrics *metrics_of_chip(const char *chip)
 
 static void announce_metrics(const kprof_chip_metrics *metrics)
 {
-    for (size_t i = 0; i < MAX_DEVICES; i++)
-        if (devices[i] && devices[i]->metrics == metrics)
+    kprof_device_list *list = &kprof_engine.devices;
+    for (size_t i = 0; i < KPROF_MAX_DEVICES; i++)
+        if (list->devices[i] && list->devices[i]->metrics == metrics)
             return; /* another GPU has this chip */
     kprof_record record = {.type = KPROF_RECORD_METRICS};
     record.metrics = (kprof_metrics_record){
@@ -64,57 +58,61 @@ static void announce(const kprof_device *device)
 
 static const kprof_device *open_device(uint32_t ordinal)
 {
-    if (ordinal >= MAX_DEVICES)
+    kprof_device_list *list = &kprof_engine.devices;
+    if (ordinal >= KPROF_MAX_DEVICES)
         return NULL;
-    if (devices[ordinal])
-        return devices[ordinal];
+    if (list->devices[ordinal])
+        return list->devices[ordinal];
     kprof_device *device = calloc(1, sizeof *device);
-    if (!device || kprof_target_device(ordinal, &device->record) != KPROF_OK) {
+    if (!device || kprof_engine.device->target_device(ordinal, &device->record) != KPROF_OK) {
         free(device);
         return NULL;
     }
     device->metrics = metrics_of_chip(device->record.chip);
     announce(device);
-    devices[ordinal] = device;
+    list->devices[ordinal] = device;
     return device;
 }
 
 static const kprof_device *find_locked(void *context)
 {
-    for (context_device *c = contexts; c; c = c->next)
+    kprof_device_list *list = &kprof_engine.devices;
+    for (context_device *c = list->contexts; c; c = c->next)
         if (c->context == context)
             return c->device;
     uint32_t ordinal;
-    if (kprof_target_current_device(&ordinal) != KPROF_OK)
+    if (kprof_engine.device->target_current_device(&ordinal) != KPROF_OK)
         return NULL;
     const kprof_device *device = open_device(ordinal);
     context_device *added = device ? calloc(1, sizeof *added) : NULL;
     if (!added)
         return device;
-    *added = (context_device){context, device, contexts};
-    contexts = added;
+    *added = (context_device){context, device, list->contexts};
+    list->contexts = added;
     return device;
 }
 
 const kprof_device *kprof_devices_find(void *context)
 {
+    kprof_device_list *list = &kprof_engine.devices;
     if (!context)
         return NULL;
-    if (last.context == context && last.generation == atomic_load(&generation))
+    if (last.context == context && last.generation == atomic_load(&list->generation))
         return last.device;
-    pthread_mutex_lock(&mutex);
+    pthread_mutex_lock(&list->mutex);
     const kprof_device *device = find_locked(context);
-    pthread_mutex_unlock(&mutex);
+    pthread_mutex_unlock(&list->mutex);
     last.context = device ? context : NULL;
     last.device = device;
-    last.generation = atomic_load(&generation);
+    last.generation = atomic_load(&list->generation);
     return device;
 }
 
 void kprof_devices_forget(void *context)
 {
-    pthread_mutex_lock(&mutex);
-    for (context_device **link = &contexts; *link; link = &(*link)->next) {
+    kprof_device_list *list = &kprof_engine.devices;
+    pthread_mutex_lock(&list->mutex);
+    for (context_device **link = &list->contexts; *link; link = &(*link)->next) {
         context_device *going = *link;
         if (going->context != context)
             continue;
@@ -122,6 +120,6 @@ void kprof_devices_forget(void *context)
         free(going);
         break;
     }
-    atomic_fetch_add(&generation, 1);
-    pthread_mutex_unlock(&mutex);
+    atomic_fetch_add(&list->generation, 1);
+    pthread_mutex_unlock(&list->mutex);
 }

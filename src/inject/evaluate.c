@@ -2,41 +2,20 @@
 #include "inject/evaluate.h"
 
 #include "core/log.h"
+#include "inject/engine.h"
 #include "inject/launch.h"
 #include "inject/process.h"
 #include "inject/threads.h"
 
 #include <math.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#define MAX_WORKERS 16
 /* Fewer are not worth a thread's start. */
 #define LAUNCHES_PER_WORKER 8
 
-typedef struct worker {
-    kprof_reader *reader;
-    double *values; /* [work.names.count] */
-    pthread_t thread;
-} worker;
-
-/* What is being evaluated. */
-static struct {
-    kprof_evaluations *evaluations;
-    kprof_strlist names; /* the metrics that are complete, then the witnesses; the strings are the configuration's */
-    size_t *indices;     /* [names.count]: which metrics, and which witnesses they are */
-    size_t metric_count;
-    size_t capacity; /* of both */
-    bool prepared;   /* else memory ran out */
-    atomic_size_t next;
-    size_t running; /* threads */
-} work;
-
-static worker workers[MAX_WORKERS];
-static const kprof_chip_metrics *readers_metrics; /* what the readers are for: another chip's are made anew */
+typedef struct kprof_evaluate_worker worker;
 
 kprof_status kprof_evaluations_make(const kprof_profiler *profiler, const kprof_chip_metrics *metrics, size_t count,
                                     kprof_evaluations *out)
@@ -67,31 +46,34 @@ void kprof_evaluations_free(kprof_evaluations *evaluations)
  * witnesses cannot be evaluated has no values. */
 static kprof_status read_launch(const worker *self, kprof_evaluation *e)
 {
-    kprof_range range = {work.evaluations->profiler, e->range};
-    kprof_status status = kprof_reader_read(self->reader, range, &work.names, self->values);
-    for (size_t i = 0; status == KPROF_OK && i < work.metric_count; i++)
-        e->values[work.indices[i]] = self->values[i];
-    for (size_t i = work.metric_count; status == KPROF_OK && i < work.names.count; i++)
-        kprof_witness_add(&e->witnesses[work.indices[i]], self->values[i]);
+    kprof_evaluator *work = &kprof_engine.evaluator;
+    kprof_range range = {work->evaluations->profiler, e->range};
+    kprof_status status = kprof_engine.device->reader_read(self->reader, range, &work->names, self->values);
+    for (size_t i = 0; status == KPROF_OK && i < work->metric_count; i++)
+        e->values[work->indices[i]] = self->values[i];
+    for (size_t i = work->metric_count; status == KPROF_OK && i < work->names.count; i++)
+        kprof_witness_add(&e->witnesses[work->indices[i]], self->values[i]);
     return status;
 }
 
 static kprof_status get_ready(worker *self)
 {
-    self->values = work.prepared ? calloc(work.names.count + 1, sizeof *self->values) : NULL;
+    kprof_evaluator *work = &kprof_engine.evaluator;
+    self->values = work->prepared ? calloc(work->names.count + 1, sizeof *self->values) : NULL;
     if (!self->values)
         return kprof_fail(KPROF_NO_MEMORY, "no memory to evaluate counters");
-    return self->reader ? KPROF_OK : kprof_reader_open(work.evaluations->metrics, &self->reader);
+    return self->reader ? KPROF_OK : kprof_engine.device->reader_open(work->evaluations->metrics, &self->reader);
 }
 
 static void *run_worker(void *user)
 {
+    kprof_evaluator *work = &kprof_engine.evaluator;
     worker *self = user;
     kprof_launch_mark_own(); /* a driver call of CUPTI's would wait for the gate, which is held until this has ended */
     kprof_process_forget_reason();
     kprof_status ready = get_ready(self);
-    for (size_t i; (i = atomic_fetch_add(&work.next, 1)) < work.evaluations->count;) {
-        kprof_evaluation *e = &work.evaluations->items[i];
+    for (size_t i; (i = atomic_fetch_add(&work->next, 1)) < work->evaluations->count;) {
+        kprof_evaluation *e = &work->evaluations->items[i];
         if (e->status != KPROF_OK)
             continue; /* in an earlier pass */
         e->status = ready;
@@ -108,48 +90,52 @@ static size_t count_workers(size_t launches)
 {
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     size_t wanted = launches / LAUNCHES_PER_WORKER + 1;
-    size_t possible = cores < 1 ? 1 : cores > MAX_WORKERS ? MAX_WORKERS : (size_t)cores;
+    size_t possible = cores < 1 ? 1 : cores > KPROF_EVALUATE_THREADS ? KPROF_EVALUATE_THREADS : (size_t)cores;
     return wanted < possible ? wanted : possible;
 }
 
 static void use_readers_of(const kprof_chip_metrics *metrics)
 {
-    for (size_t i = 0; readers_metrics != metrics && i < MAX_WORKERS; i++) {
-        kprof_reader_close(workers[i].reader);
-        workers[i].reader = NULL;
+    kprof_evaluator *work = &kprof_engine.evaluator;
+    for (size_t i = 0; work->readers_metrics != metrics && i < KPROF_EVALUATE_THREADS; i++) {
+        kprof_engine.device->reader_close(work->workers[i].reader);
+        work->workers[i].reader = NULL;
     }
-    readers_metrics = metrics;
+    work->readers_metrics = metrics;
 }
 
 /* As many as serve every pass. */
 static bool reserve(size_t count)
 {
-    if (count <= work.capacity)
+    kprof_evaluator *work = &kprof_engine.evaluator;
+    if (count <= work->capacity)
         return true;
-    free(work.names.items);
-    free(work.indices);
-    work.names.items = calloc(count, sizeof *work.names.items);
-    work.indices = calloc(count, sizeof *work.indices);
-    work.capacity = work.names.items && work.indices ? count : 0;
-    return work.capacity > 0;
+    free(work->names.items);
+    free(work->indices);
+    work->names.items = calloc(count, sizeof *work->names.items);
+    work->indices = calloc(count, sizeof *work->indices);
+    work->capacity = work->names.items && work->indices ? count : 0;
+    return work->capacity > 0;
 }
 
 static void choose(const kprof_strlist *names, size_t index)
 {
-    work.indices[work.names.count] = index;
-    work.names.items[work.names.count++] = names->items[index];
+    kprof_evaluator *work = &kprof_engine.evaluator;
+    work->indices[work->names.count] = index;
+    work->names.items[work->names.count++] = names->items[index];
 }
 
 static void choose_names(const kprof_chip_metrics *metrics, uint32_t from, uint32_t end)
 {
-    work.names.count = work.metric_count = 0;
-    work.prepared = reserve(metrics->metrics.count + metrics->witnesses.count);
-    for (size_t i = 0; work.prepared && i < metrics->metrics.count; i++) {
+    kprof_evaluator *work = &kprof_engine.evaluator;
+    work->names.count = work->metric_count = 0;
+    work->prepared = reserve(metrics->metrics.count + metrics->witnesses.count);
+    for (size_t i = 0; work->prepared && i < metrics->metrics.count; i++) {
         if (metrics->last_passes[i] >= from && metrics->last_passes[i] < end)
             choose(&metrics->metrics, i);
     }
-    work.metric_count = work.names.count;
-    for (size_t i = 0; work.prepared && i < metrics->witnesses.count && from < KPROF_WITNESS_PASSES; i++) {
+    work->metric_count = work->names.count;
+    for (size_t i = 0; work->prepared && i < metrics->witnesses.count && from < KPROF_WITNESS_PASSES; i++) {
         if (metrics->witness_passes[i] >> from & 1)
             choose(&metrics->witnesses, i);
     }
@@ -159,28 +145,31 @@ static void choose_names(const kprof_chip_metrics *metrics, uint32_t from, uint3
  * this one for them. */
 static void open_first_reader(const kprof_chip_metrics *metrics)
 {
-    if (!workers[0].reader && kprof_reader_open(metrics, &workers[0].reader) != KPROF_OK)
-        workers[0].reader = NULL; /* its thread tries again, and tells why not */
+    kprof_evaluator *work = &kprof_engine.evaluator;
+    if (!work->workers[0].reader && kprof_engine.device->reader_open(metrics, &work->workers[0].reader) != KPROF_OK)
+        work->workers[0].reader = NULL; /* its thread tries again, and tells why not */
 }
 
 void kprof_evaluate_begin(kprof_evaluations *evaluations, uint32_t from, uint32_t end)
 {
-    work.evaluations = evaluations;
+    kprof_evaluator *work = &kprof_engine.evaluator;
+    work->evaluations = evaluations;
     choose_names(evaluations->metrics, from, end);
     use_readers_of(evaluations->metrics);
     open_first_reader(evaluations->metrics);
-    atomic_store(&work.next, 0);
+    atomic_store(&work->next, 0);
     size_t wanted = count_workers(evaluations->count);
-    work.running = 0;
-    while (work.running < wanted &&
-           kprof_threads_start(&workers[work.running].thread, run_worker, &workers[work.running]))
-        work.running++;
-    if (work.running == 0)
-        run_worker(&workers[0]);
+    work->running = 0;
+    while (work->running < wanted &&
+           kprof_threads_start(&work->workers[work->running].thread, run_worker, &work->workers[work->running]))
+        work->running++;
+    if (work->running == 0)
+        run_worker(&work->workers[0]);
 }
 
 void kprof_evaluate_wait(void)
 {
-    while (work.running > 0)
-        pthread_join(workers[--work.running].thread, NULL);
+    kprof_evaluator *work = &kprof_engine.evaluator;
+    while (work->running > 0)
+        pthread_join(work->workers[--work->running].thread, NULL);
 }

@@ -7,10 +7,15 @@
 #include "cupti/profiler.h"
 #include "inject/witness.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
+
+#define KPROF_EVALUATE_THREADS 16
+
 /* All passes up to this one, as an end of a range of them. */
 #define KPROF_ALL_PASSES UINT32_MAX
 
-/* Of one launch. */
+/* The values and witnesses of one launch. */
 typedef struct kprof_evaluation {
     size_t launch;  /* the caller's number */
     size_t range;   /* of the measurement, from 0 */
@@ -28,6 +33,26 @@ typedef struct kprof_evaluations {
     size_t count;
     double *values; /* [count][metrics->metrics.count], owned */
 } kprof_evaluations;
+
+typedef struct kprof_evaluate_worker {
+    kprof_reader *reader;
+    double *values; /* [names.count] */
+    pthread_t thread;
+} kprof_evaluate_worker;
+
+/* What is being evaluated, and by whom. */
+typedef struct kprof_evaluator {
+    kprof_evaluations *evaluations;
+    kprof_strlist names; /* the metrics that are complete, then the witnesses; the strings are the configuration's */
+    size_t *indices;     /* [names.count]: which metrics, and which witnesses they are */
+    size_t metric_count;
+    size_t capacity; /* of both */
+    bool prepared;   /* else memory ran out */
+    atomic_size_t next;
+    size_t running; /* threads */
+    kprof_evaluate_worker workers[KPROF_EVALUATE_THREADS];
+    const kprof_chip_metrics *readers_metrics; /* what the readers are for: another chip's are made anew */
+} kprof_evaluator;
 
 /* Make `count` of them, with all values NaN; the caller tells which launch each is. What is given is borrowed. */
 kprof_status kprof_evaluations_make(const kprof_profiler *profiler, const kprof_chip_metrics *metrics, size_t count,

@@ -2,45 +2,40 @@
 #include "inject/gate.h"
 
 #include "core/monotonic.h"
+#include "inject/engine.h"
 
-#include <pthread.h>
-#include <stdatomic.h>
-
-/* Who was waited for in vain may stay inside for long: the next ones who want to be alone wait only for short calls. */
+/* After a wait in vain, wait only as long as a short call takes: that thread probably stays inside. */
 #define IN_VAIN_MS 2
 #define MS_NS      INT64_C(1000000)
 
-static atomic_int inside;     /* threads inside a shared call */
-static atomic_bool exclusive; /* a replay is under way or waits for `inside` to fall to 0 */
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
-static bool in_vain;           /* nobody got to be alone since somebody waited in vain */
 static __thread int depth;     /* shared calls that this thread is in */
 static __thread bool is_owner; /* this thread holds the gate exclusively: its own calls pass */
 
 static void leave(void)
 {
-    if (atomic_fetch_sub(&inside, 1) == 1 && atomic_load(&exclusive)) {
-        pthread_mutex_lock(&mutex);
-        pthread_cond_broadcast(&changed);
-        pthread_mutex_unlock(&mutex);
+    kprof_gate *gate = &kprof_engine.gate;
+    if (atomic_fetch_sub(&gate->inside, 1) == 1 && atomic_load(&gate->exclusive)) {
+        pthread_mutex_lock(&gate->mutex);
+        pthread_cond_broadcast(&gate->changed);
+        pthread_mutex_unlock(&gate->mutex);
     }
 }
 
 void kprof_gate_enter_shared(void)
 {
+    kprof_gate *gate = &kprof_engine.gate;
     if (depth++ > 0 || is_owner)
         return;
     for (;;) {
         /* Announce first, look second; the other side does the reverse, so one of the two always sees the other. */
-        atomic_fetch_add(&inside, 1);
-        if (!atomic_load(&exclusive))
+        atomic_fetch_add(&gate->inside, 1);
+        if (!atomic_load(&gate->exclusive))
             return;
         leave();
-        pthread_mutex_lock(&mutex);
-        while (atomic_load(&exclusive))
-            pthread_cond_wait(&changed, &mutex);
-        pthread_mutex_unlock(&mutex);
+        pthread_mutex_lock(&gate->mutex);
+        while (atomic_load(&gate->exclusive))
+            pthread_cond_wait(&gate->changed, &gate->mutex);
+        pthread_mutex_unlock(&gate->mutex);
     }
 }
 
@@ -52,60 +47,64 @@ void kprof_gate_leave_shared(void)
 
 bool kprof_gate_enter_exclusive(unsigned timeout_ms)
 {
+    kprof_gate *gate = &kprof_engine.gate;
     if (is_owner) /* the application's signal handler exits in the middle of a replay */
         return false;
-    pthread_mutex_lock(&mutex);
-    while (atomic_load(&exclusive) && timeout_ms > 0)
-        pthread_cond_wait(&changed, &mutex);
-    if (atomic_load(&exclusive)) {
-        pthread_mutex_unlock(&mutex);
+    pthread_mutex_lock(&gate->mutex);
+    while (atomic_load(&gate->exclusive) && timeout_ms > 0)
+        pthread_cond_wait(&gate->changed, &gate->mutex);
+    if (atomic_load(&gate->exclusive)) {
+        pthread_mutex_unlock(&gate->mutex);
         return false;
     }
-    atomic_store(&exclusive, true);
-    unsigned limit_ms = in_vain && timeout_ms > IN_VAIN_MS ? IN_VAIN_MS : timeout_ms;
+    atomic_store(&gate->exclusive, true);
+    unsigned limit_ms = gate->in_vain && timeout_ms > IN_VAIN_MS ? IN_VAIN_MS : timeout_ms;
     struct timespec deadline = kprof_deadline_after_ns(limit_ms * MS_NS);
     bool in_time = true, alone;
     /* One look at `inside` decides: those who announce themselves after it see `exclusive` and go. */
-    while (!(alone = atomic_load(&inside) == 0) && in_time)
-        in_time = pthread_cond_timedwait(&changed, &mutex, &deadline) == 0;
-    in_vain = !alone && (in_vain || timeout_ms > 0);
+    while (!(alone = atomic_load(&gate->inside) == 0) && in_time)
+        in_time = pthread_cond_timedwait(&gate->changed, &gate->mutex, &deadline) == 0;
+    gate->in_vain = !alone && (gate->in_vain || timeout_ms > 0);
     if (!alone) {
-        atomic_store(&exclusive, false);
-        pthread_cond_broadcast(&changed);
+        atomic_store(&gate->exclusive, false);
+        pthread_cond_broadcast(&gate->changed);
     }
-    pthread_mutex_unlock(&mutex);
+    pthread_mutex_unlock(&gate->mutex);
     is_owner = alone;
     return alone;
 }
 
 void kprof_gate_leave_exclusive(void)
 {
+    kprof_gate *gate = &kprof_engine.gate;
     is_owner = false;
-    pthread_mutex_lock(&mutex);
-    atomic_store(&exclusive, false);
-    pthread_cond_broadcast(&changed);
-    pthread_mutex_unlock(&mutex);
+    pthread_mutex_lock(&gate->mutex);
+    atomic_store(&gate->exclusive, false);
+    pthread_cond_broadcast(&gate->changed);
+    pthread_mutex_unlock(&gate->mutex);
 }
 
 void kprof_gate_await_exclusive(unsigned timeout_ms)
 {
+    kprof_gate *gate = &kprof_engine.gate;
     struct timespec deadline = kprof_deadline_after_ns(timeout_ms * MS_NS);
     bool in_time = true;
-    if (is_owner || !atomic_load(&exclusive))
+    if (is_owner || !atomic_load(&gate->exclusive))
         return;
-    pthread_mutex_lock(&mutex);
-    while (atomic_load(&exclusive) && in_time)
-        in_time = pthread_cond_timedwait(&changed, &mutex, &deadline) == 0;
-    pthread_mutex_unlock(&mutex);
+    pthread_mutex_lock(&gate->mutex);
+    while (atomic_load(&gate->exclusive) && in_time)
+        in_time = pthread_cond_timedwait(&gate->changed, &gate->mutex, &deadline) == 0;
+    pthread_mutex_unlock(&gate->mutex);
 }
 
 void kprof_gate_reset(void)
 {
-    pthread_mutex_init(&mutex, NULL);
-    pthread_cond_init(&changed, NULL);
-    atomic_store(&inside, 0);
-    atomic_store(&exclusive, false);
-    in_vain = false;
+    kprof_gate *gate = &kprof_engine.gate;
+    pthread_mutex_init(&gate->mutex, NULL);
+    pthread_cond_init(&gate->changed, NULL);
+    atomic_store(&gate->inside, 0);
+    atomic_store(&gate->exclusive, false);
+    gate->in_vain = false;
     depth = 0;
     is_owner = false;
 }

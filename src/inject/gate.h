@@ -3,7 +3,17 @@
 #ifndef KPROF_INJECT_GATE_H
 #define KPROF_INJECT_GATE_H
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
+
+typedef struct kprof_gate {
+    atomic_int inside;     /* threads inside a shared call */
+    atomic_bool exclusive; /* a replay is under way or waits for `inside` to fall to 0 */
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    bool in_vain; /* nobody got to be alone since somebody waited in vain */
+} kprof_gate;
 
 /* Around every driver call that may change memory or state. _enter waits while a replay is under way. A thread may nest
  * calls. */

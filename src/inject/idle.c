@@ -2,96 +2,92 @@
 #include "inject/idle.h"
 
 #include "core/monotonic.h"
+#include "inject/engine.h"
 #include "inject/threads.h"
 
-#include <pthread.h>
-#include <stdatomic.h>
-
 #define IDLE_NS 250000000
-
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
-static bool running, stopped;
-static atomic_bool held;   /* there is something to give back */
-static atomic_ulong uses;  /* tells whether the last wait saw a new launch */
-static unsigned long seen; /* uses when that wait began; of the watching thread */
-static bool (*give_back)(unsigned calls);
-static unsigned calls; /* since the last launch */
 
 /* With the mutex held. */
 static void wait_idle(void)
 {
+    kprof_idle *idle = &kprof_engine.idle;
     struct timespec until = kprof_deadline_after_ns(IDLE_NS);
-    seen = atomic_load(&uses);
-    while (!stopped && pthread_cond_timedwait(&changed, &mutex, &until) == 0)
+    idle->seen = atomic_load(&idle->uses);
+    while (!idle->stopped && pthread_cond_timedwait(&idle->changed, &idle->mutex, &until) == 0)
         continue;
-    if (!stopped && kprof_idle_lasts()) {
-        pthread_mutex_unlock(&mutex); /* replaying a batch takes its time, and launches may begin meanwhile */
-        atomic_store(&held, false);
-        if (!give_back(++calls))
-            atomic_store(&held, true);
-        pthread_mutex_lock(&mutex);
+    if (!idle->stopped && kprof_idle_lasts()) {
+        pthread_mutex_unlock(&idle->mutex); /* replaying a batch takes its time, and launches may begin meanwhile */
+        atomic_store(&idle->held, false);
+        if (!idle->give_back(++idle->calls))
+            atomic_store(&idle->held, true);
+        pthread_mutex_lock(&idle->mutex);
     }
     if (!kprof_idle_lasts())
-        calls = 0;
+        idle->calls = 0;
 }
 
 static void *watch(void *unused)
 {
+    kprof_idle *idle = &kprof_engine.idle;
     (void)unused;
-    pthread_mutex_lock(&mutex);
-    while (!stopped) {
-        if (atomic_load(&held))
+    pthread_mutex_lock(&idle->mutex);
+    while (!idle->stopped) {
+        if (atomic_load(&idle->held))
             wait_idle();
         else
-            pthread_cond_wait(&changed, &mutex);
+            pthread_cond_wait(&idle->changed, &idle->mutex);
     }
-    pthread_mutex_unlock(&mutex);
+    pthread_mutex_unlock(&idle->mutex);
     return NULL;
 }
 
 static void start_thread(void)
 {
+    kprof_idle *idle = &kprof_engine.idle;
     pthread_t thread;
-    running = kprof_threads_start(&thread, watch, NULL);
-    if (running)
+    idle->running = kprof_threads_start(&thread, watch, NULL);
+    if (idle->running)
         pthread_detach(thread);
 }
 
-void kprof_idle_start(bool (*new_give_back)(unsigned calls))
+void kprof_idle_start(bool (*give_back)(unsigned calls))
 {
-    give_back = new_give_back;
+    kprof_engine.idle.give_back = give_back;
 }
 
 void kprof_idle_watch(void)
 {
-    atomic_fetch_add(&uses, 1);
-    if (atomic_exchange(&held, true))
+    kprof_idle *idle = &kprof_engine.idle;
+    atomic_fetch_add(&idle->uses, 1);
+    if (atomic_exchange(&idle->held, true))
         return;
-    pthread_mutex_lock(&mutex);
-    if (!running && !stopped)
+    pthread_mutex_lock(&idle->mutex);
+    if (!idle->running && !idle->stopped)
         start_thread();
-    pthread_cond_signal(&changed);
-    pthread_mutex_unlock(&mutex);
+    pthread_cond_signal(&idle->changed);
+    pthread_mutex_unlock(&idle->mutex);
 }
 
 bool kprof_idle_lasts(void)
 {
-    return seen == atomic_load(&uses);
+    kprof_idle *idle = &kprof_engine.idle;
+    return idle->seen == atomic_load(&idle->uses);
 }
 
 void kprof_idle_stop(void)
 {
-    pthread_mutex_lock(&mutex);
-    stopped = true;
-    pthread_cond_signal(&changed);
-    pthread_mutex_unlock(&mutex);
+    kprof_idle *idle = &kprof_engine.idle;
+    pthread_mutex_lock(&idle->mutex);
+    idle->stopped = true;
+    pthread_cond_signal(&idle->changed);
+    pthread_mutex_unlock(&idle->mutex);
 }
 
 void kprof_idle_forget(void)
 {
-    pthread_mutex_init(&mutex, NULL);
-    pthread_cond_init(&changed, NULL);
-    running = false;
-    atomic_store(&held, false);
+    kprof_idle *idle = &kprof_engine.idle;
+    pthread_mutex_init(&idle->mutex, NULL);
+    pthread_cond_init(&idle->changed, NULL);
+    idle->running = false;
+    atomic_store(&idle->held, false);
 }

@@ -3,7 +3,20 @@
 #ifndef KPROF_INJECT_IDLE_H
 #define KPROF_INJECT_IDLE_H
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
+
+typedef struct kprof_idle {
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    bool running, stopped; /* the watching thread */
+    atomic_bool held;      /* there is something to give back */
+    atomic_ulong uses;     /* tells whether the last wait saw a new launch */
+    unsigned long seen;    /* uses when that wait began; of the watching thread */
+    bool (*give_back)(unsigned calls);
+    unsigned calls; /* since the last launch */
+} kprof_idle;
 
 /* What to do then; called on a thread of its own each quarter of a second, with the number of the call since the last
  * launch, from 1, until it returns true. */

@@ -2,6 +2,7 @@
 #include "inject/keep.h"
 
 #include "core/log.h"
+#include "inject/engine.h"
 #include "inject/process.h"
 
 #include <errno.h>
@@ -28,12 +29,12 @@ static bool write_file(const char *path, const char *content, size_t size)
 
 void kprof_keep_image(const kprof_profiler *profiler, const kprof_launch_record *launch)
 {
-    const char *dir = kprof_this_process.config.counter_data_dir;
+    const char *dir = kprof_engine.process.config.counter_data_dir;
     if (!dir)
         return;
     char path[PATH_MAX];
     size_t size;
-    const char *image = kprof_profiler_image(profiler, &size);
+    const char *image = kprof_engine.device->profiler_image(profiler, &size);
     snprintf(path, sizeof path, "%s/%d-%llu.counterdata", dir, (int)getpid(), (unsigned long long)launch->launch);
     if (!write_file(path, image, size))
         kprof_log(KPROF_LOG_WARNING, "counter data cannot be kept in %s: %m", path);

@@ -1,44 +1,35 @@
 /* A hash table by function handle and context over the list of kernels. */
 #include "inject/kernels.h"
 
-#include <pthread.h>
+#include "inject/engine.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct slot {
-    void *function, *context; /* a library's kernel has one handle in all contexts */
-    kprof_kernel *kernel;
-} slot;
+typedef struct kprof_kernel_slot slot;
 
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static slot *slots; /* [slot_count], a power of two; open addressing */
-static size_t slot_count, slots_used;
-static atomic_uint generation; /* of handles */
-static unsigned slots_generation;
-static kprof_kernel **kernels; /* [kernel_count] */
-static size_t kernel_count, kernel_capacity;
-
-static slot *find_slot(slot *table, size_t size, const void *function, const void *context)
+static slot *find_slot(slot *slots, size_t size, const void *function, const void *context)
 {
     uint64_t key = ((uintptr_t)function >> 4) + ((uintptr_t)context >> 4) * 31;
     size_t i = (size_t)(key * UINT64_C(0x9E3779B97F4A7C15) >> 20) & (size - 1);
-    while (table[i].function && (table[i].function != function || table[i].context != context))
+    while (slots[i].function && (slots[i].function != function || slots[i].context != context))
         i = (i + 1) & (size - 1);
-    return &table[i];
+    return &slots[i];
 }
 
 static bool grow_slots(void)
 {
-    size_t size = slot_count ? slot_count * 2 : 256;
-    slot *table = calloc(size, sizeof *table);
-    if (!table)
+    kprof_kernel_table *table = &kprof_engine.kernels;
+    size_t size = table->slot_count ? table->slot_count * 2 : 256;
+    slot *grown = calloc(size, sizeof *grown);
+    if (!grown)
         return false;
-    for (size_t i = 0; i < slot_count; i++)
-        if (slots[i].function)
-            *find_slot(table, size, slots[i].function, slots[i].context) = slots[i];
-    free(slots);
-    slots = table;
-    slot_count = size;
+    for (size_t i = 0; i < table->slot_count; i++)
+        if (table->slots[i].function)
+            *find_slot(grown, size, table->slots[i].function, table->slots[i].context) = table->slots[i];
+    free(table->slots);
+    table->slots = grown;
+    table->slot_count = size;
     return true;
 }
 
@@ -51,21 +42,23 @@ static bool same_kernel(const kprof_kernel_record *a, const kprof_kernel_record 
 
 static kprof_kernel *find_known(const kprof_kernel_record *record)
 {
-    for (size_t i = 0; i < kernel_count; i++)
-        if (same_kernel(&kernels[i]->record, record))
-            return kernels[i];
+    kprof_kernel_table *table = &kprof_engine.kernels;
+    for (size_t i = 0; i < table->kernel_count; i++)
+        if (same_kernel(&table->kernels[i]->record, record))
+            return table->kernels[i];
     return NULL;
 }
 
 static kprof_kernel *add_kernel(const kprof_kernel_record *record, const kprof_filter *filter)
 {
-    if (kernel_count == kernel_capacity) {
-        size_t capacity = kernel_capacity ? kernel_capacity * 2 : 64;
-        kprof_kernel **grown = realloc(kernels, capacity * sizeof(kprof_kernel *));
+    kprof_kernel_table *table = &kprof_engine.kernels;
+    if (table->kernel_count == table->kernel_capacity) {
+        size_t capacity = table->kernel_capacity ? table->kernel_capacity * 2 : 64;
+        kprof_kernel **grown = realloc(table->kernels, capacity * sizeof(kprof_kernel *));
         if (!grown)
             return NULL;
-        kernels = grown;
-        kernel_capacity = capacity;
+        table->kernels = grown;
+        table->kernel_capacity = capacity;
     }
     kprof_kernel *kernel = calloc(1, sizeof *kernel);
     char *mangled = strdup(record->mangled);
@@ -74,36 +67,38 @@ static kprof_kernel *add_kernel(const kprof_kernel_record *record, const kprof_f
         free(mangled);
         return NULL;
     }
-    kernels[kernel_count++] = kernel;
+    table->kernels[table->kernel_count++] = kernel;
     kernel->record = *record;
     kernel->record.mangled = mangled;
-    kernel->record.kernel = (uint32_t)kernel_count;
+    kernel->record.kernel = (uint32_t)table->kernel_count;
     kernel->matches = kprof_filter_match_name(filter, mangled);
     return kernel;
 }
 
 static void forget_old_handles(void)
 {
-    unsigned now = atomic_load(&generation);
-    if (slots_generation == now)
+    kprof_kernel_table *table = &kprof_engine.kernels;
+    unsigned now = atomic_load(&table->generation);
+    if (table->slots_generation == now)
         return;
-    if (slots)
-        memset(slots, 0, slot_count * sizeof *slots);
-    slots_used = 0;
-    slots_generation = now;
+    if (table->slots)
+        memset(table->slots, 0, table->slot_count * sizeof *table->slots);
+    table->slots_used = 0;
+    table->slots_generation = now;
 }
 
 static kprof_kernel *find_locked(const kprof_call *call, const kprof_filter *filter, kprof_kernel_announcer *announce)
 {
+    kprof_kernel_table *table = &kprof_engine.kernels;
     forget_old_handles();
-    if (slots_used * 2 >= slot_count && !grow_slots())
+    if (table->slots_used * 2 >= table->slot_count && !grow_slots())
         return NULL;
-    slot *found = find_slot(slots, slot_count, call->function, call->context);
+    slot *found = find_slot(table->slots, table->slot_count, call->function, call->context);
     if (found->kernel && strcmp(found->kernel->record.mangled, call->kernel_name) == 0)
         return found->kernel;
     kprof_kernel_record record = {.mangled = call->kernel_name};
-    kprof_target_kernel(call, &record);
-    kprof_target_note_variables(call);
+    kprof_engine.device->target_kernel(call, &record);
+    kprof_engine.device->target_note_variables(call);
     kprof_kernel *kernel = find_known(&record);
     if (!kernel) {
         kernel = add_kernel(&record, filter);
@@ -112,28 +107,30 @@ static kprof_kernel *find_locked(const kprof_call *call, const kprof_filter *fil
         announce(kernel); /* before another thread finds it, and tells of its launches */
     }
     if (!found->function)
-        slots_used++;
+        table->slots_used++;
     *found = (slot){call->function, call->context, kernel};
     return kernel;
 }
 
 kprof_kernel *kprof_kernels_find(const kprof_call *call, const kprof_filter *filter, kprof_kernel_announcer *announce)
 {
-    pthread_mutex_lock(&mutex);
+    kprof_kernel_table *table = &kprof_engine.kernels;
+    pthread_mutex_lock(&table->mutex);
     kprof_kernel *kernel = find_locked(call, filter, announce);
-    pthread_mutex_unlock(&mutex);
+    pthread_mutex_unlock(&table->mutex);
     return kernel;
 }
 
 void kprof_kernels_forget_handles(void)
 {
-    atomic_fetch_add(&generation, 1);
+    atomic_fetch_add(&kprof_engine.kernels.generation, 1);
 }
 
 void kprof_kernels_visit(void (*visit)(kprof_kernel *kernel))
 {
-    pthread_mutex_lock(&mutex);
-    for (size_t i = 0; i < kernel_count; i++)
-        visit(kernels[i]);
-    pthread_mutex_unlock(&mutex);
+    kprof_kernel_table *table = &kprof_engine.kernels;
+    pthread_mutex_lock(&table->mutex);
+    for (size_t i = 0; i < table->kernel_count; i++)
+        visit(table->kernels[i]);
+    pthread_mutex_unlock(&table->mutex);
 }

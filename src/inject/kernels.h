@@ -5,6 +5,7 @@
 #include "core/filter.h"
 #include "cupti/target.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 
 typedef struct kprof_kernel {
@@ -18,6 +19,21 @@ typedef struct kprof_kernel {
     atomic_bool proved;            /* launches were seen not to reach memory of the host */
     _Atomic uint32_t reaches_host; /* launches that were seen to reach memory of the host */
 } kprof_kernel;
+
+typedef struct kprof_kernel_slot {
+    void *function, *context; /* a library's kernel has one handle in all contexts */
+    kprof_kernel *kernel;
+} kprof_kernel_slot;
+
+typedef struct kprof_kernel_table {
+    pthread_mutex_t mutex;
+    kprof_kernel_slot *slots; /* [slot_count], a power of two; open addressing */
+    size_t slot_count, slots_used;
+    atomic_uint generation; /* of handles */
+    unsigned slots_generation;
+    kprof_kernel **kernels; /* [kernel_count] */
+    size_t kernel_count, kernel_capacity;
+} kprof_kernel_table;
 
 /* Told of a new kernel, once, before any other thread can find it; it must not look for kernels itself. */
 typedef void kprof_kernel_announcer(const kprof_kernel *kernel);

@@ -6,6 +6,7 @@
 #include "inject/batch.h"
 #include "inject/contexts.h"
 #include "inject/devices.h"
+#include "inject/engine.h"
 #include "inject/gate.h"
 #include "inject/idle.h"
 #include "inject/kernels.h"
@@ -30,7 +31,7 @@
 /* Quarters of a second after which the counters are given back although no process of the run wants them. */
 #define MAX_IDLE_CALLS 12
 
-/* What this thread is in the middle of. */
+/* The call that this thread is in the middle of. */
 static __thread struct {
     bool own_call;         /* kprof itself calls the driver: not the application's doing */
     int shared;            /* calls inside the gate, which may nest */
@@ -39,10 +40,6 @@ static __thread struct {
     int nested;            /* calls of the same kind inside it */
     kprof_kernel *watched; /* this launch's, which is in no batch; NULL: none */
 } thread;
-
-static atomic_bool ended;   /* no batch is opened any more */
-static atomic_bool settled; /* disarmed, and no batch is open or can be opened any more */
-static atomic_bool forked;  /* without exec: everything here is the parent's */
 
 static int64_t realtime_ns(void)
 {
@@ -67,8 +64,8 @@ static void write_kernel(const kprof_kernel *kernel)
 /* Counts survive a process that is killed: they are written each time they have doubled. */
 static kprof_kernel *count_launch(const kprof_call *call, uint64_t *position)
 {
-    kprof_kernel *kernel = kprof_kernels_find(call, kprof_this_process.filter, write_kernel);
-    *position = atomic_fetch_add(&kprof_this_process.launches, 1);
+    kprof_kernel *kernel = kprof_kernels_find(call, kprof_engine.process.filter, write_kernel);
+    *position = atomic_fetch_add(&kprof_engine.process.launches, 1);
     if (!kernel)
         return NULL;
     uint64_t count = atomic_fetch_add(&kernel->launches, 1) + 1;
@@ -83,7 +80,7 @@ static void write_progress(const kprof_launch_record *last, uint64_t open, uint3
     record.progress = (kprof_progress_record){
         .kernel = last->kernel,
         .launch = last->launch,
-        .profiled = atomic_load(&kprof_this_process.profiled),
+        .profiled = atomic_load(&kprof_engine.process.profiled),
         .open = open,
         .pass = pass,
         .pass_count = pass_count,
@@ -95,7 +92,7 @@ static void write_launch(kprof_launch_record *launch, const char *reason)
 {
     launch->reason = reason;
     if (launch->value_count > 0 || !*reason)
-        atomic_fetch_add(&kprof_this_process.profiled, 1);
+        atomic_fetch_add(&kprof_engine.process.profiled, 1);
     kprof_record record = {.type = KPROF_RECORD_LAUNCH, .launch = *launch};
     kprof_process_write(&record);
 }
@@ -106,7 +103,7 @@ static const kprof_batch_listener listener = {write_launch, write_progress};
  * only: another of its contexts, or of the run's processes, is still giving them back. */
 static bool is_final(kprof_status status)
 {
-    bool had_counters = atomic_load(&kprof_this_process.profiled) > 0;
+    bool had_counters = atomic_load(&kprof_engine.process.profiled) > 0;
     return status == KPROF_NO_PERMISSION || status == KPROF_UNSUPPORTED ||
            (status == KPROF_COUNTERS_BUSY && !had_counters);
 }
@@ -118,7 +115,7 @@ static void describe(const kprof_call *call, const kprof_kernel *kernel, uint64_
     record->thread = syscall(SYS_gettid);
     record->start_unix_ns = realtime_ns();
     record->mode = KPROF_REPLAY_NONE;
-    kprof_target_launch(call, record);
+    kprof_engine.device->target_launch(call, record);
 }
 
 /* Wait until no other thread is inside the driver. "" when the gate is held now, else why not. */
@@ -126,8 +123,8 @@ static const char *enter_alone(void)
 {
     if (!kprof_gate_enter_exclusive(GATE_TIMEOUT_MS))
         return "another thread stayed inside a CUDA call";
-    bool armed = atomic_load(&kprof_this_process.armed) && !atomic_load(&ended);
-    if (armed && !kprof_target_capturing()) /* asked inside, where no thread can change it */
+    bool armed = atomic_load(&kprof_engine.process.armed) && !atomic_load(&kprof_engine.launches.ended);
+    if (armed && !kprof_engine.device->target_capturing()) /* asked inside, where no thread can change it */
         return "";
     kprof_gate_leave_exclusive();
     return armed ? "a stream was being captured, and nothing may be synchronised meanwhile"
@@ -192,7 +189,7 @@ static void close_batch(const char *why)
 
 static bool measures_whole_graphs(void)
 {
-    const kprof_config *config = &kprof_this_process.config;
+    const kprof_config *config = &kprof_engine.process.config;
     return config->graph_profiling == KPROF_GRAPH_WHOLE || config->replay_choice == KPROF_MULTIPLEX_ALL;
 }
 
@@ -216,11 +213,11 @@ static bool joins_batch(const kprof_call *call)
 
 static bool choose(const kprof_call *call, const kprof_kernel *kernel, const kprof_device *device)
 {
-    if (!kernel || !device || kprof_filter_exhausted(kprof_this_process.filter))
+    if (!kernel || !device || kprof_filter_exhausted(kprof_engine.process.filter))
         return false;
-    if (kernel->matches && kprof_target_launch_captured(call))
+    if (kernel->matches && kprof_engine.device->target_launch_captured(call))
         return false;
-    return kprof_filter_take_launch(kprof_this_process.filter, kernel->matches, device->record.device);
+    return kprof_filter_take_launch(kprof_engine.process.filter, kernel->matches, device->record.device);
 }
 
 static void enter_launch(const kprof_call *call)
@@ -242,7 +239,7 @@ static void enter_launch(const kprof_call *call)
     kprof_process_forget_reason();
     if (chosen) {
         describe(call, kernel, position, &launch.record);
-        atomic_fetch_add(&kprof_this_process.matched, 1);
+        atomic_fetch_add(&kprof_engine.process.matched, 1);
     }
     const char *obstacle = "";
     bool asks_nothing = launch.metrics && launch.metrics->pass_count == 0; /* but what the launch itself tells */
@@ -256,8 +253,7 @@ static void enter_launch(const kprof_call *call)
 
 static void note_unknown_graph(const char *why)
 {
-    static atomic_bool noted;
-    if (!atomic_exchange(&noted, true))
+    if (!atomic_exchange(&kprof_engine.launches.noted_graph, true))
         kprof_log(KPROF_LOG_WARNING,
                   "a CUDA graph, or a launch on several devices, is not profiled kernel by kernel: %s; "
                   "--graph-profiling graph measures a graph as one launch",
@@ -281,7 +277,7 @@ static void look_at_node(const kprof_graph_call *node, const kprof_device *devic
     describe(&node->call, out->kernel, position, &out->record);
     out->record.device = device->record.device;
     out->record.graph_node = node->node;
-    atomic_fetch_add(&kprof_this_process.matched, 1);
+    atomic_fetch_add(&kprof_engine.process.matched, 1);
 }
 
 static const char *enter_graph_batch(const kprof_call *call, const kprof_batch_launch *launches, size_t count)
@@ -307,7 +303,7 @@ static void enter_graph(const kprof_call *call)
     size_t count = 0, chosen = 0;
     const char *why = "", *obstacle = "";
     kprof_batch_note_unknown_end();
-    const kprof_graph_call *nodes = kprof_target_graph(call, &count, &why);
+    const kprof_graph_call *nodes = kprof_engine.device->target_graph(call, &count, &why);
     if (!nodes) {
         note_unknown_graph(why);
         return;
@@ -365,20 +361,20 @@ static void try_to_settle(const kprof_call *call)
         return;
     kprof_batch_close(call->name);
     kprof_contexts_end_samples();
-    if (!kprof_target_capturing())
+    if (!kprof_engine.device->target_capturing())
         kprof_contexts_release_memory();
-    atomic_store(&settled, true);
+    atomic_store(&kprof_engine.launches.settled, true);
     kprof_gate_leave_exclusive();
 }
 
 /* The application gets the memory that it needs, and sees what it would see. */
 static void make_room(const kprof_call *call)
 {
-    bool needed = call->kind == KPROF_CALL_MEMORY_INFO || !kprof_target_has_room(call);
-    if (!needed || atomic_load(&kprof_this_process.matched) == 0 || !kprof_gate_enter_exclusive(GATE_TIMEOUT_MS))
+    bool needed = call->kind == KPROF_CALL_MEMORY_INFO || !kprof_engine.device->target_has_room(call);
+    if (!needed || atomic_load(&kprof_engine.process.matched) == 0 || !kprof_gate_enter_exclusive(GATE_TIMEOUT_MS))
         return;
     kprof_batch_close(call->name);
-    if (!kprof_target_capturing())
+    if (!kprof_engine.device->target_capturing())
         kprof_contexts_release_memory();
     kprof_gate_leave_exclusive();
 }
@@ -390,7 +386,8 @@ static void follow(const kprof_call *call)
         enter_launch(call);
     else if (call->kind == KPROF_CALL_TRANSFER && kprof_batch_records())
         enter_batch(&(kprof_batch_launch){.call = call});
-    else if (call->kind == KPROF_CALL_GRAPH_LAUNCH && measures_whole_graphs() && kprof_target_name_graph(call, &whole))
+    else if (call->kind == KPROF_CALL_GRAPH_LAUNCH && measures_whole_graphs() &&
+             kprof_engine.device->target_name_graph(call, &whole))
         enter_launch(&whole);
     else if (call->kind == KPROF_CALL_GRAPH_LAUNCH)
         enter_graph(call);
@@ -414,8 +411,8 @@ static void enter(const kprof_call *call)
         thread.shared++;
         return;
     }
-    bool armed = atomic_load_explicit(&kprof_this_process.armed, memory_order_relaxed);
-    if (!armed && atomic_load_explicit(&settled, memory_order_relaxed))
+    bool armed = atomic_load_explicit(&kprof_engine.process.armed, memory_order_relaxed);
+    if (!armed && atomic_load_explicit(&kprof_engine.launches.settled, memory_order_relaxed))
         return;
     thread.own_call = true;
     if (!armed && is_gated(call))
@@ -486,14 +483,15 @@ static void leave(const kprof_call *call)
 /* Within the call that ends it, or at the process' end without one. */
 static void context_ending(void *context)
 {
+    kprof_launch_state *state = &kprof_engine.launches;
     bool own_call = thread.own_call;
-    if (atomic_load(&forked))
+    if (atomic_load(&state->forked))
         return;
     thread.own_call = true;
     bool alone = thread.shared == 0 && kprof_gate_enter_exclusive(GATE_TIMEOUT_MS);
     kprof_wait_forget(context);
     bool in_pass = kprof_batch_context_ending(context);
-    if (!atomic_load(&ended)) /* else all goes with the process, and CUPTI would wait for work that may never end */
+    if (!atomic_load(&state->ended)) /* else all goes with the process, and CUPTI would wait for work without end */
         kprof_contexts_forget(context, in_pass);
     kprof_devices_forget(context);
     kprof_kernels_forget_handles(); /* the next context may have its address */
@@ -514,7 +512,7 @@ static bool give_back(unsigned calls)
     if (!kprof_gate_enter_exclusive(0))
         return false;
     kprof_launch_mark_own();
-    if (kprof_idle_lasts() && !atomic_load(&ended) && !kprof_target_capturing() &&
+    if (kprof_idle_lasts() && !atomic_load(&kprof_engine.launches.ended) && !kprof_engine.device->target_capturing() &&
         kprof_contexts_idle()) { /* CUPTI would wait for them without a limit */
         kprof_batch_close("a pause");
         done = calls >= MAX_IDLE_CALLS || kprof_lock_is_wanted();
@@ -528,18 +526,19 @@ static bool give_back(unsigned calls)
 void kprof_launch_mark_own(void)
 {
     thread.own_call = true;
-    (void)kprof_target_set_own(true);
+    (void)kprof_engine.device->target_set_own(true);
 }
 
 void kprof_launch_forget(void)
 {
-    atomic_store(&forked, true);
-    atomic_store(&settled, true);
+    kprof_launch_state *state = &kprof_engine.launches;
+    atomic_store(&state->forked, true);
+    atomic_store(&state->settled, true);
 }
 
 void kprof_launch_prepare(void)
 {
-    atomic_store(&ended, false);
+    atomic_store(&kprof_engine.launches.ended, false);
     kprof_batch_listen(&listener);
     kprof_idle_start(give_back);
 }
@@ -547,12 +546,12 @@ void kprof_launch_prepare(void)
 void kprof_launch_stop(void)
 {
     kprof_idle_stop();
-    atomic_store(&ended, true);
+    atomic_store(&kprof_engine.launches.ended, true);
     thread.own_call = true;
-    bool own = kprof_target_set_own(true);
+    bool own = kprof_engine.device->target_set_own(true);
     close_batch("the end of the process");
     kprof_gate_await_exclusive(GATE_TIMEOUT_MS); /* another thread may be using CUPTI, which ends after this */
-    (void)kprof_target_set_own(own);
+    (void)kprof_engine.device->target_set_own(own);
     thread.own_call = false;
 }
 
@@ -563,9 +562,9 @@ void kprof_launch_finish(void)
     kprof_kernels_visit(write_seen);
     kprof_record record = {.type = KPROF_RECORD_END};
     record.end = (kprof_end_record){
-        .launches = atomic_load(&kprof_this_process.launches),
-        .matched = atomic_load(&kprof_this_process.matched),
-        .profiled = atomic_load(&kprof_this_process.profiled),
+        .launches = atomic_load(&kprof_engine.process.launches),
+        .matched = atomic_load(&kprof_engine.process.matched),
+        .profiled = atomic_load(&kprof_engine.process.profiled),
     };
     kprof_process_write(&record);
 }

@@ -4,6 +4,15 @@
 
 #include "cupti/target.h"
 
+#include <stdatomic.h>
+
+typedef struct kprof_launch_state {
+    atomic_bool ended;       /* no batch is opened any more */
+    atomic_bool settled;     /* disarmed, and no batch is open or can be opened any more */
+    atomic_bool forked;      /* without exec: everything here is the parent's */
+    atomic_bool noted_graph; /* that graphs are not profiled kernel by kernel has been said */
+} kprof_launch_state;
+
 extern const kprof_target_hooks kprof_launch_hooks;
 
 /* The calling thread is one of kprof's own: its driver calls are not the application's. */

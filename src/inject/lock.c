@@ -3,37 +3,26 @@
 
 #include "core/fd.h"
 #include "core/folder.h"
+#include "inject/engine.h"
 
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #define POLL_MS 2
 
-/* A locked file. */
-typedef struct file_lock {
-    const char *name; /* in the session directory */
-    int fd;           /* -1: not locked */
-    struct stat file; /* tells whether the number is still ours */
-} file_lock;
-
-static file_lock turn = {.name = "gpu.lock", .fd = -1};     /* exclusive: whose turn it is */
-static file_lock wanted = {.name = "gpu.wanted", .fd = -1}; /* shared by those who want theirs */
-static char session_dir[PATH_MAX];
-
 void kprof_lock_set_folder(const char *dir)
 {
-    snprintf(session_dir, sizeof session_dir, "%s", dir);
+    kprof_lock *locks = &kprof_engine.lock;
+    snprintf(locks->session_dir, sizeof locks->session_dir, "%s", dir);
 }
 
-static int open_lock(const file_lock *lock)
+static int open_lock(const kprof_file_lock *lock)
 {
     const char *reason;
-    int folder = kprof_folder_open(session_dir, &reason);
+    int folder = kprof_folder_open(kprof_engine.lock.session_dir, &reason);
     if (folder < 0)
         return -1;
     int fd = kprof_folder_open_file(folder, lock->name, O_RDWR | O_CREAT, &reason);
@@ -41,13 +30,13 @@ static int open_lock(const file_lock *lock)
     return fd;
 }
 
-static void hold(file_lock *lock, int fd)
+static void hold(kprof_file_lock *lock, int fd)
 {
     lock->fd = fd;
     (void)fstat(fd, &lock->file);
 }
 
-static void let_go(file_lock *lock)
+static void let_go(kprof_file_lock *lock)
 {
     struct stat now;
     if (lock->fd >= 0 && fstat(lock->fd, &now) == 0 && now.st_dev == lock->file.st_dev &&
@@ -58,8 +47,9 @@ static void let_go(file_lock *lock)
 
 bool kprof_lock_take(unsigned timeout_ms, void (*before_wait)(void))
 {
+    kprof_lock *locks = &kprof_engine.lock;
     const struct timespec pause = {0, POLL_MS * 1000000};
-    int fd = open_lock(&turn);
+    int fd = open_lock(&locks->turn);
     if (fd < 0)
         return true;           /* without the session directory there is nobody to take turns with */
     fd = kprof_fd_move_up(fd); /* it may be held for long */
@@ -72,30 +62,31 @@ bool kprof_lock_take(unsigned timeout_ms, void (*before_wait)(void))
             before_wait();
         nanosleep(&pause, NULL);
     }
-    hold(&turn, fd);
+    hold(&locks->turn, fd);
     return true;
 }
 
 void kprof_lock_want(void)
 {
-    int fd = wanted.fd < 0 ? open_lock(&wanted) : -1;
+    kprof_lock *locks = &kprof_engine.lock;
+    int fd = locks->wanted.fd < 0 ? open_lock(&locks->wanted) : -1;
     if (fd < 0)
         return;
     fd = kprof_fd_move_up(fd);
     if (flock(fd, LOCK_SH | LOCK_NB) == 0)
-        hold(&wanted, fd);
+        hold(&locks->wanted, fd);
     else
         close(fd);
 }
 
 void kprof_lock_have(void)
 {
-    let_go(&wanted);
+    let_go(&kprof_engine.lock.wanted);
 }
 
 bool kprof_lock_is_wanted(void)
 {
-    int fd = open_lock(&wanted);
+    int fd = open_lock(&kprof_engine.lock.wanted);
     if (fd < 0)
         return false;
     bool others = flock(fd, LOCK_EX | LOCK_NB) != 0;
@@ -105,5 +96,5 @@ bool kprof_lock_is_wanted(void)
 
 void kprof_lock_give(void)
 {
-    let_go(&turn);
+    let_go(&kprof_engine.lock.turn);
 }

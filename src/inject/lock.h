@@ -3,9 +3,24 @@
 #ifndef KPROF_INJECT_LOCK_H
 #define KPROF_INJECT_LOCK_H
 
+#include <limits.h>
 #include <stdbool.h>
+#include <sys/stat.h>
 
-/* Where the lock is; before any other call. */
+/* A locked file. */
+typedef struct kprof_file_lock {
+    const char *name; /* in the session directory */
+    int fd;           /* -1: not locked */
+    struct stat file; /* tells whether the number is still ours */
+} kprof_file_lock;
+
+typedef struct kprof_lock {
+    char session_dir[PATH_MAX];
+    kprof_file_lock turn;   /* exclusive: whose turn it is */
+    kprof_file_lock wanted; /* shared by those who want theirs */
+} kprof_lock;
+
+/* Set the folder of the lock. Call this first. */
 void kprof_lock_set_folder(const char *dir);
 /* Wait for this process' turn, `timeout_ms` at most; false when that time is over. `before_wait` is called before a
  * wait, for giving up what the process that has its turn may need; NULL: nothing. */

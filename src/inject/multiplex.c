@@ -3,6 +3,7 @@
  * pass. */
 #include "inject/batch_private.h"
 
+#include "inject/engine.h"
 #include "inject/keep.h"
 #include "inject/multiplex.h"
 #include "inject/process.h"
@@ -23,7 +24,7 @@
  * stopping a pass takes 40 ms, and so the windows of 10,000 launches take 5 s at most. */
 #define PATIENCE_PER_WINDOW 2
 
-/* What launches must have in common to make up a sample. */
+/* Launches make up a sample when these are equal. */
 typedef struct shape {
     const kprof_kernel *kernel;
     uint32_t grid[3], block[3], cluster[3], dynamic_smem_bytes;
@@ -48,7 +49,7 @@ typedef struct sample {
     char why[256]; /* its launches are not repeated */
 } sample;
 
-/* Of a context. Samples are numbered as their ranges are. */
+/* The samples of one context. Their numbers are those of their ranges. */
 struct kprof_multiplex {
     group **slots; /* [slot_count], a power of two; open addressing; owned */
     size_t slot_count, group_count;
@@ -133,7 +134,7 @@ static group *get_group(struct kprof_multiplex *m, const kprof_batch_launch *lau
 
 static uint32_t most_samples(void)
 {
-    return kprof_this_process.config.multiplex_samples;
+    return kprof_engine.process.config.multiplex_samples;
 }
 
 static uint32_t most_in_window(const group *g)
@@ -170,7 +171,7 @@ static bool may_begin_sample(const struct kprof_multiplex *m, const group *g)
 
 kprof_turn kprof_multiplex_turn(const kprof_batch_launch *launch)
 {
-    struct kprof_multiplex *m = kprof_batch.context->multiplex;
+    struct kprof_multiplex *m = kprof_engine.batch.context->multiplex;
     const group *g = get_group(m, launch);
     if (!g || g->complete >= most_samples())
         return KPROF_TURN_NEVER;
@@ -182,8 +183,9 @@ kprof_turn kprof_multiplex_turn(const kprof_batch_launch *launch)
 
 bool kprof_multiplex_loses_patience(void)
 {
-    struct kprof_multiplex *m = kprof_batch.context->multiplex;
-    uint32_t first = kprof_batch.metrics->pass_count;
+    kprof_open_batch *batch = &kprof_engine.batch;
+    struct kprof_multiplex *m = batch->context->multiplex;
+    uint32_t first = batch->metrics->pass_count;
     return ++m->gone_by > (m->windows <= first ? 0 : (size_t)PATIENCE_PER_WINDOW * (m->windows - first));
 }
 
@@ -191,8 +193,9 @@ bool kprof_multiplex_loses_patience(void)
 
 static kprof_status make(size_t capacity)
 {
-    struct kprof_multiplex **m = &kprof_batch.context->multiplex;
-    if (kprof_batch.metrics->pass_count > KPROF_MULTIPLEX_PASSES)
+    kprof_open_batch *batch = &kprof_engine.batch;
+    struct kprof_multiplex **m = &batch->context->multiplex;
+    if (batch->metrics->pass_count > KPROF_MULTIPLEX_PASSES)
         return kprof_fail(KPROF_NOT_COLLECTED,
                           "launches that are not repeated can have %d passes at most; try --max-passes",
                           KPROF_MULTIPLEX_PASSES);
@@ -210,26 +213,27 @@ static kprof_status make(size_t capacity)
 static bool is_used_up(struct kprof_multiplex *m)
 {
     m->since_full = has_no_room(m) ? m->since_full + 1 : 0;
-    return has_no_room(m) && m->since_full > kprof_batch.metrics->pass_count;
+    return has_no_room(m) && m->since_full > kprof_engine.batch.metrics->pass_count;
 }
 
 bool kprof_multiplex_goes_on(void)
 {
-    kprof_profiled_context *context = kprof_batch.context;
+    kprof_profiled_context *context = kprof_engine.batch.context;
     struct kprof_multiplex *m = context->multiplex;
-    if (m && m->measures && (!kprof_profiler_goes_on(context->profiler) || is_used_up(m)))
+    if (m && m->measures && (!kprof_engine.device->profiler_goes_on(context->profiler) || is_used_up(m)))
         kprof_multiplex_end(context);
     return m && m->measures;
 }
 
 kprof_status kprof_multiplex_begin(const kprof_measurement *wanted)
 {
+    kprof_open_batch *batch = &kprof_engine.batch;
     kprof_status status = make(wanted->ranges);
     if (status == KPROF_OK)
-        status = kprof_profiler_begin(kprof_batch.context->profiler, wanted);
+        status = kprof_engine.device->profiler_begin(batch->context->profiler, wanted);
     if (status != KPROF_OK)
         return status;
-    struct kprof_multiplex *m = kprof_batch.context->multiplex;
+    struct kprof_multiplex *m = batch->context->multiplex;
     m->measures = true;
     m->all_witnesses = wanted->all_witnesses;
     m->proved = wanted->proved;
@@ -244,42 +248,46 @@ static bool is_in_vain(const struct kprof_multiplex *m, const group *g)
 
 kprof_status kprof_multiplex_open_window(void)
 {
-    kprof_profiler *profiler = kprof_batch.context->profiler;
-    struct kprof_multiplex *m = kprof_batch.context->multiplex;
-    const group *g = find_group(m, kprof_batch.opener);
+    kprof_open_batch *batch = &kprof_engine.batch;
+    kprof_profiler *profiler = batch->context->profiler;
+    struct kprof_multiplex *m = batch->context->multiplex;
+    const group *g = find_group(m, batch->opener);
     m->windows++;
     m->gone_by = 0;
-    kprof_status status = kprof_profiler_next_pass(profiler, &m->pass);
-    for (uint32_t i = 1; i < kprof_batch.metrics->pass_count && status == KPROF_OK && is_in_vain(m, g); i++) {
-        status = kprof_profiler_skip_pass(profiler);
+    kprof_status status = kprof_engine.device->profiler_next_pass(profiler, &m->pass);
+    for (uint32_t i = 1; i < batch->metrics->pass_count && status == KPROF_OK && is_in_vain(m, g); i++) {
+        status = kprof_engine.device->profiler_skip_pass(profiler);
         if (status == KPROF_OK)
-            status = kprof_profiler_next_pass(profiler, &m->pass);
+            status = kprof_engine.device->profiler_next_pass(profiler, &m->pass);
     }
     return status;
 }
 
 bool kprof_multiplex_shares(const kprof_measurement *wanted, size_t least)
 {
-    const kprof_profiled_context *context = kprof_batch.context;
+    kprof_open_batch *batch = &kprof_engine.batch;
+    const kprof_profiled_context *context = batch->context;
     const struct kprof_multiplex *m = context->multiplex;
-    if (kprof_this_process.config.counter_data_dir) /* the image of a launch has that launch alone */
+    if (kprof_engine.process.config.counter_data_dir) /* the image of a launch has that launch alone */
         return false;
-    if (!m || !m->measures || !kprof_profiler_goes_on(context->profiler) || m->proved != wanted->proved ||
-        m->all_witnesses != wanted->all_witnesses || m->sample_count + wanted->proved + least > m->capacity)
+    if (!m || !m->measures || !kprof_engine.device->profiler_goes_on(context->profiler) ||
+        m->proved != wanted->proved || m->all_witnesses != wanted->all_witnesses ||
+        m->sample_count + wanted->proved + least > m->capacity)
         return false;
     size_t room = m->capacity - m->sample_count - wanted->proved;
-    kprof_batch.first_range = kprof_batch.range_count = m->sample_count;
-    if (kprof_batch.capacity > room)
-        kprof_batch.capacity = room;
+    batch->first_range = batch->range_count = m->sample_count;
+    if (batch->capacity > room)
+        batch->capacity = room;
     return true;
 }
 
 void kprof_multiplex_note_batch(void)
 {
-    struct kprof_multiplex *m = kprof_batch.context ? kprof_batch.context->multiplex : NULL;
-    if (!m || !m->measures || kprof_batch.kind == KPROF_MULTIPLEXED)
+    kprof_open_batch *batch = &kprof_engine.batch;
+    struct kprof_multiplex *m = batch->context ? batch->context->multiplex : NULL;
+    if (!m || !m->measures || batch->kind == KPROF_MULTIPLEXED)
         return;
-    while (m->sample_count < kprof_batch.range_count)
+    while (m->sample_count < batch->range_count)
         m->samples[m->sample_count++] = (sample){.dropped = true};
 }
 
@@ -296,7 +304,7 @@ static size_t begin_sample(struct kprof_multiplex *m, group *g, const kprof_batc
 
 size_t kprof_multiplex_take(const kprof_batch_launch *launch, const char *why)
 {
-    struct kprof_multiplex *m = kprof_batch.context->multiplex;
+    struct kprof_multiplex *m = kprof_engine.batch.context->multiplex;
     group *g = get_group(m, launch);
     size_t number = lacking(m, g);
     if (number == NONE)
@@ -322,16 +330,18 @@ void kprof_multiplex_skip(const kprof_launch_record *record)
 {
     kprof_launch_record skipped = *record;
     skipped.mode = KPROF_REPLAY_MULTIPLEX;
-    kprof_batch.listener->done(&skipped, "multiplexed: another pass than it lacks was under way, or its kernel and "
-                                         "shape had had their turn in that");
+    kprof_engine.batch.listener->done(&skipped,
+                                      "multiplexed: another pass than it lacks was under way, or its kernel and "
+                                      "shape had had their turn in that");
 }
 
 void kprof_multiplex_drop(size_t range, const kprof_launch_record *refused)
 {
-    struct kprof_multiplex *m = kprof_batch.context->multiplex;
+    kprof_open_batch *batch = &kprof_engine.batch;
+    struct kprof_multiplex *m = batch->context->multiplex;
     sample *s = &m->samples[range];
     if (s->record.launch != refused->launch)
-        kprof_batch.listener->done(&s->record, "the driver refused another launch of its sample");
+        batch->listener->done(&s->record, "the driver refused another launch of its sample");
     s->dropped = true;
     take_out(m, range);
 }
@@ -340,14 +350,14 @@ void kprof_multiplex_drop(size_t range, const kprof_launch_record *refused)
 
 static bool is_complete(const sample *s)
 {
-    uint32_t count = kprof_batch.metrics->pass_count;
+    uint32_t count = kprof_engine.batch.metrics->pass_count;
     uint64_t all = count == 64 ? UINT64_MAX : (UINT64_C(1) << count) - 1;
     return s->passes == all;
 }
 
 static bool pass_has_witness(uint32_t pass)
 {
-    const kprof_chip_metrics *metrics = kprof_batch.metrics;
+    const kprof_chip_metrics *metrics = kprof_engine.batch.metrics;
     bool found = false;
     for (size_t w = 0; w < metrics->witnesses.count && pass < KPROF_WITNESS_PASSES; w++)
         found = found || (metrics->witness_passes[w] >> pass & 1);
@@ -357,16 +367,16 @@ static bool pass_has_witness(uint32_t pass)
 /* Witnesses of a counter that several passes have: evaluated after each, in the order in which a sample gets them. */
 static kprof_status read_witnesses(struct kprof_multiplex *m)
 {
+    kprof_open_batch *batch = &kprof_engine.batch;
     kprof_evaluations evaluations;
-    if (!pass_has_witness(m->pass) || kprof_batch.count == 0)
+    if (!pass_has_witness(m->pass) || batch->count == 0)
         return KPROF_OK;
-    kprof_status status =
-        kprof_evaluations_make(kprof_batch.context->profiler, kprof_batch.metrics, kprof_batch.count, &evaluations);
+    kprof_status status = kprof_evaluations_make(batch->context->profiler, batch->metrics, batch->count, &evaluations);
     if (status != KPROF_OK)
         return status;
     for (size_t i = 0; i < evaluations.count; i++) {
-        evaluations.items[i].range = kprof_batch.launches[i].range;
-        memcpy(evaluations.items[i].witnesses, m->samples[kprof_batch.launches[i].range].witnesses,
+        evaluations.items[i].range = batch->launches[i].range;
+        memcpy(evaluations.items[i].witnesses, m->samples[batch->launches[i].range].witnesses,
                sizeof evaluations.items[i].witnesses);
     }
     kprof_evaluate_begin(&evaluations, m->pass, m->pass);
@@ -380,8 +390,9 @@ static kprof_status read_witnesses(struct kprof_multiplex *m)
 
 kprof_status kprof_multiplex_read_window(void)
 {
-    struct kprof_multiplex *m = kprof_batch.context->multiplex;
-    kprof_status status = kprof_profiler_decode(kprof_batch.context->profiler, m->sample_count);
+    kprof_open_batch *batch = &kprof_engine.batch;
+    struct kprof_multiplex *m = batch->context->multiplex;
+    kprof_status status = kprof_engine.device->profiler_decode(batch->context->profiler, m->sample_count);
     return status == KPROF_OK ? read_witnesses(m) : status;
 }
 
@@ -419,7 +430,7 @@ static void deliver_samples(kprof_profiled_context *context, const size_t *numbe
         if (status == KPROF_OK)
             deliver_sample(context->metrics, s, &evaluations.items[i]);
         else
-            kprof_batch.listener->done(&s->record, kprof_process_reason(status));
+            kprof_engine.batch.listener->done(&s->record, kprof_process_reason(status));
         s->dropped = true;
     }
     if (status == KPROF_OK)
@@ -436,19 +447,20 @@ static void deliver_contribution(const sample *s, kprof_launch_record *record)
              (unsigned long long)s->record.launch);
     record->mode = KPROF_REPLAY_MULTIPLEX;
     record->pass_count = 1;
-    kprof_batch.listener->done(record, reason);
+    kprof_engine.batch.listener->done(record, reason);
 }
 
 void kprof_multiplex_deliver(void)
 {
-    struct kprof_multiplex *m = kprof_batch.context->multiplex;
-    size_t *complete = calloc(kprof_batch.count + 1, sizeof *complete), count = 0;
-    for (size_t i = 0; i < kprof_batch.count; i++) {
-        const kprof_open_launch *launch = &kprof_batch.launches[i];
+    kprof_open_batch *batch = &kprof_engine.batch;
+    struct kprof_multiplex *m = batch->context->multiplex;
+    size_t *complete = calloc(batch->count + 1, sizeof *complete), count = 0;
+    for (size_t i = 0; i < batch->count; i++) {
+        const kprof_open_launch *launch = &batch->launches[i];
         sample *s = &m->samples[launch->range];
         s->record.profile_ns += launch->record.profile_ns;
         if (launch->record.launch != s->record.launch)
-            deliver_contribution(s, &kprof_batch.launches[i].record);
+            deliver_contribution(s, &batch->launches[i].record);
         if (complete && is_complete(s)) {
             take_out(m, launch->range);
             s->group->complete++;
@@ -456,7 +468,7 @@ void kprof_multiplex_deliver(void)
         }
     }
     if (count > 0)
-        deliver_samples(kprof_batch.context, complete, count);
+        deliver_samples(batch->context, complete, count);
     free(complete);
 }
 
@@ -476,13 +488,14 @@ static void forget_samples(struct kprof_multiplex *m)
 
 void kprof_multiplex_deliver_reason(const char *reason)
 {
-    struct kprof_multiplex *m = kprof_batch.context->multiplex;
-    for (size_t i = 0; i < kprof_batch.count; i++)
-        if (kprof_batch.launches[i].record.launch != m->samples[kprof_batch.launches[i].range].record.launch)
-            kprof_batch.listener->done(&kprof_batch.launches[i].record, reason);
+    kprof_open_batch *batch = &kprof_engine.batch;
+    struct kprof_multiplex *m = batch->context->multiplex;
+    for (size_t i = 0; i < batch->count; i++)
+        if (batch->launches[i].record.launch != m->samples[batch->launches[i].range].record.launch)
+            batch->listener->done(&batch->launches[i].record, reason);
     for (size_t i = 0; i < m->sample_count; i++)
         if (!m->samples[i].dropped)
-            kprof_batch.listener->done(&m->samples[i].record, reason);
+            batch->listener->done(&m->samples[i].record, reason);
     forget_samples(m);
 }
 

@@ -19,10 +19,10 @@ typedef enum kprof_turn {
 
 /* Does the launch's group need samples, whatever the pass? `context` may be one that has had no window. */
 bool kprof_multiplex_wants(const kprof_profiled_context *context, const kprof_batch_launch *launch);
-/* What of the launch, in the open window. NEVER, too, when memory ran out. */
+/* Is it the launch's turn in the open window? NEVER also means that memory ran out. */
 kprof_turn kprof_multiplex_turn(const kprof_batch_launch *launch);
-/* A launch goes by that waits for another window than the open one, of this context or another: have so many that it is
- * worth its price? */
+/* Count a launch that is not measured because it waits for another window. Have enough of them gone by to make a new
+ * window worth its price? */
 bool kprof_multiplex_loses_patience(void);
 
 /* Is there a measurement for samples that can go on? Else the samples that there are have been told of. */
@@ -31,8 +31,8 @@ bool kprof_multiplex_goes_on(void);
 kprof_status kprof_multiplex_begin(const kprof_measurement *wanted) KPROF_MUST_CHECK;
 /* A window opens for the batch's opener: find a pass for it. With the context idle. */
 kprof_status kprof_multiplex_open_window(void) KPROF_MUST_CHECK;
-/* May the batch use the measurement of samples, as there is one such as `wanted`, with room for `least` ranges? Then
- * the batch has its first range after theirs, and its capacity is what room there is. */
+/* May the batch use the measurement of the samples? It may if there is one like `wanted` with room for `least` more
+ * ranges. Then the batch's ranges begin after those of the samples, and its capacity is the room that is left. */
 bool kprof_multiplex_shares(const kprof_measurement *wanted, size_t least);
 /* The batch, which may have shared the measurement, is over. */
 void kprof_multiplex_note_batch(void);

@@ -4,10 +4,10 @@
 
 #include "core/log.h"
 #include "core/monotonic.h"
+#include "inject/engine.h"
 #include "inject/multiplex.h"
 #include "inject/process.h"
 #include "inject/wait.h"
-#include "inject/writers.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,47 +18,49 @@
 #define SLOW_PASS_NS      INT64_C(5000000000)
 #define SLOW_PASS_EACH_NS INT64_C(20000000)
 
-/* Launches of the batch before, from which on the witnesses that take time are worth it, where not all are wanted: they
- * take it for each pass, however many launches share it. */
+/* With --witnesses auto, use the witnesses that take time once the previous batch had this many launches: they cost the
+ * same for each pass, however many launches share it. */
 #define WITNESSED_LAUNCHES 64
 
-/* Room for fewer, or for less than half of what the batch may have, is not worth sharing a measurement. */
+/* Share a measurement only if it has room for this many ranges, or for half of those that the batch may have. */
 #define LEAST_SHARED_RANGES 64
 
 static bool wants_all_witnesses(void)
 {
-    return kprof_this_process.config.witness_control == KPROF_WITNESSES_ALL ||
-           kprof_batch.context->last_launches >= WITNESSED_LAUNCHES;
+    return kprof_engine.process.config.witness_control == KPROF_WITNESSES_ALL ||
+           kprof_engine.batch.context->last_launches >= WITNESSED_LAUNCHES;
 }
 
-/* What the batch, or the window, asks of CUPTI: the same image for both, which takes 150 ms to change. */
+/* The measurement to ask CUPTI for. Batches and windows use the same image, since changing it takes 150 ms. */
 static kprof_measurement wanted_measurement(void)
 {
-    bool proved =
-        kprof_batch.kind == KPROF_MULTIPLEXED ? kprof_treatment_proves(kprof_batch.metrics) : kprof_batch.proved;
-    return (kprof_measurement){.ranges = kprof_batch.capacity + proved, /* one for the whole batch */
+    kprof_open_batch *batch = &kprof_engine.batch;
+    bool proved = batch->kind == KPROF_MULTIPLEXED ? kprof_treatment_proves(batch->metrics) : batch->proved;
+    return (kprof_measurement){.ranges = batch->capacity + proved, /* one for the whole batch */
                                .all_witnesses = wants_all_witnesses(),
                                .proved = proved};
 }
 
-/* What the batch must have room for: its ranges are known when it has been closed, and not yet where its own run is in
- * a pass. */
+/* The room that the batch must have. After it is closed the number of its ranges is known; before its own run it is
+ * not. */
 static size_t least_ranges(void)
 {
-    if (kprof_batch.kind == KPROF_REPLAYED && !kprof_batch.proved)
-        return kprof_batch.wanted_ranges;
-    size_t half = kprof_batch.capacity / 2, enough = half < LEAST_SHARED_RANGES ? half : LEAST_SHARED_RANGES;
-    return kprof_batch.least_ranges > enough ? kprof_batch.least_ranges : enough;
+    kprof_open_batch *batch = &kprof_engine.batch;
+    if (batch->kind == KPROF_REPLAYED && !batch->proved)
+        return batch->wanted_ranges;
+    size_t half = batch->capacity / 2, enough = half < LEAST_SHARED_RANGES ? half : LEAST_SHARED_RANGES;
+    return batch->least_ranges > enough ? batch->least_ranges : enough;
 }
 
-/* Where samples lack passes, the batch's ranges are further ones of their measurement. */
+/* While samples lack passes, the batch adds its ranges to their measurement. */
 static kprof_status begin_measurement(void)
 {
+    kprof_open_batch *batch = &kprof_engine.batch;
     kprof_measurement wanted = wanted_measurement();
     if (kprof_multiplex_shares(&wanted, least_ranges()))
-        return kprof_profiler_run_out(kprof_batch.context->profiler);
-    kprof_multiplex_end(kprof_batch.context);
-    return kprof_profiler_begin(kprof_batch.context->profiler, &wanted);
+        return kprof_engine.device->profiler_run_out(batch->context->profiler);
+    kprof_multiplex_end(batch->context);
+    return kprof_engine.device->profiler_begin(batch->context->profiler, &wanted);
 }
 
 static kprof_status begin_window(void)
@@ -66,50 +68,53 @@ static kprof_status begin_window(void)
     kprof_measurement wanted = wanted_measurement();
     kprof_status status = kprof_multiplex_goes_on() ? KPROF_OK : kprof_multiplex_begin(&wanted);
     if (status == KPROF_OK)
-        status = kprof_target_synchronize();
+        status = kprof_engine.device->target_synchronize();
     return status == KPROF_OK ? kprof_multiplex_open_window() : status;
 }
 
 static kprof_status start_pass(void)
 {
+    kprof_open_batch *batch = &kprof_engine.batch;
     int64_t lap_ns = kprof_monotonic_ns();
-    kprof_status status = kprof_profiler_start(kprof_batch.context->profiler);
+    kprof_status status = kprof_engine.device->profiler_start(batch->context->profiler);
     double start_ms = kprof_monotonic_lap_ms(&lap_ns);
-    kprof_batch.times.start_ms += start_ms;
-    if (start_ms > kprof_batch.context->ready_ms)
-        kprof_batch.context->ready_ms = start_ms;
+    batch->times.start_ms += start_ms;
+    if (start_ms > batch->context->ready_ms)
+        batch->context->ready_ms = start_ms;
     return status;
 }
 
 static kprof_status stop_pass(bool *more)
 {
+    kprof_open_batch *batch = &kprof_engine.batch;
     int64_t lap_ns = kprof_monotonic_ns();
-    kprof_status status = kprof_profiler_stop(kprof_batch.context->profiler, more);
-    kprof_batch.times.stop_ms += kprof_monotonic_lap_ms(&lap_ns);
+    kprof_status status = kprof_engine.device->profiler_stop(batch->context->profiler, more);
+    batch->times.stop_ms += kprof_monotonic_lap_ms(&lap_ns);
     return status;
 }
 
 kprof_status kprof_passes_begin(void)
 {
-    kprof_profiler *profiler = kprof_batch.context->profiler;
+    kprof_open_batch *batch = &kprof_engine.batch;
+    kprof_profiler *profiler = batch->context->profiler;
     int64_t lap_ns = kprof_monotonic_ns();
-    if (kprof_batch.kind == KPROF_REPLAYED && !kprof_batch.proved)
+    if (batch->kind == KPROF_REPLAYED && !batch->proved)
         return KPROF_OK; /* the application's own run is in no pass */
-    bool window = kprof_batch.kind == KPROF_MULTIPLEXED;
+    bool window = batch->kind == KPROF_MULTIPLEXED;
     kprof_status status = window ? begin_window() : begin_measurement();
     if (status == KPROF_OK && !window)
-        status = kprof_target_synchronize();
-    kprof_batch.times.prepare_ms += kprof_monotonic_lap_ms(&lap_ns);
+        status = kprof_engine.device->target_synchronize();
+    batch->times.prepare_ms += kprof_monotonic_lap_ms(&lap_ns);
     if (status == KPROF_OK)
         status = start_pass();
-    kprof_batch.in_pass = status == KPROF_OK;
-    if (status != KPROF_OK || !kprof_batch.proved || kprof_batch.searching)
+    batch->in_pass = status == KPROF_OK;
+    if (status != KPROF_OK || !batch->proved || batch->searching)
         return status;
-    status = kprof_profiler_push(profiler, kprof_batch.range_count++);
+    status = kprof_engine.device->profiler_push(profiler, batch->range_count++);
     if (status != KPROF_OK) {
         bool more;
         (void)stop_pass(&more);
-        kprof_batch.in_pass = false;
+        batch->in_pass = false;
     }
     return status;
 }
@@ -117,15 +122,16 @@ kprof_status kprof_passes_begin(void)
 /* Which launches are evaluated. */
 static kprof_status list_chosen(void)
 {
-    kprof_evaluations *out = &kprof_batch.evaluations;
+    kprof_open_batch *batch = &kprof_engine.batch;
+    kprof_evaluations *out = &batch->evaluations;
     size_t chosen = 0;
-    for (size_t i = 0; i < kprof_batch.replay_count; i++)
-        chosen += kprof_batch.launches[i].chosen;
-    kprof_status status = kprof_evaluations_make(kprof_batch.context->profiler, kprof_batch.metrics, chosen, out);
-    for (size_t i = 0, next = 0; status == KPROF_OK && i < kprof_batch.replay_count; i++)
-        if (kprof_batch.launches[i].chosen) {
+    for (size_t i = 0; i < batch->replay_count; i++)
+        chosen += batch->launches[i].chosen;
+    kprof_status status = kprof_evaluations_make(batch->context->profiler, batch->metrics, chosen, out);
+    for (size_t i = 0, next = 0; status == KPROF_OK && i < batch->replay_count; i++)
+        if (batch->launches[i].chosen) {
             out->items[next].launch = i;
-            out->items[next++].range = kprof_batch.launches[i].range;
+            out->items[next++].range = batch->launches[i].range;
         }
     return status;
 }
@@ -134,27 +140,29 @@ static void wait_for_values(void)
 {
     int64_t lap_ns = kprof_monotonic_ns();
     kprof_evaluate_wait();
-    kprof_batch.times.evaluate_ms += kprof_monotonic_lap_ms(&lap_ns);
+    kprof_engine.batch.times.evaluate_ms += kprof_monotonic_lap_ms(&lap_ns);
 }
 
 static kprof_status decode(size_t ranges)
 {
+    kprof_open_batch *batch = &kprof_engine.batch;
     int64_t lap_ns = kprof_monotonic_ns();
-    kprof_status status = kprof_profiler_decode(kprof_batch.context->profiler, ranges);
-    kprof_batch.times.decode_ms += kprof_monotonic_lap_ms(&lap_ns);
+    kprof_status status = kprof_engine.device->profiler_decode(batch->context->profiler, ranges);
+    batch->times.decode_ms += kprof_monotonic_lap_ms(&lap_ns);
     return status;
 }
 
 /* Decode pass number `pass`, from 0; what it completes is evaluated while the next one runs. */
 static kprof_status read_pass(uint32_t pass, bool more)
 {
+    kprof_open_batch *batch = &kprof_engine.batch;
     wait_for_values();
-    kprof_status status = kprof_batch.evaluations.items ? KPROF_OK : list_chosen();
+    kprof_status status = batch->evaluations.items ? KPROF_OK : list_chosen();
     if (status == KPROF_OK)
-        status = decode(kprof_batch.range_count);
+        status = decode(batch->range_count);
     if (status != KPROF_OK)
         return status;
-    kprof_evaluate_begin(&kprof_batch.evaluations, pass, more ? pass + 1 : KPROF_ALL_PASSES);
+    kprof_evaluate_begin(&batch->evaluations, pass, more ? pass + 1 : KPROF_ALL_PASSES);
     return KPROF_OK;
 }
 
@@ -163,13 +171,14 @@ static kprof_status read_pass(uint32_t pass, bool more)
 /* Did the launches of a range reach memory outside their GPU? Also true when that cannot be told. */
 static kprof_status read_proof(kprof_reader *reader, size_t range, bool *reached)
 {
+    kprof_open_batch *batch = &kprof_engine.batch;
     double sectors[8];
-    const kprof_strlist *names = &kprof_batch.metrics->proof;
+    const kprof_strlist *names = &batch->metrics->proof;
     *reached = true;
     if (names->count == 0 || names->count > sizeof sectors / sizeof *sectors)
         return kprof_fail(KPROF_UNSUPPORTED, "the chip has no counters for what reaches host memory");
     kprof_status status =
-        kprof_reader_read(reader, (kprof_range){kprof_batch.context->profiler, range}, names, sectors);
+        kprof_engine.device->reader_read(reader, (kprof_range){batch->context->profiler, range}, names, sectors);
     if (status != KPROF_OK)
         return status;
     *reached = false;
@@ -181,10 +190,11 @@ static kprof_status read_proof(kprof_reader *reader, size_t range, bool *reached
 /* Mark the kernels that did. */
 static kprof_status read_each_proof(kprof_reader *reader, bool *reached)
 {
+    kprof_open_batch *batch = &kprof_engine.batch;
     kprof_status status = KPROF_OK;
     *reached = false;
-    for (size_t i = 0; i < kprof_batch.count && status == KPROF_OK; i++) {
-        const kprof_open_launch *launch = &kprof_batch.launches[i];
+    for (size_t i = 0; i < batch->count && status == KPROF_OK; i++) {
+        const kprof_open_launch *launch = &batch->launches[i];
         bool this_one = false;
         if (launch->kernel)
             status = read_proof(reader, launch->own_range, &this_one);
@@ -197,87 +207,92 @@ static kprof_status read_each_proof(kprof_reader *reader, bool *reached)
 
 static void note_proved(void)
 {
-    for (size_t i = 0; i < kprof_batch.count; i++)
-        if (kprof_batch.launches[i].kernel)
-            atomic_store(&kprof_batch.launches[i].kernel->proved, true);
+    kprof_open_batch *batch = &kprof_engine.batch;
+    for (size_t i = 0; i < batch->count; i++)
+        if (batch->launches[i].kernel)
+            atomic_store(&batch->launches[i].kernel->proved, true);
 }
 
 static kprof_status check_proof(void)
 {
+    kprof_open_batch *batch = &kprof_engine.batch;
     kprof_reader *reader;
-    bool reached = true, searching = kprof_batch.searching;
-    kprof_status status = decode(kprof_batch.range_count);
+    bool reached = true, searching = batch->searching;
+    kprof_status status = decode(batch->range_count);
     if (status == KPROF_OK)
-        status = kprof_reader_open(kprof_batch.metrics, &reader);
+        status = kprof_engine.device->reader_open(batch->metrics, &reader);
     if (status != KPROF_OK)
         return status;
-    status = searching ? read_each_proof(reader, &reached) : read_proof(reader, kprof_batch.first_range, &reached);
-    kprof_reader_close(reader);
-    kprof_batch.context->searches = status == KPROF_OK && reached && !searching;
+    status = searching ? read_each_proof(reader, &reached) : read_proof(reader, batch->first_range, &reached);
+    kprof_engine.device->reader_close(reader);
+    batch->context->searches = status == KPROF_OK && reached && !searching;
     if (status == KPROF_OK && !reached)
         note_proved();
     if (status == KPROF_OK && reached)
         return kprof_fail(KPROF_NOT_COLLECTED,
                           "this launch, or one of the %zu measured with it, reached memory of the "
                           "host, which no replay may change; later launches of that kernel are measured apart",
-                          kprof_batch.count);
+                          batch->count);
     return status;
 }
 
 /* End the pass around the application's own run. */
 static kprof_status end_own_pass(bool *more)
 {
-    kprof_profiler *profiler = kprof_batch.context->profiler;
+    kprof_open_batch *batch = &kprof_engine.batch;
+    kprof_profiler *profiler = batch->context->profiler;
     kprof_status status = KPROF_OK;
-    if (kprof_batch.proved && !kprof_batch.searching)
-        status = kprof_profiler_pop(profiler);
+    if (batch->proved && !batch->searching)
+        status = kprof_engine.device->profiler_pop(profiler);
     kprof_status stopped = stop_pass(more);
-    kprof_batch.in_pass = false;
+    batch->in_pass = false;
     if (status == KPROF_OK)
         status = stopped;
-    if (status != KPROF_OK || kprof_batch.chosen_count == 0)
+    if (status != KPROF_OK || batch->chosen_count == 0)
         return status;
-    if (kprof_batch.kind == KPROF_MULTIPLEXED)
+    if (batch->kind == KPROF_MULTIPLEXED)
         return kprof_multiplex_read_window();
-    return kprof_batch.proved ? check_proof() : read_pass(0, *more);
+    return batch->proved ? check_proof() : read_pass(0, *more);
 }
 
 /* Replays */
 
 static bool is_too_slow(int64_t start_ns)
 {
-    return kprof_monotonic_ns() - start_ns > kprof_batch.longest_pass_ns;
+    return kprof_monotonic_ns() - start_ns > kprof_engine.batch.longest_pass_ns;
 }
 
 static int64_t longest_pass_ns(int64_t own_run_ns)
 {
-    return SLOW_PASS_FACTOR * own_run_ns + SLOW_PASS_NS + (int64_t)kprof_batch.count * SLOW_PASS_EACH_NS;
+    return SLOW_PASS_FACTOR * own_run_ns + SLOW_PASS_NS + (int64_t)kprof_engine.batch.count * SLOW_PASS_EACH_NS;
 }
 
 static kprof_status run_one(kprof_open_launch *launch)
 {
-    kprof_profiler *profiler = kprof_batch.context->profiler;
-    kprof_snapshot *snapshot = kprof_batch.context->snapshot;
-    void *stream = kprof_snapshot_stream(snapshot);
+    kprof_open_batch *batch = &kprof_engine.batch;
+    kprof_profiler *profiler = batch->context->profiler;
+    kprof_snapshot *snapshot = batch->context->snapshot;
+    void *stream = kprof_engine.device->snapshot_stream(snapshot);
     if (!launch->chosen)
-        return kprof_operation_run(launch->operation, snapshot);
+        return kprof_engine.device->operation_run(launch->operation, snapshot);
     kprof_batch_flush(stream, stream);
-    kprof_status status = kprof_profiler_push(profiler, kprof_batch_take_range(&launch->range));
+    kprof_status status = kprof_engine.device->profiler_push(profiler, kprof_batch_take_range(&launch->range));
     if (status != KPROF_OK)
         return status;
-    status = kprof_operation_run(launch->operation, snapshot);
-    kprof_status popped = kprof_profiler_pop(profiler);
+    status = kprof_engine.device->operation_run(launch->operation, snapshot);
+    kprof_status popped = kprof_engine.device->profiler_pop(profiler);
     return status == KPROF_OK ? popped : status;
 }
 
-/* What the host would get is not what it got, so that nothing after it may be repeated. What came before stays
- * measured. */
+/* The replay gives the host something else than the application's own run did, so nothing after it may be repeated.
+ * The launches before it keep their values. */
 static kprof_status end_before(size_t number)
 {
-    kprof_batch.replay_count = number;
-    kprof_batch.context->diverges = true;
+    kprof_open_batch *batch = &kprof_engine.batch;
+    batch->replay_count = number;
+    batch->context->diverges = true;
     for (size_t i = 0; i < number; i++)
-        if (kprof_batch.launches[i].chosen)
+        if (batch->launches[i].chosen)
             return KPROF_OK;
     return KPROF_NOT_COLLECTED; /* with the operation's own reason */
 }
@@ -285,26 +300,28 @@ static kprof_status end_before(size_t number)
 /* All launches of a pass. NOT_COLLECTED when it takes far too long. */
 static kprof_status run_all(void)
 {
+    kprof_open_batch *batch = &kprof_engine.batch;
     int64_t start_ns = kprof_monotonic_ns(), lap_ns = start_ns;
     kprof_status status = KPROF_OK;
-    for (size_t i = 0; i < kprof_batch.replay_count && status == KPROF_OK; i++) {
-        kprof_open_launch *launch = &kprof_batch.launches[i];
+    for (size_t i = 0; i < batch->replay_count && status == KPROF_OK; i++) {
+        kprof_open_launch *launch = &batch->launches[i];
         status = run_one(launch);
         if (status == KPROF_NOT_COLLECTED && !launch->kernel)
             status = end_before(i);
         else if (status == KPROF_OK && is_too_slow(start_ns))
             status = kprof_fail(KPROF_NOT_COLLECTED, "a pass took far longer than the application's own run");
     }
-    kprof_status done = kprof_target_synchronize();
-    kprof_batch.times.run_ms += kprof_monotonic_lap_ms(&lap_ns);
+    kprof_status done = kprof_engine.device->target_synchronize();
+    batch->times.run_ms += kprof_monotonic_lap_ms(&lap_ns);
     return status == KPROF_OK ? done : status;
 }
 
 static kprof_status replay_pass(bool *more)
 {
+    kprof_open_batch *batch = &kprof_engine.batch;
     int64_t lap_ns = kprof_monotonic_ns();
-    kprof_status status = kprof_snapshot_restore_start(kprof_batch.context->snapshot);
-    kprof_batch.times.restore_ms += kprof_monotonic_lap_ms(&lap_ns);
+    kprof_status status = kprof_engine.device->snapshot_restore_start(batch->context->snapshot);
+    batch->times.restore_ms += kprof_monotonic_lap_ms(&lap_ns);
     if (status == KPROF_OK)
         status = start_pass();
     if (status != KPROF_OK)
@@ -316,30 +333,32 @@ static kprof_status replay_pass(bool *more)
 
 static size_t last_chosen(void)
 {
-    size_t i = kprof_batch.count - 1;
-    while (!kprof_batch.launches[i].chosen)
+    kprof_open_batch *batch = &kprof_engine.batch;
+    size_t i = batch->count - 1;
+    while (!batch->launches[i].chosen)
         i--;
     return i;
 }
 
-/* What happened since the start was saved may forbid to put it back. */
+/* Events since the start was saved may forbid putting it back. */
 static kprof_status check_may_replay(void)
 {
-    const char *why = atomic_load(&kprof_batch.spoiled);
+    const char *why = atomic_load(&kprof_engine.batch.spoiled);
     if (!why)
-        why = kprof_writers_devices();
+        why = kprof_engine.device->writers_devices();
     return why ? kprof_fail(KPROF_NOT_COLLECTED, "the launch was not repeated: %s", why) : KPROF_OK;
 }
 
 static kprof_status run_passes(uint32_t *passes)
 {
+    kprof_open_batch *batch = &kprof_engine.batch;
     bool more = true;
     int64_t lap_ns = kprof_monotonic_ns();
-    kprof_status status = kprof_batch.proved ? KPROF_OK : begin_measurement();
-    kprof_batch.times.prepare_ms += kprof_monotonic_lap_ms(&lap_ns);
+    kprof_status status = batch->proved ? KPROF_OK : begin_measurement();
+    batch->times.prepare_ms += kprof_monotonic_lap_ms(&lap_ns);
     while (status == KPROF_OK && more) {
-        kprof_batch.listener->progress(&kprof_batch.launches[last_chosen()].record, kprof_batch.chosen_count,
-                                       *passes + 1, kprof_batch.metrics->pass_count);
+        batch->listener->progress(&batch->launches[last_chosen()].record, batch->chosen_count, *passes + 1,
+                                  batch->metrics->pass_count);
         status = replay_pass(&more);
         if (status == KPROF_OK)
             status = read_pass(*passes, more);
@@ -352,18 +371,19 @@ static kprof_status run_passes(uint32_t *passes)
 /* Replay, and leave no trace of it. What the passes before a failure gave is kept, with the reason. */
 static kprof_status replay(uint32_t *passes)
 {
+    kprof_open_batch *batch = &kprof_engine.batch;
     int64_t lap_ns = kprof_monotonic_ns();
-    kprof_snapshot *snapshot = kprof_batch.context->snapshot;
+    kprof_snapshot *snapshot = batch->context->snapshot;
     kprof_status status = check_may_replay();
     if (status == KPROF_OK)
-        status = kprof_snapshot_record_end(snapshot);
-    kprof_batch.times.keep_ms += kprof_monotonic_lap_ms(&lap_ns);
+        status = kprof_engine.device->snapshot_record_end(snapshot);
+    batch->times.keep_ms += kprof_monotonic_lap_ms(&lap_ns);
     if (status != KPROF_OK)
         return status;
     status = run_passes(passes);
     lap_ns = kprof_monotonic_ns();
-    kprof_status restored = kprof_snapshot_restore_end(snapshot);
-    kprof_batch.times.restore_ms += kprof_monotonic_lap_ms(&lap_ns);
+    kprof_status restored = kprof_engine.device->snapshot_restore_end(snapshot);
+    batch->times.restore_ms += kprof_monotonic_lap_ms(&lap_ns);
     if (restored != KPROF_OK)
         kprof_process_disarm(restored, "the memory that a replay changed could not be put right");
     if (status == KPROF_OK || *passes == 0)
@@ -374,26 +394,27 @@ static kprof_status replay(uint32_t *passes)
 
 kprof_status kprof_passes_run(uint32_t *passes)
 {
-    bool more = false, replayed = kprof_batch.kind == KPROF_REPLAYED;
+    kprof_open_batch *batch = &kprof_engine.batch;
+    bool more = false, replayed = batch->kind == KPROF_REPLAYED;
     int64_t lap_ns = kprof_monotonic_ns();
     *passes = 0;
-    kprof_batch.replay_count = kprof_batch.count;
-    kprof_status status = kprof_wait_for_context(kprof_batch.context->context);
-    kprof_batch.times.wait_ms = kprof_monotonic_lap_ms(&lap_ns);
+    batch->replay_count = batch->count;
+    kprof_status status = kprof_wait_for_context(batch->context->context);
+    batch->times.wait_ms = kprof_monotonic_lap_ms(&lap_ns);
     if (!kprof_wait_is_idle(status)) { /* CUPTI would wait without a limit for the end of the pass */
-        kprof_batch.context->left_in_pass = kprof_batch.in_pass;
+        batch->context->left_in_pass = batch->in_pass;
         return status;
     }
     if (replayed)
         kprof_batch_note_ends();
-    kprof_batch.longest_pass_ns = longest_pass_ns(lap_ns - kprof_batch.started_ns);
-    kprof_status ended = kprof_batch.in_pass ? end_own_pass(&more) : KPROF_OK;
+    batch->longest_pass_ns = longest_pass_ns(lap_ns - batch->started_ns);
+    kprof_status ended = batch->in_pass ? end_own_pass(&more) : KPROF_OK;
     if (status != KPROF_OK)
         return kprof_fail(KPROF_NOT_COLLECTED, "this launch, or one measured with it, failed");
-    if (ended != KPROF_OK || kprof_batch.chosen_count == 0)
+    if (ended != KPROF_OK || batch->chosen_count == 0)
         return ended;
     if (replayed)
-        kprof_batch.replay_count = last_chosen() + 1; /* nothing is measured after it */
+        batch->replay_count = last_chosen() + 1; /* nothing is measured after it */
     if (replayed)
         return replay(passes);
     wait_for_values();

@@ -2,6 +2,14 @@
 #ifndef KPROF_INJECT_PRELOAD_H
 #define KPROF_INJECT_PRELOAD_H
 
+#include <pthread.h>
+#include <stdatomic.h>
+
+typedef struct kprof_preload {
+    pthread_t thread;
+    atomic_bool running; /* and not joined */
+} kprof_preload;
+
 /* Begin, in a thread of its own, where the process is to measure counters. What fails here is told by who needs it. */
 void kprof_preload_start(void);
 /* The process is about to end or to fork: have the loading done with it first, if it is within a second. A child would

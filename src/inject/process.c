@@ -3,6 +3,7 @@
 #include "inject/process.h"
 #include "core/log.h"
 #include "inject/batch.h"
+#include "inject/engine.h"
 #include "inject/gate.h"
 #include "inject/idle.h"
 #include "inject/launch.h"
@@ -19,15 +20,13 @@
 /* After so many batches nothing new is set up any more. */
 #define MAX_EXIT_HANDLERS 64
 
-kprof_process kprof_this_process;
-
 static __thread char last_error[1024]; /* kept for the message that says why profiling stopped */
 
 static void write_message(kprof_log_level level, kprof_status status, const char *text)
 {
     kprof_record record = {.type = KPROF_RECORD_MESSAGE};
     record.message = (kprof_message_record){level, status, text};
-    if (kprof_this_process.spool && kprof_spool_write(kprof_this_process.spool, &record) == KPROF_OK)
+    if (kprof_engine.process.spool && kprof_spool_write(kprof_engine.process.spool, &record) == KPROF_OK)
         return;
     if (level == KPROF_LOG_ERROR)
         dprintf(STDERR_FILENO, "kprof: error: %s\n", text);
@@ -54,7 +53,7 @@ void kprof_process_forget_reason(void)
 
 void kprof_process_disarm(kprof_status status, const char *reason)
 {
-    if (!atomic_exchange(&kprof_this_process.armed, false))
+    if (!atomic_exchange(&kprof_engine.process.armed, false))
         return;
     char text[sizeof last_error + 256];
     snprintf(text, sizeof text, "%s: %s; process %d runs on without profiling", reason, kprof_process_reason(status),
@@ -64,7 +63,7 @@ void kprof_process_disarm(kprof_status status, const char *reason)
 
 void kprof_process_write(const kprof_record *record)
 {
-    kprof_status status = kprof_spool_write(kprof_this_process.spool, record);
+    kprof_status status = kprof_spool_write(kprof_engine.process.spool, record);
     if (status != KPROF_OK)
         kprof_process_disarm(status, "results cannot be written");
 }
@@ -85,21 +84,21 @@ static void read_text_file(const char *path, char *out, size_t size)
 
 static void write_process(void)
 {
-    static char executable[4096], command_line[32768], host[256];
+    kprof_process_texts *texts = &kprof_engine.process.texts;
     struct timespec now;
-    ssize_t length = readlink("/proc/self/exe", executable, sizeof executable - 1);
-    executable[length > 0 ? length : 0] = '\0';
-    read_text_file("/proc/self/cmdline", command_line, sizeof command_line);
-    gethostname(host, sizeof host - 1);
+    ssize_t length = readlink("/proc/self/exe", texts->executable, sizeof texts->executable - 1);
+    texts->executable[length > 0 ? length : 0] = '\0';
+    read_text_file("/proc/self/cmdline", texts->command_line, sizeof texts->command_line);
+    gethostname(texts->host, sizeof texts->host - 1);
     clock_gettime(CLOCK_REALTIME, &now);
     kprof_record record = {.type = KPROF_RECORD_PROCESS};
     record.process = (kprof_process_record){
         .pid = getpid(),
         .parent_pid = getppid(),
         .start_unix_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec,
-        .host = host,
-        .executable = executable,
-        .command_line = command_line,
+        .host = texts->host,
+        .executable = texts->executable,
+        .command_line = texts->command_line,
     };
     kprof_process_write(&record);
 }
@@ -107,7 +106,7 @@ static void write_process(void)
 /* CUDA does not survive a fork: the child has no context of its own, and the spool is its parent's. */
 static void disarm_forked_child(void)
 {
-    atomic_store(&kprof_this_process.armed, false);
+    atomic_store(&kprof_engine.process.armed, false);
     kprof_launch_forget();
     kprof_gate_reset();
     kprof_batch_forget();
@@ -115,33 +114,32 @@ static void disarm_forked_child(void)
     kprof_lock_have();
     kprof_idle_forget();
     kprof_preload_forget();
-    kprof_spool_writer_abandon(kprof_this_process.spool);
-    kprof_this_process.spool = NULL;
+    kprof_spool_writer_abandon(kprof_engine.process.spool);
+    kprof_engine.process.spool = NULL;
 }
 
 static void at_exit(void)
 {
-    static atomic_bool done;
-    if (atomic_exchange(&done, true))
+    if (atomic_exchange(&kprof_engine.process.ending, true))
         return;
     kprof_preload_end();
-    if (atomic_load(&kprof_this_process.armed))
+    if (atomic_load(&kprof_engine.process.armed))
         kprof_launch_finish();
     else
         kprof_launch_stop();
-    atomic_store(&kprof_this_process.armed, false);
+    atomic_store(&kprof_engine.process.armed, false);
 }
 
 void kprof_process_outlive_libraries(void)
 {
-    static atomic_uint registered;
-    if (atomic_load(&registered) < MAX_EXIT_HANDLERS && atomic_fetch_add(&registered, 1) < MAX_EXIT_HANDLERS)
+    atomic_uint *count = &kprof_engine.process.exit_handlers;
+    if (atomic_load(count) < MAX_EXIT_HANDLERS && atomic_fetch_add(count, 1) < MAX_EXIT_HANDLERS)
         atexit(at_exit);
 }
 
 static kprof_status start(const char *dir)
 {
-    kprof_process *process = &kprof_this_process;
+    kprof_process *process = &kprof_engine.process;
     kprof_status status = kprof_config_load(dir, &process->config);
     if (status != KPROF_OK)
         return status;
@@ -157,7 +155,7 @@ static kprof_status start(const char *dir)
     atomic_store(&process->armed, true);
     write_process();
     kprof_launch_prepare();
-    status = kprof_target_start(&kprof_launch_hooks);
+    status = kprof_engine.device->target_start(&kprof_launch_hooks);
     if (status != KPROF_OK)
         return status;
     pthread_atfork(kprof_preload_end, NULL, disarm_forked_child);
@@ -165,16 +163,16 @@ static kprof_status start(const char *dir)
     return KPROF_OK;
 }
 
-void kprof_process_start(void)
+void kprof_process_start(const kprof_device_ops *device)
 {
-    static atomic_bool started;
     const char *dir = getenv(KPROF_SESSION_ENV);
-    if (!dir || atomic_exchange(&started, true))
+    if (!dir || atomic_exchange(&kprof_engine.process.started, true))
         return;
+    kprof_engine.device = device;
     kprof_log_set_sink(on_log, NULL);
     kprof_status status = start(dir);
     if (status != KPROF_OK) {
-        atomic_store(&kprof_this_process.armed, true); /* so that the reason is told */
+        atomic_store(&kprof_engine.process.armed, true); /* so that the reason is told */
         kprof_process_disarm(status, "profiling cannot start");
     }
 }

@@ -2,6 +2,7 @@
 #include "inject/room.h"
 
 #include "core/memory.h"
+#include "inject/engine.h"
 #include "inject/process.h"
 
 /* The room of a batch is counter data in host memory, and launches, which cost the first pass 0.6 to 1.2 ms each, used
@@ -22,17 +23,17 @@ static size_t choose_room(const kprof_profiled_context *context)
     size_t bytes = KPROF_BATCH_FIRST_BYTES << context->growths, most = KPROF_BATCH_FIRST_LAUNCHES << context->growths;
     if (context->small_batches >= SMALL_IN_A_ROW)
         bytes = SMALL_IMAGE_BYTES;
-    if (kprof_this_process.config.replay_batch > 0) {
+    if (kprof_engine.process.config.replay_batch > 0) {
         bytes = available;
         most = KPROF_BATCH_MOST_LAUNCHES;
     }
-    size_t launches = kprof_profiler_capacity(context->profiler, bytes < available ? bytes : available);
+    size_t launches = kprof_engine.device->profiler_capacity(context->profiler, bytes < available ? bytes : available);
     return launches < most ? launches : most;
 }
 
 size_t kprof_room_choose(const kprof_profiled_context *context)
 {
-    const kprof_config *config = &kprof_this_process.config;
+    const kprof_config *config = &kprof_engine.process.config;
     size_t capacity = choose_room(context);
     if (config->replay_batch && config->replay_batch < capacity)
         capacity = config->replay_batch;

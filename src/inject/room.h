@@ -6,8 +6,8 @@
 
 /* Launches that the next batch of a context can have, those that are not chosen and transfers among them. */
 size_t kprof_room_choose(const kprof_profiled_context *context);
-/* What a batch with room for `capacity` launches, which had `count`, means for the next one; `overhead_ms`: what it
- * took besides its launches. */
+/* Adapt the room of the next batch. The last one had room for `capacity` launches and got `count`; `overhead_ms` is the
+ * time that it took besides its launches. */
 void kprof_room_note(kprof_profiled_context *context, size_t count, size_t capacity, double overhead_ms);
 
 #endif

@@ -1,15 +1,15 @@
-/* What is safe comes from what the process shares and from what the kernel does. */
+/* Decides by what the process shares, what the kernel does, and what earlier launches of it have shown. */
 #include "inject/treatment.h"
 
+#include "inject/engine.h"
 #include "inject/process.h"
-#include "inject/writers.h"
 
 #include <stdio.h>
 
-/* Launches of a kernel that reached host memory, after which all of them are taken to. */
+/* After this many launches of a kernel reached host memory, assume that all of them do. */
 #define ENOUGH_REACHES 2
 
-/* Watched launches after which a kernel that cannot be replayed is taken for one that ends by itself. */
+/* After this many watched launches that ended by themselves, assume that the kernel always does. */
 #define ENOUGH_ENDS 2
 
 #define LATE                                                                                                           \
@@ -17,12 +17,13 @@
 
 bool kprof_treatment_needs_proof(void)
 {
-    return (kprof_target_sharing() & KPROF_SHARES_WITH_HOST) || kprof_target_reaches_pageable();
+    return (kprof_engine.device->target_sharing() & KPROF_SHARES_WITH_HOST) ||
+           kprof_engine.device->target_reaches_pageable();
 }
 
 bool kprof_treatment_proves(const kprof_chip_metrics *metrics)
 {
-    return metrics->proof.count > 0 && kprof_this_process.config.replay_choice != KPROF_MULTIPLEX_ALL &&
+    return metrics->proof.count > 0 && kprof_engine.process.config.replay_choice != KPROF_MULTIPLEX_ALL &&
            kprof_treatment_needs_proof();
 }
 
@@ -44,19 +45,20 @@ static const char *why_not_saved(unsigned sharing)
 static const char *why_reaches_host(const kprof_batch_launch *launch, const kprof_operation *operation)
 {
     unsigned reaches = atomic_load(&launch->kernel->reaches_host);
-    bool suspicious = reaches > 0 || !atomic_load(&launch->kernel->proved) || kprof_target_reaches_pageable();
+    bool suspicious =
+        reaches > 0 || !atomic_load(&launch->kernel->proved) || kprof_engine.device->target_reaches_pageable();
     if (reaches >= ENOUGH_REACHES)
         return "launches of the kernel reach memory of the host, which no replay may change";
-    return suspicious && kprof_operation_sees_host(operation)
+    return suspicious && kprof_engine.device->operation_sees_host(operation)
                ? "the kernel takes memory of the host, which no replay may change"
                : NULL;
 }
 
-/* Why a launch must not run more often than the application runs it; NULL when it may. */
+/* Return why a launch must not run more often than the application runs it; NULL if it may. */
 static const char *why_not_repeated(const kprof_batch_launch *launch, const kprof_operation *operation)
 {
     static __thread char text[320];
-    const char *why = kprof_target_side_effect(launch->call);
+    const char *why = kprof_engine.device->target_side_effect(launch->call);
     if (why) {
         bool is_graph = launch->call->kind == KPROF_CALL_GRAPH_LAUNCH;
         snprintf(text, sizeof text, "the %s cannot be replayed: %s", is_graph ? "graph" : "kernel", why);
@@ -64,9 +66,9 @@ static const char *why_not_repeated(const kprof_batch_launch *launch, const kpro
     }
     if (atomic_load(&launch->kernel->ends_late))
         return LATE;
-    if (!operation || !kprof_target_function(launch->call))
+    if (!operation || !kprof_engine.device->target_function(launch->call))
         return "the launch cannot be repeated through the driver";
-    why = why_not_saved(kprof_target_sharing());
+    why = why_not_saved(kprof_engine.device->target_sharing());
     if (why || !kprof_treatment_needs_proof())
         return why;
     if (launch->metrics && launch->metrics->proof.count == 0)
@@ -77,13 +79,15 @@ static const char *why_not_repeated(const kprof_batch_launch *launch, const kpro
 /* May the launch wait for memory that the host writes after it, or a graph for functions of the host? */
 static bool may_wait_for_host(const kprof_batch_launch *launch)
 {
-    return kprof_target_awaits(launch->call) || (kprof_target_sharing() & (KPROF_SHARES_WITH_HOST | KPROF_MANAGED)) ||
-           kprof_target_reaches_pageable();
+    return kprof_engine.device->target_awaits(launch->call) ||
+           (kprof_engine.device->target_sharing() & (KPROF_SHARES_WITH_HOST | KPROF_MANAGED)) ||
+           kprof_engine.device->target_reaches_pageable();
 }
 
 bool kprof_treatment_may_wait(const kprof_batch_launch *launch)
 {
-    return may_wait_for_host(launch) || (kprof_target_sharing() & KPROF_SHARES_WITH_DEVICES) || kprof_writers_devices();
+    return may_wait_for_host(launch) || (kprof_engine.device->target_sharing() & KPROF_SHARES_WITH_DEVICES) ||
+           kprof_engine.device->writers_devices();
 }
 
 /* How many launches have to end by themselves first? A kernel may also wait for one in another stream. */
@@ -103,7 +107,7 @@ static kprof_treatment measure_own_run(const kprof_batch_launch *launch, kprof_t
         return (kprof_treatment){KPROF_REFUSED, LATE};
     if (atomic_load(&launch->kernel->watched_ends) >= enough_ends(launch, kind))
         return (kprof_treatment){kind, why};
-    if (kprof_target_awaits(launch->call))
+    if (kprof_engine.device->target_awaits(launch->call))
         return (kprof_treatment){KPROF_WATCHED,
                                  "a graph's first launches are only watched where it may wait for functions of the "
                                  "host, for events, or for what is not known; its next ones are measured"};
@@ -119,7 +123,7 @@ kprof_treatment kprof_treatment_unrepeated(const kprof_batch_launch *launch, con
 {
     if (launch->metrics->pass_count == 1)
         return measure_own_run(launch, KPROF_LIVE, why);
-    if (kprof_this_process.config.replay_choice == KPROF_REPLAY_ONLY)
+    if (kprof_engine.process.config.replay_choice == KPROF_REPLAY_ONLY)
         return (kprof_treatment){KPROF_REFUSED, why};
     return measure_own_run(launch, KPROF_MULTIPLEXED, why);
 }
@@ -127,7 +131,7 @@ kprof_treatment kprof_treatment_unrepeated(const kprof_batch_launch *launch, con
 kprof_treatment kprof_treatment_choose(const kprof_batch_launch *launch, const kprof_operation *operation)
 {
     uint32_t passes = launch->metrics ? launch->metrics->pass_count : 0;
-    if (launch->chosen && passes > 0 && kprof_this_process.config.replay_choice == KPROF_MULTIPLEX_ALL)
+    if (launch->chosen && passes > 0 && kprof_engine.process.config.replay_choice == KPROF_MULTIPLEX_ALL)
         return measure_own_run(launch, KPROF_MULTIPLEXED, "");
     bool late = launch->chosen && atomic_load(&launch->kernel->ends_late);
     if (launch->chosen && passes == 1 && !late && !may_wait_for_host(launch)) /* nothing is repeated */

@@ -20,7 +20,7 @@ typedef struct kprof_treatment {
 
 /* `operation`: the launch's copy, NULL when there is none. */
 kprof_treatment kprof_treatment_choose(const kprof_batch_launch *launch, const kprof_operation *operation);
-/* The same for a launch that turns out not to be replayable, and `why`. */
+/* Choose again for a launch that cannot be replayed after all; `why` says the reason. */
 kprof_treatment kprof_treatment_unrepeated(const kprof_batch_launch *launch, const char *why);
 /* May the launch wait for what the host, another GPU, another process or a network card does after it? */
 bool kprof_treatment_may_wait(const kprof_batch_launch *launch);

@@ -4,11 +4,10 @@
 #include "core/log.h"
 #include "core/monotonic.h"
 #include "cupti/target.h"
+#include "inject/engine.h"
 #include "inject/launch.h"
 #include "inject/threads.h"
 
-#include <pthread.h>
-#include <stdbool.h>
 #include <stdlib.h>
 
 #define LIMIT_S 1
@@ -18,8 +17,8 @@
 #define SECOND_NS      INT64_C(1000000000)
 
 /* A thread that waits for a context's work; one for a context, perhaps since an earlier call. */
-typedef struct waiter {
-    struct waiter *next;
+typedef struct kprof_waiter {
+    struct kprof_waiter *next;
     void *context;
     int64_t since_ns;
     int64_t next_grace_ns; /* when it may have the longer one */
@@ -28,40 +27,34 @@ typedef struct waiter {
     kprof_status result; /* once done */
 } waiter;
 
-int kprof_wait_long_limit_s = 10;
-
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
-static waiter *waiters;
-static bool in_vain; /* a wait for a context was; with the gate */
-
 static void *wait_for_work(void *user)
 {
+    kprof_waits *waits = &kprof_engine.waits;
     waiter *self = user;
     kprof_launch_mark_own();
-    bool entered = kprof_target_enter_context(self->context);
-    kprof_status status = kprof_target_synchronize();
+    bool entered = kprof_engine.device->target_enter_context(self->context);
+    kprof_status status = kprof_engine.device->target_synchronize();
     if (entered)
-        kprof_target_leave_context();
-    pthread_mutex_lock(&mutex);
+        kprof_engine.device->target_leave_context();
+    pthread_mutex_lock(&waits->mutex);
     self->result = status;
     self->done = true;
     if (self->orphan)
         free(self);
-    pthread_cond_broadcast(&changed);
-    pthread_mutex_unlock(&mutex);
+    pthread_cond_broadcast(&waits->changed);
+    pthread_mutex_unlock(&waits->mutex);
     return NULL;
 }
 
 static waiter *find(const void *context)
 {
-    waiter *w = waiters;
+    waiter *w = kprof_engine.waits.waiters;
     while (w && w->context != context)
         w = w->next;
     return w;
 }
 
-/* What is left to wait. */
+/* Return how long to wait yet. */
 static int64_t time_left_ns(waiter *w, int limit_s)
 {
     int64_t now_ns = kprof_monotonic_ns(), left_ns = w->since_ns + limit_s * SECOND_NS - now_ns;
@@ -76,10 +69,11 @@ static int64_t time_left_ns(waiter *w, int limit_s)
 /* Is the waiter done, so long after it began? It is looked up each time, since only one who finds it done frees it. */
 static bool await(void *context, int limit_s)
 {
+    kprof_waits *waits = &kprof_engine.waits;
     waiter *w = find(context);
     struct timespec until = kprof_deadline_after_ns(w ? time_left_ns(w, limit_s) : 0);
     for (bool in_time = true; w && !w->done && in_time; w = find(context))
-        in_time = pthread_cond_timedwait(&changed, &mutex, &until) == 0;
+        in_time = pthread_cond_timedwait(&waits->changed, &waits->mutex, &until) == 0;
     return !w || w->done;
 }
 
@@ -87,7 +81,7 @@ static bool await(void *context, int limit_s)
  * itself. */
 static kprof_status take_result(const void *context, kprof_status none)
 {
-    for (waiter **link = &waiters; *link; link = &(*link)->next) {
+    for (waiter **link = &kprof_engine.waits.waiters; *link; link = &(*link)->next) {
         waiter *w = *link;
         if (w->context != context)
             continue;
@@ -103,25 +97,27 @@ static kprof_status take_result(const void *context, kprof_status none)
 
 static bool start(void *context)
 {
+    kprof_waits *waits = &kprof_engine.waits;
     pthread_t thread;
     waiter *w = calloc(1, sizeof *w);
     if (!w)
         return false;
-    *w = (waiter){.next = waiters, .context = context, .since_ns = kprof_monotonic_ns()};
+    *w = (waiter){.next = waits->waiters, .context = context, .since_ns = kprof_monotonic_ns()};
     if (!kprof_threads_start(&thread, wait_for_work, w)) {
         free(w);
         return false;
     }
     pthread_detach(thread);
-    waiters = w;
+    waits->waiters = w;
     return true;
 }
 
-/* What a thread waits for since an earlier call may be done by now, and more to be waited for. */
+/* A thread may be waiting since an earlier call. When it is done, wait once more, for work that came since. */
 static kprof_status wait_at_most(void *context, int limit_s)
 {
+    kprof_waits *waits = &kprof_engine.waits;
     kprof_status status = KPROF_NOT_COLLECTED;
-    pthread_mutex_lock(&mutex);
+    pthread_mutex_lock(&waits->mutex);
     if (await(context, limit_s)) {
         (void)take_result(context, KPROF_OK);
         if (!start(context))
@@ -129,7 +125,7 @@ static kprof_status wait_at_most(void *context, int limit_s)
         else if (await(context, limit_s))
             status = take_result(context, KPROF_INTERNAL);
     }
-    pthread_mutex_unlock(&mutex);
+    pthread_mutex_unlock(&waits->mutex);
     if (status == KPROF_NOT_COLLECTED)
         return kprof_fail(status, "the GPU's work did not end within %d s, and may wait for the application", limit_s);
     if (status == KPROF_NO_MEMORY)
@@ -144,19 +140,21 @@ kprof_status kprof_wait_with_limit(void *context)
 
 kprof_status kprof_wait_for_context(void *context)
 {
-    bool may_wait = in_vain || (kprof_target_sharing() & KPROF_WAITS_FOR_HOST) != 0;
-    kprof_status status = wait_at_most(context, may_wait ? LIMIT_S : kprof_wait_long_limit_s);
-    in_vain = in_vain || status == KPROF_NOT_COLLECTED;
+    kprof_waits *waits = &kprof_engine.waits;
+    bool may_wait = waits->in_vain || (kprof_engine.device->target_sharing() & KPROF_WAITS_FOR_HOST) != 0;
+    kprof_status status = wait_at_most(context, may_wait ? LIMIT_S : waits->long_limit_s);
+    waits->in_vain = waits->in_vain || status == KPROF_NOT_COLLECTED;
     return status;
 }
 
 void kprof_wait_forget(void *context)
 {
-    pthread_mutex_lock(&mutex);
+    kprof_waits *waits = &kprof_engine.waits;
+    pthread_mutex_lock(&waits->mutex);
     waiter *left = find(context);
     if (left)
         left->since_ns = kprof_monotonic_ns();
     (void)await(context, LIMIT_S);
     (void)take_result(context, KPROF_OK); /* the next context may have its address */
-    pthread_mutex_unlock(&mutex);
+    pthread_mutex_unlock(&waits->mutex);
 }

@@ -47,15 +47,22 @@ const char *kprof_driver_error(CUresult result)
     return "error of the test";
 }
 
+static void note_in(const void *of, CUpti_CallbackId id, const void *parameters)
+{
+    kprof_memory_change change;
+    kprof_call_memory_change(id, parameters, &change);
+    kprof_allocations_note(&change, of);
+}
+
 static void note(CUpti_CallbackId id, const void *parameters)
 {
-    kprof_allocations_note(id, parameters, &context);
+    note_in(&context, id, parameters);
 }
 
 static void allocate_in(const void *of, CUdeviceptr address, size_t size)
 {
     cuMemAlloc_v2_params p = {.dptr = &address, .bytesize = size};
-    kprof_allocations_note(ID(cuMemAlloc_v2), &p, of);
+    note_in(of, ID(cuMemAlloc_v2), &p);
 }
 
 static void allocate(CUdeviceptr address, size_t size)

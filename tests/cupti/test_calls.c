@@ -161,13 +161,19 @@ static void test_memory_of_captures(void **state)
     assert_int_equal(kprof_call_sharing(ID(cuMemAllocFromPoolAsync_ptsz), &captured), KPROF_MAY_NOT_SAVE);
 }
 
+static kprof_call_kind kind_of(CUpti_CallbackId id, const void *parameters)
+{
+    kprof_decoded_call decoded;
+    return kprof_call_decode(id, parameters, &decoded);
+}
+
 /* The engine looks for new sharing after calls that it keeps out of a replay, not after others. */
 static void test_calls_that_share_are_kept_apart(void **state)
 {
     (void)state;
     static const uint64_t no_parameters[16] = {0};
     for (CUpti_CallbackId id = 0; id < CUPTI_DRIVER_TRACE_CBID_SIZE; id++) {
-        kprof_call_kind kind = kprof_call_classify(id, no_parameters);
+        kprof_call_kind kind = kind_of(id, no_parameters);
         if (kind == KPROF_CALL_WAIT || kind == KPROF_CALL_HARMLESS)
             assert_int_equal(kprof_call_sharing(id, no_parameters), 0);
     }
@@ -180,7 +186,7 @@ static void test_unknown_calls(void **state)
     static const CUpti_CallbackId ids[] = {CUPTI_DRIVER_TRACE_CBID_SIZE, CUPTI_DRIVER_TRACE_CBID_SIZE + 1, 100000,
                                            ID(FORCE_INT), UINT32_MAX};
     for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
-        assert_int_equal(kprof_call_classify(ids[i], NULL), KPROF_CALL_OTHER);
+        assert_int_equal(kind_of(ids[i], NULL), KPROF_CALL_OTHER);
         assert_int_equal(kprof_call_sharing(ids[i], NULL), KPROF_SHARES_WITH_HOST | KPROF_SHARES_WITH_DEVICES |
                                                                KPROF_WAITS_FOR_HOST | KPROF_RUNS_HOST_CODE |
                                                                KPROF_MANAGED);
@@ -252,15 +258,15 @@ static void test_kinds(void **state)
         {ID(INVALID), KPROF_CALL_OTHER},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        assert_int_equal(kprof_call_classify(rows[i].id, no_parameters), rows[i].kind);
+        assert_int_equal(kind_of(rows[i].id, no_parameters), rows[i].kind);
 }
 
 static kprof_call_kind kind_of_setting(CUfunction_attribute attribute, int value)
 {
     cuFuncSetAttribute_params function = {.attrib = attribute, .value = value};
     cuKernelSetAttribute_params kernel = {.attrib = attribute, .val = value};
-    kprof_call_kind kind = kprof_call_classify(ID(cuFuncSetAttribute), &function);
-    assert_int_equal(kprof_call_classify(ID(cuKernelSetAttribute), &kernel), kind);
+    kprof_call_kind kind = kind_of(ID(cuFuncSetAttribute), &function);
+    assert_int_equal(kind_of(ID(cuKernelSetAttribute), &kernel), kind);
     assert_int_equal(capture_mode, CU_STREAM_CAPTURE_MODE_GLOBAL); /* as it was */
     return kind;
 }
@@ -292,15 +298,22 @@ static void test_frees_to_pools(void **state)
     for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
         memory_pool = &threshold;
         threshold = UINT64_MAX;
-        assert_int_equal(kprof_call_classify(ids[i], &p), KPROF_CALL_SETUP);
-        assert_int_equal(kprof_call_classify(ids[i], &elsewhere), KPROF_CALL_OTHER);
-        assert_int_equal(kprof_call_classify(ID(cuMemFree_v2), &plain), KPROF_CALL_OTHER);
+        assert_int_equal(kind_of(ids[i], &p), KPROF_CALL_SETUP);
+        assert_int_equal(kind_of(ids[i], &elsewhere), KPROF_CALL_OTHER);
+        assert_int_equal(kind_of(ID(cuMemFree_v2), &plain), KPROF_CALL_OTHER);
         threshold--;
-        assert_int_equal(kprof_call_classify(ids[i], &p), KPROF_CALL_OTHER);
+        assert_int_equal(kind_of(ids[i], &p), KPROF_CALL_OTHER);
         memory_pool = NULL;
         threshold = UINT64_MAX;
-        assert_int_equal(kprof_call_classify(ids[i], &p), KPROF_CALL_OTHER);
+        assert_int_equal(kind_of(ids[i], &p), KPROF_CALL_OTHER);
     }
+}
+
+static void note_memory(CUpti_CallbackId id, const void *parameters)
+{
+    kprof_memory_change change;
+    kprof_call_memory_change(id, parameters, &change);
+    kprof_allocations_note(&change, NULL);
 }
 
 /* Memory that is mapped a second time may be saved at its first address. */
@@ -310,11 +323,11 @@ static void test_mappings(void **state)
     CUmemGenericAllocationHandle handle = 77;
     cuMemCreate_params create = {.handle = &handle};
     cuMemMap_params map = {.ptr = OWN_MEMORY, .size = MEMORY_BYTES, .handle = handle};
-    assert_int_equal(kprof_call_classify(ID(cuMemMap), &map), KPROF_CALL_OTHER);
-    kprof_allocations_note(ID(cuMemCreate), &create, NULL);
-    assert_int_equal(kprof_call_classify(ID(cuMemMap), &map), KPROF_CALL_SETUP);
-    kprof_allocations_note(ID(cuMemMap), &map, NULL);
-    assert_int_equal(kprof_call_classify(ID(cuMemMap), &map), KPROF_CALL_OTHER);
+    assert_int_equal(kind_of(ID(cuMemMap), &map), KPROF_CALL_OTHER);
+    note_memory(ID(cuMemCreate), &create);
+    assert_int_equal(kind_of(ID(cuMemMap), &map), KPROF_CALL_SETUP);
+    note_memory(ID(cuMemMap), &map);
+    assert_int_equal(kind_of(ID(cuMemMap), &map), KPROF_CALL_OTHER);
 }
 
 /* The stream in whose order memory comes. */
@@ -473,8 +486,7 @@ static void test_transfers_are_read(void **state)
     uint64_t parameters[16] = {0};
     kprof_transfer t;
     for (CUpti_CallbackId id = 0; id < CUPTI_DRIVER_TRACE_CBID_SIZE; id++)
-        assert_int_equal(kprof_call_transfer(id, parameters, &t),
-                         kprof_call_classify(id, parameters) == KPROF_CALL_TRANSFER);
+        assert_int_equal(kprof_call_transfer(id, parameters, &t), kind_of(id, parameters) == KPROF_CALL_TRANSFER);
 }
 
 /* Memory and pools take the same list of who gets access. */
@@ -634,11 +646,16 @@ static void test_access_without_a_context(void **state)
     context_result = CUDA_SUCCESS;
 }
 
-static kprof_launch_record shape_of(CUpti_CallbackId id, const void *parameters)
+static kprof_decoded_call decode(CUpti_CallbackId id, const void *parameters)
 {
-    kprof_launch_record shape = {0};
-    kprof_launch_shape(id, parameters, &shape);
-    return shape;
+    kprof_decoded_call decoded;
+    assert_int_equal(kprof_call_decode(id, parameters, &decoded), KPROF_CALL_LAUNCH);
+    return decoded;
+}
+
+static kprof_given_launch shape_of(CUpti_CallbackId id, const void *parameters)
+{
+    return decode(id, parameters).launch;
 }
 
 static void assert_three(const uint32_t *found, uint32_t x, uint32_t y, uint32_t z)
@@ -648,13 +665,13 @@ static void assert_three(const uint32_t *found, uint32_t x, uint32_t y, uint32_t
 
 static void assert_shape(CUpti_CallbackId id, const void *parameters, bool cooperative)
 {
-    kprof_launch_record shape = shape_of(id, parameters);
+    kprof_given_launch shape = shape_of(id, parameters);
     assert_three(shape.grid, 2, 3, 4);
     assert_three(shape.block, 5, 6, 7);
     assert_int_equal(shape.dynamic_smem_bytes, 8);
     assert_int_equal(shape.cooperative, cooperative);
-    assert_ptr_equal(kprof_launch_stream(id, parameters), 0x100);
-    assert_ptr_equal(kprof_launch_function(id, parameters), 0x200);
+    assert_ptr_equal(decode(id, parameters).stream, 0x100);
+    assert_ptr_equal(decode(id, parameters).launch.function, 0x200);
 }
 
 /* Each way to launch, and its form for per-thread default streams. */
@@ -675,8 +692,8 @@ static void test_launches(void **state)
     assert_shape(ID(cuLaunchKernelEx_ptsz), &extended, false);
     cuLaunchGridAsync_params old = {.f = function, .grid_width = 2, .grid_height = 3, .hStream = stream};
     assert_three(shape_of(ID(cuLaunchGridAsync), &old).grid, 2, 3, 1);
-    assert_ptr_equal(kprof_launch_stream(ID(cuLaunchGridAsync), &old), stream);
-    assert_ptr_equal(kprof_launch_function(ID(cuLaunchGridAsync), &old), function);
+    assert_ptr_equal(decode(ID(cuLaunchGridAsync), &old).stream, stream);
+    assert_ptr_equal(decode(ID(cuLaunchGridAsync), &old).launch.function, function);
 }
 
 static void test_launch_attributes(void **state)
@@ -689,7 +706,7 @@ static void test_launch_attributes(void **state)
     };
     CUlaunchConfig config = {.attrs = attributes, .numAttrs = 3};
     cuLaunchKernelEx_params p = {.config = &config};
-    kprof_launch_record shape = shape_of(ID(cuLaunchKernelEx), &p);
+    kprof_given_launch shape = shape_of(ID(cuLaunchKernelEx), &p);
     assert_three(shape.cluster, 4, 2, 1);
     assert_int_equal(shape.cooperative, 1);
     attributes[0].value.cooperative = 0;
@@ -703,19 +720,90 @@ static void test_launches_without_a_configuration(void **state)
     CUlaunchConfig config = {2, 3, 4, 5, 6, 7, 8, (CUstream)0x100, NULL, 3};
     cuLaunchKernelEx_params nothing = {.f = (CUfunction)0x200}, no_attributes = {.config = &config};
     assert_three(shape_of(ID(cuLaunchKernelEx), &nothing).grid, 0, 0, 0);
-    assert_null(kprof_launch_stream(ID(cuLaunchKernelEx_ptsz), &nothing));
+    assert_null(decode(ID(cuLaunchKernelEx_ptsz), &nothing).launch.stream);
     assert_three(shape_of(ID(cuLaunchKernelEx), &no_attributes).grid, 2, 3, 4);
+}
+
+/* The default stream of a launch is the thread's, or that of the context. */
+static void assert_default_stream(CUpti_CallbackId id, const void *parameters, bool per_thread)
+{
+    kprof_decoded_call decoded;
+    kprof_call_decode(id, parameters, &decoded);
+    assert_null(decoded.launch.stream);
+    assert_int_equal(decoded.launch.per_thread, per_thread);
+    assert_ptr_equal(decoded.stream, per_thread ? CU_STREAM_PER_THREAD : NULL);
 }
 
 static void test_per_thread_streams(void **state)
 {
     (void)state;
-    assert_true(kprof_call_per_thread_stream(ID(cuLaunchKernel_ptsz)));
-    assert_true(kprof_call_per_thread_stream(ID(cuLaunchKernelEx_ptsz)));
-    assert_true(kprof_call_per_thread_stream(ID(cuLaunchCooperativeKernel_ptsz)));
-    assert_false(kprof_call_per_thread_stream(ID(cuLaunchKernel)));
-    assert_false(kprof_call_per_thread_stream(ID(cuLaunchKernelEx)));
-    assert_false(kprof_call_per_thread_stream(ID(cuLaunchCooperativeKernel)));
+    CUlaunchConfig config = {.gridDimX = 1};
+    cuLaunchKernel_params plain = {.gridDimX = 1};
+    cuLaunchKernelEx_params extended = {.config = &config};
+    cuLaunchCooperativeKernel_params together = {.gridDimX = 1};
+    cuGraphLaunch_params graph = {.hGraph = (CUgraphExec)0x300};
+    assert_default_stream(ID(cuLaunchKernel_ptsz), &plain, true);
+    assert_default_stream(ID(cuLaunchKernelEx_ptsz), &extended, true);
+    assert_default_stream(ID(cuLaunchCooperativeKernel_ptsz), &together, true);
+    assert_default_stream(ID(cuGraphLaunch_ptsz), &graph, true);
+    assert_default_stream(ID(cuLaunchKernel), &plain, false);
+    assert_default_stream(ID(cuLaunchKernelEx), &extended, false);
+    assert_default_stream(ID(cuLaunchCooperativeKernel), &together, false);
+    assert_default_stream(ID(cuGraphLaunch), &graph, false);
+}
+
+/* Where the arguments are, for the calls that take them. */
+static void test_launch_arguments(void **state)
+{
+    (void)state;
+    void *arguments[1], *extra[1];
+    CUlaunchConfig config = {.gridDimX = 1};
+    cuLaunchKernel_params plain = {.kernelParams = arguments, .extra = extra};
+    cuLaunchKernelEx_params extended = {.config = &config, .kernelParams = arguments, .extra = extra};
+    cuLaunchCooperativeKernel_params together = {.kernelParams = arguments};
+    cuLaunch_params old = {.f = (CUfunction)0x200};
+    kprof_given_launch found = shape_of(ID(cuLaunchKernel), &plain);
+    assert_true(found.has_arguments && found.arguments == arguments && found.extra == extra && !found.config);
+    found = shape_of(ID(cuLaunchKernelEx), &extended);
+    assert_true(found.has_arguments && found.arguments == arguments && found.extra == extra);
+    assert_ptr_equal(found.config, &config);
+    found = shape_of(ID(cuLaunchCooperativeKernel), &together);
+    assert_true(found.has_arguments && found.arguments == arguments && !found.extra && !found.config);
+    assert_false(shape_of(ID(cuLaunch), &old).has_arguments);
+}
+
+static void test_graph_launches(void **state)
+{
+    (void)state;
+    cuGraphLaunch_params graph = {.hGraph = (CUgraphExec)0x300, .hStream = (CUstream)0x100};
+    cuLaunchCooperativeKernelMultiDevice_params several = {.numDevices = 2};
+    kprof_decoded_call decoded;
+    assert_int_equal(kprof_call_decode(ID(cuGraphLaunch), &graph, &decoded), KPROF_CALL_GRAPH_LAUNCH);
+    assert_true(decoded.launch.is_graph);
+    assert_ptr_equal(decoded.launch.graph, 0x300);
+    assert_ptr_equal(decoded.stream, 0x100);
+    assert_int_equal(kprof_call_decode(ID(cuLaunchCooperativeKernelMultiDevice), &several, &decoded),
+                     KPROF_CALL_GRAPH_LAUNCH);
+    assert_false(decoded.launch.is_graph);
+}
+
+/* As a call enters, and as it leaves. */
+static void test_allocations(void **state)
+{
+    (void)state;
+    CUstream stream = (CUstream)0x100;
+    cuMemAllocAsync_params in_order = {.bytesize = 4096, .hStream = stream};
+    cuMemAllocPitch_v2_params rows = {.WidthInBytes = 100, .Height = 3};
+    cuMemCreate_params physical = {.size = 8192};
+    kprof_decoded_call decoded;
+    assert_int_equal(kprof_call_decode(ID(cuMemAllocAsync), &in_order, &decoded), KPROF_CALL_ALLOCATE);
+    assert_true(decoded.allocation_bytes == 4096 && decoded.stream == stream);
+    kprof_call_decode_known(KPROF_CALL_ALLOCATE, ID(cuMemAllocAsync), &in_order, &decoded);
+    assert_true(decoded.allocation_bytes == 4096 && decoded.stream == stream);
+    assert_int_equal(kprof_call_decode(ID(cuMemAllocPitch_v2), &rows, &decoded), KPROF_CALL_ALLOCATE);
+    assert_true(decoded.allocation_bytes == 300 && decoded.stream == NULL);
+    assert_int_equal(kprof_call_decode(ID(cuMemCreate), &physical, &decoded), KPROF_CALL_SETUP);
+    assert_int_equal(decoded.allocation_bytes, 8192);
 }
 
 /* What is unloaded has to be what the variables were noted for. */
@@ -739,6 +827,27 @@ static void test_modules_and_variables(void **state)
     assert_true(address == 0x1000 && size_bytes == 0); /* not asked for */
     of_module.dptr = NULL;
     assert_false(kprof_call_variable(ID(cuModuleGetGlobal_v2), &of_module, &address, &size_bytes));
+}
+
+/* All at once, as a call leaves. */
+static void test_results(void **state)
+{
+    (void)state;
+    CUdeviceptr address = 0x1000;
+    size_t size = 24;
+    cuMemAlloc_v2_params allocation = {.dptr = &address, .bytesize = 4096};
+    kprof_call_result found;
+    kprof_call_decode_result(ID(cuMemAlloc_v2), &allocation, &found);
+    assert_int_equal(found.memory.kind, KPROF_MEMORY_OF_CONTEXT);
+    assert_true(found.memory.address == 0x1000 && found.memory.size_bytes == 4096);
+    assert_true(found.sharing == 0 && !found.module && !found.has_variable);
+    cuModuleGetGlobal_v2_params variable = {.dptr = &address, .bytes = &size, .hmod = (CUmodule)0x10};
+    kprof_call_decode_result(ID(cuModuleGetGlobal_v2), &variable, &found);
+    assert_true(found.has_variable && found.variable == 0x1000 && found.variable_bytes == 24);
+    assert_ptr_equal(found.module, 0x10);
+    assert_int_equal(found.memory.kind, KPROF_MEMORY_UNCHANGED);
+    kprof_call_decode_result(ID(cuMemHostAlloc), &variable, &found);
+    assert_int_equal(found.sharing, KPROF_SHARES_WITH_HOST);
 }
 
 int main(void)
@@ -770,7 +879,11 @@ int main(void)
         cmocka_unit_test(test_launch_attributes),
         cmocka_unit_test(test_launches_without_a_configuration),
         cmocka_unit_test(test_per_thread_streams),
+        cmocka_unit_test(test_launch_arguments),
+        cmocka_unit_test(test_graph_launches),
+        cmocka_unit_test(test_allocations),
         cmocka_unit_test(test_modules_and_variables),
+        cmocka_unit_test(test_results),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* What is known of an executable graph: its kernels, sets and copies one by one, and what keeps it from being launched
  * again as a whole. The driver has the graphs that the test makes. */
+#include "cupti/calls.h"
 #include "cupti/driver.h"
 #include "cupti/graphs.h"
 #include "cupti/load.h"
@@ -14,7 +15,7 @@
 
 #define ID(name) CUPTI_DRIVER_TRACE_CBID_##name
 
-enum { NODES = 4 };
+enum { NODES = 4, LARGE = 40000 };
 
 /* Memory of the device, and of the host. */
 static const CUdeviceptr on_device = 0x1000, on_host = 0x2000;
@@ -29,17 +30,24 @@ typedef struct template_node {
 /* The nodes of a graph come one after the other. */
 typedef struct template_graph {
     template_node nodes[NODES];
+    template_node *many; /* in place of `nodes`, where there are more */
+    bool goes_round;     /* the first node comes after the last one */
     size_t count;
 } template_graph;
 
 static char own_context, own_stream, executable;
+
+static CUgraphNode node_of(template_graph *t, size_t i)
+{
+    return (CUgraphNode)(void *)(t->many ? &t->many[i] : &t->nodes[i]);
+}
 
 static CUresult CUDAAPI get_nodes(CUgraph graph, CUgraphNode *nodes, size_t *count)
 {
     template_graph *t = (template_graph *)(void *)graph;
     *count = t->count;
     for (size_t i = 0; nodes && i < t->count; i++)
-        nodes[t->count - 1 - i] = (CUgraphNode)(void *)&t->nodes[i]; /* not in their order */
+        nodes[t->count - 1 - i] = node_of(t, i); /* not in their order */
     return CUDA_SUCCESS;
 }
 
@@ -49,10 +57,10 @@ static CUresult CUDAAPI get_edges(CUgraph graph, CUgraphNode *from, CUgraphNode 
 {
     template_graph *t = (template_graph *)(void *)graph;
     (void)data;
-    *count = t->count > 0 ? t->count - 1 : 0;
+    *count = t->count > 0 ? t->count - !t->goes_round : 0;
     for (size_t i = 0; from && i < *count; i++) {
-        from[i] = (CUgraphNode)(void *)&t->nodes[i];
-        to[i] = (CUgraphNode)(void *)&t->nodes[i + 1];
+        from[i] = node_of(t, i);
+        to[i] = node_of(t, (i + 1) % t->count);
     }
     return CUDA_SUCCESS;
 }
@@ -80,7 +88,7 @@ static CUresult CUDAAPI get_kernel_attribute(CUgraphNode node, CUkernelNodeAttrI
 static CUresult CUDAAPI get_memset(CUgraphNode node, CUDA_MEMSET_NODE_PARAMS *out)
 {
     (void)node;
-    *out = (CUDA_MEMSET_NODE_PARAMS){.dst = on_device, .elementSize = 4, .width = 16, .height = 1};
+    *out = (CUDA_MEMSET_NODE_PARAMS){.dst = on_device, .value = 0xabcdef, .elementSize = 4, .width = 16, .height = 1};
     return CUDA_SUCCESS;
 }
 
@@ -148,12 +156,6 @@ kprof_status kprof_cupti_load(const kprof_cupti_api **out)
     return KPROF_UNSUPPORTED;
 }
 
-void *kprof_target_stream(const kprof_call *call)
-{
-    (void)call;
-    return &own_stream;
-}
-
 static CUgraphExec exec_graph(void)
 {
     return (CUgraphExec)(void *)&executable;
@@ -175,11 +177,13 @@ static int destroy(void **state)
 }
 
 /* One launch of the graph. */
-static const cuGraphLaunch_params launch_parameters = {.hGraph = (CUgraphExec)(void *)&executable};
+static const kprof_decoded_call decoded_launch = {
+    .launch = {.is_graph = true, .graph = (CUgraphExec)(void *)&executable}};
 static const kprof_call launch = {.kind = KPROF_CALL_GRAPH_LAUNCH,
                                   .context = &own_context,
+                                  .stream = &own_stream,
                                   .callback_id = ID(cuGraphLaunch),
-                                  .parameters = &launch_parameters};
+                                  .parameters = &decoded_launch};
 
 static template_graph example(void)
 {
@@ -249,6 +253,44 @@ static void test_nodes(void **state)
     assert_visited("first transfer transfer ", true);
 }
 
+static const kprof_decoded_call *decoded_of(const kprof_graph_call *node)
+{
+    assert_ptr_equal(node->call.stream, &own_stream);
+    return node->call.parameters;
+}
+
+/* The calls that do the same as the nodes. */
+static void test_calls_of_nodes(void **state)
+{
+    (void)state;
+    size_t count;
+    const char *why;
+    template_graph t = example();
+    instantiate(&t);
+    const kprof_graph_call *calls = kprof_graphs_find(&launch, &count, &why);
+    assert_non_null(calls);
+    const kprof_decoded_call *kernel = decoded_of(&calls[0]);
+    assert_true(kernel->launch.has_arguments && !kernel->launch.arguments && !kernel->launch.extra);
+    assert_true(kernel->launch.grid[0] == 1 && kernel->launch.block[0] == 32 && kernel->launch.config);
+    assert_ptr_equal(kernel->launch.stream, &own_stream);
+    const kprof_transfer *set = &decoded_of(&calls[1])->transfer, *copy = &decoded_of(&calls[2])->transfer;
+    assert_true(set->kind == KPROF_TRANSFER_SET && set->destination == on_device && set->element_bytes == 4);
+    assert_true(set->width == 16 && set->height == 1 && set->value == 0xabcdef);
+    assert_ptr_equal(set->stream, &own_stream);
+    assert_true(copy->kind == KPROF_TRANSFER_COPY && copy->destination == on_device && copy->source == on_device);
+    assert_true(copy->width == 64 && copy->height == 1);
+    cuGraphExecMemsetNodeSetParams_params change = {
+        .hGraphExec = exec_graph(),
+        .hNode = node_of(&t, 1),
+        .memsetParams =
+            &(CUDA_MEMSET_NODE_PARAMS){.dst = on_device, .value = 0xabcdef, .elementSize = 2, .width = 8, .height = 1}};
+    kprof_graphs_note(ID(cuGraphExecMemsetNodeSetParams), &change);
+    calls = kprof_graphs_find(&launch, &count, &why);
+    assert_non_null(calls);
+    set = &decoded_of(&calls[1])->transfer;
+    assert_true(set->element_bytes == 2 && set->value == 0xcdef && set->width == 8);
+}
+
 static void test_graph_that_is_not_known(void **state)
 {
     (void)state;
@@ -257,6 +299,38 @@ static void test_graph_that_is_not_known(void **state)
     assert_null(kprof_graphs_find(&launch, &count, &why));
     assert_int_equal(identify(0), 0);
     assert_obstacle("it is not known what the graph does", true);
+    assert_visited("", true);
+}
+
+/* The nodes are told from the last to the first, each of which has to wait for the next one. To look through all edges
+ * for each of them would take hours. */
+static void test_large_graph(void **state)
+{
+    (void)state;
+    size_t count;
+    const char *why;
+    template_node *nodes = calloc(LARGE, sizeof *nodes);
+    assert_non_null(nodes);
+    for (size_t i = 0; i < LARGE; i++)
+        nodes[i] = (template_node){.type = CU_GRAPH_NODE_TYPE_KERNEL, .kernel = i % 2 ? "odd" : "even"};
+    template_graph t = {.many = nodes, .count = LARGE};
+    instantiate(&t);
+    const kprof_graph_call *calls = kprof_graphs_find(&launch, &count, &why);
+    assert_non_null(calls);
+    assert_int_equal(count, LARGE);
+    for (size_t i = 0; i < LARGE; i++)
+        assert_ptr_equal(calls[i].call.function, nodes[i].kernel);
+    assert_int_not_equal(identify(LARGE), 0);
+    free(nodes);
+}
+
+static void test_dependencies_that_go_round(void **state)
+{
+    (void)state;
+    template_graph t = example();
+    t.goes_round = true;
+    instantiate(&t);
+    assert_obstacle("its dependencies go round", true);
     assert_visited("", true);
 }
 
@@ -334,7 +408,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(test_nodes, destroy),
+        cmocka_unit_test_teardown(test_calls_of_nodes, destroy),
         cmocka_unit_test_teardown(test_graph_that_is_not_known, destroy),
+        cmocka_unit_test_teardown(test_large_graph, destroy),
+        cmocka_unit_test_teardown(test_dependencies_that_go_round, destroy),
         cmocka_unit_test_teardown(test_identity, destroy),
         cmocka_unit_test_teardown(test_changes, destroy),
         cmocka_unit_test_teardown(test_obstacles, destroy),

@@ -134,12 +134,6 @@ const char *kprof_driver_error(CUresult result)
     return "error of the test";
 }
 
-void *kprof_target_stream(const kprof_call *call)
-{
-    (void)call;
-    return stream;
-}
-
 bool kprof_graphs_visit(const kprof_call *of, kprof_graph_visitor *visit, void *user)
 {
     assert_int_equal(of->kind, KPROF_CALL_GRAPH_LAUNCH);
@@ -210,12 +204,14 @@ static int set_up(void **state)
 
 static kprof_operation *keep_of(void *of, CUpti_CallbackId id, const void *parameters)
 {
-    kprof_call call = {.kind = KPROF_CALL_LAUNCH,
+    kprof_decoded_call decoded;
+    kprof_call call = {.kind = kprof_call_decode(id, parameters, &decoded),
                        .context = &own_context,
+                       .stream = stream,
                        .function = of,
                        .kernel_name = "kernel",
                        .callback_id = id,
-                       .parameters = parameters};
+                       .parameters = &decoded};
     return kprof_operation_copy(&call, NULL);
 }
 
@@ -449,15 +445,26 @@ static void test_host_memory_of_the_process(void **state)
 static kprof_operation *keep_graph(const kprof_call *of, size_t count)
 {
     cuGraphLaunch_params p = {.hGraph = (CUgraphExec)(void *)&function};
-    kprof_call call = {.kind = KPROF_CALL_GRAPH_LAUNCH,
+    kprof_decoded_call decoded;
+    kprof_call call = {.kind = kprof_call_decode(ID(cuGraphLaunch), &p, &decoded),
                        .context = &own_context,
+                       .stream = stream,
                        .function = &function,
                        .kernel_name = "CUDAGraph",
                        .callback_id = ID(cuGraphLaunch),
-                       .parameters = &p};
+                       .parameters = &decoded};
     nodes = of;
     node_count = count;
     return kprof_operation_copy(&call, NULL);
+}
+
+/* The call that does what a node of the graph does. */
+static kprof_call decode_node(CUpti_CallbackId id, const void *parameters, kprof_decoded_call *decoded)
+{
+    kprof_call call = {.kind = kprof_call_decode(id, parameters, decoded), .callback_id = id, .parameters = decoded};
+    if (call.kind == KPROF_CALL_LAUNCH)
+        call.function = decoded->launch.function;
+    return call;
 }
 
 static void test_graph(void **state)
@@ -467,10 +474,11 @@ static void test_graph(void **state)
     uint32_t number = 0;
     uint64_t first = on_device, second = on_host;
     void *lists[2][ARGUMENTS] = {{&number, &first, odd}, {&number, &second, odd}};
-    cuLaunchKernel_params p[2] = {{.kernelParams = lists[0]}, {.kernelParams = lists[1]}};
-    const kprof_call kernels[] = {
-        {.kind = KPROF_CALL_LAUNCH, .function = &function, .callback_id = ID(cuLaunchKernel), .parameters = &p[0]},
-        {.kind = KPROF_CALL_LAUNCH, .function = &handle, .callback_id = ID(cuLaunchKernel), .parameters = &p[1]}};
+    cuLaunchKernel_params p[2] = {{.f = (CUfunction)(void *)&function, .kernelParams = lists[0]},
+                                  {.f = (CUfunction)(void *)&handle, .kernelParams = lists[1]}};
+    kprof_decoded_call decoded[2];
+    const kprof_call kernels[] = {decode_node(ID(cuLaunchKernel), &p[0], &decoded[0]),
+                                  decode_node(ID(cuLaunchKernel), &p[1], &decoded[1])};
     kprof_operation *operation = keep_graph(kernels, 1);
     assert_non_null(operation);
     assert_false(kprof_operation_sees_host(operation));
@@ -491,7 +499,8 @@ static void test_graph_that_cannot_be_repeated(void **state)
     char value;
     void *extra[] = {(void *)(uintptr_t)0x77, &value, CU_LAUNCH_PARAM_END};
     cuLaunchKernel_params p = {.extra = extra};
-    const kprof_call kernel = {.kind = KPROF_CALL_LAUNCH, .callback_id = ID(cuLaunchKernel), .parameters = &p};
+    kprof_decoded_call decoded;
+    const kprof_call kernel = decode_node(ID(cuLaunchKernel), &p, &decoded);
     assert_null(keep_graph(&kernel, 1));
     stream = &other_stream;
     assert_null(keep_graph(NULL, 0));
@@ -506,9 +515,9 @@ static bool is_saved(CUdeviceptr to, CUdeviceptr from)
 {
     cuMemsetD2D32Async_params set = {.dstDevice = to, .dstPitch = 0x100, .Width = 0x10, .Height = 4};
     cuMemcpyDtoDAsync_v2_params copy = {.dstDevice = to, .srcDevice = from, .ByteCount = 0x800};
-    const kprof_call transfers[] = {
-        {.kind = KPROF_CALL_TRANSFER, .callback_id = ID(cuMemsetD2D32Async), .parameters = &set},
-        {.kind = KPROF_CALL_TRANSFER, .callback_id = ID(cuMemcpyDtoDAsync_v2), .parameters = &copy}};
+    kprof_decoded_call decoded[2];
+    const kprof_call transfers[] = {decode_node(ID(cuMemsetD2D32Async), &set, &decoded[0]),
+                                    decode_node(ID(cuMemcpyDtoDAsync_v2), &copy, &decoded[1])};
     kprof_operation *operation = keep_graph(transfers, from ? 2 : 1);
     assert_non_null(operation);
     bool saved = kprof_operation_is_saved(operation, snapshot);

@@ -95,12 +95,6 @@ const char *kprof_driver_error(CUresult result)
     return "error of the test";
 }
 
-void *kprof_target_stream(const kprof_call *call)
-{
-    (void)call;
-    return NULL;
-}
-
 bool kprof_graphs_visit(const kprof_call *launch, kprof_graph_visitor *visit, void *user)
 {
     (void)visit;
@@ -171,11 +165,19 @@ static int set_up(void **state)
     return 0;
 }
 
+static kprof_operation *keep_in(kprof_snapshot *in, CUpti_CallbackId id, const void *parameters)
+{
+    kprof_decoded_call decoded;
+    kprof_call call = {.context = &own_context, .callback_id = id, .parameters = &decoded};
+    call.kind = kprof_call_decode(id, parameters, &decoded);
+    assert_int_equal(call.kind, KPROF_CALL_TRANSFER);
+    call.stream = decoded.stream;
+    return kprof_operation_copy(&call, in);
+}
+
 static kprof_operation *keep(CUpti_CallbackId id, const void *parameters)
 {
-    kprof_call call = {
-        .kind = KPROF_CALL_TRANSFER, .context = &own_context, .callback_id = id, .parameters = parameters};
-    return kprof_operation_copy(&call, snapshot);
+    return keep_in(snapshot, id, parameters);
 }
 
 /* What is done for the call, and when it is repeated; "" when it cannot be. */
@@ -400,9 +402,7 @@ static void test_nothing_saved(void **state)
 {
     (void)state;
     cuMemsetD8_v2_params p = {.dstDevice = DEVICE, .N = 5};
-    kprof_call call = {
-        .kind = KPROF_CALL_TRANSFER, .context = &own_context, .callback_id = ID(cuMemsetD8_v2), .parameters = &p};
-    assert_null(kprof_operation_copy(&call, NULL));
+    assert_null(keep_in(NULL, ID(cuMemsetD8_v2), &p));
 }
 
 static void test_streams_of_others(void **state)

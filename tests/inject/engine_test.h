@@ -7,8 +7,10 @@
 #include "core/config.h"
 #include "inject/batch.h"
 #include "inject/contexts.h"
+#include "inject/engine.h"
 #include "inject/gate.h"
 #include "inject/process.h"
+#include "sim/backend.h"
 #include "sim/device.h"
 #include "spool/spool.h"
 
@@ -67,20 +69,26 @@ static inline void save_config(void)
     kprof_strlist_free(&chip.proof);
 }
 
-/* Group set-up and tear-down. */
-static inline int start_engine(void **state)
+/* On the simulated machine, or a copy of it with functions of the test's own. */
+static inline int start_engine_on(const kprof_device_ops *device)
 {
-    (void)state;
     assert_non_null(mkdtemp(folder));
     save_config();
     setenv(KPROF_SESSION_ENV, folder, 1);
     sim.capacity = 64;
     sim.second_chip = "GH100";
-    kprof_process_start();
+    kprof_process_start(device);
     sim_reset(1);
     sim.hooked = true;
     sim_call(&(sim_step){.op = SIM_ALLOC, .a = SLOT}, NULL);
-    return atomic_load(&kprof_this_process.armed) ? 0 : -1;
+    return atomic_load(&kprof_engine.process.armed) ? 0 : -1;
+}
+
+/* Group set-up and tear-down. */
+static inline int start_engine(void **state)
+{
+    (void)state;
+    return start_engine_on(&sim_device);
 }
 
 static inline int remove_folder(void **state)

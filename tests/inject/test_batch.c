@@ -23,23 +23,17 @@ static struct {
     atomic_bool network; /* a network card may write memory */
 } faults;
 
+static pthread_t own_thread;
 static atomic_int next_wait_s;
 static unsigned repeated; /* launches and transfers, in all passes */
 
-/* Around the engine's own functions, and the simulated machine's: see CMakeLists.txt. */
-bool __wrap_kprof_contexts_idle(void);
-kprof_status __real_kprof_operation_run(const kprof_operation *operation, kprof_snapshot *snapshot);
-kprof_status __wrap_kprof_operation_run(const kprof_operation *operation, kprof_snapshot *snapshot);
-kprof_status __real_kprof_target_synchronize(void);
-kprof_status __wrap_kprof_target_synchronize(void);
-const char *__wrap_kprof_writers_devices(void);
-
-bool __wrap_kprof_contexts_idle(void)
+/* To the thread that watches for pauses a stream is always being captured: a pause of the test closes no batch. */
+static bool is_capturing(void)
 {
-    return false; /* else a pause of the test would close its batch */
+    return !pthread_equal(pthread_self(), own_thread) || sim_device.target_capturing();
 }
 
-kprof_status __wrap_kprof_operation_run(const kprof_operation *operation, kprof_snapshot *snapshot)
+static kprof_status run_operation(const kprof_operation *operation, kprof_snapshot *snapshot)
 {
     if (repeated++ == atomic_load(&faults.after)) {
         sim_clock_advance_s(atomic_exchange(&faults.launch_s, 0));
@@ -47,18 +41,31 @@ kprof_status __wrap_kprof_operation_run(const kprof_operation *operation, kprof_
         if (atomic_exchange(&faults.fails, false))
             return kprof_fail(KPROF_INTERNAL, "the driver fails (test)");
     }
-    return __real_kprof_operation_run(operation, snapshot);
+    return sim_device.operation_run(operation, snapshot);
 }
 
-kprof_status __wrap_kprof_target_synchronize(void)
+static kprof_status synchronize(void)
 {
     sim_clock_advance_s(atomic_exchange(&next_wait_s, 0));
-    return __real_kprof_target_synchronize();
+    return sim_device.target_synchronize();
 }
 
-const char *__wrap_kprof_writers_devices(void)
+static const char *find_writer(void)
 {
     return atomic_load(&faults.network) ? "a network card may write (test)" : NULL;
+}
+
+static int start_faulty(void **state)
+{
+    static kprof_device_ops device;
+    (void)state;
+    own_thread = pthread_self();
+    device = sim_device;
+    device.operation_run = run_operation;
+    device.target_capturing = is_capturing;
+    device.target_synchronize = synchronize;
+    device.writers_devices = find_writer;
+    return start_engine_on(&device);
 }
 
 static int mend(void **state)
@@ -513,5 +520,5 @@ int main(void)
         cmocka_unit_test_teardown(test_kernel_that_computes_something_else_unseen, mend),
         cmocka_unit_test_teardown(test_other_context_that_is_at_work, end_other_context),
     };
-    return cmocka_run_group_tests(tests, start_engine, remove_folder);
+    return cmocka_run_group_tests(tests, start_faulty, remove_folder);
 }

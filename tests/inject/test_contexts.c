@@ -5,6 +5,7 @@
 #include "inject/wait.h"
 
 #include "cupti/target.h"
+#include "inject/engine.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -36,25 +37,25 @@ kprof_status kprof_wait_with_limit(void *context)
     return context == broken ? KPROF_INTERNAL : KPROF_OK;
 }
 
-kprof_status kprof_target_current_device(uint32_t *out)
+static kprof_status target_current_device(uint32_t *out)
 {
     *out = device;
     return KPROF_OK;
 }
 
-bool kprof_target_enter_context(void *context)
+static bool target_enter_context(void *context)
 {
     assert_null(entered);
     entered = context;
     return true;
 }
 
-void kprof_target_leave_context(void)
+static void target_leave_context(void)
 {
     entered = NULL;
 }
 
-kprof_status kprof_profiler_open(void *context, const kprof_chip_metrics *metrics, kprof_profiler **out)
+static kprof_status profiler_open(void *context, const kprof_chip_metrics *metrics, kprof_profiler **out)
 {
     (void)context;
     (void)metrics;
@@ -64,7 +65,7 @@ kprof_status kprof_profiler_open(void *context, const kprof_chip_metrics *metric
     return open_status;
 }
 
-void kprof_profiler_release(kprof_profiler *profiler)
+static void profiler_release(kprof_profiler *profiler)
 {
     (void)profiler;
     assert_non_null(entered);
@@ -72,7 +73,7 @@ void kprof_profiler_release(kprof_profiler *profiler)
     released = true;
 }
 
-void kprof_profiler_close(kprof_profiler *profiler)
+static void profiler_close(kprof_profiler *profiler)
 {
     (void)profiler;
 }
@@ -87,7 +88,7 @@ void kprof_multiplex_free(kprof_profiled_context *context)
     (void)context;
 }
 
-kprof_status kprof_profiler_pop(kprof_profiler *profiler)
+static kprof_status profiler_pop(kprof_profiler *profiler)
 {
     (void)profiler;
     assert_non_null(entered);
@@ -95,7 +96,7 @@ kprof_status kprof_profiler_pop(kprof_profiler *profiler)
     return KPROF_OK;
 }
 
-kprof_status kprof_profiler_stop(kprof_profiler *profiler, bool *more)
+static kprof_status profiler_stop(kprof_profiler *profiler, bool *more)
 {
     (void)profiler;
     assert_non_null(entered);
@@ -104,21 +105,33 @@ kprof_status kprof_profiler_stop(kprof_profiler *profiler, bool *more)
     return KPROF_OK;
 }
 
-void kprof_snapshot_release(kprof_snapshot *snapshot)
+static void snapshot_release(kprof_snapshot *snapshot)
 {
     (void)snapshot;
 }
 
-void kprof_snapshot_close(kprof_snapshot *snapshot, bool lives)
+static void snapshot_close(kprof_snapshot *snapshot, bool lives)
 {
     (void)snapshot;
     (void)lives;
 }
 
-void kprof_flush_close(kprof_flush *flush)
+static void flush_close(kprof_flush *flush)
 {
     (void)flush;
 }
+
+static const kprof_device_ops device_ops = {.target_current_device = target_current_device,
+                                            .target_enter_context = target_enter_context,
+                                            .target_leave_context = target_leave_context,
+                                            .profiler_open = profiler_open,
+                                            .profiler_release = profiler_release,
+                                            .profiler_close = profiler_close,
+                                            .profiler_pop = profiler_pop,
+                                            .profiler_stop = profiler_stop,
+                                            .snapshot_release = snapshot_release,
+                                            .snapshot_close = snapshot_close,
+                                            .flush_close = flush_close};
 
 static int note_all(void **state)
 {
@@ -302,6 +315,7 @@ static void test_exit_within_a_wait(void **state)
 
 int main(void)
 {
+    kprof_engine.device = &device_ops;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_every_other_context, note_all, forget_all),
         cmocka_unit_test_setup_teardown(test_a_context_that_has_ended, note_all, forget_all),

@@ -22,7 +22,7 @@
 static struct {
     atomic_bool unsaved; /* memory cannot be saved */
     atomic_bool network; /* a network card may write memory */
-    atomic_bool busy;    /* the idle thread never finds the contexts idle */
+    atomic_bool busy;    /* a pause of the test closes no batch */
     atomic_bool sticky;  /* giving the counters back takes long */
     atomic_bool blind;   /* CUPTI does not tell what the proof counted */
     atomic_bool slow;    /* the next wait for the GPU is long */
@@ -31,20 +31,7 @@ static struct {
 static atomic_bool releasing; /* the counters are being given back */
 static atomic_int snapshots;  /* that are taken now */
 
-/* Around the engine's own functions, and the simulated machine's: see CMakeLists.txt. */
-bool __real_kprof_contexts_idle(void);
-bool __wrap_kprof_contexts_idle(void);
-void __real_kprof_profiler_release(kprof_profiler *profiler);
-void __wrap_kprof_profiler_release(kprof_profiler *profiler);
-kprof_status __real_kprof_reader_open(const kprof_chip_metrics *metrics, kprof_reader **out);
-kprof_status __wrap_kprof_reader_open(const kprof_chip_metrics *metrics, kprof_reader **out);
-void __real_kprof_snapshot_drop(kprof_snapshot *snapshot);
-void __wrap_kprof_snapshot_drop(kprof_snapshot *snapshot);
-kprof_status __real_kprof_snapshot_take(kprof_snapshot *snapshot);
-kprof_status __wrap_kprof_snapshot_take(kprof_snapshot *snapshot);
-kprof_status __real_kprof_target_synchronize(void);
-kprof_status __wrap_kprof_target_synchronize(void);
-const char *__wrap_kprof_writers_devices(void);
+static pthread_t own_thread;
 
 static void wait_ms(long ms)
 {
@@ -52,58 +39,71 @@ static void wait_ms(long ms)
     nanosleep(&time, NULL);
 }
 
-bool __wrap_kprof_contexts_idle(void)
+/* To the thread that watches for pauses, a stream is being captured. */
+static bool is_capturing(void)
 {
-    return !atomic_load(&faults.busy) && __real_kprof_contexts_idle();
+    bool watches = !pthread_equal(pthread_self(), own_thread);
+    return (watches && atomic_load(&faults.busy)) || sim_device.target_capturing();
 }
 
-void __wrap_kprof_profiler_release(kprof_profiler *profiler)
+static void release_profiler(kprof_profiler *profiler)
 {
     bool sticks = atomic_load(&faults.sticky);
     atomic_store(&releasing, sticks);
     if (sticks)
         wait_ms(STICKY_MS);
-    __real_kprof_profiler_release(profiler);
+    sim_device.profiler_release(profiler);
     atomic_store(&releasing, false);
 }
 
-kprof_status __wrap_kprof_reader_open(const kprof_chip_metrics *metrics, kprof_reader **out)
+static kprof_status open_reader(const kprof_chip_metrics *metrics, kprof_reader **out)
 {
     return atomic_load(&faults.blind) ? kprof_fail(KPROF_INTERNAL, "CUPTI cannot evaluate (test)")
-                                      : __real_kprof_reader_open(metrics, out);
+                                      : sim_device.reader_open(metrics, out);
 }
 
-void __wrap_kprof_snapshot_drop(kprof_snapshot *snapshot)
+static void drop_snapshot(kprof_snapshot *snapshot)
 {
     atomic_fetch_sub(&snapshots, 1);
-    __real_kprof_snapshot_drop(snapshot);
+    sim_device.snapshot_drop(snapshot);
 }
 
-kprof_status __wrap_kprof_snapshot_take(kprof_snapshot *snapshot)
+static kprof_status take_snapshot(kprof_snapshot *snapshot)
 {
     if (atomic_load(&faults.unsaved))
         return kprof_fail(KPROF_UNSUPPORTED, "memory cannot be saved (test)");
     atomic_fetch_add(&snapshots, 1);
-    return __real_kprof_snapshot_take(snapshot);
+    return sim_device.snapshot_take(snapshot);
 }
 
-kprof_status __wrap_kprof_target_synchronize(void)
+static kprof_status synchronize(void)
 {
     if (atomic_exchange(&faults.slow, false))
         wait_ms(LATE_MS);
-    return __real_kprof_target_synchronize();
+    return sim_device.target_synchronize();
 }
 
-const char *__wrap_kprof_writers_devices(void)
+static const char *find_writer(void)
 {
     return atomic_load(&faults.network) ? "a network card may write (test)" : NULL;
 }
 
 static int start_sharing(void **state)
 {
-    int result = start_engine(state);
+    static kprof_device_ops device;
+    (void)state;
+    own_thread = pthread_self();
+    device = sim_device;
+    device.profiler_release = release_profiler;
+    device.reader_open = open_reader;
+    device.snapshot_drop = drop_snapshot;
+    device.snapshot_take = take_snapshot;
+    device.target_capturing = is_capturing;
+    device.target_synchronize = synchronize;
+    device.writers_devices = find_writer;
+    int result = start_engine_on(&device);
     sim_call(&(sim_step){.op = SIM_ALLOC, .a = SHARED_SLOT, .shared = true}, NULL);
-    kprof_wait_long_limit_s = 1;
+    kprof_engine.waits.long_limit_s = 1;
     return result;
 }
 

@@ -1,5 +1,6 @@
 /* Which values are evaluated after which pass, for which launches, and what becomes of those that cannot be. The reader
  * is the test's: it keeps how often it was asked for what. */
+#include "inject/engine.h"
 #include "inject/evaluate.h"
 #include "inject/launch.h"
 #include "inject/process.h"
@@ -54,7 +55,7 @@ const char *kprof_process_reason(kprof_status status)
     return kprof_status_message(status);
 }
 
-kprof_status kprof_reader_open(const kprof_chip_metrics *of, kprof_reader **out)
+static kprof_status reader_open(const kprof_chip_metrics *of, kprof_reader **out)
 {
     pthread_mutex_lock(&mutex);
     kprof_status status = open_status;
@@ -67,7 +68,7 @@ kprof_status kprof_reader_open(const kprof_chip_metrics *of, kprof_reader **out)
     return status;
 }
 
-void kprof_reader_close(kprof_reader *reader)
+static void reader_close(kprof_reader *reader)
 {
     closes += reader != NULL;
     free(reader);
@@ -78,7 +79,7 @@ static double value_of(size_t launch, size_t number)
     return (double)(launch * 10 + number);
 }
 
-kprof_status kprof_reader_read(kprof_reader *reader, kprof_range range, const kprof_strlist *names, double *values)
+static kprof_status reader_read(kprof_reader *reader, kprof_range range, const kprof_strlist *names, double *values)
 {
     pthread_mutex_lock(&mutex);
     reads++;
@@ -93,6 +94,9 @@ kprof_status kprof_reader_read(kprof_reader *reader, kprof_range range, const kp
     pthread_mutex_unlock(&mutex);
     return status;
 }
+
+static const kprof_device_ops device_ops = {
+    .reader_open = reader_open, .reader_close = reader_close, .reader_read = reader_read};
 
 static int set_up(void **state)
 {
@@ -230,6 +234,7 @@ static void test_no_reader(void **state)
 
 int main(void)
 {
+    kprof_engine.device = &device_ops;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_pass_by_pass, set_up),
         cmocka_unit_test_setup(test_several_passes_at_once, set_up),

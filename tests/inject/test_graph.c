@@ -112,7 +112,7 @@ static void test_graph_beside_a_capture(void **state)
 static void test_counters_of_patched_code(void **state)
 {
     (void)state;
-    uint32_t *patched = kprof_this_process.config.chips[0].patched;
+    uint32_t *patched = kprof_engine.process.config.chips[0].patched;
     patched[1] = 1;
     capture(SIM_ADD);
     unsigned graph = launch_graph(false), after = launch(SIM_ADD);

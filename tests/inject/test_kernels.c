@@ -1,5 +1,6 @@
 /* Kernels by handle: found again, told apart, forgotten with their modules, announced before others find them, counted
  * by many threads. */
+#include "inject/engine.h"
 #include "inject/kernels.h"
 
 #include <pthread.h>
@@ -24,18 +25,21 @@ static void *handle(unsigned i)
 }
 
 /* Stands in for the driver: the launch's "arguments" are the registers of its kernel. */
-void kprof_target_kernel(const kprof_call *call, kprof_kernel_record *out)
+static void target_kernel(const kprof_call *call, kprof_kernel_record *out)
 {
     out->registers_per_thread = *(const uint32_t *)call->parameters;
 }
 
 static _Atomic unsigned noted; /* kernels whose modules' variables were */
 
-void kprof_target_note_variables(const kprof_call *call)
+static void target_note_variables(const kprof_call *call)
 {
     (void)call;
     atomic_fetch_add(&noted, 1);
 }
+
+static const kprof_device_ops device_ops = {.target_kernel = target_kernel,
+                                            .target_note_variables = target_note_variables};
 
 static _Atomic unsigned announced;
 
@@ -211,6 +215,7 @@ static void test_announced_before_anybody_finds_it(void **state)
 
 int main(void)
 {
+    kprof_engine.device = &device_ops;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_found_again),    cmocka_unit_test(test_one_kernel_by_several_handles),
         cmocka_unit_test(test_reused_handle),  cmocka_unit_test(test_variables_noted_for_each_context),

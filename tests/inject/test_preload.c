@@ -1,5 +1,6 @@
 /* Libraries are loaded beside the application, but not beside its end, and only where they are needed. */
 #include "cupti/profiler.h"
+#include "inject/engine.h"
 #include "inject/launch.h"
 #include "inject/preload.h"
 #include "inject/process.h"
@@ -13,12 +14,11 @@
 #include <cmocka.h>
 
 /* In place of the engine's and of CUPTI's. */
-kprof_process kprof_this_process;
 static atomic_uint begun, loaded;
 
 void kprof_launch_mark_own(void) {}
 
-void kprof_profiler_preload(void)
+static void profiler_preload(void)
 {
     struct timespec time = {0, 50000000};
     atomic_fetch_add(&begun, 1);
@@ -26,12 +26,14 @@ void kprof_profiler_preload(void)
     atomic_fetch_add(&loaded, 1);
 }
 
+static const kprof_device_ops device_ops = {.profiler_preload = profiler_preload};
+
 static int set_up(void **state)
 {
     static kprof_chip_metrics chips[2];
     (void)state;
     chips[1].pass_count = 3;
-    kprof_this_process.config = (kprof_config){.chips = chips, .chip_count = 2};
+    kprof_engine.process.config = (kprof_config){.chips = chips, .chip_count = 2};
     atomic_store(&begun, 0);
     atomic_store(&loaded, 0);
     return 0;
@@ -50,7 +52,7 @@ static void test_the_end_waits(void **state)
 static void test_not_where_no_counters_are_measured(void **state)
 {
     (void)state;
-    kprof_this_process.config.chip_count = 1;
+    kprof_engine.process.config.chip_count = 1;
     kprof_preload_start();
     kprof_preload_end();
     assert_int_equal(atomic_load(&begun), 0);
@@ -58,6 +60,7 @@ static void test_not_where_no_counters_are_measured(void **state)
 
 int main(void)
 {
+    kprof_engine.device = &device_ops;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_the_end_waits, set_up),
         cmocka_unit_test_setup(test_not_where_no_counters_are_measured, set_up),

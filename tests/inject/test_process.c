@@ -3,6 +3,7 @@
 #include "inject/process.h"
 
 #include "inject/batch.h"
+#include "inject/engine.h"
 #include "inject/gate.h"
 #include "inject/idle.h"
 #include "inject/launch.h"
@@ -34,12 +35,14 @@ static char folder[] = "/tmp/kprof-test-process-XXXXXX";
 /* In place of the engine's and of CUPTI's. */
 const kprof_target_hooks kprof_launch_hooks;
 
-kprof_status kprof_target_start(const kprof_target_hooks *hooks)
+static kprof_status target_start(const kprof_target_hooks *hooks)
 {
     (void)hooks;
     started++;
     return KPROF_OK;
 }
+
+static const kprof_device_ops device_ops = {.target_start = target_start};
 
 void kprof_launch_prepare(void) {}
 void kprof_lock_set_folder(const char *dir)
@@ -113,11 +116,11 @@ static int tear_down(void **state)
 {
     (void)state;
     char command[128];
-    if (kprof_this_process.spool)
-        kprof_spool_writer_close(kprof_this_process.spool);
-    kprof_this_process.spool = NULL;
-    kprof_filter_free(kprof_this_process.filter);
-    kprof_config_free(&kprof_this_process.config);
+    if (kprof_engine.process.spool)
+        kprof_spool_writer_close(kprof_engine.process.spool);
+    kprof_engine.process.spool = NULL;
+    kprof_filter_free(kprof_engine.process.filter);
+    kprof_config_free(&kprof_engine.process.config);
     snprintf(command, sizeof command, "rm -rf %s", folder);
     return system(command);
 }
@@ -135,8 +138,8 @@ static void assert_child(int (*run)(void), int expected)
 
 static int start_as_child(void)
 {
-    kprof_process_start();
-    return started == 0 && !kprof_this_process.spool && !atomic_load(&kprof_this_process.armed) ? 0 : 1;
+    kprof_process_start(&device_ops);
+    return started == 0 && !kprof_engine.process.spool && !atomic_load(&kprof_engine.process.armed) ? 0 : 1;
 }
 
 /* First: nothing has started yet. */
@@ -149,11 +152,11 @@ static void test_children_not_asked_for(void **state)
 static void test_started_once(void **state)
 {
     (void)state;
-    kprof_process_start();
-    kprof_process_start();
+    kprof_process_start(&device_ops);
+    kprof_process_start(&device_ops);
     assert_int_equal(started, 1);
-    assert_true(atomic_load(&kprof_this_process.armed));
-    assert_non_null(kprof_this_process.spool);
+    assert_true(atomic_load(&kprof_engine.process.armed));
+    assert_non_null(kprof_engine.process.spool);
 }
 
 /* The number of the first part of which the child still has what its parent had. */
@@ -162,7 +165,7 @@ static int look_around(void)
     for (int part = 0; part < PARTS; part++)
         if (forgotten[part] != 1)
             return 1 + part;
-    return atomic_load(&kprof_this_process.armed) || kprof_this_process.spool ? 1 + PARTS : 0;
+    return atomic_load(&kprof_engine.process.armed) || kprof_engine.process.spool ? 1 + PARTS : 0;
 }
 
 /* The threads that held its locks are not there, CUDA's contexts do not work, and the spool is its parent's. */
@@ -172,16 +175,16 @@ static void test_forked_child(void **state)
     assert_child(look_around, 0);
     for (int part = 0; part < PARTS; part++)
         assert_int_equal(forgotten[part], 0);
-    assert_true(atomic_load(&kprof_this_process.armed));
+    assert_true(atomic_load(&kprof_engine.process.armed));
     kprof_process_write(&(kprof_record){.type = KPROF_RECORD_END});
-    assert_true(atomic_load(&kprof_this_process.armed));
+    assert_true(atomic_load(&kprof_engine.process.armed));
 }
 
 static int end(bool armed)
 {
     ends = true;
     preloads_ended = 0;
-    atomic_store(&kprof_this_process.armed, armed);
+    atomic_store(&kprof_engine.process.armed, armed);
     exit(1);
 }
 
@@ -211,7 +214,7 @@ static void end_library(void)
 static int end_with_libraries(void)
 {
     finishes = preloads_ended = 0;
-    atomic_store(&kprof_this_process.armed, true);
+    atomic_store(&kprof_engine.process.armed, true);
     atexit(end_library); /* it was loaded after kprof */
     kprof_process_outlive_libraries();
     kprof_process_outlive_libraries();
@@ -238,7 +241,7 @@ static void test_results_that_cannot_be_written(void **state)
     signal(SIGXFSZ, SIG_IGN);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
     kprof_process_write(&record);
-    bool armed = atomic_load(&kprof_this_process.armed);
+    bool armed = atomic_load(&kprof_engine.process.armed);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
     signal(SIGXFSZ, SIG_DFL);
     assert_false(armed);

@@ -1,6 +1,7 @@
 /* How much room a batch gets: more once full batches have cost more than that will, less after small ones, and what
  * was asked for. */
 #include "core/memory.h"
+#include "inject/engine.h"
 #include "inject/process.h"
 #include "inject/room.h"
 
@@ -16,23 +17,24 @@
 static size_t available_bytes;
 
 /* In place of the engine's, and of the machine's memory. */
-kprof_process kprof_this_process;
 
 size_t kprof_memory_available_bytes(void)
 {
     return available_bytes;
 }
 
-size_t kprof_profiler_capacity(kprof_profiler *profiler, size_t bytes)
+static size_t profiler_capacity(kprof_profiler *profiler, size_t bytes)
 {
     (void)profiler;
     return bytes < LAUNCH_BYTES ? 1 : bytes / LAUNCH_BYTES;
 }
 
+static const kprof_device_ops device_ops = {.profiler_capacity = profiler_capacity};
+
 static int set_up(void **state)
 {
     (void)state;
-    kprof_this_process.config = (kprof_config){0};
+    kprof_engine.process.config = (kprof_config){0};
     available_bytes = (size_t)64 << 30;
     return 0;
 }
@@ -101,11 +103,11 @@ static void test_a_machine_with_little_memory(void **state)
     kprof_profiled_context context = {.ready_ms = 300};
     available_bytes = 8 * 100 * LAUNCH_BYTES;
     assert_int_equal(kprof_room_choose(&context), 100);
-    kprof_this_process.config.replay_batch = 1000;
+    kprof_engine.process.config.replay_batch = 1000;
     assert_int_equal(kprof_room_choose(&context), 100);
     available_bytes = LAUNCH_BYTES;
     assert_int_equal(kprof_room_choose(&context), 16);
-    kprof_this_process.config.replay_batch = 0;
+    kprof_engine.process.config.replay_batch = 0;
     assert_int_equal(kprof_room_choose(&context), 16);
 }
 
@@ -113,12 +115,12 @@ static void test_as_asked(void **state)
 {
     (void)state;
     kprof_profiled_context context = {.ready_ms = 300};
-    kprof_this_process.config.replay_batch = 3;
+    kprof_engine.process.config.replay_batch = 3;
     assert_int_equal(kprof_room_choose(&context), 3);
-    kprof_this_process.config.replay_batch = UINT32_MAX;
+    kprof_engine.process.config.replay_batch = UINT32_MAX;
     assert_true(kprof_room_choose(&context) > 1 && kprof_room_choose(&context) <= 2048);
-    kprof_this_process.config.replay_batch = 0;
-    kprof_this_process.config.filter.launch_count = 5; /* others in between take no room */
+    kprof_engine.process.config.replay_batch = 0;
+    kprof_engine.process.config.filter.launch_count = 5; /* others in between take no room */
     assert_int_equal(kprof_room_choose(&context), 5);
 }
 
@@ -126,12 +128,13 @@ static void test_counter_data_of_each_launch(void **state)
 {
     (void)state;
     kprof_profiled_context context = {.ready_ms = 300};
-    kprof_this_process.config.counter_data_dir = (char *)"/tmp";
+    kprof_engine.process.config.counter_data_dir = (char *)"/tmp";
     assert_int_equal(kprof_room_choose(&context), 1);
 }
 
 int main(void)
 {
+    kprof_engine.device = &device_ops;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_grows_once_full_batches_have_cost_enough, set_up),
         cmocka_unit_test_setup(test_a_batch_that_is_not_full_begins_anew, set_up),

@@ -1,8 +1,8 @@
 /* How a launch is measured, by what its kernel does and who else reaches its memory. */
 #include "inject/treatment.h"
 
+#include "inject/engine.h"
 #include "inject/process.h"
-#include "inject/writers.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,53 +23,60 @@ static struct {
 } seen;
 
 static kprof_kernel kernel;
-kprof_process kprof_this_process;
 
 /* In place of the engine's and of CUPTI's. */
-const char *kprof_target_side_effect(const kprof_call *call)
+static const char *target_side_effect(const kprof_call *call)
 {
     (void)call;
     return seen.side_effect;
 }
 
-bool kprof_target_awaits(const kprof_call *call)
+static bool target_awaits(const kprof_call *call)
 {
     assert_true(!seen.awaits || call->kind == KPROF_CALL_GRAPH_LAUNCH);
     return seen.awaits;
 }
 
-void *kprof_target_function(const kprof_call *call)
+static void *target_function(const kprof_call *call)
 {
     (void)call;
     return seen.no_function ? NULL : &kernel;
 }
 
-unsigned kprof_target_sharing(void)
+static unsigned target_sharing(void)
 {
     return seen.sharing;
 }
 
-bool kprof_target_reaches_pageable(void)
+static bool target_reaches_pageable(void)
 {
     return seen.reaches_pageable;
 }
 
-bool kprof_operation_sees_host(const kprof_operation *operation)
+static bool operation_sees_host(const kprof_operation *operation)
 {
     return operation->sees_host;
 }
 
-const char *kprof_writers_devices(void)
+static const char *writers_devices(void)
 {
     return seen.devices;
 }
+
+static const kprof_device_ops device_ops = {.target_side_effect = target_side_effect,
+                                            .target_awaits = target_awaits,
+                                            .target_function = target_function,
+                                            .target_sharing = target_sharing,
+                                            .target_reaches_pageable = target_reaches_pageable,
+                                            .operation_sees_host = operation_sees_host,
+                                            .writers_devices = writers_devices};
 
 static int forget_all(void **state)
 {
     (void)state;
     memset(&seen, 0, sizeof seen);
     memset(&kernel, 0, sizeof kernel);
-    kprof_this_process.config.replay_choice = KPROF_REPLAY_WHERE_PROVED;
+    kprof_engine.process.config.replay_choice = KPROF_REPLAY_WHERE_PROVED;
     return 0;
 }
 
@@ -276,7 +283,7 @@ static void test_a_launch_that_turns_out_not_to_be_repeatable(void **state)
 static void test_replay_mode_kernel(void **state)
 {
     (void)state;
-    kprof_this_process.config.replay_choice = KPROF_REPLAY_ONLY;
+    kprof_engine.process.config.replay_choice = KPROF_REPLAY_ONLY;
     assert_chosen(2, KPROF_REPLAYED, "");
     seen.side_effect = "it prints (test)";
     assert_chosen(2, KPROF_REFUSED, "it prints (test)");
@@ -286,7 +293,7 @@ static void test_replay_mode_kernel(void **state)
 static void test_replay_mode_multiplex(void **state)
 {
     (void)state;
-    kprof_this_process.config.replay_choice = KPROF_MULTIPLEX_ALL;
+    kprof_engine.process.config.replay_choice = KPROF_MULTIPLEX_ALL;
     assert_watched(1, 2, KPROF_MULTIPLEXED, "");
     assert_chosen(1, KPROF_MULTIPLEXED, "");
     atomic_store(&kernel.ends_alone, true); /* it is known */
@@ -299,6 +306,7 @@ static void test_replay_mode_multiplex(void **state)
 
 int main(void)
 {
+    kprof_engine.device = &device_ops;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_memory_of_the_device, forget_all),
         cmocka_unit_test_setup(test_no_proof, forget_all),

@@ -2,6 +2,7 @@
 #include "inject/wait.h"
 
 #include "cupti/target.h"
+#include "inject/engine.h"
 #include "inject/launch.h"
 #include "log_capture.h"
 
@@ -37,25 +38,25 @@ static int add_inside(int change)
 /* In place of the engine's and of the driver's. */
 void kprof_launch_mark_own(void) {}
 
-bool kprof_target_enter_context(void *context)
+static bool target_enter_context(void *context)
 {
     current = context;
     add_inside(1);
     return true;
 }
 
-void kprof_target_leave_context(void)
+static void target_leave_context(void)
 {
     current = NULL;
     add_inside(-1);
 }
 
-unsigned kprof_target_sharing(void)
+static unsigned target_sharing(void)
 {
     return sharing;
 }
 
-kprof_status kprof_target_synchronize(void)
+static kprof_status target_synchronize(void)
 {
     pthread_mutex_lock(&mutex);
     bool is_idle = current != &contexts[BUSY] || other;
@@ -64,6 +65,11 @@ kprof_status kprof_target_synchronize(void)
     pthread_mutex_unlock(&mutex);
     return current == &contexts[BROKEN] ? KPROF_INTERNAL : KPROF_OK;
 }
+
+static const kprof_device_ops device_ops = {.target_enter_context = target_enter_context,
+                                            .target_leave_context = target_leave_context,
+                                            .target_sharing = target_sharing,
+                                            .target_synchronize = target_synchronize};
 
 static void set_busy(bool is)
 {
@@ -125,7 +131,7 @@ static void assert_gives_up(const char *within)
 static void test_long_wait_only_once(void **state)
 {
     (void)state;
-    kprof_wait_long_limit_s = 2;
+    kprof_engine.waits.long_limit_s = 2;
     assert_gives_up("within 2 s");
     set_busy(false);
     assert_ends(&contexts[BUSY]);
@@ -169,7 +175,7 @@ static void test_context_that_ends(void **state)
 static void test_sharing(void **state)
 {
     (void)state;
-    kprof_wait_long_limit_s = 2;
+    kprof_engine.waits.long_limit_s = 2;
     assert_gives_up("within 1 s");
     set_busy(false);
     assert_ends(&contexts[BUSY]);
@@ -177,6 +183,7 @@ static void test_sharing(void **state)
 
 int main(int argc, char **argv)
 {
+    kprof_engine.device = &device_ops;
     const struct CMUnitTest shared[] = {cmocka_unit_test(test_sharing)};
 
     const struct CMUnitTest tests[] = {

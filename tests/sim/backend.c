@@ -1,11 +1,7 @@
-/* The simulated machine as the engine sees it: the functions of src/cupti, which check that they are called in the
- * order and the state that their headers ask for. */
+/* The simulated machine as the engine sees it: its table of functions, which check that they are called in the order
+ * and the state that their headers ask for. */
 #include "sim/backend.h"
 #include "core/log.h"
-#include "cupti/flush.h"
-#include "cupti/operation.h"
-#include "cupti/profiler.h"
-#include "cupti/snapshot.h"
 #include "sim/clock.h"
 #include "sim/device.h"
 
@@ -119,19 +115,19 @@ void sim_check_nothing_left(void)
 
 /* target.h */
 
-kprof_status kprof_target_start(const kprof_target_hooks *hooks)
+static kprof_status target_start(const kprof_target_hooks *hooks)
 {
     sim.hooks = hooks;
     return KPROF_OK;
 }
 
-kprof_status kprof_target_current_device(uint32_t *device)
+static kprof_status target_current_device(uint32_t *device)
 {
     *device = sim_current;
     return KPROF_OK;
 }
 
-kprof_status kprof_target_device(uint32_t device, kprof_device_record *out)
+static kprof_status target_device(uint32_t device, kprof_device_record *out)
 {
     *out = (kprof_device_record){
         .device = device,
@@ -142,7 +138,7 @@ kprof_status kprof_target_device(uint32_t device, kprof_device_record *out)
     return KPROF_OK;
 }
 
-void kprof_target_launch(const kprof_call *call, kprof_launch_record *out)
+static void target_launch(const kprof_call *call, kprof_launch_record *out)
 {
     const sim_step *step = call->parameters;
     out->context = call->context_id;
@@ -152,13 +148,13 @@ void kprof_target_launch(const kprof_call *call, kprof_launch_record *out)
     out->block[0] = step->op != SIM_GRAPH_LAUNCH;
 }
 
-void kprof_target_kernel(const kprof_call *call, kprof_kernel_record *out)
+static void target_kernel(const kprof_call *call, kprof_kernel_record *out)
 {
     const sim_function *function = call->function;
     out->registers_per_thread = 16 + function->module;
 }
 
-void kprof_target_note_variables(const kprof_call *call)
+static void target_note_variables(const kprof_call *call)
 {
     const sim_function *function = call->function;
     lock();
@@ -166,7 +162,7 @@ void kprof_target_note_variables(const kprof_call *call)
     unlock();
 }
 
-const kprof_graph_call *kprof_target_graph(const kprof_call *call, size_t *count, const char **why)
+static const kprof_graph_call *target_graph(const kprof_call *call, size_t *count, const char **why)
 {
     (void)call;
     *count = 0;
@@ -174,7 +170,7 @@ const kprof_graph_call *kprof_target_graph(const kprof_call *call, size_t *count
     return NULL;
 }
 
-bool kprof_target_name_graph(const kprof_call *call, kprof_call *out)
+static bool target_name_graph(const kprof_call *call, kprof_call *out)
 {
     static sim_function graphs[SIM_STREAMS];
     unsigned from = ((const sim_step *)call->parameters)->from;
@@ -188,12 +184,12 @@ bool kprof_target_name_graph(const kprof_call *call, kprof_call *out)
     return true;
 }
 
-bool kprof_target_awaits(const kprof_call *call)
+static bool target_awaits(const kprof_call *call)
 {
     return sim.awaits && call->kind == KPROF_CALL_GRAPH_LAUNCH;
 }
 
-bool kprof_target_capturing(void)
+static bool target_capturing(void)
 {
     lock();
     bool capturing = sim.captures > 0;
@@ -201,7 +197,7 @@ bool kprof_target_capturing(void)
     return capturing;
 }
 
-bool kprof_target_launch_captured(const kprof_call *call)
+static bool target_launch_captured(const kprof_call *call)
 {
     const sim_step *step = call->parameters;
     lock();
@@ -210,13 +206,13 @@ bool kprof_target_launch_captured(const kprof_call *call)
     return captured;
 }
 
-void *kprof_target_function(const kprof_call *call)
+static void *target_function(const kprof_call *call)
 {
     const sim_step *step = call->parameters;
     return step->legacy ? NULL : call->function;
 }
 
-unsigned kprof_target_sharing(void)
+static unsigned target_sharing(void)
 {
     lock();
     unsigned sharing = (sim.shares_memory ? KPROF_SHARES_WITH_HOST : 0) |
@@ -226,19 +222,7 @@ unsigned kprof_target_sharing(void)
     return sharing;
 }
 
-void *kprof_target_stream(const kprof_call *call)
-{
-    const sim_step *step = call->parameters;
-    return &sim.streams[step->stream];
-}
-
-void *kprof_target_allocation_stream(const kprof_call *call)
-{
-    const sim_step *step = call->parameters;
-    return step->op == SIM_POOL_ALLOC ? &sim.streams[step->stream] : NULL;
-}
-
-bool kprof_target_has_room(const kprof_call *call)
+static bool target_has_room(const kprof_call *call)
 {
     if (call->kind != KPROF_CALL_ALLOCATE)
         return true;
@@ -248,17 +232,17 @@ bool kprof_target_has_room(const kprof_call *call)
     return room;
 }
 
-bool kprof_target_set_own(bool own)
+static bool target_set_own(bool own)
 {
     return own;
 }
 
-bool kprof_target_reaches_pageable(void)
+static bool target_reaches_pageable(void)
 {
     return false;
 }
 
-bool kprof_target_enter_context(void *context)
+static bool target_enter_context(void *context)
 {
     if (context == &sim.contexts[sim_current])
         return false;
@@ -269,7 +253,7 @@ bool kprof_target_enter_context(void *context)
     return true;
 }
 
-void kprof_target_leave_context(void)
+static void target_leave_context(void)
 {
     sim_current = pushed_from;
 }
@@ -296,12 +280,12 @@ static bool is_any(const sim_step *step, bool (*test)(const sim_step *step))
     return found;
 }
 
-const char *kprof_target_side_effect(const kprof_call *call)
+static const char *target_side_effect(const kprof_call *call)
 {
     return is_any(call->parameters, prints) ? "it prints (simulated)" : NULL;
 }
 
-kprof_status kprof_target_synchronize(void)
+static kprof_status target_synchronize(void)
 {
     sim_own_call(KPROF_CALL_WAIT, false);
     lock();
@@ -317,9 +301,9 @@ kprof_status kprof_target_synchronize(void)
 
 /* profiler.h */
 
-void kprof_profiler_preload(void) {}
+static void profiler_preload(void) {}
 
-kprof_status kprof_profiler_open(void *context, const kprof_chip_metrics *metrics, kprof_profiler **out)
+static kprof_status profiler_open(void *context, const kprof_chip_metrics *metrics, kprof_profiler **out)
 {
     check_current(context);
     if (strcmp(metrics->chip, sim_current == 0 ? "GH100" : sim.second_chip) != 0)
@@ -338,7 +322,7 @@ kprof_status kprof_profiler_open(void *context, const kprof_chip_metrics *metric
     return KPROF_OK;
 }
 
-size_t kprof_profiler_capacity(kprof_profiler *profiler, size_t bytes)
+static size_t profiler_capacity(kprof_profiler *profiler, size_t bytes)
 {
     (void)profiler;
     return bytes > 0 ? sim.capacity : 1;
@@ -362,7 +346,7 @@ static kprof_status begin(kprof_profiler *profiler, size_t ranges, bool proved)
     return KPROF_OK;
 }
 
-kprof_status kprof_profiler_begin(kprof_profiler *profiler, const kprof_measurement *wanted)
+static kprof_status profiler_begin(kprof_profiler *profiler, const kprof_measurement *wanted)
 {
     lock();
     if (sim.all_witnesses && !wanted->all_witnesses)
@@ -402,7 +386,7 @@ static kprof_status start(kprof_profiler *profiler)
     return KPROF_OK;
 }
 
-kprof_status kprof_profiler_start(kprof_profiler *profiler)
+static kprof_status profiler_start(kprof_profiler *profiler)
 {
     lock();
     kprof_status status = start(profiler);
@@ -424,7 +408,7 @@ static kprof_status stop(kprof_profiler *profiler, bool *more)
                                                     : KPROF_OK;
 }
 
-kprof_status kprof_profiler_stop(kprof_profiler *profiler, bool *more)
+static kprof_status profiler_stop(kprof_profiler *profiler, bool *more)
 {
     lock();
     kprof_status status = stop(profiler, more);
@@ -432,14 +416,14 @@ kprof_status kprof_profiler_stop(kprof_profiler *profiler, bool *more)
     return status;
 }
 
-kprof_status kprof_profiler_skip_pass(kprof_profiler *profiler)
+static kprof_status profiler_skip_pass(kprof_profiler *profiler)
 {
     bool more;
-    kprof_status status = kprof_profiler_start(profiler);
-    return status == KPROF_OK ? kprof_profiler_stop(profiler, &more) : status;
+    kprof_status status = profiler_start(profiler);
+    return status == KPROF_OK ? profiler_stop(profiler, &more) : status;
 }
 
-kprof_status kprof_profiler_run_out(kprof_profiler *profiler)
+static kprof_status profiler_run_out(kprof_profiler *profiler)
 {
     lock();
     profiler->pass = 0;
@@ -447,18 +431,18 @@ kprof_status kprof_profiler_run_out(kprof_profiler *profiler)
     return KPROF_OK;
 }
 
-bool kprof_profiler_goes_on(const kprof_profiler *profiler)
+static bool profiler_goes_on(const kprof_profiler *profiler)
 {
     return profiler->state == BEGUN || profiler->state == STOPPED || profiler->state == DECODED;
 }
 
-kprof_status kprof_profiler_next_pass(kprof_profiler *profiler, uint32_t *pass)
+static kprof_status profiler_next_pass(kprof_profiler *profiler, uint32_t *pass)
 {
     lock();
     profiler->goes_on = true;
     bool is_proof = profiler->proved && present_pass(profiler) == 0;
     unlock();
-    kprof_status status = is_proof ? kprof_profiler_skip_pass(profiler) : KPROF_OK;
+    kprof_status status = is_proof ? profiler_skip_pass(profiler) : KPROF_OK;
     *pass = present_pass(profiler) - profiler->proved;
     return status;
 }
@@ -475,7 +459,7 @@ static size_t find_range(kprof_profiler *profiler, size_t number)
     return i;
 }
 
-kprof_status kprof_profiler_push(kprof_profiler *profiler, size_t number)
+static kprof_status profiler_push(kprof_profiler *profiler, size_t number)
 {
     lock();
     if (profiler->state != STARTED || profiler->pushed > 0)
@@ -493,7 +477,7 @@ kprof_status kprof_profiler_push(kprof_profiler *profiler, size_t number)
 }
 
 /* The proof has no counters of the SMs: the host goes on. In other passes it waits for the range. */
-kprof_status kprof_profiler_pop(kprof_profiler *profiler)
+static kprof_status profiler_pop(kprof_profiler *profiler)
 {
     lock();
     unsigned context = (unsigned)(profiler->context - sim.contexts);
@@ -531,7 +515,7 @@ static kprof_status decode(kprof_profiler *profiler, size_t ranges)
     return KPROF_OK;
 }
 
-kprof_status kprof_profiler_decode(kprof_profiler *profiler, size_t ranges)
+static kprof_status profiler_decode(kprof_profiler *profiler, size_t ranges)
 {
     lock();
     kprof_status status = decode(profiler, ranges);
@@ -539,7 +523,7 @@ kprof_status kprof_profiler_decode(kprof_profiler *profiler, size_t ranges)
     return status;
 }
 
-kprof_status kprof_reader_open(const kprof_chip_metrics *metrics, kprof_reader **out)
+static kprof_status reader_open(const kprof_chip_metrics *metrics, kprof_reader **out)
 {
     *out = malloc(sizeof **out);
     if (!*out)
@@ -548,7 +532,7 @@ kprof_status kprof_reader_open(const kprof_chip_metrics *metrics, kprof_reader *
     return KPROF_OK;
 }
 
-void kprof_reader_close(kprof_reader *reader)
+static void reader_close(kprof_reader *reader)
 {
     free(reader);
 }
@@ -595,7 +579,7 @@ static double value_of(const kprof_profiler *profiler, const sim_range *range, c
     return is_measured(profiler, range, metric) ? sim_value(range->signature, metric) : NAN;
 }
 
-kprof_status kprof_reader_read(kprof_reader *reader, kprof_range range, const kprof_strlist *names, double *values)
+static kprof_status reader_read(kprof_reader *reader, kprof_range range, const kprof_strlist *names, double *values)
 {
     const kprof_profiler *profiler = range.profiler;
     lock();
@@ -612,13 +596,13 @@ kprof_status kprof_reader_read(kprof_reader *reader, kprof_range range, const kp
     return KPROF_OK;
 }
 
-const void *kprof_profiler_image(const kprof_profiler *profiler, size_t *size)
+static const void *profiler_image(const kprof_profiler *profiler, size_t *size)
 {
     *size = sizeof profiler->ranges[0].signature;
     return &profiler->ranges[profiler->range_count - 1].signature; /* of the one launch */
 }
 
-void kprof_profiler_release(kprof_profiler *profiler)
+static void profiler_release(kprof_profiler *profiler)
 {
     lock();
     check_current(profiler->context);
@@ -629,7 +613,7 @@ void kprof_profiler_release(kprof_profiler *profiler)
     unlock();
 }
 
-void kprof_profiler_close(kprof_profiler *profiler)
+static void profiler_close(kprof_profiler *profiler)
 {
     if (!profiler)
         return;
@@ -663,7 +647,7 @@ void sim_profiler_note(kprof_profiler *profiler, size_t index, uint64_t signatur
 
 /* snapshot.h */
 
-kprof_status kprof_snapshot_open(void *context, kprof_snapshot **out)
+static kprof_status snapshot_open(void *context, kprof_snapshot **out)
 {
     check_current(context);
     lock();
@@ -706,7 +690,7 @@ static void save_what_is_there(kprof_snapshot *snapshot)
             save_slot(snapshot, sim_variable_of_stream(module));
 }
 
-kprof_status kprof_snapshot_take(kprof_snapshot *snapshot)
+static kprof_status snapshot_take(kprof_snapshot *snapshot)
 {
     lock();
     check_can_wait("memory is saved");
@@ -723,7 +707,7 @@ kprof_status kprof_snapshot_take(kprof_snapshot *snapshot)
     return fault ? kprof_fail(KPROF_UNSUPPORTED, "memory cannot be saved (simulated)") : KPROF_OK;
 }
 
-kprof_status kprof_snapshot_cover(kprof_snapshot *snapshot, void *stream)
+static kprof_status snapshot_cover(kprof_snapshot *snapshot, void *stream)
 {
     lock();
     bool fault = has_fault();
@@ -738,7 +722,7 @@ kprof_status kprof_snapshot_cover(kprof_snapshot *snapshot, void *stream)
     return fault || held ? kprof_fail(KPROF_UNSUPPORTED, "new memory cannot be saved (simulated)") : KPROF_OK;
 }
 
-kprof_status kprof_snapshot_record_end(kprof_snapshot *snapshot)
+static kprof_status snapshot_record_end(kprof_snapshot *snapshot)
 {
     lock();
     check_idle("memory is compared");
@@ -769,7 +753,7 @@ static void restore(const kprof_snapshot *snapshot, bool end)
     sim.contexts[sim_current].cold = false;
 }
 
-kprof_status kprof_snapshot_restore_start(kprof_snapshot *snapshot)
+static kprof_status snapshot_restore_start(kprof_snapshot *snapshot)
 {
     lock();
     restore(snapshot, false);
@@ -777,7 +761,7 @@ kprof_status kprof_snapshot_restore_start(kprof_snapshot *snapshot)
     return KPROF_OK;
 }
 
-kprof_status kprof_snapshot_restore_end(kprof_snapshot *snapshot)
+static kprof_status snapshot_restore_end(kprof_snapshot *snapshot)
 {
     lock();
     restore(snapshot, true);
@@ -785,18 +769,18 @@ kprof_status kprof_snapshot_restore_end(kprof_snapshot *snapshot)
     return KPROF_OK;
 }
 
-void kprof_snapshot_drop(kprof_snapshot *snapshot)
+static void snapshot_drop(kprof_snapshot *snapshot)
 {
     snapshot->taken = snapshot->ended = false;
 }
 
-void kprof_snapshot_release(kprof_snapshot *snapshot)
+static void snapshot_release(kprof_snapshot *snapshot)
 {
     if (snapshot->taken)
         sim_violation("saved memory is given back that is still needed");
 }
 
-void kprof_snapshot_close(kprof_snapshot *snapshot, bool lives)
+static void snapshot_close(kprof_snapshot *snapshot, bool lives)
 {
     (void)lives;
     lock();
@@ -805,14 +789,14 @@ void kprof_snapshot_close(kprof_snapshot *snapshot, bool lives)
     free(snapshot);
 }
 
-void *kprof_snapshot_stream(const kprof_snapshot *snapshot)
+static void *snapshot_stream(const kprof_snapshot *snapshot)
 {
     return &sim.contexts[snapshot->context].replays;
 }
 
 /* flush.h */
 
-kprof_status kprof_flush_open(kprof_flush **out)
+static kprof_status flush_open(kprof_flush **out)
 {
     *out = calloc(1, sizeof **out);
     if (!*out)
@@ -829,7 +813,7 @@ static unsigned context_of(const void *stream)
     return sim_context_of_stream((unsigned)((const sim_stream *)stream - sim.streams));
 }
 
-kprof_status kprof_flush_run(kprof_flush *flush, void *stream, void *after)
+static kprof_status flush_run(kprof_flush *flush, void *stream, void *after)
 {
     lock();
     check_can_wait("caches are flushed");
@@ -841,7 +825,7 @@ kprof_status kprof_flush_run(kprof_flush *flush, void *stream, void *after)
     return KPROF_OK;
 }
 
-void kprof_flush_close(kprof_flush *flush)
+static void flush_close(kprof_flush *flush)
 {
     free(flush);
 }
@@ -857,7 +841,7 @@ static bool is_repeatable(const sim_step *step, const kprof_snapshot *snapshot)
     return snapshot && snapshot->slots[step->a].saved && (!copies || snapshot->slots[step->b].saved);
 }
 
-kprof_operation *kprof_operation_copy(const kprof_call *call, kprof_snapshot *snapshot)
+static kprof_operation *operation_copy(const kprof_call *call, kprof_snapshot *snapshot)
 {
     const sim_step *step = call->parameters;
     kprof_operation *operation = is_repeatable(step, snapshot) ? calloc(1, sizeof *operation) : NULL;
@@ -870,7 +854,7 @@ kprof_operation *kprof_operation_copy(const kprof_call *call, kprof_snapshot *sn
     return operation;
 }
 
-kprof_status kprof_operation_returned(kprof_operation *operation)
+static kprof_status operation_returned(kprof_operation *operation)
 {
     lock();
     bool fault = operation->step.op == SIM_COPY_IN && sim.faulty && sim_chance(2);
@@ -891,7 +875,7 @@ static kprof_status check_output(const kprof_operation *operation)
                : kprof_fail(KPROF_NOT_COLLECTED, "a replay computed something else (simulated)");
 }
 
-kprof_status kprof_operation_run(const kprof_operation *operation, kprof_snapshot *snapshot)
+static kprof_status operation_run(const kprof_operation *operation, kprof_snapshot *snapshot)
 {
     const sim_step *step = &operation->step;
     if (sim_context_of_stream(step->stream) != sim_current || snapshot->context != sim_current)
@@ -915,19 +899,19 @@ kprof_status kprof_operation_run(const kprof_operation *operation, kprof_snapsho
     return status;
 }
 
-bool kprof_operation_is_saved(const kprof_operation *operation, const kprof_snapshot *snapshot)
+static bool operation_is_saved(const kprof_operation *operation, const kprof_snapshot *snapshot)
 {
     if (!snapshot->taken)
         sim_violation("nothing is saved");
     return !operation->step.unsaved;
 }
 
-bool kprof_operation_is_output(const kprof_operation *operation)
+static bool operation_is_output(const kprof_operation *operation)
 {
     return operation->step.op == SIM_COPY_OUT;
 }
 
-void kprof_operation_free(kprof_operation *operation)
+static void operation_free(kprof_operation *operation)
 {
     lock();
     alive.operations -= operation != NULL;
@@ -935,7 +919,18 @@ void kprof_operation_free(kprof_operation *operation)
     free(operation);
 }
 
-bool kprof_operation_sees_host(const kprof_operation *operation)
+static bool operation_sees_host(const kprof_operation *operation)
 {
     return !sim.hides_host && is_any(&operation->step, takes_shared);
 }
+
+/* writers.h */
+
+static const char *writers_devices(void)
+{
+    return NULL;
+}
+
+#define ENTRY(name) .name = name,
+
+const kprof_device_ops sim_device = {KPROF_DEVICE_FUNCTIONS(ENTRY)};

@@ -748,6 +748,8 @@ static kprof_call describe(const sim_step *step)
         call.function = function;
         call.kernel_name = function->name;
     }
+    if (call.kind != KPROF_CALL_ALLOCATE || step->op == SIM_POOL_ALLOC)
+        call.stream = &sim.streams[step->stream];
     if (step->op == SIM_MAP && sim.slots[step->b].was_mapped) /* its content may be saved at another address */
         call.kind = KPROF_CALL_OTHER;
     return call;

@@ -5,9 +5,9 @@
 # usage: tests/sim/mutations.sh [NAME...]     all mutations, or those of these names
 #
 # Each file in mutations/ says what breaks, then after "Run: " which programs find out (threads, first, count), then
-# has the change as a patch. It is applied to a copy; the working tree stays as it is. Exit status 1 when a mutation
-# does not apply or build, or is not caught and has no line "Known: " that says why. KPROF_MUTATIONS_DIR names the
-# folder for the copy, to keep it.
+# has the change as a patch. It is applied to a copy; the working tree stays as it is. These programs run with the
+# engine as it is first. Exit status 2 when that fails, or does not build; 1 when a mutation does not apply or build, or
+# is not caught and has no line "Known: " that says why. KPROF_MUTATIONS_DIR names the folder for the copy, to keep it.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
@@ -38,9 +38,33 @@ tell() { # NAME VERDICT DETAILS
   case $2 in DOES*) status=1 ;; esac
 }
 
+programs_of() { # PATCH
+  sed -n 's/^Run: //p' "$1"
+}
+
+random() { # "THREADS FIRST COUNT"
+  local run
+  read -ra run <<<"$1"
+  "$copy/build/tests/sim/test_sim_random" "${run[@]}" >"$copy/log" 2>&1
+}
+
+# What an unbroken engine fails at tells nothing of a broken one.
+check_unbroken() { # NAME...
+  local name programs
+  for name in "$@"; do
+    programs_of "$here/mutations/$name.patch"
+  done | sort -u | while IFS= read -r programs; do
+    if ! random "$programs" </dev/null; then
+      cat "$copy/log"
+      echo "the engine fails as it is: random $programs"
+      exit 2
+    fi
+  done
+}
+
 try() { # NAME PATCH
-  local threads first count said
-  read -r threads first count < <(sed -n 's/^Run: //p' "$2")
+  local programs said
+  programs=$(programs_of "$2")
   if ! change "$2" --dry-run >"$copy/log" 2>&1; then
     tell "$1" 'DOES NOT APPLY' ''
     return
@@ -48,12 +72,12 @@ try() { # NAME PATCH
   change "$2"
   if ! build >"$copy/log" 2>&1; then
     tell "$1" 'DOES NOT BUILD' "$(grep -m 1 'error:' "$copy/log")"
-  elif "$copy/build/tests/sim/test_sim_random" "$threads" "$first" "$count" >"$copy/log" 2>&1; then
-    tell "$1" 'NOT CAUGHT' "random $threads $first $count"
+  elif random "$programs"; then
+    tell "$1" 'NOT CAUGHT' "random $programs"
     grep '^Known: ' "$2" || status=1
   else
     said=$(grep -m 1 '^violation: ' "$copy/log" || echo 'the program crashed')
-    tell "$1" caught "random $threads $first $count: ${said#violation: }"
+    tell "$1" caught "random $programs: ${said#violation: }"
   fi
   change "$2" -R
 }
@@ -67,6 +91,7 @@ if [ $# -eq 0 ]; then
     set -- "$@" "$(basename "$patch" .patch)"
   done
 fi
+check_unbroken "$@" || exit 2
 for name in "$@"; do
   try "$name" "$here/mutations/$name.patch"
 done

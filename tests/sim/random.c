@@ -4,6 +4,7 @@
  * under one configuration; a failure names the program and prints its steps. */
 #include "core/config.h"
 #include "inject/batch.h"
+#include "inject/engine.h"
 #include "inject/launch.h"
 #include "inject/process.h"
 #include "inject/wait.h"
@@ -160,7 +161,7 @@ static void choose_group(uint64_t first, unsigned programs, unsigned lanes)
     group.whole_graphs = sim_random(&random) % 2 == 0;
     sim.holds = 4;
     sim.secret_holds = group.traits.holds && !group.traits.shared_memory && sim_random(&random) % 2 == 0;
-    kprof_wait_long_limit_s = sim.secret_holds ? 1 : 10; /* haste takes from that, too */
+    kprof_engine.waits.long_limit_s = sim.secret_holds ? 1 : 10; /* haste takes from that, too */
     sim_clock_set_back_ms(group.traits.holds ? HASTE_MS : 0);
     if (sim.interrupt) /* else which launches are counted would depend on when */
         group.skip = group.count = 0;
@@ -220,7 +221,7 @@ static void start_engine(void)
     kprof_strlist_free(&chip.witnesses);
     kprof_strlist_free(&chip.proof);
     setenv(KPROF_SESSION_ENV, group.folder, 1);
-    kprof_process_start();
+    kprof_process_start(&sim_device);
 }
 
 static bool name_matches(sim_kernel kernel)
@@ -496,7 +497,7 @@ static void run_group(uint64_t first, unsigned programs, unsigned lanes)
     for (unsigned number = 0; number < programs; number++)
         run_program(number);
     finish();
-    atomic_store(&kprof_this_process.armed, false);
+    atomic_store(&kprof_engine.process.armed, false);
     check_spool();
     remove_folder();
     free(group.expected);

@@ -1,17 +1,14 @@
-/* A simulated device under the real injection library: stands in for the part of src/cupti that watches, measures and
- * saves. The application calls kprof_sim_launch where CUDA's driver would call back; counter i of a launch reads 1000.5
+/* A simulated device under the real injection library, in place of CUDA and CUPTI. The application calls
+ * kprof_sim_launch where CUDA's driver would call back; counter i of a launch reads 1000.5
  * + i. The device's memory is one number, to which each run of a kernel adds one: kprof_sim_memory tells it.
  * KPROF_SIM_FAULT makes the device fail: "busy" or "permission" (as CUPTI does at the first launch), "unmeasured" (at
  * every launch), "damage" (garbage follows the first launch in the spool), "talk" (the same warning twice).
  * KPROF_SIM_MS is the time that a measured launch takes, KPROF_SIM_SAVE_MS that of saving memory. With KPROF_SIM_PINNED
  * the application has pinned memory, which kernels reach whose names have "pinned"; with "hidden" too, their arguments
  * do not show it. */
-#include "cupti/target.h"
 #include "core/log.h"
-#include "cupti/flush.h"
-#include "cupti/operation.h"
-#include "cupti/profiler.h"
-#include "cupti/snapshot.h"
+#include "cupti/device_ops.h"
+#include "inject/process.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -27,6 +24,7 @@
 #define MAX_KERNELS 64
 #define MAX_RANGES  65 /* with one around all */
 
+int InitializeInjection(void) __attribute__((visibility("default")));
 void kprof_sim_launch(const char *mangled) __attribute__((visibility("default")));
 unsigned long kprof_sim_memory(void) __attribute__((visibility("default")));
 
@@ -77,7 +75,7 @@ static void damage_spool(void)
     close(file);
 }
 
-kprof_status kprof_target_start(const kprof_target_hooks *hooks)
+static kprof_status target_start(const kprof_target_hooks *hooks)
 {
     simulated.hooks = hooks;
     for (int i = 0; has_fault("talk") && i < 2; i++)
@@ -85,13 +83,13 @@ kprof_status kprof_target_start(const kprof_target_hooks *hooks)
     return KPROF_OK;
 }
 
-kprof_status kprof_target_current_device(uint32_t *device)
+static kprof_status target_current_device(uint32_t *device)
 {
     *device = 0;
     return KPROF_OK;
 }
 
-kprof_status kprof_target_device(uint32_t device, kprof_device_record *out)
+static kprof_status target_device(uint32_t device, kprof_device_record *out)
 {
     *out = (kprof_device_record){
         .device = device,
@@ -120,7 +118,7 @@ kprof_status kprof_target_device(uint32_t device, kprof_device_record *out)
     return KPROF_OK;
 }
 
-void kprof_target_launch(const kprof_call *call, kprof_launch_record *out)
+static void target_launch(const kprof_call *call, kprof_launch_record *out)
 {
     (void)call;
     out->context = 1;
@@ -131,7 +129,7 @@ void kprof_target_launch(const kprof_call *call, kprof_launch_record *out)
     out->max_blocks_per_sm = 8;
 }
 
-void kprof_target_kernel(const kprof_call *call, kprof_kernel_record *out)
+static void target_kernel(const kprof_call *call, kprof_kernel_record *out)
 {
     (void)call;
     out->registers_per_thread = 16;
@@ -139,12 +137,12 @@ void kprof_target_kernel(const kprof_call *call, kprof_kernel_record *out)
     out->binary_version = out->ptx_version = 90;
 }
 
-void kprof_target_note_variables(const kprof_call *call)
+static void target_note_variables(const kprof_call *call)
 {
     (void)call;
 }
 
-const kprof_graph_call *kprof_target_graph(const kprof_call *call, size_t *count, const char **why)
+static const kprof_graph_call *target_graph(const kprof_call *call, size_t *count, const char **why)
 {
     (void)call;
     *count = 0;
@@ -152,38 +150,38 @@ const kprof_graph_call *kprof_target_graph(const kprof_call *call, size_t *count
     return NULL;
 }
 
-bool kprof_target_name_graph(const kprof_call *call, kprof_call *out)
+static bool target_name_graph(const kprof_call *call, kprof_call *out)
 {
     (void)call;
     (void)out;
     return false;
 }
 
-bool kprof_target_awaits(const kprof_call *call)
+static bool target_awaits(const kprof_call *call)
 {
     (void)call;
     return false;
 }
 
-bool kprof_target_capturing(void)
+static bool target_capturing(void)
 {
     return false;
 }
 
-bool kprof_target_launch_captured(const kprof_call *call)
+static bool target_launch_captured(const kprof_call *call)
 {
     (void)call;
     return false;
 }
 
-kprof_status kprof_target_synchronize(void)
+static kprof_status target_synchronize(void)
 {
     return KPROF_OK;
 }
 
-void kprof_profiler_preload(void) {}
+static void profiler_preload(void) {}
 
-kprof_status kprof_profiler_open(void *context, const kprof_chip_metrics *metrics, kprof_profiler **out)
+static kprof_status profiler_open(void *context, const kprof_chip_metrics *metrics, kprof_profiler **out)
 {
     (void)context;
     if (has_fault("busy"))
@@ -195,13 +193,13 @@ kprof_status kprof_profiler_open(void *context, const kprof_chip_metrics *metric
     return KPROF_OK;
 }
 
-size_t kprof_profiler_capacity(kprof_profiler *profiler, size_t bytes)
+static size_t profiler_capacity(kprof_profiler *profiler, size_t bytes)
 {
     (void)profiler;
     return bytes > 0 ? 64 : 1;
 }
 
-kprof_status kprof_profiler_begin(kprof_profiler *profiler, const kprof_measurement *wanted)
+static kprof_status profiler_begin(kprof_profiler *profiler, const kprof_measurement *wanted)
 {
     profiler->all_witnesses = wanted->all_witnesses;
     profiler->proved = wanted->proved;
@@ -218,25 +216,25 @@ static uint32_t count_passes(const kprof_profiler *profiler)
     return profiler->metrics->pass_count + profiler->proved;
 }
 
-kprof_status kprof_profiler_skip_pass(kprof_profiler *profiler)
+static kprof_status profiler_skip_pass(kprof_profiler *profiler)
 {
     profiler->passes_done++;
     return KPROF_OK;
 }
 
-kprof_status kprof_profiler_run_out(kprof_profiler *profiler)
+static kprof_status profiler_run_out(kprof_profiler *profiler)
 {
     profiler->passes_done = 0;
     return KPROF_OK;
 }
 
-bool kprof_profiler_goes_on(const kprof_profiler *profiler)
+static bool profiler_goes_on(const kprof_profiler *profiler)
 {
     (void)profiler;
     return true;
 }
 
-kprof_status kprof_profiler_next_pass(kprof_profiler *profiler, uint32_t *pass)
+static kprof_status profiler_next_pass(kprof_profiler *profiler, uint32_t *pass)
 {
     if (profiler->proved && profiler->passes_done % count_passes(profiler) == 0)
         profiler->passes_done++;
@@ -244,7 +242,7 @@ kprof_status kprof_profiler_next_pass(kprof_profiler *profiler, uint32_t *pass)
     return KPROF_OK;
 }
 
-kprof_status kprof_profiler_push(kprof_profiler *profiler, size_t number)
+static kprof_status profiler_push(kprof_profiler *profiler, size_t number)
 {
     if (number >= MAX_RANGES)
         return kprof_fail(KPROF_INTERNAL, "range %zu of the simulated device", number);
@@ -253,33 +251,33 @@ kprof_status kprof_profiler_push(kprof_profiler *profiler, size_t number)
     return KPROF_OK;
 }
 
-kprof_status kprof_profiler_pop(kprof_profiler *profiler)
+static kprof_status profiler_pop(kprof_profiler *profiler)
 {
     (void)profiler;
     return KPROF_OK;
 }
 
-kprof_status kprof_profiler_start(kprof_profiler *profiler)
+static kprof_status profiler_start(kprof_profiler *profiler)
 {
     armed = profiler;
     return KPROF_OK;
 }
 
-kprof_status kprof_profiler_stop(kprof_profiler *profiler, bool *more)
+static kprof_status profiler_stop(kprof_profiler *profiler, bool *more)
 {
     armed = NULL;
     *more = ++profiler->passes_done % count_passes(profiler) != 0;
     return KPROF_OK;
 }
 
-kprof_status kprof_profiler_decode(kprof_profiler *profiler, size_t ranges)
+static kprof_status profiler_decode(kprof_profiler *profiler, size_t ranges)
 {
     (void)profiler;
     (void)ranges;
     return KPROF_OK;
 }
 
-kprof_status kprof_reader_open(const kprof_chip_metrics *metrics, kprof_reader **out)
+static kprof_status reader_open(const kprof_chip_metrics *metrics, kprof_reader **out)
 {
     *out = malloc(sizeof **out);
     if (!*out)
@@ -288,7 +286,7 @@ kprof_status kprof_reader_open(const kprof_chip_metrics *metrics, kprof_reader *
     return KPROF_OK;
 }
 
-void kprof_reader_close(kprof_reader *reader)
+static void reader_close(kprof_reader *reader)
 {
     free(reader);
 }
@@ -317,7 +315,7 @@ static double value_of(const kprof_reader *reader, const kprof_range *range, con
     return is_cheap || profiler->all_witnesses ? 1000 : NAN;
 }
 
-kprof_status kprof_reader_read(kprof_reader *reader, kprof_range range, const kprof_strlist *names, double *values)
+static kprof_status reader_read(kprof_reader *reader, kprof_range range, const kprof_strlist *names, double *values)
 {
     if (has_fault("unmeasured"))
         return kprof_fail(KPROF_NOT_COLLECTED, "the simulated device would not");
@@ -326,19 +324,19 @@ kprof_status kprof_reader_read(kprof_reader *reader, kprof_range range, const kp
     return KPROF_OK;
 }
 
-const void *kprof_profiler_image(const kprof_profiler *profiler, size_t *size)
+static const void *profiler_image(const kprof_profiler *profiler, size_t *size)
 {
     (void)profiler;
     *size = sizeof simulated.memory;
     return &simulated.memory;
 }
 
-void kprof_profiler_release(kprof_profiler *profiler)
+static void profiler_release(kprof_profiler *profiler)
 {
     (void)profiler;
 }
 
-void kprof_profiler_close(kprof_profiler *profiler)
+static void profiler_close(kprof_profiler *profiler)
 {
     free(profiler);
 }
@@ -350,14 +348,14 @@ static void wait_us(long us)
         nanosleep(&time, NULL);
 }
 
-kprof_status kprof_snapshot_open(void *context, kprof_snapshot **out)
+static kprof_status snapshot_open(void *context, kprof_snapshot **out)
 {
     (void)context;
     *out = calloc(1, sizeof **out);
     return *out ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
 }
 
-kprof_status kprof_snapshot_take(kprof_snapshot *snapshot)
+static kprof_status snapshot_take(kprof_snapshot *snapshot)
 {
     const char *text = getenv("KPROF_SIM_SAVE_MS");
     snapshot->start = simulated.memory;
@@ -365,60 +363,60 @@ kprof_status kprof_snapshot_take(kprof_snapshot *snapshot)
     return KPROF_OK;
 }
 
-kprof_status kprof_snapshot_cover(kprof_snapshot *snapshot, void *stream)
+static kprof_status snapshot_cover(kprof_snapshot *snapshot, void *stream)
 {
     (void)snapshot;
     (void)stream;
     return KPROF_OK;
 }
 
-kprof_status kprof_snapshot_record_end(kprof_snapshot *snapshot)
+static kprof_status snapshot_record_end(kprof_snapshot *snapshot)
 {
     snapshot->end = simulated.memory;
     return KPROF_OK;
 }
 
-kprof_status kprof_snapshot_restore_start(kprof_snapshot *snapshot)
+static kprof_status snapshot_restore_start(kprof_snapshot *snapshot)
 {
     simulated.memory = snapshot->start;
     return KPROF_OK;
 }
 
-kprof_status kprof_snapshot_restore_end(kprof_snapshot *snapshot)
+static kprof_status snapshot_restore_end(kprof_snapshot *snapshot)
 {
     simulated.memory = snapshot->end;
     return KPROF_OK;
 }
 
-void kprof_snapshot_drop(kprof_snapshot *snapshot)
+static void snapshot_drop(kprof_snapshot *snapshot)
 {
     (void)snapshot;
 }
 
-void kprof_snapshot_close(kprof_snapshot *snapshot, bool lives)
+static void snapshot_close(kprof_snapshot *snapshot, bool lives)
 {
     (void)lives;
     free(snapshot);
 }
 
-void kprof_snapshot_release(kprof_snapshot *snapshot)
+static void snapshot_release(kprof_snapshot *snapshot)
 {
     (void)snapshot;
 }
 
-void *kprof_snapshot_stream(const kprof_snapshot *snapshot)
+static void *snapshot_stream(const kprof_snapshot *snapshot)
 {
     (void)snapshot;
     return NULL;
 }
 
-kprof_status kprof_flush_open(kprof_flush **out)
+static kprof_status flush_open(kprof_flush **out)
 {
     *out = NULL;
     return kprof_fail(KPROF_NO_MEMORY, "the simulated device has no caches");
 }
 
-kprof_status kprof_flush_run(kprof_flush *flush, void *stream, void *after)
+static kprof_status flush_run(kprof_flush *flush, void *stream, void *after)
 {
     (void)flush;
     (void)stream;
@@ -426,7 +424,7 @@ kprof_status kprof_flush_run(kprof_flush *flush, void *stream, void *after)
     return KPROF_OK;
 }
 
-void kprof_flush_close(kprof_flush *flush)
+static void flush_close(kprof_flush *flush)
 {
     (void)flush;
 }
@@ -452,7 +450,7 @@ unsigned long kprof_sim_memory(void)
     return simulated.memory;
 }
 
-kprof_operation *kprof_operation_copy(const kprof_call *call, kprof_snapshot *snapshot)
+static kprof_operation *operation_copy(const kprof_call *call, kprof_snapshot *snapshot)
 {
     (void)snapshot;
     kprof_operation *operation = malloc(sizeof *operation);
@@ -461,89 +459,77 @@ kprof_operation *kprof_operation_copy(const kprof_call *call, kprof_snapshot *sn
     return operation;
 }
 
-kprof_status kprof_operation_returned(kprof_operation *operation)
+static kprof_status operation_returned(kprof_operation *operation)
 {
     (void)operation;
     return KPROF_OK;
 }
 
-kprof_status kprof_operation_run(const kprof_operation *operation, kprof_snapshot *snapshot)
+static kprof_status operation_run(const kprof_operation *operation, kprof_snapshot *snapshot)
 {
     (void)snapshot;
     run_kernel(operation->kernel);
     return KPROF_OK;
 }
 
-bool kprof_operation_is_saved(const kprof_operation *operation, const kprof_snapshot *snapshot)
+static bool operation_is_saved(const kprof_operation *operation, const kprof_snapshot *snapshot)
 {
     (void)operation;
     (void)snapshot;
     return true;
 }
 
-bool kprof_operation_is_output(const kprof_operation *operation)
+static bool operation_is_output(const kprof_operation *operation)
 {
     (void)operation;
     return false;
 }
 
-void kprof_operation_free(kprof_operation *operation)
+static void operation_free(kprof_operation *operation)
 {
     free(operation);
 }
 
-bool kprof_operation_sees_host(const kprof_operation *operation)
+static bool operation_sees_host(const kprof_operation *operation)
 {
     return reaches_host(operation->kernel) && !strstr(operation->kernel, "hidden");
 }
 
-unsigned kprof_target_sharing(void)
+static unsigned target_sharing(void)
 {
     return getenv("KPROF_SIM_PINNED") ? KPROF_SHARES_WITH_HOST : 0;
 }
 
-void *kprof_target_stream(const kprof_call *call)
-{
-    (void)call;
-    return NULL;
-}
-
-void *kprof_target_allocation_stream(const kprof_call *call)
-{
-    (void)call;
-    return NULL;
-}
-
-bool kprof_target_has_room(const kprof_call *call)
+static bool target_has_room(const kprof_call *call)
 {
     (void)call;
     return true;
 }
 
-bool kprof_target_set_own(bool own)
+static bool target_set_own(bool own)
 {
     return own;
 }
 
-bool kprof_target_reaches_pageable(void)
+static bool target_reaches_pageable(void)
 {
     return false;
 }
 
-bool kprof_target_enter_context(void *context)
+static bool target_enter_context(void *context)
 {
     (void)context;
     return false;
 }
 
-void kprof_target_leave_context(void) {}
+static void target_leave_context(void) {}
 
-void *kprof_target_function(const kprof_call *call)
+static void *target_function(const kprof_call *call)
 {
     return call->function;
 }
 
-const char *kprof_target_side_effect(const kprof_call *call)
+static const char *target_side_effect(const kprof_call *call)
 {
     return strstr(call->kernel_name, "printing") ? "it prints (simulated)" : NULL;
 }
@@ -581,4 +567,18 @@ void kprof_sim_launch(const char *mangled)
     simulated.hooks->leave(&call);
     if (has_fault("damage"))
         pthread_once(&once, damage_spool);
+}
+
+static const char *writers_devices(void)
+{
+    return NULL;
+}
+
+#define ENTRY(name) .name = name,
+
+int InitializeInjection(void)
+{
+    static const kprof_device_ops device = {KPROF_DEVICE_FUNCTIONS(ENTRY)};
+    kprof_process_start(&device);
+    return 1;
 }

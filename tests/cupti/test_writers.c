@@ -1,29 +1,41 @@
 /* Which open files count as ways by which another device writes memory at any time. */
-#include "inject/writers.h"
+#include "cupti/writers.h"
 
 #include "descriptor_limit.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
-static const char *opened; /* NULL, or what all descriptors seem to be of */
+static char folder[] = "/tmp/kprof-writers-XXXXXX";
 
-/* In place of the system's. */
-ssize_t __real_readlink(const char *path, char *target, size_t size);
-ssize_t __wrap_readlink(const char *path, char *target, size_t size);
-
-ssize_t __wrap_readlink(const char *path, char *target, size_t size)
+/* What is told where a file of this path is the one that is open. */
+static const char *open_device(const char *path)
 {
-    size_t length = opened ? strlen(opened) : 0;
-    if (!opened)
-        return __real_readlink(path, target, size);
-    memcpy(target, opened, length < size ? length : size);
-    return (ssize_t)(length < size ? length : size);
+    char link[sizeof folder + 8];
+    snprintf(link, sizeof link, "%s/3", folder);
+    assert_int_equal(symlink(path, link), 0);
+    const char *why = kprof_writers_in(folder);
+    assert_int_equal(unlink(link), 0);
+    return why;
+}
+
+static int make_folder(void **state)
+{
+    (void)state;
+    return mkdtemp(folder) ? 0 : -1;
+}
+
+static int remove_folder(void **state)
+{
+    (void)state;
+    return rmdir(folder);
 }
 
 static void test_device_files(void **state)
@@ -42,16 +54,12 @@ static void test_open_devices(void **state)
     (void)state;
     static const char *const devices[] = {"/dev/infiniband/uverbs0", "/dev/nvidia-fs3", "/dev/vfio/12"};
     for (size_t i = 0; i < sizeof devices / sizeof *devices; i++) {
-        opened = devices[i];
-        const char *why = kprof_writers_devices();
-        opened = NULL;
+        const char *why = open_device(devices[i]);
         assert_non_null(why);
         assert_non_null(strstr(why, "a network card or another device"));
     }
-    opened = "/dev/nvidia0";
-    const char *why = kprof_writers_devices();
-    opened = NULL;
-    assert_null(why);
+    assert_null(open_device("/dev/nvidia0"));
+    assert_null(kprof_writers_in(folder));
     assert_null(kprof_writers_devices());
 }
 
@@ -72,5 +80,5 @@ int main(void)
         cmocka_unit_test(test_open_devices),
         cmocka_unit_test(test_no_descriptor_left),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

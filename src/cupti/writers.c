@@ -1,8 +1,7 @@
 /* Files through which other devices reach memory, among those that the process has open. */
-#include "inject/writers.h"
+#include "cupti/writers.h"
 
 #include <dirent.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -22,24 +21,12 @@ static bool begins_as_one_of(const char *const *beginnings, const char *path)
     return false;
 }
 
-static bool is_one_of(const char *const *beginnings, const char *descriptor)
+static bool is_device(int folder, const char *descriptor)
 {
-    char path[64], target[64];
-    snprintf(path, sizeof path, DESCRIPTORS "/%.20s", descriptor);
-    ssize_t length = readlink(path, target, sizeof target - 1);
+    char target[64];
+    ssize_t length = readlinkat(folder, descriptor, target, sizeof target - 1);
     target[length < 0 ? 0 : length] = '\0';
-    return begins_as_one_of(beginnings, target);
-}
-
-static bool has_descriptor(const char *const *beginnings)
-{
-    DIR *descriptors = opendir(DESCRIPTORS);
-    bool found = !descriptors;
-    for (struct dirent *entry; !found && (entry = readdir(descriptors));)
-        found = is_one_of(beginnings, entry->d_name);
-    if (descriptors)
-        closedir(descriptors);
-    return found;
+    return begins_as_one_of(device_files, target);
 }
 
 bool kprof_writers_is_device_file(const char *path)
@@ -47,8 +34,18 @@ bool kprof_writers_is_device_file(const char *path)
     return begins_as_one_of(device_files, path);
 }
 
+const char *kprof_writers_in(const char *folder)
+{
+    DIR *descriptors = opendir(folder);
+    bool found = !descriptors;
+    for (struct dirent *entry; !found && (entry = readdir(descriptors));)
+        found = is_device(dirfd(descriptors), entry->d_name);
+    if (descriptors)
+        closedir(descriptors);
+    return found ? "a network card or another device may write the memory that a replay restores" : NULL;
+}
+
 const char *kprof_writers_devices(void)
 {
-    return has_descriptor(device_files) ? "a network card or another device may write the memory that a replay restores"
-                                        : NULL;
+    return kprof_writers_in(DESCRIPTORS);
 }

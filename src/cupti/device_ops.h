@@ -1,0 +1,86 @@
+/* The machine as the engine sees it: one table of functions, which it is given when it starts. There are two: CUDA and
+ * CUPTI, below, and the simulated machine of tests/sim. Tests take a copy of the latter in which single functions fail.
+ * A row is a function that is declared in one of the headers included here, which says what it does and who frees what;
+ * types that are incomplete there are the implementation's own. */
+#ifndef KPROF_CUPTI_DEVICE_OPS_H
+#define KPROF_CUPTI_DEVICE_OPS_H
+
+#include "cupti/flush.h"
+#include "cupti/operation.h"
+#include "cupti/profiler.h"
+#include "cupti/snapshot.h"
+#include "cupti/target.h"
+#include "cupti/writers.h"
+
+#define KPROF_DEVICE_FUNCTIONS(X)                                                                                      \
+    X(target_start)                                                                                                    \
+    X(target_current_device)                                                                                           \
+    X(target_device)                                                                                                   \
+    X(target_launch)                                                                                                   \
+    X(target_kernel)                                                                                                   \
+    X(target_note_variables)                                                                                           \
+    X(target_graph)                                                                                                    \
+    X(target_name_graph)                                                                                               \
+    X(target_side_effect)                                                                                              \
+    X(target_awaits)                                                                                                   \
+    X(target_capturing)                                                                                                \
+    X(target_launch_captured)                                                                                          \
+    X(target_function)                                                                                                 \
+    X(target_sharing)                                                                                                  \
+    X(target_has_room)                                                                                                 \
+    X(target_reaches_pageable)                                                                                         \
+    X(target_set_own)                                                                                                  \
+    X(target_enter_context)                                                                                            \
+    X(target_leave_context)                                                                                            \
+    X(target_synchronize)                                                                                              \
+    X(operation_copy)                                                                                                  \
+    X(operation_returned)                                                                                              \
+    X(operation_run)                                                                                                   \
+    X(operation_is_saved)                                                                                              \
+    X(operation_is_output)                                                                                             \
+    X(operation_sees_host)                                                                                             \
+    X(operation_free)                                                                                                  \
+    X(snapshot_open)                                                                                                   \
+    X(snapshot_take)                                                                                                   \
+    X(snapshot_cover)                                                                                                  \
+    X(snapshot_record_end)                                                                                             \
+    X(snapshot_restore_start)                                                                                          \
+    X(snapshot_restore_end)                                                                                            \
+    X(snapshot_drop)                                                                                                   \
+    X(snapshot_release)                                                                                                \
+    X(snapshot_close)                                                                                                  \
+    X(snapshot_stream)                                                                                                 \
+    X(flush_open)                                                                                                      \
+    X(flush_run)                                                                                                       \
+    X(flush_close)                                                                                                     \
+    X(profiler_preload)                                                                                                \
+    X(profiler_open)                                                                                                   \
+    X(profiler_capacity)                                                                                               \
+    X(profiler_begin)                                                                                                  \
+    X(profiler_goes_on)                                                                                                \
+    X(profiler_skip_pass)                                                                                              \
+    X(profiler_run_out)                                                                                                \
+    X(profiler_next_pass)                                                                                              \
+    X(profiler_start)                                                                                                  \
+    X(profiler_stop)                                                                                                   \
+    X(profiler_push)                                                                                                   \
+    X(profiler_pop)                                                                                                    \
+    X(profiler_decode)                                                                                                 \
+    X(profiler_image)                                                                                                  \
+    X(profiler_release)                                                                                                \
+    X(profiler_close)                                                                                                  \
+    X(reader_open)                                                                                                     \
+    X(reader_read)                                                                                                     \
+    X(reader_close)                                                                                                    \
+    X(writers_devices)
+
+#define KPROF_DEVICE_MEMBER(name) __typeof__(&kprof_##name) name;
+
+typedef struct kprof_device_ops {
+    KPROF_DEVICE_FUNCTIONS(KPROF_DEVICE_MEMBER)
+} kprof_device_ops;
+
+/* The real machine. */
+extern const kprof_device_ops kprof_cupti_device;
+
+#endif

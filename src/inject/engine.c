@@ -1,0 +1,12 @@
+/* The one engine of the process. */
+#include "inject/engine.h"
+
+struct kprof_engine kprof_engine = {
+    .gate = {.mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER},
+    .kernels = {.mutex = PTHREAD_MUTEX_INITIALIZER},
+    .contexts = {.mutex = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP},
+    .devices = {.mutex = PTHREAD_MUTEX_INITIALIZER, .generation = 1},
+    .idle = {.mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER},
+    .lock = {.turn = {.name = "gpu.lock", .fd = -1}, .wanted = {.name = "gpu.wanted", .fd = -1}},
+    .waits = {.mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER, .long_limit_s = 10},
+};
