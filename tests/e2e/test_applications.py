@@ -162,7 +162,7 @@ class Signals(Case):
         self.assert_clean()
 
     def test_signals_of_batch_systems_are_passed_on(self):
-        process = self.start([f"launch={VECTOR_ADD}", "trap", "exit=0"], preexec_fn=lambda: signal.alarm(1))
+        process = self.start([f"launch={VECTOR_ADD}", "trap=4", "exit=0"], preexec_fn=lambda: signal.alarm(6))
         for number in (signal.SIGUSR1, signal.SIGUSR2, signal.SIGXCPU):
             process.send_signal(number)
         out, err = process.communicate(timeout=60)
