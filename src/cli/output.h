@@ -3,7 +3,7 @@
 #define KPROF_CLI_OUTPUT_H
 
 #include "cli/options.h"
-#include "report/report.h"
+#include "report/page.h"
 
 #include <stdio.h>
 
@@ -38,6 +38,10 @@ kprof_route kprof_route_report(const kprof_options *options);
 kprof_status kprof_results_open(const kprof_options *options, kprof_destination to, FILE **out) KPROF_MUST_CHECK;
 /* Flush, and close a file. OUTPUT when something could not be written. */
 kprof_status kprof_results_close(const kprof_options *options, FILE *results) KPROF_MUST_CHECK;
+
+/* Print a page of no report to where commands that start nothing print. */
+kprof_status kprof_results_show(const kprof_options *options, const kprof_page_row *page,
+                                const void *content) KPROF_MUST_CHECK;
 
 /* Page, format, colour, width and names as the options and the stream ask for. The result borrows from `options`. */
 kprof_print_options kprof_print_options_make(const kprof_options *options, FILE *results);

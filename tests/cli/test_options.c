@@ -269,8 +269,7 @@ static void output_choices(void **state)
 {
     (void)state;
     assert_int_equal(parse("--csv-layout ncu app"), KPROF_OK);
-    assert_int_equal(options.format, KPROF_FORMAT_CSV);
-    assert_int_equal(options.csv_layout, KPROF_CSV_NCU);
+    assert_int_equal(options.format, KPROF_FORMAT_CSV_NCU);
     assert_int_equal(parse("--print-summary per-kernel --print-units base app"), KPROF_OK);
     assert_int_equal(options.page, KPROF_PAGE_SUMMARY);
     assert_int_equal(options.base_units, 1);

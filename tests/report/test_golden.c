@@ -62,7 +62,10 @@ static const kprof_filter_spec only_vector_add = {.kernel = vector_add};
 static const kprof_filter_spec second_launch = {.kernel = any_kernel, .launch_skip = 1, .launch_count = 1};
 
 #define TEXT(PAGE)        .page = KPROF_PAGE_##PAGE, .format = KPROF_FORMAT_TEXT
-#define CSV(PAGE, LAYOUT) .page = KPROF_PAGE_##PAGE, .format = KPROF_FORMAT_CSV, .csv_layout = KPROF_CSV_##LAYOUT
+#define CSV(PAGE, LAYOUT) .page = KPROF_PAGE_##PAGE, .format = LAYOUT
+#define LONG              KPROF_FORMAT_CSV
+#define WIDE              KPROF_FORMAT_CSV_WIDE
+#define NCU               KPROF_FORMAT_CSV_NCU
 #define JSON(PAGE)        .page = KPROF_PAGE_##PAGE, .format = KPROF_FORMAT_JSON
 
 static golden_case cases[] = {
