@@ -50,6 +50,14 @@ static void begin_launch(kprof_emitter *emitter, const kprof_model_launch *launc
                                            kprof_model_kernel_name(launch->kernel, emitter->options->kernel_base))),
         kprof_field_with_role(kprof_field_text("function", "Function", launch->kernel->function), KPROF_ROLE_MACHINE),
         kprof_field_integer("launch", "Launch", launch->id),
+        optional(kprof_field_integer("last_launch", "Last launch",
+                                     launch->samples ? launch->samples->last_launch : launch->id),
+                 launch->samples != NULL),
+        optional(kprof_field_integer("multiplexed", "Multiplexed launches",
+                                     launch->samples ? (int64_t)launch->samples->launches : 0),
+                 launch->samples != NULL),
+        optional(kprof_field_integer("samples", "Samples", launch->samples ? (int64_t)launch->samples->used : 0),
+                 launch->samples != NULL),
         kprof_field_integer("process_id", "Process", launch->process->pid),
         kprof_field_with_role(kprof_field_text("process", "Name", launch->process->name), KPROF_ROLE_MACHINE),
         kprof_field_with_role(kprof_field_text("host", "Host", launch->process->host), KPROF_ROLE_MACHINE),
@@ -64,9 +72,9 @@ static void begin_launch(kprof_emitter *emitter, const kprof_model_launch *launc
         optional(kprof_field_integer("passes", "Passes", record->pass_count), launch->measured > 0),
         kprof_field_with_role(kprof_field_integer("measured", "Metrics measured", launch->measured),
                               KPROF_ROLE_MACHINE),
-        optional(kprof_field_text("reason", kprof_model_is_missing(launch) ? "Not measured" : "Note", launch->reason),
+        optional(kprof_field_text("reason", kprof_model_is_missing(launch) ? "Not measured:" : "Note:", launch->reason),
                  *launch->reason),
-        optional(kprof_field_text("disagreements", "Passes disagree", disagreements), *disagreements),
+        optional(kprof_field_text("disagreements", "Passes disagree:", disagreements), *disagreements),
     };
     emitter->ops->record_begin(emitter, &(kprof_emit_record){fields, COUNT_OF(fields)});
 }

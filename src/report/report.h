@@ -93,7 +93,8 @@ typedef enum kprof_page { KPROF_PAGES(KPROF_PAGE_ID) KPROF_PAGE_COUNT } kprof_pa
     OPTION(CSV, csv, "print CSV: base units, full metric names")                                                       \
     PLAIN(CSV_WIDE, csv_wide)                                                                                          \
     PLAIN(CSV_NCU, csv_ncu)                                                                                            \
-    OPTION(JSON, json, "print JSON")
+    OPTION(JSON, json, "print JSON")                                                                                   \
+    OPTION(MARKDOWN, markdown, "print Markdown with tables")
 #define KPROF_FORMAT_ID(id, ...) KPROF_FORMAT_##id,
 typedef enum kprof_format { KPROF_FORMATS(KPROF_FORMAT_ID, KPROF_FORMAT_ID) KPROF_FORMAT_COUNT } kprof_format;
 
@@ -101,7 +102,7 @@ typedef struct kprof_print_options {
     kprof_page page;
     kprof_format format;
     bool color;                      /* already decided: terminal, NO_COLOR */
-    bool base_units;                 /* --print-units base; CSV and JSON always are */
+    bool base_units;                 /* --print-units base; formats for programs always are */
     unsigned width;                  /* terminal columns; 0: 100 */
     const kprof_filter_spec *filter; /* of the reporter: -k, -s, -c apply to stored launches too; NULL: all */
     const char *kernel_base;         /* name shown: "function", "demangled" or "mangled"; NULL: "demangled" */

@@ -275,7 +275,11 @@ static void output_choices(void **state)
     assert_int_equal(options.base_units, 1);
     assert_refused("--csv --json app", "--csv and --json exclude each other");
     assert_refused("--json --csv app", "--json and --csv exclude each other");
-    assert_refused("--json --csv-layout wide app", "exclude each other");
+    assert_refused("--json --csv-layout wide app", "--csv-layout and --json exclude each other");
+    assert_int_equal(parse("--markdown app"), KPROF_OK);
+    assert_int_equal(options.format, KPROF_FORMAT_MARKDOWN);
+    assert_refused("--markdown --json app", "--markdown and --json exclude each other");
+    assert_refused("--csv-layout ncu --markdown app", "--csv-layout and --markdown exclude each other");
     assert_refused("--list-sets --list-chips", "exclude each other");
 }
 
