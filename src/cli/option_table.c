@@ -1,5 +1,5 @@
 /* The table of options: adding one is one row here and a paragraph in its manual page. */
-#include "cli/options.h"
+#include "cli/commands.h"
 #include "core/config.h"
 #include "cupti/clocks.h"
 #include "report/report.h"
@@ -10,10 +10,10 @@
 #define FIELD(name)   offsetof(kprof_options, name)
 #define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
 
-#define RUN    KPROF_IN_RUN
-#define REPORT KPROF_IN_REPORT
-#define PLAN   KPROF_IN_PLAN
-#define LIST   KPROF_IN_LIST
+#define RUN    KPROF_IN(profile)
+#define REPORT KPROF_IN(report)
+#define PLAN   KPROF_IN(plan)
+#define LIST   KPROF_IN(list)
 #define ALL    KPROF_IN_ALL
 /* A whole line may be given to --plan and lists; most of its options change nothing there. */
 #define RUNNING  (RUN | KPROF_IGNORED_IN(PLAN | LIST))

@@ -435,7 +435,7 @@ static bool settle_help(kprof_options *options)
 static kprof_status fail_use(const kprof_option_row *row, const kprof_options *options)
 {
     kprof_strbuf owners = KPROF_STRBUF_INIT;
-    for (size_t i = 0; i < kprof_command_count; i++) {
+    for (size_t i = 0; i < KPROF_COMMAND_COUNT; i++) {
         const char *name = kprof_commands[i].name;
         if (row->commands & kprof_commands[i].mask)
             kprof_strbuf_printf(&owners, "%s%s%s", owners.length ? ", " : "", *name ? "kprof " : "a run", name);
