@@ -7,6 +7,9 @@
 /* The pattern of "regex:PATTERN", or NULL for anything else. */
 const char *kprof_regex_pattern(const char *word);
 
+/* Is it "breakdown:THROUGHPUT" or "group:SECTION", which stand for several names? */
+bool kprof_is_group(const char *word);
+
 typedef struct kprof_regex kprof_regex;
 /* USAGE, with the place in the pattern, when it is not a regular expression (PCRE2). */
 kprof_status kprof_regex_new(const char *pattern, kprof_regex **out) KPROF_MUST_CHECK;
