@@ -29,7 +29,7 @@ static void print_usage(const kprof_command *command, FILE *out)
 static void print_commands(FILE *out)
 {
     fputs("\ncommands:\n", out);
-    for (size_t i = 1; i < kprof_command_count; i++)
+    for (size_t i = 1; i < KPROF_COMMAND_COUNT; i++)
         fprintf(out, "  kprof %-27s %s\n", kprof_commands[i].name, kprof_commands[i].summary);
     fputs("  (kprof -- report profiles a program that is called like a command)\n", out);
 }

@@ -96,7 +96,7 @@ static kprof_status check_application(const kprof_options *options)
     bool is_report = kprof_is_report(name) || (!program && kprof_has_extension(name));
     bool is_named = strcmp(options->application[-1], "--") == 0;
     kprof_strlist commands = KPROF_STRLIST_INIT;
-    for (size_t i = 1; i < kprof_command_count; i++)
+    for (size_t i = 1; i < KPROF_COMMAND_COUNT; i++)
         (void)kprof_strlist_add(&commands, kprof_commands[i].name);
     const char *nearest =
         program || is_named ? NULL : kprof_nearest_spelling(name, (const char *const *)commands.items, commands.count);
@@ -311,7 +311,7 @@ static void print_results(profile *run)
     if (!run->report || (is_empty && is_text))
         return;
     kprof_print_options print = kprof_print_options_make(run->options, run->results);
-    run->outcome.printing = kprof_report_print(run->report, &print, run->results);
+    run->outcome.printing = kprof_report_print(&run->report, 1, &print, run->results);
 }
 
 /* Free everything, whatever was reached; a report that no application has written to is removed. */

@@ -4,15 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ROW(function, name, mask, operand, usage, manual, summary)                                                     \
-    {name, mask, kprof_cmd_##function, KPROF_OPERAND_##operand, usage, manual, summary},
+#define ROW(function, name, has_options, operand, usage, manual, summary)                                              \
+    {name, has_options ? KPROF_IN(function) : 0, kprof_cmd_##function, KPROF_OPERAND_##operand, usage, manual, summary},
 
 const kprof_command kprof_commands[] = {KPROF_COMMANDS(ROW)};
-const size_t kprof_command_count = sizeof kprof_commands / sizeof *kprof_commands;
 
 const kprof_command *kprof_command_find(const char *name)
 {
-    for (size_t i = 1; i < kprof_command_count; i++) {
+    for (size_t i = 1; i < KPROF_COMMAND_COUNT; i++) {
         if (strcmp(kprof_commands[i].name, name) == 0)
             return &kprof_commands[i];
     }
@@ -24,7 +23,7 @@ const kprof_command *kprof_command_of_alias(const kprof_option_row *alias, const
     const char *line = alias->note, *space = strchr(line, ' ');
     size_t length = space ? (size_t)(space - line) : strlen(line);
     *word = space ? space + 1 : NULL;
-    for (size_t i = 1; i < kprof_command_count; i++) {
+    for (size_t i = 1; i < KPROF_COMMAND_COUNT; i++) {
         const char *name = kprof_commands[i].name;
         if (strlen(name) == length && memcmp(name, line, length) == 0)
             return &kprof_commands[i];
@@ -35,7 +34,7 @@ const kprof_command *kprof_command_of_alias(const kprof_option_row *alias, const
 bool kprof_command_words(const kprof_command *command, kprof_strlist *out)
 {
     bool added = true;
-    for (size_t i = 1; command->operand == KPROF_OPERAND_COMMAND && i < kprof_command_count && added; i++)
+    for (size_t i = 1; command->operand == KPROF_OPERAND_COMMAND && i < KPROF_COMMAND_COUNT && added; i++)
         added = kprof_strlist_add(out, kprof_commands[i].name);
     if (command->operand != KPROF_OPERAND_WORD)
         return added;

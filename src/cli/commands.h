@@ -14,29 +14,36 @@ typedef enum kprof_operand {
 } kprof_operand;
 
 /* All commands. A new one is a row here and a file cmd_FUNCTION.c that defines kprof_cmd_FUNCTION; its manual page is
- * docs/man/MANUAL.1. The first row, without a name, is used when no word names a command.
+ * docs/man/MANUAL.1. The first row, without a name, is used when no word names a command. An option that is not for all
+ * commands names those that have it in its own row, as KPROF_IN(FUNCTION).
  *
- *      function  name       its options      its operand  usage, after the name               manual
+ *      function  name       has options  its operand  usage, after the name                     manual
  *      summary */
 /* clang-format off */
 #define KPROF_COMMANDS(ROW) \
-    ROW(profile, "",         KPROF_IN_RUN,    APPLICATION, "[options] [--] application [arguments]", "kprof", \
+    ROW(profile, "",         true,        APPLICATION, "[options] [--] application [arguments]",   "kprof", \
         "Profile the CUDA kernels of an application.") \
-    ROW(report,  "report",   KPROF_IN_REPORT, REPORT,      "FILE.kprof",                             "kprof-report", \
+    ROW(report,  "report",   true,        REPORT,      "FILE.kprof",                               "kprof-report", \
         "Print a report that -o has kept.") \
-    ROW(plan,    "plan",     KPROF_IN_PLAN,   APPLICATION, "[options] [[--] application [arguments]]", "kprof-plan", \
+    ROW(plan,    "plan",     true,        APPLICATION, "[options] [[--] application [arguments]]", "kprof-plan", \
         "Tell what a run would collect and what that costs. Nothing is started.") \
-    ROW(list,    "list",     KPROF_IN_LIST,   WORD,        "sets|sections|chips|metrics",            "kprof-list", \
+    ROW(list,    "list",     true,        WORD,        "sets|sections|chips|metrics",              "kprof-list", \
         "List what can be collected.") \
-    ROW(help,    "help",     0,               COMMAND,     "[command]",                              "kprof", \
+    ROW(help,    "help",     false,       COMMAND,     "[command]",                                "kprof", \
         "Print the help of kprof or of a command.") \
-    ROW(version, "version",  0,               NONE,        "",                                       "kprof", \
+    ROW(version, "version",  false,       NONE,        "",                                         "kprof", \
         "Print the version.")
 /* clang-format on */
 
+#define KPROF_COMMAND_NUMBER(function, ...) KPROF_COMMAND_##function,
+enum { KPROF_COMMANDS(KPROF_COMMAND_NUMBER) KPROF_COMMAND_COUNT };
+#undef KPROF_COMMAND_NUMBER
+#define KPROF_IN(function) (1u << KPROF_COMMAND_##function)
+_Static_assert(KPROF_COMMAND_COUNT <= 16, "KPROF_IN_ALL has 16 bits");
+
 struct kprof_command {
     const char *name;
-    unsigned mask;                            /* KPROF_IN_*; 0: it takes the options that all commands take */
+    unsigned mask;                            /* its KPROF_IN; 0: it takes the options that all commands take */
     int (*run)(const kprof_options *options); /* gives the exit code */
     kprof_operand operand;
     const char *usage;  /* what stands after the name */
@@ -44,8 +51,7 @@ struct kprof_command {
     const char *summary;
 };
 
-extern const kprof_command kprof_commands[];
-extern const size_t kprof_command_count;
+extern const kprof_command kprof_commands[KPROF_COMMAND_COUNT];
 
 /* The command of that name, or NULL. */
 const kprof_command *kprof_command_find(const char *name);

@@ -53,7 +53,7 @@ static void offer_options(const answers *to, const kprof_command *command, bool 
 
 static void offer_commands(const answers *to)
 {
-    for (size_t i = 1; i < kprof_command_count; i++)
+    for (size_t i = 1; i < KPROF_COMMAND_COUNT; i++)
         offer(to, kprof_commands[i].name, kprof_commands[i].summary);
 }
 

@@ -8,14 +8,10 @@
 
 #include <stdio.h>
 
-/* Which commands know an option. */
-#define KPROF_IN_RUN    1u
-#define KPROF_IN_REPORT 2u
-#define KPROF_IN_PLAN   4u
-#define KPROF_IN_LIST   8u
-#define KPROF_IN_ALL    (KPROF_IN_RUN | KPROF_IN_REPORT | KPROF_IN_PLAN | KPROF_IN_LIST)
+/* Which commands know an option: bits of commands.h, or all commands, those to come too. */
+#define KPROF_IN_ALL 0xffffu
 /* These commands take the option, so that a line may be asked about with --plan or a list, but it has no effect. */
-#define KPROF_IGNORED_IN(commands) ((commands) << 4)
+#define KPROF_IGNORED_IN(commands) ((commands) << 16)
 
 typedef enum kprof_color { KPROF_COLOR_AUTO, KPROF_COLOR_ALWAYS, KPROF_COLOR_NEVER } kprof_color;
 
@@ -55,7 +51,7 @@ typedef struct kprof_options {
     char *import_path; /* the report to read */
     int page;          /* kprof_page or KPROF_UNSET */
     int format;        /* kprof_format or KPROF_UNSET */
-    int csv_layout;    /* kprof_csv_layout or KPROF_UNSET */
+    int csv_layout;    /* the kprof_format that --csv-layout names, or KPROF_UNSET */
     int print_summary; /* 1: --print-summary per-kernel */
     int base_units;
     int kernel_base; /* kprof_name_base shown */

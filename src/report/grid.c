@@ -28,12 +28,18 @@ static bool reserve(kprof_grid *grid)
     return true;
 }
 
+static size_t add_text(kprof_grid *grid, const char *text)
+{
+    size_t start = grid->texts.length;
+    kprof_strbuf_append(&grid->texts, text, strlen(text) + 1);
+    return start;
+}
+
 void kprof_grid_add(kprof_grid *grid, const char *text, const char *unit)
 {
-    kprof_grid_cell cell = {strdup(text), strdup(unit), false};
-    if (!cell.text || !cell.unit || !reserve(grid)) {
-        free(cell.text);
-        free(cell.unit);
+    kprof_grid_cell cell = {.text = add_text(grid, text)};
+    cell.unit = *unit ? add_text(grid, unit) : cell.text + strlen(text);
+    if (grid->texts.failed || !reserve(grid)) {
         grid->failed = true;
         return;
     }
@@ -48,16 +54,14 @@ void kprof_grid_mark(kprof_grid *grid)
 
 static void clear(kprof_grid *grid)
 {
-    for (size_t i = 0; i < grid->cell_count; i++) {
-        free(grid->cells[i].text);
-        free(grid->cells[i].unit);
-    }
+    kprof_strbuf_clear(&grid->texts);
     grid->cell_count = 0;
 }
 
 void kprof_grid_free(kprof_grid *grid)
 {
     clear(grid);
+    kprof_strbuf_free(&grid->texts);
     free(grid->cells);
     grid->cells = NULL;
     grid->capacity = 0;
@@ -81,6 +85,11 @@ static size_t larger(size_t a, size_t b)
     return a > b ? a : b;
 }
 
+static const char *text_at(const kprof_grid *grid, size_t start)
+{
+    return grid->texts.data + start;
+}
+
 static const char *mark_of(const kprof_grid_cell *cell)
 {
     return cell->is_marked ? "*" : "";
@@ -96,8 +105,8 @@ static column_width measure(const kprof_grid *grid, size_t column)
 {
     column_width width = {0};
     for (size_t i = column; i < grid->cell_count; i += grid->column_count) {
-        width.text = larger(width.text, kprof_text_width(grid->cells[i].text));
-        width.unit = larger(width.unit, with_space(grid->cells[i].unit));
+        width.text = larger(width.text, kprof_text_width(text_at(grid, grid->cells[i].text)));
+        width.unit = larger(width.unit, with_space(text_at(grid, grid->cells[i].unit)));
         width.mark = larger(width.mark, with_space(mark_of(&grid->cells[i])));
     }
     size_t content = width.text + width.unit + width.mark;
@@ -152,8 +161,8 @@ static void print_row(const kprof_grid *grid, kprof_output *out, const kprof_gri
 {
     grid_line line = {out, 0};
     for (size_t i = 0; i < grid->column_count; i++) {
-        put_aligned(&line, cells[i].text, widths[i].text, grid->is_number[i]);
-        put_after(&line, cells[i].unit, widths[i].unit);
+        put_aligned(&line, text_at(grid, cells[i].text), widths[i].text, grid->is_number[i]);
+        put_after(&line, text_at(grid, cells[i].unit), widths[i].unit);
         put_after(&line, mark_of(&cells[i]), widths[i].mark);
         line.pending += COLUMN_GAP;
     }
@@ -172,13 +181,15 @@ static bool has_header(const kprof_grid *grid)
 static void shorten_cells(kprof_grid *grid, size_t room)
 {
     for (size_t i = 0; i < grid->cell_count; i += grid->column_count) {
-        if (kprof_text_width(grid->cells[i].text) <= room)
-            continue;
-        char *shorter = kprof_text_elide(grid->cells[i].text, room);
+        const char *text = text_at(grid, grid->cells[i].text);
+        char *shorter = kprof_text_width(text) > room ? kprof_text_elide(text, room) : NULL;
         if (!shorter)
+            continue;
+        size_t start = add_text(grid, shorter);
+        free(shorter);
+        if (grid->texts.failed)
             return;
-        free(grid->cells[i].text);
-        grid->cells[i].text = shorter;
+        grid->cells[i].text = start;
     }
 }
 
@@ -203,7 +214,7 @@ void kprof_grid_print(kprof_grid *grid, kprof_output *out, size_t indent)
     for (size_t i = 0; i < grid->column_count; i++)
         widths[i] = measure(grid, i);
     fit(grid, widths, indent);
-    if (has_header(grid) && grid->cell_count > 0) {
+    if (has_header(grid) && (grid->cell_count > 0 || grid->is_headed)) {
         kprof_output_repeat(out, ' ', indent);
         print_header(grid, out, widths);
     }

@@ -2,15 +2,17 @@
 #ifndef KPROF_REPORT_GRID_H
 #define KPROF_REPORT_GRID_H
 
+#include "core/strbuf.h"
 #include "report/output.h"
 
 #include <stddef.h>
 
 #define KPROF_GRID_COLUMNS_MAX 64
 
+/* Where the texts of a cell begin in those of the grid. */
 typedef struct kprof_grid_cell {
-    char *text; /* a number or words */
-    char *unit; /* stands after a number, aligned in itself; may be "" */
+    size_t text; /* a number or words */
+    size_t unit; /* stands after a number, aligned in itself; may be "" */
     bool is_marked;
 } kprof_grid_cell;
 
@@ -20,8 +22,10 @@ typedef struct kprof_grid {
     const char *headers[KPROF_GRID_COLUMNS_MAX]; /* borrowed; all NULL: no header line */
     kprof_grid_cell *cells;                      /* [cell_count], row by row */
     size_t cell_count, capacity;
-    size_t width; /* of a line: the first column is shortened for it; 0: any */
-    bool failed;  /* out of memory */
+    kprof_strbuf texts; /* of all cells, each ended by a NUL */
+    size_t width;       /* of a line: the first column is shortened for it; 0: any */
+    bool is_headed;     /* headers stand above no rows too */
+    bool failed;        /* out of memory */
 } kprof_grid;
 
 /* An empty grid; `kinds` has a letter for each column: 't' text, 'n' numbers. At most KPROF_GRID_COLUMNS_MAX are kept.

@@ -64,7 +64,7 @@ static void check_page(const char *name, unsigned mask)
 static unsigned mask_of_page(const char *manual)
 {
     unsigned mask = 0;
-    for (size_t i = 0; i < kprof_command_count; i++)
+    for (size_t i = 0; i < KPROF_COMMAND_COUNT; i++)
         mask |= strcmp(kprof_commands[i].manual, manual) == 0 ? kprof_commands[i].mask : 0;
     return mask;
 }
@@ -72,7 +72,7 @@ static unsigned mask_of_page(const char *manual)
 static void every_option_has_a_paragraph(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < kprof_command_count; i++)
+    for (size_t i = 0; i < KPROF_COMMAND_COUNT; i++)
         check_page(kprof_commands[i].manual, mask_of_page(kprof_commands[i].manual));
 }
 
@@ -105,7 +105,7 @@ static void check_command(const kprof_command *command)
 static void every_command_has_a_page(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < kprof_command_count; i++)
+    for (size_t i = 0; i < KPROF_COMMAND_COUNT; i++)
         check_command(&kprof_commands[i]);
 }
 

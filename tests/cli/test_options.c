@@ -304,8 +304,7 @@ static void output_choices(void **state)
 {
     (void)state;
     assert_int_equal(parse("--csv-layout ncu app"), KPROF_OK);
-    assert_int_equal(options.format, KPROF_FORMAT_CSV);
-    assert_int_equal(options.csv_layout, KPROF_CSV_NCU);
+    assert_int_equal(options.format, KPROF_FORMAT_CSV_NCU);
     assert_int_equal(parse("--print-summary per-kernel --print-units base app"), KPROF_OK);
     assert_int_equal(options.page, KPROF_PAGE_SUMMARY);
     assert_int_equal(options.base_units, 1);
@@ -314,7 +313,11 @@ static void output_choices(void **state)
     assert_refused("--width wide app", "--width: \"wide\" is not valid");
     assert_refused("--csv --json app", "--csv and --json exclude each other");
     assert_refused("--json --csv app", "--json and --csv exclude each other");
-    assert_refused("--json --csv-layout wide app", "exclude each other");
+    assert_refused("--json --csv-layout wide app", "--csv-layout and --json exclude each other");
+    assert_int_equal(parse("--markdown app"), KPROF_OK);
+    assert_int_equal(options.format, KPROF_FORMAT_MARKDOWN);
+    assert_refused("--markdown --json app", "--markdown and --json exclude each other");
+    assert_refused("--csv-layout ncu --markdown app", "--csv-layout and --markdown exclude each other");
     assert_refused("--list-sets --list-chips", "exclude each other");
 }
 
@@ -548,7 +551,7 @@ static void rows_are_consistent(void **state)
 static void help_lists_what_a_command_takes(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < kprof_command_count; i++) {
+    for (size_t i = 0; i < KPROF_COMMAND_COUNT; i++) {
         char *text = NULL, line[64], usage[256];
         size_t size = 0;
         FILE *out = open_memstream(&text, &size);
@@ -588,8 +591,7 @@ static void completion_words(void **state)
     (void)state;
     static const struct {
         const char *line, *expected;
-    } cases[] = {{"--complete commands", "report\nplan\nlist\nhelp\nversion\n"},
-                 {"--complete --csv-layout", "long\nwide\nncu\n"},
+    } cases[] = {{"--complete --csv-layout", "long\nwide\nncu\n"},
                  {"--complete --replay-batch", "auto\n"},
                  {"--complete --clock-control", "none\nbase\nboost\n"},
                  {"--complete --witnesses", "all\nauto\n"},
@@ -619,7 +621,11 @@ static void completion_words(void **state)
             fail_msg("%s: \"%s\"", cases[i].line, text);
         free(text);
     }
-    char *text = complete("--complete line -- re");
+    char *text = complete("--complete commands");
+    for (size_t i = 1; i < KPROF_COMMAND_COUNT; i++)
+        assert_non_null(strstr(text, kprof_commands[i].name));
+    free(text);
+    text = complete("--complete line -- re");
     assert_string_equal(text, "report\tPrint a report that -o has kept.\n:programs\n");
     free(text);
     assert_int_equal(parse("--complete nonsense"), KPROF_OK);
