@@ -136,6 +136,16 @@ static void the_tables_cover_the_structs(void **state)
     kprof_strbuf_free(&bytes);
 }
 
+/* A layout that changes needs another KPROF_SPOOL_VERSION; then this number changes with it. */
+static void the_bytes_are_those_of_the_version(void **state)
+{
+    (void)state;
+    kprof_strbuf bytes = make_spool(NULL);
+    assert_int_equal(KPROF_SPOOL_VERSION, 3);
+    assert_int_equal(kprof_crc32c(0, bytes.data, bytes.length), 0x17517709);
+    kprof_strbuf_free(&bytes);
+}
+
 static void null_strings_are_empty(void **state)
 {
     (void)state;
@@ -394,6 +404,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_field_survives),
         cmocka_unit_test(the_tables_cover_the_structs),
+        cmocka_unit_test(the_bytes_are_those_of_the_version),
         cmocka_unit_test(null_strings_are_empty),
         cmocka_unit_test(a_whole_file_reads_to_its_end),
         cmocka_unit_test(a_cut_at_any_byte_keeps_what_is_whole),
