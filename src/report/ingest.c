@@ -2,7 +2,8 @@
  * launch. A record is stored whole or not at all. */
 #include "report/derived.h"
 #include "report/launch_metrics.h"
-#include "report/names.h"
+#include "report/model.h"
+#include "report/rows.h"
 #include "report/witness.h"
 
 #include <math.h>
@@ -113,10 +114,11 @@ static kprof_status store_process(kprof_ingest *ingest, const kprof_process_reco
 {
     const char *executable = or_empty(process->executable);
     const char *slash = strrchr(executable, '/');
-    kprof_status status = kprof_store_write(ingest->report, KPROF_SQL_ADD_PROCESS, "iiissss", process->pid,
-                                            process->parent_pid, process->start_unix_ns, process->host,
-                                            slash ? slash + 1 : executable, executable, process->command_line);
-    ingest->process = sqlite3_last_insert_rowid(ingest->report->db);
+    kprof_model_process row = {.record = *process, .name = slash ? slash + 1 : executable};
+    row.wait_status = row.launches = row.matched = row.profiled = -1;
+    int64_t id = -1;
+    kprof_status status = kprof_rows_insert(ingest->report, KPROF_ROWS_PROCESS, &row, &id);
+    ingest->process = id;
     return status;
 }
 
@@ -127,16 +129,8 @@ static kprof_status device_row(kprof_report *report, const kprof_device_record *
         kprof_store_find(report, KPROF_SQL_FIND_DEVICE, row, "siss", d->uuid, (int64_t)d->device, d->name, d->chip);
     if (status != KPROF_OK || *row)
         return status;
-    status = kprof_store_write(
-        report, KPROF_SQL_ADD_DEVICE, "isssiiiiiiiiiiiiiiiiiii", (int64_t)d->device, d->name, d->chip, d->uuid,
-        (int64_t)d->cc_major, (int64_t)d->cc_minor, (int64_t)d->sm_count, (int64_t)d->sm_clock_max_khz,
-        (int64_t)d->memory_clock_max_khz, (int64_t)d->memory_bytes, (int64_t)d->l2_bytes, (int64_t)d->memory_bus_bits,
-        (int64_t)d->driver_version, (int64_t)d->cupti_version, (int64_t)d->max_threads_per_sm,
-        (int64_t)d->max_blocks_per_sm, (int64_t)d->max_registers_per_sm, (int64_t)d->max_registers_per_block,
-        (int64_t)d->max_smem_per_sm_bytes, (int64_t)d->max_smem_per_block_bytes,
-        (int64_t)d->max_smem_per_block_optin_bytes, (int64_t)d->reserved_smem_per_block_bytes, (int64_t)d->warp_size);
-    *row = sqlite3_last_insert_rowid(report->db);
-    return status;
+    *row = -1;
+    return kprof_rows_insert(report, KPROF_ROWS_DEVICE, &(kprof_model_device){.record = *d}, row);
 }
 
 static known_device *find_device(const kprof_ingest *ingest, uint32_t number)
@@ -238,22 +232,19 @@ static known_kernel *find_kernel(const kprof_ingest *ingest, uint32_t number)
 /* Modules may hold kernels of one name but different code: a row is a name with its attributes. */
 static kprof_status kernel_row(kprof_report *report, const kprof_kernel_record *k, int64_t *row)
 {
-    const char *mangled = or_empty(k->mangled);
-    int64_t a[] = {k->registers_per_thread, k->static_smem_bytes,     k->local_bytes_per_thread,
-                   k->constant_bytes,       k->max_threads_per_block, k->binary_version,
-                   k->ptx_version};
-    kprof_status status = kprof_store_find(report, KPROF_SQL_FIND_KERNEL, row, "siiiiiii", mangled, a[0], a[1], a[2],
-                                           a[3], a[4], a[5], a[6]);
+    kprof_model_kernel kernel = {.record = *k};
+    kprof_status status = kprof_rows_find_kernel(report, &kernel, row);
     if (status != KPROF_OK || *row)
         return status;
-    char *demangled = kprof_demangle(mangled);
+    char *demangled = kprof_demangle(or_empty(k->mangled));
     char *function = demangled ? kprof_name_function_base(demangled) : NULL;
+    kernel.demangled = demangled;
+    kernel.function = function;
+    *row = -1;
     if (function)
-        status = kprof_store_write(report, KPROF_SQL_ADD_KERNEL, "siiiiiiiss", mangled, a[0], a[1], a[2], a[3], a[4],
-                                   a[5], a[6], demangled, function);
+        status = kprof_rows_insert(report, KPROF_ROWS_KERNEL, &kernel, row);
     else
         status = kprof_fail(KPROF_NO_MEMORY, "%s: out of memory", report->path);
-    *row = sqlite3_last_insert_rowid(report->db);
     free(function);
     free(demangled);
     return status;
@@ -411,20 +402,6 @@ static int64_t count_measured(const kprof_launch_record *launch)
     return measured;
 }
 
-static kprof_status store_launch_row(kprof_ingest *ingest, int64_t id, const kprof_launch_record *l,
-                                     const int64_t rows[2])
-{
-    const char *mode = (unsigned)l->mode < sizeof replay_modes / sizeof *replay_modes ? replay_modes[l->mode] : "none";
-    return kprof_store_write(ingest->report, KPROF_SQL_ADD_LAUNCH, "iiiiiiiiiiiiiiiiiiiiiiiisisi", id, ingest->process,
-                             rows[0], rows[1], (int64_t)l->launch, (int64_t)l->context, (int64_t)l->stream, l->thread,
-                             (int64_t)l->grid[0], (int64_t)l->grid[1], (int64_t)l->grid[2], (int64_t)l->block[0],
-                             (int64_t)l->block[1], (int64_t)l->block[2], (int64_t)l->cluster[0], (int64_t)l->cluster[1],
-                             (int64_t)l->cluster[2], (int64_t)l->dynamic_smem_bytes, (int64_t)l->configured_smem_bytes,
-                             (int64_t)l->cooperative, (int64_t)l->max_blocks_per_sm, (int64_t)l->max_active_clusters,
-                             l->start_unix_ns, l->profile_ns, mode, (int64_t)l->pass_count, l->reason,
-                             count_measured(l));
-}
-
 static kprof_status check_launch(const kprof_ingest *ingest, const kprof_launch_record *launch)
 {
     const known_device *device = find_device(ingest, launch->device);
@@ -451,7 +428,16 @@ static kprof_status store_launch(kprof_ingest *ingest, const kprof_launch_record
     const known_kernel *kernel = find_kernel(ingest, launch->kernel);
     fill_table(ingest, &(kprof_launch_facts){launch, &kernel->record, &device->record}, device);
     int64_t id = ingest->report->next_launch;
-    status = store_launch_row(ingest, id, launch, (const int64_t[]){kernel->row, device->row});
+    const unsigned mode = launch->mode;
+    const kprof_launch_row row = {
+        .record = *launch,
+        .process_id = ingest->process,
+        .kernel_id = kernel->row,
+        .device_id = device->row,
+        .replay_mode = replay_modes[mode < sizeof replay_modes / sizeof *replay_modes ? mode : KPROF_REPLAY_NONE],
+        .measured = count_measured(launch),
+    };
+    status = kprof_rows_insert(ingest->report, KPROF_ROWS_LAUNCH, &row, &id);
     if (status == KPROF_OK && launch->graph_node)
         status = kprof_store_write(ingest->report, KPROF_SQL_ADD_GRAPH_NODE, "ii", id, (int64_t)launch->graph_node);
     if (status == KPROF_OK)

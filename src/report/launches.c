@@ -1,6 +1,6 @@
 /* Walks through the launches of a report: one row and its values at a time, so that memory does not grow with them. */
-#include "report/clean.h"
 #include "report/model.h"
+#include "report/rows.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -16,6 +16,7 @@ typedef struct launch_walker {
     double *values;
     bool *asked;
     int64_t last_id;
+    int node_column; /* the one after those of the launch */
 } launch_walker;
 
 static kprof_status damaged(const kprof_report *report, const char *table)
@@ -32,31 +33,6 @@ static kprof_status no_memory(const launch_walker *walker)
 static const void *element(const void *array, size_t count, const size_t size, int64_t id)
 {
     return id < 1 || (uint64_t)id > count ? NULL : (const char *)array + (size_t)(id - 1) * size;
-}
-
-static void read_shape(kprof_launch_record *record, sqlite3_stmt *row)
-{
-    uint32_t *const shapes[] = {record->grid, record->block, record->cluster};
-    for (int i = 0; i < 9; i++)
-        shapes[i / 3][i % 3] = (uint32_t)sqlite3_column_int64(row, 8 + i);
-}
-
-static void read_record(kprof_launch_record *record, sqlite3_stmt *row)
-{
-    record->launch = (uint64_t)sqlite3_column_int64(row, 4);
-    record->context = (uint32_t)sqlite3_column_int64(row, 5);
-    record->stream = (uint64_t)sqlite3_column_int64(row, 6);
-    record->thread = sqlite3_column_int64(row, 7);
-    read_shape(record, row);
-    record->dynamic_smem_bytes = (uint32_t)sqlite3_column_int64(row, 17);
-    record->configured_smem_bytes = (uint32_t)sqlite3_column_int64(row, 18);
-    record->cooperative = (uint32_t)sqlite3_column_int64(row, 19);
-    record->max_blocks_per_sm = (uint32_t)sqlite3_column_int64(row, 20);
-    record->max_active_clusters = (uint32_t)sqlite3_column_int64(row, 21);
-    record->start_unix_ns = sqlite3_column_int64(row, 22);
-    record->profile_ns = sqlite3_column_int64(row, 23);
-    record->pass_count = (uint32_t)sqlite3_column_int64(row, 25);
-    record->graph_node = (uint64_t)sqlite3_column_int64(row, 28);
 }
 
 static bool is_taken(launch_walker *walker, const kprof_model_launch *launch)
@@ -131,14 +107,16 @@ static kprof_status visit_row(void *user, sqlite3_stmt *row)
     walker->last_id = launch.id;
     if (!is_taken(walker, &launch))
         return KPROF_OK;
-    read_record(&launch.record, row);
+    kprof_launch_row columns = {0};
+    bool whole = kprof_rows_read(walker->walk->report, KPROF_ROWS_LAUNCH, row, &columns);
+    launch.record = columns.record;
     launch.record.device = launch.device->record.device;
-    launch.replay_mode = kprof_clean_text((const char *)sqlite3_column_text(row, 24));
-    launch.reason = kprof_clean_text((const char *)sqlite3_column_text(row, 26));
-    launch.measured = sqlite3_column_int64(row, 27);
-    kprof_status status = launch.replay_mode && launch.reason ? hand_over(walker, &launch) : no_memory(walker);
-    free(launch.replay_mode);
-    free(launch.reason);
+    launch.record.graph_node = (uint64_t)sqlite3_column_int64(row, walker->node_column);
+    launch.replay_mode = columns.replay_mode;
+    launch.reason = columns.reason;
+    launch.measured = columns.measured;
+    kprof_status status = whole ? hand_over(walker, &launch) : no_memory(walker);
+    kprof_rows_free(KPROF_ROWS_LAUNCH, &columns);
     return status;
 }
 
@@ -169,6 +147,7 @@ static const char *launch_query(const kprof_report *report)
 kprof_status kprof_model_launches(const kprof_model_walk *walk, kprof_model_visit *visit, void *user)
 {
     launch_walker walker = {.walk = walk, .visit = visit, .user = user, .last_id = -1};
+    walker.node_column = kprof_rows_width(KPROF_ROWS_LAUNCH, walk->report->version);
     kprof_status status = prepare(&walker);
     if (status == KPROF_OK)
         status = kprof_store_query(walk->report, launch_query(walk->report), visit_row, &walker);

@@ -1,39 +1,9 @@
 /* Frees what was read of a report, and answers small questions about it. */
 #include "report/model.h"
+#include "report/rows.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-static void free_processes(kprof_model *model)
-{
-    for (size_t i = 0; i < model->process_count; i++) {
-        free(model->processes[i].host);
-        free(model->processes[i].name);
-        free(model->processes[i].executable);
-        free(model->processes[i].command_line);
-    }
-    free(model->processes);
-}
-
-static void free_devices(kprof_model *model)
-{
-    for (size_t i = 0; i < model->device_count; i++) {
-        free(model->devices[i].name);
-        free(model->devices[i].chip);
-        free(model->devices[i].uuid);
-    }
-    free(model->devices);
-}
-
-static void free_kernels(kprof_model *model)
-{
-    for (size_t i = 0; i < model->kernel_count; i++) {
-        free(model->kernels[i].mangled);
-        free(model->kernels[i].demangled);
-        free(model->kernels[i].function);
-    }
-    free(model->kernels);
-}
 
 static void free_metrics(kprof_model *model)
 {
@@ -95,9 +65,15 @@ void kprof_model_free(kprof_model *model)
     free(model->working_directory);
     free(model->kprof_version);
     free(model->sets);
-    free_processes(model);
-    free_devices(model);
-    free_kernels(model);
+    for (size_t i = 0; i < model->process_count; i++)
+        kprof_rows_free(KPROF_ROWS_PROCESS, &model->processes[i]);
+    for (size_t i = 0; i < model->device_count; i++)
+        kprof_rows_free(KPROF_ROWS_DEVICE, &model->devices[i]);
+    for (size_t i = 0; i < model->kernel_count; i++)
+        kprof_rows_free(KPROF_ROWS_KERNEL, &model->kernels[i]);
+    free(model->processes);
+    free(model->devices);
+    free(model->kernels);
     free_metrics(model);
     free_chips(model);
     free_left_out(model);

@@ -1,6 +1,7 @@
 /* Reads the small tables of a report into memory. */
 #include "report/clean.h"
 #include "report/model.h"
+#include "report/rows.h"
 #include "report/witness.h"
 
 #include <cjson/cJSON.h>
@@ -30,11 +31,6 @@ static kprof_status damaged(const loader *load, const char *table)
 static char *text_at(sqlite3_stmt *row, int column)
 {
     return kprof_clean_text((const char *)sqlite3_column_text(row, column));
-}
-
-static int64_t integer_at(sqlite3_stmt *row, int column, int64_t missing)
-{
-    return sqlite3_column_type(row, column) == SQLITE_NULL ? missing : sqlite3_column_int64(row, column);
 }
 
 static uint32_t u32_at(sqlite3_stmt *row, int column)
@@ -98,44 +94,7 @@ static kprof_status load_process(void *user, sqlite3_stmt *row)
     if (!process)
         return no_memory(load);
     model->process_count++;
-    process->pid = sqlite3_column_int64(row, 1);
-    process->parent_pid = sqlite3_column_int64(row, 2);
-    process->start_unix_ns = sqlite3_column_int64(row, 3);
-    process->host = text_at(row, 4);
-    process->name = text_at(row, 5);
-    process->executable = text_at(row, 6);
-    process->command_line = text_at(row, 7);
-    process->wait_status = integer_at(row, 8, -1);
-    process->launches = integer_at(row, 9, -1);
-    process->matched = integer_at(row, 10, -1);
-    process->profiled = integer_at(row, 11, -1);
-    process->ended = sqlite3_column_int64(row, 12) != 0;
-    bool whole = process->host && process->name && process->executable && process->command_line;
-    return whole ? KPROF_OK : no_memory(load);
-}
-
-static void fill_device(kprof_device_record *record, sqlite3_stmt *row)
-{
-    record->device = u32_at(row, 1);
-    record->cc_major = u32_at(row, 5);
-    record->cc_minor = u32_at(row, 6);
-    record->sm_count = u32_at(row, 7);
-    record->sm_clock_max_khz = (uint64_t)sqlite3_column_int64(row, 8);
-    record->memory_clock_max_khz = (uint64_t)sqlite3_column_int64(row, 9);
-    record->memory_bytes = (uint64_t)sqlite3_column_int64(row, 10);
-    record->l2_bytes = (uint64_t)sqlite3_column_int64(row, 11);
-    record->memory_bus_bits = u32_at(row, 12);
-    record->driver_version = u32_at(row, 13);
-    record->cupti_version = u32_at(row, 14);
-    record->max_threads_per_sm = u32_at(row, 15);
-    record->max_blocks_per_sm = u32_at(row, 16);
-    record->max_registers_per_sm = u32_at(row, 17);
-    record->max_registers_per_block = u32_at(row, 18);
-    record->max_smem_per_sm_bytes = u32_at(row, 19);
-    record->max_smem_per_block_bytes = u32_at(row, 20);
-    record->max_smem_per_block_optin_bytes = u32_at(row, 21);
-    record->reserved_smem_per_block_bytes = u32_at(row, 22);
-    record->warp_size = u32_at(row, 23);
+    return kprof_rows_read(load->report, KPROF_ROWS_PROCESS, row, process) ? KPROF_OK : no_memory(load);
 }
 
 static size_t find_chip(const kprof_model *model, const char *name)
@@ -157,16 +116,9 @@ static kprof_status load_device(void *user, sqlite3_stmt *row)
     if (!device)
         return no_memory(load);
     model->device_count++;
-    fill_device(&device->record, row);
-    device->name = text_at(row, 2);
-    device->chip = text_at(row, 3);
-    device->uuid = text_at(row, 4);
-    if (!device->name || !device->chip || !device->uuid)
+    if (!kprof_rows_read(load->report, KPROF_ROWS_DEVICE, row, device))
         return no_memory(load);
     device->chip_index = find_chip(model, device->chip);
-    device->record.name = device->name;
-    device->record.chip = device->chip;
-    device->record.uuid = device->uuid;
     return KPROF_OK;
 }
 
@@ -180,17 +132,7 @@ static kprof_status load_kernel(void *user, sqlite3_stmt *row)
     if (!kernel)
         return no_memory(load);
     model->kernel_count++;
-    kernel->mangled = text_at(row, 1);
-    kernel->demangled = text_at(row, 2);
-    kernel->function = text_at(row, 3);
-    kernel->record.registers_per_thread = u32_at(row, 4);
-    kernel->record.static_smem_bytes = u32_at(row, 5);
-    kernel->record.local_bytes_per_thread = u32_at(row, 6);
-    kernel->record.constant_bytes = u32_at(row, 7);
-    kernel->record.max_threads_per_block = u32_at(row, 8);
-    kernel->record.binary_version = u32_at(row, 9);
-    kernel->record.ptx_version = u32_at(row, 10);
-    return kernel->mangled && kernel->demangled && kernel->function ? KPROF_OK : no_memory(load);
+    return kprof_rows_read(load->report, KPROF_ROWS_KERNEL, row, kernel) ? KPROF_OK : no_memory(load);
 }
 
 /* The latest metric is one. */

@@ -147,9 +147,9 @@ kprof_status kprof_report_seen(kprof_report *report, kprof_seen_kernel **kernels
 void kprof_seen_free(kprof_seen_kernel *kernels, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        free(kernels[i].function);
-        free(kernels[i].demangled);
-        free(kernels[i].mangled);
+        free((char *)kernels[i].function);
+        free((char *)kernels[i].demangled);
+        free((char *)kernels[i].mangled);
     }
     free(kernels);
 }

@@ -42,18 +42,24 @@ kprof_status kprof_store_exec(kprof_report *report, const char *sql)
     return KPROF_OK;
 }
 
-kprof_status kprof_store_statement(kprof_report *report, kprof_statement id, sqlite3_stmt **out)
+kprof_status kprof_store_prepare(kprof_report *report, kprof_statement id, const char *sql, sqlite3_stmt **out)
 {
     sqlite3_stmt **statement = &report->statements[id];
     if (*statement) {
         sqlite3_reset(*statement);
         sqlite3_clear_bindings(*statement);
-    } else if (sqlite3_prepare_v3(report->db, statement_texts[id], -1, SQLITE_PREPARE_PERSISTENT, statement, NULL) !=
-               SQLITE_OK) {
-        return kprof_store_fail(report, statement_texts[id]);
+    } else if (!sql) {
+        return kprof_fail(KPROF_NO_MEMORY, "%s: out of memory", report->path);
+    } else if (sqlite3_prepare_v3(report->db, sql, -1, SQLITE_PREPARE_PERSISTENT, statement, NULL) != SQLITE_OK) {
+        return kprof_store_fail(report, sql);
     }
     *out = *statement;
     return KPROF_OK;
+}
+
+kprof_status kprof_store_statement(kprof_report *report, kprof_statement id, sqlite3_stmt **out)
+{
+    return kprof_store_prepare(report, id, statement_texts[id], out);
 }
 
 /* Text is bound without a copy: the caller's strings outlive the step. */

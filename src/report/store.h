@@ -7,25 +7,22 @@
 #include <sqlite3.h>
 
 #define KPROF_APPLICATION_ID 0x6b707266 /* "kprf" */
-#define KPROF_SCHEMA_VERSION 3          /* user_version */
 
-/* Statements that write, prepared on first use. Columns in the order of the schema (schema.c). */
+/* Statements that write, prepared on first use. Columns in the order of the schema (schema.c). rows.c makes the texts
+ * that are NULL. */
 #define KPROF_STATEMENT_MAP(X)                                                                                         \
     X(BEGIN, "BEGIN IMMEDIATE")                                                                                        \
     X(COMMIT, "COMMIT")                                                                                                \
     X(SAVEPOINT, "SAVEPOINT record")                                                                                   \
     X(RELEASE, "RELEASE record")                                                                                       \
     X(ADD_RUN, "INSERT INTO run VALUES(1,?,?,?,?,?)")                                                                  \
-    X(ADD_PROCESS, "INSERT INTO process VALUES(NULL,?,?,?,?,?,?,?,NULL,NULL,NULL,NULL,0)")                             \
+    X(ADD_PROCESS, NULL)                                                                                               \
     X(END_PROCESS, "UPDATE process SET launches=?2, matched=?3, profiled=?4, ended=1 WHERE id=?1")                     \
     X(EXIT_PROCESS, "UPDATE process SET wait_status=?2 WHERE id=(SELECT max(id) FROM process WHERE pid=?1)")           \
     X(FIND_DEVICE, "SELECT id FROM device WHERE uuid=?1 AND ordinal=?2 AND name=?3 AND chip=?4")                       \
-    X(ADD_DEVICE, "INSERT INTO device VALUES(NULL,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")                     \
-    X(FIND_KERNEL,                                                                                                     \
-      "SELECT id FROM kernel WHERE mangled=?1 AND registers_per_thread=?2 AND static_smem_bytes=?3 AND "               \
-      "local_bytes_per_thread=?4 AND constant_bytes=?5 AND max_threads_per_block=?6 AND binary_version=?7 AND "        \
-      "ptx_version=?8")                                                                                                \
-    X(ADD_KERNEL, "INSERT INTO kernel VALUES(NULL,?1,?9,?10,?2,?3,?4,?5,?6,?7,?8)")                                    \
+    X(ADD_DEVICE, NULL)                                                                                                \
+    X(FIND_KERNEL, NULL)                                                                                               \
+    X(ADD_KERNEL, NULL)                                                                                                \
     X(FIND_METRIC, "SELECT id FROM metric WHERE name=?1")                                                              \
     X(ADD_METRIC, "INSERT INTO metric VALUES(NULL,?,?,?,?)")                                                           \
     X(DESCRIBE_METRIC, "UPDATE metric SET unit=?2, description=?3 WHERE id=?1 AND unit='' AND description=''")         \
@@ -35,7 +32,7 @@
     X(ADD_METRIC_PASS, "INSERT INTO schedule VALUES(?,?,?)")                                                           \
     X(ADD_PASSES_OF, "INSERT OR IGNORE INTO schedule SELECT ?1, ?2, pass FROM schedule WHERE chip=?1 AND "             \
                      "metric_id=(SELECT id FROM metric WHERE name=?3)")                                                \
-    X(ADD_LAUNCH, "INSERT INTO launch VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")                \
+    X(ADD_LAUNCH, NULL)                                                                                                \
     X(ADD_GRAPH_NODE, "INSERT INTO graph_node VALUES(?,?)")                                                            \
     X(ADD_VALUE, "INSERT INTO value VALUES(?,?,?)")                                                                    \
     X(SET_SEEN, "INSERT INTO seen VALUES(?,?,?) ON CONFLICT DO UPDATE SET launches=excluded.launches")                 \
@@ -65,7 +62,11 @@ struct kprof_report {
  * BAD_REPORT for one being read. */
 kprof_status kprof_store_fail(kprof_report *report, const char *operation);
 
-/* A prepared statement with its bindings cleared; owned by the report. */
+/* A prepared statement with its bindings cleared; owned by the report. The first time, `sql` is prepared: NULL is out
+ * of memory. */
+kprof_status kprof_store_prepare(kprof_report *report, kprof_statement id, const char *sql,
+                                 sqlite3_stmt **out) KPROF_MUST_CHECK;
+/* The same for a statement whose text is above. */
 kprof_status kprof_store_statement(kprof_report *report, kprof_statement id, sqlite3_stmt **out) KPROF_MUST_CHECK;
 /* Bind by `types` (s: const char *, i: int64_t, d: double; NULL text is stored as "") and run a statement without rows.
  */

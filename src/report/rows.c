@@ -1,0 +1,219 @@
+/* One list of columns for each table makes its definition, its INSERT and what is read of it. */
+#include "report/rows.h"
+#include "report/clean.h"
+#include "report/model.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef enum column_kind { COLUMN_U32, COLUMN_I64, COLUMN_REF, COLUMN_OPTIONAL, COLUMN_FLAG, COLUMN_TEXT } column_kind;
+
+typedef struct column {
+    const char *name;
+    column_kind kind;
+    bool told; /* by the spool; else the command line makes it */
+    int since;
+    size_t offset; /* in the row's struct */
+} column;
+
+typedef struct table_layout {
+    const char *name;
+    kprof_statement insert;
+    const column *columns;
+    size_t count;
+} table_layout;
+
+/* The columns that a field makes, by its kind. */
+#define COLUMNS_U32(name, ...)      {name, COLUMN_U32, __VA_ARGS__},
+#define COLUMNS_U64(name, ...)      {name, COLUMN_I64, __VA_ARGS__},
+#define COLUMNS_I64(name, ...)      {name, COLUMN_I64, __VA_ARGS__},
+#define COLUMNS_REF(name, ...)      {name, COLUMN_REF, __VA_ARGS__},
+#define COLUMNS_OPTIONAL(name, ...) {name, COLUMN_OPTIONAL, __VA_ARGS__},
+#define COLUMNS_FLAG(name, ...)     {name, COLUMN_FLAG, __VA_ARGS__},
+#define COLUMNS_TEXT(name, ...)     {name, COLUMN_TEXT, __VA_ARGS__},
+#define COLUMNS_SHAPE(name, told, since, offset)                                                                       \
+    {name "_x", COLUMN_U32, told, since, offset}, {name "_y", COLUMN_U32, told, since, (offset) + sizeof(uint32_t)},   \
+        {name "_z", COLUMN_U32, told, since, (offset) + 2 * sizeof(uint32_t)},
+
+#define FIELD(kind, member, column, since, ...) COLUMNS_##kind(#column, true, since, offsetof(row_struct, member))
+#define REPORT(kind, column, since)             COLUMNS_##kind(#column, false, since, offsetof(row_struct, column))
+#define NO_COLUMN(...)
+#define LAYOUT(NAME, name, row)                                                                                        \
+    case KPROF_ROWS_##NAME: {                                                                                          \
+        typedef row row_struct;                                                                                        \
+        static const column columns[] = {KPROF_##NAME##_FIELDS(FIELD, NO_COLUMN, REPORT)};                             \
+        return (table_layout){#name, KPROF_SQL_ADD_##NAME, columns, sizeof columns / sizeof *columns};                 \
+    }
+
+static table_layout layout_of(kprof_rows table)
+{
+    switch (table) {
+        KPROF_ROWS_MAP(LAYOUT)
+    default:
+        return (table_layout){0};
+    }
+}
+
+static void put_definition(kprof_strbuf *sql, const column *c)
+{
+    static const char *const types[] = {
+        [COLUMN_U32] = "INTEGER NOT NULL", [COLUMN_I64] = "INTEGER NOT NULL",  [COLUMN_REF] = "INTEGER NOT NULL",
+        [COLUMN_OPTIONAL] = "INTEGER",     [COLUMN_FLAG] = "INTEGER NOT NULL", [COLUMN_TEXT] = "TEXT NOT NULL",
+    };
+    kprof_strbuf_printf(sql, ", %s %s", c->name, types[c->kind]);
+    if (c->kind == COLUMN_REF) /* process_id refers to process */
+        kprof_strbuf_printf(sql, " REFERENCES %.*s", (int)(strlen(c->name) - strlen("_id")), c->name);
+}
+
+char *kprof_rows_definition(const char *name, int version)
+{
+    table_layout layout = {0};
+    for (int i = 0; i < KPROF_ROWS_COUNT && (!layout.name || strcmp(layout.name, name) != 0); i++)
+        layout = layout_of((kprof_rows)i);
+    kprof_strbuf sql = KPROF_STRBUF_INIT;
+    kprof_strbuf_printf(&sql, "CREATE TABLE %s(id INTEGER PRIMARY KEY", layout.name);
+    for (size_t i = 0; i < layout.count; i++) {
+        if (layout.columns[i].since <= version)
+            put_definition(&sql, &layout.columns[i]);
+    }
+    kprof_strbuf_puts(&sql, ")");
+    return kprof_strbuf_take(&sql);
+}
+
+int kprof_rows_width(kprof_rows table, int version)
+{
+    const table_layout layout = layout_of(table);
+    int width = 1;
+    for (size_t i = 0; i < layout.count; i++)
+        width += layout.columns[i].since <= version;
+    return width;
+}
+
+static int bind_column(sqlite3_stmt *statement, int place, const column *c, const void *row)
+{
+    const char *member = (const char *)row + c->offset, *text;
+    uint32_t small;
+    bool flag;
+    int64_t number;
+    switch (c->kind) {
+    case COLUMN_TEXT:
+        memcpy(&text, member, sizeof text);
+        return sqlite3_bind_text(statement, place, text ? text : "", -1, SQLITE_STATIC);
+    case COLUMN_U32:
+        memcpy(&small, member, sizeof small);
+        return sqlite3_bind_int64(statement, place, small);
+    case COLUMN_FLAG:
+        memcpy(&flag, member, sizeof flag);
+        return sqlite3_bind_int64(statement, place, flag);
+    default:
+        memcpy(&number, member, sizeof number);
+        if (c->kind == COLUMN_OPTIONAL && number < 0)
+            return sqlite3_bind_null(statement, place);
+        return sqlite3_bind_int64(statement, place, number);
+    }
+}
+
+static kprof_status insert_statement(kprof_report *report, const table_layout *layout, sqlite3_stmt **out)
+{
+    kprof_strbuf sql = KPROF_STRBUF_INIT;
+    kprof_strbuf_printf(&sql, "INSERT INTO %s VALUES(?", layout->name);
+    for (size_t i = 0; i < layout->count; i++)
+        kprof_strbuf_puts(&sql, ",?");
+    kprof_strbuf_puts(&sql, ")");
+    kprof_status status = kprof_store_prepare(report, layout->insert, sql.data, out);
+    kprof_strbuf_free(&sql);
+    return status;
+}
+
+kprof_status kprof_rows_insert(kprof_report *report, kprof_rows table, const void *row, int64_t *id)
+{
+    const table_layout layout = layout_of(table);
+    sqlite3_stmt *statement;
+    kprof_status status = insert_statement(report, &layout, &statement);
+    if (status != KPROF_OK)
+        return status;
+    int rc = *id < 0 ? SQLITE_OK : sqlite3_bind_int64(statement, 1, *id);
+    for (size_t i = 0; i < layout.count && rc == SQLITE_OK; i++)
+        rc = bind_column(statement, (int)i + 2, &layout.columns[i], row);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_step(statement);
+    if (rc != SQLITE_DONE)
+        status = kprof_store_fail(report, layout.name);
+    *id = sqlite3_last_insert_rowid(report->db);
+    sqlite3_reset(statement);
+    return status;
+}
+
+kprof_status kprof_rows_find_kernel(kprof_report *report, const struct kprof_model_kernel *kernel, int64_t *id)
+{
+    const table_layout layout = layout_of(KPROF_ROWS_KERNEL);
+    sqlite3_stmt *statement;
+    kprof_strbuf sql = KPROF_STRBUF_INIT;
+    kprof_strbuf_puts(&sql, "SELECT id FROM kernel WHERE 1");
+    for (size_t i = 0; i < layout.count; i++) {
+        if (layout.columns[i].told)
+            kprof_strbuf_printf(&sql, " AND %s=?%zu", layout.columns[i].name, i + 1);
+    }
+    kprof_status status = kprof_store_prepare(report, KPROF_SQL_FIND_KERNEL, sql.data, &statement);
+    kprof_strbuf_free(&sql);
+    if (status != KPROF_OK)
+        return status;
+    int rc = SQLITE_OK;
+    for (size_t i = 0; i < layout.count && rc == SQLITE_OK; i++) {
+        if (layout.columns[i].told)
+            rc = bind_column(statement, (int)i + 1, &layout.columns[i], kernel);
+    }
+    if (rc == SQLITE_OK)
+        rc = sqlite3_step(statement);
+    if (rc != SQLITE_ROW && rc != SQLITE_DONE)
+        status = kprof_store_fail(report, "looking for a kernel");
+    *id = rc == SQLITE_ROW ? sqlite3_column_int64(statement, 0) : 0;
+    sqlite3_reset(statement);
+    return status;
+}
+
+/* `place` in `columns` is below 0 for what the report is too old to have. */
+static bool read_column(sqlite3_stmt *columns, int place, const column *c, void *row)
+{
+    char *member = (char *)row + c->offset;
+    bool is_null = place < 0 || sqlite3_column_type(columns, place) == SQLITE_NULL;
+    if (c->kind == COLUMN_TEXT) {
+        char *text = kprof_clean_text(is_null ? NULL : (const char *)sqlite3_column_text(columns, place));
+        memcpy(member, &text, sizeof text);
+        return text;
+    }
+    int64_t missing = c->kind == COLUMN_OPTIONAL ? -1 : 0;
+    int64_t number = is_null ? missing : sqlite3_column_int64(columns, place);
+    uint32_t small = (uint32_t)number;
+    bool flag = number != 0;
+    if (c->kind == COLUMN_U32)
+        memcpy(member, &small, sizeof small);
+    else if (c->kind == COLUMN_FLAG)
+        memcpy(member, &flag, sizeof flag);
+    else
+        memcpy(member, &number, sizeof number);
+    return true;
+}
+
+bool kprof_rows_read(const kprof_report *report, kprof_rows table, sqlite3_stmt *columns, void *row)
+{
+    const table_layout layout = layout_of(table);
+    bool whole = true;
+    int place = 1;
+    for (size_t i = 0; i < layout.count; i++)
+        whole &=
+            read_column(columns, layout.columns[i].since <= report->version ? place++ : -1, &layout.columns[i], row);
+    return whole;
+}
+
+void kprof_rows_free(kprof_rows table, const void *row)
+{
+    const table_layout layout = layout_of(table);
+    for (size_t i = 0; i < layout.count; i++) {
+        char *text;
+        if (layout.columns[i].kind != COLUMN_TEXT)
+            continue;
+        memcpy(&text, (const char *)row + layout.columns[i].offset, sizeof text);
+        free(text);
+    }
+}
