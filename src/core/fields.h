@@ -89,7 +89,9 @@
     FIELD(TEXT, mangled, mangled, 1, NONE, NONE)                                                                       \
     REPORT(TEXT, demangled, 1)                                                                                         \
     REPORT(TEXT, function, 1) /* without namespaces, template arguments and parameters */                              \
-    FIELD(U32, registers_per_thread, registers_per_thread, 1, NUM_REGS, NONE)                                          \
+    FIELD(U32, registers_per_thread, registers_per_thread, 1, NUM_REGS,                                                \
+          KNOWN("launch__registers_per_thread_compiled", "register/thread",                                            \
+                "32-bit registers of a thread as the compiler counted them"))                                          \
     FIELD(                                                                                                             \
         U32, static_smem_bytes, static_smem_bytes, 1, SHARED_SIZE_BYTES,                                               \
         VALUE("launch__shared_mem_per_block_static", "byte/block", "shared memory of a block declared in the kernel")) \
@@ -212,10 +214,12 @@
       occupancy.limit_smem)                                                                                            \
     X(VALUE("launch__occupancy_limit_warps", "block", "blocks resident on an SM as its number of warp slots allows"),  \
       occupancy.limit_warps)                                                                                           \
-    X(VALUE("launch__registers_per_thread", "register/thread", "32-bit registers of a thread"),                        \
+    X(KNOWN("launch__registers_per_thread", "register/thread",                                                         \
+            "32-bit registers that the GPU gives a thread: those that the compiler counted, but 16 at least on "       \
+            "compute capability 9.0"),                                                                                 \
       registers_per_thread(facts))                                                                                     \
-    X(VALUE("launch__registers_per_thread_allocated", "register/thread",                                               \
-            "32-bit registers of a thread with the rounding of the allocation"),                                       \
+    X(KNOWN("launch__registers_per_thread_allocated", "register/thread",                                               \
+            "32-bit registers that an SM sets aside for a thread: those that it is given, rounded up for each warp"),  \
       occupancy.registers_per_thread_allocated)                                                                        \
     X(VALUE("launch__shared_mem_per_block", "byte/block",                                                              \
             "shared memory of a block: static, dynamic and the system's"),                                             \
