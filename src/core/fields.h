@@ -19,9 +19,9 @@
 #ifndef KPROF_CORE_FIELDS_H
 #define KPROF_CORE_FIELDS_H
 
-/* A row that is added, changed or removed makes another version of both. */
+/* A field that is added or removed makes another version of both. */
 #define KPROF_SPOOL_VERSION  3
-#define KPROF_SCHEMA_VERSION 3
+#define KPROF_SCHEMA_VERSION 4
 
 #define KPROF_PROCESS_FIELDS(FIELD, SPOOL, REPORT)                                                                     \
     FIELD(I64, pid, pid, 1, NONE, NONE)                                                                                \
@@ -89,7 +89,7 @@
     FIELD(TEXT, mangled, mangled, 1, NONE, NONE)                                                                       \
     REPORT(TEXT, demangled, 1)                                                                                         \
     REPORT(TEXT, function, 1) /* without namespaces, template arguments and parameters */                              \
-    FIELD(U32, registers_per_thread, registers_per_thread, 1, NUM_REGS,                                                \
+    FIELD(U32, registers_per_thread, registers_per_thread_compiled, 1, NUM_REGS,                                       \
           KNOWN("launch__registers_per_thread_compiled", "register/thread",                                            \
                 "32-bit registers of a thread as the compiler counted them"))                                          \
     FIELD(                                                                                                             \

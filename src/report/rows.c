@@ -54,13 +54,30 @@ static table_layout layout_of(kprof_rows table)
     }
 }
 
-static void put_definition(kprof_strbuf *sql, const column *c)
+/* Columns that had another name before a version. */
+static const struct {
+    const char *name, *former_name;
+    int since;
+} renamed[] = {
+    {"registers_per_thread_compiled", "registers_per_thread", 4},
+};
+
+static const char *name_of(const column *c, int version)
+{
+    for (size_t i = 0; i < sizeof renamed / sizeof *renamed; i++) {
+        if (version < renamed[i].since && strcmp(c->name, renamed[i].name) == 0)
+            return renamed[i].former_name;
+    }
+    return c->name;
+}
+
+static void put_definition(kprof_strbuf *sql, const column *c, int version)
 {
     static const char *const types[] = {
         [COLUMN_U32] = "INTEGER NOT NULL", [COLUMN_I64] = "INTEGER NOT NULL",  [COLUMN_REF] = "INTEGER NOT NULL",
         [COLUMN_OPTIONAL] = "INTEGER",     [COLUMN_FLAG] = "INTEGER NOT NULL", [COLUMN_TEXT] = "TEXT NOT NULL",
     };
-    kprof_strbuf_printf(sql, ", %s %s", c->name, types[c->kind]);
+    kprof_strbuf_printf(sql, ", %s %s", name_of(c, version), types[c->kind]);
     if (c->kind == COLUMN_REF) /* process_id refers to process */
         kprof_strbuf_printf(sql, " REFERENCES %.*s", (int)(strlen(c->name) - strlen("_id")), c->name);
 }
@@ -74,7 +91,7 @@ char *kprof_rows_definition(const char *name, int version)
     kprof_strbuf_printf(&sql, "CREATE TABLE %s(id INTEGER PRIMARY KEY", layout.name);
     for (size_t i = 0; i < layout.count; i++) {
         if (layout.columns[i].since <= version)
-            put_definition(&sql, &layout.columns[i]);
+            put_definition(&sql, &layout.columns[i], version);
     }
     kprof_strbuf_puts(&sql, ")");
     return kprof_strbuf_take(&sql);

@@ -262,7 +262,8 @@ static void test_graph_as_a_whole(void **state)
                    "\"CUDAGraph<2 kernels, 00abcd>\",\"1\",\"7\",\"\",\"\",\"0\"");
     expect_printed(report, (kprof_print_options){.format = KPROF_FORMAT_JSON},
                    "\"grid\":null,\"block\":null,\"cluster\":null,\"dynamic_shared_memory_bytes\":null");
-    expect_printed(report, (kprof_print_options){.format = KPROF_FORMAT_JSON}, "\"registers_per_thread_compiled\":null");
+    expect_printed(report, (kprof_print_options){.format = KPROF_FORMAT_JSON},
+                   "\"registers_per_thread_compiled\":null");
     end_storing(report, ingest);
     assert_int_equal(
         query("SELECT count(*) FROM launch_metrics WHERE metric LIKE 'launch__grid%' AND value IS NOT NULL"), 0);
