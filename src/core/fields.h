@@ -10,8 +10,9 @@
  *   REPORT(kind, column, since): a column that the command line fills in.
  *
  * Kinds: U32, U64, I64, TEXT, SHAPE (three U32, for x, y and z), MODE, LEVEL and STATUS (enums); in the report only,
- * REF (the row of another table, whose name the column begins with), FLAG and OPTIONAL (an I64; -1: not known, which is
- * NULL in the report). NAMES, WITNESSES, VALUES and SPREADS are arrays; the row before each is its U32 count.
+ * UNIQUE (a TEXT), REF (the row of another table, whose name the column begins with), FLAG and OPTIONAL (an I64; -1:
+ * not known, which is NULL in the report). NAMES, WITNESSES, VALUES and SPREADS are arrays; the row before each is its
+ * U32 count.
  *
  * Metrics: VALUE(name, unit, help) is the field's number and KNOWN one that is not known where it is 0. A graph as a
  * whole has neither; it has PLACE, and what its device has. DIMENSIONS(name, unit, before, after) makes three of a
@@ -172,9 +173,12 @@
     SPOOL(U32, pass_count, NONE)
 
 #define KPROF_MESSAGE_FIELDS(FIELD, SPOOL, REPORT)                                                                     \
+    REPORT(REF, process_id, 1)                                                                                         \
     SPOOL(LEVEL, level, NONE)                                                                                          \
+    REPORT(TEXT, level, 1)                                                                                             \
     SPOOL(STATUS, status, NONE) /* KPROF_OK for plain information; else what went wrong */                             \
-    SPOOL(TEXT, text, NONE)
+    REPORT(TEXT, status, 1)                                                                                            \
+    FIELD(TEXT, text, text, 1, NONE, NONE)
 
 /* The process ended in an orderly way; a spool without it was cut short. */
 #define KPROF_END_FIELDS(FIELD, SPOOL, REPORT)                                                                         \
@@ -193,6 +197,18 @@
     X(7, PROGRESS, progress)                                                                                           \
     X(8, MESSAGE, message)                                                                                             \
     X(9, END, end)
+
+/* Tables of the report that no record is in. */
+#define KPROF_METRIC_FIELDS(FIELD, SPOOL, REPORT)                                                                      \
+    REPORT(UNIQUE, name, 1)                                                                                            \
+    REPORT(TEXT, unit, 1)                                                                                              \
+    REPORT(TEXT, description, 1)                                                                                       \
+    REPORT(TEXT, kind, 1) /* "hardware", "launch", "derived" or "witness" */
+
+/* Metrics that were asked for but not collected, to keep within --max-passes or --budget. */
+#define KPROF_LEFT_OUT_FIELDS(FIELD, SPOOL, REPORT)                                                                    \
+    REPORT(TEXT, chip, 2)                                                                                              \
+    REPORT(TEXT, name, 2)
 
 /* Metrics that are computed of several fields: how to, in the words of report/launch_metrics.c. */
 #define KPROF_COMPUTED_METRICS(X)                                                                                      \

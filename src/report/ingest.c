@@ -62,7 +62,7 @@ kprof_status kprof_ingest_new(kprof_report *report, kprof_ingest **out)
 {
     *out = calloc(1, sizeof **out);
     if (!*out)
-        return kprof_fail(KPROF_NO_MEMORY, "%s: out of memory", report->path);
+        return kprof_store_no_memory(report);
     (*out)->report = report;
     return KPROF_OK;
 }
@@ -93,11 +93,6 @@ void kprof_ingest_free(kprof_ingest *ingest)
     free(ingest->metrics);
     table_free(&ingest->table);
     free(ingest);
-}
-
-static kprof_status no_memory(const kprof_ingest *ingest)
-{
-    return kprof_fail(KPROF_NO_MEMORY, "%s: out of memory", ingest->report->path);
 }
 
 static kprof_status bad_record(const char *what, uint64_t number)
@@ -152,11 +147,11 @@ static kprof_status store_device(kprof_ingest *ingest, const kprof_device_record
         return status;
     known_device *grown = realloc(ingest->devices, (ingest->device_count + 1) * sizeof *grown);
     if (!grown)
-        return no_memory(ingest);
+        return kprof_store_no_memory(ingest->report);
     ingest->devices = grown;
     known.chip = strdup(or_empty(device->chip));
     if (!known.chip)
-        return no_memory(ingest);
+        return kprof_store_no_memory(ingest->report);
     known.record.name = known.record.chip = known.record.uuid = NULL;
     grown[ingest->device_count++] = known;
     return KPROF_OK;
@@ -176,7 +171,7 @@ static kprof_status metric_rows(kprof_ingest *ingest, const kprof_metrics_record
     known->chip = strdup(or_empty(metrics->chip));
     known->rows = calloc((size_t)metrics->count + metrics->witness_count + 1, sizeof *known->rows);
     if (!known->chip || !known->rows)
-        return no_memory(ingest);
+        return kprof_store_no_memory(ingest->report);
     known->count = metrics->count;
     known->witness_count = metrics->witness_count;
     kprof_status status = KPROF_OK;
@@ -196,7 +191,7 @@ static kprof_status store_metrics(kprof_ingest *ingest, const kprof_metrics_reco
         return bad_record("it names the metrics of a chip twice; count", metrics->count);
     known_metrics *grown = realloc(ingest->metrics, (ingest->metrics_count + 1) * sizeof *grown);
     if (!grown)
-        return no_memory(ingest);
+        return kprof_store_no_memory(ingest->report);
     ingest->metrics = grown;
     ingest->table_is_current = false;
     kprof_status status = metric_rows(ingest, metrics, &known);
@@ -244,7 +239,7 @@ static kprof_status kernel_row(kprof_report *report, const kprof_kernel_record *
     if (function)
         status = kprof_rows_insert(report, KPROF_ROWS_KERNEL, &kernel, row);
     else
-        status = kprof_fail(KPROF_NO_MEMORY, "%s: out of memory", report->path);
+        status = kprof_store_no_memory(report);
     free(function);
     free(demangled);
     return status;
@@ -260,7 +255,7 @@ static kprof_status store_kernel(kprof_ingest *ingest, const kprof_kernel_record
         return status;
     known_kernel *grown = realloc(ingest->kernels, (ingest->kernel_count + 1) * sizeof *grown);
     if (!grown)
-        return no_memory(ingest);
+        return kprof_store_no_memory(ingest->report);
     ingest->kernels = grown;
     known.record.mangled = NULL;
     size_t place = kernel_place(ingest, known.number);
@@ -280,7 +275,7 @@ static kprof_status take_metric_name(void *user, sqlite3_stmt *row)
         return KPROF_OK;
     table->owned_names[id] = strdup(name);
     if (!table->owned_names[id] || !kprof_names_add(&table->names, table->owned_names[id], id))
-        return no_memory(ingest);
+        return kprof_store_no_memory(ingest->report);
     return KPROF_OK;
 }
 
@@ -321,7 +316,7 @@ static kprof_status prepare_table(kprof_ingest *ingest)
     table->present = calloc(size, sizeof *table->present);
     table->owned_names = calloc(size, sizeof *table->owned_names);
     if (!table->values || !table->present || !table->owned_names)
-        return no_memory(ingest);
+        return kprof_store_no_memory(ingest->report);
     table->size = size;
     status = kprof_store_query(ingest->report, "SELECT id, name FROM metric", take_metric_name, ingest);
     if (status == KPROF_OK)
@@ -458,10 +453,15 @@ static kprof_status store_seen(kprof_ingest *ingest, const kprof_seen_record *se
 
 static kprof_status store_message(kprof_ingest *ingest, const kprof_message_record *message)
 {
-    bool known_level = (unsigned)message->level < sizeof log_levels / sizeof *log_levels;
-    return kprof_store_write(ingest->report, KPROF_SQL_ADD_MESSAGE, "isss", ingest->process,
-                             known_level ? log_levels[message->level] : "info", kprof_status_name(message->status),
-                             message->text);
+    const unsigned level = message->level;
+    const kprof_model_message row = {
+        .process_id = ingest->process,
+        .level = log_levels[level < sizeof log_levels / sizeof *log_levels ? level : KPROF_LOG_INFO],
+        .status = kprof_status_name(message->status),
+        .text = message->text,
+    };
+    int64_t id = -1;
+    return kprof_rows_insert(ingest->report, KPROF_ROWS_MESSAGE, &row, &id);
 }
 
 static kprof_status store_record(kprof_ingest *ingest, const kprof_record *record)

@@ -19,16 +19,6 @@ typedef struct launch_walker {
     int node_column; /* the one after those of the launch */
 } launch_walker;
 
-static kprof_status damaged(const kprof_report *report, const char *table)
-{
-    return kprof_fail(KPROF_BAD_REPORT, "%s: damaged: table \"%s\" has rows that do not fit", report->path, table);
-}
-
-static kprof_status no_memory(const launch_walker *walker)
-{
-    return kprof_fail(KPROF_NO_MEMORY, "%s: out of memory", walker->walk->report->path);
-}
-
 /* Element of an array by a row id from the file, NULL when there is no such row. */
 static const void *element(const void *array, size_t count, const size_t size, int64_t id)
 {
@@ -67,7 +57,7 @@ kprof_status kprof_value_reader_read(kprof_value_reader *reader, int64_t launch,
     while ((rc = sqlite3_step(rows)) == SQLITE_ROW) {
         int64_t metric = sqlite3_column_int64(rows, 0);
         if (metric <= last || (uint64_t)metric > reader->metric_count)
-            return damaged(reader->report, "value");
+            return kprof_store_damaged(reader->report, "value");
         last = metric;
         asked[metric - 1] = true;
         if (sqlite3_column_type(rows, 1) != SQLITE_NULL)
@@ -103,7 +93,7 @@ static kprof_status visit_row(void *user, sqlite3_stmt *row)
     launch.kernel = element(model->kernels, model->kernel_count, sizeof *model->kernels, sqlite3_column_int64(row, 2));
     launch.device = element(model->devices, model->device_count, sizeof *model->devices, sqlite3_column_int64(row, 3));
     if (launch.id <= walker->last_id || !launch.process || !launch.kernel || !launch.device)
-        return damaged(walker->walk->report, "launch");
+        return kprof_store_damaged(walker->walk->report, "launch");
     walker->last_id = launch.id;
     if (!is_taken(walker, &launch))
         return KPROF_OK;
@@ -115,7 +105,7 @@ static kprof_status visit_row(void *user, sqlite3_stmt *row)
     launch.replay_mode = columns.replay_mode;
     launch.reason = columns.reason;
     launch.measured = columns.measured;
-    kprof_status status = whole ? hand_over(walker, &launch) : no_memory(walker);
+    kprof_status status = whole ? hand_over(walker, &launch) : kprof_store_no_memory(walker->walk->report);
     kprof_rows_free(KPROF_ROWS_LAUNCH, &columns);
     return status;
 }
@@ -132,7 +122,7 @@ static kprof_status prepare(launch_walker *walker)
     walker->values = calloc(walk->model->metric_count + 1, sizeof *walker->values);
     walker->asked = calloc(walk->model->metric_count + 1, sizeof *walker->asked);
     if (!walker->name_matches || !walker->values || !walker->asked)
-        return no_memory(walker);
+        return kprof_store_no_memory(walker->walk->report);
     return kprof_value_reader_open(walk, &walker->reader);
 }
 

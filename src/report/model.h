@@ -37,9 +37,7 @@ typedef struct kprof_launch_row {
     KPROF_ROW_MEMBERS(LAUNCH, launch)
 } kprof_launch_row;
 
-typedef struct kprof_model_metric {
-    char *name, *unit, *description, *kind;
-} kprof_model_metric;
+typedef kprof_metric_row kprof_model_metric;
 
 /* The passes that the counters of a metric are in, in rising order, from 1. */
 typedef struct kprof_model_passes {
@@ -63,16 +61,16 @@ typedef struct kprof_model_chip {
     kprof_model_passes *schedule; /* [metric_count of the model], or NULL */
 } kprof_model_chip;
 
-/* A metric that was asked for but not collected, to keep within --max-passes or --budget. */
 typedef struct kprof_model_left_out {
-    char *chip, *name;
+    KPROF_LEFT_OUT_FIELDS(KPROF_NO_MEMBER, KPROF_NO_MEMBER, KPROF_MEMBER)
 } kprof_model_left_out;
 
 typedef struct kprof_model_message {
-    size_t process;
-    char *level, *status, *text;
+    KPROF_MESSAGE_FIELDS(KPROF_MEMBER, KPROF_NO_MEMBER, KPROF_MEMBER)
+    size_t process; /* index of process_id */
 } kprof_model_message;
 
+/* Arrays have their rows in the order of their ids, which count from 1. */
 typedef struct kprof_model {
     char *command_line, *working_directory, *kprof_version, *sets;
     int64_t start_unix_ns;

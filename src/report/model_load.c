@@ -18,13 +18,12 @@ typedef struct loader {
 
 static kprof_status no_memory(const loader *load)
 {
-    return kprof_fail(KPROF_NO_MEMORY, "%s: out of memory", load->report->path);
+    return kprof_store_no_memory(load->report);
 }
 
 static kprof_status damaged(const loader *load, const char *table)
 {
-    return kprof_fail(KPROF_BAD_REPORT, "%s: damaged: table \"%s\" has rows that do not fit", load->report->path,
-                      table);
+    return kprof_store_damaged(load->report, table);
 }
 
 /* Text of a column, safe to print; NULL when out of memory. */
@@ -38,8 +37,6 @@ static uint32_t u32_at(sqlite3_stmt *row, int column)
     return (uint32_t)sqlite3_column_int64(row, column);
 }
 
-/* Rows are numbered from 1 without gaps; insisting on it also ends a walk through a damaged tree that would go round in
- * circles. */
 void *kprof_append(void **array, size_t count, size_t size)
 {
     if ((count & (count - 1)) == 0) { /* full at every power of two */
@@ -84,19 +81,6 @@ static kprof_status load_run(void *user, sqlite3_stmt *row)
     return whole ? KPROF_OK : no_memory(load);
 }
 
-static kprof_status load_process(void *user, sqlite3_stmt *row)
-{
-    loader *load = user;
-    kprof_model *model = load->model;
-    if (sqlite3_column_int64(row, 0) != (int64_t)model->process_count + 1)
-        return damaged(load, "process");
-    kprof_model_process *process = KPROF_APPEND(model->processes, model->process_count);
-    if (!process)
-        return no_memory(load);
-    model->process_count++;
-    return kprof_rows_read(load->report, KPROF_ROWS_PROCESS, row, process) ? KPROF_OK : no_memory(load);
-}
-
 static size_t find_chip(const kprof_model *model, const char *name)
 {
     for (size_t i = 0; i < model->chip_count; i++) {
@@ -104,67 +88,6 @@ static size_t find_chip(const kprof_model *model, const char *name)
             return i;
     }
     return SIZE_MAX;
-}
-
-static kprof_status load_device(void *user, sqlite3_stmt *row)
-{
-    loader *load = user;
-    kprof_model *model = load->model;
-    if (sqlite3_column_int64(row, 0) != (int64_t)model->device_count + 1)
-        return damaged(load, "device");
-    kprof_model_device *device = KPROF_APPEND(model->devices, model->device_count);
-    if (!device)
-        return no_memory(load);
-    model->device_count++;
-    if (!kprof_rows_read(load->report, KPROF_ROWS_DEVICE, row, device))
-        return no_memory(load);
-    device->chip_index = find_chip(model, device->chip);
-    return KPROF_OK;
-}
-
-static kprof_status load_kernel(void *user, sqlite3_stmt *row)
-{
-    loader *load = user;
-    kprof_model *model = load->model;
-    if (sqlite3_column_int64(row, 0) != (int64_t)model->kernel_count + 1)
-        return damaged(load, "kernel");
-    kprof_model_kernel *kernel = KPROF_APPEND(model->kernels, model->kernel_count);
-    if (!kernel)
-        return no_memory(load);
-    model->kernel_count++;
-    return kprof_rows_read(load->report, KPROF_ROWS_KERNEL, row, kernel) ? KPROF_OK : no_memory(load);
-}
-
-/* The latest metric is one. */
-static kprof_status note_witness(loader *load)
-{
-    kprof_model *model = load->model;
-    size_t *place = KPROF_APPEND(model->witnesses, model->witness_count);
-    if (!place)
-        return no_memory(load);
-    *place = model->metric_count - 1;
-    model->witness_count++;
-    return KPROF_OK;
-}
-
-static kprof_status load_metric(void *user, sqlite3_stmt *row)
-{
-    loader *load = user;
-    kprof_model *model = load->model;
-    if (sqlite3_column_int64(row, 0) != (int64_t)model->metric_count + 1)
-        return damaged(load, "metric");
-    kprof_model_metric *metric = KPROF_APPEND(model->metrics, model->metric_count);
-    if (!metric)
-        return no_memory(load);
-    model->metric_count++;
-    metric->name = text_at(row, 1);
-    metric->unit = text_at(row, 2);
-    metric->description = text_at(row, 3);
-    metric->kind = text_at(row, 4);
-    bool whole = metric->name && metric->unit && metric->description && metric->kind;
-    if (!whole || !kprof_names_add(&model->metric_names, metric->name, model->metric_count - 1))
-        return no_memory(load);
-    return strcmp(metric->kind, KPROF_WITNESS_KIND) == 0 ? note_witness(load) : KPROF_OK;
 }
 
 static kprof_status load_seen(void *user, sqlite3_stmt *row)
@@ -178,40 +101,6 @@ static kprof_status load_seen(void *user, sqlite3_stmt *row)
     load->last_seen[1] = kernel;
     load->model->kernels[kernel - 1].launches += (uint64_t)sqlite3_column_int64(row, 2);
     return KPROF_OK;
-}
-
-static kprof_status load_message(void *user, sqlite3_stmt *row)
-{
-    loader *load = user;
-    kprof_model *model = load->model;
-    int64_t process = sqlite3_column_int64(row, 1);
-    if (sqlite3_column_int64(row, 0) != (int64_t)model->message_count + 1 || process < 1 ||
-        process > (int64_t)model->process_count)
-        return damaged(load, "message");
-    kprof_model_message *message = KPROF_APPEND(model->messages, model->message_count);
-    if (!message)
-        return no_memory(load);
-    model->message_count++;
-    message->process = (size_t)process - 1;
-    message->level = text_at(row, 2);
-    message->status = text_at(row, 3);
-    message->text = text_at(row, 4);
-    return message->level && message->status && message->text ? KPROF_OK : no_memory(load);
-}
-
-static kprof_status load_left_out(void *user, sqlite3_stmt *row)
-{
-    loader *load = user;
-    kprof_model *model = load->model;
-    if (sqlite3_column_int64(row, 0) != (int64_t)model->left_out_count + 1)
-        return damaged(load, "left_out");
-    kprof_model_left_out *left_out = KPROF_APPEND(model->left_out, model->left_out_count);
-    if (!left_out)
-        return no_memory(load);
-    model->left_out_count++;
-    left_out->chip = text_at(row, 1);
-    left_out->name = text_at(row, 2);
-    return left_out->chip && left_out->name ? KPROF_OK : no_memory(load);
 }
 
 /* JSON can smuggle control characters past a check of the column. */
@@ -385,36 +274,58 @@ static kprof_status name_passes(loader *load)
     return KPROF_OK;
 }
 
+/* What rows of the tables refer to, and the witnesses among the metrics. */
+static kprof_status connect(loader *load)
+{
+    kprof_model *model = load->model;
+    for (size_t i = 0; i < model->device_count; i++)
+        model->devices[i].chip_index = find_chip(model, model->devices[i].chip);
+    for (size_t i = 0; i < model->message_count; i++) {
+        int64_t process = model->messages[i].process_id;
+        if (process < 1 || process > (int64_t)model->process_count)
+            return damaged(load, "message");
+        model->messages[i].process = (size_t)process - 1;
+    }
+    for (size_t i = 0; i < model->metric_count; i++) {
+        if (!kprof_names_add(&model->metric_names, model->metrics[i].name, i))
+            return no_memory(load);
+        if (strcmp(model->metrics[i].kind, KPROF_WITNESS_KIND) != 0)
+            continue;
+        size_t *witness = KPROF_APPEND(model->witnesses, model->witness_count);
+        if (!witness)
+            return no_memory(load);
+        *witness = i;
+        model->witness_count++;
+    }
+    return KPROF_OK;
+}
+
 typedef struct load_step {
     int since; /* the first version of the schema that has the table */
     const char *sql;
     kprof_store_row *row;
 } load_step;
 
-/* Metrics before what refers to them, chips before devices, kernels before what counts them. */
+/* After the tables of rows.h, to which these refer. */
 static const load_step steps[] = {
     {1, "SELECT command_line, working_directory, kprof_version, sets, start_unix_ns FROM run", load_run},
-    {1, "SELECT * FROM process ORDER BY id", load_process},
-    {1, "SELECT * FROM metric ORDER BY id", load_metric},
     {1, "SELECT id, chip, definition FROM section ORDER BY id", load_section},
     {2, "SELECT * FROM pass ORDER BY chip, pass", load_pass},
     {2, "SELECT * FROM schedule ORDER BY chip, metric_id, pass", load_schedule},
-    {2, "SELECT * FROM left_out ORDER BY id", load_left_out},
-    {1, "SELECT * FROM device ORDER BY id", load_device},
-    {1, "SELECT * FROM kernel ORDER BY id", load_kernel},
     {1, "SELECT * FROM seen ORDER BY process_id, kernel_id", load_seen},
-    {1, "SELECT * FROM message ORDER BY id", load_message},
 };
 
 kprof_status kprof_model_load(kprof_report *report, kprof_model *out)
 {
     loader load = {report, out, {0, 0}};
     memset(out, 0, sizeof *out);
-    kprof_status status = KPROF_OK;
+    kprof_status status = kprof_rows_load(report, out);
     for (size_t i = 0; i < sizeof steps / sizeof *steps && status == KPROF_OK; i++) {
         if (report->version >= steps[i].since)
             status = kprof_store_query(report, steps[i].sql, steps[i].row, &load);
     }
+    if (status == KPROF_OK)
+        status = connect(&load);
     if (status == KPROF_OK)
         status = name_passes(&load);
     if (status == KPROF_OK && !out->command_line)

@@ -6,7 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef enum column_kind { COLUMN_U32, COLUMN_I64, COLUMN_REF, COLUMN_OPTIONAL, COLUMN_FLAG, COLUMN_TEXT } column_kind;
+typedef enum column_kind {
+    COLUMN_U32,
+    COLUMN_I64,
+    COLUMN_REF,
+    COLUMN_OPTIONAL,
+    COLUMN_FLAG,
+    COLUMN_TEXT,
+    COLUMN_UNIQUE,
+} column_kind;
 
 typedef struct column {
     const char *name;
@@ -31,6 +39,7 @@ typedef struct table_layout {
 #define COLUMNS_OPTIONAL(name, ...) {name, COLUMN_OPTIONAL, __VA_ARGS__},
 #define COLUMNS_FLAG(name, ...)     {name, COLUMN_FLAG, __VA_ARGS__},
 #define COLUMNS_TEXT(name, ...)     {name, COLUMN_TEXT, __VA_ARGS__},
+#define COLUMNS_UNIQUE(name, ...)   {name, COLUMN_UNIQUE, __VA_ARGS__},
 #define COLUMNS_SHAPE(name, told, since, offset)                                                                       \
     {name "_x", COLUMN_U32, told, since, offset}, {name "_y", COLUMN_U32, told, since, (offset) + sizeof(uint32_t)},   \
         {name "_z", COLUMN_U32, told, since, (offset) + 2 * sizeof(uint32_t)},
@@ -74,8 +83,10 @@ static const char *name_of(const column *c, int version)
 static void put_definition(kprof_strbuf *sql, const column *c, int version)
 {
     static const char *const types[] = {
-        [COLUMN_U32] = "INTEGER NOT NULL", [COLUMN_I64] = "INTEGER NOT NULL",  [COLUMN_REF] = "INTEGER NOT NULL",
-        [COLUMN_OPTIONAL] = "INTEGER",     [COLUMN_FLAG] = "INTEGER NOT NULL", [COLUMN_TEXT] = "TEXT NOT NULL",
+        [COLUMN_U32] = "INTEGER NOT NULL",        [COLUMN_I64] = "INTEGER NOT NULL",
+        [COLUMN_REF] = "INTEGER NOT NULL",        [COLUMN_OPTIONAL] = "INTEGER",
+        [COLUMN_FLAG] = "INTEGER NOT NULL",       [COLUMN_TEXT] = "TEXT NOT NULL",
+        [COLUMN_UNIQUE] = "TEXT NOT NULL UNIQUE",
     };
     kprof_strbuf_printf(sql, ", %s %s", name_of(c, version), types[c->kind]);
     if (c->kind == COLUMN_REF) /* process_id refers to process */
@@ -106,82 +117,81 @@ int kprof_rows_width(kprof_rows table, int version)
     return width;
 }
 
+static bool is_text(const column *c)
+{
+    return c->kind == COLUMN_TEXT || c->kind == COLUMN_UNIQUE;
+}
+
 static int bind_column(sqlite3_stmt *statement, int place, const column *c, const void *row)
 {
     const char *member = (const char *)row + c->offset, *text;
     uint32_t small;
     bool flag;
     int64_t number;
-    switch (c->kind) {
-    case COLUMN_TEXT:
+    if (is_text(c)) {
         memcpy(&text, member, sizeof text);
         return sqlite3_bind_text(statement, place, text ? text : "", -1, SQLITE_STATIC);
+    }
+    switch (c->kind) {
     case COLUMN_U32:
         memcpy(&small, member, sizeof small);
-        return sqlite3_bind_int64(statement, place, small);
+        number = small;
+        break;
     case COLUMN_FLAG:
         memcpy(&flag, member, sizeof flag);
-        return sqlite3_bind_int64(statement, place, flag);
+        number = flag;
+        break;
     default:
         memcpy(&number, member, sizeof number);
-        if (c->kind == COLUMN_OPTIONAL && number < 0)
-            return sqlite3_bind_null(statement, place);
-        return sqlite3_bind_int64(statement, place, number);
     }
+    bool is_missing = c->kind == COLUMN_OPTIONAL && number < 0;
+    return is_missing ? sqlite3_bind_null(statement, place) : sqlite3_bind_int64(statement, place, number);
 }
 
-static kprof_status insert_statement(kprof_report *report, const table_layout *layout, sqlite3_stmt **out)
+/* Bind the columns of a row to the parameters from 2 on, as many as the statement has, and run it. */
+static int run_with(sqlite3_stmt *statement, const table_layout *layout, const void *row)
 {
-    kprof_strbuf sql = KPROF_STRBUF_INIT;
-    kprof_strbuf_printf(&sql, "INSERT INTO %s VALUES(?", layout->name);
-    for (size_t i = 0; i < layout->count; i++)
-        kprof_strbuf_puts(&sql, ",?");
-    kprof_strbuf_puts(&sql, ")");
-    kprof_status status = kprof_store_prepare(report, layout->insert, sql.data, out);
-    kprof_strbuf_free(&sql);
-    return status;
+    int rc = SQLITE_OK;
+    for (size_t i = 0; i < layout->count && rc == SQLITE_OK; i++)
+        rc = bind_column(statement, (int)i + 2, &layout->columns[i], row);
+    return rc == SQLITE_OK ? sqlite3_step(statement) : rc;
 }
 
 kprof_status kprof_rows_insert(kprof_report *report, kprof_rows table, const void *row, int64_t *id)
 {
     const table_layout layout = layout_of(table);
     sqlite3_stmt *statement;
-    kprof_status status = insert_statement(report, &layout, &statement);
+    kprof_strbuf sql = KPROF_STRBUF_INIT;
+    kprof_strbuf_printf(&sql, "INSERT INTO %s VALUES(?", layout.name);
+    for (size_t i = 0; i < layout.count; i++)
+        kprof_strbuf_puts(&sql, ",?");
+    kprof_strbuf_puts(&sql, ")");
+    kprof_status status = kprof_store_prepare(report, layout.insert, sql.data, &statement);
+    kprof_strbuf_free(&sql);
     if (status != KPROF_OK)
         return status;
-    int rc = *id < 0 ? SQLITE_OK : sqlite3_bind_int64(statement, 1, *id);
-    for (size_t i = 0; i < layout.count && rc == SQLITE_OK; i++)
-        rc = bind_column(statement, (int)i + 2, &layout.columns[i], row);
-    if (rc == SQLITE_OK)
-        rc = sqlite3_step(statement);
-    if (rc != SQLITE_DONE)
+    if (*id >= 0)
+        sqlite3_bind_int64(statement, 1, *id);
+    if (run_with(statement, &layout, row) != SQLITE_DONE)
         status = kprof_store_fail(report, layout.name);
     *id = sqlite3_last_insert_rowid(report->db);
     sqlite3_reset(statement);
     return status;
 }
 
-kprof_status kprof_rows_find_kernel(kprof_report *report, const struct kprof_model_kernel *kernel, int64_t *id)
+kprof_status kprof_rows_find_kernel(kprof_report *report, const kprof_model_kernel *kernel, int64_t *id)
 {
     const table_layout layout = layout_of(KPROF_ROWS_KERNEL);
     sqlite3_stmt *statement;
     kprof_strbuf sql = KPROF_STRBUF_INIT;
-    kprof_strbuf_puts(&sql, "SELECT id FROM kernel WHERE 1");
-    for (size_t i = 0; i < layout.count; i++) {
-        if (layout.columns[i].told)
-            kprof_strbuf_printf(&sql, " AND %s=?%zu", layout.columns[i].name, i + 1);
-    }
+    kprof_strbuf_puts(&sql, "SELECT id FROM kernel WHERE ?1 IS NULL");
+    for (size_t i = 0; i < layout.count; i++) /* what the command line makes is not there yet, which is bound as '' */
+        kprof_strbuf_printf(&sql, " AND %s=?%zu", layout.columns[i].told ? layout.columns[i].name : "''", i + 2);
     kprof_status status = kprof_store_prepare(report, KPROF_SQL_FIND_KERNEL, sql.data, &statement);
     kprof_strbuf_free(&sql);
     if (status != KPROF_OK)
         return status;
-    int rc = SQLITE_OK;
-    for (size_t i = 0; i < layout.count && rc == SQLITE_OK; i++) {
-        if (layout.columns[i].told)
-            rc = bind_column(statement, (int)i + 1, &layout.columns[i], kernel);
-    }
-    if (rc == SQLITE_OK)
-        rc = sqlite3_step(statement);
+    int rc = run_with(statement, &layout, kernel);
     if (rc != SQLITE_ROW && rc != SQLITE_DONE)
         status = kprof_store_fail(report, "looking for a kernel");
     *id = rc == SQLITE_ROW ? sqlite3_column_int64(statement, 0) : 0;
@@ -194,7 +204,7 @@ static bool read_column(sqlite3_stmt *columns, int place, const column *c, void 
 {
     char *member = (char *)row + c->offset;
     bool is_null = place < 0 || sqlite3_column_type(columns, place) == SQLITE_NULL;
-    if (c->kind == COLUMN_TEXT) {
+    if (is_text(c)) {
         char *text = kprof_clean_text(is_null ? NULL : (const char *)sqlite3_column_text(columns, place));
         memcpy(member, &text, sizeof text);
         return text;
@@ -228,9 +238,76 @@ void kprof_rows_free(kprof_rows table, const void *row)
     const table_layout layout = layout_of(table);
     for (size_t i = 0; i < layout.count; i++) {
         char *text;
-        if (layout.columns[i].kind != COLUMN_TEXT)
+        if (!is_text(&layout.columns[i]))
             continue;
         memcpy(&text, (const char *)row + layout.columns[i].offset, sizeof text);
         free(text);
+    }
+}
+
+/* Where the model has the rows of a table. */
+typedef struct row_list {
+    kprof_rows table;
+    int since; /* the first version of the schema that has the table */
+    size_t array, count, size;
+} row_list;
+
+#define LIST(table, since, array, count)                                                                               \
+    {                                                                                                                  \
+        table, since, offsetof(kprof_model, array), offsetof(kprof_model, count), sizeof *((kprof_model *)0)->array    \
+    }
+
+static const row_list lists[] = {
+    LIST(KPROF_ROWS_PROCESS, 1, processes, process_count),  LIST(KPROF_ROWS_DEVICE, 1, devices, device_count),
+    LIST(KPROF_ROWS_KERNEL, 1, kernels, kernel_count),      LIST(KPROF_ROWS_METRIC, 1, metrics, metric_count),
+    LIST(KPROF_ROWS_LEFT_OUT, 2, left_out, left_out_count), LIST(KPROF_ROWS_MESSAGE, 1, messages, message_count),
+};
+#define LIST_COUNT (sizeof lists / sizeof *lists)
+
+typedef struct row_loader {
+    kprof_report *report;
+    kprof_model *model;
+    const row_list *list;
+} row_loader;
+
+/* Rows are numbered from 1 without gaps; insisting on it also ends a walk through a damaged tree that would go round in
+ * circles. */
+static kprof_status load_row(void *user, sqlite3_stmt *columns)
+{
+    const row_loader *load = user;
+    const row_list *list = load->list;
+    size_t *count = (size_t *)((char *)load->model + list->count);
+    if (sqlite3_column_int64(columns, 0) != (int64_t)*count + 1)
+        return kprof_store_damaged(load->report, layout_of(list->table).name);
+    void *row = kprof_append((void **)((char *)load->model + list->array), *count, list->size);
+    if (!row)
+        return kprof_store_no_memory(load->report);
+    ++*count;
+    return kprof_rows_read(load->report, list->table, columns, row) ? KPROF_OK : kprof_store_no_memory(load->report);
+}
+
+kprof_status kprof_rows_load(kprof_report *report, kprof_model *model)
+{
+    kprof_status status = KPROF_OK;
+    for (size_t i = 0; i < LIST_COUNT && status == KPROF_OK; i++) {
+        row_loader load = {report, model, &lists[i]};
+        char sql[64];
+        snprintf(sql, sizeof sql, "SELECT * FROM %s ORDER BY id", layout_of(lists[i].table).name);
+        if (report->version >= lists[i].since)
+            status = kprof_store_query(report, sql, load_row, &load);
+    }
+    return status;
+}
+
+void kprof_rows_unload(kprof_model *model)
+{
+    for (size_t i = 0; i < LIST_COUNT; i++) {
+        char *rows;
+        size_t count;
+        memcpy(&rows, (char *)model + lists[i].array, sizeof rows);
+        memcpy(&count, (char *)model + lists[i].count, sizeof count);
+        for (size_t k = 0; k < count; k++)
+            kprof_rows_free(lists[i].table, rows + k * lists[i].size);
+        free(rows);
     }
 }

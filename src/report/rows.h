@@ -1,5 +1,5 @@
-/* The tables of a report that hold records: made, filled and read as core/fields.h lists their columns. A row is a
- * struct of report/model.h. */
+/* The tables of a report that core/fields.h lists: made, filled and read by their columns. A row is a struct of
+ * report/model.h. */
 #ifndef KPROF_REPORT_ROWS_H
 #define KPROF_REPORT_ROWS_H
 
@@ -10,6 +10,9 @@
     X(PROCESS, process, kprof_model_process)                                                                           \
     X(DEVICE, device, kprof_model_device)                                                                              \
     X(KERNEL, kernel, kprof_model_kernel)                                                                              \
+    X(METRIC, metric, kprof_model_metric)                                                                              \
+    X(LEFT_OUT, left_out, kprof_model_left_out)                                                                        \
+    X(MESSAGE, message, kprof_model_message)                                                                           \
     X(LAUNCH, launch, kprof_launch_row)
 
 #define KPROF_ROWS_ENUM(NAME, name, row) KPROF_ROWS_##NAME,
@@ -33,5 +36,10 @@ kprof_status kprof_rows_find_kernel(kprof_report *report, const struct kprof_mod
 bool kprof_rows_read(const kprof_report *report, kprof_rows table, sqlite3_stmt *columns, void *row);
 /* Free the texts of a row that was read. */
 void kprof_rows_free(kprof_rows table, const void *row);
+
+/* Read all rows of all tables but that of the launches into the model; free them, also after a failure. */
+struct kprof_model;
+kprof_status kprof_rows_load(kprof_report *report, struct kprof_model *model) KPROF_MUST_CHECK;
+void kprof_rows_unload(struct kprof_model *model);
 
 #endif

@@ -20,9 +20,7 @@ static const schema_entry tables[] = {
     {1, "process", NULL},
     {1, "device", NULL},
     {1, "kernel", NULL},
-    {1, "metric",
-     "CREATE TABLE metric(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, unit TEXT NOT NULL, "
-     "description TEXT NOT NULL, kind TEXT NOT NULL)"},
+    {1, "metric", NULL},
     {1, "section",
      "CREATE TABLE section(id INTEGER PRIMARY KEY, chip TEXT NOT NULL, identifier TEXT NOT NULL, "
      "name TEXT NOT NULL, definition TEXT NOT NULL)"},
@@ -35,16 +33,14 @@ static const schema_entry tables[] = {
      "CREATE TABLE seen(process_id INTEGER NOT NULL REFERENCES process, "
      "kernel_id INTEGER NOT NULL REFERENCES kernel, launches INTEGER NOT NULL, "
      "PRIMARY KEY(process_id, kernel_id)) WITHOUT ROWID"},
-    {1, "message",
-     "CREATE TABLE message(id INTEGER PRIMARY KEY, process_id INTEGER NOT NULL REFERENCES process, "
-     "level TEXT NOT NULL, status TEXT NOT NULL, text TEXT NOT NULL)"},
+    {1, "message", NULL},
     {2, "pass",
      "CREATE TABLE pass(chip TEXT NOT NULL, pass INTEGER NOT NULL, counters INTEGER NOT NULL, "
      "sm_side INTEGER NOT NULL, PRIMARY KEY(chip, pass)) WITHOUT ROWID"},
     {2, "schedule",
      "CREATE TABLE schedule(chip TEXT NOT NULL, metric_id INTEGER NOT NULL REFERENCES metric, "
      "pass INTEGER NOT NULL, PRIMARY KEY(chip, metric_id, pass)) WITHOUT ROWID"},
-    {2, "left_out", "CREATE TABLE left_out(id INTEGER PRIMARY KEY, chip TEXT NOT NULL, name TEXT NOT NULL)"},
+    {2, "left_out", NULL},
     {3, "graph_node",
      "CREATE TABLE graph_node(launch_id INTEGER PRIMARY KEY REFERENCES launch, node INTEGER NOT NULL)"},
 };
@@ -80,16 +76,11 @@ static char *definition_of(const schema_entry *table, int version)
     return table->sql ? strdup(table->sql) : kprof_rows_definition(table->name, version);
 }
 
-static kprof_status no_memory(const kprof_report *report)
-{
-    return kprof_fail(KPROF_NO_MEMORY, "%s: out of memory", report->path);
-}
-
 kprof_status kprof_schema_create(kprof_report *report)
 {
     for (size_t i = 0; i < TABLE_COUNT; i++) {
         char *sql = definition_of(&tables[i], KPROF_SCHEMA_VERSION);
-        kprof_status status = sql ? kprof_store_exec(report, sql) : no_memory(report);
+        kprof_status status = sql ? kprof_store_exec(report, sql) : kprof_store_no_memory(report);
         free(sql);
         if (status != KPROF_OK)
             return status;
@@ -120,7 +111,8 @@ kprof_status kprof_schema_check(kprof_report *report)
         char *sql = definition_of(&tables[i], report->version);
         schema_check check = {tables[i].name, sql, false};
         static const char query[] = "SELECT name, sql FROM sqlite_schema WHERE type='table'";
-        kprof_status status = sql ? kprof_store_query(report, query, compare_table, &check) : no_memory(report);
+        kprof_status status =
+            sql ? kprof_store_query(report, query, compare_table, &check) : kprof_store_no_memory(report);
         free(sql);
         if (status != KPROF_OK)
             return status;

@@ -24,10 +24,10 @@
     X(FIND_KERNEL, NULL)                                                                                               \
     X(ADD_KERNEL, NULL)                                                                                                \
     X(FIND_METRIC, "SELECT id FROM metric WHERE name=?1")                                                              \
-    X(ADD_METRIC, "INSERT INTO metric VALUES(NULL,?,?,?,?)")                                                           \
+    X(ADD_METRIC, NULL)                                                                                                \
     X(DESCRIBE_METRIC, "UPDATE metric SET unit=?2, description=?3 WHERE id=?1 AND unit='' AND description=''")         \
     X(ADD_SECTION, "INSERT INTO section VALUES(NULL,?,?,?,?)")                                                         \
-    X(ADD_LEFT_OUT, "INSERT INTO left_out VALUES(NULL,?,?)")                                                           \
+    X(ADD_LEFT_OUT, NULL)                                                                                              \
     X(ADD_PASS, "INSERT INTO pass VALUES(?,?,?,?)")                                                                    \
     X(ADD_METRIC_PASS, "INSERT INTO schedule VALUES(?,?,?)")                                                           \
     X(ADD_PASSES_OF, "INSERT OR IGNORE INTO schedule SELECT ?1, ?2, pass FROM schedule WHERE chip=?1 AND "             \
@@ -36,7 +36,7 @@
     X(ADD_GRAPH_NODE, "INSERT INTO graph_node VALUES(?,?)")                                                            \
     X(ADD_VALUE, "INSERT INTO value VALUES(?,?,?)")                                                                    \
     X(SET_SEEN, "INSERT INTO seen VALUES(?,?,?) ON CONFLICT DO UPDATE SET launches=excluded.launches")                 \
-    X(ADD_MESSAGE, "INSERT INTO message VALUES(NULL,?,?,?,?)")
+    X(ADD_MESSAGE, NULL)
 
 typedef enum kprof_statement {
 #define KPROF_STATEMENT_ENUM(name, sql) KPROF_SQL_##name,
@@ -61,6 +61,10 @@ struct kprof_report {
 /* Log what SQLite says about the failed `operation` and give the status for it: OUTPUT for a report being written,
  * BAD_REPORT for one being read. */
 kprof_status kprof_store_fail(kprof_report *report, const char *operation);
+
+kprof_status kprof_store_no_memory(const kprof_report *report);
+/* A table of a report that was not written so. */
+kprof_status kprof_store_damaged(const kprof_report *report, const char *table);
 
 /* A prepared statement with its bindings cleared; owned by the report. The first time, `sql` is prepared: NULL is out
  * of memory. */
@@ -88,7 +92,7 @@ kprof_status kprof_store_exec(kprof_report *report, const char *sql) KPROF_MUST_
 
 /* Row id of a metric, added when new; a unit and description that were not known before are filled in. */
 typedef struct kprof_metric_row {
-    const char *name, *unit, *description, *kind; /* kind: "hardware", "launch" or "derived" */
+    KPROF_METRIC_FIELDS(KPROF_NO_MEMBER, KPROF_NO_MEMBER, KPROF_MEMBER)
 } kprof_metric_row;
 kprof_status kprof_store_metric(kprof_report *report, const kprof_metric_row *metric, int64_t *id) KPROF_MUST_CHECK;
 

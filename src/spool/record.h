@@ -22,7 +22,7 @@ typedef uint32_t kprof_type_U32, kprof_type_SHAPE[3];
 typedef uint64_t kprof_type_U64;
 typedef int64_t kprof_type_I64, kprof_type_REF, kprof_type_OPTIONAL;
 typedef bool kprof_type_FLAG;
-typedef const char *kprof_type_TEXT;
+typedef const char *kprof_type_TEXT, *kprof_type_UNIQUE;
 typedef kprof_replay_mode kprof_type_MODE;
 typedef kprof_log_level kprof_type_LEVEL;
 typedef kprof_status kprof_type_STATUS;
