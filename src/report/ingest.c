@@ -10,15 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A kernel or device that the process has named; `number` is its own number for it. */
+/* A kernel or device that the process has named, under its own number for it. */
 typedef struct known_kernel {
-    uint32_t number;
     int64_t row;
     kprof_kernel_record record; /* without its strings */
 } known_kernel;
 
 typedef struct known_device {
-    uint32_t number;
     int64_t row;
     kprof_device_record record; /* without its strings */
     char *chip;
@@ -131,7 +129,7 @@ static kprof_status device_row(kprof_report *report, const kprof_device_record *
 static known_device *find_device(const kprof_ingest *ingest, uint32_t number)
 {
     for (size_t i = 0; i < ingest->device_count; i++) {
-        if (ingest->devices[i].number == number)
+        if (ingest->devices[i].record.device == number)
             return &ingest->devices[i];
     }
     return NULL;
@@ -139,21 +137,20 @@ static known_device *find_device(const kprof_ingest *ingest, uint32_t number)
 
 static kprof_status store_device(kprof_ingest *ingest, const kprof_device_record *device)
 {
-    known_device known = {device->device, 0, *device, NULL};
     if (find_device(ingest, device->device))
         return bad_record("it describes a device twice:", device->device);
-    kprof_status status = device_row(ingest->report, device, &known.row);
+    known_device *known = KPROF_APPEND(ingest->devices, ingest->device_count);
+    if (!known)
+        return kprof_store_no_memory(ingest->report);
+    kprof_status status = device_row(ingest->report, device, &known->row);
     if (status != KPROF_OK)
         return status;
-    known_device *grown = realloc(ingest->devices, (ingest->device_count + 1) * sizeof *grown);
-    if (!grown)
+    known->chip = strdup(or_empty(device->chip));
+    if (!known->chip)
         return kprof_store_no_memory(ingest->report);
-    ingest->devices = grown;
-    known.chip = strdup(or_empty(device->chip));
-    if (!known.chip)
-        return kprof_store_no_memory(ingest->report);
-    known.record.name = known.record.chip = known.record.uuid = NULL;
-    grown[ingest->device_count++] = known;
+    known->record = *device;
+    known->record.name = known->record.chip = known->record.uuid = NULL;
+    ingest->device_count++;
     return KPROF_OK;
 }
 
@@ -186,21 +183,19 @@ static kprof_status metric_rows(kprof_ingest *ingest, const kprof_metrics_record
 
 static kprof_status store_metrics(kprof_ingest *ingest, const kprof_metrics_record *metrics)
 {
-    known_metrics known = {NULL, NULL, 0, 0};
     if (find_metrics(ingest, or_empty(metrics->chip)))
         return bad_record("it names the metrics of a chip twice; count", metrics->count);
-    known_metrics *grown = realloc(ingest->metrics, (ingest->metrics_count + 1) * sizeof *grown);
-    if (!grown)
+    known_metrics *known = KPROF_APPEND(ingest->metrics, ingest->metrics_count);
+    if (!known)
         return kprof_store_no_memory(ingest->report);
-    ingest->metrics = grown;
     ingest->table_is_current = false;
-    kprof_status status = metric_rows(ingest, metrics, &known);
+    kprof_status status = metric_rows(ingest, metrics, known);
     if (status == KPROF_OK) {
-        grown[ingest->metrics_count++] = known;
+        ingest->metrics_count++;
         return KPROF_OK;
     }
-    free(known.chip);
-    free(known.rows);
+    free(known->chip);
+    free(known->rows);
     return status;
 }
 
@@ -210,7 +205,7 @@ static size_t kernel_place(const kprof_ingest *ingest, uint32_t number)
     size_t low = 0, high = ingest->kernel_count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (ingest->kernels[middle].number < number)
+        if (ingest->kernels[middle].record.kernel < number)
             low = middle + 1;
         else
             high = middle;
@@ -221,7 +216,8 @@ static size_t kernel_place(const kprof_ingest *ingest, uint32_t number)
 static known_kernel *find_kernel(const kprof_ingest *ingest, uint32_t number)
 {
     size_t place = kernel_place(ingest, number);
-    return place < ingest->kernel_count && ingest->kernels[place].number == number ? &ingest->kernels[place] : NULL;
+    return place < ingest->kernel_count && ingest->kernels[place].record.kernel == number ? &ingest->kernels[place]
+                                                                                          : NULL;
 }
 
 /* Modules may hold kernels of one name but different code: a row is a name with its attributes. */
@@ -247,21 +243,18 @@ static kprof_status kernel_row(kprof_report *report, const kprof_kernel_record *
 
 static kprof_status store_kernel(kprof_ingest *ingest, const kprof_kernel_record *kernel)
 {
-    known_kernel known = {kernel->kernel, 0, *kernel};
+    known_kernel known = {0, *kernel};
+    known.record.mangled = NULL;
     if (find_kernel(ingest, kernel->kernel))
         return bad_record("it describes a kernel twice:", kernel->kernel);
     kprof_status status = kernel_row(ingest->report, kernel, &known.row);
     if (status != KPROF_OK)
         return status;
-    known_kernel *grown = realloc(ingest->kernels, (ingest->kernel_count + 1) * sizeof *grown);
-    if (!grown)
+    if (!KPROF_APPEND(ingest->kernels, ingest->kernel_count))
         return kprof_store_no_memory(ingest->report);
-    ingest->kernels = grown;
-    known.record.mangled = NULL;
-    size_t place = kernel_place(ingest, known.number);
-    memmove(&grown[place + 1], &grown[place], (ingest->kernel_count - place) * sizeof *grown);
-    grown[place] = known;
-    ingest->kernel_count++;
+    known_kernel *place = &ingest->kernels[kernel_place(ingest, kernel->kernel)];
+    memmove(place + 1, place, (size_t)(&ingest->kernels[ingest->kernel_count++] - place) * sizeof *place);
+    *place = known;
     return KPROF_OK;
 }
 

@@ -89,24 +89,6 @@ static int bind_all(sqlite3_stmt *statement, const char *types, va_list args)
     return rc;
 }
 
-kprof_status kprof_store_write(kprof_report *report, kprof_statement id, const char *types, ...)
-{
-    sqlite3_stmt *statement;
-    kprof_status status = kprof_store_statement(report, id, &statement);
-    if (status != KPROF_OK)
-        return status;
-    va_list args;
-    va_start(args, types);
-    int rc = bind_all(statement, types, args);
-    va_end(args);
-    if (rc == SQLITE_OK)
-        rc = sqlite3_step(statement);
-    if (rc != SQLITE_OK && rc != SQLITE_DONE)
-        status = kprof_store_fail(report, statement_texts[id]);
-    sqlite3_reset(statement);
-    return status;
-}
-
 kprof_status kprof_store_release(kprof_report *report, bool keep)
 {
     if (keep)

@@ -72,12 +72,12 @@ kprof_status kprof_store_prepare(kprof_report *report, kprof_statement id, const
                                  sqlite3_stmt **out) KPROF_MUST_CHECK;
 /* The same for a statement whose text is above. */
 kprof_status kprof_store_statement(kprof_report *report, kprof_statement id, sqlite3_stmt **out) KPROF_MUST_CHECK;
-/* Bind by `types` (s: const char *, i: int64_t, d: double; NULL text is stored as "") and run a statement without rows.
- */
-kprof_status kprof_store_write(kprof_report *report, kprof_statement id, const char *types, ...) KPROF_MUST_CHECK;
-/* Bind likewise and take the first column of the first row; *found tells whether there was one. */
+/* Bind by `types` (s: const char *, i: int64_t, d: double; NULL text is stored as "") and run a statement. *found is
+ * the first column of the first row, 0 where there is none. */
 kprof_status kprof_store_find(kprof_report *report, kprof_statement id, int64_t *found, const char *types,
                               ...) KPROF_MUST_CHECK;
+/* The same for a statement without rows. */
+#define kprof_store_write(report, id, ...) kprof_store_find(report, id, &(int64_t){0}, __VA_ARGS__)
 
 /* Run a query and call `row` for each row until it fails. */
 typedef kprof_status kprof_store_row(void *user, sqlite3_stmt *row);

@@ -6,32 +6,32 @@
 #include <string.h>
 
 typedef enum field_kind {
-    FIELD_U32,    /* `count` neighbouring 32-bit integers */
-    FIELD_U64,    /* one 64-bit integer, signed or not */
-    FIELD_ENUM,   /* an enum below `count` */
+    FIELD_U32,    /* 32-bit integers */
+    FIELD_U64,    /* a 64-bit integer, signed or not */
     FIELD_STRING, /* const char * */
-    FIELD_NAMES,  /* as many strings as the 32-bit integer before says; `count` is the scratch array for them */
+    FIELD_NAMES,  /* as many strings as the 32-bit integer before says */
     FIELD_VALUES, /* numbers, likewise */
 } field_kind;
 
 /* How the kinds of core/fields.h are written. */
-#define CODEC_U32       FIELD_U32, 1
-#define CODEC_SHAPE     FIELD_U32, 3
-#define CODEC_U64       FIELD_U64, 1
-#define CODEC_I64       FIELD_U64, 1
-#define CODEC_TEXT      FIELD_STRING, 1
-#define CODEC_MODE      FIELD_ENUM, KPROF_REPLAY_BATCH + 1
-#define CODEC_LEVEL     FIELD_ENUM, KPROF_LOG_DEBUG + 1
-#define CODEC_STATUS    FIELD_ENUM, KPROF_STATUS_COUNT
-#define CODEC_NAMES     FIELD_NAMES, 0
-#define CODEC_WITNESSES FIELD_NAMES, 1
-#define CODEC_VALUES    FIELD_VALUES, 0
-#define CODEC_SPREADS   FIELD_VALUES, 1
+#define CODEC_U32       FIELD_U32, 1, UINT32_MAX
+#define CODEC_SHAPE     FIELD_U32, 3, UINT32_MAX
+#define CODEC_U64       FIELD_U64, 1, 0
+#define CODEC_I64       FIELD_U64, 1, 0
+#define CODEC_TEXT      FIELD_STRING, 1, 0
+#define CODEC_MODE      FIELD_U32, 1, KPROF_REPLAY_BATCH
+#define CODEC_LEVEL     FIELD_U32, 1, KPROF_LOG_DEBUG
+#define CODEC_STATUS    FIELD_U32, 1, KPROF_STATUS_COUNT - 1
+#define CODEC_NAMES     FIELD_NAMES, 0, 0
+#define CODEC_WITNESSES FIELD_NAMES, 1, 0
+#define CODEC_VALUES    FIELD_VALUES, 0, 0
+#define CODEC_SPREADS   FIELD_VALUES, 1, 0
 
 typedef struct field {
     field_kind kind;
-    uint32_t count;
-    size_t offset; /* in the record's own struct */
+    uint32_t count;   /* of neighbouring integers; of an array, its place in the scratch */
+    uint32_t largest; /* that a 32-bit integer may be */
+    size_t offset;    /* in the record's own struct */
 } field;
 
 typedef struct layout {
@@ -120,10 +120,6 @@ static void encode_field(const field *f, const char *content, kprof_strbuf *out)
         memcpy(&large, place, sizeof large);
         kprof_put_u64(out, large);
         break;
-    case FIELD_ENUM:
-        memcpy(small, place, sizeof *small);
-        kprof_put_u32(out, small[0]);
-        break;
     case FIELD_STRING:
         memcpy(&pointer, place, sizeof pointer);
         kprof_put_string(out, pointer);
@@ -155,17 +151,13 @@ static void decode_field(const field *f, kprof_bytes *in, kprof_record_scratch *
     case FIELD_U32:
         for (uint32_t i = 0; i < count; i++) {
             small = kprof_get_u32(in);
+            in->failed = in->failed || small > f->largest;
             memcpy(place + i * sizeof small, &small, sizeof small);
         }
         break;
     case FIELD_U64:
         large = kprof_get_u64(in);
         memcpy(place, &large, sizeof large);
-        break;
-    case FIELD_ENUM:
-        small = kprof_get_u32(in);
-        in->failed = in->failed || small >= count;
-        memcpy(place, &small, sizeof small);
         break;
     case FIELD_STRING:
         pointer = kprof_get_string(in);
