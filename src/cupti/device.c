@@ -25,8 +25,8 @@ static uint32_t attribute(const kprof_driver_api *driver, CUdevice device, CUdev
 #define READ_U32(member, which)                                                                                        \
     if ((which) != CU_DEVICE_ATTRIBUTE_NONE)                                                                           \
         out->member = attribute(driver, device, (CUdevice_attribute)(which));
-#define READ_U64                                          READ_U32
-#define FIELD(kind, member, column, since, which, metric) READ_##kind(member, CU_DEVICE_ATTRIBUTE_##which)
+#define READ_U64                                       READ_U32
+#define FIELD(kind, member, column, since, which, ...) READ_##kind(member, CU_DEVICE_ATTRIBUTE_##which)
 #define NOT_READ(...)
 
 static void read_attributes(const kprof_driver_api *driver, CUdevice device, kprof_device_record *out)

@@ -321,7 +321,7 @@ static uint32_t function_attribute(CUfunction function, CUfunction_attribute att
 #define READ_U32(member, which)                                                                                        \
     if ((which) != CU_FUNC_ATTRIBUTE_NONE)                                                                             \
         out->member = function_attribute(function, (CUfunction_attribute)(which));
-#define FIELD(kind, member, column, since, which, metric) READ_##kind(member, CU_FUNC_ATTRIBUTE_##which)
+#define FIELD(kind, member, column, since, which, ...) READ_##kind(member, CU_FUNC_ATTRIBUTE_##which)
 #define NOT_READ(...)
 
 void kprof_target_kernel(const kprof_call *call, kprof_kernel_record *out)

@@ -9,14 +9,14 @@
 #define VALUE(name, unit, help) {name, unit, help},
 #define KNOWN                   VALUE
 #define PLACE                   VALUE
-#define NONE
+#define NONE()
 #define DIMENSIONS(name, unit, before, after)                                                                          \
     {name "_x", unit, before "x" after}, {name "_y", unit, before "y" after}, {name "_z", unit, before "z" after},
 
-#define FIELD(kind, member, column, since, attribute, metric) metric
-#define SPOOL(kind, member, metric)                           metric
+#define FIELD(kind, member, column, since, attribute, ...) KPROF_METRIC_OF(__VA_ARGS__)
+#define SPOOL(kind, member, ...)                           KPROF_METRIC_OF(__VA_ARGS__)
 #define REPORT(...)
-#define COMPUTED(metric, value) metric
+#define COMPUTED(value, ...) KPROF_METRIC_OF(__VA_ARGS__)
 
 static kprof_launch_metric rows[] = {
     KPROF_DEVICE_FIELDS(FIELD, SPOOL, REPORT) KPROF_KERNEL_FIELDS(FIELD, SPOOL, REPORT)

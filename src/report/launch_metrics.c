@@ -118,7 +118,7 @@ static void put(value_list *list, const char *name, double value)
 }
 
 /* The ways in which the rows of core/fields.h make metrics of a number. */
-#define NONE                    (void)number;
+#define NONE()                  (void)number;
 #define VALUE(name, unit, help) put(list, name, (double)*number);
 #define KNOWN(name, unit, help) put(list, name, known((double)*number));
 #define PLACE(name, unit, help) put_anyway(list, name, (double)*number);
@@ -127,11 +127,11 @@ static void put(value_list *list, const char *name, double value)
     put(list, name "_y", (*number)[1]);                                                                                \
     put(list, name "_z", (*number)[2]);
 
-#define FIELD(kind, member, column, since, attribute, metric) SPOOL(kind, member, metric)
-#define SPOOL(kind, member, metric)                                                                                    \
+#define FIELD(kind, member, column, since, attribute, ...) SPOOL(kind, member, __VA_ARGS__)
+#define SPOOL(kind, member, ...)                                                                                       \
     {                                                                                                                  \
         const kprof_type_##kind *number = &record->member;                                                             \
-        metric                                                                                                         \
+        KPROF_METRIC_OF(__VA_ARGS__)                                                                                   \
     }
 #define REPORT(...)
 #define PUT_FIELDS(NAME, name)                                                                                         \
@@ -143,10 +143,10 @@ PUT_FIELDS(DEVICE, device)
 PUT_FIELDS(KERNEL, kernel)
 PUT_FIELDS(LAUNCH, launch)
 
-#define COMPUTED(metric, expression)                                                                                   \
+#define COMPUTED(expression, ...)                                                                                      \
     {                                                                                                                  \
         const double value = expression, *number = &value;                                                             \
-        metric                                                                                                         \
+        KPROF_METRIC_OF(__VA_ARGS__)                                                                                   \
     }
 
 static void put_computed(const kprof_launch_facts *facts, value_list *list)

@@ -16,7 +16,6 @@ typedef struct launch_walker {
     double *values;
     bool *asked;
     int64_t last_id;
-    int node_column; /* the one after those of the launch */
 } launch_walker;
 
 /* Element of an array by a row id from the file, NULL when there is no such row. */
@@ -101,7 +100,7 @@ static kprof_status visit_row(void *user, sqlite3_stmt *row)
     bool whole = kprof_rows_read(walker->walk->report, KPROF_ROWS_LAUNCH, row, &columns);
     launch.record = columns.record;
     launch.record.device = launch.device->record.device;
-    launch.record.graph_node = (uint64_t)sqlite3_column_int64(row, walker->node_column);
+    launch.record.graph_node = (uint64_t)sqlite3_column_int64(row, sqlite3_column_count(row) - 1);
     launch.replay_mode = columns.replay_mode;
     launch.reason = columns.reason;
     launch.measured = columns.measured;
@@ -137,7 +136,6 @@ static const char *launch_query(const kprof_report *report)
 kprof_status kprof_model_launches(const kprof_model_walk *walk, kprof_model_visit *visit, void *user)
 {
     launch_walker walker = {.walk = walk, .visit = visit, .user = user, .last_id = -1};
-    walker.node_column = kprof_rows_width(KPROF_ROWS_LAUNCH, walk->report->version);
     kprof_status status = prepare(&walker);
     if (status == KPROF_OK)
         status = kprof_store_query(walk->report, launch_query(walk->report), visit_row, &walker);

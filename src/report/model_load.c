@@ -16,16 +16,6 @@ typedef struct loader {
 
 #define MAX_PASSES 65535 /* of a chip; more is damage */
 
-static kprof_status no_memory(const loader *load)
-{
-    return kprof_store_no_memory(load->report);
-}
-
-static kprof_status damaged(const loader *load, const char *table)
-{
-    return kprof_store_damaged(load->report, table);
-}
-
 /* Text of a column, safe to print; NULL when out of memory. */
 static char *text_at(sqlite3_stmt *row, int column)
 {
@@ -71,14 +61,14 @@ static kprof_status load_run(void *user, sqlite3_stmt *row)
     loader *load = user;
     kprof_model *model = load->model;
     if (model->command_line)
-        return damaged(load, "run");
+        return kprof_store_damaged(load->report, "run");
     model->command_line = text_at(row, 0);
     model->working_directory = text_at(row, 1);
     model->kprof_version = text_at(row, 2);
     model->sets = join_sets((const char *)sqlite3_column_text(row, 3));
     model->start_unix_ns = sqlite3_column_int64(row, 4);
     bool whole = model->command_line && model->working_directory && model->kprof_version && model->sets;
-    return whole ? KPROF_OK : no_memory(load);
+    return whole ? KPROF_OK : kprof_store_no_memory(load->report);
 }
 
 static size_t find_chip(const kprof_model *model, const char *name)
@@ -96,7 +86,7 @@ static kprof_status load_seen(void *user, sqlite3_stmt *row)
     int64_t process = sqlite3_column_int64(row, 0), kernel = sqlite3_column_int64(row, 1);
     bool rises = process > load->last_seen[0] || (process == load->last_seen[0] && kernel > load->last_seen[1]);
     if (!rises || kernel < 1 || kernel > (int64_t)load->model->kernel_count)
-        return damaged(load, "seen");
+        return kprof_store_damaged(load->report, "seen");
     load->last_seen[0] = process;
     load->last_seen[1] = kernel;
     load->model->kernels[kernel - 1].launches += (uint64_t)sqlite3_column_int64(row, 2);
@@ -163,7 +153,7 @@ static kprof_status chip_at(loader *load, sqlite3_stmt *row, int column, kprof_m
     kprof_model *model = load->model;
     char *name = text_at(row, column);
     if (!name)
-        return no_memory(load);
+        return kprof_store_no_memory(load->report);
     size_t index = find_chip(model, name);
     if (index != SIZE_MAX) {
         free(name);
@@ -173,7 +163,7 @@ static kprof_status chip_at(loader *load, sqlite3_stmt *row, int column, kprof_m
     *out = KPROF_APPEND(model->chips, model->chip_count);
     if (!*out) {
         free(name);
-        return no_memory(load);
+        return kprof_store_no_memory(load->report);
     }
     (*out)->name = name;
     model->chip_count++;
@@ -190,15 +180,15 @@ static kprof_status load_section(void *user, sqlite3_stmt *row)
     const char *definition = (const char *)sqlite3_column_text(row, 2);
     kprof_section section;
     if (!definition || kprof_section_from_json(definition, &section) != KPROF_OK)
-        return damaged(load, "section");
+        return kprof_store_damaged(load->report, "section");
     kprof_section *place = KPROF_APPEND(chip->sections, chip->section_count);
     if (!place) {
         kprof_section_free(&section);
-        return no_memory(load);
+        return kprof_store_no_memory(load->report);
     }
     chip->section_count++;
     *place = section;
-    return clean_section(place) ? KPROF_OK : no_memory(load);
+    return clean_section(place) ? KPROF_OK : kprof_store_no_memory(load->report);
 }
 
 static kprof_status load_pass(void *user, sqlite3_stmt *row)
@@ -209,10 +199,10 @@ static kprof_status load_pass(void *user, sqlite3_stmt *row)
     if (status != KPROF_OK)
         return status;
     if (sqlite3_column_int64(row, 1) != (int64_t)chip->pass_count + 1 || chip->pass_count == MAX_PASSES)
-        return damaged(load, "pass");
+        return kprof_store_damaged(load->report, "pass");
     kprof_model_pass *pass = KPROF_APPEND(chip->passes, chip->pass_count);
     if (!pass)
-        return no_memory(load);
+        return kprof_store_no_memory(load->report);
     chip->pass_count++;
     pass->counters = u32_at(row, 2);
     pass->sm_side = sqlite3_column_int64(row, 3) != 0;
@@ -229,17 +219,17 @@ static kprof_status load_schedule(void *user, sqlite3_stmt *row)
     if (status != KPROF_OK)
         return status;
     if (metric < 1 || metric > (int64_t)load->model->metric_count || pass < 1 || pass > (int64_t)chip->pass_count)
-        return damaged(load, "schedule");
+        return kprof_store_damaged(load->report, "schedule");
     if (!chip->schedule)
         chip->schedule = calloc(load->model->metric_count, sizeof *chip->schedule);
     if (!chip->schedule)
-        return no_memory(load);
+        return kprof_store_no_memory(load->report);
     kprof_model_passes *passes = &chip->schedule[metric - 1];
     if (passes->count > 0 && pass <= passes->items[passes->count - 1])
-        return damaged(load, "schedule");
+        return kprof_store_damaged(load->report, "schedule");
     uint32_t *place = KPROF_APPEND(passes->items, passes->count);
     if (!place)
-        return no_memory(load);
+        return kprof_store_no_memory(load->report);
     passes->count++;
     *place = (uint32_t)pass;
     return KPROF_OK;
@@ -268,7 +258,7 @@ static kprof_status name_passes(loader *load)
             kprof_model_passes *passes = &model->chips[i].schedule[k];
             passes->text = passes->count > 0 ? passes_to_text(passes) : NULL;
             if (passes->count > 0 && !passes->text)
-                return no_memory(load);
+                return kprof_store_no_memory(load->report);
         }
     }
     return KPROF_OK;
@@ -283,17 +273,17 @@ static kprof_status connect(loader *load)
     for (size_t i = 0; i < model->message_count; i++) {
         int64_t process = model->messages[i].process_id;
         if (process < 1 || process > (int64_t)model->process_count)
-            return damaged(load, "message");
+            return kprof_store_damaged(load->report, "message");
         model->messages[i].process = (size_t)process - 1;
     }
     for (size_t i = 0; i < model->metric_count; i++) {
         if (!kprof_names_add(&model->metric_names, model->metrics[i].name, i))
-            return no_memory(load);
+            return kprof_store_no_memory(load->report);
         if (strcmp(model->metrics[i].kind, KPROF_WITNESS_KIND) != 0)
             continue;
         size_t *witness = KPROF_APPEND(model->witnesses, model->witness_count);
         if (!witness)
-            return no_memory(load);
+            return kprof_store_no_memory(load->report);
         *witness = i;
         model->witness_count++;
     }
@@ -329,7 +319,7 @@ kprof_status kprof_model_load(kprof_report *report, kprof_model *out)
     if (status == KPROF_OK)
         status = name_passes(&load);
     if (status == KPROF_OK && !out->command_line)
-        status = damaged(&load, "run");
+        status = kprof_store_damaged(report, "run");
     if (status != KPROF_OK)
         kprof_model_free(out);
     return status;

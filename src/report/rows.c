@@ -6,18 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef enum column_kind {
-    COLUMN_U32,
-    COLUMN_I64,
-    COLUMN_REF,
-    COLUMN_OPTIONAL,
-    COLUMN_FLAG,
-    COLUMN_TEXT,
-    COLUMN_UNIQUE,
-} column_kind;
+typedef enum column_kind { COLUMN_U32, COLUMN_I64, COLUMN_REF, COLUMN_OPTIONAL, COLUMN_FLAG, COLUMN_TEXT } column_kind;
 
 typedef struct column {
-    const char *name;
+    const char *name, *type;
     column_kind kind;
     bool told; /* by the spool; else the command line makes it */
     int since;
@@ -32,17 +24,18 @@ typedef struct table_layout {
 } table_layout;
 
 /* The columns that a field makes, by its kind. */
-#define COLUMNS_U32(name, ...)      {name, COLUMN_U32, __VA_ARGS__},
-#define COLUMNS_U64(name, ...)      {name, COLUMN_I64, __VA_ARGS__},
-#define COLUMNS_I64(name, ...)      {name, COLUMN_I64, __VA_ARGS__},
-#define COLUMNS_REF(name, ...)      {name, COLUMN_REF, __VA_ARGS__},
-#define COLUMNS_OPTIONAL(name, ...) {name, COLUMN_OPTIONAL, __VA_ARGS__},
-#define COLUMNS_FLAG(name, ...)     {name, COLUMN_FLAG, __VA_ARGS__},
-#define COLUMNS_TEXT(name, ...)     {name, COLUMN_TEXT, __VA_ARGS__},
-#define COLUMNS_UNIQUE(name, ...)   {name, COLUMN_UNIQUE, __VA_ARGS__},
+#define COLUMNS_U32(name, ...)      {name, "INTEGER NOT NULL", COLUMN_U32, __VA_ARGS__},
+#define COLUMNS_U64                 COLUMNS_I64
+#define COLUMNS_I64(name, ...)      {name, "INTEGER NOT NULL", COLUMN_I64, __VA_ARGS__},
+#define COLUMNS_REF(name, ...)      {name, "INTEGER NOT NULL REFERENCES", COLUMN_REF, __VA_ARGS__},
+#define COLUMNS_OPTIONAL(name, ...) {name, "INTEGER", COLUMN_OPTIONAL, __VA_ARGS__},
+#define COLUMNS_FLAG(name, ...)     {name, "INTEGER NOT NULL", COLUMN_FLAG, __VA_ARGS__},
+#define COLUMNS_TEXT(name, ...)     {name, "TEXT NOT NULL", COLUMN_TEXT, __VA_ARGS__},
+#define COLUMNS_UNIQUE(name, ...)   {name, "TEXT NOT NULL UNIQUE", COLUMN_TEXT, __VA_ARGS__},
 #define COLUMNS_SHAPE(name, told, since, offset)                                                                       \
-    {name "_x", COLUMN_U32, told, since, offset}, {name "_y", COLUMN_U32, told, since, (offset) + sizeof(uint32_t)},   \
-        {name "_z", COLUMN_U32, told, since, (offset) + 2 * sizeof(uint32_t)},
+    COLUMNS_U32(name "_x", told, since, offset)                                                                        \
+    COLUMNS_U32(name "_y", told, since, (offset) + sizeof(uint32_t))                                                   \
+    COLUMNS_U32(name "_z", told, since, (offset) + 2 * sizeof(uint32_t))
 
 #define FIELD(kind, member, column, since, ...) COLUMNS_##kind(#column, true, since, offsetof(row_struct, member))
 #define REPORT(kind, column, since)             COLUMNS_##kind(#column, false, since, offsetof(row_struct, column))
@@ -80,19 +73,6 @@ static const char *name_of(const column *c, int version)
     return c->name;
 }
 
-static void put_definition(kprof_strbuf *sql, const column *c, int version)
-{
-    static const char *const types[] = {
-        [COLUMN_U32] = "INTEGER NOT NULL",        [COLUMN_I64] = "INTEGER NOT NULL",
-        [COLUMN_REF] = "INTEGER NOT NULL",        [COLUMN_OPTIONAL] = "INTEGER",
-        [COLUMN_FLAG] = "INTEGER NOT NULL",       [COLUMN_TEXT] = "TEXT NOT NULL",
-        [COLUMN_UNIQUE] = "TEXT NOT NULL UNIQUE",
-    };
-    kprof_strbuf_printf(sql, ", %s %s", name_of(c, version), types[c->kind]);
-    if (c->kind == COLUMN_REF) /* process_id refers to process */
-        kprof_strbuf_printf(sql, " REFERENCES %.*s", (int)(strlen(c->name) - strlen("_id")), c->name);
-}
-
 char *kprof_rows_definition(const char *name, int version)
 {
     table_layout layout = {0};
@@ -101,25 +81,15 @@ char *kprof_rows_definition(const char *name, int version)
     kprof_strbuf sql = KPROF_STRBUF_INIT;
     kprof_strbuf_printf(&sql, "CREATE TABLE %s(id INTEGER PRIMARY KEY", layout.name);
     for (size_t i = 0; i < layout.count; i++) {
-        if (layout.columns[i].since <= version)
-            put_definition(&sql, &layout.columns[i], version);
+        const column *c = &layout.columns[i];
+        if (c->since > version)
+            continue;
+        kprof_strbuf_printf(&sql, ", %s %s", name_of(c, version), c->type);
+        if (c->kind == COLUMN_REF) /* process_id refers to process */
+            kprof_strbuf_printf(&sql, " %.*s", (int)(strlen(c->name) - strlen("_id")), c->name);
     }
     kprof_strbuf_puts(&sql, ")");
     return kprof_strbuf_take(&sql);
-}
-
-int kprof_rows_width(kprof_rows table, int version)
-{
-    const table_layout layout = layout_of(table);
-    int width = 1;
-    for (size_t i = 0; i < layout.count; i++)
-        width += layout.columns[i].since <= version;
-    return width;
-}
-
-static bool is_text(const column *c)
-{
-    return c->kind == COLUMN_TEXT || c->kind == COLUMN_UNIQUE;
 }
 
 static int bind_column(sqlite3_stmt *statement, int place, const column *c, const void *row)
@@ -128,7 +98,7 @@ static int bind_column(sqlite3_stmt *statement, int place, const column *c, cons
     uint32_t small;
     bool flag;
     int64_t number;
-    if (is_text(c)) {
+    if (c->kind == COLUMN_TEXT) {
         memcpy(&text, member, sizeof text);
         return sqlite3_bind_text(statement, place, text ? text : "", -1, SQLITE_STATIC);
     }
@@ -166,7 +136,7 @@ kprof_status kprof_rows_insert(kprof_report *report, kprof_rows table, const voi
     for (size_t i = 0; i < layout.count; i++)
         kprof_strbuf_puts(&sql, ",?");
     kprof_strbuf_puts(&sql, ")");
-    kprof_status status = kprof_store_prepare(report, layout.insert, sql.data, &statement);
+    kprof_status status = kprof_store_prepare(report, layout.insert, sql.failed ? NULL : sql.data, &statement);
     kprof_strbuf_free(&sql);
     if (status != KPROF_OK)
         return status;
@@ -187,7 +157,7 @@ kprof_status kprof_rows_find_kernel(kprof_report *report, const kprof_model_kern
     kprof_strbuf_puts(&sql, "SELECT id FROM kernel WHERE ?1 IS NULL");
     for (size_t i = 0; i < layout.count; i++) /* what the command line makes is not there yet, which is bound as '' */
         kprof_strbuf_printf(&sql, " AND %s=?%zu", layout.columns[i].told ? layout.columns[i].name : "''", i + 2);
-    kprof_status status = kprof_store_prepare(report, KPROF_SQL_FIND_KERNEL, sql.data, &statement);
+    kprof_status status = kprof_store_prepare(report, KPROF_SQL_FIND_KERNEL, sql.failed ? NULL : sql.data, &statement);
     kprof_strbuf_free(&sql);
     if (status != KPROF_OK)
         return status;
@@ -204,7 +174,7 @@ static bool read_column(sqlite3_stmt *columns, int place, const column *c, void 
 {
     char *member = (char *)row + c->offset;
     bool is_null = place < 0 || sqlite3_column_type(columns, place) == SQLITE_NULL;
-    if (is_text(c)) {
+    if (c->kind == COLUMN_TEXT) {
         char *text = kprof_clean_text(is_null ? NULL : (const char *)sqlite3_column_text(columns, place));
         memcpy(member, &text, sizeof text);
         return text;
@@ -238,7 +208,7 @@ void kprof_rows_free(kprof_rows table, const void *row)
     const table_layout layout = layout_of(table);
     for (size_t i = 0; i < layout.count; i++) {
         char *text;
-        if (!is_text(&layout.columns[i]))
+        if (layout.columns[i].kind != COLUMN_TEXT)
             continue;
         memcpy(&text, (const char *)row + layout.columns[i].offset, sizeof text);
         free(text);

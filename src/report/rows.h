@@ -20,8 +20,6 @@ typedef enum kprof_rows { KPROF_ROWS_MAP(KPROF_ROWS_ENUM) KPROF_ROWS_COUNT } kpr
 
 /* The statement that makes a table in a report of this version; NULL when out of memory. Caller frees. */
 char *kprof_rows_definition(const char *name, int version);
-/* How many columns such a table has, with its id. */
-int kprof_rows_width(kprof_rows table, int version);
 
 /* Add a row, of which all texts are borrowed. *id is that of the row; below 0, the row gets the next one and *id tells
  * it. */
