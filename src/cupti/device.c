@@ -20,26 +20,18 @@ static uint32_t attribute(const kprof_driver_api *driver, CUdevice device, CUdev
     return driver->cuDeviceGetAttribute_(&value, which, device) == CUDA_SUCCESS && value > 0 ? (uint32_t)value : 0;
 }
 
+#define CU_DEVICE_ATTRIBUTE_NONE 0 /* the driver numbers its own from 1 */
+#define READ_TEXT(member, which)
+#define READ_U32(member, which)                                                                                        \
+    if ((which) != CU_DEVICE_ATTRIBUTE_NONE)                                                                           \
+        out->member = attribute(driver, device, (CUdevice_attribute)(which));
+#define READ_U64                                       READ_U32
+#define FIELD(kind, member, column, since, which, ...) READ_##kind(member, CU_DEVICE_ATTRIBUTE_##which)
+#define NOT_READ(...)
+
 static void read_attributes(const kprof_driver_api *driver, CUdevice device, kprof_device_record *out)
 {
-#define READ(field, which) out->field = attribute(driver, device, CU_DEVICE_ATTRIBUTE_##which)
-    READ(cc_major, COMPUTE_CAPABILITY_MAJOR);
-    READ(cc_minor, COMPUTE_CAPABILITY_MINOR);
-    READ(sm_count, MULTIPROCESSOR_COUNT);
-    READ(sm_clock_max_khz, CLOCK_RATE);
-    READ(memory_clock_max_khz, MEMORY_CLOCK_RATE);
-    READ(l2_bytes, L2_CACHE_SIZE);
-    READ(memory_bus_bits, GLOBAL_MEMORY_BUS_WIDTH);
-    READ(max_threads_per_sm, MAX_THREADS_PER_MULTIPROCESSOR);
-    READ(max_blocks_per_sm, MAX_BLOCKS_PER_MULTIPROCESSOR);
-    READ(max_registers_per_sm, MAX_REGISTERS_PER_MULTIPROCESSOR);
-    READ(max_registers_per_block, MAX_REGISTERS_PER_BLOCK);
-    READ(max_smem_per_sm_bytes, MAX_SHARED_MEMORY_PER_MULTIPROCESSOR);
-    READ(max_smem_per_block_bytes, MAX_SHARED_MEMORY_PER_BLOCK);
-    READ(max_smem_per_block_optin_bytes, MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
-    READ(reserved_smem_per_block_bytes, RESERVED_SHARED_MEMORY_PER_BLOCK);
-    READ(warp_size, WARP_SIZE);
-#undef READ
+    KPROF_DEVICE_FIELDS(FIELD, NOT_READ, NOT_READ)
 }
 
 static void read_texts(const kprof_driver_api *driver, CUdevice device, kprof_device_record *out)

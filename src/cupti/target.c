@@ -337,18 +337,20 @@ static uint32_t function_attribute(CUfunction function, CUfunction_attribute att
     return (uint32_t)function_value(function, attribute, 0);
 }
 
+#define CU_FUNC_ATTRIBUTE_NONE (-1)
+#define READ_TEXT(member, which)
+#define READ_U32(member, which)                                                                                        \
+    if ((which) != CU_FUNC_ATTRIBUTE_NONE)                                                                             \
+        out->member = function_attribute(function, (CUfunction_attribute)(which));
+#define FIELD(kind, member, column, since, which, ...) READ_##kind(member, CU_FUNC_ATTRIBUTE_##which)
+#define NOT_READ(...)
+
 void kprof_target_kernel(const kprof_call *call, kprof_kernel_record *out)
 {
     CUfunction function = find_function(call);
     if (!function)
         return;
-    out->registers_per_thread = function_attribute(function, CU_FUNC_ATTRIBUTE_NUM_REGS);
-    out->static_smem_bytes = function_attribute(function, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES);
-    out->local_bytes_per_thread = function_attribute(function, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES);
-    out->constant_bytes = function_attribute(function, CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES);
-    out->max_threads_per_block = function_attribute(function, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
-    out->binary_version = function_attribute(function, CU_FUNC_ATTRIBUTE_BINARY_VERSION);
-    out->ptx_version = function_attribute(function, CU_FUNC_ATTRIBUTE_PTX_VERSION);
+    KPROF_KERNEL_FIELDS(FIELD, NOT_READ, NOT_READ)
 }
 
 static bool note_variables(const kprof_call *node, void *user)

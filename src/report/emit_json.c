@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define JSON_VERSION 1
+#define JSON_VERSION 2
 
 typedef struct json_emitter {
     kprof_emitter base;
@@ -199,7 +199,7 @@ static cJSON *kernel_object(const kprof_model_launch *launch)
     add_text(object, "function", kernel->function);
     add_text(object, "demangled", kernel->demangled);
     add_text(object, "mangled", kernel->mangled);
-    add(object, "registers_per_thread", known(!is_graph, kernel->record.registers_per_thread));
+    add(object, "registers_per_thread_compiled", known(!is_graph, kernel->record.registers_per_thread));
     add(object, "static_shared_memory_bytes", known(!is_graph, kernel->record.static_smem_bytes));
     return object;
 }

@@ -2,22 +2,21 @@
  * launch. A record is stored whole or not at all. */
 #include "report/derived.h"
 #include "report/launch_metrics.h"
-#include "report/names.h"
+#include "report/model.h"
+#include "report/rows.h"
 #include "report/witness.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* A kernel or device that the process has named; `number` is its own number for it. */
+/* A kernel or device that the process has named, under its own number for it. */
 typedef struct known_kernel {
-    uint32_t number;
     int64_t row;
     kprof_kernel_record record; /* without its strings */
 } known_kernel;
 
 typedef struct known_device {
-    uint32_t number;
     int64_t row;
     kprof_device_record record; /* without its strings */
     char *chip;
@@ -61,7 +60,7 @@ kprof_status kprof_ingest_new(kprof_report *report, kprof_ingest **out)
 {
     *out = calloc(1, sizeof **out);
     if (!*out)
-        return kprof_fail(KPROF_NO_MEMORY, "%s: out of memory", report->path);
+        return kprof_store_no_memory(report);
     (*out)->report = report;
     return KPROF_OK;
 }
@@ -94,11 +93,6 @@ void kprof_ingest_free(kprof_ingest *ingest)
     free(ingest);
 }
 
-static kprof_status no_memory(const kprof_ingest *ingest)
-{
-    return kprof_fail(KPROF_NO_MEMORY, "%s: out of memory", ingest->report->path);
-}
-
 static kprof_status bad_record(const char *what, uint64_t number)
 {
     return kprof_fail(KPROF_BAD_SPOOL, "a spool is damaged: %s %llu", what, (unsigned long long)number);
@@ -113,10 +107,11 @@ static kprof_status store_process(kprof_ingest *ingest, const kprof_process_reco
 {
     const char *executable = or_empty(process->executable);
     const char *slash = strrchr(executable, '/');
-    kprof_status status = kprof_store_write(ingest->report, KPROF_SQL_ADD_PROCESS, "iiissss", process->pid,
-                                            process->parent_pid, process->start_unix_ns, process->host,
-                                            slash ? slash + 1 : executable, executable, process->command_line);
-    ingest->process = sqlite3_last_insert_rowid(ingest->report->db);
+    kprof_model_process row = {.record = *process, .name = slash ? slash + 1 : executable};
+    row.wait_status = row.launches = row.matched = row.profiled = -1;
+    int64_t id = -1;
+    kprof_status status = kprof_rows_insert(ingest->report, KPROF_ROWS_PROCESS, &row, &id);
+    ingest->process = id;
     return status;
 }
 
@@ -127,22 +122,14 @@ static kprof_status device_row(kprof_report *report, const kprof_device_record *
         kprof_store_find(report, KPROF_SQL_FIND_DEVICE, row, "siss", d->uuid, (int64_t)d->device, d->name, d->chip);
     if (status != KPROF_OK || *row)
         return status;
-    status = kprof_store_write(
-        report, KPROF_SQL_ADD_DEVICE, "isssiiiiiiiiiiiiiiiiiii", (int64_t)d->device, d->name, d->chip, d->uuid,
-        (int64_t)d->cc_major, (int64_t)d->cc_minor, (int64_t)d->sm_count, (int64_t)d->sm_clock_max_khz,
-        (int64_t)d->memory_clock_max_khz, (int64_t)d->memory_bytes, (int64_t)d->l2_bytes, (int64_t)d->memory_bus_bits,
-        (int64_t)d->driver_version, (int64_t)d->cupti_version, (int64_t)d->max_threads_per_sm,
-        (int64_t)d->max_blocks_per_sm, (int64_t)d->max_registers_per_sm, (int64_t)d->max_registers_per_block,
-        (int64_t)d->max_smem_per_sm_bytes, (int64_t)d->max_smem_per_block_bytes,
-        (int64_t)d->max_smem_per_block_optin_bytes, (int64_t)d->reserved_smem_per_block_bytes, (int64_t)d->warp_size);
-    *row = sqlite3_last_insert_rowid(report->db);
-    return status;
+    *row = -1;
+    return kprof_rows_insert(report, KPROF_ROWS_DEVICE, &(kprof_model_device){.record = *d}, row);
 }
 
 static known_device *find_device(const kprof_ingest *ingest, uint32_t number)
 {
     for (size_t i = 0; i < ingest->device_count; i++) {
-        if (ingest->devices[i].number == number)
+        if (ingest->devices[i].record.device == number)
             return &ingest->devices[i];
     }
     return NULL;
@@ -150,21 +137,20 @@ static known_device *find_device(const kprof_ingest *ingest, uint32_t number)
 
 static kprof_status store_device(kprof_ingest *ingest, const kprof_device_record *device)
 {
-    known_device known = {device->device, 0, *device, NULL};
     if (find_device(ingest, device->device))
         return bad_record("it describes a device twice:", device->device);
-    kprof_status status = device_row(ingest->report, device, &known.row);
+    known_device *known = KPROF_APPEND(ingest->devices, ingest->device_count);
+    if (!known)
+        return kprof_store_no_memory(ingest->report);
+    kprof_status status = device_row(ingest->report, device, &known->row);
     if (status != KPROF_OK)
         return status;
-    known_device *grown = realloc(ingest->devices, (ingest->device_count + 1) * sizeof *grown);
-    if (!grown)
-        return no_memory(ingest);
-    ingest->devices = grown;
-    known.chip = strdup(or_empty(device->chip));
-    if (!known.chip)
-        return no_memory(ingest);
-    known.record.name = known.record.chip = known.record.uuid = NULL;
-    grown[ingest->device_count++] = known;
+    known->chip = strdup(or_empty(device->chip));
+    if (!known->chip)
+        return kprof_store_no_memory(ingest->report);
+    known->record = *device;
+    known->record.name = known->record.chip = known->record.uuid = NULL;
+    ingest->device_count++;
     return KPROF_OK;
 }
 
@@ -182,7 +168,7 @@ static kprof_status metric_rows(kprof_ingest *ingest, const kprof_metrics_record
     known->chip = strdup(or_empty(metrics->chip));
     known->rows = calloc((size_t)metrics->count + metrics->witness_count + 1, sizeof *known->rows);
     if (!known->chip || !known->rows)
-        return no_memory(ingest);
+        return kprof_store_no_memory(ingest->report);
     known->count = metrics->count;
     known->witness_count = metrics->witness_count;
     kprof_status status = KPROF_OK;
@@ -197,21 +183,19 @@ static kprof_status metric_rows(kprof_ingest *ingest, const kprof_metrics_record
 
 static kprof_status store_metrics(kprof_ingest *ingest, const kprof_metrics_record *metrics)
 {
-    known_metrics known = {NULL, NULL, 0, 0};
     if (find_metrics(ingest, or_empty(metrics->chip)))
         return bad_record("it names the metrics of a chip twice; count", metrics->count);
-    known_metrics *grown = realloc(ingest->metrics, (ingest->metrics_count + 1) * sizeof *grown);
-    if (!grown)
-        return no_memory(ingest);
-    ingest->metrics = grown;
+    known_metrics *known = KPROF_APPEND(ingest->metrics, ingest->metrics_count);
+    if (!known)
+        return kprof_store_no_memory(ingest->report);
     ingest->table_is_current = false;
-    kprof_status status = metric_rows(ingest, metrics, &known);
+    kprof_status status = metric_rows(ingest, metrics, known);
     if (status == KPROF_OK) {
-        grown[ingest->metrics_count++] = known;
+        ingest->metrics_count++;
         return KPROF_OK;
     }
-    free(known.chip);
-    free(known.rows);
+    free(known->chip);
+    free(known->rows);
     return status;
 }
 
@@ -221,7 +205,7 @@ static size_t kernel_place(const kprof_ingest *ingest, uint32_t number)
     size_t low = 0, high = ingest->kernel_count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (ingest->kernels[middle].number < number)
+        if (ingest->kernels[middle].record.kernel < number)
             low = middle + 1;
         else
             high = middle;
@@ -232,28 +216,26 @@ static size_t kernel_place(const kprof_ingest *ingest, uint32_t number)
 static known_kernel *find_kernel(const kprof_ingest *ingest, uint32_t number)
 {
     size_t place = kernel_place(ingest, number);
-    return place < ingest->kernel_count && ingest->kernels[place].number == number ? &ingest->kernels[place] : NULL;
+    return place < ingest->kernel_count && ingest->kernels[place].record.kernel == number ? &ingest->kernels[place]
+                                                                                          : NULL;
 }
 
 /* Modules may hold kernels of one name but different code: a row is a name with its attributes. */
 static kprof_status kernel_row(kprof_report *report, const kprof_kernel_record *k, int64_t *row)
 {
-    const char *mangled = or_empty(k->mangled);
-    int64_t a[] = {k->registers_per_thread, k->static_smem_bytes,     k->local_bytes_per_thread,
-                   k->constant_bytes,       k->max_threads_per_block, k->binary_version,
-                   k->ptx_version};
-    kprof_status status = kprof_store_find(report, KPROF_SQL_FIND_KERNEL, row, "siiiiiii", mangled, a[0], a[1], a[2],
-                                           a[3], a[4], a[5], a[6]);
+    kprof_model_kernel kernel = {.record = *k};
+    kprof_status status = kprof_rows_find_kernel(report, &kernel, row);
     if (status != KPROF_OK || *row)
         return status;
-    char *demangled = kprof_demangle(mangled);
+    char *demangled = kprof_demangle(or_empty(k->mangled));
     char *function = demangled ? kprof_name_function_base(demangled) : NULL;
+    kernel.demangled = demangled;
+    kernel.function = function;
+    *row = -1;
     if (function)
-        status = kprof_store_write(report, KPROF_SQL_ADD_KERNEL, "siiiiiiiss", mangled, a[0], a[1], a[2], a[3], a[4],
-                                   a[5], a[6], demangled, function);
+        status = kprof_rows_insert(report, KPROF_ROWS_KERNEL, &kernel, row);
     else
-        status = kprof_fail(KPROF_NO_MEMORY, "%s: out of memory", report->path);
-    *row = sqlite3_last_insert_rowid(report->db);
+        status = kprof_store_no_memory(report);
     free(function);
     free(demangled);
     return status;
@@ -261,21 +243,18 @@ static kprof_status kernel_row(kprof_report *report, const kprof_kernel_record *
 
 static kprof_status store_kernel(kprof_ingest *ingest, const kprof_kernel_record *kernel)
 {
-    known_kernel known = {kernel->kernel, 0, *kernel};
+    known_kernel known = {0, *kernel};
+    known.record.mangled = NULL;
     if (find_kernel(ingest, kernel->kernel))
         return bad_record("it describes a kernel twice:", kernel->kernel);
     kprof_status status = kernel_row(ingest->report, kernel, &known.row);
     if (status != KPROF_OK)
         return status;
-    known_kernel *grown = realloc(ingest->kernels, (ingest->kernel_count + 1) * sizeof *grown);
-    if (!grown)
-        return no_memory(ingest);
-    ingest->kernels = grown;
-    known.record.mangled = NULL;
-    size_t place = kernel_place(ingest, known.number);
-    memmove(&grown[place + 1], &grown[place], (ingest->kernel_count - place) * sizeof *grown);
-    grown[place] = known;
-    ingest->kernel_count++;
+    if (!KPROF_APPEND(ingest->kernels, ingest->kernel_count))
+        return kprof_store_no_memory(ingest->report);
+    known_kernel *place = &ingest->kernels[kernel_place(ingest, kernel->kernel)];
+    memmove(place + 1, place, (size_t)(&ingest->kernels[ingest->kernel_count++] - place) * sizeof *place);
+    *place = known;
     return KPROF_OK;
 }
 
@@ -289,7 +268,7 @@ static kprof_status take_metric_name(void *user, sqlite3_stmt *row)
         return KPROF_OK;
     table->owned_names[id] = strdup(name);
     if (!table->owned_names[id] || !kprof_names_add(&table->names, table->owned_names[id], id))
-        return no_memory(ingest);
+        return kprof_store_no_memory(ingest->report);
     return KPROF_OK;
 }
 
@@ -330,7 +309,7 @@ static kprof_status prepare_table(kprof_ingest *ingest)
     table->present = calloc(size, sizeof *table->present);
     table->owned_names = calloc(size, sizeof *table->owned_names);
     if (!table->values || !table->present || !table->owned_names)
-        return no_memory(ingest);
+        return kprof_store_no_memory(ingest->report);
     table->size = size;
     status = kprof_store_query(ingest->report, "SELECT id, name FROM metric", take_metric_name, ingest);
     if (status == KPROF_OK)
@@ -411,20 +390,6 @@ static int64_t count_measured(const kprof_launch_record *launch)
     return measured;
 }
 
-static kprof_status store_launch_row(kprof_ingest *ingest, int64_t id, const kprof_launch_record *l,
-                                     const int64_t rows[2])
-{
-    const char *mode = (unsigned)l->mode < sizeof replay_modes / sizeof *replay_modes ? replay_modes[l->mode] : "none";
-    return kprof_store_write(ingest->report, KPROF_SQL_ADD_LAUNCH, "iiiiiiiiiiiiiiiiiiiiiiiisisi", id, ingest->process,
-                             rows[0], rows[1], (int64_t)l->launch, (int64_t)l->context, (int64_t)l->stream, l->thread,
-                             (int64_t)l->grid[0], (int64_t)l->grid[1], (int64_t)l->grid[2], (int64_t)l->block[0],
-                             (int64_t)l->block[1], (int64_t)l->block[2], (int64_t)l->cluster[0], (int64_t)l->cluster[1],
-                             (int64_t)l->cluster[2], (int64_t)l->dynamic_smem_bytes, (int64_t)l->configured_smem_bytes,
-                             (int64_t)l->cooperative, (int64_t)l->max_blocks_per_sm, (int64_t)l->max_active_clusters,
-                             l->start_unix_ns, l->profile_ns, mode, (int64_t)l->pass_count, l->reason,
-                             count_measured(l));
-}
-
 static kprof_status check_launch(const kprof_ingest *ingest, const kprof_launch_record *launch)
 {
     const known_device *device = find_device(ingest, launch->device);
@@ -451,7 +416,16 @@ static kprof_status store_launch(kprof_ingest *ingest, const kprof_launch_record
     const known_kernel *kernel = find_kernel(ingest, launch->kernel);
     fill_table(ingest, &(kprof_launch_facts){launch, &kernel->record, &device->record}, device);
     int64_t id = ingest->report->next_launch;
-    status = store_launch_row(ingest, id, launch, (const int64_t[]){kernel->row, device->row});
+    const unsigned mode = launch->mode;
+    const kprof_launch_row row = {
+        .record = *launch,
+        .process_id = ingest->process,
+        .kernel_id = kernel->row,
+        .device_id = device->row,
+        .replay_mode = replay_modes[mode < sizeof replay_modes / sizeof *replay_modes ? mode : KPROF_REPLAY_NONE],
+        .measured = count_measured(launch),
+    };
+    status = kprof_rows_insert(ingest->report, KPROF_ROWS_LAUNCH, &row, &id);
     if (status == KPROF_OK && launch->graph_node)
         status = kprof_store_write(ingest->report, KPROF_SQL_ADD_GRAPH_NODE, "ii", id, (int64_t)launch->graph_node);
     if (status == KPROF_OK)
@@ -472,10 +446,15 @@ static kprof_status store_seen(kprof_ingest *ingest, const kprof_seen_record *se
 
 static kprof_status store_message(kprof_ingest *ingest, const kprof_message_record *message)
 {
-    bool known_level = (unsigned)message->level < sizeof log_levels / sizeof *log_levels;
-    return kprof_store_write(ingest->report, KPROF_SQL_ADD_MESSAGE, "isss", ingest->process,
-                             known_level ? log_levels[message->level] : "info", kprof_status_name(message->status),
-                             message->text);
+    const unsigned level = message->level;
+    const kprof_model_message row = {
+        .process_id = ingest->process,
+        .level = log_levels[level < sizeof log_levels / sizeof *log_levels ? level : KPROF_LOG_INFO],
+        .status = kprof_status_name(message->status),
+        .text = message->text,
+    };
+    int64_t id = -1;
+    return kprof_rows_insert(ingest->report, KPROF_ROWS_MESSAGE, &row, &id);
 }
 
 static kprof_status store_record(kprof_ingest *ingest, const kprof_record *record)

@@ -98,121 +98,72 @@ kprof_occupancy kprof_occupancy_compute(const kprof_launch_facts *facts)
     return out;
 }
 
-static size_t put_all(kprof_launch_value *out, const kprof_launch_value *values, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        out[i] = values[i];
-    return count;
-}
-#define COUNT_OF(array) (sizeof(array) / sizeof *(array))
+/* Values being listed. */
+typedef struct value_list {
+    kprof_launch_value *items; /* [KPROF_LAUNCH_VALUE_MAX] */
+    size_t count;
+    bool is_graph;
+} value_list;
 
-static size_t device_values(const kprof_device_record *device, kprof_launch_value *out)
+static void put_anyway(value_list *list, const char *name, double value)
 {
-    const kprof_launch_value values[] = {
-        {"device__attribute_clock_rate", known(device->sm_clock_max_khz)},
-        {"device__attribute_compute_capability_major", known(device->cc_major)},
-        {"device__attribute_compute_capability_minor", device->cc_minor},
-        {"device__attribute_global_memory_bus_width", known(device->memory_bus_bits)},
-        {"device__attribute_l2_cache_size", known(device->l2_bytes)},
-        {"device__attribute_max_blocks_per_multiprocessor", known(device->max_blocks_per_sm)},
-        {"device__attribute_max_registers_per_block", known(device->max_registers_per_block)},
-        {"device__attribute_max_registers_per_multiprocessor", known(device->max_registers_per_sm)},
-        {"device__attribute_max_shared_memory_per_block", known(device->max_smem_per_block_bytes)},
-        {"device__attribute_max_shared_memory_per_block_optin", known(device->max_smem_per_block_optin_bytes)},
-        {"device__attribute_max_shared_memory_per_multiprocessor", known(device->max_smem_per_sm_bytes)},
-        {"device__attribute_max_threads_per_multiprocessor", known(device->max_threads_per_sm)},
-        {"device__attribute_max_warps_per_multiprocessor",
-         known(device->max_threads_per_sm) / known(device->warp_size)},
-        {"device__attribute_memory_clock_rate", known(device->memory_clock_max_khz)},
-        {"device__attribute_multiprocessor_count", known(device->sm_count)},
-        {"device__attribute_reserved_shared_memory_per_block", device->reserved_smem_per_block_bytes},
-        {"device__attribute_total_memory", known(device->memory_bytes)},
-        {"device__attribute_warp_size", known(device->warp_size)},
-    };
-    return put_all(out, values, COUNT_OF(values));
+    if (list->count < KPROF_LAUNCH_VALUE_MAX)
+        list->items[list->count++] = (kprof_launch_value){name, value};
 }
 
-/* What a graph as a whole has, too. */
-static size_t place_values(const kprof_launch_facts *facts, kprof_launch_value *out)
+/* A graph as a whole has no such value. */
+static void put(value_list *list, const char *name, double value)
 {
-    const kprof_launch_value values[] = {
-        {"launch__context_id", facts->launch->context},
-        {"launch__device_id", facts->launch->device},
-        {"launch__sm_count", known(facts->device->sm_count)},
-        {"launch__stream_id", (double)facts->launch->stream},
-    };
-    return put_all(out, values, COUNT_OF(values));
+    put_anyway(list, name, list->is_graph ? NAN : value);
 }
 
-static size_t kernel_values(const kprof_kernel_record *kernel, kprof_launch_value *out)
-{
-    const kprof_launch_value values[] = {
-        {"launch__binary_version", known(kernel->binary_version)},
-        {"launch__constant_mem_size", kernel->constant_bytes},
-        {"launch__local_mem_per_thread", kernel->local_bytes_per_thread},
-        {"launch__max_threads_per_block", known(kernel->max_threads_per_block)},
-        {"launch__ptx_version", known(kernel->ptx_version)},
-        {"launch__shared_mem_per_block_static", kernel->static_smem_bytes},
-    };
-    return put_all(out, values, COUNT_OF(values));
-}
+/* The ways in which the rows of core/fields.h make metrics of a number. */
+#define NONE()                  (void)number;
+#define VALUE(name, unit, help) put(list, name, (double)*number);
+#define KNOWN(name, unit, help) put(list, name, known((double)*number));
+#define PLACE(name, unit, help) put_anyway(list, name, (double)*number);
+#define DIMENSIONS(name, ...)                                                                                          \
+    put(list, name "_x", (*number)[0]);                                                                                \
+    put(list, name "_y", (*number)[1]);                                                                                \
+    put(list, name "_z", (*number)[2]);
 
-static size_t shape_values(const kprof_launch_record *launch, kprof_launch_value *out)
-{
-    double cluster_size = product(launch->cluster);
-    const kprof_launch_value values[] = {
-        {"launch__block_dim_x", launch->block[0]},
-        {"launch__block_dim_y", launch->block[1]},
-        {"launch__block_dim_z", launch->block[2]},
-        {"launch__block_size", product(launch->block)},
-        {"launch__cluster_dim_x", launch->cluster[0]},
-        {"launch__cluster_dim_y", launch->cluster[1]},
-        {"launch__cluster_dim_z", launch->cluster[2]},
-        {"launch__cluster_max_active", cluster_size > 0 ? known(launch->max_active_clusters) : 0},
-        {"launch__cluster_size", cluster_size},
-        {"launch__cooperative", launch->cooperative},
-        {"launch__grid_dim_x", launch->grid[0]},
-        {"launch__grid_dim_y", launch->grid[1]},
-        {"launch__grid_dim_z", launch->grid[2]},
-        {"launch__grid_size", product(launch->grid)},
-        {"launch__occupancy_blocks_per_multiprocessor", known(launch->max_blocks_per_sm)},
-        {"launch__shared_mem_config_size", known(launch->configured_smem_bytes)},
-        {"launch__shared_mem_per_block_dynamic", launch->dynamic_smem_bytes},
-        {"launch__thread_count", product(launch->grid) * product(launch->block)},
-    };
-    return put_all(out, values, COUNT_OF(values));
-}
+#define FIELD(kind, member, column, since, attribute, ...) SPOOL(kind, member, __VA_ARGS__)
+#define SPOOL(kind, member, ...)                                                                                       \
+    {                                                                                                                  \
+        const kprof_type_##kind *number = &record->member;                                                             \
+        KPROF_METRIC_OF(__VA_ARGS__)                                                                                   \
+    }
+#define REPORT(...)
+#define PUT_FIELDS(NAME, name)                                                                                         \
+    static void put_##name(const kprof_##name##_record *record, value_list *list)                                      \
+    {                                                                                                                  \
+        KPROF_##NAME##_FIELDS(FIELD, SPOOL, REPORT)                                                                    \
+    }
+PUT_FIELDS(DEVICE, device)
+PUT_FIELDS(KERNEL, kernel)
+PUT_FIELDS(LAUNCH, launch)
 
-static size_t occupancy_values(const kprof_launch_facts *facts, kprof_launch_value *out)
+#define COMPUTED(expression, ...)                                                                                      \
+    {                                                                                                                  \
+        const double value = expression, *number = &value;                                                             \
+        KPROF_METRIC_OF(__VA_ARGS__)                                                                                   \
+    }
+
+static void put_computed(const kprof_launch_facts *facts, value_list *list)
 {
-    kprof_occupancy occupancy = kprof_occupancy_compute(facts);
-    const kprof_launch_value values[] = {
-        {"launch__occupancy_limit_blocks", occupancy.limit_blocks},
-        {"launch__occupancy_limit_registers", occupancy.limit_registers},
-        {"launch__occupancy_limit_shared_mem", occupancy.limit_smem},
-        {"launch__occupancy_limit_warps", occupancy.limit_warps},
-        {"launch__registers_per_thread", registers_per_thread(facts)},
-        {"launch__registers_per_thread_allocated", occupancy.registers_per_thread_allocated},
-        {"launch__shared_mem_per_block", occupancy.smem_per_block_bytes},
-        {"launch__shared_mem_per_block_allocated", occupancy.smem_per_block_allocated_bytes},
-        {"launch__shared_mem_per_block_driver", facts->device->reserved_smem_per_block_bytes},
-        {"launch__warps_per_block", occupancy.warps_per_block},
-        {"launch__waves_per_multiprocessor", occupancy.waves},
-        {"sm__maximum_warps_avg_per_active_cycle", occupancy.warps_per_sm},
-        {"sm__maximum_warps_per_active_cycle_pct", occupancy.warps_pct},
-    };
-    return put_all(out, values, COUNT_OF(values));
+    const kprof_launch_record *launch = facts->launch;
+    const kprof_device_record *device = facts->device;
+    const kprof_occupancy occupancy = kprof_occupancy_compute(facts);
+    KPROF_COMPUTED_METRICS(COMPUTED)
 }
 
 size_t kprof_launch_values(const kprof_launch_facts *facts, kprof_launch_value out[KPROF_LAUNCH_VALUE_MAX])
 {
-    size_t count = device_values(facts->device, out);
-    count += place_values(facts, out + count);
-    size_t first = count;
-    count += kernel_values(facts->kernel, out + count);
-    count += shape_values(facts->launch, out + count);
-    count += occupancy_values(facts, out + count);
-    for (size_t i = first; i < count && kprof_launch_is_graph(facts->launch); i++)
-        out[i].value = NAN;
-    return count;
+    value_list list = {out, 0, false};
+    put_device(facts->device, &list);
+    list.is_graph = kprof_launch_is_graph(facts->launch);
+    put_kernel(facts->kernel, &list);
+    put_launch(facts->launch, &list);
+    put_computed(facts, &list);
+    return list.count;
 }

@@ -1,6 +1,6 @@
 /* Walks through the launches of a report: one row and its values at a time, so that memory does not grow with them. */
-#include "report/clean.h"
 #include "report/model.h"
+#include "report/rows.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -18,45 +18,10 @@ typedef struct launch_walker {
     int64_t last_id;
 } launch_walker;
 
-static kprof_status damaged(const kprof_report *report, const char *table)
-{
-    return kprof_fail(KPROF_BAD_REPORT, "%s: damaged: table \"%s\" has rows that do not fit", report->path, table);
-}
-
-static kprof_status no_memory(const launch_walker *walker)
-{
-    return kprof_fail(KPROF_NO_MEMORY, "%s: out of memory", walker->walk->report->path);
-}
-
 /* Element of an array by a row id from the file, NULL when there is no such row. */
 static const void *element(const void *array, size_t count, const size_t size, int64_t id)
 {
     return id < 1 || (uint64_t)id > count ? NULL : (const char *)array + (size_t)(id - 1) * size;
-}
-
-static void read_shape(kprof_launch_record *record, sqlite3_stmt *row)
-{
-    uint32_t *const shapes[] = {record->grid, record->block, record->cluster};
-    for (int i = 0; i < 9; i++)
-        shapes[i / 3][i % 3] = (uint32_t)sqlite3_column_int64(row, 8 + i);
-}
-
-static void read_record(kprof_launch_record *record, sqlite3_stmt *row)
-{
-    record->launch = (uint64_t)sqlite3_column_int64(row, 4);
-    record->context = (uint32_t)sqlite3_column_int64(row, 5);
-    record->stream = (uint64_t)sqlite3_column_int64(row, 6);
-    record->thread = sqlite3_column_int64(row, 7);
-    read_shape(record, row);
-    record->dynamic_smem_bytes = (uint32_t)sqlite3_column_int64(row, 17);
-    record->configured_smem_bytes = (uint32_t)sqlite3_column_int64(row, 18);
-    record->cooperative = (uint32_t)sqlite3_column_int64(row, 19);
-    record->max_blocks_per_sm = (uint32_t)sqlite3_column_int64(row, 20);
-    record->max_active_clusters = (uint32_t)sqlite3_column_int64(row, 21);
-    record->start_unix_ns = sqlite3_column_int64(row, 22);
-    record->profile_ns = sqlite3_column_int64(row, 23);
-    record->pass_count = (uint32_t)sqlite3_column_int64(row, 25);
-    record->graph_node = (uint64_t)sqlite3_column_int64(row, 28);
 }
 
 static bool is_taken(launch_walker *walker, const kprof_model_launch *launch)
@@ -91,7 +56,7 @@ kprof_status kprof_value_reader_read(kprof_value_reader *reader, int64_t launch,
     while ((rc = sqlite3_step(rows)) == SQLITE_ROW) {
         int64_t metric = sqlite3_column_int64(rows, 0);
         if (metric <= last || (uint64_t)metric > reader->metric_count)
-            return damaged(reader->report, "value");
+            return kprof_store_damaged(reader->report, "value");
         last = metric;
         asked[metric - 1] = true;
         if (sqlite3_column_type(rows, 1) != SQLITE_NULL)
@@ -127,18 +92,20 @@ static kprof_status visit_row(void *user, sqlite3_stmt *row)
     launch.kernel = element(model->kernels, model->kernel_count, sizeof *model->kernels, sqlite3_column_int64(row, 2));
     launch.device = element(model->devices, model->device_count, sizeof *model->devices, sqlite3_column_int64(row, 3));
     if (launch.id <= walker->last_id || !launch.process || !launch.kernel || !launch.device)
-        return damaged(walker->walk->report, "launch");
+        return kprof_store_damaged(walker->walk->report, "launch");
     walker->last_id = launch.id;
     if (!is_taken(walker, &launch))
         return KPROF_OK;
-    read_record(&launch.record, row);
+    kprof_launch_row columns = {0};
+    bool whole = kprof_rows_read(walker->walk->report, KPROF_ROWS_LAUNCH, row, &columns);
+    launch.record = columns.record;
     launch.record.device = launch.device->record.device;
-    launch.replay_mode = kprof_clean_text((const char *)sqlite3_column_text(row, 24));
-    launch.reason = kprof_clean_text((const char *)sqlite3_column_text(row, 26));
-    launch.measured = sqlite3_column_int64(row, 27);
-    kprof_status status = launch.replay_mode && launch.reason ? hand_over(walker, &launch) : no_memory(walker);
-    free(launch.replay_mode);
-    free(launch.reason);
+    launch.record.graph_node = (uint64_t)sqlite3_column_int64(row, sqlite3_column_count(row) - 1);
+    launch.replay_mode = columns.replay_mode;
+    launch.reason = columns.reason;
+    launch.measured = columns.measured;
+    kprof_status status = whole ? hand_over(walker, &launch) : kprof_store_no_memory(walker->walk->report);
+    kprof_rows_free(KPROF_ROWS_LAUNCH, &columns);
     return status;
 }
 
@@ -154,7 +121,7 @@ static kprof_status prepare(launch_walker *walker)
     walker->values = calloc(walk->model->metric_count + 1, sizeof *walker->values);
     walker->asked = calloc(walk->model->metric_count + 1, sizeof *walker->asked);
     if (!walker->name_matches || !walker->values || !walker->asked)
-        return no_memory(walker);
+        return kprof_store_no_memory(walker->walk->report);
     return kprof_value_reader_open(walk, &walker->reader);
 }
 

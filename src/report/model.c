@@ -1,52 +1,9 @@
 /* Frees what was read of a report, and answers small questions about it. */
 #include "report/model.h"
+#include "report/rows.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-static void free_processes(kprof_model *model)
-{
-    for (size_t i = 0; i < model->process_count; i++) {
-        free(model->processes[i].host);
-        free(model->processes[i].name);
-        free(model->processes[i].executable);
-        free(model->processes[i].command_line);
-    }
-    free(model->processes);
-}
-
-static void free_devices(kprof_model *model)
-{
-    for (size_t i = 0; i < model->device_count; i++) {
-        free(model->devices[i].name);
-        free(model->devices[i].chip);
-        free(model->devices[i].uuid);
-    }
-    free(model->devices);
-}
-
-static void free_kernels(kprof_model *model)
-{
-    for (size_t i = 0; i < model->kernel_count; i++) {
-        free(model->kernels[i].mangled);
-        free(model->kernels[i].demangled);
-        free(model->kernels[i].function);
-    }
-    free(model->kernels);
-}
-
-static void free_metrics(kprof_model *model)
-{
-    kprof_names_free(&model->metric_names);
-    free(model->witnesses);
-    for (size_t i = 0; i < model->metric_count; i++) {
-        free(model->metrics[i].name);
-        free(model->metrics[i].unit);
-        free(model->metrics[i].description);
-        free(model->metrics[i].kind);
-    }
-    free(model->metrics);
-}
 
 static void free_schedule(const kprof_model *model, kprof_model_chip *chip)
 {
@@ -70,38 +27,16 @@ static void free_chips(kprof_model *model)
     free(model->chips);
 }
 
-static void free_left_out(kprof_model *model)
-{
-    for (size_t i = 0; i < model->left_out_count; i++) {
-        free(model->left_out[i].chip);
-        free(model->left_out[i].name);
-    }
-    free(model->left_out);
-}
-
-static void free_messages(kprof_model *model)
-{
-    for (size_t i = 0; i < model->message_count; i++) {
-        free(model->messages[i].level);
-        free(model->messages[i].status);
-        free(model->messages[i].text);
-    }
-    free(model->messages);
-}
-
 void kprof_model_free(kprof_model *model)
 {
     free(model->command_line);
     free(model->working_directory);
     free(model->kprof_version);
     free(model->sets);
-    free_processes(model);
-    free_devices(model);
-    free_kernels(model);
-    free_metrics(model);
+    kprof_names_free(&model->metric_names);
+    free(model->witnesses);
     free_chips(model);
-    free_left_out(model);
-    free_messages(model);
+    kprof_rows_unload(model);
     memset(model, 0, sizeof *model);
 }
 

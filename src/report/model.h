@@ -7,29 +7,37 @@
 #include "report/report.h"
 #include "report/store.h"
 
+/* A row of a table of core/fields.h: the record that the spool tells, whose members are also the row's own, and the
+ * columns that the command line fills in. Texts are owned by the model. */
+#define KPROF_ROW_MEMBERS(NAME, name)                                                                                  \
+    union {                                                                                                            \
+        kprof_##name##_record record;                                                                                  \
+        struct {                                                                                                       \
+            KPROF_##NAME##_FIELDS(KPROF_MEMBER, KPROF_MEMBER, KPROF_NO_MEMBER)                                         \
+        };                                                                                                             \
+    };                                                                                                                 \
+    KPROF_##NAME##_FIELDS(KPROF_NO_MEMBER, KPROF_NO_MEMBER, KPROF_MEMBER)
+
 typedef struct kprof_model_process {
-    int64_t pid, parent_pid, start_unix_ns;
-    char *host, *name, *executable, *command_line;
-    int64_t wait_status;                 /* -1: not known */
-    int64_t launches, matched, profiled; /* -1: not known */
-    bool ended;
+    KPROF_ROW_MEMBERS(PROCESS, process)
 } kprof_model_process;
 
 typedef struct kprof_model_device {
-    kprof_device_record record; /* its strings are owned here */
-    char *name, *chip, *uuid;
+    KPROF_ROW_MEMBERS(DEVICE, device)
     size_t chip_index; /* into chips; SIZE_MAX when no plan was stored for the chip */
 } kprof_model_device;
 
 typedef struct kprof_model_kernel {
-    char *mangled, *demangled, *function;
-    kprof_kernel_record record; /* its string is NULL */
-    uint64_t launches;          /* seen, profiled or not */
+    KPROF_ROW_MEMBERS(KERNEL, kernel)
+    uint64_t launches; /* seen, profiled or not */
 } kprof_model_kernel;
 
-typedef struct kprof_model_metric {
-    char *name, *unit, *description, *kind;
-} kprof_model_metric;
+/* Its texts are owned by whoever read it. */
+typedef struct kprof_launch_row {
+    KPROF_ROW_MEMBERS(LAUNCH, launch)
+} kprof_launch_row;
+
+typedef kprof_metric_row kprof_model_metric;
 
 /* The passes that the counters of a metric are in, in rising order, from 1. */
 typedef struct kprof_model_passes {
@@ -53,16 +61,16 @@ typedef struct kprof_model_chip {
     kprof_model_passes *schedule; /* [metric_count of the model], or NULL */
 } kprof_model_chip;
 
-/* A metric that was asked for but not collected, to keep within --max-passes or --budget. */
 typedef struct kprof_model_left_out {
-    char *chip, *name;
+    KPROF_LEFT_OUT_FIELDS(KPROF_NO_MEMBER, KPROF_NO_MEMBER, KPROF_MEMBER)
 } kprof_model_left_out;
 
 typedef struct kprof_model_message {
-    size_t process;
-    char *level, *status, *text;
+    KPROF_MESSAGE_FIELDS(KPROF_MEMBER, KPROF_NO_MEMBER, KPROF_MEMBER)
+    size_t process; /* index of process_id */
 } kprof_model_message;
 
+/* Arrays have their rows in the order of their ids, which count from 1. */
 typedef struct kprof_model {
     char *command_line, *working_directory, *kprof_version, *sets;
     int64_t start_unix_ns;
@@ -118,8 +126,8 @@ typedef struct kprof_model_launch {
     const kprof_model_process *process;
     const kprof_model_kernel *kernel;
     const kprof_model_device *device;
-    kprof_launch_record record; /* `reason` is valid until the next launch; `values` is NULL */
-    char *reason, *replay_mode;
+    kprof_launch_record record;       /* without values */
+    const char *reason, *replay_mode; /* valid until the next launch */
     int64_t measured;
     const double *values;               /* [metric_count of the model]; NaN: not measured or not asked for */
     const bool *asked;                  /* [metric_count]: the launch has a row for the metric */

@@ -1,6 +1,7 @@
 /* Reads the small tables of a report into memory. */
 #include "report/clean.h"
 #include "report/model.h"
+#include "report/rows.h"
 #include "report/witness.h"
 
 #include <cjson/cJSON.h>
@@ -15,26 +16,10 @@ typedef struct loader {
 
 #define MAX_PASSES 65535 /* of a chip; more is damage */
 
-static kprof_status no_memory(const loader *load)
-{
-    return kprof_fail(KPROF_NO_MEMORY, "%s: out of memory", load->report->path);
-}
-
-static kprof_status damaged(const loader *load, const char *table)
-{
-    return kprof_fail(KPROF_BAD_REPORT, "%s: damaged: table \"%s\" has rows that do not fit", load->report->path,
-                      table);
-}
-
 /* Text of a column, safe to print; NULL when out of memory. */
 static char *text_at(sqlite3_stmt *row, int column)
 {
     return kprof_clean_text((const char *)sqlite3_column_text(row, column));
-}
-
-static int64_t integer_at(sqlite3_stmt *row, int column, int64_t missing)
-{
-    return sqlite3_column_type(row, column) == SQLITE_NULL ? missing : sqlite3_column_int64(row, column);
 }
 
 static uint32_t u32_at(sqlite3_stmt *row, int column)
@@ -42,8 +27,6 @@ static uint32_t u32_at(sqlite3_stmt *row, int column)
     return (uint32_t)sqlite3_column_int64(row, column);
 }
 
-/* Rows are numbered from 1 without gaps; insisting on it also ends a walk through a damaged tree that would go round in
- * circles. */
 void *kprof_append(void **array, size_t count, size_t size)
 {
     if ((count & (count - 1)) == 0) { /* full at every power of two */
@@ -78,64 +61,14 @@ static kprof_status load_run(void *user, sqlite3_stmt *row)
     loader *load = user;
     kprof_model *model = load->model;
     if (model->command_line)
-        return damaged(load, "run");
+        return kprof_store_damaged(load->report, "run");
     model->command_line = text_at(row, 0);
     model->working_directory = text_at(row, 1);
     model->kprof_version = text_at(row, 2);
     model->sets = join_sets((const char *)sqlite3_column_text(row, 3));
     model->start_unix_ns = sqlite3_column_int64(row, 4);
     bool whole = model->command_line && model->working_directory && model->kprof_version && model->sets;
-    return whole ? KPROF_OK : no_memory(load);
-}
-
-static kprof_status load_process(void *user, sqlite3_stmt *row)
-{
-    loader *load = user;
-    kprof_model *model = load->model;
-    if (sqlite3_column_int64(row, 0) != (int64_t)model->process_count + 1)
-        return damaged(load, "process");
-    kprof_model_process *process = KPROF_APPEND(model->processes, model->process_count);
-    if (!process)
-        return no_memory(load);
-    model->process_count++;
-    process->pid = sqlite3_column_int64(row, 1);
-    process->parent_pid = sqlite3_column_int64(row, 2);
-    process->start_unix_ns = sqlite3_column_int64(row, 3);
-    process->host = text_at(row, 4);
-    process->name = text_at(row, 5);
-    process->executable = text_at(row, 6);
-    process->command_line = text_at(row, 7);
-    process->wait_status = integer_at(row, 8, -1);
-    process->launches = integer_at(row, 9, -1);
-    process->matched = integer_at(row, 10, -1);
-    process->profiled = integer_at(row, 11, -1);
-    process->ended = sqlite3_column_int64(row, 12) != 0;
-    bool whole = process->host && process->name && process->executable && process->command_line;
-    return whole ? KPROF_OK : no_memory(load);
-}
-
-static void fill_device(kprof_device_record *record, sqlite3_stmt *row)
-{
-    record->device = u32_at(row, 1);
-    record->cc_major = u32_at(row, 5);
-    record->cc_minor = u32_at(row, 6);
-    record->sm_count = u32_at(row, 7);
-    record->sm_clock_max_khz = (uint64_t)sqlite3_column_int64(row, 8);
-    record->memory_clock_max_khz = (uint64_t)sqlite3_column_int64(row, 9);
-    record->memory_bytes = (uint64_t)sqlite3_column_int64(row, 10);
-    record->l2_bytes = (uint64_t)sqlite3_column_int64(row, 11);
-    record->memory_bus_bits = u32_at(row, 12);
-    record->driver_version = u32_at(row, 13);
-    record->cupti_version = u32_at(row, 14);
-    record->max_threads_per_sm = u32_at(row, 15);
-    record->max_blocks_per_sm = u32_at(row, 16);
-    record->max_registers_per_sm = u32_at(row, 17);
-    record->max_registers_per_block = u32_at(row, 18);
-    record->max_smem_per_sm_bytes = u32_at(row, 19);
-    record->max_smem_per_block_bytes = u32_at(row, 20);
-    record->max_smem_per_block_optin_bytes = u32_at(row, 21);
-    record->reserved_smem_per_block_bytes = u32_at(row, 22);
-    record->warp_size = u32_at(row, 23);
+    return whole ? KPROF_OK : kprof_store_no_memory(load->report);
 }
 
 static size_t find_chip(const kprof_model *model, const char *name)
@@ -147,129 +80,17 @@ static size_t find_chip(const kprof_model *model, const char *name)
     return SIZE_MAX;
 }
 
-static kprof_status load_device(void *user, sqlite3_stmt *row)
-{
-    loader *load = user;
-    kprof_model *model = load->model;
-    if (sqlite3_column_int64(row, 0) != (int64_t)model->device_count + 1)
-        return damaged(load, "device");
-    kprof_model_device *device = KPROF_APPEND(model->devices, model->device_count);
-    if (!device)
-        return no_memory(load);
-    model->device_count++;
-    fill_device(&device->record, row);
-    device->name = text_at(row, 2);
-    device->chip = text_at(row, 3);
-    device->uuid = text_at(row, 4);
-    if (!device->name || !device->chip || !device->uuid)
-        return no_memory(load);
-    device->chip_index = find_chip(model, device->chip);
-    device->record.name = device->name;
-    device->record.chip = device->chip;
-    device->record.uuid = device->uuid;
-    return KPROF_OK;
-}
-
-static kprof_status load_kernel(void *user, sqlite3_stmt *row)
-{
-    loader *load = user;
-    kprof_model *model = load->model;
-    if (sqlite3_column_int64(row, 0) != (int64_t)model->kernel_count + 1)
-        return damaged(load, "kernel");
-    kprof_model_kernel *kernel = KPROF_APPEND(model->kernels, model->kernel_count);
-    if (!kernel)
-        return no_memory(load);
-    model->kernel_count++;
-    kernel->mangled = text_at(row, 1);
-    kernel->demangled = text_at(row, 2);
-    kernel->function = text_at(row, 3);
-    kernel->record.registers_per_thread = u32_at(row, 4);
-    kernel->record.static_smem_bytes = u32_at(row, 5);
-    kernel->record.local_bytes_per_thread = u32_at(row, 6);
-    kernel->record.constant_bytes = u32_at(row, 7);
-    kernel->record.max_threads_per_block = u32_at(row, 8);
-    kernel->record.binary_version = u32_at(row, 9);
-    kernel->record.ptx_version = u32_at(row, 10);
-    return kernel->mangled && kernel->demangled && kernel->function ? KPROF_OK : no_memory(load);
-}
-
-/* The latest metric is one. */
-static kprof_status note_witness(loader *load)
-{
-    kprof_model *model = load->model;
-    size_t *place = KPROF_APPEND(model->witnesses, model->witness_count);
-    if (!place)
-        return no_memory(load);
-    *place = model->metric_count - 1;
-    model->witness_count++;
-    return KPROF_OK;
-}
-
-static kprof_status load_metric(void *user, sqlite3_stmt *row)
-{
-    loader *load = user;
-    kprof_model *model = load->model;
-    if (sqlite3_column_int64(row, 0) != (int64_t)model->metric_count + 1)
-        return damaged(load, "metric");
-    kprof_model_metric *metric = KPROF_APPEND(model->metrics, model->metric_count);
-    if (!metric)
-        return no_memory(load);
-    model->metric_count++;
-    metric->name = text_at(row, 1);
-    metric->unit = text_at(row, 2);
-    metric->description = text_at(row, 3);
-    metric->kind = text_at(row, 4);
-    bool whole = metric->name && metric->unit && metric->description && metric->kind;
-    if (!whole || !kprof_names_add(&model->metric_names, metric->name, model->metric_count - 1))
-        return no_memory(load);
-    return strcmp(metric->kind, KPROF_WITNESS_KIND) == 0 ? note_witness(load) : KPROF_OK;
-}
-
 static kprof_status load_seen(void *user, sqlite3_stmt *row)
 {
     loader *load = user;
     int64_t process = sqlite3_column_int64(row, 0), kernel = sqlite3_column_int64(row, 1);
     bool rises = process > load->last_seen[0] || (process == load->last_seen[0] && kernel > load->last_seen[1]);
     if (!rises || kernel < 1 || kernel > (int64_t)load->model->kernel_count)
-        return damaged(load, "seen");
+        return kprof_store_damaged(load->report, "seen");
     load->last_seen[0] = process;
     load->last_seen[1] = kernel;
     load->model->kernels[kernel - 1].launches += (uint64_t)sqlite3_column_int64(row, 2);
     return KPROF_OK;
-}
-
-static kprof_status load_message(void *user, sqlite3_stmt *row)
-{
-    loader *load = user;
-    kprof_model *model = load->model;
-    int64_t process = sqlite3_column_int64(row, 1);
-    if (sqlite3_column_int64(row, 0) != (int64_t)model->message_count + 1 || process < 1 ||
-        process > (int64_t)model->process_count)
-        return damaged(load, "message");
-    kprof_model_message *message = KPROF_APPEND(model->messages, model->message_count);
-    if (!message)
-        return no_memory(load);
-    model->message_count++;
-    message->process = (size_t)process - 1;
-    message->level = text_at(row, 2);
-    message->status = text_at(row, 3);
-    message->text = text_at(row, 4);
-    return message->level && message->status && message->text ? KPROF_OK : no_memory(load);
-}
-
-static kprof_status load_left_out(void *user, sqlite3_stmt *row)
-{
-    loader *load = user;
-    kprof_model *model = load->model;
-    if (sqlite3_column_int64(row, 0) != (int64_t)model->left_out_count + 1)
-        return damaged(load, "left_out");
-    kprof_model_left_out *left_out = KPROF_APPEND(model->left_out, model->left_out_count);
-    if (!left_out)
-        return no_memory(load);
-    model->left_out_count++;
-    left_out->chip = text_at(row, 1);
-    left_out->name = text_at(row, 2);
-    return left_out->chip && left_out->name ? KPROF_OK : no_memory(load);
 }
 
 /* JSON can smuggle control characters past a check of the column. */
@@ -332,7 +153,7 @@ static kprof_status chip_at(loader *load, sqlite3_stmt *row, int column, kprof_m
     kprof_model *model = load->model;
     char *name = text_at(row, column);
     if (!name)
-        return no_memory(load);
+        return kprof_store_no_memory(load->report);
     size_t index = find_chip(model, name);
     if (index != SIZE_MAX) {
         free(name);
@@ -342,7 +163,7 @@ static kprof_status chip_at(loader *load, sqlite3_stmt *row, int column, kprof_m
     *out = KPROF_APPEND(model->chips, model->chip_count);
     if (!*out) {
         free(name);
-        return no_memory(load);
+        return kprof_store_no_memory(load->report);
     }
     (*out)->name = name;
     model->chip_count++;
@@ -359,15 +180,15 @@ static kprof_status load_section(void *user, sqlite3_stmt *row)
     const char *definition = (const char *)sqlite3_column_text(row, 2);
     kprof_section section;
     if (!definition || kprof_section_from_json(definition, &section) != KPROF_OK)
-        return damaged(load, "section");
+        return kprof_store_damaged(load->report, "section");
     kprof_section *place = KPROF_APPEND(chip->sections, chip->section_count);
     if (!place) {
         kprof_section_free(&section);
-        return no_memory(load);
+        return kprof_store_no_memory(load->report);
     }
     chip->section_count++;
     *place = section;
-    return clean_section(place) ? KPROF_OK : no_memory(load);
+    return clean_section(place) ? KPROF_OK : kprof_store_no_memory(load->report);
 }
 
 static kprof_status load_pass(void *user, sqlite3_stmt *row)
@@ -378,10 +199,10 @@ static kprof_status load_pass(void *user, sqlite3_stmt *row)
     if (status != KPROF_OK)
         return status;
     if (sqlite3_column_int64(row, 1) != (int64_t)chip->pass_count + 1 || chip->pass_count == MAX_PASSES)
-        return damaged(load, "pass");
+        return kprof_store_damaged(load->report, "pass");
     kprof_model_pass *pass = KPROF_APPEND(chip->passes, chip->pass_count);
     if (!pass)
-        return no_memory(load);
+        return kprof_store_no_memory(load->report);
     chip->pass_count++;
     pass->counters = u32_at(row, 2);
     pass->sm_side = sqlite3_column_int64(row, 3) != 0;
@@ -398,17 +219,17 @@ static kprof_status load_schedule(void *user, sqlite3_stmt *row)
     if (status != KPROF_OK)
         return status;
     if (metric < 1 || metric > (int64_t)load->model->metric_count || pass < 1 || pass > (int64_t)chip->pass_count)
-        return damaged(load, "schedule");
+        return kprof_store_damaged(load->report, "schedule");
     if (!chip->schedule)
         chip->schedule = calloc(load->model->metric_count, sizeof *chip->schedule);
     if (!chip->schedule)
-        return no_memory(load);
+        return kprof_store_no_memory(load->report);
     kprof_model_passes *passes = &chip->schedule[metric - 1];
     if (passes->count > 0 && pass <= passes->items[passes->count - 1])
-        return damaged(load, "schedule");
+        return kprof_store_damaged(load->report, "schedule");
     uint32_t *place = KPROF_APPEND(passes->items, passes->count);
     if (!place)
-        return no_memory(load);
+        return kprof_store_no_memory(load->report);
     passes->count++;
     *place = (uint32_t)pass;
     return KPROF_OK;
@@ -437,8 +258,34 @@ static kprof_status name_passes(loader *load)
             kprof_model_passes *passes = &model->chips[i].schedule[k];
             passes->text = passes->count > 0 ? passes_to_text(passes) : NULL;
             if (passes->count > 0 && !passes->text)
-                return no_memory(load);
+                return kprof_store_no_memory(load->report);
         }
+    }
+    return KPROF_OK;
+}
+
+/* What rows of the tables refer to, and the witnesses among the metrics. */
+static kprof_status connect(loader *load)
+{
+    kprof_model *model = load->model;
+    for (size_t i = 0; i < model->device_count; i++)
+        model->devices[i].chip_index = find_chip(model, model->devices[i].chip);
+    for (size_t i = 0; i < model->message_count; i++) {
+        int64_t process = model->messages[i].process_id;
+        if (process < 1 || process > (int64_t)model->process_count)
+            return kprof_store_damaged(load->report, "message");
+        model->messages[i].process = (size_t)process - 1;
+    }
+    for (size_t i = 0; i < model->metric_count; i++) {
+        if (!kprof_names_add(&model->metric_names, model->metrics[i].name, i))
+            return kprof_store_no_memory(load->report);
+        if (strcmp(model->metrics[i].kind, KPROF_WITNESS_KIND) != 0)
+            continue;
+        size_t *witness = KPROF_APPEND(model->witnesses, model->witness_count);
+        if (!witness)
+            return kprof_store_no_memory(load->report);
+        *witness = i;
+        model->witness_count++;
     }
     return KPROF_OK;
 }
@@ -449,34 +296,30 @@ typedef struct load_step {
     kprof_store_row *row;
 } load_step;
 
-/* Metrics before what refers to them, chips before devices, kernels before what counts them. */
+/* After the tables of rows.h, to which these refer. */
 static const load_step steps[] = {
     {1, "SELECT command_line, working_directory, kprof_version, sets, start_unix_ns FROM run", load_run},
-    {1, "SELECT * FROM process ORDER BY id", load_process},
-    {1, "SELECT * FROM metric ORDER BY id", load_metric},
     {1, "SELECT id, chip, definition FROM section ORDER BY id", load_section},
     {2, "SELECT * FROM pass ORDER BY chip, pass", load_pass},
     {2, "SELECT * FROM schedule ORDER BY chip, metric_id, pass", load_schedule},
-    {2, "SELECT * FROM left_out ORDER BY id", load_left_out},
-    {1, "SELECT * FROM device ORDER BY id", load_device},
-    {1, "SELECT * FROM kernel ORDER BY id", load_kernel},
     {1, "SELECT * FROM seen ORDER BY process_id, kernel_id", load_seen},
-    {1, "SELECT * FROM message ORDER BY id", load_message},
 };
 
 kprof_status kprof_model_load(kprof_report *report, kprof_model *out)
 {
     loader load = {report, out, {0, 0}};
     memset(out, 0, sizeof *out);
-    kprof_status status = KPROF_OK;
+    kprof_status status = kprof_rows_load(report, out);
     for (size_t i = 0; i < sizeof steps / sizeof *steps && status == KPROF_OK; i++) {
         if (report->version >= steps[i].since)
             status = kprof_store_query(report, steps[i].sql, steps[i].row, &load);
     }
     if (status == KPROF_OK)
+        status = connect(&load);
+    if (status == KPROF_OK)
         status = name_passes(&load);
     if (status == KPROF_OK && !out->command_line)
-        status = damaged(&load, "run");
+        status = kprof_store_damaged(report, "run");
     if (status != KPROF_OK)
         kprof_model_free(out);
     return status;

@@ -1,5 +1,7 @@
 /* Stores what was planned for a chip: metrics with unit and description, sections as they are shown, and passes. */
 #include "report/derived.h"
+#include "report/model.h"
+#include "report/rows.h"
 #include "report/witness.h"
 
 #include <stdlib.h>
@@ -100,8 +102,11 @@ static kprof_status store_plan(kprof_report *report, const kprof_plan *plan, kpr
         status = add_hardware_metric(report, host, plan->collect.items[i]);
     for (size_t i = 0; i < plan->section_count && status == KPROF_OK; i++)
         status = add_section(report, plan->chip, &plan->sections[i]);
-    for (size_t i = 0; i < plan->left_out.count && status == KPROF_OK; i++)
-        status = kprof_store_write(report, KPROF_SQL_ADD_LEFT_OUT, "ss", plan->chip, plan->left_out.items[i]);
+    for (size_t i = 0; i < plan->left_out.count && status == KPROF_OK; i++) {
+        int64_t id = -1;
+        const kprof_model_left_out row = {plan->chip, plan->left_out.items[i]};
+        status = kprof_rows_insert(report, KPROF_ROWS_LEFT_OUT, &row, &id);
+    }
     if (status == KPROF_OK)
         status = add_shown(report, plan);
     return status == KPROF_OK ? add_derived(report, plan) : status;

@@ -49,11 +49,6 @@ static uint64_t count_all_launches(const kprof_model *model)
     return seen > told ? seen : told;
 }
 
-static kprof_status no_memory(const kprof_report *report)
-{
-    return kprof_fail(KPROF_NO_MEMORY, "%s: out of memory", report->path);
-}
-
 kprof_status kprof_report_count(kprof_report *report, kprof_report_counts *out)
 {
     kprof_model model;
@@ -72,7 +67,7 @@ kprof_status kprof_report_count(kprof_report *report, kprof_report_counts *out)
     if (kernels)
         out->kernels = merge_kernels(&model, kernels);
     else if (status == KPROF_OK)
-        status = no_memory(report);
+        status = kprof_store_no_memory(report);
     free(kernels);
     /* A killed process counts its launches late; those that were stored did happen. */
     uint64_t stored = out->profiled + out->not_measured, all = count_all_launches(&model);
@@ -147,9 +142,9 @@ kprof_status kprof_report_seen(kprof_report *report, kprof_seen_kernel **kernels
 void kprof_seen_free(kprof_seen_kernel *kernels, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        free(kernels[i].function);
-        free(kernels[i].demangled);
-        free(kernels[i].mangled);
+        free((char *)kernels[i].function);
+        free((char *)kernels[i].demangled);
+        free((char *)kernels[i].mangled);
     }
     free(kernels);
 }

@@ -79,7 +79,7 @@ kprof_status kprof_report_count_taken(kprof_report *report, const kprof_filter_s
 
 /* Kernels seen with launch counts, most launched first: names of up to `limit` distinct kernels. */
 typedef struct kprof_seen_kernel {
-    char *function, *demangled, *mangled;
+    const char *function, *demangled, *mangled;
     uint64_t launches;
 } kprof_seen_kernel;
 kprof_status kprof_report_seen(kprof_report *report, kprof_seen_kernel **kernels, size_t *count) KPROF_MUST_CHECK;

@@ -75,11 +75,6 @@ kprof_center kprof_center_of(double *values, size_t count)
     return center;
 }
 
-static kprof_status no_memory(const sample_walker *walker)
-{
-    return kprof_fail(KPROF_NO_MEMORY, "%s: out of memory", walker->walk->report->path);
-}
-
 /* Equal for launches that share samples. */
 static void write_key(const kprof_model *model, const kprof_model_launch *launch, char key[KEY_SIZE])
 {
@@ -156,10 +151,11 @@ static kprof_status count_launch(void *user, const kprof_model_launch *launch)
         group = add_group(walker, launch);
     }
     if (!group)
-        return no_memory(walker);
+        return kprof_store_no_memory(walker->walk->report);
     group->launches++;
     group->last = launch->id;
-    return launch->measured <= 0 || add_sample(walker, group, launch) ? KPROF_OK : no_memory(walker);
+    return launch->measured <= 0 || add_sample(walker, group, launch) ? KPROF_OK
+                                                                      : kprof_store_no_memory(walker->walk->report);
 }
 
 static kprof_status allocate(const sample_walker *walker, const sample_group *group, joined_values *joined)
@@ -172,7 +168,7 @@ static kprof_status allocate(const sample_walker *walker, const sample_group *gr
     joined->sample_asked = calloc(metrics, sizeof *joined->sample_asked);
     joined->spreads = calloc(metrics, sizeof *joined->spreads);
     bool whole = joined->samples && joined->medians && joined->column && joined->asked && joined->sample_asked;
-    return whole && joined->spreads ? KPROF_OK : no_memory(walker);
+    return whole && joined->spreads ? KPROF_OK : kprof_store_no_memory(walker->walk->report);
 }
 
 static void free_joined(joined_values *joined)

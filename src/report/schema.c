@@ -1,12 +1,14 @@
 /* The tables and views of a report, version KPROF_SCHEMA_VERSION. docs/report-schema.md explains every column; change
  * both together, and the version with them. */
-#include "report/store.h"
+#include "report/rows.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 typedef struct schema_entry {
     int since; /* the first version that has it */
-    const char *name, *sql;
+    const char *name;
+    const char *sql; /* NULL: core/fields.h has the columns */
 } schema_entry;
 
 /* SQLite keeps the text of these statements in the file, so an opened report can be compared with them word for word.
@@ -15,44 +17,14 @@ static const schema_entry tables[] = {
     {1, "run",
      "CREATE TABLE run(id INTEGER PRIMARY KEY, command_line TEXT NOT NULL, working_directory TEXT NOT NULL, "
      "kprof_version TEXT NOT NULL, sets TEXT NOT NULL, start_unix_ns INTEGER NOT NULL)"},
-    {1, "process",
-     "CREATE TABLE process(id INTEGER PRIMARY KEY, pid INTEGER NOT NULL, parent_pid INTEGER NOT NULL, "
-     "start_unix_ns INTEGER NOT NULL, host TEXT NOT NULL, name TEXT NOT NULL, executable TEXT NOT NULL, "
-     "command_line TEXT NOT NULL, wait_status INTEGER, launches INTEGER, matched INTEGER, "
-     "profiled INTEGER, ended INTEGER NOT NULL)"},
-    {1, "device",
-     "CREATE TABLE device(id INTEGER PRIMARY KEY, ordinal INTEGER NOT NULL, name TEXT NOT NULL, chip TEXT NOT NULL, "
-     "uuid TEXT NOT NULL, cc_major INTEGER NOT NULL, cc_minor INTEGER NOT NULL, sm_count INTEGER NOT NULL, "
-     "sm_clock_max_khz INTEGER NOT NULL, memory_clock_max_khz INTEGER NOT NULL, memory_bytes INTEGER NOT NULL, "
-     "l2_bytes INTEGER NOT NULL, memory_bus_bits INTEGER NOT NULL, driver_version INTEGER NOT NULL, "
-     "cupti_version INTEGER NOT NULL, max_threads_per_sm INTEGER NOT NULL, max_blocks_per_sm INTEGER NOT NULL, "
-     "max_registers_per_sm INTEGER NOT NULL, max_registers_per_block INTEGER NOT NULL, "
-     "max_smem_per_sm_bytes INTEGER NOT NULL, max_smem_per_block_bytes INTEGER NOT NULL, "
-     "max_smem_per_block_optin_bytes INTEGER NOT NULL, reserved_smem_per_block_bytes INTEGER NOT NULL, "
-     "warp_size INTEGER NOT NULL)"},
-    {1, "kernel",
-     "CREATE TABLE kernel(id INTEGER PRIMARY KEY, mangled TEXT NOT NULL, demangled TEXT NOT NULL, "
-     "function TEXT NOT NULL, registers_per_thread INTEGER NOT NULL, static_smem_bytes INTEGER NOT NULL, "
-     "local_bytes_per_thread INTEGER NOT NULL, constant_bytes INTEGER NOT NULL, "
-     "max_threads_per_block INTEGER NOT NULL, binary_version INTEGER NOT NULL, "
-     "ptx_version INTEGER NOT NULL)"},
-    {1, "metric",
-     "CREATE TABLE metric(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, unit TEXT NOT NULL, "
-     "description TEXT NOT NULL, kind TEXT NOT NULL)"},
+    {1, "process", NULL},
+    {1, "device", NULL},
+    {1, "kernel", NULL},
+    {1, "metric", NULL},
     {1, "section",
      "CREATE TABLE section(id INTEGER PRIMARY KEY, chip TEXT NOT NULL, identifier TEXT NOT NULL, "
      "name TEXT NOT NULL, definition TEXT NOT NULL)"},
-    {1, "launch",
-     "CREATE TABLE launch(id INTEGER PRIMARY KEY, process_id INTEGER NOT NULL REFERENCES process, "
-     "kernel_id INTEGER NOT NULL REFERENCES kernel, device_id INTEGER NOT NULL REFERENCES device, "
-     "position INTEGER NOT NULL, context INTEGER NOT NULL, stream INTEGER NOT NULL, thread INTEGER NOT NULL, "
-     "grid_x INTEGER NOT NULL, grid_y INTEGER NOT NULL, grid_z INTEGER NOT NULL, "
-     "block_x INTEGER NOT NULL, block_y INTEGER NOT NULL, block_z INTEGER NOT NULL, "
-     "cluster_x INTEGER NOT NULL, cluster_y INTEGER NOT NULL, cluster_z INTEGER NOT NULL, "
-     "dynamic_smem_bytes INTEGER NOT NULL, configured_smem_bytes INTEGER NOT NULL, cooperative INTEGER NOT NULL, "
-     "max_blocks_per_sm INTEGER NOT NULL, max_active_clusters INTEGER NOT NULL, start_unix_ns INTEGER NOT NULL, "
-     "profile_ns INTEGER NOT NULL, replay_mode TEXT NOT NULL, passes INTEGER NOT NULL, reason TEXT NOT NULL, "
-     "measured INTEGER NOT NULL)"},
+    {1, "launch", NULL},
     {1, "value",
      "CREATE TABLE value(launch_id INTEGER NOT NULL REFERENCES launch, "
      "metric_id INTEGER NOT NULL REFERENCES metric, value REAL, "
@@ -61,16 +33,14 @@ static const schema_entry tables[] = {
      "CREATE TABLE seen(process_id INTEGER NOT NULL REFERENCES process, "
      "kernel_id INTEGER NOT NULL REFERENCES kernel, launches INTEGER NOT NULL, "
      "PRIMARY KEY(process_id, kernel_id)) WITHOUT ROWID"},
-    {1, "message",
-     "CREATE TABLE message(id INTEGER PRIMARY KEY, process_id INTEGER NOT NULL REFERENCES process, "
-     "level TEXT NOT NULL, status TEXT NOT NULL, text TEXT NOT NULL)"},
+    {1, "message", NULL},
     {2, "pass",
      "CREATE TABLE pass(chip TEXT NOT NULL, pass INTEGER NOT NULL, counters INTEGER NOT NULL, "
      "sm_side INTEGER NOT NULL, PRIMARY KEY(chip, pass)) WITHOUT ROWID"},
     {2, "schedule",
      "CREATE TABLE schedule(chip TEXT NOT NULL, metric_id INTEGER NOT NULL REFERENCES metric, "
      "pass INTEGER NOT NULL, PRIMARY KEY(chip, metric_id, pass)) WITHOUT ROWID"},
-    {2, "left_out", "CREATE TABLE left_out(id INTEGER PRIMARY KEY, chip TEXT NOT NULL, name TEXT NOT NULL)"},
+    {2, "left_out", NULL},
     {3, "graph_node",
      "CREATE TABLE graph_node(launch_id INTEGER PRIMARY KEY REFERENCES launch, node INTEGER NOT NULL)"},
 };
@@ -84,8 +54,9 @@ static const char views[] =
     "JOIN kernel ON kernel.id=launch.kernel_id JOIN process ON process.id=launch.process_id;"
     "CREATE VIEW launches AS SELECT launch.id AS launch, process.pid AS pid, process.name AS process, "
     "kernel.function AS kernel, kernel.demangled AS demangled, device.name AS device, device.chip AS chip, "
-    "launch.position AS position, grid_x, grid_y, grid_z, block_x, block_y, block_z, registers_per_thread, "
-    "static_smem_bytes, dynamic_smem_bytes, replay_mode, passes, measured, reason, graph_node.node AS graph_node "
+    "launch.position AS position, grid_x, grid_y, grid_z, block_x, block_y, block_z, "
+    "registers_per_thread_compiled, static_smem_bytes, dynamic_smem_bytes, replay_mode, passes, measured, reason, "
+    "graph_node.node AS graph_node "
     "FROM launch JOIN process ON process.id=launch.process_id JOIN kernel ON kernel.id=launch.kernel_id "
     "JOIN device ON device.id=launch.device_id LEFT JOIN graph_node ON graph_node.launch_id=launch.id;"
     "CREATE VIEW kernel_summary AS SELECT kernel.function AS kernel, metric.name AS metric, "
@@ -99,10 +70,18 @@ static const char views[] =
     "CREATE VIEW metric_passes AS SELECT chip, metric.name AS metric, count(*) AS passes, min(pass) AS first, "
     "max(pass) AS last FROM schedule JOIN metric ON metric.id=schedule.metric_id GROUP BY chip, metric.id;";
 
+/* The statement that makes a table in a report of this version; NULL when out of memory. Caller frees. */
+static char *definition_of(const schema_entry *table, int version)
+{
+    return table->sql ? strdup(table->sql) : kprof_rows_definition(table->name, version);
+}
+
 kprof_status kprof_schema_create(kprof_report *report)
 {
     for (size_t i = 0; i < TABLE_COUNT; i++) {
-        kprof_status status = kprof_store_exec(report, tables[i].sql);
+        char *sql = definition_of(&tables[i], KPROF_SCHEMA_VERSION);
+        kprof_status status = sql ? kprof_store_exec(report, sql) : kprof_store_no_memory(report);
+        free(sql);
         if (status != KPROF_OK)
             return status;
     }
@@ -110,7 +89,7 @@ kprof_status kprof_schema_create(kprof_report *report)
 }
 
 typedef struct schema_check {
-    const schema_entry *expected;
+    const char *name, *sql;
     bool found;
 } schema_check;
 
@@ -119,7 +98,7 @@ static kprof_status compare_table(void *user, sqlite3_stmt *row)
     schema_check *check = user;
     const char *name = (const char *)sqlite3_column_text(row, 0);
     const char *sql = (const char *)sqlite3_column_text(row, 1);
-    if (name && sql && strcmp(name, check->expected->name) == 0 && strcmp(sql, check->expected->sql) == 0)
+    if (name && sql && strcmp(name, check->name) == 0 && strcmp(sql, check->sql) == 0)
         check->found = true;
     return KPROF_OK;
 }
@@ -127,11 +106,14 @@ static kprof_status compare_table(void *user, sqlite3_stmt *row)
 kprof_status kprof_schema_check(kprof_report *report)
 {
     for (size_t i = 0; i < TABLE_COUNT; i++) {
-        schema_check check = {&tables[i], false};
         if (tables[i].since > report->version)
             continue;
+        char *sql = definition_of(&tables[i], report->version);
+        schema_check check = {tables[i].name, sql, false};
+        static const char query[] = "SELECT name, sql FROM sqlite_schema WHERE type='table'";
         kprof_status status =
-            kprof_store_query(report, "SELECT name, sql FROM sqlite_schema WHERE type='table'", compare_table, &check);
+            sql ? kprof_store_query(report, query, compare_table, &check) : kprof_store_no_memory(report);
+        free(sql);
         if (status != KPROF_OK)
             return status;
         if (!check.found)

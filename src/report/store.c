@@ -1,8 +1,8 @@
 /* Creates, opens and closes the SQLite file of a report, and runs its statements. A report being written uses a
  * write-ahead log, so that whatever was committed survives a killed kprof; closing turns it into one plain file. */
-#include "report/store.h"
 #include "report/derived.h"
 #include "report/report_file.h"
+#include "report/rows.h"
 
 #include <cjson/cJSON.h>
 #include <errno.h>
@@ -43,6 +43,16 @@ kprof_status kprof_store_fail(kprof_report *report, const char *operation)
                       sqlite3_errmsg(report->db));
 }
 
+kprof_status kprof_store_no_memory(const kprof_report *report)
+{
+    return kprof_fail(KPROF_NO_MEMORY, "%s: out of memory", report->path);
+}
+
+kprof_status kprof_store_damaged(const kprof_report *report, const char *table)
+{
+    return kprof_fail(KPROF_BAD_REPORT, "%s: damaged: table \"%s\" has rows that do not fit", report->path, table);
+}
+
 kprof_status kprof_store_exec(kprof_report *report, const char *sql)
 {
     if (sqlite3_exec(report->db, sql, NULL, NULL, NULL) != SQLITE_OK)
@@ -50,18 +60,24 @@ kprof_status kprof_store_exec(kprof_report *report, const char *sql)
     return KPROF_OK;
 }
 
-kprof_status kprof_store_statement(kprof_report *report, kprof_statement id, sqlite3_stmt **out)
+kprof_status kprof_store_prepare(kprof_report *report, kprof_statement id, const char *sql, sqlite3_stmt **out)
 {
     sqlite3_stmt **statement = &report->statements[id];
     if (*statement) {
         sqlite3_reset(*statement);
         sqlite3_clear_bindings(*statement);
-    } else if (sqlite3_prepare_v3(report->db, statement_texts[id], -1, SQLITE_PREPARE_PERSISTENT, statement, NULL) !=
-               SQLITE_OK) {
-        return kprof_store_fail(report, statement_texts[id]);
+    } else if (!sql) {
+        return kprof_store_no_memory(report);
+    } else if (sqlite3_prepare_v3(report->db, sql, -1, SQLITE_PREPARE_PERSISTENT, statement, NULL) != SQLITE_OK) {
+        return kprof_store_fail(report, sql);
     }
     *out = *statement;
     return KPROF_OK;
+}
+
+kprof_status kprof_store_statement(kprof_report *report, kprof_statement id, sqlite3_stmt **out)
+{
+    return kprof_store_prepare(report, id, statement_texts[id], out);
 }
 
 /* Text is bound without a copy: the caller's strings outlive the step. */
@@ -79,24 +95,6 @@ static int bind_all(sqlite3_stmt *statement, const char *types, va_list args)
         }
     }
     return rc;
-}
-
-kprof_status kprof_store_write(kprof_report *report, kprof_statement id, const char *types, ...)
-{
-    sqlite3_stmt *statement;
-    kprof_status status = kprof_store_statement(report, id, &statement);
-    if (status != KPROF_OK)
-        return status;
-    va_list args;
-    va_start(args, types);
-    int rc = bind_all(statement, types, args);
-    va_end(args);
-    if (rc == SQLITE_OK)
-        rc = sqlite3_step(statement);
-    if (rc != SQLITE_OK && rc != SQLITE_DONE)
-        status = kprof_store_fail(report, statement_texts[id]);
-    sqlite3_reset(statement);
-    return status;
 }
 
 kprof_status kprof_store_release(kprof_report *report, bool keep)
@@ -152,10 +150,8 @@ kprof_status kprof_store_metric(kprof_report *report, const kprof_metric_row *me
         return status;
     if (*id)
         return kprof_store_write(report, KPROF_SQL_DESCRIBE_METRIC, "iss", *id, metric->unit, metric->description);
-    status = kprof_store_write(report, KPROF_SQL_ADD_METRIC, "ssss", metric->name, metric->unit, metric->description,
-                               metric->kind);
-    *id = sqlite3_last_insert_rowid(report->db);
-    return status;
+    *id = -1;
+    return kprof_rows_insert(report, KPROF_ROWS_METRIC, metric, id);
 }
 
 static void report_free(kprof_report *report)
@@ -222,7 +218,7 @@ static kprof_status store_run(kprof_report *report, const kprof_run_info *run)
 {
     char *sets = sets_to_json(run->sets);
     if (!sets)
-        return kprof_fail(KPROF_NO_MEMORY, "%s: out of memory", report->path);
+        return kprof_store_no_memory(report);
     kprof_status status = kprof_store_write(report, KPROF_SQL_ADD_RUN, "ssssi", run->command_line,
                                             run->working_directory, run->kprof_version, sets, run->start_unix_ns);
     free(sets);
@@ -356,7 +352,7 @@ static kprof_status check_size(kprof_report *report)
     if (status != KPROF_OK)
         return status;
     if (asprintf(&log_name, "%s-wal", report->path) < 0)
-        return kprof_fail(KPROF_NO_MEMORY, "%s: out of memory", report->path);
+        return kprof_store_no_memory(report);
     bool has_log = stat(log_name, &log) == 0 && log.st_size > 0;
     free(log_name);
     if (has_log || stat(report->path, &info) != 0)

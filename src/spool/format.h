@@ -10,7 +10,6 @@
 #include "spool/record.h"
 
 #define KPROF_SPOOL_MAGIC               "KPROFSPL"
-#define KPROF_SPOOL_VERSION             3
 #define KPROF_SPOOL_HEADER_BYTES        16
 #define KPROF_SPOOL_RECORD_HEADER_BYTES 12
 #define KPROF_SPOOL_MAX_PAYLOAD_BYTES   (256u << 20)

@@ -136,6 +136,13 @@ static golden_case version_2_cases[] = {
 };
 #define VERSION_2_COUNT (sizeof version_2_cases / sizeof *version_2_cases)
 
+/* The same run as version 3 of the schema had it, which calls a column by another name. */
+static golden_case version_3_cases[] = {
+    {"details-v3.txt", {TEXT(DETAILS), .filter = &second_launch}},
+    {"raw-v3.json", {JSON(RAW), .filter = &second_launch}},
+};
+#define VERSION_3_COUNT (sizeof version_3_cases / sizeof *version_3_cases)
+
 static void check_golden(void **state)
 {
     check_report(report_path, *state);
@@ -154,6 +161,11 @@ static void check_version_1(void **state)
 static void check_version_2(void **state)
 {
     check_report(KPROF_TESTS_DIR "/fixtures/report-v2.kprof", *state);
+}
+
+static void check_version_3(void **state)
+{
+    check_report(KPROF_TESTS_DIR "/fixtures/report-v3.kprof", *state);
 }
 
 static void add_tests(struct CMUnitTest *tests, CMUnitTestFunction check, golden_case *from, size_t count)
@@ -180,11 +192,13 @@ static int remove_report(void **state)
 
 int main(void)
 {
-    struct CMUnitTest tests[CASE_COUNT + VERSION_1_COUNT + VERSION_2_COUNT + MULTIPLEXED_COUNT];
+    struct CMUnitTest tests[CASE_COUNT + VERSION_1_COUNT + VERSION_2_COUNT + VERSION_3_COUNT + MULTIPLEXED_COUNT];
     const size_t count = sizeof tests / sizeof *tests;
     add_tests(tests, check_golden, cases, CASE_COUNT);
     add_tests(tests + CASE_COUNT, check_version_1, version_1_cases, VERSION_1_COUNT);
     add_tests(tests + CASE_COUNT + VERSION_1_COUNT, check_version_2, version_2_cases, VERSION_2_COUNT);
+    add_tests(tests + CASE_COUNT + VERSION_1_COUNT + VERSION_2_COUNT, check_version_3, version_3_cases,
+              VERSION_3_COUNT);
     add_tests(tests + count - MULTIPLEXED_COUNT, check_multiplexed, multiplexed_cases, MULTIPLEXED_COUNT);
     return _cmocka_run_group_tests("golden", tests, count, write_report, remove_report);
 }

@@ -138,6 +138,25 @@ static void test_values(void **state)
     assert_true(value_of(&made, "device__attribute_max_warps_per_multiprocessor") == 64);
 }
 
+/* What the compiler counts, what GH100 gives each thread and what its SMs set aside are three numbers with three names.
+ */
+static void test_registers_have_names(void **state)
+{
+    (void)state;
+    launch_setup made = make(128, 12, 0);
+    assert_true(value_of(&made, "launch__registers_per_thread_compiled") == 12);
+    assert_true(value_of(&made, "launch__registers_per_thread") == 16);
+    assert_true(value_of(&made, "launch__registers_per_thread_allocated") == 16);
+    made.kernel.registers_per_thread = 33;
+    assert_true(value_of(&made, "launch__registers_per_thread_compiled") == 33);
+    assert_true(value_of(&made, "launch__registers_per_thread") == 33);
+    assert_true(value_of(&made, "launch__registers_per_thread_allocated") == 40);
+    made.kernel.registers_per_thread = 0; /* the driver did not tell */
+    assert_true(isnan(value_of(&made, "launch__registers_per_thread_compiled")));
+    assert_true(isnan(value_of(&made, "launch__registers_per_thread")));
+    assert_true(isnan(value_of(&made, "launch__registers_per_thread_allocated")));
+}
+
 /* It has no shape of its own, nor registers. */
 static void test_graph(void **state)
 {
@@ -168,6 +187,7 @@ int main(void)
         cmocka_unit_test(test_unknown_device),
         cmocka_unit_test(test_every_name_has_a_value),
         cmocka_unit_test(test_values),
+        cmocka_unit_test(test_registers_have_names),
         cmocka_unit_test(test_graph),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -323,11 +323,39 @@ static void test_graph_as_a_whole(void **state)
                    "\"CUDAGraph<2 kernels, 00abcd>\",\"1\",\"7\",\"\",\"\",\"0\"");
     expect_printed(report, (kprof_print_options){.format = KPROF_FORMAT_JSON},
                    "\"grid\":null,\"block\":null,\"cluster\":null,\"dynamic_shared_memory_bytes\":null");
-    expect_printed(report, (kprof_print_options){.format = KPROF_FORMAT_JSON}, "\"registers_per_thread\":null");
+    expect_printed(report, (kprof_print_options){.format = KPROF_FORMAT_JSON},
+                   "\"registers_per_thread_compiled\":null");
     end_storing(report, ingest);
     assert_int_equal(
         query("SELECT count(*) FROM launch_metrics WHERE metric LIKE 'launch__grid%' AND value IS NOT NULL"), 0);
     assert_int_equal(query("SELECT count(*) FROM launches WHERE kernel='CUDAGraph'"), 1);
+}
+
+/* A kernel that the compiler gave 12 registers gets 16 from a GH100: the numbers have one name each in all formats. */
+static void test_names_of_registers(void **state)
+{
+    (void)state;
+    kprof_report *report;
+    kprof_ingest *ingest = begin_storing(&report);
+    fixture_begin_process(ingest, &metrics);
+    kprof_record record = {.type = KPROF_RECORD_KERNEL, .kernel = fixture_kernel()};
+    record.kernel.kernel = 3;
+    record.kernel.registers_per_thread = 12;
+    fixture_store(ingest, &record);
+    record = (kprof_record){.type = KPROF_RECORD_LAUNCH, .launch = fixture_launch(&metrics)};
+    record.launch.kernel = 3;
+    fixture_store(ingest, &record);
+    expect_printed(report, (kprof_print_options){.format = KPROF_FORMAT_JSON}, "\"registers_per_thread_compiled\":12");
+    kprof_print_options raw = {.page = KPROF_PAGE_RAW, .format = KPROF_FORMAT_JSON};
+    expect_printed(report, raw, "\"launch__registers_per_thread_compiled\":12");
+    expect_printed(report, raw, "\"launch__registers_per_thread\":16");
+    expect_printed(report, (kprof_print_options){.page = KPROF_PAGE_DETAILS}, "Compiled Registers Per Thread");
+    expect_printed(report, (kprof_print_options){.page = KPROF_PAGE_DETAILS}, "12 register/thread");
+    expect_printed(report, (kprof_print_options){.page = KPROF_PAGE_DETAILS}, "16 register/thread");
+    end_storing(report, ingest);
+    assert_int_equal(query("SELECT value FROM launch_metrics WHERE metric='launch__registers_per_thread'"), 16);
+    assert_int_equal(query("SELECT value FROM launch_metrics WHERE metric='launch__registers_per_thread_compiled'"),
+                     12);
 }
 
 static void expect_bad_spool(kprof_ingest *ingest, const kprof_record *record)
@@ -599,6 +627,7 @@ int main(void)
         TEST(test_counts),
         TEST(test_print_while_writing),
         TEST(test_graph_as_a_whole),
+        TEST(test_names_of_registers),
         TEST(test_records_that_do_not_fit),
         TEST(test_records_out_of_place),
         TEST(test_chip_told_of_later),
