@@ -43,8 +43,7 @@ bool kprof_batch_records(void);
 bool kprof_batch_is_window(void);
 /* Note that a kernel runs outside of all ranges and is not known to end by itself. */
 void kprof_batch_note_unknown_end(void);
-/* Do not repeat the open batch, because something happened that it does not know of. `reason`, a literal, says what.
- * */
+/* Do not repeat the open batch: something happened that it does not know of. `reason`, a literal, says what. */
 void kprof_batch_spoil(const char *reason);
 /* Return the kprof_sharing bits that matter to the open batch and have been set since it was opened. */
 unsigned kprof_batch_new_sharing(void);
