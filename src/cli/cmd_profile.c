@@ -31,6 +31,7 @@ typedef struct profile {
     kprof_signals signals;
     kprof_session session;
     char *report_path;
+    kprof_create_mode create_mode;
     kprof_report *report;
     kprof_child child;
     kprof_progress progress;
@@ -87,6 +88,30 @@ static kprof_status lock_clocks(profile *run)
     return kprof_clock_guard_lock(&run->clocks, &request);
 }
 
+/* "kprof reprot" and "kprof run.kprof" mean a command; "kprof -- reprot" does not. */
+static kprof_status check_application(const kprof_options *options)
+{
+    const char *name = options->application[0];
+    char *program = kprof_program_find(name);
+    bool is_report = kprof_is_report(name) || (!program && kprof_has_extension(name));
+    bool is_named = strcmp(options->application[-1], "--") == 0;
+    kprof_strlist commands = KPROF_STRLIST_INIT;
+    for (size_t i = 1; i < kprof_command_count; i++)
+        (void)kprof_strlist_add(&commands, kprof_commands[i].name);
+    const char *nearest =
+        program || is_named ? NULL : kprof_nearest_spelling(name, (const char *const *)commands.items, commands.count);
+    kprof_status status = KPROF_OK;
+    if (is_report)
+        status = kprof_fail(KPROF_NO_APPLICATION, "%s is no program; did you mean kprof report %s?", name, name);
+    else if (nearest)
+        status = kprof_fail(KPROF_NO_APPLICATION, "there is no program %s; did you mean kprof %s?", name, nearest);
+    else if (!program && name[0] == '@')
+        status = kprof_fail(KPROF_NO_APPLICATION, "there is no program %s, and kprof reads no response files", name);
+    kprof_strlist_free(&commands);
+    free(program);
+    return status;
+}
+
 /* Everything that can be wrong before anything is made or started. Clocks are last: a signal still ends kprof here. */
 static kprof_status prepare(profile *run)
 {
@@ -96,7 +121,9 @@ static kprof_status prepare(profile *run)
                           "which application? usage: kprof [options] [--] application [arguments]; see kprof "
                           "--help");
     leave_other_profiler();
-    kprof_status status = check_counter_data_dir(options);
+    kprof_status status = check_application(options);
+    if (status == KPROF_OK)
+        status = check_counter_data_dir(options);
     if (status == KPROF_OK)
         status = check_filter(options);
     if (status == KPROF_OK)
@@ -157,7 +184,7 @@ static kprof_status create_report(profile *run)
         .sets = sets,
         .start_unix_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec,
     };
-    kprof_status status = sets ? kprof_report_create(run->report_path, options->force_overwrite, &info, &run->report)
+    kprof_status status = sets ? kprof_report_create(run->report_path, run->create_mode, &info, &run->report)
                                : kprof_fail(KPROF_NO_MEMORY, "out of memory");
     for (size_t i = 0; i < run->plans.count && status == KPROF_OK; i++)
         status = store_plan(run->report, &run->plans.chips[i]);
@@ -168,8 +195,14 @@ static kprof_status create_report(profile *run)
 
 static kprof_status name_report(profile *run)
 {
-    if (run->options->export_path)
-        return kprof_export_path_expand(run->options->export_path, &run->report_path);
+    const kprof_options *options = run->options;
+    run->create_mode = options->force_overwrite ? KPROF_CREATE_REPLACE : KPROF_CREATE_NEW;
+    if (options->export_path) {
+        bool claimed;
+        kprof_status status = kprof_export_path_claim(options->export_path, &run->report_path, &claimed);
+        run->create_mode = claimed ? KPROF_CREATE_CLAIMED : run->create_mode;
+        return status;
+    }
     kprof_strbuf path = KPROF_STRBUF_INIT;
     kprof_strbuf_printf(&path, "%s/%s", run->session.dir, REPORT_IN_TEMP);
     run->report_path = kprof_strbuf_take(&path);
@@ -210,7 +243,7 @@ static kprof_status start_application(profile *run)
         .stdout_to_stderr = run->route.application_to_stderr,
         .signals = &run->signals,
     };
-    kprof_status status = kprof_spools_new(run->session.dir, run->report, &run->progress, &run->spools);
+    kprof_status status = kprof_spools_new(&run->session, run->report, &run->progress, &run->spools);
     if (status == KPROF_OK)
         status = kprof_child_fork(&spec, &run->child);
     if (status == KPROF_OK)
@@ -287,10 +320,10 @@ static void dispose(profile *run, bool started)
     kprof_child_close(&run->child);
     (void)!kprof_clock_guard_release(&run->clocks);
     kprof_spools_free(run->spools);
-    if (run->report)
+    if (started)
         (void)!kprof_report_close(run->report);
-    if (!started && run->report && run->report_path)
-        unlink(run->report_path);
+    else
+        kprof_report_discard(run->report);
     kprof_session_close(&run->session, false);
     kprof_signals_restore(&run->signals);
     kprof_plans_free(&run->plans);

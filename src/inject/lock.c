@@ -2,6 +2,7 @@
 #include "inject/lock.h"
 
 #include "core/fd.h"
+#include "core/folder.h"
 #include "inject/engine.h"
 
 #include <fcntl.h>
@@ -15,13 +16,18 @@
 void kprof_lock_set_folder(const char *dir)
 {
     kprof_lock *locks = &kprof_engine.lock;
-    snprintf(locks->turn.path, sizeof locks->turn.path, "%s/gpu.lock", dir);
-    snprintf(locks->wanted.path, sizeof locks->wanted.path, "%s/gpu.wanted", dir);
+    snprintf(locks->session_dir, sizeof locks->session_dir, "%s", dir);
 }
 
 static int open_lock(const kprof_file_lock *lock)
 {
-    return open(lock->path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    const char *reason;
+    int folder = kprof_folder_open(kprof_engine.lock.session_dir, &reason);
+    if (folder < 0)
+        return -1;
+    int fd = kprof_folder_open_file(folder, lock->name, O_RDWR | O_CREAT, &reason);
+    close(folder);
+    return fd;
 }
 
 static void hold(kprof_file_lock *lock, int fd)

@@ -9,12 +9,13 @@
 
 /* A locked file. */
 typedef struct kprof_file_lock {
-    char path[PATH_MAX];
+    const char *name; /* in the session directory */
     int fd;           /* -1: not locked */
     struct stat file; /* tells whether the number is still ours */
 } kprof_file_lock;
 
 typedef struct kprof_lock {
+    char session_dir[PATH_MAX];
     kprof_file_lock turn;   /* exclusive: whose turn it is */
     kprof_file_lock wanted; /* shared by those who want theirs */
 } kprof_lock;

@@ -14,7 +14,7 @@ kprof_status kprof_all_base_metrics(kprof_host *host, kprof_strlist *out)
     return status == KPROF_OK ? kprof_host_base_metrics(host, KPROF_METRIC_THROUGHPUT, out) : status;
 }
 
-/* No suffix: the name of a metric, not of a value. */
+/* A name without a suffix names a metric, not a value. */
 static bool is_base(const char *word)
 {
     return word[kprof_metric_base_length(word)] == '\0';
@@ -80,7 +80,7 @@ static kprof_status add_launch_matches(const kprof_regex *regex, kprof_strlist *
     return KPROF_OK;
 }
 
-/* A pattern that fits base names means their plainest values. */
+/* A pattern that matches base names stands for their plainest values. */
 static kprof_status match_bases(kprof_host *host, const kprof_regex *regex, const kprof_strlist *bases,
                                 kprof_strlist *candidates)
 {
@@ -92,7 +92,7 @@ static kprof_status match_bases(kprof_host *host, const kprof_regex *regex, cons
     return status;
 }
 
-/* One that fits none is meant for full names, such as regex:^dram__bytes.*sum$. */
+/* A pattern that matches no base name is meant for full names, such as regex:^dram__bytes.*sum$. */
 static kprof_status match_full_names(kprof_host *host, const kprof_regex *regex, const kprof_strlist *bases,
                                      kprof_strlist *candidates)
 {
@@ -148,6 +148,26 @@ static kprof_status select_breakdown(kprof_host *host, const char *throughput, k
     return status;
 }
 
+static bool add_launch_item(const kprof_item *item, kprof_strlist *out)
+{
+    bool is_launch = item->name && kprof_launch_metric_find(item->name);
+    return !is_launch || kprof_strlist_add_unique(out, item->name);
+}
+
+/* What a section shows of the launch itself, which is not collected. */
+static bool add_launch_metrics(const kprof_section *section, kprof_strlist *out)
+{
+    bool added = true;
+    for (size_t i = 0; i < section->item_count && added; i++)
+        added = add_launch_item(&section->items[i], out);
+    for (size_t i = 0; i < section->table_count && added; i++) {
+        const kprof_table *table = &section->tables[i];
+        for (size_t k = 0; k < table->row_count * table->column_count && added; k++)
+            added = add_launch_item(&table->rows[k / table->column_count].cells[k % table->column_count], out);
+    }
+    return added;
+}
+
 static kprof_status select_group(const kprof_catalog *catalog, kprof_host *host, const char *id, kprof_strlist *out)
 {
     size_t index = kprof_catalog_find_section(catalog, id);
@@ -161,12 +181,14 @@ static kprof_status select_group(const kprof_catalog *catalog, kprof_host *host,
         status = kprof_host_check(host, &candidates);
     if (status == KPROF_OK)
         status = kprof_section_resolve(&catalog->sections[index], &supply, out, &section);
+    if (status == KPROF_OK && !add_launch_metrics(&section, out))
+        status = KPROF_NO_MEMORY;
     kprof_section_free(&section);
     kprof_strlist_free(&candidates);
     return status;
 }
 
-/* The nearest existing name to an unknown one: a suffix when the base exists, else a base or launch metric. */
+/* Return the nearest existing name to an unknown one: a suffix when the base exists, else a base or launch metric. */
 static kprof_status nearest_name(kprof_host *host, const char *word, kprof_strbuf *out)
 {
     kprof_strlist names = KPROF_STRLIST_INIT;
@@ -227,9 +249,15 @@ static kprof_status select_name(kprof_host *host, const char *word, kprof_strlis
     return status;
 }
 
+static const char breakdown[] = "breakdown:", group[] = "group:";
+
+bool kprof_is_group(const char *word)
+{
+    return strncmp(word, breakdown, sizeof(breakdown) - 1) == 0 || strncmp(word, group, sizeof(group) - 1) == 0;
+}
+
 kprof_status kprof_select_metrics(const kprof_catalog *catalog, kprof_host *host, const char *word, kprof_strlist *out)
 {
-    static const char breakdown[] = "breakdown:", group[] = "group:";
     const char *pattern = kprof_regex_pattern(word);
     if (pattern)
         return select_regex(host, pattern, out);
