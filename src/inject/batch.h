@@ -39,33 +39,32 @@ void kprof_batch_listen(const kprof_batch_listener *listener);
 bool kprof_batch_is_open(void);
 /* Does the open batch keep launches that are not chosen, and transfers? Without the gate, again, only a hint. */
 bool kprof_batch_records(void);
-/* Is the open batch a window of launches that are not repeated, so that only what ends or hinders a pass closes it? */
+/* Is the open batch a window of launches that are not repeated? Then only calls that end or hinder a pass close it. */
 bool kprof_batch_is_window(void);
 /* Note that a kernel runs outside of all ranges and is not known to end by itself. */
 void kprof_batch_note_unknown_end(void);
-/* Something happened that the open batch does not know of: it will not be repeated, and `reason`, a literal, says why.
- */
+/* Do not repeat the open batch: something happened that it does not know of. `reason`, a literal, says what. */
 void kprof_batch_spoil(const char *reason);
-/* kprof_sharing bits that matter to the open batch and were not set when it was opened. */
+/* Return the kprof_sharing bits that matter to the open batch and have been set since it was opened. */
 unsigned kprof_batch_new_sharing(void);
 
 /* Take a launch into the open batch, or open one for it if it is chosen; the driver call that follows is its own run.
  * False when the launch is in no batch: the open one was closed then, and `status` is KPROF_OK for a launch that is not
  * chosen, else why it will not be measured. */
 bool kprof_batch_enter(const kprof_batch_launch *launch, kprof_status *status);
-/* The same for a call that does what `count` launches and transfers do, as that of a graph: all are taken, or none. Its
- * launches are measured in replays only. */
+/* Do the same for a call that stands for `count` launches and transfers, such as a graph launch. Either all are taken
+ * or none. They are measured in replays only. */
 bool kprof_batch_enter_all(const kprof_batch_launch *launches, size_t count, kprof_status *status);
-/* After the driver call. Closes the batch when it is full, or when the launch was to be alone in it. */
+/* Call this after the driver call. It closes the batch when it is full or has been open for too long. */
 void kprof_batch_leave(const kprof_call *call);
-/* After a call that brought memory: the open batch saves it. */
+/* Have the open batch save the memory that the call has brought. */
 void kprof_batch_cover(const kprof_call *call);
-/* Replay the open batch, tell of its launches, and forget it. `why`, for the log: what happens now. Does nothing when
- * none is open. */
+/* Replay the open batch, report its launches, and forget it. `why` says for the log what closes it. Does nothing when
+ * no batch is open. */
 void kprof_batch_close(const char *why);
-/* The context goes, and with it the open batch if that is its own: nothing is replayed any more. True in that case. */
+/* Give up the open batch if it belongs to the context, which ends. Returns true if a pass was under way. */
 bool kprof_batch_context_ending(void *context);
-/* In a forked child, which has no part in its parent's batch. */
+/* Forget the parent's batch, in a forked child. */
 void kprof_batch_forget(void);
 
 #endif

@@ -83,21 +83,21 @@ void kprof_batch_note_ends(void);
 
 /* passes.c */
 
-/* Have the profiler ready, and start the pass around the application's own run, where there is one. */
+/* Get the profiler ready, and start the pass around the application's own run if there is one. */
 kprof_status kprof_passes_begin(void) KPROF_MUST_CHECK;
-/* The application's own runs are over: end their pass, and run all others; *passes: how many were measured. Whatever
- * the status, memory is then as the application's own runs left it. */
+/* End the pass of the application's own runs, which are over, and run all other passes. *passes is the number of
+ * passes that were measured. Whatever the status, memory is then as the application's own runs left it. */
 kprof_status kprof_passes_run(uint32_t *passes) KPROF_MUST_CHECK;
 
 /* deliver.c */
 
-/* Tell of the chosen launches, which have been evaluated. */
+/* Report the chosen launches, which have been evaluated. */
 void kprof_deliver_all(uint32_t passes);
-/* Tell of a launch that was evaluated, with `reason`, or why it could not be. Its record, with mode and passes, gets
- * the values and the spreads of witnesses. */
+/* Report an evaluated launch with `reason`, or why it could not be evaluated. Its record has mode and passes already
+ * and gets the values and the spreads of the witnesses. */
 void kprof_deliver(const kprof_chip_metrics *metrics, const kprof_evaluation *e, kprof_launch_record *record,
                    const char *reason);
-/* Tell that none of them was measured. */
+/* Report that no launch was measured. */
 void kprof_deliver_reason(const char *reason);
 
 #endif

@@ -39,29 +39,30 @@ typedef struct kprof_context_list {
     bool incomplete; /* there was no memory to list one */
 } kprof_context_list;
 
-/* The context's own, which must be current; other contexts of its device give the counters back. NOT_COLLECTED when the
- * work of one of them does not end within a second. Thread-safe; what it points to is for one launch at a time. */
+/* Get the state of a context, which must be current. Other contexts of its device give the counters back.
+ * NOT_COLLECTED when the work of one of them does not end within a second. Thread-safe; the result is for one launch
+ * at a time. */
 kprof_status kprof_contexts_open(void *context, const kprof_chip_metrics *metrics,
                                  kprof_profiled_context **out) KPROF_MUST_CHECK;
-/* The context's own, NULL where nothing was measured yet. With the gate held. */
+/* Find the state of a context; NULL if nothing was measured there yet. Needs the gate. */
 const kprof_profiled_context *kprof_contexts_find(const void *context);
-/* A context of the application's is there from now on, measured or not. Thread-safe. */
+/* Note a new context of the application, measured or not. Thread-safe. */
 void kprof_contexts_note(void *context);
-/* Wait until the work of all contexts but this one is done, as kprof_wait_with_limit does: what that work writes to
- * this one's memory, a replay would take back. NOT_COLLECTED when it does not end in time. With the gate held. */
+/* Wait, as kprof_wait_with_limit does, until the work of all other contexts is done: a replay would undo what it
+ * writes to this context's memory. NOT_COLLECTED when it does not end in time. Needs the gate. */
 kprof_status kprof_contexts_wait_for_others(const void *context) KPROF_MUST_CHECK;
-/* It ends; `in_pass`: with a pass under way, which nothing ends any more. */
+/* Forget a context, which ends. `in_pass`: a pass is under way, and nothing ends it any more. */
 void kprof_contexts_forget(void *context, bool in_pass);
-/* Is the work of all contexts done? Waits for each as kprof_wait_with_limit does. With the gate held. */
+/* Is the work of all contexts done? Waits for each as kprof_wait_with_limit does. Needs the gate. */
 bool kprof_contexts_idle(void);
-/* Give the device memory that kprof keeps back to the application, but for that of a context whose work does not end
- * within a second. With the gate held, and no batch open. */
+/* Give the device memory that kprof keeps back to the application, except in contexts whose work does not end within a
+ * second. Needs the gate, and no batch may be open. */
 void kprof_contexts_release_memory(void);
-/* Let other processes have the counters, but for those of a context whose work does not end within a second; the next
- * measurement takes them again. With the gate held. */
+/* Let other processes have the counters, except those of contexts whose work does not end within a second. The next
+ * measurement takes them again. Needs the gate. */
 void kprof_contexts_release(void);
 
-/* Tell what there is of samples that lack passes, in all contexts; see multiplex.h. With the gate held. */
+/* Report the samples of all contexts that lack passes, as they are; see multiplex.h. Needs the gate. */
 void kprof_contexts_end_samples(void);
 
 #endif

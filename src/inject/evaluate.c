@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Fewer are not worth a thread's start. */
+/* Starting a thread does not pay for fewer launches. */
 #define LAUNCHES_PER_WORKER 8
 
 typedef struct kprof_evaluate_worker worker;
@@ -42,8 +42,8 @@ void kprof_evaluations_free(kprof_evaluations *evaluations)
     *evaluations = (kprof_evaluations){0};
 }
 
-/* Asked for together, since each question has a price of its own where an image has many ranges. So a launch whose
- * witnesses cannot be evaluated has no values. */
+/* Read metrics and witnesses together, since each question has a price of its own in an image of many ranges. So a
+ * launch whose witnesses cannot be evaluated has no values. */
 static kprof_status read_launch(const worker *self, kprof_evaluation *e)
 {
     kprof_evaluator *work = &kprof_engine.evaluator;
@@ -104,7 +104,7 @@ static void use_readers_of(const kprof_chip_metrics *metrics)
     work->readers_metrics = metrics;
 }
 
-/* As many as serve every pass. */
+/* Make room for as many names as a pass may have. */
 static bool reserve(size_t count)
 {
     kprof_evaluator *work = &kprof_engine.evaluator;

@@ -12,7 +12,7 @@
 
 #define KPROF_EVALUATE_THREADS 16
 
-/* All passes up to this one, as an end of a range of them. */
+/* As the end of a range of passes: all that are left. */
 #define KPROF_ALL_PASSES UINT32_MAX
 
 /* The values and witnesses of one launch. */
@@ -54,16 +54,17 @@ typedef struct kprof_evaluator {
     const kprof_chip_metrics *readers_metrics; /* what the readers are for: another chip's are made anew */
 } kprof_evaluator;
 
-/* Make `count` of them, with all values NaN; the caller tells which launch each is. What is given is borrowed. */
+/* Make `count` evaluations with all values NaN. The caller sets the launch and the range of each. The arguments are
+ * borrowed. */
 kprof_status kprof_evaluations_make(const kprof_profiler *profiler, const kprof_chip_metrics *metrics, size_t count,
                                     kprof_evaluations *out) KPROF_MUST_CHECK;
 void kprof_evaluations_free(kprof_evaluations *evaluations); /* members */
 
-/* Pass `from` was decoded: begin to evaluate its witnesses, and the metrics whose last pass it is, or one after it
- * before `end`, on threads that live for this. Nothing may be decoded, or evaluated further, before
- * kprof_evaluate_wait. With the gate held. */
+/* Begin to evaluate, after pass `from` was decoded: its witnesses, and the metrics whose last pass is among `from` to
+ * `end` - 1. Threads are started for this. Do not decode or evaluate anything else before kprof_evaluate_wait. Needs
+ * the gate. */
 void kprof_evaluate_begin(kprof_evaluations *evaluations, uint32_t from, uint32_t end);
-/* Wait until what was begun, if anything, is done. */
+/* Wait for the end of what kprof_evaluate_begin has begun, if anything. */
 void kprof_evaluate_wait(void);
 
 #endif

@@ -15,22 +15,23 @@ typedef struct kprof_gate {
     bool in_vain; /* nobody got to be alone since somebody waited in vain */
 } kprof_gate;
 
-/* Around every driver call that may change memory or state. _enter waits while a replay is under way. A thread may nest
- * calls. */
+/* Enter and leave around every driver call that may change memory or state. _enter waits while a replay is under way.
+ * A thread may nest calls. */
 void kprof_gate_enter_shared(void);
 void kprof_gate_leave_shared(void);
 
-/* Before a replay: waits until no other thread is inside such a call, `timeout_ms` at most, since a call may itself
- * wait for work that only this thread will submit; hardly at all where the last wait was in vain. Another replay is
- * waited for without a limit, since it ends by itself, but not at all with a timeout of 0. False when that time is
- * over, or when this thread is in the middle of a replay: do not replay. */
+/* Enter alone, before a replay. Waits until no other thread is inside a shared call, but for `timeout_ms` at most: a
+ * call may itself wait for work that only this thread will submit. After a wait in vain the next one is very short.
+ * Waits for another replay without a limit, since that ends by itself, but not at all if the timeout is 0. Returns
+ * false when the time is over, or when this thread is in the middle of a replay: do not replay then. */
 bool kprof_gate_enter_exclusive(unsigned timeout_ms);
 void kprof_gate_leave_exclusive(void);
 
-/* Wait until no other thread is in a replay, or about to be, `timeout_ms` at most; not for those inside calls. */
+/* Wait, for `timeout_ms` at most, until no other thread is in a replay or about to begin one. Does not wait for shared
+ * calls. */
 void kprof_gate_await_exclusive(unsigned timeout_ms);
 
-/* In a forked child: the threads that held the gate do not exist there. */
+/* Open the gate in a forked child, where the threads that held it do not exist. */
 void kprof_gate_reset(void);
 
 #endif

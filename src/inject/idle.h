@@ -18,15 +18,16 @@ typedef struct kprof_idle {
     unsigned calls; /* since the last launch */
 } kprof_idle;
 
-/* What to do then; called on a thread of its own each quarter of a second, with the number of the call since the last
- * launch, from 1, until it returns true. */
+/* Set the function that acts. A thread of kprof's own calls it each quarter of a second until it returns true. `calls`
+ * counts the calls since the last launch, from 1. */
 void kprof_idle_start(bool (*give_back)(unsigned calls));
-/* There is something to give back: watch from now on whether more follows. Cheap: called after every measured launch,
- * with the gate still held, so that who gets the gate next knows of the launch. */
+/* Watch from now on whether more launches follow, since there is something to give back. Cheap. Call it after every
+ * measured launch with the gate still held, so that the next holder of the gate knows of the launch. */
 void kprof_idle_watch(void);
-/* For what kprof_idle_start was given, once it holds the gate: a launch may have ended while it waited for that. */
+/* Has nothing been launched since? The function given to kprof_idle_start asks this once it holds the gate, as a
+ * launch may have ended while it waited. */
 bool kprof_idle_lasts(void);
-/* The process ends: nothing is given back any more. */
+/* Stop watching, as the process ends. */
 void kprof_idle_stop(void);
 /* In a forked child, where the watching thread does not exist. */
 void kprof_idle_forget(void);

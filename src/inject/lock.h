@@ -22,16 +22,16 @@ typedef struct kprof_lock {
 
 /* Set the folder of the lock. Call this first. */
 void kprof_lock_set_folder(const char *dir);
-/* Wait for this process' turn, `timeout_ms` at most; false when that time is over. `before_wait` is called before a
- * wait, for giving up what the process that has its turn may need; NULL: nothing. */
+/* Wait for this process' turn, for `timeout_ms` at most; false when that time is over. Before it waits it calls
+ * `before_wait`, which may be NULL, to give up what the process whose turn it is may need. */
 bool kprof_lock_take(unsigned timeout_ms, void (*before_wait)(void));
-/* Say that this process wants its turn, and the counters that another process may keep beyond its own; and that it has
- * got them, or wants them no more. */
+/* _want tells other processes that this one wants its turn, and the counters if one keeps them beyond its own turn.
+ * _have takes that back. */
 void kprof_lock_want(void);
 void kprof_lock_have(void);
 /* Does another process want them? */
 bool kprof_lock_is_wanted(void);
-/* Also in a forked child, where it lets go of a copy: the lock stays its parent's. */
+/* Give the turn to others. In a forked child this lets go of a copy only: the lock stays the parent's. */
 void kprof_lock_give(void);
 
 #endif

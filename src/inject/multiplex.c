@@ -1,5 +1,5 @@
-/* Which launch is measured in which window, and what samples come of it. CUPTI runs the passes in a fixed order, over
- * and over, and keeps the counters of a range by its name, so that a sample is a range that is pushed once in each
+/* Decides which launch is measured in which window, and makes samples of them. CUPTI runs the passes in a fixed order,
+ * over and over, and keeps the counters of a range by its name. So a sample is a range that is pushed once in each
  * pass. */
 #include "inject/batch_private.h"
 
@@ -18,7 +18,7 @@
 /* Launches of a group in one window: one until a sample is complete, so that short programs get one, then more. */
 #define MOST_IN_WINDOW    16
 #define MORE_PER_COMPLETE 3
-/* Kernels and shapes that are told apart; launches of others are not measured. */
+/* At most this many kernels and shapes are told apart; launches of others are not measured. */
 #define MOST_GROUPS ((size_t)1 << 16)
 /* After the windows of the first sample, each lets so many more launches go by than the one before: starting and
  * stopping a pass takes 40 ms, and so the windows of 10,000 launches take 5 s at most. */
@@ -109,14 +109,14 @@ static bool grow_slots(struct kprof_multiplex *m)
     return true;
 }
 
-/* NULL: there is none yet. */
+/* Return NULL if there is none yet. */
 static group *find_group(const struct kprof_multiplex *m, const kprof_batch_launch *launch)
 {
     shape wanted = shape_of(launch);
     return m && m->slot_count > 0 ? *find_slot(m->slots, m->slot_count, &wanted) : NULL;
 }
 
-/* NULL when memory ran out, or there are too many. */
+/* Find or make the group; NULL when memory ran out, or there are too many. */
 static group *get_group(struct kprof_multiplex *m, const kprof_batch_launch *launch)
 {
     shape wanted = shape_of(launch);
@@ -315,7 +315,7 @@ size_t kprof_multiplex_take(const kprof_batch_launch *launch, const char *why)
     return number;
 }
 
-/* It is open no longer. */
+/* Take a sample out of the list of open ones. */
 static void take_out(struct kprof_multiplex *m, size_t number)
 {
     group *g = m->samples[number].group;

@@ -25,33 +25,34 @@ kprof_turn kprof_multiplex_turn(const kprof_batch_launch *launch);
  * window worth its price? */
 bool kprof_multiplex_loses_patience(void);
 
-/* Is there a measurement for samples that can go on? Else the samples that there are have been told of. */
+/* Can the measurement for samples go on? If not, the samples that there are have been reported. */
 bool kprof_multiplex_goes_on(void);
 /* Begin a measurement for samples. */
 kprof_status kprof_multiplex_begin(const kprof_measurement *wanted) KPROF_MUST_CHECK;
-/* A window opens for the batch's opener: find a pass for it. With the context idle. */
+/* Find a pass for the window that opens, which the batch's opener lacks. The context must be idle. */
 kprof_status kprof_multiplex_open_window(void) KPROF_MUST_CHECK;
 /* May the batch use the measurement of the samples? It may if there is one like `wanted` with room for `least` more
  * ranges. Then the batch's ranges begin after those of the samples, and its capacity is the room that is left. */
 bool kprof_multiplex_shares(const kprof_measurement *wanted, size_t least);
-/* The batch, which may have shared the measurement, is over. */
+/* Note the end of a batch, which may have shared the measurement. */
 void kprof_multiplex_note_batch(void);
-/* Make the launch, whose turn it is, part of a sample, and return its range. `why` it is not repeated. */
+/* Make the launch, whose turn it is, part of a sample, and return its range. `why` says why it is not repeated. */
 size_t kprof_multiplex_take(const kprof_batch_launch *launch, const char *why);
-/* The driver refused this launch, of this range: the sample cannot be completed. */
+/* Drop the sample of this range: the driver refused one of its launches, so it cannot be completed. */
 void kprof_multiplex_drop(size_t range, const kprof_launch_record *refused);
-/* Tell of a launch that is not measured, since it was not its turn. */
+/* Report a launch that is not measured since it was not its turn. */
 void kprof_multiplex_skip(const kprof_launch_record *record);
-/* The window's pass has ended and can be decoded. */
+/* Decode the window's pass, which has ended. */
 kprof_status kprof_multiplex_read_window(void) KPROF_MUST_CHECK;
-/* Tell of the window's launches, and of samples that are complete now; or why there are none, of all samples. */
+/* Report the window's launches and the samples that are complete now. The second function reports all samples without
+ * values, with the reason. */
 void kprof_multiplex_deliver(void);
 void kprof_multiplex_deliver_reason(const char *reason);
 
-/* Samples that lack passes will not get them: tell what they have. Before the context's profiler is used for something
- * else, or given back. */
+/* Report the samples that lack passes, as they are. Call this before the context's profiler is used for something else
+ * or given back. */
 void kprof_multiplex_end(kprof_profiled_context *context);
-/* The context goes: the same, and free what is kept. */
+/* Do the same for a context that ends, and free its samples. */
 void kprof_multiplex_free(kprof_profiled_context *context);
 
 #endif

@@ -1,5 +1,5 @@
-/* Runs the passes of a batch: those of replays, with memory put back between them, and the one around the application's
- * own run, where that is what is measured or where it proves that the launches may be replayed. */
+/* Runs the passes of a batch. Those of replays have memory put back before each. The one around the application's own
+ * run either measures it or proves that the launches may be replayed. */
 #include "inject/batch_private.h"
 
 #include "core/log.h"
@@ -12,8 +12,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* A replay is abandoned when it takes this many times as long as the application's own run, or as the first replay, and
- * so much more for each launch and all of them. */
+/* Abandon a replay that takes longer than FACTOR times the application's own run, and NS for the pass, and EACH_NS for
+ * each launch. */
 #define SLOW_PASS_FACTOR  10
 #define SLOW_PASS_NS      INT64_C(5000000000)
 #define SLOW_PASS_EACH_NS INT64_C(20000000)
@@ -119,7 +119,7 @@ kprof_status kprof_passes_begin(void)
     return status;
 }
 
-/* Which launches are evaluated. */
+/* List the launches to evaluate: the chosen ones. */
 static kprof_status list_chosen(void)
 {
     kprof_open_batch *batch = &kprof_engine.batch;
@@ -187,7 +187,7 @@ static kprof_status read_proof(kprof_reader *reader, size_t range, bool *reached
     return KPROF_OK;
 }
 
-/* Mark the kernels that did. */
+/* Find out for each launch whether it reached host memory, and mark the kernels of those that did. */
 static kprof_status read_each_proof(kprof_reader *reader, bool *reached)
 {
     kprof_open_batch *batch = &kprof_engine.batch;
@@ -297,7 +297,7 @@ static kprof_status end_before(size_t number)
     return KPROF_NOT_COLLECTED; /* with the operation's own reason */
 }
 
-/* All launches of a pass. NOT_COLLECTED when it takes far too long. */
+/* Repeat all launches in one pass. NOT_COLLECTED when it takes far too long. */
 static kprof_status run_all(void)
 {
     kprof_open_batch *batch = &kprof_engine.batch;
@@ -368,7 +368,7 @@ static kprof_status run_passes(uint32_t *passes)
     return status;
 }
 
-/* Replay, and leave no trace of it. What the passes before a failure gave is kept, with the reason. */
+/* Replay, and leave no trace of it. After a failure, keep what the passes before it gave, with the reason. */
 static kprof_status replay(uint32_t *passes)
 {
     kprof_open_batch *batch = &kprof_engine.batch;

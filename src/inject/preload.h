@@ -10,12 +10,13 @@ typedef struct kprof_preload {
     atomic_bool running; /* and not joined */
 } kprof_preload;
 
-/* Begin, in a thread of its own, where the process is to measure counters. What fails here is told by who needs it. */
+/* Begin to load in a thread, if the process is to measure counters. Failures are reported by whoever needs the
+ * libraries. */
 void kprof_preload_start(void);
-/* The process is about to end or to fork: have the loading done with it first, if it is within a second. A child would
- * find locks of libraries that are being loaded taken for ever. */
+/* Wait for the end of loading, for a second at most, before the process ends or forks. Otherwise a child could find
+ * locks of the libraries taken for ever. */
 void kprof_preload_end(void);
-/* In a forked child, which has no such thread. */
+/* Forget the thread in a forked child, which does not have it. */
 void kprof_preload_forget(void);
 
 #endif

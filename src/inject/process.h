@@ -28,15 +28,15 @@ typedef struct kprof_process {
 /* Read the configuration, open the spool and have the device call the hooks; does nothing when kprof did not start this
  * process, or when called again. `device` is borrowed for the life of the process. */
 void kprof_process_start(const kprof_device_ops *device);
-/* A batch opens: have it closed before the libraries end that measuring needs. What they have set up so far ends after
- * this process' handler, since both go in the reverse order of their start; so each batch registers the handler. */
+/* Register the exit handler once more, as a batch opens. Exit handlers run in the reverse order of their registration,
+ * so the batch will be closed before anything ends that CUPTI's libraries have registered so far. */
 void kprof_process_outlive_libraries(void);
 /* Write a record. A failure (disk full) is reported once where it still can be, and disarms. */
 void kprof_process_write(const kprof_record *record);
-/* The last error that this thread logged, or the status' own text: why something was not measured. Valid until the
- * next. */
+/* Return why something was not measured: the last error that this thread logged, or the status' own text. Valid until
+ * the next error. */
 const char *kprof_process_reason(kprof_status status);
-/* Another launch begins on this thread: what an earlier one met is not its reason. */
+/* Forget the last error of this thread, as another launch begins. */
 void kprof_process_forget_reason(void);
 /* Stop profiling in this process and say why, once; the application runs on. */
 void kprof_process_disarm(kprof_status status, const char *reason);

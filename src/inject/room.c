@@ -1,4 +1,4 @@
-/* By memory, by what the application launches in a row, and by what was asked for. */
+/* Chooses by free memory, by how many launches earlier batches had, and by the options. */
 #include "inject/room.h"
 
 #include "core/memory.h"
@@ -14,7 +14,7 @@
 #define SMALL_IN_A_ROW    3
 #define MEMORY_SHARE      8 /* of what the machine has: not more */
 
-/* How many launches of which counter data fits into the room of this batch. */
+/* Return the number of launches whose counter data fits into the batch's room. */
 static size_t choose_room(const kprof_profiled_context *context)
 {
     size_t available = kprof_memory_available_bytes() / MEMORY_SHARE;

@@ -1,10 +1,10 @@
-/* How much room a batch gets. */
+/* Chooses how much room a batch gets. */
 #ifndef KPROF_INJECT_ROOM_H
 #define KPROF_INJECT_ROOM_H
 
 #include "inject/contexts.h"
 
-/* Launches that the next batch of a context can have, those that are not chosen and transfers among them. */
+/* Return how many ranges the next batch of a context can have. */
 size_t kprof_room_choose(const kprof_profiled_context *context);
 /* Adapt the room of the next batch. The last one had room for `capacity` launches and got `count`; `overhead_ms` is the
  * time that it took besides its launches. */

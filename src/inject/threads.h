@@ -1,4 +1,4 @@
-/* Threads that kprof starts. */
+/* Starts kprof's own threads. */
 #ifndef KPROF_INJECT_THREADS_H
 #define KPROF_INJECT_THREADS_H
 

@@ -39,9 +39,9 @@ static const char *why_not_saved(unsigned sharing)
     return NULL;
 }
 
-/* A kernel that was seen to reach host memory may do so with some arguments only; of one that was not seen yet, and
- * where the GPU reaches all of the process' memory, arguments are all that tells. NULL: nothing speaks against a
- * replay. */
+/* Return why the launch may reach host memory; NULL if nothing speaks against a replay. A kernel that reached host
+ * memory once may do so with some arguments only. For a kernel that is not proved yet, and where the GPU reaches all
+ * of the process' memory, only the arguments tell. */
 static const char *why_reaches_host(const kprof_batch_launch *launch, const kprof_operation *operation)
 {
     unsigned reaches = atomic_load(&launch->kernel->reaches_host);

@@ -1,4 +1,4 @@
-/* How a launch is to be measured: what is safe decides, and costs second. */
+/* Decides how a launch is measured: safety comes first, costs second. */
 #ifndef KPROF_INJECT_TREATMENT_H
 #define KPROF_INJECT_TREATMENT_H
 
@@ -18,15 +18,16 @@ typedef struct kprof_treatment {
     const char *why; /* why it is none of the first two, else ""; valid until the thread's next call */
 } kprof_treatment;
 
-/* `operation`: the launch's copy, NULL when there is none. */
+/* Choose for a launch; `operation` is its copy, NULL when there is none. */
 kprof_treatment kprof_treatment_choose(const kprof_batch_launch *launch, const kprof_operation *operation);
 /* Choose again for a launch that cannot be replayed after all; `why` says the reason. */
 kprof_treatment kprof_treatment_unrepeated(const kprof_batch_launch *launch, const char *why);
 /* May the launch wait for what the host, another GPU, another process or a network card does after it? */
 bool kprof_treatment_may_wait(const kprof_batch_launch *launch);
-/* Can kernels reach memory that a replay does not put back, so that a batch needs a proof that its own did not? */
+/* Can kernels of this process reach memory that a replay does not put back? Then a batch needs a proof that its own
+ * did not. */
 bool kprof_treatment_needs_proof(void);
-/* The same, where the chip has counters for it. */
+/* Will batches be proved? That takes counters which not every chip has. */
 bool kprof_treatment_proves(const kprof_chip_metrics *metrics);
 
 #endif

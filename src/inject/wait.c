@@ -1,4 +1,5 @@
-/* CUDA has no wait with a limit for a whole context, so a thread waits without one, and this one for that thread. */
+/* CUDA has no wait with a limit for a whole context. So one thread waits without a limit, and the caller waits for
+ * that thread. */
 #include "inject/wait.h"
 
 #include "core/log.h"
@@ -11,7 +12,8 @@
 #include <stdlib.h>
 
 #define LIMIT_S 1
-/* For a thread that has been waiting for longer, whose work may have ended just now: once a second, else. */
+/* A thread that has waited for longer gets this much more, as its work may have just ended: GRACE_NS once a second,
+ * SHORT_GRACE_NS else. */
 #define GRACE_NS       20000000
 #define SHORT_GRACE_NS 1000000
 #define SECOND_NS      INT64_C(1000000000)
@@ -77,8 +79,8 @@ static bool await(void *context, int limit_s)
     return !w || w->done;
 }
 
-/* Take the context's waiter out of the list: its result, or `none` where there is none. One that is not done frees
- * itself. */
+/* Take the context's waiter out of the list and return its result, or `none` if there is no waiter. One that is not
+ * done frees itself later. */
 static kprof_status take_result(const void *context, kprof_status none)
 {
     for (waiter **link = &kprof_engine.waits.waiters; *link; link = &(*link)->next) {
