@@ -126,6 +126,8 @@ const kprof_option_row kprof_option_rows[] = {
     CHOICE("csv-layout", csv_layout, csv_layouts, "long|wide|ncu",
            "a row per value, a row per launch, or ncu's columns; implies --csv (long)", IN_ALL, NULL),
     CHOICE("print-units", base_units, unit_modes, "auto|base", "scale units in text (auto), or not", IN_ALL, NULL),
+    FLAG("all", 0, all_rows, "in text, print rows that are 0 too, and values that an earlier section has", IN_ALL),
+    FLAG("details-help", 0, details_help, "in text, tell what sections and metrics mean", IN_ALL),
     CHOICE("print-kernel-base", kernel_base, name_bases, "function|demangled|mangled", "kernel names shown (demangled)",
            IN_ALL, NULL),
     VALUE("log-file", 0, STRING, log_file, "FILE", "write the results to FILE, or to \"stdout\" or \"stderr\"", IN_ALL),

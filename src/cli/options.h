@@ -68,6 +68,7 @@ typedef struct kprof_options {
     int csv_layout;    /* kprof_csv_layout or KPROF_UNSET */
     int print_summary; /* 1: --print-summary per-kernel */
     int base_units;
+    bool all_rows, details_help;
     int kernel_base; /* kprof_name_base shown */
     char *log_file;
     int color; /* kprof_color */

@@ -349,7 +349,7 @@ static void csv_metric(kprof_emitter *emitter, const kprof_emit_metric *metric)
     csv_emitter *csv = of(emitter);
     if (csv->is_wide)
         csv->values[metric->column] = metric->value;
-    else if (!metric->repeated)
+    else if (csv->is_ncu ? !metric->repeated : !metric->shown_before)
         long_row(csv, metric);
 }
 

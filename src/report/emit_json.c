@@ -110,8 +110,25 @@ static cJSON *metric_catalogue(const kprof_emit_page *page)
         add_text(metric, "name", column->name);
         add_text(metric, "unit", column->unit);
         add_text(metric, "description", description);
+        add_text(metric, "help", column->help);
     }
     return metrics;
+}
+
+/* What the sections of each chip are about. */
+static cJSON *section_catalogue(const kprof_model *model)
+{
+    cJSON *sections = cJSON_CreateArray();
+    for (size_t i = 0; i < model->chip_count; i++) {
+        for (size_t k = 0; k < model->chips[i].section_count; k++) {
+            cJSON *section = append_object(sections);
+            add_text(section, "chip", model->chips[i].name);
+            add_text(section, "id", model->chips[i].sections[k].id);
+            add_text(section, "name", model->chips[i].sections[k].name);
+            add_text(section, "help", model->chips[i].sections[k].help);
+        }
+    }
+    return sections;
 }
 
 static cJSON *passes_of_chip(const kprof_model_chip *chip)
@@ -164,6 +181,8 @@ static void json_page_begin(kprof_emitter *emitter)
         return;
     kprof_output_puts(emitter->out, ",\n\"metrics\":");
     write_value(json, metric_catalogue(page));
+    kprof_output_puts(emitter->out, ",\n\"sections\":");
+    write_value(json, section_catalogue(page->model));
     kprof_output_puts(emitter->out, ",\n\"schedules\":");
     write_value(json, schedules(page->model));
     kprof_output_puts(emitter->out, ",\n\"launches\":[");
