@@ -18,7 +18,7 @@ typedef struct text_emitter {
     bool begun;                         /* something was printed: a blank line comes between */
     kprof_grid items;                   /* of the section, or of the launch on the raw page */
     kprof_grid rows;                    /* of a list or a record */
-    bool is_compact;
+    kprof_list_shape shape;
     const char *list;                        /* title of a list that nothing was printed of yet */
     size_t record_count;                     /* in the list, so far */
     bool hides_missing;                      /* the launch was not measured: show only what is known all the same */
@@ -47,13 +47,13 @@ static text_emitter *of(kprof_emitter *emitter)
 
 static unsigned width_of(const kprof_emitter *emitter)
 {
-    return emitter->page.options->width ? emitter->page.options->width : DEFAULT_WIDTH;
+    return emitter->options->width ? emitter->options->width : DEFAULT_WIDTH;
 }
 
 static void put_styled(kprof_emitter *emitter, text_style style, const char *text)
 {
     static const char *const codes[] = {"\033[1m", "\033[1;36m", "\033[33m", ""};
-    bool color = emitter->page.options->color && style != STYLE_PLAIN;
+    bool color = emitter->options->color && style != STYLE_PLAIN;
     kprof_output_puts(emitter->out, color ? codes[style] : "");
     kprof_output_puts(emitter->out, text);
     kprof_output_puts(emitter->out, color ? "\033[0m" : "");
@@ -63,7 +63,7 @@ static void put_styled(kprof_emitter *emitter, text_style style, const char *tex
 /* Columns for texts that hold names and messages, which are broken into lines on request only. */
 static size_t text_width(const kprof_emitter *emitter)
 {
-    return emitter->page.options->width ? emitter->page.options->width : SIZE_MAX;
+    return emitter->options->width ? emitter->options->width : SIZE_MAX;
 }
 
 static void put_lines(kprof_emitter *emitter, text_block block, const char *text)
@@ -97,11 +97,6 @@ static void print_grid(text_emitter *text, kprof_grid *grid, size_t indent)
     kprof_grid_print(grid, text->base.out, indent);
 }
 
-static void text_page_begin(kprof_emitter *emitter)
-{
-    (void)emitter;
-}
-
 static void show_process(text_emitter *text, const kprof_model_process *process)
 {
     if (text->process == process)
@@ -129,10 +124,10 @@ static int describe_launch(const kprof_model_launch *launch, char text[256])
 
 static char **make_short_names(const kprof_emitter *emitter)
 {
-    const kprof_model *model = emitter->page.model;
+    const kprof_model *model = emitter->launches.model;
     const char **names = calloc(model->kernel_count + 1, sizeof *names);
     for (size_t i = 0; names && i < model->kernel_count; i++)
-        names[i] = kprof_model_kernel_name(&model->kernels[i], emitter->page.options->kernel_base);
+        names[i] = kprof_model_kernel_name(&model->kernels[i], emitter->options->kernel_base);
     char **short_names = names ? kprof_short_names_new(names, model->kernel_count, text_width(emitter)) : NULL;
     free(names);
     return short_names;
@@ -142,13 +137,13 @@ static char **make_short_names(const kprof_emitter *emitter)
 static const char *shown_name(kprof_emitter *emitter, const kprof_model_kernel *kernel)
 {
     text_emitter *text = of(emitter);
-    const char *name = kprof_model_kernel_name(kernel, emitter->page.options->kernel_base);
+    const char *name = kprof_model_kernel_name(kernel, emitter->options->kernel_base);
     if (kprof_text_width(name) <= text_width(emitter))
         return name;
     if (!text->short_names)
         text->short_names = make_short_names(emitter);
     if (text->short_names)
-        return text->short_names[kernel - emitter->page.model->kernels];
+        return text->short_names[kernel - emitter->launches.model->kernels];
     emitter->status = KPROF_NO_MEMORY;
     return name;
 }
@@ -186,7 +181,7 @@ static void show_disagreements(kprof_emitter *emitter, const kprof_model_launch 
 {
     kprof_disagreement *found;
     size_t count;
-    emitter->status = kprof_disagreements(emitter->page.model, launch, &found, &count);
+    emitter->status = kprof_disagreements(emitter->launches.model, launch, &found, &count);
     if (emitter->status != KPROF_OK)
         return;
     for (size_t i = 0; i < count; i++) {
@@ -234,7 +229,7 @@ static void describe_multiplexed(const kprof_model_launch *launch, kprof_strbuf 
 /* "254 values come from one pass each, 109 join several passes, which agree" */
 static void describe_joining(const kprof_emitter *emitter, const kprof_model_launch *launch, kprof_strbuf *out)
 {
-    const kprof_joining joining = kprof_joining_of(emitter->page.model, launch);
+    const kprof_joining joining = kprof_joining_of(emitter->launches.model, launch);
     const char *where = kprof_model_is_multiplexed(launch) ? "passes of several launches" : "several passes";
     if (joining.of_several == 0)
         return;
@@ -274,7 +269,7 @@ static void show_origin(kprof_emitter *emitter, const kprof_model_launch *launch
         describe_multiplexed(launch, &origin);
     else
         describe_one_launch(launch, &origin);
-    if (emitter->page.page != KPROF_PAGE_RAW) /* it tells the passes of each value */
+    if (emitter->launches.in_sections) /* it tells the passes of each value */
         describe_joining(emitter, launch, &joining);
     if (origin.failed || joining.failed)
         emitter->status = KPROF_NO_MEMORY;
@@ -292,13 +287,13 @@ static void show_origin(kprof_emitter *emitter, const kprof_model_launch *launch
         show_disagreements(emitter, launch);
 }
 
-/* Columns of items: the name, the value, how far samples of it spread, its passes on the raw page, a bar. */
+/* Columns of items: the name, the value, how far samples of it spread, its passes where no section shows it, a bar. */
 static void begin_items(text_emitter *text)
 {
-    const bool is_raw = text->base.page.page == KPROF_PAGE_RAW;
+    const bool in_sections = text->base.launches.in_sections;
     kprof_grid_free(&text->items);
-    text->items = kprof_grid_make(text->shows_spread ? is_raw ? "tnntt" : "tnnt" : is_raw ? "tntt" : "tnt");
-    text->items.width = is_raw ? 0 : width_of(&text->base);
+    text->items = kprof_grid_make(text->shows_spread ? in_sections ? "tnnt" : "tnntt" : in_sections ? "tnt" : "tntt");
+    text->items.width = in_sections ? width_of(&text->base) : 0;
     text->items.has_bars = true;
     text->items.group = text->shows_spread ? 2 : 1;
 }
@@ -338,7 +333,7 @@ static void show_section(text_emitter *text, const char *in_short)
     text->follows_idle = *in_short;
     put_lines(emitter, (text_block){STYLE_SECTION, 2, width_of(emitter)}, line);
     free(line);
-    if (emitter->page.options->details_help && section->help)
+    if (emitter->options->details_help && section->help)
         put_lines(emitter, (text_block){STYLE_PLAIN, 2, width_of(emitter)}, section->help);
 }
 
@@ -347,7 +342,7 @@ static void flush_items(text_emitter *text)
 {
     if (text->section && text->items.cell_count > 0)
         show_section(text, "");
-    print_grid(text, &text->items, text->base.page.page == KPROF_PAGE_RAW ? 2 : 4);
+    print_grid(text, &text->items, text->base.launches.in_sections ? 4 : 2);
 }
 
 /* Before something else of the section than its items. */
@@ -391,9 +386,9 @@ static void mark_disagreeing(text_emitter *text, kprof_grid *grid, bool disagree
 
 static void put_value(kprof_emitter *emitter, kprof_grid *grid, const kprof_emit_metric *metric)
 {
-    kprof_human human = kprof_units_human(metric->value, metric->unit, emitter->page.options->base_units);
+    kprof_human human = kprof_units_human(metric->value, metric->unit, emitter->options->base_units);
     kprof_grid_add(grid, human.number, human.unit);
-    if (emitter->page.page != KPROF_PAGE_RAW) /* it tells the passes in words */
+    if (emitter->launches.in_sections) /* else words tell the passes */
         mark_disagreeing(of(emitter), grid, metric->disagrees);
 }
 
@@ -407,7 +402,7 @@ static void put_spread(kprof_emitter *emitter, kprof_grid *grid, const kprof_emi
     }
     const bool is_share = metric->value != 0;
     double amount = is_share ? 100 * metric->spread->mad / fabs(metric->value) : metric->spread->mad;
-    kprof_human human = kprof_units_human(amount, is_share ? "%" : metric->unit, emitter->page.options->base_units);
+    kprof_human human = kprof_units_human(amount, is_share ? "%" : metric->unit, emitter->options->base_units);
     snprintf(text, sizeof text, "+- %s", human.number);
     kprof_grid_add(grid, text, human.unit);
     of(emitter)->has_spreads = true;
@@ -436,7 +431,7 @@ static void put_passes(kprof_emitter *emitter, kprof_grid *grid, const kprof_emi
 /* What a metric means: in the section's words, or in those of the library that counts it. */
 static const char *help_of(const kprof_emitter *emitter, const kprof_emit_metric *metric)
 {
-    const kprof_model *model = emitter->page.model;
+    const kprof_model *model = emitter->launches.model;
     if (metric->help)
         return metric->help;
     return metric->metric < model->metric_count ? model->metrics[metric->metric].description : "";
@@ -444,24 +439,24 @@ static const char *help_of(const kprof_emitter *emitter, const kprof_emit_metric
 
 static void put_help(const kprof_emitter *emitter, kprof_grid *grid, const char *help)
 {
-    if (emitter->page.options->details_help && help && *help)
+    if (emitter->options->details_help && help && *help)
         kprof_grid_note(grid, help);
 }
 
-/* The raw page has everything of a metric, the details page what people read. */
+/* In a section a metric has what people read, else everything. */
 static void text_metric(kprof_emitter *emitter, const kprof_emit_metric *metric)
 {
     kprof_grid *items = &of(emitter)->items;
-    bool is_raw = emitter->page.page == KPROF_PAGE_RAW;
+    const bool in_sections = emitter->launches.in_sections;
     if (of(emitter)->hides_missing && isnan(metric->value))
         return;
-    if (metric->told_before && !emitter->page.options->all_rows) {
+    if (metric->told_before && !emitter->options->all_rows) {
         of(emitter)->is_told = true;
         return;
     }
-    kprof_grid_add(items, is_raw ? metric->name : metric->label, "");
+    kprof_grid_add(items, in_sections ? metric->label : metric->name, "");
     put_value_columns(emitter, items, metric);
-    if (is_raw)
+    if (!in_sections)
         put_passes(emitter, items, metric);
     put_bar(items, metric);
     put_help(emitter, items, help_of(emitter, metric));
@@ -583,7 +578,7 @@ static void text_table(kprof_emitter *emitter, const kprof_emit_table *table)
     kprof_grid grid = table_grid(text, table, stride > most ? most : stride);
     size_t folded = 0;
     for (size_t i = 0; i < row_count; i++) {
-        const bool is_folded = !emitter->page.options->all_rows && is_zero_row(table, table->order[i]);
+        const bool is_folded = !emitter->options->all_rows && is_zero_row(table, table->order[i]);
         folded += is_folded;
         if (!is_folded)
             add_table_row(emitter, &grid, table, table->order[i]);
@@ -598,7 +593,7 @@ static void text_table(kprof_emitter *emitter, const kprof_emit_table *table)
 
 static void put_human(kprof_emitter *emitter, kprof_grid *grid, double value, const char *unit)
 {
-    kprof_human human = kprof_units_human(value, unit, emitter->page.options->base_units);
+    kprof_human human = kprof_units_human(value, unit, emitter->options->base_units);
     kprof_grid_add(grid, human.number, human.unit);
 }
 
@@ -636,7 +631,7 @@ static bool is_idle(const kprof_emit_roofline *line)
 
 static bool is_hidden(const kprof_emitter *emitter, const kprof_emit_roofline *line)
 {
-    return !emitter->page.options->all_rows && is_idle(line);
+    return !emitter->options->all_rows && is_idle(line);
 }
 
 static void show_idle(kprof_emitter *emitter, const kprof_emit_roofline *rooflines, size_t count)
@@ -732,14 +727,6 @@ static void text_launch_end(kprof_emitter *emitter)
     flush_items(of(emitter));
 }
 
-static void text_list_begin(kprof_emitter *emitter, const kprof_emit_list *list)
-{
-    text_emitter *text = of(emitter);
-    text->is_compact = list->compact;
-    text->record_count = 0;
-    text->list = list->title;
-}
-
 static void show_list_title(kprof_emitter *emitter)
 {
     text_emitter *text = of(emitter);
@@ -753,13 +740,13 @@ static void show_list_title(kprof_emitter *emitter)
 static void put_field(kprof_emitter *emitter, kprof_grid *grid, const kprof_emit_field *field)
 {
     char number[KPROF_NUMBER_SIZE];
-    if (field->type == KPROF_FIELD_TEXT) {
-        kprof_grid_add(grid, field->text ? field->text : "n/a", "");
+    if (kprof_field_is_missing(field)) {
+        kprof_grid_add(grid, field->missing ? field->missing : "n/a", "");
+    } else if (field->type == KPROF_FIELD_TEXT) {
+        kprof_grid_add(grid, field->text, "");
     } else if (field->type == KPROF_FIELD_INTEGER) {
         kprof_number_integer(number, field->integer);
         kprof_grid_add(grid, number, "");
-    } else if (field->may_be_empty && isnan(field->real)) {
-        kprof_grid_add(grid, "", "");
     } else {
         put_human(emitter, grid, field->real, field->unit);
     }
@@ -776,15 +763,13 @@ static void show_block(kprof_emitter *emitter, const kprof_emit_record *record)
         const kprof_emit_field *field = &record->fields[i];
         if (field->role != KPROF_ROLE_SHOWN)
             continue;
+        kprof_strbuf value = KPROF_STRBUF_INIT;
+        kprof_field_describe(field, emitter->options->base_units, &value);
         kprof_grid_add(&grid, field->label, "");
-        if (field->type == KPROF_FIELD_REAL) {
-            kprof_human human = kprof_units_human(field->real, field->unit, emitter->page.options->base_units);
-            char value[KPROF_NUMBER_SIZE + 48];
-            snprintf(value, sizeof value, "%s%s%s", human.number, *human.unit ? " " : "", human.unit);
-            kprof_grid_add(&grid, value, "");
-        } else {
-            put_field(emitter, &grid, field);
-        }
+        kprof_grid_add(&grid, value.length ? value.data : "", "");
+        mark_disagreeing(of(emitter), &grid, field->disagrees);
+        grid.failed = grid.failed || value.failed;
+        kprof_strbuf_free(&value);
     }
     print_grid(of(emitter), &grid, 2);
     kprof_grid_free(&grid);
@@ -809,6 +794,20 @@ static void begin_rows(text_emitter *text, const kprof_emit_record *record)
         text->rows.headers[i] = headers[i];
 }
 
+static void text_list_begin(kprof_emitter *emitter, const kprof_emit_list *list)
+{
+    text_emitter *text = of(emitter);
+    text->shape = list->shape;
+    text->record_count = 0;
+    text->list = list->title;
+}
+
+static void text_columns(kprof_emitter *emitter, const kprof_emit_record *columns)
+{
+    begin_rows(of(emitter), columns);
+    of(emitter)->rows.is_headed = true;
+}
+
 static void add_row(text_emitter *text, const kprof_emit_record *record)
 {
     if (text->rows.column_count == 0)
@@ -827,13 +826,10 @@ static void show_record_heading(kprof_emitter *emitter, const kprof_emit_record 
         const kprof_emit_field *field = &record->fields[i];
         if (field->role != KPROF_ROLE_SHOWN)
             continue;
-        bool is_first = heading.length == 0;
-        kprof_strbuf_puts(&heading, is_first ? "" : ", ");
-        if (field->type == KPROF_FIELD_INTEGER)
-            kprof_strbuf_printf(&heading, "%s %lld", field->label, (long long)field->integer);
-        else
-            kprof_strbuf_printf(&heading, "%s%s", is_first || strcmp(field->key, "cc") != 0 ? "" : "CC ",
-                                field->text ? field->text : "n/a");
+        kprof_strbuf_puts(&heading, heading.length == 0 ? "" : ", ");
+        if (!field->plain)
+            kprof_strbuf_printf(&heading, "%s ", field->label);
+        kprof_field_describe(field, emitter->options->base_units, &heading);
     }
     char *text = kprof_strbuf_take(&heading);
     if (!text) {
@@ -848,22 +844,14 @@ static void show_record_heading(kprof_emitter *emitter, const kprof_emit_record 
 static void text_record_begin(kprof_emitter *emitter, const kprof_emit_record *record)
 {
     text_emitter *text = of(emitter);
-    show_list_title(emitter);
-    if (text->is_compact)
-        add_row(text, record);
-    else if (emitter->page.page == KPROF_PAGE_SUMMARY)
+    if (text->shape != KPROF_LIST_ALONE)
+        show_list_title(emitter);
+    if (text->shape == KPROF_LIST_BLOCKS)
+        show_block(emitter, record);
+    else if (text->shape == KPROF_LIST_GROUPS)
         show_record_heading(emitter, record);
     else
-        show_block(emitter, record);
-}
-
-static const char *heading_of(const kprof_emit_record *row)
-{
-    for (size_t i = 0; i < row->count; i++) {
-        if (row->fields[i].role == KPROF_ROLE_HEADING)
-            return row->fields[i].text;
-    }
-    return NULL;
+        add_row(text, record);
 }
 
 static void flush_rows(text_emitter *text)
@@ -872,7 +860,7 @@ static void flush_rows(text_emitter *text)
         kprof_output_puts(text->base.out, "\n  ");
         put_styled(&text->base, STYLE_SECTION, text->heading);
     }
-    print_grid(text, &text->rows, text->heading ? 4 : 2);
+    print_grid(text, &text->rows, text->heading ? 4 : text->shape == KPROF_LIST_ALONE ? 0 : 2);
     kprof_grid_free(&text->rows);
     text->rows = (kprof_grid){0};
     free(text->heading);
@@ -882,7 +870,7 @@ static void flush_rows(text_emitter *text)
 static void text_row(kprof_emitter *emitter, const kprof_emit_record *row)
 {
     text_emitter *text = of(emitter);
-    const char *heading = heading_of(row);
+    const char *heading = kprof_record_heading(row);
     if (heading && (!text->heading || strcmp(heading, text->heading) != 0)) {
         flush_rows(text);
         text->heading = strdup(heading);
@@ -892,7 +880,7 @@ static void text_row(kprof_emitter *emitter, const kprof_emit_record *row)
 
 static void text_rows_end(kprof_emitter *emitter)
 {
-    if (!of(emitter)->is_compact || of(emitter)->heading)
+    if (of(emitter)->shape == KPROF_LIST_GROUPS)
         flush_rows(of(emitter));
 }
 
@@ -926,12 +914,11 @@ static void text_free(kprof_emitter *emitter)
     kprof_grid_free(&text->items);
     kprof_grid_free(&text->rows);
     free(text->heading);
-    kprof_short_names_free(text->short_names, emitter->page.model ? emitter->page.model->kernel_count : 0);
+    kprof_short_names_free(text->short_names, emitter->launches.model ? emitter->launches.model->kernel_count : 0);
     free(text);
 }
 
 static const kprof_emitter_ops text_ops = {
-    .page_begin = text_page_begin,
     .launch_begin = text_launch_begin,
     .section_begin = text_section_begin,
     .metric = text_metric,
@@ -940,6 +927,7 @@ static const kprof_emitter_ops text_ops = {
     .section_end = text_section_end,
     .launch_end = text_launch_end,
     .list_begin = text_list_begin,
+    .columns = text_columns,
     .record_begin = text_record_begin,
     .row = text_row,
     .record_end = text_rows_end,
@@ -948,12 +936,7 @@ static const kprof_emitter_ops text_ops = {
     .free = text_free,
 };
 
-kprof_emitter *kprof_emit_text_new(const kprof_print_options *options)
+kprof_emitter *kprof_emit_text_new(void)
 {
-    (void)options;
-    text_emitter *text = calloc(1, sizeof *text);
-    if (!text)
-        return NULL;
-    text->base.ops = &text_ops;
-    return &text->base;
+    return kprof_emitter_allocate(sizeof(text_emitter), &text_ops);
 }

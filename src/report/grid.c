@@ -38,12 +38,18 @@ static bool reserve(kprof_grid *grid)
     return true;
 }
 
+static size_t add_text(kprof_grid *grid, const char *text)
+{
+    size_t start = grid->texts.length;
+    kprof_strbuf_append(&grid->texts, text, strlen(text) + 1);
+    return start;
+}
+
 void kprof_grid_add(kprof_grid *grid, const char *text, const char *unit)
 {
-    kprof_grid_cell cell = {strdup(text), strdup(unit), false};
-    if (!cell.text || !cell.unit || !reserve(grid)) {
-        free(cell.text);
-        free(cell.unit);
+    kprof_grid_cell cell = {.text = add_text(grid, text)};
+    cell.unit = *unit ? add_text(grid, unit) : cell.text + strlen(text);
+    if (grid->texts.failed || !reserve(grid)) {
         grid->failed = true;
         return;
     }
@@ -71,10 +77,7 @@ void kprof_grid_note(kprof_grid *grid, const char *text)
 
 static void clear(kprof_grid *grid)
 {
-    for (size_t i = 0; i < grid->cell_count; i++) {
-        free(grid->cells[i].text);
-        free(grid->cells[i].unit);
-    }
+    kprof_strbuf_clear(&grid->texts);
     for (size_t i = 0; i < grid->note_count; i++)
         free(grid->notes[i].text);
     grid->cell_count = grid->note_count = 0;
@@ -83,6 +86,7 @@ static void clear(kprof_grid *grid)
 void kprof_grid_free(kprof_grid *grid)
 {
     clear(grid);
+    kprof_strbuf_free(&grid->texts);
     free(grid->cells);
     free(grid->notes);
     grid->cells = NULL;
@@ -132,6 +136,11 @@ static size_t larger(size_t a, size_t b)
     return a > b ? a : b;
 }
 
+static const char *text_at(const kprof_grid *grid, size_t start)
+{
+    return grid->texts.data + start;
+}
+
 static const char *mark_of(const kprof_grid_cell *cell)
 {
     return cell->is_marked ? "*" : "";
@@ -147,8 +156,8 @@ static column_width measure(const kprof_grid *grid, size_t column)
 {
     column_width width = {0};
     for (size_t i = column; i < grid->cell_count; i += grid->column_count) {
-        width.text = larger(width.text, kprof_text_width(grid->cells[i].text));
-        width.unit = larger(width.unit, with_space(grid->cells[i].unit));
+        width.text = larger(width.text, kprof_text_width(text_at(grid, grid->cells[i].text)));
+        width.unit = larger(width.unit, with_space(text_at(grid, grid->cells[i].unit)));
         width.mark = larger(width.mark, with_space(mark_of(&grid->cells[i])));
     }
     size_t content = width.text + width.unit + width.mark;
@@ -262,17 +271,17 @@ static void print_row(const kprof_grid *grid, kprof_output *out, const grid_layo
         if (!is_in_block(grid, layout, i))
             continue;
         if (is_broken(grid, i))
-            put_key(&line, cells[i].text, &widths[i]);
+            put_key(&line, text_at(grid, cells[i].text), &widths[i]);
         else
-            put_aligned(&line, cells[i].text, widths[i].text, grid->is_number[i]);
-        put_after(&line, cells[i].unit, widths[i].unit);
+            put_aligned(&line, text_at(grid, cells[i].text), widths[i].text, grid->is_number[i]);
+        put_after(&line, text_at(grid, cells[i].unit), widths[i].unit);
         put_after(&line, mark_of(&cells[i]), widths[i].mark);
         line.pending += COLUMN_GAP;
     }
     kprof_output_puts(out, "\n");
     const size_t key = grid->key_count - 1;
     if (is_broken(grid, key))
-        print_key_rest(grid, out, layout, kprof_text_next_line(cells[key].text, widths[key].text));
+        print_key_rest(grid, out, layout, kprof_text_next_line(text_at(grid, cells[key].text), widths[key].text));
 }
 
 static void print_notes(const kprof_grid *grid, kprof_output *out, const grid_layout *layout, size_t cells)
@@ -338,7 +347,7 @@ static void limit_key(const kprof_grid *grid, grid_layout *layout, size_t room)
         return;
     key->text = 0;
     for (size_t i = column; i < grid->cell_count; i += grid->column_count)
-        key->text = larger(key->text, width_when_broken(grid->cells[i].text, text_room));
+        key->text = larger(key->text, width_when_broken(text_at(grid, grid->cells[i].text), text_room));
     const char *header = grid->headers[column] ? grid->headers[column] : "";
     key->total = larger(key->text + after, width_when_broken(header, text_room + after));
     key->text = key->total - after;
@@ -431,7 +440,7 @@ void kprof_grid_print(kprof_grid *grid, kprof_output *out, size_t indent)
     layout.from = grid->key_count;
     do {
         layout.to = end_of_block(grid, &layout, layout.from, width);
-        if (grid->cell_count > 0)
+        if (grid->cell_count > 0 || grid->is_headed)
             print_block(grid, out, &layout);
         layout.from = layout.to;
     } while (layout.from < layout.column_count);

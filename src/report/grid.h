@@ -3,15 +3,17 @@
 #ifndef KPROF_REPORT_GRID_H
 #define KPROF_REPORT_GRID_H
 
+#include "core/strbuf.h"
 #include "report/output.h"
 
 #include <stddef.h>
 
 #define KPROF_GRID_COLUMNS_MAX 64
 
+/* Where the texts of a cell begin in those of the grid. */
 typedef struct kprof_grid_cell {
-    char *text; /* a number or words */
-    char *unit; /* stands after a number, aligned in itself; may be "" */
+    size_t text; /* a number or words */
+    size_t unit; /* stands after a number, aligned in itself; may be "" */
     bool is_marked;
 } kprof_grid_cell;
 
@@ -23,6 +25,7 @@ typedef struct kprof_grid {
     size_t cell_count, capacity;
     struct kprof_grid_note_text *notes; /* [note_count] */
     size_t note_count;
+    kprof_strbuf texts; /* of all cells, each ended by a NUL */
     /* To keep lines within `width` columns (0: any), what is needed of this is done, in this order: the last column is
      * left out if it holds bars, the texts of the last key column are broken into lines, and the other columns are
      * printed in several blocks, each with the key columns before it. */
@@ -30,6 +33,7 @@ typedef struct kprof_grid {
     bool has_bars;
     size_t key_count; /* at least 1 */
     size_t group;     /* so many other columns stay together; at least 1 */
+    bool is_headed;   /* headers stand above no rows too */
     bool failed;      /* out of memory */
 } kprof_grid;
 

@@ -249,6 +249,7 @@ kprof_status kprof_view_sections(const kprof_model *model, kprof_view *out)
 {
     memset(out, 0, sizeof *out);
     out->model = model;
+    out->in_sections = true;
     builder build = {.view = out};
     out->chips = calloc(model->chip_count + 1, sizeof *out->chips);
     build.failed = !out->chips;
@@ -297,6 +298,7 @@ kprof_status kprof_view_all(const kprof_model *model, kprof_view *out)
         columns[i].slot = columns[i].column = i;
     free(out->columns);
     out->columns = columns;
+    out->in_sections = false;
     out->column_count = out->slot_count = model->metric_count;
     return KPROF_OK;
 }

@@ -1,5 +1,6 @@
 /* Names of the metrics that hold spreads, and the verdict on a launch. */
 #include "report/witness.h"
+#include "report/number.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -127,4 +128,20 @@ void kprof_disagreements_free(kprof_disagreement *disagreements, size_t count)
     for (size_t i = 0; disagreements && i < count; i++)
         free(disagreements[i].witness);
     free(disagreements);
+}
+
+kprof_status kprof_disagreements_describe(const kprof_model *model, const kprof_model_launch *launch, kprof_strbuf *out)
+{
+    kprof_disagreement *found;
+    size_t count;
+    kprof_status status = kprof_disagreements(model, launch, &found, &count);
+    if (status != KPROF_OK)
+        return status;
+    for (size_t i = 0; i < count; i++) {
+        char number[KPROF_NUMBER_SIZE];
+        kprof_number_exact(number, found[i].spread_pct);
+        kprof_strbuf_printf(out, "%s%s %s %%", i > 0 ? "; " : "", found[i].witness, number);
+    }
+    kprof_disagreements_free(found, count);
+    return out->failed ? kprof_fail(KPROF_NO_MEMORY, "printing the report: out of memory") : KPROF_OK;
 }

@@ -520,6 +520,25 @@ class Lists(Case):
         units = {metric["metric"]: metric["unit"] for metric in metrics}
         self.assertEqual(units["dram__bytes"], "byte")
         self.assertIsNone(units["LTS.TriageCompute.lts__average_t_sector_aperture_device"])
+        self.assertEqual(json.loads(self.kprof("--list-chips", "--json").out)[0], {"chip": "GV100"})
+        wide = self.kprof("--list-chips", "--csv-layout", "wide").out.splitlines()
+        self.assertEqual(wide[:2], ['"chip"', '"GV100"'])
+
+    def test_lists_in_markdown(self):
+        self.assertEqual(self.kprof("--list-chips", "--markdown").out.splitlines()[:3], ["| Chip |", "| --- |", "| GV100 |"])
+        metrics = self.kprof("--query-metrics", "--chip", "GH100", "--markdown").out.splitlines()
+        self.assertEqual(metrics[0], "| Chip | Metric | Kind | Unit | Description |")
+        self.assertIn("| GH100 | dram__bytes | counter | byte | # of bytes accessed in DRAM |", metrics)
+        plan = self.kprof("--plan", "--chips", "GH100", "--markdown").out.splitlines()
+        self.assertEqual(plan[:4], ["## Plan", "", "| Chip | GH100 |", "| --- | --- |"])
+
+    def test_lists_without_rows(self):
+        nothing = ("--query-metrics", "--chip", "GH100", "--metrics", "regex:^no_such_metric")
+        headers = {"": "Chip  Metric  Kind  Unit  Description\n", "--csv": '"chip","metric","kind","unit","description"\n',
+                   "--json": "[]\n"}
+        for option, printed in headers.items():
+            run = self.kprof(*nothing, *([option] if option else []))
+            self.assertEqual(run.out, printed)
 
     def test_unknown_chip(self):
         self.assert_run(self.kprof("--list-sets", "--chip", "GH10"), 102)

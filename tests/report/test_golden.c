@@ -1,4 +1,4 @@
-/* Every page in every format and layout against recorded output. KPROF_UPDATE_GOLDEN=1 records it anew
+/* Every page in every format against recorded output. KPROF_UPDATE_GOLDEN=1 records it anew
  * (tests/golden/update.sh); read the difference before committing it. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -62,7 +62,11 @@ static const kprof_filter_spec only_vector_add = {.kernel = vector_add};
 static const kprof_filter_spec second_launch = {.kernel = any_kernel, .launch_skip = 1, .launch_count = 1};
 
 #define TEXT(PAGE)        .page = KPROF_PAGE_##PAGE, .format = KPROF_FORMAT_TEXT
-#define CSV(PAGE, LAYOUT) .page = KPROF_PAGE_##PAGE, .format = KPROF_FORMAT_CSV, .csv_layout = KPROF_CSV_##LAYOUT
+#define CSV(PAGE, LAYOUT) .page = KPROF_PAGE_##PAGE, .format = LAYOUT
+#define LONG              KPROF_FORMAT_CSV
+#define WIDE              KPROF_FORMAT_CSV_WIDE
+#define NCU               KPROF_FORMAT_CSV_NCU
+#define MARKDOWN(PAGE)    .page = KPROF_PAGE_##PAGE, .format = KPROF_FORMAT_MARKDOWN
 #define JSON(PAGE)        .page = KPROF_PAGE_##PAGE, .format = KPROF_FORMAT_JSON
 
 static golden_case cases[] = {
@@ -87,6 +91,10 @@ static golden_case cases[] = {
     {"raw.json", {JSON(RAW)}},
     {"summary.json", {JSON(SUMMARY)}},
     {"session.json", {JSON(SESSION)}},
+    {"details.md", {MARKDOWN(DETAILS)}},
+    {"raw.md", {MARKDOWN(RAW), .filter = &second_launch}},
+    {"summary.md", {MARKDOWN(SUMMARY)}},
+    {"session.md", {MARKDOWN(SESSION)}},
 };
 #define CASE_COUNT (sizeof cases / sizeof *cases)
 
@@ -101,6 +109,7 @@ static golden_case multiplexed_cases[] = {
     {"multiplexed-raw-wide.csv", {CSV(RAW, WIDE)}},
     {"multiplexed-details-ncu.csv", {CSV(DETAILS, NCU)}},
     {"multiplexed-summary-long.csv", {CSV(SUMMARY, LONG)}},
+    {"multiplexed-details.md", {MARKDOWN(DETAILS), .filter = &later_launches}},
     {"multiplexed-details.json", {JSON(DETAILS)}},
     {"multiplexed-raw.json", {JSON(RAW)}},
     {"multiplexed-summary.json", {JSON(SUMMARY)}},
