@@ -33,7 +33,7 @@ static kprof_status add_choice(const kprof_json_place *place, kprof_item_definit
     return KPROF_OK;
 }
 
-/* "metric" or "expression" first, then the "alternatives" in their order. */
+/* Choices are "metric" or "expression" first, then the "alternatives" in their order. */
 static kprof_status read_choices(const kprof_json_place *place, const cJSON *value, kprof_item_definition *item)
 {
     const char *key = item->name ? "expression" : "metric";

@@ -1,4 +1,4 @@
-/* --query-metrics: the metrics of a chip with units and descriptions. Needs no GPU. */
+/* Lists the metrics of a chip with units and descriptions (--query-metrics). Needs no GPU. */
 #include "metricset/select.h"
 
 #include "core/log.h"
@@ -60,7 +60,7 @@ static kprof_status add_matching(const kprof_strlist *all, const char *pattern, 
     return status;
 }
 
-/* A name of the query: a base, a full name that stands for its base, or regex:... */
+/* Append the bases of one word of the query: a base, a full name that stands for its base, or regex:... */
 static kprof_status add_named(kprof_host *host, const kprof_strlist *all, const char *word, kprof_strlist *out)
 {
     const char *pattern = kprof_regex_pattern(word);
