@@ -10,6 +10,8 @@ import sys
 
 from harness import *
 
+SAMPLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../samples/vectorAdd-h200.kprof")
+
 
 class Separation(Case):
     """The application's stdout and kprof's results never mix, byte for byte."""
@@ -495,6 +497,41 @@ class Pages(Case):
             self.assertIn("Speed", file.read())
 
 
+class Details(Case):
+    """What the details page folds, and the options that unfold it."""
+
+    def test_all(self):
+        short = self.kprof("report", SAMPLE)
+        self.assert_run(short, 0)
+        self.assertIn("Roofline (Half Precision): no work\n", short.out)
+        self.assertRegex(short.out, r"Zero: FP64, Tensor \(all\), .*\n")
+        self.assertEqual(short.out.count("  Duration "), 1)
+        wide = [line for line in short.out.splitlines() if len(line) > 100]
+        self.assertEqual([line for line in wide if not line.startswith("vectorAdd(float const*")], [])
+        full = self.kprof("report", SAMPLE, "--all")
+        self.assert_run(full, 0)
+        self.assertNotIn("no work", full.out)
+        self.assertRegex(full.out, r"\n    Tensor \(all\) +0 %")
+        self.assertEqual(full.out.count("  Duration "), 5)
+
+    def test_help(self):
+        page = self.kprof("report", SAMPLE, "--details-help")
+        self.assert_run(page, 0)
+        self.assertIn("Warps resident on an SM against the most that it can hold.", page.out)
+        self.assertNotIn("Warps resident on", self.kprof("report", SAMPLE).out)
+        data = json.loads(self.kprof("report", SAMPLE, "--json").out)
+        helps = {section["id"]: section["help"] for section in data["sections"]}
+        self.assertIn("Warps resident on an SM", helps["Occupancy"])
+        metrics = {metric["name"]: metric["help"] for metric in data["metrics"]}
+        self.assertIn("Misses of the caches", metrics["lts__t_requests_srcunit_gcc.sum"])
+        self.assertIsNone(metrics["smsp__inst_executed.sum"])
+
+    def test_each_metric_once(self):
+        rows = list(csv.DictReader(io.StringIO(self.kprof("report", SAMPLE, "--csv").out)))
+        names = [row["metric"] for row in rows]
+        self.assertEqual(len(names), len(set(names)))
+
+
 class Lists(Case):
     def assert_listed(self, words, *texts):
         run = self.kprof(*words)
@@ -507,6 +544,9 @@ class Lists(Case):
         self.assert_listed(["--list-sets", "--chip", "AD102,GA100"], "AD102", "GA100")
         self.assert_listed(["--list-sets", "--chips", "ad102"], "AD102")
         self.assert_listed(["--list-sections"], "SpeedOfLight", "default")
+        self.assert_listed(["--list-sections", "--verbose"], "How close the kernel comes", "Branch Efficiency",
+                           "derived__branch_efficiency.pct", "n/a where the kernel took no branch")
+        self.assertNotIn("How close", self.kprof("--list-sections").out)
         self.assert_listed(["--list-chips"], "GH100", "AD102")
         self.assert_listed(["--query-metrics", "--chip", "GA100"], "dram__bytes", "GA100")
         self.assert_listed(["--query-metrics", "--query-metrics-mode", "suffix", "--metrics", "dram__bytes"],
