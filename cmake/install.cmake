@@ -7,7 +7,7 @@ foreach(text LICENSE NEWS.md README.md)
 endforeach()
 # A folder of their own, so that the links between the documents hold.
 install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs FILES_MATCHING PATTERN "*.md" PATTERN "*.json"
-  PATTERN "man" EXCLUDE)
+  PATTERN "*.csv" PATTERN "*.txt" PATTERN "man" EXCLUDE)
 
 # Exit codes, for programs that start kprof.
 install(DIRECTORY include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})

@@ -47,26 +47,28 @@ static kprof_status add_sets(kprof_listing *listing, const kprof_catalog *catalo
         if (host) {
             status = add_cost(listing, catalog, set.id, host);
         } else {
-            kprof_listing_add(listing, KPROF_LISTING_MISSING);
-            kprof_listing_add(listing, KPROF_LISTING_MISSING);
+            kprof_listing_add(listing, "");
+            kprof_listing_add(listing, "");
         }
         add_taken(listing, join(set.section_ids));
     }
     return status;
 }
 
-static void add_header(kprof_listing *listing, const char *const *titles)
-{
-    for (listing->columns = 0; titles[listing->columns]; listing->columns++)
-        kprof_listing_add(listing, titles[listing->columns]);
-}
-
 static kprof_status list_sets(const kprof_options *options, kprof_listing *listing)
 {
-    static const char *const titles[] = {"Set", "Alias", "Chip", "Metrics", "Passes", "Sections", NULL};
+    static const kprof_listing_column columns[] = {
+        {.key = "set", .label = "Set"},
+        {.key = "alias", .label = "Alias"},
+        {.key = "chip", .label = "Chip"},
+        {.key = "metrics", .label = "Metrics", .type = KPROF_FIELD_INTEGER, .missing = "n/a"},
+        {.key = "passes", .label = "Passes", .type = KPROF_FIELD_INTEGER, .missing = "n/a"},
+        {.key = "sections", .label = "Sections"},
+        {0},
+    };
     kprof_chips chips = {0};
     kprof_catalog *catalog = NULL;
-    add_header(listing, titles);
+    listing->columns = columns;
     kprof_status status = kprof_catalog_locate(options, &catalog);
     if (status == KPROF_OK)
         status = kprof_chips_named(options, &chips);
@@ -99,9 +101,14 @@ static char *sets_with(const kprof_catalog *catalog, const char *section)
 
 static kprof_status list_sections(const kprof_options *options, kprof_listing *listing)
 {
-    static const char *const titles[] = {"Section", "Name", "Sets", NULL};
+    static const kprof_listing_column columns[] = {
+        {.key = "section", .label = "Section"},
+        {.key = "name", .label = "Name"},
+        {.key = "sets", .label = "Sets"},
+        {0},
+    };
     kprof_catalog *catalog = NULL;
-    add_header(listing, titles);
+    listing->columns = columns;
     kprof_status status = kprof_catalog_locate(options, &catalog);
     for (size_t i = 0; status == KPROF_OK && i < kprof_catalog_section_count(catalog); i++) {
         kprof_catalog_entry section = kprof_catalog_section(catalog, i);
@@ -115,10 +122,10 @@ static kprof_status list_sections(const kprof_options *options, kprof_listing *l
 
 static kprof_status list_chips(const kprof_options *options, kprof_listing *listing)
 {
-    static const char *const titles[] = {"Chip", NULL};
+    static const kprof_listing_column columns[] = {{.key = "chip", .label = "Chip"}, {0}};
     kprof_strlist chips = KPROF_STRLIST_INIT;
     (void)options;
-    add_header(listing, titles);
+    listing->columns = columns;
     kprof_status status = kprof_host_chips(&chips);
     for (size_t i = 0; status == KPROF_OK && i < chips.count; i++)
         kprof_listing_add(listing, chips.items[i]);
@@ -138,7 +145,7 @@ static kprof_status add_metric(void *user, const kprof_query_row *row)
     kprof_listing_add(to->listing, to->chip);
     kprof_listing_add(to->listing, row->name);
     kprof_listing_add(to->listing, row->kind);
-    kprof_listing_add(to->listing, row->unit[0] ? row->unit : KPROF_LISTING_NONE);
+    kprof_listing_add(to->listing, row->unit);
     kprof_listing_add(to->listing, row->description);
     return to->listing->failed ? kprof_fail(KPROF_NO_MEMORY, "out of memory") : KPROF_OK;
 }
@@ -158,13 +165,20 @@ static kprof_status query_chip(const kprof_options *options, const kprof_catalog
 
 static kprof_status query_metrics(const kprof_options *options, kprof_listing *listing)
 {
-    static const char *const titles[] = {"Chip", "Metric", "Kind", "Unit", "Description", NULL};
+    static const kprof_listing_column columns[] = {
+        {.key = "chip", .label = "Chip"},
+        {.key = "metric", .label = "Metric"},
+        {.key = "kind", .label = "Kind"},
+        {.key = "unit", .label = "Unit", .missing = "-"},
+        {.key = "description", .label = "Description"},
+        {0},
+    };
     kprof_chips chips = {0};
     kprof_catalog *catalog = NULL;
     if (options->query_mode == KPROF_QUERY_SUFFIX && options->selection.metrics.count == 0)
         return kprof_fail(KPROF_USAGE, "--query-metrics-mode suffix needs base names: --metrics NAME[,NAME]; "
                                        "all lists every full name");
-    add_header(listing, titles);
+    listing->columns = columns;
     kprof_status status = kprof_catalog_locate(options, &catalog);
     if (status == KPROF_OK)
         status = kprof_chips_named(options, &chips);
@@ -191,20 +205,12 @@ static kprof_status fill(const kprof_options *options, kprof_listing *listing)
 
 int kprof_cmd_list(const kprof_options *options)
 {
-    kprof_listing listing = {.columns = 1};
-    FILE *out = NULL;
+    kprof_listing listing = {0};
     kprof_status status = fill(options, &listing);
     if (status == KPROF_OK && listing.failed)
         status = kprof_fail(KPROF_NO_MEMORY, "out of memory");
     if (status == KPROF_OK)
-        status = kprof_results_open(options, kprof_route_report(options).results, &out);
-    if (status == KPROF_OK) {
-        kprof_format format = options->format == KPROF_UNSET ? KPROF_FORMAT_TEXT : (kprof_format)options->format;
-        kprof_listing_print(&listing, format, out);
-        status = kprof_results_close(options, out);
-        if (status == KPROF_OK && listing.failed)
-            status = kprof_fail(KPROF_NO_MEMORY, "out of memory");
-    }
+        status = kprof_results_show(options, &kprof_listing_page, &listing);
     kprof_listing_free(&listing);
     return kprof_status_exit_code(status);
 }

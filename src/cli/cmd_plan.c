@@ -85,7 +85,7 @@ static void show_plan(kprof_emitter *emitter, const kprof_options *options, cons
 
 static void show_plans(kprof_emitter *emitter, const kprof_options *options, const kprof_plans *plans)
 {
-    emitter->ops->list_begin(emitter, &(kprof_emit_list){"plans", "Plan", false});
+    emitter->ops->list_begin(emitter, &(kprof_emit_list){"plans", "Plan", KPROF_LIST_BLOCKS});
     for (size_t i = 0; i < plans->count; i++)
         show_plan(emitter, options, &plans->limits.workload, &plans->chips[i]);
     emitter->ops->list_end(emitter);
@@ -93,7 +93,8 @@ static void show_plans(kprof_emitter *emitter, const kprof_options *options, con
 
 static void show_left_out(kprof_emitter *emitter, const kprof_plans *plans)
 {
-    emitter->ops->list_begin(emitter, &(kprof_emit_list){"left_out", "Left out, the most useful first", true});
+    emitter->ops->list_begin(emitter,
+                             &(kprof_emit_list){"left_out", "Left out, the most useful first", KPROF_LIST_TABLE});
     for (size_t i = 0; i < plans->count; i++) {
         const kprof_plan *plan = &plans->chips[i].plan;
         for (size_t k = 0; k < plan->left_out.count; k++) {
@@ -123,7 +124,7 @@ static void show_memory(kprof_emitter *emitter)
                 kprof_prices.restore_ms_per_gib * 1e6, "ns"),
         kprof_field_text("beyond", "But", beyond),
     };
-    emitter->ops->list_begin(emitter, &(kprof_emit_list){"memory", "Memory", false});
+    emitter->ops->list_begin(emitter, &(kprof_emit_list){"memory", "Memory", KPROF_LIST_BLOCKS});
     show_record(emitter, fields, COUNT_OF(fields));
     emitter->ops->list_end(emitter);
 }
@@ -148,36 +149,29 @@ static void show_prices(kprof_emitter *emitter)
         measure("pass_start_time", "Another pass, to start and stop for a batch", prices->other_pass_start_ms * 1e6,
                 "ns"),
     };
-    emitter->ops->list_begin(emitter, &(kprof_emit_list){"prices", "Prices", false});
+    emitter->ops->list_begin(emitter, &(kprof_emit_list){"prices", "Prices", KPROF_LIST_BLOCKS});
     show_record(emitter, fields, COUNT_OF(fields));
     emitter->ops->list_end(emitter);
 }
 
-static kprof_status print_page(const kprof_options *options, const kprof_plans *plans,
-                               const kprof_page_context *context)
+/* What the page of plans shows. */
+typedef struct plan_content {
+    const kprof_options *options;
+    const kprof_plans *plans;
+} plan_content;
+
+static kprof_status print_plans(const kprof_page_context *context)
 {
+    const plan_content *content = context->content;
     kprof_emitter *emitter = NULL;
-    kprof_status status = kprof_page_begin(context, NULL, &emitter);
+    kprof_status status = kprof_page_begin(context, &emitter);
     if (status != KPROF_OK)
         return status;
-    show_plans(emitter, options, plans);
-    show_left_out(emitter, plans);
+    show_plans(emitter, content->options, content->plans);
+    show_left_out(emitter, content->plans);
     show_memory(emitter);
     show_prices(emitter);
     return kprof_page_end(emitter, KPROF_OK);
-}
-
-static kprof_status print_plans(const kprof_options *options, const kprof_plans *plans, FILE *out)
-{
-    kprof_print_options print = kprof_print_options_make(options, out);
-    kprof_output output;
-    print.page = KPROF_PAGE_PLAN;
-    kprof_status status = kprof_output_init(&output, out);
-    if (status != KPROF_OK)
-        return status;
-    status = print_page(options, plans, &(kprof_page_context){NULL, NULL, &print, &output});
-    kprof_status written = kprof_output_finish(&output);
-    return status == KPROF_OK ? written : status;
 }
 
 static kprof_status make_plans(const kprof_options *options, kprof_plans *out)
@@ -193,16 +187,11 @@ static kprof_status make_plans(const kprof_options *options, kprof_plans *out)
 
 int kprof_cmd_plan(const kprof_options *options)
 {
+    static const kprof_page_row page = {"plan", 0, print_plans};
     kprof_plans plans;
-    FILE *out = NULL;
     kprof_status status = make_plans(options, &plans);
     if (status == KPROF_OK)
-        status = kprof_results_open(options, kprof_route_report(options).results, &out);
-    if (status == KPROF_OK) {
-        status = print_plans(options, &plans, out);
-        kprof_status written = kprof_results_close(options, out);
-        status = status == KPROF_OK ? written : status;
-    }
+        status = kprof_results_show(options, &page, &(plan_content){options, &plans});
     kprof_plans_free(&plans);
     return kprof_status_exit_code(status);
 }

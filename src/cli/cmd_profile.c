@@ -304,7 +304,7 @@ static void print_results(profile *run)
     if (!run->report || (is_empty && is_text))
         return;
     kprof_print_options print = kprof_print_options_make(run->options, run->results);
-    run->outcome.printing = kprof_report_print(run->report, &print, run->results);
+    run->outcome.printing = kprof_report_print(&run->report, 1, &print, run->results);
 }
 
 /* Free everything, whatever was reached; a report that no application has written to is removed. */

@@ -23,7 +23,7 @@ static kprof_status print_report(const kprof_options *options, kprof_report *rep
         return status;
     kprof_print_options print = kprof_print_options_make(options, results);
     print.filter = &options->filter;
-    status = kprof_report_print(report, &print, results);
+    status = kprof_report_print(&report, 1, &print, results);
     kprof_status written = kprof_results_close(options, results);
     return status == KPROF_OK ? written : status;
 }

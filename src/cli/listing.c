@@ -1,12 +1,7 @@
-/* Prints what the --list options and --query-metrics collect. */
+/* Cells in memory, and the page that shows them. */
 #include "cli/listing.h"
 
-#include <cjson/cJSON.h>
-#include <csv.h>
 #include <stdlib.h>
-#include <string.h>
-
-#define MAX_COLUMNS 8
 
 void kprof_listing_add(kprof_listing *listing, const char *cell)
 {
@@ -20,95 +15,47 @@ void kprof_listing_add_number(kprof_listing *listing, size_t number)
     kprof_listing_add(listing, text);
 }
 
-static bool is_number(const char *cell)
-{
-    return *cell && strspn(cell, "0123456789") == strlen(cell);
-}
-
-static void measure(const kprof_listing *listing, int widths[MAX_COLUMNS])
-{
-    for (size_t i = 0; i < listing->cells.count; i++) {
-        int length = (int)strlen(listing->cells.items[i]);
-        int *width = &widths[i % listing->columns];
-        *width = length > *width ? length : *width;
-    }
-}
-
-static void print_text(const kprof_listing *listing, FILE *out)
-{
-    int widths[MAX_COLUMNS] = {0};
-    measure(listing, widths);
-    for (size_t i = 0; i < listing->cells.count; i++) {
-        const char *cell = listing->cells.items[i];
-        size_t column = i % listing->columns;
-        if (column + 1 == listing->columns)
-            fprintf(out, "%s\n", cell);
-        else
-            fprintf(out, "%*s  ", is_number(cell) ? widths[column] : -widths[column], cell);
-    }
-}
-
-static void lower(char *text)
-{
-    for (; *text; text++)
-        *text = (char)(*text >= 'A' && *text <= 'Z' ? *text - 'A' + 'a' : *text);
-}
-
-static bool is_missing(const char *cell)
-{
-    return strcmp(cell, KPROF_LISTING_MISSING) == 0 || strcmp(cell, KPROF_LISTING_NONE) == 0;
-}
-
-static void print_csv(const kprof_listing *listing, FILE *out)
-{
-    for (size_t i = 0; i < listing->cells.count; i++) {
-        const char *cell = listing->cells.items[i];
-        if (is_number(cell))
-            fputs(cell, out);
-        else if (!is_missing(cell))
-            csv_fwrite(out, cell, strlen(cell));
-        fputc((i + 1) % listing->columns ? ',' : '\n', out);
-    }
-}
-
-static cJSON *json_cell(const char *cell)
-{
-    if (is_missing(cell))
-        return cJSON_CreateNull();
-    return is_number(cell) ? cJSON_CreateNumber(strtod(cell, NULL)) : cJSON_CreateString(cell);
-}
-
-static void print_json(kprof_listing *listing, FILE *out)
-{
-    cJSON *rows = cJSON_CreateArray(), *row = NULL;
-    for (size_t i = listing->columns; i < listing->cells.count; i++) {
-        size_t column = i % listing->columns;
-        if (column == 0)
-            cJSON_AddItemToArray(rows, row = cJSON_CreateObject());
-        cJSON *cell = json_cell(listing->cells.items[i]);
-        listing->failed = !cJSON_AddItemToObject(row, listing->cells.items[column], cell) || listing->failed;
-    }
-    char *text = cJSON_Print(rows);
-    listing->failed = !text || listing->failed;
-    if (!listing->failed)
-        fprintf(out, "%s\n", text);
-    cJSON_free(text);
-    cJSON_Delete(rows);
-}
-
-void kprof_listing_print(kprof_listing *listing, kprof_format format, FILE *out)
-{
-    for (size_t i = 0; format != KPROF_FORMAT_TEXT && i < listing->columns; i++)
-        lower(listing->cells.items[i]);
-    if (format == KPROF_FORMAT_CSV)
-        print_csv(listing, out);
-    else if (format == KPROF_FORMAT_JSON)
-        print_json(listing, out);
-    else
-        print_text(listing, out);
-}
-
 void kprof_listing_free(kprof_listing *listing)
 {
     kprof_strlist_free(&listing->cells);
 }
+
+static kprof_emit_field field_of(const kprof_listing_column *column, const char *cell)
+{
+    const bool is_missing = column->missing && *cell == '\0';
+    kprof_emit_field field = kprof_field_text(column->key, column->label, is_missing ? NULL : cell);
+    if (column->type == KPROF_FIELD_INTEGER && !is_missing)
+        field = kprof_field_integer(column->key, column->label, strtoll(cell, NULL, 10));
+    field.missing = column->missing;
+    return field;
+}
+
+static kprof_status print_listing(const kprof_page_context *context)
+{
+    const kprof_listing *listing = context->content;
+    const kprof_listing_column *columns = listing->columns;
+    kprof_emit_field fields[KPROF_LISTING_COLUMNS_MAX] = {0};
+    kprof_emit_record record = {fields, 0};
+    kprof_emitter *emitter = NULL;
+    kprof_status status = kprof_page_begin(context, &emitter);
+    if (status != KPROF_OK)
+        return status;
+    for (; record.count < KPROF_LISTING_COLUMNS_MAX && columns[record.count].key; record.count++) {
+        const kprof_listing_column *column = &columns[record.count];
+        fields[record.count] = kprof_field_text(column->key, column->label, NULL);
+        fields[record.count].type = column->type;
+    }
+    emitter->ops->list_begin(emitter, &(kprof_emit_list){"list", "List", KPROF_LIST_ALONE});
+    emitter->ops->columns(emitter, &record);
+    for (size_t i = 0; i + record.count <= listing->cells.count && status == KPROF_OK; i += record.count) {
+        for (size_t k = 0; k < record.count; k++)
+            fields[k] = field_of(&columns[k], listing->cells.items[i + k]);
+        emitter->ops->record_begin(emitter, &record);
+        emitter->ops->record_end(emitter);
+        status = kprof_emitter_status(emitter);
+    }
+    emitter->ops->list_end(emitter);
+    return kprof_page_end(emitter, status);
+}
+
+const kprof_page_row kprof_listing_page = {"list", 0, print_listing};

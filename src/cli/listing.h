@@ -1,28 +1,29 @@
-/* Cells collected row by row and printed as aligned columns, CSV or JSON. */
+/* What the --list options and --query-metrics find: collected row by row, and printed once all is known. */
 #ifndef KPROF_CLI_LISTING_H
 #define KPROF_CLI_LISTING_H
 
 #include "core/strbuf.h"
-#include "report/report.h"
+#include "report/page.h"
 
-#include <stdio.h>
+#define KPROF_LISTING_COLUMNS_MAX 8
 
-/* Cells without content, empty in CSV and null in JSON: not known here, and not there at all. */
-#define KPROF_LISTING_MISSING "n/a"
-#define KPROF_LISTING_NONE    "-"
+typedef struct kprof_listing_column {
+    const char *key, *label; /* for programs and for people */
+    kprof_field_type type;   /* text or integer */
+    const char *missing;     /* people see this, and programs nothing, where a cell is ""; NULL: it is an empty text */
+} kprof_listing_column;
 
-/* The first row is the header. In text, numbers are aligned right, all else left; the last column is not padded. CSV
- * and JSON take the header's words in lower case; JSON is an array of objects. */
 typedef struct kprof_listing {
+    const kprof_listing_column *columns; /* ended by one without a key */
     kprof_strlist cells;
-    size_t columns; /* at most 8 */
-    bool failed;    /* out of memory */
+    bool failed; /* out of memory */
 } kprof_listing;
 
 void kprof_listing_add(kprof_listing *listing, const char *cell);
 void kprof_listing_add_number(kprof_listing *listing, size_t number);
-/* Errors show in `out`, or for want of memory in listing->failed. */
-void kprof_listing_print(kprof_listing *listing, kprof_format format, FILE *out);
 void kprof_listing_free(kprof_listing *listing);
+
+/* A page whose content is a kprof_listing. */
+extern const kprof_page_row kprof_listing_page;
 
 #endif

@@ -38,14 +38,13 @@ static const kprof_choice witness_controls[] = {
     {"all", KPROF_WITNESSES_ALL}, {"auto", KPROF_WITNESSES_AUTO}, {NULL, 0}};
 static const kprof_choice clock_controls[] = {
     {"none", KPROF_CLOCKS_ALONE}, {"base", KPROF_CLOCKS_BASE}, {"boost", KPROF_CLOCKS_BOOST}, {NULL, 0}};
-static const kprof_choice pages[] = {{"details", KPROF_PAGE_DETAILS},
-                                     {"raw", KPROF_PAGE_RAW},
-                                     {"summary", KPROF_PAGE_SUMMARY},
-                                     {"session", KPROF_PAGE_SESSION},
-                                     {NULL, 0}};
+#define PAGE_CHOICE(id, name, reports) {#name, KPROF_PAGE_##id},
+#define PAGE_WORD(id, name, reports)   "|" #name
+#define PAGE_WORDS                     &(KPROF_PAGES(PAGE_WORD))[1]
+static const kprof_choice pages[] = {KPROF_PAGES(PAGE_CHOICE){NULL, 0}};
 static const kprof_choice summaries[] = {{"none", 0}, {"per-kernel", 1}, {NULL, 0}};
 static const kprof_choice csv_layouts[] = {
-    {"long", KPROF_CSV_LONG}, {"wide", KPROF_CSV_WIDE}, {"ncu", KPROF_CSV_NCU}, {NULL, 0}};
+    {"long", KPROF_FORMAT_CSV}, {"wide", KPROF_FORMAT_CSV_WIDE}, {"ncu", KPROF_FORMAT_CSV_NCU}, {NULL, 0}};
 static const kprof_choice unit_modes[] = {{"auto", 0}, {"base", 1}, {NULL, 0}};
 static const kprof_choice colors[] = {
     {"auto", KPROF_COLOR_AUTO}, {"always", KPROF_COLOR_ALWAYS}, {"never", KPROF_COLOR_NEVER}, {NULL, 0}};
@@ -66,6 +65,8 @@ static const kprof_choice colors[] = {
 #define BYTES(name, field, arg, help, in) \
     {name, 0, KPROF_OPTION_BYTES, FIELD(field), arg, help, in, NULL, 0, \
      "1 byte or more and less than 16 EiB, with K, M, G, T (powers of 1024) or KB, MB, GB, TB (powers of 1000)"}
+#define NO_OPTION(id, name)
+#define FORMAT_OPTION(id, name, help) SET(#name, 0, format, KPROF_FORMAT_##id, help, ALL),
 #define VALUE(name, letter, type, field, arg, help, in) \
     {name, letter, KPROF_OPTION_##type, FIELD(field), arg, help, in, NULL, 0, NULL}
 
@@ -132,15 +133,16 @@ const kprof_option_row kprof_option_rows[] = {
     FLAG("force-overwrite", 'f', force_overwrite, "let --export replace an existing file", RUNNING),
     VALUE("import", 'i', STRING, import_path, "FILE.kprof", "print an existing report: kprof report FILE.kprof",
           RUN | REPORT),
-    CHOICE("page", page, pages, "details|raw|summary|session", "the page to print (details)", SHOWING, NULL),
+    CHOICE("page", page, pages, PAGE_WORDS, "the page to print (details)", SHOWING, NULL),
     CHOICE("print-summary", print_summary, summaries, "none|per-kernel", "per-kernel: the same as --page summary",
            SHOWING, NULL),
-    SET("csv", 0, format, KPROF_FORMAT_CSV, "print CSV: base units, full metric names", ALL),
-    SET("json", 0, format, KPROF_FORMAT_JSON, "print JSON", ALL),
+    KPROF_FORMATS(NO_OPTION, FORMAT_OPTION)
     CHOICE("csv-layout", csv_layout, csv_layouts, "long|wide|ncu",
            "a row for each value, a row for each launch, or ncu's columns; implies --csv (long)", ALL, NULL),
     CHOICE("print-units", base_units, unit_modes, "auto|base", "in text, scale units (auto), or print base units",
            SHOWING | PLAN, NULL),
+    FLAG("all", 0, all_rows, "in text, print rows that are 0 too, and values that an earlier section has", SHOWING),
+    FLAG("details-help", 0, details_help, "in text, tell what sections and metrics mean", SHOWING),
     CHOICE("print-kernel-base", kernel_base, name_bases, "function|demangled|mangled",
            "the kernel names to print (demangled)", SHOWING, NULL),
     VALUE("log-file", 0, STRING, log_file, "FILE", "write the results to FILE, or to \"stdout\" or \"stderr\"", ALL),

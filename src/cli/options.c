@@ -502,6 +502,9 @@ static kprof_status settle_command(kprof_options *options)
     return status == KPROF_OK ? check_operand(options) : status;
 }
 
+#define FORMAT_NAME(id, name, ...) [KPROF_FORMAT_##id] = #name,
+static const char *const format_names[] = {KPROF_FORMATS(FORMAT_NAME, FORMAT_NAME)};
+
 static kprof_status settle(kprof_options *options)
 {
     kprof_status status = settle_command(options);
@@ -511,10 +514,11 @@ static kprof_status settle(kprof_options *options)
     workload->launches = launches ? launches : KPROF_ASSUMED_LAUNCHES;
     workload->batch = options->replay_batch;
     workload->flush = options->cache_control == KPROF_CACHE_FLUSH_ALL;
-    if (options->csv_layout != KPROF_UNSET && options->format == KPROF_FORMAT_JSON)
-        return kprof_fail(KPROF_USAGE, "--csv-layout and --json exclude each other");
-    if (options->csv_layout != KPROF_UNSET)
-        options->format = KPROF_FORMAT_CSV;
+    if (options->csv_layout != KPROF_UNSET) {
+        if (options->format != KPROF_UNSET && options->format != KPROF_FORMAT_CSV)
+            return kprof_fail(KPROF_USAGE, "--csv-layout and --%s exclude each other", format_names[options->format]);
+        options->format = options->csv_layout;
+    }
     if (options->print_summary)
         options->page = KPROF_PAGE_SUMMARY;
     return status;

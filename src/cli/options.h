@@ -51,9 +51,10 @@ typedef struct kprof_options {
     char *import_path; /* the report to read */
     int page;          /* kprof_page or KPROF_UNSET */
     int format;        /* kprof_format or KPROF_UNSET */
-    int csv_layout;    /* kprof_csv_layout or KPROF_UNSET */
+    int csv_layout;    /* the kprof_format that --csv-layout names, or KPROF_UNSET */
     int print_summary; /* 1: --print-summary per-kernel */
     int base_units;
+    bool all_rows, details_help;
     int kernel_base; /* kprof_name_base shown */
     char *log_file;
     int color;      /* kprof_color */

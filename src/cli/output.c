@@ -126,10 +126,23 @@ kprof_print_options kprof_print_options_make(const kprof_options *options, FILE 
     return (kprof_print_options){
         .page = options->page == KPROF_UNSET ? KPROF_PAGE_DETAILS : (kprof_page)options->page,
         .format = options->format == KPROF_UNSET ? KPROF_FORMAT_TEXT : (kprof_format)options->format,
-        .csv_layout = options->csv_layout == KPROF_UNSET ? KPROF_CSV_LONG : (kprof_csv_layout)options->csv_layout,
         .color = wants_color(options, results),
         .base_units = options->base_units != 0,
         .width = text_width(options, results),
+        .all_rows = options->all_rows,
+        .details_help = options->details_help,
         .kernel_base = bases[options->kernel_base],
     };
+}
+
+kprof_status kprof_results_show(const kprof_options *options, const kprof_page_row *page, const void *content)
+{
+    FILE *results = NULL;
+    kprof_status status = kprof_results_open(options, kprof_route_report(options).results, &results);
+    if (status != KPROF_OK)
+        return status;
+    kprof_print_options print = kprof_print_options_make(options, results);
+    status = kprof_page_show(page, &(kprof_page_source){NULL, 0, content}, &print, results);
+    kprof_status written = kprof_results_close(options, results);
+    return status == KPROF_OK ? written : status;
 }

@@ -3,7 +3,7 @@
 #define KPROF_CLI_OUTPUT_H
 
 #include "cli/options.h"
-#include "report/report.h"
+#include "report/page.h"
 
 #include <stdio.h>
 
@@ -26,10 +26,10 @@ typedef struct kprof_route {
 
 /* The rule for a profiling run:
  *   results are printed unless the report is kept (--export) and nothing asks for a page or format;
- *   --log-file names where they go, and the application's stdout is left alone unless that is "stdout" with CSV or
- * JSON; CSV and JSON go to stdout, and the application's stdout goes to stderr, so that "> out.csv" holds the CSV
- * alone; text goes to stdout when that is a terminal, after the application has ended, and else to stderr, so that
- *   "kprof ./app > app.txt" holds what the application printed and nothing else. */
+ *   --log-file names where they go, and the application's stdout is left alone unless that is "stdout" with another
+ * format than text; other formats go to stdout, and the application's stdout goes to stderr, so that "> out.csv" holds
+ * the CSV alone; text goes to stdout when that is a terminal, after the application has ended, and else to stderr, so
+ * that "kprof ./app > app.txt" holds what the application printed and nothing else. */
 kprof_route kprof_route_profile(const kprof_options *options, bool stdout_is_terminal);
 /* The rule for commands that start nothing: stdout, or --log-file. */
 kprof_route kprof_route_report(const kprof_options *options);
@@ -42,6 +42,10 @@ kprof_status kprof_outputs_check(const kprof_options *options) KPROF_MUST_CHECK;
 kprof_status kprof_results_open(const kprof_options *options, kprof_destination to, FILE **out) KPROF_MUST_CHECK;
 /* Flush, and close a file. OUTPUT when something could not be written. */
 kprof_status kprof_results_close(const kprof_options *options, FILE *results) KPROF_MUST_CHECK;
+
+/* Print a page of no report to where commands that start nothing print. */
+kprof_status kprof_results_show(const kprof_options *options, const kprof_page_row *page,
+                                const void *content) KPROF_MUST_CHECK;
 
 /* Page, format, colour, width and names as the options and the stream ask for. The result borrows from `options`. */
 kprof_print_options kprof_print_options_make(const kprof_options *options, FILE *results);

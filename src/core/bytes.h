@@ -9,14 +9,14 @@ void kprof_put_u32(kprof_strbuf *out, uint32_t value);
 void kprof_put_u64(kprof_strbuf *out, uint64_t value);
 /* Length, bytes and a NUL; NULL is written as "". */
 void kprof_put_string(kprof_strbuf *out, const char *text);
-/* Their number, and each as above. */
+/* Append the number of strings, then each as kprof_put_string does. */
 void kprof_put_strings(kprof_strbuf *out, const kprof_strlist *list);
 
 /* The bytes still to be read; borrowed. */
 typedef struct kprof_bytes {
     const uint8_t *data;
     size_t left;
-    bool failed; /* something did not fit: every later value is 0 or NULL */
+    bool failed; /* set when something did not fit; every later value is 0 or NULL */
 } kprof_bytes;
 
 uint32_t kprof_get_u32(kprof_bytes *in);

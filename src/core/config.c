@@ -213,7 +213,7 @@ kprof_status kprof_config_decode(const void *data, size_t size, kprof_config *ou
     return kprof_fail(KPROF_INTERNAL, "configuration: a field is not valid, or memory ran out");
 }
 
-/* Write everything; errno tells why not. */
+/* Write everything. On failure errno tells why. */
 static bool write_all(int fd, const char *data, size_t size)
 {
     while (size > 0) {
@@ -228,7 +228,7 @@ static bool write_all(int fd, const char *data, size_t size)
     return true;
 }
 
-/* Through a temporary name, so that a process which starts meanwhile reads the old file or the new one. */
+/* Write under a temporary name and rename: a process that starts meanwhile reads the old file or the new one. */
 static kprof_status replace_file(const char *path, const kprof_strbuf *content)
 {
     kprof_strbuf temporary = KPROF_STRBUF_INIT;

@@ -1,5 +1,5 @@
-/* What the command line tells the injection library, in one struct that crosses the process boundary once: encoded to
- * the file "config" in the session directory, whose absolute path stands in KPROF_SESSION_DIR. */
+/* The command line tells the injection library what to do in one struct. It crosses the process boundary once, encoded
+ * to the file "config" in the session directory. KPROF_SESSION_DIR holds the absolute path of that directory. */
 #ifndef KPROF_CORE_CONFIG_H
 #define KPROF_CORE_CONFIG_H
 
@@ -9,7 +9,7 @@
 #define KPROF_SESSION_ENV "KPROF_SESSION_DIR"
 #define KPROF_CONFIG_FILE "config"
 
-/* Witnesses of a chip, at most; and the passes that may have them, the first so many. */
+/* A chip has this many witnesses at most. Only the first so many passes can have them. */
 #define KPROF_MAX_WITNESSES  5
 #define KPROF_WITNESS_PASSES 64
 
@@ -22,34 +22,31 @@ typedef struct kprof_chip_image {
 /* Bits of an index of `images`. */
 enum {
     KPROF_IMAGE_WITNESSED = 1, /* has all witnesses; without the bit, only those that take no time */
-    KPROF_IMAGE_PROVED = 2,    /* has one more pass in front, which holds nothing but the counters of `proof` */
+    KPROF_IMAGE_PROVED = 2,    /* has one more pass in front, with the counters of `proof` alone */
     KPROF_IMAGES = 4
 };
 
-/* What to collect on one chip: hardware metric names for the Profiler Host API, in the order of a launch's values, and
- * the config images that schedule them in the same passes. Passes are counted from 0, without that of the proof. */
+/* The plan of one chip: hardware metric names for the Profiler Host API, in the order of a launch's values, and the
+ * config images that schedule them in the same passes. Passes count from 0, without the pass of the proof. */
 typedef struct kprof_chip_metrics {
     char *chip; /* "GH100" */
     kprof_strlist metrics;
-    uint32_t *last_passes; /* [metrics.count], owned: the pass after which nothing more of a metric comes */
-    uint32_t *patched; /* [metrics.count], owned: 1: it needs code that is patched into kernels as they are launched */
+    uint32_t *last_passes;   /* [metrics.count], owned: the last pass of a metric */
+    uint32_t *patched;       /* [metrics.count], owned: 1: CUPTI patches the kernels to count it */
     kprof_strlist witnesses; /* names that a witnessed image has in several passes; none is among `metrics` */
     uint64_t witness_passes[KPROF_MAX_WITNESSES]; /* bit P: in pass P */
     kprof_strlist proof; /* names that count the SMs' traffic to host and peer memory; empty: there is no proof */
     kprof_chip_image images[KPROF_IMAGES]; /* [0] always exists when pass_count > 0 */
     uint32_t pass_count;
-    bool patches_code; /* in some pass counters come from code that is patched into the kernels */
+    bool patches_code; /* true: in some pass CUPTI patches the kernels to count */
 } kprof_chip_metrics;
 
-/* Return the image of these bits, or the unwitnessed one where the witnessed one is missing; NULL where a proved image
+/* Return the image of these bits. If the witnessed image is missing, return the unwitnessed one. NULL if a proved image
  * is wanted and there is none. */
 const kprof_chip_image *kprof_chip_image_choose(const kprof_chip_metrics *metrics, unsigned bits);
 
 typedef enum kprof_cache_control { KPROF_CACHE_FLUSH_ALL, KPROF_CACHE_FLUSH_NONE } kprof_cache_control;
-/* Which batches get the witnesses that take time: all, or those that are large enough. */
-/* Which launches are replayed, in all passes each, and which are multiplexed: measured in one pass each, in their own
- * run.
- */
+/* A launch is replayed in all passes, or it is multiplexed: measured in one pass, in its own run. */
 typedef enum kprof_replay_choice {
     KPROF_REPLAY_WHERE_PROVED, /* replayed where that is proved to be harmless; else multiplexed */
     KPROF_REPLAY_ONLY,         /* replayed, or not measured */
@@ -57,25 +54,26 @@ typedef enum kprof_replay_choice {
 } kprof_replay_choice;
 /* A CUDA graph is as many launches as it has kernels, or one. */
 typedef enum kprof_graph_profiling { KPROF_GRAPH_NODES, KPROF_GRAPH_WHOLE } kprof_graph_profiling;
+/* Witnesses that take time go to all batches, or only to batches that are large enough. */
 typedef enum kprof_witness_control { KPROF_WITNESSES_ALL, KPROF_WITNESSES_AUTO } kprof_witness_control;
 
-/* Samples of each kernel and shape, where nothing was asked for: enough for a median and its spread. */
+/* The default number of samples of each kernel and shape is enough for a median and its spread. */
 #define KPROF_MULTIPLEX_SAMPLES 32
 #define KPROF_MOST_SAMPLES      100000
 
-/* What saving memory leaves free of the device, for the driver, CUPTI and the application. */
+/* Saving memory leaves this much of the device free, for the driver, CUPTI and the application. */
 #define KPROF_DEVICE_RESERVE_BYTES ((size_t)2 << 30)
 
-/* The room of a batch: host memory for counter data and launches at first, where nothing was asked for, and launches at
- * most. CUPTI was seen to start with so many, in 3.2 s; with tens of thousands it does not come back. */
+/* The capacity of a batch: host memory for counter data and launches at first, unless the user asks for another number,
+ * and launches at most. CUPTI starts with so many in 3.2 s; with tens of thousands it does not return. */
 #define KPROF_BATCH_FIRST_BYTES    ((size_t)192 << 20)
 #define KPROF_BATCH_FIRST_LAUNCHES 512
 #define KPROF_BATCH_MOST_LAUNCHES  2048
-/* Where nothing was asked for, the room doubles so often: each time when full batches in a row have taken so many times
- * as long, besides their launches, as making the present room took. */
+/* By default the capacity doubles this often. It doubles when full batches in a row have taken so many times as long,
+ * without their launches, as making the present capacity took. */
 #define KPROF_BATCH_GROWTHS     2
 #define KPROF_BATCH_GROWTH_COST 1.5
-/* Counter data of a launch, about, for each pass: 95e3 to 140e3 bytes. */
+/* A launch has 95e3 to 140e3 bytes of counter data in each pass. */
 #define KPROF_COUNTER_BYTES_PER_PASS 110000
 
 typedef struct kprof_config {

@@ -2,8 +2,8 @@
 #ifndef KPROF_CORE_FD_H
 #define KPROF_CORE_FD_H
 
-/* The same open file under a high number, out of the way of programs that count on getting low ones or close the first
- * few hundred; the low number is closed. Where the limit on descriptors is low it stays, and is returned. */
+/* Move an open file to a high number and return that. Some programs count on getting low numbers, or close the first
+ * few hundred. The low number is closed. When the limit on descriptors is low, the file stays where it is. */
 int kprof_fd_move_up(int fd);
 
 #endif

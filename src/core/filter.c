@@ -17,7 +17,7 @@
 
 struct kprof_filter {
     kprof_filter_spec spec;
-    pcre2_code *regex; /* NULL: compare spec.kernel, if any */
+    pcre2_code *regex; /* NULL: compare with spec.kernel, if there is one */
     pcre2_match_context *limits;
     _Atomic uint64_t launches; /* of any kernel on any device */
     _Atomic uint64_t matching; /* after launch_skip_before_match */
@@ -82,7 +82,7 @@ void kprof_filter_free(kprof_filter *filter)
     free(filter);
 }
 
-/* The name as the spec wants to see it; caller frees. NULL when out of memory. */
+/* Return the name in the form that the spec compares; caller frees. NULL when out of memory. */
 static char *name_to_match(const kprof_filter *filter, const char *mangled)
 {
     if (filter->spec.name_base == KPROF_NAME_MANGLED)

@@ -1,5 +1,5 @@
-/* Which launches to profile: kernel names, devices, and the skip and count of matching launches.
- * Spelling and meaning follow ncu's -k, --kernel-name-base, -s, -c, --launch-skip-before-match and --devices. */
+/* Chooses the launches to profile by kernel name, device, and the skip and count of matching launches. Spelling and
+ * meaning follow ncu's -k, --kernel-name-base, -s, -c, --launch-skip-before-match and --devices. */
 #ifndef KPROF_CORE_FILTER_H
 #define KPROF_CORE_FILTER_H
 
@@ -8,11 +8,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What -k is compared with: "foo" (no namespace, template arguments or parameters), the whole demangled signature, or
- * the symbol as the driver has it. */
+/* -k is compared with "foo" (no namespace, template arguments or parameters), with the whole demangled signature, or
+ * with the symbol as the driver has it. */
 typedef enum kprof_name_base { KPROF_NAME_FUNCTION, KPROF_NAME_DEMANGLED, KPROF_NAME_MANGLED } kprof_name_base;
 
-/* The filter as given; plain data, part of the configuration. Owned by whoever filled it in. */
+/* The filter as the user gave it: plain data, part of the configuration. The code that fills it in owns it. */
 typedef struct kprof_filter_spec {
     char *kernel; /* name, "regex:..." (partial match, PCRE2), or NULL for every kernel */
     kprof_name_base name_base;

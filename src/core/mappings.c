@@ -1,5 +1,5 @@
-/* Reads /proc/thread-self/maps, a line for each mapping: "7f00-7f40 rw-s 00000000 00:01 1024   /path". The process' own
- * is empty once its first thread has ended. */
+/* Reads /proc/thread-self/maps, a line for each mapping: "7f00-7f40 rw-s 00000000 00:01 1024 /path". /proc/self/maps is
+ * empty once the first thread of the process has ended. */
 #include "core/mappings.h"
 
 #include <inttypes.h>

@@ -1,11 +1,11 @@
-/* What the process has mapped into its memory. */
+/* Answers questions about the memory mappings of the process. */
 #ifndef KPROF_CORE_MAPPINGS_H
 #define KPROF_CORE_MAPPINGS_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Does the range touch a mapping that other processes can share (MAP_SHARED)? True also when that cannot be told. */
+/* Does the range touch a mapping that other processes can share (MAP_SHARED)? True also when nothing can be read. */
 bool kprof_mappings_shared(const void *address, size_t size_bytes);
 
 #endif

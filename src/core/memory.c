@@ -32,14 +32,15 @@ static size_t read_number(const char *path)
     return found == 1 ? (size_t)value : SIZE_MAX;
 }
 
-/* Cached files and some of the kernel's own count as used, but make way: after a while they fill any limit. */
+/* Cached files and some memory of the kernel count as used, and after a while fill any limit. They give way when memory
+ * is needed, so subtract them. */
 static size_t read_reclaimable(const char *path)
 {
     static const char *const names[] = {"active_file",       "inactive_file",       "slab_reclaimable",
                                         "total_active_file", "total_inactive_file", "total_slab_reclaimable"};
     char name[64];
     unsigned long long value;
-    size_t sum = 0, hierarchy_sum = 0; /* version 1 has both forms; the second counts groups below, too */
+    size_t sum = 0, hierarchy_sum = 0; /* version 1 has both names; the second also counts the groups below */
     FILE *file = fopen(path, "re");
     while (file && fscanf(file, "%63s %llu", name, &value) == 2)
         for (size_t i = 0; i < sizeof names / sizeof *names; i++)
@@ -75,7 +76,7 @@ static size_t left_in_group(const char *folder, const group_files *files)
     return limit > usage ? limit - usage : 0;
 }
 
-/* The least that is left in a group below the root and those that it is in there. `folder` is cut to the root. */
+/* Return the least that is left in this group and in each group above it, up to the root. Cuts `folder` to the root. */
 static size_t left_below_root(char *folder, size_t root_length, const group_files *files)
 {
     size_t least = SIZE_MAX;
@@ -96,7 +97,7 @@ static bool lists(const char *controllers, const char *name)
     return false;
 }
 
-/* What the groups leave that a line "number:controllers:path" names; version 2 has no controllers in its line. */
+/* Return what the groups of a line "number:controllers:path" leave. A line of version 2 has no controllers. */
 static size_t left_by_line(char *line, const char *root)
 {
     char folder[PATH_MAX];
@@ -115,7 +116,7 @@ static size_t left_by_line(char *line, const char *root)
     return left_below_root(folder, strlen(root) + strlen(below), is_version_2 ? &version_2 : &version_1);
 }
 
-/* What is mounted begins with a group that the process is in, whatever its membership says. */
+/* The mounted folder is itself a group of the process in a container, whatever the membership file says. */
 static size_t left_at_root(const char *root)
 {
     char folder[PATH_MAX];

@@ -4,12 +4,12 @@
 
 #include <stddef.h>
 
-/* Bytes that can be allocated without swapping: the kernel's estimate, within the limits of the process' control group
- * and of those that it is in. 0 when the kernel does not tell. */
+/* Return the bytes that can be allocated without swapping: the kernel's estimate, within the limits of the process'
+ * control group and of the groups above it. 0 when the kernel does not tell. */
 size_t kprof_memory_available_bytes(void);
 
-/* Bytes that the control groups leave, SIZE_MAX without a limit. `membership` is a file like /proc/self/cgroup, `root`
- * where the groups' file systems are mounted: version 2 there, version 1 in the folder "memory" within. */
+/* Return the bytes that the control groups leave, SIZE_MAX without a limit. `membership` is a file like
+ * /proc/self/cgroup. The groups' file systems are below `root`: version 2 there, version 1 in its folder "memory". */
 size_t kprof_memory_left_in_groups_bytes(const char *membership, const char *root);
 
 #endif

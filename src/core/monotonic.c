@@ -1,4 +1,4 @@
-/* CLOCK_MONOTONIC in numbers; waits of older C libraries go by CLOCK_REALTIME. */
+/* Reads CLOCK_MONOTONIC. Waits of older C libraries go by CLOCK_REALTIME, so deadlines use that clock. */
 #include "core/monotonic.h"
 
 #define SECOND_NS 1000000000

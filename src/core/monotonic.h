@@ -5,11 +5,11 @@
 #include <stdint.h>
 #include <time.h>
 
-/* Nanoseconds since some moment in the past; not changed by setting the time of day. */
+/* Return the nanoseconds since some moment in the past. Setting the time of day does not change them. */
 int64_t kprof_monotonic_ns(void);
-/* Milliseconds since *start_ns, which is moved on to now. */
+/* Return the milliseconds since *start_ns, and set *start_ns to now. */
 double kprof_monotonic_lap_ms(int64_t *start_ns);
-/* The moment so many nanoseconds from now, as pthread_cond_timedwait wants it. */
+/* Return the moment so many nanoseconds from now, as pthread_cond_timedwait wants it. */
 struct timespec kprof_deadline_after_ns(int64_t ns);
 
 #endif

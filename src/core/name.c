@@ -21,7 +21,8 @@ typedef struct demangling {
 static void append_demangled(const char *text, size_t size, void *user)
 {
     demangling *state = user;
-    /* The callback has no way to stop the demangler. Jumping out is safe: it keeps all its state on the stack. */
+    /* A callback cannot stop the demangler otherwise. Jumping out is safe, because the demangler keeps all its state on
+     * the stack. */
     if (state->text.failed || state->text.length + size > DEMANGLED_MAX_BYTES)
         longjmp(state->too_long, 1);
     kprof_strbuf_append(&state->text, text, size);
@@ -32,7 +33,7 @@ static bool starts_with(const char *text, const char *prefix)
     return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
-/* Apart from its caller, whose `state` is then certain to survive the jump. */
+/* A function of its own, so that `state` of its caller is certain to survive the jump. */
 static bool demangle_into(demangling *state, const char *mangled)
 {
     return setjmp(state->too_long) == 0 &&
@@ -81,9 +82,9 @@ static bool opens_template(const char *begin, const char *p)
     return before >= strlen(call_operator) && starts_with(p - strlen(call_operator), call_operator);
 }
 
-/* The first character behind the group that opens at `p`, or the end of the text. `stack` has room for one byte per
- * character. '<' and '>' inside expressions, as in "((4)>(2))" or "a->b", do not upset it: a closing bracket also
- * closes what was left open inside. */
+/* Return the first character behind the group that opens at `p`, or the end of the text. `stack` holds one byte per
+ * character. A closing bracket also closes what was left open inside, so '<' and '>' in expressions such as "((4)>(2))"
+ * or "a->b" do no harm. */
 static const char *skip_group(const char *p, char *stack)
 {
     size_t depth = 0;
@@ -117,8 +118,8 @@ static const char *const operator_symbols[] = {
     ">",   "+",   "-",   "*",   "/",  "%",  "^",  "&",  "|",  "~",  "!",  "=",  ",",
 };
 
-/* `p` stands at "operator": the end of the operator's name, be it a symbol, new/delete or a conversion ("operator
- * int"). */
+/* Return the end of the operator's name that begins with "operator" at `p`: a symbol, new/delete or a conversion
+ * ("operator int"). */
 static const char *operator_end(const char *p, char *stack)
 {
     p += strlen("operator");
@@ -136,7 +137,7 @@ static bool is_operator(const char *p)
     return starts_with(p, "operator") && !is_word(p[strlen("operator")]) && p[strlen("operator")] != '\0';
 }
 
-/* Behind a parameter list: the "::" that makes it the enclosing function of a local name, or NULL. */
+/* A "::" behind a parameter list says that the function encloses a local name. Return that "::", or NULL. */
 static const char *enclosing_scope(const char *p)
 {
     static const char *const qualifiers[] = {" const", " volatile", " &&", " &", " noexcept"};
@@ -149,9 +150,9 @@ static const char *enclosing_scope(const char *p)
 
 /* A walk along the top level of a demangled name. */
 typedef struct scan {
-    const char *p;     /* where it has come to */
-    const char *begin; /* of the component under way */
-    const char *end;   /* where something (template arguments, an ABI tag) ended that component, or NULL */
+    const char *p;     /* the next character to read */
+    const char *begin; /* the first character of this component */
+    const char *end;   /* NULL, or the end of that component where template arguments or an ABI tag follow */
     char *stack;       /* for skip_group */
 } scan;
 
@@ -166,8 +167,8 @@ static void end_component(scan *s)
     s->end = s->end ? s->end : s->p;
 }
 
-/* '(' at the top level is a part of the name, a part of the return type, or the parameters. False when these are the
- * function's own. */
+/* A '(' at the top level belongs to the name or the return type, or opens parameters. False when these are the
+ * function's own parameters. */
 static bool scan_parenthesis(scan *s)
 {
     const char *behind = skip_group(s->p, s->stack);
@@ -179,7 +180,7 @@ static bool scan_parenthesis(scan *s)
     return behind != NULL;
 }
 
-/* One token; false when the function's name is complete. */
+/* Read one token. False when the function's name is complete. */
 static bool scan_token(scan *s)
 {
     const char *next = s->p + 1;
@@ -194,7 +195,7 @@ static bool scan_token(scan *s)
         return true;
     case '(':
         return scan_parenthesis(s);
-    case ' ': /* behind a return type, but not in "operator< <int>", "name [clone]", "decltype (" */
+    case ' ': /* ends a return type, but not in "operator< <int>", "name [clone]", "decltype (" */
         s->p = next;
         if (*next != '<' && *next != '[' && *next != '(')
             start_component(s, next);
@@ -208,7 +209,7 @@ static bool scan_token(scan *s)
     }
 }
 
-/* Leaves the last component of the function's qualified name between begin and end. */
+/* Leave the last component of the function's qualified name between begin and end. */
 static void find_base(scan *s)
 {
     bool more = true;
@@ -236,8 +237,8 @@ static char *base_copy(const char *demangled)
     return s.end > s.begin ? strndup(s.begin, (size_t)(s.end - s.begin)) : strdup(demangled);
 }
 
-/* nvcc and clang name the host side of a kernel "__device_stub__" and the kernel's name or, sharing an underscore, its
- * symbol. */
+/* nvcc and clang name the host function of a kernel "__device_stub__" and the kernel's name. In the kernel's symbol an
+ * underscore belongs to both. */
 static char *base_behind_stub(const char *name)
 {
     const char *symbol = name + strlen(STUB_PREFIX) - 1;

@@ -1,13 +1,13 @@
-/* The carve-outs of compute capability 9.0, and which of them a launch gets. */
+/* Tells which of the carve-outs of compute capability 9.0 a launch gets. */
 #include "core/smem.h"
 
 #include <stddef.h>
 
 #define KB               1024u
 #define UNIT_BYTES       128u
-#define SHARE_LIMIT      (132 * KB) /* no more than this for blocks beyond the occupancy */
+#define SHARE_LIMIT      (132 * KB) /* blocks beyond the occupancy get no more than this */
 #define MAX_BLOCKS       32u
-#define IDLE_THREADS     8192u /* without shared memory: room for the system's part of this many threads */
+#define IDLE_THREADS     8192u /* without shared memory: hold the system's part of this many threads */
 #define LARGEST_CARVEOUT (228 * KB)
 
 static const uint32_t carveouts[] = {8 * KB,   16 * KB,  32 * KB,  64 * KB, 100 * KB,
@@ -31,7 +31,8 @@ static uint32_t most(uint32_t a, uint32_t b)
     return a > b ? a : b;
 }
 
-/* Where the driver chooses: room for twice the occupancy, once for blocks of 1,024 threads, if that is not too much. */
+/* Return the driver's own choice: the smallest carve-out that holds twice the occupancy, or once the occupancy for
+ * blocks of 1,024 threads. Beyond 132 KB it holds the occupancy only. */
 static uint32_t chosen_by_driver(const kprof_smem_request *request, uint64_t per_block)
 {
     uint32_t occupancy = request->max_blocks_per_sm;

@@ -1,5 +1,4 @@
-/* How much of an SM's L1 the driver sets aside as shared memory for a launch. No call tells; the rule was found by
- * trying. */
+/* Computes how much of an SM's L1 the driver sets aside as shared memory for a launch. No call of the driver tells. */
 #ifndef KPROF_CORE_SMEM_H
 #define KPROF_CORE_SMEM_H
 
@@ -14,9 +13,9 @@ typedef struct kprof_smem_request {
     int carveout_pct;                       /* the kernel's preferred carve-out; -1: the driver chooses */
 } kprof_smem_request;
 
-/* Carve-out in bytes; 0 for a chip on which the rule was not tried. Source: 204 launches on GH100 under driver 580 that
- * differ in threads, registers and shared memory (tests/fixtures/h200-smem-config.csv), and 18 with a preferred
- * carve-out. */
+/* Return the carve-out in bytes; 0 for a chip on which the rule was not tried. Source: the rule fits 204 launches on
+ * GH100 under driver 580 that differ in threads, registers and shared memory (tests/fixtures/h200-smem-config.csv), and
+ * 18 with a preferred carve-out. */
 uint32_t kprof_smem_configured_bytes(const kprof_smem_request *request);
 
 #endif

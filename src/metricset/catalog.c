@@ -29,7 +29,7 @@ static kprof_status read_file(const char *path, kprof_strbuf *out)
     return out->failed ? KPROF_NO_MEMORY : KPROF_OK;
 }
 
-/* The id must be the file's name, so that a file is found by what --list-sections prints. */
+/* The id must be the file's name, so that users find the file by the id that --list-sections prints. */
 static kprof_status check_id(const kprof_json_place *place, const char *id)
 {
     const char *slash = strrchr(place->name, '/');
@@ -72,7 +72,7 @@ static kprof_status read_set(const kprof_json_place *place, const cJSON *value, 
     return status == KPROF_OK ? check_id(place, out->id) : status;
 }
 
-/* Put `set` in, in place of one with its id; the catalog owns it then. */
+/* Add `set`, or replace the set of its id. The catalog owns it then. */
 static kprof_status keep_set(kprof_catalog *catalog, kprof_set_definition *set)
 {
     for (size_t i = 0; i < catalog->set_count; i++) {

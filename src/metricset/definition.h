@@ -33,7 +33,8 @@ typedef struct kprof_table_definition {
     char *id, *title;
     bool sorted;
     char **column_labels;
-    char **breakdowns; /* throughput metrics whose members become rows; NULL: none */
+    char **breakdowns;  /* throughput metrics whose members become rows; NULL: none */
+    char **uncollected; /* base names of members that are shown without a value: they cost too much; NULL: none */
     kprof_row_definition *rows;
     size_t row_count;
 } kprof_table_definition;
@@ -56,7 +57,7 @@ typedef struct kprof_section_definition {
     char *id, *name, *help;
     char **aliases;
     int order;
-    int priority; /* the lowest is kept first where not everything can be collected; 0: after all that have one */
+    int priority; /* the lowest is kept first where not everything fits; 0: after all that have one */
     kprof_item_definition *items;
     size_t item_count;
     kprof_table_definition *tables;
@@ -71,24 +72,24 @@ kprof_status kprof_section_definition_read(const kprof_json_place *place, const 
                                            kprof_section_definition *out) KPROF_MUST_CHECK;
 void kprof_section_definition_free(kprof_section_definition *definition); /* members */
 
-/* Every metric that the section might collect on the host's chip, for kprof_host_check. */
+/* Append every metric that the section might collect on the chip of `host`, for kprof_host_check. */
 kprof_status kprof_section_candidates(const kprof_section_definition *definition, kprof_host *host,
                                       kprof_strlist *out) KPROF_MUST_CHECK;
 
-/* What a section may be made of. */
+/* The metrics from which a section may choose. */
 typedef struct kprof_supply {
     kprof_host *host;
-    const kprof_strlist *only; /* in alphabetical order; NULL: all that the chip can collect */
+    const kprof_strlist *only; /* in alphabetical order; NULL: all metrics that the chip can collect */
 } kprof_supply;
 
-/* The section of the host's chip; names to collect are appended to `collect`, each once. UNKNOWN_NAME when an item that
- * is not optional has no choice that the chip can collect; with `only`, what has no choice among those names is left
- * out instead. With supply and collect NULL every first choice is taken. */
+/* Make the section of the chip of `host`, and append the names to collect to `collect`, each once. UNKNOWN_NAME when an
+ * item that is not optional has no choice that the chip can collect. With `only`, an item without a choice among those
+ * names is left out instead. With supply and collect NULL every first choice is taken. */
 kprof_status kprof_section_resolve(const kprof_section_definition *definition, const kprof_supply *supply,
                                    kprof_strlist *collect, kprof_section *out) KPROF_MUST_CHECK;
 
-/* Append what one item of a section is computed from on the host's chip, each name once; nothing when the chip has none
- * of its choices. */
+/* Append the metrics from which one item of a section is computed on the chip of `host`, each once. Nothing when the
+ * chip has none of its choices. */
 kprof_status kprof_item_collect(const kprof_item_definition *item, kprof_host *host,
                                 kprof_strlist *collect) KPROF_MUST_CHECK;
 

@@ -85,7 +85,7 @@ static bool add_operand(parser *p, kprof_expr *expr, kprof_expr *operand)
     return true;
 }
 
-/* A node over one or two operands, which it owns from here on; NULL when an operand is. */
+/* Make a node over one or two operands, and own them. NULL when an operand is NULL. */
 static kprof_expr *make_node(parser *p, operation op, kprof_expr *left, kprof_expr *right)
 {
     kprof_expr *expr = calloc(1, sizeof(*expr));
@@ -291,8 +291,7 @@ kprof_status kprof_expr_names(const kprof_expr *expr, kprof_strlist *out)
     return kprof_expr_operands(expr, out, out);
 }
 
-/* Fold the operands of min, max and sum; one missing operand makes the result missing, which fmin and fmax would hide.
- */
+/* Fold the operands of min, max and sum. One missing operand makes the result missing; fmin and fmax would hide it. */
 static double fold(const kprof_expr *expr, kprof_expr_lookup *lookup, void *user)
 {
     double result = kprof_expr_evaluate(expr->operands[0], lookup, user);

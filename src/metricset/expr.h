@@ -9,15 +9,16 @@
 
 typedef struct kprof_expr kprof_expr;
 
-/* The value of a name, NaN when it is not known. */
+/* Return the value of a name, NaN when it is not known. */
 typedef double kprof_expr_lookup(void *user, const char *name);
 
-/* BAD_METRICSET with a logged message and position when the text is no expression; nesting and length are bounded. */
+/* Parse an expression. BAD_METRICSET, with a logged message and position, when the text is none. Nesting and length are
+ * bounded. */
 kprof_status kprof_expr_parse(const char *text, kprof_expr **out) KPROF_MUST_CHECK;
 void kprof_expr_free(kprof_expr *expr);
-/* Every name in it, each once. */
+/* Append every name in the expression, each once. */
 kprof_status kprof_expr_names(const kprof_expr *expr, kprof_strlist *out) KPROF_MUST_CHECK;
-/* The same in two lists: names without which there is no value, and names in the first argument of if_missing. */
+/* Append the names to two lists: those that a value needs, and those in the first argument of if_missing. */
 kprof_status kprof_expr_operands(const kprof_expr *expr, kprof_strlist *required,
                                  kprof_strlist *optional) KPROF_MUST_CHECK;
 double kprof_expr_evaluate(const kprof_expr *expr, kprof_expr_lookup *lookup, void *user);

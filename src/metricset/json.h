@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Where a value stands: a chain on the caller's stack from the value to the file. */
+/* The place of a value, for messages: a chain on the caller's stack from the value to the file. */
 typedef struct kprof_json_place {
     const struct kprof_json_place *parent; /* NULL: the file */
     const char *name;                      /* of the file or the key; NULL: element `index` */
@@ -23,12 +23,12 @@ kprof_status kprof_json_fail(const kprof_json_place *place, const char *format, 
 kprof_status kprof_json_parse(const kprof_json_place *place, const char *text, size_t length,
                               cJSON **out) KPROF_MUST_CHECK;
 
-/* An object with keys of the NULL-terminated list only, each at most once. */
+/* Check that the value is an object with keys of the NULL-terminated list only, each at most once. */
 kprof_status kprof_json_check_object(const kprof_json_place *place, const cJSON *value,
                                      const char *const *keys) KPROF_MUST_CHECK;
 
-/* Members of a checked object. Absent ones leave *out as it was; kprof_json_require_string makes that an error. A
- * string is copied (caller frees), bounded in length, and free of control characters. */
+/* Read a member of a checked object. An absent member leaves *out as it was; kprof_json_require_string makes that an
+ * error. A string is copied (caller frees), bounded in length, and free of control characters. */
 kprof_status kprof_json_get_string(const kprof_json_place *place, const cJSON *object, const char *key,
                                    char **out) KPROF_MUST_CHECK;
 kprof_status kprof_json_require_string(const kprof_json_place *place, const cJSON *object, const char *key,
@@ -37,13 +37,13 @@ kprof_status kprof_json_get_bool(const kprof_json_place *place, const cJSON *obj
                                  bool *out) KPROF_MUST_CHECK;
 kprof_status kprof_json_get_int(const kprof_json_place *place, const cJSON *object, const char *key,
                                 int *out) KPROF_MUST_CHECK;
-/* An array of strings as a NULL-terminated list (caller frees with kprof_strings_free). */
+/* Read an array of strings as a NULL-terminated list (caller frees with kprof_strings_free). */
 kprof_status kprof_json_get_strings(const kprof_json_place *place, const cJSON *object, const char *key,
                                     char ***out) KPROF_MUST_CHECK;
 void kprof_strings_free(char **strings);
 size_t kprof_strings_count(char *const *strings); /* 0 for NULL */
 
-/* An array of objects: where it stands, how large its C elements are and what reads one into zeroed memory. */
+/* An array of objects: its place, the size of a C element, and the function that reads one into zeroed memory. */
 typedef struct kprof_json_array {
     const char *key;
     size_t element_size;

@@ -1,4 +1,4 @@
-/* Resolved sections: freeing them, and JSON in the format of the set files, so that reading back is reading a
+/* Frees resolved sections and writes them as JSON in the format of the set files. Reading one back is reading a
  * definition whose every first choice is right. */
 #include "metricset/definition.h"
 

@@ -9,13 +9,12 @@
 
 /* One value: a metric as collected, or an expression over several. */
 typedef struct kprof_item {
-    char *
-        name; /* full metric name; of a derived value the name it is exported under: "derived__flops_fp32.per_second" */
+    char *name;       /* full metric name; a derived value has its name for export: "derived__flops_fp32.per_second" */
     char *label;      /* "DRAM Throughput" */
     char *unit;       /* base unit: "%", "ns", "byte/second", "flop/second", "cycle", "" ...; NULL: the metric's own */
     char *help;       /* a sentence or two, or NULL */
     char *expression; /* text of the expression; NULL: the metric `name` itself */
-    kprof_expr *compiled; /* of `expression`, or of `name`; never NULL */
+    kprof_expr *compiled; /* the parsed `expression`, or `name` as one; never NULL */
 } kprof_item;
 
 typedef struct kprof_table_row {
@@ -56,7 +55,7 @@ typedef struct kprof_section {
     size_t roofline_count;
 } kprof_section;
 
-/* Round trip of a resolved section: JSON text (caller frees; NULL when out of memory) and back. BAD_METRICSET on
+/* Write a resolved section as JSON text (caller frees; NULL when out of memory), and read it back. BAD_METRICSET on
  * anything that kprof_section_to_json could not have written; the input is untrusted. */
 char *kprof_section_to_json(const kprof_section *section);
 kprof_status kprof_section_from_json(const char *json, kprof_section *out) KPROF_MUST_CHECK;

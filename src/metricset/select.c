@@ -14,7 +14,7 @@ kprof_status kprof_all_base_metrics(kprof_host *host, kprof_strlist *out)
     return status == KPROF_OK ? kprof_host_base_metrics(host, KPROF_METRIC_THROUGHPUT, out) : status;
 }
 
-/* No suffix: the name of a metric, not of a value. */
+/* A name without a suffix names a metric, not a value. */
 static bool is_base(const char *word)
 {
     return word[kprof_metric_base_length(word)] == '\0';
@@ -80,7 +80,7 @@ static kprof_status add_launch_matches(const kprof_regex *regex, kprof_strlist *
     return KPROF_OK;
 }
 
-/* A pattern that fits base names means their plainest values. */
+/* A pattern that matches base names stands for their plainest values. */
 static kprof_status match_bases(kprof_host *host, const kprof_regex *regex, const kprof_strlist *bases,
                                 kprof_strlist *candidates)
 {
@@ -92,7 +92,7 @@ static kprof_status match_bases(kprof_host *host, const kprof_regex *regex, cons
     return status;
 }
 
-/* One that fits none is meant for full names, such as regex:^dram__bytes.*sum$. */
+/* A pattern that matches no base name is meant for full names, such as regex:^dram__bytes.*sum$. */
 static kprof_status match_full_names(kprof_host *host, const kprof_regex *regex, const kprof_strlist *bases,
                                      kprof_strlist *candidates)
 {
@@ -188,7 +188,7 @@ static kprof_status select_group(const kprof_catalog *catalog, kprof_host *host,
     return status;
 }
 
-/* The nearest existing name to an unknown one: a suffix when the base exists, else a base or launch metric. */
+/* Return the nearest existing name to an unknown one: a suffix when the base exists, else a base or launch metric. */
 static kprof_status nearest_name(kprof_host *host, const char *word, kprof_strbuf *out)
 {
     kprof_strlist names = KPROF_STRLIST_INIT;

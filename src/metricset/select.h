@@ -1,24 +1,24 @@
-/* The words of --metrics: full names, base names, regex:, breakdown:, group:. */
+/* Expands the words of --metrics: full names, base names, regex:, breakdown:, group:. */
 #ifndef KPROF_METRICSET_SELECT_H
 #define KPROF_METRICSET_SELECT_H
 
 #include "metricset/catalog.h"
 
-/* The pattern of "regex:PATTERN", or NULL for anything else. */
+/* Return the pattern of "regex:PATTERN", or NULL for anything else. */
 const char *kprof_regex_pattern(const char *word);
 
 /* Is it "breakdown:THROUGHPUT" or "group:SECTION", which stand for several names? */
 bool kprof_is_group(const char *word);
 
 typedef struct kprof_regex kprof_regex;
-/* USAGE, with the place in the pattern, when it is not a regular expression (PCRE2). */
+/* Compile a pattern (PCRE2). USAGE, with the place in the pattern, when it is no regular expression. */
 kprof_status kprof_regex_new(const char *pattern, kprof_regex **out) KPROF_MUST_CHECK;
 bool kprof_regex_matches(const kprof_regex *regex, const char *text); /* anywhere in the text */
 void kprof_regex_free(kprof_regex *regex);
 
-/* Every base name of the chip, of counters, ratios and throughputs. */
+/* Append every base name of the chip: of counters, ratios and throughputs. */
 kprof_status kprof_all_base_metrics(kprof_host *host, kprof_strlist *out) KPROF_MUST_CHECK;
-/* Full names of a base name: all of them, or those with the shortest suffixes (".avg .max .min .sum" of a counter). */
+/* Append the full names of a base name: all, or those with the shortest suffixes (".avg", ".max", ".min", ".sum"). */
 kprof_status kprof_full_names(kprof_host *host, const char *base, bool first_level,
                               kprof_strlist *out) KPROF_MUST_CHECK;
 

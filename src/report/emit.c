@@ -1,20 +1,225 @@
-/* The table of formats. */
+/* The table of formats, and what an emitter does for which its format has no operation of its own. */
 #include "report/emit.h"
+#include "report/units.h"
+#include "report/witness.h"
 
-typedef kprof_emitter *emitter_new(const kprof_print_options *options);
+#include <math.h>
+#include <stdlib.h>
 
-static emitter_new *const formats[] = {
-    [KPROF_FORMAT_TEXT] = kprof_emit_text_new,
-    [KPROF_FORMAT_CSV] = kprof_emit_csv_new,
-    [KPROF_FORMAT_JSON] = kprof_emit_json_new,
-};
+#define COUNT_OF(array) (sizeof(array) / sizeof *(array))
 
-kprof_status kprof_emitter_new(const kprof_emit_page *page, kprof_output *out, kprof_emitter **emitter)
+typedef kprof_emitter *emitter_new(void);
+
+#define EMITTER_NEW(id, name, ...) [KPROF_FORMAT_##id] = kprof_emit_##name##_new,
+static emitter_new *const formats[] = {KPROF_FORMATS(EMITTER_NEW, EMITTER_NEW)};
+
+static void nothing(kprof_emitter *emitter)
 {
-    *emitter = formats[page->options->format](page->options);
+    (void)emitter;
+}
+
+static void begin_list_of_launches(kprof_emitter *emitter)
+{
+    emitter->ops->list_begin(emitter, &(kprof_emit_list){"launches", "Launches", KPROF_LIST_GROUPS});
+}
+
+/* People see it only where there is something to see. */
+static kprof_emit_field optional(kprof_emit_field field, bool is_there)
+{
+    return is_there ? field : kprof_field_with_role(field, KPROF_ROLE_MACHINE);
+}
+
+/* "(65536, 1, 1)"; NULL for a graph as a whole, which has none. */
+static const char *shape_text(const kprof_launch_record *launch, const uint32_t shape[3], char text[48])
+{
+    if (kprof_launch_is_graph(launch))
+        return NULL;
+    snprintf(text, 48, "(%u, %u, %u)", shape[0], shape[1], shape[2]);
+    return text;
+}
+
+/* A launch as a record; `disagreements` is what is said of its passes. */
+static void begin_launch(kprof_emitter *emitter, const kprof_model_launch *launch, const char *disagreements)
+{
+    const kprof_launch_record *record = &launch->record;
+    const bool is_graph = kprof_launch_is_graph(record);
+    char cc[24], grid[48], block[48];
+    snprintf(cc, sizeof cc, "%u.%u", launch->device->record.cc_major, launch->device->record.cc_minor);
+    const kprof_emit_field fields[] = {
+        kprof_field_plain(kprof_field_text("kernel", "Kernel",
+                                           kprof_model_kernel_name(launch->kernel, emitter->options->kernel_base))),
+        kprof_field_with_role(kprof_field_text("function", "Function", launch->kernel->function), KPROF_ROLE_MACHINE),
+        kprof_field_integer("launch", "Launch", launch->id),
+        optional(kprof_field_integer("last_launch", "Last launch",
+                                     launch->samples ? launch->samples->last_launch : launch->id),
+                 launch->samples != NULL),
+        optional(kprof_field_integer("multiplexed", "Multiplexed launches",
+                                     launch->samples ? (int64_t)launch->samples->launches : 0),
+                 launch->samples != NULL),
+        optional(kprof_field_integer("samples", "Samples", launch->samples ? (int64_t)launch->samples->used : 0),
+                 launch->samples != NULL),
+        kprof_field_integer("process_id", "Process", launch->process->pid),
+        kprof_field_with_role(kprof_field_text("process", "Name", launch->process->name), KPROF_ROLE_MACHINE),
+        kprof_field_with_role(kprof_field_text("host", "Host", launch->process->host), KPROF_ROLE_MACHINE),
+        kprof_field_plain(kprof_field_text("device_name", "Device", launch->device->name)),
+        kprof_field_text("cc", "CC", cc),
+        optional(kprof_field_text("grid", "Grid", shape_text(record, record->grid, grid)), !is_graph),
+        optional(kprof_field_text("block", "Block", shape_text(record, record->block, block)), !is_graph),
+        kprof_field_integer("context", "Context", record->context),
+        kprof_field_integer("stream", "Stream", (int64_t)record->stream),
+        optional(kprof_field_integer("graph_node", "Graph node", (int64_t)record->graph_node), record->graph_node > 0),
+        kprof_field_with_role(kprof_field_text("replay_mode", "Replay", launch->replay_mode), KPROF_ROLE_MACHINE),
+        optional(kprof_field_integer("passes", "Passes", record->pass_count), launch->measured > 0),
+        kprof_field_with_role(kprof_field_integer("measured", "Metrics measured", launch->measured),
+                              KPROF_ROLE_MACHINE),
+        optional(kprof_field_text("reason", kprof_model_is_missing(launch) ? "Not measured:" : "Note:", launch->reason),
+                 *launch->reason),
+        optional(kprof_field_text("disagreements", "Passes disagree:", disagreements), *disagreements),
+    };
+    emitter->ops->record_begin(emitter, &(kprof_emit_record){fields, COUNT_OF(fields)});
+}
+
+static void begin_record_of_launch(kprof_emitter *emitter, const kprof_model_launch *launch)
+{
+    kprof_strbuf disagreements = KPROF_STRBUF_INIT;
+    kprof_status status = kprof_disagreements_describe(emitter->launches.model, launch, &disagreements);
+    if (status == KPROF_OK)
+        begin_launch(emitter, launch, disagreements.length ? disagreements.data : "");
+    else
+        emitter->status = status;
+    kprof_strbuf_free(&disagreements);
+}
+
+/* In a section, people see the metric's label below the section's name, else its name and its passes. */
+static void show_row_of_metric(kprof_emitter *emitter, const kprof_emit_metric *metric)
+{
+    const kprof_model_spread *spread = metric->spread;
+    const bool in_sections = emitter->launches.in_sections;
+    const kprof_field_role of_sections = in_sections ? KPROF_ROLE_SHOWN : KPROF_ROLE_MACHINE;
+    const kprof_field_role of_names = in_sections ? KPROF_ROLE_MACHINE : KPROF_ROLE_SHOWN;
+    const kprof_field_role of_headings = in_sections ? KPROF_ROLE_HEADING : KPROF_ROLE_MACHINE;
+    if (metric->repeated)
+        return;
+    const kprof_emit_field fields[] = {
+        kprof_field_with_role(kprof_field_text("section", "Section", metric->section ? metric->section->id : ""),
+                              KPROF_ROLE_MACHINE),
+        kprof_field_with_role(kprof_field_text("section_name", "Section", metric->section ? metric->section->name : ""),
+                              of_headings),
+        kprof_field_with_role(kprof_field_text("metric", "Metric", metric->name), of_names),
+        kprof_field_with_role(kprof_field_text("label", "Metric", metric->label), of_sections),
+        kprof_field_with_role(kprof_field_text("unit", "Unit", metric->unit), KPROF_ROLE_MACHINE),
+        kprof_field_with_unit(kprof_field_real("value", "Value", metric->value), metric->unit),
+        kprof_field_with_role(kprof_field_text("passes", "Passes", metric->passes), of_names),
+        kprof_field_with_role(kprof_field_real("samples", "Samples", spread ? (double)spread->samples : NAN),
+                              KPROF_ROLE_MACHINE),
+        kprof_field_with_role(kprof_field_real("mad", "Median deviation", spread ? spread->mad : NAN),
+                              KPROF_ROLE_MACHINE),
+    };
+    emitter->ops->row(emitter, &(kprof_emit_record){fields, COUNT_OF(fields)});
+}
+
+static void show_cells(kprof_emitter *emitter, const kprof_emit_table *table)
+{
+    const size_t columns = table->table->column_count;
+    for (size_t i = 0; i < table->table->row_count * columns; i++) {
+        const kprof_emit_metric *cell = table->cells[table->order[i / columns] * columns + i % columns];
+        if (cell)
+            emitter->ops->metric(emitter, cell);
+    }
+}
+
+static void show_points(kprof_emitter *emitter, const kprof_emit_roofline *rooflines, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        emitter->ops->metric(emitter, rooflines[i].work);
+        emitter->ops->metric(emitter, rooflines[i].peak);
+        for (size_t k = 0; k < rooflines[i].point_count; k++) {
+            const kprof_emit_point *point = &rooflines[i].points[k];
+            emitter->ops->metric(emitter, point->traffic);
+            emitter->ops->metric(emitter, point->peak);
+            emitter->ops->metric(emitter, point->intensity);
+            emitter->ops->metric(emitter, point->pct);
+        }
+    }
+}
+
+static void begin_section(kprof_emitter *emitter, const kprof_section *section)
+{
+    (void)emitter;
+    (void)section;
+}
+
+static void end_record(kprof_emitter *emitter)
+{
+    emitter->ops->record_end(emitter);
+}
+
+static void end_list(kprof_emitter *emitter)
+{
+    emitter->ops->list_end(emitter);
+}
+
+static void begin_list(kprof_emitter *emitter, const kprof_emit_list *list)
+{
+    (void)emitter;
+    (void)list;
+}
+
+static void show_record(kprof_emitter *emitter, const kprof_emit_record *record)
+{
+    (void)emitter;
+    (void)record;
+}
+
+static void free_emitter(kprof_emitter *emitter)
+{
+    free(emitter);
+}
+
+/* Fill in the operations that are missing; emit.h says how. */
+static void add_defaults(kprof_emitter_ops *ops)
+{
+#define DEFAULT(operation, function) ops->operation = ops->operation ? ops->operation : (function)
+    DEFAULT(launches_end, ops->launches_begin ? nothing : end_list);
+    DEFAULT(launch_end, ops->launch_begin ? nothing : end_record);
+    DEFAULT(page_begin, nothing);
+    DEFAULT(launches_begin, begin_list_of_launches);
+    DEFAULT(launch_begin, begin_record_of_launch);
+    DEFAULT(section_begin, begin_section);
+    DEFAULT(metric, show_row_of_metric);
+    DEFAULT(table, show_cells);
+    DEFAULT(rooflines, show_points);
+    DEFAULT(section_end, nothing);
+    DEFAULT(list_begin, begin_list);
+    DEFAULT(columns, show_record);
+    DEFAULT(record_begin, show_record);
+    DEFAULT(row, show_record);
+    DEFAULT(record_end, nothing);
+    DEFAULT(list_end, nothing);
+    DEFAULT(page_end, nothing);
+    DEFAULT(free, free_emitter);
+#undef DEFAULT
+}
+
+kprof_emitter *kprof_emitter_allocate(size_t size, const kprof_emitter_ops *ops)
+{
+    kprof_emitter *emitter = calloc(1, size);
+    if (!emitter)
+        return NULL;
+    emitter->own = *ops;
+    add_defaults(&emitter->own);
+    emitter->ops = &emitter->own;
+    return emitter;
+}
+
+kprof_status kprof_emitter_new(const char *page, const kprof_print_options *options, kprof_output *out,
+                               kprof_emitter **emitter)
+{
+    *emitter = formats[options->format]();
     if (!*emitter)
         return kprof_fail(KPROF_NO_MEMORY, "printing the report: out of memory");
-    (*emitter)->page = *page;
+    (*emitter)->page = page;
+    (*emitter)->options = options;
     (*emitter)->out = out;
     (*emitter)->status = KPROF_OK;
     return KPROF_OK;
@@ -33,7 +238,63 @@ kprof_status kprof_emitter_status(const kprof_emitter *emitter)
     return emitter->status;
 }
 
-void kprof_emit_nothing(kprof_emitter *emitter)
+kprof_emit_field kprof_field_text(const char *key, const char *label, const char *text)
 {
-    (void)emitter;
+    return (kprof_emit_field){.key = key, .label = label, .unit = "", .type = KPROF_FIELD_TEXT, .text = text};
+}
+
+kprof_emit_field kprof_field_integer(const char *key, const char *label, int64_t value)
+{
+    return (kprof_emit_field){.key = key, .label = label, .unit = "", .type = KPROF_FIELD_INTEGER, .integer = value};
+}
+
+kprof_emit_field kprof_field_real(const char *key, const char *label, double value)
+{
+    return (kprof_emit_field){.key = key, .label = label, .unit = "", .type = KPROF_FIELD_REAL, .real = value};
+}
+
+kprof_emit_field kprof_field_with_role(kprof_emit_field field, kprof_field_role role)
+{
+    field.role = role;
+    return field;
+}
+
+kprof_emit_field kprof_field_with_unit(kprof_emit_field field, const char *unit)
+{
+    field.unit = unit;
+    return field;
+}
+
+kprof_emit_field kprof_field_plain(kprof_emit_field field)
+{
+    field.plain = true;
+    return field;
+}
+
+bool kprof_field_is_missing(const kprof_emit_field *field)
+{
+    return field->type == KPROF_FIELD_TEXT ? !field->text : field->type == KPROF_FIELD_REAL && isnan(field->real);
+}
+
+void kprof_field_describe(const kprof_emit_field *field, bool base_units, kprof_strbuf *out)
+{
+    if (kprof_field_is_missing(field)) {
+        kprof_strbuf_puts(out, field->missing ? field->missing : "n/a");
+    } else if (field->type == KPROF_FIELD_TEXT) {
+        kprof_strbuf_puts(out, field->text);
+    } else if (field->type == KPROF_FIELD_INTEGER) {
+        kprof_strbuf_printf(out, "%lld", (long long)field->integer);
+    } else {
+        kprof_human human = kprof_units_human(field->real, field->unit, base_units);
+        kprof_strbuf_printf(out, "%s%s%s", human.number, *human.unit ? " " : "", human.unit);
+    }
+}
+
+const char *kprof_record_heading(const kprof_emit_record *record)
+{
+    for (size_t i = 0; i < record->count; i++) {
+        if (record->fields[i].role == KPROF_ROLE_HEADING)
+            return record->fields[i].text;
+    }
+    return NULL;
 }

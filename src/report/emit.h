@@ -1,18 +1,12 @@
 /* How pages print: they call an emitter with keys, labels, units and values, and one file per format decides how that
- * looks. A page never asks for the format; a new format is one file and one row in emit.c. */
+ * looks. A page never asks for the format, and an emitter never for the page. A new format is one row of KPROF_FORMATS
+ * and one file, which has the operations that differ from the defaults below. */
 #ifndef KPROF_REPORT_EMIT_H
 #define KPROF_REPORT_EMIT_H
 
 #include "report/model.h"
 #include "report/output.h"
 #include "report/roofline.h"
-
-/* Where the counters that a value is made of were read. */
-typedef enum kprof_joins {
-    KPROF_JOINS_NOTHING,  /* one execution, or no value */
-    KPROF_JOINS_PASSES,   /* several executions of a launch */
-    KPROF_JOINS_LAUNCHES, /* several launches, which were multiplexed: a pass of each */
-} kprof_joins;
 
 /* One value of a launch. */
 typedef struct kprof_emit_metric {
@@ -21,10 +15,13 @@ typedef struct kprof_emit_metric {
     size_t metric;                /* into the metrics of the model; SIZE_MAX: no launch can have it */
     const kprof_section *section; /* that shows it, or NULL */
     const char *name, *label, *unit;
-    const char *passes; /* that it comes from on the launch's chip, "1-3 5"; "": none, or not known */
-    size_t pass_count;  /* how many these are */
-    kprof_joins joins;
+    const char *help;                 /* what the section says of it; NULL: nothing */
+    const char *passes;               /* that it comes from on the launch's chip, "1-3 5"; "": none, or not known */
+    size_t pass_count;                /* how many these are */
+    bool disagrees;                   /* the value joins counters of passes that disagree */
     bool repeated;                    /* the same section has shown it before */
+    bool shown_before;                /* so has the same or an earlier section of the chip */
+    bool told_before;                 /* an earlier section has it below its heading, under the same label */
     double value;                     /* NaN: not measured */
     const kprof_model_spread *spread; /* over the samples that `value` is the median of; NULL: it is of none */
 } kprof_emit_metric;
@@ -62,34 +59,47 @@ typedef struct kprof_emit_field {
     kprof_field_role role;
     const char *text; /* NULL: missing */
     int64_t integer;
-    double real;       /* NaN: missing */
-    bool may_be_empty; /* people see nothing, not "n/a", when it is missing: it does not apply */
-    kprof_joins joins; /* of it, or of what it is the label of */
+    double real;         /* NaN: missing */
+    const char *missing; /* what people see where it is missing; NULL: "n/a" */
+    bool plain;          /* a heading gives it without its label */
+    bool disagrees;      /* as of a metric: it, or what it is the label of */
 } kprof_emit_field;
 typedef struct kprof_emit_record {
     const kprof_emit_field *fields;
     size_t count;
 } kprof_emit_record;
 
+/* How people see a list. */
+typedef enum kprof_list_shape {
+    KPROF_LIST_BLOCKS, /* a few records of many fields */
+    KPROF_LIST_TABLE,  /* many short records: the rows of one table */
+    KPROF_LIST_GROUPS, /* records with a row for each metric, all with the same fields; its page has no other list */
+    KPROF_LIST_ALONE,  /* as TABLE; its page has nothing else, so that it needs no title */
+} kprof_list_shape;
 typedef struct kprof_emit_list {
     const char *key, *title;
-    bool compact; /* many short records: people read them as the rows of one table */
+    kprof_list_shape shape;
 } kprof_emit_list;
 
-typedef struct kprof_emit_page {
-    kprof_page page;
+/* What a page shows of launches. */
+typedef struct kprof_emit_launches {
     const kprof_model *model;
-    const kprof_print_options *options;
     const kprof_emit_metric *columns; /* every metric that launches may show, each once */
     size_t column_count, slot_count;
-} kprof_emit_page;
+    bool in_sections; /* the metrics stand in sections; else every launch has its metrics by their names */
+} kprof_emit_launches;
 
 typedef struct kprof_emitter kprof_emitter;
 
-/* Calls nest as in  page { launch { metric* section { metric* table* rooflines? } } }  and
- * page { list { record { row* } } }. */
+/* Calls nest as in  page { launches { launch { metric* section { metric* table* rooflines? } } } }  and
+ * page { list { columns? record { row* } } }.
+ *
+ * An emitter may leave out operations, NULL. By default, launches are a list of GROUPS, a launch is a record of it, and
+ * a metric one of its rows; a table and rooflines are their metrics; all else does nothing, also at the end of what the
+ * emitter begins itself. `free` is free(3). */
 typedef struct kprof_emitter_ops {
     void (*page_begin)(kprof_emitter *emitter);
+    void (*launches_begin)(kprof_emitter *emitter); /* emitter->launches has been set */
     void (*launch_begin)(kprof_emitter *emitter, const kprof_model_launch *launch);
     void (*section_begin)(kprof_emitter *emitter, const kprof_section *section);
     void (*metric)(kprof_emitter *emitter, const kprof_emit_metric *metric);
@@ -97,7 +107,9 @@ typedef struct kprof_emitter_ops {
     void (*rooflines)(kprof_emitter *emitter, const kprof_emit_roofline *rooflines, size_t count);
     void (*section_end)(kprof_emitter *emitter);
     void (*launch_end)(kprof_emitter *emitter);
+    void (*launches_end)(kprof_emitter *emitter);
     void (*list_begin)(kprof_emitter *emitter, const kprof_emit_list *list);
+    void (*columns)(kprof_emitter *emitter, const kprof_emit_record *columns); /* of ALONE: which fields records have */
     void (*record_begin)(kprof_emitter *emitter, const kprof_emit_record *record);
     void (*row)(kprof_emitter *emitter, const kprof_emit_record *row);
     void (*record_end)(kprof_emitter *emitter);
@@ -108,25 +120,39 @@ typedef struct kprof_emitter_ops {
 
 /* What every emitter begins with. `status` turns to NO_MEMORY or OUTPUT on a failure; pages stop then. */
 struct kprof_emitter {
-    const kprof_emitter_ops *ops;
-    kprof_emit_page page;
+    const kprof_emitter_ops *ops; /* complete: with defaults */
+    const char *page;             /* its name */
+    const kprof_print_options *options;
+    kprof_emit_launches launches;
     kprof_output *out;
     kprof_status status;
+    kprof_emitter_ops own; /* what `ops` points to */
 };
 
-/* An emitter for the format of page->options. */
-kprof_status kprof_emitter_new(const kprof_emit_page *page, kprof_output *out,
+/* An emitter for the format of the options. */
+kprof_status kprof_emitter_new(const char *page, const kprof_print_options *options, kprof_output *out,
                                kprof_emitter **emitter) KPROF_MUST_CHECK;
 void kprof_emitter_free(kprof_emitter *emitter);
 /* The status so far, with failed writes; to stop early. */
 kprof_status kprof_emitter_status(const kprof_emitter *emitter) KPROF_MUST_CHECK;
 
-/* Operations that do nothing, for formats that leave something out. */
-void kprof_emit_nothing(kprof_emitter *emitter);
+/* Fields of records. */
+kprof_emit_field kprof_field_text(const char *key, const char *label, const char *text);
+kprof_emit_field kprof_field_integer(const char *key, const char *label, int64_t value);
+kprof_emit_field kprof_field_real(const char *key, const char *label, double value);
+kprof_emit_field kprof_field_with_role(kprof_emit_field field, kprof_field_role role);
+kprof_emit_field kprof_field_with_unit(kprof_emit_field field, const char *unit);
+kprof_emit_field kprof_field_plain(kprof_emit_field field);
+/* Is its value missing? */
+bool kprof_field_is_missing(const kprof_emit_field *field);
+/* Append its value as people read it: "32", "38.72 %", "n/a". */
+void kprof_field_describe(const kprof_emit_field *field, bool base_units, kprof_strbuf *out);
+/* The text of the first field that people see above the rows; NULL: there is none. */
+const char *kprof_record_heading(const kprof_emit_record *record);
 
-/* One per format: allocate; NULL when out of memory. */
-kprof_emitter *kprof_emit_text_new(const kprof_print_options *options);
-kprof_emitter *kprof_emit_csv_new(const kprof_print_options *options);
-kprof_emitter *kprof_emit_json_new(const kprof_print_options *options);
+/* One per format: an emitter of `size` bytes with its operations; NULL when out of memory. */
+kprof_emitter *kprof_emitter_allocate(size_t size, const kprof_emitter_ops *ops);
+#define KPROF_EMIT_NEW(id, name, ...) kprof_emitter *kprof_emit_##name##_new(void);
+KPROF_FORMATS(KPROF_EMIT_NEW, KPROF_EMIT_NEW)
 
 #endif

@@ -14,9 +14,11 @@
 typedef struct json_emitter {
     kprof_emitter base;
     cJSON *launch, *sections, *section, *values,
-        *spreads;         /* of the launch being put together; owned through `launch` */
-    cJSON *record, *rows; /* likewise of a record; owned through `record` */
-    bool launches_begun, first;
+        *spreads;               /* of the launch being put together; owned through `launch` */
+    cJSON *record, *rows;       /* likewise of a record; owned through `record` */
+    cJSON *alone;               /* the records of a list that is all of its page */
+    bool has_rows;              /* the records of the list do */
+    bool envelope_begun, first; /* `first`: the array has no element yet */
 } json_emitter;
 
 static json_emitter *of(kprof_emitter *emitter)
@@ -73,17 +75,22 @@ static cJSON *append_object(cJSON *array)
     return object;
 }
 
-/* Print and free a value. */
-static void write_value(json_emitter *json, cJSON *value)
+/* Write what cJSON has printed, NULL when out of memory, and free it. */
+static void write_text(json_emitter *json, char *text)
 {
-    char *text = value ? cJSON_PrintUnformatted(value) : NULL;
-    cJSON_Delete(value);
     if (!text) {
         json->base.status = KPROF_NO_MEMORY;
         return;
     }
     kprof_output_puts(json->base.out, text);
     cJSON_free(text);
+}
+
+/* Print and free a value. */
+static void write_value(json_emitter *json, cJSON *value)
+{
+    write_text(json, value ? cJSON_PrintUnformatted(value) : NULL);
+    cJSON_Delete(value);
 }
 
 /* Elements of the top-level arrays stand on lines of their own. */
@@ -94,24 +101,36 @@ static void write_element(json_emitter *json, cJSON *value)
     write_value(json, value);
 }
 
-static const char *const page_names[] = {
-    [KPROF_PAGE_DETAILS] = "details", [KPROF_PAGE_RAW] = "raw",   [KPROF_PAGE_SUMMARY] = "summary",
-    [KPROF_PAGE_SESSION] = "session", [KPROF_PAGE_PLAN] = "plan",
-};
-
-static cJSON *metric_catalogue(const kprof_emit_page *page)
+static cJSON *metric_catalogue(const kprof_emit_launches *launches)
 {
     cJSON *metrics = cJSON_CreateArray();
-    for (size_t i = 0; i < page->column_count; i++) {
-        const kprof_emit_metric *column = &page->columns[i];
+    for (size_t i = 0; i < launches->column_count; i++) {
+        const kprof_emit_metric *column = &launches->columns[i];
         const char *description =
-            column->metric < page->model->metric_count ? page->model->metrics[column->metric].description : "";
+            column->metric < launches->model->metric_count ? launches->model->metrics[column->metric].description : "";
         cJSON *metric = append_object(metrics);
         add_text(metric, "name", column->name);
         add_text(metric, "unit", column->unit);
         add_text(metric, "description", description);
+        add_text(metric, "help", column->help);
     }
     return metrics;
+}
+
+/* What the sections of each chip are about. */
+static cJSON *section_catalogue(const kprof_model *model)
+{
+    cJSON *sections = cJSON_CreateArray();
+    for (size_t i = 0; i < model->chip_count; i++) {
+        for (size_t k = 0; k < model->chips[i].section_count; k++) {
+            cJSON *section = append_object(sections);
+            add_text(section, "chip", model->chips[i].name);
+            add_text(section, "id", model->chips[i].sections[k].id);
+            add_text(section, "name", model->chips[i].sections[k].name);
+            add_text(section, "help", model->chips[i].sections[k].help);
+        }
+    }
+    return sections;
 }
 
 static cJSON *passes_of_chip(const kprof_model_chip *chip)
@@ -154,20 +173,26 @@ static cJSON *schedules(const kprof_model *model)
     return array;
 }
 
-static void json_page_begin(kprof_emitter *emitter)
+static void begin_envelope(json_emitter *json)
+{
+    if (!json->envelope_begun)
+        kprof_output_printf(json->base.out, "{\"format\":\"kprof\",\"version\":%d,\"page\":\"%s\"", JSON_VERSION,
+                            json->base.page);
+    json->envelope_begun = true;
+}
+
+static void json_launches_begin(kprof_emitter *emitter)
 {
     json_emitter *json = of(emitter);
-    const kprof_emit_page *page = &emitter->page;
-    kprof_output_printf(emitter->out, "{\"format\":\"kprof\",\"version\":%d,\"page\":\"%s\"", JSON_VERSION,
-                        page_names[page->page]);
-    if (page->page != KPROF_PAGE_DETAILS && page->page != KPROF_PAGE_RAW)
-        return;
+    begin_envelope(json);
     kprof_output_puts(emitter->out, ",\n\"metrics\":");
-    write_value(json, metric_catalogue(page));
+    write_value(json, metric_catalogue(&emitter->launches));
+    kprof_output_puts(emitter->out, ",\n\"sections\":");
+    write_value(json, section_catalogue(emitter->launches.model));
     kprof_output_puts(emitter->out, ",\n\"schedules\":");
-    write_value(json, schedules(page->model));
+    write_value(json, schedules(emitter->launches.model));
     kprof_output_puts(emitter->out, ",\n\"launches\":[");
-    json->launches_begun = json->first = true;
+    json->first = true;
 }
 
 static cJSON *known(bool is_known, int64_t value)
@@ -224,7 +249,7 @@ static cJSON *disagreements(kprof_emitter *emitter, const kprof_model_launch *la
     kprof_disagreement *found;
     size_t count;
     cJSON *array = cJSON_CreateArray();
-    if (kprof_disagreements(emitter->page.model, launch, &found, &count) != KPROF_OK) {
+    if (kprof_disagreements(emitter->launches.model, launch, &found, &count) != KPROF_OK) {
         emitter->status = KPROF_NO_MEMORY;
         return array;
     }
@@ -255,7 +280,7 @@ static void json_launch_begin(kprof_emitter *emitter, const kprof_model_launch *
     const bool is_graph = kprof_launch_is_graph(record);
     cJSON *object = json->launch = cJSON_CreateObject();
     add(object, "id", integer(launch->id));
-    add_text(object, "kernel_name", kprof_model_kernel_name(launch->kernel, emitter->page.options->kernel_base));
+    add_text(object, "kernel_name", kprof_model_kernel_name(launch->kernel, emitter->options->kernel_base));
     add(object, "kernel", kernel_object(launch));
     add(object, "process", process_object(launch->process));
     add(object, "device", device_object(launch->device));
@@ -277,12 +302,12 @@ static void json_launch_begin(kprof_emitter *emitter, const kprof_model_launch *
     add(object, "disagreements", disagreements(emitter, launch));
     if (launch->samples)
         add(object, "multiplexed", multiplexed_object(launch->samples));
-    if (emitter->page.page == KPROF_PAGE_RAW) {
-        json->values = add_object(object, "values");
-        json->spreads = launch->samples ? add_object(object, "spreads") : NULL;
-    } else {
+    if (emitter->launches.in_sections) {
         json->sections = add_array(object, "sections");
+        return;
     }
+    json->values = add_object(object, "values");
+    json->spreads = launch->samples ? add_object(object, "spreads") : NULL;
 }
 
 static void json_section_begin(kprof_emitter *emitter, const kprof_section *section)
@@ -394,10 +419,23 @@ static void json_launch_end(kprof_emitter *emitter)
     json->launch = json->sections = json->section = json->values = json->spreads = NULL;
 }
 
+static void json_array_end(kprof_emitter *emitter)
+{
+    kprof_output_puts(emitter->out, "]");
+}
+
 static void json_list_begin(kprof_emitter *emitter, const kprof_emit_list *list)
 {
+    json_emitter *json = of(emitter);
+    json->has_rows = list->shape == KPROF_LIST_GROUPS;
+    json->first = true;
+    if (list->shape == KPROF_LIST_ALONE) {
+        json->alone = cJSON_CreateArray();
+        emitter->status = json->alone ? emitter->status : KPROF_NO_MEMORY;
+        return;
+    }
+    begin_envelope(json);
     kprof_output_printf(emitter->out, ",\n\"%s\":[", list->key);
-    of(emitter)->first = true;
 }
 
 static void add_fields(cJSON *object, const kprof_emit_record *record)
@@ -416,7 +454,7 @@ static void json_record_begin(kprof_emitter *emitter, const kprof_emit_record *r
     json_emitter *json = of(emitter);
     json->record = cJSON_CreateObject();
     add_fields(json->record, record);
-    json->rows = emitter->page.page == KPROF_PAGE_SUMMARY ? add_array(json->record, "metrics") : NULL;
+    json->rows = json->has_rows ? add_array(json->record, "metrics") : NULL;
 }
 
 static void json_row(kprof_emitter *emitter, const kprof_emit_record *row)
@@ -427,18 +465,30 @@ static void json_row(kprof_emitter *emitter, const kprof_emit_record *row)
 static void json_record_end(kprof_emitter *emitter)
 {
     json_emitter *json = of(emitter);
-    write_element(json, json->record);
+    if (json->alone)
+        cJSON_AddItemToArray(json->alone, json->record);
+    else
+        write_element(json, json->record);
     json->record = json->rows = NULL;
 }
 
 static void json_list_end(kprof_emitter *emitter)
 {
-    kprof_output_puts(emitter->out, "]");
+    if (!of(emitter)->alone)
+        json_array_end(emitter);
 }
 
+/* A list that is all of its page is an array for people too, not an object of one member. */
 static void json_page_end(kprof_emitter *emitter)
 {
-    kprof_output_puts(emitter->out, of(emitter)->launches_begun ? "]}\n" : "}\n");
+    json_emitter *json = of(emitter);
+    if (!json->alone) {
+        begin_envelope(json);
+        kprof_output_puts(emitter->out, "}\n");
+        return;
+    }
+    write_text(json, cJSON_Print(json->alone));
+    kprof_output_puts(emitter->out, "\n");
 }
 
 static void json_free(kprof_emitter *emitter)
@@ -446,11 +496,12 @@ static void json_free(kprof_emitter *emitter)
     json_emitter *json = of(emitter);
     cJSON_Delete(json->launch);
     cJSON_Delete(json->record);
+    cJSON_Delete(json->alone);
     free(json);
 }
 
 static const kprof_emitter_ops json_ops = {
-    .page_begin = json_page_begin,
+    .launches_begin = json_launches_begin,
     .launch_begin = json_launch_begin,
     .section_begin = json_section_begin,
     .metric = json_metric,
@@ -458,6 +509,7 @@ static const kprof_emitter_ops json_ops = {
     .rooflines = json_rooflines,
     .section_end = json_section_end,
     .launch_end = json_launch_end,
+    .launches_end = json_array_end,
     .list_begin = json_list_begin,
     .record_begin = json_record_begin,
     .row = json_row,
@@ -467,11 +519,7 @@ static const kprof_emitter_ops json_ops = {
     .free = json_free,
 };
 
-kprof_emitter *kprof_emit_json_new(const kprof_print_options *options)
+kprof_emitter *kprof_emit_json_new(void)
 {
-    (void)options;
-    json_emitter *json = calloc(1, sizeof *json);
-    if (json)
-        json->base.ops = &json_ops;
-    return json ? &json->base : NULL;
+    return kprof_emitter_allocate(sizeof(json_emitter), &json_ops);
 }

@@ -4,27 +4,49 @@
 
 #include "report/view.h"
 
+/* A report that a page shows. */
+typedef struct kprof_page_report {
+    kprof_report *file;
+    kprof_model model;
+} kprof_page_report;
+
 typedef struct kprof_page_context {
-    kprof_report *report;
-    const kprof_model *model;
+    const char *name;                 /* of the page */
+    const kprof_page_report *reports; /* as many as the page's row says */
+    const void *content;              /* what a page of no report shows */
     const kprof_print_options *options;
     kprof_output *out;
 } kprof_page_context;
 
 typedef kprof_status kprof_page_print(const kprof_page_context *context);
+#define KPROF_PAGE_PRINT(id, name, reports) kprof_page_print kprof_page_##name;
+KPROF_PAGES(KPROF_PAGE_PRINT)
 
-kprof_page_print kprof_page_details; /* sections, launch by launch */
-kprof_page_print kprof_page_raw;     /* every metric of each launch */
-kprof_page_print kprof_page_summary; /* statistics of each kernel */
-kprof_page_print kprof_page_session; /* run, processes, devices, kernels seen, messages */
+/* A page. Those of reports are KPROF_PAGES; others have rows of their own. */
+typedef struct kprof_page_row {
+    const char *name;
+    size_t report_count;
+    kprof_page_print *print;
+} kprof_page_row;
 
-/* Make the emitter of a page that shows the columns of `view` (NULL: none) and begin the page. */
-kprof_status kprof_page_begin(const kprof_page_context *context, const kprof_view *view,
-                              kprof_emitter **emitter) KPROF_MUST_CHECK;
+/* What a page is given. */
+typedef struct kprof_page_source {
+    kprof_report *const *reports; /* [report_count], open */
+    size_t report_count;
+    const void *content;
+} kprof_page_source;
+
+/* Print a page to `out` in the format of `options`. USAGE when the source has not as many reports as the page shows,
+ * OUTPUT when `out` cannot be written. */
+kprof_status kprof_page_show(const kprof_page_row *page, const kprof_page_source *source,
+                             const kprof_print_options *options, FILE *out) KPROF_MUST_CHECK;
+
+/* Make the emitter of a page and begin the page. */
+kprof_status kprof_page_begin(const kprof_page_context *context, kprof_emitter **emitter) KPROF_MUST_CHECK;
 /* End the page unless `status` is a failure; frees the emitter and gives the final status. */
 kprof_status kprof_page_end(kprof_emitter *emitter, kprof_status status) KPROF_MUST_CHECK;
 
-/* A page that goes launch by launch. */
+/* A page that goes launch by launch through its first report. */
 typedef struct kprof_launch_page {
     kprof_emitter *emitter;
     kprof_view *view;
@@ -32,10 +54,5 @@ typedef struct kprof_launch_page {
 /* Print such a page: `show` is called with it for every launch. The columns are those of `view`. */
 kprof_status kprof_page_launches(const kprof_page_context *context, kprof_view *view,
                                  kprof_model_visit *show) KPROF_MUST_CHECK;
-
-/* Fields of records. */
-kprof_emit_field kprof_field_text(const char *key, const char *label, const char *text);
-kprof_emit_field kprof_field_integer(const char *key, const char *label, int64_t value);
-kprof_emit_field kprof_field_real(const char *key, const char *label, double value);
 
 #endif

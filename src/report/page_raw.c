@@ -19,7 +19,7 @@ static kprof_status show_launch(void *user, const kprof_model_launch *launch)
 kprof_status kprof_page_raw(const kprof_page_context *context)
 {
     kprof_view view;
-    kprof_status status = kprof_view_all(context->model, &view);
+    kprof_status status = kprof_view_all(&context->reports->model, &view);
     if (status != KPROF_OK)
         return status;
     status = kprof_page_launches(context, &view, show_launch);

@@ -10,7 +10,7 @@
 typedef struct value_spread {
     uint64_t count; /* launches with a value, or samples */
     double minimum, maximum, sum;
-    kprof_joins joins; /* the most that a launch's value does */
+    bool disagrees; /* of a launch at least the passes do */
 } value_spread;
 
 typedef enum value_source { SOURCE_NONE, SOURCE_LAUNCHES, SOURCE_SAMPLES } value_source;
@@ -77,8 +77,7 @@ static void count_value(value_spread *statistic, const kprof_emit_metric *metric
     const double value = metric->value;
     if (isnan(value))
         return;
-    if (metric->joins > statistic->joins)
-        statistic->joins = metric->joins;
+    statistic->disagrees = statistic->disagrees || metric->disagrees;
     if (statistic->count == 0 || value < statistic->minimum)
         statistic->minimum = value;
     if (statistic->count == 0 || value > statistic->maximum)
@@ -151,23 +150,11 @@ static bool is_additive(const kernel_group *group, const kprof_emit_metric *metr
     return suffix && strcmp(suffix, ".sum") == 0 && *metric->unit && !strpbrk(metric->unit, "%/");
 }
 
-static kprof_emit_field with_unit(kprof_emit_field field, const char *unit)
-{
-    field.unit = unit;
-    return field;
-}
-
-static kprof_emit_field with_role(kprof_emit_field field, kprof_field_role role)
-{
-    field.role = role;
-    return field;
-}
-
-/* In text only where there are any. */
+/* For people only where there are any. */
 static kprof_emit_field noted_field(const char *key, const char *label, uint64_t launches)
 {
     kprof_emit_field field = kprof_field_integer(key, label, (int64_t)launches);
-    return launches > 0 ? field : with_role(field, KPROF_ROLE_MACHINE);
+    return launches > 0 ? field : kprof_field_with_role(field, KPROF_ROLE_MACHINE);
 }
 
 static void show_metric(kprof_emitter *emitter, const kernel_group *group, size_t index)
@@ -178,19 +165,19 @@ static void show_metric(kprof_emitter *emitter, const kernel_group *group, size_
     double average = s->count ? s->sum / (double)s->count : NAN;
     enum { LABEL_FIELD = 3, SUM_FIELD = 9 };
     kprof_emit_field fields[] = {
-        with_role(kprof_field_text("section", "Section", metric->section->id), KPROF_ROLE_MACHINE),
-        with_role(kprof_field_text("section_name", "Section", metric->section->name), KPROF_ROLE_HEADING),
-        with_role(kprof_field_text("metric", "Name", metric->name), KPROF_ROLE_MACHINE),
+        kprof_field_with_role(kprof_field_text("section", "Section", metric->section->id), KPROF_ROLE_MACHINE),
+        kprof_field_with_role(kprof_field_text("section_name", "Section", metric->section->name), KPROF_ROLE_HEADING),
+        kprof_field_with_role(kprof_field_text("metric", "Name", metric->name), KPROF_ROLE_MACHINE),
         kprof_field_text("label", "Metric", metric->label),
-        with_role(kprof_field_text("unit", "Unit", metric->unit), KPROF_ROLE_MACHINE),
-        with_role(kprof_field_integer("count", "Values", (int64_t)s->count), KPROF_ROLE_MACHINE),
-        with_unit(kprof_field_real("minimum", "Minimum", s->count ? s->minimum : NAN), metric->unit),
-        with_unit(kprof_field_real("maximum", "Maximum", s->count ? s->maximum : NAN), metric->unit),
-        with_unit(kprof_field_real("average", "Average", average), metric->unit),
-        with_unit(kprof_field_real("sum", "Sum", s->count && has_sum ? s->sum : NAN), metric->unit),
+        kprof_field_with_role(kprof_field_text("unit", "Unit", metric->unit), KPROF_ROLE_MACHINE),
+        kprof_field_with_role(kprof_field_integer("count", "Values", (int64_t)s->count), KPROF_ROLE_MACHINE),
+        kprof_field_with_unit(kprof_field_real("minimum", "Minimum", s->count ? s->minimum : NAN), metric->unit),
+        kprof_field_with_unit(kprof_field_real("maximum", "Maximum", s->count ? s->maximum : NAN), metric->unit),
+        kprof_field_with_unit(kprof_field_real("average", "Average", average), metric->unit),
+        kprof_field_with_unit(kprof_field_real("sum", "Sum", s->count && has_sum ? s->sum : NAN), metric->unit),
     };
-    fields[LABEL_FIELD].joins = s->joins;
-    fields[SUM_FIELD].may_be_empty = !has_sum;
+    fields[LABEL_FIELD].disagrees = s->disagrees;
+    fields[SUM_FIELD].missing = has_sum ? NULL : "";
     emitter->ops->row(emitter, &(kprof_emit_record){fields, sizeof fields / sizeof *fields});
 }
 
@@ -199,7 +186,7 @@ static kprof_emit_field samples_field(const kernel_group *group)
 {
     if (group->source == SOURCE_SAMPLES)
         return kprof_field_integer("samples", "Multiplexed samples", (int64_t)group->samples);
-    return with_role(kprof_field_real("samples", "Multiplexed samples", NAN), KPROF_ROLE_MACHINE);
+    return kprof_field_with_role(kprof_field_real("samples", "Multiplexed samples", NAN), KPROF_ROLE_MACHINE);
 }
 
 static void show_group(kprof_emitter *emitter, const kernel_group *group)
@@ -207,11 +194,11 @@ static void show_group(kprof_emitter *emitter, const kernel_group *group)
     char cc[24];
     snprintf(cc, sizeof cc, "%u.%u", group->device->record.cc_major, group->device->record.cc_minor);
     const kprof_emit_field fields[] = {
-        with_role(kprof_field_integer("process_id", "Process", group->process->pid), KPROF_ROLE_MACHINE),
-        with_role(kprof_field_text("function", "Function", group->kernel->function), KPROF_ROLE_MACHINE),
-        kprof_field_text("kernel", "Kernel",
-                         kprof_model_kernel_name(group->kernel, emitter->page.options->kernel_base)),
-        kprof_field_text("device_name", "Device", group->device->name),
+        kprof_field_with_role(kprof_field_integer("process_id", "Process", group->process->pid), KPROF_ROLE_MACHINE),
+        kprof_field_with_role(kprof_field_text("function", "Function", group->kernel->function), KPROF_ROLE_MACHINE),
+        kprof_field_plain(kprof_field_text("kernel", "Kernel",
+                                           kprof_model_kernel_name(group->kernel, emitter->options->kernel_base))),
+        kprof_field_plain(kprof_field_text("device_name", "Device", group->device->name)),
         kprof_field_text("cc", "CC", cc),
         kprof_field_integer("invocations", "Invocations", (int64_t)group->launches),
         noted_field("not_measured", "Not measured", group->not_measured),
@@ -229,10 +216,10 @@ static void show_group(kprof_emitter *emitter, const kernel_group *group)
 static kprof_status show_groups(const kprof_page_context *context, const kernel_groups *summary)
 {
     kprof_emitter *emitter = NULL;
-    kprof_status status = kprof_page_begin(context, NULL, &emitter);
+    kprof_status status = kprof_page_begin(context, &emitter);
     if (status != KPROF_OK)
         return status;
-    emitter->ops->list_begin(emitter, &(kprof_emit_list){"kernels", "Kernels", false});
+    emitter->ops->list_begin(emitter, &(kprof_emit_list){"kernels", "Kernels", KPROF_LIST_GROUPS});
     for (size_t i = 0; i < summary->group_count && status == KPROF_OK; i++) {
         show_group(emitter, &summary->groups[i]);
         status = kprof_emitter_status(emitter);
@@ -244,11 +231,11 @@ static kprof_status show_groups(const kprof_page_context *context, const kernel_
 kprof_status kprof_page_summary(const kprof_page_context *context)
 {
     kprof_view view;
-    kprof_status status = kprof_view_sections(context->model, &view);
+    kprof_status status = kprof_view_sections(&context->reports->model, &view);
     if (status != KPROF_OK)
         return status;
     kernel_groups summary = {&view, NULL, 0};
-    kprof_model_walk walk = {context->report, context->model, context->options->filter, true};
+    kprof_model_walk walk = {context->reports->file, &context->reports->model, context->options->filter, true};
     status = kprof_model_joined_launches(&walk, count_launch, &summary);
     if (status == KPROF_OK)
         status = show_groups(context, &summary);

@@ -1,24 +1,14 @@
-/* kprof_report_print and what the pages share. */
+/* Opens pages: the table of those of reports, and what pages share. */
 #include "report/page.h"
 
-#include <string.h>
+#include <stdlib.h>
 
-static kprof_page_print *const pages[] = {
-    [KPROF_PAGE_DETAILS] = kprof_page_details,
-    [KPROF_PAGE_RAW] = kprof_page_raw,
-    [KPROF_PAGE_SUMMARY] = kprof_page_summary,
-    [KPROF_PAGE_SESSION] = kprof_page_session,
-};
+#define PAGE_ROW(id, name, reports) [KPROF_PAGE_##id] = {#name, reports, kprof_page_##name},
+static const kprof_page_row pages[] = {KPROF_PAGES(PAGE_ROW)};
 
-kprof_status kprof_page_begin(const kprof_page_context *context, const kprof_view *view, kprof_emitter **emitter)
+kprof_status kprof_page_begin(const kprof_page_context *context, kprof_emitter **emitter)
 {
-    kprof_emit_page page = {.page = context->options->page, .model = context->model, .options = context->options};
-    if (view) {
-        page.columns = view->columns;
-        page.column_count = view->column_count;
-        page.slot_count = view->slot_count;
-    }
-    kprof_status status = kprof_emitter_new(&page, context->out, emitter);
+    kprof_status status = kprof_emitter_new(context->name, context->options, context->out, emitter);
     if (status == KPROF_OK)
         (*emitter)->ops->page_begin(*emitter);
     return status;
@@ -38,48 +28,58 @@ kprof_status kprof_page_end(kprof_emitter *emitter, kprof_status status)
 
 kprof_status kprof_page_launches(const kprof_page_context *context, kprof_view *view, kprof_model_visit *show)
 {
+    const kprof_page_report *report = context->reports;
     kprof_launch_page page = {NULL, view};
-    kprof_model_walk walk = {context->report, context->model, context->options->filter, true};
-    kprof_status status = kprof_page_begin(context, view, &page.emitter);
+    kprof_model_walk walk = {report->file, &report->model, context->options->filter, true};
+    kprof_status status = kprof_page_begin(context, &page.emitter);
     if (status != KPROF_OK)
         return status;
-    return kprof_page_end(page.emitter, kprof_model_joined_launches(&walk, show, &page));
+    page.emitter->launches =
+        (kprof_emit_launches){view->model, view->columns, view->column_count, view->slot_count, view->in_sections};
+    page.emitter->ops->launches_begin(page.emitter);
+    status = kprof_model_joined_launches(&walk, show, &page);
+    page.emitter->ops->launches_end(page.emitter);
+    return kprof_page_end(page.emitter, status);
 }
 
-kprof_emit_field kprof_field_text(const char *key, const char *label, const char *text)
+static kprof_status print_page(const kprof_page_row *page, const kprof_page_source *source,
+                               const kprof_print_options *options, kprof_output *out)
 {
-    return (kprof_emit_field){.key = key, .label = label, .unit = "", .type = KPROF_FIELD_TEXT, .text = text};
-}
-
-kprof_emit_field kprof_field_integer(const char *key, const char *label, int64_t value)
-{
-    return (kprof_emit_field){.key = key, .label = label, .unit = "", .type = KPROF_FIELD_INTEGER, .integer = value};
-}
-
-kprof_emit_field kprof_field_real(const char *key, const char *label, double value)
-{
-    return (kprof_emit_field){.key = key, .label = label, .unit = "", .type = KPROF_FIELD_REAL, .real = value};
-}
-
-static kprof_status print_page(kprof_report *report, const kprof_print_options *options, kprof_output *out)
-{
-    kprof_model model;
-    kprof_status status = kprof_model_load(report, &model);
-    if (status != KPROF_OK)
-        return status;
-    kprof_page_context context = {report, &model, options, out};
-    status = pages[options->page](&context);
-    kprof_model_free(&model);
+    size_t loaded = 0;
+    kprof_status status = KPROF_OK;
+    kprof_page_report *reports = calloc(page->report_count + 1, sizeof *reports);
+    if (!reports)
+        return kprof_fail(KPROF_NO_MEMORY, "printing the report: out of memory");
+    for (size_t i = 0; i < page->report_count && status == KPROF_OK; i++) {
+        reports[i].file = source->reports[i];
+        status = kprof_model_load(source->reports[i], &reports[i].model);
+        loaded += status == KPROF_OK;
+    }
+    if (status == KPROF_OK)
+        status = page->print(&(kprof_page_context){page->name, reports, source->content, options, out});
+    for (size_t i = 0; i < loaded; i++)
+        kprof_model_free(&reports[i].model);
+    free(reports);
     return status;
 }
 
-kprof_status kprof_report_print(kprof_report *report, const kprof_print_options *options, FILE *out)
+kprof_status kprof_page_show(const kprof_page_row *page, const kprof_page_source *source,
+                             const kprof_print_options *options, FILE *out)
 {
     kprof_output output;
+    if (source->report_count != page->report_count)
+        return kprof_fail(KPROF_USAGE, "page %s shows %zu report%s, not %zu", page->name, page->report_count,
+                          page->report_count == 1 ? "" : "s", source->report_count);
     kprof_status status = kprof_output_init(&output, out);
     if (status != KPROF_OK)
         return status;
-    status = print_page(report, options, &output);
+    status = print_page(page, source, options, &output);
     kprof_status written = kprof_output_finish(&output);
     return status == KPROF_OK ? written : status;
+}
+
+kprof_status kprof_report_print(kprof_report *const *reports, size_t count, const kprof_print_options *options,
+                                FILE *out)
+{
+    return kprof_page_show(&pages[options->page], &(kprof_page_source){reports, count, NULL}, options, out);
 }

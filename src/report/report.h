@@ -76,28 +76,43 @@ typedef struct kprof_seen_kernel {
 kprof_status kprof_report_seen(kprof_report *report, kprof_seen_kernel **kernels, size_t *count) KPROF_MUST_CHECK;
 void kprof_seen_free(kprof_seen_kernel *kernels, size_t count);
 
-typedef enum kprof_page {
-    KPROF_PAGE_DETAILS,
-    KPROF_PAGE_RAW,
-    KPROF_PAGE_SUMMARY,
-    KPROF_PAGE_SESSION,
-    KPROF_PAGE_PLAN, /* of no report: what kprof --plan prints */
-} kprof_page;
-typedef enum kprof_format { KPROF_FORMAT_TEXT, KPROF_FORMAT_CSV, KPROF_FORMAT_JSON } kprof_format;
-typedef enum kprof_csv_layout { KPROF_CSV_LONG, KPROF_CSV_WIDE, KPROF_CSV_NCU } kprof_csv_layout;
+/* The pages of a report, X(ID, name, reports that it shows): a new page is one row here and one file with the function
+ * kprof_page_<name>, which report/page.h declares. */
+#define KPROF_PAGES(X)                                                                                                 \
+    X(DETAILS, details, 1) /* sections, launch by launch */                                                            \
+    X(RAW, raw, 1)         /* every metric of each launch */                                                           \
+    X(SUMMARY, summary, 1) /* statistics of each kernel */                                                             \
+    X(SESSION, session, 1) /* run, processes, devices, kernels seen, messages */
+#define KPROF_PAGE_ID(id, name, reports) KPROF_PAGE_##id,
+typedef enum kprof_page { KPROF_PAGES(KPROF_PAGE_ID) KPROF_PAGE_COUNT } kprof_page;
+
+/* The formats, PLAIN(ID, name) or OPTION(ID, name, help) for those with an option of that name: a new format is one row
+ * here and one file with the function kprof_emit_<name>_new, which report/emit.h declares. */
+#define KPROF_FORMATS(PLAIN, OPTION)                                                                                   \
+    PLAIN(TEXT, text)                                                                                                  \
+    OPTION(CSV, csv, "print CSV: base units, full metric names")                                                       \
+    PLAIN(CSV_WIDE, csv_wide)                                                                                          \
+    PLAIN(CSV_NCU, csv_ncu)                                                                                            \
+    OPTION(JSON, json, "print JSON")                                                                                   \
+    OPTION(MARKDOWN, markdown, "print Markdown with tables")
+#define KPROF_FORMAT_ID(id, ...) KPROF_FORMAT_##id,
+typedef enum kprof_format { KPROF_FORMATS(KPROF_FORMAT_ID, KPROF_FORMAT_ID) KPROF_FORMAT_COUNT } kprof_format;
 
 typedef struct kprof_print_options {
     kprof_page page;
     kprof_format format;
-    kprof_csv_layout csv_layout;
     bool color;                      /* already decided: terminal, NO_COLOR */
-    bool base_units;                 /* --print-units base; CSV and JSON always are */
-    unsigned width;                  /* terminal columns; 0: 100 */
+    bool base_units;                 /* --print-units base; formats for programs always are */
+    unsigned width;                  /* columns of a line; 0: names are never cut, all else is laid out for 100 */
+    bool all_rows;                   /* in text: rows of zeros too, and what an earlier section has told */
+    bool details_help;               /* in text: what sections and metrics mean */
     const kprof_filter_spec *filter; /* of the reporter: -k, -s, -c apply to stored launches too; NULL: all */
     const char *kernel_base;         /* name shown: "function", "demangled" or "mangled"; NULL: "demangled" */
 } kprof_print_options;
 
-/* Print one page to `out`. OUTPUT when `out` cannot be written. */
-kprof_status kprof_report_print(kprof_report *report, const kprof_print_options *options, FILE *out) KPROF_MUST_CHECK;
+/* Print one page of as many reports as it shows to `out`. USAGE when there are more or fewer, OUTPUT when `out` cannot
+ * be written. */
+kprof_status kprof_report_print(kprof_report *const *reports, size_t count, const kprof_print_options *options,
+                                FILE *out) KPROF_MUST_CHECK;
 
 #endif

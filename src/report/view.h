@@ -25,6 +25,7 @@ typedef struct kprof_view {
     kprof_view_chip *chips;     /* [model->chip_count] */
     kprof_emit_metric *columns; /* distinct metrics, in the order in which they appear */
     size_t column_count, slot_count;
+    bool in_sections;     /* launches show these sections; else all of `columns` */
     kprof_strlist labels; /* made for table cells and rooflines */
 } kprof_view;
 

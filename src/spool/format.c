@@ -12,7 +12,7 @@ typedef enum field_kind {
     FIELD_ENUM,   /* an enum below `count` */
     FIELD_STRING, /* const char * */
     FIELD_NAMES,  /* a 32-bit count and an array of strings; `count` is that of the scratch array */
-    FIELD_VALUES, /* a 32-bit count and an array of numbers; likewise */
+    FIELD_VALUES, /* a 32-bit count and an array of numbers; `count` as above */
 } field_kind;
 
 typedef struct field {
@@ -183,7 +183,7 @@ static void encode_names(const field *f, const kprof_record *record, kprof_strbu
         kprof_put_string(out, names[i]);
 }
 
-/* An array of the scratch with room for `count` elements; NULL, with the old one as it was, when out of memory. */
+/* Return an array of the scratch for `count` elements. NULL when out of memory; the old array is unchanged then. */
 static void *grow(void *array, size_t *capacity, size_t count, size_t size)
 {
     if (array && count <= *capacity)
@@ -352,7 +352,7 @@ bool kprof_spool_encode_record(const kprof_record *record, kprof_strbuf *out)
         return false;
     static const char room[KPROF_SPOOL_RECORD_HEADER_BYTES];
     size_t begin = out->length;
-    kprof_strbuf_append(out, room, sizeof room); /* filled in when the payload is known */
+    kprof_strbuf_append(out, room, sizeof room); /* overwritten when the payload is known */
     const struct layout *layout = &layouts[record->type];
     for (size_t i = 0; i < layout->count; i++)
         encode_field(&layout->fields[i], record, out);

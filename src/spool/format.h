@@ -15,7 +15,7 @@
 #define KPROF_SPOOL_RECORD_HEADER_BYTES 12
 #define KPROF_SPOOL_MAX_PAYLOAD_BYTES   (256u << 20)
 
-/* What stands in front of a payload. */
+/* The header in front of each payload. */
 typedef struct kprof_record_header {
     uint32_t length, type, checksum;
 } kprof_record_header;
@@ -30,8 +30,8 @@ typedef struct kprof_value_array {
     size_t capacity;
 } kprof_value_array;
 
-/* Arrays that a decoded record points into, reused from record to record: what was asked for, and the witnesses. Zero
- * to begin; owned. */
+/* A decoded record points into these arrays, which the next record reuses: one for metrics, one for witnesses. Zero to
+ * begin; owned. */
 typedef struct kprof_record_scratch {
     kprof_name_array names[2];
     kprof_value_array values[2];

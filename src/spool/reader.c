@@ -1,5 +1,5 @@
-/* Reads a spool that may still be growing, may have been cut anywhere, and may have been made by anyone: every record
- * is taken only when all of it is there and its checksum holds, and memory is bounded by the largest record. */
+/* Reads a spool that may still be growing, may have been cut anywhere, and may have been made by anyone. The reader
+ * takes a record only when all of it is there and its checksum holds. The largest record bounds its memory. */
 #include "core/bytes.h"
 #include "spool/format.h"
 #include "spool/spool.h"
@@ -16,15 +16,15 @@
 struct kprof_spool_reader {
     int fd;
     char *path;
-    uint64_t offset; /* of the next record; 0 until the file header is there */
+    uint64_t offset; /* offset of the next record; 0 until the file header is there */
     uint8_t *payload;
     size_t payload_capacity;
     kprof_record_scratch scratch;
     bool damaged;
-    bool partial; /* at the last look, bytes were left behind `offset` */
+    bool partial; /* true: at the last read, bytes were left behind `offset` */
 };
 
-/* Up to `size` bytes at `offset`; the number read, less at the end of the file or on an error. */
+/* Read up to `size` bytes at `offset`. Return the number read, which is less at the end of the file or on an error. */
 static size_t read_at(const kprof_spool_reader *reader, void *data, size_t size, uint64_t offset)
 {
     size_t done = 0;
@@ -163,7 +163,7 @@ kprof_spool_next_result kprof_spool_next(kprof_spool_reader *reader, kprof_recor
     for (;;) {
         kprof_record_header header;
         kprof_spool_next_result result = fetch(reader, &header);
-        /* A second look: on a full disk the writer takes a partial record back and may put another in its place. */
+        /* Read again: on a full disk the writer takes a partial record back and may put another in its place. */
         if (result == KPROF_SPOOL_DAMAGED && (result = fetch(reader, &header)) == KPROF_SPOOL_DAMAGED)
             return damaged_at(reader, "a record's checksum or length is wrong");
         if (result != KPROF_SPOOL_RECORD)

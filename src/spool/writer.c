@@ -33,8 +33,8 @@ static bool is_spool_file(const kprof_spool_writer *writer, int fd)
     return fstat(fd, &info) == 0 && info.st_dev == writer->device && info.st_ino == writer->inode;
 }
 
-/* Make writer->fd stand for the spool again after the application closed or reused the number. Its file, if any, is
- * left alone. NULL, or the reason. */
+/* Make writer->fd stand for the spool again after the application closed or reused the number. The application's file
+ * is left alone. Return NULL, or the reason for failure. */
 static const char *ensure_open(kprof_spool_writer *writer)
 {
     if (is_spool_file(writer, writer->fd))
@@ -50,14 +50,15 @@ static const char *ensure_open(kprof_spool_writer *writer)
     return NULL;
 }
 
-/* Beyond this limit write(2) raises SIGXFSZ, which would kill the application. */
+/* write(2) beyond this limit raises SIGXFSZ, which would kill the application. */
 static bool beyond_file_limit(uint64_t size)
 {
     struct rlimit limit;
     return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && size > limit.rlim_cur;
 }
 
-/* Append writer->buffer. NULL, or the reason; then the file ends with the last whole record again. */
+/* Append writer->buffer. Return NULL, or the reason for failure. After a failure the file ends with the last whole
+ * record again. */
 static const char *append_buffer(kprof_spool_writer *writer)
 {
     const char *reason = ensure_open(writer);
@@ -94,14 +95,13 @@ static const char *write_locked(kprof_spool_writer *writer, const kprof_record *
 kprof_status kprof_spool_write(kprof_spool_writer *writer, const kprof_record *record)
 {
     int saved_errno = errno, cancel_state;
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE,
-                           &cancel_state); /* write(2) is a place where a thread may be cancelled */
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state); /* a thread may be cancelled inside write(2) */
     pthread_mutex_lock(&writer->lock);
     const char *reason = write_locked(writer, record);
     bool log_it = reason && !writer->failure_logged;
     writer->failure_logged = writer->failure_logged || log_it;
     pthread_mutex_unlock(&writer->lock);
-    /* After unlocking, and once: the log's sink may well be this spool. */
+    /* Log once, and after unlocking, because the log's sink may be this spool. */
     if (log_it)
         kprof_log(KPROF_LOG_ERROR, "writing %s: %s", writer->path, reason);
     pthread_setcancelstate(cancel_state, NULL);
@@ -172,8 +172,7 @@ void kprof_spool_writer_close(kprof_spool_writer *writer)
     free(writer);
 }
 
-/* The memory is left alone: another thread of the parent may have been changing it, lock held, when the child was made.
- */
+/* Leave the memory alone: another thread of the parent may have held the lock and been changing it during fork. */
 void kprof_spool_writer_abandon(kprof_spool_writer *writer)
 {
     if (writer && is_spool_file(writer, writer->fd))

@@ -304,8 +304,7 @@ static void output_choices(void **state)
 {
     (void)state;
     assert_int_equal(parse("--csv-layout ncu app"), KPROF_OK);
-    assert_int_equal(options.format, KPROF_FORMAT_CSV);
-    assert_int_equal(options.csv_layout, KPROF_CSV_NCU);
+    assert_int_equal(options.format, KPROF_FORMAT_CSV_NCU);
     assert_int_equal(parse("--print-summary per-kernel --print-units base app"), KPROF_OK);
     assert_int_equal(options.page, KPROF_PAGE_SUMMARY);
     assert_int_equal(options.base_units, 1);
@@ -314,7 +313,11 @@ static void output_choices(void **state)
     assert_refused("--width wide app", "--width: \"wide\" is not valid");
     assert_refused("--csv --json app", "--csv and --json exclude each other");
     assert_refused("--json --csv app", "--json and --csv exclude each other");
-    assert_refused("--json --csv-layout wide app", "exclude each other");
+    assert_refused("--json --csv-layout wide app", "--csv-layout and --json exclude each other");
+    assert_int_equal(parse("--markdown app"), KPROF_OK);
+    assert_int_equal(options.format, KPROF_FORMAT_MARKDOWN);
+    assert_refused("--markdown --json app", "--markdown and --json exclude each other");
+    assert_refused("--csv-layout ncu --markdown app", "--csv-layout and --markdown exclude each other");
     assert_refused("--list-sets --list-chips", "exclude each other");
 }
 

@@ -16,7 +16,13 @@ static kprof_options with(char *export_path, int page, int format, char *log_fil
 static void profile_route(void **state)
 {
     (void)state;
-    enum { NO = KPROF_UNSET, CSV = KPROF_FORMAT_CSV, JSON = KPROF_FORMAT_JSON, RAW = KPROF_PAGE_RAW };
+    enum {
+        NO = KPROF_UNSET,
+        CSV = KPROF_FORMAT_CSV,
+        MD = KPROF_FORMAT_MARKDOWN,
+        JSON = KPROF_FORMAT_JSON,
+        RAW = KPROF_PAGE_RAW
+    };
     static const struct {
         char *export_path;
         int page, format;
@@ -31,6 +37,7 @@ static void profile_route(void **state)
         {NULL, NO, CSV, NULL, true, KPROF_TO_STDOUT, true},
         {NULL, NO, CSV, NULL, false, KPROF_TO_STDOUT, true},
         {NULL, NO, JSON, NULL, false, KPROF_TO_STDOUT, true},
+        {NULL, NO, MD, NULL, false, KPROF_TO_STDOUT, true},
         {NULL, NO, NO, "f", true, KPROF_TO_FILE, false},
         {NULL, NO, CSV, "f", false, KPROF_TO_FILE, false},
         {NULL, NO, CSV, "stderr", false, KPROF_TO_STDERR, false},

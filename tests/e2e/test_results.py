@@ -572,6 +572,25 @@ class Lists(Case):
         units = {metric["metric"]: metric["unit"] for metric in metrics}
         self.assertEqual(units["dram__bytes"], "byte")
         self.assertIsNone(units["LTS.TriageCompute.lts__average_t_sector_aperture_device"])
+        self.assertEqual(json.loads(self.kprof("--list-chips", "--json").out)[0], {"chip": "GV100"})
+        wide = self.kprof("--list-chips", "--csv-layout", "wide").out.splitlines()
+        self.assertEqual(wide[:2], ['"chip"', '"GV100"'])
+
+    def test_lists_in_markdown(self):
+        self.assertEqual(self.kprof("--list-chips", "--markdown").out.splitlines()[:3], ["| Chip |", "| --- |", "| GV100 |"])
+        metrics = self.kprof("--query-metrics", "--chip", "GH100", "--markdown").out.splitlines()
+        self.assertEqual(metrics[0], "| Chip | Metric | Kind | Unit | Description |")
+        self.assertIn("| GH100 | dram__bytes | counter | byte | # of bytes accessed in DRAM |", metrics)
+        plan = self.kprof("--plan", "--chips", "GH100", "--markdown").out.splitlines()
+        self.assertEqual(plan[:4], ["## Plan", "", "| Chip | GH100 |", "| --- | --- |"])
+
+    def test_lists_without_rows(self):
+        nothing = ("--query-metrics", "--chip", "GH100", "--metrics", "regex:^no_such_metric")
+        headers = {"": "Chip  Metric  Kind  Unit  Description\n", "--csv": '"chip","metric","kind","unit","description"\n',
+                   "--json": "[]\n"}
+        for option, printed in headers.items():
+            run = self.kprof(*nothing, *([option] if option else []))
+            self.assertEqual(run.out, printed)
 
     def test_unknown_chip(self):
         self.assert_run(self.kprof("--list-sets", "--chip", "GH10"), 102)
@@ -719,7 +738,7 @@ class Limits(Case):
     def test_passes(self):
         run = self.run_limited("--max-passes", "2")
         self.assert_run(run, 0)
-        self.assertRegex(run.err, r"of 89 metrics are left out to keep within --max-passes: sm__throughput\S+, .* more")
+        self.assertRegex(run.err, r"of 104 metrics are left out to keep within --max-passes: sm__throughput\S+, .* more")
         passes = self.query("run.kprof", "SELECT max(passes) FROM launch")[0][0]
         self.assertTrue(1 <= passes <= 2)
         page = self.kprof("report", "run.kprof")
@@ -728,12 +747,12 @@ class Limits(Case):
         self.assertNotIn("Compute (SM) Throughput", page.out)
         session = json.loads(self.kprof("report", "run.kprof", "--page", "session", "--json").out)
         self.assertEqual(session["left_out"][0]["metric"], "sm__throughput.avg.pct_of_peak_sustained_elapsed")
-        self.assertIn(f"GH100: {len(session['left_out'])} of 89 metrics are left out", run.err)
+        self.assertIn(f"GH100: {len(session['left_out'])} of 104 metrics are left out", run.err)
 
     def test_every_name_is_told_when_asked_for(self):
         run = self.run_limited("--max-passes", "2", "--verbose")
         self.assert_run(run, 0)
-        left_out = re.search(r"GH100: (\d+) of 89 metrics are left out[^:]*: (.*)", run.err)
+        left_out = re.search(r"GH100: (\d+) of 104 metrics are left out[^:]*: (.*)", run.err)
         self.assertEqual(len(left_out[2].split(", ")), int(left_out[1]))
 
     def test_budget(self):

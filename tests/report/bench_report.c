@@ -130,7 +130,7 @@ static void print_report(const bench_setup *bench, const kprof_print_options *op
         exit(1);
     }
     must(kprof_report_open(bench->path, &report), "open");
-    must(kprof_report_print(report, options, out), "print");
+    must(kprof_report_print(&report, 1, options, out), "print");
     must(kprof_report_close(report), "close");
     fclose(out);
 }
@@ -176,11 +176,9 @@ int main(int argc, char **argv)
     measure(&bench, "details, CSV long",
             &(kprof_print_options){.page = KPROF_PAGE_DETAILS, .format = KPROF_FORMAT_CSV});
     measure(&bench, "raw, CSV long", &(kprof_print_options){.page = KPROF_PAGE_RAW, .format = KPROF_FORMAT_CSV});
-    measure(&bench, "raw, CSV wide",
-            &(kprof_print_options){.page = KPROF_PAGE_RAW, .format = KPROF_FORMAT_CSV, .csv_layout = KPROF_CSV_WIDE});
-    measure(
-        &bench, "details, CSV ncu",
-        &(kprof_print_options){.page = KPROF_PAGE_DETAILS, .format = KPROF_FORMAT_CSV, .csv_layout = KPROF_CSV_NCU});
+    measure(&bench, "raw, CSV wide", &(kprof_print_options){.page = KPROF_PAGE_RAW, .format = KPROF_FORMAT_CSV_WIDE});
+    measure(&bench, "details, CSV ncu",
+            &(kprof_print_options){.page = KPROF_PAGE_DETAILS, .format = KPROF_FORMAT_CSV_NCU});
     measure(&bench, "raw, JSON", &(kprof_print_options){.page = KPROF_PAGE_RAW, .format = KPROF_FORMAT_JSON});
     measure(&bench, "details, JSON", &(kprof_print_options){.page = KPROF_PAGE_DETAILS, .format = KPROF_FORMAT_JSON});
     measure(&bench, "details, text", &(kprof_print_options){.page = KPROF_PAGE_DETAILS});

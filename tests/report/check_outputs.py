@@ -68,6 +68,21 @@ def check_ncu(golden):
           f"summary-ncu.csv: columns are {header}")
 
 
+def check_markdown(path):
+    """Every row of a table has as many cells as its header, and the line below that says so."""
+    lines = path.read_text().splitlines()
+    tables = [index for index, line in enumerate(lines) if line.startswith("|") and not lines[index - 1].startswith("|")]
+    check(tables, f"{path.name}: no table")
+    for start in tables:
+        columns = len(re.findall(r"(?<!\\)\|", lines[start]))
+        check(re.fullmatch(r"(\| -{3}:? )+\|", lines[start + 1]), f"{path.name}: line {start + 2} should be dashes")
+        for index in range(start, len(lines)):
+            if not lines[index].startswith("|"):
+                break
+            found = len(re.findall(r"(?<!\\)\|", lines[index]))
+            check(found == columns, f"{path.name}: line {index + 1} has {found - 1} cells, the header {columns - 1}")
+
+
 TYPES = {"object": dict, "array": list, "string": str, "boolean": bool, "null": type(None)}
 
 
@@ -181,6 +196,8 @@ def main():
     check_floats(golden / "multiplexed-details-long.csv", lambda header: ["value", "samples", "mad"])
     check_floats(golden / "multiplexed-summary-long.csv", lambda header: ["samples", "minimum", "maximum", "average"])
     check_ncu(golden)
+    for path in sorted(golden.glob("*.md")):
+        check_markdown(path)
     schema = json.loads((source / "docs/report.schema.json").read_text())
     for page in ("details", "raw", "summary", "session", "raw-v1", "raw-v2", "multiplexed-details", "multiplexed-raw",
                  "multiplexed-summary"):

@@ -428,7 +428,7 @@ char *fixture_print(kprof_report *report, const kprof_print_options *options, kp
     size_t size = 0;
     FILE *file = open_memstream(&text, &size);
     assert_non_null(file);
-    *status = kprof_report_print(report, options, file);
+    *status = kprof_report_print(&report, 1, options, file);
     fclose(file);
     return text;
 }

@@ -1,4 +1,4 @@
-/* Every page in every format and layout against recorded output. KPROF_UPDATE_GOLDEN=1 records it anew
+/* Every page in every format against recorded output. KPROF_UPDATE_GOLDEN=1 records it anew
  * (tests/golden/update.sh); read the difference before committing it. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -62,7 +62,11 @@ static const kprof_filter_spec only_vector_add = {.kernel = vector_add};
 static const kprof_filter_spec second_launch = {.kernel = any_kernel, .launch_skip = 1, .launch_count = 1};
 
 #define TEXT(PAGE)        .page = KPROF_PAGE_##PAGE, .format = KPROF_FORMAT_TEXT
-#define CSV(PAGE, LAYOUT) .page = KPROF_PAGE_##PAGE, .format = KPROF_FORMAT_CSV, .csv_layout = KPROF_CSV_##LAYOUT
+#define CSV(PAGE, LAYOUT) .page = KPROF_PAGE_##PAGE, .format = LAYOUT
+#define LONG              KPROF_FORMAT_CSV
+#define WIDE              KPROF_FORMAT_CSV_WIDE
+#define NCU               KPROF_FORMAT_CSV_NCU
+#define MARKDOWN(PAGE)    .page = KPROF_PAGE_##PAGE, .format = KPROF_FORMAT_MARKDOWN
 #define JSON(PAGE)        .page = KPROF_PAGE_##PAGE, .format = KPROF_FORMAT_JSON
 
 static golden_case cases[] = {
@@ -87,6 +91,10 @@ static golden_case cases[] = {
     {"raw.json", {JSON(RAW)}},
     {"summary.json", {JSON(SUMMARY)}},
     {"session.json", {JSON(SESSION)}},
+    {"details.md", {MARKDOWN(DETAILS)}},
+    {"raw.md", {MARKDOWN(RAW), .filter = &second_launch}},
+    {"summary.md", {MARKDOWN(SUMMARY)}},
+    {"session.md", {MARKDOWN(SESSION)}},
 };
 #define CASE_COUNT (sizeof cases / sizeof *cases)
 
@@ -101,6 +109,7 @@ static golden_case multiplexed_cases[] = {
     {"multiplexed-raw-wide.csv", {CSV(RAW, WIDE)}},
     {"multiplexed-details-ncu.csv", {CSV(DETAILS, NCU)}},
     {"multiplexed-summary-long.csv", {CSV(SUMMARY, LONG)}},
+    {"multiplexed-details.md", {MARKDOWN(DETAILS), .filter = &later_launches}},
     {"multiplexed-details.json", {JSON(DETAILS)}},
     {"multiplexed-raw.json", {JSON(RAW)}},
     {"multiplexed-summary.json", {JSON(SUMMARY)}},
@@ -147,6 +156,49 @@ static void check_version_2(void **state)
     check_report(KPROF_TESTS_DIR "/fixtures/report-v2.kprof", *state);
 }
 
+/* Every line has at most `width` columns. */
+static void expect_narrow(const char *text, unsigned width)
+{
+    while (*text) {
+        size_t length = strcspn(text, "\n"), columns = 0;
+        for (size_t i = 0; i < length; i++)
+            columns += ((unsigned char)text[i] & 0xc0) != 0x80;
+        if (columns > width)
+            fail_msg("%zu columns, not %u: %.*s", columns, width, (int)length, text);
+        text += length + (text[length] == '\n');
+    }
+}
+
+static void check_width(const char *report_file, unsigned width)
+{
+    kprof_report *report = NULL;
+    assert_int_equal(kprof_report_open(report_file, &report), KPROF_OK);
+    for (unsigned i = 0; i < 8; i++) {
+        const kprof_print_options options = {TEXT(DETAILS), .width = width, .all_rows = i & 1,
+                                             .details_help = (i & 2) != 0, .base_units = (i & 4) != 0};
+        kprof_status status;
+        char *printed = fixture_print(report, &options, &status);
+        assert_int_equal(status, KPROF_OK);
+        expect_narrow(printed, width);
+        free(printed);
+    }
+    assert_int_equal(kprof_report_close(report), KPROF_OK);
+}
+
+/* No line of the details page is wider than it may be, whatever the report has. */
+static void check_widths(void **state)
+{
+    (void)state;
+    static const unsigned widths[] = {100, 80, 72};
+    const char *reports[] = {report_path, multiplexed_path, KPROF_TESTS_DIR "/fixtures/report-v1.kprof",
+                             KPROF_TESTS_DIR "/fixtures/report-v2.kprof",
+                             KPROF_TESTS_DIR "/../samples/vectorAdd-h200.kprof"};
+    for (size_t i = 0; i < sizeof reports / sizeof *reports; i++) {
+        for (size_t k = 0; k < sizeof widths / sizeof *widths; k++)
+            check_width(reports[i], widths[k]);
+    }
+}
+
 static void add_tests(struct CMUnitTest *tests, CMUnitTestFunction check, golden_case *from, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -171,11 +223,12 @@ static int remove_report(void **state)
 
 int main(void)
 {
-    struct CMUnitTest tests[CASE_COUNT + VERSION_1_COUNT + VERSION_2_COUNT + MULTIPLEXED_COUNT];
+    struct CMUnitTest tests[CASE_COUNT + VERSION_1_COUNT + VERSION_2_COUNT + MULTIPLEXED_COUNT + 1];
     const size_t count = sizeof tests / sizeof *tests;
     add_tests(tests, check_golden, cases, CASE_COUNT);
     add_tests(tests + CASE_COUNT, check_version_1, version_1_cases, VERSION_1_COUNT);
     add_tests(tests + CASE_COUNT + VERSION_1_COUNT, check_version_2, version_2_cases, VERSION_2_COUNT);
-    add_tests(tests + count - MULTIPLEXED_COUNT, check_multiplexed, multiplexed_cases, MULTIPLEXED_COUNT);
+    add_tests(tests + count - 1 - MULTIPLEXED_COUNT, check_multiplexed, multiplexed_cases, MULTIPLEXED_COUNT);
+    tests[count - 1] = (struct CMUnitTest){"widths", check_widths, NULL, NULL, NULL};
     return _cmocka_run_group_tests("golden", tests, count, write_report, remove_report);
 }

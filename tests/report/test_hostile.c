@@ -122,6 +122,7 @@ static void test_other_tables(void **state)
 /* Print every page of what can be opened; true when all went well. */
 static bool print_all(void)
 {
+    static const kprof_format formats[] = {KPROF_FORMAT_TEXT, KPROF_FORMAT_CSV, KPROF_FORMAT_JSON};
     kprof_report *report = NULL;
     bool whole = true;
     kprof_status status = kprof_report_open(path, &report);
@@ -130,7 +131,7 @@ static bool print_all(void)
         return false;
     }
     for (int i = 0; i < 12; i++) {
-        kprof_print_options options = {.page = (kprof_page)(i % 4), .format = (kprof_format)(i / 4)};
+        kprof_print_options options = {.page = (kprof_page)(i % 4), .format = formats[i / 4]};
         free(fixture_print(report, &options, &status));
         if (status != KPROF_OK)
             assert_int_equal(status, KPROF_BAD_REPORT);
@@ -300,9 +301,9 @@ static void test_control_characters(void **state)
     kprof_report *report = NULL;
     kprof_status status;
     assert_int_equal(kprof_report_open(path, &report), KPROF_OK);
-    for (int i = 0; i < 36; i++) {
-        kprof_print_options options = {.page = (kprof_page)(i % 4), .format = (kprof_format)(i / 4 % 3)};
-        options.csv_layout = (kprof_csv_layout)(i / 12);
+    for (int i = 0; i < KPROF_PAGE_COUNT * KPROF_FORMAT_COUNT; i++) {
+        kprof_print_options options = {.page = (kprof_page)(i % KPROF_PAGE_COUNT),
+                                       .format = (kprof_format)(i / KPROF_PAGE_COUNT)};
         char *text = fixture_print(report, &options, &status);
         if (status != KPROF_OK)
             fail_msg("%s", said.last);

@@ -258,7 +258,7 @@ static void test_graph_as_a_whole(void **state)
     expect_printed(report, (kprof_print_options){.page = KPROF_PAGE_DETAILS},
                    "CUDAGraph<2 kernels, 00abcd>, Context 1, Stream 7, ");
     expect_printed(report, (kprof_print_options){.format = KPROF_FORMAT_CSV}, ",9.0,,,,,,,\"batch\",");
-    expect_printed(report, (kprof_print_options){.format = KPROF_FORMAT_CSV, .csv_layout = KPROF_CSV_NCU},
+    expect_printed(report, (kprof_print_options){.format = KPROF_FORMAT_CSV_NCU},
                    "\"CUDAGraph<2 kernels, 00abcd>\",\"1\",\"7\",\"\",\"\",\"0\"");
     expect_printed(report, (kprof_print_options){.format = KPROF_FORMAT_JSON},
                    "\"grid\":null,\"block\":null,\"cluster\":null,\"dynamic_shared_memory_bytes\":null");
@@ -508,11 +508,12 @@ static void test_output_that_cannot_be_written(void **state)
     fixture_write(path);
     kprof_report *report = NULL;
     assert_int_equal(kprof_report_open(path, &report), KPROF_OK);
-    for (int i = 0; i < 12; i++) {
-        kprof_print_options options = {.page = (kprof_page)(i % 4), .format = (kprof_format)(i / 4)};
+    for (int i = 0; i < KPROF_PAGE_COUNT * KPROF_FORMAT_COUNT; i++) {
+        kprof_print_options options = {.page = (kprof_page)(i % KPROF_PAGE_COUNT),
+                                       .format = (kprof_format)(i / KPROF_PAGE_COUNT)};
         FILE *full = fopen("/dev/full", "w");
         assert_non_null(full);
-        assert_int_equal(kprof_report_print(report, &options, full), KPROF_OUTPUT);
+        assert_int_equal(kprof_report_print(&report, 1, &options, full), KPROF_OUTPUT);
         assert_non_null(strstr(said.last, "No space left"));
         fclose(full);
     }

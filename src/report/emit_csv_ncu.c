@@ -1,0 +1,183 @@
+/* CSV as `ncu --csv` writes it: its columns, its units, every field quoted, numbers with commas. Metrics of sections
+ * stand in rows of their own, all metrics of a launch in one. Lists that ncu does not have look as in plain CSV. */
+#include "report/csv.h"
+#include "report/number.h"
+#include "report/units.h"
+
+#include <string.h>
+
+static const char *const launch_columns[] = {"ID",          "Process ID", "Process Name", "Host Name",
+                                             "Kernel Name", "Context",    "Stream",       "Block Size",
+                                             "Grid Size",   "Device",     "CC",           NULL};
+static const char *const metric_columns[] = {"Section Name", "Metric Name", "Metric Unit", "Metric Value", NULL};
+
+static void put_unit(kprof_strbuf *row, const char *base)
+{
+    char unit[64];
+    kprof_units_ncu(base, unit, sizeof unit);
+    kprof_csv_put_text(row, unit);
+}
+
+/* Row 2 of launches with all metrics: units below the metrics, nothing below the rest. */
+static void put_units_row(kprof_csv *csv)
+{
+    for (const char *const *name = launch_columns; *name; name++)
+        kprof_csv_text(&csv->row, "");
+    for (size_t i = 0; i < csv->base.launches.column_count; i++) {
+        put_unit(&csv->row, csv->base.launches.columns[i].unit);
+        kprof_csv_put_comma(&csv->row);
+    }
+    kprof_csv_end_row(csv);
+}
+
+static void ncu_launches_begin(kprof_emitter *emitter)
+{
+    kprof_csv *csv = kprof_csv_of(emitter);
+    const kprof_emit_launches *launches = &emitter->launches;
+    kprof_csv_begin_launches(csv);
+    kprof_csv_names(&csv->row, launch_columns);
+    if (launches->in_sections)
+        kprof_csv_names(&csv->row, metric_columns);
+    for (size_t i = 0; !launches->in_sections && i < launches->column_count; i++)
+        kprof_csv_text(&csv->row, launches->columns[i].name);
+    kprof_csv_end_row(csv);
+    if (!launches->in_sections)
+        put_units_row(csv);
+}
+
+static void put_quoted_integer(kprof_strbuf *row, uint64_t value)
+{
+    kprof_strbuf_printf(row, "\"%llu\",", (unsigned long long)value);
+}
+
+static void put_quoted_shape(kprof_strbuf *row, const kprof_launch_record *launch, const uint32_t shape[3])
+{
+    if (kprof_launch_is_graph(launch))
+        kprof_csv_text(row, "");
+    else
+        kprof_strbuf_printf(row, "\"(%u, %u, %u)\",", shape[0], shape[1], shape[2]);
+}
+
+static void ncu_launch_begin(kprof_emitter *emitter, const kprof_model_launch *launch)
+{
+    kprof_strbuf *row = &kprof_csv_of(emitter)->prefix;
+    kprof_csv_begin_launch(kprof_csv_of(emitter));
+    put_quoted_integer(row, (uint64_t)launch->id);
+    put_quoted_integer(row, (uint64_t)launch->process->pid);
+    kprof_csv_text(row, launch->process->name);
+    kprof_csv_text(row, launch->process->host);
+    kprof_csv_text(row, kprof_model_kernel_name(launch->kernel, emitter->options->kernel_base));
+    put_quoted_integer(row, launch->record.context);
+    put_quoted_integer(row, launch->record.stream);
+    put_quoted_shape(row, &launch->record, launch->record.block);
+    put_quoted_shape(row, &launch->record, launch->record.grid);
+    put_quoted_integer(row, launch->record.device);
+    kprof_strbuf_printf(row, "\"%u.%u\",", launch->device->record.cc_major, launch->device->record.cc_minor);
+}
+
+static void put_value(kprof_strbuf *row, double value, unsigned decimals)
+{
+    char number[KPROF_NUMBER_SIZE];
+    size_t length = kprof_number_grouped(number, value, (kprof_number_style){.decimals = decimals});
+    kprof_strbuf_append(row, "\"", 1);
+    kprof_strbuf_append(row, number, length);
+    kprof_strbuf_append(row, "\"", 1);
+}
+
+static void put_texts(kprof_strbuf *tail, const kprof_emit_metric *metric)
+{
+    kprof_csv_text(tail, metric->section ? metric->section->name : "");
+    kprof_csv_text(tail, metric->label);
+    put_unit(tail, metric->unit);
+    kprof_csv_put_comma(tail);
+}
+
+/* ncu prints two decimals in rows of metrics and six in rows of launches. */
+static void ncu_metric(kprof_emitter *emitter, const kprof_emit_metric *metric)
+{
+    kprof_csv *csv = kprof_csv_of(emitter);
+    if (!emitter->launches.in_sections) {
+        kprof_csv_keep_value(emitter, metric);
+        return;
+    }
+    if (metric->repeated || !kprof_csv_begin_metric(csv, metric, put_texts))
+        return;
+    put_value(&csv->row, metric->value, 2);
+    kprof_csv_put_comma(&csv->row);
+    kprof_csv_end_row(csv);
+}
+
+/* ncu prints the header items of sections alone. */
+static void no_table(kprof_emitter *emitter, const kprof_emit_table *table)
+{
+    (void)emitter;
+    (void)table;
+}
+
+static void no_rooflines(kprof_emitter *emitter, const kprof_emit_roofline *rooflines, size_t count)
+{
+    (void)emitter;
+    (void)rooflines;
+    (void)count;
+}
+
+static void put_exact_value(kprof_strbuf *row, double value)
+{
+    put_value(row, value, 6);
+}
+
+static void ncu_launch_end(kprof_emitter *emitter)
+{
+    if (!emitter->launches.in_sections)
+        kprof_csv_put_values(kprof_csv_of(emitter), put_exact_value);
+}
+
+/* ncu's name for the column of a field; NULL: it has none. */
+static const char *ncu_name(const char *key)
+{
+    static const char *const names[][2] = {
+        {"process_id", "Process ID"},     {"kernel", "Kernel Name"}, {"invocations", "Invocations"},
+        {"section_name", "Section Name"}, {"label", "Metric Name"},  {"unit", "Metric Unit"},
+        {"minimum", "Minimum"},           {"maximum", "Maximum"},    {"average", "Average"},
+    };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (strcmp(names[i][0], key) == 0)
+            return names[i][1];
+    }
+    return NULL;
+}
+
+static void put_field(kprof_strbuf *row, const kprof_emit_field *field)
+{
+    if (field->type == KPROF_FIELD_REAL)
+        put_value(row, field->real, 2);
+    else if (field->type == KPROF_FIELD_INTEGER)
+        kprof_strbuf_printf(row, "\"%lld\"", (long long)field->integer);
+    else if (strcmp(field->key, "unit") == 0)
+        put_unit(row, field->text);
+    else
+        kprof_csv_put_text(row, field->text ? field->text : "");
+}
+
+static const kprof_csv_columns ncu_columns = {ncu_name, put_field};
+
+static const kprof_emitter_ops ncu_ops = {
+    .launches_begin = ncu_launches_begin,
+    .launch_begin = ncu_launch_begin,
+    .metric = ncu_metric,
+    .table = no_table,
+    .rooflines = no_rooflines,
+    .launch_end = ncu_launch_end,
+    .launches_end = kprof_csv_launches_end,
+    .list_begin = kprof_csv_list_begin,
+    .columns = kprof_csv_columns_of_list,
+    .record_begin = kprof_csv_record_begin,
+    .row = kprof_csv_row,
+    .record_end = kprof_csv_record_end,
+    .free = kprof_csv_free,
+};
+
+kprof_emitter *kprof_emit_csv_ncu_new(void)
+{
+    return kprof_csv_new(&ncu_ops, &ncu_columns);
+}

@@ -1,0 +1,216 @@
+/* Markdown with tables, as GitHub and others show it: for issues, pull requests and notes. Values are scaled as in
+ * text. Launches, which have no operations here, come as lists by default. */
+#include "report/emit.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct markdown_emitter {
+    kprof_emitter base;
+    kprof_emit_list list;
+    kprof_strbuf heading; /* of the rows being written */
+    kprof_strbuf line;    /* being put together */
+    bool in_table, has_title;
+    bool begun; /* something was printed: a blank line comes between */
+} markdown_emitter;
+
+static markdown_emitter *of(kprof_emitter *emitter)
+{
+    return (markdown_emitter *)emitter;
+}
+
+/* Underscores between letters or digits, as in "dram__bytes", mean nothing to Markdown. */
+static bool is_inside_word(const char *text, size_t at)
+{
+    size_t start = at, end = at;
+    while (start > 0 && text[start - 1] == '_')
+        start--;
+    while (text[end] == '_')
+        end++;
+    return start > 0 && isalnum((unsigned char)text[start - 1]) && isalnum((unsigned char)text[end]);
+}
+
+/* Append text so that it shows as it is, and stays in its cell. */
+static void put_text(kprof_strbuf *line, const char *text)
+{
+    for (size_t i = 0; text[i]; i++) {
+        const bool is_mark = strchr("\\`*[]<>|~&$", text[i]) || (text[i] == '_' && !is_inside_word(text, i));
+        kprof_strbuf_puts(line, is_mark ? "\\" : "");
+        kprof_strbuf_append(line, iscntrl((unsigned char)text[i]) ? " " : &text[i], 1);
+    }
+}
+
+static void put_value(markdown_emitter *markdown, const kprof_emit_field *field)
+{
+    kprof_strbuf value = KPROF_STRBUF_INIT;
+    kprof_field_describe(field, markdown->base.options->base_units, &value);
+    put_text(&markdown->line, value.length ? value.data : "");
+    markdown->line.failed = markdown->line.failed || value.failed;
+    kprof_strbuf_free(&value);
+}
+
+static void end_line(markdown_emitter *markdown)
+{
+    if (markdown->line.failed)
+        markdown->base.status = KPROF_NO_MEMORY;
+    kprof_strbuf_append(&markdown->line, "\n", 1);
+    kprof_output_put(markdown->base.out, markdown->line.data, markdown->line.failed ? 0 : markdown->line.length);
+    kprof_strbuf_clear(&markdown->line);
+}
+
+static void begin_block(markdown_emitter *markdown)
+{
+    if (markdown->begun)
+        end_line(markdown);
+    markdown->begun = true;
+}
+
+static void show_heading(markdown_emitter *markdown, const char *level, const char *text)
+{
+    begin_block(markdown);
+    kprof_strbuf_puts(&markdown->line, level);
+    put_text(&markdown->line, text);
+    end_line(markdown);
+}
+
+static void show_header(markdown_emitter *markdown, const kprof_emit_record *record)
+{
+    begin_block(markdown);
+    for (size_t i = 0; i < record->count; i++) {
+        if (record->fields[i].role != KPROF_ROLE_SHOWN)
+            continue;
+        kprof_strbuf_puts(&markdown->line, "| ");
+        put_text(&markdown->line, record->fields[i].label);
+        kprof_strbuf_puts(&markdown->line, " ");
+    }
+    kprof_strbuf_puts(&markdown->line, "|");
+    end_line(markdown);
+    for (size_t i = 0; i < record->count; i++) {
+        if (record->fields[i].role == KPROF_ROLE_SHOWN)
+            kprof_strbuf_puts(&markdown->line, record->fields[i].type == KPROF_FIELD_TEXT ? "| --- " : "| ---: ");
+    }
+    kprof_strbuf_puts(&markdown->line, "|");
+    end_line(markdown);
+    markdown->in_table = true;
+}
+
+static void show_cells(markdown_emitter *markdown, const kprof_emit_record *record)
+{
+    for (size_t i = 0; i < record->count; i++) {
+        if (record->fields[i].role != KPROF_ROLE_SHOWN)
+            continue;
+        kprof_strbuf_puts(&markdown->line, "| ");
+        put_value(markdown, &record->fields[i]);
+        kprof_strbuf_puts(&markdown->line, " ");
+    }
+    kprof_strbuf_puts(&markdown->line, "|");
+    end_line(markdown);
+}
+
+/* A record of many fields is a table of two columns, which the first field heads. */
+static void show_block(markdown_emitter *markdown, const kprof_emit_record *record)
+{
+    bool is_first = true;
+    begin_block(markdown);
+    for (size_t i = 0; i < record->count; i++) {
+        if (record->fields[i].role != KPROF_ROLE_SHOWN)
+            continue;
+        kprof_strbuf_puts(&markdown->line, "| ");
+        put_text(&markdown->line, record->fields[i].label);
+        kprof_strbuf_puts(&markdown->line, " | ");
+        put_value(markdown, &record->fields[i]);
+        kprof_strbuf_puts(&markdown->line, is_first ? " |\n| --- | --- |" : " |");
+        end_line(markdown);
+        is_first = false;
+    }
+}
+
+/* The first field of a record with rows is its heading; the others follow in a line. */
+static void show_group(markdown_emitter *markdown, const kprof_emit_record *record)
+{
+    size_t shown = 0;
+    for (size_t i = 0; i < record->count; i++) {
+        const kprof_emit_field *field = &record->fields[i];
+        if (field->role != KPROF_ROLE_SHOWN)
+            continue;
+        if (shown < 2)
+            begin_block(markdown);
+        kprof_strbuf_puts(&markdown->line, shown == 0 ? "### " : shown == 1 ? "" : ", ");
+        if (!field->plain) {
+            put_text(&markdown->line, field->label);
+            kprof_strbuf_puts(&markdown->line, " ");
+        }
+        put_value(markdown, field);
+        if (shown++ == 0)
+            end_line(markdown);
+    }
+    if (markdown->line.length > 0)
+        end_line(markdown);
+}
+
+static void markdown_list_begin(kprof_emitter *emitter, const kprof_emit_list *list)
+{
+    of(emitter)->list = *list;
+    of(emitter)->has_title = list->shape == KPROF_LIST_ALONE;
+    of(emitter)->in_table = false;
+}
+
+static void markdown_columns(kprof_emitter *emitter, const kprof_emit_record *columns)
+{
+    show_header(of(emitter), columns);
+}
+
+static void markdown_record_begin(kprof_emitter *emitter, const kprof_emit_record *record)
+{
+    markdown_emitter *markdown = of(emitter);
+    if (!markdown->has_title)
+        show_heading(markdown, "## ", markdown->list.title);
+    markdown->has_title = true;
+    if (markdown->list.shape == KPROF_LIST_BLOCKS) {
+        show_block(markdown, record);
+    } else if (markdown->list.shape == KPROF_LIST_GROUPS) {
+        show_group(markdown, record);
+        markdown->in_table = false;
+    } else {
+        if (!markdown->in_table)
+            show_header(markdown, record);
+        show_cells(markdown, record);
+    }
+}
+
+static void markdown_row(kprof_emitter *emitter, const kprof_emit_record *row)
+{
+    markdown_emitter *markdown = of(emitter);
+    const char *heading = kprof_record_heading(row);
+    const char *last = markdown->in_table && markdown->heading.length ? markdown->heading.data : "";
+    if (heading && strcmp(heading, last) != 0) {
+        kprof_strbuf_clear(&markdown->heading);
+        kprof_strbuf_puts(&markdown->heading, heading);
+        show_heading(markdown, "#### ", heading);
+        markdown->in_table = false;
+    }
+    if (!markdown->in_table)
+        show_header(markdown, row);
+    show_cells(markdown, row);
+}
+
+static void markdown_free(kprof_emitter *emitter)
+{
+    kprof_strbuf_free(&of(emitter)->heading);
+    kprof_strbuf_free(&of(emitter)->line);
+    free(emitter);
+}
+
+static const kprof_emitter_ops markdown_ops = {
+    .list_begin = markdown_list_begin,
+    .columns = markdown_columns,
+    .record_begin = markdown_record_begin,
+    .row = markdown_row,
+    .free = markdown_free,
+};
+
+kprof_emitter *kprof_emit_markdown_new(void)
+{
+    return kprof_emitter_allocate(sizeof(markdown_emitter), &markdown_ops);
+}

@@ -1,0 +1,234 @@
+/* What pages and formats are made of: a page of two reports in every format, and a format that has no operations. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "fixture.h"
+#include "log_capture.h"
+#include "report/page.h"
+
+static char paths[2][512];
+static kprof_report *reports[2];
+static log_capture said;
+
+/* The launches of each kernel that both reports have. */
+static kprof_status print_both(const kprof_page_context *context)
+{
+    const kprof_model *before = &context->reports[0].model, *after = &context->reports[1].model;
+    kprof_emitter *emitter = NULL;
+    assert_int_equal(kprof_page_begin(context, &emitter), KPROF_OK);
+    emitter->ops->list_begin(emitter, &(kprof_emit_list){"kernels", "Kernels", KPROF_LIST_ALONE});
+    for (size_t i = 0; i < before->kernel_count; i++) {
+        for (size_t k = 0; k < after->kernel_count; k++) {
+            if (strcmp(before->kernels[i].mangled, after->kernels[k].mangled) != 0)
+                continue;
+            const kprof_emit_field fields[] = {
+                kprof_field_text("kernel", "Kernel", before->kernels[i].function),
+                kprof_field_integer("before", "Before", (int64_t)before->kernels[i].launches),
+                kprof_field_integer("after", "After", (int64_t)after->kernels[k].launches),
+            };
+            kprof_emit_record record = {fields, sizeof fields / sizeof *fields};
+            if (i == 0 && k == 0)
+                emitter->ops->columns(emitter, &record);
+            emitter->ops->record_begin(emitter, &record);
+            emitter->ops->record_end(emitter);
+        }
+    }
+    emitter->ops->list_end(emitter);
+    return kprof_page_end(emitter, KPROF_OK);
+}
+
+static const kprof_page_row page_of_both = {"both", 2, print_both};
+
+static kprof_status show(const kprof_page_row *page, kprof_format format, size_t report_count, char **text)
+{
+    size_t size = 0;
+    FILE *file = open_memstream(text, &size);
+    assert_non_null(file);
+    kprof_status status = kprof_page_show(page, &(kprof_page_source){reports, report_count, NULL},
+                                          &(kprof_print_options){.format = format}, file);
+    assert_int_equal(fclose(file), 0);
+    return status;
+}
+
+static void two_reports(void **state)
+{
+    static const char *const expected[] = {
+        [KPROF_FORMAT_TEXT] = "Kernel                         Before  After\n"
+                              "vectorAdd                           2      9\n"
+                              "vectorized_elementwise_kernel     199      3\n",
+        [KPROF_FORMAT_CSV] = "\"kernel\",\"before\",\"after\"\n"
+                             "\"vectorAdd\",2,9\n"
+                             "\"vectorized_elementwise_kernel\",199,3\n",
+        [KPROF_FORMAT_JSON] = "[{\n\t\t\"kernel\":\t\"vectorAdd\",\n\t\t\"before\":\t2,\n\t\t\"after\":\t9\n\t}, "
+                              "{\n\t\t\"kernel\":\t\"vectorized_elementwise_kernel\",\n\t\t\"before\":\t199,\n"
+                              "\t\t\"after\":\t3\n\t}]\n",
+        [KPROF_FORMAT_MARKDOWN] = "| Kernel | Before | After |\n"
+                                  "| --- | ---: | ---: |\n"
+                                  "| vectorAdd | 2 | 9 |\n"
+                                  "| vectorized_elementwise_kernel | 199 | 3 |\n",
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
+        char *text = NULL;
+        if (!expected[i])
+            continue;
+        assert_int_equal(show(&page_of_both, (kprof_format)i, 2, &text), KPROF_OK);
+        assert_string_equal(text, expected[i]);
+        free(text);
+    }
+}
+
+static void other_numbers_of_reports(void **state)
+{
+    char *text = NULL;
+    (void)state;
+    assert_int_equal(show(&page_of_both, KPROF_FORMAT_TEXT, 1, &text), KPROF_USAGE);
+    assert_string_equal(said.last, "page both shows 2 reports, not 1");
+    assert_string_equal(text, "");
+    free(text);
+    text = NULL;
+    size_t size = 0;
+    FILE *file = open_memstream(&text, &size);
+    assert_int_equal(kprof_report_print(reports, 2, &(kprof_print_options){.page = KPROF_PAGE_RAW}, file), KPROF_USAGE);
+    assert_string_equal(said.last, "page raw shows 1 report, not 2");
+    assert_int_equal(fclose(file), 0);
+    free(text);
+}
+
+/* A format with the two operations that no default can have. */
+typedef struct counting_emitter {
+    kprof_emitter base;
+    size_t records, rows, values;
+} counting_emitter;
+
+static void count_record(kprof_emitter *emitter, const kprof_emit_record *record)
+{
+    assert_string_equal(record->fields[0].key, "kernel");
+    ((counting_emitter *)emitter)->records++;
+}
+
+static void count_row(kprof_emitter *emitter, const kprof_emit_record *row)
+{
+    counting_emitter *count = (counting_emitter *)emitter;
+    count->rows++;
+    for (size_t i = 0; i < row->count; i++)
+        count->values += strcmp(row->fields[i].key, "value") == 0 && !kprof_field_is_missing(&row->fields[i]);
+}
+
+/* As the details page does. */
+static kprof_status emit_launch(void *user, const kprof_model_launch *launch)
+{
+    kprof_launch_page *page = user;
+    const kprof_view_chip *chip = kprof_view_fill(page->view, launch);
+    page->emitter->ops->launch_begin(page->emitter, launch);
+    for (size_t i = 0; i < chip->section_count; i++) {
+        const kprof_view_section *section = &chip->sections[i];
+        page->emitter->ops->section_begin(page->emitter, section->section);
+        for (size_t k = 0; k < section->section->item_count; k++)
+            page->emitter->ops->metric(page->emitter, &section->metrics[k]);
+        for (size_t k = 0; k < section->section->table_count; k++)
+            page->emitter->ops->table(page->emitter, &section->tables[k]);
+        page->emitter->ops->rooflines(page->emitter, section->rooflines, section->section->roofline_count);
+        page->emitter->ops->section_end(page->emitter);
+    }
+    page->emitter->ops->launch_end(page->emitter);
+    return page->emitter->status;
+}
+
+static void emit_launches(kprof_emitter *emitter, kprof_output *out)
+{
+    kprof_model model;
+    kprof_view view;
+    assert_non_null(emitter);
+    assert_int_equal(kprof_model_load(reports[0], &model), KPROF_OK);
+    assert_int_equal(kprof_view_sections(&model, &view), KPROF_OK);
+    emitter->options = &(kprof_print_options){0};
+    emitter->out = out;
+    emitter->launches =
+        (kprof_emit_launches){&model, view.columns, view.column_count, view.slot_count, view.in_sections};
+    kprof_launch_page page = {emitter, &view};
+    kprof_model_walk walk = {reports[0], &model, NULL, true};
+    emitter->ops->page_begin(emitter);
+    emitter->ops->launches_begin(emitter);
+    assert_int_equal(kprof_model_joined_launches(&walk, emit_launch, &page), KPROF_OK);
+    emitter->ops->launches_end(emitter);
+    emitter->ops->page_end(emitter);
+    assert_int_equal(out->length, 0);
+    kprof_view_free(&view);
+    kprof_model_free(&model);
+}
+
+/* The rows are those that CSV has. */
+static size_t csv_rows(void)
+{
+    kprof_status status;
+    size_t lines = 0;
+    char *text = fixture_print(reports[0], &(kprof_print_options){.format = KPROF_FORMAT_CSV}, &status);
+    for (const char *at = text; (at = strchr(at, '\n')); at++)
+        lines++;
+    free(text);
+    return lines - 1;
+}
+
+static void missing_operations(void **state)
+{
+    static const kprof_emitter_ops none = {0}, two = {.record_begin = count_record, .row = count_row};
+    kprof_output out;
+    FILE *file = fopen("/dev/null", "w");
+    (void)state;
+    assert_non_null(file);
+    assert_int_equal(kprof_output_init(&out, file), KPROF_OK);
+    kprof_emitter *silent = kprof_emitter_allocate(sizeof(kprof_emitter), &none);
+    emit_launches(silent, &out);
+    kprof_emitter_free(silent);
+    kprof_emitter *emitter = kprof_emitter_allocate(sizeof(counting_emitter), &two);
+    emit_launches(emitter, &out);
+    counting_emitter *count = (counting_emitter *)emitter;
+    assert_int_equal(count->records, 4);
+    assert_int_equal(count->rows, csv_rows());
+    assert_in_range(count->values, 1, count->rows - 1);
+    kprof_emitter_free(emitter);
+    assert_int_equal(kprof_output_finish(&out), KPROF_OK);
+    assert_int_equal(fclose(file), 0);
+}
+
+static int open_reports(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2; i++)
+        snprintf(paths[i], sizeof paths[i], "%s", fixture_path(i ? "page-after.kprof" : "page-before.kprof"));
+    fixture_write(paths[0]);
+    fixture_write_multiplexed(paths[1]);
+    for (int i = 0; i < 2; i++) {
+        if (kprof_report_open(paths[i], &reports[i]) != KPROF_OK)
+            return -1;
+    }
+    log_capture_start(&said);
+    return 0;
+}
+
+static int close_reports(void **state)
+{
+    int failed = 0;
+    (void)state;
+    kprof_log_set_sink(NULL, NULL);
+    for (int i = 0; i < 2; i++)
+        failed += kprof_report_close(reports[i]) != KPROF_OK || unlink(paths[i]) != 0;
+    return failed;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(two_reports),
+        cmocka_unit_test(other_numbers_of_reports),
+        cmocka_unit_test(missing_operations),
+    };
+    return cmocka_run_group_tests(tests, open_reports, close_reports);
+}
