@@ -1,57 +1,45 @@
-# bash completion for kprof; the words come from kprof itself.
+# bash completion for kprof: kprof itself says how a line may go on.
 _kprof()
 {
-    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} kprof=${COMP_WORDS[0]}
-    local word command='' application='' skip=0 i values prefix=''
+    local line=${COMP_LINE:0:COMP_POINT} cur known='' breaks='' answer word i
+    local -a words
     COMPREPLY=()
+    # shellcheck disable=SC2162 # a backslash quotes a blank, as on the line
+    read -a words <<<"$line"
+    [[ $line == *[[:blank:]] ]] && words+=('')
+    cur=${words[-1]}
 
-    # "--option=value" arrives as three words.
-    if [[ $cur == '=' ]]; then
-        cur=''
-    elif [[ $prev == '=' ]]; then
-        prev=${COMP_WORDS[COMP_CWORD - 2]}
-    fi
+    # bash itself ends words at these, and replaces only what follows them.
+    [[ $COMP_WORDBREAKS == *=* ]] && breaks+='='
+    [[ $COMP_WORDBREAKS == *:* ]] && breaks+=':'
+    [[ -n $breaks && $cur == *["$breaks"]* ]] && known=${cur%"${cur##*["$breaks"]}"}
 
-    for ((i = 1; i < COMP_CWORD; i++)); do
-        word=${COMP_WORDS[i]}
-        if ((skip)); then
-            skip=0
-        elif [[ $word == -- ]]; then
-            application=${COMP_WORDS[i + 1]-}
-            [[ $((i + 1)) -lt $COMP_CWORD ]] || application=''
-            break
-        elif [[ $word == -* ]]; then
-            "$kprof" --complete arguments 2>/dev/null | grep -qxF -- "$word" && skip=1
-        elif [[ $word != '=' && -z $command ]]; then
-            if "$kprof" --complete commands 2>/dev/null | grep -qxF -- "$word"; then
-                command=$word
-            else
-                application=$word
-                break
-            fi
-        fi
-    done
-    if [[ -n $application ]]; then
-        declare -F _command_offset >/dev/null && _command_offset "$i"
-        return
-    fi
-
-    if "$kprof" --complete arguments 2>/dev/null | grep -qxF -- "$prev"; then
-        values=$("$kprof" --complete "$prev" 2>/dev/null)
-        if [[ -n $values ]]; then
-            [[ $cur == *,* ]] && prefix=${cur%,*},
-            COMPREPLY=($(compgen -P "$prefix" -W "$values" -- "${cur##*,}"))
-        else
-            COMPREPLY=($(compgen -f -- "$cur"))
-        fi
-    elif [[ $cur == -* ]]; then
-        COMPREPLY=($(compgen -W "$("$kprof" $command --complete options 2>/dev/null)" -- "$cur"))
-    elif [[ $command == help ]]; then
-        COMPREPLY=($(compgen -W "$("$kprof" --complete commands 2>/dev/null)" -- "$cur"))
-    elif [[ -n $command ]]; then
-        COMPREPLY=($(compgen -f -X '!*.kprof' -- "$cur") $(compgen -d -- "$cur"))
-    else
-        COMPREPLY=($(compgen -W "$("$kprof" --complete commands 2>/dev/null)" -- "$cur") $(compgen -c -- "$cur"))
-    fi
+    while IFS= read -r answer; do
+        case $answer in
+            ':files .'*)
+                mapfile -t -O ${#COMPREPLY[@]} COMPREPLY \
+                    < <(compgen -f -X "!*${answer#:files }" -- "${cur#"$known"}"; compgen -d -- "${cur#"$known"}") ;;
+            :files) mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen -f -- "${cur#"$known"}") ;;
+            :folders) mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen -d -- "${cur#"$known"}") ;;
+            :programs)
+                mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen -c -- "$cur")
+                [[ $cur == */* ]] && mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen -f -- "$cur") ;;
+            ':application '*)
+                i=${answer#:application }
+                word=${words[i]}
+                while ((i < COMP_CWORD)) && [[ ${COMP_WORDS[i]} != "$word" ]]; do
+                    ((i++))
+                done
+                if declare -F _command_offset >/dev/null; then
+                    _command_offset "$i"
+                else
+                    mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+                fi ;;
+            *)
+                word=${answer%%$'\t'*}
+                [[ $word == *: ]] && compopt -o nospace 2>/dev/null
+                COMPREPLY+=("${word#"$known"}") ;;
+        esac
+    done < <("${words[0]/#\~\//$HOME/}" --complete line -- "${words[@]:1}" 2>/dev/null)
 }
 complete -o filenames -F _kprof kprof

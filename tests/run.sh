@@ -195,7 +195,8 @@ step_valgrind() {
 tree_is_whole() {
   local file status=0
   for file in bin/kprof share/kprof/metricsets/sets share/man/man1/kprof.1 share/doc/kprof/LICENSE \
-              share/bash-completion/completions/kprof share/zsh/site-functions/_kprof; do
+              share/bash-completion/completions/kprof share/zsh/site-functions/_kprof \
+              share/fish/vendor_completions.d/kprof.fish share/man/man1/kprof-list.1 share/man/man1/kprof-plan.1; do
     [[ -e $1/$file ]] || { echo "missing: $file"; status=1; }
   done
   return $status

@@ -1,4 +1,4 @@
-/* --list-sets, --list-sections, --list-chips and --query-metrics: what can be collected. None needs a GPU. */
+/* kprof list: the sets, sections, chips and metrics that can be collected. It needs no GPU. */
 #include "cli/chips.h"
 #include "cli/commands.h"
 #include "cli/listing.h"
@@ -184,11 +184,12 @@ static kprof_status add_metric(void *user, const kprof_query_row *row)
     return to->listing->failed ? kprof_fail(KPROF_NO_MEMORY, "out of memory") : KPROF_OK;
 }
 
-static kprof_status query_chip(const kprof_options *options, const char *chip, kprof_listing *listing)
+static kprof_status query_chip(const kprof_options *options, const kprof_catalog *catalog, const char *chip,
+                               kprof_listing *listing)
 {
     kprof_host *host = NULL;
     metric_lister to = {listing, chip};
-    kprof_query query = {(kprof_query_mode)options->query_mode, &options->selection.metrics, add_metric, &to};
+    kprof_query query = {catalog, (kprof_query_mode)options->query_mode, &options->selection.metrics, add_metric, &to};
     kprof_status status = kprof_host_open(chip, NULL, &host);
     if (status == KPROF_OK)
         status = kprof_query_metrics(host, &query);
@@ -207,29 +208,33 @@ static kprof_status query_metrics(const kprof_options *options, kprof_listing *l
         {0},
     };
     kprof_chips chips = {0};
+    kprof_catalog *catalog = NULL;
     if (options->query_mode == KPROF_QUERY_SUFFIX && options->selection.metrics.count == 0)
         return kprof_fail(KPROF_USAGE, "--query-metrics-mode suffix needs base names: --metrics NAME[,NAME]; "
                                        "all lists every full name");
     listing->columns = columns;
-    kprof_status status = kprof_chips_named(options, &chips);
+    kprof_status status = kprof_catalog_locate(options, &catalog);
+    if (status == KPROF_OK)
+        status = kprof_chips_named(options, &chips);
     for (size_t i = 0; i < chips.names.count && status == KPROF_OK; i++)
-        status = query_chip(options, chips.names.items[i], listing);
+        status = query_chip(options, catalog, chips.names.items[i], listing);
     kprof_strlist_free(&chips.names);
+    kprof_catalog_free(catalog);
     return status;
 }
 
+/* One for each word in the row of the command. */
 static kprof_status fill(const kprof_options *options, kprof_listing *listing)
 {
-    switch (options->action) {
-    case KPROF_ACTION_LIST_SETS:
-        return list_sets(options, listing);
-    case KPROF_ACTION_LIST_SECTIONS:
-        return list_sections(options, listing);
-    case KPROF_ACTION_LIST_CHIPS:
-        return list_chips(options, listing);
-    default:
-        return query_metrics(options, listing);
+    static const struct {
+        const char *word;
+        kprof_status (*fill)(const kprof_options *options, kprof_listing *listing);
+    } lists[] = {{"sets", list_sets}, {"sections", list_sections}, {"chips", list_chips}, {"metrics", query_metrics}};
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+        if (strcmp(options->argument, lists[i].word) == 0)
+            return lists[i].fill(options, listing);
     }
+    return kprof_fail(KPROF_INTERNAL, "there is no list of %s", options->argument);
 }
 
 int kprof_cmd_list(const kprof_options *options)

@@ -87,6 +87,30 @@ static kprof_status lock_clocks(profile *run)
     return kprof_clock_guard_lock(&run->clocks, &request);
 }
 
+/* "kprof reprot" and "kprof run.kprof" mean a command; "kprof -- reprot" does not. */
+static kprof_status check_application(const kprof_options *options)
+{
+    const char *name = options->application[0];
+    char *program = kprof_program_find(name);
+    bool is_report = kprof_is_report(name) || (!program && kprof_has_extension(name));
+    bool is_named = strcmp(options->application[-1], "--") == 0;
+    kprof_strlist commands = KPROF_STRLIST_INIT;
+    for (size_t i = 1; i < KPROF_COMMAND_COUNT; i++)
+        (void)kprof_strlist_add(&commands, kprof_commands[i].name);
+    const char *nearest =
+        program || is_named ? NULL : kprof_nearest_spelling(name, (const char *const *)commands.items, commands.count);
+    kprof_status status = KPROF_OK;
+    if (is_report)
+        status = kprof_fail(KPROF_NO_APPLICATION, "%s is no program; did you mean kprof report %s?", name, name);
+    else if (nearest)
+        status = kprof_fail(KPROF_NO_APPLICATION, "there is no program %s; did you mean kprof %s?", name, nearest);
+    else if (!program && name[0] == '@')
+        status = kprof_fail(KPROF_NO_APPLICATION, "there is no program %s, and kprof reads no response files", name);
+    kprof_strlist_free(&commands);
+    free(program);
+    return status;
+}
+
 /* Everything that can be wrong before anything is made or started. Clocks are last: a signal still ends kprof here. */
 static kprof_status prepare(profile *run)
 {
@@ -96,7 +120,9 @@ static kprof_status prepare(profile *run)
                           "which application? usage: kprof [options] [--] application [arguments]; see kprof "
                           "--help");
     leave_other_profiler();
-    kprof_status status = check_counter_data_dir(options);
+    kprof_status status = check_application(options);
+    if (status == KPROF_OK)
+        status = check_counter_data_dir(options);
     if (status == KPROF_OK)
         status = check_filter(options);
     if (status == KPROF_OK)

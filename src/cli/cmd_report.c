@@ -2,7 +2,10 @@
 #include "cli/commands.h"
 #include "cli/outcome.h"
 #include "cli/output.h"
+#include "cli/paths.h"
 #include "core/log.h"
+
+#include <stdlib.h>
 
 static kprof_status check_filter(const kprof_options *options)
 {
@@ -38,14 +41,22 @@ static kprof_status check_launches(const kprof_options *options, kprof_report *r
     return KPROF_NO_MATCH;
 }
 
+static kprof_status open_report(const kprof_options *options, kprof_report **out)
+{
+    if (!options->argument)
+        return kprof_fail(KPROF_USAGE, "which report? usage: kprof report FILE.kprof [options]");
+    char *path = kprof_report_path(options->argument);
+    kprof_status status = path ? kprof_report_open(path, out) : kprof_fail(KPROF_NO_MEMORY, "out of memory");
+    free(path);
+    return status;
+}
+
 int kprof_cmd_report(const kprof_options *options)
 {
     kprof_report *report = NULL;
     kprof_status status = check_filter(options);
-    if (status == KPROF_OK && !options->argument)
-        status = kprof_fail(KPROF_USAGE, "which report? usage: kprof report FILE.kprof [options]");
     if (status == KPROF_OK)
-        status = kprof_report_open(options->argument, &report);
+        status = open_report(options, &report);
     if (status == KPROF_OK)
         status = check_launches(options, report);
     if (status == KPROF_OK)

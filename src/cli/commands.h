@@ -1,14 +1,67 @@
-/* The commands that main.c lists. Each gives kprof's exit code. */
+/* The commands of kprof as data: the parser, the help, completion and the test of the manual pages read their table. */
 #ifndef KPROF_CLI_COMMANDS_H
 #define KPROF_CLI_COMMANDS_H
 
 #include "cli/options.h"
 
-int kprof_cmd_profile(const kprof_options *options);
-int kprof_cmd_report(const kprof_options *options);
-/* --list-sets, --list-sections, --list-chips, --query-metrics: by options->action. */
-int kprof_cmd_list(const kprof_options *options);
-/* --plan: what a run would collect, and what that costs. */
-int kprof_cmd_plan(const kprof_options *options);
+/* What stands on the command line beside the options. */
+typedef enum kprof_operand {
+    KPROF_OPERAND_NONE,
+    KPROF_OPERAND_APPLICATION, /* a program and its arguments: all the rest of the line */
+    KPROF_OPERAND_REPORT,      /* a report file */
+    KPROF_OPERAND_WORD,        /* one of the words that `usage` gives, separated by "|" */
+    KPROF_OPERAND_COMMAND,     /* the name of a command, or nothing */
+} kprof_operand;
+
+/* All commands. A new one is a row here and a file cmd_FUNCTION.c that defines kprof_cmd_FUNCTION; its manual page is
+ * docs/man/MANUAL.1. The first row, without a name, is used when no word names a command. An option that is not for all
+ * commands names those that have it in its own row, as KPROF_IN(FUNCTION).
+ *
+ *      function  name       has options  its operand  usage, after the name                     manual
+ *      summary */
+/* clang-format off */
+#define KPROF_COMMANDS(ROW) \
+    ROW(profile, "",         true,        APPLICATION, "[options] [--] application [arguments]",   "kprof", \
+        "Profile the CUDA kernels of an application.") \
+    ROW(report,  "report",   true,        REPORT,      "FILE.kprof",                               "kprof-report", \
+        "Print a report that -o has kept.") \
+    ROW(plan,    "plan",     true,        APPLICATION, "[options] [[--] application [arguments]]", "kprof-plan", \
+        "Tell what a run would collect and what that costs. Nothing is started.") \
+    ROW(list,    "list",     true,        WORD,        "sets|sections|chips|metrics",              "kprof-list", \
+        "List what can be collected.") \
+    ROW(help,    "help",     false,       COMMAND,     "[command]",                                "kprof", \
+        "Print the help of kprof or of a command.") \
+    ROW(version, "version",  false,       NONE,        "",                                         "kprof", \
+        "Print the version.")
+/* clang-format on */
+
+#define KPROF_COMMAND_NUMBER(function, ...) KPROF_COMMAND_##function,
+enum { KPROF_COMMANDS(KPROF_COMMAND_NUMBER) KPROF_COMMAND_COUNT };
+#undef KPROF_COMMAND_NUMBER
+#define KPROF_IN(function) (1u << KPROF_COMMAND_##function)
+_Static_assert(KPROF_COMMAND_COUNT <= 16, "KPROF_IN_ALL has 16 bits");
+
+struct kprof_command {
+    const char *name;
+    unsigned mask;                            /* its KPROF_IN; 0: it takes the options that all commands take */
+    int (*run)(const kprof_options *options); /* gives the exit code */
+    kprof_operand operand;
+    const char *usage;  /* what stands after the name */
+    const char *manual; /* the page in section 1 that documents it */
+    const char *summary;
+};
+
+extern const kprof_command kprof_commands[KPROF_COMMAND_COUNT];
+
+/* The command of that name, or NULL. */
+const kprof_command *kprof_command_find(const char *name);
+/* The command that an option such as --list-sets stands for; *word is the operand that it gives, or NULL. */
+const kprof_command *kprof_command_of_alias(const kprof_option_row *alias, const char **word);
+/* Append the words that the command takes as its operand; none where it takes a file, a program or nothing. */
+bool kprof_command_words(const kprof_command *command, kprof_strlist *out);
+
+#define KPROF_COMMAND_FUNCTION(function, ...) int kprof_cmd_##function(const kprof_options *options);
+KPROF_COMMANDS(KPROF_COMMAND_FUNCTION)
+#undef KPROF_COMMAND_FUNCTION
 
 #endif

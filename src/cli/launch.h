@@ -52,4 +52,7 @@ void kprof_child_close(kprof_child *child);
 /* The program nearest in name to one that was not found, in its directory or in $PATH. Caller frees; NULL: none. */
 char *kprof_program_nearest(const char *name);
 
+/* The file that starting `name` would run, looked up in $PATH where it has no slash. Caller frees; NULL: none. */
+char *kprof_program_find(const char *name);
+
 #endif

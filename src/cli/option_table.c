@@ -1,5 +1,5 @@
 /* The table of options: adding one is one row here and a paragraph in its manual page. */
-#include "cli/options.h"
+#include "cli/commands.h"
 #include "core/config.h"
 #include "cupti/clocks.h"
 #include "report/report.h"
@@ -10,10 +10,15 @@
 #define FIELD(name)   offsetof(kprof_options, name)
 #define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
 
-#define IN_PROFILE  KPROF_IN_PROFILE
-#define IN_ALL      KPROF_IN_ALL
-#define IN_MEASURED (KPROF_IN_RUN | KPROF_IN_PLAN)
-#define IN_OFFLINE  (KPROF_IN_PLAN | KPROF_IN_LISTS)
+#define RUN    KPROF_IN(profile)
+#define REPORT KPROF_IN(report)
+#define PLAN   KPROF_IN(plan)
+#define LIST   KPROF_IN(list)
+#define ALL    KPROF_IN_ALL
+/* A whole line may be given to --plan and lists; most of its options change nothing there. */
+#define RUNNING  (RUN | KPROF_IGNORED_IN(PLAN | LIST))
+#define PLANNING (RUN | PLAN | KPROF_IGNORED_IN(LIST))
+#define SHOWING  (RUN | REPORT | KPROF_IGNORED_IN(PLAN | LIST))
 
 #define TEXT_OF(value)   #value
 #define NUMBER_OF(macro) TEXT_OF(macro)
@@ -47,6 +52,8 @@ static const kprof_choice colors[] = {
 /* clang-format off */
 #define FLAG(name, letter, field, help, in) \
     {name, letter, KPROF_OPTION_FLAG, FIELD(field), NULL, help, in, NULL, 0, NULL}
+#define ALIAS(name, line, help) \
+    {name, 0, KPROF_OPTION_ALIAS, FIELD(alias), NULL, help, RUN, NULL, 0, line}
 #define SET(name, letter, field, value, help, in) \
     {name, letter, KPROF_OPTION_SET, FIELD(field), NULL, help, in, NULL, value, NULL}
 #define CHOICE(name, field, choices, arg, help, in, note) \
@@ -59,156 +66,100 @@ static const kprof_choice colors[] = {
     {name, 0, KPROF_OPTION_BYTES, FIELD(field), arg, help, in, NULL, 0, \
      "1 byte or more and less than 16 EiB, with K, M, G, T (powers of 1024) or KB, MB, GB, TB (powers of 1000)"}
 #define NO_OPTION(id, name)
-#define FORMAT_OPTION(id, name, help) SET(#name, 0, format, KPROF_FORMAT_##id, help, IN_ALL),
+#define FORMAT_OPTION(id, name, help) SET(#name, 0, format, KPROF_FORMAT_##id, help, ALL),
 #define VALUE(name, letter, type, field, arg, help, in) \
     {name, letter, KPROF_OPTION_##type, FIELD(field), arg, help, in, NULL, 0, NULL}
 
 const kprof_option_row kprof_option_rows[] = {
-    VALUE("set", 0, LIST, selection.sets, "ID[,ID]", "collect these sets (--list-sets shows them)", IN_PROFILE),
-    VALUE("section", 0, LIST, selection.sections, "ID[,ID]", "collect these sections; ids, regex:PATTERN", IN_PROFILE),
-    VALUE("section-folder", 0, PATHS, section_folders, "DIR", "read sets and sections from DIR too", IN_PROFILE),
+    VALUE("set", 0, LIST, selection.sets, "ID[,ID]", "collect these sets; kprof list sets shows them", PLANNING),
+    VALUE("section", 0, LIST, selection.sections, "ID[,ID]", "collect these sections; ids or regex:PATTERN", PLANNING),
+    VALUE("section-folder", 0, PATHS, section_folders, "DIR", "also read sets and sections from DIR",
+          RUN | PLAN | LIST),
     VALUE("metrics", 0, LIST, selection.metrics, "NAME[,NAME]",
-          "collect these metrics: full or base names, regex:PATTERN, group:SECTION, breakdown:THROUGHPUT", IN_PROFILE),
+          "collect, plan or list these metrics: full or base names, regex:PATTERN, group:SECTION, breakdown:THROUGHPUT",
+          RUN | PLAN | LIST),
     COUNT("max-passes", selection.limits.max_passes, NULL, "N",
-          "collect in at most N passes: keep the most useful metrics, say which are left out", IN_MEASURED, 1000000),
+          "collect in at most N passes: keep the most useful metrics, and say which are left out", RUN | PLAN, 1000000),
     DURATION("budget", selection.limits.budget_s, "SECONDS",
-             "keep the most useful metrics that cost each process about SECONDS at most", IN_MEASURED),
+             "keep the most useful metrics that add at most about SECONDS to each process", RUN | PLAN),
     BYTES("allocated", selection.limits.workload.allocated_bytes, "SIZE",
-          "device memory that the application allocates, such as 1.5G: for --plan and --budget", IN_MEASURED),
-    SET("plan", 0, action, KPROF_ACTION_PLAN,
-        "tell passes, expected time and bytes to save of what would be collected; start nothing", IN_PROFILE),
-    SET("list-sets", 0, action, KPROF_ACTION_LIST_SETS, "list the sets, with their passes on each chip", IN_PROFILE),
-    SET("list-sections", 0, action, KPROF_ACTION_LIST_SECTIONS, "list the sections", IN_PROFILE),
-    SET("list-chips", 0, action, KPROF_ACTION_LIST_CHIPS, "list the chips whose metrics are known", IN_PROFILE),
-    SET("query-metrics", 0, action, KPROF_ACTION_QUERY_METRICS, "list the metrics of a chip; needs no GPU", IN_PROFILE),
+          "device memory that the application allocates, such as 1.5G; for kprof plan and --budget", RUN | PLAN),
+    ALIAS("plan", "plan", "kprof plan: tell what this run would collect and what that costs; start nothing"),
+    ALIAS("list-sets", "list sets", "kprof list sets: the sets, with their passes on each chip"),
+    ALIAS("list-sections", "list sections", "kprof list sections: the sections"),
+    ALIAS("list-chips", "list chips", "kprof list chips: the chips whose metrics are known"),
+    ALIAS("query-metrics", "list metrics", "kprof list metrics: the metrics of a chip; needs no GPU"),
     CHOICE("query-metrics-mode", query_mode, query_modes, "base|suffix|all",
-           "list base names, the full names of the base names in --metrics, or all full names", IN_PROFILE, NULL),
-    VALUE("chips", 0, LIST, chips, "CHIP[,CHIP]", "chips to list and plan for, not the GPU that is here", IN_OFFLINE),
+           "list base names, the full names of the base names in --metrics, or all full names",
+           LIST | KPROF_IGNORED_IN(RUN | PLAN), NULL),
+    VALUE("chips", 0, LIST, chips, "CHIP[,CHIP]", "list or plan for these chips, not for the GPU of this machine",
+          PLAN | LIST),
 
-    VALUE("kernel-name", 'k', STRING, filter.kernel, "NAME", "only kernels of this name, or regex:PATTERN", IN_ALL),
+    VALUE("kernel-name", 'k', STRING, filter.kernel, "NAME", "only kernels of this name; a name or regex:PATTERN",
+          SHOWING),
     CHOICE("kernel-name-base", name_base, name_bases, "function|demangled|mangled",
-           "what --kernel-name is compared with (function)", IN_ALL, NULL),
-    VALUE("launch-skip", 's', NUMBER, filter.launch_skip, "N", "skip the first N matching launches", IN_ALL),
-    VALUE("launch-count", 'c', NUMBER, filter.launch_count, "N", "at most N matching launches; 0: no limit", IN_ALL),
+           "the name that --kernel-name is compared with (function)", SHOWING, NULL),
+    VALUE("launch-skip", 's', NUMBER, filter.launch_skip, "N", "skip the first N launches that match", SHOWING),
+    VALUE("launch-count", 'c', NUMBER, filter.launch_count, "N", "take at most N launches that match; 0: no limit",
+          RUN | REPORT | PLANNING),
     VALUE("launch-skip-before-match", 0, NUMBER, filter.launch_skip_before_match, "N",
-          "skip the first N launches of any kernel", IN_ALL),
-    VALUE("devices", 0, ORDINALS, filter.device_mask, "N[,N]", "only these CUDA devices", IN_ALL),
+          "skip the first N launches of any kernel", SHOWING),
+    VALUE("devices", 0, ORDINALS, filter.device_mask, "N[,N]", "only these CUDA devices", ALL),
     CHOICE("target-processes", follow_children, target_processes, "application-only|all",
-           "profile the first process only, or its children too (all)", IN_PROFILE, NULL),
+           "profile the first process only, or its child processes too (all)", RUNNING, NULL),
 
     CHOICE("replay-mode", replay_choice, replay_choices, "kernel|multiplex|auto",
-           "repeat launches for further passes, measure each launch in one pass, or repeat where it is safe (auto)",
-           IN_PROFILE, NULL),
+           "repeat each launch for every pass, measure each launch in one pass, or repeat where that is safe (auto)",
+           RUNNING, NULL),
     COUNT("multiplex-samples", multiplex_samples, NULL, "N",
-          "of launches measured in one pass each: at most N for each kernel, shape and pass (32)", IN_PROFILE,
+          "when launches are not repeated: take at most N samples of each kernel and shape (32)", RUNNING,
           KPROF_MOST_SAMPLES),
     CHOICE("graph-profiling", graph_profiling, graph_profilings, "node|graph",
-           "of a CUDA graph, measure each kernel, or the graph as one launch (node)", IN_PROFILE, NULL),
+           "measure each kernel of a CUDA graph, or the graph as one launch (node)", RUNNING, NULL),
     COUNT("replay-batch", replay_batch, replay_batches, "N|auto",
-          "repeat at most N launches together (auto: 512 at first, more where that is faster)", IN_PROFILE,
+          "repeat at most N launches together (auto: 512 at first, more where that is faster)", PLANNING,
           KPROF_BATCH_MOST_LAUNCHES),
-    CHOICE("cache-control", cache_control, cache_controls, "all|none", "flush L2 before each measured launch (all)",
-           IN_PROFILE, NULL),
+    CHOICE("cache-control", cache_control, cache_controls, "all|none",
+           "flush the L2 cache before each measured launch, or not (all)", PLANNING, NULL),
     CHOICE("witnesses", witness_control, witness_controls, "all|auto",
-           "count instructions in every pass, to show passes that differ: in all batches (all), or after large ones",
-           IN_PROFILE, NULL),
+           "count instructions in every pass to find passes that differ: always, or after large batches (all)", RUNNING,
+           NULL),
     CHOICE("clock-control", clock_control, clock_controls, "none|base|boost",
-           "lock the GPUs' graphics clocks for this run, or leave them alone (none)", IN_PROFILE,
+           "lock the GPUs' graphics clocks during this run, or leave them alone (none)", RUNNING,
            "ncu's reset is not needed, since what is locked is undone; by hand: nvidia-smi --reset-gpu-clocks"),
 
     VALUE("export", 'o', STRING, export_path, "FILE", "keep the report as FILE.kprof; %h %p %q{ENV} %i %% are expanded",
-          IN_PROFILE),
-    FLAG("force-overwrite", 'f', force_overwrite, "let --export replace an existing file", IN_PROFILE),
-    VALUE("import", 'i', STRING, import_path, "FILE", "print an existing report, like kprof report FILE", IN_ALL),
-    CHOICE("page", page, pages, PAGE_WORDS, "which page to print (details)", IN_ALL, NULL),
-    CHOICE("print-summary", print_summary, summaries, "none|per-kernel", "per-kernel: --page summary", IN_ALL, NULL),
+          RUNNING),
+    FLAG("force-overwrite", 'f', force_overwrite, "let --export replace an existing file", RUNNING),
+    VALUE("import", 'i', STRING, import_path, "FILE.kprof", "print an existing report: kprof report FILE.kprof",
+          RUN | REPORT),
+    CHOICE("page", page, pages, PAGE_WORDS, "the page to print (details)", SHOWING, NULL),
+    CHOICE("print-summary", print_summary, summaries, "none|per-kernel", "per-kernel: the same as --page summary",
+           SHOWING, NULL),
     KPROF_FORMATS(NO_OPTION, FORMAT_OPTION)
     CHOICE("csv-layout", csv_layout, csv_layouts, "long|wide|ncu",
-           "a row per value, a row per launch, or ncu's columns; implies --csv (long)", IN_ALL, NULL),
-    CHOICE("print-units", base_units, unit_modes, "auto|base", "scale units in text (auto), or not", IN_ALL, NULL),
-    FLAG("all", 0, all_rows, "in text, print rows that are 0 too, and values that an earlier section has", IN_ALL),
-    FLAG("details-help", 0, details_help, "in text, tell what sections and metrics mean", IN_ALL),
-    CHOICE("print-kernel-base", kernel_base, name_bases, "function|demangled|mangled", "kernel names shown (demangled)",
-           IN_ALL, NULL),
-    VALUE("log-file", 0, STRING, log_file, "FILE", "write the results to FILE, or to \"stdout\" or \"stderr\"", IN_ALL),
-    CHOICE("color", color, colors, "auto|always|never", "colour in text (auto: on a terminal)", IN_ALL, NULL),
-    FLAG("quiet", 'q', quiet, "no progress, no messages but warnings and errors", IN_ALL),
-    FLAG("verbose", 0, verbose, "more messages", IN_ALL),
-    VALUE("injection-path", 0, STRING, injection_path, "FILE", "the injection library to use", IN_PROFILE),
-    VALUE("counter-data", 0, STRING, counter_data_dir, "DIR", "keep each launch's counter data image in DIR",
-          IN_PROFILE),
+           "a row for each value, a row for each launch, or ncu's columns; implies --csv (long)", ALL, NULL),
+    CHOICE("print-units", base_units, unit_modes, "auto|base", "in text, scale units (auto), or print base units",
+           SHOWING | PLAN, NULL),
+    FLAG("all", 0, all_rows, "in text, print rows that are 0 too, and values that an earlier section has", SHOWING),
+    FLAG("details-help", 0, details_help, "in text, tell what sections and metrics mean", SHOWING),
+    CHOICE("print-kernel-base", kernel_base, name_bases, "function|demangled|mangled",
+           "the kernel names to print (demangled)", SHOWING, NULL),
+    VALUE("log-file", 0, STRING, log_file, "FILE", "write the results to FILE, or to \"stdout\" or \"stderr\"", ALL),
+    VALUE("width", 'w', NUMBER, width, "N", "columns of text; 0: as wide as the terminal, names uncut where there is none (0)",
+          ALL),
+    CHOICE("color", color, colors, "auto|always|never", "colour in text (auto: on a terminal)", ALL, NULL),
+    FLAG("quiet", 'q', quiet, "no progress, and no messages but warnings and errors", ALL),
+    FLAG("verbose", 0, verbose, "more messages", ALL),
+    VALUE("injection-path", 0, STRING, injection_path, "FILE", "use this injection library", RUNNING),
+    VALUE("counter-data", 0, STRING, counter_data_dir, "DIR", "also keep each launch's counter data image in DIR",
+          RUNNING),
     VALUE("complete", 0, STRING, complete, "WHAT",
-          "for shells: list commands, options, arguments (options with one) or an option's values", IN_ALL),
-    SET("help", 'h', action, KPROF_ACTION_HELP, "print this help", IN_ALL),
-    SET("version", 'v', action, KPROF_ACTION_VERSION, "print the version", IN_ALL),
+          "for shells: list commands, options, an option's values, or what a command line may be continued with", ALL),
+    FLAG("help", 'h', help, "print this help", ALL),
+    FLAG("version", 'v', version, "print the version", ALL),
 };
 /* clang-format on */
 
 const size_t kprof_option_row_count = LENGTH(kprof_option_rows);
 _Static_assert(LENGTH(kprof_option_rows) <= 64, "kprof_options.given has one bit per row");
-
-/* Options of ncu that kprof does not take, and how to get the same where that is possible. */
-static const struct {
-    const char *name, *hint;
-} ncu_options[] = {
-    {"app-replay-buffer", ""},
-    {"app-replay-match", ""},
-    {"app-replay-mode", ""},
-    {"apply-rules", ""},
-    {"call-stack", ""},
-    {"check-exit-code", "kprof always passes on the application's exit status"},
-    {"communicator", ""},
-    {"config-file", "kprof reads no configuration file"},
-    {"config-file-path", "kprof reads no configuration file"},
-    {"disable-extra-suffixes", ""},
-    {"disable-profiler-start-stop", "kprof ignores cudaProfilerStart and cudaProfilerStop"},
-    {"filter-mode", ""},
-    {"forward-signals", "kprof always forwards SIGINT, SIGTERM, SIGHUP and SIGQUIT"},
-    {"import-sass", ""},
-    {"import-source", ""},
-    {"injection-path-32", "use --injection-path"},
-    {"injection-path-64", "use --injection-path"},
-    {"kernel-id", "use --kernel-name, --launch-skip and --launch-count"},
-    {"kill", ""},
-    {"list-metrics", "use --query-metrics, or --list-sections"},
-    {"list-rules", ""},
-    {"lockstep-kernel-launch", ""},
-    {"metric-distribution-groups", ""},
-    {"mode", "kprof always launches the application"},
-    {"mps", ""},
-    {"null-stdin", "use </dev/null"},
-    {"nvtx", ""},
-    {"nvtx-exclude", ""},
-    {"nvtx-include", ""},
-    {"open-in-ui", ""},
-    {"pm-sampling-interval", ""},
-    {"preload-library", "use LD_PRELOAD"},
-    {"print-details", ""},
-    {"print-fp", "use --print-units base"},
-    {"print-metric-instances", ""},
-    {"print-metric-name", ""},
-    {"print-rule-details", ""},
-    {"print-source", ""},
-    {"profile-from-start", "use --launch-skip-before-match"},
-    {"query-metrics-collection", ""},
-    {"range-filter", ""},
-    {"range-replay-options", ""},
-    {"rename-kernels", "use --print-kernel-base"},
-    {"resolve-source-file", ""},
-    {"rule", ""},
-    {"section-folder-recursive", "use --section-folder"},
-    {"section-folder-restore", ""},
-    {"source-folders", ""},
-    {"support-32bit", ""},
-    {"target-processes-filter", "use --target-processes"},
-    {"warp-sampling-interval", ""},
-};
-
-const char *kprof_ncu_option_hint(const char *name)
-{
-    for (size_t i = 0; i < LENGTH(ncu_options); i++) {
-        if (strcmp(ncu_options[i].name, name) == 0)
-            return ncu_options[i].hint;
-    }
-    return NULL;
-}

@@ -1,5 +1,5 @@
 /* Reads the command line into kprof_options by the table in option_table.c. */
-#include "cli/options.h"
+#include "cli/commands.h"
 #include "core/config.h"
 #include "core/log.h"
 #include "report/report.h"
@@ -173,7 +173,7 @@ static kprof_status store_value(const kprof_option_row *row, char *text, kprof_o
 
 static bool takes_argument(const kprof_option_row *row)
 {
-    return row->type != KPROF_OPTION_FLAG && row->type != KPROF_OPTION_SET;
+    return row->type != KPROF_OPTION_FLAG && row->type != KPROF_OPTION_SET && row->type != KPROF_OPTION_ALIAS;
 }
 
 /* The name of the option whose row had set the same field before. */
@@ -187,12 +187,6 @@ static const char *given_for_field(const kprof_options *options, const kprof_opt
     return NULL;
 }
 
-/* Help is given whatever else was asked for. */
-static bool asks_for_help(const kprof_option_row *row)
-{
-    return row->field == offsetof(kprof_options, action) && row->value == KPROF_ACTION_HELP;
-}
-
 static kprof_status store_flag(const kprof_option_row *row, kprof_options *options)
 {
     void *field = (char *)options + row->field;
@@ -200,10 +194,13 @@ static kprof_status store_flag(const kprof_option_row *row, kprof_options *optio
         *(bool *)field = true;
         return KPROF_OK;
     }
-    const char *other = asks_for_help(row) ? NULL : given_for_field(options, row);
+    const char *other = given_for_field(options, row);
     if (other)
         return kprof_fail(KPROF_USAGE, "--%s and --%s exclude each other", other, row->name);
-    *(int *)field = row->value;
+    if (row->type == KPROF_OPTION_ALIAS)
+        options->alias = row;
+    else
+        *(int *)field = row->value;
     return KPROF_OK;
 }
 
@@ -224,18 +221,61 @@ static void mark_given(kprof_options *options, const kprof_option_row *row)
     options->given |= UINT64_C(1) << (row - kprof_option_rows);
 }
 
+static kprof_status fail_ncu(const char *given, const kprof_ncu_option *option)
+{
+    bool is_whole = strcmp(given + strspn(given, "-"), option->name) == 0;
+    return kprof_fail(KPROF_USAGE, "%s%s%s%s: this option of ncu is not supported; %s", given, is_whole ? "" : " (--",
+                      is_whole ? "" : option->name, is_whole ? "" : ")", option->hint);
+}
+
+/* The options that `name` is a misspelling of, or of whose first words it is one: "kernal" is near to --kernel-name and
+ * to --kernel-name-base. Caller frees; NULL when there is none. */
+static char *options_spelled_like(const char *name)
+{
+    kprof_strlist heads = KPROF_STRLIST_INIT;
+    kprof_strbuf found = KPROF_STRBUF_INIT;
+    bool added = true;
+    for (size_t i = 0; i < kprof_option_row_count && added; i++)
+        added = kprof_strlist_add(&heads, kprof_option_rows[i].name);
+    for (size_t i = 0; i < kprof_option_row_count && added; i++) {
+        const char *whole = kprof_option_rows[i].name;
+        for (const char *dash = strchr(whole, '-'); dash && added; dash = strchr(dash + 1, '-')) {
+            char *head = strndup(whole, (size_t)(dash - whole));
+            added = head && kprof_strlist_add_unique(&heads, head);
+            free(head);
+        }
+    }
+    const char *nearest = kprof_nearest_spelling(name, (const char *const *)heads.items, heads.count);
+    bool is_whole = false;
+    for (size_t i = 0; nearest && i < kprof_option_row_count; i++)
+        is_whole = is_whole || strcmp(kprof_option_rows[i].name, nearest) == 0;
+    for (size_t i = 0; nearest && i < kprof_option_row_count; i++) {
+        const char *option = kprof_option_rows[i].name;
+        bool is_meant = is_whole ? strcmp(option, nearest) == 0 : strncmp(option, nearest, strlen(nearest)) == 0;
+        if (is_meant)
+            kprof_strbuf_printf(&found, "%s--%s", found.length ? " or " : "", option);
+    }
+    kprof_strlist_free(&heads);
+    return found.length ? kprof_strbuf_take(&found) : NULL;
+}
+
 static kprof_status fail_unknown(const char *name)
 {
-    const char *names[64];
-    for (size_t i = 0; i < kprof_option_row_count; i++)
-        names[i] = kprof_option_rows[i].name;
-    const char *hint = kprof_ncu_option_hint(name);
-    if (hint)
-        return kprof_fail(KPROF_USAGE, "--%s: this option of ncu is not supported%s%s", name, *hint ? "; " : "", hint);
-    const char *nearest = kprof_nearest(name, names, kprof_option_row_count);
-    if (nearest)
-        return kprof_fail(KPROF_USAGE, "unknown option --%s; did you mean --%s?", name, nearest);
-    return kprof_fail(KPROF_USAGE, "unknown option --%s; kprof --help lists the options", name);
+    char given[80];
+    snprintf(given, sizeof given, "--%s", name);
+    const kprof_ncu_option *ncu = kprof_ncu_option_find(name);
+    char *near = ncu ? NULL : options_spelled_like(name);
+    kprof_status status;
+    if (!ncu && !near)
+        ncu = kprof_ncu_option_like(name);
+    if (ncu)
+        status = fail_ncu(given, ncu);
+    else if (near)
+        status = kprof_fail(KPROF_USAGE, "unknown option %s; did you mean %s?", given, near);
+    else
+        status = kprof_fail(KPROF_USAGE, "unknown option %s; kprof --help lists the options", given);
+    free(near);
+    return status;
 }
 
 /* Exact name, else a unique prefix. An exact name of ncu's is no prefix of one of kprof's. */
@@ -250,11 +290,11 @@ static kprof_status find_long(const char *name, const kprof_option_row **out)
             *out = row;
             return KPROF_OK;
         }
-        if (found && !kprof_ncu_option_hint(name))
+        if (found && !kprof_ncu_option_find(name))
             return kprof_fail(KPROF_USAGE, "--%s could be --%s or --%s", name, found->name, row->name);
         found = row;
     }
-    if (!found || kprof_ncu_option_hint(name))
+    if (!found || kprof_ncu_option_find(name))
         return fail_unknown(name);
     *out = found;
     return KPROF_OK;
@@ -280,13 +320,25 @@ static kprof_status parse_long(cursor *at)
     return status;
 }
 
-static const kprof_option_row *find_letter(char letter)
+/* -v is --version, but "kprof list sections -v" asks for more of the list. */
+static const kprof_option_row *find_letter(const kprof_options *options, char letter)
 {
+    const kprof_option_row *verbose = NULL;
+    if (letter == 'v' && options->command->operand == KPROF_OPERAND_WORD && options->argument &&
+        find_long("verbose", &verbose) == KPROF_OK)
+        return verbose;
     for (size_t i = 0; i < kprof_option_row_count; i++) {
         if (kprof_option_rows[i].letter == letter)
             return &kprof_option_rows[i];
     }
     return NULL;
+}
+
+static kprof_status fail_letter(char letter)
+{
+    const kprof_ncu_option *ncu = kprof_ncu_option_of_letter(letter);
+    return ncu ? fail_ncu((char[]){'-', letter, '\0'}, ncu)
+               : kprof_fail(KPROF_USAGE, "unknown option -%c; kprof --help lists the options", letter);
 }
 
 /* "-k NAME", "-kNAME", "-fq". */
@@ -295,9 +347,9 @@ static kprof_status parse_letters(cursor *at)
     char *letter = *at->word + 1;
     kprof_status status = KPROF_OK;
     for (bool done = false; *letter && !done && status == KPROF_OK; letter++) {
-        const kprof_option_row *row = find_letter(*letter);
+        const kprof_option_row *row = find_letter(at->options, *letter);
         if (!row)
-            return kprof_fail(KPROF_USAGE, "unknown option -%c; kprof --help lists the options", *letter);
+            return fail_letter(*letter);
         done = takes_argument(row);
         status = done ? take_argument(at, row, letter[1] ? letter + 1 : NULL) : store_flag(row, at->options);
         mark_given(at->options, row);
@@ -305,31 +357,22 @@ static kprof_status parse_letters(cursor *at)
     return status;
 }
 
-static const kprof_command *find_command(const kprof_command *commands, const char *name)
-{
-    for (const kprof_command *command = commands + 1; command->run; command++) {
-        if (strcmp(command->name, name) == 0)
-            return command;
-    }
-    return NULL;
-}
-
-/* A word that is no option: the command, the application (which takes all the rest) or the command's argument. */
+/* A word that is no option: the command, the application (which takes all the rest) or the command's operand. */
 static kprof_status take_word(cursor *at, bool may_be_command, bool *done)
 {
     kprof_options *options = at->options;
-    bool is_default = options->command == options->commands;
-    const kprof_command *command = is_default && may_be_command ? find_command(options->commands, *at->word) : NULL;
+    bool is_first = options->command == kprof_commands && may_be_command;
+    const kprof_command *command = is_first ? kprof_command_find(*at->word) : NULL;
     if (command) {
         options->command = command;
         return KPROF_OK;
     }
-    if (is_default) {
+    if (options->command->operand == KPROF_OPERAND_APPLICATION) {
         options->application = at->word;
         *done = true;
         return KPROF_OK;
     }
-    if (options->argument)
+    if (options->argument || options->command->operand == KPROF_OPERAND_NONE)
         return kprof_fail(KPROF_USAGE, "%s: \"%s\" is one word too many", options->command->name, *at->word);
     options->argument = *at->word;
     return KPROF_OK;
@@ -363,48 +406,105 @@ static kprof_status settle_import(kprof_options *options)
     if (options->argument)
         return kprof_fail(KPROF_USAGE, "report: give the file once, not both %s and %s", options->import_path,
                           options->argument);
-    if (options->command == options->commands)
-        options->command = find_command(options->commands, "report");
+    if (options->command == kprof_commands)
+        options->command = kprof_command_find("report");
     options->argument = options->import_path;
     return KPROF_OK;
 }
 
-/* KPROF_IN_* of what was asked for: all of them must know the options. */
-static unsigned uses(const kprof_options *options)
+/* "--list-sets" is "list sets". */
+static kprof_status settle_alias(kprof_options *options)
 {
-    if (options->command->mask != KPROF_IN_PROFILE)
-        return options->command->mask ? options->command->mask : KPROF_IN_ALL;
-    switch (options->action) {
-    case KPROF_ACTION_RUN:
-        return options->complete ? 0 : KPROF_IN_RUN;
-    case KPROF_ACTION_PLAN:
-        return KPROF_IN_PLAN;
-    case KPROF_ACTION_HELP:
-    case KPROF_ACTION_VERSION:
-        return 0;
-    default:
-        return KPROF_IN_LISTS;
-    }
+    const kprof_option_row *alias = options->alias;
+    if (!alias)
+        return KPROF_OK;
+    const char *word;
+    const kprof_command *command = kprof_command_of_alias(alias, &word);
+    if (options->command != kprof_commands && options->command != command)
+        return kprof_fail(KPROF_USAGE, "--%s is no option of kprof %s", alias->name, options->command->name);
+    options->command = command;
+    options->argument = word;
+    return KPROF_OK;
+}
+
+/* --help and --version are answered whatever else was asked for. */
+static bool settle_help(kprof_options *options)
+{
+    if (!options->help && !options->version)
+        return false;
+    options->topic = options->command;
+    options->command = kprof_command_find(options->help ? "help" : "version");
+    return true;
 }
 
 static kprof_status fail_use(const kprof_option_row *row, const kprof_options *options)
 {
-    if (!(row->commands & options->command->mask))
-        return kprof_fail(KPROF_USAGE, "--%s is no option of kprof %s", row->name, options->command->name);
-    if (options->action == KPROF_ACTION_RUN)
-        return kprof_fail(KPROF_USAGE, "--%s is for --plan and lists, and has no effect on an application", row->name);
-    return kprof_fail(KPROF_USAGE, "--%s has no effect on lists; --plan tells what it does", row->name);
+    kprof_strbuf owners = KPROF_STRBUF_INIT;
+    for (size_t i = 0; i < KPROF_COMMAND_COUNT; i++) {
+        const char *name = kprof_commands[i].name;
+        if (row->commands & kprof_commands[i].mask)
+            kprof_strbuf_printf(&owners, "%s%s%s", owners.length ? ", " : "", *name ? "kprof " : "a run", name);
+    }
+    const char *name = options->command->name;
+    kprof_status status = kprof_fail(KPROF_USAGE, "--%s is no option of %s%s; it belongs to: %s", row->name,
+                                     *name ? "kprof " : "a run", name, owners.data ? owners.data : "");
+    kprof_strbuf_free(&owners);
+    return status;
 }
 
+/* Every option given must be one of the command, or at least be ignored there. */
 static kprof_status check_commands(const kprof_options *options)
 {
-    unsigned mask = uses(options);
+    unsigned mask = options->command->mask;
     for (size_t i = 0; i < kprof_option_row_count; i++) {
         const kprof_option_row *row = &kprof_option_rows[i];
-        if ((options->given >> i & 1) && (row->commands & mask) != mask)
+        bool is_taken = mask ? row->commands & (mask | KPROF_IGNORED_IN(mask)) : row->commands == KPROF_IN_ALL;
+        if ((options->given >> i & 1) && !is_taken && row != options->alias)
             return fail_use(row, options);
     }
     return KPROF_OK;
+}
+
+static kprof_status refuse_operand(const kprof_command *command, const char *given, const kprof_strlist *words)
+{
+    const char *nearest = kprof_nearest(given, (const char *const *)words->items, words->count);
+    kprof_strbuf known = KPROF_STRBUF_INIT;
+    for (size_t i = 0; i < words->count; i++)
+        kprof_strbuf_printf(&known, "%s%s", i ? ", " : "", words->items[i]);
+    kprof_status status = kprof_fail(KPROF_USAGE, "kprof %s: \"%s\" is none of %s%s%s%s", command->name, given,
+                                     known.data ? known.data : "", nearest ? "; did you mean " : "",
+                                     nearest ? nearest : "", nearest ? "?" : "");
+    kprof_strbuf_free(&known);
+    return status;
+}
+
+/* A command that takes a word says which words it takes. */
+static kprof_status check_operand(const kprof_options *options)
+{
+    const kprof_command *command = options->command;
+    const char *given = options->argument;
+    kprof_strlist words = KPROF_STRLIST_INIT;
+    kprof_status status = KPROF_OK;
+    if (!kprof_command_words(command, &words))
+        status = kprof_fail(KPROF_NO_MEMORY, "kprof %s: out of memory", command->name);
+    else if (command->operand == KPROF_OPERAND_WORD && !given)
+        status = kprof_fail(KPROF_USAGE, "%s what? usage: kprof %s %s", command->name, command->name, command->usage);
+    else if (words.count > 0 && given && !kprof_strlist_contains(&words, given))
+        status = refuse_operand(command, given, &words);
+    kprof_strlist_free(&words);
+    return status;
+}
+
+/* Settle what to do, and whether all that was given goes with it. */
+static kprof_status settle_command(kprof_options *options)
+{
+    kprof_status status = settle_import(options);
+    if (status == KPROF_OK)
+        status = settle_alias(options);
+    if (status != KPROF_OK || options->complete || settle_help(options))
+        return status;
+    status = check_commands(options);
+    return status == KPROF_OK ? check_operand(options) : status;
 }
 
 #define FORMAT_NAME(id, name, ...) [KPROF_FORMAT_##id] = #name,
@@ -412,9 +512,7 @@ static const char *const format_names[] = {KPROF_FORMATS(FORMAT_NAME, FORMAT_NAM
 
 static kprof_status settle(kprof_options *options)
 {
-    kprof_status status = settle_import(options);
-    if (status == KPROF_OK)
-        status = check_commands(options);
+    kprof_status status = settle_command(options);
     options->filter.name_base = (kprof_name_base)options->name_base;
     uint64_t launches = options->filter.launch_count;
     kprof_workload *workload = &options->selection.limits.workload;
@@ -431,11 +529,10 @@ static kprof_status settle(kprof_options *options)
     return status;
 }
 
-kprof_status kprof_options_parse(char **argv, const kprof_command *commands, kprof_options *out)
+kprof_status kprof_options_parse(char **argv, kprof_options *out)
 {
     *out = (kprof_options){
-        .commands = commands,
-        .command = commands,
+        .command = kprof_commands,
         .words = argv,
         .name_base = KPROF_NAME_FUNCTION,
         .follow_children = 1,

@@ -1,5 +1,5 @@
-/* The command line as data: one table of options that the parser, --help, completion and the manual's test read, and
- * the struct that the parser fills in. */
+/* The command line as data: one table of options, which the parser, --help, completion and the test of the manual pages
+ * read, and the struct that the parser fills in. */
 #ifndef KPROF_CLI_OPTIONS_H
 #define KPROF_CLI_OPTIONS_H
 
@@ -8,41 +8,27 @@
 
 #include <stdio.h>
 
-/* What knows an option: the commands, of which profiling is to run an application, to plan, or to list. */
-#define KPROF_IN_RUN     1u
-#define KPROF_IN_REPORT  2u
-#define KPROF_IN_PLAN    4u
-#define KPROF_IN_LISTS   8u
-#define KPROF_IN_PROFILE (KPROF_IN_RUN | KPROF_IN_PLAN | KPROF_IN_LISTS)
-#define KPROF_IN_ALL     (KPROF_IN_PROFILE | KPROF_IN_REPORT)
-
-/* What to do instead of the command's own work. */
-typedef enum kprof_action {
-    KPROF_ACTION_RUN,
-    KPROF_ACTION_HELP,
-    KPROF_ACTION_VERSION,
-    KPROF_ACTION_LIST_SETS,
-    KPROF_ACTION_LIST_SECTIONS,
-    KPROF_ACTION_LIST_CHIPS,
-    KPROF_ACTION_QUERY_METRICS,
-    KPROF_ACTION_PLAN,
-} kprof_action;
+/* Which commands know an option: bits of commands.h, or all commands, those to come too. */
+#define KPROF_IN_ALL 0xffffu
+/* These commands take the option, so that a line may be asked about with --plan or a list, but it has no effect. */
+#define KPROF_IGNORED_IN(commands) ((commands) << 16)
 
 typedef enum kprof_color { KPROF_COLOR_AUTO, KPROF_COLOR_ALWAYS, KPROF_COLOR_NEVER } kprof_color;
 
 /* A choice that was not made on the command line. */
 #define KPROF_UNSET (-1)
 
-struct kprof_command;
+typedef struct kprof_command kprof_command; /* commands.h */
+typedef struct kprof_option_row kprof_option_row;
 
 /* The parsed command line. Strings point into argv; lists are owned. Fields that hold a choice are int, so that every
  * table row can store into them. */
 typedef struct kprof_options {
-    const struct kprof_command *commands; /* the table given to the parser */
-    const struct kprof_command *command;  /* the row chosen */
-    int action;                           /* kprof_action */
-    char **words;                         /* all of argv */
-    uint64_t given;                       /* bit i: row i of kprof_option_rows was on the command line */
+    const kprof_command *command;  /* what is to be done */
+    const kprof_command *topic;    /* what --help asks about; NULL: the help command's argument tells */
+    const kprof_option_row *alias; /* the option that names the command, such as --list-sets, or NULL */
+    char **words;                  /* all of argv */
+    uint64_t given;                /* bit i: row i of kprof_option_rows was on the command line */
 
     kprof_selection selection; /* most of its limits' workload is settled when the parser has finished */
     kprof_strlist section_folders;
@@ -71,24 +57,17 @@ typedef struct kprof_options {
     bool all_rows, details_help;
     int kernel_base; /* kprof_name_base shown */
     char *log_file;
-    int color; /* kprof_color */
+    int color;      /* kprof_color */
+    uint64_t width; /* columns of text; 0: the terminal's */
     char *injection_path;
     char *counter_data_dir;
     bool quiet, verbose;
+    bool help, version;
     char *complete; /* what to list for the shell, see kprof_complete */
 
     char **application;   /* NULL-terminated, NULL when none was given */
-    const char *argument; /* the one word after a command: report file or topic */
+    const char *argument; /* the one word after a command: a report file, a list or a command */
 } kprof_options;
-
-/* One command. The table ends with a row whose run is NULL; row 0, with an empty name, is used when no word names one.
- */
-typedef struct kprof_command {
-    const char *name;
-    unsigned mask;                            /* KPROF_IN_*; 0: it takes what all commands take */
-    int (*run)(const kprof_options *options); /* gives the exit code */
-    const char *summary;
-} kprof_command;
 
 typedef struct kprof_choice {
     const char *word;
@@ -96,51 +75,60 @@ typedef struct kprof_choice {
 } kprof_choice;
 
 typedef enum kprof_option_type {
-    KPROF_OPTION_FLAG,    /* bool, no argument */
-    KPROF_OPTION_SET,     /* int: takes `value`, no argument; refuses a second, different one */
-    KPROF_OPTION_CHOICE,  /* int: one of `choices` */
-    KPROF_OPTION_STRING,  /* char * */
-    KPROF_OPTION_LIST,    /* kprof_strlist: comma-separated, repeatable */
-    KPROF_OPTION_PATHS,   /* kprof_strlist: repeatable, not split */
-    KPROF_OPTION_NUMBER,  /* uint64_t */
-    KPROF_OPTION_COUNT,   /* uint32_t: 1 to `value`, or one of `choices` where the row has them */
-    KPROF_OPTION_SECONDS, /* double: more than 0, with or without decimals */
-    KPROF_OPTION_BYTES,   /* uint64_t: 1 or more, with or without decimals and a suffix such as G */
-    KPROF_OPTION_ORDINALS /* uint64_t: comma-separated numbers below 64, as bits */
+    KPROF_OPTION_FLAG,     /* bool, no argument */
+    KPROF_OPTION_SET,      /* int: takes `value`, no argument; refuses a second, different one */
+    KPROF_OPTION_CHOICE,   /* int: one of `choices` */
+    KPROF_OPTION_STRING,   /* char * */
+    KPROF_OPTION_LIST,     /* kprof_strlist: comma-separated, repeatable */
+    KPROF_OPTION_PATHS,    /* kprof_strlist: repeatable, not split */
+    KPROF_OPTION_NUMBER,   /* uint64_t */
+    KPROF_OPTION_COUNT,    /* uint32_t: 1 to `value`, or one of `choices` where the row has them */
+    KPROF_OPTION_SECONDS,  /* double: more than 0, with or without decimals */
+    KPROF_OPTION_BYTES,    /* uint64_t: 1 or more, with or without decimals and a suffix such as G */
+    KPROF_OPTION_ORDINALS, /* uint64_t: comma-separated numbers below 64, as bits */
+    KPROF_OPTION_ALIAS     /* names a command, no argument: `note` is the command and its word */
 } kprof_option_type;
 
-typedef struct kprof_option_row {
+struct kprof_option_row {
     const char *name;
     char letter; /* 0: none */
     kprof_option_type type;
     size_t field; /* offset in kprof_options */
     const char *argument, *help;
-    unsigned commands;
+    unsigned commands;           /* KPROF_IN_*, KPROF_IGNORED_IN */
     const kprof_choice *choices; /* ends with a NULL word */
     int value;
     const char *note; /* added when the argument is refused */
-} kprof_option_row;
+};
 
 extern const kprof_option_row kprof_option_rows[];
 extern const size_t kprof_option_row_count;
 
-/* What ncu's option `name` (without dashes) is to kprof, for the error message: how to do the same, or "" when kprof
- * has nothing like it. NULL when ncu has no such option either. */
-const char *kprof_ncu_option_hint(const char *name);
+/* An option of ncu that kprof does not take. */
+typedef struct kprof_ncu_option {
+    const char *name;
+    char letter;      /* 0: none */
+    const char *hint; /* how to do the same, or why not */
+} kprof_ncu_option;
+/* The row of a name (without dashes) or of a letter; NULL where ncu has no such option, or kprof has it too. */
+const kprof_ncu_option *kprof_ncu_option_find(const char *name);
+const kprof_ncu_option *kprof_ncu_option_of_letter(char letter);
+/* The row that somebody who wrote `name` probably meant: one that begins so, or is spelled nearly so; or NULL. */
+const kprof_ncu_option *kprof_ncu_option_like(const char *name);
 
 /* Parse argv. USAGE, with a logged message that suggests the nearest name, when it is not valid. `out` is to be freed
  * with kprof_options_free in either case. */
-kprof_status kprof_options_parse(char **argv, const kprof_command *commands, kprof_options *out) KPROF_MUST_CHECK;
+kprof_status kprof_options_parse(char **argv, kprof_options *out) KPROF_MUST_CHECK;
 void kprof_options_free(kprof_options *options); /* members */
 
 /* Append the items of a comma-separated list; commas inside brackets belong to the item. */
 bool kprof_list_split(const char *text, kprof_strlist *out);
 
-/* Print the help of the command that `options` chose; for the help command, of the one that its argument names: USAGE
- * when there is none of that name. */
-kprof_status kprof_help_print(const kprof_options *options, FILE *out) KPROF_MUST_CHECK;
-/* Print, one a line, the words that --complete asks for: "commands", "options", "arguments" (options that
- * take one) or the values of an option ("--page"). USAGE for anything else. */
+/* Print the help that `options` asks for: of kprof, or of one command. */
+void kprof_help_print(const kprof_options *options, FILE *out);
+/* Print, one a line, the words that --complete asks for: "commands", "options", "arguments" (options that take one),
+ * the values of an option ("--page"), or for "line" what the application's last word may become, as kprof(1) tells.
+ * USAGE for anything else. */
 kprof_status kprof_complete(const kprof_options *options, FILE *out) KPROF_MUST_CHECK;
 
 #endif

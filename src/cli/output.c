@@ -9,6 +9,9 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+/* No line is longer; more columns mean the same. */
+#define WIDTH_MOST 1000000u
+
 void kprof_streams_settle(void)
 {
     for (int file = STDIN_FILENO; file <= STDERR_FILENO; file++) {
@@ -105,9 +108,12 @@ static bool wants_color(const kprof_options *options, FILE *results)
     return !(no_color && *no_color) && term && strcmp(term, "dumb") != 0 && isatty(fileno(results));
 }
 
-static unsigned terminal_width(FILE *results)
+/* Columns as asked for, or those of the terminal; 0 where neither tells them. */
+static unsigned text_width(const kprof_options *options, FILE *results)
 {
     struct winsize size;
+    if (options->width > 0)
+        return options->width < WIDTH_MOST ? (unsigned)options->width : WIDTH_MOST;
     if (ioctl(fileno(results), TIOCGWINSZ, &size) == 0)
         return size.ws_col;
     return 0;
@@ -122,7 +128,7 @@ kprof_print_options kprof_print_options_make(const kprof_options *options, FILE 
         .format = options->format == KPROF_UNSET ? KPROF_FORMAT_TEXT : (kprof_format)options->format,
         .color = wants_color(options, results),
         .base_units = options->base_units != 0,
-        .width = terminal_width(results),
+        .width = text_width(options, results),
         .all_rows = options->all_rows,
         .details_help = options->details_help,
         .kernel_base = bases[options->kernel_base],

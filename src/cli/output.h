@@ -28,11 +28,15 @@ typedef struct kprof_route {
  *   results are printed unless the report is kept (--export) and nothing asks for a page or format;
  *   --log-file names where they go, and the application's stdout is left alone unless that is "stdout" with another
  * format than text; other formats go to stdout, and the application's stdout goes to stderr, so that "> out.csv" holds
- * the CSV alone; text goes to stdout when that is a terminal, after the application has ended, and else to stderr, so that
- *   "kprof ./app > app.txt" holds what the application printed and nothing else. */
+ * the CSV alone; text goes to stdout when that is a terminal, after the application has ended, and else to stderr, so
+ * that "kprof ./app > app.txt" holds what the application printed and nothing else. */
 kprof_route kprof_route_profile(const kprof_options *options, bool stdout_is_terminal);
 /* The rule for commands that start nothing: stdout, or --log-file. */
 kprof_route kprof_route_report(const kprof_options *options);
+
+/* Refuse an output (--log-file, --export, and the stdout of a report) that is an input of the command, or is another of
+ * its outputs: by what the files are, not by their names. USAGE, with a message, before anything is opened. */
+kprof_status kprof_outputs_check(const kprof_options *options) KPROF_MUST_CHECK;
 
 /* The stream of a destination; *out is NULL for KPROF_TO_NOTHING. OUTPUT when the file cannot be made. */
 kprof_status kprof_results_open(const kprof_options *options, kprof_destination to, FILE **out) KPROF_MUST_CHECK;

@@ -1,11 +1,12 @@
-/* Finds the injection library and the set files from the executable's own place, and expands --export's placeholders.
- */
+/* Finds the injection library and the set files from the executable's own place, expands --export's placeholders, and
+ * finds the report that a name stands for. */
 #include "cli/paths.h"
 #include "core/log.h"
 
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define INJECTION_NAME "libkprof-inject.so"
@@ -70,20 +71,26 @@ kprof_status kprof_injection_locate(const kprof_options *options, char **out)
     return KPROF_OK;
 }
 
-kprof_status kprof_catalog_locate(const kprof_options *options, kprof_catalog **out)
+kprof_status kprof_catalog_folders(const kprof_options *options, kprof_strlist *out)
 {
     static const char *const installed[] = {"../share/kprof/metricsets", "../" KPROF_DATADIR "/kprof/metricsets", NULL};
     static const char *const built[] = {KPROF_METRICSETS_SOURCE, NULL};
-    kprof_strlist folders = KPROF_STRLIST_INIT;
     char *shipped = NULL;
     kprof_status status = locate(installed, built, "the folder of metric sets", &shipped);
-    bool added = status == KPROF_OK && kprof_strlist_add(&folders, shipped);
+    bool added = status == KPROF_OK && kprof_strlist_add(out, shipped);
     for (size_t i = 0; added && i < options->section_folders.count; i++)
-        added = kprof_strlist_add(&folders, options->section_folders.items[i]);
-    if (status == KPROF_OK)
-        status = added ? kprof_catalog_load(&folders, out) : KPROF_NO_MEMORY;
-    kprof_strlist_free(&folders);
+        added = kprof_strlist_add(out, options->section_folders.items[i]);
     free(shipped);
+    return status == KPROF_OK && !added ? KPROF_NO_MEMORY : status;
+}
+
+kprof_status kprof_catalog_locate(const kprof_options *options, kprof_catalog **out)
+{
+    kprof_strlist folders = KPROF_STRLIST_INIT;
+    kprof_status status = kprof_catalog_folders(options, &folders);
+    if (status == KPROF_OK)
+        status = kprof_catalog_load(&folders, out);
+    kprof_strlist_free(&folders);
     return status;
 }
 
@@ -138,6 +145,12 @@ static kprof_status expand_one(const char **at, unsigned number, kprof_strbuf *o
     }
 }
 
+bool kprof_has_extension(const char *path)
+{
+    size_t length = strlen(path), extension = strlen(EXTENSION);
+    return length >= extension && strcmp(path + length - extension, EXTENSION) == 0;
+}
+
 static kprof_status expand(const char *pattern, unsigned number, char **out)
 {
     kprof_strbuf path = KPROF_STRBUF_INIT;
@@ -150,8 +163,7 @@ static kprof_status expand(const char *pattern, unsigned number, char **out)
             kprof_strbuf_append(&path, pattern++, 1);
         }
     }
-    size_t extension = strlen(EXTENSION);
-    if (path.length < extension || strcmp(path.data + path.length - extension, EXTENSION) != 0)
+    if (path.length == 0 || !kprof_has_extension(path.data))
         kprof_strbuf_puts(&path, EXTENSION);
     *out = kprof_strbuf_take(&path);
     if (status == KPROF_OK && !*out)
@@ -184,4 +196,30 @@ kprof_status kprof_export_path_expand(const char *pattern, char **out)
         free(*out);
         *out = NULL;
     }
+}
+
+bool kprof_is_report(const char *path)
+{
+    static const char magic[16] = "SQLite format 3"; /* with its NUL */
+    char start[sizeof magic] = "";
+    struct stat file;
+    /* Of a pipe the first bytes would be lost. */
+    FILE *in = stat(path, &file) == 0 && S_ISREG(file.st_mode) ? fopen(path, "re") : NULL;
+    bool is_whole = in && fread(start, sizeof start, 1, in) == 1;
+    if (in)
+        fclose(in);
+    return is_whole && memcmp(start, magic, sizeof magic) == 0;
+}
+
+char *kprof_report_path(const char *name)
+{
+    struct stat file;
+    kprof_strbuf longer = KPROF_STRBUF_INIT;
+    kprof_strbuf_printf(&longer, "%s" EXTENSION, name);
+    bool is_other = stat(name, &file) == 0 && !S_ISREG(file.st_mode) && !S_ISDIR(file.st_mode); /* such as a pipe */
+    if (longer.failed || is_other || kprof_is_report(name) || access(longer.data, F_OK) != 0) {
+        kprof_strbuf_free(&longer);
+        return strdup(name);
+    }
+    return kprof_strbuf_take(&longer);
 }

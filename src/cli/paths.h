@@ -8,11 +8,22 @@
  * UNSUPPORTED with a message that lists where it was looked for. */
 kprof_status kprof_injection_locate(const kprof_options *options, char **out) KPROF_MUST_CHECK;
 
+/* Append the folder of the shipped sets and sections, then each --section-folder. UNSUPPORTED as above. */
+kprof_status kprof_catalog_folders(const kprof_options *options, kprof_strlist *out) KPROF_MUST_CHECK;
+
 /* Load the shipped sets and sections, then those of each --section-folder. Caller frees with kprof_catalog_free. */
 kprof_status kprof_catalog_locate(const kprof_options *options, kprof_catalog **out) KPROF_MUST_CHECK;
 
 /* Expand %h (host), %p (kprof's pid), %q{NAME} (environment), %i (lowest number that gives a new file) and %% of
  * --export, and append ".kprof" where it is missing. Caller frees *out. USAGE on another % or an unset variable. */
 kprof_status kprof_export_path_expand(const char *pattern, char **out) KPROF_MUST_CHECK;
+
+/* Does the name end in ".kprof"? */
+bool kprof_has_extension(const char *path);
+/* Does the file begin as reports do? */
+bool kprof_is_report(const char *path);
+/* The report that a user means by `name`: that file, or NAME.kprof, which --export NAME has written, where `name`
+ * itself is no report. Caller frees; NULL when out of memory. */
+char *kprof_report_path(const char *name);
 
 #endif

@@ -1,10 +1,11 @@
-/* Suggests a program when the one to start does not exist. */
+/* Finds a program as the shell does, and suggests one when the one to start does not exist. */
 #include "cli/launch.h"
 #include "core/strbuf.h"
 
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define MAX_NAMES 20000 /* a $PATH may be huge, and a suggestion is only a courtesy */
@@ -52,4 +53,27 @@ char *kprof_program_nearest(const char *name)
     kprof_strbuf_free(&found);
     kprof_strlist_free(&names);
     return result;
+}
+
+static bool is_program(const char *path)
+{
+    struct stat file;
+    return stat(path, &file) == 0 && S_ISREG(file.st_mode) && access(path, X_OK) == 0;
+}
+
+char *kprof_program_find(const char *name)
+{
+    if (strchr(name, '/'))
+        return is_program(name) ? strdup(name) : NULL;
+    const char *path = getenv("PATH");
+    char *copy = strdup(path ? path : ""), *rest = copy, *found = NULL;
+    for (char *dir; copy && !found && (dir = strsep(&rest, ":"));) {
+        kprof_strbuf file = KPROF_STRBUF_INIT;
+        kprof_strbuf_printf(&file, "%s/%s", *dir ? dir : ".", name);
+        if (!file.failed && is_program(file.data))
+            found = kprof_strbuf_take(&file);
+        kprof_strbuf_free(&file);
+    }
+    free(copy);
+    return found;
 }

@@ -205,7 +205,9 @@ static const char *shortest_containing(const char *text, const char *const *item
     return best;
 }
 
-const char *kprof_nearest(const char *text, const char *const *items, size_t count)
+/* The item with the fewest edits, of those in which at most a share of the letters differ: of the longer text's, or of
+ * those that were typed. */
+static const char *fewest_edits(const char *text, const char *const *items, size_t count, bool strict)
 {
     const char *best = NULL;
     size_t best_distance = SIZE_MAX;
@@ -215,7 +217,8 @@ const char *kprof_nearest(const char *text, const char *const *items, size_t cou
         size_t longer = length > text_length ? length : text_length;
         size_t shorter = min(length, text_length);
         /* Two fifths may differ: "vectorAddKernel" still finds "vectorAdd". */
-        size_t limit = longer * 2 / 5 > 1 ? longer * 2 / 5 : 1;
+        size_t share = strict ? text_length / 3 : longer * 2 / 5;
+        size_t limit = share > 1 ? share : 1;
         if (longer - shorter > limit || shorter == 0)
             continue;
         size_t distance = edit_distance(text, text_length, items[i], length);
@@ -224,5 +227,16 @@ const char *kprof_nearest(const char *text, const char *const *items, size_t cou
             best_distance = distance;
         }
     }
+    return best;
+}
+
+const char *kprof_nearest(const char *text, const char *const *items, size_t count)
+{
+    const char *best = fewest_edits(text, items, count, false);
     return best ? best : shortest_containing(text, items, count);
+}
+
+const char *kprof_nearest_spelling(const char *text, const char *const *items, size_t count)
+{
+    return fewest_edits(text, items, count, true);
 }

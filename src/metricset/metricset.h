@@ -70,17 +70,18 @@ kprof_status kprof_plan_make(const kprof_catalog *catalog, const kprof_selection
                              kprof_plan *out) KPROF_MUST_CHECK;
 void kprof_plan_free(kprof_plan *plan); /* members, not the struct */
 
-/* What `kprof --list-sets` shows of a set on the host's chip. */
+/* What `kprof list sets` shows of a set on the host's chip. */
 typedef struct kprof_set_cost {
     size_t metric_count, pass_count;
 } kprof_set_cost;
 kprof_status kprof_set_cost_on(const kprof_catalog *catalog, const char *set, kprof_host *host,
                                kprof_set_cost *out) KPROF_MUST_CHECK;
 
-/* `--query-metrics`: BASE gives the base names of the chip, ALL every full name, SUFFIX the full names of the bases in
- * `names`; in the other modes `names` narrows the answer to those bases or regex:... (empty: all). launch__* names come
- * with BASE and ALL. `visit` gets each row in alphabetical order of the bases; its texts are valid during the call, and
- * a status other than OK ends the query. */
+/* `kprof list metrics`: BASE gives the base names of the chip, ALL every full name, SUFFIX the full names of the bases
+ * in `names`; in the other modes `names` narrows the answer (empty: all). Names are spelled as in a selection's
+ * metrics; "group:" and "breakdown:" mean the bases of what they stand for, and a "regex:" that matches no base the
+ * full names that it matches: UNKNOWN_NAME when there are none. launch__* names come with BASE and ALL. `visit` gets
+ * each row in alphabetical order; its texts are valid during the call, and a status other than OK ends the query. */
 typedef enum kprof_query_mode { KPROF_QUERY_BASE, KPROF_QUERY_SUFFIX, KPROF_QUERY_ALL } kprof_query_mode;
 typedef struct kprof_query_row {
     const char *name, *unit, *description;
@@ -88,6 +89,7 @@ typedef struct kprof_query_row {
 } kprof_query_row;
 typedef kprof_status kprof_query_visit(void *user, const kprof_query_row *row);
 typedef struct kprof_query {
+    const kprof_catalog *catalog; /* for "group:" */
     kprof_query_mode mode;
     const kprof_strlist *names;
     kprof_query_visit *visit;

@@ -12,20 +12,23 @@ static const char default_set[] = "default";
 
 static kprof_status unknown_set(const kprof_catalog *catalog, const char *name)
 {
-    const char **ids = calloc(catalog->set_count + 1, sizeof(*ids));
+    kprof_strlist known = KPROF_STRLIST_INIT;
     kprof_strbuf list = KPROF_STRBUF_INIT;
-    if (!ids)
-        return KPROF_NO_MEMORY;
-    for (size_t i = 0; i < catalog->set_count; i++) {
-        ids[i] = catalog->sets[i].id;
-        kprof_strbuf_printf(&list, "%s%s", i ? ", " : "", ids[i]);
+    bool added = true;
+    for (size_t i = 0; i < catalog->set_count && added; i++) {
+        const kprof_catalog_entry set = kprof_catalog_set(catalog, i);
+        added = kprof_strlist_add(&known, set.id);
+        for (const char *const *alias = set.aliases; added && alias && *alias; alias++)
+            added = kprof_strlist_add(&known, *alias);
+        kprof_strbuf_printf(&list, "%s%s", i ? ", " : "", set.id);
     }
-    const char *nearest = kprof_nearest(name, ids, catalog->set_count);
-    kprof_status status = kprof_fail(KPROF_UNKNOWN_NAME, "there is no set \"%s\"%s%s%s; there are %s", name,
-                                     nearest ? "; did you mean \"" : "", nearest ? nearest : "", nearest ? "\"?" : "",
-                                     list.data ? list.data : "none");
+    const char *nearest = kprof_nearest(name, (const char *const *)known.items, known.count);
+    kprof_status status = added ? kprof_fail(KPROF_UNKNOWN_NAME, "there is no set \"%s\"%s%s%s; there are %s", name,
+                                             nearest ? "; did you mean \"" : "", nearest ? nearest : "",
+                                             nearest ? "\"?" : "", list.data ? list.data : "none")
+                                : KPROF_NO_MEMORY;
     kprof_strbuf_free(&list);
-    free(ids);
+    kprof_strlist_free(&known);
     return status;
 }
 

@@ -1,4 +1,4 @@
-/* Lists the metrics of a chip with units and descriptions (--query-metrics). Needs no GPU. */
+/* kprof list metrics: the metrics of a chip with units and descriptions. Needs no GPU. */
 #include "metricset/select.h"
 
 #include "core/log.h"
@@ -19,9 +19,10 @@ static kprof_status visit_name(kprof_host *host, const kprof_query *query, const
     return status;
 }
 
+/* A base name; or a full name, which a pattern has found. */
 static kprof_status visit_base(kprof_host *host, const kprof_query *query, const char *base)
 {
-    if (query->mode == KPROF_QUERY_BASE)
+    if (query->mode == KPROF_QUERY_BASE || base[kprof_metric_base_length(base)] != '\0')
         return visit_name(host, query, base);
     kprof_strlist names = KPROF_STRLIST_INIT;
     kprof_status status = kprof_full_names(host, base, false, &names);
@@ -48,32 +49,61 @@ static kprof_status list_everything(kprof_host *host, kprof_strlist *out)
     return status;
 }
 
-static kprof_status add_matching(const kprof_strlist *all, const char *pattern, kprof_strlist *out)
+/* Names that a word of --metrics is to be looked up for, and where to. */
+typedef struct lookup {
+    kprof_host *host;
+    const kprof_query *query;
+    const kprof_strlist *all; /* every base name */
+    kprof_strlist *out;
+} lookup;
+
+/* Base names that match; where none does, full names, as in a run. */
+static kprof_status add_matching(const lookup *at, const char *word)
 {
     kprof_regex *regex;
-    kprof_status status = kprof_regex_new(pattern, &regex);
-    for (size_t i = 0; i < all->count && status == KPROF_OK; i++) {
-        if (kprof_regex_matches(regex, all->items[i]) && !kprof_strlist_add_unique(out, all->items[i]))
+    bool found = false;
+    kprof_status status = kprof_regex_new(kprof_regex_pattern(word), &regex);
+    for (size_t i = 0; i < at->all->count && status == KPROF_OK; i++) {
+        if (!kprof_regex_matches(regex, at->all->items[i]))
+            continue;
+        found = true;
+        if (!kprof_strlist_add_unique(at->out, at->all->items[i]))
             status = KPROF_NO_MEMORY;
     }
     kprof_regex_free(regex);
+    return status == KPROF_OK && !found ? kprof_select_metrics(at->query->catalog, at->host, word, at->out) : status;
+}
+
+/* "group:" and "breakdown:" stand for full names: the query is about their base names. */
+static kprof_status add_bases(const lookup *at, const char *word)
+{
+    kprof_strlist names = KPROF_STRLIST_INIT;
+    kprof_status status = kprof_select_metrics(at->query->catalog, at->host, word, &names);
+    for (size_t i = 0; i < names.count && status == KPROF_OK; i++) {
+        char *base = strndup(names.items[i], kprof_metric_base_length(names.items[i]));
+        if (!base || !kprof_strlist_add_unique(at->out, base))
+            status = KPROF_NO_MEMORY;
+        free(base);
+    }
+    kprof_strlist_free(&names);
     return status;
 }
 
-/* Append the bases of one word of the query: a base, a full name that stands for its base, or regex:... */
-static kprof_status add_named(kprof_host *host, const kprof_strlist *all, const char *word, kprof_strlist *out)
+/* A base name, a full name that stands for its base, or a word that --metrics expands. */
+static kprof_status add_named(const lookup *at, const char *word)
 {
-    const char *pattern = kprof_regex_pattern(word);
-    if (pattern)
-        return add_matching(all, pattern, out);
+    if (kprof_regex_pattern(word))
+        return add_matching(at, word);
+    if (kprof_is_group(word))
+        return add_bases(at, word);
     char *base = strndup(word, kprof_metric_base_length(word));
     kprof_status status = KPROF_NO_MEMORY;
-    if (base && !kprof_strlist_contains(all, base)) {
-        const char *nearest = kprof_nearest(base, (const char *const *)all->items, all->count);
-        status =
-            kprof_fail(KPROF_UNKNOWN_NAME, "metric \"%s\" is not known on chip %s%s%s%s", word, kprof_host_chip(host),
-                       nearest ? "; did you mean \"" : "", nearest ? nearest : "", nearest ? "\"?" : "");
-    } else if (base && kprof_strlist_add_unique(out, base)) {
+    if (base && !kprof_strlist_contains(at->all, base)) {
+        const char *nearest = kprof_nearest(base, (const char *const *)at->all->items, at->all->count);
+        status = kprof_fail(KPROF_UNKNOWN_NAME, "metric \"%s\" is not known on chip %s%s%s%s", word,
+                            kprof_host_chip(at->host), nearest ? "; did you mean \"" : "", nearest ? nearest : "",
+                            nearest ? "\"?" : "");
+    } else if (base && kprof_strlist_add_unique(at->out, base)) {
         status = KPROF_OK;
     }
     free(base);
@@ -87,8 +117,9 @@ kprof_status kprof_query_metrics(kprof_host *host, const kprof_query *query)
     if (query->mode == KPROF_QUERY_SUFFIX && !narrowed)
         return kprof_fail(KPROF_USAGE, "--query-metrics-mode suffix needs --metrics with the base names to list");
     kprof_status status = list_everything(host, &all);
+    const lookup at = {host, query, &all, &named};
     for (size_t i = 0; narrowed && i < query->names->count && status == KPROF_OK; i++)
-        status = add_named(host, &all, query->names->items[i], &named);
+        status = add_named(&at, query->names->items[i]);
     kprof_strlist *chosen = narrowed ? &named : &all;
     if (status == KPROF_OK)
         kprof_strlist_sort(chosen);

@@ -148,6 +148,26 @@ static kprof_status select_breakdown(kprof_host *host, const char *throughput, k
     return status;
 }
 
+static bool add_launch_item(const kprof_item *item, kprof_strlist *out)
+{
+    bool is_launch = item->name && kprof_launch_metric_find(item->name);
+    return !is_launch || kprof_strlist_add_unique(out, item->name);
+}
+
+/* What a section shows of the launch itself, which is not collected. */
+static bool add_launch_metrics(const kprof_section *section, kprof_strlist *out)
+{
+    bool added = true;
+    for (size_t i = 0; i < section->item_count && added; i++)
+        added = add_launch_item(&section->items[i], out);
+    for (size_t i = 0; i < section->table_count && added; i++) {
+        const kprof_table *table = &section->tables[i];
+        for (size_t k = 0; k < table->row_count * table->column_count && added; k++)
+            added = add_launch_item(&table->rows[k / table->column_count].cells[k % table->column_count], out);
+    }
+    return added;
+}
+
 static kprof_status select_group(const kprof_catalog *catalog, kprof_host *host, const char *id, kprof_strlist *out)
 {
     size_t index = kprof_catalog_find_section(catalog, id);
@@ -161,6 +181,8 @@ static kprof_status select_group(const kprof_catalog *catalog, kprof_host *host,
         status = kprof_host_check(host, &candidates);
     if (status == KPROF_OK)
         status = kprof_section_resolve(&catalog->sections[index], &supply, out, &section);
+    if (status == KPROF_OK && !add_launch_metrics(&section, out))
+        status = KPROF_NO_MEMORY;
     kprof_section_free(&section);
     kprof_strlist_free(&candidates);
     return status;
@@ -227,9 +249,15 @@ static kprof_status select_name(kprof_host *host, const char *word, kprof_strlis
     return status;
 }
 
+static const char breakdown[] = "breakdown:", group[] = "group:";
+
+bool kprof_is_group(const char *word)
+{
+    return strncmp(word, breakdown, sizeof(breakdown) - 1) == 0 || strncmp(word, group, sizeof(group) - 1) == 0;
+}
+
 kprof_status kprof_select_metrics(const kprof_catalog *catalog, kprof_host *host, const char *word, kprof_strlist *out)
 {
-    static const char breakdown[] = "breakdown:", group[] = "group:";
     const char *pattern = kprof_regex_pattern(word);
     if (pattern)
         return select_regex(host, pattern, out);

@@ -1,7 +1,8 @@
-/* The manual pages say what the tables say: every option, its choices, and every exit code with its meaning. */
+/* The manual pages say what the tables say: every command and its words, every option, its choices, and every exit code
+ * with its meaning. */
 #include "cmocka_all.h"
 
-#include "cli/options.h"
+#include "cli/commands.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -14,9 +15,10 @@ static char *read_page(const char *name)
     char path[4096];
     char *text = NULL;
     size_t size = 0;
-    snprintf(path, sizeof path, "%s/../docs/man/%s", KPROF_TESTS_DIR, name);
+    snprintf(path, sizeof path, "%s/../docs/man/%s.1", KPROF_TESTS_DIR, name);
     FILE *page = fopen(path, "r");
-    assert_non_null(page);
+    if (!page)
+        fail_msg("a command names %s(1), and docs/man has no such page", name);
     FILE *out = open_memstream(&text, &size);
     for (int c; (c = getc(page)) != EOF;) {
         if (c != '\\')
@@ -58,11 +60,53 @@ static void check_page(const char *name, unsigned mask)
     free(page);
 }
 
+/* Options of all commands that a page documents. */
+static unsigned mask_of_page(const char *manual)
+{
+    unsigned mask = 0;
+    for (size_t i = 0; i < KPROF_COMMAND_COUNT; i++)
+        mask |= strcmp(kprof_commands[i].manual, manual) == 0 ? kprof_commands[i].mask : 0;
+    return mask;
+}
+
 static void every_option_has_a_paragraph(void **state)
 {
     (void)state;
-    check_page("kprof.1", KPROF_IN_PROFILE);
-    check_page("kprof-report.1", KPROF_IN_REPORT);
+    for (size_t i = 0; i < KPROF_COMMAND_COUNT; i++)
+        check_page(kprof_commands[i].manual, mask_of_page(kprof_commands[i].manual));
+}
+
+/* Its name stands in the synopsis, and each of its words heads a paragraph. */
+static void check_command(const kprof_command *command)
+{
+    char *page = read_page(command->manual);
+    char *title = strdup(command->manual), name[64];
+    for (char *c = title; *c; c++)
+        *c = (char)toupper((unsigned char)*c);
+    snprintf(name, sizeof name, ".TH %s 1", title);
+    assert_memory_equal(page, name, strlen(name));
+    const char *synopsis = strstr(page, ".SH SYNOPSIS"), *end = strstr(page, ".SH DESCRIPTION");
+    assert_true(synopsis && end);
+    snprintf(name, sizeof name, ".B kprof%s%s\n", *command->name ? " " : "", command->name);
+    if (!memmem(synopsis, (size_t)(end - synopsis), name, strlen(name)))
+        fail_msg("%s(1): the synopsis should have \"kprof %s\"", command->manual, command->name);
+    kprof_strlist words = KPROF_STRLIST_INIT;
+    assert_true(kprof_command_words(command, &words));
+    for (size_t i = 0; i < words.count && command->operand == KPROF_OPERAND_WORD; i++) {
+        snprintf(name, sizeof name, "\n.TP\n.B %s\n", words.items[i]);
+        if (!strstr(page, name))
+            fail_msg("%s(1): there is no paragraph on \"%s\"", command->manual, words.items[i]);
+    }
+    kprof_strlist_free(&words);
+    free(title);
+    free(page);
+}
+
+static void every_command_has_a_page(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < KPROF_COMMAND_COUNT; i++)
+        check_command(&kprof_commands[i]);
 }
 
 /* The paragraph of an exit code, or NULL; *length is its size. */
@@ -82,7 +126,7 @@ static const char *code_paragraph(const char *section, int code, size_t *length)
 static void every_exit_code_is_explained(void **state)
 {
     (void)state;
-    char *page = read_page("kprof.1");
+    char *page = read_page("kprof");
     const char *section = strstr(page, ".SH EXIT STATUS");
     assert_non_null(section);
     for (int status = 0; status < KPROF_STATUS_COUNT; status++) {
@@ -107,7 +151,7 @@ static bool is_code_of_a_status(long code)
 static void no_exit_code_is_invented(void **state)
 {
     (void)state;
-    char *page = read_page("kprof.1");
+    char *page = read_page("kprof");
     const char *end = strstr(page, ".SH ENVIRONMENT");
     for (const char *at = strstr(page, ".SH EXIT STATUS"); (at = strstr(at, "\n.B ")) && at < end;) {
         at += 4;
@@ -120,6 +164,7 @@ static void no_exit_code_is_invented(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_command_has_a_page),
         cmocka_unit_test(every_option_has_a_paragraph),
         cmocka_unit_test(every_exit_code_is_explained),
         cmocka_unit_test(no_exit_code_is_invented),

@@ -1,7 +1,7 @@
 /* The parser: words to fields, what it refuses, and what it suggests. */
 #include "cmocka_all.h"
 
-#include "cli/options.h"
+#include "cli/commands.h"
 #include "core/config.h"
 #include "cupti/clocks.h"
 #include "log_capture.h"
@@ -11,19 +11,6 @@
 
 #define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
 #define MAX_WORDS     16
-
-static int run_nothing(const kprof_options *options)
-{
-    (void)options;
-    return 0;
-}
-
-static const kprof_command commands[] = {
-    {"", KPROF_IN_PROFILE, run_nothing, ""},
-    {"report", KPROF_IN_REPORT, run_nothing, ""},
-    {"help", 0, run_nothing, ""},
-    {NULL, 0, NULL, NULL},
-};
 
 static log_capture captured;
 static char line_buffer[1024];
@@ -43,7 +30,7 @@ static kprof_status parse(const char *line)
     }
     words[count] = NULL;
     log_capture_start(&captured);
-    return kprof_options_parse(words, commands, &options);
+    return kprof_options_parse(words, &options);
 }
 
 static void assert_refused(const char *line, const char *message)
@@ -63,7 +50,7 @@ static void application_takes_the_rest(void **state)
     assert_string_equal(options.application[2], "-x");
     assert_null(options.application[3]);
     assert_int_equal(options.format, KPROF_FORMAT_CSV);
-    assert_ptr_equal(options.command, &commands[0]);
+    assert_ptr_equal(options.command, &kprof_commands[0]);
 }
 
 static void defaults(void **state)
@@ -85,19 +72,20 @@ static void commands_and_programs_of_the_same_name(void **state)
 {
     (void)state;
     assert_int_equal(parse("report run.kprof --page raw"), KPROF_OK);
-    assert_ptr_equal(options.command, &commands[1]);
+    assert_ptr_equal(options.command, kprof_command_find("report"));
     assert_string_equal(options.argument, "run.kprof");
     assert_int_equal(options.page, KPROF_PAGE_RAW);
     assert_int_equal(parse("--csv report run.kprof"), KPROF_OK);
-    assert_ptr_equal(options.command, &commands[1]);
+    assert_ptr_equal(options.command, kprof_command_find("report"));
     assert_int_equal(parse("-- report run.kprof"), KPROF_OK);
-    assert_ptr_equal(options.command, &commands[0]);
+    assert_ptr_equal(options.command, &kprof_commands[0]);
     assert_string_equal(options.application[0], "report");
     assert_int_equal(parse("app report"), KPROF_OK);
-    assert_ptr_equal(options.command, &commands[0]);
+    assert_ptr_equal(options.command, &kprof_commands[0]);
     assert_refused("report a.kprof b.kprof", "b.kprof");
     assert_refused("report a.kprof --set full", "--set is no option of kprof report");
     assert_refused("report a.kprof --plan", "--plan is no option of kprof report");
+    assert_refused("version 1", "one word too many");
     assert_refused("help --list-chips", "--list-chips is no option of kprof help");
     assert_refused("--import a.kprof --list-sets", "--list-sets is no option of kprof report");
 }
@@ -106,7 +94,7 @@ static void import_is_report(void **state)
 {
     (void)state;
     assert_int_equal(parse("-i run.kprof --csv"), KPROF_OK);
-    assert_ptr_equal(options.command, &commands[1]);
+    assert_ptr_equal(options.command, kprof_command_find("report"));
     assert_string_equal(options.argument, "run.kprof");
     assert_refused("-i run.kprof app", "takes no application");
     assert_refused("report a.kprof -i b.kprof", "once");
@@ -248,21 +236,70 @@ static void sizes_of_memory(void **state)
     assert_refused("report run.kprof --allocated 1G", "no option of kprof report");
 }
 
+static void assert_command(const char *line, const char *name, const char *argument)
+{
+    assert_int_equal(parse(line), KPROF_OK);
+    assert_string_equal(options.command->name, name);
+    assert_true(argument ? options.argument && strcmp(options.argument, argument) == 0 : !options.argument);
+}
+
 static void a_plan_takes_an_application(void **state)
 {
     (void)state;
-    assert_int_equal(parse("--plan --set full app -x"), KPROF_OK);
-    assert_int_equal(options.action, KPROF_ACTION_PLAN);
+    assert_command("--plan --set full app -x", "plan", NULL);
     assert_string_equal(options.application[0], "app");
+    assert_command("plan --set full app -x", "plan", NULL);
+    assert_string_equal(options.application[1], "-x");
+    assert_command("plan -- list", "plan", NULL);
+    assert_string_equal(options.application[0], "list");
+    assert_command("plan", "plan", NULL);
+    assert_command("-- plan", "", NULL);
     assert_refused("--plan --list-sets", "exclude each other");
     assert_refused("report run.kprof --max-passes 3", "no option of kprof report");
     assert_refused("report run.kprof --chips GH100", "no option of kprof report");
-    assert_refused("--chips GH100 app", "--chips is for --plan and lists");
-    assert_refused("--list-sets --max-passes 3", "--max-passes has no effect on lists");
-    assert_refused("--query-metrics --budget 3", "--budget has no effect on lists");
-    assert_int_equal(parse("--list-sets --chips GH100"), KPROF_OK);
-    assert_int_equal(parse("--plan --chips GH100 --max-passes 3 -o run app"), KPROF_OK);
-    assert_int_equal(parse("--help --chips GH100"), KPROF_OK);
+    assert_refused("--chips GH100 app", "--chips is no option of a run; it belongs to: kprof plan, kprof list");
+    assert_refused("plan -i run.kprof", "no option of kprof plan");
+    assert_command("--plan --chips GH100 --max-passes 3 -o run app", "plan", NULL);
+    assert_command("--help --chips GH100", "help", NULL);
+}
+
+static void lists_have_words(void **state)
+{
+    (void)state;
+    static const char *const rows[][2] = {{"list sets", "sets"},
+                                          {"--list-sets", "sets"},
+                                          {"list sections", "sections"},
+                                          {"--list-sections app", "sections"},
+                                          {"list --csv chips", "chips"},
+                                          {"--list-chips", "chips"},
+                                          {"list metrics --chips GH100 --metrics dram__bytes", "metrics"},
+                                          {"--query-metrics --query-metrics-mode all", "metrics"}};
+    for (size_t i = 0; i < LENGTH(rows); i++)
+        assert_command(rows[i][0], "list", rows[i][1]);
+    assert_refused("list", "list what? usage: kprof list sets|sections|chips|metrics");
+    assert_refused("list set", "\"set\" is none of sets, sections, chips, metrics; did you mean sets?");
+    assert_refused("list sets chips", "one word too many");
+    assert_refused("--list-sets --max-passes 3",
+                   "--max-passes is no option of kprof list; it belongs to: a run, kprof plan");
+    assert_refused("list metrics --budget 3", "--budget is no option of kprof list");
+    assert_command("--replay-mode kernel --list-sets", "list", "sets");
+}
+
+static void help_and_version_come_first(void **state)
+{
+    (void)state;
+    assert_command("help report", "help", "report");
+    assert_null(options.topic);
+    assert_command("list --help", "help", NULL);
+    assert_string_equal(options.topic->name, "list");
+    assert_command("--list-sets -h", "help", "sets");
+    assert_string_equal(options.topic->name, "list");
+    assert_command("--version --list-sets", "version", "sets");
+    assert_command("list sections -v", "list", "sections");
+    assert_true(options.verbose);
+    assert_command("-i run.kprof -h", "help", "run.kprof");
+    assert_string_equal(options.topic->name, "report");
+    assert_refused("help repot", "did you mean report?");
 }
 
 static void output_choices(void **state)
@@ -273,6 +310,9 @@ static void output_choices(void **state)
     assert_int_equal(parse("--print-summary per-kernel --print-units base app"), KPROF_OK);
     assert_int_equal(options.page, KPROF_PAGE_SUMMARY);
     assert_int_equal(options.base_units, 1);
+    assert_int_equal(parse("report r.kprof -w 80"), KPROF_OK);
+    assert_int_equal(options.width, 80);
+    assert_refused("--width wide app", "--width: \"wide\" is not valid");
     assert_refused("--csv --json app", "--csv and --json exclude each other");
     assert_refused("--json --csv app", "--json and --csv exclude each other");
     assert_refused("--json --csv-layout wide app", "--csv-layout and --json exclude each other");
@@ -308,21 +348,186 @@ static void unknown_options(void **state)
 {
     (void)state;
     assert_refused("--kernal-name x app", "did you mean --kernel-name?");
+    assert_refused("--kernal x app", "did you mean --kernel-name or --kernel-name-base?");
+    assert_refused("--metrisc x app", "did you mean --metrics?");
+    assert_refused("--colour never app", "did you mean --color?");
     assert_refused("--zzzzzzzzzzzz app", "kprof --help");
+    assert_refused("--nothing-like-it app", "kprof --help");
     assert_refused("-Z app", "-Z");
     assert_refused("--launch-s 1 app", "--launch-skip");
     assert_refused("--nvtx app", "option of ncu is not supported");
     assert_refused("--kernel-id ::x:1 app", "--kernel-name");
     assert_refused("--import-source 1 app", "not supported");
     assert_refused("--kill yes app", "not supported");
+    assert_refused("--nvtx-incl x/ app", "--nvtx-incl (--nvtx-include): this option of ncu is not supported");
+    assert_refused("--sampling-intervall 1 app", "(--sampling-interval): this option of ncu is not supported");
 }
 
-static void hints_are_for_other_options(void **state)
+static const char *const ncu_options[] = {"help h",
+                                          "version v",
+                                          "mode",
+                                          "port p",
+                                          "max-connections",
+                                          "config-file",
+                                          "config-file-path",
+                                          "mps",
+                                          "mps-num-clients",
+                                          "mps-timeout",
+                                          "check-exit-code",
+                                          "forward-signals",
+                                          "injection-path-32",
+                                          "injection-path-64",
+                                          "preload-library",
+                                          "call-stack",
+                                          "call-stack-type",
+                                          "nvtx",
+                                          "nvtx-push-pop-scope",
+                                          "support-32bit",
+                                          "target-processes",
+                                          "target-processes-filter",
+                                          "null-stdin",
+                                          "hostname",
+                                          "process-id",
+                                          "communicator",
+                                          "communicator-num-peers",
+                                          "communicator-tcp-num-peers",
+                                          "communicator-tcp-hostname",
+                                          "communicator-tcp-port",
+                                          "communicator-shmem-num-peers",
+                                          "lockstep-kernel-launch",
+                                          "lockstep-nvtx-include",
+                                          "lockstep-nvtx-exclude",
+                                          "kernel-name k",
+                                          "kernel-name-base",
+                                          "kernel-id",
+                                          "launch-skip s",
+                                          "launch-count c",
+                                          "launch-skip-before-match",
+                                          "filter-mode",
+                                          "devices",
+                                          "nvtx-include",
+                                          "nvtx-exclude",
+                                          "range-filter",
+                                          "native-include",
+                                          "native-exclude",
+                                          "python-include",
+                                          "python-exclude",
+                                          "rename-kernels",
+                                          "rename-kernels-export",
+                                          "rename-kernels-path",
+                                          "profile-from-start",
+                                          "disable-profiler-start-stop",
+                                          "kill",
+                                          "replay-mode",
+                                          "app-replay-buffer",
+                                          "app-replay-match",
+                                          "app-replay-mode",
+                                          "range-replay-options",
+                                          "graph-profiling",
+                                          "cache-control",
+                                          "clock-control",
+                                          "pipeline-boost-state",
+                                          "pm-sampling-interval",
+                                          "pm-sampling-buffer-size",
+                                          "pm-sampling-max-passes",
+                                          "warp-samples-per-interval",
+                                          "disable-pm-warp-sampling",
+                                          "warp-sampling-interval",
+                                          "warp-sampling-max-passes",
+                                          "warp-sampling-buffer-size",
+                                          "sampling-interval",
+                                          "sampling-max-passes",
+                                          "sampling-buffer-size",
+                                          "set",
+                                          "list-sets",
+                                          "section",
+                                          "list-sections",
+                                          "section-folder",
+                                          "section-folder-recursive",
+                                          "section-folder-restore",
+                                          "metrics",
+                                          "disable-extra-suffixes",
+                                          "metric-distribution-groups",
+                                          "list-metrics",
+                                          "query-metrics",
+                                          "query-metrics-mode",
+                                          "query-metrics-collection",
+                                          "chips",
+                                          "list-chips",
+                                          "apply-rules",
+                                          "rule",
+                                          "list-rules",
+                                          "import-source",
+                                          "source-folders",
+                                          "import-sass",
+                                          "export o",
+                                          "force-overwrite f",
+                                          "import i",
+                                          "open-in-ui",
+                                          "log-file",
+                                          "quiet",
+                                          "verbose",
+                                          "page",
+                                          "csv",
+                                          "print-summary",
+                                          "print-details",
+                                          "print-metric-name",
+                                          "print-units",
+                                          "print-fp",
+                                          "print-kernel-base",
+                                          "print-metric-instances",
+                                          "print-nvtx-rename",
+                                          "print-rule-details",
+                                          "print-metric-attribution",
+                                          "print-source",
+                                          "resolve-source-file"};
+
+static const kprof_option_row *row_of(const char *name, size_t length, char letter)
+{
+    for (size_t i = 0; i < kprof_option_row_count; i++) {
+        const kprof_option_row *row = &kprof_option_rows[i];
+        if (strlen(row->name) == length && memcmp(row->name, name, length) == 0)
+            return letter == 0 || row->letter == letter ? row : NULL;
+    }
+    return NULL;
+}
+
+/* kprof has each option of ncu, with its letter, or says that it has not; and never both. */
+static void every_option_of_ncu_is_answered(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < kprof_option_row_count; i++)
-        assert_null(kprof_ncu_option_hint(kprof_option_rows[i].name));
-    assert_null(kprof_ncu_option_hint("nonsense"));
+    for (size_t i = 0; i < LENGTH(ncu_options); i++) {
+        size_t length = strcspn(ncu_options[i], " ");
+        char letter = ncu_options[i][length] ? ncu_options[i][length + 1] : 0;
+        char line[80];
+        bool is_known = row_of(ncu_options[i], length, letter) != NULL;
+        snprintf(line, sizeof line, "--%.*s", (int)length, ncu_options[i]);
+        bool is_missing = kprof_ncu_option_find(line + 2) != NULL;
+        if (is_known == is_missing)
+            fail_msg("ncu's %s is %s", line, is_known ? "there and said to be missing" : "neither there nor answered");
+        if (is_known)
+            continue;
+        assert_refused(line, "this option of ncu is not supported; ");
+        snprintf(line, sizeof line, "-%c", letter);
+        if (letter)
+            assert_refused(line, "this option of ncu is not supported; ");
+    }
+}
+
+/* Options that a hint names exist. */
+static void hints_name_what_there_is(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < LENGTH(ncu_options); i++) {
+        char name[64];
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(ncu_options[i], " "), ncu_options[i]);
+        const kprof_ncu_option *option = kprof_ncu_option_find(name);
+        for (const char *at = option ? option->hint : ""; (at = strstr(at, "--")); at += 2) {
+            if (!row_of(at + 2, strspn(at + 2, "abcdefghijklmnopqrstuvwxyz-"), 0))
+                fail_msg("the hint for --%s names %s", name, at);
+        }
+    }
+    assert_null(kprof_ncu_option_find("nonsense"));
 }
 
 static void rows_are_consistent(void **state)
@@ -330,7 +535,8 @@ static void rows_are_consistent(void **state)
     (void)state;
     for (size_t i = 0; i < kprof_option_row_count; i++) {
         const kprof_option_row *row = &kprof_option_rows[i];
-        bool is_flag = row->type == KPROF_OPTION_FLAG || row->type == KPROF_OPTION_SET;
+        bool is_flag =
+            row->type == KPROF_OPTION_FLAG || row->type == KPROF_OPTION_SET || row->type == KPROF_OPTION_ALIAS;
         assert_int_equal(is_flag, row->argument == NULL);
         assert_true(row->type == KPROF_OPTION_CHOICE || row->type == KPROF_OPTION_COUNT || !row->choices);
         assert_true(row->type != KPROF_OPTION_CHOICE || row->choices);
@@ -347,21 +553,39 @@ static void rows_are_consistent(void **state)
 static void help_lists_what_a_command_takes(void **state)
 {
     (void)state;
-    for (unsigned i = 0; i < 2; i++) {
-        char *text = NULL;
+    for (size_t i = 0; i < KPROF_COMMAND_COUNT; i++) {
+        char *text = NULL, line[64], usage[256];
         size_t size = 0;
         FILE *out = open_memstream(&text, &size);
-        assert_int_equal(parse(i ? "report --help" : "--help"), KPROF_OK);
-        assert_int_equal(options.action, KPROF_ACTION_HELP);
-        assert_int_equal(kprof_help_print(&options, out), KPROF_OK);
+        const kprof_command *command = &kprof_commands[i];
+        snprintf(line, sizeof line, i ? "help %s" : "--help", command->name);
+        assert_int_equal(parse(line), KPROF_OK);
+        kprof_help_print(&options, out);
         fclose(out);
+        snprintf(usage, sizeof usage, "usage: kprof%s%s%s%s", i ? " " : "", command->name, *command->usage ? " " : "",
+                 command->usage);
+        assert_memory_equal(text, usage, strlen(usage));
         for (size_t j = 0; j < kprof_option_row_count; j++) {
+            const kprof_option_row *row = &kprof_option_rows[j];
             char word[64];
-            snprintf(word, sizeof word, "--%s%s", kprof_option_rows[j].name, kprof_option_rows[j].argument ? " " : "");
-            assert_int_equal(strstr(text, word) != NULL, (kprof_option_rows[j].commands & commands[i].mask) != 0);
+            snprintf(word, sizeof word, " --%s ", row->name);
+            if ((strstr(text, word) != NULL) != ((row->commands & command->mask) != 0))
+                fail_msg("help of \"%s\": --%s", command->name, row->name);
         }
         free(text);
     }
+}
+
+/* What "kprof LINE" prints for shells; caller frees. */
+static char *complete(const char *line)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    assert_int_equal(parse(line), KPROF_OK);
+    assert_int_equal(kprof_complete(&options, out), KPROF_OK);
+    fclose(out);
+    return text;
 }
 
 static void completion_words(void **state)
@@ -369,23 +593,43 @@ static void completion_words(void **state)
     (void)state;
     static const struct {
         const char *line, *expected;
-    } cases[] = {{"--complete commands", "report\nhelp\n"},
-                 {"--complete --csv-layout", "long\nwide\nncu\n"},
+    } cases[] = {{"--complete --csv-layout", "long\nwide\nncu\n"},
                  {"--complete --replay-batch", "auto\n"},
                  {"--complete --clock-control", "none\nbase\nboost\n"},
                  {"--complete --witnesses", "all\nauto\n"},
                  {"--complete --kernel-name", ""},
-                 {"--complete -o", ""}};
+                 {"--complete -o", ""},
+                 {"--complete line -- --page r", "raw\n"},
+                 {"--complete line -- --page=r", "--page=raw\n"},
+                 {"--complete line -- report r.kprof --page s", "summary\nsession\n"},
+                 {"--complete line -- -i r", ":files .kprof\n"},
+                 {"--complete line -- report r", ":files .kprof\n"},
+                 {"--complete line -- report r.kprof r", ""},
+                 {"--complete line -- -o r", ":files\n"},
+                 {"--complete line -- --section-folder r", ":folders\n"},
+                 {"--complete line -- list s", "sets\nsections\n"},
+                 {"--complete line -- list sets s", ""},
+                 {"--complete line -- help p", "plan\n"},
+                 {"--complete line -- -- rep", ":programs\n"},
+                 {"--complete line -- -k x app rep", ":application 3\n"},
+                 {"--complete line -- plan --set x -- app rep", ":application 5\n"},
+                 {"--complete line -- report -k", "-k\tonly kernels of this name; a name or regex:PATTERN\n"},
+                 {"--complete line -- --list-sets --chip",
+                  "--chips\tlist or plan for these chips, not for the GPU of this machine\n"},
+                 {"--complete line -- app", ":programs\n"}};
     for (size_t i = 0; i < LENGTH(cases); i++) {
-        char *text = NULL;
-        size_t size = 0;
-        FILE *out = open_memstream(&text, &size);
-        assert_int_equal(parse(cases[i].line), KPROF_OK);
-        assert_int_equal(kprof_complete(&options, out), KPROF_OK);
-        fclose(out);
-        assert_string_equal(text, cases[i].expected);
+        char *text = complete(cases[i].line);
+        if (strcmp(text, cases[i].expected) != 0)
+            fail_msg("%s: \"%s\"", cases[i].line, text);
         free(text);
     }
+    char *text = complete("--complete commands");
+    for (size_t i = 1; i < KPROF_COMMAND_COUNT; i++)
+        assert_non_null(strstr(text, kprof_commands[i].name));
+    free(text);
+    text = complete("--complete line -- re");
+    assert_string_equal(text, "report\tPrint a report that -o has kept.\n:programs\n");
+    free(text);
     assert_int_equal(parse("--complete nonsense"), KPROF_OK);
     assert_int_equal(kprof_complete(&options, stdout), KPROF_USAGE);
 }
@@ -405,10 +649,13 @@ int main(void)
         cmocka_unit_test(limits_and_their_workload),
         cmocka_unit_test(sizes_of_memory),
         cmocka_unit_test(a_plan_takes_an_application),
+        cmocka_unit_test(lists_have_words),
+        cmocka_unit_test(help_and_version_come_first),
         cmocka_unit_test(output_choices),
         cmocka_unit_test(refused_values),
         cmocka_unit_test(unknown_options),
-        cmocka_unit_test(hints_are_for_other_options),
+        cmocka_unit_test(every_option_of_ncu_is_answered),
+        cmocka_unit_test(hints_name_what_there_is),
         cmocka_unit_test(rows_are_consistent),
         cmocka_unit_test(help_lists_what_a_command_takes),
         cmocka_unit_test(completion_words),

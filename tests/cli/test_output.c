@@ -93,13 +93,25 @@ static void colour_only_on_terminals(void **state)
     fclose(out);
 }
 
+static void width_as_asked_for(void **state)
+{
+    (void)state;
+    FILE *out = tmpfile();
+    kprof_options options = with(NULL, KPROF_UNSET, KPROF_UNSET, NULL);
+    assert_int_equal(kprof_print_options_make(&options, out).width, 0);
+    options.width = 80;
+    assert_int_equal(kprof_print_options_make(&options, out).width, 80);
+    options.width = UINT64_C(1) << 40;
+    assert_true(kprof_print_options_make(&options, out).width >= 100000);
+    fclose(out);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(profile_route),
-        cmocka_unit_test(report_route),
-        cmocka_unit_test(a_full_disk_is_noticed),
-        cmocka_unit_test(colour_only_on_terminals),
+        cmocka_unit_test(profile_route),          cmocka_unit_test(report_route),
+        cmocka_unit_test(a_full_disk_is_noticed), cmocka_unit_test(colour_only_on_terminals),
+        cmocka_unit_test(width_as_asked_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

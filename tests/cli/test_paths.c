@@ -70,6 +70,58 @@ static void a_program_of_nearly_that_name(void **state)
     assert_null(kprof_program_nearest("/nonexistent/app"));
 }
 
+static void write_start(const char *path, const char *start)
+{
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fwrite(start, 16, 1, file);
+    fclose(file);
+}
+
+static void assert_report(const char *name, const char *expected)
+{
+    char *path = kprof_report_path(name);
+    assert_string_equal(path, expected);
+    free(path);
+}
+
+static void a_report_is_found_without_its_extension(void **state)
+{
+    (void)state;
+    static const char report[] = "SQLite format 3", program[] = "\177ELF and so on ";
+    char dir[] = "/tmp/kprof-test-XXXXXX";
+    assert_non_null(mkdtemp(dir));
+    assert_int_equal(chdir(dir), 0);
+    assert_report("run", "run");
+    write_start("run.kprof", report);
+    assert_report("run", "run.kprof");
+    assert_report("run.kprof", "run.kprof");
+    write_start("run", program);
+    assert_report("run", "run.kprof");
+    write_start("run", report);
+    assert_report("run", "run");
+    write_start("other", program);
+    assert_report("other", "other");
+    assert_true(kprof_is_report("run") && !kprof_is_report("other") && !kprof_is_report("missing"));
+    unlink("run");
+    unlink("run.kprof");
+    unlink("other");
+    assert_int_equal(chdir("/"), 0);
+    rmdir(dir);
+}
+
+static void programs_are_found_as_by_the_shell(void **state)
+{
+    (void)state;
+    char *found = kprof_program_find("sh");
+    assert_non_null(found);
+    assert_non_null(strstr(found, "/sh"));
+    free(found);
+    assert_null(kprof_program_find("no-program-of-this-name"));
+    assert_null(kprof_program_find("/etc/passwd"));
+    assert_null(kprof_program_find("/"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -77,6 +129,8 @@ int main(void)
         cmocka_unit_test(wrong_placeholders),
         cmocka_unit_test(numbers_are_the_lowest_free),
         cmocka_unit_test(a_program_of_nearly_that_name),
+        cmocka_unit_test(a_report_is_found_without_its_extension),
+        cmocka_unit_test(programs_are_found_as_by_the_shell),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

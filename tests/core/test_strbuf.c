@@ -110,6 +110,17 @@ static void typing_errors_find_their_word(void **state)
     assert_string_equal(nearest("dram_bytes_read.sum"), "dram__bytes_read.sum");
 }
 
+static void a_spelling_must_be_nearer(void **state)
+{
+    (void)state;
+    static const char *const words[] = {"export", "import", "report", "kernel"};
+    assert_string_equal(kprof_nearest("port", words, 4), "export");
+    assert_null(kprof_nearest_spelling("port", words, 4));
+    assert_null(kprof_nearest_spelling("ort", words, 4));
+    assert_string_equal(kprof_nearest_spelling("reprot", words, 4), "report");
+    assert_string_equal(kprof_nearest_spelling("kernal", words, 4), "kernel");
+}
+
 static void a_part_finds_the_shortest_whole(void **state)
 {
     (void)state;
@@ -147,8 +158,8 @@ int main(void)
         cmocka_unit_test(text_grows_and_stays_terminated), cmocka_unit_test(bytes_may_be_zero),
         cmocka_unit_test(take_hands_the_text_over),        cmocka_unit_test(a_failure_is_remembered),
         cmocka_unit_test(lists_keep_order_and_uniqueness), cmocka_unit_test(typing_errors_find_their_word),
-        cmocka_unit_test(a_part_finds_the_shortest_whole), cmocka_unit_test(unrelated_words_find_nothing),
-        cmocka_unit_test(very_long_words_are_bounded),
+        cmocka_unit_test(a_spelling_must_be_nearer),       cmocka_unit_test(a_part_finds_the_shortest_whole),
+        cmocka_unit_test(unrelated_words_find_nothing),    cmocka_unit_test(very_long_words_are_bounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -173,7 +173,7 @@ static query_count ask(kprof_query_mode mode, const char *name)
     char *items[] = {(char *)name};
     kprof_strlist names = {items, name ? 1 : 0, 1};
     query_count count = {0, 0, ""};
-    kprof_query query = {mode, &names, count_row, &count};
+    kprof_query query = {catalog, mode, &names, count_row, &count};
     assert_int_equal(kprof_query_metrics(host, &query), KPROF_OK);
     return count;
 }
@@ -190,9 +190,50 @@ static void test_query(void **state)
     assert_string_equal(suffixes.first, "dram__bytes.avg");
     log_capture capture;
     log_capture_start(&capture);
-    kprof_query bad = {KPROF_QUERY_SUFFIX, NULL, count_row, &all};
+    kprof_query bad = {catalog, KPROF_QUERY_SUFFIX, NULL, count_row, &all};
     assert_int_equal(kprof_query_metrics(host, &bad), KPROF_USAGE);
     kprof_log_set_sink(NULL, NULL);
+}
+
+/* The words that a run takes. */
+static void test_query_expands(void **state)
+{
+    (void)state;
+    query_count parts = ask(KPROF_QUERY_BASE, "breakdown:gpu__dram_throughput");
+    assert_int_equal(parts.rows, 2);
+    assert_string_equal(parts.first, "dram__cycles_active");
+    assert_true(ask(KPROF_QUERY_SUFFIX, "breakdown:gpu__dram_throughput").rows > 40);
+    query_count section = ask(KPROF_QUERY_BASE, "group:SchedulerStats");
+    assert_int_equal(section.rows, 4);
+    assert_string_equal(section.first, "smsp__issue_active");
+    assert_true(ask(KPROF_QUERY_BASE, "group:LaunchStats").launch > 4);
+    query_count sums = ask(KPROF_QUERY_BASE, "regex:^dram__bytes.*\\.sum$");
+    assert_int_equal(sums.rows, 3);
+    assert_string_equal(sums.first, "dram__bytes.sum");
+}
+
+static void assert_query_fails(const char *name, const char *reason)
+{
+    char *items[] = {(char *)name};
+    kprof_strlist names = {items, 1, 1};
+    query_count count = {0, 0, ""};
+    kprof_query query = {catalog, KPROF_QUERY_BASE, &names, count_row, &count};
+    log_capture capture;
+    log_capture_start(&capture);
+    assert_int_equal(kprof_query_metrics(host, &query), KPROF_UNKNOWN_NAME);
+    assert_int_equal(count.rows, 0);
+    if (capture.count != 1 || !strstr(capture.last, reason))
+        fail_msg("%s: \"%s\" lacks \"%s\"", name, capture.last, reason);
+    kprof_log_set_sink(NULL, NULL);
+}
+
+static void test_query_unknown(void **state)
+{
+    (void)state;
+    assert_query_fails("regex:^nothing_like_it$", "matches no metric of chip GH100");
+    assert_query_fails("dram__byte", "did you mean \"dram__bytes\"?");
+    assert_query_fails("breakdown:dram__bytes", "is not a throughput metric");
+    assert_query_fails("group:Nothing", "there is no section of that name");
 }
 
 static void test_cost(void **state)
@@ -212,6 +253,8 @@ int main(void)
         cmocka_unit_test(test_section_and_metric),
         cmocka_unit_test(test_alternatives),
         cmocka_unit_test(test_query),
+        cmocka_unit_test(test_query_expands),
+        cmocka_unit_test(test_query_unknown),
         cmocka_unit_test(test_cost),
     };
     return cupti_is_here() ? cmocka_run_group_tests(tests, open_host, close_host) : SKIPPED;

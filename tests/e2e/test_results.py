@@ -458,6 +458,39 @@ class BadInput(Case):
             self.assertEqual(run.out, "")
         self.assert_run(self.kprof("report"), 101)
 
+    def test_outputs_that_are_inputs(self):
+        self.assert_run(self.collect([], [f"launch={VECTOR_ADD}"]), 0)
+        with open(self.path("run.kprof"), "rb") as file:
+            before = file.read()
+        os.link(self.path("run.kprof"), self.path("other"))
+        for line in (["report", "run.kprof", "--log-file", "run.kprof"], ["-i", "run", "--csv", "--log-file", "other"],
+                     ["-f", "-o", "run", APP, "run.kprof"]):
+            run = self.kprof(*line)
+            self.assert_run(run, 101)
+            self.assertIn("would overwrite", run.err)
+            with open(self.path("run.kprof"), "rb") as file:
+                self.assertEqual(file.read(), before)
+
+    def test_a_report_without_its_extension(self):
+        self.assert_run(self.collect([], [f"launch={VECTOR_ADD}"]), 0)
+        whole = self.kprof("report", "run.kprof", "--page", "session")
+        self.assert_run(whole, 0)
+        for line in (["report", "run"], ["-i", "run"]):
+            run = self.kprof(*line, "--page", "session")
+            self.assert_run(run, 0)
+            self.assertEqual(run.out, whole.out)
+
+    def test_commands_that_are_no_programs(self):
+        self.assert_run(self.collect([], [f"launch={VECTOR_ADD}"]), 0)
+        for line, expected in ((["run.kprof"], "did you mean kprof report run.kprof?"),
+                               (["missing.kprof"], "did you mean kprof report missing.kprof?"),
+                               (["reprot", "run.kprof"], "did you mean kprof report?"),
+                               (["lsit", "sets"], "did you mean kprof list?")):
+            run = self.kprof(*line)
+            self.assert_run(run, 109)
+            self.assertIn(expected, run.err)
+        self.assertNotIn("kprof report", self.kprof("--injection-path", INJECTION, "--", "reprot").err)
+
 
 class Pages(Case):
     def test_every_page_and_format(self):
@@ -483,6 +516,16 @@ class Pages(Case):
             return [row[-1] for row in csv.reader(io.StringIO(text))]
 
         self.assertEqual(len(values(direct.out)), len(values(stored.out)))
+
+    def test_width(self):
+        self.assert_run(self.collect(["--set", "full"], [f"launch={VECTOR_ADD}"]), 0)
+        texts = {}
+        for page in ("details", "raw", "summary", "session"):
+            for width in (1, 40, 120, 1000000000000):
+                run = self.kprof("report", "run.kprof", "--page", page, "-w", str(width))
+                self.assert_run(run, 0)
+                texts[page, width] = run.out
+        self.assertNotEqual(texts["details", 40], texts["details", 120])
 
     def test_values_tell_their_passes(self):
         self.assert_run(self.collect([], [f"launch={VECTOR_ADD}"]), 0)
@@ -551,6 +594,15 @@ class Lists(Case):
         self.assert_listed(["--query-metrics", "--chip", "GA100"], "dram__bytes", "GA100")
         self.assert_listed(["--query-metrics", "--query-metrics-mode", "suffix", "--metrics", "dram__bytes"],
                            "dram__bytes.sum.per_second")
+        self.assert_listed(["--query-metrics", "--metrics", "breakdown:gpu__dram_throughput"], "dram__cycles_active")
+        self.assert_listed(["list", "metrics", "--metrics", "group:LaunchStats"], "launch__grid_size")
+        nothing = self.kprof("--query-metrics", "--metrics", "regex:no_such_metric")
+        self.assert_run(nothing, 102)
+        self.assertEqual(nothing.out, "")
+        for word, option in (("sets", "--list-sets"), ("sections", "--list-sections"), ("chips", "--list-chips"),
+                             ("metrics", "--query-metrics")):
+            chip = [] if word in ("sections", "chips") else ["--chips", "GH100"]
+            self.assertEqual(self.kprof("list", word, *chip).out, self.kprof(option, *chip).out)
 
     def test_lists_for_programs(self):
         rows = list(csv.DictReader(self.kprof("--list-sets", "--chip", "GH100,GA100", "--csv").out.splitlines()))
@@ -599,13 +651,6 @@ class Lists(Case):
         self.assert_listed(["--complete", "--section"], "SpeedOfLight\n")
         self.assert_listed(["--complete", "--chips"], "GH100\n")
         self.assert_listed(["report", "--complete", "options"], "--page\n", "-k\n")
-        script = os.path.join(os.path.dirname(__file__), "../../completion/kprof.bash")
-        words = {"--pag": "--page", "--page ra": "raw", "rep": "report", "--set basic,defau": "basic,default"}
-        for typed, expected in words.items():
-            probe = f"source {script}; COMP_WORDS=({KPROF} {typed}); COMP_CWORD={len(typed.split())}; _kprof; " \
-                    'printf "%s\\n" "${COMPREPLY[@]}"'
-            run = subprocess.run(["bash", "-c", probe], capture_output=True, text=True, env=self.environment({}))
-            self.assertIn(expected, run.stdout.split("\n"), f"{typed}: {run.stdout} {run.stderr}")
 
 
 class Plans(Case):

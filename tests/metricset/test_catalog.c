@@ -123,6 +123,8 @@ static void test_selection(void **state)
     assert_int_equal(check(catalog, "basic", "regex:^Speed"), KPROF_OK);
     assert_int_equal(check(catalog, "ful", NULL), KPROF_UNKNOWN_NAME);
     assert_non_null(strstr(capture.last, "did you mean \"full\"?"));
+    assert_int_equal(check(catalog, "baisc", NULL), KPROF_UNKNOWN_NAME);
+    assert_non_null(strstr(capture.last, "did you mean \"basic\"?"));
     assert_int_equal(check(catalog, NULL, "SpedOfLight"), KPROF_UNKNOWN_NAME);
     assert_non_null(strstr(capture.last, "did you mean \"SpeedOfLight\"?"));
     assert_int_equal(check(catalog, NULL, "regex:Nothing"), KPROF_UNKNOWN_NAME);

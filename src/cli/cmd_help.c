@@ -1,0 +1,68 @@
+/* kprof help, kprof version, --help and --version: made from the table of options and the table of commands. */
+#include "cli/commands.h"
+#include "core/log.h"
+
+#include <string.h>
+
+#define HELP_COLUMN 36
+
+static void print_row(const kprof_option_row *row, FILE *out)
+{
+    char left[128];
+    int length =
+        snprintf(left, sizeof left, "  %c%c%s--%s%s%s", row->letter ? '-' : ' ', row->letter ? row->letter : ' ',
+                 row->letter ? ", " : "  ", row->name, row->argument ? " " : "", row->argument ? row->argument : "");
+    if (length >= HELP_COLUMN)
+        fprintf(out, "%s\n%*s%s\n", left, HELP_COLUMN, "", row->help);
+    else
+        fprintf(out, "%-*s%s\n", HELP_COLUMN, left, row->help);
+}
+
+static void print_usage(const kprof_command *command, FILE *out)
+{
+    /* A program's options are its own, so kprof's stand before it. */
+    bool has_options = command->mask && command->operand != KPROF_OPERAND_APPLICATION;
+    fprintf(out, "usage: kprof%s%s%s%s%s\n\n%s\n", *command->name ? " " : "", command->name, *command->usage ? " " : "",
+            command->usage, has_options ? " [options]" : "", command->summary);
+}
+
+static void print_commands(FILE *out)
+{
+    fputs("\ncommands:\n", out);
+    for (size_t i = 1; i < KPROF_COMMAND_COUNT; i++)
+        fprintf(out, "  kprof %-27s %s\n", kprof_commands[i].name, kprof_commands[i].summary);
+    fputs("  (kprof -- report profiles a program that is called like a command)\n", out);
+}
+
+void kprof_help_print(const kprof_options *options, FILE *out)
+{
+    const kprof_command *topic = options->topic;
+    if (!topic && options->argument)
+        topic = kprof_command_find(options->argument);
+    else if (!topic || !topic->mask) /* "help" alone, or --help given to a command that has no options */
+        topic = kprof_commands;
+    print_usage(topic, out);
+    if (topic == kprof_commands)
+        print_commands(out);
+    if (topic->mask)
+        fputs("\noptions (long ones may be shortened, and given as --option=value too):\n", out);
+    for (size_t i = 0; i < kprof_option_row_count; i++) {
+        if (kprof_option_rows[i].commands & topic->mask)
+            print_row(&kprof_option_rows[i], out);
+    }
+    fprintf(out, "\nman %s says more%s.\n", topic->manual,
+            topic == kprof_commands ? ", exit codes included; each command has a page too, such as kprof-report" : "");
+}
+
+int kprof_cmd_help(const kprof_options *options)
+{
+    kprof_help_print(options, stdout);
+    return kprof_status_exit_code(fflush(stdout) == 0 ? KPROF_OK : KPROF_OUTPUT);
+}
+
+int kprof_cmd_version(const kprof_options *options)
+{
+    (void)options;
+    printf("kprof %s\n", KPROF_VERSION);
+    return kprof_status_exit_code(fflush(stdout) == 0 ? KPROF_OK : KPROF_OUTPUT);
+}

@@ -1,0 +1,46 @@
+/* The table of commands, made from the rows in commands.h. */
+#include "cli/commands.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define ROW(function, name, has_options, operand, usage, manual, summary)                                              \
+    {name, has_options ? KPROF_IN(function) : 0, kprof_cmd_##function, KPROF_OPERAND_##operand, usage, manual, summary},
+
+const kprof_command kprof_commands[] = {KPROF_COMMANDS(ROW)};
+
+const kprof_command *kprof_command_find(const char *name)
+{
+    for (size_t i = 1; i < KPROF_COMMAND_COUNT; i++) {
+        if (strcmp(kprof_commands[i].name, name) == 0)
+            return &kprof_commands[i];
+    }
+    return NULL;
+}
+
+const kprof_command *kprof_command_of_alias(const kprof_option_row *alias, const char **word)
+{
+    const char *line = alias->note, *space = strchr(line, ' ');
+    size_t length = space ? (size_t)(space - line) : strlen(line);
+    *word = space ? space + 1 : NULL;
+    for (size_t i = 1; i < KPROF_COMMAND_COUNT; i++) {
+        const char *name = kprof_commands[i].name;
+        if (strlen(name) == length && memcmp(name, line, length) == 0)
+            return &kprof_commands[i];
+    }
+    return NULL;
+}
+
+bool kprof_command_words(const kprof_command *command, kprof_strlist *out)
+{
+    bool added = true;
+    for (size_t i = 1; command->operand == KPROF_OPERAND_COMMAND && i < KPROF_COMMAND_COUNT && added; i++)
+        added = kprof_strlist_add(out, kprof_commands[i].name);
+    if (command->operand != KPROF_OPERAND_WORD)
+        return added;
+    char *words = strdup(command->usage), *rest = words;
+    for (char *word; added && words && (word = strsep(&rest, "|"));)
+        added = kprof_strlist_add(out, word);
+    free(words);
+    return added && words;
+}

@@ -1,0 +1,366 @@
+/* --complete: what a shell may continue a command line with. The words come from the tables of options and commands,
+ * from the sets, chips and metrics that there are, and for --kernel-name from the report that the line names. */
+#include "cli/chips.h"
+#include "cli/commands.h"
+#include "cli/paths.h"
+#include "core/log.h"
+#include "report/report.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Where answers go. */
+typedef struct answers {
+    FILE *out;
+    const kprof_options *options; /* what the line says so far */
+    const char *typed;            /* only words that begin so are offered, ... */
+    int kept;                     /* ... less this many characters, which stand before them and are repeated */
+    bool is_line;                 /* with descriptions and directives: for --complete line */
+} answers;
+
+static void offer(const answers *to, const char *word, const char *description)
+{
+    const char *typed = to->typed + to->kept;
+    if (strncmp(word, typed, strlen(typed)) != 0)
+        return;
+    bool is_described = to->is_line && description && *description;
+    fprintf(to->out, "%.*s%s%s%s\n", to->kept, to->typed, word, is_described ? "\t" : "",
+            is_described ? description : "");
+}
+
+/* A line that begins with a colon asks the shell for something else. */
+static void ask_for(const answers *to, const char *directive)
+{
+    if (to->is_line)
+        fprintf(to->out, ":%s\n", directive);
+}
+
+static void offer_options(const answers *to, const kprof_command *command, bool with_argument)
+{
+    for (size_t i = 0; i < kprof_option_row_count; i++) {
+        const kprof_option_row *row = &kprof_option_rows[i];
+        char letter[] = {'-', row->letter, '\0'}, name[64];
+        bool is_taken = row->commands & command->mask || (!command->mask && row->commands == KPROF_IN_ALL);
+        if (!is_taken || (with_argument && !row->argument))
+            continue;
+        snprintf(name, sizeof name, "--%s", row->name);
+        if (row->letter)
+            offer(to, letter, row->help);
+        offer(to, name, row->help);
+    }
+}
+
+static void offer_commands(const answers *to)
+{
+    for (size_t i = 1; i < KPROF_COMMAND_COUNT; i++)
+        offer(to, kprof_commands[i].name, kprof_commands[i].summary);
+}
+
+static void offer_sets(const answers *to, const kprof_catalog *catalog)
+{
+    for (size_t i = 0; i < kprof_catalog_set_count(catalog); i++) {
+        const kprof_catalog_entry set = kprof_catalog_set(catalog, i);
+        offer(to, set.id, set.name);
+        for (const char *const *alias = set.aliases; alias && *alias; alias++)
+            offer(to, *alias, set.name);
+    }
+}
+
+/* Sections; `before` stands before each, such as "group:". */
+static void offer_sections(const answers *to, const kprof_catalog *catalog, const char *before)
+{
+    for (size_t i = 0; i < kprof_catalog_section_count(catalog); i++) {
+        const kprof_catalog_entry section = kprof_catalog_section(catalog, i);
+        char word[256];
+        snprintf(word, sizeof word, "%s%s", before, section.id);
+        offer(to, word, section.name);
+    }
+}
+
+static kprof_status offer_chips(const answers *to)
+{
+    kprof_strlist chips = KPROF_STRLIST_INIT;
+    kprof_status status = kprof_host_chips(&chips);
+    for (size_t i = 0; status == KPROF_OK && i < chips.count; i++)
+        offer(to, chips.items[i], NULL);
+    kprof_strlist_free(&chips);
+    return status;
+}
+
+static kprof_status offer_metric(void *user, const kprof_query_row *row)
+{
+    offer(user, row->name, row->description);
+    return KPROF_OK;
+}
+
+static kprof_status offer_breakdown(void *user, const kprof_query_row *row)
+{
+    char word[256];
+    snprintf(word, sizeof word, "breakdown:%s", row->name);
+    if (strcmp(row->kind, "throughput") == 0)
+        offer(user, word, row->description);
+    return KPROF_OK;
+}
+
+/* Base names; once a base name is whole, its full names; and what follows "group:" and "breakdown:". */
+static kprof_status offer_metrics(const answers *to, const kprof_catalog *catalog)
+{
+    static const char *const prefixes[] = {"regex:", "group:", "breakdown:"};
+    const char *typed = to->typed + to->kept, *dot = strrchr(typed, '.');
+    bool is_breakdown = strncmp(typed, "breakdown:", 10) == 0;
+    if (strncmp(typed, "regex:", 6) == 0)
+        return KPROF_OK;
+    if (strncmp(typed, "group:", 6) == 0) {
+        offer_sections(to, catalog, "group:");
+        return KPROF_OK;
+    }
+    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
+        offer(to, prefixes[i], NULL);
+    kprof_chips chips = {0};
+    kprof_host *host = NULL;
+    kprof_strlist base = KPROF_STRLIST_INIT;
+    kprof_status status = kprof_chips_named(to->options, &chips);
+    if (status == KPROF_OK)
+        status = kprof_host_open(chips.names.items[0], NULL, &host);
+    if (status == KPROF_OK && dot && !is_breakdown && !kprof_strlist_add(&base, typed))
+        status = KPROF_NO_MEMORY;
+    kprof_query query = {catalog, base.count ? KPROF_QUERY_SUFFIX : KPROF_QUERY_BASE, &base,
+                         is_breakdown ? offer_breakdown : offer_metric, (void *)to};
+    if (status == KPROF_OK)
+        status = kprof_query_metrics(host, &query);
+    kprof_strlist_free(&base);
+    kprof_strlist_free(&chips.names);
+    kprof_host_close(host);
+    return status;
+}
+
+static kprof_status offer_from_catalog(const answers *to, const kprof_option_row *row)
+{
+    kprof_catalog *catalog = NULL;
+    kprof_status status = kprof_catalog_locate(to->options, &catalog);
+    if (status != KPROF_OK)
+        return status;
+    if (row->field == offsetof(kprof_options, selection.sets))
+        offer_sets(to, catalog);
+    else if (row->field == offsetof(kprof_options, selection.sections))
+        offer_sections(to, catalog, "");
+    else
+        status = offer_metrics(to, catalog);
+    kprof_catalog_free(catalog);
+    return status;
+}
+
+/* The kernels of the report that the line names, spelled as --kernel-name compares them. */
+static kprof_status offer_kernels(const answers *to)
+{
+    const kprof_options *options = to->options;
+    if (options->command->operand != KPROF_OPERAND_REPORT || !options->argument)
+        return KPROF_OK;
+    const char *name = options->argument, *home = getenv("HOME");
+    kprof_strbuf typed = KPROF_STRBUF_INIT; /* a shell that completes does not expand "~" */
+    kprof_strbuf_printf(&typed, "%s%s", home && strncmp(name, "~/", 2) == 0 ? home : "",
+                        home && strncmp(name, "~/", 2) == 0 ? name + 1 : name);
+    char *path = typed.failed ? NULL : kprof_report_path(typed.data);
+    kprof_report *report = NULL;
+    kprof_seen_kernel *kernels = NULL;
+    size_t count = 0;
+    kprof_status status = path ? kprof_report_open(path, &report) : KPROF_NO_MEMORY;
+    if (status == KPROF_OK)
+        status = kprof_report_seen(report, &kernels, &count);
+    kprof_strlist names = KPROF_STRLIST_INIT;
+    for (size_t i = 0; i < count && status == KPROF_OK; i++) {
+        const char *const bases[] = {[KPROF_NAME_FUNCTION] = kernels[i].function,
+                                     [KPROF_NAME_DEMANGLED] = kernels[i].demangled,
+                                     [KPROF_NAME_MANGLED] = kernels[i].mangled};
+        if (!kprof_strlist_add_unique(&names, bases[options->name_base]))
+            status = KPROF_NO_MEMORY;
+    }
+    for (size_t i = 0; i < names.count; i++)
+        offer(to, names.items[i], NULL);
+    kprof_strlist_free(&names);
+    kprof_seen_free(kernels, count);
+    if (report)
+        (void)!kprof_report_close(report);
+    kprof_strbuf_free(&typed);
+    free(path);
+    return status;
+}
+
+/* Files, if an option's argument or a command's operand is described as such. */
+static void ask_for_files(const answers *to, const char *described)
+{
+    if (strcmp(described, "FILE.kprof") == 0)
+        ask_for(to, "files .kprof");
+    else if (strcmp(described, "FILE") == 0)
+        ask_for(to, "files");
+    else if (strcmp(described, "DIR") == 0)
+        ask_for(to, "folders");
+}
+
+static kprof_status offer_values(const answers *to, const kprof_option_row *row)
+{
+    answers item = *to;
+    const char *comma = row->type == KPROF_OPTION_LIST ? strrchr(to->typed + to->kept, ',') : NULL;
+    if (comma)
+        item.kept = (int)(comma + 1 - to->typed);
+    for (const kprof_choice *choice = row->choices; choice && choice->word; choice++)
+        offer(&item, choice->word, NULL);
+    ask_for_files(&item, row->argument ? row->argument : "");
+    if (row->field == offsetof(kprof_options, chips))
+        return offer_chips(&item);
+    if (row->field == offsetof(kprof_options, filter.kernel))
+        return offer_kernels(&item);
+    bool is_selection = row->field == offsetof(kprof_options, selection.sets) ||
+                        row->field == offsetof(kprof_options, selection.sections) ||
+                        row->field == offsetof(kprof_options, selection.metrics);
+    return is_selection ? offer_from_catalog(&item, row) : KPROF_OK;
+}
+
+/* The row that "-k", "--kernel-name", "--kernel-na" or "--kernel-name=..." is about. */
+static const kprof_option_row *row_of_word(const char *word)
+{
+    const kprof_option_row *found = NULL;
+    size_t length = strcspn(word, "=");
+    for (size_t i = 0; i < kprof_option_row_count; i++) {
+        const kprof_option_row *row = &kprof_option_rows[i];
+        if (row->letter && word[0] == '-' && word[1] == row->letter && word[2] == '\0')
+            return row;
+        if (length <= 2 || strncmp(word, "--", 2) != 0 || strncmp(row->name, word + 2, length - 2) != 0)
+            continue;
+        if (strlen(row->name) == length - 2)
+            return row;
+        found = found ? found : row;
+    }
+    return found;
+}
+
+/* How far a line has been read. */
+typedef struct reading {
+    const kprof_command *command;
+    const kprof_option_row *wanting; /* an option whose argument comes next, or NULL */
+    size_t application;              /* the number of its word; 0: none yet */
+    bool has_operand, only_words;
+} reading;
+
+static void read_option(reading *at, const char *word)
+{
+    const kprof_option_row *row = row_of_word(word);
+    if (!row)
+        return;
+    if (row->argument && !strchr(word, '='))
+        at->wanting = row;
+    const char *operand;
+    if (row->type == KPROF_OPTION_ALIAS)
+        at->command = kprof_command_of_alias(row, &operand);
+    else if (row->field == offsetof(kprof_options, import_path))
+        at->command = kprof_command_find("report");
+}
+
+static void read_word(reading *at, const char *word, size_t number)
+{
+    if (at->wanting) {
+        at->wanting = NULL;
+    } else if (!at->only_words && strcmp(word, "--") == 0) {
+        at->only_words = true;
+    } else if (!at->only_words && word[0] == '-' && word[1]) {
+        read_option(at, word);
+    } else if (!at->only_words && at->command == kprof_commands && kprof_command_find(word)) {
+        at->command = kprof_command_find(word);
+    } else {
+        at->has_operand = true;
+        if (at->command->operand == KPROF_OPERAND_APPLICATION)
+            at->application = number;
+    }
+}
+
+static kprof_status offer_operands(const answers *to, const reading *at)
+{
+    kprof_strlist words = KPROF_STRLIST_INIT;
+    bool is_complete = kprof_command_words(at->command, &words);
+    for (size_t i = 0; i < words.count && !at->has_operand; i++)
+        offer(to, words.items[i], NULL);
+    kprof_strlist_free(&words);
+    if (at->command == kprof_commands && !at->only_words)
+        offer_commands(to);
+    if (at->command->operand == KPROF_OPERAND_APPLICATION)
+        ask_for(to, "programs");
+    else if (!at->has_operand)
+        ask_for_files(to, at->command->usage);
+    return is_complete ? KPROF_OK : KPROF_NO_MEMORY;
+}
+
+static kprof_status offer_next(const answers *to, const reading *at)
+{
+    answers value = *to;
+    const char *equals = strchr(to->typed, '=');
+    if (at->wanting)
+        return offer_values(to, at->wanting);
+    if (at->only_words || to->typed[0] != '-')
+        return offer_operands(to, at);
+    if (!equals) {
+        offer_options(to, at->command, false);
+        return KPROF_OK;
+    }
+    const kprof_option_row *row = row_of_word(to->typed);
+    value.kept = (int)(equals + 1 - to->typed);
+    return row && row->argument ? offer_values(&value, row) : KPROF_OK;
+}
+
+static void discard(void *user, kprof_log_level level, const char *message)
+{
+    (void)user;
+    (void)level;
+    (void)message;
+}
+
+/* `words` is a command line after "kprof"; its last word is to be completed. What the words before it say is read by
+ * the parser too, which may find them wrong: a line that is being typed mostly is. */
+static kprof_status complete_line(char **words, FILE *out)
+{
+    reading at = {.command = kprof_commands};
+    size_t count = 0;
+    while (words[count + 1] && !at.application) {
+        read_word(&at, words[count], count + 1);
+        count++;
+    }
+    if (at.application) {
+        fprintf(out, ":application %zu\n", at.application);
+        return KPROF_OK;
+    }
+    size_t parsed = at.wanting ? count - 1 : count;
+    char **line = calloc(parsed + 2, sizeof *line);
+    if (!line)
+        return kprof_fail(KPROF_NO_MEMORY, "--complete: out of memory");
+    line[0] = (char *)"kprof";
+    memcpy(line + 1, words, parsed * sizeof *line);
+    kprof_options options;
+    kprof_log_set_level(KPROF_LOG_ERROR);
+    kprof_log_set_sink(discard, NULL);
+    (void)!kprof_options_parse(line, &options);
+    options.command = at.command;
+    kprof_status status = offer_next(&(answers){out, &options, words[count], 0, true}, &at);
+    kprof_log_set_sink(NULL, NULL);
+    kprof_options_free(&options);
+    free(line);
+    return status;
+}
+
+kprof_status kprof_complete(const kprof_options *options, FILE *out)
+{
+    const answers to = {out, options, "", 0, false};
+    const char *what = options->complete;
+    const kprof_option_row *row = row_of_word(what);
+    if (strcmp(what, "line") == 0 && options->application)
+        return complete_line(options->application, out);
+    if (strcmp(what, "options") == 0 || strcmp(what, "arguments") == 0)
+        offer_options(&to, options->command, what[0] == 'a');
+    else if (strcmp(what, "commands") == 0)
+        offer_commands(&to);
+    else if (row)
+        return offer_values(&to, row);
+    else
+        return kprof_fail(KPROF_USAGE,
+                          "--complete: \"%s\" is not commands, options, arguments, an option, or line -- WORDS", what);
+    return KPROF_OK;
+}

@@ -1,0 +1,148 @@
+/* Refuses an output that is one of kprof's inputs, under whatever name: writing it would destroy what is to be read. */
+#include "cli/commands.h"
+#include "cli/launch.h"
+#include "cli/output.h"
+#include "cli/paths.h"
+#include "core/log.h"
+
+#include <dirent.h>
+#include <libgen.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* What a path leads to: a file, or for one that does not exist yet its folder and name. */
+typedef struct identity {
+    dev_t device;
+    ino_t inode;
+    char *name; /* NULL: the file exists */
+} identity;
+
+/* False where nothing can be overwritten: a device, a pipe, a folder, or a path that leads nowhere. */
+static bool identify(const char *path, identity *out)
+{
+    struct stat file;
+    *out = (identity){0};
+    if (stat(path, &file) == 0) {
+        *out = (identity){file.st_dev, file.st_ino, NULL};
+        return S_ISREG(file.st_mode);
+    }
+    char *copy = strdup(path), *other = strdup(path);
+    if (copy && other && stat(dirname(copy), &file) == 0)
+        *out = (identity){file.st_dev, file.st_ino, strdup(basename(other))};
+    free(copy);
+    free(other);
+    return out->name != NULL;
+}
+
+static bool is_same(const char *a, const char *b)
+{
+    identity first, second;
+    bool is_known = identify(a, &first), is_other_known = identify(b, &second);
+    bool is_one = is_known && is_other_known && first.device == second.device && first.inode == second.inode &&
+                  (first.name ? second.name && strcmp(first.name, second.name) == 0 : !second.name);
+    free(first.name);
+    free(second.name);
+    return is_one;
+}
+
+static bool add_folder(kprof_strlist *out, const char *folder, const char *part)
+{
+    char path[2 * PATH_MAX];
+    bool added = true;
+    snprintf(path, sizeof path, "%s/%s", folder, part);
+    DIR *dir = opendir(path);
+    for (struct dirent *entry; dir && added && (entry = readdir(dir));) {
+        snprintf(path, sizeof path, "%s/%s/%s", folder, part, entry->d_name);
+        added = kprof_strlist_add(out, path);
+    }
+    if (dir)
+        closedir(dir);
+    return added;
+}
+
+/* The files of sets and sections, shipped ones and the user's. A report has its own. */
+static kprof_status add_set_files(const kprof_options *options, kprof_strlist *out)
+{
+    kprof_strlist folders = KPROF_STRLIST_INIT;
+    kprof_status status = kprof_catalog_folders(options, &folders);
+    for (size_t i = 0; i < folders.count && status == KPROF_OK; i++) {
+        if (!add_folder(out, folders.items[i], "sets") || !add_folder(out, folders.items[i], "sections"))
+            status = KPROF_NO_MEMORY;
+    }
+    kprof_strlist_free(&folders);
+    return status;
+}
+
+static bool add_taken(kprof_strlist *out, char *path)
+{
+    bool added = !path || kprof_strlist_add(out, path);
+    free(path);
+    return added;
+}
+
+/* All that the command reads: the report, the program and the files that its arguments name, libraries, sets. */
+static kprof_status find_inputs(const kprof_options *options, kprof_strlist *out)
+{
+    bool is_report = options->command->operand == KPROF_OPERAND_REPORT;
+    bool added = true;
+    if (is_report && options->argument)
+        added = add_taken(out, kprof_report_path(options->argument));
+    if (options->application)
+        added = add_taken(out, kprof_program_find(options->application[0]));
+    for (char **word = options->application; added && word && *word; word++)
+        added = kprof_strlist_add(out, *word);
+    if (options->injection_path)
+        added = added && kprof_strlist_add(out, options->injection_path);
+    if (!added)
+        return KPROF_NO_MEMORY;
+    return is_report ? KPROF_OK : add_set_files(options, out);
+}
+
+static kprof_status check_output(const char *shown, const char *path, const kprof_strlist *inputs)
+{
+    for (size_t i = 0; i < inputs->count; i++) {
+        const char *input = inputs->items[i];
+        if (access(input, F_OK) == 0 && is_same(path, input))
+            return kprof_fail(KPROF_USAGE, "%s would overwrite %s, which is to be read; name another file", shown,
+                              input);
+    }
+    return KPROF_OK;
+}
+
+static kprof_status check_outputs(const kprof_options *options, const char *log_file, const char *export_path,
+                                  const kprof_strlist *inputs)
+{
+    kprof_status status = KPROF_OK;
+    if (log_file)
+        status = check_output("--log-file", log_file, inputs);
+    if (status == KPROF_OK && export_path)
+        status = check_output("--export", export_path, inputs);
+    if (status == KPROF_OK && log_file && export_path && is_same(log_file, export_path))
+        status = kprof_fail(KPROF_USAGE, "--log-file %s and --export %s are one file", log_file, export_path);
+    /* "kprof report run.kprof >>run.kprof". What an application prints may go wherever its user wants. */
+    if (status == KPROF_OK && options->command->operand == KPROF_OPERAND_REPORT)
+        status = check_output("stdout", "/dev/fd/1", inputs);
+    return status;
+}
+
+kprof_status kprof_outputs_check(const kprof_options *options)
+{
+    bool is_run = options->command == kprof_commands;
+    bool is_file = options->log_file && kprof_route_report(options).results == KPROF_TO_FILE;
+    bool is_report = options->command->operand == KPROF_OPERAND_REPORT;
+    char *export_path = NULL;
+    kprof_strlist inputs = KPROF_STRLIST_INIT;
+    kprof_status status = KPROF_OK;
+    if (is_run && options->export_path)
+        status = kprof_export_path_expand(options->export_path, &export_path);
+    if (status == KPROF_OK && (is_file || export_path || is_report))
+        status = find_inputs(options, &inputs);
+    if (status == KPROF_OK)
+        status = check_outputs(options, is_file ? options->log_file : NULL, export_path, &inputs);
+    kprof_strlist_free(&inputs);
+    free(export_path);
+    return status;
+}
