@@ -34,10 +34,12 @@ typedef struct text_emitter {
 
 typedef enum text_style { STYLE_HEADING, STYLE_SECTION, STYLE_NOTE, STYLE_PLAIN } text_style;
 
-/* How a text is printed that may take several lines. The further ones are indented by two columns more. */
+/* How a text is printed that may take several lines. The further ones are indented by two columns more, where they are
+ * not flush. */
 typedef struct text_block {
     text_style style;
     size_t indent, width;
+    bool is_flush;
 } text_block;
 
 static text_emitter *of(kprof_emitter *emitter)
@@ -69,7 +71,7 @@ static size_t text_width(const kprof_emitter *emitter)
 static void put_lines(kprof_emitter *emitter, text_block block, const char *text)
 {
     for (bool is_first = true; *text; is_first = false) {
-        const size_t indent = block.indent + (is_first ? 0 : 2);
+        const size_t indent = block.indent + (is_first || block.is_flush ? 0 : 2);
         const size_t room = block.width > indent ? block.width - indent : 1;
         char *line = strndup(text, kprof_text_line(text, room));
         if (!line) {
@@ -164,7 +166,7 @@ static void show_heading(kprof_emitter *emitter, const kprof_model_launch *launc
         return;
     }
     put_styled(emitter, STYLE_HEADING, name);
-    put_lines(emitter, (text_block){STYLE_HEADING, 2, width}, shape + strspn(shape, ", "));
+    put_lines(emitter, (text_block){STYLE_HEADING, 2, width, false}, shape + strspn(shape, ", "));
 }
 
 static void show_note(kprof_emitter *emitter, const char *what, const char *text)
@@ -173,7 +175,7 @@ static void show_note(kprof_emitter *emitter, const char *what, const char *text
     if (asprintf(&note, "%s: %s", what, text) < 0)
         emitter->status = KPROF_NO_MEMORY;
     else
-        put_lines(emitter, (text_block){STYLE_NOTE, 2, text_width(emitter)}, note);
+        put_lines(emitter, (text_block){STYLE_NOTE, 2, text_width(emitter), false}, note);
     free(note);
 }
 
@@ -263,7 +265,7 @@ static void show_set_apart(kprof_emitter *emitter, const kprof_model_samples *sa
 
 static void show_origin(kprof_emitter *emitter, const kprof_model_launch *launch)
 {
-    const text_block lines = {STYLE_PLAIN, 2, text_width(emitter)};
+    const text_block lines = {STYLE_PLAIN, 2, text_width(emitter), false};
     kprof_strbuf origin = KPROF_STRBUF_INIT, joining = KPROF_STRBUF_INIT;
     if (launch->samples)
         describe_multiplexed(launch, &origin);
@@ -331,10 +333,10 @@ static void show_section(text_emitter *text, const char *in_short)
     if (!*in_short || !text->follows_idle)
         kprof_output_puts(emitter->out, "\n");
     text->follows_idle = *in_short;
-    put_lines(emitter, (text_block){STYLE_SECTION, 2, width_of(emitter)}, line);
+    put_lines(emitter, (text_block){STYLE_SECTION, 2, width_of(emitter), false}, line);
     free(line);
     if (emitter->options->details_help && section->help)
-        put_lines(emitter, (text_block){STYLE_PLAIN, 2, width_of(emitter)}, section->help);
+        put_lines(emitter, (text_block){STYLE_PLAIN, 2, width_of(emitter), true}, section->help);
 }
 
 /* Print what the section has collected so far, below its name. */
@@ -584,7 +586,7 @@ static void text_table(kprof_emitter *emitter, const kprof_emit_table *table)
             add_table_row(emitter, &grid, table, table->order[i]);
     }
     if (folded == row_count && row_count > 0)
-        put_lines(emitter, (text_block){STYLE_PLAIN, 4, width_of(emitter)}, table->table->title);
+        put_lines(emitter, (text_block){STYLE_PLAIN, 4, width_of(emitter), false}, table->table->title);
     print_grid(text, &grid, 4);
     kprof_grid_free(&grid);
     if (folded > 0)
@@ -644,7 +646,7 @@ static void show_idle(kprof_emitter *emitter, const kprof_emit_roofline *rooflin
     if (names.failed)
         emitter->status = KPROF_NO_MEMORY;
     else if (names.length > 0)
-        put_lines(emitter, (text_block){STYLE_PLAIN, 4, width_of(emitter)}, names.data);
+        put_lines(emitter, (text_block){STYLE_PLAIN, 4, width_of(emitter), false}, names.data);
     kprof_strbuf_free(&names);
 }
 
@@ -837,7 +839,7 @@ static void show_record_heading(kprof_emitter *emitter, const kprof_emit_record 
         return;
     }
     kprof_output_puts(emitter->out, "\n");
-    put_styled(emitter, STYLE_HEADING, text);
+    put_lines(emitter, (text_block){STYLE_HEADING, 0, text_width(emitter), false}, text);
     free(text);
 }
 
@@ -893,7 +895,7 @@ static void text_list_end(kprof_emitter *emitter)
 static void text_page_end(kprof_emitter *emitter)
 {
     text_emitter *text = of(emitter);
-    const text_block lines = {STYLE_PLAIN, 0, width_of(emitter)};
+    const text_block lines = {STYLE_PLAIN, 0, width_of(emitter), false};
     if (text->has_marks || text->has_spreads || text->has_folded)
         blank_line(text);
     if (text->has_marks)

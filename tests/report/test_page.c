@@ -121,6 +121,8 @@ static void count_row(kprof_emitter *emitter, const kprof_emit_record *row)
         count->values += strcmp(row->fields[i].key, "value") == 0 && !kprof_field_is_missing(&row->fields[i]);
 }
 
+static size_t expected_rows; /* of the launches since the page began */
+
 /* As the details page does. */
 static kprof_status emit_launch(void *user, const kprof_model_launch *launch)
 {
@@ -138,6 +140,8 @@ static kprof_status emit_launch(void *user, const kprof_model_launch *launch)
         page->emitter->ops->section_end(page->emitter);
     }
     page->emitter->ops->launch_end(page->emitter);
+    for (size_t i = 0; i < chip->metric_count; i++)
+        expected_rows += !chip->metrics[i].repeated && !chip->metrics[i].told_before;
     return page->emitter->status;
 }
 
@@ -154,6 +158,7 @@ static void emit_launches(kprof_emitter *emitter, kprof_output *out)
         (kprof_emit_launches){&model, view.columns, view.column_count, view.slot_count, view.in_sections};
     kprof_launch_page page = {emitter, &view};
     kprof_model_walk walk = {reports[0], &model, NULL, true};
+    expected_rows = 0;
     emitter->ops->page_begin(emitter);
     emitter->ops->launches_begin(emitter);
     assert_int_equal(kprof_model_joined_launches(&walk, emit_launch, &page), KPROF_OK);
@@ -162,18 +167,6 @@ static void emit_launches(kprof_emitter *emitter, kprof_output *out)
     assert_int_equal(out->length, 0);
     kprof_view_free(&view);
     kprof_model_free(&model);
-}
-
-/* The rows are those that CSV has. */
-static size_t csv_rows(void)
-{
-    kprof_status status;
-    size_t lines = 0;
-    char *text = fixture_print(reports[0], &(kprof_print_options){.format = KPROF_FORMAT_CSV}, &status);
-    for (const char *at = text; (at = strchr(at, '\n')); at++)
-        lines++;
-    free(text);
-    return lines - 1;
 }
 
 static void missing_operations(void **state)
@@ -191,7 +184,7 @@ static void missing_operations(void **state)
     emit_launches(emitter, &out);
     counting_emitter *count = (counting_emitter *)emitter;
     assert_int_equal(count->records, 4);
-    assert_int_equal(count->rows, csv_rows());
+    assert_int_equal(count->rows, expected_rows);
     assert_in_range(count->values, 1, count->rows - 1);
     kprof_emitter_free(emitter);
     assert_int_equal(kprof_output_finish(&out), KPROF_OK);
