@@ -120,6 +120,8 @@ kprof_status kprof_disagreements(const kprof_model *model, const kprof_model_lau
     if (whole)
         return KPROF_OK;
     kprof_disagreements_free(*out, *count);
+    *out = NULL;
+    *count = 0;
     return kprof_fail(KPROF_NO_MEMORY, "printing the report: out of memory");
 }
 

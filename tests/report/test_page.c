@@ -84,6 +84,40 @@ static void two_reports(void **state)
     }
 }
 
+static kprof_status print_nothing(const kprof_page_context *context)
+{
+    const kprof_emit_field fields[] = {
+        kprof_field_text("kernel", "Kernel", NULL),
+        kprof_field_integer("launches", "Launches", 0),
+    };
+    kprof_emitter *emitter = NULL;
+    assert_int_equal(kprof_page_begin(context, &emitter), KPROF_OK);
+    emitter->ops->list_begin(emitter, &(kprof_emit_list){"kernels", "Kernels", KPROF_LIST_ALONE});
+    emitter->ops->columns(emitter, &(kprof_emit_record){fields, sizeof fields / sizeof *fields});
+    emitter->ops->list_end(emitter);
+    return kprof_page_end(emitter, KPROF_OK);
+}
+
+static void list_without_records(void **state)
+{
+    static const kprof_page_row page = {"nothing", 0, print_nothing};
+    static const char *const expected[KPROF_FORMAT_COUNT] = {
+        [KPROF_FORMAT_TEXT] = "Kernel  Launches\n",
+        [KPROF_FORMAT_CSV] = "\"kernel\",\"launches\"\n",
+        [KPROF_FORMAT_CSV_WIDE] = "\"kernel\",\"launches\"\n",
+        [KPROF_FORMAT_CSV_NCU] = "\"kernel\",\"launches\"\n",
+        [KPROF_FORMAT_JSON] = "[]\n",
+        [KPROF_FORMAT_MARKDOWN] = "| Kernel | Launches |\n| --- | ---: |\n",
+    };
+    (void)state;
+    for (size_t i = 0; i < KPROF_FORMAT_COUNT; i++) {
+        char *text = NULL;
+        assert_int_equal(show(&page, (kprof_format)i, 0, &text), KPROF_OK);
+        assert_string_equal(text, expected[i]);
+        free(text);
+    }
+}
+
 static void other_numbers_of_reports(void **state)
 {
     char *text = NULL;
@@ -220,6 +254,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(two_reports),
+        cmocka_unit_test(list_without_records),
         cmocka_unit_test(other_numbers_of_reports),
         cmocka_unit_test(missing_operations),
     };
