@@ -90,6 +90,13 @@ unfinished_work() {
     xargs -r grep -InE '\b(TODO|FIXME|XXX|HACK)\b'
 }
 
+pages_and_formats() {
+  select_files '^src/report/(emit_.*|csv)\.[ch]$' |
+    xargs -r grep -nE '\bKPROF_PAGE_[A-Z]|\bKPROF_PAGES\b|\boptions(->|\.)page\b|->page, "'
+  select_files '^src/(report/(page|print|view).*|cli/(cmd_list|cmd_plan|listing))\.[ch]$' |
+    xargs -r grep -nE '\bKPROF_FORMAT(S\b|_[A-Z])|\boptions(->|\.)format\b'
+}
+
 json_parses() {
   local file
   select_files '\.json$' | while read -r file; do
@@ -121,6 +128,7 @@ rule "the median function has at most 20 lines" median_function
 rule "C files open with a comment on their job" opening_comment
 rule "lines end cleanly, have no tabs and at most 120 columns" tidy_text
 rule "nothing is left to be done in shipped files" unfinished_work
+rule "no emitter asks which page it prints, no page in which format" pages_and_formats
 rule "JSON files parse" json_parses
 rule "scripts parse" scripts_parse
 rule "shellcheck finds nothing" scripts_are_sound

@@ -31,6 +31,7 @@ typedef struct profile {
     kprof_signals signals;
     kprof_session session;
     char *report_path;
+    kprof_create_mode create_mode;
     kprof_report *report;
     kprof_child child;
     kprof_progress progress;
@@ -183,7 +184,7 @@ static kprof_status create_report(profile *run)
         .sets = sets,
         .start_unix_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec,
     };
-    kprof_status status = sets ? kprof_report_create(run->report_path, options->force_overwrite, &info, &run->report)
+    kprof_status status = sets ? kprof_report_create(run->report_path, run->create_mode, &info, &run->report)
                                : kprof_fail(KPROF_NO_MEMORY, "out of memory");
     for (size_t i = 0; i < run->plans.count && status == KPROF_OK; i++)
         status = store_plan(run->report, &run->plans.chips[i]);
@@ -194,8 +195,14 @@ static kprof_status create_report(profile *run)
 
 static kprof_status name_report(profile *run)
 {
-    if (run->options->export_path)
-        return kprof_export_path_expand(run->options->export_path, &run->report_path);
+    const kprof_options *options = run->options;
+    run->create_mode = options->force_overwrite ? KPROF_CREATE_REPLACE : KPROF_CREATE_NEW;
+    if (options->export_path) {
+        bool claimed;
+        kprof_status status = kprof_export_path_claim(options->export_path, &run->report_path, &claimed);
+        run->create_mode = claimed ? KPROF_CREATE_CLAIMED : run->create_mode;
+        return status;
+    }
     kprof_strbuf path = KPROF_STRBUF_INIT;
     kprof_strbuf_printf(&path, "%s/%s", run->session.dir, REPORT_IN_TEMP);
     run->report_path = kprof_strbuf_take(&path);
@@ -236,7 +243,7 @@ static kprof_status start_application(profile *run)
         .stdout_to_stderr = run->route.application_to_stderr,
         .signals = &run->signals,
     };
-    kprof_status status = kprof_spools_new(run->session.dir, run->report, &run->progress, &run->spools);
+    kprof_status status = kprof_spools_new(&run->session, run->report, &run->progress, &run->spools);
     if (status == KPROF_OK)
         status = kprof_child_fork(&spec, &run->child);
     if (status == KPROF_OK)
@@ -313,10 +320,10 @@ static void dispose(profile *run, bool started)
     kprof_child_close(&run->child);
     (void)!kprof_clock_guard_release(&run->clocks);
     kprof_spools_free(run->spools);
-    if (run->report)
+    if (started)
         (void)!kprof_report_close(run->report);
-    if (!started && run->report && run->report_path)
-        unlink(run->report_path);
+    else
+        kprof_report_discard(run->report);
     kprof_session_close(&run->session, false);
     kprof_signals_restore(&run->signals);
     kprof_plans_free(&run->plans);

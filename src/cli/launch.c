@@ -30,11 +30,15 @@ void kprof_signals_ignore(void)
 
 kprof_status kprof_signals_block(kprof_signals *out)
 {
-    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGCHLD};
+    /* All that would end kprof: batch systems send USR1, USR2 and XCPU, timers of a shell ALRM. */
+    static const int numbers[] = {SIGINT,  SIGTERM, SIGHUP,    SIGQUIT, SIGUSR1, SIGUSR2,   SIGALRM,
+                                  SIGXCPU, SIGPROF, SIGVTALRM, SIGIO,   SIGPWR,  SIGSTKFLT, SIGCHLD};
     sigset_t set;
     sigemptyset(&set);
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
         sigaddset(&set, numbers[i]);
+    for (int number = SIGRTMIN; number <= SIGRTMAX; number++)
+        sigaddset(&set, number);
     if (sigprocmask(SIG_BLOCK, &set, &out->previous) != 0)
         return kprof_fail(KPROF_INTERNAL, "cannot block signals: %m");
     out->fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -175,10 +179,12 @@ kprof_status kprof_child_start(kprof_child *child, const char *name)
     return fail_start(name, size == sizeof reason ? reason : EIO);
 }
 
-/* The terminal sends its signals to the application itself; one that a process sent reached kprof alone. */
+/* The terminal sends its signals to the application itself. Any other reached kprof alone: a process sent it, or a
+ * timer or a limit on processor time that kprof was started with. */
 static void forward(const kprof_child *child, const struct signalfd_siginfo *info)
 {
-    if (info->ssi_signo != SIGCHLD && info->ssi_code <= 0)
+    bool is_terminals = info->ssi_signo == SIGINT || info->ssi_signo == SIGQUIT || info->ssi_signo == SIGHUP;
+    if (info->ssi_signo != SIGCHLD && (info->ssi_code <= 0 || !is_terminals))
         kill(child->pid, (int)info->ssi_signo);
 }
 

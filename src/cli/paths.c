@@ -3,6 +3,8 @@
 #include "cli/paths.h"
 #include "core/log.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -187,6 +189,18 @@ static bool is_numbered(const char *pattern)
     return false;
 }
 
+/* Several runs may look for a free number at once: the one that creates the file has it. */
+static kprof_status claim(const char *path, bool *claimed)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    *claimed = fd >= 0;
+    if (fd < 0)
+        return errno == EEXIST ? KPROF_OK
+                               : kprof_fail(KPROF_OUTPUT, "%s: cannot create the report: %s", path, strerror(errno));
+    close(fd);
+    return KPROF_OK;
+}
+
 kprof_status kprof_export_path_expand(const char *pattern, char **out)
 {
     for (unsigned number = 1;; number++) {
@@ -195,6 +209,22 @@ kprof_status kprof_export_path_expand(const char *pattern, char **out)
             return status;
         free(*out);
         *out = NULL;
+    }
+}
+
+kprof_status kprof_export_path_claim(const char *pattern, char **out, bool *claimed)
+{
+    *claimed = false;
+    for (;;) {
+        kprof_status status = kprof_export_path_expand(pattern, out);
+        if (status == KPROF_OK && is_numbered(pattern))
+            status = claim(*out, claimed);
+        if (status == KPROF_OK && (*claimed || !is_numbered(pattern)))
+            return KPROF_OK;
+        free(*out);
+        *out = NULL;
+        if (status != KPROF_OK)
+            return status;
     }
 }
 

@@ -1,5 +1,6 @@
 /* Makes and removes the session directory. */
 #include "cli/session.h"
+#include "core/folder.h"
 #include "core/log.h"
 
 #include <dirent.h>
@@ -9,45 +10,80 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 kprof_status kprof_session_open(kprof_session *out)
 {
-    const char *parent = getenv("TMPDIR");
+    const char *parent = getenv("TMPDIR"), *reason = NULL;
     char resolved[PATH_MAX], dir[PATH_MAX + 32];
     if (!parent || !*parent)
         parent = "/tmp";
     if (!realpath(parent, resolved))
         return kprof_fail(KPROF_OUTPUT, "cannot make a directory for temporary files in %s: %m; set TMPDIR", parent);
     snprintf(dir, sizeof dir, "%s/kprof-XXXXXX", resolved);
-    if (!mkdtemp(dir))
-        return kprof_fail(KPROF_OUTPUT, "cannot make a directory for temporary files in %s: %m; set TMPDIR", resolved);
-    out->dir = strdup(dir);
-    if (out->dir)
+    kprof_session session = {.parent = open(resolved, O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+    if (session.parent < 0 || !mkdtemp(dir)) {
+        reason = strerror(errno);
+        if (session.parent >= 0)
+            close(session.parent);
+        return kprof_fail(KPROF_OUTPUT, "cannot make a directory for temporary files in %s: %s; set TMPDIR", resolved,
+                          reason);
+    }
+    session.folder = kprof_folder_open(dir, &reason);
+    session.dir = strdup(dir);
+    if (session.folder >= 0 && session.dir) {
+        *out = session;
         return KPROF_OK;
-    rmdir(dir);
-    return kprof_fail(KPROF_NO_MEMORY, "out of memory");
+    }
+    if (session.folder >= 0)
+        close(session.folder);
+    close(session.parent);
+    free(session.dir);
+    return kprof_fail(KPROF_OUTPUT, "the directory for temporary files %s cannot be used: %s; set TMPDIR", dir,
+                      session.folder < 0 ? reason : "out of memory");
 }
 
-static void remove_files(DIR *dir)
+static void remove_files(int folder)
 {
+    int copy = fcntl(folder, F_DUPFD_CLOEXEC, 0);
+    DIR *dir = copy >= 0 ? fdopendir(copy) : NULL;
+    if (!dir) {
+        if (copy >= 0)
+            close(copy);
+        return;
+    }
+    rewinddir(dir); /* the copy shares its position with the original */
     for (struct dirent *entry; (entry = readdir(dir));)
-        unlinkat(dirfd(dir), entry->d_name, 0);
+        unlinkat(folder, entry->d_name, 0);
+    closedir(dir);
 }
 
-static void remove_tree(const char *path)
+/* Is the name in the parent still that of the folder that was made? */
+static bool is_in_place(const kprof_session *session, const char *name)
 {
+    struct stat made, found;
+    return fstat(session->folder, &made) == 0 && fstatat(session->parent, name, &found, AT_SYMLINK_NOFOLLOW) == 0 &&
+           made.st_dev == found.st_dev && made.st_ino == found.st_ino;
+}
+
+static void remove_tree(const kprof_session *session)
+{
+    const char *name = strrchr(session->dir, '/') + 1;
     /* A child that outlives the application may add a file between the two steps: once more, then give up. */
     for (int attempt = 0; attempt < 3; attempt++) {
-        DIR *dir = opendir(path);
-        if (dir) {
-            remove_files(dir);
-            closedir(dir);
+        remove_files(session->folder);
+        if (!is_in_place(session, name)) {
+            kprof_log(KPROF_LOG_WARNING,
+                      "somebody moved or replaced the temporary directory %s: its files are removed, what has its name "
+                      "now is left alone",
+                      session->dir);
+            return;
         }
-        if (rmdir(path) == 0 || errno == ENOENT)
+        if (unlinkat(session->parent, name, AT_REMOVEDIR) == 0)
             return;
     }
-    kprof_log(KPROF_LOG_WARNING, "cannot remove the temporary directory %s: %m", path);
+    kprof_log(KPROF_LOG_WARNING, "cannot remove the temporary directory %s: %m", session->dir);
 }
 
 void kprof_session_close(kprof_session *session, bool keep)
@@ -57,7 +93,9 @@ void kprof_session_close(kprof_session *session, bool keep)
     if (keep)
         kprof_log(KPROF_LOG_WARNING, "what the application's processes wrote is kept in %s", session->dir);
     else
-        remove_tree(session->dir);
+        remove_tree(session);
+    close(session->folder);
+    close(session->parent);
     free(session->dir);
-    session->dir = NULL;
+    *session = (kprof_session){0};
 }

@@ -2,11 +2,11 @@
 #include "cli/spools.h"
 #include "core/filter.h"
 #include "core/log.h"
-#include "core/strbuf.h"
 #include "spool/spool.h"
 
 #include <dirent.h>
 #include <errno.h>
+#include <search.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +29,8 @@ typedef struct spool {
 } spool;
 
 struct kprof_spools {
-    char *dir;
+    const kprof_session *session;
+    void *names; /* of the items, for tsearch */
     kprof_report *report;
     kprof_progress *progress;
     spool **items;
@@ -48,40 +49,39 @@ static void spool_free(spool *item)
     free(item);
 }
 
-kprof_status kprof_spools_new(const char *dir, kprof_report *report, kprof_progress *progress, kprof_spools **out)
+kprof_status kprof_spools_new(const kprof_session *session, kprof_report *report, kprof_progress *progress,
+                              kprof_spools **out)
 {
     kprof_spools *spools = calloc(1, sizeof *spools);
-    if (spools)
-        spools->dir = strdup(dir);
-    if (!spools || !spools->dir) {
-        free(spools);
+    if (!spools)
         return kprof_fail(KPROF_NO_MEMORY, "out of memory");
-    }
+    spools->session = session;
     spools->report = report;
     spools->progress = progress;
     *out = spools;
     return KPROF_OK;
 }
 
+static void keep_key(void *name)
+{
+    (void)name; /* its item owns it */
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(a, b);
+}
+
 void kprof_spools_free(kprof_spools *spools)
 {
     if (!spools)
         return;
+    tdestroy(spools->names, keep_key);
     for (size_t i = 0; i < spools->count; i++)
         spool_free(spools->items[i]);
     kprof_strlist_free(&spools->messages);
     free(spools->items);
-    free(spools->dir);
     free(spools);
-}
-
-static bool is_known(const kprof_spools *spools, const char *name)
-{
-    for (size_t i = 0; i < spools->count; i++) {
-        if (strcmp(spools->items[i]->name, name) == 0)
-            return true;
-    }
-    return false;
 }
 
 static kprof_status append_spool(kprof_spools *spools, spool *item)
@@ -94,6 +94,8 @@ static kprof_status append_spool(kprof_spools *spools, spool *item)
         spools->items = items;
         spools->capacity = capacity;
     }
+    if (!tsearch(item->name, &spools->names, compare_names))
+        return kprof_fail(KPROF_NO_MEMORY, "out of memory");
     spools->items[spools->count++] = item;
     return KPROF_OK;
 }
@@ -102,21 +104,18 @@ static kprof_status append_spool(kprof_spools *spools, spool *item)
 static kprof_status open_spool(kprof_spools *spools, const char *name)
 {
     spool *item = calloc(1, sizeof *item);
-    kprof_strbuf path = KPROF_STRBUF_INIT;
-    kprof_strbuf_printf(&path, "%s/%s", spools->dir, name);
-    kprof_status status = KPROF_NO_MEMORY;
     if (item)
         item->name = strdup(name);
-    if (!item || !item->name || path.failed)
-        goto out;
-    item->damaged = kprof_spool_reader_open(path.data, &item->reader) != KPROF_OK;
-    status = kprof_ingest_new(spools->report, &item->ingest);
+    if (!item || !item->name) {
+        free(item);
+        return kprof_fail(KPROF_NO_MEMORY, "out of memory");
+    }
+    item->damaged = kprof_spool_reader_open(spools->session->folder, name, &item->reader) != KPROF_OK;
+    kprof_status status = kprof_ingest_new(spools->report, &item->ingest);
     if (status == KPROF_OK)
         status = append_spool(spools, item);
-out:
-    if (status != KPROF_OK && item)
+    if (status != KPROF_OK)
         spool_free(item);
-    kprof_strbuf_free(&path);
     return status;
 }
 
@@ -130,12 +129,12 @@ static int is_spool(const struct dirent *entry)
 static kprof_status find_new(kprof_spools *spools)
 {
     struct dirent **entries;
-    int count = scandir(spools->dir, &entries, is_spool, versionsort);
+    int count = scandirat(spools->session->folder, ".", &entries, is_spool, versionsort);
     kprof_status status = KPROF_OK;
     if (count < 0)
-        return kprof_fail(KPROF_BAD_SPOOL, "cannot read the session directory %s: %m", spools->dir);
+        return kprof_fail(KPROF_BAD_SPOOL, "cannot read the session directory %s: %m", spools->session->dir);
     for (int i = 0; i < count; i++) {
-        if (status == KPROF_OK && !is_known(spools, entries[i]->d_name))
+        if (status == KPROF_OK && !tfind(entries[i]->d_name, &spools->names, compare_names))
             status = open_spool(spools, entries[i]->d_name);
         free(entries[i]);
     }
@@ -228,13 +227,18 @@ static kprof_status store_some(kprof_spools *spools, spool *item, bool *more)
     return status == KPROF_OK ? committed : status;
 }
 
+/* Store all that is new in a spool. Thousands of processes come and go in one run, so that a spool is open only here.
+ */
 static kprof_status ingest_spool(kprof_spools *spools, spool *item)
 {
     kprof_status status = KPROF_OK;
-    for (bool more = true; more && status == KPROF_OK && !item->damaged;) {
+    bool more = !item->damaged && kprof_spool_has_news(item->reader);
+    while (more && status == KPROF_OK && !item->damaged) {
         status = store_some(spools, item, &more);
         kprof_progress_tick(spools->progress);
     }
+    if (item->reader)
+        kprof_spool_reader_rest(item->reader);
     return status;
 }
 
@@ -301,11 +305,11 @@ static void check_space(kprof_spools *spools)
     bool all_ended = true;
     for (size_t i = 0; i < spools->count; i++)
         all_ended = all_ended && spools->items[i]->ended;
-    if (all_ended || statvfs(spools->dir, &disk) != 0 || disk.f_bavail * disk.f_frsize >= FULL_BELOW_BYTES)
+    if (all_ended || fstatvfs(spools->session->folder, &disk) != 0 || disk.f_bavail * disk.f_frsize >= FULL_BELOW_BYTES)
         return;
     spools->told = KPROF_OUTPUT;
     kprof_log(KPROF_LOG_ERROR, "the disk that holds %s is full: later launches are lost; set TMPDIR to another",
-              spools->dir);
+              spools->session->dir);
 }
 
 kprof_status kprof_spools_finish(kprof_spools *spools, pid_t root)

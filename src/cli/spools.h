@@ -3,6 +3,7 @@
 #define KPROF_CLI_SPOOLS_H
 
 #include "cli/progress.h"
+#include "cli/session.h"
 #include "core/filter.h"
 #include "report/report.h"
 
@@ -10,8 +11,8 @@
 
 typedef struct kprof_spools kprof_spools;
 
-/* Watch `dir` (copied); records go to `report` and `progress`, both borrowed. */
-kprof_status kprof_spools_new(const char *dir, kprof_report *report, kprof_progress *progress,
+/* Watch the session directory; records go to `report` and `progress`. All three are borrowed. */
+kprof_status kprof_spools_new(const kprof_session *session, kprof_report *report, kprof_progress *progress,
                               kprof_spools **out) KPROF_MUST_CHECK;
 void kprof_spools_free(kprof_spools *spools);
 

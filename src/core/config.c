@@ -2,6 +2,7 @@
  * end refuses whatever was cut or changed. */
 #include "core/config.h"
 #include "core/bytes.h"
+#include "core/folder.h"
 #include "core/log.h"
 
 #include <errno.h>
@@ -9,13 +10,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define CONFIG_MAGIC     "KPROFCFG"
 #define CONFIG_VERSION   12
 #define CONFIG_MAX_BYTES (64u << 20)
 #define CONFIG_MAX_CHIPS 256
+/* All metrics of a chip at once take some hundred passes. */
+#define CONFIG_MAX_PASSES 4096
+#define DRAFT_FILE        KPROF_CONFIG_FILE ".new"
 
 static void encode_filter(const kprof_filter_spec *filter, kprof_strbuf *out)
 {
@@ -111,7 +114,8 @@ static void decode_chip(kprof_bytes *in, kprof_chip_metrics *chip)
     kprof_get_strings(in, &chip->proof);
     for (size_t i = 0; i < KPROF_IMAGES; i++)
         decode_image(in, &chip->images[i]);
-    in->failed = in->failed || (chip->pass_count > 0 && chip->images[0].size == 0);
+    in->failed =
+        in->failed || chip->pass_count > CONFIG_MAX_PASSES || (chip->pass_count > 0 && chip->images[0].size == 0);
     if (in->failed)
         return;
     chip->chip = strdup(name);
@@ -228,73 +232,71 @@ static bool write_all(int fd, const char *data, size_t size)
     return true;
 }
 
-/* Write under a temporary name and rename: a process that starts meanwhile reads the old file or the new one. */
-static kprof_status replace_file(const char *path, const kprof_strbuf *content)
+/* Write under a temporary name and rename: a process that starts meanwhile reads the old file or the new one. Return
+ * NULL, or the reason. */
+static const char *replace_file(int folder, const kprof_strbuf *content)
 {
-    kprof_strbuf temporary = KPROF_STRBUF_INIT;
-    kprof_strbuf_printf(&temporary, "%s.new", path);
-    if (temporary.failed)
-        return kprof_fail(KPROF_NO_MEMORY, "writing %s: out of memory", path);
-    bool written = false;
-    int fd = open(temporary.data, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (fd >= 0) {
-        written = write_all(fd, content->data, content->length);
-        written = close(fd) == 0 && written && rename(temporary.data, path) == 0;
-    }
-    int reason = errno;
-    if (!written)
-        unlink(temporary.data);
-    kprof_strbuf_free(&temporary);
-    return written ? KPROF_OK : kprof_fail(KPROF_OUTPUT, "writing %s: %s", path, strerror(reason));
+    const char *reason = NULL;
+    int fd = kprof_folder_open_file(folder, DRAFT_FILE, O_WRONLY | O_CREAT | O_TRUNC, &reason);
+    if (fd < 0)
+        return reason;
+    bool written = write_all(fd, content->data, content->length);
+    if (close(fd) == 0 && written && renameat(folder, DRAFT_FILE, folder, KPROF_CONFIG_FILE) == 0)
+        return NULL;
+    reason = strerror(errno);
+    unlinkat(folder, DRAFT_FILE, 0);
+    return reason;
 }
 
 kprof_status kprof_config_save(const kprof_config *config, const char *dir)
 {
-    kprof_strbuf path = KPROF_STRBUF_INIT, content = KPROF_STRBUF_INIT;
+    kprof_strbuf content = KPROF_STRBUF_INIT;
     kprof_status status = kprof_config_encode(config, &content);
-    kprof_strbuf_printf(&path, "%s/" KPROF_CONFIG_FILE, dir);
-    if (status == KPROF_OK && path.failed)
-        status = kprof_fail(KPROF_NO_MEMORY, "writing the configuration: out of memory");
-    if (status == KPROF_OK)
-        status = replace_file(path.data, &content);
-    kprof_strbuf_free(&path);
+    if (status == KPROF_OK) {
+        const char *reason;
+        int folder = kprof_folder_open(dir, &reason);
+        if (folder >= 0) {
+            reason = replace_file(folder, &content);
+            close(folder);
+        }
+        if (reason)
+            status = kprof_fail(KPROF_OUTPUT, "writing %s/" KPROF_CONFIG_FILE ": %s", dir, reason);
+    }
     kprof_strbuf_free(&content);
     return status;
 }
 
-static kprof_status read_file(const char *path, kprof_strbuf *out)
+/* NULL, or the reason. */
+static const char *read_file(int folder, kprof_strbuf *out)
 {
-    int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
-    struct stat info;
+    const char *reason = NULL;
+    int fd = kprof_folder_open_file(folder, KPROF_CONFIG_FILE, O_RDONLY, &reason);
     if (fd < 0)
-        return kprof_fail(KPROF_INTERNAL, "opening %s: %s", path, strerror(errno));
-    ssize_t got = 0;
-    if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode)) {
-        char block[16384];
-        while ((got = read(fd, block, sizeof block)) > 0 && out->length <= CONFIG_MAX_BYTES)
-            kprof_strbuf_append(out, block, (size_t)got);
-    }
-    int reason = errno;
-    close(fd);
+        return reason;
+    char block[16384];
+    ssize_t got;
+    while ((got = read(fd, block, sizeof block)) > 0 && out->length <= CONFIG_MAX_BYTES)
+        kprof_strbuf_append(out, block, (size_t)got);
     if (got < 0)
-        return kprof_fail(KPROF_INTERNAL, "reading %s: %s", path, strerror(reason));
-    if (out->failed || out->length > CONFIG_MAX_BYTES)
-        return kprof_fail(KPROF_INTERNAL, "reading %s: larger than %u MiB, or memory ran out", path,
-                          CONFIG_MAX_BYTES >> 20);
-    return KPROF_OK;
+        reason = strerror(errno);
+    else if (out->failed || out->length > CONFIG_MAX_BYTES)
+        reason = "it is too large, or memory ran out";
+    close(fd);
+    return reason;
 }
 
 kprof_status kprof_config_load(const char *dir, kprof_config *out)
 {
     *out = (kprof_config){0};
-    kprof_strbuf path = KPROF_STRBUF_INIT, content = KPROF_STRBUF_INIT;
-    kprof_strbuf_printf(&path, "%s/" KPROF_CONFIG_FILE, dir);
-    kprof_status status = KPROF_NO_MEMORY;
-    if (!path.failed)
-        status = read_file(path.data, &content);
-    if (status == KPROF_OK)
-        status = kprof_config_decode(content.data, content.length, out);
-    kprof_strbuf_free(&path);
+    kprof_strbuf content = KPROF_STRBUF_INIT;
+    const char *reason;
+    int folder = kprof_folder_open(dir, &reason);
+    if (folder < 0)
+        return kprof_fail(KPROF_INTERNAL, "the session directory %s is not used: %s", dir, reason);
+    reason = read_file(folder, &content);
+    close(folder);
+    kprof_status status = reason ? kprof_fail(KPROF_INTERNAL, "reading %s/" KPROF_CONFIG_FILE ": %s", dir, reason)
+                                 : kprof_config_decode(content.data, content.length, out);
     kprof_strbuf_free(&content);
     return status;
 }

@@ -96,7 +96,8 @@ typedef struct kprof_config {
 kprof_status kprof_config_encode(const kprof_config *config, kprof_strbuf *out) KPROF_MUST_CHECK;
 /* Decode; owns what it allocates. INTERNAL, with a logged reason, on anything that is not exactly one valid config. */
 kprof_status kprof_config_decode(const void *data, size_t size, kprof_config *out) KPROF_MUST_CHECK;
-/* Write to, or read from, `dir`/config (mode 0600). */
+/* Write to, or read from, `dir`/config (mode 0600). `dir` is absolute, belongs to this user and is closed to others
+ * (core/folder.h); anything else is refused. */
 kprof_status kprof_config_save(const kprof_config *config, const char *dir) KPROF_MUST_CHECK;
 kprof_status kprof_config_load(const char *dir, kprof_config *out) KPROF_MUST_CHECK;
 void kprof_config_free(kprof_config *config); /* members, not the struct */

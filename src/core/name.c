@@ -4,17 +4,25 @@
 #include "core/strbuf.h"
 
 #include <libiberty/demangle.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* Names of real kernels stay below 100 KB. A hostile one of 200 characters can stand for terabytes of text. */
 #define DEMANGLED_MAX_BYTES (1024 * 1024)
+/* libiberty's own limit, which names of CUTLASS and Thrust exceed; and ours, with the stack that names of that length
+ * can take at worst. */
+#define PLAIN_MAX_BYTES   1024
+#define MANGLED_MAX_BYTES ((size_t)32 * 1024)
+#define LARGE_STACK_BYTES ((size_t)256 << 20)
 
 #define STUB_PREFIX "__device_stub__"
 
 typedef struct demangling {
+    const char *mangled;
     kprof_strbuf text;
+    bool done;
     jmp_buf too_long;
 } demangling;
 
@@ -34,17 +42,39 @@ static bool starts_with(const char *text, const char *prefix)
 }
 
 /* A function of its own, so that `state` of its caller is certain to survive the jump. */
-static bool demangle_into(demangling *state, const char *mangled)
+static bool demangle_into(demangling *state, int more_flags)
 {
-    return setjmp(state->too_long) == 0 &&
-           cplus_demangle_v3_callback(mangled, DMGL_PARAMS | DMGL_ANSI, append_demangled, state) &&
+    int flags = DMGL_PARAMS | DMGL_ANSI | more_flags;
+    return setjmp(state->too_long) == 0 && cplus_demangle_v3_callback(state->mangled, flags, append_demangled, state) &&
            state->text.length > 0;
+}
+
+static void *demangle_long(void *user)
+{
+    demangling *state = user;
+    state->done = demangle_into(state, DMGL_NO_RECURSE_LIMIT);
+    return NULL;
+}
+
+/* libiberty refuses longer names unless it is told not to mind its stack, which then has to be large. */
+static bool demangle_on_large_stack(demangling *state)
+{
+    pthread_attr_t attributes;
+    pthread_t thread;
+    if (pthread_attr_init(&attributes) != 0)
+        return false;
+    bool started = pthread_attr_setstacksize(&attributes, LARGE_STACK_BYTES) == 0 &&
+                   pthread_create(&thread, &attributes, demangle_long, state) == 0;
+    pthread_attr_destroy(&attributes);
+    return started && pthread_join(thread, NULL) == 0 && state->done;
 }
 
 char *kprof_demangle(const char *mangled)
 {
-    demangling state = {.text = KPROF_STRBUF_INIT};
-    if (starts_with(mangled, "_Z") && demangle_into(&state, mangled))
+    demangling state = {.mangled = mangled, .text = KPROF_STRBUF_INIT};
+    size_t length = strnlen(mangled, MANGLED_MAX_BYTES + 1);
+    bool is_mangled = starts_with(mangled, "_Z") && length <= MANGLED_MAX_BYTES;
+    if (is_mangled && (length <= PLAIN_MAX_BYTES ? demangle_into(&state, 0) : demangle_on_large_stack(&state)))
         return kprof_strbuf_take(&state.text);
     kprof_strbuf_free(&state.text);
     return strdup(mangled);

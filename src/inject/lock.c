@@ -2,6 +2,7 @@
 #include "inject/lock.h"
 
 #include "core/fd.h"
+#include "core/folder.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -15,23 +16,29 @@
 
 /* A locked file. */
 typedef struct file_lock {
-    char path[PATH_MAX];
+    const char *name; /* in the session directory */
     int fd;           /* -1: not locked */
     struct stat file; /* tells whether the number is still ours */
 } file_lock;
 
-static file_lock turn = {.fd = -1};   /* exclusive: whose turn it is */
-static file_lock wanted = {.fd = -1}; /* shared by those who want theirs */
+static file_lock turn = {.name = "gpu.lock", .fd = -1};     /* exclusive: whose turn it is */
+static file_lock wanted = {.name = "gpu.wanted", .fd = -1}; /* shared by those who want theirs */
+static char session_dir[PATH_MAX];
 
 void kprof_lock_set_folder(const char *dir)
 {
-    snprintf(turn.path, sizeof turn.path, "%s/gpu.lock", dir);
-    snprintf(wanted.path, sizeof wanted.path, "%s/gpu.wanted", dir);
+    snprintf(session_dir, sizeof session_dir, "%s", dir);
 }
 
 static int open_lock(const file_lock *lock)
 {
-    return open(lock->path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    const char *reason;
+    int folder = kprof_folder_open(session_dir, &reason);
+    if (folder < 0)
+        return -1;
+    int fd = kprof_folder_open_file(folder, lock->name, O_RDWR | O_CREAT, &reason);
+    close(folder);
+    return fd;
 }
 
 static void hold(file_lock *lock, int fd)

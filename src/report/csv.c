@@ -19,7 +19,7 @@ void kprof_csv_launches_end(kprof_emitter *emitter)
 {
     kprof_csv *csv = kprof_csv_of(emitter);
     for (size_t i = 0; csv->tails && i < csv->base.launches.slot_count; i++)
-        free(csv->tails[i]);
+        kprof_strbuf_free(&csv->tails[i]);
     free(csv->tails);
     free(csv->values);
     csv->tails = NULL;
@@ -48,11 +48,6 @@ void kprof_csv_put_text(kprof_strbuf *row, const char *text)
     kprof_strbuf_append(row, quoted, csv_write(quoted, room, text, length));
     if (quoted != fixed)
         free(quoted);
-}
-
-void kprof_csv_put_comma(kprof_strbuf *row)
-{
-    kprof_strbuf_append(row, ",", 1);
 }
 
 void kprof_csv_text(kprof_strbuf *row, const char *text)
@@ -121,7 +116,9 @@ void kprof_csv_begin_launches(kprof_csv *csv)
 void kprof_csv_begin_launch(kprof_csv *csv)
 {
     kprof_strbuf_clear(&csv->prefix);
-    for (size_t i = 0; csv->base.status == KPROF_OK && i < csv->base.launches.column_count; i++)
+    if (csv->base.status != KPROF_OK)
+        return;
+    for (size_t i = 0; i < csv->base.launches.column_count; i++)
         csv->values[i] = NAN;
 }
 
@@ -130,19 +127,15 @@ bool kprof_csv_begin_metric(kprof_csv *csv, const kprof_emit_metric *metric,
 {
     if (csv->base.status != KPROF_OK)
         return false;
-    char **tail = &csv->tails[metric->slot];
-    if (!*tail) {
-        kprof_strbuf texts = KPROF_STRBUF_INIT;
-        put(&texts, metric);
-        *tail = kprof_strbuf_take(&texts);
-        kprof_strbuf_free(&texts);
-    }
-    if (!*tail || csv->prefix.failed) {
+    kprof_strbuf *tail = &csv->tails[metric->slot];
+    if (tail->length == 0)
+        put(tail, metric);
+    if (tail->failed || csv->prefix.failed) {
         csv->base.status = KPROF_NO_MEMORY;
         return false;
     }
     kprof_output_put(csv->base.out, csv->prefix.data, csv->prefix.length);
-    kprof_output_puts(csv->base.out, *tail);
+    kprof_output_put(csv->base.out, tail->data, tail->length);
     return true;
 }
 

@@ -17,7 +17,7 @@ typedef struct kprof_csv {
     const kprof_csv_columns *columns;
     kprof_strbuf prefix; /* of the launch or record: its columns, each followed by a comma */
     kprof_strbuf row;    /* being put together */
-    char **tails;        /* [slot_count]: the texts of a metric, quoted, each followed by a comma; made on first use */
+    kprof_strbuf *tails; /* [slot_count]: the texts of a metric, quoted, each followed by a comma; made on first use */
     double *values;      /* [column_count], of the launch, for a row of all */
     kprof_emit_list list;
     int64_t record; /* number of the record in the list, from 1 */
@@ -36,7 +36,10 @@ static inline kprof_csv *kprof_csv_of(kprof_emitter *emitter)
 void kprof_csv_put(kprof_strbuf *row, const kprof_emit_field *field);
 void kprof_csv_put_text(kprof_strbuf *row, const char *text);
 void kprof_csv_put_real(kprof_strbuf *row, double value);
-void kprof_csv_put_comma(kprof_strbuf *row);
+static inline void kprof_csv_put_comma(kprof_strbuf *row)
+{
+    kprof_strbuf_append(row, ",", 1);
+}
 void kprof_csv_text(kprof_strbuf *row, const char *text);
 void kprof_csv_integer(kprof_strbuf *row, int64_t value);
 void kprof_csv_names(kprof_strbuf *row, const char *const *names); /* NULL-terminated */

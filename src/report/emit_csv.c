@@ -102,12 +102,13 @@ static void long_metric(kprof_emitter *emitter, const kprof_emit_metric *metric)
     kprof_csv_put_real(row, metric->value);
     kprof_csv_put_comma(row);
     put_text_if_any(row, metric->passes);
-    if (metric->spread)
-        kprof_strbuf_printf(row, "%zu", metric->spread->samples);
-    kprof_csv_put_comma(row);
-    if (metric->spread)
+    if (metric->spread) {
+        kprof_strbuf_printf(row, "%zu,", metric->spread->samples);
         kprof_csv_put_real(row, metric->spread->mad);
-    kprof_csv_put_comma(row);
+        kprof_csv_put_comma(row);
+    } else {
+        kprof_strbuf_append(row, ",,", 2);
+    }
     kprof_csv_end_row(csv);
 }
 

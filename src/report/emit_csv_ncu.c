@@ -77,11 +77,10 @@ static void ncu_launch_begin(kprof_emitter *emitter, const kprof_model_launch *l
 
 static void put_value(kprof_strbuf *row, double value, unsigned decimals)
 {
-    char number[KPROF_NUMBER_SIZE];
-    size_t length = kprof_number_grouped(number, value, (kprof_number_style){.decimals = decimals});
-    kprof_strbuf_append(row, "\"", 1);
-    kprof_strbuf_append(row, number, length);
-    kprof_strbuf_append(row, "\"", 1);
+    char quoted[KPROF_NUMBER_SIZE + 2] = "\"";
+    size_t length = kprof_number_grouped(quoted + 1, value, (kprof_number_style){.decimals = decimals});
+    quoted[length + 1] = '"';
+    kprof_strbuf_append(row, quoted, length + 2);
 }
 
 static void put_texts(kprof_strbuf *tail, const kprof_emit_metric *metric)

@@ -20,9 +20,17 @@ typedef struct kprof_run_info {
     int64_t start_unix_ns;
 } kprof_run_info;
 
-/* Create a new report (mode 0600) at `path`; an existing file is an error (OUTPUT) unless `overwrite`. */
-kprof_status kprof_report_create(const char *path, bool overwrite, const kprof_run_info *run,
+typedef enum kprof_create_mode {
+    KPROF_CREATE_NEW,     /* a file of that name is an error */
+    KPROF_CREATE_REPLACE, /* built under another name beside it, and renamed when it is closed */
+    KPROF_CREATE_CLAIMED, /* the caller has just created the file, empty, with O_EXCL */
+} kprof_create_mode;
+
+/* Create a new report (mode 0600) at `path`. OUTPUT, and nothing is left behind, when that cannot be done. */
+kprof_status kprof_report_create(const char *path, kprof_create_mode mode, const kprof_run_info *run,
                                  kprof_report **out) KPROF_MUST_CHECK;
+/* Close a report that is being written, and remove its files. */
+void kprof_report_discard(kprof_report *report);
 /* Store what was planned for a chip: its sections as JSON, the metrics with unit and description (from `host`), and the
  * names that are left out. */
 kprof_status kprof_report_add_plan(kprof_report *report, const kprof_plan *plan, kprof_host *host) KPROF_MUST_CHECK;
@@ -51,7 +59,8 @@ kprof_status kprof_report_set_exit(kprof_report *report, int64_t pid, int wait_s
 
 /* Open an existing report for reading. BAD_REPORT with a message for a missing, truncated, foreign or newer file. */
 kprof_status kprof_report_open(const char *path, kprof_report **out) KPROF_MUST_CHECK;
-/* Finish (checkpoint; one file, no -wal beside it) and close. */
+/* Finish (one plain file, no -wal beside it) and close. Somebody who reads the report meanwhile goes on with what was
+ * there; when the report cannot be put in its place, a message tells where it is. */
 kprof_status kprof_report_close(kprof_report *report) KPROF_MUST_CHECK;
 
 typedef struct kprof_report_counts {

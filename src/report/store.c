@@ -2,6 +2,7 @@
  * write-ahead log, so that whatever was committed survives a killed kprof; closing turns it into one plain file. */
 #include "report/store.h"
 #include "report/derived.h"
+#include "report/report_file.h"
 
 #include <cjson/cJSON.h>
 #include <errno.h>
@@ -13,6 +14,8 @@
 
 /* No text or blob of a report is longer; a hostile file cannot make us allocate more for one. */
 #define MAX_FIELD_BYTES (16 * 1024 * 1024)
+/* How long to wait at the end for somebody who reads the report; then a copy takes its place. */
+#define READER_PATIENCE_MS 500
 
 static const char *const statement_texts[] = {
 #define STATEMENT_TEXT(name, sql) sql,
@@ -31,6 +34,11 @@ kprof_status kprof_store_fail(kprof_report *report, const char *operation)
     if (code == SQLITE_CONSTRAINT || code == SQLITE_MISUSE || code == SQLITE_ERROR)
         return kprof_fail(KPROF_INTERNAL, "%s: %s: %s", report->path, operation, sqlite3_errmsg(report->db));
     report->broken = true;
+    if (code == SQLITE_BUSY || code == SQLITE_LOCKED)
+        return kprof_fail(KPROF_OUTPUT,
+                          "%s: cannot write the report: another program has locked it for writing; what was stored "
+                          "before is kept: %s",
+                          report->path, operation);
     return kprof_fail(KPROF_OUTPUT, "%s: cannot write the report (is the disk full?): %s: %s", report->path, operation,
                       sqlite3_errmsg(report->db));
 }
@@ -159,6 +167,7 @@ static void report_free(kprof_report *report)
     kprof_derived_free(report->derived);
     sqlite3_close(report->db);
     free(report->path);
+    free(report->draft);
     free(report);
 }
 
@@ -195,40 +204,6 @@ static kprof_status report_new(const char *path, bool writable, kprof_report **o
     sqlite3_busy_timeout(report->db, 5000);
     sqlite3_limit(report->db, SQLITE_LIMIT_LENGTH, MAX_FIELD_BYTES);
     *out = report;
-    return KPROF_OK;
-}
-
-/* Files of an earlier run with the same name; a stale log would be taken for ours. */
-static kprof_status remove_old(const char *path)
-{
-    static const char *const suffixes[] = {"", "-wal", "-shm", "-journal"};
-    struct stat info;
-    if (lstat(path, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISLNK(info.st_mode))
-        return kprof_fail(KPROF_OUTPUT, "%s: cannot be overwritten: not a regular file", path);
-    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
-        char *name = NULL;
-        if (asprintf(&name, "%s%s", path, suffixes[i]) < 0)
-            return kprof_fail(KPROF_NO_MEMORY, "%s: out of memory", path);
-        int rc = unlink(name);
-        free(name);
-        if (rc != 0 && errno != ENOENT)
-            return kprof_fail(KPROF_OUTPUT, "%s: cannot replace the report: %s", path, strerror(errno));
-    }
-    return KPROF_OK;
-}
-
-static kprof_status make_file(const char *path, bool overwrite)
-{
-    struct stat info;
-    if (!overwrite && lstat(path, &info) == 0)
-        return kprof_fail(KPROF_OUTPUT, "%s: exists already; use --force-overwrite or another name", path);
-    kprof_status status = remove_old(path);
-    if (status != KPROF_OK)
-        return status;
-    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (fd < 0)
-        return kprof_fail(KPROF_OUTPUT, "%s: cannot create the report: %s", path, strerror(errno));
-    close(fd);
     return KPROF_OK;
 }
 
@@ -286,18 +261,29 @@ static kprof_status fill_new(kprof_report *report, const kprof_run_info *run)
     return status == KPROF_OK ? kprof_report_commit(report) : status;
 }
 
-kprof_status kprof_report_create(const char *path, bool overwrite, const kprof_run_info *run, kprof_report **out)
+kprof_status kprof_report_create(const char *path, kprof_create_mode mode, const kprof_run_info *run,
+                                 kprof_report **out)
 {
     *out = NULL;
+    char *draft = NULL;
     kprof_report *report;
-    kprof_status status = make_file(path, overwrite);
-    if (status == KPROF_OK)
-        status = report_new(path, true, &report);
+    kprof_status status = kprof_report_file_make(path, mode, &draft);
     if (status != KPROF_OK)
         return status;
-    status = fill_new(report, run);
+    status = report_new(draft ? draft : path, true, &report);
     if (status != KPROF_OK) {
-        report_free(report);
+        kprof_report_file_remove(draft ? draft : path);
+        free(draft);
+        return status;
+    }
+    if (draft) {
+        report->draft = draft;
+        free(report->path);
+        report->path = strdup(path);
+    }
+    status = report->path ? fill_new(report, run) : kprof_fail(KPROF_NO_MEMORY, "%s: out of memory", path);
+    if (status != KPROF_OK) {
+        kprof_report_discard(report);
         return status;
     }
     *out = report;
@@ -428,25 +414,53 @@ kprof_status kprof_report_commit(kprof_report *report)
     return kprof_store_write(report, KPROF_SQL_COMMIT, "");
 }
 
-/* Bring everything from the log into the file and leave the log mode, which makes one plain file. */
-static kprof_status finish(kprof_report *report)
+/* Bring everything from the log into the file and leave the log mode, which makes one plain file. *copied is a new
+ * name, owned by the caller, when somebody who reads the report holds it as it is: then the plain file is a copy. */
+static kprof_status finish(kprof_report *report, char **copied)
 {
     kprof_status status = kprof_report_commit(report);
     for (size_t i = 0; i < KPROF_STATEMENT_COUNT; i++) {
         sqlite3_finalize(report->statements[i]);
         report->statements[i] = NULL;
     }
-    kprof_status finished = kprof_store_exec(report, "PRAGMA wal_checkpoint(TRUNCATE); PRAGMA journal_mode=DELETE");
-    return status == KPROF_OK ? finished : status;
+    if (status != KPROF_OK)
+        return status;
+    sqlite3_busy_timeout(report->db, READER_PATIENCE_MS);
+    int rc = sqlite3_exec(report->db, "PRAGMA wal_checkpoint(TRUNCATE); PRAGMA journal_mode=DELETE", NULL, NULL, NULL);
+    if (rc == SQLITE_BUSY || rc == SQLITE_LOCKED)
+        return kprof_report_file_copy(report, copied);
+    return rc == SQLITE_OK ? KPROF_OK : kprof_store_fail(report, "completing the file");
 }
 
 kprof_status kprof_report_close(kprof_report *report)
 {
     if (!report)
         return KPROF_OK;
-    kprof_status status = report->writable ? finish(report) : KPROF_OK;
+    char *copied = NULL;
+    kprof_status status = report->writable ? finish(report, &copied) : KPROF_OK;
+    sqlite3_close(report->db);
+    report->db = NULL;
+    if (status == KPROF_OK && (copied || report->draft))
+        status = kprof_report_file_replace(copied ? copied : report->draft, report->path);
+    if (copied && report->draft)
+        kprof_report_file_remove(report->draft);
+    else if (status != KPROF_OK && report->draft)
+        kprof_log(KPROF_LOG_WARNING, "what was stored is in %s", report->draft);
+    free(copied);
     report_free(report);
     return status;
+}
+
+void kprof_report_discard(kprof_report *report)
+{
+    if (!report)
+        return;
+    char *file = report->draft ? report->draft : report->path;
+    report->draft = report->path = NULL;
+    report_free(report);
+    if (file)
+        kprof_report_file_remove(file);
+    free(file);
 }
 
 kprof_status kprof_report_set_exit(kprof_report *report, int64_t pid, int wait_status)

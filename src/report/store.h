@@ -53,6 +53,7 @@ struct kprof_derived; /* src/report/derived.h */
 struct kprof_report {
     sqlite3 *db;
     char *path;
+    char *draft; /* where the report is until it is complete; NULL: at `path` */
     bool writable;
     int version; /* of the schema */
     bool broken; /* writing has failed: row ids that an ingest remembers may have been rolled back */

@@ -14,14 +14,16 @@
 #define MAX_HEADER_BYTES 4096
 
 struct kprof_spool_reader {
-    int fd;
-    char *path;
+    int folder;      /* borrowed */
+    int fd;          /* -1: at rest */
+    char *name;      /* for messages */
     uint64_t offset; /* offset of the next record; 0 until the file header is there */
     uint8_t *payload;
     size_t payload_capacity;
     kprof_record_scratch scratch;
     bool damaged;
-    bool partial; /* true: at the last read, bytes were left behind `offset` */
+    uint64_t seen_bytes; /* of the file, at the last look */
+    bool partial;        /* at the last look, bytes were left behind `offset` */
 };
 
 /* Read up to `size` bytes at `offset`. Return the number read, which is less at the end of the file or on an error. */
@@ -46,7 +48,7 @@ static kprof_status read_header(kprof_spool_reader *reader)
     size_t magic = strlen(KPROF_SPOOL_MAGIC);
     size_t got = read_at(reader, bytes, sizeof bytes, 0);
     if (memcmp(bytes, KPROF_SPOOL_MAGIC, got < magic ? got : magic) != 0)
-        return kprof_fail(KPROF_BAD_SPOOL, "%s is not a kprof spool", reader->path);
+        return kprof_fail(KPROF_BAD_SPOOL, "%s is not a kprof spool", reader->name);
     if (got < sizeof bytes)
         return KPROF_OK;
     kprof_bytes in = {bytes + magic, sizeof bytes - magic, false};
@@ -54,32 +56,38 @@ static kprof_status read_header(kprof_spool_reader *reader)
     uint32_t header_size = kprof_get_u32(&in);
     if (version != KPROF_SPOOL_VERSION)
         return kprof_fail(KPROF_BAD_SPOOL, "%s has format version %u, this kprof reads %d; use the kprof that wrote it",
-                          reader->path, version, KPROF_SPOOL_VERSION);
+                          reader->name, version, KPROF_SPOOL_VERSION);
     if (header_size < KPROF_SPOOL_HEADER_BYTES || header_size > MAX_HEADER_BYTES)
-        return kprof_fail(KPROF_BAD_SPOOL, "%s has a damaged header", reader->path);
+        return kprof_fail(KPROF_BAD_SPOOL, "%s has a damaged header", reader->name);
     reader->offset = header_size;
     return KPROF_OK;
 }
 
-kprof_status kprof_spool_reader_open(const char *path, kprof_spool_reader **out)
+static kprof_status open_file(kprof_spool_reader *reader)
+{
+    struct stat info;
+    reader->fd = openat(reader->folder, reader->name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (reader->fd < 0 || fstat(reader->fd, &info) != 0)
+        return kprof_fail(KPROF_BAD_SPOOL, "opening %s: %s", reader->name, strerror(errno));
+    if (!S_ISREG(info.st_mode))
+        return kprof_fail(KPROF_BAD_SPOOL, "%s is not a regular file", reader->name);
+    return KPROF_OK;
+}
+
+kprof_status kprof_spool_reader_open(int folder, const char *name, kprof_spool_reader **out)
 {
     *out = NULL;
     kprof_spool_reader *reader = calloc(1, sizeof *reader);
-    char *copy = strdup(path);
+    char *copy = strdup(name);
     if (!reader || !copy) {
         free(reader);
         free(copy);
-        return kprof_fail(KPROF_NO_MEMORY, "opening %s: out of memory", path);
+        return kprof_fail(KPROF_NO_MEMORY, "opening %s: out of memory", name);
     }
-    reader->path = copy;
-    reader->fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    struct stat info;
-    kprof_status status = KPROF_OK;
-    if (reader->fd < 0 || fstat(reader->fd, &info) != 0)
-        status = kprof_fail(KPROF_BAD_SPOOL, "opening %s: %s", path, strerror(errno));
-    else if (!S_ISREG(info.st_mode))
-        status = kprof_fail(KPROF_BAD_SPOOL, "%s is not a regular file", path);
-    else
+    reader->folder = folder;
+    reader->name = copy;
+    kprof_status status = open_file(reader);
+    if (status == KPROF_OK)
         status = read_header(reader);
     if (status != KPROF_OK) {
         kprof_spool_reader_close(reader);
@@ -89,15 +97,28 @@ kprof_status kprof_spool_reader_open(const char *path, kprof_spool_reader **out)
     return KPROF_OK;
 }
 
+void kprof_spool_reader_rest(kprof_spool_reader *reader)
+{
+    if (reader->fd >= 0)
+        close(reader->fd);
+    reader->fd = -1;
+}
+
+bool kprof_spool_has_news(const kprof_spool_reader *reader)
+{
+    struct stat info;
+    return reader->partial || fstatat(reader->folder, reader->name, &info, AT_SYMLINK_NOFOLLOW) != 0 ||
+           (uint64_t)info.st_size != reader->seen_bytes;
+}
+
 void kprof_spool_reader_close(kprof_spool_reader *reader)
 {
     if (!reader)
         return;
-    if (reader->fd >= 0)
-        close(reader->fd);
+    kprof_spool_reader_rest(reader);
     kprof_spool_scratch_free(&reader->scratch);
     free(reader->payload);
-    free(reader->path);
+    free(reader->name);
     free(reader);
 }
 
@@ -105,7 +126,7 @@ static kprof_spool_next_result damaged_at(kprof_spool_reader *reader, const char
 {
     reader->damaged = true;
     reader->partial = true;
-    kprof_log(KPROF_LOG_WARNING, "%s is damaged at byte %llu (%s); what comes before it is used", reader->path,
+    kprof_log(KPROF_LOG_WARNING, "%s is damaged at byte %llu (%s); what comes before it is used", reader->name,
               (unsigned long long)reader->offset, reason);
     return KPROF_SPOOL_DAMAGED;
 }
@@ -122,17 +143,18 @@ static bool reserve_payload(kprof_spool_reader *reader, size_t size)
     return true;
 }
 
-static uint64_t file_size(const kprof_spool_reader *reader)
+static uint64_t look_at_size(kprof_spool_reader *reader)
 {
     struct stat info;
-    return fstat(reader->fd, &info) == 0 && info.st_size > 0 ? (uint64_t)info.st_size : 0;
+    reader->seen_bytes = fstat(reader->fd, &info) == 0 && info.st_size > 0 ? (uint64_t)info.st_size : 0;
+    return reader->seen_bytes;
 }
 
 /* Bring the next record's header and payload into memory. RECORD when both are whole and the checksum holds. */
 static kprof_spool_next_result fetch(kprof_spool_reader *reader, kprof_record_header *header)
 {
     uint8_t bytes[KPROF_SPOOL_RECORD_HEADER_BYTES];
-    uint64_t size = file_size(reader);
+    uint64_t size = look_at_size(reader);
     reader->partial = size > reader->offset;
     if (read_at(reader, bytes, sizeof bytes, reader->offset) < sizeof bytes)
         return KPROF_SPOOL_WAIT;
@@ -154,10 +176,12 @@ kprof_spool_next_result kprof_spool_next(kprof_spool_reader *reader, kprof_recor
 {
     if (reader->damaged)
         return KPROF_SPOOL_DAMAGED;
+    if (reader->fd < 0 && open_file(reader) != KPROF_OK)
+        return damaged_at(reader, "it cannot be opened again");
     if (reader->offset == 0 && read_header(reader) != KPROF_OK)
         return damaged_at(reader, "its header is not valid");
     if (reader->offset == 0) {
-        reader->partial = file_size(reader) > 0;
+        reader->partial = look_at_size(reader) > 0;
         return KPROF_SPOOL_WAIT;
     }
     for (;;) {

@@ -8,8 +8,8 @@
 
 typedef struct kprof_spool_writer kprof_spool_writer;
 
-/* Create the spool of this process in `dir` (mode 0600). The path is made absolute at once: the application may change
- * directory. */
+/* Create the spool of this process in `dir` (mode 0600): an absolute path, since the application may change directory,
+ * of a folder that this user alone has access to (core/folder.h). */
 kprof_status kprof_spool_writer_open(const char *dir, kprof_spool_writer **out) KPROF_MUST_CHECK;
 /* Append one record with one write(2), at once. Thread-safe. Survives an application that closes or reuses every file
  * descriptor: the descriptor is checked against the file's identity first and reopened. OUTPUT when the disk is full:
@@ -27,12 +27,16 @@ typedef enum kprof_spool_next_result {
     KPROF_SPOOL_DAMAGED, /* nothing after this point can be read; a message was logged once */
 } kprof_spool_next_result;
 
-/* Open a spool that may still be growing. BAD_SPOOL for a file that is not one or is of a newer version; a file shorter
- * than its header is not an error yet. */
-kprof_status kprof_spool_reader_open(const char *path, kprof_spool_reader **out) KPROF_MUST_CHECK;
+/* Open a spool in a folder (a descriptor, borrowed, or AT_FDCWD) that may still be growing. BAD_SPOOL for a file that
+ * is not one or is of a newer version; a file shorter than its header is not an error yet. */
+kprof_status kprof_spool_reader_open(int folder, const char *name, kprof_spool_reader **out) KPROF_MUST_CHECK;
 kprof_spool_next_result kprof_spool_next(kprof_spool_reader *reader, kprof_record *record);
 /* True when bytes that make no whole record are left: the writer died inside a write. */
 bool kprof_spool_has_partial(const kprof_spool_reader *reader);
+/* Close its file until the next kprof_spool_next: a run may have more processes than kprof may have descriptors. */
+void kprof_spool_reader_rest(kprof_spool_reader *reader);
+/* May there be more than the last kprof_spool_next saw? Opens nothing. */
+bool kprof_spool_has_news(const kprof_spool_reader *reader);
 void kprof_spool_reader_close(kprof_spool_reader *reader);
 
 #endif

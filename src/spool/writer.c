@@ -1,6 +1,7 @@
 /* Appends records to this process's spool. Lives inside other people's programs, which may close every descriptor,
  * change directory, fork or cancel threads: nothing here trusts the descriptor number from one record to the next. */
 #include "core/fd.h"
+#include "core/folder.h"
 #include "spool/format.h"
 #include "spool/spool.h"
 
@@ -109,30 +110,36 @@ kprof_status kprof_spool_write(kprof_spool_writer *writer, const kprof_record *r
     return reason ? KPROF_OUTPUT : KPROF_OK;
 }
 
-/* Create "<pid>-<n>.spool" with the first free n: exec keeps the pid. Returns the descriptor, or -1 with errno set. */
-static int create_file(const char *dir, kprof_strbuf *path)
+/* Create "<pid>-<n>.spool" with the first free n: exec keeps the pid. The descriptor, or -1 and the reason. */
+static int create_file(int folder, const char *dir, kprof_strbuf *path, const char **reason)
 {
     for (int n = 0; n < MAX_SPOOLS_PER_PID; n++) {
-        kprof_strbuf_clear(path);
-        kprof_strbuf_printf(path, "%s/%ld-%d.spool", dir, (long)getpid(), n);
-        if (path->failed)
-            break;
-        int fd = open(path->data, O_WRONLY | O_APPEND | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-        if (fd >= 0 || errno != EEXIST)
-            return fd < 0 ? fd : kprof_fd_move_up(fd);
+        char name[64];
+        snprintf(name, sizeof name, "%ld-%d.spool", (long)getpid(), n);
+        int fd = kprof_folder_open_file(folder, name, O_WRONLY | O_APPEND | O_CREAT | O_EXCL, reason);
+        if (fd < 0 && errno == EEXIST)
+            continue;
+        kprof_strbuf_printf(path, "%s/%s", dir, name);
+        return fd < 0 ? fd : kprof_fd_move_up(fd);
     }
-    errno = path->failed ? ENOMEM : EEXIST;
     return -1;
 }
 
 static const char *start_file(kprof_spool_writer *writer, const char *dir)
 {
+    const char *reason;
     kprof_strbuf path = KPROF_STRBUF_INIT;
-    writer->fd = create_file(dir, &path);
+    int folder = kprof_folder_open(dir, &reason);
+    if (folder < 0)
+        return reason;
+    writer->fd = create_file(folder, dir, &path, &reason);
     writer->path = kprof_strbuf_take(&path);
+    close(folder);
     struct stat info;
-    if (writer->fd < 0 || !writer->path || fstat(writer->fd, &info) != 0)
-        return strerror(errno);
+    if (writer->fd < 0)
+        return reason;
+    if (!writer->path || fstat(writer->fd, &info) != 0)
+        return "out of memory";
     writer->device = info.st_dev;
     writer->inode = info.st_ino;
     kprof_spool_encode_header(&writer->buffer);
@@ -142,16 +149,13 @@ static const char *start_file(kprof_spool_writer *writer, const char *dir)
 kprof_status kprof_spool_writer_open(const char *dir, kprof_spool_writer **out)
 {
     *out = NULL;
-    char *absolute = realpath(dir, NULL);
-    if (!absolute)
-        return kprof_fail(KPROF_OUTPUT, "spool directory %s: %s", dir, strerror(errno));
     const char *reason = "out of memory";
     kprof_spool_writer *writer = calloc(1, sizeof *writer);
     if (writer) {
+        writer->fd = -1;
         pthread_mutex_init(&writer->lock, NULL);
-        reason = start_file(writer, absolute);
+        reason = start_file(writer, dir);
     }
-    free(absolute);
     if (!reason) {
         *out = writer;
         return KPROF_OK;

@@ -263,6 +263,54 @@ static void files_that_cannot_be_read_are_refused(void **state)
     assert_int_equal(kprof_config_save(&config, dir), KPROF_OUTPUT);
 }
 
+/* The path comes from the environment, and what it names may be somebody else's by now. */
+static void only_a_private_folder_is_used(void **state)
+{
+    (void)state;
+    char dir[] = "/tmp/kprof-test-XXXXXX", link[64], path[64];
+    kprof_config loaded, config = sample();
+    assert_non_null(mkdtemp(dir));
+    snprintf(path, sizeof path, "%s/config", dir);
+    snprintf(link, sizeof link, "%s-link", dir);
+    assert_int_equal(kprof_config_save(&config, dir), KPROF_OK);
+    assert_int_equal(chmod(dir, 0750), 0);
+    assert_int_equal(kprof_config_load(dir, &loaded), KPROF_INTERNAL);
+    assert_non_null(strstr(log_seen.last, "other users have access"));
+    assert_int_equal(kprof_config_save(&config, dir), KPROF_OUTPUT);
+    assert_int_equal(chmod(dir, 0700), 0);
+    assert_int_equal(symlink(dir, link), 0);
+    assert_int_equal(kprof_config_load(link, &loaded), KPROF_INTERNAL);
+    unlink(link);
+    assert_int_equal(chdir("/tmp"), 0);
+    assert_int_equal(kprof_config_load(dir + strlen("/tmp/"), &loaded), KPROF_INTERNAL);
+    assert_non_null(strstr(log_seen.last, "not absolute"));
+    if (geteuid() == 0) {
+        assert_int_equal(chown(path, 65534, 65534), 0);
+        assert_int_equal(kprof_config_load(dir, &loaded), KPROF_INTERNAL);
+        assert_non_null(strstr(log_seen.last, "another user"));
+        assert_int_equal(chown(path, 0, 0) | chown(dir, 65534, 65534), 0);
+        assert_int_equal(kprof_config_load(dir, &loaded), KPROF_INTERNAL);
+        assert_non_null(strstr(log_seen.last, "another user"));
+        assert_int_equal(chown(dir, 0, 0), 0);
+    }
+    assert_int_equal(kprof_config_load(dir, &loaded), KPROF_OK);
+    kprof_config_free(&loaded);
+    unlink(path);
+    assert_int_equal(rmdir(dir), 0);
+}
+
+static void too_many_passes_are_refused(void **state)
+{
+    (void)state;
+    uint8_t image[] = {1};
+    kprof_chip_metrics chip = {.chip = "GH100", .pass_count = 100000, .images = {{image, sizeof image}}};
+    kprof_config config = {.chips = &chip, .chip_count = 1};
+    kprof_strbuf bytes = KPROF_STRBUF_INIT;
+    assert_int_equal(kprof_config_encode(&config, &bytes), KPROF_OK);
+    assert_int_equal(decode_copy(bytes.data, bytes.length), KPROF_INTERNAL);
+    kprof_strbuf_free(&bytes);
+}
+
 static void passes_without_an_image_are_refused(void **state)
 {
     (void)state;
@@ -311,6 +359,8 @@ int main(void)
         cmocka_unit_test(another_version_is_named),
         cmocka_unit_test(save_and_load_through_a_directory),
         cmocka_unit_test(files_that_cannot_be_read_are_refused),
+        cmocka_unit_test(only_a_private_folder_is_used),
+        cmocka_unit_test(too_many_passes_are_refused),
         cmocka_unit_test(passes_without_an_image_are_refused),
         cmocka_unit_test(an_image_is_chosen_by_its_bits),
     };

@@ -1,5 +1,6 @@
 /* Demangling, and the bare function name that -k compares with. */
 #include "core/filter.h"
+#include "core/strbuf.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -178,6 +179,53 @@ static void names_that_explode_are_left_alone(void **state)
     free(demangled);
 }
 
+/* "_Z1kIJ" <unit>... "EEvv": a kernel with `count` template arguments. */
+static char *name_with_arguments(const char *begin, const char *unit, const char *end, size_t count)
+{
+    kprof_strbuf name = KPROF_STRBUF_INIT;
+    kprof_strbuf_puts(&name, begin);
+    for (size_t i = 0; i < count; i++)
+        kprof_strbuf_puts(&name, unit);
+    kprof_strbuf_puts(&name, end);
+    return kprof_strbuf_take(&name);
+}
+
+/* Names of CUTLASS and Thrust have several thousand characters. */
+static void long_names_demangle(void **state)
+{
+    (void)state;
+    for (size_t count = 50; count <= 400; count *= 2) {
+        char *mangled =
+            name_with_arguments("_Z1kIJ", "50a_type_whose_name_is_as_long_as_those_of_libraries1i", "EEvv", count);
+        char *expected =
+            name_with_arguments("void k<", "a_type_whose_name_is_as_long_as_those_of_libraries, i, ", "", count);
+        strcpy(expected + strlen(expected) - 2, ">()");
+        char *demangled = kprof_demangle(mangled);
+        char *function = kprof_name_function_base(demangled);
+        assert_string_equal(demangled, expected);
+        assert_string_equal(function, "k");
+        free(mangled);
+        free(expected);
+        free(demangled);
+        free(function);
+    }
+}
+
+static void long_names_that_nest_do_no_harm(void **state)
+{
+    (void)state;
+    static const char *const units[] = {"P", "F", "N1aI", "N", "J", "Xpp", "Dp", "M1a", "A_", "1aIiE", "DT", "XcvL"};
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+        for (size_t length = 1000; length <= 512000; length *= 8) {
+            char *mangled = name_with_arguments("_Z1kI", units[i], "i", length / strlen(units[i]));
+            char *demangled = kprof_demangle(mangled);
+            assert_non_null(demangled);
+            free(mangled);
+            free(demangled);
+        }
+    }
+}
+
 static void deep_nesting_is_no_recursion(void **state)
 {
     (void)state;
@@ -203,6 +251,8 @@ int main(void)
         cmocka_unit_test(other_compilers_names_work),
         cmocka_unit_test(broken_brackets_do_no_harm),
         cmocka_unit_test(names_that_explode_are_left_alone),
+        cmocka_unit_test(long_names_demangle),
+        cmocka_unit_test(long_names_that_nest_do_no_harm),
         cmocka_unit_test(deep_nesting_is_no_recursion),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

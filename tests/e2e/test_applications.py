@@ -131,6 +131,14 @@ class Behaviour(Case):
         self.assert_run(self.collect([], [f"leavedir={self.path('gone')}", f"launch={VECTOR_ADD}"]), 0)
         self.assertEqual(self.launches(), ["vectorAdd"])
 
+    def test_more_processes_than_descriptors(self):
+        import resource
+
+        limit = lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+        run = self.collect([], [f"processes={200}:{VECTOR_ADD}"], preexec_fn=limit)
+        self.assert_run(run, 0)
+        self.assertEqual(self.query("run.kprof", "SELECT count(*) FROM launch"), [(200,)])
+
     def test_many_launches(self):
         self.assert_run(self.collect([], [f"launch={VECTOR_ADD}*10000"]), 0)
         self.assertEqual(self.query("run.kprof", "SELECT count(*) FROM launch"), [(10000,)])
@@ -150,6 +158,16 @@ class Signals(Case):
         process.send_signal(signal.SIGTERM)
         out, err = process.communicate(timeout=60)
         self.assertEqual((process.returncode, out), (0, "got signal 15\n"), err)
+        self.assertEqual(self.launches(), ["vectorAdd"])
+        self.assert_clean()
+
+    def test_signals_of_batch_systems_are_passed_on(self):
+        process = self.start([f"launch={VECTOR_ADD}", "trap", "exit=0"], preexec_fn=lambda: signal.alarm(1))
+        for number in (signal.SIGUSR1, signal.SIGUSR2, signal.SIGXCPU):
+            process.send_signal(number)
+        out, err = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 0, err)
+        self.assertEqual(sorted(out.splitlines()), [f"got signal {number}" for number in (10, 12, 14, 24)])
         self.assertEqual(self.launches(), ["vectorAdd"])
         self.assert_clean()
 

@@ -624,14 +624,6 @@ class Lists(Case):
         plan = self.kprof("--plan", "--chips", "GH100", "--markdown").out.splitlines()
         self.assertEqual(plan[:4], ["## Plan", "", "| Chip | GH100 |", "| --- | --- |"])
 
-    def test_lists_without_rows(self):
-        nothing = ("--query-metrics", "--chip", "GH100", "--metrics", "regex:^no_such_metric")
-        headers = {"": "Chip  Metric  Kind  Unit  Description\n", "--csv": '"chip","metric","kind","unit","description"\n',
-                   "--json": "[]\n"}
-        for option, printed in headers.items():
-            run = self.kprof(*nothing, *([option] if option else []))
-            self.assertEqual(run.out, printed)
-
     def test_unknown_chip(self):
         self.assert_run(self.kprof("--list-sets", "--chip", "GH10"), 102)
         self.assert_run(self.kprof("--query-metrics", "--chip", "nonsense"), 102)

@@ -12,6 +12,7 @@
 #include "sim/device.h"
 #include "spool/spool.h"
 
+#include <fcntl.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -139,7 +140,7 @@ static inline report look_up(unsigned tag)
     kprof_record record;
     report found = {0};
     snprintf(path, sizeof path, "%s/%d-0.spool", folder, (int)getpid());
-    assert_int_equal(kprof_spool_reader_open(path, &reader), KPROF_OK);
+    assert_int_equal(kprof_spool_reader_open(AT_FDCWD, path, &reader), KPROF_OK);
     while (kprof_spool_next(reader, &record) == KPROF_SPOOL_RECORD)
         if (record.type == KPROF_RECORD_LAUNCH && record.launch.grid[0] == tag)
             note_report(&record.launch, &found);

@@ -111,7 +111,7 @@ static void write_report(const bench_setup *bench)
     make_section(bench, &section);
     char chip[] = "GH100";
     kprof_plan plan = {.chip = chip, .sections = &section, .section_count = 1};
-    must(kprof_report_create(bench->path, true, &run, &report), "create");
+    must(kprof_report_create(bench->path, KPROF_CREATE_REPLACE, &run, &report), "create");
     must(kprof_report_add_plan(report, &plan, NULL), "plan");
     must(kprof_ingest_new(report, &ingest), "ingest");
     put_process(bench, ingest);

@@ -219,7 +219,8 @@ kprof_report *fixture_create(const char *path, const fixture_metrics *metrics)
     static const char *const sets[] = {"full", NULL};
     kprof_run_info run = {"kprof --set full -k vectorAdd ./app", "/home/user/project", "0.1.0", sets, START_UNIX_NS};
     kprof_report *report = NULL;
-    assert_int_equal(kprof_report_create(path, true, &run, &report), KPROF_OK);
+    unlink(path);
+    assert_int_equal(kprof_report_create(path, KPROF_CREATE_NEW, &run, &report), KPROF_OK);
     kprof_plan plan = fixture_plan_make(metrics);
     assert_int_equal(kprof_report_add_plan(report, &plan, NULL), KPROF_OK);
     kprof_schedule schedule = make_schedule(&plan);

@@ -9,6 +9,7 @@
 #include "log_capture.h"
 #include "report/store.h"
 
+#include <glob.h>
 #include <math.h>
 #include <signal.h>
 #include <sqlite3.h>
@@ -73,25 +74,15 @@ static void test_create(void **state)
     (void)state;
     kprof_report *report = NULL;
     struct stat info;
-    assert_int_equal(kprof_report_create(path, false, &run, &report), KPROF_OK);
+    assert_int_equal(kprof_report_create(path, KPROF_CREATE_NEW, &run, &report), KPROF_OK);
     assert_int_equal(kprof_report_close(report), KPROF_OK);
     assert_int_equal(stat(path, &info), 0);
     assert_int_equal(info.st_mode & 0777, 0600);
     assert_false(exists("-wal") || exists("-shm") || exists("-journal"));
-    assert_int_equal(kprof_report_create(path, false, &run, &report), KPROF_OUTPUT);
+    assert_int_equal(kprof_report_create(path, KPROF_CREATE_NEW, &run, &report), KPROF_OUTPUT);
     assert_non_null(strstr(said.last, "exists already"));
-    assert_int_equal(kprof_report_create(path, true, &run, &report), KPROF_OK);
+    assert_int_equal(kprof_report_create(path, KPROF_CREATE_REPLACE, &run, &report), KPROF_OK);
     assert_int_equal(kprof_report_close(report), KPROF_OK);
-}
-
-static void test_create_where_it_cannot_be(void **state)
-{
-    (void)state;
-    kprof_report *report = NULL;
-    assert_int_equal(kprof_report_create("/", true, &run, &report), KPROF_OUTPUT);
-    assert_int_equal(kprof_report_create("/nonexistent/run.kprof", true, &run, &report), KPROF_OUTPUT);
-    assert_int_equal(kprof_report_create("/dev/null", true, &run, &report), KPROF_OUTPUT);
-    assert_null(report);
 }
 
 static int64_t query(const char *sql)
@@ -105,6 +96,76 @@ static int64_t query(const char *sql)
     sqlite3_finalize(statement);
     sqlite3_close(db);
     return value;
+}
+
+/* Files in the folder whose names begin as the report's does. */
+static size_t files_of_report(void)
+{
+    char pattern[600];
+    glob_t found;
+    snprintf(pattern, sizeof pattern, "%s*", path);
+    size_t count = glob(pattern, 0, NULL, &found) == 0 ? found.gl_pathc : 0;
+    globfree(&found);
+    return count;
+}
+
+static void test_replaced_when_complete(void **state)
+{
+    (void)state;
+    kprof_report *first = NULL, *second = NULL;
+    fixture_write(path);
+    int64_t before = query("SELECT count(*) FROM launch");
+    assert_int_equal(kprof_report_create(path, KPROF_CREATE_REPLACE, &run, &first), KPROF_OK);
+    assert_int_equal(kprof_report_create(path, KPROF_CREATE_REPLACE, &run, &second), KPROF_OK);
+    assert_int_equal(query("SELECT count(*) FROM launch"), before); /* the old one stays until then */
+    assert_int_equal(kprof_report_close(first), KPROF_OK);
+    assert_int_equal(query("SELECT count(*) FROM launch"), 0);
+    assert_int_equal(kprof_report_close(second), KPROF_OK);
+    assert_int_equal(query("SELECT count(*) FROM launch"), 0);
+    assert_int_equal(files_of_report(), 1);
+    fixture_write(path);
+    assert_int_equal(kprof_report_create(path, KPROF_CREATE_REPLACE, &run, &first), KPROF_OK);
+    kprof_report_discard(first);
+    assert_int_equal(query("SELECT count(*) FROM launch"), before);
+    assert_int_equal(files_of_report(), 1);
+}
+
+/* Somebody looks at the report while it is completed: both have all of it. */
+static void test_closed_under_a_reader(void **state)
+{
+    (void)state;
+    sqlite3 *db = NULL;
+    sqlite3_stmt *statement = NULL;
+    kprof_report *report = NULL;
+    kprof_ingest *ingest = NULL;
+    unlink(path);
+    assert_int_equal(kprof_report_create(path, KPROF_CREATE_NEW, &run, &report), KPROF_OK);
+    assert_int_equal(kprof_ingest_new(report, &ingest), KPROF_OK);
+    fixture_begin_process(ingest, &metrics);
+    assert_int_equal(sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_prepare_v2(db, "SELECT name FROM metric", -1, &statement, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_step(statement), SQLITE_ROW); /* and holds what it reads */
+    kprof_record record = {.type = KPROF_RECORD_LAUNCH, .launch = fixture_launch(&metrics)};
+    fixture_store(ingest, &record);
+    kprof_ingest_free(ingest);
+    assert_int_equal(kprof_report_close(report), KPROF_OK);
+    assert_int_equal(sqlite3_step(statement), SQLITE_ROW);
+    sqlite3_finalize(statement);
+    sqlite3_close(db);
+    assert_int_equal(query("SELECT count(*) FROM launch"), 1);
+    assert_int_equal(query("PRAGMA application_id"), 0x6b707266);
+    assert_int_equal(query("SELECT count(*) FROM pragma_integrity_check WHERE integrity_check='ok'"), 1);
+    assert_int_equal(files_of_report(), 1);
+}
+
+static void test_create_where_it_cannot_be(void **state)
+{
+    (void)state;
+    kprof_report *report = NULL;
+    assert_int_equal(kprof_report_create("/", KPROF_CREATE_REPLACE, &run, &report), KPROF_OUTPUT);
+    assert_int_equal(kprof_report_create("/nonexistent/run.kprof", KPROF_CREATE_REPLACE, &run, &report), KPROF_OUTPUT);
+    assert_int_equal(kprof_report_create("/dev/null", KPROF_CREATE_REPLACE, &run, &report), KPROF_OUTPUT);
+    assert_null(report);
 }
 
 static void test_contents(void **state)
@@ -496,7 +557,9 @@ static void test_full_disk_at_creation(void **state)
         signal(SIGXFSZ, SIG_IGN);
         struct rlimit limits = {4096, 4096};
         (void)!setrlimit(RLIMIT_FSIZE, &limits);
-        _exit(kprof_report_create(path, true, &run, &report) == KPROF_OUTPUT ? 0 : 1);
+        unlink(path);
+        _exit(kprof_report_create(path, KPROF_CREATE_NEW, &run, &report) == KPROF_OUTPUT && files_of_report() == 0 ? 0
+                                                                                                                   : 1);
     }
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
@@ -526,6 +589,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(test_create),
+        TEST(test_replaced_when_complete),
+        TEST(test_closed_under_a_reader),
         TEST(test_create_where_it_cannot_be),
         TEST(test_contents),
         TEST(test_graph_nodes),

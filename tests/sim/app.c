@@ -89,6 +89,22 @@ static void fork_and_launch(const char *name)
     waitpid(pid, NULL, 0);
 }
 
+/* As many processes, one after the other, each of which launches the kernel: "COUNT:NAME". */
+static void run_processes(const char *text)
+{
+    const char *name = strchr(text, ':') + 1;
+    for (long left = atol(text); left > 0; left--) {
+        pid_t pid = fork();
+        if (pid == 0) {
+            char step[512];
+            snprintf(step, sizeof step, "launch=%s", name);
+            execl("/proc/self/exe", self, step, (char *)NULL);
+            abort();
+        }
+        waitpid(pid, NULL, 0);
+    }
+}
+
 static void exec_rest(const char *unused)
 {
     (void)unused;
@@ -164,8 +180,9 @@ static void trap(const char *unused)
 {
     (void)unused;
     struct sigaction action = {.sa_handler = note_signal};
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
+    static const int numbers[] = {SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGALRM, SIGXCPU};
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+        sigaction(numbers[i], &action, NULL);
     say("ready");
     for (int i = 0; i < 20; i++)
         wait_ms("100");
@@ -193,6 +210,7 @@ static const struct {
              {"raise", raise_signal},
              {"sleep", wait_ms},
              {"fork", fork_and_launch},
+             {"processes", run_processes},
              {"exec", exec_rest},
              {"spawn", spawn_rest},
              {"daemon", daemonize_rest},

@@ -14,6 +14,7 @@
 #include "spool/spool.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <math.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -455,7 +456,7 @@ static void check_spool(void)
     kprof_record record;
     unsigned lists = 0;
     snprintf(path, sizeof path, "%s/%d-0.spool", group.folder, (int)getpid());
-    check(kprof_spool_reader_open(path, &reader));
+    check(kprof_spool_reader_open(AT_FDCWD, path, &reader));
     while (kprof_spool_next(reader, &record) == KPROF_SPOOL_RECORD) {
         if (record.type == KPROF_RECORD_LAUNCH)
             check_launch(&record.launch);

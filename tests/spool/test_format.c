@@ -61,7 +61,7 @@ static size_t read_samples(kprof_spool_next_result *end, bool *partial)
     kprof_spool_reader *reader;
     kprof_record record;
     size_t count = 0;
-    assert_int_equal(kprof_spool_reader_open(spool_path, &reader), KPROF_OK);
+    assert_int_equal(kprof_spool_reader_open(AT_FDCWD, spool_path, &reader), KPROF_OK);
     while ((*end = kprof_spool_next(reader, &record)) == KPROF_SPOOL_RECORD) {
         assert_true(count < SAMPLE_COUNT);
         assert_record_equal(&record, &samples[count++]);
@@ -98,7 +98,7 @@ static void the_tables_cover_the_structs(void **state)
     kprof_record record;
     kprof_strbuf bytes = make_spool(NULL);
     put_file(bytes.data, bytes.length);
-    assert_int_equal(kprof_spool_reader_open(spool_path, &reader), KPROF_OK);
+    assert_int_equal(kprof_spool_reader_open(AT_FDCWD, spool_path, &reader), KPROF_OK);
     for (size_t i = 0; i < SAMPLE_COUNT; i++) {
         assert_int_equal(kprof_spool_next(reader, &record), KPROF_SPOOL_RECORD);
         if (record.type == KPROF_RECORD_DEVICE) {
@@ -226,11 +226,11 @@ static void a_broken_header_is_refused_at_once(void **state)
         bytes.data[at] ^= 64;
         if (at == 12) /* 16 ^ 64: a larger header, which a later version may have */
             continue;
-        assert_int_equal(kprof_spool_reader_open(spool_path, &reader), KPROF_BAD_SPOOL);
+        assert_int_equal(kprof_spool_reader_open(AT_FDCWD, spool_path, &reader), KPROF_BAD_SPOOL);
         assert_null(reader);
     }
     put_file("KPxx", 4);
-    assert_int_equal(kprof_spool_reader_open(spool_path, &reader), KPROF_BAD_SPOOL);
+    assert_int_equal(kprof_spool_reader_open(AT_FDCWD, spool_path, &reader), KPROF_BAD_SPOOL);
     kprof_strbuf_free(&bytes);
 }
 
@@ -239,10 +239,10 @@ static void another_version_is_named(void **state)
     (void)state;
     kprof_spool_reader *reader;
     put_file(KPROF_SPOOL_MAGIC "\4\0\0\0\20\0\0\0", 16);
-    assert_int_equal(kprof_spool_reader_open(spool_path, &reader), KPROF_BAD_SPOOL);
+    assert_int_equal(kprof_spool_reader_open(AT_FDCWD, spool_path, &reader), KPROF_BAD_SPOOL);
     assert_non_null(strstr(log_seen.last, "version 4"));
     put_file(KPROF_SPOOL_MAGIC "\2\0\0\0\20\0\0\0", 16);
-    assert_int_equal(kprof_spool_reader_open(spool_path, &reader), KPROF_BAD_SPOOL);
+    assert_int_equal(kprof_spool_reader_open(AT_FDCWD, spool_path, &reader), KPROF_BAD_SPOOL);
     assert_non_null(strstr(log_seen.last, "version 2"));
 }
 
@@ -340,7 +340,7 @@ static void a_growing_file_is_followed(void **state)
     kprof_spool_reader *reader;
     kprof_record record;
     put_file("", 0);
-    assert_int_equal(kprof_spool_reader_open(spool_path, &reader), KPROF_OK);
+    assert_int_equal(kprof_spool_reader_open(AT_FDCWD, spool_path, &reader), KPROF_OK);
     int fd = open(spool_path, O_WRONLY | O_APPEND);
     for (size_t at = 0; at < bytes.length; at++) {
         assert_int_equal(kprof_spool_next(reader, &record), KPROF_SPOOL_WAIT);
@@ -361,14 +361,14 @@ static void what_is_no_file_is_refused(void **state)
     (void)state;
     kprof_spool_reader *reader;
     char link_path[80];
-    assert_int_equal(kprof_spool_reader_open("/nonexistent/1-0.spool", &reader), KPROF_BAD_SPOOL);
-    assert_int_equal(kprof_spool_reader_open("/tmp", &reader), KPROF_BAD_SPOOL);
+    assert_int_equal(kprof_spool_reader_open(AT_FDCWD, "/nonexistent/1-0.spool", &reader), KPROF_BAD_SPOOL);
+    assert_int_equal(kprof_spool_reader_open(AT_FDCWD, "/tmp", &reader), KPROF_BAD_SPOOL);
     snprintf(link_path, sizeof link_path, "%s.link", spool_path);
     assert_int_equal(symlink(spool_path, link_path), 0);
-    assert_int_equal(kprof_spool_reader_open(link_path, &reader), KPROF_BAD_SPOOL);
+    assert_int_equal(kprof_spool_reader_open(AT_FDCWD, link_path, &reader), KPROF_BAD_SPOOL);
     unlink(link_path);
     assert_int_equal(mkfifo(link_path, 0600), 0);
-    assert_int_equal(kprof_spool_reader_open(link_path, &reader), KPROF_BAD_SPOOL);
+    assert_int_equal(kprof_spool_reader_open(AT_FDCWD, link_path, &reader), KPROF_BAD_SPOOL);
     unlink(link_path);
     kprof_spool_reader_close(NULL);
 }

@@ -1,0 +1,14 @@
+/* The session directory as both sides trust it: a folder that belongs to this user alone, and files in it. */
+#ifndef KPROF_CORE_FOLDER_H
+#define KPROF_CORE_FOLDER_H
+
+/* Open a folder for openat(2) and its kind. `path` must be absolute; its last part must be no symbolic link. The folder
+ * must belong to the effective user and be closed to all others. Return the descriptor (close-on-exec), or -1; then
+ * *reason (a literal, or strerror's) says why. */
+int kprof_folder_open(const char *path, const char **reason);
+
+/* Open a regular file in a folder with these flags of open(2) and mode 0600. A symbolic link and a file of another user
+ * are refused. Return the descriptor (close-on-exec), or -1 as above; errno is EEXIST where O_EXCL found one. */
+int kprof_folder_open_file(int folder, const char *name, int flags, const char **reason);
+
+#endif
