@@ -104,7 +104,8 @@ const kprof_option_row kprof_option_rows[] = {
           RUN | REPORT | PLANNING),
     VALUE("launch-skip-before-match", 0, NUMBER, filter.launch_skip_before_match, "N",
           "skip the first N launches of any kernel", SHOWING),
-    VALUE("devices", 0, ORDINALS, filter.device_mask, "N[,N]", "only these CUDA devices", ALL),
+    VALUE("devices", 0, ORDINALS, filter.device_mask, "N[,N]", "only these CUDA devices",
+          RUN | REPORT | PLAN | LIST),
     CHOICE("target-processes", follow_children, target_processes, "application-only|all",
            "profile the first process only, or its child processes too (all)", RUNNING, NULL),
 
