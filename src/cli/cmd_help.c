@@ -24,10 +24,10 @@ static void print_wrapped(const char *text, int at, FILE *out)
     fputc('\n', out);
 }
 
-static void print_row(const kprof_option_row *row, FILE *out)
+static void print_row(const kprof_option_row *row, const kprof_command *command, FILE *out)
 {
-    char letter[] = {'-', row->letter, ',', ' ', '\0'};
-    int length = fprintf(out, "  %4s--%s%s%s", row->letter ? letter : "", row->name, row->argument ? " " : "",
+    char letter[] = {'-', kprof_option_letter(row, command), ',', ' ', '\0'};
+    int length = fprintf(out, "  %4s--%s%s%s", letter[1] ? letter : "", row->name, row->argument ? " " : "",
                          row->argument ? row->argument : "");
     print_wrapped(row->help, length, out);
 }
@@ -62,7 +62,7 @@ void kprof_help_print(const kprof_options *options, FILE *out)
         fputs("\noptions (long ones may be shortened, and given as --option=value too):\n", out);
     for (size_t i = 0; i < kprof_option_row_count; i++) {
         if (kprof_option_rows[i].commands & topic->mask)
-            print_row(&kprof_option_rows[i], out);
+            print_row(&kprof_option_rows[i], topic, out);
     }
     fprintf(out, "\nman %s says more%s.\n", topic->manual,
             topic == kprof_commands ? ", exit codes included; each command has a page too, such as kprof-report" : "");
