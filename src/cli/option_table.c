@@ -104,7 +104,8 @@ const kprof_option_row kprof_option_rows[] = {
           RUN | REPORT | PLANNING),
     VALUE("launch-skip-before-match", 0, NUMBER, filter.launch_skip_before_match, "N",
           "skip the first N launches of any kernel", SHOWING),
-    VALUE("devices", 0, ORDINALS, filter.device_mask, "N[,N]", "only these CUDA devices", ALL),
+    VALUE("devices", 0, ORDINALS, filter.device_mask, "N[,N]", "only these CUDA devices",
+          RUN | REPORT | PLAN | LIST),
     CHOICE("target-processes", follow_children, target_processes, "application-only|all",
            "profile the first process only, or its child processes too (all)", RUNNING, NULL),
 
@@ -150,7 +151,7 @@ const kprof_option_row kprof_option_rows[] = {
           ALL),
     CHOICE("color", color, colors, "auto|always|never", "colour in text (auto: on a terminal)", ALL, NULL),
     FLAG("quiet", 'q', quiet, "no progress, and no messages but warnings and errors", ALL),
-    FLAG("verbose", 0, verbose, "more messages", ALL),
+    FLAG("verbose", 0, verbose, "more messages, and more of the sections that kprof list shows", ALL),
     VALUE("injection-path", 0, STRING, injection_path, "FILE", "use this injection library", RUNNING),
     VALUE("counter-data", 0, STRING, counter_data_dir, "DIR", "also keep each launch's counter data image in DIR",
           RUNNING),

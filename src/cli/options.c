@@ -320,15 +320,20 @@ static kprof_status parse_long(cursor *at)
     return status;
 }
 
-/* -v is --version, but "kprof list sections -v" asks for more of the list. */
+/* -v is --version, as in ncu, but "kprof list sections -v" asks for more of the list. */
+char kprof_option_letter(const kprof_option_row *row, const kprof_command *command)
+{
+    if (command->operand != KPROF_OPERAND_WORD)
+        return row->letter;
+    if (row->field == offsetof(kprof_options, verbose))
+        return 'v';
+    return row->field == offsetof(kprof_options, version) ? 0 : row->letter;
+}
+
 static const kprof_option_row *find_letter(const kprof_options *options, char letter)
 {
-    const kprof_option_row *verbose = NULL;
-    if (letter == 'v' && options->command->operand == KPROF_OPERAND_WORD && options->argument &&
-        find_long("verbose", &verbose) == KPROF_OK)
-        return verbose;
     for (size_t i = 0; i < kprof_option_row_count; i++) {
-        if (kprof_option_rows[i].letter == letter)
+        if (kprof_option_letter(&kprof_option_rows[i], options->command) == letter)
             return &kprof_option_rows[i];
     }
     return NULL;

@@ -103,6 +103,8 @@ struct kprof_option_row {
 
 extern const kprof_option_row kprof_option_rows[];
 extern const size_t kprof_option_row_count;
+/* The letter of a row on the line of a command; 0: none. */
+char kprof_option_letter(const kprof_option_row *row, const kprof_command *command);
 
 /* An option of ncu that kprof does not take. */
 typedef struct kprof_ncu_option {
