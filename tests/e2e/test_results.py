@@ -770,7 +770,8 @@ class Limits(Case):
     def test_passes(self):
         run = self.run_limited("--max-passes", "2")
         self.assert_run(run, 0)
-        self.assertRegex(run.err, r"of 104 metrics are left out to keep within --max-passes: sm__throughput\S+, .* more")
+        self.assertRegex(run.err, r"of 104 metrics are left out to keep within --max-passes: "
+                                  r"sm__throughput\S+, .* more")
         passes = self.query("run.kprof", "SELECT max(passes) FROM launch")[0][0]
         self.assertTrue(1 <= passes <= 2)
         page = self.kprof("report", "run.kprof")
