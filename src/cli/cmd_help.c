@@ -5,17 +5,31 @@
 #include <string.h>
 
 #define HELP_COLUMN 36
+#define HELP_WIDTH  100
 
-static void print_row(const kprof_option_row *row, FILE *out)
+/* Print words from HELP_COLUMN on, in lines of at most HELP_WIDTH columns; `at` is the column where the line stands. */
+static void print_wrapped(const char *text, int at, FILE *out)
 {
-    char left[128];
-    int length =
-        snprintf(left, sizeof left, "  %c%c%s--%s%s%s", row->letter ? '-' : ' ', row->letter ? row->letter : ' ',
-                 row->letter ? ", " : "  ", row->name, row->argument ? " " : "", row->argument ? row->argument : "");
-    if (length >= HELP_COLUMN)
-        fprintf(out, "%s\n%*s%s\n", left, HELP_COLUMN, "", row->help);
-    else
-        fprintf(out, "%-*s%s\n", HELP_COLUMN, left, row->help);
+    for (const char *word = text; *word; word += strspn(word, " ")) {
+        int length = (int)strcspn(word, " ");
+        bool is_first = word == text;
+        if ((is_first ? at >= HELP_COLUMN : at + 1 + length > HELP_WIDTH)) {
+            fputc('\n', out);
+            at = 0;
+        }
+        int gap = at < HELP_COLUMN ? HELP_COLUMN - at : !is_first;
+        at += fprintf(out, "%*s%.*s", gap, "", length, word);
+        word += length;
+    }
+    fputc('\n', out);
+}
+
+static void print_row(const kprof_option_row *row, const kprof_command *command, FILE *out)
+{
+    char letter[] = {'-', kprof_option_letter(row, command), ',', ' ', '\0'};
+    int length = fprintf(out, "  %4s--%s%s%s", letter[1] ? letter : "", row->name, row->argument ? " " : "",
+                         row->argument ? row->argument : "");
+    print_wrapped(row->help, length, out);
 }
 
 static void print_usage(const kprof_command *command, FILE *out)
@@ -30,7 +44,7 @@ static void print_commands(FILE *out)
 {
     fputs("\ncommands:\n", out);
     for (size_t i = 1; i < KPROF_COMMAND_COUNT; i++)
-        fprintf(out, "  kprof %-27s %s\n", kprof_commands[i].name, kprof_commands[i].summary);
+        fprintf(out, "  kprof %-*s%s\n", HELP_COLUMN - 8, kprof_commands[i].name, kprof_commands[i].summary);
     fputs("  (kprof -- report profiles a program that is called like a command)\n", out);
 }
 
@@ -48,7 +62,7 @@ void kprof_help_print(const kprof_options *options, FILE *out)
         fputs("\noptions (long ones may be shortened, and given as --option=value too):\n", out);
     for (size_t i = 0; i < kprof_option_row_count; i++) {
         if (kprof_option_rows[i].commands & topic->mask)
-            print_row(&kprof_option_rows[i], out);
+            print_row(&kprof_option_rows[i], topic, out);
     }
     fprintf(out, "\nman %s says more%s.\n", topic->manual,
             topic == kprof_commands ? ", exit codes included; each command has a page too, such as kprof-report" : "");

@@ -99,6 +99,36 @@ static char *sets_with(const kprof_catalog *catalog, const char *section)
     return kprof_strbuf_take(&sets);
 }
 
+/* A value that a section explains, in the list of sections with their helps. */
+typedef struct help_lister {
+    kprof_listing *listing;
+    const char *section;
+} help_lister;
+
+static void add_help(void *user, const kprof_value_help *value)
+{
+    const help_lister *to = user;
+    kprof_listing_add(to->listing, to->section);
+    kprof_listing_add(to->listing, value->label);
+    kprof_listing_add(to->listing, "");
+    kprof_listing_add(to->listing, value->metric);
+    kprof_listing_add(to->listing, value->help);
+}
+
+static void add_section(const kprof_catalog *catalog, size_t index, bool with_help, kprof_listing *listing)
+{
+    kprof_catalog_entry section = kprof_catalog_section(catalog, index);
+    kprof_listing_add(listing, section.id);
+    kprof_listing_add(listing, section.name);
+    add_taken(listing, sets_with(catalog, section.id));
+    if (!with_help)
+        return;
+    kprof_listing_add(listing, "");
+    kprof_listing_add(listing, section.help);
+    kprof_catalog_section_helps(catalog, index, add_help, &(help_lister){listing, section.id});
+}
+
+/* With --verbose also what sections are about, and below each its values that it explains. */
 static kprof_status list_sections(const kprof_options *options, kprof_listing *listing)
 {
     static const kprof_listing_column columns[] = {
@@ -107,15 +137,19 @@ static kprof_status list_sections(const kprof_options *options, kprof_listing *l
         {.key = "sets", .label = "Sets"},
         {0},
     };
+    static const kprof_listing_column verbose_columns[] = {
+        {.key = "section", .label = "Section"},
+        {.key = "name", .label = "Name"},
+        {.key = "sets", .label = "Sets", .missing = "-"},
+        {.key = "metric", .label = "Metric", .missing = "-"},
+        {.key = "help", .label = "Help"},
+        {0},
+    };
     kprof_catalog *catalog = NULL;
-    listing->columns = columns;
+    listing->columns = options->verbose ? verbose_columns : columns;
     kprof_status status = kprof_catalog_locate(options, &catalog);
-    for (size_t i = 0; status == KPROF_OK && i < kprof_catalog_section_count(catalog); i++) {
-        kprof_catalog_entry section = kprof_catalog_section(catalog, i);
-        kprof_listing_add(listing, section.id);
-        kprof_listing_add(listing, section.name);
-        add_taken(listing, sets_with(catalog, section.id));
-    }
+    for (size_t i = 0; status == KPROF_OK && i < kprof_catalog_section_count(catalog); i++)
+        add_section(catalog, i, options->verbose, listing);
     kprof_catalog_free(catalog);
     return status;
 }

@@ -26,7 +26,7 @@ typedef enum kprof_operand {
     ROW(report,  "report",   true,        REPORT,      "FILE.kprof",                               "kprof-report", \
         "Print a report that -o has kept.") \
     ROW(plan,    "plan",     true,        APPLICATION, "[options] [[--] application [arguments]]", "kprof-plan", \
-        "Tell what a run would collect and what that costs. Nothing is started.") \
+        "Tell what a run would collect and what that costs.") \
     ROW(list,    "list",     true,        WORD,        "sets|sections|chips|metrics",              "kprof-list", \
         "List what can be collected.") \
     ROW(help,    "help",     false,       COMMAND,     "[command]",                                "kprof", \

@@ -40,12 +40,12 @@ static void offer_options(const answers *to, const kprof_command *command, bool 
 {
     for (size_t i = 0; i < kprof_option_row_count; i++) {
         const kprof_option_row *row = &kprof_option_rows[i];
-        char letter[] = {'-', row->letter, '\0'}, name[64];
+        char letter[] = {'-', kprof_option_letter(row, command), '\0'}, name[64];
         bool is_taken = row->commands & command->mask || (!command->mask && row->commands == KPROF_IN_ALL);
         if (!is_taken || (with_argument && !row->argument))
             continue;
         snprintf(name, sizeof name, "--%s", row->name);
-        if (row->letter)
+        if (letter[1])
             offer(to, letter, row->help);
         offer(to, name, row->help);
     }

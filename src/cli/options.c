@@ -320,10 +320,20 @@ static kprof_status parse_long(cursor *at)
     return status;
 }
 
-static const kprof_option_row *find_letter(char letter)
+/* -v is --version, as in ncu, but "kprof list sections -v" asks for more of the list. */
+char kprof_option_letter(const kprof_option_row *row, const kprof_command *command)
+{
+    if (command->operand != KPROF_OPERAND_WORD)
+        return row->letter;
+    if (row->field == offsetof(kprof_options, verbose))
+        return 'v';
+    return row->field == offsetof(kprof_options, version) ? 0 : row->letter;
+}
+
+static const kprof_option_row *find_letter(const kprof_options *options, char letter)
 {
     for (size_t i = 0; i < kprof_option_row_count; i++) {
-        if (kprof_option_rows[i].letter == letter)
+        if (kprof_option_letter(&kprof_option_rows[i], options->command) == letter)
             return &kprof_option_rows[i];
     }
     return NULL;
@@ -342,7 +352,7 @@ static kprof_status parse_letters(cursor *at)
     char *letter = *at->word + 1;
     kprof_status status = KPROF_OK;
     for (bool done = false; *letter && !done && status == KPROF_OK; letter++) {
-        const kprof_option_row *row = find_letter(*letter);
+        const kprof_option_row *row = find_letter(at->options, *letter);
         if (!row)
             return fail_letter(*letter);
         done = takes_argument(row);
@@ -460,9 +470,6 @@ static kprof_status check_commands(const kprof_options *options)
     return KPROF_OK;
 }
 
-#define FORMAT_NAME(id, name, ...) [KPROF_FORMAT_##id] = #name,
-static const char *const format_names[] = {KPROF_FORMATS(FORMAT_NAME, FORMAT_NAME)};
-
 static kprof_status refuse_operand(const kprof_command *command, const char *given, const kprof_strlist *words)
 {
     const char *nearest = kprof_nearest(given, (const char *const *)words->items, words->count);
@@ -504,6 +511,9 @@ static kprof_status settle_command(kprof_options *options)
     status = check_commands(options);
     return status == KPROF_OK ? check_operand(options) : status;
 }
+
+#define FORMAT_NAME(id, name, ...) [KPROF_FORMAT_##id] = #name,
+static const char *const format_names[] = {KPROF_FORMATS(FORMAT_NAME, FORMAT_NAME)};
 
 static kprof_status settle(kprof_options *options)
 {

@@ -54,6 +54,7 @@ typedef struct kprof_options {
     int csv_layout;    /* the kprof_format that --csv-layout names, or KPROF_UNSET */
     int print_summary; /* 1: --print-summary per-kernel */
     int base_units;
+    bool all_rows, details_help;
     int kernel_base; /* kprof_name_base shown */
     char *log_file;
     int color;      /* kprof_color */
@@ -102,6 +103,8 @@ struct kprof_option_row {
 
 extern const kprof_option_row kprof_option_rows[];
 extern const size_t kprof_option_row_count;
+/* The letter of a row on the line of a command; 0: none. */
+char kprof_option_letter(const kprof_option_row *row, const kprof_command *command);
 
 /* An option of ncu that kprof does not take. */
 typedef struct kprof_ncu_option {

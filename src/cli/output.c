@@ -129,6 +129,8 @@ kprof_print_options kprof_print_options_make(const kprof_options *options, FILE 
         .color = wants_color(options, results),
         .base_units = options->base_units != 0,
         .width = text_width(options, results),
+        .all_rows = options->all_rows,
+        .details_help = options->details_help,
         .kernel_base = bases[options->kernel_base],
     };
 }

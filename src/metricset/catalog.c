@@ -310,3 +310,26 @@ kprof_catalog_entry kprof_catalog_section(const kprof_catalog *catalog, size_t i
     return (kprof_catalog_entry){section->id, section->name, section->help ? section->help : "",
                                  strings_or_none(section->aliases), NULL};
 }
+
+static void tell_help(const kprof_item_definition *item, const char *row, kprof_value_help_visit *visit, void *user)
+{
+    if (!item->help || item->choice_count == 0)
+        return;
+    visit(user, &(kprof_value_help){item->label ? item->label : row, item->name ? item->name : item->choices[0].text,
+                                    item->help});
+}
+
+void kprof_catalog_section_helps(const kprof_catalog *catalog, size_t index, kprof_value_help_visit *visit, void *user)
+{
+    const kprof_section_definition *section = &catalog->sections[index];
+    for (size_t i = 0; i < section->item_count; i++)
+        tell_help(&section->items[i], "", visit, user);
+    for (size_t i = 0; i < section->table_count; i++) {
+        const kprof_table_definition *table = &section->tables[i];
+        for (size_t k = 0; k < table->row_count; k++) {
+            const kprof_row_definition *row = &table->rows[k];
+            for (size_t n = 0; n < row->cell_count; n++)
+                tell_help(&row->cells[n], row->label, visit, user);
+        }
+    }
+}

@@ -153,7 +153,7 @@ static kprof_status check_table(const kprof_json_place *place, const kprof_table
 
 static kprof_status read_table(const kprof_json_place *place, const cJSON *value, void *element)
 {
-    static const char *const keys[] = {"id", "title", "sorted", "columns", "breakdown", "rows", NULL};
+    static const char *const keys[] = {"id", "title", "sorted", "columns", "breakdown", "not_collected", "rows", NULL};
     static const kprof_json_array rows = {"rows", sizeof(kprof_row_definition), read_row};
     kprof_table_definition *table = element;
     const text_field fields[] = {{"id", true, &table->id}, {"title", true, &table->title}, {NULL, false, NULL}};
@@ -166,6 +166,8 @@ static kprof_status read_table(const kprof_json_place *place, const cJSON *value
         status = kprof_json_get_strings(place, value, "columns", &table->column_labels);
     if (status == KPROF_OK)
         status = kprof_json_get_strings(place, value, "breakdown", &table->breakdowns);
+    if (status == KPROF_OK)
+        status = kprof_json_get_strings(place, value, "not_collected", &table->uncollected);
     kprof_json_list list = {NULL, 0};
     if (status == KPROF_OK)
         status = kprof_json_get_array(place, value, &rows, &list);
@@ -288,6 +290,7 @@ static void free_table(kprof_table_definition *table)
     free(table->title);
     kprof_strings_free(table->column_labels);
     kprof_strings_free(table->breakdowns);
+    kprof_strings_free(table->uncollected);
 }
 
 static void free_roofline(kprof_roofline_definition *roofline)

@@ -33,7 +33,8 @@ typedef struct kprof_table_definition {
     char *id, *title;
     bool sorted;
     char **column_labels;
-    char **breakdowns; /* throughput metrics whose members become rows; NULL: none */
+    char **breakdowns;  /* throughput metrics whose members become rows; NULL: none */
+    char **uncollected; /* base names of members that are shown without a value: they cost too much; NULL: none */
     kprof_row_definition *rows;
     size_t row_count;
 } kprof_table_definition;

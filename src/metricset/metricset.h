@@ -25,6 +25,13 @@ size_t kprof_catalog_section_count(const kprof_catalog *catalog); /* in display 
 kprof_catalog_entry kprof_catalog_set(const kprof_catalog *catalog, size_t index);
 kprof_catalog_entry kprof_catalog_section(const kprof_catalog *catalog, size_t index);
 
+/* What the file of a section says of its values, those below the heading first; of values without a help nothing. */
+typedef struct kprof_value_help {
+    const char *label, *metric, *help; /* borrowed from the catalog; `metric` is the first choice */
+} kprof_value_help;
+typedef void kprof_value_help_visit(void *user, const kprof_value_help *value);
+void kprof_catalog_section_helps(const kprof_catalog *catalog, size_t index, kprof_value_help_visit *visit, void *user);
+
 /* What collecting may cost. */
 typedef struct kprof_limits {
     uint32_t max_passes;     /* 0: any number */

@@ -89,7 +89,7 @@ static kprof_status add_bases(const lookup *at, const char *word)
     return status;
 }
 
-/* Append the bases that a word means: a base name, a full name that stands for its base, or a word that --metrics expands. */
+/* A base name, a full name that stands for its base, or a word that --metrics expands. */
 static kprof_status add_named(const lookup *at, const char *word)
 {
     if (kprof_regex_pattern(word))

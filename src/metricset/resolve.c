@@ -218,7 +218,20 @@ static char *label_of_metric(const char *name)
     return kprof_strbuf_take(&label);
 }
 
-static kprof_status add_breakdown_row(const resolver *r, const char *metric, kprof_table *out)
+static bool is_to_collect(const kprof_table_definition *table, const char *metric)
+{
+    const size_t length = kprof_metric_base_length(metric);
+    for (char **base = table->uncollected; base && *base; base++) {
+        if (strlen(*base) == length && strncmp(*base, metric, length) == 0)
+            return false;
+    }
+    return true;
+}
+
+/* A part of a throughput. One that is not collected keeps its row, without a value: it may be the part that the
+ * throughput is limited by. */
+static kprof_status add_breakdown_row(const resolver *r, const kprof_table_definition *from, const char *metric,
+                                      kprof_table *out)
 {
     kprof_table_row *row = begin_row(out);
     kprof_choice choice = {(char *)metric, NULL};
@@ -226,17 +239,29 @@ static kprof_status add_breakdown_row(const resolver *r, const char *metric, kpr
     if (!row)
         return KPROF_NO_MEMORY;
     kprof_status status = kprof_expr_parse(metric, &choice.compiled);
-    char *label = label_of_metric(metric);
-    if (status == KPROF_OK)
-        status = label ? resolve_item(r, &item, label, &row->cells[0]) : KPROF_NO_MEMORY;
+    row->label = label_of_metric(metric);
+    if (status == KPROF_OK && !row->label)
+        status = KPROF_NO_MEMORY;
+    if (status == KPROF_OK && is_to_collect(from, metric))
+        status = resolve_item(r, &item, row->label, &row->cells[0]);
+    if (status == KPROF_OK && !row->cells[0].name)
+        status = fill_item(&item, &choice, row->label, &row->cells[0]);
     kprof_expr_free(choice.compiled);
-    if (status != KPROF_OK || !row->cells[0].name) {
-        free(label);
-        return status;
-    }
-    row->label = label;
-    out->row_count++;
-    return KPROF_OK;
+    out->row_count += status == KPROF_OK;
+    return status;
+}
+
+/* The parts of a throughput, if any of them is collected. */
+static kprof_status add_breakdown_rows(const resolver *r, const kprof_table_definition *from,
+                                       const kprof_strlist *members, kprof_table *out)
+{
+    bool found = false;
+    for (size_t i = 0; i < members->count && !found; i++)
+        found = is_to_collect(from, members->items[i]) && is_available(r, members->items[i]);
+    kprof_status status = KPROF_OK;
+    for (size_t i = 0; i < members->count && found && status == KPROF_OK; i++)
+        status = add_breakdown_row(r, from, members->items[i], out);
+    return status;
 }
 
 static kprof_status list_breakdowns(const resolver *r, const kprof_table_definition *from, kprof_strlist *out)
@@ -255,8 +280,8 @@ static kprof_status fill_rows(const resolver *r, const kprof_table_definition *f
         out->rows = calloc(from->row_count + members.count + 1, sizeof(*out->rows));
         status = out->rows ? resolve_rows(r, from, out) : KPROF_NO_MEMORY;
     }
-    for (size_t i = 0; status == KPROF_OK && i < members.count; i++)
-        status = add_breakdown_row(r, members.items[i], out);
+    if (status == KPROF_OK)
+        status = add_breakdown_rows(r, from, &members, out);
     if (out->rows)
         abandon_row(out);
     kprof_strlist_free(&members);

@@ -1,26 +1,18 @@
-/* Shortens kernel names, which with templates run to thousands of characters. */
+/* Shortens kernel names for terminals; with templates they run to thousands of characters, of which instances of one
+ * template share nearly all. */
 #include "report/grid.h"
+#include "report/names.h"
 
 #include "core/strbuf.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Copy `name` with what the outermost `open` ... `close` enclose replaced by "...". */
-static char *hollow(const char *name, char open, char close)
+#define GAP "..."
+
+static bool is_within_character(char c)
 {
-    kprof_strbuf out = KPROF_STRBUF_INIT;
-    size_t depth = 0;
-    for (const char *c = name; *c; c++) {
-        bool is_operator = c > name && (c[-1] == '-' || c[-1] == '='); /* "->", not a bracket */
-        if (*c == close && depth > 0 && !is_operator && --depth == 0)
-            kprof_strbuf_puts(&out, "...");
-        if (depth == 0)
-            kprof_strbuf_append(&out, c, 1);
-        if (*c == open)
-            depth++;
-    }
-    return kprof_strbuf_take(&out);
+    return ((unsigned char)c & 0xc0) == 0x80;
 }
 
 /* Byte offset of the `count`-th code point. */
@@ -28,38 +20,146 @@ static size_t offset_of(const char *text, size_t count)
 {
     size_t i = 0;
     for (; text[i]; i++) {
-        if (((unsigned char)text[i] & 0xc0) != 0x80 && count-- == 0)
+        if (!is_within_character(text[i]) && count-- == 0)
             break;
     }
     return i;
 }
 
-static char *cut_middle(const char *name, size_t width)
+/* The code points before a byte offset. */
+static size_t columns_before(const char *text, size_t offset)
 {
-    size_t total = kprof_text_width(name);
-    size_t kept = width > 3 ? width - 3 : 1;
-    size_t head = (kept + 1) / 2;
+    size_t columns = 0;
+    for (size_t i = 0; i < offset; i++)
+        columns += !is_within_character(text[i]);
+    return columns;
+}
+
+/* A name on its way to being shortened. */
+typedef struct long_name {
+    const char *text;
+    size_t index;  /* in the caller's list */
+    size_t shared; /* bytes that it has in common with the name most like it, from the left */
+} long_name;
+
+static size_t common_bytes(const char *a, const char *b)
+{
+    size_t i = 0;
+    while (a[i] && a[i] == b[i])
+        i++;
+    return i;
+}
+
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(((const long_name *)a)->text, ((const long_name *)b)->text);
+}
+
+/* Among sorted names, the one that shares most with a name is a neighbour that differs from it. */
+static void find_shared(long_name *names, size_t count)
+{
+    qsort(names, count, sizeof *names, by_text);
+    for (size_t i = 0; i + 1 < count; i++) {
+        if (strcmp(names[i].text, names[i + 1].text) == 0)
+            continue;
+        const size_t common = common_bytes(names[i].text, names[i + 1].text);
+        for (size_t k = i + 1; k-- > 0 && strcmp(names[k].text, names[i].text) == 0;)
+            names[k].shared = names[k].shared > common ? names[k].shared : common;
+        for (size_t k = i + 1; k < count && strcmp(names[k].text, names[i + 1].text) == 0; k++)
+            names[k].shared = names[k].shared > common ? names[k].shared : common;
+    }
+}
+
+static void put_columns(kprof_strbuf *out, const char *text, size_t from, size_t count)
+{
+    const size_t start = offset_of(text, from);
+    kprof_strbuf_append(out, text + start, offset_of(text + start, count));
+}
+
+/* The beginning, the end, and between them where the name differs from the one most like it. */
+static char *shorten(const long_name *name, size_t width)
+{
+    const size_t total = kprof_text_width(name->text), kept = width - strlen(GAP), head = (kept + 1) / 2;
+    const size_t tail = kept - head, differs = columns_before(name->text, name->shared);
     kprof_strbuf out = KPROF_STRBUF_INIT;
-    kprof_strbuf_append(&out, name, offset_of(name, head));
-    kprof_strbuf_puts(&out, "...");
-    kprof_strbuf_puts(&out, name + offset_of(name, total - (kept - head)));
+    if (differs + 4 <= head || differs >= total - tail) {
+        put_columns(&out, name->text, 0, head);
+        kprof_strbuf_puts(&out, GAP);
+        put_columns(&out, name->text, total - tail, tail);
+        return kprof_strbuf_take(&out);
+    }
+    const size_t middle = (kept - strlen(GAP)) / 2, outer = kept - strlen(GAP) - middle, start = differs - middle / 3;
+    put_columns(&out, name->text, 0, (outer + 1) / 2);
+    kprof_strbuf_puts(&out, GAP);
+    put_columns(&out, name->text, start, middle);
+    if (start + middle < total - outer / 2)
+        kprof_strbuf_puts(&out, GAP);
+    const size_t end = start + middle > total - outer / 2 ? start + middle : total - outer / 2;
+    put_columns(&out, name->text, end, total - end);
     return kprof_strbuf_take(&out);
 }
 
-char *kprof_text_elide(const char *name, size_t width)
+/* Where two names have become the same, number the later one: "~2" for its end. */
+static bool tell_apart(char **text, size_t width, size_t number)
 {
-    static const char *const brackets[] = {"()", "<>"};
-    /* The return type of a kernel is always the same. */
-    const bool cut_void = kprof_text_width(name) > width && strncmp(name, "void ", 5) == 0;
-    char *text = strdup(cut_void ? name + 5 : name);
-    for (size_t i = 0; text && i < 2 && kprof_text_width(text) > width; i++) {
-        char *shorter = hollow(text, brackets[i][0], brackets[i][1]);
-        free(text);
-        text = shorter;
+    char suffix[32];
+    kprof_strbuf out = KPROF_STRBUF_INIT;
+    snprintf(suffix, sizeof suffix, "~%zu", number);
+    put_columns(&out, *text, 0, width - strlen(suffix));
+    kprof_strbuf_puts(&out, suffix);
+    free(*text);
+    *text = kprof_strbuf_take(&out);
+    return *text != NULL;
+}
+
+/* Short names in the order of `names`, whose equal ones are neighbours. */
+static bool shorten_all(const long_name *names, size_t count, size_t width, char **out)
+{
+    kprof_names taken = {NULL, 0, 0};
+    bool whole = true;
+    for (size_t i = 0; i < count && whole; i++) {
+        char **text = &out[names[i].index];
+        if (i > 0 && strcmp(names[i].text, names[i - 1].text) == 0) {
+            *text = strdup(out[names[i - 1].index]);
+            whole = *text != NULL;
+            continue;
+        }
+        *text = kprof_text_width(names[i].text) > width ? shorten(&names[i], width) : strdup(names[i].text);
+        for (size_t number = 2; *text && kprof_names_find(&taken, *text) != KPROF_NAMES_NONE; number++) {
+            if (!tell_apart(text, width, number))
+                break;
+        }
+        whole = *text && kprof_names_add(&taken, *text, i);
     }
-    if (!text || kprof_text_width(text) <= width)
-        return text;
-    char *shorter = cut_middle(text, width);
-    free(text);
-    return shorter;
+    kprof_names_free(&taken);
+    return whole;
+}
+
+char **kprof_short_names_new(const char *const *names, size_t count, size_t width)
+{
+    long_name *all = calloc(count + 1, sizeof *all);
+    char **out = calloc(count + 1, sizeof *out);
+    width = width > KPROF_SHORT_NAME ? width : KPROF_SHORT_NAME;
+    for (size_t i = 0; all && i < count; i++) {
+        /* The return type of a kernel is always the same. */
+        const bool cut_void = kprof_text_width(names[i]) > width && strncmp(names[i], "void ", 5) == 0;
+        all[i] = (long_name){cut_void ? names[i] + 5 : names[i], i, 0};
+    }
+    bool whole = all && out;
+    if (whole) {
+        find_shared(all, count);
+        whole = shorten_all(all, count, width, out);
+    }
+    free(all);
+    if (whole)
+        return out;
+    kprof_short_names_free(out, count);
+    return NULL;
+}
+
+void kprof_short_names_free(char **short_names, size_t count)
+{
+    for (size_t i = 0; short_names && i < count; i++)
+        free(short_names[i]);
+    free(short_names);
 }

@@ -98,7 +98,7 @@ static void show_row_of_metric(kprof_emitter *emitter, const kprof_emit_metric *
     const kprof_field_role of_sections = in_sections ? KPROF_ROLE_SHOWN : KPROF_ROLE_MACHINE;
     const kprof_field_role of_names = in_sections ? KPROF_ROLE_MACHINE : KPROF_ROLE_SHOWN;
     const kprof_field_role of_headings = in_sections ? KPROF_ROLE_HEADING : KPROF_ROLE_MACHINE;
-    if (metric->repeated)
+    if (metric->repeated || metric->told_before)
         return;
     const kprof_emit_field fields[] = {
         kprof_field_with_role(kprof_field_text("section", "Section", metric->section ? metric->section->id : ""),

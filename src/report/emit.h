@@ -8,13 +8,6 @@
 #include "report/output.h"
 #include "report/roofline.h"
 
-/* Where the counters that a value is made of were read. */
-typedef enum kprof_joins {
-    KPROF_JOINS_NOTHING,  /* one execution, or no value */
-    KPROF_JOINS_PASSES,   /* several executions of a launch */
-    KPROF_JOINS_LAUNCHES, /* several launches, which were multiplexed: a pass of each */
-} kprof_joins;
-
 /* One value of a launch. */
 typedef struct kprof_emit_metric {
     size_t slot;                  /* the same slot always has the same section, name, label and unit: to cache by */
@@ -22,10 +15,13 @@ typedef struct kprof_emit_metric {
     size_t metric;                /* into the metrics of the model; SIZE_MAX: no launch can have it */
     const kprof_section *section; /* that shows it, or NULL */
     const char *name, *label, *unit;
-    const char *passes; /* that it comes from on the launch's chip, "1-3 5"; "": none, or not known */
-    size_t pass_count;  /* how many these are */
-    kprof_joins joins;
+    const char *help;                 /* what the section says of it; NULL: nothing */
+    const char *passes;               /* that it comes from on the launch's chip, "1-3 5"; "": none, or not known */
+    size_t pass_count;                /* how many these are */
+    bool disagrees;                   /* the value joins counters of passes that disagree */
     bool repeated;                    /* the same section has shown it before */
+    bool shown_before;                /* so has the same or an earlier section of the chip */
+    bool told_before;                 /* an earlier section has it below its heading, under the same label */
     double value;                     /* NaN: not measured */
     const kprof_model_spread *spread; /* over the samples that `value` is the median of; NULL: it is of none */
 } kprof_emit_metric;
@@ -66,7 +62,7 @@ typedef struct kprof_emit_field {
     double real;         /* NaN: missing */
     const char *missing; /* what people see where it is missing; NULL: "n/a" */
     bool plain;          /* a heading gives it without its label */
-    kprof_joins joins;   /* of it, or of what it is the label of */
+    bool disagrees;      /* as of a metric: it, or what it is the label of */
 } kprof_emit_field;
 typedef struct kprof_emit_record {
     const kprof_emit_field *fields;

@@ -97,7 +97,7 @@ static void long_metric(kprof_emitter *emitter, const kprof_emit_metric *metric)
 {
     kprof_csv *csv = kprof_csv_of(emitter);
     kprof_strbuf *row = &csv->row;
-    if (metric->repeated || !kprof_csv_begin_metric(csv, metric, put_texts))
+    if (metric->shown_before || !kprof_csv_begin_metric(csv, metric, put_texts))
         return;
     kprof_csv_put_real(row, metric->value);
     kprof_csv_put_comma(row);

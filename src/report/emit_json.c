@@ -112,8 +112,25 @@ static cJSON *metric_catalogue(const kprof_emit_launches *launches)
         add_text(metric, "name", column->name);
         add_text(metric, "unit", column->unit);
         add_text(metric, "description", description);
+        add_text(metric, "help", column->help);
     }
     return metrics;
+}
+
+/* What the sections of each chip are about. */
+static cJSON *section_catalogue(const kprof_model *model)
+{
+    cJSON *sections = cJSON_CreateArray();
+    for (size_t i = 0; i < model->chip_count; i++) {
+        for (size_t k = 0; k < model->chips[i].section_count; k++) {
+            cJSON *section = append_object(sections);
+            add_text(section, "chip", model->chips[i].name);
+            add_text(section, "id", model->chips[i].sections[k].id);
+            add_text(section, "name", model->chips[i].sections[k].name);
+            add_text(section, "help", model->chips[i].sections[k].help);
+        }
+    }
+    return sections;
 }
 
 static cJSON *passes_of_chip(const kprof_model_chip *chip)
@@ -170,6 +187,8 @@ static void json_launches_begin(kprof_emitter *emitter)
     begin_envelope(json);
     kprof_output_puts(emitter->out, ",\n\"metrics\":");
     write_value(json, metric_catalogue(&emitter->launches));
+    kprof_output_puts(emitter->out, ",\n\"sections\":");
+    write_value(json, section_catalogue(emitter->launches.model));
     kprof_output_puts(emitter->out, ",\n\"schedules\":");
     write_value(json, schedules(emitter->launches.model));
     kprof_output_puts(emitter->out, ",\n\"launches\":[");

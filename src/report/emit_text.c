@@ -19,17 +19,28 @@ typedef struct text_emitter {
     kprof_grid items;                   /* of the section, or of the launch on the raw page */
     kprof_grid rows;                    /* of a list or a record */
     kprof_list_shape shape;
-    const char *list;    /* title of a list that nothing was printed of yet */
-    size_t record_count; /* in the list, so far */
-    bool hides_missing;  /* the launch was not measured: show only what is known all the same */
-    const char *section; /* name of a section that nothing was printed of yet */
-    char *heading;       /* of the rows being collected */
-    bool shows_spread;   /* of the launch's values over samples */
-    bool marked[3];      /* by kprof_joins: the page ends with what marks mean */
-    bool has_spreads;    /* likewise */
+    const char *list;                        /* title of a list that nothing was printed of yet */
+    size_t record_count;                     /* in the list, so far */
+    bool hides_missing;                      /* the launch was not measured: show only what is known all the same */
+    const kprof_section *section;            /* that nothing was printed of yet */
+    bool is_told;                            /* values of the section stand in earlier ones */
+    bool is_idle;                            /* the section has no work to show */
+    bool follows_idle;                       /* the latest section printed is a line */
+    char *heading;                           /* of the rows being collected */
+    char **short_names;                      /* [kernel_count]; NULL: not made yet */
+    bool shows_spread;                       /* of the launch's values over samples */
+    bool has_marks, has_spreads, has_folded; /* the page ends with what these mean */
 } text_emitter;
 
-typedef enum text_style { STYLE_HEADING, STYLE_SECTION, STYLE_NOTE } text_style;
+typedef enum text_style { STYLE_HEADING, STYLE_SECTION, STYLE_NOTE, STYLE_PLAIN } text_style;
+
+/* How a text is printed that may take several lines. The further ones are indented by two columns more, where they are
+ * not flush. */
+typedef struct text_block {
+    text_style style;
+    size_t indent, width;
+    bool is_flush;
+} text_block;
 
 static text_emitter *of(kprof_emitter *emitter)
 {
@@ -43,12 +54,35 @@ static unsigned width_of(const kprof_emitter *emitter)
 
 static void put_styled(kprof_emitter *emitter, text_style style, const char *text)
 {
-    static const char *const codes[] = {"\033[1m", "\033[1;36m", "\033[33m"};
-    bool color = emitter->options->color;
+    static const char *const codes[] = {"\033[1m", "\033[1;36m", "\033[33m", ""};
+    bool color = emitter->options->color && style != STYLE_PLAIN;
     kprof_output_puts(emitter->out, color ? codes[style] : "");
     kprof_output_puts(emitter->out, text);
     kprof_output_puts(emitter->out, color ? "\033[0m" : "");
     kprof_output_puts(emitter->out, "\n");
+}
+
+/* Columns for texts that hold names and messages, which are broken into lines on request only. */
+static size_t text_width(const kprof_emitter *emitter)
+{
+    return emitter->options->width ? emitter->options->width : SIZE_MAX;
+}
+
+static void put_lines(kprof_emitter *emitter, text_block block, const char *text)
+{
+    for (bool is_first = true; *text; is_first = false) {
+        const size_t indent = block.indent + (is_first || block.is_flush ? 0 : 2);
+        const size_t room = block.width > indent ? block.width - indent : 1;
+        char *line = strndup(text, kprof_text_line(text, room));
+        if (!line) {
+            emitter->status = KPROF_NO_MEMORY;
+            return;
+        }
+        kprof_output_repeat(emitter->out, ' ', indent);
+        put_styled(emitter, block.style, line);
+        free(line);
+        text = kprof_text_next_line(text, room);
+    }
 }
 
 static void blank_line(text_emitter *text)
@@ -90,30 +124,58 @@ static int describe_launch(const kprof_model_launch *launch, char text[256])
                     launch->device->record.cc_minor, node);
 }
 
+static char **make_short_names(const kprof_emitter *emitter)
+{
+    const kprof_model *model = emitter->launches.model;
+    const char **names = calloc(model->kernel_count + 1, sizeof *names);
+    for (size_t i = 0; names && i < model->kernel_count; i++)
+        names[i] = kprof_model_kernel_name(&model->kernels[i], emitter->options->kernel_base);
+    char **short_names = names ? kprof_short_names_new(names, model->kernel_count, text_width(emitter)) : NULL;
+    free(names);
+    return short_names;
+}
+
+/* A kernel's name as the lines have room for it. */
+static const char *shown_name(kprof_emitter *emitter, const kprof_model_kernel *kernel)
+{
+    text_emitter *text = of(emitter);
+    const char *name = kprof_model_kernel_name(kernel, emitter->options->kernel_base);
+    if (kprof_text_width(name) <= text_width(emitter))
+        return name;
+    if (!text->short_names)
+        text->short_names = make_short_names(emitter);
+    if (text->short_names)
+        return text->short_names[kernel - emitter->launches.model->kernels];
+    emitter->status = KPROF_NO_MEMORY;
+    return name;
+}
+
 /* The kernel's name and describe_launch's text, in one line if it can be. */
 static void show_heading(kprof_emitter *emitter, const kprof_model_launch *launch)
 {
     char shape[256];
-    int length = describe_launch(launch, shape);
-    size_t room = width_of(emitter) > (unsigned)length + 24 ? width_of(emitter) - (unsigned)length : 24;
-    const char *full = kprof_model_kernel_name(launch->kernel, emitter->options->kernel_base);
-    char *name = kprof_text_elide(full, room);
-    char *heading = NULL;
-    if (!name || asprintf(&heading, "%s%s", name, shape) < 0)
-        emitter->status = KPROF_NO_MEMORY;
-    else
-        put_styled(emitter, STYLE_HEADING, heading);
-    free(heading);
-    free(name);
+    const size_t length = (size_t)describe_launch(launch, shape), width = text_width(emitter);
+    const char *name = shown_name(emitter, launch->kernel);
+    if (width == SIZE_MAX || kprof_text_width(name) + length <= width) {
+        char *heading = NULL;
+        if (asprintf(&heading, "%s%s", name, shape) < 0)
+            emitter->status = KPROF_NO_MEMORY;
+        else
+            put_styled(emitter, STYLE_HEADING, heading);
+        free(heading);
+        return;
+    }
+    put_styled(emitter, STYLE_HEADING, name);
+    put_lines(emitter, (text_block){STYLE_HEADING, 2, width, false}, shape + strspn(shape, ", "));
 }
 
 static void show_note(kprof_emitter *emitter, const char *what, const char *text)
 {
     char *note = NULL;
-    if (asprintf(&note, "  %s: %s", what, text) < 0)
+    if (asprintf(&note, "%s: %s", what, text) < 0)
         emitter->status = KPROF_NO_MEMORY;
     else
-        put_styled(emitter, STYLE_NOTE, note);
+        put_lines(emitter, (text_block){STYLE_NOTE, 2, text_width(emitter), false}, note);
     free(note);
 }
 
@@ -142,30 +204,44 @@ static const char *ending(uint64_t count, const char *of_several)
     return count == 1 ? "" : of_several;
 }
 
-static void show_one_launch(kprof_emitter *emitter, const kprof_model_launch *launch)
+static void describe_one_launch(const kprof_model_launch *launch, kprof_strbuf *out)
 {
     const uint32_t passes = launch->record.pass_count;
-    kprof_output_printf(emitter->out, "  Launch %lld, %s", (long long)launch->id, launch->device->name);
+    kprof_strbuf_printf(out, "Launch %lld, %s", (long long)launch->id, launch->device->name);
     if (launch->measured > 0)
-        kprof_output_printf(emitter->out, ", %u pass%s (%s replay)", passes, ending(passes, "es"), launch->replay_mode);
-    kprof_output_puts(emitter->out, "\n");
+        kprof_strbuf_printf(out, ", %u pass%s (%s replay)", passes, ending(passes, "es"), launch->replay_mode);
 }
 
-/* "  Launches 3 to 41, NVIDIA H200, 38 multiplexed: medians of 4 samples of 9 passes" */
-static void show_multiplexed(kprof_emitter *emitter, const kprof_model_launch *launch)
+/* "Launches 3 to 41, NVIDIA H200, 38 multiplexed: medians of 4 samples of 9 passes" */
+static void describe_multiplexed(const kprof_model_launch *launch, kprof_strbuf *out)
 {
     const kprof_model_samples *samples = launch->samples;
     const uint32_t passes = launch->record.pass_count;
-    kprof_output_printf(emitter->out, "  Launch%s %lld", ending(samples->launches, "es"), (long long)launch->id);
+    kprof_strbuf_printf(out, "Launch%s %lld", ending(samples->launches, "es"), (long long)launch->id);
     if (samples->launches > 1)
-        kprof_output_printf(emitter->out, " to %lld", (long long)samples->last_launch);
-    kprof_output_printf(emitter->out, ", %s, %llu multiplexed: ", launch->device->name,
-                        (unsigned long long)samples->launches);
+        kprof_strbuf_printf(out, " to %lld", (long long)samples->last_launch);
+    kprof_strbuf_printf(out, ", %s, %llu multiplexed: ", launch->device->name, (unsigned long long)samples->launches);
     if (samples->used == 0)
-        kprof_output_puts(emitter->out, "no whole sample\n");
+        kprof_strbuf_puts(out, "no whole sample");
     else
-        kprof_output_printf(emitter->out, "%s%zu sample%s of %u pass%s\n", samples->used > 1 ? "medians of " : "",
-                            samples->used, ending(samples->used, "s"), passes, ending(passes, "es"));
+        kprof_strbuf_printf(out, "%s%zu sample%s of %u pass%s", samples->used > 1 ? "medians of " : "", samples->used,
+                            ending(samples->used, "s"), passes, ending(passes, "es"));
+}
+
+/* "254 values come from one pass each, 109 join several passes, which agree" */
+static void describe_joining(const kprof_emitter *emitter, const kprof_model_launch *launch, kprof_strbuf *out)
+{
+    const kprof_joining joining = kprof_joining_of(emitter->launches.model, launch);
+    const char *where = kprof_model_is_multiplexed(launch) ? "passes of several launches" : "several passes";
+    if (joining.of_several == 0)
+        return;
+    kprof_strbuf_printf(out, "%zu value%s from one pass%s, %zu join%s %s, ", joining.of_one_pass,
+                        joining.of_one_pass == 1 ? " comes" : "s come", joining.of_one_pass == 1 ? "" : " each",
+                        joining.of_several, joining.of_several == 1 ? "s" : "", where);
+    if (joining.disagrees)
+        kprof_strbuf_puts(out, "those marked * passes that disagree");
+    else
+        kprof_strbuf_puts(out, joining.is_witnessed ? "which agree" : "of which nothing tells whether they agree");
 }
 
 /* Tell which samples the medians are not of. */
@@ -189,12 +265,24 @@ static void show_set_apart(kprof_emitter *emitter, const kprof_model_samples *sa
 
 static void show_origin(kprof_emitter *emitter, const kprof_model_launch *launch)
 {
-    if (launch->samples) {
-        show_multiplexed(emitter, launch);
+    const text_block lines = {STYLE_PLAIN, 2, text_width(emitter), false};
+    kprof_strbuf origin = KPROF_STRBUF_INIT, joining = KPROF_STRBUF_INIT;
+    if (launch->samples)
+        describe_multiplexed(launch, &origin);
+    else
+        describe_one_launch(launch, &origin);
+    if (emitter->launches.in_sections) /* it tells the passes of each value */
+        describe_joining(emitter, launch, &joining);
+    if (origin.failed || joining.failed)
+        emitter->status = KPROF_NO_MEMORY;
+    else
+        put_lines(emitter, lines, origin.data);
+    if (emitter->status == KPROF_OK && joining.length > 0)
+        put_lines(emitter, lines, joining.data);
+    kprof_strbuf_free(&origin);
+    kprof_strbuf_free(&joining);
+    if (launch->samples)
         show_set_apart(emitter, launch->samples);
-    } else {
-        show_one_launch(emitter, launch);
-    }
     if (*launch->reason)
         show_note(emitter, kprof_model_is_missing(launch) ? "Not measured" : "Note", launch->reason);
     if (emitter->status == KPROF_OK)
@@ -207,6 +295,9 @@ static void begin_items(text_emitter *text)
     const bool in_sections = text->base.launches.in_sections;
     kprof_grid_free(&text->items);
     text->items = kprof_grid_make(text->shows_spread ? in_sections ? "tnnt" : "tnntt" : in_sections ? "tnt" : "tntt");
+    text->items.width = in_sections ? width_of(&text->base) : 0;
+    text->items.has_bars = true;
+    text->items.group = text->shows_spread ? 2 : 1;
 }
 
 static void text_launch_begin(kprof_emitter *emitter, const kprof_model_launch *launch)
@@ -217,22 +308,42 @@ static void text_launch_begin(kprof_emitter *emitter, const kprof_model_launch *
     show_origin(emitter, launch);
     of(emitter)->hides_missing = launch->measured == 0;
     of(emitter)->shows_spread = launch->samples && launch->samples->used > 1;
+    of(emitter)->follows_idle = false;
     begin_items(of(emitter));
 }
 
 static void text_section_begin(kprof_emitter *emitter, const kprof_section *section)
 {
-    of(emitter)->section = section->name;
+    of(emitter)->section = section;
+    of(emitter)->is_told = of(emitter)->is_idle = false;
+}
+
+/* The section's name, with what can be said of it in a line ("": nothing), and its help where that is wanted. */
+static void show_section(text_emitter *text, const char *in_short)
+{
+    kprof_emitter *emitter = &text->base;
+    const kprof_section *section = text->section;
+    char *line = NULL;
+    text->section = NULL;
+    if (asprintf(&line, "%s%s", section->name, in_short) < 0) {
+        emitter->status = KPROF_NO_MEMORY;
+        return;
+    }
+    /* Sections of a line each stand below each other. */
+    if (!*in_short || !text->follows_idle)
+        kprof_output_puts(emitter->out, "\n");
+    text->follows_idle = *in_short;
+    put_lines(emitter, (text_block){STYLE_SECTION, 2, width_of(emitter), false}, line);
+    free(line);
+    if (emitter->options->details_help && section->help)
+        put_lines(emitter, (text_block){STYLE_PLAIN, 2, width_of(emitter), true}, section->help);
 }
 
 /* Print what the section has collected so far, below its name. */
 static void flush_items(text_emitter *text)
 {
-    if (text->section && text->items.cell_count > 0) {
-        kprof_output_puts(text->base.out, "\n  ");
-        put_styled(&text->base, STYLE_SECTION, text->section);
-        text->section = NULL;
-    }
+    if (text->section && text->items.cell_count > 0)
+        show_section(text, "");
     print_grid(text, &text->items, text->base.launches.in_sections ? 4 : 2);
 }
 
@@ -240,13 +351,10 @@ static void flush_items(text_emitter *text)
 static void begin_part(text_emitter *text)
 {
     flush_items(text);
-    if (text->section) {
-        kprof_output_puts(text->base.out, "\n  ");
-        put_styled(&text->base, STYLE_SECTION, text->section);
-        text->section = NULL;
-    } else {
+    if (text->section)
+        show_section(text, "");
+    else
         kprof_output_puts(text->base.out, "\n");
-    }
 }
 
 static bool is_share(const kprof_emit_metric *metric)
@@ -269,13 +377,13 @@ static void put_bar(kprof_grid *grid, const kprof_emit_metric *metric)
     kprof_grid_add(grid, bar, "");
 }
 
-/* Mark the latest cell if it joins several executions. */
-static void mark_joined(text_emitter *text, kprof_grid *grid, kprof_joins joins)
+/* Mark the latest cell if it joins passes that disagree. */
+static void mark_disagreeing(text_emitter *text, kprof_grid *grid, bool disagrees)
 {
-    if (joins == KPROF_JOINS_NOTHING)
+    if (!disagrees)
         return;
     kprof_grid_mark(grid);
-    text->marked[joins] = true;
+    text->has_marks = true;
 }
 
 static void put_value(kprof_emitter *emitter, kprof_grid *grid, const kprof_emit_metric *metric)
@@ -283,7 +391,7 @@ static void put_value(kprof_emitter *emitter, kprof_grid *grid, const kprof_emit
     kprof_human human = kprof_units_human(metric->value, metric->unit, emitter->options->base_units);
     kprof_grid_add(grid, human.number, human.unit);
     if (emitter->launches.in_sections) /* else words tell the passes */
-        mark_joined(of(emitter), grid, metric->joins);
+        mark_disagreeing(of(emitter), grid, metric->disagrees);
 }
 
 /* "+- 1.25 %": in percent of the value, or in its unit where it is 0. */
@@ -322,6 +430,21 @@ static void put_passes(kprof_emitter *emitter, kprof_grid *grid, const kprof_emi
     free(text);
 }
 
+/* What a metric means: in the section's words, or in those of the library that counts it. */
+static const char *help_of(const kprof_emitter *emitter, const kprof_emit_metric *metric)
+{
+    const kprof_model *model = emitter->launches.model;
+    if (metric->help)
+        return metric->help;
+    return metric->metric < model->metric_count ? model->metrics[metric->metric].description : "";
+}
+
+static void put_help(const kprof_emitter *emitter, kprof_grid *grid, const char *help)
+{
+    if (emitter->options->details_help && help && *help)
+        kprof_grid_note(grid, help);
+}
+
 /* In a section a metric has what people read, else everything. */
 static void text_metric(kprof_emitter *emitter, const kprof_emit_metric *metric)
 {
@@ -329,11 +452,16 @@ static void text_metric(kprof_emitter *emitter, const kprof_emit_metric *metric)
     const bool in_sections = emitter->launches.in_sections;
     if (of(emitter)->hides_missing && isnan(metric->value))
         return;
+    if (metric->told_before && !emitter->options->all_rows) {
+        of(emitter)->is_told = true;
+        return;
+    }
     kprof_grid_add(items, in_sections ? metric->label : metric->name, "");
     put_value_columns(emitter, items, metric);
     if (!in_sections)
         put_passes(emitter, items, metric);
     put_bar(items, metric);
+    put_help(emitter, items, help_of(emitter, metric));
 }
 
 /* Columns of a table: the label, a number for each of `columns` columns, perhaps with its spread, and a bar for the
@@ -351,6 +479,8 @@ static kprof_grid table_grid(const text_emitter *text, const kprof_emit_table *t
     for (size_t i = 0; i < columns; i++)
         grid.headers[i * step + 1] = table->table->column_labels[i];
     grid.width = width_of(&text->base);
+    grid.has_bars = true;
+    grid.group = step;
     return grid;
 }
 
@@ -383,30 +513,84 @@ static void put_cell(kprof_emitter *emitter, kprof_grid *grid, const kprof_emit_
         kprof_grid_add(grid, "", "");
 }
 
+/* Nothing but zeros, and ratios of them? A counter that is missing is no zero. */
+static bool is_zero_row(const kprof_emit_table *table, size_t row)
+{
+    const size_t columns = table->table->column_count;
+    bool has_zero = false;
+    for (size_t i = 0; i < columns; i++) {
+        const kprof_emit_metric *cell = table->cells[row * columns + i];
+        if (!cell || (isnan(cell->value) && table->table->rows[row].cells[i].expression))
+            continue;
+        if (cell->value != 0 || (cell->spread && cell->spread->mad > 0)) /* NaN too */
+            return false;
+        has_zero = true;
+    }
+    return has_zero;
+}
+
+static void add_table_row(kprof_emitter *emitter, kprof_grid *grid, const kprof_emit_table *table, size_t row)
+{
+    const size_t stride = table->table->column_count;
+    const size_t columns = (grid->column_count - 2) / grid->group;
+    const kprof_emit_metric **cells = &table->cells[row * stride];
+    const char *label = table->table->rows[row].label;
+    kprof_grid_add(grid, label ? label : "", "");
+    for (size_t k = 0; k < columns; k++)
+        put_cell(emitter, grid, cells[k]);
+    const kprof_emit_metric *share = first_share(cells, columns);
+    if (share)
+        put_bar(grid, share);
+    else
+        kprof_grid_add(grid, "", "");
+    if (columns == 1 && cells[0])
+        put_help(emitter, grid, help_of(emitter, cells[0]));
+    for (size_t k = 0; k < columns && columns > 1; k++)
+        put_help(emitter, grid, cells[k] ? cells[k]->help : NULL);
+}
+
+/* Name the rows that are zero in a line, or tell how many they are. */
+static void show_folded(kprof_emitter *emitter, const kprof_emit_table *table, size_t count)
+{
+    kprof_strbuf names = KPROF_STRBUF_INIT;
+    kprof_strbuf_puts(&names, "Zero: ");
+    for (size_t i = 0, named = 0; i < table->table->row_count; i++) {
+        const char *label = table->table->rows[table->order[i]].label;
+        if (is_zero_row(table, table->order[i]))
+            kprof_strbuf_printf(&names, "%s%s", named++ ? ", " : "", label ? label : "");
+    }
+    if (names.failed)
+        emitter->status = KPROF_NO_MEMORY;
+    else if (kprof_text_width(names.data) + 4 <= width_of(emitter))
+        kprof_output_printf(emitter->out, "    %s\n", names.data);
+    else
+        kprof_output_printf(emitter->out, "    Zero: %zu more rows\n", count);
+    kprof_strbuf_free(&names);
+    of(emitter)->has_folded = true;
+}
+
 static void text_table(kprof_emitter *emitter, const kprof_emit_table *table)
 {
     text_emitter *text = of(emitter);
     if (text->hides_missing && !has_cells(table))
         return;
     begin_part(text);
-    const size_t stride = table->table->column_count;
     const size_t most = (KPROF_GRID_COLUMNS_MAX - 2) / (text->shows_spread ? 2 : 1);
-    const size_t columns = stride > most ? most : stride;
-    kprof_grid grid = table_grid(text, table, columns);
-    for (size_t i = 0; i < table->table->row_count; i++) {
-        const kprof_emit_metric **cells = &table->cells[table->order[i] * stride];
-        const char *label = table->table->rows[table->order[i]].label;
-        kprof_grid_add(&grid, label ? label : "", "");
-        for (size_t k = 0; k < columns; k++)
-            put_cell(emitter, &grid, cells[k]);
-        const kprof_emit_metric *share = first_share(cells, columns);
-        if (share)
-            put_bar(&grid, share);
-        else
-            kprof_grid_add(&grid, "", "");
+    const size_t stride = table->table->column_count, row_count = table->table->row_count;
+    kprof_grid grid = table_grid(text, table, stride > most ? most : stride);
+    size_t folded = 0;
+    for (size_t i = 0; i < row_count; i++) {
+        const bool is_folded = !emitter->options->all_rows && is_zero_row(table, table->order[i]);
+        folded += is_folded;
+        if (!is_folded)
+            add_table_row(emitter, &grid, table, table->order[i]);
     }
+    if (folded == row_count && row_count > 0)
+        put_lines(emitter, (text_block){STYLE_PLAIN, 4, width_of(emitter), false}, table->table->title);
     print_grid(text, &grid, 4);
     kprof_grid_free(&grid);
+    if (folded > 0)
+        show_folded(emitter, table, folded);
 }
 
 static void put_human(kprof_emitter *emitter, kprof_grid *grid, double value, const char *unit)
@@ -447,27 +631,29 @@ static bool is_idle(const kprof_emit_roofline *line)
     return line->point_count > 0;
 }
 
+static bool is_hidden(const kprof_emitter *emitter, const kprof_emit_roofline *line)
+{
+    return !emitter->options->all_rows && is_idle(line);
+}
+
 static void show_idle(kprof_emitter *emitter, const kprof_emit_roofline *rooflines, size_t count)
 {
-    bool is_first = true;
+    kprof_strbuf names = KPROF_STRBUF_INIT;
     for (size_t i = 0; i < count; i++) {
-        if (!is_idle(&rooflines[i]))
-            continue;
-        kprof_output_puts(emitter->out, is_first ? "    No work: " : ", ");
-        kprof_output_puts(emitter->out, rooflines[i].label);
-        is_first = false;
+        if (is_hidden(emitter, &rooflines[i]))
+            kprof_strbuf_printf(&names, "%s%s", names.length > 0 ? ", " : "No work: ", rooflines[i].label);
     }
-    kprof_output_puts(emitter->out, is_first ? "" : "\n");
+    if (names.failed)
+        emitter->status = KPROF_NO_MEMORY;
+    else if (names.length > 0)
+        put_lines(emitter, (text_block){STYLE_PLAIN, 4, width_of(emitter), false}, names.data);
+    kprof_strbuf_free(&names);
 }
 
 /* A roofline's point is marked once, at its name: its numbers come from one another. */
-static kprof_joins joins_of_point(const kprof_emit_roofline *line, const kprof_emit_point *point)
+static bool point_disagrees(const kprof_emit_roofline *line, const kprof_emit_point *point)
 {
-    const kprof_emit_metric *const metrics[] = {line->work, line->peak, point->intensity, point->pct};
-    kprof_joins joins = KPROF_JOINS_NOTHING;
-    for (size_t i = 0; i < sizeof metrics / sizeof *metrics; i++)
-        joins = metrics[i]->joins > joins ? metrics[i]->joins : joins;
-    return joins;
+    return line->work->disagrees || line->peak->disagrees || point->intensity->disagrees || point->pct->disagrees;
 }
 
 static void show_legend(kprof_emitter *emitter, const kprof_emit_roofline *rooflines, size_t count)
@@ -475,17 +661,19 @@ static void show_legend(kprof_emitter *emitter, const kprof_emit_roofline *roofl
     static const char *const headers[] = {"",     "Roofline", "Achieved", "Peak",      "Intensity",
                                           "Roof", "Of roof",  "Distance", "Limited by"};
     kprof_grid grid = kprof_grid_make("ttnnnnnnt");
+    grid.width = width_of(emitter);
+    grid.key_count = 2;
     for (size_t i = 0; i < grid.column_count; i++)
         grid.headers[i] = headers[i];
     size_t index = 0;
     for (size_t i = 0; i < count; i++) {
-        for (size_t k = 0; k < rooflines[i].point_count && !is_idle(&rooflines[i]); k++) {
+        for (size_t k = 0; k < rooflines[i].point_count && !is_hidden(emitter, &rooflines[i]); k++) {
             const kprof_emit_point *point = &rooflines[i].points[k];
             char mark[2] = {point->at.has_work ? kprof_plot_mark(index++) : ' ', '\0'}, name[96];
             snprintf(name, sizeof name, "%.40s / %.40s", rooflines[i].label, point->level);
             kprof_grid_add(&grid, mark, "");
             kprof_grid_add(&grid, name, "");
-            mark_joined(of(emitter), &grid, joins_of_point(&rooflines[i], point));
+            mark_disagreeing(of(emitter), &grid, point_disagrees(&rooflines[i], point));
             legend_row(emitter, &grid, &rooflines[i], point);
         }
     }
@@ -494,11 +682,25 @@ static void show_legend(kprof_emitter *emitter, const kprof_emit_roofline *roofl
     show_idle(emitter, rooflines, count);
 }
 
+/* Does the section have nothing but rooflines, and none of them work? */
+static bool is_idle_section(const kprof_emitter *emitter, const kprof_emit_roofline *rooflines, size_t count)
+{
+    const kprof_section *section = of((kprof_emitter *)emitter)->section;
+    bool is_idle = section && section->table_count == 0;
+    for (size_t i = 0; i < count; i++)
+        is_idle = is_idle && is_hidden(emitter, &rooflines[i]);
+    return is_idle;
+}
+
 static void text_rooflines(kprof_emitter *emitter, const kprof_emit_roofline *rooflines, size_t count)
 {
     bool has_points = kprof_plot_has_points(rooflines, count);
     if (of(emitter)->hides_missing && !has_points)
         return;
+    if (is_idle_section(emitter, rooflines, count)) {
+        of(emitter)->is_idle = true;
+        return;
+    }
     begin_part(of(emitter));
     if (has_points) {
         kprof_plot_rooflines(emitter->out, rooflines, count, width_of(emitter));
@@ -509,12 +711,21 @@ static void text_rooflines(kprof_emitter *emitter, const kprof_emit_roofline *ro
 
 static void text_section_end(kprof_emitter *emitter)
 {
-    flush_items(of(emitter));
-    of(emitter)->section = NULL;
+    text_emitter *text = of(emitter);
+    if (text->is_idle) { /* its items stand in the next section that has more than a line */
+        show_section(text, ": no work");
+        return;
+    }
+    flush_items(text);
+    if (text->section && text->is_told)
+        show_section(text, ": all of it stands above");
+    text->section = NULL;
 }
 
 static void text_launch_end(kprof_emitter *emitter)
 {
+    if (of(emitter)->follows_idle && of(emitter)->items.cell_count > 0)
+        kprof_output_puts(emitter->out, "\n");
     flush_items(of(emitter));
 }
 
@@ -541,7 +752,7 @@ static void put_field(kprof_emitter *emitter, kprof_grid *grid, const kprof_emit
     } else {
         put_human(emitter, grid, field->real, field->unit);
     }
-    mark_joined(of(emitter), grid, field->joins);
+    mark_disagreeing(of(emitter), grid, field->disagrees);
 }
 
 /* A record is a block of "label: value" lines. */
@@ -558,7 +769,7 @@ static void show_block(kprof_emitter *emitter, const kprof_emit_record *record)
         kprof_field_describe(field, emitter->options->base_units, &value);
         kprof_grid_add(&grid, field->label, "");
         kprof_grid_add(&grid, value.length ? value.data : "", "");
-        mark_joined(of(emitter), &grid, field->joins);
+        mark_disagreeing(of(emitter), &grid, field->disagrees);
         grid.failed = grid.failed || value.failed;
         kprof_strbuf_free(&value);
     }
@@ -628,7 +839,7 @@ static void show_record_heading(kprof_emitter *emitter, const kprof_emit_record 
         return;
     }
     kprof_output_puts(emitter->out, "\n");
-    put_styled(emitter, STYLE_HEADING, text);
+    put_lines(emitter, (text_block){STYLE_HEADING, 0, text_width(emitter), false}, text);
     free(text);
 }
 
@@ -684,19 +895,19 @@ static void text_list_end(kprof_emitter *emitter)
 static void text_page_end(kprof_emitter *emitter)
 {
     text_emitter *text = of(emitter);
-    const bool has_marks = text->marked[KPROF_JOINS_PASSES] || text->marked[KPROF_JOINS_LAUNCHES];
-    if (has_marks || text->has_spreads)
+    const text_block lines = {STYLE_PLAIN, 0, width_of(emitter), false};
+    if (text->has_marks || text->has_spreads || text->has_folded)
         blank_line(text);
-    if (has_marks)
-        kprof_output_puts(emitter->out,
-                          "* joins counters of several passes, so of several executions; --page raw names them\n");
-    if (text->marked[KPROF_JOINS_LAUNCHES])
-        kprof_output_puts(emitter->out,
-                          "  Where launches were multiplexed, these are executions of several launches.\n");
+    if (text->has_marks)
+        put_lines(emitter, lines,
+                  "* joins counters of passes that disagree, by more than 0.1 % in instructions or 10 % in cycles or "
+                  "time; --page raw names the passes");
     if (text->has_spreads)
-        kprof_output_puts(emitter->out,
-                          "+- is the median distance of the samples from the median, in percent of it, or "
-                          "in its unit where it is 0\n");
+        put_lines(emitter, lines,
+                  "+- is the median distance of the samples from the median, in percent of it, or in its unit where it "
+                  "is 0");
+    if (text->has_folded)
+        put_lines(emitter, lines, "Zero: rows whose values are all 0; --all shows them");
 }
 
 static void text_free(kprof_emitter *emitter)
@@ -705,6 +916,7 @@ static void text_free(kprof_emitter *emitter)
     kprof_grid_free(&text->items);
     kprof_grid_free(&text->rows);
     free(text->heading);
+    kprof_short_names_free(text->short_names, emitter->launches.model ? emitter->launches.model->kernel_count : 0);
     free(text);
 }
 

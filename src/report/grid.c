@@ -1,15 +1,25 @@
 /* Column widths and alignment. */
 #include "report/grid.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define COLUMN_GAP      2
-#define FIRST_WIDTH_MIN 24
+#define COLUMN_GAP    2
+#define KEY_WIDTH_MIN 8
+#define KEY_WIDTH     24 /* with less room for keys, columns move to further blocks */
+#define KEY_INDENT    2  /* of the further lines of a key */
+#define NOTE_INDENT   2
+
+/* A text below a row. */
+struct kprof_grid_note_text {
+    size_t cells_before;
+    char *text;
+};
 
 kprof_grid kprof_grid_make(const char *kinds)
 {
-    kprof_grid grid = {0};
+    kprof_grid grid = {.key_count = 1, .group = 1};
     for (; *kinds && grid.column_count < KPROF_GRID_COLUMNS_MAX; kinds++)
         grid.is_number[grid.column_count++] = *kinds == 'n';
     return grid;
@@ -52,10 +62,25 @@ void kprof_grid_mark(kprof_grid *grid)
         grid->cells[grid->cell_count - 1].is_marked = true;
 }
 
+void kprof_grid_note(kprof_grid *grid, const char *text)
+{
+    struct kprof_grid_note_text *grown = realloc(grid->notes, (grid->note_count + 1) * sizeof *grown);
+    grid->notes = grown ? grown : grid->notes;
+    char *copy = strdup(text);
+    if (!grown || !copy) {
+        free(copy);
+        grid->failed = true;
+        return;
+    }
+    grid->notes[grid->note_count++] = (struct kprof_grid_note_text){grid->cell_count, copy};
+}
+
 static void clear(kprof_grid *grid)
 {
     kprof_strbuf_clear(&grid->texts);
-    grid->cell_count = 0;
+    for (size_t i = 0; i < grid->note_count; i++)
+        free(grid->notes[i].text);
+    grid->cell_count = grid->note_count = 0;
 }
 
 void kprof_grid_free(kprof_grid *grid)
@@ -63,7 +88,9 @@ void kprof_grid_free(kprof_grid *grid)
     clear(grid);
     kprof_strbuf_free(&grid->texts);
     free(grid->cells);
+    free(grid->notes);
     grid->cells = NULL;
+    grid->notes = NULL;
     grid->capacity = 0;
 }
 
@@ -73,6 +100,30 @@ size_t kprof_text_width(const char *text)
     for (; *text; text++)
         width += ((unsigned char)*text & 0xc0) != 0x80;
     return width;
+}
+
+size_t kprof_text_line(const char *text, size_t width)
+{
+    size_t end = 0, columns = 0, space = 0, joint = 0;
+    width = width ? width : 1;
+    for (; text[end]; end++) {
+        const bool begins = ((unsigned char)text[end] & 0xc0) != 0x80;
+        if (begins && text[end] == ' ')
+            space = end;
+        if (begins && columns++ == width)
+            break;
+        if (strchr("_.,:/<>()", text[end]))
+            joint = end + 1;
+    }
+    if (!text[end])
+        return end;
+    return space ? space : joint ? joint : end;
+}
+
+const char *kprof_text_next_line(const char *text, size_t width)
+{
+    text += kprof_text_line(text, width);
+    return text + strspn(text, " ");
 }
 
 /* Widths of a column: of its texts, and of the units and marks after them, with the space before these. */
@@ -146,27 +197,105 @@ static void put_aligned(grid_line *line, const char *text, size_t width, bool is
     line->pending += is_number ? 0 : padding;
 }
 
-static void print_header(const kprof_grid *grid, kprof_output *out, const column_width *widths)
+/* How the columns are printed: the first `column_count` of them, and the lines of a key that is broken. */
+typedef struct grid_layout {
+    column_width widths[KPROF_GRID_COLUMNS_MAX];
+    size_t column_count, indent;
+    size_t from, to; /* the columns of the block that is being printed, beside the key columns */
+} grid_layout;
+
+static bool is_in_block(const kprof_grid *grid, const grid_layout *layout, size_t column)
 {
-    grid_line line = {out, 0};
-    for (size_t i = 0; i < grid->column_count; i++) {
-        put_aligned(&line, grid->headers[i] ? grid->headers[i] : "", widths[i].total, grid->is_number[i]);
+    return column < grid->key_count || (column >= layout->from && column < layout->to);
+}
+
+/* The lines of a key after its first one. */
+static void print_key_rest(const kprof_grid *grid, kprof_output *out, const grid_layout *layout, const char *rest)
+{
+    const size_t key = grid->key_count - 1, width = layout->widths[key].text;
+    size_t indent = layout->indent + KEY_INDENT;
+    for (size_t i = 0; i < key; i++)
+        indent += layout->widths[i].total + COLUMN_GAP;
+    const size_t room = width > KEY_INDENT ? width - KEY_INDENT : 1;
+    for (; *rest; rest = kprof_text_next_line(rest, room)) {
+        kprof_output_repeat(out, ' ', indent);
+        kprof_output_put(out, rest, kprof_text_line(rest, room));
+        kprof_output_puts(out, "\n");
+    }
+}
+
+static void put_key(grid_line *line, const char *text, const column_width *width)
+{
+    char *first = strndup(text, kprof_text_line(text, width->text));
+    put_aligned(line, first ? first : "", width->text, false);
+    free(first);
+}
+
+/* Is this the column whose texts may take several lines? */
+static bool is_broken(const kprof_grid *grid, size_t column)
+{
+    return column == grid->key_count - 1 && !grid->is_number[column];
+}
+
+static void print_header(const kprof_grid *grid, kprof_output *out, const grid_layout *layout)
+{
+    grid_line line = {out, layout->indent};
+    const char *rest = "";
+    for (size_t i = 0; i < layout->column_count; i++) {
+        /* The later blocks belong to the same table, whose title stands above the first. */
+        const bool is_repeated = i < grid->key_count && layout->from > grid->key_count;
+        const char *text = grid->headers[i] && !is_repeated ? grid->headers[i] : "";
+        const column_width *width = &layout->widths[i];
+        if (!is_in_block(grid, layout, i))
+            continue;
+        if (is_broken(grid, i)) {
+            column_width whole = *width;
+            whole.text = whole.total;
+            put_key(&line, text, &whole);
+            rest = kprof_text_next_line(text, whole.text);
+        } else {
+            put_aligned(&line, text, width->total, grid->is_number[i]);
+        }
         line.pending += COLUMN_GAP;
     }
     kprof_output_puts(out, "\n");
+    print_key_rest(grid, out, layout, rest);
 }
 
-static void print_row(const kprof_grid *grid, kprof_output *out, const kprof_grid_cell *cells,
-                      const column_width *widths)
+static void print_row(const kprof_grid *grid, kprof_output *out, const grid_layout *layout,
+                      const kprof_grid_cell *cells)
 {
-    grid_line line = {out, 0};
-    for (size_t i = 0; i < grid->column_count; i++) {
-        put_aligned(&line, text_at(grid, cells[i].text), widths[i].text, grid->is_number[i]);
+    grid_line line = {out, layout->indent};
+    const column_width *widths = layout->widths;
+    for (size_t i = 0; i < layout->column_count; i++) {
+        if (!is_in_block(grid, layout, i))
+            continue;
+        if (is_broken(grid, i))
+            put_key(&line, text_at(grid, cells[i].text), &widths[i]);
+        else
+            put_aligned(&line, text_at(grid, cells[i].text), widths[i].text, grid->is_number[i]);
         put_after(&line, text_at(grid, cells[i].unit), widths[i].unit);
         put_after(&line, mark_of(&cells[i]), widths[i].mark);
         line.pending += COLUMN_GAP;
     }
     kprof_output_puts(out, "\n");
+    const size_t key = grid->key_count - 1;
+    if (is_broken(grid, key))
+        print_key_rest(grid, out, layout, kprof_text_next_line(text_at(grid, cells[key].text), widths[key].text));
+}
+
+static void print_notes(const kprof_grid *grid, kprof_output *out, const grid_layout *layout, size_t cells)
+{
+    const size_t indent = layout->indent + NOTE_INDENT;
+    const size_t room = grid->width > indent ? grid->width - indent : SIZE_MAX;
+    for (size_t i = 0; i < grid->note_count; i++) {
+        for (const char *text = grid->notes[i].text; grid->notes[i].cells_before == cells && *text;
+             text = kprof_text_next_line(text, room)) {
+            kprof_output_repeat(out, ' ', indent);
+            kprof_output_put(out, text, kprof_text_line(text, room));
+            kprof_output_puts(out, "\n");
+        }
+    }
 }
 
 static bool has_header(const kprof_grid *grid)
@@ -178,49 +307,142 @@ static bool has_header(const kprof_grid *grid)
     return false;
 }
 
-static void shorten_cells(kprof_grid *grid, size_t room)
+static size_t width_of_columns(const grid_layout *layout, size_t from, size_t to)
 {
-    for (size_t i = 0; i < grid->cell_count; i += grid->column_count) {
-        const char *text = text_at(grid, grid->cells[i].text);
-        char *shorter = kprof_text_width(text) > room ? kprof_text_elide(text, room) : NULL;
-        if (!shorter)
-            continue;
-        size_t start = add_text(grid, shorter);
-        free(shorter);
-        if (grid->texts.failed)
-            return;
-        grid->cells[i].text = start;
-    }
+    size_t total = 0;
+    for (size_t i = from; i < to; i++)
+        total += layout->widths[i].total + COLUMN_GAP;
+    return total;
 }
 
-/* Make the lines as narrow as wanted, where shortening the first column's texts is enough for that. */
-static void fit(kprof_grid *grid, column_width *widths, size_t indent)
+/* Width of a line with all columns. */
+static size_t width_of_line(const grid_layout *layout)
 {
-    size_t total = indent;
-    for (size_t i = 0; i < grid->column_count; i++)
-        total += widths[i].total + (i ? COLUMN_GAP : 0);
-    size_t excess = total - grid->width;
-    if (grid->width == 0 || total <= grid->width || widths[0].total < excess + FIRST_WIDTH_MIN)
+    return layout->indent + width_of_columns(layout, 0, layout->column_count) - COLUMN_GAP;
+}
+
+/* Columns of a key that is broken into lines of at most `room` columns. */
+static size_t width_when_broken(const char *text, size_t room)
+{
+    size_t widest = 0, indent = 0;
+    while (*text) {
+        const size_t line_room = room > indent ? room - indent : 1, bytes = kprof_text_line(text, line_room);
+        size_t columns = indent;
+        for (size_t i = 0; i < bytes; i++)
+            columns += ((unsigned char)text[i] & 0xc0) != 0x80;
+        widest = larger(widest, columns);
+        text = kprof_text_next_line(text, line_room);
+        indent = KEY_INDENT;
+    }
+    return widest;
+}
+
+/* Give the last key column so many columns at most, and no more than its lines then take. */
+static void limit_key(const kprof_grid *grid, grid_layout *layout, size_t room)
+{
+    const size_t column = grid->key_count - 1;
+    column_width *key = &layout->widths[column];
+    const size_t after = key->unit + key->mark, text_room = larger(room, after + 1) - after;
+    if (key->total <= room)
         return;
-    shorten_cells(grid, widths[0].text - excess);
-    widths[0] = measure(grid, 0);
+    key->text = 0;
+    for (size_t i = column; i < grid->cell_count; i += grid->column_count)
+        key->text = larger(key->text, width_when_broken(text_at(grid, grid->cells[i].text), text_room));
+    const char *header = grid->headers[column] ? grid->headers[column] : "";
+    key->total = larger(key->text + after, width_when_broken(header, text_room + after));
+    key->text = key->total - after;
+}
+
+/* The end of the block that begins at a column: at least one group, and as many as `width` has room for. */
+static size_t end_of_block(const kprof_grid *grid, const grid_layout *layout, size_t from, size_t width)
+{
+    size_t total = layout->indent + width_of_columns(layout, 0, grid->key_count), to = from;
+    while (to < layout->column_count) {
+        size_t next = to + grid->group < layout->column_count ? to + grid->group : layout->column_count;
+        total += width_of_columns(layout, to, next);
+        if (to > from && total - COLUMN_GAP > width)
+            break;
+        to = next;
+    }
+    return to;
+}
+
+static size_t count_blocks(const kprof_grid *grid, const grid_layout *layout, size_t width)
+{
+    size_t count = 0;
+    for (size_t from = grid->key_count; from < layout->column_count; count++)
+        from = end_of_block(grid, layout, from, width);
+    return count;
+}
+
+/* The least width in which the columns take as few blocks as they must: blocks of like widths read better. */
+static size_t width_of_blocks(const kprof_grid *grid, const grid_layout *layout)
+{
+    if (grid->width == 0)
+        return SIZE_MAX;
+    const size_t count = count_blocks(grid, layout, grid->width);
+    size_t width = grid->width;
+    while (count > 1 && width > 1 && count_blocks(grid, layout, width - 1) == count)
+        width--;
+    return width;
+}
+
+/* Columns that no key can have: the indent and the widest group. */
+static size_t width_beside_key(const kprof_grid *grid, const grid_layout *layout)
+{
+    size_t widest = 0;
+    for (size_t from = grid->key_count; from < layout->column_count; from += grid->group) {
+        const size_t to = from + grid->group < layout->column_count ? from + grid->group : layout->column_count;
+        widest = larger(widest, width_of_columns(layout, from, to));
+    }
+    return layout->indent + width_of_columns(layout, 0, grid->key_count - 1) + widest;
+}
+
+static grid_layout lay_out(const kprof_grid *grid, size_t indent)
+{
+    grid_layout layout = {.column_count = grid->column_count, .indent = indent};
+    for (size_t i = 0; i < grid->column_count; i++)
+        layout.widths[i] = measure(grid, i);
+    if (grid->width == 0 || width_of_line(&layout) <= grid->width)
+        return layout;
+    if (grid->has_bars)
+        layout.column_count--;
+    const size_t key = layout.widths[grid->key_count - 1].total, others = width_of_line(&layout) - key;
+    if (width_of_line(&layout) <= grid->width)
+        return layout;
+    const size_t beside = width_beside_key(grid, &layout);
+    if (others + KEY_WIDTH <= grid->width)
+        limit_key(grid, &layout, grid->width - others);
+    else if (beside + grid->width / 3 <= grid->width)
+        limit_key(grid, &layout, larger(grid->width / 3, KEY_WIDTH_MIN));
+    else
+        limit_key(grid, &layout, larger(grid->width - (beside < grid->width ? beside : grid->width), KEY_WIDTH_MIN));
+    return layout;
+}
+
+static void print_block(const kprof_grid *grid, kprof_output *out, const grid_layout *layout)
+{
+    if (has_header(grid))
+        print_header(grid, out, layout);
+    for (size_t i = 0; i + grid->column_count <= grid->cell_count; i += grid->column_count) {
+        print_row(grid, out, layout, &grid->cells[i]);
+        if (layout->from == grid->key_count)
+            print_notes(grid, out, layout, i + grid->column_count);
+    }
 }
 
 void kprof_grid_print(kprof_grid *grid, kprof_output *out, size_t indent)
 {
-    column_width widths[KPROF_GRID_COLUMNS_MAX];
     if (grid->column_count == 0)
         return;
-    for (size_t i = 0; i < grid->column_count; i++)
-        widths[i] = measure(grid, i);
-    fit(grid, widths, indent);
-    if (has_header(grid) && (grid->cell_count > 0 || grid->is_headed)) {
-        kprof_output_repeat(out, ' ', indent);
-        print_header(grid, out, widths);
-    }
-    for (size_t i = 0; i + grid->column_count <= grid->cell_count; i += grid->column_count) {
-        kprof_output_repeat(out, ' ', indent);
-        print_row(grid, out, &grid->cells[i], widths);
-    }
+    grid_layout layout = lay_out(grid, indent);
+    const size_t width = width_of_blocks(grid, &layout);
+    layout.from = grid->key_count;
+    do {
+        layout.to = end_of_block(grid, &layout, layout.from, width);
+        if (grid->cell_count > 0 || grid->is_headed)
+            print_block(grid, out, &layout);
+        layout.from = layout.to;
+    } while (layout.from < layout.column_count);
     clear(grid);
 }

@@ -1,4 +1,5 @@
-/* A table in monospaced text: cells are collected, then printed with aligned columns. */
+/* A table in monospaced text: cells are collected, then printed with aligned columns. And what else fits text into a
+ * width: breaking lines, and shortening kernel names. */
 #ifndef KPROF_REPORT_GRID_H
 #define KPROF_REPORT_GRID_H
 
@@ -22,10 +23,18 @@ typedef struct kprof_grid {
     const char *headers[KPROF_GRID_COLUMNS_MAX]; /* borrowed; all NULL: no header line */
     kprof_grid_cell *cells;                      /* [cell_count], row by row */
     size_t cell_count, capacity;
+    struct kprof_grid_note_text *notes; /* [note_count] */
+    size_t note_count;
     kprof_strbuf texts; /* of all cells, each ended by a NUL */
-    size_t width;       /* of a line: the first column is shortened for it; 0: any */
-    bool is_headed;     /* headers stand above no rows too */
-    bool failed;        /* out of memory */
+    /* To keep lines within `width` columns (0: any), what is needed of this is done, in this order: the last column is
+     * left out if it holds bars, the texts of the last key column are broken into lines, and the other columns are
+     * printed in several blocks, each with the key columns before it. */
+    size_t width;
+    bool has_bars;
+    size_t key_count; /* at least 1 */
+    size_t group;     /* so many other columns stay together; at least 1 */
+    bool is_headed;   /* headers stand above no rows too */
+    bool failed;      /* out of memory */
 } kprof_grid;
 
 /* An empty grid; `kinds` has a letter for each column: 't' text, 'n' numbers. At most KPROF_GRID_COLUMNS_MAX are kept.
@@ -35,14 +44,24 @@ kprof_grid kprof_grid_make(const char *kinds);
 void kprof_grid_add(kprof_grid *grid, const char *text, const char *unit);
 /* Mark the latest cell: " *" follows it, below the other marks of its column. */
 void kprof_grid_mark(kprof_grid *grid);
+/* Print a text below the latest row, which is complete; broken into lines. */
+void kprof_grid_note(kprof_grid *grid, const char *text);
 /* Print all rows, indented; the grid is empty afterwards and can be filled again. */
 void kprof_grid_print(kprof_grid *grid, kprof_output *out, size_t indent);
 void kprof_grid_free(kprof_grid *grid);
 
 /* Columns that text takes on a terminal: its code points. */
 size_t kprof_text_width(const char *text);
-/* A copy of a kernel's name in at most `width` columns (caller frees; NULL when out of memory): parameters go first,
- * then template arguments, then the middle. */
-char *kprof_text_elide(const char *name, size_t width);
+/* Bytes of the line that `text` begins with, in at most `width` columns (but at least one): up to a space, else behind
+ * a sign that names are joined with, else as many as fit. What follows begins behind the spaces. */
+size_t kprof_text_line(const char *text, size_t width);
+const char *kprof_text_next_line(const char *text, size_t width);
+
+/* Copies of the names in at most `width` columns each, at least KPROF_SHORT_NAME: names that are longer lose a part in
+ * their middle. What tells a name from the one most like it stays, and different names stay different. Freed with
+ * kprof_short_names_free; NULL when out of memory. */
+#define KPROF_SHORT_NAME 24
+char **kprof_short_names_new(const char *const *names, size_t count, size_t width);
+void kprof_short_names_free(char **short_names, size_t count);
 
 #endif

@@ -10,7 +10,7 @@
 typedef struct value_spread {
     uint64_t count; /* launches with a value, or samples */
     double minimum, maximum, sum;
-    kprof_joins joins; /* the most that a launch's value does */
+    bool disagrees; /* of a launch at least the passes do */
 } value_spread;
 
 typedef enum value_source { SOURCE_NONE, SOURCE_LAUNCHES, SOURCE_SAMPLES } value_source;
@@ -77,8 +77,7 @@ static void count_value(value_spread *statistic, const kprof_emit_metric *metric
     const double value = metric->value;
     if (isnan(value))
         return;
-    if (metric->joins > statistic->joins)
-        statistic->joins = metric->joins;
+    statistic->disagrees = statistic->disagrees || metric->disagrees;
     if (statistic->count == 0 || value < statistic->minimum)
         statistic->minimum = value;
     if (statistic->count == 0 || value > statistic->maximum)
@@ -177,7 +176,7 @@ static void show_metric(kprof_emitter *emitter, const kernel_group *group, size_
         kprof_field_with_unit(kprof_field_real("average", "Average", average), metric->unit),
         kprof_field_with_unit(kprof_field_real("sum", "Sum", s->count && has_sum ? s->sum : NAN), metric->unit),
     };
-    fields[LABEL_FIELD].joins = s->joins;
+    fields[LABEL_FIELD].disagrees = s->disagrees;
     fields[SUM_FIELD].missing = has_sum ? NULL : "";
     emitter->ops->row(emitter, &(kprof_emit_record){fields, sizeof fields / sizeof *fields});
 }

@@ -112,7 +112,9 @@ typedef struct kprof_print_options {
     kprof_format format;
     bool color;                      /* already decided: terminal, NO_COLOR */
     bool base_units;                 /* --print-units base; formats for programs always are */
-    unsigned width;                  /* terminal columns; 0: 100 */
+    unsigned width;                  /* columns of a line; 0: names are never cut, all else is laid out for 100 */
+    bool all_rows;                   /* in text: rows of zeros too, and what an earlier section has told */
+    bool details_help;               /* in text: what sections and metrics mean */
     const kprof_filter_spec *filter; /* of the reporter: -k, -s, -c apply to stored launches too; NULL: all */
     const char *kernel_base;         /* name shown: "function", "demangled" or "mangled"; NULL: "demangled" */
 } kprof_print_options;

@@ -1,6 +1,7 @@
 /* Lays out the metrics of each chip's sections in one array and fills it launch by launch. */
 #include "report/view.h"
 #include "report/derived.h"
+#include "report/witness.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -30,11 +31,19 @@ static size_t count_metrics(const kprof_section *section)
     return count;
 }
 
+/* Where a metric was shown last, and under which label the chip's sections have had it below their headings. */
+typedef struct shown_place {
+    const kprof_view_chip *chip;
+    const kprof_section *section;
+    const char *item_label; /* NULL: in tables and rooflines only */
+} shown_place;
+
 /* What is being filled in. */
 typedef struct builder {
     kprof_view *view;
-    kprof_names columns;            /* name -> column */
-    const kprof_section **shown_in; /* by column: the latest section that shows it */
+    kprof_names columns; /* name -> column */
+    shown_place *places; /* by column */
+    const kprof_view_chip *chip;
     const kprof_section *section;
     kprof_view_section *target;
     bool failed;
@@ -77,14 +86,14 @@ static void add_column(builder *build, kprof_emit_metric *metric)
         size_t capacity = view->column_count ? view->column_count * 2 : 1;
         kprof_emit_metric *grown = realloc(view->columns, capacity * sizeof *grown);
         view->columns = grown ? grown : view->columns;
-        const kprof_section **sections = realloc(build->shown_in, capacity * sizeof *sections);
-        build->shown_in = sections ? sections : build->shown_in;
-        if (!grown || !sections) {
+        shown_place *places = realloc(build->places, capacity * sizeof *places);
+        build->places = places ? places : build->places;
+        if (!grown || !places) {
             build->failed = true;
             return;
         }
     }
-    build->shown_in[view->column_count] = NULL;
+    build->places[view->column_count] = (shown_place){0};
     view->columns[view->column_count] = *metric;
     view->columns[view->column_count++].column = metric->column;
 }
@@ -101,11 +110,34 @@ static kprof_emit_metric *add_metric(builder *build, const char *name, const cha
     metric->unit = unit ? unit : index == KPROF_NAMES_NONE ? "" : model->metrics[index].unit;
     add_column(build, metric);
     build->target->metric_count++;
-    if (!build->failed) {
-        metric->repeated = build->shown_in[metric->column] == build->section;
-        build->shown_in[metric->column] = build->section;
-    }
+    if (build->failed)
+        return metric;
+    shown_place *place = &build->places[metric->column];
+    metric->repeated = place->section == build->section;
+    metric->shown_before = place->chip == build->chip;
+    place->item_label = metric->shown_before ? place->item_label : NULL;
+    place->chip = build->chip;
+    place->section = build->section;
     return metric;
+}
+
+static void set_help(const builder *build, kprof_emit_metric *metric, const char *help)
+{
+    metric->help = help;
+    if (!build->failed && !build->view->columns[metric->column].help)
+        build->view->columns[metric->column].help = help;
+}
+
+/* A value below the heading. */
+static void add_item(builder *build, const kprof_item *item)
+{
+    kprof_emit_metric *metric = add_metric(build, item->name, item->label, item->unit);
+    set_help(build, metric, item->help);
+    if (build->failed)
+        return;
+    const char **label = &build->places[metric->column].item_label;
+    metric->told_before = *label && strcmp(*label, metric->label) == 0;
+    *label = *label ? *label : metric->label;
 }
 
 static void build_table(builder *build, const kprof_table *table, kprof_emit_table *out)
@@ -122,7 +154,9 @@ static void build_table(builder *build, const kprof_table *table, kprof_emit_tab
             continue;
         const char *parts[] = {row->label ? row->label : "", table->column_labels[i % table->column_count]};
         const char *label = table->column_count > 1 ? keep_label(build, parts, ": ") : parts[0];
-        out->cells[i] = add_metric(build, item->name, label, item->unit);
+        kprof_emit_metric *cell = add_metric(build, item->name, label, item->unit);
+        set_help(build, cell, item->help);
+        out->cells[i] = cell;
     }
     for (size_t i = 0; i < table->row_count && !build->failed; i++)
         order[i] = i;
@@ -177,7 +211,7 @@ static void build_section(builder *build, const kprof_section *section, kprof_vi
     out->rooflines = calloc(section->roofline_count + 1, sizeof *out->rooflines);
     build->failed = build->failed || !out->tables || !out->rooflines;
     for (size_t i = 0; i < section->item_count && !build->failed; i++)
-        add_metric(build, section->items[i].name, section->items[i].label, section->items[i].unit);
+        add_item(build, &section->items[i]);
     for (size_t i = 0; i < section->table_count && !build->failed; i++)
         build_table(build, &section->tables[i], &out->tables[i]);
     for (size_t i = 0; i < section->roofline_count && !build->failed; i++)
@@ -192,6 +226,7 @@ static void build_chip(builder *build, const kprof_model_chip *chip, kprof_view_
     out->metrics = calloc(total + 1, sizeof *out->metrics);
     out->sections = calloc(chip->section_count + 1, sizeof *out->sections);
     build->failed = build->failed || !out->metrics || !out->sections;
+    build->chip = out;
     for (size_t i = 0; i < chip->section_count && !build->failed; i++) {
         kprof_view_section *section = &out->sections[out->section_count++];
         section->metrics = out->metrics + out->metric_count;
@@ -203,7 +238,7 @@ static void build_chip(builder *build, const kprof_model_chip *chip, kprof_view_
 static kprof_status finish(builder *build, kprof_view *out)
 {
     kprof_names_free(&build->columns);
-    free(build->shown_in);
+    free(build->places);
     if (!build->failed)
         return KPROF_OK;
     kprof_view_free(out);
@@ -223,7 +258,7 @@ kprof_status kprof_view_sections(const kprof_model *model, kprof_view *out)
     return finish(&build, out);
 }
 
-/* The first section of any chip that shows a metric gives it its place and label on the raw page. */
+/* The first section of any chip that shows a metric gives it its place, label and help on the raw page. */
 static void adopt_sections(const kprof_view *sections, kprof_emit_metric *columns)
 {
     for (size_t i = 0; i < sections->column_count; i++) {
@@ -232,6 +267,7 @@ static void adopt_sections(const kprof_view *sections, kprof_emit_metric *column
             continue;
         columns[shown->metric].section = shown->section;
         columns[shown->metric].label = shown->label;
+        columns[shown->metric].help = shown->help;
     }
 }
 
@@ -343,10 +379,7 @@ void kprof_view_fill_metric(const kprof_model *model, const kprof_model_launch *
     metric->value = known ? launch->values[metric->metric] : NAN;
     metric->passes = passes.text ? passes.text : "";
     metric->pass_count = passes.count;
-    metric->joins = KPROF_JOINS_NOTHING;
-    /* The passes are those planned; a launch that was executed once has no values of several, whatever the plan. */
-    if (passes.count > 1 && launch->record.pass_count > 1 && !isnan(metric->value))
-        metric->joins = kprof_model_is_multiplexed(launch) ? KPROF_JOINS_LAUNCHES : KPROF_JOINS_PASSES;
+    metric->disagrees = !isnan(metric->value) && kprof_passes_disagree(model, launch, &passes);
     const kprof_model_spread *spread = known && launch->samples ? &launch->samples->spreads[metric->metric] : NULL;
     metric->spread = spread && spread->samples > 0 ? spread : NULL;
 }

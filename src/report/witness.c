@@ -35,6 +35,64 @@ static double tolerance_of(const char *name)
     return tolerances[i].tolerance_pct;
 }
 
+static bool is_disagreeing(const kprof_model *model, const kprof_model_launch *launch, size_t witness)
+{
+    return launch->values[witness] > tolerance_of(model->metrics[witness].name);
+}
+
+/* Passes that both have; both rise. */
+static size_t count_common(const kprof_model_passes *a, const kprof_model_passes *b)
+{
+    size_t common = 0;
+    for (size_t i = 0, k = 0; i < a->count && k < b->count;) {
+        common += a->items[i] == b->items[k];
+        if (a->items[i] <= b->items[k])
+            i++;
+        else
+            k++;
+    }
+    return common;
+}
+
+bool kprof_passes_disagree(const kprof_model *model, const kprof_model_launch *launch, const kprof_model_passes *passes)
+{
+    /* The passes are those planned; a launch that was executed once has no values of several, whatever the plan. */
+    if (passes->count < 2 || launch->record.pass_count < 2)
+        return false;
+    for (size_t i = 0; i < model->witness_count; i++) {
+        if (!is_disagreeing(model, launch, model->witnesses[i]))
+            continue;
+        const kprof_model_passes counted = kprof_model_passes_of(launch->device, model, model->witnesses[i]);
+        if (count_common(passes, &counted) > 1)
+            return true;
+    }
+    return false;
+}
+
+static bool is_witness(const kprof_model *model, size_t metric)
+{
+    return strcmp(model->metrics[metric].kind, KPROF_WITNESS_KIND) == 0;
+}
+
+kprof_joining kprof_joining_of(const kprof_model *model, const kprof_model_launch *launch)
+{
+    kprof_joining joining = {0};
+    for (size_t i = 0; i < model->metric_count && launch->measured > 0; i++) {
+        const kprof_model_passes passes = kprof_model_passes_of(launch->device, model, i);
+        if (isnan(launch->values[i]) || passes.count == 0)
+            continue;
+        if (is_witness(model, i)) {
+            joining.is_witnessed = true;
+            continue;
+        }
+        const bool is_joined = passes.count > 1 && launch->record.pass_count > 1;
+        joining.of_several += is_joined;
+        joining.of_one_pass += !is_joined;
+        joining.disagrees = joining.disagrees || kprof_passes_disagree(model, launch, &passes);
+    }
+    return joining;
+}
+
 /* Without the suffix, which a report of somebody else's may lack. */
 static char *witness_of(const char *name)
 {
@@ -52,13 +110,12 @@ kprof_status kprof_disagreements(const kprof_model *model, const kprof_model_lau
     for (size_t i = 0; i < model->witness_count && whole; i++) {
         size_t metric = model->witnesses[i];
         const char *name = model->metrics[metric].name;
-        double spread_pct = launch->values[metric];
-        if (!(spread_pct > tolerance_of(name)))
+        if (!is_disagreeing(model, launch, metric))
             continue;
         char *witness = witness_of(name);
         whole = witness != NULL;
         if (whole)
-            (*out)[(*count)++] = (kprof_disagreement){witness, spread_pct};
+            (*out)[(*count)++] = (kprof_disagreement){witness, launch->values[metric]};
     }
     if (whole)
         return KPROF_OK;

@@ -25,4 +25,17 @@ void kprof_disagreements_free(kprof_disagreement *disagreements, size_t count);
 kprof_status kprof_disagreements_describe(const kprof_model *model, const kprof_model_launch *launch,
                                           kprof_strbuf *out) KPROF_MUST_CHECK;
 
+/* Does a value that comes from these passes join passes that may have done different work? It does where a witness that
+ * disagrees was counted in two or more of them. */
+bool kprof_passes_disagree(const kprof_model *model, const kprof_model_launch *launch,
+                           const kprof_model_passes *passes);
+
+/* How the values of a launch that needed counters came about. */
+typedef struct kprof_joining {
+    size_t of_one_pass, of_several; /* values */
+    bool is_witnessed;              /* a witness was counted in several passes */
+    bool disagrees;                 /* and at least one value joins passes that disagree */
+} kprof_joining;
+kprof_joining kprof_joining_of(const kprof_model *model, const kprof_model_launch *launch);
+
 #endif

@@ -295,6 +295,10 @@ static void help_and_version_come_first(void **state)
     assert_command("--list-sets -h", "help", "sets");
     assert_string_equal(options.topic->name, "list");
     assert_command("--version --list-sets", "version", "sets");
+    assert_command("list sections -v", "list", "sections");
+    assert_true(options.verbose);
+    assert_command("list -v sections", "list", "sections");
+    assert_true(options.verbose);
     assert_command("-i run.kprof -h", "help", "run.kprof");
     assert_string_equal(options.topic->name, "report");
     assert_refused("help repot", "did you mean report?");

@@ -10,6 +10,8 @@ import sys
 
 from harness import *
 
+SAMPLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../samples/vectorAdd-h200.kprof")
+
 
 class Separation(Case):
     """The application's stdout and kprof's results never mix, byte for byte."""
@@ -538,6 +540,41 @@ class Pages(Case):
             self.assertIn("Speed", file.read())
 
 
+class Details(Case):
+    """What the details page folds, and the options that unfold it."""
+
+    def test_all(self):
+        short = self.kprof("report", SAMPLE)
+        self.assert_run(short, 0)
+        self.assertIn("Roofline (Half Precision): no work\n", short.out)
+        self.assertRegex(short.out, r"Zero: FP64, Tensor \(all\), .*\n")
+        self.assertEqual(short.out.count("  Duration "), 1)
+        wide = [line for line in short.out.splitlines() if len(line) > 100]
+        self.assertEqual([line for line in wide if not line.startswith("vectorAdd(float const*")], [])
+        full = self.kprof("report", SAMPLE, "--all")
+        self.assert_run(full, 0)
+        self.assertNotIn("no work", full.out)
+        self.assertRegex(full.out, r"\n    Tensor \(all\) +0 %")
+        self.assertEqual(full.out.count("  Duration "), 5)
+
+    def test_help(self):
+        page = self.kprof("report", SAMPLE, "--details-help")
+        self.assert_run(page, 0)
+        self.assertIn("Warps resident on an SM against the most that it can hold.", page.out)
+        self.assertNotIn("Warps resident on", self.kprof("report", SAMPLE).out)
+        data = json.loads(self.kprof("report", SAMPLE, "--json").out)
+        helps = {section["id"]: section["help"] for section in data["sections"]}
+        self.assertIn("Warps resident on an SM", helps["Occupancy"])
+        metrics = {metric["name"]: metric["help"] for metric in data["metrics"]}
+        self.assertIn("Misses of the caches", metrics["lts__t_requests_srcunit_gcc.sum"])
+        self.assertIsNone(metrics["smsp__inst_executed.sum"])
+
+    def test_each_metric_once(self):
+        rows = list(csv.DictReader(io.StringIO(self.kprof("report", SAMPLE, "--csv").out)))
+        names = [row["metric"] for row in rows]
+        self.assertEqual(len(names), len(set(names)))
+
+
 class Lists(Case):
     def assert_listed(self, words, *texts):
         run = self.kprof(*words)
@@ -550,6 +587,9 @@ class Lists(Case):
         self.assert_listed(["--list-sets", "--chip", "AD102,GA100"], "AD102", "GA100")
         self.assert_listed(["--list-sets", "--chips", "ad102"], "AD102")
         self.assert_listed(["--list-sections"], "SpeedOfLight", "default")
+        self.assert_listed(["--list-sections", "--verbose"], "How close the kernel comes", "Branch Efficiency",
+                           "derived__branch_efficiency.pct", "n/a where the kernel took no branch")
+        self.assertNotIn("How close", self.kprof("--list-sections").out)
         self.assert_listed(["--list-chips"], "GH100", "AD102")
         self.assert_listed(["--query-metrics", "--chip", "GA100"], "dram__bytes", "GA100")
         self.assert_listed(["--query-metrics", "--query-metrics-mode", "suffix", "--metrics", "dram__bytes"],
@@ -730,7 +770,8 @@ class Limits(Case):
     def test_passes(self):
         run = self.run_limited("--max-passes", "2")
         self.assert_run(run, 0)
-        self.assertRegex(run.err, r"of 89 metrics are left out to keep within --max-passes: sm__throughput\S+, .* more")
+        self.assertRegex(run.err, r"of 104 metrics are left out to keep within --max-passes: "
+                                  r"sm__throughput\S+, .* more")
         passes = self.query("run.kprof", "SELECT max(passes) FROM launch")[0][0]
         self.assertTrue(1 <= passes <= 2)
         page = self.kprof("report", "run.kprof")
@@ -739,12 +780,12 @@ class Limits(Case):
         self.assertNotIn("Compute (SM) Throughput", page.out)
         session = json.loads(self.kprof("report", "run.kprof", "--page", "session", "--json").out)
         self.assertEqual(session["left_out"][0]["metric"], "sm__throughput.avg.pct_of_peak_sustained_elapsed")
-        self.assertIn(f"GH100: {len(session['left_out'])} of 89 metrics are left out", run.err)
+        self.assertIn(f"GH100: {len(session['left_out'])} of 104 metrics are left out", run.err)
 
     def test_every_name_is_told_when_asked_for(self):
         run = self.run_limited("--max-passes", "2", "--verbose")
         self.assert_run(run, 0)
-        left_out = re.search(r"GH100: (\d+) of 89 metrics are left out[^:]*: (.*)", run.err)
+        left_out = re.search(r"GH100: (\d+) of 104 metrics are left out[^:]*: (.*)", run.err)
         self.assertEqual(len(left_out[2].split(", ")), int(left_out[1]))
 
     def test_budget(self):

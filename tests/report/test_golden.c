@@ -168,6 +168,52 @@ static void check_version_3(void **state)
     check_report(KPROF_TESTS_DIR "/fixtures/report-v3.kprof", *state);
 }
 
+/* Every line has at most `width` columns. */
+static void expect_narrow(const char *text, unsigned width)
+{
+    while (*text) {
+        size_t length = strcspn(text, "\n"), columns = 0;
+        for (size_t i = 0; i < length; i++)
+            columns += ((unsigned char)text[i] & 0xc0) != 0x80;
+        if (columns > width)
+            fail_msg("%zu columns, not %u: %.*s", columns, width, (int)length, text);
+        text += length + (text[length] == '\n');
+    }
+}
+
+static void check_width(const char *report_file, unsigned width)
+{
+    kprof_report *report = NULL;
+    assert_int_equal(kprof_report_open(report_file, &report), KPROF_OK);
+    for (unsigned i = 0; i < 8; i++) {
+        const kprof_print_options options = {TEXT(DETAILS), .width = width, .all_rows = i & 1,
+                                             .details_help = (i & 2) != 0, .base_units = (i & 4) != 0};
+        kprof_status status;
+        char *printed = fixture_print(report, &options, &status);
+        assert_int_equal(status, KPROF_OK);
+        expect_narrow(printed, width);
+        free(printed);
+    }
+    assert_int_equal(kprof_report_close(report), KPROF_OK);
+}
+
+/* No line of the details page is wider than it may be, whatever the report has. */
+static void check_widths(void **state)
+{
+    (void)state;
+    static const unsigned widths[] = {100, 80, 72};
+    const char *reports[] = {report_path,
+                             multiplexed_path,
+                             KPROF_TESTS_DIR "/fixtures/report-v1.kprof",
+                             KPROF_TESTS_DIR "/fixtures/report-v2.kprof",
+                             KPROF_TESTS_DIR "/fixtures/report-v3.kprof",
+                             KPROF_TESTS_DIR "/../samples/vectorAdd-h200.kprof"};
+    for (size_t i = 0; i < sizeof reports / sizeof *reports; i++) {
+        for (size_t k = 0; k < sizeof widths / sizeof *widths; k++)
+            check_width(reports[i], widths[k]);
+    }
+}
+
 static void add_tests(struct CMUnitTest *tests, CMUnitTestFunction check, golden_case *from, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -192,13 +238,14 @@ static int remove_report(void **state)
 
 int main(void)
 {
-    struct CMUnitTest tests[CASE_COUNT + VERSION_1_COUNT + VERSION_2_COUNT + VERSION_3_COUNT + MULTIPLEXED_COUNT];
+    struct CMUnitTest tests[CASE_COUNT + VERSION_1_COUNT + VERSION_2_COUNT + VERSION_3_COUNT + MULTIPLEXED_COUNT + 1];
     const size_t count = sizeof tests / sizeof *tests;
     add_tests(tests, check_golden, cases, CASE_COUNT);
     add_tests(tests + CASE_COUNT, check_version_1, version_1_cases, VERSION_1_COUNT);
     add_tests(tests + CASE_COUNT + VERSION_1_COUNT, check_version_2, version_2_cases, VERSION_2_COUNT);
     add_tests(tests + CASE_COUNT + VERSION_1_COUNT + VERSION_2_COUNT, check_version_3, version_3_cases,
               VERSION_3_COUNT);
-    add_tests(tests + count - MULTIPLEXED_COUNT, check_multiplexed, multiplexed_cases, MULTIPLEXED_COUNT);
+    add_tests(tests + count - 1 - MULTIPLEXED_COUNT, check_multiplexed, multiplexed_cases, MULTIPLEXED_COUNT);
+    tests[count - 1] = (struct CMUnitTest){"widths", check_widths, NULL, NULL, NULL};
     return _cmocka_run_group_tests("golden", tests, count, write_report, remove_report);
 }

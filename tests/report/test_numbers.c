@@ -177,8 +177,43 @@ static void test_grid_width(void **state)
     const char *in_full = " Short                                 1 %\n A label of more than thirty letters  22 %\n";
     expect_rows(0, in_full);
     expect_rows(42, in_full);
-    expect_rows(32, " Short                       1 %\n A label of ...rty letters  22 %\n");
-    expect_rows(10, in_full);
+    expect_rows(32, " Short                  1 %\n A label of more than  22 %\n   thirty letters\n");
+    expect_rows(10, " Short      1 %\n A label   22 %\n   of\n   more\n   than\n   thirty\n   letter\n   s\n");
+}
+
+/* What does not fit moves into further blocks, after the bars have gone. */
+static void expect_blocks(size_t width, const char *expected)
+{
+    kprof_grid grid = kprof_grid_make("tnnnt");
+    grid.headers[0] = "Cache";
+    grid.headers[1] = "Requests";
+    grid.headers[2] = "Sectors";
+    grid.headers[3] = "Hit Rate";
+    grid.has_bars = true;
+    grid.width = width;
+    kprof_grid_add(&grid, "L1", "");
+    kprof_grid_add(&grid, "10", "request");
+    kprof_grid_add(&grid, "40", "sector");
+    kprof_grid_add(&grid, "25", "%");
+    kprof_grid_add(&grid, "[#   ]", "");
+    kprof_grid_note(&grid, "What it is, in words.");
+    expect_grid(&grid, expected);
+}
+
+static void test_grid_blocks(void **state)
+{
+    (void)state;
+    expect_blocks(100, " Cache    Requests    Sectors  Hit Rate\n"
+                       " L1     10 request  40 sector      25 %  [#   ]\n"
+                       "   What it is, in words.\n");
+    expect_blocks(40, " Cache    Requests    Sectors  Hit Rate\n"
+                      " L1     10 request  40 sector      25 %\n"
+                      "   What it is, in words.\n");
+    expect_blocks(30, " Cache    Requests\n"
+                      " L1     10 request\n"
+                      "   What it is, in words.\n"
+                      "          Sectors  Hit Rate\n"
+                      " L1     40 sector      25 %\n");
 }
 
 /* Only a column with a mark is wider for it, and no line ends in spaces. */
@@ -208,23 +243,84 @@ static void test_grid_marks(void **state)
                        " All         4    *  n/a\n");
 }
 
-static void expect_elided(const char *name, size_t width, const char *expected)
+/* `names` end with NULL, and so do the expected ones. */
+static void expect_short(const char *const *names, size_t width, const char *const *expected)
 {
-    char *text = kprof_text_elide(name, width);
-    assert_string_equal(text, expected);
-    free(text);
+    size_t count = 0;
+    while (names[count])
+        count++;
+    char **texts = kprof_short_names_new(names, count, width);
+    assert_non_null(texts);
+    for (size_t i = 0; i < count; i++) {
+        assert_string_equal(texts[i], expected[i]);
+        assert_true(kprof_text_width(texts[i]) <= width);
+    }
+    kprof_short_names_free(texts, count);
 }
 
-static void test_elide(void **state)
+#define NAMES(...)                                                                                                     \
+    (const char *const[])                                                                                              \
+    {                                                                                                                  \
+        __VA_ARGS__, NULL                                                                                              \
+    }
+
+static void test_short_names(void **state)
 {
     (void)state;
-    const char *name = "void ns::kernel<4, ns::add<float> >(int, ns::add<float>)";
-    expect_elided(name, 100, name);
-    expect_elided(name, 40, "ns::kernel<4, ns::add<float> >(...)");
-    expect_elided(name, 30, "ns::kernel<...>(...)");
-    expect_elided(name, 15, "ns::ke...>(...)");
-    expect_elided("a_plain_name_that_is_long", 13, "a_pla..._long");
-    expect_elided("((((", 3, "(");
+    const char *add = "void ns::elementwise_kernel<4, ns::BinaryFunctor<float, float, ns::Add<float>>>(int, float*)";
+    const char *mul = "void ns::elementwise_kernel<4, ns::BinaryFunctor<float, float, ns::Mul<float>>>(int, float*)";
+    const char *other = "void reduce<512>(float const*, float*)";
+    expect_short(NAMES(add, mul), 100, NAMES(add, mul));
+    expect_short(NAMES(add), 40, NAMES("ns::elementwise_ker...at>>>(int, float*)"));
+    expect_short(NAMES(add, mul, other), 40,
+                 NAMES("ns::eleme... ns::Add<float>>>... float*)", "ns::eleme... ns::Mul<float>>>... float*)", other));
+}
+
+/* However alike and however narrow the lines: different names stay different, equal ones stay equal. */
+static void test_short_names_differ(void **state)
+{
+    (void)state;
+    enum { COUNT = 64 };
+    static char texts[COUNT][256];
+    const char *names[COUNT];
+    for (size_t i = 0; i < COUNT; i++) {
+        snprintf(texts[i], sizeof texts[i],
+                 "kernel<Layout<%zu, Shape<int, 128>>, Policy<%zu, Shape<int, 256>>, Tile<%zu>>(float*)", i / 16,
+                 i / 4 % 4, i / 2 % 2);
+        names[i] = texts[i];
+    }
+    for (size_t width = KPROF_SHORT_NAME; width < 90; width++) {
+        char **shown = kprof_short_names_new(names, COUNT, width);
+        assert_non_null(shown);
+        for (size_t i = 0; i < COUNT; i++) {
+            assert_true(kprof_text_width(shown[i]) <= width);
+            for (size_t k = 0; k < i; k++)
+                assert_true((strcmp(shown[i], shown[k]) == 0) == (strcmp(names[i], names[k]) == 0));
+        }
+        kprof_short_names_free(shown, COUNT);
+    }
+}
+
+static void expect_lines(const char *text, size_t width, const char *const *lines)
+{
+    for (; *text; text = kprof_text_next_line(text, width)) {
+        assert_non_null(*lines);
+        assert_int_equal(kprof_text_line(text, width), strlen(*lines));
+        assert_memory_equal(text, *lines, strlen(*lines));
+        lines++;
+    }
+    assert_null(*lines);
+}
+
+static void test_lines(void **state)
+{
+    (void)state;
+    expect_lines("Fits", 4, NAMES("Fits"));
+    expect_lines("Some words here", 10, NAMES("Some words", "here"));
+    expect_lines("l1tex__throughput.avg.pct", 20, NAMES("l1tex__throughput.", "avg.pct"));
+    expect_lines("abcdefgh", 3, NAMES("abc", "def", "gh"));
+    expect_lines("gr\xc3\xbc\xc3\x9f dich", 4, NAMES("gr\xc3\xbc\xc3\x9f", "dich"));
+    expect_lines("ab", 0, NAMES("a", "b"));
 }
 
 static void expect_clean(const char *text, const char *expected)
@@ -272,11 +368,19 @@ static void test_names(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_exact),      cmocka_unit_test(test_exact_agrees_with_printf),
-        cmocka_unit_test(test_grouped),    cmocka_unit_test(test_locale_changes_nothing),
-        cmocka_unit_test(test_units),      cmocka_unit_test(test_units_like_ncu),
-        cmocka_unit_test(test_grid_width), cmocka_unit_test(test_grid_marks),
-        cmocka_unit_test(test_elide),      cmocka_unit_test(test_clean),
+        cmocka_unit_test(test_exact),
+        cmocka_unit_test(test_exact_agrees_with_printf),
+        cmocka_unit_test(test_grouped),
+        cmocka_unit_test(test_locale_changes_nothing),
+        cmocka_unit_test(test_units),
+        cmocka_unit_test(test_units_like_ncu),
+        cmocka_unit_test(test_grid_width),
+        cmocka_unit_test(test_grid_marks),
+        cmocka_unit_test(test_grid_blocks),
+        cmocka_unit_test(test_short_names),
+        cmocka_unit_test(test_short_names_differ),
+        cmocka_unit_test(test_lines),
+        cmocka_unit_test(test_clean),
         cmocka_unit_test(test_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

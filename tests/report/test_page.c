@@ -138,6 +138,7 @@ static void other_numbers_of_reports(void **state)
 /* A format with the two operations that no default can have. */
 typedef struct counting_emitter {
     kprof_emitter base;
+    kprof_strlist metrics; /* of this launch */
     size_t records, rows, values;
 } counting_emitter;
 
@@ -145,11 +146,16 @@ static void count_record(kprof_emitter *emitter, const kprof_emit_record *record
 {
     assert_string_equal(record->fields[0].key, "kernel");
     ((counting_emitter *)emitter)->records++;
+    kprof_strlist_free(&((counting_emitter *)emitter)->metrics);
 }
 
 static void count_row(kprof_emitter *emitter, const kprof_emit_record *row)
 {
     counting_emitter *count = (counting_emitter *)emitter;
+    assert_string_equal(row->fields[2].key, "metric");
+    if (kprof_strlist_contains(&count->metrics, row->fields[2].text))
+        return; /* an earlier section has it */
+    assert_true(kprof_strlist_add(&count->metrics, row->fields[2].text));
     count->rows++;
     for (size_t i = 0; i < row->count; i++)
         count->values += strcmp(row->fields[i].key, "value") == 0 && !kprof_field_is_missing(&row->fields[i]);
@@ -198,7 +204,7 @@ static void emit_launches(kprof_emitter *emitter, kprof_output *out)
     kprof_model_free(&model);
 }
 
-/* The rows are those that CSV has. */
+/* The rows are those that CSV has, each metric once for a launch. */
 static size_t csv_rows(void)
 {
     kprof_status status;
@@ -227,6 +233,7 @@ static void missing_operations(void **state)
     assert_int_equal(count->records, 4);
     assert_int_equal(count->rows, csv_rows());
     assert_in_range(count->values, 1, count->rows - 1);
+    kprof_strlist_free(&count->metrics);
     kprof_emitter_free(emitter);
     assert_int_equal(kprof_output_finish(&out), KPROF_OK);
     assert_int_equal(fclose(file), 0);

@@ -1,4 +1,4 @@
-/* Which values of a launch join what several executions of it did. */
+/* Which values of a launch join passes that disagree, and how its values came about. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,6 +7,7 @@
 
 #include "fixture.h"
 #include "report/view.h"
+#include "report/witness.h"
 
 #include <math.h>
 #include <string.h>
@@ -22,24 +23,30 @@ static kprof_emit_metric *find(const kprof_view *view, const char *name)
     return NULL;
 }
 
-static void expect(const kprof_view *view, const kprof_model_launch *launch, const char *name, kprof_joins joins)
+static void expect(const kprof_view *view, const kprof_model_launch *launch, const char *name, bool disagrees)
 {
     kprof_emit_metric *metric = find(view, name);
     kprof_view_fill_metric(view->model, launch, metric);
-    if (metric->joins != joins)
-        fail_msg("launch %lld: %s joins %d", (long long)launch->id, name, (int)metric->joins);
+    if (metric->disagrees != disagrees)
+        fail_msg("launch %lld: %s %s", (long long)launch->id, name, disagrees ? "is not marked" : "is marked");
 }
 
-/* The fixture's launches: replayed, replayed without values of the L1, not measured, measured in one pass. */
+/* The fixture's launches: replayed; replayed without values of the L1, with passes that disagree; not measured;
+ * measured in one pass. */
 static kprof_status check_launch(void *user, const kprof_model_launch *launch)
 {
     const kprof_view *view = user;
-    kprof_joins replayed = launch->id < 2 ? KPROF_JOINS_PASSES : KPROF_JOINS_NOTHING;
-    expect(view, launch, "gpu__time_duration.sum", KPROF_JOINS_NOTHING);
-    expect(view, launch, "launch__grid_size", KPROF_JOINS_NOTHING);
-    expect(view, launch, "sm__throughput.avg.pct_of_peak_sustained_elapsed", replayed);
-    expect(view, launch, "derived__roofline_fp32_dram_intensity", replayed);
-    expect(view, launch, "derived__sectors_per_request_ld", launch->id == 0 ? replayed : KPROF_JOINS_NOTHING);
+    const bool disagrees = launch->id == 1;
+    expect(view, launch, "gpu__time_duration.sum", false);
+    expect(view, launch, "launch__grid_size", false);
+    expect(view, launch, "sm__throughput.avg.pct_of_peak_sustained_elapsed", disagrees);
+    expect(view, launch, "derived__roofline_fp32_dram_intensity", disagrees);
+    expect(view, launch, "derived__sectors_per_request_ld", false);
+    const kprof_joining joining = kprof_joining_of(view->model, launch);
+    assert_int_equal(joining.of_several > 0, launch->id < 2);
+    assert_int_equal(joining.of_one_pass > 0, launch->id != 2);
+    assert_int_equal(joining.is_witnessed, launch->id < 2);
+    assert_int_equal(joining.disagrees, disagrees);
     return KPROF_OK;
 }
 
