@@ -37,14 +37,37 @@ c_layout() {
 }
 
 vendor_headers() {
-  select_files '^src/.*\.[ch]$' | grep -v '^src/cupti/' |
+  select_files '^src/.*\.[ch]$' | grep -vE '^src/(cupti/|planner/load\.h$)' |
     xargs -r grep -nE '^ *# *include *(<|")(cupti_|cupti\.h|nvperf|cuda|generated_cuda|nvToolsExt|nvtx)'
+}
+
+# What the files of each folder may include beside their own: folders, and single headers of others. CONTRIBUTING.md,
+# "Where things go", says why.
+declare -A may_include=(
+  [core]=''
+  [spool]='core/'
+  [planner]='core/'
+  [metricset]='core/ planner/'
+  [report]='core/ spool/ planner/ metricset/'
+  [cupti]='core/ spool/ planner/'
+  [inject]='core/ spool/ cupti/'
+  [cli]='core/ spool/ planner/ metricset/ report/ cupti/probe.h'
+)
+dependencies() {
+  local folder allowed
+  for folder in src/*/; do
+    folder=$(basename "$folder")
+    [[ -v may_include[$folder] ]] || { echo "src/$folder: tests/lint.sh does not say what it may include"; continue; }
+    allowed=$(tr ' ' '|' <<<"$folder/ kprof/ ${may_include[$folder]}" | sed 's/|$//')
+    select_files "^src/$folder/.*\.[ch]$" | xargs -r grep -nE '^ *# *include *"' /dev/null |
+      grep -vE "include *\"($allowed)"
+  done
 }
 
 # These folders end up inside other people's programs.
 library_calls() {
   local file
-  select_files '^src/(core|spool|inject|cupti)/.*\.c$' | while read -r file; do
+  select_files '^src/(core|spool|inject|cupti|planner)/.*\.c$' | while read -r file; do
     gcc -fpreprocessed -dD -E "$file" 2>/dev/null | # without its comments
       grep -nE '\b(exit|_exit|_Exit|quick_exit|abort|assert|printf|vprintf|puts|putchar|system) *\(|\bstdout\b' |
       sed "s|^|$file:|"
@@ -114,7 +137,8 @@ scripts_are_sound() {
 
 exec 3>&2
 rule "C files are laid out by clang-format (clang-format -i FILE)" c_layout
-rule "CUDA's headers are included in src/cupti only" vendor_headers
+rule "CUDA's headers are included in src/cupti and src/planner/load.h only" vendor_headers
+rule "each folder includes what CONTRIBUTING.md lets it include" dependencies
 rule "code inside the application never exits, aborts or writes to stdout" library_calls
 rule "functions have at most 100 lines, 4 parameters and 3 levels; clang-tidy finds nothing" functions
 rule "the median function has at most 20 lines" median_function

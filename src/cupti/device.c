@@ -1,8 +1,8 @@
 /* What a device is: its record for the spool, from the driver and CUPTI. */
 #include "core/log.h"
 #include "cupti/driver.h"
-#include "cupti/load.h"
 #include "cupti/target.h"
+#include "planner/load.h"
 
 #include <pthread.h>
 #include <stdio.h>

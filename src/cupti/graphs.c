@@ -5,7 +5,7 @@
 #include "core/log.h"
 #include "cupti/arguments.h"
 #include "cupti/driver.h"
-#include "cupti/load.h"
+#include "planner/load.h"
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -5,8 +5,8 @@
 #include "metricset/limit_private.h"
 
 #include "core/log.h"
-#include "cupti/pack.h"
-#include "cupti/schedule.h"
+#include "planner/pack.h"
+#include "planner/schedule.h"
 
 #include <stdlib.h>
 #include <string.h>

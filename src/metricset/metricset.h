@@ -4,9 +4,9 @@
 #define KPROF_METRICSET_METRICSET_H
 
 #include "core/strbuf.h"
-#include "cupti/host.h"
-#include "metricset/cost.h"
 #include "metricset/section.h"
+#include "planner/cost.h"
+#include "planner/host.h"
 
 typedef struct kprof_catalog kprof_catalog;
 

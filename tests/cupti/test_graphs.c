@@ -2,7 +2,7 @@
  * again as a whole. The driver has the graphs that the test makes. */
 #include "cupti/driver.h"
 #include "cupti/graphs.h"
-#include "cupti/load.h"
+#include "planner/load.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
