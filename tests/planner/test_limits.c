@@ -325,7 +325,8 @@ static void test_nothing_fits(void **state)
     kprof_log_set_sink(NULL, NULL);
 }
 
-int main(void)
+/* Usage: test_planner_limits [TEST] */
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_passes_are_kept_to),
@@ -342,5 +343,7 @@ int main(void)
     };
     if (!cupti_is_here())
         return SKIPPED;
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, set_up_catalog, tear_down_catalog);
 }
