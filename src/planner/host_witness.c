@@ -2,8 +2,6 @@
  * them, so that no pass is added and none changes its place. */
 #include "planner/variants_private.h"
 
-#include "planner/pack_private.h"
-
 #include <stdlib.h>
 #include <string.h>
 
@@ -52,33 +50,23 @@ static kprof_status list_candidate(builder *b, const char *name, kprof_witness_c
     return status;
 }
 
-/* Bits of the kinds of counters that a pass has. */
-static kprof_status read_kinds(const kprof_raw_config *config, const kprof_placed_counters *counters, unsigned *out)
-{
-    kprof_status status = KPROF_OK;
-    *out = 0;
-    for (size_t i = 0; i < counters->names.count && status == KPROF_OK; i++) {
-        kprof_counter_places places = {{counters->domains[i]}, 1};
-        if (counters->domains[i] == 0)
-            status = kprof_raw_config_places(config, counters->names.items[i], &places);
-        *out |= status == KPROF_OK ? kprof_places_kinds(&places) : 0;
-    }
-    return status;
-}
-
 static kprof_status try_in_sms(builder *b, kprof_raw_config *config, size_t pass)
 {
     kprof_witness_candidate *c = &b->candidates[SM_INSTRUCTIONS];
     kprof_counter_places places;
-    unsigned has;
+    kprof_pass_traits has = {0};
+    const kprof_placed_counters *own = &b->passes[pass];
     if (c->counters.count != 1)
         return KPROF_OK;
-    kprof_status status = read_kinds(config, &b->passes[pass], &has);
+    kprof_status status = KPROF_OK;
+    for (size_t i = 0; i < own->names.count && status == KPROF_OK; i++)
+        status =
+            kprof_raw_config_add_traits(config, &(kprof_placed_counter){own->names.items[i], own->domains[i]}, &has);
     if (status == KPROF_OK)
         status = kprof_raw_config_places(config, c->counters.items[0], &places);
     for (size_t i = 0; status == KPROF_OK && i < places.count && !c->fits[pass]; i++) {
         kprof_placed_counter one = {c->counters.items[0], places.items[i]};
-        if (!kprof_place_is_free(one.domain, has))
+        if (!kprof_place_is_free(one.domain, &has))
             continue;
         b->sm_domains[pass] = one.domain;
         status = kprof_raw_config_takes(config, &one, 1, &c->fits[pass]);

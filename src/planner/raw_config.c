@@ -270,12 +270,15 @@ kprof_status kprof_raw_config_add_traits(const kprof_raw_config *config, const k
 {
     kprof_counter_places places;
     kprof_status status = kprof_raw_config_places(config, counter->name, &places);
+    bool in_sm_a = places.count > 0;
     for (size_t i = 0; i < places.count && status == KPROF_OK; i++) {
         bool may_be_there = counter->domain == 0 || counter->domain == places.items[i];
         traits->in_sm = traits->in_sm || kprof_place_is_in_sm(places.items[i]);
         traits->is_slow = traits->is_slow || (may_be_there && kprof_place_is_slow(places.items[i]));
         traits->is_patch = traits->is_patch || kprof_place_is_patch(places.items[i]);
+        in_sm_a = in_sm_a && (!may_be_there || kprof_place_is_in_sm_a(places.items[i]));
     }
+    traits->in_sm_a = traits->in_sm_a || in_sm_a;
     return status;
 }
 
@@ -290,6 +293,17 @@ bool kprof_place_is_slow(uint32_t place)
     return place == NVPW_RAW_COUNTER_DOMAIN_GPU_SM_B || place == NVPW_RAW_COUNTER_DOMAIN_GPU_SM_C ||
            place == NVPW_RAW_COUNTER_DOMAIN_CDG_GPU_SM_B_SM_A || place == NVPW_RAW_COUNTER_DOMAIN_CDG_GPU_SM_C_SM_A ||
            place == NVPW_RAW_COUNTER_DOMAIN_CDG_GPU_SM_B_TPC;
+}
+
+bool kprof_place_is_free(uint32_t place, const kprof_pass_traits *pass)
+{
+    return kprof_place_is_in_sm_a(place) && pass->in_sm_a && (!kprof_place_is_slow(place) || pass->is_slow);
+}
+
+bool kprof_place_is_in_l2(uint32_t place)
+{
+    return place == NVPW_RAW_COUNTER_DOMAIN_GPU_LTS || place == NVPW_RAW_COUNTER_DOMAIN_GPU_SYSLTS ||
+           place == NVPW_RAW_COUNTER_DOMAIN_GPU_SYSLTS_B;
 }
 
 bool kprof_place_is_patch(uint32_t place)

@@ -38,6 +38,7 @@ typedef struct kprof_placed_counter {
 /* What a pass is by its counters. */
 typedef struct kprof_pass_traits {
     bool in_sm;    /* some are in the SMs */
+    bool in_sm_a;  /* some are read in the first domain of the SMs, wherever NVPW may place them */
     bool is_slow;  /* some are read where each launch takes ten times as long for it, or NVPW may place them there */
     bool is_patch; /* some are counted by code that is patched into the kernels */
 } kprof_pass_traits;
@@ -66,6 +67,10 @@ bool kprof_place_is_in_sm_a(uint32_t place);
 /* In the second or third domain of the SMs, alone or with another. CUPTI makes two control calls of the driver for each
  * launch of a pass that has such counters; NVPW prefers these domains. */
 bool kprof_place_is_slow(uint32_t place);
+/* In the first domain of the SMs, alone or with another, where the pass has such counters already: one more counter
+ * there costs nothing. */
+bool kprof_place_is_free(uint32_t place, const kprof_pass_traits *pass);
+bool kprof_place_is_in_l2(uint32_t place);
 /* Counted by code that is patched into the kernels. */
 bool kprof_place_is_patch(uint32_t place);
 
