@@ -98,6 +98,20 @@ static char *join_names(const kprof_strlist *names, size_t most)
     return kprof_strbuf_take(&text);
 }
 
+/* What a report has of a throughput that is left out. */
+static void tell_stand_ins(const kprof_options *options, const kprof_chip_plan *chip, const char *left_out)
+{
+    kprof_strlist parts = KPROF_STRLIST_INIT;
+    kprof_status status = kprof_limits_stand_ins(chip->host, left_out, &chip->plan.collect, &parts);
+    char *names = status == KPROF_OK ? join_names(&parts, options->verbose ? SIZE_MAX : NAMES_TOLD) : NULL;
+    if (names && parts.count > 0)
+        kprof_log(KPROF_LOG_INFO,
+                  "%s: for %s, which is left out, the greatest of its parts that are collected stands in: %s",
+                  chip->plan.chip, left_out, names);
+    free(names);
+    kprof_strlist_free(&parts);
+}
+
 /* Nothing is left out in silence. */
 static void tell_limits(const kprof_options *options, const kprof_limits *limits, const kprof_chip_plan *chip)
 {
@@ -117,6 +131,8 @@ static void tell_limits(const kprof_options *options, const kprof_limits *limits
                                       : "--max-passes",
               names ? names : "");
     free(names);
+    for (size_t i = 0; i < plan->left_out.count && i < (options->verbose ? SIZE_MAX : NAMES_TOLD); i++)
+        tell_stand_ins(options, chip, plan->left_out.items[i]);
 }
 
 static kprof_status plan_chips(const kprof_options *options, const kprof_strlist *chips, kprof_plans *out)

@@ -5,8 +5,7 @@
 
 #include "core/strbuf.h"
 #include "metricset/section.h"
-#include "planner/cost.h"
-#include "planner/host.h"
+#include "planner/limits.h"
 
 typedef struct kprof_catalog kprof_catalog;
 
@@ -24,13 +23,6 @@ size_t kprof_catalog_set_count(const kprof_catalog *catalog);
 size_t kprof_catalog_section_count(const kprof_catalog *catalog); /* in display order */
 kprof_catalog_entry kprof_catalog_set(const kprof_catalog *catalog, size_t index);
 kprof_catalog_entry kprof_catalog_section(const kprof_catalog *catalog, size_t index);
-
-/* What collecting may cost. */
-typedef struct kprof_limits {
-    uint32_t max_passes;     /* 0: any number */
-    double budget_s;         /* for one process; 0: no limit */
-    kprof_workload workload; /* that the budget is for */
-} kprof_limits;
 
 /* What the user asked for. Empty everywhere means the default set. */
 typedef struct kprof_selection {

@@ -1,5 +1,5 @@
 /* Resolves a selection for one chip: which sections, which metrics in which order, and in how many passes. */
-#include "metricset/limit.h"
+#include "metricset/queue.h"
 #include "metricset/select.h"
 
 #include "core/log.h"
@@ -205,10 +205,11 @@ static kprof_status fail_limits(const kprof_limits *limits, const kprof_plan *pl
 }
 
 /* Cut `collect`, which so far has the names of --metrics, to what keeps the limits, and schedule that. */
-static kprof_status apply_limits(const kprof_limits *limits, kprof_queue *queue, kprof_host *host, kprof_plan *out)
+static kprof_status apply_limits(const kprof_limits *limits, const kprof_strlist *names, kprof_host *host,
+                                 kprof_plan *out)
 {
     kprof_choice_of_names choice;
-    kprof_status status = kprof_limits_apply(limits, host, queue, &choice);
+    kprof_status status = kprof_limits_apply(limits, host, names, &choice);
     kprof_strlist_free(&out->collect);
     out->collect = choice.kept;
     out->left_out = choice.left_out;
@@ -225,13 +226,13 @@ static kprof_status fill_sections(const kprof_queue_sources *from, const kprof_l
                                   kprof_plan *out)
 {
     kprof_supply supply = {host, NULL};
-    kprof_queue queue;
+    kprof_strlist queue = KPROF_STRLIST_INIT;
     if (!kprof_limits_are_set(limits))
         return resolve_sections(from->catalog, from->wanted, &supply, out);
     kprof_status status = kprof_queue_fill(from, host, &queue);
     if (status == KPROF_OK)
         status = apply_limits(limits, &queue, host, out);
-    kprof_queue_free(&queue);
+    kprof_strlist_free(&queue);
     supply.only = &out->collect;
     return status == KPROF_OK ? resolve_sections(from->catalog, from->wanted, &supply, out) : status;
 }

@@ -97,19 +97,6 @@ void kprof_config_image_free(kprof_config_image *image); /* members */
 bool kprof_host_recall_image(const kprof_host_question *question, kprof_config_image *out);
 void kprof_host_keep_image(const kprof_host_question *question, const kprof_config_image *image);
 
-/* Metrics for which there may be room in an image. */
-typedef struct kprof_fill {
-    const kprof_strlist *wanted; /* in order of preference; each can be collected, and none is yet */
-    size_t new_passes;           /* that the image may get */
-    size_t sm_passes;            /* that may get their first counter of the SMs, new ones or others */
-    size_t slow_passes;          /* that may become slow (planner/schedule.h), likewise */
-    bool *found;                 /* [wanted->count], set: it is collected now */
-} kprof_fill;
-/* Make an image that collects, besides all that `image` does, those of the wanted metrics for whose missing counters
- * one pass has room. All that `image` has stays in its pass. Caller frees *out. */
-kprof_status kprof_host_fill(kprof_host *host, kprof_fill *fill, const kprof_config_image *image,
-                             kprof_config_image *out) KPROF_MUST_CHECK;
-
 /* Values of `names` in one range of a decoded counter data image: `values` is [names->count], NaN where CUPTI has
  * none. One name that the chip does not have fails the whole call. */
 typedef struct kprof_counter_data {

@@ -2,7 +2,7 @@
 #include "planner/schedule.h"
 
 #include "core/log.h"
-#include "planner/pack.h"
+#include "planner/limits.h"
 
 static kprof_status unsupported(void)
 {
@@ -139,22 +139,6 @@ void kprof_host_keep_image(const kprof_host_question *question, const kprof_conf
     (void)image;
 }
 
-kprof_status kprof_host_fill(kprof_host *host, kprof_fill *fill, const kprof_config_image *image,
-                             kprof_config_image *out)
-{
-    (void)fill;
-    (void)image;
-    return kprof_host_config_image(host, NULL, out);
-}
-
-void kprof_pack(kprof_host *host, const kprof_strlist *names, bool few_passes, kprof_config_image *image)
-{
-    (void)host;
-    (void)names;
-    (void)few_passes;
-    (void)image;
-}
-
 void kprof_config_image_free(kprof_config_image *image)
 {
     (void)image; /* never filled here */
@@ -185,13 +169,6 @@ void kprof_image_variants_free(kprof_image_variants *variants)
     (void)variants; /* never filled here */
 }
 
-kprof_status kprof_host_try_witnesses(kprof_host *host, const kprof_strlist *names, const kprof_config_image *image,
-                                      kprof_config_image *out)
-{
-    (void)image;
-    return kprof_host_config_image(host, names, out);
-}
-
 kprof_status kprof_schedule_read(kprof_host *host, const kprof_strlist *names, const kprof_config_image *image,
                                  kprof_schedule *out)
 {
@@ -205,4 +182,29 @@ kprof_status kprof_schedule_read(kprof_host *host, const kprof_strlist *names, c
 void kprof_schedule_free(kprof_schedule *schedule)
 {
     (void)schedule; /* never filled here */
+}
+
+bool kprof_limits_are_set(const kprof_limits *limits)
+{
+    return limits->max_passes > 0 || limits->budget_s > 0;
+}
+
+kprof_status kprof_limits_apply(const kprof_limits *limits, kprof_host *host, const kprof_strlist *names,
+                                kprof_choice_of_names *out)
+{
+    (void)limits;
+    (void)host;
+    (void)names;
+    *out = (kprof_choice_of_names){0};
+    return unsupported();
+}
+
+kprof_status kprof_limits_stand_ins(kprof_host *host, const char *left_out, const kprof_strlist *kept,
+                                    kprof_strlist *out)
+{
+    (void)host;
+    (void)left_out;
+    (void)kept;
+    (void)out;
+    return unsupported();
 }

@@ -274,27 +274,6 @@ kprof_status kprof_host_image_variants(kprof_host *host, const kprof_strlist *na
     return status;
 }
 
-kprof_status kprof_host_try_witnesses(kprof_host *host, const kprof_strlist *names, const kprof_config_image *image,
-                                      kprof_config_image *out)
-{
-    builder b = {.host = host, .image = image};
-    kprof_image_variants variants = {0};
-    *out = (kprof_config_image){0};
-    if (image->pass_count < 2)
-        return KPROF_OK;
-    kprof_status status = prepare(&b, names);
-    if (status == KPROF_OK)
-        status = kprof_witnesses_choose(&b, &variants.witnesses);
-    if (status == KPROF_OK && is_needed(&variants, KPROF_IMAGE_WITNESSED))
-        status = make_image(&b, KPROF_IMAGE_WITNESSED, &variants);
-    builder_free(&b);
-    *out = variants.items[KPROF_IMAGE_WITNESSED];
-    kprof_strlist_free(&variants.witnesses);
-    if (status == KPROF_OK && out->size > 0)
-        status = copy_placement(image, KPROF_IMAGE_WITNESSED, &out->placement);
-    return status;
-}
-
 void kprof_image_variants_free(kprof_image_variants *variants)
 {
     kprof_strlist_free(&variants->witnesses);

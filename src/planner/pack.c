@@ -18,6 +18,8 @@
 /* Of each search. More hardly help: 15 bring the shipped sets as far as 25, but for three of 112. */
 #define QUESTIONS_PER_COUNTER 20
 #define MAX_QUESTIONS         6000
+/* To find room for a metric. */
+#define QUESTIONS_PER_BUNDLE 40
 /* Of one attempt among many: those that succeed take 20 to 170. */
 #define PATIENCE 200
 /* Passes that are added at a time, at most, and what each has to bring beside its own price: programs of few launches
@@ -58,9 +60,15 @@ static bool allow(kprof_packing *p, size_t questions)
     return may_ask(p);
 }
 
-static kprof_status begin_search(kprof_packing *p)
+static size_t questions_for(const kprof_packing *p)
 {
-    size_t count = p->names.count + 1, questions = QUESTIONS_PER_COUNTER * count;
+    size_t questions = QUESTIONS_PER_COUNTER * p->names.count;
+    return questions < MAX_QUESTIONS ? questions : MAX_QUESTIONS;
+}
+
+static kprof_status begin_search(kprof_packing *p, size_t questions)
+{
+    size_t count = p->names.count + 1;
     kprof_pack_answers *a = p->answers;
     if (!a) {
         a = p->answers = calloc(1, sizeof(*a) + count * (2 * sizeof(*a->listed) + sizeof(*a->list)));
@@ -70,8 +78,9 @@ static kprof_status begin_search(kprof_packing *p)
         a->listed = (size_t *)(a->list + count);
         a->alike = a->listed + count;
     }
-    a->last = a->end = a->questions + (questions < MAX_QUESTIONS ? questions : MAX_QUESTIONS);
-    return a->last <= SLOTS / 2 ? a->status : KPROF_INTERNAL;
+    size_t left = SLOTS / 2 - a->questions;
+    a->last = a->end = a->questions + (questions < left ? questions : left);
+    return a->status;
 }
 
 /* The last steps of MurmurHash3: spreads what differs in few bits. */
@@ -172,7 +181,8 @@ static bool find_place(kprof_packing *p, size_t counter, size_t pass, size_t cou
  * its counters. */
 static bool has_room(kprof_packing *p, const kprof_pack_bundle *bundle, size_t pass, size_t without)
 {
-    if (bundle->is_patch != p->passes[pass].is_patch && p->passes[pass].count > 0)
+    const kprof_pack_pass *to = &p->passes[pass];
+    if ((bundle->is_patch != to->is_patch && to->count > 0) || (bundle->sm_count > 0 && to->stays_out))
         return false;
     size_t count = bundle->sm_count > 0 ? list_pass(p, pass, without, true) : 0;
     for (size_t i = 0; i < bundle->count; i++) {
@@ -263,11 +273,31 @@ static void empty_pass(kprof_packing *p, size_t pass, bool remove)
     p->pass_count -= remove;
 }
 
-/* Put a bundle into the pass with most kin that has room for it, else the first. */
+/* A pass may have lost all that it had, or got nothing. */
+static void remove_empty(kprof_packing *p)
+{
+    survey(p);
+    for (size_t i = p->pass_count; i-- > 0;) {
+        if (p->passes[i].count == 0)
+            empty_pass(p, i, true);
+    }
+    survey(p);
+}
+
+/* Counters of SMs go where such are already, since the first makes a pass dear; then to most kin. */
+static bool suits_better(const kprof_pack_pass *a, const kprof_pack_pass *b, bool for_sm)
+{
+    bool a_has = a->sm_count > 0, b_has = b->sm_count > 0;
+    return for_sm && a_has != b_has ? a_has : a->kinship > b->kinship;
+}
+
+/* Put a bundle into the pass that suits best of those that have room for it. */
 static bool place(kprof_packing *p, size_t bundle)
 {
+    bool for_sm = p->bundles[bundle].sm_count > 0;
+    survey(p);
     for (size_t i = 0; i < p->pass_count; i++) {
-        p->passes[i].is_refused = p->passes[i].is_fixed;
+        p->passes[i].is_refused = p->passes[i].is_fixed || p->passes[i].is_closed;
         p->passes[i].kinship = 0;
     }
     for (size_t i = 0; i < p->bundle_count && p->kinships; i++) {
@@ -277,8 +307,8 @@ static bool place(kprof_packing *p, size_t bundle)
     for (;;) {
         size_t best = KPROF_NO_PASS;
         for (size_t i = 0; i < p->pass_count; i++) {
-            const kprof_pack_pass *pass = &p->passes[i];
-            if (!pass->is_refused && (best == KPROF_NO_PASS || pass->kinship > p->passes[best].kinship))
+            if (!p->passes[i].is_refused &&
+                (best == KPROF_NO_PASS || suits_better(&p->passes[i], &p->passes[best], for_sm)))
                 best = i;
         }
         if (best == KPROF_NO_PASS)
@@ -329,7 +359,7 @@ static size_t next_exchange(const kprof_packing *p, const kprof_pack_bundle *wan
         const kprof_pack_bundle *b = &p->bundles[i];
         size_t cost = 4 * p->troubles[i] + weigh(b->count, b->sm_count);
         if (b->pass >= p->pass_count || tried[i] || cost >= least || p->passes[b->pass].is_fixed ||
-            b->count > wanting->count + 1 || !compete(p, wanting, b))
+            p->passes[b->pass].is_closed || b->count > wanting->count + 1 || !compete(p, wanting, b))
             continue;
         best = i;
         least = cost;
@@ -437,7 +467,7 @@ static void spread_pass(kprof_packing *p, size_t pass)
 
 kprof_status kprof_packing_save_passes(kprof_packing *p)
 {
-    kprof_status status = begin_search(p);
+    kprof_status status = begin_search(p, questions_for(p));
     survey(p);
     for (size_t i = 0; i < p->pass_count && status == KPROF_OK; i++) {
         if (!p->passes[i].is_fixed)
@@ -472,11 +502,8 @@ static bool make_fast(kprof_packing *p, size_t fast, size_t more_passes)
     }
     survey(p);
     bool is_settled = settle(p);
-    survey(p);
-    for (size_t i = p->pass_count; i-- > 0 && is_settled;) {
-        if (p->passes[i].count == 0) /* it has lost all that it had, or got nothing */
-            empty_pass(p, i, true);
-    }
+    if (is_settled)
+        remove_empty(p);
     size_t added = p->pass_count > p->saved_pass_count ? p->pass_count - p->saved_pass_count : 0;
     bool is_cheaper = is_settled && kprof_packing_cost_ms(p) + (double)added * ADDED_PASS_MS < before_ms;
     if (!is_cheaper)
@@ -488,7 +515,7 @@ static bool make_fast(kprof_packing *p, size_t fast, size_t more_passes)
 
 kprof_status kprof_packing_save_time(kprof_packing *p)
 {
-    kprof_status status = begin_search(p);
+    kprof_status status = begin_search(p, questions_for(p));
     size_t pass;
     while (status == KPROF_OK && allow(p, PATIENCE) && (pass = next_pass(p, TO_MAKE_FAST)) != KPROF_NO_PASS) {
         bool success = false;
@@ -503,6 +530,57 @@ kprof_status kprof_packing_save_time(kprof_packing *p)
 static size_t pass_of(const kprof_packing *p, size_t counter)
 {
     return p->bundles[p->counters[counter].bundle].pass;
+}
+
+kprof_status kprof_packing_clear(kprof_packing *p, size_t most_passes)
+{
+    kprof_status status = begin_search(p, SLOTS / 2 - MAX_QUESTIONS);
+    for (size_t i = 0; i < p->bundle_count; i++) {
+        p->bundles[i].pass = KPROF_NOT_WANTED;
+        p->bundles[i].is_fixed = false;
+    }
+    if (most_passes > 0 && most_passes < p->most_passes)
+        p->most_passes = most_passes;
+    p->pass_count = 0;
+    return status;
+}
+
+/* Returns how many bundles of the counters have no pass yet. */
+static size_t want(kprof_packing *p, const kprof_strlist *metric_counters)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < p->names.count; i++) {
+        kprof_pack_bundle *bundle = &p->bundles[p->counters[i].bundle];
+        if (bundle->pass != KPROF_NOT_WANTED || !kprof_strlist_contains(metric_counters, p->counters[i].name))
+            continue;
+        bundle->pass = KPROF_NO_PASS;
+        count++;
+    }
+    return count;
+}
+
+bool kprof_packing_place(kprof_packing *p, const kprof_strlist *metric_counters)
+{
+    enum { AS_CHEAP, DEARER, FURTHER };
+    bool found = false;
+    save(p);
+    for (size_t way = AS_CHEAP; way <= DEARER + p->most_passes - p->saved_pass_count && !found; way++) {
+        size_t wanted = want(p, metric_counters);
+        if (wanted == 0)
+            return true;
+        p->pass_count += way < FURTHER ? 0 : way - DEARER;
+        survey(p);
+        for (size_t i = 0; i < p->pass_count; i++) {
+            p->passes[i].stays_fast = way == AS_CHEAP && p->passes[i].slow_count == 0;
+            p->passes[i].stays_out = way == AS_CHEAP && p->passes[i].sm_count == 0;
+        }
+        found = p->pass_count > 0 && allow(p, QUESTIONS_PER_BUNDLE * (wanted + 1)) && settle(p);
+        if (found)
+            remove_empty(p);
+        else
+            kprof_packing_restore(p);
+    }
+    return found;
 }
 
 /* Raw counters that are wanted in every pass, although no value depends on them; NULL: the chip has none. */
@@ -558,9 +636,10 @@ static bool move_out(kprof_packing *p, kprof_pack_bundle *bundle, const guests *
         kprof_packing_restore(p);
         before = count_guests(p, g);
         bundle->pass = KPROF_NO_PASS;
-        survey(p);
-        p->passes[from].is_fixed = true; /* nothing comes back */
-        if (settle(p) && kprof_packing_cost_ms(p) <= before_ms && count_guests(p, g) > before)
+        p->passes[from].is_closed = true;
+        bool is_settled = settle(p);
+        p->passes[from].is_closed = false;
+        if (is_settled && kprof_packing_cost_ms(p) <= before_ms && count_guests(p, g) > before)
             return true;
     }
     kprof_packing_restore(p);
@@ -584,7 +663,7 @@ kprof_status kprof_packing_make_room(kprof_host *host, kprof_packing *p)
     kprof_strlist counters = KPROF_STRLIST_INIT;
     guests g = {.in_sms = find_guest(host, p, KPROF_SM_INSTRUCTIONS, &counters)};
     g.in_tpcs = find_guest(host, p, KPROF_TPC_INSTRUCTIONS, &counters);
-    kprof_status status = begin_search(p);
+    kprof_status status = begin_search(p, questions_for(p));
     survey(p);
     for (size_t pass = 0; pass < p->pass_count && g.in_sms && status == KPROF_OK; pass++) {
         bool is_done = p->passes[pass].is_patch || takes_guest(p, pass, &g);

@@ -6,8 +6,9 @@
 
 #include "planner/raw_config.h"
 
-#define KPROF_NO_PASS   SIZE_MAX
-#define KPROF_NO_BUNDLE SIZE_MAX
+#define KPROF_NO_PASS    SIZE_MAX
+#define KPROF_NO_BUNDLE  SIZE_MAX
+#define KPROF_NOT_WANTED (SIZE_MAX - 1) /* in no pass, and to be put into none */
 
 typedef struct kprof_pack_counter {
     const char *name;            /* borrowed from the packing's names */
@@ -35,10 +36,12 @@ typedef struct kprof_pack_bundle {
 typedef struct kprof_pack_pass {
     size_t count, sm_count, slow_count; /* counters; of the SMs; that make launches slow */
     bool is_fixed, is_patch;
+    bool is_closed;   /* it gets no bundle */
     bool is_refused;  /* it has no room for the bundle at hand */
     unsigned failed;  /* bits of the attempts that have failed since one succeeded */
     unsigned kinship; /* of the bundle at hand with its bundles */
     bool stays_fast;  /* it gets no counter that makes launches slow */
+    bool stays_out;   /* it gets no counter of the SMs */
 } kprof_pack_pass;
 
 typedef struct kprof_pack_answers kprof_pack_answers;
@@ -75,6 +78,8 @@ kprof_status kprof_packing_make_room(kprof_host *host, kprof_packing *packing) K
 
 /* What all passes take by the price list: starting and stopping them, and a batch of launches in between. */
 double kprof_packing_cost_ms(kprof_packing *packing);
+/* Take everything out of all passes, of which there may then be up to `most_passes`; 0: as many as CUPTI has. */
+kprof_status kprof_packing_clear(kprof_packing *packing, size_t most_passes) KPROF_MUST_CHECK;
 /* Find passes for the bundles that `metric_counters`, some of the packing's names, are in, beside all that has a pass,
  * in a further pass where `most_passes` allows one. False, with all as it was, when there is no room. */
 bool kprof_packing_place(kprof_packing *packing, const kprof_strlist *metric_counters);

@@ -45,10 +45,6 @@ typedef struct kprof_image_variants {
 kprof_status kprof_host_image_variants(kprof_host *host, const kprof_strlist *names, const kprof_config_image *image,
                                        kprof_image_variants *out) KPROF_MUST_CHECK;
 void kprof_image_variants_free(kprof_image_variants *variants); /* members */
-/* Make only the variant with all witnesses, and keep nothing: for one of many images that are tried. *out has size 0
- * when there are no witnesses. Caller frees *out. */
-kprof_status kprof_host_try_witnesses(kprof_host *host, const kprof_strlist *names, const kprof_config_image *image,
-                                      kprof_config_image *out) KPROF_MUST_CHECK;
 
 /* Read the schedule of `names` out of their config image. Costs a few milliseconds. INTERNAL when the image does not
  * have the counters of a name. Caller frees *out. */
