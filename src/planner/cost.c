@@ -6,8 +6,7 @@
 #define MIB_BYTES 1048576.0
 #define GIB_BYTES (1024 * MIB_BYTES)
 
-/* The source tells how each was measured: kernels of 60 us, driver 580.159.04 with CUDA 13.0. With new prices goes a
- * new number in limit.c's question. */
+/* The source tells how each was measured: kernels of 60 us, driver 580.159.04 with CUDA 13.0. */
 const kprof_price_list kprof_prices = {
     .measured_on = "NVIDIA H200",
     .source = "docs/internals.md, \"What things cost\"",

@@ -66,10 +66,10 @@ kprof_status kprof_host_check(kprof_host *host, const kprof_strlist *names) KPRO
 bool kprof_host_can_collect(kprof_host *host, const char *name);
 
 /* A question about a list of names whose answer is kept on disk: it depends on nothing but the chip, its availability,
- * the library and the list. */
+ * the library, the sources of the planner and the list. */
 typedef struct kprof_host_question {
     const kprof_host *host;
-    const char *what; /* what is asked, and the version of how the answer is written down */
+    const char *what; /* what is asked */
     const kprof_strlist *names;
 } kprof_host_question;
 /* Append the answer to `out`; false when none is kept for exactly this question. */
@@ -81,7 +81,7 @@ void kprof_host_keep(const kprof_host_question *question, const void *answer, si
 typedef struct kprof_config_image {
     uint8_t *data;
     size_t size, pass_count;
-    char *placement; /* where its counters were placed (planner/placement.h); NULL: where CUPTI places them */
+    char *placement; /* where its counters were placed (nvpw.h); NULL: where CUPTI places them */
 } kprof_config_image;
 kprof_status kprof_host_config_image(kprof_host *host, const kprof_strlist *names,
                                      kprof_config_image *out) KPROF_MUST_CHECK;

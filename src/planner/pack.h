@@ -4,7 +4,7 @@
 #ifndef KPROF_PLANNER_PACK_H
 #define KPROF_PLANNER_PACK_H
 
-#include "planner/raw_config.h"
+#include "planner/nvpw.h"
 
 #define KPROF_NO_PASS    SIZE_MAX
 #define KPROF_NO_BUNDLE  SIZE_MAX

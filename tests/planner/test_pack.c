@@ -1,9 +1,8 @@
 /* Packing: never more passes than CUPTI's own schedule and often fewer or cheaper ones, with every counter in exactly
  * one of them, in a domain that has it; and what comes from one execution in CUPTI's schedule still does. */
 #include "log_capture.h"
+#include "planner/nvpw.h"
 #include "planner/pack.h"
-#include "planner/placement.h"
-#include "planner/raw_config.h"
 #include "planner/schedule.h"
 #include "planner_test.h"
 

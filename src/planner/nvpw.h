@@ -1,10 +1,65 @@
-/* NVPW's scheduler of raw counters, on which CUPTI's config images are made too: the same counters give the same bytes.
- * Counters are asked about and added while a pass group is open. */
-#ifndef KPROF_PLANNER_RAW_CONFIG_H
-#define KPROF_PLANNER_RAW_CONFIG_H
+/* What the files of this folder share: the host object, NVPW's metrics evaluator, which knows what metrics are made of,
+ * and its scheduler of raw counters, on which CUPTI's config images are made too: the same counters give the same
+ * bytes. */
+#ifndef KPROF_PLANNER_NVPW_H
+#define KPROF_PLANNER_NVPW_H
 
-#include "planner/host_private.h"
-#include "planner/placement.h"
+#include "planner/host.h"
+
+#include <stdbool.h>
+
+struct kprof_cupti_api;                         /* load.h */
+typedef struct kprof_name_memo kprof_name_memo; /* names.c: which names can be collected, as far as asked */
+typedef struct kprof_evaluator kprof_evaluator;
+
+struct kprof_host {
+    const struct kprof_cupti_api *api;
+    void *object; /* CUPTI's: for questions and evaluation; metrics are only added to objects of their own */
+    char *chip;
+    kprof_availability availability; /* image NULL: the chip in general */
+    kprof_name_memo *memo;
+    kprof_evaluator *evaluator; /* made on first use */
+};
+
+/* Append what tells the libraries behind the Profiler Host API from any others: CUPTI's version, and path, size and
+ * time of libcupti and libnvperf_host. False when they cannot be opened or looked at. */
+bool kprof_cupti_identify(kprof_strbuf *out);
+
+void kprof_name_memo_free(kprof_name_memo *memo);
+
+/* Does CUPTI take these names together? *certain is cleared when it had no memory to tell. */
+bool kprof_host_takes(const kprof_host *host, const char **names, size_t count, bool *certain);
+/* Fill in pass_count of an image as CUPTI tells it. */
+kprof_status kprof_host_count_passes(const kprof_host *host, kprof_config_image *image) KPROF_MUST_CHECK;
+
+/* The evaluator of a host, made on the first call. */
+kprof_status kprof_evaluator_get(kprof_host *host, kprof_evaluator **out) KPROF_MUST_CHECK;
+void kprof_evaluator_free(kprof_evaluator *evaluator);
+/* Unit of a full name in base units ("byte/second"); caller frees. NULL when NVPW cannot tell. */
+char *kprof_evaluator_unit(kprof_evaluator *evaluator, const char *name);
+/* The raw counters that a full name is computed from, as NVPW names them, appended to `required`; and to `optional`
+ * (NULL: not asked for) those that change the value when they are there. */
+kprof_status kprof_evaluator_raw_counters(kprof_evaluator *evaluator, const char *name, kprof_strlist *required,
+                                          kprof_strlist *optional) KPROF_MUST_CHECK;
+/* Base names of the counters that a throughput metric is the greatest of, appended to `out`. */
+kprof_status kprof_evaluator_members(kprof_evaluator *evaluator, const char *throughput,
+                                     kprof_strlist *out) KPROF_MUST_CHECK;
+
+/* Counters of one pass, in the order in which they were added. */
+typedef struct kprof_placed_counters {
+    kprof_strlist names;
+    uint32_t *domains; /* [names.count]; 0: NVPW chooses */
+} kprof_placed_counters;
+
+/* Append a counter to the pass that is being written down; passes are ended with kprof_placement_end_pass. */
+void kprof_placement_put(kprof_strbuf *placement, const char *counter, uint32_t domain);
+void kprof_placement_end_pass(kprof_strbuf *placement);
+
+/* The counters of a pass of `image`: as they were placed, or of CUPTI's own schedule. Caller frees *out, on failure
+ * too. */
+kprof_status kprof_placed_counters_read(const kprof_config_image *image, size_t pass,
+                                        kprof_placed_counters *out) KPROF_MUST_CHECK;
+void kprof_placed_counters_free(kprof_placed_counters *counters); /* members */
 
 typedef struct kprof_raw_config kprof_raw_config;
 
@@ -76,5 +131,7 @@ bool kprof_place_is_patch(uint32_t place);
 
 /* The raw counters that one pass of a config image has, appended to `out`. */
 kprof_status kprof_image_counters(const kprof_config_image *image, size_t pass, kprof_strlist *out) KPROF_MUST_CHECK;
+/* The passes in which an image has a raw counter: [image->pass_count], *count of them; none where it has it in none. */
+bool kprof_image_passes(const kprof_config_image *image, const char *counter, size_t *passes, size_t *count);
 
 #endif
