@@ -5,7 +5,7 @@
 
 #include "core/strbuf.h"
 #include "metricset/section.h"
-#include "planner/limits.h"
+#include "planner/planner.h"
 
 typedef struct kprof_catalog kprof_catalog;
 
@@ -31,6 +31,7 @@ typedef struct kprof_selection {
     kprof_strlist metrics;  /* full names, base names (expand to first-level submetrics as ncu does), "regex:...",
                                "breakdown:<throughput>", "group:<section id>"; launch__* names too */
     kprof_limits limits;    /* where they are too tight, the least useful names are left out */
+    bool for_a_run;         /* witnesses, schedule and cost are wanted, too */
 } kprof_selection;
 
 /* Check set and section names against the catalog alone, before any chip is known: UNKNOWN_NAME with the nearest name.
@@ -47,6 +48,10 @@ typedef struct kprof_plan {
     size_t section_count;
     size_t pass_count;
     kprof_config_image image; /* schedules `collect`; making it again costs up to half a second */
+    /* For a run. */
+    kprof_image_variants variants; /* of the image */
+    kprof_schedule schedule;       /* of what is collected, and then of the witnesses */
+    kprof_cost cost;
 } kprof_plan;
 
 /* UNKNOWN_NAME names each unknown metric with the nearest that exists; USAGE when nothing fits into the limits. The

@@ -1,5 +1,5 @@
-/* The prices, and the sum that they make. */
-#include "planner/cost.h"
+/* The prices, and the sum that they make; and what else of a plan needs no library. */
+#include "planner/planner.h"
 
 #include "core/config.h"
 
@@ -130,4 +130,19 @@ kprof_cost kprof_cost_of(const kprof_effort *effort, const kprof_workload *workl
     cost.total_s = cost.start_s + work_ms / 1000;
     add_memory(workload, passes, &cost);
     return cost;
+}
+
+bool kprof_limits_are_set(const kprof_limits *limits)
+{
+    return limits->max_passes > 0 || limits->budget_s > 0;
+}
+
+void kprof_planned_free(kprof_planned *planned)
+{
+    kprof_strlist_free(&planned->collect);
+    kprof_strlist_free(&planned->left_out);
+    kprof_config_image_free(&planned->image);
+    kprof_image_variants_free(&planned->variants);
+    kprof_schedule_free(&planned->schedule);
+    *planned = (kprof_planned){0};
 }

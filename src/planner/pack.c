@@ -5,8 +5,7 @@
 #include "planner/pack.h"
 
 #include "core/log.h"
-#include "planner/cost.h"
-#include "planner/schedule.h"
+#include "planner/planner.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* Reads a config image through NVPW: the raw counters of each pass, and the passes of the raw counters of each metric.
  */
-#include "planner/schedule.h"
+#include "planner/planner.h"
 
 #include "core/log.h"
 #include "planner/nvpw.h"

@@ -3,7 +3,7 @@
  * gets one group of counters for each pass of the given image, so that all variants have its passes, and no counter
  * changes its place. Variants are made once and then taken from disk. */
 #include "planner/nvpw.h"
-#include "planner/schedule.h"
+#include "planner/planner.h"
 
 #include "core/bytes.h"
 #include "core/config.h"

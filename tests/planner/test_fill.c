@@ -1,7 +1,7 @@
 /* Placing metrics one after the other, as limits do: what is there keeps a pass, and a further pass or a dearer one is
  * taken only where nothing cheaper has room. */
 #include "planner/pack.h"
-#include "planner/schedule.h"
+#include "planner/planner.h"
 #include "planner_test.h"
 
 #include <setjmp.h>

@@ -2,7 +2,7 @@
  * one, whatever is in the folder. */
 #include "core/bytes.h"
 #include "planner/nvpw.h"
-#include "planner/schedule.h"
+#include "planner/planner.h"
 #include "planner_test.h"
 
 #include <dirent.h>

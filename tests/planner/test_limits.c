@@ -1,7 +1,7 @@
 /* --max-passes and --budget: the plan keeps within them, nothing is lost between what is kept and what is left out, and
  * the most useful comes first. */
 #include "log_capture.h"
-#include "planner/schedule.h"
+#include "planner/planner.h"
 #include "planner_test.h"
 
 #include <setjmp.h>

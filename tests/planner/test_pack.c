@@ -3,7 +3,7 @@
 #include "log_capture.h"
 #include "planner/nvpw.h"
 #include "planner/pack.h"
-#include "planner/schedule.h"
+#include "planner/planner.h"
 #include "planner_test.h"
 
 #include <setjmp.h>

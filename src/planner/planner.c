@@ -1,10 +1,9 @@
-/* One greedy fill for --max-passes and --budget: in order of usefulness, each name gets room for the counters that it
- * lacks, in the passes that there are, or in a further one, as long as the limits are kept. */
-#include "planner/limits.h"
-
+/* The one call that plans. There is one greedy fill for --max-passes and --budget: in order of usefulness, each name
+ * gets room for the counters that it lacks, in the passes that there are, or in a further one, as long as the limits
+ * are kept. */
+#include "planner/planner.h"
 #include "core/log.h"
 #include "planner/pack.h"
-#include "planner/schedule.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -22,11 +21,6 @@ typedef struct limiter {
     size_t kept_count;
     kprof_config_image image; /* of what is kept */
 } limiter;
-
-bool kprof_limits_are_set(const kprof_limits *limits)
-{
-    return limits->max_passes > 0 || limits->budget_s > 0;
-}
 
 static bool is_paid_for(const kprof_limits *limits, const kprof_effort *effort)
 {
@@ -230,21 +224,63 @@ static kprof_status choose_once(limiter *l)
     return status;
 }
 
-kprof_status kprof_limits_apply(const kprof_limits *limits, kprof_host *host, const kprof_strlist *names,
-                                kprof_choice_of_names *out)
+static kprof_status apply_limits(const kprof_planner_wish *wish, kprof_host *host, kprof_planned *out)
 {
-    limiter l = {.limits = limits, .host = host, .names = names};
-    l.kept = calloc(names->count + 1, sizeof(*l.kept));
-    *out = (kprof_choice_of_names){0};
+    limiter l = {.limits = wish->limits, .host = host, .names = wish->names};
+    l.kept = calloc(l.names->count + 1, sizeof(*l.kept));
     kprof_status status = l.kept ? choose_once(&l) : KPROF_NO_MEMORY;
-    for (size_t i = 0; i < names->count && status == KPROF_OK; i++) {
-        if (!kprof_strlist_add(l.kept[i] ? &out->kept : &out->left_out, names->items[i]))
+    for (size_t i = 0; i < l.names->count && status == KPROF_OK; i++) {
+        if (!kprof_strlist_add(l.kept[i] ? &out->collect : &out->left_out, l.names->items[i]))
             status = KPROF_NO_MEMORY;
     }
-    kprof_strlist_sort(&out->kept);
+    kprof_strlist_sort(&out->collect);
     out->image = l.image;
-    kprof_log(KPROF_LOG_DEBUG, "%s: %zu of %zu metrics fit", kprof_host_chip(host), out->kept.count, names->count);
+    kprof_log(KPROF_LOG_DEBUG, "%s: %zu of %zu metrics fit", kprof_host_chip(host), out->collect.count, l.names->count);
     free(l.kept);
+    return status;
+}
+
+/* CUPTI packs counters greedily in the order given. Alphabetical order, which puts the counters of a unit together,
+ * never took more passes than the order of the sections on any chip and set, and often took one or two fewer. */
+static kprof_status schedule_all(const kprof_strlist *names, kprof_host *host, kprof_planned *out)
+{
+    for (size_t i = 0; i < names->count; i++) {
+        if (!kprof_strlist_add(&out->collect, names->items[i]))
+            return KPROF_NO_MEMORY;
+    }
+    kprof_strlist_sort(&out->collect);
+    return kprof_host_config_image(host, &out->collect, &out->image);
+}
+
+/* Which passes have what; the witnesses, which only their own image has all of, come after what is collected. */
+static kprof_status read_schedule(kprof_host *host, kprof_planned *out)
+{
+    kprof_strlist names = KPROF_STRLIST_INIT;
+    const kprof_strlist *lists[] = {&out->collect, &out->variants.witnesses};
+    const kprof_config_image *image =
+        &out->variants.items[out->variants.witnesses.count > 0 ? KPROF_IMAGE_WITNESSED : 0];
+    bool added = true;
+    for (size_t i = 0; i < 2; i++) {
+        for (size_t k = 0; k < lists[i]->count && added; k++)
+            added = kprof_strlist_add(&names, lists[i]->items[k]);
+    }
+    kprof_status status = added ? kprof_schedule_read(host, &names, image, &out->schedule) : KPROF_NO_MEMORY;
+    kprof_strlist_free(&names);
+    return status;
+}
+
+kprof_status kprof_planner_make(kprof_host *host, const kprof_planner_wish *wish, kprof_planned *out)
+{
+    *out = (kprof_planned){0};
+    kprof_status status =
+        kprof_limits_are_set(wish->limits) ? apply_limits(wish, host, out) : schedule_all(wish->names, host, out);
+    if (status != KPROF_OK || wish->only_passes)
+        return status;
+    status = kprof_host_image_variants(host, &out->collect, &out->image, &out->variants);
+    if (status == KPROF_OK)
+        status = read_schedule(host, out);
+    kprof_effort effort = kprof_effort_of(&out->schedule, out->collect.count);
+    out->cost = kprof_cost_of(&effort, &wish->limits->workload);
     return status;
 }
 
