@@ -31,7 +31,7 @@ enum { TO_DISSOLVE = 1, TO_MAKE_FAST = 2 };
 
 /* Answers of NVPW, each kept so that it is asked once: an answer takes some 50 us, and a search comes back to the same
  * question now and then. SLOTS is a power of two, so many that a table holds all answers with room to spare. */
-enum { SLOTS = 32768 };
+enum { SLOTS = 131072 };
 struct kprof_pack_answers {
     size_t questions, end;      /* no more are asked than `end`: every answer is no then ... */
     size_t last;                /* ... which moves up to this */
@@ -569,11 +569,14 @@ bool kprof_packing_place(kprof_packing *p, const kprof_strlist *metric_counters)
             return true;
         p->pass_count += way < FURTHER ? 0 : way - DEARER;
         survey(p);
+        bool is_closed = false;
         for (size_t i = 0; i < p->pass_count; i++) {
             p->passes[i].stays_fast = way == AS_CHEAP && p->passes[i].slow_count == 0;
             p->passes[i].stays_out = way == AS_CHEAP && p->passes[i].sm_count == 0;
+            is_closed = is_closed || p->passes[i].stays_fast;
         }
-        found = p->pass_count > 0 && allow(p, QUESTIONS_PER_BUNDLE * (wanted + 1)) && settle(p);
+        found = p->pass_count > 0 && (is_closed || way != AS_CHEAP) && allow(p, QUESTIONS_PER_BUNDLE * (wanted + 1)) &&
+                settle(p);
         if (found)
             remove_empty(p);
         else
