@@ -77,18 +77,20 @@ static char *join_names(const kprof_strlist *names, size_t most)
     return kprof_strbuf_take(&text);
 }
 
-/* What a report has of a throughput that is left out. */
-static void tell_stand_ins(const kprof_options *options, const kprof_chip_plan *chip, const char *left_out)
+/* What a report has of a throughput that is left out; false: nothing. */
+static bool tell_stand_ins(const kprof_options *options, const kprof_chip_plan *chip, const char *left_out)
 {
     kprof_strlist parts = KPROF_STRLIST_INIT;
     kprof_status status = kprof_limits_stand_ins(chip->host, left_out, &chip->plan.collect, &parts);
     char *names = status == KPROF_OK ? join_names(&parts, options->verbose ? SIZE_MAX : NAMES_TOLD) : NULL;
-    if (names && parts.count > 0)
+    bool is_told = names && parts.count > 0;
+    if (is_told)
         kprof_log(KPROF_LOG_INFO,
                   "%s: for %s, which is left out, the greatest of its parts that are collected stands in: %s",
                   chip->plan.chip, left_out, names);
     free(names);
     kprof_strlist_free(&parts);
+    return is_told;
 }
 
 /* Nothing is left out in silence. */
@@ -109,8 +111,9 @@ static void tell_limits(const kprof_options *options, const kprof_limits *limits
                                       : "--max-passes",
               names ? names : "");
     free(names);
-    for (size_t i = 0; i < plan->left_out.count && i < (options->verbose ? SIZE_MAX : NAMES_TOLD); i++)
-        tell_stand_ins(options, chip, plan->left_out.items[i]);
+    bool is_told = false; /* of the most useful one, or with --verbose of all */
+    for (size_t i = 0; i < plan->left_out.count && (options->verbose || !is_told); i++)
+        is_told = tell_stand_ins(options, chip, plan->left_out.items[i]);
 }
 
 static kprof_status plan_chips(const kprof_options *options, const kprof_strlist *chips, kprof_plans *out)
