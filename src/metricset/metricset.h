@@ -5,8 +5,7 @@
 
 #include "core/strbuf.h"
 #include "metricset/section.h"
-#include "planner/cost.h"
-#include "planner/host.h"
+#include "planner/planner.h"
 
 typedef struct kprof_catalog kprof_catalog;
 
@@ -25,13 +24,6 @@ size_t kprof_catalog_section_count(const kprof_catalog *catalog); /* in display 
 kprof_catalog_entry kprof_catalog_set(const kprof_catalog *catalog, size_t index);
 kprof_catalog_entry kprof_catalog_section(const kprof_catalog *catalog, size_t index);
 
-/* What collecting may cost. */
-typedef struct kprof_limits {
-    uint32_t max_passes;     /* 0: any number */
-    double budget_s;         /* for one process; 0: no limit */
-    kprof_workload workload; /* that the budget is for */
-} kprof_limits;
-
 /* What the user asked for. Empty everywhere means the default set. */
 typedef struct kprof_selection {
     kprof_strlist sets;     /* ids or aliases */
@@ -39,6 +31,7 @@ typedef struct kprof_selection {
     kprof_strlist metrics;  /* full names, base names (expand to first-level submetrics as ncu does), "regex:...",
                                "breakdown:<throughput>", "group:<section id>"; launch__* names too */
     kprof_limits limits;    /* where they are too tight, the least useful names are left out */
+    bool for_a_run;         /* witnesses, schedule and cost are wanted, too */
 } kprof_selection;
 
 /* Check set and section names against the catalog alone, before any chip is known: UNKNOWN_NAME with the nearest name.
@@ -55,6 +48,10 @@ typedef struct kprof_plan {
     size_t section_count;
     size_t pass_count;
     kprof_config_image image; /* schedules `collect`; making it again costs up to half a second */
+    /* For a run. */
+    kprof_image_variants variants; /* of the image */
+    kprof_schedule schedule;       /* of what is collected, and then of the witnesses */
+    kprof_cost cost;
 } kprof_plan;
 
 /* UNKNOWN_NAME names each unknown metric with the nearest that exists; USAGE when nothing fits into the limits. The

@@ -1,13 +1,12 @@
-/* The prices, and the sum that they make. */
-#include "planner/cost.h"
+/* The prices, and the sum that they make; and what else of a plan needs no library. */
+#include "planner/planner.h"
 
 #include "core/config.h"
 
 #define MIB_BYTES 1048576.0
 #define GIB_BYTES (1024 * MIB_BYTES)
 
-/* The source tells how each was measured: kernels of 60 us, driver 580.159.04 with CUDA 13.0. With new prices goes a
- * new number in limit.c's question. */
+/* The source tells how each was measured: kernels of 60 us, driver 580.159.04 with CUDA 13.0. */
 const kprof_price_list kprof_prices = {
     .measured_on = "NVIDIA H200",
     .source = "docs/internals.md, \"What things cost\"",
@@ -131,4 +130,19 @@ kprof_cost kprof_cost_of(const kprof_effort *effort, const kprof_workload *workl
     cost.total_s = cost.start_s + work_ms / 1000;
     add_memory(workload, passes, &cost);
     return cost;
+}
+
+bool kprof_limits_are_set(const kprof_limits *limits)
+{
+    return limits->max_passes > 0 || limits->budget_s > 0;
+}
+
+void kprof_planned_free(kprof_planned *planned)
+{
+    kprof_strlist_free(&planned->collect);
+    kprof_strlist_free(&planned->left_out);
+    kprof_config_image_free(&planned->image);
+    kprof_image_variants_free(&planned->variants);
+    kprof_schedule_free(&planned->schedule);
+    *planned = (kprof_planned){0};
 }

@@ -66,10 +66,10 @@ kprof_status kprof_host_check(kprof_host *host, const kprof_strlist *names) KPRO
 bool kprof_host_can_collect(kprof_host *host, const char *name);
 
 /* A question about a list of names whose answer is kept on disk: it depends on nothing but the chip, its availability,
- * the library and the list. */
+ * the library, the sources of the planner and the list. */
 typedef struct kprof_host_question {
     const kprof_host *host;
-    const char *what; /* what is asked, and the version of how the answer is written down */
+    const char *what; /* what is asked */
     const kprof_strlist *names;
 } kprof_host_question;
 /* Append the answer to `out`; false when none is kept for exactly this question. */
@@ -81,7 +81,7 @@ void kprof_host_keep(const kprof_host_question *question, const void *answer, si
 typedef struct kprof_config_image {
     uint8_t *data;
     size_t size, pass_count;
-    char *placement; /* where its counters were placed (planner/placement.h); NULL: where CUPTI places them */
+    char *placement; /* where its counters were placed (nvpw.h); NULL: where CUPTI places them */
 } kprof_config_image;
 kprof_status kprof_host_config_image(kprof_host *host, const kprof_strlist *names,
                                      kprof_config_image *out) KPROF_MUST_CHECK;
@@ -96,19 +96,6 @@ void kprof_config_image_free(kprof_config_image *image); /* members */
 /* The same for another question that has an image for an answer. */
 bool kprof_host_recall_image(const kprof_host_question *question, kprof_config_image *out);
 void kprof_host_keep_image(const kprof_host_question *question, const kprof_config_image *image);
-
-/* Metrics for which there may be room in an image. */
-typedef struct kprof_fill {
-    const kprof_strlist *wanted; /* in order of preference; each can be collected, and none is yet */
-    size_t new_passes;           /* that the image may get */
-    size_t sm_passes;            /* that may get their first counter of the SMs, new ones or others */
-    size_t slow_passes;          /* that may become slow (planner/schedule.h), likewise */
-    bool *found;                 /* [wanted->count], set: it is collected now */
-} kprof_fill;
-/* Make an image that collects, besides all that `image` does, those of the wanted metrics for whose missing counters
- * one pass has room. All that `image` has stays in its pass. Caller frees *out. */
-kprof_status kprof_host_fill(kprof_host *host, kprof_fill *fill, const kprof_config_image *image,
-                             kprof_config_image *out) KPROF_MUST_CHECK;
 
 /* Values of `names` in one range of a decoded counter data image: `values` is [names->count], NaN where CUPTI has
  * none. One name that the chip does not have fails the whole call. */

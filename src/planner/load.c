@@ -3,6 +3,7 @@
 #include "planner/load.h"
 
 #include "core/log.h"
+#include "planner/nvpw.h"
 
 #include <dlfcn.h>
 #include <pthread.h>

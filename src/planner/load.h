@@ -100,8 +100,4 @@ kprof_status kprof_nvperf_load(const kprof_nvperf_api **out) KPROF_MUST_CHECK;
  * second waits for this, as the caller may wait for the loader, and who waits may hold it. */
 void kprof_libraries_preload(void);
 
-/* Append what tells the libraries behind the Profiler Host API from any others: CUPTI's version, and path, size and
- * time of libcupti and libnvperf_host. False when they cannot be opened or looked at. */
-bool kprof_cupti_identify(kprof_strbuf *out);
-
 #endif

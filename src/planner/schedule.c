@@ -1,18 +1,15 @@
 /* Reads a config image through NVPW: the raw counters of each pass, and the passes of the raw counters of each metric.
  */
-#include "planner/schedule.h"
+#include "planner/planner.h"
 
 #include "core/log.h"
-#include "planner/raw_config.h"
+#include "planner/nvpw.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define PARAMS(type, name) type name = {.structSize = type##_STRUCT_SIZE}
-
 /* What reading one schedule needs at every depth. */
 typedef struct reader {
-    const kprof_nvperf_api *api;
     kprof_evaluator *evaluator;
     const kprof_config_image *image;
     kprof_raw_config *domains; /* with a group open, to ask where counters are */
@@ -46,20 +43,14 @@ static kprof_status read_pass(const reader *r, size_t pass)
 /* Mark the passes in which the image has a raw counter; false when it has it in none. */
 static bool mark_passes(const reader *r, const char *counter)
 {
-    PARAMS(NVPW_Config_GetRawCounterInfo_Params, params);
-    params.pConfig = r->image->data;
-    params.configSize = r->image->size;
-    params.pRawCounterName = counter;
-    params.pPassIndices = r->indices;
-    params.numPassIndices = r->out->pass_count;
-    NVPA_Status result = r->api->NVPW_Config_GetRawCounterInfo(&params);
-    if (result != NVPA_STATUS_SUCCESS || params.numPassIndices == 0)
+    size_t count = 0;
+    if (!kprof_image_passes(r->image, counter, r->indices, &count))
         return false;
-    for (size_t i = 0; i < params.numPassIndices; i++) {
+    for (size_t i = 0; i < count; i++) {
         if (r->indices[i] < r->out->pass_count)
             r->marked[r->indices[i]] = true;
     }
-    return true;
+    return count > 0;
 }
 
 static kprof_status take_marked(const reader *r, kprof_pass_list *out)
@@ -114,9 +105,7 @@ static kprof_status prepare(reader *r, kprof_host *host, size_t metric_count)
     r->indices = calloc(out->pass_count + 1, sizeof(*r->indices));
     if (!out->passes || !out->metrics || !out->last_passes || !out->patched || !r->marked || !r->indices)
         return KPROF_NO_MEMORY;
-    kprof_status status = kprof_nvperf_load(&r->api);
-    if (status == KPROF_OK)
-        status = kprof_evaluator_get(host, &r->evaluator);
+    kprof_status status = kprof_evaluator_get(host, &r->evaluator);
     if (status == KPROF_OK)
         status = kprof_raw_config_open(host, &r->domains);
     return status == KPROF_OK ? kprof_raw_config_begin(r->domains) : status;

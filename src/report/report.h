@@ -5,7 +5,7 @@
 
 #include "core/filter.h"
 #include "metricset/metricset.h"
-#include "planner/schedule.h"
+#include "planner/planner.h"
 #include "spool/record.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* The sum of the prices: what counts once, for each batch, and for each launch. */
-#include "planner/cost.h"
+#include "planner/planner.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,7 @@
-/* Filling an image: what is in it stays in its pass, and only what may be had for nothing, or for the passes that were
- * allowed, comes beside it. */
-#include "planner/schedule.h"
+/* Placing metrics one after the other, as limits do: what is there keeps a pass, and a further pass or a dearer one is
+ * taken only where nothing cheaper has room. */
+#include "planner/pack.h"
+#include "planner/planner.h"
 #include "planner_test.h"
 
 #include <setjmp.h>
@@ -10,83 +11,102 @@
 
 #include <cmocka.h>
 
-#define WANTED 5
-
-static char *const own[] = {"dram__bytes_read.sum", "gpu__time_duration.sum"};
-/* Of L2; of the SMs' pipes, one counter each; of patched code; and once more what is there, with another unit. */
-static char *const wanted_names[WANTED] = {"lts__t_sectors.sum", "sm__inst_executed_pipe_alu.sum",
-                                           "sm__inst_executed_pipe_fma.sum", "smsp__sass_thread_inst_executed.sum",
-                                           "dram__bytes_read.sum.per_second"};
-enum { L2, ALU, FMA, PATCH, THERE };
+/* Of DRAM and time; of L2; of the SMs' pipes, one counter each; of patched code; and once more what is there, with
+ * another unit. */
+static char *names[] = {"dram__bytes_read.sum",
+                        "dram__bytes_read.sum.per_second",
+                        "gpu__time_duration.sum",
+                        "lts__t_sectors.sum",
+                        "sm__inst_executed_pipe_alu.sum",
+                        "sm__inst_executed_pipe_fma.sum",
+                        "smsp__sass_thread_inst_executed.sum"};
+enum { DRAM, THERE, DURATION, L2, ALU, FMA, PATCH, NAMES };
 
 typedef struct filled {
     kprof_host *host;
-    kprof_config_image image;
-    kprof_schedule schedule; /* of own and of what was found, in this order */
-    bool found[WANTED];
+    kprof_evaluator *evaluator;
+    kprof_packing packing;
+    bool found[NAMES];
 } filled;
 
-static kprof_strlist list_of(char *const *items, size_t count)
-{
-    return (kprof_strlist){(char **)items, count, count};
-}
-
-static filled fill(size_t new_passes, size_t sm_passes, size_t slow_passes)
+static filled start(size_t most_passes)
 {
     filled f = {0};
-    kprof_strlist names = list_of(own, 2), wanted = list_of(wanted_names, WANTED), all = KPROF_STRLIST_INIT;
-    kprof_fill what = {&wanted, new_passes, sm_passes, slow_passes, f.found};
+    kprof_strlist all = {names, NAMES, NAMES};
+    kprof_config_image draft;
     assert_int_equal(kprof_host_open("GH100", NULL, &f.host), KPROF_OK);
-    kprof_config_image before;
-    assert_int_equal(kprof_host_draft_image(f.host, &names, &before), KPROF_OK);
-    assert_int_equal(before.pass_count, 1);
-    assert_int_equal(kprof_host_fill(f.host, &what, &before, &f.image), KPROF_OK);
-    kprof_config_image_free(&before);
-    for (size_t i = 0; i < 2; i++)
-        assert_true(kprof_strlist_add(&all, own[i]));
-    for (size_t i = 0; i < WANTED; i++)
-        assert_true(!f.found[i] || kprof_strlist_add(&all, wanted_names[i]));
-    assert_int_equal(kprof_schedule_read(f.host, &all, &f.image, &f.schedule), KPROF_OK);
-    for (size_t i = 0; i < 2; i++)
-        assert_true(f.schedule.metrics[i].count == 1 && f.schedule.metrics[i].items[0] == 0);
-    kprof_strlist_free(&all);
+    assert_int_equal(kprof_evaluator_get(f.host, &f.evaluator), KPROF_OK);
+    assert_int_equal(kprof_host_draft_image(f.host, &all, &draft), KPROF_OK);
+    assert_int_equal(kprof_packing_read(f.host, &all, &draft, &f.packing), KPROF_OK);
+    assert_int_equal(kprof_packing_clear(&f.packing, most_passes), KPROF_OK);
+    kprof_config_image_free(&draft);
     return f;
 }
 
-static size_t count_slow(const filled *f)
+static void place(filled *f, size_t name)
 {
-    size_t count = 0;
-    for (size_t i = 0; i < f->schedule.pass_count; i++)
-        count += f->schedule.passes[i].is_slow;
-    return count;
+    kprof_strlist counters = KPROF_STRLIST_INIT;
+    assert_int_equal(kprof_evaluator_raw_counters(f->evaluator, names[name], &counters, NULL), KPROF_OK);
+    f->found[name] = kprof_packing_place(&f->packing, &counters);
+    kprof_strlist_free(&counters);
+}
+
+/* The image of what was found: its metrics, each in one pass, and how many of its passes are slow. */
+static kprof_schedule read_schedule(filled *f, size_t *slow)
+{
+    kprof_strlist found = KPROF_STRLIST_INIT;
+    kprof_config_image image;
+    kprof_schedule schedule;
+    assert_int_equal(kprof_packing_image(f->host, &f->packing, &image), KPROF_OK);
+    for (size_t i = 0; i < NAMES; i++)
+        assert_true(!f->found[i] || kprof_strlist_add(&found, names[i]));
+    assert_int_equal(kprof_schedule_read(f->host, &found, &image, &schedule), KPROF_OK);
+    assert_int_equal(schedule.pass_count, f->packing.pass_count);
+    *slow = 0;
+    for (size_t i = 0; i < schedule.pass_count; i++)
+        *slow += schedule.passes[i].is_slow;
+    for (size_t i = 0; i < schedule.metric_count; i++)
+        assert_int_equal(schedule.metrics[i].count, 1);
+    kprof_strlist_free(&found);
+    kprof_config_image_free(&image);
+    return schedule;
 }
 
 static void release(filled *f)
 {
-    kprof_schedule_free(&f->schedule);
-    kprof_config_image_free(&f->image);
+    kprof_packing_free(&f->packing);
     kprof_host_close(f->host);
 }
 
 static void test_a_fast_pass_stays_fast(void **state)
 {
     (void)state;
-    filled f = fill(0, 0, 0);
-    assert_true(f.found[L2] && f.found[THERE]);
-    assert_false(f.found[ALU] || f.found[FMA] || f.found[PATCH]);
-    assert_int_equal(f.image.pass_count, 1);
-    assert_int_equal(count_slow(&f), 0);
+    filled f = start(1);
+    static const size_t free_of_charge[] = {DRAM, DURATION, L2, THERE};
+    for (size_t i = 0; i < 4; i++)
+        place(&f, free_of_charge[i]);
+    assert_true(f.found[DRAM] && f.found[DURATION] && f.found[L2] && f.found[THERE]);
+    assert_int_equal(f.packing.pass_count, 1);
+    size_t slow;
+    kprof_schedule schedule = read_schedule(&f, &slow);
+    assert_true(slow == 0 && !schedule.passes[0].sm_side);
+    kprof_schedule_free(&schedule);
     release(&f);
 }
 
-static void test_a_pass_may_become_slow(void **state)
+/* Patched code takes no pass that has something else. */
+static void test_a_pass_may_become_dearer(void **state)
 {
     (void)state;
-    filled f = fill(0, 1, 1);
+    filled f = start(1);
+    for (size_t i = 0; i < NAMES; i++)
+        place(&f, i);
     assert_true(f.found[L2] && f.found[ALU] && f.found[FMA] && f.found[THERE]);
     assert_false(f.found[PATCH]);
-    assert_int_equal(f.image.pass_count, 1);
-    assert_int_equal(count_slow(&f), 1);
+    size_t slow;
+    kprof_schedule schedule = read_schedule(&f, &slow);
+    assert_true(schedule.pass_count == 1 && slow <= 1 && schedule.passes[0].sm_side);
+    kprof_schedule_free(&schedule);
     release(&f);
 }
 
@@ -94,41 +114,44 @@ static void test_a_pass_may_become_slow(void **state)
 static void test_new_passes_are_made_where_they_help(void **state)
 {
     (void)state;
-    for (size_t dear = 0; dear < 2; dear++) {
-        filled f = fill(3, dear, dear);
-        assert_true(f.found[PATCH] && f.found[ALU] == (dear > 0));
-        assert_int_equal(f.image.pass_count, 2);
-        assert_true(f.schedule.passes[1].patches_code && !f.schedule.passes[0].patches_code);
-        assert_int_equal(f.schedule.passes[1].counters, 1);
-        release(&f);
-    }
+    filled f = start(3);
+    for (size_t i = 0; i < NAMES; i++)
+        place(&f, i);
+    for (size_t i = 0; i < NAMES; i++)
+        assert_true(f.found[i]);
+    size_t slow;
+    kprof_schedule schedule = read_schedule(&f, &slow);
+    assert_int_equal(schedule.pass_count, 2);
+    assert_true(schedule.passes[1].patches_code && !schedule.passes[0].patches_code);
+    assert_int_equal(schedule.passes[1].counters, 1);
+    kprof_schedule_free(&schedule);
+    release(&f);
 }
 
-static void test_an_image_may_be_empty(void **state)
+/* What was placed last can be taken back, and has room again. */
+static void test_placing_is_undone(void **state)
 {
     (void)state;
-    kprof_host *host;
-    kprof_config_image empty = {0}, image;
-    kprof_strlist wanted = list_of(wanted_names, WANTED);
-    bool found[WANTED];
-    kprof_fill none = {&wanted, 0, 1, 1, found}, one = {&wanted, 1, 1, 1, found};
-    assert_int_equal(kprof_host_open("GH100", NULL, &host), KPROF_OK);
-    assert_int_equal(kprof_host_fill(host, &none, &empty, &image), KPROF_OK);
-    assert_int_equal(image.size, 0);
-    assert_int_equal(kprof_host_fill(host, &one, &empty, &image), KPROF_OK);
-    assert_int_equal(image.pass_count, 1);
-    assert_true(found[L2] && found[ALU] && found[THERE]);
-    kprof_config_image_free(&image);
-    kprof_host_close(host);
+    filled f = start(1);
+    place(&f, ALU);
+    size_t passes = f.packing.pass_count, bundle = 0;
+    kprof_packing_restore(&f.packing);
+    assert_true(passes == 1 && f.packing.pass_count == 0);
+    while (bundle < f.packing.bundle_count && f.packing.bundles[bundle].pass == KPROF_NOT_WANTED)
+        bundle++;
+    assert_int_equal(bundle, f.packing.bundle_count);
+    place(&f, PATCH);
+    assert_true(f.found[PATCH] && f.packing.pass_count == 1);
+    release(&f);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_fast_pass_stays_fast),
-        cmocka_unit_test(test_a_pass_may_become_slow),
+        cmocka_unit_test(test_a_pass_may_become_dearer),
         cmocka_unit_test(test_new_passes_are_made_where_they_help),
-        cmocka_unit_test(test_an_image_may_be_empty),
+        cmocka_unit_test(test_placing_is_undone),
     };
     return cupti_is_here() ? cmocka_run_group_tests(tests, NULL, NULL) : SKIPPED;
 }

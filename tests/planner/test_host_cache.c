@@ -1,8 +1,8 @@
 /* What is kept on disk of CUPTI's answers: found again for exactly the same question, and never able to give a wrong
  * one, whatever is in the folder. */
 #include "core/bytes.h"
-#include "planner/host_private.h"
-#include "planner/schedule.h"
+#include "planner/nvpw.h"
+#include "planner/planner.h"
 #include "planner_test.h"
 
 #include <dirent.h>
@@ -18,9 +18,9 @@
 
 #include <cmocka.h>
 
-#define IMAGE_QUESTION    "config image 6"
-#define NAMES_QUESTION    "collectable 1"
-#define VARIANTS_QUESTION "image variants 1"
+#define IMAGE_QUESTION    "config image"
+#define NAMES_QUESTION    "collectable"
+#define VARIANTS_QUESTION "image variants"
 
 enum { MANY = 40, ENTRY_HEADER_BYTES = 24, CHECKSUM_BYTES = 8 };
 
@@ -422,7 +422,8 @@ static void test_variants_of_another_schedule(void **state)
     (void)state;
     char *item = (char *)"sm__throughput.avg.pct_of_peak_sustained_elapsed";
     kprof_strlist names = {&item, 1, 1};
-    kprof_config_image images[] = {image_on(host, &names), {0}};
+    kprof_config_image images[2];
+    assert_int_equal(kprof_host_few_passes_image(host, &names, &images[0]), KPROF_OK);
     assert_int_equal(kprof_host_draft_image(host, &names, &images[1]), KPROF_OK);
     size_t passes[] = {images[0].pass_count, images[1].pass_count};
     assert_true(passes[0] < passes[1]);

@@ -1,7 +1,7 @@
 /* --max-passes and --budget: the plan keeps within them, nothing is lost between what is kept and what is left out, and
  * the most useful comes first. */
 #include "log_capture.h"
-#include "planner/schedule.h"
+#include "planner/planner.h"
 #include "planner_test.h"
 
 #include <setjmp.h>
@@ -180,6 +180,28 @@ static void test_the_most_useful_comes_first(void **state)
     kprof_plan_free(&plan);
 }
 
+/* The compute headline takes seven passes. Where there are fewer, its parts tell a lower bound of it. */
+static void test_headlines_of_gh100(void **state)
+{
+    (void)state;
+    static const char issued[] = "sm__inst_executed.avg.pct_of_peak_sustained_elapsed";
+    for (uint32_t passes = 4; passes < 7; passes++) {
+        kprof_host *host;
+        kprof_strlist parts = KPROF_STRLIST_INIT;
+        kprof_plan plan = plan_of((request){"GH100", "default", NULL, {.max_passes = passes}});
+        assert_int_equal(kprof_host_open("GH100", NULL, &host), KPROF_OK);
+        assert_true(kprof_strlist_contains(&plan.collect, MEMORY_THROUGHPUT));
+        assert_false(kprof_strlist_contains(&plan.collect, SM_THROUGHPUT));
+        assert_int_equal(kprof_limits_stand_ins(host, SM_THROUGHPUT, &plan.collect, &parts), KPROF_OK);
+        assert_true(parts.count > 5 && kprof_strlist_contains(&parts, issued));
+        kprof_strlist_free(&parts);
+        assert_int_equal(kprof_limits_stand_ins(host, DRAM_READ, &plan.collect, &parts), KPROF_OK);
+        assert_int_equal(parts.count, 0);
+        kprof_host_close(host);
+        kprof_plan_free(&plan);
+    }
+}
+
 static void test_named_metrics_come_before_sections(void **state)
 {
     (void)state;
@@ -194,18 +216,18 @@ static void test_named_metrics_come_before_sections(void **state)
     kprof_plan_free(&plan);
 }
 
-/* A dear metric does not take the room of several groups that fit whole. */
-static void test_whole_groups_come_before_parts(void **state)
+/* A headline that is dear comes first, and what is cheap beside it is not lost. */
+static void test_a_dear_headline_is_kept(void **state)
 {
     (void)state;
-    static const char *const kept[] = {
-        "l1tex__t_sector_hit_rate.pct", "lts__throughput.avg.pct_of_peak_sustained_elapsed",
-        "sm__warps_active.avg.pct_of_peak_sustained_active", "smsp__issue_active.avg.per_cycle_active"};
+    static const char *const kept[] = {"l1tex__t_sector_hit_rate.pct",
+                                       "sm__warps_active.avg.pct_of_peak_sustained_active",
+                                       "smsp__issue_active.avg.per_cycle_active"};
     if (!tries_chip("GA100"))
         return;
     kprof_limits limits = {.budget_s = 8, .workload = {.launches = 1000, .flush = true}};
     kprof_plan plan = plan_of((request){"GA100", "default", NULL, limits});
-    assert_true(kprof_strlist_contains(&plan.left_out, SM_THROUGHPUT));
+    assert_true(kprof_strlist_contains(&plan.collect, SM_THROUGHPUT));
     for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
         assert_true(kprof_strlist_contains(&plan.collect, kept[i]));
     kprof_plan_free(&plan);
@@ -333,7 +355,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_wide_limits_change_nothing),
         cmocka_unit_test(test_the_most_useful_comes_first),
         cmocka_unit_test(test_named_metrics_come_before_sections),
-        cmocka_unit_test(test_whole_groups_come_before_parts),
+        cmocka_unit_test(test_a_dear_headline_is_kept),
+        cmocka_unit_test(test_headlines_of_gh100),
         cmocka_unit_test(test_room_is_used),
         cmocka_unit_test(test_more_budget_keeps_more),
         cmocka_unit_test(test_a_budget_is_used),

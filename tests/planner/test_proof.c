@@ -1,7 +1,7 @@
 /* The proof in config images: one more pass in front with nothing but its counters, and all other passes as before. */
 #include "log_capture.h"
-#include "planner/raw_config.h"
-#include "planner/schedule.h"
+#include "planner/nvpw.h"
+#include "planner/planner.h"
 #include "planner_test.h"
 
 #include <setjmp.h>

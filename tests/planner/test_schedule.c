@@ -1,7 +1,7 @@
 /* Which pass each metric comes from: every one of the shipped sets has its passes, and they are those in which CUPTI
  * can be seen to put it. */
 #include "log_capture.h"
-#include "planner/schedule.h"
+#include "planner/planner.h"
 #include "planner_test.h"
 
 #include <setjmp.h>

@@ -3,7 +3,7 @@
  * CUPTI. Prints the table of names and passes. Usage: test_planner_sets PREFIX, such as GH; exit status 77 without
  * libcupti. */
 #include "metricset/metricset.h"
-#include "planner/schedule.h"
+#include "planner/planner.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* Witnesses in config images: each in several passes, at no cost in passes, and apart from every counter that a value
  * is computed from. */
-#include "planner/schedule.h"
+#include "planner/planner.h"
 #include "planner_test.h"
 
 #include <setjmp.h>

@@ -1,14 +1,17 @@
 /* Bundles counters for packing. What CUPTI takes from one pass comes from one execution, and stays so: the counters of
- * a metric that are all in one pass are a bundle. So are the counters of a pass outside of SMs, TPCs and L2, because
- * rates are made of time, clocks and DRAM under several names. */
+ * a metric that are all in one pass are a bundle. So are the counters of a pass outside of SMs and L2, because rates
+ * are made of time, clocks and DRAM under several names. */
+#include "planner/pack.h"
+
 #include "core/config.h"
-#include "planner/pack_private.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 /* Metrics of more counters do not get into one pass anyhow. */
 #define MAX_KIN 8
+/* Kinship is looked at for lists that are packed: it takes the square of their number of bundles. */
+#define MAX_KIN_BUNDLES 1000
 
 typedef struct named {
     const char *name;
@@ -16,7 +19,7 @@ typedef struct named {
 } named;
 
 typedef struct reader {
-    kprof_pack_problem *out;
+    kprof_packing *out;
     kprof_evaluator *evaluator;
     named *by_name; /* [names.count], sorted */
     size_t *heads;  /* [names.count]: an earlier counter of the same bundle, or itself */
@@ -28,23 +31,19 @@ typedef struct known {
     size_t count;
 } known;
 
-static kprof_status list_counters(const kprof_config_image *image, kprof_pack_problem *out)
+static kprof_status list_counters(const kprof_config_image *image, kprof_packing *out)
 {
-    size_t *ends = calloc(image->pass_count + 1, sizeof(*ends));
-    kprof_status status = ends ? KPROF_OK : KPROF_NO_MEMORY;
-    for (size_t i = 0; i < image->pass_count && status == KPROF_OK; i++) {
-        status = kprof_image_counters(image, i, &out->names);
-        ends[i] = out->names.count;
+    kprof_status status = KPROF_OK;
+    for (size_t pass = 0; pass < image->pass_count && status == KPROF_OK; pass++) {
+        size_t before = out->names.count;
+        status = kprof_image_counters(image, pass, &out->names);
+        kprof_pack_counter *counters = realloc(out->counters, (out->names.count + 1) * sizeof(*counters));
+        if (!counters)
+            return KPROF_NO_MEMORY;
+        out->counters = counters;
+        for (size_t i = before; i < out->names.count; i++)
+            counters[i] = (kprof_pack_counter){.name = out->names.items[i], .pass = pass};
     }
-    out->counters = calloc(out->names.count + 1, sizeof(*out->counters));
-    if (!out->counters && status == KPROF_OK)
-        status = KPROF_NO_MEMORY;
-    for (size_t i = 0, pass = 0; i < out->names.count && status == KPROF_OK; i++) {
-        while (i >= ends[pass])
-            pass++;
-        out->counters[i] = (kprof_pack_counter){.name = out->names.items[i], .pass = pass};
-    }
-    free(ends);
     return status;
 }
 
@@ -54,25 +53,28 @@ static kprof_status find_places(const kprof_raw_config *config, kprof_pack_count
 {
     kprof_counter_places places;
     kprof_status status = kprof_raw_config_places(config, counter->name, &places);
-    counter->side = KPROF_SIDE_OTHER;
+    bool is_in_l2 = places.count > 0;
+    counter->in_sm_a = places.count > 0;
     for (size_t i = 0; i < places.count && status == KPROF_OK; i++) {
         kprof_placed_counter one = {counter->name, places.items[i]};
         bool fits = false;
         if (kprof_place_is_in_sm(places.items[i])) {
-            counter->side = KPROF_SIDE_SM;
+            counter->in_sm = true;
             status = kprof_raw_config_takes(config, &one, 1, &fits);
         }
         if (fits)
             counter->places.items[counter->places.count++] = places.items[i];
         counter->is_patch = counter->is_patch || kprof_place_is_patch(places.items[i]);
+        counter->is_slow = counter->is_slow || kprof_place_is_slow(places.items[i]);
+        counter->in_sm_a = counter->in_sm_a && kprof_place_is_in_sm_a(places.items[i]);
+        is_in_l2 = is_in_l2 && kprof_place_is_in_l2(places.items[i]);
     }
-    counter->kinds = kprof_places_kinds(&places);
-    counter->is_bound = counter->side == KPROF_SIDE_OTHER && counter->kinds != KPROF_KIND_BIT(KPROF_KIND_L2);
+    counter->is_bound = !counter->in_sm && !is_in_l2;
     return status;
 }
 
 /* How much a place is wanted. */
-static double demand_for(const kprof_pack_problem *out, uint32_t place)
+static double demand_for(const kprof_packing *out, uint32_t place)
 {
     double demand = 0;
     for (size_t i = 0; i < out->names.count; i++) {
@@ -83,7 +85,7 @@ static double demand_for(const kprof_pack_problem *out, uint32_t place)
     return demand;
 }
 
-static void sort_places(const kprof_pack_problem *out, kprof_pack_counter *counter)
+static void sort_places(const kprof_packing *out, kprof_pack_counter *counter)
 {
     for (size_t i = 1; i < counter->places.count; i++) {
         uint32_t place = counter->places.items[i];
@@ -110,7 +112,7 @@ static void tie(reader *r, size_t a, size_t b)
 
 static void tie_bound(reader *r)
 {
-    const kprof_pack_problem *out = r->out;
+    const kprof_packing *out = r->out;
     for (size_t i = 0, first = SIZE_MAX; i < out->names.count; i++) {
         const kprof_pack_counter *counter = &out->counters[i];
         if (!counter->is_bound)
@@ -170,9 +172,23 @@ static void tie_metric(reader *r, const known *required, const known *optional)
     }
 }
 
-typedef void visit_metric(reader *r, const known *required, const known *optional);
+static void count_kin(reader *r, const known *required, const known *optional)
+{
+    kprof_packing *out = r->out;
+    (void)optional;
+    if (required->count > MAX_KIN || !out->kinships)
+        return;
+    for (size_t i = 0; i < required->count; i++) {
+        for (size_t k = 0; k < required->count; k++) {
+            size_t a = out->counters[required->counters[i]].bundle, b = out->counters[required->counters[k]].bundle;
+            unsigned char *kinship = &out->kinships[a * out->bundle_count + b];
+            *kinship += *kinship < UINT8_MAX;
+        }
+    }
+}
 
-static kprof_status walk_metrics(reader *r, const kprof_strlist *metrics, visit_metric *visit)
+static kprof_status walk_metrics(reader *r, const kprof_strlist *metrics,
+                                 void (*visit)(reader *r, const known *required, const known *optional))
 {
     kprof_status status = KPROF_OK;
     for (size_t i = 0; i < metrics->count && status == KPROF_OK; i++) {
@@ -193,24 +209,23 @@ static kprof_status walk_metrics(reader *r, const kprof_strlist *metrics, visit_
     return status;
 }
 
-static void describe_bundle(const kprof_pack_problem *out, kprof_pack_bundle *bundle)
+static void add_member(kprof_packing *out, kprof_pack_bundle *bundle, size_t index)
 {
-    for (size_t i = 0; i < bundle->count; i++) {
-        const kprof_pack_counter *counter = &out->counters[bundle->counters[i]];
-        bundle->pass = counter->pass;
-        bundle->side_counts[counter->side]++;
-        bundle->is_fixed =
-            bundle->is_fixed || counter->is_patch || (counter->side == KPROF_SIDE_SM && counter->places.count == 0);
-        if (counter->side == KPROF_SIDE_SM && counter->places.count > 0)
-            bundle->tightness += 1.0 / (double)counter->places.count;
-    }
-    if (bundle->side_counts[KPROF_SIDE_SM] > 0)
-        bundle->tightness /= (double)bundle->side_counts[KPROF_SIDE_SM];
+    kprof_pack_counter *counter = &out->counters[index];
+    counter->bundle = out->bundle_count;
+    out->members[(size_t)(bundle->counters - out->members) + bundle->count++] = index;
+    bundle->pass = counter->pass;
+    bundle->is_patch = bundle->is_patch || counter->is_patch;
+    bundle->is_fixed = bundle->is_fixed || counter->is_patch || (counter->in_sm && counter->places.count == 0);
+    if (!counter->in_sm)
+        return;
+    double tightness = counter->places.count > 0 ? 1.0 / (double)counter->places.count : 0;
+    bundle->tightness += (tightness - bundle->tightness) / (double)++bundle->sm_count;
 }
 
 static kprof_status make_bundles(const reader *r)
 {
-    kprof_pack_problem *out = r->out;
+    kprof_packing *out = r->out;
     out->members = calloc(out->names.count + 1, sizeof(*out->members));
     out->bundles = calloc(out->names.count + 1, sizeof(*out->bundles));
     if (!out->members || !out->bundles)
@@ -221,33 +236,18 @@ static kprof_status make_bundles(const reader *r)
         kprof_pack_bundle *bundle = &out->bundles[out->bundle_count];
         bundle->counters = &out->members[used];
         for (size_t i = head; i < out->names.count; i++) {
-            if (head_of(r, i) != head)
-                continue;
-            out->counters[i].bundle = out->bundle_count;
-            out->members[used++] = i;
-            bundle->count++;
+            if (head_of(r, i) == head)
+                add_member(out, bundle, i);
         }
-        describe_bundle(out, bundle);
+        used += bundle->count;
         out->bundle_count++;
     }
-    out->kinships = calloc(out->bundle_count * out->bundle_count + 1, sizeof(*out->kinships));
-    out->closed_kinds = calloc(out->most_passes + 1, sizeof(*out->closed_kinds));
-    return out->kinships && out->closed_kinds ? KPROF_OK : KPROF_NO_MEMORY;
-}
-
-static void count_kin(reader *r, const known *required, const known *optional)
-{
-    kprof_pack_problem *out = r->out;
-    (void)optional;
-    if (required->count > MAX_KIN)
-        return;
-    for (size_t i = 0; i < required->count; i++) {
-        for (size_t k = 0; k < required->count; k++) {
-            size_t a = out->counters[required->counters[i]].bundle, b = out->counters[required->counters[k]].bundle;
-            unsigned char *kinship = &out->kinships[a * out->bundle_count + b];
-            *kinship += *kinship < UINT8_MAX;
-        }
-    }
+    size_t count = out->bundle_count;
+    out->kinships = count <= MAX_KIN_BUNDLES ? calloc(count * count + 1, sizeof(*out->kinships)) : NULL;
+    out->troubles = calloc(count + 1, sizeof(*out->troubles));
+    out->saved_passes = calloc(count + 1, sizeof(*out->saved_passes));
+    out->saved_domains = calloc(out->names.count + 1, sizeof(*out->saved_domains));
+    return out->troubles && out->saved_passes && out->saved_domains ? KPROF_OK : KPROF_NO_MEMORY;
 }
 
 static kprof_status bundle(reader *r, const kprof_strlist *metrics)
@@ -275,15 +275,14 @@ static unsigned first_batch(size_t pass_count)
     return (unsigned)(by_memory < KPROF_BATCH_FIRST_LAUNCHES ? by_memory : KPROF_BATCH_FIRST_LAUNCHES);
 }
 
-kprof_status kprof_pack_read(kprof_host *host, const kprof_strlist *names, const kprof_config_image *image,
-                             kprof_pack_problem *out)
+kprof_status kprof_packing_read(kprof_host *host, const kprof_strlist *names, const kprof_config_image *image,
+                                kprof_packing *out)
 {
     reader r = {.out = out};
-    *out = (kprof_pack_problem){.few_passes = out->few_passes,
-                                .pass_count = image->pass_count,
-                                .launches = first_batch(image->pass_count),
-                                .most_passes = image->pass_count};
-    kprof_status status = list_counters(image, out);
+    *out = (kprof_packing){
+        .pass_count = image->pass_count, .most_passes = image->pass_count, .launches = first_batch(image->pass_count)};
+    out->passes = calloc(image->pass_count + 1, sizeof(*out->passes));
+    kprof_status status = out->passes ? list_counters(image, out) : KPROF_NO_MEMORY;
     if (status == KPROF_OK)
         status = kprof_raw_config_open_quietly(host, &out->config);
     if (status == KPROF_OK)
@@ -301,14 +300,18 @@ kprof_status kprof_pack_read(kprof_host *host, const kprof_strlist *names, const
     return status;
 }
 
-void kprof_pack_free(kprof_pack_problem *problem)
+void kprof_packing_free(kprof_packing *packing)
 {
-    kprof_raw_config_close(problem->config);
-    kprof_strlist_free(&problem->names);
-    free(problem->counters);
-    free(problem->bundles);
-    free(problem->members);
-    free(problem->kinships);
-    free(problem->closed_kinds);
-    *problem = (kprof_pack_problem){0};
+    kprof_raw_config_close(packing->config);
+    kprof_strlist_free(&packing->names);
+    free(packing->counters);
+    free(packing->bundles);
+    free(packing->passes);
+    free(packing->members);
+    free(packing->kinships);
+    free(packing->troubles);
+    free(packing->saved_passes);
+    free(packing->saved_domains);
+    free(packing->answers);
+    *packing = (kprof_packing){0};
 }

@@ -1,6 +1,6 @@
 /* Which metrics the range profiler can collect. CUPTI tells by taking or refusing a whole list of names, at about a
  * millisecond a call, so names are tried in groups and a refused group is halved. Answers are remembered. */
-#include "planner/host_private.h"
+#include "planner/nvpw.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -88,27 +88,13 @@ void kprof_name_memo_free(kprof_name_memo *memo)
     free(memo);
 }
 
-/* names[0] is the companion and is offered with every group. *certain is cleared when CUPTI had no memory to tell. */
-static bool takes(kprof_host *host, const char **names, size_t count, bool *certain)
-{
-    CUpti_Profiler_Host_Object *object;
-    CUptiResult result = kprof_host_object_open(host, &object);
-    *certain = *certain && result == CUPTI_SUCCESS;
-    if (result != CUPTI_SUCCESS)
-        return false;
-    result = kprof_host_object_add(host, object, names, count);
-    *certain = *certain && result != CUPTI_ERROR_OUT_OF_MEMORY;
-    kprof_host_object_close(host, object);
-    return result == CUPTI_SUCCESS;
-}
-
 /* Halve until every name is known; `names` has room for the companion in front. Depth is the logarithm of the
  * count. False when an answer is not to be relied on later. */
 static bool check_group(kprof_host *host, const char **names, size_t count)
 {
     const char *saved = names[-1];
     names[-1] = COMPANION;
-    bool certain = true, taken = takes(host, names - 1, count + 1, &certain);
+    bool certain = true, taken = kprof_host_takes(host, names - 1, count + 1, &certain);
     names[-1] = saved;
     if (taken || count == 1) {
         for (size_t i = 0; i < count; i++)
@@ -152,7 +138,7 @@ static void keep_group(const kprof_host_question *question)
 static void ask(kprof_host *host, const char **group, size_t count)
 {
     kprof_strlist names = {(char **)group, count, count};
-    kprof_host_question question = {host, "collectable 1", &names};
+    kprof_host_question question = {host, "collectable", &names};
     bool worth_keeping = count >= WORTH_KEEPING_COUNT;
     if (worth_keeping && recall_group(&question, host))
         return;
