@@ -53,7 +53,7 @@ class Case(unittest.TestCase):
         return Run(
             subprocess.run(
                 [KPROF, *words], env=self.environment(env or {}), cwd=self.dir, input=stdin, text=True,
-                stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120, **keywords))
+                stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=300, **keywords))
 
     def profile(self, options, steps, **keywords):
         """Profile the test application with one cheap metric."""
