@@ -1,10 +1,13 @@
 #!/usr/bin/env bash
-# Checks the rules of CONTRIBUTING.md that a machine can check. Usage: tests/lint.sh [BUILD_FOLDER]; the folder's
-# compile_commands.json lets clang-tidy see every file as the compiler does. Prints what is wrong; fails if anything is.
+# Checks the rules of CONTRIBUTING.md that a machine can check. Usage: tests/lint.sh [BUILD_FOLDER [deep]]; the folder's
+# compile_commands.json lets clang-tidy see every file as the compiler does. Its analyzer follows a tenth of the paths
+# through each function that it follows with `deep`, in a fifth of the time. Prints what is wrong; fails if anything is.
 set -u
 export LC_ALL=C
 cd "$(dirname "$0")/.." || exit 1
 build=${1:-build}
+nodes=20000 # of the analyzer's graph of a function
+[[ ${2:-} == deep ]] && nodes=225000
 
 # Every file of the project, in a clone or in an unpacked archive.
 mapfile -t files < <(git ls-files -co --exclude-standard 2>/dev/null ||
@@ -37,14 +40,37 @@ c_layout() {
 }
 
 vendor_headers() {
-  select_files '^src/.*\.[ch]$' | grep -v '^src/cupti/' |
+  select_files '^src/.*\.[ch]$' | grep -vE '^src/(cupti/|planner/load\.h$)' |
     xargs -r grep -nE '^ *# *include *(<|")(cupti_|cupti\.h|nvperf|cuda|generated_cuda|nvToolsExt|nvtx)'
+}
+
+# What the files of each folder may include beside their own: folders, and single headers of others. CONTRIBUTING.md,
+# "Where things go", says why.
+declare -A may_include=(
+  [core]=''
+  [spool]='core/'
+  [planner]='core/'
+  [metricset]='core/ planner/'
+  [report]='core/ spool/ planner/ metricset/'
+  [cupti]='core/ spool/ planner/'
+  [inject]='core/ spool/ cupti/'
+  [cli]='core/ spool/ planner/ metricset/ report/ cupti/probe.h'
+)
+dependencies() {
+  local folder allowed
+  for folder in src/*/; do
+    folder=$(basename "$folder")
+    [[ -v may_include[$folder] ]] || { echo "src/$folder: tests/lint.sh does not say what it may include"; continue; }
+    allowed=$(tr ' ' '|' <<<"$folder/ kprof/ ${may_include[$folder]}" | sed 's/|$//')
+    select_files "^src/$folder/.*\.[ch]$" | xargs -r grep -nE '^ *# *include *"' /dev/null |
+      grep -vE "include *\"($allowed)"
+  done
 }
 
 # These folders end up inside other people's programs.
 library_calls() {
   local file
-  select_files '^src/(core|spool|inject|cupti)/.*\.c$' | while read -r file; do
+  select_files '^src/(core|spool|inject|cupti|planner)/.*\.c$' | while read -r file; do
     gcc -fpreprocessed -dD -E "$file" 2>/dev/null | # without its comments
       grep -nE '\b(exit|_exit|_Exit|quick_exit|abort|assert|printf|vprintf|puts|putchar|system) *\(|\bstdout\b' |
       sed "s|^|$file:|"
@@ -55,8 +81,10 @@ functions() {
   command -v clang-tidy >/dev/null || { echo "clang-tidy is missing"; return; }
   local database=$build/compile_commands.json
   [[ -f $database ]] || { echo "$database is missing: run cmake -B $build"; return; }
+  local depth=(--extra-arg=-Xclang --extra-arg=-analyzer-config --extra-arg=-Xclang "--extra-arg=max-nodes=$nodes")
   sed -n 's/^ *"file": "\(.*\)",\{0,1\}$/\1/p' "$database" | sort -u |
-    xargs -r -P "$(nproc)" -n 8 clang-tidy --quiet -p "$build" 2>/dev/null | grep -E '(error|warning):' | sort -u
+    xargs -r -P "$(nproc)" -n 8 clang-tidy --quiet "${depth[@]}" -p "$build" 2>/dev/null |
+    grep -E '(error|warning):' | sort -u
 }
 
 # Most functions are short: style, not arithmetic, so only the median counts.
@@ -121,7 +149,8 @@ scripts_are_sound() {
 
 exec 3>&2
 rule "C files are laid out by clang-format (clang-format -i FILE)" c_layout
-rule "CUDA's headers are included in src/cupti only" vendor_headers
+rule "CUDA's headers are included in src/cupti and src/planner/load.h only" vendor_headers
+rule "each folder includes what CONTRIBUTING.md lets it include" dependencies
 rule "code inside the application never exits, aborts or writes to stdout" library_calls
 rule "functions have at most 100 lines, 4 parameters and 3 levels; clang-tidy finds nothing" functions
 rule "the median function has at most 20 lines" median_function

@@ -4,9 +4,14 @@
 # tests in each build, runs the command line under valgrind, tries an installed tree and checks the style. Ends with
 # "N passed, N failed" and fails if anything failed.
 #
-#   tests/run.sh             everything
-#   tests/run.sh gcc lint    only these steps: gcc clang asan tsan reporter valgrind install lint
+#   tests/run.sh             what continuous integration runs for each change: about five minutes on two cores
+#   tests/run.sh all         with what a change seldom breaks: CUPTI's answers for every chip instead of GH100's, all
+#                            random programs, clang-tidy in depth
+#   tests/run.sh gcc lint    only these steps: gcc clang asan tsan reporter valgrind install lint; `all gcc` as well
 #   KPROF_TEST_BUILD=DIR     where to build (build/tests); kept, so that a second run is quick
+#
+# Tests have labels: `breadth` for what only `all` runs, `once` for what one build is enough for, `schedules` for what
+# CUPTI makes slow, `threads` for what ThreadSanitizer looks at. ccache is used where it is installed.
 set -u
 export LC_ALL=C NO_COLOR=1
 cd "$(dirname "$0")/.." || exit 1
@@ -14,6 +19,9 @@ root=$PWD
 work=${KPROF_TEST_BUILD:-$root/build/tests}
 jobs=$(nproc)
 passed=0 failed=0
+is_broad=         # whether `all` was asked for
+live_chip=GH100   # whose answers are asked of CUPTI for each change
+timings=()        # "STEP WALL CPU", both in seconds
 
 packages=(cmake make gcc clang clang-format clang-tidy libc6-dev libcjson-dev libcsv-dev libcmocka-dev libpcre2-dev
           libsqlite3-dev libiberty-dev sqlite3 valgrind universal-ctags shellcheck python3 groff-base)
@@ -21,7 +29,14 @@ packages=(cmake make gcc clang clang-format clang-tidy libc6-dev libcjson-dev li
 # pass WHAT [N], fail WHAT [N]: count one test, or N.
 pass() { passed=$((passed + ${2:-1})); printf 'pass: %s\n' "$1"; }
 fail() { failed=$((failed + ${2:-1})); printf 'FAIL: %s\n' "$1"; }
-title() { printf '\n== %s (%d s)\n' "$1" "$SECONDS"; }
+title() { printf '\n== %s\n' "$1"; }
+
+# Sets cpu to the seconds of processor time that this script and all that it has waited for took.
+read_cpu_time() {
+  times >"$work/times" # in a subshell it would tell of the subshell
+  cpu=$(awk '{ for (i = 1; i <= 2; i++) { split($i, part, "[ms]"); sum += 60 * part[1] + part[2] } }
+             END { printf "%d", sum }' "$work/times")
+}
 
 # try WHAT COMMAND...: one test; its output is shown when it fails.
 try() {
@@ -36,6 +51,30 @@ try() {
     printf '%s\n' "$output" | tail -60 | sed 's/^/  /'
   fi
   return $status
+}
+
+# try_beside WHAT COMMAND...: as try, but while others run; await_tries tells how they ended.
+beside=()
+try_beside() {
+  local what=$1 log=$work/beside.${#beside[@]}
+  shift
+  while [[ $(jobs -rp | wc -l) -ge $jobs ]]; do wait -n; done
+  ("$@" >"$log" 2>&1 </dev/null; echo $? >"$log.status") &
+  beside+=("$what")
+}
+
+show_end() {
+  cat "$1"
+  return "$(<"$1.status")"
+}
+
+await_tries() {
+  local i
+  wait
+  for i in "${!beside[@]}"; do
+    try "${beside[i]}" show_end "$work/beside.$i"
+  done
+  beside=()
 }
 
 as_root() {
@@ -65,13 +104,18 @@ install_packages() {
   fi
 }
 
-# build NAME CMAKE-OPTIONS...: into $work/NAME, warnings are errors.
-build() {
-  local name=$1
-  shift
-  try "$name: configure" cmake -S . -B "$work/$name" -DKPROF_WERROR=ON "$@" &&
-    try "$name: build" cmake --build "$work/$name" -j "$jobs"
+# configure NAME CMAKE-OPTIONS..., build NAME [TARGETS...]: in $work/NAME.
+configure() {
+  local launcher
+  launcher=$(command -v ccache)
+  try "$1: configure" cmake -S . -B "$work/$1" -DCMAKE_C_COMPILER_LAUNCHER="$launcher" "${@:2}"
 }
+build() {
+  try "$1: build" cmake --build "$work/$1" -j "$jobs" ${2:+--target "${@:2}"}
+}
+
+# Compilers take three times as long to optimize as to check, so only gcc's build is the one that people install.
+fast=CMAKE_C_FLAGS_RELWITHDEBINFO
 
 # Sanitizers of older compilers stumble over the address layouts that newer kernels choose.
 plain_addresses() {
@@ -85,12 +129,19 @@ bounded_memory() {
   "${@:2}"
 }
 
-# run_tests NAME CTEST-OPTIONS...: adds ctest's counts to ours; skipped tests count as neither.
+# run_tests NAME LABELS CTEST-OPTIONS...: all tests but those with one of the LABELS (words), with a cache of plans that
+# they share. Adds ctest's counts to ours; skipped tests count as neither. Many tests wait for something, so there are
+# more at a time than processors.
 run_tests() {
-  local name=$1 log=$work/$1.log total bad skipped
-  shift
-  (bounded_memory "$name" plain_addresses \
-    ctest --test-dir "$work/$name" --no-tests=error --output-on-failure -j "$jobs" "$@") >"$log" 2>&1 </dev/null
+  local name=$1 labels=$2 log=$work/$1.log total bad skipped
+  shift 2
+  rm -rf "$work/$name.cache"
+  [[ -n $is_broad ]] || labels+=" breadth"
+  labels=$(xargs <<<"${labels:-none}" | tr ' ' '|')
+  (export KPROF_TEST_CACHE=$work/$name.cache
+   bounded_memory "$name" plain_addresses \
+     ctest --test-dir "$work/$name" --no-tests=error --output-on-failure -j "$((jobs + 1))" -LE "^($labels)$" "$@") \
+    >"$log" 2>&1 </dev/null
   local status=$?
   total=$(sed -n 's/.*tests failed out of \([0-9]*\)$/\1/p' "$log")
   bad=$(sed -n 's/.*, \([0-9]*\) tests failed out of .*/\1/p' "$log")
@@ -112,41 +163,48 @@ run_tests() {
 gcc_build=
 build_gcc() {
   if [[ -z $gcc_build ]]; then
-    build gcc -DCMAKE_C_COMPILER=gcc && gcc_build=whole || gcc_build=broken
+    configure gcc -DKPROF_WERROR=ON -DCMAKE_C_COMPILER=gcc && build gcc && gcc_build=whole || gcc_build=broken
   fi
   [[ $gcc_build == whole ]]
 }
 
 step_gcc() {
-  build_gcc && run_tests gcc
+  build_gcc && run_tests gcc "" -E '^test_planner_limits_of_passes$' # test_planner_limits has it, too
 }
 
-# What is tried on more chips or documents (breadth), what CUPTI makes of names (schedules), whole programs and random
-# ones are the same with each compiler.
+# What CUPTI makes of names, whole programs and random ones are the same with each compiler.
 step_clang() {
-  build clang -DCMAKE_C_COMPILER=clang && run_tests clang -LE '^(breadth|schedules)$' -E '^(e2e_|test_sim_)'
+  configure clang -DKPROF_WERROR=ON -DCMAKE_C_COMPILER=clang -D$fast=-O0 && build clang &&
+    run_tests clang "once schedules" -E '^(e2e_|test_sim_)'
 }
 
 # The GPU tests measure; under a sanitizer that means little and takes long. CUPTI takes ten times as long there, so
-# what is tried on many chips is tried on one, and tests that repeat others on more chips or documents are left out.
+# its answers are asked for one small chip, and of what tries limits only test_planner_limits_of_passes runs. Warnings
+# are no errors: what sanitizers add to the code makes gcc see some that are none.
 step_asan() {
+  local skipped='gpu|test_planner_limits|e2e_test_results.Limits'
+  [[ -n $is_broad ]] && skipped='gpu|test_planner_sets_(TU|GA|AD|GB.)'
   export KPROF_TEST_CHIPS=TU102
   # LeakSanitizer crashes on what its own interceptor notes of the thread-local storage of libraries opened later.
   # CUPTI allocates so much that noting where takes a fifth of the time; eight frames tell enough.
   export ASAN_OPTIONS=detect_stack_use_after_return=1:intercept_tls_get_addr=0:malloc_context_size=8
   export UBSAN_OPTIONS=print_stacktrace=1
   export LSAN_OPTIONS=suppressions=$root/tests/lsan.supp:print_suppressions=0
-  build asan -DCMAKE_C_COMPILER=gcc -DKPROF_ASAN=ON && run_tests asan -E '^gpu$' -LE '^breadth$'
-  unset ASAN_OPTIONS UBSAN_OPTIONS LSAN_OPTIONS KPROF_TEST_CHIPS
+  configure asan -DCMAKE_C_COMPILER=gcc -DKPROF_ASAN=ON "-D$fast=-O1 -g1" && build asan &&
+    run_tests asan once -E "^($skipped)$"
+  unset ASAN_OPTIONS UBSAN_OPTIONS LSAN_OPTIONS
+  choose_chips
 }
 
 step_tsan() {
-  build tsan -DCMAKE_C_COMPILER=gcc -DKPROF_TSAN=ON && run_tests tsan -L threads
+  configure tsan -DCMAKE_C_COMPILER=gcc -DKPROF_TSAN=ON "-D$fast=-O1 -g1" && build tsan threaded_tests &&
+    run_tests tsan "" -L threads
 }
 
 # What somebody without a CUDA toolkit gets. Random programs know none.
 step_reporter() {
-  build reporter -DKPROF_WITH_CUDA=OFF && run_tests reporter -E '^test_sim_random'
+  configure reporter -DKPROF_WERROR=ON -DKPROF_WITH_CUDA=OFF -D$fast=-O0 && build reporter &&
+    run_tests reporter "" -E '^test_sim_random'
 }
 
 # Recorded runs that ship with the sources.
@@ -170,25 +228,38 @@ has_cuda() {
 
 step_valgrind() {
   build_gcc || return
-  local arguments report page format
+  local arguments report page format formats=("" --csv --json)
+  export XDG_CACHE_HOME=$work/valgrind.cache
+  rm -rf "$XDG_CACHE_HOME"
+  # Planning every set takes minutes under valgrind: here they are planned already, but for one metric below.
+  [[ -n $is_broad ]] || "$work/gcc/src/cli/kprof" --list-sets >"$work/sets.log" 2>&1
   for arguments in --help --version --list-sets --list-sections "report --help"; do
     # shellcheck disable=SC2086 # words on purpose
-    try "valgrind: kprof $arguments" under_valgrind 0 $arguments
+    try_beside "valgrind: kprof $arguments" under_valgrind 0 $arguments
   done
-  try "valgrind: kprof --list-chips" under_valgrind "$(has_cuda && echo 0 || echo 111)" --list-chips
-  try "valgrind: unknown option" under_valgrind 101 --no-such-option true
-  try "valgrind: unknown set" under_valgrind 102 --set nonesuch true
-  try "valgrind: missing report" under_valgrind 107 report "$work/missing.kprof"
+  try_beside "valgrind: kprof --list-chips" under_valgrind "$(has_cuda && echo 0 || echo 111)" --list-chips
+  try_beside "valgrind: unknown option" under_valgrind 101 --no-such-option true
+  try_beside "valgrind: unknown set" under_valgrind 102 --set nonesuch true
+  try_beside "valgrind: missing report" under_valgrind 107 report "$work/missing.kprof"
   head -c 5000 /dev/urandom >"$work/foreign.kprof"
-  try "valgrind: foreign report" under_valgrind 107 report "$work/foreign.kprof"
+  try_beside "valgrind: foreign report" under_valgrind 107 report "$work/foreign.kprof"
+  if has_cuda; then
+    try_beside "valgrind: planning" under_valgrind 0 --plan --chips TU102 --metrics \
+      sm__throughput.avg.pct_of_peak_sustained_elapsed
+  fi
+  # One report in every format; the tests of the golden files show the others to AddressSanitizer in every format.
   for report in $(recorded_reports | head -3); do
     for page in details raw summary; do
-      for format in "" --csv --json; do
-        # shellcheck disable=SC2086 # an empty format is no word
-        try "valgrind: report $report --page $page $format" under_valgrind 0 report "$report" --page $page $format
+      for format in "${formats[@]}"; do
+        arguments="$report --page $page $format"
+        # shellcheck disable=SC2086 # words on purpose
+        try_beside "valgrind: report $arguments" under_valgrind 0 report $arguments
       done
     done
+    [[ -n $is_broad ]] || formats=("")
   done
+  await_tries
+  unset XDG_CACHE_HOME
 }
 
 # tree_is_whole PREFIX: all that `cmake --install` should have put there.
@@ -242,15 +313,34 @@ step_install() {
 
 step_lint() {
   build_gcc
-  try "lint" tests/lint.sh "$work/gcc"
+  try "lint" tests/lint.sh "$work/gcc" ${is_broad:+deep}
+}
+
+choose_chips() {
+  if [[ -n $is_broad ]]; then unset KPROF_TEST_CHIPS; else export KPROF_TEST_CHIPS=$live_chip; fi
+}
+
+run_step() {
+  local wall=$SECONDS cpu before
+  read_cpu_time
+  before=$cpu
+  title "$1"
+  if declare -F "step_$1" >/dev/null; then "step_$1"; else fail "there is no step $1"; fi
+  read_cpu_time
+  timings+=("$1 $((SECONDS - wall)) $((cpu - before))")
+  printf '%s: %d s\n' "$1" "$((SECONDS - wall))"
 }
 
 mkdir -p "$work" || exit 1
 install_packages || exit 1
+[[ ${1:-} == all ]] && is_broad=yes && shift
 [[ $# -gt 0 ]] || set -- gcc clang asan tsan reporter valgrind install lint
+choose_chips
 for step in "$@"; do
-  title "$step"
-  if declare -F "step_$step" >/dev/null; then "step_$step"; else fail "there is no step $step"; fi
+  run_step "$step"
 done
-printf '\n%d s\n%d passed, %d failed\n' "$SECONDS" "$passed" "$failed"
+read_cpu_time
+printf '\n%-10s %6s %6s\n' step s "CPU s"
+printf '%s\n' "${timings[@]}" "together $SECONDS $cpu" | awk '{ printf "%-10s %6d %6d\n", $1, $2, $3 }'
+printf '\n%d passed, %d failed\n' "$passed" "$failed"
 [[ $failed -eq 0 && $passed -gt 0 ]]

@@ -2,8 +2,8 @@
 #ifndef KPROF_CLI_CLOCK_GUARD_H
 #define KPROF_CLI_CLOCK_GUARD_H
 
+#include "cli/clocks.h"
 #include "core/status.h"
-#include "cupti/clocks.h"
 
 #include <sys/types.h>
 

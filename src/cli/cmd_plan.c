@@ -46,10 +46,10 @@ static const char *room_for_copies(const kprof_cost *cost, bool is_known)
 static void show_plan(kprof_emitter *emitter, const kprof_options *options, const kprof_workload *workload,
                       const kprof_chip_plan *chip)
 {
-    kprof_effort effort = kprof_effort_of(&chip->schedule, chip->plan.collect.count);
+    kprof_effort effort = kprof_effort_of(&chip->plan.schedule, chip->plan.collect.count);
     kprof_cost cost = kprof_cost_of(&effort, workload);
     bool is_given = workload->allocated_bytes > 0;
-    bool is_known = is_given || chip->schedule.pass_count < 2; /* what is saved: nothing for a single pass */
+    bool is_known = is_given || chip->plan.schedule.pass_count < 2; /* what is saved: nothing for a single pass */
     const kprof_emit_field fields[] = {
         kprof_field_text("chip", "Chip", chip->plan.chip),
         kprof_field_integer("metrics", "Metrics", (int64_t)effort.metric_count),

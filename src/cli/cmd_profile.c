@@ -164,7 +164,7 @@ static const char **asked_sets(const kprof_selection *selection)
 
 static kprof_status store_plan(kprof_report *report, const kprof_chip_plan *chip)
 {
-    kprof_plan_passes passes = {&chip->variants.witnesses, &chip->schedule};
+    kprof_plan_passes passes = {&chip->plan.variants.witnesses, &chip->plan.schedule};
     kprof_status status = kprof_report_add_plan(report, &chip->plan, chip->host);
     return status == KPROF_OK ? kprof_report_add_passes(report, &chip->plan, &passes) : status;
 }

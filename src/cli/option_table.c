@@ -1,7 +1,7 @@
 /* The table of options: adding one is one row here and a paragraph in its manual page. */
+#include "cli/clocks.h"
 #include "cli/commands.h"
 #include "core/config.h"
-#include "cupti/clocks.h"
 #include "report/report.h"
 
 #include <stddef.h>

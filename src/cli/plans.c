@@ -51,36 +51,15 @@ kprof_status kprof_probe_chips(const kprof_probe *probe, uint64_t device_mask, k
     return KPROF_OK;
 }
 
-/* Which passes have what; the witnesses, which only their own image has all of, come after what the plan collects. */
-static kprof_status schedule_chip(kprof_chip_plan *out)
-{
-    kprof_strlist names = KPROF_STRLIST_INIT;
-    const kprof_strlist *lists[] = {&out->plan.collect, &out->variants.witnesses};
-    const kprof_config_image *image =
-        &out->variants.items[out->variants.witnesses.count > 0 ? KPROF_IMAGE_WITNESSED : 0];
-    bool added = true;
-    for (size_t i = 0; i < 2; i++) {
-        for (size_t k = 0; k < lists[i]->count && added; k++)
-            added = kprof_strlist_add(&names, lists[i]->items[k]);
-    }
-    kprof_status status = added ? kprof_schedule_read(out->host, &names, image, &out->schedule)
-                                : kprof_fail(KPROF_NO_MEMORY, "out of memory");
-    kprof_strlist_free(&names);
-    return status;
-}
-
 static kprof_status plan_chip(const kprof_plans *plans, const kprof_selection *selection, const char *chip,
                               kprof_chip_plan *out)
 {
     kprof_selection limited = *selection;
     kprof_status status = kprof_host_open(chip, NULL, &out->host);
     limited.limits = plans->limits;
+    limited.for_a_run = true;
     if (status == KPROF_OK)
         status = kprof_plan_make(plans->catalog, &limited, out->host, &out->plan);
-    if (status == KPROF_OK)
-        status = kprof_host_image_variants(out->host, &out->plan.collect, &out->plan.image, &out->variants);
-    if (status == KPROF_OK)
-        status = schedule_chip(out);
     if (status == KPROF_OK)
         kprof_log(KPROF_LOG_DEBUG, "%s: %zu metrics in %zu passes", chip, out->plan.collect.count,
                   out->plan.pass_count);
@@ -98,14 +77,29 @@ static char *join_names(const kprof_strlist *names, size_t most)
     return kprof_strbuf_take(&text);
 }
 
+/* What a report has of a throughput that is left out; false: nothing. */
+static bool tell_stand_ins(const kprof_options *options, const kprof_chip_plan *chip, const char *left_out)
+{
+    kprof_strlist parts = KPROF_STRLIST_INIT;
+    kprof_status status = kprof_limits_stand_ins(chip->host, left_out, &chip->plan.collect, &parts);
+    char *names = status == KPROF_OK ? join_names(&parts, options->verbose ? SIZE_MAX : NAMES_TOLD) : NULL;
+    bool is_told = names && parts.count > 0;
+    if (is_told)
+        kprof_log(KPROF_LOG_INFO,
+                  "%s: for %s, which is left out, the greatest of its parts that are collected stands in: %s",
+                  chip->plan.chip, left_out, names);
+    free(names);
+    kprof_strlist_free(&parts);
+    return is_told;
+}
+
 /* Nothing is left out in silence. */
 static void tell_limits(const kprof_options *options, const kprof_limits *limits, const kprof_chip_plan *chip)
 {
     const kprof_plan *plan = &chip->plan;
-    kprof_effort effort = kprof_effort_of(&chip->schedule, plan->collect.count);
     if (limits->budget_s > 0)
         kprof_log(KPROF_LOG_INFO, "%s: about %.1f s for %llu launches%s, of a budget of %g s", plan->chip,
-                  kprof_cost_of(&effort, &limits->workload).total_s, (unsigned long long)limits->workload.launches,
+                  plan->cost.total_s, (unsigned long long)limits->workload.launches,
                   options->filter.launch_count ? "" : " (assumed; --launch-count tells how many)", limits->budget_s);
     if (plan->left_out.count == 0)
         return;
@@ -117,6 +111,9 @@ static void tell_limits(const kprof_options *options, const kprof_limits *limits
                                       : "--max-passes",
               names ? names : "");
     free(names);
+    bool is_told = false; /* of the most useful one, or with --verbose of all */
+    for (size_t i = 0; i < plan->left_out.count && (options->verbose || !is_told); i++)
+        is_told = tell_stand_ins(options, chip, plan->left_out.items[i]);
 }
 
 static kprof_status plan_chips(const kprof_options *options, const kprof_strlist *chips, kprof_plans *out)
@@ -167,8 +164,6 @@ kprof_status kprof_plans_make_for(const kprof_options *options, const kprof_strl
 void kprof_plans_free(kprof_plans *plans)
 {
     for (size_t i = 0; i < plans->count; i++) {
-        kprof_schedule_free(&plans->chips[i].schedule);
-        kprof_image_variants_free(&plans->chips[i].variants);
         kprof_plan_free(&plans->chips[i].plan);
         kprof_host_close(plans->chips[i].host);
     }
@@ -199,17 +194,17 @@ static void fill_chip(const kprof_chip_plan *from, kprof_chip_metrics *out)
     *out = (kprof_chip_metrics){
         .chip = from->plan.chip,
         .metrics = from->plan.collect,
-        .last_passes = from->schedule.last_passes,
-        .patched = from->schedule.patched,
-        .witnesses = from->variants.witnesses,
-        .proof = from->variants.proof,
+        .last_passes = from->plan.schedule.last_passes,
+        .patched = from->plan.schedule.patched,
+        .witnesses = from->plan.variants.witnesses,
+        .proof = from->plan.variants.proof,
         .pass_count = (uint32_t)from->plan.pass_count,
-        .patches_code = patches_code(&from->schedule),
+        .patches_code = patches_code(&from->plan.schedule),
     };
-    for (size_t i = 0; i < from->variants.witnesses.count; i++)
-        out->witness_passes[i] = bits_of(&from->schedule.metrics[from->plan.collect.count + i]);
+    for (size_t i = 0; i < from->plan.variants.witnesses.count; i++)
+        out->witness_passes[i] = bits_of(&from->plan.schedule.metrics[from->plan.collect.count + i]);
     for (size_t i = 0; i < KPROF_IMAGES; i++)
-        out->images[i] = (kprof_chip_image){from->variants.items[i].data, from->variants.items[i].size};
+        out->images[i] = (kprof_chip_image){from->plan.variants.items[i].data, from->plan.variants.items[i].size};
 }
 
 kprof_status kprof_plans_config(const kprof_plans *plans, const kprof_options *options, kprof_config *out)

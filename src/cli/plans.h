@@ -10,8 +10,6 @@
 typedef struct kprof_chip_plan {
     kprof_host *host;
     kprof_plan plan;
-    kprof_image_variants variants; /* of the plan's image */
-    kprof_schedule schedule;       /* of what the plan collects, and then of the witnesses */
 } kprof_chip_plan;
 
 typedef struct kprof_plans {

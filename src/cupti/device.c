@@ -1,8 +1,8 @@
 /* Makes the spool's record of a device, by asking the driver and CUPTI. */
 #include "core/log.h"
 #include "cupti/driver.h"
-#include "cupti/load.h"
 #include "cupti/target.h"
+#include "planner/load.h"
 
 #include <pthread.h>
 #include <stdio.h>

@@ -4,8 +4,8 @@
 #include "core/log.h"
 #include "core/monotonic.h"
 #include "cupti/blank.h"
-#include "cupti/host.h"
-#include "cupti/load.h"
+#include "planner/host.h"
+#include "planner/load.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -8,10 +8,10 @@
 #include "cupti/calls.h"
 #include "cupti/driver.h"
 #include "cupti/graphs.h"
-#include "cupti/load.h"
 #include "cupti/modules.h"
 #include "cupti/profiler.h"
 #include "cupti/variables.h"
+#include "planner/load.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -4,9 +4,8 @@
 #define KPROF_METRICSET_METRICSET_H
 
 #include "core/strbuf.h"
-#include "cupti/host.h"
-#include "metricset/cost.h"
 #include "metricset/section.h"
+#include "planner/planner.h"
 
 typedef struct kprof_catalog kprof_catalog;
 
@@ -32,13 +31,6 @@ typedef struct kprof_value_help {
 typedef void kprof_value_help_visit(void *user, const kprof_value_help *value);
 void kprof_catalog_section_helps(const kprof_catalog *catalog, size_t index, kprof_value_help_visit *visit, void *user);
 
-/* What collecting may cost. */
-typedef struct kprof_limits {
-    uint32_t max_passes;     /* 0: any number */
-    double budget_s;         /* for one process; 0: no limit */
-    kprof_workload workload; /* that the budget is for */
-} kprof_limits;
-
 /* What the user asked for. Empty everywhere means the default set. */
 typedef struct kprof_selection {
     kprof_strlist sets;     /* ids or aliases */
@@ -46,6 +38,7 @@ typedef struct kprof_selection {
     kprof_strlist metrics;  /* full names, base names (expand to first-level submetrics as ncu does), "regex:...",
                                "breakdown:<throughput>", "group:<section id>"; launch__* names too */
     kprof_limits limits;    /* where they are too tight, the least useful names are left out */
+    bool for_a_run;         /* witnesses, schedule and cost are wanted, too */
 } kprof_selection;
 
 /* Check set and section names against the catalog alone, before any chip is known: UNKNOWN_NAME with the nearest name.
@@ -62,6 +55,10 @@ typedef struct kprof_plan {
     size_t section_count;
     size_t pass_count;
     kprof_config_image image; /* schedules `collect`; making it again costs up to half a second */
+    /* For a run. */
+    kprof_image_variants variants; /* of the image */
+    kprof_schedule schedule;       /* of what is collected, and then of the witnesses */
+    kprof_cost cost;
 } kprof_plan;
 
 /* UNKNOWN_NAME names each unknown metric with the nearest that exists; USAGE when nothing fits into the limits. The

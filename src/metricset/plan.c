@@ -1,5 +1,5 @@
 /* Resolves a selection for one chip: which sections, which metrics in which order, and in how many passes. */
-#include "metricset/limit.h"
+#include "metricset/queue.h"
 #include "metricset/select.h"
 
 #include "core/log.h"
@@ -169,14 +169,6 @@ static kprof_status select_metrics(const kprof_catalog *catalog, const kprof_str
     return result;
 }
 
-/* CUPTI packs counters greedily in the order given. Alphabetical order, which puts the counters of a unit together,
- * never took more passes than the order of the sections on any chip and set, and often took one or two fewer. */
-static kprof_status schedule(kprof_host *host, kprof_plan *out)
-{
-    kprof_strlist_sort(&out->collect);
-    return kprof_host_config_image(host, &out->collect, &out->image);
-}
-
 /* A name that was asked for is not shown when it is not collected. */
 static void drop_shown(kprof_plan *plan)
 {
@@ -207,36 +199,46 @@ static kprof_status fail_limits(const kprof_limits *limits, const kprof_plan *pl
                       kprof_prices.start_s);
 }
 
-/* Cut `collect`, which so far has the names of --metrics, to what keeps the limits, and schedule that. */
-static kprof_status apply_limits(const kprof_limits *limits, kprof_queue *queue, kprof_host *host, kprof_plan *out)
+/* Make passes of what is wanted, or with limits of the part of it that keeps them. */
+static kprof_status plan_passes(const kprof_selection *selection, const kprof_strlist *names, kprof_host *host,
+                                kprof_plan *out)
 {
-    kprof_choice_of_names choice;
-    kprof_status status = kprof_limits_apply(limits, host, queue, &choice);
+    kprof_planned planned;
+    kprof_planner_wish wish = {names, &selection->limits, !selection->for_a_run};
+    kprof_status status = kprof_planner_make(host, &wish, &planned);
     kprof_strlist_free(&out->collect);
-    out->collect = choice.kept;
-    out->left_out = choice.left_out;
-    out->image = choice.image;
+    out->collect = planned.collect;
+    out->left_out = planned.left_out;
+    out->image = planned.image;
+    out->variants = planned.variants;
+    out->schedule = planned.schedule;
+    out->cost = planned.cost;
+    out->pass_count = out->image.pass_count;
     if (status == KPROF_OK && out->collect.count == 0 && out->left_out.count > 0)
-        status = fail_limits(limits, out);
+        status = fail_limits(&selection->limits, out);
     if (status == KPROF_OK)
         drop_shown(out);
     return status;
 }
 
-/* Everything that was asked for, or with limits the part of it that keeps them. */
-static kprof_status fill_sections(const kprof_queue_sources *from, const kprof_limits *limits, kprof_host *host,
+/* `collect` has the names of --metrics so far. With limits it is in order of usefulness that names are wanted, and
+ * sections have what was left of them. */
+static kprof_status fill_sections(const kprof_queue_sources *from, const kprof_selection *selection, kprof_host *host,
                                   kprof_plan *out)
 {
-    kprof_supply supply = {host, NULL};
-    kprof_queue queue;
-    if (!kprof_limits_are_set(limits))
-        return resolve_sections(from->catalog, from->wanted, &supply, out);
-    kprof_status status = kprof_queue_fill(from, host, &queue);
+    bool is_limited = kprof_limits_are_set(&selection->limits);
+    kprof_supply supply = {host, is_limited ? &out->collect : NULL};
+    kprof_strlist names = KPROF_STRLIST_INIT;
+    kprof_status status =
+        is_limited ? kprof_queue_fill(from, host, &names) : resolve_sections(from->catalog, from->wanted, &supply, out);
+    if (!is_limited) {
+        names = out->collect;
+        out->collect = (kprof_strlist)KPROF_STRLIST_INIT;
+    }
     if (status == KPROF_OK)
-        status = apply_limits(limits, &queue, host, out);
-    kprof_queue_free(&queue);
-    supply.only = &out->collect;
-    return status == KPROF_OK ? resolve_sections(from->catalog, from->wanted, &supply, out) : status;
+        status = plan_passes(selection, &names, host, out);
+    kprof_strlist_free(&names);
+    return status == KPROF_OK && is_limited ? resolve_sections(from->catalog, from->wanted, &supply, out) : status;
 }
 
 static kprof_status fill_plan(const kprof_catalog *catalog, const kprof_selection *selection, kprof_host *host,
@@ -250,10 +252,7 @@ static kprof_status fill_plan(const kprof_catalog *catalog, const kprof_selectio
     if (status == KPROF_OK)
         status = select_metrics(catalog, &selection->metrics, host, out);
     if (status == KPROF_OK)
-        status = fill_sections(&(kprof_queue_sources){catalog, wanted, &out->collect}, &selection->limits, host, out);
-    if (status == KPROF_OK && !kprof_limits_are_set(&selection->limits))
-        status = schedule(host, out);
-    out->pass_count = out->image.pass_count;
+        status = fill_sections(&(kprof_queue_sources){catalog, wanted, &out->collect}, selection, host, out);
     free(wanted);
     return status;
 }
@@ -278,6 +277,8 @@ void kprof_plan_free(kprof_plan *plan)
     kprof_strlist_free(&plan->shown);
     kprof_strlist_free(&plan->left_out);
     kprof_config_image_free(&plan->image);
+    kprof_image_variants_free(&plan->variants);
+    kprof_schedule_free(&plan->schedule);
     *plan = (kprof_plan){0};
 }
 

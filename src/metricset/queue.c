@@ -37,47 +37,23 @@ static int compare_sections(const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
-static void end_group(kprof_queue *queue)
-{
-    size_t before = queue->group_count ? queue->group_ends[queue->group_count - 1] : 0;
-    if (queue->names.count > before)
-        queue->group_ends[queue->group_count++] = queue->names.count;
-}
-
-static kprof_status add_first(const kprof_strlist *names, kprof_queue *queue)
-{
-    for (size_t i = 0; i < names->count; i++) {
-        if (!kprof_strlist_add(&queue->names, names->items[i]))
-            return KPROF_NO_MEMORY;
-    }
-    queue->named_count = queue->names.count;
-    end_group(queue);
-    return KPROF_OK;
-}
-
-/* Values of one section and priority make a group. */
-static kprof_status add_headers(header *headers, size_t count, kprof_host *host, kprof_queue *queue)
+static kprof_status add_headers(header *headers, size_t count, kprof_host *host, kprof_strlist *queue)
 {
     kprof_status status = KPROF_OK;
     if (count > 0)
         qsort(headers, count, sizeof(*headers), compare_headers);
-    for (size_t i = 0; i < count && status == KPROF_OK; i++) {
-        if (i > 0 && (headers[i].section != headers[i - 1].section || headers[i].priority != headers[i - 1].priority))
-            end_group(queue);
-        status = kprof_item_collect(headers[i].item, host, &queue->names);
-    }
-    end_group(queue);
+    for (size_t i = 0; i < count && status == KPROF_OK; i++)
+        status = kprof_item_collect(headers[i].item, host, queue);
     return status;
 }
 
 /* What a section has beside the values below its heading: its tables and rooflines. */
-static kprof_status add_body(const kprof_section_definition *definition, kprof_host *host, kprof_queue *queue)
+static kprof_status add_body(const kprof_section_definition *definition, kprof_host *host, kprof_strlist *queue)
 {
     kprof_supply supply = {host, NULL};
     kprof_section section;
-    kprof_status status = kprof_section_resolve(definition, &supply, &queue->names, &section);
+    kprof_status status = kprof_section_resolve(definition, &supply, queue, &section);
     kprof_section_free(&section);
-    end_group(queue);
     return status;
 }
 
@@ -111,7 +87,7 @@ static kprof_status list_parts(const kprof_queue_sources *from, wanted_parts *ou
     return KPROF_OK;
 }
 
-static kprof_status add_parts(const wanted_parts *parts, kprof_host *host, kprof_queue *queue)
+static kprof_status add_parts(const wanted_parts *parts, kprof_host *host, kprof_strlist *queue)
 {
     kprof_status status = add_headers(parts->headers, parts->header_count, host, queue);
     if (parts->section_count > 0)
@@ -121,25 +97,15 @@ static kprof_status add_parts(const wanted_parts *parts, kprof_host *host, kprof
     return status;
 }
 
-kprof_status kprof_queue_fill(const kprof_queue_sources *from, kprof_host *host, kprof_queue *out)
+kprof_status kprof_queue_fill(const kprof_queue_sources *from, kprof_host *host, kprof_strlist *out)
 {
     wanted_parts parts = {0};
-    *out = (kprof_queue){0};
     kprof_status status = list_parts(from, &parts);
-    if (status == KPROF_OK) {
-        out->group_ends = calloc(1 + parts.header_count + parts.section_count, sizeof(*out->group_ends));
-        status = out->group_ends ? add_first(from->first, out) : KPROF_NO_MEMORY;
-    }
+    for (size_t i = 0; i < from->first->count && status == KPROF_OK; i++)
+        status = kprof_strlist_add(out, from->first->items[i]) ? KPROF_OK : KPROF_NO_MEMORY;
     if (status == KPROF_OK)
         status = add_parts(&parts, host, out);
     free(parts.sections);
     free(parts.headers);
     return status;
-}
-
-void kprof_queue_free(kprof_queue *queue)
-{
-    kprof_strlist_free(&queue->names);
-    free(queue->group_ends);
-    *queue = (kprof_queue){0};
 }

@@ -4,8 +4,8 @@
 #define KPROF_REPORT_REPORT_H
 
 #include "core/filter.h"
-#include "cupti/schedule.h"
 #include "metricset/metricset.h"
+#include "planner/planner.h"
 #include "spool/record.h"
 
 #include <stdio.h>

@@ -1,9 +1,9 @@
 /* The parser: words to fields, what it refuses, and what it suggests. */
 #include "cmocka_all.h"
 
+#include "cli/clocks.h"
 #include "cli/commands.h"
 #include "core/config.h"
-#include "cupti/clocks.h"
 #include "log_capture.h"
 #include "report/report.h"
 

@@ -37,6 +37,8 @@ class Scratch:
                             "HOME": str(self.root), "LC_ALL": "C.UTF-8"}
         for name in ("NO_COLOR", "CUDA_INJECTION64_PATH", "XDG_CACHE_HOME"):
             self.environment.pop(name, None)
+        if "KPROF_TEST_CACHE" in os.environ:
+            self.environment["XDG_CACHE_HOME"] = os.environ["KPROF_TEST_CACHE"]
         # LeakSanitizer stumbles over the thread-local storage of NVIDIA's libraries when it tracks that itself.
         self.environment["ASAN_OPTIONS"] = os.environ.get("ASAN_OPTIONS", "") + ":intercept_tls_get_addr=0"
 

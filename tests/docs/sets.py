@@ -43,7 +43,8 @@ def list_costs(chips, scratch):
 
 
 def check_costs(prose, scratch):
-    documented = read_costs(prose)
+    wanted = os.environ.get("KPROF_TEST_CHIPS")  # fewer chips, where CUPTI is slow
+    documented = {key: cost for key, cost in read_costs(prose).items() if not wanted or key[1] in wanted}
     listed = list_costs(sorted({chip for _, chip in documented}), scratch)
     failures = [f"{name} on {chip}: the table has {documented.get(key)}, kprof lists {listed.get(key)}"
                 for key in sorted(documented.keys() | listed.keys()) for name, chip in [key]

@@ -39,7 +39,8 @@ class Case(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.dir, ignore_errors=True)
 
     def environment(self, extra):
-        environment = {**os.environ, "TMPDIR": self.tmp, "XDG_CACHE_HOME": os.path.join(self.dir, "cache"), **extra}
+        cache = os.environ.get("KPROF_TEST_CACHE", os.path.join(self.dir, "cache"))
+        environment = {**os.environ, "TMPDIR": self.tmp, "XDG_CACHE_HOME": cache, **extra}
         for name in ("CUDA_INJECTION64_PATH", "KPROF_SESSION_DIR", "NO_COLOR"):
             if name not in extra:
                 environment.pop(name, None)
@@ -52,7 +53,7 @@ class Case(unittest.TestCase):
         return Run(
             subprocess.run(
                 [KPROF, *words], env=self.environment(env or {}), cwd=self.dir, input=stdin, text=True,
-                stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120, **keywords))
+                stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=300, **keywords))
 
     def profile(self, options, steps, **keywords):
         """Profile the test application with one cheap metric."""

@@ -1,0 +1,148 @@
+/* The prices, and the sum that they make; and what else of a plan needs no library. */
+#include "planner/planner.h"
+
+#include "core/config.h"
+
+#define MIB_BYTES 1048576.0
+#define GIB_BYTES (1024 * MIB_BYTES)
+
+/* The source tells how each was measured: kernels of 60 us, driver 580.159.04 with CUDA 13.0. */
+const kprof_price_list kprof_prices = {
+    .measured_on = "NVIDIA H200",
+    .source = "docs/internals.md, \"What things cost\"",
+    .start_s = 0.5,
+    .room_ms_per_mib = 0.55,
+    .slow_pass_ms = 1.25, /* 0.05 of it when the pass is stopped */
+    .other_pass_ms = 0.09,
+    .slow_pass_flush_ms = 0.2,
+    .other_pass_flush_ms = 0.06,
+    .evaluation_ms = 0.0005, /* what the next pass does not hide */
+    .sm_pass_start_ms = 55,  /* 11 of it, on average, to count instructions as a witness */
+    .other_pass_start_ms = 14,
+    .counter_bytes_per_pass = KPROF_COUNTER_BYTES_PER_PASS,
+    .batch_bytes = KPROF_BATCH_FIRST_BYTES,
+    .batch_launches = KPROF_BATCH_FIRST_LAUNCHES,
+    .save_ms_per_gib = 1.3, /* reading at 4.3 TB/s, keeping at 1.95, comparing with what the own run left at 2.2 */
+    .restore_ms_per_gib = 0.5,
+    .device_bytes = 139 * GIB_BYTES,
+};
+
+kprof_effort kprof_effort_of(const kprof_schedule *schedule, size_t metric_count)
+{
+    kprof_effort effort = {.metric_count = metric_count};
+    for (size_t i = 0; i < schedule->pass_count; i++) {
+        if (schedule->passes[i].sm_side)
+            effort.sm_pass_count++;
+        else
+            effort.other_pass_count++;
+        effort.slow_pass_count += schedule->passes[i].is_slow;
+    }
+    return effort;
+}
+
+static uint64_t smaller(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Launches that the first batch has room for. */
+static uint64_t first_room(const kprof_workload *workload, double counter_data_bytes)
+{
+    if (workload->batch)
+        return smaller(workload->batch, KPROF_BATCH_MOST_LAUNCHES);
+    double by_memory = counter_data_bytes > 0 ? kprof_prices.batch_bytes / counter_data_bytes : 1;
+    return smaller(by_memory > 1 ? (uint64_t)by_memory : 1, kprof_prices.batch_launches);
+}
+
+static double room_ms(double bytes)
+{
+    return bytes / MIB_BYTES * kprof_prices.room_ms_per_mib;
+}
+
+/* Full batches after which the room grows, as src/inject/room.c has it. */
+static uint64_t batches_until_growth(double room_bytes, double batch_ms)
+{
+    double batches = KPROF_BATCH_GROWTH_COST * room_ms(room_bytes) / batch_ms;
+    return batches > 1 ? (uint64_t)batches + 1 : 1;
+}
+
+static void make_room(uint64_t launches, kprof_cost *cost)
+{
+    double bytes = (double)launches * cost->counter_data_bytes;
+    cost->room_bytes += bytes;
+    if (cost->batch_counter_bytes < bytes)
+        cost->batch_counter_bytes = bytes;
+}
+
+/* How many batches there will be, and how much room will be made, each time for twice as many launches. */
+static void count_batches(const kprof_workload *workload, uint64_t room, double batch_ms, kprof_cost *cost)
+{
+    uint64_t left = workload->launches;
+    if (batch_ms <= 0) /* no passes, no batches */
+        return;
+    make_room(smaller(left, room), cost);
+    for (int i = 0; i < KPROF_BATCH_GROWTHS && !workload->batch && left > room; i++) {
+        uint64_t full = batches_until_growth((double)room * cost->counter_data_bytes, batch_ms);
+        if (full > (left - 1) / room)
+            break;
+        cost->batch_count += full;
+        left -= full * room;
+        room *= 2;
+        make_room(smaller(left, room), cost);
+    }
+    cost->batch_count += left / room + (left % room > 0);
+}
+
+/* Each batch saves all memory, and puts it back before each pass and at the end, as src/cupti/snapshot.c does. Where
+ * nothing is uniform, copies are as large as what is saved. */
+static void add_memory(const kprof_workload *workload, size_t passes, kprof_cost *cost)
+{
+    double batches = (double)cost->batch_count, restores = (double)passes + 1;
+    cost->saved_fits = true;
+    if (passes < 2)
+        return;
+    cost->saved_bytes_per_batch = (double)workload->allocated_bytes;
+    cost->saved_bytes = batches * cost->saved_bytes_per_batch;
+    cost->restored_bytes = restores * cost->saved_bytes;
+    cost->memory_s_per_gib =
+        batches * (kprof_prices.save_ms_per_gib + restores * kprof_prices.restore_ms_per_gib) / 1000;
+    cost->saved_fits = 2 * cost->saved_bytes_per_batch <= cost->device_bytes - KPROF_DEVICE_RESERVE_BYTES;
+    cost->total_s += cost->saved_bytes_per_batch / GIB_BYTES * cost->memory_s_per_gib;
+}
+
+kprof_cost kprof_cost_of(const kprof_effort *effort, const kprof_workload *workload)
+{
+    const kprof_price_list *prices = &kprof_prices;
+    size_t passes = effort->sm_pass_count + effort->other_pass_count;
+    kprof_cost cost = {.counter_data_bytes = (double)passes * prices->counter_bytes_per_pass};
+    cost.device_bytes = workload->device_bytes ? (double)workload->device_bytes : prices->device_bytes;
+    cost.batch_ms = (double)effort->sm_pass_count * prices->sm_pass_start_ms +
+                    (double)effort->other_pass_count * prices->other_pass_start_ms;
+    count_batches(workload, first_room(workload, cost.counter_data_bytes), cost.batch_ms, &cost);
+    cost.start_s = prices->start_s + room_ms(cost.room_bytes) / 1000;
+    cost.launch_ms = (double)effort->slow_pass_count * prices->slow_pass_ms +
+                     (double)(passes - effort->slow_pass_count) * prices->other_pass_ms +
+                     (double)effort->metric_count * prices->evaluation_ms;
+    if (workload->flush)
+        cost.launch_ms += (double)effort->slow_pass_count * prices->slow_pass_flush_ms +
+                          (double)(passes - effort->slow_pass_count) * prices->other_pass_flush_ms;
+    double work_ms = (double)workload->launches * cost.launch_ms + (double)cost.batch_count * cost.batch_ms;
+    cost.total_s = cost.start_s + work_ms / 1000;
+    add_memory(workload, passes, &cost);
+    return cost;
+}
+
+bool kprof_limits_are_set(const kprof_limits *limits)
+{
+    return limits->max_passes > 0 || limits->budget_s > 0;
+}
+
+void kprof_planned_free(kprof_planned *planned)
+{
+    kprof_strlist_free(&planned->collect);
+    kprof_strlist_free(&planned->left_out);
+    kprof_config_image_free(&planned->image);
+    kprof_image_variants_free(&planned->variants);
+    kprof_schedule_free(&planned->schedule);
+    *planned = (kprof_planned){0};
+}

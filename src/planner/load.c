@@ -1,0 +1,226 @@
+/* Finds libcupti where CUDA toolkits put it, and fills tables of function pointers. A path is tried before the loader's
+ * own search, because a program may have loaded another copy of the same name, and only absolute paths are tried. */
+#include "planner/load.h"
+
+#include "core/log.h"
+#include "planner/nvpw.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define CUPTI_NAME  "libcupti.so.13"
+#define NVPERF_NAME "libnvperf_host.so"
+
+#define ROW(name) {#name, offsetof(TABLE, name)},
+typedef struct function_row {
+    const char *name;
+    size_t offset;
+} function_row;
+
+#define TABLE kprof_cupti_api
+static const function_row cupti_rows[] = {KPROF_CUPTI_FUNCTIONS(ROW){NULL, 0}};
+#undef TABLE
+#define TABLE kprof_nvperf_api
+static const function_row nvperf_rows[] = {KPROF_NVPERF_FUNCTIONS(ROW){NULL, 0}};
+#undef TABLE
+
+/* One library: what opening it gave, kept for every later call. */
+typedef struct library {
+    pthread_once_t once;
+    kprof_status status;
+    char *error; /* why status is not OK */
+    char *path;  /* as the loader has it */
+} library;
+
+static library cupti = {PTHREAD_ONCE_INIT, KPROF_UNSUPPORTED, NULL, NULL};
+static library nvperf = {PTHREAD_ONCE_INIT, KPROF_UNSUPPORTED, NULL, NULL};
+static kprof_cupti_api cupti_api;
+static kprof_nvperf_api nvperf_api;
+
+/* Below a toolkit's folder; the two `targets` are x86-64 and Arm servers. */
+static const char *const subfolders[] = {
+    "lib64", "extras/CUPTI/lib64", "targets/x86_64-linux/lib", "targets/sbsa-linux/lib", "lib", "extras/CUPTI/lib",
+};
+
+static void add_root(kprof_strlist *places, const char *root)
+{
+    if (!root || root[0] != '/')
+        return; /* never below the current directory */
+    for (size_t i = 0; i < sizeof(subfolders) / sizeof(subfolders[0]); i++) {
+        kprof_strbuf path = KPROF_STRBUF_INIT;
+        kprof_strbuf_printf(&path, "%s/%s", root, subfolders[i]);
+        if (!path.failed)
+            (void)kprof_strlist_add_unique(places, path.data);
+        kprof_strbuf_free(&path);
+    }
+}
+
+static void list_places(kprof_strlist *places)
+{
+    add_root(places, KPROF_CUDA_ROOT);
+    add_root(places, getenv("CUDA_HOME"));
+    add_root(places, getenv("CUDA_PATH"));
+    add_root(places, "/usr/local/cuda");
+    add_root(places, "/usr/local/cuda-13");
+    add_root(places, "/opt/cuda");
+}
+
+/* Open folder/name when it is there; a file that is there and does not open is worth a word in `tried`. */
+static void *open_in(const char *folder, const char *name, kprof_strbuf *tried)
+{
+    kprof_strbuf path = KPROF_STRBUF_INIT;
+    kprof_strbuf_printf(&path, "%s/%s", folder, name);
+    void *handle = NULL;
+    if (!path.failed && access(path.data, F_OK) == 0) {
+        handle = dlopen(path.data, RTLD_NOW | RTLD_LOCAL);
+        kprof_strbuf_printf(tried, "%s%s", tried->length ? ", " : "", handle ? folder : dlerror());
+    } else {
+        kprof_strbuf_printf(tried, "%s%s", tried->length ? ", " : "", folder);
+    }
+    kprof_strbuf_free(&path);
+    return handle;
+}
+
+/* The loader's own search, last: LD_LIBRARY_PATH, the cache, or a copy that is loaded already. */
+static void *open_bare(const char *name, kprof_strbuf *tried)
+{
+    void *handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    if (!handle)
+        kprof_strbuf_printf(tried, "%sand the loader's own path (%s)", tried->length ? ", " : "", dlerror());
+    return handle;
+}
+
+static void *open_cupti(kprof_strbuf *tried)
+{
+    kprof_strlist places = KPROF_STRLIST_INIT;
+    list_places(&places);
+    void *handle = NULL;
+    for (size_t i = 0; i < places.count && !handle; i++)
+        handle = open_in(places.items[i], CUPTI_NAME, tried);
+    kprof_strlist_free(&places);
+    return handle ? handle : open_bare(CUPTI_NAME, tried);
+}
+
+static void *open_beside_cupti(const char *name, kprof_strbuf *tried)
+{
+    const char *slash = cupti.path ? strrchr(cupti.path, '/') : NULL;
+    void *handle = NULL;
+    if (slash && cupti.path[0] == '/') {
+        char *folder = strndup(cupti.path, (size_t)(slash - cupti.path));
+        handle = folder ? open_in(folder, name, tried) : NULL;
+        free(folder);
+    }
+    return handle ? handle : open_bare(name, tried);
+}
+
+static void remember_failure(library *lib, kprof_strbuf *message)
+{
+    lib->status = KPROF_UNSUPPORTED;
+    lib->error = kprof_strbuf_take(message);
+}
+
+static void remember_path(library *lib, void *function)
+{
+    Dl_info info;
+    if (dladdr(function, &info) && info.dli_fname)
+        lib->path = realpath(info.dli_fname, NULL);
+}
+
+/* Fill `table` from an opened library. The copy through bytes is how POSIX hands out function pointers. */
+static void bind_library(library *lib, void *handle, const function_row *rows, void *table)
+{
+    for (const function_row *row = rows; row->name; row++) {
+        void *function = dlsym(handle, row->name);
+        if (!function) {
+            kprof_strbuf message = KPROF_STRBUF_INIT;
+            const char *reason = dlerror();
+            kprof_strbuf_printf(&message, "the library lacks %s (%s); kprof needs the CUPTI of CUDA 13.0 or later",
+                                row->name, reason ? reason : "no reason given");
+            remember_failure(lib, &message);
+            return;
+        }
+        memcpy((char *)table + row->offset, &function, sizeof(function));
+        if (row == rows)
+            remember_path(lib, function);
+    }
+    lib->status = KPROF_OK;
+}
+
+static void load_library(library *lib, const char *name, const function_row *rows, void *table)
+{
+    kprof_strbuf tried = KPROF_STRBUF_INIT;
+    void *handle = lib == &cupti ? open_cupti(&tried) : open_beside_cupti(name, &tried);
+    if (handle) {
+        bind_library(lib, handle, rows, table);
+    } else {
+        kprof_strbuf message = KPROF_STRBUF_INIT;
+        kprof_strbuf_printf(&message, "%s is not found; looked in %s; install CUPTI of CUDA 13 or set CUDA_HOME", name,
+                            tried.data ? tried.data : "no folder");
+        remember_failure(lib, &message);
+    }
+    kprof_strbuf_free(&tried);
+}
+
+static void load_cupti(void)
+{
+    load_library(&cupti, CUPTI_NAME, cupti_rows, &cupti_api);
+}
+
+static void load_nvperf(void)
+{
+    load_library(&nvperf, NVPERF_NAME, nvperf_rows, &nvperf_api);
+}
+
+static kprof_status get_library(library *lib, void (*load)(void))
+{
+    pthread_once(&lib->once, load);
+    if (lib->status == KPROF_OK)
+        return KPROF_OK;
+    return kprof_fail(lib->status, "%s", lib->error ? lib->error : kprof_status_message(lib->status));
+}
+
+kprof_status kprof_cupti_load(const kprof_cupti_api **out)
+{
+    *out = &cupti_api;
+    return get_library(&cupti, load_cupti);
+}
+
+kprof_status kprof_nvperf_load(const kprof_nvperf_api **out)
+{
+    const kprof_cupti_api *unused;
+    kprof_status status = kprof_cupti_load(&unused); /* says where to look */
+    *out = &nvperf_api;
+    return status == KPROF_OK ? get_library(&nvperf, load_nvperf) : status;
+}
+
+void kprof_libraries_preload(void)
+{
+    kprof_strbuf tried = KPROF_STRBUF_INIT;
+    pthread_once(&cupti.once, load_cupti); /* says where to look */
+    (void)open_beside_cupti(NVPERF_NAME, &tried);
+    kprof_strbuf_free(&tried);
+}
+
+static bool identify_file(const library *lib, kprof_strbuf *out)
+{
+    struct stat info;
+    if (!lib->path || stat(lib->path, &info) != 0)
+        return false;
+    kprof_strbuf_printf(out, "%s %lld %lld.%09ld\n", lib->path, (long long)info.st_size, (long long)info.st_mtim.tv_sec,
+                        info.st_mtim.tv_nsec);
+    return true;
+}
+
+bool kprof_cupti_identify(kprof_strbuf *out)
+{
+    const kprof_nvperf_api *unused;
+    uint32_t version = 0;
+    if (kprof_nvperf_load(&unused) != KPROF_OK || cupti_api.cuptiGetVersion(&version) != CUPTI_SUCCESS)
+        return false;
+    kprof_strbuf_printf(out, "CUPTI %u\n", version);
+    return identify_file(&cupti, out) && identify_file(&nvperf, out);
+}

@@ -1,0 +1,103 @@
+/* Opens CUPTI's libraries at run time, by path, so that kprof starts without them and never takes the copy that an
+ * application brought along. Each library is opened once per process and stays open. */
+#ifndef KPROF_PLANNER_LOAD_H
+#define KPROF_PLANNER_LOAD_H
+
+#include "core/status.h"
+#include "core/strbuf.h"
+
+#include <cupti.h>
+#include <cupti_profiler_host.h>
+#include <cupti_profiler_target.h>
+#include <cupti_range_profiler.h>
+#include <cupti_target.h>
+#include <nvperf_cuda_host.h>
+#include <nvperf_host.h>
+
+/* Every function of libcupti that kprof calls; a row makes the table's member and has it filled. */
+#define KPROF_CUPTI_FUNCTIONS(X)                                                                                       \
+    X(cuptiGetResultString)                                                                                            \
+    X(cuptiGetVersion)                                                                                                 \
+    X(cuptiProfilerHostInitialize)                                                                                     \
+    X(cuptiProfilerHostDeinitialize)                                                                                   \
+    X(cuptiProfilerHostGetSupportedChips)                                                                              \
+    X(cuptiProfilerHostGetBaseMetrics)                                                                                 \
+    X(cuptiProfilerHostGetSubMetrics)                                                                                  \
+    X(cuptiProfilerHostGetMetricProperties)                                                                            \
+    X(cuptiProfilerHostConfigAddMetrics)                                                                               \
+    X(cuptiProfilerHostGetConfigImageSize)                                                                             \
+    X(cuptiProfilerHostGetConfigImage)                                                                                 \
+    X(cuptiProfilerHostGetNumOfPasses)                                                                                 \
+    X(cuptiProfilerHostEvaluateToGpuValues)                                                                            \
+    X(cuptiSubscribe)                                                                                                  \
+    X(cuptiSubscribe_v2)                                                                                               \
+    X(cuptiEnableCallback)                                                                                             \
+    X(cuptiEnableDomain)                                                                                               \
+    X(cuptiGetCallbackName)                                                                                            \
+    X(cuptiGetContextId)                                                                                               \
+    X(cuptiGetDeviceId)                                                                                                \
+    X(cuptiGetGraphNodeId)                                                                                             \
+    X(cuptiGetStreamIdEx)                                                                                              \
+    X(cuptiDeviceGetChipName)                                                                                          \
+    X(cuptiProfilerInitialize)                                                                                         \
+    X(cuptiProfilerDeInitialize)                                                                                       \
+    X(cuptiProfilerDeviceSupported)                                                                                    \
+    X(cuptiProfilerGetCounterAvailability)                                                                             \
+    X(cuptiRangeProfilerEnable)                                                                                        \
+    X(cuptiRangeProfilerDisable)                                                                                       \
+    X(cuptiRangeProfilerSetConfig)                                                                                     \
+    X(cuptiRangeProfilerStart)                                                                                         \
+    X(cuptiRangeProfilerStop)                                                                                          \
+    X(cuptiRangeProfilerPushRange)                                                                                     \
+    X(cuptiRangeProfilerPopRange)                                                                                      \
+    X(cuptiRangeProfilerDecodeData)                                                                                    \
+    X(cuptiRangeProfilerGetCounterDataSize)                                                                            \
+    X(cuptiRangeProfilerCounterDataImageInitialize)                                                                    \
+    X(cuptiRangeProfilerGetCounterDataInfo)
+
+/* The same for libnvperf_host. */
+#define KPROF_NVPERF_FUNCTIONS(X)                                                                                      \
+    X(NVPW_InitializeHost)                                                                                             \
+    X(NVPW_CUDA_MetricsEvaluator_CalculateScratchBufferSize)                                                           \
+    X(NVPW_CUDA_MetricsEvaluator_Initialize)                                                                           \
+    X(NVPW_MetricsEvaluator_Destroy)                                                                                   \
+    X(NVPW_MetricsEvaluator_GetMetricNames)                                                                            \
+    X(NVPW_MetricsEvaluator_GetMetricTypeAndIndex)                                                                     \
+    X(NVPW_MetricsEvaluator_ConvertMetricNameToMetricEvalRequest)                                                      \
+    X(NVPW_MetricsEvaluator_GetThroughputMetricProperties)                                                             \
+    X(NVPW_MetricsEvaluator_GetMetricDimUnits)                                                                         \
+    X(NVPW_MetricsEvaluator_DimUnitToString)                                                                           \
+    X(NVPW_MetricsEvaluator_GetMetricRawDependencies)                                                                  \
+    X(NVPW_Config_GetRawCounters)                                                                                      \
+    X(NVPW_Config_GetRawCounterInfo)                                                                                   \
+    X(NVPW_CUDA_RawCounterConfig_Create)                                                                               \
+    X(NVPW_RawCounterConfig_Destroy)                                                                                   \
+    X(NVPW_RawCounterConfig_GetAllAvailableRawCounterDomains)                                                          \
+    X(NVPW_RawCounterConfig_BeginPassGroup)                                                                            \
+    X(NVPW_RawCounterConfig_EndPassGroup)                                                                              \
+    X(NVPW_RawCounterConfig_GetRawCounterProperties)                                                                   \
+    X(NVPW_RawCounterConfig_AreRawCountersSchedulable)                                                                 \
+    X(NVPW_RawCounterConfig_AddRawCounters)                                                                            \
+    X(NVPW_RawCounterConfig_GenerateConfigImage)                                                                       \
+    X(NVPW_RawCounterConfig_GetConfigImage)
+
+#define KPROF_API_MEMBER(name) __typeof__(&name) name;
+
+typedef struct kprof_cupti_api {
+    KPROF_CUPTI_FUNCTIONS(KPROF_API_MEMBER)
+} kprof_cupti_api;
+
+typedef struct kprof_nvperf_api {
+    KPROF_NVPERF_FUNCTIONS(KPROF_API_MEMBER)
+} kprof_nvperf_api;
+
+/* The table of a library, opened on the first call. Thread-safe. UNSUPPORTED, on this and every later call, when the
+ * library is not found (the message names every place looked at) or lacks a function. The tables live as long as the
+ * process. libnvperf_host is taken from beside libcupti. */
+kprof_status kprof_cupti_load(const kprof_cupti_api **out) KPROF_MUST_CHECK;
+kprof_status kprof_nvperf_load(const kprof_nvperf_api **out) KPROF_MUST_CHECK;
+/* Open those of the first two in silence, so that they are there for who needs them. Thread-safe; nobody who loads the
+ * second waits for this, as the caller may wait for the loader, and who waits may hold it. */
+void kprof_libraries_preload(void);
+
+#endif

@@ -1,0 +1,219 @@
+/* The sum of the prices: what counts once, for each batch, and for each launch. */
+#include "planner/planner.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+/* Of GH100, as are the measured times below. */
+static const kprof_effort default_set = {.metric_count = 89, .sm_pass_count = 9, .slow_pass_count = 7};
+static const kprof_effort full_set = {
+    .metric_count = 283, .sm_pass_count = 18, .other_pass_count = 1, .slow_pass_count = 18};
+static const kprof_effort dram_metric = {.metric_count = 1, .other_pass_count = 1};
+
+static void assert_near(double actual, double expected)
+{
+    assert_float_equal(actual, expected, expected * 1e-9);
+}
+
+static double room_s(double bytes)
+{
+    return bytes / 1048576 * kprof_prices.room_ms_per_mib / 1000;
+}
+
+static void test_effort_is_of_the_schedule(void **state)
+{
+    (void)state;
+    kprof_schedule_pass passes[] = {{.sm_side = true, .is_slow = true}, {.sm_side = false}, {.sm_side = true}};
+    kprof_schedule schedule = {.passes = passes, .pass_count = 3, .metric_count = 6};
+    kprof_effort effort = kprof_effort_of(&schedule, 4);
+    assert_int_equal(effort.metric_count, 4);
+    assert_int_equal(effort.sm_pass_count, 2);
+    assert_int_equal(effort.slow_pass_count, 1);
+    assert_int_equal(effort.other_pass_count, 1);
+}
+
+static void test_one_launch(void **state)
+{
+    (void)state;
+    kprof_workload one = {.launches = 1};
+    kprof_cost cost = kprof_cost_of(&default_set, &one);
+    assert_near(cost.launch_ms,
+                7 * kprof_prices.slow_pass_ms + 2 * kprof_prices.other_pass_ms + 89 * kprof_prices.evaluation_ms);
+    assert_near(cost.counter_data_bytes, 9 * kprof_prices.counter_bytes_per_pass);
+    assert_near(cost.start_s, kprof_prices.start_s + room_s(cost.counter_data_bytes));
+    assert_int_equal(cost.batch_count, 1);
+    assert_near(cost.batch_ms, 9 * kprof_prices.sm_pass_start_ms);
+    assert_near(cost.total_s, cost.start_s + (cost.launch_ms + 9 * kprof_prices.sm_pass_start_ms) / 1000);
+}
+
+static void test_flushing_costs(void **state)
+{
+    (void)state;
+    kprof_workload plain = {.launches = 10}, flushed = {.launches = 10, .flush = true};
+    double added_ms = 7 * kprof_prices.slow_pass_flush_ms + 2 * kprof_prices.other_pass_flush_ms;
+    kprof_cost cheap = kprof_cost_of(&default_set, &plain), dear = kprof_cost_of(&default_set, &flushed);
+    assert_near(dear.launch_ms, cheap.launch_ms + added_ms);
+    assert_near(dear.total_s, cheap.total_s + 10 * added_ms / 1000);
+}
+
+static void test_passes_differ(void **state)
+{
+    (void)state;
+    kprof_workload one = {.launches = 1};
+    kprof_effort both = {.metric_count = 1, .sm_pass_count = 1, .other_pass_count = 1, .slow_pass_count = 1};
+    kprof_cost cheap = kprof_cost_of(&dram_metric, &one), dear = kprof_cost_of(&both, &one);
+    assert_near(dear.launch_ms, cheap.launch_ms + kprof_prices.slow_pass_ms);
+    assert_near(dear.total_s - dear.start_s,
+                cheap.total_s - cheap.start_s + (kprof_prices.slow_pass_ms + kprof_prices.sm_pass_start_ms) / 1000);
+    assert_true(cheap.launch_ms < kprof_prices.slow_pass_ms);
+}
+
+static void test_batches(void **state)
+{
+    (void)state;
+    uint64_t room = (uint64_t)(kprof_prices.batch_bytes / (9 * kprof_prices.counter_bytes_per_pass));
+    kprof_workload fits = {.launches = room}, more = {.launches = room + 1}, none = {0};
+    kprof_workload pairs = {.launches = 1001, .batch = 2}, most = {.launches = 5000, .batch = 100000};
+    assert_int_equal(kprof_cost_of(&default_set, &fits).batch_count, 1);
+    assert_int_equal(kprof_cost_of(&default_set, &more).batch_count, 2);
+    assert_int_equal(kprof_cost_of(&default_set, &pairs).batch_count, 501);
+    assert_int_equal(kprof_cost_of(&default_set, &most).batch_count, 3);
+    assert_int_equal(kprof_cost_of(&default_set, &none).batch_count, 0);
+    assert_near(kprof_cost_of(&default_set, &none).total_s, kprof_prices.start_s);
+}
+
+/* Starting nine passes takes longer than making more room, starting one of DRAM does not. */
+static void test_room_doubles_twice(void **state)
+{
+    (void)state;
+    uint64_t room = (uint64_t)(kprof_prices.batch_bytes / (9 * kprof_prices.counter_bytes_per_pass));
+    kprof_workload two = {.launches = 3 * room}, three = {.launches = 3 * room + 1}, seven = {.launches = 23 * room};
+    assert_int_equal(kprof_cost_of(&default_set, &two).batch_count, 2);
+    assert_int_equal(kprof_cost_of(&default_set, &three).batch_count, 3);
+    assert_int_equal(kprof_cost_of(&default_set, &seven).batch_count, 7);
+    kprof_workload many = {.launches = 3 * kprof_prices.batch_launches};
+    assert_int_equal(kprof_cost_of(&dram_metric, &many).batch_count, 3);
+}
+
+/* Each size of the room is paid for once, and as far as it is used. */
+static void test_room(void **state)
+{
+    (void)state;
+    kprof_workload few = {.launches = 10}, many = {.launches = 1500}, pairs = {.launches = 10, .batch = 2};
+    double launch_s = room_s(kprof_prices.counter_bytes_per_pass);
+    assert_near(kprof_cost_of(&dram_metric, &few).start_s, kprof_prices.start_s + 10 * launch_s);
+    assert_near(kprof_cost_of(&dram_metric, &pairs).start_s, kprof_prices.start_s + 2 * launch_s);
+    assert_near(kprof_cost_of(&dram_metric, &many).start_s,
+                kprof_prices.start_s + (double)kprof_prices.batch_launches * launch_s);
+    uint64_t room = (uint64_t)(kprof_prices.batch_bytes / (9 * kprof_prices.counter_bytes_per_pass));
+    kprof_workload grown = {.launches = 2 * room};
+    assert_near(kprof_cost_of(&default_set, &grown).start_s, kprof_prices.start_s + 2 * (double)room * 9 * launch_s);
+}
+
+static void test_memory(void **state)
+{
+    (void)state;
+    kprof_workload pairs = {.launches = 10, .batch = 2}, one = {.launches = 1};
+    double batch_s = (kprof_prices.save_ms_per_gib + 10 * kprof_prices.restore_ms_per_gib) / 1000;
+    assert_near(kprof_cost_of(&default_set, &one).memory_s_per_gib, batch_s);
+    assert_near(kprof_cost_of(&default_set, &pairs).memory_s_per_gib, 5 * batch_s);
+    assert_true(kprof_cost_of(&dram_metric, &pairs).memory_s_per_gib == 0); /* one pass restores nothing */
+}
+
+#define GIB 1073741824.0
+
+static void test_size_of_memory(void **state)
+{
+    (void)state;
+    kprof_workload unknown = {.launches = 10, .batch = 2}, given = unknown;
+    given.allocated_bytes = UINT64_C(60) << 30;
+    kprof_cost without = kprof_cost_of(&default_set, &unknown), with = kprof_cost_of(&default_set, &given);
+    assert_near(with.saved_bytes_per_batch, 60 * GIB);
+    assert_near(with.saved_bytes, 5 * 60 * GIB);
+    assert_near(with.restored_bytes, 10 * 5 * 60 * GIB);
+    assert_near(with.memory_s_per_gib, without.memory_s_per_gib);
+    assert_near(with.total_s, without.total_s + 60 * without.memory_s_per_gib);
+    assert_true(without.saved_bytes_per_batch == 0 && without.saved_bytes == 0 && without.restored_bytes == 0);
+    kprof_cost one_pass = kprof_cost_of(&dram_metric, &given);
+    assert_true(one_pass.saved_bytes_per_batch == 0 && one_pass.saved_bytes == 0 && one_pass.restored_bytes == 0);
+    assert_near(one_pass.total_s, kprof_cost_of(&dram_metric, &unknown).total_s);
+}
+
+static void test_memory_that_does_not_fit_twice(void **state)
+{
+    (void)state;
+    kprof_workload given = {.launches = 10, .batch = 10, .allocated_bytes = UINT64_C(68) << 30};
+    assert_true(kprof_cost_of(&default_set, &given).saved_fits);
+    given.allocated_bytes = UINT64_C(69) << 30; /* of 139, two of which stay free */
+    assert_false(kprof_cost_of(&default_set, &given).saved_fits);
+    assert_true(kprof_cost_of(&dram_metric, &given).saved_fits); /* nothing is saved */
+    given.device_bytes = UINT64_C(141) << 30;
+    assert_true(kprof_cost_of(&default_set, &given).saved_fits);
+}
+
+static void test_counter_data_of_a_batch(void **state)
+{
+    (void)state;
+    double launch_bytes = 9 * kprof_prices.counter_bytes_per_pass;
+    uint64_t room = (uint64_t)(kprof_prices.batch_bytes / launch_bytes);
+    kprof_workload few = {.launches = 10}, pairs = {.launches = 10, .batch = 2};
+    kprof_workload grown = {.launches = 3 * room}, just_grown = {.launches = room + 1};
+    assert_near(kprof_cost_of(&default_set, &few).batch_counter_bytes, 10 * launch_bytes);
+    assert_near(kprof_cost_of(&default_set, &pairs).batch_counter_bytes, 2 * launch_bytes);
+    assert_near(kprof_cost_of(&default_set, &grown).batch_counter_bytes, 2 * (double)room * launch_bytes);
+    assert_near(kprof_cost_of(&default_set, &just_grown).batch_counter_bytes, (double)room * launch_bytes);
+}
+
+/* Whole processes less the plain ones, on the machine of the prices. */
+static void test_measured_processes(void **state)
+{
+    (void)state;
+    static const struct {
+        const kprof_effort *effort;
+        uint64_t launches;
+        double measured_s;
+    } processes[] = {
+        {&default_set, 201, 3.12}, {&full_set, 201, 8.87}, {&dram_metric, 1001, 0.63}, {&full_set, 1, 1.5}};
+    for (size_t i = 0; i < sizeof processes / sizeof *processes; i++) {
+        kprof_workload workload = {.launches = processes[i].launches, .flush = true};
+        double measured_s = processes[i].measured_s;
+        assert_float_equal(kprof_cost_of(processes[i].effort, &workload).total_s, measured_s, 0.2 * measured_s);
+    }
+}
+
+static void test_extremes(void **state)
+{
+    (void)state;
+    kprof_workload endless = {.launches = UINT64_MAX, .batch = 1}, unbounded = {.launches = UINT64_MAX};
+    kprof_effort nothing = {0}, huge = {.metric_count = 5000, .sm_pass_count = 100000};
+    assert_true(kprof_cost_of(&huge, &endless).total_s > 1e18);
+    assert_true(kprof_cost_of(&huge, &unbounded).total_s > 1e18);
+    endless.allocated_bytes = UINT64_MAX;
+    assert_true(kprof_cost_of(&huge, &endless).saved_bytes > 1e38);
+    assert_near(kprof_cost_of(&nothing, &endless).total_s, kprof_prices.start_s);
+    assert_int_equal(kprof_cost_of(&nothing, &endless).batch_count, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_effort_is_of_the_schedule),
+        cmocka_unit_test(test_one_launch),
+        cmocka_unit_test(test_flushing_costs),
+        cmocka_unit_test(test_passes_differ),
+        cmocka_unit_test(test_batches),
+        cmocka_unit_test(test_room_doubles_twice),
+        cmocka_unit_test(test_room),
+        cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_size_of_memory),
+        cmocka_unit_test(test_memory_that_does_not_fit_twice),
+        cmocka_unit_test(test_counter_data_of_a_batch),
+        cmocka_unit_test(test_measured_processes),
+        cmocka_unit_test(test_extremes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,261 @@
+/* --metrics, --section and --query-metrics resolved for a chip: the words that ncu's users know, and unknown names. */
+#include "log_capture.h"
+#include "planner_test.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static kprof_host *host;
+static kprof_catalog *catalog;
+
+static int open_host(void **state)
+{
+    (void)state;
+    catalog = load_shipped_catalog();
+    return catalog && kprof_host_open("GH100", NULL, &host) == KPROF_OK ? 0 : -1;
+}
+
+static int close_host(void **state)
+{
+    (void)state;
+    kprof_host_close(host);
+    kprof_catalog_free(catalog);
+    return 0;
+}
+
+/* The plan of one word of --metrics. */
+static kprof_status plan_word(const char *word, kprof_plan *plan)
+{
+    char *items[] = {(char *)word};
+    kprof_selection selection = {.metrics = {items, 1, 1}};
+    return kprof_plan_make(catalog, &selection, host, plan);
+}
+
+static void assert_shown(const char *word, const char *const *names, size_t count)
+{
+    kprof_plan plan;
+    assert_int_equal(plan_word(word, &plan), KPROF_OK);
+    assert_int_equal(plan.section_count, 0);
+    if (plan.shown.count != count)
+        fail_msg("%s gives %zu names, not %zu", word, plan.shown.count, count);
+    for (size_t i = 0; i < count; i++) {
+        if (!kprof_strlist_contains(&plan.shown, names[i]))
+            fail_msg("%s does not give %s", word, names[i]);
+    }
+    kprof_plan_free(&plan);
+}
+
+#define ASSERT_SHOWN(word, ...)                                                                                        \
+    do {                                                                                                               \
+        const char *const names[] = {__VA_ARGS__};                                                                     \
+        assert_shown(word, names, sizeof(names) / sizeof(names[0]));                                                   \
+    } while (0)
+
+static void test_words(void **state)
+{
+    (void)state;
+    ASSERT_SHOWN("dram__bytes.sum.per_second", "dram__bytes.sum.per_second");
+    ASSERT_SHOWN("dram__bytes", "dram__bytes.avg", "dram__bytes.max", "dram__bytes.min", "dram__bytes.sum");
+    ASSERT_SHOWN("l1tex__t_sector_hit_rate", "l1tex__t_sector_hit_rate.pct", "l1tex__t_sector_hit_rate.ratio",
+                 "l1tex__t_sector_hit_rate.max_rate");
+    ASSERT_SHOWN("TPC.TriageCompute.sm__cycles_active", "TPC.TriageCompute.sm__cycles_active.avg",
+                 "TPC.TriageCompute.sm__cycles_active.max", "TPC.TriageCompute.sm__cycles_active.min",
+                 "TPC.TriageCompute.sm__cycles_active.sum");
+    ASSERT_SHOWN("launch__grid_size", "launch__grid_size");
+    ASSERT_SHOWN("regex:^launch__grid_(size|dim_x)$", "launch__grid_size", "launch__grid_dim_x");
+    ASSERT_SHOWN("regex:^dram__bytes_(read|write)$", "dram__bytes_read.avg", "dram__bytes_read.max",
+                 "dram__bytes_read.min", "dram__bytes_read.sum", "dram__bytes_write.avg", "dram__bytes_write.max",
+                 "dram__bytes_write.min", "dram__bytes_write.sum");
+    ASSERT_SHOWN("regex:^dram__bytes.*\\.sum$", "dram__bytes.sum", "dram__bytes_read.sum", "dram__bytes_write.sum");
+    ASSERT_SHOWN("breakdown:gpu__dram_throughput", "dram__cycles_active.avg.pct_of_peak_sustained_elapsed",
+                 "fbpa__dram_sectors.avg.pct_of_peak_sustained_elapsed");
+    ASSERT_SHOWN("breakdown:gpu__dram_throughput.max.pct_of_peak_sustained_elapsed",
+                 "dram__cycles_active.max.pct_of_peak_sustained_elapsed",
+                 "fbpa__dram_sectors.max.pct_of_peak_sustained_elapsed");
+    ASSERT_SHOWN("group:SchedulerStats", "smsp__warps_active.avg.per_cycle_active",
+                 "smsp__warps_eligible.avg.per_cycle_active", "smsp__issue_active.avg.per_cycle_active",
+                 "smsp__issue_inst0.avg.pct_of_peak_sustained_active",
+                 "smsp__issue_active.avg.pct_of_peak_sustained_active");
+}
+
+static void assert_refused(const char *word, kprof_status expected, const char *reason)
+{
+    log_capture capture;
+    kprof_plan plan;
+    log_capture_start(&capture);
+    assert_int_equal(plan_word(word, &plan), expected);
+    if (!strstr(capture.last, reason))
+        fail_msg("%s: \"%s\" lacks \"%s\"", word, capture.last, reason);
+    kprof_log_set_sink(NULL, NULL);
+}
+
+static void test_unknown(void **state)
+{
+    (void)state;
+    assert_refused("dram__bytes.sum.per_secnd", KPROF_UNKNOWN_NAME, "did you mean \"dram__bytes.sum.per_second\"?");
+    assert_refused("drom__bytes.sum", KPROF_UNKNOWN_NAME, "did you mean \"dram__bytes.sum\"?");
+    assert_refused("launch__grid_sise", KPROF_UNKNOWN_NAME, "did you mean \"launch__grid_size\"?");
+    assert_refused("regex:^nothing_like_it$", KPROF_UNKNOWN_NAME, "matches no metric of chip GH100");
+    assert_refused("regex:(", KPROF_USAGE, "character 2");
+    assert_refused("breakdown:dram__bytes", KPROF_UNKNOWN_NAME, "is not a throughput metric");
+    assert_refused("group:Nothing", KPROF_UNKNOWN_NAME, "there is no section of that name");
+    assert_refused("pcie__read_bytes.sum", KPROF_UNKNOWN_NAME, "cannot be collected per kernel");
+}
+
+static void test_every_unknown_is_named(void **state)
+{
+    (void)state;
+    char *items[] = {(char *)"foo__one.sum", (char *)"dram__bytes.sum", (char *)"foo__two.sum"};
+    kprof_selection selection = {.metrics = {items, 3, 3}};
+    log_capture capture;
+    kprof_plan plan;
+    log_capture_start(&capture);
+    assert_int_equal(kprof_plan_make(catalog, &selection, host, &plan), KPROF_UNKNOWN_NAME);
+    assert_int_equal(capture.count, 2);
+    kprof_log_set_sink(NULL, NULL);
+}
+
+static void test_section_and_metric(void **state)
+{
+    (void)state;
+    char *sections[] = {(char *)"regex:^Occu"};
+    char *metrics[] = {(char *)"dram__bytes.sum", (char *)"launch__block_size", (char *)"dram__bytes.sum"};
+    kprof_selection selection = {.sections = {sections, 1, 1}, .metrics = {metrics, 3, 3}};
+    kprof_plan plan;
+    assert_int_equal(kprof_plan_make(catalog, &selection, host, &plan), KPROF_OK);
+    assert_string_equal(plan.chip, "GH100");
+    assert_int_equal(plan.section_count, 1);
+    assert_string_equal(plan.sections[0].id, "Occupancy");
+    assert_int_equal(plan.shown.count, 2);
+    assert_true(kprof_strlist_contains(&plan.collect, "dram__bytes.sum"));
+    assert_true(kprof_strlist_contains(&plan.collect, "sm__warps_active.avg.pct_of_peak_sustained_active"));
+    assert_false(kprof_strlist_contains(&plan.collect, "launch__block_size"));
+    for (size_t i = 1; i < plan.collect.count; i++)
+        assert_true(strcmp(plan.collect.items[i - 1], plan.collect.items[i]) < 0);
+    assert_int_equal(plan.image.pass_count, plan.pass_count);
+    kprof_plan_free(&plan);
+}
+
+static void test_alternatives(void **state)
+{
+    (void)state;
+    char *sections[] = {(char *)"MemoryWorkloadAnalysis"};
+    kprof_selection selection = {.sections = {sections, 1, 1}};
+    kprof_host *other;
+    kprof_plan plan;
+    assert_int_equal(kprof_host_open("GB202", NULL, &other), KPROF_OK);
+    assert_int_equal(kprof_plan_make(catalog, &selection, other, &plan), KPROF_OK);
+    assert_true(kprof_strlist_contains(&plan.collect, "dram__bytes_op_read.sum"));
+    assert_false(kprof_strlist_contains(&plan.collect, "dram__bytes_read.sum"));
+    kprof_plan_free(&plan);
+    kprof_host_close(other);
+}
+
+typedef struct query_count {
+    size_t rows, launch;
+    char first[128];
+} query_count;
+
+static kprof_status count_row(void *user, const kprof_query_row *row)
+{
+    query_count *count = user;
+    if (count->rows++ == 0)
+        snprintf(count->first, sizeof(count->first), "%s", row->name);
+    count->launch += strcmp(row->kind, "launch") == 0;
+    return row->unit && row->description ? KPROF_OK : KPROF_INTERNAL;
+}
+
+static query_count ask(kprof_query_mode mode, const char *name)
+{
+    char *items[] = {(char *)name};
+    kprof_strlist names = {items, name ? 1 : 0, 1};
+    query_count count = {0, 0, ""};
+    kprof_query query = {catalog, mode, &names, count_row, &count};
+    assert_int_equal(kprof_query_metrics(host, &query), KPROF_OK);
+    return count;
+}
+
+static void test_query(void **state)
+{
+    (void)state;
+    query_count all = ask(KPROF_QUERY_BASE, NULL);
+    assert_true(all.rows > 3000);
+    assert_true(all.launch > 40);
+    assert_int_equal(ask(KPROF_QUERY_BASE, "regex:^dram__bytes").rows, 3);
+    query_count suffixes = ask(KPROF_QUERY_SUFFIX, "dram__bytes");
+    assert_int_equal(suffixes.rows, 44);
+    assert_string_equal(suffixes.first, "dram__bytes.avg");
+    log_capture capture;
+    log_capture_start(&capture);
+    kprof_query bad = {catalog, KPROF_QUERY_SUFFIX, NULL, count_row, &all};
+    assert_int_equal(kprof_query_metrics(host, &bad), KPROF_USAGE);
+    kprof_log_set_sink(NULL, NULL);
+}
+
+/* The words that a run takes. */
+static void test_query_expands(void **state)
+{
+    (void)state;
+    query_count parts = ask(KPROF_QUERY_BASE, "breakdown:gpu__dram_throughput");
+    assert_int_equal(parts.rows, 2);
+    assert_string_equal(parts.first, "dram__cycles_active");
+    assert_true(ask(KPROF_QUERY_SUFFIX, "breakdown:gpu__dram_throughput").rows > 40);
+    query_count section = ask(KPROF_QUERY_BASE, "group:SchedulerStats");
+    assert_int_equal(section.rows, 4);
+    assert_string_equal(section.first, "smsp__issue_active");
+    assert_true(ask(KPROF_QUERY_BASE, "group:LaunchStats").launch > 4);
+    query_count sums = ask(KPROF_QUERY_BASE, "regex:^dram__bytes.*\\.sum$");
+    assert_int_equal(sums.rows, 3);
+    assert_string_equal(sums.first, "dram__bytes.sum");
+}
+
+static void assert_query_fails(const char *name, const char *reason)
+{
+    char *items[] = {(char *)name};
+    kprof_strlist names = {items, 1, 1};
+    query_count count = {0, 0, ""};
+    kprof_query query = {catalog, KPROF_QUERY_BASE, &names, count_row, &count};
+    log_capture capture;
+    log_capture_start(&capture);
+    assert_int_equal(kprof_query_metrics(host, &query), KPROF_UNKNOWN_NAME);
+    assert_int_equal(count.rows, 0);
+    if (capture.count != 1 || !strstr(capture.last, reason))
+        fail_msg("%s: \"%s\" lacks \"%s\"", name, capture.last, reason);
+    kprof_log_set_sink(NULL, NULL);
+}
+
+static void test_query_unknown(void **state)
+{
+    (void)state;
+    assert_query_fails("regex:^nothing_like_it$", "matches no metric of chip GH100");
+    assert_query_fails("dram__byte", "did you mean \"dram__bytes\"?");
+    assert_query_fails("breakdown:dram__bytes", "is not a throughput metric");
+    assert_query_fails("group:Nothing", "there is no section of that name");
+}
+
+static void test_cost(void **state)
+{
+    (void)state;
+    kprof_set_cost cost;
+    assert_int_equal(kprof_set_cost_on(catalog, "basic", host, &cost), KPROF_OK);
+    assert_true(cost.pass_count > 0 && cost.metric_count > 40);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_words),
+        cmocka_unit_test(test_unknown),
+        cmocka_unit_test(test_every_unknown_is_named),
+        cmocka_unit_test(test_section_and_metric),
+        cmocka_unit_test(test_alternatives),
+        cmocka_unit_test(test_query),
+        cmocka_unit_test(test_query_expands),
+        cmocka_unit_test(test_query_unknown),
+        cmocka_unit_test(test_cost),
+    };
+    return cupti_is_here() ? cmocka_run_group_tests(tests, open_host, close_host) : SKIPPED;
+}

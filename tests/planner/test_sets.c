@@ -1,0 +1,168 @@
+/* Every shipped set on every chip of a generation (compute capability 7.5 and up) that the Profiler Host API knows: it
+ * must resolve without a required item missing and be schedulable, with a pass for every name, packed no worse than by
+ * CUPTI. Prints the table of names and passes. Usage: test_planner_sets PREFIX, such as GH; exit status 77 without
+ * libcupti. */
+#include "metricset/metricset.h"
+#include "planner/planner.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { SKIPPED = 77 };
+
+/* What a set may cost on the chip that the sets are tuned for. */
+static const struct {
+    const char *chip, *set;
+    size_t most_passes;
+} budgets[] = {{"GH100", "default", 9}, {"GH100", "detailed", 9}, {"GH100", "full", 19}, {"GH100", "roofline", 6}};
+
+static bool within_budget(const char *chip, const char *set, size_t passes)
+{
+    for (size_t i = 0; i < sizeof(budgets) / sizeof(budgets[0]); i++) {
+        if (strcmp(chip, budgets[i].chip) == 0 && strcmp(set, budgets[i].set) == 0 && passes > budgets[i].most_passes) {
+            printf("%s %s takes %zu passes, more than %zu\n", chip, set, passes, budgets[i].most_passes);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* A section of which a chip has nothing would be an empty heading. */
+static bool has_content(const kprof_plan *plan)
+{
+    bool all = true;
+    for (size_t i = 0; i < plan->section_count; i++) {
+        const kprof_section *section = &plan->sections[i];
+        if (section->item_count + section->table_count + section->roofline_count > 0)
+            continue;
+        printf("%s: section %s is empty\n", plan->chip, section->id);
+        all = false;
+    }
+    return all;
+}
+
+/* Every metric comes from some pass of the set's config image. */
+static bool has_passes(const kprof_plan *plan, kprof_host *host)
+{
+    kprof_schedule schedule;
+    bool all = kprof_schedule_read(host, &plan->collect, &plan->image, &schedule) == KPROF_OK;
+    for (size_t i = 0; i < schedule.metric_count; i++) {
+        if (schedule.metrics[i].count > 0)
+            continue;
+        printf("%s: %s has no pass\n", plan->chip, plan->collect.items[i]);
+        all = false;
+    }
+    kprof_schedule_free(&schedule);
+    return all;
+}
+
+static size_t count_counters(const kprof_schedule *schedule)
+{
+    size_t sum = 0;
+    for (size_t i = 0; i < schedule->pass_count; i++)
+        sum += schedule->passes[i].counters;
+    return sum;
+}
+
+static size_t count_slow_passes(const kprof_schedule *schedule)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < schedule->pass_count; i++)
+        count += schedule->passes[i].is_slow;
+    return count;
+}
+
+/* Beside CUPTI's own schedule: no more passes, nor more dear ones, as many counters, and no metric of one pass in
+ * several. */
+static bool is_packed_well(const kprof_plan *plan, const kprof_schedule *packed, const kprof_schedule *plain)
+{
+    bool good = packed->pass_count <= plain->pass_count && count_slow_passes(packed) <= count_slow_passes(plain) &&
+                count_counters(packed) == count_counters(plain);
+    if (!good)
+        printf("%s: packed into %zu passes instead of %zu\n", plan->chip, packed->pass_count, plain->pass_count);
+    for (size_t i = 0; i < plan->collect.count; i++) {
+        if (plain->metrics[i].count > 1 || packed->metrics[i].count == 1)
+            continue;
+        printf("%s: %s comes from %zu passes\n", plan->chip, plan->collect.items[i], packed->metrics[i].count);
+        good = false;
+    }
+    return good;
+}
+
+/* *plain_passes: how many CUPTI's own schedule has. */
+static bool compare_with_plain(const kprof_plan *plan, kprof_host *host, size_t *plain_passes)
+{
+    kprof_config_image image;
+    kprof_schedule packed = {0}, plain = {0};
+    bool good = kprof_host_draft_image(host, &plan->collect, &image) == KPROF_OK &&
+                kprof_schedule_read(host, &plan->collect, &image, &plain) == KPROF_OK &&
+                kprof_schedule_read(host, &plan->collect, &plan->image, &packed) == KPROF_OK &&
+                is_packed_well(plan, &packed, &plain);
+    *plain_passes = image.pass_count;
+    kprof_schedule_free(&plain);
+    kprof_schedule_free(&packed);
+    kprof_config_image_free(&image);
+    return good;
+}
+
+static bool check_set(const kprof_catalog *catalog, const char *set, kprof_host *host)
+{
+    kprof_selection selection = {0};
+    kprof_plan plan;
+    bool good = kprof_strlist_add(&selection.sets, set);
+    good = good && kprof_plan_make(catalog, &selection, host, &plan) == KPROF_OK;
+    kprof_strlist_free(&selection.sets);
+    if (!good) {
+        printf("%-6s %-10s does not resolve\n", kprof_host_chip(host), set);
+        return false;
+    }
+    size_t plain_passes;
+    good = compare_with_plain(&plan, host, &plain_passes) && plan.collect.count > 0 && plan.pass_count > 0;
+    printf("%-6s %-10s %4zu names %3zu passes, %3zu of CUPTI's\n", plan.chip, set, plan.collect.count, plan.pass_count,
+           plain_passes);
+    good = has_content(&plan) && within_budget(plan.chip, set, plan.pass_count) && good;
+    good = has_passes(&plan, host) && good;
+    kprof_plan_free(&plan);
+    return good;
+}
+
+static bool check_chip(const kprof_catalog *catalog, const char *chip)
+{
+    kprof_host *host;
+    bool good = true;
+    if (kprof_host_open(chip, NULL, &host) != KPROF_OK)
+        return false;
+    for (size_t i = 0; i < kprof_catalog_set_count(catalog); i++)
+        good = check_set(catalog, kprof_catalog_set(catalog, i).id, host) && good;
+    kprof_host_close(host);
+    return good;
+}
+
+static bool check_chips(const kprof_catalog *catalog, const kprof_strlist *chips, const char *prefix)
+{
+    size_t count = 0;
+    bool good = true;
+    for (size_t i = 0; i < chips->count; i++) {
+        if (strncmp(chips->items[i], prefix, strlen(prefix)) != 0)
+            continue;
+        count++;
+        good = check_chip(catalog, chips->items[i]) && good;
+    }
+    printf("%zu chips %s*: %s\n", count, prefix, good && count ? "all sets resolve" : "FAILED");
+    return good && count > 0;
+}
+
+int main(int argc, char **argv)
+{
+    kprof_strlist chips = KPROF_STRLIST_INIT, folders = KPROF_STRLIST_INIT;
+    kprof_catalog *catalog = NULL;
+    kprof_status status = kprof_host_chips(&chips);
+    if (status == KPROF_UNSUPPORTED)
+        return SKIPPED;
+    bool good = status == KPROF_OK && argc == 2 && kprof_strlist_add(&folders, KPROF_METRICSETS_DIR) &&
+                kprof_catalog_load(&folders, &catalog) == KPROF_OK && check_chips(catalog, &chips, argv[1]);
+    kprof_catalog_free(catalog);
+    kprof_strlist_free(&chips);
+    kprof_strlist_free(&folders);
+    return good ? 0 : 1;
+}
