@@ -516,6 +516,14 @@ static void every_option_of_ncu_is_answered(void **state)
     }
 }
 
+static void check_hint(const kprof_ncu_option *option)
+{
+    for (const char *at = option->hint; (at = strstr(at, "--")); at += 2) {
+        if (!row_of(at + 2, strspn(at + 2, "abcdefghijklmnopqrstuvwxyz-"), 0))
+            fail_msg("the hint for --%s names %s", option->name, at);
+    }
+}
+
 /* Options that a hint names exist. */
 static void hints_name_what_there_is(void **state)
 {
@@ -524,10 +532,8 @@ static void hints_name_what_there_is(void **state)
         char name[64];
         snprintf(name, sizeof name, "%.*s", (int)strcspn(ncu_options[i], " "), ncu_options[i]);
         const kprof_ncu_option *option = kprof_ncu_option_find(name);
-        for (const char *at = option ? option->hint : ""; (at = strstr(at, "--")); at += 2) {
-            if (!row_of(at + 2, strspn(at + 2, "abcdefghijklmnopqrstuvwxyz-"), 0))
-                fail_msg("the hint for --%s names %s", name, at);
-        }
+        if (option)
+            check_hint(option);
     }
     assert_null(kprof_ncu_option_find("nonsense"));
 }
@@ -552,6 +558,17 @@ static void rows_are_consistent(void **state)
     }
 }
 
+static void check_listed(const kprof_command *command, const char *text)
+{
+    for (size_t i = 0; i < kprof_option_row_count; i++) {
+        const kprof_option_row *row = &kprof_option_rows[i];
+        char word[64];
+        snprintf(word, sizeof word, " --%s ", row->name);
+        if ((strstr(text, word) != NULL) != ((row->commands & command->mask) != 0))
+            fail_msg("help of \"%s\": --%s", command->name, row->name);
+    }
+}
+
 static void help_lists_what_a_command_takes(void **state)
 {
     (void)state;
@@ -567,13 +584,7 @@ static void help_lists_what_a_command_takes(void **state)
         snprintf(usage, sizeof usage, "usage: kprof%s%s%s%s", i ? " " : "", command->name, *command->usage ? " " : "",
                  command->usage);
         assert_memory_equal(text, usage, strlen(usage));
-        for (size_t j = 0; j < kprof_option_row_count; j++) {
-            const kprof_option_row *row = &kprof_option_rows[j];
-            char word[64];
-            snprintf(word, sizeof word, " --%s ", row->name);
-            if ((strstr(text, word) != NULL) != ((row->commands & command->mask) != 0))
-                fail_msg("help of \"%s\": --%s", command->name, row->name);
-        }
+        check_listed(command, text);
         free(text);
     }
 }

@@ -66,8 +66,8 @@ def kprof_words(text):
 def check_options(source, kprof):
     known = set()
     for command in ([], ["report"], ["plan"], ["list"]):
-        known.update(subprocess.run([kprof, *command, "--complete", "options"], capture_output=True, text=True, check=True)
-                     .stdout.split())
+        words = subprocess.run([kprof, *command, "--complete", "options"], capture_output=True, text=True, check=True)
+        known.update(words.stdout.split())
     mentioned = set()
     for document in ("README.md", "docs/internals.md", "docs/metricsets.md", "docs/report-schema.md"):
         for words in kprof_words((source / document).read_text()):
