@@ -94,8 +94,8 @@ typedef struct kprof_query {
 } kprof_query;
 kprof_status kprof_query_metrics(kprof_host *host, const kprof_query *query) KPROF_MUST_CHECK;
 
-/* Names known from the launch itself, not collected: launch__*, device__attribute_*. Rows of core/fields.h by name, ended
- * by one without a name; the report computes their values. */
+/* Names known from the launch itself, not collected: launch__*, device__attribute_*. Rows of core/fields.h by name,
+ * ended by one without a name; the report computes their values. */
 typedef struct kprof_launch_metric {
     const char *name, *unit, *description;
 } kprof_launch_metric;
