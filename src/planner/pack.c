@@ -369,7 +369,7 @@ static size_t next_exchange(const kprof_packing *p, const kprof_pack_bundle *wan
 static bool put_out_another(kprof_packing *p, size_t bundle)
 {
     kprof_pack_bundle *b = &p->bundles[bundle];
-    bool *tried = calloc(p->bundle_count, sizeof(*tried)), found = false;
+    bool *tried = calloc(p->bundle_count + 1, sizeof(*tried)), found = false;
     p->troubles[bundle]++;
     for (size_t i; tried && !found && may_ask(p) && (i = next_exchange(p, b, tried)) != KPROF_NO_BUNDLE;) {
         tried[i] = true;
