@@ -103,7 +103,7 @@ def documented_members(schema, root):
     """Names that a schema and its parts have; a schema for any name has no list."""
     if "additionalProperties" in schema:
         return None
-    parts = [*schema.get("allOf", []), *schema.get("oneOf", []), *([target_of(schema, root)] if "$ref" in schema else [])]
+    parts = schema.get("allOf", []) + schema.get("oneOf", []) + ([target_of(schema, root)] if "$ref" in schema else [])
     names = set(schema.get("properties", {}))
     for part in parts:
         names |= documented_members(part, root) or set()
@@ -111,7 +111,7 @@ def documented_members(schema, root):
 
 
 def fits_whole(value, schema, root, place):
-    """As fits, and every member of an object is documented: a reader may meet others, kprof itself may not write them."""
+    """As fits, and all members of objects are documented: readers may meet others, kprof itself may not write them."""
     names = documented_members(schema, root) if isinstance(value, dict) else None
     unknown = set(value) - names if names else set()
     return f"{place}: {unknown} is not in the schema" if unknown else fits(value, schema, root, place)
@@ -200,7 +200,8 @@ def check_examples(source, write_fixture):
 
 def check_columns(database, documented):
     """The paragraph on a table explains each of its columns; those of views are anywhere."""
-    for table, kind in database.execute("SELECT name, type FROM sqlite_schema WHERE type IN ('table', 'view')").fetchall():
+    tables = database.execute("SELECT name, type FROM sqlite_schema WHERE type IN ('table', 'view')").fetchall()
+    for table, kind in tables:
         paragraph = re.search(rf"^\*\*{table}\*\*:.*?\n\n", documented, re.MULTILINE | re.DOTALL)
         check(paragraph or f"`{table}`" in documented, f"report-schema.md: {table} is missing")
         for (column,) in database.execute(f"SELECT name FROM pragma_table_info('{table}')").fetchall():
