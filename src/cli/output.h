@@ -28,8 +28,8 @@ typedef struct kprof_route {
  *   results are printed unless the report is kept (--export) and nothing asks for a page or format;
  *   --log-file names where they go, and the application's stdout is left alone unless that is "stdout" with another
  * format than text; other formats go to stdout, and the application's stdout goes to stderr, so that "> out.csv" holds
- * the CSV alone; text goes to stdout when that is a terminal, after the application has ended, and else to stderr, so that
- *   "kprof ./app > app.txt" holds what the application printed and nothing else. */
+ * the CSV alone; text goes to stdout when that is a terminal, after the application has ended, and else to stderr, so
+ * that "kprof ./app > app.txt" holds what the application printed and nothing else. */
 kprof_route kprof_route_profile(const kprof_options *options, bool stdout_is_terminal);
 /* The rule for commands that start nothing: stdout, or --log-file. */
 kprof_route kprof_route_report(const kprof_options *options);
