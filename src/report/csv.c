@@ -74,6 +74,14 @@ void kprof_csv_put_real(kprof_strbuf *row, double value)
     kprof_strbuf_append(row, number, kprof_number_exact(number, value));
 }
 
+void kprof_csv_real(kprof_strbuf *row, double value)
+{
+    char number[KPROF_NUMBER_SIZE + 1];
+    size_t length = kprof_number_exact(number, value);
+    number[length] = ',';
+    kprof_strbuf_append(row, number, length + 1);
+}
+
 void kprof_csv_put(kprof_strbuf *row, const kprof_emit_field *field)
 {
     if (field->type == KPROF_FIELD_TEXT && field->text)
@@ -152,10 +160,8 @@ void kprof_csv_put_values(kprof_csv *csv, void (*put)(kprof_strbuf *row, double 
     if (csv->base.status != KPROF_OK)
         return;
     kprof_strbuf_append(&csv->row, csv->prefix.data, csv->prefix.length);
-    for (size_t i = 0; i < csv->base.launches.column_count; i++) {
+    for (size_t i = 0; i < csv->base.launches.column_count; i++)
         put(&csv->row, csv->values[i]);
-        kprof_csv_put_comma(&csv->row);
-    }
     kprof_csv_end_row(csv);
 }
 

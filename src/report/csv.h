@@ -42,6 +42,7 @@ static inline void kprof_csv_put_comma(kprof_strbuf *row)
 }
 void kprof_csv_text(kprof_strbuf *row, const char *text);
 void kprof_csv_integer(kprof_strbuf *row, int64_t value);
+void kprof_csv_real(kprof_strbuf *row, double value);
 void kprof_csv_names(kprof_strbuf *row, const char *const *names); /* NULL-terminated */
 /* Finish csv->row: the last comma becomes the line's end. */
 void kprof_csv_end_row(kprof_csv *csv);
@@ -57,7 +58,7 @@ bool kprof_csv_begin_metric(kprof_csv *csv, const kprof_emit_metric *metric,
                             void (*put)(kprof_strbuf *tail, const kprof_emit_metric *metric));
 /* Keep the value for the launch's one row. */
 void kprof_csv_keep_value(kprof_emitter *emitter, const kprof_emit_metric *metric);
-/* Write that row, at the end of a launch; `put` writes a value without a comma. */
+/* Write that row, at the end of a launch; `put` writes a value and a comma. */
 void kprof_csv_put_values(kprof_csv *csv, void (*put)(kprof_strbuf *row, double value));
 
 /* The operations for lists. */

@@ -99,13 +99,11 @@ static void long_metric(kprof_emitter *emitter, const kprof_emit_metric *metric)
     kprof_strbuf *row = &csv->row;
     if (metric->shown_before || !kprof_csv_begin_metric(csv, metric, put_texts))
         return;
-    kprof_csv_put_real(row, metric->value);
-    kprof_csv_put_comma(row);
+    kprof_csv_real(row, metric->value);
     put_text_if_any(row, metric->passes);
     if (metric->spread) {
         kprof_strbuf_printf(row, "%zu,", metric->spread->samples);
-        kprof_csv_put_real(row, metric->spread->mad);
-        kprof_csv_put_comma(row);
+        kprof_csv_real(row, metric->spread->mad);
     } else {
         kprof_strbuf_append(row, ",,", 2);
     }
@@ -114,7 +112,7 @@ static void long_metric(kprof_emitter *emitter, const kprof_emit_metric *metric)
 
 static void wide_launch_end(kprof_emitter *emitter)
 {
-    kprof_csv_put_values(kprof_csv_of(emitter), kprof_csv_put_real);
+    kprof_csv_put_values(kprof_csv_of(emitter), kprof_csv_real);
 }
 
 static const kprof_emitter_ops long_ops = {

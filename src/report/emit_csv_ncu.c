@@ -123,6 +123,7 @@ static void no_rooflines(kprof_emitter *emitter, const kprof_emit_roofline *roof
 static void put_exact_value(kprof_strbuf *row, double value)
 {
     put_value(row, value, 6);
+    kprof_csv_put_comma(row);
 }
 
 static void ncu_launch_end(kprof_emitter *emitter)

@@ -617,7 +617,8 @@ class Lists(Case):
         self.assertEqual(wide[:2], ['"chip"', '"GV100"'])
 
     def test_lists_in_markdown(self):
-        self.assertEqual(self.kprof("--list-chips", "--markdown").out.splitlines()[:3], ["| Chip |", "| --- |", "| GV100 |"])
+        chips = self.kprof("--list-chips", "--markdown").out.splitlines()
+        self.assertEqual(chips[:3], ["| Chip |", "| --- |", "| GV100 |"])
         metrics = self.kprof("--query-metrics", "--chip", "GH100", "--markdown").out.splitlines()
         self.assertEqual(metrics[0], "| Chip | Metric | Kind | Unit | Description |")
         self.assertIn("| GH100 | dram__bytes | counter | byte | # of bytes accessed in DRAM |", metrics)

@@ -71,7 +71,8 @@ def check_ncu(golden):
 def check_markdown(path):
     """Every row of a table has as many cells as its header, and the line below that says so."""
     lines = path.read_text().splitlines()
-    tables = [index for index, line in enumerate(lines) if line.startswith("|") and not lines[index - 1].startswith("|")]
+    tables = [index for index, line in enumerate(lines)
+              if line.startswith("|") and (index == 0 or not lines[index - 1].startswith("|"))]
     check(tables, f"{path.name}: no table")
     for start in tables:
         columns = len(re.findall(r"(?<!\\)\|", lines[start]))
