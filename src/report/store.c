@@ -451,12 +451,13 @@ void kprof_report_discard(kprof_report *report)
 {
     if (!report)
         return;
-    char *file = report->draft ? report->draft : report->path;
-    report->draft = report->path = NULL;
+    char *path = report->path, *draft = report->draft;
+    report->path = report->draft = NULL;
     report_free(report);
-    if (file)
-        kprof_report_file_remove(file);
-    free(file);
+    if (draft || path)
+        kprof_report_file_remove(draft ? draft : path);
+    free(path);
+    free(draft);
 }
 
 kprof_status kprof_report_set_exit(kprof_report *report, int64_t pid, int wait_status)
