@@ -434,8 +434,8 @@ kprof_status kprof_report_close(kprof_report *report)
         return KPROF_OK;
     char *copied = NULL;
     kprof_status status = report->writable ? finish(report, &copied) : KPROF_OK;
-    sqlite3_close(report->db);
-    report->db = NULL;
+    if (sqlite3_close(report->db) == SQLITE_OK)
+        report->db = NULL;
     if (status == KPROF_OK && (copied || report->draft))
         status = kprof_report_file_replace(copied ? copied : report->draft, report->path);
     if (copied && report->draft)
