@@ -10,6 +10,8 @@
 #include <string.h>
 
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
+/* A field that people see with --verbose alone. */
+#define FURTHER(field) kprof_field_with_role(field, KPROF_ROLE_MACHINE)
 
 static kprof_emit_field measure(const char *key, const char *label, double value, const char *unit)
 {
@@ -23,8 +25,11 @@ static kprof_emit_field size_if(bool is_known, const char *key, const char *labe
     return measure(key, label, is_known ? bytes : NAN, "byte");
 }
 
-static void show_record(kprof_emitter *emitter, const kprof_emit_field *fields, size_t count)
+/* All fields are for programs. People see the short ones, and the others with --verbose. */
+static void show_record(kprof_emitter *emitter, kprof_emit_field *fields, size_t count, bool all)
 {
+    for (size_t i = 0; i < count && all; i++)
+        fields[i].role = KPROF_ROLE_SHOWN;
     emitter->ops->record_begin(emitter, &(kprof_emit_record){fields, count});
     emitter->ops->record_end(emitter);
 }
@@ -36,11 +41,18 @@ static const char *source_of_size(const kprof_workload *workload, const kprof_co
     return (double)workload->allocated_bytes > cost->device_bytes ? "given; more than the GPU has" : "given";
 }
 
-static const char *room_for_copies(const kprof_cost *cost, bool is_known)
+static const char *space_for_copies(const kprof_cost *cost, bool is_known)
 {
     if (!is_known)
         return "not known";
     return cost->saved_fits ? "enough" : "where enough of it is uniform; else launches are multiplexed";
+}
+
+static const char *label_of_saved(const kprof_cost *cost, bool is_known)
+{
+    if (!is_known)
+        return "Memory to save (--allocated tells how much)";
+    return cost->saved_fits ? "Memory to save, about" : "Memory to save (too much: launches are multiplexed)";
 }
 
 static void show_plan(kprof_emitter *emitter, const kprof_options *options, const kprof_workload *workload,
@@ -50,37 +62,42 @@ static void show_plan(kprof_emitter *emitter, const kprof_options *options, cons
     kprof_cost cost = kprof_cost_of(&effort, workload);
     bool is_given = workload->allocated_bytes > 0;
     bool is_known = is_given || chip->plan.schedule.pass_count < 2; /* what is saved: nothing for a single pass */
-    const kprof_emit_field fields[] = {
+    bool is_counted = options->filter.launch_count > 0;
+    kprof_emit_field fields[] = {
         kprof_field_text("chip", "Chip", chip->plan.chip),
         kprof_field_integer("metrics", "Metrics", (int64_t)effort.metric_count),
         kprof_field_integer("left_out", "Metrics left out", (int64_t)chip->plan.left_out.count),
         kprof_field_integer("passes", "Passes", (int64_t)chip->plan.pass_count),
-        kprof_field_integer("sm_passes", "Passes with counters of the SMs", (int64_t)effort.sm_pass_count),
-        kprof_field_integer("slow_passes", "Passes that make launches slow", (int64_t)effort.slow_pass_count),
-        measure("counter_data", "Counter data of a launch, about", cost.counter_data_bytes, "byte"),
-        measure("launch_time", "Time for a launch, about", cost.launch_ms * 1e6, "ns"),
-        measure("batch_time", "Time for a batch beside its launches, about", cost.batch_ms * 1e6, "ns"),
-        measure("start_time", "Time to start, about", cost.start_s * 1e9, "ns"),
-        kprof_field_integer("launches", "Launches", (int64_t)workload->launches),
-        kprof_field_text("launches_from", "Their number is",
-                         options->filter.launch_count ? "given" : "assumed; --launch-count tells it"),
-        kprof_field_integer("batches", "Batches, about", (int64_t)cost.batch_count),
-        measure("batch_counter_data", "Counter data of a batch, at most about", cost.batch_counter_bytes, "byte"),
-        size_if(is_given, "allocated", "Memory that the application allocates", (double)workload->allocated_bytes),
-        kprof_field_text("allocated_from", "Its size is", source_of_size(workload, &cost)),
-        measure("device_memory", "Memory of the GPU", cost.device_bytes, "byte"),
-        kprof_field_text("device_memory_from", "It is that of",
-                         workload->device_bytes ? "the GPU here" : "the GPU whose prices these are"),
-        size_if(is_known, "saved_per_batch", "Saved for a batch", cost.saved_bytes_per_batch),
-        kprof_field_text("saved_fits", "Room for it", room_for_copies(&cost, is_known)),
-        size_if(is_known, "saved", "Saved in all, about", cost.saved_bytes),
-        size_if(is_known, "restored", "Restored in all, about", cost.restored_bytes),
+        FURTHER(kprof_field_integer("sm_passes", "Passes with counters of the SMs", (int64_t)effort.sm_pass_count)),
+        FURTHER(kprof_field_integer("slow_passes", "Passes that make launches slow", (int64_t)effort.slow_pass_count)),
+        FURTHER(measure("counter_data", "Counter data of a launch, about", cost.counter_data_bytes, "byte")),
+        kprof_field_integer("launches", is_counted ? "Launches" : "Launches (assumed; --launch-count tells how many)",
+                            (int64_t)workload->launches),
+        FURTHER(kprof_field_text("launches_from", "Their number is",
+                                 is_counted ? "given" : "assumed; --launch-count tells it")),
+        measure("launch_time", "Time added to each launch, about", cost.launch_ms * 1e6, "ns"),
+        FURTHER(measure("batch_time", "Time for a batch beside its launches, about", cost.batch_ms * 1e6, "ns")),
+        FURTHER(measure("start_time", "Time to start, about", cost.start_s * 1e9, "ns")),
+        FURTHER(kprof_field_integer("batches", "Batches, about", (int64_t)cost.batch_count)),
+        FURTHER(
+            measure("batch_counter_data", "Counter data of a batch, at most about", cost.batch_counter_bytes, "byte")),
+        FURTHER(
+            size_if(is_given, "allocated", "Memory that the application allocates", (double)workload->allocated_bytes)),
+        FURTHER(kprof_field_text("allocated_from", "Its size is", source_of_size(workload, &cost))),
+        FURTHER(measure("device_memory", "Memory of the GPU", cost.device_bytes, "byte")),
+        FURTHER(kprof_field_text("device_memory_from", "It is that of",
+                                 workload->device_bytes ? "the GPU here" : "the GPU whose prices these are")),
+        FURTHER(size_if(is_known, "saved_per_batch", "Saved for a batch", cost.saved_bytes_per_batch)),
+        FURTHER(kprof_field_text("saved_fits", "Space for copies", space_for_copies(&cost, is_known))),
+        size_if(is_known, "saved", label_of_saved(&cost, is_known), cost.saved_bytes),
+        FURTHER(size_if(is_known, "restored", "Restored in all, about", cost.restored_bytes)),
         measure("total_time", is_known ? "Time in all, about" : "Time in all, without memory, about",
                 cost.total_s * 1e9, "ns"),
-        measure("memory_time_per_gib", is_known ? "For each GiB allocated, about" : "And for each GiB allocated, about",
-                cost.memory_s_per_gib * 1e9, "ns"),
+        FURTHER(measure("memory_time_per_gib",
+                        is_known ? "For each GiB allocated, about" : "And for each GiB allocated, about",
+                        cost.memory_s_per_gib * 1e9, "ns")),
     };
-    show_record(emitter, fields, COUNT_OF(fields));
+    show_record(emitter, fields, COUNT_OF(fields), options->verbose);
 }
 
 static void show_plans(kprof_emitter *emitter, const kprof_options *options, const kprof_plans *plans)
@@ -98,17 +115,17 @@ static void show_left_out(kprof_emitter *emitter, const kprof_plans *plans)
     for (size_t i = 0; i < plans->count; i++) {
         const kprof_plan *plan = &plans->chips[i].plan;
         for (size_t k = 0; k < plan->left_out.count; k++) {
-            const kprof_emit_field fields[] = {
+            kprof_emit_field fields[] = {
                 kprof_field_text("chip", "Chip", plan->chip),
                 kprof_field_text("metric", "Metric", plan->left_out.items[k]),
             };
-            show_record(emitter, fields, COUNT_OF(fields));
+            show_record(emitter, fields, COUNT_OF(fields), true);
         }
     }
     emitter->ops->list_end(emitter);
 }
 
-static void show_memory(kprof_emitter *emitter)
+static void show_memory(kprof_emitter *emitter, bool all)
 {
     static const char saved[] =
         "all device memory that the application has allocated when a batch begins; nothing, where one pass does";
@@ -116,41 +133,42 @@ static void show_memory(kprof_emitter *emitter)
     snprintf(beyond, sizeof beyond,
              "where copies leave less than %g GiB free, launches are multiplexed; uniform memory takes no copies",
              KPROF_DEVICE_RESERVE_BYTES / 0x1p30);
-    const kprof_emit_field fields[] = {
-        kprof_field_text("saved", "Saved", saved),
-        measure("save_time_per_gib", "Time to save a GiB, once for each batch", kprof_prices.save_ms_per_gib * 1e6,
-                "ns"),
-        measure("restore_time_per_gib", "Time to restore a GiB, for each pass and at the end",
-                kprof_prices.restore_ms_per_gib * 1e6, "ns"),
-        kprof_field_text("beyond", "But", beyond),
+    kprof_emit_field fields[] = {
+        FURTHER(kprof_field_text("saved", "Saved", saved)),
+        FURTHER(measure("save_time_per_gib", "Time to save a GiB, once for each batch",
+                        kprof_prices.save_ms_per_gib * 1e6, "ns")),
+        FURTHER(measure("restore_time_per_gib", "Time to restore a GiB, for each pass and at the end",
+                        kprof_prices.restore_ms_per_gib * 1e6, "ns")),
+        FURTHER(kprof_field_text("beyond", "But", beyond)),
     };
     emitter->ops->list_begin(emitter, &(kprof_emit_list){"memory", "Memory", KPROF_LIST_BLOCKS});
-    show_record(emitter, fields, COUNT_OF(fields));
+    show_record(emitter, fields, COUNT_OF(fields), all);
     emitter->ops->list_end(emitter);
 }
 
-static void show_prices(kprof_emitter *emitter)
+static void show_prices(kprof_emitter *emitter, bool all)
 {
     const kprof_price_list *prices = &kprof_prices;
-    const kprof_emit_field fields[] = {
-        kprof_field_text("measured_on", "Measured on", prices->measured_on),
-        kprof_field_text("source", "Source", prices->source),
-        measure("start_time", "A process, to start", prices->start_s * 1e9, "ns"),
-        measure("room_time_per_mib", "A MiB of counter data that batches have room for", prices->room_ms_per_mib * 1e6,
-                "ns"),
-        measure("slow_pass_time", "A launch in a pass that makes launches slow", prices->slow_pass_ms * 1e6, "ns"),
-        measure("other_pass_time", "A launch in another pass", prices->other_pass_ms * 1e6, "ns"),
-        measure("slow_pass_flush_time", "Flushing caches before it, in a pass that makes launches slow",
-                prices->slow_pass_flush_ms * 1e6, "ns"),
-        measure("other_pass_flush_time", "And in another pass", prices->other_pass_flush_ms * 1e6, "ns"),
-        measure("evaluation_time", "Evaluating a metric of a launch", prices->evaluation_ms * 1e6, "ns"),
-        measure("sm_pass_start_time", "A pass with counters of the SMs, to start and stop for a batch",
-                prices->sm_pass_start_ms * 1e6, "ns"),
-        measure("pass_start_time", "Another pass, to start and stop for a batch", prices->other_pass_start_ms * 1e6,
-                "ns"),
+    kprof_emit_field fields[] = {
+        FURTHER(kprof_field_text("measured_on", "Measured on", prices->measured_on)),
+        FURTHER(kprof_field_text("source", "Source", prices->source)),
+        FURTHER(measure("start_time", "A process, to start", prices->start_s * 1e9, "ns")),
+        FURTHER(measure("room_time_per_mib", "A MiB of counter data that batches have room for",
+                        prices->room_ms_per_mib * 1e6, "ns")),
+        FURTHER(
+            measure("slow_pass_time", "A launch in a pass that makes launches slow", prices->slow_pass_ms * 1e6, "ns")),
+        FURTHER(measure("other_pass_time", "A launch in another pass", prices->other_pass_ms * 1e6, "ns")),
+        FURTHER(measure("slow_pass_flush_time", "Flushing caches before it, in a pass that makes launches slow",
+                        prices->slow_pass_flush_ms * 1e6, "ns")),
+        FURTHER(measure("other_pass_flush_time", "And in another pass", prices->other_pass_flush_ms * 1e6, "ns")),
+        FURTHER(measure("evaluation_time", "Evaluating a metric of a launch", prices->evaluation_ms * 1e6, "ns")),
+        FURTHER(measure("sm_pass_start_time", "A pass with counters of the SMs, to start and stop for a batch",
+                        prices->sm_pass_start_ms * 1e6, "ns")),
+        FURTHER(measure("pass_start_time", "Another pass, to start and stop for a batch",
+                        prices->other_pass_start_ms * 1e6, "ns")),
     };
     emitter->ops->list_begin(emitter, &(kprof_emit_list){"prices", "Prices", KPROF_LIST_BLOCKS});
-    show_record(emitter, fields, COUNT_OF(fields));
+    show_record(emitter, fields, COUNT_OF(fields), all);
     emitter->ops->list_end(emitter);
 }
 
@@ -169,8 +187,8 @@ static kprof_status print_plans(const kprof_page_context *context)
         return status;
     show_plans(emitter, content->options, content->plans);
     show_left_out(emitter, content->plans);
-    show_memory(emitter);
-    show_prices(emitter);
+    show_memory(emitter, content->options->verbose);
+    show_prices(emitter, content->options->verbose);
     return kprof_page_end(emitter, KPROF_OK);
 }
 

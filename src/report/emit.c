@@ -253,6 +253,15 @@ kprof_emit_field kprof_field_real(const char *key, const char *label, double val
     return (kprof_emit_field){.key = key, .label = label, .unit = "", .type = KPROF_FIELD_REAL, .real = value};
 }
 
+bool kprof_record_is_shown(const kprof_emit_record *record)
+{
+    for (size_t i = 0; i < record->count; i++) {
+        if (record->fields[i].role != KPROF_ROLE_MACHINE)
+            return true;
+    }
+    return false;
+}
+
 kprof_emit_field kprof_field_with_role(kprof_emit_field field, kprof_field_role role)
 {
     field.role = role;

@@ -164,6 +164,8 @@ static void markdown_columns(kprof_emitter *emitter, const kprof_emit_record *co
 static void markdown_record_begin(kprof_emitter *emitter, const kprof_emit_record *record)
 {
     markdown_emitter *markdown = of(emitter);
+    if (!kprof_record_is_shown(record))
+        return;
     if (!markdown->has_title)
         show_heading(markdown, "## ", markdown->list.title);
     markdown->has_title = true;

@@ -846,6 +846,8 @@ static void show_record_heading(kprof_emitter *emitter, const kprof_emit_record 
 static void text_record_begin(kprof_emitter *emitter, const kprof_emit_record *record)
 {
     text_emitter *text = of(emitter);
+    if (!kprof_record_is_shown(record))
+        return;
     if (text->shape != KPROF_LIST_ALONE)
         show_list_title(emitter);
     if (text->shape == KPROF_LIST_BLOCKS)
