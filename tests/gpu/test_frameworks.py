@@ -4,6 +4,7 @@ import pathlib
 import sqlite3
 import sys
 import tempfile
+import time
 import unittest
 
 import frameworks
@@ -207,7 +208,11 @@ class Runs(unittest.TestCase):
             pid = marker.read_text()
         self.assertIsNone(ended.status)
         state = pathlib.Path(f"/proc/{pid}/stat")
-        self.assertTrue(not state.exists() or state.read_text().split()[2] == "Z")
+        is_gone = lambda: not state.exists() or state.read_text().split()[2] == "Z"
+        deadline = time.monotonic() + 10  # a killed process takes a moment to end
+        while not is_gone() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        self.assertTrue(is_gone())
 
     def test_a_plain_run_that_fails_or_lacks_its_framework(self):
         failed = frameworks.Plain([sys.executable, "-c", "import sys; sys.exit(3)"])
