@@ -284,7 +284,7 @@ static void close_session(profile *run)
     run->report = NULL;
     if (outcome->collecting == KPROF_OK)
         outcome->collecting = closed;
-    if (run->results)
+    if (run->results && closed == KPROF_OK) /* else the path may still be that of an older report */
         outcome->printing = kprof_report_open(run->report_path, &run->report);
     kprof_session_close(&run->session, outcome->collecting != KPROF_OK);
     kprof_signals_restore(&run->signals);

@@ -38,6 +38,7 @@ kprof_status kprof_session_open(kprof_session *out)
     }
     if (session.folder >= 0)
         close(session.folder);
+    unlinkat(session.parent, strrchr(dir, '/') + 1, AT_REMOVEDIR);
     close(session.parent);
     free(session.dir);
     return kprof_fail(KPROF_OUTPUT, "the directory for temporary files %s cannot be used: %s; set TMPDIR", dir,

@@ -112,6 +112,8 @@ static kprof_status open_spool(kprof_spools *spools, const char *name)
     }
     item->damaged = kprof_spool_reader_open(spools->session->folder, name, &item->reader) != KPROF_OK;
     kprof_status status = kprof_ingest_new(spools->report, &item->ingest);
+    if (item->reader)
+        kprof_spool_reader_rest(item->reader);
     if (status == KPROF_OK)
         status = append_spool(spools, item);
     if (status != KPROF_OK)

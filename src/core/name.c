@@ -6,6 +6,7 @@
 #include <libiberty/demangle.h>
 #include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -63,8 +64,12 @@ static bool demangle_on_large_stack(demangling *state)
     pthread_t thread;
     if (pthread_attr_init(&attributes) != 0)
         return false;
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before); /* the thread inherits it: signals are the application's */
     bool started = pthread_attr_setstacksize(&attributes, LARGE_STACK_BYTES) == 0 &&
                    pthread_create(&thread, &attributes, demangle_long, state) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_attr_destroy(&attributes);
     return started && pthread_join(thread, NULL) == 0 && state->done;
 }

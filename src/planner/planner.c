@@ -113,6 +113,10 @@ static double usefulness(const limiter *l)
 static kprof_status fill_image(limiter *l, bool defers, const kprof_strlist *names, const kprof_config_image *draft)
 {
     kprof_packing packing = {0};
+    if (draft->pass_count == 0) { /* nothing needs a counter: leaving names out saves nothing */
+        memset(l->kept, true, l->names->count * sizeof(*l->kept));
+        return KPROF_OK;
+    }
     kprof_status status = kprof_packing_read(l->host, names, draft, &packing);
     if (status == KPROF_OK)
         status = kprof_packing_clear(&packing, l->limits->max_passes);

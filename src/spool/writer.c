@@ -138,8 +138,10 @@ static const char *start_file(kprof_spool_writer *writer, const char *dir)
     struct stat info;
     if (writer->fd < 0)
         return reason;
-    if (!writer->path || fstat(writer->fd, &info) != 0)
+    if (!writer->path || fstat(writer->fd, &info) != 0) {
+        close(writer->fd);
         return "out of memory";
+    }
     writer->device = info.st_dev;
     writer->inode = info.st_ino;
     kprof_spool_encode_header(&writer->buffer);
