@@ -123,8 +123,11 @@ static kprof_status offer_metrics(const answers *to, const kprof_catalog *catalo
     kprof_status status = kprof_chips_named(to->options, &chips);
     if (status == KPROF_OK)
         status = kprof_host_open(chips.names.items[0], NULL, &host);
-    if (status == KPROF_OK && dot && !is_breakdown && !kprof_strlist_add(&base, typed))
-        status = KPROF_NO_MEMORY;
+    if (status == KPROF_OK && dot && !is_breakdown) {
+        char *name = strndup(typed, kprof_metric_base_length(typed));
+        status = name && kprof_strlist_add(&base, name) ? KPROF_OK : KPROF_NO_MEMORY;
+        free(name);
+    }
     kprof_query query = {catalog, base.count ? KPROF_QUERY_SUFFIX : KPROF_QUERY_BASE, &base,
                          is_breakdown ? offer_breakdown : offer_metric, (void *)to};
     if (status == KPROF_OK)

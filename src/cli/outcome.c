@@ -1,6 +1,7 @@
 /* Turns what happened into an exit code and an explanation. */
 #include "cli/outcome.h"
 #include "core/log.h"
+#include "core/strbuf.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -104,19 +105,34 @@ static void show_seen(const kprof_options *options, const kprof_seen_kernel *ker
     suggest_name(options, kernels, count);
 }
 
+/* The filters that were given, as options. */
+static void append_filters(const kprof_filter_spec *filter, kprof_strbuf *out)
+{
+    if (filter->kernel)
+        kprof_strbuf_printf(out, " -k %s", filter->kernel);
+    if (filter->launch_skip)
+        kprof_strbuf_printf(out, " -s %llu", (unsigned long long)filter->launch_skip);
+    if (filter->launch_skip_before_match)
+        kprof_strbuf_printf(out, " --launch-skip-before-match %llu",
+                            (unsigned long long)filter->launch_skip_before_match);
+    if (filter->device_mask)
+        kprof_strbuf_puts(out, " --devices");
+}
+
 void kprof_outcome_explain_no_match(const kprof_options *options, kprof_report *report)
 {
     kprof_seen_kernel *kernels = NULL;
     size_t count = 0;
     if (kprof_report_seen(report, &kernels, &count) != KPROF_OK)
         return;
+    kprof_strbuf filters = KPROF_STRBUF_INIT;
+    append_filters(&options->filter, &filters);
     if (count == 0)
         kprof_log(KPROF_LOG_ERROR, "the application used CUDA but launched no kernel");
-    else if (options->filter.kernel)
-        kprof_log(KPROF_LOG_ERROR, "no launch matched -k %s with the other filters given; the application launched:",
-                  options->filter.kernel);
     else
-        kprof_log(KPROF_LOG_ERROR, "no launch matched the filters given; the application launched:");
+        kprof_log(KPROF_LOG_ERROR,
+                  "no launch matched%s; the application launched:", filters.length > 0 ? filters.data : " the filters");
+    kprof_strbuf_free(&filters);
     show_seen(options, kernels, count);
     kprof_seen_free(kernels, count);
 }

@@ -118,6 +118,8 @@ static kprof_status check_outputs(const kprof_options *options, const char *log_
     kprof_status status = KPROF_OK;
     if (log_file)
         status = check_output("--log-file", log_file, inputs);
+    if (status == KPROF_OK && log_file && kprof_is_report(log_file))
+        return kprof_fail(KPROF_USAGE, "--log-file %s is a report; name another file, or remove it", log_file);
     if (status == KPROF_OK && export_path)
         status = check_output("--export", export_path, inputs);
     if (status == KPROF_OK && log_file && export_path && is_same(log_file, export_path))

@@ -155,6 +155,7 @@ bool kprof_has_extension(const char *path)
 
 static kprof_status expand(const char *pattern, unsigned number, char **out)
 {
+    const char *given = pattern;
     kprof_strbuf path = KPROF_STRBUF_INIT;
     kprof_status status = KPROF_OK;
     while (*pattern && status == KPROF_OK) {
@@ -165,6 +166,10 @@ static kprof_status expand(const char *pattern, unsigned number, char **out)
             kprof_strbuf_append(&path, pattern++, 1);
         }
     }
+    const char *slash = path.length > 0 ? strrchr(path.data, '/') : NULL;
+    const char *name = slash ? slash + 1 : path.length > 0 ? path.data : "";
+    if (status == KPROF_OK && (!*name || strcmp(name, ".") == 0 || strcmp(name, "..") == 0))
+        status = kprof_fail(KPROF_USAGE, "--export %s: that is a folder; add the name of a file", given);
     if (path.length == 0 || !kprof_has_extension(path.data))
         kprof_strbuf_puts(&path, EXTENSION);
     *out = kprof_strbuf_take(&path);

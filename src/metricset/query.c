@@ -98,6 +98,16 @@ static kprof_status add_named(const lookup *at, const char *word)
         return add_bases(at, word);
     char *base = strndup(word, kprof_metric_base_length(word));
     kprof_status status = KPROF_NO_MEMORY;
+    bool is_full_name = base && strlen(base) < strlen(word) && kprof_strlist_contains(at->all, base);
+    if (is_full_name) {
+        kprof_strlist names = KPROF_STRLIST_INIT;
+        status = kprof_select_metrics(at->query->catalog, at->host, word, &names);
+        kprof_strlist_free(&names);
+        if (status != KPROF_OK) {
+            free(base);
+            return status;
+        }
+    }
     if (base && !kprof_strlist_contains(at->all, base)) {
         const char *nearest = kprof_nearest(base, (const char *const *)at->all->items, at->all->count);
         status = kprof_fail(KPROF_UNKNOWN_NAME, "metric \"%s\" is not known on chip %s%s%s%s", word,

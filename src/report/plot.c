@@ -259,11 +259,14 @@ static void print_x_axis(const plot_area *plot, kprof_output *out)
         char number[KPROF_NUMBER_SIZE];
         size_t length = kprof_number_general(number, pow(10, plot->x_low + i), 4);
         ticks[column] = '+';
+        if (i > 0 && column <= end) /* the numbers would run together */
+            continue;
         memcpy(&numbers[column], number, length);
         end = column + length;
     }
+    const char *unit = end > plot->columns + 4 ? " FLOP/byte" : "  FLOP/byte"; /* within the width */
     kprof_output_printf(out, "%*s %.*s\n", AXIS_WIDTH, "", (int)plot->columns + 1, ticks);
-    kprof_output_printf(out, "%*s %.*s  FLOP/byte\n", AXIS_WIDTH, "FLOP/s", (int)end, numbers);
+    kprof_output_printf(out, "%*s %.*s%s\n", AXIS_WIDTH, "FLOP/s", (int)end, numbers, unit);
 }
 
 void kprof_plot_rooflines(kprof_output *out, const kprof_emit_roofline *rooflines, size_t count, unsigned width)

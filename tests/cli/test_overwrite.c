@@ -16,12 +16,17 @@
 static char folder[] = "/tmp/kprof-test-XXXXXX";
 static log_capture captured;
 
-static void write_file(const char *name, mode_t mode)
+static void write_text(const char *name, mode_t mode, const char *text)
 {
     int file = open(name, O_CREAT | O_TRUNC | O_WRONLY, mode);
     assert_true(file >= 0);
-    assert_int_equal(write(file, "SQLite format 3\0 and more", 25), 25);
+    assert_int_equal(write(file, text, 25), 25);
     close(file);
+}
+
+static void write_file(const char *name, mode_t mode)
+{
+    write_text(name, mode, "SQLite format 3\0 and more");
 }
 
 static int make_files(void **state)
@@ -31,7 +36,7 @@ static int make_files(void **state)
     assert_int_equal(chdir(folder), 0);
     write_file("run.kprof", 0600);
     write_file("app", 0700);
-    write_file("data", 0600);
+    write_text("data", 0600, "text of twenty-five bytes");
     assert_int_equal(symlink("run.kprof", "symbolic"), 0);
     assert_int_equal(link("run.kprof", "hard"), 0);
     assert_int_equal(mkdir("own", 0700) | mkdir("own/sections", 0700), 0);
@@ -91,6 +96,23 @@ static void outputs_that_are_inputs(void **state)
     }
 }
 
+/* A report of another run is no place for text, either. */
+static void logs_over_reports(void **state)
+{
+    (void)state;
+    static const char *const lines[] = {"list sets --log-file log.kprof", "plan --log-file log.kprof app",
+                                        "report run.kprof --log-file log.kprof", "--log-file log.kprof app"};
+    FILE *report = fopen("log.kprof", "w");
+    assert_non_null(report);
+    assert_int_equal(fwrite("SQLite format 3", 16, 1, report), 1);
+    assert_int_equal(fclose(report), 0);
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        assert_int_equal(check(lines[i]), KPROF_USAGE);
+        assert_non_null(strstr(captured.last, "is a report"));
+    }
+    unlink("log.kprof");
+}
+
 static void outputs_that_are_one(void **state)
 {
     (void)state;
@@ -140,9 +162,8 @@ static void stdout_is_an_output(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(outputs_that_are_inputs),
-        cmocka_unit_test(outputs_that_are_one),
-        cmocka_unit_test(outputs_of_their_own),
+        cmocka_unit_test(outputs_that_are_inputs), cmocka_unit_test(logs_over_reports),
+        cmocka_unit_test(outputs_that_are_one),    cmocka_unit_test(outputs_of_their_own),
         cmocka_unit_test(stdout_is_an_output),
     };
     return cmocka_run_group_tests(tests, make_files, remove_files);

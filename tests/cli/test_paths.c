@@ -36,7 +36,8 @@ static void placeholders(void **state)
 static void wrong_placeholders(void **state)
 {
     (void)state;
-    static const char *const patterns[] = {"%", "%x", "%q", "%q{", "%q{KPROF_TEST_NO_SUCH_VARIABLE}"};
+    static const char *const patterns[] = {
+        ".", "..", "/tmp/", "./..", "%", "%x", "%q", "%q{", "%q{KPROF_TEST_NO_SUCH_VARIABLE}"};
     for (size_t i = 0; i < sizeof patterns / sizeof patterns[0]; i++) {
         char *path = NULL;
         log_capture_start(&captured);

@@ -187,6 +187,7 @@ class Nothing(Case):
     def test_no_match_by_count(self):
         run = self.profile(["-s", "10"], [f"launch={VECTOR_ADD}*2"])
         self.assert_run(run, 106)
+        self.assertIn("no launch matched -s 10;", run.err)
         self.assertIn("2 x vectorAdd", run.err)
 
     def test_no_match_in_csv_too(self):
@@ -674,6 +675,14 @@ class Plans(Case):
         self.assert_run(self.kprof("--plan", "--chips", "GH10"), 102)
         self.assert_run(self.kprof("--plan", "--chips", "GH100", "--set", "ful"), 102)
         self.assert_run(self.kprof("--plan", "--chips", "GH100", "--metrics", "dram__byte.sum"), 102)
+        run = self.kprof("list", "metrics", "--chips", "GH100", "--metrics", "dram__bytes.summ")
+        self.assert_run(run, 102)
+        self.assertIn('did you mean "dram__bytes.sum"?', run.err)
+
+    def test_nothing_to_count_beyond_the_budget(self):
+        run = self.kprof("plan", "--chips", "GH100", "--metrics", "launch__grid_size", "--budget", "0.1")
+        self.assert_run(run, 0)
+        self.assertRegex(run.out, r"Passes +0\n")
 
     def test_a_plan_for_each_chip(self):
         run = self.kprof("--plan", "--chips", "GH100,TU102", "--csv", "-c", "7")
