@@ -27,7 +27,7 @@
     X(target_launch_captured)                                                                                          \
     X(target_function)                                                                                                 \
     X(target_sharing)                                                                                                  \
-    X(target_has_room)                                                                                                 \
+    X(target_has_space)                                                                                                \
     X(target_reaches_pageable)                                                                                         \
     X(target_set_own)                                                                                                  \
     X(target_enter_context)                                                                                            \

@@ -89,7 +89,7 @@ kprof_status kprof_flush_open(kprof_flush **out)
     kprof_status status = kprof_driver_load(&flush->driver);
     CUresult result = status == KPROF_OK ? prepare(flush) : CUDA_SUCCESS;
     if (result == CUDA_ERROR_OUT_OF_MEMORY)
-        status = kprof_fail(KPROF_NO_MEMORY, "the device has no room for the %zu bytes that flush its caches",
+        status = kprof_fail(KPROF_NO_MEMORY, "the device has no space for the %zu bytes that flush its caches",
                             flush->rows * ROW_BYTES);
     else if (result != CUDA_SUCCESS)
         status = kprof_fail(KPROF_UNSUPPORTED, "the caches cannot be flushed: %s", kprof_driver_error(result));

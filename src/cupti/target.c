@@ -412,7 +412,7 @@ bool kprof_target_capturing(void)
     return atomic_load(&target.captures) > 0;
 }
 
-bool kprof_target_has_room(const kprof_call *call)
+bool kprof_target_has_space(const kprof_call *call)
 {
     const kprof_decoded_call *decoded = call->parameters;
     size_t wanted = decoded ? decoded->allocation_bytes : 0, free_bytes = 0, total_bytes = 0;

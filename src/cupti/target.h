@@ -99,8 +99,8 @@ typedef enum kprof_sharing {
     KPROF_MANAGED = 32,            /* memory that moves between host and device: nothing tells who reaches it */
 } kprof_sharing;
 unsigned kprof_target_sharing(void);
-/* Has the device room for what the call is about to allocate, and some to spare? */
-bool kprof_target_has_room(const kprof_call *call);
+/* Has the device space for what the call is about to allocate, and some to spare? */
+bool kprof_target_has_space(const kprof_call *call);
 /* Are the calls that this thread makes from now on kprof's own? Returns what they were. Calls within hooks are its own
  * anyway. */
 bool kprof_target_set_own(bool own);

@@ -3,12 +3,12 @@
 
 #include "core/log.h"
 #include "core/monotonic.h"
+#include "inject/capacity.h"
 #include "inject/engine.h"
 #include "inject/keep.h"
 #include "inject/lock.h"
 #include "inject/multiplex.h"
 #include "inject/process.h"
-#include "inject/room.h"
 #include "inject/wait.h"
 
 #include <stdio.h>
@@ -168,7 +168,7 @@ static kprof_status wait_for_others(void)
     return joins ? kprof_contexts_wait_for_others(batch->context->context) : KPROF_OK;
 }
 
-/* `ranges`: that the batch must have room for. */
+/* `ranges`: those that the batch must be able to hold. */
 static kprof_status begin(size_t ranges)
 {
     kprof_open_batch *batch = &kprof_engine.batch;
@@ -180,12 +180,12 @@ static kprof_status begin(size_t ranges)
         return status;
     batch->times.save_ms = kprof_monotonic_lap_ms(&lap_ns);
     if (batch->kind == KPROF_MULTIPLEXED)
-        batch->context->small_batches = 0; /* room for batches, too, until samples are complete */
-    size_t room = kprof_room_choose(batch->context);
+        batch->context->small_batches = 0; /* batches are measured in it, too, until samples are complete */
+    size_t usual = kprof_capacity_choose(batch->context);
     if (ranges > KPROF_BATCH_MOST_LAUNCHES)
-        return kprof_fail(KPROF_NOT_COLLECTED, "the graph has %zu chosen kernels, and a batch has room for %d", ranges,
+        return kprof_fail(KPROF_NOT_COLLECTED, "the graph has %zu chosen kernels, and a batch holds %d at most", ranges,
                           KPROF_BATCH_MOST_LAUNCHES);
-    batch->capacity = ranges > room ? ranges : room;
+    batch->capacity = ranges > usual ? ranges : usual;
     batch->least_ranges = ranges;
     return kprof_passes_begin();
 }
@@ -304,7 +304,7 @@ static kprof_status open_for(candidate *c)
     return is_apart(c->treatment.kind) ? KPROF_OK : open_batch(c->launch, &c->treatment, 1);
 }
 
-/* Is there no room for so many more ranges? */
+/* Can the batch not hold so many more ranges? */
 static bool is_full(size_t ranges)
 {
     kprof_open_batch *batch = &kprof_engine.batch;
@@ -693,7 +693,7 @@ void kprof_batch_leave(const kprof_call *call)
         kprof_batch_spoil("what came from the host could not be kept");
     int64_t now_ns = kprof_monotonic_ns();
     if (is_full(1))
-        kprof_batch_close("the last launch it has room for");
+        kprof_batch_close("the last launch that fits");
     else if (now_ns - batch->started_ns > MAX_OPEN_NS)
         kprof_batch_close("its age");
     else if (batch->kind == KPROF_REPLAYED && now_ns - batch->chosen_ns > MAX_UNCHOSEN_NS)
@@ -758,8 +758,8 @@ void kprof_batch_close(const char *why)
     const kprof_batch_times *ms = &batch->times;
     if (batch->kind != KPROF_MULTIPLEXED) {
         batch->context->last_launches = batch->chosen_count;
-        kprof_room_note(batch->context, batch->wanted_ranges, batch->capacity,
-                        ms->prepare_ms + ms->start_ms + ms->stop_ms);
+        kprof_capacity_note(batch->context, batch->wanted_ranges, batch->capacity,
+                            ms->prepare_ms + ms->start_ms + ms->stop_ms);
     }
     release();
     if (entered)

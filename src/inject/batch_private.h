@@ -51,7 +51,7 @@ typedef struct kprof_open_batch {
     size_t chosen_count;
     size_t first_range;               /* the batch's first one; before it are those of samples */
     size_t range_count;               /* of ranges so far: the next one's index */
-    size_t least_ranges;              /* that there must be room for when it opens */
+    size_t least_ranges;              /* that it must be able to hold when it opens */
     const kprof_batch_launch *opener; /* the launch that it is opened for; only while it opens */
     size_t wanted_ranges;             /* that there will be, besides that of the whole batch */
     size_t replay_count;              /* of launches and transfers that are replayed, the first so many */

@@ -104,7 +104,7 @@ static void use_readers_of(const kprof_chip_metrics *metrics)
     work->readers_metrics = metrics;
 }
 
-/* Make room for as many names as a pass may have. */
+/* Make space for as many names as a pass may have. */
 static bool reserve(size_t count)
 {
     kprof_evaluator *work = &kprof_engine.evaluator;

@@ -368,9 +368,9 @@ static void try_to_settle(const kprof_call *call)
 }
 
 /* The application gets the memory that it needs, and sees what it would see. */
-static void make_room(const kprof_call *call)
+static void make_space(const kprof_call *call)
 {
-    bool needed = call->kind == KPROF_CALL_MEMORY_INFO || !kprof_engine.device->target_has_room(call);
+    bool needed = call->kind == KPROF_CALL_MEMORY_INFO || !kprof_engine.device->target_has_space(call);
     if (!needed || atomic_load(&kprof_engine.process.matched) == 0 || !kprof_gate_enter_exclusive(GATE_TIMEOUT_MS))
         return;
     kprof_batch_close(call->name);
@@ -395,7 +395,7 @@ static void follow(const kprof_call *call)
         kprof_kernels_forget_handles();
     else if (call->kind == KPROF_CALL_ALLOCATE || call->kind == KPROF_CALL_SETUP ||
              call->kind == KPROF_CALL_GRAPH_CHANGE || call->kind == KPROF_CALL_MEMORY_INFO)
-        make_room(call);
+        make_space(call);
 }
 
 static void enter(const kprof_call *call)

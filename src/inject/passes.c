@@ -22,7 +22,7 @@
  * same for each pass, however many launches share it. */
 #define WITNESSED_LAUNCHES 64
 
-/* Share a measurement only if it has room for this many ranges, or for half of those that the batch may have. */
+/* Share a measurement only if it can hold this many ranges, or for half of those that the batch may have. */
 #define LEAST_SHARED_RANGES 64
 
 static bool wants_all_witnesses(void)
@@ -41,7 +41,7 @@ static kprof_measurement wanted_measurement(void)
                                .proved = proved};
 }
 
-/* The room that the batch must have. After it is closed the number of its ranges is known; before its own run it is
+/* The capacity that the batch must have. After it is closed the number of its ranges is known; before its own run it is
  * not. */
 static size_t least_ranges(void)
 {

@@ -273,11 +273,11 @@ static void test_a_launch_that_turns_out_not_to_be_repeatable(void **state)
     kprof_chip_metrics metrics = {.pass_count = 2};
     kprof_batch_launch launch = {.kernel = &kernel, .metrics = &metrics, .chosen = true};
     atomic_store(&kernel.watched_ends, 1);
-    assert_treated(kprof_treatment_unrepeated(&launch, "no room (test)"), KPROF_MULTIPLEXED, "no room (test)");
+    assert_treated(kprof_treatment_unrepeated(&launch, "no space (test)"), KPROF_MULTIPLEXED, "no space (test)");
     metrics.pass_count = 1;
-    assert_treated(kprof_treatment_unrepeated(&launch, "no room (test)"), KPROF_LIVE, "no room (test)");
+    assert_treated(kprof_treatment_unrepeated(&launch, "no space (test)"), KPROF_LIVE, "no space (test)");
     seen.sharing = KPROF_SHARES_WITH_HOST;
-    assert_treated(kprof_treatment_unrepeated(&launch, "no room (test)"), KPROF_WATCHED, "only watched");
+    assert_treated(kprof_treatment_unrepeated(&launch, "no space (test)"), KPROF_WATCHED, "only watched");
 }
 
 static void test_replay_mode_kernel(void **state)
