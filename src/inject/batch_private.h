@@ -6,8 +6,8 @@
 #include "cupti/operation.h"
 #include "inject/batch.h"
 #include "inject/contexts.h"
+#include "inject/decision.h"
 #include "inject/evaluate.h"
-#include "inject/treatment.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -35,7 +35,7 @@ typedef struct kprof_open_batch {
     atomic_bool open;
     atomic_bool records; /* it is open, and replayed */
     atomic_bool window;  /* it is open, and one of multiplex.h */
-    kprof_treatment_kind kind;
+    kprof_decision_kind kind;
     atomic_bool unknown_ends;      /* since the last wait, a kernel was launched that is not known to end by itself */
     _Atomic(const char *) spoiled; /* why the batch is not repeated; NULL: it is */
     char note[512];                /* why launches are measured in another way than asked for; "" when all is well */

@@ -35,7 +35,7 @@ static bool wants_all_witnesses(void)
 static kprof_measurement wanted_measurement(void)
 {
     kprof_open_batch *batch = &kprof_engine.batch;
-    bool proved = batch->kind == KPROF_MULTIPLEXED ? kprof_treatment_proves(batch->metrics) : batch->proved;
+    bool proved = batch->kind == KPROF_MULTIPLEXED ? kprof_decision_proves(batch->metrics) : batch->proved;
     return (kprof_measurement){.ranges = batch->capacity + proved, /* one for the whole batch */
                                .all_witnesses = wants_all_witnesses(),
                                .proved = proved};
