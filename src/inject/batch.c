@@ -5,7 +5,6 @@
 #include "core/monotonic.h"
 #include "inject/capacity.h"
 #include "inject/engine.h"
-#include "inject/keep.h"
 #include "inject/lock.h"
 #include "inject/multiplex.h"
 #include "inject/process.h"
@@ -742,7 +741,7 @@ static void measure(const char *why)
         kprof_deliver_all(passes);
     batch->times.deliver_ms = kprof_monotonic_lap_ms(&replayed_ns);
     if (status == KPROF_OK && batch->evaluations.count == 1)
-        kprof_keep_image(batch->context->profiler, &batch->launches[batch->evaluations.items[0].launch].record);
+        kprof_deliver_image(batch->context->profiler, &batch->launches[batch->evaluations.items[0].launch].record);
     log_times(passes, why);
 }
 

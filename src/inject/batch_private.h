@@ -99,5 +99,8 @@ void kprof_deliver(const kprof_chip_metrics *metrics, const kprof_evaluation *e,
                    const char *reason);
 /* Report that no launch was measured. */
 void kprof_deliver_reason(const char *reason);
+/* Write the decoded image of one launch to the folder that the configuration names, if it does; failing to is a
+ * warning. */
+void kprof_deliver_image(const kprof_profiler *profiler, const kprof_launch_record *launch);
 
 #endif

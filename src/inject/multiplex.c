@@ -4,7 +4,6 @@
 #include "inject/batch_private.h"
 
 #include "inject/engine.h"
-#include "inject/keep.h"
 #include "inject/multiplex.h"
 #include "inject/process.h"
 
@@ -436,7 +435,7 @@ static void deliver_samples(kprof_profiled_context *context, const size_t *numbe
     if (status == KPROF_OK)
         kprof_evaluations_free(&evaluations);
     if (status == KPROF_OK && count == 1 && m->sample_count == 1)
-        kprof_keep_image(context->profiler, &m->samples[numbers[0]].record);
+        kprof_deliver_image(context->profiler, &m->samples[numbers[0]].record);
 }
 
 /* A launch that is not the first of its sample has its counters there. */
