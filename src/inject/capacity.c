@@ -1,4 +1,5 @@
-/* Chooses by free memory, by how many launches earlier batches had, and by the options. */
+/* Chooses by free memory, by how many launches earlier batches had, and by the options. It is a file of its own because
+ * its test links nothing else of the batch. */
 #include "inject/capacity.h"
 
 #include "core/memory.h"

@@ -1,4 +1,5 @@
-/* One thread, which ends when the libraries are there. */
+/* Starts one thread, which ends when the libraries are there. It is a file of its own because its test links nothing
+ * else of the process. */
 #include "inject/preload.h"
 
 #include "core/monotonic.h"
