@@ -455,12 +455,6 @@ static bool may_be_behind(const kprof_batch_launch *launch)
     return unknown || kprof_decision_may_wait(launch) || (kprof_engine.device->target_sharing() & KPROF_WAITS_FOR_HOST);
 }
 
-static kprof_status await_ends(void)
-{
-    kprof_status status = kprof_wait_with_limit(kprof_engine.batch.context->context);
-    return kprof_wait_is_idle(status) ? KPROF_OK : status;
-}
-
 /* Have a window open where that is worth it, and return whether it is the launch's turn in it; NEVER when none could be
  * opened, and `status` says why. */
 static kprof_turn find_turn(const kprof_batch_launch *launch, const kprof_decision *decision, kprof_status *status)
@@ -471,8 +465,10 @@ static kprof_turn find_turn(const kprof_batch_launch *launch, const kprof_decisi
         turn = kprof_multiplex_turn(launch);
     else if (kprof_multiplex_wants(kprof_contexts_find(launch->call->context), launch))
         turn = KPROF_TURN_LATER;
-    if (turn == KPROF_TURN_NOW && may_be_behind(launch))
-        *status = await_ends();
+    if (turn == KPROF_TURN_NOW && may_be_behind(launch)) {
+        kprof_status ended = kprof_wait_with_limit(kprof_engine.batch.context->context);
+        *status = kprof_wait_is_idle(ended) ? KPROF_OK : ended;
+    }
     if (*status != KPROF_OK || turn == KPROF_TURN_NEVER)
         return KPROF_TURN_NEVER;
     if (kprof_batch_is_open() && (turn == KPROF_TURN_NOW || !kprof_multiplex_loses_patience()))
@@ -583,14 +579,6 @@ static const kprof_batch_launch *first_chosen(const kprof_batch_launch *launches
     return NULL;
 }
 
-static size_t count_chosen(const kprof_batch_launch *launches, size_t count)
-{
-    size_t chosen = 0;
-    for (size_t i = 0; i < count; i++)
-        chosen += launches[i].chosen;
-    return chosen;
-}
-
 /* Have a batch open that the launches can join. */
 static kprof_status open_for_all(const kprof_batch_launch *launches, size_t count, size_t ranges)
 {
@@ -606,13 +594,6 @@ static kprof_status open_for_all(const kprof_batch_launch *launches, size_t coun
     return kprof_fail(KPROF_NOT_COLLECTED, "%s", kprof_process_reason(status)); /* others may be measured in one pass */
 }
 
-static void free_all(kprof_operation **operations, size_t count)
-{
-    for (size_t i = 0; operations && i < count; i++)
-        kprof_engine.device->operation_free(operations[i]);
-    free(operations);
-}
-
 /* No batch has the launches: say why, and close the one that there is, as it would not know of them. */
 static kprof_status give_up_all(kprof_status status)
 {
@@ -626,14 +607,16 @@ static kprof_status give_up_all(kprof_status status)
 bool kprof_batch_enter_all(const kprof_batch_launch *launches, size_t count, kprof_status *status)
 {
     kprof_open_batch *batch = &kprof_engine.batch;
-    size_t chosen = count_chosen(launches, count), ranges = chosen + 1; /* one around all of them, in a search */
+    size_t chosen = 0;
+    for (size_t i = 0; i < count; i++)
+        chosen += launches[i].chosen;
     kprof_operation **operations = calloc(count + 1, sizeof *operations);
     const char *why = operations && reserve(count) ? NULL : "there is no memory to keep what the graph does";
     *status = KPROF_OK;
     if (kprof_batch_records())
         check_ends(launches[0].call->stream);
     if (!why)
-        *status = open_for_all(launches, count, ranges);
+        *status = open_for_all(launches, count, chosen + 1); /* one around all of them, in a search */
     if (!why && *status == KPROF_OK && kprof_batch_is_open()) {
         why = check_all(launches, count, operations, batch->context->snapshot);
         if (!why && !reserve(count))
@@ -643,7 +626,9 @@ bool kprof_batch_enter_all(const kprof_batch_launch *launches, size_t count, kpr
         *status = kprof_fail(KPROF_NOT_COLLECTED, "%s", why);
     if (*status != KPROF_OK || !kprof_batch_is_open()) {
         *status = give_up_all(*status);
-        free_all(operations, count);
+        for (size_t i = 0; operations && i < count; i++)
+            kprof_engine.device->operation_free(operations[i]);
+        free(operations);
         return false;
     }
     batch->entered = 0;

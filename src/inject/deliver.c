@@ -55,23 +55,20 @@ void kprof_deliver(const kprof_chip_metrics *metrics, const kprof_evaluation *e,
     batch->listener->done(record, incomplete && !*reason ? NOT_IN_GRAPHS : reason);
 }
 
-static void deliver(const kprof_evaluation *evaluation, uint32_t passes)
-{
-    kprof_open_batch *batch = &kprof_engine.batch;
-    kprof_launch_record *record = &batch->launches[evaluation->launch].record;
-    if (evaluation->status == KPROF_OK) {
-        record->mode = KPROF_REPLAY_BATCH;
-        record->pass_count = passes;
-    }
-    kprof_deliver(batch->metrics, evaluation, record, batch->note);
-}
-
 void kprof_deliver_all(uint32_t passes)
 {
     kprof_open_batch *batch = &kprof_engine.batch;
-    for (size_t i = 0; i < batch->evaluations.count; i++)
-        if (batch->evaluations.items[i].launch < batch->replay_count)
-            deliver(&batch->evaluations.items[i], passes);
+    for (size_t i = 0; i < batch->evaluations.count; i++) {
+        const kprof_evaluation *evaluation = &batch->evaluations.items[i];
+        if (evaluation->launch >= batch->replay_count)
+            continue;
+        kprof_launch_record *record = &batch->launches[evaluation->launch].record;
+        if (evaluation->status == KPROF_OK) {
+            record->mode = KPROF_REPLAY_BATCH;
+            record->pass_count = passes;
+        }
+        kprof_deliver(batch->metrics, evaluation, record, batch->note);
+    }
     for (size_t i = batch->replay_count; i < batch->count; i++)
         if (batch->launches[i].chosen)
             batch->listener->done(&batch->launches[i].record,

@@ -500,11 +500,6 @@ static void context_ending(void *context)
     thread.own_call = own_call;
 }
 
-static void cuda_started(void)
-{
-    kprof_preload_start();
-}
-
 /* Nothing was launched for a while: the process may be about to end without a word, and others may wait. */
 static bool give_back(unsigned calls)
 {
@@ -569,4 +564,4 @@ void kprof_launch_finish(void)
     kprof_process_write(&record);
 }
 
-const kprof_target_hooks kprof_launch_hooks = {enter, leave, cuda_started, kprof_contexts_note, context_ending};
+const kprof_target_hooks kprof_launch_hooks = {enter, leave, kprof_preload_start, kprof_contexts_note, context_ending};
