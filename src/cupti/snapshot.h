@@ -1,7 +1,7 @@
-/* The device memory of a context around a batch: as it was before the batch (the start), put back before each replay,
- * and as the application's own run left it (the end), put back after the last replay, so that the application sees its
- * own run alone. Host memory is neither saved nor written. Calls are for one thread at a time, with the context
- * current; they wait for work of kprof's own stream only, with a limit. */
+/* Keeps the device memory of a context around a batch, twice. The start, as it was before the batch, is put back before
+ * each replay. The end, as the application's own run left it, is put back after the last replay, so that the
+ * application sees its own run alone. Host memory is neither saved nor written. Calls are for one thread at a time,
+ * with the context current; they wait for work of kprof's own stream only, with a limit. */
 #ifndef KPROF_CUPTI_SNAPSHOT_H
 #define KPROF_CUPTI_SNAPSHOT_H
 
