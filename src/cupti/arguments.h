@@ -12,7 +12,8 @@ typedef struct kprof_arguments {
     size_t size_bytes;
 } kprof_arguments;
 
-/* What a launch was given: `parameters`, an address for each parameter, or `extra`, the buffer; either may be NULL. */
+/* The arguments that a launch was given. `parameters` has an address for each parameter, `extra` is the buffer; either
+ * may be NULL. */
 typedef struct kprof_given_arguments {
     CUfunction function; /* may be a CUkernel, which the driver takes for one */
     void **parameters;

@@ -24,7 +24,7 @@ static size_t round_up(size_t bytes, size_t to)
 }
 
 /* Pieces of up to `largest` bytes may leave so much of a chunk unused. */
-static size_t room_left(const kprof_backing *backing, size_t largest)
+static size_t space_left(const kprof_backing *backing, size_t largest)
 {
     size_t left = 0;
     for (const kprof_backing_chunk *c = backing->chunks; c; c = c->next)
@@ -66,7 +66,7 @@ kprof_status kprof_backing_grow(kprof_backing *backing, const kprof_driver_api *
 
 kprof_status kprof_backing_reserve(kprof_backing *backing, const kprof_driver_api *driver, size_t bytes, size_t largest)
 {
-    size_t left = room_left(backing, largest), wanted = bytes + largest + ALIGNMENT;
+    size_t left = space_left(backing, largest), wanted = bytes + largest + ALIGNMENT;
     if (left >= wanted)
         return KPROF_OK;
     size_t missing = round_up(wanted - left + largest, CHUNK_GRANULE);

@@ -15,13 +15,13 @@ typedef struct kprof_backing {
     kprof_backing_chunk *chunks; /* owned */
 } kprof_backing;
 
-/* Have room for pieces of `bytes` in all, and for one more of `largest`. NO_MEMORY, with a logged reason, when the
+/* Have space for pieces of `bytes` in all, and for one more of `largest`. NO_MEMORY, with a logged reason, when the
  * device would be left with less than KPROF_DEVICE_RESERVE_BYTES. */
 kprof_status kprof_backing_reserve(kprof_backing *backing, const kprof_driver_api *driver, size_t bytes,
                                    size_t largest) KPROF_MUST_CHECK;
-/* Have room for one piece of `bytes` that none of what is there has. NO_MEMORY likewise. */
+/* Have space for one piece of `bytes` that none of what is there has. NO_MEMORY likewise. */
 kprof_status kprof_backing_grow(kprof_backing *backing, const kprof_driver_api *driver, size_t bytes) KPROF_MUST_CHECK;
-/* A piece, at a multiple of 256 bytes; 0 when there is no room left. It is taken until _reset. */
+/* A piece, at a multiple of 256 bytes; 0 when there is no space left. It is taken until _reset. */
 CUdeviceptr kprof_backing_take(kprof_backing *backing, size_t bytes);
 /* All pieces are free again. */
 void kprof_backing_reset(kprof_backing *backing);

@@ -349,7 +349,7 @@ static void note_handle(kprof_memory_change_kind kind, unsigned long long handle
     *out = (kprof_memory_change){.kind = kind, .handle = handle};
 }
 
-/* What is captured is a graph's memory. */
+/* A stream that is captured allocates nothing now: the memory will be the graph's. */
 static kprof_memory_change_kind kind_in_stream(CUpti_CallbackId id, const void *parameters)
 {
     return kprof_stream_is_captured(kprof_allocation_stream(id, parameters)) ? KPROF_MEMORY_UNCHANGED

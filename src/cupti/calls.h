@@ -1,4 +1,4 @@
-/* What driver calls do: read from their parameters once, as a call enters, and once more as it leaves. */
+/* Finds out what driver calls do. It reads their parameters once as a call enters, and once more as it leaves. */
 #ifndef KPROF_CUPTI_CALLS_H
 #define KPROF_CUPTI_CALLS_H
 
@@ -26,7 +26,7 @@ typedef struct kprof_memory_change {
     size_t access_count;
 } kprof_memory_change;
 
-/* What a call that succeeded has changed, but for graphs: read from its parameters as it leaves. */
+/* Tells what a call that succeeded has changed, but for graphs. It is read from the parameters as the call leaves. */
 typedef struct kprof_call_result {
     unsigned sharing; /* kprof_sharing bits */
     kprof_memory_change memory;

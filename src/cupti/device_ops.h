@@ -1,7 +1,7 @@
 /* The machine as the engine sees it: one table of functions, which it is given when it starts. There are two: CUDA and
- * CUPTI, below, and the simulated machine of tests/sim. Tests take a copy of the latter in which single functions fail.
- * A row is a function that is declared in one of the headers included here, which says what it does and who frees what;
- * types that are incomplete there are the implementation's own. */
+ * CUPTI, in src/inject/entry.c, and the simulated machine of tests/sim. Tests take a copy of the latter in which single
+ * functions fail. A row is a function that is declared in one of the headers included here, which says what it does and
+ * who frees what; types that are incomplete there are the implementation's own. */
 #ifndef KPROF_CUPTI_DEVICE_OPS_H
 #define KPROF_CUPTI_DEVICE_OPS_H
 
@@ -27,7 +27,7 @@
     X(target_launch_captured)                                                                                          \
     X(target_function)                                                                                                 \
     X(target_sharing)                                                                                                  \
-    X(target_has_room)                                                                                                 \
+    X(target_has_space)                                                                                                \
     X(target_reaches_pageable)                                                                                         \
     X(target_set_own)                                                                                                  \
     X(target_enter_context)                                                                                            \
@@ -79,8 +79,5 @@
 typedef struct kprof_device_ops {
     KPROF_DEVICE_FUNCTIONS(KPROF_DEVICE_MEMBER)
 } kprof_device_ops;
-
-/* The real machine. */
-extern const kprof_device_ops kprof_cupti_device;
 
 #endif

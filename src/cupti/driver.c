@@ -1,4 +1,5 @@
-/* Opens libcuda at run time and fills the table of driver functions. */
+/* Opens libcuda at run time and fills the table of driver functions. It is a file of its own because tests have another
+ * table in its place. */
 #include "cupti/driver.h"
 
 #include "core/log.h"

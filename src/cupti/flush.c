@@ -8,9 +8,10 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-/* Of the size of L2, in percent: with less, some of the application's dirty lines were still there on GH100. */
+/* The source is this large, in percent of L2. With less, some of the application's dirty lines were still there on
+ * GH100. */
 #define SOURCE_PCT 110
-/* What the copy leaves dirty. Each row is a mapping, which takes 30 us to make. */
+/* The copy leaves so much dirty. Each row is a mapping, which takes 30 us to make. */
 #define ROW_BYTES ((size_t)256 << 10)
 /* Copy engines take slices side by side: 0.06 ms for what takes them 0.1 ms in one slice, or in slices of 64 rows. */
 #define SLICE_ROWS 8
@@ -89,7 +90,7 @@ kprof_status kprof_flush_open(kprof_flush **out)
     kprof_status status = kprof_driver_load(&flush->driver);
     CUresult result = status == KPROF_OK ? prepare(flush) : CUDA_SUCCESS;
     if (result == CUDA_ERROR_OUT_OF_MEMORY)
-        status = kprof_fail(KPROF_NO_MEMORY, "the device has no room for the %zu bytes that flush its caches",
+        status = kprof_fail(KPROF_NO_MEMORY, "the device has no space for the %zu bytes that flush its caches",
                             flush->rows * ROW_BYTES);
     else if (result != CUDA_SUCCESS)
         status = kprof_fail(KPROF_UNSUPPORTED, "the caches cannot be flushed: %s", kprof_driver_error(result));

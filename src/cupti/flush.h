@@ -6,7 +6,7 @@
 
 typedef struct kprof_flush kprof_flush;
 
-/* Memory for flushing the caches of the current context's device. NO_MEMORY when the device has no room; UNSUPPORTED
+/* Memory for flushing the caches of the current context's device. NO_MEMORY when the device has no space; UNSUPPORTED
  * when it has no virtual memory management. */
 kprof_status kprof_flush_open(kprof_flush **out) KPROF_MUST_CHECK;
 /* Fill L2 with clean lines of our own, as part of a stream of the context, which must be current: dirty lines would be

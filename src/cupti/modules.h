@@ -8,9 +8,9 @@
 /* Note a cubin as CUPTI shows it when a module is loaded. Thread-safe. */
 void kprof_modules_add(const void *cubin, size_t size);
 
-/* What a replay of the kernel would repeat or not undo: the device runtime function that it calls ("vprintf", "malloc",
- * "cudaLaunchDevice..."), "?" when no loaded cubin has the kernel, NULL when there is nothing of the kind. An assertion
- * is nothing of the kind. The text lives as long as the process. Thread-safe. */
+/* Return the device runtime function that a kernel calls and a replay would repeat or not undo: "vprintf", "malloc",
+ * "cudaLaunchDevice...". It is "?" when no loaded cubin has the kernel, and NULL when there is no such function; that
+ * of an assertion is not one. The text lives as long as the process. Thread-safe. */
 const char *kprof_modules_side_effect(const char *kernel);
 
 /* Names of the writable variables in a cubin that has the kernel, the one of this index among those that do, from 0;

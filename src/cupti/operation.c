@@ -124,7 +124,7 @@ static bool keep_output(const kprof_driver_api *driver, kprof_operation *operati
     const kprof_transfer *t = &operation->transfer;
     if (t->width > MAX_OUT_BYTES || !kprof_snapshot_holds(snapshot, t->source, t->width))
         return false;
-    operation->kept = kprof_snapshot_room(snapshot, t->width);
+    operation->kept = kprof_snapshot_space(snapshot, t->width);
     return operation->kept &&
            driver->cuMemcpyDtoDAsync_(operation->kept, t->source, t->width, t->stream) == CUDA_SUCCESS;
 }
@@ -146,7 +146,7 @@ static bool copy_transfer(kprof_operation *operation, const kprof_call *call, kp
     if (t->kind == KPROF_TRANSFER_COPY)
         return kprof_snapshot_holds(snapshot, t->source, t->width);
     if (t->kind == KPROF_TRANSFER_IN) {
-        operation->kept = t->width <= MAX_IN_BYTES ? kprof_snapshot_room(snapshot, t->width) : 0;
+        operation->kept = t->width <= MAX_IN_BYTES ? kprof_snapshot_space(snapshot, t->width) : 0;
         return operation->kept != 0;
     }
     return true;

@@ -129,8 +129,8 @@ static bool append_file(kprof_strbuf *key, const char *path)
     return true;
 }
 
-/* What the answer depends on: the driver, the GPUs on their buses, and what of them the application may see. Starting
- * the driver to ask costs a quarter of a second. False where the driver does not list its GPUs. */
+/* The key names all that the answer depends on: the driver, the GPUs on their buses, and which of them the application
+ * may see. Starting the driver to ask costs a quarter of a second. False where the driver does not list its GPUs. */
 static bool make_key(kprof_strbuf *key)
 {
     static const char *const variables[] = {"CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "NVIDIA_VISIBLE_DEVICES",

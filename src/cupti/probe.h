@@ -1,4 +1,5 @@
-/* What the command line asks of the machine before it starts the application. Tests link a simulated probe instead. */
+/* Answers what the command line asks about the machine before it starts the application. Tests link a simulated probe
+ * instead. */
 #ifndef KPROF_CUPTI_PROBE_H
 #define KPROF_CUPTI_PROBE_H
 

@@ -353,25 +353,20 @@ kprof_status kprof_profiler_run_out(kprof_profiler *p)
     return status;
 }
 
-static kprof_status begin(kprof_profiler *p, size_t ranges, unsigned image_bits)
+kprof_status kprof_profiler_begin(kprof_profiler *p, const kprof_measurement *wanted)
 {
-    if (!serves(p, ranges, image_bits))
+    bool witnessed = wanted->all_witnesses && p->metrics->images[KPROF_IMAGE_WITNESSED].size > 0;
+    unsigned image_bits = (witnessed ? KPROF_IMAGE_WITNESSED : 0) | (wanted->proved ? KPROF_IMAGE_PROVED : 0);
+    if (!serves(p, wanted->ranges, image_bits))
         kprof_profiler_release(p);
     if (kprof_profiler_run_out(p) != KPROF_OK) /* passes that are left; a new object takes longer */
         kprof_profiler_release(p);
-    p->wanted_ranges = ranges;
+    p->wanted_ranges = wanted->ranges;
     p->image_bits = image_bits;
     kprof_status status = enable(p);
     if (status == KPROF_OK)
         status = blank_image(p);
     return status == KPROF_OK ? configure(p) : status;
-}
-
-kprof_status kprof_profiler_begin(kprof_profiler *p, const kprof_measurement *wanted)
-{
-    bool witnessed = wanted->all_witnesses && p->metrics->images[KPROF_IMAGE_WITNESSED].size > 0;
-    return begin(p, wanted->ranges,
-                 (witnessed ? KPROF_IMAGE_WITNESSED : 0) | (wanted->proved ? KPROF_IMAGE_PROVED : 0));
 }
 
 bool kprof_profiler_goes_on(const kprof_profiler *p)

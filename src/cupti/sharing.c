@@ -103,12 +103,6 @@ bool kprof_stream_is_captured(CUstream stream)
            status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
-static bool is_only_device(const kprof_driver_api *driver)
-{
-    int count = 0;
-    return driver->cuDeviceGetCount_(&count) == CUDA_SUCCESS && count == 1;
-}
-
 /* The memory of several devices may be mapped there by turns. */
 static bool lies_on(const kprof_driver_api *driver, CUdevice device, CUdeviceptr memory, size_t size)
 {
@@ -128,12 +122,14 @@ static unsigned access_sharing(const CUmemAccessDesc *access, size_t count, CUde
 {
     const kprof_driver_api *driver;
     CUdevice device = -1;
+    int device_count = 0;
     unsigned shared = 0;
     if (count == 0)
         return 0;
     if (kprof_driver_load(&driver) != KPROF_OK || driver->cuCtxGetDevice_(&device) != CUDA_SUCCESS)
         return KPROF_SHARES_WITH_DEVICES;
-    bool own = is_only_device(driver) || lies_on(driver, device, memory, size);
+    bool only = driver->cuDeviceGetCount_(&device_count) == CUDA_SUCCESS && device_count == 1;
+    bool own = only || lies_on(driver, device, memory, size);
     for (size_t i = 0; i < count; i++) {
         if (access[i].location.type != CU_MEM_LOCATION_TYPE_DEVICE)
             shared |= KPROF_SHARES_WITH_HOST;

@@ -1,5 +1,5 @@
 /* Memory is saved in blocks of 64 KiB by kernels of kprof's own (blocks.cu). A block that repeats its first 16 bytes,
- * as memory that was never written does, is kept as these; any other takes room on the device. */
+ * as memory that was never written does, is kept as these; any other takes space on the device. */
 #include "cupti/snapshot.h"
 
 #include "core/log.h"
@@ -21,7 +21,7 @@
 #define BUSY_LIMIT_NS INT64_C(1000000000)
 #define SPIN_NS       INT64_C(2000000)
 #define POLL_US       100
-#define LARGEST_ROOM  BLOCK_BYTES
+#define LARGEST_PIECE BLOCK_BYTES
 
 /* As blocks.cu has it. */
 typedef struct block {
@@ -48,7 +48,7 @@ struct kprof_snapshot {
     CUevent event;
     kprof_backing backing;
     block_table start, end;
-    CUdeviceptr probe; /* a block for kprof_snapshot_compare; 0: no room taken yet */
+    CUdeviceptr probe; /* a block for kprof_snapshot_compare; 0: no space taken yet */
     kprof_span *spans; /* [span_count]: what `start` has, by address, none overlapping or touching another */
     size_t span_count, span_capacity;
     unsigned allocations_version, variables_version;
@@ -168,15 +168,15 @@ static bool append_blocks(block_table *table, uint64_t address, size_t bytes)
     return true;
 }
 
-/* The device has room for as many blocks as the host; its old content need not be kept. */
+/* The device has space for as many blocks as the host; its old content need not be kept. */
 static kprof_status grow_device_table(kprof_snapshot *s, block_table *table)
 {
     if (table->count <= table->device_capacity)
         return KPROF_OK;
-    CUdeviceptr room = kprof_snapshot_room(s, table->capacity * sizeof(block));
-    if (!room)
-        return kprof_fail(KPROF_NO_MEMORY, "no room on the device to list what is saved");
-    table->device = room;
+    CUdeviceptr space = kprof_snapshot_space(s, table->capacity * sizeof(block));
+    if (!space)
+        return kprof_fail(KPROF_NO_MEMORY, "no space on the device to list what is saved");
+    table->device = space;
     table->device_capacity = table->capacity;
     return KPROF_OK;
 }
@@ -224,14 +224,14 @@ static kprof_status assign_backing(kprof_snapshot *s, block_table *table, size_t
     size_t bytes = 0;
     for (size_t i = from; i < table->count; i++)
         bytes += table->items[i].state & UNIFORM ? 0 : (table->items[i].bytes + 255u) / 256 * 256;
-    kprof_status status = bytes > 0 ? kprof_backing_reserve(&s->backing, s->driver, bytes, LARGEST_ROOM) : KPROF_OK;
+    kprof_status status = bytes > 0 ? kprof_backing_reserve(&s->backing, s->driver, bytes, LARGEST_PIECE) : KPROF_OK;
     for (size_t i = from; i < table->count && status == KPROF_OK; i++) {
         block *b = &table->items[i];
         if (b->state & UNIFORM)
             continue;
         b->backing = kprof_backing_take(&s->backing, b->bytes);
         if (!b->backing)
-            status = kprof_fail(KPROF_INTERNAL, "the room for saved memory is too small");
+            status = kprof_fail(KPROF_INTERNAL, "the space for saved memory is too small");
     }
     return status;
 }
@@ -478,12 +478,12 @@ kprof_status kprof_snapshot_cover(kprof_snapshot *s, void *stream)
     return status;
 }
 
-uint64_t kprof_snapshot_room(kprof_snapshot *s, size_t size_bytes)
+uint64_t kprof_snapshot_space(kprof_snapshot *s, size_t size_bytes)
 {
-    CUdeviceptr room = kprof_backing_take(&s->backing, size_bytes);
-    if (!room && kprof_backing_grow(&s->backing, s->driver, size_bytes) == KPROF_OK)
-        room = kprof_backing_take(&s->backing, size_bytes);
-    return room;
+    CUdeviceptr space = kprof_backing_take(&s->backing, size_bytes);
+    if (!space && kprof_backing_grow(&s->backing, s->driver, size_bytes) == KPROF_OK)
+        space = kprof_backing_take(&s->backing, size_bytes);
+    return space;
 }
 
 kprof_status kprof_snapshot_compare(kprof_snapshot *s, const kprof_kept_memory *memory, bool *same)
@@ -491,9 +491,9 @@ kprof_status kprof_snapshot_compare(kprof_snapshot *s, const kprof_kept_memory *
     block one = {.address = memory->address, .backing = memory->kept, .bytes = (uint32_t)memory->size_bytes};
     block_table table = {&one, 1, 1, s->probe, 1};
     if (!s->probe)
-        table.device = s->probe = kprof_snapshot_room(s, sizeof one);
+        table.device = s->probe = kprof_snapshot_space(s, sizeof one);
     if (!s->probe)
-        return kprof_fail(KPROF_NO_MEMORY, "no room on the device to compare memory");
+        return kprof_fail(KPROF_NO_MEMORY, "no space on the device to compare memory");
     CUresult result = upload(s, &table, 0);
     if (result == CUDA_SUCCESS)
         result = run(s, s->compare, &table, 0);
@@ -566,7 +566,7 @@ kprof_status kprof_snapshot_restore_end(kprof_snapshot *s)
 void kprof_snapshot_drop(kprof_snapshot *s)
 {
     s->start.count = s->end.count = s->span_count = 0;
-    s->start.device_capacity = s->end.device_capacity = 0; /* their room goes with the rest */
+    s->start.device_capacity = s->end.device_capacity = 0; /* their space goes with the rest */
     s->probe = 0;
     s->taken = s->ended = false;
     if (!s->stuck)

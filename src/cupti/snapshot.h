@@ -1,7 +1,7 @@
-/* The device memory of a context around a batch: as it was before the batch (the start), put back before each replay,
- * and as the application's own run left it (the end), put back after the last replay, so that the application sees its
- * own run alone. Host memory is neither saved nor written. Calls are for one thread at a time, with the context
- * current; they wait for work of kprof's own stream only, with a limit. */
+/* Keeps the device memory of a context around a batch, twice. The start, as it was before the batch, is put back before
+ * each replay. The end, as the application's own run left it, is put back after the last replay, so that the
+ * application sees its own run alone. Host memory is neither saved nor written. Calls are for one thread at a time,
+ * with the context current; they wait for work of kprof's own stream only, with a limit. */
 #ifndef KPROF_CUPTI_SNAPSHOT_H
 #define KPROF_CUPTI_SNAPSHOT_H
 
@@ -17,7 +17,7 @@ typedef struct kprof_snapshot kprof_snapshot;
 /* UNSUPPORTED, with a logged reason, when the driver does not take what is needed to copy memory. */
 kprof_status kprof_snapshot_open(void *context, kprof_snapshot **out) KPROF_MUST_CHECK;
 /* Save the start: the application's allocations and the module variables that variables.h knows. The context must be
- * idle. UNSUPPORTED when not everything can be saved, NO_MEMORY when the device has no room for it. */
+ * idle. UNSUPPORTED when not everything can be saved, NO_MEMORY when the device has no space for it. */
 kprof_status kprof_snapshot_take(kprof_snapshot *snapshot) KPROF_MUST_CHECK;
 /* Add memory and variables that came since; nothing that the application submits later may have used them. `stream`:
  * the one in whose order the memory came, NULL when it is there already. NOT_COLLECTED when the GPU is busy for more
@@ -25,8 +25,8 @@ kprof_status kprof_snapshot_take(kprof_snapshot *snapshot) KPROF_MUST_CHECK;
 kprof_status kprof_snapshot_cover(kprof_snapshot *snapshot, void *stream) KPROF_MUST_CHECK;
 /* Is all of this memory in the start? */
 bool kprof_snapshot_holds(const kprof_snapshot *snapshot, uint64_t address, size_t size_bytes);
-/* Room on the device until _drop; 0 when there is none. */
-uint64_t kprof_snapshot_room(kprof_snapshot *snapshot, size_t size_bytes);
+/* Space on the device until _drop; 0 when there is none. */
+uint64_t kprof_snapshot_space(kprof_snapshot *snapshot, size_t size_bytes);
 /* Memory, and where its content of some time is kept on the device. */
 typedef struct kprof_kept_memory {
     uint64_t address, kept;
@@ -45,7 +45,7 @@ typedef struct kprof_set {
 } kprof_set;
 kprof_status kprof_snapshot_set(kprof_snapshot *snapshot, const kprof_set *set) KPROF_MUST_CHECK;
 /* Record the end, as the difference to the start. The context must be idle, here and in what follows. NO_MEMORY when
- * there is no room for it. */
+ * there is no space for it. */
 kprof_status kprof_snapshot_record_end(kprof_snapshot *snapshot) KPROF_MUST_CHECK;
 kprof_status kprof_snapshot_restore_start(kprof_snapshot *snapshot) KPROF_MUST_CHECK;
 /* After _record_end only. */

@@ -247,15 +247,6 @@ static CUfunction resolve_function(CUfunction handle)
     return target.driver->cuKernelGetFunction_(&function, (CUkernel)handle) == CUDA_SUCCESS ? function : NULL;
 }
 
-static uint32_t stream_id(const kprof_call *call)
-{
-    uint32_t id = 0;
-    const kprof_given_launch *launch = &((const kprof_decoded_call *)call->parameters)->launch;
-    return target.cupti->cuptiGetStreamIdEx(call->context, launch->stream, launch->per_thread, &id) == CUPTI_SUCCESS
-               ? id
-               : 0;
-}
-
 static int function_value(CUfunction function, CUfunction_attribute attribute, int unknown)
 {
     int value = unknown;
@@ -324,7 +315,9 @@ void kprof_target_launch(const kprof_call *call, kprof_launch_record *out)
     out->dynamic_smem_bytes = launch->dynamic_smem_bytes;
     out->cooperative = launch->cooperative;
     out->context = call->context_id;
-    out->stream = stream_id(call);
+    uint32_t stream = 0;
+    CUptiResult result = target.cupti->cuptiGetStreamIdEx(call->context, launch->stream, launch->per_thread, &stream);
+    out->stream = result == CUPTI_SUCCESS ? stream : 0;
     CUfunction function = find_function(call);
     CUstreamCaptureMode mode = relax_capture_mode(CU_STREAM_CAPTURE_MODE_RELAXED);
     if (function)
@@ -332,16 +325,11 @@ void kprof_target_launch(const kprof_call *call, kprof_launch_record *out)
     relax_capture_mode(mode);
 }
 
-static uint32_t function_attribute(CUfunction function, CUfunction_attribute attribute)
-{
-    return (uint32_t)function_value(function, attribute, 0);
-}
-
 #define CU_FUNC_ATTRIBUTE_NONE (-1)
 #define READ_TEXT(member, which)
 #define READ_U32(member, which)                                                                                        \
     if ((which) != CU_FUNC_ATTRIBUTE_NONE)                                                                             \
-        out->member = function_attribute(function, (CUfunction_attribute)(which));
+        out->member = (uint32_t)function_value(function, (CUfunction_attribute)(which), 0);
 #define FIELD(kind, member, column, since, which, ...) READ_##kind(member, CU_FUNC_ATTRIBUTE_##which)
 #define NOT_READ(...)
 
@@ -412,7 +400,7 @@ bool kprof_target_capturing(void)
     return atomic_load(&target.captures) > 0;
 }
 
-bool kprof_target_has_room(const kprof_call *call)
+bool kprof_target_has_space(const kprof_call *call)
 {
     const kprof_decoded_call *decoded = call->parameters;
     size_t wanted = decoded ? decoded->allocation_bytes : 0, free_bytes = 0, total_bytes = 0;

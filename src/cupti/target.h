@@ -28,17 +28,17 @@ typedef struct kprof_call {
     const char *name; /* "cuLaunchKernel" */
     void *context;    /* current context, NULL when there is none */
     uint32_t context_id;
-    /* Of a launch, a transfer, or an allocation in a stream's order: the stream, in a form that any thread may use.
-     * NULL is the legacy default stream of the first two; of an allocation, that the memory is there on return. */
+    uint32_t callback_id; /* which of the driver's functions it is */
+    /* The stream of a launch, a transfer, or an allocation in a stream's order, in a form that any thread may use. NULL
+     * is the legacy default stream of the first two. Where an allocation has NULL, its memory is there on return. */
     void *stream;
-    /* Of a launch, as it enters, and of a graph launch as kprof_target_name_graph completes it: */
+    /* These are set for a launch as it enters, and for a graph launch by kprof_target_name_graph: */
     void *function;          /* handle as the application passed it */
     const char *kernel_name; /* mangled */
-    uint32_t callback_id;    /* which of the driver's functions it is */
-    /* What the device knows of the call besides; it is decoded as the call enters, and once more as it leaves where
-     * something asks for it then. */
+    /* The device keeps here what else it knows of the call. It decodes that as the call enters, and once more as the
+     * call leaves where something asks for it then. */
     const void *parameters;
-    /* On leaving only: */
+    /* This is set on leaving only: */
     bool failed; /* the driver returned an error */
 } kprof_call;
 
@@ -99,8 +99,8 @@ typedef enum kprof_sharing {
     KPROF_MANAGED = 32,            /* memory that moves between host and device: nothing tells who reaches it */
 } kprof_sharing;
 unsigned kprof_target_sharing(void);
-/* Has the device room for what the call is about to allocate, and some to spare? */
-bool kprof_target_has_room(const kprof_call *call);
+/* Has the device space for what the call is about to allocate, and some to spare? */
+bool kprof_target_has_space(const kprof_call *call);
 /* Are the calls that this thread makes from now on kprof's own? Returns what they were. Calls within hooks are its own
  * anyway. */
 bool kprof_target_set_own(bool own);

@@ -1,4 +1,5 @@
-/* Files through which other devices reach memory, among those that the process has open. */
+/* Looks for files through which other devices reach memory, among those that the process has open. It is a file of its
+ * own because its test links it without CUDA. */
 #include "cupti/writers.h"
 
 #include <dirent.h>

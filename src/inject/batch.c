@@ -3,12 +3,11 @@
 
 #include "core/log.h"
 #include "core/monotonic.h"
+#include "inject/capacity.h"
 #include "inject/engine.h"
-#include "inject/keep.h"
 #include "inject/lock.h"
 #include "inject/multiplex.h"
 #include "inject/process.h"
-#include "inject/room.h"
 #include "inject/wait.h"
 
 #include <stdio.h>
@@ -168,7 +167,7 @@ static kprof_status wait_for_others(void)
     return joins ? kprof_contexts_wait_for_others(batch->context->context) : KPROF_OK;
 }
 
-/* `ranges`: that the batch must have room for. */
+/* `ranges`: those that the batch must be able to hold. */
 static kprof_status begin(size_t ranges)
 {
     kprof_open_batch *batch = &kprof_engine.batch;
@@ -180,12 +179,12 @@ static kprof_status begin(size_t ranges)
         return status;
     batch->times.save_ms = kprof_monotonic_lap_ms(&lap_ns);
     if (batch->kind == KPROF_MULTIPLEXED)
-        batch->context->small_batches = 0; /* room for batches, too, until samples are complete */
-    size_t room = kprof_room_choose(batch->context);
+        batch->context->small_batches = 0; /* batches are measured in it, too, until samples are complete */
+    size_t usual = kprof_capacity_choose(batch->context);
     if (ranges > KPROF_BATCH_MOST_LAUNCHES)
-        return kprof_fail(KPROF_NOT_COLLECTED, "the graph has %zu chosen kernels, and a batch has room for %d", ranges,
+        return kprof_fail(KPROF_NOT_COLLECTED, "the graph has %zu chosen kernels, and a batch holds %d at most", ranges,
                           KPROF_BATCH_MOST_LAUNCHES);
-    batch->capacity = ranges > room ? ranges : room;
+    batch->capacity = ranges > usual ? ranges : usual;
     batch->least_ranges = ranges;
     return kprof_passes_begin();
 }
@@ -204,14 +203,14 @@ static kprof_status take_lock(void)
     return taken ? KPROF_OK : kprof_fail(KPROF_NOT_COLLECTED, "another process of the run kept the counters");
 }
 
-static void start_anew(const kprof_batch_launch *launch, const kprof_treatment *treatment)
+static void start_anew(const kprof_batch_launch *launch, const kprof_decision *decision)
 {
     kprof_open_batch *batch = &kprof_engine.batch;
-    batch->kind = treatment->kind;
+    batch->kind = decision->kind;
     batch->note[0] = '\0';
     batch->metrics = launch->metrics;
     atomic_store(&batch->sharing, kprof_engine.device->target_sharing());
-    batch->proved = treatment->kind == KPROF_REPLAYED && kprof_treatment_needs_proof();
+    batch->proved = decision->kind == KPROF_REPLAYED && kprof_decision_needs_proof();
     batch->searching = false;
     batch->in_pass = false;
     batch->last_stream = launch->call->stream;
@@ -236,12 +235,12 @@ static kprof_status wait_for_own(void *context)
     return status;
 }
 
-static kprof_status open_batch(const kprof_batch_launch *launch, const kprof_treatment *treatment, size_t ranges)
+static kprof_status open_batch(const kprof_batch_launch *launch, const kprof_decision *decision, size_t ranges)
 {
     kprof_open_batch *batch = &kprof_engine.batch;
-    if (treatment->kind == KPROF_REFUSED)
-        return kprof_fail(KPROF_NOT_COLLECTED, "%s", treatment->why);
-    start_anew(launch, treatment);
+    if (decision->kind == KPROF_REFUSED)
+        return kprof_fail(KPROF_NOT_COLLECTED, "%s", decision->why);
+    start_anew(launch, decision);
     kprof_status status = wait_for_own(launch->call->context);
     if (status == KPROF_OK)
         status = take_lock();
@@ -260,8 +259,8 @@ static kprof_status open_batch(const kprof_batch_launch *launch, const kprof_tre
     }
     kprof_process_outlive_libraries();
     batch->started_ns = batch->chosen_ns = kprof_monotonic_ns();
-    atomic_store(&batch->records, treatment->kind == KPROF_REPLAYED);
-    atomic_store(&batch->window, treatment->kind == KPROF_MULTIPLEXED);
+    atomic_store(&batch->records, decision->kind == KPROF_REPLAYED);
+    atomic_store(&batch->window, decision->kind == KPROF_MULTIPLEXED);
     atomic_store(&batch->open, true);
     return KPROF_OK;
 }
@@ -277,44 +276,44 @@ static bool is_saved(const kprof_operation *operation)
 typedef struct candidate {
     const kprof_batch_launch *launch;
     const kprof_operation *operation; /* NULL: it has none */
-    kprof_treatment treatment;
-    char why[320]; /* what the treatment's reason may point to */
+    kprof_decision decision;
+    char why[320]; /* what the reason of the decision may point to */
 } candidate;
 
-/* Is a launch that is treated so in no batch of the usual kind? */
-static bool is_apart(kprof_treatment_kind kind)
+/* Does such a decision keep a launch out of batches of the usual kind? */
+static bool is_apart(kprof_decision_kind kind)
 {
     return kind == KPROF_MULTIPLEXED || kind == KPROF_WATCHED;
 }
 
-/* If memory cannot be saved after all, the launch is not repeated but gets another treatment. No batch is open then if
- * that treatment keeps the launch apart. */
+/* If memory cannot be saved after all, the launch is not repeated, and kprof decides again. No batch is open then if
+ * that decision keeps the launch apart. */
 static kprof_status open_for(candidate *c)
 {
-    kprof_status status = open_batch(c->launch, &c->treatment, 1);
+    kprof_status status = open_batch(c->launch, &c->decision, 1);
     if (status == KPROF_OK && !is_saved(c->operation)) {
         kprof_batch_close("a graph that cannot be repeated");
         status = kprof_fail(KPROF_UNSUPPORTED, "the graph sets or copies memory that a replay cannot restore");
     }
     bool cannot_save = status == KPROF_NO_MEMORY || status == KPROF_UNSUPPORTED;
-    if (c->treatment.kind != KPROF_REPLAYED || !cannot_save || c->launch->metrics->pass_count == 0)
+    if (c->decision.kind != KPROF_REPLAYED || !cannot_save || c->launch->metrics->pass_count == 0)
         return status;
     snprintf(c->why, sizeof c->why, "%s", kprof_process_reason(status));
-    c->treatment = kprof_treatment_unrepeated(c->launch, c->why);
-    return is_apart(c->treatment.kind) ? KPROF_OK : open_batch(c->launch, &c->treatment, 1);
+    c->decision = kprof_decision_unrepeated(c->launch, c->why);
+    return is_apart(c->decision.kind) ? KPROF_OK : open_batch(c->launch, &c->decision, 1);
 }
 
-/* Is there no room for so many more ranges? */
+/* Can the batch not hold so many more ranges? */
 static bool is_full(size_t ranges)
 {
     kprof_open_batch *batch = &kprof_engine.batch;
     return batch->wanted_ranges + ranges > batch->capacity || batch->count >= MAX_LAUNCHES;
 }
 
-static bool can_join(const kprof_batch_launch *launch, const kprof_treatment *treatment, size_t ranges)
+static bool can_join(const kprof_batch_launch *launch, const kprof_decision *decision, size_t ranges)
 {
     kprof_open_batch *batch = &kprof_engine.batch;
-    return treatment->kind == batch->kind && batch->context->context == launch->call->context && !is_full(ranges) &&
+    return decision->kind == batch->kind && batch->context->context == launch->call->context && !is_full(ranges) &&
            kprof_batch_new_sharing() == 0 && !atomic_load(&batch->spoiled);
 }
 
@@ -426,11 +425,11 @@ static void check_ends(const void *stream)
     kprof_batch_spoil("a launch did not end by itself within a second, and may have waited for work in another stream");
 }
 
-static kprof_treatment choose_treatment(const kprof_batch_launch *launch, const kprof_operation *operation)
+static kprof_decision decide(const kprof_batch_launch *launch, const kprof_operation *operation)
 {
     if (launch->kernel)
-        return kprof_treatment_choose(launch, operation);
-    return (kprof_treatment){operation ? KPROF_REPLAYED : KPROF_REFUSED, ""};
+        return kprof_decision_make(launch, operation);
+    return (kprof_decision){operation ? KPROF_REPLAYED : KPROF_REFUSED, ""};
 }
 
 /* A replay must end before the host would get something else than it got. So once a replay has diverged, a batch ends
@@ -453,19 +452,12 @@ static size_t count_ranges(const kprof_batch_launch *launch)
 static bool may_be_behind(const kprof_batch_launch *launch)
 {
     bool unknown = atomic_exchange(&kprof_engine.batch.unknown_ends, false);
-    return unknown || kprof_treatment_may_wait(launch) ||
-           (kprof_engine.device->target_sharing() & KPROF_WAITS_FOR_HOST);
-}
-
-static kprof_status await_ends(void)
-{
-    kprof_status status = kprof_wait_with_limit(kprof_engine.batch.context->context);
-    return kprof_wait_is_idle(status) ? KPROF_OK : status;
+    return unknown || kprof_decision_may_wait(launch) || (kprof_engine.device->target_sharing() & KPROF_WAITS_FOR_HOST);
 }
 
 /* Have a window open where that is worth it, and return whether it is the launch's turn in it; NEVER when none could be
  * opened, and `status` says why. */
-static kprof_turn find_turn(const kprof_batch_launch *launch, const kprof_treatment *treatment, kprof_status *status)
+static kprof_turn find_turn(const kprof_batch_launch *launch, const kprof_decision *decision, kprof_status *status)
 {
     bool own = kprof_batch_is_open() && kprof_engine.batch.context->context == launch->call->context;
     kprof_turn turn = KPROF_TURN_NEVER;
@@ -473,24 +465,26 @@ static kprof_turn find_turn(const kprof_batch_launch *launch, const kprof_treatm
         turn = kprof_multiplex_turn(launch);
     else if (kprof_multiplex_wants(kprof_contexts_find(launch->call->context), launch))
         turn = KPROF_TURN_LATER;
-    if (turn == KPROF_TURN_NOW && may_be_behind(launch))
-        *status = await_ends();
+    if (turn == KPROF_TURN_NOW && may_be_behind(launch)) {
+        kprof_status ended = kprof_wait_with_limit(kprof_engine.batch.context->context);
+        *status = kprof_wait_is_idle(ended) ? KPROF_OK : ended;
+    }
     if (*status != KPROF_OK || turn == KPROF_TURN_NEVER)
         return KPROF_TURN_NEVER;
     if (kprof_batch_is_open() && (turn == KPROF_TURN_NOW || !kprof_multiplex_loses_patience()))
         return turn;
     kprof_batch_close("another pass");
-    *status = open_batch(launch, treatment, 1);
+    *status = open_batch(launch, decision, 1);
     return *status == KPROF_OK ? kprof_multiplex_turn(launch) : KPROF_TURN_NEVER;
 }
 
 /* A launch that is not repeated is measured in a window, or runs on its own. */
-static bool enter_window(const kprof_batch_launch *launch, const kprof_treatment *treatment, kprof_status *status)
+static bool enter_window(const kprof_batch_launch *launch, const kprof_decision *decision, kprof_status *status)
 {
     kprof_open_batch *batch = &kprof_engine.batch;
     if (kprof_batch_is_open() && !kprof_batch_is_window())
         kprof_batch_close("a launch that cannot be repeated");
-    kprof_turn turn = find_turn(launch, treatment, status);
+    kprof_turn turn = find_turn(launch, decision, status);
     if (turn == KPROF_TURN_LATER)
         kprof_multiplex_skip(&launch->record);
     if (turn != KPROF_TURN_NOW)
@@ -502,17 +496,17 @@ static bool enter_window(const kprof_batch_launch *launch, const kprof_treatment
     batch->entered = 0;
     batch->wanted_ranges++;
     add(launch, NULL);
-    begin_own_run(launch->call, kprof_multiplex_take(launch, treatment->why));
+    begin_own_run(launch->call, kprof_multiplex_take(launch, decision->why));
     return true;
 }
 
 /* It is not measured this time, and runs in no batch that is replayed. */
-static bool watch(const kprof_batch_launch *launch, const kprof_treatment *treatment, kprof_status *status)
+static bool watch(const kprof_batch_launch *launch, const kprof_decision *decision, kprof_status *status)
 {
     if (kprof_batch_records())
         kprof_batch_close("a launch that cannot be repeated");
     atomic_store(&launch->kernel->to_watch, true);
-    *status = kprof_fail(KPROF_NOT_COLLECTED, "%s", treatment->why);
+    *status = kprof_fail(KPROF_NOT_COLLECTED, "%s", decision->why);
     return false;
 }
 
@@ -523,7 +517,7 @@ static bool join(candidate *c, kprof_operation *operation, kprof_status *status)
     const kprof_batch_launch *launch = c->launch;
     if (kprof_batch_records())
         check_ends(launch->call->stream);
-    if (kprof_batch_is_open() && (!can_join(launch, &c->treatment, count_ranges(launch)) || !covers() ||
+    if (kprof_batch_is_open() && (!can_join(launch, &c->decision, count_ranges(launch)) || !covers() ||
                                   !is_saved(operation) || ends_at(operation)))
         kprof_batch_close(launch->kernel ? "a launch that cannot join" : launch->call->name);
     if (!kprof_batch_is_open() && launch->chosen)
@@ -549,14 +543,14 @@ bool kprof_batch_enter(const kprof_batch_launch *launch, kprof_status *status)
         return false;
     kprof_operation *operation = kprof_engine.device->operation_copy(
         launch->call, kprof_batch_records() ? kprof_engine.batch.context->snapshot : NULL);
-    candidate c = {.launch = launch, .operation = operation, .treatment = choose_treatment(launch, operation)};
-    if (!is_apart(c.treatment.kind) && join(&c, operation, status))
+    candidate c = {.launch = launch, .operation = operation, .decision = decide(launch, operation)};
+    if (!is_apart(c.decision.kind) && join(&c, operation, status))
         return true;
     kprof_engine.device->operation_free(operation);
-    if (*status != KPROF_OK || !is_apart(c.treatment.kind))
+    if (*status != KPROF_OK || !is_apart(c.decision.kind))
         return false;
-    return c.treatment.kind == KPROF_WATCHED ? watch(launch, &c.treatment, status)
-                                             : enter_window(launch, &c.treatment, status);
+    return c.decision.kind == KPROF_WATCHED ? watch(launch, &c.decision, status)
+                                            : enter_window(launch, &c.decision, status);
 }
 
 /* Return why the launches, in the order of a graph, cannot be replayed; NULL if they can. */
@@ -568,10 +562,10 @@ static const char *check_all(const kprof_batch_launch *launches, size_t count, k
         operations[i] = kprof_engine.device->operation_copy(launches[i].call, snapshot);
         if (!launches[i].kernel && !operations[i])
             return "a graph sets or copies memory that a replay cannot restore";
-        kprof_treatment treatment = choose_treatment(&launches[i], operations[i]);
-        if (treatment.kind == KPROF_REPLAYED || (treatment.kind == KPROF_LIVE && operations[i]))
+        kprof_decision decision = decide(&launches[i], operations[i]);
+        if (decision.kind == KPROF_REPLAYED || (decision.kind == KPROF_LIVE && operations[i]))
             continue;
-        snprintf(text, sizeof text, "a kernel of the graph: %s", treatment.why);
+        snprintf(text, sizeof text, "a kernel of the graph: %s", decision.why);
         return text;
     }
     return NULL;
@@ -585,18 +579,10 @@ static const kprof_batch_launch *first_chosen(const kprof_batch_launch *launches
     return NULL;
 }
 
-static size_t count_chosen(const kprof_batch_launch *launches, size_t count)
-{
-    size_t chosen = 0;
-    for (size_t i = 0; i < count; i++)
-        chosen += launches[i].chosen;
-    return chosen;
-}
-
 /* Have a batch open that the launches can join. */
 static kprof_status open_for_all(const kprof_batch_launch *launches, size_t count, size_t ranges)
 {
-    const kprof_treatment replayed = {KPROF_REPLAYED, ""};
+    const kprof_decision replayed = {KPROF_REPLAYED, ""};
     const kprof_batch_launch *first = first_chosen(launches, count);
     if (kprof_batch_is_open() && (!can_join(&launches[0], &replayed, ranges) || !covers()))
         kprof_batch_close("a graph that cannot join");
@@ -606,13 +592,6 @@ static kprof_status open_for_all(const kprof_batch_launch *launches, size_t coun
     if (status != KPROF_UNSUPPORTED && status != KPROF_NO_MEMORY)
         return status;
     return kprof_fail(KPROF_NOT_COLLECTED, "%s", kprof_process_reason(status)); /* others may be measured in one pass */
-}
-
-static void free_all(kprof_operation **operations, size_t count)
-{
-    for (size_t i = 0; operations && i < count; i++)
-        kprof_engine.device->operation_free(operations[i]);
-    free(operations);
 }
 
 /* No batch has the launches: say why, and close the one that there is, as it would not know of them. */
@@ -628,14 +607,16 @@ static kprof_status give_up_all(kprof_status status)
 bool kprof_batch_enter_all(const kprof_batch_launch *launches, size_t count, kprof_status *status)
 {
     kprof_open_batch *batch = &kprof_engine.batch;
-    size_t chosen = count_chosen(launches, count), ranges = chosen + 1; /* one around all of them, in a search */
+    size_t chosen = 0;
+    for (size_t i = 0; i < count; i++)
+        chosen += launches[i].chosen;
     kprof_operation **operations = calloc(count + 1, sizeof *operations);
     const char *why = operations && reserve(count) ? NULL : "there is no memory to keep what the graph does";
     *status = KPROF_OK;
     if (kprof_batch_records())
         check_ends(launches[0].call->stream);
     if (!why)
-        *status = open_for_all(launches, count, ranges);
+        *status = open_for_all(launches, count, chosen + 1); /* one around all of them, in a search */
     if (!why && *status == KPROF_OK && kprof_batch_is_open()) {
         why = check_all(launches, count, operations, batch->context->snapshot);
         if (!why && !reserve(count))
@@ -645,7 +626,9 @@ bool kprof_batch_enter_all(const kprof_batch_launch *launches, size_t count, kpr
         *status = kprof_fail(KPROF_NOT_COLLECTED, "%s", why);
     if (*status != KPROF_OK || !kprof_batch_is_open()) {
         *status = give_up_all(*status);
-        free_all(operations, count);
+        for (size_t i = 0; operations && i < count; i++)
+            kprof_engine.device->operation_free(operations[i]);
+        free(operations);
         return false;
     }
     batch->entered = 0;
@@ -693,7 +676,7 @@ void kprof_batch_leave(const kprof_call *call)
         kprof_batch_spoil("what came from the host could not be kept");
     int64_t now_ns = kprof_monotonic_ns();
     if (is_full(1))
-        kprof_batch_close("the last launch it has room for");
+        kprof_batch_close("the last launch that fits");
     else if (now_ns - batch->started_ns > MAX_OPEN_NS)
         kprof_batch_close("its age");
     else if (batch->kind == KPROF_REPLAYED && now_ns - batch->chosen_ns > MAX_UNCHOSEN_NS)
@@ -743,7 +726,7 @@ static void measure(const char *why)
         kprof_deliver_all(passes);
     batch->times.deliver_ms = kprof_monotonic_lap_ms(&replayed_ns);
     if (status == KPROF_OK && batch->evaluations.count == 1)
-        kprof_keep_image(batch->context->profiler, &batch->launches[batch->evaluations.items[0].launch].record);
+        kprof_deliver_image(batch->context->profiler, &batch->launches[batch->evaluations.items[0].launch].record);
     log_times(passes, why);
 }
 
@@ -758,8 +741,8 @@ void kprof_batch_close(const char *why)
     const kprof_batch_times *ms = &batch->times;
     if (batch->kind != KPROF_MULTIPLEXED) {
         batch->context->last_launches = batch->chosen_count;
-        kprof_room_note(batch->context, batch->wanted_ranges, batch->capacity,
-                        ms->prepare_ms + ms->start_ms + ms->stop_ms);
+        kprof_capacity_note(batch->context, batch->wanted_ranges, batch->capacity,
+                            ms->prepare_ms + ms->start_ms + ms->stop_ms);
     }
     release();
     if (entered)

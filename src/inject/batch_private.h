@@ -6,8 +6,8 @@
 #include "cupti/operation.h"
 #include "inject/batch.h"
 #include "inject/contexts.h"
+#include "inject/decision.h"
 #include "inject/evaluate.h"
-#include "inject/treatment.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -35,7 +35,7 @@ typedef struct kprof_open_batch {
     atomic_bool open;
     atomic_bool records; /* it is open, and replayed */
     atomic_bool window;  /* it is open, and one of multiplex.h */
-    kprof_treatment_kind kind;
+    kprof_decision_kind kind;
     atomic_bool unknown_ends;      /* since the last wait, a kernel was launched that is not known to end by itself */
     _Atomic(const char *) spoiled; /* why the batch is not repeated; NULL: it is */
     char note[512];                /* why launches are measured in another way than asked for; "" when all is well */
@@ -51,7 +51,7 @@ typedef struct kprof_open_batch {
     size_t chosen_count;
     size_t first_range;               /* the batch's first one; before it are those of samples */
     size_t range_count;               /* of ranges so far: the next one's index */
-    size_t least_ranges;              /* that there must be room for when it opens */
+    size_t least_ranges;              /* that it must be able to hold when it opens */
     const kprof_batch_launch *opener; /* the launch that it is opened for; only while it opens */
     size_t wanted_ranges;             /* that there will be, besides that of the whole batch */
     size_t replay_count;              /* of launches and transfers that are replayed, the first so many */
@@ -99,5 +99,8 @@ void kprof_deliver(const kprof_chip_metrics *metrics, const kprof_evaluation *e,
                    const char *reason);
 /* Report that no launch was measured. */
 void kprof_deliver_reason(const char *reason);
+/* Write the decoded image of one launch to the folder that the configuration names, if it does; failing to is a
+ * warning. */
+void kprof_deliver_image(const kprof_profiler *profiler, const kprof_launch_record *launch);
 
 #endif

@@ -18,12 +18,12 @@ typedef struct kprof_profiled_context {
     bool has_counters;                 /* of the device */
     kprof_flush *flush;                /* NULL until wanted */
     char flush_reason[160];            /* why there is none */
-    bool flush_failed;                 /* wanted, and there was no room */
-    unsigned growths;                  /* how often the room of a batch has been doubled */
+    bool flush_failed;                 /* wanted, and there was no space */
+    unsigned growths;                  /* how often the capacity of a batch has been doubled */
     double ready_ms;                   /* what the first pass of a profiler took to start */
     double repeated_ms;                /* what full batches in a row took to start and stop their passes */
     size_t last_launches;              /* of the last batch */
-    unsigned small_batches;            /* in a row: far fewer launches than there was room for */
+    unsigned small_batches;            /* in a row: far fewer launches than its capacity */
     kprof_snapshot *snapshot;          /* NULL until wanted */
     bool searches;     /* the last batch reached host memory: the next one finds out which launch does */
     bool diverges;     /* a replay computed something else: later batches end before the host gets to know */

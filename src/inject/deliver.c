@@ -1,9 +1,16 @@
-/* Turns a measured batch into records. */
+/* Turns a measured batch into records, and keeps the counter data images of single launches. */
 #include "inject/batch_private.h"
 
+#include "core/log.h"
 #include "inject/engine.h"
+#include "inject/process.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <math.h>
+#include <stdio.h>
+#include <unistd.h>
 
 void kprof_deliver_reason(const char *reason)
 {
@@ -48,26 +55,52 @@ void kprof_deliver(const kprof_chip_metrics *metrics, const kprof_evaluation *e,
     batch->listener->done(record, incomplete && !*reason ? NOT_IN_GRAPHS : reason);
 }
 
-static void deliver(const kprof_evaluation *evaluation, uint32_t passes)
-{
-    kprof_open_batch *batch = &kprof_engine.batch;
-    kprof_launch_record *record = &batch->launches[evaluation->launch].record;
-    if (evaluation->status == KPROF_OK) {
-        record->mode = KPROF_REPLAY_BATCH;
-        record->pass_count = passes;
-    }
-    kprof_deliver(batch->metrics, evaluation, record, batch->note);
-}
-
 void kprof_deliver_all(uint32_t passes)
 {
     kprof_open_batch *batch = &kprof_engine.batch;
-    for (size_t i = 0; i < batch->evaluations.count; i++)
-        if (batch->evaluations.items[i].launch < batch->replay_count)
-            deliver(&batch->evaluations.items[i], passes);
+    for (size_t i = 0; i < batch->evaluations.count; i++) {
+        const kprof_evaluation *evaluation = &batch->evaluations.items[i];
+        if (evaluation->launch >= batch->replay_count)
+            continue;
+        kprof_launch_record *record = &batch->launches[evaluation->launch].record;
+        if (evaluation->status == KPROF_OK) {
+            record->mode = KPROF_REPLAY_BATCH;
+            record->pass_count = passes;
+        }
+        kprof_deliver(batch->metrics, evaluation, record, batch->note);
+    }
     for (size_t i = batch->replay_count; i < batch->count; i++)
         if (batch->launches[i].chosen)
             batch->listener->done(&batch->launches[i].record,
                                   "a replay computed something else than the application's own run, as what the "
                                   "host got before this launch shows; later batches end there");
+}
+
+/* errno says why not. */
+static bool write_file(const char *path, const char *content, size_t size)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return false;
+    ssize_t written = 0;
+    for (size_t at = 0; at < size && (written >= 0 || errno == EINTR); at += written > 0 ? (size_t)written : 0)
+        written = write(fd, content + at, size - at);
+    int reason = errno;
+    bool closed = close(fd) == 0;
+    if (written < 0)
+        errno = reason;
+    return written >= 0 && closed;
+}
+
+void kprof_deliver_image(const kprof_profiler *profiler, const kprof_launch_record *launch)
+{
+    const char *dir = kprof_engine.process.config.counter_data_dir;
+    if (!dir)
+        return;
+    char path[PATH_MAX];
+    size_t size;
+    const char *image = kprof_engine.device->profiler_image(profiler, &size);
+    snprintf(path, sizeof path, "%s/%d-%llu.counterdata", dir, (int)getpid(), (unsigned long long)launch->launch);
+    if (!write_file(path, image, size))
+        kprof_log(KPROF_LOG_WARNING, "counter data cannot be kept in %s: %m", path);
 }

@@ -48,14 +48,6 @@ static void announce_metrics(const kprof_chip_metrics *metrics)
     kprof_process_write(&record);
 }
 
-static void announce(const kprof_device *device)
-{
-    kprof_record record = {.type = KPROF_RECORD_DEVICE, .device = device->record};
-    kprof_process_write(&record);
-    if (device->metrics)
-        announce_metrics(device->metrics);
-}
-
 static const kprof_device *open_device(uint32_t ordinal)
 {
     kprof_device_list *list = &kprof_engine.devices;
@@ -69,7 +61,10 @@ static const kprof_device *open_device(uint32_t ordinal)
         return NULL;
     }
     device->metrics = metrics_of_chip(device->record.chip);
-    announce(device);
+    kprof_record record = {.type = KPROF_RECORD_DEVICE, .device = device->record};
+    kprof_process_write(&record);
+    if (device->metrics)
+        announce_metrics(device->metrics);
     list->devices[ordinal] = device;
     return device;
 }

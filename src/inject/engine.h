@@ -1,6 +1,6 @@
 /* All that the injection library keeps in a process, but for what each thread has of its own. Every part is declared in
- * the header of the file that uses it, and touched there only, but for the configuration and the counters of `process`,
- * and `batch`, which is that of the files named in batch_private.h. */
+ * the header of the file that uses it, and touched there only. There are two exceptions: the configuration and the
+ * counters of `process`, and `batch`, which is that of the files named in batch_private.h. */
 #ifndef KPROF_INJECT_ENGINE_H
 #define KPROF_INJECT_ENGINE_H
 

@@ -104,7 +104,7 @@ static void use_readers_of(const kprof_chip_metrics *metrics)
     work->readers_metrics = metrics;
 }
 
-/* Make room for as many names as a pass may have. */
+/* Make space for as many names as a pass may have. */
 static bool reserve(size_t count)
 {
     kprof_evaluator *work = &kprof_engine.evaluator;
@@ -141,22 +141,17 @@ static void choose_names(const kprof_chip_metrics *metrics, uint32_t from, uint3
     }
 }
 
-/* This opens libraries. If the application launches while it is opening one, threads would wait for the loader, and
- * this one for them. */
-static void open_first_reader(const kprof_chip_metrics *metrics)
-{
-    kprof_evaluator *work = &kprof_engine.evaluator;
-    if (!work->workers[0].reader && kprof_engine.device->reader_open(metrics, &work->workers[0].reader) != KPROF_OK)
-        work->workers[0].reader = NULL; /* its thread tries again, and tells why not */
-}
-
 void kprof_evaluate_begin(kprof_evaluations *evaluations, uint32_t from, uint32_t end)
 {
     kprof_evaluator *work = &kprof_engine.evaluator;
     work->evaluations = evaluations;
     choose_names(evaluations->metrics, from, end);
     use_readers_of(evaluations->metrics);
-    open_first_reader(evaluations->metrics);
+    worker *first = &work->workers[0];
+    /* This opens libraries. If the application launches while it is opening one, threads would wait for the loader, and
+     * this one for them. */
+    if (!first->reader && kprof_engine.device->reader_open(evaluations->metrics, &first->reader) != KPROF_OK)
+        first->reader = NULL; /* its thread tries again, and tells why not */
     atomic_store(&work->next, 0);
     size_t wanted = count_workers(evaluations->count);
     work->running = 0;
@@ -164,7 +159,7 @@ void kprof_evaluate_begin(kprof_evaluations *evaluations, uint32_t from, uint32_
            kprof_threads_start(&work->workers[work->running].thread, run_worker, &work->workers[work->running]))
         work->running++;
     if (work->running == 0)
-        run_worker(&work->workers[0]);
+        run_worker(first);
 }
 
 void kprof_evaluate_wait(void)
@@ -172,4 +167,23 @@ void kprof_evaluate_wait(void)
     kprof_evaluator *work = &kprof_engine.evaluator;
     while (work->running > 0)
         pthread_join(work->workers[--work->running].thread, NULL);
+}
+
+void kprof_witness_add(kprof_witness *witness, double mean)
+{
+    if (isnan(mean))
+        return;
+    double before = witness->passes;
+    double value = (before + 1) * mean - before * witness->mean;
+    witness->low = witness->passes == 0 ? value : fmin(witness->low, value);
+    witness->high = witness->passes == 0 ? value : fmax(witness->high, value);
+    witness->mean = mean;
+    witness->passes++;
+}
+
+double kprof_witness_spread_pct(const kprof_witness *witness)
+{
+    if (witness->passes < 2 || witness->mean == 0)
+        return NAN;
+    return 100 * (witness->high - witness->low) / witness->mean;
 }

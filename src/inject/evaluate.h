@@ -5,15 +5,23 @@
 
 #include "core/config.h"
 #include "cupti/profiler.h"
-#include "inject/witness.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdint.h>
 
 #define KPROF_EVALUATE_THREADS 16
 
 /* As the end of a range of passes: all that are left. */
 #define KPROF_ALL_PASSES UINT32_MAX
+
+/* One witness of one launch: a counter that several passes have. It tells whether they saw the same execution. It
+ * starts as zeros. */
+typedef struct kprof_witness {
+    uint32_t passes;  /* that had it */
+    double mean;      /* over those */
+    double low, high; /* of the passes' own values */
+} kprof_witness;
 
 /* The values and witnesses of one launch. */
 typedef struct kprof_evaluation {
@@ -40,7 +48,7 @@ typedef struct kprof_evaluate_worker {
     pthread_t thread;
 } kprof_evaluate_worker;
 
-/* What is being evaluated, and by whom. */
+/* Names what is being evaluated, and by whom. */
 typedef struct kprof_evaluator {
     kprof_evaluations *evaluations;
     kprof_strlist names; /* the metrics that are complete, then the witnesses; the strings are the configuration's */
@@ -66,5 +74,12 @@ void kprof_evaluations_free(kprof_evaluations *evaluations); /* members */
 void kprof_evaluate_begin(kprof_evaluations *evaluations, uint32_t from, uint32_t end);
 /* Wait for the end of what kprof_evaluate_begin has begun, if anything. */
 void kprof_evaluate_wait(void);
+
+/* Add the value of one more pass that was decoded; call this for each pass that has the witness, in their order. CUPTI
+ * gives a counter of several passes as the `mean` over those decoded so far, so the pass' own value is (n + 1) * mean
+ * - n * (mean before). NaN means that the image does not have the witness. */
+void kprof_witness_add(kprof_witness *witness, double mean);
+/* Return (high - low) / mean in percent; NaN when fewer than two passes had it, or the mean is 0. */
+double kprof_witness_spread_pct(const kprof_witness *witness);
 
 #endif

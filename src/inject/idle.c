@@ -41,15 +41,6 @@ static void *watch(void *unused)
     return NULL;
 }
 
-static void start_thread(void)
-{
-    kprof_idle *idle = &kprof_engine.idle;
-    pthread_t thread;
-    idle->running = kprof_threads_start(&thread, watch, NULL);
-    if (idle->running)
-        pthread_detach(thread);
-}
-
 void kprof_idle_start(bool (*give_back)(unsigned calls))
 {
     kprof_engine.idle.give_back = give_back;
@@ -62,8 +53,12 @@ void kprof_idle_watch(void)
     if (atomic_exchange(&idle->held, true))
         return;
     pthread_mutex_lock(&idle->mutex);
-    if (!idle->running && !idle->stopped)
-        start_thread();
+    if (!idle->running && !idle->stopped) {
+        pthread_t thread;
+        idle->running = kprof_threads_start(&thread, watch, NULL);
+        if (idle->running)
+            pthread_detach(thread);
+    }
     pthread_cond_signal(&idle->changed);
     pthread_mutex_unlock(&idle->mutex);
 }

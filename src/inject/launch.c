@@ -368,9 +368,9 @@ static void try_to_settle(const kprof_call *call)
 }
 
 /* The application gets the memory that it needs, and sees what it would see. */
-static void make_room(const kprof_call *call)
+static void make_space(const kprof_call *call)
 {
-    bool needed = call->kind == KPROF_CALL_MEMORY_INFO || !kprof_engine.device->target_has_room(call);
+    bool needed = call->kind == KPROF_CALL_MEMORY_INFO || !kprof_engine.device->target_has_space(call);
     if (!needed || atomic_load(&kprof_engine.process.matched) == 0 || !kprof_gate_enter_exclusive(GATE_TIMEOUT_MS))
         return;
     kprof_batch_close(call->name);
@@ -395,7 +395,7 @@ static void follow(const kprof_call *call)
         kprof_kernels_forget_handles();
     else if (call->kind == KPROF_CALL_ALLOCATE || call->kind == KPROF_CALL_SETUP ||
              call->kind == KPROF_CALL_GRAPH_CHANGE || call->kind == KPROF_CALL_MEMORY_INFO)
-        make_room(call);
+        make_space(call);
 }
 
 static void enter(const kprof_call *call)
@@ -500,11 +500,6 @@ static void context_ending(void *context)
     thread.own_call = own_call;
 }
 
-static void cuda_started(void)
-{
-    kprof_preload_start();
-}
-
 /* Nothing was launched for a while: the process may be about to end without a word, and others may wait. */
 static bool give_back(unsigned calls)
 {
@@ -569,4 +564,4 @@ void kprof_launch_finish(void)
     kprof_process_write(&record);
 }
 
-const kprof_target_hooks kprof_launch_hooks = {enter, leave, cuda_started, kprof_contexts_note, context_ending};
+const kprof_target_hooks kprof_launch_hooks = {enter, leave, kprof_preload_start, kprof_contexts_note, context_ending};

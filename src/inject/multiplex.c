@@ -4,7 +4,6 @@
 #include "inject/batch_private.h"
 
 #include "inject/engine.h"
-#include "inject/keep.h"
 #include "inject/multiplex.h"
 #include "inject/process.h"
 
@@ -59,7 +58,7 @@ struct kprof_multiplex {
     bool all_witnesses, proved; /* it was begun so */
     uint32_t pass;              /* of the open window */
     uint32_t windows;           /* so far */
-    uint32_t since_full;        /* windows since there was no room for another sample */
+    uint32_t since_full;        /* windows since no further sample fitted */
     size_t gone_by;             /* launches that were not measured in this window, and wait for another */
 };
 
@@ -158,15 +157,15 @@ static size_t lacking(const struct kprof_multiplex *m, const group *g)
     return i;
 }
 
-/* The range for the proof of a batch is not theirs. */
-static bool has_no_room(const struct kprof_multiplex *m)
+/* Does no further sample fit? The range for the proof of a batch is not theirs. */
+static bool is_full(const struct kprof_multiplex *m)
 {
     return m->sample_count + m->proved >= m->capacity;
 }
 
 static bool may_begin_sample(const struct kprof_multiplex *m, const group *g)
 {
-    return g->open < most_in_window(g) && g->complete + g->open < most_samples() && !has_no_room(m);
+    return g->open < most_in_window(g) && g->complete + g->open < most_samples() && !is_full(m);
 }
 
 kprof_turn kprof_multiplex_turn(const kprof_batch_launch *launch)
@@ -209,11 +208,11 @@ static kprof_status make(size_t capacity)
     return KPROF_OK;
 }
 
-/* No room is left, and what could be completed has been. */
+/* No further sample fits, and what could be completed has been. */
 static bool is_used_up(struct kprof_multiplex *m)
 {
-    m->since_full = has_no_room(m) ? m->since_full + 1 : 0;
-    return has_no_room(m) && m->since_full > kprof_engine.batch.metrics->pass_count;
+    m->since_full = is_full(m) ? m->since_full + 1 : 0;
+    return is_full(m) && m->since_full > kprof_engine.batch.metrics->pass_count;
 }
 
 bool kprof_multiplex_goes_on(void)
@@ -274,10 +273,10 @@ bool kprof_multiplex_shares(const kprof_measurement *wanted, size_t least)
         m->proved != wanted->proved || m->all_witnesses != wanted->all_witnesses ||
         m->sample_count + wanted->proved + least > m->capacity)
         return false;
-    size_t room = m->capacity - m->sample_count - wanted->proved;
+    size_t left = m->capacity - m->sample_count - wanted->proved;
     batch->first_range = batch->range_count = m->sample_count;
-    if (batch->capacity > room)
-        batch->capacity = room;
+    if (batch->capacity > left)
+        batch->capacity = left;
     return true;
 }
 
@@ -436,7 +435,7 @@ static void deliver_samples(kprof_profiled_context *context, const size_t *numbe
     if (status == KPROF_OK)
         kprof_evaluations_free(&evaluations);
     if (status == KPROF_OK && count == 1 && m->sample_count == 1)
-        kprof_keep_image(context->profiler, &m->samples[numbers[0]].record);
+        kprof_deliver_image(context->profiler, &m->samples[numbers[0]].record);
 }
 
 /* A launch that is not the first of its sample has its counters there. */

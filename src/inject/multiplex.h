@@ -31,8 +31,8 @@ bool kprof_multiplex_goes_on(void);
 kprof_status kprof_multiplex_begin(const kprof_measurement *wanted) KPROF_MUST_CHECK;
 /* Find a pass for the window that opens, which the batch's opener lacks. The context must be idle. */
 kprof_status kprof_multiplex_open_window(void) KPROF_MUST_CHECK;
-/* May the batch use the measurement of the samples? It may if there is one like `wanted` with room for `least` more
- * ranges. Then the batch's ranges begin after those of the samples, and its capacity is the room that is left. */
+/* May the batch use the measurement of the samples? It may if there is one like `wanted` that can hold `least` more
+ * ranges. Then the batch's ranges begin after those of the samples, and its capacity is what the samples leave. */
 bool kprof_multiplex_shares(const kprof_measurement *wanted, size_t least);
 /* Note the end of a batch, which may have shared the measurement. */
 void kprof_multiplex_note_batch(void);

@@ -22,26 +22,22 @@
  * same for each pass, however many launches share it. */
 #define WITNESSED_LAUNCHES 64
 
-/* Share a measurement only if it has room for this many ranges, or for half of those that the batch may have. */
+/* Share a measurement only if it can hold this many ranges, or for half of those that the batch may have. */
 #define LEAST_SHARED_RANGES 64
-
-static bool wants_all_witnesses(void)
-{
-    return kprof_engine.process.config.witness_control == KPROF_WITNESSES_ALL ||
-           kprof_engine.batch.context->last_launches >= WITNESSED_LAUNCHES;
-}
 
 /* The measurement to ask CUPTI for. Batches and windows use the same image, since changing it takes 150 ms. */
 static kprof_measurement wanted_measurement(void)
 {
     kprof_open_batch *batch = &kprof_engine.batch;
-    bool proved = batch->kind == KPROF_MULTIPLEXED ? kprof_treatment_proves(batch->metrics) : batch->proved;
+    bool all_witnesses = kprof_engine.process.config.witness_control == KPROF_WITNESSES_ALL ||
+                         batch->context->last_launches >= WITNESSED_LAUNCHES;
+    bool proved = batch->kind == KPROF_MULTIPLEXED ? kprof_decision_proves(batch->metrics) : batch->proved;
     return (kprof_measurement){.ranges = batch->capacity + proved, /* one for the whole batch */
-                               .all_witnesses = wants_all_witnesses(),
+                               .all_witnesses = all_witnesses,
                                .proved = proved};
 }
 
-/* The room that the batch must have. After it is closed the number of its ranges is known; before its own run it is
+/* The capacity that the batch must have. After it is closed the number of its ranges is known; before its own run it is
  * not. */
 static size_t least_ranges(void)
 {
@@ -257,11 +253,6 @@ static kprof_status end_own_pass(bool *more)
 
 /* Replays */
 
-static bool is_too_slow(int64_t start_ns)
-{
-    return kprof_monotonic_ns() - start_ns > kprof_engine.batch.longest_pass_ns;
-}
-
 static int64_t longest_pass_ns(int64_t own_run_ns)
 {
     return SLOW_PASS_FACTOR * own_run_ns + SLOW_PASS_NS + (int64_t)kprof_engine.batch.count * SLOW_PASS_EACH_NS;
@@ -308,7 +299,7 @@ static kprof_status run_all(void)
         status = run_one(launch);
         if (status == KPROF_NOT_COLLECTED && !launch->kernel)
             status = end_before(i);
-        else if (status == KPROF_OK && is_too_slow(start_ns))
+        else if (status == KPROF_OK && kprof_monotonic_ns() - start_ns > batch->longest_pass_ns)
             status = kprof_fail(KPROF_NOT_COLLECTED, "a pass took far longer than the application's own run");
     }
     kprof_status done = kprof_engine.device->target_synchronize();

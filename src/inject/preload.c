@@ -1,4 +1,5 @@
-/* One thread, which ends when the libraries are there. */
+/* Starts one thread, which ends when the libraries are there. It is a file of its own because its test links nothing
+ * else of the process. */
 #include "inject/preload.h"
 
 #include "core/monotonic.h"
@@ -17,18 +18,14 @@ static void *load(void *unused)
     return unused;
 }
 
-static bool measures_counters(const kprof_config *config)
-{
-    bool found = false;
-    for (size_t i = 0; i < config->chip_count; i++)
-        found = found || config->chips[i].pass_count > 0;
-    return found;
-}
-
 void kprof_preload_start(void)
 {
     kprof_preload *preload = &kprof_engine.preload;
-    if (measures_counters(&kprof_engine.process.config) && kprof_threads_start(&preload->thread, load, NULL))
+    const kprof_config *config = &kprof_engine.process.config;
+    bool measures_counters = false;
+    for (size_t i = 0; i < config->chip_count; i++)
+        measures_counters = measures_counters || config->chips[i].pass_count > 0;
+    if (measures_counters && kprof_threads_start(&preload->thread, load, NULL))
         atomic_store(&preload->running, true);
 }
 

@@ -1,4 +1,4 @@
-/* Starts threads under kprof's name. */
+/* Starts threads under kprof's name. It is a file of its own because tests link it with each part that has threads. */
 #include "inject/threads.h"
 
 #include <signal.h>

@@ -59,7 +59,7 @@ static double room_ms(double bytes)
     return bytes / MIB_BYTES * kprof_prices.room_ms_per_mib;
 }
 
-/* Full batches after which the room grows, as src/inject/room.c has it. */
+/* Full batches after which the room grows, as src/inject/capacity.c has it. */
 static uint64_t batches_until_growth(double room_bytes, double batch_ms)
 {
     double batches = KPROF_BATCH_GROWTH_COST * room_ms(room_bytes) / batch_ms;

@@ -73,7 +73,7 @@ static void test_all_that_was_reserved(void **state)
     assert_true(kprof_backing_take(&backing, piece) != 0); /* the one more */
 }
 
-static void test_room_is_used_again(void **state)
+static void test_space_is_used_again(void **state)
 {
     (void)state;
     reserve(20 * MEBIBYTE, 65536);
@@ -85,7 +85,7 @@ static void test_room_is_used_again(void **state)
     assert_int_equal(kprof_backing_take(&backing, MEBIBYTE), first);
 }
 
-static void test_no_room_left(void **state)
+static void test_no_space_left(void **state)
 {
     (void)state;
     reserve(MEBIBYTE, 0);
@@ -139,8 +139,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_nothing_reserved, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_pieces_lie_apart, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_all_that_was_reserved, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_room_is_used_again, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_no_room_left, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_space_is_used_again, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_no_space_left, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_reserve_of_the_device, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_driver_that_fails, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_context_that_is_gone, set_up, tear_down),

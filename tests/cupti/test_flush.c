@@ -310,7 +310,7 @@ static void test_not_possible(void **state)
     assert_undone(KPROF_UNSUPPORTED);
 }
 
-static void test_no_room(void **state)
+static void test_no_space(void **state)
 {
     (void)state;
     error = CUDA_ERROR_OUT_OF_MEMORY;
@@ -322,7 +322,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_copy, set_up),      cmocka_unit_test_setup(test_waits_for_the_work_before, set_up),
         cmocka_unit_test_setup(test_run_fails, set_up), cmocka_unit_test_setup(test_not_possible, set_up),
-        cmocka_unit_test_setup(test_no_room, set_up),
+        cmocka_unit_test_setup(test_no_space, set_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -163,7 +163,7 @@ bool kprof_snapshot_holds(const kprof_snapshot *of, uint64_t address, size_t siz
     return false;
 }
 
-uint64_t kprof_snapshot_room(kprof_snapshot *of, size_t size_bytes)
+uint64_t kprof_snapshot_space(kprof_snapshot *of, size_t size_bytes)
 {
     fail_msg("%p has to do with a launch: %zu bytes", (void *)of, size_bytes);
     return 0;

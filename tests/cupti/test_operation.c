@@ -19,7 +19,7 @@ static char own_context, other_context, own_stream, other_stream, captured_strea
 static kprof_snapshot *const snapshot = (kprof_snapshot *)(void *)&replay_stream;
 static char done[256]; /* what the driver did, in its order */
 static CUresult copy_result, wait_result;
-static bool no_room, differs; /* differs: memory from what is kept of it */
+static bool no_space, differs; /* differs: memory from what is kept of it */
 
 /* Addresses by what is there. */
 enum { DEVICE = 0x10000, POOL = 0x20000, FOREIGN = 0x30000, PEER = 0x40000, HOST = 0x50000, MANAGED = 0x60000 };
@@ -126,11 +126,11 @@ bool kprof_snapshot_holds(const kprof_snapshot *of, uint64_t address, size_t siz
            lies_in(address, size_bytes, LARGE, LARGE_BYTES);
 }
 
-uint64_t kprof_snapshot_room(kprof_snapshot *of, size_t size_bytes)
+uint64_t kprof_snapshot_space(kprof_snapshot *of, size_t size_bytes)
 {
     assert_ptr_equal(of, snapshot);
-    write_down("room %zu;", size_bytes);
-    return no_room ? 0 : KEPT;
+    write_down("space %zu;", size_bytes);
+    return no_space ? 0 : KEPT;
 }
 
 kprof_status kprof_snapshot_copy(kprof_snapshot *of, uint64_t to, uint64_t from, size_t size_bytes)
@@ -160,7 +160,7 @@ static int set_up(void **state)
 {
     (void)state;
     copy_result = wait_result = CUDA_SUCCESS;
-    no_room = differs = false;
+    no_space = differs = false;
     done[0] = '\0';
     return 0;
 }
@@ -277,10 +277,10 @@ static void test_copies_from_the_host(void **state)
     char host;
     cuMemcpyHtoDAsync_v2_params async = {DEVICE, &host, 64, (CUstream)(void *)&own_stream};
     assert_string_equal(repeat(ID(cuMemcpyHtoDAsync_v2), &async),
-                        "room 64;copy 90000 10000 64 own;repeated: copy 10000 90000 64 replay;");
+                        "space 64;copy 90000 10000 64 own;repeated: copy 10000 90000 64 replay;");
     cuMemcpyHtoD_v2_params sync = {DEVICE, &host, 64};
     assert_string_equal(repeat(ID(cuMemcpyHtoD_v2), &sync),
-                        "room 64;copy 90000 10000 64 default;wait default;repeated: copy 10000 90000 64 replay;");
+                        "space 64;copy 90000 10000 64 default;wait default;repeated: copy 10000 90000 64 replay;");
     sync.ByteCount = 0;
     assert_string_equal(repeat(ID(cuMemcpyHtoD_v2), &sync), "repeated: ");
     sync = (cuMemcpyHtoD_v2_params){PEER, &host, 64};
@@ -294,10 +294,10 @@ static void test_copies_to_the_host(void **state)
     char host;
     cuMemcpyDtoHAsync_v2_params async = {&host, DEVICE, 64, (CUstream)(void *)&own_stream};
     assert_string_equal(repeat(ID(cuMemcpyDtoHAsync_v2), &async),
-                        "room 64;copy 90000 10000 64 own;repeated: compare 10000 90000 64;");
+                        "space 64;copy 90000 10000 64 own;repeated: compare 10000 90000 64;");
     cuMemcpyDtoH_v2_params sync = {&host, DEVICE, 64};
     assert_string_equal(repeat(ID(cuMemcpyDtoH_v2), &sync),
-                        "room 64;copy 90000 10000 64 default;repeated: compare 10000 90000 64;");
+                        "space 64;copy 90000 10000 64 default;repeated: compare 10000 90000 64;");
     sync.ByteCount = 0;
     assert_string_equal(repeat(ID(cuMemcpyDtoH_v2), &sync), "repeated: ");
     sync = (cuMemcpyDtoH_v2_params){&host, PEER, 64};
@@ -311,9 +311,9 @@ static void test_copies_that_do_not_tell_the_host(void **state)
     static const CUdeviceptr host[] = {HOST, 0x70000, 0x7f0000001234};
     for (size_t i = 0; i < sizeof host / sizeof *host; i++) {
         assert_string_equal(repeat_copy(DEVICE, host[i], &own_stream),
-                            "room 64;copy 90000 10000 64 own;repeated: copy 10000 90000 64 replay;");
+                            "space 64;copy 90000 10000 64 own;repeated: copy 10000 90000 64 replay;");
         assert_string_equal(repeat_copy(host[i], DEVICE, &own_stream),
-                            "room 64;copy 90000 10000 64 own;repeated: compare 10000 90000 64;");
+                            "space 64;copy 90000 10000 64 own;repeated: compare 10000 90000 64;");
     }
     assert_string_equal(repeat_copy(HOST, HOST, &own_stream), "");
 }
@@ -332,7 +332,7 @@ static void test_a_copy_to_the_host_of_something_else(void **state)
     kprof_operation_free(operation);
 }
 
-static void test_no_room_to_keep_them(void **state)
+static void test_no_space_to_keep_them(void **state)
 {
     (void)state;
     char host;
@@ -345,7 +345,7 @@ static void test_no_room_to_keep_them(void **state)
     assert_string_equal(repeat(ID(cuMemcpyHtoD_v2), &in), "");
     assert_string_equal(repeat(ID(cuMemcpyDtoH_v2), &out), "");
     in.ByteCount = out.ByteCount = 64;
-    no_room = true;
+    no_space = true;
     assert_string_equal(repeat(ID(cuMemcpyHtoD_v2), &in), "");
     assert_string_equal(repeat(ID(cuMemcpyDtoH_v2), &out), "");
 }
@@ -424,7 +424,7 @@ int main(void)
         cmocka_unit_test_setup(test_copies_to_the_host, set_up),
         cmocka_unit_test_setup(test_copies_that_do_not_tell_the_host, set_up),
         cmocka_unit_test_setup(test_a_copy_to_the_host_of_something_else, set_up),
-        cmocka_unit_test_setup(test_no_room_to_keep_them, set_up),
+        cmocka_unit_test_setup(test_no_space_to_keep_them, set_up),
         cmocka_unit_test_setup(test_copies_that_cannot_be_kept, set_up),
         cmocka_unit_test_setup(test_memory_of_others, set_up),
         cmocka_unit_test_setup(test_rows_that_leave_the_memory, set_up),

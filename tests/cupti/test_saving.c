@@ -1,5 +1,5 @@
 /* Saving memory, recording how it ends, and putting both back: byte by byte, whatever is mapped where, in as little
- * room as that needs; and nothing counts as saved, or as put back, that is not. */
+ * space as that needs; and nothing counts as saved, or as put back, that is not. */
 #include "core/config.h"
 #include "cupti/allocations.h"
 #include "cupti/snapshot.h"
@@ -245,7 +245,7 @@ static void break_patterns(void)
     fill(2 * BLOCK, BLOCK, 4);
 }
 
-/* Memory that was never written takes no room, but that for the list. */
+/* Memory that was never written takes no space, but that for the list. */
 static void test_uniform_blocks(void **state)
 {
     (void)state;
@@ -277,7 +277,7 @@ static void test_nearly_uniform_block(void **state)
 }
 
 /* As large as what a device has, of which little was written: a table, and little else. */
-static void test_room_that_uniform_blocks_take(void **state)
+static void test_space_that_uniform_blocks_take(void **state)
 {
     (void)state;
     memset(memory, 0, BYTES);
@@ -287,7 +287,7 @@ static void test_room_that_uniform_blocks_take(void **state)
     assert_true(fake.taken_bytes <= 40 * MEBIBYTE);
     size_t taken_bytes = fake.taken_bytes;
     kprof_snapshot_drop(snapshot);
-    take(); /* the same room again */
+    take(); /* the same space again */
     assert_int_equal(fake.taken_bytes, taken_bytes);
 }
 
@@ -352,7 +352,7 @@ static void test_memory_that_comes_later(void **state)
     free(end);
 }
 
-/* More blocks than a list has room for at first. */
+/* More blocks than a list can hold at first. */
 enum { MANY = 1500 };
 
 static unsigned char *make_large(size_t blocks, int byte)
@@ -407,8 +407,8 @@ static void test_busy_stream(void **state)
     assert_saved_around(change_first_span);
 }
 
-/* For want of room nothing is saved, and the application's memory is as it was. */
-static void test_no_room_on_the_device(void **state)
+/* For want of space nothing is saved, and the application's memory is as it was. */
+static void test_no_space_on_the_device(void **state)
 {
     (void)state;
     add_span(0, BYTES);
@@ -426,7 +426,7 @@ static void test_no_room_on_the_device(void **state)
 }
 
 /* Not while it is in use. */
-static void test_room_is_not_given_back_too_early(void **state)
+static void test_space_is_not_given_back_too_early(void **state)
 {
     (void)state;
     add_span(0, BYTES);
@@ -435,8 +435,8 @@ static void test_room_is_not_given_back_too_early(void **state)
     assert_true(fake.chunks > 0);
 }
 
-/* The end takes as much room as what has changed; where that is missing, nothing has been put back. */
-static void test_no_room_for_the_end(void **state)
+/* The end takes as much space as what has changed; where that is missing, nothing has been put back. */
+static void test_no_space_for_the_end(void **state)
 {
     (void)state;
     enum { BLOCKS = 640 };
@@ -527,7 +527,7 @@ static void test_comparing(void **state)
     add_span(0, BYTES);
     take();
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        uint64_t kept = kprof_snapshot_room(snapshot, sizes[i]);
+        uint64_t kept = kprof_snapshot_space(snapshot, sizes[i]);
         assert_true(kept != 0);
         memcpy(fake_at(kept), memory + BLOCK, sizes[i]);
         assert_int_equal(compare(at(BLOCK), kept, sizes[i], &same), KPROF_OK);
@@ -542,7 +542,7 @@ static void test_comparing(void **state)
     assert_int_not_equal(compare(at(0), at(0), 1, &same), KPROF_OK);
     fake.query_result = CUDA_SUCCESS;
     fake.free_bytes = KPROF_DEVICE_RESERVE_BYTES;
-    assert_int_equal(kprof_snapshot_room(snapshot, 100 * MEBIBYTE), 0);
+    assert_int_equal(kprof_snapshot_space(snapshot, 100 * MEBIBYTE), 0);
 }
 
 /* Only of what is no address any more is it known that it is gone. */
@@ -612,7 +612,7 @@ static void test_variables_that_stay_unknown(void **state)
 }
 
 /* What was saved before can be put back, and what could not be saved is left alone. */
-static void test_memory_that_comes_later_and_finds_no_room(void **state)
+static void test_memory_that_comes_later_and_finds_no_space(void **state)
 {
     (void)state;
     unsigned char *large = make_large(MANY, 7);
@@ -622,7 +622,7 @@ static void test_memory_that_comes_later_and_finds_no_room(void **state)
     unsigned char mine = memory[5];
     allocate(large, MANY);
     fake.free_bytes = KPROF_DEVICE_RESERVE_BYTES;
-    while (kprof_snapshot_room(snapshot, BLOCK))
+    while (kprof_snapshot_space(snapshot, BLOCK))
         continue;
     assert_int_equal(kprof_snapshot_cover(snapshot, NULL), KPROF_NO_MEMORY);
     large[0] = 8;
@@ -648,15 +648,15 @@ int main(void)
         TEST(test_nothing_allocated),
         TEST(test_uniform_blocks),
         TEST(test_nearly_uniform_block),
-        TEST(test_room_that_uniform_blocks_take),
+        TEST(test_space_that_uniform_blocks_take),
         TEST(test_overlapping_ranges),
         TEST(test_what_is_held),
         TEST(test_memory_that_comes_later),
         TEST(test_much_memory_that_comes_later),
         TEST(test_busy_stream),
-        TEST(test_no_room_on_the_device),
-        TEST(test_room_is_not_given_back_too_early),
-        TEST(test_no_room_for_the_end),
+        TEST(test_no_space_on_the_device),
+        TEST(test_space_is_not_given_back_too_early),
+        TEST(test_no_space_for_the_end),
         TEST(test_end_that_was_not_recorded),
         TEST(test_driver_that_fails),
         TEST(test_driver_that_takes_no_code),
@@ -666,7 +666,7 @@ int main(void)
         TEST(test_variables_within_allocations),
         TEST(test_variables_that_become_known),
         TEST(test_variables_that_stay_unknown),
-        TEST(test_memory_that_comes_later_and_finds_no_room),
+        TEST(test_memory_that_comes_later_and_finds_no_space),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* Which values are evaluated after which pass, for which launches, and what becomes of those that cannot be. The reader
- * is the test's: it keeps how often it was asked for what. */
+/* Which values are evaluated after which pass, for which launches, and what becomes of those that cannot be; how far
+ * the passes of a witness are apart. The reader is the test's: it keeps how often it was asked for what. */
 #include "inject/engine.h"
 #include "inject/evaluate.h"
 #include "inject/launch.h"
@@ -232,6 +232,55 @@ static void test_no_reader(void **state)
     kprof_evaluations_free(&evaluations);
 }
 
+/* What CUPTI tells after each pass of those values. */
+static kprof_witness witness_of(const double *values, unsigned count)
+{
+    kprof_witness witness = {0};
+    double sum = 0;
+    for (unsigned i = 0; i < count; i++) {
+        sum += values[i];
+        kprof_witness_add(&witness, sum / (i + 1));
+    }
+    return witness;
+}
+
+static void test_witness_of_equal_passes(void **state)
+{
+    (void)state;
+    const double values[] = {10485760, 10485760, 10485760, 10485760, 10485760, 10485760, 10485760};
+    kprof_witness witness = witness_of(values, 7);
+    assert_true(witness.low == 10485760 && witness.high == 10485760);
+    assert_true(kprof_witness_spread_pct(&witness) == 0);
+}
+
+/* As seen on an H200, with a kernel that does more in each pass: means 5913600, 8764800, 11616000. */
+static void test_witness_of_different_passes(void **state)
+{
+    (void)state;
+    const double values[] = {5913600, 11616000, 17318400};
+    kprof_witness witness = witness_of(values, 3);
+    assert_true(fabs(witness.low - 5913600) < 1 && fabs(witness.high - 17318400) < 1);
+    assert_true(fabs(kprof_witness_spread_pct(&witness) - 98.1818) < 0.001);
+}
+
+static void test_passes_without_the_witness(void **state)
+{
+    (void)state;
+    kprof_witness witness = {0};
+    kprof_witness_add(&witness, NAN);
+    assert_int_equal(witness.passes, 0);
+    kprof_witness_add(&witness, 7);
+    assert_true(isnan(kprof_witness_spread_pct(&witness))); /* one pass cannot disagree */
+}
+
+static void test_witness_that_counts_nothing(void **state)
+{
+    (void)state;
+    const double values[] = {0, 0};
+    kprof_witness witness = witness_of(values, 2);
+    assert_true(isnan(kprof_witness_spread_pct(&witness)));
+}
+
 int main(void)
 {
     kprof_engine.device = &device_ops;
@@ -241,6 +290,10 @@ int main(void)
         cmocka_unit_test_setup(test_one_that_cannot_be_evaluated, set_up),
         cmocka_unit_test_setup(test_another_chip, set_up),
         cmocka_unit_test_setup(test_no_reader, set_up),
+        cmocka_unit_test(test_witness_of_equal_passes),
+        cmocka_unit_test(test_witness_of_different_passes),
+        cmocka_unit_test(test_passes_without_the_witness),
+        cmocka_unit_test(test_witness_that_counts_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -222,14 +222,14 @@ static unsigned target_sharing(void)
     return sharing;
 }
 
-static bool target_has_room(const kprof_call *call)
+static bool target_has_space(const kprof_call *call)
 {
     if (call->kind != KPROF_CALL_ALLOCATE)
         return true;
     lock();
-    bool room = !sim_chance(8);
+    bool space = !sim_chance(8);
     unlock();
-    return room;
+    return space;
 }
 
 static bool target_set_own(bool own)
@@ -732,7 +732,7 @@ static kprof_status snapshot_record_end(kprof_snapshot *snapshot)
             copy_words(slot, snapshot->slots[slot].end);
     snapshot->ended = !fault;
     unlock();
-    return fault ? kprof_fail(KPROF_NO_MEMORY, "no room for what changed (simulated)") : KPROF_OK;
+    return fault ? kprof_fail(KPROF_NO_MEMORY, "no space for what changed (simulated)") : KPROF_OK;
 }
 
 static void restore(const kprof_snapshot *snapshot, bool end)

@@ -500,7 +500,7 @@ static unsigned target_sharing(void)
     return getenv("KPROF_SIM_PINNED") ? KPROF_SHARES_WITH_HOST : 0;
 }
 
-static bool target_has_room(const kprof_call *call)
+static bool target_has_space(const kprof_call *call)
 {
     (void)call;
     return true;

@@ -1,5 +1,5 @@
 /* Decides by what the process shares, what the kernel does, and what earlier launches of it have shown. */
-#include "inject/treatment.h"
+#include "inject/decision.h"
 
 #include "inject/engine.h"
 #include "inject/process.h"
@@ -15,16 +15,16 @@
 #define LATE                                                                                                           \
     "an earlier launch of the kernel did not end by itself within a second, and may have waited for the application"
 
-bool kprof_treatment_needs_proof(void)
+bool kprof_decision_needs_proof(void)
 {
     return (kprof_engine.device->target_sharing() & KPROF_SHARES_WITH_HOST) ||
            kprof_engine.device->target_reaches_pageable();
 }
 
-bool kprof_treatment_proves(const kprof_chip_metrics *metrics)
+bool kprof_decision_proves(const kprof_chip_metrics *metrics)
 {
     return metrics->proof.count > 0 && kprof_engine.process.config.replay_choice != KPROF_MULTIPLEX_ALL &&
-           kprof_treatment_needs_proof();
+           kprof_decision_needs_proof();
 }
 
 static const char *why_not_saved(unsigned sharing)
@@ -69,7 +69,7 @@ static const char *why_not_repeated(const kprof_batch_launch *launch, const kpro
     if (!operation || !kprof_engine.device->target_function(launch->call))
         return "the launch cannot be repeated through the driver";
     why = why_not_saved(kprof_engine.device->target_sharing());
-    if (why || !kprof_treatment_needs_proof())
+    if (why || !kprof_decision_needs_proof())
         return why;
     if (launch->metrics && launch->metrics->proof.count == 0)
         return "the chip cannot tell which launches reach host memory";
@@ -84,16 +84,16 @@ static bool may_wait_for_host(const kprof_batch_launch *launch)
            kprof_engine.device->target_reaches_pageable();
 }
 
-bool kprof_treatment_may_wait(const kprof_batch_launch *launch)
+bool kprof_decision_may_wait(const kprof_batch_launch *launch)
 {
     return may_wait_for_host(launch) || (kprof_engine.device->target_sharing() & KPROF_SHARES_WITH_DEVICES) ||
            kprof_engine.device->writers_devices();
 }
 
 /* How many launches have to end by themselves first? A kernel may also wait for one in another stream. */
-static uint32_t enough_ends(const kprof_batch_launch *launch, kprof_treatment_kind kind)
+static uint32_t enough_ends(const kprof_batch_launch *launch, kprof_decision_kind kind)
 {
-    if (kprof_treatment_may_wait(launch))
+    if (kprof_decision_may_wait(launch))
         return ENOUGH_ENDS;
     bool known = kind == KPROF_LIVE || launch->metrics->pass_count == 1 || atomic_load(&launch->kernel->ends_alone);
     return known ? 0 : 1;
@@ -101,43 +101,43 @@ static uint32_t enough_ends(const kprof_batch_launch *launch, kprof_treatment_ki
 
 /* CUPTI waits in the launch call for a kernel that it counts in the SMs. One that waits for what the application does
  * next would never end then, so that a kernel has to end by itself first. */
-static kprof_treatment measure_own_run(const kprof_batch_launch *launch, kprof_treatment_kind kind, const char *why)
+static kprof_decision measure_own_run(const kprof_batch_launch *launch, kprof_decision_kind kind, const char *why)
 {
     if (atomic_load(&launch->kernel->ends_late))
-        return (kprof_treatment){KPROF_REFUSED, LATE};
+        return (kprof_decision){KPROF_REFUSED, LATE};
     if (atomic_load(&launch->kernel->watched_ends) >= enough_ends(launch, kind))
-        return (kprof_treatment){kind, why};
+        return (kprof_decision){kind, why};
     if (kprof_engine.device->target_awaits(launch->call))
-        return (kprof_treatment){KPROF_WATCHED,
-                                 "a graph's first launches are only watched where it may wait for functions of the "
-                                 "host, for events, or for what is not known; its next ones are measured"};
-    if (kprof_treatment_may_wait(launch))
-        return (kprof_treatment){KPROF_WATCHED,
-                                 "a kernel's first launches are only watched where it may wait for memory that the "
-                                 "host or another device writes; its next ones are measured"};
-    return (kprof_treatment){KPROF_WATCHED, "a kernel's first launch is only watched, whether it ends by itself; its "
-                                            "next ones are measured"};
+        return (kprof_decision){KPROF_WATCHED,
+                                "a graph's first launches are only watched where it may wait for functions of the "
+                                "host, for events, or for what is not known; its next ones are measured"};
+    if (kprof_decision_may_wait(launch))
+        return (kprof_decision){KPROF_WATCHED,
+                                "a kernel's first launches are only watched where it may wait for memory that the "
+                                "host or another device writes; its next ones are measured"};
+    return (kprof_decision){KPROF_WATCHED, "a kernel's first launch is only watched, whether it ends by itself; its "
+                                           "next ones are measured"};
 }
 
-kprof_treatment kprof_treatment_unrepeated(const kprof_batch_launch *launch, const char *why)
+kprof_decision kprof_decision_unrepeated(const kprof_batch_launch *launch, const char *why)
 {
     if (launch->metrics->pass_count == 1)
         return measure_own_run(launch, KPROF_LIVE, why);
     if (kprof_engine.process.config.replay_choice == KPROF_REPLAY_ONLY)
-        return (kprof_treatment){KPROF_REFUSED, why};
+        return (kprof_decision){KPROF_REFUSED, why};
     return measure_own_run(launch, KPROF_MULTIPLEXED, why);
 }
 
-kprof_treatment kprof_treatment_choose(const kprof_batch_launch *launch, const kprof_operation *operation)
+kprof_decision kprof_decision_make(const kprof_batch_launch *launch, const kprof_operation *operation)
 {
     uint32_t passes = launch->metrics ? launch->metrics->pass_count : 0;
     if (launch->chosen && passes > 0 && kprof_engine.process.config.replay_choice == KPROF_MULTIPLEX_ALL)
         return measure_own_run(launch, KPROF_MULTIPLEXED, "");
     bool late = launch->chosen && atomic_load(&launch->kernel->ends_late);
     if (launch->chosen && passes == 1 && !late && !may_wait_for_host(launch)) /* nothing is repeated */
-        return (kprof_treatment){KPROF_LIVE, ""};
+        return (kprof_decision){KPROF_LIVE, ""};
     const char *obstacle = why_not_repeated(launch, operation);
     if (!obstacle)
-        return (kprof_treatment){KPROF_REPLAYED, ""};
-    return launch->chosen ? kprof_treatment_unrepeated(launch, obstacle) : (kprof_treatment){KPROF_REFUSED, obstacle};
+        return (kprof_decision){KPROF_REPLAYED, ""};
+    return launch->chosen ? kprof_decision_unrepeated(launch, obstacle) : (kprof_decision){KPROF_REFUSED, obstacle};
 }

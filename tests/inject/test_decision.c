@@ -1,5 +1,5 @@
 /* How a launch is measured, by what its kernel does and who else reaches its memory. */
-#include "inject/treatment.h"
+#include "inject/decision.h"
 
 #include "inject/engine.h"
 #include "inject/process.h"
@@ -80,7 +80,7 @@ static int forget_all(void **state)
     return 0;
 }
 
-static kprof_treatment choose_for(uint32_t passes, bool chosen)
+static kprof_decision choose_for(uint32_t passes, bool chosen)
 {
     static char *counters[] = {"sectors of the host"};
     kprof_call call = {.kind = seen.is_graph ? KPROF_CALL_GRAPH_LAUNCH : KPROF_CALL_LAUNCH};
@@ -89,10 +89,10 @@ static kprof_treatment choose_for(uint32_t passes, bool chosen)
     kprof_batch_launch launch = {.call = &call, .kernel = &kernel, .metrics = &metrics, .chosen = chosen};
     if (!seen.without_proof)
         metrics.proof = (kprof_strlist){counters, 1, 1};
-    return kprof_treatment_choose(&launch, seen.uncopyable ? NULL : &operation);
+    return kprof_decision_make(&launch, seen.uncopyable ? NULL : &operation);
 }
 
-static void assert_treated(kprof_treatment chosen, kprof_treatment_kind kind, const char *why)
+static void assert_decided(kprof_decision chosen, kprof_decision_kind kind, const char *why)
 {
     assert_int_equal(chosen.kind, kind);
     if (!*why)
@@ -101,14 +101,14 @@ static void assert_treated(kprof_treatment chosen, kprof_treatment_kind kind, co
         fail_msg("the reason is \"%s\", not \"%s\"", chosen.why, why);
 }
 
-static void assert_chosen(uint32_t passes, kprof_treatment_kind kind, const char *why)
+static void assert_chosen(uint32_t passes, kprof_decision_kind kind, const char *why)
 {
-    assert_treated(choose_for(passes, true), kind, why);
+    assert_decided(choose_for(passes, true), kind, why);
 }
 
 /* A launch that may wait for somebody is watched until two have ended, and one that another stream may help until one
  * has. */
-static void assert_watched(uint32_t watches, uint32_t passes, kprof_treatment_kind kind, const char *why)
+static void assert_watched(uint32_t watches, uint32_t passes, kprof_decision_kind kind, const char *why)
 {
     for (uint32_t ends = 0; ends < watches; ends++) {
         atomic_store(&kernel.watched_ends, ends);
@@ -119,15 +119,15 @@ static void assert_watched(uint32_t watches, uint32_t passes, kprof_treatment_ki
     atomic_store(&kernel.watched_ends, 0);
 }
 
-static void assert_unchosen(kprof_treatment_kind kind, const char *why)
+static void assert_unchosen(kprof_decision_kind kind, const char *why)
 {
-    assert_treated(choose_for(2, false), kind, why);
+    assert_decided(choose_for(2, false), kind, why);
 }
 
 static void test_memory_of_the_device(void **state)
 {
     (void)state;
-    assert_false(kprof_treatment_needs_proof());
+    assert_false(kprof_decision_needs_proof());
     assert_chosen(1, KPROF_LIVE, "");
     assert_chosen(2, KPROF_REPLAYED, "");
     assert_unchosen(KPROF_REPLAYED, "");
@@ -151,7 +151,7 @@ static void test_pageable_memory(void **state)
     seen.sees_host = true;
     assert_chosen(2, KPROF_REPLAYED, ""); /* whatever it is, the GPU does not reach it */
     seen.reaches_pageable = true;
-    assert_true(kprof_treatment_needs_proof());
+    assert_true(kprof_decision_needs_proof());
     atomic_store(&kernel.proved, true); /* of other launches */
     assert_watched(2, 2, KPROF_MULTIPLEXED, "the kernel takes memory of the host, which no replay may change");
     assert_watched(2, 1, KPROF_LIVE, "the kernel takes memory of the host");
@@ -207,7 +207,7 @@ static void test_memory_of_the_host(void **state)
 {
     (void)state;
     seen.sharing = KPROF_SHARES_WITH_HOST;
-    assert_true(kprof_treatment_needs_proof());
+    assert_true(kprof_decision_needs_proof());
     assert_chosen(1, KPROF_REPLAYED, "");
     assert_chosen(2, KPROF_REPLAYED, "");
     assert_unchosen(KPROF_REPLAYED, "");
@@ -273,11 +273,11 @@ static void test_a_launch_that_turns_out_not_to_be_repeatable(void **state)
     kprof_chip_metrics metrics = {.pass_count = 2};
     kprof_batch_launch launch = {.kernel = &kernel, .metrics = &metrics, .chosen = true};
     atomic_store(&kernel.watched_ends, 1);
-    assert_treated(kprof_treatment_unrepeated(&launch, "no room (test)"), KPROF_MULTIPLEXED, "no room (test)");
+    assert_decided(kprof_decision_unrepeated(&launch, "no space (test)"), KPROF_MULTIPLEXED, "no space (test)");
     metrics.pass_count = 1;
-    assert_treated(kprof_treatment_unrepeated(&launch, "no room (test)"), KPROF_LIVE, "no room (test)");
+    assert_decided(kprof_decision_unrepeated(&launch, "no space (test)"), KPROF_LIVE, "no space (test)");
     seen.sharing = KPROF_SHARES_WITH_HOST;
-    assert_treated(kprof_treatment_unrepeated(&launch, "no room (test)"), KPROF_WATCHED, "only watched");
+    assert_decided(kprof_decision_unrepeated(&launch, "no space (test)"), KPROF_WATCHED, "only watched");
 }
 
 static void test_replay_mode_kernel(void **state)

@@ -1,21 +1,23 @@
-/* Chooses by free memory, by how many launches earlier batches had, and by the options. */
-#include "inject/room.h"
+/* Chooses by free memory, by how many launches earlier batches had, and by the options. It is a file of its own because
+ * its test links nothing else of the batch. */
+#include "inject/capacity.h"
 
 #include "core/memory.h"
 #include "inject/engine.h"
 #include "inject/process.h"
 
-/* The room of a batch is counter data in host memory, and launches, which cost the first pass 0.6 to 1.2 ms each, used
- * or not. It doubles when full batches in a row have cost about as much as the larger first pass will: a program
- * that ends soon after has lost no more by it than one that goes on had lost without it. It is a small part of that
- * where batches have been far smaller, since counter data stays in memory, all of which is written at first. */
+/* The counter data of a batch lies in host memory, and each launch that the batch can hold costs the first pass 0.6 to
+ * 1.2 ms, used or not. The capacity doubles when full batches in a row have cost about as much as the larger first pass
+ * will: a program that ends soon after has lost no more by it than one that goes on had lost without it. It is a small
+ * part of that where batches have been far smaller, since counter data stays in memory, all of which is written at
+ * first. */
 #define SMALL_IMAGE_BYTES ((size_t)16 << 20)
-#define SMALL_PART        8 /* of the room */
+#define SMALL_PART        8 /* of the capacity */
 #define SMALL_IN_A_ROW    3
 #define MEMORY_SHARE      8 /* of what the machine has: not more */
 
-/* Return the number of launches whose counter data fits into the batch's room. */
-static size_t choose_room(const kprof_profiled_context *context)
+/* Return the number of launches whose counter data fits into what the batch may take of the memory. */
+static size_t fit_in_memory(const kprof_profiled_context *context)
 {
     size_t available = kprof_memory_available_bytes() / MEMORY_SHARE;
     if (available < SMALL_IMAGE_BYTES)
@@ -31,10 +33,10 @@ static size_t choose_room(const kprof_profiled_context *context)
     return launches < most ? launches : most;
 }
 
-size_t kprof_room_choose(const kprof_profiled_context *context)
+size_t kprof_capacity_choose(const kprof_profiled_context *context)
 {
     const kprof_config *config = &kprof_engine.process.config;
-    size_t capacity = choose_room(context);
+    size_t capacity = fit_in_memory(context);
     if (config->replay_batch && config->replay_batch < capacity)
         capacity = config->replay_batch;
     if (config->counter_data_dir) /* the image of each launch is kept by itself */
@@ -44,7 +46,7 @@ size_t kprof_room_choose(const kprof_profiled_context *context)
     return capacity;
 }
 
-void kprof_room_note(kprof_profiled_context *context, size_t count, size_t capacity, double overhead_ms)
+void kprof_capacity_note(kprof_profiled_context *context, size_t count, size_t capacity, double overhead_ms)
 {
     bool full = count == capacity;
     context->small_batches = full || count * SMALL_PART > capacity ? 0 : context->small_batches + 1;
