@@ -1,9 +1,9 @@
 /* kprof list: the sets, sections, chips and metrics that can be collected. It needs no GPU. */
-#include "cli/chips.h"
 #include "cli/commands.h"
 #include "cli/listing.h"
 #include "cli/output.h"
 #include "cli/paths.h"
+#include "cli/plans.h"
 #include "core/log.h"
 
 #include <stdlib.h>

@@ -1,5 +1,4 @@
 /* kprof plan: what would be collected, and what that costs. Nothing is started, and no GPU is needed. */
-#include "cli/chips.h"
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/plans.h"
