@@ -1,5 +1,5 @@
-/* What the CSV formats share: quoting, rows, the values of launches, and lists. Always rectangular, numbers with '.'
- * whatever the locale, text quoted by libcsv. */
+/* The part that the CSV formats share: quoting, rows, the values of launches, and lists. Every table is rectangular,
+ * numbers have '.' in any locale, and libcsv quotes text. */
 #ifndef KPROF_REPORT_CSV_H
 #define KPROF_REPORT_CSV_H
 

@@ -264,7 +264,7 @@ static kprof_status name_passes(loader *load)
     return KPROF_OK;
 }
 
-/* What rows of the tables refer to, and the witnesses among the metrics. */
+/* Resolve the references between rows of the tables, and list the witnesses among the metrics. */
 static kprof_status connect(loader *load)
 {
     kprof_model *model = load->model;

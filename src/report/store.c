@@ -286,7 +286,7 @@ kprof_status kprof_report_create(const char *path, kprof_create_mode mode, const
     return KPROF_OK;
 }
 
-/* What stat and the first bytes tell, in words that help more than SQLite's. */
+/* Check stat and the first bytes, and explain a failure better than SQLite does. */
 static kprof_status check_file(const char *path)
 {
     struct stat info;

@@ -9,8 +9,8 @@
 #define SUFFIX      ".pct_spread_over_passes"
 #define DESCRIPTION "how far the passes of a launch differ in this counter: (highest - lowest) / mean"
 
-/* What may differ without the kernel doing something else: a counted instruction more is other work, while clocks move
- * and caches fill differently. The first that a name contains holds. */
+/* Passes of the same work may differ by this much. One more counted instruction means other work, while clocks move and
+ * caches fill differently. The first row whose part a name contains applies. */
 static const struct {
     const char *part;
     double tolerance_pct;
