@@ -167,7 +167,7 @@ static kprof_status list_chips(const kprof_options *options, kprof_listing *list
     return status;
 }
 
-/* Where the metrics of one chip are listed to. */
+/* The listing that gets the metrics of one chip. */
 typedef struct metric_lister {
     kprof_listing *listing;
     const char *chip;

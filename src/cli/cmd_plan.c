@@ -171,7 +171,7 @@ static void show_prices(kprof_emitter *emitter, bool all)
     emitter->ops->list_end(emitter);
 }
 
-/* What the page of plans shows. */
+/* The content of the page of plans. */
 typedef struct plan_content {
     const kprof_options *options;
     const kprof_plans *plans;

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where answers go. */
+/* The receiver of answers. */
 typedef struct answers {
     FILE *out;
     const kprof_options *options; /* what the line says so far */

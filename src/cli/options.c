@@ -9,7 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* Where the parser stands. */
+/* The position of the parser. */
 typedef struct cursor {
     char **word;
     kprof_options *options;

@@ -8,7 +8,7 @@
 
 #include <stdio.h>
 
-/* Which commands know an option: bits of commands.h, or all commands, those to come too. */
+/* The commands that know an option, as bits of commands.h. This value stands for all commands, later ones too. */
 #define KPROF_IN_ALL 0xffffu
 /* These commands take the option, so that a line may be asked about with --plan or a list, but it has no effect. */
 #define KPROF_IGNORED_IN(commands) ((commands) << 16)

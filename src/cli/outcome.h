@@ -1,4 +1,4 @@
-/* What a profiling run came to: the exit code, and why when nothing was collected. */
+/* Tells how a profiling run ended: the exit code, and the reason when nothing was collected. */
 #ifndef KPROF_CLI_OUTCOME_H
 #define KPROF_CLI_OUTCOME_H
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of the metrics that are left out so many are named. */
+/* Messages name so many of the metrics that are left out. */
 #define NAMES_TOLD   4
 #define DEFAULT_CHIP "GH100"
 
@@ -79,7 +79,7 @@ static char *join_names(const kprof_strlist *names, size_t most)
     return kprof_strbuf_take(&text);
 }
 
-/* What a report has of a throughput that is left out; false: nothing. */
+/* Tell which parts stand in for a throughput that is left out; false if none do. */
 static bool tell_stand_ins(const kprof_options *options, const kprof_chip_plan *chip, const char *left_out)
 {
     kprof_strlist parts = KPROF_STRLIST_INIT;

@@ -1,4 +1,4 @@
-/* What to collect on the chips of this machine: the selection resolved for each, ready for the injection library. */
+/* Finds the chips and resolves the selection for each, ready for the injection library. */
 #ifndef KPROF_CLI_PLANS_H
 #define KPROF_CLI_PLANS_H
 
