@@ -205,7 +205,7 @@ static bool add_launch_item(const kprof_item *item, kprof_strlist *out)
     return !is_launch || kprof_strlist_add_unique(out, item->name);
 }
 
-/* What a section shows of the launch itself, which is not collected. */
+/* Add the metrics of a section that describe the launch itself and are not collected. */
 static bool add_launch_metrics(const kprof_section *section, kprof_strlist *out)
 {
     bool added = true;
