@@ -123,9 +123,6 @@ const kprof_ncu_option *kprof_ncu_option_like(const char *name);
 kprof_status kprof_options_parse(char **argv, kprof_options *out) KPROF_MUST_CHECK;
 void kprof_options_free(kprof_options *options); /* members */
 
-/* Append the items of a comma-separated list; commas inside brackets belong to the item. */
-bool kprof_list_split(const char *text, kprof_strlist *out);
-
 /* Print the help that `options` asks for: of kprof, or of one command. */
 void kprof_help_print(const kprof_options *options, FILE *out);
 /* Print, one a line, the words that --complete asks for: "commands", "options", "arguments" (options that take one),
