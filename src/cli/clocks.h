@@ -14,7 +14,7 @@ typedef enum kprof_clock_control {
     KPROF_CLOCKS_BOOST, /* at the highest clock; power and temperature may still lower it */
 } kprof_clock_control;
 
-/* What to lock; plain bytes, so that it can be sent to another process. */
+/* Names the clocks to lock. It is plain bytes, so that another process can receive it. */
 typedef struct kprof_clock_request {
     kprof_clock_control control;
     uint32_t device_count; /* at most KPROF_CLOCK_DEVICES_MAX */
@@ -23,10 +23,9 @@ typedef struct kprof_clock_request {
 
 typedef struct kprof_clocks kprof_clocks;
 
-/* Lock the clocks of all devices, or of none: when one fails, those before it are unlocked again. NO_PERMISSION when
- * this user may not (only root may), UNSUPPORTED without NVML, for a GPU whose clock cannot be locked and for one that
- * is divided into MIG instances, NO_GPU when NVML finds no driver. *out is NULL then; else it is ended with
- * kprof_clocks_unlock. */
+/* Lock the clocks of all devices, or of none: when one fails, those before it are unlocked again. NO_PERMISSION for any
+ * user but root. UNSUPPORTED without NVML, for a GPU whose clock cannot be locked and for one that is divided into MIG
+ * instances. NO_GPU when NVML finds no driver. On failure *out is NULL; else kprof_clocks_unlock ends it. */
 kprof_status kprof_clocks_lock(const kprof_clock_request *request, kprof_clocks **out) KPROF_MUST_CHECK;
 /* Give the clocks back to the driver and free `clocks`, which may be NULL. NVML cannot tell what was locked before, so
  * that is not put back. INTERNAL when a clock stays locked; the message has the command that unlocks it. */

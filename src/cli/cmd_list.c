@@ -1,9 +1,9 @@
 /* kprof list: the sets, sections, chips and metrics that can be collected. It needs no GPU. */
-#include "cli/chips.h"
 #include "cli/commands.h"
 #include "cli/listing.h"
 #include "cli/output.h"
 #include "cli/paths.h"
+#include "cli/plans.h"
 #include "core/log.h"
 
 #include <stdlib.h>
@@ -167,7 +167,7 @@ static kprof_status list_chips(const kprof_options *options, kprof_listing *list
     return status;
 }
 
-/* Where the metrics of one chip are listed to. */
+/* The listing that gets the metrics of one chip. */
 typedef struct metric_lister {
     kprof_listing *listing;
     const char *chip;

@@ -1,5 +1,4 @@
 /* kprof plan: what would be collected, and what that costs. Nothing is started, and no GPU is needed. */
-#include "cli/chips.h"
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/plans.h"
@@ -172,7 +171,7 @@ static void show_prices(kprof_emitter *emitter, bool all)
     emitter->ops->list_end(emitter);
 }
 
-/* What the page of plans shows. */
+/* The content of the page of plans. */
 typedef struct plan_content {
     const kprof_options *options;
     const kprof_plans *plans;

@@ -60,20 +60,6 @@ static kprof_status check_counter_data_dir(const kprof_options *options)
     return KPROF_OK;
 }
 
-static kprof_status check_filter(const kprof_options *options)
-{
-    kprof_filter *filter = NULL;
-    kprof_status status = kprof_filter_new(&options->filter, &filter);
-    kprof_filter_free(filter);
-    return status;
-}
-
-/* The guard comes first, while kprof is as small as it will ever be. */
-static kprof_status guard_clocks(profile *run)
-{
-    return run->options->clock_control == KPROF_CLOCKS_ALONE ? KPROF_OK : kprof_clock_guard_fork(&run->clocks);
-}
-
 static kprof_status lock_clocks(profile *run)
 {
     const kprof_options *options = run->options;
@@ -125,9 +111,10 @@ static kprof_status prepare(profile *run)
     if (status == KPROF_OK)
         status = check_counter_data_dir(options);
     if (status == KPROF_OK)
-        status = check_filter(options);
-    if (status == KPROF_OK)
-        status = guard_clocks(run);
+        status = kprof_filter_check(&options->filter);
+    /* The guard is forked early, while kprof is as small as it will ever be. */
+    if (status == KPROF_OK && options->clock_control != KPROF_CLOCKS_ALONE)
+        status = kprof_clock_guard_fork(&run->clocks);
     if (status == KPROF_OK)
         status = kprof_plans_make(options, &run->plans);
     if (status == KPROF_OK)
@@ -162,13 +149,6 @@ static const char **asked_sets(const kprof_selection *selection)
     return sets;
 }
 
-static kprof_status store_plan(kprof_report *report, const kprof_chip_plan *chip)
-{
-    kprof_plan_passes passes = {&chip->plan.variants.witnesses, &chip->plan.schedule};
-    kprof_status status = kprof_report_add_plan(report, &chip->plan, chip->host);
-    return status == KPROF_OK ? kprof_report_add_passes(report, &chip->plan, &passes) : status;
-}
-
 static kprof_status create_report(profile *run)
 {
     const kprof_options *options = run->options;
@@ -186,8 +166,13 @@ static kprof_status create_report(profile *run)
     };
     kprof_status status = sets ? kprof_report_create(run->report_path, run->create_mode, &info, &run->report)
                                : kprof_fail(KPROF_NO_MEMORY, "out of memory");
-    for (size_t i = 0; i < run->plans.count && status == KPROF_OK; i++)
-        status = store_plan(run->report, &run->plans.chips[i]);
+    for (size_t i = 0; i < run->plans.count && status == KPROF_OK; i++) {
+        const kprof_chip_plan *chip = &run->plans.chips[i];
+        kprof_plan_passes passes = {&chip->plan.variants.witnesses, &chip->plan.schedule};
+        status = kprof_report_add_plan(run->report, &chip->plan, chip->host);
+        if (status == KPROF_OK)
+            status = kprof_report_add_passes(run->report, &chip->plan, &passes);
+    }
     free(sets);
     free(command_line);
     return status;

@@ -7,14 +7,6 @@
 
 #include <stdlib.h>
 
-static kprof_status check_filter(const kprof_options *options)
-{
-    kprof_filter *filter = NULL;
-    kprof_status status = kprof_filter_new(&options->filter, &filter);
-    kprof_filter_free(filter);
-    return status;
-}
-
 static kprof_status print_report(const kprof_options *options, kprof_report *report)
 {
     FILE *results = NULL;
@@ -54,7 +46,7 @@ static kprof_status open_report(const kprof_options *options, kprof_report **out
 int kprof_cmd_report(const kprof_options *options)
 {
     kprof_report *report = NULL;
-    kprof_status status = check_filter(options);
+    kprof_status status = kprof_filter_check(&options->filter);
     if (status == KPROF_OK)
         status = open_report(options, &report);
     if (status == KPROF_OK)

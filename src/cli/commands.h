@@ -4,7 +4,7 @@
 
 #include "cli/options.h"
 
-/* What stands on the command line beside the options. */
+/* The kinds of words that a command takes beside its options. */
 typedef enum kprof_operand {
     KPROF_OPERAND_NONE,
     KPROF_OPERAND_APPLICATION, /* a program and its arguments: all the rest of the line */

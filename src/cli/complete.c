@@ -1,8 +1,8 @@
 /* --complete: what a shell may continue a command line with. The words come from the tables of options and commands,
  * from the sets, chips and metrics that there are, and for --kernel-name from the report that the line names. */
-#include "cli/chips.h"
 #include "cli/commands.h"
 #include "cli/paths.h"
+#include "cli/plans.h"
 #include "core/log.h"
 #include "report/report.h"
 
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where answers go. */
+/* The receiver of answers. */
 typedef struct answers {
     FILE *out;
     const kprof_options *options; /* what the line says so far */

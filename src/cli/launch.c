@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* What kprof ignores, and what it was started with. */
+/* The signals that kprof ignores, with the actions that it was started with. */
 static struct {
     int number;
     struct sigaction previous;

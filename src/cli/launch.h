@@ -12,8 +12,8 @@
  * are still removed. The application gets back what kprof was started with. */
 void kprof_signals_ignore(void);
 
-/* SIGCHLD and all signals that would end kprof and can be caught, taken through a descriptor from kprof_signals_block
- * to kprof_signals_restore, so that nothing interrupts kprof between making its temporary files and removing them. */
+/* A descriptor takes SIGCHLD, and all signals that would end kprof and can be caught, from kprof_signals_block to
+ * kprof_signals_restore. So nothing interrupts kprof between making its temporary files and removing them. */
 typedef struct kprof_signals {
     int fd;
     sigset_t previous;

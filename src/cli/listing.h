@@ -1,4 +1,4 @@
-/* What the --list options and --query-metrics find: collected row by row, and printed once all is known. */
+/* Collects what the --list options and --query-metrics find, row by row, and prints it once all is known. */
 #ifndef KPROF_CLI_LISTING_H
 #define KPROF_CLI_LISTING_H
 

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* Where the parser stands. */
+/* The position of the parser. */
 typedef struct cursor {
     char **word;
     kprof_options *options;
@@ -81,11 +81,6 @@ static bool parse_bytes(const char *text, uint64_t *out)
     return true;
 }
 
-static kprof_status store_choice(const kprof_option_row *row, const char *text, int *field)
-{
-    return find_choice(row, text, field) ? KPROF_OK : refuse_value(row, text);
-}
-
 static kprof_status store_count(const kprof_option_row *row, const char *text, uint32_t *field)
 {
     uint64_t count = 0;
@@ -100,7 +95,8 @@ static kprof_status store_count(const kprof_option_row *row, const char *text, u
     return KPROF_OK;
 }
 
-bool kprof_list_split(const char *text, kprof_strlist *out)
+/* Append the items of a comma-separated list; commas inside brackets belong to the item. */
+static bool split_list(const char *text, kprof_strlist *out)
 {
     size_t depth = 0;
     const char *start = text;
@@ -123,7 +119,7 @@ bool kprof_list_split(const char *text, kprof_strlist *out)
 static kprof_status store_list(const kprof_option_row *row, const char *text, kprof_strlist *field)
 {
     size_t before = field->count;
-    bool added = row->type == KPROF_OPTION_PATHS ? kprof_strlist_add(field, text) : kprof_list_split(text, field);
+    bool added = row->type == KPROF_OPTION_PATHS ? kprof_strlist_add(field, text) : split_list(text, field);
     if (!added)
         return kprof_fail(KPROF_NO_MEMORY, "--%s: out of memory", row->name);
     return field->count > before || strspn(text, ",") < strlen(text) ? KPROF_OK : refuse_value(row, text);
@@ -132,7 +128,7 @@ static kprof_status store_list(const kprof_option_row *row, const char *text, kp
 static kprof_status store_ordinals(const kprof_option_row *row, const char *text, uint64_t *mask)
 {
     kprof_strlist items = KPROF_STRLIST_INIT;
-    kprof_status status = kprof_list_split(text, &items) ? KPROF_OK : KPROF_NO_MEMORY;
+    kprof_status status = split_list(text, &items) ? KPROF_OK : KPROF_NO_MEMORY;
     if (status == KPROF_OK && items.count == 0)
         status = refuse_value(row, text);
     for (size_t i = 0; i < items.count && status == KPROF_OK; i++) {
@@ -151,7 +147,7 @@ static kprof_status store_value(const kprof_option_row *row, char *text, kprof_o
     void *field = (char *)options + row->field;
     switch (row->type) {
     case KPROF_OPTION_CHOICE:
-        return store_choice(row, text, field);
+        return find_choice(row, text, field) ? KPROF_OK : refuse_value(row, text);
     case KPROF_OPTION_LIST:
     case KPROF_OPTION_PATHS:
         return store_list(row, text, field);

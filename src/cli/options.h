@@ -8,7 +8,7 @@
 
 #include <stdio.h>
 
-/* Which commands know an option: bits of commands.h, or all commands, those to come too. */
+/* The commands that know an option, as bits of commands.h. This value stands for all commands, later ones too. */
 #define KPROF_IN_ALL 0xffffu
 /* These commands take the option, so that a line may be asked about with --plan or a list, but it has no effect. */
 #define KPROF_IGNORED_IN(commands) ((commands) << 16)
@@ -122,9 +122,6 @@ const kprof_ncu_option *kprof_ncu_option_like(const char *name);
  * with kprof_options_free in either case. */
 kprof_status kprof_options_parse(char **argv, kprof_options *out) KPROF_MUST_CHECK;
 void kprof_options_free(kprof_options *options); /* members */
-
-/* Append the items of a comma-separated list; commas inside brackets belong to the item. */
-bool kprof_list_split(const char *text, kprof_strlist *out);
 
 /* Print the help that `options` asks for: of kprof, or of one command. */
 void kprof_help_print(const kprof_options *options, FILE *out);

@@ -28,7 +28,8 @@ static kprof_status nothing_status(const kprof_outcome *outcome)
     return told != KPROF_OK ? told : KPROF_NO_MATCH;
 }
 
-kprof_status kprof_outcome_status(const kprof_outcome *outcome)
+/* kprof's own result, the application's apart. */
+static kprof_status own_status(const kprof_outcome *outcome)
 {
     if (outcome->collecting != KPROF_OK)
         return outcome->collecting;
@@ -48,7 +49,7 @@ int kprof_outcome_exit_code(const kprof_outcome *outcome)
 {
     int wait_status = outcome->wait_status;
     if (!application_failed(wait_status))
-        return kprof_status_exit_code(kprof_outcome_status(outcome));
+        return kprof_status_exit_code(own_status(outcome));
     if (WIFSIGNALED(wait_status))
         return 128 + WTERMSIG(wait_status);
     int code = WEXITSTATUS(wait_status);

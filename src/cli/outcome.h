@@ -1,4 +1,4 @@
-/* What a profiling run came to: the exit code, and why when nothing was collected. */
+/* Tells how a profiling run ended: the exit code, and the reason when nothing was collected. */
 #ifndef KPROF_CLI_OUTCOME_H
 #define KPROF_CLI_OUTCOME_H
 
@@ -15,11 +15,8 @@ typedef struct kprof_outcome {
     kprof_report_counts counts;
 } kprof_outcome;
 
-/* kprof's own result, the application's apart. Nothing collected is never OK. */
-kprof_status kprof_outcome_status(const kprof_outcome *outcome);
-
 /* The exit code. A failure of the application goes first: its exit status, or 128 + signal; a status in kprof's own
- * range, 100 to 119, becomes 119. Else the code of kprof_outcome_status. */
+ * range, 100 to 119, becomes 119. Else the code of kprof's own result; nothing collected is never OK. */
 int kprof_outcome_exit_code(const kprof_outcome *outcome);
 
 /* Log how the application failed, and what is missing and why: no CUDA, no match (with the kernels seen and the name

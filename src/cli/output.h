@@ -1,4 +1,4 @@
-/* Where kprof's results go, so that they never mix with what the application prints. */
+/* Chooses where kprof's results go, so that they never mix with what the application prints. */
 #ifndef KPROF_CLI_OUTPUT_H
 #define KPROF_CLI_OUTPUT_H
 

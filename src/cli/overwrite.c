@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* What a path leads to: a file, or for one that does not exist yet its folder and name. */
+/* Identifies the file that a path leads to, or for a file that does not exist yet, its folder and name. */
 typedef struct identity {
     dev_t device;
     ino_t inode;

@@ -238,7 +238,7 @@ bool kprof_is_report(const char *path)
     static const char magic[16] = "SQLite format 3"; /* with its NUL */
     char start[sizeof magic] = "";
     struct stat file;
-    /* Of a pipe the first bytes would be lost. */
+    /* Reading a pipe would lose its first bytes. */
     FILE *in = stat(path, &file) == 0 && S_ISREG(file.st_mode) ? fopen(path, "re") : NULL;
     bool is_whole = in && fread(start, sizeof start, 1, in) == 1;
     if (in)

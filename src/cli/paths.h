@@ -1,4 +1,4 @@
-/* Where kprof's own files are, found from the executable: never from the current directory. */
+/* Finds kprof's own files from the place of the executable, never from the current directory. */
 #ifndef KPROF_CLI_PATHS_H
 #define KPROF_CLI_PATHS_H
 

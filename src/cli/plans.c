@@ -1,13 +1,15 @@
-/* Resolves the selection for each chip of this machine. */
+/* Finds the chips, with or without a GPU, and resolves the selection for each. */
 #include "cli/plans.h"
 #include "cli/paths.h"
 #include "core/log.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Of the metrics that are left out so many are named. */
-#define NAMES_TOLD 4
+/* Messages name so many of the metrics that are left out. */
+#define NAMES_TOLD   4
+#define DEFAULT_CHIP "GH100"
 
 static bool is_chosen(size_t device, uint64_t mask)
 {
@@ -77,7 +79,7 @@ static char *join_names(const kprof_strlist *names, size_t most)
     return kprof_strbuf_take(&text);
 }
 
-/* What a report has of a throughput that is left out; false: nothing. */
+/* Tell which parts stand in for a throughput that is left out; false if none do. */
 static bool tell_stand_ins(const kprof_options *options, const kprof_chip_plan *chip, const char *left_out)
 {
     kprof_strlist parts = KPROF_STRLIST_INIT;
@@ -228,4 +230,49 @@ kprof_status kprof_plans_config(const kprof_plans *plans, const kprof_options *o
     for (size_t i = 0; i < plans->count; i++)
         fill_chip(&plans->chips[i], &out->chips[i]);
     return KPROF_OK;
+}
+
+static void discard(void *user, kprof_log_level level, const char *message)
+{
+    (void)user;
+    (void)level;
+    (void)message;
+}
+
+/* Add the chips of the GPUs that are present; having none is no error here. */
+static void add_present_chips(uint64_t device_mask, kprof_chips *out)
+{
+    kprof_probe probe = {0};
+    kprof_log_set_sink(discard, NULL);
+    if (kprof_probe_devices(&probe) != KPROF_OK || kprof_probe_chips(&probe, device_mask, &out->names) != KPROF_OK)
+        kprof_log(KPROF_LOG_DEBUG, "no chip found");
+    out->device_bytes = kprof_probe_memory(&probe, device_mask);
+    kprof_log_set_sink(NULL, NULL);
+    kprof_probe_free(&probe);
+}
+
+/* Chips have capitals; ncu's users write them small. */
+static bool add_chip(const char *name, kprof_strlist *chips)
+{
+    char *chip = strdup(name);
+    for (char *c = chip; c && *c; c++)
+        *c = (char)(toupper)((unsigned char)*c);
+    bool added = chip && kprof_strlist_add_unique(chips, chip);
+    free(chip);
+    return added;
+}
+
+kprof_status kprof_chips_named(const kprof_options *options, kprof_chips *out)
+{
+    bool added = true;
+    *out = (kprof_chips){0};
+    for (size_t i = 0; i < options->chips.count && added; i++)
+        added = add_chip(options->chips.items[i], &out->names);
+    if (out->names.count == 0)
+        add_present_chips(options->filter.device_mask, out);
+    if (out->names.count == 0) {
+        kprof_log(KPROF_LOG_INFO, "no GPU found that kprof can use: taking %s; --chips names others", DEFAULT_CHIP);
+        added = kprof_strlist_add(&out->names, DEFAULT_CHIP);
+    }
+    return added ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
 }

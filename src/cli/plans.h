@@ -1,4 +1,4 @@
-/* What to collect on the chips of this machine: the selection resolved for each, ready for the injection library. */
+/* Finds the chips and resolves the selection for each, ready for the injection library. */
 #ifndef KPROF_CLI_PLANS_H
 #define KPROF_CLI_PLANS_H
 
@@ -43,5 +43,15 @@ kprof_status kprof_probe_chips(const kprof_probe *probe, uint64_t device_mask, k
  * the caller frees with free(3). */
 kprof_status kprof_plans_config(const kprof_plans *plans, const kprof_options *options,
                                 kprof_config *out) KPROF_MUST_CHECK;
+
+/* The chips for which something is listed or planned where nothing is run. */
+typedef struct kprof_chips {
+    kprof_strlist names;   /* each once; the caller frees it */
+    uint64_t device_bytes; /* memory of the smallest GPU, where they are those of GPUs that are present; 0: not known */
+} kprof_chips;
+
+/* Those of --chips; else those of the GPUs that are present, of which --devices leaves some; else, with a message, the
+ * one that the sets are tuned for. */
+kprof_status kprof_chips_named(const kprof_options *options, kprof_chips *out) KPROF_MUST_CHECK;
 
 #endif

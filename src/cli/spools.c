@@ -182,7 +182,7 @@ static void note_launch(kprof_spools *spools, spool *item, const kprof_launch_re
     kprof_progress_launch(spools->progress, kernel_name(item, launch->kernel), launch->pass_count);
 }
 
-/* What the command line itself wants to know from a record. */
+/* Note what the command line itself needs from a record. */
 static void note_record(kprof_spools *spools, spool *item, const kprof_record *record)
 {
     switch (record->type) {

@@ -1,7 +1,8 @@
 /* The fields of the records that the injection library writes to the spool and the command line stores in the report.
- * A field is one row here, and nowhere else. From the rows come the structs (spool/record.h), the bytes of the spool
- * (spool/format.c), the columns of the report and reading them (report/rows.c), the metrics that need no counters
- * (metricset/launch_table.c, report/launch_metrics.c) and what is asked of the driver (src/cupti).
+ * A field is one row here, and nowhere else. The rows make the structs (spool/record.h), the bytes of the spool
+ * (spool/format.c), and the columns of the report with the code that reads them (report/rows.c). They also make the
+ * metrics that need no counters (metricset/launch_table.c, report/launch_metrics.c) and the driver's queries
+ * (src/cupti).
  *
  * A list takes three macros:
  *   FIELD(kind, member, column, since, attribute, metric...): a field of the spool's record and of the report's table.

@@ -82,6 +82,14 @@ void kprof_filter_free(kprof_filter *filter)
     free(filter);
 }
 
+kprof_status kprof_filter_check(const kprof_filter_spec *spec)
+{
+    kprof_filter *filter = NULL;
+    kprof_status status = kprof_filter_new(spec, &filter);
+    kprof_filter_free(filter);
+    return status;
+}
+
 /* Return the name in the form that the spec compares; caller frees. NULL when out of memory. */
 static char *name_to_match(const kprof_filter *filter, const char *mangled)
 {

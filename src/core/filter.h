@@ -27,6 +27,8 @@ typedef struct kprof_filter kprof_filter;
 /* Compile the spec (copied). USAGE with a logged message, which shows the place in the pattern, on a bad regex. */
 kprof_status kprof_filter_new(const kprof_filter_spec *spec, kprof_filter **out) KPROF_MUST_CHECK;
 void kprof_filter_free(kprof_filter *filter);
+/* Check the spec as kprof_filter_new does, and keep nothing. */
+kprof_status kprof_filter_check(const kprof_filter_spec *spec) KPROF_MUST_CHECK;
 
 /* Does this kernel's name match? Costs a demangling and a regex: call once per function and keep the answer.
  * Thread-safe. */

@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define LOWEST_FD 500 /* of a descriptor that has been moved out of the way */
+
 /* The descriptor as it is, or closed and -1 when there is something against it. */
 static int admit(int fd, const char *against, const char **reason)
 {
@@ -52,4 +54,13 @@ int kprof_folder_open_file(int folder, const char *name, int flags, const char *
     else if (info.st_uid != geteuid())
         against = "it belongs to another user";
     return admit(fd, against, reason);
+}
+
+int kprof_fd_move_up(int fd)
+{
+    int high = fcntl(fd, F_DUPFD_CLOEXEC, LOWEST_FD);
+    if (high < 0)
+        return fd;
+    close(fd);
+    return high;
 }

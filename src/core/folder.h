@@ -11,4 +11,8 @@ int kprof_folder_open(const char *path, const char **reason);
  * are refused. Return the descriptor (close-on-exec), or -1 as above; errno is EEXIST where O_EXCL found one. */
 int kprof_folder_open_file(int folder, const char *name, int flags, const char **reason);
 
+/* Move an open file to a high number and return that. Some programs count on getting low numbers, or close the first
+ * few hundred. The low number is closed. When the limit on descriptors is low, the file stays where it is. */
+int kprof_fd_move_up(int fd);
+
 #endif

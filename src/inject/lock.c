@@ -1,7 +1,6 @@
 /* flock(2) on a file that is opened anew each time: the application may close any descriptor that it did not open. */
 #include "inject/lock.h"
 
-#include "core/fd.h"
 #include "core/folder.h"
 #include "inject/engine.h"
 

@@ -24,14 +24,15 @@ size_t kprof_catalog_section_count(const kprof_catalog *catalog); /* in display 
 kprof_catalog_entry kprof_catalog_set(const kprof_catalog *catalog, size_t index);
 kprof_catalog_entry kprof_catalog_section(const kprof_catalog *catalog, size_t index);
 
-/* What the file of a section says of its values, those below the heading first; of values without a help nothing. */
+/* The help that the file of a section has for a value. Values below the heading come first; values without a help are
+ * left out. */
 typedef struct kprof_value_help {
     const char *label, *metric, *help; /* borrowed from the catalog; `metric` is the first choice */
 } kprof_value_help;
 typedef void kprof_value_help_visit(void *user, const kprof_value_help *value);
 void kprof_catalog_section_helps(const kprof_catalog *catalog, size_t index, kprof_value_help_visit *visit, void *user);
 
-/* What the user asked for. Empty everywhere means the default set. */
+/* The user's choice. If all lists are empty, it is the default set. */
 typedef struct kprof_selection {
     kprof_strlist sets;     /* ids or aliases */
     kprof_strlist sections; /* ids or "regex:..." */
@@ -67,7 +68,7 @@ kprof_status kprof_plan_make(const kprof_catalog *catalog, const kprof_selection
                              kprof_plan *out) KPROF_MUST_CHECK;
 void kprof_plan_free(kprof_plan *plan); /* members, not the struct */
 
-/* What `kprof list sets` shows of a set on the host's chip. */
+/* The size of a set on the host's chip, as `kprof list sets` shows it. */
 typedef struct kprof_set_cost {
     size_t metric_count, pass_count;
 } kprof_set_cost;

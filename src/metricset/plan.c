@@ -126,11 +126,6 @@ static kprof_status check_candidates(const kprof_catalog *catalog, const bool *w
     return status;
 }
 
-static bool is_empty(const kprof_section *section)
-{
-    return section->item_count + section->table_count + section->roofline_count == 0;
-}
-
 /* A cut supply adds nothing to `collect`, and sections of which it leaves nothing are left out. */
 static kprof_status resolve_sections(const kprof_catalog *catalog, const bool *wanted, const kprof_supply *supply,
                                      kprof_plan *out)
@@ -145,7 +140,7 @@ static kprof_status resolve_sections(const kprof_catalog *catalog, const bool *w
         kprof_status status = kprof_section_resolve(&catalog->sections[i], supply, &out->collect, section);
         if (status != KPROF_OK)
             return status;
-        if (supply->only && is_empty(section))
+        if (supply->only && section->item_count + section->table_count + section->roofline_count == 0)
             kprof_section_free(section);
         else
             out->section_count++;

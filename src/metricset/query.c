@@ -32,13 +32,6 @@ static kprof_status visit_base(kprof_host *host, const kprof_query *query, const
     return status;
 }
 
-static kprof_status visit_launch(const kprof_query *query, const char *name)
-{
-    const kprof_launch_metric *metric = kprof_launch_metric_find(name);
-    kprof_query_row row = {metric->name, metric->unit, metric->description, "launch"};
-    return query->visit(query->user, &row);
-}
-
 static kprof_status list_everything(kprof_host *host, kprof_strlist *out)
 {
     kprof_status status = kprof_all_base_metrics(host, out);
@@ -135,7 +128,12 @@ kprof_status kprof_query_metrics(kprof_host *host, const kprof_query *query)
         kprof_strlist_sort(chosen);
     for (size_t i = 0; i < chosen->count && status == KPROF_OK; i++) {
         const char *name = chosen->items[i];
-        status = kprof_launch_metric_find(name) ? visit_launch(query, name) : visit_base(host, query, name);
+        const kprof_launch_metric *metric = kprof_launch_metric_find(name);
+        if (metric)
+            status = query->visit(query->user,
+                                  &(kprof_query_row){metric->name, metric->unit, metric->description, "launch"});
+        else
+            status = visit_base(host, query, name);
     }
     kprof_strlist_free(&all);
     kprof_strlist_free(&named);

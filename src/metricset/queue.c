@@ -47,7 +47,7 @@ static kprof_status add_headers(header *headers, size_t count, kprof_host *host,
     return status;
 }
 
-/* What a section has beside the values below its heading: its tables and rooflines. */
+/* Append what a section has beside the values below its heading: its tables and rooflines. */
 static kprof_status add_body(const kprof_section_definition *definition, kprof_host *host, kprof_strlist *queue)
 {
     kprof_supply supply = {host, NULL};

@@ -1,5 +1,5 @@
-/* What was asked for, the most useful first: names of --metrics; the values below the headings of the sections, by the
- * priority of these; and their tables and rooflines, likewise. */
+/* Lists the chosen metrics, the most useful first. Names of --metrics lead; then come the values below the headings of
+ * the sections, by the priority of the sections; then the tables and rooflines of these. */
 #ifndef KPROF_METRICSET_QUEUE_H
 #define KPROF_METRICSET_QUEUE_H
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What resolving one section needs at every depth. */
+/* The context of resolving one section, passed to every depth. */
 typedef struct resolver {
     kprof_host *host;          /* NULL: every first choice is taken */
     const kprof_strlist *only; /* sorted; NULL: whatever the chip can collect */
@@ -99,7 +99,7 @@ static kprof_status resolve_item(const resolver *r, const kprof_item_definition 
     return KPROF_OK;
 }
 
-/* Where the supply was cut anything may be missing. */
+/* Anything may be missing once limits have cut the supply. */
 static bool may_lack(const resolver *r, bool optional)
 {
     return optional || r->only;

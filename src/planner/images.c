@@ -42,7 +42,7 @@ void kprof_host_keep(const kprof_host_question *question, const void *answer, si
     kprof_strbuf_free(&key);
 }
 
-/* What is kept: the placement, empty where there is none, its NUL, and the image. */
+/* The cache keeps the placement (empty if there is none), its NUL, and the image. */
 static bool unpack_image(const kprof_strbuf *kept, kprof_config_image *out)
 {
     size_t placement = kept->length ? strnlen(kept->data, kept->length) : 0;
@@ -57,7 +57,7 @@ static bool unpack_image(const kprof_strbuf *kept, kprof_config_image *out)
     return true;
 }
 
-/* What comes from disk is as it was put there: CUPTI crashes on bytes that are no image. */
+/* The cache returns only the bytes that were put there: CUPTI crashes on bytes that are no image. */
 bool kprof_host_recall_image(const kprof_host_question *question, kprof_config_image *out)
 {
     kprof_strbuf kept = KPROF_STRBUF_INIT;

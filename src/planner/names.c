@@ -1,5 +1,5 @@
-/* Which metrics the range profiler can collect. CUPTI tells by taking or refusing a whole list of names, at about a
- * millisecond a call, so names are tried in groups and a refused group is halved. Answers are remembered. */
+/* Finds the metrics that the range profiler can collect. CUPTI tells by taking or refusing a whole list of names, at
+ * about a millisecond a call, so names are tried in groups and a refused group is halved. Answers are remembered. */
 #include "planner/nvpw.h"
 
 #include <stdlib.h>

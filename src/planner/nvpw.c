@@ -855,7 +855,7 @@ kprof_status kprof_raw_config_image(const kprof_host *host, kprof_raw_config *co
     return status;
 }
 
-/* Where a counter can be read: single domains, and groups of them that work together. */
+/* The places that can read a counter: single domains, and groups of domains that work together. */
 typedef struct listed_places {
     NVPW_RawCounterDomain domains[KPROF_RAW_DOMAINS_MAX];
     uint32_t groups[KPROF_RAW_DOMAINS_MAX];

@@ -1,6 +1,6 @@
-/* What the files of this folder share: the host object, NVPW's metrics evaluator, which knows what metrics are made of,
- * and its scheduler of raw counters, on which CUPTI's config images are made too: the same counters give the same
- * bytes. */
+/* Declares what the files of this folder share: the host object, and NVPW's metrics evaluator and scheduler of raw
+ * counters. The evaluator knows what metrics are made of. CUPTI makes its config images with that scheduler too, so the
+ * same counters give the same bytes. */
 #ifndef KPROF_PLANNER_NVPW_H
 #define KPROF_PLANNER_NVPW_H
 
@@ -90,7 +90,7 @@ typedef struct kprof_placed_counter {
     const char *name;
     uint32_t domain;
 } kprof_placed_counter;
-/* What a pass is by its counters. */
+/* The properties that counters give to their pass. */
 typedef struct kprof_pass_traits {
     bool in_sm;    /* some are in the SMs */
     bool in_sm_a;  /* some are read in the first domain of the SMs, wherever NVPW may place them */

@@ -12,14 +12,15 @@
 
 /* More are not packed: it would take seconds. */
 #define MAX_COUNTERS 1000
-/* To settle bundles: it would go round in circles. */
+/* Settling bundles ends after so many steps: it would go round in circles. */
 #define MAX_STEPS 100
-/* Of each search. More hardly help: 15 bring the shipped sets as far as 25, but for three of 112. */
+/* Each search may ask so many questions. More hardly help: 15 bring the shipped sets as far as 25, but for three of
+ * 112. */
 #define QUESTIONS_PER_COUNTER 20
 #define MAX_QUESTIONS         6000
-/* To find room for a metric. */
+/* Finding room for a metric may take so many. */
 #define QUESTIONS_PER_BUNDLE 40
-/* Of one attempt among many: those that succeed take 20 to 170. */
+/* One attempt among many may ask so many: those that succeed take 20 to 170. */
 #define PATIENCE 200
 /* Passes that are added at a time, at most, and what each has to bring beside its own price: programs of few launches
  * only pay for it, and the witnesses of a pass take time to start, too. */
@@ -92,7 +93,7 @@ static uint64_t mix(uint64_t value)
     return value ^ (value >> 33);
 }
 
-/* Whether counters go into one pass. */
+/* Do the counters go into one pass? */
 static bool ask(kprof_packing *p, const size_t *counters, size_t count)
 {
     kprof_pack_answers *a = p->answers;
@@ -144,8 +145,8 @@ static bool goes_together(kprof_packing *p, size_t pass)
     return others == 0 || ask(p, p->answers->listed, others);
 }
 
-/* Whether the counter listed last goes with the `count` before it. Those of one domain are asked about first: they are
- * the same in many questions, and where they do not go together, nothing does. */
+/* Does the counter listed last go with the `count` before it? Ask about the counters of its domain first: they are the
+ * same in many questions, and if they do not go together, nothing does. */
 static bool goes_with(kprof_packing *p, size_t count)
 {
     kprof_pack_answers *a = p->answers;
@@ -383,7 +384,7 @@ static bool put_out_another(kprof_packing *p, size_t bundle)
     return found;
 }
 
-/* Of the bundles without a pass, the one that has given most trouble, else the largest. */
+/* Return the bundle without a pass that has given most trouble, or the largest of those. */
 static size_t next_homeless(const kprof_packing *p)
 {
     size_t best = KPROF_NO_BUNDLE;
@@ -410,7 +411,7 @@ static bool settle(kprof_packing *p)
     return true;
 }
 
-/* Something has been tried with a pass: it need not be again until something succeeds. */
+/* Note how an attempt with a pass ended: one that failed is skipped until another succeeds. */
 static void note(kprof_packing *p, size_t pass, unsigned attempt, bool success)
 {
     for (size_t i = 0; i < p->pass_count && success; i++)
@@ -419,7 +420,7 @@ static void note(kprof_packing *p, size_t pass, unsigned attempt, bool success)
         p->passes[pass].failed |= attempt;
 }
 
-/* Of the passes that have not been tried, the one with the least to be put elsewhere. */
+/* Return the pass, among those that have not been tried, that has the least to be put elsewhere. */
 static size_t next_pass(kprof_packing *p, unsigned attempt)
 {
     size_t best = KPROF_NO_PASS, least = SIZE_MAX;
@@ -435,7 +436,7 @@ static size_t next_pass(kprof_packing *p, unsigned attempt)
     return best;
 }
 
-/* Of the bundles that have been taken out of a pass, the one with the fewest places. */
+/* Return the bundle, among those taken out of a pass, that has the fewest places. */
 static size_t next_to_spread(const kprof_packing *p)
 {
     size_t best = KPROF_NO_BUNDLE;

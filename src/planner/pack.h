@@ -32,7 +32,7 @@ typedef struct kprof_pack_bundle {
     size_t pass; /* now */
 } kprof_pack_bundle;
 
-/* What a pass holds. */
+/* The content of a pass. */
 typedef struct kprof_pack_pass {
     size_t count, sm_count, slow_count; /* counters; of the SMs; that make launches slow */
     bool is_fixed, is_patch;
@@ -76,7 +76,7 @@ kprof_status kprof_packing_save_time(kprof_packing *packing) KPROF_MUST_CHECK;
 /* Then leave room in every pass for a counter of instructions (witness.c), as far as that makes nothing dearer. */
 kprof_status kprof_packing_make_room(kprof_host *host, kprof_packing *packing) KPROF_MUST_CHECK;
 
-/* What all passes take by the price list: starting and stopping them, and a batch of launches in between. */
+/* Return the time that all passes take by the price list: to start and stop, and for a batch of launches in between. */
 double kprof_packing_cost_ms(kprof_packing *packing);
 /* Take everything out of all passes, of which there may then be up to `most_passes`; 0: as many as CUPTI has. */
 kprof_status kprof_packing_clear(kprof_packing *packing, size_t most_passes) KPROF_MUST_CHECK;

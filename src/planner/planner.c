@@ -168,7 +168,7 @@ static kprof_status choose(limiter *l)
     return status;
 }
 
-/* What is kept on disk. */
+/* The two answers that the disk keeps. */
 typedef struct questions {
     kprof_host_question kept; /* a byte for each name, 1 where it is kept */
     kprof_host_question image;
@@ -256,7 +256,8 @@ static kprof_status schedule_all(const kprof_strlist *names, kprof_host *host, k
     return kprof_host_config_image(host, &out->collect, &out->image);
 }
 
-/* Which passes have what; the witnesses, which only their own image has all of, come after what is collected. */
+/* Read which passes have which names. The witnesses come after what is collected; only their own image has all of them.
+ */
 static kprof_status read_schedule(kprof_host *host, kprof_planned *out)
 {
     kprof_strlist names = KPROF_STRLIST_INIT;

@@ -56,7 +56,7 @@ kprof_status kprof_schedule_read(kprof_host *host, const kprof_strlist *names, c
                                  kprof_schedule *out) KPROF_MUST_CHECK;
 void kprof_schedule_free(kprof_schedule *schedule); /* members, not the struct */
 
-/* What measuring costs, before anything is started: a model of measured prices. */
+/* The cost model tells the cost of measuring before anything is started, from measured prices. */
 
 /* Prices of one machine. They are measured, so they are right there and a guide elsewhere. */
 typedef struct kprof_price_list {
@@ -80,7 +80,7 @@ typedef struct kprof_price_list {
 
 extern const kprof_price_list kprof_prices;
 
-/* What is collected with each launch. */
+/* The amount of work that each launch costs. */
 typedef struct kprof_effort {
     size_t metric_count;
     size_t sm_pass_count, other_pass_count;
@@ -94,7 +94,7 @@ kprof_effort kprof_effort_of(const kprof_schedule *schedule, size_t metric_count
 /* Launches of a process, where nothing tells how many there will be. */
 #define KPROF_ASSUMED_LAUNCHES 1000
 
-/* Over what it is collected. */
+/* The launches that are measured. */
 typedef struct kprof_workload {
     uint64_t launches;
     uint32_t batch;           /* launches that are repeated together at most; 0: as many as there is room for */
@@ -120,7 +120,7 @@ typedef struct kprof_cost {
 
 kprof_cost kprof_cost_of(const kprof_effort *effort, const kprof_workload *workload);
 
-/* What collecting may cost. */
+/* The limits on the cost of collecting. */
 typedef struct kprof_limits {
     uint32_t max_passes;     /* 0: any number */
     double budget_s;         /* for one process; 0: no limit */
@@ -129,14 +129,14 @@ typedef struct kprof_limits {
 
 bool kprof_limits_are_set(const kprof_limits *limits);
 
-/* What to plan for the chip of a host. */
+/* The request to the planner, for the chip of a host. */
 typedef struct kprof_planner_wish {
     const kprof_strlist *names; /* the most useful first */
     const kprof_limits *limits; /* where they are too tight, the least useful names are left out */
     bool only_passes;           /* neither witnesses nor cost are needed */
 } kprof_planner_wish;
 
-/* What comes of it. */
+/* The planner's answer. */
 typedef struct kprof_planned {
     kprof_strlist collect;         /* names, in alphabetical order */
     kprof_strlist left_out;        /* the others, in the order of the wish */

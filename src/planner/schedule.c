@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What reading one schedule needs at every depth. */
+/* The context of reading one schedule, passed to every depth. */
 typedef struct reader {
     kprof_evaluator *evaluator;
     const kprof_config_image *image;

@@ -1,7 +1,7 @@
-/* Variants of a config image: with witnesses, which are counters that each pass has room for beside its own, and with
- * the pass of the proof in front, whose counters tell that kernels use no memory outside their GPU. NVPW's scheduler
- * gets one group of counters for each pass of the given image, so that all variants have its passes, and no counter
- * changes its place. Variants are made once and then taken from disk. */
+/* Makes the variants of a config image. Some add witnesses: counters that each pass has room for beside its own. Some
+ * put the pass of the proof in front, whose counters tell that kernels use no memory outside their GPU. NVPW's
+ * scheduler gets one group of counters for each pass of the given image, so that all variants have its passes, and no
+ * counter changes its place. Variants are made once and then taken from disk. */
 #include "planner/nvpw.h"
 #include "planner/planner.h"
 
@@ -115,7 +115,7 @@ static kprof_status run_builder(builder *b, pass_visitor *visit, kprof_config_im
     return status;
 }
 
-/* Where a witness is counted decides what it costs. */
+/* The place that counts a witness decides its cost. */
 typedef enum witness_place {
     IN_SMS,    /* nothing, in a pass that has counters of the SMs' first domain: in no other */
     IN_TPCS,   /* 18 ms more to start and stop a pass: only where the one in the SMs is not, and once beside it */
@@ -379,7 +379,7 @@ static kprof_status make(builder *b, const kprof_strlist *names, kprof_image_var
     return status;
 }
 
-/* What is kept: the names of the witnesses and of the proof, and the size and the bytes of each image. */
+/* Keep the names of the witnesses and of the proof, and the size and the bytes of each image. */
 static void keep(const kprof_host_question *question, const kprof_image_variants *variants)
 {
     kprof_strbuf bytes = KPROF_STRBUF_INIT;

@@ -68,7 +68,7 @@ void kprof_csv_integer(kprof_strbuf *row, int64_t value)
     kprof_csv_put_comma(row);
 }
 
-void kprof_csv_put_real(kprof_strbuf *row, double value)
+static void put_real(kprof_strbuf *row, double value)
 {
     char number[KPROF_NUMBER_SIZE];
     kprof_strbuf_append(row, number, kprof_number_exact(number, value));
@@ -89,7 +89,7 @@ void kprof_csv_put(kprof_strbuf *row, const kprof_emit_field *field)
     else if (field->type == KPROF_FIELD_INTEGER)
         put_integer(row, field->integer);
     else if (field->type == KPROF_FIELD_REAL)
-        kprof_csv_put_real(row, field->real);
+        put_real(row, field->real);
 }
 
 void kprof_csv_names(kprof_strbuf *row, const char *const *names)

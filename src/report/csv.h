@@ -1,5 +1,5 @@
-/* What the CSV formats share: quoting, rows, the values of launches, and lists. Always rectangular, numbers with '.'
- * whatever the locale, text quoted by libcsv. */
+/* The part that the CSV formats share: quoting, rows, the values of launches, and lists. Every table is rectangular,
+ * numbers have '.' in any locale, and libcsv quotes text. */
 #ifndef KPROF_REPORT_CSV_H
 #define KPROF_REPORT_CSV_H
 
@@ -35,7 +35,6 @@ static inline kprof_csv *kprof_csv_of(kprof_emitter *emitter)
 /* Append a field without or with the comma after it. A value that is missing is an empty field. */
 void kprof_csv_put(kprof_strbuf *row, const kprof_emit_field *field);
 void kprof_csv_put_text(kprof_strbuf *row, const char *text);
-void kprof_csv_put_real(kprof_strbuf *row, double value);
 static inline void kprof_csv_put_comma(kprof_strbuf *row)
 {
     kprof_strbuf_append(row, ",", 1);

@@ -49,7 +49,7 @@ void kprof_derived_free(kprof_derived *derived)
     }
 }
 
-/* Of ASCII alone, whatever the locale: what is no letter or digit becomes '_'. */
+/* Return the letter in lower case, or '_' for anything but ASCII letters and digits, in any locale. */
 static char name_letter(char c)
 {
     if (c >= 'A' && c <= 'Z')

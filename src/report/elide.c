@@ -99,7 +99,7 @@ static char *shorten(const long_name *name, size_t width)
     return kprof_strbuf_take(&out);
 }
 
-/* Where two names have become the same, number the later one: "~2" for its end. */
+/* Number a name that has become the same as an earlier one: "~2" replaces its end. */
 static bool tell_apart(char **text, size_t width, size_t number)
 {
     char suffix[32];

@@ -81,7 +81,7 @@ typedef struct kprof_emit_list {
     kprof_list_shape shape;
 } kprof_emit_list;
 
-/* What a page shows of launches. */
+/* Describes to an emitter the launches that a page shows. */
 typedef struct kprof_emit_launches {
     const kprof_model *model;
     const kprof_emit_metric *columns; /* every metric that launches may show, each once */
@@ -118,7 +118,7 @@ typedef struct kprof_emitter_ops {
     void (*free)(kprof_emitter *emitter);
 } kprof_emitter_ops;
 
-/* What every emitter begins with. `status` turns to NO_MEMORY or OUTPUT on a failure; pages stop then. */
+/* The first member of every emitter. `status` turns to NO_MEMORY or OUTPUT on a failure; pages stop then. */
 struct kprof_emitter {
     const kprof_emitter_ops *ops; /* complete: with defaults */
     const char *page;             /* its name */

@@ -117,7 +117,7 @@ static cJSON *metric_catalogue(const kprof_emit_launches *launches)
     return metrics;
 }
 
-/* What the sections of each chip are about. */
+/* Make the list of sections of each chip, with their help texts. */
 static cJSON *section_catalogue(const kprof_model *model)
 {
     cJSON *sections = cJSON_CreateArray();

@@ -430,7 +430,7 @@ static void put_passes(kprof_emitter *emitter, kprof_grid *grid, const kprof_emi
     free(text);
 }
 
-/* What a metric means: in the section's words, or in those of the library that counts it. */
+/* Return the meaning of a metric, in the words of the section or else of the library that counts it. */
 static const char *help_of(const kprof_emitter *emitter, const kprof_emit_metric *metric)
 {
     const kprof_model *model = emitter->launches.model;

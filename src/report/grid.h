@@ -10,7 +10,7 @@
 
 #define KPROF_GRID_COLUMNS_MAX 64
 
-/* Where the texts of a cell begin in those of the grid. */
+/* A cell: the offsets of its texts in the grid's. */
 typedef struct kprof_grid_cell {
     size_t text; /* a number or words */
     size_t unit; /* stands after a number, aligned in itself; may be "" */
@@ -26,9 +26,9 @@ typedef struct kprof_grid {
     struct kprof_grid_note_text *notes; /* [note_count] */
     size_t note_count;
     kprof_strbuf texts; /* of all cells, each ended by a NUL */
-    /* To keep lines within `width` columns (0: any), what is needed of this is done, in this order: the last column is
-     * left out if it holds bars, the texts of the last key column are broken into lines, and the other columns are
-     * printed in several blocks, each with the key columns before it. */
+    /* Lines keep within `width` columns (0: any). The grid takes these steps, in this order, until they do: it leaves
+     * out the last column if that holds bars; it breaks the texts of the last key column into lines; it prints the
+     * other columns in several blocks, each with the key columns before it. */
     size_t width;
     bool has_bars;
     size_t key_count; /* at least 1 */

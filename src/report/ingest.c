@@ -199,7 +199,7 @@ static kprof_status store_metrics(kprof_ingest *ingest, const kprof_metrics_reco
     return status;
 }
 
-/* Where a kernel is, or belongs, in the array, which is sorted by number. */
+/* Return the index at which a kernel stands, or belongs, in the array, which is sorted by number. */
 static size_t kernel_place(const kprof_ingest *ingest, uint32_t number)
 {
     size_t low = 0, high = ingest->kernel_count;

@@ -1,4 +1,5 @@
-/* What a launch tells without counters: the launch__* and device__attribute_* metrics and theoretical occupancy. */
+/* Computes the metrics of a launch that need no counters: the launch__* and device__attribute_* metrics and theoretical
+ * occupancy. */
 #ifndef KPROF_REPORT_LAUNCH_METRICS_H
 #define KPROF_REPORT_LAUNCH_METRICS_H
 

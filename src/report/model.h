@@ -51,7 +51,7 @@ typedef struct kprof_model_pass {
     bool sm_side; /* some of them are in the SMs */
 } kprof_model_pass;
 
-/* What was planned for one chip: the sections to show for its launches, in display order, and the passes. */
+/* The plan for one chip: the sections to show for its launches, in display order, and the passes. */
 typedef struct kprof_model_chip {
     char *name;
     kprof_section *sections;

@@ -22,11 +22,6 @@ static char *text_at(sqlite3_stmt *row, int column)
     return kprof_clean_text((const char *)sqlite3_column_text(row, column));
 }
 
-static uint32_t u32_at(sqlite3_stmt *row, int column)
-{
-    return (uint32_t)sqlite3_column_int64(row, column);
-}
-
 void *kprof_append(void **array, size_t count, size_t size)
 {
     if ((count & (count - 1)) == 0) { /* full at every power of two */
@@ -204,7 +199,7 @@ static kprof_status load_pass(void *user, sqlite3_stmt *row)
     if (!pass)
         return kprof_store_no_memory(load->report);
     chip->pass_count++;
-    pass->counters = u32_at(row, 2);
+    pass->counters = (uint32_t)sqlite3_column_int64(row, 2);
     pass->sm_side = sqlite3_column_int64(row, 3) != 0;
     return KPROF_OK;
 }
@@ -264,7 +259,7 @@ static kprof_status name_passes(loader *load)
     return KPROF_OK;
 }
 
-/* What rows of the tables refer to, and the witnesses among the metrics. */
+/* Resolve the references between rows of the tables, and list the witnesses among the metrics. */
 static kprof_status connect(loader *load)
 {
     kprof_model *model = load->model;

@@ -29,7 +29,7 @@ typedef struct kprof_page_row {
     kprof_page_print *print;
 } kprof_page_row;
 
-/* What a page is given. */
+/* The input of a page. */
 typedef struct kprof_page_source {
     kprof_report *const *reports; /* [report_count], open */
     size_t report_count;

@@ -181,7 +181,7 @@ static void show_metric(kprof_emitter *emitter, const kernel_group *group, size_
     emitter->ops->row(emitter, &(kprof_emit_record){fields, sizeof fields / sizeof *fields});
 }
 
-/* Where launches were multiplexed, how many samples they make up; missing where they were not. */
+/* Return the number of samples that multiplexed launches make up; missing for others. */
 static kprof_emit_field samples_field(const kernel_group *group)
 {
     if (group->source == SOURCE_SAMPLES)

@@ -123,15 +123,6 @@ kprof_status kprof_report_add_plan(kprof_report *report, const kprof_plan *plan,
     return status == KPROF_OK ? released : status;
 }
 
-static kprof_status add_passes(kprof_report *report, const char *chip, const kprof_schedule *schedule)
-{
-    kprof_status status = KPROF_OK;
-    for (size_t i = 0; i < schedule->pass_count && status == KPROF_OK; i++)
-        status = kprof_store_write(report, KPROF_SQL_ADD_PASS, "siii", chip, (int64_t)i + 1,
-                                   (int64_t)schedule->passes[i].counters, (int64_t)schedule->passes[i].sm_side);
-    return status;
-}
-
 static kprof_status add_metric_passes(kprof_report *report, const char *chip, int64_t metric,
                                       const kprof_pass_list *passes)
 {
@@ -181,7 +172,11 @@ static kprof_status add_derived_passes(void *user, int64_t metric, const kprof_e
 static kprof_status store_passes(kprof_report *report, const kprof_plan *plan, const kprof_plan_passes *passes)
 {
     derived_passes derived = {report, plan->chip};
-    kprof_status status = add_passes(report, plan->chip, passes->schedule);
+    const kprof_schedule *schedule = passes->schedule;
+    kprof_status status = KPROF_OK;
+    for (size_t i = 0; i < schedule->pass_count && status == KPROF_OK; i++)
+        status = kprof_store_write(report, KPROF_SQL_ADD_PASS, "siii", plan->chip, (int64_t)i + 1,
+                                   (int64_t)schedule->passes[i].counters, (int64_t)schedule->passes[i].sm_side);
     if (status == KPROF_OK)
         status = add_all_passes(report, plan, passes);
     return status == KPROF_OK ? kprof_derived_walk(report, plan->chip, add_derived_passes, &derived) : status;

@@ -1,4 +1,4 @@
-/* What the command line asks of a report: how many launches, and which kernels. */
+/* Answers the command line's questions about a report: how many launches, and which kernels. */
 #include "report/model.h"
 
 #include <stdlib.h>

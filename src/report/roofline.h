@@ -21,8 +21,8 @@ typedef struct kprof_roofline_point {
     bool has_work;     /* measured, and any work was done at all; without it intensity, pct and headroom say nothing */
 } kprof_roofline_point;
 
-/* Where the kernel stands. Missing input gives NaN everywhere. No traffic but work makes an infinite intensity, under
- * the compute roof. */
+/* Place a kernel under the roofs. Missing input gives NaN everywhere. Work without traffic gives an infinite intensity,
+ * under the compute roof. */
 kprof_roofline_point kprof_roofline_locate(kprof_roofline_input input);
 
 #endif

@@ -215,7 +215,7 @@ void kprof_rows_free(kprof_rows table, const void *row)
     }
 }
 
-/* Where the model has the rows of a table. */
+/* Names the array of the model that holds the rows of a table. */
 typedef struct row_list {
     kprof_rows table;
     int since; /* the first version of the schema that has the table */

@@ -33,7 +33,7 @@ typedef struct sample_walker {
     kprof_value_reader reader;
 } sample_walker;
 
-/* What is made of a group when its turn comes. */
+/* The buffers and results of the group at hand. */
 typedef struct joined_values {
     double *samples; /* [read * metric_count] */
     double *medians; /* [metric_count] */

@@ -167,19 +167,12 @@ static void report_free(kprof_report *report)
     free(report);
 }
 
-/* A path that SQLite cannot take for one of its special names (":memory:", "", "file:..."). */
-static char *plain_path(const char *path)
-{
-    char *plain = NULL;
-    if (asprintf(&plain, "%s%s", path[0] == '/' ? "" : "./", path) < 0)
-        return NULL;
-    return plain;
-}
-
 static kprof_status report_new(const char *path, bool writable, kprof_report **out)
 {
     kprof_report *report = calloc(1, sizeof *report);
-    char *plain = plain_path(path);
+    char *plain = NULL; /* a path that SQLite cannot take for one of its special names (":memory:", "", "file:...") */
+    if (asprintf(&plain, "%s%s", path[0] == '/' ? "" : "./", path) < 0)
+        plain = NULL;
     if (report)
         report->path = strdup(path);
     if (!report || !report->path || !plain) {
@@ -286,7 +279,7 @@ kprof_status kprof_report_create(const char *path, kprof_create_mode mode, const
     return KPROF_OK;
 }
 
-/* What stat and the first bytes tell, in words that help more than SQLite's. */
+/* Check stat and the first bytes, and explain a failure better than SQLite does. */
 static kprof_status check_file(const char *path)
 {
     struct stat info;

@@ -1,4 +1,4 @@
-/* Which base units scale, by which steps, and how the scaled unit is spelled. */
+/* Scales base units in steps and spells the scaled unit. */
 #include "report/units.h"
 
 #include <math.h>
@@ -52,7 +52,7 @@ static void scale_time(kprof_human *human, double ns)
     snprintf(human->unit, sizeof human->unit, "%s", units[step]);
 }
 
-/* What stands after the "/" of a rate: seconds are spelled short. */
+/* Spell the end of a rate: "/second" becomes "/s". */
 static const char *per(const char *rest)
 {
     return strcmp(rest, "/second") == 0 ? "/s" : rest;

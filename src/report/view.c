@@ -31,14 +31,14 @@ static size_t count_metrics(const kprof_section *section)
     return count;
 }
 
-/* Where a metric was shown last, and under which label the chip's sections have had it below their headings. */
+/* The chip and section that showed a metric last, and the label that it had below the heading of a section. */
 typedef struct shown_place {
     const kprof_view_chip *chip;
     const kprof_section *section;
     const char *item_label; /* NULL: in tables and rooflines only */
 } shown_place;
 
-/* What is being filled in. */
+/* The state while a view is built. */
 typedef struct builder {
     kprof_view *view;
     kprof_names columns; /* name -> column */

@@ -1,4 +1,4 @@
-/* What the sections of each chip show, with names resolved to columns of values once, not for every launch. */
+/* Lists what the sections of each chip show. Names are resolved to columns of values once, not for every launch. */
 #ifndef KPROF_REPORT_VIEW_H
 #define KPROF_REPORT_VIEW_H
 

@@ -9,8 +9,8 @@
 #define SUFFIX      ".pct_spread_over_passes"
 #define DESCRIPTION "how far the passes of a launch differ in this counter: (highest - lowest) / mean"
 
-/* What may differ without the kernel doing something else: a counted instruction more is other work, while clocks move
- * and caches fill differently. The first that a name contains holds. */
+/* Passes of the same work may differ by this much. One more counted instruction means other work, while clocks move and
+ * caches fill differently. The first row whose part a name contains applies. */
 static const struct {
     const char *part;
     double tolerance_pct;
@@ -69,11 +69,6 @@ bool kprof_passes_disagree(const kprof_model *model, const kprof_model_launch *l
     return false;
 }
 
-static bool is_witness(const kprof_model *model, size_t metric)
-{
-    return strcmp(model->metrics[metric].kind, KPROF_WITNESS_KIND) == 0;
-}
-
 kprof_joining kprof_joining_of(const kprof_model *model, const kprof_model_launch *launch)
 {
     kprof_joining joining = {0};
@@ -81,7 +76,7 @@ kprof_joining kprof_joining_of(const kprof_model *model, const kprof_model_launc
         const kprof_model_passes passes = kprof_model_passes_of(launch->device, model, i);
         if (isnan(launch->values[i]) || passes.count == 0)
             continue;
-        if (is_witness(model, i)) {
+        if (strcmp(model->metrics[i].kind, KPROF_WITNESS_KIND) == 0) {
             joining.is_witnessed = true;
             continue;
         }

@@ -187,13 +187,6 @@ static void store_u32(void *place, uint32_t value)
     memcpy(place, bytes, sizeof bytes);
 }
 
-static void store_record_header(char *place, kprof_record_header header)
-{
-    store_u32(place, header.length);
-    store_u32(place + 4, header.type);
-    store_u32(place + 8, header.checksum);
-}
-
 kprof_record_header kprof_spool_decode_record_header(const void *bytes)
 {
     kprof_bytes in = {bytes, KPROF_SPOOL_RECORD_HEADER_BYTES, false};
@@ -229,7 +222,9 @@ bool kprof_spool_encode_record(const kprof_record *record, kprof_strbuf *out)
         return false;
     kprof_record_header header = {(uint32_t)length, record->type, 0};
     header.checksum = kprof_spool_checksum(header, out->data + begin + sizeof room);
-    store_record_header(out->data + begin, header);
+    store_u32(out->data + begin, header.length);
+    store_u32(out->data + begin + 4, header.type);
+    store_u32(out->data + begin + 8, header.checksum);
     return true;
 }
 

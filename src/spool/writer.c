@@ -1,6 +1,5 @@
 /* Appends records to this process's spool. Lives inside other people's programs, which may close every descriptor,
  * change directory, fork or cancel threads: nothing here trusts the descriptor number from one record to the next. */
-#include "core/fd.h"
 #include "core/folder.h"
 #include "spool/format.h"
 #include "spool/spool.h"
