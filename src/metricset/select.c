@@ -186,19 +186,6 @@ static kprof_status select_regex(kprof_host *host, const char *pattern, kprof_st
     return status;
 }
 
-static kprof_status select_breakdown(kprof_host *host, const char *throughput, kprof_strlist *out)
-{
-    kprof_strlist candidates = KPROF_STRLIST_INIT;
-    kprof_strbuf name = KPROF_STRBUF_INIT;
-    kprof_strbuf_printf(&name, "%s%s", throughput, is_base(throughput) ? ".avg.pct_of_peak_sustained_elapsed" : "");
-    kprof_status status = name.failed ? KPROF_NO_MEMORY : kprof_host_breakdown(host, name.data, &candidates);
-    if (status == KPROF_OK)
-        status = keep_collectable(host, &candidates, out);
-    kprof_strlist_free(&candidates);
-    kprof_strbuf_free(&name);
-    return status;
-}
-
 static bool add_launch_item(const kprof_item *item, kprof_strlist *out)
 {
     bool is_launch = item->name && kprof_launch_metric_find(item->name);
@@ -219,11 +206,26 @@ static bool add_launch_metrics(const kprof_section *section, kprof_strlist *out)
     return added;
 }
 
+static kprof_status fail_unknown_group(const kprof_catalog *catalog, const char *id)
+{
+    const char **ids = calloc(catalog->section_count + 1, sizeof *ids);
+    for (size_t i = 0; ids && i < catalog->section_count; i++)
+        ids[i] = catalog->sections[i].id;
+    const char *nearest = ids ? kprof_nearest(id, ids, catalog->section_count) : NULL;
+    kprof_status status =
+        nearest ? kprof_fail(KPROF_UNKNOWN_NAME, "group:%s: there is no section of that name; did you mean group:%s?",
+                             id, nearest)
+                : kprof_fail(KPROF_UNKNOWN_NAME,
+                             "group:%s: there is no section of that name; kprof list sections shows them", id);
+    free(ids);
+    return status;
+}
+
 static kprof_status select_group(const kprof_catalog *catalog, kprof_host *host, const char *id, kprof_strlist *out)
 {
     size_t index = kprof_catalog_find_section(catalog, id);
     if (index == catalog->section_count)
-        return kprof_fail(KPROF_UNKNOWN_NAME, "group:%s: there is no section of that name; see --list-sections", id);
+        return fail_unknown_group(catalog, id);
     kprof_strlist candidates = KPROF_STRLIST_INIT;
     kprof_section section = {0};
     kprof_supply supply = {host, NULL};
@@ -279,6 +281,23 @@ static kprof_status fail_unknown(kprof_host *host, const char *word)
         status = kprof_fail(KPROF_UNKNOWN_NAME, "metric \"%s\" is not known on chip %s%s", word, kprof_host_chip(host),
                             hint.data ? hint.data : "");
     kprof_strbuf_free(&hint);
+    return status;
+}
+
+static kprof_status select_breakdown(kprof_host *host, const char *throughput, kprof_strlist *out)
+{
+    kprof_strlist candidates = KPROF_STRLIST_INIT;
+    kprof_strbuf name = KPROF_STRBUF_INIT;
+    kprof_strbuf_printf(&name, "%s%s", throughput, is_base(throughput) ? ".avg.pct_of_peak_sustained_elapsed" : "");
+    kprof_status status = name.failed ? KPROF_NO_MEMORY : KPROF_OK;
+    if (status == KPROF_OK && !kprof_host_has_metric(host, name.data))
+        status = fail_unknown(host, throughput);
+    if (status == KPROF_OK)
+        status = kprof_host_breakdown(host, name.data, &candidates);
+    if (status == KPROF_OK)
+        status = keep_collectable(host, &candidates, out);
+    kprof_strlist_free(&candidates);
+    kprof_strbuf_free(&name);
     return status;
 }
 

@@ -678,6 +678,11 @@ class Plans(Case):
         run = self.kprof("list", "metrics", "--chips", "GH100", "--metrics", "dram__bytes.summ")
         self.assert_run(run, 102)
         self.assertIn('did you mean "dram__bytes.sum"?', run.err)
+        for word, meant in (("breakdown:sm__throughpt", "sm__throughput"), ("group:SpeedOfLigt", "group:SpeedOfLight")):
+            run = self.kprof("plan", "--chips", "GH100", "--metrics", word)
+            self.assert_run(run, 102)
+            self.assertIn("did you mean", run.err)
+            self.assertIn(meant, run.err)
 
     def test_nothing_to_count_beyond_the_budget(self):
         run = self.kprof("plan", "--chips", "GH100", "--metrics", "launch__grid_size", "--budget", "0.1")
