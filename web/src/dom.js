@@ -1,0 +1,26 @@
+// Makes elements. Text becomes text nodes only: a report is untrusted, and nothing in it is ever read as HTML.
+
+function append(parent, child) {
+    if (child === null || child === undefined || child === false) return;
+    if (Array.isArray(child)) child.forEach((part) => append(parent, part));
+    else parent.append(child instanceof Node ? child : document.createTextNode(String(child)));
+}
+
+function make(element, attributes, children) {
+    for (const [name, value] of Object.entries(attributes ?? {})) {
+        if (value === null || value === undefined || value === false) continue;
+        if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+        else if (name === "vars") Object.entries(value).forEach(([key, v]) => element.style.setProperty(key, v));
+        else element.setAttribute(name, value === true ? "" : value);
+    }
+    append(element, children);
+    return element;
+}
+
+export function h(name, attributes, ...children) {
+    return make(document.createElement(name), attributes, children);
+}
+
+export function svg(name, attributes, ...children) {
+    return make(document.createElementNS("http://www.w3.org/2000/svg", name), attributes, children);
+}

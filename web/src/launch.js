@@ -1,0 +1,189 @@
+// One launch: its verdict, what was found and its sections, as kprof's text has them.
+import { h } from "./dom.js";
+import { memoryChart } from "./memory.js";
+import { rooflineChart, rooflineChoices } from "./roofline.js";
+import { bar, plainTable } from "./table.js";
+import { human } from "./units.js";
+
+export const shape = (sizes) => (sizes ? `(${sizes.join(", ")})` : null);
+export const launchLink = (launch) => `#launch-${launch.id}`;
+export const kernelLink = (kernel) => `#kernel-${kernel.index}`;
+export const sectionLink = (launch, id) => `#launch-${launch.id}/${id}`;
+
+function figure(run, launch, column) {
+    if (column === null) return "";
+    const { unit } = run.metric(column);
+    const value = launch.values[column];
+    const text = human(value, unit) + (launch.doubtful.has(column) ? " *" : "");
+    return unit === "%" ? bar(value, text) : text;
+}
+
+function labelled(run, column, label) {
+    const { name, help, description } = run.metric(column);
+    return h("span", { title: [help || description, name].filter(Boolean).join("\n") }, label);
+}
+
+function itemTable(run, launch, section) {
+    if (section.items.length === 0) return null;
+    return plainTable(
+        section.name,
+        null,
+        section.items.map((item) => [labelled(run, item.metric, item.label), figure(run, launch, item.metric)]),
+    );
+}
+
+// Rows of zeros are named below the table; where a table is sorted, its largest rows come first.
+function valueTable(run, launch, table) {
+    const value = (column) => (column === null ? null : launch.values[column]);
+    const isZero = (row) => row.cells.some((cell) => value(cell) === 0) && row.cells.every((cell) => !value(cell));
+    const rows = table.rows.filter((row) => !isZero(row));
+    const zeros = table.rows.filter(isZero).map((row) => row.label);
+    const key = (row) => value(row.cells[0] ?? null) ?? -Infinity;
+    if (table.sorted) rows.sort((a, b) => key(b) - key(a));
+    return h(
+        "div",
+        { class: "values" },
+        rows.length > 0 &&
+            plainTable(
+                table.title,
+                ["", ...table.columns],
+                rows.map((row) => [
+                    labelled(run, row.cells.find((cell) => cell !== null) ?? null, row.label),
+                    ...row.cells.map((cell) => figure(run, launch, cell)),
+                ]),
+            ),
+        zeros.length > 0 &&
+            h("p", { class: "zeros" }, `${rows.length ? "" : `${table.title}. `}Zero: ${zeros.join(", ")}`),
+    );
+}
+
+function gainText(found) {
+    if (found.gain === null) return `${found.rule.confidence} confidence`;
+    const what = found.rule.scope === "local" ? "of what this is about" : "of the time";
+    return `up to ${human(found.gain, "%")} ${what}, ${found.rule.confidence} confidence`;
+}
+
+function finding(launch, found) {
+    const next = launch.sections.find((section) => section.id === found.next);
+    return h(
+        "li",
+        { class: "finding" },
+        h("h4", {}, found.rule.name, h("span", { class: "gain" }, gainText(found))),
+        h("p", {}, found.message),
+        found.advice && h("p", { class: "advice" }, found.advice),
+        next && h("p", {}, "Look next: ", h("a", { href: sectionLink(launch, next.id) }, next.name)),
+    );
+}
+
+function verdict(launch) {
+    const lines = launch.verdict.filter((line) => line.text);
+    if (!lines.length) return null;
+    return h(
+        "section",
+        { class: "verdict", "aria-label": "Verdict" },
+        h("h3", {}, "Verdict"),
+        h(
+            "dl",
+            {},
+            lines.map((line) => {
+                const section = line.key === "next" && launch.sections.find((other) => other.id === line.name);
+                return [
+                    h("dt", {}, line.label),
+                    h(
+                        "dd",
+                        {},
+                        section ? h("a", { href: sectionLink(launch, section.id) }, section.name) : line.text,
+                    ),
+                ];
+            }),
+        ),
+    );
+}
+
+function findings(launch) {
+    if (!launch.findings.length) return null;
+    const worth = (found) => found.gain ?? -1;
+    const sorted = [...launch.findings].sort((a, b) => worth(b) - worth(a));
+    return h(
+        "section",
+        { class: "findings", "aria-label": "Findings" },
+        h("h3", {}, `Findings (${sorted.length})`),
+        h(
+            "ol",
+            {},
+            sorted.map((found) => finding(launch, found)),
+        ),
+    );
+}
+
+function rooflines(run, launch, list, name) {
+    if (!list.length) return null;
+    const choices = rooflineChoices(run, list, [{ name, link: launchLink(launch), launches: [launch] }]);
+    return choices.length
+        ? rooflineChart(choices)
+        : h("p", { class: "zeros" }, `No work: ${list.map((roofline) => roofline.label).join(", ")}`);
+}
+
+function sectionOf(run, launch, section, name) {
+    return h(
+        "section",
+        { id: `section-${section.id}`, tabindex: "-1" },
+        h("h3", {}, section.name),
+        section.help &&
+            h("details", { class: "help" }, h("summary", {}, "About this section"), h("p", {}, section.help)),
+        section.id === "MemoryWorkloadAnalysis" && memoryChart(run, launch),
+        h(
+            "div",
+            { class: "tables" },
+            itemTable(run, launch, section),
+            section.tables.map((table) => valueTable(run, launch, table)),
+        ),
+        rooflines(run, launch, section.rooflines, name),
+    );
+}
+
+function factsOf(launch) {
+    const { device, process } = launch;
+    const many = launch.multiplexed;
+    return [
+        [
+            "Launch",
+            many
+                ? `${launch.id} to ${many.last}: ${many.launches} launches, medians of ${many.used} samples`
+                : launch.id,
+        ],
+        ["Grid", shape(launch.grid)],
+        ["Block", shape(launch.block)],
+        ["Process", `${process.id} ${process.name ?? ""}`],
+        ["Device", `${device.name}, CC ${device.cc}`],
+        ["Context", launch.context],
+        ["Stream", launch.stream],
+        ["Graph node", launch.node],
+        ["Passes", launch.passes ? `${launch.passes} (${launch.mode} replay)` : null],
+        [launch.missing ? "Not measured" : "Note", launch.reason],
+        ["* passes disagree", launch.disagree],
+    ].filter(([, value]) => value !== null && value !== undefined);
+}
+
+export function launchView(run, launch) {
+    const sections = launch.sections;
+    return [
+        h(
+            "dl",
+            { class: "facts" },
+            factsOf(launch).map(([label, value]) => [h("dt", {}, label), h("dd", {}, value)]),
+        ),
+        launch.missing
+            ? null
+            : [
+                  verdict(launch),
+                  findings(launch),
+                  h(
+                      "nav",
+                      { class: "contents", "aria-label": "Sections" },
+                      sections.map((section) => h("a", { href: sectionLink(launch, section.id) }, section.name)),
+                  ),
+                  sections.map((section) => sectionOf(run, launch, section, launch.kernel.name)),
+              ],
+    ];
+}

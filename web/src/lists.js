@@ -1,0 +1,92 @@
+// Lists of records: the run, its processes and devices, and the comparison of two reports.
+import { h } from "./dom.js";
+import { plainTable, sortedTable } from "./table.js";
+import { human } from "./units.js";
+
+const find = (record, key) => record.fields.find((field) => field.key === key);
+const isMissing = (field) => field === undefined || field.value === null;
+
+function text(field) {
+    if (isMissing(field)) return field?.missing ?? "";
+    if (field.integer) return String(field.value);
+    return typeof field.value === "number" ? human(field.value, field.unit, field.signed) : field.value;
+}
+
+// The fields that people see, each key once.
+function shownKeys(records) {
+    const keys = new Map();
+    records.forEach((record) =>
+        record.fields.filter((field) => field.role === "shown").forEach((field) => keys.set(field.key, field)),
+    );
+    return [...keys.values()];
+}
+
+// A word such as "worse" gets a colour of its own, with the word beside it.
+function cell(field) {
+    const words = { worse: "bad", FAILED: "bad", better: "good", passed: "good", inconclusive: "unsure" };
+    const kind = words[field?.value];
+    return kind ? h("span", { class: `word ${kind}` }, text(field)) : text(field);
+}
+
+function table(title, records) {
+    const shown = (record, key) => {
+        const field = find(record, key);
+        return field?.role === "shown" ? field : undefined;
+    };
+    return sortedTable({
+        caption: title,
+        rows: records,
+        columns: shownKeys(records).map((field, i) => ({
+            label: field.label,
+            number: field.number,
+            header: i === 0,
+            value: (record) => shown(record, field.key)?.value ?? null,
+            cell: (record) => cell(shown(record, field.key)),
+        })),
+    });
+}
+
+function block(record) {
+    return h(
+        "dl",
+        { class: "facts" },
+        record.fields
+            .filter((field) => field.role === "shown" && !(isMissing(field) && field.missing === ""))
+            .map((field) => [h("dt", {}, field.label), h("dd", {}, text(field))]),
+    );
+}
+
+// A record with rows: what heads it, then its rows below the headings that they share.
+function group(record) {
+    const keys = shownKeys(record.rows);
+    const [first, ...others] = record.fields.filter(
+        (field) => field.role !== "machine" && !isMissing(field) && field.value !== "",
+    );
+    if (!first || !keys.length) return null;
+    return h(
+        "details",
+        { class: "group" },
+        h("summary", {}, [text(first), ...others.map(text)].join(", ")),
+        plainTable(
+            text(first),
+            keys.map((field) => field.label),
+            record.rows
+                .filter((row) => row.fields.some((field) => field.role === "shown"))
+                .map((row) =>
+                    keys.map((field) =>
+                        cell(find(row, field.key)?.role === "shown" ? find(row, field.key) : undefined),
+                    ),
+                ),
+        ),
+    );
+}
+
+export function listView(list) {
+    if (!list.records.length) return null;
+    const parts = {
+        blocks: () => list.records.map(block),
+        table: () => table(list.title, list.records),
+        groups: () => list.records.map(group),
+    };
+    return h("section", {}, h("h2", {}, list.title), parts[list.shape]());
+}

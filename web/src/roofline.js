@@ -1,0 +1,361 @@
+// The roofline chart: work per second over work per byte, both on logarithmic scales, with zoom and hover. The axes
+// hold powers of ten, since zooming needs a linear scale.
+import { LineChart, ScatterChart } from "echarts/charts";
+import { DataZoomComponent, GridComponent, TooltipComponent } from "echarts/components";
+import { init, use } from "echarts/core";
+import { SVGRenderer } from "echarts/renderers";
+import { h } from "./dom.js";
+import { sortedTable } from "./table.js";
+import { human, scale } from "./units.js";
+
+use([LineChart, ScatterChart, DataZoomComponent, GridComponent, TooltipComponent, SVGRenderer]);
+
+const SYMBOLS = ["circle", "triangle", "diamond", "rect"];
+const charts = new Set();
+
+const power = (exponent) => 10 ** exponent;
+const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+
+// The rooflines of a section layout, by id, over all sections.
+export function rooflinesOf(sections) {
+    return sections.flatMap((section) => section.rooflines);
+}
+
+// A point for each level that a launch, or launches together, reach: time weighs launches.
+export function pointsOf(run, roofline, subject, launches) {
+    const sum = (column) =>
+        launches.reduce(
+            (all, launch) => {
+                const value = launch.values[column];
+                const ns = run.value(launch, "gpu__time_duration.sum") ?? 1;
+                return value === null || all === null ? null : { value: all.value + value * ns, ns: all.ns + ns };
+            },
+            { value: 0, ns: 0 },
+        );
+    const mean = (column) => {
+        const all = sum(column);
+        return all && all.value / all.ns;
+    };
+    const [work, peak] = [mean(roofline.work), mean(roofline.peak)];
+    return roofline.points.flatMap((level) => {
+        const [traffic, bandwidth] = [mean(level.traffic), mean(level.peak)];
+        if (!(work > 0 && traffic > 0 && peak > 0 && bandwidth > 0)) return [];
+        const intensity = work / traffic;
+        const roof = Math.min(peak, intensity * bandwidth);
+        return [
+            {
+                ...subject,
+                level: level.level,
+                work,
+                intensity,
+                peak,
+                bandwidth,
+                roof,
+                pct: (100 * work) / roof,
+                limit: roof < peak ? `memory: ${level.level}` : "compute",
+            },
+        ];
+    });
+}
+
+// The roofs over all points: the highest of each, since the clocks of launches differ.
+function roofsOf(points) {
+    const levels = new Map();
+    points.forEach((point) => levels.set(point.level, Math.max(levels.get(point.level) ?? 0, point.bandwidth)));
+    return { peak: Math.max(...points.map((point) => point.peak)), levels };
+}
+
+function rangeOf(points, roofs) {
+    const ridges = [...roofs.levels.values()].map((bandwidth) => roofs.peak / bandwidth);
+    const x = [...points.map((point) => point.intensity), ...ridges].map(Math.log10);
+    const y = [...points.map((point) => point.work), roofs.peak].map(Math.log10);
+    return {
+        x: [Math.floor(Math.min(...x) - 0.15), Math.ceil(Math.max(...x) + 0.3)],
+        y: [Math.floor(Math.min(...y) - 0.15), Math.ceil(Math.max(...y) + 0.1)],
+    };
+}
+
+function roofSeries(name, data, color) {
+    return {
+        name,
+        type: "line",
+        data,
+        symbol: "none",
+        silent: true,
+        animation: false,
+        z: 1,
+        lineStyle: { color, width: 1.5 },
+        id: `roof-${name}`,
+        tooltip: { show: false },
+    };
+}
+
+function tooltip(point) {
+    return h(
+        "div",
+        { class: "tip" },
+        h("strong", {}, point.name),
+        h("br"),
+        `${point.level}: ${human(point.work, point.unit)} at ${human(point.intensity, point.perByte)}`,
+        h("br"),
+        `${human(point.pct, "%")} of the roof, limited by ${point.limit}`,
+    );
+}
+
+function axis(name, range, format, text) {
+    return {
+        type: "value",
+        name,
+        nameLocation: "middle",
+        nameGap: 30,
+        min: range[0],
+        max: range[1],
+        minInterval: 0.25,
+        nameTextStyle: { color: text },
+        axisLabel: { color: text, hideOverlap: true, formatter: format },
+        axisLine: { onZero: false, lineStyle: { color: style("--line") } },
+        splitLine: { lineStyle: { color: style("--grid") } },
+    };
+}
+
+function optionsOf(points, shown, unit, perByte) {
+    const roofs = roofsOf(points);
+    const range = rangeOf(points, roofs);
+    const text = style("--muted");
+    const levels = [...roofs.levels.keys()];
+    const color = (level) => style(`--level-${levels.indexOf(level) % 4}`);
+    const lines = levels
+        .filter((level) => shown.has(level))
+        .map((level) => {
+            const ridge = Math.log10(roofs.peak / roofs.levels.get(level));
+            const start = [range.x[0], range.x[0] + Math.log10(roofs.levels.get(level))];
+            return roofSeries(level, [start, [ridge, Math.log10(roofs.peak)]], color(level));
+        });
+    const first = Math.min(
+        ...levels
+            .filter((level) => shown.has(level))
+            .map((level) => Math.log10(roofs.peak / roofs.levels.get(level))),
+    );
+    if (lines.length)
+        lines.push(
+            roofSeries(
+                "Compute",
+                [
+                    [first, Math.log10(roofs.peak)],
+                    [range.x[1], Math.log10(roofs.peak)],
+                ],
+                style("--ink"),
+            ),
+        );
+    const dots = levels
+        .filter((level) => shown.has(level))
+        .map((level) => ({
+            id: `dots-${level}`,
+            type: "scatter",
+            symbol: SYMBOLS[levels.indexOf(level) % 4],
+            symbolSize: 9,
+            z: 2,
+            animation: false,
+            itemStyle: { color: color(level), opacity: 0.8, borderColor: style("--paper"), borderWidth: 0.5 },
+            emphasis: { scale: 1.6 },
+            data: points
+                .filter((point) => point.level === level)
+                .map((point) => ({
+                    value: [Math.log10(point.intensity), Math.log10(point.work)],
+                    point: { ...point, unit, perByte },
+                })),
+        }));
+    return {
+        animation: false,
+        grid: { left: 84, right: 22, top: 12, bottom: 46 },
+        xAxis: axis(perByte, range.x, (v) => shortNumber(power(v)), text),
+        yAxis: { ...axis("", range.y, (v) => shortValue(power(v), unit), text), nameGap: 70 },
+        dataZoom: [
+            { type: "inside", xAxisIndex: 0, filterMode: "none" },
+            { type: "inside", yAxisIndex: 0, filterMode: "none" },
+        ],
+        tooltip: {
+            trigger: "item",
+            confine: true,
+            backgroundColor: style("--paper"),
+            borderColor: style("--line"),
+            textStyle: { color: style("--ink"), fontSize: 13 },
+            extraCssText: "max-width:32rem;white-space:normal",
+            formatter: (item) => tooltip(item.data.point),
+        },
+        series: [...lines, ...dots],
+    };
+}
+
+function shortValue(value, unit) {
+    const [number, spelled] = scale(Number(value.toPrecision(2)), unit);
+    return `${parseFloat(number)} ${spelled}`;
+}
+
+function shortNumber(value) {
+    const step = Math.max(0, Math.min(3, Math.floor(Math.log10(value * 1.001) / 3)));
+    return `${Number((value / 1000 ** step).toPrecision(2))}${["", "k", "M", "G"][step]}`;
+}
+
+// Zoom both axes by a factor around the middle.
+function zoom(chart, factor) {
+    chart.getOption().dataZoom.forEach((part, i) => {
+        const middle = (part.start + part.end) / 2;
+        const half = Math.min(50, ((part.end - part.start) / 2) * factor);
+        const start = Math.max(0, Math.min(middle - half, 100 - 2 * half));
+        chart.dispatchAction({ type: "dataZoom", dataZoomIndex: i, start, end: start + 2 * half });
+    });
+}
+
+function pointTable(caption, points, unit, perByte) {
+    return sortedTable({
+        caption,
+        rows: points,
+        sort: null,
+        columns: [
+            {
+                label: "Kernel",
+                header: true,
+                value: (p) => p.name,
+                cell: (p) => h("a", { href: p.link, class: "name" }, p.name),
+            },
+            { label: "Level", value: (p) => p.level, cell: (p) => p.level },
+            { label: "Achieved", number: true, value: (p) => p.work, cell: (p) => human(p.work, unit) },
+            { label: "Intensity", number: true, value: (p) => p.intensity, cell: (p) => human(p.intensity, perByte) },
+            { label: "Roof", number: true, value: (p) => p.roof, cell: (p) => human(p.roof, unit) },
+            { label: "Of roof", number: true, value: (p) => p.pct, cell: (p) => human(p.pct, "%") },
+            { label: "Limited by", value: (p) => p.limit, cell: (p) => p.limit },
+        ],
+    });
+}
+
+class RooflineChart {
+    // choices: [{label, unit, points}]: of each roofline that has any
+    constructor(choices) {
+        this.choices = choices;
+        this.choice = choices[0];
+        this.hidden = new Set();
+        this.box = h("div", { class: "chart", role: "img" });
+        this.toggles = h("span", { class: "toggles" });
+        this.points = h("details", { class: "points" });
+        this.element = h("figure", { class: "roofline" }, this.controls(), this.box, this.points);
+        this.show();
+        new ResizeObserver(() => this.draw()).observe(this.box);
+        charts.add(this);
+    }
+
+    controls() {
+        const select = h(
+            "select",
+            {
+                onchange: () => {
+                    this.choice = this.choices[select.selectedIndex];
+                    this.show();
+                },
+            },
+            this.choices.map((choice) => h("option", {}, choice.label)),
+        );
+        const button = (label, title, action) =>
+            h("button", { type: "button", "aria-label": title, title, onclick: action }, label);
+        return h(
+            "div",
+            { class: "controls" },
+            h("label", {}, "Roofline ", select),
+            this.toggles,
+            h(
+                "span",
+                { class: "zoom" },
+                button("+", "Zoom in", () => zoom(this.chart, 0.5)),
+                button("\u2212", "Zoom out", () => zoom(this.chart, 2)),
+                button("Reset", "Show all", () => zoom(this.chart, 1000)),
+            ),
+        );
+    }
+
+    show() {
+        const roofs = roofsOf(this.choice.points);
+        this.toggles.replaceChildren(
+            ...[...roofs.levels].map(([level, bandwidth], i) =>
+                h(
+                    "label",
+                    { class: "toggle", vars: { "--mark": `var(--level-${i % 4})` } },
+                    h("input", {
+                        type: "checkbox",
+                        checked: !this.hidden.has(level),
+                        onchange: (event) => {
+                            if (event.target.checked) this.hidden.delete(level);
+                            else this.hidden.add(level);
+                            this.draw(true);
+                        },
+                    }),
+                    ` ${level} ${human(bandwidth, "byte/second")}`,
+                ),
+            ),
+            h("span", {}, `Peak ${human(roofs.peak, this.choice.unit)}`),
+        );
+        this.box.setAttribute(
+            "aria-label",
+            `Roofline chart, ${this.choice.label}: ${this.choice.points.length} points, also in the table below`,
+        );
+        this.points.replaceChildren(
+            h("summary", {}, `The ${this.choice.points.length} points as a table`),
+            pointTable(
+                `Points of the roofline ${this.choice.label}`,
+                this.choice.points,
+                this.choice.unit,
+                this.choice.perByte,
+            ),
+        );
+        this.draw(true);
+    }
+
+    draw(anew) {
+        if (!this.box.isConnected || !this.box.clientWidth) return;
+        if (!this.chart) {
+            this.chart = init(this.box, null, { renderer: "svg" });
+            this.chart.on("click", (item) => {
+                if (item.data?.point) location.hash = item.data.point.link;
+            });
+            anew = true;
+        }
+        this.chart.resize();
+        const { points, unit, perByte } = this.choice;
+        const levels = new Set(points.map((point) => point.level).filter((level) => !this.hidden.has(level)));
+        if (anew) this.chart.setOption(optionsOf(points, levels, unit, perByte), { notMerge: true });
+    }
+}
+
+export function rooflineChart(choices) {
+    return choices.length ? new RooflineChart(choices).element : null;
+}
+
+// Draw the charts in the colours that the page has now, and forget those that have gone.
+export function redrawCharts() {
+    for (const chart of charts) {
+        if (chart.box.isConnected) chart.draw(true);
+        else {
+            chart.chart?.dispose();
+            charts.delete(chart);
+        }
+    }
+}
+
+// One choice for each roofline with work. subjects: [{name, link, launches}]
+export function rooflineChoices(run, rooflines, subjects) {
+    return rooflines
+        .map((roofline) => {
+            const unit = run.metric(roofline.work).unit;
+            return {
+                label: roofline.label,
+                unit,
+                perByte: unit.replace("/second", "/byte"),
+                points: subjects.flatMap(({ launches, ...subject }) => pointsOf(run, roofline, subject, launches)),
+            };
+        })
+        .filter((choice) => choice.points.length > 0)
+        .map((choice) => ({ ...choice, perByte: perByteOf(choice.perByte) }));
+}
+
+function perByteOf(unit) {
+    return unit.startsWith("flop") ? "FLOP/byte" : unit.startsWith("op") ? "OP/byte" : unit;
+}

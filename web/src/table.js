@@ -1,0 +1,184 @@
+// A table that sorts by any column, filters by text and shows one page of its rows, so that thousands stay quick.
+import { h } from "./dom.js";
+
+const PAGE_ROWS = 50;
+
+// Rows without a value come last in either direction.
+function compare(a, b, direction) {
+    const missing = (value) => value === null || value === undefined;
+    if (missing(a) || missing(b)) return missing(a) - missing(b);
+    if (typeof a === "number" && typeof b === "number") return direction * (a - b);
+    return direction * String(a).localeCompare(String(b), "en", { numeric: true });
+}
+
+class SortedTable {
+    // columns: [{label, value(row), cell(row), number, header}]; sort: [column, 1 or -1]
+    constructor({ caption, columns, rows, sort, filter = rows.length > 10 }) {
+        Object.assign(this, { columns, rows, page: 0, query: "" });
+        [this.by, this.direction] = sort ?? [null, 1];
+        this.head = h("tr");
+        this.body = h("tbody");
+        this.state = h("p", { class: "state", role: "status" });
+        this.pager = h("div", { class: "pager" });
+        this.element = h(
+            "div",
+            { class: "table" },
+            filter && this.search(caption),
+            h(
+                "div",
+                { class: "scroll", tabindex: "0", role: "region", "aria-label": caption },
+                h("table", {}, h("caption", {}, caption), h("thead", {}, this.head), this.body),
+            ),
+            h("div", { class: "foot" }, this.state, this.pager),
+        );
+        this.show();
+    }
+
+    search(caption) {
+        const input = h("input", {
+            type: "search",
+            oninput: () => {
+                this.query = input.value.toLowerCase();
+                this.page = 0;
+                this.show();
+            },
+        });
+        return h("label", { class: "search" }, `Filter ${caption.toLowerCase()} `, input);
+    }
+
+    chosen() {
+        const words = this.query.split(/\s+/).filter(Boolean);
+        const text = (row) =>
+            this.columns
+                .map((column) => column.value(row) ?? "")
+                .join(" ")
+                .toLowerCase();
+        const rows = words.length
+            ? this.rows.filter((row) => words.every((word) => text(row).includes(word)))
+            : this.rows;
+        if (this.by === null) return rows;
+        const { value } = this.columns[this.by];
+        return [...rows].sort((a, b) => compare(value(a), value(b), this.direction));
+    }
+
+    sortBy(index) {
+        const first = this.columns[index].number ? -1 : 1;
+        this.direction = this.by === index ? -this.direction : first;
+        this.by = index;
+        this.page = 0;
+        this.show();
+        this.head.children[index].querySelector("button").focus();
+    }
+
+    showHead() {
+        this.head.replaceChildren(
+            ...this.columns.map((column, i) => {
+                const order = this.direction < 0 ? "descending" : "ascending";
+                return h(
+                    "th",
+                    { scope: "col", class: column.number && "number", "aria-sort": i === this.by ? order : "none" },
+                    h("button", { type: "button", title: column.help, onclick: () => this.sortBy(i) }, column.label),
+                );
+            }),
+        );
+    }
+
+    showPager(pages) {
+        const go = (step, label) =>
+            h(
+                "button",
+                {
+                    type: "button",
+                    disabled: this.page + step < 0 || this.page + step >= pages,
+                    onclick: () => {
+                        this.page += step;
+                        this.show();
+                    },
+                },
+                label,
+            );
+        this.pager.replaceChildren(
+            ...(pages > 1 ? [go(-1, "Previous"), `Page ${this.page + 1} of ${pages}`, go(1, "Next")] : []),
+        );
+    }
+
+    show() {
+        const rows = this.chosen();
+        const pages = Math.max(1, Math.ceil(rows.length / PAGE_ROWS));
+        this.showHead();
+        this.body.replaceChildren(
+            ...rows.slice(this.page * PAGE_ROWS, (this.page + 1) * PAGE_ROWS).map((row) =>
+                h(
+                    "tr",
+                    {},
+                    this.columns.map((column) => {
+                        const name = column.header ? "th" : "td";
+                        return h(
+                            name,
+                            { scope: column.header && "row", class: column.number && "number" },
+                            column.cell(row),
+                        );
+                    }),
+                ),
+            ),
+        );
+        this.state.textContent =
+            rows.length === this.rows.length ? `${rows.length} rows` : `${rows.length} of ${this.rows.length} rows`;
+        this.state.hidden = this.rows.length <= 10;
+        this.showPager(pages);
+    }
+}
+
+export function sortedTable(options) {
+    return new SortedTable(options).element;
+}
+
+// A short table in the order of its rows. cells: nodes or texts; the first of each row is its header. Without labels of
+// columns it needs no title that one can see: it stands below that of its section.
+export function plainTable(caption, labels, rows) {
+    return h(
+        "div",
+        { class: "scroll", tabindex: "0", role: "region", "aria-label": caption },
+        h(
+            "table",
+            {},
+            h("caption", { class: labels ? null : "unseen" }, caption),
+            labels &&
+                h(
+                    "thead",
+                    {},
+                    h(
+                        "tr",
+                        {},
+                        labels.map((label, i) => h("th", { scope: "col", class: i > 0 && "number" }, label)),
+                    ),
+                ),
+            h(
+                "tbody",
+                {},
+                rows.map(([header, ...cells]) =>
+                    h(
+                        "tr",
+                        {},
+                        h("th", { scope: "row" }, header),
+                        cells.map((cell) => h("td", { class: "number" }, cell)),
+                    ),
+                ),
+            ),
+        ),
+    );
+}
+
+// A number with a bar of a share of 100.
+export function bar(pct, text) {
+    return h(
+        "span",
+        { class: "bar" },
+        h("span", {
+            class: "fill",
+            "aria-hidden": "true",
+            vars: { "--share": `${Math.max(0, Math.min(100, pct ?? 0))}%` },
+        }),
+        h("span", { class: "figure" }, text),
+    );
+}
