@@ -5,9 +5,11 @@ foreach(text LICENSE NEWS.md README.md)
     install(FILES ${text} DESTINATION ${CMAKE_INSTALL_DOCDIR})
   endif()
 endforeach()
+install(FILES src/report/html/THIRD-PARTY.txt DESTINATION ${CMAKE_INSTALL_DOCDIR})
+
 # A folder of their own, so that the links between the documents hold.
 install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs FILES_MATCHING PATTERN "*.md" PATTERN "*.json"
-  PATTERN "*.csv" PATTERN "*.txt" PATTERN "man" EXCLUDE)
+  PATTERN "*.csv" PATTERN "*.png" PATTERN "*.txt" PATTERN "man" EXCLUDE)
 
 # Exit codes, for programs that start kprof.
 install(DIRECTORY include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})

@@ -118,6 +118,13 @@ unfinished_work() {
     xargs -r grep -InE '\b(TODO|FIXME|XXX|HACK)\b'
 }
 
+# Variables that choose files, folders or libraries do not, where a program has more rights than its user. The others
+# are about looks, about the program that the user names, or about other profilers.
+environment() {
+  select_files '^src/.*\.c$' | xargs -r grep -nE '(^|[^_])getenv\(' |
+    grep -vE 'getenv\(("(NO_COLOR|TERM|PATH|CUDA_INJECTION64_PATH)"|name|variables\[i\])\)'
+}
+
 pages_and_formats() {
   select_files '^src/report/(emit_.*|csv)\.[ch]$' |
     xargs -r grep -nE '\bKPROF_PAGE_[A-Z]|\bKPROF_PAGES\b|\boptions(->|\.)page\b|->page, "'
@@ -157,6 +164,7 @@ rule "the median function has at most 20 lines" median_function
 rule "C files open with a comment on their job" opening_comment
 rule "lines end cleanly, have no tabs and at most 120 columns" tidy_text
 rule "nothing is left to be done in shipped files" unfinished_work
+rule "secure_getenv asks for variables that choose files (tests/lint.sh has the others)" environment
 rule "no emitter asks which page it prints, no page in which format" pages_and_formats
 rule "JSON files parse" json_parses
 rule "scripts parse" scripts_parse

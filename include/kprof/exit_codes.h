@@ -20,6 +20,9 @@
     X(NO_APPLICATION, 109, "the application cannot be started")                                                        \
     X(NOT_COLLECTED, 110, "kernel launches matched but none could be measured")                                        \
     X(UNSUPPORTED, 111, "this device, chip or build does not support the operation")                                   \
+    X(NOT_COMPARABLE, 112, "the reports cannot be compared")                                                           \
+    X(REGRESSION, 113, "a condition of --fail-on is met")                                                              \
+    X(INCONCLUSIVE, 114, "nothing tells whether a condition of --fail-on is met")                                      \
     X(APPLICATION, 119, "the application failed with a status that kprof uses itself")
 
 #endif

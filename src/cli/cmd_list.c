@@ -1,10 +1,11 @@
-/* kprof list: the sets, sections, chips and metrics that can be collected. It needs no GPU. */
+/* kprof list: the sets, sections, chips and metrics that can be collected, and the findings. It needs no GPU. */
 #include "cli/commands.h"
 #include "cli/listing.h"
 #include "cli/output.h"
 #include "cli/paths.h"
 #include "cli/plans.h"
 #include "core/log.h"
+#include "report/findings.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -154,6 +155,31 @@ static kprof_status list_sections(const kprof_options *options, kprof_listing *l
     return status;
 }
 
+static kprof_status list_findings(const kprof_options *options, kprof_listing *listing)
+{
+    static const kprof_listing_column columns[] = {
+        {.key = "finding", .label = "Finding"},       {.key = "name", .label = "Name"},
+        {.key = "section", .label = "Section"},       {.key = "confidence", .label = "Confidence"},
+        {.key = "help", .label = "When it is found"}, {0},
+    };
+    kprof_catalog *catalog = NULL;
+    kprof_finding_list findings = {NULL, 0};
+    listing->columns = columns;
+    kprof_status status = kprof_catalog_locate(options, &catalog);
+    if (status == KPROF_OK)
+        status = kprof_catalog_findings(catalog, &options->rules, &findings);
+    for (size_t i = 0; i < findings.count; i++) {
+        kprof_listing_add(listing, findings.items[i]->id);
+        kprof_listing_add(listing, findings.items[i]->name);
+        kprof_listing_add(listing, findings.items[i]->sections[0]);
+        kprof_listing_add(listing, kprof_confidence_name(findings.items[i]->confidence));
+        kprof_listing_add(listing, findings.items[i]->help);
+    }
+    free(findings.items);
+    kprof_catalog_free(catalog);
+    return status;
+}
+
 static kprof_status list_chips(const kprof_options *options, kprof_listing *listing)
 {
     static const kprof_listing_column columns[] = {{.key = "chip", .label = "Chip"}, {0}};
@@ -229,7 +255,11 @@ static kprof_status fill(const kprof_options *options, kprof_listing *listing)
     static const struct {
         const char *word;
         kprof_status (*fill)(const kprof_options *options, kprof_listing *listing);
-    } lists[] = {{"sets", list_sets}, {"sections", list_sections}, {"chips", list_chips}, {"metrics", query_metrics}};
+    } lists[] = {{"sets", list_sets},
+                 {"sections", list_sections},
+                 {"findings", list_findings},
+                 {"chips", list_chips},
+                 {"metrics", query_metrics}};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
         if (strcmp(options->argument, lists[i].word) == 0)
             return lists[i].fill(options, listing);

@@ -101,7 +101,7 @@ static void show_plan(kprof_emitter *emitter, const kprof_options *options, cons
 
 static void show_plans(kprof_emitter *emitter, const kprof_options *options, const kprof_plans *plans)
 {
-    emitter->ops->list_begin(emitter, &(kprof_emit_list){"plans", "Plan", KPROF_LIST_BLOCKS});
+    emitter->ops->list_begin(emitter, &(kprof_emit_list){"plans", "Plan", KPROF_LIST_BLOCKS, false});
     for (size_t i = 0; i < plans->count; i++)
         show_plan(emitter, options, &plans->limits.workload, &plans->chips[i]);
     emitter->ops->list_end(emitter);
@@ -109,8 +109,8 @@ static void show_plans(kprof_emitter *emitter, const kprof_options *options, con
 
 static void show_left_out(kprof_emitter *emitter, const kprof_plans *plans)
 {
-    emitter->ops->list_begin(emitter,
-                             &(kprof_emit_list){"left_out", "Left out, the most useful first", KPROF_LIST_TABLE});
+    emitter->ops->list_begin(
+        emitter, &(kprof_emit_list){"left_out", "Left out, the most useful first", KPROF_LIST_TABLE, false});
     for (size_t i = 0; i < plans->count; i++) {
         const kprof_plan *plan = &plans->chips[i].plan;
         for (size_t k = 0; k < plan->left_out.count; k++) {
@@ -140,7 +140,7 @@ static void show_memory(kprof_emitter *emitter, bool all)
                         kprof_prices.restore_ms_per_gib * 1e6, "ns")),
         FURTHER(kprof_field_text("beyond", "But", beyond)),
     };
-    emitter->ops->list_begin(emitter, &(kprof_emit_list){"memory", "Memory", KPROF_LIST_BLOCKS});
+    emitter->ops->list_begin(emitter, &(kprof_emit_list){"memory", "Memory", KPROF_LIST_BLOCKS, false});
     show_record(emitter, fields, COUNT_OF(fields), all);
     emitter->ops->list_end(emitter);
 }
@@ -166,7 +166,7 @@ static void show_prices(kprof_emitter *emitter, bool all)
         FURTHER(measure("pass_start_time", "Another pass, to start and stop for a batch",
                         prices->other_pass_start_ms * 1e6, "ns")),
     };
-    emitter->ops->list_begin(emitter, &(kprof_emit_list){"prices", "Prices", KPROF_LIST_BLOCKS});
+    emitter->ops->list_begin(emitter, &(kprof_emit_list){"prices", "Prices", KPROF_LIST_BLOCKS, false});
     show_record(emitter, fields, COUNT_OF(fields), all);
     emitter->ops->list_end(emitter);
 }

@@ -9,7 +9,9 @@
 #include "cli/progress.h"
 #include "cli/session.h"
 #include "cli/spools.h"
+#include "cli/words.h"
 #include "core/log.h"
+#include "core/monotonic.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -18,13 +20,15 @@
 #include <time.h>
 #include <unistd.h>
 
-#define POLL_MS        50
-#define REPORT_IN_TEMP "report.kprof"
+#define POLL_MS            50
+#define SIGNAL_PATIENCE_NS INT64_C(2000000000)
+#define REPORT_IN_TEMP     "report.kprof"
 
 typedef struct profile {
     const kprof_options *options;
     char *injection;
     kprof_plans plans;
+    kprof_finding_list findings; /* to look for */
     kprof_clock_guard clocks;
     kprof_route route;
     FILE *results; /* NULL: nothing is printed */
@@ -36,6 +40,7 @@ typedef struct profile {
     kprof_child child;
     kprof_progress progress;
     kprof_spools *spools;
+    int64_t signal_ns; /* when a signal arrived while launches were being measured; 0: none has */
     kprof_outcome outcome;
 } profile;
 
@@ -117,6 +122,8 @@ static kprof_status prepare(profile *run)
         status = kprof_clock_guard_fork(&run->clocks);
     if (status == KPROF_OK)
         status = kprof_plans_make(options, &run->plans);
+    if (status == KPROF_OK && options->apply_rules)
+        status = kprof_catalog_findings(run->plans.catalog, &options->rules, &run->findings);
     if (status == KPROF_OK)
         status = kprof_injection_locate(options, &run->injection);
     run->route = kprof_route_profile(options, isatty(STDOUT_FILENO));
@@ -125,16 +132,6 @@ static kprof_status prepare(profile *run)
     if (status == KPROF_OK)
         status = lock_clocks(run);
     return status;
-}
-
-static char *join_arguments(char **words)
-{
-    kprof_strbuf joined = KPROF_STRBUF_INIT;
-    for (char **word = words; *word; word++) {
-        kprof_strbuf_puts(&joined, word == words ? "" : " ");
-        kprof_strbuf_puts(&joined, *word);
-    }
-    return kprof_strbuf_take(&joined);
 }
 
 /* The sets asked for, NULL-terminated; "default" when nothing else was asked for either. */
@@ -155,7 +152,7 @@ static kprof_status create_report(profile *run)
     char directory[PATH_MAX] = "";
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
-    char *command_line = join_arguments(options->words);
+    char *command_line = kprof_words_join(options->words);
     const char **sets = asked_sets(&options->selection);
     kprof_run_info info = {
         .command_line = command_line ? command_line : "",
@@ -194,6 +191,29 @@ static kprof_status name_report(profile *run)
     return run->report_path ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
 }
 
+/* What a report can be made of if this kprof is killed. */
+static kprof_status prepare_recovery(const profile *run)
+{
+    char seed[PATH_MAX + 32];
+    snprintf(seed, sizeof seed, "%s/" KPROF_SESSION_SEED, run->session.dir);
+    kprof_status status = kprof_report_keep_seed(run->report, seed);
+    if (status == KPROF_OK && run->options->export_path)
+        status = kprof_session_note_report(&run->session, run->report_path, kprof_report_place(run->report));
+    return status;
+}
+
+static void mention_old_sessions(void)
+{
+    kprof_strlist old = KPROF_STRLIST_INIT;
+    (void)kprof_session_find_old(&old);
+    if (old.count == 1)
+        kprof_log(KPROF_LOG_INFO, "an earlier run was cut short; kprof recover %s makes a report of it", old.items[0]);
+    else if (old.count > 1)
+        kprof_log(KPROF_LOG_INFO, "%zu earlier runs were cut short; kprof recover lists them and makes reports of them",
+                  old.count);
+    kprof_strlist_free(&old);
+}
+
 /* Make the session directory and the report. From here on no signal ends kprof until both are settled. */
 static kprof_status open_session(profile *run)
 {
@@ -204,6 +224,10 @@ static kprof_status open_session(profile *run)
         status = name_report(run);
     if (status == KPROF_OK)
         status = create_report(run);
+    if (status == KPROF_OK)
+        status = prepare_recovery(run);
+    if (status == KPROF_OK)
+        mention_old_sessions();
     return status;
 }
 
@@ -238,6 +262,32 @@ static kprof_status start_application(profile *run)
     return status;
 }
 
+/* A signal may end the application: its processes are asked for what they have open, and one that would certainly end
+ * it waits for that, but not for long. */
+static void settle_signal(profile *run)
+{
+    kprof_child *child = &run->child;
+    if (!child->arrived)
+        return;
+    uint64_t open = kprof_spools_open_launches(run->spools);
+    int64_t now_ns = kprof_monotonic_ns();
+    if (open > 0 && run->signal_ns == 0) {
+        run->signal_ns = now_ns;
+        kprof_session_ask_to_close(&run->session, true);
+        kprof_log(KPROF_LOG_INFO, "%s: at least %llu launches are still being measured; %s", strsignal(child->arrived),
+                  (unsigned long long)open,
+                  child->held ? "the application gets the signal when that is done, or in 2 s"
+                              : "their values are lost if the application ends at once");
+    }
+    if (open > 0 && now_ns - run->signal_ns < SIGNAL_PATIENCE_NS)
+        return;
+    kprof_child_release(child);
+    child->arrived = 0;
+    if (run->signal_ns != 0)
+        kprof_session_ask_to_close(&run->session, false);
+    run->signal_ns = 0;
+}
+
 /* Ingest until the application has ended. A report that cannot be written is no reason to stop the application. */
 static void collect(profile *run)
 {
@@ -246,6 +296,7 @@ static void collect(profile *run)
     while (!kprof_child_wait(&run->child, POLL_MS)) {
         if (outcome->collecting == KPROF_OK)
             outcome->collecting = kprof_spools_poll(run->spools);
+        settle_signal(run);
     }
     kprof_status finished = kprof_spools_finish(run->spools, run->child.pid);
     outcome->wait_status = run->child.wait_status;
@@ -296,6 +347,7 @@ static void print_results(profile *run)
     if (!run->report || (is_empty && is_text))
         return;
     kprof_print_options print = kprof_print_options_make(run->options, run->results);
+    print.findings = run->options->apply_rules ? &run->findings : NULL;
     run->outcome.printing = kprof_report_print(&run->report, 1, &print, run->results);
 }
 
@@ -311,6 +363,7 @@ static void dispose(profile *run, bool started)
         kprof_report_discard(run->report);
     kprof_session_close(&run->session, false);
     kprof_signals_restore(&run->signals);
+    free(run->findings.items);
     kprof_plans_free(&run->plans);
     free(run->report_path);
     free(run->injection);

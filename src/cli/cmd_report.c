@@ -7,7 +7,23 @@
 
 #include <stdlib.h>
 
-static kprof_status print_report(const kprof_options *options, kprof_report *report)
+/* What a report is printed with: findings are not stored in it. */
+typedef struct finding_source {
+    kprof_catalog *catalog;
+    kprof_finding_list findings;
+} finding_source;
+
+/* A kprof that was copied alone has no set files, and looks for no findings unless it is told to. */
+static kprof_status load_rules(const kprof_options *options, finding_source *out)
+{
+    const bool are_asked_for = options->rules.count > 0 || options->section_folders.count > 0;
+    if (!options->apply_rules || (!are_asked_for && !kprof_catalog_is_there()))
+        return KPROF_OK;
+    kprof_status status = kprof_catalog_locate(options, &out->catalog);
+    return status == KPROF_OK ? kprof_catalog_findings(out->catalog, &options->rules, &out->findings) : status;
+}
+
+static kprof_status print_report(const kprof_options *options, kprof_report *report, const finding_source *rules)
 {
     FILE *results = NULL;
     kprof_status status = kprof_results_open(options, kprof_route_report(options).results, &results);
@@ -15,9 +31,16 @@ static kprof_status print_report(const kprof_options *options, kprof_report *rep
         return status;
     kprof_print_options print = kprof_print_options_make(options, results);
     print.filter = &options->filter;
-    status = kprof_report_print(&report, 1, &print, results);
+    print.findings = rules->catalog ? &rules->findings : NULL;
+    if (options->html_path)
+        status = kprof_page_show(&kprof_whole_page, &(kprof_page_source){&report, 1, NULL}, &print, results);
+    else
+        status = kprof_report_print(&report, 1, &print, results);
     kprof_status written = kprof_results_close(options, results);
-    return status == KPROF_OK ? written : status;
+    status = status == KPROF_OK ? written : status;
+    if (status != KPROF_OK)
+        kprof_results_discard(options);
+    return status;
 }
 
 /* Every page but that of the session is about launches. */
@@ -46,14 +69,24 @@ static kprof_status open_report(const kprof_options *options, kprof_report **out
 int kprof_cmd_report(const kprof_options *options)
 {
     kprof_report *report = NULL;
+    finding_source rules = {NULL, {NULL, 0}};
+    if (options->baseline)
+        return kprof_cmd_diff(options);
     kprof_status status = kprof_filter_check(&options->filter);
+    if (status == KPROF_OK && (options->fail_on.count > 0 || options->anyway))
+        status = kprof_fail(KPROF_USAGE, "--%s is about two reports; give --baseline too",
+                            options->anyway ? "anyway" : "fail-on");
+    if (status == KPROF_OK)
+        status = load_rules(options, &rules);
     if (status == KPROF_OK)
         status = open_report(options, &report);
     if (status == KPROF_OK)
         status = check_launches(options, report);
     if (status == KPROF_OK)
-        status = print_report(options, report);
+        status = print_report(options, report, &rules);
     if (report)
         (void)!kprof_report_close(report);
+    free(rules.findings.items);
+    kprof_catalog_free(rules.catalog);
     return kprof_status_exit_code(status);
 }

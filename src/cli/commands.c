@@ -31,6 +31,12 @@ const kprof_command *kprof_command_of_alias(const kprof_option_row *alias, const
     return NULL;
 }
 
+bool kprof_command_reads_reports(const kprof_command *command)
+{
+    return command->operand == KPROF_OPERAND_REPORT || command->operand == KPROF_OPERAND_REPORTS ||
+           command->operand == KPROF_OPERAND_MANY_REPORTS;
+}
+
 bool kprof_command_words(const kprof_command *command, kprof_strlist *out)
 {
     bool added = true;

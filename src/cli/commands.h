@@ -7,10 +7,13 @@
 /* The kinds of words that a command takes beside its options. */
 typedef enum kprof_operand {
     KPROF_OPERAND_NONE,
-    KPROF_OPERAND_APPLICATION, /* a program and its arguments: all the rest of the line */
-    KPROF_OPERAND_REPORT,      /* a report file */
-    KPROF_OPERAND_WORD,        /* one of the words that `usage` gives, separated by "|" */
-    KPROF_OPERAND_COMMAND,     /* the name of a command, or nothing */
+    KPROF_OPERAND_APPLICATION,  /* a program and its arguments: all the rest of the line */
+    KPROF_OPERAND_REPORT,       /* a report file */
+    KPROF_OPERAND_REPORTS,      /* two report files, the first of which is a baseline */
+    KPROF_OPERAND_MANY_REPORTS, /* as many report files as one likes */
+    KPROF_OPERAND_WORD,         /* one of the words that `usage` gives, separated by "|" */
+    KPROF_OPERAND_COMMAND,      /* the name of a command, or nothing */
+    KPROF_OPERAND_FOLDER,       /* a folder, or nothing */
 } kprof_operand;
 
 /* All commands. A new one is a row here and a file cmd_FUNCTION.c that defines kprof_cmd_FUNCTION; its manual page is
@@ -25,10 +28,18 @@ typedef enum kprof_operand {
         "Profile the CUDA kernels of an application.") \
     ROW(report,  "report",   true,        REPORT,      "FILE.kprof",                               "kprof-report", \
         "Print a report that -o has kept.") \
+    ROW(diff,    "diff",     true,        REPORTS,     "BASELINE.kprof FILE.kprof",                "kprof-diff", \
+        "Compare two reports: which kernels became slower, and why.") \
     ROW(plan,    "plan",     true,        APPLICATION, "[options] [[--] application [arguments]]", "kprof-plan", \
         "Tell what a run would collect and what that costs.") \
-    ROW(list,    "list",     true,        WORD,        "sets|sections|chips|metrics",              "kprof-list", \
-        "List what can be collected.") \
+    ROW(list,    "list",     true,        WORD,        "sets|sections|findings|chips|metrics",     "kprof-list", \
+        "List what can be collected, and what kprof looks for in it.") \
+    ROW(export,  "export",   true,        REPORT,      "FILE.kprof --to FORMAT",                   "kprof-export", \
+        "Write a report in a format that other programs read.") \
+    ROW(merge,   "merge",    true,        MANY_REPORTS, "A.kprof B.kprof ... -o ALL.kprof",        "kprof-merge", \
+        "Make one report of those of several ranks, processes or machines.") \
+    ROW(recover, "recover",  true,        FOLDER,      "[DIR]",                                    "kprof-recover", \
+        "Make a report of a run whose kprof was killed or could not store it.") \
     ROW(help,    "help",     false,       COMMAND,     "[command]",                                "kprof", \
         "Print the help of kprof or of a command.") \
     ROW(version, "version",  false,       NONE,        "",                                         "kprof", \
@@ -57,6 +68,8 @@ extern const kprof_command kprof_commands[KPROF_COMMAND_COUNT];
 const kprof_command *kprof_command_find(const char *name);
 /* The command that an option such as --list-sets stands for; *word is the operand that it gives, or NULL. */
 const kprof_command *kprof_command_of_alias(const kprof_option_row *alias, const char **word);
+/* Are its operands reports? */
+bool kprof_command_reads_reports(const kprof_command *command);
 /* Append the words that the command takes as its operand; none where it takes a file, a program or nothing. */
 bool kprof_command_words(const kprof_command *command, kprof_strlist *out);
 

@@ -78,6 +78,16 @@ static void offer_sections(const answers *to, const kprof_catalog *catalog, cons
     }
 }
 
+static kprof_status offer_findings(const answers *to, const kprof_catalog *catalog)
+{
+    kprof_finding_list findings;
+    kprof_status status = kprof_catalog_findings(catalog, &(kprof_strlist){NULL, 0, 0}, &findings);
+    for (size_t i = 0; i < findings.count; i++)
+        offer(to, findings.items[i]->id, findings.items[i]->name);
+    free(findings.items);
+    return status;
+}
+
 static kprof_status offer_chips(const answers *to)
 {
     kprof_strlist chips = KPROF_STRLIST_INIT;
@@ -148,6 +158,8 @@ static kprof_status offer_from_catalog(const answers *to, const kprof_option_row
         offer_sets(to, catalog);
     else if (row->field == offsetof(kprof_options, selection.sections))
         offer_sections(to, catalog, "");
+    else if (row->field == offsetof(kprof_options, rules))
+        status = offer_findings(to, catalog);
     else
         status = offer_metrics(to, catalog);
     kprof_catalog_free(catalog);
@@ -158,9 +170,9 @@ static kprof_status offer_from_catalog(const answers *to, const kprof_option_row
 static kprof_status offer_kernels(const answers *to)
 {
     const kprof_options *options = to->options;
-    if (options->command->operand != KPROF_OPERAND_REPORT || !options->argument)
+    const char *name = options->argument ? options->argument : options->baseline, *home = secure_getenv("HOME");
+    if (!kprof_command_reads_reports(options->command) || !name)
         return KPROF_OK;
-    const char *name = options->argument, *home = getenv("HOME");
     kprof_strbuf typed = KPROF_STRBUF_INIT; /* a shell that completes does not expand "~" */
     kprof_strbuf_printf(&typed, "%s%s", home && strncmp(name, "~/", 2) == 0 ? home : "",
                         home && strncmp(name, "~/", 2) == 0 ? name + 1 : name);
@@ -216,7 +228,8 @@ static kprof_status offer_values(const answers *to, const kprof_option_row *row)
         return offer_kernels(&item);
     bool is_selection = row->field == offsetof(kprof_options, selection.sets) ||
                         row->field == offsetof(kprof_options, selection.sections) ||
-                        row->field == offsetof(kprof_options, selection.metrics);
+                        row->field == offsetof(kprof_options, selection.metrics) ||
+                        row->field == offsetof(kprof_options, rules);
     return is_selection ? offer_from_catalog(&item, row) : KPROF_OK;
 }
 
@@ -243,7 +256,8 @@ typedef struct reading {
     const kprof_command *command;
     const kprof_option_row *wanting; /* an option whose argument comes next, or NULL */
     size_t application;              /* the number of its word; 0: none yet */
-    bool has_operand, only_words;
+    size_t operands;                 /* that it has */
+    bool only_words;
 } reading;
 
 static void read_option(reading *at, const char *word)
@@ -271,7 +285,7 @@ static void read_word(reading *at, const char *word, size_t number)
     } else if (!at->only_words && at->command == kprof_commands && kprof_command_find(word)) {
         at->command = kprof_command_find(word);
     } else {
-        at->has_operand = true;
+        at->operands++;
         if (at->command->operand == KPROF_OPERAND_APPLICATION)
             at->application = number;
     }
@@ -281,15 +295,18 @@ static kprof_status offer_operands(const answers *to, const reading *at)
 {
     kprof_strlist words = KPROF_STRLIST_INIT;
     bool is_complete = kprof_command_words(at->command, &words);
-    for (size_t i = 0; i < words.count && !at->has_operand; i++)
+    for (size_t i = 0; i < words.count && at->operands == 0; i++)
         offer(to, words.items[i], NULL);
     kprof_strlist_free(&words);
     if (at->command == kprof_commands && !at->only_words)
         offer_commands(to);
     if (at->command->operand == KPROF_OPERAND_APPLICATION)
         ask_for(to, "programs");
-    else if (!at->has_operand)
-        ask_for_files(to, at->command->usage);
+    else if (at->command->operand == KPROF_OPERAND_FOLDER && at->operands == 0)
+        ask_for(to, "folders");
+    else if (at->operands < (at->command->operand == KPROF_OPERAND_REPORTS ? 2 : 1) ||
+             at->command->operand == KPROF_OPERAND_MANY_REPORTS)
+        ask_for_files(to, kprof_command_reads_reports(at->command) ? "FILE.kprof" : "");
     return is_complete ? KPROF_OK : KPROF_NO_MEMORY;
 }
 

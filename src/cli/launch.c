@@ -66,8 +66,11 @@ void kprof_signals_restore(kprof_signals *signals)
 static void run_application(const kprof_child_spec *spec, char **environment, int gate, int error)
 {
     char byte;
-    while (read(gate, &byte, 1) < 0 && errno == EINTR)
+    ssize_t got;
+    while ((got = read(gate, &byte, 1)) < 0 && errno == EINTR)
         continue;
+    if (got != 1) /* kprof was killed, and nothing has been started */
+        _exit(127);
     if (spec->stdout_to_stderr)
         dup2(STDERR_FILENO, STDOUT_FILENO);
     for (size_t i = 0; i < IGNORED_COUNT; i++)
@@ -167,6 +170,7 @@ kprof_status kprof_child_start(kprof_child *child, const char *name)
 {
     int reason = 0;
     ssize_t size;
+    (void)!write(child->gate, "", 1);
     close(child->gate);
     child->gate = -1;
     do {
@@ -179,13 +183,49 @@ kprof_status kprof_child_start(kprof_child *child, const char *name)
     return fail_start(name, size == sizeof reason ? reason : EIO);
 }
 
-/* The terminal sends its signals to the application itself. Any other reached kprof alone: a process sent it, or a
- * timer or a limit on processor time that kprof was started with. */
-static void forward(const kprof_child *child, const struct signalfd_siginfo *info)
+/* Does the signal end the process? One that cannot be looked at is taken not to. */
+static bool would_end(pid_t pid, int number)
 {
-    bool is_terminals = info->ssi_signo == SIGINT || info->ssi_signo == SIGQUIT || info->ssi_signo == SIGHUP;
-    if (info->ssi_signo != SIGCHLD && (info->ssi_code <= 0 || !is_terminals))
-        kill(child->pid, (int)info->ssi_signo);
+    char path[64], line[256];
+    unsigned long long mask, settled = ~0ull; /* handled or ignored */
+    snprintf(path, sizeof path, "/proc/%ld/status", (long)pid);
+    FILE *file = fopen(path, "re");
+    if (file)
+        settled = 0;
+    while (file && fgets(line, sizeof line, file)) {
+        if (sscanf(line, "SigCgt: %llx", &mask) == 1 || sscanf(line, "SigIgn: %llx", &mask) == 1)
+            settled |= mask;
+    }
+    if (file)
+        fclose(file);
+    return !(settled >> (number - 1) & 1);
+}
+
+void kprof_child_release(kprof_child *child)
+{
+    if (child->held)
+        kill(child->pid, child->held);
+    child->held = 0;
+}
+
+/* The terminal sends its signals to the application itself. Any other reached kprof alone: a process sent it, or a
+ * timer or a limit on processor time that kprof was started with. Who sends a second one is in a hurry. */
+static void forward(kprof_child *child, const struct signalfd_siginfo *info)
+{
+    int number = (int)info->ssi_signo;
+    bool is_terminals = number == SIGINT || number == SIGQUIT || number == SIGHUP;
+    if (number == SIGCHLD)
+        return;
+    bool is_first = child->arrived == 0;
+    child->arrived = number;
+    if (info->ssi_code > 0 && is_terminals)
+        return;
+    if (is_first && would_end(child->pid, number)) {
+        child->held = number;
+        return;
+    }
+    kprof_child_release(child);
+    kill(child->pid, number);
 }
 
 bool kprof_child_wait(kprof_child *child, int timeout_ms)

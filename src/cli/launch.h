@@ -33,19 +33,24 @@ typedef struct kprof_child_spec {
 
 typedef struct kprof_child {
     pid_t pid; /* 0: none */
-    int gate;  /* closing it lets the child start the application */
+    int gate;  /* a byte lets the child start the application; closing it without one ends the child */
     int error; /* errno of a failed exec arrives here */
     kprof_signals *signals;
     bool ended;
     int wait_status;
+    int arrived; /* a signal that has arrived for the application; the caller sets it to 0 */
+    int held;    /* the same, where it would end the application and has not been forwarded yet; else 0 */
 } kprof_child;
 
 /* Fork a child that waits, so that its process id is known before the application runs. */
 kprof_status kprof_child_fork(const kprof_child_spec *spec, kprof_child *out) KPROF_MUST_CHECK;
 /* Let it start `name`. NO_APPLICATION, with the reason and perhaps a suggestion, when that fails. */
 kprof_status kprof_child_start(kprof_child *child, const char *name) KPROF_MUST_CHECK;
-/* Wait for at most `timeout_ms` for the end of the application or a signal to forward; true when it has ended. */
+/* Wait for at most `timeout_ms` for the end of the application or a signal to forward; true when it has ended. A signal
+ * that the application handles or ignores is forwarded at once, one that would end it by kprof_child_release. */
 bool kprof_child_wait(kprof_child *child, int timeout_ms);
+/* Forward the signal that is held back, if there is one. */
+void kprof_child_release(kprof_child *child);
 /* Close descriptors; ends a child that was never started. */
 void kprof_child_close(kprof_child *child);
 

@@ -45,7 +45,7 @@ static kprof_status print_listing(const kprof_page_context *context)
         fields[record.count] = kprof_field_text(column->key, column->label, NULL);
         fields[record.count].type = column->type;
     }
-    emitter->ops->list_begin(emitter, &(kprof_emit_list){"list", "List", KPROF_LIST_ALONE});
+    emitter->ops->list_begin(emitter, &(kprof_emit_list){"list", "List", KPROF_LIST_ALONE, false});
     emitter->ops->columns(emitter, &record);
     for (size_t i = 0; i + record.count <= listing->cells.count && status == KPROF_OK; i += record.count) {
         for (size_t k = 0; k < record.count; k++)

@@ -16,7 +16,6 @@ static const char no_nvtx[] = "kprof does not read NVTX ranges; choose launches 
 static const char no_port[] = "kprof does not connect to processes, and needs no port";
 static const char no_ranges[] = "kprof measures launches and graphs, not ranges; see --graph-profiling";
 static const char no_rename[] = "--print-kernel-base chooses the names to print";
-static const char no_rules[] = "kprof has no rules; use --page details";
 static const char no_sampling[] = "kprof does not sample; see kprof list metrics for what can be counted";
 static const char no_source[] = "kprof has no source view; it shows values of launches";
 static const char fixed_details[] = "--page details prints all of a section, --page raw each metric by its full name";
@@ -26,7 +25,6 @@ static const kprof_ncu_option rows[] = {
     {"app-replay-buffer", 0, no_app_replay},
     {"app-replay-match", 0, no_app_replay},
     {"app-replay-mode", 0, no_app_replay},
-    {"apply-rules", 0, no_rules},
     {"call-stack", 0, no_call_stack},
     {"call-stack-type", 0, no_call_stack},
     {"check-exit-code", 0, "kprof always passes on the application's exit status"},
@@ -55,7 +53,6 @@ static const kprof_ncu_option rows[] = {
     {"kernel-regex-base", 0, "use --kernel-name-base"},
     {"kill", 0, "kprof lets the application run to its end; after --launch-count launches it runs as without kprof"},
     {"list-metrics", 0, "use kprof list metrics --metrics group:SECTION, or kprof list sections"},
-    {"list-rules", 0, no_rules},
     {"lockstep-kernel-launch", 0, no_communicator},
     {"lockstep-nvtx-exclude", 0, no_communicator},
     {"lockstep-nvtx-include", 0, no_communicator},
@@ -85,7 +82,7 @@ static const kprof_ncu_option rows[] = {
     {"print-metric-instances", 0, "kprof keeps no instances of metrics"},
     {"print-metric-name", 0, fixed_details},
     {"print-nvtx-rename", 0, no_nvtx},
-    {"print-rule-details", 0, no_rules},
+    {"print-rule-details", 0, "use --details-help"},
     {"print-source", 0, no_source},
     {"process-id", 0, "kprof starts the application, and does not attach to a process"},
     {"profile-from-start", 0, "use --launch-skip-before-match"},
@@ -98,7 +95,6 @@ static const kprof_ncu_option rows[] = {
     {"rename-kernels-export", 0, no_rename},
     {"rename-kernels-path", 0, no_rename},
     {"resolve-source-file", 0, no_source},
-    {"rule", 0, no_rules},
     {"sampling-buffer-size", 0, no_sampling},
     {"sampling-interval", 0, no_sampling},
     {"sampling-max-passes", 0, no_sampling},

@@ -14,11 +14,17 @@
 #define REPORT KPROF_IN(report)
 #define PLAN   KPROF_IN(plan)
 #define LIST   KPROF_IN(list)
+#define SAVE   KPROF_IN(recover)
+#define DIFF   KPROF_IN(diff)
+#define MERGE  KPROF_IN(merge)
+#define EXPORT KPROF_IN(export)
 #define ALL    KPROF_IN_ALL
 /* A whole line may be given to --plan and lists; most of its options change nothing there. */
 #define RUNNING  (RUN | KPROF_IGNORED_IN(PLAN | LIST))
 #define PLANNING (RUN | PLAN | KPROF_IGNORED_IN(LIST))
 #define SHOWING  (RUN | REPORT | KPROF_IGNORED_IN(PLAN | LIST))
+#define PRINTING (SHOWING | DIFF)
+#define CHOOSING (PRINTING | EXPORT)
 
 #define TEXT_OF(value)   #value
 #define NUMBER_OF(macro) TEXT_OF(macro)
@@ -45,6 +51,14 @@ static const kprof_choice pages[] = {KPROF_PAGES(PAGE_CHOICE){NULL, 0}};
 static const kprof_choice summaries[] = {{"none", 0}, {"per-kernel", 1}, {NULL, 0}};
 static const kprof_choice csv_layouts[] = {
     {"long", KPROF_FORMAT_CSV}, {"wide", KPROF_FORMAT_CSV_WIDE}, {"ncu", KPROF_FORMAT_CSV_NCU}, {NULL, 0}};
+static const kprof_choice export_formats[] = {{"long", KPROF_FORMAT_CSV},
+                                              {"wide", KPROF_FORMAT_CSV_WIDE},
+                                              {"jsonl", KPROF_FORMAT_JSONL},
+                                              {"prometheus", KPROF_FORMAT_PROMETHEUS},
+                                              {"perfetto", KPROF_FORMAT_PERFETTO},
+                                              {"parquet", KPROF_FORMAT_COUNT},
+                                              {NULL, 0}};
+static const kprof_choice yes_no[] = {{"no", 0}, {"yes", 1}, {NULL, 0}};
 static const kprof_choice unit_modes[] = {{"auto", 0}, {"base", 1}, {NULL, 0}};
 static const kprof_choice colors[] = {
     {"auto", KPROF_COLOR_AUTO}, {"always", KPROF_COLOR_ALWAYS}, {"never", KPROF_COLOR_NEVER}, {NULL, 0}};
@@ -62,6 +76,8 @@ static const kprof_choice colors[] = {
     {name, 0, KPROF_OPTION_COUNT, FIELD(field), arg, help, in, choices, most, "N is from 1 to " NUMBER_OF(most)}
 #define DURATION(name, field, arg, help, in) \
     {name, 0, KPROF_OPTION_SECONDS, FIELD(field), arg, help, in, NULL, 0, "a number above 0, without unit or exponent"}
+#define PERCENT(name, field, help, in) \
+    {name, 0, KPROF_OPTION_PERCENT, FIELD(field), "PERCENT", help, in, NULL, 0, "a number from 0, without unit"}
 #define BYTES(name, field, arg, help, in) \
     {name, 0, KPROF_OPTION_BYTES, FIELD(field), arg, help, in, NULL, 0, \
      "1 byte or more and less than 16 EiB, with K, M, G, T (powers of 1024) or KB, MB, GB, TB (powers of 1000)"}
@@ -73,8 +89,8 @@ static const kprof_choice colors[] = {
 const kprof_option_row kprof_option_rows[] = {
     VALUE("set", 0, LIST, selection.sets, "ID[,ID]", "collect these sets; kprof list sets shows them", PLANNING),
     VALUE("section", 0, LIST, selection.sections, "ID[,ID]", "collect these sections; ids or regex:PATTERN", PLANNING),
-    VALUE("section-folder", 0, PATHS, section_folders, "DIR", "also read sets and sections from DIR",
-          RUN | PLAN | LIST),
+    VALUE("section-folder", 0, PATHS, section_folders, "DIR", "also read sets, sections and findings from DIR",
+          RUN | REPORT | PLAN | LIST),
     VALUE("metrics", 0, LIST, selection.metrics, "NAME[,NAME]",
           "collect, plan or list these metrics: full or base names, regex:PATTERN, group:SECTION, breakdown:THROUGHPUT",
           RUN | PLAN | LIST),
@@ -87,6 +103,7 @@ const kprof_option_row kprof_option_rows[] = {
     ALIAS("plan", "plan", "kprof plan: tell what this run would collect and what that costs; start nothing"),
     ALIAS("list-sets", "list sets", "kprof list sets: the sets, with their passes on each chip"),
     ALIAS("list-sections", "list sections", "kprof list sections: the sections"),
+    ALIAS("list-rules", "list findings", "kprof list findings: the findings that kprof looks for"),
     ALIAS("list-chips", "list chips", "kprof list chips: the chips whose metrics are known"),
     ALIAS("query-metrics", "list metrics", "kprof list metrics: the metrics of a chip; needs no GPU"),
     CHOICE("query-metrics-mode", query_mode, query_modes, "base|suffix|all",
@@ -96,16 +113,16 @@ const kprof_option_row kprof_option_rows[] = {
           PLAN | LIST),
 
     VALUE("kernel-name", 'k', STRING, filter.kernel, "NAME", "only kernels of this name; a name or regex:PATTERN",
-          SHOWING),
+          CHOOSING),
     CHOICE("kernel-name-base", name_base, name_bases, "function|demangled|mangled",
-           "the name that --kernel-name is compared with (function)", SHOWING, NULL),
-    VALUE("launch-skip", 's', NUMBER, filter.launch_skip, "N", "skip the first N launches that match", SHOWING),
+           "the name that --kernel-name is compared with (function)", CHOOSING, NULL),
+    VALUE("launch-skip", 's', NUMBER, filter.launch_skip, "N", "skip the first N launches that match", CHOOSING),
     VALUE("launch-count", 'c', NUMBER, filter.launch_count, "N", "take at most N launches that match; 0: no limit",
-          RUN | REPORT | PLANNING),
+          RUN | REPORT | DIFF | EXPORT | PLANNING),
     VALUE("launch-skip-before-match", 0, NUMBER, filter.launch_skip_before_match, "N",
-          "skip the first N launches of any kernel", SHOWING),
+          "skip the first N launches of any kernel", CHOOSING),
     VALUE("devices", 0, ORDINALS, filter.device_mask, "N[,N]", "only these CUDA devices",
-          RUN | REPORT | PLAN | LIST),
+          RUN | REPORT | DIFF | EXPORT | PLAN | LIST),
     CHOICE("target-processes", follow_children, target_processes, "application-only|all",
            "profile the first process only, or its child processes too (all)", RUNNING, NULL),
 
@@ -129,23 +146,47 @@ const kprof_option_row kprof_option_rows[] = {
            "lock the GPUs' graphics clocks during this run, or leave them alone (none)", RUNNING,
            "ncu's reset is not needed, since what is locked is undone; by hand: nvidia-smi --reset-gpu-clocks"),
 
-    VALUE("export", 'o', STRING, export_path, "FILE", "keep the report as FILE.kprof; %h %p %q{ENV} %i %% are expanded",
-          RUNNING),
-    FLAG("force-overwrite", 'f', force_overwrite, "let --export replace an existing file", RUNNING),
+    VALUE("export", 'o', STRING, export_path, "FILE",
+          "keep the report as FILE.kprof; %h %p %q{ENV} %i %% are expanded. Of kprof export: write to FILE",
+          RUNNING | SAVE | EXPORT | MERGE),
+    FLAG("force-overwrite", 'f', force_overwrite, "let a report, a page or an export replace an existing file",
+         RUNNING | SAVE | REPORT | DIFF | EXPORT | MERGE),
+    CHOICE("to", export_format, export_formats, "long|wide|jsonl|prometheus|perfetto|parquet",
+           "the format to write: CSV in two layouts, JSON lines, Prometheus' text, a trace, or Parquet", EXPORT, NULL),
     VALUE("import", 'i', STRING, import_path, "FILE.kprof", "print an existing report: kprof report FILE.kprof",
           RUN | REPORT),
+    VALUE("baseline", 0, STRING, baseline, "FILE.kprof",
+          "compare with this report: kprof diff FILE.kprof REPORT.kprof", REPORT),
+    VALUE("fail-on", 0, PATHS, fail_on, "CONDITION",
+          "of two reports: exit with 113 if a kernel meets it, such as \"dram__bytes.sum>+3%\" or \"duration>5%\"",
+          REPORT | DIFF),
+    PERCENT("time-tolerance", time_tolerance_pct, "of two reports: times that differ by less are the same (2)",
+            REPORT | DIFF),
+    PERCENT("bytes-tolerance", bytes_tolerance_pct, "of two reports: traffic that differs by less is the same (2)",
+            REPORT | DIFF),
+    FLAG("anyway", 0, anyway, "compare two reports even where that misleads: of other chips or cache control",
+         REPORT | DIFF),
     CHOICE("page", page, pages, PAGE_WORDS, "the page to print (details)", SHOWING, NULL),
     CHOICE("print-summary", print_summary, summaries, "none|per-kernel", "per-kernel: the same as --page summary",
            SHOWING, NULL),
     KPROF_FORMATS(NO_OPTION, FORMAT_OPTION)
+    VALUE("html", 0, STRING, html_path, "FILE", "write all about the report to FILE, one HTML file for a browser",
+          REPORT | DIFF),
     CHOICE("csv-layout", csv_layout, csv_layouts, "long|wide|ncu",
            "a row for each value, a row for each launch, or ncu's columns; implies --csv (long)", ALL, NULL),
+    FLAG("csv-safe", 0, csv_safe, "in CSV, put an apostrophe before texts that a spreadsheet would take for a formula",
+         ALL),
     CHOICE("print-units", base_units, unit_modes, "auto|base", "in text, scale units (auto), or print base units",
-           SHOWING | PLAN, NULL),
-    FLAG("all", 0, all_rows, "in text, print rows that are 0 too, and values that an earlier section has", SHOWING),
+           PRINTING | PLAN, NULL),
+    FLAG("all", 0, all_rows,
+         "in text, print rows of 0 too, and values that an earlier section has; of two reports, compare all metrics",
+         PRINTING),
     FLAG("details-help", 0, details_help, "in text, tell what sections and metrics mean", SHOWING),
+    CHOICE("apply-rules", apply_rules, yes_no, "yes|no", "look for findings, and print a verdict on each launch (yes)",
+           SHOWING, NULL),
+    VALUE("rule", 0, LIST, rules, "ID[,ID]", "look for these findings only; kprof list findings shows them", SHOWING),
     CHOICE("print-kernel-base", kernel_base, name_bases, "function|demangled|mangled",
-           "the kernel names to print (demangled)", SHOWING, NULL),
+           "the kernel names to print (demangled)", PRINTING, NULL),
     VALUE("log-file", 0, STRING, log_file, "FILE", "write the results to FILE, or to \"stdout\" or \"stderr\"", ALL),
     VALUE("width", 'w', NUMBER, width, "N", "columns of text; 0: as many as the terminal has (0)", ALL),
     CHOICE("color", color, colors, "auto|always|never", "colour in text (auto: on a terminal)", ALL, NULL),

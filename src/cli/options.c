@@ -2,6 +2,7 @@
 #include "cli/commands.h"
 #include "core/config.h"
 #include "core/log.h"
+#include "report/change.h"
 #include "report/report.h"
 
 #include <stddef.h>
@@ -31,6 +32,18 @@ static bool parse_number(const char *text, uint64_t *out)
     return true;
 }
 
+const char *kprof_option_word(const char *name, int value)
+{
+    for (size_t i = 0; i < kprof_option_row_count; i++) {
+        const kprof_choice *choice = kprof_option_rows[i].choices;
+        for (; strcmp(kprof_option_rows[i].name, name) == 0 && choice && choice->word; choice++) {
+            if (choice->value == value)
+                return choice->word;
+        }
+    }
+    return NULL;
+}
+
 static bool find_choice(const kprof_option_row *row, const char *text, int *value)
 {
     for (const kprof_choice *choice = row->choices; choice && choice->word; choice++) {
@@ -56,6 +69,13 @@ static bool parse_seconds(const char *text, double *out)
 {
     const char *rest;
     return strlen(text) <= 18 && parse_decimal(text, out, &rest) && *rest == '\0';
+}
+
+static bool parse_percent(const char *text, double *out)
+{
+    const char *rest;
+    return strlen(text) <= 18 && text[strcspn(text, "0123456789")] && (parse_decimal(text, out, &rest) || *out == 0) &&
+           *rest == '\0';
 }
 
 /* Suffixes are those of GNU's tools. */
@@ -157,6 +177,8 @@ static kprof_status store_value(const kprof_option_row *row, char *text, kprof_o
         return store_count(row, text, field);
     case KPROF_OPTION_SECONDS:
         return parse_seconds(text, field) ? KPROF_OK : refuse_value(row, text);
+    case KPROF_OPTION_PERCENT:
+        return parse_percent(text, field) ? KPROF_OK : refuse_value(row, text);
     case KPROF_OPTION_BYTES:
         return parse_bytes(text, field) ? KPROF_OK : refuse_value(row, text);
     case KPROF_OPTION_ORDINALS:
@@ -373,6 +395,13 @@ static kprof_status take_word(cursor *at, bool may_be_command, bool *done)
         *done = true;
         return KPROF_OK;
     }
+    if (options->command->operand == KPROF_OPERAND_REPORTS && !options->baseline) {
+        options->baseline = *at->word;
+        return KPROF_OK;
+    }
+    if (options->command->operand == KPROF_OPERAND_MANY_REPORTS)
+        return kprof_strlist_add(&options->reports, *at->word) ? KPROF_OK
+                                                               : kprof_fail(KPROF_NO_MEMORY, "out of memory");
     if (options->argument || options->command->operand == KPROF_OPERAND_NONE)
         return kprof_fail(KPROF_USAGE, "%s: \"%s\" is one word too many", options->command->name, *at->word);
     options->argument = *at->word;
@@ -525,6 +554,13 @@ static kprof_status settle(kprof_options *options)
             return kprof_fail(KPROF_USAGE, "--csv-layout and --%s exclude each other", format_names[options->format]);
         options->format = options->csv_layout;
     }
+    if (options->html_path) {
+        if (options->format != KPROF_UNSET || options->page != KPROF_UNSET || options->print_summary ||
+            options->log_file)
+            return kprof_fail(KPROF_USAGE, "--html writes all pages to its own file; leave --page, --log-file and "
+                                           "other formats out");
+        options->format = KPROF_FORMAT_HTML;
+    }
     if (options->print_summary)
         options->page = KPROF_PAGE_SUMMARY;
     return status;
@@ -536,13 +572,17 @@ kprof_status kprof_options_parse(char **argv, kprof_options *out)
         .command = kprof_commands,
         .words = argv,
         .name_base = KPROF_NAME_FUNCTION,
+        .apply_rules = 1,
         .follow_children = 1,
         .multiplex_samples = KPROF_MULTIPLEX_SAMPLES,
         .cache_control = KPROF_CACHE_FLUSH_ALL,
         .page = KPROF_UNSET,
         .format = KPROF_UNSET,
         .csv_layout = KPROF_UNSET,
+        .export_format = KPROF_UNSET,
         .kernel_base = KPROF_NAME_DEMANGLED,
+        .time_tolerance_pct = KPROF_TIME_TOLERANCE_PCT,
+        .bytes_tolerance_pct = KPROF_TRAFFIC_TOLERANCE_PCT,
     };
     if (!argv[0]) /* execve can leave out even the program's name */
         return kprof_fail(KPROF_USAGE, "the command line is empty");
@@ -557,5 +597,8 @@ void kprof_options_free(kprof_options *options)
     kprof_strlist_free(&options->selection.sections);
     kprof_strlist_free(&options->selection.metrics);
     kprof_strlist_free(&options->section_folders);
+    kprof_strlist_free(&options->rules);
     kprof_strlist_free(&options->chips);
+    kprof_strlist_free(&options->fail_on);
+    kprof_strlist_free(&options->reports);
 }

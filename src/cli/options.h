@@ -32,6 +32,8 @@ typedef struct kprof_options {
 
     kprof_selection selection; /* most of its limits' workload is settled when the parser has finished */
     kprof_strlist section_folders;
+    int apply_rules;     /* 0: no findings and no verdict */
+    kprof_strlist rules; /* ids of findings; none: all */
     kprof_strlist chips;
     int query_mode; /* kprof_query_mode */
 
@@ -48,12 +50,20 @@ typedef struct kprof_options {
 
     char *export_path; /* as given: placeholders are not expanded yet */
     bool force_overwrite;
-    char *import_path; /* the report to read */
+    kprof_strlist reports; /* of a command that takes many */
+    int export_format;     /* kprof_format, KPROF_FORMAT_COUNT for Parquet, or KPROF_UNSET */
+    char *import_path;     /* the report to read */
+    char *baseline;        /* the report to compare it with, or NULL */
+    kprof_strlist fail_on;
+    double time_tolerance_pct, bytes_tolerance_pct;
+    bool anyway;
     int page;          /* kprof_page or KPROF_UNSET */
     int format;        /* kprof_format or KPROF_UNSET */
     int csv_layout;    /* the kprof_format that --csv-layout names, or KPROF_UNSET */
+    char *html_path;   /* or NULL */
     int print_summary; /* 1: --print-summary per-kernel */
     int base_units;
+    bool csv_safe; /* texts are no formulas of spreadsheets */
     bool all_rows, details_help;
     int kernel_base; /* kprof_name_base shown */
     char *log_file;
@@ -84,6 +94,7 @@ typedef enum kprof_option_type {
     KPROF_OPTION_NUMBER,   /* uint64_t */
     KPROF_OPTION_COUNT,    /* uint32_t: 1 to `value`, or one of `choices` where the row has them */
     KPROF_OPTION_SECONDS,  /* double: more than 0, with or without decimals */
+    KPROF_OPTION_PERCENT,  /* double: 0 or more, with or without decimals */
     KPROF_OPTION_BYTES,    /* uint64_t: 1 or more, with or without decimals and a suffix such as G */
     KPROF_OPTION_ORDINALS, /* uint64_t: comma-separated numbers below 64, as bits */
     KPROF_OPTION_ALIAS     /* names a command, no argument: `note` is the command and its word */
@@ -103,6 +114,8 @@ struct kprof_option_row {
 
 extern const kprof_option_row kprof_option_rows[];
 extern const size_t kprof_option_row_count;
+/* The word of an option of choices that stands for a value; NULL: none does. */
+const char *kprof_option_word(const char *name, int value);
 /* The letter of a row on the line of a command; 0: none. */
 char kprof_option_letter(const kprof_option_row *row, const kprof_command *command);
 

@@ -140,7 +140,7 @@ void kprof_outcome_explain_no_match(const kprof_options *options, kprof_report *
 
 static void explain_nothing(const kprof_outcome *outcome, const kprof_options *options, kprof_report *report)
 {
-    if (outcome->spools.processes == 0)
+    if (outcome->spools.processes == 0 && !is_telling(outcome->spools.told))
         kprof_log(KPROF_LOG_ERROR,
                   "nothing was collected: the application did not initialise CUDA, or ended before the "
                   "injection library was loaded");

@@ -2,11 +2,13 @@
 #include "cli/output.h"
 #include "core/log.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* No line is longer; more columns mean the same. */
@@ -54,7 +56,33 @@ kprof_route kprof_route_profile(const kprof_options *options, bool stdout_is_ter
 
 kprof_route kprof_route_report(const kprof_options *options)
 {
+    if (options->html_path)
+        return (kprof_route){KPROF_TO_HTML, false};
     return (kprof_route){options->log_file ? named_destination(options->log_file) : KPROF_TO_STDOUT, false};
+}
+
+/* Reports tell of programs and machines, so others may not read it unless its owner lets them. */
+static kprof_status open_html(const kprof_options *options, FILE **out)
+{
+    const char *path = options->html_path;
+    const int replace = options->force_overwrite ? O_TRUNC : O_EXCL;
+    int file = open(path, O_CREAT | O_WRONLY | O_CLOEXEC | replace, 0600);
+    if (file < 0 && errno == EEXIST)
+        return kprof_fail(KPROF_OUTPUT, "--html %s exists; give -f to replace it", path);
+    *out = file < 0 ? NULL : fdopen(file, "w");
+    if (*out)
+        return KPROF_OK;
+    kprof_status status = kprof_fail(KPROF_OUTPUT, "--html %s: %m", path);
+    if (file >= 0)
+        close(file);
+    return status;
+}
+
+void kprof_results_discard(const kprof_options *options)
+{
+    struct stat file;
+    if (options->html_path && lstat(options->html_path, &file) == 0 && S_ISREG(file.st_mode))
+        (void)unlink(options->html_path);
 }
 
 kprof_status kprof_results_open(const kprof_options *options, kprof_destination to, FILE **out)
@@ -69,6 +97,8 @@ kprof_status kprof_results_open(const kprof_options *options, kprof_destination 
     case KPROF_TO_FILE:
         *out = fopen(options->log_file, "we");
         return *out ? KPROF_OK : kprof_fail(KPROF_OUTPUT, "--log-file %s: %m", options->log_file);
+    case KPROF_TO_HTML:
+        return open_html(options, out);
     default:
         *out = NULL;
         return KPROF_OK;
@@ -88,7 +118,8 @@ kprof_status kprof_results_close(const kprof_options *options, FILE *results)
         return KPROF_OK;
     bool is_gone = reader_is_gone(results);
     bool is_file = results != stdout && results != stderr;
-    const char *name = is_file ? options->log_file : results == stdout ? "stdout" : "stderr";
+    const char *file_name = options->html_path ? options->html_path : options->log_file;
+    const char *name = is_file ? file_name : results == stdout ? "stdout" : "stderr";
     bool failed_before = ferror(results) != 0;
     bool failed = (is_file ? fclose(results) : fflush(results)) != 0;
     if (is_gone && (failed || failed_before))
@@ -130,6 +161,7 @@ kprof_print_options kprof_print_options_make(const kprof_options *options, FILE 
         .base_units = options->base_units != 0,
         .width = text_width(options, results),
         .all_rows = options->all_rows,
+        .csv_safe = options->csv_safe,
         .details_help = options->details_help,
         .kernel_base = bases[options->kernel_base],
     };

@@ -17,6 +17,7 @@ typedef enum kprof_destination {
     KPROF_TO_STDOUT,
     KPROF_TO_STDERR,
     KPROF_TO_FILE, /* --log-file */
+    KPROF_TO_HTML, /* --html */
 } kprof_destination;
 
 typedef struct kprof_route {
@@ -31,17 +32,21 @@ typedef struct kprof_route {
  * the CSV alone; text goes to stdout when that is a terminal, after the application has ended, and else to stderr, so
  * that "kprof ./app > app.txt" holds what the application printed and nothing else. */
 kprof_route kprof_route_profile(const kprof_options *options, bool stdout_is_terminal);
-/* The rule for commands that start nothing: stdout, or --log-file. */
+/* The rule for commands that start nothing: stdout, --log-file or --html. */
 kprof_route kprof_route_report(const kprof_options *options);
 
-/* Refuse an output (--log-file, --export, and the stdout of a report) that is an input of the command, or is another of
- * its outputs: by what the files are, not by their names. USAGE, with a message, before anything is opened. */
+/* Refuse an output (--log-file, --export, --html, and the stdout of a report) that is an input of the command, or is
+ * another of its outputs: by what the files are, not by their names. USAGE, with a message, before anything is opened.
+ */
 kprof_status kprof_outputs_check(const kprof_options *options) KPROF_MUST_CHECK;
 
-/* The stream of a destination; *out is NULL for KPROF_TO_NOTHING. OUTPUT when the file cannot be made. */
+/* The stream of a destination; *out is NULL for KPROF_TO_NOTHING. OUTPUT when the file cannot be made, as that of
+ * --html (mode 0600) when it exists and nothing allows to replace it. */
 kprof_status kprof_results_open(const kprof_options *options, kprof_destination to, FILE **out) KPROF_MUST_CHECK;
 /* Flush, and close a file. OUTPUT when something could not be written. */
 kprof_status kprof_results_close(const kprof_options *options, FILE *results) KPROF_MUST_CHECK;
+/* Remove what was written to --html when printing has failed: part of a page is of no use. */
+void kprof_results_discard(const kprof_options *options);
 
 /* Print a page of no report to where commands that start nothing print. */
 kprof_status kprof_results_show(const kprof_options *options, const kprof_page_row *page,

@@ -63,13 +63,15 @@ static bool add_folder(kprof_strlist *out, const char *folder, const char *part)
     return added;
 }
 
-/* The files of sets and sections, shipped ones and the user's. A report has its own. */
+/* The files of sets, sections and findings, shipped ones and the user's. */
 static kprof_status add_set_files(const kprof_options *options, kprof_strlist *out)
 {
     kprof_strlist folders = KPROF_STRLIST_INIT;
     kprof_status status = kprof_catalog_folders(options, &folders);
     for (size_t i = 0; i < folders.count && status == KPROF_OK; i++) {
-        if (!add_folder(out, folders.items[i], "sets") || !add_folder(out, folders.items[i], "sections"))
+        const char *folder = folders.items[i];
+        if (!add_folder(out, folder, "sets") || !add_folder(out, folder, "sections") ||
+            !add_folder(out, folder, "findings"))
             status = KPROF_NO_MEMORY;
     }
     kprof_strlist_free(&folders);
@@ -86,10 +88,14 @@ static bool add_taken(kprof_strlist *out, char *path)
 /* All that the command reads: the report, the program and the files that its arguments name, libraries, sets. */
 static kprof_status find_inputs(const kprof_options *options, kprof_strlist *out)
 {
-    bool is_report = options->command->operand == KPROF_OPERAND_REPORT;
+    bool is_report = kprof_command_reads_reports(options->command);
     bool added = true;
-    if (is_report && options->argument)
+    if (is_report && options->baseline)
+        added = add_taken(out, kprof_report_path(options->baseline));
+    if (added && is_report && options->argument)
         added = add_taken(out, kprof_report_path(options->argument));
+    for (size_t i = 0; added && i < options->reports.count; i++)
+        added = add_taken(out, kprof_report_path(options->reports.items[i]));
     if (options->application)
         added = add_taken(out, kprof_program_find(options->application[0]));
     for (char **word = options->application; added && word && *word; word++)
@@ -98,7 +104,7 @@ static kprof_status find_inputs(const kprof_options *options, kprof_strlist *out
         added = added && kprof_strlist_add(out, options->injection_path);
     if (!added)
         return KPROF_NO_MEMORY;
-    return is_report ? KPROF_OK : add_set_files(options, out);
+    return is_report && !kprof_catalog_is_there() ? KPROF_OK : add_set_files(options, out);
 }
 
 static kprof_status check_output(const char *shown, const char *path, const kprof_strlist *inputs)
@@ -112,34 +118,52 @@ static kprof_status check_output(const char *shown, const char *path, const kpro
     return KPROF_OK;
 }
 
+/* Does --export name a file of another format? It is taken as it is. */
+static bool is_export(const kprof_options *options)
+{
+    return options->command->run == kprof_cmd_export;
+}
+
 static kprof_status check_outputs(const kprof_options *options, const char *log_file, const char *export_path,
                                   const kprof_strlist *inputs)
 {
+    const char *html = options->html_path;
     kprof_status status = KPROF_OK;
     if (log_file)
         status = check_output("--log-file", log_file, inputs);
     if (status == KPROF_OK && log_file && kprof_is_report(log_file))
         return kprof_fail(KPROF_USAGE, "--log-file %s is a report; name another file, or remove it", log_file);
+    if (status == KPROF_OK && html)
+        status = check_output("--html", html, inputs);
+    if (status == KPROF_OK && html && kprof_is_report(html))
+        return kprof_fail(KPROF_USAGE, "--html %s is a report; name another file, or remove it", html);
     if (status == KPROF_OK && export_path)
         status = check_output("--export", export_path, inputs);
+    if (status == KPROF_OK && export_path && is_export(options) && kprof_is_report(export_path))
+        return kprof_fail(KPROF_USAGE, "--export %s is a report; name another file, or remove it", export_path);
     if (status == KPROF_OK && log_file && export_path && is_same(log_file, export_path))
         status = kprof_fail(KPROF_USAGE, "--log-file %s and --export %s are one file", log_file, export_path);
     /* "kprof report run.kprof >>run.kprof". What an application prints may go wherever its user wants. */
-    if (status == KPROF_OK && options->command->operand == KPROF_OPERAND_REPORT)
+    if (status == KPROF_OK && kprof_command_reads_reports(options->command))
         status = check_output("stdout", "/dev/fd/1", inputs);
     return status;
 }
 
 kprof_status kprof_outputs_check(const kprof_options *options)
 {
-    bool is_run = options->command == kprof_commands;
+    bool makes_report = options->command == kprof_commands || options->command->operand == KPROF_OPERAND_FOLDER ||
+                        options->command->operand == KPROF_OPERAND_MANY_REPORTS;
     bool is_file = options->log_file && kprof_route_report(options).results == KPROF_TO_FILE;
-    bool is_report = options->command->operand == KPROF_OPERAND_REPORT;
+    bool is_report = kprof_command_reads_reports(options->command);
     char *export_path = NULL;
     kprof_strlist inputs = KPROF_STRLIST_INIT;
     kprof_status status = KPROF_OK;
-    if (is_run && options->export_path)
+    if (makes_report && options->export_path)
         status = kprof_export_path_expand(options->export_path, &export_path);
+    if (is_export(options) && options->export_path && strcmp(options->export_path, "-") != 0) {
+        export_path = strdup(options->export_path);
+        status = export_path ? KPROF_OK : KPROF_NO_MEMORY;
+    }
     if (status == KPROF_OK && (is_file || export_path || is_report))
         status = find_inputs(options, &inputs);
     if (status == KPROF_OK)

@@ -73,12 +73,27 @@ kprof_status kprof_injection_locate(const kprof_options *options, char **out)
     return KPROF_OK;
 }
 
+static const char *const installed_sets[] = {"../share/kprof/metricsets", "../" KPROF_DATADIR "/kprof/metricsets",
+                                             NULL};
+static const char *const built_sets[] = {KPROF_METRICSETS_SOURCE, NULL};
+
+bool kprof_catalog_is_there(void)
+{
+    char dir[PATH_MAX];
+    kprof_strbuf tried = KPROF_STRBUF_INIT;
+    if (executable_dir(dir) != KPROF_OK)
+        return false;
+    char *found = first_existing(dir, is_build_tree(dir) ? built_sets : installed_sets, &tried);
+    const bool is_there = found != NULL;
+    kprof_strbuf_free(&tried);
+    free(found);
+    return is_there;
+}
+
 kprof_status kprof_catalog_folders(const kprof_options *options, kprof_strlist *out)
 {
-    static const char *const installed[] = {"../share/kprof/metricsets", "../" KPROF_DATADIR "/kprof/metricsets", NULL};
-    static const char *const built[] = {KPROF_METRICSETS_SOURCE, NULL};
     char *shipped = NULL;
-    kprof_status status = locate(installed, built, "the folder of metric sets", &shipped);
+    kprof_status status = locate(installed_sets, built_sets, "the folder of metric sets", &shipped);
     bool added = status == KPROF_OK && kprof_strlist_add(out, shipped);
     for (size_t i = 0; added && i < options->section_folders.count; i++)
         added = kprof_strlist_add(out, options->section_folders.items[i]);

@@ -8,10 +8,13 @@
  * UNSUPPORTED with a message that lists where it was looked for. */
 kprof_status kprof_injection_locate(const kprof_options *options, char **out) KPROF_MUST_CHECK;
 
-/* Append the folder of the shipped sets and sections, then each --section-folder. UNSUPPORTED as above. */
+/* Append the folder of the shipped sets, sections and findings, then each --section-folder. UNSUPPORTED as above. */
 kprof_status kprof_catalog_folders(const kprof_options *options, kprof_strlist *out) KPROF_MUST_CHECK;
 
-/* Load the shipped sets and sections, then those of each --section-folder. Caller frees with kprof_catalog_free. */
+/* Is there a folder of shipped sets? A kprof that was copied alone can still print reports. */
+bool kprof_catalog_is_there(void);
+/* Load the shipped sets, sections and findings, then those of each --section-folder. Caller frees with
+ * kprof_catalog_free. */
 kprof_status kprof_catalog_locate(const kprof_options *options, kprof_catalog **out) KPROF_MUST_CHECK;
 
 /* Expand %h (host), %p (kprof's pid), %q{NAME} (environment), %i (lowest number that gives a new file) and %% of

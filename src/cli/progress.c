@@ -1,8 +1,10 @@
 /* The status line of a profiling run. */
 #include "cli/progress.h"
+#include "core/clean.h"
 #include "core/log.h"
 #include "core/monotonic.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -51,7 +53,7 @@ void kprof_progress_format(const kprof_progress *progress, double now_s, char *t
     else
         append(&line, "%llu launch%s", (unsigned long long)progress->done, progress->done == 1 ? "" : "es");
     if (progress->open > 1)
-        append(&line, " and %llu or more in a batch", (unsigned long long)progress->open);
+        append(&line, " and %llu or more not stored yet", (unsigned long long)progress->open);
     if (progress->kernel[0])
         append(&line, ", %s", progress->kernel);
     if (progress->pass)
@@ -98,7 +100,11 @@ static void set_kernel(kprof_progress *progress, const char *kernel)
 {
     if (progress->start_s == 0)
         progress->start_s = monotonic_s();
-    snprintf(progress->kernel, sizeof progress->kernel, "%s", kernel ? kernel : "");
+    char *clean = kprof_clean_text(kernel); /* where memory has run out, the line does without */
+    if (clean)
+        kprof_cut_text(clean, sizeof progress->kernel - 1);
+    snprintf(progress->kernel, sizeof progress->kernel, "%s", clean ? clean : "");
+    free(clean);
 }
 
 void kprof_progress_note(kprof_progress *progress, const char *kernel, const kprof_progress_record *record)
@@ -124,8 +130,8 @@ static void draw(kprof_progress *progress, double now_s)
     struct winsize size = {0};
     kprof_progress_format(progress, now_s, line, sizeof line);
     /* A line that wraps could not be overwritten. */
-    if (ioctl(fileno(progress->out), TIOCGWINSZ, &size) == 0 && size.ws_col > 8 && strlen(line) + 8u > size.ws_col)
-        line[size.ws_col - 8] = '\0';
+    if (ioctl(fileno(progress->out), TIOCGWINSZ, &size) == 0 && size.ws_col > 8)
+        kprof_cut_text(line, size.ws_col - 8u);
     fprintf(progress->out, "\rkprof: %s\033[K", line);
     fflush(progress->out);
     progress->drawn = true;

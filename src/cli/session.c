@@ -1,5 +1,6 @@
-/* Makes and removes the session directory. */
+/* Makes, finds and removes session directories. */
 #include "cli/session.h"
+#include "core/config.h"
 #include "core/folder.h"
 #include "core/log.h"
 
@@ -10,39 +11,32 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-kprof_status kprof_session_open(kprof_session *out)
+#define DIR_PREFIX   "kprof-"
+#define DIR_PATTERN  DIR_PREFIX "XXXXXX"
+#define NOTE_FILE    "note"
+#define RECOVER_FILE "recover.lock"
+
+static const char *temporary_folder(void)
 {
-    const char *parent = getenv("TMPDIR"), *reason = NULL;
-    char resolved[PATH_MAX], dir[PATH_MAX + 32];
-    if (!parent || !*parent)
-        parent = "/tmp";
-    if (!realpath(parent, resolved))
-        return kprof_fail(KPROF_OUTPUT, "cannot make a directory for temporary files in %s: %m; set TMPDIR", parent);
-    snprintf(dir, sizeof dir, "%s/kprof-XXXXXX", resolved);
-    kprof_session session = {.parent = open(resolved, O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
-    if (session.parent < 0 || !mkdtemp(dir)) {
-        reason = strerror(errno);
-        if (session.parent >= 0)
-            close(session.parent);
-        return kprof_fail(KPROF_OUTPUT, "cannot make a directory for temporary files in %s: %s; set TMPDIR", resolved,
-                          reason);
+    const char *folder = secure_getenv("TMPDIR");
+    return folder && *folder ? folder : "/tmp";
+}
+
+/* A folder that is recovered is one that a user has named: nothing else in it is touched. */
+static bool is_own_file(const char *name)
+{
+    static const char *const prefixes[] = {KPROF_CONFIG_FILE,  KPROF_OWNER_FILE, RECOVER_FILE, NOTE_FILE, "gpu.",
+                                           KPROF_SESSION_SEED, "report.kprof"};
+    size_t length = strlen(name);
+    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++) {
+        if (strncmp(name, prefixes[i], strlen(prefixes[i])) == 0)
+            return true;
     }
-    session.folder = kprof_folder_open(dir, &reason);
-    session.dir = strdup(dir);
-    if (session.folder >= 0 && session.dir) {
-        *out = session;
-        return KPROF_OK;
-    }
-    if (session.folder >= 0)
-        close(session.folder);
-    unlinkat(session.parent, strrchr(dir, '/') + 1, AT_REMOVEDIR);
-    close(session.parent);
-    free(session.dir);
-    return kprof_fail(KPROF_OUTPUT, "the directory for temporary files %s cannot be used: %s; set TMPDIR", dir,
-                      session.folder < 0 ? reason : "out of memory");
+    return length > 6 && strcmp(name + length - 6, ".spool") == 0;
 }
 
 static void remove_files(int folder)
@@ -54,10 +48,58 @@ static void remove_files(int folder)
             close(copy);
         return;
     }
-    rewinddir(dir); /* the copy shares its position with the original */
-    for (struct dirent *entry; (entry = readdir(dir));)
-        unlinkat(folder, entry->d_name, 0);
+    unlinkat(folder, KPROF_SESSION_SEED, 0); /* first: without it nobody recovers the rest */
+    rewinddir(dir);                          /* the copy shares its position with the original */
+    for (struct dirent *entry; (entry = readdir(dir));) {
+        if (is_own_file(entry->d_name) && strcmp(entry->d_name, KPROF_OWNER_FILE) != 0)
+            unlinkat(folder, entry->d_name, 0);
+    }
     closedir(dir);
+    unlinkat(folder, KPROF_OWNER_FILE, 0); /* last: by it the folder is found again if kprof is killed meanwhile */
+}
+
+static void close_session(kprof_session *session)
+{
+    const int files[] = {session->lock, session->folder, session->parent};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        if (files[i] >= 0)
+            close(files[i]);
+    }
+    free(session->dir);
+    *session = (kprof_session){.lock = -1};
+}
+
+kprof_status kprof_session_open(kprof_session *out)
+{
+    const char *parent = temporary_folder(), *reason = NULL;
+    char resolved[PATH_MAX], dir[PATH_MAX + 32];
+    if (!realpath(parent, resolved))
+        return kprof_fail(KPROF_OUTPUT, "cannot make a directory for temporary files in %s: %m; set TMPDIR", parent);
+    snprintf(dir, sizeof dir, "%s/" DIR_PATTERN, resolved);
+    kprof_session session = {.parent = open(resolved, O_RDONLY | O_DIRECTORY | O_CLOEXEC), .lock = -1};
+    if (session.parent < 0 || !mkdtemp(dir)) {
+        reason = strerror(errno);
+        if (session.parent >= 0)
+            close(session.parent);
+        return kprof_fail(KPROF_OUTPUT, "cannot make a directory for temporary files in %s: %s; set TMPDIR", resolved,
+                          reason);
+    }
+    session.folder = kprof_folder_open(dir, &reason);
+    if (session.folder >= 0)
+        session.lock = kprof_folder_own(session.folder, &reason);
+    session.dir = strdup(dir);
+    if (session.lock >= 0 && session.dir) {
+        *out = session;
+        return KPROF_OK;
+    }
+    kprof_status status =
+        kprof_fail(KPROF_OUTPUT, "the directory for temporary files %s cannot be used: %s; set TMPDIR", dir,
+                   session.lock < 0 ? reason : "out of memory");
+    if (session.folder >= 0)
+        remove_files(session.folder);
+    unlinkat(session.parent, strrchr(dir, '/') + 1, AT_REMOVEDIR);
+    close_session(&session);
+    return status;
 }
 
 /* Is the name in the parent still that of the folder that was made? */
@@ -92,11 +134,131 @@ void kprof_session_close(kprof_session *session, bool keep)
     if (!session->dir)
         return;
     if (keep)
-        kprof_log(KPROF_LOG_WARNING, "what the application's processes wrote is kept in %s", session->dir);
+        kprof_log(KPROF_LOG_WARNING,
+                  "all that the application's processes wrote is kept in %s; kprof recover %s makes a report of it",
+                  session->dir, session->dir);
     else
         remove_tree(session);
-    close(session->folder);
-    close(session->parent);
-    free(session->dir);
-    *session = (kprof_session){0};
+    close_session(session);
+}
+
+/* "DEVICE INODE PLACE/FOLDER/NAME": the report is to be /FOLDER/NAME, and is built in /FOLDER/PLACE. */
+kprof_status kprof_session_note_report(const kprof_session *session, const char *path, const char *place)
+{
+    struct stat file;
+    char *whole = realpath(place, NULL); /* the report itself may not be there yet */
+    const char *slash = strrchr(path, '/'), *end = whole ? strrchr(whole, '/') : NULL;
+    int fd = -1;
+    bool is_written = false;
+    if (end && stat(place, &file) == 0)
+        fd = openat(session->folder, NOTE_FILE, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd >= 0) {
+        is_written =
+            dprintf(fd, "%llu %llu %s%.*s/%s", (unsigned long long)file.st_dev, (unsigned long long)file.st_ino,
+                    end + 1, (int)(end - whole), whole, slash ? slash + 1 : path) > 0;
+        is_written = close(fd) == 0 && is_written;
+    }
+    free(whole);
+    return is_written ? KPROF_OK : kprof_fail(KPROF_OUTPUT, "writing %s/" NOTE_FILE ": %m", session->dir);
+}
+
+void kprof_session_read_note(const kprof_session *session, kprof_session_note *out)
+{
+    char text[PATH_MAX + NAME_MAX + 64];
+    const char *reason;
+    unsigned long long device, inode;
+    int at = 0;
+    *out = (kprof_session_note){0};
+    int fd = kprof_folder_open_file(session->folder, NOTE_FILE, O_RDONLY, &reason);
+    ssize_t size = fd >= 0 ? read(fd, text, sizeof text - 1) : 0;
+    if (fd >= 0)
+        close(fd);
+    text[size > 0 ? size : 0] = '\0';
+    const char *path = sscanf(text, "%llu %llu %n", &device, &inode, &at) == 2 ? strchr(text + at, '/') : NULL;
+    if (!path)
+        return;
+    kprof_strbuf place = KPROF_STRBUF_INIT;
+    kprof_strbuf_append(&place, path, (size_t)(strrchr(path, '/') + 1 - path));
+    kprof_strbuf_append(&place, text + at, (size_t)(path - text) - (size_t)at);
+    *out = (kprof_session_note){strdup(path), kprof_strbuf_take(&place), (dev_t)device, (ino_t)inode};
+}
+
+void kprof_session_note_free(kprof_session_note *note)
+{
+    free(note->path);
+    free(note->place);
+    *note = (kprof_session_note){0};
+}
+
+void kprof_session_ask_to_close(const kprof_session *session, bool wanted)
+{
+    const char *reason;
+    int fd = wanted ? kprof_folder_open_file(session->folder, KPROF_CLOSE_FILE, O_WRONLY | O_CREAT, &reason) : -1;
+    if (fd >= 0)
+        close(fd);
+    if (!wanted)
+        unlinkat(session->folder, KPROF_CLOSE_FILE, 0);
+}
+
+static int is_session_name(const struct dirent *entry)
+{
+    return strncmp(entry->d_name, DIR_PREFIX, strlen(DIR_PREFIX)) == 0 && strlen(entry->d_name) == strlen(DIR_PATTERN);
+}
+
+bool kprof_session_find_old(kprof_strlist *out)
+{
+    char parent[PATH_MAX], dir[PATH_MAX + 300];
+    struct dirent **entries;
+    const char *reason;
+    int count = realpath(temporary_folder(), parent) ? scandir(parent, &entries, is_session_name, alphasort) : -1;
+    bool is_whole = true;
+    for (int i = 0; i < count; i++) {
+        snprintf(dir, sizeof dir, "%s/%s", parent, entries[i]->d_name);
+        int folder = kprof_folder_open(dir, &reason);
+        if (folder >= 0 && kprof_folder_owner(folder) == KPROF_OWNER_GONE)
+            is_whole = kprof_strlist_add(out, dir) && is_whole;
+        if (folder >= 0)
+            close(folder);
+        free(entries[i]);
+    }
+    if (count >= 0)
+        free(entries);
+    return is_whole;
+}
+
+/* NULL, or what is against recovering the session. Two that recover it at once would both make a report of it. */
+static const char *take_over(kprof_session *session)
+{
+    const char *reason = NULL;
+    kprof_owner owner = kprof_folder_owner(session->folder);
+    if (owner == KPROF_OWNER_LIVES)
+        return "its kprof still runs";
+    if (owner == KPROF_OWNER_UNKNOWN && faccessat(session->folder, KPROF_SESSION_SEED, F_OK, 0) != 0)
+        return "it is no directory of a run";
+    session->lock = kprof_folder_open_file(session->folder, RECOVER_FILE, O_RDWR | O_CREAT, &reason);
+    if (session->lock < 0)
+        return reason;
+    return flock(session->lock, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK ? "another kprof is recovering it"
+                                                                                : NULL;
+}
+
+kprof_status kprof_session_reopen(const char *dir, kprof_session *out)
+{
+    kprof_session session = {.dir = realpath(dir, NULL), .folder = -1, .parent = -1, .lock = -1};
+    const char *reason = session.dir ? NULL : strerror(errno);
+    if (session.dir && strcmp(session.dir, "/") != 0)
+        session.folder = kprof_folder_open(session.dir, &reason);
+    else if (session.dir)
+        reason = "it is no directory of a run";
+    if (session.folder >= 0) {
+        session.parent = openat(session.folder, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        reason = session.parent < 0 ? strerror(errno) : take_over(&session);
+    }
+    if (!reason) {
+        *out = session;
+        return KPROF_OK;
+    }
+    kprof_status status = kprof_fail(KPROF_USAGE, "%s cannot be recovered: %s", dir, reason);
+    close_session(&session);
+    return status;
 }

@@ -3,19 +3,51 @@
 #define KPROF_CLI_SESSION_H
 
 #include "core/status.h"
+#include "core/strbuf.h"
 
 #include <stdbool.h>
+
+#include <sys/types.h>
 
 typedef struct kprof_session {
     char *dir; /* absolute; NULL: not open */
     /* Open from its creation on, so that somebody who puts another folder or a link in its place gains nothing. */
     int folder, parent;
+    int lock; /* held while this kprof lives, or recovers the session; -1: none */
 } kprof_session;
 
 /* Make a private directory (0700) in $TMPDIR, or /tmp. OUTPUT when that cannot be done. */
 kprof_status kprof_session_open(kprof_session *out) KPROF_MUST_CHECK;
+
+/* Where a run keeps its report, noted in the session directory for whoever recovers the session. */
+typedef struct kprof_session_note {
+    char *path;   /* absolute, owned; NULL: the run keeps no report */
+    char *place;  /* the file that it is built in: absolute, owned */
+    dev_t device; /* of that file, and its inode */
+    ino_t inode;
+} kprof_session_note;
+
+/* Note that the report is to be at `path` and is built in the file `place`. OUTPUT when that cannot be written. */
+kprof_status kprof_session_note_report(const kprof_session *session, const char *path,
+                                       const char *place) KPROF_MUST_CHECK;
+/* Read the note; all 0 where there is none. */
+void kprof_session_read_note(const kprof_session *session, kprof_session_note *out);
+void kprof_session_note_free(kprof_session_note *note); /* members, not the struct */
+
+/* Ask the application's processes, or no longer, to close their open batches. They look four times a second. */
+void kprof_session_ask_to_close(const kprof_session *session, bool wanted);
+
+/* Append the directories of this user's sessions in $TMPDIR, or /tmp, whose kprof is gone: it was killed, or kept what
+ * it could not store. False when out of memory. */
+bool kprof_session_find_old(kprof_strlist *out);
+/* Open such a session. USAGE where `dir` is none, belongs to others or to a kprof that lives. */
+kprof_status kprof_session_reopen(const char *dir, kprof_session *out) KPROF_MUST_CHECK;
+
+/* The file, in the session directory, that is a report of the run with its plans and nothing measured yet. */
+#define KPROF_SESSION_SEED "seed.kprof"
 /* Remove the directory and the files in it; with `keep` leave it, and say where it is. A directory that somebody put in
- * its place is left alone. Safe to call twice, and on a zeroed struct. */
+ * its place is left alone, and so is one with files in it that no kprof makes. Safe to call twice, and on a zeroed
+ * struct. */
 void kprof_session_close(kprof_session *session, bool keep);
 
 #endif

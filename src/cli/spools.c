@@ -10,12 +10,10 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/statvfs.h>
 
 #define RECORDS_PER_TRANSACTION 4096
 #define MAX_NAMED_KERNELS       65536 /* per process; names are for the status line only */
 #define MAX_MESSAGES            1000  /* remembered to show each once */
-#define FULL_BELOW_BYTES        65536 /* a disk with less is full */
 
 typedef struct spool {
     char *name;
@@ -256,6 +254,22 @@ kprof_status kprof_spools_poll(kprof_spools *spools)
     return status;
 }
 
+static bool is_alive(int64_t pid)
+{
+    return kill((pid_t)pid, 0) == 0 || errno == EPERM;
+}
+
+uint64_t kprof_spools_open_launches(const kprof_spools *spools)
+{
+    uint64_t open = 0;
+    for (size_t i = 0; i < spools->count; i++) {
+        const spool *item = spools->items[i];
+        if (item->open > 0 && !item->ended && is_alive(item->pid))
+            open += item->open;
+    }
+    return open;
+}
+
 /* A process that called exec goes on in another spool of the same pid. */
 static bool goes_on(const kprof_spools *spools, const spool *item)
 {
@@ -273,14 +287,23 @@ static void explain_open(kprof_spools *spools, const spool *item)
         return;
     if (spools->told == KPROF_OK)
         spools->told = KPROF_NOT_COLLECTED;
-    kprof_log(
-        KPROF_LOG_WARNING,
-        "process %lld ended while at least %llu launches were still being measured; they are lost, since launches "
-        "are measured in batches: let the process end by exit, or live for half a second more",
-        (long long)item->pid, (unsigned long long)item->open);
+    kprof_log(KPROF_LOG_WARNING,
+              "process %lld %s while at least %llu launches were still being measured; their values are lost, since "
+              "launches are measured in batches: let the process end by exit, or live for half a second more",
+              (long long)item->pid, goes_on(spools, item) ? "called exec" : "ended", (unsigned long long)item->open);
 }
 
-static void explain_end(const kprof_spools *spools, const spool *item, pid_t root)
+/* A process that cannot write a record stops measuring, and cannot say so in its spool. */
+static void explain_lack(kprof_spools *spools, const spool *item)
+{
+    spools->told = KPROF_OUTPUT;
+    kprof_log(KPROF_LOG_ERROR,
+              "process %ld could not write on in %s (full disk, or ulimit -f) and ran on without profiling: the %llu "
+              "launches that it had measured before are kept; set TMPDIR to another folder",
+              atol(item->name), spools->session->dir, (unsigned long long)item->measured);
+}
+
+static void explain_end(kprof_spools *spools, const spool *item, pid_t root)
 {
     unsigned long long measured = item->measured;
     if (item->damaged)
@@ -288,7 +311,7 @@ static void explain_end(const kprof_spools *spools, const spool *item, pid_t roo
                   (long long)item->pid, measured);
     else if (item->pid == 0 || item->ended || goes_on(spools, item))
         return;
-    else if (item->pid != root && (kill((pid_t)item->pid, 0) == 0 || errno == EPERM))
+    else if (item->pid != root && is_alive(item->pid))
         kprof_log(KPROF_LOG_WARNING,
                   "process %lld still runs after the application has ended; %llu launches are kept, later ones are not "
                   "collected",
@@ -300,18 +323,15 @@ static void explain_end(const kprof_spools *spools, const spool *item, pid_t roo
                   (long long)item->pid, measured);
 }
 
-/* A process that finds the disk full stops writing, and cannot say so in its spool. */
-static void check_space(kprof_spools *spools)
+/* Nothing is known of the end of a spool that could not be read to its end. */
+static void explain(kprof_spools *spools, const spool *item, pid_t root)
 {
-    struct statvfs disk;
-    bool all_ended = true;
-    for (size_t i = 0; i < spools->count; i++)
-        all_ended = all_ended && spools->items[i]->ended;
-    if (all_ended || fstatvfs(spools->session->folder, &disk) != 0 || disk.f_bavail * disk.f_frsize >= FULL_BELOW_BYTES)
+    if (item->reader && !item->ended && kprof_spool_lacks_records(item->reader)) {
+        explain_lack(spools, item);
         return;
-    spools->told = KPROF_OUTPUT;
-    kprof_log(KPROF_LOG_ERROR, "the disk that holds %s is full: later launches are lost; set TMPDIR to another",
-              spools->session->dir);
+    }
+    explain_end(spools, item, root);
+    explain_open(spools, item);
 }
 
 kprof_status kprof_spools_finish(kprof_spools *spools, pid_t root)
@@ -319,10 +339,9 @@ kprof_status kprof_spools_finish(kprof_spools *spools, pid_t root)
     kprof_status status = kprof_spools_poll(spools);
     for (size_t i = 0; i < spools->count; i++) {
         spools->root_seen = spools->root_seen || spools->items[i]->pid == root;
-        explain_end(spools, spools->items[i], root);
-        explain_open(spools, spools->items[i]);
+        if (status == KPROF_OK)
+            explain(spools, spools->items[i], root);
     }
-    check_space(spools);
     return status;
 }
 

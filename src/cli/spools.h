@@ -19,6 +19,8 @@ void kprof_spools_free(kprof_spools *spools);
 /* Ingest what has been written since the last call. After a failure (OUTPUT: disk full) no more is read; every call
  * gives the same status again, and only the first logs. */
 kprof_status kprof_spools_poll(kprof_spools *spools) KPROF_MUST_CHECK;
+/* Launches, at least, that processes which live are still measuring. */
+uint64_t kprof_spools_open_launches(const kprof_spools *spools);
 /* The application's first process has ended: ingest the rest, and say which processes were cut short or still run. */
 kprof_status kprof_spools_finish(kprof_spools *spools, pid_t root) KPROF_MUST_CHECK;
 

@@ -39,7 +39,8 @@ static uint64_t hash_start(const void *data, size_t size)
 
 static bool make_folder(char *path, size_t size)
 {
-    const char *off = getenv("KPROF_CACHE"), *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    const char *off = secure_getenv("KPROF_CACHE"), *xdg = secure_getenv("XDG_CACHE_HOME"),
+               *home = secure_getenv("HOME");
     if (off && strcmp(off, "off") == 0)
         return false;
     int length;

@@ -23,7 +23,7 @@
 
 /* A field that is added or removed makes another version of both. */
 #define KPROF_SPOOL_VERSION  3
-#define KPROF_SCHEMA_VERSION 4
+#define KPROF_SCHEMA_VERSION 5
 
 #define KPROF_PROCESS_FIELDS(FIELD, SPOOL, REPORT)                                                                     \
     FIELD(I64, pid, pid, 1, NONE, NONE)                                                                                \

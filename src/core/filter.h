@@ -34,6 +34,9 @@ kprof_status kprof_filter_check(const kprof_filter_spec *spec) KPROF_MUST_CHECK;
  * Thread-safe. */
 bool kprof_filter_match_name(const kprof_filter *filter, const char *mangled);
 
+/* The work of matching a pattern so far, as kprof_regex_work has it. Thread-safe. */
+uint64_t kprof_filter_work(const kprof_filter *filter);
+
 /* Count one launch and decide: is this one to be profiled? `name_matches` is what kprof_filter_match_name said.
  * Thread-safe and lock-free; the n-th call decides for the n-th launch. */
 bool kprof_filter_take_launch(kprof_filter *filter, bool name_matches, unsigned device);

@@ -4,11 +4,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define LOWEST_FD 500 /* of a descriptor that has been moved out of the way */
+#define LOWEST_FD   500 /* of a descriptor that has been moved out of the way */
+#define OWNER_DRAFT KPROF_OWNER_FILE ".new"
 
 /* The descriptor as it is, or closed and -1 when there is something against it. */
 static int admit(int fd, const char *against, const char **reason)
@@ -54,6 +58,34 @@ int kprof_folder_open_file(int folder, const char *name, int flags, const char *
     else if (info.st_uid != geteuid())
         against = "it belongs to another user";
     return admit(fd, against, reason);
+}
+
+/* The file gets its name once it is locked: nobody finds it without its lock while the owner lives. */
+int kprof_folder_own(int folder, const char **reason)
+{
+    int fd = kprof_folder_open_file(folder, OWNER_DRAFT, O_RDWR | O_CREAT | O_EXCL, reason);
+    if (fd < 0)
+        return -1;
+    bool is_locked = flock(fd, LOCK_EX | LOCK_NB) == 0;
+    if (is_locked ? renameat(folder, OWNER_DRAFT, folder, KPROF_OWNER_FILE) == 0
+                  : unlinkat(folder, OWNER_DRAFT, 0) == 0)
+        return fd;
+    *reason = strerror(errno);
+    close(fd);
+    return -1;
+}
+
+kprof_owner kprof_folder_owner(int folder)
+{
+    const char *reason;
+    int fd = kprof_folder_open_file(folder, KPROF_OWNER_FILE, O_RDWR, &reason);
+    if (fd < 0)
+        return KPROF_OWNER_UNKNOWN;
+    kprof_owner owner = KPROF_OWNER_GONE;
+    if (flock(fd, LOCK_SH | LOCK_NB) != 0)
+        owner = errno == EWOULDBLOCK ? KPROF_OWNER_LIVES : KPROF_OWNER_UNKNOWN;
+    close(fd);
+    return owner;
 }
 
 int kprof_fd_move_up(int fd)

@@ -1,6 +1,7 @@
 /* Formats messages and hands them to one sink. Used inside other people's programs: errno survives, stdout is never
- * touched, and control characters (kernel names come from outside) never reach a terminal. */
+ * touched, and what could steer a terminal (kernel names come from outside) never reaches one. */
 #include "core/log.h"
+#include "core/clean.h"
 
 #include <errno.h>
 #include <stdatomic.h>
@@ -32,13 +33,16 @@ void kprof_log_set_level(kprof_log_level level)
     atomic_store(&current_level, (int)level);
 }
 
-/* A message is one line: whatever a name or a pattern smuggled in becomes a space. */
-static void flatten(char *text)
+/* A message is one clean line: what a name or a pattern smuggled in is spelled out, or at worst masked. */
+static void hand_over(kprof_log_level level, char *text)
 {
-    for (; *text; text++) {
-        if ((unsigned char)*text < ' ' || *text == 127)
-            *text = ' ';
+    char *clean = kprof_text_is_clean(text) ? NULL : kprof_clean_text(text);
+    for (char *c = text; !clean && *c; c++) {
+        if ((unsigned char)*c < ' ' || *c == 0x7f)
+            *c = '?';
     }
+    atomic_load (&current_sink)(atomic_load(&current_user), level, clean ? clean : text);
+    free(clean);
 }
 
 static void __attribute__((format(printf, 2, 0))) log_message(kprof_log_level level, const char *format, va_list args)
@@ -57,10 +61,8 @@ static void __attribute__((format(printf, 2, 0))) log_message(kprof_log_level le
         text = longer;
     }
     va_end(again);
-    if (needed >= 0) {
-        flatten(text);
-        atomic_load (&current_sink)(atomic_load(&current_user), level, text);
-    }
+    if (needed >= 0)
+        hand_over(level, text);
     free(longer);
     errno = saved_errno;
 }

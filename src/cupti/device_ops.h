@@ -37,6 +37,7 @@
     X(operation_returned)                                                                                              \
     X(operation_run)                                                                                                   \
     X(operation_is_saved)                                                                                              \
+    X(operation_kernels)                                                                                               \
     X(operation_is_output)                                                                                             \
     X(operation_sees_host)                                                                                             \
     X(operation_free)                                                                                                  \

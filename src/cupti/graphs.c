@@ -34,6 +34,8 @@ typedef struct node {
     CUgraphNode parent; /* the node of the whole graph that is the graph it is in; NULL: it is in the whole */
     uint64_t id;
     bool disabled, does_nothing;
+    bool may_wait;        /* for the host, for events, or for what is not known */
+    bool may_launch;      /* a kernel: it is one, or decides on the GPU what to launch */
     const char *obstacle; /* why a single call cannot do the same; NULL: one can */
     const char *lasting;  /* what the node does, if it does nothing to memory of the device but is noticed elsewhere */
     CUpti_CallbackId callback;  /* of the call that would do the same by itself; 0: none would */
@@ -145,6 +147,7 @@ static void read_kernel(node *n)
     CUDA_KERNEL_NODE_PARAMS params;
     if (driver->cuGraphKernelNodeGetParams_(n->handle, &params) != CUDA_SUCCESS) {
         n->obstacle = "the driver does not tell what one of its kernels is";
+        n->may_wait = true;
         return;
     }
     set_kernel(n, &params);
@@ -217,16 +220,17 @@ static void read_other(node *n, CUgraphNodeType type)
 {
     bool is_host = type == CU_GRAPH_NODE_TYPE_HOST;
     bool is_event = type == CU_GRAPH_NODE_TYPE_WAIT_EVENT || type == CU_GRAPH_NODE_TYPE_EVENT_RECORD;
+    bool is_memory = type == CU_GRAPH_NODE_TYPE_MEM_ALLOC || type == CU_GRAPH_NODE_TYPE_MEM_FREE;
     n->does_nothing = type == CU_GRAPH_NODE_TYPE_EMPTY || is_host || is_event; /* to memory of the device */
+    n->may_wait = !is_memory && type != CU_GRAPH_NODE_TYPE_EMPTY;
     if (n->does_nothing)
         n->lasting = is_host    ? "it calls a function of the host, which a replay would call again"
                      : is_event ? "it records events, or waits for them, which a replay would do again"
                                 : NULL;
     else
         n->obstacle = type == CU_GRAPH_NODE_TYPE_CONDITIONAL ? "it has a conditional node"
-                      : type == CU_GRAPH_NODE_TYPE_MEM_ALLOC || type == CU_GRAPH_NODE_TYPE_MEM_FREE
-                          ? "it allocates or frees memory"
-                          : "it waits for, or signals, what is outside of it";
+                      : is_memory                            ? "it allocates or frees memory"
+                                                             : "it waits for, or signals, what is outside of it";
 }
 
 /* Graphs */
@@ -255,6 +259,7 @@ static const char *read_node(graph *g, CUgraphNode handle, unsigned depth)
         return NO_MEMORY;
     n->handle = handle;
     n->parent = g->parent;
+    n->may_launch = type == CU_GRAPH_NODE_TYPE_KERNEL || type == CU_GRAPH_NODE_TYPE_CONDITIONAL;
     if (kprof_cupti_load(&cupti) == KPROF_OK)
         (void)cupti->cuptiGetGraphNodeId(handle, &n->id);
     if (type == CU_GRAPH_NODE_TYPE_KERNEL)
@@ -645,6 +650,14 @@ static const char *find_obstacle(const node *n, const kprof_call *launch)
     return n->context && n->context != launch->context ? "its kernels run in several contexts" : n->obstacle;
 }
 
+static bool may_launch(const graph *g)
+{
+    bool may = g->obstacle != NULL; /* the graph is not known */
+    for (const node *n = g->first; n && !may; n = n->next)
+        may = n->may_launch && !n->disabled;
+    return may;
+}
+
 static const kprof_graph_call *list_calls(graph *g, const kprof_call *launch, size_t *count, const char **why)
 {
     *count = 0;
@@ -656,7 +669,11 @@ static const kprof_graph_call *list_calls(graph *g, const kprof_call *launch, si
         *why = find_obstacle(n, launch);
         g->calls[(*count)++] = describe(n, launch);
     }
-    return *why ? NULL : g->calls;
+    if (!*why)
+        return g->calls;
+    if (!may_launch(g))
+        *why = NULL;
+    return NULL;
 }
 
 /* The graph of a launch; NULL when it is not known, or the launch is none of a graph. */
@@ -703,7 +720,8 @@ kprof_graph_identity kprof_graphs_identify(const kprof_call *launch)
     graph *g = find_launched(launch);
     bool known = g && !g->obstacle;
     if (known) {
-        out = (kprof_graph_identity){.number = hash_bytes(0, NULL, 0), .changed = g->changed};
+        out = (kprof_graph_identity){
+            .number = hash_bytes(0, NULL, 0), .launches_none = !may_launch(g), .changed = g->changed};
         g->changed = false;
     }
     for (const node *n = known ? g->first : NULL; n; n = n->next) {
@@ -726,7 +744,7 @@ static const char *find_any_obstacle(const graph *g, const kprof_call *launch, b
         if (n->disabled || !obstacle)
             continue;
         why = why ? why : obstacle;
-        *waits = *waits || n->lasting || !n->callback;
+        *waits = *waits || n->may_wait;
     }
     return why;
 }

@@ -307,6 +307,14 @@ kprof_status kprof_operation_run(const kprof_operation *operation, kprof_snapsho
     return status;
 }
 
+size_t kprof_operation_kernels(const kprof_operation *operation)
+{
+    const kprof_transfer *t = &operation->transfer;
+    if (is_transfer(operation))
+        return t->width > 0 && t->height > 0 ? 1 : 0;
+    return operation->graph ? KPROF_MANY_KERNELS : 1;
+}
+
 bool kprof_operation_is_output(const kprof_operation *operation)
 {
     return is_transfer(operation) && operation->transfer.kind == KPROF_TRANSFER_OUT;

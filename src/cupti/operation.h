@@ -20,6 +20,9 @@ kprof_status kprof_operation_returned(kprof_operation *operation) KPROF_MUST_CHE
 kprof_status kprof_operation_run(const kprof_operation *operation, kprof_snapshot *snapshot) KPROF_MUST_CHECK;
 /* Does the snapshot hold all memory that a graph sets or copies? For other operations that was found out by _copy. */
 bool kprof_operation_is_saved(const kprof_operation *operation, const kprof_snapshot *snapshot);
+/* The number of kernels that kprof_operation_run launches, transfers included; KPROF_MANY_KERNELS: a graph's. */
+#define KPROF_MANY_KERNELS SIZE_MAX
+size_t kprof_operation_kernels(const kprof_operation *operation);
 /* Is it a transfer to the host? */
 bool kprof_operation_is_output(const kprof_operation *operation);
 void kprof_operation_free(kprof_operation *operation);

@@ -30,6 +30,7 @@ struct kprof_profiler {
                              yet */
     size_t wanted_ranges; /* of this measurement, at most */
     unsigned image_bits;  /* KPROF_IMAGE_WITNESSED, KPROF_IMAGE_PROVED */
+    bool automatic;       /* as wanted */
     size_t image_size;
     uint8_t *image;  /* [image_size] */
     bool given;      /* CUPTI's object has the image */
@@ -283,12 +284,12 @@ static kprof_status configure(kprof_profiler *p)
     params.pConfig = image->data;
     params.counterDataImageSize = p->image_size;
     params.pCounterDataImage = p->image;
-    params.range = CUPTI_UserRange;
+    params.range = p->automatic ? CUPTI_AutoRange : CUPTI_UserRange;
     params.replayMode = CUPTI_UserReplay;
     params.maxRangesPerPass = p->wanted_ranges;
     params.numNestingLevels = 1;
     params.minNestingLevel = 1;
-    params.targetNestingLevel = 1;
+    params.targetNestingLevel = p->automatic ? 0 : 1;
     CUptiResult result = p->cupti->cuptiRangeProfilerSetConfig(&params);
     if (result != CUPTI_SUCCESS)
         return fail(p->cupti, "cuptiRangeProfilerSetConfig", result);
@@ -299,9 +300,10 @@ static kprof_status configure(kprof_profiler *p)
 
 /* CUPTI goes on with the passes that are left, keeps the first config image, and drops ranges that are too many: for
  * anything else the object is made anew. */
-static bool serves(const kprof_profiler *p, size_t ranges, unsigned image_bits)
+static bool serves(const kprof_profiler *p, const kprof_measurement *wanted, unsigned image_bits)
 {
-    return !p->failed && !knows_old_code(p) && (p->ranges == 0 || (ranges <= p->ranges && image_bits == p->image_bits));
+    bool same = image_bits == p->image_bits && wanted->automatic == p->automatic;
+    return !p->failed && !knows_old_code(p) && (p->ranges == 0 || (wanted->ranges <= p->ranges && same));
 }
 
 static void note_failure(kprof_profiler *p, CUptiResult result)
@@ -357,12 +359,13 @@ kprof_status kprof_profiler_begin(kprof_profiler *p, const kprof_measurement *wa
 {
     bool witnessed = wanted->all_witnesses && p->metrics->images[KPROF_IMAGE_WITNESSED].size > 0;
     unsigned image_bits = (witnessed ? KPROF_IMAGE_WITNESSED : 0) | (wanted->proved ? KPROF_IMAGE_PROVED : 0);
-    if (!serves(p, wanted->ranges, image_bits))
+    if (!serves(p, wanted, image_bits))
         kprof_profiler_release(p);
     if (kprof_profiler_run_out(p) != KPROF_OK) /* passes that are left; a new object takes longer */
         kprof_profiler_release(p);
     p->wanted_ranges = wanted->ranges;
     p->image_bits = image_bits;
+    p->automatic = wanted->automatic;
     kprof_status status = enable(p);
     if (status == KPROF_OK)
         status = blank_image(p);

@@ -1,5 +1,7 @@
 /* CUPTI's Range Profiler on one context: the counters of ranges, in as many passes as the config image has. The caller
- * pushes and pops the same ranges in each pass; what runs outside of them is not measured and costs nothing. */
+ * pushes and pops the same ranges in each pass; what runs outside of them is not measured and costs nothing. In an
+ * automatic measurement each kernel is a range, which begins and ends with it; a pushed one begins up to 20 us earlier,
+ * as the host launches the kernel only when the range has begun. */
 #ifndef KPROF_CUPTI_PROFILER_H
 #define KPROF_CUPTI_PROFILER_H
 
@@ -21,10 +23,11 @@ typedef struct kprof_measurement {
     size_t ranges;      /* at most */
     bool all_witnesses; /* else those that take no time */
     bool proved;        /* the first pass is the proof's; see kprof_chip_metrics */
+    bool automatic;     /* every kernel that runs in a pass is a range; nothing is pushed */
 } kprof_measurement;
 /* Begin a measurement in all passes, with the context idle. Forgets the last one. The first pass of all costs 150 ms
  * and 0.6 to 1.2 ms for each of its ranges, used or not, later ones with no more ranges 2 to 60 ms (H200); with tens of
- * thousands it does not start. More ranges than the first measurement had, or others of the two flags, cost as much as
+ * thousands it does not start. More ranges than the first measurement had, or others of the flags, cost as much as
  * the first. */
 kprof_status kprof_profiler_begin(kprof_profiler *profiler, const kprof_measurement *wanted) KPROF_MUST_CHECK;
 /* A measurement may go on after its last pass with the first one, for ranges that have not had it. Can it, or has it to
@@ -42,7 +45,8 @@ kprof_status kprof_profiler_start(kprof_profiler *profiler) KPROF_MUST_CHECK;
 kprof_status kprof_profiler_stop(kprof_profiler *profiler, bool *more) KPROF_MUST_CHECK;
 /* Within a pass: begin and end a range, in any thread. Ranges of one number are one in all passes; the counter data has
  * the ranges in the order in which their numbers came up. _pop waits for the range's kernels in a pass with counters of
- * the SMs, without a limit. */
+ * the SMs, without a limit. Not in an automatic measurement, where kernels are ranges in the order of their launches.
+ */
 kprof_status kprof_profiler_push(kprof_profiler *profiler, size_t number) KPROF_MUST_CHECK;
 kprof_status kprof_profiler_pop(kprof_profiler *profiler) KPROF_MUST_CHECK;
 /* Decode what was measured so far, after any pass. NOT_COLLECTED when CUPTI did not record exactly `ranges`. */

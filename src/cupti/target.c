@@ -374,6 +374,8 @@ bool kprof_target_name_graph(const kprof_call *call, kprof_call *out)
     if (!launch->is_graph)
         return false;
     kprof_graph_identity id = kprof_graphs_identify(call);
+    if (id.launches_none)
+        return false;
     if (id.number)
         snprintf(name, sizeof name, "CUDAGraph<%zu kernel%s, %06x>", id.kernels, id.kernels == 1 ? "" : "s",
                  id.number & 0xffffff);

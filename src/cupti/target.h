@@ -73,11 +73,13 @@ typedef struct kprof_graph_call {
 } kprof_graph_call;
 
 /* The kernels and transfers of a graph launch, in an order that keeps their dependencies; valid until the hook returns.
- * NULL, with `*why` set, when they are not known, or the graph does what no such call can. */
+ * NULL when they are not known, or the graph does what no such call can: `*why` is the reason, and NULL where the graph
+ * launches no kernel at all. */
 const kprof_graph_call *kprof_target_graph(const kprof_call *call, size_t *count, const char **why);
 /* Make a graph launch one that the functions here take like that of a kernel: `out` is the same call with the
  * executable graph as its function and a name, "CUDAGraph<12 kernels, 3fa2c1>", that graphs of the same kernels share;
- * valid until the hook returns. False for a launch on several devices, which is none of a graph. */
+ * valid until the hook returns. False for a launch on several devices, which is none of a graph, and for a graph that
+ * launches no kernel. */
 bool kprof_target_name_graph(const kprof_call *call, kprof_call *out);
 /* Is this the launch of a graph that may wait for functions of the host, for events, or for what is not known? */
 bool kprof_target_awaits(const kprof_call *call);

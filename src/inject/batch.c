@@ -19,8 +19,12 @@
 #define MAX_LAUNCHES ((size_t)16384)
 /* A batch that has had no chosen launch for as long is closed: what is not chosen is repeated in each pass, too. */
 #define MAX_UNCHOSEN_NS INT64_C(250000000)
-/* A batch that has taken launches for longer is closed, so that a process which is killed does not lose more. */
-#define MAX_OPEN_NS      INT64_C(10000000000)
+/* A batch that has taken launches for longer is closed, so that a process which is killed does not lose more. Where
+ * launches are sparse, that is what closes it. Passes of a batch take time whatever it holds: it may be open for
+ * several times as long as that, so that a program is not slowed down much. */
+#define LEAST_OPEN_NS    INT64_C(500000000)
+#define MOST_OPEN_NS     INT64_C(10000000000)
+#define OPEN_COST_FACTOR 5
 #define VAIN_WAIT_FACTOR 10
 /* These bits decide which launches may be repeated. */
 #define SHARING_THAT_MATTERS (KPROF_SHARES_WITH_HOST | KPROF_SHARES_WITH_DEVICES | KPROF_MAY_NOT_SAVE | KPROF_MANAGED)
@@ -661,6 +665,14 @@ static void take_back(void)
         batch->unproved = batch->count;
 }
 
+static int64_t longest_open_ns(void)
+{
+    double ns = OPEN_COST_FACTOR * 1e6 * kprof_engine.batch.context->fixed_ms;
+    if (ns < (double)LEAST_OPEN_NS)
+        return LEAST_OPEN_NS;
+    return ns < (double)MOST_OPEN_NS ? (int64_t)ns : MOST_OPEN_NS;
+}
+
 void kprof_batch_leave(const kprof_call *call)
 {
     kprof_open_batch *batch = &kprof_engine.batch;
@@ -677,7 +689,7 @@ void kprof_batch_leave(const kprof_call *call)
     int64_t now_ns = kprof_monotonic_ns();
     if (is_full(1))
         kprof_batch_close("the last launch that fits");
-    else if (now_ns - batch->started_ns > MAX_OPEN_NS)
+    else if (now_ns - batch->started_ns > longest_open_ns())
         kprof_batch_close("its age");
     else if (batch->kind == KPROF_REPLAYED && now_ns - batch->chosen_ns > MAX_UNCHOSEN_NS)
         kprof_batch_close("lack of chosen launches");
@@ -740,11 +752,13 @@ void kprof_batch_close(const char *why)
     measure(why);
     const kprof_batch_times *ms = &batch->times;
     if (batch->kind != KPROF_MULTIPLEXED) {
+        double passes_ms = ms->prepare_ms + ms->start_ms + ms->stop_ms;
         batch->context->last_launches = batch->chosen_count;
-        kprof_capacity_note(batch->context, batch->wanted_ranges, batch->capacity,
-                            ms->prepare_ms + ms->start_ms + ms->stop_ms);
+        batch->context->fixed_ms = ms->save_ms + passes_ms;
+        kprof_capacity_note(batch->context, batch->wanted_ranges, batch->capacity, passes_ms);
     }
     release();
+    kprof_process_check_owner();
     if (entered)
         kprof_engine.device->target_leave_context();
 }

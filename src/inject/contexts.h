@@ -22,9 +22,11 @@ typedef struct kprof_profiled_context {
     unsigned growths;                  /* how often the capacity of a batch has been doubled */
     double ready_ms;                   /* what the first pass of a profiler took to start */
     double repeated_ms;                /* what full batches in a row took to start and stop their passes */
+    double fixed_ms;                   /* what the last batch took whatever it held */
     size_t last_launches;              /* of the last batch */
     unsigned small_batches;            /* in a row: far fewer launches than its capacity */
     kprof_snapshot *snapshot;          /* NULL until wanted */
+    bool pushes_ranges;                /* kernels did not become ranges by themselves */
     bool searches;     /* the last batch reached host memory: the next one finds out which launch does */
     bool diverges;     /* a replay computed something else: later batches end before the host gets to know */
     bool left_in_pass; /* a pass could not be ended, because the GPU's work did not end */

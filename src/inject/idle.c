@@ -15,10 +15,11 @@ static void wait_idle(void)
     idle->seen = atomic_load(&idle->uses);
     while (!idle->stopped && pthread_cond_timedwait(&idle->changed, &idle->mutex, &until) == 0)
         continue;
-    if (!idle->stopped && kprof_idle_lasts()) {
+    if (!idle->stopped) {
         pthread_mutex_unlock(&idle->mutex); /* replaying a batch takes its time, and launches may begin meanwhile */
         atomic_store(&idle->held, false);
-        if (!idle->give_back(++idle->calls))
+        idle->calls = kprof_idle_lasts() ? idle->calls + 1 : 0;
+        if (!idle->give_back(idle->calls))
             atomic_store(&idle->held, true);
         pthread_mutex_lock(&idle->mutex);
     }

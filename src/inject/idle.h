@@ -19,7 +19,7 @@ typedef struct kprof_idle {
 } kprof_idle;
 
 /* Set the function that acts. A thread of kprof's own calls it each quarter of a second until it returns true. `calls`
- * counts the calls since the last launch, from 1. */
+ * counts the calls since the last launch, from 1; it is 0 where something was launched in that quarter. */
 void kprof_idle_start(bool (*give_back)(unsigned calls));
 /* Watch from now on whether more launches follow, since there is something to give back. Cheap. Call it after every
  * measured launch with the gate still held, so that the next holder of the gate knows of the launch. */

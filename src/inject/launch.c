@@ -247,8 +247,10 @@ static void enter_launch(const kprof_call *call)
         close_batch(call->name);
     else
         obstacle = enter_batch(&launch);
-    if (chosen && (asks_nothing || *obstacle))
+    if (chosen && (asks_nothing || *obstacle)) {
         write_launch(&launch.record, obstacle);
+        kprof_process_check_owner();
+    }
 }
 
 static void note_unknown_graph(const char *why)
@@ -305,7 +307,8 @@ static void enter_graph(const kprof_call *call)
     kprof_batch_note_unknown_end();
     const kprof_graph_call *nodes = kprof_engine.device->target_graph(call, &count, &why);
     if (!nodes) {
-        note_unknown_graph(why);
+        if (why)
+            note_unknown_graph(why);
         return;
     }
     const kprof_device *device = kprof_devices_find(call->context);
@@ -500,17 +503,21 @@ static void context_ending(void *context)
     thread.own_call = own_call;
 }
 
-/* Nothing was launched for a while: the process may be about to end without a word, and others may wait. */
+/* Nothing was launched for a while: the process may be about to end without a word, and others may wait. Or a signal is
+ * about to end it: then kprof asks for what is open, whatever is being launched. */
 static bool give_back(unsigned calls)
 {
-    bool done = false;
-    if (!kprof_gate_enter_exclusive(0))
+    bool done = false, is_asked = calls == 0;
+    if (is_asked && (!kprof_batch_is_open() || !kprof_lock_is_asked()))
+        return false;
+    if (!kprof_gate_enter_exclusive(is_asked ? GATE_TIMEOUT_MS : 0))
         return false;
     kprof_launch_mark_own();
-    if (kprof_idle_lasts() && !atomic_load(&kprof_engine.launches.ended) && !kprof_engine.device->target_capturing() &&
+    if ((is_asked || kprof_idle_lasts()) && !atomic_load(&kprof_engine.launches.ended) &&
+        !kprof_engine.device->target_capturing() &&
         kprof_contexts_idle()) { /* CUPTI would wait for them without a limit */
-        kprof_batch_close("a pause");
-        done = calls >= MAX_IDLE_CALLS || kprof_lock_is_wanted();
+        kprof_batch_close(is_asked ? "a signal" : "a pause");
+        done = calls >= MAX_IDLE_CALLS || (!is_asked && kprof_lock_is_wanted());
         if (done)
             kprof_contexts_release(); /* the next first pass costs 200 ms more */
     }

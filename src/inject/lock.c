@@ -1,9 +1,9 @@
 /* flock(2) on a file that is opened anew each time: the application may close any descriptor that it did not open. */
 #include "inject/lock.h"
 
-#include "core/folder.h"
 #include "inject/engine.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/file.h>
@@ -91,6 +91,29 @@ bool kprof_lock_is_wanted(void)
     bool others = flock(fd, LOCK_EX | LOCK_NB) != 0;
     close(fd);
     return others;
+}
+
+bool kprof_lock_is_asked(void)
+{
+    const char *reason;
+    int folder = kprof_folder_open(kprof_engine.lock.session_dir, &reason);
+    if (folder < 0)
+        return false;
+    bool is_asked = faccessat(folder, KPROF_CLOSE_FILE, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+    close(folder);
+    return is_asked;
+}
+
+kprof_owner kprof_lock_owner(bool *is_gone)
+{
+    const char *reason;
+    int folder = kprof_folder_open(kprof_engine.lock.session_dir, &reason);
+    *is_gone = folder < 0 && errno == ENOENT;
+    if (folder < 0)
+        return KPROF_OWNER_UNKNOWN;
+    kprof_owner owner = kprof_folder_owner(folder);
+    close(folder);
+    return owner;
 }
 
 void kprof_lock_give(void)

@@ -3,6 +3,8 @@
 #ifndef KPROF_INJECT_LOCK_H
 #define KPROF_INJECT_LOCK_H
 
+#include "core/folder.h"
+
 #include <limits.h>
 #include <stdbool.h>
 #include <sys/stat.h>
@@ -31,6 +33,11 @@ void kprof_lock_want(void);
 void kprof_lock_have(void);
 /* Does another process want them? */
 bool kprof_lock_is_wanted(void);
+/* Does kprof ask its processes to close what is open, since a signal has arrived? */
+bool kprof_lock_is_asked(void);
+/* Does kprof, which reads what this process writes, still live? UNKNOWN where the session directory is gone or cannot
+ * be looked at; *is_gone says which of the two. A few system calls. */
+kprof_owner kprof_lock_owner(bool *is_gone);
 /* Give the turn to others. In a forked child this lets go of a copy only: the lock stays the parent's. */
 void kprof_lock_give(void);
 

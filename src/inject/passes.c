@@ -22,6 +22,10 @@
  * same for each pass, however many launches share it. */
 #define WITNESSED_LAUNCHES 64
 
+/* Let kernels that are not chosen be ranges, too, while all are at most FEW, and PER_CHOSEN for each chosen one. */
+#define FEW_KERNELS        16
+#define KERNELS_PER_CHOSEN 2
+
 /* Share a measurement only if it can hold this many ranges, or for half of those that the batch may have. */
 #define LEAST_SHARED_RANGES 64
 
@@ -48,13 +52,30 @@ static size_t least_ranges(void)
     return batch->least_ranges > enough ? batch->least_ranges : enough;
 }
 
+/* Can each kernel of the replays be a range by itself? Only such a range ends and begins with its kernel. Kernels that
+ * nobody chose then take as long as the others. */
+static bool can_be_automatic(void)
+{
+    kprof_open_batch *batch = &kprof_engine.batch;
+    size_t kernels = 0, most = FEW_KERNELS + KERNELS_PER_CHOSEN * batch->chosen_count;
+    if (batch->kind != KPROF_REPLAYED || batch->proved || batch->context->pushes_ranges)
+        return false;
+    for (size_t i = 0; i < batch->replay_count && kernels <= most; i++) {
+        size_t more = kprof_engine.device->operation_kernels(batch->launches[i].operation);
+        kernels = more == KPROF_MANY_KERNELS ? more : kernels + more;
+    }
+    return kernels <= most && kernels <= batch->capacity;
+}
+
 /* While samples lack passes, the batch adds its ranges to their measurement. */
 static kprof_status begin_measurement(void)
 {
     kprof_open_batch *batch = &kprof_engine.batch;
     kprof_measurement wanted = wanted_measurement();
+    batch->automatic = false;
     if (kprof_multiplex_shares(&wanted, least_ranges()))
         return kprof_engine.device->profiler_run_out(batch->context->profiler);
+    batch->automatic = wanted.automatic = can_be_automatic();
     kprof_multiplex_end(batch->context);
     return kprof_engine.device->profiler_begin(batch->context->profiler, &wanted);
 }
@@ -153,9 +174,9 @@ static kprof_status read_pass(uint32_t pass, bool more)
 {
     kprof_open_batch *batch = &kprof_engine.batch;
     wait_for_values();
-    kprof_status status = batch->evaluations.items ? KPROF_OK : list_chosen();
-    if (status == KPROF_OK)
-        status = decode(batch->range_count);
+    kprof_status status = decode(batch->range_count);
+    if (status == KPROF_OK && !batch->evaluations.items)
+        status = list_chosen();
     if (status != KPROF_OK)
         return status;
     kprof_evaluate_begin(&batch->evaluations, pass, more ? pass + 1 : KPROF_ALL_PASSES);
@@ -258,15 +279,29 @@ static int64_t longest_pass_ns(int64_t own_run_ns)
     return SLOW_PASS_FACTOR * own_run_ns + SLOW_PASS_NS + (int64_t)kprof_engine.batch.count * SLOW_PASS_EACH_NS;
 }
 
-static kprof_status run_one(kprof_open_launch *launch)
+/* `*kernels`: of the pass so far, which are its ranges in an automatic measurement. */
+static kprof_status run_automatic(kprof_open_launch *launch, size_t *kernels)
+{
+    kprof_open_batch *batch = &kprof_engine.batch;
+    launch->range = *kernels;
+    *kernels += kprof_engine.device->operation_kernels(launch->operation);
+    if (batch->range_count < *kernels)
+        batch->range_count = *kernels;
+    return kprof_engine.device->operation_run(launch->operation, batch->context->snapshot);
+}
+
+static kprof_status run_one(kprof_open_launch *launch, size_t *kernels)
 {
     kprof_open_batch *batch = &kprof_engine.batch;
     kprof_profiler *profiler = batch->context->profiler;
     kprof_snapshot *snapshot = batch->context->snapshot;
     void *stream = kprof_engine.device->snapshot_stream(snapshot);
+    if (launch->chosen)
+        kprof_batch_flush(stream, stream);
+    if (batch->automatic)
+        return run_automatic(launch, kernels);
     if (!launch->chosen)
         return kprof_engine.device->operation_run(launch->operation, snapshot);
-    kprof_batch_flush(stream, stream);
     kprof_status status = kprof_engine.device->profiler_push(profiler, kprof_batch_take_range(&launch->range));
     if (status != KPROF_OK)
         return status;
@@ -294,9 +329,10 @@ static kprof_status run_all(void)
     kprof_open_batch *batch = &kprof_engine.batch;
     int64_t start_ns = kprof_monotonic_ns(), lap_ns = start_ns;
     kprof_status status = KPROF_OK;
+    size_t kernels = 0;
     for (size_t i = 0; i < batch->replay_count && status == KPROF_OK; i++) {
         kprof_open_launch *launch = &batch->launches[i];
-        status = run_one(launch);
+        status = run_one(launch, &kernels);
         if (status == KPROF_NOT_COLLECTED && !launch->kernel)
             status = end_before(i);
         else if (status == KPROF_OK && kprof_monotonic_ns() - start_ns > batch->longest_pass_ns)
@@ -340,6 +376,18 @@ static kprof_status check_may_replay(void)
     return why ? kprof_fail(KPROF_NOT_COLLECTED, "the launch was not repeated: %s", why) : KPROF_OK;
 }
 
+/* After an automatic pass that has not the ranges which it should have. */
+static kprof_status begin_with_pushed_ranges(bool *more)
+{
+    kprof_open_batch *batch = &kprof_engine.batch;
+    kprof_log(KPROF_LOG_DEBUG, "kernels did not become ranges by themselves; they are measured in pushed ranges");
+    batch->context->pushes_ranges = *more = true;
+    batch->range_count = batch->first_range;
+    for (size_t i = 0; i < batch->count; i++)
+        batch->launches[i].range = KPROF_NO_RANGE;
+    return begin_measurement();
+}
+
 static kprof_status run_passes(uint32_t *passes)
 {
     kprof_open_batch *batch = &kprof_engine.batch;
@@ -351,9 +399,12 @@ static kprof_status run_passes(uint32_t *passes)
         batch->listener->progress(&batch->launches[last_chosen()].record, batch->chosen_count, *passes + 1,
                                   batch->metrics->pass_count);
         status = replay_pass(&more);
-        if (status == KPROF_OK)
-            status = read_pass(*passes, more);
+        if (status != KPROF_OK)
+            break;
+        status = read_pass(*passes, more);
         *passes += status == KPROF_OK;
+        if (status == KPROF_NOT_COLLECTED && *passes == 0 && batch->automatic)
+            status = begin_with_pushed_ranges(&more);
     }
     wait_for_values();
     return status;

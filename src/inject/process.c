@@ -2,6 +2,7 @@
  * writes to its stdout, and on any failure lets it run on. */
 #include "inject/process.h"
 #include "core/log.h"
+#include "core/monotonic.h"
 #include "inject/batch.h"
 #include "inject/engine.h"
 #include "inject/gate.h"
@@ -19,6 +20,7 @@
 
 /* After so many batches nothing new is set up any more. */
 #define MAX_EXIT_HANDLERS 64
+#define OWNER_PERIOD_NS   250000000
 
 static __thread char last_error[1024]; /* kept for the message that says why profiling stopped */
 
@@ -59,6 +61,29 @@ void kprof_process_disarm(kprof_status status, const char *reason)
     snprintf(text, sizeof text, "%s: %s; process %d runs on without profiling", reason, kprof_process_reason(status),
              (int)getpid());
     write_message(KPROF_LOG_ERROR, status, text);
+}
+
+void kprof_process_check_owner(void)
+{
+    kprof_process *process = &kprof_engine.process;
+    int64_t now_ns = kprof_monotonic_ns(), looked_ns = atomic_load(&process->looked_ns);
+    bool is_due = looked_ns == 0 || now_ns - looked_ns >= OWNER_PERIOD_NS;
+    if (!is_due || !atomic_compare_exchange_strong(&process->looked_ns, &looked_ns, now_ns) ||
+        atomic_load(&process->ending))
+        return;
+    bool is_gone;
+    kprof_owner owner = kprof_lock_owner(&is_gone);
+    if ((owner != KPROF_OWNER_GONE && !is_gone) || !atomic_exchange(&process->armed, false))
+        return;
+    if (owner == KPROF_OWNER_GONE) {
+        char text[128];
+        snprintf(text, sizeof text, "kprof has ended before process %d, which runs on without profiling",
+                 (int)getpid());
+        write_message(KPROF_LOG_WARNING, KPROF_OK, text);
+        dprintf(STDERR_FILENO, "kprof: warning: %s; kprof recover %s makes a report of what was measured\n", text,
+                kprof_engine.lock.session_dir);
+    }
+    kprof_spool_writer_stop(process->spool);
 }
 
 void kprof_process_write(const kprof_record *record)
@@ -165,7 +190,7 @@ static kprof_status start(const char *dir)
 
 void kprof_process_start(const kprof_device_ops *device)
 {
-    const char *dir = getenv(KPROF_SESSION_ENV);
+    const char *dir = secure_getenv(KPROF_SESSION_ENV);
     if (!dir || atomic_exchange(&kprof_engine.process.started, true))
         return;
     kprof_engine.device = device;

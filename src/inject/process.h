@@ -22,6 +22,7 @@ typedef struct kprof_process {
     atomic_bool started;       /* kprof_process_start has been called */
     atomic_bool ending;        /* its exit handler has been called */
     atomic_uint exit_handlers; /* registered after the first */
+    _Atomic int64_t looked_ns; /* when the owner of the session was last looked for */
     kprof_process_texts texts;
 } kprof_process;
 
@@ -38,6 +39,9 @@ void kprof_process_write(const kprof_record *record);
 const char *kprof_process_reason(kprof_status status);
 /* Forget the last error of this thread, as another launch begins. */
 void kprof_process_forget_reason(void);
+/* Stop profiling in this process, and say so once, if kprof is gone: nobody reads the spool any more. Looks four times
+ * a second at most. Call it when results have been written, never for a launch that is not measured. */
+void kprof_process_check_owner(void);
 /* Stop profiling in this process and say why, once; the application runs on. */
 void kprof_process_disarm(kprof_status status, const char *reason);
 

@@ -1,21 +1,43 @@
-/* Loads the set files: <folder>/sections/<id>.json and <folder>/sets/<id>.json, later folders over earlier ones. */
+/* Loads the set files: <folder>/sections/<id>.json, <folder>/sets/<id>.json and <folder>/findings/<id>.json, later
+ * folders over earlier ones. */
 #include "metricset/catalog.h"
 
 #include "core/log.h"
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 enum { MAX_FILE = 1 << 20, MAX_FILES = 1024 };
 
+/* Open a regular file; anything else might keep kprof waiting, or never end. */
+static kprof_status open_file(const char *path, FILE **out)
+{
+    struct stat info;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return kprof_fail(KPROF_BAD_METRICSET, "%s: cannot be opened: %s", path, strerror(errno));
+    bool is_file = fstat(fd, &info) == 0 && S_ISREG(info.st_mode);
+    *out = is_file ? fdopen(fd, "r") : NULL;
+    if (*out)
+        return KPROF_OK;
+    close(fd);
+    return is_file
+               ? KPROF_NO_MEMORY
+               : kprof_fail(KPROF_BAD_METRICSET, "%s: is not a regular file; remove it or give it another name", path);
+}
+
 static kprof_status read_file(const char *path, kprof_strbuf *out)
 {
-    FILE *file = fopen(path, "re");
-    if (!file)
-        return kprof_fail(KPROF_BAD_METRICSET, "%s: cannot be opened: %s", path, strerror(errno));
+    FILE *file;
+    kprof_status status = open_file(path, &file);
+    if (status != KPROF_OK)
+        return status;
     char chunk[16384];
     size_t size;
     while ((size = fread(chunk, 1, sizeof(chunk), file)) > 0 && out->length <= MAX_FILE)
@@ -25,7 +47,8 @@ static kprof_status read_file(const char *path, kprof_strbuf *out)
     if (failed)
         return kprof_fail(KPROF_BAD_METRICSET, "%s: cannot be read", path);
     if (out->length > MAX_FILE)
-        return kprof_fail(KPROF_BAD_METRICSET, "%s: is longer than %d KB", path, MAX_FILE >> 10);
+        return kprof_fail(KPROF_BAD_METRICSET, "%s: is longer than %d KB; split it into several sections", path,
+                          MAX_FILE >> 10);
     return out->failed ? KPROF_NO_MEMORY : KPROF_OK;
 }
 
@@ -131,6 +154,38 @@ static kprof_status load_section(kprof_catalog *catalog, const kprof_json_place 
     return status;
 }
 
+static kprof_status keep_finding(kprof_catalog *catalog, kprof_finding *finding)
+{
+    for (size_t i = 0; i < catalog->finding_count; i++) {
+        if (strcmp(catalog->findings[i].id, finding->id) == 0) {
+            kprof_finding_free(&catalog->findings[i]);
+            catalog->findings[i] = *finding;
+            return KPROF_OK;
+        }
+    }
+    kprof_finding *findings = realloc(catalog->findings, (catalog->finding_count + 1) * sizeof(*findings));
+    if (!findings)
+        return KPROF_NO_MEMORY;
+    catalog->findings = findings;
+    catalog->findings[catalog->finding_count++] = *finding;
+    return KPROF_OK;
+}
+
+static kprof_status load_finding(kprof_catalog *catalog, const kprof_json_place *place, const cJSON *value)
+{
+    kprof_finding finding = {0};
+    kprof_status status = kprof_json_check_texts(place, value); /* pages show them as they are */
+    if (status == KPROF_OK)
+        status = kprof_finding_read(place, value, &finding);
+    if (status == KPROF_OK)
+        status = check_id(place, finding.id);
+    if (status == KPROF_OK)
+        status = keep_finding(catalog, &finding);
+    if (status != KPROF_OK)
+        kprof_finding_free(&finding);
+    return status;
+}
+
 typedef kprof_status file_loader(kprof_catalog *catalog, const kprof_json_place *place, const cJSON *value);
 
 static kprof_status load_file(kprof_catalog *catalog, const char *path, file_loader *load)
@@ -154,12 +209,19 @@ static int is_json(const struct dirent *entry)
     return entry->d_name[0] != '.' && length > 5 && strcmp(entry->d_name + length - 5, ".json") == 0;
 }
 
+/* The folders of each kind of file. */
+static const struct kind {
+    const char *folder;
+    file_loader *load;
+} kinds[] = {{"sections", load_section}, {"sets", load_set}, {"findings", load_finding}};
+enum { KIND_COUNT = sizeof(kinds) / sizeof(kinds[0]) };
+
 /* Load every *.json of folder/kind, in alphabetical order; *found says whether there is such a folder. */
-static kprof_status load_kind(kprof_catalog *catalog, const char *folder, const char *kind, bool *found)
+static kprof_status load_kind(kprof_catalog *catalog, const char *folder, const struct kind *kind, bool *found)
 {
     kprof_strbuf path = KPROF_STRBUF_INIT;
     struct dirent **entries = NULL;
-    kprof_strbuf_printf(&path, "%s/%s", folder, kind);
+    kprof_strbuf_printf(&path, "%s/%s", folder, kind->folder);
     int count = path.failed ? -1 : scandir(path.data, &entries, is_json, alphasort);
     kprof_status status = KPROF_OK;
     if (count >= 0)
@@ -170,8 +232,7 @@ static kprof_status load_kind(kprof_catalog *catalog, const char *folder, const 
         kprof_strbuf file = KPROF_STRBUF_INIT;
         kprof_strbuf_printf(&file, "%s/%s", path.data, entries[i]->d_name);
         if (status == KPROF_OK)
-            status = file.failed ? KPROF_NO_MEMORY
-                                 : load_file(catalog, file.data, strcmp(kind, "sets") == 0 ? load_set : load_section);
+            status = file.failed ? KPROF_NO_MEMORY : load_file(catalog, file.data, kind->load);
         kprof_strbuf_free(&file);
         free(entries[i]);
     }
@@ -183,11 +244,12 @@ static kprof_status load_kind(kprof_catalog *catalog, const char *folder, const 
 static kprof_status load_folder(kprof_catalog *catalog, const char *folder)
 {
     bool found = false;
-    kprof_status status = load_kind(catalog, folder, "sections", &found);
-    if (status == KPROF_OK)
-        status = load_kind(catalog, folder, "sets", &found);
+    kprof_status status = KPROF_OK;
+    for (size_t i = 0; i < KIND_COUNT && status == KPROF_OK; i++)
+        status = load_kind(catalog, folder, &kinds[i], &found);
     if (status == KPROF_OK && !found)
-        status = kprof_fail(KPROF_BAD_METRICSET, "%s: has no folder \"sets\" or \"sections\" that can be read", folder);
+        status = kprof_fail(KPROF_BAD_METRICSET,
+                            "%s: has no folder \"sets\", \"sections\" or \"findings\" that can be read", folder);
     return status;
 }
 
@@ -198,6 +260,38 @@ static kprof_status check_sections(const kprof_catalog *catalog, const kprof_set
             return kprof_fail(KPROF_BAD_METRICSET, "set %s: sections: there is no section \"%s\"", set->id, *id);
     }
     return KPROF_OK;
+}
+
+/* The section to look at, or those that are the names of a value's options. */
+static kprof_status check_next(const kprof_catalog *catalog, const kprof_finding *finding)
+{
+    const char *text = finding->next, *wrong = NULL;
+    if (!text)
+        return KPROF_OK;
+    const kprof_text_part part = kprof_finding_text_part(finding, &text);
+    if (part.kind == KPROF_PART_TEXT)
+        wrong = kprof_catalog_find_section(catalog, finding->next) == catalog->section_count ? finding->next : NULL;
+    else if (part.kind != KPROF_PART_NAME || *text)
+        wrong = finding->next;
+    for (size_t i = 0; !wrong && part.kind == KPROF_PART_NAME; i++) {
+        const kprof_finding_value *value = &finding->values[part.local - finding->threshold_count];
+        if (i == value->option_count)
+            break;
+        if (kprof_catalog_find_section(catalog, value->options[i].name) == catalog->section_count)
+            wrong = value->options[i].name;
+    }
+    return wrong ? kprof_fail(KPROF_BAD_METRICSET, "finding %s: next: there is no section \"%s\"", finding->id, wrong)
+                 : KPROF_OK;
+}
+
+static kprof_status check_places(const kprof_catalog *catalog, const kprof_finding *finding)
+{
+    for (char **id = finding->sections; *id; id++) {
+        if (kprof_catalog_find_section(catalog, *id) == catalog->section_count)
+            return kprof_fail(KPROF_BAD_METRICSET, "finding %s: sections: there is no section \"%s\"", finding->id,
+                              *id);
+    }
+    return check_next(catalog, finding);
 }
 
 static int compare_ids(int order_a, const char *a, int order_b, const char *b)
@@ -217,6 +311,12 @@ static int compare_sections(const void *a, const void *b)
     return compare_ids(left->order, left->id, right->order, right->id);
 }
 
+static int compare_findings(const void *a, const void *b)
+{
+    const kprof_finding *left = a, *right = b;
+    return compare_ids(left->order, left->id, right->order, right->id);
+}
+
 kprof_status kprof_catalog_load(const kprof_strlist *folders, kprof_catalog **out)
 {
     *out = NULL;
@@ -228,6 +328,8 @@ kprof_status kprof_catalog_load(const kprof_strlist *folders, kprof_catalog **ou
         status = load_folder(catalog, folders->items[i]);
     for (size_t i = 0; i < catalog->set_count && status == KPROF_OK; i++)
         status = check_sections(catalog, &catalog->sets[i]);
+    for (size_t i = 0; i < catalog->finding_count && status == KPROF_OK; i++)
+        status = check_places(catalog, &catalog->findings[i]);
     if (status != KPROF_OK) {
         kprof_catalog_free(catalog);
         return status;
@@ -236,6 +338,8 @@ kprof_status kprof_catalog_load(const kprof_strlist *folders, kprof_catalog **ou
         qsort(catalog->sets, catalog->set_count, sizeof(*catalog->sets), compare_sets);
     if (catalog->section_count > 0)
         qsort(catalog->sections, catalog->section_count, sizeof(*catalog->sections), compare_sections);
+    if (catalog->finding_count > 0)
+        qsort(catalog->findings, catalog->finding_count, sizeof(*catalog->findings), compare_findings);
     *out = catalog;
     return KPROF_OK;
 }
@@ -248,8 +352,11 @@ void kprof_catalog_free(kprof_catalog *catalog)
         free_set(&catalog->sets[i]);
     for (size_t i = 0; i < catalog->section_count; i++)
         kprof_section_definition_free(&catalog->sections[i]);
+    for (size_t i = 0; i < catalog->finding_count; i++)
+        kprof_finding_free(&catalog->findings[i]);
     free(catalog->sets);
     free(catalog->sections);
+    free(catalog->findings);
     free(catalog);
 }
 
@@ -288,6 +395,40 @@ size_t kprof_catalog_set_count(const kprof_catalog *catalog)
 size_t kprof_catalog_section_count(const kprof_catalog *catalog)
 {
     return catalog->section_count;
+}
+
+static kprof_status check_finding_id(const kprof_catalog *catalog, const char *id)
+{
+    kprof_strlist ids = KPROF_STRLIST_INIT;
+    for (size_t i = 0; i < catalog->finding_count; i++)
+        (void)kprof_strlist_add(&ids, catalog->findings[i].id);
+    kprof_status status = KPROF_OK;
+    if (!kprof_strlist_contains(&ids, id)) {
+        const char *nearest = kprof_nearest(id, (const char *const *)ids.items, ids.count);
+        status = kprof_fail(KPROF_UNKNOWN_NAME, "there is no finding \"%s\"%s%s%s", id,
+                            nearest ? "; did you mean \"" : "; kprof list findings shows them", nearest ? nearest : "",
+                            nearest ? "\"?" : "");
+    }
+    kprof_strlist_free(&ids);
+    return status;
+}
+
+kprof_status kprof_catalog_findings(const kprof_catalog *catalog, const kprof_strlist *ids, kprof_finding_list *out)
+{
+    kprof_status status = KPROF_OK;
+    *out = (kprof_finding_list){NULL, 0};
+    for (size_t i = 0; i < ids->count && status == KPROF_OK; i++)
+        status = check_finding_id(catalog, ids->items[i]);
+    if (status != KPROF_OK)
+        return status;
+    out->items = calloc(catalog->finding_count + 1, sizeof *out->items);
+    if (!out->items)
+        return KPROF_NO_MEMORY;
+    for (size_t i = 0; i < catalog->finding_count; i++) {
+        if (ids->count == 0 || kprof_strlist_contains(ids, catalog->findings[i].id))
+            out->items[out->count++] = &catalog->findings[i];
+    }
+    return KPROF_OK;
 }
 
 static const char *const no_strings[] = {NULL};

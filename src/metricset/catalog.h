@@ -16,6 +16,8 @@ struct kprof_catalog {
     size_t set_count;
     kprof_section_definition *sections; /* [section_count] */
     size_t section_count;
+    kprof_finding *findings; /* [finding_count], by order and id */
+    size_t finding_count;
 };
 
 /* Index of the set with this id or alias, or of the section; the count when there is none. */

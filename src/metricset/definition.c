@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_COLUMNS = 32 };
+enum { MAX_COLUMNS = 32, MAX_LABEL = 512 };
 
 typedef struct text_field {
     const char *key;
@@ -12,12 +12,24 @@ typedef struct text_field {
     char **out;
 } text_field;
 
+/* Names and labels are repeated, for cells and in tables as wide as the longest; helps are not. */
+static kprof_status check_label(const kprof_json_place *place, const text_field *field)
+{
+    kprof_json_place at = {place, field->key, 0};
+    if (!*field->out || strlen(*field->out) <= MAX_LABEL || strcmp(field->key, "help") == 0)
+        return KPROF_OK;
+    return kprof_json_fail(&at, "is longer than %d characters", MAX_LABEL);
+}
+
 static kprof_status read_texts(const kprof_json_place *place, const cJSON *value, const text_field *fields)
 {
     kprof_status status = KPROF_OK;
-    for (; fields->key && status == KPROF_OK; fields++)
+    for (; fields->key && status == KPROF_OK; fields++) {
         status = (fields->required ? kprof_json_require_string : kprof_json_get_string)(place, value, fields->key,
                                                                                         fields->out);
+        if (status == KPROF_OK)
+            status = check_label(place, fields);
+    }
     return status;
 }
 
@@ -140,6 +152,11 @@ static kprof_status check_table(const kprof_json_place *place, const kprof_table
     kprof_json_place column_place = {place, "columns", 0}, rows_place = {place, "rows", 0};
     if (columns == 0 || columns > MAX_COLUMNS)
         return kprof_json_fail(&column_place, "must name 1 to %d columns", MAX_COLUMNS);
+    for (size_t i = 0; i < columns; i++) {
+        const kprof_json_place label_place = {&column_place, NULL, i};
+        if (strlen(table->column_labels[i]) > MAX_LABEL)
+            return kprof_json_fail(&label_place, "is longer than %d characters", MAX_LABEL);
+    }
     for (size_t i = 0; i < table->row_count; i++) {
         kprof_json_place row_place = {&rows_place, NULL, i};
         if (table->rows[i].cell_count != columns)

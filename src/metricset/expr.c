@@ -21,13 +21,26 @@ typedef enum operation {
     OP_MIN,
     OP_MAX,
     OP_SUM,
-    OP_IF_MISSING
+    OP_IF_MISSING,
+    OP_IF,
+    OP_FLOOR,
+    OP_CEIL,
+    OP_LESS,
+    OP_LESS_EQUAL,
+    OP_MORE,
+    OP_MORE_EQUAL,
+    OP_EQUAL,
+    OP_NOT_EQUAL,
+    OP_AND,
+    OP_OR,
+    OP_NOT
 } operation;
 
 struct kprof_expr {
     operation op;
     double number;         /* OP_NUMBER */
     char *name;            /* OP_NAME */
+    size_t slot;           /* OP_NAME, once bound */
     kprof_expr **operands; /* [count] */
     size_t count;
 };
@@ -41,6 +54,9 @@ static const struct {
     {"max", OP_MAX, 1, MAX_ARGUMENTS},
     {"sum", OP_SUM, 1, MAX_ARGUMENTS},
     {"if_missing", OP_IF_MISSING, 2, 2},
+    {"if", OP_IF, 3, 3},
+    {"floor", OP_FLOOR, 1, 1},
+    {"ceil", OP_CEIL, 1, 1},
 };
 enum { FUNCTION_COUNT = sizeof(functions) / sizeof(functions[0]) };
 
@@ -50,7 +66,15 @@ typedef struct parser {
     const char *error; /* NULL while all is well */
 } parser;
 
-static kprof_expr *parse_sum(parser *p);
+/* Longer signs stand before those that they begin with. */
+static const struct {
+    const char *sign;
+    operation op;
+} comparisons[] = {{"<=", OP_LESS_EQUAL}, {">=", OP_MORE_EQUAL}, {"==", OP_EQUAL},
+                   {"!=", OP_NOT_EQUAL},  {"<", OP_LESS},        {">", OP_MORE}};
+enum { COMPARISON_COUNT = sizeof(comparisons) / sizeof(comparisons[0]) };
+
+static kprof_expr *parse_or(parser *p);
 
 void kprof_expr_free(kprof_expr *expr)
 {
@@ -89,7 +113,7 @@ static bool add_operand(parser *p, kprof_expr *expr, kprof_expr *operand)
 static kprof_expr *make_node(parser *p, operation op, kprof_expr *left, kprof_expr *right)
 {
     kprof_expr *expr = calloc(1, sizeof(*expr));
-    bool unary = op == OP_NEGATE;
+    bool unary = op == OP_NEGATE || op == OP_NOT;
     if (!expr || !left || (!unary && !right)) {
         kprof_expr_free(left);
         kprof_expr_free(right);
@@ -132,6 +156,27 @@ static bool starts_name(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
 
+static bool continues_name(char c)
+{
+    return starts_name(c) || is_digit(c) || c == '.';
+}
+
+/* Is the next word this one? */
+static bool at_word(parser *p, const char *word)
+{
+    skip_spaces(p);
+    const size_t length = strlen(word);
+    return strncmp(p->at, word, length) == 0 && !continues_name(p->at[length]);
+}
+
+static bool accept_word(parser *p, const char *word)
+{
+    if (!at_word(p, word))
+        return false;
+    p->at += strlen(word);
+    return true;
+}
+
 static kprof_expr *parse_number(parser *p)
 {
     char *end;
@@ -153,7 +198,7 @@ static bool parse_arguments(parser *p, kprof_expr *call, size_t most)
     do {
         if (call->count == most)
             return fail(p, "too many arguments");
-        if (!add_operand(p, call, parse_sum(p)))
+        if (!add_operand(p, call, parse_or(p)))
             return false;
     } while (accept(p, ','));
     return accept(p, ')') || fail(p, "expected , or )");
@@ -167,7 +212,7 @@ static kprof_expr *parse_call(parser *p, const char *name, size_t length)
         row++;
     if (row == FUNCTION_COUNT) {
         p->at = name;
-        return fail(p, "not a function; there are min, max, sum and if_missing");
+        return fail(p, "not a function; there are min, max, sum, floor, ceil, if and if_missing");
     }
     kprof_expr *call = calloc(1, sizeof(*call));
     if (!call)
@@ -183,7 +228,9 @@ static kprof_expr *parse_call(parser *p, const char *name, size_t length)
 static kprof_expr *parse_name(parser *p)
 {
     const char *name = p->at;
-    while (starts_name(*p->at) || is_digit(*p->at) || *p->at == '.')
+    if (at_word(p, "and") || at_word(p, "or") || at_word(p, "not"))
+        return fail(p, "expected a value");
+    while (continues_name(*p->at))
         p->at++;
     size_t length = (size_t)(p->at - name);
     if (accept(p, '('))
@@ -208,7 +255,7 @@ static kprof_expr *parse_primary(parser *p)
         return parse_name(p);
     if (!accept(p, '('))
         return fail(p, *p->at ? "expected a number, a name or (" : "the expression ends too early");
-    kprof_expr *inner = parse_sum(p);
+    kprof_expr *inner = parse_or(p);
     if (inner && !accept(p, ')')) {
         kprof_expr_free(inner);
         return fail(p, "expected )");
@@ -254,6 +301,49 @@ static kprof_expr *parse_sum(parser *p)
     return left;
 }
 
+/* One comparison at most: 1 < a < 3 would not mean what it looks like. */
+static kprof_expr *parse_comparison(parser *p)
+{
+    kprof_expr *left = parse_sum(p);
+    skip_spaces(p);
+    for (size_t i = 0; left && i < COMPARISON_COUNT; i++) {
+        const size_t length = strlen(comparisons[i].sign);
+        if (strncmp(p->at, comparisons[i].sign, length) != 0)
+            continue;
+        p->at += length;
+        return make_node(p, comparisons[i].op, left, parse_sum(p));
+    }
+    return left;
+}
+
+static kprof_expr *parse_not(parser *p)
+{
+    if (!accept_word(p, "not"))
+        return parse_comparison(p);
+    if (p->depth >= MAX_DEPTH)
+        return fail(p, "nested too deeply");
+    p->depth++;
+    kprof_expr *expr = make_node(p, OP_NOT, parse_not(p), NULL);
+    p->depth--;
+    return expr;
+}
+
+static kprof_expr *parse_and(parser *p)
+{
+    kprof_expr *left = parse_not(p);
+    while (left && accept_word(p, "and"))
+        left = make_node(p, OP_AND, left, parse_not(p));
+    return left;
+}
+
+static kprof_expr *parse_or(parser *p)
+{
+    kprof_expr *left = parse_and(p);
+    while (left && accept_word(p, "or"))
+        left = make_node(p, OP_OR, left, parse_and(p));
+    return left;
+}
+
 kprof_status kprof_expr_parse(const char *text, kprof_expr **out)
 {
     parser p = {text, text, 0, NULL};
@@ -261,7 +351,7 @@ kprof_status kprof_expr_parse(const char *text, kprof_expr **out)
     if (strlen(text) > MAX_LENGTH)
         return kprof_fail(KPROF_BAD_METRICSET, "expression \"%.40s...\" is longer than %d characters", text,
                           MAX_LENGTH);
-    kprof_expr *expr = parse_sum(&p);
+    kprof_expr *expr = parse_or(&p);
     skip_spaces(&p);
     if (expr && *p.at) {
         kprof_expr_free(expr);
@@ -291,12 +381,31 @@ kprof_status kprof_expr_names(const kprof_expr *expr, kprof_strlist *out)
     return kprof_expr_operands(expr, out, out);
 }
 
-/* Fold the operands of min, max and sum. One missing operand makes the result missing; fmin and fmax would hide it. */
-static double fold(const kprof_expr *expr, kprof_expr_lookup *lookup, void *user)
+kprof_status kprof_expr_bind(kprof_expr *expr, kprof_expr_place *place, void *user)
 {
-    double result = kprof_expr_evaluate(expr->operands[0], lookup, user);
+    if (expr->op == OP_NAME)
+        return place(user, expr->name, &expr->slot);
+    kprof_status status = KPROF_OK;
+    for (size_t i = 0; i < expr->count && status == KPROF_OK; i++)
+        status = kprof_expr_bind(expr->operands[i], place, user);
+    return status;
+}
+
+/* Where the values of names come from: an array, or else a function. */
+typedef struct name_source {
+    const double *values;
+    kprof_expr_lookup *lookup;
+    void *user;
+} name_source;
+
+static double evaluate(const kprof_expr *expr, const name_source *source);
+
+/* Fold the operands of min, max and sum. One missing operand makes the result missing; fmin and fmax would hide it. */
+static double fold(const kprof_expr *expr, const name_source *source)
+{
+    double result = evaluate(expr->operands[0], source);
     for (size_t i = 1; i < expr->count; i++) {
-        double value = kprof_expr_evaluate(expr->operands[i], lookup, user);
+        double value = evaluate(expr->operands[i], source);
         if (isnan(value) || isnan(result))
             result = NAN;
         else if (expr->op == OP_SUM)
@@ -307,10 +416,39 @@ static double fold(const kprof_expr *expr, kprof_expr_lookup *lookup, void *user
     return result;
 }
 
-static double apply(const kprof_expr *expr, kprof_expr_lookup *lookup, void *user)
+static double compare(operation op, double left, double right)
 {
-    double left = kprof_expr_evaluate(expr->operands[0], lookup, user);
-    double right = kprof_expr_evaluate(expr->operands[1], lookup, user);
+    if (isnan(left) || isnan(right))
+        return NAN;
+    switch (op) {
+    case OP_LESS:
+        return left < right;
+    case OP_LESS_EQUAL:
+        return left <= right;
+    case OP_MORE:
+        return left > right;
+    case OP_MORE_EQUAL:
+        return left >= right;
+    case OP_EQUAL:
+        return left == right;
+    default: /* OP_NOT_EQUAL */
+        return left != right;
+    }
+}
+
+/* One operand may decide alone: "and" when it is false, "or" when it is true. */
+static double join(operation op, double left, double right)
+{
+    const bool decides = op == OP_OR;
+    if ((!isnan(left) && (left != 0) == decides) || (!isnan(right) && (right != 0) == decides))
+        return decides;
+    return isnan(left) || isnan(right) ? NAN : !decides;
+}
+
+static double apply(const kprof_expr *expr, const name_source *source)
+{
+    double left = evaluate(expr->operands[0], source);
+    double right = evaluate(expr->operands[1], source);
     switch (expr->op) {
     case OP_ADD:
         return left + right;
@@ -320,25 +458,62 @@ static double apply(const kprof_expr *expr, kprof_expr_lookup *lookup, void *use
         return left * right;
     case OP_DIV:
         return right == 0 ? NAN : left / right;
-    default: /* OP_IF_MISSING */
+    case OP_IF_MISSING:
         return isnan(left) ? right : left;
+    case OP_AND:
+    case OP_OR:
+        return join(expr->op, left, right);
+    default:
+        return compare(expr->op, left, right);
+    }
+}
+
+static double evaluate(const kprof_expr *expr, const name_source *source)
+{
+    double condition;
+    switch (expr->op) {
+    case OP_NUMBER:
+        return expr->number;
+    case OP_NAME:
+        return source->values ? source->values[expr->slot] : source->lookup(source->user, expr->name);
+    case OP_NEGATE:
+        return -evaluate(expr->operands[0], source);
+    case OP_NOT:
+        condition = evaluate(expr->operands[0], source);
+        return isnan(condition) ? NAN : condition == 0;
+    case OP_FLOOR:
+        return floor(evaluate(expr->operands[0], source));
+    case OP_CEIL:
+        return ceil(evaluate(expr->operands[0], source));
+    case OP_IF:
+        condition = evaluate(expr->operands[0], source);
+        return isnan(condition) ? NAN : evaluate(expr->operands[condition != 0 ? 1 : 2], source);
+    case OP_MIN:
+    case OP_MAX:
+    case OP_SUM:
+        return fold(expr, source);
+    default:
+        return apply(expr, source);
     }
 }
 
 double kprof_expr_evaluate(const kprof_expr *expr, kprof_expr_lookup *lookup, void *user)
 {
-    switch (expr->op) {
-    case OP_NUMBER:
-        return expr->number;
-    case OP_NAME:
-        return lookup(user, expr->name);
-    case OP_NEGATE:
-        return -kprof_expr_evaluate(expr->operands[0], lookup, user);
-    case OP_MIN:
-    case OP_MAX:
-    case OP_SUM:
-        return fold(expr, lookup, user);
-    default:
-        return apply(expr, lookup, user);
-    }
+    return evaluate(expr, &(name_source){NULL, lookup, user});
+}
+
+double kprof_expr_compute(const kprof_expr *expr, const double *values)
+{
+    return evaluate(expr, &(name_source){values, NULL, NULL});
+}
+
+void kprof_expr_missing(const kprof_expr *expr, const double *values, kprof_expr_visit_slot *visit, void *user)
+{
+    if (expr->op == OP_NAME && isnan(values[expr->slot]))
+        visit(user, expr->slot);
+    const bool has_choice = expr->op == OP_IF_MISSING;
+    if (has_choice && !isnan(kprof_expr_compute(expr, values)))
+        return;
+    for (size_t i = 0; i < (has_choice ? 1 : expr->count); i++)
+        kprof_expr_missing(expr->operands[i], values, visit, user);
 }

@@ -1,6 +1,9 @@
 /* Derived values: arithmetic over metric names, written in the set files. Numbers, + - * / ( ), unary minus, names such
- * as dram__bytes.sum.per_second, and min(a,b,...), max(...), sum(...), if_missing(a, b). Missing operands make a
- * missing result (NaN), and so does a division by zero: not measured is never 0. */
+ * as dram__bytes.sum.per_second, and min(a,b,...), max(...), sum(...), floor(a), ceil(a), if_missing(a, b). Conditions
+ * are 1 or 0: < <= >
+ * >= == !=, and, or, not, and if(condition, a, b). Missing operands make a missing result (NaN), and so does a division
+ * by zero: not measured is never 0. Only "and" with a false operand is false and "or" with a true one is true, whatever
+ * the other is. */
 #ifndef KPROF_METRICSET_EXPR_H
 #define KPROF_METRICSET_EXPR_H
 
@@ -22,5 +25,15 @@ kprof_status kprof_expr_names(const kprof_expr *expr, kprof_strlist *out) KPROF_
 kprof_status kprof_expr_operands(const kprof_expr *expr, kprof_strlist *required,
                                  kprof_strlist *optional) KPROF_MUST_CHECK;
 double kprof_expr_evaluate(const kprof_expr *expr, kprof_expr_lookup *lookup, void *user);
+
+/* For an expression that is evaluated many times: `place` gives each name its slot, once; then the expression reads the
+ * values of its names from an array. A status other than OK of `place` ends the binding. */
+typedef kprof_status kprof_expr_place(void *user, const char *name, size_t *slot);
+kprof_status kprof_expr_bind(kprof_expr *expr, kprof_expr_place *place, void *user) KPROF_MUST_CHECK;
+double kprof_expr_compute(const kprof_expr *expr, const double *values);
+/* Call `visit` with the slots that are missing (NaN) and may be why the result is: of if_missing(a, b), those in a
+ * alone, and none where it has a value. A slot may be visited several times. */
+typedef void kprof_expr_visit_slot(void *user, size_t slot);
+void kprof_expr_missing(const kprof_expr *expr, const double *values, kprof_expr_visit_slot *visit, void *user);
 
 #endif

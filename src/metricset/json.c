@@ -1,16 +1,19 @@
 /* Strict reading of JSON: bounded, typed, and with an error that names the place. */
 #include "metricset/json.h"
 
+#include "core/clean.h"
 #include "core/log.h"
 #include "core/strbuf.h"
 
 #include <limits.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_TEXT = 8 << 20, MAX_STRING = 8192, MAX_ELEMENTS = 8192 };
+/* What a file may hold at most. A value of two bytes takes hundreds in memory. */
+enum { MAX_TEXT = 2 << 20, MAX_VALUES = 65536, MAX_STRING = 8192, MAX_ELEMENTS = 8192 };
 
 static void put_place(kprof_strbuf *text, const kprof_json_place *place)
 {
@@ -41,7 +44,7 @@ kprof_status kprof_json_fail(const kprof_json_place *place, const char *format, 
     return status;
 }
 
-static kprof_status fail_syntax(const kprof_json_place *place, const char *text, const char *at)
+static kprof_status fail_at(const kprof_json_place *place, const char *text, const char *at, const char *reason)
 {
     size_t line = 1;
     const char *start = text;
@@ -51,7 +54,27 @@ static kprof_status fail_syntax(const kprof_json_place *place, const char *text,
             start = p + 1;
         }
     }
-    return kprof_json_fail(place, "line %zu, column %zu: not valid JSON", line, (size_t)(at - start) + 1);
+    return kprof_json_fail(place, "line %zu, column %zu: %s", line, (size_t)(at - start) + 1, reason);
+}
+
+/* The first escape of a zero byte, which would end a string of C; NULL: there is none. Backslashes stand in strings
+ * only, so what they escape can be found without parsing. */
+static const char *find_escaped_zero(const char *text)
+{
+    for (const char *at = strchr(text, '\\'); at && at[1]; at = strchr(at + 2, '\\')) {
+        if (strncmp(at, "\\u0000", 6) == 0)
+            return at;
+    }
+    return NULL;
+}
+
+/* Count a value and all within it; cJSON bounds the depth. */
+static size_t count_values(const cJSON *value)
+{
+    size_t count = 1;
+    for (const cJSON *child = value->child; child; child = child->next)
+        count += count_values(child);
+    return count;
 }
 
 kprof_status kprof_json_parse(const kprof_json_place *place, const char *text, size_t length, cJSON **out)
@@ -59,12 +82,19 @@ kprof_status kprof_json_parse(const kprof_json_place *place, const char *text, s
     const char *end = text;
     *out = NULL;
     if (length > MAX_TEXT)
-        return kprof_json_fail(place, "longer than %d MB", MAX_TEXT >> 20);
+        return kprof_json_fail(place, "is longer than %d MB; split it into several sections", MAX_TEXT >> 20);
     if (memchr(text, '\0', length))
         return kprof_json_fail(place, "holds a zero byte");
+    const char *zero = find_escaped_zero(text);
+    if (zero)
+        return fail_at(place, text, zero, "\\u0000 cannot stand in a text");
     cJSON *value = cJSON_ParseWithLengthOpts(text, length + 1, &end, true);
     if (!value)
-        return fail_syntax(place, text, end);
+        return fail_at(place, text, end, "not valid JSON");
+    if (count_values(value) > MAX_VALUES) {
+        cJSON_Delete(value);
+        return kprof_json_fail(place, "holds more than %d values; split it into several sections", MAX_VALUES);
+    }
     *out = value;
     return KPROF_OK;
 }
@@ -98,6 +128,19 @@ kprof_status kprof_json_check_object(const kprof_json_place *place, const cJSON 
             return kprof_json_fail(&at, "is given twice");
     }
     return KPROF_OK;
+}
+
+kprof_status kprof_json_check_texts(const kprof_json_place *place, const cJSON *value)
+{
+    kprof_status status = KPROF_OK;
+    if (cJSON_IsString(value) && !kprof_text_is_clean(value->valuestring))
+        return kprof_json_fail(place, "holds a control character, a mark of direction or bytes that are no UTF-8");
+    size_t index = 0;
+    for (const cJSON *child = value->child; child && status == KPROF_OK; child = child->next) {
+        const kprof_json_place at = {place, child->string, index++};
+        status = kprof_json_check_texts(&at, child);
+    }
+    return status;
 }
 
 static kprof_status copy_string(const kprof_json_place *place, const cJSON *value, char **out)
@@ -156,6 +199,42 @@ kprof_status kprof_json_get_int(const kprof_json_place *place, const cJSON *obje
         return kprof_json_fail(&at, "must be a whole number");
     *out = (int)value->valuedouble;
     return KPROF_OK;
+}
+
+kprof_status kprof_json_require_number(const kprof_json_place *place, const cJSON *object, const char *key, double *out)
+{
+    const cJSON *value = cJSON_GetObjectItemCaseSensitive(object, key);
+    kprof_json_place at = {place, key, 0};
+    if (!value)
+        return kprof_json_fail(&at, "is missing");
+    if (!cJSON_IsNumber(value) || !isfinite(value->valuedouble))
+        return kprof_json_fail(&at, "must be a number");
+    *out = value->valuedouble;
+    return KPROF_OK;
+}
+
+kprof_status kprof_json_get_word(const kprof_json_place *place, const cJSON *object, const char *key,
+                                 const kprof_json_words *words)
+{
+    char *text = NULL;
+    kprof_json_place at = {place, key, 0};
+    kprof_status status = kprof_json_get_string(place, object, key, &text);
+    if (status != KPROF_OK || !text)
+        return status;
+    size_t i = 0;
+    while (i < words->count && strcmp(words->words[i], text) != 0)
+        i++;
+    free(text);
+    if (i < words->count) {
+        *words->out = (int)i;
+        return KPROF_OK;
+    }
+    kprof_strbuf list = KPROF_STRBUF_INIT;
+    for (i = 0; i < words->count; i++)
+        kprof_strbuf_printf(&list, "%s\"%s\"", i ? ", " : "", words->words[i]);
+    status = kprof_json_fail(&at, "must be one of %s", list.failed ? "a few words" : list.data);
+    kprof_strbuf_free(&list);
+    return status;
 }
 
 static kprof_status check_array(const kprof_json_place *place, const cJSON *value)

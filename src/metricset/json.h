@@ -19,13 +19,17 @@ typedef struct kprof_json_place {
 kprof_status kprof_json_fail(const kprof_json_place *place, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Parse the whole text; BAD_METRICSET, with line and column, when it is not one JSON value or too long. */
+/* Parse the whole text; BAD_METRICSET, with line and column, when it is not one JSON value, too long or of too many
+ * values. */
 kprof_status kprof_json_parse(const kprof_json_place *place, const char *text, size_t length,
                               cJSON **out) KPROF_MUST_CHECK;
 
 /* Check that the value is an object with keys of the NULL-terminated list only, each at most once. */
 kprof_status kprof_json_check_object(const kprof_json_place *place, const cJSON *value,
                                      const char *const *keys) KPROF_MUST_CHECK;
+
+/* Check that no text within the value has control characters, marks of direction or bytes that are no UTF-8. */
+kprof_status kprof_json_check_texts(const kprof_json_place *place, const cJSON *value) KPROF_MUST_CHECK;
 
 /* Read a member of a checked object. An absent member leaves *out as it was; kprof_json_require_string makes that an
  * error. A string is copied (caller frees), bounded in length, and free of control characters. */
@@ -37,6 +41,17 @@ kprof_status kprof_json_get_bool(const kprof_json_place *place, const cJSON *obj
                                  bool *out) KPROF_MUST_CHECK;
 kprof_status kprof_json_get_int(const kprof_json_place *place, const cJSON *object, const char *key,
                                 int *out) KPROF_MUST_CHECK;
+/* A number of any kind, which must be there. */
+kprof_status kprof_json_require_number(const kprof_json_place *place, const cJSON *object, const char *key,
+                                       double *out) KPROF_MUST_CHECK;
+/* A word of a small vocabulary: `out` gets its place among them. */
+typedef struct kprof_json_words {
+    const char *const *words; /* [count] */
+    size_t count;
+    int *out;
+} kprof_json_words;
+kprof_status kprof_json_get_word(const kprof_json_place *place, const cJSON *object, const char *key,
+                                 const kprof_json_words *words) KPROF_MUST_CHECK;
 /* Read an array of strings as a NULL-terminated list (caller frees with kprof_strings_free). */
 kprof_status kprof_json_get_strings(const kprof_json_place *place, const cJSON *object, const char *key,
                                     char ***out) KPROF_MUST_CHECK;

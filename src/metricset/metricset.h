@@ -1,16 +1,18 @@
-/* Sets and sections as data: reads metricsets/sets/<id>.json and metricsets/sections/<id>.json, and resolves a
- * selection for one chip into the names to collect. docs/metricsets.md has the file format. */
+/* Sets, sections and findings as data: reads metricsets/sets/<id>.json, metricsets/sections/<id>.json and
+ * metricsets/findings/<id>.json, and resolves a selection for one chip into the names to collect. docs/metricsets.md
+ * has the file format. */
 #ifndef KPROF_METRICSET_METRICSET_H
 #define KPROF_METRICSET_METRICSET_H
 
 #include "core/strbuf.h"
+#include "metricset/finding.h"
 #include "metricset/section.h"
 #include "planner/planner.h"
 
 typedef struct kprof_catalog kprof_catalog;
 
-/* Load every set and section of the folders, later folders over earlier ones. BAD_METRICSET names file, place and
- * reason. */
+/* Load every set, section and finding of the folders, later folders over earlier ones. BAD_METRICSET names file, place
+ * and reason. */
 kprof_status kprof_catalog_load(const kprof_strlist *folders, kprof_catalog **out) KPROF_MUST_CHECK;
 void kprof_catalog_free(kprof_catalog *catalog);
 
@@ -23,6 +25,11 @@ size_t kprof_catalog_set_count(const kprof_catalog *catalog);
 size_t kprof_catalog_section_count(const kprof_catalog *catalog); /* in display order */
 kprof_catalog_entry kprof_catalog_set(const kprof_catalog *catalog, size_t index);
 kprof_catalog_entry kprof_catalog_section(const kprof_catalog *catalog, size_t index);
+
+/* The findings of these ids, or all when there are none, in display order. UNKNOWN_NAME with the nearest id. The caller
+ * frees items; the findings are the catalog's. */
+kprof_status kprof_catalog_findings(const kprof_catalog *catalog, const kprof_strlist *ids,
+                                    kprof_finding_list *out) KPROF_MUST_CHECK;
 
 /* The help that the file of a section has for a value. Values below the heading come first; values without a help are
  * left out. */

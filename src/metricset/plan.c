@@ -3,6 +3,7 @@
 #include "metricset/select.h"
 
 #include "core/log.h"
+#include "core/regex.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -60,14 +61,18 @@ static kprof_status want_matching(const kprof_catalog *catalog, const char *patt
 {
     kprof_regex *regex;
     bool any = false;
-    kprof_status status = kprof_regex_new(pattern, &regex);
+    kprof_status status = kprof_regex_new("--section", pattern, &regex);
     if (status != KPROF_OK)
         return status;
-    for (size_t i = 0; i < catalog->section_count; i++) {
-        if (kprof_regex_matches(regex, catalog->sections[i].id))
+    for (size_t i = 0; i < catalog->section_count && status == KPROF_OK; i++) {
+        bool matches;
+        status = kprof_regex_search(regex, catalog->sections[i].id, &matches);
+        if (status == KPROF_OK && matches)
             any = wanted[i] = true;
     }
     kprof_regex_free(regex);
+    if (status != KPROF_OK)
+        return status;
     return any ? KPROF_OK
                : kprof_fail(KPROF_UNKNOWN_NAME, "--section regex:%s matches no section; see --list-sections", pattern);
 }

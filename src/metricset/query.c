@@ -2,6 +2,7 @@
 #include "metricset/select.h"
 
 #include "core/log.h"
+#include "core/regex.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -55,9 +56,11 @@ static kprof_status add_matching(const lookup *at, const char *word)
 {
     kprof_regex *regex;
     bool found = false;
-    kprof_status status = kprof_regex_new(kprof_regex_pattern(word), &regex);
+    kprof_status status = kprof_regex_new("--metrics", kprof_regex_pattern(word), &regex);
     for (size_t i = 0; i < at->all->count && status == KPROF_OK; i++) {
-        if (!kprof_regex_matches(regex, at->all->items[i]))
+        bool matches;
+        status = kprof_regex_search(regex, at->all->items[i], &matches);
+        if (status != KPROF_OK || !matches)
             continue;
         found = true;
         if (!kprof_strlist_add_unique(at->out, at->all->items[i]))

@@ -90,9 +90,9 @@ char *kprof_section_to_json(const kprof_section *section)
     return text;
 }
 
-kprof_status kprof_section_from_json(const char *json, kprof_section *out)
+kprof_status kprof_section_from_json(const char *file, const char *json, kprof_section *out)
 {
-    kprof_json_place place = {NULL, "stored section", 0};
+    kprof_json_place place = {NULL, file, 0};
     kprof_section_definition definition = {0};
     cJSON *value;
     *out = (kprof_section){0};

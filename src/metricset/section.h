@@ -55,10 +55,11 @@ typedef struct kprof_section {
     size_t roofline_count;
 } kprof_section;
 
-/* Write a resolved section as JSON text (caller frees; NULL when out of memory), and read it back. BAD_METRICSET on
- * anything that kprof_section_to_json could not have written; the input is untrusted. */
+/* Write a resolved section as JSON text (caller frees; NULL when out of memory), and read it back. BAD_METRICSET,
+ * with a message that names `file`, on anything that kprof_section_to_json could not have written; the input is
+ * untrusted. */
 char *kprof_section_to_json(const kprof_section *section);
-kprof_status kprof_section_from_json(const char *json, kprof_section *out) KPROF_MUST_CHECK;
+kprof_status kprof_section_from_json(const char *file, const char *json, kprof_section *out) KPROF_MUST_CHECK;
 void kprof_section_free(kprof_section *section); /* members, not the struct */
 
 #endif

@@ -2,60 +2,14 @@
 #include "metricset/select.h"
 
 #include "core/log.h"
+#include "core/regex.h"
 
-#include <pcre2.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* PCRE2, matching anywhere in the text as ncu's "regex:" does. */
-struct kprof_regex {
-    pcre2_code *code;
-    pcre2_match_data *match;
-};
-
-const char *kprof_regex_pattern(const char *word)
-{
-    static const char prefix[] = "regex:";
-    return strncmp(word, prefix, sizeof(prefix) - 1) == 0 ? word + sizeof(prefix) - 1 : NULL;
-}
-
-kprof_status kprof_regex_new(const char *pattern, kprof_regex **out)
-{
-    int error;
-    PCRE2_SIZE offset;
-    *out = NULL;
-    kprof_regex *regex = calloc(1, sizeof(*regex));
-    if (!regex)
-        return KPROF_NO_MEMORY;
-    regex->code = pcre2_compile((PCRE2_SPTR)pattern, PCRE2_ZERO_TERMINATED, 0, &error, &offset, NULL);
-    if (!regex->code) {
-        char text[256];
-        (void)pcre2_get_error_message(error, (PCRE2_UCHAR *)text, sizeof(text));
-        kprof_regex_free(regex);
-        return kprof_fail(KPROF_USAGE, "regex:%s, character %zu: %s", pattern, (size_t)offset + 1, text);
-    }
-    regex->match = pcre2_match_data_create_from_pattern(regex->code, NULL);
-    if (!regex->match) {
-        kprof_regex_free(regex);
-        return KPROF_NO_MEMORY;
-    }
-    *out = regex;
-    return KPROF_OK;
-}
-
-bool kprof_regex_matches(const kprof_regex *regex, const char *text)
-{
-    return pcre2_match(regex->code, (PCRE2_SPTR)text, strlen(text), 0, 0, regex->match, NULL) >= 0;
-}
-
-void kprof_regex_free(kprof_regex *regex)
-{
-    if (!regex)
-        return;
-    pcre2_match_data_free(regex->match);
-    pcre2_code_free(regex->code);
-    free(regex);
-}
+/* Names that one word may stand for. Checking and scheduling more of them takes half a minute, and their values would
+ * fill a section that no page could show. */
+enum { MAX_NAMES_OF_WORD = 4096 };
 
 kprof_status kprof_all_base_metrics(kprof_host *host, kprof_strlist *out)
 {
@@ -111,9 +65,15 @@ kprof_status kprof_full_names(kprof_host *host, const char *base, bool first_lev
     return status;
 }
 
-/* Move the names that can be collected from `candidates` to `out`. */
-static kprof_status keep_collectable(kprof_host *host, const kprof_strlist *candidates, kprof_strlist *out)
+/* Move the names that can be collected from `candidates`, which `word` stands for, to `out`. */
+static kprof_status keep_collectable(kprof_host *host, const char *word, const kprof_strlist *candidates,
+                                     kprof_strlist *out)
 {
+    if (candidates->count > MAX_NAMES_OF_WORD)
+        return kprof_fail(KPROF_USAGE,
+                          "--metrics %s stands for %zu metrics of chip %s, more than the %d that kprof plans at once; "
+                          "narrow it down, or measure them in several runs",
+                          word, candidates->count, kprof_host_chip(host), MAX_NAMES_OF_WORD);
     kprof_status status = kprof_host_check(host, candidates);
     for (size_t i = 0; i < candidates->count && status == KPROF_OK; i++) {
         if (kprof_host_can_collect(host, candidates->items[i]) && !kprof_strlist_add_unique(out, candidates->items[i]))
@@ -122,49 +82,62 @@ static kprof_status keep_collectable(kprof_host *host, const kprof_strlist *cand
     return status;
 }
 
-static kprof_status add_launch_matches(const kprof_regex *regex, kprof_strlist *out)
+/* Append a name if the pattern matches it. */
+static kprof_status add_match(kprof_regex *regex, const char *name, kprof_strlist *out)
 {
-    for (const kprof_launch_metric *metric = kprof_launch_metrics; metric->name; metric++) {
-        if (kprof_regex_matches(regex, metric->name) && !kprof_strlist_add_unique(out, metric->name))
-            return KPROF_NO_MEMORY;
-    }
-    return KPROF_OK;
+    bool matches;
+    kprof_status status = kprof_regex_search(regex, name, &matches);
+    if (status == KPROF_OK && matches && !kprof_strlist_add(out, name))
+        status = KPROF_NO_MEMORY;
+    return status;
+}
+
+static kprof_status add_launch_matches(kprof_regex *regex, kprof_strlist *out)
+{
+    kprof_strlist names = KPROF_STRLIST_INIT;
+    kprof_status status = KPROF_OK;
+    for (const kprof_launch_metric *metric = kprof_launch_metrics; metric->name && status == KPROF_OK; metric++)
+        status = add_match(regex, metric->name, &names);
+    for (size_t i = 0; i < names.count && status == KPROF_OK; i++)
+        status = kprof_strlist_add_unique(out, names.items[i]) ? KPROF_OK : KPROF_NO_MEMORY;
+    kprof_strlist_free(&names);
+    return status;
 }
 
 /* A pattern that matches base names stands for their plainest values. */
-static kprof_status match_bases(kprof_host *host, const kprof_regex *regex, const kprof_strlist *bases,
+static kprof_status match_bases(kprof_host *host, kprof_regex *regex, const kprof_strlist *bases,
                                 kprof_strlist *candidates)
 {
     kprof_status status = KPROF_OK;
     for (size_t i = 0; i < bases->count && status == KPROF_OK; i++) {
-        if (kprof_regex_matches(regex, bases->items[i]))
+        bool matches;
+        status = kprof_regex_search(regex, bases->items[i], &matches);
+        if (status == KPROF_OK && matches)
             status = kprof_full_names(host, bases->items[i], true, candidates);
     }
     return status;
 }
 
 /* A pattern that matches no base name is meant for full names, such as regex:^dram__bytes.*sum$. */
-static kprof_status match_full_names(kprof_host *host, const kprof_regex *regex, const kprof_strlist *bases,
+static kprof_status match_full_names(kprof_host *host, kprof_regex *regex, const kprof_strlist *bases,
                                      kprof_strlist *candidates)
 {
     kprof_status status = KPROF_OK;
     for (size_t i = 0; i < bases->count && status == KPROF_OK; i++) {
         kprof_strlist names = KPROF_STRLIST_INIT;
         status = kprof_full_names(host, bases->items[i], false, &names);
-        for (size_t j = 0; j < names.count && status == KPROF_OK; j++) {
-            if (kprof_regex_matches(regex, names.items[j]) && !kprof_strlist_add(candidates, names.items[j]))
-                status = KPROF_NO_MEMORY;
-        }
+        for (size_t j = 0; j < names.count && status == KPROF_OK; j++)
+            status = add_match(regex, names.items[j], candidates);
         kprof_strlist_free(&names);
     }
     return status;
 }
 
-static kprof_status select_regex(kprof_host *host, const char *pattern, kprof_strlist *out)
+static kprof_status select_regex(kprof_host *host, const char *word, kprof_strlist *out)
 {
     kprof_regex *regex;
     kprof_strlist bases = KPROF_STRLIST_INIT, candidates = KPROF_STRLIST_INIT;
-    kprof_status status = kprof_regex_new(pattern, &regex);
+    kprof_status status = kprof_regex_new("--metrics", kprof_regex_pattern(word), &regex);
     if (status != KPROF_OK)
         return status;
     size_t before = out->count;
@@ -176,10 +149,9 @@ static kprof_status select_regex(kprof_host *host, const char *pattern, kprof_st
     if (status == KPROF_OK && candidates.count == 0 && out->count == before)
         status = match_full_names(host, regex, &bases, &candidates);
     if (status == KPROF_OK)
-        status = keep_collectable(host, &candidates, out);
+        status = keep_collectable(host, word, &candidates, out);
     if (status == KPROF_OK && out->count == before && candidates.count == 0)
-        status =
-            kprof_fail(KPROF_UNKNOWN_NAME, "regex:%s matches no metric of chip %s", pattern, kprof_host_chip(host));
+        status = kprof_fail(KPROF_UNKNOWN_NAME, "%s matches no metric of chip %s", word, kprof_host_chip(host));
     kprof_regex_free(regex);
     kprof_strlist_free(&bases);
     kprof_strlist_free(&candidates);
@@ -295,7 +267,7 @@ static kprof_status select_breakdown(kprof_host *host, const char *throughput, k
     if (status == KPROF_OK)
         status = kprof_host_breakdown(host, name.data, &candidates);
     if (status == KPROF_OK)
-        status = keep_collectable(host, &candidates, out);
+        status = keep_collectable(host, throughput, &candidates, out);
     kprof_strlist_free(&candidates);
     kprof_strbuf_free(&name);
     return status;
@@ -312,7 +284,7 @@ static kprof_status select_name(kprof_host *host, const char *word, kprof_strlis
         status = KPROF_NO_MEMORY;
     bool repeated = candidates.count > 0 && kprof_strlist_contains(out, candidates.items[0]);
     if (status == KPROF_OK)
-        status = keep_collectable(host, &candidates, out);
+        status = keep_collectable(host, word, &candidates, out);
     if (status == KPROF_OK && out->count == before && !repeated)
         status = fail_unknown(host, word);
     kprof_strlist_free(&candidates);
@@ -328,9 +300,8 @@ bool kprof_is_group(const char *word)
 
 kprof_status kprof_select_metrics(const kprof_catalog *catalog, kprof_host *host, const char *word, kprof_strlist *out)
 {
-    const char *pattern = kprof_regex_pattern(word);
-    if (pattern)
-        return select_regex(host, pattern, out);
+    if (kprof_regex_pattern(word))
+        return select_regex(host, word, out);
     if (strncmp(word, breakdown, sizeof(breakdown) - 1) == 0)
         return select_breakdown(host, word + sizeof(breakdown) - 1, out);
     if (strncmp(word, group, sizeof(group) - 1) == 0)

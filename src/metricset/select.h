@@ -4,17 +4,8 @@
 
 #include "metricset/catalog.h"
 
-/* Return the pattern of "regex:PATTERN", or NULL for anything else. */
-const char *kprof_regex_pattern(const char *word);
-
 /* Is it "breakdown:THROUGHPUT" or "group:SECTION", which stand for several names? */
 bool kprof_is_group(const char *word);
-
-typedef struct kprof_regex kprof_regex;
-/* Compile a pattern (PCRE2). USAGE, with the place in the pattern, when it is no regular expression. */
-kprof_status kprof_regex_new(const char *pattern, kprof_regex **out) KPROF_MUST_CHECK;
-bool kprof_regex_matches(const kprof_regex *regex, const char *text); /* anywhere in the text */
-void kprof_regex_free(kprof_regex *regex);
 
 /* Append every base name of the chip: of counters, ratios and throughputs. */
 kprof_status kprof_all_base_metrics(kprof_host *host, kprof_strlist *out) KPROF_MUST_CHECK;

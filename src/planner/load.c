@@ -62,8 +62,8 @@ static void add_root(kprof_strlist *places, const char *root)
 static void list_places(kprof_strlist *places)
 {
     add_root(places, KPROF_CUDA_ROOT);
-    add_root(places, getenv("CUDA_HOME"));
-    add_root(places, getenv("CUDA_PATH"));
+    add_root(places, secure_getenv("CUDA_HOME"));
+    add_root(places, secure_getenv("CUDA_PATH"));
     add_root(places, "/usr/local/cuda");
     add_root(places, "/usr/local/cuda-13");
     add_root(places, "/opt/cuda");

@@ -19,7 +19,7 @@ void kprof_csv_launches_end(kprof_emitter *emitter)
 {
     kprof_csv *csv = kprof_csv_of(emitter);
     for (size_t i = 0; csv->tails && i < csv->base.launches.slot_count; i++)
-        kprof_strbuf_free(&csv->tails[i]);
+        kprof_strbuf_free(&csv->tails[i].text);
     free(csv->tails);
     free(csv->values);
     csv->tails = NULL;
@@ -30,59 +30,62 @@ void kprof_csv_free(kprof_emitter *emitter)
 {
     kprof_csv *csv = kprof_csv_of(emitter);
     kprof_csv_launches_end(emitter);
-    kprof_strbuf_free(&csv->prefix);
-    kprof_strbuf_free(&csv->row);
+    kprof_strbuf_free(&csv->prefix.text);
+    kprof_strbuf_free(&csv->row.text);
     free(csv);
 }
 
 /* Quote through libcsv: csv_write needs at most twice the length and two quotes. */
-void kprof_csv_put_text(kprof_strbuf *row, const char *text)
+void kprof_csv_put_text(kprof_csv_line *row, const char *text)
 {
     char fixed[512];
+    const bool is_formula = row->is_safe && *text && strchr("=+-@\t\r", *text);
     size_t length = strlen(text), room = 2 * length + 2;
     char *quoted = room <= sizeof fixed ? fixed : malloc(room);
     if (!quoted) {
-        row->failed = true;
+        row->text.failed = true;
         return;
     }
-    kprof_strbuf_append(row, quoted, csv_write(quoted, room, text, length));
+    size_t size = csv_write(quoted, room, text, length);
+    kprof_strbuf_puts(&row->text, is_formula ? "\"'" : "\"");
+    kprof_strbuf_append(&row->text, quoted + 1, size - 1); /* without its first quote */
     if (quoted != fixed)
         free(quoted);
 }
 
-void kprof_csv_text(kprof_strbuf *row, const char *text)
+void kprof_csv_text(kprof_csv_line *row, const char *text)
 {
     kprof_csv_put_text(row, text);
     kprof_csv_put_comma(row);
 }
 
-static void put_integer(kprof_strbuf *row, int64_t value)
+static void put_integer(kprof_csv_line *row, int64_t value)
 {
     char number[KPROF_NUMBER_SIZE];
-    kprof_strbuf_append(row, number, kprof_number_integer(number, value));
+    kprof_strbuf_append(&row->text, number, kprof_number_integer(number, value));
 }
 
-void kprof_csv_integer(kprof_strbuf *row, int64_t value)
+void kprof_csv_integer(kprof_csv_line *row, int64_t value)
 {
     put_integer(row, value);
     kprof_csv_put_comma(row);
 }
 
-static void put_real(kprof_strbuf *row, double value)
+static void put_real(kprof_csv_line *row, double value)
 {
     char number[KPROF_NUMBER_SIZE];
-    kprof_strbuf_append(row, number, kprof_number_exact(number, value));
+    kprof_strbuf_append(&row->text, number, kprof_number_exact(number, value));
 }
 
-void kprof_csv_real(kprof_strbuf *row, double value)
+void kprof_csv_real(kprof_csv_line *row, double value)
 {
     char number[KPROF_NUMBER_SIZE + 1];
     size_t length = kprof_number_exact(number, value);
     number[length] = ',';
-    kprof_strbuf_append(row, number, length + 1);
+    kprof_strbuf_append(&row->text, number, length + 1);
 }
 
-void kprof_csv_put(kprof_strbuf *row, const kprof_emit_field *field)
+void kprof_csv_put(kprof_csv_line *row, const kprof_emit_field *field)
 {
     if (field->type == KPROF_FIELD_TEXT && field->text)
         kprof_csv_put_text(row, field->text);
@@ -92,7 +95,7 @@ void kprof_csv_put(kprof_strbuf *row, const kprof_emit_field *field)
         put_real(row, field->real);
 }
 
-void kprof_csv_names(kprof_strbuf *row, const char *const *names)
+void kprof_csv_names(kprof_csv_line *row, const char *const *names)
 {
     for (; *names; names++)
         kprof_csv_text(row, *names);
@@ -100,7 +103,7 @@ void kprof_csv_names(kprof_strbuf *row, const char *const *names)
 
 void kprof_csv_end_row(kprof_csv *csv)
 {
-    kprof_strbuf *row = &csv->row;
+    kprof_strbuf *row = &csv->row.text;
     if (row->failed) {
         csv->base.status = KPROF_NO_MEMORY;
         return;
@@ -112,9 +115,16 @@ void kprof_csv_end_row(kprof_csv *csv)
     kprof_strbuf_clear(row);
 }
 
+/* The options are known once the emitter has been made. */
+static void settle_safety(kprof_csv *csv)
+{
+    csv->row.is_safe = csv->prefix.is_safe = csv->base.options->csv_safe;
+}
+
 void kprof_csv_begin_launches(kprof_csv *csv)
 {
     const kprof_emit_launches *launches = &csv->base.launches;
+    settle_safety(csv);
     csv->tails = calloc(launches->slot_count + 1, sizeof *csv->tails);
     csv->values = calloc(launches->column_count + 1, sizeof *csv->values);
     if (!csv->tails || !csv->values)
@@ -123,7 +133,7 @@ void kprof_csv_begin_launches(kprof_csv *csv)
 
 void kprof_csv_begin_launch(kprof_csv *csv)
 {
-    kprof_strbuf_clear(&csv->prefix);
+    kprof_strbuf_clear(&csv->prefix.text);
     if (csv->base.status != KPROF_OK)
         return;
     for (size_t i = 0; i < csv->base.launches.column_count; i++)
@@ -131,19 +141,20 @@ void kprof_csv_begin_launch(kprof_csv *csv)
 }
 
 bool kprof_csv_begin_metric(kprof_csv *csv, const kprof_emit_metric *metric,
-                            void (*put)(kprof_strbuf *tail, const kprof_emit_metric *metric))
+                            void (*put)(kprof_csv_line *tail, const kprof_emit_metric *metric))
 {
     if (csv->base.status != KPROF_OK)
         return false;
-    kprof_strbuf *tail = &csv->tails[metric->slot];
-    if (tail->length == 0)
+    kprof_csv_line *tail = &csv->tails[metric->slot];
+    tail->is_safe = csv->row.is_safe;
+    if (tail->text.length == 0)
         put(tail, metric);
-    if (tail->failed || csv->prefix.failed) {
+    if (tail->text.failed || csv->prefix.text.failed) {
         csv->base.status = KPROF_NO_MEMORY;
         return false;
     }
-    kprof_output_put(csv->base.out, csv->prefix.data, csv->prefix.length);
-    kprof_output_put(csv->base.out, tail->data, tail->length);
+    kprof_output_put(csv->base.out, csv->prefix.text.data, csv->prefix.text.length);
+    kprof_output_put(csv->base.out, tail->text.data, tail->text.length);
     return true;
 }
 
@@ -153,13 +164,13 @@ void kprof_csv_keep_value(kprof_emitter *emitter, const kprof_emit_metric *metri
         kprof_csv_of(emitter)->values[metric->column] = metric->value;
 }
 
-void kprof_csv_put_values(kprof_csv *csv, void (*put)(kprof_strbuf *row, double value))
+void kprof_csv_put_values(kprof_csv *csv, void (*put)(kprof_csv_line *row, double value))
 {
-    if (csv->prefix.failed)
+    if (csv->prefix.text.failed)
         csv->base.status = KPROF_NO_MEMORY;
     if (csv->base.status != KPROF_OK)
         return;
-    kprof_strbuf_append(&csv->row, csv->prefix.data, csv->prefix.length);
+    kprof_strbuf_append(&csv->row.text, csv->prefix.text.data, csv->prefix.text.length);
     for (size_t i = 0; i < csv->base.launches.column_count; i++)
         put(&csv->row, csv->values[i]);
     kprof_csv_end_row(csv);
@@ -174,7 +185,7 @@ static void put_keys(kprof_csv *csv, const kprof_emit_record *record, const kpro
     }
 }
 
-static void put_fields(kprof_strbuf *row, const kprof_emit_record *record, const kprof_csv_columns *columns)
+static void put_fields(kprof_csv_line *row, const kprof_emit_record *record, const kprof_csv_columns *columns)
 {
     for (size_t i = 0; i < record->count; i++) {
         if (!columns->name(record->fields[i].key))
@@ -197,8 +208,11 @@ void kprof_csv_list_begin(kprof_emitter *emitter, const kprof_emit_list *list)
 {
     static const char *const columns[] = {"list", "record", "field", "unit", "value", NULL};
     kprof_csv *csv = kprof_csv_of(emitter);
+    settle_safety(csv);
     csv->list = *list;
     csv->record = 0;
+    if (list->is_aside)
+        return;
     if (list->shape == KPROF_LIST_GROUPS || list->shape == KPROF_LIST_ALONE || csv->header_done)
         return;
     kprof_csv_names(&csv->row, columns);
@@ -230,13 +244,15 @@ void kprof_csv_record_begin(kprof_emitter *emitter, const kprof_emit_record *rec
 {
     kprof_csv *csv = kprof_csv_of(emitter);
     csv->record++;
+    if (csv->list.is_aside)
+        return;
     if (csv->list.shape == KPROF_LIST_ALONE) {
         put_fields(&csv->row, record, &kprof_csv_plain_columns);
         kprof_csv_end_row(csv);
     } else if (csv->list.shape == KPROF_LIST_GROUPS) {
-        kprof_strbuf_clear(&csv->prefix);
+        kprof_strbuf_clear(&csv->prefix.text);
         put_fields(&csv->prefix, record, csv->columns);
-        if (csv->prefix.failed)
+        if (csv->prefix.text.failed)
             emitter->status = KPROF_NO_MEMORY;
         if (!csv->header_done)
             put_keys(csv, record, csv->columns);
@@ -253,7 +269,7 @@ void kprof_csv_row(kprof_emitter *emitter, const kprof_emit_record *row)
         kprof_csv_end_row(csv);
         csv->header_done = true;
     }
-    kprof_strbuf_append(&csv->row, csv->prefix.data, csv->prefix.length);
+    kprof_strbuf_append(&csv->row.text, csv->prefix.text.data, csv->prefix.text.length);
     put_fields(&csv->row, row, csv->columns);
     kprof_csv_end_row(csv);
 }
@@ -261,5 +277,5 @@ void kprof_csv_row(kprof_emitter *emitter, const kprof_emit_record *row)
 /* A record without rows is left out; so is the header that it would have begun. */
 void kprof_csv_record_end(kprof_emitter *emitter)
 {
-    kprof_strbuf_clear(&kprof_csv_of(emitter)->row);
+    kprof_strbuf_clear(&kprof_csv_of(emitter)->row.text);
 }

@@ -5,20 +5,27 @@
 
 #include "report/emit.h"
 
+/* A row, or part of one, being put together. */
+typedef struct kprof_csv_line {
+    kprof_strbuf text;
+    bool is_safe; /* texts that a spreadsheet would take for a formula get an apostrophe in front */
+} kprof_csv_line;
+
 /* How the columns of a list of GROUPS look. */
 typedef struct kprof_csv_columns {
     const char *(*name)(const char *key); /* of a field; NULL: it is left out */
-    void (*put)(kprof_strbuf *row, const kprof_emit_field *field);
+    void (*put)(kprof_csv_line *row, const kprof_emit_field *field);
 } kprof_csv_columns;
 extern const kprof_csv_columns kprof_csv_plain_columns; /* all, by their keys */
 
 typedef struct kprof_csv {
     kprof_emitter base;
     const kprof_csv_columns *columns;
-    kprof_strbuf prefix; /* of the launch or record: its columns, each followed by a comma */
-    kprof_strbuf row;    /* being put together */
-    kprof_strbuf *tails; /* [slot_count]: the texts of a metric, quoted, each followed by a comma; made on first use */
-    double *values;      /* [column_count], of the launch, for a row of all */
+    kprof_csv_line prefix; /* of the launch or record: its columns, each followed by a comma */
+    kprof_csv_line row;    /* being put together */
+    kprof_csv_line
+        *tails;     /* [slot_count]: the texts of a metric, quoted, each followed by a comma; made on first use */
+    double *values; /* [column_count], of the launch, for a row of all */
     kprof_emit_list list;
     int64_t record; /* number of the record in the list, from 1 */
     bool header_done;
@@ -33,16 +40,16 @@ static inline kprof_csv *kprof_csv_of(kprof_emitter *emitter)
 }
 
 /* Append a field without or with the comma after it. A value that is missing is an empty field. */
-void kprof_csv_put(kprof_strbuf *row, const kprof_emit_field *field);
-void kprof_csv_put_text(kprof_strbuf *row, const char *text);
-static inline void kprof_csv_put_comma(kprof_strbuf *row)
+void kprof_csv_put(kprof_csv_line *row, const kprof_emit_field *field);
+void kprof_csv_put_text(kprof_csv_line *row, const char *text);
+static inline void kprof_csv_put_comma(kprof_csv_line *row)
 {
-    kprof_strbuf_append(row, ",", 1);
+    kprof_strbuf_append(&row->text, ",", 1);
 }
-void kprof_csv_text(kprof_strbuf *row, const char *text);
-void kprof_csv_integer(kprof_strbuf *row, int64_t value);
-void kprof_csv_real(kprof_strbuf *row, double value);
-void kprof_csv_names(kprof_strbuf *row, const char *const *names); /* NULL-terminated */
+void kprof_csv_text(kprof_csv_line *row, const char *text);
+void kprof_csv_integer(kprof_csv_line *row, int64_t value);
+void kprof_csv_real(kprof_csv_line *row, double value);
+void kprof_csv_names(kprof_csv_line *row, const char *const *names); /* NULL-terminated */
 /* Finish csv->row: the last comma becomes the line's end. */
 void kprof_csv_end_row(kprof_csv *csv);
 
@@ -54,11 +61,11 @@ void kprof_csv_begin_launch(kprof_csv *csv);
 /* Begin a row for a metric, with the launch's columns and the metric's own, which `put` writes once for each slot.
  * False on a failure; else the row is to be ended by kprof_csv_end_row. */
 bool kprof_csv_begin_metric(kprof_csv *csv, const kprof_emit_metric *metric,
-                            void (*put)(kprof_strbuf *tail, const kprof_emit_metric *metric));
+                            void (*put)(kprof_csv_line *tail, const kprof_emit_metric *metric));
 /* Keep the value for the launch's one row. */
 void kprof_csv_keep_value(kprof_emitter *emitter, const kprof_emit_metric *metric);
 /* Write that row, at the end of a launch; `put` writes a value and a comma. */
-void kprof_csv_put_values(kprof_csv *csv, void (*put)(kprof_strbuf *row, double value));
+void kprof_csv_put_values(kprof_csv *csv, void (*put)(kprof_csv_line *row, double value));
 
 /* The operations for lists. */
 void kprof_csv_list_begin(kprof_emitter *emitter, const kprof_emit_list *list);

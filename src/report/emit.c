@@ -1,10 +1,11 @@
 /* The table of formats, and what an emitter does for which its format has no operation of its own. */
 #include "report/emit.h"
-#include "report/units.h"
+#include "core/clean.h"
 #include "report/witness.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
 
@@ -20,7 +21,7 @@ static void nothing(kprof_emitter *emitter)
 
 static void begin_list_of_launches(kprof_emitter *emitter)
 {
-    emitter->ops->list_begin(emitter, &(kprof_emit_list){"launches", "Launches", KPROF_LIST_GROUPS});
+    emitter->ops->list_begin(emitter, &(kprof_emit_list){"launches", "Launches", KPROF_LIST_GROUPS, false});
 }
 
 /* People see it only where there is something to see. */
@@ -149,6 +150,18 @@ static void begin_section(kprof_emitter *emitter, const kprof_section *section)
     (void)section;
 }
 
+static void no_verdict(kprof_emitter *emitter, const kprof_emit_findings *findings)
+{
+    (void)emitter;
+    (void)findings;
+}
+
+static void no_finding(kprof_emitter *emitter, const kprof_found *found)
+{
+    (void)emitter;
+    (void)found;
+}
+
 static void end_record(kprof_emitter *emitter)
 {
     emitter->ops->record_end(emitter);
@@ -185,10 +198,12 @@ static void add_defaults(kprof_emitter_ops *ops)
     DEFAULT(page_begin, nothing);
     DEFAULT(launches_begin, begin_list_of_launches);
     DEFAULT(launch_begin, begin_record_of_launch);
+    DEFAULT(verdict, no_verdict);
     DEFAULT(section_begin, begin_section);
     DEFAULT(metric, show_row_of_metric);
     DEFAULT(table, show_cells);
     DEFAULT(rooflines, show_points);
+    DEFAULT(finding, no_finding);
     DEFAULT(section_end, nothing);
     DEFAULT(list_begin, begin_list);
     DEFAULT(columns, show_record);
@@ -212,6 +227,71 @@ kprof_emitter *kprof_emitter_allocate(size_t size, const kprof_emitter_ops *ops)
     return emitter;
 }
 
+bool kprof_format_keeps_text(const kprof_print_options *options)
+{
+    return options->format == KPROF_FORMAT_JSON || options->format == KPROF_FORMAT_JSONL ||
+           options->format == KPROF_FORMAT_PERFETTO;
+}
+
+typedef void record_operation(kprof_emitter *emitter, const kprof_emit_record *record);
+
+enum { TEXTS_OF_FIELD = 3 };
+
+/* Clean one text of a field; what was made goes to *made. False when out of memory. */
+static bool clean(const char **text, char **made)
+{
+    if (!*text || kprof_text_is_clean(*text))
+        return true;
+    *made = kprof_clean_text(*text);
+    *text = *made ? *made : "";
+    return *made;
+}
+
+/* Run an operation with a record of clean texts. */
+static void run_clean(kprof_emitter *emitter, const kprof_emit_record *record, record_operation *operation)
+{
+    kprof_emit_field *fields = calloc(record->count + 1, sizeof *fields);
+    char **made = calloc(record->count + 1, TEXTS_OF_FIELD * sizeof *made);
+    bool whole = fields && made;
+    for (size_t i = 0; i < record->count && whole; i++) {
+        fields[i] = record->fields[i];
+        char **texts = made + i * TEXTS_OF_FIELD;
+        whole = clean(&fields[i].text, &texts[0]) && clean(&fields[i].label, &texts[1]) &&
+                clean(&fields[i].unit, &texts[2]);
+    }
+    if (whole)
+        operation(emitter, &(kprof_emit_record){fields, record->count});
+    else
+        emitter->status = KPROF_NO_MEMORY;
+    for (size_t i = 0; made && i < record->count * TEXTS_OF_FIELD; i++)
+        free(made[i]);
+    free(made);
+    free(fields);
+}
+
+static void clean_columns(kprof_emitter *emitter, const kprof_emit_record *columns)
+{
+    run_clean(emitter, columns, emitter->raw.columns);
+}
+
+static void clean_record_begin(kprof_emitter *emitter, const kprof_emit_record *record)
+{
+    run_clean(emitter, record, emitter->raw.record_begin);
+}
+
+static void clean_row(kprof_emitter *emitter, const kprof_emit_record *row)
+{
+    run_clean(emitter, row, emitter->raw.row);
+}
+
+static void clean_records(kprof_emitter *emitter)
+{
+    emitter->raw = emitter->own;
+    emitter->own.columns = clean_columns;
+    emitter->own.record_begin = clean_record_begin;
+    emitter->own.row = clean_row;
+}
+
 kprof_status kprof_emitter_new(const char *page, const kprof_print_options *options, kprof_output *out,
                                kprof_emitter **emitter)
 {
@@ -222,6 +302,8 @@ kprof_status kprof_emitter_new(const char *page, const kprof_print_options *opti
     (*emitter)->options = options;
     (*emitter)->out = out;
     (*emitter)->status = KPROF_OK;
+    if (!kprof_format_keeps_text(options))
+        clean_records(*emitter);
     return KPROF_OK;
 }
 
@@ -280,9 +362,25 @@ kprof_emit_field kprof_field_plain(kprof_emit_field field)
     return field;
 }
 
+kprof_emit_field kprof_field_signed(kprof_emit_field field)
+{
+    field.is_signed = true;
+    return field;
+}
+
 bool kprof_field_is_missing(const kprof_emit_field *field)
 {
     return field->type == KPROF_FIELD_TEXT ? !field->text : field->type == KPROF_FIELD_REAL && isnan(field->real);
+}
+
+kprof_human kprof_field_human(const kprof_emit_field *field, bool base_units)
+{
+    kprof_human human = kprof_units_human(field->real, field->unit, base_units);
+    if (field->is_signed && field->real > 0) {
+        memmove(human.number + 1, human.number, sizeof human.number - 2); /* numbers are shorter */
+        human.number[0] = '+';
+    }
+    return human;
 }
 
 void kprof_field_describe(const kprof_emit_field *field, bool base_units, kprof_strbuf *out)
@@ -294,7 +392,7 @@ void kprof_field_describe(const kprof_emit_field *field, bool base_units, kprof_
     } else if (field->type == KPROF_FIELD_INTEGER) {
         kprof_strbuf_printf(out, "%lld", (long long)field->integer);
     } else {
-        kprof_human human = kprof_units_human(field->real, field->unit, base_units);
+        kprof_human human = kprof_field_human(field, base_units);
         kprof_strbuf_printf(out, "%s%s%s", human.number, *human.unit ? " " : "", human.unit);
     }
 }

@@ -4,9 +4,10 @@
 #ifndef KPROF_REPORT_EMIT_H
 #define KPROF_REPORT_EMIT_H
 
-#include "report/model.h"
+#include "report/findings.h"
 #include "report/output.h"
 #include "report/roofline.h"
+#include "report/units.h"
 
 /* One value of a launch. */
 typedef struct kprof_emit_metric {
@@ -63,6 +64,7 @@ typedef struct kprof_emit_field {
     const char *missing; /* what people see where it is missing; NULL: "n/a" */
     bool plain;          /* a heading gives it without its label */
     bool disagrees;      /* as of a metric: it, or what it is the label of */
+    bool is_signed;      /* people see a plus before a number above 0 */
 } kprof_emit_field;
 typedef struct kprof_emit_record {
     const kprof_emit_field *fields;
@@ -73,12 +75,14 @@ typedef struct kprof_emit_record {
 typedef enum kprof_list_shape {
     KPROF_LIST_BLOCKS, /* a few records of many fields */
     KPROF_LIST_TABLE,  /* many short records: the rows of one table */
-    KPROF_LIST_GROUPS, /* records with a row for each metric, all with the same fields; its page has no other list */
+    KPROF_LIST_GROUPS, /* records with a row for each metric, all with the same fields; its page has no other list but
+                          those that are aside */
     KPROF_LIST_ALONE,  /* as TABLE; its page has nothing else, so that it needs no title */
 } kprof_list_shape;
 typedef struct kprof_emit_list {
     const char *key, *title;
     kprof_list_shape shape;
+    bool is_aside; /* beside the list that the page is about: a format of one table leaves it out */
 } kprof_emit_list;
 
 /* Describes to an emitter the launches that a page shows. */
@@ -91,8 +95,15 @@ typedef struct kprof_emit_launches {
 
 typedef struct kprof_emitter kprof_emitter;
 
-/* Calls nest as in  page { launches { launch { metric* section { metric* table* rooflines? } } } }  and
- * page { list { columns? record { row* } } }.
+/* The findings of a launch. */
+typedef struct kprof_emit_findings {
+    const kprof_findings *findings;
+    bool has_next; /* the launch has the section that the verdict says to look at */
+} kprof_emit_findings;
+
+/* Calls nest as in  page { launches { launch { verdict? metric* section { metric* table* rooflines? finding* } finding*
+ * } } }  and  page { list { columns? record { row* } } }. A finding that stands in none of the launch's sections comes
+ * after them.
  *
  * An emitter may leave out operations, NULL. By default, launches are a list of GROUPS, a launch is a record of it, and
  * a metric one of its rows; a table and rooflines are their metrics; all else does nothing, also at the end of what the
@@ -101,10 +112,12 @@ typedef struct kprof_emitter_ops {
     void (*page_begin)(kprof_emitter *emitter);
     void (*launches_begin)(kprof_emitter *emitter); /* emitter->launches has been set */
     void (*launch_begin)(kprof_emitter *emitter, const kprof_model_launch *launch);
+    void (*verdict)(kprof_emitter *emitter, const kprof_emit_findings *findings); /* all of them, found or not */
     void (*section_begin)(kprof_emitter *emitter, const kprof_section *section);
     void (*metric)(kprof_emitter *emitter, const kprof_emit_metric *metric);
     void (*table)(kprof_emitter *emitter, const kprof_emit_table *table);
     void (*rooflines)(kprof_emitter *emitter, const kprof_emit_roofline *rooflines, size_t count);
+    void (*finding)(kprof_emitter *emitter, const kprof_found *found); /* one that was found */
     void (*section_end)(kprof_emitter *emitter);
     void (*launch_end)(kprof_emitter *emitter);
     void (*launches_end)(kprof_emitter *emitter);
@@ -127,7 +140,12 @@ struct kprof_emitter {
     kprof_output *out;
     kprof_status status;
     kprof_emitter_ops own; /* what `ops` points to */
+    kprof_emitter_ops raw; /* of a format for people: the operations that get clean records from those of `own` */
 };
+
+/* Does the format encode any text itself? Else it is to be given text that core/clean.h has cleaned: that of records is
+ * cleaned on the way to the emitter, that of reports as it is read. */
+bool kprof_format_keeps_text(const kprof_print_options *options);
 
 /* An emitter for the format of the options. */
 kprof_status kprof_emitter_new(const char *page, const kprof_print_options *options, kprof_output *out,
@@ -145,8 +163,11 @@ kprof_emit_field kprof_field_with_role(kprof_emit_field field, kprof_field_role 
 bool kprof_record_is_shown(const kprof_emit_record *record);
 kprof_emit_field kprof_field_with_unit(kprof_emit_field field, const char *unit);
 kprof_emit_field kprof_field_plain(kprof_emit_field field);
+kprof_emit_field kprof_field_signed(kprof_emit_field field);
 /* Is its value missing? */
 bool kprof_field_is_missing(const kprof_emit_field *field);
+/* The value of a REAL as people read it; "n/a" if it is missing. */
+kprof_human kprof_field_human(const kprof_emit_field *field, bool base_units);
 /* Append its value as people read it: "32", "38.72 %", "n/a". */
 void kprof_field_describe(const kprof_emit_field *field, bool base_units, kprof_strbuf *out);
 /* The text of the first field that people see above the rows; NULL: there is none. */

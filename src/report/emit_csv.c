@@ -8,7 +8,8 @@ static const char *const launch_columns[] = {
     "launch",     "process_id", "process",     "host",     "function", "kernel",        "context", "stream",
     "graph_node", "device",     "device_name", "cc",       "grid_x",   "grid_y",        "grid_z",  "block_x",
     "block_y",    "block_z",    "replay_mode", "measured", "reason",   "disagreements", NULL};
-static const char *const metric_columns[] = {"section", "metric", "unit", "value", "passes", "samples", "mad", NULL};
+static const char *const metric_columns[] = {"section", "metric", "unit",       "value",   "passes",
+                                             "samples", "mad",    "confidence", "message", NULL};
 
 static void long_launches_begin(kprof_emitter *emitter)
 {
@@ -30,7 +31,7 @@ static void wide_launches_begin(kprof_emitter *emitter)
 }
 
 /* Empty for a graph as a whole. */
-static void put_shape(kprof_strbuf *row, const kprof_launch_record *launch, const uint32_t shape[3])
+static void put_shape(kprof_csv_line *row, const kprof_launch_record *launch, const uint32_t shape[3])
 {
     for (int i = 0; i < 3; i++) {
         if (kprof_launch_is_graph(launch))
@@ -40,7 +41,7 @@ static void put_shape(kprof_strbuf *row, const kprof_launch_record *launch, cons
     }
 }
 
-static void put_text_if_any(kprof_strbuf *row, const char *text)
+static void put_text_if_any(kprof_csv_line *row, const char *text)
 {
     if (*text)
         kprof_csv_put_text(row, text);
@@ -61,7 +62,7 @@ static void put_disagreements(kprof_emitter *emitter, const kprof_model_launch *
 static void csv_launch_begin(kprof_emitter *emitter, const kprof_model_launch *launch)
 {
     const kprof_launch_record *record = &launch->record;
-    kprof_strbuf *row = &kprof_csv_of(emitter)->prefix;
+    kprof_csv_line *row = &kprof_csv_of(emitter)->prefix;
     kprof_csv_begin_launch(kprof_csv_of(emitter));
     kprof_csv_integer(row, launch->id);
     kprof_csv_integer(row, launch->process->pid);
@@ -77,7 +78,7 @@ static void csv_launch_begin(kprof_emitter *emitter, const kprof_model_launch *l
         kprof_csv_put_comma(row);
     kprof_csv_integer(row, record->device);
     kprof_csv_text(row, launch->device->name);
-    kprof_strbuf_printf(row, "%u.%u,", launch->device->record.cc_major, launch->device->record.cc_minor);
+    kprof_strbuf_printf(&row->text, "%u.%u,", launch->device->record.cc_major, launch->device->record.cc_minor);
     put_shape(row, record, record->grid);
     put_shape(row, record, record->block);
     kprof_csv_text(row, launch->replay_mode);
@@ -86,7 +87,7 @@ static void csv_launch_begin(kprof_emitter *emitter, const kprof_model_launch *l
     put_disagreements(emitter, launch);
 }
 
-static void put_texts(kprof_strbuf *tail, const kprof_emit_metric *metric)
+static void put_texts(kprof_csv_line *tail, const kprof_emit_metric *metric)
 {
     kprof_csv_text(tail, metric->section ? metric->section->id : "");
     kprof_csv_text(tail, metric->name);
@@ -96,18 +97,65 @@ static void put_texts(kprof_strbuf *tail, const kprof_emit_metric *metric)
 static void long_metric(kprof_emitter *emitter, const kprof_emit_metric *metric)
 {
     kprof_csv *csv = kprof_csv_of(emitter);
-    kprof_strbuf *row = &csv->row;
+    kprof_csv_line *row = &csv->row;
     if (metric->shown_before || !kprof_csv_begin_metric(csv, metric, put_texts))
         return;
     kprof_csv_real(row, metric->value);
     put_text_if_any(row, metric->passes);
     if (metric->spread) {
-        kprof_strbuf_printf(row, "%zu,", metric->spread->samples);
+        kprof_strbuf_printf(&row->text, "%zu,", metric->spread->samples);
         kprof_csv_real(row, metric->spread->mad);
     } else {
-        kprof_strbuf_append(row, ",,", 2);
+        kprof_strbuf_append(&row->text, ",,", 2);
     }
+    kprof_strbuf_append(&row->text, ",,", 2); /* metrics have neither confidence nor message */
     kprof_csv_end_row(csv);
+}
+
+/* A row that is of no metric. */
+typedef struct told_row {
+    const char *section, *kind, *name; /* the metric is kind__name */
+    double pct;                        /* NaN: none */
+    const char *confidence;            /* "": none */
+    const kprof_strbuf *text;
+} told_row;
+
+static void put_told(kprof_emitter *emitter, const told_row *told)
+{
+    kprof_csv *csv = kprof_csv_of(emitter);
+    kprof_csv_line *row = &csv->row;
+    if (told->text->failed || csv->prefix.text.failed)
+        emitter->status = KPROF_NO_MEMORY;
+    if (emitter->status != KPROF_OK)
+        return;
+    kprof_strbuf_append(&row->text, csv->prefix.text.data, csv->prefix.text.length);
+    put_text_if_any(row, told->section);
+    kprof_strbuf_printf(&row->text, "\"%s__%s\",\"%%\",", told->kind, told->name);
+    kprof_csv_real(row, told->pct);
+    kprof_strbuf_append(&row->text, ",,,", 3);
+    put_text_if_any(row, told->confidence);
+    put_text_if_any(row, told->text->length ? told->text->data : "");
+    kprof_csv_end_row(csv);
+}
+
+static void long_verdict(kprof_emitter *emitter, const kprof_emit_findings *all)
+{
+    for (kprof_verdict_row i = 0; i < KPROF_VERDICT_ROWS; i++) {
+        kprof_verdict_text row = kprof_verdict_describe(all->findings, i, true);
+        if (row.name.length > 0)
+            put_told(emitter, &(told_row){"", "verdict", row.key, row.value, "", &row.name});
+        kprof_verdict_text_free(&row);
+    }
+}
+
+static void long_finding(kprof_emitter *emitter, const kprof_found *found)
+{
+    const kprof_finding *finding = found->finding;
+    kprof_strbuf text = KPROF_STRBUF_INIT;
+    kprof_found_say(found, true, &text);
+    put_told(emitter, &(told_row){finding->sections[0], "finding", finding->id, found->gain_pct,
+                                  kprof_confidence_name(finding->confidence), &text});
+    kprof_strbuf_free(&text);
 }
 
 static void wide_launch_end(kprof_emitter *emitter)
@@ -118,7 +166,9 @@ static void wide_launch_end(kprof_emitter *emitter)
 static const kprof_emitter_ops long_ops = {
     .launches_begin = long_launches_begin,
     .launch_begin = csv_launch_begin,
+    .verdict = long_verdict,
     .metric = long_metric,
+    .finding = long_finding,
     .launches_end = kprof_csv_launches_end,
     .list_begin = kprof_csv_list_begin,
     .columns = kprof_csv_columns_of_list,

@@ -4,14 +4,17 @@
 #include "report/number.h"
 #include "report/units.h"
 
+#include <math.h>
 #include <string.h>
 
 static const char *const launch_columns[] = {"ID",          "Process ID", "Process Name", "Host Name",
                                              "Kernel Name", "Context",    "Stream",       "Block Size",
                                              "Grid Size",   "Device",     "CC",           NULL};
 static const char *const metric_columns[] = {"Section Name", "Metric Name", "Metric Unit", "Metric Value", NULL};
+static const char *const rule_columns[] = {
+    "Rule Name", "Rule Type", "Rule Description", "Estimated Speedup Type", "Estimated Speedup", NULL};
 
-static void put_unit(kprof_strbuf *row, const char *base)
+static void put_unit(kprof_csv_line *row, const char *base)
 {
     char unit[64];
     kprof_units_ncu(base, unit, sizeof unit);
@@ -38,6 +41,8 @@ static void ncu_launches_begin(kprof_emitter *emitter)
     kprof_csv_names(&csv->row, launch_columns);
     if (launches->in_sections)
         kprof_csv_names(&csv->row, metric_columns);
+    if (launches->in_sections && emitter->options->findings)
+        kprof_csv_names(&csv->row, rule_columns);
     for (size_t i = 0; !launches->in_sections && i < launches->column_count; i++)
         kprof_csv_text(&csv->row, launches->columns[i].name);
     kprof_csv_end_row(csv);
@@ -45,22 +50,22 @@ static void ncu_launches_begin(kprof_emitter *emitter)
         put_units_row(csv);
 }
 
-static void put_quoted_integer(kprof_strbuf *row, uint64_t value)
+static void put_quoted_integer(kprof_csv_line *row, uint64_t value)
 {
-    kprof_strbuf_printf(row, "\"%llu\",", (unsigned long long)value);
+    kprof_strbuf_printf(&row->text, "\"%llu\",", (unsigned long long)value);
 }
 
-static void put_quoted_shape(kprof_strbuf *row, const kprof_launch_record *launch, const uint32_t shape[3])
+static void put_quoted_shape(kprof_csv_line *row, const kprof_launch_record *launch, const uint32_t shape[3])
 {
     if (kprof_launch_is_graph(launch))
         kprof_csv_text(row, "");
     else
-        kprof_strbuf_printf(row, "\"(%u, %u, %u)\",", shape[0], shape[1], shape[2]);
+        kprof_strbuf_printf(&row->text, "\"(%u, %u, %u)\",", shape[0], shape[1], shape[2]);
 }
 
 static void ncu_launch_begin(kprof_emitter *emitter, const kprof_model_launch *launch)
 {
-    kprof_strbuf *row = &kprof_csv_of(emitter)->prefix;
+    kprof_csv_line *row = &kprof_csv_of(emitter)->prefix;
     kprof_csv_begin_launch(kprof_csv_of(emitter));
     put_quoted_integer(row, (uint64_t)launch->id);
     put_quoted_integer(row, (uint64_t)launch->process->pid);
@@ -72,18 +77,18 @@ static void ncu_launch_begin(kprof_emitter *emitter, const kprof_model_launch *l
     put_quoted_shape(row, &launch->record, launch->record.block);
     put_quoted_shape(row, &launch->record, launch->record.grid);
     put_quoted_integer(row, launch->record.device);
-    kprof_strbuf_printf(row, "\"%u.%u\",", launch->device->record.cc_major, launch->device->record.cc_minor);
+    kprof_strbuf_printf(&row->text, "\"%u.%u\",", launch->device->record.cc_major, launch->device->record.cc_minor);
 }
 
-static void put_value(kprof_strbuf *row, double value, unsigned decimals)
+static void put_value(kprof_csv_line *row, double value, unsigned decimals)
 {
     char quoted[KPROF_NUMBER_SIZE + 2] = "\"";
     size_t length = kprof_number_grouped(quoted + 1, value, (kprof_number_style){.decimals = decimals});
     quoted[length + 1] = '"';
-    kprof_strbuf_append(row, quoted, length + 2);
+    kprof_strbuf_append(&row->text, quoted, length + 2);
 }
 
-static void put_texts(kprof_strbuf *tail, const kprof_emit_metric *metric)
+static void put_texts(kprof_csv_line *tail, const kprof_emit_metric *metric)
 {
     kprof_csv_text(tail, metric->section ? metric->section->name : "");
     kprof_csv_text(tail, metric->label);
@@ -103,7 +108,41 @@ static void ncu_metric(kprof_emitter *emitter, const kprof_emit_metric *metric)
         return;
     put_value(&csv->row, metric->value, 2);
     kprof_csv_put_comma(&csv->row);
+    for (const char *const *name = rule_columns; emitter->options->findings && *name; name++)
+        kprof_csv_text(&csv->row, "");
     kprof_csv_end_row(csv);
+}
+
+/* ncu names the section of a rule by its identifier. Types are OPT: with an estimate, INF: what limits the kernel, and
+ * WRN. */
+static void put_rule(kprof_csv_line *row, const kprof_found *found, const char *text)
+{
+    const kprof_finding *finding = found->finding;
+    const bool has_gain = !isnan(found->gain_pct);
+    kprof_csv_text(row, finding->sections[0]);
+    for (size_t i = 0; i < 3; i++) /* a rule is no metric */
+        kprof_csv_text(row, "");
+    kprof_csv_text(row, finding->id);
+    kprof_csv_text(row, has_gain ? "OPT" : finding->verdict == KPROF_VERDICT_LIMIT ? "INF" : "WRN");
+    kprof_csv_text(row, text);
+    kprof_csv_text(row, !has_gain ? "" : finding->gain_is_local ? "local" : "global");
+    put_value(row, found->gain_pct, 2);
+    kprof_csv_put_comma(row);
+}
+
+static void ncu_finding(kprof_emitter *emitter, const kprof_found *found)
+{
+    kprof_csv *csv = kprof_csv_of(emitter);
+    kprof_strbuf text = KPROF_STRBUF_INIT;
+    kprof_found_say(found, false, &text);
+    if (text.failed || csv->prefix.text.failed)
+        emitter->status = KPROF_NO_MEMORY;
+    if (emitter->status == KPROF_OK) {
+        kprof_strbuf_append(&csv->row.text, csv->prefix.text.data, csv->prefix.text.length);
+        put_rule(&csv->row, found, text.length ? text.data : "");
+        kprof_csv_end_row(csv);
+    }
+    kprof_strbuf_free(&text);
 }
 
 /* ncu prints the header items of sections alone. */
@@ -120,7 +159,7 @@ static void no_rooflines(kprof_emitter *emitter, const kprof_emit_roofline *roof
     (void)count;
 }
 
-static void put_exact_value(kprof_strbuf *row, double value)
+static void put_exact_value(kprof_csv_line *row, double value)
 {
     put_value(row, value, 6);
     kprof_csv_put_comma(row);
@@ -147,12 +186,12 @@ static const char *ncu_name(const char *key)
     return NULL;
 }
 
-static void put_field(kprof_strbuf *row, const kprof_emit_field *field)
+static void put_field(kprof_csv_line *row, const kprof_emit_field *field)
 {
     if (field->type == KPROF_FIELD_REAL)
         put_value(row, field->real, 2);
     else if (field->type == KPROF_FIELD_INTEGER)
-        kprof_strbuf_printf(row, "\"%lld\"", (long long)field->integer);
+        kprof_strbuf_printf(&row->text, "\"%lld\"", (long long)field->integer);
     else if (strcmp(field->key, "unit") == 0)
         put_unit(row, field->text);
     else
@@ -165,6 +204,7 @@ static const kprof_emitter_ops ncu_ops = {
     .launches_begin = ncu_launches_begin,
     .launch_begin = ncu_launch_begin,
     .metric = ncu_metric,
+    .finding = ncu_finding,
     .table = no_table,
     .rooflines = no_rooflines,
     .launch_end = ncu_launch_end,

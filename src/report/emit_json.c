@@ -1,11 +1,9 @@
 /* JSON through cJSON, one launch or record at a time, so that memory does not grow with the report. The shape is
- * published as docs/report.schema.json; change both together. */
-#include "report/emit.h"
-#include "report/number.h"
+ * published as docs/report.schema.json; change both together. JSON lines are the same launches and records, each alone
+ * in its line. */
+#include "report/json_values.h"
 #include "report/witness.h"
 
-#include <cjson/cJSON.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,79 +24,12 @@ static json_emitter *of(kprof_emitter *emitter)
     return (json_emitter *)emitter;
 }
 
-/* Numbers as text: cJSON's own printing follows the locale and is slow. */
-static cJSON *number(double value)
-{
-    char text[KPROF_NUMBER_SIZE];
-    if (!isfinite(value))
-        return cJSON_CreateNull();
-    kprof_number_exact(text, value);
-    return cJSON_CreateRaw(text);
-}
-
-static cJSON *integer(int64_t value)
-{
-    char text[KPROF_NUMBER_SIZE];
-    kprof_number_integer(text, value);
-    return cJSON_CreateRaw(text);
-}
-
-/* Keys are literals or live as long as the report's model. */
-static void add(cJSON *object, const char *key, cJSON *value)
-{
-    cJSON_AddItemToObjectCS(object, key, value);
-}
-
-static void add_text(cJSON *object, const char *key, const char *text)
-{
-    add(object, key, text ? cJSON_CreateString(text) : cJSON_CreateNull());
-}
-
-static cJSON *add_array(cJSON *object, const char *key)
-{
-    cJSON *array = cJSON_CreateArray();
-    add(object, key, array);
-    return array;
-}
-
-static cJSON *add_object(cJSON *object, const char *key)
-{
-    cJSON *member = cJSON_CreateObject();
-    add(object, key, member);
-    return member;
-}
-
-static cJSON *append_object(cJSON *array)
-{
-    cJSON *object = cJSON_CreateObject();
-    cJSON_AddItemToArray(array, object);
-    return object;
-}
-
-/* Write what cJSON has printed, NULL when out of memory, and free it. */
-static void write_text(json_emitter *json, char *text)
-{
-    if (!text) {
-        json->base.status = KPROF_NO_MEMORY;
-        return;
-    }
-    kprof_output_puts(json->base.out, text);
-    cJSON_free(text);
-}
-
-/* Print and free a value. */
-static void write_value(json_emitter *json, cJSON *value)
-{
-    write_text(json, value ? cJSON_PrintUnformatted(value) : NULL);
-    cJSON_Delete(value);
-}
-
 /* Elements of the top-level arrays stand on lines of their own. */
 static void write_element(json_emitter *json, cJSON *value)
 {
     kprof_output_puts(json->base.out, json->first ? "\n" : ",\n");
     json->first = false;
-    write_value(json, value);
+    kprof_json_write(&json->base, value);
 }
 
 static cJSON *metric_catalogue(const kprof_emit_launches *launches)
@@ -138,7 +69,7 @@ static cJSON *passes_of_chip(const kprof_model_chip *chip)
     cJSON *passes = cJSON_CreateArray();
     for (size_t i = 0; i < chip->pass_count; i++) {
         cJSON *pass = append_object(passes);
-        add(pass, "counters", integer(chip->passes[i].counters));
+        add(pass, "counters", kprof_json_integer(chip->passes[i].counters));
         add(pass, "sm_side", cJSON_CreateBool(chip->passes[i].sm_side));
     }
     return passes;
@@ -153,7 +84,7 @@ static cJSON *passes_of_metrics(const kprof_model *model, const kprof_model_chip
             continue;
         cJSON *numbers = add_array(metrics, model->metrics[i].name);
         for (size_t k = 0; k < passes->count; k++)
-            cJSON_AddItemToArray(numbers, integer(passes->items[k]));
+            cJSON_AddItemToArray(numbers, kprof_json_integer(passes->items[k]));
     }
     return metrics;
 }
@@ -186,28 +117,13 @@ static void json_launches_begin(kprof_emitter *emitter)
     json_emitter *json = of(emitter);
     begin_envelope(json);
     kprof_output_puts(emitter->out, ",\n\"metrics\":");
-    write_value(json, metric_catalogue(&emitter->launches));
+    kprof_json_write(&json->base, metric_catalogue(&emitter->launches));
     kprof_output_puts(emitter->out, ",\n\"sections\":");
-    write_value(json, section_catalogue(emitter->launches.model));
+    kprof_json_write(&json->base, section_catalogue(emitter->launches.model));
     kprof_output_puts(emitter->out, ",\n\"schedules\":");
-    write_value(json, schedules(emitter->launches.model));
+    kprof_json_write(&json->base, schedules(emitter->launches.model));
     kprof_output_puts(emitter->out, ",\n\"launches\":[");
     json->first = true;
-}
-
-static cJSON *known(bool is_known, int64_t value)
-{
-    return is_known ? integer(value) : cJSON_CreateNull();
-}
-
-static cJSON *shape(bool is_known, const uint32_t dimensions[3])
-{
-    if (!is_known)
-        return cJSON_CreateNull();
-    cJSON *array = cJSON_CreateArray();
-    for (int i = 0; i < 3; i++)
-        cJSON_AddItemToArray(array, integer(dimensions[i]));
-    return array;
 }
 
 static cJSON *kernel_object(const kprof_model_launch *launch)
@@ -226,7 +142,7 @@ static cJSON *kernel_object(const kprof_model_launch *launch)
 static cJSON *process_object(const kprof_model_process *process)
 {
     cJSON *object = cJSON_CreateObject();
-    add(object, "id", integer(process->pid));
+    add(object, "id", kprof_json_integer(process->pid));
     add_text(object, "name", process->name);
     add_text(object, "host", process->host);
     return object;
@@ -237,7 +153,7 @@ static cJSON *device_object(const kprof_model_device *device)
     char cc[24];
     snprintf(cc, sizeof cc, "%u.%u", device->record.cc_major, device->record.cc_minor);
     cJSON *object = cJSON_CreateObject();
-    add(object, "id", integer(device->record.device));
+    add(object, "id", kprof_json_integer(device->record.device));
     add_text(object, "name", device->name);
     add_text(object, "chip", device->chip);
     add_text(object, "compute_capability", cc);
@@ -256,7 +172,7 @@ static cJSON *disagreements(kprof_emitter *emitter, const kprof_model_launch *la
     for (size_t i = 0; i < count; i++) {
         cJSON *object = append_object(array);
         add_text(object, "witness", found[i].witness);
-        add(object, "spread_pct", number(found[i].spread_pct));
+        add(object, "spread_pct", kprof_json_number(found[i].spread_pct));
     }
     kprof_disagreements_free(found, count);
     return array;
@@ -265,11 +181,11 @@ static cJSON *disagreements(kprof_emitter *emitter, const kprof_model_launch *la
 static cJSON *multiplexed_object(const kprof_model_samples *samples)
 {
     cJSON *object = cJSON_CreateObject();
-    add(object, "launches", integer((int64_t)samples->launches));
-    add(object, "last_launch", integer(samples->last_launch));
-    add(object, "samples", integer((int64_t)samples->count));
-    add(object, "set_apart", integer((int64_t)samples->set_apart));
-    add(object, "used", integer((int64_t)samples->used));
+    add(object, "launches", kprof_json_integer((int64_t)samples->launches));
+    add(object, "last_launch", kprof_json_integer(samples->last_launch));
+    add(object, "samples", kprof_json_integer((int64_t)samples->count));
+    add(object, "set_apart", kprof_json_integer((int64_t)samples->set_apart));
+    add(object, "used", kprof_json_integer((int64_t)samples->used));
     return object;
 }
 
@@ -279,25 +195,25 @@ static void json_launch_begin(kprof_emitter *emitter, const kprof_model_launch *
     const kprof_launch_record *record = &launch->record;
     const bool is_graph = kprof_launch_is_graph(record);
     cJSON *object = json->launch = cJSON_CreateObject();
-    add(object, "id", integer(launch->id));
+    add(object, "id", kprof_json_integer(launch->id));
     add_text(object, "kernel_name", kprof_model_kernel_name(launch->kernel, emitter->options->kernel_base));
     add(object, "kernel", kernel_object(launch));
     add(object, "process", process_object(launch->process));
     add(object, "device", device_object(launch->device));
-    add(object, "context", integer(record->context));
-    add(object, "stream", integer((int64_t)record->stream));
+    add(object, "context", kprof_json_integer(record->context));
+    add(object, "stream", kprof_json_integer((int64_t)record->stream));
     add(object, "graph_node", known(record->graph_node > 0, (int64_t)record->graph_node));
-    add(object, "thread", integer(record->thread));
-    add(object, "position", integer((int64_t)record->launch));
+    add(object, "thread", kprof_json_integer(record->thread));
+    add(object, "position", kprof_json_integer((int64_t)record->launch));
     add(object, "grid", shape(!is_graph, record->grid));
     add(object, "block", shape(!is_graph, record->block));
     add(object, "cluster", shape(record->cluster[0] > 0, record->cluster));
     add(object, "dynamic_shared_memory_bytes", known(!is_graph, record->dynamic_smem_bytes));
-    add(object, "start_unix_ns", integer(record->start_unix_ns));
-    add(object, "profile_ns", integer(record->profile_ns));
+    add(object, "start_unix_ns", kprof_json_integer(record->start_unix_ns));
+    add(object, "profile_ns", kprof_json_integer(record->profile_ns));
     add_text(object, "replay_mode", launch->replay_mode);
-    add(object, "passes", integer(record->pass_count));
-    add(object, "measured", integer(launch->measured));
+    add(object, "passes", kprof_json_integer(record->pass_count));
+    add(object, "measured", kprof_json_integer(launch->measured));
     add_text(object, "reason", launch->reason);
     add(object, "disagreements", disagreements(emitter, launch));
     if (launch->samples)
@@ -325,8 +241,8 @@ static void add_spread(cJSON *object, const kprof_model_spread *spread)
 {
     if (!spread)
         return;
-    add(object, "samples", integer((int64_t)spread->samples));
-    add(object, "mad", number(spread->mad));
+    add(object, "samples", kprof_json_integer((int64_t)spread->samples));
+    add(object, "mad", kprof_json_number(spread->mad));
 }
 
 static cJSON *metric_object(const kprof_emit_metric *metric)
@@ -335,9 +251,140 @@ static cJSON *metric_object(const kprof_emit_metric *metric)
     add_text(object, "name", metric->name);
     add_text(object, "label", metric->label);
     add_text(object, "unit", metric->unit);
-    add(object, "value", number(metric->value));
+    add(object, "value", kprof_json_number(metric->value));
     add_spread(object, metric->spread);
     return object;
+}
+
+/* Take a text over; null when it is empty. */
+static cJSON *take_text(json_emitter *json, kprof_strbuf *text)
+{
+    if (text->failed)
+        json->base.status = KPROF_NO_MEMORY;
+    cJSON *value = text->length > 0 ? cJSON_CreateString(text->data) : cJSON_CreateNull();
+    kprof_strbuf_free(text);
+    return value;
+}
+
+/* A text of a finding with its values, as people read it. */
+static cJSON *found_text(json_emitter *json, const kprof_found *found, const char *text)
+{
+    kprof_strbuf line = KPROF_STRBUF_INIT;
+    kprof_found_text(found, text, false, &line);
+    return take_text(json, &line);
+}
+
+static cJSON *evidence(json_emitter *json, const kprof_found *found)
+{
+    const kprof_finding *finding = found->finding;
+    cJSON *array = cJSON_CreateArray();
+    for (size_t i = 0; i < finding->value_count; i++) {
+        kprof_strbuf option = KPROF_STRBUF_INIT;
+        if (!finding->values[i].label)
+            continue;
+        cJSON *value = append_object(array);
+        add_text(value, "name", finding->values[i].name);
+        add_text(value, "label", finding->values[i].label);
+        add_text(value, "unit", finding->values[i].unit);
+        add(value, "value", kprof_json_number(found->values[finding->threshold_count + i]));
+        kprof_found_option(found, i, false, &option);
+        add(value, "option", take_text(json, &option));
+    }
+    return array;
+}
+
+static cJSON *thresholds(const kprof_finding *finding)
+{
+    cJSON *array = cJSON_CreateArray();
+    for (size_t i = 0; i < finding->threshold_count; i++) {
+        const kprof_finding_threshold *threshold = &finding->thresholds[i];
+        cJSON *object = append_object(array);
+        add_text(object, "name", threshold->name);
+        add(object, "value", kprof_json_number(threshold->value));
+        add_text(object, "unit", threshold->unit);
+        add_text(object, "source", threshold->source);
+    }
+    return array;
+}
+
+static cJSON *speedup(const kprof_found *found)
+{
+    const kprof_finding *finding = found->finding;
+    if (!finding->gain)
+        return cJSON_CreateNull();
+    cJSON *object = cJSON_CreateObject();
+    add(object, "pct", kprof_json_number(found->gain_pct));
+    add_text(object, "scope", finding->gain_is_local ? "local" : "global");
+    add_text(object, "formula", finding->gain_formula);
+    add_text(object, "source", finding->gain_source);
+    return object;
+}
+
+static cJSON *found_object(json_emitter *json, const kprof_found *found)
+{
+    const kprof_finding *finding = found->finding;
+    cJSON *object = cJSON_CreateObject();
+    add_text(object, "id", finding->id);
+    add_text(object, "name", finding->name);
+    add_text(object, "section", finding->sections[0]);
+    add_text(object, "confidence", kprof_confidence_name(finding->confidence));
+    add(object, "message", found_text(json, found, finding->message));
+    add(object, "advice", found_text(json, found, finding->advice));
+    add(object, "estimated_speedup", speedup(found));
+    add(object, "evidence", evidence(json, found));
+    add(object, "thresholds", thresholds(finding));
+    add_text(object, "next", kprof_found_next(found));
+    return object;
+}
+
+static cJSON *unknown_object(json_emitter *json, const kprof_found *found)
+{
+    kprof_strlist missing = KPROF_STRLIST_INIT;
+    cJSON *object = cJSON_CreateObject();
+    add_text(object, "id", found->finding->id);
+    if (kprof_found_missing(found, &missing) != KPROF_OK)
+        json->base.status = KPROF_NO_MEMORY;
+    cJSON *names = add_array(object, "missing");
+    for (size_t i = 0; i < missing.count; i++)
+        cJSON_AddItemToArray(names, cJSON_CreateString(missing.items[i]));
+    kprof_strlist_free(&missing);
+    return object;
+}
+
+static cJSON *verdict_object(json_emitter *json, const kprof_findings *findings)
+{
+    cJSON *object = cJSON_CreateObject();
+    for (kprof_verdict_row i = 0; i < KPROF_VERDICT_ROWS; i++) {
+        kprof_verdict_text row = kprof_verdict_describe(findings, i, false);
+        if (i == KPROF_ROW_NEXT) {
+            add(object, row.key, take_text(json, &row.name));
+        } else if (row.name.length == 0) {
+            add(object, row.key, cJSON_CreateNull());
+        } else {
+            cJSON *line = add_object(object, row.key);
+            add(line, i == KPROF_ROW_BEST ? "id" : "name", take_text(json, &row.name));
+            add(line, "pct", kprof_json_number(row.value));
+            add(line, "text", take_text(json, &row.text));
+        }
+        kprof_verdict_text_free(&row);
+    }
+    return object;
+}
+
+static void json_verdict(kprof_emitter *emitter, const kprof_emit_findings *all)
+{
+    json_emitter *json = of(emitter);
+    const kprof_findings *findings = all->findings;
+    add(json->launch, "verdict", verdict_object(json, findings));
+    cJSON *found = add_array(json->launch, "findings");
+    cJSON *unknown = add_array(json->launch, "not_evaluated");
+    for (size_t i = 0; i < findings->count; i++) {
+        const kprof_found *item = &findings->items[i];
+        if (item->state == KPROF_FOUND)
+            cJSON_AddItemToArray(found, found_object(json, item));
+        else if (item->state == KPROF_FOUND_UNKNOWN)
+            cJSON_AddItemToArray(unknown, unknown_object(json, item));
+    }
 }
 
 static cJSON *member(const cJSON *object, const char *key)
@@ -352,7 +399,7 @@ static void json_metric(kprof_emitter *emitter, const kprof_emit_metric *metric)
         cJSON_AddItemToArray(member(json->section, "items"), metric_object(metric));
         return;
     }
-    add(json->values, metric->name, number(metric->value));
+    add(json->values, metric->name, kprof_json_number(metric->value));
     if (metric->spread)
         add_spread(add_object(json->spreads, metric->name), metric->spread);
 }
@@ -386,9 +433,9 @@ static void add_point(cJSON *points, const kprof_emit_point *point)
     add(object, "peak", metric_object(point->peak));
     add(object, "intensity", metric_object(point->intensity));
     add(object, "pct_of_roof", metric_object(point->pct));
-    add(object, "ridge_flop_per_byte", number(point->at.ridge));
-    add(object, "attainable_flop_per_second", number(point->at.attainable));
-    add(object, "headroom", number(point->at.headroom));
+    add(object, "ridge_flop_per_byte", kprof_json_number(point->at.ridge));
+    add(object, "attainable_flop_per_second", kprof_json_number(point->at.attainable));
+    add(object, "headroom", kprof_json_number(point->at.headroom));
     add_text(object, "limited_by", !point->at.has_work ? NULL : point->at.memory_bound ? "memory" : "compute");
 }
 
@@ -445,7 +492,8 @@ static void add_fields(cJSON *object, const kprof_emit_record *record)
         if (field->type == KPROF_FIELD_TEXT)
             add_text(object, field->key, field->text);
         else
-            add(object, field->key, field->type == KPROF_FIELD_REAL ? number(field->real) : integer(field->integer));
+            add(object, field->key,
+                field->type == KPROF_FIELD_REAL ? kprof_json_number(field->real) : kprof_json_integer(field->integer));
     }
 }
 
@@ -487,7 +535,7 @@ static void json_page_end(kprof_emitter *emitter)
         kprof_output_puts(emitter->out, "}\n");
         return;
     }
-    write_text(json, cJSON_Print(json->alone));
+    kprof_json_write_text(&json->base, cJSON_Print(json->alone));
     kprof_output_puts(emitter->out, "\n");
 }
 
@@ -503,6 +551,7 @@ static void json_free(kprof_emitter *emitter)
 static const kprof_emitter_ops json_ops = {
     .launches_begin = json_launches_begin,
     .launch_begin = json_launch_begin,
+    .verdict = json_verdict,
     .section_begin = json_section_begin,
     .metric = json_metric,
     .table = json_table,
@@ -522,4 +571,52 @@ static const kprof_emitter_ops json_ops = {
 kprof_emitter *kprof_emit_json_new(void)
 {
     return kprof_emitter_allocate(sizeof(json_emitter), &json_ops);
+}
+
+static void lines_launches_begin(kprof_emitter *emitter)
+{
+    (void)emitter;
+}
+
+static void lines_launch_end(kprof_emitter *emitter)
+{
+    json_emitter *json = of(emitter);
+    kprof_json_write(emitter, json->launch);
+    kprof_output_puts(emitter->out, "\n");
+    json->launch = json->sections = json->section = json->values = json->spreads = NULL;
+}
+
+static void lines_list_begin(kprof_emitter *emitter, const kprof_emit_list *list)
+{
+    of(emitter)->has_rows = list->shape == KPROF_LIST_GROUPS;
+}
+
+static void lines_record_end(kprof_emitter *emitter)
+{
+    json_emitter *json = of(emitter);
+    kprof_json_write(emitter, json->record);
+    kprof_output_puts(emitter->out, "\n");
+    json->record = json->rows = NULL;
+}
+
+static const kprof_emitter_ops lines_ops = {
+    .launches_begin = lines_launches_begin,
+    .launch_begin = json_launch_begin,
+    .verdict = json_verdict,
+    .section_begin = json_section_begin,
+    .metric = json_metric,
+    .table = json_table,
+    .rooflines = json_rooflines,
+    .section_end = json_section_end,
+    .launch_end = lines_launch_end,
+    .list_begin = lines_list_begin,
+    .record_begin = json_record_begin,
+    .row = json_row,
+    .record_end = lines_record_end,
+    .free = json_free,
+};
+
+kprof_emitter *kprof_emit_jsonl_new(void)
+{
+    return kprof_emitter_allocate(sizeof(json_emitter), &lines_ops);
 }

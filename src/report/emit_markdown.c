@@ -186,6 +186,8 @@ static void markdown_row(kprof_emitter *emitter, const kprof_emit_record *row)
     markdown_emitter *markdown = of(emitter);
     const char *heading = kprof_record_heading(row);
     const char *last = markdown->in_table && markdown->heading.length ? markdown->heading.data : "";
+    if (!kprof_record_is_shown(row))
+        return;
     if (heading && strcmp(heading, last) != 0) {
         kprof_strbuf_clear(&markdown->heading);
         kprof_strbuf_puts(&markdown->heading, heading);
@@ -197,6 +199,48 @@ static void markdown_row(kprof_emitter *emitter, const kprof_emit_record *row)
     show_cells(markdown, row);
 }
 
+/* "**heading**: text", which nothing need follow. */
+static void put_bold(markdown_emitter *markdown, const char *mark, const char *heading, const char *text)
+{
+    kprof_strbuf_printf(&markdown->line, "%s**", mark);
+    put_text(&markdown->line, heading);
+    kprof_strbuf_puts(&markdown->line, "**");
+    put_text(&markdown->line, text);
+    end_line(markdown);
+    markdown->in_table = false;
+}
+
+/* A list: what limits the launch, and what to do. */
+static void markdown_verdict(kprof_emitter *emitter, const kprof_emit_findings *all)
+{
+    begin_block(of(emitter));
+    for (kprof_verdict_row i = 0; i < KPROF_VERDICT_ROWS; i++) {
+        kprof_verdict_text row = kprof_verdict_describe(all->findings, i, emitter->options->base_units);
+        kprof_strbuf line = KPROF_STRBUF_INIT;
+        kprof_strbuf_printf(&line, ": %s", row.text.length > 0 ? row.text.data : "");
+        if (row.text.failed || line.failed)
+            emitter->status = KPROF_NO_MEMORY;
+        else if (row.text.length > 0)
+            put_bold(of(emitter), "- ", row.label, line.data);
+        kprof_strbuf_free(&line);
+        kprof_verdict_text_free(&row);
+    }
+}
+
+static void markdown_finding(kprof_emitter *emitter, const kprof_found *found)
+{
+    kprof_strbuf text = KPROF_STRBUF_INIT;
+    kprof_found_describe(found, &text);
+    kprof_strbuf_puts(&text, ". ");
+    kprof_found_say(found, emitter->options->base_units, &text);
+    begin_block(of(emitter));
+    if (text.failed)
+        emitter->status = KPROF_NO_MEMORY;
+    else
+        put_bold(of(emitter), "> ", found->finding->name, text.data);
+    kprof_strbuf_free(&text);
+}
+
 static void markdown_free(kprof_emitter *emitter)
 {
     kprof_strbuf_free(&of(emitter)->heading);
@@ -205,6 +249,8 @@ static void markdown_free(kprof_emitter *emitter)
 }
 
 static const kprof_emitter_ops markdown_ops = {
+    .verdict = markdown_verdict,
+    .finding = markdown_finding,
     .list_begin = markdown_list_begin,
     .columns = markdown_columns,
     .record_begin = markdown_record_begin,

@@ -729,6 +729,113 @@ static void text_launch_end(kprof_emitter *emitter)
     flush_items(of(emitter));
 }
 
+/* A row of the verdict: its label, then its text, whose further lines stand below it. */
+static void show_verdict_row(kprof_emitter *emitter, const kprof_verdict_text *row)
+{
+    enum { INDENT = 2, LABEL_WIDTH = 12 };
+    const size_t indent = INDENT + LABEL_WIDTH;
+    const size_t room = width_of(emitter) > indent ? width_of(emitter) - indent : 1;
+    const char *text = row->text.data;
+    for (bool is_first = true; *text; is_first = false, text = kprof_text_next_line(text, room)) {
+        kprof_output_repeat(emitter->out, ' ', INDENT);
+        kprof_output_printf(emitter->out, "%-*s%.*s\n", LABEL_WIDTH, is_first ? row->label : "",
+                            (int)kprof_text_line(text, room), text);
+    }
+}
+
+static void text_verdict(kprof_emitter *emitter, const kprof_emit_findings *findings)
+{
+    const bool base_units = emitter->options->base_units;
+    bool has_rows = false;
+    for (kprof_verdict_row i = 0; i < KPROF_VERDICT_ROWS; i++) {
+        kprof_verdict_text row = kprof_verdict_describe(findings->findings, i, base_units);
+        if (i == KPROF_ROW_NEXT && row.text.length > 0) {
+            kprof_strbuf_clear(&row.text);
+            kprof_strbuf_printf(&row.text, findings->has_next ? "section %s below" : "--section %s", row.name.data);
+        }
+        const bool is_shown = row.text.length > 0 && (row.is_known || !of(emitter)->hides_missing);
+        if (row.text.failed)
+            emitter->status = KPROF_NO_MEMORY;
+        if (is_shown && !row.text.failed) {
+            kprof_output_puts(emitter->out, has_rows ? "" : "\n");
+            show_verdict_row(emitter, &row);
+        }
+        has_rows = has_rows || is_shown;
+        kprof_verdict_text_free(&row);
+    }
+}
+
+/* Print a paragraph of a finding, unless it is empty, and free it. */
+static void put_paragraph(kprof_emitter *emitter, kprof_strbuf *paragraph)
+{
+    if (paragraph->failed)
+        emitter->status = KPROF_NO_MEMORY;
+    else if (paragraph->length > 0)
+        put_lines(emitter, (text_block){STYLE_PLAIN, 6, width_of(emitter), true}, paragraph->data);
+    kprof_strbuf_free(paragraph);
+}
+
+static void show_paragraph(kprof_emitter *emitter, const kprof_found *found, const char *text)
+{
+    kprof_strbuf paragraph = KPROF_STRBUF_INIT;
+    kprof_found_text(found, text, emitter->options->base_units, &paragraph);
+    put_paragraph(emitter, &paragraph);
+}
+
+/* Texts without placeholders. */
+static void show_estimate(kprof_emitter *emitter, const char *before, const char *text)
+{
+    kprof_strbuf paragraph = KPROF_STRBUF_INIT;
+    if (text)
+        kprof_strbuf_printf(&paragraph, "%s%s", before, text);
+    put_paragraph(emitter, &paragraph);
+}
+
+/* The values that show it, and where its estimate comes from. */
+static void show_evidence(kprof_emitter *emitter, const kprof_found *found)
+{
+    const kprof_finding *finding = found->finding;
+    kprof_strbuf line = KPROF_STRBUF_INIT;
+    for (size_t i = 0; i < finding->value_count; i++) {
+        const kprof_finding_value *value = &finding->values[i];
+        kprof_human human =
+            kprof_units_human(found->values[finding->threshold_count + i], value->unit, emitter->options->base_units);
+        if (!value->label)
+            continue;
+        kprof_strbuf_printf(&line, "%s%s ", line.length ? "; " : "Values: ", value->label);
+        if (found->options[i] != SIZE_MAX) {
+            kprof_found_option(found, i, emitter->options->base_units, &line);
+            kprof_strbuf_puts(&line, ", ");
+        }
+        kprof_strbuf_printf(&line, "%s%s%s", human.number, *human.unit ? " " : "", human.unit);
+    }
+    put_paragraph(emitter, &line);
+    show_estimate(emitter, "Estimate: ", finding->gain_formula);
+    show_estimate(emitter, "Estimate from: ", finding->gain_source);
+}
+
+/* "Uncoalesced access: up to 12.50 % of the time (high confidence)" */
+static void text_finding(kprof_emitter *emitter, const kprof_found *found)
+{
+    text_emitter *text = of(emitter);
+    const kprof_finding *finding = found->finding;
+    kprof_strbuf heading = KPROF_STRBUF_INIT;
+    text->is_idle = false; /* the section has more than a line */
+    begin_part(text);
+    kprof_strbuf_printf(&heading, "! %s", finding->name);
+    kprof_found_describe(found, &heading);
+    if (heading.failed)
+        emitter->status = KPROF_NO_MEMORY;
+    else
+        put_lines(emitter, (text_block){STYLE_NOTE, 4, width_of(emitter), false}, heading.data);
+    kprof_strbuf_free(&heading);
+    show_paragraph(emitter, found, finding->message);
+    show_paragraph(emitter, found, finding->advice);
+    if (emitter->options->details_help)
+        show_evidence(emitter, found);
+    text->follows_idle = false;
+}
+
 static void show_list_title(kprof_emitter *emitter)
 {
     text_emitter *text = of(emitter);
@@ -750,7 +857,8 @@ static void put_field(kprof_emitter *emitter, kprof_grid *grid, const kprof_emit
         kprof_number_integer(number, field->integer);
         kprof_grid_add(grid, number, "");
     } else {
-        put_human(emitter, grid, field->real, field->unit);
+        kprof_human human = kprof_field_human(field, emitter->options->base_units);
+        kprof_grid_add(grid, human.number, human.unit);
     }
     mark_disagreeing(of(emitter), grid, field->disagrees);
 }
@@ -875,6 +983,8 @@ static void text_row(kprof_emitter *emitter, const kprof_emit_record *row)
 {
     text_emitter *text = of(emitter);
     const char *heading = kprof_record_heading(row);
+    if (!kprof_record_is_shown(row))
+        return;
     if (heading && (!text->heading || strcmp(heading, text->heading) != 0)) {
         flush_rows(text);
         text->heading = strdup(heading);
@@ -924,10 +1034,12 @@ static void text_free(kprof_emitter *emitter)
 
 static const kprof_emitter_ops text_ops = {
     .launch_begin = text_launch_begin,
+    .verdict = text_verdict,
     .section_begin = text_section_begin,
     .metric = text_metric,
     .table = text_table,
     .rooflines = text_rooflines,
+    .finding = text_finding,
     .section_end = text_section_end,
     .launch_end = text_launch_end,
     .list_begin = text_list_begin,

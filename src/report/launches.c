@@ -1,4 +1,5 @@
 /* Walks through the launches of a report: one row and its values at a time, so that memory does not grow with them. */
+#include "report/limits.h"
 #include "report/model.h"
 #include "report/rows.h"
 
@@ -34,13 +35,34 @@ static bool is_taken(launch_walker *walker, const kprof_model_launch *launch)
     return kprof_filter_take_launch(walker->filter, *known == 2, launch->device->record.device);
 }
 
+/* `choice` is a condition on metric_id, or "". */
+static kprof_status open_reader(const kprof_model_walk *walk, const char *choice, kprof_value_reader *reader)
+{
+    char *sql = NULL;
+    *reader = (kprof_value_reader){walk->report, walk->model->metric_count, NULL};
+    if (asprintf(&sql, "SELECT metric_id, value FROM value WHERE launch_id=?%s ORDER BY metric_id", choice) < 0)
+        return kprof_store_no_memory(walk->report);
+    int rc = sqlite3_prepare_v2(walk->report->db, sql, -1, &reader->rows, NULL);
+    free(sql);
+    return rc == SQLITE_OK ? KPROF_OK : kprof_store_fail(walk->report, "reading values");
+}
+
 kprof_status kprof_value_reader_open(const kprof_model_walk *walk, kprof_value_reader *reader)
 {
-    static const char sql[] = "SELECT metric_id, value FROM value WHERE launch_id=? ORDER BY metric_id";
-    *reader = (kprof_value_reader){walk->report, walk->model->metric_count, NULL};
-    if (sqlite3_prepare_v2(walk->report->db, sql, -1, &reader->rows, NULL) != SQLITE_OK)
-        return kprof_store_fail(walk->report, "reading values");
-    return KPROF_OK;
+    return open_reader(walk, "", reader);
+}
+
+kprof_status kprof_value_reader_open_some(const kprof_model_walk *walk, const size_t *metrics, size_t count,
+                                          kprof_value_reader *reader)
+{
+    kprof_strbuf choice = KPROF_STRBUF_INIT;
+    kprof_strbuf_puts(&choice, " AND metric_id IN (0");
+    for (size_t i = 0; i < count; i++)
+        kprof_strbuf_printf(&choice, ",%zu", metrics[i] + 1);
+    kprof_strbuf_puts(&choice, ")");
+    kprof_status status = choice.failed ? kprof_store_no_memory(walk->report) : open_reader(walk, choice.data, reader);
+    kprof_strbuf_free(&choice);
+    return status;
 }
 
 kprof_status kprof_value_reader_read(kprof_value_reader *reader, int64_t launch, double *values, bool *asked)
@@ -94,7 +116,13 @@ static kprof_status visit_row(void *user, sqlite3_stmt *row)
     if (launch.id <= walker->last_id || !launch.process || !launch.kernel || !launch.device)
         return kprof_store_damaged(walker->walk->report, "launch");
     walker->last_id = launch.id;
-    if (!is_taken(walker, &launch))
+    bool taken = is_taken(walker, &launch);
+    if (walker->filter && kprof_filter_work(walker->filter) > KPROF_MATCHING_MAX)
+        return kprof_fail(KPROF_USAGE,
+                          "%s: -k: the pattern takes too long on the kernels of this report; simplify "
+                          "repetitions, or give a name",
+                          walker->walk->report->path);
+    if (!taken)
         return KPROF_OK;
     kprof_launch_row columns = {0};
     bool whole = kprof_rows_read(walker->walk->report, KPROF_ROWS_LAUNCH, row, &columns);

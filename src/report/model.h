@@ -56,9 +56,11 @@ typedef struct kprof_model_chip {
     char *name;
     kprof_section *sections;
     size_t section_count;
+    size_t value_count;       /* that these show for a launch, with what is around them */
     kprof_model_pass *passes; /* [pass_count]; none in a report that does not tell */
     size_t pass_count;
     kprof_model_passes *schedule; /* [metric_count of the model], or NULL */
+    size_t scheduled;             /* passes in it, over all metrics */
 } kprof_model_chip;
 
 typedef struct kprof_model_left_out {
@@ -147,7 +149,8 @@ kprof_status kprof_model_launches(const kprof_model_walk *walk, kprof_model_visi
 /* As kprof_model_launches, always with values; but multiplexed launches of one process, device, kernel and shape are
  * handed over as one, in the place of the first. Its `samples`, `reason`, `measured` and passes are those of its
  * samples; all else is the first launch's. A report of more than KPROF_SAMPLE_GROUPS_MAX such kernels and shapes has
- * the launches of further ones visited one by one. */
+ * the launches of further ones visited one by one. BAD_REPORT, before anything is visited, when the values of all
+ * launches are more than a file of this size can be about. */
 #define KPROF_SAMPLES_MAX       1024
 #define KPROF_SAMPLE_GROUPS_MAX 16384
 kprof_status kprof_model_joined_launches(const kprof_model_walk *walk, kprof_model_visit *visit,
@@ -160,6 +163,10 @@ typedef struct kprof_value_reader {
     sqlite3_stmt *rows;
 } kprof_value_reader;
 kprof_status kprof_value_reader_open(const kprof_model_walk *walk, kprof_value_reader *reader) KPROF_MUST_CHECK;
+/* The same for the values of some metrics alone, as indexes; all others are as if nobody had asked for them. Quicker
+ * where they are few. */
+kprof_status kprof_value_reader_open_some(const kprof_model_walk *walk, const size_t *metrics, size_t count,
+                                          kprof_value_reader *reader) KPROF_MUST_CHECK;
 /* Fill values[metric_count] and asked[metric_count], as kprof_model_launch has them. */
 kprof_status kprof_value_reader_read(kprof_value_reader *reader, int64_t launch, double *values,
                                      bool *asked) KPROF_MUST_CHECK;

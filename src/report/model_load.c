@@ -1,5 +1,6 @@
 /* Reads the small tables of a report into memory. */
-#include "report/clean.h"
+#include "core/clean.h"
+#include "report/limits.h"
 #include "report/model.h"
 #include "report/rows.h"
 #include "report/witness.h"
@@ -12,15 +13,9 @@ typedef struct loader {
     kprof_report *report;
     kprof_model *model;
     int64_t last_seen[2]; /* process and kernel of the latest row of `seen` */
+    size_t values;        /* of the sections of all chips */
+    size_t formulas;      /* bytes of their expressions */
 } loader;
-
-#define MAX_PASSES 65535 /* of a chip; more is damage */
-
-/* Text of a column, safe to print; NULL when out of memory. */
-static char *text_at(sqlite3_stmt *row, int column)
-{
-    return kprof_clean_text((const char *)sqlite3_column_text(row, column));
-}
 
 void *kprof_append(void **array, size_t count, size_t size)
 {
@@ -36,9 +31,9 @@ void *kprof_append(void **array, size_t count, size_t size)
 }
 
 /* "default, full" of the stored JSON array. NULL when out of memory. */
-static char *join_sets(const char *json)
+static char *join_sets(const kprof_report *report, const char *json)
 {
-    cJSON *array = json ? cJSON_Parse(json) : NULL;
+    cJSON *array = json && strlen(json) <= KPROF_SETS_BYTES ? cJSON_Parse(json) : NULL;
     kprof_strbuf joined = KPROF_STRBUF_INIT;
     for (const cJSON *set = array ? array->child : NULL; set; set = set->next) {
         kprof_strbuf_puts(&joined, joined.length ? ", " : "");
@@ -46,7 +41,9 @@ static char *join_sets(const char *json)
     }
     cJSON_Delete(array);
     char *text = kprof_strbuf_take(&joined);
-    char *safe = text ? kprof_clean_text(text) : NULL;
+    if (!text || report->keeps_text)
+        return text;
+    char *safe = kprof_clean_text(text);
     free(text);
     return safe;
 }
@@ -57,10 +54,10 @@ static kprof_status load_run(void *user, sqlite3_stmt *row)
     kprof_model *model = load->model;
     if (model->command_line)
         return kprof_store_damaged(load->report, "run");
-    model->command_line = text_at(row, 0);
-    model->working_directory = text_at(row, 1);
-    model->kprof_version = text_at(row, 2);
-    model->sets = join_sets((const char *)sqlite3_column_text(row, 3));
+    model->command_line = kprof_store_text(load->report, row, 0);
+    model->working_directory = kprof_store_text(load->report, row, 1);
+    model->kprof_version = kprof_store_text(load->report, row, 2);
+    model->sets = join_sets(load->report, (const char *)sqlite3_column_text(row, 3));
     model->start_unix_ns = sqlite3_column_int64(row, 4);
     bool whole = model->command_line && model->working_directory && model->kprof_version && model->sets;
     return whole ? KPROF_OK : kprof_store_no_memory(load->report);
@@ -146,7 +143,7 @@ static bool clean_section(kprof_section *section)
 static kprof_status chip_at(loader *load, sqlite3_stmt *row, int column, kprof_model_chip **out)
 {
     kprof_model *model = load->model;
-    char *name = text_at(row, column);
+    char *name = kprof_store_text(load->report, row, column);
     if (!name)
         return kprof_store_no_memory(load->report);
     size_t index = find_chip(model, name);
@@ -154,6 +151,10 @@ static kprof_status chip_at(loader *load, sqlite3_stmt *row, int column, kprof_m
         free(name);
         *out = &model->chips[index];
         return KPROF_OK;
+    }
+    if (model->chip_count == KPROF_CHIPS_MAX) {
+        free(name);
+        return kprof_store_too_much(load->report, KPROF_CHIPS_MAX, "chips");
     }
     *out = KPROF_APPEND(model->chips, model->chip_count);
     if (!*out) {
@@ -165,6 +166,63 @@ static kprof_status chip_at(loader *load, sqlite3_stmt *row, int column, kprof_m
     return KPROF_OK;
 }
 
+/* How many values a section shows for a launch. */
+static size_t count_values(const kprof_section *section)
+{
+    size_t count = section->item_count;
+    for (size_t i = 0; i < section->table_count; i++)
+        count += 1 + section->tables[i].row_count * (1 + section->tables[i].column_count);
+    for (size_t i = 0; i < section->roofline_count; i++)
+        count += 2 + 4 * section->rooflines[i].roof_count;
+    return count;
+}
+
+static size_t formula_bytes(const kprof_item *item)
+{
+    return item->expression ? strlen(item->expression) : 0;
+}
+
+/* Length of all expressions of a section. */
+static size_t count_formulas(const kprof_section *section)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; i < section->item_count; i++)
+        bytes += formula_bytes(&section->items[i]);
+    for (size_t i = 0; i < section->table_count; i++) {
+        const kprof_table *table = &section->tables[i];
+        for (size_t k = 0; k < table->row_count * table->column_count; k++)
+            bytes += formula_bytes(&table->rows[k / table->column_count].cells[k % table->column_count]);
+    }
+    for (size_t i = 0; i < section->roofline_count; i++) {
+        const kprof_roofline *line = &section->rooflines[i];
+        bytes += formula_bytes(&line->work) + formula_bytes(&line->peak);
+        for (size_t k = 0; k < line->roof_count; k++)
+            bytes += formula_bytes(&line->roofs[k].traffic) + formula_bytes(&line->roofs[k].peak);
+    }
+    return bytes;
+}
+
+/* Add the section of a chip, which the chip owns then. */
+static kprof_status keep_section(loader *load, kprof_model_chip *chip, kprof_section *section)
+{
+    kprof_section *place = KPROF_APPEND(chip->sections, chip->section_count);
+    if (!place) {
+        kprof_section_free(section);
+        return kprof_store_no_memory(load->report);
+    }
+    chip->section_count++;
+    *place = *section;
+    size_t count = 1 + count_values(place);
+    chip->value_count += count;
+    load->values += count;
+    if (load->values > KPROF_VALUES_MAX)
+        return kprof_store_too_much(load->report, KPROF_VALUES_MAX, "values in its sections");
+    load->formulas += count_formulas(place);
+    if (load->formulas > KPROF_FORMULA_BYTES)
+        return kprof_store_too_much(load->report, KPROF_FORMULA_BYTES, "characters of expressions in its sections");
+    return load->report->keeps_text || clean_section(place) ? KPROF_OK : kprof_store_no_memory(load->report);
+}
+
 static kprof_status load_section(void *user, sqlite3_stmt *row)
 {
     loader *load = user;
@@ -174,16 +232,9 @@ static kprof_status load_section(void *user, sqlite3_stmt *row)
         return status;
     const char *definition = (const char *)sqlite3_column_text(row, 2);
     kprof_section section;
-    if (!definition || kprof_section_from_json(definition, &section) != KPROF_OK)
+    if (!definition || kprof_section_from_json(load->report->path, definition, &section) != KPROF_OK)
         return kprof_store_damaged(load->report, "section");
-    kprof_section *place = KPROF_APPEND(chip->sections, chip->section_count);
-    if (!place) {
-        kprof_section_free(&section);
-        return kprof_store_no_memory(load->report);
-    }
-    chip->section_count++;
-    *place = section;
-    return clean_section(place) ? KPROF_OK : kprof_store_no_memory(load->report);
+    return keep_section(load, chip, &section);
 }
 
 static kprof_status load_pass(void *user, sqlite3_stmt *row)
@@ -193,7 +244,7 @@ static kprof_status load_pass(void *user, sqlite3_stmt *row)
     kprof_status status = chip_at(load, row, 0, &chip);
     if (status != KPROF_OK)
         return status;
-    if (sqlite3_column_int64(row, 1) != (int64_t)chip->pass_count + 1 || chip->pass_count == MAX_PASSES)
+    if (sqlite3_column_int64(row, 1) != (int64_t)chip->pass_count + 1 || chip->pass_count == KPROF_PASSES_MAX)
         return kprof_store_damaged(load->report, "pass");
     kprof_model_pass *pass = KPROF_APPEND(chip->passes, chip->pass_count);
     if (!pass)
@@ -226,6 +277,7 @@ static kprof_status load_schedule(void *user, sqlite3_stmt *row)
     if (!place)
         return kprof_store_no_memory(load->report);
     passes->count++;
+    chip->scheduled++;
     *place = (uint32_t)pass;
     return KPROF_OK;
 }
@@ -276,6 +328,8 @@ static kprof_status connect(loader *load)
             return kprof_store_no_memory(load->report);
         if (strcmp(model->metrics[i].kind, KPROF_WITNESS_KIND) != 0)
             continue;
+        if (model->witness_count == KPROF_WITNESSES_MAX)
+            return kprof_store_too_much(load->report, KPROF_WITNESSES_MAX, "witnesses");
         size_t *witness = KPROF_APPEND(model->witnesses, model->witness_count);
         if (!witness)
             return kprof_store_no_memory(load->report);
@@ -302,9 +356,11 @@ static const load_step steps[] = {
 
 kprof_status kprof_model_load(kprof_report *report, kprof_model *out)
 {
-    loader load = {report, out, {0, 0}};
+    loader load = {report, out, {0, 0}, 0, 0};
     memset(out, 0, sizeof *out);
     kprof_status status = kprof_rows_load(report, out);
+    if (status == KPROF_OK && out->metric_count > KPROF_METRICS_MAX)
+        status = kprof_store_too_much(report, KPROF_METRICS_MAX, "metrics");
     for (size_t i = 0; i < sizeof steps / sizeof *steps && status == KPROF_OK; i++) {
         if (report->version >= steps[i].since)
             status = kprof_store_query(report, steps[i].sql, steps[i].row, &load);

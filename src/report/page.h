@@ -13,7 +13,7 @@ typedef struct kprof_page_report {
 typedef struct kprof_page_context {
     const char *name;                 /* of the page */
     const kprof_page_report *reports; /* as many as the page's row says */
-    const void *content;              /* what a page of no report shows */
+    const void *content;              /* what else the page is about; what a page of no report shows */
     const kprof_print_options *options;
     kprof_output *out;
 } kprof_page_context;
@@ -36,6 +36,9 @@ typedef struct kprof_page_source {
     const void *content;
 } kprof_page_source;
 
+/* All about a report in one: what the session page shows, then what the details page does. */
+extern const kprof_page_row kprof_whole_page;
+
 /* Print a page to `out` in the format of `options`. USAGE when the source has not as many reports as the page shows,
  * OUTPUT when `out` cannot be written. */
 kprof_status kprof_page_show(const kprof_page_row *page, const kprof_page_source *source,
@@ -46,13 +49,17 @@ kprof_status kprof_page_begin(const kprof_page_context *context, kprof_emitter *
 /* End the page unless `status` is a failure; frees the emitter and gives the final status. */
 kprof_status kprof_page_end(kprof_emitter *emitter, kprof_status status) KPROF_MUST_CHECK;
 
-/* A page that goes launch by launch through its first report. */
+/* Show the run, its processes and devices, the passes, what is left out, the kernels seen and the messages. */
+kprof_status kprof_page_show_session(kprof_emitter *emitter, const kprof_model *model) KPROF_MUST_CHECK;
+
+/* The part of a page that goes launch by launch through its first report. */
 typedef struct kprof_launch_page {
-    kprof_emitter *emitter;
     kprof_view *view;
+    kprof_rules *rules;     /* NULL: no findings are shown */
+    kprof_emitter *emitter; /* which has begun the page */
 } kprof_launch_page;
-/* Print such a page: `show` is called with it for every launch. The columns are those of `view`. */
-kprof_status kprof_page_launches(const kprof_page_context *context, kprof_view *view,
+/* Show the launches: `show` is called with the part for each. The columns are those of its view. */
+kprof_status kprof_page_launches(const kprof_page_context *context, kprof_launch_page *page,
                                  kprof_model_visit *show) KPROF_MUST_CHECK;
 
 #endif

@@ -1,36 +1,118 @@
-/* The details page: each launch with its sections. */
+/* The details page: each launch with its verdict, its sections and what was found there. The whole page has it too,
+ * after what the session page shows. */
 #include "report/page.h"
+
+#include <string.h>
+
+static bool has_section(const kprof_view_chip *chip, const char *id)
+{
+    for (size_t i = 0; chip && id && i < chip->section_count; i++) {
+        if (strcmp(chip->sections[i].section->id, id) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* The first of the finding's sections that the launch has; NULL: none of them. */
+static const char *section_of(const kprof_view_chip *chip, const kprof_finding *finding)
+{
+    char *const *id = finding->sections;
+    while (*id && !has_section(chip, *id))
+        id++;
+    return *id;
+}
+
+/* Show what was found in a section; of NULL, in none of those that the launch has. */
+static void show_findings(kprof_emitter *emitter, const kprof_findings *findings, const kprof_view_chip *chip,
+                          const char *section)
+{
+    for (size_t i = 0; findings && i < findings->count; i++) {
+        const kprof_found *found = &findings->items[i];
+        if (found->state != KPROF_FOUND)
+            continue;
+        const char *place = section_of(chip, found->finding);
+        if (section && place ? strcmp(section, place) == 0 : section == place)
+            emitter->ops->finding(emitter, found);
+    }
+}
 
 static void show_section(kprof_emitter *emitter, const kprof_view_section *section)
 {
-    emitter->ops->section_begin(emitter, section->section);
     for (size_t i = 0; i < section->section->item_count; i++)
         emitter->ops->metric(emitter, &section->metrics[i]);
     for (size_t i = 0; i < section->section->table_count; i++)
         emitter->ops->table(emitter, &section->tables[i]);
     if (section->section->roofline_count > 0)
         emitter->ops->rooflines(emitter, section->rooflines, section->section->roofline_count);
-    emitter->ops->section_end(emitter);
+}
+
+/* Does the launch have a section of any finding? One of single metrics alone gets the values that were asked for. */
+static bool has_place(const kprof_view_chip *chip, const kprof_finding_list *findings)
+{
+    for (size_t i = 0; i < findings->count; i++) {
+        if (section_of(chip, findings->items[i]))
+            return true;
+    }
+    return false;
 }
 
 static kprof_status show_launch(void *user, const kprof_model_launch *launch)
 {
     kprof_launch_page *page = user;
+    kprof_emitter *emitter = page->emitter;
     const kprof_view_chip *chip = kprof_view_fill(page->view, launch);
-    page->emitter->ops->launch_begin(page->emitter, launch);
-    for (size_t i = 0; chip && i < chip->section_count; i++)
-        show_section(page->emitter, &chip->sections[i]);
-    page->emitter->ops->launch_end(page->emitter);
-    return kprof_emitter_status(page->emitter);
+    const bool has_findings = page->rules && has_place(chip, emitter->options->findings);
+    const kprof_findings *findings = has_findings ? kprof_rules_apply(page->rules, launch->values) : NULL;
+    emitter->ops->launch_begin(emitter, launch);
+    if (findings)
+        emitter->ops->verdict(emitter, &(kprof_emit_findings){findings, has_section(chip, findings->verdict.next)});
+    for (size_t i = 0; chip && i < chip->section_count; i++) {
+        const kprof_section *section = chip->sections[i].section;
+        emitter->ops->section_begin(emitter, section);
+        show_section(emitter, &chip->sections[i]);
+        show_findings(emitter, findings, chip, section->id);
+        emitter->ops->section_end(emitter);
+    }
+    show_findings(emitter, findings, chip, NULL);
+    emitter->ops->launch_end(emitter);
+    return kprof_emitter_status(emitter);
+}
+
+static kprof_status show_launches(const kprof_page_context *context, kprof_emitter *emitter)
+{
+    kprof_view view;
+    kprof_launch_page page = {.view = &view, .emitter = emitter};
+    kprof_status status = kprof_view_sections(&context->reports->model, &view);
+    if (status != KPROF_OK)
+        return status;
+    if (context->options->findings)
+        status = kprof_rules_new(context->options->findings, &context->reports->model, &page.rules);
+    if (status == KPROF_OK)
+        status = kprof_page_launches(context, &page, show_launch);
+    kprof_rules_free(page.rules);
+    kprof_view_free(&view);
+    return status;
 }
 
 kprof_status kprof_page_details(const kprof_page_context *context)
 {
-    kprof_view view;
-    kprof_status status = kprof_view_sections(&context->reports->model, &view);
+    kprof_emitter *emitter = NULL;
+    kprof_status status = kprof_page_begin(context, &emitter);
     if (status != KPROF_OK)
         return status;
-    status = kprof_page_launches(context, &view, show_launch);
-    kprof_view_free(&view);
-    return status;
+    return kprof_page_end(emitter, show_launches(context, emitter));
 }
+
+static kprof_status print_whole(const kprof_page_context *context)
+{
+    kprof_emitter *emitter = NULL;
+    kprof_status status = kprof_page_begin(context, &emitter);
+    if (status != KPROF_OK)
+        return status;
+    status = kprof_page_show_session(emitter, &context->reports->model);
+    if (status == KPROF_OK)
+        status = show_launches(context, emitter);
+    return kprof_page_end(emitter, status);
+}
+
+const kprof_page_row kprof_whole_page = {"whole", 1, print_whole};

@@ -55,7 +55,7 @@ static void show_run(kprof_emitter *emitter, const kprof_model *model)
         kprof_field_text("start", "Started (UTC)", utc_time(model->start_unix_ns, start)),
         machine(kprof_field_integer("start_unix_ns", "Started", model->start_unix_ns)),
     };
-    emitter->ops->list_begin(emitter, &(kprof_emit_list){"run", "Run", KPROF_LIST_BLOCKS});
+    emitter->ops->list_begin(emitter, &(kprof_emit_list){"run", "Run", KPROF_LIST_BLOCKS, false});
     show_record(emitter, fields, COUNT_OF(fields));
     emitter->ops->list_end(emitter);
 }
@@ -74,7 +74,7 @@ static const char *exit_text(const kprof_model_process *process, char text[64])
 
 static void show_processes(kprof_emitter *emitter, const kprof_model *model)
 {
-    emitter->ops->list_begin(emitter, &(kprof_emit_list){"processes", "Processes", KPROF_LIST_BLOCKS});
+    emitter->ops->list_begin(emitter, &(kprof_emit_list){"processes", "Processes", KPROF_LIST_BLOCKS, false});
     for (size_t i = 0; i < model->process_count; i++) {
         const kprof_model_process *process = &model->processes[i];
         char start[32], end[64];
@@ -128,7 +128,7 @@ static void show_device(kprof_emitter *emitter, const kprof_device_record *devic
 
 static void show_devices(kprof_emitter *emitter, const kprof_model *model)
 {
-    emitter->ops->list_begin(emitter, &(kprof_emit_list){"devices", "Devices", KPROF_LIST_BLOCKS});
+    emitter->ops->list_begin(emitter, &(kprof_emit_list){"devices", "Devices", KPROF_LIST_BLOCKS, false});
     for (size_t i = 0; i < model->device_count; i++)
         show_device(emitter, &model->devices[i].record);
     emitter->ops->list_end(emitter);
@@ -136,7 +136,7 @@ static void show_devices(kprof_emitter *emitter, const kprof_model *model)
 
 static void show_passes(kprof_emitter *emitter, const kprof_model *model)
 {
-    emitter->ops->list_begin(emitter, &(kprof_emit_list){"passes", "Passes", KPROF_LIST_TABLE});
+    emitter->ops->list_begin(emitter, &(kprof_emit_list){"passes", "Passes", KPROF_LIST_TABLE, false});
     for (size_t i = 0; i < model->chip_count; i++) {
         for (size_t k = 0; k < model->chips[i].pass_count; k++) {
             const kprof_model_pass *pass = &model->chips[i].passes[k];
@@ -154,7 +154,7 @@ static void show_passes(kprof_emitter *emitter, const kprof_model *model)
 
 static void show_left_out(kprof_emitter *emitter, const kprof_model *model)
 {
-    emitter->ops->list_begin(emitter, &(kprof_emit_list){"left_out", "Metrics left out", KPROF_LIST_TABLE});
+    emitter->ops->list_begin(emitter, &(kprof_emit_list){"left_out", "Metrics left out", KPROF_LIST_TABLE, false});
     for (size_t i = 0; i < model->left_out_count; i++) {
         const kprof_emit_field fields[] = {
             kprof_field_text("chip", "Chip", model->left_out[i].chip),
@@ -181,7 +181,7 @@ static kprof_status show_kernels(kprof_emitter *emitter, const kprof_model *mode
     for (size_t i = 0; i < model->kernel_count; i++)
         sorted[i] = &model->kernels[i];
     qsort(sorted, model->kernel_count, sizeof *sorted, by_launches);
-    emitter->ops->list_begin(emitter, &(kprof_emit_list){"kernels", "Kernels seen", KPROF_LIST_TABLE});
+    emitter->ops->list_begin(emitter, &(kprof_emit_list){"kernels", "Kernels seen", KPROF_LIST_TABLE, false});
     for (size_t i = 0; i < model->kernel_count; i++) {
         const kprof_emit_field fields[] = {
             kprof_field_integer("launches", "Launches", (int64_t)sorted[i]->launches),
@@ -198,7 +198,7 @@ static kprof_status show_kernels(kprof_emitter *emitter, const kprof_model *mode
 
 static void show_messages(kprof_emitter *emitter, const kprof_model *model)
 {
-    emitter->ops->list_begin(emitter, &(kprof_emit_list){"messages", "Messages", KPROF_LIST_TABLE});
+    emitter->ops->list_begin(emitter, &(kprof_emit_list){"messages", "Messages", KPROF_LIST_TABLE, false});
     for (size_t i = 0; i < model->message_count; i++) {
         const kprof_model_message *message = &model->messages[i];
         const kprof_emit_field fields[] = {
@@ -212,20 +212,24 @@ static void show_messages(kprof_emitter *emitter, const kprof_model *model)
     emitter->ops->list_end(emitter);
 }
 
-kprof_status kprof_page_session(const kprof_page_context *context)
+kprof_status kprof_page_show_session(kprof_emitter *emitter, const kprof_model *model)
 {
-    const kprof_model *model = &context->reports->model;
-    kprof_emitter *emitter = NULL;
-    kprof_status status = kprof_page_begin(context, &emitter);
-    if (status != KPROF_OK)
-        return status;
     show_run(emitter, model);
     show_processes(emitter, model);
     show_devices(emitter, model);
     show_passes(emitter, model);
     show_left_out(emitter, model);
-    status = show_kernels(emitter, model);
+    kprof_status status = show_kernels(emitter, model);
     if (status == KPROF_OK)
         show_messages(emitter, model);
-    return kprof_page_end(emitter, status);
+    return status;
+}
+
+kprof_status kprof_page_session(const kprof_page_context *context)
+{
+    kprof_emitter *emitter = NULL;
+    kprof_status status = kprof_page_begin(context, &emitter);
+    if (status != KPROF_OK)
+        return status;
+    return kprof_page_end(emitter, kprof_page_show_session(emitter, &context->reports->model));
 }

@@ -1,5 +1,6 @@
 /* The summary page: for each kernel on each kind of device, how its metrics spread over its launches, and over the
  * samples of those that were multiplexed. */
+#include "report/limits.h"
 #include "report/page.h"
 #include "report/witness.h"
 
@@ -26,12 +27,17 @@ typedef struct kernel_group {
     uint64_t launches, not_measured, samples;
     uint64_t disagreeing;     /* launches, or samples */
     value_spread *statistics; /* [chip->metric_count] */
+    char *key;                /* that find_group looks for */
+    size_t next;              /* group of the same key, and another source; 0: none */
 } kernel_group;
 
 typedef struct kernel_groups {
     kprof_view *view;
+    const kprof_report *report;
     kernel_group *groups;
-    size_t group_count;
+    size_t group_count, value_count;
+    kprof_names kernels, devices; /* name -> the first of that name */
+    kprof_names keys;             /* -> the first group of it */
 } kernel_groups;
 
 static value_source source_of(const kprof_model_launch *launch)
@@ -41,35 +47,67 @@ static value_source source_of(const kprof_model_launch *launch)
     return launch->measured > 0 ? SOURCE_LAUNCHES : SOURCE_NONE;
 }
 
-static kernel_group *find_group(kernel_groups *summary, const kprof_model_launch *launch)
+#define KEY_SIZE 48
+
+/* Equal for launches of kernels of one name on devices of one name. */
+static void write_key(const kernel_groups *summary, const kprof_model_launch *launch, char key[KEY_SIZE])
+{
+    snprintf(key, KEY_SIZE, "%zu %zu", kprof_names_find(&summary->kernels, launch->kernel->mangled),
+             kprof_names_find(&summary->devices, launch->device->name));
+}
+
+static bool name_all(const kprof_model *model, kernel_groups *summary)
+{
+    bool added = true;
+    for (size_t i = 0; i < model->kernel_count && added; i++)
+        added = kprof_names_add(&summary->kernels, model->kernels[i].mangled, i);
+    for (size_t i = 0; i < model->device_count && added; i++)
+        added = kprof_names_add(&summary->devices, model->devices[i].name, i);
+    return added;
+}
+
+/* The group of a launch, or NULL. *last is the last one of its key, NULL where there is none. */
+static kernel_group *find_group(const kernel_groups *summary, const kprof_model_launch *launch, kernel_group **last)
 {
     const value_source source = source_of(launch);
-    for (size_t i = 0; i < summary->group_count; i++) {
-        kernel_group *group = &summary->groups[i];
-        bool same_kernel =
-            group->kernel == launch->kernel || strcmp(group->kernel->mangled, launch->kernel->mangled) == 0;
-        if (group->source != source && group->source != SOURCE_NONE && source != SOURCE_NONE)
-            continue;
-        if (same_kernel && (group->device == launch->device || strcmp(group->device->name, launch->device->name) == 0))
+    char key[KEY_SIZE];
+    write_key(summary, launch, key);
+    size_t at = kprof_names_find(&summary->keys, key);
+    *last = NULL;
+    while (at != KPROF_NAMES_NONE) {
+        kernel_group *group = *last = &summary->groups[at];
+        if (group->source == source || group->source == SOURCE_NONE || source == SOURCE_NONE)
             return group;
+        at = group->next ? group->next : KPROF_NAMES_NONE;
     }
     return NULL;
 }
 
-static kernel_group *add_group(kernel_groups *summary, const kprof_model_launch *launch, const kprof_view_chip *chip)
+/* Add the group of a launch behind the last one of its key. */
+static kprof_status add_group(kernel_groups *summary, const kprof_model_launch *launch, kernel_group *last)
 {
-    kernel_group *grown = realloc(summary->groups, (summary->group_count + 1) * sizeof *grown);
-    if (!grown)
-        return NULL;
-    summary->groups = grown;
-    kernel_group *added = &grown[summary->group_count];
+    const kprof_view_chip *chip = kprof_view_fill(summary->view, launch);
+    const size_t previous = last ? (size_t)(last - summary->groups) : 0;
+    char key[KEY_SIZE];
+    summary->value_count += chip ? chip->metric_count : 0;
+    if (summary->value_count > KPROF_SUMMARY_MAX)
+        return kprof_fail(KPROF_BAD_REPORT,
+                          "%s: its kernels have more than %d values to sum up, the most that kprof takes into memory; "
+                          "choose fewer kernels with -k",
+                          summary->report->path, KPROF_SUMMARY_MAX);
+    kernel_group *added = KPROF_APPEND(summary->groups, summary->group_count);
+    if (!added)
+        return kprof_store_no_memory(summary->report);
     *added =
         (kernel_group){.kernel = launch->kernel, .device = launch->device, .process = launch->process, .chip = chip};
     added->statistics = calloc(chip ? chip->metric_count + 1 : 1, sizeof *added->statistics);
-    if (!added->statistics)
-        return NULL;
-    summary->group_count++;
-    return added;
+    write_key(summary, launch, key);
+    added->key = strdup(key);
+    const size_t index = summary->group_count++;
+    if (last)
+        summary->groups[previous].next = index;
+    bool whole = added->statistics && added->key && (last || kprof_names_add(&summary->keys, added->key, index));
+    return whole ? KPROF_OK : kprof_store_no_memory(summary->report);
 }
 
 static void count_value(value_spread *statistic, const kprof_emit_metric *metric)
@@ -123,11 +161,13 @@ static void count_samples(kernel_groups *summary, kernel_group *group, const kpr
 static kprof_status count_launch(void *user, const kprof_model_launch *launch)
 {
     kernel_groups *summary = user;
-    kernel_group *group = find_group(summary, launch);
-    if (!group)
-        group = add_group(summary, launch, kprof_view_fill(summary->view, launch));
-    if (!group)
-        return kprof_fail(KPROF_NO_MEMORY, "summing up the report: out of memory");
+    kernel_group *last, *group = find_group(summary, launch, &last);
+    if (!group) {
+        kprof_status status = add_group(summary, launch, last);
+        if (status != KPROF_OK)
+            return status;
+        group = &summary->groups[summary->group_count - 1];
+    }
     if (group->source == SOURCE_NONE)
         group->source = source_of(launch);
     if (launch->samples) {
@@ -219,7 +259,7 @@ static kprof_status show_groups(const kprof_page_context *context, const kernel_
     kprof_status status = kprof_page_begin(context, &emitter);
     if (status != KPROF_OK)
         return status;
-    emitter->ops->list_begin(emitter, &(kprof_emit_list){"kernels", "Kernels", KPROF_LIST_GROUPS});
+    emitter->ops->list_begin(emitter, &(kprof_emit_list){"kernels", "Kernels", KPROF_LIST_GROUPS, false});
     for (size_t i = 0; i < summary->group_count && status == KPROF_OK; i++) {
         show_group(emitter, &summary->groups[i]);
         status = kprof_emitter_status(emitter);
@@ -228,20 +268,33 @@ static kprof_status show_groups(const kprof_page_context *context, const kernel_
     return kprof_page_end(emitter, status);
 }
 
+static void free_groups(kernel_groups *summary)
+{
+    for (size_t i = 0; i < summary->group_count; i++) {
+        free(summary->groups[i].statistics);
+        free(summary->groups[i].key);
+    }
+    free(summary->groups);
+    kprof_names_free(&summary->kernels);
+    kprof_names_free(&summary->devices);
+    kprof_names_free(&summary->keys);
+}
+
 kprof_status kprof_page_summary(const kprof_page_context *context)
 {
     kprof_view view;
     kprof_status status = kprof_view_sections(&context->reports->model, &view);
     if (status != KPROF_OK)
         return status;
-    kernel_groups summary = {&view, NULL, 0};
+    kernel_groups summary = {.view = &view, .report = context->reports->file};
     kprof_model_walk walk = {context->reports->file, &context->reports->model, context->options->filter, true};
-    status = kprof_model_joined_launches(&walk, count_launch, &summary);
+    if (!name_all(walk.model, &summary))
+        status = kprof_store_no_memory(summary.report);
+    if (status == KPROF_OK)
+        status = kprof_model_joined_launches(&walk, count_launch, &summary);
     if (status == KPROF_OK)
         status = show_groups(context, &summary);
-    for (size_t i = 0; i < summary.group_count; i++)
-        free(summary.groups[i].statistics);
-    free(summary.groups);
+    free_groups(&summary);
     kprof_view_free(&view);
     return status;
 }

@@ -45,7 +45,7 @@ static kprof_status copy_section(kprof_report *report, const kprof_section *sect
     char *json = kprof_section_to_json(section);
     if (!json)
         return kprof_fail(KPROF_NO_MEMORY, "%s: out of memory", report->path);
-    kprof_status status = kprof_section_from_json(json, out);
+    kprof_status status = kprof_section_from_json(report->path, json, out);
     free(json);
     return status;
 }
@@ -121,6 +121,58 @@ kprof_status kprof_report_add_plan(kprof_report *report, const kprof_plan *plan,
     status = store_plan(report, plan, host);
     kprof_status released = kprof_store_release(report, status == KPROF_OK);
     return status == KPROF_OK ? released : status;
+}
+
+/* The sections of one chip, which are stored one after the other. */
+typedef struct stored_sections {
+    kprof_report *report;
+    char *chip;
+    kprof_section *items;
+    size_t count;
+} stored_sections;
+
+static kprof_status end_chip(stored_sections *stored)
+{
+    kprof_status status = KPROF_OK;
+    if (stored->chip)
+        status = kprof_derived_add(stored->report, stored->chip, stored->items, stored->count);
+    free(stored->chip);
+    *stored = (stored_sections){.report = stored->report};
+    return status;
+}
+
+static kprof_status take_section(void *user, sqlite3_stmt *row)
+{
+    stored_sections *stored = user;
+    const char *chip = (const char *)sqlite3_column_text(row, 0), *json = (const char *)sqlite3_column_text(row, 1);
+    kprof_status status = KPROF_OK;
+    if (!chip || !json)
+        return kprof_store_damaged(stored->report, "section");
+    if (stored->chip && strcmp(stored->chip, chip) != 0)
+        status = end_chip(stored);
+    if (status == KPROF_OK && !stored->chip && !(stored->chip = strdup(chip)))
+        status = kprof_store_no_memory(stored->report);
+    kprof_section *grown = status == KPROF_OK ? KPROF_APPEND(stored->items, stored->count) : NULL;
+    if (status == KPROF_OK && !grown)
+        status = kprof_store_no_memory(stored->report);
+    if (status == KPROF_OK)
+        status = kprof_section_from_json(stored->report->path, json, grown);
+    stored->count += status == KPROF_OK;
+    return status;
+}
+
+kprof_status kprof_report_load_plans(kprof_report *report)
+{
+    stored_sections stored = {.report = report};
+    kprof_status status =
+        kprof_store_query(report, "SELECT chip, definition FROM section ORDER BY chip, id", take_section, &stored);
+    if (status == KPROF_OK)
+        return end_chip(&stored);
+    for (size_t i = 0; i < stored.count; i++)
+        kprof_section_free(&stored.items[i]);
+    free(stored.items);
+    free(stored.chip);
+    return status;
 }
 
 static kprof_status add_metric_passes(kprof_report *report, const char *chip, int64_t metric,

@@ -26,20 +26,17 @@ kprof_status kprof_page_end(kprof_emitter *emitter, kprof_status status)
     return status;
 }
 
-kprof_status kprof_page_launches(const kprof_page_context *context, kprof_view *view, kprof_model_visit *show)
+kprof_status kprof_page_launches(const kprof_page_context *context, kprof_launch_page *page, kprof_model_visit *show)
 {
     const kprof_page_report *report = context->reports;
-    kprof_launch_page page = {NULL, view};
+    const kprof_view *view = page->view;
     kprof_model_walk walk = {report->file, &report->model, context->options->filter, true};
-    kprof_status status = kprof_page_begin(context, &page.emitter);
-    if (status != KPROF_OK)
-        return status;
-    page.emitter->launches =
+    page->emitter->launches =
         (kprof_emit_launches){view->model, view->columns, view->column_count, view->slot_count, view->in_sections};
-    page.emitter->ops->launches_begin(page.emitter);
-    status = kprof_model_joined_launches(&walk, show, &page);
-    page.emitter->ops->launches_end(page.emitter);
-    return kprof_page_end(page.emitter, status);
+    page->emitter->ops->launches_begin(page->emitter);
+    kprof_status status = kprof_model_joined_launches(&walk, show, page);
+    page->emitter->ops->launches_end(page->emitter);
+    return status;
 }
 
 static kprof_status print_page(const kprof_page_row *page, const kprof_page_source *source,
@@ -52,6 +49,7 @@ static kprof_status print_page(const kprof_page_row *page, const kprof_page_sour
         return kprof_fail(KPROF_NO_MEMORY, "printing the report: out of memory");
     for (size_t i = 0; i < page->report_count && status == KPROF_OK; i++) {
         reports[i].file = source->reports[i];
+        reports[i].file->keeps_text = kprof_format_keeps_text(options);
         status = kprof_model_load(source->reports[i], &reports[i].model);
         loaded += status == KPROF_OK;
     }

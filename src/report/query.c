@@ -76,6 +76,19 @@ kprof_status kprof_report_count(kprof_report *report, kprof_report_counts *out)
     return status;
 }
 
+kprof_status kprof_report_command_line(kprof_report *report, char **out)
+{
+    kprof_model model;
+    *out = NULL;
+    kprof_status status = kprof_model_load(report, &model);
+    if (status != KPROF_OK)
+        return status;
+    *out = model.command_line;
+    model.command_line = NULL;
+    kprof_model_free(&model);
+    return KPROF_OK;
+}
+
 static kprof_status count_one(void *user, const kprof_model_launch *launch)
 {
     (void)launch;

@@ -29,6 +29,15 @@ typedef enum kprof_create_mode {
 /* Create a new report (mode 0600) at `path`. OUTPUT, and nothing is left behind, when that cannot be done. */
 kprof_status kprof_report_create(const char *path, kprof_create_mode mode, const kprof_run_info *run,
                                  kprof_report **out) KPROF_MUST_CHECK;
+/* The file that a report being written is built in: its own, or one that replaces it at the end. */
+const char *kprof_report_place(const kprof_report *report);
+/* Keep what has been stored so far, as a report of its own in the file `path` (mode 0600). Meant for the run and
+ * its plans, from which kprof_report_recreate makes the report again. OUTPUT with a message. */
+kprof_status kprof_report_keep_seed(kprof_report *report, const char *path) KPROF_MUST_CHECK;
+/* Create a report as kprof_report_create does, with the run and the plans of the seed that `seed`, a descriptor, reads.
+ * BAD_REPORT for a seed that is none or has launches; nothing is left behind then. */
+kprof_status kprof_report_recreate(const char *path, kprof_create_mode mode, int seed,
+                                   kprof_report **out) KPROF_MUST_CHECK;
 /* Close a report that is being written, and remove its files. */
 void kprof_report_discard(kprof_report *report);
 /* Store what was planned for a chip: its sections as JSON, the metrics with unit and description (from `host`), and the
@@ -59,6 +68,10 @@ kprof_status kprof_report_set_exit(kprof_report *report, int64_t pid, int wait_s
 
 /* Open an existing report for reading. BAD_REPORT with a message for a missing, truncated, foreign or newer file. */
 kprof_status kprof_report_open(const char *path, kprof_report **out) KPROF_MUST_CHECK;
+/* Was the file of a report never finished by kprof_report_close? False for one that cannot be read. */
+bool kprof_report_is_unfinished(const char *path);
+/* Are two files reports of one run? It began in the same nanosecond. */
+bool kprof_report_is_same_run(const char *path, const char *other);
 /* Finish (one plain file, no -wal beside it) and close. Somebody who reads the report meanwhile goes on with what was
  * there; when the report cannot be put in its place, a message tells where it is. */
 kprof_status kprof_report_close(kprof_report *report) KPROF_MUST_CHECK;
@@ -72,6 +85,9 @@ typedef struct kprof_report_counts {
     size_t kernels;        /* distinct kernels seen */
 } kprof_report_counts;
 kprof_status kprof_report_count(kprof_report *report, kprof_report_counts *out) KPROF_MUST_CHECK;
+
+/* kprof's own command line, as kprof_report_create was given it, but safe to print. Caller frees. */
+kprof_status kprof_report_command_line(kprof_report *report, char **out) KPROF_MUST_CHECK;
 
 /* How many stored launches the filter takes. */
 kprof_status kprof_report_count_taken(kprof_report *report, const kprof_filter_spec *filter,
@@ -91,6 +107,7 @@ void kprof_seen_free(kprof_seen_kernel *kernels, size_t count);
     X(DETAILS, details, 1) /* sections, launch by launch */                                                            \
     X(RAW, raw, 1)         /* every metric of each launch */                                                           \
     X(SUMMARY, summary, 1) /* statistics of each kernel */                                                             \
+    X(SOURCES, sources, 1) /* each kernel over the reports that were merged, or the processes */                       \
     X(SESSION, session, 1) /* run, processes, devices, kernels seen, messages */
 #define KPROF_PAGE_ID(id, name, reports) KPROF_PAGE_##id,
 typedef enum kprof_page { KPROF_PAGES(KPROF_PAGE_ID) KPROF_PAGE_COUNT } kprof_page;
@@ -103,20 +120,26 @@ typedef enum kprof_page { KPROF_PAGES(KPROF_PAGE_ID) KPROF_PAGE_COUNT } kprof_pa
     PLAIN(CSV_WIDE, csv_wide)                                                                                          \
     PLAIN(CSV_NCU, csv_ncu)                                                                                            \
     OPTION(JSON, json, "print JSON")                                                                                   \
-    OPTION(MARKDOWN, markdown, "print Markdown with tables")
+    OPTION(MARKDOWN, markdown, "print Markdown with tables")                                                           \
+    PLAIN(JSONL, jsonl)                                                                                                \
+    PLAIN(PROMETHEUS, prometheus)                                                                                      \
+    PLAIN(PERFETTO, perfetto)                                                                                          \
+    PLAIN(HTML, html)
 #define KPROF_FORMAT_ID(id, ...) KPROF_FORMAT_##id,
 typedef enum kprof_format { KPROF_FORMATS(KPROF_FORMAT_ID, KPROF_FORMAT_ID) KPROF_FORMAT_COUNT } kprof_format;
 
 typedef struct kprof_print_options {
     kprof_page page;
     kprof_format format;
-    bool color;                      /* already decided: terminal, NO_COLOR */
-    bool base_units;                 /* --print-units base; formats for programs always are */
-    unsigned width;                  /* columns of a line; 0: names are never cut, all else is laid out for 100 */
-    bool all_rows;                   /* in text: rows of zeros too, and what an earlier section has told */
-    bool details_help;               /* in text: what sections and metrics mean */
-    const kprof_filter_spec *filter; /* of the reporter: -k, -s, -c apply to stored launches too; NULL: all */
-    const char *kernel_base;         /* name shown: "function", "demangled" or "mangled"; NULL: "demangled" */
+    bool color;                         /* already decided: terminal, NO_COLOR */
+    bool base_units;                    /* --print-units base; formats for programs always are */
+    unsigned width;                     /* columns of a line; 0: names are never cut, all else is laid out for 100 */
+    bool all_rows;                      /* in text: rows of zeros too, and what an earlier section has told */
+    bool csv_safe;                      /* in CSV: no text can be taken for a formula */
+    bool details_help;                  /* in text: what sections and metrics mean */
+    const kprof_filter_spec *filter;    /* of the reporter: -k, -s, -c apply to stored launches too; NULL: all */
+    const kprof_finding_list *findings; /* to evaluate; NULL: none, and no verdict */
+    const char *kernel_base;            /* name shown: "function", "demangled" or "mangled"; NULL: "demangled" */
 } kprof_print_options;
 
 /* Print one page of as many reports as it shows to `out`. USAGE when there are more or fewer, OUTPUT when `out` cannot

@@ -1,6 +1,5 @@
 /* One list of columns for each table makes its definition, its INSERT and what is read of it. */
 #include "report/rows.h"
-#include "report/clean.h"
 #include "report/model.h"
 
 #include <stdlib.h>
@@ -169,18 +168,60 @@ kprof_status kprof_rows_find_kernel(kprof_report *report, const kprof_model_kern
     return status;
 }
 
-/* `place` in `columns` is below 0 for what the report is too old to have. */
-static bool read_column(sqlite3_stmt *columns, int place, const column *c, void *row)
+void kprof_rows_describe(kprof_rows table, const void *row, kprof_strbuf *out)
+{
+    const table_layout layout = layout_of(table);
+    for (size_t i = 0; i < layout.count; i++) {
+        const column *c = &layout.columns[i];
+        const char *member = (const char *)row + c->offset, *text;
+        uint32_t small;
+        bool flag;
+        int64_t number = 0;
+        if (c->kind == COLUMN_TEXT) { /* its length keeps it apart from the next one */
+            memcpy(&text, member, sizeof text);
+            kprof_strbuf_printf(out, "%zu %s ", text ? strlen(text) : 0, text ? text : "");
+            continue;
+        }
+        if (c->kind == COLUMN_U32) {
+            memcpy(&small, member, sizeof small);
+            number = small;
+        } else if (c->kind == COLUMN_FLAG) {
+            memcpy(&flag, member, sizeof flag);
+            number = flag;
+        } else {
+            memcpy(&number, member, sizeof number);
+        }
+        kprof_strbuf_printf(out, "%lld ", (long long)number);
+    }
+}
+
+void kprof_rows_list_plain(kprof_rows table, kprof_strbuf *out)
+{
+    const table_layout layout = layout_of(table);
+    for (size_t i = 0; i < layout.count; i++) {
+        if (layout.columns[i].kind != COLUMN_REF)
+            kprof_strbuf_printf(out, ", %s", layout.columns[i].name);
+    }
+}
+
+/* A column of a row of the file; `place` is below 0 for what the report is too old to have. */
+typedef struct cell {
+    const kprof_report *report;
+    sqlite3_stmt *columns;
+    int place;
+} cell;
+
+static bool read_column(const cell *from, const column *c, void *row)
 {
     char *member = (char *)row + c->offset;
-    bool is_null = place < 0 || sqlite3_column_type(columns, place) == SQLITE_NULL;
+    bool is_null = from->place < 0 || sqlite3_column_type(from->columns, from->place) == SQLITE_NULL;
     if (c->kind == COLUMN_TEXT) {
-        char *text = kprof_clean_text(is_null ? NULL : (const char *)sqlite3_column_text(columns, place));
+        char *text = is_null ? strdup("") : kprof_store_text(from->report, from->columns, from->place);
         memcpy(member, &text, sizeof text);
         return text;
     }
     int64_t missing = c->kind == COLUMN_OPTIONAL ? -1 : 0;
-    int64_t number = is_null ? missing : sqlite3_column_int64(columns, place);
+    int64_t number = is_null ? missing : sqlite3_column_int64(from->columns, from->place);
     uint32_t small = (uint32_t)number;
     bool flag = number != 0;
     if (c->kind == COLUMN_U32)
@@ -197,9 +238,10 @@ bool kprof_rows_read(const kprof_report *report, kprof_rows table, sqlite3_stmt 
     const table_layout layout = layout_of(table);
     bool whole = true;
     int place = 1;
-    for (size_t i = 0; i < layout.count; i++)
-        whole &=
-            read_column(columns, layout.columns[i].since <= report->version ? place++ : -1, &layout.columns[i], row);
+    for (size_t i = 0; i < layout.count; i++) {
+        const cell from = {report, columns, layout.columns[i].since <= report->version ? place++ : -1};
+        whole &= read_column(&from, &layout.columns[i], row);
+    }
     return whole;
 }
 

@@ -29,8 +29,13 @@ struct kprof_model_kernel;
 kprof_status kprof_rows_find_kernel(kprof_report *report, const struct kprof_model_kernel *kernel,
                                     int64_t *id) KPROF_MUST_CHECK;
 
-/* Fill `row` from `columns`, the first of which is the id. Texts are made safe to print, and owned by the row. Numbers
- * that the report is too old to have are 0, or -1 if they are optional. False when out of memory. */
+/* Append all that a row tells, as a text that no other row has. */
+void kprof_rows_describe(kprof_rows table, const void *row, kprof_strbuf *out);
+/* Append ", NAME" for each column that refers to no other row. */
+void kprof_rows_list_plain(kprof_rows table, kprof_strbuf *out);
+
+/* Fill `row` from `columns`, the first of which is the id. Texts are those of kprof_store_text, and owned by the row.
+ * Numbers that the report is too old to have are 0, or -1 if they are optional. False when out of memory. */
 bool kprof_rows_read(const kprof_report *report, kprof_rows table, sqlite3_stmt *columns, void *row);
 /* Free the texts of a row that was read. */
 void kprof_rows_free(kprof_rows table, const void *row);

@@ -1,8 +1,9 @@
 /* Joins multiplexed launches of one kernel and shape into one that has the medians of their samples. A first walk
  * counts them; the second one reads the samples of a group when it comes to the group's first launch, so that memory
  * holds the numbers of samples, and the values of one group. */
-#include "report/samples.h"
+#include "report/limits.h"
 #include "report/model.h"
+#include "report/robust.h"
 #include "report/witness.h"
 
 #include <math.h>
@@ -31,6 +32,7 @@ typedef struct sample_walker {
     sample_group *groups;
     size_t group_count;
     kprof_value_reader reader;
+    uint64_t work; /* of the launches so far, in values */
 } sample_walker;
 
 /* The buffers and results of the group at hand. */
@@ -42,38 +44,6 @@ typedef struct joined_values {
     kprof_model_spread *spreads;
     kprof_model_samples result;
 } joined_values;
-
-static int by_value(const void *a, const void *b)
-{
-    double left = *(const double *)a, right = *(const double *)b;
-    return (left > right) - (left < right);
-}
-
-static double median_of(double *values, size_t count)
-{
-    if (count == 0)
-        return NAN;
-    qsort(values, count, sizeof *values, by_value);
-    double upper = values[count / 2];
-    /* Halved first: the sum of two large values may be infinite. */
-    return count % 2 ? upper : values[count / 2 - 1] / 2 + upper / 2;
-}
-
-kprof_center kprof_center_of(double *values, size_t count)
-{
-    kprof_center center = {0, NAN, NAN};
-    for (size_t i = 0; i < count; i++) {
-        if (!isnan(values[i]))
-            values[center.count++] = values[i];
-    }
-    center.median = median_of(values, center.count);
-    if (!isfinite(center.median))
-        return center;
-    for (size_t i = 0; i < center.count; i++)
-        values[i] = fabs(values[i] - center.median);
-    center.mad = median_of(values, center.count);
-    return center;
-}
 
 /* Equal for launches that share samples. */
 static void write_key(const kprof_model *model, const kprof_model_launch *launch, char key[KEY_SIZE])
@@ -140,19 +110,51 @@ static bool add_sample(const sample_walker *walker, sample_group *group, const k
     return true;
 }
 
-/* The first walk. */
+/* What it costs to tell which values of a launch join passes that disagree. */
+static uint64_t work_of_witnesses(const kprof_model *model, const kprof_model_chip *chip)
+{
+    uint64_t work = model->witness_count * model->metric_count;
+    for (size_t i = 0; chip->schedule && i < model->witness_count; i++)
+        work += chip->scheduled + model->metric_count * chip->schedule[model->witnesses[i]].count;
+    return work / KPROF_WORK_OF_WITNESS;
+}
+
+/* Count what it costs to read and show a launch. The first walk does it, so that nothing is printed of a report whose
+ * launches cost too much. */
+static kprof_status charge(sample_walker *walker, const kprof_model_launch *launch)
+{
+    const kprof_model_walk *walk = walker->walk;
+    const uint64_t most = KPROF_WORK_BASE + KPROF_WORK_PER_FILE_BYTE * (uint64_t)walk->report->size_bytes;
+    walker->work += walk->model->metric_count;
+    if (launch->device->chip_index != SIZE_MAX) {
+        const kprof_model_chip *chip = &walk->model->chips[launch->device->chip_index];
+        walker->work += chip->value_count + work_of_witnesses(walk->model, chip);
+    }
+    if (walker->work <= most)
+        return KPROF_OK;
+    return kprof_fail(KPROF_BAD_REPORT,
+                      "%s: its launches want more than %llu values, the most that kprof works out for a file of this "
+                      "size; choose fewer launches with -k, -s and -c, or read it with sqlite3",
+                      walk->report->path, (unsigned long long)most);
+}
+
+/* The first walk. Of multiplexed launches only the first is shown, and only samples have values. */
 static kprof_status count_launch(void *user, const kprof_model_launch *launch)
 {
     sample_walker *walker = user;
     sample_group *group = find_group(walker, launch);
     if (!group) {
         if (!kprof_model_is_multiplexed(launch) || walker->group_count == KPROF_SAMPLE_GROUPS_MAX)
-            return KPROF_OK;
+            return charge(walker, launch);
         group = add_group(walker, launch);
     }
     if (!group)
         return kprof_store_no_memory(walker->walk->report);
-    group->launches++;
+    if (group->launches++ == 0 || launch->measured > 0) {
+        kprof_status status = charge(walker, launch);
+        if (status != KPROF_OK)
+            return status;
+    }
     group->last = launch->id;
     return launch->measured <= 0 || add_sample(walker, group, launch) ? KPROF_OK
                                                                       : kprof_store_no_memory(walker->walk->report);

@@ -43,6 +43,13 @@ static const schema_entry tables[] = {
     {2, "left_out", NULL},
     {3, "graph_node",
      "CREATE TABLE graph_node(launch_id INTEGER PRIMARY KEY REFERENCES launch, node INTEGER NOT NULL)"},
+    {5, "source",
+     "CREATE TABLE source(id INTEGER PRIMARY KEY, name TEXT NOT NULL, command_line TEXT NOT NULL, "
+     "working_directory TEXT NOT NULL, kprof_version TEXT NOT NULL, sets TEXT NOT NULL, "
+     "start_unix_ns INTEGER NOT NULL)"},
+    {5, "process_source",
+     "CREATE TABLE process_source(process_id INTEGER PRIMARY KEY REFERENCES process, "
+     "source_id INTEGER NOT NULL REFERENCES source)"},
 };
 #define TABLE_COUNT (sizeof tables / sizeof *tables)
 

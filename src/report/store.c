@@ -1,6 +1,8 @@
 /* Creates, opens and closes the SQLite file of a report, and runs its statements. A report being written uses a
  * write-ahead log, so that whatever was committed survives a killed kprof; closing turns it into one plain file. */
+#include "core/clean.h"
 #include "report/derived.h"
+#include "report/limits.h"
 #include "report/report_file.h"
 #include "report/rows.h"
 
@@ -26,8 +28,18 @@ static const char *const statement_texts[] = {
 kprof_status kprof_store_fail(kprof_report *report, const char *operation)
 {
     int code = sqlite3_errcode(report->db);
+    if (code == SQLITE_NOMEM && !report->writable)
+        return kprof_fail(KPROF_BAD_REPORT,
+                          "%s: SQLite needs more than %lld MB of memory to read this file, which no report does; "
+                          "sqlite3 may read it",
+                          report->path, (long long)(KPROF_SQLITE_HEAP_BYTES >> 20));
     if (code == SQLITE_NOMEM)
         return kprof_fail(KPROF_NO_MEMORY, "%s: %s: out of memory", report->path, operation);
+    if (!report->writable && code == SQLITE_CANTOPEN)
+        return kprof_fail(KPROF_BAD_REPORT,
+                          "%s: its run was cut short, and its log %s-wal cannot be read in a folder that you may not "
+                          "write to: copy both files to another folder, and read the copy",
+                          report->path, report->path);
     if (!report->writable)
         return kprof_fail(KPROF_BAD_REPORT, "%s: cannot read the report: %s: %s", report->path, operation,
                           sqlite3_errmsg(report->db));
@@ -35,9 +47,7 @@ kprof_status kprof_store_fail(kprof_report *report, const char *operation)
         return kprof_fail(KPROF_INTERNAL, "%s: %s: %s", report->path, operation, sqlite3_errmsg(report->db));
     report->broken = true;
     if (code == SQLITE_BUSY || code == SQLITE_LOCKED)
-        return kprof_fail(KPROF_OUTPUT,
-                          "%s: cannot write the report: another program has locked it for writing; what was stored "
-                          "before is kept: %s",
+        return kprof_fail(KPROF_OUTPUT, "%s: cannot write the report: another program has locked it for writing: %s",
                           report->path, operation);
     return kprof_fail(KPROF_OUTPUT, "%s: cannot write the report (is the disk full?): %s: %s", report->path, operation,
                       sqlite3_errmsg(report->db));
@@ -51,6 +61,22 @@ kprof_status kprof_store_no_memory(const kprof_report *report)
 kprof_status kprof_store_damaged(const kprof_report *report, const char *table)
 {
     return kprof_fail(KPROF_BAD_REPORT, "%s: damaged: table \"%s\" has rows that do not fit", report->path, table);
+}
+
+kprof_status kprof_store_too_much(const kprof_report *report, size_t limit, const char *what)
+{
+    return kprof_fail(KPROF_BAD_REPORT,
+                      "%s: holds more than %zu %s, the most that kprof reads; sqlite3 reads it, and "
+                      "docs/report-schema.md tells its tables",
+                      report->path, limit, what);
+}
+
+char *kprof_store_text(const kprof_report *report, sqlite3_stmt *row, int column)
+{
+    const char *text = (const char *)sqlite3_column_text(row, column);
+    if (report->keeps_text)
+        return strdup(text ? text : "");
+    return kprof_clean_text(text);
 }
 
 kprof_status kprof_store_exec(kprof_report *report, const char *sql)
@@ -128,15 +154,70 @@ kprof_status kprof_store_find(kprof_report *report, kprof_statement id, int64_t 
     return status;
 }
 
+/* A statement of one number and no text, so it may run while another one is under way. */
+static kprof_status read_integer(kprof_report *report, const char *sql, int64_t *out)
+{
+    sqlite3_stmt *statement = NULL;
+    *out = 0;
+    int rc = sqlite3_prepare_v2(report->db, sql, -1, &statement, NULL);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_step(statement);
+    if (rc == SQLITE_ROW)
+        *out = sqlite3_column_int64(statement, 0);
+    kprof_status status = rc == SQLITE_ROW || rc == SQLITE_DONE ? KPROF_OK : kprof_store_fail(report, sql);
+    sqlite3_finalize(statement);
+    return status;
+}
+
+kprof_status kprof_store_size(kprof_report *report, int64_t *bytes)
+{
+    int64_t pages, page_bytes;
+    kprof_status status = read_integer(report, "PRAGMA page_count", &pages);
+    if (status == KPROF_OK)
+        status = read_integer(report, "PRAGMA page_size", &page_bytes);
+    if (status == KPROF_OK)
+        *bytes = report->size_bytes = pages * page_bytes;
+    return status;
+}
+
+static int64_t text_bytes_of(sqlite3_stmt *row)
+{
+    int64_t bytes = 0;
+    for (int i = 0; i < sqlite3_column_count(row); i++) {
+        int type = sqlite3_column_type(row, i);
+        if (type == SQLITE_TEXT || type == SQLITE_BLOB)
+            bytes += sqlite3_column_bytes(row, i);
+    }
+    return bytes;
+}
+
+/* Each text stands in the file once. UTF-16, which kprof does not write, gets longer by half on the way. */
+static kprof_status check_text(kprof_report *report, int64_t text_bytes)
+{
+    int64_t size;
+    if (report->writable || text_bytes / 2 <= report->size_bytes)
+        return KPROF_OK;
+    kprof_status status = kprof_store_size(report, &size); /* the report may be growing */
+    if (status == KPROF_OK && text_bytes / 2 > size)
+        status = kprof_fail(KPROF_BAD_REPORT, "%s: damaged: the rows of a table have more text than the file has bytes",
+                            report->path);
+    return status;
+}
+
 kprof_status kprof_store_query(kprof_report *report, const char *sql, kprof_store_row *row, void *user)
 {
     sqlite3_stmt *statement = NULL;
     if (sqlite3_prepare_v2(report->db, sql, -1, &statement, NULL) != SQLITE_OK)
         return kprof_store_fail(report, sql);
     kprof_status status = KPROF_OK;
+    int64_t text_bytes = 0;
     int rc = SQLITE_ROW;
-    while (status == KPROF_OK && (rc = sqlite3_step(statement)) == SQLITE_ROW)
-        status = row(user, statement);
+    while (status == KPROF_OK && (rc = sqlite3_step(statement)) == SQLITE_ROW) {
+        text_bytes += text_bytes_of(statement);
+        status = check_text(report, text_bytes);
+        if (status == KPROF_OK)
+            status = row(user, statement);
+    }
     if (status == KPROF_OK && rc != SQLITE_DONE)
         status = kprof_store_fail(report, "reading rows");
     sqlite3_finalize(statement);
@@ -162,29 +243,52 @@ static void report_free(kprof_report *report)
         sqlite3_finalize(report->statements[i]);
     kprof_derived_free(report->derived);
     sqlite3_close(report->db);
+    if (report->lock >= 0)
+        close(report->lock);
     free(report->path);
     free(report->draft);
     free(report);
 }
 
-static kprof_status report_new(const char *path, bool writable, kprof_report **out)
+/* How a report is opened. */
+typedef enum access_kind {
+    ACCESS_WRITE,
+    ACCESS_READ,
+    ACCESS_READ_ALONE /* without the log that its file says it has: SQLite would want to make one */
+} access_kind;
+
+/* The path as SQLite is to take it: for none of its special names (":memory:", "", "file:...") but one of ours. */
+static char *name_for_sqlite(const char *path, access_kind kind)
+{
+    kprof_strbuf name = KPROF_STRBUF_INIT;
+    kprof_strbuf_printf(&name, "%s%s", kind == ACCESS_READ_ALONE ? "file:" : "", path[0] == '/' ? "" : "./");
+    for (; *path; path++) {
+        bool is_special = kind == ACCESS_READ_ALONE && strchr("%?#", *path);
+        kprof_strbuf_printf(&name, is_special ? "%%%02X" : "%c", (unsigned char)*path);
+    }
+    kprof_strbuf_puts(&name, kind == ACCESS_READ_ALONE ? "?immutable=1" : "");
+    return kprof_strbuf_take(&name);
+}
+
+static kprof_status report_new(const char *path, access_kind kind, kprof_report **out)
 {
     kprof_report *report = calloc(1, sizeof *report);
-    char *plain = NULL; /* a path that SQLite cannot take for one of its special names (":memory:", "", "file:...") */
-    if (asprintf(&plain, "%s%s", path[0] == '/' ? "" : "./", path) < 0)
-        plain = NULL;
-    if (report)
+    char *name = name_for_sqlite(path, kind);
+    if (report) {
+        report->lock = -1;
         report->path = strdup(path);
-    if (!report || !report->path || !plain) {
-        free(plain);
+    }
+    if (!report || !report->path || !name) {
+        free(name);
         report_free(report);
         return kprof_fail(KPROF_NO_MEMORY, "%s: out of memory", path);
     }
-    report->writable = writable;
+    report->writable = kind == ACCESS_WRITE;
+    report->is_alone = kind == ACCESS_READ_ALONE;
     report->version = KPROF_SCHEMA_VERSION;
-    int flags = writable ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY;
-    int rc = sqlite3_open_v2(plain, &report->db, flags, NULL);
-    free(plain);
+    int flags = report->writable ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY;
+    int rc = sqlite3_open_v2(name, &report->db, flags | (report->is_alone ? SQLITE_OPEN_URI : 0), NULL);
+    free(name);
     if (rc != SQLITE_OK) {
         kprof_status status = kprof_store_fail(report, "opening the file");
         report_free(report);
@@ -231,12 +335,17 @@ static kprof_status store_launch_metrics(kprof_report *report)
     return KPROF_OK;
 }
 
+static kprof_status begin_log(kprof_report *report)
+{
+    return kprof_store_exec(report, "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL");
+}
+
 static kprof_status fill_new(kprof_report *report, const kprof_run_info *run)
 {
     char identity[96];
     snprintf(identity, sizeof identity, "PRAGMA application_id=%d; PRAGMA user_version=%d", KPROF_APPLICATION_ID,
              KPROF_SCHEMA_VERSION);
-    kprof_status status = kprof_store_exec(report, "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL");
+    kprof_status status = begin_log(report);
     if (status == KPROF_OK)
         status = kprof_report_begin(report);
     if (status == KPROF_OK)
@@ -250,26 +359,43 @@ static kprof_status fill_new(kprof_report *report, const kprof_run_info *run)
     return status == KPROF_OK ? kprof_report_commit(report) : status;
 }
 
+/* Open the file of a new report for writing; a seed is copied into it first, unless that is -1. */
+static kprof_status open_new(const char *path, kprof_create_mode mode, int seed, kprof_report **out)
+{
+    char *draft = NULL;
+    int lock = -1;
+    kprof_report *report = NULL;
+    kprof_status status = kprof_report_file_make(path, mode, &draft, &lock);
+    if (status != KPROF_OK)
+        return status;
+    const char *place = draft ? draft : path;
+    if (seed >= 0)
+        status = kprof_report_file_fill(place, seed);
+    if (status == KPROF_OK)
+        status = report_new(place, ACCESS_WRITE, &report);
+    if (status == KPROF_OK) {
+        report->draft = draft;
+        report->lock = lock;
+        free(report->path);
+        report->path = strdup(path);
+        *out = report;
+        return KPROF_OK;
+    }
+    kprof_report_file_remove(place);
+    if (lock >= 0)
+        close(lock);
+    free(draft);
+    return status;
+}
+
 kprof_status kprof_report_create(const char *path, kprof_create_mode mode, const kprof_run_info *run,
                                  kprof_report **out)
 {
     *out = NULL;
-    char *draft = NULL;
     kprof_report *report;
-    kprof_status status = kprof_report_file_make(path, mode, &draft);
+    kprof_status status = open_new(path, mode, -1, &report);
     if (status != KPROF_OK)
         return status;
-    status = report_new(draft ? draft : path, true, &report);
-    if (status != KPROF_OK) {
-        kprof_report_file_remove(draft ? draft : path);
-        free(draft);
-        return status;
-    }
-    if (draft) {
-        report->draft = draft;
-        free(report->path);
-        report->path = strdup(path);
-    }
     status = report->path ? fill_new(report, run) : kprof_fail(KPROF_NO_MEMORY, "%s: out of memory", path);
     if (status != KPROF_OK) {
         kprof_report_discard(report);
@@ -277,6 +403,44 @@ kprof_status kprof_report_create(const char *path, kprof_create_mode mode, const
     }
     *out = report;
     return KPROF_OK;
+}
+
+/* SQLite opens the files beside a report by itself, and would wait for ever for somebody to write to a pipe. */
+static kprof_status check_side_files(const kprof_report *report)
+{
+    struct stat info;
+    const char *path = sqlite3_db_filename(report->db, "main"); /* without links, as SQLite opens it */
+    for (size_t i = 0; i < KPROF_SIDE_FILE_COUNT; i++) {
+        char *name = NULL;
+        if (asprintf(&name, "%s%s", path, kprof_side_files[i]) < 0)
+            return kprof_store_no_memory(report);
+        bool is_odd = stat(name, &info) == 0 && !S_ISREG(info.st_mode);
+        kprof_status status = KPROF_OK;
+        if (is_odd)
+            status = kprof_fail(KPROF_BAD_REPORT,
+                                "%s: %s lies beside it, where SQLite keeps a log, but is not a regular file: remove it",
+                                report->path, name);
+        free(name);
+        if (status != KPROF_OK)
+            return status;
+    }
+    return KPROF_OK;
+}
+
+const char *kprof_report_place(const kprof_report *report)
+{
+    return report->draft ? report->draft : report->path;
+}
+
+bool kprof_report_is_unfinished(const char *path)
+{
+    char header[20] = "";
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    ssize_t got = fd >= 0 ? read(fd, header, sizeof header) : 0;
+    if (fd >= 0)
+        close(fd);
+    /* byte 18 of an SQLite file is 2 while it has a log beside it, or nothing is there yet at all */
+    return fd >= 0 && (got == 0 || (got == sizeof header && header[18] == 2));
 }
 
 /* Check stat and the first bytes, and explain a failure better than SQLite does. */
@@ -292,7 +456,7 @@ static kprof_status check_file(const char *path)
     if (info.st_size == 0)
         return kprof_fail(KPROF_BAD_REPORT, "%s: is empty, not a report", path);
     char magic[16] = "";
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
         return kprof_fail(KPROF_BAD_REPORT, "%s: cannot open the report: %s", path, strerror(errno));
     ssize_t got = read(fd, magic, sizeof magic);
@@ -300,18 +464,6 @@ static kprof_status check_file(const char *path)
     if (got != sizeof magic || memcmp(magic, "SQLite format 3", sizeof magic) != 0)
         return kprof_fail(KPROF_BAD_REPORT, "%s: is not a kprof report", path);
     return KPROF_OK;
-}
-
-static kprof_status take_integer(void *user, sqlite3_stmt *row)
-{
-    *(int64_t *)user = sqlite3_column_int64(row, 0);
-    return KPROF_OK;
-}
-
-static kprof_status read_integer(kprof_report *report, const char *sql, int64_t *out)
-{
-    *out = 0;
-    return kprof_store_query(report, sql, take_integer, out);
 }
 
 static kprof_status check_identity(kprof_report *report)
@@ -334,21 +486,27 @@ static kprof_status check_identity(kprof_report *report)
     return KPROF_OK;
 }
 
+static bool has_log(const char *path)
+{
+    struct stat log;
+    char *name = NULL;
+    bool found = asprintf(&name, "%s-wal", path) >= 0 && stat(name, &log) == 0 && log.st_size > 0;
+    free(name);
+    return found;
+}
+
 /* A cut inside the last page would go unnoticed: SQLite counts whole pages. With a log of a killed kprof beside it the
  * file may end anywhere; the log has the rest. */
 static kprof_status check_size(kprof_report *report)
 {
-    struct stat info, log;
-    char *log_name = NULL;
-    int64_t page_size;
+    struct stat info;
+    int64_t page_size, bytes;
     kprof_status status = read_integer(report, "PRAGMA page_size", &page_size);
+    if (status == KPROF_OK)
+        status = kprof_store_size(report, &bytes);
     if (status != KPROF_OK)
         return status;
-    if (asprintf(&log_name, "%s-wal", report->path) < 0)
-        return kprof_store_no_memory(report);
-    bool has_log = stat(log_name, &log) == 0 && log.st_size > 0;
-    free(log_name);
-    if (has_log || stat(report->path, &info) != 0)
+    if (has_log(report->path) || stat(report->path, &info) != 0)
         return KPROF_OK;
     if (info.st_size % page_size != 0)
         return kprof_fail(KPROF_BAD_REPORT, "%s: the file is cut short", report->path);
@@ -362,7 +520,40 @@ static kprof_status harden(kprof_report *report)
     sqlite3_db_config(report->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
     sqlite3_db_config(report->db, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
     sqlite3_db_config(report->db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
-    return kprof_store_exec(report, "PRAGMA cell_size_check=ON; PRAGMA mmap_size=0; PRAGMA query_only=ON");
+    if (!report->writable && kprof_store_exec(report, "PRAGMA query_only=ON") != KPROF_OK)
+        return KPROF_BAD_REPORT;
+    return kprof_store_exec(report, "PRAGMA cell_size_check=ON; PRAGMA mmap_size=0");
+}
+
+static kprof_status check_tables(kprof_report *report)
+{
+    kprof_status status = check_identity(report);
+    if (status == KPROF_OK)
+        status = check_size(report);
+    return status == KPROF_OK ? kprof_schema_check(report) : status;
+}
+
+/* A run that was killed leaves all that it has stored, or the last of it, in the log beside the report. */
+static kprof_status check_without_log(kprof_report *report)
+{
+    int64_t tables = 0, application = KPROF_APPLICATION_ID;
+    kprof_status status = read_integer(report, "SELECT count(*) FROM sqlite_schema", &tables);
+    if (status == KPROF_OK && tables > 0)
+        status = read_integer(report, "PRAGMA application_id", &application);
+    if (application != KPROF_APPLICATION_ID)
+        return check_identity(report); /* says what it is */
+    if (status == KPROF_OK && tables > 0)
+        status = check_tables(report);
+    if (status == KPROF_OK && tables > 0) {
+        kprof_log(KPROF_LOG_WARNING,
+                  "%s: its run was cut short, and its log %s-wal is not here: launches may be missing", report->path,
+                  report->path);
+        return KPROF_OK;
+    }
+    return kprof_fail(KPROF_BAD_REPORT,
+                      "%s: its run was cut short, and what it had stored is in the log %s-wal, which is not here: put "
+                      "the two files into one folder, or see kprof recover",
+                      report->path, report->path);
 }
 
 kprof_status kprof_report_open(const char *path, kprof_report **out)
@@ -370,23 +561,80 @@ kprof_status kprof_report_open(const char *path, kprof_report **out)
     *out = NULL;
     kprof_report *report;
     kprof_status status = check_file(path);
+    bool is_alone = status == KPROF_OK && kprof_report_is_unfinished(path) && !has_log(path);
     if (status == KPROF_OK)
-        status = report_new(path, false, &report);
+        status = report_new(path, is_alone ? ACCESS_READ_ALONE : ACCESS_READ, &report);
     if (status != KPROF_OK)
         return status;
-    status = harden(report);
+    sqlite3_hard_heap_limit64(KPROF_SQLITE_HEAP_BYTES); /* of the process; writing needs far less */
+    status = check_side_files(report);
     if (status == KPROF_OK)
-        status = check_identity(report);
+        status = harden(report);
     if (status == KPROF_OK)
-        status = check_size(report);
-    if (status == KPROF_OK)
-        status = kprof_schema_check(report);
+        status = is_alone ? check_without_log(report) : check_tables(report);
     if (status != KPROF_OK) {
         report_free(report);
         return status;
     }
     *out = report;
     return KPROF_OK;
+}
+
+/* Of a file that is to be written to: made by this version of kprof, and with nothing measured in it. */
+static kprof_status check_seed(kprof_report *report)
+{
+    int64_t processes = 0;
+    kprof_status status = harden(report);
+    if (status == KPROF_OK)
+        status = check_identity(report);
+    if (status == KPROF_OK && report->version != KPROF_SCHEMA_VERSION)
+        status = kprof_fail(KPROF_BAD_REPORT, "%s: the run was made by another version of kprof; use that one",
+                            report->path);
+    if (status == KPROF_OK)
+        status = kprof_schema_check(report);
+    if (status == KPROF_OK)
+        status = read_integer(report, "SELECT count(*) FROM process", &processes);
+    if (status == KPROF_OK && processes > 0)
+        status = kprof_store_damaged(report, "process");
+    return status;
+}
+
+kprof_status kprof_report_recreate(const char *path, kprof_create_mode mode, int seed, kprof_report **out)
+{
+    *out = NULL;
+    kprof_report *report;
+    kprof_status status = open_new(path, mode, seed, &report);
+    if (status != KPROF_OK)
+        return status;
+    status = report->path ? check_seed(report) : kprof_fail(KPROF_NO_MEMORY, "%s: out of memory", path);
+    if (status == KPROF_OK)
+        status = begin_log(report);
+    if (status == KPROF_OK)
+        status = kprof_report_load_plans(report);
+    if (status != KPROF_OK) {
+        kprof_report_discard(report);
+        return status;
+    }
+    *out = report;
+    return KPROF_OK;
+}
+
+/* 0: it cannot be told. */
+static int64_t start_of_run(const char *path)
+{
+    kprof_report *report = NULL;
+    int64_t start_unix_ns = 0;
+    if (kprof_report_open(path, &report) != KPROF_OK)
+        return 0;
+    (void)!read_integer(report, "SELECT start_unix_ns FROM run", &start_unix_ns);
+    (void)!kprof_report_close(report);
+    return start_unix_ns;
+}
+
+bool kprof_report_is_same_run(const char *path, const char *other)
+{
+    int64_t start_unix_ns = start_of_run(path);
+    return start_unix_ns != 0 && start_unix_ns == start_of_run(other);
 }
 
 kprof_status kprof_report_begin(kprof_report *report)
@@ -429,12 +677,17 @@ kprof_status kprof_report_close(kprof_report *report)
     kprof_status status = report->writable ? finish(report, &copied) : KPROF_OK;
     if (sqlite3_close(report->db) == SQLITE_OK)
         report->db = NULL;
+    if (status != KPROF_OK || report->broken)
+        kprof_log(KPROF_LOG_WARNING, "what was stored before is in %s", kprof_report_place(report));
+    if (status == KPROF_OK && report->broken && report->draft) { /* only a complete report replaces another */
+        status = KPROF_OUTPUT;
+        if (copied)
+            kprof_report_file_remove(copied);
+    }
     if (status == KPROF_OK && (copied || report->draft))
-        status = kprof_report_file_replace(copied ? copied : report->draft, report->path);
-    if (copied && report->draft)
+        status = kprof_report_file_replace(copied ? copied : report->draft, report->path, report->lock);
+    if (status == KPROF_OK && copied && report->draft)
         kprof_report_file_remove(report->draft);
-    else if (status != KPROF_OK && report->draft)
-        kprof_log(KPROF_LOG_WARNING, "what was stored is in %s", report->draft);
     free(copied);
     report_free(report);
     return status;

@@ -51,9 +51,13 @@ struct kprof_report {
     sqlite3 *db;
     char *path;
     char *draft; /* where the report is until it is complete; NULL: at `path` */
+    int lock;    /* on the file at `path` while it is written there; -1: none */
     bool writable;
-    int version; /* of the schema */
-    bool broken; /* writing has failed: row ids that an ingest remembers may have been rolled back */
+    bool is_alone;      /* it says that it has a log, and there is none */
+    int version;        /* of the schema */
+    bool keeps_text;    /* texts are read as they are, for a format that encodes them; else they are cleaned */
+    int64_t size_bytes; /* of a report being read, when it was last asked */
+    bool broken;        /* writing has failed: row ids that an ingest remembers may have been rolled back */
     int64_t next_launch;
     sqlite3_stmt *statements[KPROF_STATEMENT_COUNT];
     struct kprof_derived *derived; /* by chip, of the plans added */
@@ -66,6 +70,12 @@ kprof_status kprof_store_fail(kprof_report *report, const char *operation);
 kprof_status kprof_store_no_memory(const kprof_report *report);
 /* A table of a report that was not written so. */
 kprof_status kprof_store_damaged(const kprof_report *report, const char *table);
+/* A report that holds more than kprof reads: "... holds more than 64 chips". */
+kprof_status kprof_store_too_much(const kprof_report *report, size_t limit, const char *what);
+/* The size of a report that is being read, as it is now. */
+kprof_status kprof_store_size(kprof_report *report, int64_t *bytes) KPROF_MUST_CHECK;
+/* The text of a column, cleaned unless the report keeps texts (caller frees; "" for NULL); NULL when out of memory. */
+char *kprof_store_text(const kprof_report *report, sqlite3_stmt *row, int column);
 
 /* A prepared statement with its bindings cleared; owned by the report. The first time, `sql` is prepared: NULL is out
  * of memory. */
@@ -80,7 +90,8 @@ kprof_status kprof_store_find(kprof_report *report, kprof_statement id, int64_t 
 /* The same for a statement without rows. */
 #define kprof_store_write(report, id, ...) kprof_store_find(report, id, &(int64_t){0}, __VA_ARGS__)
 
-/* Run a query and call `row` for each row until it fails. */
+/* Run a query and call `row` for each row until it fails. BAD_REPORT when the rows have more text than the file has
+ * bytes: rows share it then. */
 typedef kprof_status kprof_store_row(void *user, sqlite3_stmt *row);
 kprof_status kprof_store_query(kprof_report *report, const char *sql, kprof_store_row *row,
                                void *user) KPROF_MUST_CHECK;
@@ -96,6 +107,9 @@ typedef struct kprof_metric_row {
     KPROF_METRIC_FIELDS(KPROF_NO_MEMBER, KPROF_NO_MEMBER, KPROF_MEMBER)
 } kprof_metric_row;
 kprof_status kprof_store_metric(kprof_report *report, const kprof_metric_row *metric, int64_t *id) KPROF_MUST_CHECK;
+
+/* Prepare for records what kprof_report_add_plan has stored, in a report that has been opened again for writing. */
+kprof_status kprof_report_load_plans(kprof_report *report) KPROF_MUST_CHECK;
 
 /* Make the tables and views of a new report; check that an opened one has exactly the tables of its version. */
 kprof_status kprof_schema_create(kprof_report *report) KPROF_MUST_CHECK;

@@ -335,17 +335,19 @@ static double sort_key(const kprof_emit_table *table, size_t row)
     return cell && !isnan(cell->value) ? cell->value : -INFINITY;
 }
 
-/* Falling order of the first column; equal rows keep theirs. Tables are short. */
+/* Falling order of the first column; equal rows keep theirs. */
+static int compare_rows(const void *a, const void *b, void *user)
+{
+    const size_t left = *(const size_t *)a, right = *(const size_t *)b;
+    const double left_key = sort_key(user, left), right_key = sort_key(user, right);
+    if (left_key != right_key)
+        return left_key > right_key ? -1 : 1;
+    return (left > right) - (left < right);
+}
+
 static void sort_rows(const kprof_emit_table *table)
 {
-    size_t *order = (size_t *)table->order;
-    size_t count = table->table->row_count;
-    for (size_t i = 0; i < count; i++) {
-        size_t k = i;
-        for (; k > 0 && sort_key(table, order[k - 1]) < sort_key(table, i); k--)
-            order[k] = order[k - 1];
-        order[k] = i;
-    }
+    qsort_r((size_t *)table->order, table->table->row_count, sizeof *table->order, compare_rows, (void *)table);
 }
 
 static void locate_points(kprof_emit_roofline *line)

@@ -14,6 +14,11 @@
 #define KPROF_SPOOL_RECORD_HEADER_BYTES 12
 #define KPROF_SPOOL_MAX_PAYLOAD_BYTES   (256u << 20)
 
+/* The mode of the file, and a bit of it that says that a record could not be written: a bit takes no space on a
+ * full disk. */
+#define KPROF_SPOOL_MODE          0600
+#define KPROF_SPOOL_LACKS_RECORDS 0100
+
 /* The header in front of each payload. */
 typedef struct kprof_record_header {
     uint32_t length, type, checksum;

@@ -111,6 +111,13 @@ bool kprof_spool_has_news(const kprof_spool_reader *reader)
            (uint64_t)info.st_size != reader->seen_bytes;
 }
 
+bool kprof_spool_lacks_records(const kprof_spool_reader *reader)
+{
+    struct stat info;
+    return fstatat(reader->folder, reader->name, &info, AT_SYMLINK_NOFOLLOW) == 0 &&
+           (info.st_mode & KPROF_SPOOL_LACKS_RECORDS);
+}
+
 void kprof_spool_reader_close(kprof_spool_reader *reader)
 {
     if (!reader)

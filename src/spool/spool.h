@@ -13,8 +13,11 @@ typedef struct kprof_spool_writer kprof_spool_writer;
 kprof_status kprof_spool_writer_open(const char *dir, kprof_spool_writer **out) KPROF_MUST_CHECK;
 /* Append one record with one write(2), at once. Thread-safe. Survives an application that closes or reuses every file
  * descriptor: the descriptor is checked against the file's identity first and reopened. OUTPUT when the disk is full:
- * the partial record is truncated away, and the writer stays usable. */
+ * the partial record is truncated away, the file is marked as one that lacks a record, and the writer stays usable. */
 kprof_status kprof_spool_write(kprof_spool_writer *writer, const kprof_record *record) KPROF_MUST_CHECK;
+/* Close the file, since nobody reads it any more. Thread-safe; each later kprof_spool_write gives OUTPUT, and logs
+ * nothing. */
+void kprof_spool_writer_stop(kprof_spool_writer *writer);
 void kprof_spool_writer_close(kprof_spool_writer *writer);
 /* Forget the writer in a forked child: closes nothing that the parent needs, writes nothing. */
 void kprof_spool_writer_abandon(kprof_spool_writer *writer);
@@ -33,6 +36,10 @@ kprof_status kprof_spool_reader_open(int folder, const char *name, kprof_spool_r
 kprof_spool_next_result kprof_spool_next(kprof_spool_reader *reader, kprof_record *record);
 /* True when bytes that make no whole record are left: the writer died inside a write. */
 bool kprof_spool_has_partial(const kprof_spool_reader *reader);
+/* Could its writer not write a record? What comes after the last record that can be read is missing then. Opens
+ * nothing.
+ */
+bool kprof_spool_lacks_records(const kprof_spool_reader *reader);
 /* Close its file until the next kprof_spool_next: a run may have more processes than kprof may have descriptors. */
 void kprof_spool_reader_rest(kprof_spool_reader *reader);
 /* May there be more than the last kprof_spool_next saw? Opens nothing. */

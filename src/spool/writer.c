@@ -25,6 +25,7 @@ struct kprof_spool_writer {
     uint64_t size;       /* whole records and the header */
     kprof_strbuf buffer; /* the record being written */
     bool failure_logged;
+    bool stopped;
 };
 
 static bool is_spool_file(const kprof_spool_writer *writer, int fd)
@@ -55,6 +56,13 @@ static bool beyond_file_limit(uint64_t size)
 {
     struct rlimit limit;
     return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && size > limit.rlim_cur;
+}
+
+/* The mark must fit on a full disk, so it is a bit of the file's mode. */
+static void mark_as_lacking(const kprof_spool_writer *writer)
+{
+    if (is_spool_file(writer, writer->fd))
+        (void)fchmod(writer->fd, KPROF_SPOOL_MODE | KPROF_SPOOL_LACKS_RECORDS);
 }
 
 /* Append writer->buffer. Return NULL, or the reason for failure. After a failure the file ends with the last whole
@@ -97,8 +105,10 @@ kprof_status kprof_spool_write(kprof_spool_writer *writer, const kprof_record *r
     int saved_errno = errno, cancel_state;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state); /* a thread may be cancelled inside write(2) */
     pthread_mutex_lock(&writer->lock);
-    const char *reason = write_locked(writer, record);
-    bool log_it = reason && !writer->failure_logged;
+    const char *reason = writer->stopped ? "nobody reads it" : write_locked(writer, record);
+    bool log_it = reason && !writer->stopped && !writer->failure_logged;
+    if (log_it)
+        mark_as_lacking(writer);
     writer->failure_logged = writer->failure_logged || log_it;
     pthread_mutex_unlock(&writer->lock);
     /* Log once, and after unlocking, because the log's sink may be this spool. */
@@ -107,6 +117,15 @@ kprof_status kprof_spool_write(kprof_spool_writer *writer, const kprof_record *r
     pthread_setcancelstate(cancel_state, NULL);
     errno = saved_errno;
     return reason ? KPROF_OUTPUT : KPROF_OK;
+}
+
+void kprof_spool_writer_stop(kprof_spool_writer *writer)
+{
+    pthread_mutex_lock(&writer->lock);
+    if (!writer->stopped && is_spool_file(writer, writer->fd))
+        close(writer->fd);
+    writer->stopped = true;
+    pthread_mutex_unlock(&writer->lock);
 }
 
 /* Create "<pid>-<n>.spool" with the first free n: exec keeps the pid. The descriptor, or -1 and the reason. */
@@ -144,7 +163,10 @@ static const char *start_file(kprof_spool_writer *writer, const char *dir)
     writer->device = info.st_dev;
     writer->inode = info.st_ino;
     kprof_spool_encode_header(&writer->buffer);
-    return writer->buffer.failed ? "out of memory" : append_buffer(writer);
+    reason = writer->buffer.failed ? "out of memory" : append_buffer(writer);
+    if (reason)
+        mark_as_lacking(writer);
+    return reason;
 }
 
 kprof_status kprof_spool_writer_open(const char *dir, kprof_spool_writer **out)
@@ -169,7 +191,7 @@ void kprof_spool_writer_close(kprof_spool_writer *writer)
 {
     if (!writer)
         return;
-    if (writer->inode && is_spool_file(writer, writer->fd))
+    if (writer->inode && !writer->stopped && is_spool_file(writer, writer->fd))
         close(writer->fd);
     pthread_mutex_destroy(&writer->lock);
     kprof_strbuf_free(&writer->buffer);
@@ -180,6 +202,6 @@ void kprof_spool_writer_close(kprof_spool_writer *writer)
 /* Leave the memory alone: another thread of the parent may have held the lock and been changing it during fork. */
 void kprof_spool_writer_abandon(kprof_spool_writer *writer)
 {
-    if (writer && is_spool_file(writer, writer->fd))
+    if (writer && !writer->stopped && is_spool_file(writer, writer->fd))
         close(writer->fd);
 }

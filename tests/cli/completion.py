@@ -86,16 +86,23 @@ class Completion:
         self.assert_offered("--page ra", "raw", never=["details"])
         self.assert_offered("--set basic,defau", "basic,default")
         self.assert_offered("--section SpeedOf", "SpeedOfLight")
+        self.assert_offered("report run.kprof --rule WarpSt", "WarpStall")
 
     def test_reports(self):
         self.assert_offered("-i ", "run.kprof", "runs", never=["notes.txt"])
         self.assert_offered("report ru", "run.kprof", "runs", never=["notes.txt"])
+        self.assert_offered("diff ru", "run.kprof", "runs", never=["notes.txt"])
+        self.assert_offered("diff run.kprof ru", "run.kprof", "runs", never=["notes.txt"])
+        self.assert_offered("diff run.kprof run.kprof ru", never=["run.kprof"])
+        self.assert_offered("report run.kprof --baseline ru", "run.kprof", never=["notes.txt"])
         self.assert_offered("-o n", "notes.txt")
         self.assert_offered("--section-folder ", "runs", never=["notes.txt"])
+        self.assert_offered("recover ", "runs", never=["notes.txt", "run.kprof"])
 
     def test_kernels_of_a_report(self):
         self.assert_offered("report run.kprof -k ", "vectorAdd")
         self.assert_offered("-i run --kernel-name vec", "vectorAdd")
+        self.assert_offered("diff run.kprof -k ", "vectorAdd")
         self.assert_offered("-k ", never=["vectorAdd"])
 
     def test_metrics(self):

@@ -5,6 +5,7 @@
 #include "cli/commands.h"
 #include "core/config.h"
 #include "log_capture.h"
+#include "report/change.h"
 #include "report/report.h"
 
 #include <stdlib.h>
@@ -88,6 +89,33 @@ static void commands_and_programs_of_the_same_name(void **state)
     assert_refused("version 1", "one word too many");
     assert_refused("help --list-chips", "--list-chips is no option of kprof help");
     assert_refused("--import a.kprof --list-sets", "--list-sets is no option of kprof report");
+}
+
+static void comparisons(void **state)
+{
+    (void)state;
+    assert_int_equal(parse("diff a.kprof b.kprof --fail-on a.sum>1,b.sum>2 --fail-on duration>5% --anyway"), KPROF_OK);
+    assert_ptr_equal(options.command, kprof_command_find("diff"));
+    assert_string_equal(options.baseline, "a.kprof");
+    assert_string_equal(options.argument, "b.kprof");
+    assert_int_equal(options.fail_on.count, 2); /* conditions are no lists */
+    assert_string_equal(options.fail_on.items[1], "duration>5%");
+    assert_true(options.anyway);
+    assert_true(options.time_tolerance_pct == KPROF_TIME_TOLERANCE_PCT);
+    assert_int_equal(parse("report b.kprof --baseline a.kprof --time-tolerance 0.5 --bytes-tolerance 0"), KPROF_OK);
+    assert_string_equal(options.baseline, "a.kprof");
+    assert_string_equal(options.argument, "b.kprof");
+    assert_true(options.time_tolerance_pct == 0.5);
+    assert_true(options.bytes_tolerance_pct == 0);
+    assert_refused("diff a.kprof b.kprof c.kprof", "one word too many");
+    assert_refused("diff a.kprof b.kprof --time-tolerance 2%", "--time-tolerance: \"2%\" is not valid");
+    assert_refused("diff a.kprof b.kprof --time-tolerance .", "--time-tolerance: \".\" is not valid");
+    assert_refused("diff a.kprof b.kprof --bytes-tolerance -1", "--bytes-tolerance: \"-1\" is not valid");
+    assert_refused("diff a.kprof b.kprof --page raw", "--page is no option of kprof diff");
+    assert_refused("--fail-on a>1 app", "--fail-on is no option of a run");
+    assert_string_equal(kprof_option_word("cache-control", KPROF_CACHE_FLUSH_NONE), "none");
+    assert_null(kprof_option_word("cache-control", 99));
+    assert_null(kprof_option_word("page-control", 0));
 }
 
 static void import_is_report(void **state)
@@ -270,14 +298,16 @@ static void lists_have_words(void **state)
                                           {"--list-sets", "sets"},
                                           {"list sections", "sections"},
                                           {"--list-sections app", "sections"},
+                                          {"list findings", "findings"},
+                                          {"--list-rules --rule Bottleneck", "findings"},
                                           {"list --csv chips", "chips"},
                                           {"--list-chips", "chips"},
                                           {"list metrics --chips GH100 --metrics dram__bytes", "metrics"},
                                           {"--query-metrics --query-metrics-mode all", "metrics"}};
     for (size_t i = 0; i < LENGTH(rows); i++)
         assert_command(rows[i][0], "list", rows[i][1]);
-    assert_refused("list", "list what? usage: kprof list sets|sections|chips|metrics");
-    assert_refused("list set", "\"set\" is none of sets, sections, chips, metrics; did you mean sets?");
+    assert_refused("list", "list what? usage: kprof list sets|sections|findings|chips|metrics");
+    assert_refused("list set", "\"set\" is none of sets, sections, findings, chips, metrics; did you mean sets?");
     assert_refused("list sets chips", "one word too many");
     assert_refused("--list-sets --max-passes 3",
                    "--max-passes is no option of kprof list; it belongs to: a run, kprof plan");
@@ -312,6 +342,9 @@ static void output_choices(void **state)
     assert_int_equal(parse("--print-summary per-kernel --print-units base app"), KPROF_OK);
     assert_int_equal(options.page, KPROF_PAGE_SUMMARY);
     assert_int_equal(options.base_units, 1);
+    assert_false(options.csv_safe);
+    assert_int_equal(parse("report r.kprof --csv --csv-safe"), KPROF_OK);
+    assert_true(options.csv_safe);
     assert_int_equal(parse("report r.kprof -w 80"), KPROF_OK);
     assert_int_equal(options.width, 80);
     assert_refused("--width wide app", "--width: \"wide\" is not valid");
@@ -334,7 +367,7 @@ static void refused_values(void **state)
     assert_refused("--devices 64 app", "\"64\"");
     assert_refused("--devices= app", "--devices");
     assert_refused("--set , app", "--set");
-    assert_refused("--page detail app", "details|raw|summary|session");
+    assert_refused("--page detail app", "details|raw|summary|sources|session");
     assert_refused("--clock-control reset app",
                    "\"reset\" is not valid, give none|base|boost: ncu's reset is not needed");
     assert_refused("--replay-mode application app", "give kernel|multiplex|auto");
@@ -614,13 +647,16 @@ static void completion_words(void **state)
                  {"--complete -o", ""},
                  {"--complete line -- --page r", "raw\n"},
                  {"--complete line -- --page=r", "--page=raw\n"},
-                 {"--complete line -- report r.kprof --page s", "summary\nsession\n"},
+                 {"--complete line -- report r.kprof --page s", "summary\nsources\nsession\n"},
                  {"--complete line -- -i r", ":files .kprof\n"},
                  {"--complete line -- report r", ":files .kprof\n"},
+                 {"--complete line -- recover a", ":folders\n"},
+                 {"--complete line -- recover a b", ""},
                  {"--complete line -- report r.kprof r", ""},
                  {"--complete line -- -o r", ":files\n"},
                  {"--complete line -- --section-folder r", ":folders\n"},
                  {"--complete line -- list s", "sets\nsections\n"},
+                 {"--complete --apply-rules", "no\nyes\n"},
                  {"--complete line -- list sets s", ""},
                  {"--complete line -- help p", "plan\n"},
                  {"--complete line -- -- rep", ":programs\n"},
@@ -640,7 +676,7 @@ static void completion_words(void **state)
     for (size_t i = 1; i < KPROF_COMMAND_COUNT; i++)
         assert_non_null(strstr(text, kprof_commands[i].name));
     free(text);
-    text = complete("--complete line -- re");
+    text = complete("--complete line -- rep");
     assert_string_equal(text, "report\tPrint a report that -o has kept.\n:programs\n");
     free(text);
     assert_int_equal(parse("--complete nonsense"), KPROF_OK);
@@ -653,6 +689,7 @@ int main(void)
         cmocka_unit_test(application_takes_the_rest),
         cmocka_unit_test(defaults),
         cmocka_unit_test(commands_and_programs_of_the_same_name),
+        cmocka_unit_test(comparisons),
         cmocka_unit_test(import_is_report),
         cmocka_unit_test(values_in_every_spelling),
         cmocka_unit_test(filters),

@@ -39,16 +39,18 @@ static int make_files(void **state)
     write_text("data", 0600, "text of twenty-five bytes");
     assert_int_equal(symlink("run.kprof", "symbolic"), 0);
     assert_int_equal(link("run.kprof", "hard"), 0);
-    assert_int_equal(mkdir("own", 0700) | mkdir("own/sections", 0700), 0);
+    assert_int_equal(mkdir("own", 0700) | mkdir("own/sections", 0700) | mkdir("own/findings", 0700), 0);
     write_file("own/sections/mine.json", 0600);
+    write_file("own/findings/mine.json", 0600);
     return setenv("PATH", folder, 1);
 }
 
 static int remove_files(void **state)
 {
     (void)state;
-    static const char *const names[] = {"run.kprof",    "app", "data", "symbolic", "hard", "own/sections/mine.json",
-                                        "own/sections", "own", "."};
+    static const char *const names[] = {
+        "run.kprof",    "app",          "data", "symbolic", "hard", "own/sections/mine.json", "own/findings/mine.json",
+        "own/findings", "own/sections", "own",  "."};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         (void)remove(names[i]);
     return rmdir(folder);
@@ -76,6 +78,9 @@ static void outputs_that_are_inputs(void **state)
     static const char *const lines[] = {
         "report run.kprof --log-file run.kprof",
         "report run --log-file run.kprof",
+        "report run.kprof --html run.kprof",
+        "report run.kprof -f --html hard",
+        "diff run.kprof data --html data",
         "-i run.kprof --log-file ./own/../run.kprof",
         "report run.kprof --log-file symbolic",
         "report run.kprof --log-file hard",
@@ -89,6 +94,9 @@ static void outputs_that_are_inputs(void **state)
         "--injection-path data --log-file data app",
         "--section-folder own --log-file own/sections/mine.json app",
         "list sections --section-folder own --log-file own/sections/mine.json",
+        "report run.kprof --section-folder own --log-file own/findings/mine.json",
+        "export run.kprof --to long -o hard",
+        "export run --to long --log-file run.kprof",
     };
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
         if (check(lines[i]) != KPROF_USAGE || !strstr(captured.last, "would overwrite"))
@@ -101,7 +109,8 @@ static void logs_over_reports(void **state)
 {
     (void)state;
     static const char *const lines[] = {"list sets --log-file log.kprof", "plan --log-file log.kprof app",
-                                        "report run.kprof --log-file log.kprof", "--log-file log.kprof app"};
+                                        "report run.kprof --log-file log.kprof", "--log-file log.kprof app",
+                                        "report run.kprof -f --html log.kprof"};
     FILE *report = fopen("log.kprof", "w");
     assert_non_null(report);
     assert_int_equal(fwrite("SQLite format 3", 16, 1, report), 1);
@@ -130,6 +139,7 @@ static void outputs_of_their_own(void **state)
         "report run.kprof --log-file new",
         "report run.kprof --log-file data",
         "report run.kprof --log-file stdout",
+        "report run.kprof --html new",
         "report run.kprof --log-file /dev/null",
         "report run.kprof",
         "report missing --log-file missing.txt",
@@ -137,6 +147,8 @@ static void outputs_of_their_own(void **state)
         "-o new app",
         "--log-file /dev/null app /dev/null",
         "--plan -o app app",
+        "export run.kprof --to long -o data",
+        "export run.kprof --to long -o -",
     };
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
         if (check(lines[i]) != KPROF_OK)

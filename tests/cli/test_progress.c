@@ -3,6 +3,8 @@
 
 #include "cli/progress.h"
 
+#include <string.h>
+
 static void assert_line(const kprof_progress *progress, double now_s, const char *expected)
 {
     char line[256];
@@ -33,8 +35,30 @@ static void a_short_buffer_cuts(void **state)
     assert_string_equal(line, "123456 laun");
 }
 
+/* A name is whatever the program called its kernel. */
+static void names_cannot_steer_the_terminal(void **state)
+{
+    (void)state;
+    kprof_progress progress = {.done = 0};
+    char line[256];
+    kprof_progress_launch(&progress,
+                          "\x1b]0;title\a\xc2\x9b"
+                          "31m\xff",
+                          1);
+    kprof_progress_format(&progress, progress.start_s, line, sizeof line);
+    assert_non_null(strstr(line, ", \\x1b]0;title\\x07\\xc2\\x9b31m\\xff, 1 pass"));
+    char name[81] = "a"; /* every further character takes two bytes; the name is cut between two of them */
+    for (size_t i = 1; i < 80; i++)
+        name[i] = (char)(i % 2 ? 0xc3 : 0xbc);
+    kprof_progress_launch(&progress, name, 1);
+    assert_int_equal(strlen(progress.kernel), sizeof progress.kernel - 1);
+    kprof_progress_launch(&progress, name + 1, 1);
+    assert_int_equal(strlen(progress.kernel), sizeof progress.kernel - 2);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(lines), cmocka_unit_test(a_short_buffer_cuts)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(lines), cmocka_unit_test(a_short_buffer_cuts),
+                                       cmocka_unit_test(names_cannot_steer_the_terminal)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -47,7 +47,13 @@ static void control_characters_do_not_pass(void **state)
     log_capture log;
     log_capture_start(&log);
     kprof_log(KPROF_LOG_INFO, "kernel %s", "a\nb\x1b[2Jc\x7f");
-    assert_string_equal(log.last, "kernel a b [2Jc ");
+    assert_string_equal(log.last, "kernel a\\nb\\x1b[2Jc\\x7f");
+    kprof_log(KPROF_LOG_INFO, "%s",
+              "\xc2\x9b"
+              "31m \xe2\x80\xae"
+              "evil \xff");
+    assert_string_equal(log.last, "\\xc2\\x9b31m \\xe2\\x80\\xae"
+                                  "evil \\xff");
 }
 
 static void long_messages_are_whole(void **state)

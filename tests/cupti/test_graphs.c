@@ -387,7 +387,7 @@ static void test_obstacles(void **state)
         {{.type = CU_GRAPH_NODE_TYPE_EVENT_RECORD}, "it records events", true},
         {{.type = CU_GRAPH_NODE_TYPE_WAIT_EVENT}, "it records events, or waits for them", true},
         {{.type = CU_GRAPH_NODE_TYPE_CONDITIONAL}, "it has a conditional node", true},
-        {{.type = CU_GRAPH_NODE_TYPE_MEM_ALLOC}, "it allocates or frees memory", true},
+        {{.type = CU_GRAPH_NODE_TYPE_MEM_ALLOC}, "it allocates or frees memory", false},
         {{.type = CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT}, "it waits for, or signals, what is outside of it", true},
         {{.type = CU_GRAPH_NODE_TYPE_MEMCPY, .from = on_host}, "it copies from or to the host", false},
         {{.type = CU_GRAPH_NODE_TYPE_KERNEL, .kernel = "k", .updatable = true}, "kernels may change its nodes", false},
@@ -404,6 +404,24 @@ static void test_obstacles(void **state)
     assert_repeatable();
 }
 
+/* Memory that a graph allocates is no launch, and no reason to say that kernels are left out. */
+static void test_graph_without_kernels(void **state)
+{
+    (void)state;
+    static const CUgraphNodeType types[] = {CU_GRAPH_NODE_TYPE_MEM_ALLOC, CU_GRAPH_NODE_TYPE_CONDITIONAL,
+                                            CU_GRAPH_NODE_TYPE_KERNEL};
+    size_t count;
+    const char *why;
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        bool may_launch = types[i] != CU_GRAPH_NODE_TYPE_MEM_ALLOC;
+        template_graph t = {.nodes = {{.type = types[i], .kernel = "k", .updatable = true}}, .count = 1};
+        instantiate(&t);
+        assert_int_equal(kprof_graphs_identify(&launch).launches_none, !may_launch);
+        assert_null(kprof_graphs_find(&launch, &count, &why));
+        assert_int_equal(why != NULL, may_launch);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -415,6 +433,7 @@ int main(void)
         cmocka_unit_test_teardown(test_identity, destroy),
         cmocka_unit_test_teardown(test_changes, destroy),
         cmocka_unit_test_teardown(test_obstacles, destroy),
+        cmocka_unit_test_teardown(test_graph_without_kernels, destroy),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

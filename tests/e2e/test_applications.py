@@ -171,6 +171,35 @@ class Signals(Case):
         self.assertEqual(self.launches(), ["vectorAdd"])
         self.assert_clean()
 
+    def test_signal_that_ends_it_waits_for_what_is_open(self):
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1):
+            with self.subTest(number):
+                process = self.start([f"launch={VECTOR_ADD}*3", "say=ready", "sleep=60000"])
+                process.send_signal(number)
+                _, err = process.communicate(timeout=60)
+                self.assertEqual(process.returncode, 128 + number, err)
+                self.assertEqual(self.launches(), ["vectorAdd"] * 3, err)
+                self.assertNotIn("lost", err)
+                os.remove(self.path("run.kprof"))
+                self.assert_clean()
+
+    def test_signal_while_launches_go_on(self):
+        """Less than a quarter of a second lies between them, so that only the signal closes their batch."""
+        process = self.start([f"launch={VECTOR_ADD}*2", "say=ready", *["sleep=100", f"launch={VECTOR_ADD}"] * 600])
+        process.send_signal(signal.SIGTERM)
+        _, err = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 128 + signal.SIGTERM, err)
+        self.assertGreaterEqual(len(self.launches()), 2)
+        self.assertIn("at least 2 launches are still being measured", err)
+
+    def test_second_signal_is_not_held_back(self):
+        process = self.start([f"launch={VECTOR_ADD}*3", "say=ready", "sleep=60000"])
+        process.send_signal(signal.SIGTERM)
+        process.send_signal(signal.SIGTERM)
+        _, err = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 128 + signal.SIGTERM, err)
+        self.assert_clean()
+
     def test_interrupt_kills_a_plain_application(self):
         process = self.start([f"launch={VECTOR_ADD}", "sleep=900", "say=ready", "sleep=60000"])
         process.send_signal(signal.SIGINT)

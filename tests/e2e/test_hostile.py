@@ -1,11 +1,18 @@
 """What other users and other programs do at the same time: put something in the place of kprof's files, read a report
 that is being written, write to one name at once."""
 
+import json
+import shutil
 import sqlite3
 import stat
+import struct
 import threading
+import unittest
 
 from harness import *
+
+
+SOURCE = os.path.realpath(os.path.join(os.path.dirname(__file__), "../.."))
 
 
 class Places(Case):
@@ -78,7 +85,59 @@ class Places(Case):
                 self.assert_clean()
 
 
-class AtOnce(Case):
+@unittest.skipUnless(os.geteuid() == 0, "only root can make programs that have more rights than their user")
+class Privileged(Case):
+    """A program with more rights than its user: no variable of that user's chooses its files or libraries."""
+
+    def setUp(self):
+        super().setUp()
+        with open(KPROF, "rb") as program:
+            if b"__asan_init" in program.read():
+                self.skipTest("LeakSanitizer traces its own process, which the kernel does not allow such programs")
+        for folder in ("bin", "share/kprof"):
+            os.makedirs(self.path(folder))
+        os.symlink(os.path.join(SOURCE, "metricsets"), self.path("share/kprof/metricsets"))
+        os.chmod(self.dir, 0o755)
+        for folder in ("tmp", "cache", "home"):
+            os.makedirs(self.path(folder), exist_ok=True)
+            os.chmod(self.path(folder), 0o777)
+
+    def privileged(self, program):
+        """A copy that runs with the rights of nobody."""
+        copy = self.path(f"bin/{os.path.basename(program)}")
+        shutil.copy(program, copy)
+        os.chown(copy, 65534, 65534)
+        os.chmod(copy, 0o4755)
+        if os.statvfs(copy).f_flag & os.ST_NOSUID:
+            self.skipTest("this file system gives no program other rights")
+        return copy
+
+    def test_folders_of_kprof(self):
+        kprof = self.privileged(KPROF)
+        environment = {**self.environment({}), "XDG_CACHE_HOME": self.path("cache"), "HOME": self.path("home")}
+        environment.pop("KPROF_TEST_CACHE", None)
+        plan = [kprof, "plan", "--chips", "GH100", "--metrics", METRIC]
+        run = subprocess.run(plan, env=environment, capture_output=True, text=True, cwd=self.dir)
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertEqual((os.listdir(self.path("cache")), os.listdir(self.path("home"))), ([], []))
+        # Where the session was made is in no message; a run that has left one there would mention it.
+        os.mkdir(self.path("tmp/kprof-aaaaaa"), 0o700)
+        open(self.path("tmp/kprof-aaaaaa/kprof.lock"), "w").close()
+        os.chown(self.path("tmp/kprof-aaaaaa"), 65534, 65534)
+        os.chown(self.path("tmp/kprof-aaaaaa/kprof.lock"), 65534, 65534)
+        run = subprocess.run([kprof, "recover"], env=environment, capture_output=True, text=True, cwd=self.path("home"))
+        self.assertNotIn("kprof-aaaaaa", run.stderr)
+        self.assertEqual(os.listdir(self.tmp), ["kprof-aaaaaa"])
+
+    def test_session_of_an_application(self):
+        app = self.privileged(APP)
+        run = self.kprof("--injection-path", INJECTION, "--metrics", METRIC, app, f"launch={VECTOR_ADD}", "say=ran")
+        self.assertEqual((run.code, run.out), (106, "ran\n"), run.err)
+        self.assertNotIn("session directory", run.err) # it has not been looked at
+        self.assert_clean()
+
+
+class RunsAtOnce(Case):
     def run_many(self, options, count):
         runs = [None] * count
 
@@ -95,11 +154,18 @@ class AtOnce(Case):
     def launches_of(self, name):
         return self.query(name, "SELECT count(*) FROM launch")[0][0]
 
+    def check_numbered_reports(self, count):
+        runs = self.run_many(["-o", "run%i"], count)
+        self.assertEqual([run.code for run in runs], [0] * count, [run.err for run in runs])
+        found = sorted(self.launches_of(f"run{i}.kprof") for i in range(1, count + 1))
+        self.assertEqual(found, list(range(1, count + 1)))
+        self.assertEqual(sum("cut short" in run.err for run in runs), 0)
+        self.assert_clean()
+
+
+class AtOnce(RunsAtOnce):
     def test_numbered_reports(self):
-        runs = self.run_many(["-o", "run%i"], 8)
-        self.assertEqual([run.code for run in runs], [0] * 8, [run.err for run in runs])
-        found = sorted(self.launches_of(f"run{i}.kprof") for i in range(1, 9))
-        self.assertEqual(found, list(range(1, 9)))
+        self.check_numbered_reports(8)
 
     def test_one_name(self):
         runs = self.run_many(["-o", "run"], 8)
@@ -129,3 +195,199 @@ class AtOnce(Case):
         self.assertEqual(self.launches(), ["vectorAdd"])
         self.assertEqual(stat.S_IMODE(os.stat(self.path("run.kprof")).st_mode), 0o600)
         self.assertEqual([name for name in os.listdir(self.dir) if name.startswith("run")], ["run.kprof"])
+
+
+class Crowd(RunsAtOnce):
+    def test_numbered_reports(self):
+        self.check_numbered_reports(64)
+
+
+SAMPLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../samples/vectorAdd-h200.kprof")
+BAD_REPORT, BAD_METRICSET, USAGE, NO_MATCH = 107, 102, 101, 106
+
+
+def limit_time():
+    import resource
+
+    resource.setrlimit(resource.RLIMIT_CPU, (60, 60))
+
+
+def varint(data, at):
+    """A number as SQLite stores it, and the place behind it."""
+    value = 0
+    for i in range(9):
+        byte = data[at + i]
+        value = value << 7 | byte & 127
+        if byte < 128:
+            break
+    return value, at + i + 1
+
+
+class Bounds(Case):
+    """Files of others are read or refused soon: a refusal names the file, what it has too much of, and what to do."""
+
+    def sample(self, *statements):
+        shutil.copy(SAMPLE, self.path("r.kprof"))
+        os.chmod(self.path("r.kprof"), 0o600)
+        database = sqlite3.connect(self.path("r.kprof"))
+        for statement in statements:
+            database.execute(*statement) if isinstance(statement, tuple) else database.execute(statement)
+        database.commit()
+        database.execute("VACUUM")
+        database.close()
+
+    def report(self, *options):
+        return self.kprof("report", "r.kprof", *options, preexec_fn=limit_time)
+
+    def refused(self, run, code, *words):
+        self.assertEqual(run.code, code, run.err)
+        for word in words:
+            self.assertIn(word, run.err)
+
+    def sections(self, name, text):
+        os.makedirs(self.path("mine/sections"), exist_ok=True)
+        with open(self.path(f"mine/sections/{name}.json"), "wb") as file:
+            file.write(text)
+
+    def list_sections(self, *options):
+        return self.kprof("list", "sections", "--section-folder", "mine", *options, preexec_fn=limit_time)
+
+    def test_pipes_beside_a_report(self):
+        self.sample()
+        os.symlink("r.kprof", self.path("link.kprof"))
+        for ending in ("-wal", "-journal", "-shm"):
+            os.mkfifo(self.path("r.kprof" + ending))
+            self.refused(self.report(), BAD_REPORT, "r.kprof" + ending, "not a regular file", "remove it")
+            self.refused(self.kprof("report", "link.kprof", preexec_fn=limit_time), BAD_REPORT, "not a regular file")
+            os.unlink(self.path("r.kprof" + ending))
+        self.assertEqual(self.report().code, 0)
+
+    def test_a_pipe_among_sections(self):
+        self.sections("a", b'{"id":"a","name":"A"}')
+        os.mkfifo(self.path("mine/sections/b.json"))
+        self.refused(self.list_sections(), BAD_METRICSET, "mine/sections/b.json", "not a regular file")
+
+    def test_rows_that_share_their_text(self):
+        """All kernels' names lie in the pages of the first one's: a small file would stand for gigabytes."""
+        count, length = 300, 150000
+        self.sample("DELETE FROM launch", "DELETE FROM value", "DELETE FROM seen")
+        database = sqlite3.connect(self.path("r.kprof"))
+        columns = len(database.execute("SELECT * FROM kernel").description)
+        database.execute("DELETE FROM kernel")
+        page = database.execute("PRAGMA page_size").fetchone()[0]
+        local = (page - 12) * 32 // 255 - 23 # of a payload, where the rest is in other pages
+        payload = 0
+        while True: # a length of which just that much stays in the leaf, so that no leaf is split
+            length += 1
+            header = 1 + 1 + 3 + (columns - 2)
+            payload = header + length + (columns - 2 - 2)
+            if (payload - local) % (page - 4) == 0:
+                break
+        names = [[i, "x" * (local - 20), "", ""] + [2] * (columns - 4) for i in range(1, count + 1)]
+        database.executemany(f"INSERT INTO kernel VALUES({','.join('?' * columns)})", names)
+        database.commit()
+        database.execute("VACUUM")
+        before = os.path.getsize(self.path("r.kprof"))
+        database.execute("UPDATE kernel SET mangled=?", ("y" * length,))
+        database.commit()
+        database.close()
+        self.join_chains(page, length)
+        with open(self.path("r.kprof"), "rb") as file:
+            size = len(file.read())
+        self.assertLess(size, before + 4 * length)
+        self.refused(self.report("--page", "session"), BAD_REPORT, "r.kprof", "more text than the file has bytes")
+
+    def join_chains(self, page, length):
+        """Lead every row of long text to the pages of the first such row, and cut off those of the others."""
+        with open(self.path("r.kprof"), "rb") as file:
+            data = bytearray(file.read())
+        pointers = []
+        for leaf in range(0, len(data), page):
+            start = leaf + (100 if leaf == 0 else 0)
+            if data[start] != 13:
+                continue
+            for i in range(struct.unpack_from(">H", data, start + 3)[0]):
+                at = leaf + struct.unpack_from(">H", data, start + 8 + 2 * i)[0]
+                size, at = varint(data, at)
+                _, at = varint(data, at)
+                if length < size < length + 100:
+                    least = (page - 12) * 32 // 255 - 23
+                    kept = least + (size - least) % (page - 4)
+                    pointers.append(at + (kept if kept <= page - 35 else least))
+        first = min(struct.unpack_from(">I", data, at)[0] for at in pointers)
+        last, following = first, first
+        while following:
+            last = max(last, following)
+            following = struct.unpack_from(">I", data, (following - 1) * page)[0]
+        for at in pointers:
+            struct.pack_into(">I", data, at, first)
+        keep = max(last, max(pointers) // page + 1)
+        struct.pack_into(">I", data, 28, keep)
+        with open(self.path("r.kprof"), "wb") as file:
+            file.write(data[:keep * page])
+
+    def test_patterns_that_take_long(self):
+        self.sample(("UPDATE kernel SET mangled=?", ("a" * 400000,)))
+        run = self.report("-k", "regex:a*[bc]", "--print-kernel-base", "mangled")
+        self.refused(run, NO_MATCH, "-k: the pattern took too long", "simplify")
+        self.assertEqual(self.report("-k", "regex:^a+$").code, 0)
+
+    def test_too_many_metrics_at_once(self):
+        if not can_profile():
+            self.skipTest("no host library")
+        run = self.kprof("plan", "--chips", "GH100", "--metrics", "regex:.", preexec_fn=limit_time)
+        self.refused(run, USAGE, "--metrics regex:.", "4096", "several runs")
+
+    def test_sets_that_are_no_list_of_names(self):
+        self.sample(("UPDATE run SET sets=?", ("[" + "0," * 4000000 + "0]",)))
+        run = self.report("--page", "session")
+        self.assertEqual(run.code, 0, run.err)
+        self.assertLess(len(run.out), 100000)
+
+    def test_section_files(self):
+        name = b'{"id":"a","name":"%s"}'
+        for text, words in ((name % b"a\\u0000b", "line 1, column 20: \\u0000 cannot stand in a text"),
+                            (name % (b"x" * 600), "longer than 512 characters"),
+                            (b'{"id":"a","name":"a","items":[' + b"0," * 70000 + b"0]}", "more than 65536 values"),
+                            (name % (b"x" * 2000000), "longer than 1024 KB"),
+                            (b"[" * 500000, "not valid JSON")):
+            self.sections("a", text)
+            self.refused(self.list_sections(), BAD_METRICSET, "mine/sections/a.json: ", words)
+        self.sections("a", name % b"a\\\\u0000b")
+        self.assertIn("a\\u0000b", self.list_sections().out)
+
+
+class RawText(Case):
+    """Names cannot steer a terminal or break JSON."""
+
+    def test_lists(self):
+        os.makedirs(self.path("mine/sections"))
+        with open(self.path("mine/sections/a.json"), "wb") as file:
+            file.write('{"id":"a","name":"\u009b31m\u202e'.encode() + b'\xff"}')
+        shown = self.list_sections()
+        self.assertIn(r"\xc2\x9b31m\xe2\x80\xae\xff", shown.out)
+        for form in ("--csv", "--markdown"):
+            text = self.list_sections(form).out
+            self.assertEqual([c for c in text if c in "\u009b\u202e\x1b"], [])
+        text = self.list_sections("--json").out
+        self.assertNotIn("\u009b", text)
+        names = [section["name"] for section in json.loads(text) if section["section"] == "a"]
+        self.assertEqual(names, ["\u009b31m\u202e\ufffd"])
+
+    def test_findings(self):
+        os.makedirs(self.path("mine/findings"))
+        with open(self.path("mine/findings/a.json"), "w") as file:
+            file.write('{"id":"a","name":"a","message":["\\u009b31m"]}')
+        run = self.kprof("list", "sections", "--section-folder", "mine")
+        self.assertEqual(run.code, 102, run.err)
+        self.assertIn("a.json: message[0]: holds a control character", run.err)
+
+    def list_sections(self, *options):
+        run = self.kprof("list", "sections", "--section-folder", "mine", *options)
+        self.assertEqual(run.code, 0, run.err)
+        return run
+
+    def test_messages(self):
+        run = self.kprof("report", "\x1b]0;title\x07\u009b\u202e")
+        self.assertIn(r"\x1b]0;title\x07\xc2\x9b\xe2\x80\xae", run.err)
+        self.assertNotIn("\x1b", run.err)

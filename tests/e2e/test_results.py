@@ -3,14 +3,19 @@
 import csv
 import io
 import json
+import pathlib
 import pty
 import re
 import select
+import shutil
+import sqlite3
+import subprocess
 import sys
 
 from harness import *
 
 SAMPLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../samples/vectorAdd-h200.kprof")
+OWN_SETS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../fixtures/metricsets")
 
 
 class Separation(Case):
@@ -541,6 +546,281 @@ class Pages(Case):
             self.assertIn("Speed", file.read())
 
 
+class Comparisons(Case):
+    """kprof diff on made-up reports: exit codes and streams."""
+
+    def write(self, name, when, *rest):
+        subprocess.run([os.path.join(BUILD, "tests/report/write_fixture"), os.path.join(self.dir, name), when, *rest],
+                       check=True)
+
+    def setUp(self):
+        super().setUp()
+        self.write("before.kprof", "before")
+        self.write("after.kprof", "after")
+
+    def expect(self, code, *words, err="", out=None):
+        run = self.kprof(*words)
+        self.assertEqual(run.code, code, run.err)
+        self.assertIn(err, run.err)
+        if out is not None:
+            self.assertEqual(run.out, out)
+        return run
+
+    def test_plain_comparison(self):
+        run = self.expect(0, "diff", "before.kprof", "after.kprof", "--json")
+        verdicts = {row["kernel"].split("(")[0]: row["verdict"] for row in json.loads(run.out)["verdicts"]}
+        self.assertEqual((verdicts["vectorAdd"], verdicts["reduce"]), ("worse", "same"))
+        self.assertEqual(run.err, "")
+        other = self.expect(0, "report", "after", "--baseline", "before", "--json")
+        strip = re.compile(r'"comparison":.*')
+        self.assertEqual(strip.sub("", other.out, count=1).split("verdicts")[1], run.out.split("verdicts")[1])
+        self.expect(0, "diff", "before.kprof", "before.kprof", "--fail-on", "duration>5%", "-k", "reduce")
+
+    def test_gates(self):
+        words = ("diff", "before.kprof", "after.kprof", "--csv")
+        self.expect(0, *words, "--fail-on", "dram__bytes_read.sum>+30%")
+        run = self.expect(113, *words, "--fail-on", "dram__bytes_read.sum>+3%", "--fail-on", "duration<-90%",
+                          err="1 failed")
+        self.assertEqual(len({len(row) for row in csv.reader(run.out.splitlines())}), 1)
+        self.expect(114, *words, "--fail-on", "duration>5%", "-k", "transpose", err="inconclusive")
+        self.expect(113, *words, "--fail-on", "smsp__inst_executed.sum>0", "-k", "vectorAdd")
+        self.expect(0, *words, "--fail-on", "smsp__inst_executed.sum>0", "-k", "reduce")
+        self.expect(113, *words, "--fail-on", "duration>5%", "-k", "vectorAdd")
+        self.expect(114, *words, "--fail-on", "duration>5%", "-k", "vectorAdd", "-c", "4")
+        self.expect(114, *words, "--fail-on", "duration>5%", "-k", "softmax", "--time-tolerance", "1")
+
+    def test_what_cannot_be_compared(self):
+        self.write("uncached.kprof", "after", "kprof --cache-control=none ./app --cache-control all")
+        self.write("other.kprof", "after", "kprof ./app", "AD102")
+        self.write("unread.kprof", "after", "kprof --of-a-later-version ./app")
+        self.expect(112, "diff", "before.kprof", "uncached.kprof", err="Cache control is none, not all", out="")
+        self.expect(112, "diff", "before.kprof", "other.kprof", err="Chip is AD102, not GH100", out="")
+        run = self.expect(0, "diff", "before.kprof", "other.kprof", "--anyway", err="warning: Chip is AD102")
+        self.assertIn("Chip    GH100      AD102", run.out)
+        run = self.expect(0, "diff", "before.kprof", "unread.kprof")
+        self.assertIn("Cache control  all        not known", run.out)
+        self.assertEqual(run.err, "")
+
+    def test_wrong_lines(self):
+        for words, err in (
+                (["diff"], "which reports?"), (["diff", "before.kprof"], "which reports?"),
+                (["diff", "before.kprof", "after.kprof", "x"], "one word too many"),
+                (["diff", "before.kprof", "after.kprof", "--csv-layout", "ncu"], "ncu has no comparison"),
+                (["diff", "before.kprof", "after.kprof", "--fail-on", "duration>5x"], '"5x" is no number'),
+                (["diff", "before.kprof", "after.kprof", "--time-tolerance", "2%"], "--time-tolerance"),
+                (["diff", "before.kprof", "after.kprof", "--log-file", "before.kprof"], "overwrite"),
+                (["diff", "before.kprof", "after.kprof", "--log-file", "after.kprof"], "overwrite"),
+                (["report", "after.kprof", "--baseline", "before.kprof", "--log-file", "before.kprof"], "overwrite"),
+                (["report", "after.kprof", "--baseline", "before.kprof", "--page", "raw"], "page of its own"),
+                (["report", "after.kprof", "--fail-on", "duration>5%"], "give --baseline"),
+                (["diff", "before.kprof", "after.kprof", "-k", "regex:["], "missing terminating")):
+            with self.subTest(words=words):
+                self.expect(101, *words, err=err, out="")
+        self.expect(102, "diff", "before.kprof", "after.kprof", "--fail-on", "dram__bytes_reed.sum>5%",
+                    err='did you mean "dram__bytes_read.sum"?', out="")
+        self.expect(106, "diff", "before.kprof", "after.kprof", "-k", "gather1", err="after.kprof has no launch")
+        run = self.expect(106, "diff", "before.kprof", "after.kprof", "-k", "regex:gather", err="in both reports")
+        self.assertIn("only in the new report", run.out)
+
+    def test_damaged_reports(self):
+        whole = pathlib.Path(self.dir, "after.kprof").read_bytes()
+        for size in (0, 100, 4096, len(whole) // 2, len(whole) - 4096):
+            pathlib.Path(self.dir, "cut.kprof").write_bytes(whole[:size])
+            for words in (["before.kprof", "cut.kprof"], ["cut.kprof", "after.kprof"]):
+                with self.subTest(size=size, words=words):
+                    self.expect(107, "diff", *words, err="cut.kprof", out="")
+        self.expect(107, "diff", "before.kprof", "nothing.kprof", err="nothing.kprof", out="")
+
+
+class Exports(Case):
+    """kprof export: every format, where it goes, and what it does not overwrite."""
+
+    FORMATS = ("long", "wide", "jsonl", "prometheus", "perfetto")
+
+    def setUp(self):
+        super().setUp()
+        subprocess.run([os.path.join(BUILD, "tests/report/write_fixture"), self.path("run.kprof")], check=True)
+
+    def read(self, name):
+        with open(self.path(name)) as file:
+            return file.read()
+
+    def refuse(self, code, reason, *words, **keywords):
+        run = self.kprof("export", "run.kprof", *words, **keywords)
+        self.assertEqual(run.code, code, run.err)
+        self.assertIn(reason, run.err)
+        self.assertEqual(run.out, "")
+
+    def test_a_file_has_what_stdout_gets(self):
+        for form in self.FORMATS:
+            printed = self.kprof("export", "run", "--to", form)
+            self.assertEqual((printed.code, printed.err), (0, ""))
+            self.assertEqual(self.kprof("export", "run", "--to", form, "-o", "-").out, printed.out)
+            self.assertEqual(self.kprof("export", "run", "--to", form, "-o", "out." + form).code, 0)
+            self.assertEqual(self.read("out." + form), printed.out)
+        self.assertEqual(self.kprof("report", "run", "--page", "raw", "--csv").out, self.read("out.long"))
+        wide = self.kprof("report", "run", "--page", "raw", "--csv-layout", "wide").out
+        self.assertEqual(wide, self.read("out.wide"))
+        self.assertEqual({name.split(".")[1] for name in os.listdir(self.dir) if name != "tmp"},
+                         {"kprof", *self.FORMATS})
+
+    def test_chosen_launches(self):
+        all_lines = self.kprof("export", "run", "--to", "jsonl").out.splitlines()
+        self.assertGreater(len(all_lines), 2)
+        self.assertEqual(self.kprof("export", "run", "--to", "jsonl", "-s", "1", "-c", "1").out.splitlines(),
+                         all_lines[1:2])
+        self.refuse(106, "vectorAdd", "--to", "long", "-k", "vectorAd", "-o", "none")
+        self.assertFalse(os.path.exists(self.path("none")))
+
+    def test_nothing_is_lost(self):
+        before = open(self.path("run.kprof"), "rb").read()
+        os.symlink("run.kprof", self.path("link"))
+        subprocess.run([os.path.join(BUILD, "tests/report/write_fixture"), self.path("other.kprof")], check=True)
+        for name in ("run.kprof", "./tmp/../run.kprof", "link"):
+            self.refuse(101, "would overwrite", "--to", "long", "-f", "-o", name)
+        self.refuse(101, "is a report", "--to", "long", "-f", "-o", "other.kprof")
+        self.assertEqual(open(self.path("run.kprof"), "rb").read(), before)
+        with open(self.path("mine"), "w") as file:
+            file.write("mine")
+        self.refuse(108, "exists already", "--to", "long", "-o", "mine")
+        self.assertEqual(self.read("mine"), "mine")
+        self.assertEqual(self.kprof("export", "run", "--to", "long", "-o", "mine", "-f").code, 0)
+        self.assertIn("gpu__time_duration.sum", self.read("mine"))
+
+    def test_a_full_disk_leaves_nothing(self):
+        self.refuse(108, "", "--to", "long", "-o", "out", preexec_fn=limit_file_size(1000))
+        self.assertEqual(sorted(os.listdir(self.dir)), ["run.kprof", "tmp"])
+        if os.path.exists("/dev/full"):
+            self.refuse(108, "", "--to", "long", "-o", "/dev/full")
+
+    def test_lines_that_are_not_valid(self):
+        self.refuse(101, "in which format", "-o", "out")
+        self.refuse(101, "leave other formats out", "--to", "long", "--json")
+        self.refuse(101, "leave one out", "--to", "long", "-o", "out", "--log-file", "other")
+        self.refuse(101, "give long|wide", "--to", "xml")
+
+    def make_duckdb(self, script):
+        os.mkdir(self.path("bin"))
+        with open(self.path("bin/duckdb"), "w") as file:
+            file.write("#!/bin/sh\n" + script)
+        os.chmod(self.path("bin/duckdb"), 0o700)
+        return {"PATH": self.path("bin") + ":" + os.environ["PATH"]}
+
+    def test_parquet_by_duckdb(self):
+        """What duckdb is given: words without any name, and the long layout, whose columns the words list."""
+        found = self.make_duckdb(f'printf "%s\\n" "$@" >"{self.path("words")}"; exec cat\n')
+        name = "out; touch $(evil) '\".parquet"
+        run = self.kprof("export", "run", "--to", "parquet", "-o", name, env=found)
+        self.assertEqual((run.code, run.err), (0, ""))
+        self.assertEqual(self.read(name), self.kprof("export", "run", "--to", "long").out)
+        words = self.read("words")
+        self.assertNotIn("evil", words)
+        self.assertEqual(re.findall(r"'(\w+)':'", words), self.read(name).splitlines()[0].replace('"', "").split(","))
+
+    def test_parquet_by_the_real_duckdb(self):
+        if not shutil.which("duckdb"):
+            self.skipTest("duckdb is not installed")
+        self.assertEqual(self.kprof("export", "run", "--to", "parquet", "-o", "out.parquet").code, 0)
+        count = subprocess.run(["duckdb", "-csv", "-noheader", "-c", "SELECT count(*) FROM 'out.parquet'"],
+                               cwd=self.dir, capture_output=True, text=True, check=True).stdout
+        self.assertEqual(int(count), len(self.kprof("export", "run", "--to", "long").out.splitlines()) - 1)
+
+    def test_parquet_without_duckdb(self):
+        self.refuse(111, "needs duckdb", "--to", "parquet", "-o", "out", env={"PATH": self.tmp})
+        found = self.make_duckdb("echo it is broken >&2; exit 3\n")
+        self.refuse(108, "duckdb failed", "--to", "parquet", "-o", "out", env=found)
+        self.assertFalse(os.path.exists(self.path("out")))
+
+
+class Merges(Case):
+    """kprof merge: what the new report holds, and what is refused."""
+
+    def setUp(self):
+        super().setUp()
+        for rank in range(3):
+            self.write(f"rank{rank}.kprof", rank)
+
+    def write(self, name, rank, *rest):
+        subprocess.run([os.path.join(BUILD, "tests/report/write_fixture"), self.path(name), *rest], check=True)
+        with sqlite3.connect(self.path(name)) as database:
+            database.execute("UPDATE process SET pid = pid + ?", (1000 * rank,))
+            database.execute("UPDATE value SET value = value * ? "
+                             "WHERE metric_id = (SELECT id FROM metric WHERE name = ?)",
+                             (rank + 1, METRIC))
+        database.close()
+
+    def merge(self, code, *words, err=""):
+        run = self.kprof("merge", *words)
+        self.assertEqual(run.code, code, run.err)
+        self.assertIn(err, run.err)
+        return run
+
+    VALUES = ("SELECT pid, position, kernel.mangled, device.uuid, metric.name, value FROM value "
+              "JOIN launch ON launch.id = launch_id JOIN process ON process.id = process_id "
+              "JOIN kernel ON kernel.id = kernel_id JOIN device ON device.id = device_id "
+              "JOIN metric ON metric.id = metric_id ORDER BY 1, 2, 5")
+    TABLES = ("launch", "value", "message", "graph_node", "seen", "process")
+
+    def test_all_that_the_reports_hold(self):
+        self.merge(0, "rank0.kprof", "rank1", "rank2.kprof", "-o", "all")
+        expected = sorted(sum((self.query(f"rank{rank}.kprof", self.VALUES) for rank in range(3)), []), key=str)
+        self.assertEqual(sorted(self.query("all.kprof", self.VALUES), key=str), expected)
+        for table in self.TABLES:
+            count = f"SELECT count(*) FROM {table}"
+            self.assertEqual(self.query("all.kprof", count)[0][0],
+                             sum(self.query(f"rank{rank}.kprof", count)[0][0] for rank in range(3)), table)
+        for table in ("kernel", "device", "metric", "section", "pass", "schedule", "left_out"):
+            count = f"SELECT count(*) FROM {table}"
+            self.assertEqual(self.query("all.kprof", count), self.query("rank0.kprof", count), table)
+        self.assertEqual(self.query("all.kprof", "SELECT name, count(*) FROM source "
+                                                 "JOIN process_source ON source_id = id GROUP BY id"),
+                         [(name, self.query("rank0.kprof", "SELECT count(*) FROM process")[0][0])
+                          for name in ("rank0.kprof", "rank1", "rank2.kprof")])
+        self.assertEqual(self.kprof("report", "all", "--page", "raw", "--json").code, 0)
+
+    def test_imbalance(self):
+        self.merge(0, "rank0", "rank1", "rank2", "-o", "all")
+        page = json.loads(self.kprof("report", "all", "--page", "sources", "--json").out)
+        times = [source["time"] for source in page["sources"]]
+        self.assertEqual([round(time / times[0], 6) for time in times], [1, 2, 3])
+        kernel = next(kernel for kernel in page["kernels"] if kernel["minimum"])
+        self.assertEqual((kernel["sources"], kernel["slowest"]), (3, "rank2"))
+        self.assertAlmostEqual(kernel["median"] / kernel["minimum"], 2)
+        self.assertAlmostEqual(kernel["maximum"] / kernel["minimum"], 3)
+        self.assertAlmostEqual(kernel["imbalance"], 50)
+
+    def test_a_merged_report_again(self):
+        self.merge(0, "rank0", "rank1", "-o", "two")
+        self.merge(0, "two", "rank2", "-o", "nested")
+        self.merge(0, "rank0", "rank1", "rank2", "-o", "flat")
+        for sql in (self.VALUES, "SELECT id, name FROM source", "SELECT * FROM process_source"):
+            self.assertEqual(self.query("nested.kprof", sql), self.query("flat.kprof", sql))
+
+    def test_what_is_refused(self):
+        os.symlink("rank0.kprof", self.path("link.kprof"))
+        shutil.copy(self.path("rank0.kprof"), self.path("copy.kprof"))
+        shutil.copy(os.path.join(os.path.dirname(SAMPLE), "../tests/fixtures/report-v3.kprof"), self.path("old.kprof"))
+        self.write("other.kprof", 5)
+        with sqlite3.connect(self.path("other.kprof")) as database:
+            database.execute("DELETE FROM section WHERE id = (SELECT max(id) FROM section)")
+        database.close()
+        for code, err, words in (
+                (101, "which reports", ("rank0", "-o", "all")), (101, "which reports", ("rank0", "rank1")),
+                (101, "are one file", ("rank0", "rank1", "rank0.kprof", "-o", "all")),
+                (101, "are one file", ("rank0", "link", "-o", "all")),
+                (101, "the same run twice", ("rank0", "copy", "-o", "all")),
+                (101, "would overwrite", ("rank0", "rank1", "-f", "-o", "rank1")),
+                (101, "prints nothing", ("rank0", "rank1", "-o", "all", "--csv")),
+                (107, "versions from 4 on", ("rank0", "old", "-o", "all")),
+                (107, "other sections", ("rank0", "other", "-o", "all")),
+                (107, "missing", ("rank0", "missing", "-o", "all"))):
+            self.merge(code, *words, err=err)
+            self.assertFalse([name for name in os.listdir(self.dir) if name.startswith("all")])
+        self.merge(0, "rank0", "rank1", "-o", "all")
+        self.merge(108, "rank0", "rank1", "-o", "all", err="exists already")
+        self.merge(0, "rank0", "rank1", "-f", "-o", "all")
+
+
 class Details(Case):
     """What the details page folds, and the options that unfold it."""
 
@@ -576,6 +856,76 @@ class Details(Case):
         self.assertEqual(len(names), len(set(names)))
 
 
+class Findings(Case):
+    """The verdict and the findings of the details page, and the options that choose them."""
+
+    def test_verdict_comes_first(self):
+        page = self.kprof("report", SAMPLE).out
+        self.assertLess(page.index("  Limited by  DRAM bandwidth"), page.index("GPU Speed Of Light"))
+        self.assertIn("\n    ! Warps wait: up to 33.52 % of the time, high confidence\n", page)
+        self.assertNotIn("Estimate: ", page)
+        self.assertIn("Estimate: the stall's share", self.kprof("report", SAMPLE, "--details-help").out)
+
+    def test_apply_rules(self):
+        for words in ([], ["--csv"], ["--csv-layout", "ncu"], ["--json"], ["--markdown"]):
+            found = self.kprof("report", SAMPLE, "--rule", "WarpStall", *words).out
+            self.assertRegex(found, "WarpStall|Warps wait")
+            plain = self.kprof("report", SAMPLE, "--apply-rules", "no", *words)
+            self.assert_run(plain, 0)
+            for word in ("Worth most", "Warps wait", "WarpStall\"", "verdict", "finding__", "Rule Name"):
+                self.assertNotIn(word, plain.out)
+
+    def test_rule(self):
+        data = self.kprof("report", SAMPLE, "--rule", "WarpStall,PartialSectors", "--json").out
+        launch = json.loads(data)["launches"][0]
+        self.assertEqual([found["id"] for found in launch["findings"]], ["WarpStall"])
+        self.assertEqual([found["id"] for found in launch["not_evaluated"]], ["PartialSectors"])
+        self.assertIsNone(launch["verdict"]["limit"])
+        self.assertEqual(launch["verdict"]["stall"]["name"], "Long Scoreboard")
+        wrong = self.kprof("report", SAMPLE, "--rule", "WarpStal")
+        self.assert_run(wrong, 102)
+        self.assertIn('did you mean "WarpStall"?', wrong.err)
+        self.assert_run(self.profile(["--rule", "WarpStal"], [f"launch={SCALE}"]), 102)
+
+    def test_own_findings(self):
+        page = self.kprof("report", SAMPLE, "--section-folder", OWN_SETS, "--rule", "WideStore")
+        self.assert_run(page, 0)
+        self.assertNotIn("! Stores are narrow", page.out)
+        os.makedirs(self.path("mine/findings"))
+        with open(os.path.join(OWN_SETS, "findings/WideStore.json")) as file:
+            text = file.read()
+        with open(self.path("mine/findings/WideStore.json"), "w") as file:
+            file.write(text.replace('"value": 4', '"value": 8'))
+        page = self.kprof("report", SAMPLE, "--section-folder", self.path("mine"), "--rule", "WideStore")
+        self.assertIn("A global store writes 4 sectors, and a full one 8 sectors.", page.out)
+        with open(self.path("mine/findings/WideStore.json"), "w") as file:
+            file.write(text.replace("sectors < least", "sectors < lost"))
+        wrong = self.kprof("report", SAMPLE, "--section-folder", self.path("mine"))
+        self.assert_run(wrong, 102)
+        self.assertIn('when: "lost" is neither a threshold', wrong.err)
+
+    def test_kprof_alone(self):
+        """An executable without its files prints reports, without findings."""
+        shutil.copy(KPROF, self.path("kprof"))
+        alone = subprocess.run([self.path("kprof"), "report", SAMPLE], capture_output=True, text=True)
+        self.assertEqual((alone.returncode, alone.stderr), (0, ""))
+        self.assertIn("GPU Speed Of Light", alone.stdout)
+        self.assertNotIn("Worth most", alone.stdout)
+        asked = subprocess.run([self.path("kprof"), "report", SAMPLE, "--rule", "WarpStall"], capture_output=True,
+                               text=True)
+        self.assertNotEqual(asked.returncode, 0)
+        self.assertIn("the folder of metric sets was not found", asked.stderr)
+
+    def test_of_a_run(self):
+        run = self.collect(["--section", "LaunchStats"], [f"launch={SCALE}"])
+        self.assert_run(run, 0)
+        self.assertIn("Worth most", self.kprof("report", self.path("run.kprof")).out)
+
+    def test_of_metrics_alone(self):
+        self.assert_run(self.collect([], [f"launch={SCALE}"]), 0)
+        self.assertNotIn("Worth most", self.kprof("report", self.path("run.kprof")).out)
+
+
 class Lists(Case):
     def assert_listed(self, words, *texts):
         run = self.kprof(*words)
@@ -591,6 +941,9 @@ class Lists(Case):
         self.assert_listed(["--list-sections", "--verbose"], "How close the kernel comes", "Branch Efficiency",
                            "derived__branch_efficiency.pct", "n/a where the kernel took no branch")
         self.assertNotIn("How close", self.kprof("--list-sections").out)
+        self.assert_listed(["--list-rules"], "WarpStall", "WarpStateStats", "high")
+        self.assert_listed(["list", "findings", "--section-folder", OWN_SETS, "--rule", "WideStore"],
+                           "Stores are narrow")
         self.assert_listed(["--list-chips"], "GH100", "AD102")
         self.assert_listed(["--query-metrics", "--chip", "GA100"], "dram__bytes", "GA100")
         self.assert_listed(["--query-metrics", "--query-metrics-mode", "suffix", "--metrics", "dram__bytes"],
@@ -601,8 +954,8 @@ class Lists(Case):
         self.assert_run(nothing, 102)
         self.assertEqual(nothing.out, "")
         for word, option in (("sets", "--list-sets"), ("sections", "--list-sections"), ("chips", "--list-chips"),
-                             ("metrics", "--query-metrics")):
-            chip = [] if word in ("sections", "chips") else ["--chips", "GH100"]
+                             ("findings", "--list-rules"), ("metrics", "--query-metrics")):
+            chip = [] if word in ("sections", "findings", "chips") else ["--chips", "GH100"]
             self.assertEqual(self.kprof("list", word, *chip).out, self.kprof(option, *chip).out)
 
     def test_lists_for_programs(self):
@@ -865,7 +1218,7 @@ class Progress(Case):
 
     def test_status_line_of_a_batch(self):
         shown = self.on_terminal("-c", "4", ms=400)
-        self.assertIn("0 of 4 launches and 2 or more in a batch, vectorAdd, pass 1 of", shown)
+        self.assertIn("0 of 4 launches and 2 or more not stored yet, vectorAdd, pass 1 of", shown)
 
     def test_status_line(self):
         shown = self.on_terminal("-c", "4", "--replay-batch", "1", ms=400)

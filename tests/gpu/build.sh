@@ -35,6 +35,17 @@ compile() {
   mv "$target.new" "$target"
 }
 
+# One program of several sources.
+compile_findings() {
+  local target=$out/findings file old=
+  for file in "$here"/findings/*.cu "$here/findings/findings.h" "$here/programs/check.h"; do
+    [ "$target" -nt "$file" ] || old=1
+  done
+  [ -n "$old" ] || return 0
+  "$nvcc" -arch="$arch" -O2 -Xlinker -s -cudart static -t "$(nproc)" -o "$target.new" "$here"/findings/*.cu
+  mv "$target.new" "$target"
+}
+
 # At most as many compilers as processors.
 make_room() {
   [ "$(jobs -rp | wc -l)" -lt "$(nproc)" ] || wait -n
@@ -73,6 +84,7 @@ for source in "$here"/exact/*.cu; do
   compile "$name" "$source" "${options[@]}" & jobs+=($!)
   make_room
 done
+compile_findings & jobs+=($!)
 for job in "${jobs[@]}"; do
   wait "$job"
 done

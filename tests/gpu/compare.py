@@ -17,6 +17,7 @@ import statistics
 
 RELATIVE = 0.05
 EXACT = re.compile(r"^(sm|smsp)__(sass_)?(thread_)?inst_executed\w*\.(sum|avg)$|^launch__\w+$")
+SMALL_COUNT = 1000
 EVENTS, EVENTS_PER_UNIT, POINTS, RATIO = 1024.0, 16.0, 1.0, 0.05
 
 
@@ -61,6 +62,15 @@ class Comparison:
         if is_exact(self.name) or max(self.spread(self.kprof), self.spread(self.ncu)) <= self.slack:
             return "outside"
         return "noisy" if self.ranges_meet() else "outside"
+
+    def apart_pct(self):
+        """The least that the medians differ by, whatever digits ncu left out."""
+        apart = max(abs(self.median_kprof() - self.median_ncu()) - 1.000001 * self.digit, 0)
+        return 0 if apart <= 1e-9 * abs(self.median_ncu()) else 100 * apart / max(abs(self.median_ncu()), 1e-30)
+
+    def is_small_count(self):
+        counts = not any(part in self.name for part in (".pct", "_pct", ".ratio", ".per_", "gpu__time"))
+        return counts and self.median_ncu() < SMALL_COUNT
 
     def ranges_meet(self):
         return (min(self.kprof) <= max(self.ncu) + self.slack) and (min(self.ncu) <= max(self.kprof) + self.slack)

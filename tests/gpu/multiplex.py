@@ -14,6 +14,7 @@ where there is no GPU.
 - Mixed programs: some launches are proved and repeated, others are multiplexed, in the mode auto. What is told of each
   launch, and the time beside ncu's for the same launches (set basic, --clock-control none): no slower."""
 import argparse
+import itertools
 import pathlib
 import sqlite3
 import statistics
@@ -31,6 +32,8 @@ MIXED = [("pinned and mapped memory", "exact-memory", "mapped", "registered"),
          ("threads that write host memory", "exact-host_writes", "counter", "counter-registered", "watcher", "mailbox"),
          ("8 launching threads", "exact-streams", "threads"), ("host functions", "exact-streams", "callbacks"),
          ("two contexts", "exact-streams", "contexts"), ("arrays", "exact-arrays", "mipmapped", "layered")]
+# Loops of one kernel, with -k: the time of the first depends on what L2 and DRAM do, that of the second does not.
+LOOPS = [("launches", "work"), ("fma", "fmaFloat")]
 LIMITS = [("full", [], 1.5, 10), ("full", ["--multiplex-samples", "5"], 1.1, 5)]
 
 
@@ -64,9 +67,9 @@ class Check:
         runs = [harness.run(self.argv) for _ in range(3)]
         return min(run.seconds for run in runs[1:]), runs[0].stdout
 
-    def kprof(self, name, options, argv=None):
+    def kprof(self, name, options, argv=None, kernel="work"):
         base = self.folder / name
-        run = harness.run([harness.kprof(), "-q", "-k", "work", "-o", base, *options, *(argv or self.argv)], limit=200)
+        run = harness.run([harness.kprof(), "-q", "-k", kernel, "-o", base, *options, *(argv or self.argv)], limit=200)
         if run.status != 0:
             print(harness.last_lines(run.stderr), file=sys.stderr)
             self.failed = True
@@ -86,11 +89,12 @@ class Check:
         header = ["options", "plain, s", "multiplexed, s", "limit, s", "samples", "launches told of", "kept"]
         self.document.add(harness.table(header, rows))
 
-    def compare(self, name):
-        argv = [self.argv[0], "2000"]
+    def compare(self, name, program, kernel):
+        argv = [harness.programs() / program, "2000"]
         repeat = ["--set", name, "--replay-mode", "kernel", "-c", str(REPLAYED)]
-        _, replayed = self.kprof(f"replayed-{name}", repeat, argv)
-        _, sampled = self.kprof(f"sampled-{name}", ["--set", name, "--replay-mode", "multiplex"], argv)
+        label = f"{name}-{kernel}"
+        _, replayed = self.kprof(f"replayed-{label}", repeat, argv, kernel)
+        _, sampled = self.kprof(f"sampled-{label}", ["--set", name, "--replay-mode", "multiplex"], argv, kernel)
         (before, _), (after, missing) = values_of(replayed), values_of(sampled)
         near, far = 0, []
         for metric in sorted(before):
@@ -104,21 +108,21 @@ class Check:
                 near += 1
             else:
                 far.append((metric, expected, seen, spread))
-        return name, len(before), near, missing, far
+        return len(before), near, missing, far
 
     def values(self):
         rows, details = [], []
-        for name in ("default", "full"):
-            _, count, near, missing, far = self.compare(name)
+        for (program, kernel), name in itertools.product(LOOPS, ("default", "full")):
+            count, near, missing, far = self.compare(name, program, kernel)
             noise = [row for row in far if row[1] is not None and (row[3] > NEAR_PCT or abs(row[1]) < SMALL_COUNT)]
             self.failed |= missing > 0 or len(far) > len(noise)
-            rows.append([name, count, near, len(noise), len(far) - len(noise), missing])
-            details += [[name, *row] for row in far]
-        self.document.add(harness.table(["set", "metrics", "within 2 %", "spread or small", "others", "missing values"],
-                                        rows))
+            rows.append([kernel, name, count, near, len(noise), len(far) - len(noise), missing])
+            details += [[kernel, name, *row] for row in far]
+        header = ["kernel", "set", "metrics", "within 2 %", "spread or small", "others", "missing values"]
+        self.document.add(harness.table(header, rows))
         if details:
-            self.document.add(harness.table(["set", "metric", "repeated", "multiplexed", "spread of the repeated, %"],
-                                            details))
+            header = ["kernel", "set", "metric", "repeated", "multiplexed", "spread of the repeated, %"]
+            self.document.add(harness.table(header, details))
 
 
 def told(base):

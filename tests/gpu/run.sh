@@ -3,13 +3,14 @@
 #
 #   run.sh [PART [ARGUMENT...]]
 #
-# Without a PART: validate, behave and graphs. Parts: build, validate, values, behave, graphs, exact, bench, frameworks,
-# multiplex, facts; their arguments are those of the Python script of that name. `validate` compares values with
-# ncu's, `values` those of batches with those of launches repeated alone;
-# `graphs` measures a CUDA graph kernel by kernel and as one
-# launch; `exact` runs the programs of exact/, each a kind of memory, launch or ending that replay must not disturb,
-# plain and under every mode, and compares; `frameworks` runs programs of PyTorch, JAX, Triton and CuPy plain, under
-# kprof and under ncu; `multiplex` measures without repeating. Environment:
+# Without a PART: validate, behave and graphs. Parts: build, validate, values, behave, graphs, exact, bench,
+# frameworks, multiplex, findings, facts; their arguments are those of the Python script of that name. `validate`
+# compares values with ncu's, `values` those of batches with those of launches repeated alone; `graphs` measures a CUDA
+# graph kernel by kernel and as one launch; `exact` runs the programs of exact/, each a kind of memory, launch or
+# ending that replay must not disturb, plain and under every mode, and compares; `frameworks` runs programs of PyTorch,
+# JAX, Triton and CuPy plain, under kprof and under ncu; `multiplex` measures without repeating; `findings` records
+# kernels that show one performance problem each.
+# Environment:
 #   KPROF               kprof to test (build/src/cli/kprof)
 #   KPROF_GPU_PROGRAMS  folder of the test programs (build/gpu-programs), built when they are missing or old
 #   KPROF_GPU_RESULTS   folder for the results as Markdown (build/gpu-results)
@@ -40,7 +41,7 @@ have_programs() {
       *) [ -x "$KPROF_GPU_PROGRAMS/exact-$(basename "$source" .cu)" ] || return 1 ;;
     esac
   done
-  [ -x "$KPROF_GPU_PROGRAMS/vectorAdd" ]
+  [ -x "$KPROF_GPU_PROGRAMS/vectorAdd" ] && [ -x "$KPROF_GPU_PROGRAMS/findings" ]
 }
 
 # Programs built elsewhere will do where there is no compiler.
@@ -73,7 +74,7 @@ part() {
   case $name in
     build) ;;
     facts) facts ;;
-    validate | values | behave | graphs | exact | bench | frameworks | multiplex)
+    validate | values | behave | graphs | exact | bench | frameworks | multiplex | findings)
       python3 "$here/$name.py" "$@" || status=$? ;;
     *) echo "run.sh: unknown part $name" >&2; status=2 ;;
   esac

@@ -34,6 +34,17 @@ class Verdicts(unittest.TestCase):
         self.assertEqual(self.verdict("dram__bytes.sum", [1.06e9], [1e9]), "outside")
         self.assertEqual(self.verdict("gpu__time_duration.sum", [1060.0], [1000.0]), "outside")
 
+    def test_digits_that_ncu_leaves_out_are_no_difference(self):
+        apart = compare.Comparison("sm__throughput.avg.pct", [50.006], [50.0], digit=0.005).apart_pct()
+        self.assertAlmostEqual(apart, 0.002, places=4)
+        self.assertEqual(compare.Comparison("sm__throughput.avg.pct", [50.004], [50.0], digit=0.005).apart_pct(), 0)
+        self.assertGreater(compare.Comparison("dram__bytes.sum", [1.0], [0.0]).apart_pct(), 1000)
+
+    def test_small_counts(self):
+        self.assertTrue(compare.Comparison("lts__t_sectors.sum", [2000], [999]).is_small_count())
+        self.assertFalse(compare.Comparison("lts__t_sectors.sum", [10], [1000]).is_small_count())
+        self.assertFalse(compare.Comparison("sm__throughput.avg.pct_of_peak", [1], [1]).is_small_count())
+
     def test_floors(self):
         self.assertEqual(self.verdict("l1tex__t_sector_hit_rate.pct", [0.9], [0.0]), "within")
         self.assertEqual(self.verdict("l1tex__t_sector_hit_rate.pct", [2.1], [1.0]), "outside")

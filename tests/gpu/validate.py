@@ -241,6 +241,17 @@ class Validation:
                   "outside", "missing", "not in ncu"]
         self.document.add(harness.table(header, rows))
 
+    def report_near(self):
+        """The share of metrics within 2 and 10 % of ncu's, small counts aside: they are mostly traffic of others."""
+        rows = []
+        for (_, kernel), compared in self.compared.items():
+            apart = [item.apart_pct() for item in compared if item.kprof and item.ncu and not item.is_small_count()]
+            shares = [100 * sum(one <= limit for one in apart) / len(apart) for limit in (0, 2, 10)]
+            rows.append((kernel, len(apart), *(f"{share:.1f} %" for share in shares)))
+        self.document.add("## How near\n")
+        self.document.add(f"Without counts below {compare.SMALL_COUNT:,}; what ncu rounds away is no difference.\n")
+        self.document.add(harness.table(["kernel", "metrics", "equal", "within 2 %", "within 10 %"], rows))
+
     def matters(self, name):
         return self.options.caches == "all" or compare.is_exact(name)
 
@@ -300,6 +311,7 @@ class Validation:
         if not self.options.no_ncu and self.compared:
             add(compare.__doc__.partition("\n\n")[2] + "\n")
             self.report_summary()
+            self.report_near()
             self.report_listed(("outside", "missing"), "Outside")
             self.report_listed(("known difference",), "Known differences")
             self.report_listed(("noisy",), "Noisy: ranges meet, medians differ by more")

@@ -10,7 +10,7 @@
 #include <stdatomic.h>
 
 #define LONG_S        1000
-#define MAX_OPEN_S    10
+#define MOST_OPEN_S   10
 #define OTHER_STREAM  2 /* of the second context */
 #define OTHER_CONTEXT (&sim.contexts[1])
 
@@ -24,7 +24,7 @@ static struct {
 } faults;
 
 static pthread_t own_thread;
-static atomic_int next_wait_s;
+static atomic_int next_wait_s, next_start_s;
 static unsigned repeated; /* launches and transfers, in all passes */
 
 /* To the thread that watches for pauses a stream is always being captured: a pause of the test closes no batch. */
@@ -42,6 +42,12 @@ static kprof_status run_operation(const kprof_operation *operation, kprof_snapsh
             return kprof_fail(KPROF_INTERNAL, "the driver fails (test)");
     }
     return sim_device.operation_run(operation, snapshot);
+}
+
+static kprof_status start_pass(kprof_profiler *profiler)
+{
+    sim_clock_advance_s(atomic_exchange(&next_start_s, 0));
+    return sim_device.profiler_start(profiler);
 }
 
 static kprof_status synchronize(void)
@@ -64,6 +70,7 @@ static int start_faulty(void **state)
     device.operation_run = run_operation;
     device.target_capturing = is_capturing;
     device.target_synchronize = synchronize;
+    device.profiler_start = start_pass;
     device.writers_devices = find_writer;
     return start_engine_on(&device);
 }
@@ -236,16 +243,45 @@ static void test_spoiled_batch(void **state)
         assert_true(words[i] == 2 * launched.end[i]);
 }
 
-/* A process that is killed loses no more. */
-static void test_batch_that_has_been_open_for_long(void **state)
+static void assert_closed_after_s(int seconds)
 {
-    (void)state;
     unsigned first = launch(SIM_ADD);
     assert_pending(first);
-    sim_clock_advance_s(MAX_OPEN_S + 1);
+    sim_clock_advance_s(seconds);
     unsigned second = launch(SIM_ADD);
     assert_measured(first);
     assert_measured(second);
+}
+
+/* A process that is killed loses no more, however seldom it launches. */
+static void test_batch_that_has_been_open_for_long(void **state)
+{
+    (void)state;
+    launch(SIM_ADD);
+    close_batch(); /* what it took is known from now on */
+    assert_closed_after_s(1);
+}
+
+/* A batch that is dear may be open for several times as long as its passes take, but not for ever. */
+static void test_dear_batch_that_has_been_open_for_long(void **state)
+{
+    (void)state;
+    launch(SIM_ADD);
+    atomic_store(&next_start_s, 1);
+    close_batch();
+    unsigned first = launch(SIM_ADD);
+    sim_clock_advance_s(4);
+    unsigned second = launch(SIM_ADD);
+    assert_pending(first);
+    assert_pending(second);
+    sim_clock_advance_s(2);
+    unsigned third = launch(SIM_ADD);
+    assert_measured(first);
+    assert_measured(third);
+    launch(SIM_ADD);
+    atomic_store(&next_start_s, LONG_S);
+    close_batch();
+    assert_closed_after_s(MOST_OPEN_S + 1);
 }
 
 static void set_memory(uint64_t value)
@@ -506,6 +542,7 @@ int main(void)
         cmocka_unit_test_teardown(test_network_card_that_comes_later, mend),
         cmocka_unit_test_teardown(test_spoiled_batch, mend),
         cmocka_unit_test_teardown(test_batch_that_has_been_open_for_long, mend),
+        cmocka_unit_test_teardown(test_dear_batch_that_has_been_open_for_long, mend),
         cmocka_unit_test_teardown(test_transfer_between_launches, mend),
         cmocka_unit_test_teardown(test_transfers_from_and_to_the_host, mend),
         cmocka_unit_test_teardown(test_allocation_beside_another_thread, mend),

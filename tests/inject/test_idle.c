@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 static atomic_uint calls_seen, launches_to_come;
+static atomic_uint zero_calls;
 static atomic_bool may_end, lasted;
 
 static void wait_ms(long ms)
@@ -25,6 +26,7 @@ static bool give_back(unsigned calls)
         atomic_fetch_sub(&launches_to_come, 1);
         kprof_idle_watch();
     }
+    atomic_fetch_add(&zero_calls, calls == 0);
     atomic_store(&lasted, kprof_idle_lasts());
     atomic_store(&calls_seen, calls);
     return atomic_load(&may_end);
@@ -66,6 +68,22 @@ static void test_a_launch_meanwhile_begins_anew(void **state)
     await_calls(3);
 }
 
+/* As when a signal is about to end the process: the function is asked while launches go on, too. */
+static void test_is_called_while_launches_go_on(void **state)
+{
+    (void)state;
+    atomic_store(&may_end, false);
+    atomic_store(&zero_calls, 0);
+    while (atomic_load(&zero_calls) < 2) {
+        kprof_idle_watch();
+        wait_ms(1);
+    }
+    assert_false(atomic_load(&lasted));
+    atomic_store(&may_end, true);
+    atomic_store(&calls_seen, 0);
+    await_calls(1);
+}
+
 static void test_nothing_after_the_stop(void **state)
 {
     (void)state;
@@ -81,6 +99,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_counts_quarters_of_a_second_until_all_is_given_back),
         cmocka_unit_test(test_a_launch_meanwhile_begins_anew),
+        cmocka_unit_test(test_is_called_while_launches_go_on),
         cmocka_unit_test(test_nothing_after_the_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -30,6 +30,9 @@ static unsigned forgotten[PARTS]; /* in this process */
 static unsigned started, preloads_ended;
 static bool ends; /* this process is a child that looks how it ends */
 static unsigned finishes;
+static kprof_owner owner = KPROF_OWNER_LIVES; /* what looking at the session directory gives */
+static bool folder_is_gone;
+static unsigned owner_looks;
 static char folder[] = "/tmp/kprof-test-process-XXXXXX";
 
 /* In place of the engine's and of CUPTI's. */
@@ -91,6 +94,13 @@ void kprof_lock_give(void)
 void kprof_lock_have(void)
 {
     forgotten[TURN]++;
+}
+
+kprof_owner kprof_lock_owner(bool *is_gone)
+{
+    owner_looks++;
+    *is_gone = folder_is_gone;
+    return owner;
 }
 
 void kprof_idle_forget(void)
@@ -247,12 +257,88 @@ static void test_results_that_cannot_be_written(void **state)
     assert_false(armed);
 }
 
+/* Run as if time enough had passed since the last look; what it writes to stderr comes back in `said`. */
+static bool is_armed_after_look(char *said, size_t size)
+{
+    int pipes[2], before = dup(STDERR_FILENO);
+    assert_int_equal(pipe(pipes), 0);
+    assert_true(dup2(pipes[1], STDERR_FILENO) >= 0);
+    atomic_store(&kprof_engine.process.looked_ns, 0);
+    kprof_process_check_owner();
+    assert_true(dup2(before, STDERR_FILENO) >= 0);
+    close(before);
+    close(pipes[1]);
+    ssize_t got = read(pipes[0], said, size - 1);
+    said[got > 0 ? got : 0] = '\0';
+    close(pipes[0]);
+    return atomic_load(&kprof_engine.process.armed);
+}
+
+static int lose_kprof(void)
+{
+    char said[1024];
+    const kprof_record record = {.type = KPROF_RECORD_END};
+    kprof_spool_writer *spool = kprof_engine.process.spool;
+    if (!is_armed_after_look(said, sizeof said) || said[0])
+        return 1;
+    kprof_process_check_owner(); /* it has just been looked for */
+    if (owner_looks != 1)
+        return 2;
+    owner = KPROF_OWNER_UNKNOWN; /* as on a file system without locks */
+    if (!is_armed_after_look(said, sizeof said))
+        return 3;
+    owner = KPROF_OWNER_GONE;
+    if (is_armed_after_look(said, sizeof said) || !strstr(said, "kprof has ended") || !strstr(said, "kprof recover"))
+        return 4;
+    if (kprof_spool_write(spool, &record) == KPROF_OK) /* nobody reads it */
+        return 5;
+    return is_armed_after_look(said, sizeof said) || said[0] ? 6 : 0; /* said once */
+}
+
+/* In a forked child, which has a spool of its own. */
+static void rearm(void)
+{
+    assert_int_equal(kprof_spool_writer_open(folder, &kprof_engine.process.spool), KPROF_OK);
+    atomic_store(&kprof_engine.process.armed, true);
+}
+
+static int lose_kprof_in_child(void)
+{
+    rearm();
+    int wrong = lose_kprof();
+    kprof_spool_writer_close(kprof_engine.process.spool);
+    return wrong;
+}
+
+static void test_kprof_is_killed(void **state)
+{
+    (void)state;
+    assert_child(lose_kprof_in_child, 0);
+}
+
+static int lose_folder(void)
+{
+    char said[1024];
+    rearm();
+    owner = KPROF_OWNER_UNKNOWN;
+    folder_is_gone = true;
+    return is_armed_after_look(said, sizeof said) || said[0];
+}
+
+/* kprof has ended in an orderly way, and said that this process still runs. */
+static void test_session_is_removed(void **state)
+{
+    (void)state;
+    assert_child(lose_folder, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_children_not_asked_for), cmocka_unit_test(test_started_once),
         cmocka_unit_test(test_forked_child),           cmocka_unit_test(test_exit),
-        cmocka_unit_test(test_exit_before_libraries),  cmocka_unit_test(test_results_that_cannot_be_written),
+        cmocka_unit_test(test_exit_before_libraries),  cmocka_unit_test(test_kprof_is_killed),
+        cmocka_unit_test(test_session_is_removed),     cmocka_unit_test(test_results_that_cannot_be_written),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -19,6 +19,8 @@ static double lookup(void *user, const char *name)
         return 100;
     if (strcmp(name, "zero") == 0)
         return 0;
+    if (strcmp(name, "android") == 0 || strcmp(name, "order") == 0)
+        return 7.5;
     return NAN;
 }
 
@@ -52,6 +54,7 @@ static void test_arithmetic(void **state)
     assert_value("min(3, a, 2)", 2);
     assert_value("max(3, a, 2)", 6);
     assert_value("sum(3, a, 2)", 11);
+    assert_value("floor(a / 4) + 10 * ceil(a / 4)", 21);
     assert_value("max(min(a, 4), 1)", 4);
 }
 
@@ -67,9 +70,82 @@ static void test_missing_is_never_zero(void **state)
     assert_true(isnan(value_of("max(unknown, a)")));
     assert_true(isnan(value_of("min(unknown, a)")));
     assert_true(isnan(value_of("sum(a, unknown, a)")));
+    assert_true(isnan(value_of("ceil(unknown)")));
     assert_value("if_missing(unknown, 4)", 4);
     assert_value("if_missing(a / zero, a)", 6);
     assert_value("if_missing(zero, 4)", 0);
+}
+
+static void test_conditions(void **state)
+{
+    (void)state;
+    assert_value("a > 5", 1);
+    assert_value("a >= 6 and a <= 6", 1);
+    assert_value("a < 6 or a != 6", 0);
+    assert_value("not a == 6", 0);
+    assert_value("not (zero)", 1);
+    assert_value("1 + 1 < a - 3", 1);
+    assert_value("1 or 0 and 0", 1);
+    assert_value("not 0 and not 0", 1);
+    assert_value("if(a > 5, 10, 20) + 1", 11);
+    assert_value("if(a > 5 and zero, 10, 20)", 20);
+    assert_value("if(a, 10, unknown)", 10);
+    assert_value("android + order", 15); /* names may begin with such words */
+}
+
+/* A condition that a missing value cannot change holds all the same; any other is missing. */
+static void test_missing_conditions(void **state)
+{
+    (void)state;
+    assert_true(isnan(value_of("unknown > 1")));
+    assert_true(isnan(value_of("1 == unknown")));
+    assert_true(isnan(value_of("unknown != unknown")));
+    assert_true(isnan(value_of("not unknown")));
+    assert_true(isnan(value_of("a and unknown")));
+    assert_true(isnan(value_of("unknown and a")));
+    assert_true(isnan(value_of("zero or unknown")));
+    assert_true(isnan(value_of("unknown or zero")));
+    assert_true(isnan(value_of("if(unknown, 1, 2)")));
+    assert_true(isnan(value_of("if(a, unknown, 2)")));
+    assert_value("zero and unknown", 0);
+    assert_value("unknown and zero", 0);
+    assert_value("a or unknown", 1);
+    assert_value("unknown or a", 1);
+}
+
+/* A slot for each letter. */
+static kprof_status place_letter(void *user, const char *name, size_t *slot)
+{
+    (void)user;
+    *slot = (size_t)(name[0] - 'a');
+    return name[1] ? KPROF_UNKNOWN_NAME : KPROF_OK;
+}
+
+static void mark_slot(void *user, size_t slot)
+{
+    ((char *)user)[slot] = 'x';
+}
+
+static void test_bound(void **state)
+{
+    (void)state;
+    const double values[] = {6, NAN, 2, NAN};
+    const char *text = "if_missing(b, a) + if_missing(d, b) * c + (d > c)";
+    char missing[] = "....";
+    kprof_expr *expr;
+    assert_int_equal(kprof_expr_parse("if(a > c, a - c, b)", &expr), KPROF_OK);
+    assert_int_equal(kprof_expr_bind(expr, place_letter, NULL), KPROF_OK);
+    assert_true(kprof_expr_compute(expr, values) == 4);
+    kprof_expr_free(expr);
+    assert_int_equal(kprof_expr_parse(text, &expr), KPROF_OK);
+    assert_int_equal(kprof_expr_bind(expr, place_letter, NULL), KPROF_OK);
+    assert_true(isnan(kprof_expr_compute(expr, values)));
+    kprof_expr_missing(expr, values, mark_slot, missing);
+    assert_string_equal(missing, "...x");
+    kprof_expr_free(expr);
+    assert_int_equal(kprof_expr_parse("a + long", &expr), KPROF_OK);
+    assert_int_equal(kprof_expr_bind(expr, place_letter, NULL), KPROF_UNKNOWN_NAME);
+    kprof_expr_free(expr);
 }
 
 static void test_names(void **state)
@@ -115,6 +191,7 @@ static void test_refused(void **state)
     assert_refused("a)", "expected an operator");
     assert_refused("foo(a)", "not a function");
     assert_refused("min()", "expected a number");
+    assert_refused("floor(a, 2)", "too many arguments");
     assert_refused("if_missing(a)", "too few arguments");
     assert_refused("if_missing(a, a, a)", "too many arguments");
     assert_refused("1e999", "not a number");
@@ -123,6 +200,13 @@ static void test_refused(void **state)
     assert_refused("a % 2", "expected an operator");
     assert_refused("*", "expected a number");
     assert_refused(".", "not a number");
+    assert_refused("1 < a < 3", "character 7: expected an operator");
+    assert_refused("a = 3", "expected an operator");
+    assert_refused("a <", "ends too early");
+    assert_refused("a and", "ends too early");
+    assert_refused("a and or a", "expected a value");
+    assert_refused("-not a", "expected a value");
+    assert_refused("if(a, 1)", "too few arguments");
 }
 
 static void test_bounded(void **state)
@@ -135,6 +219,9 @@ static void test_bounded(void **state)
     text[DEEP] = '\0';
     assert_refused(text, "nested too deeply");
     memset(text, '-', DEEP);
+    assert_refused(text, "nested too deeply");
+    for (size_t i = 0; i < DEEP / 4; i++)
+        memcpy(text + 4 * i, "not ", 4);
     assert_refused(text, "nested too deeply");
     memset(text, '1', LONG);
     text[LONG] = '\0';
@@ -156,7 +243,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_arithmetic), cmocka_unit_test(test_missing_is_never_zero),
         cmocka_unit_test(test_names),      cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_bounded),
+        cmocka_unit_test(test_bounded),    cmocka_unit_test(test_conditions),
+        cmocka_unit_test(test_bound),      cmocka_unit_test(test_missing_conditions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

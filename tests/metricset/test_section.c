@@ -23,7 +23,7 @@ static void test_round_trip(void **state)
 {
     (void)state;
     kprof_section section;
-    assert_int_equal(kprof_section_from_json(whole, &section), KPROF_OK);
+    assert_int_equal(kprof_section_from_json("stored section", whole, &section), KPROF_OK);
     assert_string_equal(section.id, "Demo");
     assert_int_equal(section.order, 7);
     assert_int_equal(section.item_count, 2);
@@ -46,7 +46,7 @@ static void assert_refused(const char *json, const char *reason)
     log_capture capture;
     log_capture_start(&capture);
     kprof_section section;
-    assert_int_equal(kprof_section_from_json(json, &section), KPROF_BAD_METRICSET);
+    assert_int_equal(kprof_section_from_json("stored section", json, &section), KPROF_BAD_METRICSET);
     if (!strstr(capture.last, reason))
         fail_msg("%.80s\ngives \"%s\", not \"%s\"", json, capture.last, reason);
     kprof_log_set_sink(NULL, NULL);
@@ -95,10 +95,10 @@ static void test_damaged(void **state)
     for (size_t i = 0; i + 1 < sizeof(whole); i++) {
         memcpy(copy, whole, sizeof(whole));
         copy[i] = '\0';
-        assert_int_equal(kprof_section_from_json(copy, &section), KPROF_BAD_METRICSET);
+        assert_int_equal(kprof_section_from_json("stored section", copy, &section), KPROF_BAD_METRICSET);
         memcpy(copy, whole, sizeof(whole));
         copy[i] ^= 0x15;
-        if (kprof_section_from_json(copy, &section) == KPROF_OK)
+        if (kprof_section_from_json("stored section", copy, &section) == KPROF_OK)
             kprof_section_free(&section);
     }
     kprof_log_set_sink(NULL, NULL);

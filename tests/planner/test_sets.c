@@ -1,11 +1,13 @@
 /* Every shipped set on every chip of a generation (compute capability 7.5 and up) that the Profiler Host API knows: it
  * must resolve without a required item missing and be schedulable, with a pass for every name, packed no worse than by
- * CUPTI. Prints the table of names and passes. Usage: test_planner_sets PREFIX, such as GH; exit status 77 without
- * libcupti. */
+ * CUPTI; and with the set of everything, every shipped finding can be evaluated. Prints the table of names and passes.
+ * Usage: test_planner_sets PREFIX, such as GH; exit status 77 without libcupti. */
 #include "metricset/metricset.h"
 #include "planner/planner.h"
 
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { SKIPPED = 77 };
@@ -105,6 +107,65 @@ static bool compare_with_plain(const kprof_plan *plan, kprof_host *host, size_t 
     return good;
 }
 
+/* Does the launch tell the name, or is it collected or computed from what is? */
+static bool is_known(const kprof_plan *plan, const char *name)
+{
+    if (kprof_strlist_contains(&plan->collect, name) || kprof_launch_metric_find(name))
+        return true;
+    for (size_t i = 0; i < plan->section_count; i++) {
+        char *json = kprof_section_to_json(&plan->sections[i]);
+        char quoted[256];
+        snprintf(quoted, sizeof quoted, "\"name\":\"%s\"", name);
+        const bool found = json && strstr(json, quoted);
+        free(json);
+        if (found)
+            return true;
+    }
+    return false;
+}
+
+/* A number for each name that the plan has; the finding's own names have no "__". */
+static double some_value(void *user, const char *name)
+{
+    const kprof_plan *plan = user;
+    return !strstr(name, "__") || is_known(plan, name) ? 1 + (double)strlen(name) : NAN;
+}
+
+static bool can_compute(const kprof_plan *plan, const kprof_expr *expression)
+{
+    return !expression || !isnan(kprof_expr_evaluate(expression, some_value, (void *)plan));
+}
+
+/* Every value, of one option at least, and the condition. */
+static bool can_evaluate(const kprof_plan *plan, const kprof_finding *finding)
+{
+    bool can = can_compute(plan, finding->when) && can_compute(plan, finding->gain);
+    for (size_t i = 0; i < finding->value_count; i++) {
+        const kprof_finding_value *value = &finding->values[i];
+        bool has_option = value->option_count == 0;
+        for (size_t k = 0; k < value->option_count && !has_option; k++)
+            has_option = can_compute(plan, value->options[k].value) && can_compute(plan, value->options[k].when);
+        can = can && has_option && can_compute(plan, value->expression);
+    }
+    return can;
+}
+
+/* The set with everything can evaluate every finding on every chip, but for those that say that some chips cannot. */
+static bool check_findings(const kprof_catalog *catalog, const kprof_plan *plan)
+{
+    kprof_finding_list findings;
+    bool good = kprof_catalog_findings(catalog, &(kprof_strlist)KPROF_STRLIST_INIT, &findings) == KPROF_OK;
+    for (size_t i = 0; i < findings.count; i++) {
+        if (findings.items[i]->optional || can_evaluate(plan, findings.items[i]))
+            continue;
+        printf("%s: finding %s cannot be evaluated\n", plan->chip, findings.items[i]->id);
+        good = false;
+    }
+    good = good && findings.count > 0;
+    free(findings.items);
+    return good;
+}
+
 static bool check_set(const kprof_catalog *catalog, const char *set, kprof_host *host)
 {
     kprof_selection selection = {0};
@@ -122,6 +183,8 @@ static bool check_set(const kprof_catalog *catalog, const char *set, kprof_host 
            plain_passes);
     good = has_content(&plan) && within_budget(plan.chip, set, plan.pass_count) && good;
     good = has_passes(&plan, host) && good;
+    if (strcmp(set, "full") == 0)
+        good = check_findings(catalog, &plan) && good;
     kprof_plan_free(&plan);
     return good;
 }

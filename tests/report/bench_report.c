@@ -1,6 +1,10 @@
-/* How fast a big report is written, loaded and printed: 10,000 launches of 300 metrics through the public interface.
+/* How fast a big report is written, loaded, printed and compared: 10,000 launches of 300 metrics through the public
+ * interface.
  * Usage: bench_report [launches [metrics [folder]]]. Not a test: nothing here asserts a time. */
-#include "report/report.h"
+#include "report/diff.h"
+#include "report/merge.h"
+
+#include <sqlite3.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,7 +37,15 @@ static void must(kprof_status status, const char *what)
 
 static void name_metric(char name[128], size_t index)
 {
-    snprintf(name, 128, "l1tex__t_sectors_pipe_lsu_mem_global_op_ld_%03zu.avg.pct_of_peak_sustained_elapsed", index);
+    static const char *const known[] = {KPROF_TIME_METRIC, "gpc__cycles_elapsed.max", "dram__bytes_read.sum",
+                                        "smsp__inst_executed.sum", "sm__warps_active.avg.pct_of_peak_sustained_active"};
+    if (index < sizeof known / sizeof *known)
+        snprintf(name, 128, "%s", known[index]);
+    else if (index < 25)
+        snprintf(name, 128, "smsp__average_warps_issue_stalled_%02zu_per_issue_active.ratio", index);
+    else
+        snprintf(name, 128, "l1tex__t_sectors_pipe_lsu_mem_global_op_ld_%03zu.avg.pct_of_peak_sustained_elapsed",
+                 index);
 }
 
 /* One section that shows every metric. */
@@ -48,7 +60,7 @@ static void make_section(const bench_setup *bench, kprof_section *section)
                             i);
     }
     kprof_strbuf_puts(&json, "]}");
-    must(kprof_section_from_json(json.data, section), "section");
+    must(kprof_section_from_json("stored section", json.data, section), "section");
     kprof_strbuf_free(&json);
 }
 
@@ -79,7 +91,9 @@ static void put_process(const bench_setup *bench, kprof_ingest *ingest)
     must(kprof_ingest_record(ingest, &record), "kernel");
 }
 
-/* Half of the values are whole numbers, half are ratios with all their digits. */
+/* Half of the values are whole numbers, half are ratios with all their digits. Launches are of SHAPES grids, in turns.
+ */
+#define SHAPES 50
 static void put_launches(const bench_setup *bench, kprof_report *report, kprof_ingest *ingest)
 {
     double *values = calloc(bench->metrics, sizeof *values);
@@ -93,6 +107,7 @@ static void put_launches(const bench_setup *bench, kprof_report *report, kprof_i
         for (size_t k = 0; k < bench->metrics; k++)
             values[k] = k % 2 ? (double)(i * 7919 + k) : (double)(i + 1) / (double)(k + 3) * 100;
         record.launch.launch = i;
+        record.launch.grid[0] = (uint32_t)(1 + i % SHAPES);
         if (i % 1000 == 0)
             must(kprof_report_begin(report), "begin");
         must(kprof_ingest_record(ingest, &record), "launch");
@@ -135,21 +150,45 @@ static void print_report(const bench_setup *bench, const kprof_print_options *op
     fclose(out);
 }
 
+/* Compare the report with itself; all metrics if that is asked for. */
+static void compare_reports(const bench_setup *bench, const kprof_print_options *options)
+{
+    kprof_report *reports[KPROF_SIDES] = {NULL, NULL};
+    kprof_diff_outcome outcome;
+    const kprof_diff_request request = {.tolerances = {KPROF_TIME_TOLERANCE_PCT, KPROF_TRAFFIC_TOLERANCE_PCT},
+                                        .outcome = &outcome};
+    FILE *out = fopen(bench->output, "w");
+    if (!out) {
+        perror(bench->output);
+        exit(1);
+    }
+    for (int side = 0; side < KPROF_SIDES; side++)
+        must(kprof_report_open(bench->path, &reports[side]), "open");
+    must(kprof_page_show(&kprof_diff_page, &(kprof_page_source){reports, KPROF_SIDES, &request}, options, out),
+         "compare");
+    for (int side = 0; side < KPROF_SIDES; side++)
+        must(kprof_report_close(reports[side]), "close");
+    fclose(out);
+}
+
 static double megabytes(const char *path)
 {
     struct stat info;
     return stat(path, &info) == 0 ? (double)info.st_size / 1e6 : 0;
 }
 
+typedef void print_function(const bench_setup *bench, const kprof_print_options *options);
+
 /* In a process of its own, so that its peak memory can be told. */
-static void measure(const bench_setup *bench, const char *name, const kprof_print_options *options)
+static void measure(const bench_setup *bench, const char *name, const kprof_print_options *options,
+                    print_function *print)
 {
     double start = now();
     fflush(stdout);
     pid_t child = fork();
     if (child == 0) {
         if (options)
-            print_report(bench, options);
+            print(bench, options);
         else
             write_report(bench);
         _exit(0);
@@ -164,6 +203,30 @@ static void measure(const bench_setup *bench, const char *name, const kprof_prin
            megabytes(options ? bench->output : bench->path));
 }
 
+/* Merge copies of the report, each as of another rank: SOURCES of a tenth of its launches. */
+#define SOURCES 100
+static void merge_reports(const bench_setup *bench, const kprof_print_options *options)
+{
+    const kprof_run_info run = {"bench", "/", "0", NULL, 0};
+    kprof_report *all = NULL;
+    kprof_merge *merge = NULL;
+    (void)options;
+    must(kprof_report_create(bench->output, KPROF_CREATE_REPLACE, &run, &all), "create");
+    must(kprof_merge_new(all, &merge), "merge");
+    for (int rank = 0; rank < SOURCES; rank++) {
+        char sql[96];
+        sqlite3 *db = NULL;
+        snprintf(sql, sizeof sql, "UPDATE process SET pid=%d", rank);
+        if (sqlite3_open(bench->path, &db) != SQLITE_OK || sqlite3_exec(db, sql, NULL, NULL, NULL) != SQLITE_OK)
+            must(KPROF_INTERNAL, "rank");
+        sqlite3_close(db);
+        must(kprof_merge_add(merge, bench->path, "rank"), "add");
+    }
+    must(kprof_merge_finish(merge), "finish");
+    kprof_merge_free(merge);
+    must(kprof_report_close(all), "close");
+}
+
 int main(int argc, char **argv)
 {
     bench_setup bench = {argc > 1 ? strtoul(argv[1], NULL, 10) : 10000, argc > 2 ? strtoul(argv[2], NULL, 10) : 300, "",
@@ -171,18 +234,40 @@ int main(int argc, char **argv)
     const char *folder = argc > 3 ? argv[3] : "/tmp";
     snprintf(bench.path, sizeof bench.path, "%s/bench-%ld.kprof", folder, (long)getpid());
     snprintf(bench.output, sizeof bench.output, "%s/bench-%ld.out", folder, (long)getpid());
+    char first[sizeof bench.path];
+    snprintf(first, sizeof first, "%s", bench.path);
     printf("%zu launches, %zu metrics\n", bench.launches, bench.metrics);
-    measure(&bench, "write report", NULL);
-    measure(&bench, "details, CSV long",
-            &(kprof_print_options){.page = KPROF_PAGE_DETAILS, .format = KPROF_FORMAT_CSV});
-    measure(&bench, "raw, CSV long", &(kprof_print_options){.page = KPROF_PAGE_RAW, .format = KPROF_FORMAT_CSV});
-    measure(&bench, "raw, CSV wide", &(kprof_print_options){.page = KPROF_PAGE_RAW, .format = KPROF_FORMAT_CSV_WIDE});
+    measure(&bench, "write report", NULL, NULL);
+    measure(&bench, "details, CSV long", &(kprof_print_options){.page = KPROF_PAGE_DETAILS, .format = KPROF_FORMAT_CSV},
+            print_report);
+    measure(&bench, "raw, CSV long", &(kprof_print_options){.page = KPROF_PAGE_RAW, .format = KPROF_FORMAT_CSV},
+            print_report);
+    measure(&bench, "raw, CSV wide", &(kprof_print_options){.page = KPROF_PAGE_RAW, .format = KPROF_FORMAT_CSV_WIDE},
+            print_report);
     measure(&bench, "details, CSV ncu",
-            &(kprof_print_options){.page = KPROF_PAGE_DETAILS, .format = KPROF_FORMAT_CSV_NCU});
-    measure(&bench, "raw, JSON", &(kprof_print_options){.page = KPROF_PAGE_RAW, .format = KPROF_FORMAT_JSON});
-    measure(&bench, "details, JSON", &(kprof_print_options){.page = KPROF_PAGE_DETAILS, .format = KPROF_FORMAT_JSON});
-    measure(&bench, "details, text", &(kprof_print_options){.page = KPROF_PAGE_DETAILS});
-    measure(&bench, "summary, text", &(kprof_print_options){.page = KPROF_PAGE_SUMMARY});
+            &(kprof_print_options){.page = KPROF_PAGE_DETAILS, .format = KPROF_FORMAT_CSV_NCU}, print_report);
+    measure(&bench, "raw, JSON", &(kprof_print_options){.page = KPROF_PAGE_RAW, .format = KPROF_FORMAT_JSON},
+            print_report);
+    measure(&bench, "details, JSON", &(kprof_print_options){.page = KPROF_PAGE_DETAILS, .format = KPROF_FORMAT_JSON},
+            print_report);
+    measure(&bench, "raw, JSON lines", &(kprof_print_options){.page = KPROF_PAGE_RAW, .format = KPROF_FORMAT_JSONL},
+            print_report);
+    measure(&bench, "raw, trace", &(kprof_print_options){.page = KPROF_PAGE_RAW, .format = KPROF_FORMAT_PERFETTO},
+            print_report);
+    measure(&bench, "summary, Prometheus",
+            &(kprof_print_options){.page = KPROF_PAGE_SUMMARY, .format = KPROF_FORMAT_PROMETHEUS}, print_report);
+    measure(&bench, "details, text", &(kprof_print_options){.page = KPROF_PAGE_DETAILS}, print_report);
+    measure(&bench, "summary, text", &(kprof_print_options){.page = KPROF_PAGE_SUMMARY}, print_report);
+    measure(&bench, "diff, text", &(kprof_print_options){.format = KPROF_FORMAT_TEXT}, compare_reports);
+    measure(&bench, "diff --all, CSV", &(kprof_print_options){.format = KPROF_FORMAT_CSV, .all_rows = true},
+            compare_reports);
+    bench.launches = bench.launches / 10;
+    measure(&bench, "write a tenth", NULL, NULL);
+    measure(&bench, "merge 100 of these", &(kprof_print_options){0}, merge_reports);
+    snprintf(bench.path, sizeof bench.path, "%s", bench.output);
+    snprintf(bench.output, sizeof bench.output, "%s/bench-%ld.sources", folder, (long)getpid());
+    measure(&bench, "sources of all, text", &(kprof_print_options){.page = KPROF_PAGE_SOURCES}, print_report);
+    unlink(first);
     unlink(bench.path);
     unlink(bench.output);
     return 0;

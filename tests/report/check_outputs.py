@@ -55,9 +55,13 @@ def check_ncu(golden):
     path = golden / "details-ncu.csv"
     header, rows = check_csv(path)
     check(header == ["ID", "Process ID", "Process Name", "Host Name", "Kernel Name", "Context", "Stream", "Block Size",
-                     "Grid Size", "Device", "CC", "Section Name", "Metric Name", "Metric Unit", "Metric Value"],
+                     "Grid Size", "Device", "CC", "Section Name", "Metric Name", "Metric Unit", "Metric Value",
+                     "Rule Name", "Rule Type", "Rule Description", "Estimated Speedup Type", "Estimated Speedup"],
           f"{path.name}: columns are {header}")
-    check(all(ncu_value(row[-1]) for row in rows), f"{path.name}: values are not numbers")
+    check(all(ncu_value(row[14]) and ncu_value(row[-1]) for row in rows), f"{path.name}: values are not numbers")
+    types = {row[16] for row in rows}
+    check(types == {"", "INF", "OPT"}, f"{path.name}: rules are {sorted(types)}")
+    check(all(bool(row[12]) != bool(row[15]) for row in rows), f"{path.name}: a row is either of a metric or of a rule")
     check(all(line.startswith('"') and line.endswith('"') for line in path.read_text().splitlines()),
           f"{path.name}: every field is quoted")
     header, rows = check_csv(golden / "raw-ncu.csv")
@@ -186,6 +190,54 @@ def check_json(path, schema):
         pass
 
 
+def check_lines(path, whole):
+    """JSON lines are the launches of the JSON page, each alone in its line."""
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    check(lines == json.loads(whole.read_text())["launches"], f"{path.name}: has other launches than {whole.name}")
+
+
+def check_prometheus(path):
+    """Each gauge is announced, its lines stand together, and no two have the same labels."""
+    label = r'[a-z_]+="(?:[^"\\\n]|\\["\\n])*"'
+    seen, announced = set(), []
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        if line.startswith("# "):
+            if line.startswith("# TYPE "):
+                announced.append(line.split()[2])
+            continue
+        sample = re.fullmatch(rf"([a-z_]+)(\{{{label}(?:,{label})*\}}) (\S+)", line)
+        if not sample:
+            check(False, f"{path.name}: line {number} is no sample: {line[:80]}")
+            continue
+        check(is_number(sample[3]), f"{path.name}: line {number}: {sample[3]} is no number")
+        check(announced and sample[1] == announced[-1], f"{path.name}: line {number} is not below its gauge's name")
+        check(sample[1] + sample[2] not in seen, f"{path.name}: line {number}: the same labels again")
+        seen.add(sample[1] + sample[2])
+    check(len(announced) == len(set(announced)) and seen, f"{path.name}: gauges are {announced}")
+
+
+def check_trace(path, whole):
+    """A slice or a mark for each launch; slices of one row do not overlap."""
+    events = json.loads(path.read_text())["traceEvents"]
+    launches = json.loads(whole.read_text())["launches"]
+    shown = [event for event in events if event["ph"] in "Xi"]
+    check([event["args"]["launch"] for event in shown] == [launch["id"] for launch in launches],
+          f"{path.name}: has other launches than {whole.name}")
+    ends = {}
+    for event in shown:
+        row = event["pid"], event["tid"]
+        check(event["ts"] >= ends.get(row, event["ts"]) - 1e-6, f"{path.name}: launches overlap in row {row}")
+        ends[row] = event["ts"] + event.get("dur", 0)
+    named = {(event["pid"], event["tid"]) for event in events if event["ph"] == "M"}
+    check(set(ends) <= named, f"{path.name}: rows without a name")
+    check(any(event["ph"] == "C" for event in events), f"{path.name}: no counters")
+    for event, launch in zip(shown, launches):
+        duration = launch["values"].get("gpu__time_duration.sum")
+        check((event["ph"] == "X") == (duration is not None), f"{path.name}: launch {launch['id']} is an {event['ph']}")
+        if duration is not None:
+            check(abs(event["dur"] - duration / 1e3) < 0.002, f"{path.name}: {event['dur']} us")
+
+
 def check_examples(source, write_fixture):
     examples = re.findall(r'^sqlite3 run\.kprof (".*")$', (source / "docs/report-schema.md").read_text(), re.MULTILINE)
     check(len(examples) >= 5, f"report-schema.md: {len(examples)} examples")
@@ -226,13 +278,19 @@ def main():
     check_csv(golden / "session-long.csv")
     check_floats(golden / "multiplexed-details-long.csv", lambda header: ["value", "samples", "mad"])
     check_floats(golden / "multiplexed-summary-long.csv", lambda header: ["samples", "minimum", "maximum", "average"])
+    check_floats(golden / "diff.csv", lambda header: ["p", "baseline", "new", "change_pct", "low_pct", "new_mad"])
     check_ncu(golden)
     for path in sorted(golden.glob("*.md")):
         check_markdown(path)
     schema = json.loads((source / "docs/report.schema.json").read_text())
-    for page in ("details", "raw", "summary", "session", "raw-v1", "raw-v2", "multiplexed-details", "multiplexed-raw",
-                 "multiplexed-summary"):
+    for page in ("details", "raw", "summary", "sources", "session", "raw-v1", "raw-v2", "multiplexed-details",
+                 "multiplexed-raw", "multiplexed-summary", "diff"):
         check_json(golden / f"{page}.json", schema)
+    check_lines(golden / "raw.jsonl", golden / "raw.json")
+    check_lines(golden / "multiplexed-raw.jsonl", golden / "multiplexed-raw.json")
+    for name in ("summary.prom", "multiplexed-summary.prom"):
+        check_prometheus(golden / name)
+    check_trace(golden / "raw-trace.json", golden / "raw.json")
     check_examples(source, write_fixture)
     for failure in failures:
         print(failure)

@@ -80,7 +80,7 @@ static void load_section(const char *name, kprof_section *out)
     snprintf(path, sizeof path, KPROF_TESTS_DIR "/golden/sections/%s", name);
     char *json = fixture_read(path, NULL);
     assert_non_null(json);
-    assert_int_equal(kprof_section_from_json(json, out), KPROF_OK);
+    assert_int_equal(kprof_section_from_json("stored section", json, out), KPROF_OK);
     free(json);
 }
 
@@ -197,6 +197,17 @@ kprof_launch_record fixture_launch(const fixture_metrics *metrics)
         .value_count = (uint32_t)metrics->names.count,
         .values = metrics->values,
     };
+}
+
+kprof_catalog *fixture_findings_load(bool shipped, kprof_finding_list *out)
+{
+    static char *folders[] = {(char *)KPROF_METRICSETS_DIR, (char *)KPROF_TESTS_DIR "/golden/rules"};
+    static char *ids[] = {(char *)"Limit", (char *)"Stall", (char *)"Sectors", (char *)"Waves"};
+    const kprof_strlist of_folders = {folders, shipped ? 1 : 2, 2}, of_ids = {ids, shipped ? 0 : 4, 4};
+    kprof_catalog *catalog = NULL;
+    assert_int_equal(kprof_catalog_load(&of_folders, &catalog), KPROF_OK);
+    assert_int_equal(kprof_catalog_findings(catalog, &of_ids, out), KPROF_OK);
+    return catalog;
 }
 
 void fixture_store(kprof_ingest *ingest, const kprof_record *record)

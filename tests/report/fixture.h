@@ -35,6 +35,9 @@ void fixture_write(const char *path);
  * shape, are four samples, the last one set apart; 9 and 10 are a sample that disagrees; 11 is no whole sample. */
 void fixture_write_multiplexed(const char *path);
 
+/* Load the findings of tests/golden/rules, or all that are shipped. Free items and the catalog. */
+kprof_catalog *fixture_findings_load(bool shipped, kprof_finding_list *out);
+
 /* A path in the folder of temporary files of this test program; static buffer, one at a time. */
 const char *fixture_path(const char *name);
 /* The whole of a file, NUL-terminated (caller frees); NULL when it cannot be read. */

@@ -17,6 +17,7 @@ typedef struct golden_case {
 } golden_case;
 
 static char report_path[512], multiplexed_path[512];
+static kprof_finding_list golden_findings, shipped_findings;
 
 static char *golden_path(const char *name)
 {
@@ -74,10 +75,13 @@ static golden_case cases[] = {
     {"details-color.txt", {TEXT(DETAILS), .color = true, .filter = &second_launch}},
     {"details-base-units.txt", {TEXT(DETAILS), .base_units = true, .filter = &only_vector_add}},
     {"details-narrow.txt", {TEXT(DETAILS), .width = 72, .filter = &second_launch}},
+    {"details-help.txt", {TEXT(DETAILS), .details_help = true, .filter = &only_vector_add}},
     {"details-function.txt", {TEXT(DETAILS), .kernel_base = "function", .filter = &second_launch}},
     {"raw.txt", {TEXT(RAW)}},
     {"summary.txt", {TEXT(SUMMARY)}},
     {"session.txt", {TEXT(SESSION)}},
+    {"sources.txt", {TEXT(SOURCES)}},
+    {"sources.json", {JSON(SOURCES)}},
     {"details-long.csv", {CSV(DETAILS, LONG)}},
     {"raw-long.csv", {CSV(RAW, LONG)}},
     {"summary-long.csv", {CSV(SUMMARY, LONG)}},
@@ -95,6 +99,10 @@ static golden_case cases[] = {
     {"raw.md", {MARKDOWN(RAW), .filter = &second_launch}},
     {"summary.md", {MARKDOWN(SUMMARY)}},
     {"session.md", {MARKDOWN(SESSION)}},
+    {"raw.jsonl", {.page = KPROF_PAGE_RAW, .format = KPROF_FORMAT_JSONL}},
+    {"summary.jsonl", {.page = KPROF_PAGE_SUMMARY, .format = KPROF_FORMAT_JSONL, .filter = &only_vector_add}},
+    {"summary.prom", {.page = KPROF_PAGE_SUMMARY, .format = KPROF_FORMAT_PROMETHEUS}},
+    {"raw-trace.json", {.page = KPROF_PAGE_RAW, .format = KPROF_FORMAT_PERFETTO}},
 };
 #define CASE_COUNT (sizeof cases / sizeof *cases)
 
@@ -113,6 +121,8 @@ static golden_case multiplexed_cases[] = {
     {"multiplexed-details.json", {JSON(DETAILS)}},
     {"multiplexed-raw.json", {JSON(RAW)}},
     {"multiplexed-summary.json", {JSON(SUMMARY)}},
+    {"multiplexed-raw.jsonl", {.page = KPROF_PAGE_RAW, .format = KPROF_FORMAT_JSONL}},
+    {"multiplexed-summary.prom", {.page = KPROF_PAGE_SUMMARY, .format = KPROF_FORMAT_PROMETHEUS}},
 };
 #define MULTIPLEXED_COUNT (sizeof multiplexed_cases / sizeof *multiplexed_cases)
 
@@ -143,6 +153,13 @@ static golden_case version_3_cases[] = {
 };
 #define VERSION_3_COUNT (sizeof version_3_cases / sizeof *version_3_cases)
 
+/* The same run as version 4 of the schema had it, which knows no merged reports. */
+static golden_case version_4_cases[] = {
+    {"raw-v4.json", {JSON(RAW), .filter = &second_launch}},
+    {"sources-v4.txt", {TEXT(SOURCES)}},
+};
+#define VERSION_4_COUNT (sizeof version_4_cases / sizeof *version_4_cases)
+
 static void check_golden(void **state)
 {
     check_report(report_path, *state);
@@ -168,6 +185,11 @@ static void check_version_3(void **state)
     check_report(KPROF_TESTS_DIR "/fixtures/report-v3.kprof", *state);
 }
 
+static void check_version_4(void **state)
+{
+    check_report(KPROF_TESTS_DIR "/fixtures/report-v4.kprof", *state);
+}
+
 /* Every line has at most `width` columns. */
 static void expect_narrow(const char *text, unsigned width)
 {
@@ -186,8 +208,12 @@ static void check_width(const char *report_file, unsigned width)
     kprof_report *report = NULL;
     assert_int_equal(kprof_report_open(report_file, &report), KPROF_OK);
     for (unsigned i = 0; i < 8; i++) {
-        const kprof_print_options options = {TEXT(DETAILS), .width = width, .all_rows = i & 1,
-                                             .details_help = (i & 2) != 0, .base_units = (i & 4) != 0};
+        const kprof_print_options options = {TEXT(DETAILS),
+                                             .width = width,
+                                             .all_rows = i & 1,
+                                             .details_help = (i & 2) != 0,
+                                             .base_units = (i & 4) != 0,
+                                             .findings = &shipped_findings};
         kprof_status status;
         char *printed = fixture_print(report, &options, &status);
         assert_int_equal(status, KPROF_OK);
@@ -207,6 +233,7 @@ static void check_widths(void **state)
                              KPROF_TESTS_DIR "/fixtures/report-v1.kprof",
                              KPROF_TESTS_DIR "/fixtures/report-v2.kprof",
                              KPROF_TESTS_DIR "/fixtures/report-v3.kprof",
+                             KPROF_TESTS_DIR "/fixtures/report-v4.kprof",
                              KPROF_TESTS_DIR "/../samples/vectorAdd-h200.kprof"};
     for (size_t i = 0; i < sizeof reports / sizeof *reports; i++) {
         for (size_t k = 0; k < sizeof widths / sizeof *widths; k++)
@@ -214,8 +241,11 @@ static void check_widths(void **state)
     }
 }
 
+/* Reports of older versions are printed without findings. */
 static void add_tests(struct CMUnitTest *tests, CMUnitTestFunction check, golden_case *from, size_t count)
 {
+    for (size_t i = 0; i < count; i++)
+        from[i].options.findings = check == check_golden || check == check_multiplexed ? &golden_findings : NULL;
     for (size_t i = 0; i < count; i++)
         tests[i] = (struct CMUnitTest){from[i].name, check, NULL, NULL, &from[i]};
 }
@@ -238,14 +268,24 @@ static int remove_report(void **state)
 
 int main(void)
 {
-    struct CMUnitTest tests[CASE_COUNT + VERSION_1_COUNT + VERSION_2_COUNT + VERSION_3_COUNT + MULTIPLEXED_COUNT + 1];
+    struct CMUnitTest tests[CASE_COUNT + VERSION_1_COUNT + VERSION_2_COUNT + VERSION_3_COUNT + VERSION_4_COUNT +
+                            MULTIPLEXED_COUNT + 1];
     const size_t count = sizeof tests / sizeof *tests;
     add_tests(tests, check_golden, cases, CASE_COUNT);
     add_tests(tests + CASE_COUNT, check_version_1, version_1_cases, VERSION_1_COUNT);
     add_tests(tests + CASE_COUNT + VERSION_1_COUNT, check_version_2, version_2_cases, VERSION_2_COUNT);
     add_tests(tests + CASE_COUNT + VERSION_1_COUNT + VERSION_2_COUNT, check_version_3, version_3_cases,
               VERSION_3_COUNT);
+    add_tests(tests + count - 1 - MULTIPLEXED_COUNT - VERSION_4_COUNT, check_version_4, version_4_cases,
+              VERSION_4_COUNT);
     add_tests(tests + count - 1 - MULTIPLEXED_COUNT, check_multiplexed, multiplexed_cases, MULTIPLEXED_COUNT);
     tests[count - 1] = (struct CMUnitTest){"widths", check_widths, NULL, NULL, NULL};
-    return _cmocka_run_group_tests("golden", tests, count, write_report, remove_report);
+    kprof_catalog *golden = fixture_findings_load(false, &golden_findings);
+    kprof_catalog *shipped = fixture_findings_load(true, &shipped_findings);
+    int failed = _cmocka_run_group_tests("golden", tests, count, write_report, remove_report);
+    free(golden_findings.items);
+    free(shipped_findings.items);
+    kprof_catalog_free(golden);
+    kprof_catalog_free(shipped);
+    return failed;
 }

@@ -316,14 +316,114 @@ static void test_control_characters(void **state)
     assert_int_equal(kprof_report_close(report), KPROF_OK);
 }
 
+static char *print_one(kprof_page page, kprof_format format, bool csv_safe)
+{
+    kprof_report *report = NULL;
+    kprof_status status;
+    assert_int_equal(kprof_report_open(path, &report), KPROF_OK);
+    kprof_print_options options = {.page = page, .format = format, .csv_safe = csv_safe};
+    char *text = fixture_print(report, &options, &status);
+    assert_int_equal(status, KPROF_OK);
+    assert_int_equal(kprof_report_close(report), KPROF_OK);
+    return text;
+}
+
+static void expect_printed(kprof_format format, const char *words)
+{
+    char *text = print_one(KPROF_PAGE_DETAILS, format, false);
+    if (!strstr(text, words))
+        fail_msg("\"%s\" is not in: %.2000s", words, text);
+    free(text);
+}
+
+/* People read escapes that cannot be mistaken, programs get the name itself. */
+static void test_names_in_json(void **state)
+{
+    (void)state;
+    fixture_write(path);
+    execute(
+        "UPDATE kernel SET function='a'||char(10)||char(27)||char(155)||char(8238)||char(252)||CAST(x'ff' AS TEXT)");
+    expect_printed(KPROF_FORMAT_JSON, "\"function\":\"a\\n\\u001b\\u009b\\u202e\xc3\xbc\xef\xbf\xbd\"");
+    expect_printed(KPROF_FORMAT_CSV, "\"a\\n\\x1b\\xc2\\x9b\\xe2\\x80\\xae\xc3\xbc\\xff\"");
+}
+
+static void test_formulas(void **state)
+{
+    (void)state;
+    fixture_write(path);
+    execute("UPDATE kernel SET function='=HYPERLINK(\"http://a\")', demangled='@f', mangled='-1';"
+            "UPDATE process SET name='+1', host='a=1'; UPDATE value SET value=-1");
+    for (int format = KPROF_FORMAT_CSV; format <= KPROF_FORMAT_CSV_NCU; format++) {
+        char *safe = print_one(KPROF_PAGE_RAW, (kprof_format)format, true);
+        char *plain = print_one(KPROF_PAGE_RAW, (kprof_format)format, false);
+        assert_non_null(strstr(safe, "\"'@f\""));
+        assert_non_null(strstr(safe, "\"'+1\",\"a=1\""));
+        assert_null(strstr(safe, "'-1"));
+        assert_non_null(strstr(plain, "\"+1\",\"a=1\""));
+        assert_null(strstr(plain, "\"'"));
+        free(safe);
+        free(plain);
+    }
+    char *safe = print_one(KPROF_PAGE_SUMMARY, KPROF_FORMAT_CSV, true);
+    assert_non_null(strstr(safe, "\"'=HYPERLINK(\"\"http://a\"\")\""));
+    free(safe);
+}
+
+/* Refused when it is opened or printed, in words that name the file, what it holds too much of, and what else to do. */
+static void expect_bound(const char *damage, const char *words)
+{
+    kprof_report *report = NULL;
+    fixture_write(path);
+    execute(damage);
+    kprof_status status = kprof_report_open(path, &report);
+    if (status == KPROF_OK)
+        free(fixture_print(report, &(kprof_print_options){.page = KPROF_PAGE_DETAILS}, &status));
+    if (status != KPROF_BAD_REPORT)
+        fail_msg("%s is not noticed", damage);
+    if (!strstr(said.last, path) || !strstr(said.last, words))
+        fail_msg("%s: \"%s\" does not name the file or say \"%s\"", damage, said.last, words);
+    assert_int_equal(kprof_report_close(report), KPROF_OK);
+}
+
+#define COUNT_TO(n) "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i<" #n ") "
+
+static void test_too_much(void **state)
+{
+    (void)state;
+    expect_bound(COUNT_TO(100) "INSERT INTO pass SELECT 'chip'||i, 1, 1, 1 FROM n", "more than 64 chips");
+    expect_bound(COUNT_TO(70000) "INSERT INTO metric SELECT i+(SELECT max(id) FROM metric), 'm'||i, '', '', '' FROM n",
+                 "more than 65536 metrics");
+    expect_bound(
+        COUNT_TO(1100) "INSERT INTO metric SELECT i+(SELECT max(id) FROM metric), 'm'||i, '', '', 'witness' FROM n",
+        "more than 1024 witnesses");
+    expect_bound(
+        COUNT_TO(20) "INSERT INTO section SELECT NULL, 'GH100', 'a', 'a', "
+                     "json_object('id', 'a', 'name', 'a', 'items', (" COUNT_TO(
+                         8000) "SELECT json_group_array(json_object('metric', 'a', 'label', 'a')) FROM n)) FROM n",
+        "more than 131072 values in its sections");
+    expect_bound(COUNT_TO(2) "INSERT INTO section SELECT NULL, 'GH100', 'a', 'a', json_object('id', 'a', 'name', 'a', "
+                             "'items', (" COUNT_TO(
+                                 200) "SELECT json_group_array(json_object('name', 'a'||i, 'label', 'a', "
+                                      "'expression', replace(hex(zeroblob(2000)), '00', 'a+')||'a')) FROM n)) FROM n",
+                 "characters of expressions");
+    /* A launch of small numbers takes 40 bytes, and wants hundreds of values. */
+    expect_bound(COUNT_TO(120000) "INSERT INTO launch SELECT i+(SELECT max(id) FROM launch),1,1,1,1,1,1,1,1,1,1,1,1,1,"
+                                  "0,0,0,0,0,0,0,0,0,0,'batch',1,'',1 FROM n",
+                 "with -k, -s and -c");
+    expect_bound("CREATE TABLE t(a); PRAGMA writable_schema=ON; " COUNT_TO(
+                     4000) "INSERT INTO sqlite_schema SELECT 'view', 'v'||i, 'v'||i, 0, 'CREATE VIEW v'||i||"
+                           "' AS SELECT 1'||replace(hex(zeroblob(1000)), '00', ',1') FROM n",
+                 "MB of memory");
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_no_report),    TEST(test_special_names), TEST(test_other_versions),
-        TEST(test_other_tables), TEST(test_truncated),     TEST(test_flipped_bytes),
-        TEST(test_bad_rows),     TEST(test_odd_rows),      TEST(test_control_characters),
+        TEST(test_no_report),          TEST(test_special_names), TEST(test_other_versions), TEST(test_other_tables),
+        TEST(test_truncated),          TEST(test_flipped_bytes), TEST(test_bad_rows),       TEST(test_odd_rows),
+        TEST(test_control_characters), TEST(test_names_in_json), TEST(test_formulas),       TEST(test_too_much),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,7 +5,6 @@
 
 #include <cmocka.h>
 
-#include "report/clean.h"
 #include "report/grid.h"
 #include "report/names.h"
 #include "report/number.h"
@@ -323,31 +322,6 @@ static void test_lines(void **state)
     expect_lines("ab", 0, NAMES("a", "b"));
 }
 
-static void expect_clean(const char *text, const char *expected)
-{
-    char *clean = kprof_clean_text(text);
-    assert_string_equal(clean, expected);
-    free(clean);
-}
-
-static void test_clean(void **state)
-{
-    (void)state;
-    expect_clean("vectorAdd(float*)", "vectorAdd(float*)");
-    expect_clean("a\033[31mred\a", "a\\x1b[31mred\\x07");
-    expect_clean("two\nlines\tand\r", "two\\nlines\\tand\\r");
-    expect_clean("\x7f", "\\x7f");
-    expect_clean("gr\xc3\xbc\xc3\x9f", "gr\xc3\xbc\xc3\x9f");
-    expect_clean("\xc2\x9b", "\\xc2\\x9b"); /* C1 control sequence introducer */
-    expect_clean("a\xe2\x80\xae"
-                 "b",
-                 "a\\xe2\\x80\\xaeb"); /* right-to-left override */
-    expect_clean("\xff\xc3", "\\xff\\xc3");
-    expect_clean("\xc0\xaf", "\\xc0\\xaf");          /* overlong */
-    expect_clean("\xed\xa0\x80", "\\xed\\xa0\\x80"); /* surrogate */
-    expect_clean(NULL, "");
-}
-
 static void test_names(void **state)
 {
     (void)state;
@@ -380,7 +354,6 @@ int main(void)
         cmocka_unit_test(test_short_names),
         cmocka_unit_test(test_short_names_differ),
         cmocka_unit_test(test_lines),
-        cmocka_unit_test(test_clean),
         cmocka_unit_test(test_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,7 +7,7 @@
 
 #include "fixture.h"
 #include "report/model.h"
-#include "report/samples.h"
+#include "report/robust.h"
 
 #include <math.h>
 #include <sqlite3.h>

@@ -9,6 +9,7 @@
 #include "log_capture.h"
 #include "report/store.h"
 
+#include <fcntl.h>
 #include <glob.h>
 #include <math.h>
 #include <signal.h>
@@ -109,6 +110,19 @@ static size_t files_of_report(void)
     return count;
 }
 
+/* What stands beside the report under names of its own. */
+static void remove_drafts(void)
+{
+    char pattern[600];
+    glob_t found;
+    snprintf(pattern, sizeof pattern, "%s.new-*", path);
+    if (glob(pattern, 0, NULL, &found) == 0) {
+        for (size_t i = 0; i < found.gl_pathc; i++)
+            unlink(found.gl_pathv[i]);
+    }
+    globfree(&found);
+}
+
 static void test_replaced_when_complete(void **state)
 {
     (void)state;
@@ -128,6 +142,86 @@ static void test_replaced_when_complete(void **state)
     kprof_report_discard(first);
     assert_int_equal(query("SELECT count(*) FROM launch"), before);
     assert_int_equal(files_of_report(), 1);
+}
+
+/* One run writes the report of a name in its place; another would replace it, at its start or at its end. */
+static void test_not_replaced_while_written(void **state)
+{
+    (void)state;
+    kprof_report *live = NULL, *other = NULL;
+    kprof_ingest *ingest = NULL;
+    unlink(path);
+    assert_int_equal(kprof_report_create(path, KPROF_CREATE_REPLACE, &run, &other), KPROF_OK);
+    assert_int_equal(kprof_report_create(path, KPROF_CREATE_NEW, &run, &live), KPROF_OK);
+    kprof_report *late = NULL;
+    assert_int_equal(kprof_report_create(path, KPROF_CREATE_REPLACE, &run, &late), KPROF_OUTPUT);
+    assert_non_null(strstr(said.last, "another run is writing it"));
+    assert_int_equal(kprof_ingest_new(live, &ingest), KPROF_OK);
+    fixture_begin_process(ingest, &metrics);
+    assert_int_equal(kprof_report_close(other), KPROF_OUTPUT);
+    assert_non_null(strstr(said.last, "the new report is in"));
+    assert_true(exists("-wal"));
+    kprof_record record = {.type = KPROF_RECORD_LAUNCH, .launch = fixture_launch(&metrics)};
+    fixture_store(ingest, &record);
+    kprof_ingest_free(ingest);
+    assert_int_equal(kprof_report_close(live), KPROF_OK);
+    assert_int_equal(query("SELECT count(*) FROM launch"), 1);
+    assert_int_equal(files_of_report(), 2);
+    remove_drafts();
+    assert_int_equal(kprof_report_create(path, KPROF_CREATE_REPLACE, &run, &other), KPROF_OK);
+    assert_int_equal(kprof_report_close(other), KPROF_OK); /* now it is nobody's */
+    assert_int_equal(query("SELECT count(*) FROM launch"), 0);
+}
+
+/* A report of the same run and plans, made from what was kept of it before anything was measured. */
+static void test_made_again_from_its_seed(void **state)
+{
+    (void)state;
+    char seed[600];
+    kprof_report *report = NULL, *again = NULL;
+    kprof_ingest *ingest = begin_storing(&report);
+    snprintf(seed, sizeof seed, "%s-seed", path);
+    unlink(seed);
+    assert_int_equal(kprof_report_keep_seed(report, seed), KPROF_OK);
+    kprof_record launch = {.type = KPROF_RECORD_LAUNCH, .launch = fixture_launch(&metrics)};
+    fixture_begin_process(ingest, &metrics);
+    fixture_store(ingest, &launch);
+    end_storing(report, ingest);
+    int64_t values = query("SELECT count(*) FROM value"), sum = query("SELECT 1000*sum(value) FROM value");
+    assert_true(kprof_report_is_same_run(path, seed));
+
+    int fd = open(seed, O_RDONLY | O_CLOEXEC);
+    assert_int_equal(kprof_report_recreate(path, KPROF_CREATE_NEW, fd, &again), KPROF_OUTPUT); /* it exists */
+    unlink(path);
+    assert_int_equal(kprof_report_recreate(path, KPROF_CREATE_NEW, fd, &again), KPROF_OK);
+    assert_true(kprof_report_is_unfinished(path));
+    assert_int_equal(kprof_ingest_new(again, &ingest), KPROF_OK);
+    fixture_begin_process(ingest, &metrics);
+    fixture_store(ingest, &launch);
+    end_storing(again, ingest);
+    assert_false(kprof_report_is_unfinished(path));
+    assert_int_equal(query("SELECT count(*) FROM value"), values);
+    assert_int_equal(query("SELECT 1000*sum(value) FROM value"), sum);
+    assert_true(kprof_report_is_same_run(path, seed));
+    close(fd);
+    unlink(seed);
+}
+
+/* A seed that has launches, or is none, makes no report. */
+static void test_seeds_that_are_none(void **state)
+{
+    (void)state;
+    char target[600];
+    kprof_report *report = NULL;
+    fixture_write(path);
+    snprintf(target, sizeof target, "%s-again", path);
+    unlink(target);
+    int fd = open(path, O_RDONLY | O_CLOEXEC), text = open(__FILE__, O_RDONLY | O_CLOEXEC);
+    assert_int_equal(kprof_report_recreate(target, KPROF_CREATE_NEW, fd, &report), KPROF_BAD_REPORT);
+    assert_int_not_equal(kprof_report_recreate(target, KPROF_CREATE_NEW, text, &report), KPROF_OK);
+    assert_int_equal(access(target, F_OK), -1);
+    close(fd);
+    close(text);
 }
 
 /* Somebody looks at the report while it is completed: both have all of it. */
@@ -618,6 +712,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_create),
         TEST(test_replaced_when_complete),
+        TEST(test_not_replaced_while_written),
+        TEST(test_made_again_from_its_seed),
+        TEST(test_seeds_that_are_none),
         TEST(test_closed_under_a_reader),
         TEST(test_create_where_it_cannot_be),
         TEST(test_contents),

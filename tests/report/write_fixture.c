@@ -1,12 +1,23 @@
-/* Writes the fixture report to the path given, for tests in other languages. */
+/* Writes a report of the fixtures to the path given, for tests in other languages. */
+#include "diff_fixture.h"
 #include "fixture.h"
+
+#include <string.h>
 
 int main(int argc, char **argv)
 {
-    if (argc != 2) {
-        fprintf(stderr, "usage: write_fixture FILE\n");
+    const char *what = argc > 2 ? argv[2] : "";
+    if (argc == 2) {
+        fixture_write(argv[1]);
+    } else if (argc >= 3 && argc <= 5 && (strcmp(what, "before") == 0 || strcmp(what, "after") == 0)) {
+        const bool is_new = strcmp(what, "after") == 0;
+        diff_fixture_write(argv[1], &(diff_run){.is_new = is_new,
+                                                .seed = is_new ? 2 : 1,
+                                                .command_line = argc > 3 ? argv[3] : NULL,
+                                                .chip = argc > 4 ? argv[4] : NULL});
+    } else {
+        fprintf(stderr, "usage: write_fixture FILE [before|after [COMMAND_LINE [CHIP]]]\n");
         return 2;
     }
-    fixture_write(argv[1]);
     return 0;
 }

@@ -166,6 +166,20 @@ static void copy_stdin(const char *unused)
     fflush(stdout);
 }
 
+/* Until stdin ends. */
+static void wait_for_end(const char *unused)
+{
+    (void)unused;
+    while (getchar() != EOF)
+        continue;
+}
+
+static void run_command(const char *command)
+{
+    if (system(command) < 0)
+        abort();
+}
+
 static volatile sig_atomic_t signals_seen;
 
 static void note_signal(int number)
@@ -221,6 +235,8 @@ static const struct {
              {"leavedir", leave_directory},
              {"env", print_variable},
              {"cat", copy_stdin},
+             {"wait", wait_for_end},
+             {"run", run_command},
              {"trap", trap},
              {"liftlimit", lift_limit}};
 

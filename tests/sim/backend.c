@@ -31,7 +31,8 @@ struct kprof_profiler {
     uint32_t pass;   /* of this measurement: under way, or how many are done */
     bool decoded;    /* some of them */
     bool goes_on;    /* with the first pass, for ranges that lack it */
-    bool all_witnesses, proved;
+    bool all_witnesses, proved, automatic;
+    size_t automatic_count;         /* of the pass under way */
     sim_range ranges[MAX_RANGES];   /* in the order in which they came up */
     size_t range_count, pushed;     /* pushed: as in sim_work */
     size_t first_pushed;            /* index of the first range of the pass under way */
@@ -351,7 +352,10 @@ static kprof_status profiler_begin(kprof_profiler *profiler, const kprof_measure
     lock();
     if (sim.all_witnesses && !wanted->all_witnesses)
         sim_violation("a measurement has few witnesses");
+    if (wanted->automatic && wanted->proved)
+        sim_violation("the application's own run is in an automatic measurement");
     profiler->all_witnesses = wanted->all_witnesses;
+    profiler->automatic = wanted->automatic;
     kprof_status status = begin(profiler, wanted->ranges, wanted->proved);
     unlock();
     return status;
@@ -380,6 +384,7 @@ static kprof_status start(kprof_profiler *profiler)
         return kprof_fail(KPROF_INTERNAL, "the pass did not start (simulated)");
     profiler->state = STARTED;
     profiler->first_pushed = SIZE_MAX;
+    profiler->automatic_count = 0;
     for (size_t i = 0; i < profiler->range_count; i++)
         profiler->ranges[i].launches = 0;
     profiler->context->armed = profiler;
@@ -462,7 +467,7 @@ static size_t find_range(kprof_profiler *profiler, size_t number)
 static kprof_status profiler_push(kprof_profiler *profiler, size_t number)
 {
     lock();
-    if (profiler->state != STARTED || profiler->pushed > 0)
+    if (profiler->state != STARTED || profiler->pushed > 0 || profiler->automatic)
         sim_violation("range %zu begins in state %d, within another", number, (int)profiler->state);
     bool fault = has_fault();
     if (!fault) {
@@ -492,9 +497,20 @@ static kprof_status profiler_pop(kprof_profiler *profiler)
     return !pushed || fault ? kprof_fail(KPROF_INTERNAL, "the range did not end (simulated)") : KPROF_OK;
 }
 
-size_t sim_profiler_range(const kprof_profiler *profiler)
+bool sim_profiler_is_automatic(const kprof_profiler *profiler)
 {
-    return profiler->pushed;
+    return profiler->automatic;
+}
+
+size_t sim_profiler_range(kprof_profiler *profiler, bool is_replay)
+{
+    if (!profiler->automatic)
+        return profiler->pushed;
+    if (!is_replay)
+        sim_violation("a launch of the application is among the ranges of a replay");
+    size_t index = find_range(profiler, profiler->automatic_count++); /* kprof repeats transfers by kernels, too */
+    profiler->ranges[index].passes |= UINT64_C(1) << present_pass(profiler);
+    return index + 1;
 }
 
 static kprof_status decode(kprof_profiler *profiler, size_t ranges)
@@ -868,6 +884,9 @@ static kprof_status operation_returned(kprof_operation *operation)
 static kprof_status check_output(const kprof_operation *operation)
 {
     uint64_t now[SIM_WORDS];
+    kprof_profiler *armed = sim.contexts[sim_current].armed;
+    if (armed && armed->automatic)
+        (void)sim_profiler_range(armed, true);
     sim_drain_context(sim_current);
     copy_words(operation->step.a, now);
     return memcmp(now, operation->output, sizeof now) == 0
@@ -904,6 +923,11 @@ static bool operation_is_saved(const kprof_operation *operation, const kprof_sna
     if (!snapshot->taken)
         sim_violation("nothing is saved");
     return !operation->step.unsaved;
+}
+
+static size_t operation_kernels(const kprof_operation *operation)
+{
+    return operation->step.op == SIM_GRAPH_LAUNCH ? KPROF_MANY_KERNELS : 1;
 }
 
 static bool operation_is_output(const kprof_operation *operation)

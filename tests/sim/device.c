@@ -431,7 +431,7 @@ static void submit(const sim_step *step, uint64_t event)
     if (stream->queue.count == SIM_QUEUE)
         drain_stream(step->stream);
     struct kprof_profiler *armed = sim.contexts[sim_context_of_stream(step->stream)].armed;
-    size_t range = armed && is_launch(step) ? sim_profiler_range(armed) : 0;
+    size_t range = armed && is_launch(step) ? sim_profiler_range(armed, false) : 0;
     stream->queue.items[stream->queue.count++] = (sim_work){*step, event, range, false};
     unsigned any = (unsigned)(sim_random(&sim.random) % SIM_STREAMS);
     if (sim.streams[any].queue.count > 0 && sim_chance(2))
@@ -444,7 +444,7 @@ void sim_submit_replay(unsigned context, const sim_step *step)
     struct kprof_profiler *armed = sim.contexts[context].armed;
     if (queue->count == SIM_QUEUE)
         run_first_replay(context);
-    size_t range = armed && is_launch(step) ? sim_profiler_range(armed) : 0;
+    size_t range = armed && (is_launch(step) || sim_profiler_is_automatic(armed)) ? sim_profiler_range(armed, true) : 0;
     queue->items[queue->count++] = (sim_work){*step, 0, range, true};
     if (sim_chance(2))
         run_first_replay(context);

@@ -216,8 +216,10 @@ void sim_submit_replay(unsigned context, const sim_step *step);
 bool sim_chance(unsigned one_in);
 /* A call that the engine makes itself: the hooks hear of it, too. */
 void sim_own_call(kprof_call_kind kind, bool leaving);
-/* The range that is pushed now, as in sim_work. */
-size_t sim_profiler_range(const struct kprof_profiler *profiler);
+/* The range of work that is submitted now, as in sim_work: the one that is pushed, or its own. The application must not
+ * submit any that would become a range by itself. */
+size_t sim_profiler_range(struct kprof_profiler *profiler, bool is_replay);
+bool sim_profiler_is_automatic(const struct kprof_profiler *profiler);
 /* Note a kernel that is about to run in a range; `reaches_host`: it takes memory of the host. */
 void sim_profiler_note(struct kprof_profiler *profiler, size_t range, uint64_t signature, bool reaches_host);
 

@@ -31,7 +31,7 @@ unsigned long kprof_sim_memory(void) __attribute__((visibility("default")));
 struct kprof_profiler {
     const kprof_chip_metrics *metrics;
     uint32_t passes_done;
-    bool all_witnesses, proved;
+    bool all_witnesses, proved, automatic;
     size_t range;                      /* that is pushed */
     unsigned sectors[MAX_RANGES];      /* of host memory, in the pass of the proof */
     uint64_t range_passes[MAX_RANGES]; /* that each range has had, as bits */
@@ -203,6 +203,7 @@ static kprof_status profiler_begin(kprof_profiler *profiler, const kprof_measure
 {
     profiler->all_witnesses = wanted->all_witnesses;
     profiler->proved = wanted->proved;
+    profiler->automatic = wanted->automatic;
     profiler->passes_done = 0;
     memset(profiler->sectors, 0, sizeof profiler->sectors);
     memset(profiler->range_passes, 0, sizeof profiler->range_passes);
@@ -260,6 +261,7 @@ static kprof_status profiler_pop(kprof_profiler *profiler)
 static kprof_status profiler_start(kprof_profiler *profiler)
 {
     armed = profiler;
+    profiler->range = 0;
     return KPROF_OK;
 }
 
@@ -468,7 +470,11 @@ static kprof_status operation_returned(kprof_operation *operation)
 static kprof_status operation_run(const kprof_operation *operation, kprof_snapshot *snapshot)
 {
     (void)snapshot;
+    if (armed && armed->automatic && profiler_push(armed, armed->range) != KPROF_OK)
+        return KPROF_INTERNAL;
     run_kernel(operation->kernel);
+    if (armed && armed->automatic)
+        armed->range++;
     return KPROF_OK;
 }
 
@@ -477,6 +483,12 @@ static bool operation_is_saved(const kprof_operation *operation, const kprof_sna
     (void)operation;
     (void)snapshot;
     return true;
+}
+
+static size_t operation_kernels(const kprof_operation *operation)
+{
+    (void)operation;
+    return 1;
 }
 
 static bool operation_is_output(const kprof_operation *operation)

@@ -228,6 +228,57 @@ static void a_full_disk_loses_only_what_did_not_fit(void **state)
     assert_spool_holds(0, (const uint32_t[]){1, 4}, 2);
 }
 
+static bool lacks_records(void)
+{
+    char path[64];
+    kprof_spool_reader *reader;
+    spool_path(path, sizeof path, 0);
+    assert_int_equal(kprof_spool_reader_open(AT_FDCWD, path, &reader), KPROF_OK);
+    bool lacks = kprof_spool_lacks_records(reader);
+    kprof_spool_reader_close(reader);
+    return lacks;
+}
+
+static void readers_see_that_a_record_is_missing(void **state)
+{
+    (void)state;
+    kprof_spool_writer *writer = open_writer();
+    assert_int_equal(write_seen(writer, 1), KPROF_OK);
+    assert_false(lacks_records());
+    disk.full_from = disk.calls + 1;
+    assert_int_equal(write_seen(writer, 2), KPROF_OUTPUT);
+    assert_true(lacks_records());
+    disk.full_from = 0;
+    assert_int_equal(write_seen(writer, 3), KPROF_OK);
+    assert_true(lacks_records());
+    kprof_spool_writer_close(writer);
+}
+
+static void a_spool_that_cannot_begin_is_marked_too(void **state)
+{
+    (void)state;
+    kprof_spool_writer *writer;
+    disk.full_from = 1;
+    assert_int_equal(kprof_spool_writer_open(dir, &writer), KPROF_OUTPUT);
+    assert_true(lacks_records());
+}
+
+static void nothing_is_written_after_the_stop(void **state)
+{
+    (void)state;
+    kprof_spool_writer *writer = open_writer();
+    assert_int_equal(write_seen(writer, 1), KPROF_OK);
+    int number = writer_fd(0);
+    kprof_spool_writer_stop(writer);
+    assert_int_equal(fcntl(number, F_GETFD), -1);
+    assert_int_equal(write_seen(writer, 2), KPROF_OUTPUT);
+    assert_int_equal(log_seen.count, 0);
+    assert_false(lacks_records());
+    kprof_spool_writer_stop(writer);
+    kprof_spool_writer_close(writer);
+    assert_spool_holds(0, (const uint32_t[]){1}, 1);
+}
+
 static void interruptions_and_short_writes_are_continued(void **state)
 {
     (void)state;
@@ -410,6 +461,9 @@ int main(void)
         TEST(the_directory_may_change),
         TEST(a_replaced_file_is_not_written),
         TEST(a_full_disk_loses_only_what_did_not_fit),
+        TEST(readers_see_that_a_record_is_missing),
+        TEST(a_spool_that_cannot_begin_is_marked_too),
+        TEST(nothing_is_written_after_the_stop),
         TEST(interruptions_and_short_writes_are_continued),
         TEST(a_file_size_limit_does_not_kill),
         TEST(few_descriptors_are_enough),

@@ -1,0 +1,172 @@
+/* kprof diff: compare a report with a baseline. kprof report --baseline does the same. */
+#include "cli/clocks.h"
+#include "cli/commands.h"
+#include "cli/outcome.h"
+#include "cli/output.h"
+#include "cli/paths.h"
+#include "cli/words.h"
+#include "core/config.h"
+#include "core/log.h"
+#include "report/diff.h"
+
+#include <stdlib.h>
+
+typedef struct comparison {
+    const kprof_options *options;
+    kprof_report *reports[KPROF_SIDES]; /* open, or NULL */
+    kprof_condition *conditions;        /* [request.condition_count] */
+    kprof_diff_request request;
+    kprof_diff_outcome outcome;
+} comparison;
+
+static kprof_status open_report(const char *name, kprof_report **out)
+{
+    char *path = kprof_report_path(name);
+    kprof_status status = path ? kprof_report_open(path, out) : kprof_fail(KPROF_NO_MEMORY, "out of memory");
+    free(path);
+    return status;
+}
+
+static void discard(void *user, kprof_log_level level, const char *message)
+{
+    (void)user;
+    (void)level;
+    (void)message;
+}
+
+/* What a run was told to do stands in its command line alone. One that this kprof cannot read tells nothing. */
+static void read_settings(kprof_strlist *words, kprof_diff_settings *out)
+{
+    kprof_options run;
+    if (!kprof_strlist_add(words, ""))
+        return;
+    char *last = words->items[words->count - 1];
+    words->items[words->count - 1] = NULL;
+    kprof_log_set_sink(discard, NULL);
+    if (kprof_options_parse(words->items, &run) == KPROF_OK && run.command == kprof_commands && run.application) {
+        out->cache_control = kprof_option_word("cache-control", run.cache_control);
+        out->clock_control = kprof_option_word("clock-control", run.clock_control);
+    }
+    kprof_log_set_sink(NULL, NULL);
+    kprof_options_free(&run);
+    words->items[words->count - 1] = last;
+}
+
+static kprof_status find_settings(kprof_report *report, kprof_diff_settings *out)
+{
+    char *line = NULL;
+    kprof_strlist words = KPROF_STRLIST_INIT;
+    kprof_status status = kprof_report_command_line(report, &line);
+    if (status == KPROF_OK && !kprof_words_split(line, &words))
+        status = kprof_fail(KPROF_NO_MEMORY, "out of memory");
+    if (status == KPROF_OK)
+        read_settings(&words, out);
+    kprof_strlist_free(&words);
+    free(line);
+    return status;
+}
+
+static kprof_status check_launches(const kprof_options *options, kprof_report *report, const char *name)
+{
+    uint64_t taken = 0;
+    kprof_status status = kprof_report_count_taken(report, &options->filter, &taken);
+    if (status != KPROF_OK || taken > 0)
+        return status;
+    kprof_log(KPROF_LOG_ERROR, "%s has no launch that matches", name);
+    kprof_outcome_explain_no_match(options, report);
+    return KPROF_NO_MATCH;
+}
+
+static kprof_status open_side(comparison *of, int side, const char *name)
+{
+    kprof_status status = open_report(name, &of->reports[side]);
+    of->request.settings[side].file = name;
+    if (status == KPROF_OK)
+        status = find_settings(of->reports[side], &of->request.settings[side]);
+    return status == KPROF_OK ? check_launches(of->options, of->reports[side], name) : status;
+}
+
+static kprof_status parse_conditions(comparison *of)
+{
+    const kprof_strlist *texts = &of->options->fail_on;
+    of->conditions = calloc(texts->count + 1, sizeof *of->conditions);
+    if (!of->conditions)
+        return kprof_fail(KPROF_NO_MEMORY, "--fail-on: out of memory");
+    kprof_status status = KPROF_OK;
+    for (size_t i = 0; i < texts->count && status == KPROF_OK; i++) {
+        status = kprof_condition_parse(texts->items[i], &of->conditions[i]);
+        of->request.condition_count = i + 1;
+    }
+    of->request.conditions = of->conditions;
+    return status;
+}
+
+static kprof_status print_comparison(comparison *of)
+{
+    const kprof_options *options = of->options;
+    FILE *results = NULL;
+    kprof_status status = kprof_results_open(options, kprof_route_report(options).results, &results);
+    if (status != KPROF_OK)
+        return status;
+    kprof_print_options print = kprof_print_options_make(options, results);
+    print.filter = &options->filter;
+    status = kprof_page_show(&kprof_diff_page, &(kprof_page_source){of->reports, KPROF_SIDES, &of->request}, &print,
+                             results);
+    kprof_status written = kprof_results_close(options, results);
+    status = status == KPROF_OK ? written : status;
+    if (status != KPROF_OK)
+        kprof_results_discard(options);
+    return status;
+}
+
+/* What the comparison comes to. */
+static kprof_status conclude(const kprof_diff_outcome *outcome)
+{
+    if (outcome->pairs == 0)
+        return kprof_fail(KPROF_NO_MATCH, "no kernel of one name and shape is in both reports");
+    if (outcome->failed > 0)
+        return kprof_fail(KPROF_REGRESSION, "--fail-on: %zu failed, %zu inconclusive", outcome->failed,
+                          outcome->inconclusive);
+    if (outcome->inconclusive > 0)
+        return kprof_fail(KPROF_INCONCLUSIVE, "--fail-on: %zu inconclusive; more repeats of each kernel may tell",
+                          outcome->inconclusive);
+    return KPROF_OK;
+}
+
+static kprof_status check_line(const kprof_options *options)
+{
+    if (!options->argument)
+        return kprof_fail(KPROF_USAGE, "which reports? usage: kprof diff BASELINE.kprof FILE.kprof [options]");
+    if (options->page != KPROF_UNSET)
+        return kprof_fail(KPROF_USAGE, "--baseline prints a page of its own; leave --page out");
+    if (options->format == KPROF_FORMAT_CSV_NCU)
+        return kprof_fail(KPROF_USAGE, "--csv-layout ncu: ncu has no comparison; give long");
+    return kprof_filter_check(&options->filter);
+}
+
+int kprof_cmd_diff(const kprof_options *options)
+{
+    comparison of = {.options = options};
+    of.request.tolerances = (kprof_tolerances){options->time_tolerance_pct, options->bytes_tolerance_pct};
+    of.request.anyway = options->anyway;
+    of.request.outcome = &of.outcome;
+    kprof_status status = check_line(options);
+    if (status == KPROF_OK)
+        status = parse_conditions(&of);
+    if (status == KPROF_OK)
+        status = open_side(&of, KPROF_BASELINE, options->baseline);
+    if (status == KPROF_OK)
+        status = open_side(&of, KPROF_NEW, options->argument);
+    if (status == KPROF_OK)
+        status = print_comparison(&of);
+    if (status == KPROF_OK)
+        status = conclude(&of.outcome);
+    for (size_t i = 0; i < of.request.condition_count; i++)
+        kprof_condition_free(&of.conditions[i]);
+    free(of.conditions);
+    for (int side = 0; side < KPROF_SIDES; side++) {
+        if (of.reports[side])
+            (void)!kprof_report_close(of.reports[side]);
+    }
+    return kprof_status_exit_code(status);
+}

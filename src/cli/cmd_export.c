@@ -1,0 +1,248 @@
+/* kprof export: write a report in a format that other programs read. Launches stream; the file gets its name when it is
+ * whole. */
+#include "cli/commands.h"
+#include "cli/outcome.h"
+#include "cli/output.h"
+#include "cli/paths.h"
+#include "core/log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* Where the export goes. */
+typedef struct sink {
+    const char *path; /* NULL: where commands print */
+    char *draft;      /* the file until it is whole; NULL: none is made */
+    FILE *file;
+} sink;
+
+/* Words of its own, none of which comes from the user: duckdb reads the long layout from its stdin. */
+#define TEXT_COLUMN(name)  "'" name "':'VARCHAR',"
+#define WHOLE_COLUMN(name) "'" name "':'BIGINT',"
+#define COLUMNS_OF_LAUNCH                                                                                              \
+    WHOLE_COLUMN("launch")                                                                                             \
+    WHOLE_COLUMN("process_id")                                                                                         \
+    TEXT_COLUMN("process")                                                                                             \
+    TEXT_COLUMN("host")                                                                                                \
+    TEXT_COLUMN("function")                                                                                            \
+    TEXT_COLUMN("kernel")                                                                                              \
+    WHOLE_COLUMN("context")                                                                                            \
+    WHOLE_COLUMN("stream")                                                                                             \
+    WHOLE_COLUMN("graph_node")                                                                                         \
+    WHOLE_COLUMN("device")                                                                                             \
+    TEXT_COLUMN("device_name")                                                                                         \
+    TEXT_COLUMN("cc")                                                                                                  \
+    WHOLE_COLUMN("grid_x")                                                                                             \
+    WHOLE_COLUMN("grid_y")                                                                                             \
+    WHOLE_COLUMN("grid_z")                                                                                             \
+    WHOLE_COLUMN("block_x")                                                                                            \
+    WHOLE_COLUMN("block_y")                                                                                            \
+    WHOLE_COLUMN("block_z")                                                                                            \
+    TEXT_COLUMN("replay_mode")                                                                                         \
+    WHOLE_COLUMN("measured")                                                                                           \
+    TEXT_COLUMN("reason")                                                                                              \
+    TEXT_COLUMN("disagreements")
+#define COLUMNS_OF_METRIC                                                                                              \
+    TEXT_COLUMN("section")                                                                                             \
+    TEXT_COLUMN("metric")                                                                                              \
+    TEXT_COLUMN("unit")                                                                                                \
+    "'value':'DOUBLE'," TEXT_COLUMN("passes") WHOLE_COLUMN("samples") "'mad':'DOUBLE'," TEXT_COLUMN("confidence")      \
+        TEXT_COLUMN("message")
+static char *const duckdb_words[] = {"duckdb",
+                                     "-init",
+                                     "/dev/null",
+                                     "-batch",
+                                     "-bail",
+                                     "-c",
+                                     "COPY (SELECT * FROM read_csv('/dev/stdin', header=true, delim=',', quote='\"', "
+                                     "escape='\"', columns={" COLUMNS_OF_LAUNCH COLUMNS_OF_METRIC
+                                     "})) TO '/dev/stdout' (FORMAT parquet)",
+                                     NULL};
+
+static bool is_parquet(const kprof_options *options)
+{
+    return options->export_format == KPROF_FORMAT_COUNT;
+}
+
+/* A pipe or a device is written as it is; a file is built beside its place. */
+static kprof_status open_file(const kprof_options *options, sink *to)
+{
+    struct stat info;
+    const bool is_there = lstat(to->path, &info) == 0;
+    if (stat(to->path, &info) == 0 && !S_ISREG(info.st_mode)) {
+        to->file = fopen(to->path, "we");
+        return to->file ? KPROF_OK : kprof_fail(KPROF_OUTPUT, "--export %s: %m", to->path);
+    }
+    if (is_there && !options->force_overwrite)
+        return kprof_fail(KPROF_OUTPUT, "%s: exists already; use --force-overwrite or another name", to->path);
+    if (asprintf(&to->draft, "%s.new-XXXXXX", to->path) < 0) {
+        to->draft = NULL;
+        return kprof_fail(KPROF_NO_MEMORY, "out of memory");
+    }
+    int fd = mkostemp(to->draft, O_CLOEXEC);
+    to->file = fd >= 0 ? fdopen(fd, "w") : NULL;
+    if (to->file)
+        return KPROF_OK;
+    kprof_status status = kprof_fail(KPROF_OUTPUT, "--export %s: %m", to->path);
+    if (fd >= 0) {
+        close(fd);
+        unlink(to->draft);
+    }
+    free(to->draft);
+    to->draft = NULL;
+    return status;
+}
+
+static kprof_status open_sink(const kprof_options *options, sink *to)
+{
+    if (options->export_path && strcmp(options->export_path, "-") != 0) {
+        to->path = options->export_path;
+        return open_file(options, to);
+    }
+    kprof_destination place = options->export_path ? KPROF_TO_STDOUT : kprof_route_report(options).results;
+    return kprof_results_open(options, place, &to->file);
+}
+
+/* Give the whole file its name. Without -f it takes nobody's place, not even that of a file made meanwhile. */
+static kprof_status put_in_place(const kprof_options *options, const sink *to)
+{
+    int rc = -1;
+    if (!options->force_overwrite)
+        rc = renameat2(AT_FDCWD, to->draft, AT_FDCWD, to->path, RENAME_NOREPLACE);
+    if (options->force_overwrite || (rc != 0 && (errno == EINVAL || errno == ENOSYS)))
+        rc = rename(to->draft, to->path);
+    return rc == 0 ? KPROF_OK : kprof_fail(KPROF_OUTPUT, "--export %s: %m", to->path);
+}
+
+static kprof_status close_sink(const kprof_options *options, sink *to, kprof_status status)
+{
+    if (!to->file)
+        return status;
+    if (!to->path) {
+        kprof_status written = kprof_results_close(options, to->file);
+        return status == KPROF_OK ? written : status;
+    }
+    bool failed = ferror(to->file) != 0;
+    if ((fclose(to->file) != 0 || failed) && status == KPROF_OK)
+        status = kprof_fail(KPROF_OUTPUT, "--export %s: cannot be written; is the disk full?", to->path);
+    if (status == KPROF_OK && to->draft)
+        status = put_in_place(options, to);
+    if (status != KPROF_OK && to->draft)
+        unlink(to->draft);
+    free(to->draft);
+    return status;
+}
+
+static kprof_status print(const kprof_options *options, kprof_report *report, FILE *out)
+{
+    kprof_print_options how = {
+        .page = options->export_format == KPROF_FORMAT_PROMETHEUS ? KPROF_PAGE_SUMMARY : KPROF_PAGE_RAW,
+        .format = is_parquet(options) ? KPROF_FORMAT_CSV : (kprof_format)options->export_format,
+        .csv_safe = options->csv_safe,
+        .filter = &options->filter,
+    };
+    return kprof_report_print(&report, 1, &how, out);
+}
+
+/* Start duckdb with `out` as its stdout; *in is to be written to. It does not inherit that kprof ignores signals. */
+static kprof_status start_duckdb(FILE *out, FILE **in, pid_t *child)
+{
+    int ends[2];
+    sigset_t defaults;
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        return kprof_fail(KPROF_INTERNAL, "cannot make a pipe: %m");
+    sigemptyset(&defaults);
+    sigaddset(&defaults, SIGPIPE);
+    sigaddset(&defaults, SIGXFSZ);
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, ends[0], STDIN_FILENO);
+    posix_spawn_file_actions_adddup2(&actions, fileno(out), STDOUT_FILENO);
+    posix_spawnattr_init(&attributes);
+    posix_spawnattr_setsigdefault(&attributes, &defaults);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
+    int error = posix_spawnp(child, duckdb_words[0], &actions, &attributes, duckdb_words, environ);
+    posix_spawnattr_destroy(&attributes);
+    posix_spawn_file_actions_destroy(&actions);
+    close(ends[0]);
+    *in = error == 0 ? fdopen(ends[1], "w") : NULL;
+    if (*in)
+        return KPROF_OK;
+    close(ends[1]);
+    return kprof_fail(KPROF_UNSUPPORTED,
+                      "--to parquet needs duckdb's command line program in $PATH (%s): install it from "
+                      "https://duckdb.org, or export --to long, which pandas, DuckDB and Spark read",
+                      strerror(error));
+}
+
+static kprof_status print_parquet(const kprof_options *options, kprof_report *report, FILE *out)
+{
+    FILE *in = NULL;
+    pid_t child = -1;
+    int ended = 0;
+    kprof_status status = start_duckdb(out, &in, &child);
+    if (status != KPROF_OK)
+        return status;
+    status = print(options, report, in);
+    if (fclose(in) != 0 && status == KPROF_OK)
+        status = KPROF_OUTPUT;
+    while (waitpid(child, &ended, 0) < 0 && errno == EINTR)
+        continue;
+    if (!WIFEXITED(ended) || WEXITSTATUS(ended) != 0)
+        return kprof_fail(KPROF_OUTPUT, "--to parquet: duckdb failed; what it said stands above");
+    return status;
+}
+
+static kprof_status write_export(const kprof_options *options, kprof_report *report)
+{
+    sink to = {NULL, NULL, NULL};
+    kprof_status status = open_sink(options, &to);
+    if (status == KPROF_OK)
+        status = is_parquet(options) ? print_parquet(options, report, to.file) : print(options, report, to.file);
+    return close_sink(options, &to, status);
+}
+
+static kprof_status check_line(const kprof_options *options)
+{
+    if (!options->argument)
+        return kprof_fail(KPROF_USAGE, "which report? usage: kprof export FILE.kprof --to FORMAT [-o FILE]");
+    if (options->export_format == KPROF_UNSET)
+        return kprof_fail(KPROF_USAGE, "in which format? give --to long, wide, jsonl, prometheus, perfetto or parquet");
+    if (options->format != KPROF_UNSET)
+        return kprof_fail(KPROF_USAGE, "kprof export writes what --to says; leave other formats out");
+    if (options->export_path && options->log_file)
+        return kprof_fail(KPROF_USAGE, "--export and --log-file both say where to; leave one out");
+    return kprof_filter_check(&options->filter);
+}
+
+int kprof_cmd_export(const kprof_options *options)
+{
+    kprof_report *report = NULL;
+    uint64_t taken = 0;
+    char *path = NULL;
+    kprof_status status = check_line(options);
+    if (status == KPROF_OK) {
+        path = kprof_report_path(options->argument);
+        status = path ? kprof_report_open(path, &report) : kprof_fail(KPROF_NO_MEMORY, "out of memory");
+    }
+    if (status == KPROF_OK)
+        status = kprof_report_count_taken(report, &options->filter, &taken);
+    if (status == KPROF_OK && taken == 0) {
+        kprof_outcome_explain_no_match(options, report);
+        status = KPROF_NO_MATCH;
+    }
+    if (status == KPROF_OK)
+        status = write_export(options, report);
+    if (report)
+        (void)!kprof_report_close(report);
+    free(path);
+    return kprof_status_exit_code(status);
+}

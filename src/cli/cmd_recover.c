@@ -1,0 +1,200 @@
+/* kprof recover: make a report of what the processes of a run wrote whose kprof was killed, or could not store it. */
+#include "cli/commands.h"
+#include "cli/launch.h"
+#include "cli/output.h"
+#include "cli/paths.h"
+#include "cli/progress.h"
+#include "cli/session.h"
+#include "cli/spools.h"
+#include "core/folder.h"
+#include "core/log.h"
+#include "report/report_file.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+typedef struct recovery {
+    const kprof_options *options;
+    kprof_signals signals;
+    kprof_session session;
+    kprof_session_note note;
+    char *path;
+    kprof_create_mode mode;
+    kprof_report *report;
+    kprof_report_counts counts;
+    bool is_empty; /* the run ended before any process wrote anything */
+} recovery;
+
+static void list_sessions(const kprof_strlist *dirs)
+{
+    for (size_t i = 0; i < dirs->count; i++) {
+        struct stat info;
+        struct tm began;
+        char text[32] = "?";
+        if (stat(dirs->items[i], &info) == 0 && localtime_r(&info.st_mtim.tv_sec, &began))
+            strftime(text, sizeof text, "%F %R", &began);
+        kprof_log(KPROF_LOG_ERROR, "  %s, last changed %s", dirs->items[i], text);
+    }
+}
+
+/* The session that is named, or the only one that there is. *out is not open where there is none. */
+static kprof_status open_session(const kprof_options *options, kprof_session *out)
+{
+    kprof_strlist found = KPROF_STRLIST_INIT;
+    kprof_status status = KPROF_OK;
+    if (options->argument)
+        return kprof_session_reopen(options->argument, out);
+    if (!kprof_session_find_old(&found)) {
+        status = kprof_fail(KPROF_NO_MEMORY, "out of memory");
+    } else if (found.count == 0) {
+        kprof_log(KPROF_LOG_INFO, "no run was cut short: there is nothing to recover");
+    } else if (found.count == 1) {
+        status = kprof_session_reopen(found.items[0], out);
+    } else {
+        status = kprof_fail(KPROF_USAGE, "%zu runs were cut short; name one: kprof recover DIR", found.count);
+        list_sessions(&found);
+    }
+    kprof_strlist_free(&found);
+    return status;
+}
+
+/* Was the run to replace a report? Then it built its own beside that. */
+static bool replaces(const kprof_session_note *note)
+{
+    return note->path && strcmp(note->place, note->path) != 0;
+}
+
+/* Is it a report that the run itself has left: one that it began and never finished, or finished without what the disk
+ * had no space for? The inode alone does not tell, since another file may have been given it. */
+static bool is_own_remainder(const recovery *run, const char *path)
+{
+    struct stat file;
+    char seed[PATH_MAX + 32];
+    snprintf(seed, sizeof seed, "%s/" KPROF_SESSION_SEED, run->session.dir);
+    if (stat(path, &file) != 0)
+        return false;
+    bool is_known = file.st_dev == run->note.device && file.st_ino == run->note.inode;
+    if (is_known && kprof_report_is_unfinished(path))
+        return true;
+    return kprof_is_report(path) && kprof_report_is_same_run(seed, path);
+}
+
+/* As --export says; else as the run's own --export said; else after the session, in the current folder. */
+static kprof_status name_report(recovery *run)
+{
+    const kprof_options *options = run->options;
+    run->mode = options->force_overwrite ? KPROF_CREATE_REPLACE : KPROF_CREATE_NEW;
+    if (options->export_path) {
+        bool claimed;
+        kprof_status status = kprof_export_path_claim(options->export_path, &run->path, &claimed);
+        run->mode = claimed ? KPROF_CREATE_CLAIMED : run->mode;
+        return status;
+    }
+    const char *path = run->note.path, *name = strrchr(run->session.dir, '/') + 1;
+    if (asprintf(&run->path, "%s%s", path ? path : name, path ? "" : ".kprof") < 0) {
+        run->path = NULL;
+        return kprof_fail(KPROF_NO_MEMORY, "out of memory");
+    }
+    if (replaces(&run->note) || is_own_remainder(run, run->path))
+        run->mode = KPROF_CREATE_REPLACE;
+    return KPROF_OK;
+}
+
+static kprof_status create_report(recovery *run)
+{
+    const char *reason;
+    int seed = kprof_folder_open_file(run->session.folder, KPROF_SESSION_SEED, O_RDONLY, &reason);
+    if (seed < 0)
+        return kprof_fail(KPROF_BAD_SPOOL, "reading %s/" KPROF_SESSION_SEED ": %s", run->session.dir, reason);
+    kprof_status status = kprof_report_recreate(run->path, run->mode, seed, &run->report);
+    close(seed);
+    return status;
+}
+
+/* What the report takes is of the processes that have ended; it says which still run. */
+static kprof_status ingest(recovery *run)
+{
+    kprof_progress progress = {.out = NULL};
+    kprof_spools *spools = NULL;
+    kprof_status status = kprof_spools_new(&run->session, run->report, &progress, &spools);
+    if (status == KPROF_OK)
+        status = kprof_spools_finish(spools, 0);
+    if (status == KPROF_OK)
+        run->is_empty = kprof_spools_summarize(spools).processes == 0;
+    if (status == KPROF_OK)
+        status = kprof_report_count(run->report, &run->counts);
+    kprof_spools_free(spools);
+    return status;
+}
+
+static kprof_status print_report(const recovery *run)
+{
+    const kprof_options *options = run->options;
+    kprof_report *report = NULL;
+    FILE *results = NULL;
+    if (options->format == KPROF_UNSET)
+        return KPROF_OK;
+    kprof_status status = kprof_report_open(run->path, &report);
+    if (status == KPROF_OK)
+        status = kprof_results_open(options, kprof_route_report(options).results, &results);
+    if (status == KPROF_OK) {
+        kprof_print_options print = kprof_print_options_make(options, results);
+        status = kprof_report_print(&report, 1, &print, results);
+    }
+    kprof_status written = kprof_results_close(options, results);
+    if (report)
+        (void)!kprof_report_close(report);
+    return status == KPROF_OK ? written : status;
+}
+
+static kprof_status recover(recovery *run)
+{
+    /* Without it no process has started, or the session was being removed, and its report is complete. */
+    if (faccessat(run->session.folder, KPROF_SESSION_SEED, F_OK, AT_SYMLINK_NOFOLLOW) != 0) {
+        run->is_empty = true;
+        return KPROF_OK;
+    }
+    kprof_session_read_note(&run->session, &run->note);
+    kprof_status status = name_report(run);
+    if (status == KPROF_OK)
+        status = create_report(run);
+    if (status == KPROF_OK)
+        status = ingest(run);
+    if (status != KPROF_OK || run->is_empty) {
+        kprof_report_discard(run->report);
+        return status;
+    }
+    status = kprof_report_close(run->report);
+    if (status != KPROF_OK)
+        return status;
+    if (replaces(&run->note) && is_own_remainder(run, run->note.place))
+        kprof_report_file_remove(run->note.place);
+    kprof_log(KPROF_LOG_INFO, "report: %s (%llu launches profiled, %llu seen)", run->path,
+              (unsigned long long)run->counts.profiled, (unsigned long long)run->counts.launches);
+    return KPROF_OK;
+}
+
+int kprof_cmd_recover(const kprof_options *options)
+{
+    recovery run = {.options = options, .signals.fd = -1};
+    kprof_status status = open_session(options, &run.session);
+    if (status != KPROF_OK || !run.session.dir)
+        return kprof_status_exit_code(status);
+    status = kprof_signals_block(&run.signals);
+    if (status == KPROF_OK)
+        status = recover(&run);
+    if (status == KPROF_OK && run.is_empty)
+        kprof_log(KPROF_LOG_INFO, "%s: the run ended before it collected anything", run.session.dir);
+    kprof_session_close(&run.session, status != KPROF_OK);
+    kprof_signals_restore(&run.signals);
+    if (status == KPROF_OK && !run.is_empty)
+        status = print_report(&run);
+    kprof_session_note_free(&run.note);
+    free(run.path);
+    return kprof_status_exit_code(status);
+}

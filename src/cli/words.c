@@ -1,0 +1,50 @@
+/* Joins and splits words with single quotes. */
+#include "cli/words.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* No shell changes a word of these. */
+static bool is_plain(const char *word)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:,=+%@";
+    return *word && strspn(word, plain) == strlen(word);
+}
+
+char *kprof_words_join(char *const *words)
+{
+    kprof_strbuf joined = KPROF_STRBUF_INIT;
+    for (char *const *word = words; *word; word++) {
+        kprof_strbuf_puts(&joined, word == words ? "" : " ");
+        if (is_plain(*word)) {
+            kprof_strbuf_puts(&joined, *word);
+            continue;
+        }
+        kprof_strbuf_puts(&joined, "'");
+        for (const char *c = *word; *c; c++)
+            kprof_strbuf_append(&joined, *c == '\'' ? "'\\''" : c, *c == '\'' ? 4 : 1);
+        kprof_strbuf_puts(&joined, "'");
+    }
+    return kprof_strbuf_take(&joined);
+}
+
+bool kprof_words_split(const char *text, kprof_strlist *out)
+{
+    bool added = true;
+    for (text += strspn(text, " "); *text && added; text += strspn(text, " ")) {
+        kprof_strbuf word = KPROF_STRBUF_INIT;
+        bool is_quoted = false;
+        for (; *text && (is_quoted || *text != ' '); text++) {
+            if (*text == '\'')
+                is_quoted = !is_quoted;
+            else if (*text == '\\' && !is_quoted && text[1])
+                kprof_strbuf_append(&word, ++text, 1);
+            else
+                kprof_strbuf_append(&word, text, 1);
+        }
+        char *taken = kprof_strbuf_take(&word);
+        added = taken && kprof_strlist_add(out, taken);
+        free(taken);
+    }
+    return added;
+}

@@ -1,0 +1,13 @@
+/* Command lines as text, the way a report keeps its own. */
+#ifndef KPROF_CLI_WORDS_H
+#define KPROF_CLI_WORDS_H
+
+#include "core/strbuf.h"
+
+/* Join words with blanks. A word that is empty or has other characters than a shell takes as they are is quoted as for
+ * sh. Caller frees; NULL when out of memory. */
+char *kprof_words_join(char *const *words);
+/* Split a text that was joined so. False when out of memory. */
+bool kprof_words_split(const char *text, kprof_strlist *out);
+
+#endif

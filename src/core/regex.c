@@ -1,0 +1,118 @@
+/* PCRE2 with a bound on the work. PCRE2's own limit begins anew at each character of the text and does not see how far
+ * `a*` runs, so that n characters may take n * n steps. A callout before each item of the pattern counts both. */
+#include "core/regex.h"
+#include "core/log.h"
+
+#include <pcre2.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PREFIX "regex:"
+
+#define MAX_PATTERN_BYTES (16 * 1024)
+#define HEAP_LIMIT_KIB    (64 * 1024)
+/* A callout takes as long as running over this many characters. */
+#define WORK_OF_ITEM 16
+/* One text may take this much: tens of milliseconds. */
+#define WORK_MAX ((uint64_t)1 << 24)
+/* All names that a search is asked about may take this much: seconds. */
+#define SEARCH_WORK_MAX ((uint64_t)1 << 30)
+
+struct kprof_regex {
+    const char *option;
+    pcre2_code *code;
+    _Atomic uint64_t work;
+};
+
+typedef struct effort {
+    uint64_t work;
+    size_t position;
+} effort;
+
+const char *kprof_regex_pattern(const char *word)
+{
+    return strncmp(word, PREFIX, strlen(PREFIX)) == 0 ? word + strlen(PREFIX) : NULL;
+}
+
+static kprof_status fail_pattern(const char *option, const char *pattern, int code, size_t offset)
+{
+    char reason[256];
+    (void)pcre2_get_error_message(code, (PCRE2_UCHAR *)reason, sizeof reason);
+    size_t length = strlen(pattern);
+    offset = offset < length ? offset : length;
+    return kprof_fail(KPROF_USAGE, "%s: %s at character %zu of the pattern: %.*s <-- here %s", option, reason,
+                      offset + 1, (int)offset, pattern, pattern + offset);
+}
+
+kprof_status kprof_regex_new(const char *option, const char *pattern, kprof_regex **out)
+{
+    int code = 0;
+    PCRE2_SIZE offset = 0;
+    *out = NULL;
+    if (strlen(pattern) > MAX_PATTERN_BYTES)
+        return kprof_fail(KPROF_USAGE, "%s: the pattern is longer than %d bytes", option, MAX_PATTERN_BYTES);
+    kprof_regex *regex = calloc(1, sizeof *regex);
+    if (!regex)
+        return kprof_fail(KPROF_NO_MEMORY, "%s: out of memory", option);
+    regex->option = option;
+    regex->code = pcre2_compile((PCRE2_SPTR)pattern, PCRE2_ZERO_TERMINATED,
+                                PCRE2_NEVER_BACKSLASH_C | PCRE2_AUTO_CALLOUT, &code, &offset, NULL);
+    if (!regex->code) {
+        free(regex);
+        return fail_pattern(option, pattern, code, offset);
+    }
+    *out = regex;
+    return KPROF_OK;
+}
+
+void kprof_regex_free(kprof_regex *regex)
+{
+    if (!regex)
+        return;
+    pcre2_code_free(regex->code);
+    free(regex);
+}
+
+static int count_item(pcre2_callout_block *block, void *user)
+{
+    effort *spent = user;
+    size_t at = block->current_position, before = spent->position;
+    spent->work += WORK_OF_ITEM + (at > before ? at - before : before - at);
+    spent->position = at;
+    return spent->work > WORK_MAX ? PCRE2_ERROR_MATCHLIMIT : 0;
+}
+
+kprof_regex_result kprof_regex_match(kprof_regex *regex, const char *text)
+{
+    effort spent = {0, 0};
+    int result = PCRE2_ERROR_NOMEMORY;
+    pcre2_match_data *match = pcre2_match_data_create(1, NULL);
+    pcre2_match_context *limits = pcre2_match_context_create(NULL);
+    if (match && limits) {
+        pcre2_set_heap_limit(limits, HEAP_LIMIT_KIB);
+        pcre2_set_callout(limits, count_item, &spent);
+        result = pcre2_match(regex->code, (PCRE2_SPTR)text, strlen(text), 0, 0, match, limits);
+    }
+    pcre2_match_context_free(limits);
+    pcre2_match_data_free(match);
+    atomic_fetch_add_explicit(&regex->work, spent.work, memory_order_relaxed);
+    if (result >= 0)
+        return KPROF_REGEX_YES;
+    return result == PCRE2_ERROR_NOMATCH ? KPROF_REGEX_NO : KPROF_REGEX_TOO_LONG;
+}
+
+kprof_status kprof_regex_search(kprof_regex *regex, const char *text, bool *found)
+{
+    kprof_regex_result match = kprof_regex_match(regex, text);
+    *found = match == KPROF_REGEX_YES;
+    if (match != KPROF_REGEX_TOO_LONG && kprof_regex_work(regex) <= SEARCH_WORK_MAX)
+        return KPROF_OK;
+    return kprof_fail(KPROF_USAGE, "%s: the pattern takes too long on \"%.200s\"; simplify repetitions", regex->option,
+                      text);
+}
+
+uint64_t kprof_regex_work(const kprof_regex *regex)
+{
+    return atomic_load_explicit(&regex->work, memory_order_relaxed);
+}

@@ -1,0 +1,34 @@
+/* Patterns of the user (PCRE2, matching anywhere in the text, as ncu's "regex:" does), against names of others. The
+ * work for a text is bounded, since a plain pattern takes minutes on a name that was made for it. */
+#ifndef KPROF_CORE_REGEX_H
+#define KPROF_CORE_REGEX_H
+
+#include "core/status.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct kprof_regex kprof_regex;
+
+typedef enum kprof_regex_result {
+    KPROF_REGEX_NO,
+    KPROF_REGEX_YES,
+    KPROF_REGEX_TOO_LONG, /* given up: the pattern takes too long on this text */
+} kprof_regex_result;
+
+/* The pattern of a word that begins with "regex:"; NULL when it is a plain name. */
+const char *kprof_regex_pattern(const char *word);
+
+/* Compile a pattern. `option` (borrowed) is what messages begin with: "-k". USAGE, with the place, when it is no
+ * pattern. */
+kprof_status kprof_regex_new(const char *option, const char *pattern, kprof_regex **out) KPROF_MUST_CHECK;
+void kprof_regex_free(kprof_regex *regex);
+
+/* Thread-safe. Running out of memory gives up, too. */
+kprof_regex_result kprof_regex_match(kprof_regex *regex, const char *text);
+/* Does the pattern match this name of kprof's own, of which none is to be missed? USAGE when that takes too long. */
+kprof_status kprof_regex_search(kprof_regex *regex, const char *text, bool *found) KPROF_MUST_CHECK;
+/* The work of all matches so far: about one for each character looked at, and more for each item of the pattern. */
+uint64_t kprof_regex_work(const kprof_regex *regex);
+
+#endif

@@ -1,0 +1,98 @@
+/* A finding as data: when a kernel has a problem, the values that show it, what to do about it, and what that may be
+ * worth. metricsets/findings/<id>.json; docs/metricsets.md has the format. A finding reads only what a launch has. */
+#ifndef KPROF_METRICSET_FINDING_H
+#define KPROF_METRICSET_FINDING_H
+
+#include "metricset/expr.h"
+#include "metricset/json.h"
+
+typedef enum kprof_confidence { KPROF_CONFIDENCE_LOW, KPROF_CONFIDENCE_MEDIUM, KPROF_CONFIDENCE_HIGH } kprof_confidence;
+
+/* A finding may tell a line of the verdict on a launch. */
+typedef enum kprof_verdict_line {
+    KPROF_VERDICT_NONE,
+    KPROF_VERDICT_LIMIT,     /* what limits the kernel, and how far it is from there */
+    KPROF_VERDICT_STALL,     /* what its warps wait for */
+    KPROF_VERDICT_OCCUPANCY, /* what limits its occupancy */
+    KPROF_VERDICT_LINES
+} kprof_verdict_line;
+
+/* A number that decides, with a name for expressions. */
+typedef struct kprof_finding_threshold {
+    char *name, *unit, *source; /* the unit is "" for a plain number, the source NULL for none */
+    double value;
+} kprof_finding_threshold;
+
+/* How a value is chosen of several options: the largest or smallest value, or the first whose condition holds. */
+typedef enum kprof_pick { KPROF_PICK_NONE, KPROF_PICK_LARGEST, KPROF_PICK_SMALLEST, KPROF_PICK_FIRST } kprof_pick;
+
+typedef struct kprof_finding_option {
+    char *name, *text; /* texts with placeholders; NULL: no text */
+    kprof_expr *value; /* NULL, of KPROF_PICK_FIRST only: its place, from 1 */
+    kprof_expr *when;  /* NULL: always */
+} kprof_finding_option;
+
+typedef struct kprof_finding_value {
+    char *name, *label, *unit; /* no label: it is of use to expressions only; the unit is "" for a plain number */
+    kprof_pick pick;
+    kprof_expr *expression;        /* of KPROF_PICK_NONE */
+    kprof_finding_option *options; /* [option_count] of the others */
+    size_t option_count;
+} kprof_finding_value;
+
+/* Expressions are bound to an array of values: the thresholds, then the finding's own values, then its operands. Texts
+ * have placeholders: {value} for a number with its unit, {value.name} and {value.text} for those of the chosen option.
+ */
+typedef struct kprof_finding {
+    char *id, *name, *help;
+    char **sections; /* it stands in the first of these that a launch has */
+    int order;
+    bool optional; /* some chips lack metrics that it needs */
+    kprof_confidence confidence;
+    kprof_finding_threshold *thresholds;
+    size_t threshold_count;
+    kprof_finding_value *values; /* each may use those before it */
+    size_t value_count;
+    kprof_strlist operands; /* metrics, each once */
+    kprof_expr *when;
+    char *message, *advice; /* advice: NULL for none */
+    kprof_expr *gain;       /* per cent of the kernel's time that could go at most; NULL: not estimated */
+    bool gain_is_local;     /* of the time of what the finding is about, not of the kernel's */
+    char *gain_formula;     /* the same in words; NULL with `gain` */
+    char *gain_source;      /* who says so; NULL: nobody */
+    char *next;             /* id of the section to look at, or {value.name} for that of an option; NULL: none */
+    kprof_verdict_line verdict;
+    char *verdict_name; /* in a word or two; both NULL with KPROF_VERDICT_NONE */
+    char *verdict_text;
+    size_t verdict_value; /* of `values`: the number that goes with it; SIZE_MAX: none */
+} kprof_finding;
+
+/* Findings of a catalog, in display order. */
+typedef struct kprof_finding_list {
+    const kprof_finding **items; /* [count]; the array is owned, the findings are borrowed */
+    size_t count;
+} kprof_finding_list;
+
+/* Read the JSON of a finding; BAD_METRICSET names the place. `out` is freed with kprof_finding_free, on failure too. */
+kprof_status kprof_finding_read(const kprof_json_place *place, const cJSON *value, kprof_finding *out) KPROF_MUST_CHECK;
+void kprof_finding_free(kprof_finding *finding); /* members, not the struct */
+
+/* A placeholder in a text, or the text before it. */
+typedef enum kprof_text_part_kind {
+    KPROF_PART_END,
+    KPROF_PART_TEXT,
+    KPROF_PART_NUMBER, /* of `local` */
+    KPROF_PART_NAME,   /* of the option that `local` is */
+    KPROF_PART_OPTION_TEXT,
+    KPROF_PART_UNKNOWN, /* a placeholder that names nothing */
+} kprof_text_part_kind;
+typedef struct kprof_text_part {
+    kprof_text_part_kind kind;
+    const char *text; /* [length] of the text as it is written */
+    size_t length;
+    size_t local; /* a threshold, or threshold_count + a value */
+} kprof_text_part;
+/* The part that *text begins with; moves *text behind it. */
+kprof_text_part kprof_finding_text_part(const kprof_finding *finding, const char **text);
+
+#endif

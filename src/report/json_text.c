@@ -1,0 +1,60 @@
+/* Writes JSON through cJSON. */
+#include "report/json_text.h"
+#include "core/clean.h"
+#include "report/number.h"
+
+#include <math.h>
+
+cJSON *kprof_json_number(double value)
+{
+    char text[KPROF_NUMBER_SIZE];
+    if (!isfinite(value))
+        return cJSON_CreateNull();
+    kprof_number_exact(text, value);
+    return cJSON_CreateRaw(text);
+}
+
+cJSON *kprof_json_integer(int64_t value)
+{
+    char text[KPROF_NUMBER_SIZE];
+    kprof_number_integer(text, value);
+    return cJSON_CreateRaw(text);
+}
+
+/* cJSON escapes no more than JSON demands and passes on any bytes. Escape what could steer a terminal as well, and put
+ * U+FFFD where there is no UTF-8. Outside of strings there is nothing but ASCII. */
+static void encode(kprof_output *out, const char *text)
+{
+    const char *plain = text; /* what was not written yet */
+    while (*text) {
+        uint32_t code;
+        size_t length = kprof_utf8_decode(text, &code);
+        if (length > 0 && ((unsigned char)*text < 0x20 || !kprof_utf8_is_unsafe(code))) {
+            text += length;
+            continue;
+        }
+        kprof_output_put(out, plain, (size_t)(text - plain));
+        if (length == 0)
+            kprof_output_puts(out, "\xef\xbf\xbd");
+        else
+            kprof_output_printf(out, "\\u%04x", code);
+        plain = text += length ? length : 1;
+    }
+    kprof_output_put(out, plain, (size_t)(text - plain));
+}
+
+void kprof_json_write_text(kprof_emitter *emitter, char *text)
+{
+    if (!text) {
+        emitter->status = KPROF_NO_MEMORY;
+        return;
+    }
+    encode(emitter->out, text);
+    cJSON_free(text);
+}
+
+void kprof_json_write(kprof_emitter *emitter, cJSON *value)
+{
+    kprof_json_write_text(emitter, value ? cJSON_PrintUnformatted(value) : NULL);
+    cJSON_Delete(value);
+}

@@ -1,0 +1,27 @@
+/* The most that a report may hold to be read. The file may be anyone's: a few bytes of it must not stand for gigabytes
+ * of memory or minutes of work. Real reports stay far below. */
+#ifndef KPROF_REPORT_LIMITS_H
+#define KPROF_REPORT_LIMITS_H
+
+#define KPROF_CHIPS_MAX     64 /* as many as a process can have devices */
+#define KPROF_METRICS_MAX   65536
+#define KPROF_WITNESSES_MAX 1024    /* each launch is asked about all of them */
+#define KPROF_PASSES_MAX    65535   /* of a chip */
+#define KPROF_VALUES_MAX    131072  /* of the sections of all chips: items, cells and points of rooflines */
+#define KPROF_FORMULA_BYTES 1048576 /* of the expressions in these; a byte takes a hundred in memory */
+#define KPROF_SETS_BYTES    262144  /* of the JSON that names the sets */
+#define KPROF_SUMMARY_MAX   8388608 /* values of the summary: kernels times values of sections */
+
+/* SQLite's own memory, which a schema of megabytes would fill. */
+#define KPROF_SQLITE_HEAP_BYTES ((int64_t)128 << 20)
+
+/* Values that a page may ask for: launches times the metrics and values of sections. Rows of launches without values
+ * are short, so a small file can stand for billions. */
+#define KPROF_WORK_BASE          ((uint64_t)16 << 20)
+#define KPROF_WORK_PER_FILE_BYTE 1
+#define KPROF_WORK_OF_WITNESS    64 /* comparing one pass, or telling of one witness, is this part of a value */
+
+/* Work of matching a pattern with the names of a report's kernels, as core/regex.h counts it. */
+#define KPROF_MATCHING_MAX ((uint64_t)1 << 31)
+
+#endif

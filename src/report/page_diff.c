@@ -1,0 +1,505 @@
+/* The page that compares two reports: how the runs differ, a verdict on each kernel, and what changed in it. */
+#include "report/diff.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define COUNT_OF(array) (sizeof(array) / sizeof *(array))
+
+/* People see as many of the metrics that explain a change. */
+#define DRIVERS_SHOWN 6
+
+static const char *const verdicts[KPROF_JUDGEMENT_COUNT] = {
+    [KPROF_JUDGEMENT_WORSE] = "worse",
+    [KPROF_JUDGEMENT_BETTER] = "better",
+    [KPROF_JUDGEMENT_INCONCLUSIVE] = "inconclusive",
+    [KPROF_JUDGEMENT_SAME] = "same",
+    [KPROF_JUDGEMENT_ONLY_BASELINE] = "only in the baseline",
+    [KPROF_JUDGEMENT_ONLY_NEW] = "only in the new report",
+};
+static const char *const matches[KPROF_MATCH_COUNT] = {
+    [KPROF_MATCH_SAME] = "same", [KPROF_MATCH_DEVICE] = "other device", [KPROF_MATCH_RENAMED] = "renamed"};
+static const char *const gates[] = {
+    [KPROF_GATE_PASSED] = "passed", [KPROF_GATE_FAILED] = "FAILED", [KPROF_GATE_INCONCLUSIVE] = "inconclusive"};
+static const char *const states[] = {
+    [KPROF_CHANGE_UNKNOWN] = "not known", [KPROF_CHANGE_NONE] = "same", [KPROF_CHANGE_REAL] = "changed"};
+
+typedef struct diff_page {
+    const kprof_page_context *context;
+    const kprof_diff *diff;
+    kprof_emitter *emitter;
+} diff_page;
+
+static kprof_emit_field machine(kprof_emit_field field)
+{
+    return kprof_field_with_role(field, KPROF_ROLE_MACHINE);
+}
+
+static kprof_emit_field visible_if(kprof_emit_field field, bool is_visible)
+{
+    return is_visible ? field : machine(field);
+}
+
+static kprof_emit_field pct_field(const char *key, const char *label, double pct)
+{
+    return kprof_field_signed(kprof_field_with_unit(kprof_field_real(key, label, pct), "%"));
+}
+
+/* People see nothing where it is missing. */
+static kprof_emit_field or_nothing(kprof_emit_field field)
+{
+    field.missing = "";
+    return field;
+}
+
+static void show_record(kprof_emitter *emitter, const kprof_emit_field *fields, size_t count)
+{
+    emitter->ops->record_begin(emitter, &(kprof_emit_record){fields, count});
+    emitter->ops->record_end(emitter);
+}
+
+static size_t count_verdicts(const kprof_diff *diff, kprof_judgement verdict)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < diff->kernel_count; i++)
+        count += diff->kernels[i].verdict == verdict;
+    return count;
+}
+
+/* People see it only if there are any. */
+static kprof_emit_field verdict_field(const kprof_diff *diff, kprof_judgement verdict, const char *key,
+                                      const char *label)
+{
+    const size_t count = count_verdicts(diff, verdict);
+    return visible_if(kprof_field_integer(key, label, (int64_t)count), count > 0);
+}
+
+static void show_comparison(const diff_page *page)
+{
+    const kprof_diff *diff = page->diff;
+    const kprof_diff_request *request = diff->request;
+    size_t tested = 0;
+    for (size_t i = 0; i < diff->kernel_count; i++)
+        tested += !isnan(diff->kernels[i].p);
+    char method[80];
+    snprintf(method, sizeof method, "%g %%, corrected for %zu kernel%s (Holm)", KPROF_CONFIDENCE * 100, tested,
+             tested == 1 ? "" : "s");
+    const kprof_emit_field fields[] = {
+        kprof_field_text("baseline", "Baseline", request->settings[KPROF_BASELINE].file),
+        kprof_field_text("new", "New", request->settings[KPROF_NEW].file),
+        kprof_field_integer("kernels", "Kernels in both", (int64_t)diff->pairs.count),
+        verdict_field(diff, KPROF_JUDGEMENT_WORSE, "worse", "Worse"),
+        verdict_field(diff, KPROF_JUDGEMENT_BETTER, "better", "Better"),
+        verdict_field(diff, KPROF_JUDGEMENT_INCONCLUSIVE, "inconclusive", "Inconclusive"),
+        verdict_field(diff, KPROF_JUDGEMENT_SAME, "same", "Same"),
+        verdict_field(diff, KPROF_JUDGEMENT_ONLY_BASELINE, "only_baseline", "Only in the baseline"),
+        verdict_field(diff, KPROF_JUDGEMENT_ONLY_NEW, "only_new", "Only in the new report"),
+        kprof_field_text("confidence", "Confidence", method),
+        kprof_field_with_unit(
+            kprof_field_real("time_tolerance_pct", "Tolerance of times", request->tolerances.time_pct), "%"),
+        kprof_field_with_unit(
+            kprof_field_real("bytes_tolerance_pct", "Tolerance of bytes", request->tolerances.traffic_pct), "%"),
+        visible_if(
+            kprof_field_text("launches", "Launches", diff->is_cut ? "only the first ones of some kernels" : "all"),
+            diff->is_cut),
+    };
+    page->emitter->ops->list_begin(page->emitter,
+                                   &(kprof_emit_list){"comparison", "Comparison", KPROF_LIST_BLOCKS, true});
+    show_record(page->emitter, fields, COUNT_OF(fields));
+    page->emitter->ops->list_end(page->emitter);
+}
+
+static void show_differences(const diff_page *page, const kprof_run_differences *differences)
+{
+    page->emitter->ops->list_begin(
+        page->emitter, &(kprof_emit_list){"differences", "Differences between the runs", KPROF_LIST_TABLE, true});
+    for (size_t i = 0; i < differences->count; i++) {
+        const kprof_run_difference *row = &differences->items[i];
+        const kprof_emit_field fields[] = {
+            kprof_field_text("what", "What", row->what),
+            kprof_field_text("baseline", "Baseline", row->values[KPROF_BASELINE]),
+            kprof_field_text("new", "New", row->values[KPROF_NEW]),
+            kprof_field_text("effect", "Effect", row->effect),
+            machine(kprof_field_integer("misleads", "Misleads", row->misleads)),
+        };
+        show_record(page->emitter, fields, COUNT_OF(fields));
+    }
+    page->emitter->ops->list_end(page->emitter);
+}
+
+static const kprof_launch_group *group_of(const kprof_diff_kernel *kernel)
+{
+    return kernel->groups[KPROF_NEW] ? kernel->groups[KPROF_NEW] : kernel->groups[KPROF_BASELINE];
+}
+
+/* "(65536, 1, 1)"; NULL for a graph as a whole. */
+static const char *shape_text(const kprof_launch_record *launch, const uint32_t shape[3], char text[48])
+{
+    if (kprof_launch_is_graph(launch))
+        return NULL;
+    snprintf(text, 48, "(%u, %u, %u)", shape[0], shape[1], shape[2]);
+    return text;
+}
+
+static const char *name_of(const diff_page *page, const kprof_launch_group *group)
+{
+    return kprof_model_kernel_name(group->kernel, page->context->options->kernel_base);
+}
+
+/* "vectorAdd(float*) (65536, 1, 1)x(256, 1, 1), 1024 bytes shared" */
+static void describe_kernel(const diff_page *page, const kprof_launch_group *group, kprof_strbuf *out)
+{
+    const kprof_launch_record *shape = &group->shape;
+    char grid[48], block[48];
+    kprof_strbuf_puts(out, name_of(page, group));
+    if (shape_text(shape, shape->grid, grid) && shape_text(shape, shape->block, block))
+        kprof_strbuf_printf(out, " %sx%s", grid, block);
+    if (shape->dynamic_smem_bytes)
+        kprof_strbuf_printf(out, ", %u bytes shared", shape->dynamic_smem_bytes);
+}
+
+/* The reason of the verdict, and how the groups were matched if they are not alike. */
+static void describe_note(const kprof_diff_kernel *kernel, kprof_strbuf *out)
+{
+    const kprof_launch_group *baseline = kernel->groups[KPROF_BASELINE], *newer = kernel->groups[KPROF_NEW];
+    kprof_strbuf_puts(out, kernel->reason);
+    const char *separator = *kernel->reason ? "; " : "";
+    if (!baseline || !newer) {
+        const unsigned long long launches = group_of(kernel)->launches;
+        kprof_strbuf_printf(out, "%llu launch%s", launches, launches == 1 ? "" : "es");
+        return;
+    }
+    if (kernel->match == KPROF_MATCH_RENAMED)
+        kprof_strbuf_printf(out, "%srenamed from %s", separator, baseline->kernel->demangled);
+    else if (kernel->match == KPROF_MATCH_DEVICE)
+        kprof_strbuf_printf(out, "%son %s before", separator, baseline->device->name);
+    separator = out->length ? "; " : "";
+    if (baseline->launches != newer->launches)
+        kprof_strbuf_printf(out, "%slaunched %llu times, %llu before", separator, (unsigned long long)newer->launches,
+                            (unsigned long long)baseline->launches);
+}
+
+/* Texts that are made for a kernel. */
+typedef struct kernel_texts {
+    kprof_strbuf kernel, note;
+} kernel_texts;
+
+static void make_texts(const diff_page *page, const kprof_diff_kernel *kernel, kernel_texts *texts)
+{
+    *texts = (kernel_texts){KPROF_STRBUF_INIT, KPROF_STRBUF_INIT};
+    describe_kernel(page, group_of(kernel), &texts->kernel);
+    describe_note(kernel, &texts->note);
+    if (texts->kernel.failed || texts->note.failed)
+        page->emitter->status = KPROF_NO_MEMORY;
+}
+
+static void free_texts(kernel_texts *texts)
+{
+    kprof_strbuf_free(&texts->kernel);
+    kprof_strbuf_free(&texts->note);
+}
+
+static const char *text_of(const kprof_strbuf *text)
+{
+    return text->length ? text->data : "";
+}
+
+/* A change that the reports do not tell of. */
+static const kprof_change no_change = {
+    .centers = {{0, NAN, NAN}, {0, NAN, NAN}}, .difference = NAN, .shift = {NAN, NAN, {NAN, NAN}}};
+
+static const kprof_change *change_of(const kprof_diff_kernel *kernel, size_t metric)
+{
+    return kernel->changes ? &kernel->changes[metric] : &no_change;
+}
+
+/* The best estimate of the change in percent: of the test, or of the medians. */
+static double estimate_pct(const kprof_change *change)
+{
+    return kprof_change_pct(change, isnan(change->shift.estimate) ? change->difference : change->shift.estimate);
+}
+
+static void show_verdict(const diff_page *page, const kprof_diff_kernel *kernel)
+{
+    const kprof_change *time = change_of(kernel, KPROF_DIFF_TIME), *cycles = change_of(kernel, KPROF_DIFF_CYCLES);
+    kernel_texts texts;
+    char repeats[64];
+    make_texts(page, kernel, &texts);
+    snprintf(repeats, sizeof repeats, "%zu, %zu", time->centers[KPROF_BASELINE].count, time->centers[KPROF_NEW].count);
+    const kprof_emit_field fields[] = {
+        kprof_field_text("verdict", "Verdict", verdicts[kernel->verdict]),
+        or_nothing(pct_field("change_pct", "Time", estimate_pct(time))),
+        or_nothing(pct_field("low_pct", "From", kprof_change_pct(time, time->shift.interval.low))),
+        or_nothing(pct_field("high_pct", "To", kprof_change_pct(time, time->shift.interval.high))),
+        or_nothing(pct_field("cycles_pct", "Cycles", estimate_pct(cycles))),
+        or_nothing(kprof_field_with_unit(kprof_field_real("baseline", "Baseline", time->centers[KPROF_BASELINE].median),
+                                         "ns")),
+        or_nothing(kprof_field_with_unit(kprof_field_real("new", "New", time->centers[KPROF_NEW].median), "ns")),
+        kprof_field_text("repeats", "Repeats", kernel->changes ? repeats : ""),
+        kprof_field_text("kernel", "Kernel", text_of(&texts.kernel)),
+        kprof_field_text("note", "Note", text_of(&texts.note)),
+    };
+    show_record(page->emitter, fields, COUNT_OF(fields));
+    free_texts(&texts);
+}
+
+static void show_verdicts(const diff_page *page)
+{
+    page->emitter->ops->list_begin(page->emitter, &(kprof_emit_list){"verdicts", "Verdicts", KPROF_LIST_TABLE, true});
+    for (size_t i = 0; i < page->diff->kernel_count; i++)
+        show_verdict(page, &page->diff->kernels[i]);
+    page->emitter->ops->list_end(page->emitter);
+}
+
+static void show_condition(const diff_page *page, const kprof_diff_kernel *kernel, size_t index)
+{
+    const kprof_diff *diff = page->diff;
+    const kprof_condition *condition = &diff->request->conditions[index];
+    const kprof_diff_metric *metric = &diff->metrics.items[diff->condition_metrics[index]];
+    const kprof_change *change = &kernel->changes[diff->condition_metrics[index]];
+    const bool is_visible = page->context->options->all_rows || kernel->gates[index] != KPROF_GATE_PASSED;
+    kernel_texts texts;
+    make_texts(page, kernel, &texts);
+    kprof_emit_field fields[] = {
+        kprof_field_text("result", "Result", gates[kernel->gates[index]]),
+        kprof_field_text("condition", "Condition", condition->text),
+        kprof_field_with_unit(kprof_field_real("baseline", "Baseline", change->centers[KPROF_BASELINE].median),
+                              metric->unit),
+        kprof_field_with_unit(kprof_field_real("new", "New", change->centers[KPROF_NEW].median), metric->unit),
+        or_nothing(pct_field("change_pct", "Change", estimate_pct(change))),
+        or_nothing(pct_field("low_pct", "From", kprof_change_pct(change, change->shift.interval.low))),
+        or_nothing(pct_field("high_pct", "To", kprof_change_pct(change, change->shift.interval.high))),
+        kprof_field_text("kernel", "Kernel", text_of(&texts.kernel)),
+    };
+    for (size_t i = 0; i < COUNT_OF(fields); i++)
+        fields[i] = visible_if(fields[i], is_visible);
+    show_record(page->emitter, fields, COUNT_OF(fields));
+    free_texts(&texts);
+}
+
+/* People see those that fail or are open, or all of them. */
+static void show_conditions(const diff_page *page)
+{
+    const kprof_diff *diff = page->diff;
+    page->emitter->ops->list_begin(page->emitter,
+                                   &(kprof_emit_list){"conditions", "Conditions", KPROF_LIST_TABLE, true});
+    for (size_t i = 0; i < diff->request->condition_count; i++) {
+        for (size_t k = 0; k < diff->kernel_count; k++) {
+            if (diff->kernels[k].gates)
+                show_condition(page, &diff->kernels[k], i);
+        }
+    }
+    page->emitter->ops->list_end(page->emitter);
+}
+
+/* A row of a kernel: which metric, and how much it explains. */
+typedef struct driver {
+    size_t metric;
+    double weight; /* 0: it did not change */
+} driver;
+
+/* The time, the cycles, what changed most, and the rest in the order of the table. */
+static int by_weight(const void *a, const void *b)
+{
+    const driver *left = a, *right = b;
+    const bool is_first = left->metric <= KPROF_DIFF_CYCLES || right->metric <= KPROF_DIFF_CYCLES;
+    if (!is_first && left->weight != right->weight)
+        return left->weight > right->weight ? -1 : 1;
+    return left->metric < right->metric ? -1 : 1;
+}
+
+static double weight_of(const diff_page *page, const kprof_diff_kernel *kernel, size_t metric)
+{
+    const kprof_diff *diff = page->diff;
+    const double weight = kprof_driver_weight(&diff->metrics, kernel->changes, metric);
+    const bool is_real = kernel->changes[metric].state == KPROF_CHANGE_REAL;
+    const bool is_exact = kernel->changes[metric].metric_class == KPROF_CLASS_EXACT;
+    return is_real && (is_exact || weight * 100 > diff->request->tolerances.time_pct) ? weight : 0;
+}
+
+/* Sorted; NULL when out of memory. Caller frees. */
+static driver *list_drivers(const diff_page *page, const kprof_diff_kernel *kernel)
+{
+    const size_t count = page->diff->metrics.count;
+    driver *drivers = calloc(count + 1, sizeof *drivers);
+    for (size_t i = 0; drivers && i < count; i++)
+        drivers[i] = (driver){i, kernel->changes ? weight_of(page, kernel, i) : 0};
+    if (drivers)
+        qsort(drivers, count, sizeof *drivers, by_weight);
+    else
+        page->emitter->status = KPROF_NO_MEMORY;
+    return drivers;
+}
+
+static bool is_judged(const kprof_diff_kernel *kernel)
+{
+    return kernel->verdict == KPROF_JUDGEMENT_WORSE || kernel->verdict == KPROF_JUDGEMENT_BETTER;
+}
+
+/* "DRAM bytes read rose"; of the time and the cycles only where the verdict says so. */
+static void describe_driver(const diff_page *page, const kprof_diff_kernel *kernel, const driver *row, char text[160])
+{
+    const kprof_diff_metric *metric = &page->diff->metrics.items[row->metric];
+    const bool is_told = row->metric > KPROF_DIFF_CYCLES || is_judged(kernel);
+    const char *word = change_of(kernel, row->metric)->difference > 0 ? " rose" : " fell";
+    snprintf(text, 160, "%.140s%s", metric->label, row->weight > 0 && is_told ? word : "");
+}
+
+static void show_driver(const diff_page *page, const kprof_diff_kernel *kernel, const driver *row, bool is_visible)
+{
+    const kprof_diff_metric *metric = &page->diff->metrics.items[row->metric];
+    const kprof_change *change = change_of(kernel, row->metric);
+    const kprof_center *baseline = &change->centers[KPROF_BASELINE], *newer = &change->centers[KPROF_NEW];
+    char words[160];
+    describe_driver(page, kernel, row, words);
+    const kprof_emit_field fields[] = {
+        machine(kprof_field_text("theme", "Theme", metric->theme)),
+        machine(kprof_field_text("metric", "Metric", metric->name)),
+        visible_if(kprof_field_text("words", "What", words), is_visible),
+        machine(kprof_field_text("unit", "Unit", metric->unit)),
+        visible_if(kprof_field_with_unit(kprof_field_real("baseline", "Baseline", baseline->median), metric->unit),
+                   is_visible),
+        visible_if(kprof_field_with_unit(kprof_field_real("new", "New", newer->median), metric->unit), is_visible),
+        visible_if(or_nothing(pct_field("change_pct", "Change", estimate_pct(change))), is_visible),
+        machine(kprof_field_text("state", "State", states[change->state])),
+        machine(pct_field("low_pct", "From", kprof_change_pct(change, change->shift.interval.low))),
+        machine(pct_field("high_pct", "To", kprof_change_pct(change, change->shift.interval.high))),
+        machine(kprof_field_integer("baseline_repeats", "Repeats", (int64_t)baseline->count)),
+        machine(kprof_field_integer("new_repeats", "Repeats", (int64_t)newer->count)),
+        machine(kprof_field_real("baseline_mad", "Median deviation", baseline->mad)),
+        machine(kprof_field_real("new_mad", "Median deviation", newer->mad)),
+    };
+    page->emitter->ops->row(page->emitter, &(kprof_emit_record){fields, COUNT_OF(fields)});
+}
+
+static void show_drivers(const diff_page *page, const kprof_diff_kernel *kernel, const driver *drivers, bool is_visible)
+{
+    const bool all = page->context->options->all_rows;
+    size_t shown = 0;
+    for (size_t i = 0; i < page->diff->metrics.count; i++) {
+        const kprof_change *change = change_of(kernel, drivers[i].metric);
+        const bool is_time = drivers[i].metric == KPROF_DIFF_TIME;
+        if (change->centers[0].count + change->centers[1].count == 0 && !is_time)
+            continue;
+        const bool is_driver = drivers[i].metric > KPROF_DIFF_CYCLES && drivers[i].weight > 0;
+        shown += is_driver;
+        show_driver(page, kernel, &drivers[i],
+                    is_visible &&
+                        (all || !is_driver ? all || drivers[i].metric <= KPROF_DIFF_CYCLES : shown <= DRIVERS_SHOWN));
+    }
+}
+
+static kprof_emit_field launches_field(const kprof_diff_kernel *kernel, int side, const char *key)
+{
+    const kprof_launch_group *group = kernel->groups[side];
+    return machine(kprof_field_integer(key, "Launches", group ? (int64_t)group->launches : 0));
+}
+
+static void begin_kernel(const diff_page *page, const kprof_diff_kernel *kernel, bool is_visible)
+{
+    const kprof_launch_group *group = group_of(kernel), *baseline = kernel->groups[KPROF_BASELINE];
+    const kprof_launch_record *shape = &group->shape;
+    char grid[48], block[48];
+    kernel_texts texts;
+    make_texts(page, kernel, &texts);
+    const kprof_emit_field fields[] = {
+        visible_if(kprof_field_plain(kprof_field_text("launch", "Launch", text_of(&texts.kernel))), is_visible),
+        visible_if(kprof_field_plain(kprof_field_text("verdict", "Verdict", verdicts[kernel->verdict])), is_visible),
+        visible_if(kprof_field_plain(kprof_field_text("note", "Note", text_of(&texts.note))),
+                   is_visible && texts.note.length),
+        machine(kprof_field_real("p", "p", kernel->p)),
+        machine(kprof_field_text("function", "Function", group->kernel->function)),
+        machine(kprof_field_text("kernel", "Kernel", name_of(page, group))),
+        machine(kprof_field_text("baseline_kernel", "Kernel", baseline ? name_of(page, baseline) : NULL)),
+        machine(kprof_field_text("match", "Match", kernel->changes ? matches[kernel->match] : NULL)),
+        machine(kprof_field_text("device_name", "Device", group->device->name)),
+        machine(kprof_field_text("grid", "Grid", shape_text(shape, shape->grid, grid))),
+        machine(kprof_field_text("block", "Block", shape_text(shape, shape->block, block))),
+        machine(kprof_field_integer("dynamic_shared_memory_bytes", "Shared memory", shape->dynamic_smem_bytes)),
+        launches_field(kernel, KPROF_BASELINE, "baseline_launches"),
+        launches_field(kernel, KPROF_NEW, "new_launches"),
+    };
+    page->emitter->ops->record_begin(page->emitter, &(kprof_emit_record){fields, COUNT_OF(fields)});
+    free_texts(&texts);
+}
+
+/* People see a kernel that became better or worse or in which a driver changed. */
+static void show_kernel(const diff_page *page, const kprof_diff_kernel *kernel)
+{
+    driver *drivers = list_drivers(page, kernel);
+    bool is_visible = kernel->changes && (page->context->options->all_rows || is_judged(kernel));
+    for (size_t i = 0; drivers && i < page->diff->metrics.count; i++)
+        is_visible = is_visible || (drivers[i].metric > KPROF_DIFF_CYCLES && drivers[i].weight > 0);
+    if (drivers) {
+        begin_kernel(page, kernel, is_visible);
+        show_drivers(page, kernel, drivers, is_visible);
+        page->emitter->ops->record_end(page->emitter);
+    }
+    free(drivers);
+}
+
+static kprof_status show_kernels(const diff_page *page)
+{
+    kprof_status status = kprof_emitter_status(page->emitter);
+    page->emitter->ops->list_begin(page->emitter,
+                                   &(kprof_emit_list){"kernels", "What changed", KPROF_LIST_GROUPS, false});
+    for (size_t i = 0; i < page->diff->kernel_count && status == KPROF_OK; i++) {
+        show_kernel(page, &page->diff->kernels[i]);
+        status = kprof_emitter_status(page->emitter);
+    }
+    page->emitter->ops->list_end(page->emitter);
+    return status;
+}
+
+/* Refuse to print numbers that mislead, unless the user wants them anyway. */
+static kprof_status check_comparable(const diff_page *page, const kprof_run_differences *differences)
+{
+    kprof_strbuf reasons = KPROF_STRBUF_INIT;
+    for (size_t i = 0; i < differences->count; i++) {
+        const kprof_run_difference *row = &differences->items[i];
+        if (row->misleads)
+            kprof_strbuf_printf(&reasons, "%s%s is %s, not %s (%s)", reasons.length ? "; " : "", row->what,
+                                row->values[KPROF_NEW], row->values[KPROF_BASELINE], row->effect);
+    }
+    kprof_status status = KPROF_OK;
+    if (reasons.length && page->diff->request->anyway)
+        kprof_log(KPROF_LOG_WARNING, "%s", reasons.data);
+    else if (reasons.length)
+        status = kprof_fail(KPROF_NOT_COMPARABLE, "the reports cannot be compared: %s; --anyway compares them",
+                            reasons.data);
+    kprof_strbuf_free(&reasons);
+    return status;
+}
+
+static kprof_status show_page(diff_page *page, const kprof_run_differences *differences)
+{
+    kprof_status status = kprof_page_begin(page->context, &page->emitter);
+    if (status != KPROF_OK)
+        return status;
+    show_comparison(page);
+    show_differences(page, differences);
+    show_verdicts(page);
+    show_conditions(page);
+    status = show_kernels(page);
+    return kprof_page_end(page->emitter, status);
+}
+
+static kprof_status print_diff(const kprof_page_context *context)
+{
+    kprof_diff diff;
+    kprof_run_differences differences = {0};
+    diff_page page = {context, &diff, NULL};
+    kprof_status status = kprof_diff_make(context, &diff);
+    if (status == KPROF_OK)
+        status = kprof_run_differences_find(context, &diff, &differences);
+    if (status == KPROF_OK)
+        status = check_comparable(&page, &differences);
+    if (status == KPROF_OK)
+        status = show_page(&page, &differences);
+    kprof_run_differences_free(&differences);
+    kprof_diff_free(&diff);
+    return status;
+}
+
+const kprof_page_row kprof_diff_page = {"diff", KPROF_SIDES, print_diff};

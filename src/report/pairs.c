@@ -1,0 +1,178 @@
+/* Groups are found by keys, texts that tell what groups have in common; a kind of match has a key of its own. */
+#include "report/pairs.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct grouping {
+    const kprof_model_walk *walk;
+    kprof_names keys; /* -> index of the group */
+    kprof_launch_group **groups;
+    size_t *count;
+} grouping;
+
+/* Append "65536,1,1". */
+static void put_shape(kprof_strbuf *key, const uint32_t shape[3])
+{
+    kprof_strbuf_printf(key, "%u,%u,%u\n", shape[0], shape[1], shape[2]);
+}
+
+/* Caller frees; NULL when out of memory. */
+static char *make_key(const kprof_launch_group *group, kprof_match match)
+{
+    const kprof_launch_record *shape = &group->shape;
+    kprof_strbuf key = KPROF_STRBUF_INIT;
+    put_shape(&key, shape->grid);
+    put_shape(&key, shape->block);
+    put_shape(&key, shape->cluster);
+    kprof_strbuf_printf(&key, "%u %u\n", shape->dynamic_smem_bytes, group->kernel->record.static_smem_bytes);
+    kprof_strbuf_printf(&key, "%s\n", match == KPROF_MATCH_SAME ? group->device->name : "");
+    kprof_strbuf_puts(&key, match == KPROF_MATCH_RENAMED ? group->kernel->function : group->kernel->demangled);
+    return kprof_strbuf_take(&key);
+}
+
+/* The group of a launch, made if it is the first one; NULL when out of memory. */
+static kprof_launch_group *group_of(grouping *to, const kprof_model_launch *launch)
+{
+    kprof_launch_group group = {
+        .kernel = launch->kernel, .device = launch->device, .shape = launch->record, .partner = SIZE_MAX};
+    group.key = make_key(&group, KPROF_MATCH_SAME);
+    if (!group.key)
+        return NULL;
+    size_t index = kprof_names_find(&to->keys, group.key);
+    if (index != KPROF_NAMES_NONE) {
+        free(group.key);
+        return &(*to->groups)[index];
+    }
+    kprof_launch_group *added = KPROF_APPEND(*to->groups, *to->count);
+    if (!added || !kprof_names_add(&to->keys, group.key, *to->count)) {
+        free(group.key);
+        return NULL;
+    }
+    *added = group;
+    ++*to->count;
+    return added;
+}
+
+/* The values of a kernel that was replayed are not mixed with those of samples. */
+static bool add_id(kprof_launch_group *group, const kprof_model_launch *launch)
+{
+    if (kprof_model_is_multiplexed(launch)) {
+        group->multiplexed++;
+        if (group->replayed > 0)
+            return true;
+    } else if (group->replayed++ == 0) {
+        group->id_count = 0;
+    }
+    int64_t *id = KPROF_APPEND(group->ids, group->id_count);
+    if (!id)
+        return false;
+    *id = launch->id;
+    group->id_count++;
+    return true;
+}
+
+static kprof_status add_launch(void *user, const kprof_model_launch *launch)
+{
+    grouping *to = user;
+    kprof_launch_group *group = group_of(to, launch);
+    if (!group)
+        return kprof_store_no_memory(to->walk->report);
+    group->launches++;
+    if (launch->measured <= 0 || add_id(group, launch))
+        return KPROF_OK;
+    return kprof_store_no_memory(to->walk->report);
+}
+
+static kprof_status find_groups(const kprof_model_walk *walk, kprof_launch_group **groups, size_t *count)
+{
+    grouping to = {walk, {0}, groups, count};
+    kprof_model_walk without_values = *walk;
+    without_values.values = false;
+    kprof_status status = kprof_model_launches(&without_values, add_launch, &to);
+    kprof_names_free(&to.keys);
+    return status;
+}
+
+/* Map the keys of the groups that have no partner yet; a key of several groups is marked at the first of them. */
+static bool map_keys(kprof_launch_group *groups, size_t count, kprof_match match, kprof_names *keys)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (groups[i].partner != SIZE_MAX)
+            continue;
+        free(groups[i].key);
+        groups[i].is_one_of_several = false;
+        groups[i].key = make_key(&groups[i], match);
+        if (!groups[i].key)
+            return false;
+        size_t first = kprof_names_find(keys, groups[i].key);
+        if (first != KPROF_NAMES_NONE)
+            groups[first].is_one_of_several = true;
+        else if (!kprof_names_add(keys, groups[i].key, i))
+            return false;
+    }
+    return true;
+}
+
+static bool add_pair(kprof_launch_pairs *to, kprof_launch_group *baseline, kprof_launch_group *newer, kprof_match match)
+{
+    kprof_launch_pair *pair = KPROF_APPEND(to->pairs, to->count);
+    if (!pair)
+        return false;
+    *pair = (kprof_launch_pair){{baseline, newer}, match};
+    baseline->partner = newer->partner = to->count++;
+    return true;
+}
+
+static kprof_status match_groups(kprof_launch_pairs *to, kprof_match match)
+{
+    kprof_names keys[KPROF_SIDES] = {{0}, {0}};
+    kprof_launch_group *baseline = to->groups[KPROF_BASELINE], *newer = to->groups[KPROF_NEW];
+    bool done = true;
+    for (int side = 0; side < KPROF_SIDES; side++)
+        done = done && map_keys(to->groups[side], to->group_counts[side], match, &keys[side]);
+    for (size_t i = 0; done && i < to->group_counts[KPROF_NEW]; i++) {
+        if (newer[i].partner != SIZE_MAX || newer[i].is_one_of_several ||
+            kprof_names_find(&keys[KPROF_NEW], newer[i].key) != i)
+            continue;
+        size_t found = kprof_names_find(&keys[KPROF_BASELINE], newer[i].key);
+        if (found != KPROF_NAMES_NONE && !baseline[found].is_one_of_several)
+            done = add_pair(to, &baseline[found], &newer[i], match);
+    }
+    for (int side = 0; side < KPROF_SIDES; side++)
+        kprof_names_free(&keys[side]);
+    return done ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "matching kernels: out of memory");
+}
+
+static int by_new_group(const void *a, const void *b)
+{
+    const kprof_launch_pair *left = a, *right = b;
+    return left->sides[KPROF_NEW] < right->sides[KPROF_NEW] ? -1 : 1;
+}
+
+kprof_status kprof_launch_pairs_find(const kprof_model_walk walks[KPROF_SIDES], kprof_launch_pairs *out)
+{
+    kprof_status status = KPROF_OK;
+    *out = (kprof_launch_pairs){0};
+    for (int side = 0; side < KPROF_SIDES && status == KPROF_OK; side++)
+        status = find_groups(&walks[side], &out->groups[side], &out->group_counts[side]);
+    for (kprof_match match = KPROF_MATCH_SAME; match < KPROF_MATCH_COUNT && status == KPROF_OK; match++)
+        status = match_groups(out, match);
+    if (out->count > 1)
+        qsort(out->pairs, out->count, sizeof *out->pairs, by_new_group);
+    for (size_t i = 0; i < out->count; i++)
+        out->pairs[i].sides[KPROF_BASELINE]->partner = out->pairs[i].sides[KPROF_NEW]->partner = i;
+    return status;
+}
+
+void kprof_launch_pairs_free(kprof_launch_pairs *pairs)
+{
+    for (int side = 0; side < KPROF_SIDES; side++) {
+        for (size_t i = 0; i < pairs->group_counts[side]; i++) {
+            free(pairs->groups[side][i].ids);
+            free(pairs->groups[side][i].key);
+        }
+        free(pairs->groups[side]);
+    }
+    free(pairs->pairs);
+}

@@ -1,0 +1,66 @@
+/* Statistics that a few outliers do not move, and that assume no distribution: medians, how far values spread around
+ * them, and by how much two samples differ. */
+#ifndef KPROF_REPORT_ROBUST_H
+#define KPROF_REPORT_ROBUST_H
+
+#include "core/status.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Fewer values than these are not judged. */
+#define KPROF_REPEATS_MIN 5
+/* The confidence of intervals and tests where nothing else is said. */
+#define KPROF_CONFIDENCE 0.99
+/* A median is stable if its interval is within this share of it to either side. */
+#define KPROF_STABLE_PCT 2.0
+
+typedef struct kprof_center {
+    size_t count;  /* values that are numbers */
+    double median; /* of these; NaN: there is none. The mean of the two in the middle, if their number is even */
+    double mad;    /* the median of their distances from it; NaN: there is no value, or the median is infinite */
+} kprof_center;
+
+/* NaN is left out. The values are put into another order. */
+kprof_center kprof_center_of(double *values, size_t count);
+
+/* NaN, NaN: there are too few values for the confidence asked for. */
+typedef struct kprof_interval {
+    double low, high;
+} kprof_interval;
+
+/* The interval between two of the sorted values that holds the median of what they were drawn from with at least this
+ * confidence (0 to 1, both excluded). Source: the sign test; Conover, Practical Nonparametric Statistics, 3.2. */
+kprof_interval kprof_median_interval(const double *sorted, size_t count, double confidence);
+
+/* Repeats of one measurement. */
+typedef struct kprof_repeats {
+    kprof_center center;
+    kprof_interval interval; /* of the median */
+    bool is_stable;          /* at least KPROF_REPEATS_MIN values, and the interval is within KPROF_STABLE_PCT */
+} kprof_repeats;
+/* NaN is left out. The values are put into another order. */
+kprof_repeats kprof_repeats_of(double *values, size_t count, double confidence);
+
+/* Numbers whose differences are finite; the functions below sort them. */
+typedef struct kprof_sample {
+    double *values; /* [count] */
+    size_t count;
+} kprof_sample;
+
+/* How far a second sample lies above a first one, in their unit. */
+typedef struct kprof_shift {
+    double p;                /* Mann-Whitney, two-sided: exact, with ties, for up to KPROF_EXACT_MAX values in all; else
+                                the normal approximation. NaN: a sample is empty */
+    double estimate;         /* Hodges-Lehmann: the median of all differences between the samples; NaN: as above */
+    kprof_interval interval; /* of the shift; NaN: too few values */
+} kprof_shift;
+#define KPROF_EXACT_MAX 40
+/* NO_MEMORY without a message. Takes time for n log n values, not for their n^2 differences. */
+kprof_status kprof_shift_of(kprof_sample from, kprof_sample to, double confidence, kprof_shift *out) KPROF_MUST_CHECK;
+
+/* Holm's correction: replace each p (NaN: no test) by one that may be compared with the error rate of all tests
+ * together. NO_MEMORY without a message. Source: Holm, Scandinavian Journal of Statistics 6, 1979. */
+kprof_status kprof_holm(double *p, size_t count) KPROF_MUST_CHECK;
+
+#endif

@@ -1,0 +1,49 @@
+/* A command line that is joined and split again is the same. */
+#include "cmocka_all.h"
+
+#include "cli/words.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void words_come_back(void **state)
+{
+    (void)state;
+    char *words[] = {(char *)"kprof",       (char *)"",         (char *)"-k",
+                     (char *)"regex:^a b$", (char *)"it's",     (char *)"\\'\"",
+                     (char *)"--x=a,b",     (char *)"\xc3\xa4", NULL};
+    kprof_strlist split = KPROF_STRLIST_INIT;
+    char *line = kprof_words_join(words);
+    assert_non_null(line);
+    assert_string_equal(line, "kprof '' -k 'regex:^a b$' 'it'\\''s' '\\'\\''\"' --x=a,b '\xc3\xa4'");
+    assert_true(kprof_words_split(line, &split));
+    assert_int_equal(split.count, 8);
+    for (size_t i = 0; i < split.count; i++)
+        assert_string_equal(split.items[i], words[i]);
+    free(line);
+    kprof_strlist_free(&split);
+}
+
+static void odd_lines_are_split_too(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *line, *words;
+    } rows[] = {{"", ""}, {"  ", ""}, {" a  b ", "[a][b]"}, {"'open", "[open]"}, {"a\\", "[a\\]"}, {"''", "[]"}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char text[64] = "";
+        kprof_strlist split = KPROF_STRLIST_INIT;
+        assert_true(kprof_words_split(rows[i].line, &split));
+        for (size_t k = 0; k < split.count; k++)
+            snprintf(text + strlen(text), sizeof text - strlen(text), "[%s]", split.items[k]);
+        assert_string_equal(text, rows[i].words);
+        kprof_strlist_free(&split);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(words_come_back), cmocka_unit_test(odd_lines_are_split_too)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

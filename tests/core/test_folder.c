@@ -1,0 +1,100 @@
+/* The session directory: whose it must be, and how others tell whether its owner lives. */
+#include "core/folder.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static char dir[32];
+static int folder;
+
+static int set_up(void **state)
+{
+    (void)state;
+    const char *reason;
+    strcpy(dir, "/tmp/kprof-test-XXXXXX");
+    folder = mkdtemp(dir) ? kprof_folder_open(dir, &reason) : -1;
+    return folder >= 0 ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    unlinkat(folder, KPROF_OWNER_FILE, 0);
+    close(folder);
+    return rmdir(dir);
+}
+
+/* A process that owns the folder until it is killed. */
+static pid_t start_owner(void)
+{
+    int ready[2];
+    char byte = 0;
+    assert_int_equal(pipe(ready), 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        const char *reason;
+        if (kprof_folder_own(folder, &reason) >= 0 && write(ready[1], "o", 1) == 1)
+            pause();
+        _exit(1);
+    }
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    close(ready[0]);
+    close(ready[1]);
+    return pid;
+}
+
+static void an_owner_is_gone_when_it_is_killed(void **state)
+{
+    (void)state;
+    assert_int_equal(kprof_folder_owner(folder), KPROF_OWNER_UNKNOWN);
+    pid_t pid = start_owner();
+    assert_int_equal(kprof_folder_owner(folder), KPROF_OWNER_LIVES);
+    kill(pid, SIGKILL);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    assert_int_equal(kprof_folder_owner(folder), KPROF_OWNER_GONE);
+    assert_int_equal(kprof_folder_owner(folder), KPROF_OWNER_GONE); /* looking takes nothing */
+}
+
+static void a_child_of_the_owner_does_not_own(void **state)
+{
+    (void)state;
+    const char *reason;
+    int lock = kprof_folder_own(folder, &reason);
+    assert_true(lock >= 0);
+    assert_true(fcntl(lock, F_GETFD) & FD_CLOEXEC); /* so that what it starts holds nothing */
+    assert_int_equal(kprof_folder_owner(folder), KPROF_OWNER_LIVES);
+    close(lock);
+    assert_int_equal(kprof_folder_owner(folder), KPROF_OWNER_GONE);
+}
+
+/* What others have put there says nothing. */
+static void links_tell_nothing(void **state)
+{
+    (void)state;
+    assert_int_equal(symlinkat("/dev/null", folder, KPROF_OWNER_FILE), 0);
+    assert_int_equal(kprof_folder_owner(folder), KPROF_OWNER_UNKNOWN);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(an_owner_is_gone_when_it_is_killed),
+        TEST(a_child_of_the_owner_does_not_own),
+        TEST(links_tell_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,83 @@
+/* Patterns find what they should, and give up on names that would take minutes. */
+#include "core/regex.h"
+#include "log_capture.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static kprof_regex_result match(const char *pattern, const char *text)
+{
+    kprof_regex *regex = NULL;
+    assert_int_equal(kprof_regex_new("-k", pattern, &regex), KPROF_OK);
+    kprof_regex_result result = kprof_regex_match(regex, text);
+    kprof_regex_free(regex);
+    return result;
+}
+
+static char *repeat(char c, size_t count)
+{
+    char *text = malloc(count + 1);
+    assert_non_null(text);
+    memset(text, c, count);
+    text[count] = '\0';
+    return text;
+}
+
+static void patterns_match_anywhere(void **state)
+{
+    (void)state;
+    assert_string_equal(kprof_regex_pattern("regex:a"), "a");
+    assert_null(kprof_regex_pattern("a"));
+    assert_int_equal(match("ector", "vectorAdd"), KPROF_REGEX_YES);
+    assert_int_equal(match("^ector", "vectorAdd"), KPROF_REGEX_NO);
+    assert_int_equal(match("(?<=vec)tor.*d$", "vectorAdd"), KPROF_REGEX_YES);
+    assert_int_equal(match("", ""), KPROF_REGEX_YES);
+}
+
+/* One pattern runs over the rest of the text at every character, one goes back and forth, one does so in a group. */
+static void long_names_are_given_up(void **state)
+{
+    (void)state;
+    static const char *const patterns[] = {"a*[bc]", "a.*?[bc]", "(a|aa)+[bc]", "(?=.*[bc])a"};
+    char *name = repeat('a', 400000);
+    for (size_t i = 0; i < sizeof patterns / sizeof *patterns; i++)
+        assert_int_equal(match(patterns[i], name), KPROF_REGEX_TOO_LONG);
+    assert_int_equal(match("^a+$", name), KPROF_REGEX_YES);
+    assert_int_equal(match("[bc]", name), KPROF_REGEX_NO);
+    free(name);
+}
+
+static void searches_fail_instead(void **state)
+{
+    (void)state;
+    log_capture log;
+    log_capture_start(&log);
+    kprof_regex *regex = NULL;
+    bool found = false;
+    assert_int_equal(kprof_regex_new("--metrics", "(\\w|\\w\\w)+[!;]", &regex), KPROF_OK);
+    assert_int_equal(kprof_regex_search(regex, "sm__x;", &found), KPROF_OK);
+    assert_true(found);
+    uint64_t before = kprof_regex_work(regex);
+    assert_true(before > 0);
+    assert_int_equal(kprof_regex_search(regex, "sm__inst_executed_pipe_tensor_op_hmma_cycles_active", &found),
+                     KPROF_USAGE);
+    assert_non_null(strstr(log.last, "--metrics: the pattern takes too long on \"sm__inst"));
+    assert_true(kprof_regex_work(regex) > before);
+    kprof_regex_free(regex);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(patterns_match_anywhere),
+        cmocka_unit_test(long_names_are_given_up),
+        cmocka_unit_test(searches_fail_instead),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

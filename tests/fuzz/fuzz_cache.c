@@ -1,0 +1,64 @@
+/* An entry of the cache of plans. Its checksum would refuse nearly every input, so each is also tried as the content of
+ * a whole entry; a text of counters' places, which an entry holds, is read pass by pass. */
+#include "fuzz.h"
+
+#include "core/cache.h"
+#ifdef KPROF_HAVE_CUDA
+#include "planner/pack.h"
+#endif
+
+#include <dirent.h>
+#include <string.h>
+
+static char entry[512];
+
+/* The one file of the folder is the entry; its name is a hash of the key. */
+void fuzz_set_up(void)
+{
+    char folder[256];
+    FUZZ_CHECK(setenv("XDG_CACHE_HOME", fuzz_path(""), 1) == 0);
+    (void)unsetenv("KPROF_CACHE");
+    kprof_strbuf key = {(char *)"key", 3, 4, false};
+    kprof_cache_put(&key, "", 0);
+    snprintf(folder, sizeof folder, "%s", fuzz_path("kprof"));
+    DIR *names = opendir(folder);
+    FUZZ_CHECK(names != NULL);
+    for (struct dirent *name; (name = readdir(names));) {
+        if (name->d_name[0] != '.')
+            snprintf(entry, sizeof entry, "%s/%s", folder, name->d_name);
+    }
+    closedir(names);
+    FUZZ_CHECK(entry[0]);
+}
+
+static void read_placement(const char *text)
+{
+#ifdef KPROF_HAVE_CUDA
+    kprof_config_image image = {.placement = (char *)text};
+    for (size_t pass = 0; pass < 4; pass++) {
+        kprof_placed_counters counters;
+        (void)!kprof_placed_counters_read(&image, pass, &counters);
+        kprof_placed_counters_free(&counters);
+    }
+#else
+    (void)text;
+#endif
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    kprof_strbuf key = {(char *)"key", 3, 4, false}, out = KPROF_STRBUF_INIT;
+    fuzz_input input = {data, size};
+    fuzz_write_file(entry, data, size);
+    bool found = kprof_cache_get(&key, &out);
+    FUZZ_CHECK(!found || out.length < size);
+    kprof_strbuf_free(&out);
+    kprof_cache_put(&key, data, size);
+    found = kprof_cache_get(&key, &out);
+    FUZZ_CHECK(found && out.length == size && (size == 0 || memcmp(out.data, data, size) == 0));
+    kprof_strbuf_free(&out);
+    char *text = fuzz_take_text(&input, size);
+    read_placement(text);
+    free(text);
+    return 0;
+}

@@ -1,0 +1,39 @@
+/* Conditions of --fail-on, and whether changes meet them. */
+#include "fuzz.h"
+
+#include "report/change.h"
+
+#include <math.h>
+
+static void check(const kprof_condition *condition, double before, double after)
+{
+    double sides[2][7];
+    for (size_t i = 0; i < 7; i++) {
+        sides[0][i] = before + (double)i;
+        sides[1][i] = after - (double)i;
+    }
+    for (int class = KPROF_CLASS_EXACT; class <= KPROF_CLASS_NOISY; class ++) {
+        kprof_changed_values values = {(kprof_metric_class) class, {{sides[0], 7}, {sides[1], 7}}, true};
+        kprof_tolerances tolerances = {KPROF_TIME_TOLERANCE_PCT, KPROF_TRAFFIC_TOLERANCE_PCT};
+        kprof_change change;
+        FUZZ_CHECK(kprof_change_of(&values, &tolerances, &change) == KPROF_OK);
+        kprof_gate gate = kprof_condition_check(condition, &change, 0.01);
+        FUZZ_CHECK(gate >= KPROF_GATE_PASSED && gate <= KPROF_GATE_INCONCLUSIVE);
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static const double levels[] = {0, -1, 100, 1e308, -1e308, 5e-324, INFINITY, NAN};
+    fuzz_input input = {data, size};
+    char *text = fuzz_take_text(&input, size);
+    kprof_condition condition = {0};
+    if (kprof_condition_parse(text, &condition) == KPROF_OK) {
+        FUZZ_CHECK(condition.metric && condition.metric[0] && isfinite(condition.limit));
+        for (size_t i = 0; i < sizeof levels / sizeof *levels; i++)
+            check(&condition, levels[i], levels[(i * 3 + 1) % (sizeof levels / sizeof *levels)]);
+    }
+    kprof_condition_free(&condition);
+    free(text);
+    return 0;
+}

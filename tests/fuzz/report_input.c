@@ -1,0 +1,170 @@
+/* Reports for harnesses. */
+#include "report_input.h"
+
+#include "../report/diff_fixture.h"
+#include "../report/fixture.h"
+#include "fuzz.h"
+#include "output_check.h"
+#include "report/diff.h"
+
+#include <sqlite3.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char *const kernel_bases[] = {"function", "demangled", "mangled", NULL};
+
+/* The same findings for all inputs. */
+static const kprof_finding_list *shipped_findings(void)
+{
+    static kprof_finding_list findings;
+    static kprof_catalog *catalog; /* stays, since the findings are its */
+    if (!catalog)
+        catalog = fixture_findings_load(true, &findings);
+    return &findings;
+}
+
+/* The report that others are compared with stays open. */
+static kprof_report *baseline(void)
+{
+    static kprof_report *report;
+    if (report)
+        return report;
+    char path[256];
+    size_t size;
+    uint8_t *data = fuzz_read_fixture(false, &size);
+    snprintf(path, sizeof path, "%s", fuzz_path("baseline.kprof"));
+    fuzz_write_file(path, data, size);
+    free(data);
+    FUZZ_CHECK(kprof_report_open(path, &report) == KPROF_OK);
+    return report;
+}
+
+static kprof_status compare(kprof_report *report, const kprof_print_options *options, FILE *out)
+{
+    kprof_condition condition = {(char *)"duration>+1%", (char *)KPROF_TIME_METRIC, KPROF_ABOVE, 1, true};
+    kprof_diff_outcome outcome;
+    kprof_diff_request request = {.settings = {{.file = "a"}, {.file = "b"}},
+                                  .conditions = &condition,
+                                  .condition_count = 1,
+                                  .tolerances = {KPROF_TIME_TOLERANCE_PCT, KPROF_TRAFFIC_TOLERANCE_PCT},
+                                  .anyway = true,
+                                  .outcome = &outcome};
+    kprof_page_source source = {(kprof_report *[]){baseline(), report}, KPROF_SIDES, &request};
+    kprof_status status = kprof_page_show(&kprof_diff_page, &source, options, out);
+    return status == KPROF_UNKNOWN_NAME || status == KPROF_NOT_COMPARABLE ? KPROF_OK : status;
+}
+
+static kprof_status count(kprof_report *report, const kprof_filter_spec *filter)
+{
+    kprof_report_counts counts;
+    kprof_seen_kernel *seen = NULL;
+    size_t seen_count = 0;
+    uint64_t taken;
+    char *line = NULL;
+    kprof_status status = kprof_report_count(report, &counts);
+    if (status == KPROF_OK)
+        status = kprof_report_count_taken(report, filter, &taken);
+    if (status == KPROF_OK)
+        status = kprof_report_seen(report, &seen, &seen_count);
+    if (status == KPROF_OK)
+        status = kprof_report_command_line(report, &line);
+    kprof_seen_free(seen, seen_count);
+    free(line);
+    return status;
+}
+
+/* KPROF_PAGE_COUNT stands for the page of a comparison. */
+static kprof_status print(kprof_report *report, const kprof_print_options *options)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    FUZZ_CHECK(out != NULL);
+    kprof_status status = options->page == KPROF_PAGE_COUNT ? compare(report, options, out)
+                                                            : kprof_report_print(&report, 1, options, out);
+    FUZZ_CHECK(fclose(out) == 0 && strlen(text) == size);
+    if (status == KPROF_OK)
+        fuzz_check_output(options, text);
+    free(text);
+    return status;
+}
+
+kprof_status fuzz_print_report(kprof_report *report, unsigned how)
+{
+    bool has_findings = how & FUZZ_PRINT_FINDINGS;
+    kprof_filter_spec filter = {.kernel = how & 2 ? (char *)"regex:[aeiou].*o|Kernel" : NULL,
+                                .launch_skip = how & 4 ? 1 : 0};
+    unsigned page = how / 8 % (KPROF_PAGE_COUNT + 1), format = how / 64 % KPROF_FORMAT_COUNT;
+    kprof_print_options options = {.page = (kprof_page)page,
+                                   .format = (kprof_format)format,
+                                   .color = how & 0x200,
+                                   .base_units = how & 0x400,
+                                   .width = how & 0x800 ? 20 : 0,
+                                   .all_rows = how & 0x1000,
+                                   .details_help = how & 0x2000,
+                                   .filter = how & 6 ? &filter : NULL,
+                                   .findings = has_findings ? shipped_findings() : NULL,
+                                   .kernel_base = kernel_bases[how >> 14 & 3]};
+    kprof_status status = how & 0x100 ? count(report, &filter) : KPROF_OK;
+    if (status != KPROF_OK)
+        return status;
+    return print(report, &options);
+}
+
+kprof_status fuzz_print_finding(kprof_report *report, const kprof_finding *finding)
+{
+    kprof_finding_list findings = {&finding, 1};
+    kprof_print_options options = {.findings = &findings, .details_help = true, .all_rows = true};
+    return print(report, &options);
+}
+
+void fuzz_try_report(const char *path, unsigned how)
+{
+    kprof_report *report = NULL;
+    kprof_status status = kprof_report_open(path, &report);
+    (void)kprof_report_is_unfinished(path);
+    if (status == KPROF_OK)
+        status = fuzz_print_report(report, how);
+    FUZZ_CHECK(status == KPROF_OK || status == KPROF_BAD_REPORT || status == KPROF_NO_MEMORY);
+    FUZZ_CHECK(kprof_report_close(report) == KPROF_OK);
+}
+
+/* The smaller a file and the quicker it is printed, the more of its changes are tried. */
+static uint8_t *read_shrunk(const char *path, size_t *size)
+{
+    sqlite3 *db = NULL;
+    FUZZ_CHECK(sqlite3_open(path, &db) == SQLITE_OK);
+    FUZZ_CHECK(sqlite3_exec(db,
+                            "DELETE FROM value WHERE metric_id % 6;"
+                            "DELETE FROM schedule WHERE metric_id NOT IN (SELECT metric_id FROM value);"
+                            "UPDATE metric SET description = substr(description, 1, 8);"
+                            "PRAGMA page_size=512; VACUUM",
+                            NULL, NULL, NULL) == SQLITE_OK);
+    FUZZ_CHECK(sqlite3_close(db) == SQLITE_OK);
+    uint8_t *data = fuzz_read_file(path, size);
+    unlink(path);
+    return data;
+}
+
+uint8_t *fuzz_read_seed_report(size_t *size)
+{
+    char path[256];
+    snprintf(path, sizeof path, "%s", fuzz_path("plans.kprof"));
+    fixture_metrics metrics = fixture_metrics_load();
+    kprof_report *report = fixture_create(path, &metrics);
+    FUZZ_CHECK(kprof_report_close(report) == KPROF_OK);
+    fixture_metrics_free(&metrics);
+    return read_shrunk(path, size);
+}
+
+uint8_t *fuzz_read_fixture(bool multiplexed, size_t *size)
+{
+    char path[256];
+    snprintf(path, sizeof path, "%s", fuzz_path("fixture.kprof"));
+    if (multiplexed)
+        fixture_write_multiplexed(path);
+    else
+        fixture_write(path);
+    return read_shrunk(path, size);
+}

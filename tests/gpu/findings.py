@@ -1,0 +1,127 @@
+#!/usr/bin/env python3
+"""Records the kernels of tests/gpu/findings, each of which shows one performance problem or none, with the full set as
+findings.kprof. Checks that the results of the kernels are right with and without kprof, that every kernel that
+findings/README.md names is measured with every value that the others have, and that the report stays small. Prints the
+summary page and a table of what tells the kernels apart. Exits 1 when a check fails, 77 where there is no GPU.
+
+    findings.py [--output FILE]
+"""
+import argparse
+import collections
+import contextlib
+import re
+import sqlite3
+import sys
+
+import harness
+
+README = harness.ROOT / "tests/gpu/findings/README.md"
+LIMIT_BYTES = 1_500_000
+STALLS = "smsp__average_warps_issue_stalled_"
+COLUMNS = [("time, us", "gpu__time_duration.sum", 1e-3),
+           ("SM, %", "sm__throughput.avg.pct_of_peak_sustained_elapsed", 1),
+           ("memory, %", "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed", 1),
+           ("DRAM, %", "gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed", 1),
+           ("issue, %", "smsp__issue_active.avg.pct_of_peak_sustained_active", 1),
+           ("occupancy, %", "sm__warps_active.avg.pct_of_peak_sustained_active", 1)]
+
+Finding = collections.namedtuple("Finding", "name shown_by not_shown_by")
+
+
+def read_findings(text):
+    """The rows of the tables of README.md that name kernels in both columns."""
+    found = []
+    for line in text.splitlines():
+        cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
+        if line.startswith("|") and len(cells) == 3:
+            kernels = [re.findall(r"`(\w+)`", cell) for cell in cells[1:]]
+            if all(kernels):
+                found.append(Finding(cells[0], *kernels))
+    return found
+
+
+def named_kernels(findings):
+    return {kernel for finding in findings for kernel in finding.shown_by + finding.not_shown_by}
+
+
+def top_stall(metrics):
+    """The most frequent reason of a warp to wait, and its cycles for each issued instruction."""
+    cycles = {name[len(STALLS):].partition("_per_issue_active")[0]: value for name, value in metrics.items()
+              if name.startswith(STALLS) and name.endswith("_per_issue_active.ratio") and value is not None}
+    if not cycles:
+        return ""
+    reason = max(cycles, key=cycles.get)
+    return f"{reason} {cycles[reason]:.3g}"
+
+
+def describe(launch):
+    def value(metric, factor):
+        known = launch.metrics.get(metric)
+        return None if known is None else round(known * factor, 1)
+
+    return [launch.kernel, *(value(metric, factor) for _, metric, factor in COLUMNS), top_stall(launch.metrics)]
+
+
+def faults_of(launches, findings):
+    """What the report lacks: kernels that README.md names, launches that were not measured, and values."""
+    faults = [f"{kernel} was not launched" for kernel in
+              sorted(named_kernels(findings) - {launch.kernel for launch in launches})]
+    faults += [f"README.md does not name {launch.kernel}" for launch in launches
+               if launch.kernel not in named_kernels(findings)]
+    usual = max((len(launch.metrics) for launch in launches), default=0)
+    for launch in launches:
+        if not launch.measured or launch.reason:
+            faults.append(f"{launch.kernel} is not complete: {launch.reason or 'not measured'}")
+        elif len(launch.metrics) < usual:
+            faults.append(f"{launch.kernel} has {len(launch.metrics)} metrics, others have {usual}")
+    return faults
+
+
+def record(document):
+    """Run the program plain and under kprof; (report, faults)."""
+    report, folder = harness.results_folder() / "findings.kprof", harness.programs()
+    plain = harness.run(["./findings"], cwd=folder)
+    under = harness.run([harness.kprof(), "--set", "full", "-f", "-o", report, "--log-file",
+                         harness.results_folder() / "findings.log", "./findings"], limit=400, cwd=folder)
+    faults = [f"{how} it ended with {result.status}: {harness.last_lines(result.stderr)}"
+              for how, result in (("plain", plain), ("under kprof", under)) if result.status != 0]
+    faults += [line for line in under.stdout.splitlines() if line.endswith(": WRONG")]
+    if under.stdout != plain.stdout:
+        faults.append("the program printed something else under kprof")
+    document.add(f"plain {plain.seconds:.1f} s, under kprof {under.seconds:.1f} s\n")
+    return report, faults
+
+
+def shrink(report):
+    """Give free pages back, and tell the size in bytes."""
+    with contextlib.closing(sqlite3.connect(report)) as database:
+        database.execute("VACUUM")
+    return report.stat().st_size
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--output", default=None)
+    options = parser.parse_args()
+    if not harness.have_gpu():
+        print("findings.py: no GPU", file=sys.stderr)
+        return harness.SKIPPED
+    document = harness.Document(options.output or harness.results_folder() / "findings.md")
+    document.add(harness.table(["", ""], harness.facts("tests/gpu/findings.py")))
+    report, faults = record(document)
+    if report.exists():
+        launches, _ = harness.read_report(report)
+        size = shrink(report)
+        faults += faults_of(launches, read_findings(README.read_text(encoding="utf-8")))
+        if size > LIMIT_BYTES:
+            faults.append(f"the report has {size} bytes, more than {LIMIT_BYTES}")
+        header = ["kernel", *(label for label, _, _ in COLUMNS), "first stall reason, cycles per issue"]
+        document.add(harness.table(header, [describe(launch) for launch in launches]))
+        document.add(f"{report.name}: {len(launches)} launches, {size} bytes\n")
+        document.add(harness.run([harness.kprof(), "report", report, "--page", "summary"]).stdout)
+    document.add("".join(f"- FAULT: {fault}\n" for fault in faults) or "All checks hold.")
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,58 @@
+#!/usr/bin/env python3
+"""The table of findings names the kernels of the sources, and the judgement of a report sees what is missing."""
+import re
+import unittest
+
+import findings
+import harness
+
+SOURCES = harness.ROOT / "tests/gpu/findings"
+KERNEL = re.compile(r"^__global__ void (?:__\w+__\(\d+\) )?(\w+)\(", re.MULTILINE)
+LAUNCH = re.compile(r"^\s+(\w+)<<<", re.MULTILINE)
+TABLE = """| finding | kernels that show it | kernels that do not |
+|---|---|---|
+| slow | `a`, `b` | `c` |
+"""
+
+
+def launch(kernel, metrics=("m", "n"), measured=True, reason=""):
+    return harness.Launch(kernel, dict.fromkeys(metrics, 1.0), measured, reason)
+
+
+class Table(unittest.TestCase):
+    def test_a_row_names_kernels_of_both_kinds(self):
+        self.assertEqual(findings.read_findings(TABLE), [("slow", ["a", "b"], ["c"])])
+
+    def test_the_table_names_every_kernel_and_the_program_launches_and_checks_each(self):
+        text = "".join(path.read_text(encoding="utf-8") for path in sorted(SOURCES.glob("*.cu")))
+        kernels = set(KERNEL.findall(text))
+        self.assertGreater(len(kernels), 50)
+        named = findings.named_kernels(findings.read_findings(findings.README.read_text(encoding="utf-8")))
+        self.assertEqual(named, kernels)
+        self.assertEqual(sorted(LAUNCH.findall(text)), sorted(kernels))
+        self.assertEqual(sorted(re.findall(r'check_launch\("(\w+)"', text)), sorted(kernels))
+
+
+class Judgement(unittest.TestCase):
+    def setUp(self):
+        self.rows = findings.read_findings(TABLE)
+
+    def test_a_complete_report_has_no_faults(self):
+        self.assertEqual(findings.faults_of([launch("a"), launch("b"), launch("c")], self.rows), [])
+
+    def test_kernels_that_are_missing_or_unknown_are_faults(self):
+        faults = findings.faults_of([launch("a"), launch("b"), launch("d")], self.rows)
+        self.assertEqual(faults, ["c was not launched", "README.md does not name d"])
+
+    def test_launches_that_lack_values_are_faults(self):
+        faults = findings.faults_of([launch("a", ["m"]), launch("b", measured=False), launch("c")], self.rows)
+        self.assertEqual(faults, ["a has 1 metrics, others have 2", "b is not complete: not measured"])
+
+    def test_the_first_stall_reason_is_the_one_with_most_cycles(self):
+        metrics = {f"{findings.STALLS}{reason}_per_issue_active.ratio": cycles
+                   for reason, cycles in (("wait", 2.0), ("long_scoreboard", 41.25), ("drain", None))}
+        self.assertEqual(findings.top_stall(metrics), "long_scoreboard 41.2")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,77 @@
+#!/usr/bin/env python3
+"""Holds the findings of a recorded run to findings/recorded.csv: each finding is told of the kernels that show its
+problem and not of those that do not. The kernels are those of tests/gpu/findings, recorded on an H200 with the full
+set. Also checks what the verdict says limits some of them, and which stall each kernel made for one has.
+
+Usage: check_findings.py SOURCE KPROF"""
+import csv
+import json
+import pathlib
+import subprocess
+import sys
+
+RECORDED = "tests/report/findings/recorded-h200.kprof"
+# Findings that no kernel of the run can show, and why.
+NOT_RECORDED = {
+    "Bottleneck": "it is told of every launch",
+    "Fp64OnWeakChip": "GH100 has full FP64 units",
+    "LowClock": "a program cannot ask for a throttled clock",
+    "PartialSectors": "the run has no bytes per sector",
+    "SystemMemory": "no launch that reaches host memory can be repeated",
+    "UncoalescedGlobal": "the run has no bytes per sector",
+}
+LIMITS = {"dram_bound_sum": "DRAM bandwidth", "uncoalesced_read": "DRAM bandwidth", "pipe_alu": "ALU pipe",
+          "compute_bound_fma": "issue slots", "latency_bound_chase": "launch size", "dependent_loads": "latency",
+          "occupancy_shared_memory": "occupancy", "coalesced_write": "path from L1 to L2",
+          "shared_bank_conflicts": "L1 data pipe"}
+STALLS = {"dependent_loads": "Long Scoreboard", "dependent_shared_loads": "Short Scoreboard",
+          "barrier_waits": "Barrier",
+          "fence_each_store": "Membar", "shared_store_flood": "MIO Throttle", "texture_flood": "TEX Throttle",
+          "pipe_xu": "MIO Throttle", "dependent_chain": "Wait", "sleeping_wait": "Sleeping"}
+
+
+def read_launches(source, kprof):
+    """{function: launch} of the recorded run."""
+    done = subprocess.run([kprof, "report", source / RECORDED, "--json"], capture_output=True, text=True, timeout=60, check=True)
+    return {launch["kernel"]["function"]: launch for launch in json.loads(done.stdout)["launches"]}
+
+
+def faults_of_table(source, launches):
+    told = {kernel: {finding["id"] for finding in launch["findings"]} for kernel, launch in launches.items()}
+    with open(source / "tests/report/findings/recorded.csv", encoding="utf-8") as table:
+        rows = list(csv.DictReader(table))
+    for row in rows:
+        for kernel in row["found"].split():
+            if row["finding"] not in told[kernel]:
+                yield f"{row['finding']} is not told of {kernel}"
+        for kernel in row["not found"].split():
+            if row["finding"] in told[kernel]:
+                yield f"{row['finding']} is told of {kernel}"
+    shipped = {path.stem for path in (source / "metricsets/findings").glob("*.json")}
+    for finding in sorted(shipped ^ {row["finding"] for row in rows} ^ set(NOT_RECORDED)):
+        yield f"{finding} is in neither recorded.csv nor NOT_RECORDED, or in both, or not shipped"
+
+
+def faults_of_verdicts(launches):
+    for kernel, limit in LIMITS.items():
+        found = launches[kernel]["verdict"]["limit"]["name"]
+        if found != limit:
+            yield f"{kernel} is limited by {found}, not {limit}"
+    for kernel, stall in STALLS.items():
+        found = launches[kernel]["verdict"]["stall"]["name"]
+        if found != stall:
+            yield f"the top stall of {kernel} is {found}, not {stall}"
+
+
+def main(source, kprof):
+    if not (source / RECORDED).exists():
+        print(f"skipped: {RECORDED} has not been recorded; tests/gpu/run.sh findings makes it")
+        return 77
+    launches = read_launches(source, kprof)
+    faults = [*faults_of_table(source, launches), *faults_of_verdicts(launches)]
+    print(f"{len(launches)} kernels, {len(faults)} faults", *faults, sep="\n")
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])))

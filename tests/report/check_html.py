@@ -1,0 +1,161 @@
+#!/usr/bin/env python3
+"""Checks the HTML pages that kprof writes without a browser: their data is that of the CSV, nothing in it can end its
+block, they name no other file, and the output is treated as others are.
+Usage: check_html.py SOURCE_FOLDER KPROF WRITE_FIXTURE"""
+import base64
+import csv
+import hashlib
+import html.parser
+import io
+import json
+import os
+import pathlib
+import re
+import stat
+import subprocess
+import sys
+import tempfile
+import unittest
+
+from html_reports import HOSTILE, data_of, make_hostile, make_many, write_page
+
+SOURCE, KPROF, WRITE_FIXTURE = pathlib.Path(sys.argv[1]), sys.argv[2], sys.argv[3]
+SAMPLE = SOURCE / "samples/vectorAdd-h200.kprof"
+PAGE = SOURCE / "src/report/html/report.html"
+DIGITS = 1e-11  # what 12 significant digits leave out
+
+
+class Elements(html.parser.HTMLParser):
+    """Counts elements and collects the attributes that could make a browser fetch something."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.count, self.addresses = {}, []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.count[tag] = self.count.get(tag, 0) + 1
+        self.addresses += [value for name, value in attrs if name in ("src", "href", "action", "data", "srcset")]
+
+
+class Html(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.page = self.folder / "page.html"
+
+    def write(self, report, *more, status=0):
+        result = write_page(KPROF, "report", report, "--html", self.page, *more)
+        self.assertEqual(result.returncode, status, result.stderr)
+        self.assertEqual(result.stdout, "")
+        return result.stderr
+
+    def fixture(self, *words):
+        path = self.folder / f"{'-'.join(words) or 'fixture'}.kprof"
+        subprocess.run([WRITE_FIXTURE, path, *words], check=True)
+        return path
+
+    def test_values_are_those_of_the_csv(self):
+        for report in (SAMPLE, self.fixture()):
+            self.write(report, "-f")
+            launches = data_of(self.page)[1]["parts"][-1]
+            columns = {metric["name"]: i for i, metric in enumerate(launches["metrics"])}
+            values = {launch["id"]: launch["values"] for launch in launches["launches"]}
+            text = subprocess.run([KPROF, "report", report, "--csv"], capture_output=True, text=True, check=True).stdout
+            checked = 0
+            for row in csv.DictReader(io.StringIO(text)):
+                if row["metric"] not in columns:
+                    continue
+                value = values[int(row["launch"])][columns[row["metric"]]]
+                checked += 1
+                if row["value"] == "":
+                    self.assertIsNone(value, row["metric"])
+                else:
+                    self.assertAlmostEqual(value, float(row["value"]), delta=DIGITS * abs(value), msg=row["metric"])
+            self.assertGreater(checked, 40)
+
+    def test_findings_are_those_of_the_json(self):
+        self.write(SAMPLE)
+        _, data = data_of(self.page)
+        launches = data["parts"][-1]
+        text = subprocess.run([KPROF, "report", SAMPLE, "--json"], capture_output=True, text=True, check=True).stdout
+        expected = json.loads(text)["launches"][0]
+        found = launches["launches"][0]["findings"]
+        self.assertEqual([launches["rules"][one["rule"]]["id"] for one in found],
+                         [one["id"] for one in expected["findings"]])
+        self.assertEqual([one["message"] for one in found], [one["message"] for one in expected["findings"]])
+        lines = {row["key"]: data["texts"][line[2]] if line[2] is not None else None
+                 for row, line in zip(launches["verdict"], launches["launches"][0]["verdict"])}
+        self.assertEqual(lines["limit"], expected["verdict"]["limit"]["text"])
+
+    def test_names_cannot_end_the_data(self):
+        self.write(make_hostile(SAMPLE, self.folder / "hostile.kprof"))
+        text, data = data_of(self.page)
+        self.assertNotIn("<", text)
+        self.assertIn("<img", data["parts"][-1]["kernels"][0]["name"])
+        self.assertEqual(Elements(self.page.read_text()).count, Elements(PAGE.read_text()).count)
+        self.assertIn("script", HOSTILE)
+
+    def test_the_page_is_alone(self):
+        page = PAGE.read_text()
+        elements = Elements(page)
+        self.assertTrue(all(address.startswith("#") for address in elements.addresses), elements.addresses)
+        style = re.search(r"<style>(.*)</style>", page, re.DOTALL)[1]
+        self.assertNotRegex(style, r"@import|url\(")
+        script = re.search(r"<script>(.*)</script>", page, re.DOTALL)[1]
+        allowed = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+        policy = re.search(r'Content-Security-Policy" content="([^"]*)"', page)[1]
+        self.assertIn(f"default-src 'none'; script-src 'sha256-{allowed}'", policy)
+        self.assertEqual(page.count("@KPROF_DATA@"), 1)
+
+    def test_the_page_is_built_of_its_sources(self):
+        web = SOURCE / "web"
+        names = ["build.mjs", "package.json", "page.html", "style.css", *sorted(f"src/{path.name}" for path in
+                                                                                 (web / "src").iterdir())]
+        built = hashlib.sha256(b"".join((web / name).read_bytes() for name in names)).hexdigest()
+        self.assertEqual(re.search(r"sources (\w+)", PAGE.read_text())[1], built,
+                         "run npm install --no-package-lock && npm run build in web/")
+
+    def test_many_launches_fit(self):
+        self.write(SAMPLE)
+        alone = self.page.stat().st_size
+        self.write(make_many(SAMPLE, self.folder / "many.kprof", 201), "-f")
+        self.assertLess((self.page.stat().st_size - alone) / 200, 4600)  # 2,000 launches take 10 MB at most
+
+    def test_a_comparison(self):
+        reports = [self.fixture("before"), self.fixture("after")]
+        result = write_page(KPROF, "diff", *reports, "--html", self.page)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        parts = {part["key"]: part for part in data_of(self.page)[1]["parts"]}
+        self.assertEqual(parts["verdicts"]["records"][0][1][0], "worse")
+        self.assertGreater(len(parts["kernels"]["records"][0][2]), 3)
+
+    def test_the_output(self):
+        self.write(SAMPLE)
+        self.assertEqual(stat.S_IMODE(self.page.stat().st_mode), 0o600)
+        written = self.page.read_bytes()
+        self.assertIn("give -f", self.write(SAMPLE, status=108))
+        self.assertEqual(self.page.read_bytes(), written)
+        self.write(SAMPLE, "-f", "-k", "vectorAdd")
+        self.write(SAMPLE, "-f", "-k", "nonesuch", status=106)
+        self.assertEqual(self.page.read_bytes(), written)
+        for line in (["--csv"], ["--page", "raw"], ["--print-summary", "per-kernel"], ["--log-file", "x"]):
+            self.assertIn("--html", self.write(SAMPLE, *line, status=101))
+
+    def test_a_failure_leaves_no_part_of_a_page(self):
+        damaged = make_many(SAMPLE, self.folder / "damaged.kprof", 20)
+        data = bytearray(damaged.read_bytes())
+        middle = len(data) // 2 // 4096 * 4096
+        data[middle:] = bytes(len(data) - middle)
+        damaged.write_bytes(data)
+        self.write(damaged, status=107)
+        self.assertFalse(self.page.exists())
+        if pathlib.Path("/dev/full").exists():
+            full = write_page(KPROF, "report", SAMPLE, "-f", "--html", "/dev/full")
+            self.assertEqual(full.returncode, 108, full.stderr)
+            self.assertTrue(os.path.exists("/dev/full"))
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])

@@ -1,0 +1,351 @@
+/* Findings evaluated: every shipped one with values that it is found in, values that it is not, and one missing; how
+ * values are chosen; and the verdict. The cases of shipped findings are findings/<id>.json. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "fixture.h"
+#include "report/findings.h"
+
+#include <cjson/cJSON.h>
+#include <math.h>
+
+/* A launch with a value for each member of an object. */
+typedef struct made_launch {
+    kprof_model model;
+    double values[64];
+} made_launch;
+
+static void set_value(made_launch *launch, const char *name, double value)
+{
+    size_t index = kprof_names_find(&launch->model.metric_names, name);
+    if (index == KPROF_NAMES_NONE) {
+        index = launch->model.metric_count++;
+        assert_true(index < 64);
+        assert_true(kprof_names_add(&launch->model.metric_names, name, index));
+    }
+    launch->values[index] = value;
+}
+
+static void set_values(made_launch *launch, const cJSON *values)
+{
+    const cJSON *value;
+    cJSON_ArrayForEach(value, values)
+    {
+        set_value(launch, value->string, value->valuedouble);
+    }
+}
+
+static void free_launch(made_launch *launch)
+{
+    kprof_names_free(&launch->model.metric_names);
+    *launch = (made_launch){0};
+}
+
+/* Evaluate; the rules are freed with kprof_rules_free. */
+static const kprof_findings *apply(const kprof_finding_list *findings, const made_launch *launch, kprof_rules **rules)
+{
+    assert_int_equal(kprof_rules_new(findings, &launch->model, rules), KPROF_OK);
+    return kprof_rules_apply(*rules, launch->values);
+}
+
+static void expect_found(const kprof_found *found, const cJSON *expected)
+{
+    const cJSON *gain = cJSON_GetObjectItem(expected, "gain");
+    const char *says = cJSON_GetStringValue(cJSON_GetObjectItem(expected, "says"));
+    kprof_strbuf text = KPROF_STRBUF_INIT;
+    assert_int_equal(found->state, KPROF_FOUND);
+    kprof_found_say(found, false, &text);
+    if (!strstr(text.data, says))
+        fail_msg("%s says \"%s\", not \"%s\"", found->finding->id, text.data, says);
+    if (strstr(text.data, "n/a"))
+        fail_msg("%s says \"%s\"", found->finding->id, text.data);
+    kprof_strbuf_free(&text);
+    assert_true(cJSON_IsNull(gain) == (found->finding->gain == NULL));
+    if (!cJSON_IsNull(gain) && !(fabs(found->gain_pct - gain->valuedouble) < 1e-9))
+        fail_msg("%s is worth %.15g, not %.15g", found->finding->id, found->gain_pct, gain->valuedouble);
+}
+
+/* Not evaluated, and told for want of what. */
+static void expect_unknown(const kprof_finding_list *findings, const made_launch *launch, const char *missing)
+{
+    kprof_rules *rules;
+    kprof_strlist names = KPROF_STRLIST_INIT;
+    const kprof_found *found = &apply(findings, launch, &rules)->items[0];
+    if (found->state != KPROF_FOUND_UNKNOWN)
+        fail_msg("%s is evaluated without %s", found->finding->id, missing);
+    assert_int_equal(kprof_found_missing(found, &names), KPROF_OK);
+    if (!kprof_strlist_contains(&names, missing))
+        fail_msg("%s does not tell that %s is missing", found->finding->id, missing);
+    kprof_strlist_free(&names);
+    kprof_rules_free(rules);
+}
+
+static void check_unknown(const kprof_finding_list *findings, made_launch *launch, const cJSON *without)
+{
+    const cJSON *name;
+    if (cJSON_IsString(without)) {
+        set_value(launch, without->valuestring, NAN);
+        expect_unknown(findings, launch, without->valuestring);
+        return;
+    }
+    cJSON_ArrayForEach(name, without)
+    {
+        set_value(launch, name->valuestring, NAN);
+    }
+    expect_unknown(findings, launch, cJSON_GetArrayItem(without, 0)->valuestring);
+}
+
+static void check_shipped(const kprof_finding *finding)
+{
+    char path[512];
+    kprof_rules *rules;
+    made_launch launch = {0};
+    const kprof_finding *items[] = {finding};
+    const kprof_finding_list findings = {items, 1};
+    snprintf(path, sizeof path, KPROF_TESTS_DIR "/report/findings/%s.json", finding->id);
+    char *text = fixture_read(path, NULL);
+    cJSON *cases = text ? cJSON_Parse(text) : NULL;
+    if (!cases)
+        fail_msg("%s: a finding without cases", path);
+    const cJSON *found = cJSON_GetObjectItem(cases, "found"), *nothing = cJSON_GetObjectItem(cases, "nothing");
+    set_values(&launch, cJSON_GetObjectItem(found, "values"));
+    expect_found(&apply(&findings, &launch, &rules)->items[0], found);
+    kprof_rules_free(rules);
+    if (!cJSON_IsNull(nothing)) { /* else it is always found */
+        set_values(&launch, nothing);
+        if (apply(&findings, &launch, &rules)->items[0].state != KPROF_FOUND_NOTHING)
+            fail_msg("%s is found, or not evaluated, where there is nothing", finding->id);
+        kprof_rules_free(rules);
+    }
+    set_values(&launch, cJSON_GetObjectItem(found, "values"));
+    check_unknown(&findings, &launch, cJSON_GetObjectItem(cases, "unknown"));
+    free_launch(&launch);
+    cJSON_Delete(cases);
+    free(text);
+}
+
+static void shipped_findings(void **state)
+{
+    (void)state;
+    kprof_finding_list findings;
+    kprof_catalog *catalog = fixture_findings_load(true, &findings);
+    assert_true(findings.count >= 20);
+    for (size_t i = 0; i < findings.count; i++)
+        check_shipped(findings.items[i]);
+    free(findings.items);
+    kprof_catalog_free(catalog);
+}
+
+static const char chooser[] =
+    "{\"id\":\"Chooser\",\"name\":\"N\",\"help\":\"H\",\"sections\":[\"S\"],\"confidence\":\"low\",\"when\":\"most >= "
+    "0\","
+    "\"values\":[{\"name\":\"most\",\"unit\":\"%\",\"largest\":[{\"name\":\"A\",\"value\":\"a__x\"},"
+    "{\"name\":\"B\",\"value\":\"b__x\"},{\"name\":\"never\",\"value\":\"1000\",\"when\":\"a__x < 0\"}]},"
+    "{\"name\":\"least\",\"smallest\":[{\"name\":\"A\",\"value\":\"a__x\"},{\"name\":\"B\",\"value\":\"b__x\"}]},"
+    "{\"name\":\"turn\",\"first\":[{\"name\":\"high\",\"when\":\"b__x > 50\"},{\"name\":\"low {most.name}\","
+    "\"text\":\"at {most} \"}]}],"
+    "\"message\":\"{most.name} {least.name} {turn.name} {turn.text}{turn}\","
+    "\"speedup\":{\"expression\":\"a__x * 10 - 5\",\"formula\":\"f\"}}";
+
+static void expect_choice(kprof_finding *finding, double a, double b, const char *expected)
+{
+    kprof_rules *rules;
+    made_launch launch = {0};
+    const kprof_finding *items[] = {finding};
+    kprof_strbuf text = KPROF_STRBUF_INIT;
+    set_value(&launch, "a__x", a);
+    set_value(&launch, "b__x", b);
+    const kprof_found *found = &apply(&(kprof_finding_list){items, 1}, &launch, &rules)->items[0];
+    kprof_found_say(found, false, &text);
+    assert_string_equal(text.data, expected);
+    kprof_strbuf_free(&text);
+    kprof_rules_free(rules);
+    free_launch(&launch);
+}
+
+/* An option without a value does not count; where options are asked in turn, one that is open ends it. */
+static void options_are_chosen(void **state)
+{
+    (void)state;
+    kprof_finding finding;
+    cJSON *json = cJSON_Parse(chooser);
+    assert_int_equal(kprof_finding_read(&(kprof_json_place){NULL, "F", 0}, json, &finding), KPROF_OK);
+    expect_choice(&finding, 4, 60, "B A high 1");
+    expect_choice(&finding, 4, 3, "A B low A at 4 % 2");
+    expect_choice(&finding, 4, 4, "A A low A at 4 % 2");
+    expect_choice(&finding, NAN, 3, "B B low B at 3 % 2");
+    expect_choice(&finding, 4, NAN, "A A n/a n/an/a");
+    kprof_finding_free(&finding);
+    cJSON_Delete(json);
+}
+
+/* Each text has the one before it twice, and each value those before it: neither is followed without end. */
+static void growing_texts_are_cut(void **state)
+{
+    (void)state;
+    enum { LEVELS = 60 };
+    kprof_finding finding;
+    kprof_rules *rules;
+    made_launch launch = {0};
+    const kprof_finding *items[] = {&finding};
+    kprof_strbuf json = KPROF_STRBUF_INIT, text = KPROF_STRBUF_INIT;
+    kprof_strlist missing = KPROF_STRLIST_INIT;
+    kprof_strbuf_puts(&json, "{\"id\":\"F\",\"name\":\"N\",\"help\":\"H\",\"sections\":[\"S\"],\"confidence\":\"low\","
+                             "\"values\":[{\"name\":\"v0\",\"first\":[{\"name\":\"o\",\"text\":\"ab\"}]},"
+                             "{\"name\":\"w0\",\"expression\":\"a__x\"}");
+    for (int i = 1; i < LEVELS / 2; i++)
+        kprof_strbuf_printf(&json,
+                            ",{\"name\":\"v%d\",\"first\":[{\"name\":\"o\",\"text\":\"{v%d.text}{v%d.text}\"}]},"
+                            "{\"name\":\"w%d\",\"expression\":\"w%d + w%d\"}",
+                            i, i - 1, i - 1, i, i - 1, i - 1);
+    kprof_strbuf_printf(&json, "],\"when\":\"w%d > 0\",\"message\":\"{v%d.text}\"}", LEVELS / 2 - 1, LEVELS / 2 - 1);
+    cJSON *value = cJSON_Parse(json.data);
+    assert_int_equal(kprof_finding_read(&(kprof_json_place){NULL, "F", 0}, value, &finding), KPROF_OK);
+    const kprof_found *found = &apply(&(kprof_finding_list){items, 1}, &launch, &rules)->items[0];
+    kprof_found_say(found, false, &text);
+    assert_in_range(text.length, 100, 2000);
+    assert_int_equal(kprof_found_missing(found, &missing), KPROF_OK);
+    assert_int_equal(missing.count, 1);
+    kprof_strlist_free(&missing);
+    kprof_strbuf_free(&text);
+    kprof_strbuf_free(&json);
+    kprof_rules_free(rules);
+    kprof_finding_free(&finding);
+    cJSON_Delete(value);
+}
+
+/* They have no placeholders, whatever they look like. */
+static void estimates_are_told_as_they_are(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "{\"id\":\"F\",\"name\":\"N\",\"help\":\"H\",\"sections\":[\"SpeedOfLight\"],\"confidence\":\"low\","
+        "\"when\":\"1 > 0\",\"message\":\"M\",\"advice\":\"\",\"values\":[{\"name\":\"v\",\"expression\":\"1\"}],"
+        "\"speedup\":{\"expression\":\"5\",\"formula\":\"a {x} {v}\",\"source\":\"b {v.text}\"}}";
+    kprof_finding finding;
+    kprof_report *report = NULL;
+    kprof_status status;
+    char path[512];
+    cJSON *json = cJSON_Parse(text);
+    assert_int_equal(kprof_finding_read(&(kprof_json_place){NULL, "F", 0}, json, &finding), KPROF_OK);
+    snprintf(path, sizeof path, "%s", fixture_path("estimates.kprof"));
+    fixture_write(path);
+    assert_int_equal(kprof_report_open(path, &report), KPROF_OK);
+    const kprof_finding *items[] = {&finding};
+    kprof_print_options options = {.details_help = true, .findings = &(kprof_finding_list){items, 1}};
+    char *page = fixture_print(report, &options, &status);
+    assert_int_equal(status, KPROF_OK);
+    assert_non_null(strstr(page, "      Estimate: a {x} {v}\n      Estimate from: b {v.text}\n"));
+    free(page);
+    assert_int_equal(kprof_report_close(report), KPROF_OK);
+    unlink(path);
+    kprof_finding_free(&finding);
+    cJSON_Delete(json);
+}
+
+static void expect_gain(kprof_finding *finding, double a, double expected)
+{
+    kprof_rules *rules;
+    made_launch launch = {0};
+    const kprof_finding *items[] = {finding};
+    set_value(&launch, "a__x", a);
+    assert_true(apply(&(kprof_finding_list){items, 1}, &launch, &rules)->items[0].gain_pct == expected);
+    kprof_rules_free(rules);
+    free_launch(&launch);
+}
+
+static void gains_are_shares(void **state)
+{
+    (void)state;
+    kprof_finding finding;
+    cJSON *json = cJSON_Parse(chooser);
+    assert_int_equal(kprof_finding_read(&(kprof_json_place){NULL, "F", 0}, json, &finding), KPROF_OK);
+    expect_gain(&finding, 4, 35);
+    expect_gain(&finding, 40, 100);
+    expect_gain(&finding, 0, 0);
+    kprof_finding_free(&finding);
+    cJSON_Delete(json);
+}
+
+static void expect_row(const kprof_findings *findings, kprof_verdict_row row, const char *name, const char *text)
+{
+    kprof_verdict_text said = kprof_verdict_describe(findings, row, false);
+    assert_string_equal(said.name.length ? said.name.data : "", name);
+    assert_string_equal(said.text.length ? said.text.data : "", text);
+    assert_int_equal(said.is_known, *name != '\0');
+    kprof_verdict_text_free(&said);
+}
+
+#define PCT ".avg.pct_of_peak_sustained_elapsed"
+
+static void verdict_tells_what_is_known(void **state)
+{
+    (void)state;
+    kprof_rules *rules;
+    made_launch launch = {0};
+    kprof_finding_list list;
+    kprof_catalog *catalog = fixture_findings_load(false, &list);
+    const kprof_findings *findings = apply(&list, &launch, &rules);
+    expect_row(findings, KPROF_ROW_LIMIT, "", "not known; --section SpeedOfLight tells");
+    expect_row(findings, KPROF_ROW_BEST, "", "nothing was found");
+    expect_row(findings, KPROF_ROW_NEXT, "", "");
+    kprof_rules_free(rules);
+    set_value(&launch, "sm__throughput" PCT, 20);
+    set_value(&launch, "gpu__compute_memory_throughput" PCT, 60);
+    set_value(&launch, "gpu__dram_throughput" PCT, 60);
+    set_value(&launch, "sm__warps_active.avg.pct_of_peak_sustained_active", 10);
+    set_value(&launch, "launch__occupancy_limit_registers", 3);
+    findings = apply(&list, &launch, &rules);
+    expect_row(findings, KPROF_ROW_LIMIT, "DRAM bandwidth", "DRAM bandwidth, at 60 % of its peak");
+    expect_row(findings, KPROF_ROW_STALL, "", "not known; --section WarpStateStats tells");
+    expect_row(findings, KPROF_ROW_OCCUPANCY, "registers", "10 % achieved; limited by registers");
+    expect_row(findings, KPROF_ROW_BEST, "Waves", "Warp slots are empty: up to 90 % of the time of that part");
+    expect_row(findings, KPROF_ROW_NEXT, "LaunchStats", "section LaunchStats");
+    kprof_rules_free(rules);
+    /* A gain of the kernel's time comes before a greater one of a part. */
+    set_value(&launch, "l1tex__t_sector_hit_rate.pct", 30);
+    set_value(&launch, "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum", 1000);
+    findings = apply(&list, &launch, &rules);
+    expect_row(findings, KPROF_ROW_BEST, "Sectors", "L1 misses: up to 12 % of the time");
+    expect_row(findings, KPROF_ROW_NEXT, "MemoryWorkloadAnalysis", "section MemoryWorkloadAnalysis");
+    kprof_rules_free(rules);
+    free_launch(&launch);
+    free(list.items);
+    kprof_catalog_free(catalog);
+}
+
+/* Every id of an unknown finding is an error that names the nearest. */
+static void findings_are_chosen_by_id(void **state)
+{
+    (void)state;
+    static char *ids[] = {(char *)"WarpStall", (char *)"TailEffect"}, *wrong[] = {(char *)"WarpStal"};
+    kprof_finding_list all, list;
+    kprof_catalog *catalog = fixture_findings_load(true, &all);
+    assert_int_equal(kprof_catalog_findings(catalog, &(kprof_strlist){ids, 2, 2}, &list), KPROF_OK);
+    assert_int_equal(list.count, 2);
+    assert_string_equal(list.items[0]->id, "WarpStall"); /* in display order */
+    free(list.items);
+    assert_int_equal(kprof_catalog_findings(catalog, &(kprof_strlist){wrong, 1, 1}, &list), KPROF_UNKNOWN_NAME);
+    free(all.items);
+    kprof_catalog_free(catalog);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(shipped_findings),
+        cmocka_unit_test(options_are_chosen),
+        cmocka_unit_test(gains_are_shares),
+        cmocka_unit_test(verdict_tells_what_is_known),
+        cmocka_unit_test(findings_are_chosen_by_id),
+        cmocka_unit_test(growing_texts_are_cut),
+        cmocka_unit_test(estimates_are_told_as_they_are),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
