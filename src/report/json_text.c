@@ -27,9 +27,13 @@ static void encode(kprof_output *out, const char *text)
 {
     const char *plain = text; /* what was not written yet */
     while (*text) {
+        if (*text > 0 && *text < 0x7f) { // nearly all of it
+            text++;
+            continue;
+        }
         uint32_t code;
         size_t length = kprof_utf8_decode(text, &code);
-        if (length > 0 && ((unsigned char)*text < 0x20 || !kprof_utf8_is_unsafe(code))) {
+        if (length > 0 && !kprof_utf8_is_unsafe(code)) {
             text += length;
             continue;
         }
