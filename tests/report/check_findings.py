@@ -32,7 +32,8 @@ STALLS = {"dependent_loads": "Long Scoreboard", "dependent_shared_loads": "Short
 
 def read_launches(source, kprof):
     """{function: launch} of the recorded run."""
-    done = subprocess.run([kprof, "report", source / RECORDED, "--json"], capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run([kprof, "report", source / RECORDED, "--json"], capture_output=True, text=True, timeout=60,
+                          check=True)
     return {launch["kernel"]["function"]: launch for launch in json.loads(done.stdout)["launches"]}
 
 
