@@ -188,6 +188,13 @@ static void no_finding(kprof_emitter *emitter, const kprof_found *found)
     (void)found;
 }
 
+static void no_what_if(kprof_emitter *emitter, const kprof_what_if *curves, size_t count)
+{
+    (void)emitter;
+    (void)curves;
+    (void)count;
+}
+
 static void end_record(kprof_emitter *emitter)
 {
     emitter->ops->record_end(emitter);
@@ -229,6 +236,7 @@ static void add_defaults(kprof_emitter_ops *ops)
     DEFAULT(metric, show_row_of_metric);
     DEFAULT(table, show_cells);
     DEFAULT(rooflines, show_points);
+    DEFAULT(what_if, no_what_if);
     DEFAULT(finding, no_finding);
     DEFAULT(section_end, nothing);
     DEFAULT(list_begin, begin_list);

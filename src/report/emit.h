@@ -5,6 +5,7 @@
 #define KPROF_REPORT_EMIT_H
 
 #include "report/findings.h"
+#include "report/launch_metrics.h"
 #include "report/output.h"
 #include "report/roofline.h"
 #include "report/units.h"
@@ -108,7 +109,8 @@ kprof_verdict_text kprof_emit_verdict_row(const kprof_emit_findings *all, kprof_
  * there are none. */
 kprof_status kprof_emit_not_evaluated(const kprof_emit_findings *all, kprof_strbuf *out) KPROF_MUST_CHECK;
 
-/* Calls nest as in  page { launches { launch { verdict? metric* section { metric* table* rooflines? finding* } finding*
+/* Calls nest as in  page { launches { launch { verdict? metric* section { metric* table* rooflines?
+ * what_if? finding* } finding*
  * } } }  and  page { list { columns? record { row* } } }. A finding that stands in none of the launch's sections comes
  * after them.
  *
@@ -124,6 +126,7 @@ typedef struct kprof_emitter_ops {
     void (*metric)(kprof_emitter *emitter, const kprof_emit_metric *metric);
     void (*table)(kprof_emitter *emitter, const kprof_emit_table *table);
     void (*rooflines)(kprof_emitter *emitter, const kprof_emit_roofline *rooflines, size_t count);
+    void (*what_if)(kprof_emitter *emitter, const kprof_what_if *curves, size_t count);
     void (*finding)(kprof_emitter *emitter, const kprof_found *found); /* one that was found */
     void (*section_end)(kprof_emitter *emitter);
     void (*launch_end)(kprof_emitter *emitter);

@@ -38,7 +38,26 @@ static void show_findings(kprof_emitter *emitter, const kprof_findings *findings
     }
 }
 
-static void show_section(kprof_emitter *emitter, const kprof_view_section *section)
+static bool shows_occupancy(const kprof_view_section *section)
+{
+    for (size_t i = 0; i < section->section->item_count; i++) {
+        if (strcmp(section->metrics[i].name, "sm__maximum_warps_per_active_cycle_pct") == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Where theoretical occupancy stands, show what it would be if the launch were different. */
+static void show_what_if(kprof_emitter *emitter, const kprof_model_launch *launch)
+{
+    kprof_what_if curves[KPROF_WHAT_IFS_MAX];
+    const kprof_launch_facts facts = {&launch->record, &launch->kernel->record, &launch->device->record};
+    const size_t count = kprof_what_if_compute(&facts, curves);
+    if (count > 0)
+        emitter->ops->what_if(emitter, curves, count);
+}
+
+static void show_section(kprof_emitter *emitter, const kprof_view_section *section, const kprof_model_launch *launch)
 {
     for (size_t i = 0; i < section->section->item_count; i++)
         emitter->ops->metric(emitter, &section->metrics[i]);
@@ -46,6 +65,8 @@ static void show_section(kprof_emitter *emitter, const kprof_view_section *secti
         emitter->ops->table(emitter, &section->tables[i]);
     if (section->section->roofline_count > 0)
         emitter->ops->rooflines(emitter, section->rooflines, section->section->roofline_count);
+    if (shows_occupancy(section))
+        show_what_if(emitter, launch);
 }
 
 /* Does the launch have a section of any finding? One of single metrics alone gets the values that were asked for. */
@@ -90,7 +111,7 @@ static kprof_status show_launch(void *user, const kprof_model_launch *launch)
     for (size_t i = 0; chip && i < chip->section_count; i++) {
         const kprof_section *section = chip->sections[i].section;
         emitter->ops->section_begin(emitter, section);
-        show_section(emitter, &chip->sections[i]);
+        show_section(emitter, &chip->sections[i], launch);
         show_findings(emitter, findings, chip, section->id);
         emitter->ops->section_end(emitter);
     }
