@@ -513,7 +513,7 @@ static void html_verdict(kprof_emitter *emitter, const kprof_emit_findings *all)
         describe_rules(html, findings);
     cJSON *verdict = add_array(html->launch, "verdict"), *found = add_array(html->launch, "findings");
     for (kprof_verdict_row i = 0; i < KPROF_VERDICT_ROWS; i++) {
-        kprof_verdict_text row = kprof_verdict_describe(findings, i, false);
+        kprof_verdict_text row = kprof_emit_verdict_row(all, i, false);
         cJSON *line = cJSON_CreateArray();
         append(line, take_pooled(html, &row.name));
         append(line, kprof_json_number(row.value));

@@ -803,16 +803,29 @@ static void show_verdict_row(kprof_emitter *emitter, const kprof_verdict_text *r
     }
 }
 
+/* "Not evaluated: PartialSectors (needs ...)" */
+static void show_not_evaluated(kprof_emitter *emitter, const kprof_emit_findings *findings)
+{
+    kprof_strbuf line = KPROF_STRBUF_INIT, names = KPROF_STRBUF_INIT;
+    if (kprof_emit_not_evaluated(findings, &names) != KPROF_OK)
+        names.failed = true;
+    if (names.length > 0)
+        kprof_strbuf_printf(&line, "Not evaluated: %s", names.data);
+    if (names.failed || line.failed)
+        emitter->status = KPROF_NO_MEMORY;
+    else if (line.length > 0)
+        put_lines(emitter, (text_block){STYLE_PLAIN, 2, width_of(emitter), true}, line.data);
+    kprof_strbuf_free(&names);
+    kprof_strbuf_free(&line);
+}
+
 static void text_verdict(kprof_emitter *emitter, const kprof_emit_findings *findings)
 {
     const bool base_units = emitter->options->base_units;
     bool has_rows = false;
     for (kprof_verdict_row i = 0; i < KPROF_VERDICT_ROWS; i++) {
-        kprof_verdict_text row = kprof_verdict_describe(findings->findings, i, base_units);
-        if (i == KPROF_ROW_NEXT && row.text.length > 0) {
-            kprof_strbuf_clear(&row.text);
-            kprof_strbuf_printf(&row.text, findings->has_next ? "section %s below" : "--section %s", row.name.data);
-        }
+        kprof_verdict_text row = kprof_emit_verdict_row(findings, i, base_units);
+        kprof_strbuf_puts(&row.text, i == KPROF_ROW_NEXT && findings->next ? " below" : "");
         const bool is_shown = row.text.length > 0 && (row.is_known || !of(emitter)->hides_missing);
         if (row.text.failed)
             emitter->status = KPROF_NO_MEMORY;
@@ -823,6 +836,7 @@ static void text_verdict(kprof_emitter *emitter, const kprof_emit_findings *find
         has_rows = has_rows || is_shown;
         kprof_verdict_text_free(&row);
     }
+    show_not_evaluated(emitter, findings);
 }
 
 /* Print a paragraph of a finding, unless it is empty, and free it. */

@@ -2,22 +2,24 @@
  * after what the session page shows. */
 #include "report/page.h"
 
+#include <stdlib.h>
 #include <string.h>
 
-static bool has_section(const kprof_view_chip *chip, const char *id)
+/* NULL: the launch has not got it. */
+static const kprof_section *find_section(const kprof_view_chip *chip, const char *id)
 {
     for (size_t i = 0; chip && id && i < chip->section_count; i++) {
         if (strcmp(chip->sections[i].section->id, id) == 0)
-            return true;
+            return chip->sections[i].section;
     }
-    return false;
+    return NULL;
 }
 
 /* The first of the finding's sections that the launch has; NULL: none of them. */
 static const char *section_of(const kprof_view_chip *chip, const kprof_finding *finding)
 {
     char *const *id = finding->sections;
-    while (*id && !has_section(chip, *id))
+    while (*id && !find_section(chip, *id))
         id++;
     return *id;
 }
@@ -77,6 +79,25 @@ static bool has_place(const kprof_view_chip *chip, const kprof_finding_list *fin
     return false;
 }
 
+/* Show the verdict, and which findings have their section but lack a value: all of them where the launch could not be
+ * measured. */
+static void show_verdict(kprof_emitter *emitter, const kprof_findings *findings, const kprof_view_chip *chip,
+                         bool is_measured)
+{
+    const kprof_found **open = calloc(findings->count + 1, sizeof(*open));
+    kprof_emit_findings all = {findings, find_section(chip, findings->verdict.next), open, 0};
+    if (!open) {
+        emitter->status = kprof_fail(KPROF_NO_MEMORY, "showing findings: out of memory");
+        return;
+    }
+    for (size_t i = 0; is_measured && i < findings->count; i++) {
+        if (findings->items[i].state == KPROF_FOUND_UNKNOWN && section_of(chip, findings->items[i].finding))
+            open[all.open_count++] = &findings->items[i];
+    }
+    emitter->ops->verdict(emitter, &all);
+    free(open);
+}
+
 static kprof_status show_launch(void *user, const kprof_model_launch *launch)
 {
     kprof_launch_page *page = user;
@@ -86,7 +107,7 @@ static kprof_status show_launch(void *user, const kprof_model_launch *launch)
     const kprof_findings *findings = has_findings ? kprof_rules_apply(page->rules, launch->values) : NULL;
     emitter->ops->launch_begin(emitter, launch);
     if (findings)
-        emitter->ops->verdict(emitter, &(kprof_emit_findings){findings, has_section(chip, findings->verdict.next)});
+        show_verdict(emitter, findings, chip, launch->measured > 0);
     for (size_t i = 0; chip && i < chip->section_count; i++) {
         const kprof_section *section = chip->sections[i].section;
         emitter->ops->section_begin(emitter, section);
