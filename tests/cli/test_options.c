@@ -680,7 +680,7 @@ static void completion_words(void **state)
         assert_non_null(strstr(text, kprof_commands[i].name));
     free(text);
     text = complete("--complete line -- rep");
-    assert_string_equal(text, "report\tPrint a report that -o has kept.\n:programs\n");
+    assert_string_equal(text, "report\tPrint a report that -o has kept, or a part of it.\n:programs\n");
     free(text);
     assert_int_equal(parse("--complete nonsense"), KPROF_OK);
     assert_int_equal(kprof_complete(&options, stdout), KPROF_USAGE);
