@@ -94,8 +94,8 @@ const kprof_option_row kprof_option_rows[] = {
     VALUE("section-folder", 0, PATHS, section_folders, "DIR", "also read sets, sections and findings from DIR",
           RUN | REPORT | PLAN | LIST),
     VALUE("metrics", 0, LIST, selection.metrics, "NAME[,NAME]",
-          "collect, plan or list these metrics, or show those of a report: full or base names, regex:PATTERN; to collect, "
-          "also group:SECTION and breakdown:THROUGHPUT",
+          "collect, plan or list these metrics, or show those of a report: full or base names, regex:PATTERN; "
+          "to collect, also group:SECTION and breakdown:THROUGHPUT",
           RUN | PLAN | LIST | REPORT),
     COUNT("max-passes", selection.limits.max_passes, NULL, "N",
           "collect in at most N passes: keep the most useful metrics, and say which are left out", RUN | PLAN, 1000000),
@@ -151,8 +151,8 @@ const kprof_option_row kprof_option_rows[] = {
            "ncu's reset is not needed, since what is locked is undone; by hand: nvidia-smi --reset-gpu-clocks"),
 
     VALUE("export", 'o', STRING, export_path, "FILE",
-          "keep the report, or the chosen part of one, as FILE.kprof; %h %p %q{ENV} %i %% are expanded. Of kprof export: "
-          "write to FILE",
+          "keep the report, or the chosen part of one, as FILE.kprof; %h %p %q{ENV} %i %% are expanded. "
+          "Of kprof export: write to FILE",
           RUNNING | SAVE | REPORT | EXPORT | MERGE),
     FLAG("force-overwrite", 'f', force_overwrite, "let a report, a page or an export replace an existing file",
          RUNNING | SAVE | REPORT | DIFF | EXPORT | MERGE),

@@ -442,7 +442,7 @@ static kprof_status settle_import(kprof_options *options)
         options->command = kprof_command_find("report");
     options->argument = options->import_path;
     return kprof_strlist_add(&options->reports, options->import_path) ? KPROF_OK
-                                                                       : kprof_fail(KPROF_NO_MEMORY, "out of memory");
+                                                                      : kprof_fail(KPROF_NO_MEMORY, "out of memory");
 }
 
 /* "--list-sets" is "list sets". */

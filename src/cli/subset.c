@@ -74,7 +74,7 @@ static kprof_status claim(const kprof_options *options, char **path, bool *claim
     if (options->export_path)
         return kprof_export_path_claim(options->export_path, path, claimed);
     static const char ending[] = ".kprof";
-    const char *folder = getenv("TMPDIR");
+    const char *folder = secure_getenv("TMPDIR");
     if (asprintf(path, "%s/kprof-XXXXXX%s", folder && *folder == '/' ? folder : "/tmp", ending) < 0)
         return kprof_fail(KPROF_NO_MEMORY, "out of memory");
     const int file = mkstemps(*path, (int)strlen(ending));
@@ -125,7 +125,8 @@ static kprof_status read_range(const char *word, kprof_launch_range *out)
     if (is_valid && *end == '-' && end[1] >= '0' && end[1] <= '9')
         out->last = strtoll(end + 1, &end, 10);
     if (!is_valid || *end || errno || out->last < out->first)
-        return kprof_fail(KPROF_USAGE, "--launch: \"%s\" is not valid, give the number of a launch, or two as 5-9", word);
+        return kprof_fail(KPROF_USAGE, "--launch: \"%s\" is not valid, give the number of a launch, or two as 5-9",
+                          word);
     return KPROF_OK;
 }
 

@@ -14,7 +14,6 @@ bool kprof_subset_is_wanted(const kprof_options *options);
 kprof_status kprof_subset_make(const kprof_options *options, char **path) KPROF_MUST_CHECK;
 
 /* Make a report at options->export_path of what `subset` (NULL: all) takes of options->reports, as above. */
-kprof_status kprof_reports_join(const kprof_options *options, const kprof_subset *subset,
-                                char **path) KPROF_MUST_CHECK;
+kprof_status kprof_reports_join(const kprof_options *options, const kprof_subset *subset, char **path) KPROF_MUST_CHECK;
 
 #endif

@@ -223,8 +223,8 @@ static kprof_status add_sections(kprof_merge *merge, const kprof_model_chip *chi
         if (is_planned)
             status = has_section(merge, chip->name, json, &is_there);
         else
-            status =
-                kprof_store_write(merge->into, KPROF_SQL_ADD_SECTION, "ssss", chip->name, section->id, section->name, json);
+            status = kprof_store_write(merge->into, KPROF_SQL_ADD_SECTION, "ssss", chip->name, section->id,
+                                       section->name, json);
         free(json);
         *same += is_there;
     }
@@ -251,9 +251,8 @@ static kprof_status add_plans(kprof_merge *merge, const kprof_model *model, cons
                                "INSERT INTO planned SELECT chip FROM main.section UNION SELECT chip FROM main.pass";
 #define BOTH  "WHERE chip IN (SELECT chip FROM planned) AND chip IN (SELECT chip FROM source.section)"
 #define PARTS "SELECT chip, pass, counters, sm_side FROM "
-    static const char compare[] =
-        "SELECT EXISTS(" PARTS "source.pass " BOTH " EXCEPT " PARTS "main.pass " BOTH ") OR "
-        "EXISTS(" PARTS "main.pass " BOTH " EXCEPT " PARTS "source.pass " BOTH ")";
+    static const char compare[] = "SELECT EXISTS(" PARTS "source.pass " BOTH " EXCEPT " PARTS "main.pass " BOTH ") OR "
+                                  "EXISTS(" PARTS "main.pass " BOTH " EXCEPT " PARTS "source.pass " BOTH ")";
     static const char copy[] =
         "INSERT INTO main.pass SELECT * FROM source.pass WHERE chip NOT IN (SELECT chip FROM planned);"
         "INSERT INTO main.schedule SELECT chip, new_metric.id, pass FROM source.schedule "
