@@ -163,7 +163,7 @@ const kprof_option_row kprof_option_rows[] = {
     VALUE("baseline", 0, STRING, baseline, "FILE.kprof",
           "compare with this report: kprof diff FILE.kprof REPORT.kprof", REPORT),
     VALUE("fail-on", 0, PATHS, fail_on, "CONDITION",
-          "of two reports: exit with 113 if a kernel meets it, such as \"dram__bytes.sum>+3%\" or \"duration>5%\"",
+          "of two reports: exit with 113 if a kernel meets it, such as \"dram__bytes_read.sum>+3%\" or \"duration>5%\"",
           REPORT | DIFF),
     PERCENT("time-tolerance", time_tolerance_pct, "of two reports: times that differ by less are the same (2)",
             REPORT | DIFF),

@@ -1,5 +1,6 @@
 /* Classes of metrics, and the rules that tell a change from noise. */
 #include "report/change.h"
+#include "core/strbuf.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -7,6 +8,8 @@
 
 /* Medians differ by more than noise if they are further apart than this many median deviations of both sides. */
 #define DEVIATIONS 3
+
+#define TIME_UNIT "ns"
 
 static bool begins_with(const char *text, const char *prefix)
 {
@@ -113,8 +116,8 @@ kprof_status kprof_change_of(const kprof_changed_values *values, const kprof_tol
 static kprof_status refuse(const char *text, const char *part, const char *why)
 {
     return kprof_fail(KPROF_USAGE,
-                      "--fail-on \"%s\": \"%s\" is %s; give METRIC>NUMBER, METRIC>NUMBER%% or the same with >=, < or "
-                      "<=, such as \"dram__bytes.sum>+3%%\"",
+                      "--fail-on \"%s\": \"%s\" is %s; give METRIC>NUMBER%%, METRIC>NUMBER or the same with >=, < or "
+                      "<=, such as \"dram__bytes_read.sum>+3%%\" or \"duration>5us\"",
                       text, part, why);
 }
 
@@ -130,18 +133,26 @@ static char *trimmed(const char *text, size_t length)
     return strndup(text, length);
 }
 
-/* A number with or without sign and decimals, and "%" or nothing. */
+/* A number with or without sign and decimals, and "%", a unit of time or nothing. */
 static bool parse_limit(const char *text, kprof_condition *out)
 {
+    static const struct {
+        const char *name;
+        double ns;
+    } times[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};
     const char *at = text + (*text == '+' || *text == '-');
     const size_t whole = strspn(at, "0123456789");
     const char *rest = at[whole] == '.' ? at + whole + 1 : at + whole;
     const size_t fraction = at[whole] == '.' ? strspn(rest, "0123456789") : 0;
     rest += fraction;
     rest += strspn(rest, " ");
-    out->is_pct = *rest == '%';
+    out->is_pct = strcmp(rest, "%") == 0;
     out->limit = strtod(text, NULL);
-    return whole + fraction > 0 && strlen(rest) == (out->is_pct ? 1 : 0) && isfinite(out->limit);
+    for (size_t i = 0; i < sizeof times / sizeof *times && !out->is_time; i++) {
+        out->is_time = strcmp(rest, times[i].name) == 0;
+        out->limit *= out->is_time ? times[i].ns : 1;
+    }
+    return whole + fraction > 0 && (!*rest || out->is_pct || out->is_time) && isfinite(out->limit);
 }
 
 static kprof_status parse_parts(const char *text, kprof_condition *out)
@@ -170,10 +181,42 @@ static kprof_status parse_parts(const char *text, kprof_condition *out)
     return status;
 }
 
+/* "duration>5" may mean 5 % or 5 us, and hardly means 5 ns. */
+static kprof_status ask_for_unit(const char *text)
+{
+    const char *sign = strpbrk(text, "<>"), *limit = sign + strspn(sign, "<>= ");
+    const bool is_signed = *limit == '+' || *limit == '-';
+    kprof_strbuf same = KPROF_STRBUF_INIT;
+    if (!is_signed)
+        kprof_strbuf_printf(&same, " or \"%.*s+%s%%\"", (int)(limit - text), text, limit);
+    kprof_status status = kprof_fail(KPROF_USAGE,
+                                     "--fail-on \"%s\": the limit has no unit; give \"%s%%\"%s for percent of the "
+                                     "baseline, or \"%sus\" for a time (in ns, us, ms or s)",
+                                     text, text, same.length ? same.data : "", text);
+    kprof_strbuf_free(&same);
+    return status;
+}
+
+kprof_status kprof_condition_check_unit(const kprof_condition *condition, const char *unit)
+{
+    const bool is_of_time = strcmp(unit, TIME_UNIT) == 0;
+    if (condition->is_pct || condition->limit == 0 || is_of_time == condition->is_time)
+        return KPROF_OK;
+    if (is_of_time)
+        return ask_for_unit(condition->text);
+    const char *sign = strpbrk(condition->text, "<>");
+    return kprof_fail(KPROF_USAGE,
+                      "--fail-on \"%s\": %s is a time, and %s is in %s; give a percentage, or a number without a unit",
+                      condition->text, sign + strspn(sign, "<>= "), condition->metric, *unit ? unit : "no unit");
+}
+
 kprof_status kprof_condition_parse(const char *text, kprof_condition *out)
 {
     *out = (kprof_condition){0};
-    return parse_parts(text, out);
+    kprof_status status = parse_parts(text, out);
+    if (status != KPROF_OK || strcmp(out->metric, KPROF_TIME_METRIC) != 0)
+        return status;
+    return kprof_condition_check_unit(out, TIME_UNIT);
 }
 
 void kprof_condition_free(kprof_condition *condition)

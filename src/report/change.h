@@ -53,7 +53,7 @@ double kprof_change_pct(const kprof_change *change, double amount);
 /* Have both sides enough values for a verdict? */
 bool kprof_change_is_repeated(const kprof_change *change);
 
-/* A condition that a comparison may not meet: "dram__bytes.sum>+3%" is met by a rise of more than 3 percent. */
+/* A condition that a comparison may not meet: "dram__bytes_read.sum>+3%" is met by a rise of more than 3 percent. */
 typedef enum kprof_comparator { KPROF_ABOVE, KPROF_AT_LEAST, KPROF_BELOW, KPROF_AT_MOST } kprof_comparator;
 typedef struct kprof_condition {
     char *text;   /* as given */
@@ -61,12 +61,16 @@ typedef struct kprof_condition {
     kprof_comparator comparator;
     double limit; /* percent of the baseline's median, or base units of the metric */
     bool is_pct;
+    bool is_time; /* given with a unit of time; the limit is in ns */
 } kprof_condition;
 #define KPROF_TIME_METRIC "gpu__time_duration.sum"
 
-/* Read METRIC, one of > >= < <=, a number with or without sign and decimals, and "%" or nothing. USAGE, with a message
- * that names the part that is wrong. To be freed with kprof_condition_free. */
+/* Read METRIC, one of > >= < <=, a number with or without sign and decimals, and "%", a unit of time or nothing. USAGE,
+ * with a message that names the part that is wrong. To be freed with kprof_condition_free. */
 kprof_status kprof_condition_parse(const char *text, kprof_condition *out) KPROF_MUST_CHECK;
+/* Does the limit go with the metric's unit? USAGE, with a message, for a time that is given without a unit, which might
+ * as well be a percentage, and for a limit in a unit of time of a metric that has another. */
+kprof_status kprof_condition_check_unit(const kprof_condition *condition, const char *unit) KPROF_MUST_CHECK;
 void kprof_condition_free(kprof_condition *condition); /* members */
 
 typedef enum kprof_gate { KPROF_GATE_PASSED, KPROF_GATE_FAILED, KPROF_GATE_INCONCLUSIVE } kprof_gate;

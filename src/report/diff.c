@@ -11,6 +11,9 @@
 /* Values are looked up one by one if no more than one of so many is wanted. */
 #define FEW_METRICS 3
 
+/* A message about an unknown metric names so many that may be meant. */
+#define NAMES_TOLD 3
+
 /* Reads the values of a report's launches. */
 typedef struct side_reader {
     const kprof_model *model;
@@ -244,19 +247,38 @@ static kprof_status check_condition(kprof_diff *diff, size_t index)
     return status;
 }
 
-static kprof_status fail_unknown_metric(const kprof_model *const models[KPROF_SIDES], const kprof_condition *condition)
+static bool add_names(const kprof_model *const models[KPROF_SIDES], kprof_strlist *out)
 {
-    kprof_strlist names = KPROF_STRLIST_INIT;
+    const kprof_model *baseline = models[KPROF_BASELINE], *newer = models[KPROF_NEW];
     bool added = true;
-    for (int side = 0; side < KPROF_SIDES; side++) {
-        for (size_t i = 0; i < models[side]->metric_count && added; i++)
-            added = kprof_strlist_add(&names, models[side]->metrics[i].name);
+    for (size_t i = 0; i < newer->metric_count && added; i++)
+        added = kprof_strlist_add(out, newer->metrics[i].name);
+    for (size_t i = 0; i < baseline->metric_count && added; i++) {
+        if (kprof_names_find(&newer->metric_names, baseline->metrics[i].name) == KPROF_NAMES_NONE)
+            added = kprof_strlist_add(out, baseline->metrics[i].name);
     }
-    const char *nearest = kprof_nearest(condition->metric, (const char *const *)names.items, names.count);
+    return added;
+}
+
+/* Name what the reports have that may be meant, or the page that lists all they have. */
+static kprof_status fail_unknown_metric(const kprof_model *const models[KPROF_SIDES], const kprof_diff_request *request,
+                                        const kprof_condition *condition)
+{
+    kprof_strlist names = KPROF_STRLIST_INIT, near = KPROF_STRLIST_INIT;
+    kprof_strbuf told = KPROF_STRBUF_INIT;
+    if (add_names(models, &names) && kprof_nearest_few(condition->metric, &names, NAMES_TOLD, &near)) {
+        for (size_t i = 0; i < near.count; i++)
+            kprof_strbuf_printf(&told, "%s\"%s\"", i == 0 ? "did you mean " : i + 1 < near.count ? ", " : " or ",
+                                near.items[i]);
+        if (near.count == 0)
+            kprof_strbuf_printf(&told, "kprof report %s --page raw lists its metrics", request->settings[KPROF_NEW].file);
+    }
     kprof_status status =
-        kprof_fail(KPROF_UNKNOWN_NAME, "--fail-on \"%s\": metric \"%s\" is in neither report%s%s%s", condition->text,
-                   condition->metric, nearest ? "; did you mean \"" : "", nearest ? nearest : "", nearest ? "\"?" : "");
+        kprof_fail(KPROF_UNKNOWN_NAME, "--fail-on \"%s\": metric \"%s\" is in neither report; %s%s", condition->text,
+                   condition->metric, told.length ? told.data : "", near.count ? "?" : "");
     kprof_strlist_free(&names);
+    kprof_strlist_free(&near);
+    kprof_strbuf_free(&told);
     return status;
 }
 
@@ -273,7 +295,10 @@ static kprof_status find_condition_metrics(const kprof_model *const models[KPROF
             return no_memory();
         const kprof_diff_metric *found = &diff->metrics.items[metric];
         if (found->indexes[KPROF_BASELINE] == SIZE_MAX && found->indexes[KPROF_NEW] == SIZE_MAX)
-            return fail_unknown_metric(models, &request->conditions[i]);
+            return fail_unknown_metric(models, request, &request->conditions[i]);
+        kprof_status status = kprof_condition_check_unit(&request->conditions[i], found->unit);
+        if (status != KPROF_OK)
+            return status;
         diff->metrics.items[metric].is_tested = true;
         diff->condition_metrics[i] = metric;
     }

@@ -586,6 +586,8 @@ class Comparisons(Case):
         self.expect(113, *words, "--fail-on", "smsp__inst_executed.sum>0", "-k", "vectorAdd")
         self.expect(0, *words, "--fail-on", "smsp__inst_executed.sum>0", "-k", "reduce")
         self.expect(113, *words, "--fail-on", "duration>5%", "-k", "vectorAdd")
+        self.expect(113, *words, "--fail-on", "duration>5us", "-k", "vectorAdd")
+        self.expect(0, *words, "--fail-on", "duration>.1ms", "-k", "vectorAdd")
         self.expect(114, *words, "--fail-on", "duration>5%", "-k", "vectorAdd", "-c", "4")
         self.expect(114, *words, "--fail-on", "duration>5%", "-k", "softmax", "--time-tolerance", "1")
 
@@ -607,6 +609,8 @@ class Comparisons(Case):
                 (["diff", "before.kprof", "after.kprof", "x"], "one word too many"),
                 (["diff", "before.kprof", "after.kprof", "--csv-layout", "ncu"], "ncu has no comparison"),
                 (["diff", "before.kprof", "after.kprof", "--fail-on", "duration>5x"], '"5x" is no number'),
+                (["diff", "before.kprof", "after.kprof", "--fail-on", "duration>5"], 'give "duration>5%" or "duration>+5%"'),
+                (["diff", "before.kprof", "after.kprof", "--fail-on", "dram__bytes_read.sum>5us"], "5us is a time"),
                 (["diff", "before.kprof", "after.kprof", "--time-tolerance", "2%"], "--time-tolerance"),
                 (["diff", "before.kprof", "after.kprof", "--log-file", "before.kprof"], "overwrite"),
                 (["diff", "before.kprof", "after.kprof", "--log-file", "after.kprof"], "overwrite"),
@@ -617,7 +621,11 @@ class Comparisons(Case):
             with self.subTest(words=words):
                 self.expect(101, *words, err=err, out="")
         self.expect(102, "diff", "before.kprof", "after.kprof", "--fail-on", "dram__bytes_reed.sum>5%",
-                    err='did you mean "dram__bytes_read.sum"?', out="")
+                    err='did you mean "dram__bytes_read.sum" or "dram__bytes_write.sum"?', out="")
+        self.expect(102, "diff", "before.kprof", "after.kprof", "--fail-on", "dram__bytes.sum>+3%",
+                    err='did you mean "dram__bytes_read.sum" or "dram__bytes_write.sum"?', out="")
+        self.expect(102, "diff", "before.kprof", "after.kprof", "--fail-on", "zzz>+3%",
+                    err="kprof report after.kprof --page raw lists its metrics", out="")
         self.expect(106, "diff", "before.kprof", "after.kprof", "-k", "gather1", err="after.kprof has no launch")
         run = self.expect(106, "diff", "before.kprof", "after.kprof", "-k", "regex:gather", err="in both reports")
         self.assertIn("only in the new report", run.out)
