@@ -260,8 +260,7 @@ bool kprof_nearest_few(const char *text, const kprof_strlist *items, size_t most
         distances[best] = NOT_NEAR;
     }
     free(distances);
-    const char *container =
-        added ? NULL : shortest_containing(text, (const char *const *)items->items, items->count);
+    const char *container = added ? NULL : shortest_containing(text, (const char *const *)items->items, items->count);
     return whole && (!container || kprof_strlist_add(out, container));
 }
 

@@ -51,7 +51,8 @@ const char *kprof_nearest(const char *text, const char *const *items, size_t cou
 /* Append the `most` nearest to `out`, the nearest first: those that kprof_nearest would suggest if the nearer ones were
  * not there. None may be near enough. False when out of memory. */
 bool kprof_nearest_few(const char *text, const kprof_strlist *items, size_t most, kprof_strlist *out);
-/* As kprof_nearest, for words of a small vocabulary: only an item that differs from `text` in a third of its letters at most. */
+/* As kprof_nearest, for words of a small vocabulary: only an item that differs from `text` in a third of its letters at
+ * most. */
 const char *kprof_nearest_spelling(const char *text, const char *const *items, size_t count);
 
 #endif

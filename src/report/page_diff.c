@@ -309,27 +309,32 @@ static int by_weight(const void *a, const void *b)
     return left->metric < right->metric ? -1 : 1;
 }
 
-static double weight_of(const diff_page *page, const kprof_diff_kernel *kernel, size_t metric)
+/* Of a change that is no noise; 0 of others. */
+static double weight_if_real(const diff_page *page, const kprof_change *change, double weight)
 {
-    const kprof_diff *diff = page->diff;
-    const double weight = kprof_driver_weight(&diff->metrics, kernel->changes, metric);
-    const bool is_real = kernel->changes[metric].state == KPROF_CHANGE_REAL;
-    const bool is_exact = kernel->changes[metric].metric_class == KPROF_CLASS_EXACT;
-    return is_real && (is_exact || weight * 100 > diff->request->tolerances.time_pct) ? weight : 0;
+    const bool is_real = change->state == KPROF_CHANGE_REAL, is_exact = change->metric_class == KPROF_CLASS_EXACT;
+    return is_real && (is_exact || weight * 100 > page->diff->request->tolerances.time_pct) ? weight : 0;
 }
 
 /* Sorted; NULL when out of memory. Caller frees. */
 static driver *list_drivers(const diff_page *page, const kprof_diff_kernel *kernel)
 {
-    const size_t count = page->diff->metrics.count;
-    driver *drivers = calloc(count + 1, sizeof *drivers);
-    for (size_t i = 0; drivers && i < count; i++)
-        drivers[i] = (driver){i, kernel->changes ? weight_of(page, kernel, i) : 0};
-    if (drivers)
-        qsort(drivers, count, sizeof *drivers, by_weight);
-    else
-        page->emitter->status = KPROF_NO_MEMORY;
-    return drivers;
+    const kprof_diff_metrics *metrics = &page->diff->metrics;
+    driver *drivers = calloc(metrics->count + 1, sizeof *drivers);
+    double *weights = calloc(metrics->count + 1, sizeof *weights);
+    const bool whole = drivers && weights;
+    if (whole && kernel->changes)
+        kprof_driver_weights(metrics, kernel->changes, weights);
+    for (size_t i = 0; whole && i < metrics->count; i++)
+        drivers[i] = (driver){i, kernel->changes ? weight_if_real(page, &kernel->changes[i], weights[i]) : 0};
+    free(weights);
+    if (whole) {
+        qsort(drivers, metrics->count, sizeof *drivers, by_weight);
+        return drivers;
+    }
+    page->emitter->status = KPROF_NO_MEMORY;
+    free(drivers);
+    return NULL;
 }
 
 static bool is_judged(const kprof_diff_kernel *kernel)

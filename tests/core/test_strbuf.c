@@ -181,9 +181,9 @@ int main(void)
         cmocka_unit_test(text_grows_and_stays_terminated), cmocka_unit_test(bytes_may_be_zero),
         cmocka_unit_test(take_hands_the_text_over),        cmocka_unit_test(a_failure_is_remembered),
         cmocka_unit_test(lists_keep_order_and_uniqueness), cmocka_unit_test(typing_errors_find_their_word),
-        cmocka_unit_test(several_words_are_near),
-        cmocka_unit_test(a_spelling_must_be_nearer),       cmocka_unit_test(a_part_finds_the_shortest_whole),
-        cmocka_unit_test(unrelated_words_find_nothing),    cmocka_unit_test(very_long_words_are_bounded),
+        cmocka_unit_test(several_words_are_near),          cmocka_unit_test(a_spelling_must_be_nearer),
+        cmocka_unit_test(a_part_finds_the_shortest_whole), cmocka_unit_test(unrelated_words_find_nothing),
+        cmocka_unit_test(very_long_words_are_bounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks what the documents say of themselves and of kprof: links lead to files and headings, files that commands name,
-options and metrics of conditions exist, NEWS knows the version, the glossary is in order and has what is looked up in it.
-Usage: text.py SOURCE BUILD"""
+options and metrics of conditions exist, NEWS knows the version, the glossary is in order and has what is looked up in
+it. Usage: text.py SOURCE BUILD"""
 import os
 import pathlib
 import re
@@ -85,8 +85,10 @@ def check_conditions(source, kprof):
                             capture_output=True, text=True, check=True)
     known = set(re.findall(r'"([a-z0-9]+__[a-z0-9_.]+)"', report.stdout))
     texts = {name: (source / name).read_text() for name in documents(source)}
-    texts.update((f"docs/man/{page.name}", re.sub(r"\\\(..", '"', page.read_text())) for page in (source / "docs/man").glob("*.1"))
-    texts["kprof diff --help"] = subprocess.run([kprof, "diff", "--help"], capture_output=True, text=True).stdout
+    for page in (source / "docs/man").glob("*.1"):
+        texts[f"docs/man/{page.name}"] = re.sub(r"\\\(..", '"', page.read_text())
+    told = subprocess.run([kprof, "diff", "--help"], capture_output=True, text=True, check=True)
+    texts["kprof diff --help"] = told.stdout
     found = [(name, metric) for name, text in texts.items()
              for metric in re.findall(r"\b([a-z0-9]+__[a-z0-9_.]+) ?[<>]=? ?[-+]?\d", text)]
     for name, metric in found:

@@ -609,7 +609,7 @@ class Comparisons(Case):
                 (["diff", "before.kprof", "after.kprof", "x"], "one word too many"),
                 (["diff", "before.kprof", "after.kprof", "--csv-layout", "ncu"], "ncu has no comparison"),
                 (["diff", "before.kprof", "after.kprof", "--fail-on", "duration>5x"], '"5x" is no number'),
-                (["diff", "before.kprof", "after.kprof", "--fail-on", "duration>5"], 'give "duration>5%" or "duration>+5%"'),
+                (["diff", "before.kprof", "after.kprof", "--fail-on", "duration>5"], '"duration>5%" or "duration>+5%"'),
                 (["diff", "before.kprof", "after.kprof", "--fail-on", "dram__bytes_read.sum>5us"], "5us is a time"),
                 (["diff", "before.kprof", "after.kprof", "--time-tolerance", "2%"], "--time-tolerance"),
                 (["diff", "before.kprof", "after.kprof", "--log-file", "before.kprof"], "overwrite"),

@@ -334,7 +334,8 @@ static void find_pairs(const char *const *baseline, const char *const *newer, ch
         assert_int_equal(kprof_model_load(reports[side], &models[side]), KPROF_OK);
         walks[side] = (kprof_model_walk){reports[side], &models[side], NULL, false};
     }
-    assert_int_equal(kprof_launch_pairs_find(walks, &pairs), KPROF_OK);
+    kprof_work work = {{reports[0], reports[1]}, 0};
+    assert_int_equal(kprof_launch_pairs_find(walks, &work, &pairs), KPROF_OK);
     text[0] = '\0';
     for (size_t i = 0; i < pairs.count; i++) {
         const kprof_launch_pair *pair = &pairs.pairs[i];
