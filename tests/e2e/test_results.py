@@ -576,6 +576,22 @@ class Comparisons(Case):
         self.assertEqual(strip.sub("", other.out, count=1).split("verdicts")[1], run.out.split("verdicts")[1])
         self.expect(0, "diff", "before.kprof", "before.kprof", "--fail-on", "duration>5%", "-k", "reduce")
 
+    def test_too_few_repeats(self):
+        """They are told once; what changed all the same is told of its kernel."""
+        run = self.expect(0, "diff", "before.kprof", "before.kprof", "-c", "9")
+        self.assertIn("No verdict on time: 1 to 2 repeats of each kernel, 5 are needed; counts are equal", run.out)
+        self.assertEqual(run.out.count("are needed"), 1)
+        self.assertNotIn("Verdicts", run.out)
+        self.assertRegex(run.out, r"\n  Shapes  Kernel\n( +1  \w+ *\n){7}")
+        run = self.expect(0, "diff", "before.kprof", "before.kprof", "-c", "9", "--json")
+        self.assertEqual(len(json.loads(run.out)["verdicts"]), 7)
+        self.assertEqual({row["shapes"] for row in json.loads(run.out)["unjudged"]}, {1})
+        run = self.expect(0, "diff", "before.kprof", "before.kprof", "-c", "9", "--all")
+        self.assertEqual(run.out.count("are needed"), 14)
+        run = self.expect(0, "diff", "before.kprof", "after.kprof", "-c", "1", "-k", "vectorAdd")
+        self.assertNotIn("No verdict on time", run.out)
+        self.assertRegex(run.out, "Verdicts\n.*\n  inconclusive .*1 repeat, 5 are needed")
+
     def test_gates(self):
         words = ("diff", "before.kprof", "after.kprof", "--csv")
         self.expect(0, *words, "--fail-on", "dram__bytes_read.sum>+30%")
