@@ -1,6 +1,6 @@
 /* Writes JSON through cJSON. */
-#include "report/json_text.h"
 #include "core/clean.h"
+#include "report/json_values.h"
 #include "report/number.h"
 
 #include <math.h>
@@ -21,15 +21,36 @@ cJSON *kprof_json_integer(int64_t value)
     return cJSON_CreateRaw(text);
 }
 
+cJSON *kprof_json_what_if(const kprof_what_if *curve)
+{
+    cJSON *object = cJSON_CreateObject();
+    add_text(object, "id", curve->id);
+    add_text(object, "label", curve->label);
+    add_text(object, "unit", curve->unit);
+    add(object, "now", kprof_json_integer(curve->now));
+    cJSON *steps = add_array(object, "steps");
+    for (size_t i = 0; i < curve->step_count; i++) {
+        cJSON *step = append_object(steps);
+        add(step, "from", kprof_json_integer(curve->steps[i].from));
+        add(step, "to", kprof_json_integer(curve->steps[i].to));
+        add(step, "occupancy_pct", kprof_json_number(curve->steps[i].warps_pct));
+    }
+    return object;
+}
+
 /* cJSON escapes no more than JSON demands and passes on any bytes. Escape what could steer a terminal as well, and put
  * U+FFFD where there is no UTF-8. Outside of strings there is nothing but ASCII. */
 static void encode(kprof_output *out, const char *text)
 {
     const char *plain = text; /* what was not written yet */
     while (*text) {
+        if (*text > 0 && *text < 0x7f) { // nearly all of it
+            text++;
+            continue;
+        }
         uint32_t code;
         size_t length = kprof_utf8_decode(text, &code);
-        if (length > 0 && ((unsigned char)*text < 0x20 || !kprof_utf8_is_unsafe(code))) {
+        if (length > 0 && !kprof_utf8_is_unsafe(code)) {
             text += length;
             continue;
         }

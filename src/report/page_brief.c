@@ -179,12 +179,14 @@ static void take_stalls(brief *out)
     }
 }
 
-/* Gains of the kernel's time come first; the largest ones of each kind. */
+/* Gains of the kernel's time come first; the largest ones of each kind, as in the verdict. */
 static bool is_worth_more(const kprof_found *left, const kprof_found *right)
 {
     const int left_rank = isnan(left->gain_pct) ? 0 : left->finding->gain_is_local ? 1 : 2;
     const int right_rank = isnan(right->gain_pct) ? 0 : right->finding->gain_is_local ? 1 : 2;
-    return left_rank != right_rank ? left_rank > right_rank : left->gain_pct > right->gain_pct;
+    if (left_rank != right_rank || left->gain_pct != right->gain_pct)
+        return left_rank != right_rank ? left_rank > right_rank : left->gain_pct > right->gain_pct;
+    return left->unbounded_pct > right->unbounded_pct;
 }
 
 static void take_findings(brief *out)
@@ -202,13 +204,20 @@ static void take_findings(brief *out)
         memmove(&out->found[at + 1], &out->found[at], (out->found_count - 1 - at) * sizeof *out->found);
         out->found[at] = found;
     }
-    if (out->found_count > 0) {
-        kprof_strbuf advice = KPROF_STRBUF_INIT;
-        const kprof_finding *first = out->found[0]->finding;
-        kprof_found_text(out->found[0], first->advice ? first->advice : first->message, false, &advice);
-        cut(out->advice, ADVICE_BYTES, advice.data, true);
-        kprof_strbuf_free(&advice);
-    }
+}
+
+/* What to do about the first finding, or that there is little to gain. */
+static void take_advice(brief *out)
+{
+    const kprof_found *near = out->findings->verdict.near, *first = out->found_count > 0 ? out->found[0] : NULL;
+    kprof_strbuf text = KPROF_STRBUF_INIT;
+    if (near)
+        kprof_found_text(near, near->finding->near_text, false, &text);
+    else if (first)
+        kprof_found_text(first, first->finding->advice ? first->finding->advice : first->finding->message, false,
+                         &text);
+    cut(out->advice, ADVICE_BYTES, text.data, true);
+    kprof_strbuf_free(&text);
 }
 
 static void make_brief(const kprof_emitter *emitter, kprof_ranking *ranking, const kprof_ranked *row, brief *out)
@@ -240,6 +249,7 @@ static void make_brief(const kprof_emitter *emitter, kprof_ranking *ranking, con
     take_class(out);
     take_stalls(out);
     take_findings(out);
+    take_advice(out);
 }
 
 static kprof_emit_field machine(kprof_emit_field field)
@@ -284,6 +294,16 @@ static void put_duration(const kprof_ranked *row, kprof_strbuf *out)
         kprof_strbuf_puts(out, repeats->is_stable ? "; stable" : "; not stable");
 }
 
+/* As kprof_found_describe, in one line. */
+static void put_gain(const kprof_found *found, kprof_strbuf *out)
+{
+    if (!isnan(found->gain_pct)) {
+        put_value(out, ": up to ", found->gain_pct, "%");
+        kprof_strbuf_puts(out, found->finding->gain_is_local ? " of its part's time" : " of the time");
+    }
+    kprof_strbuf_printf(out, ", %s confidence", kprof_confidence_name(found->finding->confidence));
+}
+
 static void make_lines(const brief *of, brief_lines *out)
 {
     const kprof_ranked *row = of->row;
@@ -308,7 +328,7 @@ static void make_lines(const brief *of, brief_lines *out)
         char name[WORDS_BYTES + 1];
         cut(name, WORDS_BYTES, of->found[i]->finding->name, false);
         kprof_strbuf_puts(&out->items[LINE_FINDINGS + i], name);
-        kprof_found_describe(of->found[i], &out->items[LINE_FINDINGS + i]);
+        put_gain(of->found[i], &out->items[LINE_FINDINGS + i]);
     }
 }
 

@@ -117,7 +117,8 @@ static void show_row(kprof_emitter *emitter, const kprof_ranked *row, const row_
                                                                       : "kernel")),
         machine(kprof_field_text("finding_confidence", "Confidence",
                                  finding ? kprof_confidence_name(finding->finding->confidence) : NULL)),
-        note(kprof_field_text("finding_text", "Worth most", finding ? text_or_null(&texts->best.text) : NULL),
+        note(kprof_field_text("finding_text", "Worth most",
+                              texts->best.is_known ? text_or_null(&texts->best.text) : NULL),
              "nothing was found"),
         note(kprof_field_text("note", "Note", text_or_null(&texts->notes)), ""),
     };

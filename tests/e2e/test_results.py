@@ -862,7 +862,9 @@ class Findings(Case):
     def test_verdict_comes_first(self):
         page = self.kprof("report", SAMPLE).out
         self.assertLess(page.index("  Limited by  DRAM bandwidth"), page.index("GPU Speed Of Light"))
-        self.assertIn("\n    ! Warps wait: up to 33.52 % of the time, high confidence\n", page)
+        self.assertIn("\n    ! Warps wait: up to 33.52 % of the time (all that is left to the peak), high confidence\n",
+                      page)
+        self.assertIn("\n  Look next   section Memory Workload Analysis Tables below\n", page)
         self.assertNotIn("Estimate: ", page)
         self.assertIn("Estimate: the stall's share", self.kprof("report", SAMPLE, "--details-help").out)
 
@@ -886,6 +888,20 @@ class Findings(Case):
         self.assert_run(wrong, 102)
         self.assertIn('did you mean "WarpStall"?', wrong.err)
         self.assert_run(self.profile(["--rule", "WarpStal"], [f"launch={SCALE}"]), 102)
+
+    def test_not_evaluated(self):
+        """The sample has no bytes per sector."""
+        needs = "smsp__sass_average_data_bytes_per_sector_mem_global_op_"
+        page = self.kprof("report", SAMPLE).out
+        self.assertIn(f"\n  Not evaluated: PartialSectors (needs\n  {needs}ld.ratio,\n  {needs}st.ratio)\n", page)
+        markdown = self.kprof("report", SAMPLE, "--markdown").out.replace("\\", "")
+        self.assertIn(f"\n- **Not evaluated**: PartialSectors (needs {needs}ld.ratio, {needs}st.ratio)\n", markdown)
+        rows = list(csv.DictReader(io.StringIO(self.kprof("report", SAMPLE, "--csv").out)))
+        row, = [row for row in rows if row["metric"].startswith("not_evaluated__")]
+        self.assertEqual((row["metric"], row["value"], row["section"], row["message"]),
+                         ("not_evaluated__PartialSectors", "", "MemoryWorkloadAnalysis_Tables",
+                          f"{needs}ld.ratio {needs}st.ratio"))
+        self.assertNotIn("Not evaluated", self.kprof("report", SAMPLE, "--rule", "WarpStall").out)
 
     def test_own_findings(self):
         page = self.kprof("report", SAMPLE, "--section-folder", OWN_SETS, "--rule", "WideStore")
