@@ -116,13 +116,24 @@ static void find_warnings(brief *out)
         warn(out, "the duration is not stable");
 }
 
-static void take_verdict(brief *out, kprof_verdict_row row, double *value, char *name, size_t name_bytes)
+/* Where a row of the verdict goes. */
+typedef struct verdict_place {
+    kprof_verdict_row row;
+    char *name;
+    size_t name_bytes;
+    double *value; /* or NULL */
+    char *line;    /* or NULL: its text, of LINE_BYTES */
+} verdict_place;
+
+static void take_verdict(brief *out, const verdict_place *to)
 {
-    kprof_verdict_text text = kprof_verdict_describe(out->findings, row, false);
-    cut(name, name_bytes, text.name.data, false);
-    *value = text.value;
-    if (row == KPROF_ROW_OCCUPANCY)
-        cut(out->occupancy_line, LINE_BYTES, text.text.data, true);
+    kprof_verdict_text text = kprof_verdict_describe(out->findings, to->row, false);
+    if (to->name)
+        cut(to->name, to->name_bytes, text.name.data, false);
+    if (to->value)
+        *to->value = text.value;
+    if (to->line)
+        cut(to->line, LINE_BYTES, text.text.data, true);
     if (!text.is_known && text.text.length > 0) {
         char warning[160];
         snprintf(warning, sizeof warning, "%s %s", text.label, text.text.data);
@@ -226,7 +237,6 @@ static void make_brief(const kprof_emitter *emitter, kprof_ranking *ranking, con
     const kprof_device_record *device = &group->device->record;
     const char *name = kprof_model_kernel_name(group->kernel, emitter->options->kernel_base);
     kprof_strbuf text = KPROF_STRBUF_INIT;
-    double next;
     *out = (brief){.row = row, .findings = kprof_ranking_evaluate(ranking, group), .limit_pct = NAN};
     out->occupancy_pct = NAN;
     cut(out->kernel, NAME_BYTES, name, false);
@@ -240,12 +250,14 @@ static void make_brief(const kprof_emitter *emitter, kprof_ranking *ranking, con
     find_warnings(out);
     if (!out->findings)
         return;
-    take_verdict(out, KPROF_ROW_LIMIT, &out->limit_pct, out->limit, WORDS_BYTES);
-    take_verdict(out, KPROF_ROW_OCCUPANCY, &out->occupancy_pct, out->occupancy, WORD_BYTES);
-    double stall_pct;
-    char stall_name[WORD_BYTES + 1];
-    take_verdict(out, KPROF_ROW_STALL, &stall_pct, stall_name, WORD_BYTES);
-    take_verdict(out, KPROF_ROW_NEXT, &next, out->next, WORDS_BYTES);
+    const verdict_place places[] = {
+        {KPROF_ROW_LIMIT, out->limit, WORDS_BYTES, &out->limit_pct, NULL},
+        {KPROF_ROW_OCCUPANCY, out->occupancy, WORD_BYTES, &out->occupancy_pct, out->occupancy_line},
+        {KPROF_ROW_STALL, NULL, 0, NULL, NULL},
+        {KPROF_ROW_NEXT, out->next, WORDS_BYTES, NULL, NULL},
+    };
+    for (size_t i = 0; i < COUNT_OF(places); i++)
+        take_verdict(out, &places[i]);
     take_class(out);
     take_stalls(out);
     take_findings(out);

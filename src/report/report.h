@@ -104,13 +104,13 @@ void kprof_seen_free(kprof_seen_kernel *kernels, size_t count);
 /* The pages of a report, X(ID, name, reports that it shows): a new page is one row here and one file with the function
  * kprof_page_<name>, which report/page.h declares. */
 #define KPROF_PAGES(X)                                                                                                 \
-    X(DETAILS, details, 1) /* sections, launch by launch */                                                            \
-    X(RAW, raw, 1)         /* every metric of each launch */                                                           \
-    X(SUMMARY, summary, 1) /* a row for each kernel: its time, its limit and what can be gained */                     \
+    X(DETAILS, details, 1)       /* sections, launch by launch */                                                      \
+    X(RAW, raw, 1)               /* every metric of each launch */                                                     \
+    X(SUMMARY, summary, 1)       /* a row for each kernel: its time, its limit and what can be gained */               \
     X(STATISTICS, statistics, 1) /* how each metric spreads over the launches of each kernel */                        \
     X(BRIEF, brief, 1)           /* a few lines, or a small document, for each kernel */                               \
-    X(SOURCES, sources, 1) /* each kernel over the reports that were merged, or the processes */                       \
-    X(SESSION, session, 1) /* run, processes, devices, kernels seen, messages */
+    X(SOURCES, sources, 1)       /* each kernel over the reports that were merged, or the processes */                 \
+    X(SESSION, session, 1)       /* run, processes, devices, kernels seen, messages */
 #define KPROF_PAGE_ID(id, name, reports) KPROF_PAGE_##id,
 typedef enum kprof_page { KPROF_PAGES(KPROF_PAGE_ID) KPROF_PAGE_COUNT } kprof_page;
 

@@ -290,14 +290,16 @@ def main():
     check_floats(golden / "summary-long.csv", lambda header: ["gain_pct", "time", "launches", "median", "limit_pct"])
     check_csv(golden / "session-long.csv")
     check_floats(golden / "multiplexed-details-long.csv", lambda header: ["value", "samples", "mad"])
-    check_floats(golden / "multiplexed-statistics-long.csv", lambda header: ["samples", "minimum", "maximum", "average"])
+    check_floats(golden / "multiplexed-statistics-long.csv",
+                 lambda header: ["samples", "minimum", "maximum", "average"])
     check_floats(golden / "diff.csv", lambda header: ["p", "baseline", "new", "change_pct", "low_pct", "new_mad"])
     check_ncu(golden)
     for path in sorted(golden.glob("*.md")):
         check_markdown(path)
     schema = json.loads((source / "docs/report.schema.json").read_text())
     for page in ("details", "raw", "summary", "sources", "session", "raw-v1", "raw-v2", "multiplexed-details",
-                 "multiplexed-raw", "multiplexed-summary", "diff", "statistics", "multiplexed-statistics"):
+                 "multiplexed-raw", "multiplexed-summary", "diff", "statistics",
+                 "multiplexed-statistics"):
         check_json(golden / f"{page}.json", schema)
     check_lines(golden / "raw.jsonl", golden / "raw.json")
     check_lines(golden / "multiplexed-raw.jsonl", golden / "multiplexed-raw.json")

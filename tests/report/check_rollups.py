@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Holds the averages of the statistics page, and the rows of the summary page, to what the launches of the raw page come to,
-by the rules of docs/report-schema.md worked out anew. Usage: check_rollups.py SOURCE KPROF"""
+"""Holds the averages of the statistics page, and the rows of the summary page, to what the launches of the raw page
+come to, by the rules of docs/report-schema.md worked out anew. Usage: check_rollups.py SOURCE KPROF"""
 import csv
 import io
 import math
@@ -29,9 +29,11 @@ FORMULAS = {
     "derived__l1tex_global_ld_sectors_per_request.ratio":
         ("l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum", "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum", 1),
     "derived__l1tex_global_ld_hit_rate.pct":
-        ("l1tex__t_sectors_pipe_lsu_mem_global_op_ld_lookup_hit.sum", "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum", 100),
+        ("l1tex__t_sectors_pipe_lsu_mem_global_op_ld_lookup_hit.sum", "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum",
+         100),
 }
-AMOUNTS = [DURATION, "dram__bytes_read.sum", "sm__cycles_active.avg", "gpc__cycles_elapsed.max", "smsp__inst_executed.sum"]
+AMOUNTS = [DURATION, "dram__bytes_read.sum", "sm__cycles_active.avg", "gpc__cycles_elapsed.max",
+           "smsp__inst_executed.sum"]
 failures = []
 
 
