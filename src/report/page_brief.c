@@ -11,7 +11,15 @@
 
 /* At most so many of each, and bytes of texts as JSON spells them. */
 enum { STALLS = 3, FINDINGS = 3, WARNINGS = 3 };
-enum { NAME_BYTES = 128, LINE_BYTES = 84, WORDS_BYTES = 48, WORD_BYTES = 32, ADVICE_BYTES = 240, WARNING_BYTES = 76 };
+enum {
+    NAME_BYTES = 128,
+    LINE_BYTES = 84,
+    WORDS_BYTES = 48,
+    PART_BYTES = 72,
+    WORD_BYTES = 32,
+    ADVICE_BYTES = 240,
+    WARNING_BYTES = 76
+};
 
 typedef struct stall {
     char name[WORD_BYTES + 1];
@@ -22,7 +30,7 @@ typedef struct stall {
 typedef struct brief {
     const kprof_ranked *row;
     const kprof_findings *findings; /* NULL: none were looked for */
-    char kernel[NAME_BYTES + 1], kernel_line[LINE_BYTES + 1], part[WORDS_BYTES + 1], device[WORDS_BYTES + 1];
+    char kernel[NAME_BYTES + 1], kernel_line[LINE_BYTES + 1], part[PART_BYTES + 1], device[WORDS_BYTES + 1];
     char class[WORD_BYTES + 1], limit[WORDS_BYTES + 1], occupancy[WORD_BYTES + 1], occupancy_line[LINE_BYTES + 1];
     char next[WORDS_BYTES + 1], advice[ADVICE_BYTES + 1];
     double limit_pct, occupancy_pct;
@@ -38,7 +46,7 @@ typedef struct brief {
 static size_t json_bytes(char c)
 {
     const unsigned char byte = (unsigned char)c;
-    return byte < 0x20 ? 6 : byte >= 0x80 ? 3 : c == '"' || c == '\\' ? 2 : 1;
+    return byte < 0x20 || byte == 0x7f ? 6 : byte >= 0x80 ? 3 : c == '"' || c == '\\' ? 2 : 1;
 }
 
 static bool continues(char c)
@@ -168,7 +176,8 @@ static void insert_stall(brief *out, const char *name, double pct)
     out->stalls[at].pct = pct;
 }
 
-/* The finding of the stalls chooses the largest; the others are in proportion to it. */
+/* The finding of the stalls chooses the largest; the others are in proportion to it. Chips lack some, and small sets
+ * collect few: what is left of the time may be one that is not known. */
 static void take_stalls(brief *out)
 {
     const kprof_found *found = out->findings->verdict.lines[KPROF_VERDICT_STALL];
@@ -182,12 +191,19 @@ static void take_stalls(brief *out)
     if (choice == finding->value_count || found->options[choice] == SIZE_MAX)
         return;
     const double largest = found->values[finding->threshold_count + choice];
+    double told_pct = 0;
+    bool is_whole = true;
     for (size_t i = 0; i < finding->values[choice].option_count; i++) {
         const kprof_finding_option *option = &finding->values[choice].options[i];
         const double value = option->value ? kprof_expr_compute(option->value, found->values) : NAN;
-        if (value > 0 && largest > 0)
-            insert_stall(out, option->name, share * value / largest);
+        is_whole = is_whole && !isnan(value);
+        if (!(value > 0) || !(largest > 0))
+            continue;
+        insert_stall(out, option->name, share * value / largest);
+        told_pct += share * value / largest;
     }
+    if (!is_whole && 100 - told_pct > share)
+        warn(out, "a stall that was not collected may be larger; collect WarpStateStats");
 }
 
 /* Gains of the kernel's time come first; the largest ones of each kind, as in the verdict. */
@@ -242,7 +258,7 @@ static void make_brief(const kprof_emitter *emitter, kprof_ranking *ranking, con
     cut(out->kernel, NAME_BYTES, name, false);
     cut(out->kernel_line, LINE_BYTES, name, false);
     kprof_group_describe(&ranking->groups, group, &text);
-    cut(out->part, WORDS_BYTES, text.data, false);
+    cut(out->part, PART_BYTES, text.data, false);
     kprof_strbuf_clear(&text);
     kprof_strbuf_printf(&text, "%s, CC %u.%u", group->device->name, device->cc_major, device->cc_minor);
     cut(out->device, WORDS_BYTES, text.data, false);
@@ -381,8 +397,6 @@ static void show_brief(kprof_emitter *emitter, const brief *of, const brief_line
     const kprof_repeats *repeats = &row->repeats;
     const bool is_repeated = repeats->center.count >= KPROF_REPEATS_MIN;
     const kprof_strbuf *line = lines->items;
-    char device_line[2 * WORDS_BYTES + 4];
-    snprintf(device_line, sizeof device_line, "%s%s%s", of->device, *of->part ? "; " : "", of->part);
     const kprof_emit_field fields[] = {
         text_field("format", "kprof-brief"),
         machine(kprof_field_integer("version", "", BRIEF_VERSION)),
@@ -411,7 +425,8 @@ static void show_brief(kprof_emitter *emitter, const brief *of, const brief_line
         text_field("advice", of->advice),
         text_field("next", of->next),
         line_field("Kernel", of->kernel_line),
-        line_field("Device", device_line),
+        line_field("Device", of->device),
+        line_field("Part", of->part),
         line_field("Launches", line[LINE_LAUNCHES].data),
         line_field("Duration", line[LINE_DURATION].data),
         line_field("Limited by", line[LINE_VERDICT].data),
