@@ -406,9 +406,11 @@ static kprof_status take_word(cursor *at, bool may_be_command, bool *done)
         options->baseline = *at->word;
         return KPROF_OK;
     }
-    if (options->command->operand == KPROF_OPERAND_MANY_REPORTS)
+    if (options->command->operand == KPROF_OPERAND_MANY_REPORTS) {
+        options->argument = options->argument ? options->argument : *at->word;
         return kprof_strlist_add(&options->reports, *at->word) ? KPROF_OK
                                                                : kprof_fail(KPROF_NO_MEMORY, "out of memory");
+    }
     if (options->argument || options->command->operand == KPROF_OPERAND_NONE)
         return kprof_fail(KPROF_USAGE, "%s: \"%s\" is one word too many", options->command->name, *at->word);
     options->argument = *at->word;
@@ -446,7 +448,8 @@ static kprof_status settle_import(kprof_options *options)
     if (options->command == kprof_commands)
         options->command = kprof_command_find("report");
     options->argument = options->import_path;
-    return KPROF_OK;
+    return kprof_strlist_add(&options->reports, options->import_path) ? KPROF_OK
+                                                                      : kprof_fail(KPROF_NO_MEMORY, "out of memory");
 }
 
 /* "--list-sets" is "list sets". */
@@ -564,6 +567,7 @@ static kprof_status settle_brief(kprof_options *options)
 {
     kprof_selection *selection = &options->selection;
     const bool is_chosen = selection->sets.count + selection->sections.count + selection->metrics.count > 0;
+    const bool collects = (options->command->mask & (KPROF_IN(profile) | KPROF_IN(plan))) != 0;
     const bool is_table = options->format == KPROF_FORMAT_CSV || options->format == KPROF_FORMAT_CSV_WIDE ||
                           options->format == KPROF_FORMAT_CSV_NCU;
     if (options->page != KPROF_PAGE_BRIEF)
@@ -572,7 +576,7 @@ static kprof_status settle_brief(kprof_options *options)
         return kprof_fail(KPROF_USAGE, "the brief page is no table; give --json, or --page summary --csv");
     if (options->format == KPROF_FORMAT_JSON)
         options->format = KPROF_FORMAT_JSONL;
-    if (!is_chosen && !kprof_strlist_add(&selection->sets, "agent"))
+    if (!is_chosen && collects && !kprof_strlist_add(&selection->sets, "agent"))
         return kprof_fail(KPROF_NO_MEMORY, "--brief: out of memory");
     return KPROF_OK;
 }
@@ -644,4 +648,5 @@ void kprof_options_free(kprof_options *options)
     free(options->conditions);
     kprof_strlist_free(&options->filters);
     kprof_strlist_free(&options->reports);
+    kprof_strlist_free(&options->launches);
 }

@@ -136,7 +136,7 @@ static void check_text(const kprof_found *found, const cJSON *one, const char *w
         fail_msg("%s %s \"%s\"", found->finding->id, why, text.data);
     if (says && !strstr(text.data, says))
         fail_msg("%s %s \"%s\", not \"%s\"", found->finding->id, why, text.data, says);
-    if (gain && !(fabs(found->gain_pct - gain->valuedouble) < 1e-9))
+    if (cJSON_IsNull(gain) ? !isnan(found->gain_pct) : gain && !(fabs(found->gain_pct - gain->valuedouble) < 1e-9))
         fail_msg("%s %s It is worth %.15g, not %.15g", found->finding->id, why, found->gain_pct, gain->valuedouble);
     if (next && strcmp(kprof_found_next(found), next) != 0)
         fail_msg("%s %s Next is %s, not %s", found->finding->id, why, kprof_found_next(found), next);
