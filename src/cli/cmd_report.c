@@ -112,6 +112,9 @@ static kprof_status check(const kprof_options *options)
     if (status == KPROF_OK && (options->fail_on.count > 0 || options->anyway))
         status = kprof_fail(KPROF_USAGE, "--%s is about two reports; give --baseline too",
                             options->anyway ? "anyway" : "fail-on");
+    if (status == KPROF_OK && options->export_path && options->filters.count > 0)
+        status = kprof_fail(KPROF_USAGE, "--filter chooses launches to show, not to keep; give --export the numbers of "
+                                         "launches with --launch");
     const bool prints = options->format != KPROF_UNSET || options->page != KPROF_UNSET || options->log_file;
     if (status == KPROF_OK && options->export_path && prints)
         status = kprof_fail(KPROF_USAGE, "--export keeps a part of the report and prints nothing; leave pages, formats "
