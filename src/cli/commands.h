@@ -32,7 +32,7 @@ typedef enum kprof_operand {
         "Compare two reports: which kernels became slower, and why.") \
     ROW(plan,    "plan",     true,        APPLICATION, "[options] [[--] application [arguments]]", "kprof-plan", \
         "Tell what a run would collect and what that costs.") \
-    ROW(list,    "list",     true,        WORD,        "sets|sections|findings|chips|metrics",     "kprof-list", \
+    ROW(list,    "list",     true,        WORD,        "sets|sections|findings|chips|metrics|aliases", "kprof-list", \
         "List what can be collected, and what kprof looks for in it.") \
     ROW(export,  "export",   true,        REPORT,      "FILE.kprof --to FORMAT",                   "kprof-export", \
         "Write a report in a format that other programs read.") \

@@ -113,11 +113,20 @@ static kprof_status offer_breakdown(void *user, const kprof_query_row *row)
     return KPROF_OK;
 }
 
-/* Base names; once a base name is whole, its full names; and what follows "group:" and "breakdown:". */
+static void offer_aliases(const answers *to, const kprof_catalog *catalog)
+{
+    for (size_t i = 0; i < kprof_catalog_alias_count(catalog); i++) {
+        const kprof_alias_entry alias = kprof_alias_describe(kprof_catalog_alias(catalog, i));
+        if (alias.stands_for)
+            offer(to, alias.name, *alias.help ? alias.help : alias.stands_for);
+    }
+}
+
+/* Aliases and base names; once a base name is whole, its full names; and what follows "group:" and "breakdown:". */
 static kprof_status offer_metrics(const answers *to, const kprof_catalog *catalog)
 {
     static const char *const prefixes[] = {"regex:", "group:", "breakdown:"};
-    const char *typed = to->typed + to->kept, *dot = strrchr(typed, '.');
+    const char *typed = to->typed + to->kept, *dot = strstr(typed, "__") ? strrchr(typed, '.') : NULL;
     bool is_breakdown = strncmp(typed, "breakdown:", 10) == 0;
     if (strncmp(typed, "regex:", 6) == 0)
         return KPROF_OK;
@@ -127,6 +136,7 @@ static kprof_status offer_metrics(const answers *to, const kprof_catalog *catalo
     }
     for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
         offer(to, prefixes[i], NULL);
+    offer_aliases(to, catalog);
     kprof_chips chips = {0};
     kprof_host *host = NULL;
     kprof_strlist base = KPROF_STRLIST_INIT;

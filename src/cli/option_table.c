@@ -92,7 +92,8 @@ const kprof_option_row kprof_option_rows[] = {
     VALUE("section-folder", 0, PATHS, section_folders, "DIR", "also read sets, sections and findings from DIR",
           RUN | REPORT | PLAN | LIST),
     VALUE("metrics", 0, LIST, selection.metrics, "NAME[,NAME]",
-          "collect, plan or list these metrics: full or base names, regex:PATTERN, group:SECTION, breakdown:THROUGHPUT",
+          "collect, plan or list these metrics: full or base names, aliases, regex:PATTERN, group:SECTION, "
+          "breakdown:THROUGHPUT",
           RUN | PLAN | LIST),
     COUNT("max-passes", selection.limits.max_passes, NULL, "N",
           "collect in at most N passes: keep the most useful metrics, and say which are left out", RUN | PLAN, 1000000),

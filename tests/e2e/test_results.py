@@ -926,6 +926,68 @@ class Findings(Case):
         self.assertNotIn("Worth most", self.kprof("report", self.path("run.kprof")).out)
 
 
+class Aliases(Case):
+    """Names for what each chip has under names of its own."""
+
+    def measure(self, *names, options=()):
+        run = self.kprof("--injection-path", INJECTION, "--metrics", ",".join(names), "--json", *options, APP,
+                         f"launch={VECTOR_ADD}")
+        self.assertEqual(run.code, 0, run.err)
+        (launch,) = json.loads(run.out)["launches"]
+        return {row["name"]: row for section in launch["sections"] for row in section["items"]}, run.err
+
+    def test_of_kprof(self):
+        values, errors = self.measure("duration", "fp32.flops", "registers")
+        self.assertEqual(list(values), ["gpu__time_duration.sum", "launch__registers_per_thread",
+                                        "derived__fp32_flops"])
+        self.assertEqual(values["derived__fp32_flops"]["unit"], "flop/second")
+        self.assertEqual(values["derived__fp32_flops"]["label"], "fp32.flops")
+        self.assertGreater(values["derived__fp32_flops"]["value"], 0)
+        self.assertNotIn("taking", errors)
+
+    def test_of_nvprof(self):
+        parts = [f"smsp__sass_thread_inst_executed_op_f{kind}_pred_on.sum" for kind in ("add", "mul", "fma")]
+        values, errors = self.measure("flop_count_sp", "gld_efficiency", "flop_count_sp", *parts)
+        add, mul, fma = (values[part]["value"] for part in parts)
+        self.assertEqual(values["derived__flop_count_sp"]["value"], add + mul + 2 * fma)
+        self.assertEqual(errors.count('"flop_count_sp" of nvprof: taking smsp__sass_thread_inst_executed_op_fadd'), 1)
+        self.assertEqual(errors.count("taking smsp__sass_average_data_bytes_per_sector_mem_global_op_ld.pct"), 1)
+
+    def test_limits(self):
+        names = ["duration", "sm.throughput", "l1.throughput", "global_hit_rate", "flop_count_sp"]
+        values, errors = self.measure(*names, options=["--max-passes", "1"])
+        self.assertIn("gpu__time_duration.sum", values)
+        self.assertNotIn("sm__throughput.avg.pct_of_peak_sustained_elapsed", values)
+        self.assertNotIn("derived__global_hit_rate", values)
+        self.assertIn("left out", errors)
+
+    def test_without_counterpart(self):
+        for name, message in (("cf_issued", "comes closest: smsp__inst_executed_pipe_cbu.sum"),
+                              ("nvlink_receive_throughput", "only by itself"), ("gld_eficiency", '"gld_efficiency"?'),
+                              ("dram.bandwith", '"dram.bandwidth"?')):
+            run = self.kprof("--plan", "--chips", "GH100", "--metrics", name)
+            self.assertEqual(run.code, 102, run.err)
+            self.assertIn(message, run.err)
+        run = self.kprof("--plan", "--chips", "GB10B", "--metrics", "dram.bandwidth")
+        self.assertEqual(run.code, 102, run.err)
+        self.assertIn("not available on chip GB10B", run.err)
+
+    def test_list(self):
+        run = self.kprof("list", "aliases", "--chips", "GH100,GB10B", "--json")
+        self.assertEqual(run.code, 0, run.err)
+        rows = {(row["alias"], row["chip"]): row for row in json.loads(run.out)}
+        self.assertEqual(rows["dram.bandwidth", "GH100"]["metric"], "dram__bytes.sum.per_second")
+        self.assertIsNone(rows["dram.bandwidth", "GB10B"]["metric"])
+        self.assertEqual(rows["gld_efficiency", "GH100"]["of"], "nvprof")
+        self.assertIsNone(rows["cf_issued", "GH100"]["metric"])
+        run = self.kprof("list", "metrics", "--chips", "GH100", "--metrics", "flop_count_sp", "--csv")
+        self.assertEqual(run.out.count("smsp__sass_thread_inst_executed_op_f"), 3, run.err)
+
+    def test_of_a_user(self):
+        run = self.kprof("--plan", "--chips", "GH100", "--section-folder", OWN_SETS, "--metrics", "dram.read", "--json")
+        self.assertEqual(json.loads(run.out)["plans"][0]["metrics"], 1, run.err)
+
+
 class Lists(Case):
     def assert_listed(self, words, *texts):
         run = self.kprof(*words)
