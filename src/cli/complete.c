@@ -134,7 +134,8 @@ static kprof_status offer_metrics(const answers *to, const kprof_catalog *catalo
         offer_sections(to, catalog, "group:");
         return KPROF_OK;
     }
-    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
+    const bool takes_names_only = to->options->command->operand == KPROF_OPERAND_METRICS;
+    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes && !takes_names_only; i++)
         offer(to, prefixes[i], NULL);
     offer_aliases(to, catalog);
     kprof_chips chips = {0};
@@ -301,8 +302,19 @@ static void read_word(reading *at, const char *word, size_t number)
     }
 }
 
+/* The row of --metrics, whose values some commands take as words. */
+static const kprof_option_row *metrics_row(void)
+{
+    const kprof_option_row *row = kprof_option_rows;
+    while (row->field != offsetof(kprof_options, selection.metrics))
+        row++;
+    return row;
+}
+
 static kprof_status offer_operands(const answers *to, const reading *at)
 {
+    if (at->command->operand == KPROF_OPERAND_METRICS)
+        return offer_values(to, metrics_row());
     kprof_strlist words = KPROF_STRLIST_INIT;
     bool is_complete = kprof_command_words(at->command, &words);
     for (size_t i = 0; i < words.count && at->operands == 0; i++)

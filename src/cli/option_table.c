@@ -14,6 +14,7 @@
 #define REPORT KPROF_IN(report)
 #define PLAN   KPROF_IN(plan)
 #define LIST   KPROF_IN(list)
+#define TELL   KPROF_IN(explain)
 #define SAVE   KPROF_IN(recover)
 #define DIFF   KPROF_IN(diff)
 #define MERGE  KPROF_IN(merge)
@@ -89,8 +90,8 @@ static const kprof_choice colors[] = {
 const kprof_option_row kprof_option_rows[] = {
     VALUE("set", 0, LIST, selection.sets, "ID[,ID]", "collect these sets; kprof list sets shows them", PLANNING),
     VALUE("section", 0, LIST, selection.sections, "ID[,ID]", "collect these sections; ids or regex:PATTERN", PLANNING),
-    VALUE("section-folder", 0, PATHS, section_folders, "DIR", "also read sets, sections and findings from DIR",
-          RUN | REPORT | PLAN | LIST),
+    VALUE("section-folder", 0, PATHS, section_folders, "DIR", "also read sets, sections, findings and aliases from DIR",
+          RUN | REPORT | PLAN | LIST | TELL),
     VALUE("metrics", 0, LIST, selection.metrics, "NAME[,NAME]",
           "collect, plan or list these metrics: full or base names, aliases, regex:PATTERN, group:SECTION, "
           "breakdown:THROUGHPUT",
@@ -111,7 +112,7 @@ const kprof_option_row kprof_option_rows[] = {
            "list base names, the full names of the base names in --metrics, or all full names",
            LIST | KPROF_IGNORED_IN(RUN | PLAN), NULL),
     VALUE("chips", 0, LIST, chips, "CHIP[,CHIP]", "list or plan for these chips, not for the GPU of this machine",
-          PLAN | LIST),
+          PLAN | LIST | TELL),
 
     VALUE("kernel-name", 'k', STRING, filter.kernel, "NAME", "only kernels of this name; a name or regex:PATTERN",
           CHOOSING),
@@ -123,7 +124,7 @@ const kprof_option_row kprof_option_rows[] = {
     VALUE("launch-skip-before-match", 0, NUMBER, filter.launch_skip_before_match, "N",
           "skip the first N launches of any kernel", CHOOSING),
     VALUE("devices", 0, ORDINALS, filter.device_mask, "N[,N]", "only these CUDA devices",
-          RUN | REPORT | DIFF | EXPORT | PLAN | LIST),
+          RUN | REPORT | DIFF | EXPORT | PLAN | LIST | TELL),
     CHOICE("target-processes", follow_children, target_processes, "application-only|all",
            "profile the first process only, or its child processes too (all)", RUNNING, NULL),
 

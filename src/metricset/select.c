@@ -241,8 +241,7 @@ static kprof_status nearest_name(kprof_host *host, const char *word, kprof_strbu
     return status;
 }
 
-/* An alias that somebody who wrote `word` probably meant, or NULL. Names of metrics have "__", and aliases have not. */
-static kprof_status nearest_alias(const kprof_catalog *catalog, const char *word, const char **out)
+kprof_status kprof_nearest_alias(const kprof_catalog *catalog, const char *word, const char **out)
 {
     const char **names = calloc(catalog->alias_count + 1, sizeof *names);
     *out = NULL;
@@ -264,7 +263,7 @@ kprof_status kprof_fail_unknown_metric(const kprof_catalog *catalog, kprof_host 
                           word, kprof_host_chip(host));
     kprof_strbuf hint = KPROF_STRBUF_INIT;
     const char *alias;
-    kprof_status status = nearest_alias(catalog, word, &alias);
+    kprof_status status = kprof_nearest_alias(catalog, word, &alias);
     if (alias)
         kprof_strbuf_printf(&hint, "; did you mean \"%s\"?", alias);
     else if (status == KPROF_OK)

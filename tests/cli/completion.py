@@ -116,6 +116,9 @@ class Completion:
         self.assert_offered("--metrics dram.band", "dram.bandwidth", never=["dram.bytes", "dram__bytes"])
         self.assert_offered("--metrics l2.bytes,gld_eff", "l2.bytes,gld_efficiency")
         self.assert_offered("--metrics cf_", "cf_executed", never=["cf_issued"])
+        self.assert_offered("explain occupancy.", "occupancy.achieved", "occupancy.theoretical")
+        self.assert_offered("explain duration l2.hit", "l2.hit_rate")
+        self.assert_offered("explain ", never=["regex:", "run.kprof"])
 
     def test_programs(self):
         self.assert_offered("kpr", "kprof")

@@ -988,6 +988,63 @@ class Aliases(Case):
         self.assertEqual(json.loads(run.out)["plans"][0]["metrics"], 1, run.err)
 
 
+class Explanations(Case):
+    """kprof explain."""
+
+    def explain(self, *words):
+        run = self.kprof("explain", "--chips", "GH100", *words, "--json")
+        self.assertEqual(run.code, 0, run.err)
+        return json.loads(run.out)
+
+    def test_throughput(self):
+        data = self.explain("sm__throughput.avg.pct_of_peak_sustained_elapsed")
+        (metric,) = data["metrics"]
+        self.assertEqual((metric["kind"], metric["unit"], metric["chip"]), ("throughput", "%", "GH100"))
+        self.assertGreater(metric["passes"], 1)
+        self.assertIn("SpeedOfLight", metric["sections"].split())
+        self.assertEqual(metric["sets"].split(), ["default", "detailed", "full"])
+        members = [row["metric"] for row in data["members"]]
+        self.assertIn("sm__inst_executed.avg.pct_of_peak_sustained_elapsed", members)
+        self.assertEqual([row["part"] for row in data["parts"]], ["sm", "avg", "pct_of_peak_sustained_elapsed"])
+        self.assertEqual([row["alias"] for row in data["aliases"]], ["sm.throughput"])
+        plan = json.loads(self.kprof("--plan", "--chips", "GH100", "--metrics", metric["metric"], "--json").out)
+        self.assertEqual(metric["passes"], plan["plans"][0]["passes"])
+
+    def test_each_spelling(self):
+        data = self.explain("gld_efficiency", "dram.bandwidth,flop_count_sp", "dram__bytes", "cf_issued", "registers",
+                            "nvlrx__bytes.sum")
+        metrics = {metric["name"]: metric for metric in data["metrics"]}
+        self.assertEqual(len(metrics), 7)
+        self.assertEqual(metrics["gld_efficiency"]["metric"],
+                         "smsp__sass_average_data_bytes_per_sector_mem_global_op_ld.pct")
+        self.assertEqual(metrics["dram.bandwidth"]["unit"], "byte/second")
+        self.assertEqual(metrics["flop_count_sp"]["formula"].count("smsp__"), 3)
+        self.assertEqual(metrics["flop_count_sp"]["passes"], 1)
+        self.assertEqual(metrics["dram__bytes"]["kind"], "counter")
+        self.assertEqual(metrics["cf_issued"]["closest"], "smsp__inst_executed_pipe_cbu.sum")
+        self.assertIsNone(metrics["cf_issued"]["metric"])
+        self.assertEqual(metrics["registers"]["passes"], 0)
+        self.assertIsNone(metrics["nvlrx__bytes.sum"]["passes"])
+        shown = {row["label"] for row in data["shown"] if row["name"] == "dram.bandwidth"}
+        self.assertLessEqual({"Memory Throughput", "DRAM, traffic"}, shown)
+
+    def test_text(self):
+        run = self.kprof("explain", "--chips", "GH100,GB202", "l2.hit_rate")
+        self.assertEqual(run.code, 0, run.err)
+        for text in ("Metric       lts__t_sector_hit_rate.pct", "GB202", "Unit         %", "L2 Hit Rate", "nvprof",
+                     "a slice of the L2 cache"):
+            self.assertIn(text, run.out)
+
+    def test_unknown(self):
+        for word, code, message in (("dram__byte.sum", 102, '"dram__bytes.sum"?'), ("l2.hitrate", 102, '"l2.hit_rate"?'),
+                                    ("regex:dram", 101, "several metrics")):
+            run = self.kprof("explain", "--chips", "GH100", word)
+            self.assertEqual((run.code, run.out), (code, ""), run.err)
+            self.assertIn(message, run.err)
+        self.assertEqual(self.kprof("explain").code, 101)
+        self.assertEqual(self.kprof("explain", "duration", "--metrics", "x").code, 101)
+
+
 class Lists(Case):
     def assert_listed(self, words, *texts):
         run = self.kprof(*words)
