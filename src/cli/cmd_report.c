@@ -3,9 +3,11 @@
 #include "cli/outcome.h"
 #include "cli/output.h"
 #include "cli/paths.h"
+#include "cli/subset.h"
 #include "core/log.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 /* What a report is printed with: findings are not stored in it. */
 typedef struct finding_source {
@@ -58,34 +60,87 @@ static kprof_status check_launches(const kprof_options *options, kprof_report *r
 
 static kprof_status open_report(const kprof_options *options, kprof_report **out)
 {
-    if (!options->argument)
-        return kprof_fail(KPROF_USAGE, "which report? usage: kprof report FILE.kprof [options]");
     char *path = kprof_report_path(options->argument);
     kprof_status status = path ? kprof_report_open(path, out) : kprof_fail(KPROF_NO_MEMORY, "out of memory");
     free(path);
     return status;
 }
 
-int kprof_cmd_report(const kprof_options *options)
+static kprof_status show(const kprof_options *options, const finding_source *rules)
 {
     kprof_report *report = NULL;
-    finding_source rules = {NULL, {NULL, 0}};
-    if (options->baseline)
-        return kprof_cmd_diff(options);
+    kprof_status status = open_report(options, &report);
+    if (status == KPROF_OK)
+        status = check_launches(options, report);
+    if (status == KPROF_OK)
+        status = print_report(options, report, rules);
+    if (report)
+        (void)!kprof_report_close(report);
+    return status;
+}
+
+/* Keep the part of a report that was asked for, or else print it. */
+static kprof_status keep_or_show(const kprof_options *options, const finding_source *rules)
+{
+    char *path = NULL;
+    kprof_report *report = NULL;
+    kprof_options of_part = *options;
+    kprof_status status = kprof_subset_make(options, &path);
+    if (status != KPROF_OK)
+        return status;
+    of_part.argument = path;
+    of_part.filter = (kprof_filter_spec){0};
+    status = kprof_report_open(path, &report);
+    uint64_t launches = 0;
+    if (status == KPROF_OK)
+        status = kprof_report_count_taken(report, &of_part.filter, &launches);
+    if (status == KPROF_OK && launches == 0) {
+        kprof_outcome_explain_no_match(options, report);
+        status = KPROF_NO_MATCH;
+    }
+    if (report)
+        (void)!kprof_report_close(report);
+    if (status == KPROF_OK && !options->export_path)
+        status = show(&of_part, rules);
+    if (status != KPROF_OK || !options->export_path)
+        unlink(path);
+    else
+        kprof_log(KPROF_LOG_INFO, "report: %s (%llu launch%s)", path, (unsigned long long)launches,
+                  launches == 1 ? "" : "es");
+    free(path);
+    return status;
+}
+
+static kprof_status check(const kprof_options *options)
+{
     kprof_status status = kprof_filter_check(&options->filter);
     if (status == KPROF_OK && (options->fail_on.count > 0 || options->anyway))
         status = kprof_fail(KPROF_USAGE, "--%s is about two reports; give --baseline too",
                             options->anyway ? "anyway" : "fail-on");
+    const bool prints = options->format != KPROF_UNSET || options->page != KPROF_UNSET || options->log_file;
+    if (status == KPROF_OK && options->export_path && prints)
+        status = kprof_fail(KPROF_USAGE, "--export keeps a part of the report and prints nothing; leave pages, formats "
+                                         "and --log-file out");
+    if (status == KPROF_OK && !options->argument)
+        status = kprof_fail(KPROF_USAGE, "which report? usage: kprof report FILE.kprof [options]");
+    return status;
+}
+
+int kprof_cmd_report(const kprof_options *options)
+{
+    finding_source rules = {NULL, {NULL, 0}};
+    if (options->baseline && options->reports.count < 2 && !kprof_subset_is_wanted(options))
+        return kprof_cmd_diff(options);
+    kprof_status status = check(options);
+    if (status == KPROF_OK && options->baseline)
+        status = kprof_fail(KPROF_USAGE, "--baseline compares all of one report with another: make the part that you "
+                                         "want with --export first");
     if (status == KPROF_OK)
         status = load_rules(options, &rules);
-    if (status == KPROF_OK)
-        status = open_report(options, &report);
-    if (status == KPROF_OK)
-        status = check_launches(options, report);
-    if (status == KPROF_OK)
-        status = print_report(options, report, &rules);
-    if (report)
-        (void)!kprof_report_close(report);
+    if (status == KPROF_OK && kprof_subset_is_wanted(options))
+        status = keep_or_show(options, &rules);
+    else if (status == KPROF_OK)
+        status = show(options, &rules);
     free(rules.findings.items);
     kprof_catalog_free(rules.catalog);
     return kprof_status_exit_code(status);

@@ -27,8 +27,8 @@ typedef enum kprof_operand {
 #define KPROF_COMMANDS(ROW) \
     ROW(profile, "",         true,        APPLICATION, "[options] [--] application [arguments]",   "kprof", \
         "Profile the CUDA kernels of an application.") \
-    ROW(report,  "report",   true,        REPORT,      "FILE.kprof",                               "kprof-report", \
-        "Print a report that -o has kept.") \
+    ROW(report,  "report",   true,        MANY_REPORTS, "FILE.kprof ...",                          "kprof-report", \
+        "Print a report that -o has kept, or a part of it.") \
     ROW(diff,    "diff",     true,        REPORTS,     "BASELINE.kprof FILE.kprof",                "kprof-diff", \
         "Compare two reports: which kernels became slower, and why.") \
     ROW(plan,    "plan",     true,        APPLICATION, "[options] [[--] application [arguments]]", "kprof-plan", \

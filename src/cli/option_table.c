@@ -88,14 +88,16 @@ static const kprof_choice colors[] = {
     {name, letter, KPROF_OPTION_##type, FIELD(field), arg, help, in, NULL, 0, NULL}
 
 const kprof_option_row kprof_option_rows[] = {
-    VALUE("set", 0, LIST, selection.sets, "ID[,ID]", "collect these sets; kprof list sets shows them", PLANNING),
-    VALUE("section", 0, LIST, selection.sections, "ID[,ID]", "collect these sections; ids or regex:PATTERN", PLANNING),
+    VALUE("set", 0, LIST, selection.sets, "ID[,ID]",
+          "collect these sets, or show their sections of a report; kprof list sets shows them", PLANNING | REPORT),
+    VALUE("section", 0, LIST, selection.sections, "ID[,ID]",
+          "collect these sections, or show those of a report; ids or regex:PATTERN", PLANNING | REPORT),
     VALUE("section-folder", 0, PATHS, section_folders, "DIR", "also read sets, sections, findings and aliases from DIR",
           RUN | REPORT | PLAN | LIST | TELL),
     VALUE("metrics", 0, LIST, selection.metrics, "NAME[,NAME]",
-          "collect, plan or list these metrics: full or base names, aliases, regex:PATTERN, group:SECTION, "
-          "breakdown:THROUGHPUT",
-          RUN | PLAN | LIST),
+          "collect, plan or list these metrics, or show those of a report: full or base names, aliases, regex:PATTERN; "
+          "to collect, also group:SECTION and breakdown:THROUGHPUT",
+          RUN | PLAN | LIST | REPORT),
     COUNT("max-passes", selection.limits.max_passes, NULL, "N",
           "collect in at most N passes: keep the most useful metrics, and say which are left out", RUN | PLAN, 1000000),
     DURATION("budget", selection.limits.budget_s, "SECONDS",
@@ -119,6 +121,7 @@ const kprof_option_row kprof_option_rows[] = {
     CHOICE("kernel-name-base", name_base, name_bases, "function|demangled|mangled",
            "the name that --kernel-name is compared with (function)", CHOOSING, NULL),
     VALUE("launch-skip", 's', NUMBER, filter.launch_skip, "N", "skip the first N launches that match", CHOOSING),
+    VALUE("launch", 0, LIST, launches, "ID[-ID][,ID]", "of a report, only the launches of these numbers", REPORT),
     VALUE("launch-count", 'c', NUMBER, filter.launch_count, "N", "take at most N launches that match; 0: no limit",
           RUN | REPORT | DIFF | EXPORT | PLANNING),
     VALUE("launch-skip-before-match", 0, NUMBER, filter.launch_skip_before_match, "N",
@@ -149,8 +152,9 @@ const kprof_option_row kprof_option_rows[] = {
            "ncu's reset is not needed, since what is locked is undone; by hand: nvidia-smi --reset-gpu-clocks"),
 
     VALUE("export", 'o', STRING, export_path, "FILE",
-          "keep the report as FILE.kprof; %h %p %q{ENV} %i %% are expanded. Of kprof export: write to FILE",
-          RUNNING | SAVE | EXPORT | MERGE),
+          "keep the report, or the chosen part of one, as FILE.kprof; %h %p %q{ENV} %i %% are expanded. "
+          "Of kprof export: write to FILE",
+          RUNNING | SAVE | REPORT | EXPORT | MERGE),
     FLAG("force-overwrite", 'f', force_overwrite, "let a report, a page or an export replace an existing file",
          RUNNING | SAVE | REPORT | DIFF | EXPORT | MERGE),
     CHOICE("to", export_format, export_formats, "long|wide|jsonl|prometheus|perfetto|parquet",

@@ -402,9 +402,11 @@ static kprof_status take_word(cursor *at, bool may_be_command, bool *done)
     if (options->command->operand == KPROF_OPERAND_METRICS)
         return split_list(*at->word, &options->selection.metrics) ? KPROF_OK
                                                                   : kprof_fail(KPROF_NO_MEMORY, "out of memory");
-    if (options->command->operand == KPROF_OPERAND_MANY_REPORTS)
+    if (options->command->operand == KPROF_OPERAND_MANY_REPORTS) {
+        options->argument = options->argument ? options->argument : *at->word;
         return kprof_strlist_add(&options->reports, *at->word) ? KPROF_OK
                                                                : kprof_fail(KPROF_NO_MEMORY, "out of memory");
+    }
     if (options->argument || options->command->operand == KPROF_OPERAND_NONE)
         return kprof_fail(KPROF_USAGE, "%s: \"%s\" is one word too many", options->command->name, *at->word);
     options->argument = *at->word;
@@ -442,7 +444,8 @@ static kprof_status settle_import(kprof_options *options)
     if (options->command == kprof_commands)
         options->command = kprof_command_find("report");
     options->argument = options->import_path;
-    return KPROF_OK;
+    return kprof_strlist_add(&options->reports, options->import_path) ? KPROF_OK
+                                                                      : kprof_fail(KPROF_NO_MEMORY, "out of memory");
 }
 
 /* "--list-sets" is "list sets". */
@@ -604,4 +607,5 @@ void kprof_options_free(kprof_options *options)
     kprof_strlist_free(&options->chips);
     kprof_strlist_free(&options->fail_on);
     kprof_strlist_free(&options->reports);
+    kprof_strlist_free(&options->launches);
 }

@@ -50,10 +50,11 @@ typedef struct kprof_options {
 
     char *export_path; /* as given: placeholders are not expanded yet */
     bool force_overwrite;
-    kprof_strlist reports; /* of a command that takes many */
-    int export_format;     /* kprof_format, KPROF_FORMAT_COUNT for Parquet, or KPROF_UNSET */
-    char *import_path;     /* the report to read */
-    char *baseline;        /* the report to compare it with, or NULL */
+    kprof_strlist reports;  /* of a command that takes many; `argument` is the first */
+    kprof_strlist launches; /* ids and ranges of ids, as given */
+    int export_format;      /* kprof_format, KPROF_FORMAT_COUNT for Parquet, or KPROF_UNSET */
+    char *import_path;      /* the report to read */
+    char *baseline;         /* the report to compare it with, or NULL */
     kprof_strlist fail_on;
     double time_tolerance_pct, bytes_tolerance_pct;
     bool anyway;

@@ -167,6 +167,7 @@ kprof_alias_entry kprof_alias_describe(const kprof_alias *alias)
         .origin = alias->origin,
         .help = item->help ? item->help : "",
         .stands_for = item->choice_count ? item->choices[0].text : NULL,
+        .is_formula = item->name != NULL,
         .closest = alias->closest ? (const char *const *)alias->closest : none,
     };
 }

@@ -327,6 +327,18 @@ static kprof_status check_next(const kprof_catalog *catalog, const kprof_finding
                  : KPROF_OK;
 }
 
+static kprof_status check_unless(const kprof_catalog *catalog, const kprof_finding *finding)
+{
+    for (char *const *id = finding->unless; id && *id; id++) {
+        size_t i = 0;
+        while (i < catalog->finding_count && strcmp(catalog->findings[i].id, *id) != 0)
+            i++;
+        if (i == catalog->finding_count)
+            return kprof_fail(KPROF_BAD_METRICSET, "finding %s: unless: there is no finding \"%s\"", finding->id, *id);
+    }
+    return KPROF_OK;
+}
+
 static kprof_status check_places(const kprof_catalog *catalog, const kprof_finding *finding)
 {
     for (char **id = finding->sections; *id; id++) {
@@ -334,7 +346,8 @@ static kprof_status check_places(const kprof_catalog *catalog, const kprof_findi
             return kprof_fail(KPROF_BAD_METRICSET, "finding %s: sections: there is no section \"%s\"", finding->id,
                               *id);
     }
-    return check_next(catalog, finding);
+    kprof_status status = check_next(catalog, finding);
+    return status == KPROF_OK ? check_unless(catalog, finding) : status;
 }
 
 static int compare_ids(int order_a, const char *a, int order_b, const char *b)

@@ -49,6 +49,7 @@ const kprof_alias *kprof_catalog_find_alias(const kprof_catalog *catalog, const 
 typedef struct kprof_alias_entry {
     const char *name, *origin, *help; /* borrowed from the catalog; `origin` is whose name it is, such as "nvprof" */
     const char *stands_for;           /* the first choice, a metric or an expression; NULL: nothing counts the same */
+    bool is_formula;                  /* what stands for it is computed from several metrics, or in another unit */
     const char *const *closest;       /* NULL-terminated: metrics that come near to it, where nothing stands for it */
 } kprof_alias_entry;
 kprof_alias_entry kprof_alias_describe(const kprof_alias *alias);

@@ -5,6 +5,7 @@
 #define KPROF_REPORT_EMIT_H
 
 #include "report/findings.h"
+#include "report/launch_metrics.h"
 #include "report/output.h"
 #include "report/roofline.h"
 #include "report/units.h"
@@ -98,10 +99,18 @@ typedef struct kprof_emitter kprof_emitter;
 /* The findings of a launch. */
 typedef struct kprof_emit_findings {
     const kprof_findings *findings;
-    bool has_next; /* the launch has the section that the verdict says to look at */
+    const kprof_section *next; /* that the verdict says to look at; NULL: the launch has not got it */
+    const kprof_found **open;  /* [open_count]: not evaluated, although the launch has the section */
+    size_t open_count;
 } kprof_emit_findings;
+/* A row of the verdict, in which the section to look at next has its heading. As kprof_verdict_describe otherwise. */
+kprof_verdict_text kprof_emit_verdict_row(const kprof_emit_findings *all, kprof_verdict_row row, bool base_units);
+/* Append the findings that were not evaluated and what they need: "PartialSectors (needs a__b, c__d)"; nothing when
+ * there are none. */
+kprof_status kprof_emit_not_evaluated(const kprof_emit_findings *all, kprof_strbuf *out) KPROF_MUST_CHECK;
 
-/* Calls nest as in  page { launches { launch { verdict? metric* section { metric* table* rooflines? finding* } finding*
+/* Calls nest as in  page { launches { launch { verdict? metric* section { metric* table* rooflines?
+ * what_if? finding* } finding*
  * } } }  and  page { list { columns? record { row* } } }. A finding that stands in none of the launch's sections comes
  * after them.
  *
@@ -117,6 +126,7 @@ typedef struct kprof_emitter_ops {
     void (*metric)(kprof_emitter *emitter, const kprof_emit_metric *metric);
     void (*table)(kprof_emitter *emitter, const kprof_emit_table *table);
     void (*rooflines)(kprof_emitter *emitter, const kprof_emit_roofline *rooflines, size_t count);
+    void (*what_if)(kprof_emitter *emitter, const kprof_what_if *curves, size_t count);
     void (*finding)(kprof_emitter *emitter, const kprof_found *found); /* one that was found */
     void (*section_end)(kprof_emitter *emitter);
     void (*launch_end)(kprof_emitter *emitter);

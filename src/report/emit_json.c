@@ -454,6 +454,13 @@ static void json_rooflines(kprof_emitter *emitter, const kprof_emit_roofline *ro
     }
 }
 
+static void json_what_if(kprof_emitter *emitter, const kprof_what_if *curves, size_t count)
+{
+    cJSON *array = add_array(of(emitter)->section, "what_if");
+    for (size_t i = 0; i < count; i++)
+        cJSON_AddItemToArray(array, kprof_json_what_if(&curves[i]));
+}
+
 static void json_section_end(kprof_emitter *emitter)
 {
     of(emitter)->section = NULL;
@@ -556,6 +563,7 @@ static const kprof_emitter_ops json_ops = {
     .metric = json_metric,
     .table = json_table,
     .rooflines = json_rooflines,
+    .what_if = json_what_if,
     .section_end = json_section_end,
     .launch_end = json_launch_end,
     .launches_end = json_array_end,
@@ -607,6 +615,7 @@ static const kprof_emitter_ops lines_ops = {
     .metric = json_metric,
     .table = json_table,
     .rooflines = json_rooflines,
+    .what_if = json_what_if,
     .section_end = json_section_end,
     .launch_end = lines_launch_end,
     .list_begin = lines_list_begin,

@@ -215,7 +215,7 @@ static void markdown_verdict(kprof_emitter *emitter, const kprof_emit_findings *
 {
     begin_block(of(emitter));
     for (kprof_verdict_row i = 0; i < KPROF_VERDICT_ROWS; i++) {
-        kprof_verdict_text row = kprof_verdict_describe(all->findings, i, emitter->options->base_units);
+        kprof_verdict_text row = kprof_emit_verdict_row(all, i, emitter->options->base_units);
         kprof_strbuf line = KPROF_STRBUF_INIT;
         kprof_strbuf_printf(&line, ": %s", row.text.length > 0 ? row.text.data : "");
         if (row.text.failed || line.failed)
@@ -225,6 +225,17 @@ static void markdown_verdict(kprof_emitter *emitter, const kprof_emit_findings *
         kprof_strbuf_free(&line);
         kprof_verdict_text_free(&row);
     }
+    kprof_strbuf names = KPROF_STRBUF_INIT, line = KPROF_STRBUF_INIT;
+    if (kprof_emit_not_evaluated(all, &names) != KPROF_OK)
+        names.failed = true;
+    if (names.length > 0)
+        kprof_strbuf_printf(&line, ": %s", names.data);
+    if (names.failed || line.failed)
+        emitter->status = KPROF_NO_MEMORY;
+    else if (line.length > 0)
+        put_bold(of(emitter), "- ", "Not evaluated", line.data);
+    kprof_strbuf_free(&names);
+    kprof_strbuf_free(&line);
 }
 
 static void markdown_finding(kprof_emitter *emitter, const kprof_found *found)

@@ -7,11 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The section of the names that --metrics asked for; ncu's scripts know it by this name. */
-#define SHOWN_SECTION_ID    "CommandLine"
-#define SHOWN_SECTION_NAME  "Command line profiler metrics"
-#define SHOWN_SECTION_ORDER 1000000
-
 static kprof_status add_hardware_metric(kprof_report *report, kprof_host *host, const char *name)
 {
     kprof_metric_info info = {NULL, NULL, NULL, NULL, KPROF_METRIC_COUNTER};
@@ -87,8 +82,8 @@ static kprof_status add_shown(kprof_report *report, const kprof_plan *plan)
     }
     for (size_t i = 0; i < plan->computed_count; i++)
         items[plain + i] = plan->computed[i];
-    char id[] = SHOWN_SECTION_ID, name[] = SHOWN_SECTION_NAME;
-    kprof_section section = {.id = id, .name = name, .order = SHOWN_SECTION_ORDER};
+    char id[] = KPROF_NAMED_SECTION_ID, name[] = KPROF_NAMED_SECTION_NAME;
+    kprof_section section = {.id = id, .name = name, .order = KPROF_NAMED_SECTION_ORDER};
     section.items = items;
     section.item_count = plain + plan->computed_count;
     if (status == KPROF_OK && section.item_count > 0)

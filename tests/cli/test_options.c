@@ -83,8 +83,11 @@ static void commands_and_programs_of_the_same_name(void **state)
     assert_string_equal(options.application[0], "report");
     assert_int_equal(parse("app report"), KPROF_OK);
     assert_ptr_equal(options.command, &kprof_commands[0]);
-    assert_refused("report a.kprof b.kprof", "b.kprof");
-    assert_refused("report a.kprof --set full", "--set is no option of kprof report");
+    assert_int_equal(parse("report a.kprof b.kprof --set full --launch 3,5-9"), KPROF_OK);
+    assert_string_equal(options.argument, "a.kprof");
+    assert_true(options.reports.count == 2 && options.launches.count == 2);
+    assert_refused("diff a.kprof b.kprof c.kprof", "c.kprof");
+    assert_refused("report a.kprof --budget 3", "--budget is no option of kprof report");
     assert_refused("report a.kprof --plan", "--plan is no option of kprof report");
     assert_refused("version 1", "one word too many");
     assert_refused("help --list-chips", "--list-chips is no option of kprof help");
@@ -126,7 +129,7 @@ static void import_is_report(void **state)
     assert_string_equal(options.argument, "run.kprof");
     assert_refused("-i run.kprof app", "takes no application");
     assert_refused("report a.kprof -i b.kprof", "once");
-    assert_refused("-i run.kprof --set full", "--set");
+    assert_refused("-i run.kprof --budget 3", "--budget");
 }
 
 static void values_in_every_spelling(void **state)
@@ -653,7 +656,7 @@ static void completion_words(void **state)
                  {"--complete line -- report r", ":files .kprof\n"},
                  {"--complete line -- recover a", ":folders\n"},
                  {"--complete line -- recover a b", ""},
-                 {"--complete line -- report r.kprof r", ""},
+                 {"--complete line -- report r.kprof r", ":files .kprof\n"},
                  {"--complete line -- -o r", ":files\n"},
                  {"--complete line -- --section-folder r", ":folders\n"},
                  {"--complete line -- list s", "sets\nsections\n"},
@@ -678,7 +681,7 @@ static void completion_words(void **state)
         assert_non_null(strstr(text, kprof_commands[i].name));
     free(text);
     text = complete("--complete line -- rep");
-    assert_string_equal(text, "report\tPrint a report that -o has kept.\n:programs\n");
+    assert_string_equal(text, "report\tPrint a report that -o has kept, or a part of it.\n:programs\n");
     free(text);
     assert_int_equal(parse("--complete nonsense"), KPROF_OK);
     assert_int_equal(kprof_complete(&options, stdout), KPROF_USAGE);

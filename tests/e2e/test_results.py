@@ -588,6 +588,10 @@ class Comparisons(Case):
         self.expect(113, *words, "--fail-on", "duration>5%", "-k", "vectorAdd")
         self.expect(114, *words, "--fail-on", "duration>5%", "-k", "vectorAdd", "-c", "4")
         self.expect(114, *words, "--fail-on", "duration>5%", "-k", "softmax", "--time-tolerance", "1")
+        run = self.expect(113, *words, "--fail-on", "dram.bytes_read>+3%", "-k", "vectorAdd")
+        self.assertIn("dram__bytes_read.sum", run.out)
+        self.expect(102, *words, "--fail-on", "gld_efficiency<0", err="no metric that stands for gld_efficiency")
+        self.expect(102, *words, "--fail-on", "fp32.flops<0", err="no value of fp32.flops")
 
     def test_what_cannot_be_compared(self):
         self.write("uncached.kprof", "after", "kprof --cache-control=none ./app --cache-control all")
@@ -821,6 +825,87 @@ class Merges(Case):
         self.merge(0, "rank0", "rank1", "-f", "-o", "all")
 
 
+class Parts(Case):
+    """kprof report of a part of a report, and of several: what is shown and kept is what the whole has of it."""
+
+    def setUp(self):
+        super().setUp()
+        subprocess.run([os.path.join(BUILD, "tests/report/write_fixture"), self.path("run.kprof")], check=True)
+
+    def show(self, *words, code=0, err=""):
+        run = self.kprof("report", *words)
+        self.assertEqual(run.code, code, run.err)
+        self.assertIn(err, run.err)
+        return run.out
+
+    def json(self, *words):
+        return json.loads(self.show(*words, "--json"))
+
+    def test_sections(self):
+        whole, part = self.json("run"), self.json("run", "--section", "Occupancy,regex:^Roof")
+        for full, some in zip(whole["launches"], part["launches"], strict=True):
+            self.assertEqual([section for section in full["sections"] if section["id"] in ("Occupancy", "Roofline")],
+                             some["sections"])
+            for key in ("id", "kernel", "grid", "stream", "reason", "graph_node", "passes"):
+                self.assertEqual(full[key], some[key])
+        self.assertEqual(len(self.json(SAMPLE, "--set", "basic")["launches"][0]["sections"]), 5)
+        self.show("run", "--section", "Occupency", code=102, err="did you mean Occupancy?")
+        self.show("run", "--section", "regex:^Nothing", code=102, err="the report has no such section")
+        self.show("run", "--set", "basik", code=102, err="basic")
+        self.show("run", "--section", "regex:(", code=101, err="--section")
+
+    def test_metrics(self):
+        whole = {launch["id"]: launch["values"] for launch in self.json("run", "--page", "raw")["launches"]}
+        part = self.json("run", "--page", "raw", "--metrics", "gpu__time_duration,regex:^dram__bytes")["launches"]
+        names = {name for launch in part for name in launch["values"]}
+        self.assertIn(METRIC, names)
+        for launch in part:
+            shown = {name: value for name, value in launch["values"].items() if "over_passes" not in name}
+            self.assertEqual(shown, {name: value for name, value in whole[launch["id"]].items()
+                                     if name.startswith(("gpu__time_duration.", "dram__bytes"))})
+        [section] = self.json("run", "--metrics", METRIC)["launches"][0]["sections"]
+        self.assertEqual((section["id"], [item["name"] for item in section["items"]]), ("CommandLine", [METRIC]))
+        self.show("run", "--metrics", "dram__byte", code=102, err="no such metric; did you mean dram__bytes")
+
+    def test_launches(self):
+        ids = [launch["id"] for launch in self.json("run")["launches"]]
+        part = self.json("run", "--launch", f"{ids[0]},{ids[2]}-{ids[3]}")
+        self.assertEqual([launch["id"] for launch in part["launches"]], [ids[0], *ids[2:4]])
+        self.show("run", "--launch", "99999", code=106, err="no launch matched --launch 99999")
+        for word in ("x", "3-", "-3", "5-2", "1.5", "99999999999999999999"):
+            self.show("run", f"--launch={word}", code=101, err="--launch")
+
+    def test_kept(self):
+        self.show("run", "-k", "regex:vector", "--section", "Occupancy", "-o", "small", err="report: ")
+        self.assertEqual(self.json("small"), self.json("run", "-k", "regex:vector", "--section", "Occupancy"))
+        for column in ("command_line", "working_directory", "kprof_version", "sets", "start_unix_ns"):
+            self.assertEqual(*(self.query(name, f"SELECT {column} FROM run") for name in ("small.kprof", "run.kprof")))
+        self.assertEqual(self.query("small.kprof", "SELECT count(*) FROM source"), [(0,)])
+        self.assertLess(os.path.getsize(self.path("small.kprof")), os.path.getsize(self.path("run.kprof")))
+        self.assertEqual(os.stat(self.path("small.kprof")).st_mode & 0o777, 0o600)
+        self.show("run", "-o", "small", code=108, err="exists already")
+        self.show("run", "-o", "run", "-f", code=101, err="would overwrite")
+        self.show("run", "-o", "other", "--csv", code=101, err="prints nothing")
+        self.show("run", "-k", "nothing", "-o", "none", code=106, err="no launch matched -k nothing")
+        self.assertFalse(os.path.exists(self.path("none.kprof")))
+
+    def test_several(self):
+        subprocess.run([os.path.join(BUILD, "tests/report/write_fixture"), self.path("more.kprof")], check=True)
+        with sqlite3.connect(self.path("more.kprof")) as database:
+            database.execute("UPDATE process SET pid = pid + 1000")
+        database.close()
+        one = len(self.json("run")["launches"])
+        self.assertEqual(len(self.json("run", "more")["launches"]), 2 * one)
+        self.assertEqual({source["source"] for source in self.json("run", "more", "--page", "sources")["sources"]},
+                         {"run", "more"})
+        self.show("run", "run.kprof", code=101, err="are one file")
+
+    def test_nothing_is_left_behind(self):
+        for words in (["--section", "Occupancy"], ["--section", "Nothing"], ["--launch", "99999"]):
+            self.kprof("report", "run", *words)
+            self.assertEqual(os.listdir(self.tmp), [])
+
+
 class Details(Case):
     """What the details page folds, and the options that unfold it."""
 
@@ -862,7 +947,9 @@ class Findings(Case):
     def test_verdict_comes_first(self):
         page = self.kprof("report", SAMPLE).out
         self.assertLess(page.index("  Limited by  DRAM bandwidth"), page.index("GPU Speed Of Light"))
-        self.assertIn("\n    ! Warps wait: up to 33.52 % of the time, high confidence\n", page)
+        self.assertIn("\n    ! Warps wait: up to 33.52 % of the time (all that is left to the peak), high confidence\n",
+                      page)
+        self.assertIn("\n  Look next   section Memory Workload Analysis Tables below\n", page)
         self.assertNotIn("Estimate: ", page)
         self.assertIn("Estimate: the stall's share", self.kprof("report", SAMPLE, "--details-help").out)
 
@@ -886,6 +973,20 @@ class Findings(Case):
         self.assert_run(wrong, 102)
         self.assertIn('did you mean "WarpStall"?', wrong.err)
         self.assert_run(self.profile(["--rule", "WarpStal"], [f"launch={SCALE}"]), 102)
+
+    def test_not_evaluated(self):
+        """The sample has no bytes per sector."""
+        needs = "smsp__sass_average_data_bytes_per_sector_mem_global_op_"
+        page = self.kprof("report", SAMPLE).out
+        self.assertIn(f"\n  Not evaluated: PartialSectors (needs\n  {needs}ld.ratio,\n  {needs}st.ratio)\n", page)
+        markdown = self.kprof("report", SAMPLE, "--markdown").out.replace("\\", "")
+        self.assertIn(f"\n- **Not evaluated**: PartialSectors (needs {needs}ld.ratio, {needs}st.ratio)\n", markdown)
+        rows = list(csv.DictReader(io.StringIO(self.kprof("report", SAMPLE, "--csv").out)))
+        row, = [row for row in rows if row["metric"].startswith("not_evaluated__")]
+        self.assertEqual((row["metric"], row["value"], row["section"], row["message"]),
+                         ("not_evaluated__PartialSectors", "", "MemoryWorkloadAnalysis_Tables",
+                          f"{needs}ld.ratio {needs}st.ratio"))
+        self.assertNotIn("Not evaluated", self.kprof("report", SAMPLE, "--rule", "WarpStall").out)
 
     def test_own_findings(self):
         page = self.kprof("report", SAMPLE, "--section-folder", OWN_SETS, "--rule", "WideStore")
@@ -971,6 +1072,21 @@ class Aliases(Case):
         run = self.kprof("--plan", "--chips", "GB10B", "--metrics", "dram.bandwidth")
         self.assertEqual(run.code, 102, run.err)
         self.assertIn("not available on chip GB10B", run.err)
+
+    def test_of_a_report(self):
+        def show(*names):
+            run = self.kprof("report", SAMPLE, "--json", "--metrics", ",".join(names))
+            return run, [item["name"] for item in json.loads(run.out or "null")["launches"][0]["sections"][-1]["items"]
+                         ] if run.code == 0 else []
+
+        _, items = show("dram.bandwidth", "achieved_occupancy")
+        self.assertEqual(items, ["dram__bytes.sum.per_second", "sm__warps_active.avg.pct_of_peak_sustained_active"])
+        _, items = show("flop_count_sp")
+        self.assertEqual(len(items), 3)
+        for name in ("gld_efficiency", "cf_issued"):
+            run, _ = show(name)
+            self.assertEqual(run.code, 102, run.err)
+            self.assertIn(f"--metrics {name}: the report has nothing that stands for it", run.err)
 
     def test_list(self):
         run = self.kprof("list", "aliases", "--chips", "GH100,GB10B", "--json")

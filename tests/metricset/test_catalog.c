@@ -16,15 +16,17 @@ static char folder[] = "/tmp/kprof-catalog-XXXXXX";
 
 static int make_folder(void **state)
 {
+    static const char *const kinds[] = {"sets", "sections", "findings"};
     char path[256];
+    int failed = 0;
     *state = NULL;
     if (!mkdtemp(folder))
         return -1;
-    snprintf(path, sizeof(path), "%s/sets", folder);
-    if (mkdir(path, 0700) != 0)
-        return -1;
-    snprintf(path, sizeof(path), "%s/sections", folder);
-    return mkdir(path, 0700);
+    for (size_t i = 0; i < 3; i++) {
+        snprintf(path, sizeof(path), "%s/%s", folder, kinds[i]);
+        failed |= mkdir(path, 0700);
+    }
+    return failed;
 }
 
 static void put_path(char *path, size_t size, const char *name)
@@ -55,7 +57,10 @@ static int remove_folder(void **state)
     remove_file("sections/Mine.json");
     remove_file("sections/SpeedOfLight.json");
     remove_file("sets/mine.json");
+    remove_file("findings/Mine.json");
     char path[256];
+    put_path(path, sizeof(path), "findings");
+    rmdir(path);
     put_path(path, sizeof(path), "sets");
     rmdir(path);
     put_path(path, sizeof(path), "sections");
@@ -212,6 +217,24 @@ static void assert_set_fails(const char *text, const char *reason)
     remove_file("sets/mine.json");
 }
 
+static void test_findings_name_what_exists(void **state)
+{
+    (void)state;
+    static const char head[] = "{\"id\": \"Mine\", \"name\": \"N\", \"help\": \"H\", \"confidence\": \"low\", "
+                               "\"message\": \"M\", \"when\": \"1 > 0\", \"sections\": [\"Occupancy\"]";
+    static const char *const ends[][2] = {
+        {", \"next\": \"None\"}", "finding Mine: next: there is no section \"None\""},
+        {", \"unless\": [\"TooShort\", \"TooLong\"]}", "finding Mine: unless: there is no finding \"TooLong\""},
+    };
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        char text[512];
+        snprintf(text, sizeof text, "%s%s", head, ends[i][0]);
+        write_file("findings/Mine.json", text);
+        assert_load_fails(folder, ends[i][1]);
+        remove_file("findings/Mine.json");
+    }
+}
+
 static void test_wrong_files(void **state)
 {
     (void)state;
@@ -257,7 +280,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_shipped),     cmocka_unit_test(test_selection),
         cmocka_unit_test(test_user_folder), cmocka_unit_test(test_documented_example),
-        cmocka_unit_test(test_wrong_files), cmocka_unit_test(test_huge_files),
+        cmocka_unit_test(test_wrong_files), cmocka_unit_test(test_findings_name_what_exists),
+        cmocka_unit_test(test_huge_files),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -220,7 +220,7 @@ static void merge_reports(const bench_setup *bench, const kprof_print_options *o
         if (sqlite3_open(bench->path, &db) != SQLITE_OK || sqlite3_exec(db, sql, NULL, NULL, NULL) != SQLITE_OK)
             must(KPROF_INTERNAL, "rank");
         sqlite3_close(db);
-        must(kprof_merge_add(merge, bench->path, "rank"), "add");
+        must(kprof_merge_add(merge, bench->path, "rank", NULL), "add");
     }
     must(kprof_merge_finish(merge), "finish");
     kprof_merge_free(merge);
