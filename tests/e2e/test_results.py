@@ -1100,7 +1100,8 @@ class Aliases(Case):
         self.assertEqual(run.out.count("smsp__sass_thread_inst_executed_op_f"), 3, run.err)
 
     def test_of_a_user(self):
-        run = self.kprof("--plan", "--chips", "GH100", "--section-folder", OWN_SETS, "--metrics", "dram.read", "--json")
+        run = self.kprof("--plan", "--chips", "GH100", "--section-folder", OWN_SETS, "--metrics", "dram.read",
+                         "--json")
         self.assertEqual(json.loads(run.out)["plans"][0]["metrics"], 1, run.err)
 
 
