@@ -68,21 +68,38 @@ static kprof_status add_all(const kprof_options *options, const kprof_subset *su
     return status;
 }
 
-/* The file to build the report in. */
+/* The file to build the report in: without --export, in a folder of its own, which is closed to others. */
 static kprof_status claim(const kprof_options *options, char **path, bool *claimed)
 {
     if (options->export_path)
         return kprof_export_path_claim(options->export_path, path, claimed);
-    static const char ending[] = ".kprof";
     const char *folder = secure_getenv("TMPDIR");
-    if (asprintf(path, "%s/kprof-XXXXXX%s", folder && *folder == '/' ? folder : "/tmp", ending) < 0)
+    if (asprintf(path, "%s/kprof-part-XXXXXX/part.kprof", folder && *folder == '/' ? folder : "/tmp") < 0) {
+        *path = NULL;
         return kprof_fail(KPROF_NO_MEMORY, "out of memory");
-    const int file = mkstemps(*path, (int)strlen(ending));
-    *claimed = file >= 0;
-    if (file < 0)
-        return kprof_fail(KPROF_OUTPUT, "cannot create %s: %s; set TMPDIR", *path, strerror(errno));
-    close(file);
-    return KPROF_OK;
+    }
+    char *name = strrchr(*path, '/');
+    *name = '\0';
+    const bool made = mkdtemp(*path) != NULL;
+    const int reason = errno;
+    *name = '/';
+    if (made)
+        return KPROF_OK;
+    *name = '\0';
+    kprof_status status = kprof_fail(KPROF_OUTPUT, "cannot make %s: %s; set TMPDIR", *path, strerror(reason));
+    free(*path);
+    *path = NULL;
+    return status;
+}
+
+void kprof_subset_discard(char *path)
+{
+    if (!path)
+        return;
+    unlink(path);
+    *strrchr(path, '/') = '\0';
+    rmdir(path);
+    free(path);
 }
 
 kprof_status kprof_reports_join(const kprof_options *options, const kprof_subset *subset, char **path)
@@ -101,10 +118,13 @@ kprof_status kprof_reports_join(const kprof_options *options, const kprof_subset
         status = kprof_report_close(report);
     else
         kprof_report_discard(report);
-    if (status != KPROF_OK) {
+    if (status == KPROF_OK)
+        return KPROF_OK;
+    if (options->export_path)
         free(*path);
-        *path = NULL;
-    }
+    else
+        kprof_subset_discard(*path);
+    *path = NULL;
     return status;
 }
 

@@ -904,6 +904,11 @@ class Parts(Case):
         for words in (["--section", "Occupancy"], ["--section", "Nothing"], ["--launch", "99999"]):
             self.kprof("report", "run", *words)
             self.assertEqual(os.listdir(self.tmp), [])
+        pipe = subprocess.Popen([KPROF, "report", "run", "--section", "Occupancy", "--json"], cwd=self.dir,
+                                env=self.environment({}), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        pipe.stdout.close()
+        pipe.wait()
+        self.assertEqual(os.listdir(self.tmp), [])
 
 
 class Details(Case):

@@ -42,7 +42,7 @@ static kprof_report *baseline(void)
 
 static kprof_status compare(kprof_report *report, const kprof_print_options *options, FILE *out)
 {
-    kprof_condition condition = {(char *)"duration>+1%", (char *)KPROF_TIME_METRIC, KPROF_ABOVE, 1, true};
+    kprof_condition condition = {(char *)"duration>+1%", (char *)KPROF_TIME_METRIC, KPROF_ABOVE, 1, true, ""};
     kprof_diff_outcome outcome;
     kprof_diff_request request = {.settings = {{.file = "a"}, {.file = "b"}},
                                   .conditions = &condition,

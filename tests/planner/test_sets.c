@@ -18,7 +18,11 @@ enum { SKIPPED = 77 };
 static const struct {
     const char *chip, *set;
     size_t most_passes;
-} budgets[] = {{"GH100", "default", 9}, {"GH100", "detailed", 9}, {"GH100", "full", 19}, {"GH100", "roofline", 6}};
+} budgets[] = {{"GH100", "default", 9},
+               {"GH100", "detailed", 9},
+               {"GH100", "full", 19},
+               {"GH100", "roofline", 6},
+               {"GH100", "agent", 10}};
 
 static bool within_budget(const char *chip, const char *set, size_t passes)
 {
@@ -168,6 +172,35 @@ static bool check_findings(const kprof_catalog *catalog, const kprof_plan *plan)
     return good;
 }
 
+/* The set of the brief page fills its fields: throughputs, time and occupancy, and the lines of the verdict. */
+static bool check_brief(const kprof_catalog *catalog, const kprof_plan *plan)
+{
+    static const char *const values[] = {"sm__throughput.avg.pct_of_peak_sustained_elapsed",
+                                         "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed",
+                                         "gpu__time_duration.sum", "sm__warps_active.avg.pct_of_peak_sustained_active"};
+    kprof_finding_list findings;
+    bool good = kprof_catalog_findings(catalog, &(kprof_strlist)KPROF_STRLIST_INIT, &findings) == KPROF_OK;
+    bool has_line[KPROF_VERDICT_LINES] = {true};
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+        if (is_known(plan, values[i]))
+            continue;
+        printf("%s: %s lacks %s\n", plan->chip, "agent", values[i]);
+        good = false;
+    }
+    for (size_t i = 0; i < findings.count; i++) {
+        const kprof_verdict_line line = findings.items[i]->verdict;
+        has_line[line] = has_line[line] || can_evaluate(plan, findings.items[i]);
+    }
+    for (int line = 0; line < KPROF_VERDICT_LINES; line++) {
+        if (has_line[line])
+            continue;
+        printf("%s: the set agent cannot tell line %d of the verdict\n", plan->chip, line);
+        good = false;
+    }
+    free(findings.items);
+    return good;
+}
+
 static bool check_set(const kprof_catalog *catalog, const char *set, kprof_host *host)
 {
     kprof_selection selection = {0};
@@ -187,6 +220,8 @@ static bool check_set(const kprof_catalog *catalog, const char *set, kprof_host 
     good = has_passes(&plan, host) && good;
     if (strcmp(set, "full") == 0)
         good = check_findings(catalog, &plan) && good;
+    if (strcmp(set, "agent") == 0)
+        good = check_brief(catalog, &plan) && good;
     kprof_plan_free(&plan);
     return good;
 }
