@@ -87,3 +87,9 @@ kprof_status kprof_conditions_translate(const kprof_options *options, const kpro
     kprof_catalog_free(catalog);
     return status;
 }
+
+kprof_status kprof_filters_translate(const kprof_options *options, kprof_report *report)
+{
+    const kprof_condition_use use = {"--filter", options->conditions, options->filters.count, &report, 1};
+    return kprof_conditions_translate(options, &use);
+}

@@ -1088,6 +1088,11 @@ class Aliases(Case):
         self.assertEqual(items, ["dram__bytes.sum.per_second", "sm__warps_active.avg.pct_of_peak_sustained_active"])
         _, items = show("flop_count_sp")
         self.assertEqual(len(items), 3)
+        for condition, code, message in (("dram.bandwidth>1TB/s", 0, ""), ("dram.bandwidth>9TB/s", 106, "no launch"),
+                                         ("gld_efficiency>1", 102, "no metric that stands for gld_efficiency")):
+            run = self.kprof("report", SAMPLE, "--page", "raw", "--filter", condition)
+            self.assertEqual(run.code, code, run.err)
+            self.assertIn(message, run.err)
         for name in ("gld_efficiency", "cf_issued"):
             run, _ = show(name)
             self.assertEqual(run.code, 102, run.err)
@@ -1158,8 +1163,8 @@ class Explanations(Case):
             self.assertIn(text, run.out)
 
     def test_unknown(self):
-        for word, code, message in (("dram__byte.sum", 102, '"dram__bytes.sum"?'), ("l2.hitrate", 102, '"l2.hit_rate"?'),
-                                    ("regex:dram", 101, "several metrics")):
+        for word, code, message in (("dram__byte.sum", 102, '"dram__bytes.sum"?'),
+                                    ("l2.hitrate", 102, '"l2.hit_rate"?'), ("regex:dram", 101, "several metrics")):
             run = self.kprof("explain", "--chips", "GH100", word)
             self.assertEqual((run.code, run.out), (code, ""), run.err)
             self.assertIn(message, run.err)
