@@ -557,6 +557,10 @@ static const char *const format_names[] = {KPROF_FORMATS(FORMAT_NAME, FORMAT_NAM
 static kprof_status settle_conditions(kprof_options *options)
 {
     kprof_status status = KPROF_OK;
+    const bool has_launches = options->page != KPROF_PAGE_SESSION && options->page != KPROF_PAGE_SOURCES;
+    if (options->filters.count > 0 && !has_launches)
+        return kprof_fail(KPROF_USAGE, "--filter chooses launches for the pages details, raw, summary, statistics and "
+                                       "brief; leave it out of --page session and --page sources");
     options->conditions = calloc(options->filters.count + 1, sizeof *options->conditions);
     if (!options->conditions)
         return kprof_fail(KPROF_NO_MEMORY, "--filter: out of memory");
