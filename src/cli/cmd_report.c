@@ -1,4 +1,5 @@
 /* kprof report: print a report file. */
+#include "cli/aliases.h"
 #include "cli/commands.h"
 #include "cli/outcome.h"
 #include "cli/output.h"
@@ -94,6 +95,8 @@ static kprof_status show(const kprof_options *options, const finding_source *rul
     kprof_status status = is_part ? open_part(options, &report, &kept) : open_report(options, &report);
     if (status == KPROF_OK)
         status = check_launches(options, report, &rest.filter);
+    if (status == KPROF_OK)
+        status = kprof_filters_translate(options, report);
     if (status == KPROF_OK && kept)
         kprof_log(KPROF_LOG_INFO, "report: %s", kept);
     else if (status == KPROF_OK)

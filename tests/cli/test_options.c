@@ -310,7 +310,8 @@ static void lists_have_words(void **state)
     for (size_t i = 0; i < LENGTH(rows); i++)
         assert_command(rows[i][0], "list", rows[i][1]);
     assert_refused("list", "list what? usage: kprof list sets|sections|findings|chips|metrics");
-    assert_refused("list set", "\"set\" is none of sets, sections, findings, chips, metrics; did you mean sets?");
+    assert_refused("list set",
+                   "\"set\" is none of sets, sections, findings, chips, metrics, aliases; did you mean sets?");
     assert_refused("list sets chips", "one word too many");
     assert_refused("--list-sets --max-passes 3",
                    "--max-passes is no option of kprof list; it belongs to: a run, kprof plan");
