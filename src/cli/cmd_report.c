@@ -1,4 +1,5 @@
 /* kprof report: print a report file. */
+#include "cli/aliases.h"
 #include "cli/commands.h"
 #include "cli/outcome.h"
 #include "cli/output.h"
@@ -46,16 +47,31 @@ static kprof_status print_report(const kprof_options *options, kprof_report *rep
 }
 
 /* Every page but that of the session is about launches. */
-static kprof_status check_launches(const kprof_options *options, kprof_report *report)
+static kprof_status check_launches(const kprof_options *options, kprof_report *report, const kprof_filter_spec *filter)
 {
     uint64_t taken = 1;
     kprof_status status = KPROF_OK;
     if (options->page != KPROF_PAGE_SESSION)
-        status = kprof_report_count_taken(report, &options->filter, &taken);
+        status = kprof_report_count_taken(report, filter, &taken);
     if (status != KPROF_OK || taken > 0)
         return status;
     kprof_outcome_explain_no_match(options, report);
     return KPROF_NO_MATCH;
+}
+
+/* Make the part that was asked for, and open it. *kept is where it is kept, or NULL: then nothing is left of it once it
+ * is closed, however kprof ends. */
+static kprof_status open_part(const kprof_options *options, kprof_report **out, char **kept)
+{
+    char *path = NULL;
+    kprof_status status = kprof_subset_make(options, &path);
+    if (status == KPROF_OK)
+        status = kprof_report_open(path, out);
+    if (options->export_path)
+        *kept = path;
+    else
+        kprof_subset_discard(path);
+    return status;
 }
 
 static kprof_status open_report(const kprof_options *options, kprof_report **out)
@@ -66,48 +82,30 @@ static kprof_status open_report(const kprof_options *options, kprof_report **out
     return status;
 }
 
+/* Print the report, or keep the part of it. */
 static kprof_status show(const kprof_options *options, const finding_source *rules)
 {
+    const bool is_part = kprof_subset_is_wanted(options);
+    static const kprof_filter_spec all = {0};
+    kprof_options rest = *options; /* what the part was not made by */
     kprof_report *report = NULL;
-    kprof_status status = open_report(options, &report);
+    char *kept = NULL;
+    if (is_part)
+        rest.filter = all;
+    kprof_status status = is_part ? open_part(options, &report, &kept) : open_report(options, &report);
     if (status == KPROF_OK)
-        status = check_launches(options, report);
+        status = check_launches(options, report, &rest.filter);
     if (status == KPROF_OK)
-        status = print_report(options, report, rules);
+        status = kprof_filters_translate(options, report);
+    if (status == KPROF_OK && kept)
+        kprof_log(KPROF_LOG_INFO, "report: %s", kept);
+    else if (status == KPROF_OK)
+        status = print_report(&rest, report, rules);
     if (report)
         (void)!kprof_report_close(report);
-    return status;
-}
-
-/* Keep the part of a report that was asked for, or else print it. */
-static kprof_status keep_or_show(const kprof_options *options, const finding_source *rules)
-{
-    char *path = NULL;
-    kprof_report *report = NULL;
-    kprof_options of_part = *options;
-    kprof_status status = kprof_subset_make(options, &path);
-    if (status != KPROF_OK)
-        return status;
-    of_part.argument = path;
-    of_part.filter = (kprof_filter_spec){0};
-    status = kprof_report_open(path, &report);
-    uint64_t launches = 0;
-    if (status == KPROF_OK)
-        status = kprof_report_count_taken(report, &of_part.filter, &launches);
-    if (status == KPROF_OK && launches == 0) {
-        kprof_outcome_explain_no_match(options, report);
-        status = KPROF_NO_MATCH;
-    }
-    if (report)
-        (void)!kprof_report_close(report);
-    if (status == KPROF_OK && !options->export_path)
-        status = show(&of_part, rules);
-    if (status != KPROF_OK || !options->export_path)
-        unlink(path);
-    else
-        kprof_log(KPROF_LOG_INFO, "report: %s (%llu launch%s)", path, (unsigned long long)launches,
-                  launches == 1 ? "" : "es");
-    free(path);
+    if (kept && status != KPROF_OK)
+        unlink(kept);
+    free(kept);
     return status;
 }
 
@@ -117,6 +115,9 @@ static kprof_status check(const kprof_options *options)
     if (status == KPROF_OK && (options->fail_on.count > 0 || options->anyway))
         status = kprof_fail(KPROF_USAGE, "--%s is about two reports; give --baseline too",
                             options->anyway ? "anyway" : "fail-on");
+    if (status == KPROF_OK && options->export_path && options->filters.count > 0)
+        status = kprof_fail(KPROF_USAGE, "--filter chooses launches to show, not to keep; give --export the numbers of "
+                                         "launches with --launch");
     const bool prints = options->format != KPROF_UNSET || options->page != KPROF_UNSET || options->log_file;
     if (status == KPROF_OK && options->export_path && prints)
         status = kprof_fail(KPROF_USAGE, "--export keeps a part of the report and prints nothing; leave pages, formats "
@@ -137,9 +138,7 @@ int kprof_cmd_report(const kprof_options *options)
                                          "want with --export first");
     if (status == KPROF_OK)
         status = load_rules(options, &rules);
-    if (status == KPROF_OK && kprof_subset_is_wanted(options))
-        status = keep_or_show(options, &rules);
-    else if (status == KPROF_OK)
+    if (status == KPROF_OK)
         status = show(options, &rules);
     free(rules.findings.items);
     kprof_catalog_free(rules.catalog);

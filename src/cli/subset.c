@@ -68,21 +68,38 @@ static kprof_status add_all(const kprof_options *options, const kprof_subset *su
     return status;
 }
 
-/* The file to build the report in. */
+/* The file to build the report in: without --export, in a folder of its own, which is closed to others. */
 static kprof_status claim(const kprof_options *options, char **path, bool *claimed)
 {
     if (options->export_path)
         return kprof_export_path_claim(options->export_path, path, claimed);
-    static const char ending[] = ".kprof";
     const char *folder = secure_getenv("TMPDIR");
-    if (asprintf(path, "%s/kprof-XXXXXX%s", folder && *folder == '/' ? folder : "/tmp", ending) < 0)
+    if (asprintf(path, "%s/kprof-part-XXXXXX/part.kprof", folder && *folder == '/' ? folder : "/tmp") < 0) {
+        *path = NULL;
         return kprof_fail(KPROF_NO_MEMORY, "out of memory");
-    const int file = mkstemps(*path, (int)strlen(ending));
-    *claimed = file >= 0;
-    if (file < 0)
-        return kprof_fail(KPROF_OUTPUT, "cannot create %s: %s; set TMPDIR", *path, strerror(errno));
-    close(file);
-    return KPROF_OK;
+    }
+    char *name = strrchr(*path, '/');
+    *name = '\0';
+    const bool made = mkdtemp(*path) != NULL;
+    const int reason = errno;
+    *name = '/';
+    if (made)
+        return KPROF_OK;
+    *name = '\0';
+    kprof_status status = kprof_fail(KPROF_OUTPUT, "cannot make %s: %s; set TMPDIR", *path, strerror(reason));
+    free(*path);
+    *path = NULL;
+    return status;
+}
+
+void kprof_subset_discard(char *path)
+{
+    if (!path)
+        return;
+    unlink(path);
+    *strrchr(path, '/') = '\0';
+    rmdir(path);
+    free(path);
 }
 
 kprof_status kprof_reports_join(const kprof_options *options, const kprof_subset *subset, char **path)
@@ -101,10 +118,13 @@ kprof_status kprof_reports_join(const kprof_options *options, const kprof_subset
         status = kprof_report_close(report);
     else
         kprof_report_discard(report);
-    if (status != KPROF_OK) {
+    if (status == KPROF_OK)
+        return KPROF_OK;
+    if (options->export_path)
         free(*path);
-        *path = NULL;
-    }
+    else
+        kprof_subset_discard(*path);
+    *path = NULL;
     return status;
 }
 
@@ -139,16 +159,22 @@ static kprof_status read_ranges(const kprof_strlist *words, kprof_launch_range *
     return status;
 }
 
-/* The sections of the sets that are asked for. */
-static kprof_status find_sections(const kprof_options *options, kprof_strlist *out)
+/* Set files, where sets or metrics are named. A kprof that was copied alone has none, and knows no aliases. */
+static kprof_status load_catalog(const kprof_options *options, kprof_catalog **out)
 {
-    kprof_catalog *catalog = NULL;
+    const kprof_selection *selection = &options->selection;
+    const bool may_have_aliases = selection->metrics.count > 0 && kprof_catalog_is_there();
+    *out = NULL;
+    return selection->sets.count > 0 || may_have_aliases ? kprof_catalog_locate(options, out) : KPROF_OK;
+}
+
+/* The sections of the sets that are asked for. */
+static kprof_status find_sections(const kprof_options *options, const kprof_catalog *catalog, kprof_strlist *out)
+{
     if (options->selection.sets.count == 0)
         return KPROF_OK;
     const kprof_selection sets = {.sets = options->selection.sets};
-    kprof_status status = kprof_catalog_locate(options, &catalog);
-    if (status == KPROF_OK)
-        status = kprof_selection_check(catalog, &sets);
+    kprof_status status = kprof_selection_check(catalog, &sets);
     for (size_t i = 0; status == KPROF_OK && i < kprof_catalog_set_count(catalog); i++) {
         const kprof_catalog_entry set = kprof_catalog_set(catalog, i);
         bool is_asked_for = kprof_strlist_contains(&sets.sets, set.id);
@@ -157,7 +183,6 @@ static kprof_status find_sections(const kprof_options *options, kprof_strlist *o
         for (const char *const *id = set.section_ids; is_asked_for && *id && status == KPROF_OK; id++)
             status = kprof_strlist_add(out, *id) ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
     }
-    kprof_catalog_free(catalog);
     return status;
 }
 
@@ -165,10 +190,13 @@ kprof_status kprof_subset_make(const kprof_options *options, char **path)
 {
     kprof_launch_range *ranges = NULL;
     kprof_strlist sections = KPROF_STRLIST_INIT;
+    kprof_catalog *catalog = NULL;
     *path = NULL;
     kprof_status status = read_ranges(&options->launches, &ranges);
     if (status == KPROF_OK)
-        status = find_sections(options, &sections);
+        status = load_catalog(options, &catalog);
+    if (status == KPROF_OK)
+        status = find_sections(options, catalog, &sections);
     const kprof_subset subset = {
         .filter = &options->filter,
         .ranges = ranges,
@@ -176,10 +204,12 @@ kprof_status kprof_subset_make(const kprof_options *options, char **path)
         .sections = &options->selection.sections,
         .sections_of_set = &sections,
         .metrics = &options->selection.metrics,
+        .catalog = catalog,
     };
     if (status == KPROF_OK)
         status = kprof_reports_join(options, &subset, path);
     kprof_strlist_free(&sections);
+    kprof_catalog_free(catalog);
     free(ranges);
     return status;
 }

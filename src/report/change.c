@@ -1,6 +1,7 @@
 /* Classes of metrics, and the rules that tell a change from noise. */
 #include "report/change.h"
 #include "core/strbuf.h"
+#include "report/units.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -113,12 +114,24 @@ kprof_status kprof_change_of(const kprof_changed_values *values, const kprof_tol
     return status;
 }
 
-static kprof_status refuse(const char *text, const char *part, const char *why)
+/* Which option the condition is of, and what its limits may be. */
+typedef struct condition_kind {
+    const char *option, *limits, *example;
+    bool is_of_changes; /* "%" is of the baseline's median, no unit of the metric */
+} condition_kind;
+static const condition_kind fail_on_kind = {"--fail-on", "METRIC>NUMBER%, METRIC>NUMBERUNIT, METRIC>NUMBER",
+                                            "dram__bytes_read.sum>+3%", true};
+static const condition_kind filter_kind = {"--filter", "METRIC>NUMBER, METRIC>NUMBERUNIT", "duration>10us", false};
+
+typedef struct condition_text {
+    const condition_kind *kind;
+    const char *text;
+} condition_text;
+
+static kprof_status refuse(const condition_text *from, const char *part, const char *why)
 {
-    return kprof_fail(KPROF_USAGE,
-                      "--fail-on \"%s\": \"%s\" is %s; give METRIC>NUMBER%%, METRIC>NUMBER or the same with >=, < or "
-                      "<=, such as \"dram__bytes_read.sum>+3%%\" or \"duration>5us\"",
-                      text, part, why);
+    return kprof_fail(KPROF_USAGE, "%s \"%s\": \"%s\" is %s; give %s or the same with >=, < or <=, such as \"%s\"",
+                      from->kind->option, from->text, part, why, from->kind->limits, from->kind->example);
 }
 
 /* A copy without the blanks around it; NULL when out of memory. */
@@ -133,33 +146,28 @@ static char *trimmed(const char *text, size_t length)
     return strndup(text, length);
 }
 
-/* A number with or without sign and decimals, and "%", a unit of time or nothing. */
-static bool parse_limit(const char *text, kprof_condition *out)
+/* A number with or without sign and decimals, and what may stand behind it. */
+static bool parse_limit(const condition_kind *kind, const char *text, kprof_condition *out)
 {
-    static const struct {
-        const char *name;
-        double ns;
-    } times[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};
     const char *at = text + (*text == '+' || *text == '-');
     const size_t whole = strspn(at, "0123456789");
     const char *rest = at[whole] == '.' ? at + whole + 1 : at + whole;
     const size_t fraction = at[whole] == '.' ? strspn(rest, "0123456789") : 0;
     rest += fraction;
     rest += strspn(rest, " ");
-    out->is_pct = strcmp(rest, "%") == 0;
+    out->is_pct = kind->is_of_changes && strcmp(rest, "%") == 0;
     out->limit = strtod(text, NULL);
-    for (size_t i = 0; i < sizeof times / sizeof *times && !out->is_time; i++) {
-        out->is_time = strcmp(rest, times[i].name) == 0;
-        out->limit *= out->is_time ? times[i].ns : 1;
-    }
-    return whole + fraction > 0 && (!*rest || out->is_pct || out->is_time) && isfinite(out->limit);
+    const bool fits = strlen(rest) < sizeof out->unit;
+    if (fits && !out->is_pct)
+        strcpy(out->unit, rest);
+    return whole + fraction > 0 && fits && isfinite(out->limit);
 }
 
-static kprof_status parse_parts(const char *text, kprof_condition *out)
+static kprof_status parse_parts(const condition_text *from, kprof_condition *out)
 {
-    const char *sign = text + strcspn(text, "<>");
+    const char *text = from->text, *sign = text + strcspn(text, "<>");
     if (!*sign)
-        return refuse(text, text, "no comparison");
+        return refuse(from, text, "no comparison");
     const bool is_above = *sign == '>', has_equal = sign[1] == '=';
     out->comparator = is_above ? (has_equal ? KPROF_AT_LEAST : KPROF_ABOVE) : has_equal ? KPROF_AT_MOST : KPROF_BELOW;
     const char *rest = sign + (has_equal ? 2 : 1);
@@ -172,11 +180,11 @@ static kprof_status parse_parts(const char *text, kprof_condition *out)
     }
     kprof_status status = KPROF_OK;
     if (!limit || !out->text || !out->metric)
-        status = kprof_fail(KPROF_NO_MEMORY, "--fail-on: out of memory");
+        status = kprof_fail(KPROF_NO_MEMORY, "%s: out of memory", from->kind->option);
     else if (!*out->metric)
-        status = refuse(text, text, "a comparison of no metric");
-    else if (!parse_limit(limit, out))
-        status = refuse(text, limit, "no number and no percentage");
+        status = refuse(from, text, "a comparison of no metric");
+    else if (!parse_limit(from->kind, limit, out))
+        status = refuse(from, limit, "no number with or without unit");
     free(limit);
     return status;
 }
@@ -197,26 +205,36 @@ static kprof_status ask_for_unit(const char *text)
     return status;
 }
 
-kprof_status kprof_condition_check_unit(const kprof_condition *condition, const char *unit)
+kprof_status kprof_condition_settle_unit(kprof_condition *condition, const char *base_unit)
 {
-    const bool is_of_time = strcmp(unit, TIME_UNIT) == 0;
-    if (condition->is_pct || condition->limit == 0 || is_of_time == condition->is_time)
+    double factor;
+    if (condition->is_pct || (!*condition->unit && condition->limit == 0))
         return KPROF_OK;
-    if (is_of_time)
+    if (!*condition->unit && strcmp(base_unit, TIME_UNIT) == 0)
         return ask_for_unit(condition->text);
-    const char *sign = strpbrk(condition->text, "<>");
-    return kprof_fail(KPROF_USAGE,
-                      "--fail-on \"%s\": %s is a time, and %s is in %s; give a percentage, or a number without a unit",
-                      condition->text, sign + strspn(sign, "<>= "), condition->metric, *unit ? unit : "no unit");
+    if (!kprof_units_parse(condition->unit, base_unit, &factor))
+        return kprof_fail(KPROF_USAGE,
+                          "--fail-on \"%s\": \"%s\" is no unit of %s; give %% for percent of the baseline%s%s",
+                          condition->text, condition->unit, condition->metric,
+                          *base_unit ? ", or its unit " : ", or a number alone", base_unit);
+    condition->limit *= factor;
+    snprintf(condition->unit, sizeof condition->unit, "%s", base_unit);
+    return KPROF_OK;
 }
 
 kprof_status kprof_condition_parse(const char *text, kprof_condition *out)
 {
     *out = (kprof_condition){0};
-    kprof_status status = parse_parts(text, out);
+    kprof_status status = parse_parts(&(condition_text){&fail_on_kind, text}, out);
     if (status != KPROF_OK || strcmp(out->metric, KPROF_TIME_METRIC) != 0)
         return status;
-    return kprof_condition_check_unit(out, TIME_UNIT);
+    return kprof_condition_settle_unit(out, TIME_UNIT);
+}
+
+kprof_status kprof_condition_parse_filter(const char *text, kprof_condition *out)
+{
+    *out = (kprof_condition){0};
+    return parse_parts(&(condition_text){&filter_kind, text}, out);
 }
 
 void kprof_condition_free(kprof_condition *condition)
@@ -225,7 +243,7 @@ void kprof_condition_free(kprof_condition *condition)
     free(condition->metric);
 }
 
-static bool is_met(const kprof_condition *condition, double amount)
+bool kprof_condition_is_met(const kprof_condition *condition, double amount)
 {
     switch (condition->comparator) {
     case KPROF_ABOVE:
@@ -252,11 +270,12 @@ kprof_gate kprof_condition_check(const kprof_condition *condition, const kprof_c
     if (change->state == KPROF_CHANGE_UNKNOWN)
         return KPROF_GATE_INCONCLUSIVE;
     if (change->metric_class != KPROF_CLASS_NOISY)
-        return is_met(condition, scaled(condition, change, change->difference)) ? KPROF_GATE_FAILED : KPROF_GATE_PASSED;
+        return kprof_condition_is_met(condition, scaled(condition, change, change->difference)) ? KPROF_GATE_FAILED
+                                                                                                : KPROF_GATE_PASSED;
     if (!kprof_change_is_repeated(change) || isnan(change->shift.interval.low))
         return KPROF_GATE_INCONCLUSIVE;
-    const bool low = is_met(condition, scaled(condition, change, change->shift.interval.low));
-    const bool high = is_met(condition, scaled(condition, change, change->shift.interval.high));
+    const bool low = kprof_condition_is_met(condition, scaled(condition, change, change->shift.interval.low));
+    const bool high = kprof_condition_is_met(condition, scaled(condition, change, change->shift.interval.high));
     if (low && high && p < 1 - KPROF_CONFIDENCE)
         return KPROF_GATE_FAILED;
     return low || high ? KPROF_GATE_INCONCLUSIVE : KPROF_GATE_PASSED;

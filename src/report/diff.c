@@ -327,7 +327,7 @@ static kprof_status find_condition_metrics(const kprof_model *const models[KPROF
         const kprof_diff_metric *found = &diff->metrics.items[metric];
         if (found->indexes[KPROF_BASELINE] == SIZE_MAX && found->indexes[KPROF_NEW] == SIZE_MAX)
             return fail_unknown_metric(models, request, &request->conditions[i]);
-        kprof_status status = kprof_condition_check_unit(&request->conditions[i], found->unit);
+        kprof_status status = kprof_condition_settle_unit(&request->conditions[i], found->unit);
         if (status != KPROF_OK)
             return status;
         diff->metrics.items[metric].is_tested = true;

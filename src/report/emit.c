@@ -205,6 +205,12 @@ static void end_list(kprof_emitter *emitter)
     emitter->ops->list_end(emitter);
 }
 
+static void begin_rows(kprof_emitter *emitter, const char *key)
+{
+    (void)emitter;
+    (void)key;
+}
+
 static void begin_list(kprof_emitter *emitter, const kprof_emit_list *list)
 {
     (void)emitter;
@@ -242,6 +248,7 @@ static void add_defaults(kprof_emitter_ops *ops)
     DEFAULT(list_begin, begin_list);
     DEFAULT(columns, show_record);
     DEFAULT(record_begin, show_record);
+    DEFAULT(rows_begin, begin_rows);
     DEFAULT(row, show_record);
     DEFAULT(record_end, nothing);
     DEFAULT(list_end, nothing);

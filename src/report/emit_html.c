@@ -542,7 +542,8 @@ static void html_list_begin(kprof_emitter *emitter, const kprof_emit_list *list)
     static const char *const shapes[] = {[KPROF_LIST_BLOCKS] = "blocks",
                                          [KPROF_LIST_TABLE] = "table",
                                          [KPROF_LIST_GROUPS] = "groups",
-                                         [KPROF_LIST_ALONE] = "table"};
+                                         [KPROF_LIST_ALONE] = "table",
+                                         [KPROF_LIST_MAIN] = "table"};
     begin_part(of(emitter));
     kprof_output_puts(emitter->out, "{\"part\":\"list\"");
     write_member(of(emitter), "key", cJSON_CreateString(list->key));
@@ -555,7 +556,9 @@ static void html_list_begin(kprof_emitter *emitter, const kprof_emit_list *list)
 static cJSON *fields_of(html_emitter *html, const kprof_emit_record *record)
 {
     static const char *const roles[] = {
-        [KPROF_ROLE_SHOWN] = "shown", [KPROF_ROLE_MACHINE] = "machine", [KPROF_ROLE_HEADING] = "heading"};
+        [KPROF_ROLE_SHOWN] = "shown", [KPROF_ROLE_MACHINE] = "machine", [KPROF_ROLE_HEADING] = "heading",
+        [KPROF_ROLE_NOTE] = "shown",  [KPROF_ROLE_PEOPLE] = "shown",
+    };
     cJSON *array = cJSON_CreateArray();
     for (size_t i = 0; i < record->count; i++) {
         const kprof_emit_field *field = &record->fields[i];

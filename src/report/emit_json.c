@@ -496,6 +496,8 @@ static void add_fields(cJSON *object, const kprof_emit_record *record)
 {
     for (size_t i = 0; i < record->count; i++) {
         const kprof_emit_field *field = &record->fields[i];
+        if (field->role == KPROF_ROLE_PEOPLE)
+            continue;
         if (field->type == KPROF_FIELD_TEXT)
             add_text(object, field->key, field->text);
         else
@@ -510,6 +512,11 @@ static void json_record_begin(kprof_emitter *emitter, const kprof_emit_record *r
     json->record = cJSON_CreateObject();
     add_fields(json->record, record);
     json->rows = json->has_rows ? add_array(json->record, "metrics") : NULL;
+}
+
+static void json_rows_begin(kprof_emitter *emitter, const char *key)
+{
+    of(emitter)->rows = add_array(of(emitter)->record, key);
 }
 
 static void json_row(kprof_emitter *emitter, const kprof_emit_record *row)
@@ -569,6 +576,7 @@ static const kprof_emitter_ops json_ops = {
     .launches_end = json_array_end,
     .list_begin = json_list_begin,
     .record_begin = json_record_begin,
+    .rows_begin = json_rows_begin,
     .row = json_row,
     .record_end = json_record_end,
     .list_end = json_list_end,
@@ -620,6 +628,7 @@ static const kprof_emitter_ops lines_ops = {
     .launch_end = lines_launch_end,
     .list_begin = lines_list_begin,
     .record_begin = json_record_begin,
+    .rows_begin = json_rows_begin,
     .row = json_row,
     .record_end = lines_record_end,
     .free = json_free,

@@ -945,7 +945,8 @@ static void show_block(kprof_emitter *emitter, const kprof_emit_record *record)
         kprof_output_puts(emitter->out, "\n");
     for (size_t i = 0; i < record->count; i++) {
         const kprof_emit_field *field = &record->fields[i];
-        if (field->role != KPROF_ROLE_SHOWN)
+        const bool is_line = field->role == KPROF_ROLE_PEOPLE && !kprof_field_is_missing(field);
+        if (field->role != KPROF_ROLE_SHOWN && !is_line)
             continue;
         kprof_strbuf value = KPROF_STRBUF_INIT;
         kprof_field_describe(field, emitter->options->base_units, &value);
@@ -992,6 +993,20 @@ static void text_columns(kprof_emitter *emitter, const kprof_emit_record *column
     of(emitter)->rows.is_headed = true;
 }
 
+/* "Limited by  DRAM bandwidth", below the row. */
+static void add_note(text_emitter *text, const kprof_emit_field *field)
+{
+    kprof_strbuf note = KPROF_STRBUF_INIT;
+    kprof_strbuf_printf(&note, "%s%s", field->plain ? "" : field->label, field->plain ? "" : "  ");
+    kprof_field_describe(field, text->base.options->base_units, &note);
+    text->rows.width = width_of(&text->base);
+    if (note.failed)
+        text->base.status = KPROF_NO_MEMORY;
+    else
+        kprof_grid_note(&text->rows, note.data);
+    kprof_strbuf_free(&note);
+}
+
 static void add_row(text_emitter *text, const kprof_emit_record *record)
 {
     if (text->rows.column_count == 0)
@@ -999,6 +1014,10 @@ static void add_row(text_emitter *text, const kprof_emit_record *record)
     for (size_t i = 0; i < record->count; i++) {
         if (record->fields[i].role == KPROF_ROLE_SHOWN)
             put_field(&text->base, &text->rows, &record->fields[i]);
+    }
+    for (size_t i = 0; i < record->count; i++) {
+        if (record->fields[i].role == KPROF_ROLE_NOTE && !kprof_field_is_missing(&record->fields[i]))
+            add_note(text, &record->fields[i]);
     }
 }
 

@@ -10,6 +10,7 @@
 /* CUDA Programming Guide, "Technical Specifications per Compute Capability". */
 #define MAX_BLOCK_THREADS    1024
 #define MAX_THREAD_REGISTERS 255
+#define MAX_SMEM_BYTES       (1u << 30) /* more than any GPU has */
 
 static double known(double value)
 {
@@ -162,7 +163,9 @@ size_t kprof_what_if_compute(const kprof_launch_facts *facts, kprof_what_if out[
     const kprof_device_record *device = facts->device;
     const kprof_launch_facts changed = {&launch, &kernel, device};
     const double threads = product(launch.block);
-    if (kprof_launch_is_graph(&launch) || device->warp_size == 0 || threads < 1 || threads > MAX_BLOCK_THREADS)
+    const bool is_odd = device->warp_size < 1 || device->warp_size > REGISTER_UNIT ||
+                        device->max_smem_per_block_optin_bytes > MAX_SMEM_BYTES; /* the report may be anyone's */
+    if (is_odd || kprof_launch_is_graph(&launch) || threads < 1 || threads > MAX_BLOCK_THREADS)
         return 0;
     launch.max_blocks_per_sm = 0; /* the driver's answer holds for the launch as it is */
     launch.configured_smem_bytes = 0;

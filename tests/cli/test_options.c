@@ -310,7 +310,8 @@ static void lists_have_words(void **state)
     for (size_t i = 0; i < LENGTH(rows); i++)
         assert_command(rows[i][0], "list", rows[i][1]);
     assert_refused("list", "list what? usage: kprof list sets|sections|findings|chips|metrics");
-    assert_refused("list set", "\"set\" is none of sets, sections, findings, chips, metrics; did you mean sets?");
+    assert_refused("list set",
+                   "\"set\" is none of sets, sections, findings, chips, metrics, aliases; did you mean sets?");
     assert_refused("list sets chips", "one word too many");
     assert_refused("--list-sets --max-passes 3",
                    "--max-passes is no option of kprof list; it belongs to: a run, kprof plan");
@@ -343,7 +344,7 @@ static void output_choices(void **state)
     assert_int_equal(parse("--csv-layout ncu app"), KPROF_OK);
     assert_int_equal(options.format, KPROF_FORMAT_CSV_NCU);
     assert_int_equal(parse("--print-summary per-kernel --print-units base app"), KPROF_OK);
-    assert_int_equal(options.page, KPROF_PAGE_SUMMARY);
+    assert_int_equal(options.page, KPROF_PAGE_STATISTICS);
     assert_int_equal(options.base_units, 1);
     assert_false(options.csv_safe);
     assert_int_equal(parse("report r.kprof --csv --csv-safe"), KPROF_OK);
@@ -361,6 +362,41 @@ static void output_choices(void **state)
     assert_refused("--list-sets --list-chips", "exclude each other");
 }
 
+static void summaries(void **state)
+{
+    (void)state;
+    assert_int_equal(parse("report r.kprof --page summary --sort time --group-by config --top 5"), KPROF_OK);
+    assert_int_equal(options.sort, KPROF_SORT_TIME);
+    assert_int_equal(options.group_by, KPROF_GROUP_CONFIG);
+    assert_int_equal(options.top, 5);
+    assert_int_equal(parse("report r.kprof --filter duration>10us --filter dram__bytes.sum>=1.5GB"), KPROF_OK);
+    assert_string_equal(options.conditions[0].metric, KPROF_TIME_METRIC);
+    assert_string_equal(options.conditions[0].unit, "us");
+    assert_true(options.conditions[1].limit == 1.5);
+    assert_refused("report r.kprof --sort gian", "--sort: \"gian\" is not valid, give gain|time|launches");
+    assert_refused("report r.kprof --group-by nvtx", "kprof records no NVTX ranges to group by");
+    assert_refused("report r.kprof --filter duration", "--filter \"duration\": \"duration\" is no comparison; give");
+    assert_refused("report r.kprof --page session --filter duration>1us", "--filter chooses launches for the pages");
+    assert_refused("--filter duration>long app", "\"long\" is no number with or without unit");
+}
+
+static void brief_pages(void **state)
+{
+    (void)state;
+    assert_int_equal(parse("report r.kprof --brief"), KPROF_OK);
+    assert_int_equal(options.page, KPROF_PAGE_BRIEF);
+    assert_int_equal(parse("report r.kprof --brief --json"), KPROF_OK);
+    assert_int_equal(options.format, KPROF_FORMAT_JSONL);
+    assert_int_equal(options.selection.sets.count, 0);
+    assert_int_equal(parse("--brief app"), KPROF_OK);
+    assert_string_equal(options.selection.sets.items[0], "agent");
+    assert_int_equal(parse("--brief --section SpeedOfLight app"), KPROF_OK);
+    assert_int_equal(options.selection.sets.count, 0);
+    assert_refused("report r.kprof --brief --csv", "the brief page is no table; give --json, or --page summary --csv");
+    assert_refused("report r.kprof --brief --page raw", "--brief and --page exclude each other");
+    assert_refused("report r.kprof --page raw --brief", "--page and --brief exclude each other");
+}
+
 static void refused_values(void **state)
 {
     (void)state;
@@ -370,7 +406,7 @@ static void refused_values(void **state)
     assert_refused("--devices 64 app", "\"64\"");
     assert_refused("--devices= app", "--devices");
     assert_refused("--set , app", "--set");
-    assert_refused("--page detail app", "details|raw|summary|sources|session");
+    assert_refused("--page detail app", "details|raw|summary|statistics|brief|sources|session");
     assert_refused("--clock-control reset app",
                    "\"reset\" is not valid, give none|base|boost: ncu's reset is not needed");
     assert_refused("--replay-mode application app", "give kernel|multiplex|auto");
@@ -650,7 +686,7 @@ static void completion_words(void **state)
                  {"--complete -o", ""},
                  {"--complete line -- --page r", "raw\n"},
                  {"--complete line -- --page=r", "--page=raw\n"},
-                 {"--complete line -- report r.kprof --page s", "summary\nsources\nsession\n"},
+                 {"--complete line -- report r.kprof --page s", "summary\nstatistics\nsources\nsession\n"},
                  {"--complete line -- -i r", ":files .kprof\n"},
                  {"--complete line -- report r", ":files .kprof\n"},
                  {"--complete line -- recover a", ":folders\n"},
@@ -705,6 +741,8 @@ int main(void)
         cmocka_unit_test(lists_have_words),
         cmocka_unit_test(help_and_version_come_first),
         cmocka_unit_test(output_choices),
+        cmocka_unit_test(summaries),
+        cmocka_unit_test(brief_pages),
         cmocka_unit_test(refused_values),
         cmocka_unit_test(unknown_options),
         cmocka_unit_test(every_option_of_ncu_is_answered),

@@ -92,9 +92,9 @@ static void test_shipped(void **state)
     (void)state;
     kprof_catalog *catalog;
     assert_int_equal(load(KPROF_METRICSETS_DIR, NULL, &catalog), KPROF_OK);
-    static const char *const sets[] = {"default", "detailed", "full", "roofline"};
-    assert_int_equal(kprof_catalog_set_count(catalog), 4);
-    for (size_t i = 0; i < 4; i++) {
+    static const char *const sets[] = {"default", "detailed", "full", "roofline", "agent"};
+    assert_int_equal(kprof_catalog_set_count(catalog), 5);
+    for (size_t i = 0; i < 5; i++) {
         kprof_catalog_entry set = kprof_catalog_set(catalog, i);
         assert_string_equal(set.id, sets[i]);
         assert_non_null(set.section_ids[0]);
@@ -146,7 +146,7 @@ static void test_user_folder(void **state)
     write_file("sets/mine.json",
                "{\"id\": \"mine\", \"name\": \"M\", \"sections\": [\"SpeedOfLight\", \"LaunchStats\"]}");
     assert_int_equal(load(KPROF_METRICSETS_DIR, folder, &catalog), KPROF_OK);
-    assert_int_equal(kprof_catalog_set_count(catalog), 5);
+    assert_int_equal(kprof_catalog_set_count(catalog), 6);
     size_t last = kprof_catalog_section_count(catalog) - 1;
     assert_string_equal(kprof_catalog_section(catalog, last).name, "Mine");
     assert_int_equal(check(catalog, "mine", NULL), KPROF_OK);
@@ -184,8 +184,10 @@ static void test_documented_example(void **state)
     assert_documented(KPROF_TESTS_DIR "/fixtures/metricsets/sections/Bandwidth.json");
     assert_documented(KPROF_TESTS_DIR "/fixtures/metricsets/sets/bandwidth.json");
     assert_documented(KPROF_TESTS_DIR "/fixtures/metricsets/findings/WideStore.json");
+    assert_documented(KPROF_TESTS_DIR "/fixtures/metricsets/aliases/mine.json");
     assert_int_equal(load(KPROF_METRICSETS_DIR, KPROF_TESTS_DIR "/fixtures/metricsets", &catalog), KPROF_OK);
     assert_int_equal(check(catalog, "bandwidth", "Bandwidth"), KPROF_OK);
+    assert_non_null(kprof_catalog_find_alias(catalog, "l2.bytes_per_inst"));
     kprof_catalog_free(catalog);
 }
 
@@ -237,7 +239,7 @@ static void test_wrong_files(void **state)
 {
     (void)state;
     assert_load_fails("/nonexistent/folder",
-                      "/nonexistent/folder: has no folder \"sets\", \"sections\" or \"findings\"");
+                      "/nonexistent/folder: has no folder \"sets\", \"sections\", \"findings\" or \"aliases\"");
     assert_section_fails("{\n  \"id\": \"Mine\",\n  oops\n}", "sections/Mine.json: line 3, column 4: not valid JSON");
     assert_section_fails("{\"id\": \"Other\", \"name\": \"N\"}", "must be the file's name, \"Mine\"");
     assert_section_fails("{\"id\": \"Mine\", \"name\": \"N\", \"item\": []}", "item: is not a key that is known here");

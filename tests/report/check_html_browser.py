@@ -133,8 +133,8 @@ class Pages(unittest.TestCase):
                                            ".filter(w => w > 4 && w < 16)")), 2)
 
     def test_numbers_are_those_of_the_summary(self):
-        text = subprocess.run([KPROF, "report", self.fixture_report, "--page", "summary", "--csv"], capture_output=True,
-                              text=True, check=True).stdout
+        text = subprocess.run([KPROF, "report", self.fixture_report, "--page", "statistics", "--csv"],
+                              capture_output=True, text=True, check=True).stdout
         expected = {(row["kernel"], row["metric"]): float(row["average"]) for row in csv.DictReader(io.StringIO(text))
                     if row["average"]}
         self.open("fixture")

@@ -132,14 +132,15 @@ static void wrong_conditions_name_what_is_wrong(void **state)
         {"duration", "\"duration\" is no comparison"},
         {">3%", "\">3%\" is a comparison of no"},
         {"a.sum>", "\"\" is no number"},
-        {"a.sum>3x", "\"3x\" is no number"},
+        {"duration>3x",
+         "\"x\" is no unit of gpu__time_duration.sum; give % for percent of the baseline, or its unit ns"},
         {"a.sum>%", "\"%\" is no number"},
-        {"a.sum>3%%", "\"3%%\" is no number"},
+        {"duration>3%%", "\"%%\" is no unit of"},
         {"a.sum>>3", "\">3\" is no number"},
-        {"a.sum>1e5", "\"1e5\" is no number"},
+        {"duration>1e5", "\"e5\" is no unit of"},
         {"a.sum>nan", "\"nan\" is no number"},
         {"a.sum>+-3", "\"+-3\" is no number"},
-        {"a.sum>3usec", "\"3usec\" is no number"},
+        {"a.sum>3 of the longest units", "\"3 of the longest units\" is no number"},
         {"duration>5", "\"duration>5%\" or \"duration>+5%\""},
         {"duration>5", "\"duration>5us\""},
         {"duration > -5 ", "\"duration > -5 %\" for"},
@@ -161,23 +162,28 @@ static void limits_have_the_unit_of_their_metric(void **state)
 {
     (void)state;
     static const struct {
-        const char *text, *unit, *expected;
+        const char *text, *unit, *refused;
+        double limit;
     } rows[] = {
-        {"gpu__time_active.sum>5", "ns", "\"gpu__time_active.sum>5us\""},
-        {"gpu__time_active.sum>5us", "ns", NULL},
-        {"gpu__time_active.sum>5%", "ns", NULL},
-        {"dram__bytes_read.sum>5us", "byte", "5us is a time, and dram__bytes_read.sum is in byte"},
-        {"smsp__inst_executed.sum>5", "inst", NULL},
+        {"gpu__time_active.sum>5", "ns", "\"gpu__time_active.sum>5us\"", 0},
+        {"gpu__time_active.sum>5us", "ns", NULL, 5000},
+        {"gpu__time_active.sum>5%", "ns", NULL, 5},
+        {"dram__bytes_read.sum>5us", "byte", "\"us\" is no unit of dram__bytes_read.sum", 0},
+        {"dram__bytes_read.sum>5MB", "byte", NULL, 5e6},
+        {"smsp__inst_executed.sum>5", "inst", NULL, 5},
+        {"smsp__inst_executed.sum>1e5", "inst", "\"e5\" is no unit", 0},
     };
     log_capture capture;
     for (size_t i = 0; i < COUNT(rows); i++) {
         kprof_condition condition;
         assert_int_equal(kprof_condition_parse(rows[i].text, &condition), KPROF_OK);
         log_capture_start(&capture);
-        assert_int_equal(kprof_condition_check_unit(&condition, rows[i].unit),
-                         rows[i].expected ? KPROF_USAGE : KPROF_OK);
-        if (rows[i].expected && !strstr(capture.last, rows[i].expected))
+        kprof_status status = kprof_condition_settle_unit(&condition, rows[i].unit);
+        assert_int_equal(status, rows[i].refused ? KPROF_USAGE : KPROF_OK);
+        if (rows[i].refused && !strstr(capture.last, rows[i].refused))
             fail_msg("%s: %s", rows[i].text, capture.last);
+        if (!rows[i].refused)
+            assert_true(condition.limit == rows[i].limit);
         kprof_condition_free(&condition);
     }
     kprof_log_set_sink(NULL, NULL);

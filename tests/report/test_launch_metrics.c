@@ -129,6 +129,17 @@ static void test_what_if_agrees_with_launches(void **state)
         for (size_t k = 1; k < curves[i].step_count; k++)
             assert_true(curves[i].steps[k].from == curves[i].steps[k - 1].to + 1);
     }
+    static const uint32_t odd[] = {0, 1, 3, 257, 4096, UINT32_MAX};
+    for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
+        for (size_t k = 0; k < sizeof odd / sizeof *odd; k++) {
+            launch_setup other = base;
+            other.device.warp_size = odd[i];
+            other.device.max_smem_per_block_optin_bytes = odd[k];
+            other.launch.dynamic_smem_bytes = other.kernel.registers_per_thread = odd[k];
+            assert_true(kprof_what_if_compute(&(kprof_launch_facts){&other.launch, &other.kernel, &other.device},
+                                              curves) <= KPROF_WHAT_IFS_MAX);
+        }
+    }
     memset(&base.device, 0, sizeof base.device);
     assert_int_equal(kprof_what_if_compute(&(kprof_launch_facts){&base.launch, &base.kernel, &base.device}, curves), 0);
 }
