@@ -552,6 +552,7 @@ class Pages(Case):
                 self.assert_run(run, 0)
                 texts[page, width] = run.out
         self.assertNotEqual(texts["details", 40], texts["details", 120])
+        self.assertEqual(texts["details", 1], texts["details", 40])
 
     def test_values_tell_their_passes(self):
         self.assert_run(self.collect([], [f"launch={VECTOR_ADD}"]), 0)
@@ -856,10 +857,10 @@ class Merges(Case):
                 (101, "which reports", ("rank0", "-o", "all")), (101, "which reports", ("rank0", "rank1")),
                 (101, "are one file", ("rank0", "rank1", "rank0.kprof", "-o", "all")),
                 (101, "are one file", ("rank0", "link", "-o", "all")),
-                (101, "the same run twice", ("rank0", "copy", "-o", "all")),
+                (101, "give each run once", ("rank0", "copy", "-o", "all")),
                 (101, "would overwrite", ("rank0", "rank1", "-f", "-o", "rank1")),
                 (101, "prints nothing", ("rank0", "rank1", "-o", "all", "--csv")),
-                (107, "versions from 4 on", ("rank0", "old", "-o", "all")),
+                (107, "reports from version 4 on", ("rank0", "old", "-o", "all")),
                 (107, "other sections", ("rank0", "other", "-o", "all")),
                 (107, "missing", ("rank0", "missing", "-o", "all"))):
             self.merge(code, *words, err=err)
@@ -1223,6 +1224,14 @@ class Lists(Case):
         self.assert_run(run, 0)
         for text in texts:
             self.assertIn(text, run.out)
+
+    def test_what_can_be_listed(self):
+        run = self.kprof("list", "--csv")
+        self.assert_run(run, 0)
+        words = [row[0] for row in csv.reader(io.StringIO(run.out))][1:]
+        self.assertIn("findings", words)
+        usage = self.kprof("list", "--help").out
+        self.assertIn("|".join(words), usage)
 
     def test_lists(self):
         self.assert_listed(["--list-sets"], "default", "basic", "GH100")
