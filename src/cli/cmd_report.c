@@ -1,4 +1,5 @@
 /* kprof report: print a report file. */
+#include "cli/aliases.h"
 #include "cli/commands.h"
 #include "cli/outcome.h"
 #include "cli/output.h"
@@ -112,6 +113,8 @@ static kprof_status show(const kprof_options *options, const finding_source *rul
         status = check_launches(options, report, &rest.filter);
     if (status == KPROF_NO_MATCH)
         tell_numbers(options);
+    if (status == KPROF_OK)
+        status = kprof_filters_translate(options, report);
     if (status == KPROF_OK && kept)
         kprof_log(KPROF_LOG_INFO, "report: %s", kept);
     else if (status == KPROF_OK)

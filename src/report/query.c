@@ -158,6 +158,17 @@ static kprof_status take_seen(kprof_model *model, kprof_seen_kernel **kernels, s
     return KPROF_OK;
 }
 
+static kprof_status take_metric_name(void *user, sqlite3_stmt *row)
+{
+    const char *name = (const char *)sqlite3_column_text(row, 0);
+    return !name || kprof_strlist_add(user, name) ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
+}
+
+kprof_status kprof_report_metric_names(kprof_report *report, kprof_strlist *out)
+{
+    return kprof_store_query(report, "SELECT name FROM metric", take_metric_name, out);
+}
+
 kprof_status kprof_report_seen(kprof_report *report, kprof_seen_kernel **kernels, size_t *count)
 {
     kprof_model model;

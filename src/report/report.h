@@ -95,6 +95,8 @@ kprof_status kprof_report_count_taken(kprof_report *report, const kprof_filter_s
 
 /* The numbers of the first and the last stored launch; -1: there is none. */
 kprof_status kprof_report_launch_range(kprof_report *report, int64_t *first, int64_t *last) KPROF_MUST_CHECK;
+/* Append the names of all metrics, as the file has them. */
+kprof_status kprof_report_metric_names(kprof_report *report, kprof_strlist *out) KPROF_MUST_CHECK;
 
 /* Kernels seen with launch counts, most launched first: names of up to `limit` distinct kernels. */
 typedef struct kprof_seen_kernel {

@@ -62,6 +62,33 @@ static kprof_status take_words(const name_list *list, const char *path, const kp
     return status;
 }
 
+static bool has_name(void *user, const char *name)
+{
+    const name_list *list = user;
+    for (size_t i = 0; i < list->count; i++) {
+        if (strcmp(list->names[i], name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Set taken[i] for what stands for an alias. UNKNOWN_NAME when the report has nothing that does. */
+static kprof_status take_alias(const name_list *list, const char *path, const kprof_alias *alias, bool *taken)
+{
+    const kprof_name_supply supply = {has_name, (void *)list};
+    const kprof_alias_entry entry = kprof_alias_describe(alias);
+    kprof_strlist chosen = KPROF_STRLIST_INIT;
+    kprof_status status = kprof_alias_choose(alias, &supply, &chosen);
+    if (status == KPROF_OK && chosen.count == 0)
+        status = kprof_fail(KPROF_UNKNOWN_NAME, "%s: %s %s: the report has nothing that stands for it%s%s%s", path,
+                            list->option, entry.name, entry.stands_for ? ", such as " : "; nothing does",
+                            entry.stands_for ? entry.stands_for : "", entry.stands_for ? "" : " on any chip");
+    if (status == KPROF_OK)
+        status = take_words(list, path, &chosen, taken);
+    kprof_strlist_free(&chosen);
+    return status;
+}
+
 /* Set taken[i] for the metrics that are named. */
 static kprof_status take_metrics(const kprof_subset *subset, const char *path, const kprof_model *model, bool *taken)
 {
@@ -71,7 +98,12 @@ static kprof_status take_metrics(const kprof_subset *subset, const char *path, c
     for (size_t i = 0; i < model->metric_count; i++)
         names[i] = model->metrics[i].name;
     const name_list list = {"--metrics", "metric", names, model->metric_count};
-    kprof_status status = take_words(&list, path, subset->metrics, taken);
+    kprof_status status = KPROF_OK;
+    for (size_t i = 0; i < subset->metrics->count && status == KPROF_OK; i++) {
+        const char *word = subset->metrics->items[i];
+        const kprof_alias *alias = subset->catalog ? kprof_catalog_find_alias(subset->catalog, word) : NULL;
+        status = alias ? take_alias(&list, path, alias, taken) : take_word(&list, path, word, taken);
+    }
     free(names);
     return status;
 }

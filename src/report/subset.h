@@ -16,7 +16,8 @@ typedef struct kprof_subset {
     /* Sections and metrics; with all three lists empty, all are taken. */
     const kprof_strlist *sections;        /* ids or "regex:..." */
     const kprof_strlist *sections_of_set; /* ids, of which the report has one at least */
-    const kprof_strlist *metrics;         /* full names, base names or "regex:..."; they become a section */
+    const kprof_strlist *metrics;         /* full names, base names, aliases or "regex:..."; they become a section */
+    const kprof_catalog *catalog;         /* that has the aliases; NULL: there are none */
 } kprof_subset;
 
 /* Take the sections out of the model that are not chosen, add that of the named metrics to each chip, and tell which
