@@ -143,7 +143,7 @@ static kprof_status close_sink(const kprof_options *options, sink *to, kprof_sta
 static kprof_status print(const kprof_options *options, kprof_report *report, FILE *out)
 {
     kprof_print_options how = {
-        .page = options->export_format == KPROF_FORMAT_PROMETHEUS ? KPROF_PAGE_SUMMARY : KPROF_PAGE_RAW,
+        .page = options->export_format == KPROF_FORMAT_PROMETHEUS ? KPROF_PAGE_STATISTICS : KPROF_PAGE_RAW,
         .format = is_parquet(options) ? KPROF_FORMAT_CSV : (kprof_format)options->export_format,
         .csv_safe = options->csv_safe,
         .filter = &options->filter,

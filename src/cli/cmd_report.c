@@ -1,11 +1,14 @@
 /* kprof report: print a report file. */
+#include "cli/aliases.h"
 #include "cli/commands.h"
 #include "cli/outcome.h"
 #include "cli/output.h"
 #include "cli/paths.h"
+#include "cli/subset.h"
 #include "core/log.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 /* What a report is printed with: findings are not stored in it. */
 typedef struct finding_source {
@@ -44,48 +47,117 @@ static kprof_status print_report(const kprof_options *options, kprof_report *rep
 }
 
 /* Every page but that of the session is about launches. */
-static kprof_status check_launches(const kprof_options *options, kprof_report *report)
+static kprof_status check_launches(const kprof_options *options, kprof_report *report, const kprof_filter_spec *filter)
 {
     uint64_t taken = 1;
     kprof_status status = KPROF_OK;
     if (options->page != KPROF_PAGE_SESSION)
-        status = kprof_report_count_taken(report, &options->filter, &taken);
+        status = kprof_report_count_taken(report, filter, &taken);
     if (status != KPROF_OK || taken > 0)
         return status;
     kprof_outcome_explain_no_match(options, report);
     return KPROF_NO_MATCH;
 }
 
+/* --launch may have asked for numbers that no launch has. */
+static void tell_numbers(const kprof_options *options)
+{
+    kprof_report *report = NULL;
+    int64_t first, last;
+    for (size_t i = 0; options->launches.count > 0 && i < options->reports.count; i++) {
+        char *path = kprof_report_path(options->reports.items[i]);
+        if (path && kprof_report_open(path, &report) == KPROF_OK) {
+            if (kprof_report_launch_range(report, &first, &last) == KPROF_OK && first >= 0)
+                kprof_log(KPROF_LOG_ERROR, "%s has the launches %lld to %lld", path, (long long)first, (long long)last);
+            (void)!kprof_report_close(report);
+        }
+        free(path);
+    }
+}
+
+/* Make the part that was asked for, and open it. *kept is where it is kept, or NULL: then nothing is left of it once it
+ * is closed, however kprof ends. */
+static kprof_status open_part(const kprof_options *options, kprof_report **out, char **kept)
+{
+    char *path = NULL;
+    kprof_status status = kprof_subset_make(options, &path);
+    if (status == KPROF_OK)
+        status = kprof_report_open(path, out);
+    if (options->export_path)
+        *kept = path;
+    else
+        kprof_subset_discard(path);
+    return status;
+}
+
 static kprof_status open_report(const kprof_options *options, kprof_report **out)
 {
-    if (!options->argument)
-        return kprof_fail(KPROF_USAGE, "which report? usage: kprof report FILE.kprof [options]");
     char *path = kprof_report_path(options->argument);
     kprof_status status = path ? kprof_report_open(path, out) : kprof_fail(KPROF_NO_MEMORY, "out of memory");
     free(path);
     return status;
 }
 
-int kprof_cmd_report(const kprof_options *options)
+/* Print the report, or keep the part of it. */
+static kprof_status show(const kprof_options *options, const finding_source *rules)
 {
+    const bool is_part = kprof_subset_is_wanted(options);
+    static const kprof_filter_spec all = {0};
+    kprof_options rest = *options; /* what the part was not made by */
     kprof_report *report = NULL;
-    finding_source rules = {NULL, {NULL, 0}};
-    if (options->baseline)
-        return kprof_cmd_diff(options);
+    char *kept = NULL;
+    if (is_part)
+        rest.filter = all;
+    kprof_status status = is_part ? open_part(options, &report, &kept) : open_report(options, &report);
+    if (status == KPROF_OK)
+        status = check_launches(options, report, &rest.filter);
+    if (status == KPROF_NO_MATCH)
+        tell_numbers(options);
+    if (status == KPROF_OK)
+        status = kprof_filters_translate(options, report);
+    if (status == KPROF_OK && kept)
+        kprof_log(KPROF_LOG_INFO, "report: %s", kept);
+    else if (status == KPROF_OK)
+        status = print_report(&rest, report, rules);
+    if (report)
+        (void)!kprof_report_close(report);
+    if (kept && status != KPROF_OK)
+        unlink(kept);
+    free(kept);
+    return status;
+}
+
+static kprof_status check(const kprof_options *options)
+{
     kprof_status status = kprof_filter_check(&options->filter);
     if (status == KPROF_OK && (options->fail_on.count > 0 || options->anyway))
         status = kprof_fail(KPROF_USAGE, "--%s is about two reports; give --baseline too",
                             options->anyway ? "anyway" : "fail-on");
+    if (status == KPROF_OK && options->export_path && options->filters.count > 0)
+        status = kprof_fail(KPROF_USAGE, "--filter chooses launches to show, not to keep; give --export the numbers of "
+                                         "launches with --launch");
+    const bool prints = options->format != KPROF_UNSET || options->page != KPROF_UNSET || options->log_file;
+    if (status == KPROF_OK && options->export_path && prints)
+        status = kprof_fail(KPROF_USAGE, "--export keeps a part of the report and prints nothing; leave pages, formats "
+                                         "and --log-file out");
+    if (status == KPROF_OK && !options->argument)
+        status = kprof_fail(KPROF_USAGE, "which report? usage: kprof report FILE.kprof [options]");
+    return status;
+}
+
+int kprof_cmd_report(const kprof_options *options)
+{
+    finding_source rules = {NULL, {NULL, 0}};
+    if (options->baseline && options->reports.count < 2 && !kprof_subset_is_wanted(options))
+        return kprof_cmd_diff(options);
+    kprof_status status = check(options);
+    if (status == KPROF_OK && options->baseline)
+        status = kprof_fail(KPROF_USAGE, "--baseline compares all of one report with another: make the part that you "
+                                         "want with --export first");
     if (status == KPROF_OK)
         status = load_rules(options, &rules);
     if (status == KPROF_OK)
-        status = open_report(options, &report);
-    if (status == KPROF_OK)
-        status = check_launches(options, report);
-    if (status == KPROF_OK)
-        status = print_report(options, report, &rules);
-    if (report)
-        (void)!kprof_report_close(report);
+        status = show(options, &rules);
     free(rules.findings.items);
     kprof_catalog_free(rules.catalog);
     return kprof_status_exit_code(status);

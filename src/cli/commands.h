@@ -14,6 +14,7 @@ typedef enum kprof_operand {
     KPROF_OPERAND_WORD,         /* one of the words that `usage` gives, separated by "|" */
     KPROF_OPERAND_COMMAND,      /* the name of a command, or nothing */
     KPROF_OPERAND_FOLDER,       /* a folder, or nothing */
+    KPROF_OPERAND_METRICS,      /* names of metrics, as many as one likes */
 } kprof_operand;
 
 /* All commands. A new one is a row here and a file cmd_FUNCTION.c that defines kprof_cmd_FUNCTION; its manual page is
@@ -26,14 +27,16 @@ typedef enum kprof_operand {
 #define KPROF_COMMANDS(ROW) \
     ROW(profile, "",         true,        APPLICATION, "[options] [--] application [arguments]",   "kprof", \
         "Profile the CUDA kernels of an application.") \
-    ROW(report,  "report",   true,        REPORT,      "FILE.kprof",                               "kprof-report", \
-        "Print a report that -o has kept.") \
+    ROW(report,  "report",   true,        MANY_REPORTS, "FILE.kprof ...",                          "kprof-report", \
+        "Print a report that -o has kept, or a part of it.") \
     ROW(diff,    "diff",     true,        REPORTS,     "BASELINE.kprof FILE.kprof",                "kprof-diff", \
         "Compare two reports: which kernels became slower, and why.") \
     ROW(plan,    "plan",     true,        APPLICATION, "[options] [[--] application [arguments]]", "kprof-plan", \
         "Tell what a run would collect and what that costs.") \
-    ROW(list,    "list",     true,        WORD,        "sets|sections|findings|chips|metrics",     "kprof-list", \
+    ROW(list,    "list",     true,        WORD,        "sets|sections|findings|chips|metrics|aliases", "kprof-list", \
         "List what can be collected, and what kprof looks for in it.") \
+    ROW(explain, "explain",  true,        METRICS,     "METRIC...",                                "kprof-explain", \
+        "Tell what a metric is, on which chips, and who shows it.") \
     ROW(export,  "export",   true,        REPORT,      "FILE.kprof --to FORMAT",                   "kprof-export", \
         "Write a report in a format that other programs read.") \
     ROW(merge,   "merge",    true,        MANY_REPORTS, "A.kprof B.kprof ... -o ALL.kprof",        "kprof-merge", \

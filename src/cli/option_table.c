@@ -14,6 +14,7 @@
 #define REPORT KPROF_IN(report)
 #define PLAN   KPROF_IN(plan)
 #define LIST   KPROF_IN(list)
+#define TELL   KPROF_IN(explain)
 #define SAVE   KPROF_IN(recover)
 #define DIFF   KPROF_IN(diff)
 #define MERGE  KPROF_IN(merge)
@@ -49,6 +50,13 @@ static const kprof_choice clock_controls[] = {
 #define PAGE_WORDS                     &(KPROF_PAGES(PAGE_WORD))[1]
 static const kprof_choice pages[] = {KPROF_PAGES(PAGE_CHOICE){NULL, 0}};
 static const kprof_choice summaries[] = {{"none", 0}, {"per-kernel", 1}, {NULL, 0}};
+static const kprof_choice sort_keys[] = {{"gain", KPROF_SORT_GAIN},         {"time", KPROF_SORT_TIME},
+                                         {"launches", KPROF_SORT_LAUNCHES}, {"duration", KPROF_SORT_DURATION},
+                                         {"compute", KPROF_SORT_COMPUTE},   {"memory", KPROF_SORT_MEMORY},
+                                         {"name", KPROF_SORT_NAME},         {NULL, 0}};
+static const kprof_choice groupings[] = {{"kernel", KPROF_GROUP_KERNEL}, {"config", KPROF_GROUP_CONFIG},
+                                         {"device", KPROF_GROUP_DEVICE}, {"process", KPROF_GROUP_PROCESS},
+                                         {"graph", KPROF_GROUP_GRAPH},   {NULL, 0}};
 static const kprof_choice csv_layouts[] = {
     {"long", KPROF_FORMAT_CSV}, {"wide", KPROF_FORMAT_CSV_WIDE}, {"ncu", KPROF_FORMAT_CSV_NCU}, {NULL, 0}};
 static const kprof_choice export_formats[] = {{"long", KPROF_FORMAT_CSV},
@@ -87,13 +95,16 @@ static const kprof_choice colors[] = {
     {name, letter, KPROF_OPTION_##type, FIELD(field), arg, help, in, NULL, 0, NULL}
 
 const kprof_option_row kprof_option_rows[] = {
-    VALUE("set", 0, LIST, selection.sets, "ID[,ID]", "collect these sets; kprof list sets shows them", PLANNING),
-    VALUE("section", 0, LIST, selection.sections, "ID[,ID]", "collect these sections; ids or regex:PATTERN", PLANNING),
-    VALUE("section-folder", 0, PATHS, section_folders, "DIR", "also read sets, sections and findings from DIR",
-          RUN | REPORT | PLAN | LIST),
+    VALUE("set", 0, LIST, selection.sets, "ID[,ID]",
+          "collect these sets, or show their sections of a report; kprof list sets shows them", PLANNING | REPORT),
+    VALUE("section", 0, LIST, selection.sections, "ID[,ID]",
+          "collect these sections, or show those of a report; ids or regex:PATTERN", PLANNING | REPORT),
+    VALUE("section-folder", 0, PATHS, section_folders, "DIR", "also read sets, sections, findings and aliases from DIR",
+          RUN | REPORT | PLAN | LIST | TELL),
     VALUE("metrics", 0, LIST, selection.metrics, "NAME[,NAME]",
-          "collect, plan or list these metrics: full or base names, regex:PATTERN, group:SECTION, breakdown:THROUGHPUT",
-          RUN | PLAN | LIST),
+          "collect, plan or list these metrics, or show those of a report: full or base names, aliases, regex:PATTERN; "
+          "to collect, also group:SECTION and breakdown:THROUGHPUT",
+          RUN | PLAN | LIST | REPORT),
     COUNT("max-passes", selection.limits.max_passes, NULL, "N",
           "collect in at most N passes: keep the most useful metrics, and say which are left out", RUN | PLAN, 1000000),
     DURATION("budget", selection.limits.budget_s, "SECONDS",
@@ -110,19 +121,20 @@ const kprof_option_row kprof_option_rows[] = {
            "list base names, the full names of the base names in --metrics, or all full names",
            LIST | KPROF_IGNORED_IN(RUN | PLAN), NULL),
     VALUE("chips", 0, LIST, chips, "CHIP[,CHIP]", "list or plan for these chips, not for the GPU of this machine",
-          PLAN | LIST),
+          PLAN | LIST | TELL),
 
     VALUE("kernel-name", 'k', STRING, filter.kernel, "NAME", "only kernels of this name; a name or regex:PATTERN",
           CHOOSING),
     CHOICE("kernel-name-base", name_base, name_bases, "function|demangled|mangled",
            "the name that --kernel-name is compared with (function)", CHOOSING, NULL),
     VALUE("launch-skip", 's', NUMBER, filter.launch_skip, "N", "skip the first N launches that match", CHOOSING),
+    VALUE("launch", 0, LIST, launches, "ID[-ID][,ID]", "of a report, only the launches of these numbers", REPORT),
     VALUE("launch-count", 'c', NUMBER, filter.launch_count, "N", "take at most N launches that match; 0: no limit",
           RUN | REPORT | DIFF | EXPORT | PLANNING),
     VALUE("launch-skip-before-match", 0, NUMBER, filter.launch_skip_before_match, "N",
           "skip the first N launches of any kernel", CHOOSING),
     VALUE("devices", 0, ORDINALS, filter.device_mask, "N[,N]", "only these CUDA devices",
-          RUN | REPORT | DIFF | EXPORT | PLAN | LIST),
+          RUN | REPORT | DIFF | EXPORT | PLAN | LIST | TELL),
     CHOICE("target-processes", follow_children, target_processes, "application-only|all",
            "profile the first process only, or its child processes too (all)", RUNNING, NULL),
 
@@ -147,8 +159,9 @@ const kprof_option_row kprof_option_rows[] = {
            "ncu's reset is not needed, since what is locked is undone; by hand: nvidia-smi --reset-gpu-clocks"),
 
     VALUE("export", 'o', STRING, export_path, "FILE",
-          "keep the report as FILE.kprof; %h %p %q{ENV} %i %% are expanded. Of kprof export: write to FILE",
-          RUNNING | SAVE | EXPORT | MERGE),
+          "keep the report, or the chosen part of one, as FILE.kprof; %h %p %q{ENV} %i %% are expanded. "
+          "Of kprof export: write to FILE",
+          RUNNING | SAVE | REPORT | EXPORT | MERGE),
     FLAG("force-overwrite", 'f', force_overwrite, "let a report, a page or an export replace an existing file",
          RUNNING | SAVE | REPORT | DIFF | EXPORT | MERGE),
     CHOICE("to", export_format, export_formats, "long|wide|jsonl|prometheus|perfetto|parquet",
@@ -167,8 +180,19 @@ const kprof_option_row kprof_option_rows[] = {
     FLAG("anyway", 0, anyway, "compare two reports even where that misleads: of other chips or cache control",
          REPORT | DIFF),
     CHOICE("page", page, pages, PAGE_WORDS, "the page to print (details)", SHOWING, NULL),
-    CHOICE("print-summary", print_summary, summaries, "none|per-kernel", "per-kernel: the same as --page summary",
+    SET("brief", 0, page, KPROF_PAGE_BRIEF,
+        "--page brief: for each kernel at most 15 lines, or with --json a document of at most 2 KB", SHOWING),
+    CHOICE("print-summary", print_summary, summaries, "none|per-kernel", "per-kernel: the same as --page statistics",
            SHOWING, NULL),
+    CHOICE("sort", sort, sort_keys, "gain|time|launches|duration|compute|memory|name",
+           "order of the summary and brief pages: by what can be gained of all the time, or by this (gain)", SHOWING,
+           NULL),
+    CHOICE("group-by", group_by, groupings, "kernel|config|device|process|graph",
+           "rows of the summary, statistics and brief pages: for each kernel, or each part of its launches (kernel)",
+           SHOWING, "kprof records no NVTX ranges to group by"),
+    VALUE("top", 0, NUMBER, top, "N", "show the first N rows of the summary and brief pages; 0: all", SHOWING),
+    VALUE("filter", 0, PATHS, filters, "CONDITION",
+          "show only launches that meet it, such as \"duration>10us\" or \"dram__bytes.sum>=1GB\"", SHOWING),
     KPROF_FORMATS(NO_OPTION, FORMAT_OPTION)
     VALUE("html", 0, STRING, html_path, "FILE", "write all about the report to FILE, one HTML file for a browser",
           REPORT | DIFF),
@@ -203,4 +227,4 @@ const kprof_option_row kprof_option_rows[] = {
 /* clang-format on */
 
 const size_t kprof_option_row_count = LENGTH(kprof_option_rows);
-_Static_assert(LENGTH(kprof_option_rows) <= 64, "kprof_options.given has one bit per row");
+_Static_assert(LENGTH(kprof_option_rows) <= KPROF_OPTIONS_MAX, "kprof_options.given has an element for each row");

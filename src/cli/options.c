@@ -162,12 +162,30 @@ static kprof_status store_ordinals(const kprof_option_row *row, const char *text
     return status;
 }
 
+/* The name of the option whose row had set the same field before. */
+static const char *given_for_field(const kprof_options *options, const kprof_option_row *row)
+{
+    for (size_t i = 0; i < kprof_option_row_count; i++) {
+        const kprof_option_row *other = &kprof_option_rows[i];
+        if (other != row && other->field == row->field && options->given[i])
+            return other->name;
+    }
+    return NULL;
+}
+
+static kprof_status fail_both(const char *other, const kprof_option_row *row)
+{
+    return kprof_fail(KPROF_USAGE, "--%s and --%s exclude each other", other, row->name);
+}
+
 static kprof_status store_value(const kprof_option_row *row, char *text, kprof_options *options)
 {
     void *field = (char *)options + row->field;
     switch (row->type) {
     case KPROF_OPTION_CHOICE:
-        return find_choice(row, text, field) ? KPROF_OK : refuse_value(row, text);
+        return given_for_field(options, row)   ? fail_both(given_for_field(options, row), row)
+               : find_choice(row, text, field) ? KPROF_OK
+                                               : refuse_value(row, text);
     case KPROF_OPTION_LIST:
     case KPROF_OPTION_PATHS:
         return store_list(row, text, field);
@@ -194,17 +212,6 @@ static bool takes_argument(const kprof_option_row *row)
     return row->type != KPROF_OPTION_FLAG && row->type != KPROF_OPTION_SET && row->type != KPROF_OPTION_ALIAS;
 }
 
-/* The name of the option whose row had set the same field before. */
-static const char *given_for_field(const kprof_options *options, const kprof_option_row *row)
-{
-    for (size_t i = 0; i < kprof_option_row_count; i++) {
-        const kprof_option_row *other = &kprof_option_rows[i];
-        if (other != row && other->field == row->field && options->given >> i & 1)
-            return other->name;
-    }
-    return NULL;
-}
-
 static kprof_status store_flag(const kprof_option_row *row, kprof_options *options)
 {
     void *field = (char *)options + row->field;
@@ -214,7 +221,7 @@ static kprof_status store_flag(const kprof_option_row *row, kprof_options *optio
     }
     const char *other = given_for_field(options, row);
     if (other)
-        return kprof_fail(KPROF_USAGE, "--%s and --%s exclude each other", other, row->name);
+        return fail_both(other, row);
     if (row->type == KPROF_OPTION_ALIAS)
         options->alias = row;
     else
@@ -236,7 +243,7 @@ static kprof_status take_argument(cursor *at, const kprof_option_row *row, char 
 
 static void mark_given(kprof_options *options, const kprof_option_row *row)
 {
-    options->given |= UINT64_C(1) << (row - kprof_option_rows);
+    options->given[row - kprof_option_rows] = true;
 }
 
 static kprof_status fail_ncu(const char *given, const kprof_ncu_option *option)
@@ -399,9 +406,14 @@ static kprof_status take_word(cursor *at, bool may_be_command, bool *done)
         options->baseline = *at->word;
         return KPROF_OK;
     }
-    if (options->command->operand == KPROF_OPERAND_MANY_REPORTS)
+    if (options->command->operand == KPROF_OPERAND_METRICS)
+        return split_list(*at->word, &options->selection.metrics) ? KPROF_OK
+                                                                  : kprof_fail(KPROF_NO_MEMORY, "out of memory");
+    if (options->command->operand == KPROF_OPERAND_MANY_REPORTS) {
+        options->argument = options->argument ? options->argument : *at->word;
         return kprof_strlist_add(&options->reports, *at->word) ? KPROF_OK
                                                                : kprof_fail(KPROF_NO_MEMORY, "out of memory");
+    }
     if (options->argument || options->command->operand == KPROF_OPERAND_NONE)
         return kprof_fail(KPROF_USAGE, "%s: \"%s\" is one word too many", options->command->name, *at->word);
     options->argument = *at->word;
@@ -439,7 +451,8 @@ static kprof_status settle_import(kprof_options *options)
     if (options->command == kprof_commands)
         options->command = kprof_command_find("report");
     options->argument = options->import_path;
-    return KPROF_OK;
+    return kprof_strlist_add(&options->reports, options->import_path) ? KPROF_OK
+                                                                      : kprof_fail(KPROF_NO_MEMORY, "out of memory");
 }
 
 /* "--list-sets" is "list sets". */
@@ -489,7 +502,7 @@ static kprof_status check_commands(const kprof_options *options)
     for (size_t i = 0; i < kprof_option_row_count; i++) {
         const kprof_option_row *row = &kprof_option_rows[i];
         bool is_taken = mask ? row->commands & (mask | KPROF_IGNORED_IN(mask)) : row->commands == KPROF_IN_ALL;
-        if ((options->given >> i & 1) && !is_taken && row != options->alias)
+        if (options->given[i] && !is_taken && row != options->alias)
             return fail_use(row, options);
     }
     return KPROF_OK;
@@ -540,6 +553,41 @@ static kprof_status settle_command(kprof_options *options)
 #define FORMAT_NAME(id, name, ...) [KPROF_FORMAT_##id] = #name,
 static const char *const format_names[] = {KPROF_FORMATS(FORMAT_NAME, FORMAT_NAME)};
 
+/* Wrong conditions are found before an application is started. */
+static kprof_status settle_conditions(kprof_options *options)
+{
+    kprof_status status = KPROF_OK;
+    const bool has_launches = options->page != KPROF_PAGE_SESSION && options->page != KPROF_PAGE_SOURCES;
+    if (options->filters.count > 0 && !has_launches)
+        return kprof_fail(KPROF_USAGE, "--filter chooses launches for the pages details, raw, summary, statistics and "
+                                       "brief; leave it out of --page session and --page sources");
+    options->conditions = calloc(options->filters.count + 1, sizeof *options->conditions);
+    if (!options->conditions)
+        return kprof_fail(KPROF_NO_MEMORY, "--filter: out of memory");
+    for (size_t i = 0; i < options->filters.count && status == KPROF_OK; i++)
+        status = kprof_condition_parse_filter(options->filters.items[i], &options->conditions[i]);
+    return status;
+}
+
+/* A document for each kernel is what JSON lines are. A run collects what the page tells, unless it is told what. */
+static kprof_status settle_brief(kprof_options *options)
+{
+    kprof_selection *selection = &options->selection;
+    const bool is_chosen = selection->sets.count + selection->sections.count + selection->metrics.count > 0;
+    const bool collects = (options->command->mask & (KPROF_IN(profile) | KPROF_IN(plan))) != 0;
+    const bool is_table = options->format == KPROF_FORMAT_CSV || options->format == KPROF_FORMAT_CSV_WIDE ||
+                          options->format == KPROF_FORMAT_CSV_NCU;
+    if (options->page != KPROF_PAGE_BRIEF)
+        return KPROF_OK;
+    if (is_table)
+        return kprof_fail(KPROF_USAGE, "the brief page is no table; give --json, or --page summary --csv");
+    if (options->format == KPROF_FORMAT_JSON)
+        options->format = KPROF_FORMAT_JSONL;
+    if (!is_chosen && collects && !kprof_strlist_add(&selection->sets, "agent"))
+        return kprof_fail(KPROF_NO_MEMORY, "--brief: out of memory");
+    return KPROF_OK;
+}
+
 static kprof_status settle(kprof_options *options)
 {
     kprof_status status = settle_command(options);
@@ -562,8 +610,10 @@ static kprof_status settle(kprof_options *options)
         options->format = KPROF_FORMAT_HTML;
     }
     if (options->print_summary)
-        options->page = KPROF_PAGE_SUMMARY;
-    return status;
+        options->page = KPROF_PAGE_STATISTICS;
+    if (status == KPROF_OK)
+        status = settle_brief(options);
+    return status == KPROF_OK ? settle_conditions(options) : status;
 }
 
 kprof_status kprof_options_parse(char **argv, kprof_options *out)
@@ -600,5 +650,10 @@ void kprof_options_free(kprof_options *options)
     kprof_strlist_free(&options->rules);
     kprof_strlist_free(&options->chips);
     kprof_strlist_free(&options->fail_on);
+    for (size_t i = 0; options->conditions && i < options->filters.count; i++)
+        kprof_condition_free(&options->conditions[i]);
+    free(options->conditions);
+    kprof_strlist_free(&options->filters);
     kprof_strlist_free(&options->reports);
+    kprof_strlist_free(&options->launches);
 }

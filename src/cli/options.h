@@ -15,6 +15,9 @@
 
 typedef enum kprof_color { KPROF_COLOR_AUTO, KPROF_COLOR_ALWAYS, KPROF_COLOR_NEVER } kprof_color;
 
+/* Rows that the table of options may have. */
+#define KPROF_OPTIONS_MAX 128
+
 /* A choice that was not made on the command line. */
 #define KPROF_UNSET (-1)
 
@@ -28,7 +31,7 @@ typedef struct kprof_options {
     const kprof_command *topic;    /* what --help asks about; NULL: the help command's argument tells */
     const kprof_option_row *alias; /* the option that names the command, such as --list-sets, or NULL */
     char **words;                  /* all of argv */
-    uint64_t given;                /* bit i: row i of kprof_option_rows was on the command line */
+    bool given[KPROF_OPTIONS_MAX]; /* row i of kprof_option_rows was on the command line */
 
     kprof_selection selection; /* most of its limits' workload is settled when the parser has finished */
     kprof_strlist section_folders;
@@ -50,18 +53,23 @@ typedef struct kprof_options {
 
     char *export_path; /* as given: placeholders are not expanded yet */
     bool force_overwrite;
-    kprof_strlist reports; /* of a command that takes many */
-    int export_format;     /* kprof_format, KPROF_FORMAT_COUNT for Parquet, or KPROF_UNSET */
-    char *import_path;     /* the report to read */
-    char *baseline;        /* the report to compare it with, or NULL */
+    kprof_strlist reports;  /* of a command that takes many; `argument` is the first */
+    kprof_strlist launches; /* ids and ranges of ids, as given */
+    int export_format;      /* kprof_format, KPROF_FORMAT_COUNT for Parquet, or KPROF_UNSET */
+    char *import_path;      /* the report to read */
+    char *baseline;         /* the report to compare it with, or NULL */
     kprof_strlist fail_on;
     double time_tolerance_pct, bytes_tolerance_pct;
     bool anyway;
-    int page;          /* kprof_page or KPROF_UNSET */
-    int format;        /* kprof_format or KPROF_UNSET */
-    int csv_layout;    /* the kprof_format that --csv-layout names, or KPROF_UNSET */
-    char *html_path;   /* or NULL */
-    int print_summary; /* 1: --print-summary per-kernel */
+    int page;           /* kprof_page or KPROF_UNSET */
+    int format;         /* kprof_format or KPROF_UNSET */
+    int csv_layout;     /* the kprof_format that --csv-layout names, or KPROF_UNSET */
+    char *html_path;    /* or NULL */
+    int print_summary;  /* 1: --print-summary per-kernel */
+    int sort, group_by; /* kprof_sort_key, kprof_grouping */
+    uint64_t top;
+    kprof_strlist filters;
+    struct kprof_condition *conditions; /* [filters.count]: what they say */
     int base_units;
     bool csv_safe; /* texts are no formulas of spreadsheets */
     bool all_rows, details_help;

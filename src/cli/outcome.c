@@ -107,8 +107,11 @@ static void show_seen(const kprof_options *options, const kprof_seen_kernel *ker
 }
 
 /* The filters that were given, as options. */
-static void append_filters(const kprof_filter_spec *filter, kprof_strbuf *out)
+static void append_filters(const kprof_options *options, kprof_strbuf *out)
 {
+    const kprof_filter_spec *filter = &options->filter;
+    for (size_t i = 0; i < options->launches.count; i++)
+        kprof_strbuf_printf(out, "%s%s", i == 0 ? " --launch " : ",", options->launches.items[i]);
     if (filter->kernel)
         kprof_strbuf_printf(out, " -k %s", filter->kernel);
     if (filter->launch_skip)
@@ -127,7 +130,7 @@ void kprof_outcome_explain_no_match(const kprof_options *options, kprof_report *
     if (kprof_report_seen(report, &kernels, &count) != KPROF_OK)
         return;
     kprof_strbuf filters = KPROF_STRBUF_INIT;
-    append_filters(&options->filter, &filters);
+    append_filters(options, &filters);
     if (count == 0)
         kprof_log(KPROF_LOG_ERROR, "the application used CUDA but launched no kernel");
     else

@@ -164,6 +164,11 @@ kprof_print_options kprof_print_options_make(const kprof_options *options, FILE 
         .csv_safe = options->csv_safe,
         .details_help = options->details_help,
         .kernel_base = bases[options->kernel_base],
+        .group_by = (kprof_grouping)options->group_by,
+        .sort = (kprof_sort_key)options->sort,
+        .top = options->top,
+        .conditions = options->conditions,
+        .condition_count = options->filters.count,
     };
 }
 

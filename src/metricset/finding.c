@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_THRESHOLDS = 32, MAX_VALUES = 64, MAX_OPTIONS = 64, MAX_NAME = 64 };
+enum { MAX_THRESHOLDS = 32, MAX_VALUES = 64, MAX_OPTIONS = 64, MAX_NAME = 64, MAX_UNLESS = 32 };
 
 static const char name_letters[] = "abcdefghijklmnopqrstuvwxyz0123456789_";
 
@@ -252,13 +252,16 @@ static kprof_status bind_values(const kprof_json_place *place, kprof_finding *fi
 static kprof_status bind_finding(const kprof_json_place *place, kprof_finding *finding)
 {
     const size_t locals = finding->threshold_count + finding->value_count;
-    kprof_json_place speedup = {place, "speedup", 0}, verdict = {place, "verdict", 0};
+    kprof_json_place speedup = {place, "speedup", 0}, verdict = {place, "verdict", 0}, close = {&verdict, "near", 0};
     binder bind = {finding, place, locals}, gain = {finding, &speedup, locals}, line = {finding, &verdict, locals};
+    binder near = {finding, &close, locals};
     kprof_status status = bind_values(place, finding);
     if (status == KPROF_OK)
         status = bind_expression(bind, "when", finding->when);
     if (status == KPROF_OK)
         status = bind_expression(gain, "expression", finding->gain);
+    if (status == KPROF_OK)
+        status = bind_expression(gain, "at_most", finding->gain_bound);
     if (status == KPROF_OK)
         status = check_text(bind, "message", finding->message, locals);
     if (status == KPROF_OK)
@@ -267,7 +270,11 @@ static kprof_status bind_finding(const kprof_json_place *place, kprof_finding *f
         status = check_text(bind, "next", finding->next, locals);
     if (status == KPROF_OK)
         status = check_text(line, "name", finding->verdict_name, locals);
-    return status == KPROF_OK ? check_text(line, "text", finding->verdict_text, locals) : status;
+    if (status == KPROF_OK)
+        status = check_text(line, "text", finding->verdict_text, locals);
+    if (status == KPROF_OK)
+        status = bind_expression(near, "when", finding->near);
+    return status == KPROF_OK ? check_text(near, "text", finding->near_text, locals) : status;
 }
 
 static kprof_status read_thresholds(const kprof_json_place *place, const cJSON *value, kprof_finding *out)
@@ -304,7 +311,7 @@ static kprof_status read_values(const kprof_json_place *place, const cJSON *valu
 
 static kprof_status read_speedup(const kprof_json_place *place, const cJSON *value, kprof_finding *out)
 {
-    static const char *const keys[] = {"expression", "formula", "source", "scope", NULL};
+    static const char *const keys[] = {"expression", "at_most", "formula", "source", "scope", NULL};
     static const char *const scopes[] = {"global", "local"};
     const cJSON *speedup = cJSON_GetObjectItemCaseSensitive(value, "speedup");
     kprof_json_place at = {place, "speedup", 0}, missing = {&at, "expression", 0};
@@ -316,6 +323,8 @@ static kprof_status read_speedup(const kprof_json_place *place, const cJSON *val
         status = read_expression(&at, speedup, "expression", &out->gain);
     if (status == KPROF_OK && !out->gain)
         status = kprof_json_fail(&missing, "is missing");
+    if (status == KPROF_OK)
+        status = read_expression(&at, speedup, "at_most", &out->gain_bound);
     if (status == KPROF_OK)
         status = kprof_json_require_string(&at, speedup, "formula", &out->gain_formula);
     if (status == KPROF_OK)
@@ -343,9 +352,27 @@ static kprof_status read_verdict_value(const kprof_json_place *place, const cJSO
     return status;
 }
 
+/* When the kernel is near its limit, and what to say then. */
+static kprof_status read_near(const kprof_json_place *place, const cJSON *verdict, kprof_finding *out)
+{
+    static const char *const keys[] = {"when", "text", NULL};
+    const cJSON *near = cJSON_GetObjectItemCaseSensitive(verdict, "near");
+    kprof_json_place at = {place, "near", 0}, missing = {&at, "when", 0};
+    if (!near)
+        return KPROF_OK;
+    if (out->verdict != KPROF_VERDICT_LIMIT || out->verdict_value == SIZE_MAX)
+        return kprof_json_fail(&at, "is only for the line \"limit\" with a value");
+    kprof_status status = kprof_json_check_object(&at, near, keys);
+    if (status == KPROF_OK)
+        status = read_expression(&at, near, "when", &out->near);
+    if (status == KPROF_OK && !out->near)
+        status = kprof_json_fail(&missing, "is missing");
+    return status == KPROF_OK ? kprof_json_require_string(&at, near, "text", &out->near_text) : status;
+}
+
 static kprof_status read_verdict(const kprof_json_place *place, const cJSON *value, kprof_finding *out)
 {
-    static const char *const keys[] = {"line", "name", "text", "value", NULL};
+    static const char *const keys[] = {"line", "name", "text", "value", "near", NULL};
     static const char *const lines[] = {"", "limit", "stall", "occupancy"};
     const cJSON *verdict = cJSON_GetObjectItemCaseSensitive(value, "verdict");
     kprof_json_place at = {place, "verdict", 0}, missing = {&at, "line", 0};
@@ -363,7 +390,9 @@ static kprof_status read_verdict(const kprof_json_place *place, const cJSON *val
         status = kprof_json_require_string(&at, verdict, "name", &out->verdict_name);
     if (status == KPROF_OK)
         status = kprof_json_require_string(&at, verdict, "text", &out->verdict_text);
-    return status == KPROF_OK ? read_verdict_value(&at, verdict, out) : status;
+    if (status == KPROF_OK)
+        status = read_verdict_value(&at, verdict, out);
+    return status == KPROF_OK ? read_near(&at, verdict, out) : status;
 }
 
 /* Read what stands in a finding beside its lists. */
@@ -372,6 +401,7 @@ static kprof_status read_head(const kprof_json_place *place, const cJSON *value,
     static const char *const words[] = {"low", "medium", "high"};
     int confidence = -1;
     kprof_json_place sections = {place, "sections", 0}, confident = {place, "confidence", 0}, when = {place, "when", 0};
+    kprof_json_place unless = {place, "unless", 0};
     const struct {
         const char *key;
         char **out;
@@ -386,6 +416,10 @@ static kprof_status read_head(const kprof_json_place *place, const cJSON *value,
         status = kprof_json_get_strings(place, value, "sections", &out->sections);
     if (status == KPROF_OK && kprof_strings_count(out->sections) == 0)
         status = kprof_json_fail(&sections, "must name the section in which the finding stands");
+    if (status == KPROF_OK)
+        status = kprof_json_get_strings(place, value, "unless", &out->unless);
+    if (status == KPROF_OK && kprof_strings_count(out->unless) > MAX_UNLESS)
+        status = kprof_json_fail(&unless, "has more than %d elements", MAX_UNLESS);
     if (status == KPROF_OK)
         status = kprof_json_get_int(place, value, "order", &out->order);
     if (status == KPROF_OK)
@@ -404,7 +438,7 @@ kprof_status kprof_finding_read(const kprof_json_place *place, const cJSON *valu
 {
     static const char *const keys[] = {"id",         "name",    "help",       "sections", "order",   "optional",
                                        "confidence", "when",    "thresholds", "values",   "message", "advice",
-                                       "next",       "speedup", "verdict",    NULL};
+                                       "next",       "speedup", "verdict",    "unless",   NULL};
     *out = (kprof_finding){0};
     kprof_status status = kprof_json_check_object(place, value, keys);
     if (status == KPROF_OK)
@@ -448,12 +482,15 @@ void kprof_finding_free(kprof_finding *finding)
     free(finding->values);
     char *texts[] = {finding->id,           finding->name,         finding->help,        finding->message,
                      finding->advice,       finding->gain_formula, finding->gain_source, finding->next,
-                     finding->verdict_name, finding->verdict_text};
+                     finding->verdict_name, finding->verdict_text, finding->near_text};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         free(texts[i]);
     kprof_strings_free(finding->sections);
+    kprof_strings_free(finding->unless);
     kprof_strlist_free(&finding->operands);
     kprof_expr_free(finding->when);
     kprof_expr_free(finding->gain);
+    kprof_expr_free(finding->gain_bound);
+    kprof_expr_free(finding->near);
     *finding = (kprof_finding){0};
 }

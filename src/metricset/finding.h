@@ -48,6 +48,7 @@ typedef struct kprof_finding {
     char **sections; /* it stands in the first of these that a launch has */
     int order;
     bool optional; /* some chips lack metrics that it needs */
+    char **unless; /* ids of findings; where one of them is found, this one is not told. NULL: none */
     kprof_confidence confidence;
     kprof_finding_threshold *thresholds;
     size_t threshold_count;
@@ -57,6 +58,7 @@ typedef struct kprof_finding {
     kprof_expr *when;
     char *message, *advice; /* advice: NULL for none */
     kprof_expr *gain;       /* per cent of the kernel's time that could go at most; NULL: not estimated */
+    kprof_expr *gain_bound; /* per cent that the gain cannot exceed, whatever `gain` is; NULL: 100 */
     bool gain_is_local;     /* of the time of what the finding is about, not of the kernel's */
     char *gain_formula;     /* the same in words; NULL with `gain` */
     char *gain_source;      /* who says so; NULL: nobody */
@@ -65,6 +67,8 @@ typedef struct kprof_finding {
     char *verdict_name; /* in a word or two; both NULL with KPROF_VERDICT_NONE */
     char *verdict_text;
     size_t verdict_value; /* of `values`: the number that goes with it; SIZE_MAX: none */
+    kprof_expr *near;     /* of KPROF_VERDICT_LIMIT: the kernel is near its limit; NULL: never */
+    char *near_text;      /* what the verdict says of gains then; NULL with `near` */
 } kprof_finding;
 
 /* Findings of a catalog, in display order. */

@@ -110,12 +110,23 @@ kprof_status kprof_change_of(const kprof_changed_values *values, const kprof_tol
     return status;
 }
 
-static kprof_status refuse(const char *text, const char *part, const char *why)
+/* Which option the condition is of, and what its limits may be. */
+typedef struct condition_kind {
+    const char *option, *limits, *example;
+    bool has_units; /* else there is "%" or nothing behind the number */
+} condition_kind;
+static const condition_kind fail_on_kind = {"--fail-on", "METRIC>NUMBER, METRIC>NUMBER%", "dram__bytes.sum>+3%", false};
+static const condition_kind filter_kind = {"--filter", "METRIC>NUMBER, METRIC>NUMBERUNIT", "duration>10us", true};
+
+typedef struct condition_text {
+    const condition_kind *kind;
+    const char *text;
+} condition_text;
+
+static kprof_status refuse(const condition_text *from, const char *part, const char *why)
 {
-    return kprof_fail(KPROF_USAGE,
-                      "--fail-on \"%s\": \"%s\" is %s; give METRIC>NUMBER, METRIC>NUMBER%% or the same with >=, < or "
-                      "<=, such as \"dram__bytes.sum>+3%%\"",
-                      text, part, why);
+    return kprof_fail(KPROF_USAGE, "%s \"%s\": \"%s\" is %s; give %s or the same with >=, < or <=, such as \"%s\"",
+                      from->kind->option, from->text, part, why, from->kind->limits, from->kind->example);
 }
 
 /* A copy without the blanks around it; NULL when out of memory. */
@@ -130,8 +141,8 @@ static char *trimmed(const char *text, size_t length)
     return strndup(text, length);
 }
 
-/* A number with or without sign and decimals, and "%" or nothing. */
-static bool parse_limit(const char *text, kprof_condition *out)
+/* A number with or without sign and decimals, and what may stand behind it. */
+static bool parse_limit(const condition_kind *kind, const char *text, kprof_condition *out)
 {
     const char *at = text + (*text == '+' || *text == '-');
     const size_t whole = strspn(at, "0123456789");
@@ -139,16 +150,19 @@ static bool parse_limit(const char *text, kprof_condition *out)
     const size_t fraction = at[whole] == '.' ? strspn(rest, "0123456789") : 0;
     rest += fraction;
     rest += strspn(rest, " ");
-    out->is_pct = *rest == '%';
+    out->is_pct = !kind->has_units && *rest == '%';
     out->limit = strtod(text, NULL);
-    return whole + fraction > 0 && strlen(rest) == (out->is_pct ? 1 : 0) && isfinite(out->limit);
+    const bool fits = strlen(rest) < (kind->has_units ? sizeof out->unit : out->is_pct ? 2 : 1);
+    if (fits && kind->has_units)
+        strcpy(out->unit, rest);
+    return whole + fraction > 0 && fits && isfinite(out->limit);
 }
 
-static kprof_status parse_parts(const char *text, kprof_condition *out)
+static kprof_status parse_parts(const condition_text *from, kprof_condition *out)
 {
-    const char *sign = text + strcspn(text, "<>");
+    const char *text = from->text, *sign = text + strcspn(text, "<>");
     if (!*sign)
-        return refuse(text, text, "no comparison");
+        return refuse(from, text, "no comparison");
     const bool is_above = *sign == '>', has_equal = sign[1] == '=';
     out->comparator = is_above ? (has_equal ? KPROF_AT_LEAST : KPROF_ABOVE) : has_equal ? KPROF_AT_MOST : KPROF_BELOW;
     const char *rest = sign + (has_equal ? 2 : 1);
@@ -161,11 +175,12 @@ static kprof_status parse_parts(const char *text, kprof_condition *out)
     }
     kprof_status status = KPROF_OK;
     if (!limit || !out->text || !out->metric)
-        status = kprof_fail(KPROF_NO_MEMORY, "--fail-on: out of memory");
+        status = kprof_fail(KPROF_NO_MEMORY, "%s: out of memory", from->kind->option);
     else if (!*out->metric)
-        status = refuse(text, text, "a comparison of no metric");
-    else if (!parse_limit(limit, out))
-        status = refuse(text, limit, "no number and no percentage");
+        status = refuse(from, text, "a comparison of no metric");
+    else if (!parse_limit(from->kind, limit, out))
+        status = refuse(from, limit,
+                        from->kind->has_units ? "no number with or without unit" : "no number and no percentage");
     free(limit);
     return status;
 }
@@ -173,7 +188,13 @@ static kprof_status parse_parts(const char *text, kprof_condition *out)
 kprof_status kprof_condition_parse(const char *text, kprof_condition *out)
 {
     *out = (kprof_condition){0};
-    return parse_parts(text, out);
+    return parse_parts(&(condition_text){&fail_on_kind, text}, out);
+}
+
+kprof_status kprof_condition_parse_filter(const char *text, kprof_condition *out)
+{
+    *out = (kprof_condition){0};
+    return parse_parts(&(condition_text){&filter_kind, text}, out);
 }
 
 void kprof_condition_free(kprof_condition *condition)
@@ -182,7 +203,7 @@ void kprof_condition_free(kprof_condition *condition)
     free(condition->metric);
 }
 
-static bool is_met(const kprof_condition *condition, double amount)
+bool kprof_condition_is_met(const kprof_condition *condition, double amount)
 {
     switch (condition->comparator) {
     case KPROF_ABOVE:
@@ -209,11 +230,12 @@ kprof_gate kprof_condition_check(const kprof_condition *condition, const kprof_c
     if (change->state == KPROF_CHANGE_UNKNOWN)
         return KPROF_GATE_INCONCLUSIVE;
     if (change->metric_class != KPROF_CLASS_NOISY)
-        return is_met(condition, scaled(condition, change, change->difference)) ? KPROF_GATE_FAILED : KPROF_GATE_PASSED;
+        return kprof_condition_is_met(condition, scaled(condition, change, change->difference)) ? KPROF_GATE_FAILED
+                                                                                                : KPROF_GATE_PASSED;
     if (!kprof_change_is_repeated(change) || isnan(change->shift.interval.low))
         return KPROF_GATE_INCONCLUSIVE;
-    const bool low = is_met(condition, scaled(condition, change, change->shift.interval.low));
-    const bool high = is_met(condition, scaled(condition, change, change->shift.interval.high));
+    const bool low = kprof_condition_is_met(condition, scaled(condition, change, change->shift.interval.low));
+    const bool high = kprof_condition_is_met(condition, scaled(condition, change, change->shift.interval.high));
     if (low && high && p < 1 - KPROF_CONFIDENCE)
         return KPROF_GATE_FAILED;
     return low || high ? KPROF_GATE_INCONCLUSIVE : KPROF_GATE_PASSED;

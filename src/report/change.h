@@ -59,14 +59,19 @@ typedef struct kprof_condition {
     char *text;   /* as given */
     char *metric; /* full name; "duration" is replaced by KPROF_TIME_METRIC */
     kprof_comparator comparator;
-    double limit; /* percent of the baseline's median, or base units of the metric */
+    double limit; /* percent of the baseline's median, or as `unit` says */
     bool is_pct;
+    char unit[16]; /* "us", "%"; "": base units of the metric */
 } kprof_condition;
 #define KPROF_TIME_METRIC "gpu__time_duration.sum"
 
-/* Read METRIC, one of > >= < <=, a number with or without sign and decimals, and "%" or nothing. USAGE, with a message
- * that names the part that is wrong. To be freed with kprof_condition_free. */
+/* Read METRIC, one of > >= < <=, a number with or without sign and decimals, and "%" or nothing, as of --fail-on; or,
+ * as of --filter, a number with any unit. USAGE, with a message that names the part that is wrong. To be freed with
+ * kprof_condition_free. */
 kprof_status kprof_condition_parse(const char *text, kprof_condition *out) KPROF_MUST_CHECK;
+kprof_status kprof_condition_parse_filter(const char *text, kprof_condition *out) KPROF_MUST_CHECK;
+/* Does an amount in base units meet the condition, of which the limit is in base units? NaN meets none. */
+bool kprof_condition_is_met(const kprof_condition *condition, double amount);
 void kprof_condition_free(kprof_condition *condition); /* members */
 
 typedef enum kprof_gate { KPROF_GATE_PASSED, KPROF_GATE_FAILED, KPROF_GATE_INCONCLUSIVE } kprof_gate;

@@ -180,7 +180,7 @@ static void put_keys(kprof_csv *csv, const kprof_emit_record *record, const kpro
 {
     for (size_t i = 0; i < record->count; i++) {
         const char *name = columns->name(record->fields[i].key);
-        if (name)
+        if (name && record->fields[i].role != KPROF_ROLE_PEOPLE)
             kprof_csv_text(&csv->row, name);
     }
 }
@@ -188,7 +188,7 @@ static void put_keys(kprof_csv *csv, const kprof_emit_record *record, const kpro
 static void put_fields(kprof_csv_line *row, const kprof_emit_record *record, const kprof_csv_columns *columns)
 {
     for (size_t i = 0; i < record->count; i++) {
-        if (!columns->name(record->fields[i].key))
+        if (!columns->name(record->fields[i].key) || record->fields[i].role == KPROF_ROLE_PEOPLE)
             continue;
         columns->put(row, &record->fields[i]);
         kprof_csv_put_comma(row);
@@ -202,6 +202,11 @@ static const char *same_name(const char *key)
 
 const kprof_csv_columns kprof_csv_plain_columns = {same_name, kprof_csv_put};
 
+static bool is_one_table(const kprof_emit_list *list)
+{
+    return list->shape == KPROF_LIST_ALONE || list->shape == KPROF_LIST_MAIN;
+}
+
 /* The columns of a page of one list are the fields of its records. Several lists have different fields: a row for each
  * field keeps the table rectangular. */
 void kprof_csv_list_begin(kprof_emitter *emitter, const kprof_emit_list *list)
@@ -213,7 +218,7 @@ void kprof_csv_list_begin(kprof_emitter *emitter, const kprof_emit_list *list)
     csv->record = 0;
     if (list->is_aside)
         return;
-    if (list->shape == KPROF_LIST_GROUPS || list->shape == KPROF_LIST_ALONE || csv->header_done)
+    if (is_one_table(list) || list->shape == KPROF_LIST_GROUPS || csv->header_done)
         return;
     kprof_csv_names(&csv->row, columns);
     kprof_csv_end_row(csv);
@@ -246,7 +251,10 @@ void kprof_csv_record_begin(kprof_emitter *emitter, const kprof_emit_record *rec
     csv->record++;
     if (csv->list.is_aside)
         return;
-    if (csv->list.shape == KPROF_LIST_ALONE) {
+    if (is_one_table(&csv->list)) {
+        if (csv->list.shape == KPROF_LIST_MAIN && !csv->header_done)
+            kprof_csv_columns_of_list(emitter, record);
+        csv->header_done = true;
         put_fields(&csv->row, record, &kprof_csv_plain_columns);
         kprof_csv_end_row(csv);
     } else if (csv->list.shape == KPROF_LIST_GROUPS) {

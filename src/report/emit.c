@@ -150,6 +150,32 @@ static void begin_section(kprof_emitter *emitter, const kprof_section *section)
     (void)section;
 }
 
+kprof_verdict_text kprof_emit_verdict_row(const kprof_emit_findings *all, kprof_verdict_row row, bool base_units)
+{
+    kprof_verdict_text text = kprof_verdict_describe(all->findings, row, base_units);
+    if (row == KPROF_ROW_NEXT && text.is_known) {
+        kprof_strbuf_clear(&text.text);
+        kprof_strbuf_printf(&text.text, all->next ? "section %s" : "collect --section %s",
+                            all->next ? all->next->name : text.name.data);
+    }
+    return text;
+}
+
+kprof_status kprof_emit_not_evaluated(const kprof_emit_findings *all, kprof_strbuf *out)
+{
+    kprof_status status = KPROF_OK;
+    for (size_t i = 0; i < all->open_count && status == KPROF_OK; i++) {
+        kprof_strlist missing = KPROF_STRLIST_INIT;
+        status = kprof_found_missing(all->open[i], &missing);
+        kprof_strbuf_printf(out, "%s%s", out->length ? "; " : "", all->open[i]->finding->id);
+        for (size_t k = 0; k < missing.count; k++)
+            kprof_strbuf_printf(out, "%s%s", k ? ", " : " (needs ", missing.items[k]);
+        kprof_strbuf_puts(out, missing.count ? ")" : "");
+        kprof_strlist_free(&missing);
+    }
+    return status;
+}
+
 static void no_verdict(kprof_emitter *emitter, const kprof_emit_findings *findings)
 {
     (void)emitter;
@@ -162,6 +188,13 @@ static void no_finding(kprof_emitter *emitter, const kprof_found *found)
     (void)found;
 }
 
+static void no_what_if(kprof_emitter *emitter, const kprof_what_if *curves, size_t count)
+{
+    (void)emitter;
+    (void)curves;
+    (void)count;
+}
+
 static void end_record(kprof_emitter *emitter)
 {
     emitter->ops->record_end(emitter);
@@ -170,6 +203,12 @@ static void end_record(kprof_emitter *emitter)
 static void end_list(kprof_emitter *emitter)
 {
     emitter->ops->list_end(emitter);
+}
+
+static void begin_rows(kprof_emitter *emitter, const char *key)
+{
+    (void)emitter;
+    (void)key;
 }
 
 static void begin_list(kprof_emitter *emitter, const kprof_emit_list *list)
@@ -203,11 +242,13 @@ static void add_defaults(kprof_emitter_ops *ops)
     DEFAULT(metric, show_row_of_metric);
     DEFAULT(table, show_cells);
     DEFAULT(rooflines, show_points);
+    DEFAULT(what_if, no_what_if);
     DEFAULT(finding, no_finding);
     DEFAULT(section_end, nothing);
     DEFAULT(list_begin, begin_list);
     DEFAULT(columns, show_record);
     DEFAULT(record_begin, show_record);
+    DEFAULT(rows_begin, begin_rows);
     DEFAULT(row, show_record);
     DEFAULT(record_end, nothing);
     DEFAULT(list_end, nothing);

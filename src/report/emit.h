@@ -5,6 +5,7 @@
 #define KPROF_REPORT_EMIT_H
 
 #include "report/findings.h"
+#include "report/launch_metrics.h"
 #include "report/output.h"
 #include "report/roofline.h"
 #include "report/units.h"
@@ -53,6 +54,8 @@ typedef enum kprof_field_role {
     KPROF_ROLE_SHOWN,
     KPROF_ROLE_MACHINE, /* for programs; people see it elsewhere or not at all */
     KPROF_ROLE_HEADING, /* people see it once, above the rows that share it */
+    KPROF_ROLE_NOTE,    /* people see it in a line of its own below its row, where that is how tables hold long texts */
+    KPROF_ROLE_PEOPLE,  /* people alone, unless it is missing: programs have it in other fields */
 } kprof_field_role;
 typedef struct kprof_emit_field {
     const char *key, *label, *unit; /* unit "" for none */
@@ -78,6 +81,7 @@ typedef enum kprof_list_shape {
     KPROF_LIST_GROUPS, /* records with a row for each metric, all with the same fields; its page has no other list but
                           those that are aside */
     KPROF_LIST_ALONE,  /* as TABLE; its page has nothing else, so that it needs no title */
+    KPROF_LIST_MAIN,   /* as TABLE; all else on its page is aside, so that it is a format's one table */
 } kprof_list_shape;
 typedef struct kprof_emit_list {
     const char *key, *title;
@@ -98,12 +102,19 @@ typedef struct kprof_emitter kprof_emitter;
 /* The findings of a launch. */
 typedef struct kprof_emit_findings {
     const kprof_findings *findings;
-    bool has_next; /* the launch has the section that the verdict says to look at */
+    const kprof_section *next; /* that the verdict says to look at; NULL: the launch has not got it */
+    const kprof_found **open;  /* [open_count]: not evaluated, although the launch has the section */
+    size_t open_count;
 } kprof_emit_findings;
+/* A row of the verdict, in which the section to look at next has its heading. As kprof_verdict_describe otherwise. */
+kprof_verdict_text kprof_emit_verdict_row(const kprof_emit_findings *all, kprof_verdict_row row, bool base_units);
+/* Append the findings that were not evaluated and what they need: "PartialSectors (needs a__b, c__d)"; nothing when
+ * there are none. */
+kprof_status kprof_emit_not_evaluated(const kprof_emit_findings *all, kprof_strbuf *out) KPROF_MUST_CHECK;
 
-/* Calls nest as in  page { launches { launch { verdict? metric* section { metric* table* rooflines? finding* } finding*
- * } } }  and  page { list { columns? record { row* } } }. A finding that stands in none of the launch's sections comes
- * after them.
+/* Calls nest as in  page { launches { launch { verdict? metric* section { metric* table* rooflines? what_if? finding* }
+ * finding* } } }  and  page { list { columns? record { (rows? row*)* } } }. A finding that stands in none of the
+ * launch's sections comes after them.
  *
  * An emitter may leave out operations, NULL. By default, launches are a list of GROUPS, a launch is a record of it, and
  * a metric one of its rows; a table and rooflines are their metrics; all else does nothing, also at the end of what the
@@ -117,6 +128,7 @@ typedef struct kprof_emitter_ops {
     void (*metric)(kprof_emitter *emitter, const kprof_emit_metric *metric);
     void (*table)(kprof_emitter *emitter, const kprof_emit_table *table);
     void (*rooflines)(kprof_emitter *emitter, const kprof_emit_roofline *rooflines, size_t count);
+    void (*what_if)(kprof_emitter *emitter, const kprof_what_if *curves, size_t count);
     void (*finding)(kprof_emitter *emitter, const kprof_found *found); /* one that was found */
     void (*section_end)(kprof_emitter *emitter);
     void (*launch_end)(kprof_emitter *emitter);
@@ -124,6 +136,7 @@ typedef struct kprof_emitter_ops {
     void (*list_begin)(kprof_emitter *emitter, const kprof_emit_list *list);
     void (*columns)(kprof_emitter *emitter, const kprof_emit_record *columns); /* of ALONE: which fields records have */
     void (*record_begin)(kprof_emitter *emitter, const kprof_emit_record *record);
+    void (*rows_begin)(kprof_emitter *emitter, const char *key); /* of a record with several kinds of rows: this kind */
     void (*row)(kprof_emitter *emitter, const kprof_emit_record *row);
     void (*record_end)(kprof_emitter *emitter);
     void (*list_end)(kprof_emitter *emitter);

@@ -2,6 +2,7 @@
 #include "report/csv.h"
 #include "report/witness.h"
 
+#include <math.h>
 #include <string.h>
 
 static const char *const launch_columns[] = {
@@ -138,6 +139,20 @@ static void put_told(kprof_emitter *emitter, const told_row *told)
     kprof_csv_end_row(csv);
 }
 
+/* A finding that was not evaluated has no value; its text has the metrics that it needs. */
+static void put_not_evaluated(kprof_emitter *emitter, const kprof_found *found)
+{
+    kprof_strlist missing = KPROF_STRLIST_INIT;
+    kprof_strbuf text = KPROF_STRBUF_INIT;
+    if (kprof_found_missing(found, &missing) != KPROF_OK)
+        text.failed = true;
+    for (size_t i = 0; i < missing.count; i++)
+        kprof_strbuf_printf(&text, "%s%s", i ? " " : "", missing.items[i]);
+    put_told(emitter, &(told_row){found->finding->sections[0], "not_evaluated", found->finding->id, NAN, "", &text});
+    kprof_strbuf_free(&text);
+    kprof_strlist_free(&missing);
+}
+
 static void long_verdict(kprof_emitter *emitter, const kprof_emit_findings *all)
 {
     for (kprof_verdict_row i = 0; i < KPROF_VERDICT_ROWS; i++) {
@@ -146,6 +161,8 @@ static void long_verdict(kprof_emitter *emitter, const kprof_emit_findings *all)
             put_told(emitter, &(told_row){"", "verdict", row.key, row.value, "", &row.name});
         kprof_verdict_text_free(&row);
     }
+    for (size_t i = 0; i < all->open_count; i++)
+        put_not_evaluated(emitter, all->open[i]);
 }
 
 static void long_finding(kprof_emitter *emitter, const kprof_found *found)

@@ -437,6 +437,23 @@ static void html_rooflines(kprof_emitter *emitter, const kprof_emit_roofline *ro
         show_roofline(of(emitter), &rooflines[i]);
 }
 
+/* Launches of one shape have the same curves, so they are a text of JSON that is told once. */
+static void html_what_if(kprof_emitter *emitter, const kprof_what_if *curves, size_t count)
+{
+    html_emitter *html = of(emitter);
+    cJSON *array = cJSON_CreateArray();
+    for (size_t i = 0; i < count; i++)
+        append(array, kprof_json_what_if(&curves[i]));
+    char *text = cJSON_PrintUnformatted(array);
+    cJSON_Delete(array);
+    if (!text)
+        emitter->status = KPROF_NO_MEMORY;
+    add(html->launch, "what_if", pooled(html, text));
+    cJSON_free(text);
+    if (html->section)
+        add(html->section, "what_if", cJSON_CreateTrue());
+}
+
 static cJSON *rule_object(const kprof_finding *finding)
 {
     cJSON *object = cJSON_CreateObject();
@@ -496,7 +513,7 @@ static void html_verdict(kprof_emitter *emitter, const kprof_emit_findings *all)
         describe_rules(html, findings);
     cJSON *verdict = add_array(html->launch, "verdict"), *found = add_array(html->launch, "findings");
     for (kprof_verdict_row i = 0; i < KPROF_VERDICT_ROWS; i++) {
-        kprof_verdict_text row = kprof_verdict_describe(findings, i, false);
+        kprof_verdict_text row = kprof_emit_verdict_row(all, i, false);
         cJSON *line = cJSON_CreateArray();
         append(line, take_pooled(html, &row.name));
         append(line, kprof_json_number(row.value));
@@ -525,7 +542,8 @@ static void html_list_begin(kprof_emitter *emitter, const kprof_emit_list *list)
     static const char *const shapes[] = {[KPROF_LIST_BLOCKS] = "blocks",
                                          [KPROF_LIST_TABLE] = "table",
                                          [KPROF_LIST_GROUPS] = "groups",
-                                         [KPROF_LIST_ALONE] = "table"};
+                                         [KPROF_LIST_ALONE] = "table",
+                                         [KPROF_LIST_MAIN] = "table"};
     begin_part(of(emitter));
     kprof_output_puts(emitter->out, "{\"part\":\"list\"");
     write_member(of(emitter), "key", cJSON_CreateString(list->key));
@@ -538,7 +556,9 @@ static void html_list_begin(kprof_emitter *emitter, const kprof_emit_list *list)
 static cJSON *fields_of(html_emitter *html, const kprof_emit_record *record)
 {
     static const char *const roles[] = {
-        [KPROF_ROLE_SHOWN] = "shown", [KPROF_ROLE_MACHINE] = "machine", [KPROF_ROLE_HEADING] = "heading"};
+        [KPROF_ROLE_SHOWN] = "shown", [KPROF_ROLE_MACHINE] = "machine", [KPROF_ROLE_HEADING] = "heading",
+        [KPROF_ROLE_NOTE] = "shown",  [KPROF_ROLE_PEOPLE] = "shown",
+    };
     cJSON *array = cJSON_CreateArray();
     for (size_t i = 0; i < record->count; i++) {
         const kprof_emit_field *field = &record->fields[i];
@@ -634,6 +654,7 @@ static const kprof_emitter_ops html_ops = {
     .metric = html_metric,
     .table = html_table,
     .rooflines = html_rooflines,
+    .what_if = html_what_if,
     .launch_end = html_launch_end,
     .launches_end = html_launches_end,
     .list_begin = html_list_begin,

@@ -454,6 +454,13 @@ static void json_rooflines(kprof_emitter *emitter, const kprof_emit_roofline *ro
     }
 }
 
+static void json_what_if(kprof_emitter *emitter, const kprof_what_if *curves, size_t count)
+{
+    cJSON *array = add_array(of(emitter)->section, "what_if");
+    for (size_t i = 0; i < count; i++)
+        cJSON_AddItemToArray(array, kprof_json_what_if(&curves[i]));
+}
+
 static void json_section_end(kprof_emitter *emitter)
 {
     of(emitter)->section = NULL;
@@ -489,6 +496,8 @@ static void add_fields(cJSON *object, const kprof_emit_record *record)
 {
     for (size_t i = 0; i < record->count; i++) {
         const kprof_emit_field *field = &record->fields[i];
+        if (field->role == KPROF_ROLE_PEOPLE)
+            continue;
         if (field->type == KPROF_FIELD_TEXT)
             add_text(object, field->key, field->text);
         else
@@ -503,6 +512,11 @@ static void json_record_begin(kprof_emitter *emitter, const kprof_emit_record *r
     json->record = cJSON_CreateObject();
     add_fields(json->record, record);
     json->rows = json->has_rows ? add_array(json->record, "metrics") : NULL;
+}
+
+static void json_rows_begin(kprof_emitter *emitter, const char *key)
+{
+    of(emitter)->rows = add_array(of(emitter)->record, key);
 }
 
 static void json_row(kprof_emitter *emitter, const kprof_emit_record *row)
@@ -556,11 +570,13 @@ static const kprof_emitter_ops json_ops = {
     .metric = json_metric,
     .table = json_table,
     .rooflines = json_rooflines,
+    .what_if = json_what_if,
     .section_end = json_section_end,
     .launch_end = json_launch_end,
     .launches_end = json_array_end,
     .list_begin = json_list_begin,
     .record_begin = json_record_begin,
+    .rows_begin = json_rows_begin,
     .row = json_row,
     .record_end = json_record_end,
     .list_end = json_list_end,
@@ -607,10 +623,12 @@ static const kprof_emitter_ops lines_ops = {
     .metric = json_metric,
     .table = json_table,
     .rooflines = json_rooflines,
+    .what_if = json_what_if,
     .section_end = json_section_end,
     .launch_end = lines_launch_end,
     .list_begin = lines_list_begin,
     .record_begin = json_record_begin,
+    .rows_begin = json_rows_begin,
     .row = json_row,
     .record_end = lines_record_end,
     .free = json_free,

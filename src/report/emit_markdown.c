@@ -41,6 +41,13 @@ static void put_text(kprof_strbuf *line, const char *text)
     }
 }
 
+static bool is_shown(const kprof_emit_field *field)
+{
+    if (field->role == KPROF_ROLE_PEOPLE)
+        return !kprof_field_is_missing(field);
+    return field->role == KPROF_ROLE_SHOWN || field->role == KPROF_ROLE_NOTE;
+}
+
 static void put_value(markdown_emitter *markdown, const kprof_emit_field *field)
 {
     kprof_strbuf value = KPROF_STRBUF_INIT;
@@ -78,7 +85,7 @@ static void show_header(markdown_emitter *markdown, const kprof_emit_record *rec
 {
     begin_block(markdown);
     for (size_t i = 0; i < record->count; i++) {
-        if (record->fields[i].role != KPROF_ROLE_SHOWN)
+        if (!is_shown(&record->fields[i]))
             continue;
         kprof_strbuf_puts(&markdown->line, "| ");
         put_text(&markdown->line, record->fields[i].label);
@@ -87,7 +94,7 @@ static void show_header(markdown_emitter *markdown, const kprof_emit_record *rec
     kprof_strbuf_puts(&markdown->line, "|");
     end_line(markdown);
     for (size_t i = 0; i < record->count; i++) {
-        if (record->fields[i].role == KPROF_ROLE_SHOWN)
+        if (is_shown(&record->fields[i]))
             kprof_strbuf_puts(&markdown->line, record->fields[i].type == KPROF_FIELD_TEXT ? "| --- " : "| ---: ");
     }
     kprof_strbuf_puts(&markdown->line, "|");
@@ -98,7 +105,7 @@ static void show_header(markdown_emitter *markdown, const kprof_emit_record *rec
 static void show_cells(markdown_emitter *markdown, const kprof_emit_record *record)
 {
     for (size_t i = 0; i < record->count; i++) {
-        if (record->fields[i].role != KPROF_ROLE_SHOWN)
+        if (!is_shown(&record->fields[i]))
             continue;
         kprof_strbuf_puts(&markdown->line, "| ");
         put_value(markdown, &record->fields[i]);
@@ -114,7 +121,7 @@ static void show_block(markdown_emitter *markdown, const kprof_emit_record *reco
     bool is_first = true;
     begin_block(markdown);
     for (size_t i = 0; i < record->count; i++) {
-        if (record->fields[i].role != KPROF_ROLE_SHOWN)
+        if (!is_shown(&record->fields[i]))
             continue;
         kprof_strbuf_puts(&markdown->line, "| ");
         put_text(&markdown->line, record->fields[i].label);
@@ -132,7 +139,7 @@ static void show_group(markdown_emitter *markdown, const kprof_emit_record *reco
     size_t shown = 0;
     for (size_t i = 0; i < record->count; i++) {
         const kprof_emit_field *field = &record->fields[i];
-        if (field->role != KPROF_ROLE_SHOWN)
+        if (!is_shown(field))
             continue;
         if (shown < 2)
             begin_block(markdown);
@@ -215,7 +222,7 @@ static void markdown_verdict(kprof_emitter *emitter, const kprof_emit_findings *
 {
     begin_block(of(emitter));
     for (kprof_verdict_row i = 0; i < KPROF_VERDICT_ROWS; i++) {
-        kprof_verdict_text row = kprof_verdict_describe(all->findings, i, emitter->options->base_units);
+        kprof_verdict_text row = kprof_emit_verdict_row(all, i, emitter->options->base_units);
         kprof_strbuf line = KPROF_STRBUF_INIT;
         kprof_strbuf_printf(&line, ": %s", row.text.length > 0 ? row.text.data : "");
         if (row.text.failed || line.failed)
@@ -225,6 +232,17 @@ static void markdown_verdict(kprof_emitter *emitter, const kprof_emit_findings *
         kprof_strbuf_free(&line);
         kprof_verdict_text_free(&row);
     }
+    kprof_strbuf names = KPROF_STRBUF_INIT, line = KPROF_STRBUF_INIT;
+    if (kprof_emit_not_evaluated(all, &names) != KPROF_OK)
+        names.failed = true;
+    if (names.length > 0)
+        kprof_strbuf_printf(&line, ": %s", names.data);
+    if (names.failed || line.failed)
+        emitter->status = KPROF_NO_MEMORY;
+    else if (line.length > 0)
+        put_bold(of(emitter), "- ", "Not evaluated", line.data);
+    kprof_strbuf_free(&names);
+    kprof_strbuf_free(&line);
 }
 
 static void markdown_finding(kprof_emitter *emitter, const kprof_found *found)

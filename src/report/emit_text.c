@@ -709,6 +709,66 @@ static void text_rooflines(kprof_emitter *emitter, const kprof_emit_roofline *ro
     show_legend(emitter, rooflines, count);
 }
 
+/* Lines of a list whose elements are not broken. */
+typedef struct text_list {
+    kprof_emitter *emitter;
+    kprof_strbuf line;
+} text_list;
+
+static void end_line(text_list *list, const char *end)
+{
+    if (list->line.failed)
+        list->emitter->status = KPROF_NO_MEMORY;
+    else if (list->line.length > 0)
+        kprof_output_printf(list->emitter->out, "      %s%s\n", list->line.data, end);
+    kprof_strbuf_clear(&list->line);
+}
+
+/* Add values with the same occupancy, as "33 to 40: 75 %". */
+static void add_step(text_list *list, const kprof_what_if_step *step)
+{
+    char from[KPROF_NUMBER_SIZE], to[KPROF_NUMBER_SIZE], text[3 * KPROF_NUMBER_SIZE + 16];
+    const kprof_human share = kprof_units_human(step->warps_pct, "%", false);
+    const bool is_range = step->to != step->from, runs = step->warps_pct > 0;
+    kprof_number_grouped(from, step->from, (kprof_number_style){0});
+    kprof_number_grouped(to, step->to, (kprof_number_style){0});
+    const int length = snprintf(text, sizeof text, "%s%s%s: %s%s", from, is_range ? " to " : "", is_range ? to : "",
+                                runs ? share.number : "cannot run", runs ? " %" : "");
+    if (list->line.length + (size_t)length + 9 > width_of(list->emitter))
+        end_line(list, ",");
+    kprof_strbuf_printf(&list->line, "%s%s", list->line.length > 0 ? ", " : "", text);
+}
+
+/* Of a curve with many steps, people see some values unless they want all. */
+static void show_steps(kprof_emitter *emitter, const kprof_what_if *curve)
+{
+    enum { MANY = 12, LEAST = 32 };
+    const bool in_short = curve->step_count > MANY && !emitter->options->all_rows;
+    text_list list = {emitter, KPROF_STRBUF_INIT};
+    uint32_t power = LEAST;
+    for (size_t i = 0; i < curve->step_count; i++) {
+        const kprof_what_if_step *step = &curve->steps[i];
+        if (!in_short)
+            add_step(&list, step);
+        for (; in_short && power <= step->to; power *= 2)
+            add_step(&list, &(kprof_what_if_step){power, power, step->warps_pct});
+    }
+    end_line(&list, "");
+    kprof_strbuf_free(&list.line);
+}
+
+static void text_what_if(kprof_emitter *emitter, const kprof_what_if *curves, size_t count)
+{
+    begin_part(of(emitter));
+    kprof_output_puts(emitter->out, "    Theoretical occupancy, if one of these were different\n");
+    for (size_t i = 0; i < count; i++) {
+        char now[KPROF_NUMBER_SIZE];
+        kprof_number_grouped(now, curves[i].now, (kprof_number_style){0});
+        kprof_output_printf(emitter->out, "    %s (%s now)\n", curves[i].label, now);
+        show_steps(emitter, &curves[i]);
+    }
+}
+
 static void text_section_end(kprof_emitter *emitter)
 {
     text_emitter *text = of(emitter);
@@ -743,16 +803,29 @@ static void show_verdict_row(kprof_emitter *emitter, const kprof_verdict_text *r
     }
 }
 
+/* "Not evaluated: PartialSectors (needs ...)" */
+static void show_not_evaluated(kprof_emitter *emitter, const kprof_emit_findings *findings)
+{
+    kprof_strbuf line = KPROF_STRBUF_INIT, names = KPROF_STRBUF_INIT;
+    if (kprof_emit_not_evaluated(findings, &names) != KPROF_OK)
+        names.failed = true;
+    if (names.length > 0)
+        kprof_strbuf_printf(&line, "Not evaluated: %s", names.data);
+    if (names.failed || line.failed)
+        emitter->status = KPROF_NO_MEMORY;
+    else if (line.length > 0)
+        put_lines(emitter, (text_block){STYLE_PLAIN, 2, width_of(emitter), true}, line.data);
+    kprof_strbuf_free(&names);
+    kprof_strbuf_free(&line);
+}
+
 static void text_verdict(kprof_emitter *emitter, const kprof_emit_findings *findings)
 {
     const bool base_units = emitter->options->base_units;
     bool has_rows = false;
     for (kprof_verdict_row i = 0; i < KPROF_VERDICT_ROWS; i++) {
-        kprof_verdict_text row = kprof_verdict_describe(findings->findings, i, base_units);
-        if (i == KPROF_ROW_NEXT && row.text.length > 0) {
-            kprof_strbuf_clear(&row.text);
-            kprof_strbuf_printf(&row.text, findings->has_next ? "section %s below" : "--section %s", row.name.data);
-        }
+        kprof_verdict_text row = kprof_emit_verdict_row(findings, i, base_units);
+        kprof_strbuf_puts(&row.text, i == KPROF_ROW_NEXT && findings->next ? " below" : "");
         const bool is_shown = row.text.length > 0 && (row.is_known || !of(emitter)->hides_missing);
         if (row.text.failed)
             emitter->status = KPROF_NO_MEMORY;
@@ -763,6 +836,7 @@ static void text_verdict(kprof_emitter *emitter, const kprof_emit_findings *find
         has_rows = has_rows || is_shown;
         kprof_verdict_text_free(&row);
     }
+    show_not_evaluated(emitter, findings);
 }
 
 /* Print a paragraph of a finding, unless it is empty, and free it. */
@@ -871,7 +945,8 @@ static void show_block(kprof_emitter *emitter, const kprof_emit_record *record)
         kprof_output_puts(emitter->out, "\n");
     for (size_t i = 0; i < record->count; i++) {
         const kprof_emit_field *field = &record->fields[i];
-        if (field->role != KPROF_ROLE_SHOWN)
+        const bool is_line = field->role == KPROF_ROLE_PEOPLE && !kprof_field_is_missing(field);
+        if (field->role != KPROF_ROLE_SHOWN && !is_line)
             continue;
         kprof_strbuf value = KPROF_STRBUF_INIT;
         kprof_field_describe(field, emitter->options->base_units, &value);
@@ -918,6 +993,20 @@ static void text_columns(kprof_emitter *emitter, const kprof_emit_record *column
     of(emitter)->rows.is_headed = true;
 }
 
+/* "Limited by  DRAM bandwidth", below the row. */
+static void add_note(text_emitter *text, const kprof_emit_field *field)
+{
+    kprof_strbuf note = KPROF_STRBUF_INIT;
+    kprof_strbuf_printf(&note, "%s%s", field->plain ? "" : field->label, field->plain ? "" : "  ");
+    kprof_field_describe(field, text->base.options->base_units, &note);
+    text->rows.width = width_of(&text->base);
+    if (note.failed)
+        text->base.status = KPROF_NO_MEMORY;
+    else
+        kprof_grid_note(&text->rows, note.data);
+    kprof_strbuf_free(&note);
+}
+
 static void add_row(text_emitter *text, const kprof_emit_record *record)
 {
     if (text->rows.column_count == 0)
@@ -925,6 +1014,10 @@ static void add_row(text_emitter *text, const kprof_emit_record *record)
     for (size_t i = 0; i < record->count; i++) {
         if (record->fields[i].role == KPROF_ROLE_SHOWN)
             put_field(&text->base, &text->rows, &record->fields[i]);
+    }
+    for (size_t i = 0; i < record->count; i++) {
+        if (record->fields[i].role == KPROF_ROLE_NOTE && !kprof_field_is_missing(&record->fields[i]))
+            add_note(text, &record->fields[i]);
     }
 }
 
@@ -1039,6 +1132,7 @@ static const kprof_emitter_ops text_ops = {
     .metric = text_metric,
     .table = text_table,
     .rooflines = text_rooflines,
+    .what_if = text_what_if,
     .finding = text_finding,
     .section_end = text_section_end,
     .launch_end = text_launch_end,

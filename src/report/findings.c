@@ -12,13 +12,31 @@ typedef struct bound_finding {
     size_t *columns; /* [operands.count] of the model's metrics; KPROF_NAMES_NONE: the report has no such metric */
     double *values;  /* as of kprof_found */
     size_t *options;
+    size_t *unless; /* [unless_count] of the rules: where one of them is found, this one is not told */
+    size_t unless_count;
 } bound_finding;
 
 struct kprof_rules {
     bound_finding *rules; /* [findings.count] */
     kprof_found *found;
+    bool *is_found; /* [findings.count]: the condition holds */
     kprof_findings findings;
 };
+
+/* A finding that is not looked for holds back no other. */
+static bool bind_unless(bound_finding *out, const kprof_finding_list *findings)
+{
+    char *const *ids = out->finding->unless;
+    out->unless = calloc(kprof_strings_count(ids) + 1, sizeof *out->unless);
+    for (; out->unless && ids && *ids; ids++) {
+        size_t i = 0;
+        while (i < findings->count && strcmp(findings->items[i]->id, *ids) != 0)
+            i++;
+        if (i < findings->count)
+            out->unless[out->unless_count++] = i;
+    }
+    return out->unless != NULL;
+}
 
 static bool make_rule(bound_finding *out, const kprof_finding *finding, const kprof_model *model)
 {
@@ -43,10 +61,11 @@ kprof_status kprof_rules_new(const kprof_finding_list *findings, const kprof_mod
     if (made) {
         rules->rules = calloc(findings->count + 1, sizeof *rules->rules);
         rules->found = calloc(findings->count + 1, sizeof *rules->found);
-        made = rules->rules && rules->found;
+        rules->is_found = calloc(findings->count + 1, sizeof *rules->is_found);
+        made = rules->rules && rules->found && rules->is_found;
     }
     for (size_t i = 0; made && i < findings->count; i++) {
-        made = make_rule(&rules->rules[i], findings->items[i], model);
+        made = make_rule(&rules->rules[i], findings->items[i], model) && bind_unless(&rules->rules[i], findings);
         rules->findings.count = i + 1;
     }
     if (made) {
@@ -64,10 +83,12 @@ void kprof_rules_free(kprof_rules *rules)
         free(rules->rules[i].columns);
         free(rules->rules[i].values);
         free(rules->rules[i].options);
+        free(rules->rules[i].unless);
     }
     if (rules) {
         free(rules->rules);
         free(rules->found);
+        free(rules->is_found);
     }
     free(rules);
 }
@@ -107,11 +128,24 @@ static void compute_values(const bound_finding *rule)
     }
 }
 
+static double as_share(double pct)
+{
+    return pct < 0 ? 0 : pct > 100 ? 100 : pct;
+}
+
+static void estimate_gain(kprof_found *found)
+{
+    const kprof_finding *finding = found->finding;
+    const double bound = finding->gain_bound ? kprof_expr_compute(finding->gain_bound, found->values) : 100;
+    found->unbounded_pct = as_share(kprof_expr_compute(finding->gain, found->values));
+    found->gain_pct = found->unbounded_pct > bound ? as_share(bound) : found->unbounded_pct;
+}
+
 static kprof_found evaluate(const bound_finding *rule, const double *values)
 {
     const kprof_finding *finding = rule->finding;
     double *operands = rule->values + finding->threshold_count + finding->value_count;
-    kprof_found found = {finding, KPROF_FOUND_UNKNOWN, rule->values, rule->options, NAN};
+    kprof_found found = {finding, KPROF_FOUND_UNKNOWN, rule->values, rule->options, NAN, NAN};
     for (size_t i = 0; i < finding->operands.count; i++)
         operands[i] = rule->columns[i] == KPROF_NAMES_NONE ? NAN : values[rule->columns[i]];
     compute_values(rule);
@@ -119,10 +153,24 @@ static kprof_found evaluate(const bound_finding *rule, const double *values)
     if (!isnan(condition))
         found.state = condition != 0 ? KPROF_FOUND : KPROF_FOUND_NOTHING;
     if (found.state == KPROF_FOUND && finding->gain)
-        found.gain_pct = kprof_expr_compute(finding->gain, rule->values);
-    if (found.gain_pct < 0 || found.gain_pct > 100)
-        found.gain_pct = found.gain_pct < 0 ? 0 : 100;
+        estimate_gain(&found);
     return found;
+}
+
+/* Not told are findings that another one makes meaningless. That one counts even where it is not told itself. */
+static void hold_back(kprof_rules *rules)
+{
+    for (size_t i = 0; i < rules->findings.count; i++)
+        rules->is_found[i] = rules->found[i].state == KPROF_FOUND;
+    for (size_t i = 0; i < rules->findings.count; i++) {
+        const bound_finding *rule = &rules->rules[i];
+        for (size_t k = 0; k < rule->unless_count && rules->is_found[i]; k++) {
+            if (!rules->is_found[rule->unless[k]] || rule->unless[k] == i)
+                continue;
+            rules->found[i].state = KPROF_FOUND_NOTHING;
+            rules->found[i].gain_pct = rules->found[i].unbounded_pct = NAN;
+        }
+    }
 }
 
 /* Has the finding what its line of the verdict tells? */
@@ -135,14 +183,30 @@ static bool tells_line(const kprof_found *found)
            !isnan(found->values[finding->threshold_count + finding->verdict_value]);
 }
 
-/* Is a gain of the kernel's time; that of a part of it cannot be compared. */
+/* The gain of the kernel's time; that of a part of it cannot be compared. Of gains that the same bound decides, the one
+ * with more to spare. */
 static bool is_worth_more(const kprof_found *found, const kprof_found *best)
 {
     const bool is_global = !isnan(found->gain_pct) && !found->finding->gain_is_local;
     if (!best)
         return true;
     const bool best_is_global = !isnan(best->gain_pct) && !best->finding->gain_is_local;
-    return is_global && (!best_is_global || found->gain_pct > best->gain_pct);
+    return is_global && (!best_is_global || found->gain_pct > best->gain_pct ||
+                         (found->gain_pct == best->gain_pct && found->unbounded_pct > best->unbounded_pct));
+}
+
+/* The limit, where the kernel is near it and nothing was found that is worth more than the distance from there, as less
+ * work is. */
+static const kprof_found *find_near(const kprof_verdict *verdict)
+{
+    const kprof_found *limit = verdict->lines[KPROF_VERDICT_LIMIT], *best = verdict->best;
+    if (!limit || !limit->finding->near)
+        return NULL;
+    const double is_near = kprof_expr_compute(limit->finding->near, limit->values);
+    if (isnan(is_near) || is_near == 0)
+        return NULL;
+    const double left_pct = 100 - limit->values[limit->finding->threshold_count + limit->finding->verdict_value];
+    return best && !best->finding->gain_is_local && best->gain_pct > left_pct ? NULL : limit;
 }
 
 static void add_to_verdict(kprof_verdict *verdict, const kprof_found *found)
@@ -173,11 +237,13 @@ const kprof_findings *kprof_rules_apply(kprof_rules *rules, const double *values
 {
     kprof_verdict *verdict = &rules->findings.verdict;
     *verdict = (kprof_verdict){0};
-    for (size_t i = 0; i < rules->findings.count; i++) {
+    for (size_t i = 0; i < rules->findings.count; i++)
         rules->found[i] = evaluate(&rules->rules[i], values);
+    hold_back(rules);
+    for (size_t i = 0; i < rules->findings.count; i++)
         add_to_verdict(verdict, &rules->found[i]);
-    }
-    verdict->next = kprof_found_next(verdict->best);
+    verdict->near = find_near(verdict);
+    verdict->next = verdict->near ? NULL : kprof_found_next(verdict->best);
     if (!verdict->next)
         verdict->next = kprof_found_next(verdict->lines[KPROF_VERDICT_LIMIT]);
     return &rules->findings;
@@ -252,14 +318,15 @@ void kprof_found_say(const kprof_found *found, bool base_units, kprof_strbuf *ou
     kprof_found_text(found, found->finding->advice, base_units, out);
 }
 
-/* ": up to 12.50 % of the time"; nothing without an estimate. */
+/* ": up to 12.50 % of the time"; nothing without an estimate. Many findings of a launch may share a bound. */
 static void put_gain(const kprof_found *found, kprof_strbuf *out)
 {
     if (isnan(found->gain_pct))
         return;
     kprof_human human = kprof_units_human(found->gain_pct, "%", false);
-    kprof_strbuf_printf(out, ": up to %s %s of %s", human.number, human.unit,
-                        found->finding->gain_is_local ? "the time of that part" : "the time");
+    kprof_strbuf_printf(out, ": up to %s %s of %s%s", human.number, human.unit,
+                        found->finding->gain_is_local ? "the time of that part" : "the time",
+                        found->unbounded_pct > found->gain_pct ? " (all that is left to the peak)" : "");
 }
 
 void kprof_found_describe(const kprof_found *found, kprof_strbuf *out)
@@ -336,17 +403,23 @@ static void describe_line(const kprof_findings *findings, kprof_verdict_line lin
     }
 }
 
-static void describe_best(const kprof_found *best, kprof_verdict_text *out)
+/* Near its limit a kernel has little to gain, whatever was found. */
+static void describe_best(const kprof_verdict *verdict, bool base_units, kprof_verdict_text *out)
 {
-    if (!best) {
-        kprof_strbuf_puts(&out->text, "nothing was found");
-        out->is_known = false;
-        return;
+    const kprof_found *best = verdict->best, *near = verdict->near;
+    out->is_known = best || near;
+    if (best) {
+        kprof_strbuf_puts(&out->name, best->finding->id);
+        out->value = best->gain_pct;
     }
-    kprof_strbuf_puts(&out->name, best->finding->id);
-    kprof_strbuf_puts(&out->text, best->finding->name);
-    put_gain(best, &out->text);
-    out->value = best->gain_pct;
+    if (near) {
+        kprof_found_text(near, near->finding->near_text, base_units, &out->text);
+    } else if (best) {
+        kprof_strbuf_puts(&out->text, best->finding->name);
+        put_gain(best, &out->text);
+    } else {
+        kprof_strbuf_puts(&out->text, "nothing was found");
+    }
 }
 
 static void describe_next(const char *next, kprof_verdict_text *out)
@@ -373,7 +446,7 @@ kprof_verdict_text kprof_verdict_describe(const kprof_findings *findings, kprof_
     if (rows[row].line != KPROF_VERDICT_NONE)
         describe_line(findings, rows[row].line, base_units, &out);
     else if (row == KPROF_ROW_BEST)
-        describe_best(findings->verdict.best, &out);
+        describe_best(&findings->verdict, base_units, &out);
     else
         describe_next(findings->verdict.next, &out);
     return out;

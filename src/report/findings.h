@@ -19,6 +19,7 @@ typedef struct kprof_found {
     const double *values;  /* thresholds, values, operands, as its expressions have them; NaN: missing */
     const size_t *options; /* [value_count] the chosen option; SIZE_MAX: none */
     double gain_pct;       /* 0 to 100; NaN: not found, or not estimated */
+    double unbounded_pct;  /* the gain without its bound: more than `gain_pct` where the bound decides */
 } kprof_found;
 
 /* The verdict: what matters most, in five lines. Borrowed from the evaluated findings; NULL: not known. */
@@ -26,6 +27,7 @@ typedef struct kprof_verdict {
     const kprof_found *lines[KPROF_VERDICT_LINES];   /* evaluated, found or not */
     const kprof_found *unknown[KPROF_VERDICT_LINES]; /* the finding that would tell, where no other does */
     const kprof_found *best; /* that is worth most of the kernel's time; without estimates, the first one */
+    const kprof_found *near; /* says that the kernel is near its limit, and no finding is worth more; NULL: it is not */
     const char *next;        /* id of the section to look at */
 } kprof_verdict;
 
@@ -49,7 +51,7 @@ const kprof_findings *kprof_rules_apply(kprof_rules *rules, const double *values
 void kprof_found_text(const kprof_found *found, const char *text, bool base_units, kprof_strbuf *out);
 /* Append its message and its advice. */
 void kprof_found_say(const kprof_found *found, bool base_units, kprof_strbuf *out);
-/* Append how sure it is and what it is worth, to its name: ": up to 12.50 % of the time, high confidence". */
+/* Append what it is worth and how sure it is, to its name: ": up to 12.50 % of the time, high confidence". */
 void kprof_found_describe(const kprof_found *found, kprof_strbuf *out);
 /* Append the name of the option that value `index` is; nothing when it is of none. */
 void kprof_found_option(const kprof_found *found, size_t index, bool base_units, kprof_strbuf *out);

@@ -1,6 +1,6 @@
 /* Writes JSON through cJSON. */
-#include "report/json_text.h"
 #include "core/clean.h"
+#include "report/json_values.h"
 #include "report/number.h"
 
 #include <math.h>
@@ -19,6 +19,23 @@ cJSON *kprof_json_integer(int64_t value)
     char text[KPROF_NUMBER_SIZE];
     kprof_number_integer(text, value);
     return cJSON_CreateRaw(text);
+}
+
+cJSON *kprof_json_what_if(const kprof_what_if *curve)
+{
+    cJSON *object = cJSON_CreateObject();
+    add_text(object, "id", curve->id);
+    add_text(object, "label", curve->label);
+    add_text(object, "unit", curve->unit);
+    add(object, "now", kprof_json_integer(curve->now));
+    cJSON *steps = add_array(object, "steps");
+    for (size_t i = 0; i < curve->step_count; i++) {
+        cJSON *step = append_object(steps);
+        add(step, "from", kprof_json_integer(curve->steps[i].from));
+        add(step, "to", kprof_json_integer(curve->steps[i].to));
+        add(step, "occupancy_pct", kprof_json_number(curve->steps[i].warps_pct));
+    }
+    return object;
 }
 
 /* cJSON escapes no more than JSON demands and passes on any bytes. Escape what could steer a terminal as well, and put

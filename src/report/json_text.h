@@ -12,6 +12,9 @@
 cJSON *kprof_json_number(double value);
 cJSON *kprof_json_integer(int64_t value);
 
+/* A curve of theoretical occupancy; NULL when out of memory. */
+cJSON *kprof_json_what_if(const kprof_what_if *curve);
+
 /* Write what cJSON has printed, and free it; NULL, which is out of memory, becomes the emitter's status. */
 void kprof_json_write_text(kprof_emitter *emitter, char *text);
 /* Print a value in one line, and free it. */

@@ -7,6 +7,11 @@
 #define REGISTER_UNIT 256
 #define SM_PARTS      4
 
+/* CUDA Programming Guide, "Technical Specifications per Compute Capability". */
+#define MAX_BLOCK_THREADS    1024
+#define MAX_THREAD_REGISTERS 255
+#define MAX_SMEM_BYTES       (1u << 30) /* more than any GPU has */
+
 static double known(double value)
 {
     return value > 0 ? value : NAN;
@@ -96,6 +101,90 @@ kprof_occupancy kprof_occupancy_compute(const kprof_launch_facts *facts)
     out.warps_pct = 100 * out.warps_per_sm / max_warps;
     out.waves = product(facts->launch->grid) / known(out.blocks_per_sm * device->sm_count);
     return out;
+}
+
+/* A property of a launch to vary. Its values from `least` to `most` have the same occupancy up to each multiple of
+ * `step`. */
+typedef struct property {
+    const char *id, *label, *unit;
+    uint32_t now, least, step, most;
+    bool only_falls; /* the occupancy, as the value rises */
+    uint32_t *field; /* what kprof_occupancy_compute reads */
+} property;
+
+static double pct_at(const kprof_launch_facts *facts, const property *varied, uint32_t value)
+{
+    *varied->field = value;
+    return kprof_occupancy_compute(facts).warps_pct;
+}
+
+static uint32_t end_of_unit(const property *varied, uint32_t value)
+{
+    const uint32_t end = (value + varied->step - 1) / varied->step * varied->step;
+    return end > varied->most ? varied->most : end;
+}
+
+/* The last value from `from` on that has the occupancy `pct`, which `from` has. */
+static uint32_t find_end(const kprof_launch_facts *facts, const property *varied, uint32_t from, double pct)
+{
+    uint32_t same = end_of_unit(varied, from), other = varied->most + 1;
+    while (!varied->only_falls && same < varied->most && pct_at(facts, varied, same + 1) == pct)
+        same = end_of_unit(varied, same + 1);
+    while (varied->only_falls && end_of_unit(varied, same + 1) < other && same < varied->most) {
+        const uint32_t middle = end_of_unit(varied, same + (other - same) / 2);
+        if (pct_at(facts, varied, middle) == pct)
+            same = middle;
+        else
+            other = middle;
+    }
+    return same;
+}
+
+/* Compute a curve; false where the records do not tell. */
+static bool vary(const kprof_launch_facts *facts, const property *varied, kprof_what_if *out)
+{
+    *out = (kprof_what_if){.id = varied->id, .label = varied->label, .unit = varied->unit, .now = varied->now};
+    for (uint32_t from = varied->least; from <= varied->most && out->step_count < KPROF_WHAT_IF_STEPS_MAX;) {
+        const double pct = pct_at(facts, varied, from);
+        if (isnan(pct))
+            return false;
+        const uint32_t to = find_end(facts, varied, from, pct);
+        out->steps[out->step_count++] = (kprof_what_if_step){from, to, pct};
+        from = to + 1;
+    }
+    *varied->field = varied->now;
+    return out->step_count > 0;
+}
+
+size_t kprof_what_if_compute(const kprof_launch_facts *facts, kprof_what_if out[KPROF_WHAT_IFS_MAX])
+{
+    kprof_launch_record launch = *facts->launch;
+    kprof_kernel_record kernel = *facts->kernel;
+    const kprof_device_record *device = facts->device;
+    const kprof_launch_facts changed = {&launch, &kernel, device};
+    const double threads = product(launch.block);
+    const bool is_odd = device->warp_size < 1 || device->warp_size > REGISTER_UNIT ||
+                        device->max_smem_per_block_optin_bytes > MAX_SMEM_BYTES; /* the report may be anyone's */
+    if (is_odd || kprof_launch_is_graph(&launch) || threads < 1 || threads > MAX_BLOCK_THREADS)
+        return 0;
+    launch.max_blocks_per_sm = 0; /* the driver's answer holds for the launch as it is */
+    launch.configured_smem_bytes = 0;
+    launch.block[0] = (uint32_t)threads;
+    launch.block[1] = launch.block[2] = 1;
+    launch.dynamic_smem_bytes += kernel.static_smem_bytes;
+    kernel.static_smem_bytes = 0;
+    const property properties[] = {
+        {"block_size", "Block Size", "thread", launch.block[0], 1, device->warp_size, MAX_BLOCK_THREADS, false,
+         &launch.block[0]},
+        {"registers_per_thread", "Compiled Registers Per Thread", "register", kernel.registers_per_thread, 1,
+         REGISTER_UNIT / device->warp_size, MAX_THREAD_REGISTERS, true, &kernel.registers_per_thread},
+        {"shared_memory_per_block", "Shared Memory Per Block", "byte", launch.dynamic_smem_bytes, 0,
+         (uint32_t)smem_unit(device), device->max_smem_per_block_optin_bytes, true, &launch.dynamic_smem_bytes},
+    };
+    size_t count = 0;
+    for (size_t i = 0; i < sizeof properties / sizeof *properties; i++)
+        count += vary(&changed, &properties[i], &out[count]);
+    return count;
 }
 
 /* Values being listed. */

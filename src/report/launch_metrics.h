@@ -25,6 +25,25 @@ typedef struct kprof_occupancy {
 } kprof_occupancy;
 kprof_occupancy kprof_occupancy_compute(const kprof_launch_facts *facts);
 
+/* Theoretical occupancy for each value of one property of a launch, the others as they are. */
+typedef struct kprof_what_if_step {
+    uint32_t from, to; /* values of the property with the same occupancy */
+    double warps_pct;  /* 0: such a block cannot run */
+} kprof_what_if_step;
+#define KPROF_WHAT_IF_STEPS_MAX 64
+typedef struct kprof_what_if {
+    const char *id, *label, *unit;
+    uint32_t now; /* the launch's own value */
+    kprof_what_if_step steps[KPROF_WHAT_IF_STEPS_MAX];
+    size_t step_count;
+} kprof_what_if;
+
+/* Compute the occupancy over the size of a block, over its registers per thread and over its shared memory (static and
+ * dynamic). The largest carve-out for shared memory is assumed. Returns how many were filled in: 0 where the records do
+ * not tell. */
+#define KPROF_WHAT_IFS_MAX 3
+size_t kprof_what_if_compute(const kprof_launch_facts *facts, kprof_what_if out[KPROF_WHAT_IFS_MAX]);
+
 typedef struct kprof_launch_value {
     const char *name; /* one of kprof_launch_metrics[] */
     double value;     /* NaN: not known */

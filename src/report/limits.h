@@ -10,7 +10,7 @@
 #define KPROF_VALUES_MAX    131072  /* of the sections of all chips: items, cells and points of rooflines */
 #define KPROF_FORMULA_BYTES 1048576 /* of the expressions in these; a byte takes a hundred in memory */
 #define KPROF_SETS_BYTES    262144  /* of the JSON that names the sets */
-#define KPROF_SUMMARY_MAX   8388608 /* values of the summary: kernels times values of sections */
+#define KPROF_SUMMARY_MAX   4194304 /* values of the summary: kernels times metrics, or times sources */
 
 /* SQLite's own memory, which a schema of megabytes would fill. */
 #define KPROF_SQLITE_HEAP_BYTES ((int64_t)128 << 20)

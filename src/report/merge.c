@@ -20,6 +20,9 @@ struct kprof_merge {
     kprof_report *into;
     known_rows processes, kernels, devices;
     int64_t process_count, source_count, launch_count; /* ids of what is added follow these */
+    size_t report_count;
+    const kprof_subset *subset; /* of the report that is being added; NULL: all of it */
+    bool *kept;                 /* [metrics of that report]; NULL: all */
 };
 
 kprof_status kprof_merge_new(kprof_report *into, kprof_merge **out)
@@ -27,6 +30,7 @@ kprof_status kprof_merge_new(kprof_report *into, kprof_merge **out)
     static const char tables[] = "CREATE TEMP TABLE new_kernel(old INTEGER PRIMARY KEY, id INTEGER NOT NULL);"
                                  "CREATE TEMP TABLE new_device(old INTEGER PRIMARY KEY, id INTEGER NOT NULL);"
                                  "CREATE TEMP TABLE new_metric(old INTEGER PRIMARY KEY, id INTEGER NOT NULL);"
+                                 "CREATE TEMP TABLE taken(launch INTEGER PRIMARY KEY);"
                                  "CREATE TEMP TABLE planned(chip TEXT PRIMARY KEY)";
     *out = calloc(1, sizeof **out);
     if (!*out)
@@ -118,14 +122,16 @@ static kprof_status add_shared(kprof_merge *merge, kprof_rows table, const void 
 
 static kprof_status add_small_tables(kprof_merge *merge, const kprof_model *model)
 {
-    kprof_status status =
-        kprof_store_exec(merge->into, "DELETE FROM new_kernel; DELETE FROM new_device; DELETE FROM new_metric");
+    kprof_status status = kprof_store_exec(merge->into, "DELETE FROM new_kernel; DELETE FROM new_device; "
+                                                        "DELETE FROM new_metric; DELETE FROM taken");
     for (size_t i = 0; i < model->kernel_count && status == KPROF_OK; i++)
         status = add_shared(merge, KPROF_ROWS_KERNEL, &model->kernels[i], (int64_t)i + 1);
     for (size_t i = 0; i < model->device_count && status == KPROF_OK; i++)
         status = add_shared(merge, KPROF_ROWS_DEVICE, &model->devices[i], (int64_t)i + 1);
     for (size_t i = 0; i < model->metric_count && status == KPROF_OK; i++) {
         int64_t id = 0;
+        if (merge->kept && !merge->kept[i])
+            continue;
         status = kprof_store_metric(merge->into, &model->metrics[i], &id);
         if (status == KPROF_OK)
             status = run(merge, "INSERT INTO new_metric VALUES(?,?)", (const int64_t[]){(int64_t)i + 1, id}, 2);
@@ -187,20 +193,67 @@ static kprof_status add_sources(kprof_merge *merge, const char *name, int versio
     return status;
 }
 
+/* Does the new report have this section of the chip, word for word? */
+static kprof_status has_section(kprof_merge *merge, const char *chip, const char *definition, bool *out)
+{
+    sqlite3_stmt *statement = NULL;
+    int rc = sqlite3_prepare_v2(merge->into->db, "SELECT 1 FROM main.section WHERE chip=?1 AND definition=?2", -1,
+                                &statement, NULL);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_bind_text(statement, 1, chip, -1, SQLITE_STATIC);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_bind_text(statement, 2, definition, -1, SQLITE_STATIC);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_step(statement);
+    *out = rc == SQLITE_ROW;
+    sqlite3_finalize(statement);
+    return rc == SQLITE_ROW || rc == SQLITE_DONE ? KPROF_OK : kprof_store_fail(merge->into, "reading sections");
+}
+
+/* Store the sections of a chip, or count those that are there. */
+static kprof_status add_sections(kprof_merge *merge, const kprof_model_chip *chip, bool is_planned, size_t *same)
+{
+    kprof_status status = KPROF_OK;
+    for (size_t i = 0; i < chip->section_count && status == KPROF_OK; i++) {
+        const kprof_section *section = &chip->sections[i];
+        bool is_there = false;
+        char *json = kprof_section_to_json(section);
+        if (!json)
+            return kprof_store_no_memory(merge->into);
+        if (is_planned)
+            status = has_section(merge, chip->name, json, &is_there);
+        else
+            status = kprof_store_write(merge->into, KPROF_SQL_ADD_SECTION, "ssss", chip->name, section->id,
+                                       section->name, json);
+        free(json);
+        *same += is_there;
+    }
+    return status;
+}
+
+static kprof_status ask_of_chip(kprof_merge *merge, const char *sql, const char *chip, int64_t *out)
+{
+    sqlite3_stmt *statement = NULL;
+    int rc = sqlite3_prepare_v2(merge->into->db, sql, -1, &statement, NULL);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_bind_text(statement, 1, chip, -1, SQLITE_STATIC);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_step(statement);
+    *out = rc == SQLITE_ROW ? sqlite3_column_int64(statement, 0) : 0;
+    sqlite3_finalize(statement);
+    return rc == SQLITE_ROW ? KPROF_OK : kprof_store_fail(merge->into, sql);
+}
+
 /* Sections and passes belong to a chip; launches of two plans could not be told apart by it. */
-static kprof_status add_plans(kprof_merge *merge, const char *path)
+static kprof_status add_plans(kprof_merge *merge, const kprof_model *model, const char *path)
 {
     static const char list[] = "DELETE FROM planned;"
                                "INSERT INTO planned SELECT chip FROM main.section UNION SELECT chip FROM main.pass";
-#define BOTH "WHERE chip IN (SELECT chip FROM planned) AND chip IN (SELECT chip FROM source.section)"
-#define DIFFERS(columns, table)                                                                                        \
-    "EXISTS(SELECT " columns " FROM source." table " " BOTH " EXCEPT SELECT " columns " FROM main." table ") OR "      \
-    "EXISTS(SELECT " columns " FROM main." table " " BOTH " EXCEPT SELECT " columns " FROM source." table ")"
-    static const char compare[] = "SELECT " DIFFERS("chip, identifier, definition",
-                                                    "section") " OR " DIFFERS("chip, pass, counters, sm_side", "pass");
+#define BOTH  "WHERE chip IN (SELECT chip FROM planned) AND chip IN (SELECT chip FROM source.section)"
+#define PARTS "SELECT chip, pass, counters, sm_side FROM "
+    static const char compare[] = "SELECT EXISTS(" PARTS "source.pass " BOTH " EXCEPT " PARTS "main.pass " BOTH ") OR "
+                                  "EXISTS(" PARTS "main.pass " BOTH " EXCEPT " PARTS "source.pass " BOTH ")";
     static const char copy[] =
-        "INSERT INTO main.section SELECT NULL, chip, identifier, name, definition FROM source.section "
-        "WHERE chip NOT IN (SELECT chip FROM planned) ORDER BY id;"
         "INSERT INTO main.pass SELECT * FROM source.pass WHERE chip NOT IN (SELECT chip FROM planned);"
         "INSERT INTO main.schedule SELECT chip, new_metric.id, pass FROM source.schedule "
         "JOIN new_metric ON old=metric_id WHERE chip NOT IN (SELECT chip FROM planned);"
@@ -210,6 +263,17 @@ static kprof_status add_plans(kprof_merge *merge, const char *path)
     kprof_status status = kprof_store_exec(merge->into, list);
     if (status == KPROF_OK)
         status = ask(merge, compare, &differs);
+    for (size_t i = 0; i < model->chip_count && status == KPROF_OK && !differs; i++) {
+        const kprof_model_chip *chip = &model->chips[i];
+        int64_t is_planned = 0, there = 0;
+        size_t same = 0;
+        status = ask_of_chip(merge, "SELECT count(*) FROM planned WHERE chip=?1", chip->name, &is_planned);
+        if (status == KPROF_OK)
+            status = ask_of_chip(merge, "SELECT count(*) FROM main.section WHERE chip=?1", chip->name, &there);
+        if (status == KPROF_OK)
+            status = add_sections(merge, chip, is_planned > 0, &same);
+        differs = is_planned > 0 && (same != chip->section_count || same != (size_t)there);
+    }
     if (status == KPROF_OK && differs)
         status = kprof_fail(KPROF_BAD_REPORT,
                             "%s: other sections or passes than in the reports before it: merge runs that were given "
@@ -226,20 +290,22 @@ static char *launch_query(void)
                             "(SELECT id FROM new_kernel WHERE old=kernel_id), "
                             "(SELECT id FROM new_device WHERE old=device_id)");
     kprof_rows_list_plain(KPROF_ROWS_LAUNCH, &sql);
-    kprof_strbuf_puts(&sql, " FROM source.launch ORDER BY launch.id");
+    kprof_strbuf_puts(&sql, " FROM source.launch WHERE id IN (SELECT launch FROM taken) OR ?3=0 ORDER BY launch.id");
     return kprof_strbuf_take(&sql);
 }
 
 static kprof_status add_launches(kprof_merge *merge, const char *path)
 {
     static const char *const rest[] = {
-        "INSERT INTO main.graph_node SELECT launch_id+?1, node FROM source.graph_node WHERE ?2>=0 ORDER BY launch_id",
+        "INSERT INTO main.graph_node SELECT launch_id+?1, node FROM source.graph_node WHERE ?2>=0 AND "
+        "(launch_id IN (SELECT launch FROM taken) OR ?3=0) ORDER BY launch_id",
         "INSERT INTO main.value SELECT launch_id+?1, (SELECT id FROM new_metric WHERE old=metric_id), value "
-        "FROM source.value WHERE ?2>=0 ORDER BY launch_id, metric_id",
+        "FROM source.value WHERE ?2>=0 AND (?3=0 OR (launch_id IN (SELECT launch FROM taken) AND metric_id IN "
+        "(SELECT old FROM new_metric))) ORDER BY launch_id, metric_id",
         "INSERT INTO main.seen SELECT process_id+?2, (SELECT id FROM new_kernel WHERE old=kernel_id), launches "
-        "FROM source.seen WHERE ?1>=0 ORDER BY process_id, kernel_id",
+        "FROM source.seen WHERE ?1>=0 AND ?3>=0 ORDER BY process_id, kernel_id",
     };
-    const int64_t numbers[] = {merge->launch_count, merge->process_count};
+    const int64_t numbers[] = {merge->launch_count, merge->process_count, merge->subset != NULL};
     int64_t odd = 0, last = 0;
     kprof_status status = ask(merge,
                               "SELECT EXISTS(SELECT 1 FROM source.launch WHERE id<0 OR id>=1<<40 OR process_id NOT IN "
@@ -251,10 +317,10 @@ static kprof_status add_launches(kprof_merge *merge, const char *path)
         return kprof_fail(KPROF_BAD_REPORT, "%s: damaged: rows refer to others that are not there", path);
     char *sql = launch_query();
     if (status == KPROF_OK)
-        status = sql ? run(merge, sql, numbers, 2) : kprof_store_no_memory(merge->into);
+        status = sql ? run(merge, sql, numbers, 3) : kprof_store_no_memory(merge->into);
     free(sql);
     for (size_t i = 0; i < sizeof rest / sizeof *rest && status == KPROF_OK; i++)
-        status = run(merge, rest[i], numbers, 2);
+        status = run(merge, rest[i], numbers, 3);
     if (status == KPROF_OK)
         status = ask(merge, "SELECT coalesce(max(id)+1, 0) FROM source.launch", &last);
     merge->launch_count += last;
@@ -273,17 +339,25 @@ static kprof_status add_messages(kprof_merge *merge, const kprof_model *model)
     return status;
 }
 
+static kprof_status take_launch(void *user, const kprof_model_launch *launch)
+{
+    return run(user, "INSERT INTO taken VALUES(?)", &launch->id, 1);
+}
+
 static kprof_status copy(kprof_merge *merge, const kprof_model *model, kprof_report *from, const char *name)
 {
+    const kprof_model_walk walk = {from, model, NULL, false};
     kprof_status status = kprof_report_begin(merge->into);
     if (status == KPROF_OK)
         status = add_small_tables(merge, model);
+    if (status == KPROF_OK && merge->subset)
+        status = kprof_subset_launches(merge->subset, &walk, take_launch, merge);
     if (status == KPROF_OK)
         status = add_processes(merge, model, from->path);
     if (status == KPROF_OK)
         status = add_sources(merge, name, from->version);
     if (status == KPROF_OK)
-        status = add_plans(merge, from->path);
+        status = add_plans(merge, model, from->path);
     if (status == KPROF_OK)
         status = add_launches(merge, from->path);
     if (status == KPROF_OK)
@@ -309,7 +383,7 @@ static kprof_status attach(kprof_merge *merge, const char *path)
     return rc == SQLITE_DONE ? KPROF_OK : kprof_store_fail(merge->into, path);
 }
 
-kprof_status kprof_merge_add(kprof_merge *merge, const char *path, const char *name)
+kprof_status kprof_merge_add(kprof_merge *merge, const char *path, const char *name, const kprof_subset *subset)
 {
     kprof_report *from = NULL;
     kprof_model model;
@@ -323,13 +397,20 @@ kprof_status kprof_merge_add(kprof_merge *merge, const char *path, const char *n
                             from->version, OLDEST_VERSION);
     from->keeps_text = true;
     if (status == KPROF_OK && (status = kprof_model_load(from, &model)) == KPROF_OK) {
-        status = attach(merge, path);
+        merge->subset = subset;
+        merge->kept = NULL;
+        if (subset)
+            status = kprof_subset_apply(subset, path, &model, &merge->kept);
+        if (status == KPROF_OK)
+            status = attach(merge, path);
         if (status == KPROF_OK) {
             status = copy(merge, &model, from, name);
             if (status == KPROF_OK)
                 status = kprof_store_exec(merge->into, "DETACH source");
         }
         kprof_model_free(&model);
+        free(merge->kept);
+        merge->report_count++;
     }
     kprof_status closed = kprof_report_close(from);
     return status == KPROF_OK ? closed : status;
@@ -337,6 +418,11 @@ kprof_status kprof_merge_add(kprof_merge *merge, const char *path, const char *n
 
 kprof_status kprof_merge_finish(kprof_merge *merge)
 {
-    return kprof_store_exec(merge->into, "UPDATE run SET start_unix_ns=(SELECT min(start_unix_ns) FROM main.source), "
-                                         "sets=(SELECT sets FROM main.source ORDER BY id LIMIT 1)");
+    static const char of_many[] = "UPDATE run SET start_unix_ns=(SELECT min(start_unix_ns) FROM main.source), "
+                                  "sets=(SELECT sets FROM main.source ORDER BY id LIMIT 1)";
+    static const char of_one[] =
+        "UPDATE run SET (command_line, working_directory, kprof_version, sets, start_unix_ns)=(SELECT command_line, "
+        "working_directory, kprof_version, sets, start_unix_ns FROM main.source);"
+        "DELETE FROM process_source; DELETE FROM source";
+    return kprof_store_exec(merge->into, merge->report_count == 1 && merge->source_count == 1 ? of_one : of_many);
 }

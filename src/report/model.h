@@ -95,6 +95,11 @@ typedef struct kprof_model {
     size_t message_count;
 } kprof_model;
 
+/* The section of the metrics that --metrics names; ncu's scripts know it by this name. */
+#define KPROF_NAMED_SECTION_ID    "CommandLine"
+#define KPROF_NAMED_SECTION_NAME  "Command line profiler metrics"
+#define KPROF_NAMED_SECTION_ORDER 1000000
+
 /* Make room for one more element of an array, which is zero; NULL when out of memory. */
 #define KPROF_APPEND(array, count) kprof_append((void **)&(array), (count), sizeof *(array))
 void *kprof_append(void **array, size_t count, size_t size);

@@ -52,6 +52,11 @@ kprof_status kprof_page_end(kprof_emitter *emitter, kprof_status status) KPROF_M
 /* Show the run, its processes and devices, the passes, what is left out, the kernels seen and the messages. */
 kprof_status kprof_page_show_session(kprof_emitter *emitter, const kprof_model *model) KPROF_MUST_CHECK;
 
+/* Visit the launches that the filter and the conditions of the options take, as kprof_model_joined_launches does. Where
+ * there are conditions: UNKNOWN_NAME when the report does not have a metric, USAGE for a unit that is not the metric's,
+ * NO_MATCH when no launch meets them; each with a message. */
+kprof_status kprof_page_walk(const kprof_page_context *context, kprof_model_visit *visit, void *user) KPROF_MUST_CHECK;
+
 /* The part of a page that goes launch by launch through its first report. */
 typedef struct kprof_launch_page {
     kprof_view *view;

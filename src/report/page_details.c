@@ -2,22 +2,24 @@
  * after what the session page shows. */
 #include "report/page.h"
 
+#include <stdlib.h>
 #include <string.h>
 
-static bool has_section(const kprof_view_chip *chip, const char *id)
+/* NULL: the launch has not got it. */
+static const kprof_section *find_section(const kprof_view_chip *chip, const char *id)
 {
     for (size_t i = 0; chip && id && i < chip->section_count; i++) {
         if (strcmp(chip->sections[i].section->id, id) == 0)
-            return true;
+            return chip->sections[i].section;
     }
-    return false;
+    return NULL;
 }
 
 /* The first of the finding's sections that the launch has; NULL: none of them. */
 static const char *section_of(const kprof_view_chip *chip, const kprof_finding *finding)
 {
     char *const *id = finding->sections;
-    while (*id && !has_section(chip, *id))
+    while (*id && !find_section(chip, *id))
         id++;
     return *id;
 }
@@ -36,7 +38,26 @@ static void show_findings(kprof_emitter *emitter, const kprof_findings *findings
     }
 }
 
-static void show_section(kprof_emitter *emitter, const kprof_view_section *section)
+static bool shows_occupancy(const kprof_view_section *section)
+{
+    for (size_t i = 0; i < section->section->item_count; i++) {
+        if (strcmp(section->metrics[i].name, "sm__maximum_warps_per_active_cycle_pct") == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Where theoretical occupancy stands, show what it would be if the launch were different. */
+static void show_what_if(kprof_emitter *emitter, const kprof_model_launch *launch)
+{
+    kprof_what_if curves[KPROF_WHAT_IFS_MAX];
+    const kprof_launch_facts facts = {&launch->record, &launch->kernel->record, &launch->device->record};
+    const size_t count = kprof_what_if_compute(&facts, curves);
+    if (count > 0)
+        emitter->ops->what_if(emitter, curves, count);
+}
+
+static void show_section(kprof_emitter *emitter, const kprof_view_section *section, const kprof_model_launch *launch)
 {
     for (size_t i = 0; i < section->section->item_count; i++)
         emitter->ops->metric(emitter, &section->metrics[i]);
@@ -44,6 +65,8 @@ static void show_section(kprof_emitter *emitter, const kprof_view_section *secti
         emitter->ops->table(emitter, &section->tables[i]);
     if (section->section->roofline_count > 0)
         emitter->ops->rooflines(emitter, section->rooflines, section->section->roofline_count);
+    if (shows_occupancy(section))
+        show_what_if(emitter, launch);
 }
 
 /* Does the launch have a section of any finding? One of single metrics alone gets the values that were asked for. */
@@ -56,6 +79,25 @@ static bool has_place(const kprof_view_chip *chip, const kprof_finding_list *fin
     return false;
 }
 
+/* Show the verdict, and which findings have their section but lack a value: all of them where the launch could not be
+ * measured. */
+static void show_verdict(kprof_emitter *emitter, const kprof_findings *findings, const kprof_view_chip *chip,
+                         bool is_measured)
+{
+    const kprof_found **open = calloc(findings->count + 1, sizeof(*open));
+    kprof_emit_findings all = {findings, find_section(chip, findings->verdict.next), open, 0};
+    if (!open) {
+        emitter->status = kprof_fail(KPROF_NO_MEMORY, "showing findings: out of memory");
+        return;
+    }
+    for (size_t i = 0; is_measured && i < findings->count; i++) {
+        if (findings->items[i].state == KPROF_FOUND_UNKNOWN && section_of(chip, findings->items[i].finding))
+            open[all.open_count++] = &findings->items[i];
+    }
+    emitter->ops->verdict(emitter, &all);
+    free(open);
+}
+
 static kprof_status show_launch(void *user, const kprof_model_launch *launch)
 {
     kprof_launch_page *page = user;
@@ -65,11 +107,11 @@ static kprof_status show_launch(void *user, const kprof_model_launch *launch)
     const kprof_findings *findings = has_findings ? kprof_rules_apply(page->rules, launch->values) : NULL;
     emitter->ops->launch_begin(emitter, launch);
     if (findings)
-        emitter->ops->verdict(emitter, &(kprof_emit_findings){findings, has_section(chip, findings->verdict.next)});
+        show_verdict(emitter, findings, chip, launch->measured > 0);
     for (size_t i = 0; chip && i < chip->section_count; i++) {
         const kprof_section *section = chip->sections[i].section;
         emitter->ops->section_begin(emitter, section);
-        show_section(emitter, &chip->sections[i]);
+        show_section(emitter, &chip->sections[i], launch);
         show_findings(emitter, findings, chip, section->id);
         emitter->ops->section_end(emitter);
     }

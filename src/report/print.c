@@ -26,15 +26,25 @@ kprof_status kprof_page_end(kprof_emitter *emitter, kprof_status status)
     return status;
 }
 
+static kprof_status pass_over(void *user, const kprof_model_launch *launch)
+{
+    (void)user;
+    (void)launch;
+    return KPROF_OK;
+}
+
 kprof_status kprof_page_launches(const kprof_page_context *context, kprof_launch_page *page, kprof_model_visit *show)
 {
-    const kprof_page_report *report = context->reports;
     const kprof_view *view = page->view;
-    kprof_model_walk walk = {report->file, &report->model, context->options->filter, true};
+    kprof_status status = KPROF_OK;
+    if (context->options->condition_count > 0) /* where no launch meets them nothing is printed */
+        status = kprof_page_walk(context, pass_over, NULL);
+    if (status != KPROF_OK)
+        return status;
     page->emitter->launches =
         (kprof_emit_launches){view->model, view->columns, view->column_count, view->slot_count, view->in_sections};
     page->emitter->ops->launches_begin(page->emitter);
-    kprof_status status = kprof_model_joined_launches(&walk, show, page);
+    status = kprof_page_walk(context, show, page);
     page->emitter->ops->launches_end(page->emitter);
     return status;
 }

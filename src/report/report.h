@@ -93,6 +93,11 @@ kprof_status kprof_report_command_line(kprof_report *report, char **out) KPROF_M
 kprof_status kprof_report_count_taken(kprof_report *report, const kprof_filter_spec *filter,
                                       uint64_t *out) KPROF_MUST_CHECK;
 
+/* The numbers of the first and the last stored launch; -1: there is none. */
+kprof_status kprof_report_launch_range(kprof_report *report, int64_t *first, int64_t *last) KPROF_MUST_CHECK;
+/* Append the names of all metrics, as the file has them. */
+kprof_status kprof_report_metric_names(kprof_report *report, kprof_strlist *out) KPROF_MUST_CHECK;
+
 /* Kernels seen with launch counts, most launched first: names of up to `limit` distinct kernels. */
 typedef struct kprof_seen_kernel {
     const char *function, *demangled, *mangled;
@@ -104,11 +109,13 @@ void kprof_seen_free(kprof_seen_kernel *kernels, size_t count);
 /* The pages of a report, X(ID, name, reports that it shows): a new page is one row here and one file with the function
  * kprof_page_<name>, which report/page.h declares. */
 #define KPROF_PAGES(X)                                                                                                 \
-    X(DETAILS, details, 1) /* sections, launch by launch */                                                            \
-    X(RAW, raw, 1)         /* every metric of each launch */                                                           \
-    X(SUMMARY, summary, 1) /* statistics of each kernel */                                                             \
-    X(SOURCES, sources, 1) /* each kernel over the reports that were merged, or the processes */                       \
-    X(SESSION, session, 1) /* run, processes, devices, kernels seen, messages */
+    X(DETAILS, details, 1)       /* sections, launch by launch */                                                      \
+    X(RAW, raw, 1)               /* every metric of each launch */                                                     \
+    X(SUMMARY, summary, 1)       /* a row for each kernel: its time, its limit and what can be gained */               \
+    X(STATISTICS, statistics, 1) /* how each metric spreads over the launches of each kernel */                        \
+    X(BRIEF, brief, 1)           /* a few lines, or a small document, for each kernel */                               \
+    X(SOURCES, sources, 1)       /* each kernel over the reports that were merged, or the processes */                 \
+    X(SESSION, session, 1)       /* run, processes, devices, kernels seen, messages */
 #define KPROF_PAGE_ID(id, name, reports) KPROF_PAGE_##id,
 typedef enum kprof_page { KPROF_PAGES(KPROF_PAGE_ID) KPROF_PAGE_COUNT } kprof_page;
 
@@ -128,6 +135,27 @@ typedef enum kprof_page { KPROF_PAGES(KPROF_PAGE_ID) KPROF_PAGE_COUNT } kprof_pa
 #define KPROF_FORMAT_ID(id, ...) KPROF_FORMAT_##id,
 typedef enum kprof_format { KPROF_FORMATS(KPROF_FORMAT_ID, KPROF_FORMAT_ID) KPROF_FORMAT_COUNT } kprof_format;
 
+/* What the launches of a row of the summary, statistics and brief pages have in common, beside the kernel and the kind
+ * of device. */
+typedef enum kprof_grouping {
+    KPROF_GROUP_KERNEL, /* nothing else */
+    KPROF_GROUP_CONFIG, /* grid, block, cluster and dynamic shared memory */
+    KPROF_GROUP_DEVICE,
+    KPROF_GROUP_PROCESS,
+    KPROF_GROUP_GRAPH, /* the node of a CUDA graph, or none */
+} kprof_grouping;
+
+/* In which order the summary and brief pages show their rows: the largest first, names in alphabetical order. */
+typedef enum kprof_sort_key {
+    KPROF_SORT_GAIN, /* share of the time that can be gained */
+    KPROF_SORT_TIME,
+    KPROF_SORT_LAUNCHES,
+    KPROF_SORT_DURATION, /* the median of one launch */
+    KPROF_SORT_COMPUTE,
+    KPROF_SORT_MEMORY,
+    KPROF_SORT_NAME,
+} kprof_sort_key;
+
 typedef struct kprof_print_options {
     kprof_page page;
     kprof_format format;
@@ -140,6 +168,11 @@ typedef struct kprof_print_options {
     const kprof_filter_spec *filter;    /* of the reporter: -k, -s, -c apply to stored launches too; NULL: all */
     const kprof_finding_list *findings; /* to evaluate; NULL: none, and no verdict */
     const char *kernel_base;            /* name shown: "function", "demangled" or "mangled"; NULL: "demangled" */
+    kprof_grouping group_by;
+    kprof_sort_key sort;
+    uint64_t top;                             /* show so many rows of the summary and brief pages; 0: all */
+    const struct kprof_condition *conditions; /* [condition_count]: take only launches that meet all of them */
+    size_t condition_count;
 } kprof_print_options;
 
 /* Print one page of as many reports as it shows to `out`. USAGE when there are more or fewer, OUTPUT when `out` cannot

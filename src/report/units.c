@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 /* A unit that scales: `base` is the start of the base unit and `symbol` what a prefix goes before. */
 typedef struct scaled_unit {
@@ -97,6 +98,21 @@ kprof_human kprof_units_human(double value, const char *unit, bool base)
         snprintf(human.unit, sizeof human.unit, "%.39s", unit);
     }
     return human;
+}
+
+/* A unit is one that a value of some size is shown with. */
+bool kprof_units_parse(const char *text, const char *unit, double *factor)
+{
+    *factor = 1;
+    if (!*text || strcmp(text, unit) == 0)
+        return true;
+    for (int step = 0; step < 8; step++, *factor *= 1000) {
+        const kprof_human human = kprof_units_human(*factor, unit, false);
+        const bool is_scaled = strcmp(human.number, "1") == 0; /* else there are no larger units */
+        if (is_scaled && *human.unit && strcasecmp(text, human.unit) == 0)
+            return true;
+    }
+    return false;
 }
 
 void kprof_units_ncu(const char *unit, char *out, size_t size)

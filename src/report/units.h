@@ -16,6 +16,10 @@ typedef struct kprof_human {
  * missing value (NaN) is "n/a" without a unit. */
 kprof_human kprof_units_human(double value, const char *unit, bool base);
 
+/* By what a number in `text`, a unit as people read or write it ("us", "GB/s", "MHz", "%"), is to be multiplied to be
+ * in the base unit; 1 for "" and for the base unit itself. False when it is no unit of such values. */
+bool kprof_units_parse(const char *text, const char *unit, double *factor);
+
 /* ncu's spelling of a base unit: "byte/s" for "byte/second", "hz" for "cycle/second". Writes at most `size` bytes. */
 void kprof_units_ncu(const char *unit, char *out, size_t size);
 

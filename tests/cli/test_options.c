@@ -83,8 +83,11 @@ static void commands_and_programs_of_the_same_name(void **state)
     assert_string_equal(options.application[0], "report");
     assert_int_equal(parse("app report"), KPROF_OK);
     assert_ptr_equal(options.command, &kprof_commands[0]);
-    assert_refused("report a.kprof b.kprof", "b.kprof");
-    assert_refused("report a.kprof --set full", "--set is no option of kprof report");
+    assert_int_equal(parse("report a.kprof b.kprof --set full --launch 3,5-9"), KPROF_OK);
+    assert_string_equal(options.argument, "a.kprof");
+    assert_true(options.reports.count == 2 && options.launches.count == 2);
+    assert_refused("diff a.kprof b.kprof c.kprof", "c.kprof");
+    assert_refused("report a.kprof --budget 3", "--budget is no option of kprof report");
     assert_refused("report a.kprof --plan", "--plan is no option of kprof report");
     assert_refused("version 1", "one word too many");
     assert_refused("help --list-chips", "--list-chips is no option of kprof help");
@@ -126,7 +129,7 @@ static void import_is_report(void **state)
     assert_string_equal(options.argument, "run.kprof");
     assert_refused("-i run.kprof app", "takes no application");
     assert_refused("report a.kprof -i b.kprof", "once");
-    assert_refused("-i run.kprof --set full", "--set");
+    assert_refused("-i run.kprof --budget 3", "--budget");
 }
 
 static void values_in_every_spelling(void **state)
@@ -307,7 +310,8 @@ static void lists_have_words(void **state)
     for (size_t i = 0; i < LENGTH(rows); i++)
         assert_command(rows[i][0], "list", rows[i][1]);
     assert_refused("list", "list what? usage: kprof list sets|sections|findings|chips|metrics");
-    assert_refused("list set", "\"set\" is none of sets, sections, findings, chips, metrics; did you mean sets?");
+    assert_refused("list set",
+                   "\"set\" is none of sets, sections, findings, chips, metrics, aliases; did you mean sets?");
     assert_refused("list sets chips", "one word too many");
     assert_refused("--list-sets --max-passes 3",
                    "--max-passes is no option of kprof list; it belongs to: a run, kprof plan");
@@ -340,7 +344,7 @@ static void output_choices(void **state)
     assert_int_equal(parse("--csv-layout ncu app"), KPROF_OK);
     assert_int_equal(options.format, KPROF_FORMAT_CSV_NCU);
     assert_int_equal(parse("--print-summary per-kernel --print-units base app"), KPROF_OK);
-    assert_int_equal(options.page, KPROF_PAGE_SUMMARY);
+    assert_int_equal(options.page, KPROF_PAGE_STATISTICS);
     assert_int_equal(options.base_units, 1);
     assert_false(options.csv_safe);
     assert_int_equal(parse("report r.kprof --csv --csv-safe"), KPROF_OK);
@@ -358,6 +362,41 @@ static void output_choices(void **state)
     assert_refused("--list-sets --list-chips", "exclude each other");
 }
 
+static void summaries(void **state)
+{
+    (void)state;
+    assert_int_equal(parse("report r.kprof --page summary --sort time --group-by config --top 5"), KPROF_OK);
+    assert_int_equal(options.sort, KPROF_SORT_TIME);
+    assert_int_equal(options.group_by, KPROF_GROUP_CONFIG);
+    assert_int_equal(options.top, 5);
+    assert_int_equal(parse("report r.kprof --filter duration>10us --filter dram__bytes.sum>=1.5GB"), KPROF_OK);
+    assert_string_equal(options.conditions[0].metric, KPROF_TIME_METRIC);
+    assert_string_equal(options.conditions[0].unit, "us");
+    assert_true(options.conditions[1].limit == 1.5);
+    assert_refused("report r.kprof --sort gian", "--sort: \"gian\" is not valid, give gain|time|launches");
+    assert_refused("report r.kprof --group-by nvtx", "kprof records no NVTX ranges to group by");
+    assert_refused("report r.kprof --filter duration", "--filter \"duration\": \"duration\" is no comparison; give");
+    assert_refused("report r.kprof --page session --filter duration>1us", "--filter chooses launches for the pages");
+    assert_refused("--filter duration>long app", "\"long\" is no number with or without unit");
+}
+
+static void brief_pages(void **state)
+{
+    (void)state;
+    assert_int_equal(parse("report r.kprof --brief"), KPROF_OK);
+    assert_int_equal(options.page, KPROF_PAGE_BRIEF);
+    assert_int_equal(parse("report r.kprof --brief --json"), KPROF_OK);
+    assert_int_equal(options.format, KPROF_FORMAT_JSONL);
+    assert_int_equal(options.selection.sets.count, 0);
+    assert_int_equal(parse("--brief app"), KPROF_OK);
+    assert_string_equal(options.selection.sets.items[0], "agent");
+    assert_int_equal(parse("--brief --section SpeedOfLight app"), KPROF_OK);
+    assert_int_equal(options.selection.sets.count, 0);
+    assert_refused("report r.kprof --brief --csv", "the brief page is no table; give --json, or --page summary --csv");
+    assert_refused("report r.kprof --brief --page raw", "--brief and --page exclude each other");
+    assert_refused("report r.kprof --page raw --brief", "--page and --brief exclude each other");
+}
+
 static void refused_values(void **state)
 {
     (void)state;
@@ -367,7 +406,7 @@ static void refused_values(void **state)
     assert_refused("--devices 64 app", "\"64\"");
     assert_refused("--devices= app", "--devices");
     assert_refused("--set , app", "--set");
-    assert_refused("--page detail app", "details|raw|summary|sources|session");
+    assert_refused("--page detail app", "details|raw|summary|statistics|brief|sources|session");
     assert_refused("--clock-control reset app",
                    "\"reset\" is not valid, give none|base|boost: ncu's reset is not needed");
     assert_refused("--replay-mode application app", "give kernel|multiplex|auto");
@@ -647,12 +686,12 @@ static void completion_words(void **state)
                  {"--complete -o", ""},
                  {"--complete line -- --page r", "raw\n"},
                  {"--complete line -- --page=r", "--page=raw\n"},
-                 {"--complete line -- report r.kprof --page s", "summary\nsources\nsession\n"},
+                 {"--complete line -- report r.kprof --page s", "summary\nstatistics\nsources\nsession\n"},
                  {"--complete line -- -i r", ":files .kprof\n"},
                  {"--complete line -- report r", ":files .kprof\n"},
                  {"--complete line -- recover a", ":folders\n"},
                  {"--complete line -- recover a b", ""},
-                 {"--complete line -- report r.kprof r", ""},
+                 {"--complete line -- report r.kprof r", ":files .kprof\n"},
                  {"--complete line -- -o r", ":files\n"},
                  {"--complete line -- --section-folder r", ":folders\n"},
                  {"--complete line -- list s", "sets\nsections\n"},
@@ -677,7 +716,7 @@ static void completion_words(void **state)
         assert_non_null(strstr(text, kprof_commands[i].name));
     free(text);
     text = complete("--complete line -- rep");
-    assert_string_equal(text, "report\tPrint a report that -o has kept.\n:programs\n");
+    assert_string_equal(text, "report\tPrint a report that -o has kept, or a part of it.\n:programs\n");
     free(text);
     assert_int_equal(parse("--complete nonsense"), KPROF_OK);
     assert_int_equal(kprof_complete(&options, stdout), KPROF_USAGE);
@@ -702,6 +741,8 @@ int main(void)
         cmocka_unit_test(lists_have_words),
         cmocka_unit_test(help_and_version_come_first),
         cmocka_unit_test(output_choices),
+        cmocka_unit_test(summaries),
+        cmocka_unit_test(brief_pages),
         cmocka_unit_test(refused_values),
         cmocka_unit_test(unknown_options),
         cmocka_unit_test(every_option_of_ncu_is_answered),

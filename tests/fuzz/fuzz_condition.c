@@ -2,8 +2,10 @@
 #include "fuzz.h"
 
 #include "report/change.h"
+#include "report/units.h"
 
 #include <math.h>
+#include <string.h>
 
 static void check(const kprof_condition *condition, double before, double after)
 {
@@ -32,6 +34,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         FUZZ_CHECK(condition.metric && condition.metric[0] && isfinite(condition.limit));
         for (size_t i = 0; i < sizeof levels / sizeof *levels; i++)
             check(&condition, levels[i], levels[(i * 3 + 1) % (sizeof levels / sizeof *levels)]);
+    }
+    kprof_condition_free(&condition);
+    if (kprof_condition_parse_filter(text, &condition) == KPROF_OK) {
+        double factor;
+        FUZZ_CHECK(strlen(condition.unit) < sizeof condition.unit && !condition.is_pct);
+        FUZZ_CHECK(!kprof_units_parse(condition.unit, "byte/second", &factor) || factor >= 1);
+        FUZZ_CHECK(!kprof_condition_is_met(&condition, NAN));
     }
     kprof_condition_free(&condition);
     free(text);

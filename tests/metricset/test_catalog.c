@@ -16,15 +16,17 @@ static char folder[] = "/tmp/kprof-catalog-XXXXXX";
 
 static int make_folder(void **state)
 {
+    static const char *const kinds[] = {"sets", "sections", "findings"};
     char path[256];
+    int failed = 0;
     *state = NULL;
     if (!mkdtemp(folder))
         return -1;
-    snprintf(path, sizeof(path), "%s/sets", folder);
-    if (mkdir(path, 0700) != 0)
-        return -1;
-    snprintf(path, sizeof(path), "%s/sections", folder);
-    return mkdir(path, 0700);
+    for (size_t i = 0; i < 3; i++) {
+        snprintf(path, sizeof(path), "%s/%s", folder, kinds[i]);
+        failed |= mkdir(path, 0700);
+    }
+    return failed;
 }
 
 static void put_path(char *path, size_t size, const char *name)
@@ -55,7 +57,10 @@ static int remove_folder(void **state)
     remove_file("sections/Mine.json");
     remove_file("sections/SpeedOfLight.json");
     remove_file("sets/mine.json");
+    remove_file("findings/Mine.json");
     char path[256];
+    put_path(path, sizeof(path), "findings");
+    rmdir(path);
     put_path(path, sizeof(path), "sets");
     rmdir(path);
     put_path(path, sizeof(path), "sections");
@@ -87,9 +92,9 @@ static void test_shipped(void **state)
     (void)state;
     kprof_catalog *catalog;
     assert_int_equal(load(KPROF_METRICSETS_DIR, NULL, &catalog), KPROF_OK);
-    static const char *const sets[] = {"default", "detailed", "full", "roofline"};
-    assert_int_equal(kprof_catalog_set_count(catalog), 4);
-    for (size_t i = 0; i < 4; i++) {
+    static const char *const sets[] = {"default", "detailed", "full", "roofline", "agent"};
+    assert_int_equal(kprof_catalog_set_count(catalog), 5);
+    for (size_t i = 0; i < 5; i++) {
         kprof_catalog_entry set = kprof_catalog_set(catalog, i);
         assert_string_equal(set.id, sets[i]);
         assert_non_null(set.section_ids[0]);
@@ -141,7 +146,7 @@ static void test_user_folder(void **state)
     write_file("sets/mine.json",
                "{\"id\": \"mine\", \"name\": \"M\", \"sections\": [\"SpeedOfLight\", \"LaunchStats\"]}");
     assert_int_equal(load(KPROF_METRICSETS_DIR, folder, &catalog), KPROF_OK);
-    assert_int_equal(kprof_catalog_set_count(catalog), 5);
+    assert_int_equal(kprof_catalog_set_count(catalog), 6);
     size_t last = kprof_catalog_section_count(catalog) - 1;
     assert_string_equal(kprof_catalog_section(catalog, last).name, "Mine");
     assert_int_equal(check(catalog, "mine", NULL), KPROF_OK);
@@ -179,8 +184,10 @@ static void test_documented_example(void **state)
     assert_documented(KPROF_TESTS_DIR "/fixtures/metricsets/sections/Bandwidth.json");
     assert_documented(KPROF_TESTS_DIR "/fixtures/metricsets/sets/bandwidth.json");
     assert_documented(KPROF_TESTS_DIR "/fixtures/metricsets/findings/WideStore.json");
+    assert_documented(KPROF_TESTS_DIR "/fixtures/metricsets/aliases/mine.json");
     assert_int_equal(load(KPROF_METRICSETS_DIR, KPROF_TESTS_DIR "/fixtures/metricsets", &catalog), KPROF_OK);
     assert_int_equal(check(catalog, "bandwidth", "Bandwidth"), KPROF_OK);
+    assert_non_null(kprof_catalog_find_alias(catalog, "l2.bytes_per_inst"));
     kprof_catalog_free(catalog);
 }
 
@@ -210,11 +217,29 @@ static void assert_set_fails(const char *text, const char *reason)
     remove_file("sets/mine.json");
 }
 
+static void test_findings_name_what_exists(void **state)
+{
+    (void)state;
+    static const char head[] = "{\"id\": \"Mine\", \"name\": \"N\", \"help\": \"H\", \"confidence\": \"low\", "
+                               "\"message\": \"M\", \"when\": \"1 > 0\", \"sections\": [\"Occupancy\"]";
+    static const char *const ends[][2] = {
+        {", \"next\": \"None\"}", "finding Mine: next: there is no section \"None\""},
+        {", \"unless\": [\"TooShort\", \"TooLong\"]}", "finding Mine: unless: there is no finding \"TooLong\""},
+    };
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        char text[512];
+        snprintf(text, sizeof text, "%s%s", head, ends[i][0]);
+        write_file("findings/Mine.json", text);
+        assert_load_fails(folder, ends[i][1]);
+        remove_file("findings/Mine.json");
+    }
+}
+
 static void test_wrong_files(void **state)
 {
     (void)state;
     assert_load_fails("/nonexistent/folder",
-                      "/nonexistent/folder: has no folder \"sets\", \"sections\" or \"findings\"");
+                      "/nonexistent/folder: has no folder \"sets\", \"sections\", \"findings\" or \"aliases\"");
     assert_section_fails("{\n  \"id\": \"Mine\",\n  oops\n}", "sections/Mine.json: line 3, column 4: not valid JSON");
     assert_section_fails("{\"id\": \"Other\", \"name\": \"N\"}", "must be the file's name, \"Mine\"");
     assert_section_fails("{\"id\": \"Mine\", \"name\": \"N\", \"item\": []}", "item: is not a key that is known here");
@@ -255,7 +280,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_shipped),     cmocka_unit_test(test_selection),
         cmocka_unit_test(test_user_folder), cmocka_unit_test(test_documented_example),
-        cmocka_unit_test(test_wrong_files), cmocka_unit_test(test_huge_files),
+        cmocka_unit_test(test_wrong_files), cmocka_unit_test(test_findings_name_what_exists),
+        cmocka_unit_test(test_huge_files),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

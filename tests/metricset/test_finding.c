@@ -15,6 +15,11 @@
 #define HEAD                                                                                                           \
     "{\"id\":\"F\",\"name\":\"N\",\"help\":\"H\",\"sections\":[\"S\"],\"confidence\":\"high\",\"when\":\"a__b > 1\""
 #define MESSAGE HEAD ",\"message\":\"M\""
+#define LIMIT                                                                                                          \
+    ",\"values\":[{\"name\":\"v\",\"expression\":\"1\"}],\"verdict\":{\"line\":\"limit\",\"name\":\"n\",\"text\":"     \
+    "\"t\","
+#define EIGHT_IDS      "\"a\",\"a\",\"a\",\"a\",\"a\",\"a\",\"a\",\"a\""
+#define THIRTY_TWO_IDS EIGHT_IDS "," EIGHT_IDS "," EIGHT_IDS "," EIGHT_IDS
 
 static kprof_status read_finding(const char *text, kprof_finding *out)
 {
@@ -63,10 +68,29 @@ static void refuses_what_is_missing_or_wrong(void **state)
     assert_refused(MESSAGE ",\"speedup\":{\"expression\":\"1\"}}", "speedup.formula: is missing");
     assert_refused(MESSAGE ",\"speedup\":{\"expression\":\"1\",\"formula\":\"x\",\"scope\":\"all\"}}",
                    "speedup.scope: must be one of \"global\", \"local\"");
+    assert_refused(MESSAGE ",\"speedup\":{\"expression\":\"1\",\"formula\":\"x\",\"at_most\":\"100 -\"}}",
+                   "speedup.at_most: is not an expression");
+    assert_refused(MESSAGE ",\"speedup\":{\"expression\":\"1\",\"formula\":\"x\",\"at_most\":\"left\"}}",
+                   "speedup.at_most: \"left\" is neither");
+    assert_refused(MESSAGE ",\"unless\":\"F\"}", "unless: must be a list");
+    assert_refused(MESSAGE ",\"unless\":[" THIRTY_TWO_IDS ",\"a\"]}", "unless: has more than 32 elements");
     assert_refused(MESSAGE ",\"verdict\":{\"name\":\"n\",\"text\":\"t\"}}", "verdict.line: must be");
     assert_refused(MESSAGE ",\"verdict\":{\"line\":\"limit\",\"name\":\"n\"}}", "verdict.text: is missing");
     assert_refused(MESSAGE ",\"verdict\":{\"line\":\"limit\",\"name\":\"n\",\"text\":\"t\",\"value\":\"v\"}}",
                    "verdict.value: must be the name of a value");
+}
+
+static void refuses_a_limit_that_is_never_near(void **state)
+{
+    (void)state;
+    assert_refused(MESSAGE LIMIT "\"near\":{\"when\":\"1 > 0\",\"text\":\"t\"}}}",
+                   "near: is only for the line \"limit\"");
+    assert_refused(MESSAGE LIMIT "\"value\":\"v\",\"near\":{\"text\":\"t\"}}}", "near.when: is missing");
+    assert_refused(MESSAGE LIMIT "\"value\":\"v\",\"near\":{\"when\":\"v > 0\"}}}", "near.text: is missing");
+    assert_refused(MESSAGE LIMIT "\"value\":\"v\",\"near\":{\"when\":\"w > 0\",\"text\":\"t\"}}}",
+                   "near.when: \"w\" is neither");
+    assert_refused(MESSAGE LIMIT "\"value\":\"v\",\"near\":{\"when\":\"v > 0\",\"text\":\"{w}\"}}}",
+                   "near.text: {w} does not stand");
 }
 
 static void refuses_values_that_mean_nothing(void **state)
@@ -233,6 +257,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(refuses_what_is_missing_or_wrong),
+        cmocka_unit_test(refuses_a_limit_that_is_never_near),
         cmocka_unit_test(refuses_values_that_mean_nothing),
         cmocka_unit_test(refuses_texts_that_place_nothing),
         cmocka_unit_test(takes_a_whole_one),

@@ -1,8 +1,10 @@
 /* Every shipped set on every chip of a generation (compute capability 7.5 and up) that the Profiler Host API knows: it
  * must resolve without a required item missing and be schedulable, with a pass for every name, packed no worse than by
- * CUPTI; and with the set of everything, every shipped finding can be evaluated. Prints the table of names and passes.
- * Usage: test_planner_sets PREFIX, such as GH; exit status 77 without libcupti. */
-#include "metricset/metricset.h"
+ * CUPTI; and with the set of everything, every shipped finding can be evaluated. Something stands for every alias, or
+ * its file says that some chips have nothing. Prints the table of names and passes. Usage: test_planner_sets PREFIX,
+ * such as GH; exit status 77 without libcupti. */
+#include "log_capture.h"
+#include "metricset/alias.h"
 #include "planner/planner.h"
 
 #include <math.h>
@@ -16,7 +18,11 @@ enum { SKIPPED = 77 };
 static const struct {
     const char *chip, *set;
     size_t most_passes;
-} budgets[] = {{"GH100", "default", 9}, {"GH100", "detailed", 9}, {"GH100", "full", 19}, {"GH100", "roofline", 6}};
+} budgets[] = {{"GH100", "default", 9},
+               {"GH100", "detailed", 9},
+               {"GH100", "full", 19},
+               {"GH100", "roofline", 6},
+               {"GH100", "agent", 10}};
 
 static bool within_budget(const char *chip, const char *set, size_t passes)
 {
@@ -166,6 +172,35 @@ static bool check_findings(const kprof_catalog *catalog, const kprof_plan *plan)
     return good;
 }
 
+/* The set of the brief page fills its fields: throughputs, time and occupancy, and the lines of the verdict. */
+static bool check_brief(const kprof_catalog *catalog, const kprof_plan *plan)
+{
+    static const char *const values[] = {"sm__throughput.avg.pct_of_peak_sustained_elapsed",
+                                         "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed",
+                                         "gpu__time_duration.sum", "sm__warps_active.avg.pct_of_peak_sustained_active"};
+    kprof_finding_list findings;
+    bool good = kprof_catalog_findings(catalog, &(kprof_strlist)KPROF_STRLIST_INIT, &findings) == KPROF_OK;
+    bool has_line[KPROF_VERDICT_LINES] = {true};
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+        if (is_known(plan, values[i]))
+            continue;
+        printf("%s: %s lacks %s\n", plan->chip, "agent", values[i]);
+        good = false;
+    }
+    for (size_t i = 0; i < findings.count; i++) {
+        const kprof_verdict_line line = findings.items[i]->verdict;
+        has_line[line] = has_line[line] || can_evaluate(plan, findings.items[i]);
+    }
+    for (int line = 0; line < KPROF_VERDICT_LINES; line++) {
+        if (has_line[line])
+            continue;
+        printf("%s: the set agent cannot tell line %d of the verdict\n", plan->chip, line);
+        good = false;
+    }
+    free(findings.items);
+    return good;
+}
+
 static bool check_set(const kprof_catalog *catalog, const char *set, kprof_host *host)
 {
     kprof_selection selection = {0};
@@ -185,7 +220,44 @@ static bool check_set(const kprof_catalog *catalog, const char *set, kprof_host 
     good = has_passes(&plan, host) && good;
     if (strcmp(set, "full") == 0)
         good = check_findings(catalog, &plan) && good;
+    if (strcmp(set, "agent") == 0)
+        good = check_brief(catalog, &plan) && good;
     kprof_plan_free(&plan);
+    return good;
+}
+
+/* What comes closest is named as the chip that the sets are tuned for has it. */
+static bool has_closest(const kprof_alias *alias, kprof_host *host)
+{
+    bool has = true;
+    for (char **name = alias->closest; name && *name && strcmp(kprof_host_chip(host), "GH100") == 0; name++)
+        has = kprof_host_has_metric(host, *name) && has;
+    return has;
+}
+
+/* Something stands for an alias on every chip, but for those that say that some chips have nothing. */
+static bool check_alias(const kprof_alias *alias, kprof_host *host)
+{
+    log_capture capture;
+    kprof_alias_meaning meaning;
+    log_capture_start(&capture);
+    const kprof_status status = kprof_alias_resolve(alias, host, &meaning);
+    kprof_log_set_sink(NULL, NULL);
+    bool good = alias->item.choice_count == 0 || alias->item.optional ? status == KPROF_UNKNOWN_NAME : false;
+    if (status == KPROF_OK)
+        good = alias->item.choice_count > 0 && meaning.metrics.count > 0 && meaning.item.name != NULL;
+    good = has_closest(alias, host) && good;
+    kprof_alias_meaning_free(&meaning);
+    if (!good)
+        printf("%s: alias %s: %s\n", kprof_host_chip(host), alias->name, capture.last);
+    return good;
+}
+
+static bool check_aliases(const kprof_catalog *catalog, kprof_host *host)
+{
+    bool good = kprof_catalog_alias_count(catalog) > 200;
+    for (size_t i = 0; i < kprof_catalog_alias_count(catalog); i++)
+        good = check_alias(kprof_catalog_alias(catalog, i), host) && good;
     return good;
 }
 
@@ -197,6 +269,7 @@ static bool check_chip(const kprof_catalog *catalog, const char *chip)
         return false;
     for (size_t i = 0; i < kprof_catalog_set_count(catalog); i++)
         good = check_set(catalog, kprof_catalog_set(catalog, i).id, host) && good;
+    good = check_aliases(catalog, host) && good;
     kprof_host_close(host);
     return good;
 }

@@ -150,6 +150,24 @@ static void print_report(const bench_setup *bench, const kprof_print_options *op
     fclose(out);
 }
 
+/* With the shipped findings, which are read each time, as a command does. */
+static void print_with_findings(const bench_setup *bench, const kprof_print_options *options)
+{
+    kprof_strlist folders = KPROF_STRLIST_INIT;
+    kprof_catalog *catalog = NULL;
+    kprof_finding_list findings;
+    kprof_print_options print = *options;
+    if (!kprof_strlist_add(&folders, KPROF_METRICSETS_DIR))
+        must(KPROF_NO_MEMORY, "findings");
+    must(kprof_catalog_load(&folders, &catalog), "findings");
+    must(kprof_catalog_findings(catalog, &(kprof_strlist)KPROF_STRLIST_INIT, &findings), "findings");
+    print.findings = &findings;
+    print_report(bench, &print);
+    free(findings.items);
+    kprof_catalog_free(catalog);
+    kprof_strlist_free(&folders);
+}
+
 /* Compare the report with itself; all metrics if that is asked for. */
 static void compare_reports(const bench_setup *bench, const kprof_print_options *options)
 {
@@ -199,7 +217,7 @@ static void measure(const bench_setup *bench, const char *name, const kprof_prin
         fprintf(stderr, "bench_report: %s failed\n", name);
         exit(1);
     }
-    printf("%-24s %7.2f s  %6.1f MB peak memory  %8.1f MB file\n", name, now() - start, (double)usage.ru_maxrss / 1024,
+    printf("%-24s %7.3f s  %6.1f MB peak memory  %8.1f MB file\n", name, now() - start, (double)usage.ru_maxrss / 1024,
            megabytes(options ? bench->output : bench->path));
 }
 
@@ -220,7 +238,7 @@ static void merge_reports(const bench_setup *bench, const kprof_print_options *o
         if (sqlite3_open(bench->path, &db) != SQLITE_OK || sqlite3_exec(db, sql, NULL, NULL, NULL) != SQLITE_OK)
             must(KPROF_INTERNAL, "rank");
         sqlite3_close(db);
-        must(kprof_merge_add(merge, bench->path, "rank"), "add");
+        must(kprof_merge_add(merge, bench->path, "rank", NULL), "add");
     }
     must(kprof_merge_finish(merge), "finish");
     kprof_merge_free(merge);
@@ -254,10 +272,15 @@ int main(int argc, char **argv)
             print_report);
     measure(&bench, "raw, trace", &(kprof_print_options){.page = KPROF_PAGE_RAW, .format = KPROF_FORMAT_PERFETTO},
             print_report);
-    measure(&bench, "summary, Prometheus",
-            &(kprof_print_options){.page = KPROF_PAGE_SUMMARY, .format = KPROF_FORMAT_PROMETHEUS}, print_report);
+    measure(&bench, "statistics, Prometheus",
+            &(kprof_print_options){.page = KPROF_PAGE_STATISTICS, .format = KPROF_FORMAT_PROMETHEUS}, print_report);
     measure(&bench, "details, text", &(kprof_print_options){.page = KPROF_PAGE_DETAILS}, print_report);
-    measure(&bench, "summary, text", &(kprof_print_options){.page = KPROF_PAGE_SUMMARY}, print_report);
+    measure(&bench, "statistics, text", &(kprof_print_options){.page = KPROF_PAGE_STATISTICS}, print_report);
+    measure(&bench, "summary, text", &(kprof_print_options){.page = KPROF_PAGE_SUMMARY}, print_with_findings);
+    measure(
+        &bench, "summary of shapes, JSON",
+        &(kprof_print_options){.page = KPROF_PAGE_SUMMARY, .format = KPROF_FORMAT_JSON, .group_by = KPROF_GROUP_CONFIG},
+        print_with_findings);
     measure(&bench, "diff, text", &(kprof_print_options){.format = KPROF_FORMAT_TEXT}, compare_reports);
     measure(&bench, "diff --all, CSV", &(kprof_print_options){.format = KPROF_FORMAT_CSV, .all_rows = true},
             compare_reports);
@@ -267,7 +290,12 @@ int main(int argc, char **argv)
     snprintf(bench.path, sizeof bench.path, "%s", bench.output);
     snprintf(bench.output, sizeof bench.output, "%s/bench-%ld.sources", folder, (long)getpid());
     measure(&bench, "sources of all, text", &(kprof_print_options){.page = KPROF_PAGE_SOURCES}, print_report);
-    unlink(first);
+    unlink(bench.path);
+    snprintf(bench.path, sizeof bench.path, "%s", first);
+    bench.launches = 1;
+    measure(&bench, "write one launch", NULL, NULL);
+    measure(&bench, "brief of one kernel",
+            &(kprof_print_options){.page = KPROF_PAGE_BRIEF, .format = KPROF_FORMAT_JSONL}, print_with_findings);
     unlink(bench.path);
     unlink(bench.output);
     return 0;

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """Holds the findings of a recorded run to findings/recorded.csv: each finding is told of the kernels that show its
 problem and not of those that do not. The kernels are those of tests/gpu/findings, recorded on an H200 with the full
-set. Also checks what the verdict says limits some of them, and which stall each kernel made for one has.
+set. Also checks what the verdict says limits some of them, and which stall each kernel made for one has. Before that,
+without a report: evidence is called what the page calls the same metric, and nothing else is called so.
 
 Usage: check_findings.py SOURCE KPROF"""
 import csv
 import json
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -20,19 +22,54 @@ NOT_RECORDED = {
     "SystemMemory": "no launch that reaches host memory can be repeated",
     "UncoalescedGlobal": "the run has no bytes per sector",
 }
+# A chase has few warps, but what each waits for is clear. Half of the SMs have no block of grid_smaller_than_gpu.
 LIMITS = {"dram_bound_sum": "DRAM bandwidth", "uncoalesced_read": "DRAM bandwidth", "pipe_alu": "ALU pipe",
-          "compute_bound_fma": "issue slots", "latency_bound_chase": "launch size", "dependent_loads": "latency",
+          "compute_bound_fma": "issue slots", "latency_bound_chase": "latency", "dependent_loads": "latency",
           "occupancy_shared_memory": "occupancy", "coalesced_write": "path from L1 to L2",
-          "shared_bank_conflicts": "L1 data pipe"}
+          "shared_bank_conflicts": "L1 data pipe", "barrier_waits": "barriers", "atomic_one_address": "atomics",
+          "empty_kernel": "launch overhead", "grid_smaller_than_gpu": "launch size", "sleeping_wait": "latency"}
 STALLS = {"dependent_loads": "Long Scoreboard", "dependent_shared_loads": "Short Scoreboard",
           "barrier_waits": "Barrier",
           "fence_each_store": "Membar", "shared_store_flood": "MIO Throttle", "texture_flood": "TEX Throttle",
           "pipe_xu": "MIO Throttle", "dependent_chain": "Wait", "sleeping_wait": "Sleeping"}
 
 
+def read_files(folder):
+    return {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"))}
+
+
+def headlines(sections):
+    """{label in small letters: metrics} of the values below the headings."""
+    labels = {}
+    for section in sections.values():
+        for item in section.get("items", []):
+            names = [item.get("metric") or item["expression"], *item.get("alternatives", [])]
+            labels.setdefault(item["label"].lower(), set()).update(name for name in names if isinstance(name, str))
+    return labels
+
+
+def faults_of_labels(source):
+    labels = headlines(read_files(source / "metricsets/sections"))
+    for finding in read_files(source / "metricsets/findings").values():
+        for value in finding.get("values", []):
+            label, metric = value.get("label", "").lower(), value.get("expression")
+            shown_as = [text for text, metrics in labels.items() if metric in metrics]
+            is_plain = metric and re.fullmatch(r"\w+__[\w.]+", metric)
+            if not label or (label not in labels and not (is_plain and shown_as)):
+                continue
+            if label not in shown_as and not metric_is_choice(metric, labels.get(label, ())):
+                yield f"{finding['id']} calls {metric} \"{value['label']}\"; the page has {shown_as or labels[label]}"
+
+
+def metric_is_choice(expression, metrics):
+    """if_missing(a, b) of what the page shows under the label, as chips have either."""
+    return bool(expression) and set(re.findall(r"\w+__[\w.]+", expression)) <= set(metrics)
+
+
 def read_launches(source, kprof):
     """{function: launch} of the recorded run."""
-    done = subprocess.run([kprof, "report", source / RECORDED, "--json"], capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run([kprof, "report", source / RECORDED, "--json"], capture_output=True, text=True, timeout=60,
+                          check=True)
     return {launch["kernel"]["function"]: launch for launch in json.loads(done.stdout)["launches"]}
 
 
@@ -64,6 +101,10 @@ def faults_of_verdicts(launches):
 
 
 def main(source, kprof):
+    wrong = list(faults_of_labels(source))
+    if wrong:
+        print(*wrong, sep="\n")
+        return 1
     if not (source / RECORDED).exists():
         print(f"skipped: {RECORDED} has not been recorded; tests/gpu/run.sh findings makes it")
         return 77

@@ -86,6 +86,25 @@ class Pages(unittest.TestCase):
         state = self.evaluate(f"document.querySelector('{TABLE} [role=status]').textContent")
         self.assertEqual(state, f"1 of {MANY} rows")
 
+    def test_occupancy_curves_are_those_of_the_json(self):
+        self.open("sample", "#launch-0/Occupancy")
+        done = subprocess.run([KPROF, "report", SAMPLE, "--json"], capture_output=True, text=True, check=True)
+        sections = json.loads(done.stdout)["launches"][0]["sections"]
+        [curves] = [section["what_if"] for section in sections if "what_if" in section]
+        self.assertEqual([curve["id"] for curve in curves],
+                         ["block_size", "registers_per_thread", "shared_memory_per_block"])
+        shown = self.evaluate("[...document.querySelectorAll('.what-if figure')].map(figure => "
+                              "[...figure.querySelectorAll('tbody tr')].map(row => "
+                              "[...row.children].map(cell => cell.textContent)))")
+        def name(step):
+            return f"{step['from']:,}" + (f" to {step['to']:,}" if step["from"] != step["to"] else "")
+        self.assertEqual([[row[0] for row in rows] for rows in shown],
+                         [[name(step) for step in curve["steps"]] for curve in curves])
+        for rows, curve in zip(shown, curves):
+            for row, step in zip(rows, curve["steps"]):
+                self.assertAlmostEqual(float(row[1].split()[0]), step["occupancy_pct"], delta=0.0051)
+        self.assertEqual(self.evaluate("document.querySelectorAll('.what-if svg .now').length"), 3)
+
     def test_the_roofline_shows_points_zooms_and_hides(self):
         self.open("sample")
         points = "document.querySelectorAll('.chart svg path[fill^=\"#\"]:not([fill=\"none\"])')"
@@ -114,8 +133,8 @@ class Pages(unittest.TestCase):
                                            ".filter(w => w > 4 && w < 16)")), 2)
 
     def test_numbers_are_those_of_the_summary(self):
-        text = subprocess.run([KPROF, "report", self.fixture_report, "--page", "summary", "--csv"], capture_output=True,
-                              text=True, check=True).stdout
+        text = subprocess.run([KPROF, "report", self.fixture_report, "--page", "statistics", "--csv"],
+                              capture_output=True, text=True, check=True).stdout
         expected = {(row["kernel"], row["metric"]): float(row["average"]) for row in csv.DictReader(io.StringIO(text))
                     if row["average"]}
         self.open("fixture")

@@ -67,9 +67,9 @@ def check_ncu(golden):
     header, rows = check_csv(golden / "raw-ncu.csv")
     check(rows[0][:11] == [""] * 11 and "ns" in rows[0], "raw-ncu.csv: the second row has the units")
     check(all(ncu_value(value) for row in rows[1:] for value in row[11:]), "raw-ncu.csv: values are not numbers")
-    header, _ = check_csv(golden / "summary-ncu.csv")
+    header, _ = check_csv(golden / "statistics-ncu.csv")
     check(header[0] == "Process ID" and header[-3:] == ["Minimum", "Maximum", "Average"],
-          f"summary-ncu.csv: columns are {header}")
+          f"statistics-ncu.csv: columns are {header}")
 
 
 def check_markdown(path):
@@ -196,6 +196,18 @@ def check_lines(path, whole):
     check(lines == json.loads(whole.read_text())["launches"], f"{path.name}: has other launches than {whole.name}")
 
 
+def check_brief(path, schema):
+    """Each line is a document of its own, of at most 2 KB."""
+    lines = path.read_bytes().splitlines()
+    check(lines, f"{path.name}: no documents")
+    for line in lines:
+        check(len(line) <= 2048, f"{path.name}: a document of {len(line)} bytes")
+        wrong = fits(json.loads(line), schema["$defs"]["brief"], schema)
+        check(wrong is None, f"{path.name}: {wrong}")
+        wrong = fits({**json.loads(line), "version": 99}, schema["$defs"]["brief"], schema)
+        check(wrong is not None, f"{path.name}: the checker takes anything")
+
+
 def check_prometheus(path):
     """Each gauge is announced, its lines stand together, and no two have the same labels."""
     label = r'[a-z_]+="(?:[^"\\\n]|\\["\\n])*"'
@@ -274,22 +286,27 @@ def main():
     for name in ("details-wide.csv", "raw-wide.csv"):
         check_floats(golden / name, lambda header: [column for column in header if "__" in column
                                                     and "fp64_dram_pct_of_roof" not in column])
-    check_floats(golden / "summary-long.csv", lambda header: ["minimum", "maximum", "average", "sum"])
+    check_floats(golden / "statistics-long.csv", lambda header: ["minimum", "maximum", "average", "sum"])
+    check_floats(golden / "summary-long.csv", lambda header: ["gain_pct", "time", "launches", "median", "limit_pct"])
     check_csv(golden / "session-long.csv")
     check_floats(golden / "multiplexed-details-long.csv", lambda header: ["value", "samples", "mad"])
-    check_floats(golden / "multiplexed-summary-long.csv", lambda header: ["samples", "minimum", "maximum", "average"])
+    check_floats(golden / "multiplexed-statistics-long.csv",
+                 lambda header: ["samples", "minimum", "maximum", "average"])
     check_floats(golden / "diff.csv", lambda header: ["p", "baseline", "new", "change_pct", "low_pct", "new_mad"])
     check_ncu(golden)
     for path in sorted(golden.glob("*.md")):
         check_markdown(path)
     schema = json.loads((source / "docs/report.schema.json").read_text())
     for page in ("details", "raw", "summary", "sources", "session", "raw-v1", "raw-v2", "multiplexed-details",
-                 "multiplexed-raw", "multiplexed-summary", "diff"):
+                 "multiplexed-raw", "multiplexed-summary", "diff", "statistics",
+                 "multiplexed-statistics"):
         check_json(golden / f"{page}.json", schema)
     check_lines(golden / "raw.jsonl", golden / "raw.json")
     check_lines(golden / "multiplexed-raw.jsonl", golden / "multiplexed-raw.json")
-    for name in ("summary.prom", "multiplexed-summary.prom"):
+    for name in ("statistics.prom", "multiplexed-statistics.prom"):
         check_prometheus(golden / name)
+    for name in ("brief.jsonl", "multiplexed-brief.jsonl"):
+        check_brief(golden / name, schema)
     check_trace(golden / "raw-trace.json", golden / "raw.json")
     check_examples(source, write_fixture)
     for failure in failures:

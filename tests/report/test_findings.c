@@ -15,10 +15,12 @@
 #include <cjson/cJSON.h>
 #include <math.h>
 
-/* A launch with a value for each member of an object. */
+enum { MAX_METRICS = 256 };
+
+/* A launch with a value for each member of an object; null: not measured. */
 typedef struct made_launch {
     kprof_model model;
-    double values[64];
+    double values[MAX_METRICS];
 } made_launch;
 
 static void set_value(made_launch *launch, const char *name, double value)
@@ -26,7 +28,7 @@ static void set_value(made_launch *launch, const char *name, double value)
     size_t index = kprof_names_find(&launch->model.metric_names, name);
     if (index == KPROF_NAMES_NONE) {
         index = launch->model.metric_count++;
-        assert_true(index < 64);
+        assert_true(index < MAX_METRICS);
         assert_true(kprof_names_add(&launch->model.metric_names, name, index));
     }
     launch->values[index] = value;
@@ -37,7 +39,7 @@ static void set_values(made_launch *launch, const cJSON *values)
     const cJSON *value;
     cJSON_ArrayForEach(value, values)
     {
-        set_value(launch, value->string, value->valuedouble);
+        set_value(launch, value->string, cJSON_IsNull(value) ? NAN : value->valuedouble);
     }
 }
 
@@ -101,6 +103,72 @@ static void check_unknown(const kprof_finding_list *findings, made_launch *launc
     expect_unknown(findings, launch, cJSON_GetArrayItem(without, 0)->valuestring);
 }
 
+/* A row of the verdict is [its name, its text]. */
+static void expect_line(const kprof_findings *findings, kprof_verdict_row row, const cJSON *expected, const char *why)
+{
+    kprof_verdict_text said = kprof_verdict_describe(findings, row, false);
+    const char *name = cJSON_GetArrayItem(expected, 0)->valuestring;
+    const char *text = cJSON_GetArrayItem(expected, 1)->valuestring;
+    if (!said.name.length || strcmp(said.name.data, name) != 0)
+        fail_msg("%s: %s is \"%s\", not \"%s\"", why, said.key, said.name.length ? said.name.data : "", name);
+    if (strcmp(said.text.data, text) != 0)
+        fail_msg("%s: %s is \"%s\", not \"%s\"", why, said.key, said.text.data, text);
+    kprof_verdict_text_free(&said);
+}
+
+/* The row of the verdict that the finding tells. */
+static kprof_verdict_row row_of(const kprof_finding *finding)
+{
+    return finding->verdict == KPROF_VERDICT_LIMIT   ? KPROF_ROW_LIMIT
+           : finding->verdict == KPROF_VERDICT_STALL ? KPROF_ROW_STALL
+                                                     : KPROF_ROW_OCCUPANCY;
+}
+
+static void check_text(const kprof_found *found, const cJSON *one, const char *why)
+{
+    const char *says = cJSON_GetStringValue(cJSON_GetObjectItem(one, "says"));
+    const char *next = cJSON_GetStringValue(cJSON_GetObjectItem(one, "next"));
+    const cJSON *gain = cJSON_GetObjectItem(one, "gain"), *missing = cJSON_GetObjectItem(one, "missing");
+    kprof_strbuf text = KPROF_STRBUF_INIT;
+    kprof_strlist names = KPROF_STRLIST_INIT;
+    kprof_found_say(found, false, &text);
+    if (found->state == KPROF_FOUND && strstr(text.data, "n/a"))
+        fail_msg("%s %s \"%s\"", found->finding->id, why, text.data);
+    if (says && !strstr(text.data, says))
+        fail_msg("%s %s \"%s\", not \"%s\"", found->finding->id, why, text.data, says);
+    if (cJSON_IsNull(gain) ? !isnan(found->gain_pct) : gain && !(fabs(found->gain_pct - gain->valuedouble) < 1e-9))
+        fail_msg("%s %s It is worth %.15g, not %.15g", found->finding->id, why, found->gain_pct, gain->valuedouble);
+    if (next && strcmp(kprof_found_next(found), next) != 0)
+        fail_msg("%s %s Next is %s, not %s", found->finding->id, why, kprof_found_next(found), next);
+    assert_int_equal(kprof_found_missing(found, &names), KPROF_OK);
+    if (missing && !kprof_strlist_contains(&names, missing->valuestring))
+        fail_msg("%s %s It does not lack %s", found->finding->id, why, missing->valuestring);
+    kprof_strlist_free(&names);
+    kprof_strbuf_free(&text);
+}
+
+/* One of `more`: the values of `found` with others in their place. */
+static void check_one_more(const kprof_finding_list *findings, const cJSON *base, const cJSON *one)
+{
+    static const char *const states[] = {
+        [KPROF_FOUND_UNKNOWN] = "not evaluated", [KPROF_FOUND_NOTHING] = "nothing", [KPROF_FOUND] = "found"};
+    kprof_rules *rules;
+    made_launch launch = {0};
+    const char *why = cJSON_GetStringValue(cJSON_GetObjectItem(one, "why"));
+    const char *state = cJSON_GetStringValue(cJSON_GetObjectItem(one, "state"));
+    const cJSON *line = cJSON_GetObjectItem(one, "verdict");
+    set_values(&launch, base);
+    set_values(&launch, cJSON_GetObjectItem(one, "values"));
+    const kprof_findings *all = apply(findings, &launch, &rules);
+    if (strcmp(states[all->items->state], state ? state : "found") != 0)
+        fail_msg("%s: %s It is %s", all->items->finding->id, why, states[all->items->state]);
+    check_text(all->items, one, why);
+    if (line)
+        expect_line(all, row_of(all->items->finding), line, why);
+    kprof_rules_free(rules);
+    free_launch(&launch);
+}
+
 static void check_shipped(const kprof_finding *finding)
 {
     char path[512];
@@ -125,6 +193,11 @@ static void check_shipped(const kprof_finding *finding)
     }
     set_values(&launch, cJSON_GetObjectItem(found, "values"));
     check_unknown(&findings, &launch, cJSON_GetObjectItem(cases, "unknown"));
+    const cJSON *one;
+    cJSON_ArrayForEach(one, cJSON_GetObjectItem(cases, "more"))
+    {
+        check_one_more(&findings, cJSON_GetObjectItem(found, "values"), one);
+    }
     free_launch(&launch);
     cJSON_Delete(cases);
     free(text);
@@ -139,6 +212,67 @@ static void shipped_findings(void **state)
     for (size_t i = 0; i < findings.count; i++)
         check_shipped(findings.items[i]);
     free(findings.items);
+    kprof_catalog_free(catalog);
+}
+
+static void check_launch(const kprof_finding_list *list, const cJSON *made)
+{
+    static const char *const keys[] = {[KPROF_ROW_LIMIT] = "limit",
+                                       [KPROF_ROW_STALL] = "stall",
+                                       [KPROF_ROW_OCCUPANCY] = "occupancy",
+                                       [KPROF_ROW_BEST] = "finding",
+                                       [KPROF_ROW_NEXT] = "next"};
+    const char *name = cJSON_GetStringValue(cJSON_GetObjectItem(made, "name"));
+    const cJSON *found = cJSON_GetObjectItem(made, "found"), *rows = cJSON_GetObjectItem(made, "rows"), *id;
+    kprof_strlist ids = KPROF_STRLIST_INIT;
+    kprof_rules *rules;
+    made_launch launch = {0};
+    set_values(&launch, cJSON_GetObjectItem(made, "values"));
+    const kprof_findings *all = apply(list, &launch, &rules);
+    for (size_t i = 0; i < all->count; i++) {
+        if (all->items[i].state == KPROF_FOUND)
+            assert_true(kprof_strlist_add(&ids, all->items[i].finding->id));
+    }
+    cJSON_ArrayForEach(id, found)
+    {
+        if (!kprof_strlist_contains(&ids, id->valuestring))
+            fail_msg("%s: %s is not found", name, id->valuestring);
+    }
+    for (size_t i = 0; i < ids.count; i++) {
+        bool is_expected = false;
+        cJSON_ArrayForEach(id, found)
+        {
+            is_expected = is_expected || strcmp(id->valuestring, ids.items[i]) == 0;
+        }
+        if (!is_expected)
+            fail_msg("%s: %s is found", name, ids.items[i]);
+    }
+    for (kprof_verdict_row row = 0; row < KPROF_VERDICT_ROWS; row++) {
+        if (cJSON_GetObjectItem(rows, keys[row]))
+            expect_line(all, row, cJSON_GetObjectItem(rows, keys[row]), name);
+    }
+    kprof_strlist_free(&ids);
+    kprof_rules_free(rules);
+    free_launch(&launch);
+}
+
+/* What is told of whole launches: exactly these findings, and these rows of the verdict. */
+static void shipped_verdicts(void **state)
+{
+    (void)state;
+    kprof_finding_list list;
+    kprof_catalog *catalog = fixture_findings_load(true, &list);
+    char *text = fixture_read(KPROF_TESTS_DIR "/report/verdicts.json", NULL);
+    cJSON *launches = cJSON_Parse(text);
+    const cJSON *made;
+    assert_true(cJSON_GetArraySize(launches) > 0);
+    cJSON_ArrayForEach(made, launches)
+    {
+        check_launch(&list, made);
+    }
+    cJSON_Delete(launches);
+    free(text);
+    free(list.items);
     kprof_catalog_free(catalog);
 }
 
@@ -340,6 +474,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(shipped_findings),
+        cmocka_unit_test(shipped_verdicts),
         cmocka_unit_test(options_are_chosen),
         cmocka_unit_test(gains_are_shares),
         cmocka_unit_test(verdict_tells_what_is_known),

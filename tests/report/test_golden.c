@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "fixture.h"
+#include "report/change.h"
 
 typedef struct golden_case {
     const char *name;
@@ -57,6 +58,11 @@ static void check_report(const char *report_file, const golden_case *test)
     assert_true(same);
 }
 
+static const kprof_condition long_launches = {.text = (char *)"duration>65us",
+                                              .metric = (char *)KPROF_TIME_METRIC,
+                                              .comparator = KPROF_ABOVE,
+                                              .limit = 65,
+                                              .unit = "us"};
 static char vector_add[] = "vectorAdd";
 static char any_kernel[] = "regex:.*";
 static const kprof_filter_spec only_vector_add = {.kernel = vector_add};
@@ -78,30 +84,41 @@ static golden_case cases[] = {
     {"details-help.txt", {TEXT(DETAILS), .details_help = true, .filter = &only_vector_add}},
     {"details-function.txt", {TEXT(DETAILS), .kernel_base = "function", .filter = &second_launch}},
     {"raw.txt", {TEXT(RAW)}},
+    {"statistics.txt", {TEXT(STATISTICS)}},
     {"summary.txt", {TEXT(SUMMARY)}},
     {"session.txt", {TEXT(SESSION)}},
     {"sources.txt", {TEXT(SOURCES)}},
     {"sources.json", {JSON(SOURCES)}},
     {"details-long.csv", {CSV(DETAILS, LONG)}},
     {"raw-long.csv", {CSV(RAW, LONG)}},
+    {"statistics-long.csv", {CSV(STATISTICS, LONG)}},
     {"summary-long.csv", {CSV(SUMMARY, LONG)}},
     {"session-long.csv", {CSV(SESSION, LONG)}},
     {"details-wide.csv", {CSV(DETAILS, WIDE)}},
     {"raw-wide.csv", {CSV(RAW, WIDE), .kernel_base = "mangled"}},
     {"details-ncu.csv", {CSV(DETAILS, NCU)}},
     {"raw-ncu.csv", {CSV(RAW, NCU)}},
-    {"summary-ncu.csv", {CSV(SUMMARY, NCU)}},
+    {"statistics-ncu.csv", {CSV(STATISTICS, NCU)}},
     {"details.json", {JSON(DETAILS)}},
     {"raw.json", {JSON(RAW)}},
+    {"statistics.json", {JSON(STATISTICS)}},
     {"summary.json", {JSON(SUMMARY)}},
     {"session.json", {JSON(SESSION)}},
     {"details.md", {MARKDOWN(DETAILS)}},
     {"raw.md", {MARKDOWN(RAW), .filter = &second_launch}},
+    {"statistics.md", {MARKDOWN(STATISTICS)}},
     {"summary.md", {MARKDOWN(SUMMARY)}},
     {"session.md", {MARKDOWN(SESSION)}},
     {"raw.jsonl", {.page = KPROF_PAGE_RAW, .format = KPROF_FORMAT_JSONL}},
-    {"summary.jsonl", {.page = KPROF_PAGE_SUMMARY, .format = KPROF_FORMAT_JSONL, .filter = &only_vector_add}},
-    {"summary.prom", {.page = KPROF_PAGE_SUMMARY, .format = KPROF_FORMAT_PROMETHEUS}},
+    {"statistics.jsonl", {.page = KPROF_PAGE_STATISTICS, .format = KPROF_FORMAT_JSONL, .filter = &only_vector_add}},
+    {"statistics.prom", {.page = KPROF_PAGE_STATISTICS, .format = KPROF_FORMAT_PROMETHEUS}},
+    {"summary-config.txt", {TEXT(SUMMARY), .group_by = KPROF_GROUP_CONFIG, .sort = KPROF_SORT_DURATION, .top = 1}},
+    {"summary-process.csv", {CSV(SUMMARY, LONG), .group_by = KPROF_GROUP_PROCESS, .sort = KPROF_SORT_NAME}},
+    {"summary-filter.txt", {TEXT(SUMMARY), .conditions = &long_launches, .condition_count = 1}},
+    {"details-filter.txt", {TEXT(DETAILS), .conditions = &long_launches, .condition_count = 1}},
+    {"brief.txt", {TEXT(BRIEF)}},
+    {"brief.jsonl", {.page = KPROF_PAGE_BRIEF, .format = KPROF_FORMAT_JSONL}},
+    {"brief.md", {MARKDOWN(BRIEF)}},
     {"raw-trace.json", {.page = KPROF_PAGE_RAW, .format = KPROF_FORMAT_PERFETTO}},
 };
 #define CASE_COUNT (sizeof cases / sizeof *cases)
@@ -112,24 +129,29 @@ static golden_case multiplexed_cases[] = {
     {"multiplexed-details.txt", {TEXT(DETAILS)}},
     {"multiplexed-details-some.txt", {TEXT(DETAILS), .filter = &later_launches}},
     {"multiplexed-raw.txt", {TEXT(RAW)}},
+    {"multiplexed-statistics.txt", {TEXT(STATISTICS)}},
     {"multiplexed-summary.txt", {TEXT(SUMMARY)}},
     {"multiplexed-details-long.csv", {CSV(DETAILS, LONG)}},
     {"multiplexed-raw-wide.csv", {CSV(RAW, WIDE)}},
     {"multiplexed-details-ncu.csv", {CSV(DETAILS, NCU)}},
+    {"multiplexed-statistics-long.csv", {CSV(STATISTICS, LONG)}},
     {"multiplexed-summary-long.csv", {CSV(SUMMARY, LONG)}},
     {"multiplexed-details.md", {MARKDOWN(DETAILS), .filter = &later_launches}},
     {"multiplexed-details.json", {JSON(DETAILS)}},
     {"multiplexed-raw.json", {JSON(RAW)}},
+    {"multiplexed-statistics.json", {JSON(STATISTICS)}},
     {"multiplexed-summary.json", {JSON(SUMMARY)}},
+    {"multiplexed-brief.txt", {TEXT(BRIEF)}},
+    {"multiplexed-brief.jsonl", {.page = KPROF_PAGE_BRIEF, .format = KPROF_FORMAT_JSONL}},
     {"multiplexed-raw.jsonl", {.page = KPROF_PAGE_RAW, .format = KPROF_FORMAT_JSONL}},
-    {"multiplexed-summary.prom", {.page = KPROF_PAGE_SUMMARY, .format = KPROF_FORMAT_PROMETHEUS}},
+    {"multiplexed-statistics.prom", {.page = KPROF_PAGE_STATISTICS, .format = KPROF_FORMAT_PROMETHEUS}},
 };
 #define MULTIPLEXED_COUNT (sizeof multiplexed_cases / sizeof *multiplexed_cases)
 
 /* The same run as version 1 of the schema had it, which does not tell passes. */
 static golden_case version_1_cases[] = {
     {"details-v1.txt", {TEXT(DETAILS), .filter = &second_launch}},
-    {"summary-v1.json", {JSON(SUMMARY)}},
+    {"statistics-v1.json", {JSON(STATISTICS)}},
     {"raw-wide-v1.csv", {CSV(RAW, WIDE), .filter = &second_launch}},
     {"raw-v1.txt", {TEXT(RAW), .filter = &second_launch}},
     {"raw-v1.json", {JSON(RAW), .filter = &second_launch}},
@@ -207,8 +229,9 @@ static void check_width(const char *report_file, unsigned width)
 {
     kprof_report *report = NULL;
     assert_int_equal(kprof_report_open(report_file, &report), KPROF_OK);
-    for (unsigned i = 0; i < 8; i++) {
-        const kprof_print_options options = {TEXT(DETAILS),
+    static const kprof_page pages[] = {KPROF_PAGE_DETAILS, KPROF_PAGE_SUMMARY};
+    for (unsigned i = 0; i < 16; i++) {
+        const kprof_print_options options = {.page = pages[i / 8],
                                              .width = width,
                                              .all_rows = i & 1,
                                              .details_help = (i & 2) != 0,

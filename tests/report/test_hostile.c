@@ -347,6 +347,54 @@ static void test_names_in_json(void **state)
     expect_printed(KPROF_FORMAT_CSV, "\"a\\n\\x1b\\xc2\\x9b\\xe2\\x80\\xae\xc3\xbc\\xff\"");
 }
 
+static void expect_small(const char *text, size_t most_lines, size_t most_bytes)
+{
+    size_t lines = 0;
+    for (const char *line = text; *line; line += strcspn(line, "\n") + 1) {
+        const size_t length = strcspn(line, "\n");
+        lines = length ? lines + 1 : 0; /* an empty line stands between two kernels */
+        if (lines > most_lines || length > most_bytes)
+            fail_msg("line %zu of %zu bytes: %.200s", lines, length, line);
+    }
+}
+
+/* However long and strange the names are, a document has 2 KB at most, and a kernel 15 lines of 100 columns. */
+static void test_brief_stays_small(void **state)
+{
+    (void)state;
+    static const char *const names[] = {
+        "'x'", "char(34)||char(92)", "char(1)||char(127)", "char(155)||char(8238)", "CAST(x'ff' AS TEXT)", "'ü'"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char sql[512];
+        kprof_report *report = NULL;
+        kprof_status status;
+        kprof_finding_list findings;
+        kprof_catalog *catalog = fixture_findings_load(true, &findings);
+        fixture_write_multiplexed(path);
+        snprintf(sql, sizeof sql,
+                 "UPDATE kernel SET demangled=replace(hex(zeroblob(999)), '00', %s);"
+                 "UPDATE device SET name=(SELECT demangled FROM kernel);"
+                 "UPDATE process SET name=(SELECT demangled FROM kernel)",
+                 names[i]);
+        execute(sql);
+        kprof_print_options options = {
+            .page = KPROF_PAGE_BRIEF, .findings = &findings, .group_by = KPROF_GROUP_PROCESS};
+        for (int is_json = 0; is_json < 2; is_json++) {
+            options.format = is_json ? KPROF_FORMAT_JSONL : KPROF_FORMAT_TEXT;
+            assert_int_equal(kprof_report_open(path, &report), KPROF_OK);
+            char *text = fixture_print(report, &options, &status);
+            assert_int_equal(status, KPROF_OK);
+            expect_small(is_json ? text : strchr(text, '\n') + 1, is_json ? 1000 : 15, is_json ? 2048 : 300);
+            if (i == 0 && !is_json)
+                expect_small(strchr(text, '\n') + 1, 15, 100);
+            free(text);
+            assert_int_equal(kprof_report_close(report), KPROF_OK);
+        }
+        free(findings.items);
+        kprof_catalog_free(catalog);
+    }
+}
+
 static void test_formulas(void **state)
 {
     (void)state;
@@ -421,9 +469,10 @@ static void test_too_much(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_no_report),          TEST(test_special_names), TEST(test_other_versions), TEST(test_other_tables),
-        TEST(test_truncated),          TEST(test_flipped_bytes), TEST(test_bad_rows),       TEST(test_odd_rows),
-        TEST(test_control_characters), TEST(test_names_in_json), TEST(test_formulas),       TEST(test_too_much),
+        TEST(test_no_report),          TEST(test_special_names), TEST(test_other_versions),    TEST(test_other_tables),
+        TEST(test_truncated),          TEST(test_flipped_bytes), TEST(test_bad_rows),          TEST(test_odd_rows),
+        TEST(test_control_characters), TEST(test_names_in_json), TEST(test_brief_stays_small), TEST(test_formulas),
+        TEST(test_too_much),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -88,6 +88,62 @@ static void test_driver_wins(void **state)
     assert_true(out.limit_warps == 8 && out.blocks_per_sm == 6 && out.warps_pct == 75);
 }
 
+static const kprof_what_if_step *step_of(const kprof_what_if *curve, uint32_t value)
+{
+    for (size_t i = 0; i < curve->step_count; i++) {
+        if (value >= curve->steps[i].from && value <= curve->steps[i].to)
+            return &curve->steps[i];
+    }
+    fail_msg("%s has no %u", curve->id, value);
+    return NULL;
+}
+
+/* Each value of a curve is what a launch with that value has, and steps follow each other without a gap. */
+static void test_what_if_agrees_with_launches(void **state)
+{
+    (void)state;
+    launch_setup base = make(384, 40, 20000);
+    base.kernel.static_smem_bytes = 4000;
+    base.launch.max_blocks_per_sm = 5; /* as it is; not if something changes */
+    kprof_what_if curves[KPROF_WHAT_IFS_MAX];
+    const size_t count = kprof_what_if_compute(&(kprof_launch_facts){&base.launch, &base.kernel, &base.device}, curves);
+    assert_int_equal(count, KPROF_WHAT_IFS_MAX);
+    assert_true(curves[0].now == 384 && curves[1].now == 40 && curves[2].now == 24000);
+    base.launch.max_blocks_per_sm = 0;
+    for (uint32_t threads = 1; threads <= 1024; threads += 31) {
+        launch_setup other = base;
+        other.launch.block[0] = threads;
+        assert_true(step_of(&curves[0], threads)->warps_pct == occupancy(&other).warps_pct);
+    }
+    for (uint32_t registers = 1; registers <= 255; registers++) {
+        launch_setup other = base;
+        other.kernel.registers_per_thread = registers;
+        assert_true(step_of(&curves[1], registers)->warps_pct == occupancy(&other).warps_pct);
+    }
+    for (uint32_t bytes = 4000; bytes <= base.device.max_smem_per_block_optin_bytes; bytes += 99) {
+        launch_setup other = base;
+        other.launch.dynamic_smem_bytes = bytes - 4000;
+        assert_true(step_of(&curves[2], bytes)->warps_pct == occupancy(&other).warps_pct);
+    }
+    for (size_t i = 0; i < count; i++) {
+        for (size_t k = 1; k < curves[i].step_count; k++)
+            assert_true(curves[i].steps[k].from == curves[i].steps[k - 1].to + 1);
+    }
+    static const uint32_t odd[] = {0, 1, 3, 257, 4096, UINT32_MAX};
+    for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
+        for (size_t k = 0; k < sizeof odd / sizeof *odd; k++) {
+            launch_setup other = base;
+            other.device.warp_size = odd[i];
+            other.device.max_smem_per_block_optin_bytes = odd[k];
+            other.launch.dynamic_smem_bytes = other.kernel.registers_per_thread = odd[k];
+            assert_true(kprof_what_if_compute(&(kprof_launch_facts){&other.launch, &other.kernel, &other.device},
+                                              curves) <= KPROF_WHAT_IFS_MAX);
+        }
+    }
+    memset(&base.device, 0, sizeof base.device);
+    assert_int_equal(kprof_what_if_compute(&(kprof_launch_facts){&base.launch, &base.kernel, &base.device}, curves), 0);
+}
+
 static void test_unknown_device(void **state)
 {
     (void)state;
@@ -184,6 +240,7 @@ int main(void)
         cmocka_unit_test(test_registers_are_rounded),
         cmocka_unit_test(test_limited_by_shared_memory),
         cmocka_unit_test(test_driver_wins),
+        cmocka_unit_test(test_what_if_agrees_with_launches),
         cmocka_unit_test(test_unknown_device),
         cmocka_unit_test(test_every_name_has_a_value),
         cmocka_unit_test(test_values),

@@ -130,6 +130,41 @@ static void test_units(void **state)
     assert_string_equal(base.unit, "ns");
 }
 
+/* A number is read in any unit that it may be shown in. */
+static void test_read_units(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *unit;
+        double factor; /* 0: no such unit */
+    } rows[] = {
+        {"", "ns", 1},
+        {"ns", "ns", 1},
+        {"us", "ns", 1e3},
+        {"ms", "ns", 1e6},
+        {"s", "ns", 1e9},
+        {"KB", "byte", 1e3},
+        {"gb", "byte", 1e9},
+        {"byte", "byte", 1},
+        {"GB/s", "byte/second", 1e9},
+        {"GHz", "cycle/second", 1e9},
+        {"%", "%", 1},
+        {"inst", "inst", 1},
+        {"us", "byte", 0},
+        {"GB", "byte/second", 0},
+        {"min", "ns", 0},
+        {"%", "ns", 0},
+        {"KB", "inst", 0},
+        {"x", "", 0},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        double factor;
+        const bool is_unit = kprof_units_parse(rows[i].text, rows[i].unit, &factor);
+        if (is_unit != (rows[i].factor > 0) || (is_unit && factor != rows[i].factor))
+            fail_msg("\"%s\" of \"%s\": %d, %g", rows[i].text, rows[i].unit, is_unit, factor);
+    }
+}
+
 static void test_units_like_ncu(void **state)
 {
     (void)state;
@@ -342,19 +377,13 @@ static void test_names(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_exact),
-        cmocka_unit_test(test_exact_agrees_with_printf),
-        cmocka_unit_test(test_grouped),
-        cmocka_unit_test(test_locale_changes_nothing),
-        cmocka_unit_test(test_units),
-        cmocka_unit_test(test_units_like_ncu),
-        cmocka_unit_test(test_grid_width),
-        cmocka_unit_test(test_grid_marks),
-        cmocka_unit_test(test_grid_blocks),
-        cmocka_unit_test(test_short_names),
-        cmocka_unit_test(test_short_names_differ),
-        cmocka_unit_test(test_lines),
-        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_exact),          cmocka_unit_test(test_exact_agrees_with_printf),
+        cmocka_unit_test(test_grouped),        cmocka_unit_test(test_locale_changes_nothing),
+        cmocka_unit_test(test_units),          cmocka_unit_test(test_read_units),
+        cmocka_unit_test(test_units_like_ncu), cmocka_unit_test(test_grid_width),
+        cmocka_unit_test(test_grid_marks),     cmocka_unit_test(test_grid_blocks),
+        cmocka_unit_test(test_short_names),    cmocka_unit_test(test_short_names_differ),
+        cmocka_unit_test(test_lines),          cmocka_unit_test(test_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -28,6 +28,7 @@ function readLaunch(raw, part, texts) {
         disagree: text(raw.disagree),
         spreads: new Map((raw.spreads ?? []).map(([column, samples, mad]) => [column, { samples, mad }])),
         doubtful: new Set(raw.doubtful ?? []),
+        whatIf: JSON.parse(text(raw.what_if) ?? "[]"),
         verdict: (raw.verdict ?? []).map(([name, pct, line], i) => ({
             ...part.verdict[i],
             name: text(name),

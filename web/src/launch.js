@@ -4,6 +4,7 @@ import { memoryChart } from "./memory.js";
 import { rooflineChart, rooflineChoices } from "./roofline.js";
 import { bar, plainTable } from "./table.js";
 import { human } from "./units.js";
+import { whatIfView } from "./whatif.js";
 
 export const shape = (sizes) => (sizes ? `(${sizes.join(", ")})` : null);
 export const launchLink = (launch) => `#launch-${launch.id}`;
@@ -139,6 +140,7 @@ function sectionOf(run, launch, section, name) {
             section.tables.map((table) => valueTable(run, launch, table)),
         ),
         rooflines(run, launch, section.rooflines, name),
+        section.what_if && whatIfView(launch.whatIf),
     );
 }
 

@@ -1,0 +1,215 @@
+/* Goes through the merging of reports, also for one. */
+#include "cli/subset.h"
+#include "cli/outcome.h"
+#include "cli/paths.h"
+#include "cli/words.h"
+#include "core/log.h"
+#include "report/merge.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Refuse a file that is named twice, also by a link. */
+static kprof_status check_files(const kprof_strlist *names)
+{
+    struct stat *files = calloc(names->count + 1, sizeof *files);
+    kprof_status status = files ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
+    for (size_t i = 0; i < names->count && status == KPROF_OK; i++) {
+        char *path = kprof_report_path(names->items[i]);
+        if (!path)
+            status = kprof_fail(KPROF_NO_MEMORY, "out of memory");
+        else if (stat(path, &files[i]) != 0)
+            files[i].st_nlink = 0; /* opening it tells why */
+        for (size_t k = 0; k < i && status == KPROF_OK && files[i].st_nlink > 0; k++) {
+            if (files[k].st_nlink > 0 && files[k].st_dev == files[i].st_dev && files[k].st_ino == files[i].st_ino)
+                status = kprof_fail(KPROF_USAGE, "%s and %s are one file", names->items[k], names->items[i]);
+        }
+        free(path);
+    }
+    free(files);
+    return status;
+}
+
+static kprof_status create(const kprof_options *options, const char *path, bool claimed, kprof_report **out)
+{
+    char *command_line = kprof_words_join(options->words), *folder = getcwd(NULL, 0);
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    kprof_run_info info = {
+        .command_line = command_line ? command_line : "",
+        .working_directory = folder ? folder : "",
+        .kprof_version = KPROF_VERSION,
+        .start_unix_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec,
+    };
+    kprof_create_mode mode = options->force_overwrite ? KPROF_CREATE_REPLACE : KPROF_CREATE_NEW;
+    kprof_status status = kprof_report_create(path, claimed ? KPROF_CREATE_CLAIMED : mode, &info, out);
+    free(command_line);
+    free(folder);
+    return status;
+}
+
+static kprof_status add_all(const kprof_options *options, const kprof_subset *subset, kprof_report *report)
+{
+    kprof_merge *merge = NULL;
+    kprof_status status = kprof_merge_new(report, &merge);
+    for (size_t i = 0; i < options->reports.count && status == KPROF_OK; i++) {
+        char *path = kprof_report_path(options->reports.items[i]);
+        status = path ? kprof_merge_add(merge, path, options->reports.items[i], subset)
+                      : kprof_fail(KPROF_NO_MEMORY, "out of memory");
+        free(path);
+    }
+    if (status == KPROF_OK)
+        status = kprof_merge_finish(merge);
+    kprof_merge_free(merge);
+    return status;
+}
+
+/* The file to build the report in: without --export, in a folder of its own, which is closed to others. */
+static kprof_status claim(const kprof_options *options, char **path, bool *claimed)
+{
+    if (options->export_path)
+        return kprof_export_path_claim(options->export_path, path, claimed);
+    const char *folder = secure_getenv("TMPDIR");
+    if (asprintf(path, "%s/kprof-part-XXXXXX/part.kprof", folder && *folder == '/' ? folder : "/tmp") < 0) {
+        *path = NULL;
+        return kprof_fail(KPROF_NO_MEMORY, "out of memory");
+    }
+    char *name = strrchr(*path, '/');
+    *name = '\0';
+    const bool made = mkdtemp(*path) != NULL;
+    const int reason = errno;
+    *name = '/';
+    if (made)
+        return KPROF_OK;
+    *name = '\0';
+    kprof_status status = kprof_fail(KPROF_OUTPUT, "cannot make %s: %s; set TMPDIR", *path, strerror(reason));
+    free(*path);
+    *path = NULL;
+    return status;
+}
+
+void kprof_subset_discard(char *path)
+{
+    if (!path)
+        return;
+    unlink(path);
+    *strrchr(path, '/') = '\0';
+    rmdir(path);
+    free(path);
+}
+
+kprof_status kprof_reports_join(const kprof_options *options, const kprof_subset *subset, char **path)
+{
+    kprof_report *report = NULL;
+    bool claimed = false;
+    *path = NULL;
+    kprof_status status = check_files(&options->reports);
+    if (status == KPROF_OK)
+        status = claim(options, path, &claimed);
+    if (status == KPROF_OK)
+        status = create(options, *path, claimed, &report);
+    if (status == KPROF_OK)
+        status = add_all(options, subset, report);
+    if (status == KPROF_OK)
+        status = kprof_report_close(report);
+    else
+        kprof_report_discard(report);
+    if (status == KPROF_OK)
+        return KPROF_OK;
+    if (options->export_path)
+        free(*path);
+    else
+        kprof_subset_discard(*path);
+    *path = NULL;
+    return status;
+}
+
+bool kprof_subset_is_wanted(const kprof_options *options)
+{
+    const kprof_selection *selection = &options->selection;
+    return options->reports.count > 1 || options->export_path || options->launches.count > 0 ||
+           selection->sets.count > 0 || selection->sections.count > 0 || selection->metrics.count > 0;
+}
+
+/* "5" or "5-9". */
+static kprof_status read_range(const char *word, kprof_launch_range *out)
+{
+    char *end = NULL;
+    errno = 0;
+    out->first = out->last = strtoll(word, &end, 10);
+    bool is_valid = *word >= '0' && *word <= '9' && errno == 0;
+    if (is_valid && *end == '-' && end[1] >= '0' && end[1] <= '9')
+        out->last = strtoll(end + 1, &end, 10);
+    if (!is_valid || *end || errno || out->last < out->first)
+        return kprof_fail(KPROF_USAGE, "--launch: \"%s\" is not valid, give the number of a launch, or two as 5-9",
+                          word);
+    return KPROF_OK;
+}
+
+static kprof_status read_ranges(const kprof_strlist *words, kprof_launch_range **out)
+{
+    *out = calloc(words->count + 1, sizeof **out);
+    kprof_status status = *out ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
+    for (size_t i = 0; i < words->count && status == KPROF_OK; i++)
+        status = read_range(words->items[i], &(*out)[i]);
+    return status;
+}
+
+/* Set files, where sets or metrics are named. A kprof that was copied alone has none, and knows no aliases. */
+static kprof_status load_catalog(const kprof_options *options, kprof_catalog **out)
+{
+    const kprof_selection *selection = &options->selection;
+    const bool may_have_aliases = selection->metrics.count > 0 && kprof_catalog_is_there();
+    *out = NULL;
+    return selection->sets.count > 0 || may_have_aliases ? kprof_catalog_locate(options, out) : KPROF_OK;
+}
+
+/* The sections of the sets that are asked for. */
+static kprof_status find_sections(const kprof_options *options, const kprof_catalog *catalog, kprof_strlist *out)
+{
+    if (options->selection.sets.count == 0)
+        return KPROF_OK;
+    const kprof_selection sets = {.sets = options->selection.sets};
+    kprof_status status = kprof_selection_check(catalog, &sets);
+    for (size_t i = 0; status == KPROF_OK && i < kprof_catalog_set_count(catalog); i++) {
+        const kprof_catalog_entry set = kprof_catalog_set(catalog, i);
+        bool is_asked_for = kprof_strlist_contains(&sets.sets, set.id);
+        for (const char *const *alias = set.aliases; *alias; alias++)
+            is_asked_for = is_asked_for || kprof_strlist_contains(&sets.sets, *alias);
+        for (const char *const *id = set.section_ids; is_asked_for && *id && status == KPROF_OK; id++)
+            status = kprof_strlist_add(out, *id) ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
+    }
+    return status;
+}
+
+kprof_status kprof_subset_make(const kprof_options *options, char **path)
+{
+    kprof_launch_range *ranges = NULL;
+    kprof_strlist sections = KPROF_STRLIST_INIT;
+    kprof_catalog *catalog = NULL;
+    *path = NULL;
+    kprof_status status = read_ranges(&options->launches, &ranges);
+    if (status == KPROF_OK)
+        status = load_catalog(options, &catalog);
+    if (status == KPROF_OK)
+        status = find_sections(options, catalog, &sections);
+    const kprof_subset subset = {
+        .filter = &options->filter,
+        .ranges = ranges,
+        .range_count = options->launches.count,
+        .sections = &options->selection.sections,
+        .sections_of_set = &sections,
+        .metrics = &options->selection.metrics,
+        .catalog = catalog,
+    };
+    if (status == KPROF_OK)
+        status = kprof_reports_join(options, &subset, path);
+    kprof_strlist_free(&sections);
+    kprof_catalog_free(catalog);
+    free(ranges);
+    return status;
+}

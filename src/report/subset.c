@@ -1,0 +1,260 @@
+/* Sections and metrics are chosen in the model of a report; launches while walking through them. */
+#include "report/subset.h"
+#include "core/regex.h"
+#include "report/view.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Is `name` what `word` asks for: that name, that name before its first point, or a match of its pattern? */
+static kprof_status matches(const char *word, kprof_regex *regex, const char *name, bool *out)
+{
+    const size_t length = strlen(word);
+    *out = strncmp(name, word, length) == 0 && (name[length] == '\0' || name[length] == '.');
+    return regex ? kprof_regex_search(regex, name, out) : KPROF_OK;
+}
+
+/* The names that may be chosen from. */
+typedef struct name_list {
+    const char *option, *what; /* "--section", "section" */
+    const char *const *names;  /* [count] */
+    size_t count;
+} name_list;
+
+/* Set taken[i] for the names that a word asks for. UNKNOWN_NAME when that is none. */
+static kprof_status take_word(const name_list *list, const char *path, const char *word, bool *taken)
+{
+    const char *pattern = kprof_regex_pattern(word);
+    kprof_regex *regex = NULL;
+    const char *nearest = pattern ? NULL : kprof_nearest(word, list->names, list->count);
+    bool found = false, is_one = false;
+    kprof_status status = pattern ? kprof_regex_new(list->option, pattern, &regex) : KPROF_OK;
+    for (size_t i = 0; i < list->count && status == KPROF_OK; i++) {
+        status = matches(word, regex, list->names[i], &is_one);
+        taken[i] = taken[i] || is_one;
+        found = found || is_one;
+    }
+    kprof_regex_free(regex);
+    if (status == KPROF_OK && !found)
+        status = kprof_fail(KPROF_UNKNOWN_NAME, "%s: %s %s: the report has no such %s%s%s%s", path, list->option, word,
+                            list->what, nearest ? "; did you mean " : "", nearest ? nearest : "", nearest ? "?" : "");
+    return status;
+}
+
+/* Set taken[i] for the names of a list. UNKNOWN_NAME when that is none. */
+static kprof_status take_any(const name_list *list, const char *path, const kprof_strlist *wanted, bool *taken)
+{
+    bool found = wanted->count == 0;
+    for (size_t i = 0; i < list->count; i++) {
+        const bool is_one = kprof_strlist_contains(wanted, list->names[i]);
+        taken[i] = taken[i] || is_one;
+        found = found || is_one;
+    }
+    return found ? KPROF_OK
+                 : kprof_fail(KPROF_UNKNOWN_NAME, "%s: --set: the report has no section of these sets", path);
+}
+
+static kprof_status take_words(const name_list *list, const char *path, const kprof_strlist *words, bool *taken)
+{
+    kprof_status status = KPROF_OK;
+    for (size_t i = 0; i < words->count && status == KPROF_OK; i++)
+        status = take_word(list, path, words->items[i], taken);
+    return status;
+}
+
+static bool has_name(void *user, const char *name)
+{
+    const name_list *list = user;
+    for (size_t i = 0; i < list->count; i++) {
+        if (strcmp(list->names[i], name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Set taken[i] for what stands for an alias. UNKNOWN_NAME when the report has nothing that does. */
+static kprof_status take_alias(const name_list *list, const char *path, const kprof_alias *alias, bool *taken)
+{
+    const kprof_name_supply supply = {has_name, (void *)list};
+    const kprof_alias_entry entry = kprof_alias_describe(alias);
+    kprof_strlist chosen = KPROF_STRLIST_INIT;
+    kprof_status status = kprof_alias_choose(alias, &supply, &chosen);
+    if (status == KPROF_OK && chosen.count == 0)
+        status = kprof_fail(KPROF_UNKNOWN_NAME, "%s: %s %s: the report has nothing that stands for it%s%s%s", path,
+                            list->option, entry.name, entry.stands_for ? ", such as " : "; nothing does",
+                            entry.stands_for ? entry.stands_for : "", entry.stands_for ? "" : " on any chip");
+    if (status == KPROF_OK)
+        status = take_words(list, path, &chosen, taken);
+    kprof_strlist_free(&chosen);
+    return status;
+}
+
+/* Set taken[i] for the metrics that are named. */
+static kprof_status take_metrics(const kprof_subset *subset, const char *path, const kprof_model *model, bool *taken)
+{
+    const char **names = calloc(model->metric_count + 1, sizeof *names);
+    if (!names)
+        return kprof_fail(KPROF_NO_MEMORY, "out of memory");
+    for (size_t i = 0; i < model->metric_count; i++)
+        names[i] = model->metrics[i].name;
+    const name_list list = {"--metrics", "metric", names, model->metric_count};
+    kprof_status status = KPROF_OK;
+    for (size_t i = 0; i < subset->metrics->count && status == KPROF_OK; i++) {
+        const char *word = subset->metrics->items[i];
+        const kprof_alias *alias = subset->catalog ? kprof_catalog_find_alias(subset->catalog, word) : NULL;
+        status = alias ? take_alias(&list, path, alias, taken) : take_word(&list, path, word, taken);
+    }
+    free(names);
+    return status;
+}
+
+/* Take out the sections that are not chosen, of which a chip may have none. */
+static kprof_status take_sections(const kprof_subset *subset, const char *path, kprof_model *model)
+{
+    size_t count = 0, at = 0;
+    for (size_t i = 0; i < model->chip_count; i++)
+        count += model->chips[i].section_count;
+    const char **names = calloc(count + 1, sizeof *names);
+    bool *taken = calloc(count + 1, sizeof *taken);
+    kprof_status status = names && taken ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
+    for (size_t i = 0; i < model->chip_count && status == KPROF_OK; i++) {
+        for (size_t k = 0; k < model->chips[i].section_count; k++)
+            names[at++] = model->chips[i].sections[k].id;
+    }
+    const name_list list = {"--section", "section", names, count};
+    if (status == KPROF_OK)
+        status = take_words(&list, path, subset->sections, taken);
+    if (status == KPROF_OK)
+        status = take_any(&list, path, subset->sections_of_set, taken);
+    at = 0;
+    for (size_t i = 0; i < model->chip_count && status == KPROF_OK; i++) {
+        kprof_model_chip *chip = &model->chips[i];
+        size_t left = 0;
+        for (size_t k = 0; k < chip->section_count; k++) {
+            if (taken[at++])
+                chip->sections[left++] = chip->sections[k];
+            else
+                kprof_section_free(&chip->sections[k]);
+        }
+        chip->section_count = left;
+    }
+    free(names);
+    free(taken);
+    return status;
+}
+
+/* Mark what the sections of the model show, too. */
+static kprof_status take_shown(const kprof_model *model, bool *taken)
+{
+    kprof_view view;
+    kprof_status status = kprof_view_sections(model, &view);
+    if (status != KPROF_OK)
+        return status;
+    for (size_t i = 0; i < view.column_count; i++) {
+        if (view.columns[i].metric < model->metric_count)
+            taken[view.columns[i].metric] = true;
+    }
+    kprof_view_free(&view);
+    return KPROF_OK;
+}
+
+/* Add to a chip the section of the metrics that are named. */
+static kprof_status add_named(kprof_model *model, kprof_model_chip *chip, const bool *taken)
+{
+    kprof_section *sections = realloc(chip->sections, (chip->section_count + 1) * sizeof *sections);
+    if (!sections)
+        return kprof_fail(KPROF_NO_MEMORY, "out of memory");
+    chip->sections = sections;
+    kprof_section *section = &sections[chip->section_count];
+    *section = (kprof_section){.order = KPROF_NAMED_SECTION_ORDER};
+    chip->section_count++;
+    section->id = strdup(KPROF_NAMED_SECTION_ID);
+    section->name = strdup(KPROF_NAMED_SECTION_NAME);
+    section->items = calloc(model->metric_count + 1, sizeof *section->items);
+    bool whole = section->id && section->name && section->items;
+    for (size_t i = 0; i < model->metric_count && whole; i++) {
+        if (!taken[i])
+            continue;
+        kprof_item *item = &section->items[section->item_count++];
+        item->name = strdup(model->metrics[i].name);
+        item->label = strdup(model->metrics[i].name);
+        whole = item->name && item->label;
+    }
+    return whole ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
+}
+
+/* A section of the same id, from the run's own --metrics, gives way to that of the named metrics. */
+static void drop_named(kprof_model_chip *chip)
+{
+    size_t left = 0;
+    for (size_t i = 0; i < chip->section_count; i++) {
+        if (strcmp(chip->sections[i].id, KPROF_NAMED_SECTION_ID) == 0)
+            kprof_section_free(&chip->sections[i]);
+        else
+            chip->sections[left++] = chip->sections[i];
+    }
+    chip->section_count = left;
+}
+
+static kprof_status choose(const kprof_subset *subset, const char *path, kprof_model *model, bool *taken)
+{
+    kprof_status status = take_sections(subset, path, model);
+    if (status == KPROF_OK)
+        status = take_metrics(subset, path, model, taken);
+    for (size_t i = 0; i < model->chip_count && subset->metrics->count > 0 && status == KPROF_OK; i++) {
+        drop_named(&model->chips[i]);
+        status = add_named(model, &model->chips[i], taken);
+    }
+    return status == KPROF_OK ? take_shown(model, taken) : status;
+}
+
+/* Findings need what is known of a launch without counters, and a value tells by the witnesses whether its passes agree.
+ * Neither was asked for where metrics are named. */
+static void take_what_goes_along(const kprof_model *model, bool *taken)
+{
+    for (size_t i = 0; i < model->metric_count; i++)
+        taken[i] = taken[i] || strcmp(model->metrics[i].kind, "launch") == 0;
+    for (size_t i = 0; i < model->witness_count; i++)
+        taken[model->witnesses[i]] = true;
+}
+
+kprof_status kprof_subset_apply(const kprof_subset *subset, const char *path, kprof_model *model, bool **kept)
+{
+    const bool has_sections = subset->sections->count > 0 || subset->sections_of_set->count > 0;
+    const bool is_all = !has_sections && subset->metrics->count == 0;
+    kprof_status status = KPROF_OK;
+    *kept = calloc(model->metric_count + 1, sizeof **kept);
+    if (!*kept)
+        return kprof_fail(KPROF_NO_MEMORY, "out of memory");
+    for (size_t i = 0; i < model->metric_count && is_all; i++)
+        (*kept)[i] = true;
+    if (!is_all)
+        status = choose(subset, path, model, *kept);
+    if (status == KPROF_OK && has_sections)
+        take_what_goes_along(model, *kept);
+    return status;
+}
+
+/* A visit that passes on what is in the ranges. */
+typedef struct range_visit {
+    const kprof_subset *subset;
+    kprof_model_visit *visit;
+    void *user;
+} range_visit;
+
+static kprof_status visit_if_taken(void *user, const kprof_model_launch *launch)
+{
+    const range_visit *to = user;
+    bool is_taken = to->subset->range_count == 0;
+    for (size_t i = 0; i < to->subset->range_count; i++)
+        is_taken = is_taken || (launch->id >= to->subset->ranges[i].first && launch->id <= to->subset->ranges[i].last);
+    return is_taken ? to->visit(to->user, launch) : KPROF_OK;
+}
+
+kprof_status kprof_subset_launches(const kprof_subset *subset, const kprof_model_walk *walk, kprof_model_visit *visit,
+                                   void *user)
+{
+    range_visit to = {subset, visit, user};
+    const kprof_model_walk filtered = {walk->report, walk->model, subset->filter, walk->values};
+    return kprof_model_launches(&filtered, visit_if_taken, &to);
+}

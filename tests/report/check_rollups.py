@@ -1,0 +1,194 @@
+#!/usr/bin/env python3
+"""Holds the averages of the statistics page, and the rows of the summary page, to what the launches of the raw page
+come to, by the rules of docs/report-schema.md worked out anew. Usage: check_rollups.py SOURCE KPROF"""
+import csv
+import io
+import math
+import pathlib
+import random
+import shutil
+import sqlite3
+import statistics
+import subprocess
+import sys
+import tempfile
+
+DURATION = "gpu__time_duration.sum"
+LAUNCHES = 12
+# Metrics, each with what it is weighted by; amounts have "".
+RATIOS = {
+    "dram__bytes.sum.per_second": DURATION,
+    "sm__warps_active.avg.per_cycle_active": "sm__cycles_active.sum",
+    "sm__inst_executed.avg.pct_of_peak_sustained_elapsed": "gpc__cycles_elapsed.max",
+    "lts__t_sector_hit_rate.pct": "lts__t_sectors.sum",
+    "smsp__thread_inst_executed_per_inst_executed.ratio": "smsp__inst_executed.sum",
+    "sm__throughput.avg.pct_of_peak_sustained_elapsed": DURATION,
+}
+METHODS = {"sm__throughput.avg.pct_of_peak_sustained_elapsed": "time"}
+FORMULAS = {
+    "derived__l1tex_global_ld_sectors_per_request.ratio":
+        ("l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum", "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum", 1),
+    "derived__l1tex_global_ld_hit_rate.pct":
+        ("l1tex__t_sectors_pipe_lsu_mem_global_op_ld_lookup_hit.sum", "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum",
+         100),
+}
+AMOUNTS = [DURATION, "dram__bytes_read.sum", "sm__cycles_active.avg", "gpc__cycles_elapsed.max",
+           "smsp__inst_executed.sum"]
+failures = []
+
+
+def check(holds, message):
+    if not holds:
+        failures.append(message)
+
+
+def near(left, right):
+    return math.isclose(float(left), right, rel_tol=1e-9)
+
+
+def copy_launches(path, least, most):
+    """Make many launches of the recorded one, of two shapes, each with values of its own. Derived ratios keep their
+    formulas: they are computed from the new values."""
+    numbers = random.Random(7)
+    with sqlite3.connect(path) as db:
+        columns = [row[1] for row in db.execute("PRAGMA table_info(launch)")]
+        first = list(db.execute("SELECT * FROM launch").fetchone())
+        values = dict(db.execute("SELECT name, value FROM value JOIN metric ON metric.id=metric_id WHERE launch_id=?",
+                                 (first[0],)).fetchall())
+        ids = dict(db.execute("SELECT name, id FROM metric").fetchall())
+        for number in range(1, LAUNCHES):
+            launch = list(first)
+            launch[0] = first[0] + number
+            launch[columns.index("grid_x")] = 65536 if number % 3 else 1024
+            db.execute(f"INSERT INTO launch VALUES({','.join('?' * len(columns))})", launch)
+            own = {name: value if value is None or name.startswith(("launch__", "device__"))
+                   else value * numbers.uniform(least, most) for name, value in values.items()}
+            for name, (part, whole, factor) in FORMULAS.items():
+                own[name] = factor * own[part] / own[whole] if own[whole] else None
+            db.executemany("INSERT INTO value VALUES(?,?,?)", [(launch[0], ids[name], own[name]) for name in own])
+
+
+def read(kprof, path, *options):
+    text = subprocess.run([kprof, "report", path, *options], capture_output=True, text=True, check=True).stdout
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def number(row, name):
+    return float(row[name]) if row[name] else math.nan
+
+
+def check_group(launches, shown, name):
+    """`shown` are the rows of the statistics page of one group, by metric."""
+    for metric in AMOUNTS:
+        values = [number(row, metric) for row in launches]
+        check(near(shown[metric]["average"], sum(values) / len(values)) and shown[metric]["rollup"] == "mean",
+              f"{name}: {metric} is {shown[metric]}")
+    for metric, weight in RATIOS.items():
+        weights = [number(row, weight) for row in launches]
+        expected = sum(number(row, metric) * own for row, own in zip(launches, weights)) / sum(weights)
+        check(near(shown[metric]["average"], expected) and shown[metric]["rollup"] == METHODS.get(metric, "ratio"),
+              f"{name}: {metric} is {shown[metric]}, not {expected}")
+    for metric, (part, whole, factor) in FORMULAS.items():
+        wholes = sum(number(row, whole) for row in launches)
+        if metric not in shown or not wholes:
+            continue
+        expected = factor * sum(number(row, part) for row in launches) / wholes
+        check(shown[metric]["rollup"] == ("same" if expected == 0 else "formula") and
+              math.isclose(float(shown[metric]["average"]), expected, rel_tol=1e-9, abs_tol=1e-12),
+              f"{name}: {metric} is {shown[metric]}, not {expected}")
+    check(any(metric in shown for metric in FORMULAS), f"{name}: no value has a formula")
+
+
+def interval(values):
+    """The narrowest pair of order statistics that are as far from either end and hold the median at 99 %."""
+    count, ordered, outside, k = len(values), sorted(values), 0.0, 0
+    while k < count // 2:
+        step = 2 * math.comb(count, k) / 2 ** count
+        if outside + step > 0.01:
+            break
+        outside += step
+        k += 1
+    return (ordered[k - 1], ordered[count - k]) if k else None
+
+
+def check_summary(launches, row, total, name):
+    times = [number(launch, DURATION) for launch in launches]
+    check(row["launches"] == str(len(launches)), f"{name}: {row['launches']} launches")
+    check(near(row["time"], sum(times)) and near(row["time_share_pct"], 100 * sum(times) / total), f"{name}: its time")
+    check(near(row["minimum"], min(times)) and near(row["maximum"], max(times)), f"{name}: its range")
+    check(near(row["median"], statistics.median(times)), f"{name}: its median")
+    if row["configurations"] != "1":
+        check(row["mad"] == row["low"] == row["stable"] == "", f"{name}: different shapes are no repeats")
+        return
+    median = statistics.median(times)
+    check(near(row["mad"], statistics.median([abs(time - median) for time in times])), f"{name}: its deviation")
+    expected = interval(times)
+    check(expected is None if row["low"] == "" else
+          expected and near(row["low"], expected[0]) and near(row["high"], expected[1]), f"{name}: {row}, {expected}")
+    is_stable = expected and median - expected[0] <= 0.02 * median and expected[1] - median <= 0.02 * median
+    check(row["stable"] == ("" if expected is None else "yes" if is_stable else "no"), f"{name}: {row['stable']}")
+
+
+def check_report(kprof, path, *grouping):
+    by_config = grouping != ()
+    launches = read(kprof, path, "--page", "raw", "--csv", "--csv-layout", "wide")
+    check(len(launches) == LAUNCHES, f"{len(launches)} launches")
+    total = sum(number(row, DURATION) for row in launches)
+    rows = read(kprof, path, "--page", "summary", "--csv", *grouping)
+    metrics = read(kprof, path, "--page", "statistics", "--csv", *grouping)
+    check(len(rows) == (2 if by_config else 1), f"{grouping}: {len(rows)} rows")
+    gains = [number(row, "gain_pct") for row in rows]
+    check(gains == sorted(gains, reverse=True), f"{grouping}: rows are not in the order of their gains")
+    for row in rows:
+        own = [launch for launch in launches if not by_config or row["group"].startswith(f"({launch['grid_x']},")]
+        shown = {metric["metric"]: metric for metric in metrics if metric["group"] == row["group"]}
+        check_summary(own, row, total, row["group"])
+        check_group(own, shown, row["group"])
+        check(near(row["compute_pct"], float(shown["sm__throughput.avg.pct_of_peak_sustained_elapsed"]["average"])),
+              f"{row['group']}: its throughput")
+
+
+def check_filters(kprof, path):
+    """--filter takes the launches that a program would."""
+    launches = read(kprof, path, "--page", "raw", "--csv", "--csv-layout", "wide")
+    for condition, holds in (("duration>60us", lambda row: number(row, DURATION) > 60000),
+                             ("dram__bytes_read.sum<=0.15GB", lambda row: number(row, "dram__bytes_read.sum") <= 1.5e8),
+                             ("sm__throughput.avg.pct_of_peak_sustained_elapsed>=20%",
+                              lambda row: number(row, "sm__throughput.avg.pct_of_peak_sustained_elapsed") >= 20)):
+        taken = [row["launch"] for row in launches if holds(row)]
+        check(0 < len(taken) < LAUNCHES, f"{condition} takes {len(taken)} launches")
+        shown = read(kprof, path, "--page", "raw", "--csv", "--csv-layout", "wide", "--filter", condition)
+        check([row["launch"] for row in shown] == taken, f"{condition}: {len(shown)} launches")
+        rows = read(kprof, path, "--page", "summary", "--csv", "--filter", condition)
+        check(rows[0]["launches"] == str(len(taken)), f"{condition}: {rows[0]['launches']} launches in the summary")
+
+
+def check_refusals(kprof, path):
+    for options, code, message in (
+            (("--filter", "duration>1s"), 106, "no launch meets it; the nearest has"),
+            (("--filter", "dram__byte_read.sum>1"), 102, 'did you mean "dram__bytes_read.sum"?'),
+            (("--filter", "duration>1GB"), 101, '"GB" is no unit of gpu__time_duration.sum; give its unit ns')):
+        for page in ("summary", "details", "brief"):
+            done = subprocess.run([kprof, "report", path, "--page", page, *options], capture_output=True, text=True)
+            check(done.returncode == code and message in done.stderr and not done.stdout,
+                  f"{page} {options}: {done.returncode}, {done.stdout[:80]}{done.stderr}")
+
+
+def main():
+    source, kprof = pathlib.Path(sys.argv[1]), sys.argv[2]
+    with tempfile.TemporaryDirectory() as folder:
+        for least, most in ((0.995, 1.005), (0.5, 2)):  # stable, and not
+            path = pathlib.Path(folder) / f"many-{most}.kprof"
+            shutil.copy(source / "samples/vectorAdd-h200.kprof", path)
+            path.chmod(0o600)
+            copy_launches(path, least, most)
+            check_report(kprof, path)
+            check_report(kprof, path, "--group-by", "config")
+        check_filters(kprof, path)
+        check_refusals(kprof, path)
+    print(*failures, sep="\n")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
