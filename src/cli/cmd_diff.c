@@ -1,4 +1,5 @@
 /* kprof diff: compare a report with a baseline. kprof report --baseline does the same. */
+#include "cli/aliases.h"
 #include "cli/clocks.h"
 #include "cli/commands.h"
 #include "cli/outcome.h"
@@ -157,6 +158,9 @@ int kprof_cmd_diff(const kprof_options *options)
         status = open_side(&of, KPROF_BASELINE, options->baseline);
     if (status == KPROF_OK)
         status = open_side(&of, KPROF_NEW, options->argument);
+    const kprof_condition_use use = {"--fail-on", of.conditions, of.request.condition_count, of.reports, KPROF_SIDES};
+    if (status == KPROF_OK)
+        status = kprof_conditions_translate(options, &use);
     if (status == KPROF_OK)
         status = print_comparison(&of);
     if (status == KPROF_OK)

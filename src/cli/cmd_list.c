@@ -1,4 +1,5 @@
-/* kprof list: the sets, sections, chips and metrics that can be collected, and the findings. It needs no GPU. */
+/* kprof list: the sets, sections, chips and metrics that can be collected, the findings and the aliases. It needs no
+ * GPU. */
 #include "cli/commands.h"
 #include "cli/listing.h"
 #include "cli/output.h"
@@ -180,6 +181,57 @@ static kprof_status list_findings(const kprof_options *options, kprof_listing *l
     return status;
 }
 
+/* `host` NULL: the chip's metrics cannot be known here, and the first choice is listed. */
+static kprof_status add_alias(kprof_listing *listing, const kprof_alias *alias, const char *chip, kprof_host *host)
+{
+    const kprof_alias_entry entry = kprof_alias_describe(alias);
+    const char *stands_for = entry.stands_for;
+    kprof_status status = host ? kprof_alias_on(alias, host, &stands_for) : KPROF_OK;
+    kprof_listing_add(listing, entry.name);
+    kprof_listing_add(listing, entry.origin);
+    kprof_listing_add(listing, host ? chip : "");
+    kprof_listing_add(listing, entry.help);
+    kprof_listing_add(listing, stands_for ? stands_for : "");
+    return status;
+}
+
+static kprof_status add_aliases(kprof_listing *listing, const kprof_catalog *catalog, const char *chip)
+{
+    kprof_host *host = NULL;
+    kprof_status status = kprof_host_open(chip, NULL, &host);
+    if (status == KPROF_OK)
+        status = kprof_catalog_check_aliases(catalog, host);
+    else if (status == KPROF_UNSUPPORTED)
+        status = KPROF_OK;
+    for (size_t i = 0; i < kprof_catalog_alias_count(catalog) && status == KPROF_OK; i++)
+        status = add_alias(listing, kprof_catalog_alias(catalog, i), chip, host);
+    kprof_host_close(host);
+    return status;
+}
+
+static kprof_status list_aliases(const kprof_options *options, kprof_listing *listing)
+{
+    static const kprof_listing_column columns[] = {
+        {.key = "alias", .label = "Alias"},
+        {.key = "of", .label = "Of"},
+        {.key = "chip", .label = "Chip", .missing = "any"},
+        {.key = "help", .label = "Help", .missing = "-"},
+        {.key = "metric", .label = "Metric", .missing = "n/a"},
+        {0},
+    };
+    kprof_chips chips = {0};
+    kprof_catalog *catalog = NULL;
+    listing->columns = columns;
+    kprof_status status = kprof_catalog_locate(options, &catalog);
+    if (status == KPROF_OK)
+        status = kprof_chips_named(options, &chips);
+    for (size_t i = 0; i < chips.names.count && status == KPROF_OK; i++)
+        status = add_aliases(listing, catalog, chips.names.items[i]);
+    kprof_strlist_free(&chips.names);
+    kprof_catalog_free(catalog);
+    return status;
+}
+
 static kprof_status list_chips(const kprof_options *options, kprof_listing *listing)
 {
     static const kprof_listing_column columns[] = {{.key = "chip", .label = "Chip"}, {0}};
@@ -255,11 +307,8 @@ static kprof_status fill(const kprof_options *options, kprof_listing *listing)
     static const struct {
         const char *word;
         kprof_status (*fill)(const kprof_options *options, kprof_listing *listing);
-    } lists[] = {{"sets", list_sets},
-                 {"sections", list_sections},
-                 {"findings", list_findings},
-                 {"chips", list_chips},
-                 {"metrics", query_metrics}};
+    } lists[] = {{"sets", list_sets},   {"sections", list_sections}, {"findings", list_findings},
+                 {"chips", list_chips}, {"metrics", query_metrics},  {"aliases", list_aliases}};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
         if (strcmp(options->argument, lists[i].word) == 0)
             return lists[i].fill(options, listing);

@@ -1,4 +1,5 @@
 /* The default command: run an application, collect, and print or keep the report. */
+#include "cli/aliases.h"
 #include "cli/clock_guard.h"
 #include "cli/commands.h"
 #include "cli/launch.h"
@@ -348,7 +349,9 @@ static void print_results(profile *run)
         return;
     kprof_print_options print = kprof_print_options_make(run->options, run->results);
     print.findings = run->options->apply_rules ? &run->findings : NULL;
-    run->outcome.printing = kprof_report_print(&run->report, 1, &print, run->results);
+    run->outcome.printing = kprof_filters_translate(run->options, run->report);
+    if (run->outcome.printing == KPROF_OK)
+        run->outcome.printing = kprof_report_print(&run->report, 1, &print, run->results);
 }
 
 /* Free everything, whatever was reached; a report that no application has written to is removed. */

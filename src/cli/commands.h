@@ -14,6 +14,7 @@ typedef enum kprof_operand {
     KPROF_OPERAND_WORD,         /* one of the words that `usage` gives, separated by "|" */
     KPROF_OPERAND_COMMAND,      /* the name of a command, or nothing */
     KPROF_OPERAND_FOLDER,       /* a folder, or nothing */
+    KPROF_OPERAND_METRICS,      /* names of metrics, as many as one likes */
 } kprof_operand;
 
 /* All commands. A new one is a row here and a file cmd_FUNCTION.c that defines kprof_cmd_FUNCTION; its manual page is
@@ -32,8 +33,10 @@ typedef enum kprof_operand {
         "Compare two reports: which kernels became slower, and why.") \
     ROW(plan,    "plan",     true,        APPLICATION, "[options] [[--] application [arguments]]", "kprof-plan", \
         "Tell what a run would collect and what that costs.") \
-    ROW(list,    "list",     true,        WORD,        "sets|sections|findings|chips|metrics",     "kprof-list", \
+    ROW(list,    "list",     true,        WORD,        "sets|sections|findings|chips|metrics|aliases", "kprof-list", \
         "List what can be collected, and what kprof looks for in it.") \
+    ROW(explain, "explain",  true,        METRICS,     "METRIC...",                                "kprof-explain", \
+        "Tell what a metric is, on which chips, and who shows it.") \
     ROW(export,  "export",   true,        REPORT,      "FILE.kprof --to FORMAT",                   "kprof-export", \
         "Write a report in a format that other programs read.") \
     ROW(merge,   "merge",    true,        MANY_REPORTS, "A.kprof B.kprof ... -o ALL.kprof",        "kprof-merge", \

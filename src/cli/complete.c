@@ -113,11 +113,20 @@ static kprof_status offer_breakdown(void *user, const kprof_query_row *row)
     return KPROF_OK;
 }
 
-/* Base names; once a base name is whole, its full names; and what follows "group:" and "breakdown:". */
+static void offer_aliases(const answers *to, const kprof_catalog *catalog)
+{
+    for (size_t i = 0; i < kprof_catalog_alias_count(catalog); i++) {
+        const kprof_alias_entry alias = kprof_alias_describe(kprof_catalog_alias(catalog, i));
+        if (alias.stands_for)
+            offer(to, alias.name, *alias.help ? alias.help : alias.stands_for);
+    }
+}
+
+/* Aliases and base names; once a base name is whole, its full names; and what follows "group:" and "breakdown:". */
 static kprof_status offer_metrics(const answers *to, const kprof_catalog *catalog)
 {
     static const char *const prefixes[] = {"regex:", "group:", "breakdown:"};
-    const char *typed = to->typed + to->kept, *dot = strrchr(typed, '.');
+    const char *typed = to->typed + to->kept, *dot = strstr(typed, "__") ? strrchr(typed, '.') : NULL;
     bool is_breakdown = strncmp(typed, "breakdown:", 10) == 0;
     if (strncmp(typed, "regex:", 6) == 0)
         return KPROF_OK;
@@ -125,8 +134,10 @@ static kprof_status offer_metrics(const answers *to, const kprof_catalog *catalo
         offer_sections(to, catalog, "group:");
         return KPROF_OK;
     }
-    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
+    const bool takes_names_only = to->options->command->operand == KPROF_OPERAND_METRICS;
+    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes && !takes_names_only; i++)
         offer(to, prefixes[i], NULL);
+    offer_aliases(to, catalog);
     kprof_chips chips = {0};
     kprof_host *host = NULL;
     kprof_strlist base = KPROF_STRLIST_INIT;
@@ -291,8 +302,19 @@ static void read_word(reading *at, const char *word, size_t number)
     }
 }
 
+/* The row of --metrics, whose values some commands take as words. */
+static const kprof_option_row *metrics_row(void)
+{
+    const kprof_option_row *row = kprof_option_rows;
+    while (row->field != offsetof(kprof_options, selection.metrics))
+        row++;
+    return row;
+}
+
 static kprof_status offer_operands(const answers *to, const reading *at)
 {
+    if (at->command->operand == KPROF_OPERAND_METRICS)
+        return offer_values(to, metrics_row());
     kprof_strlist words = KPROF_STRLIST_INIT;
     bool is_complete = kprof_command_words(at->command, &words);
     for (size_t i = 0; i < words.count && at->operands == 0; i++)

@@ -14,6 +14,7 @@
 #define REPORT KPROF_IN(report)
 #define PLAN   KPROF_IN(plan)
 #define LIST   KPROF_IN(list)
+#define TELL   KPROF_IN(explain)
 #define SAVE   KPROF_IN(recover)
 #define DIFF   KPROF_IN(diff)
 #define MERGE  KPROF_IN(merge)
@@ -98,10 +99,10 @@ const kprof_option_row kprof_option_rows[] = {
           "collect these sets, or show their sections of a report; kprof list sets shows them", PLANNING | REPORT),
     VALUE("section", 0, LIST, selection.sections, "ID[,ID]",
           "collect these sections, or show those of a report; ids or regex:PATTERN", PLANNING | REPORT),
-    VALUE("section-folder", 0, PATHS, section_folders, "DIR", "also read sets, sections and findings from DIR",
-          RUN | REPORT | PLAN | LIST),
+    VALUE("section-folder", 0, PATHS, section_folders, "DIR", "also read sets, sections, findings and aliases from DIR",
+          RUN | REPORT | PLAN | LIST | TELL),
     VALUE("metrics", 0, LIST, selection.metrics, "NAME[,NAME]",
-          "collect, plan or list these metrics, or show those of a report: full or base names, regex:PATTERN; "
+          "collect, plan or list these metrics, or show those of a report: full or base names, aliases, regex:PATTERN; "
           "to collect, also group:SECTION and breakdown:THROUGHPUT",
           RUN | PLAN | LIST | REPORT),
     COUNT("max-passes", selection.limits.max_passes, NULL, "N",
@@ -120,7 +121,7 @@ const kprof_option_row kprof_option_rows[] = {
            "list base names, the full names of the base names in --metrics, or all full names",
            LIST | KPROF_IGNORED_IN(RUN | PLAN), NULL),
     VALUE("chips", 0, LIST, chips, "CHIP[,CHIP]", "list or plan for these chips, not for the GPU of this machine",
-          PLAN | LIST),
+          PLAN | LIST | TELL),
 
     VALUE("kernel-name", 'k', STRING, filter.kernel, "NAME", "only kernels of this name; a name or regex:PATTERN",
           CHOOSING),
@@ -133,7 +134,7 @@ const kprof_option_row kprof_option_rows[] = {
     VALUE("launch-skip-before-match", 0, NUMBER, filter.launch_skip_before_match, "N",
           "skip the first N launches of any kernel", CHOOSING),
     VALUE("devices", 0, ORDINALS, filter.device_mask, "N[,N]", "only these CUDA devices",
-          RUN | REPORT | DIFF | EXPORT | PLAN | LIST),
+          RUN | REPORT | DIFF | EXPORT | PLAN | LIST | TELL),
     CHOICE("target-processes", follow_children, target_processes, "application-only|all",
            "profile the first process only, or its child processes too (all)", RUNNING, NULL),
 

@@ -406,6 +406,9 @@ static kprof_status take_word(cursor *at, bool may_be_command, bool *done)
         options->baseline = *at->word;
         return KPROF_OK;
     }
+    if (options->command->operand == KPROF_OPERAND_METRICS)
+        return split_list(*at->word, &options->selection.metrics) ? KPROF_OK
+                                                                  : kprof_fail(KPROF_NO_MEMORY, "out of memory");
     if (options->command->operand == KPROF_OPERAND_MANY_REPORTS) {
         options->argument = options->argument ? options->argument : *at->word;
         return kprof_strlist_add(&options->reports, *at->word) ? KPROF_OK
@@ -554,6 +557,10 @@ static const char *const format_names[] = {KPROF_FORMATS(FORMAT_NAME, FORMAT_NAM
 static kprof_status settle_conditions(kprof_options *options)
 {
     kprof_status status = KPROF_OK;
+    const bool has_launches = options->page != KPROF_PAGE_SESSION && options->page != KPROF_PAGE_SOURCES;
+    if (options->filters.count > 0 && !has_launches)
+        return kprof_fail(KPROF_USAGE, "--filter chooses launches for the pages details, raw, summary, statistics and "
+                                       "brief; leave it out of --page session and --page sources");
     options->conditions = calloc(options->filters.count + 1, sizeof *options->conditions);
     if (!options->conditions)
         return kprof_fail(KPROF_NO_MEMORY, "--filter: out of memory");

@@ -118,18 +118,30 @@ static void tell_limits(const kprof_options *options, const kprof_limits *limits
         is_told = tell_stand_ins(options, chip, plan->left_out.items[i]);
 }
 
+/* Each once, though several chips mean the same. */
+static void tell_notes(const kprof_strlist *notes, kprof_strlist *told)
+{
+    for (size_t i = 0; i < notes->count; i++) {
+        if (!kprof_strlist_contains(told, notes->items[i]) && kprof_strlist_add(told, notes->items[i]))
+            kprof_log(KPROF_LOG_INFO, "%s", notes->items[i]);
+    }
+}
+
 static kprof_status plan_chips(const kprof_options *options, const kprof_strlist *chips, kprof_plans *out)
 {
     out->chips = calloc(chips->count, sizeof *out->chips);
     if (!out->chips)
         return kprof_fail(KPROF_NO_MEMORY, "out of memory");
     kprof_status status = KPROF_OK;
+    kprof_strlist told = KPROF_STRLIST_INIT;
     for (size_t i = 0; i < chips->count && status == KPROF_OK; i++) {
         out->count = i + 1;
         status = plan_chip(out, &options->selection, chips->items[i], &out->chips[i]);
+        tell_notes(&out->chips[i].plan.notes, &told);
         if (status == KPROF_OK)
             tell_limits(options, &out->limits, &out->chips[i]);
     }
+    kprof_strlist_free(&told);
     return status;
 }
 

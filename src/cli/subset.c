@@ -159,16 +159,22 @@ static kprof_status read_ranges(const kprof_strlist *words, kprof_launch_range *
     return status;
 }
 
-/* The sections of the sets that are asked for. */
-static kprof_status find_sections(const kprof_options *options, kprof_strlist *out)
+/* Set files, where sets or metrics are named. A kprof that was copied alone has none, and knows no aliases. */
+static kprof_status load_catalog(const kprof_options *options, kprof_catalog **out)
 {
-    kprof_catalog *catalog = NULL;
+    const kprof_selection *selection = &options->selection;
+    const bool may_have_aliases = selection->metrics.count > 0 && kprof_catalog_is_there();
+    *out = NULL;
+    return selection->sets.count > 0 || may_have_aliases ? kprof_catalog_locate(options, out) : KPROF_OK;
+}
+
+/* The sections of the sets that are asked for. */
+static kprof_status find_sections(const kprof_options *options, const kprof_catalog *catalog, kprof_strlist *out)
+{
     if (options->selection.sets.count == 0)
         return KPROF_OK;
     const kprof_selection sets = {.sets = options->selection.sets};
-    kprof_status status = kprof_catalog_locate(options, &catalog);
-    if (status == KPROF_OK)
-        status = kprof_selection_check(catalog, &sets);
+    kprof_status status = kprof_selection_check(catalog, &sets);
     for (size_t i = 0; status == KPROF_OK && i < kprof_catalog_set_count(catalog); i++) {
         const kprof_catalog_entry set = kprof_catalog_set(catalog, i);
         bool is_asked_for = kprof_strlist_contains(&sets.sets, set.id);
@@ -177,7 +183,6 @@ static kprof_status find_sections(const kprof_options *options, kprof_strlist *o
         for (const char *const *id = set.section_ids; is_asked_for && *id && status == KPROF_OK; id++)
             status = kprof_strlist_add(out, *id) ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
     }
-    kprof_catalog_free(catalog);
     return status;
 }
 
@@ -185,10 +190,13 @@ kprof_status kprof_subset_make(const kprof_options *options, char **path)
 {
     kprof_launch_range *ranges = NULL;
     kprof_strlist sections = KPROF_STRLIST_INIT;
+    kprof_catalog *catalog = NULL;
     *path = NULL;
     kprof_status status = read_ranges(&options->launches, &ranges);
     if (status == KPROF_OK)
-        status = find_sections(options, &sections);
+        status = load_catalog(options, &catalog);
+    if (status == KPROF_OK)
+        status = find_sections(options, catalog, &sections);
     const kprof_subset subset = {
         .filter = &options->filter,
         .ranges = ranges,
@@ -196,10 +204,12 @@ kprof_status kprof_subset_make(const kprof_options *options, char **path)
         .sections = &options->selection.sections,
         .sections_of_set = &sections,
         .metrics = &options->selection.metrics,
+        .catalog = catalog,
     };
     if (status == KPROF_OK)
         status = kprof_reports_join(options, &subset, path);
     kprof_strlist_free(&sections);
+    kprof_catalog_free(catalog);
     free(ranges);
     return status;
 }

@@ -1,5 +1,5 @@
-/* Loads the set files: <folder>/sections/<id>.json, <folder>/sets/<id>.json and <folder>/findings/<id>.json, later
- * folders over earlier ones. */
+/* Loads the set files: the JSON files in the folders sections, sets, findings and aliases of each folder, later folders
+ * over earlier ones. */
 #include "metricset/catalog.h"
 
 #include "core/log.h"
@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { MAX_FILE = 1 << 20, MAX_FILES = 1024 };
+enum { MAX_FILE = 1 << 20, MAX_FILES = 1024, MAX_ALIASES = 8192 };
 
 /* Open a regular file; anything else might keep kprof waiting, or never end. */
 static kprof_status open_file(const char *path, FILE **out)
@@ -186,6 +186,48 @@ static kprof_status load_finding(kprof_catalog *catalog, const kprof_json_place 
     return status;
 }
 
+static size_t find_alias(const kprof_catalog *catalog, const char *name)
+{
+    size_t i = 0;
+    while (i < catalog->alias_count && strcmp(catalog->aliases[i].name, name) != 0)
+        i++;
+    return i;
+}
+
+/* Add the aliases of a file, over those of the same name. The catalog owns them then. */
+static kprof_status keep_aliases(kprof_catalog *catalog, kprof_alias_file *file)
+{
+    if (catalog->alias_count + file->count > MAX_ALIASES)
+        return kprof_fail(KPROF_BAD_METRICSET, "aliases/%s.json: there are more than %d aliases", file->id,
+                          MAX_ALIASES);
+    kprof_alias *aliases = realloc(catalog->aliases, (catalog->alias_count + file->count + 1) * sizeof(*aliases));
+    if (!aliases)
+        return KPROF_NO_MEMORY;
+    catalog->aliases = aliases;
+    for (size_t i = 0; i < file->count; i++) {
+        const size_t place = find_alias(catalog, file->aliases[i].name);
+        if (place < catalog->alias_count)
+            kprof_alias_free(&aliases[place]);
+        else
+            catalog->alias_count++;
+        aliases[place] = file->aliases[i];
+    }
+    file->count = 0;
+    return KPROF_OK;
+}
+
+static kprof_status load_aliases(kprof_catalog *catalog, const kprof_json_place *place, const cJSON *value)
+{
+    kprof_alias_file file;
+    kprof_status status = kprof_alias_file_read(place, value, &file);
+    if (status == KPROF_OK)
+        status = check_id(place, file.id);
+    if (status == KPROF_OK)
+        status = keep_aliases(catalog, &file);
+    kprof_alias_file_free(&file);
+    return status;
+}
+
 typedef kprof_status file_loader(kprof_catalog *catalog, const kprof_json_place *place, const cJSON *value);
 
 static kprof_status load_file(kprof_catalog *catalog, const char *path, file_loader *load)
@@ -213,7 +255,7 @@ static int is_json(const struct dirent *entry)
 static const struct kind {
     const char *folder;
     file_loader *load;
-} kinds[] = {{"sections", load_section}, {"sets", load_set}, {"findings", load_finding}};
+} kinds[] = {{"sections", load_section}, {"sets", load_set}, {"findings", load_finding}, {"aliases", load_aliases}};
 enum { KIND_COUNT = sizeof(kinds) / sizeof(kinds[0]) };
 
 /* Load every *.json of folder/kind, in alphabetical order; *found says whether there is such a folder. */
@@ -249,7 +291,8 @@ static kprof_status load_folder(kprof_catalog *catalog, const char *folder)
         status = load_kind(catalog, folder, &kinds[i], &found);
     if (status == KPROF_OK && !found)
         status = kprof_fail(KPROF_BAD_METRICSET,
-                            "%s: has no folder \"sets\", \"sections\" or \"findings\" that can be read", folder);
+                            "%s: has no folder \"sets\", \"sections\", \"findings\" or \"aliases\" that can be read",
+                            folder);
     return status;
 }
 
@@ -367,6 +410,9 @@ void kprof_catalog_free(kprof_catalog *catalog)
         kprof_section_definition_free(&catalog->sections[i]);
     for (size_t i = 0; i < catalog->finding_count; i++)
         kprof_finding_free(&catalog->findings[i]);
+    for (size_t i = 0; i < catalog->alias_count; i++)
+        kprof_alias_free(&catalog->aliases[i]);
+    free(catalog->aliases);
     free(catalog->sets);
     free(catalog->sections);
     free(catalog->findings);
@@ -398,6 +444,22 @@ size_t kprof_catalog_find_section(const kprof_catalog *catalog, const char *name
     while (i < catalog->section_count && !goes_by(catalog->sections[i].id, catalog->sections[i].aliases, name))
         i++;
     return i;
+}
+
+size_t kprof_catalog_alias_count(const kprof_catalog *catalog)
+{
+    return catalog->alias_count;
+}
+
+const kprof_alias *kprof_catalog_alias(const kprof_catalog *catalog, size_t index)
+{
+    return &catalog->aliases[index];
+}
+
+const kprof_alias *kprof_catalog_find_alias(const kprof_catalog *catalog, const char *name)
+{
+    const size_t index = find_alias(catalog, name);
+    return index < catalog->alias_count ? &catalog->aliases[index] : NULL;
 }
 
 size_t kprof_catalog_set_count(const kprof_catalog *catalog)

@@ -2,6 +2,7 @@
 #ifndef KPROF_METRICSET_CATALOG_H
 #define KPROF_METRICSET_CATALOG_H
 
+#include "metricset/alias.h"
 #include "metricset/definition.h"
 #include "metricset/metricset.h"
 
@@ -18,6 +19,8 @@ struct kprof_catalog {
     size_t section_count;
     kprof_finding *findings; /* [finding_count], by order and id */
     size_t finding_count;
+    kprof_alias *aliases; /* [alias_count], in the order of the files */
+    size_t alias_count;
 };
 
 /* Index of the set with this id or alias, or of the section; the count when there is none. */

@@ -45,8 +45,7 @@ static kprof_status add_choice(const kprof_json_place *place, kprof_item_definit
     return KPROF_OK;
 }
 
-/* Choices are "metric" or "expression" first, then the "alternatives" in their order. */
-static kprof_status read_choices(const kprof_json_place *place, const cJSON *value, kprof_item_definition *item)
+kprof_status kprof_item_choices_read(const kprof_json_place *place, const cJSON *value, kprof_item_definition *item)
 {
     const char *key = item->name ? "expression" : "metric";
     kprof_json_place at = {place, key, 0};
@@ -108,7 +107,7 @@ static kprof_status read_item(const kprof_json_place *place, const cJSON *value,
         status = kprof_json_get_bool(place, value, "optional", &item->optional);
     if (status == KPROF_OK)
         status = kprof_json_get_int(place, value, "priority", &item->priority);
-    return status == KPROF_OK ? read_choices(place, value, item) : status;
+    return status == KPROF_OK ? kprof_item_choices_read(place, value, item) : status;
 }
 
 static kprof_status read_header_item(const kprof_json_place *place, const cJSON *value, void *element)
@@ -281,7 +280,7 @@ kprof_status kprof_section_definition_read(const kprof_json_place *place, const 
     return status == KPROF_OK ? read_bodies(place, value, out) : status;
 }
 
-static void free_item(kprof_item_definition *item)
+void kprof_item_definition_free(kprof_item_definition *item)
 {
     for (size_t i = 0; i < item->choice_count; i++) {
         free(item->choices[i].text);
@@ -298,7 +297,7 @@ static void free_table(kprof_table_definition *table)
 {
     for (size_t i = 0; i < table->row_count; i++) {
         for (size_t j = 0; j < table->rows[i].cell_count; j++)
-            free_item(&table->rows[i].cells[j]);
+            kprof_item_definition_free(&table->rows[i].cells[j]);
         free(table->rows[i].cells);
         free(table->rows[i].label);
     }
@@ -314,20 +313,20 @@ static void free_roofline(kprof_roofline_definition *roofline)
 {
     for (size_t i = 0; i < roofline->roof_count; i++) {
         free(roofline->roofs[i].label);
-        free_item(&roofline->roofs[i].traffic);
-        free_item(&roofline->roofs[i].peak);
+        kprof_item_definition_free(&roofline->roofs[i].traffic);
+        kprof_item_definition_free(&roofline->roofs[i].peak);
     }
     free(roofline->roofs);
     free(roofline->id);
     free(roofline->label);
-    free_item(&roofline->work);
-    free_item(&roofline->peak);
+    kprof_item_definition_free(&roofline->work);
+    kprof_item_definition_free(&roofline->peak);
 }
 
 void kprof_section_definition_free(kprof_section_definition *definition)
 {
     for (size_t i = 0; i < definition->item_count; i++)
-        free_item(&definition->items[i]);
+        kprof_item_definition_free(&definition->items[i]);
     for (size_t i = 0; i < definition->table_count; i++)
         free_table(&definition->tables[i]);
     for (size_t i = 0; i < definition->roofline_count; i++)

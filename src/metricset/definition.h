@@ -72,6 +72,11 @@ kprof_status kprof_section_definition_read(const kprof_json_place *place, const 
                                            kprof_section_definition *out) KPROF_MUST_CHECK;
 void kprof_section_definition_free(kprof_section_definition *definition); /* members */
 
+/* Read the choices of an item: "metric", or "expression" if it has a name, and the "alternatives" in their order. */
+kprof_status kprof_item_choices_read(const kprof_json_place *place, const cJSON *value,
+                                     kprof_item_definition *item) KPROF_MUST_CHECK;
+void kprof_item_definition_free(kprof_item_definition *item); /* members */
+
 /* Append every metric that the section might collect on the chip of `host`, for kprof_host_check. */
 kprof_status kprof_section_candidates(const kprof_section_definition *definition, kprof_host *host,
                                       kprof_strlist *out) KPROF_MUST_CHECK;

@@ -1,6 +1,6 @@
-/* Sets, sections and findings as data: reads metricsets/sets/<id>.json, metricsets/sections/<id>.json and
- * metricsets/findings/<id>.json, and resolves a selection for one chip into the names to collect. docs/metricsets.md
- * has the file format. */
+/* Sets, sections, findings and aliases as data: reads metricsets/sets/<id>.json, metricsets/sections/<id>.json,
+ * metricsets/findings/<id>.json and metricsets/aliases/<id>.json, and resolves a selection for one chip into the names
+ * to collect. docs/metricsets.md has the file format. */
 #ifndef KPROF_METRICSET_METRICSET_H
 #define KPROF_METRICSET_METRICSET_H
 
@@ -39,12 +39,41 @@ typedef struct kprof_value_help {
 typedef void kprof_value_help_visit(void *user, const kprof_value_help *value);
 void kprof_catalog_section_helps(const kprof_catalog *catalog, size_t index, kprof_value_help_visit *visit, void *user);
 
+/* A name that people know for what each chip has under names of its own: "dram.bandwidth", or nvprof's
+ * "gld_efficiency". */
+typedef struct kprof_alias kprof_alias;
+size_t kprof_catalog_alias_count(const kprof_catalog *catalog);
+const kprof_alias *kprof_catalog_alias(const kprof_catalog *catalog, size_t index); /* in the order of the files */
+const kprof_alias *kprof_catalog_find_alias(const kprof_catalog *catalog, const char *name); /* NULL: there is none */
+
+typedef struct kprof_alias_entry {
+    const char *name, *origin, *help; /* borrowed from the catalog; `origin` is whose name it is, such as "nvprof" */
+    const char *stands_for;           /* the first choice, a metric or an expression; NULL: nothing counts the same */
+    bool is_formula;                  /* what stands for it is computed from several metrics, or in another unit */
+    const char *const *closest;       /* NULL-terminated: metrics that come near to it, where nothing stands for it */
+} kprof_alias_entry;
+kprof_alias_entry kprof_alias_describe(const kprof_alias *alias);
+/* Ask about all that aliases may stand for at once, so that kprof_alias_on finds the answers remembered. */
+kprof_status kprof_catalog_check_aliases(const kprof_catalog *catalog, kprof_host *host) KPROF_MUST_CHECK;
+/* *out: the metric or expression that stands for an alias on the chip of a host, or NULL. */
+kprof_status kprof_alias_on(const kprof_alias *alias, kprof_host *host, const char **out) KPROF_MUST_CHECK;
+
+/* The names that somebody can have values of. */
+typedef struct kprof_name_supply {
+    bool (*has)(void *user, const char *name);
+    void *user;
+} kprof_name_supply;
+/* Append the names that stand for an alias among those of the supply: of its first choice that is there whole. Nothing
+ * where there is none. */
+kprof_status kprof_alias_choose(const kprof_alias *alias, const kprof_name_supply *supply,
+                                kprof_strlist *out) KPROF_MUST_CHECK;
+
 /* The user's choice. If all lists are empty, it is the default set. */
 typedef struct kprof_selection {
     kprof_strlist sets;     /* ids or aliases */
     kprof_strlist sections; /* ids or "regex:..." */
     kprof_strlist metrics;  /* full names, base names (expand to first-level submetrics as ncu does), "regex:...",
-                               "breakdown:<throughput>", "group:<section id>"; launch__* names too */
+                               "breakdown:<throughput>", "group:<section id>"; launch__* names and aliases too */
     kprof_limits limits;    /* where they are too tight, the least useful names are left out */
     bool for_a_run;         /* witnesses, schedule and cost are wanted, too */
 } kprof_selection;
@@ -56,9 +85,12 @@ kprof_status kprof_selection_check(const kprof_catalog *catalog, const kprof_sel
 /* A selection resolved for one chip. */
 typedef struct kprof_plan {
     char *chip;
-    kprof_strlist collect;   /* hardware metrics in the order in which to collect and store them */
-    kprof_strlist shown;     /* names that --metrics asked for, expanded; a subset of `collect` and launch__* names */
-    kprof_strlist left_out;  /* hardware metrics that were asked for but exceed the limits, the most useful first */
+    kprof_strlist collect;  /* hardware metrics in the order in which to collect and store them */
+    kprof_strlist shown;    /* names that --metrics asked for, expanded; a subset of `collect` and launch__* names */
+    kprof_strlist left_out; /* hardware metrics that were asked for but exceed the limits, the most useful first */
+    kprof_item *computed;   /* [computed_count]: values of --metrics that are expressions over what is collected */
+    size_t computed_count;
+    kprof_strlist notes;     /* for people: what stands for names of other tools in --metrics */
     kprof_section *sections; /* [section_count], display order */
     size_t section_count;
     size_t pass_count;
@@ -94,7 +126,7 @@ typedef struct kprof_query_row {
 } kprof_query_row;
 typedef kprof_status kprof_query_visit(void *user, const kprof_query_row *row);
 typedef struct kprof_query {
-    const kprof_catalog *catalog; /* for "group:" */
+    const kprof_catalog *catalog; /* for "group:" and aliases */
     kprof_query_mode mode;
     const kprof_strlist *names;
     kprof_query_visit *visit;

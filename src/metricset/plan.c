@@ -153,12 +153,69 @@ static kprof_status resolve_sections(const kprof_catalog *catalog, const bool *w
     return KPROF_OK;
 }
 
+/* Who asks for a name of another tool is told what stands for it. */
+static kprof_status note_meaning(const kprof_alias *alias, const kprof_item *item, kprof_plan *out)
+{
+    kprof_strbuf note = KPROF_STRBUF_INIT;
+    kprof_strbuf_printf(&note, "metric \"%s\" of %s: taking %s%s%s", alias->name, alias->origin,
+                        item->expression ? item->expression : item->name, item->help ? ". " : "",
+                        item->help ? item->help : "");
+    kprof_status status = !note.failed && kprof_strlist_add_unique(&out->notes, note.data) ? KPROF_OK : KPROF_NO_MEMORY;
+    kprof_strbuf_free(&note);
+    return status;
+}
+
+static bool is_computed(const kprof_plan *plan, const char *name)
+{
+    for (size_t i = 0; i < plan->computed_count; i++) {
+        if (strcmp(plan->computed[i].name, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* A value that is computed is shown instead of what it is computed from. */
+static kprof_status add_computed(kprof_alias_meaning *meaning, kprof_plan *out)
+{
+    kprof_status status = KPROF_OK;
+    if (is_computed(out, meaning->item.name))
+        return KPROF_OK;
+    kprof_item *items = realloc(out->computed, (out->computed_count + 1) * sizeof *items);
+    if (!items)
+        return KPROF_NO_MEMORY;
+    out->computed = items;
+    items[out->computed_count++] = meaning->item;
+    meaning->item = (kprof_item){0};
+    for (size_t i = 0; i < meaning->metrics.count && status == KPROF_OK; i++) {
+        const char *name = meaning->metrics.items[i];
+        if (!kprof_launch_metric_find(name) && !kprof_strlist_add_unique(&out->collect, name))
+            status = KPROF_NO_MEMORY;
+    }
+    return status;
+}
+
+static kprof_status add_alias(const kprof_alias *alias, kprof_host *host, kprof_plan *out)
+{
+    kprof_alias_meaning meaning;
+    kprof_status status = kprof_alias_resolve(alias, host, &meaning);
+    if (status == KPROF_OK && alias->is_foreign)
+        status = note_meaning(alias, &meaning.item, out);
+    if (status == KPROF_OK && meaning.item.expression)
+        status = add_computed(&meaning, out);
+    else if (status == KPROF_OK && !kprof_strlist_add_unique(&out->shown, meaning.item.name))
+        status = KPROF_NO_MEMORY;
+    kprof_alias_meaning_free(&meaning);
+    return status;
+}
+
 static kprof_status select_metrics(const kprof_catalog *catalog, const kprof_strlist *words, kprof_host *host,
                                    kprof_plan *out)
 {
     kprof_status result = KPROF_OK;
     for (size_t i = 0; i < words->count; i++) {
-        kprof_status status = kprof_select_metrics(catalog, host, words->items[i], &out->shown);
+        const kprof_alias *alias = kprof_catalog_find_alias(catalog, words->items[i]);
+        kprof_status status =
+            alias ? add_alias(alias, host, out) : kprof_select_metrics(catalog, host, words->items[i], &out->shown);
         result = status != KPROF_OK ? status : result;
     }
     for (size_t i = 0; i < out->shown.count && result == KPROF_OK; i++) {
@@ -167,6 +224,28 @@ static kprof_status select_metrics(const kprof_catalog *catalog, const kprof_str
             result = KPROF_NO_MEMORY;
     }
     return result;
+}
+
+static bool lacks_operand(const kprof_plan *plan, const kprof_item *item)
+{
+    kprof_strlist names = KPROF_STRLIST_INIT;
+    bool lacks = kprof_expr_names(item->compiled, &names) != KPROF_OK;
+    for (size_t i = 0; i < names.count && !lacks; i++)
+        lacks = kprof_strlist_contains(&plan->left_out, names.items[i]);
+    kprof_strlist_free(&names);
+    return lacks;
+}
+
+static void drop_computed(kprof_plan *plan)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < plan->computed_count; i++) {
+        if (lacks_operand(plan, &plan->computed[i]))
+            kprof_item_clear(&plan->computed[i]);
+        else
+            plan->computed[count++] = plan->computed[i];
+    }
+    plan->computed_count = count;
 }
 
 /* A name that was asked for is not shown when it is not collected. */
@@ -216,8 +295,10 @@ static kprof_status plan_passes(const kprof_selection *selection, const kprof_st
     out->pass_count = out->image.pass_count;
     if (status == KPROF_OK && out->collect.count == 0 && out->left_out.count > 0)
         status = fail_limits(&selection->limits, out);
-    if (status == KPROF_OK)
+    if (status == KPROF_OK) {
         drop_shown(out);
+        drop_computed(out);
+    }
     return status;
 }
 
@@ -272,6 +353,10 @@ void kprof_plan_free(kprof_plan *plan)
     for (size_t i = 0; i < plan->section_count; i++)
         kprof_section_free(&plan->sections[i]);
     free(plan->sections);
+    for (size_t i = 0; i < plan->computed_count; i++)
+        kprof_item_clear(&plan->computed[i]);
+    free(plan->computed);
+    kprof_strlist_free(&plan->notes);
     free(plan->chip);
     kprof_strlist_free(&plan->collect);
     kprof_strlist_free(&plan->shown);

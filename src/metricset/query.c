@@ -70,7 +70,7 @@ static kprof_status add_matching(const lookup *at, const char *word)
     return status == KPROF_OK && !found ? kprof_select_metrics(at->query->catalog, at->host, word, at->out) : status;
 }
 
-/* "group:" and "breakdown:" stand for full names: the query is about their base names. */
+/* "group:", "breakdown:" and aliases stand for full names: the query is about their base names. */
 static kprof_status add_bases(const lookup *at, const char *word)
 {
     kprof_strlist names = KPROF_STRLIST_INIT;
@@ -90,7 +90,7 @@ static kprof_status add_named(const lookup *at, const char *word)
 {
     if (kprof_regex_pattern(word))
         return add_matching(at, word);
-    if (kprof_is_group(word))
+    if (kprof_is_group(word) || kprof_catalog_find_alias(at->query->catalog, word))
         return add_bases(at, word);
     char *base = strndup(word, kprof_metric_base_length(word));
     kprof_status status = KPROF_NO_MEMORY;
@@ -105,10 +105,7 @@ static kprof_status add_named(const lookup *at, const char *word)
         }
     }
     if (base && !kprof_strlist_contains(at->all, base)) {
-        const char *nearest = kprof_nearest(base, (const char *const *)at->all->items, at->all->count);
-        status = kprof_fail(KPROF_UNKNOWN_NAME, "metric \"%s\" is not known on chip %s%s%s%s", word,
-                            kprof_host_chip(at->host), nearest ? "; did you mean \"" : "", nearest ? nearest : "",
-                            nearest ? "\"?" : "");
+        status = kprof_fail_unknown_metric(at->query->catalog, at->host, word);
     } else if (base && kprof_strlist_add_unique(at->out, base)) {
         status = KPROF_OK;
     }

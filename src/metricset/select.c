@@ -1,4 +1,4 @@
-/* Expands the words of --metrics into the full names of one chip, as ncu does. */
+/* Expands the words of --metrics into the full names of one chip, as ncu does; aliases too. */
 #include "metricset/select.h"
 
 #include "core/log.h"
@@ -241,14 +241,33 @@ static kprof_status nearest_name(kprof_host *host, const char *word, kprof_strbu
     return status;
 }
 
-static kprof_status fail_unknown(kprof_host *host, const char *word)
+kprof_status kprof_nearest_alias(const kprof_catalog *catalog, const char *word, const char **out)
+{
+    const char **names = calloc(catalog->alias_count + 1, sizeof *names);
+    *out = NULL;
+    if (!names)
+        return KPROF_NO_MEMORY;
+    for (size_t i = 0; i < catalog->alias_count; i++)
+        names[i] = catalog->aliases[i].name;
+    if (!strstr(word, "__"))
+        *out = kprof_nearest_spelling(word, names, catalog->alias_count);
+    free(names);
+    return KPROF_OK;
+}
+
+kprof_status kprof_fail_unknown_metric(const kprof_catalog *catalog, kprof_host *host, const char *word)
 {
     if (kprof_host_has_metric(host, word))
         return kprof_fail(KPROF_UNKNOWN_NAME,
                           "metric \"%s\" of chip %s cannot be collected per kernel: CUPTI takes it only by itself",
                           word, kprof_host_chip(host));
     kprof_strbuf hint = KPROF_STRBUF_INIT;
-    kprof_status status = nearest_name(host, word, &hint);
+    const char *alias;
+    kprof_status status = kprof_nearest_alias(catalog, word, &alias);
+    if (alias)
+        kprof_strbuf_printf(&hint, "; did you mean \"%s\"?", alias);
+    else if (status == KPROF_OK)
+        status = nearest_name(host, word, &hint);
     if (status == KPROF_OK)
         status = kprof_fail(KPROF_UNKNOWN_NAME, "metric \"%s\" is not known on chip %s%s", word, kprof_host_chip(host),
                             hint.data ? hint.data : "");
@@ -256,14 +275,15 @@ static kprof_status fail_unknown(kprof_host *host, const char *word)
     return status;
 }
 
-static kprof_status select_breakdown(kprof_host *host, const char *throughput, kprof_strlist *out)
+static kprof_status select_breakdown(const kprof_catalog *catalog, kprof_host *host, const char *throughput,
+                                     kprof_strlist *out)
 {
     kprof_strlist candidates = KPROF_STRLIST_INIT;
     kprof_strbuf name = KPROF_STRBUF_INIT;
     kprof_strbuf_printf(&name, "%s%s", throughput, is_base(throughput) ? ".avg.pct_of_peak_sustained_elapsed" : "");
     kprof_status status = name.failed ? KPROF_NO_MEMORY : KPROF_OK;
     if (status == KPROF_OK && !kprof_host_has_metric(host, name.data))
-        status = fail_unknown(host, throughput);
+        status = kprof_fail_unknown_metric(catalog, host, throughput);
     if (status == KPROF_OK)
         status = kprof_host_breakdown(host, name.data, &candidates);
     if (status == KPROF_OK)
@@ -273,7 +293,7 @@ static kprof_status select_breakdown(kprof_host *host, const char *throughput, k
     return status;
 }
 
-static kprof_status select_name(kprof_host *host, const char *word, kprof_strlist *out)
+static kprof_status select_name(const kprof_catalog *catalog, kprof_host *host, const char *word, kprof_strlist *out)
 {
     kprof_strlist candidates = KPROF_STRLIST_INIT;
     size_t before = out->count;
@@ -286,7 +306,7 @@ static kprof_status select_name(kprof_host *host, const char *word, kprof_strlis
     if (status == KPROF_OK)
         status = keep_collectable(host, word, &candidates, out);
     if (status == KPROF_OK && out->count == before && !repeated)
-        status = fail_unknown(host, word);
+        status = kprof_fail_unknown_metric(catalog, host, word);
     kprof_strlist_free(&candidates);
     return status;
 }
@@ -303,10 +323,11 @@ kprof_status kprof_select_metrics(const kprof_catalog *catalog, kprof_host *host
     if (kprof_regex_pattern(word))
         return select_regex(host, word, out);
     if (strncmp(word, breakdown, sizeof(breakdown) - 1) == 0)
-        return select_breakdown(host, word + sizeof(breakdown) - 1, out);
+        return select_breakdown(catalog, host, word + sizeof(breakdown) - 1, out);
     if (strncmp(word, group, sizeof(group) - 1) == 0)
         return select_group(catalog, host, word + sizeof(group) - 1, out);
     if (kprof_launch_metric_find(word))
         return kprof_strlist_add_unique(out, word) ? KPROF_OK : KPROF_NO_MEMORY;
-    return select_name(host, word, out);
+    const kprof_alias *alias = kprof_catalog_find_alias(catalog, word);
+    return alias ? kprof_alias_select(alias, host, out) : select_name(catalog, host, word, out);
 }

@@ -1,4 +1,4 @@
-/* Expands the words of --metrics: full names, base names, regex:, breakdown:, group:. */
+/* Expands the words of --metrics: full names, base names, regex:, breakdown:, group:, aliases. */
 #ifndef KPROF_METRICSET_SELECT_H
 #define KPROF_METRICSET_SELECT_H
 
@@ -12,6 +12,13 @@ kprof_status kprof_all_base_metrics(kprof_host *host, kprof_strlist *out) KPROF_
 /* Append the full names of a base name: all, or those with the shortest suffixes (".avg", ".max", ".min", ".sum"). */
 kprof_status kprof_full_names(kprof_host *host, const char *base, bool first_level,
                               kprof_strlist *out) KPROF_MUST_CHECK;
+
+/* *out: the alias that somebody who wrote `word` probably meant, or NULL. Metrics have "__", and aliases have not. */
+kprof_status kprof_nearest_alias(const kprof_catalog *catalog, const char *word, const char **out) KPROF_MUST_CHECK;
+
+/* UNKNOWN_NAME, with the nearest name or alias, for a word of --metrics that stands for nothing on the chip. */
+kprof_status kprof_fail_unknown_metric(const kprof_catalog *catalog, kprof_host *host,
+                                       const char *word) KPROF_MUST_CHECK;
 
 /* Expand one word into full names, appended to `out`: collectable ones and launch__* names. UNKNOWN_NAME, with the
  * nearest name, when it gives none. */

@@ -120,7 +120,7 @@ static void find_warnings(brief *out)
         snprintf(text, sizeof text, "launches of %zu shapes; --group-by config", group->configurations);
         warn(out, text);
     }
-    if (repeats->center.count >= KPROF_REPEATS_MIN && !repeats->is_stable)
+    if (!isnan(repeats->interval.low) && !repeats->is_stable)
         warn(out, "the duration is not stable");
 }
 
@@ -312,13 +312,19 @@ static void put_value(kprof_strbuf *out, const char *before, double value, const
     kprof_strbuf_printf(out, "%s%s%s%s", before, human.number, *human.unit ? " " : "", human.unit);
 }
 
+/* Counts of different passes can make a busy unit a little busier than its peak. */
+static double headroom_pct(const brief *of)
+{
+    return of->limit_pct > 100 ? 0 : 100 - of->limit_pct;
+}
+
 static void put_duration(const kprof_ranked *row, kprof_strbuf *out)
 {
     const kprof_repeats *repeats = &row->repeats;
     put_value(out, "median ", row->median_ns, "ns");
     put_value(out, ", ", row->minimum_ns, "ns");
     put_value(out, " to ", row->maximum_ns, "ns");
-    if (repeats->center.count >= KPROF_REPEATS_MIN)
+    if (!isnan(repeats->interval.low))
         kprof_strbuf_puts(out, repeats->is_stable ? "; stable" : "; not stable");
 }
 
@@ -344,7 +350,7 @@ static void make_lines(const brief *of, brief_lines *out)
     if (*of->limit) {
         kprof_strbuf_printf(&out->items[LINE_VERDICT], "%s%s%s", of->class, *of->class ? ": " : "", of->limit);
         put_value(&out->items[LINE_VERDICT], ", ", of->limit_pct, "%");
-        put_value(&out->items[LINE_VERDICT], " of the peak; headroom ", 100 - of->limit_pct, "%");
+        put_value(&out->items[LINE_VERDICT], " of the peak; headroom ", headroom_pct(of), "%");
     }
     put_value(&out->items[LINE_THROUGHPUT], "compute ", row->compute_pct, "%");
     put_value(&out->items[LINE_THROUGHPUT], ", memory ", row->memory_pct, "%");
@@ -395,7 +401,7 @@ static void show_brief(kprof_emitter *emitter, const brief *of, const brief_line
 {
     const kprof_ranked *row = of->row;
     const kprof_repeats *repeats = &row->repeats;
-    const bool is_repeated = repeats->center.count >= KPROF_REPEATS_MIN;
+    const bool is_repeated = !isnan(repeats->interval.low);
     const kprof_strbuf *line = lines->items;
     const kprof_emit_field fields[] = {
         text_field("format", "kprof-brief"),
@@ -416,7 +422,7 @@ static void show_brief(kprof_emitter *emitter, const brief *of, const brief_line
         text_field("class", of->class),
         text_field("limit", of->limit),
         pct_field("limit_pct", of->limit_pct),
-        pct_field("headroom_pct", 100 - of->limit_pct),
+        pct_field("headroom_pct", headroom_pct(of)),
         pct_field("compute_pct", row->compute_pct),
         pct_field("memory_pct", row->memory_pct),
         pct_field("occupancy_pct", of->occupancy_pct),

@@ -33,10 +33,10 @@ static kprof_emit_field count_field(const char *key, const char *label, uint64_t
     return machine(kprof_field_integer(key, label, (int64_t)count));
 }
 
-/* "yes" or "no" of enough launches of one shape. */
+/* "yes" or "no" where there are enough launches of one shape for an interval. */
 static kprof_emit_field stable_field(const kprof_ranked *row)
 {
-    const bool is_repeated = row->repeats.center.count >= KPROF_REPEATS_MIN;
+    const bool is_repeated = !isnan(row->repeats.interval.low);
     kprof_emit_field field = kprof_field_text("stable", "Stable",
                                               !is_repeated             ? NULL
                                               : row->repeats.is_stable ? "yes"

@@ -45,15 +45,17 @@ static kprof_status copy_section(kprof_report *report, const kprof_section *sect
     return status;
 }
 
-static kprof_status add_derived(kprof_report *report, const kprof_plan *plan)
+/* `shown` has the values of --metrics. */
+static kprof_status add_derived(kprof_report *report, const kprof_plan *plan, const kprof_section *shown)
 {
     kprof_section *sections = calloc(plan->section_count + 1, sizeof *sections);
     if (!sections)
         return kprof_fail(KPROF_NO_MEMORY, "%s: out of memory", report->path);
     kprof_status status = KPROF_OK;
     size_t count = 0;
-    while (count < plan->section_count && status == KPROF_OK) {
-        status = copy_section(report, &plan->sections[count], &sections[count]);
+    const size_t all = plan->section_count + (shown->item_count > 0);
+    while (count < all && status == KPROF_OK) {
+        status = copy_section(report, count < plan->section_count ? &plan->sections[count] : shown, &sections[count]);
         if (status == KPROF_OK)
             count++;
     }
@@ -65,26 +67,30 @@ static kprof_status add_derived(kprof_report *report, const kprof_plan *plan)
     return status;
 }
 
-/* The names are borrowed from the plan: only the array is ours. */
+/* Store the section of --metrics, and the derived values of all sections. What the items say is borrowed from the plan:
+ * only the array is ours. */
 static kprof_status add_shown(kprof_report *report, const kprof_plan *plan)
 {
-    if (plan->shown.count == 0)
-        return KPROF_OK;
-    kprof_item *items = calloc(plan->shown.count, sizeof *items);
+    const size_t plain = plan->shown.count;
+    kprof_item *items = calloc(plain + plan->computed_count + 1, sizeof *items);
     if (!items)
         return kprof_fail(KPROF_NO_MEMORY, "%s: out of memory", report->path);
     kprof_status status = KPROF_OK;
-    for (size_t i = 0; i < plan->shown.count && status == KPROF_OK; i++) {
+    for (size_t i = 0; i < plain && status == KPROF_OK; i++) {
         items[i].name = items[i].label = plan->shown.items[i];
         status = kprof_expr_parse(items[i].name, &items[i].compiled);
     }
+    for (size_t i = 0; i < plan->computed_count; i++)
+        items[plain + i] = plan->computed[i];
     char id[] = KPROF_NAMED_SECTION_ID, name[] = KPROF_NAMED_SECTION_NAME;
     kprof_section section = {.id = id, .name = name, .order = KPROF_NAMED_SECTION_ORDER};
     section.items = items;
-    section.item_count = plan->shown.count;
-    if (status == KPROF_OK)
+    section.item_count = plain + plan->computed_count;
+    if (status == KPROF_OK && section.item_count > 0)
         status = add_section(report, plan->chip, &section);
-    for (size_t i = 0; i < plan->shown.count; i++)
+    if (status == KPROF_OK)
+        status = add_derived(report, plan, &section);
+    for (size_t i = 0; i < plain; i++)
         kprof_expr_free(items[i].compiled);
     free(items);
     return status;
@@ -102,9 +108,7 @@ static kprof_status store_plan(kprof_report *report, const kprof_plan *plan, kpr
         const kprof_model_left_out row = {plan->chip, plan->left_out.items[i]};
         status = kprof_rows_insert(report, KPROF_ROWS_LEFT_OUT, &row, &id);
     }
-    if (status == KPROF_OK)
-        status = add_shown(report, plan);
-    return status == KPROF_OK ? add_derived(report, plan) : status;
+    return status == KPROF_OK ? add_shown(report, plan) : status;
 }
 
 /* One transaction, also inside the caller's: hundreds of small ones would take long and fill the log. */

@@ -62,6 +62,33 @@ static kprof_status take_words(const name_list *list, const char *path, const kp
     return status;
 }
 
+static bool has_name(void *user, const char *name)
+{
+    const name_list *list = user;
+    for (size_t i = 0; i < list->count; i++) {
+        if (strcmp(list->names[i], name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Set taken[i] for what stands for an alias. UNKNOWN_NAME when the report has nothing that does. */
+static kprof_status take_alias(const name_list *list, const char *path, const kprof_alias *alias, bool *taken)
+{
+    const kprof_name_supply supply = {has_name, (void *)list};
+    const kprof_alias_entry entry = kprof_alias_describe(alias);
+    kprof_strlist chosen = KPROF_STRLIST_INIT;
+    kprof_status status = kprof_alias_choose(alias, &supply, &chosen);
+    if (status == KPROF_OK && chosen.count == 0)
+        status = kprof_fail(KPROF_UNKNOWN_NAME, "%s: %s %s: the report has nothing that stands for it%s%s%s", path,
+                            list->option, entry.name, entry.stands_for ? ", such as " : "; nothing does",
+                            entry.stands_for ? entry.stands_for : "", entry.stands_for ? "" : " on any chip");
+    if (status == KPROF_OK)
+        status = take_words(list, path, &chosen, taken);
+    kprof_strlist_free(&chosen);
+    return status;
+}
+
 /* Set taken[i] for the metrics that are named. */
 static kprof_status take_metrics(const kprof_subset *subset, const char *path, const kprof_model *model, bool *taken)
 {
@@ -71,7 +98,12 @@ static kprof_status take_metrics(const kprof_subset *subset, const char *path, c
     for (size_t i = 0; i < model->metric_count; i++)
         names[i] = model->metrics[i].name;
     const name_list list = {"--metrics", "metric", names, model->metric_count};
-    kprof_status status = take_words(&list, path, subset->metrics, taken);
+    kprof_status status = KPROF_OK;
+    for (size_t i = 0; i < subset->metrics->count && status == KPROF_OK; i++) {
+        const char *word = subset->metrics->items[i];
+        const kprof_alias *alias = subset->catalog ? kprof_catalog_find_alias(subset->catalog, word) : NULL;
+        status = alias ? take_alias(&list, path, alias, taken) : take_word(&list, path, word, taken);
+    }
     free(names);
     return status;
 }
@@ -176,20 +208,30 @@ static kprof_status choose(const kprof_subset *subset, const char *path, kprof_m
     return status == KPROF_OK ? take_shown(model, taken) : status;
 }
 
+/* Findings need what is known of a launch without counters, and a value tells by the witnesses whether its passes agree.
+ * Neither was asked for where metrics are named. */
+static void take_what_goes_along(const kprof_model *model, bool *taken)
+{
+    for (size_t i = 0; i < model->metric_count; i++)
+        taken[i] = taken[i] || strcmp(model->metrics[i].kind, "launch") == 0;
+    for (size_t i = 0; i < model->witness_count; i++)
+        taken[model->witnesses[i]] = true;
+}
+
 kprof_status kprof_subset_apply(const kprof_subset *subset, const char *path, kprof_model *model, bool **kept)
 {
-    const bool is_all =
-        subset->sections->count == 0 && subset->sections_of_set->count == 0 && subset->metrics->count == 0;
+    const bool has_sections = subset->sections->count > 0 || subset->sections_of_set->count > 0;
+    const bool is_all = !has_sections && subset->metrics->count == 0;
     kprof_status status = KPROF_OK;
     *kept = calloc(model->metric_count + 1, sizeof **kept);
     if (!*kept)
         return kprof_fail(KPROF_NO_MEMORY, "out of memory");
-    if (!is_all)
-        status = choose(subset, path, model, *kept);
     for (size_t i = 0; i < model->metric_count && is_all; i++)
         (*kept)[i] = true;
-    for (size_t i = 0; i < model->witness_count; i++)
-        (*kept)[model->witnesses[i]] = true;
+    if (!is_all)
+        status = choose(subset, path, model, *kept);
+    if (status == KPROF_OK && has_sections)
+        take_what_goes_along(model, *kept);
     return status;
 }
 

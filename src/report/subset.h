@@ -16,11 +16,12 @@ typedef struct kprof_subset {
     /* Sections and metrics; with all three lists empty, all are taken. */
     const kprof_strlist *sections;        /* ids or "regex:..." */
     const kprof_strlist *sections_of_set; /* ids, of which the report has one at least */
-    const kprof_strlist *metrics;         /* full names, base names or "regex:..."; they become a section */
+    const kprof_strlist *metrics;         /* full names, base names, aliases or "regex:..."; they become a section */
+    const kprof_catalog *catalog;         /* that has the aliases; NULL: there are none */
 } kprof_subset;
 
 /* Take the sections out of the model that are not chosen, add that of the named metrics to each chip, and tell which
- * metrics are to be kept: those, those of the sections, and the witnesses. *kept is [metric_count]; the caller frees
+ * metrics are to be kept: those, those of the sections and what goes along with sections. *kept is [metric_count]; the caller frees
  * it. UNKNOWN_NAME when a word matches nothing in the report, with a message that begins with `path`. */
 kprof_status kprof_subset_apply(const kprof_subset *subset, const char *path, kprof_model *model,
                                 bool **kept) KPROF_MUST_CHECK;

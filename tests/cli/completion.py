@@ -77,7 +77,7 @@ class Completion:
 
     def test_commands_and_options(self):
         self.assert_offered("rep", "report")
-        self.assert_offered("list ", "sets", "sections", "chips", "metrics")
+        self.assert_offered("list ", "sets", "sections", "chips", "metrics", "aliases")
         self.assert_offered("--pag", "--page", never=["--plan"])
         self.assert_offered("report run.kprof --print-s", "--print-summary")
         self.assert_offered("help pl", "plan")
@@ -111,6 +111,14 @@ class Completion:
         self.assert_offered("--chips GH100 --metrics dram__by", "dram__bytes", "dram__bytes_read")
         self.assert_offered("--metrics dram__bytes,gpu__time_dur", "dram__bytes,gpu__time_duration")
         self.assert_offered("--metrics dram__bytes.su", "dram__bytes.sum", "dram__bytes.sum.per_second")
+
+    def test_aliases(self):
+        self.assert_offered("--metrics dram.band", "dram.bandwidth", never=["dram.bytes", "dram__bytes"])
+        self.assert_offered("--metrics l2.bytes,gld_eff", "l2.bytes,gld_efficiency")
+        self.assert_offered("--metrics cf_", "cf_executed", never=["cf_issued"])
+        self.assert_offered("explain occupancy.", "occupancy.achieved", "occupancy.theoretical")
+        self.assert_offered("explain duration l2.hit", "l2.hit_rate")
+        self.assert_offered("explain ", never=["regex:", "run.kprof"])
 
     def test_programs(self):
         self.assert_offered("kpr", "kprof")

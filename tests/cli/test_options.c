@@ -310,7 +310,8 @@ static void lists_have_words(void **state)
     for (size_t i = 0; i < LENGTH(rows); i++)
         assert_command(rows[i][0], "list", rows[i][1]);
     assert_refused("list", "list what? usage: kprof list sets|sections|findings|chips|metrics");
-    assert_refused("list set", "\"set\" is none of sets, sections, findings, chips, metrics; did you mean sets?");
+    assert_refused("list set",
+                   "\"set\" is none of sets, sections, findings, chips, metrics, aliases; did you mean sets?");
     assert_refused("list sets chips", "one word too many");
     assert_refused("--list-sets --max-passes 3",
                    "--max-passes is no option of kprof list; it belongs to: a run, kprof plan");
@@ -375,6 +376,7 @@ static void summaries(void **state)
     assert_refused("report r.kprof --sort gian", "--sort: \"gian\" is not valid, give gain|time|launches");
     assert_refused("report r.kprof --group-by nvtx", "kprof records no NVTX ranges to group by");
     assert_refused("report r.kprof --filter duration", "--filter \"duration\": \"duration\" is no comparison; give");
+    assert_refused("report r.kprof --page session --filter duration>1us", "--filter chooses launches for the pages");
     assert_refused("--filter duration>long app", "\"long\" is no number with or without unit");
 }
 

@@ -70,6 +70,26 @@ class Separation(Case):
         self.assert_run(run, 0)
         self.assertIn("vectorAdd", run.out)
 
+    def test_brief_is_filled(self):
+        """A run for the brief page collects all that it tells, and prints that alone: a document for each kernel."""
+        run = self.kprof("--injection-path", INJECTION, "--brief", "--json", APP, "say=from the application",
+                         f"launch={VECTOR_ADD}*10", f"launch={SCALE}*10")
+        self.assert_run(run, 0)
+        documents = [json.loads(line) for line in run.out.splitlines()]
+        self.assertEqual([document["launches"] for document in documents], [10, 10])
+        may_be_missing = {"group", "gain_pct"}
+        for document, line in zip(documents, run.out.splitlines()):
+            self.assertLessEqual(len(line), 2048)
+            missing = {key for key, value in document.items() if value in (None, [])} - may_be_missing - {"warnings"}
+            self.assertEqual(missing, set())
+            self.assertEqual(len(document["stalls"]), 3)
+
+    def test_brief_text(self):
+        run = self.kprof("--injection-path", INJECTION, "--brief", "--log-file", "stdout", APP, f"launch={VECTOR_ADD}")
+        self.assert_run(run, 0)
+        self.assertLessEqual(len(run.out.splitlines()), 16)
+        self.assertIn("  Limited by  ", run.out)
+
     def test_quiet(self):
         run = self.collect(["-q"], self.STEPS)
         self.assert_run(run, 0)
@@ -588,6 +608,10 @@ class Comparisons(Case):
         self.expect(113, *words, "--fail-on", "duration>5%", "-k", "vectorAdd")
         self.expect(114, *words, "--fail-on", "duration>5%", "-k", "vectorAdd", "-c", "4")
         self.expect(114, *words, "--fail-on", "duration>5%", "-k", "softmax", "--time-tolerance", "1")
+        run = self.expect(113, *words, "--fail-on", "dram.bytes_read>+3%", "-k", "vectorAdd")
+        self.assertIn("dram__bytes_read.sum", run.out)
+        self.expect(102, *words, "--fail-on", "gld_efficiency<0", err="no metric that stands for gld_efficiency")
+        self.expect(102, *words, "--fail-on", "fp32.flops<0", err="no value of fp32.flops")
 
     def test_what_cannot_be_compared(self):
         self.write("uncached.kprof", "after", "kprof --cache-control=none ./app --cache-control all")
@@ -844,7 +868,10 @@ class Parts(Case):
                              some["sections"])
             for key in ("id", "kernel", "grid", "stream", "reason", "graph_node", "passes"):
                 self.assertEqual(full[key], some[key])
-        self.assertEqual(len(self.json(SAMPLE, "--set", "basic")["launches"][0]["sections"]), 5)
+        [launch] = self.json(SAMPLE, "--set", "basic")["launches"]
+        self.assertEqual(len(launch["sections"]), 5)
+        lacking = {name for finding in launch["not_evaluated"] for name in finding["missing"]}
+        self.assertFalse([name for name in lacking if name.startswith(("launch__", "device__"))])
         self.show("run", "--section", "Occupency", code=102, err="did you mean Occupancy?")
         self.show("run", "--section", "regex:^Nothing", code=102, err="the report has no such section")
         self.show("run", "--set", "basik", code=102, err="basic")
@@ -856,9 +883,8 @@ class Parts(Case):
         names = {name for launch in part for name in launch["values"]}
         self.assertIn(METRIC, names)
         for launch in part:
-            shown = {name: value for name, value in launch["values"].items() if "over_passes" not in name}
-            self.assertEqual(shown, {name: value for name, value in whole[launch["id"]].items()
-                                     if name.startswith(("gpu__time_duration.", "dram__bytes"))})
+            self.assertEqual(launch["values"], {name: value for name, value in whole[launch["id"]].items()
+                                                if name.startswith(("gpu__time_duration.", "dram__bytes"))})
         [section] = self.json("run", "--metrics", METRIC)["launches"][0]["sections"]
         self.assertEqual((section["id"], [item["name"] for item in section["items"]]), ("CommandLine", [METRIC]))
         self.show("run", "--metrics", "dram__byte", code=102, err="no such metric; did you mean dram__bytes")
@@ -867,7 +893,8 @@ class Parts(Case):
         ids = [launch["id"] for launch in self.json("run")["launches"]]
         part = self.json("run", "--launch", f"{ids[0]},{ids[2]}-{ids[3]}")
         self.assertEqual([launch["id"] for launch in part["launches"]], [ids[0], *ids[2:4]])
-        self.show("run", "--launch", "99999", code=106, err="no launch matched --launch 99999")
+        self.show("run", "--launch", "99999", code=106,
+                  err=f"run.kprof has the launches {ids[0]} to {ids[-1]}")
         for word in ("x", "3-", "-3", "5-2", "1.5", "99999999999999999999"):
             self.show("run", f"--launch={word}", code=101, err="--launch")
 
@@ -1026,6 +1053,147 @@ class Findings(Case):
     def test_of_metrics_alone(self):
         self.assert_run(self.collect([], [f"launch={SCALE}"]), 0)
         self.assertNotIn("Worth most", self.kprof("report", self.path("run.kprof")).out)
+
+
+class Aliases(Case):
+    """Names for what each chip has under names of its own."""
+
+    def measure(self, *names, options=()):
+        run = self.kprof("--injection-path", INJECTION, "--metrics", ",".join(names), "--json", *options, APP,
+                         f"launch={VECTOR_ADD}")
+        self.assertEqual(run.code, 0, run.err)
+        (launch,) = json.loads(run.out)["launches"]
+        return {row["name"]: row for section in launch["sections"] for row in section["items"]}, run.err
+
+    def test_of_kprof(self):
+        values, errors = self.measure("duration", "fp32.flops", "registers")
+        self.assertEqual(list(values), ["gpu__time_duration.sum", "launch__registers_per_thread",
+                                        "derived__fp32_flops"])
+        self.assertEqual(values["derived__fp32_flops"]["unit"], "flop/second")
+        self.assertEqual(values["derived__fp32_flops"]["label"], "fp32.flops")
+        self.assertGreater(values["derived__fp32_flops"]["value"], 0)
+        self.assertNotIn("taking", errors)
+
+    def test_of_nvprof(self):
+        parts = [f"smsp__sass_thread_inst_executed_op_f{kind}_pred_on.sum" for kind in ("add", "mul", "fma")]
+        values, errors = self.measure("flop_count_sp", "gld_efficiency", "flop_count_sp", *parts)
+        add, mul, fma = (values[part]["value"] for part in parts)
+        self.assertEqual(values["derived__flop_count_sp"]["value"], add + mul + 2 * fma)
+        self.assertEqual(errors.count('"flop_count_sp" of nvprof: taking smsp__sass_thread_inst_executed_op_fadd'), 1)
+        self.assertEqual(errors.count("taking smsp__sass_average_data_bytes_per_sector_mem_global_op_ld.pct"), 1)
+
+    def test_limits(self):
+        names = ["duration", "sm.throughput", "l1.throughput", "global_hit_rate", "flop_count_sp"]
+        values, errors = self.measure(*names, options=["--max-passes", "1"])
+        self.assertIn("gpu__time_duration.sum", values)
+        self.assertNotIn("sm__throughput.avg.pct_of_peak_sustained_elapsed", values)
+        self.assertNotIn("derived__global_hit_rate", values)
+        self.assertIn("left out", errors)
+
+    def test_without_counterpart(self):
+        for name, message in (("cf_issued", "comes closest: smsp__inst_executed_pipe_cbu.sum"),
+                              ("nvlink_receive_throughput", "only by itself"), ("gld_eficiency", '"gld_efficiency"?'),
+                              ("dram.bandwith", '"dram.bandwidth"?')):
+            run = self.kprof("--plan", "--chips", "GH100", "--metrics", name)
+            self.assertEqual(run.code, 102, run.err)
+            self.assertIn(message, run.err)
+        run = self.kprof("--plan", "--chips", "GB10B", "--metrics", "dram.bandwidth")
+        self.assertEqual(run.code, 102, run.err)
+        self.assertIn("not available on chip GB10B", run.err)
+
+    def test_of_a_report(self):
+        def show(*names):
+            run = self.kprof("report", SAMPLE, "--json", "--metrics", ",".join(names))
+            return run, [item["name"] for item in json.loads(run.out or "null")["launches"][0]["sections"][-1]["items"]
+                         ] if run.code == 0 else []
+
+        _, items = show("dram.bandwidth", "achieved_occupancy")
+        self.assertEqual(items, ["dram__bytes.sum.per_second", "sm__warps_active.avg.pct_of_peak_sustained_active"])
+        _, items = show("flop_count_sp")
+        self.assertEqual(len(items), 3)
+        for condition, code, message in (("dram.bandwidth>1TB/s", 0, ""), ("dram.bandwidth>9TB/s", 106, "no launch"),
+                                         ("gld_efficiency>1", 102, "no metric that stands for gld_efficiency")):
+            run = self.kprof("report", SAMPLE, "--page", "raw", "--filter", condition)
+            self.assertEqual(run.code, code, run.err)
+            self.assertIn(message, run.err)
+        for name in ("gld_efficiency", "cf_issued"):
+            run, _ = show(name)
+            self.assertEqual(run.code, 102, run.err)
+            self.assertIn(f"--metrics {name}: the report has nothing that stands for it", run.err)
+
+    def test_list(self):
+        run = self.kprof("list", "aliases", "--chips", "GH100,GB10B", "--json")
+        self.assertEqual(run.code, 0, run.err)
+        rows = {(row["alias"], row["chip"]): row for row in json.loads(run.out)}
+        self.assertEqual(rows["dram.bandwidth", "GH100"]["metric"], "dram__bytes.sum.per_second")
+        self.assertIsNone(rows["dram.bandwidth", "GB10B"]["metric"])
+        self.assertEqual(rows["gld_efficiency", "GH100"]["of"], "nvprof")
+        self.assertIsNone(rows["cf_issued", "GH100"]["metric"])
+        run = self.kprof("list", "metrics", "--chips", "GH100", "--metrics", "flop_count_sp", "--csv")
+        self.assertEqual(run.out.count("smsp__sass_thread_inst_executed_op_f"), 3, run.err)
+
+    def test_of_a_user(self):
+        run = self.kprof("--plan", "--chips", "GH100", "--section-folder", OWN_SETS, "--metrics", "dram.read",
+                         "--json")
+        self.assertEqual(json.loads(run.out)["plans"][0]["metrics"], 1, run.err)
+
+
+class Explanations(Case):
+    """kprof explain."""
+
+    def explain(self, *words):
+        run = self.kprof("explain", "--chips", "GH100", *words, "--json")
+        self.assertEqual(run.code, 0, run.err)
+        return json.loads(run.out)
+
+    def test_throughput(self):
+        data = self.explain("sm__throughput.avg.pct_of_peak_sustained_elapsed")
+        (metric,) = data["metrics"]
+        self.assertEqual((metric["kind"], metric["unit"], metric["chip"]), ("throughput", "%", "GH100"))
+        self.assertGreater(metric["passes"], 1)
+        self.assertIn("SpeedOfLight", metric["sections"].split())
+        self.assertLessEqual({"default", "detailed", "full"}, set(metric["sets"].split()))
+        self.assertNotIn("roofline", metric["sets"].split())
+        members = [row["metric"] for row in data["members"]]
+        self.assertIn("sm__inst_executed.avg.pct_of_peak_sustained_elapsed", members)
+        self.assertEqual([row["part"] for row in data["parts"]], ["sm", "avg", "pct_of_peak_sustained_elapsed"])
+        self.assertEqual([row["alias"] for row in data["aliases"]], ["sm.throughput"])
+        plan = json.loads(self.kprof("--plan", "--chips", "GH100", "--metrics", metric["metric"], "--json").out)
+        self.assertEqual(metric["passes"], plan["plans"][0]["passes"])
+
+    def test_each_spelling(self):
+        data = self.explain("gld_efficiency", "dram.bandwidth,flop_count_sp", "dram__bytes", "cf_issued", "registers",
+                            "nvlrx__bytes.sum")
+        metrics = {metric["name"]: metric for metric in data["metrics"]}
+        self.assertEqual(len(metrics), 7)
+        self.assertEqual(metrics["gld_efficiency"]["metric"],
+                         "smsp__sass_average_data_bytes_per_sector_mem_global_op_ld.pct")
+        self.assertEqual(metrics["dram.bandwidth"]["unit"], "byte/second")
+        self.assertEqual(metrics["flop_count_sp"]["formula"].count("smsp__"), 3)
+        self.assertEqual(metrics["flop_count_sp"]["passes"], 1)
+        self.assertEqual(metrics["dram__bytes"]["kind"], "counter")
+        self.assertEqual(metrics["cf_issued"]["closest"], "smsp__inst_executed_pipe_cbu.sum")
+        self.assertIsNone(metrics["cf_issued"]["metric"])
+        self.assertEqual(metrics["registers"]["passes"], 0)
+        self.assertIsNone(metrics["nvlrx__bytes.sum"]["passes"])
+        shown = {row["label"] for row in data["shown"] if row["name"] == "dram.bandwidth"}
+        self.assertLessEqual({"Memory Throughput", "DRAM, traffic"}, shown)
+
+    def test_text(self):
+        run = self.kprof("explain", "--chips", "GH100,GB202", "l2.hit_rate")
+        self.assertEqual(run.code, 0, run.err)
+        for text in ("Metric       lts__t_sector_hit_rate.pct", "GB202", "Unit         %", "L2 Hit Rate", "nvprof",
+                     "a slice of the L2 cache"):
+            self.assertIn(text, run.out)
+
+    def test_unknown(self):
+        for word, code, message in (("dram__byte.sum", 102, '"dram__bytes.sum"?'),
+                                    ("l2.hitrate", 102, '"l2.hit_rate"?'), ("regex:dram", 101, "several metrics")):
+            run = self.kprof("explain", "--chips", "GH100", word)
+            self.assertEqual((run.code, run.out), (code, ""), run.err)
+            self.assertIn(message, run.err)
+        self.assertEqual(self.kprof("explain").code, 101)
+        self.assertEqual(self.kprof("explain", "duration", "--metrics", "x").code, 101)
 
 
 class Lists(Case):
@@ -1202,7 +1370,7 @@ class Plans(Case):
 
     def test_bytes_that_are_not_known(self):
         text = self.kprof("--plan", "--chips", "GH100").out
-        self.assertRegex(text, r"Memory to save \(--allocated tells how much\) +n/a\n")
+        self.assertRegex(text, r"Memory to save \(depends on --allocated\) +n/a\n")
         self.assertRegex(text, r"Time in all, without memory, about +\d")
         rows = csv.DictReader(io.StringIO(self.kprof("--plan", "--chips", "GH100", "--csv").out))
         fields = {row["field"]: row["value"] for row in rows if row["list"] == "plans"}
@@ -1331,6 +1499,26 @@ class Progress(Case):
         cleared = shown.index("\r\033[K", last + 1)
         self.assertGreater(shown.rindex("vectorAdd"), cleared)
         self.assertTrue(re.search(r"\033\[[0-9;]*m", shown[cleared:]), "results on a terminal are coloured")
+
+    def test_brief_is_filled(self):
+        """A run for the brief page collects all that it tells, and prints that alone: a document for each kernel."""
+        run = self.kprof("--injection-path", INJECTION, "--brief", "--json", APP, "say=from the application",
+                         f"launch={VECTOR_ADD}*10", f"launch={SCALE}*10")
+        self.assert_run(run, 0)
+        documents = [json.loads(line) for line in run.out.splitlines()]
+        self.assertEqual([document["launches"] for document in documents], [10, 10])
+        may_be_missing = {"group", "gain_pct"}
+        for document, line in zip(documents, run.out.splitlines()):
+            self.assertLessEqual(len(line), 2048)
+            missing = {key for key, value in document.items() if value in (None, [])} - may_be_missing - {"warnings"}
+            self.assertEqual(missing, set())
+            self.assertEqual(len(document["stalls"]), 3)
+
+    def test_brief_text(self):
+        run = self.kprof("--injection-path", INJECTION, "--brief", "--log-file", "stdout", APP, f"launch={VECTOR_ADD}")
+        self.assert_run(run, 0)
+        self.assertLessEqual(len(run.out.splitlines()), 16)
+        self.assertIn("  Limited by  ", run.out)
 
     def test_quiet(self):
         self.assertNotIn("\rkprof:", self.on_terminal("-q", "--log-file", self.path("text"), ms=300))

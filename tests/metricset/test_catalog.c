@@ -184,8 +184,10 @@ static void test_documented_example(void **state)
     assert_documented(KPROF_TESTS_DIR "/fixtures/metricsets/sections/Bandwidth.json");
     assert_documented(KPROF_TESTS_DIR "/fixtures/metricsets/sets/bandwidth.json");
     assert_documented(KPROF_TESTS_DIR "/fixtures/metricsets/findings/WideStore.json");
+    assert_documented(KPROF_TESTS_DIR "/fixtures/metricsets/aliases/mine.json");
     assert_int_equal(load(KPROF_METRICSETS_DIR, KPROF_TESTS_DIR "/fixtures/metricsets", &catalog), KPROF_OK);
     assert_int_equal(check(catalog, "bandwidth", "Bandwidth"), KPROF_OK);
+    assert_non_null(kprof_catalog_find_alias(catalog, "l2.bytes_per_inst"));
     kprof_catalog_free(catalog);
 }
 
@@ -237,7 +239,7 @@ static void test_wrong_files(void **state)
 {
     (void)state;
     assert_load_fails("/nonexistent/folder",
-                      "/nonexistent/folder: has no folder \"sets\", \"sections\" or \"findings\"");
+                      "/nonexistent/folder: has no folder \"sets\", \"sections\", \"findings\" or \"aliases\"");
     assert_section_fails("{\n  \"id\": \"Mine\",\n  oops\n}", "sections/Mine.json: line 3, column 4: not valid JSON");
     assert_section_fails("{\"id\": \"Other\", \"name\": \"N\"}", "must be the file's name, \"Mine\"");
     assert_section_fails("{\"id\": \"Mine\", \"name\": \"N\", \"item\": []}", "item: is not a key that is known here");

@@ -1,8 +1,10 @@
 /* Every shipped set on every chip of a generation (compute capability 7.5 and up) that the Profiler Host API knows: it
  * must resolve without a required item missing and be schedulable, with a pass for every name, packed no worse than by
- * CUPTI; and with the set of everything, every shipped finding can be evaluated. Prints the table of names and passes.
- * Usage: test_planner_sets PREFIX, such as GH; exit status 77 without libcupti. */
-#include "metricset/metricset.h"
+ * CUPTI; and with the set of everything, every shipped finding can be evaluated. Something stands for every alias, or
+ * its file says that some chips have nothing. Prints the table of names and passes. Usage: test_planner_sets PREFIX,
+ * such as GH; exit status 77 without libcupti. */
+#include "log_capture.h"
+#include "metricset/alias.h"
 #include "planner/planner.h"
 
 #include <math.h>
@@ -224,6 +226,41 @@ static bool check_set(const kprof_catalog *catalog, const char *set, kprof_host 
     return good;
 }
 
+/* What comes closest is named as the chip that the sets are tuned for has it. */
+static bool has_closest(const kprof_alias *alias, kprof_host *host)
+{
+    bool has = true;
+    for (char **name = alias->closest; name && *name && strcmp(kprof_host_chip(host), "GH100") == 0; name++)
+        has = kprof_host_has_metric(host, *name) && has;
+    return has;
+}
+
+/* Something stands for an alias on every chip, but for those that say that some chips have nothing. */
+static bool check_alias(const kprof_alias *alias, kprof_host *host)
+{
+    log_capture capture;
+    kprof_alias_meaning meaning;
+    log_capture_start(&capture);
+    const kprof_status status = kprof_alias_resolve(alias, host, &meaning);
+    kprof_log_set_sink(NULL, NULL);
+    bool good = alias->item.choice_count == 0 || alias->item.optional ? status == KPROF_UNKNOWN_NAME : false;
+    if (status == KPROF_OK)
+        good = alias->item.choice_count > 0 && meaning.metrics.count > 0 && meaning.item.name != NULL;
+    good = has_closest(alias, host) && good;
+    kprof_alias_meaning_free(&meaning);
+    if (!good)
+        printf("%s: alias %s: %s\n", kprof_host_chip(host), alias->name, capture.last);
+    return good;
+}
+
+static bool check_aliases(const kprof_catalog *catalog, kprof_host *host)
+{
+    bool good = kprof_catalog_alias_count(catalog) > 200;
+    for (size_t i = 0; i < kprof_catalog_alias_count(catalog); i++)
+        good = check_alias(kprof_catalog_alias(catalog, i), host) && good;
+    return good;
+}
+
 static bool check_chip(const kprof_catalog *catalog, const char *chip)
 {
     kprof_host *host;
@@ -232,6 +269,7 @@ static bool check_chip(const kprof_catalog *catalog, const char *chip)
         return false;
     for (size_t i = 0; i < kprof_catalog_set_count(catalog); i++)
         good = check_set(catalog, kprof_catalog_set(catalog, i).id, host) && good;
+    good = check_aliases(catalog, host) && good;
     kprof_host_close(host);
     return good;
 }

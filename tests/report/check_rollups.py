@@ -46,7 +46,7 @@ def near(left, right):
     return math.isclose(float(left), right, rel_tol=1e-9)
 
 
-def copy_launches(path):
+def copy_launches(path, least, most):
     """Make many launches of the recorded one, of two shapes, each with values of its own. Derived ratios keep their
     formulas: they are computed from the new values."""
     numbers = random.Random(7)
@@ -62,7 +62,7 @@ def copy_launches(path):
             launch[columns.index("grid_x")] = 65536 if number % 3 else 1024
             db.execute(f"INSERT INTO launch VALUES({','.join('?' * len(columns))})", launch)
             own = {name: value if value is None or name.startswith(("launch__", "device__"))
-                   else value * numbers.uniform(0.5, 2) for name, value in values.items()}
+                   else value * numbers.uniform(least, most) for name, value in values.items()}
             for name, (part, whole, factor) in FORMULAS.items():
                 own[name] = factor * own[part] / own[whole] if own[whole] else None
             db.executemany("INSERT INTO value VALUES(?,?,?)", [(launch[0], ids[name], own[name]) for name in own])
@@ -125,6 +125,8 @@ def check_summary(launches, row, total, name):
     expected = interval(times)
     check(expected is None if row["low"] == "" else
           expected and near(row["low"], expected[0]) and near(row["high"], expected[1]), f"{name}: {row}, {expected}")
+    is_stable = expected and median - expected[0] <= 0.02 * median and expected[1] - median <= 0.02 * median
+    check(row["stable"] == ("" if expected is None else "yes" if is_stable else "no"), f"{name}: {row['stable']}")
 
 
 def check_report(kprof, path, *grouping):
@@ -175,12 +177,13 @@ def check_refusals(kprof, path):
 def main():
     source, kprof = pathlib.Path(sys.argv[1]), sys.argv[2]
     with tempfile.TemporaryDirectory() as folder:
-        path = pathlib.Path(folder) / "many.kprof"
-        shutil.copy(source / "samples/vectorAdd-h200.kprof", path)
-        path.chmod(0o600)
-        copy_launches(path)
-        check_report(kprof, path)
-        check_report(kprof, path, "--group-by", "config")
+        for least, most in ((0.995, 1.005), (0.5, 2)):  # stable, and not
+            path = pathlib.Path(folder) / f"many-{most}.kprof"
+            shutil.copy(source / "samples/vectorAdd-h200.kprof", path)
+            path.chmod(0o600)
+            copy_launches(path, least, most)
+            check_report(kprof, path)
+            check_report(kprof, path, "--group-by", "config")
         check_filters(kprof, path)
         check_refusals(kprof, path)
     print(*failures, sep="\n")

@@ -1,0 +1,216 @@
+/* kprof explain: what a metric is, in words, and who has it. No GPU is needed, and without CUDA it tells what the set
+ * files know. */
+#include "cli/commands.h"
+#include "cli/output.h"
+#include "cli/paths.h"
+#include "cli/plans.h"
+#include "core/log.h"
+#include "metricset/explain.h"
+#include "report/page.h"
+
+#include <stdlib.h>
+
+#define COUNT_OF(array) (sizeof(array) / sizeof *(array))
+
+/* One metric on one chip. */
+typedef struct answer {
+    const char *word; /* as asked for */
+    const char *chip; /* NULL: not known here */
+    kprof_explanation explanation;
+} answer;
+
+typedef struct answers {
+    kprof_catalog *catalog;
+    kprof_chips chips;
+    answer *items; /* [count] */
+    size_t count;
+} answers;
+
+static char *join(const kprof_strlist *words)
+{
+    kprof_strbuf joined = KPROF_STRBUF_INIT;
+    for (size_t i = 0; i < words->count; i++)
+        kprof_strbuf_printf(&joined, "%s%s", i ? " " : "", words->items[i]);
+    return words->count ? kprof_strbuf_take(&joined) : NULL;
+}
+
+/* People see only what there is; programs get every key. */
+static kprof_emit_field if_any(const char *key, const char *label, const char *text)
+{
+    const kprof_emit_field field = kprof_field_text(key, label, text);
+    return kprof_field_with_role(field, text ? KPROF_ROLE_SHOWN : KPROF_ROLE_MACHINE);
+}
+
+static kprof_emit_field passes_of(const kprof_explanation *of)
+{
+    kprof_emit_field field = kprof_field_integer("passes", "Passes", (int64_t)of->pass_count);
+    return of->has_passes ? field : kprof_field_text("passes", "Passes", NULL);
+}
+
+static void show_metric(kprof_emitter *emitter, const answer *asked)
+{
+    const kprof_explanation *of = &asked->explanation;
+    char *sections = join(&of->sections), *sets = join(&of->sets), *closest = join(&of->closest);
+    kprof_emit_field fields[] = {
+        kprof_field_text("name", "Name", asked->word),
+        kprof_field_text("metric", "Metric", of->metric),
+        if_any("chip", "Chip", asked->chip),
+        kprof_field_text("kind", "Kind", of->kind),
+        if_any("unit", "Unit", of->unit),
+        if_any("description", "Description", of->description),
+        if_any("formula", "Formula", of->formula),
+        if_any("help", "Help", of->help),
+        passes_of(of),
+        if_any("closest", "Closest", closest),
+        kprof_field_with_role(kprof_field_text("sections", "Sections", sections), KPROF_ROLE_MACHINE),
+        if_any("sets", "Sets", sets),
+    };
+    emitter->ops->record_begin(emitter, &(kprof_emit_record){fields, COUNT_OF(fields)});
+    emitter->ops->record_end(emitter);
+    free(sections);
+    free(sets);
+    free(closest);
+}
+
+/* A row below the metrics. Where there is one metric, people need not read its name in each row. */
+typedef struct row_maker {
+    kprof_emitter *emitter;
+    const answers *of;
+} row_maker;
+
+enum { OWNER_FIELDS = 2, MAX_ROW_FIELDS = 6 };
+
+static void show_row(const row_maker *by, const answer *owner, const kprof_emit_field *own, size_t count)
+{
+    kprof_emit_field fields[MAX_ROW_FIELDS] = {
+        kprof_field_with_role(kprof_field_text("name", "Name", owner->word),
+                              by->of->count > 1 ? KPROF_ROLE_SHOWN : KPROF_ROLE_MACHINE),
+        kprof_field_with_role(kprof_field_text("chip", "Chip", owner->chip),
+                              by->of->chips.names.count > 1 ? KPROF_ROLE_SHOWN : KPROF_ROLE_MACHINE),
+    };
+    for (size_t i = 0; i < count; i++)
+        fields[OWNER_FIELDS + i] = own[i];
+    by->emitter->ops->record_begin(by->emitter, &(kprof_emit_record){fields, OWNER_FIELDS + count});
+    by->emitter->ops->record_end(by->emitter);
+}
+
+static void show_parts(const row_maker *by, const answer *of)
+{
+    for (size_t i = 0; i < of->explanation.part_count; i++) {
+        const kprof_name_part *part = &of->explanation.parts[i];
+        const kprof_emit_field fields[] = {kprof_field_text("part", "Part", part->part),
+                                           kprof_field_text("meaning", "Meaning", part->meaning)};
+        show_row(by, of, fields, COUNT_OF(fields));
+    }
+}
+
+static void show_members(const row_maker *by, const answer *of)
+{
+    const kprof_strlist *members = &of->explanation.members;
+    for (size_t i = 0; i < members->count; i++) {
+        const kprof_emit_field field = kprof_field_text("metric", "Metric", members->items[i]);
+        show_row(by, of, &field, 1);
+    }
+}
+
+static void show_places(const row_maker *by, const answer *of)
+{
+    for (size_t i = 0; i < of->explanation.place_count; i++) {
+        const kprof_explained_place *place = &of->explanation.places[i];
+        const kprof_emit_field fields[] = {
+            kprof_field_text("section", "Section", place->section), kprof_field_text("label", "Label", place->label),
+            kprof_field_text("value", "Value", place->value),
+            kprof_field_with_role(kprof_field_text("help", "Help", place->help), KPROF_ROLE_MACHINE)};
+        show_row(by, of, fields, COUNT_OF(fields));
+    }
+}
+
+static void show_aliases(const row_maker *by, const answer *of)
+{
+    for (size_t i = 0; i < of->explanation.alias_count; i++) {
+        const kprof_alias_entry alias = kprof_alias_describe(of->explanation.aliases[i]);
+        kprof_emit_field help = kprof_field_text("help", "Help", *alias.help ? alias.help : NULL);
+        help.missing = "-";
+        const kprof_emit_field fields[] = {kprof_field_text("alias", "Alias", alias.name),
+                                           kprof_field_text("of", "Of", alias.origin), help};
+        show_row(by, of, fields, COUNT_OF(fields));
+    }
+}
+
+static kprof_status print_answers(const kprof_page_context *context)
+{
+    static const struct {
+        kprof_emit_list list;
+        void (*show)(const row_maker *by, const answer *of);
+    } lists[] = {
+        {{"parts", "The name", KPROF_LIST_TABLE, true}, show_parts},
+        {{"members", "Made of", KPROF_LIST_TABLE, true}, show_members},
+        {{"shown", "Shown in", KPROF_LIST_TABLE, true}, show_places},
+        {{"aliases", "Other names", KPROF_LIST_TABLE, true}, show_aliases},
+    };
+    const answers *all = context->content;
+    kprof_emitter *emitter = NULL;
+    kprof_status status = kprof_page_begin(context, &emitter);
+    if (status != KPROF_OK)
+        return status;
+    emitter->ops->list_begin(emitter, &(kprof_emit_list){"metrics", "Metric", KPROF_LIST_BLOCKS, false});
+    for (size_t i = 0; i < all->count; i++)
+        show_metric(emitter, &all->items[i]);
+    emitter->ops->list_end(emitter);
+    for (size_t i = 0; i < COUNT_OF(lists); i++) {
+        emitter->ops->list_begin(emitter, &lists[i].list);
+        for (size_t k = 0; k < all->count; k++)
+            lists[i].show(&(row_maker){emitter, all}, &all->items[k]);
+        emitter->ops->list_end(emitter);
+    }
+    return kprof_page_end(emitter, KPROF_OK);
+}
+
+/* Every unknown name is told, not the first alone. */
+static kprof_status explain_all(const kprof_strlist *words, const char *chip, answers *out)
+{
+    kprof_host *host = NULL;
+    kprof_status result = kprof_host_open(chip, NULL, &host);
+    if (result != KPROF_OK && result != KPROF_UNSUPPORTED)
+        return result;
+    result = KPROF_OK;
+    for (size_t i = 0; i < words->count; i++) {
+        answer *item = &out->items[out->count++];
+        *item = (answer){.word = words->items[i], .chip = host ? chip : NULL};
+        kprof_status status = kprof_explain(out->catalog, host, item->word, &item->explanation);
+        result = status != KPROF_OK ? status : result;
+    }
+    kprof_host_close(host);
+    return result;
+}
+
+static kprof_status make_answers(const kprof_options *options, answers *out)
+{
+    const kprof_strlist *words = &options->selection.metrics;
+    if (words->count == 0)
+        return kprof_fail(KPROF_USAGE, "which metric? usage: kprof explain METRIC..., such as dram__bytes.sum or "
+                                       "gld_efficiency; kprof list aliases and kprof list metrics have names");
+    kprof_status status = kprof_catalog_locate(options, &out->catalog);
+    if (status == KPROF_OK)
+        status = kprof_chips_named(options, &out->chips);
+    if (status == KPROF_OK && !(out->items = calloc(words->count * out->chips.names.count, sizeof *out->items)))
+        status = kprof_fail(KPROF_NO_MEMORY, "out of memory");
+    for (size_t i = 0; i < out->chips.names.count && status == KPROF_OK; i++)
+        status = explain_all(words, out->chips.names.items[i], out);
+    return status;
+}
+
+int kprof_cmd_explain(const kprof_options *options)
+{
+    static const kprof_page_row page = {"explain", 0, print_answers};
+    answers all = {0};
+    kprof_status status = make_answers(options, &all);
+    if (status == KPROF_OK)
+        status = kprof_results_show(options, &page, &all);
+    for (size_t i = 0; i < all.count; i++)
+        kprof_explanation_free(&all.items[i].explanation);
+    free(all.items);
+    kprof_strlist_free(&all.chips.names);
+    kprof_catalog_free(all.catalog);
+    return kprof_status_exit_code(status);
+}

@@ -1,0 +1,314 @@
+/* Reads files of aliases, and finds what stands for an alias on a chip or in a report. */
+#include "metricset/alias.h"
+#include "metricset/catalog.h"
+
+#include "core/log.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_NAME 64
+
+/* A name that no metric, pattern or group can have, so that an alias never hides one. */
+static kprof_status check_name(const kprof_json_place *place, const char *name)
+{
+    const kprof_json_place at = {place, "name", 0};
+    const size_t length = strlen(name);
+    if (length == 0 || length > MAX_NAME || strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_.") != length)
+        return kprof_json_fail(&at, "must have small letters, digits, \"_\" and \".\" alone, and at most %d of them",
+                               MAX_NAME);
+    if (strstr(name, "__") || name[0] == '.' || name[length - 1] == '.')
+        return kprof_json_fail(&at, "must have no \"__\", which metrics have, and no \".\" at an end");
+    return KPROF_OK;
+}
+
+/* An expression has a name for its value: "derived__fp32_flops" of "fp32.flops". */
+static char *value_name(const char *alias)
+{
+    kprof_strbuf name = KPROF_STRBUF_INIT;
+    kprof_strbuf_printf(&name, "derived__%s", alias);
+    for (char *at = name.data; at && (at = strchr(at, '.'));)
+        *at = '_';
+    return kprof_strbuf_take(&name);
+}
+
+static kprof_status read_meaning(const kprof_json_place *place, const cJSON *value, kprof_alias *alias)
+{
+    const bool is_expression = cJSON_HasObjectItem(value, "expression");
+    const bool has_choice = is_expression || cJSON_HasObjectItem(value, "metric");
+    kprof_json_place closest = {place, "closest", 0};
+    kprof_status status = kprof_json_get_strings(place, value, "closest", &alias->closest);
+    if (status == KPROF_OK && is_expression && !(alias->item.name = value_name(alias->name)))
+        status = KPROF_NO_MEMORY;
+    if (status == KPROF_OK && (has_choice || !cJSON_HasObjectItem(value, "closest")))
+        status = kprof_item_choices_read(place, value, &alias->item);
+    if (status == KPROF_OK && has_choice && cJSON_HasObjectItem(value, "closest"))
+        status = kprof_json_fail(&closest, "is for an alias that nothing stands for, but there is a choice");
+    return status;
+}
+
+static kprof_status read_alias(const kprof_json_place *place, const cJSON *value, void *element)
+{
+    static const char *const keys[] = {"name", "metric",  "expression", "alternatives", "unit", "optional",
+                                       "help", "closest", NULL};
+    kprof_alias *alias = element;
+    kprof_status status = kprof_json_check_object(place, value, keys);
+    if (status == KPROF_OK)
+        status = kprof_json_require_string(place, value, "name", &alias->name);
+    if (status == KPROF_OK)
+        status = check_name(place, alias->name);
+    if (status == KPROF_OK && !(alias->item.label = strdup(alias->name)))
+        status = KPROF_NO_MEMORY;
+    if (status == KPROF_OK)
+        status = kprof_json_get_string(place, value, "help", &alias->item.help);
+    if (status == KPROF_OK)
+        status = kprof_json_get_string(place, value, "unit", &alias->item.unit);
+    if (status == KPROF_OK)
+        status = kprof_json_get_bool(place, value, "optional", &alias->item.optional);
+    return status == KPROF_OK ? read_meaning(place, value, alias) : status;
+}
+
+static kprof_status check_unique(const kprof_json_place *place, const kprof_alias_file *file)
+{
+    const kprof_json_place list = {place, "aliases", 0};
+    kprof_strlist names = KPROF_STRLIST_INIT;
+    kprof_status status = KPROF_OK;
+    for (size_t i = 0; i < file->count && status == KPROF_OK; i++)
+        status = kprof_strlist_add(&names, file->aliases[i].name) ? KPROF_OK : KPROF_NO_MEMORY;
+    kprof_strlist_sort(&names);
+    for (size_t i = 1; i < names.count && status == KPROF_OK; i++) {
+        if (strcmp(names.items[i - 1], names.items[i]) == 0)
+            status = kprof_json_fail(&list, "has \"%s\" twice", names.items[i]);
+    }
+    kprof_strlist_free(&names);
+    return status;
+}
+
+static kprof_status settle_origin(kprof_alias_file *file, const char *origin, bool is_foreign)
+{
+    for (size_t i = 0; i < file->count; i++) {
+        file->aliases[i].is_foreign = is_foreign;
+        file->aliases[i].origin = strdup(origin);
+        if (!file->aliases[i].origin)
+            return KPROF_NO_MEMORY;
+    }
+    return KPROF_OK;
+}
+
+kprof_status kprof_alias_file_read(const kprof_json_place *place, const cJSON *value, kprof_alias_file *out)
+{
+    static const char *const keys[] = {"id", "name", "help", "foreign", "aliases", NULL};
+    static const kprof_json_array aliases = {"aliases", sizeof(kprof_alias), read_alias};
+    char *name = NULL, *help = NULL;
+    bool is_foreign = false;
+    kprof_json_list list = {NULL, 0};
+    *out = (kprof_alias_file){0};
+    kprof_status status = kprof_json_check_object(place, value, keys);
+    if (status == KPROF_OK)
+        status = kprof_json_check_texts(place, value); /* messages and lists show them as they are */
+    if (status == KPROF_OK)
+        status = kprof_json_require_string(place, value, "id", &out->id);
+    if (status == KPROF_OK)
+        status = kprof_json_require_string(place, value, "name", &name);
+    if (status == KPROF_OK)
+        status = kprof_json_get_string(place, value, "help", &help);
+    if (status == KPROF_OK)
+        status = kprof_json_get_bool(place, value, "foreign", &is_foreign);
+    if (status == KPROF_OK)
+        status = kprof_json_get_array(place, value, &aliases, &list);
+    out->aliases = list.elements;
+    out->count = list.count;
+    if (status == KPROF_OK)
+        status = check_unique(place, out);
+    if (status == KPROF_OK)
+        status = settle_origin(out, name, is_foreign);
+    free(name);
+    free(help);
+    return status;
+}
+
+void kprof_alias_free(kprof_alias *alias)
+{
+    kprof_item_definition_free(&alias->item);
+    kprof_strings_free(alias->closest);
+    free(alias->name);
+    free(alias->origin);
+}
+
+void kprof_alias_file_free(kprof_alias_file *file)
+{
+    for (size_t i = 0; i < file->count; i++)
+        kprof_alias_free(&file->aliases[i]);
+    free(file->aliases);
+    free(file->id);
+    *file = (kprof_alias_file){0};
+}
+
+kprof_status kprof_alias_candidates(const kprof_alias *alias, kprof_strlist *out)
+{
+    kprof_strlist names = KPROF_STRLIST_INIT;
+    kprof_status status = KPROF_OK;
+    for (size_t i = 0; i < alias->item.choice_count && status == KPROF_OK; i++)
+        status = kprof_expr_names(alias->item.choices[i].compiled, &names);
+    for (size_t i = 0; i < names.count && status == KPROF_OK; i++) {
+        if (!kprof_launch_metric_find(names.items[i]) && !kprof_strlist_add_unique(out, names.items[i]))
+            status = KPROF_NO_MEMORY;
+    }
+    kprof_strlist_free(&names);
+    return status;
+}
+
+kprof_alias_entry kprof_alias_describe(const kprof_alias *alias)
+{
+    static const char *const none[] = {NULL};
+    const kprof_item_definition *item = &alias->item;
+    return (kprof_alias_entry){
+        .name = alias->name,
+        .origin = alias->origin,
+        .help = item->help ? item->help : "",
+        .stands_for = item->choice_count ? item->choices[0].text : NULL,
+        .is_formula = item->name != NULL,
+        .closest = alias->closest ? (const char *const *)alias->closest : none,
+    };
+}
+
+/* Does `has` know every name of the choice? */
+static kprof_status try_choice(const kprof_choice *choice, const kprof_name_supply *supply, bool *taken)
+{
+    kprof_strlist names = KPROF_STRLIST_INIT;
+    kprof_status status = kprof_expr_names(choice->compiled, &names);
+    *taken = status == KPROF_OK;
+    for (size_t i = 0; i < names.count && *taken; i++)
+        *taken = supply->has(supply->user, names.items[i]);
+    kprof_strlist_free(&names);
+    return status;
+}
+
+static kprof_status choose(const kprof_alias *alias, const kprof_name_supply *supply, const kprof_choice **out)
+{
+    kprof_status status = KPROF_OK;
+    *out = NULL;
+    for (size_t i = 0; i < alias->item.choice_count && status == KPROF_OK && !*out; i++) {
+        bool taken;
+        status = try_choice(&alias->item.choices[i], supply, &taken);
+        if (taken)
+            *out = &alias->item.choices[i];
+    }
+    return status;
+}
+
+kprof_status kprof_alias_choose(const kprof_alias *alias, const kprof_name_supply *supply, kprof_strlist *out)
+{
+    const kprof_choice *choice = NULL;
+    const char *value = alias->item.name; /* an expression whose value is there under its own name */
+    if (value && supply->has(supply->user, value))
+        return kprof_strlist_add_unique(out, value) ? KPROF_OK : KPROF_NO_MEMORY;
+    kprof_status status = choose(alias, supply, &choice);
+    if (status != KPROF_OK || !choice)
+        return status;
+    kprof_strlist names = KPROF_STRLIST_INIT;
+    status = kprof_expr_names(choice->compiled, &names);
+    for (size_t i = 0; i < names.count && status == KPROF_OK; i++)
+        status = kprof_strlist_add_unique(out, names.items[i]) ? KPROF_OK : KPROF_NO_MEMORY;
+    kprof_strlist_free(&names);
+    return status;
+}
+
+static bool host_has(void *user, const char *name)
+{
+    return kprof_launch_metric_find(name) || kprof_host_can_collect(user, name);
+}
+
+kprof_status kprof_catalog_check_aliases(const kprof_catalog *catalog, kprof_host *host)
+{
+    kprof_strlist candidates = KPROF_STRLIST_INIT;
+    kprof_status status = KPROF_OK;
+    for (size_t i = 0; i < catalog->alias_count && status == KPROF_OK; i++)
+        status = kprof_alias_candidates(&catalog->aliases[i], &candidates);
+    if (status == KPROF_OK && candidates.count > 0)
+        status = kprof_host_check(host, &candidates);
+    kprof_strlist_free(&candidates);
+    return status;
+}
+
+kprof_status kprof_alias_on(const kprof_alias *alias, kprof_host *host, const char **out)
+{
+    const kprof_choice *choice;
+    kprof_status status = choose(alias, &(kprof_name_supply){host_has, host}, &choice);
+    *out = status == KPROF_OK && choice ? choice->text : NULL;
+    return status;
+}
+
+static kprof_status fail_without(const kprof_alias *alias, kprof_host *host)
+{
+    kprof_strbuf text = KPROF_STRBUF_INIT;
+    const kprof_item_definition *item = &alias->item;
+    if (item->choice_count > 0)
+        kprof_strbuf_printf(&text, "metric \"%s\" of %s is not available on chip %s, which cannot count %s",
+                            alias->name, alias->origin, kprof_host_chip(host), item->choices[0].text);
+    else
+        kprof_strbuf_printf(&text, "metric \"%s\" of %s has no counterpart: %s", alias->name, alias->origin,
+                            item->help ? item->help : "nothing counts the same");
+    const char *before = " What comes closest: ";
+    for (char **name = alias->closest; name && *name; name++) {
+        if (!kprof_host_has_metric(host, *name))
+            continue;
+        kprof_strbuf_printf(&text, "%s%s", before, *name);
+        before = ", ";
+    }
+    kprof_status status = text.failed ? KPROF_NO_MEMORY : kprof_fail(KPROF_UNKNOWN_NAME, "%s", text.data);
+    kprof_strbuf_free(&text);
+    return status;
+}
+
+static bool copy_text(char **out, const char *text)
+{
+    *out = text ? strdup(text) : NULL;
+    return !text || *out;
+}
+
+static kprof_status fill_item(const kprof_item_definition *from, const kprof_choice *choice, kprof_item *out)
+{
+    const bool is_copied = copy_text(&out->name, from->name ? from->name : choice->text) &&
+                           copy_text(&out->label, from->name ? from->label : choice->text) &&
+                           copy_text(&out->unit, from->unit) && copy_text(&out->help, from->help) &&
+                           copy_text(&out->expression, from->name ? choice->text : NULL);
+    return is_copied ? kprof_expr_parse(choice->text, &out->compiled) : KPROF_NO_MEMORY;
+}
+
+kprof_status kprof_alias_resolve(const kprof_alias *alias, kprof_host *host, kprof_alias_meaning *out)
+{
+    const kprof_name_supply supply = {host_has, host};
+    const kprof_choice *choice = NULL;
+    kprof_strlist candidates = KPROF_STRLIST_INIT;
+    *out = (kprof_alias_meaning){0};
+    kprof_status status = kprof_alias_candidates(alias, &candidates);
+    if (status == KPROF_OK && candidates.count > 0)
+        status = kprof_host_check(host, &candidates);
+    if (status == KPROF_OK)
+        status = choose(alias, &supply, &choice);
+    if (status == KPROF_OK && !choice)
+        status = fail_without(alias, host);
+    if (status == KPROF_OK)
+        status = kprof_expr_names(choice->compiled, &out->metrics);
+    if (status == KPROF_OK)
+        status = fill_item(&alias->item, choice, &out->item);
+    kprof_strlist_free(&candidates);
+    return status;
+}
+
+void kprof_alias_meaning_free(kprof_alias_meaning *meaning)
+{
+    kprof_strlist_free(&meaning->metrics);
+    kprof_item_clear(&meaning->item);
+}
+
+kprof_status kprof_alias_select(const kprof_alias *alias, kprof_host *host, kprof_strlist *out)
+{
+    kprof_alias_meaning meaning;
+    kprof_status status = kprof_alias_resolve(alias, host, &meaning);
+    for (size_t i = 0; i < meaning.metrics.count && status == KPROF_OK; i++)
+        status = kprof_strlist_add_unique(out, meaning.metrics.items[i]) ? KPROF_OK : KPROF_NO_MEMORY;
+    kprof_alias_meaning_free(&meaning);
+    return status;
+}

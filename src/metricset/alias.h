@@ -1,0 +1,48 @@
+/* Aliases: names that people know for what each chip has under names of its own. metricsets/aliases/<id>.json;
+ * docs/metricsets.md has the format. */
+#ifndef KPROF_METRICSET_ALIAS_H
+#define KPROF_METRICSET_ALIAS_H
+
+#include "metricset/definition.h"
+#include "metricset/metricset.h"
+
+struct kprof_alias {
+    char *name;
+    char *origin;    /* whose name it is: "kprof", "nvprof" */
+    bool is_foreign; /* of another tool: who uses it is told what stands for it */
+    kprof_item_definition
+        item;       /* its `name` is set where choices are expressions; no choice: nothing counts the same */
+    char **closest; /* metrics that come near to one without a choice; NULL: none */
+};
+
+/* The aliases of one file. */
+typedef struct kprof_alias_file {
+    char *id;
+    kprof_alias *aliases; /* [count] */
+    size_t count;
+} kprof_alias_file;
+
+/* BAD_METRICSET names the place. `out` is freed with kprof_alias_file_free, on failure too. */
+kprof_status kprof_alias_file_read(const kprof_json_place *place, const cJSON *value,
+                                   kprof_alias_file *out) KPROF_MUST_CHECK;
+void kprof_alias_file_free(kprof_alias_file *file); /* members */
+void kprof_alias_free(kprof_alias *alias);          /* members */
+
+/* Append the metrics of all its choices, for kprof_host_check. */
+kprof_status kprof_alias_candidates(const kprof_alias *alias, kprof_strlist *out) KPROF_MUST_CHECK;
+
+/* What stands for an alias on the chip of a host. */
+typedef struct kprof_alias_meaning {
+    kprof_strlist metrics; /* full names to collect, and those of a launch */
+    kprof_item item;       /* the value itself: one of `metrics`, or an expression over them */
+} kprof_alias_meaning;
+
+/* UNKNOWN_NAME, with what comes closest, where nothing stands for it. Freed with kprof_alias_meaning_free, on failure
+ * too. */
+kprof_status kprof_alias_resolve(const kprof_alias *alias, kprof_host *host, kprof_alias_meaning *out) KPROF_MUST_CHECK;
+void kprof_alias_meaning_free(kprof_alias_meaning *meaning); /* members */
+
+/* Append the full names that stand for an alias. */
+kprof_status kprof_alias_select(const kprof_alias *alias, kprof_host *host, kprof_strlist *out) KPROF_MUST_CHECK;
+
+#endif

@@ -1,0 +1,492 @@
+/* Gathers what the chip, the sections and the aliases know of one metric. */
+#include "metricset/explain.h"
+
+#include "core/log.h"
+#include "core/regex.h"
+#include "metricset/select.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The metric that is looked for, and what is known of it so far. */
+typedef struct explainer {
+    const kprof_catalog *catalog;
+    kprof_host *host; /* NULL: chips are not known here */
+    kprof_explanation *out;
+    bool is_base;     /* its name has no suffix, so any of its full names is meant */
+    bool is_complete; /* nothing has failed for want of memory */
+} explainer;
+
+static bool copy_text(char **out, const char *text)
+{
+    free(*out);
+    *out = text && *text ? strdup(text) : NULL;
+    return !text || !*text || *out;
+}
+
+static bool is_meant(const explainer *by, const char *name)
+{
+    const size_t length = strlen(by->out->metric);
+    if (!by->is_base)
+        return strcmp(by->out->metric, name) == 0;
+    return kprof_metric_base_length(name) == length && strncmp(by->out->metric, name, length) == 0;
+}
+
+/* Words for the parts of a name: the hardware that it is counted in, the rollup over its instances, and what is made of
+ * that. */
+static const struct {
+    const char *part, *meaning;
+} meanings[] = {
+    {"gpu", "the whole GPU"},
+    {"gpc", "a graphics processing cluster: a group of SMs"},
+    {"tpc", "a pair of SMs"},
+    {"sm", "a streaming multiprocessor"},
+    {"smsp", "a quarter of an SM: one scheduler with its pipes"},
+    {"idc", "the cache of indexed constants of an SM"},
+    {"l1tex", "the L1 and texture cache of an SM"},
+    {"gcc", "the cache of constants and instructions of a GPC"},
+    {"lts", "a slice of the L2 cache"},
+    {"lrc", "the stage that joins requests before L2"},
+    {"syslts", "a slice of L2 for memory of the system"},
+    {"fbpa", "a controller of DRAM"},
+    {"dram", "device memory"},
+    {"dramc", "a controller of DRAM"},
+    {"mcc", "the memory that CPU and GPU share"},
+    {"fe", "the front end, which takes commands"},
+    {"gr", "the graphics and compute engine"},
+    {"ctc", "the link between chips"},
+    {"pcie", "PCI Express"},
+    {"nvlrx", "what NVLink receives"},
+    {"nvltx", "what NVLink sends"},
+    {"launch", "known from the launch itself"},
+    {"device", "known of the device itself"},
+    {"derived", "computed by kprof from other metrics"},
+    {"sum", "added up over all instances of the unit"},
+    {"avg", "the average of the instances of the unit"},
+    {"max", "the greatest of the instances of the unit"},
+    {"min", "the least of the instances of the unit"},
+    {"ratio", "one count divided by another"},
+    {"pct", "per cent"},
+    {"max_rate", "the greatest value that it can have"},
+    {"per_second", "for each second of the launch"},
+    {"per_cycle_active", "for each cycle in which the unit had work"},
+    {"per_cycle_elapsed", "for each cycle of the launch"},
+    {"peak_sustained", "the most that the unit can sustain in each cycle"},
+    {"peak_sustained_active", "the most that the unit could sustain while it had work"},
+    {"peak_sustained_elapsed", "the most that the unit could sustain during the launch"},
+    {"pct_of_peak_sustained_active", "per cent of what the unit could sustain while it had work"},
+    {"pct_of_peak_sustained_elapsed", "per cent of what the unit could sustain during the launch"},
+};
+
+static bool add_part(kprof_explanation *out, const char *text, size_t length)
+{
+    kprof_name_part *parts = realloc(out->parts, (out->part_count + 1) * sizeof *parts);
+    char *part = strndup(text, length);
+    out->parts = parts ? parts : out->parts;
+    if (!parts || !part) {
+        free(part);
+        return false;
+    }
+    const char *meaning = NULL;
+    for (size_t i = 0; i < sizeof meanings / sizeof *meanings && !meaning; i++)
+        meaning = strcmp(meanings[i].part, part) == 0 ? meanings[i].meaning : NULL;
+    parts[out->part_count++] = (kprof_name_part){part, meaning};
+    return true;
+}
+
+/* "TPC.TriageCompute.sm__cycles_active.avg" is counted in an SM. */
+static bool split_name(kprof_explanation *out)
+{
+    const char *name = out->metric, *counter = strstr(name, "__");
+    const char *suffix = name + kprof_metric_base_length(name);
+    if (!counter)
+        return true;
+    const char *unit = counter;
+    while (unit > name && unit[-1] != '.')
+        unit--;
+    bool added = add_part(out, unit, (size_t)(counter - unit));
+    while (added && *suffix == '.') {
+        const size_t length = strcspn(suffix + 1, ".");
+        added = add_part(out, suffix + 1, length);
+        suffix += 1 + length;
+    }
+    return added;
+}
+
+/* Rooflines of one section share their roofs. */
+static bool is_there(const kprof_explanation *out, const kprof_explained_place *place)
+{
+    for (size_t i = 0; i < out->place_count; i++) {
+        const kprof_explained_place *other = &out->places[i];
+        if (strcmp(other->section, place->section) == 0 && strcmp(other->value, place->value) == 0 &&
+            strcmp(other->label, place->label) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void free_place(kprof_explained_place *place)
+{
+    free(place->value);
+    free(place->label);
+    free(place->help);
+}
+
+static void add_place(explainer *by, const kprof_section *section, const kprof_item *item, const char *column)
+{
+    kprof_explanation *out = by->out;
+    kprof_strbuf label = KPROF_STRBUF_INIT;
+    kprof_strbuf_printf(&label, "%s%s%s", item->label ? item->label : "", column ? ", " : "", column ? column : "");
+    const size_t index = kprof_catalog_find_section(by->catalog, section->id);
+    kprof_explained_place place = {.section = by->catalog->sections[index].id, .label = kprof_strbuf_take(&label)};
+    const bool is_whole = copy_text(&place.value, item->name) && copy_text(&place.help, item->help) && place.label;
+    kprof_explained_place *places = realloc(out->places, (out->place_count + 1) * sizeof *places);
+    out->places = places ? places : out->places;
+    by->is_complete = by->is_complete && is_whole && places && kprof_strlist_add_unique(&out->sections, place.section);
+    if (by->is_complete && !is_there(out, &place))
+        places[out->place_count++] = place;
+    else
+        free_place(&place);
+}
+
+/* A derived value tells its own formula. */
+static void take_formula(explainer *by, const kprof_item *item)
+{
+    kprof_explanation *out = by->out;
+    out->kind = "derived";
+    by->is_complete = by->is_complete && copy_text(&out->unit, item->unit) && copy_text(&out->help, item->help) &&
+                      copy_text(&out->formula, item->expression) &&
+                      kprof_expr_names(item->compiled, &out->members) == KPROF_OK;
+}
+
+static void look_at(explainer *by, const kprof_section *section, const kprof_item *item, const char *column)
+{
+    kprof_strlist names = KPROF_STRLIST_INIT;
+    if (!item->name)
+        return;
+    bool is_shown = is_meant(by, item->name);
+    if (is_shown && item->expression && !by->out->kind)
+        take_formula(by, item);
+    if (is_shown && !by->out->help)
+        by->is_complete = by->is_complete && copy_text(&by->out->help, item->help);
+    by->is_complete = by->is_complete && kprof_expr_names(item->compiled, &names) == KPROF_OK;
+    for (size_t i = 0; i < names.count && !is_shown; i++)
+        is_shown = is_meant(by, names.items[i]);
+    if (is_shown)
+        add_place(by, section, item, column);
+    kprof_strlist_free(&names);
+}
+
+static void look_through_tables(explainer *by, const kprof_section *section)
+{
+    for (size_t i = 0; i < section->table_count; i++) {
+        const kprof_table *table = &section->tables[i];
+        for (size_t k = 0; k < table->row_count * table->column_count; k++)
+            look_at(by, section, &table->rows[k / table->column_count].cells[k % table->column_count],
+                    table->column_labels[k % table->column_count]);
+    }
+}
+
+static void look_through_rooflines(explainer *by, const kprof_section *section)
+{
+    for (size_t i = 0; i < section->roofline_count; i++) {
+        const kprof_roofline *line = &section->rooflines[i];
+        look_at(by, section, &line->work, "work");
+        look_at(by, section, &line->peak, "peak");
+        for (size_t k = 0; k < line->roof_count; k++) {
+            look_at(by, section, &line->roofs[k].traffic, "traffic");
+            look_at(by, section, &line->roofs[k].peak, "peak");
+        }
+    }
+}
+
+static void look_through(explainer *by, const kprof_section *section)
+{
+    for (size_t i = 0; i < section->item_count; i++)
+        look_at(by, section, &section->items[i], NULL);
+    look_through_tables(by, section);
+    look_through_rooflines(by, section);
+}
+
+/* Without a chip, sections are as their first choices make them. */
+static kprof_status resolve_section(const explainer *by, size_t index, kprof_section *out)
+{
+    const kprof_section_definition *definition = &by->catalog->sections[index];
+    const kprof_supply supply = {by->host, NULL};
+    kprof_strlist collect = KPROF_STRLIST_INIT;
+    kprof_status status = kprof_section_resolve(definition, by->host ? &supply : NULL, by->host ? &collect : NULL, out);
+    kprof_strlist_free(&collect);
+    return status;
+}
+
+static kprof_status check_sections(const explainer *by)
+{
+    kprof_strlist candidates = KPROF_STRLIST_INIT;
+    kprof_status status = KPROF_OK;
+    for (size_t i = 0; i < by->catalog->section_count && status == KPROF_OK; i++)
+        status = kprof_section_candidates(&by->catalog->sections[i], by->host, &candidates);
+    if (status == KPROF_OK && candidates.count > 0)
+        status = kprof_host_check(by->host, &candidates);
+    kprof_strlist_free(&candidates);
+    return status;
+}
+
+static kprof_status find_places(explainer *by)
+{
+    kprof_status status = by->host ? check_sections(by) : KPROF_OK;
+    for (size_t i = 0; i < by->catalog->section_count && status == KPROF_OK; i++) {
+        kprof_section section;
+        status = resolve_section(by, i, &section);
+        if (status != KPROF_OK)
+            return status;
+        look_through(by, &section);
+        kprof_section_free(&section);
+    }
+    return by->is_complete ? status : KPROF_NO_MEMORY;
+}
+
+static bool is_in_set(const kprof_explanation *of, const kprof_set_definition *set)
+{
+    for (char **id = set->sections; *id; id++) {
+        if (kprof_strlist_contains(&of->sections, *id))
+            return true;
+    }
+    return false;
+}
+
+static kprof_status find_sets(explainer *by)
+{
+    for (size_t i = 0; i < by->catalog->set_count; i++) {
+        const kprof_set_definition *set = &by->catalog->sets[i];
+        if (is_in_set(by->out, set) && !kprof_strlist_add(&by->out->sets, set->id))
+            return KPROF_NO_MEMORY;
+    }
+    return KPROF_OK;
+}
+
+/* Does an alias stand for the metric, or for the formula that is explained? */
+static kprof_status is_alias(const explainer *by, const kprof_alias *alias, bool *is)
+{
+    const char *text = kprof_alias_describe(alias).stands_for;
+    kprof_status status = by->host ? kprof_alias_on(alias, by->host, &text) : KPROF_OK;
+    const char *formula = by->out->formula;
+    *is = status == KPROF_OK && text && (is_meant(by, text) || (formula && strcmp(text, formula) == 0));
+    return status;
+}
+
+static kprof_status find_aliases(explainer *by)
+{
+    const kprof_catalog *catalog = by->catalog;
+    kprof_status status = by->host ? kprof_catalog_check_aliases(catalog, by->host) : KPROF_OK;
+    by->out->aliases = calloc(catalog->alias_count + 1, sizeof *by->out->aliases);
+    if (!by->out->aliases)
+        return KPROF_NO_MEMORY;
+    for (size_t i = 0; i < catalog->alias_count && status == KPROF_OK; i++) {
+        bool is;
+        status = is_alias(by, &catalog->aliases[i], &is);
+        if (is)
+            by->out->aliases[by->out->alias_count++] = &catalog->aliases[i];
+        if (is && !by->out->help && !catalog->aliases[i].is_foreign)
+            by->is_complete = copy_text(&by->out->help, catalog->aliases[i].item.help) && by->is_complete;
+    }
+    return by->is_complete ? status : KPROF_NO_MEMORY;
+}
+
+static const char *kind_of(kprof_metric_type type)
+{
+    static const char *const kinds[] = {"counter", "ratio", "throughput"};
+    return kinds[type];
+}
+
+static kprof_status find_members(explainer *by)
+{
+    kprof_strbuf name = KPROF_STRBUF_INIT;
+    kprof_strbuf_printf(&name, "%s%s", by->out->metric, by->is_base ? ".avg.pct_of_peak_sustained_elapsed" : "");
+    kprof_status status = name.failed ? KPROF_NO_MEMORY : KPROF_OK;
+    if (status == KPROF_OK && kprof_host_has_metric(by->host, name.data))
+        status = kprof_host_breakdown(by->host, name.data, &by->out->members);
+    kprof_strbuf_free(&name);
+    return status;
+}
+
+static kprof_status ask_chip(explainer *by)
+{
+    kprof_metric_info info;
+    kprof_explanation *out = by->out;
+    kprof_status status = kprof_host_metric_info(by->host, out->metric, &info);
+    if (status != KPROF_OK)
+        return status;
+    out->kind = kind_of(info.type);
+    if (!copy_text(&out->unit, info.unit) || !copy_text(&out->description, info.description))
+        status = KPROF_NO_MEMORY;
+    if (status == KPROF_OK && info.type == KPROF_METRIC_THROUGHPUT)
+        status = find_members(by);
+    kprof_metric_info_free(&info);
+    return status;
+}
+
+/* The hardware metrics that its value needs. */
+static kprof_status list_needed(const explainer *by, kprof_strlist *out)
+{
+    const kprof_explanation *of = by->out;
+    kprof_strlist all = KPROF_STRLIST_INIT;
+    kprof_status status = KPROF_OK;
+    for (size_t i = 0; of->formula && i < of->members.count && status == KPROF_OK; i++)
+        status = kprof_strlist_add(&all, of->members.items[i]) ? KPROF_OK : KPROF_NO_MEMORY;
+    if (!of->formula && by->is_base)
+        status = kprof_full_names(by->host, of->metric, true, &all);
+    else if (!of->formula)
+        status = kprof_strlist_add(&all, of->metric) ? KPROF_OK : KPROF_NO_MEMORY;
+    if (status == KPROF_OK && all.count > 0)
+        status = kprof_host_check(by->host, &all);
+    for (size_t i = 0; i < all.count && status == KPROF_OK; i++) {
+        if (kprof_host_can_collect(by->host, all.items[i]) && !kprof_strlist_add(out, all.items[i]))
+            status = KPROF_NO_MEMORY;
+    }
+    kprof_strlist_free(&all);
+    return status;
+}
+
+static kprof_status count_passes(explainer *by)
+{
+    kprof_selection selection = {0};
+    kprof_plan plan = {0};
+    kprof_explanation *out = by->out;
+    kprof_status status = list_needed(by, &selection.metrics);
+    if (status == KPROF_OK && selection.metrics.count > 0)
+        status = kprof_plan_make(by->catalog, &selection, by->host, &plan);
+    out->pass_count = plan.pass_count;
+    out->has_passes = selection.metrics.count > 0;
+    kprof_plan_free(&plan);
+    kprof_strlist_free(&selection.metrics);
+    return status;
+}
+
+/* The chip does not have the name: it is a derived value of a section, a misspelling, or nobody can know. */
+static kprof_status settle_unknown(const explainer *by, const char *word)
+{
+    if (by->out->place_count > 0)
+        return KPROF_OK;
+    if (by->host)
+        return kprof_fail_unknown_metric(by->catalog, by->host, word);
+    const char *nearest;
+    kprof_status status = kprof_nearest_alias(by->catalog, word, &nearest);
+    if (status != KPROF_OK)
+        return status;
+    if (nearest)
+        return kprof_fail(KPROF_UNKNOWN_NAME, "metric \"%s\" is not known; did you mean \"%s\"?", word, nearest);
+    return kprof_fail(
+        KPROF_UNSUPPORTED,
+        "no set and no alias has metric \"%s\", and the metrics of chips are not known here: that takes a "
+        "kprof built with the CUDA 13 toolkit, where CUPTI is installed",
+        word);
+}
+
+static kprof_status explain_launch(const kprof_launch_metric *row, kprof_explanation *out)
+{
+    out->kind = "launch";
+    out->has_passes = true;
+    return copy_text(&out->unit, row->unit) && copy_text(&out->description, row->description) ? KPROF_OK
+                                                                                              : KPROF_NO_MEMORY;
+}
+
+/* out->metric is set. */
+static kprof_status explain_metric(explainer *by, const char *word)
+{
+    kprof_explanation *out = by->out;
+    const kprof_launch_metric *launch = kprof_launch_metric_find(out->metric);
+    const bool is_of_chip = by->host && !launch && !out->formula && kprof_host_has_metric(by->host, out->metric);
+    by->is_base = out->metric[kprof_metric_base_length(out->metric)] == '\0' && !launch && !out->formula &&
+                  strncmp(out->metric, "derived__", 9) != 0;
+    kprof_status status = split_name(out) ? KPROF_OK : KPROF_NO_MEMORY;
+    if (status == KPROF_OK && launch)
+        status = explain_launch(launch, out);
+    if (status == KPROF_OK && is_of_chip)
+        status = ask_chip(by);
+    if (status == KPROF_OK)
+        status = find_places(by);
+    if (status == KPROF_OK && !launch && !is_of_chip && !out->formula)
+        status = settle_unknown(by, word);
+    if (status == KPROF_OK)
+        status = find_sets(by);
+    if (status == KPROF_OK)
+        status = find_aliases(by);
+    return status == KPROF_OK && by->host && !launch ? count_passes(by) : status;
+}
+
+/* The first choice of an alias that can be had. */
+static const kprof_choice *choice_of(const kprof_alias *alias, const char *text)
+{
+    const kprof_item_definition *item = &alias->item;
+    size_t i = 0;
+    while (i < item->choice_count && text && strcmp(item->choices[i].text, text) != 0)
+        i++;
+    return i < item->choice_count ? &item->choices[i] : NULL;
+}
+
+static kprof_status explain_nothing(const kprof_alias *alias, kprof_explanation *out)
+{
+    for (char **name = alias->closest; name && *name; name++) {
+        if (!kprof_strlist_add(&out->closest, *name))
+            return KPROF_NO_MEMORY;
+    }
+    return copy_text(&out->help, alias->item.help) ? KPROF_OK : KPROF_NO_MEMORY;
+}
+
+static kprof_status explain_alias(explainer *by, const kprof_alias *alias)
+{
+    kprof_explanation *out = by->out;
+    const char *text = kprof_alias_describe(alias).stands_for;
+    kprof_status status = by->host ? kprof_catalog_check_aliases(by->catalog, by->host) : KPROF_OK;
+    if (status == KPROF_OK && by->host)
+        status = kprof_alias_on(alias, by->host, &text);
+    const kprof_choice *choice = choice_of(alias, text);
+    if (status != KPROF_OK || !choice)
+        return status == KPROF_OK ? explain_nothing(alias, out) : status;
+    const char *formula = alias->item.name ? choice->text : NULL;
+    if (!copy_text(&out->metric, formula ? alias->item.name : text) || !copy_text(&out->formula, formula) ||
+        !copy_text(&out->help, alias->item.help))
+        return KPROF_NO_MEMORY;
+    if (formula) {
+        out->kind = "derived";
+        status = copy_text(&out->unit, alias->item.unit) ? kprof_expr_names(choice->compiled, &out->members)
+                                                         : KPROF_NO_MEMORY;
+    }
+    return status == KPROF_OK ? explain_metric(by, alias->name) : status;
+}
+
+kprof_status kprof_explain(const kprof_catalog *catalog, kprof_host *host, const char *word, kprof_explanation *out)
+{
+    explainer by = {.catalog = catalog, .host = host, .out = out, .is_complete = true};
+    const kprof_alias *alias = kprof_catalog_find_alias(catalog, word);
+    *out = (kprof_explanation){0};
+    if (kprof_regex_pattern(word) || kprof_is_group(word))
+        return kprof_fail(KPROF_USAGE,
+                          "\"%s\" stands for several metrics; explain takes names, and kprof list metrics --metrics %s "
+                          "lists those that it stands for",
+                          word, word);
+    if (alias)
+        return explain_alias(&by, alias);
+    return copy_text(&out->metric, word) && out->metric ? explain_metric(&by, word) : KPROF_NO_MEMORY;
+}
+
+void kprof_explanation_free(kprof_explanation *explanation)
+{
+    for (size_t i = 0; i < explanation->place_count; i++)
+        free_place(&explanation->places[i]);
+    for (size_t i = 0; i < explanation->part_count; i++)
+        free(explanation->parts[i].part);
+    free(explanation->places);
+    free(explanation->parts);
+    free(explanation->aliases);
+    free(explanation->metric);
+    free(explanation->unit);
+    free(explanation->description);
+    free(explanation->help);
+    free(explanation->formula);
+    kprof_strlist_free(&explanation->members);
+    kprof_strlist_free(&explanation->closest);
+    kprof_strlist_free(&explanation->sections);
+    kprof_strlist_free(&explanation->sets);
+    *explanation = (kprof_explanation){0};
+}

@@ -1,0 +1,45 @@
+/* Tells all that is known of one metric: what it counts, on which chip, in how many passes, and who shows it. */
+#ifndef KPROF_METRICSET_EXPLAIN_H
+#define KPROF_METRICSET_EXPLAIN_H
+
+#include "metricset/metricset.h"
+
+/* A part of a full name, such as "sum" or "per_second", in words. */
+typedef struct kprof_name_part {
+    char *part;
+    const char *meaning; /* NULL: not known */
+} kprof_name_part;
+
+/* A value of a section in which the metric is shown. */
+typedef struct kprof_explained_place {
+    const char *section; /* id, borrowed from the catalog */
+    char *value;         /* the metric, or the derived value that is computed from it */
+    char *label;         /* in a table with the heading of the column */
+    char *help;          /* or NULL */
+} kprof_explained_place;
+
+typedef struct kprof_explanation {
+    char *metric;     /* what the word stands for: a full, base or derived name; NULL: nothing does */
+    const char *kind; /* "counter", "ratio", "throughput", "launch" or "derived"; NULL: not known without the chip */
+    char *unit, *description, *help, *formula; /* NULL: none, or not known */
+    kprof_strlist members;                     /* of a throughput or a formula */
+    kprof_strlist closest;                     /* to a metric that nothing stands for */
+    bool has_passes; /* else it is not known, or the chip cannot collect it beside a kernel's counters */
+    size_t pass_count;
+    kprof_name_part *parts; /* [part_count], of the name, from its left */
+    size_t part_count;
+    kprof_explained_place *places; /* [place_count], by section */
+    size_t place_count;
+    kprof_strlist sections, sets; /* ids */
+    const kprof_alias **aliases;  /* [alias_count], borrowed from the catalog: what stands for them is this metric */
+    size_t alias_count;
+} kprof_explanation;
+
+/* Explain a full or base name, an alias or a derived value for the chip of `host`. Without a host (NULL) what the set
+ * files know: UNSUPPORTED for a name that they do not have, and UNKNOWN_NAME, with the nearest, for one that nobody
+ * has. USAGE for a pattern or a group. Freed with kprof_explanation_free, on failure too. */
+kprof_status kprof_explain(const kprof_catalog *catalog, kprof_host *host, const char *word,
+                           kprof_explanation *out) KPROF_MUST_CHECK;
+void kprof_explanation_free(kprof_explanation *explanation); /* members */
+
+#endif

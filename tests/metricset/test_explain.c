@@ -1,0 +1,137 @@
+/* What is told of a metric by the set files alone, as where CUDA is missing. With a chip the command itself is tested.
+ */
+#include "log_capture.h"
+#include "metricset/explain.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static kprof_catalog *catalog;
+
+static int load_catalog(void **state)
+{
+    char *items[] = {(char *)KPROF_METRICSETS_DIR};
+    (void)state;
+    return kprof_catalog_load(&(kprof_strlist){items, 1, 1}, &catalog) == KPROF_OK ? 0 : -1;
+}
+
+static int free_catalog(void **state)
+{
+    (void)state;
+    kprof_catalog_free(catalog);
+    return 0;
+}
+
+static bool has_alias(const kprof_explanation *of, const char *name)
+{
+    for (size_t i = 0; i < of->alias_count; i++) {
+        if (strcmp(kprof_alias_describe(of->aliases[i]).name, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void test_alias(void **state)
+{
+    (void)state;
+    kprof_explanation found;
+    assert_int_equal(kprof_explain(catalog, NULL, "l2.hit_rate", &found), KPROF_OK);
+    assert_string_equal(found.metric, "lts__t_sector_hit_rate.pct");
+    assert_null(found.kind);
+    assert_false(found.has_passes);
+    assert_non_null(found.help);
+    assert_true(kprof_strlist_contains(&found.sections, "MemoryWorkloadAnalysis"));
+    assert_true(kprof_strlist_contains(&found.sets, "default"));
+    assert_true(has_alias(&found, "l2.hit_rate") && has_alias(&found, "l2_tex_hit_rate"));
+    assert_int_equal(found.part_count, 2);
+    assert_string_equal(found.parts[0].part, "lts");
+    assert_non_null(strstr(found.parts[0].meaning, "L2"));
+    assert_string_equal(found.parts[1].part, "pct");
+    kprof_explanation_free(&found);
+}
+
+static void test_base_name(void **state)
+{
+    (void)state;
+    kprof_explanation found;
+    assert_int_equal(kprof_explain(catalog, NULL, "sm__warps_active", &found), KPROF_OK);
+    assert_true(kprof_strlist_contains(&found.sections, "Occupancy"));
+    assert_true(has_alias(&found, "occupancy.achieved") && has_alias(&found, "achieved_occupancy"));
+    kprof_explanation_free(&found);
+}
+
+static void test_derived(void **state)
+{
+    (void)state;
+    kprof_explanation found;
+    assert_int_equal(kprof_explain(catalog, NULL, "derived__stall_share_barrier.pct", &found), KPROF_OK);
+    assert_string_equal(found.kind, "derived");
+    assert_string_equal(found.unit, "%");
+    assert_int_equal(found.members.count, 2);
+    assert_true(kprof_strlist_contains(&found.sections, "WarpStateStats"));
+    assert_non_null(strstr(found.formula, found.members.items[0]));
+    kprof_explanation_free(&found);
+    assert_int_equal(kprof_explain(catalog, NULL, "flop_count_dp", &found), KPROF_OK);
+    assert_string_equal(found.metric, "derived__flop_count_dp");
+    assert_int_equal(found.members.count, 3);
+    assert_true(has_alias(&found, "flop_count_dp"));
+    kprof_explanation_free(&found);
+}
+
+static void test_launch(void **state)
+{
+    (void)state;
+    kprof_explanation found;
+    assert_int_equal(kprof_explain(catalog, NULL, "registers", &found), KPROF_OK);
+    assert_string_equal(found.metric, "launch__registers_per_thread");
+    assert_string_equal(found.kind, "launch");
+    assert_true(found.has_passes);
+    assert_int_equal(found.pass_count, 0);
+    assert_non_null(found.description);
+    kprof_explanation_free(&found);
+}
+
+static void test_nothing_counts_it(void **state)
+{
+    (void)state;
+    kprof_explanation found;
+    assert_int_equal(kprof_explain(catalog, NULL, "inst_replay_overhead", &found), KPROF_OK);
+    assert_null(found.metric);
+    assert_non_null(found.help);
+    assert_string_equal(found.closest.items[0], "smsp__inst_issued.sum");
+    kprof_explanation_free(&found);
+}
+
+static void refuse(const char *word, kprof_status status, const char *reason)
+{
+    log_capture capture;
+    kprof_explanation found;
+    log_capture_start(&capture);
+    assert_int_equal(kprof_explain(catalog, NULL, word, &found), status);
+    kprof_log_set_sink(NULL, NULL);
+    kprof_explanation_free(&found);
+    if (!strstr(capture.last, reason))
+        fail_msg("\"%s\" has no \"%s\"", capture.last, reason);
+}
+
+static void test_refused(void **state)
+{
+    (void)state;
+    refuse("l2.hitrate", KPROF_UNKNOWN_NAME, "did you mean \"l2.hit_rate\"?");
+    refuse("no__such.sum", KPROF_UNSUPPORTED, "no__such.sum");
+    refuse("regex:dram", KPROF_USAGE, "several metrics");
+    refuse("group:SpeedOfLight", KPROF_USAGE, "several metrics");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_alias),  cmocka_unit_test(test_base_name),         cmocka_unit_test(test_derived),
+        cmocka_unit_test(test_launch), cmocka_unit_test(test_nothing_counts_it), cmocka_unit_test(test_refused),
+    };
+    return cmocka_run_group_tests(tests, load_catalog, free_catalog);
+}
