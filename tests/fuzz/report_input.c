@@ -6,6 +6,7 @@
 #include "fuzz.h"
 #include "output_check.h"
 #include "report/diff.h"
+#include "report/merge.h"
 
 #include <sqlite3.h>
 #include <stdio.h>
@@ -106,6 +107,10 @@ kprof_status fuzz_print_report(kprof_report *report, unsigned how)
                                    .filter = how & 6 ? &filter : NULL,
                                    .findings = has_findings ? shipped_findings() : NULL,
                                    .kernel_base = kernel_bases[how >> 14 & 3]};
+    const bool is_csv = options.format == KPROF_FORMAT_CSV || options.format == KPROF_FORMAT_CSV_WIDE ||
+                        options.format == KPROF_FORMAT_CSV_NCU;
+    if (options.page == KPROF_PAGE_BRIEF && is_csv) /* the command line refuses that */
+        options.format = KPROF_FORMAT_MARKDOWN;
     kprof_status status = how & 0x100 ? count(report, &filter) : KPROF_OK;
     if (status != KPROF_OK)
         return status;
@@ -119,8 +124,36 @@ kprof_status fuzz_print_finding(kprof_report *report, const kprof_finding *findi
     return print(report, &options);
 }
 
+/* Make a report of a part of a file twice, the second time as that of other processes. */
+static void try_part(const char *path, unsigned how)
+{
+    static const kprof_run_info run = {"fuzz", "/", "0", NULL, 0};
+    char name[256];
+    kprof_report *part = NULL;
+    kprof_merge *merge = NULL;
+    kprof_filter_spec filter = {.kernel = how & 2 ? (char *)"regex:o" : NULL};
+    kprof_strlist sections = KPROF_STRLIST_INIT, sets = KPROF_STRLIST_INIT, metrics = KPROF_STRLIST_INIT;
+    const kprof_launch_range range = {1, 1000};
+    FUZZ_CHECK(!(how & 8) || kprof_strlist_add(&sections, how & 16 ? "Occupancy" : "regex:e"));
+    FUZZ_CHECK(!(how & 32) || kprof_strlist_add(&metrics, how & 64 ? "dram__bytes" : "regex:sum"));
+    const kprof_subset subset = {&filter, &range, how & 4 ? 1 : 0, &sections, &sets, &metrics};
+    snprintf(name, sizeof name, "%s", fuzz_path("part.kprof"));
+    FUZZ_CHECK(kprof_report_create(name, KPROF_CREATE_REPLACE, &run, &part) == KPROF_OK);
+    kprof_status status = kprof_merge_new(part, &merge);
+    if (status == KPROF_OK)
+        status = kprof_merge_add(merge, path, "first", how & 0x80 ? NULL : &subset);
+    if (status == KPROF_OK)
+        status = kprof_merge_add(merge, path, "second", &subset);
+    kprof_merge_free(merge);
+    kprof_report_discard(part);
+    kprof_strlist_free(&sections);
+    kprof_strlist_free(&metrics);
+}
+
 void fuzz_try_report(const char *path, unsigned how)
 {
+    if (how >> 13 == 7)
+        try_part(path, how);
     kprof_report *report = NULL;
     kprof_status status = kprof_report_open(path, &report);
     (void)kprof_report_is_unfinished(path);
