@@ -208,8 +208,8 @@ static kprof_status choose(const kprof_subset *subset, const char *path, kprof_m
     return status == KPROF_OK ? take_shown(model, taken) : status;
 }
 
-/* Findings need what is known of a launch without counters, and a value tells by the witnesses whether its passes agree.
- * Neither was asked for where metrics are named. */
+/* Findings need what is known of a launch without counters, and a value tells by the witnesses whether its passes
+ * agree. Neither was asked for where metrics are named. */
 static void take_what_goes_along(const kprof_model *model, bool *taken)
 {
     for (size_t i = 0; i < model->metric_count; i++)
