@@ -1433,6 +1433,16 @@ class Limits(Case):
         self.assertEqual(session["left_out"][0]["metric"], "sm__throughput.avg.pct_of_peak_sustained_elapsed")
         self.assertIn(f"GH100: {len(session['left_out'])} of 104 metrics are left out", run.err)
 
+    def test_each_headline_has_its_estimate(self):
+        run = self.kprof("--plan", "--chips", "GH100", "--set", "full", "--max-passes", "3", "--json")
+        self.assert_run(run, 0)
+        left_out = [row["metric"] for row in json.loads(run.out)["left_out"]]
+        for headline in ("sm__throughput.avg.pct_of_peak_sustained_elapsed",
+                         "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed"):
+            self.assertIn(headline, left_out)
+            self.assertRegex(run.err, rf"for {headline}, which is left out, the greatest of its parts that are "
+                                      r"collected stands in: \S+__\S+")
+
     def test_every_name_is_told_when_asked_for(self):
         run = self.run_limited("--max-passes", "2", "--verbose")
         self.assert_run(run, 0)
