@@ -36,7 +36,7 @@ static void show_record(kprof_emitter *emitter, kprof_emit_field *fields, size_t
 static const char *source_of_size(const kprof_workload *workload, const kprof_cost *cost)
 {
     if (workload->allocated_bytes == 0)
-        return "not known before it runs; --allocated tells it";
+        return "not known before it runs; set it with --allocated";
     return (double)workload->allocated_bytes > cost->device_bytes ? "given; more than the GPU has" : "given";
 }
 
@@ -50,8 +50,16 @@ static const char *space_for_copies(const kprof_cost *cost, bool is_known)
 static const char *label_of_saved(const kprof_cost *cost, bool is_known)
 {
     if (!is_known)
-        return "Memory to save (--allocated tells how much)";
-    return cost->saved_fits ? "Memory to save, about" : "Memory to save (too much: launches are multiplexed)";
+        return "Memory to save (depends on --allocated)";
+    return cost->saved_fits ? "Memory to save, over all batches, about"
+                            : "Memory to save (too much, unless most is uniform: then launches are multiplexed)";
+}
+
+static const char *label_of_total(const kprof_cost *cost, bool is_known)
+{
+    if (!is_known)
+        return "Time in all, without memory, about";
+    return cost->saved_fits ? "Time in all, about" : "Time in all, if memory can be saved, about";
 }
 
 static void show_plan(kprof_emitter *emitter, const kprof_options *options, const kprof_workload *workload,
@@ -70,11 +78,11 @@ static void show_plan(kprof_emitter *emitter, const kprof_options *options, cons
         FURTHER(kprof_field_integer("sm_passes", "Passes with counters of the SMs", (int64_t)effort.sm_pass_count)),
         FURTHER(kprof_field_integer("slow_passes", "Passes that make launches slow", (int64_t)effort.slow_pass_count)),
         FURTHER(measure("counter_data", "Counter data of a launch, about", cost.counter_data_bytes, "byte")),
-        kprof_field_integer("launches", is_counted ? "Launches" : "Launches (assumed; --launch-count tells how many)",
+        kprof_field_integer("launches", is_counted ? "Launches" : "Launches (assumed; set them with --launch-count)",
                             (int64_t)workload->launches),
-        FURTHER(kprof_field_text("launches_from", "Their number is",
-                                 is_counted ? "given" : "assumed; --launch-count tells it")),
-        measure("launch_time", "Time added to each launch, about", cost.launch_ms * 1e6, "ns"),
+        FURTHER(kprof_field_text("launches_from", "Number of launches",
+                                 is_counted ? "given" : "assumed; set it with --launch-count")),
+        measure("launch_time", "Time for the passes of a launch, about", cost.launch_ms * 1e6, "ns"),
         FURTHER(measure("batch_time", "Time for a batch beside its launches, about", cost.batch_ms * 1e6, "ns")),
         FURTHER(measure("start_time", "Time to start, about", cost.start_s * 1e9, "ns")),
         FURTHER(kprof_field_integer("batches", "Batches, about", (int64_t)cost.batch_count)),
@@ -82,16 +90,15 @@ static void show_plan(kprof_emitter *emitter, const kprof_options *options, cons
             measure("batch_counter_data", "Counter data of a batch, at most about", cost.batch_counter_bytes, "byte")),
         FURTHER(
             size_if(is_given, "allocated", "Memory that the application allocates", (double)workload->allocated_bytes)),
-        FURTHER(kprof_field_text("allocated_from", "Its size is", source_of_size(workload, &cost))),
+        FURTHER(kprof_field_text("allocated_from", "Size of that memory", source_of_size(workload, &cost))),
         FURTHER(measure("device_memory", "Memory of the GPU", cost.device_bytes, "byte")),
-        FURTHER(kprof_field_text("device_memory_from", "It is that of",
+        FURTHER(kprof_field_text("device_memory_from", "Which GPU",
                                  workload->device_bytes ? "the GPU here" : "the GPU whose prices these are")),
         FURTHER(size_if(is_known, "saved_per_batch", "Saved for a batch", cost.saved_bytes_per_batch)),
         FURTHER(kprof_field_text("saved_fits", "Space for copies", space_for_copies(&cost, is_known))),
         size_if(is_known, "saved", label_of_saved(&cost, is_known), cost.saved_bytes),
         FURTHER(size_if(is_known, "restored", "Restored in all, about", cost.restored_bytes)),
-        measure("total_time", is_known ? "Time in all, about" : "Time in all, without memory, about",
-                cost.total_s * 1e9, "ns"),
+        measure("total_time", label_of_total(&cost, is_known), cost.total_s * 1e9, "ns"),
         FURTHER(measure("memory_time_per_gib",
                         is_known ? "For each GiB allocated, about" : "And for each GiB allocated, about",
                         cost.memory_s_per_gib * 1e9, "ns")),

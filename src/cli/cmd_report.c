@@ -59,6 +59,22 @@ static kprof_status check_launches(const kprof_options *options, kprof_report *r
     return KPROF_NO_MATCH;
 }
 
+/* --launch may have asked for numbers that no launch has. */
+static void tell_numbers(const kprof_options *options)
+{
+    kprof_report *report = NULL;
+    int64_t first, last;
+    for (size_t i = 0; options->launches.count > 0 && i < options->reports.count; i++) {
+        char *path = kprof_report_path(options->reports.items[i]);
+        if (path && kprof_report_open(path, &report) == KPROF_OK) {
+            if (kprof_report_launch_range(report, &first, &last) == KPROF_OK && first >= 0)
+                kprof_log(KPROF_LOG_ERROR, "%s has the launches %lld to %lld", path, (long long)first, (long long)last);
+            (void)!kprof_report_close(report);
+        }
+        free(path);
+    }
+}
+
 /* Make the part that was asked for, and open it. *kept is where it is kept, or NULL: then nothing is left of it once it
  * is closed, however kprof ends. */
 static kprof_status open_part(const kprof_options *options, kprof_report **out, char **kept)
@@ -95,6 +111,8 @@ static kprof_status show(const kprof_options *options, const finding_source *rul
     kprof_status status = is_part ? open_part(options, &report, &kept) : open_report(options, &report);
     if (status == KPROF_OK)
         status = check_launches(options, report, &rest.filter);
+    if (status == KPROF_NO_MATCH)
+        tell_numbers(options);
     if (status == KPROF_OK)
         status = kprof_filters_translate(options, report);
     if (status == KPROF_OK && kept)

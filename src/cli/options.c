@@ -635,6 +635,18 @@ static kprof_status settle_brief(kprof_options *options)
     return KPROF_OK;
 }
 
+/* Rows of kernels are in some pages only. */
+static kprof_status check_rows(const kprof_options *options)
+{
+    const bool has_rows = options->page == KPROF_PAGE_SUMMARY || options->page == KPROF_PAGE_STATISTICS ||
+                          options->page == KPROF_PAGE_BRIEF;
+    const char *name = options->top ? "top" : options->sort ? "sort" : options->group_by ? "group-by" : NULL;
+    const bool prints = (options->command->mask & (KPROF_IN(profile) | KPROF_IN(report))) != 0;
+    if (!name || has_rows || !prints || options->complete)
+        return KPROF_OK;
+    return kprof_fail(KPROF_USAGE, "--%s is about rows of kernels: give --page summary, statistics or brief too", name);
+}
+
 static kprof_status settle(kprof_options *options)
 {
     kprof_status status = settle_command(options);
@@ -658,6 +670,8 @@ static kprof_status settle(kprof_options *options)
     }
     if (options->print_summary)
         options->page = KPROF_PAGE_STATISTICS;
+    if (status == KPROF_OK)
+        status = check_rows(options);
     if (status == KPROF_OK)
         status = settle_brief(options);
     return status == KPROF_OK ? settle_conditions(options) : status;

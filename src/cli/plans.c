@@ -81,20 +81,18 @@ static char *join_names(const kprof_strlist *names, size_t most)
     return kprof_strbuf_take(&text);
 }
 
-/* Tell which parts stand in for a throughput that is left out; false if none do. */
-static bool tell_stand_ins(const kprof_options *options, const kprof_chip_plan *chip, const char *left_out)
+/* Tell which parts stand in for a throughput that is left out, if any do. */
+static void tell_stand_ins(const kprof_options *options, const kprof_chip_plan *chip, const char *left_out)
 {
     kprof_strlist parts = KPROF_STRLIST_INIT;
     kprof_status status = kprof_limits_stand_ins(chip->host, left_out, &chip->plan.collect, &parts);
     char *names = status == KPROF_OK ? join_names(&parts, options->verbose ? SIZE_MAX : NAMES_TOLD) : NULL;
-    bool is_told = names && parts.count > 0;
-    if (is_told)
+    if (names && parts.count > 0)
         kprof_log(KPROF_LOG_INFO,
                   "%s: for %s, which is left out, the greatest of its parts that are collected stands in: %s",
                   chip->plan.chip, left_out, names);
     free(names);
     kprof_strlist_free(&parts);
-    return is_told;
 }
 
 /* Nothing is left out in silence. */
@@ -107,7 +105,8 @@ static void tell_limits(const kprof_options *options, const kprof_limits *limits
                   options->filter.launch_count ? "" : " (assumed; --launch-count tells how many)", limits->budget_s);
     if (plan->left_out.count == 0)
         return;
-    char *names = join_names(&plan->left_out, options->verbose ? SIZE_MAX : NAMES_TOLD);
+    size_t most = options->verbose ? SIZE_MAX : NAMES_TOLD;
+    char *names = join_names(&plan->left_out, most);
     kprof_log(KPROF_LOG_WARNING, "%s: %zu of %zu metrics are left out to keep within %s: %s", plan->chip,
               plan->left_out.count, plan->left_out.count + plan->collect.count,
               limits->max_passes == 0 ? "--budget"
@@ -115,9 +114,8 @@ static void tell_limits(const kprof_options *options, const kprof_limits *limits
                                       : "--max-passes",
               names ? names : "");
     free(names);
-    bool is_told = false; /* of the most useful one, or with --verbose of all */
-    for (size_t i = 0; i < plan->left_out.count && (options->verbose || !is_told); i++)
-        is_told = tell_stand_ins(options, chip, plan->left_out.items[i]);
+    for (size_t i = 0; i < plan->left_out.count && i < most; i++)
+        tell_stand_ins(options, chip, plan->left_out.items[i]);
 }
 
 /* Each once, though several chips mean the same. */

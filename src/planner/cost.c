@@ -3,6 +3,8 @@
 
 #include "core/config.h"
 
+#include <stdlib.h>
+
 #define MIB_BYTES 1048576.0
 #define GIB_BYTES (1024 * MIB_BYTES)
 
@@ -137,12 +139,28 @@ bool kprof_limits_are_set(const kprof_limits *limits)
     return limits->max_passes > 0 || limits->budget_s > 0;
 }
 
-void kprof_planned_free(kprof_planned *planned)
+void kprof_config_image_free(kprof_config_image *image)
 {
-    kprof_strlist_free(&planned->collect);
-    kprof_strlist_free(&planned->left_out);
-    kprof_config_image_free(&planned->image);
-    kprof_image_variants_free(&planned->variants);
-    kprof_schedule_free(&planned->schedule);
-    *planned = (kprof_planned){0};
+    free(image->data);
+    free(image->placement);
+    *image = (kprof_config_image){0};
+}
+
+void kprof_image_variants_free(kprof_image_variants *variants)
+{
+    kprof_strlist_free(&variants->witnesses);
+    kprof_strlist_free(&variants->proof);
+    for (size_t i = 0; i < KPROF_IMAGES; i++)
+        kprof_config_image_free(&variants->items[i]);
+}
+
+void kprof_schedule_free(kprof_schedule *schedule)
+{
+    for (size_t i = 0; schedule->metrics && i < schedule->metric_count; i++)
+        free(schedule->metrics[i].items);
+    free(schedule->metrics);
+    free(schedule->last_passes);
+    free(schedule->patched);
+    free(schedule->passes);
+    *schedule = (kprof_schedule){0};
 }

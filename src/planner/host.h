@@ -83,19 +83,14 @@ typedef struct kprof_config_image {
     size_t size, pass_count;
     char *placement; /* where its counters were placed (nvpw.h); NULL: where CUPTI places them */
 } kprof_config_image;
-kprof_status kprof_host_config_image(kprof_host *host, const kprof_strlist *names,
+/* `few_passes`: in as few passes as are found, where more would make the launches of large batches faster; for who
+ * limits them. */
+kprof_status kprof_host_config_image(kprof_host *host, const kprof_strlist *names, bool few_passes,
                                      kprof_config_image *out) KPROF_MUST_CHECK;
-/* The same in as few passes as are found, where more would make the launches of large batches faster: for who limits
- * them. */
-kprof_status kprof_host_few_passes_image(kprof_host *host, const kprof_strlist *names,
-                                         kprof_config_image *out) KPROF_MUST_CHECK;
 /* CUPTI's own, not kept: for one of many lists that are tried. */
 kprof_status kprof_host_draft_image(kprof_host *host, const kprof_strlist *names,
                                     kprof_config_image *out) KPROF_MUST_CHECK;
 void kprof_config_image_free(kprof_config_image *image); /* members */
-/* The same for another question that has an image for an answer. */
-bool kprof_host_recall_image(const kprof_host_question *question, kprof_config_image *out);
-void kprof_host_keep_image(const kprof_host_question *question, const kprof_config_image *image);
 
 /* Values of `names` in one range of a decoded counter data image: `values` is [names->count], NaN where CUPTI has
  * none. One name that the chip does not have fails the whole call. */

@@ -46,51 +46,36 @@ static const char *const subfolders[] = {
     "lib64", "extras/CUPTI/lib64", "targets/x86_64-linux/lib", "targets/sbsa-linux/lib", "lib", "extras/CUPTI/lib",
 };
 
-static void add_root(kprof_strlist *places, const char *root)
+static void list_places(kprof_strlist *places)
 {
-    if (!root || root[0] != '/')
-        return; /* never below the current directory */
-    for (size_t i = 0; i < sizeof(subfolders) / sizeof(subfolders[0]); i++) {
+    const char *const roots[] = {KPROF_CUDA_ROOT,   secure_getenv("CUDA_HOME"), secure_getenv("CUDA_PATH"),
+                                 "/usr/local/cuda", "/usr/local/cuda-13",       "/opt/cuda"};
+    const size_t root_count = sizeof(roots) / sizeof(roots[0]), count = sizeof(subfolders) / sizeof(subfolders[0]);
+    for (size_t i = 0; i < root_count * count; i++) {
+        const char *root = roots[i / count];
         kprof_strbuf path = KPROF_STRBUF_INIT;
-        kprof_strbuf_printf(&path, "%s/%s", root, subfolders[i]);
+        if (!root || root[0] != '/')
+            continue; /* never below the current directory */
+        kprof_strbuf_printf(&path, "%s/%s", root, subfolders[i % count]);
         if (!path.failed)
             (void)kprof_strlist_add_unique(places, path.data);
         kprof_strbuf_free(&path);
     }
 }
 
-static void list_places(kprof_strlist *places)
-{
-    add_root(places, KPROF_CUDA_ROOT);
-    add_root(places, secure_getenv("CUDA_HOME"));
-    add_root(places, secure_getenv("CUDA_PATH"));
-    add_root(places, "/usr/local/cuda");
-    add_root(places, "/usr/local/cuda-13");
-    add_root(places, "/opt/cuda");
-}
-
-/* Open folder/name when it is there; a file that is there and does not open is worth a word in `tried`. */
-static void *open_in(const char *folder, const char *name, kprof_strbuf *tried)
+/* Open folder/name, or by the loader's own search where `folder` is NULL: LD_LIBRARY_PATH, the cache, or a copy that is
+ * loaded already. What was tried goes into `tried`, with the reason where a file is there and does not open. */
+static void *try_open(const char *folder, const char *name, kprof_strbuf *tried)
 {
     kprof_strbuf path = KPROF_STRBUF_INIT;
-    kprof_strbuf_printf(&path, "%s/%s", folder, name);
-    void *handle = NULL;
-    if (!path.failed && access(path.data, F_OK) == 0) {
-        handle = dlopen(path.data, RTLD_NOW | RTLD_LOCAL);
-        kprof_strbuf_printf(tried, "%s%s", tried->length ? ", " : "", handle ? folder : dlerror());
-    } else {
-        kprof_strbuf_printf(tried, "%s%s", tried->length ? ", " : "", folder);
-    }
-    kprof_strbuf_free(&path);
-    return handle;
-}
-
-/* The loader's own search, last: LD_LIBRARY_PATH, the cache, or a copy that is loaded already. */
-static void *open_bare(const char *name, kprof_strbuf *tried)
-{
-    void *handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
-    if (!handle)
+    kprof_strbuf_printf(&path, "%s%s%s", folder ? folder : "", folder ? "/" : "", name);
+    bool is_there = !path.failed && (!folder || access(path.data, F_OK) == 0);
+    void *handle = is_there ? dlopen(path.data, RTLD_NOW | RTLD_LOCAL) : NULL;
+    if (!handle && !folder)
         kprof_strbuf_printf(tried, "%sand the loader's own path (%s)", tried->length ? ", " : "", dlerror());
+    else if (folder)
+        kprof_strbuf_printf(tried, "%s%s", tried->length ? ", " : "", is_there && !handle ? dlerror() : folder);
+    kprof_strbuf_free(&path);
     return handle;
 }
 
@@ -100,39 +85,24 @@ static void *open_cupti(kprof_strbuf *tried)
     list_places(&places);
     void *handle = NULL;
     for (size_t i = 0; i < places.count && !handle; i++)
-        handle = open_in(places.items[i], CUPTI_NAME, tried);
+        handle = try_open(places.items[i], CUPTI_NAME, tried);
     kprof_strlist_free(&places);
-    return handle ? handle : open_bare(CUPTI_NAME, tried);
+    return handle ? handle : try_open(NULL, CUPTI_NAME, tried);
 }
 
-static void *open_beside_cupti(const char *name, kprof_strbuf *tried)
+static void *open_nvperf(kprof_strbuf *tried)
 {
     const char *slash = cupti.path ? strrchr(cupti.path, '/') : NULL;
-    void *handle = NULL;
-    if (slash && cupti.path[0] == '/') {
-        char *folder = strndup(cupti.path, (size_t)(slash - cupti.path));
-        handle = folder ? open_in(folder, name, tried) : NULL;
-        free(folder);
-    }
-    return handle ? handle : open_bare(name, tried);
-}
-
-static void remember_failure(library *lib, kprof_strbuf *message)
-{
-    lib->status = KPROF_UNSUPPORTED;
-    lib->error = kprof_strbuf_take(message);
-}
-
-static void remember_path(library *lib, void *function)
-{
-    Dl_info info;
-    if (dladdr(function, &info) && info.dli_fname)
-        lib->path = realpath(info.dli_fname, NULL);
+    char *folder = slash && cupti.path[0] == '/' ? strndup(cupti.path, (size_t)(slash - cupti.path)) : NULL;
+    void *handle = folder ? try_open(folder, NVPERF_NAME, tried) : NULL;
+    free(folder);
+    return handle ? handle : try_open(NULL, NVPERF_NAME, tried);
 }
 
 /* Fill `table` from an opened library. The copy through bytes is how POSIX hands out function pointers. */
 static void bind_library(library *lib, void *handle, const function_row *rows, void *table)
 {
+    Dl_info info;
     for (const function_row *row = rows; row->name; row++) {
         void *function = dlsym(handle, row->name);
         if (!function) {
@@ -140,27 +110,26 @@ static void bind_library(library *lib, void *handle, const function_row *rows, v
             const char *reason = dlerror();
             kprof_strbuf_printf(&message, "the library lacks %s (%s); kprof needs the CUPTI of CUDA 13.0 or later",
                                 row->name, reason ? reason : "no reason given");
-            remember_failure(lib, &message);
+            lib->error = kprof_strbuf_take(&message);
             return;
         }
         memcpy((char *)table + row->offset, &function, sizeof(function));
-        if (row == rows)
-            remember_path(lib, function);
+        if (row == rows && dladdr(function, &info) && info.dli_fname)
+            lib->path = realpath(info.dli_fname, NULL);
     }
     lib->status = KPROF_OK;
 }
 
 static void load_library(library *lib, const char *name, const function_row *rows, void *table)
 {
-    kprof_strbuf tried = KPROF_STRBUF_INIT;
-    void *handle = lib == &cupti ? open_cupti(&tried) : open_beside_cupti(name, &tried);
+    kprof_strbuf tried = KPROF_STRBUF_INIT, message = KPROF_STRBUF_INIT;
+    void *handle = lib == &cupti ? open_cupti(&tried) : open_nvperf(&tried);
     if (handle) {
         bind_library(lib, handle, rows, table);
     } else {
-        kprof_strbuf message = KPROF_STRBUF_INIT;
         kprof_strbuf_printf(&message, "%s is not found; looked in %s; install CUPTI of CUDA 13 or set CUDA_HOME", name,
                             tried.data ? tried.data : "no folder");
-        remember_failure(lib, &message);
+        lib->error = kprof_strbuf_take(&message);
     }
     kprof_strbuf_free(&tried);
 }
@@ -201,7 +170,7 @@ void kprof_libraries_preload(void)
 {
     kprof_strbuf tried = KPROF_STRBUF_INIT;
     pthread_once(&cupti.once, load_cupti); /* says where to look */
-    (void)open_beside_cupti(NVPERF_NAME, &tried);
+    (void)open_nvperf(&tried);
     kprof_strbuf_free(&tried);
 }
 

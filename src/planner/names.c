@@ -2,6 +2,7 @@
  * about a millisecond a call, so names are tried in groups and a refused group is halved. Answers are remembered. */
 #include "planner/nvpw.h"
 
+#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,81 +12,38 @@
 /* CUPTI takes a millisecond for a short list and up to half a second for a long one: what is kept on disk. */
 #define WORTH_KEEPING_COUNT 32
 
-typedef struct memo_entry {
-    char *name;
+/* A node of the host's tree of names. */
+typedef struct known_name {
+    const char *name;
     bool can;
-} memo_entry;
+} known_name;
 
-struct kprof_name_memo {
-    memo_entry *entries; /* open addressing; [capacity], a power of two */
-    size_t count, capacity;
-};
-
-static size_t hash_name(const char *name)
+static int compare_names(const void *a, const void *b)
 {
-    size_t hash = 5381;
-    for (; *name; name++)
-        hash = hash * 33 + (unsigned char)*name;
-    return hash;
-}
-
-static memo_entry *find_slot(const memo_entry *entries, size_t capacity, const char *name)
-{
-    size_t i = hash_name(name) & (capacity - 1);
-    while (entries[i].name && strcmp(entries[i].name, name) != 0)
-        i = (i + 1) & (capacity - 1);
-    return (memo_entry *)&entries[i];
-}
-
-static bool grow_memo(kprof_name_memo *memo)
-{
-    size_t capacity = memo->capacity ? memo->capacity * 2 : 1024;
-    memo_entry *entries = calloc(capacity, sizeof(*entries));
-    if (!entries)
-        return false;
-    for (size_t i = 0; i < memo->capacity; i++) {
-        if (memo->entries[i].name)
-            *find_slot(entries, capacity, memo->entries[i].name) = memo->entries[i];
-    }
-    free(memo->entries);
-    memo->entries = entries;
-    memo->capacity = capacity;
-    return true;
+    return strcmp(((const known_name *)a)->name, ((const known_name *)b)->name);
 }
 
 static void remember(kprof_host *host, const char *name, bool can)
 {
-    if (!host->memo)
-        host->memo = calloc(1, sizeof(*host->memo));
-    kprof_name_memo *memo = host->memo;
-    if (!memo || (memo->count * 2 >= memo->capacity && !grow_memo(memo)))
+    size_t size = strlen(name) + 1;
+    known_name *entry = malloc(sizeof(*entry) + size);
+    if (!entry)
         return; /* only forgotten: asked again, CUPTI answers again */
-    memo_entry *slot = find_slot(memo->entries, memo->capacity, name);
-    if (slot->name)
-        return;
-    char *copy = strdup(name);
-    if (!copy)
-        return;
-    *slot = (memo_entry){copy, can};
-    memo->count++;
+    *entry = (known_name){memcpy(entry + 1, name, size), can};
+    known_name *const *kept = tsearch(entry, &host->known_names, compare_names);
+    if (!kept || *kept != entry)
+        free(entry);
 }
 
-static const memo_entry *recall(const kprof_host *host, const char *name)
+static const known_name *recall(const kprof_host *host, const char *name)
 {
-    if (!host->memo || !host->memo->capacity)
-        return NULL;
-    const memo_entry *slot = find_slot(host->memo->entries, host->memo->capacity, name);
-    return slot->name ? slot : NULL;
+    known_name *const *found = tfind(&(known_name){name, false}, &host->known_names, compare_names);
+    return found ? *found : NULL;
 }
 
-void kprof_name_memo_free(kprof_name_memo *memo)
+void kprof_known_names_free(void *known_names)
 {
-    if (!memo)
-        return;
-    for (size_t i = 0; i < memo->capacity; i++)
-        free(memo->entries[i].name);
-    free(memo->entries);
-    free(memo);
+    tdestroy(known_names, free);
 }
 
 /* Halve until every name is known; `names` has room for the companion in front. Depth is the logarithm of the
@@ -122,65 +80,44 @@ static bool recall_group(const kprof_host_question *question, kprof_host *host)
 static void keep_group(const kprof_host_question *question)
 {
     kprof_strbuf answers = KPROF_STRBUF_INIT;
-    bool complete = true;
-    for (size_t i = 0; i < question->names->count && complete; i++) {
-        const memo_entry *entry = recall(question->host, question->names->items[i]);
-        complete = entry != NULL;
-        char answer = (char)(complete && entry->can);
-        kprof_strbuf_append(&answers, &answer, 1);
-    }
-    if (complete && !answers.failed)
+    const known_name *entry;
+    for (size_t i = 0; i < question->names->count && (entry = recall(question->host, question->names->items[i])); i++)
+        kprof_strbuf_append(&answers, &(char){(char)entry->can}, 1);
+    if (answers.length == question->names->count && !answers.failed)
         kprof_host_keep(question, answers.data, answers.length);
     kprof_strbuf_free(&answers);
 }
 
-/* `group` has room for the companion in front. */
-static void ask(kprof_host *host, const char **group, size_t count)
-{
-    kprof_strlist names = {(char **)group, count, count};
-    kprof_host_question question = {host, "collectable", &names};
-    bool worth_keeping = count >= WORTH_KEEPING_COUNT;
-    if (worth_keeping && recall_group(&question, host))
-        return;
-    if (check_group(host, group, count) && worth_keeping)
-        keep_group(&question);
-}
-
-/* A base name alone has properties but is no value. */
-static bool may_exist(kprof_host *host, const char *name)
-{
-    return name[kprof_metric_base_length(name)] && kprof_host_has_metric(host, name);
-}
-
 kprof_status kprof_host_check(kprof_host *host, const kprof_strlist *names)
 {
-    const char **group = calloc(names->count + 1, sizeof(*group));
+    const char **group = calloc(names->count + 1, sizeof(*group)); /* with room for the companion in front */
     if (!group)
         return KPROF_NO_MEMORY;
     size_t count = 0;
     for (size_t i = 0; i < names->count; i++) {
-        if (recall(host, names->items[i]))
+        const char *name = names->items[i];
+        if (recall(host, name))
             continue;
-        if (may_exist(host, names->items[i]))
-            group[1 + count++] = names->items[i];
+        if (name[kprof_metric_base_length(name)] && kprof_host_has_metric(host, name))
+            group[1 + count++] = name;
         else
-            remember(host, names->items[i], false);
+            remember(host, name, false); /* a base name alone has properties but is no value */
     }
-    if (count > 0)
-        ask(host, group + 1, count);
+    kprof_strlist asked = {(char **)group + 1, count, count};
+    kprof_host_question question = {host, "collectable", &asked};
+    bool worth_keeping = count >= WORTH_KEEPING_COUNT;
+    if (count > 0 && !(worth_keeping && recall_group(&question, host)) && check_group(host, group + 1, count) &&
+        worth_keeping)
+        keep_group(&question);
     free(group);
     return KPROF_OK;
 }
 
 bool kprof_host_can_collect(kprof_host *host, const char *name)
 {
-    const memo_entry *known = recall(host, name);
-    if (known)
-        return known->can;
     char *items[] = {(char *)name};
-    kprof_strlist one = {items, 1, 1};
-    if (kprof_host_check(host, &one) != KPROF_OK)
+    if (!recall(host, name) && kprof_host_check(host, &(kprof_strlist){items, 1, 1}) != KPROF_OK)
         return false;
-    known = recall(host, name);
+    const known_name *known = recall(host, name);
     return known && known->can;
 }

@@ -35,11 +35,8 @@ NOTHING(kprof_metric_info_free(kprof_metric_info *info))
 NO(kprof_host_has_metric(kprof_host *host, const char *name))
 UNSUPPORTED(kprof_host_check(kprof_host *host, const kprof_strlist *names))
 NO(kprof_host_can_collect(kprof_host *host, const char *name))
-NOTHING(kprof_config_image_free(kprof_config_image *image))
 UNSUPPORTED(kprof_host_evaluate(kprof_host *host, const kprof_counter_data *counters, const kprof_strlist *names,
                                 double *values))
-NOTHING(kprof_image_variants_free(kprof_image_variants *variants))
-NOTHING(kprof_schedule_free(kprof_schedule *schedule))
 UNSUPPORTED(kprof_limits_stand_ins(kprof_host *host, const char *left_out, const kprof_strlist *kept,
                                    kprof_strlist *out))
 /* clang-format on */

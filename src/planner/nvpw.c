@@ -8,23 +8,72 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PARAMS(type, name) type name = {.structSize = type##_STRUCT_SIZE}
-#define MAX_FACTORS        16
+/* Declare the parameters `p` of a function: both interfaces take and give back everything in one structure. */
+#define HOST_PARAMS(p, name, ...)                                                                                      \
+    CUpti_Profiler_Host_##name##_Params p = {.structSize = CUpti_Profiler_Host_##name##_Params_STRUCT_SIZE, __VA_ARGS__}
+#define NVPW_PARAMS(p, name, ...) NVPW_##name##_Params p = {.structSize = NVPW_##name##_Params_STRUCT_SIZE, __VA_ARGS__}
 
-static kprof_status host_fail(const kprof_host *host, const char *operation, CUptiResult result)
+#define MAX_FACTORS 16
+#define MAX_DOMAINS 128 /* more than any chip has */
+
+static kprof_status check_host(const kprof_host *host, const char *operation, CUptiResult result)
 {
     const char *text = NULL;
+    if (result == CUPTI_SUCCESS)
+        return KPROF_OK;
     (void)host->api->cuptiGetResultString(result, &text);
     return kprof_fail(KPROF_INTERNAL, "%s on chip %s: %s (CUPTI error %d)", operation, host->chip,
                       text ? text : "no text", (int)result);
 }
 
+static kprof_status check_nvpw(bool is_quiet, const char *operation, NVPA_Status result)
+{
+    if (result == NVPA_STATUS_SUCCESS)
+        return KPROF_OK;
+    kprof_log(is_quiet ? KPROF_LOG_DEBUG : KPROF_LOG_ERROR, "%s: NVPW error %d", operation, (int)result);
+    return KPROF_INTERNAL;
+}
+
+static kprof_status add_names(kprof_strlist *out, const char *const *names, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (!kprof_strlist_add(out, names[i]))
+            return KPROF_NO_MEMORY;
+    }
+    return KPROF_OK;
+}
+
+kprof_status kprof_host_chips(kprof_strlist *out)
+{
+    const kprof_cupti_api *api;
+    kprof_status status = kprof_cupti_load(&api);
+    if (status != KPROF_OK)
+        return status;
+    HOST_PARAMS(params, GetSupportedChips, .pPriv = NULL);
+    CUptiResult result = api->cuptiProfilerHostGetSupportedChips(&params);
+    if (result != CUPTI_SUCCESS)
+        return kprof_fail(KPROF_INTERNAL, "listing the chips that CUPTI knows: CUPTI error %d", (int)result);
+    return add_names(out, params.ppChipNames, params.numChips);
+}
+
+/* The library's own errors for a wrong chip name are not told apart from others, so the list decides. */
+static kprof_status check_chip(const char *chip)
+{
+    kprof_strlist chips = KPROF_STRLIST_INIT;
+    kprof_status status = kprof_host_chips(&chips);
+    if (status == KPROF_OK && !kprof_strlist_contains(&chips, chip)) {
+        const char *nearest = kprof_nearest(chip, (const char *const *)chips.items, chips.count);
+        status = kprof_fail(KPROF_UNKNOWN_NAME, "chip \"%s\" is not known%s%s%s; --list-chips lists those that are",
+                            chip, nearest ? "; did you mean \"" : "", nearest ? nearest : "", nearest ? "\"?" : "");
+    }
+    kprof_strlist_free(&chips);
+    return status;
+}
+
 static CUptiResult object_open(const kprof_host *host, CUpti_Profiler_Host_Object **out)
 {
-    PARAMS(CUpti_Profiler_Host_Initialize_Params, params);
-    params.profilerType = CUPTI_PROFILER_TYPE_RANGE_PROFILER;
-    params.pChipName = host->chip;
-    params.pCounterAvailabilityImage = host->availability.image;
+    HOST_PARAMS(params, Initialize, .profilerType = CUPTI_PROFILER_TYPE_RANGE_PROFILER, .pChipName = host->chip,
+                .pCounterAvailabilityImage = host->availability.image);
     CUptiResult result = host->api->cuptiProfilerHostInitialize(&params);
     *out = params.pHostObject;
     return result;
@@ -32,8 +81,7 @@ static CUptiResult object_open(const kprof_host *host, CUpti_Profiler_Host_Objec
 
 static void object_close(const kprof_host *host, CUpti_Profiler_Host_Object *object)
 {
-    PARAMS(CUpti_Profiler_Host_Deinitialize_Params, params);
-    params.pHostObject = object;
+    HOST_PARAMS(params, Deinitialize, .pHostObject = object);
     if (object)
         (void)host->api->cuptiProfilerHostDeinitialize(&params);
 }
@@ -41,54 +89,8 @@ static void object_close(const kprof_host *host, CUpti_Profiler_Host_Object *obj
 static CUptiResult object_add(const kprof_host *host, CUpti_Profiler_Host_Object *object, const char **names,
                               size_t count)
 {
-    PARAMS(CUpti_Profiler_Host_ConfigAddMetrics_Params, params);
-    params.pHostObject = object;
-    params.ppMetricNames = names;
-    params.numMetrics = count;
+    HOST_PARAMS(params, ConfigAddMetrics, .pHostObject = object, .ppMetricNames = names, .numMetrics = count);
     return host->api->cuptiProfilerHostConfigAddMetrics(&params);
-}
-
-static kprof_status get_chips(const kprof_cupti_api *api, const char *const **chips, size_t *count)
-{
-    PARAMS(CUpti_Profiler_Host_GetSupportedChips_Params, params);
-    CUptiResult result = api->cuptiProfilerHostGetSupportedChips(&params);
-    if (result != CUPTI_SUCCESS)
-        return kprof_fail(KPROF_INTERNAL, "listing the chips that CUPTI knows: CUPTI error %d", (int)result);
-    *chips = params.ppChipNames;
-    *count = params.numChips;
-    return KPROF_OK;
-}
-
-kprof_status kprof_host_chips(kprof_strlist *out)
-{
-    const kprof_cupti_api *api;
-    const char *const *chips = NULL;
-    size_t count = 0;
-    kprof_status status = kprof_cupti_load(&api);
-    if (status == KPROF_OK)
-        status = get_chips(api, &chips, &count);
-    for (size_t i = 0; status == KPROF_OK && i < count; i++) {
-        if (!kprof_strlist_add(out, chips[i]))
-            status = KPROF_NO_MEMORY;
-    }
-    return status;
-}
-
-/* The library's own errors for a wrong chip name are not told apart from others, so the list decides. */
-static kprof_status check_chip(const kprof_cupti_api *api, const char *chip)
-{
-    const char *const *chips = NULL;
-    size_t count = 0;
-    kprof_status status = get_chips(api, &chips, &count);
-    if (status != KPROF_OK)
-        return status;
-    for (size_t i = 0; i < count; i++) {
-        if (strcmp(chips[i], chip) == 0)
-            return KPROF_OK;
-    }
-    const char *nearest = kprof_nearest(chip, chips, count);
-    return kprof_fail(KPROF_UNKNOWN_NAME, "chip \"%s\" is not known%s%s%s; --list-chips lists those that are", chip,
-                      nearest ? "; did you mean \"" : "", nearest ? nearest : "", nearest ? "\"?" : "");
 }
 
 kprof_status kprof_host_open(const char *chip, const kprof_availability *availability, kprof_host **out)
@@ -97,7 +99,7 @@ kprof_status kprof_host_open(const char *chip, const kprof_availability *availab
     *out = NULL;
     kprof_status status = kprof_cupti_load(&api);
     if (status == KPROF_OK && !availability)
-        status = check_chip(api, chip);
+        status = check_chip(chip);
     if (status != KPROF_OK)
         return status;
     kprof_host *host = calloc(1, sizeof(*host));
@@ -106,27 +108,28 @@ kprof_status kprof_host_open(const char *chip, const kprof_availability *availab
     *host = (kprof_host){.api = api, .chip = strdup(chip)};
     if (availability)
         host->availability = *availability;
-    if (!host->chip) {
+    if (!host->chip)
+        status = KPROF_NO_MEMORY;
+    else if (check_host(host, "opening the metrics", object_open(host, (CUpti_Profiler_Host_Object **)&host->object)) !=
+             KPROF_OK)
+        status = KPROF_UNSUPPORTED;
+    if (status == KPROF_OK)
+        *out = host;
+    else
         kprof_host_close(host);
-        return KPROF_NO_MEMORY;
-    }
-    CUptiResult result = object_open(host, (CUpti_Profiler_Host_Object **)&host->object);
-    if (result != CUPTI_SUCCESS) {
-        (void)host_fail(host, "opening the metrics", result);
-        kprof_host_close(host);
-        return KPROF_UNSUPPORTED;
-    }
-    *out = host;
-    return KPROF_OK;
+    return status;
 }
 
 void kprof_host_close(kprof_host *host)
 {
     if (!host)
         return;
+    NVPW_PARAMS(evaluator, MetricsEvaluator_Destroy, .pMetricsEvaluator = host->evaluator);
+    if (host->evaluator)
+        (void)host->nvpw->NVPW_MetricsEvaluator_Destroy(&evaluator);
     object_close(host, host->object);
-    kprof_evaluator_free(host->evaluator);
-    kprof_name_memo_free(host->memo);
+    kprof_known_names_free(host->known_names);
+    free(host->scratch);
     free(host->chip);
     free(host);
 }
@@ -138,33 +141,24 @@ const char *kprof_host_chip(const kprof_host *host)
 
 kprof_status kprof_host_base_metrics(kprof_host *host, kprof_metric_type type, kprof_strlist *out)
 {
-    PARAMS(CUpti_Profiler_Host_GetBaseMetrics_Params, params);
-    params.pHostObject = host->object;
-    params.metricType = (CUpti_MetricType)type;
-    CUptiResult result = host->api->cuptiProfilerHostGetBaseMetrics(&params);
-    if (result != CUPTI_SUCCESS)
-        return host_fail(host, "listing the metrics", result);
-    for (size_t i = 0; i < params.numMetrics; i++) {
-        if (!kprof_strlist_add(out, params.ppMetricNames[i]))
-            return KPROF_NO_MEMORY;
-    }
-    return KPROF_OK;
+    HOST_PARAMS(params, GetBaseMetrics, .pHostObject = host->object, .metricType = (CUpti_MetricType)type);
+    kprof_status status = check_host(host, "listing the metrics", host->api->cuptiProfilerHostGetBaseMetrics(&params));
+    return status == KPROF_OK ? add_names(out, params.ppMetricNames, params.numMetrics) : status;
 }
 
-static bool get_properties(const kprof_host *host, const char *name,
-                           CUpti_Profiler_Host_GetMetricProperties_Params *params)
+typedef CUpti_Profiler_Host_GetMetricProperties_Params properties;
+
+static bool get_properties(const kprof_host *host, const char *name, properties *out)
 {
-    *params = (CUpti_Profiler_Host_GetMetricProperties_Params){
-        .structSize = CUpti_Profiler_Host_GetMetricProperties_Params_STRUCT_SIZE};
-    params->pHostObject = host->object;
-    params->pMetricName = name;
-    return host->api->cuptiProfilerHostGetMetricProperties(params) == CUPTI_SUCCESS;
+    HOST_PARAMS(params, GetMetricProperties, .pHostObject = host->object, .pMetricName = name);
+    *out = params;
+    return host->api->cuptiProfilerHostGetMetricProperties(out) == CUPTI_SUCCESS;
 }
 
 bool kprof_host_has_metric(kprof_host *host, const char *name)
 {
-    CUpti_Profiler_Host_GetMetricProperties_Params properties;
-    return get_properties(host, name, &properties);
+    properties unused;
+    return get_properties(host, name, &unused);
 }
 
 static kprof_status unknown_metric(const kprof_host *host, const char *name)
@@ -174,81 +168,18 @@ static kprof_status unknown_metric(const kprof_host *host, const char *name)
 
 kprof_status kprof_host_submetrics(kprof_host *host, const char *base, kprof_strlist *out)
 {
-    CUpti_Profiler_Host_GetMetricProperties_Params properties;
-    if (!get_properties(host, base, &properties))
+    properties of_base;
+    if (!get_properties(host, base, &of_base))
         return unknown_metric(host, base);
-    PARAMS(CUpti_Profiler_Host_GetSubMetrics_Params, params);
-    params.pHostObject = host->object;
-    params.metricType = properties.metricType;
-    params.pMetricName = base;
-    CUptiResult result = host->api->cuptiProfilerHostGetSubMetrics(&params);
-    if (result != CUPTI_SUCCESS)
-        return host_fail(host, "listing the suffixes of a metric", result);
-    for (size_t i = 0; i < params.numOfSubmetrics; i++) {
+    HOST_PARAMS(params, GetSubMetrics, .pHostObject = host->object, .metricType = of_base.metricType,
+                .pMetricName = base);
+    kprof_status status =
+        check_host(host, "listing the suffixes of a metric", host->api->cuptiProfilerHostGetSubMetrics(&params));
+    for (size_t i = 0; status == KPROF_OK && i < params.numOfSubmetrics; i++) {
         const char *suffix = params.ppSubMetrics[i];
-        if (!kprof_strlist_add(out, suffix + (suffix[0] == '.')))
-            return KPROF_NO_MEMORY;
+        status = kprof_strlist_add(out, suffix + (suffix[0] == '.')) ? KPROF_OK : KPROF_NO_MEMORY;
     }
-    return KPROF_OK;
-}
-
-/* A base name has no unit of its own; that of its plainest suffix stands for it. */
-static char *unit_of(kprof_evaluator *evaluator, const char *name, kprof_metric_type type)
-{
-    static const char *const plainest[] = {".sum", ".ratio", ".avg.pct_of_peak_sustained_elapsed"};
-    if (name[kprof_metric_base_length(name)])
-        return kprof_evaluator_unit(evaluator, name);
-    kprof_strbuf full = KPROF_STRBUF_INIT;
-    kprof_strbuf_printf(&full, "%s%s", name, plainest[type]);
-    char *unit = full.failed ? NULL : kprof_evaluator_unit(evaluator, full.data);
-    kprof_strbuf_free(&full);
-    return unit;
-}
-
-kprof_status kprof_host_metric_info(kprof_host *host, const char *name, kprof_metric_info *out)
-{
-    CUpti_Profiler_Host_GetMetricProperties_Params properties;
-    kprof_evaluator *evaluator;
-    memset(out, 0, sizeof(*out));
-    if (!get_properties(host, name, &properties))
-        return unknown_metric(host, name);
-    kprof_status status = kprof_evaluator_get(host, &evaluator);
-    if (status != KPROF_OK)
-        return status;
-    out->type = (kprof_metric_type)properties.metricType;
-    out->name = strndup(name, kprof_metric_base_length(name));
-    out->description = strdup(properties.pDescription ? properties.pDescription : "");
-    out->hw_unit = strdup(properties.pHwUnit ? properties.pHwUnit : "");
-    out->unit = unit_of(evaluator, name, out->type);
-    if (!out->unit)
-        out->unit = strdup("");
-    if (out->name && out->description && out->hw_unit && out->unit)
-        return KPROF_OK;
-    kprof_metric_info_free(out);
-    return KPROF_NO_MEMORY;
-}
-
-void kprof_metric_info_free(kprof_metric_info *info)
-{
-    free(info->name);
-    free(info->description);
-    free(info->hw_unit);
-    free(info->unit);
-    memset(info, 0, sizeof(*info));
-}
-
-static CUptiResult evaluate(const kprof_host *host, const kprof_counter_data *counters, const kprof_strlist *names,
-                            double *values)
-{
-    PARAMS(CUpti_Profiler_Host_EvaluateToGpuValues_Params, params);
-    params.pHostObject = host->object;
-    params.pCounterDataImage = counters->data;
-    params.counterDataImageSize = counters->size;
-    params.rangeIndex = counters->range;
-    params.ppMetricNames = (const char **)names->items;
-    params.numMetrics = names->count;
-    params.pMetricValues = values;
-    return host->api->cuptiProfilerHostEvaluateToGpuValues(&params);
+    return status;
 }
 
 kprof_status kprof_host_evaluate(kprof_host *host, const kprof_counter_data *counters, const kprof_strlist *names,
@@ -258,8 +189,10 @@ kprof_status kprof_host_evaluate(kprof_host *host, const kprof_counter_data *cou
         values[i] = NAN;
     if (names->count == 0)
         return KPROF_OK;
-    CUptiResult result = evaluate(host, counters, names, values);
-    return result == CUPTI_SUCCESS ? KPROF_OK : host_fail(host, "evaluating counters", result);
+    HOST_PARAMS(params, EvaluateToGpuValues, .pHostObject = host->object, .pCounterDataImage = counters->data,
+                .counterDataImageSize = counters->size, .rangeIndex = counters->range,
+                .ppMetricNames = (const char **)names->items, .numMetrics = names->count, .pMetricValues = values);
+    return check_host(host, "evaluating counters", host->api->cuptiProfilerHostEvaluateToGpuValues(&params));
 }
 
 bool kprof_host_takes(const kprof_host *host, const char **names, size_t count, bool *certain)
@@ -277,68 +210,126 @@ bool kprof_host_takes(const kprof_host *host, const char **names, size_t count, 
 
 kprof_status kprof_host_count_passes(const kprof_host *host, kprof_config_image *image)
 {
-    PARAMS(CUpti_Profiler_Host_GetNumOfPasses_Params, params);
-    params.configImageSize = image->size;
-    params.pConfigImage = image->data;
-    CUptiResult result = host->api->cuptiProfilerHostGetNumOfPasses(&params);
-    image->pass_count = result == CUPTI_SUCCESS ? params.numOfPasses : 0;
-    return result == CUPTI_SUCCESS ? KPROF_OK : host_fail(host, "counting the passes", result);
+    HOST_PARAMS(params, GetNumOfPasses, .configImageSize = image->size, .pConfigImage = image->data);
+    kprof_status status = check_host(host, "counting the passes", host->api->cuptiProfilerHostGetNumOfPasses(&params));
+    image->pass_count = status == KPROF_OK ? params.numOfPasses : 0;
+    return status;
+}
+
+static kprof_status allocate(kprof_config_image *image, size_t size)
+{
+    image->size = size;
+    image->data = malloc(size ? size : 1);
+    return image->data ? KPROF_OK : KPROF_NO_MEMORY;
 }
 
 static kprof_status take_image(const kprof_host *host, CUpti_Profiler_Host_Object *object, kprof_config_image *out)
 {
-    PARAMS(CUpti_Profiler_Host_GetConfigImageSize_Params, size);
-    size.pHostObject = object;
-    CUptiResult result = host->api->cuptiProfilerHostGetConfigImageSize(&size);
-    if (result != CUPTI_SUCCESS)
-        return host_fail(host, "sizing the config image", result);
-    out->size = size.configImageSize;
-    out->data = malloc(out->size ? out->size : 1);
-    if (!out->data)
-        return KPROF_NO_MEMORY;
-    PARAMS(CUpti_Profiler_Host_GetConfigImage_Params, image);
-    image.pHostObject = object;
-    image.configImageSize = out->size;
-    image.pConfigImage = out->data;
-    result = host->api->cuptiProfilerHostGetConfigImage(&image);
-    if (result != CUPTI_SUCCESS)
-        return host_fail(host, "making the config image", result);
-    return kprof_host_count_passes(host, out);
-}
-
-static kprof_status make_image(const kprof_host *host, const kprof_strlist *names, kprof_config_image *out)
-{
-    CUpti_Profiler_Host_Object *object;
-    CUptiResult result = object_open(host, &object);
-    if (result != CUPTI_SUCCESS)
-        return host_fail(host, "opening the metrics", result);
-    kprof_status status;
-    result = object_add(host, object, (const char **)names->items, names->count);
-    if (result == CUPTI_SUCCESS)
-        status = take_image(host, object, out);
-    else
-        status = host_fail(host, "scheduling the metrics (can all of them be collected together?)", result);
-    object_close(host, object);
-    return status;
+    HOST_PARAMS(size, GetConfigImageSize, .pHostObject = object);
+    kprof_status status =
+        check_host(host, "sizing the config image", host->api->cuptiProfilerHostGetConfigImageSize(&size));
+    if (status == KPROF_OK)
+        status = allocate(out, size.configImageSize);
+    if (status != KPROF_OK)
+        return status;
+    HOST_PARAMS(image, GetConfigImage, .pHostObject = object, .configImageSize = out->size, .pConfigImage = out->data);
+    status = check_host(host, "making the config image", host->api->cuptiProfilerHostGetConfigImage(&image));
+    return status == KPROF_OK ? kprof_host_count_passes(host, out) : status;
 }
 
 kprof_status kprof_host_draft_image(kprof_host *host, const kprof_strlist *names, kprof_config_image *out)
 {
+    CUpti_Profiler_Host_Object *object;
     *out = (kprof_config_image){0};
     if (names->count == 0)
         return KPROF_OK; /* nothing to collect takes no pass */
-    kprof_status status = make_image(host, names, out);
+    kprof_status status = check_host(host, "opening the metrics", object_open(host, &object));
+    if (status != KPROF_OK)
+        return status;
+    status = check_host(host, "scheduling the metrics (can all of them be collected together?)",
+                        object_add(host, object, (const char **)names->items, names->count));
+    if (status == KPROF_OK)
+        status = take_image(host, object, out);
+    object_close(host, object);
     if (status != KPROF_OK)
         kprof_config_image_free(out);
     return status;
 }
 
-struct kprof_evaluator {
-    const kprof_nvperf_api *api;
-    NVPW_MetricsEvaluator *evaluator;
-    uint8_t *scratch;
-    const char *chip; /* the host's */
-};
+/* Load and initialise NVPW, as often as somebody needs it. */
+static kprof_status load_nvpw(bool is_quiet, const kprof_nvperf_api **out)
+{
+    kprof_status status = kprof_nvperf_load(out);
+    if (status != KPROF_OK)
+        return status;
+    NVPW_PARAMS(init, InitializeHost, .pPriv = NULL);
+    return check_nvpw(is_quiet, "initialising NVPW", (*out)->NVPW_InitializeHost(&init));
+}
+
+/* The evaluator of a host, made on the first call. */
+static kprof_status need_evaluator(kprof_host *host)
+{
+    if (host->evaluator)
+        return KPROF_OK;
+    kprof_status status = load_nvpw(false, &host->nvpw);
+    if (status != KPROF_OK)
+        return status;
+    NVPW_PARAMS(size, CUDA_MetricsEvaluator_CalculateScratchBufferSize, .pChipName = host->chip);
+    status = check_nvpw(false, "sizing the metrics of a chip",
+                        host->nvpw->NVPW_CUDA_MetricsEvaluator_CalculateScratchBufferSize(&size));
+    if (status != KPROF_OK)
+        return status;
+    free(host->scratch);
+    host->scratch = malloc(size.scratchBufferSize ? size.scratchBufferSize : 1);
+    if (!host->scratch)
+        return KPROF_NO_MEMORY;
+    NVPW_PARAMS(params, CUDA_MetricsEvaluator_Initialize, .pScratchBuffer = host->scratch,
+                .scratchBufferSize = size.scratchBufferSize, .pChipName = host->chip);
+    status =
+        check_nvpw(false, "reading the metrics of a chip", host->nvpw->NVPW_CUDA_MetricsEvaluator_Initialize(&params));
+    host->evaluator = params.pMetricsEvaluator;
+    return status;
+}
+
+static bool to_request(const kprof_host *host, const char *name, NVPW_MetricEvalRequest *out)
+{
+    NVPW_PARAMS(params, MetricsEvaluator_ConvertMetricNameToMetricEvalRequest, .pMetricsEvaluator = host->evaluator,
+                .pMetricName = name, .pMetricEvalRequest = out,
+                .metricEvalRequestStructSize = NVPW_MetricEvalRequest_STRUCT_SIZE);
+    return host->nvpw->NVPW_MetricsEvaluator_ConvertMetricNameToMetricEvalRequest(&params) == NVPA_STATUS_SUCCESS;
+}
+
+kprof_status kprof_host_raw_counters(kprof_host *host, const char *name, kprof_strlist *required,
+                                     kprof_strlist *optional)
+{
+    static const char operation[] = "reading what a metric is made of";
+    NVPW_MetricEvalRequest request;
+    kprof_status status = need_evaluator(host);
+    if (status != KPROF_OK)
+        return status;
+    if (!to_request(host, name, &request))
+        return unknown_metric(host, name);
+    NVPW_PARAMS(params, MetricsEvaluator_GetMetricRawDependencies, .pMetricsEvaluator = host->evaluator,
+                .pMetricEvalRequests = &request, .numMetricEvalRequests = 1,
+                .metricEvalRequestStructSize = NVPW_MetricEvalRequest_STRUCT_SIZE,
+                .metricEvalRequestStrideSize = sizeof(request));
+    status = check_nvpw(false, operation, host->nvpw->NVPW_MetricsEvaluator_GetMetricRawDependencies(&params));
+    if (status != KPROF_OK)
+        return status;
+    params.ppRawDependencies = calloc(params.numRawDependencies + 1, sizeof(*params.ppRawDependencies));
+    params.ppOptionalRawDependencies =
+        calloc(params.numOptionalRawDependencies + 1, sizeof(*params.ppOptionalRawDependencies));
+    status = params.ppRawDependencies && params.ppOptionalRawDependencies ? KPROF_OK : KPROF_NO_MEMORY;
+    if (status == KPROF_OK)
+        status = check_nvpw(false, operation, host->nvpw->NVPW_MetricsEvaluator_GetMetricRawDependencies(&params));
+    if (status == KPROF_OK)
+        status = add_names(required, params.ppRawDependencies, params.numRawDependencies);
+    if (status == KPROF_OK && optional)
+        status = add_names(optional, params.ppOptionalRawDependencies, params.numOptionalRawDependencies);
+    free(params.ppRawDependencies);
+    free(params.ppOptionalRawDependencies);
+    return status;
+}
 
 /* NVPW's names of units that reports spell otherwise: as ncu's users know them, and with the unit left out where the
  * metric's own name tells it. */
@@ -353,155 +344,21 @@ static const struct {
 /* Endings that say all: "gpc_cycle", "l2_sector", "l1tex_request". */
 static const char *const unit_endings[] = {"cycle", "sector", "request", "wavefront", "tag", "line"};
 
-static const char *report_unit(const char *name)
+static const char *factor_name(const kprof_host *host, uint32_t dim_unit)
 {
+    NVPW_PARAMS(params, MetricsEvaluator_DimUnitToString, .pMetricsEvaluator = host->evaluator, .dimUnit = dim_unit);
+    if (host->nvpw->NVPW_MetricsEvaluator_DimUnitToString(&params) != NVPA_STATUS_SUCCESS || !params.pSingularName)
+        return "";
+    const char *name = params.pSingularName, *last = strrchr(name, '_');
     for (size_t i = 0; i < sizeof(unit_names) / sizeof(unit_names[0]); i++) {
         if (strcmp(unit_names[i].nvpw, name) == 0)
             return unit_names[i].report;
     }
-    size_t length = strlen(name);
-    for (size_t i = 0; i < sizeof(unit_endings) / sizeof(unit_endings[0]); i++) {
-        size_t ending = strlen(unit_endings[i]);
-        if (length > ending && name[length - ending - 1] == '_' && strcmp(name + length - ending, unit_endings[i]) == 0)
+    for (size_t i = 0; last && last > name && i < sizeof(unit_endings) / sizeof(unit_endings[0]); i++) {
+        if (strcmp(last + 1, unit_endings[i]) == 0)
             return unit_endings[i];
     }
     return name;
-}
-
-static kprof_status start(kprof_evaluator *self, const kprof_host *host)
-{
-    NVPW_InitializeHost_Params init = {.structSize = NVPW_InitializeHost_Params_STRUCT_SIZE};
-    NVPA_Status result = self->api->NVPW_InitializeHost(&init);
-    PARAMS(NVPW_CUDA_MetricsEvaluator_CalculateScratchBufferSize_Params, size);
-    size.pChipName = host->chip;
-    if (result == NVPA_STATUS_SUCCESS)
-        result = self->api->NVPW_CUDA_MetricsEvaluator_CalculateScratchBufferSize(&size);
-    if (result != NVPA_STATUS_SUCCESS)
-        return kprof_fail(KPROF_INTERNAL, "opening the metrics of chip %s: NVPW error %d", host->chip, (int)result);
-    self->scratch = malloc(size.scratchBufferSize ? size.scratchBufferSize : 1);
-    if (!self->scratch)
-        return KPROF_NO_MEMORY;
-    PARAMS(NVPW_CUDA_MetricsEvaluator_Initialize_Params, params);
-    params.pScratchBuffer = self->scratch;
-    params.scratchBufferSize = size.scratchBufferSize;
-    params.pChipName = host->chip;
-    result = self->api->NVPW_CUDA_MetricsEvaluator_Initialize(&params);
-    self->evaluator = params.pMetricsEvaluator;
-    if (result != NVPA_STATUS_SUCCESS)
-        return kprof_fail(KPROF_INTERNAL, "reading the metrics of chip %s: NVPW error %d", host->chip, (int)result);
-    return KPROF_OK;
-}
-
-kprof_status kprof_evaluator_get(kprof_host *host, kprof_evaluator **out)
-{
-    *out = host->evaluator;
-    if (*out)
-        return KPROF_OK;
-    const kprof_nvperf_api *api;
-    kprof_status status = kprof_nvperf_load(&api);
-    if (status != KPROF_OK)
-        return status;
-    kprof_evaluator *self = calloc(1, sizeof(*self));
-    if (!self)
-        return KPROF_NO_MEMORY;
-    self->api = api;
-    self->chip = host->chip;
-    status = start(self, host);
-    if (status != KPROF_OK) {
-        kprof_evaluator_free(self);
-        return status;
-    }
-    *out = host->evaluator = self;
-    return KPROF_OK;
-}
-
-void kprof_evaluator_free(kprof_evaluator *evaluator)
-{
-    if (!evaluator)
-        return;
-    PARAMS(NVPW_MetricsEvaluator_Destroy_Params, params);
-    params.pMetricsEvaluator = evaluator->evaluator;
-    if (evaluator->evaluator)
-        (void)evaluator->api->NVPW_MetricsEvaluator_Destroy(&params);
-    free(evaluator->scratch);
-    free(evaluator);
-}
-
-static bool to_request(const kprof_evaluator *self, const char *name, NVPW_MetricEvalRequest *out)
-{
-    PARAMS(NVPW_MetricsEvaluator_ConvertMetricNameToMetricEvalRequest_Params, params);
-    params.pMetricsEvaluator = self->evaluator;
-    params.pMetricName = name;
-    params.pMetricEvalRequest = out;
-    params.metricEvalRequestStructSize = NVPW_MetricEvalRequest_STRUCT_SIZE;
-    return self->api->NVPW_MetricsEvaluator_ConvertMetricNameToMetricEvalRequest(&params) == NVPA_STATUS_SUCCESS;
-}
-
-/* Raw counters of one request, in arrays of NVPW's own names; NULL arrays are counted only. */
-typedef struct dependencies {
-    const char **required, **optional;
-    size_t required_count, optional_count;
-} dependencies;
-
-static kprof_status list_dependencies(const kprof_evaluator *self, const NVPW_MetricEvalRequest *request,
-                                      dependencies *out)
-{
-    PARAMS(NVPW_MetricsEvaluator_GetMetricRawDependencies_Params, params);
-    params.pMetricsEvaluator = self->evaluator;
-    params.pMetricEvalRequests = request;
-    params.numMetricEvalRequests = 1;
-    params.metricEvalRequestStructSize = NVPW_MetricEvalRequest_STRUCT_SIZE;
-    params.metricEvalRequestStrideSize = sizeof(*request);
-    params.ppRawDependencies = out->required;
-    params.numRawDependencies = out->required_count;
-    params.ppOptionalRawDependencies = out->optional;
-    params.numOptionalRawDependencies = out->optional_count;
-    NVPA_Status result = self->api->NVPW_MetricsEvaluator_GetMetricRawDependencies(&params);
-    out->required_count = params.numRawDependencies;
-    out->optional_count = params.numOptionalRawDependencies;
-    return result == NVPA_STATUS_SUCCESS
-               ? KPROF_OK
-               : kprof_fail(KPROF_INTERNAL, "reading what a metric is made of: NVPW error %d", (int)result);
-}
-
-static bool add_names(const char **names, size_t count, kprof_strlist *out)
-{
-    bool added = true;
-    for (size_t i = 0; i < count && added; i++)
-        added = kprof_strlist_add(out, names[i]);
-    return added;
-}
-
-kprof_status kprof_evaluator_raw_counters(kprof_evaluator *evaluator, const char *name, kprof_strlist *required,
-                                          kprof_strlist *optional)
-{
-    NVPW_MetricEvalRequest request;
-    dependencies found = {NULL, NULL, 0, 0};
-    if (!to_request(evaluator, name, &request))
-        return kprof_fail(KPROF_UNKNOWN_NAME, "metric \"%s\" is not known on chip %s", name, evaluator->chip);
-    kprof_status status = list_dependencies(evaluator, &request, &found);
-    if (status != KPROF_OK)
-        return status;
-    found.required = calloc(found.required_count + 1, sizeof(*found.required));
-    found.optional = calloc(found.optional_count + 1, sizeof(*found.optional));
-    status = found.required && found.optional ? list_dependencies(evaluator, &request, &found) : KPROF_NO_MEMORY;
-    if (status == KPROF_OK && !add_names(found.required, found.required_count, required))
-        status = KPROF_NO_MEMORY;
-    if (status == KPROF_OK && optional && !add_names(found.optional, found.optional_count, optional))
-        status = KPROF_NO_MEMORY;
-    free(found.required);
-    free(found.optional);
-    return status;
-}
-
-static const char *factor_name(const kprof_evaluator *self, uint32_t dim_unit)
-{
-    PARAMS(NVPW_MetricsEvaluator_DimUnitToString_Params, params);
-    params.pMetricsEvaluator = self->evaluator;
-    params.dimUnit = dim_unit;
-    if (self->api->NVPW_MetricsEvaluator_DimUnitToString(&params) != NVPA_STATUS_SUCCESS || !params.pSingularName)
-        return "";
-    return report_unit(params.pSingularName);
 }
 
 /* One unit of the report with its exponent: cycles of two clocks are both "cycle". */
@@ -510,11 +367,11 @@ typedef struct factor {
     int exponent;
 } factor;
 
-static size_t merge_factors(const kprof_evaluator *self, const NVPW_DimUnitFactor *dims, size_t count, factor *out)
+static size_t merge_factors(const kprof_host *host, const NVPW_DimUnitFactor *dims, size_t count, factor *out)
 {
     size_t merged = 0;
     for (size_t i = 0; i < count; i++) {
-        const char *name = factor_name(self, dims[i].dimUnit);
+        const char *name = factor_name(host, dims[i].dimUnit);
         size_t at = 0;
         while (at < merged && strcmp(out[at].name, name) != 0)
             at++;
@@ -535,23 +392,20 @@ static void put_factors(kprof_strbuf *text, const factor *factors, size_t count,
     }
 }
 
-char *kprof_evaluator_unit(kprof_evaluator *evaluator, const char *name)
+/* Unit of a full name in base units ("byte/second"); caller frees. "" when NVPW cannot tell. */
+static char *unit_of(const kprof_host *host, const char *name)
 {
     NVPW_MetricEvalRequest request;
     NVPW_DimUnitFactor dims[MAX_FACTORS];
     factor factors[MAX_FACTORS] = {{"", 0}};
-    if (!to_request(evaluator, name, &request))
-        return NULL;
-    PARAMS(NVPW_MetricsEvaluator_GetMetricDimUnits_Params, params);
-    params.pMetricsEvaluator = evaluator->evaluator;
-    params.pMetricEvalRequest = &request;
-    params.metricEvalRequestStructSize = NVPW_MetricEvalRequest_STRUCT_SIZE;
-    params.pDimUnits = dims;
-    params.numDimUnits = MAX_FACTORS;
-    params.dimUnitFactorStructSize = NVPW_DimUnitFactor_STRUCT_SIZE;
-    if (evaluator->api->NVPW_MetricsEvaluator_GetMetricDimUnits(&params) != NVPA_STATUS_SUCCESS)
-        return NULL;
-    size_t count = merge_factors(evaluator, dims, params.numDimUnits, factors);
+    NVPW_PARAMS(params, MetricsEvaluator_GetMetricDimUnits, .pMetricsEvaluator = host->evaluator,
+                .pMetricEvalRequest = &request, .metricEvalRequestStructSize = NVPW_MetricEvalRequest_STRUCT_SIZE,
+                .pDimUnits = dims, .numDimUnits = MAX_FACTORS,
+                .dimUnitFactorStructSize = NVPW_DimUnitFactor_STRUCT_SIZE);
+    if (!to_request(host, name, &request) ||
+        host->nvpw->NVPW_MetricsEvaluator_GetMetricDimUnits(&params) != NVPA_STATUS_SUCCESS)
+        return strdup("");
+    size_t count = merge_factors(host, dims, params.numDimUnits, factors);
     kprof_strbuf text = KPROF_STRBUF_INIT;
     put_factors(&text, factors, count, 1);
     if (text.length == 0 && count > 0)
@@ -560,157 +414,130 @@ char *kprof_evaluator_unit(kprof_evaluator *evaluator, const char *name)
     return kprof_strbuf_take(&text);
 }
 
-/* Name number `index` of one metric type. */
-static const char *name_at(const kprof_evaluator *self, NVPW_MetricType type, size_t index)
+kprof_status kprof_host_metric_info(kprof_host *host, const char *name, kprof_metric_info *out)
 {
-    PARAMS(NVPW_MetricsEvaluator_GetMetricNames_Params, params);
-    params.pMetricsEvaluator = self->evaluator;
-    params.metricType = (uint8_t)type;
-    if (self->api->NVPW_MetricsEvaluator_GetMetricNames(&params) != NVPA_STATUS_SUCCESS || index >= params.numMetrics)
-        return NULL;
-    return params.pMetricNames + params.pMetricNameBeginIndices[index];
-}
-
-static kprof_status add_counters(const kprof_evaluator *self, size_t throughput, kprof_strlist *out)
-{
-    PARAMS(NVPW_MetricsEvaluator_GetThroughputMetricProperties_Params, params);
-    params.pMetricsEvaluator = self->evaluator;
-    params.throughputMetricIndex = throughput;
-    NVPA_Status result = self->api->NVPW_MetricsEvaluator_GetThroughputMetricProperties(&params);
-    if (result != NVPA_STATUS_SUCCESS)
-        return kprof_fail(KPROF_INTERNAL, "reading the members of a throughput: NVPW error %d", (int)result);
-    for (size_t i = 0; i < params.numCounters; i++) {
-        const char *name = name_at(self, NVPW_METRIC_TYPE_COUNTER, params.pCounterIndices[i]);
-        if (name && !kprof_strlist_add_unique(out, name))
-            return KPROF_NO_MEMORY;
-    }
-    return KPROF_OK;
-}
-
-static kprof_status add_members(const kprof_evaluator *self, size_t throughput, unsigned depth, kprof_strlist *out)
-{
-    kprof_status status = add_counters(self, throughput, out);
-    PARAMS(NVPW_MetricsEvaluator_GetThroughputMetricProperties_Params, params);
-    params.pMetricsEvaluator = self->evaluator;
-    params.throughputMetricIndex = throughput;
-    if (status != KPROF_OK || depth == 0 ||
-        self->api->NVPW_MetricsEvaluator_GetThroughputMetricProperties(&params) != NVPA_STATUS_SUCCESS)
+    /* A base name has no unit of its own; that of its plainest suffix stands for it. */
+    static const char *const plainest[] = {".sum", ".ratio", ".avg.pct_of_peak_sustained_elapsed"};
+    properties of_name;
+    *out = (kprof_metric_info){0};
+    if (!get_properties(host, name, &of_name))
+        return unknown_metric(host, name);
+    kprof_status status = need_evaluator(host);
+    if (status != KPROF_OK)
         return status;
-    for (size_t i = 0; i < params.numSubThroughputs && status == KPROF_OK; i++)
-        status = add_members(self, params.pSubThroughputIndices[i], depth - 1, out);
-    return status;
+    const bool is_base = name[kprof_metric_base_length(name)] == '\0';
+    kprof_strbuf full = KPROF_STRBUF_INIT;
+    kprof_strbuf_printf(&full, "%s%s", name, is_base ? plainest[of_name.metricType] : "");
+    out->type = (kprof_metric_type)of_name.metricType;
+    out->name = strndup(name, kprof_metric_base_length(name));
+    out->description = strdup(of_name.pDescription ? of_name.pDescription : "");
+    out->hw_unit = strdup(of_name.pHwUnit ? of_name.pHwUnit : "");
+    out->unit = full.failed ? NULL : unit_of(host, full.data);
+    kprof_strbuf_free(&full);
+    if (out->name && out->description && out->hw_unit && out->unit)
+        return KPROF_OK;
+    kprof_metric_info_free(out);
+    return KPROF_NO_MEMORY;
 }
 
-kprof_status kprof_evaluator_members(kprof_evaluator *evaluator, const char *throughput, kprof_strlist *out)
+void kprof_metric_info_free(kprof_metric_info *info)
 {
-    PARAMS(NVPW_MetricsEvaluator_GetMetricTypeAndIndex_Params, params);
-    params.pMetricsEvaluator = evaluator->evaluator;
-    params.pMetricName = throughput;
-    NVPA_Status result = evaluator->api->NVPW_MetricsEvaluator_GetMetricTypeAndIndex(&params);
-    if (result != NVPA_STATUS_SUCCESS || params.metricType != NVPW_METRIC_TYPE_THROUGHPUT)
-        return kprof_fail(KPROF_UNKNOWN_NAME, "\"%s\" is not a throughput metric of chip %s", throughput,
-                          evaluator->chip);
-    enum { MAX_DEPTH = 4 }; /* throughputs of throughputs; real ones nest once */
-    return add_members(evaluator, params.metricIndex, MAX_DEPTH, out);
+    free(info->name);
+    free(info->description);
+    free(info->hw_unit);
+    free(info->unit);
+    *info = (kprof_metric_info){0};
+}
+
+/* The parts of a throughput, with its suffix. */
+typedef struct breakdown {
+    const kprof_host *host;
+    const char *suffix;
+    kprof_strlist *out;
+} breakdown;
+
+/* Append the counters that a throughput is the greatest of, and those of its throughputs. */
+static kprof_status add_members(const breakdown *b, size_t throughput, unsigned depth)
+{
+    const kprof_host *host = b->host;
+    NVPW_PARAMS(names, MetricsEvaluator_GetMetricNames, .pMetricsEvaluator = host->evaluator,
+                .metricType = NVPW_METRIC_TYPE_COUNTER);
+    NVPW_PARAMS(params, MetricsEvaluator_GetThroughputMetricProperties, .pMetricsEvaluator = host->evaluator,
+                .throughputMetricIndex = throughput);
+    kprof_status status = check_nvpw(false, "reading the members of a throughput",
+                                     host->nvpw->NVPW_MetricsEvaluator_GetThroughputMetricProperties(&params));
+    if (status == KPROF_OK)
+        status = check_nvpw(false, "listing counters", host->nvpw->NVPW_MetricsEvaluator_GetMetricNames(&names));
+    for (size_t i = 0; status == KPROF_OK && i < params.numCounters; i++) {
+        size_t index = params.pCounterIndices[i];
+        kprof_strbuf name = KPROF_STRBUF_INIT;
+        if (index >= names.numMetrics)
+            continue;
+        kprof_strbuf_printf(&name, "%s%s", names.pMetricNames + names.pMetricNameBeginIndices[index], b->suffix);
+        if (name.failed || !kprof_strlist_add_unique(b->out, name.data))
+            status = KPROF_NO_MEMORY;
+        kprof_strbuf_free(&name);
+    }
+    for (size_t i = 0; status == KPROF_OK && depth > 0 && i < params.numSubThroughputs; i++)
+        status = add_members(b, params.pSubThroughputIndices[i], depth - 1);
+    return status;
 }
 
 kprof_status kprof_host_breakdown(kprof_host *host, const char *throughput, kprof_strlist *out)
 {
-    kprof_evaluator *evaluator;
-    kprof_strlist members = KPROF_STRLIST_INIT;
-    kprof_status status = kprof_evaluator_get(host, &evaluator);
-    if (status == KPROF_OK)
-        status = kprof_evaluator_members(evaluator, throughput, &members);
-    const char *suffix = throughput + kprof_metric_base_length(throughput);
-    for (size_t i = 0; i < members.count && status == KPROF_OK; i++) {
-        kprof_strbuf name = KPROF_STRBUF_INIT;
-        kprof_strbuf_printf(&name, "%s%s", members.items[i], suffix);
-        if (name.failed || !kprof_strlist_add_unique(out, name.data))
-            status = KPROF_NO_MEMORY;
-        kprof_strbuf_free(&name);
-    }
-    kprof_strlist_free(&members);
-    return status;
+    enum { MAX_DEPTH = 4 }; /* throughputs of throughputs; real ones nest once */
+    kprof_status status = need_evaluator(host);
+    if (status != KPROF_OK)
+        return status;
+    NVPW_PARAMS(params, MetricsEvaluator_GetMetricTypeAndIndex, .pMetricsEvaluator = host->evaluator,
+                .pMetricName = throughput);
+    NVPA_Status result = host->nvpw->NVPW_MetricsEvaluator_GetMetricTypeAndIndex(&params);
+    if (result != NVPA_STATUS_SUCCESS || params.metricType != NVPW_METRIC_TYPE_THROUGHPUT)
+        return kprof_fail(KPROF_UNKNOWN_NAME, "\"%s\" is not a throughput metric of chip %s", throughput, host->chip);
+    const breakdown parts = {host, throughput + kprof_metric_base_length(throughput), out};
+    return add_members(&parts, params.metricIndex, MAX_DEPTH);
 }
 
 struct kprof_raw_config {
     const kprof_nvperf_api *api;
     NVPW_RawCounterConfig *config;
-    NVPW_RawCounterDomain domains[KPROF_RAW_DOMAINS_MAX]; /* all that the chip has */
+    NVPW_RawCounterDomain domains[MAX_DOMAINS]; /* all that the chip has */
     size_t domain_count;
     bool is_quiet;
 };
 
-static kprof_status fail(const kprof_raw_config *self, const char *operation, NVPA_Status result)
-{
-    kprof_log(self->is_quiet ? KPROF_LOG_DEBUG : KPROF_LOG_ERROR, "%s: NVPW error %d", operation, (int)result);
-    return KPROF_INTERNAL;
-}
-
-static kprof_status create(kprof_raw_config *self, const kprof_host *host)
-{
-    NVPW_InitializeHost_Params init = {.structSize = NVPW_InitializeHost_Params_STRUCT_SIZE};
-    NVPA_Status result = self->api->NVPW_InitializeHost(&init);
-    PARAMS(NVPW_CUDA_RawCounterConfig_Create_Params, params);
-    params.pChipName = host->chip;
-    params.pCounterAvailabilityImage = host->availability.image;
-    params.activityKind = NVPA_ACTIVITY_KIND_PROFILER;
-    if (result == NVPA_STATUS_SUCCESS)
-        result = self->api->NVPW_CUDA_RawCounterConfig_Create(&params);
-    self->config = params.pRawCounterConfig;
-    return result == NVPA_STATUS_SUCCESS ? KPROF_OK : fail(self, "opening the counters of a chip", result);
-}
-
-static kprof_status list_domains(kprof_raw_config *self)
-{
-    PARAMS(NVPW_RawCounterConfig_GetAllAvailableRawCounterDomains_Params, params);
-    params.pRawCounterConfig = self->config;
-    params.pAvailableDomains = self->domains;
-    params.numAvailableDomains = KPROF_RAW_DOMAINS_MAX;
-    NVPA_Status result = self->api->NVPW_RawCounterConfig_GetAllAvailableRawCounterDomains(&params);
-    self->domain_count = params.numAvailableDomains;
-    return result == NVPA_STATUS_SUCCESS ? KPROF_OK : fail(self, "listing where a chip has counters", result);
-}
-
-static kprof_status open_config(const kprof_host *host, bool is_quiet, kprof_raw_config **out)
+kprof_status kprof_raw_config_open(const kprof_host *host, bool is_quiet, kprof_raw_config **out)
 {
     const kprof_nvperf_api *api;
     *out = NULL;
-    kprof_status status = kprof_nvperf_load(&api);
+    kprof_status status = load_nvpw(is_quiet, &api);
     if (status != KPROF_OK)
         return status;
     kprof_raw_config *self = calloc(1, sizeof(*self));
     if (!self)
         return KPROF_NO_MEMORY;
-    self->api = api;
-    self->is_quiet = is_quiet;
-    status = create(self, host);
+    NVPW_PARAMS(params, CUDA_RawCounterConfig_Create, .pChipName = host->chip,
+                .pCounterAvailabilityImage = host->availability.image, .activityKind = NVPA_ACTIVITY_KIND_PROFILER);
+    status = check_nvpw(is_quiet, "opening the counters of a chip", api->NVPW_CUDA_RawCounterConfig_Create(&params));
+    *self = (kprof_raw_config){.api = api, .config = params.pRawCounterConfig, .is_quiet = is_quiet};
+    NVPW_PARAMS(domains, RawCounterConfig_GetAllAvailableRawCounterDomains, .pRawCounterConfig = self->config,
+                .pAvailableDomains = self->domains, .numAvailableDomains = MAX_DOMAINS);
     if (status == KPROF_OK)
-        status = list_domains(self);
-    if (status != KPROF_OK) {
+        status = check_nvpw(is_quiet, "listing where a chip has counters",
+                            api->NVPW_RawCounterConfig_GetAllAvailableRawCounterDomains(&domains));
+    self->domain_count = domains.numAvailableDomains;
+    if (status == KPROF_OK)
+        *out = self;
+    else
         kprof_raw_config_close(self);
-        return status;
-    }
-    *out = self;
-    return KPROF_OK;
-}
-
-kprof_status kprof_raw_config_open(const kprof_host *host, kprof_raw_config **out)
-{
-    return open_config(host, false, out);
-}
-
-kprof_status kprof_raw_config_open_quietly(const kprof_host *host, kprof_raw_config **out)
-{
-    return open_config(host, true, out);
+    return status;
 }
 
 void kprof_raw_config_close(kprof_raw_config *config)
 {
     if (!config)
         return;
-    PARAMS(NVPW_RawCounterConfig_Destroy_Params, params);
-    params.pRawCounterConfig = config->config;
+    NVPW_PARAMS(params, RawCounterConfig_Destroy, .pRawCounterConfig = config->config);
     if (config->config)
         (void)config->api->NVPW_RawCounterConfig_Destroy(&params);
     free(config);
@@ -718,136 +545,74 @@ void kprof_raw_config_close(kprof_raw_config *config)
 
 kprof_status kprof_raw_config_begin(kprof_raw_config *config)
 {
-    PARAMS(NVPW_RawCounterConfig_BeginPassGroup_Params, params);
-    params.pRawCounterConfig = config->config;
-    params.pDomains = config->domains;
-    params.numDomains = config->domain_count;
-    NVPA_Status result = config->api->NVPW_RawCounterConfig_BeginPassGroup(&params);
-    return result == NVPA_STATUS_SUCCESS ? KPROF_OK : fail(config, "opening a group of passes", result);
+    NVPW_PARAMS(params, RawCounterConfig_BeginPassGroup, .pRawCounterConfig = config->config,
+                .pDomains = config->domains, .numDomains = config->domain_count);
+    return check_nvpw(config->is_quiet, "opening a group of passes",
+                      config->api->NVPW_RawCounterConfig_BeginPassGroup(&params));
 }
 
 kprof_status kprof_raw_config_end(kprof_raw_config *config)
 {
-    PARAMS(NVPW_RawCounterConfig_EndPassGroup_Params, params);
-    params.pRawCounterConfig = config->config;
-    params.pDomains = config->domains;
-    params.numDomains = config->domain_count;
-    NVPA_Status result = config->api->NVPW_RawCounterConfig_EndPassGroup(&params);
-    return result == NVPA_STATUS_SUCCESS ? KPROF_OK : fail(config, "closing a group of passes", result);
+    NVPW_PARAMS(params, RawCounterConfig_EndPassGroup, .pRawCounterConfig = config->config, .pDomains = config->domains,
+                .numDomains = config->domain_count);
+    return check_nvpw(config->is_quiet, "closing a group of passes",
+                      config->api->NVPW_RawCounterConfig_EndPassGroup(&params));
 }
 
-static kprof_status add(kprof_raw_config *config, const NVPW_RawCounterRequest *requests, size_t count)
+/* Caller frees; NULL when out of memory. */
+static NVPW_RawCounterRequest *make_requests(const kprof_placed_counter *counters, size_t count)
 {
-    PARAMS(NVPW_RawCounterConfig_AddRawCounters_Params, params);
-    params.pRawCounterConfig = config->config;
-    params.rawCounterRequestStructSize = NVPW_RAW_COUNTER_REQUEST_STRUCT_SIZE;
-    params.pRawCounterRequests = requests;
-    params.numRawCounterRequests = count;
+    NVPW_RawCounterRequest *requests = calloc(count + 1, sizeof(*requests));
+    for (size_t i = 0; requests && i < count; i++)
+        requests[i] = (NVPW_RawCounterRequest){.pRawCounterName = counters[i].name, .domain = counters[i].domain};
+    return requests;
+}
+
+kprof_status kprof_raw_config_add(kprof_raw_config *config, const kprof_placed_counter *counters, size_t count)
+{
+    NVPW_RawCounterRequest *requests = make_requests(counters, count);
+    if (!requests)
+        return KPROF_NO_MEMORY;
+    NVPW_PARAMS(params, RawCounterConfig_AddRawCounters, .pRawCounterConfig = config->config,
+                .rawCounterRequestStructSize = NVPW_RAW_COUNTER_REQUEST_STRUCT_SIZE, .pRawCounterRequests = requests,
+                .numRawCounterRequests = count);
     NVPA_Status result = config->api->NVPW_RawCounterConfig_AddRawCounters(&params);
-    return result == NVPA_STATUS_SUCCESS ? KPROF_OK : fail(config, "scheduling counters", result);
-}
-
-static kprof_status ask(const kprof_raw_config *config, const NVPW_RawCounterRequest *requests, size_t count, bool *out)
-{
-    PARAMS(NVPW_RawCounterConfig_AreRawCountersSchedulable_Params, params);
-    params.pRawCounterConfig = config->config;
-    params.rawCounterRequestStructSize = NVPW_RAW_COUNTER_REQUEST_STRUCT_SIZE;
-    params.pRawCounterRequests = requests;
-    params.numRawCounterRequests = count;
-    params.disallowAddingExtraPasses = 1;
-    NVPA_Status result = config->api->NVPW_RawCounterConfig_AreRawCountersSchedulable(&params);
-    *out = result == NVPA_STATUS_SUCCESS && params.schedulable;
-    return result == NVPA_STATUS_SUCCESS ? KPROF_OK : fail(config, "asking whether counters fit", result);
-}
-
-static NVPW_RawCounterRequest make_request(const char *counter, uint32_t domain)
-{
-    return (NVPW_RawCounterRequest){.pRawCounterName = counter, .domain = domain};
+    free(requests);
+    return check_nvpw(config->is_quiet, "scheduling counters", result);
 }
 
 kprof_status kprof_raw_config_takes(const kprof_raw_config *config, const kprof_placed_counter *counters, size_t count,
                                     bool *out)
 {
-    NVPW_RawCounterRequest *requests = calloc(count + 1, sizeof(*requests));
+    NVPW_RawCounterRequest *requests = make_requests(counters, count);
     *out = false;
     if (!requests)
         return KPROF_NO_MEMORY;
-    for (size_t i = 0; i < count; i++)
-        requests[i] = make_request(counters[i].name, counters[i].domain);
-    kprof_status status = ask(config, requests, count, out);
+    NVPW_PARAMS(params, RawCounterConfig_AreRawCountersSchedulable, .pRawCounterConfig = config->config,
+                .rawCounterRequestStructSize = NVPW_RAW_COUNTER_REQUEST_STRUCT_SIZE, .pRawCounterRequests = requests,
+                .numRawCounterRequests = count, .disallowAddingExtraPasses = 1);
+    NVPA_Status result = config->api->NVPW_RawCounterConfig_AreRawCountersSchedulable(&params);
     free(requests);
-    return status;
-}
-
-kprof_status kprof_raw_config_put(kprof_raw_config *config, const kprof_placed_counter *counter)
-{
-    NVPW_RawCounterRequest request = make_request(counter->name, counter->domain);
-    return add(config, &request, 1);
-}
-
-kprof_status kprof_raw_config_put_all(kprof_raw_config *config, const kprof_placed_counters *counters)
-{
-    kprof_status status = KPROF_OK;
-    for (size_t i = 0; i < counters->names.count && status == KPROF_OK; i++) {
-        kprof_placed_counter one = {counters->names.items[i], counters->domains[i]};
-        status = kprof_raw_config_put(config, &one);
-    }
-    return status;
-}
-
-/* Requests for counters, in the domain that NVPW chooses. NULL when out of memory. */
-static NVPW_RawCounterRequest *make_requests(const kprof_strlist *counters)
-{
-    NVPW_RawCounterRequest *requests = calloc(counters->count + 1, sizeof(*requests));
-    for (size_t i = 0; requests && i < counters->count; i++)
-        requests[i] = make_request(counters->items[i], NVPW_RAW_COUNTER_DOMAIN_INVALID);
-    return requests;
-}
-
-kprof_status kprof_raw_config_add(kprof_raw_config *config, const kprof_strlist *counters)
-{
-    NVPW_RawCounterRequest *requests = make_requests(counters);
-    kprof_status status = requests ? add(config, requests, counters->count) : KPROF_NO_MEMORY;
-    free(requests);
-    return status;
-}
-
-kprof_status kprof_raw_config_fits(const kprof_raw_config *config, const kprof_strlist *counters, bool *out)
-{
-    NVPW_RawCounterRequest *requests = make_requests(counters);
-    if (!requests)
-        return KPROF_NO_MEMORY;
-    kprof_status status = ask(config, requests, counters->count, out);
-    free(requests);
-    return status;
-}
-
-static NVPA_Status get_image(const kprof_raw_config *config, kprof_config_image *out)
-{
-    PARAMS(NVPW_RawCounterConfig_GetConfigImage_Params, params);
-    params.pRawCounterConfig = config->config;
-    params.bytesAllocated = out->size;
-    params.pBuffer = out->data;
-    NVPA_Status result = config->api->NVPW_RawCounterConfig_GetConfigImage(&params);
-    out->size = params.bytesCopied;
-    return result;
+    *out = result == NVPA_STATUS_SUCCESS && params.schedulable;
+    return check_nvpw(config->is_quiet, "asking whether counters fit", result);
 }
 
 kprof_status kprof_raw_config_image(const kprof_host *host, kprof_raw_config *config, kprof_config_image *out)
 {
+    static const char operation[] = "making a config image";
     *out = (kprof_config_image){0};
-    PARAMS(NVPW_RawCounterConfig_GenerateConfigImage_Params, params);
-    params.pRawCounterConfig = config->config;
-    NVPA_Status result = config->api->NVPW_RawCounterConfig_GenerateConfigImage(&params);
-    if (result == NVPA_STATUS_SUCCESS)
-        result = get_image(config, out);
-    if (result != NVPA_STATUS_SUCCESS)
-        return fail(config, "making a config image", result);
-    out->data = malloc(out->size ? out->size : 1);
-    if (!out->data)
-        return KPROF_NO_MEMORY;
-    result = get_image(config, out);
-    kprof_status status = result == NVPA_STATUS_SUCCESS ? KPROF_OK : fail(config, "making a config image", result);
+    NVPW_PARAMS(made, RawCounterConfig_GenerateConfigImage, .pRawCounterConfig = config->config);
+    NVPW_PARAMS(params, RawCounterConfig_GetConfigImage, .pRawCounterConfig = config->config);
+    kprof_status status =
+        check_nvpw(config->is_quiet, operation, config->api->NVPW_RawCounterConfig_GenerateConfigImage(&made));
+    if (status == KPROF_OK)
+        status = check_nvpw(config->is_quiet, operation, config->api->NVPW_RawCounterConfig_GetConfigImage(&params));
+    if (status == KPROF_OK)
+        status = allocate(out, params.bytesCopied);
+    params.bytesAllocated = out->size;
+    params.pBuffer = out->data;
+    if (status == KPROF_OK)
+        status = check_nvpw(config->is_quiet, operation, config->api->NVPW_RawCounterConfig_GetConfigImage(&params));
     if (status == KPROF_OK)
         status = kprof_host_count_passes(host, out);
     if (status != KPROF_OK)
@@ -855,142 +620,94 @@ kprof_status kprof_raw_config_image(const kprof_host *host, kprof_raw_config *co
     return status;
 }
 
-/* The places that can read a counter: single domains, and groups of domains that work together. */
-typedef struct listed_places {
-    NVPW_RawCounterDomain domains[KPROF_RAW_DOMAINS_MAX];
-    uint32_t groups[KPROF_RAW_DOMAINS_MAX];
-    size_t domain_count, group_count;
-} listed_places;
-
-static kprof_status list_places(const kprof_raw_config *config, const char *counter, listed_places *out)
-{
-    PARAMS(NVPW_RawCounterConfig_GetRawCounterProperties_Params, params);
-    params.pRawCounterConfig = config->config;
-    params.pRawCounterName = counter;
-    params.pSupportedDomains = out->domains;
-    params.numSupportedDomains = KPROF_RAW_DOMAINS_MAX;
-    params.pSupportedCdgDomains = out->groups;
-    params.numSupportedCdgDomains = KPROF_RAW_DOMAINS_MAX;
-    NVPA_Status result = config->api->NVPW_RawCounterConfig_GetRawCounterProperties(&params);
-    out->domain_count = params.numSupportedDomains;
-    out->group_count = params.numSupportedCdgDomains;
-    return result == NVPA_STATUS_SUCCESS ? KPROF_OK : fail(config, "asking where a counter is", result);
-}
-
 kprof_status kprof_raw_config_places(const kprof_raw_config *config, const char *counter, kprof_counter_places *out)
 {
-    listed_places listed;
-    kprof_status status = list_places(config, counter, &listed);
+    NVPW_RawCounterDomain domains[MAX_DOMAINS];
+    uint32_t groups[MAX_DOMAINS];
+    NVPW_PARAMS(params, RawCounterConfig_GetRawCounterProperties, .pRawCounterConfig = config->config,
+                .pRawCounterName = counter, .pSupportedDomains = domains, .numSupportedDomains = MAX_DOMAINS,
+                .pSupportedCdgDomains = groups, .numSupportedCdgDomains = MAX_DOMAINS);
+    kprof_status status = check_nvpw(config->is_quiet, "asking where a counter is",
+                                     config->api->NVPW_RawCounterConfig_GetRawCounterProperties(&params));
     out->count = 0;
-    if (status != KPROF_OK)
-        return status;
-    for (size_t i = 0; i < listed.domain_count && out->count < KPROF_COUNTER_PLACES_MAX; i++)
-        out->items[out->count++] = (uint32_t)listed.domains[i];
-    for (size_t i = 0; i < listed.group_count && out->count < KPROF_COUNTER_PLACES_MAX; i++)
-        out->items[out->count++] = listed.groups[i];
-    return KPROF_OK;
-}
-
-kprof_status kprof_raw_config_add_traits(const kprof_raw_config *config, const kprof_placed_counter *counter,
-                                         kprof_pass_traits *traits)
-{
-    kprof_counter_places places;
-    kprof_status status = kprof_raw_config_places(config, counter->name, &places);
-    bool in_sm_a = places.count > 0;
-    for (size_t i = 0; i < places.count && status == KPROF_OK; i++) {
-        bool may_be_there = counter->domain == 0 || counter->domain == places.items[i];
-        traits->in_sm = traits->in_sm || kprof_place_is_in_sm(places.items[i]);
-        traits->is_slow = traits->is_slow || (may_be_there && kprof_place_is_slow(places.items[i]));
-        traits->is_patch = traits->is_patch || kprof_place_is_patch(places.items[i]);
-        in_sm_a = in_sm_a && (!may_be_there || kprof_place_is_in_sm_a(places.items[i]));
+    for (size_t i = 0; status == KPROF_OK && i < params.numSupportedDomains + params.numSupportedCdgDomains; i++) {
+        if (out->count < KPROF_COUNTER_PLACES_MAX)
+            out->items[out->count++] =
+                i < params.numSupportedDomains ? (uint32_t)domains[i] : groups[i - params.numSupportedDomains];
     }
-    traits->in_sm_a = traits->in_sm_a || in_sm_a;
     return status;
 }
 
-bool kprof_place_is_in_sm_a(uint32_t place)
+unsigned kprof_place_traits(uint32_t place)
 {
-    return place == NVPW_RAW_COUNTER_DOMAIN_GPU_SM_A || place == NVPW_RAW_COUNTER_DOMAIN_CDG_GPU_SM_B_SM_A ||
-           place == NVPW_RAW_COUNTER_DOMAIN_CDG_GPU_SM_C_SM_A;
+    switch (place) {
+    case NVPW_RAW_COUNTER_DOMAIN_GPU_SM_A:
+        return KPROF_IN_SM | KPROF_IN_SM_A;
+    case NVPW_RAW_COUNTER_DOMAIN_GPU_SM_B:
+    case NVPW_RAW_COUNTER_DOMAIN_GPU_SM_C:
+        return KPROF_IN_SM | KPROF_IS_SLOW;
+    case NVPW_RAW_COUNTER_DOMAIN_CDG_GPU_SM_B_SM_A:
+    case NVPW_RAW_COUNTER_DOMAIN_CDG_GPU_SM_C_SM_A:
+        return KPROF_IN_SM | KPROF_IN_SM_A | KPROF_IS_SLOW;
+    case NVPW_RAW_COUNTER_DOMAIN_CDG_GPU_SM_B_TPC:
+        return KPROF_IS_SLOW;
+    case NVPW_RAW_COUNTER_DOMAIN_GPU_LTS:
+    case NVPW_RAW_COUNTER_DOMAIN_GPU_SYSLTS:
+    case NVPW_RAW_COUNTER_DOMAIN_GPU_SYSLTS_B:
+        return KPROF_IN_L2;
+    case NVPW_RAW_COUNTER_DOMAIN_GPU_SASS:
+        return KPROF_IS_PATCH;
+    default:
+        return 0;
+    }
 }
 
-bool kprof_place_is_slow(uint32_t place)
+kprof_traits kprof_places_traits(const kprof_counter_places *places)
 {
-    return place == NVPW_RAW_COUNTER_DOMAIN_GPU_SM_B || place == NVPW_RAW_COUNTER_DOMAIN_GPU_SM_C ||
-           place == NVPW_RAW_COUNTER_DOMAIN_CDG_GPU_SM_B_SM_A || place == NVPW_RAW_COUNTER_DOMAIN_CDG_GPU_SM_C_SM_A ||
-           place == NVPW_RAW_COUNTER_DOMAIN_CDG_GPU_SM_B_TPC;
+    kprof_traits traits = {0, places->count > 0 ? ~0U : 0};
+    for (size_t i = 0; i < places->count; i++) {
+        traits.possible |= kprof_place_traits(places->items[i]);
+        traits.certain &= kprof_place_traits(places->items[i]);
+    }
+    return traits;
 }
 
-bool kprof_place_is_free(uint32_t place, const kprof_pass_traits *pass)
+kprof_status kprof_raw_config_add_traits(const kprof_raw_config *config, const kprof_placed_counter *counter,
+                                         kprof_traits *traits)
 {
-    return kprof_place_is_in_sm_a(place) && pass->in_sm_a && (!kprof_place_is_slow(place) || pass->is_slow);
+    kprof_counter_places places = {{counter->domain}, 1};
+    kprof_status status = counter->domain ? KPROF_OK : kprof_raw_config_places(config, counter->name, &places);
+    kprof_traits own = kprof_places_traits(&places);
+    traits->possible |= own.possible;
+    traits->certain |= own.certain;
+    return status;
 }
 
-bool kprof_place_is_in_l2(uint32_t place)
+bool kprof_place_is_free(uint32_t place, const kprof_traits *pass)
 {
-    return place == NVPW_RAW_COUNTER_DOMAIN_GPU_LTS || place == NVPW_RAW_COUNTER_DOMAIN_GPU_SYSLTS ||
-           place == NVPW_RAW_COUNTER_DOMAIN_GPU_SYSLTS_B;
-}
-
-bool kprof_place_is_patch(uint32_t place)
-{
-    return place == NVPW_RAW_COUNTER_DOMAIN_GPU_SASS;
-}
-
-bool kprof_place_is_in_sm(uint32_t place)
-{
-    return place != NVPW_RAW_COUNTER_DOMAIN_CDG_GPU_SM_B_TPC &&
-           (kprof_place_is_in_sm_a(place) || kprof_place_is_slow(place));
-}
-
-static NVPA_Status list_counters(const kprof_config_image *image, size_t pass, const char **names, size_t *count)
-{
-    const kprof_nvperf_api *api;
-    if (kprof_nvperf_load(&api) != KPROF_OK)
-        return NVPA_STATUS_NOT_LOADED;
-    PARAMS(NVPW_Config_GetRawCounters_Params, params);
-    params.pConfig = image->data;
-    params.configSize = image->size;
-    params.passIndex = pass;
-    params.ppRawCounterNames = names;
-    params.numRawCounters = *count;
-    NVPA_Status result = api->NVPW_Config_GetRawCounters(&params);
-    *count = params.numRawCounters;
-    return result;
+    unsigned traits = kprof_place_traits(place);
+    return traits & pass->certain & KPROF_IN_SM_A && (!(traits & KPROF_IS_SLOW) || pass->possible & KPROF_IS_SLOW);
 }
 
 kprof_status kprof_image_counters(const kprof_config_image *image, size_t pass, kprof_strlist *out)
 {
-    size_t count = 0;
-    NVPA_Status result = list_counters(image, pass, NULL, &count);
-    const char **names = calloc(count + 1, sizeof(*names));
+    static const char operation[] = "reading a pass of a config image";
+    const kprof_nvperf_api *api;
+    kprof_status status = kprof_nvperf_load(&api);
+    if (status != KPROF_OK)
+        return status;
+    NVPW_PARAMS(params, Config_GetRawCounters, .pConfig = image->data, .configSize = image->size, .passIndex = pass);
+    status = check_nvpw(false, operation, api->NVPW_Config_GetRawCounters(&params));
+    if (status != KPROF_OK)
+        return status;
+    const char **names = calloc(params.numRawCounters + 1, sizeof(*names));
     if (!names)
         return KPROF_NO_MEMORY;
-    if (result == NVPA_STATUS_SUCCESS && count > 0)
-        result = list_counters(image, pass, names, &count);
-    kprof_status status = KPROF_OK;
-    if (result != NVPA_STATUS_SUCCESS)
-        status = kprof_fail(KPROF_INTERNAL, "reading a pass of a config image: NVPW error %d", (int)result);
-    for (size_t i = 0; i < count && status == KPROF_OK; i++) {
-        if (!kprof_strlist_add(out, names[i]))
-            status = KPROF_NO_MEMORY;
-    }
+    params.ppRawCounterNames = names;
+    if (params.numRawCounters > 0)
+        status = check_nvpw(false, operation, api->NVPW_Config_GetRawCounters(&params));
+    if (status == KPROF_OK)
+        status = add_names(out, names, params.numRawCounters);
     free(names);
     return status;
-}
-
-bool kprof_image_passes(const kprof_config_image *image, const char *counter, size_t *passes, size_t *count)
-{
-    const kprof_nvperf_api *api;
-    if (kprof_nvperf_load(&api) != KPROF_OK)
-        return false;
-    PARAMS(NVPW_Config_GetRawCounterInfo_Params, params);
-    params.pConfig = image->data;
-    params.configSize = image->size;
-    params.pRawCounterName = counter;
-    params.pPassIndices = passes;
-    params.numPassIndices = image->pass_count;
-    NVPA_Status result = api->NVPW_Config_GetRawCounterInfo(&params);
-    *count = params.numPassIndices;
-    return result == NVPA_STATUS_SUCCESS;
 }

@@ -5,7 +5,6 @@
 #include "planner/pack.h"
 
 #include "core/log.h"
-#include "planner/planner.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,73 +13,39 @@
 #define MAX_COUNTERS 1000
 /* Settling bundles ends after so many steps: it would go round in circles. */
 #define MAX_STEPS 100
-/* Each search may ask so many questions. More hardly help: 15 bring the shipped sets as far as 25, but for three of
- * 112. */
+/* Each search may ask so many questions. */
 #define QUESTIONS_PER_COUNTER 20
 #define MAX_QUESTIONS         6000
 /* Finding room for a metric may take so many. */
 #define QUESTIONS_PER_BUNDLE 40
 /* One attempt among many may ask so many: those that succeed take 20 to 170. */
 #define PATIENCE 200
-/* Passes that are added at a time, at most, and what each has to bring beside its own price: programs of few launches
- * only pay for it, and the witnesses of a pass take time to start, too. */
-#define MOST_ADDED    2
-#define ADDED_PASS_MS 25
-
-/* Attempts with a pass that may fail. */
-enum { TO_DISSOLVE = 1, TO_MAKE_FAST = 2 };
-
-/* Answers of NVPW, each kept so that it is asked once: an answer takes some 50 us, and a search comes back to the same
- * question now and then. SLOTS is a power of two, so many that a table holds all answers with room to spare. */
-enum { SLOTS = 131072 };
-struct kprof_pack_answers {
-    size_t questions, end;      /* no more are asked than `end`: every answer is no then ... */
-    size_t last;                /* ... which moves up to this */
-    kprof_status status;        /* of NVPW */
-    size_t *listed;             /* [names.count]: the counters of a question */
-    size_t *alike;              /* [names.count]: those of them in one domain */
-    kprof_placed_counter *list; /* [names.count]: the same, as NVPW is asked */
-    struct {
-        uint64_t question; /* a number for a set of counters and domains, the same in any order; 0: none */
-        bool fits;
-    } slots[SLOTS];
-};
+/* Passes that are added at a time, at most. */
+#define MOST_ADDED 2
 
 static bool may_ask(const kprof_packing *p)
 {
-    return p->answers->status == KPROF_OK && p->answers->questions < p->answers->end;
+    return p->status == KPROF_OK && p->questions < p->end;
 }
 
 /* Ask no more than `questions` from now on, up to the end of the search. */
 static bool allow(kprof_packing *p, size_t questions)
 {
-    kprof_pack_answers *a = p->answers;
-    size_t left = a->last - a->questions;
-    a->end = a->questions + (questions < left ? questions : left);
+    size_t left = p->last - p->questions;
+    p->end = p->questions + (questions < left ? questions : left);
     return may_ask(p);
+}
+
+static void begin_search(kprof_packing *p, size_t questions)
+{
+    size_t left = KPROF_PACK_ANSWERS / 2 - p->questions;
+    p->last = p->end = p->questions + (questions < left ? questions : left);
 }
 
 static size_t questions_for(const kprof_packing *p)
 {
     size_t questions = QUESTIONS_PER_COUNTER * p->names.count;
     return questions < MAX_QUESTIONS ? questions : MAX_QUESTIONS;
-}
-
-static kprof_status begin_search(kprof_packing *p, size_t questions)
-{
-    size_t count = p->names.count + 1;
-    kprof_pack_answers *a = p->answers;
-    if (!a) {
-        a = p->answers = calloc(1, sizeof(*a) + count * (2 * sizeof(*a->listed) + sizeof(*a->list)));
-        if (!a)
-            return KPROF_NO_MEMORY;
-        a->list = (kprof_placed_counter *)(a + 1);
-        a->listed = (size_t *)(a->list + count);
-        a->alike = a->listed + count;
-    }
-    size_t left = SLOTS / 2 - a->questions;
-    a->last = a->end = a->questions + (questions < left ? questions : left);
-    return a->status;
 }
 
 /* The last steps of MurmurHash3: spreads what differs in few bits. */
@@ -96,71 +61,57 @@ static uint64_t mix(uint64_t value)
 /* Do the counters go into one pass? */
 static bool ask(kprof_packing *p, const size_t *counters, size_t count)
 {
-    kprof_pack_answers *a = p->answers;
     uint64_t question = 0;
     for (size_t i = 0; i < count; i++) {
         const kprof_pack_counter *counter = &p->counters[counters[i]];
-        a->list[i] = (kprof_placed_counter){counter->name, counter->domain};
+        p->question[i] = (kprof_placed_counter){counter->name, counter->domain};
         question += mix((uint64_t)counters[i] << 32 | counter->domain);
     }
-    size_t slot = question % SLOTS;
-    while (a->slots[slot].question != 0 && a->slots[slot].question != question)
-        slot = (slot + 1) % SLOTS;
+    kprof_pack_answer *answer = &p->answers[question % KPROF_PACK_ANSWERS];
+    while (answer->question != 0 && answer->question != question)
+        answer = answer + 1 == p->answers + KPROF_PACK_ANSWERS ? p->answers : answer + 1;
     if (!may_ask(p))
         return false;
-    if (a->slots[slot].question == question && question != 0)
-        return a->slots[slot].fits;
-    a->questions++;
-    a->status = kprof_raw_config_takes(p->config, a->list, count, &a->slots[slot].fits);
-    a->slots[slot].question = question;
-    return a->status == KPROF_OK && a->slots[slot].fits;
-}
-
-static size_t list_bundle(kprof_packing *p, const kprof_pack_bundle *bundle, bool in_sm, size_t count)
-{
-    for (size_t i = 0; i < bundle->count; i++) {
-        if (p->counters[bundle->counters[i]].in_sm == in_sm)
-            p->answers->listed[count++] = bundle->counters[i];
+    if (answer->question == 0) {
+        p->questions++;
+        p->status = kprof_raw_config_takes(p->config, p->question, count, &answer->fits);
+        answer->question = question;
     }
-    return count;
+    return p->status == KPROF_OK && answer->fits;
 }
 
+/* List the counters of a pass, those in the SMs or all others, but for a bundle. */
 static size_t list_pass(kprof_packing *p, size_t pass, size_t without, bool in_sm)
 {
     size_t count = 0;
-    for (size_t i = 0; i < p->bundle_count; i++) {
-        if (p->bundles[i].pass == pass && i != without)
-            count = list_bundle(p, &p->bundles[i], in_sm, count);
+    for (size_t i = 0; i < p->names.count; i++) {
+        const kprof_pack_counter *counter = &p->counters[i];
+        if (counter->in_sm == in_sm && counter->bundle != without && p->bundles[counter->bundle].pass == pass)
+            p->listed[count++] = i;
     }
     return count;
-}
-
-/* The counters of a pass go together where they are. */
-static bool goes_together(kprof_packing *p, size_t pass)
-{
-    size_t in_sm = list_pass(p, pass, KPROF_NO_BUNDLE, true);
-    if (in_sm > 0 && !ask(p, p->answers->listed, in_sm))
-        return false;
-    size_t others = list_pass(p, pass, KPROF_NO_BUNDLE, false);
-    return others == 0 || ask(p, p->answers->listed, others);
 }
 
 /* Does the counter listed last go with the `count` before it? Ask about the counters of its domain first: they are the
  * same in many questions, and if they do not go together, nothing does. */
 static bool goes_with(kprof_packing *p, size_t count)
 {
-    kprof_pack_answers *a = p->answers;
     size_t alike = 0;
     for (size_t i = 0; i <= count; i++) {
-        if (p->counters[a->listed[i]].domain == p->counters[a->listed[count]].domain)
-            a->alike[alike++] = a->listed[i];
+        if (p->counters[p->listed[i]].domain == p->counters[p->listed[count]].domain)
+            p->alike[alike++] = p->listed[i];
     }
-    return ask(p, a->alike, alike) && ask(p, a->listed, count + 1);
+    return ask(p, p->alike, alike) && ask(p, p->listed, count + 1);
+}
+
+static kprof_traits traits_of(const kprof_pack_counter *counter)
+{
+    return counter->domain ? kprof_places_traits(&(kprof_counter_places){{counter->domain}, 1}) : counter->traits;
 }
 
 static bool is_slow(const kprof_pack_counter *counter)
 {
-    return counter->domain ? kprof_place_is_slow(counter->domain) : counter->is_slow;
+    return traits_of(counter).possible & KPROF_IS_SLOW;
 }
 
 /* Find a place for one more counter beside `count` that are listed. */
@@ -168,7 +119,7 @@ static bool find_place(kprof_packing *p, size_t counter, size_t pass, size_t cou
 {
     kprof_pack_counter *c = &p->counters[counter];
     size_t places = c->places.count > 0 ? c->places.count : 1;
-    p->answers->listed[count] = counter;
+    p->listed[count] = counter;
     for (size_t i = 0; i < places; i++) {
         c->domain = c->places.count > 0 ? c->places.items[i] : 0;
         if (!(p->passes[pass].stays_fast && is_slow(c)) && goes_with(p, count))
@@ -193,7 +144,11 @@ static bool has_room(kprof_packing *p, const kprof_pack_bundle *bundle, size_t p
     if (bundle->sm_count == bundle->count)
         return true;
     count = list_pass(p, pass, without, false);
-    return ask(p, p->answers->listed, list_bundle(p, bundle, false, count));
+    for (size_t i = 0; i < bundle->count; i++) {
+        if (!p->counters[bundle->counters[i]].in_sm)
+            p->listed[count++] = bundle->counters[i];
+    }
+    return ask(p, p->listed, count);
 }
 
 /* Count what each pass holds. */
@@ -217,26 +172,27 @@ static void survey(kprof_packing *p)
     }
 }
 
-double kprof_packing_cost_ms(kprof_packing *p)
+kprof_effort kprof_packing_effort(kprof_packing *p)
 {
-    double sum_ms = 0;
+    kprof_effort effort = {0};
     survey(p);
     for (size_t i = 0; i < p->pass_count; i++) {
-        const kprof_pack_pass *pass = &p->passes[i];
-        sum_ms += pass->sm_count > 0 ? kprof_prices.sm_pass_start_ms : kprof_prices.other_pass_start_ms;
-        sum_ms += p->launches * (pass->slow_count > 0 ? kprof_prices.slow_pass_ms + kprof_prices.slow_pass_flush_ms
-                                                      : kprof_prices.other_pass_ms + kprof_prices.other_pass_flush_ms);
+        effort.sm_pass_count += p->passes[i].sm_count > 0;
+        effort.slow_pass_count += p->passes[i].slow_count > 0;
     }
-    return sum_ms;
+    effort.other_pass_count = p->pass_count - effort.sm_pass_count;
+    return effort;
 }
 
-static size_t count_sm_passes(kprof_packing *p)
+double kprof_packing_cost_ms(kprof_packing *p)
 {
-    size_t count = 0;
-    survey(p);
-    for (size_t i = 0; i < p->pass_count; i++)
-        count += p->passes[i].sm_count > 0;
-    return count;
+    const kprof_price_list *prices = &kprof_prices;
+    kprof_effort effort = kprof_packing_effort(p);
+    size_t slow = effort.slow_pass_count, fast = p->pass_count - slow;
+    return (double)effort.sm_pass_count * prices->sm_pass_start_ms +
+           (double)effort.other_pass_count * prices->other_pass_start_ms +
+           p->launches * ((double)slow * (prices->slow_pass_ms + prices->slow_pass_flush_ms) +
+                          (double)fast * (prices->other_pass_ms + prices->other_pass_flush_ms));
 }
 
 /* Remember where everything is, before something is tried. */
@@ -260,41 +216,23 @@ void kprof_packing_restore(kprof_packing *p)
     survey(p);
 }
 
-/* Take the bundles out of a pass; with `remove` later passes move up. */
-static void empty_pass(kprof_packing *p, size_t pass, bool remove)
-{
-    for (size_t i = 0; i < p->bundle_count; i++) {
-        size_t *of = &p->bundles[i].pass;
-        if (*of == pass)
-            *of = KPROF_NO_PASS;
-        else if (remove && *of > pass && *of < p->pass_count)
-            (*of)--;
-    }
-    p->pass_count -= remove;
-}
-
-/* A pass may have lost all that it had, or got nothing. */
+/* A pass may have lost all that it had, or got nothing: later ones move up. */
 static void remove_empty(kprof_packing *p)
 {
     survey(p);
-    for (size_t i = p->pass_count; i-- > 0;) {
-        if (p->passes[i].count == 0)
-            empty_pass(p, i, true);
+    for (size_t pass = p->pass_count; pass-- > 0;) {
+        if (p->passes[pass].count > 0)
+            continue;
+        for (size_t i = 0; i < p->bundle_count; i++)
+            p->bundles[i].pass -= p->bundles[i].pass > pass && p->bundles[i].pass < p->pass_count;
+        p->pass_count--;
     }
     survey(p);
 }
 
-/* Counters of SMs go where such are already, since the first makes a pass dear; then to most kin. */
-static bool suits_better(const kprof_pack_pass *a, const kprof_pack_pass *b, bool for_sm)
-{
-    bool a_has = a->sm_count > 0, b_has = b->sm_count > 0;
-    return for_sm && a_has != b_has ? a_has : a->kinship > b->kinship;
-}
-
-/* Put a bundle into the pass that suits best of those that have room for it. */
+/* Put a bundle into the pass that has most kin of those that have room for it. */
 static bool place(kprof_packing *p, size_t bundle)
 {
-    bool for_sm = p->bundles[bundle].sm_count > 0;
     survey(p);
     for (size_t i = 0; i < p->pass_count; i++) {
         p->passes[i].is_refused = p->passes[i].is_fixed || p->passes[i].is_closed;
@@ -307,8 +245,7 @@ static bool place(kprof_packing *p, size_t bundle)
     for (;;) {
         size_t best = KPROF_NO_PASS;
         for (size_t i = 0; i < p->pass_count; i++) {
-            if (!p->passes[i].is_refused &&
-                (best == KPROF_NO_PASS || suits_better(&p->passes[i], &p->passes[best], for_sm)))
+            if (!p->passes[i].is_refused && (best == KPROF_NO_PASS || p->passes[i].kinship > p->passes[best].kinship))
                 best = i;
         }
         if (best == KPROF_NO_PASS)
@@ -321,114 +258,126 @@ static bool place(kprof_packing *p, size_t bundle)
     }
 }
 
-static bool share_a_place(const kprof_pack_counter *a, const kprof_pack_counter *b)
-{
-    if (!a->in_sm || !b->in_sm)
-        return a->in_sm == b->in_sm;
-    for (size_t i = 0; i < a->places.count; i++) {
-        for (size_t k = 0; k < b->places.count; k++) {
-            if (a->places.items[i] == b->places.items[k])
-                return true;
-        }
-    }
-    return false;
-}
-
-static bool compete(const kprof_packing *p, const kprof_pack_bundle *a, const kprof_pack_bundle *b)
-{
-    for (size_t i = 0; i < a->count; i++) {
-        for (size_t k = 0; k < b->count; k++) {
-            if (share_a_place(&p->counters[a->counters[i]], &p->counters[b->counters[k]]))
-                return true;
-        }
-    }
-    return false;
-}
-
 /* How hard counters are to place: outside of the SMs it is room for all of them or none. */
 static size_t weigh(size_t count, size_t sm_count)
 {
     return sm_count + (count > sm_count ? 3 : 0);
 }
 
-/* The bundle that has not been tried for another, and will find room again most easily, where it may be put out. */
-static size_t next_exchange(const kprof_packing *p, const kprof_pack_bundle *wanting, const bool *tried)
-{
-    size_t best = KPROF_NO_BUNDLE, least = SIZE_MAX;
-    for (size_t i = 0; i < p->bundle_count; i++) {
-        const kprof_pack_bundle *b = &p->bundles[i];
-        size_t cost = 4 * p->troubles[i] + weigh(b->count, b->sm_count);
-        if (b->pass >= p->pass_count || tried[i] || cost >= least || p->passes[b->pass].is_fixed ||
-            p->passes[b->pass].is_closed || b->count > wanting->count + 1 || !compete(p, wanting, b))
-            continue;
-        best = i;
-        least = cost;
-    }
-    return best;
-}
-
+/* Take the place of another bundle, of those that will find room again most easily first. */
 static bool put_out_another(kprof_packing *p, size_t bundle)
 {
-    kprof_pack_bundle *b = &p->bundles[bundle];
     bool *tried = calloc(p->bundle_count + 1, sizeof(*tried)), found = false;
     p->troubles[bundle]++;
-    for (size_t i; tried && !found && may_ask(p) && (i = next_exchange(p, b, tried)) != KPROF_NO_BUNDLE;) {
-        tried[i] = true;
-        found = has_room(p, b, p->bundles[i].pass, i);
+    while (tried && !found && may_ask(p)) {
+        size_t best = KPROF_NO_BUNDLE, least = SIZE_MAX;
+        for (size_t i = 0; i < p->bundle_count; i++) {
+            const kprof_pack_bundle *b = &p->bundles[i];
+            size_t cost = 4 * p->troubles[i] + weigh(b->count, b->sm_count);
+            if (b->pass >= p->pass_count || tried[i] || cost >= least || p->passes[b->pass].is_fixed ||
+                p->passes[b->pass].is_closed || b->count > p->bundles[bundle].count + 1)
+                continue;
+            best = i;
+            least = cost;
+        }
+        if (best == KPROF_NO_BUNDLE)
+            break;
+        tried[best] = true;
+        found = has_room(p, &p->bundles[bundle], p->bundles[best].pass, best);
         if (found) {
-            b->pass = p->bundles[i].pass;
-            p->bundles[i].pass = KPROF_NO_PASS;
+            p->bundles[bundle].pass = p->bundles[best].pass;
+            p->bundles[best].pass = KPROF_NO_PASS;
         }
     }
     free(tried);
     return found;
 }
 
-/* Return the bundle without a pass that has given most trouble, or the largest of those. */
-static size_t next_homeless(const kprof_packing *p)
-{
-    size_t best = KPROF_NO_BUNDLE;
-    for (size_t i = 0; i < p->bundle_count; i++) {
-        if (p->bundles[i].pass != KPROF_NO_PASS)
-            continue;
-        if (best == KPROF_NO_BUNDLE || p->troubles[i] > p->troubles[best] ||
-            (p->troubles[i] == p->troubles[best] && p->bundles[i].count > p->bundles[best].count))
-            best = i;
-    }
-    return best;
-}
-
-/* Find a pass for each bundle that has none, where each may put out one that fits elsewhere. After a survey. */
+/* Find a pass for each bundle that has none, where each may put out one that fits elsewhere. First comes the one that
+ * has given most trouble, or the largest of those. */
 static bool settle(kprof_packing *p)
 {
-    size_t bundle;
-    for (size_t steps = 0; (bundle = next_homeless(p)) != KPROF_NO_BUNDLE; steps++) {
-        if (steps == MAX_STEPS || !may_ask(p))
-            return false;
-        if (!place(p, bundle) && !put_out_another(p, bundle))
+    for (size_t steps = 0;; steps++) {
+        size_t best = KPROF_NO_BUNDLE;
+        for (size_t i = 0; i < p->bundle_count; i++) {
+            if (p->bundles[i].pass == KPROF_NO_PASS &&
+                (best == KPROF_NO_BUNDLE || p->troubles[i] > p->troubles[best] ||
+                 (p->troubles[i] == p->troubles[best] && p->bundles[i].count > p->bundles[best].count)))
+                best = i;
+        }
+        if (best == KPROF_NO_BUNDLE)
+            return true;
+        if (steps == MAX_STEPS || !may_ask(p) || (!place(p, best) && !put_out_another(p, best)))
             return false;
     }
-    return true;
 }
 
-/* Note how an attempt with a pass ended: one that failed is skipped until another succeeds. */
-static void note(kprof_packing *p, size_t pass, unsigned attempt, bool success)
+/* Place the counters of one of CUPTI's passes anew within it, so that they leave those places free that are wanted
+ * most. Where that fails they stay with NVPW's choice; where even that is no single pass, the pass stays as it is. */
+static void spread_pass(kprof_packing *p, size_t pass)
 {
-    for (size_t i = 0; i < p->pass_count && success; i++)
-        p->passes[i].failed = 0;
-    if (!success)
-        p->passes[pass].failed |= attempt;
+    bool fits = true;
+    save(p);
+    for (size_t i = 0; i < p->bundle_count; i++) {
+        if (p->saved_passes[i] == pass)
+            p->bundles[i].pass = KPROF_NO_PASS;
+    }
+    for (size_t i = 0; i < p->bundle_count * (KPROF_COUNTER_PLACES_MAX + 1) && fits; i++) {
+        kprof_pack_bundle *bundle = &p->bundles[i % p->bundle_count]; /* those of few places first */
+        size_t places = p->counters[bundle->counters[0]].places.count;
+        if (bundle->pass != KPROF_NO_PASS || places > i / p->bundle_count)
+            continue;
+        fits = has_room(p, bundle, pass, KPROF_NO_BUNDLE);
+        bundle->pass = pass;
+    }
+    if (fits)
+        return;
+    kprof_packing_restore(p);
+    fits = true;
+    for (int in_sm = 0; in_sm < 2 && fits; in_sm++) {
+        size_t count = list_pass(p, pass, KPROF_NO_BUNDLE, in_sm);
+        fits = count == 0 || ask(p, p->listed, count);
+    }
+    for (size_t i = 0; i < p->bundle_count && !fits; i++)
+        p->bundles[i].is_fixed = p->bundles[i].is_fixed || p->bundles[i].pass == pass;
+}
+
+/* Empty a pass into others; or its slow counters alone, which go into passes that are slow anyhow, or are read
+ * elsewhere. What then makes the schedule no cheaper is taken back. */
+static bool relieve(kprof_packing *p, size_t pass, bool dissolve, size_t more_passes)
+{
+    double before_ms = kprof_packing_cost_ms(p);
+    save(p);
+    p->pass_count += more_passes;
+    p->passes[pass].is_closed = dissolve;
+    for (size_t i = 0; i < p->pass_count && !dissolve; i++)
+        p->passes[i].stays_fast = i == pass || i >= p->saved_pass_count || p->passes[i].slow_count == 0;
+    for (size_t i = 0; i < p->names.count; i++) {
+        kprof_pack_bundle *bundle = &p->bundles[p->counters[i].bundle];
+        if (bundle->pass == pass && (dissolve || is_slow(&p->counters[i])))
+            bundle->pass = KPROF_NO_PASS;
+    }
+    survey(p);
+    bool is_better = settle(p);
+    if (is_better)
+        remove_empty(p);
+    is_better = is_better && (dissolve || kprof_packing_cost_ms(p) < before_ms);
+    if (!is_better)
+        kprof_packing_restore(p);
+    for (size_t i = 0; i < p->most_passes; i++)
+        p->passes[i].is_closed = p->passes[i].stays_fast = false;
+    return is_better;
 }
 
 /* Return the pass, among those that have not been tried, that has the least to be put elsewhere. */
-static size_t next_pass(kprof_packing *p, unsigned attempt)
+static size_t next_pass(kprof_packing *p, bool dissolve)
 {
     size_t best = KPROF_NO_PASS, least = SIZE_MAX;
     survey(p);
     for (size_t i = 0; i < p->pass_count; i++) {
         const kprof_pack_pass *pass = &p->passes[i];
-        size_t cost = attempt == TO_DISSOLVE ? weigh(pass->count, pass->sm_count) : pass->slow_count;
-        if (cost == 0 || cost >= least || pass->is_fixed || pass->failed & attempt)
+        size_t cost = dissolve ? weigh(pass->count, pass->sm_count) : pass->slow_count;
+        if (cost == 0 || cost >= least || pass->is_fixed || pass->is_tried)
             continue;
         best = i;
         least = cost;
@@ -436,105 +385,46 @@ static size_t next_pass(kprof_packing *p, unsigned attempt)
     return best;
 }
 
-/* Return the bundle, among those taken out of a pass, that has the fewest places. */
-static size_t next_to_spread(const kprof_packing *p)
+/* Relieve one pass after the other; those that failed are tried again after a success. */
+static void relieve_all(kprof_packing *p, bool dissolve)
 {
-    size_t best = KPROF_NO_BUNDLE;
-    for (size_t i = 0; i < p->bundle_count; i++) {
-        if (p->bundles[i].pass == KPROF_NO_PASS &&
-            (best == KPROF_NO_BUNDLE || p->bundles[i].tightness > p->bundles[best].tightness))
-            best = i;
+    const size_t patience = dissolve ? SIZE_MAX : PATIENCE;
+    bool success = true;
+    for (size_t pass; allow(p, patience); p->passes[pass].is_tried = !success) {
+        for (size_t i = 0; i < p->most_passes && success; i++)
+            p->passes[i].is_tried = false;
+        pass = next_pass(p, dissolve);
+        if (pass == KPROF_NO_PASS)
+            return;
+        success = relieve(p, pass, dissolve, 0);
+        size_t most = dissolve ? 0 : p->most_passes - p->pass_count;
+        for (size_t more = 1; more <= most && more <= MOST_ADDED && !success && allow(p, patience); more++)
+            success = relieve(p, pass, dissolve, more);
     }
-    return best;
-}
-
-/* Place the counters of one of CUPTI's passes anew within it, so that they leave those places free that are wanted
- * most. Where that fails they stay with NVPW's choice; where even that is no single pass, the pass stays as it is. */
-static void spread_pass(kprof_packing *p, size_t pass)
-{
-    size_t bundle;
-    save(p);
-    empty_pass(p, pass, false);
-    while ((bundle = next_to_spread(p)) != KPROF_NO_BUNDLE && has_room(p, &p->bundles[bundle], pass, KPROF_NO_BUNDLE))
-        p->bundles[bundle].pass = pass;
-    if (bundle == KPROF_NO_BUNDLE)
-        return;
-    kprof_packing_restore(p);
-    bool is_fixed = !goes_together(p, pass);
-    for (size_t i = 0; i < p->bundle_count; i++)
-        p->bundles[i].is_fixed = p->bundles[i].is_fixed || (p->bundles[i].pass == pass && is_fixed);
 }
 
 kprof_status kprof_packing_save_passes(kprof_packing *p)
 {
-    kprof_status status = begin_search(p, questions_for(p));
+    begin_search(p, questions_for(p));
     survey(p);
-    for (size_t i = 0; i < p->pass_count && status == KPROF_OK; i++) {
+    for (size_t i = 0; i < p->pass_count; i++) {
         if (!p->passes[i].is_fixed)
             spread_pass(p, i);
     }
-    size_t pass, sm_passes = count_sm_passes(p);
-    while (status == KPROF_OK && may_ask(p) && (pass = next_pass(p, TO_DISSOLVE)) != KPROF_NO_PASS) {
-        save(p);
-        empty_pass(p, pass, true);
-        survey(p);
-        bool is_settled = settle(p) && count_sm_passes(p) <= sm_passes;
-        if (!is_settled)
-            kprof_packing_restore(p);
-        note(p, pass, TO_DISSOLVE, is_settled);
-    }
-    return status == KPROF_OK ? p->answers->status : status;
-}
-
-/* The slow counters of a pass go into passes that are slow anyhow, or are read elsewhere; what makes the schedule no
- * cheaper is taken back. */
-static bool make_fast(kprof_packing *p, size_t fast, size_t more_passes)
-{
-    double before_ms = kprof_packing_cost_ms(p);
-    save(p);
-    for (size_t i = 0; i < p->pass_count + more_passes; i++)
-        p->passes[i].stays_fast = i == fast || i >= p->pass_count || p->passes[i].slow_count == 0;
-    p->pass_count += more_passes;
-    for (size_t i = 0; i < p->names.count; i++) {
-        kprof_pack_bundle *bundle = &p->bundles[p->counters[i].bundle];
-        if (bundle->pass == fast && is_slow(&p->counters[i]))
-            bundle->pass = KPROF_NO_PASS;
-    }
-    survey(p);
-    bool is_settled = settle(p);
-    if (is_settled)
-        remove_empty(p);
-    size_t added = p->pass_count > p->saved_pass_count ? p->pass_count - p->saved_pass_count : 0;
-    bool is_cheaper = is_settled && kprof_packing_cost_ms(p) + (double)added * ADDED_PASS_MS < before_ms;
-    if (!is_cheaper)
-        kprof_packing_restore(p);
-    for (size_t i = 0; i < p->most_passes; i++)
-        p->passes[i].stays_fast = false;
-    return is_cheaper;
+    relieve_all(p, true);
+    return p->status;
 }
 
 kprof_status kprof_packing_save_time(kprof_packing *p)
 {
-    kprof_status status = begin_search(p, questions_for(p));
-    size_t pass;
-    while (status == KPROF_OK && allow(p, PATIENCE) && (pass = next_pass(p, TO_MAKE_FAST)) != KPROF_NO_PASS) {
-        bool success = false;
-        size_t most = p->most_passes - p->pass_count;
-        for (size_t more = 0; more <= most && more <= MOST_ADDED && allow(p, PATIENCE) && !success; more++)
-            success = make_fast(p, pass, more);
-        note(p, pass, TO_MAKE_FAST, success);
-    }
-    return status == KPROF_OK ? p->answers->status : status;
+    begin_search(p, questions_for(p));
+    relieve_all(p, false);
+    return p->status;
 }
 
-static size_t pass_of(const kprof_packing *p, size_t counter)
+void kprof_packing_clear(kprof_packing *p, size_t most_passes)
 {
-    return p->bundles[p->counters[counter].bundle].pass;
-}
-
-kprof_status kprof_packing_clear(kprof_packing *p, size_t most_passes)
-{
-    kprof_status status = begin_search(p, SLOTS / 2 - MAX_QUESTIONS);
+    begin_search(p, KPROF_PACK_ANSWERS / 2 - MAX_QUESTIONS);
     for (size_t i = 0; i < p->bundle_count; i++) {
         p->bundles[i].pass = KPROF_NOT_WANTED;
         p->bundles[i].is_fixed = false;
@@ -542,7 +432,6 @@ kprof_status kprof_packing_clear(kprof_packing *p, size_t most_passes)
     if (most_passes > 0 && most_passes < p->most_passes)
         p->most_passes = most_passes;
     p->pass_count = 0;
-    return status;
 }
 
 /* Returns how many bundles of the counters have no pass yet. */
@@ -589,33 +478,31 @@ bool kprof_packing_place(kprof_packing *p, const kprof_strlist *metric_counters)
 /* Raw counters that are wanted in every pass, although no value depends on them; NULL: the chip has none. */
 typedef struct guests {
     const char *in_sms, *in_tpcs;
+    kprof_counter_places places; /* of the one in the SMs */
+    size_t pass_count;           /* that take one */
 } guests;
 
 /* Some guest fits into the pass; that of the SMs only where it costs nothing. */
 static bool takes_guest(kprof_packing *p, size_t pass, const guests *g)
 {
-    kprof_placed_counter *list = p->answers->list;
-    kprof_pass_traits has = {0};
-    kprof_counter_places places = {.count = 0};
+    kprof_traits has = {0, 0};
     size_t count = 0;
-    bool fits = false;
+    bool fits = p->passes[pass].is_patch;
     for (size_t i = 0; i < p->names.count; i++) {
         const kprof_pack_counter *counter = &p->counters[i];
         if (p->bundles[counter->bundle].pass != pass)
             continue;
-        has.in_sm_a = has.in_sm_a || (counter->domain ? kprof_place_is_in_sm_a(counter->domain) : counter->in_sm_a);
-        has.is_slow = has.is_slow || is_slow(counter);
-        list[count++] = (kprof_placed_counter){counter->name, counter->domain};
+        has.possible |= traits_of(counter).possible;
+        has.certain |= traits_of(counter).certain;
+        p->question[count++] = (kprof_placed_counter){counter->name, counter->domain};
     }
-    list[count] = (kprof_placed_counter){g->in_tpcs, 0};
-    if (g->in_tpcs)
-        p->answers->status = kprof_raw_config_takes(p->config, list, count + 1, &fits);
-    if (!fits && p->answers->status == KPROF_OK)
-        p->answers->status = kprof_raw_config_places(p->config, g->in_sms, &places);
-    for (size_t i = 0; i < places.count && !fits && p->answers->status == KPROF_OK; i++) {
-        list[count] = (kprof_placed_counter){g->in_sms, places.items[i]};
-        if (kprof_place_is_free(places.items[i], &has))
-            p->answers->status = kprof_raw_config_takes(p->config, list, count + 1, &fits);
+    p->question[count] = (kprof_placed_counter){g->in_tpcs, 0};
+    if (g->in_tpcs && !fits && p->status == KPROF_OK)
+        p->status = kprof_raw_config_takes(p->config, p->question, count + 1, &fits);
+    for (size_t i = 0; i < g->places.count && !fits && p->status == KPROF_OK; i++) {
+        p->question[count] = (kprof_placed_counter){g->in_sms, g->places.items[i]};
+        if (kprof_place_is_free(g->places.items[i], &has))
+            p->status = kprof_raw_config_takes(p->config, p->question, count + 1, &fits);
     }
     return fits;
 }
@@ -624,27 +511,25 @@ static size_t count_guests(kprof_packing *p, const guests *g)
 {
     size_t count = 0;
     for (size_t i = 0; i < p->pass_count; i++)
-        count += p->passes[i].is_patch || takes_guest(p, i, g);
+        count += takes_guest(p, i, g);
     return count;
 }
 
 /* Move a bundle out of its pass, if that lets a guest in, more passes take one then and nothing is dearer. */
-static bool move_out(kprof_packing *p, kprof_pack_bundle *bundle, const guests *g)
+static bool move_out(kprof_packing *p, kprof_pack_bundle *bundle, guests *g)
 {
-    size_t from = bundle->pass, before = 0;
+    size_t from = bundle->pass, before = g->pass_count;
     double before_ms = kprof_packing_cost_ms(p);
     save(p);
     bundle->pass = KPROF_NO_PASS;
     if (takes_guest(p, from, g) && allow(p, PATIENCE)) {
-        kprof_packing_restore(p);
-        before = count_guests(p, g);
-        bundle->pass = KPROF_NO_PASS;
         p->passes[from].is_closed = true;
         bool is_settled = settle(p);
         p->passes[from].is_closed = false;
-        if (is_settled && kprof_packing_cost_ms(p) <= before_ms && count_guests(p, g) > before)
+        if (is_settled && kprof_packing_cost_ms(p) <= before_ms && (g->pass_count = count_guests(p, g)) > before)
             return true;
     }
+    g->pass_count = before;
     kprof_packing_restore(p);
     return false;
 }
@@ -652,11 +537,9 @@ static bool move_out(kprof_packing *p, kprof_pack_bundle *bundle, const guests *
 /* Append the raw counter of a metric, where the chip has it and nothing that is collected is made of it. */
 static const char *find_guest(kprof_host *host, const kprof_packing *p, const char *metric, kprof_strlist *counters)
 {
-    kprof_evaluator *evaluator;
     size_t before = counters->count;
-    if (!kprof_host_can_collect(host, metric) || kprof_evaluator_get(host, &evaluator) != KPROF_OK ||
-        kprof_evaluator_raw_counters(evaluator, metric, counters, NULL) != KPROF_OK || counters->count != before + 1 ||
-        kprof_strlist_contains(&p->names, counters->items[before]))
+    if (!kprof_host_can_collect(host, metric) || kprof_host_raw_counters(host, metric, counters, NULL) != KPROF_OK ||
+        counters->count != before + 1 || kprof_strlist_contains(&p->names, counters->items[before]))
         return NULL;
     return counters->items[before];
 }
@@ -666,38 +549,35 @@ kprof_status kprof_packing_make_room(kprof_host *host, kprof_packing *p)
     kprof_strlist counters = KPROF_STRLIST_INIT;
     guests g = {.in_sms = find_guest(host, p, KPROF_SM_INSTRUCTIONS, &counters)};
     g.in_tpcs = find_guest(host, p, KPROF_TPC_INSTRUCTIONS, &counters);
-    kprof_status status = begin_search(p, questions_for(p));
+    begin_search(p, questions_for(p));
     survey(p);
-    for (size_t pass = 0; pass < p->pass_count && g.in_sms && status == KPROF_OK; pass++) {
-        bool is_done = p->passes[pass].is_patch || takes_guest(p, pass, &g);
+    if (g.in_sms && p->status == KPROF_OK)
+        p->status = kprof_raw_config_places(p->config, g.in_sms, &g.places);
+    g.pass_count = g.in_sms ? count_guests(p, &g) : 0;
+    for (size_t pass = 0; pass < p->pass_count && g.in_sms && p->status == KPROF_OK; pass++) {
+        bool is_done = takes_guest(p, pass, &g);
         for (size_t i = 0; i < p->bundle_count && !is_done; i++) {
             kprof_pack_bundle *bundle = &p->bundles[i];
             if (bundle->pass == pass && !bundle->is_fixed && bundle->sm_count > 0)
                 is_done = move_out(p, bundle, &g);
         }
-        status = p->answers->status;
     }
     kprof_strlist_free(&counters);
-    return status;
+    return p->status;
 }
 
-static kprof_status add_passes(const kprof_packing *p, kprof_raw_config *config, kprof_strbuf *placement)
+static kprof_status add_pass(const kprof_packing *p, size_t pass, kprof_raw_config *config, kprof_strbuf *placement)
 {
-    kprof_status status = KPROF_OK;
-    for (size_t pass = 0; pass < p->pass_count && status == KPROF_OK; pass++) {
-        status = kprof_raw_config_begin(config);
-        for (size_t i = 0; i < p->names.count && status == KPROF_OK; i++) {
-            kprof_placed_counter one = {p->counters[i].name, p->counters[i].domain};
-            if (pass_of(p, i) != pass)
-                continue;
-            status = kprof_raw_config_put(config, &one);
-            kprof_placement_put(placement, one.name, one.domain);
-        }
-        kprof_placement_end_pass(placement);
-        if (status == KPROF_OK)
-            status = kprof_raw_config_end(config);
+    size_t count = 0;
+    for (size_t i = 0; i < p->names.count; i++) {
+        if (p->bundles[p->counters[i].bundle].pass == pass)
+            p->question[count++] = (kprof_placed_counter){p->counters[i].name, p->counters[i].domain};
     }
-    return status;
+    kprof_placement_put(placement, p->question, count);
+    kprof_status status = kprof_raw_config_begin(config);
+    if (status == KPROF_OK)
+        status = kprof_raw_config_add(config, p->question, count);
+    return status == KPROF_OK ? kprof_raw_config_end(config) : status;
 }
 
 kprof_status kprof_packing_image(const kprof_host *host, const kprof_packing *p, kprof_config_image *out)
@@ -705,9 +585,9 @@ kprof_status kprof_packing_image(const kprof_host *host, const kprof_packing *p,
     kprof_raw_config *config;
     kprof_strbuf placement = KPROF_STRBUF_INIT;
     *out = (kprof_config_image){0};
-    kprof_status status = kprof_raw_config_open_quietly(host, &config);
-    if (status == KPROF_OK)
-        status = add_passes(p, config, &placement);
+    kprof_status status = kprof_raw_config_open(host, true, &config);
+    for (size_t pass = 0; pass < p->pass_count && status == KPROF_OK; pass++)
+        status = add_pass(p, pass, config, &placement);
     if (status == KPROF_OK)
         status = kprof_raw_config_image(host, config, out);
     kprof_raw_config_close(config);
@@ -726,13 +606,13 @@ static kprof_status improve(kprof_host *host, bool few_passes, kprof_packing *p,
     kprof_config_image packed;
     double before_ms = kprof_packing_cost_ms(p);
     kprof_status status = kprof_packing_save_passes(p);
-    if (status == KPROF_OK && !few_passes && kprof_packing_save_time(p) != KPROF_OK)
-        kprof_log(KPROF_LOG_DEBUG, "%s: launches were not made faster", kprof_host_chip(host));
+    if (status == KPROF_OK && !few_passes)
+        status = kprof_packing_save_time(p);
     if (status != KPROF_OK || (p->pass_count >= image->pass_count && kprof_packing_cost_ms(p) >= before_ms))
         return status;
-    if (kprof_packing_make_room(host, p) != KPROF_OK)
-        kprof_log(KPROF_LOG_DEBUG, "%s: no room was made for witnesses", kprof_host_chip(host));
-    status = kprof_packing_image(host, p, &packed);
+    status = kprof_packing_make_room(host, p);
+    if (status == KPROF_OK)
+        status = kprof_packing_image(host, p, &packed);
     if (status != KPROF_OK)
         return status;
     kprof_config_image_free(image);

@@ -5,6 +5,7 @@
 #define KPROF_PLANNER_PACK_H
 
 #include "planner/nvpw.h"
+#include "planner/planner.h"
 
 #define KPROF_NO_PASS    SIZE_MAX
 #define KPROF_NO_BUNDLE  SIZE_MAX
@@ -13,10 +14,8 @@
 typedef struct kprof_pack_counter {
     const char *name;            /* borrowed from the packing's names */
     kprof_counter_places places; /* in the SMs, where one pass takes it; those that are wanted least come first */
+    kprof_traits traits;         /* wherever NVPW may place it; it prefers the SMs' slow domains */
     bool in_sm;                  /* counters of the SMs compete for room in a pass, and so do all others */
-    bool is_slow, in_sm_a;       /* of a counter that NVPW places; it prefers the SMs' slow domains */
-    bool is_bound;               /* stays with all others of its pass that are bound */
-    bool is_patch;               /* counted by patched code, which takes a pass of its own */
     size_t pass;                 /* in CUPTI's image */
     size_t bundle;
     uint32_t domain; /* where it is read; 0: NVPW chooses, as for CUPTI's image */
@@ -26,10 +25,9 @@ typedef struct kprof_pack_counter {
 typedef struct kprof_pack_bundle {
     const size_t *counters; /* [count]: indices, borrowed */
     size_t count, sm_count;
-    double tightness; /* 1 where each of its counters in the SMs has one place, less for more */
-    bool is_fixed;    /* its pass stays as it is */
-    bool is_patch;
-    size_t pass; /* now */
+    bool is_fixed; /* its pass stays as it is */
+    bool is_patch; /* counted by patched code, which takes a pass of its own */
+    size_t pass;   /* now */
 } kprof_pack_bundle;
 
 /* The content of a pass. */
@@ -38,13 +36,20 @@ typedef struct kprof_pack_pass {
     bool is_fixed, is_patch;
     bool is_closed;   /* it gets no bundle */
     bool is_refused;  /* it has no room for the bundle at hand */
-    unsigned failed;  /* bits of the attempts that have failed since one succeeded */
-    unsigned kinship; /* of the bundle at hand with its bundles */
+    bool is_tried;    /* in vain, since an attempt with another pass succeeded */
     bool stays_fast;  /* it gets no counter that makes launches slow */
     bool stays_out;   /* it gets no counter of the SMs */
+    unsigned kinship; /* of the bundle at hand with its bundles */
 } kprof_pack_pass;
 
-typedef struct kprof_pack_answers kprof_pack_answers;
+/* An answer of NVPW, which is asked once: an answer takes some 50 us, and a search comes back to the same question. */
+typedef struct kprof_pack_answer {
+    uint64_t question; /* a number for a set of counters and domains, the same in any order; 0: none */
+    bool fits;
+} kprof_pack_answer;
+
+/* A power of two, so many that a table holds all answers with room to spare. */
+#define KPROF_PACK_ANSWERS 131072
 
 typedef struct kprof_packing {
     kprof_strlist names;
@@ -52,15 +57,19 @@ typedef struct kprof_packing {
     kprof_pack_bundle *bundles;   /* [bundle_count] */
     kprof_pack_pass *passes;      /* [most_passes] */
     size_t bundle_count, pass_count, most_passes;
-    unsigned launches;           /* of the batch that the schedule is made for */
-    size_t *members;             /* [names.count]: the bundles' counters */
-    unsigned char *kinships;     /* [bundle_count * bundle_count]: how many metrics are computed from both */
-    size_t *troubles;            /* [bundle_count]: how often it found no room */
-    kprof_raw_config *config;    /* with an empty group open: tells what goes into one pass */
-    kprof_pack_answers *answers; /* of NVPW */
-    size_t *saved_passes;        /* [bundle_count]: what to go back to */
-    uint32_t *saved_domains;     /* [names.count]: likewise */
+    unsigned launches;       /* of the batch that the schedule is made for */
+    size_t *members;         /* [names.count]: the bundles' counters */
+    unsigned char *kinships; /* [bundle_count * bundle_count]: how many metrics are computed from both; NULL: unknown */
+    size_t *troubles;        /* [bundle_count]: how often it found no room */
+    size_t *saved_passes;    /* [bundle_count]: what to go back to */
+    uint32_t *saved_domains; /* [names.count]: likewise */
     size_t saved_pass_count;
+    kprof_raw_config *config;       /* with an empty group open: tells what goes into one pass */
+    kprof_pack_answer *answers;     /* [KPROF_PACK_ANSWERS] */
+    size_t *listed, *alike;         /* [names.count]: the counters of a question; those of them in one domain */
+    kprof_placed_counter *question; /* [names.count]: the same, as NVPW is asked */
+    size_t questions, end, last; /* no more are asked than `end`, which moves up to `last`: every answer is no then */
+    kprof_status status;         /* of NVPW */
 } kprof_packing;
 
 /* Bundle the counters of *image, CUPTI's own of `names`. UNSUPPORTED, without a message, when it has a counter in
@@ -76,10 +85,12 @@ kprof_status kprof_packing_save_time(kprof_packing *packing) KPROF_MUST_CHECK;
 /* Then leave room in every pass for a counter of instructions (witness.c), as far as that makes nothing dearer. */
 kprof_status kprof_packing_make_room(kprof_host *host, kprof_packing *packing) KPROF_MUST_CHECK;
 
-/* Return the time that all passes take by the price list: to start and stop, and for a batch of launches in between. */
+/* What the passes cost, but for the number of metrics. */
+kprof_effort kprof_packing_effort(kprof_packing *packing);
+/* The time that all passes take by the price list: to start and stop, and for a batch of launches in between. */
 double kprof_packing_cost_ms(kprof_packing *packing);
 /* Take everything out of all passes, of which there may then be up to `most_passes`; 0: as many as CUPTI has. */
-kprof_status kprof_packing_clear(kprof_packing *packing, size_t most_passes) KPROF_MUST_CHECK;
+void kprof_packing_clear(kprof_packing *packing, size_t most_passes);
 /* Find passes for the bundles that `metric_counters`, some of the packing's names, are in, beside all that has a pass,
  * in a further pass where `most_passes` allows one. False, with all as it was, when there is no room. */
 bool kprof_packing_place(kprof_packing *packing, const kprof_strlist *metric_counters);

@@ -144,18 +144,24 @@ static void begin_part(html_emitter *html)
     html->not_first = false;
 }
 
-static cJSON *kernels(const kprof_emitter *emitter)
+/* Kernels of one mangled name are the same one: `same` is the number of the first of them. */
+static cJSON *kernels(kprof_emitter *emitter)
 {
     const kprof_model *model = emitter->launches.model;
     cJSON *array = cJSON_CreateArray();
+    kprof_names names = {0};
     for (size_t i = 0; i < model->kernel_count; i++) {
         const kprof_model_kernel *kernel = &model->kernels[i];
+        if (!kprof_names_add(&names, kernel->mangled, i))
+            emitter->status = KPROF_NO_MEMORY;
         cJSON *object = append_object(array);
         add_text(object, "name", kprof_model_kernel_name(kernel, emitter->options->kernel_base));
         add_text(object, "function", kernel->function);
         add_text(object, "demangled", kernel->demangled);
         add(object, "seen", kprof_json_integer((int64_t)kernel->launches));
+        add(object, "same", kprof_json_integer((int64_t)kprof_names_find(&names, kernel->mangled)));
     }
+    kprof_names_free(&names);
     return array;
 }
 
@@ -505,6 +511,33 @@ static void describe_rules(html_emitter *html, const kprof_findings *findings)
     }
 }
 
+/* [number of the finding, [metrics that it lacks]] of each that was not evaluated. Launches lack the same, so this is a
+ * text of JSON that is told once. */
+static void add_not_evaluated(html_emitter *html, const kprof_emit_findings *all)
+{
+    cJSON *array = cJSON_CreateArray();
+    for (size_t i = 0; i < all->open_count; i++) {
+        kprof_strlist missing = KPROF_STRLIST_INIT;
+        kprof_status status = kprof_found_missing(all->open[i], &missing);
+        if (status != KPROF_OK)
+            html->base.status = status;
+        cJSON *entry = cJSON_CreateArray(), *names = cJSON_CreateArray();
+        append(entry, kprof_json_integer(all->open[i] - all->findings->items));
+        append(entry, names);
+        for (size_t k = 0; k < missing.count; k++)
+            append(names, cJSON_CreateString(missing.items[k]));
+        append(array, entry);
+        kprof_strlist_free(&missing);
+    }
+    char *text = cJSON_PrintUnformatted(array);
+    cJSON_Delete(array);
+    if (!text)
+        html->base.status = KPROF_NO_MEMORY;
+    if (all->open_count > 0)
+        add(html->launch, "not_evaluated", pooled(html, text));
+    cJSON_free(text);
+}
+
 static void html_verdict(kprof_emitter *emitter, const kprof_emit_findings *all)
 {
     html_emitter *html = of(emitter);
@@ -525,6 +558,7 @@ static void html_verdict(kprof_emitter *emitter, const kprof_emit_findings *all)
         if (findings->items[i].state == KPROF_FOUND)
             append(found, found_object(html, &findings->items[i], i));
     }
+    add_not_evaluated(html, all);
 }
 
 static void html_launch_end(kprof_emitter *emitter)

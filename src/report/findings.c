@@ -416,9 +416,11 @@ static void describe_best(const kprof_verdict *verdict, bool base_units, kprof_v
         kprof_found_text(near, near->finding->near_text, base_units, &out->text);
     } else if (best) {
         kprof_strbuf_puts(&out->text, best->finding->name);
+        if (isnan(best->gain_pct))
+            kprof_strbuf_puts(&out->text, " (no estimate)");
         put_gain(best, &out->text);
     } else {
-        kprof_strbuf_puts(&out->text, "nothing was found");
+        kprof_strbuf_puts(&out->text, "no finding");
     }
 }
 

@@ -176,7 +176,7 @@ size_t kprof_what_if_compute(const kprof_launch_facts *facts, kprof_what_if out[
     const property properties[] = {
         {"block_size", "Block Size", "thread", launch.block[0], 1, device->warp_size, MAX_BLOCK_THREADS, false,
          &launch.block[0]},
-        {"registers_per_thread", "Registers Per Thread", "register", kernel.registers_per_thread, 1,
+        {"registers_per_thread", "Compiled Registers Per Thread", "register", kernel.registers_per_thread, 1,
          REGISTER_UNIT / device->warp_size, MAX_THREAD_REGISTERS, true, &kernel.registers_per_thread},
         {"shared_memory_per_block", "Shared Memory Per Block", "byte", launch.dynamic_smem_bytes, 0,
          (uint32_t)smem_unit(device), device->max_smem_per_block_optin_bytes, true, &launch.dynamic_smem_bytes},

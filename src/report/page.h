@@ -36,7 +36,7 @@ typedef struct kprof_page_source {
     const void *content;
 } kprof_page_source;
 
-/* All about a report in one: what the session page shows, then what the details page does. */
+/* All about a report in one: the kernels, what the session page shows, then what the details page does. */
 extern const kprof_page_row kprof_whole_page;
 
 /* Print a page to `out` in the format of `options`. USAGE when the source has not as many reports as the page shows,
@@ -51,6 +51,8 @@ kprof_status kprof_page_end(kprof_emitter *emitter, kprof_status status) KPROF_M
 
 /* Show the run, its processes and devices, the passes, what is left out, the kernels seen and the messages. */
 kprof_status kprof_page_show_session(kprof_emitter *emitter, const kprof_model *model) KPROF_MUST_CHECK;
+/* Show the launches with their sections. */
+kprof_status kprof_page_show_details(kprof_emitter *emitter, const kprof_page_context *context) KPROF_MUST_CHECK;
 
 /* Visit the launches that the filter and the conditions of the options take, as kprof_model_joined_launches does. Where
  * there are conditions: UNKNOWN_NAME when the report does not have a metric, USAGE for a unit that is not the metric's,

@@ -1,5 +1,4 @@
-/* The details page: each launch with its verdict, its sections and what was found there. The whole page has it too,
- * after what the session page shows. */
+/* The details page: each launch with its verdict, its sections and what was found there. */
 #include "report/page.h"
 
 #include <stdlib.h>
@@ -120,7 +119,7 @@ static kprof_status show_launch(void *user, const kprof_model_launch *launch)
     return kprof_emitter_status(emitter);
 }
 
-static kprof_status show_launches(const kprof_page_context *context, kprof_emitter *emitter)
+kprof_status kprof_page_show_details(kprof_emitter *emitter, const kprof_page_context *context)
 {
     kprof_view view;
     kprof_launch_page page = {.view = &view, .emitter = emitter};
@@ -142,19 +141,5 @@ kprof_status kprof_page_details(const kprof_page_context *context)
     kprof_status status = kprof_page_begin(context, &emitter);
     if (status != KPROF_OK)
         return status;
-    return kprof_page_end(emitter, show_launches(context, emitter));
+    return kprof_page_end(emitter, kprof_page_show_details(emitter, context));
 }
-
-static kprof_status print_whole(const kprof_page_context *context)
-{
-    kprof_emitter *emitter = NULL;
-    kprof_status status = kprof_page_begin(context, &emitter);
-    if (status != KPROF_OK)
-        return status;
-    status = kprof_page_show_session(emitter, &context->reports->model);
-    if (status == KPROF_OK)
-        status = show_launches(context, emitter);
-    return kprof_page_end(emitter, status);
-}
-
-const kprof_page_row kprof_whole_page = {"whole", 1, print_whole};

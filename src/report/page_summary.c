@@ -58,10 +58,10 @@ static void put_notes(const kprof_group *group, kprof_strbuf *out)
     const bool are_samples = group->source == KPROF_SOURCE_SAMPLES;
     const unsigned long long launches = group->launches, samples = group->samples;
     if (are_samples)
-        kprof_strbuf_printf(out, "multiplexed, %llu samples", samples);
+        kprof_strbuf_printf(out, "multiplexed, %llu sample%s", samples, samples == 1 ? "" : "s");
     if (group->not_measured > 0)
-        kprof_strbuf_printf(out, "%s%llu of %llu launches not measured", out->length ? "; " : "",
-                            (unsigned long long)group->not_measured, launches);
+        kprof_strbuf_printf(out, "%s%llu of %llu launch%s not measured", out->length ? "; " : "",
+                            (unsigned long long)group->not_measured, launches, launches == 1 ? "" : "es");
     if (group->disagreeing > 0)
         kprof_strbuf_printf(out, "%spasses disagree in %llu of %llu %s", out->length ? "; " : "",
                             (unsigned long long)group->disagreeing, are_samples ? samples : launches,
@@ -119,7 +119,7 @@ static void show_row(kprof_emitter *emitter, const kprof_ranked *row, const row_
                                  finding ? kprof_confidence_name(finding->finding->confidence) : NULL)),
         note(kprof_field_text("finding_text", "Worth most",
                               texts->best.is_known ? text_or_null(&texts->best.text) : NULL),
-             "nothing was found"),
+             "no finding"),
         note(kprof_field_text("note", "Note", text_or_null(&texts->notes)), ""),
     };
     emitter->ops->record_begin(emitter, &(kprof_emit_record){fields, COUNT_OF(fields)});
@@ -128,7 +128,8 @@ static void show_row(kprof_emitter *emitter, const kprof_ranked *row, const row_
 
 static void show_group(kprof_emitter *emitter, kprof_ranking *ranking, const kprof_ranked *row)
 {
-    const kprof_findings *findings = kprof_ranking_evaluate(ranking, row->group);
+    const bool is_measured = row->group->not_measured < row->group->launches;
+    const kprof_findings *findings = is_measured ? kprof_ranking_evaluate(ranking, row->group) : NULL;
     const bool base_units = emitter->options->base_units;
     row_texts texts = {
         .part = KPROF_STRBUF_INIT, .notes = KPROF_STRBUF_INIT, .limit = {.value = NAN}, .best = {.value = NAN}};

@@ -109,6 +109,25 @@ kprof_status kprof_report_count_taken(kprof_report *report, const kprof_filter_s
     return status;
 }
 
+/* The first number that a row has, and the last. */
+static kprof_status read_range(void *user, sqlite3_stmt *row)
+{
+    int64_t *range = user;
+    range[0] = sqlite3_column_int64(row, 0);
+    range[1] = sqlite3_column_int64(row, 1);
+    return KPROF_OK;
+}
+
+kprof_status kprof_report_launch_range(kprof_report *report, int64_t *first, int64_t *last)
+{
+    int64_t range[2] = {-1, -1};
+    kprof_status status =
+        kprof_store_query(report, "SELECT coalesce(min(id), -1), coalesce(max(id), -1) FROM launch", read_range, range);
+    *first = range[0];
+    *last = range[1];
+    return status;
+}
+
 static int by_launches(const void *a, const void *b)
 {
     const kprof_seen_kernel *left = a, *right = b;

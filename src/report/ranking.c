@@ -7,6 +7,7 @@
 
 #define COMPUTE "sm__throughput.avg.pct_of_peak_sustained_elapsed"
 #define MEMORY  "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed"
+#define WARPS   "sm__warps_active.avg.pct_of_peak_sustained_active"
 
 const kprof_findings *kprof_ranking_evaluate(kprof_ranking *ranking, const kprof_group *group)
 {
@@ -35,6 +36,7 @@ static void fill_row(kprof_ranking *ranking, const kprof_group *group, kprof_ran
     out->gain_pct = best_gain(kprof_ranking_evaluate(ranking, group));
     out->compute_pct = value_of(ranking, COMPUTE);
     out->memory_pct = value_of(ranking, MEMORY);
+    out->occupancy_pct = value_of(ranking, WARPS);
     if (group->duration_count > 0) {
         out->minimum_ns = group->totals[ranking->groups.duration].minimum;
         out->maximum_ns = group->totals[ranking->groups.duration].maximum;

@@ -10,6 +10,7 @@ typedef struct kprof_ranked {
     double time_ns, share_pct;      /* of all its launches; of the time of all groups */
     double gain_pct;                /* the most that its best finding saves, of the time of all groups */
     double compute_pct, memory_pct; /* throughput, of the peak */
+    double occupancy_pct;           /* achieved */
     double minimum_ns, maximum_ns;  /* of one launch */
     double median_ns;               /* of all its launches, whatever their shapes */
     kprof_repeats repeats;          /* of launches of one shape */

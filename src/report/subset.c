@@ -208,20 +208,30 @@ static kprof_status choose(const kprof_subset *subset, const char *path, kprof_m
     return status == KPROF_OK ? take_shown(model, taken) : status;
 }
 
+/* Findings need what is known of a launch without counters, and a value tells by the witnesses whether its passes
+ * agree. Neither was asked for where metrics are named. */
+static void take_what_goes_along(const kprof_model *model, bool *taken)
+{
+    for (size_t i = 0; i < model->metric_count; i++)
+        taken[i] = taken[i] || strcmp(model->metrics[i].kind, "launch") == 0;
+    for (size_t i = 0; i < model->witness_count; i++)
+        taken[model->witnesses[i]] = true;
+}
+
 kprof_status kprof_subset_apply(const kprof_subset *subset, const char *path, kprof_model *model, bool **kept)
 {
-    const bool is_all =
-        subset->sections->count == 0 && subset->sections_of_set->count == 0 && subset->metrics->count == 0;
+    const bool has_sections = subset->sections->count > 0 || subset->sections_of_set->count > 0;
+    const bool is_all = !has_sections && subset->metrics->count == 0;
     kprof_status status = KPROF_OK;
     *kept = calloc(model->metric_count + 1, sizeof **kept);
     if (!*kept)
         return kprof_fail(KPROF_NO_MEMORY, "out of memory");
-    if (!is_all)
-        status = choose(subset, path, model, *kept);
     for (size_t i = 0; i < model->metric_count && is_all; i++)
         (*kept)[i] = true;
-    for (size_t i = 0; i < model->witness_count; i++)
-        (*kept)[model->witnesses[i]] = true;
+    if (!is_all)
+        status = choose(subset, path, model, *kept);
+    if (status == KPROF_OK && has_sections)
+        take_what_goes_along(model, *kept);
     return status;
 }
 

@@ -21,8 +21,8 @@ typedef struct kprof_subset {
 } kprof_subset;
 
 /* Take the sections out of the model that are not chosen, add that of the named metrics to each chip, and tell which
- * metrics are to be kept: those, those of the sections, and the witnesses. *kept is [metric_count]; the caller frees
- * it. UNKNOWN_NAME when a word matches nothing in the report, with a message that begins with `path`. */
+ * metrics are to be kept: those, those of the sections and what goes along with sections. *kept is [metric_count]; the
+ * caller frees it. UNKNOWN_NAME when a word matches nothing in the report, with a message that begins with `path`. */
 kprof_status kprof_subset_apply(const kprof_subset *subset, const char *path, kprof_model *model,
                                 bool **kept) KPROF_MUST_CHECK;
 

@@ -87,6 +87,9 @@ static void commands_and_programs_of_the_same_name(void **state)
     assert_string_equal(options.argument, "a.kprof");
     assert_true(options.reports.count == 2 && options.launches.count == 2);
     assert_refused("diff a.kprof b.kprof c.kprof", "c.kprof");
+    assert_refused("report a.kprof --top 2", "--top is about rows of kernels: give --page summary");
+    assert_refused("--sort time app", "--sort is about rows of kernels");
+    assert_int_equal(parse("report a.kprof --brief --top 2 --sort time --group-by device"), KPROF_OK);
     assert_refused("report a.kprof --budget 3", "--budget is no option of kprof report");
     assert_refused("report a.kprof --plan", "--plan is no option of kprof report");
     assert_refused("version 1", "one word too many");

@@ -893,7 +893,10 @@ class Parts(Case):
                              some["sections"])
             for key in ("id", "kernel", "grid", "stream", "reason", "graph_node", "passes"):
                 self.assertEqual(full[key], some[key])
-        self.assertEqual(len(self.json(SAMPLE, "--set", "basic")["launches"][0]["sections"]), 5)
+        [launch] = self.json(SAMPLE, "--set", "basic")["launches"]
+        self.assertEqual(len(launch["sections"]), 5)
+        lacking = {name for finding in launch["not_evaluated"] for name in finding["missing"]}
+        self.assertFalse([name for name in lacking if name.startswith(("launch__", "device__"))])
         self.show("run", "--section", "Occupency", code=102, err="did you mean Occupancy?")
         self.show("run", "--section", "regex:^Nothing", code=102, err="the report has no such section")
         self.show("run", "--set", "basik", code=102, err="basic")
@@ -905,9 +908,8 @@ class Parts(Case):
         names = {name for launch in part for name in launch["values"]}
         self.assertIn(METRIC, names)
         for launch in part:
-            shown = {name: value for name, value in launch["values"].items() if "over_passes" not in name}
-            self.assertEqual(shown, {name: value for name, value in whole[launch["id"]].items()
-                                     if name.startswith(("gpu__time_duration.", "dram__bytes"))})
+            self.assertEqual(launch["values"], {name: value for name, value in whole[launch["id"]].items()
+                                                if name.startswith(("gpu__time_duration.", "dram__bytes"))})
         [section] = self.json("run", "--metrics", METRIC)["launches"][0]["sections"]
         self.assertEqual((section["id"], [item["name"] for item in section["items"]]), ("CommandLine", [METRIC]))
         self.show("run", "--metrics", "dram__byte", code=102, err="no such metric; did you mean dram__bytes")
@@ -916,7 +918,8 @@ class Parts(Case):
         ids = [launch["id"] for launch in self.json("run")["launches"]]
         part = self.json("run", "--launch", f"{ids[0]},{ids[2]}-{ids[3]}")
         self.assertEqual([launch["id"] for launch in part["launches"]], [ids[0], *ids[2:4]])
-        self.show("run", "--launch", "99999", code=106, err="no launch matched --launch 99999")
+        self.show("run", "--launch", "99999", code=106,
+                  err=f"run.kprof has the launches {ids[0]} to {ids[-1]}")
         for word in ("x", "3-", "-3", "5-2", "1.5", "99999999999999999999"):
             self.show("run", f"--launch={word}", code=101, err="--launch")
 
@@ -1400,7 +1403,7 @@ class Plans(Case):
 
     def test_bytes_that_are_not_known(self):
         text = self.kprof("--plan", "--chips", "GH100").out
-        self.assertRegex(text, r"Memory to save \(--allocated tells how much\) +n/a\n")
+        self.assertRegex(text, r"Memory to save \(depends on --allocated\) +n/a\n")
         self.assertRegex(text, r"Time in all, without memory, about +\d")
         rows = csv.DictReader(io.StringIO(self.kprof("--plan", "--chips", "GH100", "--csv").out))
         fields = {row["field"]: row["value"] for row in rows if row["list"] == "plans"}
@@ -1462,6 +1465,16 @@ class Limits(Case):
         session = json.loads(self.kprof("report", "run.kprof", "--page", "session", "--json").out)
         self.assertEqual(session["left_out"][0]["metric"], "sm__throughput.avg.pct_of_peak_sustained_elapsed")
         self.assertIn(f"GH100: {len(session['left_out'])} of 104 metrics are left out", run.err)
+
+    def test_each_headline_has_its_estimate(self):
+        run = self.kprof("--plan", "--chips", "GH100", "--set", "full", "--max-passes", "3", "--json")
+        self.assert_run(run, 0)
+        left_out = [row["metric"] for row in json.loads(run.out)["left_out"]]
+        for headline in ("sm__throughput.avg.pct_of_peak_sustained_elapsed",
+                         "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed"):
+            self.assertIn(headline, left_out)
+            self.assertRegex(run.err, rf"for {headline}, which is left out, the greatest of its parts that are "
+                                      r"collected stands in: \S+__\S+")
 
     def test_every_name_is_told_when_asked_for(self):
         run = self.run_limited("--max-passes", "2", "--verbose")

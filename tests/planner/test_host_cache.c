@@ -22,7 +22,7 @@
 #define NAMES_QUESTION    "collectable"
 #define VARIANTS_QUESTION "image variants"
 
-enum { MANY = 40, ENTRY_HEADER_BYTES = 24, CHECKSUM_BYTES = 8 };
+enum { MANY = 40, ENTRY_HEADER_BYTES = 24, CHECKSUM_BYTES = 8, NO_PLACEMENT_BYTES = 5 };
 
 static char folder[] = "/tmp/kprof-test-host-cache-XXXXXX";
 static kprof_host *host;
@@ -79,7 +79,7 @@ static int count_entries(char *path, size_t size)
 static kprof_config_image image_on(kprof_host *on, const kprof_strlist *names)
 {
     kprof_config_image image;
-    assert_int_equal(kprof_host_config_image(on, names, &image), KPROF_OK);
+    assert_int_equal(kprof_host_config_image(on, names, false, &image), KPROF_OK);
     assert_true(image.size > 0 && image.pass_count > 0);
     return image;
 }
@@ -99,12 +99,22 @@ static kprof_config_image fresh_image(const kprof_strlist *names)
     return image;
 }
 
-/* As it is kept: the placement, which CUPTI's own images lack, its NUL, and the bytes. */
+/* As it is kept: the bytes, and the placement, which CUPTI's own images lack. */
+static void put_image(kprof_strbuf *bytes, const kprof_config_image *image)
+{
+    kprof_put_u64(bytes, image->size);
+    kprof_strbuf_append(bytes, image->data, image->size);
+    kprof_put_string(bytes, image->placement);
+}
+
+/* The answer to a question for one image has no names. */
 static void keep_image(const kprof_host_question *question, const kprof_config_image *image)
 {
+    kprof_strlist none = KPROF_STRLIST_INIT;
     kprof_strbuf bytes = KPROF_STRBUF_INIT;
-    kprof_strbuf_append(&bytes, "", 1);
-    kprof_strbuf_append(&bytes, image->data, image->size);
+    kprof_put_strings(&bytes, &none);
+    kprof_put_strings(&bytes, &none);
+    put_image(&bytes, image);
     kprof_host_keep(question, bytes.data, bytes.length);
     kprof_strbuf_free(&bytes);
 }
@@ -230,7 +240,7 @@ static void test_damaged_file_is_made_again(void **state)
     struct stat info;
     assert_int_equal(count_entries(path, sizeof path), 1);
     assert_int_equal(stat(path, &info), 0);
-    off_t image_at = info.st_size - CHECKSUM_BYTES - (off_t)right.size;
+    off_t image_at = info.st_size - CHECKSUM_BYTES - NO_PLACEMENT_BYTES - (off_t)right.size;
     const off_t places[] = {0,
                             8,
                             15,
@@ -351,10 +361,8 @@ static kprof_strbuf pack_variants(const kprof_image_variants *variants)
     kprof_strbuf bytes = KPROF_STRBUF_INIT;
     kprof_put_strings(&bytes, &variants->witnesses);
     kprof_put_strings(&bytes, &variants->proof);
-    for (size_t i = 0; i < KPROF_IMAGES; i++) {
-        kprof_put_u64(&bytes, variants->items[i].size);
-        kprof_strbuf_append(&bytes, variants->items[i].data, variants->items[i].size);
-    }
+    for (size_t i = 0; i < KPROF_IMAGES; i++)
+        put_image(&bytes, &variants->items[i]);
     assert_false(bytes.failed);
     return bytes;
 }
@@ -408,9 +416,7 @@ static void test_variants(void **state)
     assert_right_variants(&right);
     plant_wrong_variants(&question, &right);
     kprof_image_variants none = {.items = {image}}; /* no witnesses and no proof: an answer too */
-    none.items[0].size = 0;
     plant(&question, &none);
-    none.items[0].size = image.size;
     assert_right_variants(&none);
     kprof_image_variants_free(&right);
     kprof_config_image_free(&image);
@@ -423,7 +429,7 @@ static void test_variants_of_another_schedule(void **state)
     char *item = (char *)"sm__throughput.avg.pct_of_peak_sustained_elapsed";
     kprof_strlist names = {&item, 1, 1};
     kprof_config_image images[2];
-    assert_int_equal(kprof_host_few_passes_image(host, &names, &images[0]), KPROF_OK);
+    assert_int_equal(kprof_host_config_image(host, &names, true, &images[0]), KPROF_OK);
     assert_int_equal(kprof_host_draft_image(host, &names, &images[1]), KPROF_OK);
     size_t passes[] = {images[0].pass_count, images[1].pass_count};
     assert_true(passes[0] < passes[1]);
@@ -444,9 +450,9 @@ static int act_as_process(void)
     bool good = kprof_host_open("GH100", NULL, &host) == KPROF_OK;
     for (int i = 0; i < 20 && good; i++) {
         setenv("KPROF_CACHE", "off", 1);
-        good = kprof_host_config_image(host, &dram, &image) == KPROF_OK;
+        good = kprof_host_config_image(host, &dram, false, &image) == KPROF_OK;
         unsetenv("KPROF_CACHE");
-        good = good && kprof_host_config_image(host, &dram, &again) == KPROF_OK && same(&image, &again);
+        good = good && kprof_host_config_image(host, &dram, false, &again) == KPROF_OK && same(&image, &again);
         kprof_host_question question = {host, IMAGE_QUESTION, &dram};
         keep_image(&question, &image);
         kprof_config_image_free(&image);

@@ -131,7 +131,7 @@ static void assert_placement(const packed *p)
 {
     const kprof_config_image *image = &p->plan.image;
     kprof_raw_config *config;
-    assert_int_equal(kprof_raw_config_open(p->host, &config), KPROF_OK);
+    assert_int_equal(kprof_raw_config_open(p->host, false, &config), KPROF_OK);
     assert_int_equal(kprof_raw_config_begin(config), KPROF_OK);
     for (size_t i = 0; i < image->pass_count; i++) {
         kprof_placed_counters placed;
@@ -142,7 +142,7 @@ static void assert_placement(const packed *p)
         for (size_t k = 0; k < placed.names.count; k++) {
             const char *name = placed.names.items[k];
             assert_true(kprof_strlist_contains(&counters, name) || strcmp(name, TIMESTAMPS) == 0);
-            assert_is_a_place(config, &(kprof_placed_counter){placed.names.items[k], placed.domains[k]});
+            assert_is_a_place(config, &placed.items[k]);
         }
         kprof_strlist_free(&counters);
         kprof_placed_counters_free(&placed);
@@ -274,7 +274,7 @@ static void test_few_passes(void **state)
             continue;
         packed *p = pack_set(chips[i / 3], sets[i % 3]);
         kprof_config_image image;
-        assert_int_equal(kprof_host_few_passes_image(p->host, &p->plan.collect, &image), KPROF_OK);
+        assert_int_equal(kprof_host_config_image(p->host, &p->plan.collect, true, &image), KPROF_OK);
         counts few = count_passes(p, &image), plain = count_passes(p, &p->plain);
         assert_true(few.passes <= plain.passes && few.passes <= p->plan.pass_count);
         assert_true(raises_no_price(few, plain) || raises_no_price(count_passes(p, &p->plan.image), plain));
@@ -409,7 +409,7 @@ static void test_one_pass_stays_as_it_is(void **state)
     kprof_config_image plain, image;
     assert_int_equal(kprof_host_open("GH100", NULL, &host), KPROF_OK);
     assert_int_equal(kprof_host_draft_image(host, &list, &plain), KPROF_OK);
-    assert_int_equal(kprof_host_config_image(host, &list, &image), KPROF_OK);
+    assert_int_equal(kprof_host_config_image(host, &list, false, &image), KPROF_OK);
     assert_null(image.placement);
     assert_same_bytes(&image, &plain);
     kprof_config_image_free(&plain);

@@ -38,7 +38,7 @@ static proved prove_names(char **names, size_t count)
     proved p;
     kprof_strlist list = {names, count, count};
     assert_int_equal(kprof_host_open("GH100", NULL, &p.host), KPROF_OK);
-    assert_int_equal(kprof_host_config_image(p.host, &list, &p.image), KPROF_OK);
+    assert_int_equal(kprof_host_config_image(p.host, &list, false, &p.image), KPROF_OK);
     assert_int_equal(kprof_host_image_variants(p.host, &list, &p.image, &p.variants), KPROF_OK);
     return p;
 }
@@ -88,11 +88,9 @@ static void assert_passes_follow(const proved *p, unsigned bits)
 
 static void assert_proof_in_front(const proved *p, unsigned bits)
 {
-    kprof_evaluator *evaluator;
     kprof_strlist wanted = KPROF_STRLIST_INIT;
-    assert_int_equal(kprof_evaluator_get(p->host, &evaluator), KPROF_OK);
     for (size_t i = 0; i < p->variants.proof.count; i++)
-        assert_int_equal(kprof_evaluator_raw_counters(evaluator, p->variants.proof.items[i], &wanted, NULL), KPROF_OK);
+        assert_int_equal(kprof_host_raw_counters(p->host, p->variants.proof.items[i], &wanted, NULL), KPROF_OK);
     kprof_strlist_sort(&wanted);
     kprof_strlist counters = counters_of(&p->variants.items[bits | KPROF_IMAGE_PROVED], 0);
     assert_same_names(&counters, &wanted);

@@ -110,7 +110,7 @@ static scheduled schedule_names(char **names, size_t count)
     scheduled s = {.plan = {.chip = NULL}};
     kprof_strlist list = {names, count, count};
     assert_int_equal(kprof_host_open("GH100", NULL, &s.host), KPROF_OK);
-    assert_int_equal(kprof_host_config_image(s.host, &list, &s.plan.image), KPROF_OK);
+    assert_int_equal(kprof_host_config_image(s.host, &list, false, &s.plan.image), KPROF_OK);
     assert_int_equal(kprof_schedule_read(s.host, &list, &s.plan.image, &s.schedule), KPROF_OK);
     return s;
 }

@@ -77,7 +77,7 @@ static witnessed witness_names(char **names, size_t count)
     kprof_host *host;
     kprof_config_image image;
     assert_int_equal(kprof_host_open("GH100", NULL, &host), KPROF_OK);
-    assert_int_equal(kprof_host_config_image(host, &list, &image), KPROF_OK);
+    assert_int_equal(kprof_host_config_image(host, &list, false, &image), KPROF_OK);
     witnessed w = witness("GH100", &list, &image);
     kprof_config_image_free(&image);
     kprof_host_close(host);

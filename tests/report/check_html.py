@@ -17,7 +17,7 @@ import sys
 import tempfile
 import unittest
 
-from html_reports import HOSTILE, data_of, make_hostile, make_many, write_page
+from html_reports import HOSTILE, change, data_of, make_hostile, make_kernels, make_many, write_page
 
 SOURCE, KPROF, WRITE_FIXTURE = pathlib.Path(sys.argv[1]), sys.argv[2], sys.argv[3]
 SAMPLE = SOURCE / "samples/vectorAdd-h200.kprof"
@@ -74,6 +74,42 @@ class Html(unittest.TestCase):
                 else:
                     self.assertAlmostEqual(value, float(row["value"]), delta=DIGITS * abs(value), msg=row["metric"])
             self.assertGreater(checked, 40)
+
+    def test_kernels_are_those_of_the_summary(self):
+        for report in (make_kernels(SAMPLE, self.folder / "kernels.kprof"), self.fixture()):
+            self.write(report, "-f")
+            data = data_of(self.page)[1]
+            [rows] = [part["records"] for part in data["parts"] if part.get("key") == "summary"]
+            kernels = data["parts"][-1]["kernels"]
+            summary = subprocess.run([KPROF, "report", report, "--page", "summary", "--csv"], capture_output=True,
+                                     text=True, check=True)
+            expected = list(csv.DictReader(io.StringIO(summary.stdout)))
+            self.assertEqual(len(rows), len(expected))
+            for (fields, values, _), row in zip(rows, expected):
+                keys = [field["key"] for field in json.loads(data["texts"][fields])]
+                shown = dict(zip(keys, (value[0] if isinstance(value, list) else value for value in values)))
+                self.assertEqual(kernels[shown.pop("kernel")]["name"], row["kernel"])
+                for key in set(shown) & set(row) - {"finding"}:
+                    if row[key] == "":
+                        self.assertIsNone(shown[key], key)
+                    elif isinstance(shown[key], str):
+                        self.assertEqual(shown[key], row[key])
+                    else:
+                        self.assertAlmostEqual(shown[key], float(row[key]), delta=DIGITS * abs(shown[key]), msg=key)
+                self.assertGreaterEqual(len(set(shown) & set(row)), 16)
+
+    def test_findings_that_lack_metrics_are_those_of_the_json(self):
+        report = change(SAMPLE, self.folder / "less.kprof", "DELETE FROM value WHERE metric_id = (SELECT id FROM "
+                        "metric WHERE name = 'sm__warps_active.avg.pct_of_peak_sustained_active')")
+        self.write(report)
+        _, data = data_of(self.page)
+        launches = data["parts"][-1]
+        shown = {launches["rules"][rule]["id"]: needs for rule, needs in
+                 json.loads(data["texts"][launches["launches"][0]["not_evaluated"]])}
+        text = subprocess.run([KPROF, "report", report, "--json"], capture_output=True, text=True, check=True).stdout
+        expected = {one["id"]: one["missing"] for one in json.loads(text)["launches"][0]["not_evaluated"]}
+        self.assertIn("AchievedOccupancy", shown)
+        self.assertEqual(shown, {name: expected[name] for name in shown})
 
     def test_findings_are_those_of_the_json(self):
         self.write(SAMPLE)

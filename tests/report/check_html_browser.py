@@ -11,12 +11,15 @@ import tempfile
 import unittest
 
 from browser import Browser, NoBrowser, find
-from html_reports import HOSTILE, make_hostile, make_many, write_page
+from html_reports import HOSTILE, KERNELS, OTHER_MEMORY, SHARED, change, data_of, make_hostile, make_kernels, \
+    make_many, make_memory, write_page
 
 SOURCE, KPROF, WRITE_FIXTURE = pathlib.Path(sys.argv[1]), sys.argv[2], sys.argv[3]
 SAMPLE = SOURCE / "samples/vectorAdd-h200.kprof"
 MANY = 2000
-TABLE = "main > section:last-of-type .table"  # of kernels or launches
+TABLE = "main > section:first-of-type .table"  # of kernels or launches
+SIZES = {"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9, "%": 1}
+WARPS = "sm__warps_active.avg.pct_of_peak_sustained_active"
 ROWS = f"[...document.querySelectorAll('{TABLE} tbody tr')].map(row => row.innerText)"
 
 
@@ -29,12 +32,16 @@ class Pages(unittest.TestCase):
         for path, words in zip(fixtures, ([], ["before"], ["after"])):
             subprocess.run([WRITE_FIXTURE, path, *words], check=True)
         reports = {"sample": SAMPLE, "fixture": fixtures[0], "hostile": make_hostile(SAMPLE, folder / "hostile.kprof"),
-                   "many": make_many(SAMPLE, folder / "many.kprof", MANY)}
+                   "many": make_many(SAMPLE, folder / "many.kprof", MANY),
+                   "kernels": make_kernels(SAMPLE, folder / "kernels.kprof"),
+                   "memory": make_memory(SAMPLE, folder / "memory.kprof"),
+                   "less": change(SAMPLE, folder / "less.kprof", ("DELETE FROM value WHERE metric_id = (SELECT id FROM "
+                                                                  "metric WHERE name = ?)", [WARPS]))}
         cls.pages = {name: str(folder / f"{name}.html") for name in [*reports, "diff"]}
         for name, report in reports.items():
             assert write_page(KPROF, "report", report, "--html", cls.pages[name]).returncode == 0
         assert write_page(KPROF, "diff", *fixtures[1:], "--html", cls.pages["diff"]).returncode == 0
-        cls.fixture_report = fixtures[0]
+        cls.reports = reports
 
     @classmethod
     def tearDownClass(cls):
@@ -77,8 +84,9 @@ class Pages(unittest.TestCase):
         self.assertEqual(self.evaluate("document.querySelector('th[aria-sort=ascending]').innerText.trim()"), "Time")
         self.click(self.button("Next"))
         self.assertTrue(self.evaluate(ROWS)[0].startswith("50\t"))
+        self.assertEqual(self.evaluate("document.activeElement.textContent"), "Next")
         self.click(f"document.querySelector('{TABLE} input[type=search]')")
-        self.browser.call("Input.insertText", text="1234 vectoradd")
+        self.browser.call("Input.insertText", text="1234 dram")
         self.browser.settle()
         rows = self.evaluate(ROWS)
         self.assertEqual(len(rows), 1)
@@ -132,23 +140,155 @@ class Pages(unittest.TestCase):
         self.assertEqual(len(self.evaluate(f"[...{points}].map(p => p.getBoundingClientRect().width)"
                                            ".filter(w => w > 4 && w < 16)")), 2)
 
-    def test_numbers_are_those_of_the_summary(self):
-        text = subprocess.run([KPROF, "report", self.fixture_report, "--page", "statistics", "--csv"],
-                              capture_output=True, text=True, check=True).stdout
-        expected = {(row["kernel"], row["metric"]): float(row["average"]) for row in csv.DictReader(io.StringIO(text))
-                    if row["average"]}
-        self.open("fixture")
+    def summary(self, name):
+        text = subprocess.run([KPROF, "report", self.reports[name], "--page", "summary", "--csv"], capture_output=True,
+                              text=True, check=True).stdout
+        return list(csv.DictReader(io.StringIO(text)))
+
+    def cells(self):
+        """The rows of the table that is shown, by the labels of its columns."""
+        labels = self.evaluate(f"[...document.querySelectorAll('{TABLE} thead button')].map(b => b.textContent)")
         rows = self.evaluate(f"[...document.querySelectorAll('{TABLE} tbody tr')]"
                              ".map(row => [...row.cells].map(cell => cell.innerText.trim()))")
-        metrics = self.evaluate(f"[...document.querySelectorAll('{TABLE} thead button')].map(button => button.title)")
-        checked = 0
-        for row in rows:
-            for metric, shown in zip(metrics, row):
-                value = expected.get((row[0], metric))
-                if value is not None and shown.endswith("%"):
-                    self.assertAlmostEqual(float(shown.split()[0]), value, delta=0.00501)
-                    checked += 1
-        self.assertGreaterEqual(checked, 6)
+        return [dict(zip(labels, row)) for row in rows]
+
+    def test_numbers_are_those_of_the_summary(self):
+        keys = {"To gain": "gain_pct", "Of time": "time_share_pct", "Time": "time", "Launches": "launches",
+                "Minimum": "minimum", "Median": "median", "Maximum": "maximum", "Compute": "compute_pct",
+                "Memory": "memory_pct"}
+        for name in ("kernels", "fixture"):
+            self.open(name)
+            shown, expected = self.cells(), self.summary(name)
+            self.assertEqual([row["Kernel"].split("\n")[0] for row in shown], [row["kernel"] for row in expected])
+            for cells, row in zip(shown, expected):
+                for label, key in keys.items():
+                    number, unit = (cells[label].split() + ["%"])[:2]
+                    self.assertAlmostEqual(float(number) * SIZES[unit], float(row[key]), delta=0.00501 * SIZES[unit])
+                self.assertEqual(cells["Limited by"], row["limit"])
+                self.assertAlmostEqual(float(cells["Worth most"].split()[-2]), float(row["finding_gain_pct"]),
+                                       delta=0.00501)
+
+    def test_kernels_sort_by_each_column(self):
+        self.open("kernels")
+        first = self.evaluate("document.querySelector('th[aria-sort=descending]').innerText.trim()")
+        self.assertEqual(first, "To gain")
+        rows = self.summary("kernels")
+        for label, key in {"Median": "median", "Memory": "memory_pct", "Launches": "launches",
+                           "Worth most": "finding_gain_pct"}.items():
+            self.click(self.button(label))
+            best = max(rows, key=lambda row, key=key: float(row[key]))
+            self.assertTrue(self.cells()[0]["Kernel"].startswith(best["kernel"][:20]), label)
+        self.click(self.button("Limited by"))
+        limits = [cells["Limited by"] for cells in self.cells()]
+        self.assertEqual(limits, sorted(limits, key=str.lower))
+        self.assertGreater(len(set(limits)), 2)
+        self.click(f"document.querySelector('{TABLE} input[type=search]')")
+        self.browser.call("Input.insertText", text="LATENCY wait")
+        self.browser.settle()
+        self.assertEqual({cells["Limited by"] for cells in self.cells()}, {"latency"})
+
+    def test_a_kernel_shows_its_median_launch(self):
+        self.open("kernels")
+        name = KERNELS[5]
+        self.click(self.button(name))
+        self.assertEqual(self.evaluate("document.querySelector('h1').textContent"), name)
+        data = data_of(pathlib.Path(self.pages["kernels"]))[1]["parts"][-1]
+        [time] = [i for i, metric in enumerate(data["metrics"]) if metric["name"] == "gpu__time_duration.sum"]
+        own = sorted((launch["values"][time], launch["id"]) for launch in data["launches"]
+                     if data["kernels"][launch["kernel"]]["name"] == name)
+        self.assertEqual(len(own), 6)
+        self.assertEqual(len(self.evaluate(ROWS)), 6)
+        heads = self.evaluate("[...document.querySelectorAll('h2')].map(h => h.textContent)")
+        self.assertEqual(heads, ["6 launches", f"Launch {own[2][1]}, the median by duration"])
+        view = self.evaluate("location.hash")
+        self.click("[...document.querySelectorAll('.contents a')].find(a => a.textContent === 'Occupancy')")
+        self.assertEqual(self.evaluate("location.hash"), f"{view}/Occupancy")
+        self.assertEqual(self.evaluate("document.activeElement.id"), "section-Occupancy")
+        self.assertEqual(self.evaluate("document.querySelector('h1').textContent"), name)
+
+    def test_the_memory_chart(self):
+        self.open("memory", "#launch-0/MemoryWorkloadAnalysis")
+        rows = self.evaluate("[...document.querySelectorAll('.memory tbody tr')]"
+                             ".map(row => [...row.cells].map(cell => cell.textContent))")
+        shown = {(between, kind): amount for between, kind, amount in rows}
+        [loads, stores, atomics] = [f"{value:,} wavefront" for value in SHARED.values()]
+        self.assertEqual([shown["SM and Shared memory", kind] for kind in ("Loads", "Stores", "Atomics")],
+                         [loads, stores, atomics])
+        values = [32 * value for value, _ in OTHER_MEMORY.values()]
+        system = [float(shown["L2 and System memory", kind].split()[0]) for kind in ("Loads", "Stores", "Atomics")]
+        self.assertEqual(system, [round(value / 1e6, 2) for value in values[:3]])
+        self.assertEqual(shown["L2 and System memory", "L2 misses"], "32 B")
+        self.assertEqual(shown["L2 and Peer memory", "Loads"], "0 B")
+        self.assertNotIn(("L2 and Peer memory", "Stores"), shown)
+        self.assertEqual(shown["L1/TEX and L2", "Loads"], "134.22 MB")
+        texts = self.evaluate("[...document.querySelectorAll('.memory svg text')].map(t => t.textContent)")
+        for kind in ("Loads 12.35 M", "Stores 4,321", "Loads 96 MB", "System memory", "Peer memory", "Shared memory"):
+            self.assertIn(kind, texts)
+        outside = ("(() => { const all = document.querySelector('.memory svg').getBoundingClientRect(); "
+                   "return [...document.querySelectorAll('.memory svg *')].map(e => e.getBoundingClientRect())"
+                   ".filter(b => b.left < all.left - 1 || b.right > all.right + 1 || b.bottom > all.bottom + 1)"
+                   ".length; })()")
+        self.assertEqual(self.evaluate(outside), 0)
+
+    def test_findings_that_lack_metrics_are_named(self):
+        self.open("less", "#launch-0")
+        self.click("document.querySelector('.not-evaluated summary')")
+        self.assertIn(f"Warp slots stay empty needs {WARPS}",
+                      self.evaluate("document.querySelector('.not-evaluated').innerText").split("\n"))
+        self.open("sample", "#launch-0")
+        self.assertNotIn("Warp slots", self.evaluate("document.querySelector('.not-evaluated').innerText"))
+
+    def test_charts_have_tables(self):
+        for name, fragment in (("kernels", ""), ("memory", "#launch-0")):
+            self.open(name, fragment)
+            charts = "[...document.querySelectorAll('main svg, .chart')].filter(c => !c.closest('.chart svg'))"
+            self.assertGreaterEqual(self.evaluate(f"{charts}.length"), 1)
+            alone = f"{charts}.filter(c => !c.closest('figure')?.querySelector('table'))"
+            self.assertEqual(self.evaluate(f"{alone}.length"), 0)
+
+    def test_paper_shows_what_a_click_opens(self):
+        self.open("memory", "#launch-0")
+        shown = "document.querySelector('.memory table').checkVisibility()"
+        self.assertFalse(self.evaluate(shown))
+        self.browser.call("Emulation.setEmulatedMedia", media="print")
+        self.browser.settle()
+        self.assertTrue(self.evaluate(shown))
+        self.browser.call("Emulation.setEmulatedMedia", media="")
+        self.browser.settle()
+        self.assertFalse(self.evaluate(shown))
+
+    def test_paper_is_wide_enough(self):
+        for fragment in ("", "#kernel-3", "#run"):
+            self.open("kernels", fragment, width=720, media="print")  # A4
+            self.assertLessEqual(self.evaluate("document.documentElement.scrollWidth"), 720, fragment)
+
+    def test_the_tab_key_goes_from_top_to_bottom(self):
+        self.open("kernels")
+        places = []
+        while len(places) < 60:
+            self.browser.press("Tab", 9)
+            places.append(self.evaluate("[...document.querySelectorAll('*')].indexOf(document.activeElement)"))
+            if places[-1] <= max(places[:-1], default=0):
+                break
+        self.assertGreater(len(places), 40)
+        self.assertEqual(places[:-1], sorted(places[:-1]))
+
+    def test_how_long_it_takes(self):
+        """Prints times: of opening a page of many launches, and of sorting and filtering them."""
+        self.open("many")
+        timing = "performance.getEntriesByType('navigation')[0]"
+        opened = self.evaluate(f"{timing}.loadEventEnd - {timing}.responseStart")
+        self.click(self.button("By launch"))
+        took = ("new Promise(done => {{ const start = performance.now(); {}; "
+                "requestAnimationFrame(() => requestAnimationFrame(() => done(performance.now() - start))); }})")
+        times = [self.evaluate(took.format(f"{self.button(label)}.click()"))
+                 for label in ("Time", "Limited by", "Grid")]
+        field = f"document.querySelector('{TABLE} input')"
+        self.evaluate(f"{field}.value = 'dram 19'")
+        filtered = self.evaluate(took.format(f"{field}.dispatchEvent(new Event('input'))"))
+        print(f"{MANY} launches: opened in {opened:.0f} ms, sorted in {max(times):.0f} ms, "
+              f"filtered in {filtered:.0f} ms")
+        self.assertLess(len(self.evaluate(ROWS)), MANY)
 
     def test_links_lead_to_kernels_launches_and_sections(self):
         self.open("sample", "#kernel-0")
@@ -182,8 +322,8 @@ class Pages(unittest.TestCase):
             self.assertEqual(self.evaluate(unnamed), 0)
 
     def test_narrow_windows_need_no_sideways_scrolling(self):
-        for fragment in ("", "#launch-0", "#run"):
-            self.open("sample", fragment, width=400)
+        for fragment in ("", "#launch-0", "#run", "#kernel-3"):
+            self.open("kernels", fragment, width=400)
             self.assertLessEqual(self.evaluate("document.documentElement.scrollWidth"), 400)
 
     def test_it_is_dark_where_the_reader_wants_that(self):

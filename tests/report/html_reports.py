@@ -1,5 +1,6 @@
 """What the tests of the HTML page share: reports with hostile names and with many launches, and the data of a page."""
 import json
+import random
 import re
 import shutil
 import sqlite3
@@ -47,6 +48,67 @@ def make_many(report, target, count):
         f"{numbers} INSERT INTO value (launch_id, metric_id, value) SELECT {last} + n, metric_id, "
         "value + n * (metric_id = (SELECT id FROM metric WHERE name = 'gpu__time_duration.sum')) FROM copy, value "
         f"WHERE launch_id = {first}")
+
+
+# The metrics of memory of others, with values, and metrics of the report whose places they take.
+OTHER_MEMORY = {
+    "lts__t_sectors_srcunit_tex_aperture_sysmem_op_read.sum":
+        (3_000_000, "lts__t_requests_srcunit_tex_op_read.sum"),
+    "lts__t_sectors_srcunit_tex_aperture_sysmem_op_write.sum":
+        (500_000, "lts__t_requests_srcunit_tex_op_write.sum"),
+    "lts__t_sectors_srcunit_tex_aperture_sysmem_op_red.sum":
+        (40_000, "lts__t_requests_srcunit_tex_op_red.sum"),
+    "lts__t_sectors_srcunit_tex_aperture_peer_op_read.sum":
+        (0, "lts__t_requests_srcunit_gcc.sum"),
+}
+SHARED = {f"l1tex__data_pipe_lsu_wavefronts_mem_shared_op_{kind}.sum": value
+          for kind, value in (("ld", 12_345_678), ("st", 4321), ("atom", 0))}
+
+
+def make_memory(report, target):
+    """The report with values of shared memory, and of memory of others, as OTHER_MEMORY has them."""
+    set_value = "UPDATE value SET value = ? WHERE metric_id = (SELECT id FROM metric WHERE name = ?)"
+    statements = [(set_value, [value, name]) for name, value in SHARED.items()]
+    for name, (value, old) in OTHER_MEMORY.items():
+        statements += [("UPDATE metric SET name = ? WHERE name = ?", [name, old]), (set_value, [value, name]),
+                       ("UPDATE section SET definition = replace(definition, ?, ?)", [f'"{old}"', f'"{name}"'])]
+    return change(report, target, *statements)
+
+
+KERNELS = ("gemm", "softmax", "layer_norm_forward", "copy", "reduce_rows", "transpose", "embedding_gather", "histogram",
+           "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, "
+           "at::detail::Array<char*, 3> >(int, at::native::CUDAFunctor_add<float>, at::detail::Array<char*, 3>)")
+
+
+def make_kernels(report, target):
+    """The report with KERNELS, of which the nth has n + 1 launches of different length beside the report's own kernel:
+    amounts and shares are random, but the same each time."""
+    numbers = random.Random(1)
+    with sqlite3.connect(report) as database:
+        columns = [row[1] for row in database.execute("PRAGMA table_info(launch)") if row[1] not in ("id", "kernel_id")]
+        first, last, kernel = database.execute("SELECT min(id), max(id), min(kernel_id) FROM launch").fetchone()
+        own = database.execute("SELECT metric.id, name, unit, value FROM value JOIN metric ON metric.id = metric_id "
+                               "WHERE launch_id = ?", [first]).fetchall()
+    database.close()
+    statements, names, launch = [], ", ".join(columns), last
+    for number, name in enumerate(KERNELS, 1):
+        statements.append(("INSERT INTO kernel SELECT (SELECT max(id) + 1 FROM kernel), ?1, ?1, ?1, "
+                           "registers_per_thread_compiled, static_smem_bytes, local_bytes_per_thread, constant_bytes, "
+                           "max_threads_per_block, binary_version, ptx_version FROM kernel WHERE id = ?2",
+                           [name, kernel]))
+        scale, work = numbers.uniform(0.2, 3), 10 ** numbers.uniform(-0.3, 2)
+        for _ in range(number):
+            launch += 1
+            statements.append((f"INSERT INTO launch (id, kernel_id, {names}) SELECT ?, (SELECT max(id) FROM kernel), "
+                               f"{names} FROM launch WHERE id = ?", [launch, first]))
+            for metric, metric_name, unit, value in own:
+                fixed = value is None or metric_name.startswith(("launch__", "device__")) or \
+                    metric_name.endswith("cycles_elapsed.avg.per_second") or "peak" in metric_name and unit != "%"
+                most = 100 if unit == "%" else float("inf")
+                grown = (value or 0) * (work if "flops" in metric_name else scale) * numbers.uniform(0.7, 1.3)
+                own_value = value if fixed else min(most, grown)
+                statements.append(("INSERT INTO value VALUES (?, ?, ?)", [launch, metric, own_value]))
+    return change(report, target, *statements)
 
 
 def data_of(path):

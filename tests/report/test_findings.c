@@ -427,7 +427,7 @@ static void verdict_tells_what_is_known(void **state)
     kprof_catalog *catalog = fixture_findings_load(false, &list);
     const kprof_findings *findings = apply(&list, &launch, &rules);
     expect_row(findings, KPROF_ROW_LIMIT, "", "not known; --section SpeedOfLight tells");
-    expect_row(findings, KPROF_ROW_BEST, "", "nothing was found");
+    expect_row(findings, KPROF_ROW_BEST, "", "no finding");
     expect_row(findings, KPROF_ROW_NEXT, "", "");
     kprof_rules_free(rules);
     set_value(&launch, "sm__throughput" PCT, 20);

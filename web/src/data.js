@@ -35,6 +35,10 @@ function readLaunch(raw, part, texts) {
             pct,
             text: text(line),
         })),
+        notEvaluated: JSON.parse(text(raw.not_evaluated) ?? "[]").map(([rule, needs]) => ({
+            rule: part.rules[rule],
+            needs,
+        })),
         findings: (raw.findings ?? []).map((found) => ({
             ...found,
             rule: part.rules[found.rule],
@@ -44,26 +48,41 @@ function readLaunch(raw, part, texts) {
     };
 }
 
-// Launches of one kernel.
-function groupByKernel(launches) {
-    const groups = new Map();
-    for (const launch of launches) {
-        if (!groups.has(launch.kernel)) groups.set(launch.kernel, { kernel: launch.kernel, launches: [] });
-        groups.get(launch.kernel).launches.push(launch);
+// The kernels as the summary page ranks them, each with its launches. A kernel has a row for each kind of device, and
+// rows of their own for multiplexed launches; launches that were not measured go with either.
+function readGroups(list, part, launches) {
+    const keyOf = (kernel, device) => `${kernel.same} ${device.name}`;
+    const byKey = new Map();
+    const groups = (list?.records ?? []).map(({ fields }) => {
+        const row = Object.fromEntries(fields.map((field) => [field.key, field.value]));
+        const [kernel, device] = [part.kernels[row.kernel], part.devices[row.device]];
+        return { row, kernel, device, launches: [] };
+    });
+    const numbers = new Map();
+    for (const group of groups) {
+        const key = keyOf(group.kernel, group.device);
+        const number = (numbers.get(group.kernel.same) ?? 0) + 1;
+        numbers.set(group.kernel.same, number);
+        group.link = `#kernel-${group.kernel.same}${number > 1 ? `-${number}` : ""}`;
+        byKey.set(key, [...(byKey.get(key) ?? []), group]);
     }
-    return [...groups.values()];
+    for (const launch of launches) {
+        const groupsOf = byKey.get(keyOf(launch.kernel, launch.device)) ?? [];
+        const isOf = (group) => launch.missing || (group.row.samples !== null) === (launch.mode === "multiplex");
+        launch.group = groupsOf.find(isOf) ?? groupsOf[0];
+        launch.group?.launches.push(launch);
+    }
+    return groups;
 }
 
-function readLaunches(part, texts) {
-    part.kernels.forEach((kernel, i) => {
-        kernel.index = i;
-    });
+function readLaunches(part, summary, texts) {
     const columns = new Map(part.metrics.map((metric, i) => [metric.name, i]));
     const launches = part.launches.map((raw) => readLaunch(raw, part, texts));
     return {
         metrics: part.metrics,
+        rules: part.rules,
         launches,
-        groups: groupByKernel(launches),
+        groups: readGroups(summary, part, launches),
         // The metric of a column; a report may have none of a name.
         metric: (column) => part.metrics[column] ?? nothing,
         column: (name) => columns.get(name),
@@ -75,12 +94,14 @@ function readLaunches(part, texts) {
 export function readReport(text) {
     const raw = JSON.parse(text);
     const launches = raw.parts.find((part) => part.part === "launches");
+    const lists = raw.parts
+        .filter((part) => part.part === "list")
+        .map((part) => ({ ...part, records: part.records.map((record) => readRecord(record, raw.texts)) }));
+    const summary = lists.find((list) => list.key === "summary");
     return {
         page: raw.page,
-        lists: raw.parts
-            .filter((part) => part.part === "list")
-            .map((part) => ({ ...part, records: part.records.map((record) => readRecord(record, raw.texts)) })),
-        run: launches ? readLaunches(launches, raw.texts) : null,
+        lists: lists.filter((list) => list !== summary),
+        run: launches ? readLaunches(launches, summary, raw.texts) : null,
     };
 }
 
@@ -88,11 +109,6 @@ export function readReport(text) {
 export function fieldOf(report, list, key) {
     const record = report.lists.find((other) => other.key === list)?.records[0];
     return record?.fields.find((field) => field.key === key)?.value ?? null;
-}
-
-export function mean(values) {
-    const known = values.filter((value) => value !== null);
-    return known.length ? known.reduce((sum, value) => sum + value, 0) / known.length : null;
 }
 
 export function total(values) {

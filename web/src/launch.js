@@ -8,8 +8,6 @@ import { whatIfView } from "./whatif.js";
 
 export const shape = (sizes) => (sizes ? `(${sizes.join(", ")})` : null);
 export const launchLink = (launch) => `#launch-${launch.id}`;
-export const kernelLink = (kernel) => `#kernel-${kernel.index}`;
-export const sectionLink = (launch, id) => `#launch-${launch.id}/${id}`;
 
 function figure(run, launch, column) {
     if (column === null) return "";
@@ -64,7 +62,7 @@ function gainText(found) {
     return `up to ${human(found.gain, "%")} ${what}, ${found.rule.confidence} confidence`;
 }
 
-function finding(launch, found) {
+function finding(launch, found, view) {
     const next = launch.sections.find((section) => section.id === found.next);
     return h(
         "li",
@@ -72,11 +70,11 @@ function finding(launch, found) {
         h("h4", {}, found.rule.name, h("span", { class: "gain" }, gainText(found))),
         h("p", {}, found.message),
         found.advice && h("p", { class: "advice" }, found.advice),
-        next && h("p", {}, "Look next: ", h("a", { href: sectionLink(launch, next.id) }, next.name)),
+        next && h("p", {}, "Look next: ", h("a", { href: `${view}/${next.id}` }, next.name)),
     );
 }
 
-function verdict(launch) {
+function verdict(launch, view) {
     const lines = launch.verdict.filter((line) => line.text);
     if (!lines.length) return null;
     return h(
@@ -90,30 +88,50 @@ function verdict(launch) {
                 const section = line.key === "next" && launch.sections.find((other) => other.id === line.name);
                 return [
                     h("dt", {}, line.label),
-                    h(
-                        "dd",
-                        {},
-                        section ? h("a", { href: sectionLink(launch, section.id) }, section.name) : line.text,
-                    ),
+                    h("dd", {}, section ? h("a", { href: `${view}/${section.id}` }, section.name) : line.text),
                 ];
             }),
         ),
     );
 }
 
-function findings(launch) {
-    if (!launch.findings.length) return null;
+// Findings that lack a value, and the metrics to collect for them.
+function notEvaluated(launch) {
+    if (!launch.notEvaluated.length) return null;
+    return h(
+        "details",
+        { class: "not-evaluated" },
+        h("summary", {}, `Not evaluated: ${launch.notEvaluated.map(({ rule }) => rule.name).join(", ")}`),
+        h(
+            "ul",
+            {},
+            launch.notEvaluated.map(({ rule, needs }) =>
+                h(
+                    "li",
+                    {},
+                    rule.name,
+                    needs.map((name, i) => [i ? ", " : " needs ", h("code", {}, name)]),
+                ),
+            ),
+        ),
+    );
+}
+
+function findings(launch, view) {
+    if (!launch.findings.length && !launch.notEvaluated.length) return null;
     const worth = (found) => found.gain ?? -1;
     const sorted = [...launch.findings].sort((a, b) => worth(b) - worth(a));
     return h(
         "section",
         { class: "findings", "aria-label": "Findings" },
         h("h3", {}, `Findings (${sorted.length})`),
-        h(
-            "ol",
-            {},
-            sorted.map((found) => finding(launch, found)),
-        ),
+        sorted.length > 0 &&
+            h(
+                "ol",
+                {},
+                sorted.map((found) => finding(launch, found, view)),
+            ),
+        notEvaluated(launch),
     );
 }
 
@@ -167,7 +185,8 @@ function factsOf(launch) {
     ].filter(([, value]) => value !== null && value !== undefined);
 }
 
-export function launchView(run, launch) {
+// view: the link of the view that shows it
+export function launchView(run, launch, view) {
     const sections = launch.sections;
     return [
         h(
@@ -178,12 +197,12 @@ export function launchView(run, launch) {
         launch.missing
             ? null
             : [
-                  verdict(launch),
-                  findings(launch),
+                  verdict(launch, view),
+                  findings(launch, view),
                   h(
                       "nav",
                       { class: "contents", "aria-label": "Sections" },
-                      sections.map((section) => h("a", { href: sectionLink(launch, section.id) }, section.name)),
+                      sections.map((section) => h("a", { href: `${view}/${section.id}` }, section.name)),
                   ),
                   sections.map((section) => sectionOf(run, launch, section, launch.kernel.name)),
               ],

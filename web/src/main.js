@@ -1,21 +1,24 @@
-// Shows the view that the fragment of the address names: #overview, #kernel-N, #launch-N, #launch-N/SECTION, #run.
+// Shows the view that the fragment of the address names: #overview, #kernel-N, #launch-N, #run, and
+// a section of a launch: #launch-N/SECTION.
 import { readReport } from "./data.js";
 import { h } from "./dom.js";
-import { kernelLink, launchView } from "./launch.js";
+import { launchLink, launchView } from "./launch.js";
 import { listView } from "./lists.js";
-import { launchTable, overview } from "./overview.js";
+import { kernelFacts, launchTable, medianLaunch } from "./kernels.js";
+import { overview } from "./overview.js";
 import { redrawCharts } from "./roofline.js";
 
 const content = document.getElementById("content");
 const TITLES = { diff: "Comparison" };
 
-function kernelView(report, index) {
+function kernelView(report, fragment) {
     const { run } = report;
-    const group = run.groups.find((other) => other.kernel.index === index);
-    if (!group) return missing();
-    const first = group.launches.find((launch) => !launch.missing) ?? group.launches[0];
+    const group = run.groups.find((other) => other.link === `#${fragment}`);
+    if (!group?.launches.length) return missing();
+    const [launch, why] = medianLaunch(run, group.launches);
     return [
         h("h1", { class: "kernel" }, group.kernel.name),
+        kernelFacts(run, group),
         group.launches.length > 1 &&
             h(
                 "section",
@@ -23,7 +26,12 @@ function kernelView(report, index) {
                 h("h2", {}, `${group.launches.length} launches`),
                 launchTable(run, group.launches, "Launches of this kernel"),
             ),
-        h("section", {}, h("h2", {}, `Launch ${first.id}`), launchView(run, first)),
+        h(
+            "section",
+            {},
+            h("h2", {}, `Launch ${launch.id}${group.launches.length > 1 ? `, ${why}` : ""}`),
+            launchView(run, launch, group.link),
+        ),
     ];
 }
 
@@ -32,8 +40,8 @@ function singleView(report, id) {
     if (!launch) return missing();
     return [
         h("h1", { class: "kernel" }, launch.kernel.name),
-        h("p", {}, h("a", { href: kernelLink(launch.kernel) }, "All launches of this kernel")),
-        h("section", {}, h("h2", {}, `Launch ${launch.id}`), launchView(report.run, launch)),
+        h("p", {}, h("a", { href: launch.group?.link }, "All launches of this kernel")),
+        h("section", {}, h("h2", {}, `Launch ${launch.id}`), launchView(report.run, launch, launchLink(launch))),
     ];
 }
 
@@ -46,10 +54,10 @@ function listsView(report) {
 }
 
 function viewOf(report, fragment) {
-    const [, kind, number] = /^(kernel|launch)-(\d+)/.exec(fragment) ?? [];
     if (!report.run || fragment === "run") return listsView(report);
-    if (kind === "kernel") return kernelView(report, Number(number));
-    return kind === "launch" ? singleView(report, Number(number)) : overview(report);
+    if (/^kernel-[\d-]+$/.test(fragment)) return kernelView(report, fragment);
+    const [, id] = /^launch-(\d+)$/.exec(fragment) ?? [];
+    return id ? singleView(report, Number(id)) : overview(report);
 }
 
 let shown = null;
@@ -73,6 +81,15 @@ function go(report, quiet) {
     }
 }
 
+// On paper, what a click opens is open: the tables of charts, and what a comparison found.
+function openForPrint(isPrint) {
+    for (const details of content.querySelectorAll("details:not(.help, .what-if *)")) {
+        if (isPrint && !details.open) details.dataset.opened = "";
+        if (isPrint || "opened" in details.dataset) details.open = isPrint;
+        if (!isPrint) delete details.dataset.opened;
+    }
+}
+
 function start() {
     let report;
     try {
@@ -91,7 +108,10 @@ function start() {
     }
     addEventListener("hashchange", () => go(report, false));
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redrawCharts);
-    matchMedia("print").addEventListener("change", redrawCharts);
+    matchMedia("print").addEventListener("change", (event) => {
+        openForPrint(event.matches);
+        redrawCharts();
+    });
     go(report, true);
 }
 

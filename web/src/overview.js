@@ -1,141 +1,10 @@
-// The overview: the roofline of all kernels, and tables of kernels and launches.
-import { fieldOf, mean, total } from "./data.js";
+// The overview: the tables of kernels and launches, and the roofline of all.
+import { fieldOf, total } from "./data.js";
 import { h } from "./dom.js";
-import { kernelLink, launchLink, shape } from "./launch.js";
+import { kernelTable, launchTable } from "./kernels.js";
+import { launchLink } from "./launch.js";
 import { rooflineChart, rooflineChoices, rooflinesOf } from "./roofline.js";
-import { bar, sortedTable } from "./table.js";
 import { human } from "./units.js";
-
-const TIME = "gpu__time_duration.sum";
-const SHARES = [
-    ["Compute", "sm__throughput.avg.pct_of_peak_sustained_elapsed"],
-    ["Memory", "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed"],
-    ["DRAM", "gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed"],
-    ["Occupancy", "sm__warps_active.avg.pct_of_peak_sustained_active"],
-];
-
-const timeOf = (run, launches) => total(launches.map((launch) => run.value(launch, TIME)));
-const name = (text, link) => h("a", { href: link, class: "name" }, text);
-const limitOf = (launch) => launch.verdict.find((line) => line.key === "limit")?.name ?? null;
-
-// What most of the time of some launches is limited by.
-function commonLimit(run, launches) {
-    const times = new Map();
-    for (const launch of launches) {
-        const limit = limitOf(launch);
-        if (limit) times.set(limit, (times.get(limit) ?? 0) + (run.value(launch, TIME) ?? 1));
-    }
-    return [...times].sort((a, b) => b[1] - a[1])[0]?.[0] ?? null;
-}
-
-function bestFinding(launches) {
-    const all = launches
-        .flatMap((launch) => launch.findings)
-        .filter((found) => found.gain !== null && found.rule.scope === "global");
-    const best = all.sort((a, b) => b.gain - a.gain)[0];
-    return best ? { name: best.rule.name, gain: best.gain } : null;
-}
-
-function shareColumns(run, launchesOf) {
-    return SHARES.filter(([, metric]) => run.has(metric)).map(([label, metric]) => {
-        const value = (row) => mean(launchesOf(row).map((launch) => run.value(launch, metric)));
-        return { label, number: true, help: metric, value, cell: (row) => bar(value(row), human(value(row), "%")) };
-    });
-}
-
-function numberColumn(label, value, unit, help) {
-    return { label, number: true, help, value, cell: (row) => human(value(row), unit) };
-}
-
-function verdictColumns(run, launchesOf) {
-    const worth = (row) => bestFinding(launchesOf(row));
-    const limit = (row) => commonLimit(run, launchesOf(row));
-    if (!run.launches.some((launch) => launch.verdict.length)) return [];
-    return [
-        {
-            label: "Limited by",
-            help: "what limits most of the time",
-            value: limit,
-            cell: (row) => limit(row) ?? "n/a",
-        },
-        {
-            label: "Worth most",
-            help: "the finding that could save most of the time, at most",
-            value: (row) => worth(row)?.gain ?? null,
-            cell: (row) => {
-                const best = worth(row);
-                return best ? `${best.name}: ${human(best.gain, "%")}` : "";
-            },
-        },
-    ];
-}
-
-function kernelTable(run) {
-    const all = timeOf(run, run.launches);
-    const launchesOf = (group) => group.launches;
-    const time = (group) => timeOf(run, group.launches);
-    const repeats = run.groups.some((group) => group.launches.length > 1);
-    const columns = [
-        {
-            label: "Kernel",
-            header: true,
-            value: (group) => group.kernel.name,
-            cell: (group) => name(group.kernel.name, kernelLink(group.kernel)),
-        },
-        numberColumn("Launches", (group) => group.launches.length, ""),
-        ...(all > 0
-            ? [
-                  numberColumn("Time", time, "ns", `${TIME}, added up`),
-                  {
-                      label: "Share",
-                      number: true,
-                      value: time,
-                      cell: (group) => bar((100 * time(group)) / all, human((100 * time(group)) / all, "%")),
-                  },
-                  repeats &&
-                      numberColumn(
-                          "Mean",
-                          (group) => mean(group.launches.map((launch) => run.value(launch, TIME))),
-                          "ns",
-                          `${TIME}, mean`,
-                      ),
-              ].filter(Boolean)
-            : []),
-        ...shareColumns(run, launchesOf),
-        ...verdictColumns(run, launchesOf),
-    ];
-    return sortedTable({
-        caption: "Kernels",
-        columns,
-        rows: run.groups,
-        sort: all > 0 ? [2, -1] : null,
-        filter: true,
-    });
-}
-
-export function launchTable(run, launches, caption = "Launches") {
-    const launchesOf = (launch) => [launch];
-    const columns = [
-        {
-            label: "Launch",
-            number: true,
-            header: true,
-            value: (launch) => launch.id,
-            cell: (launch) => name(launch.id, launchLink(launch)),
-        },
-        {
-            label: "Kernel",
-            value: (launch) => launch.kernel.name,
-            cell: (launch) => name(launch.kernel.name, launchLink(launch)),
-        },
-        { label: "Grid", value: (launch) => shape(launch.grid), cell: (launch) => shape(launch.grid) ?? "n/a" },
-        { label: "Block", value: (launch) => shape(launch.block), cell: (launch) => shape(launch.block) ?? "n/a" },
-        ...(run.has(TIME) ? [numberColumn("Time", (launch) => run.value(launch, TIME), "ns", TIME)] : []),
-        ...shareColumns(run, launchesOf),
-        ...verdictColumns(run, launchesOf),
-    ];
-    return sortedTable({ caption, columns, rows: launches, sort: [0, 1], filter: launches.length > 10 });
-}
 
 // A choice between two views of the same.
 function tabs(label, views) {
@@ -174,7 +43,7 @@ function roofline(run, subjects) {
 const ofKernels = (run) =>
     run.groups.map((group) => ({
         name: group.kernel.name,
-        link: kernelLink(group.kernel),
+        link: group.link,
         launches: group.launches,
     }));
 const ofLaunches = (run) =>
@@ -184,20 +53,41 @@ const ofLaunches = (run) =>
         launches: [launch],
     }));
 
-export function overview(report) {
+const counted = (count, one) =>
+    `${count.toLocaleString("en-US")} ${one}${count === 1 ? "" : one.endsWith("h") ? "es" : "s"}`;
+
+// What was measured, when and where, in two lines.
+function lead(report) {
     const { run } = report;
     const devices = [...new Set(run.launches.map((launch) => launch.device.name))];
-    const all = timeOf(run, run.launches);
-    const charts = roofline(run, ofKernels(run));
+    const time = total(run.groups.map((group) => group.row.time));
     return [
-        h("h1", {}, "Overview"),
         h("p", { class: "lead" }, h("code", {}, fieldOf(report, "run", "command_line") ?? "")),
         h(
             "p",
             {},
-            `${run.launches.length} launches of ${run.groups.length} kernels on ${devices.join(", ")}` +
-                (all > 0 ? `, ${human(all, "ns")} on the GPU` : "") +
+            `${counted(total(run.groups.map((group) => group.row.launches)), "launch")} of ` +
+                `${counted(run.groups.length, "kernel")} on ${devices.join(", ")}` +
+                (time > 0 ? `, ${human(time, "ns")} on the GPU` : "") +
                 `. Started ${fieldOf(report, "run", "start") ?? "at an unknown time"}.`,
+        ),
+    ];
+}
+
+export function overview(report) {
+    const { run } = report;
+    const charts = roofline(run, ofKernels(run));
+    return [
+        h("h1", {}, "Overview"),
+        lead(report),
+        h(
+            "section",
+            {},
+            h("h2", {}, "Kernels and launches"),
+            tabs("Rows of the table", [
+                ["By kernel", () => kernelTable(run)],
+                ["By launch", () => launchTable(run, run.launches)],
+            ]),
         ),
         charts &&
             h(
@@ -209,14 +99,5 @@ export function overview(report) {
                     ["A point per launch", () => roofline(run, ofLaunches(run))],
                 ]),
             ),
-        h(
-            "section",
-            {},
-            h("h2", {}, "Kernels and launches"),
-            tabs("Rows of the table", [
-                ["By kernel", () => kernelTable(run)],
-                ["By launch", () => launchTable(run, run.launches)],
-            ]),
-        ),
     ];
 }

@@ -3,18 +3,21 @@ import { h } from "./dom.js";
 
 const PAGE_ROWS = 50;
 
+const inOrder = new Intl.Collator("en", { numeric: true });
+
 // Rows without a value come last in either direction.
 function compare(a, b, direction) {
     const missing = (value) => value === null || value === undefined;
     if (missing(a) || missing(b)) return missing(a) - missing(b);
     if (typeof a === "number" && typeof b === "number") return direction * (a - b);
-    return direction * String(a).localeCompare(String(b), "en", { numeric: true });
+    return direction * inOrder.compare(a, b);
 }
 
 class SortedTable {
-    // columns: [{label, value(row), cell(row), number, header}]; sort: [column, 1 or -1]
+    // columns: [{label, help, value(row), text(row), cell(row), number, header}], where value sorts, text filters (value
+    // if there is none) and cell shows; sort: [column, 1 or -1]
     constructor({ caption, columns, rows, sort, filter = rows.length > 10 }) {
-        Object.assign(this, { columns, rows, page: 0, query: "" });
+        Object.assign(this, { columns, rows, page: 0, query: "", texts: new Map() });
         [this.by, this.direction] = sort ?? [null, 1];
         this.head = h("tr");
         this.body = h("tbody");
@@ -46,24 +49,31 @@ class SortedTable {
         return h("label", { class: "search" }, `Filter ${caption.toLowerCase()} `, input);
     }
 
+    // Texts to filter by, of numbers only those that name a row: made once.
+    textOf(row) {
+        if (!this.texts.has(row)) {
+            const named = this.columns.filter((column) => column.header || column.text || !column.number);
+            const texts = named.map((column) => (column.text ?? column.value)(row) ?? "");
+            this.texts.set(row, texts.join(" ").toLowerCase());
+        }
+        return this.texts.get(row);
+    }
+
     chosen() {
         const words = this.query.split(/\s+/).filter(Boolean);
-        const text = (row) =>
-            this.columns
-                .map((column) => column.value(row) ?? "")
-                .join(" ")
-                .toLowerCase();
         const rows = words.length
-            ? this.rows.filter((row) => words.every((word) => text(row).includes(word)))
+            ? this.rows.filter((row) => words.every((word) => this.textOf(row).includes(word)))
             : this.rows;
         if (this.by === null) return rows;
         const { value } = this.columns[this.by];
-        return [...rows].sort((a, b) => compare(value(a), value(b), this.direction));
+        const keys = new Map(rows.map((row) => [row, value(row)]));
+        return [...rows].sort((a, b) => compare(keys.get(a), keys.get(b), this.direction));
     }
 
+    // The largest numbers come first, and texts in alphabetical order.
     sortBy(index) {
-        const first = this.columns[index].number ? -1 : 1;
-        this.direction = this.by === index ? -this.direction : first;
+        const isNumber = this.rows.some((row) => typeof this.columns[index].value(row) === "number");
+        this.direction = this.by === index ? -this.direction : isNumber ? -1 : 1;
         this.by = index;
         this.page = 0;
         this.show();
@@ -83,6 +93,15 @@ class SortedTable {
         );
     }
 
+    // A click on the last button that works moves the focus to the other one.
+    turn(step) {
+        this.page += step;
+        this.show();
+        const [back, , forth] = this.pager.children;
+        const [own, other] = step < 0 ? [back, forth] : [forth, back];
+        (own.disabled ? other : own).focus();
+    }
+
     showPager(pages) {
         const go = (step, label) =>
             h(
@@ -90,15 +109,14 @@ class SortedTable {
                 {
                     type: "button",
                     disabled: this.page + step < 0 || this.page + step >= pages,
-                    onclick: () => {
-                        this.page += step;
-                        this.show();
-                    },
+                    onclick: () => this.turn(step),
                 },
                 label,
             );
         this.pager.replaceChildren(
-            ...(pages > 1 ? [go(-1, "Previous"), `Page ${this.page + 1} of ${pages}`, go(1, "Next")] : []),
+            ...(pages > 1
+                ? [go(-1, "Previous"), h("span", {}, `Page ${this.page + 1} of ${pages}`), go(1, "Next")]
+                : []),
         );
     }
 

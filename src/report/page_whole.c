@@ -1,0 +1,108 @@
+/* The whole page: all about a report in one. A row for each kernel, as the summary page ranks them, then what the
+ * session page shows and what the details page does. */
+#include "report/ranking.h"
+
+#include <math.h>
+
+#define COUNT_OF(array) (sizeof(array) / sizeof *(array))
+
+static kprof_emit_field pct_field(const char *key, const char *label, double pct)
+{
+    return kprof_field_with_unit(kprof_field_real(key, label, pct), "%");
+}
+
+static kprof_emit_field time_field(const char *key, const char *label, double time_ns)
+{
+    return kprof_field_with_unit(kprof_field_real(key, label, time_ns), "ns");
+}
+
+static kprof_emit_field index_field(const char *key, const char *label, size_t index)
+{
+    return kprof_field_with_role(kprof_field_integer(key, label, (int64_t)index), KPROF_ROLE_MACHINE);
+}
+
+static const char *text_or_null(const kprof_strbuf *text)
+{
+    return text->length ? text->data : NULL;
+}
+
+static void show_row(kprof_emitter *emitter, const kprof_ranking *ranking, const kprof_ranked *row,
+                     const kprof_findings *findings)
+{
+    const kprof_group *group = row->group;
+    const kprof_found *best = findings ? findings->verdict.best : NULL;
+    const bool are_samples = group->source == KPROF_SOURCE_SAMPLES;
+    kprof_verdict_text limit = {.value = NAN}, worth = {.value = NAN};
+    if (findings) {
+        limit = kprof_verdict_describe(findings, KPROF_ROW_LIMIT, false);
+        worth = kprof_verdict_describe(findings, KPROF_ROW_BEST, false);
+    }
+    if (limit.name.failed || limit.text.failed || worth.text.failed)
+        emitter->status = KPROF_NO_MEMORY;
+    const kprof_emit_field fields[] = {
+        index_field("kernel", "Kernel", (size_t)(group->kernel - ranking->groups.model->kernels)),
+        index_field("device", "Device", (size_t)(group->device - ranking->groups.model->devices)),
+        pct_field("gain_pct", "To gain", row->gain_pct),
+        pct_field("time_share_pct", "Of time", row->share_pct),
+        time_field("time", "Time", row->time_ns),
+        kprof_field_integer("launches", "Launches", (int64_t)group->launches),
+        kprof_field_integer("not_measured", "Not measured", (int64_t)group->not_measured),
+        kprof_field_real("samples", "Samples", are_samples ? (double)group->samples : NAN),
+        kprof_field_integer("disagreeing", "Passes disagree in", (int64_t)group->disagreeing),
+        time_field("minimum", "Minimum", row->minimum_ns),
+        time_field("median", "Median", row->median_ns),
+        time_field("maximum", "Maximum", row->maximum_ns),
+        pct_field("compute_pct", "Compute", row->compute_pct),
+        pct_field("memory_pct", "Memory", row->memory_pct),
+        kprof_field_text("limit", "Limited by", text_or_null(&limit.name)),
+        pct_field("limit_pct", "At", limit.value),
+        kprof_field_text("limit_text", "Limited by", text_or_null(&limit.text)),
+        kprof_field_text("finding", "Worth most", best ? best->finding->name : NULL),
+        pct_field("finding_gain_pct", "Saves", best ? best->gain_pct : NAN),
+        kprof_field_text("finding_text", "Worth most", worth.is_known ? text_or_null(&worth.text) : NULL),
+    };
+    emitter->ops->record_begin(emitter, &(kprof_emit_record){fields, COUNT_OF(fields)});
+    emitter->ops->record_end(emitter);
+    kprof_verdict_text_free(&limit);
+    kprof_verdict_text_free(&worth);
+}
+
+static kprof_status show_kernels(kprof_emitter *emitter, kprof_ranking *ranking)
+{
+    kprof_status status = KPROF_OK;
+    emitter->ops->list_begin(emitter, &(kprof_emit_list){"summary", "Kernels", KPROF_LIST_TABLE, false});
+    for (size_t i = 0; i < ranking->count && status == KPROF_OK; i++) {
+        const kprof_ranked *row = &ranking->rows[i];
+        show_row(emitter, ranking, row, kprof_ranking_evaluate(ranking, row->group));
+        status = kprof_emitter_status(emitter);
+    }
+    emitter->ops->list_end(emitter);
+    return status;
+}
+
+static kprof_status print_whole(const kprof_page_context *context)
+{
+    /* All launches of a kernel in one row, whatever the options say of the summary page. */
+    kprof_print_options options = *context->options;
+    options.group_by = KPROF_GROUP_KERNEL;
+    options.top = 0;
+    kprof_page_context summary = *context;
+    summary.options = &options;
+    kprof_ranking ranking;
+    kprof_emitter *emitter = NULL;
+    kprof_status status = kprof_ranking_make(&summary, &ranking);
+    if (status == KPROF_OK)
+        status = kprof_page_begin(context, &emitter);
+    if (status == KPROF_OK) {
+        status = show_kernels(emitter, &ranking);
+        if (status == KPROF_OK)
+            status = kprof_page_show_session(emitter, &context->reports->model);
+        if (status == KPROF_OK)
+            status = kprof_page_show_details(emitter, context);
+        status = kprof_page_end(emitter, status);
+    }
+    kprof_ranking_free(&ranking);
+    return status;
+}
+
+const kprof_page_row kprof_whole_page = {"whole", 1, print_whole};

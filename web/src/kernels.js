@@ -1,0 +1,201 @@
+// The kernels of a report and the launches of each, as tables to sort by.
+import { h } from "./dom.js";
+import { launchLink, shape } from "./launch.js";
+import { bar, sortedTable } from "./table.js";
+import { human } from "./units.js";
+
+export const TIME = "gpu__time_duration.sum";
+const COMPUTE = "sm__throughput.avg.pct_of_peak_sustained_elapsed";
+const MEMORY = "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed";
+const SHARES = [
+    ["Compute", COMPUTE],
+    ["Memory", MEMORY],
+    ["DRAM", "gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed"],
+    ["Occupancy", "sm__warps_active.avg.pct_of_peak_sustained_active"],
+];
+
+const link = (text, href) => h("a", { href, class: "name", title: text }, text);
+const share = (value) => bar(value, human(value, "%"));
+
+const saving = (name, pct) => (pct === null ? name : [`${name} `, h("span", { class: "figure" }, human(pct, "%"))]);
+
+// What makes the numbers of a kernel less sure.
+function notesOf({ row }) {
+    const of = row.samples === null ? `${row.launches} launches` : `${row.samples} samples`;
+    return [
+        row.samples !== null && `multiplexed, ${of}`,
+        row.not_measured > 0 && `${row.not_measured} of ${row.launches} launches not measured`,
+        row.disagreeing > 0 && `passes disagree in ${row.disagreeing} of ${of}`,
+    ]
+        .filter(Boolean)
+        .join("; ");
+}
+
+// A column of a number that the summary page has of each kernel, and its name there.
+function summaryColumn(key, label, unit, help) {
+    const isShare = unit === "%" && key !== "gain_pct";
+    const value = ({ row }) => row[key];
+    const cell = (group) => (isShare ? share(value(group)) : human(value(group), unit));
+    return { key, label, number: true, help, value, cell };
+}
+
+// Those that tell something in this report.
+function kernelColumns(run) {
+    const repeats = run.groups.some(({ row }) => row.launches > 1);
+    const columns = [
+        summaryColumn(
+            "gain_pct",
+            "To gain",
+            "%",
+            "what the best finding could save of the time of all kernels, at most",
+        ),
+        summaryColumn("time_share_pct", "Of time", "%", "share of the time of all kernels"),
+        summaryColumn("time", "Time", "ns", `of all its launches: ${TIME}, added up`),
+        summaryColumn("launches", "Launches", ""),
+        ...(repeats
+            ? [
+                  summaryColumn("minimum", "Minimum", "ns", "of the shortest launch"),
+                  summaryColumn("median", "Median", "ns", "of one launch"),
+                  summaryColumn("maximum", "Maximum", "ns", "of the longest launch"),
+              ]
+            : []),
+        summaryColumn("compute_pct", "Compute", "%", COMPUTE),
+        summaryColumn("memory_pct", "Memory", "%", MEMORY),
+        {
+            label: "Limited by",
+            help: "what its launches are limited by, on average",
+            value: ({ row }) => row.limit,
+            cell: ({ row }) => row.limit ?? "n/a",
+            sentence: ({ row }) => row.limit_text ?? "n/a",
+        },
+        {
+            label: "Worth most",
+            help: "the finding that could save most of the kernel's time, at most",
+            value: ({ row }) => row.finding_gain_pct,
+            text: ({ row }) => row.finding,
+            cell: ({ row }) => (row.finding === null ? "nothing" : saving(row.finding, row.finding_gain_pct)),
+            sentence: ({ row }) => row.finding_text ?? "nothing was found",
+        },
+    ];
+    return columns.filter(({ value, text = value }) => run.groups.some((group) => text(group) !== null));
+}
+
+export function kernelTable(run) {
+    const devices = new Set(run.groups.map((group) => group.device.name));
+    const columns = [
+        {
+            label: "Kernel",
+            header: true,
+            value: (group) => group.kernel.name,
+            cell: (group) => [
+                link(group.kernel.name, group.link),
+                notesOf(group) && h("span", { class: "note" }, notesOf(group)),
+            ],
+        },
+        ...(devices.size > 1
+            ? [{ label: "Device", value: (group) => group.device.name, cell: (group) => group.device.name }]
+            : []),
+        ...kernelColumns(run),
+    ];
+    const gain = columns.findIndex((column) => column.key === "gain_pct");
+    return sortedTable({
+        caption: "Kernels",
+        columns,
+        rows: run.groups,
+        sort: gain > 0 ? [gain, -1] : null,
+        filter: true,
+    });
+}
+
+// The row of one kernel; its sentences take a line each.
+export function kernelFacts(run, group) {
+    const notes = notesOf(group);
+    const fact = (label, value, isLong) =>
+        h("div", { class: isLong && "long" }, h("dt", {}, label), h("dd", {}, value));
+    return h(
+        "dl",
+        { class: "stats" },
+        kernelColumns(run).map(({ label, cell, sentence }) =>
+            fact(label, (sentence ?? cell)(group), Boolean(sentence)),
+        ),
+        notes && fact("Note", notes, true),
+    );
+}
+
+const lineOf = (launch, key) => launch.verdict.find((line) => line.key === key);
+const limitOf = (launch) => lineOf(launch, "limit")?.name ?? null;
+
+// The finding that is worth most, by its name and gain.
+function bestOf(run, launch) {
+    const best = lineOf(launch, "finding");
+    const rule = best && run.rules.find((other) => other.id === best.name);
+    return { name: rule?.name ?? null, pct: rule ? best.pct : null };
+}
+
+function verdictColumns(run) {
+    if (!run.launches.some((launch) => launch.verdict.length)) return [];
+    return [
+        {
+            label: "Limited by",
+            help: "what the launch is limited by",
+            value: limitOf,
+            cell: (launch) => limitOf(launch) ?? "n/a",
+        },
+        {
+            label: "Worth most",
+            help: "the finding that could save most of the launch's time, at most",
+            value: (launch) => bestOf(run, launch).pct,
+            text: (launch) => bestOf(run, launch).name,
+            cell: (launch) => {
+                const { name, pct } = bestOf(run, launch);
+                return name === null ? "nothing" : saving(name, pct);
+            },
+        },
+    ];
+}
+
+function shareColumns(run) {
+    return SHARES.filter(([, metric]) => run.has(metric)).map(([label, metric]) => {
+        const value = (launch) => run.value(launch, metric);
+        return { label, number: true, help: metric, value, cell: (launch) => share(value(launch)) };
+    });
+}
+
+export function launchTable(run, launches, caption = "Launches") {
+    const time = (launch) => run.value(launch, TIME);
+    const kernels = new Set(launches.map((launch) => launch.kernel));
+    const columns = [
+        {
+            label: "Launch",
+            number: true,
+            header: true,
+            value: (launch) => launch.id,
+            cell: (launch) => link(launch.id, launchLink(launch)),
+        },
+        ...(kernels.size > 1
+            ? [
+                  {
+                      label: "Kernel",
+                      value: (launch) => launch.kernel.name,
+                      cell: (launch) => link(launch.kernel.name, launchLink(launch)),
+                  },
+              ]
+            : []),
+        { label: "Grid", value: (launch) => shape(launch.grid), cell: (launch) => shape(launch.grid) ?? "n/a" },
+        { label: "Block", value: (launch) => shape(launch.block), cell: (launch) => shape(launch.block) ?? "n/a" },
+        ...(run.has(TIME)
+            ? [{ label: "Time", number: true, help: TIME, value: time, cell: (launch) => human(time(launch), "ns") }]
+            : []),
+        ...shareColumns(run),
+        ...verdictColumns(run),
+    ];
+    return sortedTable({ caption, columns, rows: launches, sort: [0, 1] });
+}
+
+// The launch in the middle by duration, and why it is the one; the shorter of two.
+export function medianLaunch(run, launches) {
+    const time = (launch) => run.value(launch, TIME);
+    const timed = launches.filter((launch) => time(launch) !== null).sort((a, b) => time(a) - time(b));
+    if (timed.length) return [timed[Math.floor((timed.length - 1) / 2)], "the median by duration"];
+    return [launches.find((launch) => !launch.missing) ?? launches[0], "the first"];
+}
