@@ -326,6 +326,11 @@ class Pages(unittest.TestCase):
             self.open("kernels", fragment, width=400)
             self.assertLessEqual(self.evaluate("document.documentElement.scrollWidth"), 400)
 
+    def test_all_columns_of_the_kernels_fit_a_common_window(self):
+        self.open("kernels", width=1260)
+        place = f"document.querySelector('{TABLE} .scroll')"
+        self.assertLessEqual(*self.evaluate(f"[{place}.scrollWidth, {place}.clientWidth]"))
+
     def test_it_is_dark_where_the_reader_wants_that(self):
         paper = "getComputedStyle(document.body).backgroundColor"
         self.open("sample", prefers_color_scheme="dark")
