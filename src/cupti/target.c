@@ -256,7 +256,7 @@ static int function_value(CUfunction function, CUfunction_attribute attribute, i
 static uint32_t configured_smem(CUfunction function, const kprof_launch_record *launch)
 {
     kprof_device_record device;
-    uint32_t ordinal;
+    uint32_t ordinal = 0;
     if (kprof_target_current_device(&ordinal) != KPROF_OK || kprof_target_device(ordinal, &device) != KPROF_OK)
         return 0;
     int statically = function_value(function, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, 0);

@@ -51,7 +51,7 @@ static table_layout layout_of(kprof_rows table)
     switch (table) {
         KPROF_ROWS_MAP(LAYOUT)
     default:
-        return (table_layout){0};
+        return (table_layout){.name = ""};
     }
 }
 

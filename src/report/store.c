@@ -135,7 +135,7 @@ kprof_status kprof_store_release(kprof_report *report, bool keep)
 
 kprof_status kprof_store_find(kprof_report *report, kprof_statement id, int64_t *found, const char *types, ...)
 {
-    sqlite3_stmt *statement;
+    sqlite3_stmt *statement = NULL;
     *found = 0;
     kprof_status status = kprof_store_statement(report, id, &statement);
     if (status != KPROF_OK)

@@ -149,18 +149,3 @@ kprof_status kprof_limits_stand_ins(kprof_host *host, const char *left_out, cons
     (void)out;
     return KPROF_OK;
 }
-
-void kprof_config_image_free(kprof_config_image *image)
-{
-    (void)image;
-}
-
-void kprof_image_variants_free(kprof_image_variants *variants)
-{
-    (void)variants;
-}
-
-void kprof_schedule_free(kprof_schedule *schedule)
-{
-    (void)schedule;
-}

@@ -423,7 +423,7 @@ static void spread_crash(sim_program *program, unsigned context)
 {
     unsigned first[SIM_PARTS], crashed = 0;
     for (unsigned part = 0; part < SIM_PARTS; part++) {
-        first[part] = part < program->traits.lanes ? program->crash[part][context] : SIM_MAX_STEPS;
+        first[part] = part < program->traits.lanes && part < SIM_LANES ? program->crash[part][context] : SIM_MAX_STEPS;
         crashed += first[part] < SIM_MAX_STEPS;
     }
     for (unsigned part = 0; part < SIM_PARTS; part++) {
