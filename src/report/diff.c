@@ -240,14 +240,30 @@ static kprof_status correct_p(const kprof_diff *diff, size_t metric, double *p)
     return kprof_holm(p, diff->kernel_count) == KPROF_OK ? KPROF_OK : no_memory();
 }
 
+/* Chance cannot be ruled out with few repeats of many kernels, however much they differ: tell how many can. */
+static void tell_needed(size_t tested, kprof_diff_kernel *kernel)
+{
+    const kprof_change *time = &kernel->changes[KPROF_DIFF_TIME];
+    const size_t needed = kprof_repeats_needed(tested, 1 - KPROF_CONFIDENCE), length = strlen(kernel->reason);
+    const bool is_few = time->centers[KPROF_BASELINE].count < needed && time->centers[KPROF_NEW].count < needed;
+    if (kernel->verdict != KPROF_JUDGEMENT_INCONCLUSIVE || !(kernel->p >= 1 - KPROF_CONFIDENCE) || !is_few)
+        return;
+    snprintf(kernel->reason + length, sizeof kernel->reason - length, "; %zu kernels need %zu repeats", tested, needed);
+}
+
 static kprof_status judge_all(kprof_diff *diff)
 {
+    size_t tested = 0;
     double *p = calloc(diff->kernel_count + 1, sizeof *p);
     kprof_status status = p ? correct_p(diff, KPROF_DIFF_TIME, p) : no_memory();
+    for (size_t i = 0; i < diff->kernel_count && status == KPROF_OK; i++)
+        tested += !isnan(p[i]);
     for (size_t i = 0; i < diff->kernel_count && status == KPROF_OK; i++) {
         diff->kernels[i].p = p[i];
-        if (diff->kernels[i].changes)
-            kprof_diff_judge(&diff->kernels[i], diff->request->tolerances.time_pct);
+        if (!diff->kernels[i].changes)
+            continue;
+        kprof_diff_judge(&diff->kernels[i], diff->request->tolerances.time_pct);
+        tell_needed(tested, &diff->kernels[i]);
     }
     free(p);
     return status;

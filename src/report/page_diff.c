@@ -95,6 +95,7 @@ static void show_comparison(const diff_page *page)
         verdict_field(diff, KPROF_JUDGEMENT_SAME, "same", "Same"),
         verdict_field(diff, KPROF_JUDGEMENT_ONLY_BASELINE, "only_baseline", "Only in the baseline"),
         verdict_field(diff, KPROF_JUDGEMENT_ONLY_NEW, "only_new", "Only in the new report"),
+        kprof_field_text("change", "Change of times", "median of the differences of all pairs of launches"),
         kprof_field_text("confidence", "Confidence", method),
         kprof_field_with_unit(
             kprof_field_real("time_tolerance_pct", "Tolerance of times", request->tolerances.time_pct), "%"),
@@ -217,7 +218,9 @@ static const kprof_change *change_of(const kprof_diff_kernel *kernel, size_t met
 /* The best estimate of the change in percent: of the test, or of the medians. */
 static double estimate_pct(const kprof_change *change)
 {
-    return kprof_change_pct(change, isnan(change->shift.estimate) ? change->difference : change->shift.estimate);
+    /* That of traffic is always by its medians, also where a condition had it tested. */
+    const bool is_by_medians = isnan(change->shift.estimate) || change->metric_class == KPROF_CLASS_TRAFFIC;
+    return kprof_change_pct(change, is_by_medians ? change->difference : change->shift.estimate);
 }
 
 /* Of a change that is no noise; 0 of others. */

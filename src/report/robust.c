@@ -321,6 +321,16 @@ static int by_p(const void *a, const void *b)
     return (left->p > right->p) - (left->p < right->p);
 }
 
+size_t kprof_repeats_needed(size_t tests, double alpha)
+{
+    size_t needed = 0;
+    for (double least_p = 2; least_p * (double)tests >= alpha && needed < KPROF_EXACT_MAX;) {
+        needed++; /* 2 / C(2n, n): C grows by (2n)(2n - 1) / n^2 */
+        least_p *= (double)(needed * needed) / (double)(2 * needed * (2 * needed - 1));
+    }
+    return needed;
+}
+
 kprof_status kprof_holm(double *p, size_t count)
 {
     indexed_p *sorted = calloc(count + 1, sizeof *sorted);

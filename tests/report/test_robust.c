@@ -259,6 +259,30 @@ static void holm_of_a_known_case(void **state)
     assert_int_equal(kprof_holm(NULL, 0), KPROF_OK);
 }
 
+static double binomial(unsigned n, unsigned k)
+{
+    double product = 1;
+    for (unsigned i = 1; i <= k; i++)
+        product = product * (n - k + i) / i;
+    return product;
+}
+
+/* Two samples without overlap have the least p: 2 of all ways to choose one of them. */
+static void repeats_needed(void **state)
+{
+    (void)state;
+    for (size_t tests = 1; tests < 1000; tests = tests * 3 / 2 + 1) {
+        const size_t needed = kprof_repeats_needed(tests, 0.01);
+        assert_true(2 / binomial((unsigned)(2 * needed), (unsigned)needed) * (double)tests < 0.01);
+        assert_true(2 / binomial((unsigned)(2 * needed - 2), (unsigned)needed - 1) * (double)tests >= 0.01);
+    }
+    assert_int_equal(kprof_repeats_needed(1, 0.01), 5);
+    assert_int_equal(kprof_repeats_needed(2, 0.01), 6);
+    assert_int_equal(kprof_repeats_needed(17, 0.01), 7);
+    assert_int_equal(kprof_repeats_needed(18, 0.01), 8);
+    assert_int_equal(kprof_repeats_needed(200, 0.01), 9);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -270,6 +294,7 @@ int main(void)
         cmocka_unit_test(shifts_agree_with_brute_force),
         cmocka_unit_test(intervals_keep_their_confidence),
         cmocka_unit_test(holm_of_a_known_case),
+        cmocka_unit_test(repeats_needed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
