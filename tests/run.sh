@@ -24,7 +24,8 @@ live_chip=GH100   # whose answers are asked of CUPTI for each change
 timings=()        # "STEP WALL CPU", both in seconds
 
 packages=(cmake make gcc clang clang-format clang-tidy libclang-rt-dev libc6-dev libcjson-dev libcsv-dev libcmocka-dev
-          libpcre2-dev libsqlite3-dev libiberty-dev sqlite3 valgrind universal-ctags shellcheck python3 groff-base)
+          libpcre2-dev libsqlite3-dev libiberty-dev sqlite3 valgrind universal-ctags shellcheck python3 groff-base
+          dpkg-dev file)
 
 # pass WHAT [N], fail WHAT [N]: count one test, or N.
 pass() { passed=$((passed + ${2:-1})); printf 'pass: %s\n' "$1"; }
@@ -307,6 +308,27 @@ manual_reads() {
   [[ -z $warnings ]] || { echo "$warnings"; return 1; }
 }
 
+# package_works BUILD NAME PATH...: cpack makes a Debian package of that name and an archive, in which these paths are.
+# Unpacked into an empty root, the package's kprof finds its own sets and findings.
+package_works() {
+  local build=$1 name=$2 made=$work/packages.$1 root=$work/root.$1 path
+  rm -rf "$made" "$root"
+  cpack --config "$work/$build/CPackConfig.cmake" -G "DEB;TGZ" -B "$made" || return
+  dpkg-deb -f "$made/$name"_*.deb Depends | grep -q 'libc6 (>= .*libcjson1' || { echo "wrong Depends"; return 1; }
+  dpkg-deb -x "$made/$name"_*.deb "$root" || return
+  for path in bin/kprof share/kprof/metricsets/aliases "${@:3}"; do
+    [[ -e $root/usr/$path ]] || { echo "missing: $path"; return 1; }
+    tar -tzf "$made/$name"-*.tar.gz | grep "^$name-[^/]*/$path" >"$made/found" ||
+      { echo "not in the archive: $path"; return 1; }
+  done
+  [[ -e $root/usr/share/man/man1/kprof.1.gz ]] || { echo "the manual is not compressed"; return 1; }
+  runs_elsewhere "$root" usr/bin/kprof --version | grep -x 'kprof [0-9.]*' || return
+  runs_elsewhere "$root" usr/bin/kprof list sections | grep -q ^SpeedOfLight || { echo "no sections"; return 1; }
+  runs_elsewhere "$root" usr/bin/kprof report "$PWD/samples/vectorAdd-h200.kprof" >"$made/report" || return
+  grep -q 'GPU Speed Of Light Throughput' "$made/report" || { echo "no report"; return 1; }
+  grep -q '! Warps wait' "$made/report" || { echo "no findings"; return 1; }
+}
+
 step_install() {
   build_gcc || return
   local tree=$work/tree report library
@@ -321,7 +343,10 @@ step_install() {
   library=$(find "$tree" -name libkprof-inject.so)
   if has_cuda; then
     try "install: the injection library is a good guest" library_is_a_good_guest "$library"
+    try "install: package of kprof" package_works gcc kprof lib/kprof/libkprof-inject.so
   fi
+  configure reporter -DKPROF_WERROR=ON -DKPROF_WITH_CUDA=OFF -D$fast=-O0 && build reporter &&
+    try "install: package of the reporter" package_works reporter kprof-reporter
 }
 
 step_lint() {

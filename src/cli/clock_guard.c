@@ -87,10 +87,14 @@ kprof_status kprof_clock_guard_lock(kprof_clock_guard *guard, const kprof_clock_
 {
     kprof_status status;
     if (!tell(guard->channel, request, sizeof *request))
-        return kprof_fail(KPROF_INTERNAL, "--clock-control: the process that locks the clocks has ended");
+        return kprof_fail(
+            KPROF_INTERNAL,
+            "--clock-control: the process that locks the clocks has ended: was it killed? Run kprof again");
     guard->locked = *request;
     if (!receive(guard->channel, &status, sizeof status))
-        return kprof_fail(KPROF_INTERNAL, "--clock-control: the process that locks the clocks has ended");
+        return kprof_fail(
+            KPROF_INTERNAL,
+            "--clock-control: the process that locks the clocks has ended: was it killed? Run kprof again");
     if (status != KPROF_OK)
         guard->locked.device_count = 0;
     return status;

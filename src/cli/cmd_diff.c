@@ -124,7 +124,8 @@ static kprof_status print_comparison(comparison *of)
 static kprof_status conclude(const kprof_diff_outcome *outcome)
 {
     if (outcome->pairs == 0)
-        return kprof_fail(KPROF_NO_MATCH, "no kernel of one name and shape is in both reports");
+        return kprof_fail(KPROF_NO_MATCH, "no kernel of one name and shape is in both reports; kprof report FILE.kprof "
+                                          "--page session lists the kernels of each");
     if (outcome->failed > 0)
         return kprof_fail(KPROF_REGRESSION, "--fail-on: %zu failed, %zu inconclusive", outcome->failed,
                           outcome->inconclusive);

@@ -301,14 +301,41 @@ static kprof_status query_metrics(const kprof_options *options, kprof_listing *l
     return status;
 }
 
-/* One for each word in the row of the command. */
+/* A list for each word in the row of the command. */
+typedef struct list_row {
+    const char *word;
+    kprof_status (*fill)(const kprof_options *options, kprof_listing *listing);
+    const char *summary, *used_by;
+} list_row;
+static const list_row lists[] = {
+    {"sets", list_sets, "groups of sections, with their passes on each chip", "--set"},
+    {"sections", list_sections, "groups of metrics that pages show together", "--section"},
+    {"findings", list_findings, "what kprof looks for in a launch", "--rule"},
+    {"chips", list_chips, "the GPUs whose metrics are known", "--chips"},
+    {"metrics", query_metrics, "what a chip can count", "--metrics"},
+    {"aliases", list_aliases, "short names of metrics", "--metrics"},
+};
+
+/* "kprof list" alone: what can be listed. */
+static kprof_status list_lists(kprof_listing *listing)
+{
+    static const kprof_listing_column columns[] = {{.key = "list", .label = "kprof list ..."},
+                                                   {.key = "summary", .label = "Shows"},
+                                                   {.key = "used_by", .label = "For"},
+                                                   {0}};
+    listing->columns = columns;
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+        kprof_listing_add(listing, lists[i].word);
+        kprof_listing_add(listing, lists[i].summary);
+        kprof_listing_add(listing, lists[i].used_by);
+    }
+    return KPROF_OK;
+}
+
 static kprof_status fill(const kprof_options *options, kprof_listing *listing)
 {
-    static const struct {
-        const char *word;
-        kprof_status (*fill)(const kprof_options *options, kprof_listing *listing);
-    } lists[] = {{"sets", list_sets},   {"sections", list_sections}, {"findings", list_findings},
-                 {"chips", list_chips}, {"metrics", query_metrics},  {"aliases", list_aliases}};
+    if (!options->argument)
+        return list_lists(listing);
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
         if (strcmp(options->argument, lists[i].word) == 0)
             return lists[i].fill(options, listing);

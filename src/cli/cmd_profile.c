@@ -99,6 +99,8 @@ static kprof_status check_application(const kprof_options *options)
         status = kprof_fail(KPROF_NO_APPLICATION, "there is no program %s; did you mean kprof %s?", name, nearest);
     else if (!program && name[0] == '@')
         status = kprof_fail(KPROF_NO_APPLICATION, "there is no program %s, and kprof reads no response files", name);
+    else
+        status = kprof_program_check(name);
     kprof_strlist_free(&commands);
     free(program);
     return status;

@@ -155,17 +155,6 @@ kprof_status kprof_child_fork(const kprof_child_spec *spec, kprof_child *out)
     return status;
 }
 
-static kprof_status fail_start(const char *name, int reason)
-{
-    char *nearest = reason == ENOENT ? kprof_program_nearest(name) : NULL;
-    errno = reason;
-    kprof_status status = nearest
-                              ? kprof_fail(KPROF_NO_APPLICATION, "cannot start %s: %m; did you mean %s?", name, nearest)
-                              : kprof_fail(KPROF_NO_APPLICATION, "cannot start %s: %m", name);
-    free(nearest);
-    return status;
-}
-
 kprof_status kprof_child_start(kprof_child *child, const char *name)
 {
     int reason = 0;
@@ -180,7 +169,7 @@ kprof_status kprof_child_start(kprof_child *child, const char *name)
         return KPROF_OK;
     waitpid(child->pid, NULL, 0);
     child->pid = 0;
-    return fail_start(name, size == sizeof reason ? reason : EIO);
+    return kprof_program_fail(name, size == sizeof reason ? reason : EIO);
 }
 
 /* Does the signal end the process? One that cannot be looked at is taken not to. */

@@ -57,6 +57,11 @@ void kprof_child_close(kprof_child *child);
 /* The program nearest in name to one that was not found, in its directory or in $PATH. Caller frees; NULL: none. */
 char *kprof_program_nearest(const char *name);
 
+/* Say why a program cannot be started, and which one may be meant; `reason` is an errno. Gives NO_APPLICATION. */
+kprof_status kprof_program_fail(const char *name, int reason) KPROF_MUST_CHECK;
+/* Can the program be started, as far as can be told without starting it? NO_APPLICATION with a message. */
+kprof_status kprof_program_check(const char *name) KPROF_MUST_CHECK;
+
 /* The file that starting `name` would run, looked up in $PATH where it has no slash. Caller frees; NULL: none. */
 char *kprof_program_find(const char *name);
 

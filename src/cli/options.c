@@ -14,13 +14,26 @@
 typedef struct cursor {
     char **word;
     kprof_options *options;
+    const char *values[KPROF_OPTIONS_MAX]; /* by row: what was given before; NULL: nothing */
 } cursor;
+
+/* The choice that the text is a misspelling of, or NULL. */
+static const char *choice_like(const kprof_option_row *row, const char *text)
+{
+    const char *words[16];
+    size_t count = 0;
+    for (const kprof_choice *choice = row->choices; choice && choice->word && count < 16; choice++)
+        words[count++] = choice->word;
+    return kprof_nearest(text, words, count);
+}
 
 static kprof_status refuse_value(const kprof_option_row *row, const char *text)
 {
-    const char *separator = row->note ? ": " : "";
-    return kprof_fail(KPROF_USAGE, "--%s: \"%s\" is not valid, give %s%s%s", row->name, text, row->argument, separator,
-                      row->note ? row->note : "");
+    const char *note = row->note ? row->note : row->type == KPROF_OPTION_NUMBER ? "a whole number" : NULL;
+    const char *nearest = choice_like(row, text);
+    return kprof_fail(KPROF_USAGE, "--%s: \"%s\" is not valid, give %s%s%s%s%s%s", row->name, text, row->argument,
+                      note ? ": " : "", note ? note : "", nearest ? "; did you mean " : "", nearest ? nearest : "",
+                      nearest ? "?" : "");
 }
 
 static bool parse_number(const char *text, uint64_t *out)
@@ -229,6 +242,25 @@ static kprof_status store_flag(const kprof_option_row *row, kprof_options *optio
     return KPROF_OK;
 }
 
+/* An option of one value is refused if it is given another one: which one counts is anybody's guess. */
+static kprof_status check_repeated(cursor *at, const kprof_option_row *row, const char *text)
+{
+    static const char regex[] = "regex:";
+    const bool is_list =
+        row->type == KPROF_OPTION_LIST || row->type == KPROF_OPTION_PATHS || row->type == KPROF_OPTION_ORDINALS;
+    const char **place = &at->values[row - kprof_option_rows], *before = *place;
+    *place = text;
+    if (is_list || !before || strcmp(before, text) == 0)
+        return KPROF_OK;
+    if (row->field != offsetof(kprof_options, filter.kernel))
+        return kprof_fail(KPROF_USAGE, "--%s is given as \"%s\" and as \"%s\"; give it once", row->name, before, text);
+    const bool are_names = strncmp(before, regex, strlen(regex)) != 0 && strncmp(text, regex, strlen(regex)) != 0;
+    before += strncmp(before, regex, strlen(regex)) == 0 ? strlen(regex) : 0;
+    text += strncmp(text, regex, strlen(regex)) == 0 ? strlen(regex) : 0;
+    return kprof_fail(KPROF_USAGE, "--%s is given twice; one pattern takes the kernels of both: -k \"regex:%s%s|%s%s\"",
+                      row->name, are_names ? "^(" : "", before, text, are_names ? ")$" : "");
+}
+
 /* Store an option that needs an argument, from `attached` (after "=" or the letter) or the next word. */
 static kprof_status take_argument(cursor *at, const kprof_option_row *row, char *attached)
 {
@@ -238,7 +270,8 @@ static kprof_status take_argument(cursor *at, const kprof_option_row *row, char 
             return kprof_fail(KPROF_USAGE, "--%s needs an argument: %s", row->name, row->argument);
         at->word++;
     }
-    return store_value(row, attached, at->options);
+    kprof_status status = check_repeated(at, row, attached);
+    return status == KPROF_OK ? store_value(row, attached, at->options) : status;
 }
 
 static void mark_given(kprof_options *options, const kprof_option_row *row)
@@ -508,9 +541,25 @@ static kprof_status check_commands(const kprof_options *options)
     return KPROF_OK;
 }
 
+/* The word that ncu calls `given`: "rules" of --list-rules are findings. NULL: there is none. */
+static const char *word_of_ncu(const kprof_command *command, const char *given)
+{
+    char name[64];
+    const char *word = NULL;
+    snprintf(name, sizeof name, "%s-%s", command->name, given);
+    for (size_t i = 0; i < kprof_option_row_count && !word; i++) {
+        const kprof_option_row *row = &kprof_option_rows[i];
+        if (row->type == KPROF_OPTION_ALIAS && strcmp(row->name, name) == 0)
+            (void)kprof_command_of_alias(row, &word);
+    }
+    return word;
+}
+
 static kprof_status refuse_operand(const kprof_command *command, const char *given, const kprof_strlist *words)
 {
-    const char *nearest = kprof_nearest(given, (const char *const *)words->items, words->count);
+    const char *nearest = word_of_ncu(command, given);
+    if (!nearest)
+        nearest = kprof_nearest(given, (const char *const *)words->items, words->count);
     kprof_strbuf known = KPROF_STRBUF_INIT;
     for (size_t i = 0; i < words->count; i++)
         kprof_strbuf_printf(&known, "%s%s", i ? ", " : "", words->items[i]);
@@ -530,8 +579,6 @@ static kprof_status check_operand(const kprof_options *options)
     kprof_status status = KPROF_OK;
     if (!kprof_command_words(command, &words))
         status = kprof_fail(KPROF_NO_MEMORY, "kprof %s: out of memory", command->name);
-    else if (command->operand == KPROF_OPERAND_WORD && !given)
-        status = kprof_fail(KPROF_USAGE, "%s what? usage: kprof %s %s", command->name, command->name, command->usage);
     else if (words.count > 0 && given && !kprof_strlist_contains(&words, given))
         status = refuse_operand(command, given, &words);
     kprof_strlist_free(&words);
@@ -650,7 +697,7 @@ kprof_status kprof_options_parse(char **argv, kprof_options *out)
     };
     if (!argv[0]) /* execve can leave out even the program's name */
         return kprof_fail(KPROF_USAGE, "the command line is empty");
-    cursor at = {argv + 1, out};
+    cursor at = {.word = argv + 1, .options = out};
     kprof_status status = parse_words(&at);
     return status == KPROF_OK ? settle(out) : status;
 }

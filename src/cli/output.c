@@ -12,7 +12,8 @@
 #include <unistd.h>
 
 /* No line is longer; more columns mean the same. */
-#define WIDTH_MOST 1000000u
+#define WIDTH_MOST  1000000u
+#define WIDTH_LEAST 40 /* columns; less is taken for as many */
 
 void kprof_streams_settle(void)
 {
@@ -143,6 +144,8 @@ static bool wants_color(const kprof_options *options, FILE *results)
 static unsigned text_width(const kprof_options *options, FILE *results)
 {
     struct winsize size;
+    if (options->width > 0 && options->width < WIDTH_LEAST)
+        return WIDTH_LEAST;
     if (options->width > 0)
         return options->width < WIDTH_MOST ? (unsigned)options->width : WIDTH_MOST;
     if (ioctl(fileno(results), TIOCGWINSZ, &size) == 0)

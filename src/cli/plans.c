@@ -40,8 +40,10 @@ kprof_status kprof_probe_chips(const kprof_probe *probe, uint64_t device_mask, k
             continue;
         chosen++;
         if (probe->devices[i].chip[0] == '\0')
-            kprof_log(KPROF_LOG_WARNING, "device %zu (%s) is not known to CUPTI; its launches are not measured", i,
-                      probe->devices[i].name);
+            kprof_log(KPROF_LOG_WARNING,
+                      "device %zu (%s) is not known to CUPTI, and its launches are not measured; a newer CUDA toolkit "
+                      "may know it",
+                      i, probe->devices[i].name);
         else if (!kprof_strlist_add_unique(out, probe->devices[i].chip))
             return kprof_fail(KPROF_NO_MEMORY, "out of memory");
     }
@@ -146,8 +148,14 @@ static kprof_status plan_chips(const kprof_options *options, const kprof_strlist
 static kprof_status read_catalog(const kprof_options *options, kprof_plans *out)
 {
     *out = (kprof_plans){.limits = options->selection.limits};
+    kprof_finding_list findings = {NULL, 0};
     kprof_status status = kprof_catalog_locate(options, &out->catalog);
-    return status == KPROF_OK ? kprof_selection_check(out->catalog, &options->selection) : status;
+    if (status == KPROF_OK)
+        status = kprof_selection_check(out->catalog, &options->selection);
+    if (status == KPROF_OK)
+        status = kprof_catalog_findings(out->catalog, &options->rules, &findings);
+    free(findings.items);
+    return status;
 }
 
 kprof_status kprof_plans_make(const kprof_options *options, kprof_plans *out)

@@ -1,8 +1,10 @@
 /* Finds a program as the shell does, and suggests one when the one to start does not exist. */
 #include "cli/launch.h"
+#include "core/log.h"
 #include "core/strbuf.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -66,7 +68,7 @@ char *kprof_program_find(const char *name)
     if (strchr(name, '/'))
         return is_program(name) ? strdup(name) : NULL;
     const char *path = getenv("PATH");
-    char *copy = strdup(path ? path : ""), *rest = copy, *found = NULL;
+    char *copy = strdup(path ? path : "/bin:/usr/bin"), *rest = copy, *found = NULL; /* as execvpe does */
     for (char *dir; copy && !found && (dir = strsep(&rest, ":"));) {
         kprof_strbuf file = KPROF_STRBUF_INIT;
         kprof_strbuf_printf(&file, "%s/%s", *dir ? dir : ".", name);
@@ -76,4 +78,29 @@ char *kprof_program_find(const char *name)
     }
     free(copy);
     return found;
+}
+
+kprof_status kprof_program_fail(const char *name, int reason)
+{
+    char *nearest = reason == ENOENT ? kprof_program_nearest(name) : NULL;
+    errno = reason;
+    kprof_status status = nearest
+                              ? kprof_fail(KPROF_NO_APPLICATION, "cannot start %s: %m; did you mean %s?", name, nearest)
+                              : kprof_fail(KPROF_NO_APPLICATION, "cannot start %s: %m", name);
+    free(nearest);
+    return status;
+}
+
+kprof_status kprof_program_check(const char *name)
+{
+    struct stat file;
+    char *program = kprof_program_find(name);
+    int reason = 0;
+    if (!program)
+        reason = !strchr(name, '/')        ? ENOENT
+                 : stat(name, &file) != 0  ? errno
+                 : access(name, X_OK) != 0 ? errno
+                                           : EACCES;
+    free(program);
+    return reason ? kprof_program_fail(name, reason) : KPROF_OK;
 }

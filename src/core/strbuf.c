@@ -205,24 +205,31 @@ static const char *shortest_containing(const char *text, const char *const *item
     return best;
 }
 
-/* The item with the fewest edits, of those in which at most a share of the letters differ: of the longer text's, or of
- * those that were typed. */
+#define NOT_NEAR SIZE_MAX
+
+/* Edits between the texts, or NOT_NEAR if more than a share of the letters differ: of the longer text's, or of those
+ * that were typed. */
+static size_t edits_between(const char *text, const char *item, bool strict)
+{
+    size_t text_length = strnlen(text, NEAREST_MAX_LENGTH), length = strnlen(item, NEAREST_MAX_LENGTH);
+    size_t longer = length > text_length ? length : text_length;
+    size_t shorter = min(length, text_length);
+    /* Two fifths may differ: "vectorAddKernel" still finds "vectorAdd". */
+    size_t share = strict ? text_length / 3 : longer * 2 / 5;
+    size_t limit = share > 1 ? share : 1;
+    if (longer - shorter > limit || shorter == 0)
+        return NOT_NEAR;
+    size_t distance = edit_distance(text, text_length, item, length);
+    return distance <= limit && distance < longer ? distance : NOT_NEAR;
+}
+
 static const char *fewest_edits(const char *text, const char *const *items, size_t count, bool strict)
 {
     const char *best = NULL;
-    size_t best_distance = SIZE_MAX;
-    size_t text_length = strnlen(text, NEAREST_MAX_LENGTH);
+    size_t best_distance = NOT_NEAR;
     for (size_t i = 0; i < count; i++) {
-        size_t length = strnlen(items[i], NEAREST_MAX_LENGTH);
-        size_t longer = length > text_length ? length : text_length;
-        size_t shorter = min(length, text_length);
-        /* Two fifths may differ: "vectorAddKernel" still finds "vectorAdd". */
-        size_t share = strict ? text_length / 3 : longer * 2 / 5;
-        size_t limit = share > 1 ? share : 1;
-        if (longer - shorter > limit || shorter == 0)
-            continue;
-        size_t distance = edit_distance(text, text_length, items[i], length);
-        if (distance <= limit && distance < longer && distance < best_distance) {
+        size_t distance = edits_between(text, items[i], strict);
+        if (distance < best_distance) {
             best = items[i];
             best_distance = distance;
         }
@@ -234,6 +241,27 @@ const char *kprof_nearest(const char *text, const char *const *items, size_t cou
 {
     const char *best = fewest_edits(text, items, count, false);
     return best ? best : shortest_containing(text, items, count);
+}
+
+bool kprof_nearest_few(const char *text, const kprof_strlist *items, size_t most, kprof_strlist *out)
+{
+    size_t *distances = calloc(items->count + 1, sizeof *distances), added = 0;
+    bool whole = distances != NULL;
+    for (size_t i = 0; i < items->count && whole; i++)
+        distances[i] = edits_between(text, items->items[i], false);
+    for (; added < most && whole; added++) {
+        size_t best = items->count;
+        distances[best] = NOT_NEAR;
+        for (size_t i = 0; i < items->count; i++)
+            best = distances[i] < distances[best] ? i : best;
+        if (best == items->count)
+            break;
+        whole = kprof_strlist_add(out, items->items[best]);
+        distances[best] = NOT_NEAR;
+    }
+    free(distances);
+    const char *container = added ? NULL : shortest_containing(text, (const char *const *)items->items, items->count);
+    return whole && (!container || kprof_strlist_add(out, container));
 }
 
 const char *kprof_nearest_spelling(const char *text, const char *const *items, size_t count)

@@ -48,7 +48,11 @@ void kprof_strlist_free(kprof_strlist *list);
 /* The item that somebody who wrote `text` probably meant: the nearest by edit distance, else the shortest that contains
  * it, ignoring case; NULL when none is near enough to suggest. */
 const char *kprof_nearest(const char *text, const char *const *items, size_t count);
-/* The same for words of a small vocabulary: only an item that differs from `text` in a third of its letters at most. */
+/* Append the `most` nearest to `out`, the nearest first: those that kprof_nearest would suggest if the nearer ones were
+ * not there. None may be near enough. False when out of memory. */
+bool kprof_nearest_few(const char *text, const kprof_strlist *items, size_t most, kprof_strlist *out);
+/* As kprof_nearest, for words of a small vocabulary: only an item that differs from `text` in a third of its letters at
+ * most. */
 const char *kprof_nearest_spelling(const char *text, const char *const *items, size_t count);
 
 #endif

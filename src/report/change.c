@@ -1,5 +1,7 @@
 /* Classes of metrics, and the rules that tell a change from noise. */
 #include "report/change.h"
+#include "core/strbuf.h"
+#include "report/units.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -7,6 +9,8 @@
 
 /* Medians differ by more than noise if they are further apart than this many median deviations of both sides. */
 #define DEVIATIONS 3
+
+#define TIME_UNIT "ns"
 
 static bool begins_with(const char *text, const char *prefix)
 {
@@ -113,10 +117,11 @@ kprof_status kprof_change_of(const kprof_changed_values *values, const kprof_tol
 /* Which option the condition is of, and what its limits may be. */
 typedef struct condition_kind {
     const char *option, *limits, *example;
-    bool has_units; /* else there is "%" or nothing behind the number */
+    bool is_of_changes; /* "%" is of the baseline's median, no unit of the metric */
 } condition_kind;
-static const condition_kind fail_on_kind = {"--fail-on", "METRIC>NUMBER, METRIC>NUMBER%", "dram__bytes.sum>+3%", false};
-static const condition_kind filter_kind = {"--filter", "METRIC>NUMBER, METRIC>NUMBERUNIT", "duration>10us", true};
+static const condition_kind fail_on_kind = {"--fail-on", "METRIC>NUMBER%, METRIC>NUMBERUNIT, METRIC>NUMBER",
+                                            "dram__bytes_read.sum>+3%", true};
+static const condition_kind filter_kind = {"--filter", "METRIC>NUMBER, METRIC>NUMBERUNIT", "duration>10us", false};
 
 typedef struct condition_text {
     const condition_kind *kind;
@@ -150,10 +155,10 @@ static bool parse_limit(const condition_kind *kind, const char *text, kprof_cond
     const size_t fraction = at[whole] == '.' ? strspn(rest, "0123456789") : 0;
     rest += fraction;
     rest += strspn(rest, " ");
-    out->is_pct = !kind->has_units && *rest == '%';
+    out->is_pct = kind->is_of_changes && strcmp(rest, "%") == 0;
     out->limit = strtod(text, NULL);
-    const bool fits = strlen(rest) < (kind->has_units ? sizeof out->unit : out->is_pct ? 2 : 1);
-    if (fits && kind->has_units)
+    const bool fits = strlen(rest) < sizeof out->unit;
+    if (fits && !out->is_pct)
         strcpy(out->unit, rest);
     return whole + fraction > 0 && fits && isfinite(out->limit);
 }
@@ -179,16 +184,51 @@ static kprof_status parse_parts(const condition_text *from, kprof_condition *out
     else if (!*out->metric)
         status = refuse(from, text, "a comparison of no metric");
     else if (!parse_limit(from->kind, limit, out))
-        status = refuse(from, limit,
-                        from->kind->has_units ? "no number with or without unit" : "no number and no percentage");
+        status = refuse(from, limit, "no number with or without unit");
     free(limit);
     return status;
+}
+
+/* "duration>5" may mean 5 % or 5 us, and hardly means 5 ns. */
+static kprof_status ask_for_unit(const char *text)
+{
+    const char *sign = strpbrk(text, "<>"), *limit = sign + strspn(sign, "<>= ");
+    const bool is_signed = *limit == '+' || *limit == '-';
+    kprof_strbuf same = KPROF_STRBUF_INIT;
+    if (!is_signed)
+        kprof_strbuf_printf(&same, " or \"%.*s+%s%%\"", (int)(limit - text), text, limit);
+    kprof_status status = kprof_fail(KPROF_USAGE,
+                                     "--fail-on \"%s\": the limit has no unit; give \"%s%%\"%s for percent of the "
+                                     "baseline, or \"%sus\" for a time (in ns, us, ms or s)",
+                                     text, text, same.length ? same.data : "", text);
+    kprof_strbuf_free(&same);
+    return status;
+}
+
+kprof_status kprof_condition_settle_unit(kprof_condition *condition, const char *base_unit)
+{
+    double factor;
+    if (condition->is_pct || (!*condition->unit && condition->limit == 0))
+        return KPROF_OK;
+    if (!*condition->unit && strcmp(base_unit, TIME_UNIT) == 0)
+        return ask_for_unit(condition->text);
+    if (!kprof_units_parse(condition->unit, base_unit, &factor))
+        return kprof_fail(KPROF_USAGE,
+                          "--fail-on \"%s\": \"%s\" is no unit of %s; give %% for percent of the baseline%s%s",
+                          condition->text, condition->unit, condition->metric,
+                          *base_unit ? ", or its unit " : ", or a number alone", base_unit);
+    condition->limit *= factor;
+    snprintf(condition->unit, sizeof condition->unit, "%s", base_unit);
+    return KPROF_OK;
 }
 
 kprof_status kprof_condition_parse(const char *text, kprof_condition *out)
 {
     *out = (kprof_condition){0};
-    return parse_parts(&(condition_text){&fail_on_kind, text}, out);
+    kprof_status status = parse_parts(&(condition_text){&fail_on_kind, text}, out);
+    if (status != KPROF_OK || strcmp(out->metric, KPROF_TIME_METRIC) != 0)
+        return status;
+    return kprof_condition_settle_unit(out, TIME_UNIT);
 }
 
 kprof_status kprof_condition_parse_filter(const char *text, kprof_condition *out)

@@ -53,7 +53,7 @@ double kprof_change_pct(const kprof_change *change, double amount);
 /* Have both sides enough values for a verdict? */
 bool kprof_change_is_repeated(const kprof_change *change);
 
-/* A condition that a comparison may not meet: "dram__bytes.sum>+3%" is met by a rise of more than 3 percent. */
+/* A condition that a comparison may not meet: "dram__bytes_read.sum>+3%" is met by a rise of more than 3 percent. */
 typedef enum kprof_comparator { KPROF_ABOVE, KPROF_AT_LEAST, KPROF_BELOW, KPROF_AT_MOST } kprof_comparator;
 typedef struct kprof_condition {
     char *text;   /* as given */
@@ -65,11 +65,14 @@ typedef struct kprof_condition {
 } kprof_condition;
 #define KPROF_TIME_METRIC "gpu__time_duration.sum"
 
-/* Read METRIC, one of > >= < <=, a number with or without sign and decimals, and "%" or nothing, as of --fail-on; or,
- * as of --filter, a number with any unit. USAGE, with a message that names the part that is wrong. To be freed with
- * kprof_condition_free. */
+/* Read METRIC, one of > >= < <=, a number with or without sign and decimals, and a unit or nothing. As of --fail-on,
+ * "%" is of the baseline's median, and "duration" needs a unit. USAGE, with a message that names the part that is
+ * wrong. To be freed with kprof_condition_free. */
 kprof_status kprof_condition_parse(const char *text, kprof_condition *out) KPROF_MUST_CHECK;
 kprof_status kprof_condition_parse_filter(const char *text, kprof_condition *out) KPROF_MUST_CHECK;
+/* Bring the limit of a condition of --fail-on to its metric's base unit. USAGE, with a message, for a unit that such
+ * values do not have, and for a time that is given without one: it might as well be a percentage. */
+kprof_status kprof_condition_settle_unit(kprof_condition *condition, const char *base_unit) KPROF_MUST_CHECK;
 /* Does an amount in base units meet the condition, of which the limit is in base units? NaN meets none. */
 bool kprof_condition_is_met(const kprof_condition *condition, double amount);
 void kprof_condition_free(kprof_condition *condition); /* members */

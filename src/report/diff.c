@@ -1,5 +1,6 @@
 /* Reads the values of one pair of groups after the other, compares them, and then judges all kernels together. */
 #include "report/diff.h"
+#include "report/limits.h"
 #include "report/witness.h"
 
 #include <math.h>
@@ -11,10 +12,14 @@
 /* Values are looked up one by one if no more than one of so many is wanted. */
 #define FEW_METRICS 3
 
+/* A message about an unknown metric names so many that may be meant. */
+#define NAMES_TOLD 3
+
 /* Reads the values of a report's launches. */
 typedef struct side_reader {
     const kprof_model *model;
     kprof_value_reader reader;
+    size_t lookups; /* values of a launch that are found one by one; 0: all are read */
     double *values; /* [metric_count of the model] */
     bool *asked;
 } side_reader;
@@ -22,6 +27,7 @@ typedef struct side_reader {
 typedef struct comparer {
     const kprof_page_context *context;
     kprof_diff *diff;
+    kprof_work *work;
     side_reader readers[KPROF_SIDES];
 } comparer;
 
@@ -32,7 +38,7 @@ static kprof_status no_memory(void)
 
 /* Look up the metrics of the comparison, and the witnesses of samples, one by one if they are few. */
 static kprof_status open_values(const kprof_model_walk *walk, const kprof_diff_metrics *metrics, int side,
-                                kprof_value_reader *reader)
+                                side_reader *out)
 {
     const kprof_model *model = walk->model;
     size_t *wanted = calloc(metrics->count + model->witness_count + 1, sizeof *wanted), count = 0;
@@ -44,9 +50,9 @@ static kprof_status open_values(const kprof_model_walk *walk, const kprof_diff_m
     }
     for (size_t i = 0; i < model->witness_count; i++)
         wanted[count++] = model->witnesses[i];
-    kprof_status status = count < model->metric_count / FEW_METRICS
-                              ? kprof_value_reader_open_some(walk, wanted, count, reader)
-                              : kprof_value_reader_open(walk, reader);
+    out->lookups = count < model->metric_count / FEW_METRICS ? count : 0;
+    kprof_status status = out->lookups ? kprof_value_reader_open_some(walk, wanted, count, &out->reader)
+                                       : kprof_value_reader_open(walk, &out->reader);
     free(wanted);
     return status;
 }
@@ -61,7 +67,7 @@ static kprof_status open_reader(comparer *with, int side)
     out->asked = calloc(report->model.metric_count + 1, sizeof *out->asked);
     if (!out->values || !out->asked)
         return no_memory();
-    return open_values(&walk, &with->diff->metrics, side, &out->reader);
+    return open_values(&walk, &with->diff->metrics, side, out);
 }
 
 static void close_reader(side_reader *reader)
@@ -122,6 +128,32 @@ static kprof_status compare_columns(const comparer *with, const kprof_sample col
     return status == KPROF_NO_MEMORY ? no_memory() : status;
 }
 
+/* The launches of a group whose values are read. */
+static size_t launches_read(const kprof_diff *diff, const kprof_launch_group *group)
+{
+    const size_t most = CELLS_MAX / (diff->metrics.count + 1) + KPROF_REPEATS_MIN;
+    return group->id_count < most ? group->id_count : most;
+}
+
+/* Count what it costs to compare a pair, before anything of it is read: a change of each metric, whose row has the
+ * kernel's names, and the values of each launch. */
+static kprof_status charge_pair(comparer *with, const kprof_diff_kernel *kernel)
+{
+    const kprof_diff *diff = with->diff;
+    uint64_t of_change = KPROF_WORK_OF_CHANGE;
+    kprof_status status = KPROF_OK;
+    for (int side = 0; side < KPROF_SIDES && status == KPROF_OK; side++) {
+        const kprof_launch_group *group = kernel->groups[side];
+        const side_reader *reader = &with->readers[side];
+        const uint64_t of_launch = reader->model->metric_count + KPROF_WORK_OF_LOOKUP * reader->lookups +
+                                   KPROF_WORK_OF_SORTING * diff->metrics.count +
+                                   (group->replayed == 0 ? reader->model->witness_count : 0);
+        of_change += strlen(group->kernel->demangled) / KPROF_NAME_BYTES_OF_VALUE;
+        status = kprof_work_charge(with->work, of_launch * launches_read(diff, group));
+    }
+    return status == KPROF_OK ? kprof_work_charge(with->work, of_change * diff->metrics.count) : status;
+}
+
 static kprof_status compare_pair(comparer *with, kprof_diff_kernel *kernel)
 {
     kprof_diff *diff = with->diff;
@@ -132,10 +164,8 @@ static kprof_status compare_pair(comparer *with, kprof_diff_kernel *kernel)
     if (!kernel->changes || !kernel->gates)
         return no_memory();
     for (int side = 0; side < KPROF_SIDES && status == KPROF_OK; side++) {
-        const size_t most = CELLS_MAX / (diff->metrics.count + 1) + KPROF_REPEATS_MIN;
-        const size_t launches = kernel->groups[side]->id_count;
-        columns[side].count = launches < most ? launches : most;
-        diff->is_cut = diff->is_cut || launches > most;
+        columns[side].count = launches_read(diff, kernel->groups[side]);
+        diff->is_cut = diff->is_cut || kernel->groups[side]->id_count > columns[side].count;
         columns[side].values = calloc(diff->metrics.count * columns[side].count + 1, sizeof(double));
         status = columns[side].values ? read_columns(with, side, kernel->groups[side], &columns[side]) : no_memory();
     }
@@ -244,19 +274,42 @@ static kprof_status check_condition(kprof_diff *diff, size_t index)
     return status;
 }
 
-static kprof_status fail_unknown_metric(const kprof_model *const models[KPROF_SIDES], const kprof_condition *condition)
+static bool add_names(const kprof_model *const models[KPROF_SIDES], kprof_strlist *out)
 {
-    kprof_strlist names = KPROF_STRLIST_INIT;
+    const kprof_model *baseline = models[KPROF_BASELINE], *newer = models[KPROF_NEW];
     bool added = true;
-    for (int side = 0; side < KPROF_SIDES; side++) {
-        for (size_t i = 0; i < models[side]->metric_count && added; i++)
-            added = kprof_strlist_add(&names, models[side]->metrics[i].name);
+    for (size_t i = 0; i < newer->metric_count && added; i++)
+        added = kprof_strlist_add(out, newer->metrics[i].name);
+    for (size_t i = 0; i < baseline->metric_count && added; i++) {
+        if (kprof_names_find(&newer->metric_names, baseline->metrics[i].name) == KPROF_NAMES_NONE)
+            added = kprof_strlist_add(out, baseline->metrics[i].name);
     }
-    const char *nearest = kprof_nearest(condition->metric, (const char *const *)names.items, names.count);
+    return added;
+}
+
+/* Name what the reports have that may be meant, or the page that lists all they have. */
+static kprof_status fail_unknown_metric(const kprof_model *const models[KPROF_SIDES], const kprof_diff_request *request,
+                                        const kprof_condition *condition)
+{
+    kprof_strlist names = KPROF_STRLIST_INIT, near = KPROF_STRLIST_INIT;
+    kprof_strbuf told = KPROF_STRBUF_INIT;
+    if (add_names(models, &names) && kprof_nearest_few(condition->metric, &names, NAMES_TOLD, &near)) {
+        for (size_t i = 0; i < near.count; i++)
+            kprof_strbuf_printf(&told, "%s\"%s\"",
+                                i == 0               ? "did you mean "
+                                : i + 1 < near.count ? ", "
+                                                     : " or ",
+                                near.items[i]);
+        if (near.count == 0)
+            kprof_strbuf_printf(&told, "kprof report %s --page raw lists its metrics",
+                                request->settings[KPROF_NEW].file);
+    }
     kprof_status status =
-        kprof_fail(KPROF_UNKNOWN_NAME, "--fail-on \"%s\": metric \"%s\" is in neither report%s%s%s", condition->text,
-                   condition->metric, nearest ? "; did you mean \"" : "", nearest ? nearest : "", nearest ? "\"?" : "");
+        kprof_fail(KPROF_UNKNOWN_NAME, "--fail-on \"%s\": metric \"%s\" is in neither report; %s%s", condition->text,
+                   condition->metric, told.length ? told.data : "", near.count ? "?" : "");
     kprof_strlist_free(&names);
+    kprof_strlist_free(&near);
+    kprof_strbuf_free(&told);
     return status;
 }
 
@@ -273,7 +326,10 @@ static kprof_status find_condition_metrics(const kprof_model *const models[KPROF
             return no_memory();
         const kprof_diff_metric *found = &diff->metrics.items[metric];
         if (found->indexes[KPROF_BASELINE] == SIZE_MAX && found->indexes[KPROF_NEW] == SIZE_MAX)
-            return fail_unknown_metric(models, &request->conditions[i]);
+            return fail_unknown_metric(models, request, &request->conditions[i]);
+        kprof_status status = kprof_condition_settle_unit(&request->conditions[i], found->unit);
+        if (status != KPROF_OK)
+            return status;
         diff->metrics.items[metric].is_tested = true;
         diff->condition_metrics[i] = metric;
     }
@@ -336,6 +392,8 @@ static kprof_status compare_all(comparer *with)
     for (int side = 0; side < KPROF_SIDES && status == KPROF_OK; side++)
         status = open_reader(with, side);
     for (size_t i = 0; i < diff->pairs.count && status == KPROF_OK; i++)
+        status = charge_pair(with, &diff->kernels[i]);
+    for (size_t i = 0; i < diff->pairs.count && status == KPROF_OK; i++)
         status = compare_pair(with, &diff->kernels[i]);
     for (int side = 0; side < KPROF_SIDES; side++)
         close_reader(&with->readers[side]);
@@ -350,12 +408,13 @@ kprof_status kprof_diff_make(const kprof_page_context *context, kprof_diff *out)
     *out = (kprof_diff){.request = context->content};
     for (int side = 0; side < KPROF_SIDES; side++)
         walks[side] = (kprof_model_walk){reports[side].file, models[side], context->options->filter, false};
-    comparer with = {.context = context, .diff = out};
+    kprof_work work = {{reports[KPROF_BASELINE].file, reports[KPROF_NEW].file}, 0};
+    comparer with = {.context = context, .diff = out, .work = &work};
     kprof_status status = kprof_diff_metrics_find(models, context->options->all_rows, &out->metrics);
     if (status == KPROF_OK)
         status = find_condition_metrics(models, out);
     if (status == KPROF_OK)
-        status = kprof_launch_pairs_find(walks, &out->pairs);
+        status = kprof_launch_pairs_find(walks, &work, &out->pairs);
     if (status == KPROF_OK)
         status = list_kernels(out);
     if (status == KPROF_OK)

@@ -22,7 +22,7 @@ typedef struct kprof_diff_outcome {
 /* The content of the page. */
 typedef struct kprof_diff_request {
     kprof_diff_settings settings[KPROF_SIDES];
-    const kprof_condition *conditions; /* [condition_count] */
+    kprof_condition *conditions; /* [condition_count]; limits are brought to base units */
     size_t condition_count;
     kprof_tolerances tolerances;
     bool anyway;                 /* compare what is not comparable */

@@ -163,16 +163,22 @@ static double all_stalls(const kprof_diff_metrics *metrics, const kprof_change *
     return sum;
 }
 
-double kprof_driver_weight(const kprof_diff_metrics *metrics, const kprof_change *changes, size_t index)
+static double weight_of(const kprof_diff_metric *metric, const kprof_change *change, double stalls)
 {
-    const kprof_diff_metric *metric = &metrics->items[index];
-    const double difference = fabs(changes[index].difference);
+    const double difference = fabs(change->difference);
     if (isnan(difference) || difference == 0)
         return 0;
     if (strcmp(metric->unit, "%") == 0)
         return difference / 100;
     if (strcmp(metric->theme, "stalls") == 0)
-        return difference / fmax(all_stalls(metrics, changes), difference);
-    const double baseline = fabs(changes[index].centers[0].median);
+        return difference / fmax(stalls, difference);
+    const double baseline = fabs(change->centers[0].median);
     return baseline > 0 ? difference / baseline : 1;
+}
+
+void kprof_driver_weights(const kprof_diff_metrics *metrics, const kprof_change *changes, double *weights)
+{
+    const double stalls = all_stalls(metrics, changes);
+    for (size_t i = 0; i < metrics->count; i++)
+        weights[i] = weight_of(&metrics->items[i], &changes[i], stalls);
 }

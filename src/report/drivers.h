@@ -30,8 +30,8 @@ void kprof_diff_metrics_free(kprof_diff_metrics *metrics); /* members */
 size_t kprof_diff_metric_of(kprof_diff_metrics *metrics, const kprof_model *const models[KPROF_SIDES],
                             const char *name);
 
-/* How much a change explains, from 0: its share of the baseline's value. A share in percent counts by its points, a
- * stall by its share of all stalls. `changes` are those of `metrics`. */
-double kprof_driver_weight(const kprof_diff_metrics *metrics, const kprof_change *changes, size_t index);
+/* Fill weights[metrics->count]: how much each change explains, from 0: its share of the baseline's value. A share in
+ * percent counts by its points, a stall by its share of all stalls. `changes` are those of `metrics`. */
+void kprof_driver_weights(const kprof_diff_metrics *metrics, const kprof_change *changes, double *weights);
 
 #endif

@@ -95,7 +95,10 @@ void kprof_ingest_free(kprof_ingest *ingest)
 
 static kprof_status bad_record(const char *what, uint64_t number)
 {
-    return kprof_fail(KPROF_BAD_SPOOL, "a spool is damaged: %s %llu", what, (unsigned long long)number);
+    return kprof_fail(
+        KPROF_BAD_SPOOL,
+        "the file in which a process hands kprof its launches is damaged: %s %llu; is the disk of TMPDIR full?", what,
+        (unsigned long long)number);
 }
 
 static const char *or_empty(const char *text)

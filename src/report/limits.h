@@ -21,6 +21,14 @@
 #define KPROF_WORK_PER_FILE_BYTE 1
 #define KPROF_WORK_OF_WITNESS    64 /* comparing one pass, or telling of one witness, is this part of a value */
 
+/* Work of a comparison, in values. */
+#define KPROF_WORK_OF_GROUP       128 /* a kernel and shape of a report */
+#define KPROF_WORK_OF_NAME_BYTE   2   /* of its kernel's names */
+#define KPROF_WORK_OF_CHANGE      16  /* a metric of a pair of these */
+#define KPROF_NAME_BYTES_OF_VALUE 8   /* as many in the row of a change are the work of a value */
+#define KPROF_WORK_OF_LOOKUP      8   /* finding one value of a launch */
+#define KPROF_WORK_OF_SORTING     4   /* a value among those of a metric */
+
 /* Work of matching a pattern with the names of a report's kernels, as core/regex.h counts it. */
 #define KPROF_MATCHING_MAX ((uint64_t)1 << 31)
 

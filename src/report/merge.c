@@ -66,7 +66,9 @@ static kprof_status run(kprof_merge *merge, const char *sql, const int64_t *numb
         rc = sqlite3_step(statement);
     kprof_status status = KPROF_OK;
     if (rc == SQLITE_CONSTRAINT)
-        status = kprof_fail(KPROF_BAD_REPORT, "damaged: rows refer to others that are not there");
+        status = kprof_fail(
+            KPROF_BAD_REPORT,
+            "a report to be merged is damaged: rows refer to others that are not there" KPROF_DAMAGED_ADVICE);
     else if (rc != SQLITE_DONE && rc != SQLITE_ROW)
         status = kprof_store_fail(merge->into, sql);
     sqlite3_finalize(statement);
@@ -151,7 +153,7 @@ static kprof_status add_processes(kprof_merge *merge, const kprof_model *model, 
                             process->host);
         status = know(&merge->processes, &text, id, &there);
         if (status == KPROF_OK && there > 0)
-            status = kprof_fail(KPROF_USAGE, "%s: process %lld of %s is in another report already: the same run twice?",
+            status = kprof_fail(KPROF_USAGE, "%s: process %lld of %s is in another report already: give each run once",
                                 path, (long long)process->pid, process->host);
         if (status == KPROF_OK)
             status = kprof_rows_insert(merge->into, KPROF_ROWS_PROCESS, process, &id);
@@ -314,7 +316,9 @@ static kprof_status add_launches(kprof_merge *merge, const char *path)
                               "max(launch_id)>(SELECT max(id) FROM source.launch) FROM source.value)",
                               &odd);
     if (status == KPROF_OK && odd)
-        return kprof_fail(KPROF_BAD_REPORT, "%s: damaged: rows refer to others that are not there", path);
+        return kprof_fail(KPROF_BAD_REPORT,
+                          "%s: the report is damaged: rows refer to others that are not there" KPROF_DAMAGED_ADVICE,
+                          path);
     char *sql = launch_query();
     if (status == KPROF_OK)
         status = sql ? run(merge, sql, numbers, 3) : kprof_store_no_memory(merge->into);
@@ -393,8 +397,10 @@ kprof_status kprof_merge_add(kprof_merge *merge, const char *path, const char *n
     if (kprof_report_is_unfinished(path))
         status = kprof_fail(KPROF_BAD_REPORT, "%s: its run goes on, or was cut short; merge finished reports", path);
     else if (from->version < OLDEST_VERSION)
-        status = kprof_fail(KPROF_BAD_REPORT, "%s: its schema is version %d; versions from %d on can be merged", path,
-                            from->version, OLDEST_VERSION);
+        status = kprof_fail(KPROF_BAD_REPORT,
+                            "%s: an older kprof made it, with report version %d; kprof merge takes reports from "
+                            "version %d on: measure again with this kprof",
+                            path, from->version, OLDEST_VERSION);
     from->keeps_text = true;
     if (status == KPROF_OK && (status = kprof_model_load(from, &model)) == KPROF_OK) {
         merge->subset = subset;

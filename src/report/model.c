@@ -1,5 +1,6 @@
-/* Frees what was read of a report, and answers small questions about it. */
+/* Frees what was read of a report, answers small questions about it, and keeps account of work with it. */
 #include "report/model.h"
+#include "report/limits.h"
 #include "report/rows.h"
 
 #include <stdlib.h>
@@ -63,4 +64,21 @@ kprof_model_passes kprof_model_passes_of(const kprof_model_device *device, const
 {
     const kprof_model_chip *chip = device->chip_index == SIZE_MAX ? NULL : &model->chips[device->chip_index];
     return chip && chip->schedule ? chip->schedule[metric] : (kprof_model_passes){0};
+}
+
+kprof_status kprof_work_charge(kprof_work *work, uint64_t values)
+{
+    const kprof_report *first = work->reports[0], *second = work->reports[1];
+    uint64_t most = 0;
+    for (size_t i = 0; i < 2 && work->reports[i]; i++)
+        most += KPROF_WORK_BASE + KPROF_WORK_PER_FILE_BYTE * (uint64_t)work->reports[i]->size_bytes;
+    if (values <= most && work->done <= most - values) {
+        work->done += values;
+        return KPROF_OK;
+    }
+    return kprof_fail(KPROF_BAD_REPORT,
+                      "%s%s%s: showing these launches takes more than %llu values, the most that kprof works out for "
+                      "%s of this size; choose fewer launches with -k, -s and -c, or read %s with sqlite3",
+                      first->path, second ? " and " : "", second ? second->path : "", (unsigned long long)most,
+                      second ? "files" : "a file", second ? "them" : "it");
 }

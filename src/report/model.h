@@ -161,6 +161,15 @@ kprof_status kprof_model_launches(const kprof_model_walk *walk, kprof_model_visi
 kprof_status kprof_model_joined_launches(const kprof_model_walk *walk, kprof_model_visit *visit,
                                          void *user) KPROF_MUST_CHECK;
 
+/* What a page does with the launches of one or two reports, counted in values before it is done, so that a small file
+ * cannot ask for gigabytes or minutes. */
+typedef struct kprof_work {
+    const kprof_report *reports[2]; /* the second one may be NULL */
+    uint64_t done;
+} kprof_work;
+/* BAD_REPORT, with a message that names the way out, when it is more than files of this size can be about. */
+kprof_status kprof_work_charge(kprof_work *work, uint64_t values) KPROF_MUST_CHECK;
+
 /* Reads the values of single launches. */
 typedef struct kprof_value_reader {
     kprof_report *report;

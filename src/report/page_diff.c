@@ -220,14 +220,41 @@ static double estimate_pct(const kprof_change *change)
     return kprof_change_pct(change, isnan(change->shift.estimate) ? change->difference : change->shift.estimate);
 }
 
-static void show_verdict(const diff_page *page, const kprof_diff_kernel *kernel)
+/* Of a change that is no noise; 0 of others. */
+static double weight_if_real(const diff_page *page, const kprof_change *change, double weight)
+{
+    const bool is_real = change->state == KPROF_CHANGE_REAL, is_exact = change->metric_class == KPROF_CLASS_EXACT;
+    return is_real && (is_exact || weight * 100 > page->diff->request->tolerances.time_pct) ? weight : 0;
+}
+
+/* Has it too few repeats for a verdict, and does nothing else tell of a change? People see one line on all such. */
+static bool is_unjudged(const diff_page *page, const kprof_diff_kernel *kernel)
+{
+    const kprof_diff_metrics *metrics = &page->diff->metrics;
+    if (!kernel->changes || page->context->options->all_rows ||
+        kprof_change_is_repeated(&kernel->changes[KPROF_DIFF_TIME]))
+        return false;
+    double *weights = calloc(metrics->count + 1, sizeof *weights);
+    if (!weights) {
+        page->emitter->status = KPROF_NO_MEMORY;
+        return false;
+    }
+    kprof_driver_weights(metrics, kernel->changes, weights);
+    bool is_changed = false;
+    for (size_t i = 0; i < metrics->count && !is_changed; i++)
+        is_changed = weight_if_real(page, &kernel->changes[i], weights[i]) > 0;
+    free(weights);
+    return !is_changed;
+}
+
+static void show_verdict(const diff_page *page, const kprof_diff_kernel *kernel, bool is_visible)
 {
     const kprof_change *time = change_of(kernel, KPROF_DIFF_TIME), *cycles = change_of(kernel, KPROF_DIFF_CYCLES);
     kernel_texts texts;
     char repeats[64];
     make_texts(page, kernel, &texts);
     snprintf(repeats, sizeof repeats, "%zu, %zu", time->centers[KPROF_BASELINE].count, time->centers[KPROF_NEW].count);
-    const kprof_emit_field fields[] = {
+    kprof_emit_field fields[] = {
         kprof_field_text("verdict", "Verdict", verdicts[kernel->verdict]),
         or_nothing(pct_field("change_pct", "Time", estimate_pct(time))),
         or_nothing(pct_field("low_pct", "From", kprof_change_pct(time, time->shift.interval.low))),
@@ -240,16 +267,92 @@ static void show_verdict(const diff_page *page, const kprof_diff_kernel *kernel)
         kprof_field_text("kernel", "Kernel", text_of(&texts.kernel)),
         kprof_field_text("note", "Note", text_of(&texts.note)),
     };
+    for (size_t i = 0; i < COUNT_OF(fields); i++)
+        fields[i] = visible_if(fields[i], is_visible);
     show_record(page->emitter, fields, COUNT_OF(fields));
     free_texts(&texts);
 }
 
-static void show_verdicts(const diff_page *page)
+static void show_verdicts(const diff_page *page, const bool *unjudged)
 {
     page->emitter->ops->list_begin(page->emitter, &(kprof_emit_list){"verdicts", "Verdicts", KPROF_LIST_TABLE, true});
     for (size_t i = 0; i < page->diff->kernel_count; i++)
-        show_verdict(page, &page->diff->kernels[i]);
+        show_verdict(page, &page->diff->kernels[i], !unjudged[i]);
     page->emitter->ops->list_end(page->emitter);
+}
+
+/* Kernels and shapes without a verdict that have a function's name in common. */
+typedef struct unjudged_function {
+    const char *name;
+    int64_t count;
+} unjudged_function;
+
+typedef struct unjudged_list {
+    kprof_names names; /* -> index */
+    unjudged_function *functions;
+    size_t count;
+    size_t least, most; /* repeats */
+    bool have_counts;   /* instructions and the like were compared, and are equal then */
+} unjudged_list;
+
+static bool add_unjudged(const kprof_diff *diff, const kprof_diff_kernel *kernel, unjudged_list *to)
+{
+    const char *name = group_of(kernel)->kernel->function;
+    size_t index = kprof_names_find(&to->names, name);
+    if (index == KPROF_NAMES_NONE) {
+        unjudged_function *added = KPROF_APPEND(to->functions, to->count);
+        if (!added || !kprof_names_add(&to->names, name, to->count))
+            return false;
+        added->name = name;
+        index = to->count++;
+    }
+    to->functions[index].count++;
+    for (int side = 0; side < KPROF_SIDES; side++) {
+        const size_t repeats = kernel->changes[KPROF_DIFF_TIME].centers[side].count;
+        to->least = repeats < to->least ? repeats : to->least;
+        to->most = repeats > to->most ? repeats : to->most;
+    }
+    for (size_t i = 0; i < diff->metrics.count; i++) {
+        const kprof_change *change = &kernel->changes[i];
+        to->have_counts = to->have_counts || (change->metric_class == KPROF_CLASS_EXACT && !isnan(change->difference));
+    }
+    return true;
+}
+
+/* "No verdict on time: 1 repeat of each kernel, 5 are needed; counts are equal" */
+static void describe_unjudged(const unjudged_list *list, char *out, size_t size)
+{
+    char repeats[64];
+    if (list->least == list->most)
+        snprintf(repeats, sizeof repeats, "%zu repeat%s", list->most, list->most == 1 ? "" : "s");
+    else
+        snprintf(repeats, sizeof repeats, "%zu to %zu repeats", list->least, list->most);
+    snprintf(out, size, "No verdict on time: %s of each kernel, %d are needed%s", repeats, KPROF_REPEATS_MIN,
+             list->have_counts ? "; counts are equal" : "");
+}
+
+/* Say once why many kernels have no verdict, and which they are. */
+static void show_unjudged(const diff_page *page, const bool *unjudged)
+{
+    const kprof_diff *diff = page->diff;
+    unjudged_list list = {.least = SIZE_MAX};
+    char title[160];
+    for (size_t i = 0; i < diff->kernel_count; i++) {
+        if (unjudged[i] && !add_unjudged(diff, &diff->kernels[i], &list))
+            page->emitter->status = KPROF_NO_MEMORY;
+    }
+    describe_unjudged(&list, title, sizeof title);
+    page->emitter->ops->list_begin(page->emitter, &(kprof_emit_list){"unjudged", title, KPROF_LIST_TABLE, true});
+    for (size_t i = 0; i < list.count; i++) {
+        const kprof_emit_field fields[] = {
+            kprof_field_integer("shapes", "Shapes", list.functions[i].count),
+            kprof_field_text("function", "Kernel", list.functions[i].name),
+        };
+        show_record(page->emitter, fields, COUNT_OF(fields));
+    }
+    page->emitter->ops->list_end(page->emitter);
+    free(list.functions);
+    kprof_names_free(&list.names);
 }
 
 static void show_condition(const diff_page *page, const kprof_diff_kernel *kernel, size_t index)
@@ -309,27 +412,25 @@ static int by_weight(const void *a, const void *b)
     return left->metric < right->metric ? -1 : 1;
 }
 
-static double weight_of(const diff_page *page, const kprof_diff_kernel *kernel, size_t metric)
-{
-    const kprof_diff *diff = page->diff;
-    const double weight = kprof_driver_weight(&diff->metrics, kernel->changes, metric);
-    const bool is_real = kernel->changes[metric].state == KPROF_CHANGE_REAL;
-    const bool is_exact = kernel->changes[metric].metric_class == KPROF_CLASS_EXACT;
-    return is_real && (is_exact || weight * 100 > diff->request->tolerances.time_pct) ? weight : 0;
-}
-
 /* Sorted; NULL when out of memory. Caller frees. */
 static driver *list_drivers(const diff_page *page, const kprof_diff_kernel *kernel)
 {
-    const size_t count = page->diff->metrics.count;
-    driver *drivers = calloc(count + 1, sizeof *drivers);
-    for (size_t i = 0; drivers && i < count; i++)
-        drivers[i] = (driver){i, kernel->changes ? weight_of(page, kernel, i) : 0};
-    if (drivers)
-        qsort(drivers, count, sizeof *drivers, by_weight);
-    else
-        page->emitter->status = KPROF_NO_MEMORY;
-    return drivers;
+    const kprof_diff_metrics *metrics = &page->diff->metrics;
+    driver *drivers = calloc(metrics->count + 1, sizeof *drivers);
+    double *weights = calloc(metrics->count + 1, sizeof *weights);
+    const bool whole = drivers && weights;
+    if (whole && kernel->changes)
+        kprof_driver_weights(metrics, kernel->changes, weights);
+    for (size_t i = 0; whole && i < metrics->count; i++)
+        drivers[i] = (driver){i, kernel->changes ? weight_if_real(page, &kernel->changes[i], weights[i]) : 0};
+    free(weights);
+    if (whole) {
+        qsort(drivers, metrics->count, sizeof *drivers, by_weight);
+        return drivers;
+    }
+    page->emitter->status = KPROF_NO_MEMORY;
+    free(drivers);
+    return NULL;
 }
 
 static bool is_judged(const kprof_diff_kernel *kernel)
@@ -479,7 +580,14 @@ static kprof_status show_page(diff_page *page, const kprof_run_differences *diff
         return status;
     show_comparison(page);
     show_differences(page, differences);
-    show_verdicts(page);
+    bool *unjudged = calloc(page->diff->kernel_count + 1, sizeof *unjudged);
+    if (!unjudged)
+        return kprof_page_end(page->emitter, kprof_fail(KPROF_NO_MEMORY, "comparing the reports: out of memory"));
+    for (size_t i = 0; i < page->diff->kernel_count; i++)
+        unjudged[i] = is_unjudged(page, &page->diff->kernels[i]);
+    show_verdicts(page, unjudged);
+    show_unjudged(page, unjudged);
+    free(unjudged);
     show_conditions(page);
     status = show_kernels(page);
     return kprof_page_end(page->emitter, status);

@@ -1,15 +1,55 @@
-/* Groups are found by keys, texts that tell what groups have in common; a kind of match has a key of its own. */
+/* Groups are found by keys, texts that tell what groups have in common; a kind of match has a key of its own. Names
+ * stand in keys as numbers, so that a key is short however long a name is. */
 #include "report/pairs.h"
+#include "report/limits.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+/* The numbers of the names of a report: [kernel_count], [device_count]. */
+typedef struct name_numbers {
+    size_t *demangled, *functions, *devices;
+} name_numbers;
+
 typedef struct grouping {
     const kprof_model_walk *walk;
+    const name_numbers *numbers;
+    kprof_work *work;
     kprof_names keys; /* -> index of the group */
     kprof_launch_group **groups;
     size_t *count;
 } grouping;
+
+/* The number of a text, the same for equal ones; false when out of memory. */
+static bool number_text(kprof_names *texts, const char *text, size_t *out)
+{
+    *out = kprof_names_find(texts, text);
+    if (*out != KPROF_NAMES_NONE)
+        return true;
+    *out = texts->count;
+    return kprof_names_add(texts, text, *out);
+}
+
+static bool number_names(kprof_names *texts, const kprof_model *model, name_numbers *out)
+{
+    out->demangled = calloc(model->kernel_count + 1, sizeof *out->demangled);
+    out->functions = calloc(model->kernel_count + 1, sizeof *out->functions);
+    out->devices = calloc(model->device_count + 1, sizeof *out->devices);
+    bool whole = out->demangled && out->functions && out->devices;
+    for (size_t i = 0; i < model->kernel_count && whole; i++)
+        whole = number_text(texts, model->kernels[i].demangled, &out->demangled[i]) &&
+                number_text(texts, model->kernels[i].function, &out->functions[i]);
+    for (size_t i = 0; i < model->device_count && whole; i++)
+        whole = number_text(texts, model->devices[i].name, &out->devices[i]);
+    return whole;
+}
+
+static void free_numbers(name_numbers *numbers)
+{
+    free(numbers->demangled);
+    free(numbers->functions);
+    free(numbers->devices);
+}
 
 /* Append "65536,1,1". */
 static void put_shape(kprof_strbuf *key, const uint32_t shape[3])
@@ -26,32 +66,55 @@ static char *make_key(const kprof_launch_group *group, kprof_match match)
     put_shape(&key, shape->block);
     put_shape(&key, shape->cluster);
     kprof_strbuf_printf(&key, "%u %u\n", shape->dynamic_smem_bytes, group->kernel->record.static_smem_bytes);
-    kprof_strbuf_printf(&key, "%s\n", match == KPROF_MATCH_SAME ? group->device->name : "");
-    kprof_strbuf_puts(&key, match == KPROF_MATCH_RENAMED ? group->kernel->function : group->kernel->demangled);
+    kprof_strbuf_printf(&key, "%zu\n", match == KPROF_MATCH_SAME ? group->device_name : SIZE_MAX);
+    kprof_strbuf_printf(&key, "%zu", match == KPROF_MATCH_RENAMED ? group->function : group->demangled);
     return kprof_strbuf_take(&key);
 }
 
-/* The group of a launch, made if it is the first one; NULL when out of memory. */
-static kprof_launch_group *group_of(grouping *to, const kprof_model_launch *launch)
+static kprof_status charge(grouping *to, const kprof_launch_group *group)
 {
-    kprof_launch_group group = {
-        .kernel = launch->kernel, .device = launch->device, .shape = launch->record, .partner = SIZE_MAX};
+    const uint64_t bytes = strlen(group->kernel->demangled) + strlen(group->kernel->function);
+    return kprof_work_charge(to->work, KPROF_WORK_OF_GROUP + KPROF_WORK_OF_NAME_BYTE * bytes);
+}
+
+/* Add a group, which takes over its key. */
+static kprof_status add_group(grouping *to, const kprof_launch_group *group)
+{
+    kprof_launch_group *added = KPROF_APPEND(*to->groups, *to->count);
+    if (!added || !kprof_names_add(&to->keys, group->key, *to->count)) {
+        free(group->key);
+        return kprof_store_no_memory(to->walk->report);
+    }
+    *added = *group;
+    ++*to->count;
+    return charge(to, group);
+}
+
+/* Find the group of a launch, which is made if it is the first one. */
+static kprof_status group_of(grouping *to, const kprof_model_launch *launch, kprof_launch_group **out)
+{
+    const kprof_model *model = to->walk->model;
+    const size_t kernel = (size_t)(launch->kernel - model->kernels);
+    kprof_launch_group group = {.kernel = launch->kernel,
+                                .device = launch->device,
+                                .device_name = to->numbers->devices[launch->device - model->devices],
+                                .demangled = to->numbers->demangled[kernel],
+                                .function = to->numbers->functions[kernel],
+                                .shape = launch->record,
+                                .partner = SIZE_MAX};
     group.key = make_key(&group, KPROF_MATCH_SAME);
     if (!group.key)
-        return NULL;
+        return kprof_store_no_memory(to->walk->report);
     size_t index = kprof_names_find(&to->keys, group.key);
+    kprof_status status = KPROF_OK;
     if (index != KPROF_NAMES_NONE) {
         free(group.key);
-        return &(*to->groups)[index];
+    } else {
+        index = *to->count;
+        status = add_group(to, &group);
     }
-    kprof_launch_group *added = KPROF_APPEND(*to->groups, *to->count);
-    if (!added || !kprof_names_add(&to->keys, group.key, *to->count)) {
-        free(group.key);
-        return NULL;
-    }
-    *added = group;
-    ++*to->count;
-    return added;
+    *out = status == KPROF_OK ? &(*to->groups)[index] : NULL;
+    return status;
 }
 
 /* The values of a kernel that was replayed are not mixed with those of samples. */
@@ -75,22 +138,40 @@ static bool add_id(kprof_launch_group *group, const kprof_model_launch *launch)
 static kprof_status add_launch(void *user, const kprof_model_launch *launch)
 {
     grouping *to = user;
-    kprof_launch_group *group = group_of(to, launch);
-    if (!group)
-        return kprof_store_no_memory(to->walk->report);
+    kprof_launch_group *group;
+    kprof_status status = group_of(to, launch, &group);
+    if (status != KPROF_OK)
+        return status;
     group->launches++;
     if (launch->measured <= 0 || add_id(group, launch))
         return KPROF_OK;
     return kprof_store_no_memory(to->walk->report);
 }
 
-static kprof_status find_groups(const kprof_model_walk *walk, kprof_launch_group **groups, size_t *count)
+static kprof_status find_groups(grouping *to)
 {
-    grouping to = {walk, {0}, groups, count};
-    kprof_model_walk without_values = *walk;
+    kprof_model_walk without_values = *to->walk;
     without_values.values = false;
-    kprof_status status = kprof_model_launches(&without_values, add_launch, &to);
-    kprof_names_free(&to.keys);
+    kprof_status status = kprof_model_launches(&without_values, add_launch, to);
+    kprof_names_free(&to->keys);
+    return status;
+}
+
+/* Find the groups of both reports. */
+static kprof_status find_all_groups(const kprof_model_walk walks[KPROF_SIDES], kprof_work *work,
+                                    kprof_launch_pairs *out)
+{
+    name_numbers numbers[KPROF_SIDES] = {{NULL, NULL, NULL}, {NULL, NULL, NULL}};
+    kprof_names texts = {0};
+    kprof_status status = KPROF_OK;
+    for (int side = 0; side < KPROF_SIDES && status == KPROF_OK; side++) {
+        grouping to = {&walks[side], &numbers[side], work, {0}, &out->groups[side], &out->group_counts[side]};
+        status = number_names(&texts, walks[side].model, &numbers[side]) ? find_groups(&to)
+                                                                         : kprof_store_no_memory(walks[side].report);
+    }
+    for (int side = 0; side < KPROF_SIDES; side++)
+        free_numbers(&numbers[side]);
+    kprof_names_free(&texts);
     return status;
 }
 
@@ -150,12 +231,11 @@ static int by_new_group(const void *a, const void *b)
     return left->sides[KPROF_NEW] < right->sides[KPROF_NEW] ? -1 : 1;
 }
 
-kprof_status kprof_launch_pairs_find(const kprof_model_walk walks[KPROF_SIDES], kprof_launch_pairs *out)
+kprof_status kprof_launch_pairs_find(const kprof_model_walk walks[KPROF_SIDES], kprof_work *work,
+                                     kprof_launch_pairs *out)
 {
-    kprof_status status = KPROF_OK;
     *out = (kprof_launch_pairs){0};
-    for (int side = 0; side < KPROF_SIDES && status == KPROF_OK; side++)
-        status = find_groups(&walks[side], &out->groups[side], &out->group_counts[side]);
+    kprof_status status = find_all_groups(walks, work, out);
     for (kprof_match match = KPROF_MATCH_SAME; match < KPROF_MATCH_COUNT && status == KPROF_OK; match++)
         status = match_groups(out, match);
     if (out->count > 1)

@@ -12,7 +12,8 @@ enum { KPROF_BASELINE, KPROF_NEW, KPROF_SIDES };
 typedef struct kprof_launch_group {
     const kprof_model_kernel *kernel;
     const kprof_model_device *device;
-    kprof_launch_record shape; /* of the first launch: grid, block, cluster and dynamic shared memory */
+    size_t device_name, demangled, function; /* numbers: equal ones stand for equal texts, in both reports */
+    kprof_launch_record shape;               /* of the first launch: grid, block, cluster and dynamic shared memory */
     uint64_t launches;
     uint64_t replayed, multiplexed; /* of those: the ones with values */
     int64_t *ids;                   /* [id_count]: the launches with values, replayed ones if there are any, else the
@@ -44,9 +45,9 @@ typedef struct kprof_launch_pairs {
     size_t count;
 } kprof_launch_pairs;
 
-/* Group the launches that each walk's filter takes, and match the groups. Values are not read. To be freed with
- * kprof_launch_pairs_free, also after a failure. */
-kprof_status kprof_launch_pairs_find(const kprof_model_walk walks[KPROF_SIDES],
+/* Group the launches that each walk's filter takes, and match the groups. Values are not read. The groups are charged
+ * to `work`. To be freed with kprof_launch_pairs_free, also after a failure. */
+kprof_status kprof_launch_pairs_find(const kprof_model_walk walks[KPROF_SIDES], kprof_work *work,
                                      kprof_launch_pairs *out) KPROF_MUST_CHECK;
 void kprof_launch_pairs_free(kprof_launch_pairs *pairs); /* members */
 

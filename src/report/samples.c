@@ -32,7 +32,7 @@ typedef struct sample_walker {
     sample_group *groups;
     size_t group_count;
     kprof_value_reader reader;
-    uint64_t work; /* of the launches so far, in values */
+    kprof_work work; /* of the launches so far */
 } sample_walker;
 
 /* The buffers and results of the group at hand. */
@@ -123,19 +123,13 @@ static uint64_t work_of_witnesses(const kprof_model *model, const kprof_model_ch
  * launches cost too much. */
 static kprof_status charge(sample_walker *walker, const kprof_model_launch *launch)
 {
-    const kprof_model_walk *walk = walker->walk;
-    const uint64_t most = KPROF_WORK_BASE + KPROF_WORK_PER_FILE_BYTE * (uint64_t)walk->report->size_bytes;
-    walker->work += walk->model->metric_count;
+    const kprof_model *model = walker->walk->model;
+    uint64_t values = model->metric_count;
     if (launch->device->chip_index != SIZE_MAX) {
-        const kprof_model_chip *chip = &walk->model->chips[launch->device->chip_index];
-        walker->work += chip->value_count + work_of_witnesses(walk->model, chip);
+        const kprof_model_chip *chip = &model->chips[launch->device->chip_index];
+        values += chip->value_count + work_of_witnesses(model, chip);
     }
-    if (walker->work <= most)
-        return KPROF_OK;
-    return kprof_fail(KPROF_BAD_REPORT,
-                      "%s: its launches want more than %llu values, the most that kprof works out for a file of this "
-                      "size; choose fewer launches with -k, -s and -c, or read it with sqlite3",
-                      walk->report->path, (unsigned long long)most);
+    return kprof_work_charge(&walker->work, values);
 }
 
 /* The first walk. Of multiplexed launches only the first is shown, and only samples have values. */
@@ -288,7 +282,7 @@ static kprof_status show_launch(void *user, const kprof_model_launch *launch)
 
 kprof_status kprof_model_joined_launches(const kprof_model_walk *walk, kprof_model_visit *visit, void *user)
 {
-    sample_walker walker = {.walk = walk, .visit = visit, .user = user};
+    sample_walker walker = {.walk = walk, .visit = visit, .user = user, .work = {{walk->report, NULL}, 0}};
     kprof_model_walk step = {walk->report, walk->model, walk->filter, false};
     kprof_status status = kprof_value_reader_open(walk, &walker.reader);
     if (status == KPROF_OK)

@@ -124,8 +124,10 @@ kprof_status kprof_schema_check(kprof_report *report)
         if (status != KPROF_OK)
             return status;
         if (!check.found)
-            return kprof_fail(KPROF_BAD_REPORT, "%s: damaged: table \"%s\" is missing or not as kprof writes it",
-                              report->path, tables[i].name);
+            return kprof_fail(
+                KPROF_BAD_REPORT,
+                "%s: the report is damaged: table \"%s\" is missing or not as kprof writes it" KPROF_DAMAGED_ADVICE,
+                report->path, tables[i].name);
     }
     return KPROF_OK;
 }

@@ -60,7 +60,9 @@ kprof_status kprof_store_no_memory(const kprof_report *report)
 
 kprof_status kprof_store_damaged(const kprof_report *report, const char *table)
 {
-    return kprof_fail(KPROF_BAD_REPORT, "%s: damaged: table \"%s\" has rows that do not fit", report->path, table);
+    return kprof_fail(KPROF_BAD_REPORT,
+                      "%s: the report is damaged: table \"%s\" has rows that do not fit" KPROF_DAMAGED_ADVICE,
+                      report->path, table);
 }
 
 kprof_status kprof_store_too_much(const kprof_report *report, size_t limit, const char *what)
@@ -199,7 +201,9 @@ static kprof_status check_text(kprof_report *report, int64_t text_bytes)
         return KPROF_OK;
     kprof_status status = kprof_store_size(report, &size); /* the report may be growing */
     if (status == KPROF_OK && text_bytes / 2 > size)
-        status = kprof_fail(KPROF_BAD_REPORT, "%s: damaged: the rows of a table have more text than the file has bytes",
+        status = kprof_fail(KPROF_BAD_REPORT,
+                            "%s: the report is damaged: the rows of a table have more text than the file has "
+                            "bytes" KPROF_DAMAGED_ADVICE,
                             report->path);
     return status;
 }
@@ -481,7 +485,8 @@ static kprof_status check_identity(kprof_report *report)
                           "%s: has report version %lld, made by a newer kprof; this one reads up to %d: upgrade kprof",
                           report->path, (long long)version, KPROF_SCHEMA_VERSION);
     if (version < 1)
-        return kprof_fail(KPROF_BAD_REPORT, "%s: damaged: report version %lld", report->path, (long long)version);
+        return kprof_fail(KPROF_BAD_REPORT, "%s: the report is damaged: its version is %lld" KPROF_DAMAGED_ADVICE,
+                          report->path, (long long)version);
     report->version = (int)version;
     return KPROF_OK;
 }

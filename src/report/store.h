@@ -69,6 +69,7 @@ kprof_status kprof_store_fail(kprof_report *report, const char *operation);
 
 kprof_status kprof_store_no_memory(const kprof_report *report);
 /* A table of a report that was not written so. */
+#define KPROF_DAMAGED_ADVICE "; copy it again from where it was made, or measure again"
 kprof_status kprof_store_damaged(const kprof_report *report, const char *table);
 /* A report that holds more than kprof reads: "... holds more than 64 chips". */
 kprof_status kprof_store_too_much(const kprof_report *report, size_t limit, const char *what);

@@ -110,6 +110,29 @@ static void typing_errors_find_their_word(void **state)
     assert_string_equal(nearest("dram_bytes_read.sum"), "dram__bytes_read.sum");
 }
 
+static void several_words_are_near(void **state)
+{
+    (void)state;
+    static const char *const words[] = {"dram__bytes_write.sum", "sm__cycles_active.avg", "dram__bytes_read.sum",
+                                        "dram__bytes.sum.per_second", "dram__byte.sum"};
+    kprof_strlist items = KPROF_STRLIST_INIT, found = KPROF_STRLIST_INIT;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        assert_true(kprof_strlist_add(&items, words[i]));
+    assert_true(kprof_nearest_few("dram__bytes.sum", &items, 3, &found));
+    assert_int_equal(found.count, 3);
+    assert_string_equal(found.items[0], "dram__byte.sum");
+    assert_string_equal(found.items[1], "dram__bytes_read.sum");
+    assert_string_equal(found.items[2], "dram__bytes_write.sum");
+    kprof_strlist_free(&found);
+    assert_true(kprof_nearest_few("cycles", &items, 2, &found));
+    assert_int_equal(found.count, 1);
+    assert_string_equal(found.items[0], "sm__cycles_active.avg");
+    kprof_strlist_free(&found);
+    assert_true(kprof_nearest_few("zzz", &items, 2, &found));
+    assert_int_equal(found.count, 0);
+    kprof_strlist_free(&items);
+}
+
 static void a_spelling_must_be_nearer(void **state)
 {
     (void)state;
@@ -158,8 +181,9 @@ int main(void)
         cmocka_unit_test(text_grows_and_stays_terminated), cmocka_unit_test(bytes_may_be_zero),
         cmocka_unit_test(take_hands_the_text_over),        cmocka_unit_test(a_failure_is_remembered),
         cmocka_unit_test(lists_keep_order_and_uniqueness), cmocka_unit_test(typing_errors_find_their_word),
-        cmocka_unit_test(a_spelling_must_be_nearer),       cmocka_unit_test(a_part_finds_the_shortest_whole),
-        cmocka_unit_test(unrelated_words_find_nothing),    cmocka_unit_test(very_long_words_are_bounded),
+        cmocka_unit_test(several_words_are_near),          cmocka_unit_test(a_spelling_must_be_nearer),
+        cmocka_unit_test(a_part_finds_the_shortest_whole), cmocka_unit_test(unrelated_words_find_nothing),
+        cmocka_unit_test(very_long_words_are_bounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Checks what the documents say of themselves and of kprof: links lead to files and headings, files that commands name
-and options exist, NEWS knows the version, the glossary is in order and has what is looked up in it.
-Usage: text.py SOURCE BUILD"""
+"""Checks what the documents say of themselves and of kprof: links lead to files and headings, files that commands name,
+options and metrics of conditions exist, NEWS knows the version, the glossary is in order and has what is looked up in
+it. Usage: text.py SOURCE BUILD"""
 import os
 import pathlib
 import re
@@ -79,6 +79,25 @@ def check_options(source, kprof):
         yield f"only {len(mentioned)} options were found in the documents"
 
 
+def check_conditions(source, kprof):
+    """Conditions of --fail-on in examples must be about metrics that the full set has: those of the recorded run."""
+    report = subprocess.run([kprof, "report", source / "samples/vectorAdd-h200.kprof", "--page", "raw", "--json"],
+                            capture_output=True, text=True, check=True)
+    known = set(re.findall(r'"([a-z0-9]+__[a-z0-9_.]+)"', report.stdout))
+    texts = {name: (source / name).read_text() for name in documents(source)}
+    for page in (source / "docs/man").glob("*.1"):
+        texts[f"docs/man/{page.name}"] = re.sub(r"\\\(..", '"', page.read_text())
+    told = subprocess.run([kprof, "diff", "--help"], capture_output=True, text=True, check=True)
+    texts["kprof diff --help"] = told.stdout
+    found = [(name, metric) for name, text in texts.items()
+             for metric in re.findall(r"\b([a-z0-9]+__[a-z0-9_.]+) ?[<>]=? ?[-+]?\d", text)]
+    for name, metric in found:
+        if metric not in known and f'metric "{metric}" is not in' not in texts[name]: # an example of a mistake
+            yield f"{name}: the full set has no {metric}"
+    if "kprof diff --help" not in {name for name, _ in found} or len(found) < 5:
+        yield f"only {len(found)} conditions were found in the documents"
+
+
 def check_news(source, kprof):
     version = subprocess.run([kprof, "--version"], capture_output=True, text=True, check=True).stdout.split()[1]
     if not re.search(rf"^## {re.escape(version)}\b", (source / "NEWS.md").read_text(), re.MULTILINE):
@@ -109,7 +128,7 @@ def check_glossary(source):
 def main(source, build):
     kprof = build / "src/cli/kprof"
     failures = [*check_links(source), *check_paths(source), *check_options(source, kprof), *check_news(source, kprof),
-                *check_glossary(source)]
+                *check_glossary(source), *check_conditions(source, kprof)]
     for failure in failures:
         print(failure)
     return 1 if failures else 0

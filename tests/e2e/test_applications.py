@@ -38,6 +38,19 @@ class ExitStatus(Case):
         self.assertIn("No such file", run.err)
         self.assertIn(f"did you mean {APP}", run.err)
 
+    def test_what_is_wrong_is_said_before_a_gpu_is_missed(self):
+        for program, err in (("./nothing", "cannot start ./nothing: No such file"), (self.dir, "Permission denied"),
+                             ("no-such-program-in-path", "No such file")):
+            with self.subTest(program=program):
+                run = self.kprof(program, env={"KPROF_SIM_PROBE": "no-gpu"})
+                self.assert_run(run, 109)
+                self.assertIn(err, run.err)
+        for options in (["--set", "ful"], ["--rule", "Bottlenek"]):
+            with self.subTest(options=options):
+                run = self.kprof(*options, APP, env={"KPROF_SIM_PROBE": "no-gpu"})
+                self.assert_run(run, 102)
+                self.assertIn("did you mean", run.err)
+
     def test_application_that_is_no_program(self):
         with open(self.path("text"), "w") as file:
             file.write("text")

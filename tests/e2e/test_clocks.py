@@ -75,7 +75,10 @@ class Clocks(ClockCase):
         self.assertEqual(self.calls(), UNLOCKED)
 
     def test_application_that_cannot_start(self):
-        run = self.kprof("--injection-path", INJECTION, "--metrics", METRIC, "--clock-control", "base", "./nothing",
+        with open(self.path("script"), "w") as file:
+            file.write("#!/no/interpreter\n")
+        os.chmod(self.path("script"), 0o755)
+        run = self.kprof("--injection-path", INJECTION, "--metrics", METRIC, "--clock-control", "base", "./script",
                          env=self.clocked())
         self.assert_run(run, 109)
         self.assertEqual(self.calls(), UNLOCKED)
@@ -88,6 +91,7 @@ class Clocks(ClockCase):
     def test_errors_before_cost_no_call(self):
         self.assert_run(self.run_with("base", "--section", "Nonsense"), 102)
         self.assert_run(self.run_with("base", gpus="no-gpu"), 103)
+        self.assert_run(self.kprof("--clock-control", "base", "./nothing", env=self.clocked()), 109)
         self.assertEqual(self.calls(), [])
 
     def test_clock_that_stays_locked(self):

@@ -332,6 +332,28 @@ class Bounds(Case):
         self.refused(run, NO_MATCH, "-k: the pattern took too long", "simplify")
         self.assertEqual(self.report("-k", "regex:^a+$").code, 0)
 
+    def test_comparisons(self):
+        """A few bytes stand for a kernel and shape, a metric of all of these, or a long name in all their rows."""
+        count = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i<{}) "
+        launches = count + ("INSERT INTO launch SELECT i+(SELECT max(id) FROM launch),1,1,1,1,1,1,1,{},1,1,1,1,1,"
+                            "0,0,0,0,0,0,0,0,0,0,'batch',1,'',1 FROM n")
+        stalls = count.format(30000) + ("INSERT INTO metric SELECT i+(SELECT max(id) FROM metric), 'smsp__average_"
+                                        "warps_issue_stalled_'||i||'_per_issue_active.ratio', 'inst', '', 'hardware' "
+                                        "FROM n")
+        for what, statements in {
+                "launches": [launches.format(90000, 1)],
+                "shapes": [launches.format(90000, "i")],
+                "metrics": [stalls, launches.format(3000, "i")],
+                "names": ["UPDATE kernel SET demangled=replace(hex(zeroblob(2000000)), '00', 'x')",
+                          launches.format(3000, "i")]}.items():
+            self.sample(*statements)
+            with self.subTest(what=what):
+                run = self.kprof("diff", "r.kprof", "r.kprof", preexec_fn=limit_time)
+                self.refused(run, BAD_REPORT, "r.kprof", "more than", "with -k, -s and -c")
+                self.assertEqual(run.out, "")
+        self.sample(launches.format(500, "i"))
+        self.assertEqual(self.kprof("diff", "r.kprof", "r.kprof", preexec_fn=limit_time).code, 0)
+
     def test_too_many_metrics_at_once(self):
         if not can_profile():
             self.skipTest("no host library")

@@ -552,6 +552,7 @@ class Pages(Case):
                 self.assert_run(run, 0)
                 texts[page, width] = run.out
         self.assertNotEqual(texts["details", 40], texts["details", 120])
+        self.assertEqual(texts["details", 1], texts["details", 40])
 
     def test_values_tell_their_passes(self):
         self.assert_run(self.collect([], [f"launch={VECTOR_ADD}"]), 0)
@@ -596,6 +597,22 @@ class Comparisons(Case):
         self.assertEqual(strip.sub("", other.out, count=1).split("verdicts")[1], run.out.split("verdicts")[1])
         self.expect(0, "diff", "before.kprof", "before.kprof", "--fail-on", "duration>5%", "-k", "reduce")
 
+    def test_too_few_repeats(self):
+        """They are told once; what changed all the same is told of its kernel."""
+        run = self.expect(0, "diff", "before.kprof", "before.kprof", "-c", "9")
+        self.assertIn("No verdict on time: 1 to 2 repeats of each kernel, 5 are needed; counts are equal", run.out)
+        self.assertEqual(run.out.count("are needed"), 1)
+        self.assertNotIn("Verdicts", run.out)
+        self.assertRegex(run.out, r"\n  Shapes  Kernel\n( +1  \w+ *\n){7}")
+        run = self.expect(0, "diff", "before.kprof", "before.kprof", "-c", "9", "--json")
+        self.assertEqual(len(json.loads(run.out)["verdicts"]), 7)
+        self.assertEqual({row["shapes"] for row in json.loads(run.out)["unjudged"]}, {1})
+        run = self.expect(0, "diff", "before.kprof", "before.kprof", "-c", "9", "--all")
+        self.assertEqual(run.out.count("are needed"), 14)
+        run = self.expect(0, "diff", "before.kprof", "after.kprof", "-c", "1", "-k", "vectorAdd")
+        self.assertNotIn("No verdict on time", run.out)
+        self.assertRegex(run.out, "Verdicts\n.*\n  inconclusive .*1 repeat, 5 are needed")
+
     def test_gates(self):
         words = ("diff", "before.kprof", "after.kprof", "--csv")
         self.expect(0, *words, "--fail-on", "dram__bytes_read.sum>+30%")
@@ -606,6 +623,8 @@ class Comparisons(Case):
         self.expect(113, *words, "--fail-on", "smsp__inst_executed.sum>0", "-k", "vectorAdd")
         self.expect(0, *words, "--fail-on", "smsp__inst_executed.sum>0", "-k", "reduce")
         self.expect(113, *words, "--fail-on", "duration>5%", "-k", "vectorAdd")
+        self.expect(113, *words, "--fail-on", "duration>5us", "-k", "vectorAdd")
+        self.expect(0, *words, "--fail-on", "duration>.1ms", "-k", "vectorAdd")
         self.expect(114, *words, "--fail-on", "duration>5%", "-k", "vectorAdd", "-c", "4")
         self.expect(114, *words, "--fail-on", "duration>5%", "-k", "softmax", "--time-tolerance", "1")
         run = self.expect(113, *words, "--fail-on", "dram.bytes_read>+3%", "-k", "vectorAdd")
@@ -630,7 +649,9 @@ class Comparisons(Case):
                 (["diff"], "which reports?"), (["diff", "before.kprof"], "which reports?"),
                 (["diff", "before.kprof", "after.kprof", "x"], "one word too many"),
                 (["diff", "before.kprof", "after.kprof", "--csv-layout", "ncu"], "ncu has no comparison"),
-                (["diff", "before.kprof", "after.kprof", "--fail-on", "duration>5x"], '"5x" is no number'),
+                (["diff", "before.kprof", "after.kprof", "--fail-on", "duration>5x"], '"x" is no unit of'),
+                (["diff", "before.kprof", "after.kprof", "--fail-on", "duration>5"], '"duration>5%" or "duration>+5%"'),
+                (["diff", "before.kprof", "after.kprof", "--fail-on", "dram__bytes_read.sum>5us"], '"us" is no unit'),
                 (["diff", "before.kprof", "after.kprof", "--time-tolerance", "2%"], "--time-tolerance"),
                 (["diff", "before.kprof", "after.kprof", "--log-file", "before.kprof"], "overwrite"),
                 (["diff", "before.kprof", "after.kprof", "--log-file", "after.kprof"], "overwrite"),
@@ -641,7 +662,11 @@ class Comparisons(Case):
             with self.subTest(words=words):
                 self.expect(101, *words, err=err, out="")
         self.expect(102, "diff", "before.kprof", "after.kprof", "--fail-on", "dram__bytes_reed.sum>5%",
-                    err='did you mean "dram__bytes_read.sum"?', out="")
+                    err='did you mean "dram__bytes_read.sum" or "dram__bytes_write.sum"?', out="")
+        self.expect(102, "diff", "before.kprof", "after.kprof", "--fail-on", "dram__bytes.sum>+3%",
+                    err='did you mean "dram__bytes_read.sum" or "dram__bytes_write.sum"?', out="")
+        self.expect(102, "diff", "before.kprof", "after.kprof", "--fail-on", "zzz>+3%",
+                    err="kprof report after.kprof --page raw lists its metrics", out="")
         self.expect(106, "diff", "before.kprof", "after.kprof", "-k", "gather1", err="after.kprof has no launch")
         run = self.expect(106, "diff", "before.kprof", "after.kprof", "-k", "regex:gather", err="in both reports")
         self.assertIn("only in the new report", run.out)
@@ -832,10 +857,10 @@ class Merges(Case):
                 (101, "which reports", ("rank0", "-o", "all")), (101, "which reports", ("rank0", "rank1")),
                 (101, "are one file", ("rank0", "rank1", "rank0.kprof", "-o", "all")),
                 (101, "are one file", ("rank0", "link", "-o", "all")),
-                (101, "the same run twice", ("rank0", "copy", "-o", "all")),
+                (101, "give each run once", ("rank0", "copy", "-o", "all")),
                 (101, "would overwrite", ("rank0", "rank1", "-f", "-o", "rank1")),
                 (101, "prints nothing", ("rank0", "rank1", "-o", "all", "--csv")),
-                (107, "versions from 4 on", ("rank0", "old", "-o", "all")),
+                (107, "reports from version 4 on", ("rank0", "old", "-o", "all")),
                 (107, "other sections", ("rank0", "other", "-o", "all")),
                 (107, "missing", ("rank0", "missing", "-o", "all"))):
             self.merge(code, *words, err=err)
@@ -1202,6 +1227,14 @@ class Lists(Case):
         self.assert_run(run, 0)
         for text in texts:
             self.assertIn(text, run.out)
+
+    def test_what_can_be_listed(self):
+        run = self.kprof("list", "--csv")
+        self.assert_run(run, 0)
+        words = [row[0] for row in csv.reader(io.StringIO(run.out))][1:]
+        self.assertIn("findings", words)
+        usage = self.kprof("list", "--help").out
+        self.assertIn("|".join(words), usage)
 
     def test_lists(self):
         self.assert_listed(["--list-sets"], "default", "basic", "GH100")

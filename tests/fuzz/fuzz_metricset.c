@@ -1,5 +1,6 @@
-/* Files of sets, sections and findings. The first byte says which, or that the text is a section as a report stores it.
- * A section that reads is resolved and stored as JSON, which must read again; a finding that reads is evaluated. */
+/* Files of sets, sections, findings and aliases. The first byte says which, or that the text is a section as a report
+ * stores it. A section that reads is resolved and stored as JSON, which must read again; a finding that reads is
+ * evaluated. */
 #include "fuzz.h"
 
 #include "metricset/catalog.h"
@@ -90,6 +91,26 @@ static void read_finding(const kprof_json_place *place, const cJSON *value)
     kprof_finding_free(&finding);
 }
 
+static bool has_anything(void *user, const char *name)
+{
+    (void)user;
+    return strlen(name) % 2 == 0;
+}
+
+static void read_aliases(const kprof_json_place *place, const cJSON *value)
+{
+    kprof_alias_file file;
+    const kprof_name_supply supply = {has_anything, NULL};
+    const bool is_read = kprof_alias_file_read(place, value, &file) == KPROF_OK;
+    for (size_t i = 0; i < file.count && is_read; i++) {
+        kprof_strlist chosen = KPROF_STRLIST_INIT;
+        FUZZ_CHECK(kprof_alias_describe(&file.aliases[i]).name != NULL);
+        FUZZ_CHECK(kprof_alias_choose(&file.aliases[i], &supply, &chosen) == KPROF_OK);
+        kprof_strlist_free(&chosen);
+    }
+    kprof_alias_file_free(&file);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     kprof_json_place place = {NULL, "x.json", 0};
@@ -108,6 +129,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     } else if (kprof_json_parse(&place, text, length, &value) == KPROF_OK) {
         if (kind == 'F')
             read_finding(&place, value);
+        else if (kind == 'A')
+            read_aliases(&place, value);
         else
             read_section(&place, value);
     }

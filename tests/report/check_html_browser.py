@@ -37,6 +37,10 @@ class Pages(unittest.TestCase):
                    "memory": make_memory(SAMPLE, folder / "memory.kprof"),
                    "less": change(SAMPLE, folder / "less.kprof", ("DELETE FROM value WHERE metric_id = (SELECT id FROM "
                                                                   "metric WHERE name = ?)", [WARPS]))}
+        other = change(SAMPLE, folder / "other.kprof", "UPDATE device SET name = 'NVIDIA H100', uuid = 'other'",
+                       "UPDATE process SET pid = pid + 1", "UPDATE run SET start_unix_ns = start_unix_ns + 1")
+        reports["merged"] = folder / "merged.kprof"
+        subprocess.run([KPROF, "merge", "-q", "-o", reports["merged"], reports["kernels"], other], check=True)
         cls.pages = {name: str(folder / f"{name}.html") for name in [*reports, "diff"]}
         for name, report in reports.items():
             assert write_page(KPROF, "report", report, "--html", cls.pages[name]).returncode == 0
@@ -206,6 +210,17 @@ class Pages(unittest.TestCase):
         self.assertEqual(self.evaluate("document.activeElement.id"), "section-Occupancy")
         self.assertEqual(self.evaluate("document.querySelector('h1').textContent"), name)
 
+    def test_a_kernel_has_a_row_for_each_kind_of_device(self):
+        self.open("merged")
+        rows = [cells for cells in self.cells() if cells["Kernel"].startswith("vectorAdd")]
+        self.assertEqual({cells["Device"] for cells in rows}, {"NVIDIA H200", "NVIDIA H100"})
+        for device in ("NVIDIA H200", "NVIDIA H100"):
+            self.open("merged")
+            row = f"[...document.querySelectorAll('{TABLE} tbody tr')].find(row => " \
+                  f"row.innerText.includes('vectorAdd') && row.innerText.includes('{device}'))"
+            self.click(f"{row}.querySelector('a')")
+            self.assertIn(device, self.evaluate("document.querySelector('.facts').innerText"))
+
     def test_the_memory_chart(self):
         self.open("memory", "#launch-0/MemoryWorkloadAnalysis")
         rows = self.evaluate("[...document.querySelectorAll('.memory tbody tr')]"
@@ -325,6 +340,11 @@ class Pages(unittest.TestCase):
         for fragment in ("", "#launch-0", "#run", "#kernel-3"):
             self.open("kernels", fragment, width=400)
             self.assertLessEqual(self.evaluate("document.documentElement.scrollWidth"), 400)
+
+    def test_all_columns_of_the_kernels_fit_a_common_window(self):
+        self.open("kernels", width=1260)
+        place = f"document.querySelector('{TABLE} .scroll')"
+        self.assertLessEqual(*self.evaluate(f"[{place}.scrollWidth, {place}.clientWidth]"))
 
     def test_it_is_dark_where_the_reader_wants_that(self):
         paper = "getComputedStyle(document.body).backgroundColor"

@@ -96,7 +96,7 @@ def make_kernels(report, target):
                            "registers_per_thread_compiled, static_smem_bytes, local_bytes_per_thread, constant_bytes, "
                            "max_threads_per_block, binary_version, ptx_version FROM kernel WHERE id = ?2",
                            [name, kernel]))
-        scale, work = numbers.uniform(0.2, 3), 10 ** numbers.uniform(-0.3, 2)
+        scale, work = numbers.uniform(0.2, 1.2), 10 ** numbers.uniform(-0.3, 2)
         for _ in range(number):
             launch += 1
             statements.append((f"INSERT INTO launch (id, kernel_id, {names}) SELECT ?, (SELECT max(id) FROM kernel), "

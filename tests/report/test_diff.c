@@ -100,8 +100,14 @@ static void conditions_are_read(void **state)
         double limit;
         bool is_pct;
     } rows[] = {
-        {"dram__bytes.sum>+3%", "dram__bytes.sum", KPROF_ABOVE, 3, true},
+        {"dram__bytes_read.sum>+3%", "dram__bytes_read.sum", KPROF_ABOVE, 3, true},
         {"duration > 5.5 %", KPROF_TIME_METRIC, KPROF_ABOVE, 5.5, true},
+        {"duration>+5%", KPROF_TIME_METRIC, KPROF_ABOVE, 5, true},
+        {"duration>5us", KPROF_TIME_METRIC, KPROF_ABOVE, 5000, false},
+        {"duration>=-.5 ms", KPROF_TIME_METRIC, KPROF_AT_LEAST, -500000, false},
+        {"gpu__time_duration.sum>20ns", KPROF_TIME_METRIC, KPROF_ABOVE, 20, false},
+        {"duration<2s", KPROF_TIME_METRIC, KPROF_BELOW, 2e9, false},
+        {"duration>0", KPROF_TIME_METRIC, KPROF_ABOVE, 0, false},
         {"smsp__inst_executed.sum>=1", "smsp__inst_executed.sum", KPROF_AT_LEAST, 1, false},
         {"lts__t_sector_hit_rate.pct<-10%", "lts__t_sector_hit_rate.pct", KPROF_BELOW, -10, true},
         {"a.sum<=.5", "a.sum", KPROF_AT_MOST, 0.5, false},
@@ -126,13 +132,19 @@ static void wrong_conditions_name_what_is_wrong(void **state)
         {"duration", "\"duration\" is no comparison"},
         {">3%", "\">3%\" is a comparison of no"},
         {"a.sum>", "\"\" is no number"},
-        {"a.sum>3x", "\"3x\" is no number"},
+        {"duration>3x",
+         "\"x\" is no unit of gpu__time_duration.sum; give % for percent of the baseline, or its unit ns"},
         {"a.sum>%", "\"%\" is no number"},
-        {"a.sum>3%%", "\"3%%\" is no number"},
+        {"duration>3%%", "\"%%\" is no unit of"},
         {"a.sum>>3", "\">3\" is no number"},
-        {"a.sum>1e5", "\"1e5\" is no number"},
+        {"duration>1e5", "\"e5\" is no unit of"},
         {"a.sum>nan", "\"nan\" is no number"},
         {"a.sum>+-3", "\"+-3\" is no number"},
+        {"a.sum>3 of the longest units", "\"3 of the longest units\" is no number"},
+        {"duration>5", "\"duration>5%\" or \"duration>+5%\""},
+        {"duration>5", "\"duration>5us\""},
+        {"duration > -5 ", "\"duration > -5 %\" for"},
+        {"gpu__time_duration.sum>=5", "\"gpu__time_duration.sum>=5us\""},
     };
     log_capture capture;
     for (size_t i = 0; i < COUNT(rows); i++) {
@@ -141,6 +153,37 @@ static void wrong_conditions_name_what_is_wrong(void **state)
         assert_int_equal(kprof_condition_parse(rows[i][0], &condition), KPROF_USAGE);
         if (!strstr(capture.last, rows[i][1]) || !strstr(capture.last, rows[i][0]))
             fail_msg("%s: %s", rows[i][0], capture.last);
+        kprof_condition_free(&condition);
+    }
+    kprof_log_set_sink(NULL, NULL);
+}
+
+static void limits_have_the_unit_of_their_metric(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *unit, *refused;
+        double limit;
+    } rows[] = {
+        {"gpu__time_active.sum>5", "ns", "\"gpu__time_active.sum>5us\"", 0},
+        {"gpu__time_active.sum>5us", "ns", NULL, 5000},
+        {"gpu__time_active.sum>5%", "ns", NULL, 5},
+        {"dram__bytes_read.sum>5us", "byte", "\"us\" is no unit of dram__bytes_read.sum", 0},
+        {"dram__bytes_read.sum>5MB", "byte", NULL, 5e6},
+        {"smsp__inst_executed.sum>5", "inst", NULL, 5},
+        {"smsp__inst_executed.sum>1e5", "inst", "\"e5\" is no unit", 0},
+    };
+    log_capture capture;
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        kprof_condition condition;
+        assert_int_equal(kprof_condition_parse(rows[i].text, &condition), KPROF_OK);
+        log_capture_start(&capture);
+        kprof_status status = kprof_condition_settle_unit(&condition, rows[i].unit);
+        assert_int_equal(status, rows[i].refused ? KPROF_USAGE : KPROF_OK);
+        if (rows[i].refused && !strstr(capture.last, rows[i].refused))
+            fail_msg("%s: %s", rows[i].text, capture.last);
+        if (!rows[i].refused)
+            assert_true(condition.limit == rows[i].limit);
         kprof_condition_free(&condition);
     }
     kprof_log_set_sink(NULL, NULL);
@@ -297,7 +340,8 @@ static void find_pairs(const char *const *baseline, const char *const *newer, ch
         assert_int_equal(kprof_model_load(reports[side], &models[side]), KPROF_OK);
         walks[side] = (kprof_model_walk){reports[side], &models[side], NULL, false};
     }
-    assert_int_equal(kprof_launch_pairs_find(walks, &pairs), KPROF_OK);
+    kprof_work work = {{reports[0], reports[1]}, 0};
+    assert_int_equal(kprof_launch_pairs_find(walks, &work, &pairs), KPROF_OK);
     text[0] = '\0';
     for (size_t i = 0; i < pairs.count; i++) {
         const kprof_launch_pair *pair = &pairs.pairs[i];
@@ -448,6 +492,7 @@ int main(void)
         cmocka_unit_test(noise_is_no_change),
         cmocka_unit_test(conditions_are_read),
         cmocka_unit_test(wrong_conditions_name_what_is_wrong),
+        cmocka_unit_test(limits_have_the_unit_of_their_metric),
         cmocka_unit_test(conditions_are_met_or_open),
         cmocka_unit_test(verdicts_need_all_evidence),
         cmocka_unit_test(one_program_twice_is_neither_better_nor_worse),
