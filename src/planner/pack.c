@@ -104,14 +104,9 @@ static bool goes_with(kprof_packing *p, size_t count)
     return ask(p, p->alike, alike) && ask(p, p->listed, count + 1);
 }
 
-static kprof_traits traits_of(const kprof_pack_counter *counter)
-{
-    return counter->domain ? kprof_places_traits(&(kprof_counter_places){{counter->domain}, 1}) : counter->traits;
-}
-
 static bool is_slow(const kprof_pack_counter *counter)
 {
-    return traits_of(counter).possible & KPROF_IS_SLOW;
+    return (counter->domain ? kprof_place_traits(counter->domain) : counter->traits.possible) & KPROF_IS_SLOW;
 }
 
 /* Find a place for one more counter beside `count` that are listed. */
@@ -264,6 +259,12 @@ static size_t weigh(size_t count, size_t sm_count)
     return sm_count + (count > sm_count ? 3 : 0);
 }
 
+/* They take room from each other: there is one for counters of the SMs, and one for all others. */
+static bool compete(const kprof_pack_bundle *a, const kprof_pack_bundle *b)
+{
+    return (a->sm_count > 0 && b->sm_count > 0) || (a->sm_count < a->count && b->sm_count < b->count);
+}
+
 /* Take the place of another bundle, of those that will find room again most easily first. */
 static bool put_out_another(kprof_packing *p, size_t bundle)
 {
@@ -275,7 +276,8 @@ static bool put_out_another(kprof_packing *p, size_t bundle)
             const kprof_pack_bundle *b = &p->bundles[i];
             size_t cost = 4 * p->troubles[i] + weigh(b->count, b->sm_count);
             if (b->pass >= p->pass_count || tried[i] || cost >= least || p->passes[b->pass].is_fixed ||
-                p->passes[b->pass].is_closed || b->count > p->bundles[bundle].count + 1)
+                p->passes[b->pass].is_closed || b->count > p->bundles[bundle].count + 1 ||
+                !compete(b, &p->bundles[bundle]))
                 continue;
             best = i;
             least = cost;
@@ -492,8 +494,8 @@ static bool takes_guest(kprof_packing *p, size_t pass, const guests *g)
         const kprof_pack_counter *counter = &p->counters[i];
         if (p->bundles[counter->bundle].pass != pass)
             continue;
-        has.possible |= traits_of(counter).possible;
-        has.certain |= traits_of(counter).certain;
+        has.possible |= counter->domain ? kprof_place_traits(counter->domain) : counter->traits.possible;
+        has.certain |= counter->domain ? kprof_place_traits(counter->domain) : counter->traits.certain;
         p->question[count++] = (kprof_placed_counter){counter->name, counter->domain};
     }
     p->question[count] = (kprof_placed_counter){g->in_tpcs, 0};

@@ -73,21 +73,13 @@ static kprof_status keep_what_fits(filling *f, bool defers, kprof_packing *packi
     return status;
 }
 
-/* `all`: the names in alphabetical order, of which `draft` is CUPTI's image. */
-static kprof_status fill(filling *f, bool defers, const kprof_strlist *all, const kprof_config_image *draft)
+static kprof_status fill(filling *f, bool defers, kprof_packing *packing)
 {
-    kprof_packing packing = {0};
-    kprof_status status = kprof_packing_read(f->host, all, draft, &packing);
-    if (status == KPROF_OK) {
-        kprof_packing_clear(&packing, f->wish->limits->max_passes);
-        status = keep_what_fits(f, defers, &packing);
-    }
-    if (status == KPROF_OK && packing.pass_count > 0)
-        status = kprof_packing_make_room(f->host, &packing);
-    if (status == KPROF_OK && packing.pass_count > 0)
-        status = kprof_packing_image(f->host, &packing, &f->image);
-    kprof_packing_free(&packing);
-    return status;
+    kprof_packing_clear(packing, f->wish->limits->max_passes);
+    kprof_status status = keep_what_fits(f, defers, packing);
+    if (status == KPROF_OK && packing->pass_count > 0)
+        status = kprof_packing_make_room(f->host, packing);
+    return status == KPROF_OK && packing->pass_count > 0 ? kprof_packing_image(f->host, packing, &f->image) : status;
 }
 
 /* Put names where they belong: `collect` gets those that are kept, or has them already where `kept` is NULL. */
@@ -107,12 +99,16 @@ static kprof_status sort_out(const kprof_strlist *names, const bool *kept, kprof
 static kprof_status keep_the_best(kprof_host *host, const kprof_planner_wish *wish, kprof_planned *out)
 {
     filling best = {.usefulness = -1};
+    kprof_packing packing = {0};
     kprof_config_image draft;
     kprof_config_image_free(&out->image);
     kprof_status status = kprof_host_draft_image(host, &out->collect, &draft);
+    if (status == KPROF_OK)
+        status = kprof_packing_read(host, &out->collect, &draft, &packing);
+    kprof_config_image_free(&draft);
     for (int defers = 0; defers < 2 && status == KPROF_OK; defers++) {
         filling f = {.host = host, .wish = wish, .kept = calloc(wish->names->count + 1, sizeof(*f.kept))};
-        status = f.kept ? fill(&f, defers, &out->collect, &draft) : KPROF_NO_MEMORY;
+        status = f.kept ? fill(&f, defers, &packing) : KPROF_NO_MEMORY;
         filling worse = f;
         if (status == KPROF_OK && f.usefulness > best.usefulness) {
             worse = best;
@@ -121,7 +117,7 @@ static kprof_status keep_the_best(kprof_host *host, const kprof_planner_wish *wi
         kprof_config_image_free(&worse.image);
         free(worse.kept);
     }
-    kprof_config_image_free(&draft);
+    kprof_packing_free(&packing);
     out->image = best.image;
     kprof_strlist_free(&out->collect);
     if (status == KPROF_OK)
