@@ -83,7 +83,8 @@ def find_difference(expected, output):
 
 def needs(command):
     """What a command needs besides a reporter: "cupti", "sqlite3" or nothing ("")."""
-    if PROFILES.search(command) or re.search(r"--(query-metrics|list-sets|list-chips|plan)|kprof explain", command):
+    asks = r"--(query-metrics|list-sets|list-chips|plan)|kprof (explain|plan) "
+    if PROFILES.search(command) or re.search(asks, command):
         return "cupti"
     return "sqlite3" if re.search(r"(^|[|&;] *)sqlite3 ", command) else ""
 
