@@ -341,8 +341,15 @@ static kprof_status find_condition_metrics(const kprof_model *const models[KPROF
         if (metric == SIZE_MAX)
             return no_memory();
         const kprof_diff_metric *found = &diff->metrics.items[metric];
-        if (found->indexes[KPROF_BASELINE] == SIZE_MAX && found->indexes[KPROF_NEW] == SIZE_MAX)
+        const bool in_baseline = found->indexes[KPROF_BASELINE] != SIZE_MAX;
+        const bool in_new = found->indexes[KPROF_NEW] != SIZE_MAX;
+        if (!in_baseline && !in_new)
             return fail_unknown_metric(models, request, &request->conditions[i]);
+        if (!in_baseline || !in_new)
+            return kprof_fail(KPROF_UNKNOWN_NAME,
+                              "--fail-on \"%s\": only %s has the metric \"%s\"; collect it in both runs",
+                              request->conditions[i].text, request->settings[in_new ? KPROF_NEW : KPROF_BASELINE].file,
+                              request->conditions[i].metric);
         kprof_status status = kprof_condition_settle_unit(&request->conditions[i], found->unit);
         if (status != KPROF_OK)
             return status;

@@ -620,6 +620,9 @@ class Comparisons(Case):
                           err="1 failed")
         self.assertEqual(len({len(row) for row in csv.reader(run.out.splitlines())}), 1)
         self.expect(114, *words, "--fail-on", "duration>5%", "-k", "transpose", err="inconclusive")
+        self.expect(0, "report", "after.kprof", "--metrics", "gpu__time_duration", "-o", "times")
+        self.expect(102, "diff", "before.kprof", "times", "--fail-on", "dram__bytes_read.sum>+3%",
+                    err="only before.kprof has the metric")
         self.expect(113, *words, "--fail-on", "smsp__inst_executed.sum>0", "-k", "vectorAdd")
         self.expect(0, *words, "--fail-on", "smsp__inst_executed.sum>0", "-k", "reduce")
         self.expect(113, *words, "--fail-on", "duration>5%", "-k", "vectorAdd")
