@@ -234,7 +234,12 @@ kprof_status kprof_condition_parse(const char *text, kprof_condition *out)
 kprof_status kprof_condition_parse_filter(const char *text, kprof_condition *out)
 {
     *out = (kprof_condition){0};
-    return parse_parts(&(condition_text){&filter_kind, text}, out);
+    kprof_status status = parse_parts(&(condition_text){&filter_kind, text}, out);
+    const bool is_time = status == KPROF_OK && strcmp(out->metric, KPROF_TIME_METRIC) == 0;
+    if (is_time && !*out->unit && out->limit != 0)
+        status = kprof_fail(KPROF_USAGE, "--filter \"%s\": the limit has no unit; give \"%sus\", or ns, ms or s", text,
+                            text);
+    return status;
 }
 
 void kprof_condition_free(kprof_condition *condition)

@@ -382,6 +382,8 @@ static void summaries(void **state)
     assert_refused("report r.kprof --group-by nvtx", "kprof records no NVTX ranges to group by");
     assert_refused("report r.kprof --filter duration", "--filter \"duration\": \"duration\" is no comparison; give");
     assert_refused("report r.kprof --page session --filter duration>1us", "--filter chooses launches for the pages");
+    assert_refused("report r.kprof --filter duration>5", "give \"duration>5us\"");
+    assert_int_equal(parse("report r.kprof --filter duration>0"), KPROF_OK);
     assert_refused("--filter duration>long app", "\"long\" is no number with or without unit");
 }
 
