@@ -128,8 +128,7 @@ static void show_row(kprof_emitter *emitter, const kprof_ranked *row, const row_
 
 static void show_group(kprof_emitter *emitter, kprof_ranking *ranking, const kprof_ranked *row)
 {
-    const bool is_measured = row->group->not_measured < row->group->launches;
-    const kprof_findings *findings = is_measured ? kprof_ranking_evaluate(ranking, row->group) : NULL;
+    const kprof_findings *findings = kprof_ranking_evaluate(ranking, row->group);
     const bool base_units = emitter->options->base_units;
     row_texts texts = {
         .part = KPROF_STRBUF_INIT, .notes = KPROF_STRBUF_INIT, .limit = {.value = NAN}, .best = {.value = NAN}};

@@ -13,7 +13,8 @@ const kprof_findings *kprof_ranking_evaluate(kprof_ranking *ranking, const kprof
 {
     const kprof_groups *groups = &ranking->groups;
     kprof_rollup_finish(groups->rollup, group->device->chip_index, group->totals, &ranking->rolled_up);
-    return ranking->rules ? kprof_rules_apply(ranking->rules, ranking->rolled_up.values) : NULL;
+    const bool is_measured = group->not_measured < group->launches;
+    return ranking->rules && is_measured ? kprof_rules_apply(ranking->rules, ranking->rolled_up.values) : NULL;
 }
 
 static double value_of(const kprof_ranking *ranking, const char *name)

@@ -30,8 +30,8 @@ typedef struct kprof_ranking {
 kprof_status kprof_ranking_make(const kprof_page_context *context, kprof_ranking *out) KPROF_MUST_CHECK;
 void kprof_ranking_free(kprof_ranking *ranking); /* members */
 
-/* Roll up the values of a row's group into ranking->rolled_up, and look for findings; NULL: the options name none.
- * Valid until the next call. */
+/* Roll up the values of a row's group into ranking->rolled_up, and look for findings; NULL: the options name none,
+ * or no launch of the group was measured. Valid until the next call. */
 const kprof_findings *kprof_ranking_evaluate(kprof_ranking *ranking, const kprof_group *group);
 
 #endif
