@@ -75,17 +75,24 @@ static kprof_status run(kprof_merge *merge, const char *sql, const int64_t *numb
     return status;
 }
 
-/* The first number that a query gives. */
-static kprof_status ask(kprof_merge *merge, const char *sql, int64_t *out)
+/* The first number that a query gives, with texts for its parameters. */
+static kprof_status ask_about(kprof_merge *merge, const char *sql, const char *const *texts, int count, int64_t *out)
 {
     sqlite3_stmt *statement = NULL;
     int rc = sqlite3_prepare_v2(merge->into->db, sql, -1, &statement, NULL);
+    for (int i = 0; i < count && rc == SQLITE_OK; i++)
+        rc = sqlite3_bind_text(statement, i + 1, texts[i], -1, SQLITE_STATIC);
     if (rc == SQLITE_OK)
         rc = sqlite3_step(statement);
     *out = rc == SQLITE_ROW ? sqlite3_column_int64(statement, 0) : 0;
     kprof_status status = rc == SQLITE_ROW ? KPROF_OK : kprof_store_fail(merge->into, sql);
     sqlite3_finalize(statement);
     return status;
+}
+
+static kprof_status ask(kprof_merge *merge, const char *sql, int64_t *out)
+{
+    return ask_about(merge, sql, NULL, 0, out);
 }
 
 /* The id of a row that is known under its text; 0: there is none. Takes the text over otherwise. */
@@ -195,55 +202,26 @@ static kprof_status add_sources(kprof_merge *merge, const char *name, int versio
     return status;
 }
 
-/* Does the new report have this section of the chip, word for word? */
-static kprof_status has_section(kprof_merge *merge, const char *chip, const char *definition, bool *out)
-{
-    sqlite3_stmt *statement = NULL;
-    int rc = sqlite3_prepare_v2(merge->into->db, "SELECT 1 FROM main.section WHERE chip=?1 AND definition=?2", -1,
-                                &statement, NULL);
-    if (rc == SQLITE_OK)
-        rc = sqlite3_bind_text(statement, 1, chip, -1, SQLITE_STATIC);
-    if (rc == SQLITE_OK)
-        rc = sqlite3_bind_text(statement, 2, definition, -1, SQLITE_STATIC);
-    if (rc == SQLITE_OK)
-        rc = sqlite3_step(statement);
-    *out = rc == SQLITE_ROW;
-    sqlite3_finalize(statement);
-    return rc == SQLITE_ROW || rc == SQLITE_DONE ? KPROF_OK : kprof_store_fail(merge->into, "reading sections");
-}
-
 /* Store the sections of a chip, or count those that are there. */
 static kprof_status add_sections(kprof_merge *merge, const kprof_model_chip *chip, bool is_planned, size_t *same)
 {
     kprof_status status = KPROF_OK;
     for (size_t i = 0; i < chip->section_count && status == KPROF_OK; i++) {
         const kprof_section *section = &chip->sections[i];
-        bool is_there = false;
+        int64_t is_there = 0;
         char *json = kprof_section_to_json(section);
         if (!json)
             return kprof_store_no_memory(merge->into);
         if (is_planned)
-            status = has_section(merge, chip->name, json, &is_there);
+            status = ask_about(merge, "SELECT EXISTS(SELECT 1 FROM main.section WHERE chip=?1 AND definition=?2)",
+                               (const char *const[]){chip->name, json}, 2, &is_there);
         else
             status = kprof_store_write(merge->into, KPROF_SQL_ADD_SECTION, "ssss", chip->name, section->id,
                                        section->name, json);
         free(json);
-        *same += is_there;
+        *same += is_there > 0;
     }
     return status;
-}
-
-static kprof_status ask_of_chip(kprof_merge *merge, const char *sql, const char *chip, int64_t *out)
-{
-    sqlite3_stmt *statement = NULL;
-    int rc = sqlite3_prepare_v2(merge->into->db, sql, -1, &statement, NULL);
-    if (rc == SQLITE_OK)
-        rc = sqlite3_bind_text(statement, 1, chip, -1, SQLITE_STATIC);
-    if (rc == SQLITE_OK)
-        rc = sqlite3_step(statement);
-    *out = rc == SQLITE_ROW ? sqlite3_column_int64(statement, 0) : 0;
-    sqlite3_finalize(statement);
-    return rc == SQLITE_ROW ? KPROF_OK : kprof_store_fail(merge->into, sql);
 }
 
 /* Sections and passes belong to a chip; launches of two plans could not be told apart by it. */
@@ -267,11 +245,12 @@ static kprof_status add_plans(kprof_merge *merge, const kprof_model *model, cons
         status = ask(merge, compare, &differs);
     for (size_t i = 0; i < model->chip_count && status == KPROF_OK && !differs; i++) {
         const kprof_model_chip *chip = &model->chips[i];
+        const char *const name[] = {chip->name};
         int64_t is_planned = 0, there = 0;
         size_t same = 0;
-        status = ask_of_chip(merge, "SELECT count(*) FROM planned WHERE chip=?1", chip->name, &is_planned);
+        status = ask_about(merge, "SELECT count(*) FROM planned WHERE chip=?1", name, 1, &is_planned);
         if (status == KPROF_OK)
-            status = ask_of_chip(merge, "SELECT count(*) FROM main.section WHERE chip=?1", chip->name, &there);
+            status = ask_about(merge, "SELECT count(*) FROM main.section WHERE chip=?1", name, 1, &there);
         if (status == KPROF_OK)
             status = add_sections(merge, chip, is_planned > 0, &same);
         differs = is_planned > 0 && (same != chip->section_count || same != (size_t)there);

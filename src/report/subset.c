@@ -131,7 +131,9 @@ static kprof_status take_sections(const kprof_subset *subset, const char *path, 
         kprof_model_chip *chip = &model->chips[i];
         size_t left = 0;
         for (size_t k = 0; k < chip->section_count; k++) {
-            if (taken[at++])
+            /* One from the run's own --metrics gives way to that of the metrics that are named here. */
+            const bool gives_way = subset->metrics->count > 0 && strcmp(names[at], KPROF_NAMED_SECTION_ID) == 0;
+            if (taken[at++] && !gives_way)
                 chip->sections[left++] = chip->sections[k];
             else
                 kprof_section_free(&chip->sections[k]);
@@ -183,28 +185,13 @@ static kprof_status add_named(kprof_model *model, kprof_model_chip *chip, const 
     return whole ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
 }
 
-/* A section of the same id, from the run's own --metrics, gives way to that of the named metrics. */
-static void drop_named(kprof_model_chip *chip)
-{
-    size_t left = 0;
-    for (size_t i = 0; i < chip->section_count; i++) {
-        if (strcmp(chip->sections[i].id, KPROF_NAMED_SECTION_ID) == 0)
-            kprof_section_free(&chip->sections[i]);
-        else
-            chip->sections[left++] = chip->sections[i];
-    }
-    chip->section_count = left;
-}
-
 static kprof_status choose(const kprof_subset *subset, const char *path, kprof_model *model, bool *taken)
 {
     kprof_status status = take_sections(subset, path, model);
     if (status == KPROF_OK)
         status = take_metrics(subset, path, model, taken);
-    for (size_t i = 0; i < model->chip_count && subset->metrics->count > 0 && status == KPROF_OK; i++) {
-        drop_named(&model->chips[i]);
+    for (size_t i = 0; i < model->chip_count && subset->metrics->count > 0 && status == KPROF_OK; i++)
         status = add_named(model, &model->chips[i], taken);
-    }
     return status == KPROF_OK ? take_shown(model, taken) : status;
 }
 
