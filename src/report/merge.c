@@ -75,12 +75,12 @@ static kprof_status run(kprof_merge *merge, const char *sql, const int64_t *numb
     return status;
 }
 
-/* The first number that a query gives, with texts for its parameters. */
-static kprof_status ask_about(kprof_merge *merge, const char *sql, const char *const *texts, int count, int64_t *out)
+/* The first number that a query gives, with texts, up to a NULL, for its parameters. */
+static kprof_status ask_about(kprof_merge *merge, const char *sql, const char *const *texts, int64_t *out)
 {
     sqlite3_stmt *statement = NULL;
     int rc = sqlite3_prepare_v2(merge->into->db, sql, -1, &statement, NULL);
-    for (int i = 0; i < count && rc == SQLITE_OK; i++)
+    for (int i = 0; texts[i] && rc == SQLITE_OK; i++)
         rc = sqlite3_bind_text(statement, i + 1, texts[i], -1, SQLITE_STATIC);
     if (rc == SQLITE_OK)
         rc = sqlite3_step(statement);
@@ -92,7 +92,7 @@ static kprof_status ask_about(kprof_merge *merge, const char *sql, const char *c
 
 static kprof_status ask(kprof_merge *merge, const char *sql, int64_t *out)
 {
-    return ask_about(merge, sql, NULL, 0, out);
+    return ask_about(merge, sql, (const char *const[]){NULL}, out);
 }
 
 /* The id of a row that is known under its text; 0: there is none. Takes the text over otherwise. */
@@ -214,7 +214,7 @@ static kprof_status add_sections(kprof_merge *merge, const kprof_model_chip *chi
             return kprof_store_no_memory(merge->into);
         if (is_planned)
             status = ask_about(merge, "SELECT EXISTS(SELECT 1 FROM main.section WHERE chip=?1 AND definition=?2)",
-                               (const char *const[]){chip->name, json}, 2, &is_there);
+                               (const char *const[]){chip->name, json, NULL}, &is_there);
         else
             status = kprof_store_write(merge->into, KPROF_SQL_ADD_SECTION, "ssss", chip->name, section->id,
                                        section->name, json);
@@ -245,12 +245,12 @@ static kprof_status add_plans(kprof_merge *merge, const kprof_model *model, cons
         status = ask(merge, compare, &differs);
     for (size_t i = 0; i < model->chip_count && status == KPROF_OK && !differs; i++) {
         const kprof_model_chip *chip = &model->chips[i];
-        const char *const name[] = {chip->name};
+        const char *const name[] = {chip->name, NULL};
         int64_t is_planned = 0, there = 0;
         size_t same = 0;
-        status = ask_about(merge, "SELECT count(*) FROM planned WHERE chip=?1", name, 1, &is_planned);
+        status = ask_about(merge, "SELECT count(*) FROM planned WHERE chip=?1", name, &is_planned);
         if (status == KPROF_OK)
-            status = ask_about(merge, "SELECT count(*) FROM main.section WHERE chip=?1", name, 1, &there);
+            status = ask_about(merge, "SELECT count(*) FROM main.section WHERE chip=?1", name, &there);
         if (status == KPROF_OK)
             status = add_sections(merge, chip, is_planned > 0, &same);
         differs = is_planned > 0 && (same != chip->section_count || same != (size_t)there);
