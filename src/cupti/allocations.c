@@ -126,12 +126,14 @@ bool kprof_allocations_is_unmapped(unsigned long long handle)
     return found;
 }
 
+/* A mapping that may only be read is left out: a write to it is an error that ends the context, and what changes its
+ * memory does so by another address. */
 static void set_access(const kprof_memory_change *change)
 {
     unmap(change->address, change->size_bytes);
     for (size_t i = 0; i < change->access_count; i++)
         if (change->access[i].location.type == CU_MEM_LOCATION_TYPE_DEVICE &&
-            change->access[i].flags != CU_MEM_ACCESS_FLAGS_PROT_NONE)
+            change->access[i].flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE)
             add((allocation){change->address, change->size_bytes, NULL, change->access[i].location.id});
 }
 

@@ -233,6 +233,8 @@ static void test_access(void **state)
     map(LOW, 0x4000); /* once more */
     assert_spans({LOW, 0x4000}, );
     give_access(LOW + 0x1000, 0x1000, CU_MEM_ACCESS_FLAGS_PROT_READ, DEVICE);
+    assert_spans({LOW, 0x1000}, {LOW + 0x2000, 0x2000}, ); /* putting it back would be an error */
+    map(LOW + 0x1000, 0x1000);
     assert_spans({LOW, 0x1000}, {LOW + 0x1000, 0x1000}, {LOW + 0x2000, 0x2000}, );
     give_access(LOW + 0x1000, 0x1000, CU_MEM_ACCESS_FLAGS_PROT_NONE, DEVICE);
     assert_spans({LOW, 0x1000}, {LOW + 0x2000, 0x2000}, );
