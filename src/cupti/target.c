@@ -402,10 +402,12 @@ bool kprof_target_capturing(void)
     return atomic_load(&target.captures) > 0;
 }
 
-bool kprof_target_has_space(const kprof_call *call)
+bool kprof_target_has_space(const kprof_call *call, size_t local_bytes)
 {
     const kprof_decoded_call *decoded = call->parameters;
     size_t wanted = decoded ? decoded->allocation_bytes : 0, free_bytes = 0, total_bytes = 0;
+    if (local_bytes > wanted)
+        wanted = local_bytes;
     return wanted < SMALL_ALLOCATION_BYTES || target.driver->cuMemGetInfo_(&free_bytes, &total_bytes) != CUDA_SUCCESS ||
            wanted + KPROF_DEVICE_RESERVE_BYTES / 2 < free_bytes;
 }

@@ -101,8 +101,8 @@ typedef enum kprof_sharing {
     KPROF_MANAGED = 32,            /* memory that moves between host and device: nothing tells who reaches it */
 } kprof_sharing;
 unsigned kprof_target_sharing(void);
-/* Has the device space for what the call is about to allocate, and some to spare? */
-bool kprof_target_has_space(const kprof_call *call);
+/* Has the device space for what the call is about to allocate, or for as much local memory, and some to spare? */
+bool kprof_target_has_space(const kprof_call *call, size_t local_bytes);
 /* Are the calls that this thread makes from now on kprof's own? Returns what they were. Calls within hooks are its own
  * anyway. */
 bool kprof_target_set_own(bool own);

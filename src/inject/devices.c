@@ -103,6 +103,19 @@ const kprof_device *kprof_devices_find(void *context)
     return device;
 }
 
+size_t kprof_devices_grow_local(const kprof_device *device, const kprof_kernel_record *kernel)
+{
+    const kprof_device_record *record = &device->record;
+    if (record->device >= KPROF_MAX_DEVICES)
+        return 0;
+    _Atomic uint32_t *most = &kprof_engine.devices.local_bytes_per_thread[record->device];
+    uint32_t wanted = kernel->local_bytes_per_thread, before = atomic_load_explicit(most, memory_order_relaxed);
+    while (wanted > before)
+        if (atomic_compare_exchange_weak(most, &before, wanted))
+            return (size_t)wanted * record->max_threads_per_sm * record->sm_count;
+    return 0;
+}
+
 void kprof_devices_forget(void *context)
 {
     kprof_device_list *list = &kprof_engine.devices;

@@ -220,11 +220,32 @@ static bool choose(const kprof_call *call, const kprof_kernel *kernel, const kpr
     return kprof_filter_take_launch(kprof_engine.process.filter, kernel->matches, device->record.device);
 }
 
+/* The application gets the memory that it needs, and sees what it would see. */
+static void make_space(const kprof_call *call, size_t local_bytes)
+{
+    bool needed = call->kind == KPROF_CALL_MEMORY_INFO || !kprof_engine.device->target_has_space(call, local_bytes);
+    if (!needed || atomic_load(&kprof_engine.process.matched) == 0 || !kprof_gate_enter_exclusive(GATE_TIMEOUT_MS))
+        return;
+    kprof_batch_close(call->name);
+    if (!kprof_engine.device->target_capturing())
+        kprof_contexts_release_memory();
+    kprof_gate_leave_exclusive();
+}
+
+/* The driver allocates local memory within a launch, and the launch fails where copies of kprof's take the space. */
+static void make_local_space(const kprof_call *call, const kprof_device *device, const kprof_kernel *kernel)
+{
+    size_t local_bytes = device && kernel ? kprof_devices_grow_local(device, &kernel->record) : 0;
+    if (local_bytes > 0)
+        make_space(call, local_bytes);
+}
+
 static void enter_launch(const kprof_call *call)
 {
     uint64_t position;
     kprof_kernel *kernel = count_launch(call, &position);
     const kprof_device *device = kprof_devices_find(call->context);
+    make_local_space(call, device, kernel);
     bool chosen = choose(call, kernel, device);
     if (!kernel || !atomic_load_explicit(&kernel->ends_alone, memory_order_relaxed))
         kprof_batch_note_unknown_end();
@@ -273,6 +294,7 @@ static void look_at_node(const kprof_graph_call *node, const kprof_device *devic
     if (!out->kernel || !device)
         return;
     out->metrics = device->metrics;
+    make_local_space(&node->call, device, out->kernel);
     out->chosen = choose(&node->call, out->kernel, device);
     if (!out->chosen)
         return;
@@ -370,18 +392,6 @@ static void try_to_settle(const kprof_call *call)
     kprof_gate_leave_exclusive();
 }
 
-/* The application gets the memory that it needs, and sees what it would see. */
-static void make_space(const kprof_call *call)
-{
-    bool needed = call->kind == KPROF_CALL_MEMORY_INFO || !kprof_engine.device->target_has_space(call);
-    if (!needed || atomic_load(&kprof_engine.process.matched) == 0 || !kprof_gate_enter_exclusive(GATE_TIMEOUT_MS))
-        return;
-    kprof_batch_close(call->name);
-    if (!kprof_engine.device->target_capturing())
-        kprof_contexts_release_memory();
-    kprof_gate_leave_exclusive();
-}
-
 static void follow(const kprof_call *call)
 {
     kprof_call whole;
@@ -398,7 +408,7 @@ static void follow(const kprof_call *call)
         kprof_kernels_forget_handles();
     else if (call->kind == KPROF_CALL_ALLOCATE || call->kind == KPROF_CALL_SETUP ||
              call->kind == KPROF_CALL_GRAPH_CHANGE || call->kind == KPROF_CALL_MEMORY_INFO)
-        make_space(call);
+        make_space(call, 0);
 }
 
 static void enter(const kprof_call *call)

@@ -26,7 +26,13 @@ static struct {
     atomic_bool sticky;  /* giving the counters back takes long */
     atomic_bool blind;   /* CUPTI does not tell what the proof counted */
     atomic_bool slow;    /* the next wait for the GPU is long */
+    atomic_bool deep;    /* a kernel that is new needs local memory, and the device has no space for it */
 } faults;
+
+#define SMS             2
+#define THREADS_PER_SM  1024
+#define BYTES_PER_STACK 4096
+static size_t asked_bytes; /* of local memory, for which space was looked for last */
 
 static atomic_bool releasing; /* the counters are being given back */
 static atomic_int snapshots;  /* that are taken now */
@@ -83,6 +89,27 @@ static kprof_status synchronize(void)
     return sim_device.target_synchronize();
 }
 
+static kprof_status describe_device(uint32_t ordinal, kprof_device_record *out)
+{
+    kprof_status status = sim_device.target_device(ordinal, out);
+    out->sm_count = SMS;
+    out->max_threads_per_sm = THREADS_PER_SM;
+    return status;
+}
+
+static void describe_kernel(const kprof_call *call, kprof_kernel_record *out)
+{
+    sim_device.target_kernel(call, out);
+    out->local_bytes_per_thread = atomic_load(&faults.deep) ? BYTES_PER_STACK : 0;
+}
+
+static bool has_space(const kprof_call *call, size_t local_bytes)
+{
+    if (local_bytes > 0)
+        asked_bytes = local_bytes;
+    return local_bytes == 0 && sim_device.target_has_space(call, local_bytes);
+}
+
 static const char *find_writer(void)
 {
     return atomic_load(&faults.network) ? "a network card may write (test)" : NULL;
@@ -99,6 +126,9 @@ static int start_sharing(void **state)
     device.snapshot_drop = drop_snapshot;
     device.snapshot_take = take_snapshot;
     device.target_capturing = is_capturing;
+    device.target_device = describe_device;
+    device.target_has_space = has_space;
+    device.target_kernel = describe_kernel;
     device.target_synchronize = synchronize;
     device.writers_devices = find_writer;
     int result = start_engine_on(&device);
@@ -233,6 +263,26 @@ static void test_memory_that_cannot_be_saved(void **state)
     assert_measured(launch_alone(SIM_ADD, SLOT));
 }
 
+/* The driver allocates local memory within the launch: copies of kprof's must not take its space. */
+static void test_kernel_that_needs_local_memory(void **state)
+{
+    (void)state;
+    unsigned before = launch(SIM_ADD);
+    assert_pending(before);
+    atomic_store(&faults.deep, true);
+    asked_bytes = 0;
+    unsigned deep = launch(SIM_COUNT);
+    assert_int_equal(asked_bytes, (size_t)BYTES_PER_STACK * THREADS_PER_SM * SMS);
+    assert_measured(before); /* its batch was closed, and its copies were given back */
+    asked_bytes = 0;
+    unsigned again = launch(SIM_TALLY);
+    assert_int_equal(asked_bytes, 0); /* the driver has as much by then */
+    assert_pending(deep);
+    close_batch();
+    assert_measured(deep);
+    assert_measured(again);
+}
+
 static void test_memory_that_a_network_card_writes(void **state)
 {
     (void)state;
@@ -292,8 +342,8 @@ static void test_late_kernel_that_is_watched(void **state)
 /* As another process of the run that wants the counters does. */
 static int want_counters(void)
 {
-    char path[sizeof folder + 16];
-    snprintf(path, sizeof path, "%s/gpu.wanted", folder);
+    char path[sizeof folder + 64];
+    snprintf(path, sizeof path, "%s/gpu.00112233445566778899aabbccddeeff.wanted", folder);
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     assert_true(fd >= 0 && flock(fd, LOCK_SH) == 0);
     return fd;
@@ -318,6 +368,8 @@ static void test_end_while_counters_are_given_back(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        /* the first: its kernels have not been launched */
+        cmocka_unit_test_setup_teardown(test_kernel_that_needs_local_memory, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_launches_that_stay_on_the_device, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_launch_that_reaches_host_memory, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_kernel_that_reaches_host_memory, set_up, tear_down),

@@ -223,9 +223,9 @@ static unsigned target_sharing(void)
     return sharing;
 }
 
-static bool target_has_space(const kprof_call *call)
+static bool target_has_space(const kprof_call *call, size_t local_bytes)
 {
-    if (call->kind != KPROF_CALL_ALLOCATE)
+    if (call->kind != KPROF_CALL_ALLOCATE && local_bytes == 0)
         return true;
     lock();
     bool space = !sim_chance(8);

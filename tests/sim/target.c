@@ -512,9 +512,9 @@ static unsigned target_sharing(void)
     return getenv("KPROF_SIM_PINNED") ? KPROF_SHARES_WITH_HOST : 0;
 }
 
-static bool target_has_space(const kprof_call *call)
+static bool target_has_space(const kprof_call *call, size_t local_bytes)
 {
-    (void)call;
+    (void)call, (void)local_bytes;
     return true;
 }
 
