@@ -194,9 +194,10 @@ static kprof_status begin(size_t ranges)
 }
 
 /* The work of a window may be waited for by that of another process, and so waits for none. */
-static kprof_status take_lock(void)
+static kprof_status take_lock(const kprof_device *device)
 {
     kprof_open_batch *batch = &kprof_engine.batch;
+    kprof_lock_choose(device ? device->record.uuid : "");
     if (batch->kind == KPROF_MULTIPLEXED)
         return kprof_lock_take(0, kprof_contexts_release)
                    ? KPROF_OK
@@ -247,7 +248,7 @@ static kprof_status open_batch(const kprof_batch_launch *launch, const kprof_dec
     start_anew(launch, decision);
     kprof_status status = wait_for_own(launch->call->context);
     if (status == KPROF_OK)
-        status = take_lock();
+        status = take_lock(kprof_devices_find(launch->call->context));
     if (status != KPROF_OK)
         return status;
     status = kprof_contexts_open(launch->call->context, launch->metrics, &batch->context);

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/file.h>
 #include <time.h>
 #include <unistd.h>
@@ -18,13 +19,15 @@ void kprof_lock_set_folder(const char *dir)
     snprintf(locks->session_dir, sizeof locks->session_dir, "%s", dir);
 }
 
-static int open_lock(const kprof_file_lock *lock)
+static int open_lock(const kprof_file_lock *lock, size_t gpu)
 {
     const char *reason;
+    char name[64];
     int folder = kprof_folder_open(kprof_engine.lock.session_dir, &reason);
     if (folder < 0)
         return -1;
-    int fd = kprof_folder_open_file(folder, lock->name, O_RDWR | O_CREAT, &reason);
+    snprintf(name, sizeof name, "gpu.%s.%s", kprof_engine.lock.gpus[gpu], lock->suffix);
+    int fd = kprof_folder_open_file(folder, name, O_RDWR | O_CREAT, &reason);
     close(folder);
     return fd;
 }
@@ -44,11 +47,28 @@ static void let_go(kprof_file_lock *lock)
     lock->fd = -1;
 }
 
+void kprof_lock_choose(const char *uuid)
+{
+    kprof_lock *locks = &kprof_engine.lock;
+    size_t i = 0;
+    while (i < locks->gpu_count && strcmp(locks->gpus[i], uuid) != 0)
+        i++;
+    if (i == KPROF_LOCK_MAX_GPUS)
+        i = 0; /* more GPUs than the engine knows share a lock */
+    else if (i == locks->gpu_count)
+        snprintf(locks->gpus[locks->gpu_count++], sizeof locks->gpus[0], "%s", uuid);
+    if (i == locks->gpu)
+        return;
+    let_go(&locks->turn);
+    let_go(&locks->wanted);
+    locks->gpu = i;
+}
+
 bool kprof_lock_take(unsigned timeout_ms, void (*before_wait)(void))
 {
     kprof_lock *locks = &kprof_engine.lock;
     const struct timespec pause = {0, POLL_MS * 1000000};
-    int fd = open_lock(&locks->turn);
+    int fd = open_lock(&locks->turn, locks->gpu);
     if (fd < 0)
         return true;           /* without the session directory there is nobody to take turns with */
     fd = kprof_fd_move_up(fd); /* it may be held for long */
@@ -68,7 +88,7 @@ bool kprof_lock_take(unsigned timeout_ms, void (*before_wait)(void))
 void kprof_lock_want(void)
 {
     kprof_lock *locks = &kprof_engine.lock;
-    int fd = locks->wanted.fd < 0 ? open_lock(&locks->wanted) : -1;
+    int fd = locks->wanted.fd < 0 ? open_lock(&locks->wanted, locks->gpu) : -1;
     if (fd < 0)
         return;
     fd = kprof_fd_move_up(fd);
@@ -85,11 +105,14 @@ void kprof_lock_have(void)
 
 bool kprof_lock_is_wanted(void)
 {
-    int fd = open_lock(&kprof_engine.lock.wanted);
-    if (fd < 0)
-        return false;
-    bool others = flock(fd, LOCK_EX | LOCK_NB) != 0;
-    close(fd);
+    bool others = false;
+    for (size_t i = 0; i < kprof_engine.lock.gpu_count && !others; i++) {
+        int fd = open_lock(&kprof_engine.lock.wanted, i);
+        if (fd < 0)
+            return false;
+        others = flock(fd, LOCK_EX | LOCK_NB) != 0;
+        close(fd);
+    }
     return others;
 }
 

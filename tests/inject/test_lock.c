@@ -1,5 +1,6 @@
 /* The lock between processes: one at a time, given back by those who die, kept by those whose children end or whose
  * descriptors are closed by the application. */
+#include "inject/engine.h"
 #include "inject/lock.h"
 
 #include <fcntl.h>
@@ -16,7 +17,9 @@
 
 #include <cmocka.h>
 
-#define LONG_MS 60000
+#define LONG_MS   60000
+#define GPU       "00112233445566778899aabbccddeeff"
+#define OTHER_GPU "ffeeddccbbaa99887766554433221100"
 
 static char folder[] = "/tmp/kprof-test-lock-XXXXXX";
 
@@ -25,6 +28,7 @@ static int set_up(void **state)
     (void)state;
     assert_non_null(mkdtemp(folder));
     kprof_lock_set_folder(folder);
+    kprof_lock_choose(GPU);
     return 0;
 }
 
@@ -84,6 +88,47 @@ static void test_one_at_a_time(void **state)
     assert_true(is_free());
     kprof_lock_give(); /* once more is harmless */
     assert_true(is_free());
+}
+
+/* Two GPUs count at the same time: their locks are two. */
+static void test_another_gpu(void **state)
+{
+    (void)state;
+    assert_true(kprof_lock_take(0, NULL));
+    pid_t pid = fork();
+    if (pid == 0) {
+        kprof_lock_choose(OTHER_GPU);
+        _exit(kprof_lock_take(LONG_MS, NULL) ? 0 : 1);
+    }
+    int status;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+    kprof_lock_choose(OTHER_GPU); /* gives the other one back */
+    assert_true(kprof_lock_take(0, NULL));
+    kprof_lock_want();
+    kprof_lock_choose(GPU);
+    assert_true(is_free());
+    assert_false(seems_wanted());
+}
+
+/* Who has had the counters of two GPUs sees that either is wanted. */
+static void test_wanting_another_gpu(void **state)
+{
+    (void)state;
+    kprof_lock_choose(OTHER_GPU);
+    kprof_lock_want();
+    int status;
+    pid_t pid = fork();
+    if (pid == 0) {
+        kprof_lock_give();
+        kprof_engine.lock.wanted.fd = -1; /* the parent's */
+        kprof_lock_choose(GPU);
+        _exit(kprof_lock_is_wanted() ? 0 : 1);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+    kprof_lock_have();
+    kprof_lock_choose(GPU);
 }
 
 static void test_take_again(void **state)
@@ -159,7 +204,7 @@ static int find_descriptor(void)
         snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
         ssize_t length = readlink(path, target, sizeof target - 1);
         target[length > 0 ? length : 0] = '\0';
-        if (strstr(target, "gpu.lock"))
+        if (strstr(target, "gpu." GPU ".lock"))
             return fd;
     }
     return -1;
@@ -188,6 +233,7 @@ static void test_no_folder(void **state)
     assert_true(kprof_lock_take(0, NULL)); /* nobody to take turns with */
     kprof_lock_give();
     kprof_lock_set_folder(folder);
+    kprof_lock_choose(GPU);
 }
 
 /* Processes that count in a file, which goes wrong when two are in at once. */
@@ -239,6 +285,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_one_at_a_time),       cmocka_unit_test(test_wanting_is_seen_by_others),
+        cmocka_unit_test(test_another_gpu),         cmocka_unit_test(test_wanting_is_seen_by_others),
+        cmocka_unit_test(test_wanting_another_gpu), cmocka_unit_test(test_wanting_is_seen_by_others),
         cmocka_unit_test(test_take_again),          cmocka_unit_test(test_wait_for_the_other),
         cmocka_unit_test(test_not_asked_when_free), cmocka_unit_test(test_application_closes_files),
         cmocka_unit_test(test_no_folder),           cmocka_unit_test(test_processes_take_turns),
