@@ -244,36 +244,19 @@ static const unsigned char kinds[CUPTI_DRIVER_TRACE_CBID_SIZE] = {
     [ID(cuThreadExchangeStreamCaptureMode)] = KPROF_CALL_HARMLESS,
 };
 
-/* Attributes of functions that change what a launch may ask for or how fast it is, not what it does. Launches before
- * the call are repeated with the new values, so that none may forbid what the old one allowed. */
-static bool is_raised(CUfunction_attribute attribute, int now, int wanted)
+/* Attributes of functions that change what a launch may ask for or how fast it is, not what it does. Where the
+ * application lowers a limit, launches before that are repeated with the one they had. */
+static bool sets_limit(CUpti_CallbackId id, const void *parameters)
 {
+    CUfunction_attribute attribute = CU_FUNC_ATTRIBUTE_MAX;
+    if (id == ID(cuFuncSetAttribute))
+        attribute = ((const cuFuncSetAttribute_params *)parameters)->attrib;
+    else if (id == ID(cuKernelSetAttribute))
+        attribute = ((const cuKernelSetAttribute_params *)parameters)->attrib;
     return attribute == CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT ||
-           ((attribute == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES ||
-             attribute == CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED) &&
-            wanted >= now);
-}
-
-static bool raises_attribute(CUpti_CallbackId id, const void *parameters)
-{
-    const kprof_driver_api *driver;
-    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED; /* asking may load the module */
-    int now = 0;
-    bool raises = false;
-    if ((id != ID(cuFuncSetAttribute) && id != ID(cuKernelSetAttribute)) || kprof_driver_load(&driver) != KPROF_OK)
-        return false;
-    driver->cuThreadExchangeStreamCaptureMode_(&mode);
-    if (id == ID(cuKernelSetAttribute)) {
-        const cuKernelSetAttribute_params *p = parameters;
-        raises = driver->cuKernelGetAttribute_(&now, p->attrib, p->kernel, p->dev) == CUDA_SUCCESS &&
-                 is_raised(p->attrib, now, p->val);
-    } else {
-        const cuFuncSetAttribute_params *p = parameters;
-        raises = driver->cuFuncGetAttribute_(&now, p->attrib, p->hfunc) == CUDA_SUCCESS &&
-                 is_raised(p->attrib, now, p->value);
-    }
-    driver->cuThreadExchangeStreamCaptureMode_(&mode);
-    return raises;
+           attribute == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES ||
+           attribute == CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED ||
+           attribute == CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE;
 }
 
 /* A pool that never returns memory to the system keeps what is freed mapped, so that a replay can use it. */
@@ -431,7 +414,7 @@ static kprof_call_kind find_kind(CUpti_CallbackId id, const void *parameters, kp
         return kind;
     if (kprof_call_transfer(id, parameters, transfer))
         return KPROF_CALL_TRANSFER;
-    if (raises_attribute(id, parameters))
+    if (sets_limit(id, parameters))
         return KPROF_CALL_HARMLESS;
     if (id == ID(cuMemMap) && kprof_allocations_is_unmapped(((const cuMemMap_params *)parameters)->handle))
         return KPROF_CALL_SETUP;

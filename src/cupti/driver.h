@@ -20,6 +20,7 @@
     X(cuCtxGetDevice)                                                                                                  \
     X(cuCtxSynchronize)                                                                                                \
     X(cuFuncGetAttribute)                                                                                              \
+    X(cuFuncSetAttribute)                                                                                              \
     X(cuKernelGetFunction)                                                                                             \
     X(cuGetErrorName)                                                                                                  \
     X(cuOccupancyMaxActiveBlocksPerMultiprocessor)                                                                     \
@@ -29,6 +30,7 @@
     X(cuFuncGetParamInfo)                                                                                              \
     X(cuKernelGetParamInfo)                                                                                            \
     X(cuKernelGetAttribute)                                                                                            \
+    X(cuKernelSetAttribute)                                                                                            \
     X(cuPointerGetAttribute)                                                                                           \
     X(cuCtxGetCurrent)                                                                                                 \
     X(cuCtxPushCurrent)                                                                                                \

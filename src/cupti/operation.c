@@ -17,6 +17,11 @@
 #define MAX_IN_BYTES  ((size_t)256 << 20)
 #define MAX_OUT_BYTES ((size_t)1 << 20)
 
+/* A launch may ask for so much without a limit of its function being raised (CUDA C++ Programming Guide, "Shared
+ * Memory" and "Thread Block Clusters"). */
+#define UNLIMITED_SMEM_BYTES 49152
+#define UNLIMITED_CLUSTER    8
+
 /* Memory that a graph reads or writes without a kernel. */
 typedef struct touched_memory {
     uint64_t address;
@@ -256,7 +261,35 @@ kprof_status kprof_operation_returned(kprof_operation *operation)
                : kprof_fail(KPROF_INTERNAL, "keeping what came from the host: %s", kprof_driver_error(result));
 }
 
-static CUresult launch(const kprof_driver_api *driver, const kprof_operation *operation, CUstream stream)
+/* A limit of a function that the launch needs, and that the application may have lowered since. */
+typedef struct function_limit {
+    CUfunction_attribute attribute;
+    int wanted, before; /* wanted: 0 where any will do */
+    bool raised;
+} function_limit;
+
+/* cudart passes a CUkernel in place of the function, which has limits for each device. */
+static CUresult set_limit(const kprof_driver_api *driver, CUfunction function, const function_limit *limit, int value)
+{
+    CUdevice device = 0;
+    CUresult result = driver->cuFuncSetAttribute_(function, limit->attribute, value);
+    if (result == CUDA_SUCCESS || driver->cuCtxGetDevice_(&device) != CUDA_SUCCESS)
+        return result;
+    return driver->cuKernelSetAttribute_(limit->attribute, value, (CUkernel)function, device);
+}
+
+/* What cannot be raised the launch itself will tell. */
+static void raise_limit(const kprof_driver_api *driver, CUfunction function, function_limit *limit)
+{
+    CUdevice device = 0;
+    CUresult result = driver->cuFuncGetAttribute_(&limit->before, limit->attribute, function);
+    if (result != CUDA_SUCCESS && driver->cuCtxGetDevice_(&device) == CUDA_SUCCESS)
+        result = driver->cuKernelGetAttribute_(&limit->before, limit->attribute, (CUkernel)function, device);
+    if (result == CUDA_SUCCESS && limit->before < limit->wanted)
+        limit->raised = set_limit(driver, function, limit, limit->wanted) == CUDA_SUCCESS;
+}
+
+static CUresult launch_now(const kprof_driver_api *driver, const kprof_operation *operation, CUstream stream)
 {
     CUlaunchConfig config = operation->config;
     if (operation->graph)
@@ -266,6 +299,36 @@ static CUresult launch(const kprof_driver_api *driver, const kprof_operation *op
                      CU_LAUNCH_PARAM_END};
     config.hStream = stream;
     return driver->cuLaunchKernelEx_(&config, operation->function, NULL, size > 0 ? extra : NULL);
+}
+
+static unsigned cluster_blocks(const kprof_operation *operation)
+{
+    for (unsigned i = 0; i < operation->config.numAttrs; i++)
+        if (operation->attributes[i].id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)
+            return operation->attributes[i].value.clusterDim.x * operation->attributes[i].value.clusterDim.y *
+                   operation->attributes[i].value.clusterDim.z;
+    return 1;
+}
+
+/* Launch with the limits that the application's own launch had. */
+static CUresult launch(const kprof_driver_api *driver, const kprof_operation *operation, CUstream stream)
+{
+    unsigned smem_bytes = operation->config.sharedMemBytes;
+    function_limit limits[] = {
+        {.attribute = CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+         .wanted = smem_bytes > UNLIMITED_SMEM_BYTES ? (int)smem_bytes : 0},
+        {.attribute = CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED,
+         .wanted = cluster_blocks(operation) > UNLIMITED_CLUSTER},
+    };
+    const size_t count = sizeof limits / sizeof *limits;
+    for (size_t i = 0; i < count; i++)
+        if (limits[i].wanted > 0)
+            raise_limit(driver, operation->function, &limits[i]);
+    CUresult result = launch_now(driver, operation, stream);
+    for (size_t i = 0; i < count; i++)
+        if (limits[i].raised)
+            (void)set_limit(driver, operation->function, &limits[i], limits[i].before);
+    return result;
 }
 
 static kprof_status transfer(const kprof_operation *operation, kprof_snapshot *snapshot)

@@ -17,27 +17,9 @@ enum { OWN_DEVICE = 3, OTHER_DEVICE = 0 };
 enum { OWN_MEMORY = 0x400000, OTHER_MEMORY = 0x800000, MORE_OWN_MEMORY = 0xc00000, MEMORY_BYTES = 0x400000 };
 
 static CUresult context_result; /* of asking for the context's device */
-static CUresult function_result;
 static int device_count = 1;
-static CUstreamCaptureMode capture_mode = CU_STREAM_CAPTURE_MODE_GLOBAL; /* of the application's thread */
-static void *memory_pool;                                                /* of OWN_MEMORY; NULL: it is of none */
+static void *memory_pool; /* of OWN_MEMORY; NULL: it is of none */
 static cuuint64_t threshold;
-enum { SHARED_NOW = 65536 }; /* dynamic shared memory that a function may have */
-
-static CUresult CUDAAPI function_attribute(int *value, CUfunction_attribute attribute, CUfunction function)
-{
-    (void)function;
-    assert_int_equal(capture_mode, CU_STREAM_CAPTURE_MODE_RELAXED); /* else the application's capture would end */
-    *value = attribute == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES ? SHARED_NOW : 0;
-    return function_result;
-}
-
-static CUresult CUDAAPI kernel_attribute(int *value, CUfunction_attribute attribute, CUkernel kernel, CUdevice device)
-{
-    (void)kernel;
-    (void)device;
-    return function_attribute(value, attribute, NULL);
-}
 
 static CUresult CUDAAPI context_device(CUdevice *device)
 {
@@ -74,14 +56,6 @@ static CUresult CUDAAPI pool_attribute(CUmemoryPool of, CUmemPool_attribute attr
 
 static char captured_stream;
 
-static CUresult CUDAAPI exchange_mode(CUstreamCaptureMode *mode)
-{
-    CUstreamCaptureMode before = capture_mode;
-    capture_mode = *mode;
-    *mode = before;
-    return CUDA_SUCCESS;
-}
-
 static CUresult CUDAAPI is_capturing(CUstream stream, CUstreamCaptureStatus *status)
 {
     *status = (void *)stream == &captured_stream ? CU_STREAM_CAPTURE_STATUS_ACTIVE : CU_STREAM_CAPTURE_STATUS_NONE;
@@ -94,11 +68,8 @@ kprof_status kprof_driver_load(const kprof_driver_api **out)
     static const kprof_driver_api api = {.cuCtxGetDevice_ = context_device,
                                          .cuDeviceGetCount_ = count_devices,
                                          .cuPointerGetAttribute_ = pointer_attribute,
-                                         .cuFuncGetAttribute_ = function_attribute,
-                                         .cuKernelGetAttribute_ = kernel_attribute,
                                          .cuMemPoolGetAttribute_ = pool_attribute,
-                                         .cuStreamIsCapturing_ = is_capturing,
-                                         .cuThreadExchangeStreamCaptureMode_ = exchange_mode};
+                                         .cuStreamIsCapturing_ = is_capturing};
     *out = &api;
     return KPROF_OK;
 }
@@ -267,25 +238,22 @@ static kprof_call_kind kind_of_setting(CUfunction_attribute attribute, int value
     cuKernelSetAttribute_params kernel = {.attrib = attribute, .val = value};
     kprof_call_kind kind = kind_of(ID(cuFuncSetAttribute), &function);
     assert_int_equal(kind_of(ID(cuKernelSetAttribute), &kernel), kind);
-    assert_int_equal(capture_mode, CU_STREAM_CAPTURE_MODE_GLOBAL); /* as it was */
     return kind;
 }
 
-/* What allows a launch more than before leaves those before it as they are. */
+/* A replay of a launch has the limits that it had. */
 static void test_function_attributes(void **state)
 {
     (void)state;
-    const CUfunction_attribute limit = CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
-    assert_int_equal(kind_of_setting(limit, SHARED_NOW), KPROF_CALL_HARMLESS);
-    assert_int_equal(kind_of_setting(limit, SHARED_NOW + 1), KPROF_CALL_HARMLESS);
-    assert_int_equal(kind_of_setting(limit, SHARED_NOW - 1), KPROF_CALL_OTHER);
-    assert_int_equal(kind_of_setting(CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, -1), KPROF_CALL_HARMLESS);
-    assert_int_equal(kind_of_setting(CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1), KPROF_CALL_HARMLESS);
-    assert_int_equal(kind_of_setting(CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, -1), KPROF_CALL_OTHER);
+    static const CUfunction_attribute limits[] = {
+        CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
+        CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE};
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
+        assert_int_equal(kind_of_setting(limits[i], 1), KPROF_CALL_HARMLESS);
+        assert_int_equal(kind_of_setting(limits[i], 0), KPROF_CALL_HARMLESS);
+    }
     assert_int_equal(kind_of_setting(CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH, 2), KPROF_CALL_OTHER);
-    function_result = CUDA_ERROR_INVALID_HANDLE;
-    assert_int_equal(kind_of_setting(limit, SHARED_NOW), KPROF_CALL_OTHER);
-    function_result = CUDA_SUCCESS;
+    assert_int_equal(kind_of_setting(CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET, 1), KPROF_CALL_OTHER);
 }
 
 /* What a pool keeps mapped a replay can use, and what comes of it later is the same memory. */

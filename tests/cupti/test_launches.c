@@ -72,6 +72,54 @@ static CUresult CUDAAPI kernel_parameter(CUkernel of, size_t index, size_t *offs
     return (void *)of == &handle ? tell_parameter(index, offset, size) : CUDA_ERROR_INVALID_HANDLE;
 }
 
+/* Of a CUfunction, or else of a CUkernel; each launch sees what it is then. */
+enum { SMEM_LIMIT, CLUSTER_LIMIT, LIMITS };
+static int limits[LIMITS], limits_at_launch[LIMITS];
+static bool limits_of_kernel;
+
+static int *find_limit(CUfunction_attribute attribute)
+{
+    return &limits[attribute == CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED ? CLUSTER_LIMIT : SMEM_LIMIT];
+}
+
+static CUresult CUDAAPI get_function_limit(int *value, CUfunction_attribute attribute, CUfunction of)
+{
+    (void)of;
+    *value = *find_limit(attribute);
+    return limits_of_kernel ? CUDA_ERROR_INVALID_HANDLE : CUDA_SUCCESS;
+}
+
+static CUresult CUDAAPI set_function_limit(CUfunction of, CUfunction_attribute attribute, int value)
+{
+    (void)of;
+    if (limits_of_kernel)
+        return CUDA_ERROR_INVALID_HANDLE;
+    *find_limit(attribute) = value;
+    return CUDA_SUCCESS;
+}
+
+static CUresult CUDAAPI get_kernel_limit(int *value, CUfunction_attribute attribute, CUkernel of, CUdevice device)
+{
+    (void)of;
+    assert_int_equal(device, 1);
+    *value = *find_limit(attribute);
+    return CUDA_SUCCESS;
+}
+
+static CUresult CUDAAPI set_kernel_limit(CUfunction_attribute attribute, int value, CUkernel of, CUdevice device)
+{
+    (void)of;
+    assert_int_equal(device, 1);
+    *find_limit(attribute) = value;
+    return CUDA_SUCCESS;
+}
+
+static CUresult CUDAAPI get_device(CUdevice *device)
+{
+    *device = 1;
+    return CUDA_SUCCESS;
+}
+
 static CUresult CUDAAPI launch(const CUlaunchConfig *config, CUfunction of, void **parameters, void **extra)
 {
     assert_null(parameters);
@@ -79,6 +127,7 @@ static CUresult CUDAAPI launch(const CUlaunchConfig *config, CUfunction of, void
     launched.launches = 1;
     launched.config = *config;
     launched.function = of;
+    memcpy(limits_at_launch, limits, sizeof limits);
     assert_true(config->numAttrs <= ATTRIBUTES);
     for (unsigned i = 0; i < config->numAttrs; i++)
         launched.attributes[i] = config->attrs[i];
@@ -118,7 +167,12 @@ static CUresult CUDAAPI get_context(CUstream of, CUcontext *context)
 /* In place of the driver's, and of CUPTI's. */
 kprof_status kprof_driver_load(const kprof_driver_api **out)
 {
-    static const kprof_driver_api api = {.cuFuncGetParamInfo_ = function_parameter,
+    static const kprof_driver_api api = {.cuCtxGetDevice_ = get_device,
+                                         .cuFuncGetAttribute_ = get_function_limit,
+                                         .cuFuncSetAttribute_ = set_function_limit,
+                                         .cuKernelGetAttribute_ = get_kernel_limit,
+                                         .cuKernelSetAttribute_ = set_kernel_limit,
+                                         .cuFuncGetParamInfo_ = function_parameter,
                                          .cuKernelGetParamInfo_ = kernel_parameter,
                                          .cuGraphLaunch_ = launch_graph,
                                          .cuLaunchKernelEx_ = launch,
@@ -348,6 +402,35 @@ static void test_attributes(void **state)
     assert_int_equal(launched.attributes[1].value.priority, -3);
 }
 
+/* The application may have lowered a limit since: it is raised for the replay alone. */
+static void test_limits(void **state)
+{
+    (void)state;
+    CUlaunchAttribute cluster = {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, .value.clusterDim = {4, 4, 1}};
+    CUlaunchConfig config = {
+        .gridDimX = 16, .blockDimX = 64, .sharedMemBytes = 65536, .attrs = &cluster, .numAttrs = 1};
+    cuLaunchKernelEx_params p = {.config = &config};
+    for (unsigned of_kernel = 0; of_kernel < 2; of_kernel++) {
+        limits_of_kernel = of_kernel;
+        limits[SMEM_LIMIT] = 49152;
+        limits[CLUSTER_LIMIT] = 0;
+        repeat(keep(ID(cuLaunchKernelEx), &p));
+        assert_int_equal(limits_at_launch[SMEM_LIMIT], 65536);
+        assert_int_equal(limits_at_launch[CLUSTER_LIMIT], 1);
+        assert_int_equal(limits[SMEM_LIMIT], 49152);
+        assert_int_equal(limits[CLUSTER_LIMIT], 0);
+    }
+    limits_of_kernel = false;
+    limits[SMEM_LIMIT] = 100000;
+    repeat(keep(ID(cuLaunchKernelEx), &p));
+    assert_int_equal(limits_at_launch[SMEM_LIMIT], 100000); /* it is enough as it is */
+    config.sharedMemBytes = 1000;
+    config.numAttrs = 0;
+    limits[SMEM_LIMIT] = 0;
+    repeat(keep(ID(cuLaunchKernelEx), &p));
+    assert_int_equal(limits_at_launch[SMEM_LIMIT], 0);
+}
+
 /* An event that has happened must not become one that has not. */
 static void test_attributes_that_record_events(void **state)
 {
@@ -546,6 +629,7 @@ int main(void)
         cmocka_unit_test_setup(test_streams_of_others, set_up),
         cmocka_unit_test_setup(test_attributes, set_up),
         cmocka_unit_test_setup(test_attributes_that_record_events, set_up),
+        cmocka_unit_test_setup(test_limits, set_up),
         cmocka_unit_test_setup(test_no_configuration, set_up),
         cmocka_unit_test_setup(test_cooperative, set_up),
         cmocka_unit_test_setup(test_refused, set_up),
