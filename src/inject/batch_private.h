@@ -45,6 +45,7 @@ typedef struct kprof_open_batch {
     bool proved;         /* the application's own run is watched for traffic to host memory */
     bool searching;      /* likewise, launch by launch */
     bool saved;          /* the context's snapshot has the start */
+    bool shares;         /* the ranges of own runs are part of the samples' measurement */
     bool automatic;      /* each kernel of a replay is a range by itself */
     bool in_pass;        /* a pass is under way around the application's own run */
     size_t capacity;     /* of ranges, besides that of the whole batch */

@@ -29,8 +29,8 @@
 /* Share a measurement only if it can hold this many ranges, or for half of those that the batch may have. */
 #define LEAST_SHARED_RANGES 64
 
-/* The measurement to ask CUPTI for. Batches and windows use the same image, since changing it takes 150 ms. */
-static kprof_measurement wanted_measurement(void)
+/* The measurement that batches and windows can share: they ask for the same, since changing it takes 150 ms. */
+static kprof_measurement shared_measurement(void)
 {
     kprof_open_batch *batch = &kprof_engine.batch;
     bool all_witnesses = kprof_engine.process.config.witness_control == KPROF_WITNESSES_ALL ||
@@ -53,36 +53,69 @@ static size_t least_ranges(void)
 }
 
 /* Can each kernel of the replays be a range by itself? Only such a range ends and begins with its kernel. Kernels that
- * nobody chose then take as long as the others. */
-static bool can_be_automatic(void)
+ * nobody chose then take as long as the others. Return how many ranges there will be, 0 when they are pushed. */
+static size_t count_automatic(void)
 {
     kprof_open_batch *batch = &kprof_engine.batch;
     size_t kernels = 0, most = FEW_KERNELS + KERNELS_PER_CHOSEN * batch->chosen_count;
-    if (batch->kind != KPROF_REPLAYED || batch->proved || batch->context->pushes_ranges)
-        return false;
+    if (batch->context->pushes_ranges)
+        return 0;
     for (size_t i = 0; i < batch->replay_count && kernels <= most; i++) {
         size_t more = kprof_engine.device->operation_kernels(batch->launches[i].operation);
         kernels = more == KPROF_MANY_KERNELS ? more : kernels + more;
     }
-    return kernels <= most && kernels <= batch->capacity;
+    return kernels <= most && kernels <= batch->capacity ? kernels : 0;
 }
 
-/* While samples lack passes, the batch adds its ranges to their measurement. */
-static kprof_status begin_measurement(void)
+/* Begin the measurement around own runs: of the proof, or of all there is to measure. While samples lack passes, the
+ * batch adds its ranges to theirs. */
+static kprof_status begin_own_runs(void)
 {
     kprof_open_batch *batch = &kprof_engine.batch;
-    kprof_measurement wanted = wanted_measurement();
+    kprof_measurement wanted = shared_measurement();
     batch->automatic = false;
-    if (kprof_multiplex_shares(&wanted, least_ranges()))
+    batch->shares = kprof_multiplex_shares(&wanted, least_ranges());
+    if (batch->shares)
         return kprof_engine.device->profiler_run_out(batch->context->profiler);
-    batch->automatic = wanted.automatic = can_be_automatic();
+    if (batch->proved && !batch->searching)
+        wanted.ranges = 1;
+    kprof_multiplex_end(batch->context);
+    return kprof_engine.device->profiler_begin(batch->context->profiler, &wanted);
+}
+
+static void forget_ranges(void)
+{
+    kprof_open_batch *batch = &kprof_engine.batch;
+    batch->range_count = batch->first_range;
+    for (size_t i = 0; i < batch->count; i++)
+        batch->launches[i].range = KPROF_NO_RANGE;
+}
+
+/* The proof has pushed ranges, and automatic ones need a measurement of their own, which takes 0.3 s for both changes.
+ * A pushed range would add 7 to 18 us to the time of each kernel. */
+static kprof_status begin_replays(void)
+{
+    kprof_open_batch *batch = &kprof_engine.batch;
+    kprof_measurement wanted = shared_measurement();
+    batch->automatic = false;
+    if (batch->proved && batch->shares)
+        return KPROF_OK; /* its passes go on behind the proof's */
+    if (!batch->proved && kprof_multiplex_shares(&wanted, least_ranges()))
+        return kprof_engine.device->profiler_run_out(batch->context->profiler);
+    forget_ranges();
+    size_t kernels = count_automatic();
+    batch->automatic = wanted.automatic = kernels > 0;
+    if (batch->proved) {
+        wanted.proved = false;
+        wanted.ranges = kernels > 0 ? kernels : batch->chosen_count;
+    }
     kprof_multiplex_end(batch->context);
     return kprof_engine.device->profiler_begin(batch->context->profiler, &wanted);
 }
 
 static kprof_status begin_window(void)
 {
-    kprof_measurement wanted = wanted_measurement();
+    kprof_measurement wanted = shared_measurement();
     kprof_status status = kprof_multiplex_goes_on() ? KPROF_OK : kprof_multiplex_begin(&wanted);
     if (status == KPROF_OK)
         status = kprof_engine.device->target_synchronize();
@@ -118,7 +151,7 @@ kprof_status kprof_passes_begin(void)
     if (batch->kind == KPROF_REPLAYED && !batch->proved)
         return KPROF_OK; /* the application's own run is in no pass */
     bool window = batch->kind == KPROF_MULTIPLEXED;
-    kprof_status status = window ? begin_window() : begin_measurement();
+    kprof_status status = window ? begin_window() : begin_own_runs();
     if (status == KPROF_OK && !window)
         status = kprof_engine.device->target_synchronize();
     batch->times.prepare_ms += kprof_monotonic_lap_ms(&lap_ns);
@@ -382,10 +415,7 @@ static kprof_status begin_with_pushed_ranges(bool *more)
     kprof_open_batch *batch = &kprof_engine.batch;
     kprof_log(KPROF_LOG_DEBUG, "kernels did not become ranges by themselves; they are measured in pushed ranges");
     batch->context->pushes_ranges = *more = true;
-    batch->range_count = batch->first_range;
-    for (size_t i = 0; i < batch->count; i++)
-        batch->launches[i].range = KPROF_NO_RANGE;
-    return begin_measurement();
+    return begin_replays();
 }
 
 static kprof_status run_passes(uint32_t *passes)
@@ -393,7 +423,7 @@ static kprof_status run_passes(uint32_t *passes)
     kprof_open_batch *batch = &kprof_engine.batch;
     bool more = true;
     int64_t lap_ns = kprof_monotonic_ns();
-    kprof_status status = batch->proved ? KPROF_OK : begin_measurement();
+    kprof_status status = begin_replays();
     batch->times.prepare_ms += kprof_monotonic_lap_ms(&lap_ns);
     while (status == KPROF_OK && more) {
         batch->listener->progress(&batch->launches[last_chosen()].record, batch->chosen_count, *passes + 1,
