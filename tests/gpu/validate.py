@@ -11,6 +11,7 @@ what is missing.
     validate.py [--launches N] [--output FILE] [--set SET] [--caches all|none] [--no-ncu] [PROGRAM...]
 """
 import argparse
+import os
 import collections
 import re
 import statistics
@@ -360,6 +361,8 @@ def parse_arguments():
     parser.add_argument("--set", default="full", help="the set that kprof collects (full)")
     parser.add_argument("--caches", choices=["all", "none"], default="all", help="--cache-control of both tools (all)")
     parser.add_argument("--output", help="Markdown file (validation.md among the results)")
+    parser.add_argument("--pinned", action="store_true",
+                        help="the programs have pinned memory, so that launches are repeated with a proof")
     parser.add_argument("--no-ncu", action="store_true", help="arithmetic only")
     options = parser.parse_args()
     options.programs = options.programs or list(PROGRAMS)
@@ -376,6 +379,8 @@ def main():
     if not harness.ncu() and not options.no_ncu:
         print("validate.py: no ncu: values are compared with arithmetic only", file=sys.stderr)
         options.no_ncu = True
+    if options.pinned:
+        os.environ["KPROF_TEST_PINNED"] = "1"
     with tempfile.TemporaryDirectory(prefix="kprof-validate-") as folder:
         validation = Validation(options, folder)
         validation.collect()

@@ -21,6 +21,16 @@ static inline void check_cuda(cudaError_t error, const char *call, const char *f
     exit(1);
 }
 
+// Memory that the host shares with the GPU, where it is asked for: a profiler then has to prove that kernels do not
+// touch it.
+static const bool has_pinned_memory = [] {
+    void *pinned;
+    if (!getenv("KPROF_TEST_PINNED"))
+        return false;
+    CHECK(cudaMallocHost(&pinned, 1 << 20));
+    return true;
+}();
+
 static inline void require(bool condition, const char *what)
 {
     if (condition)
