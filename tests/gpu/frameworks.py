@@ -78,6 +78,12 @@ ROWS = [
     Row("torch-async", ["torch_async.py"], 450, 200),
 ]
 
+# Programs of libraries: they run when --only names them, or "libraries".
+LIBRARIES = {"transformers": (300, 100), "timm": (400, 100), "lightning": (20, 100), "flax": (20, 60),
+             "gpytorch": (200, 100), "recurrent": (60, 100), "compile": (60, 100), "profiler": (0, 40)}
+LIBRARY_ROWS = [Row(f"library-{name}", ["libraries.py", name], skip, launches)
+                for name, (skip, launches) in LIBRARIES.items()]
+
 
 # Completeness
 
@@ -404,9 +410,11 @@ def progress(measurement):
 
 def parse_arguments(words=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    names = [row.name for row in ROWS]
-    parser.add_argument("--only", metavar="ROW,...", default=",".join(names),
-                        help="rows: " + ", ".join(names) + " (all)")
+    usual = [row.name for row in ROWS]
+    libraries = [row.name for row in LIBRARY_ROWS]
+    names = usual + libraries
+    parser.add_argument("--only", metavar="ROW,...", default=",".join(usual),
+                        help="rows: " + ", ".join(usual) + " (these); " + ", ".join(libraries) + " (libraries: all)")
     parser.add_argument("--sets", metavar="SET,...", default=",".join(NCU_SETS),
                         help="default, full (both)")
     parser.add_argument("--no-ncu", action="store_true", help="do not run ncu")
@@ -418,12 +426,14 @@ def parse_arguments(words=None):
     parser.add_argument("--output", help="Markdown file (frameworks.md among the results)")
     options = parser.parse_args(words)
     wanted, options.sets = options.only.split(","), options.sets.split(",")
+    if "libraries" in wanted:
+        wanted = [name for name in wanted if name != "libraries"] + libraries
     for kind, given, known in (("row", wanted, names), ("set", options.sets, list(NCU_SETS))):
         for name in set(given) - set(known):
             parser.error(f"{kind} {name}: not one of {', '.join(known)}")
     if options.launches is not None and options.launches < 1:
         parser.error("--launches: a number above 0")
-    options.rows = [row for row in ROWS if row.name in wanted]
+    options.rows = [row for row in ROWS + LIBRARY_ROWS if row.name in wanted]
     options.ncu = [] if options.no_ncu else options.ncu.split(",") if options.ncu else names
     return options
 
