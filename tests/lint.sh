@@ -155,6 +155,13 @@ scripts_are_sound() {
 }
 
 exec 3>&2
+mutations_apply() {
+  local patch
+  for patch in tests/sim/mutations/*.patch; do
+    patch -p1 --dry-run -s -f <"$patch" >/dev/null || echo "$patch"
+  done
+}
+
 rule "C files are laid out by clang-format (clang-format -i FILE)" c_layout
 rule "CUDA's headers are included in src/cupti and src/planner/load.h only" vendor_headers
 rule "each folder includes what CONTRIBUTING.md lets it include" dependencies
@@ -166,6 +173,7 @@ rule "lines end cleanly, have no tabs and at most 120 columns" tidy_text
 rule "nothing is left to be done in shipped files" unfinished_work
 rule "secure_getenv asks for variables that choose files (tests/lint.sh has the others)" environment
 rule "no emitter asks which page it prints, no page in which format" pages_and_formats
+rule "the mutations of tests/sim apply to the engine" mutations_apply
 rule "JSON files parse" json_parses
 rule "scripts parse" scripts_parse
 rule "shellcheck finds nothing" scripts_are_sound

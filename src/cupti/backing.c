@@ -85,6 +85,14 @@ CUdeviceptr kprof_backing_take(kprof_backing *backing, size_t bytes)
     return 0;
 }
 
+size_t kprof_backing_bytes(const kprof_backing *backing)
+{
+    size_t bytes = 0;
+    for (const kprof_backing_chunk *c = backing->chunks; c; c = c->next)
+        bytes += c->size_bytes;
+    return bytes;
+}
+
 void kprof_backing_reset(kprof_backing *backing)
 {
     for (kprof_backing_chunk *c = backing->chunks; c; c = c->next)

@@ -538,7 +538,7 @@ static void read_launch(CUpti_CallbackId id, const void *parameters, kprof_given
 bool kprof_call_is_decoded(kprof_call_kind kind)
 {
     return kind == KPROF_CALL_LAUNCH || kind == KPROF_CALL_GRAPH_LAUNCH || kind == KPROF_CALL_TRANSFER ||
-           kind == KPROF_CALL_ALLOCATE || kind == KPROF_CALL_SETUP;
+           kind == KPROF_CALL_ALLOCATE || kind == KPROF_CALL_SETUP || kind == KPROF_CALL_MEMORY_INFO;
 }
 
 void kprof_call_decode_known(kprof_call_kind kind, CUpti_CallbackId id, const void *parameters, kprof_decoded_call *out)
@@ -550,6 +550,9 @@ void kprof_call_decode_known(kprof_call_kind kind, CUpti_CallbackId id, const vo
     } else if (kind == KPROF_CALL_TRANSFER) {
         (void)kprof_call_transfer(id, parameters, &out->transfer);
         out->stream = out->transfer.stream;
+    } else if (kind == KPROF_CALL_MEMORY_INFO) {
+        out->stream = NULL;
+        out->free_bytes = ((const cuMemGetInfo_v2_params *)parameters)->free;
     } else if (kind == KPROF_CALL_ALLOCATE || kind == KPROF_CALL_SETUP) {
         out->stream = kprof_allocation_stream(id, parameters);
         out->allocation_bytes = kprof_allocation_bytes(id, parameters);

@@ -28,6 +28,7 @@
     X(target_function)                                                                                                 \
     X(target_sharing)                                                                                                  \
     X(target_has_space)                                                                                                \
+    X(target_add_free)                                                                                                 \
     X(target_reaches_pageable)                                                                                         \
     X(target_set_own)                                                                                                  \
     X(target_enter_context)                                                                                            \
@@ -49,6 +50,7 @@
     X(snapshot_restore_end)                                                                                            \
     X(snapshot_drop)                                                                                                   \
     X(snapshot_release)                                                                                                \
+    X(snapshot_held_bytes)                                                                                             \
     X(snapshot_close)                                                                                                  \
     X(snapshot_stream)                                                                                                 \
     X(flush_open)                                                                                                      \

@@ -579,6 +579,11 @@ void kprof_snapshot_release(kprof_snapshot *s)
         kprof_backing_release(&s->backing, s->driver, true);
 }
 
+size_t kprof_snapshot_held_bytes(const kprof_snapshot *s)
+{
+    return kprof_backing_bytes(&s->backing);
+}
+
 void kprof_snapshot_close(kprof_snapshot *s, bool lives)
 {
     if (!s)

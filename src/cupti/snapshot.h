@@ -54,6 +54,8 @@ kprof_status kprof_snapshot_restore_end(kprof_snapshot *snapshot) KPROF_MUST_CHE
 void kprof_snapshot_drop(kprof_snapshot *snapshot);
 /* Give the device memory back to the application. The context must be idle, and nothing saved. */
 void kprof_snapshot_release(kprof_snapshot *snapshot);
+/* Device memory that _release gives back, or would once the copies are not needed any more. */
+size_t kprof_snapshot_held_bytes(const kprof_snapshot *snapshot);
 /* `lives`: the context still does, so that what kprof has in it must go. */
 void kprof_snapshot_close(kprof_snapshot *snapshot, bool lives);
 

@@ -117,7 +117,7 @@ static void decode(CUpti_CallbackId id, const CUpti_CallbackData *data, kprof_ca
 {
     if (data->callbackSite == CUPTI_API_EXIT && data->correlationData) {
         call->kind = (kprof_call_kind)*data->correlationData;
-        if (call->kind != KPROF_CALL_ALLOCATE) /* nothing asks for more */
+        if (call->kind != KPROF_CALL_ALLOCATE && call->kind != KPROF_CALL_MEMORY_INFO) /* nothing asks for more */
             return;
         kprof_call_decode_known(call->kind, id, data->functionParams, out);
     } else {
@@ -410,6 +410,13 @@ bool kprof_target_has_space(const kprof_call *call, size_t local_bytes)
         wanted = local_bytes;
     return wanted < SMALL_ALLOCATION_BYTES || target.driver->cuMemGetInfo_(&free_bytes, &total_bytes) != CUDA_SUCCESS ||
            wanted + KPROF_DEVICE_RESERVE_BYTES / 2 < free_bytes;
+}
+
+void kprof_target_add_free(const kprof_call *call, size_t size_bytes)
+{
+    const kprof_decoded_call *decoded = call->parameters;
+    if (decoded && decoded->free_bytes)
+        *decoded->free_bytes += size_bytes;
 }
 
 bool kprof_target_set_own(bool own)

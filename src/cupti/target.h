@@ -16,7 +16,7 @@ typedef enum kprof_call_kind {
     KPROF_CALL_GRAPH_CHANGE, /* changes, ends or uploads an executable graph: what a batch repeats node by node stays */
     KPROF_CALL_UNLOAD,       /* takes kernels away: their handles may come back as other kernels */
     KPROF_CALL_ALLOCATE,     /* brings device memory, which has to be saved */
-    KPROF_CALL_MEMORY_INFO,  /* asks how much memory is free: closes it, and what kprof keeps goes back first */
+    KPROF_CALL_MEMORY_INFO,  /* asks how much memory is free: leaves it open, and what kprof keeps counts as free */
     KPROF_CALL_SETUP,        /* leaves it open: loads code, makes streams and host memory; never beside a replay */
     KPROF_CALL_WAIT,         /* waits for the GPU or asks how far it is, and changes nothing */
     KPROF_CALL_HARMLESS,     /* neither tells of the GPU's progress nor changes memory */
@@ -103,6 +103,8 @@ typedef enum kprof_sharing {
 unsigned kprof_target_sharing(void);
 /* Has the device space for what the call is about to allocate, or for as much local memory, and some to spare? */
 bool kprof_target_has_space(const kprof_call *call, size_t local_bytes);
+/* Add to what a call that asks for free memory has answered, as it leaves: memory that kprof would give back. */
+void kprof_target_add_free(const kprof_call *call, size_t size_bytes);
 /* Are the calls that this thread makes from now on kprof's own? Returns what they were. Calls within hooks are its own
  * anyway. */
 bool kprof_target_set_own(bool own);

@@ -211,6 +211,18 @@ void kprof_contexts_release_memory(void)
     pthread_mutex_unlock(&list->mutex);
 }
 
+size_t kprof_contexts_held_bytes(uint32_t device)
+{
+    kprof_context_list *list = &kprof_engine.contexts;
+    size_t bytes = 0;
+    pthread_mutex_lock(&list->mutex);
+    for (kprof_profiled_context *c = list->contexts; c; c = c->next)
+        if (c->device == device && c->snapshot)
+            bytes += kprof_engine.device->snapshot_held_bytes(c->snapshot);
+    pthread_mutex_unlock(&list->mutex);
+    return bytes;
+}
+
 void kprof_contexts_forget(void *context, bool in_pass)
 {
     kprof_context_list *list = &kprof_engine.contexts;

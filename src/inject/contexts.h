@@ -60,6 +60,8 @@ bool kprof_contexts_idle(void);
 /* Give the device memory that kprof keeps back to the application, except in contexts whose work does not end within a
  * second. Needs the gate, and no batch may be open. */
 void kprof_contexts_release_memory(void);
+/* Device memory that kprof keeps copies in, on one device. */
+size_t kprof_contexts_held_bytes(uint32_t device);
 /* Let other processes have the counters, except those of contexts whose work does not end within a second. The next
  * measurement takes them again. Needs the gate. */
 void kprof_contexts_release(void);

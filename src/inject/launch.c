@@ -200,7 +200,7 @@ static bool closes_batch(const kprof_call *call)
         return true;
     if (call->kind == KPROF_CALL_GRAPH_CHANGE)
         return kprof_batch_records() && measures_whole_graphs(); /* a replay launches the same one */
-    return (call->kind == KPROF_CALL_OTHER || call->kind == KPROF_CALL_MEMORY_INFO) && !kprof_batch_is_window();
+    return call->kind == KPROF_CALL_OTHER && !kprof_batch_is_window();
 }
 
 /* Must the call be part of the open batch? */
@@ -220,11 +220,11 @@ static bool choose(const kprof_call *call, const kprof_kernel *kernel, const kpr
     return kprof_filter_take_launch(kprof_engine.process.filter, kernel->matches, device->record.device);
 }
 
-/* The application gets the memory that it needs, and sees what it would see. */
+/* The application gets the memory that it needs. */
 static void make_space(const kprof_call *call, size_t local_bytes)
 {
-    bool needed = call->kind == KPROF_CALL_MEMORY_INFO || !kprof_engine.device->target_has_space(call, local_bytes);
-    if (!needed || atomic_load(&kprof_engine.process.matched) == 0 || !kprof_gate_enter_exclusive(GATE_TIMEOUT_MS))
+    if (kprof_engine.device->target_has_space(call, local_bytes) || atomic_load(&kprof_engine.process.matched) == 0 ||
+        !kprof_gate_enter_exclusive(GATE_TIMEOUT_MS))
         return;
     kprof_batch_close(call->name);
     if (!kprof_engine.device->target_capturing())
@@ -407,7 +407,7 @@ static void follow(const kprof_call *call)
     else if (call->kind == KPROF_CALL_UNLOAD)
         kprof_kernels_forget_handles();
     else if (call->kind == KPROF_CALL_ALLOCATE || call->kind == KPROF_CALL_SETUP ||
-             call->kind == KPROF_CALL_GRAPH_CHANGE || call->kind == KPROF_CALL_MEMORY_INFO)
+             call->kind == KPROF_CALL_GRAPH_CHANGE)
         make_space(call, 0);
 }
 
@@ -471,6 +471,14 @@ static void leave_alone(const kprof_call *call)
     kprof_gate_leave_exclusive();
 }
 
+/* The application sees what it would see: it can have what kprof keeps. */
+static void correct_free_memory(const kprof_call *call)
+{
+    const kprof_device *device = kprof_devices_find(call->context);
+    if (device && !call->failed)
+        kprof_engine.device->target_add_free(call, kprof_contexts_held_bytes(device->record.device));
+}
+
 static void leave(const kprof_call *call)
 {
     if (thread.own_call || (thread.alone && call->callback_id != thread.callback))
@@ -484,6 +492,8 @@ static void leave(const kprof_call *call)
         kprof_kernels_forget_handles();
     if (thread.alone)
         leave_alone(call);
+    if (call->kind == KPROF_CALL_MEMORY_INFO)
+        correct_free_memory(call);
     if (thread.shared > 0 && is_gated(call)) {
         thread.shared--;
         kprof_gate_leave_shared();

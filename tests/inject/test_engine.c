@@ -34,6 +34,9 @@ static struct {
 #define BYTES_PER_STACK 4096
 static size_t asked_bytes; /* of local memory, for which space was looked for last */
 
+#define HELD_BYTES 65536
+static size_t added_bytes; /* to the free memory that a call told of */
+
 static atomic_bool releasing; /* the counters are being given back */
 static atomic_int snapshots;  /* that are taken now */
 
@@ -110,6 +113,18 @@ static bool has_space(const kprof_call *call, size_t local_bytes)
     return local_bytes == 0 && sim_device.target_has_space(call, local_bytes);
 }
 
+static size_t tell_held_bytes(const kprof_snapshot *snapshot)
+{
+    assert_non_null(snapshot);
+    return HELD_BYTES;
+}
+
+static void add_free(const kprof_call *call, size_t size_bytes)
+{
+    assert_int_equal(call->kind, KPROF_CALL_MEMORY_INFO);
+    added_bytes += size_bytes;
+}
+
 static const char *find_writer(void)
 {
     return atomic_load(&faults.network) ? "a network card may write (test)" : NULL;
@@ -125,6 +140,8 @@ static int start_sharing(void **state)
     device.reader_open = open_reader;
     device.snapshot_drop = drop_snapshot;
     device.snapshot_take = take_snapshot;
+    device.snapshot_held_bytes = tell_held_bytes;
+    device.target_add_free = add_free;
     device.target_capturing = is_capturing;
     device.target_device = describe_device;
     device.target_has_space = has_space;
@@ -283,6 +300,25 @@ static void test_kernel_that_needs_local_memory(void **state)
     assert_measured(again);
 }
 
+/* The application sees how much would be free without kprof's copies, and the batch goes on. */
+static void test_free_memory(void **state)
+{
+    (void)state;
+    kprof_call call = {.kind = KPROF_CALL_MEMORY_INFO, .name = "cuMemGetInfo (test)", .context = &sim.contexts[0]};
+    unsigned tag = launch(SIM_ADD);
+    added_bytes = 0;
+    kprof_launch_hooks.enter(&call);
+    kprof_launch_hooks.leave(&call);
+    assert_int_equal(added_bytes, HELD_BYTES);
+    assert_pending(tag);
+    call.failed = true;
+    kprof_launch_hooks.enter(&call);
+    kprof_launch_hooks.leave(&call);
+    assert_int_equal(added_bytes, HELD_BYTES);
+    close_batch();
+    assert_measured(tag);
+}
+
 static void test_memory_that_a_network_card_writes(void **state)
 {
     (void)state;
@@ -376,6 +412,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_search_in_vain, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_proof_that_cannot_be_read, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_memory_that_cannot_be_saved, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_free_memory, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_memory_that_a_network_card_writes, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_network_card_that_comes_later, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_late_kernel, set_up, tear_down),

@@ -395,6 +395,12 @@ static void snapshot_drop(kprof_snapshot *snapshot)
     (void)snapshot;
 }
 
+static size_t snapshot_held_bytes(const kprof_snapshot *snapshot)
+{
+    (void)snapshot;
+    return 0;
+}
+
 static void snapshot_close(kprof_snapshot *snapshot, bool lives)
 {
     (void)lives;
@@ -516,6 +522,11 @@ static bool target_has_space(const kprof_call *call, size_t local_bytes)
 {
     (void)call, (void)local_bytes;
     return true;
+}
+
+static void target_add_free(const kprof_call *call, size_t size_bytes)
+{
+    (void)call, (void)size_bytes;
 }
 
 static bool target_set_own(bool own)
