@@ -1,5 +1,5 @@
-"""Short programs as the users of well-known libraries write them: libraries.py NAME. Each prints losses or sums that are
-the same in each run.
+"""Short programs as the users of well-known libraries write them: libraries.py NAME. Each prints losses or sums that
+are the same in each run.
 
 - transformers: GPT-2 with random weights, four training steps with pinned batches, then greedy generation
 - timm: ResNet-18 with mixed precision, channels last, DataLoader workers and cuDNN's benchmark mode
