@@ -114,8 +114,10 @@ static void find_warnings(brief *out)
                  are_samples ? "samples" : "launches");
         warn(out, text);
     }
-    if (group->source == KPROF_SOURCE_SAMPLES)
+    if (group->source == KPROF_SOURCE_SAMPLES) {
         warn(out, "multiplexed: each sample joins passes of several launches");
+        warn(out, KPROF_SAMPLES_TIME);
+    }
     if (group->configurations > 1) {
         snprintf(text, sizeof text, "launches of %zu shapes; --group-by config", group->configurations);
         warn(out, text);
