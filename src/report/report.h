@@ -143,6 +143,7 @@ typedef enum kprof_grouping {
     KPROF_GROUP_DEVICE,
     KPROF_GROUP_PROCESS,
     KPROF_GROUP_GRAPH, /* the node of a CUDA graph, or none */
+    KPROF_GROUP_NVTX,  /* the innermost NVTX ranges, or none */
 } kprof_grouping;
 
 /* In which order the summary and brief pages show their rows: the largest first, names in alphabetical order. */
