@@ -128,8 +128,13 @@ static void append_filters(const kprof_options *options, kprof_strbuf *out)
 }
 
 /* The two kinds of ranges are easily taken for one another. */
-static void explain_nvtx(const kprof_filter_spec *filter)
+static void explain_nvtx(const kprof_options *options, kprof_report *report)
 {
+    const kprof_filter_spec *filter = &options->filter;
+    uint64_t count = 1;
+    if (!options->application && filter->nvtx_include.count > 0 &&
+        kprof_report_count_nvtx(report, &count) == KPROF_OK && count == 0)
+        kprof_log(KPROF_LOG_ERROR, "no launch of the report has NVTX ranges; a run with --nvtx keeps them");
     for (size_t i = 0; i < filter->nvtx_include.count; i++) {
         const char *text = filter->nvtx_include.items[i];
         if (*text && !strpbrk(text, "/[]\\"))
@@ -154,7 +159,7 @@ void kprof_outcome_explain_no_match(const kprof_options *options, kprof_report *
                   "no launch matched%s; the application launched:", filters.length > 0 ? filters.data : " the filters");
     kprof_strbuf_free(&filters);
     show_seen(options, kernels, count);
-    explain_nvtx(&options->filter);
+    explain_nvtx(options, report);
     kprof_seen_free(kernels, count);
 }
 

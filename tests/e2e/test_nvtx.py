@@ -3,7 +3,7 @@
 import json
 import shutil
 
-from harness import INJECTION, SCALE, VECTOR_ADD, Case
+from harness import INJECTION, SCALE, VECTOR_ADD, Case, os
 
 STEPS = [
     f"launch={SCALE}",
@@ -80,6 +80,14 @@ class Ranges(Case):
         self.assertEqual(len([text for text in self.ranges("both.kprof") if text]), 12)
         self.assert_run(self.kprof("report", "run.kprof", "--nvtx-include", "train/step 1", "-o", "part"), 0)
         self.assertEqual(self.ranges("part.kprof"), RANGES[1:3])
+
+    def test_reports_without_ranges(self):
+        shutil.copy(os.path.join(os.path.dirname(__file__), "../fixtures/report-v5.kprof"), self.path("old.kprof"))
+        run = self.kprof("report", "old.kprof", "--nvtx-include", "train/")
+        self.assert_run(run, 106)
+        self.assertIn("no launch of the report has NVTX ranges; a run with --nvtx keeps them", run.err)
+        self.assert_run(self.kprof("report", "old.kprof", "--nvtx-exclude", "train/", "-o", "new"), 0)
+        self.assertEqual(self.ranges("new.kprof"), [None] * 4)
 
     def test_nothing_matched(self):
         run = self.collect(["--nvtx-include", "train"], STEPS)

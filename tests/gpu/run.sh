@@ -9,8 +9,8 @@
 # graph kernel by kernel and as one launch; `exact` runs the programs of exact/, each a kind of memory, launch or
 # ending that replay must not disturb, plain and under every mode, and compares; `frameworks` runs programs of PyTorch,
 # JAX, Triton and CuPy plain, under kprof and under ncu; `multiplex` measures without repeating; `findings` records
-# kernels that show one performance problem each; `nvtx` compares the NVTX ranges of launches with those that the programs
-# open, and which launches expressions choose with what ncu chooses.
+# kernels that show one performance problem each; `nvtx` compares the NVTX ranges of launches with those that programs
+# open, and the launches that expressions choose with those that ncu chooses.
 # Environment:
 #   KPROF               kprof to test (build/src/cli/kprof)
 #   KPROF_GPU_PROGRAMS  folder of the test programs (build/gpu-programs), built when they are missing or old
