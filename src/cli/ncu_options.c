@@ -64,7 +64,6 @@ static const kprof_ncu_option rows[] = {
     {"native-exclude", 0, no_call_stack},
     {"native-include", 0, no_call_stack},
     {"null-stdin", 0, "use </dev/null"},
-    {"nvtx-push-pop-scope", 0, "a launch is in what its own thread has pushed (ncu's scope \"thread\")"},
     {"open-in-ui", 0, "kprof has no window; use kprof report"},
     {"pipeline-boost-state", 0, "--clock-control can lock the graphics clock"},
     {"pm-sampling-buffer-size", 0, no_sampling},

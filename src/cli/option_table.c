@@ -35,6 +35,7 @@ static const kprof_choice name_bases[] = {
 static const kprof_choice query_modes[] = {
     {"base", KPROF_QUERY_BASE}, {"suffix", KPROF_QUERY_SUFFIX}, {"all", KPROF_QUERY_ALL}, {NULL, 0}};
 static const kprof_choice target_processes[] = {{"application-only", 0}, {"all", 1}, {NULL, 0}};
+static const kprof_choice nvtx_scopes[] = {{"thread", 0}, {"process", 1}, {NULL, 0}};
 static const kprof_choice replay_choices[] = {
     {"kernel", KPROF_REPLAY_ONLY}, {"multiplex", KPROF_MULTIPLEX_ALL}, {"auto", KPROF_REPLAY_WHERE_PROVED}, {NULL, 0}};
 static const kprof_choice graph_profilings[] = {{"node", KPROF_GRAPH_NODES}, {"graph", KPROF_GRAPH_WHOLE}, {NULL, 0}};
@@ -138,6 +139,8 @@ const kprof_option_row kprof_option_rows[] = {
           CHOOSING),
     VALUE("nvtx-exclude", 0, PATHS, filter.nvtx_exclude, "RANGES", "no launches in these NVTX ranges; implies --nvtx",
           CHOOSING),
+    CHOICE("nvtx-push-pop-scope", nvtx_of_process, nvtx_scopes, "thread|process",
+           "a launch is in what its own thread has pushed, or in what any thread has (thread)", RUNNING, NULL),
     VALUE("launch-skip", 's', NUMBER, filter.launch_skip, "N", "skip the first N launches that match", CHOOSING),
     VALUE("launch", 0, LIST, launches, "ID[-ID][,ID]", "of a report, only the launches of these numbers", REPORT),
     VALUE("launch-count", 'c', NUMBER, filter.launch_count, "N", "take at most N launches that match; 0: no limit",

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #define CONFIG_MAGIC     "KPROFCFG"
-#define CONFIG_VERSION   13
+#define CONFIG_VERSION   14
 #define CONFIG_MAX_BYTES (64u << 20)
 #define CONFIG_MAX_CHIPS 256
 /* All metrics of a chip at once take some hundred passes. */
@@ -133,6 +133,7 @@ static void encode_switches(const kprof_config *config, kprof_strbuf *out)
     kprof_put_u32(out, config->follow_children);
     kprof_put_u32(out, config->verbose);
     kprof_put_u32(out, config->nvtx);
+    kprof_put_u32(out, config->nvtx_of_process);
     kprof_put_u32(out, config->replay_choice);
     kprof_put_u32(out, config->graph_profiling);
     kprof_put_u32(out, config->multiplex_samples);
@@ -148,6 +149,7 @@ static void decode_switches(kprof_bytes *in, kprof_config *config)
     uint32_t follow_children = kprof_get_u32(in);
     uint32_t verbose = kprof_get_u32(in);
     uint32_t nvtx = kprof_get_u32(in);
+    uint32_t nvtx_of_process = kprof_get_u32(in);
     uint32_t replay_choice = kprof_get_u32(in);
     uint32_t graph_profiling = kprof_get_u32(in);
     config->multiplex_samples = kprof_get_u32(in);
@@ -155,7 +157,8 @@ static void decode_switches(kprof_bytes *in, kprof_config *config)
     config->root_pid = (int64_t)kprof_get_u64(in);
     const char *counter_data_dir = kprof_get_string(in);
     if (cache_control > KPROF_CACHE_FLUSH_NONE || witness_control > KPROF_WITNESSES_AUTO || follow_children > 1 ||
-        verbose > 1 || nvtx > 1 || replay_choice > KPROF_MULTIPLEX_ALL || graph_profiling > KPROF_GRAPH_WHOLE) {
+        verbose > 1 || nvtx > 1 || nvtx_of_process > 1 || replay_choice > KPROF_MULTIPLEX_ALL ||
+        graph_profiling > KPROF_GRAPH_WHOLE) {
         in->failed = true;
         return;
     }
@@ -166,6 +169,7 @@ static void decode_switches(kprof_bytes *in, kprof_config *config)
     config->follow_children = follow_children;
     config->verbose = verbose;
     config->nvtx = nvtx;
+    config->nvtx_of_process = nvtx_of_process;
     if (counter_data_dir && counter_data_dir[0] && !(config->counter_data_dir = strdup(counter_data_dir)))
         in->failed = true;
 }

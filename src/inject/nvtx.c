@@ -13,26 +13,21 @@
 #define FIRST_SLOTS 256
 #define NO_RANGE    (-1) /* what NVTX returns where nothing could be pushed or popped */
 
-/* What the thread has pushed. The memory goes with the thread. */
-typedef struct stack {
+/* What a thread has pushed; goes with the thread. */
+typedef struct kprof_nvtx_stack {
+    struct kprof_nvtx_stack *next;
+    pthread_mutex_t mutex;   /* only launches with --nvtx-push-pop-scope process ever make the thread wait */
     kprof_nvtx_open *ranges; /* [capacity] */
     size_t depth, capacity;
     size_t left_out; /* pushed when the stack was full, and not popped yet */
 } stack;
 
-static __thread stack pushed;
+static __thread stack *pushed; /* NULL until the thread pushes something */
 static pthread_key_t thread_end;
 
 static kprof_nvtx_state *state(void)
 {
     return &kprof_engine.nvtx;
-}
-
-static void forget_thread(void *unused)
-{
-    (void)unused;
-    free(pushed.ranges);
-    pushed = (stack){0};
 }
 
 static void lock(void)
@@ -43,6 +38,36 @@ static void lock(void)
 static void unlock(void)
 {
     pthread_mutex_unlock(&state()->mutex);
+}
+
+static void forget_thread(void *ending)
+{
+    stack **link = &state()->stacks;
+    pushed = NULL;
+    lock();
+    while (*link && *link != ending)
+        link = &(*link)->next;
+    if (*link)
+        *link = (*link)->next;
+    unlock();
+    pthread_mutex_destroy(&((stack *)ending)->mutex);
+    free(((stack *)ending)->ranges);
+    free(ending);
+}
+
+/* The calling thread's stack; NULL when out of memory. */
+static stack *own_stack(void)
+{
+    stack *made = pushed ? NULL : calloc(1, sizeof *made);
+    if (!made)
+        return pushed;
+    pthread_mutex_init(&made->mutex, NULL);
+    pthread_setspecific(thread_end, made);
+    lock();
+    made->next = state()->stacks;
+    state()->stacks = made;
+    unlock();
+    return pushed = made;
 }
 
 /* A forked child may go on to use NVTX. */
@@ -125,43 +150,59 @@ static void copy_message(const kprof_nvtx_event *event, char out[KPROF_NVTX_NAME
         copy_wide_name(event->message.unicode, out);
 }
 
-/* Make space for one more range of the thread; NULL when there are too many. */
-static kprof_nvtx_open *push_range(void *domain)
+/* Make space for one more range; false when there are too many. */
+static bool make_space(stack *s)
 {
-    if (pushed.depth == pushed.capacity && pushed.capacity < KPROF_NVTX_PUSHED_MAX) {
-        size_t capacity = pushed.capacity ? 2 * pushed.capacity : FIRST_DEPTH;
-        kprof_nvtx_open *grown = realloc(pushed.ranges, capacity * sizeof *grown);
-        if (grown) {
-            pushed.ranges = grown;
-            pushed.capacity = capacity;
-            pthread_setspecific(thread_end, grown);
-        }
-    }
-    if (pushed.depth == pushed.capacity) {
-        pushed.left_out++;
-        return NULL;
-    }
-    kprof_nvtx_open *range = &pushed.ranges[pushed.depth++];
-    range->domain = (uint32_t)(uintptr_t)domain;
-    return range;
+    if (s->depth < s->capacity)
+        return true;
+    size_t capacity = s->capacity ? 2 * s->capacity : FIRST_DEPTH;
+    kprof_nvtx_open *grown = capacity <= KPROF_NVTX_PUSHED_MAX ? realloc(s->ranges, capacity * sizeof *grown) : NULL;
+    if (!grown)
+        return false;
+    s->ranges = grown;
+    s->capacity = capacity;
+    return true;
 }
 
-/* How deep the innermost range of its domain is, from 0; NO_RANGE when there is none. */
-static int level_of(uint32_t domain)
+/* How deep the innermost range of a domain is, from 0; NO_RANGE when there is none. */
+static int level_of(const stack *s, uint32_t domain)
 {
     int level = NO_RANGE;
-    for (size_t i = 0; i < pushed.depth; i++)
-        level += pushed.ranges[i].domain == domain;
+    for (size_t i = 0; i < s->depth; i++)
+        level += s->ranges[i].domain == domain;
     return level;
 }
 
 static int domain_push_ex(void *domain, const kprof_nvtx_event *event)
 {
-    kprof_nvtx_open *range = push_range(domain);
-    if (!range)
+    int level = NO_RANGE;
+    stack *s = own_stack();
+    if (!s)
         return NO_RANGE;
-    copy_message(event, range->name);
-    return level_of(range->domain);
+    pthread_mutex_lock(&s->mutex);
+    if (make_space(s)) {
+        kprof_nvtx_open *range = &s->ranges[s->depth++];
+        range->domain = (uint32_t)(uintptr_t)domain;
+        range->id = atomic_fetch_add(&state()->push_count, 1);
+        copy_message(event, range->name);
+        level = level_of(s, range->domain);
+    } else {
+        s->left_out++;
+    }
+    pthread_mutex_unlock(&s->mutex);
+    return level;
+}
+
+static kprof_nvtx_event ascii_event(const char *name)
+{
+    return (kprof_nvtx_event){
+        .size = sizeof(kprof_nvtx_event), .message_type = KPROF_NVTX_ASCII, .message.ascii = name};
+}
+
+static kprof_nvtx_event unicode_event(const wchar_t *name)
+{
+    return (kprof_nvtx_event){
+        .size = sizeof(kprof_nvtx_event), .message_type = KPROF_NVTX_UNICODE, .message.unicode = name};
 }
 
 static int push_ex(const kprof_nvtx_event *event)
@@ -171,37 +212,40 @@ static int push_ex(const kprof_nvtx_event *event)
 
 static int push_a(const char *name)
 {
-    kprof_nvtx_open *range = push_range(NULL);
-    if (!range)
-        return NO_RANGE;
-    copy_name(name ? name : "", range->name);
-    return level_of(0);
+    kprof_nvtx_event event = ascii_event(name);
+    return domain_push_ex(NULL, &event);
 }
 
 static int push_w(const wchar_t *name)
 {
-    kprof_nvtx_open *range = push_range(NULL);
-    if (!range)
-        return NO_RANGE;
-    copy_wide_name(name ? name : L"", range->name);
-    return level_of(0);
+    kprof_nvtx_event event = unicode_event(name);
+    return domain_push_ex(NULL, &event);
 }
 
-static int domain_pop(void *handle)
+static int pop_of(stack *s, uint32_t domain)
 {
-    uint32_t domain = (uint32_t)(uintptr_t)handle;
-    int level = level_of(domain);
-    if (pushed.left_out > 0) {
-        pushed.left_out--;
+    int level = level_of(s, domain);
+    if (s->left_out > 0) {
+        s->left_out--;
         return NO_RANGE;
     }
-    size_t at = pushed.depth;
-    while (at > 0 && pushed.ranges[at - 1].domain != domain)
+    size_t at = s->depth;
+    while (at > 0 && s->ranges[at - 1].domain != domain)
         at--;
     if (at == 0)
         return NO_RANGE;
-    memmove(&pushed.ranges[at - 1], &pushed.ranges[at], (pushed.depth - at) * sizeof *pushed.ranges);
-    pushed.depth--;
+    memmove(&s->ranges[at - 1], &s->ranges[at], (s->depth - at) * sizeof *s->ranges);
+    s->depth--;
+    return level;
+}
+
+static int domain_pop(void *domain)
+{
+    if (!pushed)
+        return NO_RANGE;
+    pthread_mutex_lock(&pushed->mutex);
+    int level = pop_of(pushed, (uint32_t)(uintptr_t)domain);
+    pthread_mutex_unlock(&pushed->mutex);
     return level;
 }
 
@@ -235,16 +279,14 @@ static uint64_t start_ex(const kprof_nvtx_event *event)
 
 static uint64_t start_a(const char *name)
 {
-    return start_range(
-        NULL,
-        &(kprof_nvtx_event){.size = sizeof(kprof_nvtx_event), .message_type = KPROF_NVTX_ASCII, .message.ascii = name});
+    kprof_nvtx_event event = ascii_event(name);
+    return start_range(NULL, &event);
 }
 
 static uint64_t start_w(const wchar_t *name)
 {
-    return start_range(NULL, &(kprof_nvtx_event){.size = sizeof(kprof_nvtx_event),
-                                                 .message_type = KPROF_NVTX_UNICODE,
-                                                 .message.unicode = name});
+    kprof_nvtx_event event = unicode_event(name);
+    return start_range(NULL, &event);
 }
 
 static void end_range(uint64_t id)
@@ -342,32 +384,56 @@ int kprof_nvtx_attach(kprof_nvtx_get_table *get_table)
 /* What a launch of the thread is in. */
 typedef struct snapshot {
     kprof_nvtx_range items[KPROF_NVTX_RANGES_MAX];
+    uint64_t order[KPROF_NVTX_RANGES_MAX]; /* of what is pushed */
     kprof_nvtx_ranges ranges;
-    bool holds_lock; /* names of ranges that are started stay while it is held */
+    bool of_process;
+    bool holds_lock; /* names of ranges that are started, or of other threads, stay while it is held */
 } snapshot;
 
-static void add_range(snapshot *s, const kprof_nvtx_open *range, bool is_started)
+static kprof_nvtx_range range_of(const kprof_nvtx_open *range, bool is_started)
 {
     const void *domain = (const void *)(uintptr_t)range->domain; /* NOLINT(performance-no-int-to-ptr) */
-    s->items[s->ranges.count++] =
-        (kprof_nvtx_range){at_handle(state()->domains, KPROF_NVTX_DOMAINS_MAX, domain), range->name, is_started};
+    return (kprof_nvtx_range){at_handle(state()->domains, KPROF_NVTX_DOMAINS_MAX, domain), range->name, is_started};
 }
 
+/* Add what a thread has pushed, in the order of pushing. */
+static void add_stack(snapshot *s, const stack *from)
+{
+    for (size_t i = 0; i < from->depth && s->ranges.count < KPROF_NVTX_PUSHED_MAX; i++) {
+        size_t place = s->ranges.count++;
+        for (; place > 0 && s->order[place - 1] > from->ranges[i].id; place--) {
+            s->items[place] = s->items[place - 1];
+            s->order[place] = s->order[place - 1];
+        }
+        s->items[place] = range_of(&from->ranges[i], false);
+        s->order[place] = from->ranges[i].id;
+    }
+}
+
+/* What the thread itself has pushed comes first, lest other threads leave no space for it. */
 static void look(snapshot *s)
 {
     kprof_nvtx_state *nvtx = state();
     s->ranges = (kprof_nvtx_ranges){s->items, 0};
-    s->holds_lock = atomic_load(&nvtx->started_count) > 0;
+    s->of_process = kprof_engine.process.config.nvtx_of_process;
+    s->holds_lock = s->of_process || atomic_load(&nvtx->started_count) > 0;
+    if (pushed)
+        add_stack(s, pushed);
     if (s->holds_lock)
         lock();
-    for (size_t i = 0; i < pushed.depth; i++)
-        add_range(s, &pushed.ranges[i], false);
+    for (stack *other = s->of_process ? nvtx->stacks : NULL; other; other = other->next) {
+        pthread_mutex_lock(&other->mutex);
+        if (other != pushed)
+            add_stack(s, other);
+    }
     for (size_t i = 0; s->holds_lock && i < atomic_load(&nvtx->started_count); i++)
-        add_range(s, &nvtx->started[i], true);
+        s->items[s->ranges.count++] = range_of(&nvtx->started[i], true);
 }
 
 static void look_away(const snapshot *s)
 {
+    for (stack *other = s->of_process ? state()->stacks : NULL; other; other = other->next)
+        pthread_mutex_unlock(&other->mutex);
     if (s->holds_lock)
         unlock();
 }

@@ -15,7 +15,7 @@
 #define KPROF_NVTX_TEXT_BYTES  ((size_t)64 << 20) /* of all different texts of launches */
 
 typedef struct kprof_nvtx_open {
-    uint64_t id; /* of a range that is started */
+    uint64_t id; /* of a range that is started; of one that is pushed, its place in the order of all */
     uint32_t domain;
     char name[KPROF_NVTX_NAME_BYTES];
 } kprof_nvtx_open;
@@ -26,6 +26,8 @@ typedef struct kprof_nvtx_state {
     char *_Atomic domains[KPROF_NVTX_DOMAINS_MAX];
     char *_Atomic *strings; /* [KPROF_NVTX_STRINGS_MAX] */
     size_t domain_count, string_count;
+    struct kprof_nvtx_stack *stacks; /* of threads */
+    _Atomic uint64_t push_count;
     kprof_nvtx_open *started; /* [KPROF_NVTX_STARTED_MAX] */
     atomic_size_t started_count;
     uint64_t last_id;
@@ -38,7 +40,8 @@ typedef struct kprof_nvtx_state {
  * kprof_process_start. */
 int kprof_nvtx_attach(kprof_nvtx_get_table *get_table);
 
-/* Are the ranges that the calling thread is in those of launches that the filter takes? */
+/* Are the ranges that the calling thread is in those of launches that the filter takes? It is in those that it has
+ * pushed itself, or with --nvtx-push-pop-scope process in those of all threads, and in what any thread has started. */
 bool kprof_nvtx_match(const kprof_filter *filter);
 /* The ranges that the calling thread is in, as kprof_nvtx_put_text writes them. Lives as long as the process. */
 const char *kprof_nvtx_text(void);

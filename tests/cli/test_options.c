@@ -402,7 +402,9 @@ static void nvtx_ranges(void **state)
     assert_string_equal(options.filter.nvtx_include.items[0], "a,b");
     assert_string_equal(options.filter.nvtx_exclude.items[0], "f/");
     assert_int_equal(parse("report r.kprof --nvtx --nvtx-include a/"), KPROF_OK);
-    assert_refused("--nvtx-push-pop-scope process app", "what its own thread has pushed");
+    assert_int_equal(parse("--nvtx-push-pop-scope process app"), KPROF_OK);
+    assert_true(options.nvtx && options.nvtx_of_process);
+    assert_refused("--nvtx-push-pop-scope all app", "thread|process");
 }
 
 static void brief_pages(void **state)
@@ -484,7 +486,7 @@ static void unknown_options(void **state)
     assert_refused("--kernel-id ::x:1 app", "--kernel-name");
     assert_refused("--import-source 1 app", "not supported");
     assert_refused("--kill yes app", "not supported");
-    assert_refused("--nvtx-push-p x app", "--nvtx-push-p (--nvtx-push-pop-scope): this option of ncu is not supported");
+    assert_refused("--lockstep-nvtx-i x app", "(--lockstep-nvtx-include): this option of ncu is not supported");
     assert_refused("--sampling-intervall 1 app", "(--sampling-interval): this option of ncu is not supported");
 }
 

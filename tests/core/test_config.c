@@ -56,6 +56,7 @@ static kprof_config sample(void)
         .follow_children = true,
         .verbose = true,
         .nvtx = true,
+        .nvtx_of_process = true,
         .replay_choice = KPROF_MULTIPLEX_ALL,
         .graph_profiling = KPROF_GRAPH_WHOLE,
         .multiplex_samples = 77,
@@ -114,6 +115,7 @@ static void assert_config_equal(const kprof_config *a, const kprof_config *b)
     assert_int_equal(a->follow_children, b->follow_children);
     assert_int_equal(a->verbose, b->verbose);
     assert_int_equal(a->nvtx, b->nvtx);
+    assert_int_equal(a->nvtx_of_process, b->nvtx_of_process);
     assert_int_equal(a->replay_choice, b->replay_choice);
     assert_int_equal(a->graph_profiling, b->graph_profiling);
     assert_int_equal(a->multiplex_samples, b->multiplex_samples);

@@ -61,6 +61,11 @@ class Ranges(Case):
                 json.loads(line) for line in run.out.splitlines() if '"id":' in line]
             self.assertEqual([launch["nvtx"] for launch in found], ["train/step 2/"] * 2)
 
+    def test_scope_of_the_process(self):
+        self.assert_run(self.collect(["--nvtx-push-pop-scope", "process", "-k", "scale"], [
+            "push=train", f"thread={SCALE}", f"launch={SCALE}"]), 0)
+        self.assertEqual(self.ranges(), ["train/in thread/", "train/"])
+
     def test_rows_of_the_summary(self):
         self.assert_run(self.collect(["--nvtx"], STEPS), 0)
         run = self.kprof("report", "run.kprof", "--page", "summary", "--group-by", "nvtx", "--json")

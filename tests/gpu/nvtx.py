@@ -142,9 +142,12 @@ def check_torch(session):
     status, base = session.profile([INCLUDE, "step 1/forward"], program, plain)
     chosen = [text for _, text in read(base)]
     demand(status == 0 and chosen == forward, f"{chosen}, not {forward}")
-    backward = sum("/backward/" in text for text in texts)
-    outside = sum(not text for text in texts)
-    return f"{len(texts)} launches, {len(forward)} in step 1/forward, {backward} in backward, {outside} in no range"
+    backward, outside = sum("/backward/" in text for text in texts), sum(not text for text in texts)
+    _, base = session.profile(["--nvtx-push-pop-scope", "process"], program, plain)
+    of_process = sum("/backward/" in (text or "") for _, text in read(base))
+    demand(of_process > backward, f"{of_process} launches in backward of any thread, {backward} in the thread's own")
+    return f"{len(texts)} launches, {len(forward)} in step 1/forward, {outside} in no range, {backward} in backward; " \
+           f"with the ranges of all threads {of_process}"
 
 
 def numbers_of_report(session, options):

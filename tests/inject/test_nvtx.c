@@ -225,6 +225,37 @@ static void threads_have_stacks_of_their_own(void **state)
     assert_string_equal(kprof_nvtx_text(), "");
 }
 
+static pthread_barrier_t barrier;
+
+static void *push_and_wait(void *name)
+{
+    nvtx_push(name);
+    pthread_barrier_wait(&barrier);
+    pthread_barrier_wait(&barrier);
+    return NULL;
+}
+
+static void all_threads_count_where_that_is_asked_for(void **state)
+{
+    (void)state;
+    pthread_t thread;
+    pthread_barrier_init(&barrier, NULL, 2);
+    nvtx_push("first");
+    assert_int_equal(pthread_create(&thread, NULL, push_and_wait, (void *)(uintptr_t) "second"), 0);
+    pthread_barrier_wait(&barrier);
+    nvtx_push("third");
+    assert_string_equal(kprof_nvtx_text(), "first/third/");
+    kprof_engine.process.config.nvtx_of_process = true;
+    assert_string_equal(kprof_nvtx_text(), "first/second/third/");
+    pthread_barrier_wait(&barrier);
+    pthread_join(thread, NULL);
+    assert_string_equal(kprof_nvtx_text(), "first/third/");
+    kprof_engine.process.config.nvtx_of_process = false;
+    nvtx_pop();
+    nvtx_pop();
+    pthread_barrier_destroy(&barrier);
+}
+
 static void a_forked_child_goes_on(void **state)
 {
     (void)state;
@@ -260,10 +291,15 @@ static int attach(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pushed_ranges_are_a_stack),         cmocka_unit_test(domains_have_stacks_of_their_own),
-        cmocka_unit_test(started_ranges_are_of_the_process), cmocka_unit_test(names_come_in_every_form),
-        cmocka_unit_test(filters_see_the_thread_alone),      cmocka_unit_test(many_texts_are_kept),
-        cmocka_unit_test(threads_have_stacks_of_their_own),  cmocka_unit_test(a_forked_child_goes_on),
+        cmocka_unit_test(pushed_ranges_are_a_stack),
+        cmocka_unit_test(domains_have_stacks_of_their_own),
+        cmocka_unit_test(started_ranges_are_of_the_process),
+        cmocka_unit_test(names_come_in_every_form),
+        cmocka_unit_test(filters_see_the_thread_alone),
+        cmocka_unit_test(many_texts_are_kept),
+        cmocka_unit_test(threads_have_stacks_of_their_own),
+        cmocka_unit_test(a_forked_child_goes_on),
+        cmocka_unit_test(all_threads_count_where_that_is_asked_for),
         cmocka_unit_test(what_is_too_much_is_left_out),
     };
     return cmocka_run_group_tests(tests, attach, NULL);
