@@ -36,6 +36,7 @@ typedef struct sink {
     WHOLE_COLUMN("context")                                                                                            \
     WHOLE_COLUMN("stream")                                                                                             \
     WHOLE_COLUMN("graph_node")                                                                                         \
+    TEXT_COLUMN("nvtx")                                                                                                \
     WHOLE_COLUMN("device")                                                                                             \
     TEXT_COLUMN("device_name")                                                                                         \
     TEXT_COLUMN("cc")                                                                                                  \

@@ -28,6 +28,7 @@
 typedef struct profile {
     const kprof_options *options;
     char *injection;
+    bool nvtx; /* collect ranges */
     kprof_plans plans;
     kprof_finding_list findings; /* to look for */
     kprof_clock_guard clocks;
@@ -54,6 +55,27 @@ static void leave_other_profiler(void)
     kprof_log(KPROF_LOG_WARNING,
               "CUDA_INJECTION64_PATH is %s: another profiler is set up; kprof takes its place for this run", other);
     unsetenv("CUDA_INJECTION64_PATH");
+}
+
+/* NVTX has one tool. One that the user has set up stays; `run->nvtx` tells whether kprof is it. */
+static kprof_status settle_nvtx(profile *run)
+{
+    const kprof_filter_spec *filter = &run->options->filter;
+    const char *other = getenv("NVTX_INJECTION64_PATH");
+    bool is_free = !other || !*other || strcmp(other, run->injection) == 0; /* as an outer kprof sets it */
+    run->nvtx = run->options->nvtx && is_free;
+    if (!run->options->nvtx || is_free)
+        return KPROF_OK;
+    if (filter->nvtx_include.count + filter->nvtx_exclude.count > 0)
+        return kprof_fail(KPROF_USAGE,
+                          "NVTX_INJECTION64_PATH is %s: another tool gets the NVTX ranges, so that no launch can be "
+                          "chosen by them; unset it, or leave out --nvtx-include and --nvtx-exclude",
+                          other);
+    kprof_log(KPROF_LOG_WARNING,
+              "NVTX_INJECTION64_PATH is %s: another tool gets the NVTX ranges, and kprof collects none; unset it for "
+              "--nvtx",
+              other);
+    return KPROF_OK;
 }
 
 /* The application may change directory before anything is written there. */
@@ -129,6 +151,8 @@ static kprof_status prepare(profile *run)
         status = kprof_catalog_findings(run->plans.catalog, &options->rules, &run->findings);
     if (status == KPROF_OK)
         status = kprof_injection_locate(options, &run->injection);
+    if (status == KPROF_OK)
+        status = settle_nvtx(run);
     run->route = kprof_route_profile(options, isatty(STDOUT_FILENO));
     if (status == KPROF_OK)
         status = kprof_results_open(options, run->route.results, &run->results);
@@ -241,6 +265,7 @@ static kprof_status save_config(const profile *run)
     if (status != KPROF_OK)
         return status;
     config.root_pid = run->child.pid;
+    config.nvtx = run->nvtx;
     status = kprof_config_save(&config, run->session.dir);
     free(config.chips);
     return status;
@@ -252,6 +277,7 @@ static kprof_status start_application(profile *run)
         .argv = run->options->application,
         .injection_library = run->injection,
         .session_dir = run->session.dir,
+        .nvtx = run->nvtx,
         .stdout_to_stderr = run->route.application_to_stderr,
         .signals = &run->signals,
     };

@@ -82,10 +82,12 @@ static void run_application(const kprof_child_spec *spec, char **environment, in
     _exit(written == sizeof reason ? 127 : 126);
 }
 
-static bool is_replaced(const char *variable)
+static bool is_replaced(const kprof_child_spec *spec, const char *variable)
 {
-    static const char *const names[] = {"CUDA_INJECTION64_PATH=", KPROF_SESSION_ENV "=", "TEARDOWN_CUPTI="};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+    static const char *const names[] = {"CUDA_INJECTION64_PATH=", KPROF_SESSION_ENV "=",
+                                        "TEARDOWN_CUPTI=", "NVTX_INJECTION64_PATH="};
+    size_t count = sizeof names / sizeof names[0] - !spec->nvtx;
+    for (size_t i = 0; i < count; i++) {
         if (strncmp(variable, names[i], strlen(names[i])) == 0)
             return true;
     }
@@ -97,16 +99,18 @@ static bool make_environment(const kprof_child_spec *spec, kprof_strlist *out)
 {
     bool added = true;
     for (char **variable = environ; *variable && added; variable++) {
-        if (!is_replaced(*variable))
+        if (!is_replaced(spec, *variable))
             added = kprof_strlist_add(out, *variable);
     }
-    kprof_strbuf injection = KPROF_STRBUF_INIT, session = KPROF_STRBUF_INIT;
+    kprof_strbuf injection = KPROF_STRBUF_INIT, session = KPROF_STRBUF_INIT, nvtx = KPROF_STRBUF_INIT;
     kprof_strbuf_printf(&injection, "CUDA_INJECTION64_PATH=%s", spec->injection_library);
     kprof_strbuf_printf(&session, KPROF_SESSION_ENV "=%s", spec->session_dir);
-    added = added && !injection.failed && !session.failed && kprof_strlist_add(out, injection.data) &&
-            kprof_strlist_add(out, session.data);
+    kprof_strbuf_printf(&nvtx, "NVTX_INJECTION64_PATH=%s", spec->injection_library);
+    added = added && !injection.failed && !session.failed && !nvtx.failed && kprof_strlist_add(out, injection.data) &&
+            kprof_strlist_add(out, session.data) && (!spec->nvtx || kprof_strlist_add(out, nvtx.data));
     kprof_strbuf_free(&injection);
     kprof_strbuf_free(&session);
+    kprof_strbuf_free(&nvtx);
     return added;
 }
 

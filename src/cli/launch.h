@@ -27,6 +27,7 @@ typedef struct kprof_child_spec {
     char **argv;                   /* NULL-terminated */
     const char *injection_library; /* absolute path */
     const char *session_dir;
+    bool nvtx; /* NVTX is to load the injection library too */
     bool stdout_to_stderr;
     kprof_signals *signals; /* blocked; used for as long as the child lives */
 } kprof_child_spec;

@@ -12,7 +12,6 @@ static const char no_communicator[] =
 static const char no_config[] = "kprof reads no configuration file";
 static const char no_filter[] = "choose launches with -k, -s and -c";
 static const char no_mps[] = "kprof has no support of MPS";
-static const char no_nvtx[] = "kprof does not read NVTX ranges; choose launches with -k, -s and -c";
 static const char no_port[] = "kprof does not connect to processes, and needs no port";
 static const char no_ranges[] = "kprof measures launches and graphs, not ranges; see --graph-profiling";
 static const char no_rename[] = "--print-kernel-base chooses the names to print";
@@ -65,10 +64,6 @@ static const kprof_ncu_option rows[] = {
     {"native-exclude", 0, no_call_stack},
     {"native-include", 0, no_call_stack},
     {"null-stdin", 0, "use </dev/null"},
-    {"nvtx", 0, no_nvtx},
-    {"nvtx-exclude", 0, no_nvtx},
-    {"nvtx-include", 0, no_nvtx},
-    {"nvtx-push-pop-scope", 0, no_nvtx},
     {"open-in-ui", 0, "kprof has no window; use kprof report"},
     {"pipeline-boost-state", 0, "--clock-control can lock the graphics clock"},
     {"pm-sampling-buffer-size", 0, no_sampling},
@@ -81,7 +76,7 @@ static const kprof_ncu_option rows[] = {
     {"print-metric-attribution", 0, fixed_details},
     {"print-metric-instances", 0, "kprof keeps no instances of metrics"},
     {"print-metric-name", 0, fixed_details},
-    {"print-nvtx-rename", 0, no_nvtx},
+    {"print-nvtx-rename", 0, "the ranges stand below the kernel's name; see also --group-by nvtx"},
     {"print-rule-details", 0, "use --details-help"},
     {"print-source", 0, no_source},
     {"process-id", 0, "kprof starts the application, and does not attach to a process"},

@@ -35,6 +35,7 @@ static const kprof_choice name_bases[] = {
 static const kprof_choice query_modes[] = {
     {"base", KPROF_QUERY_BASE}, {"suffix", KPROF_QUERY_SUFFIX}, {"all", KPROF_QUERY_ALL}, {NULL, 0}};
 static const kprof_choice target_processes[] = {{"application-only", 0}, {"all", 1}, {NULL, 0}};
+static const kprof_choice nvtx_scopes[] = {{"thread", 0}, {"process", 1}, {NULL, 0}};
 static const kprof_choice replay_choices[] = {
     {"kernel", KPROF_REPLAY_ONLY}, {"multiplex", KPROF_MULTIPLEX_ALL}, {"auto", KPROF_REPLAY_WHERE_PROVED}, {NULL, 0}};
 static const kprof_choice graph_profilings[] = {{"node", KPROF_GRAPH_NODES}, {"graph", KPROF_GRAPH_WHOLE}, {NULL, 0}};
@@ -54,9 +55,13 @@ static const kprof_choice sort_keys[] = {{"gain", KPROF_SORT_GAIN},         {"ti
                                          {"launches", KPROF_SORT_LAUNCHES}, {"duration", KPROF_SORT_DURATION},
                                          {"compute", KPROF_SORT_COMPUTE},   {"memory", KPROF_SORT_MEMORY},
                                          {"name", KPROF_SORT_NAME},         {NULL, 0}};
-static const kprof_choice groupings[] = {{"kernel", KPROF_GROUP_KERNEL}, {"config", KPROF_GROUP_CONFIG},
-                                         {"device", KPROF_GROUP_DEVICE}, {"process", KPROF_GROUP_PROCESS},
-                                         {"graph", KPROF_GROUP_GRAPH},   {NULL, 0}};
+static const kprof_choice groupings[] = {{"kernel", KPROF_GROUP_KERNEL},
+                                         {"config", KPROF_GROUP_CONFIG},
+                                         {"device", KPROF_GROUP_DEVICE},
+                                         {"process", KPROF_GROUP_PROCESS},
+                                         {"graph", KPROF_GROUP_GRAPH},
+                                         {"nvtx", KPROF_GROUP_NVTX},
+                                         {NULL, 0}};
 static const kprof_choice csv_layouts[] = {
     {"long", KPROF_FORMAT_CSV}, {"wide", KPROF_FORMAT_CSV_WIDE}, {"ncu", KPROF_FORMAT_CSV_NCU}, {NULL, 0}};
 static const kprof_choice export_formats[] = {{"long", KPROF_FORMAT_CSV},
@@ -127,6 +132,15 @@ const kprof_option_row kprof_option_rows[] = {
           CHOOSING),
     CHOICE("kernel-name-base", name_base, name_bases, "function|demangled|mangled",
            "the name that --kernel-name is compared with (function)", CHOOSING, NULL),
+    FLAG("nvtx", 0, nvtx, "keep the NVTX ranges that launches are in", RUNNING | KPROF_IGNORED_IN(REPORT)),
+    VALUE("nvtx-include", 0, PATHS, filter.nvtx_include, "RANGES",
+          "only launches in these NVTX ranges: \"step/\" (pushed), \"net@a/*/b]\", \"epoch\" (started), regex:...; "
+          "implies --nvtx",
+          CHOOSING),
+    VALUE("nvtx-exclude", 0, PATHS, filter.nvtx_exclude, "RANGES", "no launches in these NVTX ranges; implies --nvtx",
+          CHOOSING),
+    CHOICE("nvtx-push-pop-scope", nvtx_of_process, nvtx_scopes, "thread|process",
+           "a launch is in what its own thread has pushed, or in what any thread has (thread)", RUNNING, NULL),
     VALUE("launch-skip", 's', NUMBER, filter.launch_skip, "N", "skip the first N launches that match", CHOOSING),
     VALUE("launch", 0, LIST, launches, "ID[-ID][,ID]", "of a report, only the launches of these numbers", REPORT),
     VALUE("launch-count", 'c', NUMBER, filter.launch_count, "N", "take at most N launches that match; 0: no limit",
@@ -183,13 +197,13 @@ const kprof_option_row kprof_option_rows[] = {
     SET("brief", 0, page, KPROF_PAGE_BRIEF,
         "--page brief: for each kernel at most 15 lines, or with --json a document of at most 2 KB", SHOWING),
     CHOICE("print-summary", print_summary, summaries, "none|per-kernel", "per-kernel: the same as --page statistics",
-           SHOWING, NULL),
+           SHOWING, "ncu's per-nvtx is --page statistics --group-by nvtx"),
     CHOICE("sort", sort, sort_keys, "gain|time|launches|duration|compute|memory|name",
            "order of the summary and brief pages: by what can be gained of all the time, or by this (gain)", SHOWING,
            NULL),
-    CHOICE("group-by", group_by, groupings, "kernel|config|device|process|graph",
+    CHOICE("group-by", group_by, groupings, "kernel|config|device|process|graph|nvtx",
            "rows of the summary, statistics and brief pages: for each kernel, or each part of its launches (kernel)",
-           SHOWING, "kprof records no NVTX ranges to group by"),
+           SHOWING, NULL),
     VALUE("top", 0, NUMBER, top, "N", "show the first N rows of the summary and brief pages; 0: all", SHOWING),
     VALUE("filter", 0, PATHS, filters, "CONDITION",
           "show only launches that meet it, such as \"duration>10us\" or \"dram__bytes_read.sum>=1GB\"", SHOWING),

@@ -652,6 +652,8 @@ static kprof_status settle(kprof_options *options)
     kprof_status status = settle_command(options);
     options->filter.name_base = (kprof_name_base)options->name_base;
     uint64_t launches = options->filter.launch_count;
+    options->nvtx = options->nvtx || options->nvtx_of_process ||
+                    options->filter.nvtx_include.count + options->filter.nvtx_exclude.count > 0;
     kprof_workload *workload = &options->selection.limits.workload;
     workload->launches = launches ? launches : KPROF_ASSUMED_LAUNCHES;
     workload->batch = options->replay_batch;
@@ -715,6 +717,8 @@ void kprof_options_free(kprof_options *options)
         kprof_condition_free(&options->conditions[i]);
     free(options->conditions);
     kprof_strlist_free(&options->filters);
+    kprof_strlist_free(&options->filter.nvtx_include);
+    kprof_strlist_free(&options->filter.nvtx_exclude);
     kprof_strlist_free(&options->reports);
     kprof_strlist_free(&options->launches);
 }

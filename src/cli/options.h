@@ -42,6 +42,8 @@ typedef struct kprof_options {
 
     kprof_filter_spec filter;   /* name_base is in `name_base` until the parser has finished */
     int name_base;              /* kprof_name_base */
+    bool nvtx;                  /* collect NVTX ranges; the filter's expressions imply it */
+    int nvtx_of_process;        /* 1: --nvtx-push-pop-scope process */
     int follow_children;        /* 0: --target-processes application-only */
     int replay_choice;          /* kprof_replay_choice */
     int graph_profiling;        /* kprof_graph_profiling */

@@ -114,6 +114,10 @@ static void append_filters(const kprof_options *options, kprof_strbuf *out)
         kprof_strbuf_printf(out, "%s%s", i == 0 ? " --launch " : ",", options->launches.items[i]);
     if (filter->kernel)
         kprof_strbuf_printf(out, " -k %s", filter->kernel);
+    for (size_t i = 0; i < filter->nvtx_include.count; i++)
+        kprof_strbuf_printf(out, " --nvtx-include \"%s\"", filter->nvtx_include.items[i]);
+    for (size_t i = 0; i < filter->nvtx_exclude.count; i++)
+        kprof_strbuf_printf(out, " --nvtx-exclude \"%s\"", filter->nvtx_exclude.items[i]);
     if (filter->launch_skip)
         kprof_strbuf_printf(out, " -s %llu", (unsigned long long)filter->launch_skip);
     if (filter->launch_skip_before_match)
@@ -121,6 +125,23 @@ static void append_filters(const kprof_options *options, kprof_strbuf *out)
                             (unsigned long long)filter->launch_skip_before_match);
     if (filter->device_mask)
         kprof_strbuf_puts(out, " --devices");
+}
+
+/* The two kinds of ranges are easily taken for one another. */
+static void explain_nvtx(const kprof_options *options, kprof_report *report)
+{
+    const kprof_filter_spec *filter = &options->filter;
+    uint64_t count = 1;
+    if (!options->application && filter->nvtx_include.count > 0 &&
+        kprof_report_count_nvtx(report, &count) == KPROF_OK && count == 0)
+        kprof_log(KPROF_LOG_ERROR, "no launch of the report has NVTX ranges; a run with --nvtx keeps them");
+    for (size_t i = 0; i < filter->nvtx_include.count; i++) {
+        const char *text = filter->nvtx_include.items[i];
+        if (*text && !strpbrk(text, "/[]\\"))
+            kprof_log(KPROF_LOG_ERROR,
+                      "--nvtx-include %s is about ranges of nvtxRangeStart; those of nvtxRangePush are \"%s/\"", text,
+                      text);
+    }
 }
 
 void kprof_outcome_explain_no_match(const kprof_options *options, kprof_report *report)
@@ -138,6 +159,7 @@ void kprof_outcome_explain_no_match(const kprof_options *options, kprof_report *
                   "no launch matched%s; the application launched:", filters.length > 0 ? filters.data : " the filters");
     kprof_strbuf_free(&filters);
     show_seen(options, kernels, count);
+    explain_nvtx(options, report);
     kprof_seen_free(kernels, count);
 }
 

@@ -237,6 +237,7 @@ kprof_status kprof_plans_config(const kprof_plans *plans, const kprof_options *o
         .witness_control = (kprof_witness_control)options->witness_control,
         .follow_children = options->follow_children != 0,
         .verbose = options->verbose,
+        .nvtx_of_process = options->nvtx_of_process != 0,
         .replay_choice = (kprof_replay_choice)options->replay_choice,
         .graph_profiling = (kprof_graph_profiling)options->graph_profiling,
         .multiplex_samples = options->multiplex_samples,

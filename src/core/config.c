@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #define CONFIG_MAGIC     "KPROFCFG"
-#define CONFIG_VERSION   12
+#define CONFIG_VERSION   14
 #define CONFIG_MAX_BYTES (64u << 20)
 #define CONFIG_MAX_CHIPS 256
 /* All metrics of a chip at once take some hundred passes. */
@@ -29,6 +29,8 @@ static void encode_filter(const kprof_filter_spec *filter, kprof_strbuf *out)
     kprof_put_u64(out, filter->launch_count);
     kprof_put_u64(out, filter->launch_skip_before_match);
     kprof_put_u64(out, filter->device_mask);
+    kprof_put_strings(out, &filter->nvtx_include);
+    kprof_put_strings(out, &filter->nvtx_exclude);
 }
 
 static void decode_filter(kprof_bytes *in, kprof_filter_spec *filter)
@@ -40,6 +42,8 @@ static void decode_filter(kprof_bytes *in, kprof_filter_spec *filter)
     filter->launch_count = kprof_get_u64(in);
     filter->launch_skip_before_match = kprof_get_u64(in);
     filter->device_mask = kprof_get_u64(in);
+    kprof_get_strings(in, &filter->nvtx_include);
+    kprof_get_strings(in, &filter->nvtx_exclude);
     if (name_base > KPROF_NAME_MANGLED || has_kernel > 1 || (kernel && kernel[0] && !has_kernel))
         in->failed = true;
     filter->name_base = in->failed ? KPROF_NAME_FUNCTION : (kprof_name_base)name_base;
@@ -128,6 +132,8 @@ static void encode_switches(const kprof_config *config, kprof_strbuf *out)
     kprof_put_u32(out, config->witness_control);
     kprof_put_u32(out, config->follow_children);
     kprof_put_u32(out, config->verbose);
+    kprof_put_u32(out, config->nvtx);
+    kprof_put_u32(out, config->nvtx_of_process);
     kprof_put_u32(out, config->replay_choice);
     kprof_put_u32(out, config->graph_profiling);
     kprof_put_u32(out, config->multiplex_samples);
@@ -142,6 +148,8 @@ static void decode_switches(kprof_bytes *in, kprof_config *config)
     uint32_t witness_control = kprof_get_u32(in);
     uint32_t follow_children = kprof_get_u32(in);
     uint32_t verbose = kprof_get_u32(in);
+    uint32_t nvtx = kprof_get_u32(in);
+    uint32_t nvtx_of_process = kprof_get_u32(in);
     uint32_t replay_choice = kprof_get_u32(in);
     uint32_t graph_profiling = kprof_get_u32(in);
     config->multiplex_samples = kprof_get_u32(in);
@@ -149,7 +157,8 @@ static void decode_switches(kprof_bytes *in, kprof_config *config)
     config->root_pid = (int64_t)kprof_get_u64(in);
     const char *counter_data_dir = kprof_get_string(in);
     if (cache_control > KPROF_CACHE_FLUSH_NONE || witness_control > KPROF_WITNESSES_AUTO || follow_children > 1 ||
-        verbose > 1 || replay_choice > KPROF_MULTIPLEX_ALL || graph_profiling > KPROF_GRAPH_WHOLE) {
+        verbose > 1 || nvtx > 1 || nvtx_of_process > 1 || replay_choice > KPROF_MULTIPLEX_ALL ||
+        graph_profiling > KPROF_GRAPH_WHOLE) {
         in->failed = true;
         return;
     }
@@ -159,6 +168,8 @@ static void decode_switches(kprof_bytes *in, kprof_config *config)
     config->graph_profiling = (kprof_graph_profiling)graph_profiling;
     config->follow_children = follow_children;
     config->verbose = verbose;
+    config->nvtx = nvtx;
+    config->nvtx_of_process = nvtx_of_process;
     if (counter_data_dir && counter_data_dir[0] && !(config->counter_data_dir = strdup(counter_data_dir)))
         in->failed = true;
 }
@@ -304,6 +315,8 @@ kprof_status kprof_config_load(const char *dir, kprof_config *out)
 void kprof_config_free(kprof_config *config)
 {
     free(config->filter.kernel);
+    kprof_strlist_free(&config->filter.nvtx_include);
+    kprof_strlist_free(&config->filter.nvtx_exclude);
     for (size_t i = 0; i < config->chip_count; i++) {
         free(config->chips[i].chip);
         kprof_strlist_free(&config->chips[i].metrics);

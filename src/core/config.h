@@ -84,6 +84,8 @@ typedef struct kprof_config {
     kprof_witness_control witness_control;
     bool follow_children; /* false: processes other than the first disarm */
     bool verbose;
+    bool nvtx;            /* keep the NVTX ranges of launches */
+    bool nvtx_of_process; /* a launch is in what any thread has pushed; else in what its own has */
     kprof_replay_choice replay_choice;
     kprof_graph_profiling graph_profiling;
     uint32_t multiplex_samples; /* of each kernel and shape, at most */

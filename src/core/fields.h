@@ -22,8 +22,8 @@
 #define KPROF_CORE_FIELDS_H
 
 /* A field that is added or removed makes another version of both. */
-#define KPROF_SPOOL_VERSION  3
-#define KPROF_SCHEMA_VERSION 5
+#define KPROF_SPOOL_VERSION  4
+#define KPROF_SCHEMA_VERSION 6
 
 #define KPROF_PROCESS_FIELDS(FIELD, SPOOL, REPORT)                                                                     \
     FIELD(I64, pid, pid, 1, NONE, NONE)                                                                                \
@@ -130,6 +130,7 @@
           "block", "blocks resident on an SM as the driver computes them")                                             \
     FIELD(U32, max_active_clusters, max_active_clusters, 1, NONE, NONE) /* 0: not a cluster launch, or not known */    \
     SPOOL(U64, graph_node, NONE) /* CUPTI's number of a kernel's node; 0: it is in no graph. A table of its own */     \
+    SPOOL(TEXT, nvtx, NONE)      /* open NVTX ranges, as core/nvtx.h writes them. A table of its own */                \
     FIELD(I64, start_unix_ns, start_unix_ns, 1, NONE, NONE) /* when the application made the call */                   \
     FIELD(I64, profile_ns, profile_ns, 1, NONE, NONE)       /* host time that profiling this launch took */            \
     SPOOL(MODE, mode, NONE)                                                                                            \

@@ -11,6 +11,7 @@
 struct kprof_filter {
     kprof_filter_spec spec;
     kprof_regex *regex;        /* NULL: compare with spec.kernel, if there is one */
+    kprof_nvtx_filter *nvtx;   /* NULL: ranges do not matter */
     _Atomic uint64_t launches; /* of any kernel on any device */
     _Atomic uint64_t matching; /* after launch_skip_before_match */
 };
@@ -23,12 +24,15 @@ kprof_status kprof_filter_new(const kprof_filter_spec *spec, kprof_filter **out)
         return kprof_fail(KPROF_NO_MEMORY, "launch filter: out of memory");
     filter->spec = *spec;
     filter->spec.kernel = NULL;
+    filter->spec.nvtx_include = filter->spec.nvtx_exclude = (kprof_strlist)KPROF_STRLIST_INIT; /* the caller's */
     kprof_status status = KPROF_OK;
     const char *pattern = spec->kernel ? kprof_regex_pattern(spec->kernel) : NULL;
     if (spec->kernel && !(filter->spec.kernel = strdup(spec->kernel)))
         status = kprof_fail(KPROF_NO_MEMORY, "launch filter: out of memory");
     else if (pattern)
         status = kprof_regex_new("-k", pattern, &filter->regex);
+    if (status == KPROF_OK)
+        status = kprof_nvtx_filter_new(&spec->nvtx_include, &spec->nvtx_exclude, &filter->nvtx);
     if (status != KPROF_OK) {
         kprof_filter_free(filter);
         return status;
@@ -42,6 +46,7 @@ void kprof_filter_free(kprof_filter *filter)
     if (!filter)
         return;
     kprof_regex_free(filter->regex);
+    kprof_nvtx_filter_free(filter->nvtx);
     free(filter->spec.kernel);
     free(filter);
 }
@@ -88,9 +93,20 @@ bool kprof_filter_match_name(const kprof_filter *filter, const char *mangled)
     return matches;
 }
 
+bool kprof_filter_needs_nvtx(const kprof_filter *filter)
+{
+    return filter->nvtx != NULL;
+}
+
+bool kprof_filter_match_nvtx(const kprof_filter *filter, const kprof_nvtx_ranges *ranges)
+{
+    return !filter->nvtx || kprof_nvtx_filter_match(filter->nvtx, ranges);
+}
+
 uint64_t kprof_filter_work(const kprof_filter *filter)
 {
-    return filter->regex ? kprof_regex_work(filter->regex) : 0;
+    return (filter->regex ? kprof_regex_work(filter->regex) : 0) +
+           (filter->nvtx ? kprof_nvtx_filter_work(filter->nvtx) : 0);
 }
 
 static bool device_selected(const kprof_filter *filter, unsigned device)
@@ -99,13 +115,13 @@ static bool device_selected(const kprof_filter *filter, unsigned device)
     return mask == 0 || (device < 64 && (mask >> device & 1));
 }
 
-bool kprof_filter_take_launch(kprof_filter *filter, bool name_matches, unsigned device)
+bool kprof_filter_take_launch(kprof_filter *filter, bool matches, unsigned device)
 {
     const kprof_filter_spec *spec = &filter->spec;
     if (spec->launch_skip_before_match &&
         atomic_fetch_add_explicit(&filter->launches, 1, memory_order_relaxed) < spec->launch_skip_before_match)
         return false;
-    if (!name_matches || !device_selected(filter, device))
+    if (!matches || !device_selected(filter, device))
         return false;
     uint64_t position = atomic_fetch_add_explicit(&filter->matching, 1, memory_order_relaxed);
     if (position < spec->launch_skip)

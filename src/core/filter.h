@@ -1,9 +1,12 @@
-/* Chooses the launches to profile by kernel name, device, and the skip and count of matching launches. Spelling and
- * meaning follow ncu's -k, --kernel-name-base, -s, -c, --launch-skip-before-match and --devices. */
+/* Chooses the launches to profile by kernel name, NVTX ranges, device, and the skip and count of matching launches.
+ * Spelling and meaning follow ncu's -k, --kernel-name-base, --nvtx-include, --nvtx-exclude, -s, -c,
+ * --launch-skip-before-match and --devices. */
 #ifndef KPROF_CORE_FILTER_H
 #define KPROF_CORE_FILTER_H
 
+#include "core/nvtx.h"
 #include "core/status.h"
+#include "core/strbuf.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -20,6 +23,8 @@ typedef struct kprof_filter_spec {
     uint64_t launch_count;             /* matching launches to profile after those; 0 is no limit */
     uint64_t launch_skip_before_match; /* launches of any kernel to skip first */
     uint64_t device_mask;              /* bit i: CUDA device i; 0 is every device */
+    kprof_strlist nvtx_include;        /* expressions as core/nvtx.h has them; none: all launches */
+    kprof_strlist nvtx_exclude;
 } kprof_filter_spec;
 
 typedef struct kprof_filter kprof_filter;
@@ -34,12 +39,18 @@ kprof_status kprof_filter_check(const kprof_filter_spec *spec) KPROF_MUST_CHECK;
  * Thread-safe. */
 bool kprof_filter_match_name(const kprof_filter *filter, const char *mangled);
 
-/* The work of matching a pattern so far, as kprof_regex_work has it. Thread-safe. */
+/* Does the filter ask for the NVTX ranges of launches? */
+bool kprof_filter_needs_nvtx(const kprof_filter *filter);
+/* Are these the ranges of a launch that it takes? True where it asks for none. Thread-safe. */
+bool kprof_filter_match_nvtx(const kprof_filter *filter, const kprof_nvtx_ranges *ranges);
+
+/* The work of matching patterns so far, as kprof_regex_work has it. Thread-safe. */
 uint64_t kprof_filter_work(const kprof_filter *filter);
 
-/* Count one launch and decide: is this one to be profiled? `name_matches` is what kprof_filter_match_name said.
+/* Count one launch and decide: is this one to be profiled? `matches` is what kprof_filter_match_name and
+ * kprof_filter_match_nvtx said.
  * Thread-safe and lock-free; the n-th call decides for the n-th launch. */
-bool kprof_filter_take_launch(kprof_filter *filter, bool name_matches, unsigned device);
+bool kprof_filter_take_launch(kprof_filter *filter, bool matches, unsigned device);
 
 /* True once --launch-count launches were taken: nothing more can ever match. Thread-safe. */
 bool kprof_filter_exhausted(const kprof_filter *filter);

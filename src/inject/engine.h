@@ -14,6 +14,7 @@
 #include "inject/kernels.h"
 #include "inject/launch.h"
 #include "inject/lock.h"
+#include "inject/nvtx.h"
 #include "inject/preload.h"
 #include "inject/process.h"
 #include "inject/wait.h"
@@ -33,6 +34,7 @@ struct kprof_engine {
     kprof_evaluator evaluator;
     kprof_idle idle;
     kprof_lock lock;
+    kprof_nvtx_state nvtx;
     kprof_preload preload;
     kprof_waits waits;
 };

@@ -11,6 +11,7 @@
 #include "inject/idle.h"
 #include "inject/kernels.h"
 #include "inject/lock.h"
+#include "inject/nvtx.h"
 #include "inject/preload.h"
 #include "inject/process.h"
 #include "inject/wait.h"
@@ -115,6 +116,7 @@ static void describe(const kprof_call *call, const kprof_kernel *kernel, uint64_
     record->thread = syscall(SYS_gettid);
     record->start_unix_ns = realtime_ns();
     record->mode = KPROF_REPLAY_NONE;
+    record->nvtx = kprof_engine.process.config.nvtx ? kprof_nvtx_text() : "";
     kprof_engine.device->target_launch(call, record);
 }
 
@@ -217,7 +219,8 @@ static bool choose(const kprof_call *call, const kprof_kernel *kernel, const kpr
         return false;
     if (kernel->matches && kprof_engine.device->target_launch_captured(call))
         return false;
-    return kprof_filter_take_launch(kprof_engine.process.filter, kernel->matches, device->record.device);
+    bool matches = kernel->matches && kprof_nvtx_match(kprof_engine.process.filter);
+    return kprof_filter_take_launch(kprof_engine.process.filter, matches, device->record.device);
 }
 
 /* The application gets the memory that it needs. */

@@ -69,6 +69,7 @@ static void begin_launch(kprof_emitter *emitter, const kprof_model_launch *launc
         kprof_field_integer("context", "Context", record->context),
         kprof_field_integer("stream", "Stream", (int64_t)record->stream),
         optional(kprof_field_integer("graph_node", "Graph node", (int64_t)record->graph_node), record->graph_node > 0),
+        optional(kprof_field_text("nvtx", "NVTX ranges", record->nvtx), *record->nvtx),
         kprof_field_with_role(kprof_field_text("replay_mode", "Replay", launch->replay_mode), KPROF_ROLE_MACHINE),
         optional(kprof_field_integer("passes", "Passes", record->pass_count), launch->measured > 0),
         kprof_field_with_role(kprof_field_integer("measured", "Metrics measured", launch->measured),

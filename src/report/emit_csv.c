@@ -6,9 +6,9 @@
 #include <string.h>
 
 static const char *const launch_columns[] = {
-    "launch",     "process_id", "process",     "host",     "function", "kernel",        "context", "stream",
-    "graph_node", "device",     "device_name", "cc",       "grid_x",   "grid_y",        "grid_z",  "block_x",
-    "block_y",    "block_z",    "replay_mode", "measured", "reason",   "disagreements", NULL};
+    "launch",     "process_id", "process", "host",        "function", "kernel", "context",       "stream",
+    "graph_node", "nvtx",       "device",  "device_name", "cc",       "grid_x", "grid_y",        "grid_z",
+    "block_x",    "block_y",    "block_z", "replay_mode", "measured", "reason", "disagreements", NULL};
 static const char *const metric_columns[] = {"section", "metric", "unit",       "value",   "passes",
                                              "samples", "mad",    "confidence", "message", NULL};
 
@@ -77,6 +77,7 @@ static void csv_launch_begin(kprof_emitter *emitter, const kprof_model_launch *l
         kprof_csv_integer(row, (int64_t)record->graph_node);
     else
         kprof_csv_put_comma(row);
+    put_text_if_any(row, record->nvtx);
     kprof_csv_integer(row, record->device);
     kprof_csv_text(row, launch->device->name);
     kprof_strbuf_printf(&row->text, "%u.%u,", launch->device->record.cc_major, launch->device->record.cc_minor);

@@ -274,6 +274,8 @@ static cJSON *launch_object(html_emitter *html, const kprof_model_launch *launch
     add(object, "stream", kprof_json_integer((int64_t)record->stream));
     if (record->graph_node > 0)
         add(object, "node", kprof_json_integer((int64_t)record->graph_node));
+    if (*record->nvtx)
+        add(object, "nvtx", pooled(html, record->nvtx));
     add(object, "grid", shape(!is_graph, record->grid));
     add(object, "block", shape(!is_graph, record->block));
     add(object, "mode", pooled(html, launch->replay_mode));

@@ -203,6 +203,7 @@ static void json_launch_begin(kprof_emitter *emitter, const kprof_model_launch *
     add(object, "context", kprof_json_integer(record->context));
     add(object, "stream", kprof_json_integer((int64_t)record->stream));
     add(object, "graph_node", known(record->graph_node > 0, (int64_t)record->graph_node));
+    add(object, "nvtx", *record->nvtx ? cJSON_CreateString(record->nvtx) : cJSON_CreateNull());
     add(object, "thread", kprof_json_integer(record->thread));
     add(object, "position", kprof_json_integer((int64_t)record->launch));
     add(object, "grid", shape(!is_graph, record->grid));

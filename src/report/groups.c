@@ -54,6 +54,9 @@ static char *make_key(const kprof_groups *groups, const kprof_model_launch *laun
     case KPROF_GROUP_GRAPH:
         kprof_strbuf_printf(&key, "%llu", (unsigned long long)launch->record.graph_node);
         break;
+    case KPROF_GROUP_NVTX:
+        kprof_strbuf_append(&key, launch->record.nvtx, kprof_nvtx_innermost_length(launch->record.nvtx));
+        break;
     default:
         break;
     }
@@ -259,6 +262,11 @@ void kprof_group_describe(const kprof_groups *groups, const kprof_group *group, 
         else
             kprof_strbuf_puts(out, "no graph");
         break;
+    case KPROF_GROUP_NVTX: { /* the key ends in it, behind two numbers */
+        const char *ranges = strchr(strchr(group->key, ' ') + 1, ' ') + 1;
+        kprof_strbuf_puts(out, *ranges ? ranges : "no range");
+        break;
+    }
     default:
         break;
     }

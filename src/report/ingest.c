@@ -431,6 +431,8 @@ static kprof_status store_launch(kprof_ingest *ingest, const kprof_launch_record
     status = kprof_rows_insert(ingest->report, KPROF_ROWS_LAUNCH, &row, &id);
     if (status == KPROF_OK && launch->graph_node)
         status = kprof_store_write(ingest->report, KPROF_SQL_ADD_GRAPH_NODE, "ii", id, (int64_t)launch->graph_node);
+    if (status == KPROF_OK && launch->nvtx && *launch->nvtx)
+        status = kprof_store_write(ingest->report, KPROF_SQL_ADD_NVTX, "is", id, launch->nvtx);
     if (status == KPROF_OK)
         status = store_values(ingest, id);
     if (status == KPROF_OK)

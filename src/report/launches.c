@@ -25,14 +25,34 @@ static const void *element(const void *array, size_t count, const size_t size, i
     return id < 1 || (uint64_t)id > count ? NULL : (const char *)array + (size_t)(id - 1) * size;
 }
 
-static bool is_taken(launch_walker *walker, const kprof_model_launch *launch)
+/* Are the ranges of a launch among those of the filter? An older report has none. */
+static kprof_status match_nvtx(const launch_walker *walker, sqlite3_stmt *row, bool *matches)
 {
-    if (!walker->filter)
-        return true;
+    kprof_nvtx_parsed ranges;
+    char *text = kprof_store_text(walker->walk->report, row, sqlite3_column_count(row) - 1);
+    bool whole = text && kprof_nvtx_parse_text(text, &ranges);
+    free(text);
+    if (!whole)
+        return kprof_store_no_memory(walker->walk->report);
+    *matches = kprof_filter_match_nvtx(walker->filter, &(kprof_nvtx_ranges){ranges.items, ranges.count});
+    kprof_nvtx_parsed_free(&ranges);
+    return KPROF_OK;
+}
+
+static kprof_status take(launch_walker *walker, const kprof_model_launch *launch, sqlite3_stmt *row, bool *taken)
+{
+    *taken = !walker->filter;
+    if (*taken)
+        return KPROF_OK;
     char *known = &walker->name_matches[launch->kernel - walker->walk->model->kernels];
     if (*known == 0)
         *known = kprof_filter_match_name(walker->filter, launch->kernel->mangled) ? 2 : 1;
-    return kprof_filter_take_launch(walker->filter, *known == 2, launch->device->record.device);
+    bool matches = *known == 2;
+    kprof_status status = KPROF_OK;
+    if (matches && kprof_filter_needs_nvtx(walker->filter))
+        status = match_nvtx(walker, row, &matches);
+    *taken = kprof_filter_take_launch(walker->filter, matches, launch->device->record.device);
+    return status;
 }
 
 /* `choice` is a condition on metric_id, or "". */
@@ -116,11 +136,14 @@ static kprof_status visit_row(void *user, sqlite3_stmt *row)
     if (launch.id <= walker->last_id || !launch.process || !launch.kernel || !launch.device)
         return kprof_store_damaged(walker->walk->report, "launch");
     walker->last_id = launch.id;
-    bool taken = is_taken(walker, &launch);
+    bool taken;
+    kprof_status status = take(walker, &launch, row, &taken);
+    if (status != KPROF_OK)
+        return status;
     if (walker->filter && kprof_filter_work(walker->filter) > KPROF_MATCHING_MAX)
         return kprof_fail(KPROF_USAGE,
-                          "%s: -k: the pattern takes too long on the kernels of this report; simplify "
-                          "repetitions, or give a name",
+                          "%s: the patterns of -k, --nvtx-include and --nvtx-exclude take too long on this report; "
+                          "simplify repetitions, or give names",
                           walker->walk->report->path);
     if (!taken)
         return KPROF_OK;
@@ -128,12 +151,15 @@ static kprof_status visit_row(void *user, sqlite3_stmt *row)
     bool whole = kprof_rows_read(walker->walk->report, KPROF_ROWS_LAUNCH, row, &columns);
     launch.record = columns.record;
     launch.record.device = launch.device->record.device;
-    launch.record.graph_node = (uint64_t)sqlite3_column_int64(row, sqlite3_column_count(row) - 1);
+    launch.record.graph_node = (uint64_t)sqlite3_column_int64(row, sqlite3_column_count(row) - 2);
+    char *nvtx = kprof_store_text(walker->walk->report, row, sqlite3_column_count(row) - 1);
+    launch.record.nvtx = nvtx;
     launch.replay_mode = columns.replay_mode;
     launch.reason = columns.reason;
     launch.measured = columns.measured;
-    kprof_status status = whole ? hand_over(walker, &launch) : kprof_store_no_memory(walker->walk->report);
+    status = whole && nvtx ? hand_over(walker, &launch) : kprof_store_no_memory(walker->walk->report);
     kprof_rows_free(KPROF_ROWS_LAUNCH, &columns);
+    free(nvtx);
     return status;
 }
 
@@ -153,12 +179,17 @@ static kprof_status prepare(launch_walker *walker)
     return kprof_value_reader_open(walk, &walker->reader);
 }
 
-/* Select the columns of `launch`, then the graph node: NULL or 0 for a launch in no graph. */
+/* Select the columns of `launch`, then the graph node (NULL or 0 for a launch in no graph) and the NVTX ranges (NULL
+ * for none). */
 static const char *launch_query(const kprof_report *report)
 {
     if (report->version < 3) /* it has no table graph_node */
-        return "SELECT launch.*, 0 FROM launch ORDER BY id";
-    return "SELECT launch.*, node FROM launch LEFT JOIN graph_node ON launch_id=id ORDER BY id";
+        return "SELECT launch.*, 0, NULL FROM launch ORDER BY id";
+    if (report->version < 6) /* it has no table nvtx */
+        return "SELECT launch.*, node, NULL FROM launch LEFT JOIN graph_node ON launch_id=id ORDER BY id";
+    return "SELECT launch.*, node, ranges FROM launch LEFT JOIN graph_node ON graph_node.launch_id=id LEFT JOIN nvtx "
+           "ON "
+           "nvtx.launch_id=id ORDER BY id";
 }
 
 kprof_status kprof_model_launches(const kprof_model_walk *walk, kprof_model_visit *visit, void *user)

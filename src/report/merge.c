@@ -275,9 +275,11 @@ static char *launch_query(void)
     return kprof_strbuf_take(&sql);
 }
 
-static kprof_status add_launches(kprof_merge *merge, const char *path)
+static kprof_status add_launches(kprof_merge *merge, const kprof_report *from)
 {
     static const char *const rest[] = {
+        "INSERT INTO main.nvtx SELECT launch_id+?1, ranges FROM source.nvtx WHERE ?2>=0 AND "
+        "(launch_id IN (SELECT launch FROM taken) OR ?3=0) ORDER BY launch_id",
         "INSERT INTO main.graph_node SELECT launch_id+?1, node FROM source.graph_node WHERE ?2>=0 AND "
         "(launch_id IN (SELECT launch FROM taken) OR ?3=0) ORDER BY launch_id",
         "INSERT INTO main.value SELECT launch_id+?1, (SELECT id FROM new_metric WHERE old=metric_id), value "
@@ -297,12 +299,13 @@ static kprof_status add_launches(kprof_merge *merge, const char *path)
     if (status == KPROF_OK && odd)
         return kprof_fail(KPROF_BAD_REPORT,
                           "%s: the report is damaged: rows refer to others that are not there" KPROF_DAMAGED_ADVICE,
-                          path);
+                          from->path);
     char *sql = launch_query();
     if (status == KPROF_OK)
         status = sql ? run(merge, sql, numbers, 3) : kprof_store_no_memory(merge->into);
     free(sql);
-    for (size_t i = 0; i < sizeof rest / sizeof *rest && status == KPROF_OK; i++)
+    const size_t first = from->version < 6; /* it has no table nvtx */
+    for (size_t i = first; i < sizeof rest / sizeof *rest && status == KPROF_OK; i++)
         status = run(merge, rest[i], numbers, 3);
     if (status == KPROF_OK)
         status = ask(merge, "SELECT coalesce(max(id)+1, 0) FROM source.launch", &last);
@@ -342,7 +345,7 @@ static kprof_status copy(kprof_merge *merge, const kprof_model *model, kprof_rep
     if (status == KPROF_OK)
         status = add_plans(merge, model, from->path);
     if (status == KPROF_OK)
-        status = add_launches(merge, from->path);
+        status = add_launches(merge, from);
     if (status == KPROF_OK)
         status = add_messages(merge, model);
     merge->process_count += (int64_t)model->process_count;

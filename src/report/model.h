@@ -138,7 +138,7 @@ typedef struct kprof_model_launch {
     const kprof_model_kernel *kernel;
     const kprof_model_device *device;
     kprof_launch_record record;       /* without values */
-    const char *reason, *replay_mode; /* valid until the next launch */
+    const char *reason, *replay_mode; /* valid until the next launch, as record.nvtx is */
     int64_t measured;
     const double *values;               /* [metric_count of the model]; NaN: not measured or not asked for */
     const bool *asked;                  /* [metric_count]: the launch has a row for the metric */

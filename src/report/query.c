@@ -109,6 +109,18 @@ kprof_status kprof_report_count_taken(kprof_report *report, const kprof_filter_s
     return status;
 }
 
+static kprof_status read_count(void *user, sqlite3_stmt *row)
+{
+    *(uint64_t *)user = (uint64_t)sqlite3_column_int64(row, 0);
+    return KPROF_OK;
+}
+
+kprof_status kprof_report_count_nvtx(kprof_report *report, uint64_t *out)
+{
+    *out = 0;
+    return report->version < 6 ? KPROF_OK : kprof_store_query(report, "SELECT count(*) FROM nvtx", read_count, out);
+}
+
 /* The first number that a row has, and the last. */
 static kprof_status read_range(void *user, sqlite3_stmt *row)
 {

@@ -93,6 +93,9 @@ kprof_status kprof_report_command_line(kprof_report *report, char **out) KPROF_M
 kprof_status kprof_report_count_taken(kprof_report *report, const kprof_filter_spec *filter,
                                       uint64_t *out) KPROF_MUST_CHECK;
 
+/* How many stored launches have NVTX ranges. */
+kprof_status kprof_report_count_nvtx(kprof_report *report, uint64_t *out) KPROF_MUST_CHECK;
+
 /* The numbers of the first and the last stored launch; -1: there is none. */
 kprof_status kprof_report_launch_range(kprof_report *report, int64_t *first, int64_t *last) KPROF_MUST_CHECK;
 /* Append the names of all metrics, as the file has them. */
@@ -143,6 +146,7 @@ typedef enum kprof_grouping {
     KPROF_GROUP_DEVICE,
     KPROF_GROUP_PROCESS,
     KPROF_GROUP_GRAPH, /* the node of a CUDA graph, or none */
+    KPROF_GROUP_NVTX,  /* the innermost NVTX ranges, or none */
 } kprof_grouping;
 
 /* In which order the summary and brief pages show their rows: the largest first, names in alphabetical order. */

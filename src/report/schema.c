@@ -43,6 +43,7 @@ static const schema_entry tables[] = {
     {2, "left_out", NULL},
     {3, "graph_node",
      "CREATE TABLE graph_node(launch_id INTEGER PRIMARY KEY REFERENCES launch, node INTEGER NOT NULL)"},
+    {6, "nvtx", "CREATE TABLE nvtx(launch_id INTEGER PRIMARY KEY REFERENCES launch, ranges TEXT NOT NULL)"},
     {5, "source",
      "CREATE TABLE source(id INTEGER PRIMARY KEY, name TEXT NOT NULL, command_line TEXT NOT NULL, "
      "working_directory TEXT NOT NULL, kprof_version TEXT NOT NULL, sets TEXT NOT NULL, "
@@ -63,9 +64,10 @@ static const char views[] =
     "kernel.function AS kernel, kernel.demangled AS demangled, device.name AS device, device.chip AS chip, "
     "launch.position AS position, grid_x, grid_y, grid_z, block_x, block_y, block_z, "
     "registers_per_thread_compiled, static_smem_bytes, dynamic_smem_bytes, replay_mode, passes, measured, reason, "
-    "graph_node.node AS graph_node "
+    "graph_node.node AS graph_node, nvtx.ranges AS nvtx "
     "FROM launch JOIN process ON process.id=launch.process_id JOIN kernel ON kernel.id=launch.kernel_id "
-    "JOIN device ON device.id=launch.device_id LEFT JOIN graph_node ON graph_node.launch_id=launch.id;"
+    "JOIN device ON device.id=launch.device_id LEFT JOIN graph_node ON graph_node.launch_id=launch.id "
+    "LEFT JOIN nvtx ON nvtx.launch_id=launch.id;"
     "CREATE VIEW kernel_summary AS SELECT kernel.function AS kernel, metric.name AS metric, "
     "count(value.value) AS launches, min(value.value) AS minimum, max(value.value) AS maximum, "
     "avg(value.value) AS average, metric.unit AS unit FROM value JOIN launch ON launch.id=value.launch_id "

@@ -34,6 +34,7 @@
                      "metric_id=(SELECT id FROM metric WHERE name=?3)")                                                \
     X(ADD_LAUNCH, NULL)                                                                                                \
     X(ADD_GRAPH_NODE, "INSERT INTO graph_node VALUES(?,?)")                                                            \
+    X(ADD_NVTX, "INSERT INTO nvtx VALUES(?,?)")                                                                        \
     X(ADD_VALUE, "INSERT INTO value VALUES(?,?,?)")                                                                    \
     X(SET_SEEN, "INSERT INTO seen VALUES(?,?,?) ON CONFLICT DO UPDATE SET launches=excluded.launches")                 \
     X(ADD_MESSAGE, NULL)

@@ -379,12 +379,32 @@ static void summaries(void **state)
     assert_string_equal(options.conditions[0].unit, "us");
     assert_true(options.conditions[1].limit == 1.5);
     assert_refused("report r.kprof --sort gian", "--sort: \"gian\" is not valid, give gain|time|launches");
-    assert_refused("report r.kprof --group-by nvtx", "kprof records no NVTX ranges to group by");
+    assert_int_equal(parse("report r.kprof --page summary --group-by nvtx"), KPROF_OK);
+    assert_int_equal(options.group_by, KPROF_GROUP_NVTX);
+    assert_refused("report r.kprof --print-summary per-nvtx", "--page statistics --group-by nvtx");
     assert_refused("report r.kprof --filter duration", "--filter \"duration\": \"duration\" is no comparison; give");
     assert_refused("report r.kprof --page session --filter duration>1us", "--filter chooses launches for the pages");
     assert_refused("report r.kprof --filter duration>5", "give \"duration>5us\"");
     assert_int_equal(parse("report r.kprof --filter duration>0"), KPROF_OK);
     assert_refused("--filter duration>long app", "\"long\" is no number with or without unit");
+}
+
+static void nvtx_ranges(void **state)
+{
+    (void)state;
+    assert_int_equal(parse("app"), KPROF_OK);
+    assert_false(options.nvtx);
+    assert_int_equal(parse("--nvtx app"), KPROF_OK);
+    assert_true(options.nvtx);
+    assert_int_equal(parse("--nvtx-include a,b --nvtx-include c@d/*/e] --nvtx-exclude f/ app"), KPROF_OK);
+    assert_true(options.nvtx);
+    assert_int_equal(options.filter.nvtx_include.count, 2);
+    assert_string_equal(options.filter.nvtx_include.items[0], "a,b");
+    assert_string_equal(options.filter.nvtx_exclude.items[0], "f/");
+    assert_int_equal(parse("report r.kprof --nvtx --nvtx-include a/"), KPROF_OK);
+    assert_int_equal(parse("--nvtx-push-pop-scope process app"), KPROF_OK);
+    assert_true(options.nvtx && options.nvtx_of_process);
+    assert_refused("--nvtx-push-pop-scope all app", "thread|process");
 }
 
 static void brief_pages(void **state)
@@ -462,11 +482,11 @@ static void unknown_options(void **state)
     assert_refused("--nothing-like-it app", "kprof --help");
     assert_refused("-Z app", "-Z");
     assert_refused("--launch-s 1 app", "--launch-skip");
-    assert_refused("--nvtx app", "option of ncu is not supported");
+    assert_refused("--call-stack app", "option of ncu is not supported");
     assert_refused("--kernel-id ::x:1 app", "--kernel-name");
     assert_refused("--import-source 1 app", "not supported");
     assert_refused("--kill yes app", "not supported");
-    assert_refused("--nvtx-incl x/ app", "--nvtx-incl (--nvtx-include): this option of ncu is not supported");
+    assert_refused("--lockstep-nvtx-i x app", "(--lockstep-nvtx-include): this option of ncu is not supported");
     assert_refused("--sampling-intervall 1 app", "(--sampling-interval): this option of ncu is not supported");
 }
 
@@ -776,6 +796,7 @@ int main(void)
         cmocka_unit_test(output_choices),
         cmocka_unit_test(summaries),
         cmocka_unit_test(brief_pages),
+        cmocka_unit_test(nvtx_ranges),
         cmocka_unit_test(refused_values),
         cmocka_unit_test(misspelt_choices_find_their_word),
         cmocka_unit_test(options_of_one_value_take_one),

@@ -23,6 +23,7 @@ static kprof_config sample(void)
     static uint32_t last_passes[] = {8, 0, UINT32_MAX};
     static uint32_t patched[] = {1, 0, 1};
     static uint8_t image[] = {0, 1, 2, 255, 0, 7};
+    static char *include[] = {"step/*/forward", "epoch"}, *exclude[] = {"regex:^warm"};
     static char *proof[] = {"lts__t_sectors_srcunit_tex_aperture_sysmem.sum", "to peers"};
     static kprof_chip_metrics chips[] = {
         {
@@ -40,13 +41,22 @@ static kprof_config sample(void)
         {.chip = "TU102"},
     };
     return (kprof_config){
-        .filter = {"regex:vector\\w+", KPROF_NAME_DEMANGLED, 3, UINT64_MAX, 1ull << 40, 0x8000000000000001},
+        .filter = {"regex:vector\\w+",
+                   KPROF_NAME_DEMANGLED,
+                   3,
+                   UINT64_MAX,
+                   1ull << 40,
+                   0x8000000000000001,
+                   {include, 2, 2},
+                   {exclude, 1, 1}},
         .chips = chips,
         .chip_count = 2,
         .cache_control = KPROF_CACHE_FLUSH_NONE,
         .witness_control = KPROF_WITNESSES_AUTO,
         .follow_children = true,
         .verbose = true,
+        .nvtx = true,
+        .nvtx_of_process = true,
         .replay_choice = KPROF_MULTIPLEX_ALL,
         .graph_profiling = KPROF_GRAPH_WHOLE,
         .multiplex_samples = 77,
@@ -54,6 +64,13 @@ static kprof_config sample(void)
         .root_pid = 4711,
         .counter_data_dir = "/tmp/counters",
     };
+}
+
+static void assert_names_equal(const kprof_strlist *a, const kprof_strlist *b)
+{
+    assert_int_equal(a->count, b->count);
+    for (size_t i = 0; i < a->count; i++)
+        assert_string_equal(a->items[i], b->items[i]);
 }
 
 static void assert_filter_equal(const kprof_filter_spec *a, const kprof_filter_spec *b)
@@ -66,13 +83,8 @@ static void assert_filter_equal(const kprof_filter_spec *a, const kprof_filter_s
     assert_true(a->launch_count == b->launch_count);
     assert_true(a->launch_skip_before_match == b->launch_skip_before_match);
     assert_true(a->device_mask == b->device_mask);
-}
-
-static void assert_names_equal(const kprof_strlist *a, const kprof_strlist *b)
-{
-    assert_int_equal(a->count, b->count);
-    for (size_t i = 0; i < a->count; i++)
-        assert_string_equal(a->items[i], b->items[i]);
+    assert_names_equal(&a->nvtx_include, &b->nvtx_include);
+    assert_names_equal(&a->nvtx_exclude, &b->nvtx_exclude);
 }
 
 static void assert_chip_equal(const kprof_chip_metrics *a, const kprof_chip_metrics *b)
@@ -102,6 +114,8 @@ static void assert_config_equal(const kprof_config *a, const kprof_config *b)
     assert_int_equal(a->witness_control, b->witness_control);
     assert_int_equal(a->follow_children, b->follow_children);
     assert_int_equal(a->verbose, b->verbose);
+    assert_int_equal(a->nvtx, b->nvtx);
+    assert_int_equal(a->nvtx_of_process, b->nvtx_of_process);
     assert_int_equal(a->replay_choice, b->replay_choice);
     assert_int_equal(a->graph_profiling, b->graph_profiling);
     assert_int_equal(a->multiplex_samples, b->multiplex_samples);

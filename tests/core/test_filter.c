@@ -213,6 +213,27 @@ static void threads_take_exactly_the_count(void **state)
     kprof_filter_free(c.filter);
 }
 
+static void ranges_matter_where_they_are_asked_for(void **state)
+{
+    (void)state;
+    static char *expressions[] = {"step/*/forward"}, *faulty[] = {"*/"};
+    static const kprof_nvtx_range items[] = {{"", "step", false}, {"", "x", false}, {"", "forward", false}};
+    const kprof_nvtx_ranges inside = {items, 3}, outside = {items, 2};
+    kprof_filter *filter = make((kprof_filter_spec){.kernel = "k"});
+    assert_false(kprof_filter_needs_nvtx(filter));
+    assert_true(kprof_filter_match_nvtx(filter, &outside));
+    kprof_filter_free(filter);
+    filter = make((kprof_filter_spec){.nvtx_include = {expressions, 1, 1}});
+    assert_true(kprof_filter_needs_nvtx(filter));
+    assert_true(kprof_filter_match_nvtx(filter, &inside));
+    assert_false(kprof_filter_match_nvtx(filter, &outside));
+    kprof_filter_free(filter);
+    filter = make((kprof_filter_spec){.nvtx_exclude = {expressions, 1, 1}});
+    assert_false(kprof_filter_match_nvtx(filter, &inside));
+    kprof_filter_free(filter);
+    assert_int_equal(kprof_filter_check(&(kprof_filter_spec){.nvtx_exclude = {faulty, 1, 1}}), KPROF_USAGE);
+}
+
 static int capture_log(void **state)
 {
     (void)state;
@@ -223,10 +244,15 @@ static int capture_log(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names_match_in_their_base), cmocka_unit_test(a_bad_pattern_is_shown_with_its_place),
-        cmocka_unit_test(hostile_patterns_end),      cmocka_unit_test(skips_and_counts_follow_ncu),
-        cmocka_unit_test(devices_are_a_mask),        cmocka_unit_test(exhaustion_comes_with_the_last_launch),
-        cmocka_unit_test(the_spec_is_copied),        cmocka_unit_test(threads_take_exactly_the_count),
+        cmocka_unit_test(names_match_in_their_base),
+        cmocka_unit_test(a_bad_pattern_is_shown_with_its_place),
+        cmocka_unit_test(hostile_patterns_end),
+        cmocka_unit_test(skips_and_counts_follow_ncu),
+        cmocka_unit_test(devices_are_a_mask),
+        cmocka_unit_test(exhaustion_comes_with_the_last_launch),
+        cmocka_unit_test(the_spec_is_copied),
+        cmocka_unit_test(threads_take_exactly_the_count),
+        cmocka_unit_test(ranges_matter_where_they_are_asked_for),
     };
     return cmocka_run_group_tests(tests, capture_log, NULL);
 }

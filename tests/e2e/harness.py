@@ -41,7 +41,7 @@ class Case(unittest.TestCase):
     def environment(self, extra):
         cache = os.environ.get("KPROF_TEST_CACHE", os.path.join(self.dir, "cache"))
         environment = {**os.environ, "TMPDIR": self.tmp, "XDG_CACHE_HOME": cache, **extra}
-        for name in ("CUDA_INJECTION64_PATH", "KPROF_SESSION_DIR", "NO_COLOR"):
+        for name in ("CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH", "KPROF_SESSION_DIR", "NO_COLOR"):
             if name not in extra:
                 environment.pop(name, None)
         # LeakSanitizer stumbles over the thread-local storage of NVIDIA's libraries when it tracks that itself.

@@ -78,7 +78,8 @@ static void write_configs(void)
                                .proof = {names + 1, 1, 1},
                                .images = {{image, sizeof image}, {image, 2}},
                                .pass_count = 2};
-    kprof_config config = {.filter = {.kernel = (char *)"regex:a", .launch_count = 3},
+    kprof_config config = {.filter = {.kernel = (char *)"regex:a", .launch_count = 3, .nvtx_include = {names, 2, 2}},
+                           .nvtx = true,
                            .multiplex_samples = 32,
                            .counter_data_dir = (char *)"/tmp"};
     for (size_t i = 0; i < 3; i++) {

@@ -61,6 +61,9 @@ def write_metricsets():
         write("expr", f"{i:03}", text)
 
 
+NVTX = ["step/", "[step/+/in", "net@a\\/b/", "regex:n.t@/[ab]c,x[0-9/]", "a,b"]
+
+
 def write_options():
     table = (source / "docs/man/kprof.1").read_text()
     names = sorted(set(re.findall(r"\\-\\-([a-z][a-z\\-]+)", table)))
@@ -70,6 +73,7 @@ def write_options():
     lines = ["report\na.kprof\n--page\nraw\n--csv", "--set=full\n-k\nregex:a\n-c\n3\n--\n./app\na b\nit's",
              "diff\na.kprof\nb.kprof\n--fail-on\nduration>1%", "list\nmetrics\n--chips\nGH100", "help\nreport",
              "plan\n--budget\n1.5\n--allocated\n16GB\n--devices\n0,3\n./app", "recover\n-f",
+             "--nvtx-include\nnet@a/*/b]\n--nvtx-exclude\nregex:x\n./app",
              "--complete\noptions\n--pa"]
     for i, line in enumerate(lines):
         write("options", f"line-{i}", line)
@@ -85,6 +89,7 @@ def write_values():
 
 def write_lines():
     for i, kernel in enumerate(KERNELS):
+        write("nvtx", f"{i}", NVTX[i % len(NVTX)] + "\n" + "step/*/in]\nstep/x/in/; net@a\\\\/b/; epoch\n")
         write("filter", f"{i}", kernel + "\n" + chr(i) + "\0\0\0\n" + "\n".join(NAMES[i % 2::2]) + "\n")
     for i, condition in enumerate(CONDITIONS):
         write("condition", f"{i}", condition)

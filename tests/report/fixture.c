@@ -299,6 +299,7 @@ static void store_first_process(kprof_report *report, const fixture_metrics *met
     record.launch.witness_spreads_pct = (const double[]){0, 2.5};
     fixture_store(ingest, &record);
     record.launch.launch = 3;
+    record.launch.nvtx = "train/step 1/forward/; net@conv\\/1/; epoch";
     record.launch.witness_spreads_pct = (const double[]){3.125, 14.25};
     for (size_t i = 0; i < metrics->names.count; i++) {
         values[i] *= strstr(metrics->names.items[i], "duration") ? 1.25 : 1;
@@ -313,6 +314,7 @@ static void store_first_process(kprof_report *report, const fixture_metrics *met
     record.launch.pass_count = record.launch.value_count = record.launch.witness_count = 0;
     record.launch.reason = "a graph sets or copies memory that a replay cannot restore";
     record.launch.graph_node = 17;
+    record.launch.nvtx = "train/step 1/";
     fixture_store(ingest, &record);
     store_seen(ingest, 1, 2);
     store_seen(ingest, 2, 198);

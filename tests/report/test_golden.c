@@ -66,6 +66,8 @@ static const kprof_condition long_launches = {.text = (char *)"duration>65us",
 static char vector_add[] = "vectorAdd";
 static char any_kernel[] = "regex:.*";
 static const kprof_filter_spec only_vector_add = {.kernel = vector_add};
+static char *forward[] = {"train/*/forward]"}, *layers[] = {"regex:^NET@/[0-9/]"};
+static const kprof_filter_spec forward_launches = {.nvtx_include = {forward, 1, 1}, .nvtx_exclude = {layers, 1, 1}};
 static const kprof_filter_spec second_launch = {.kernel = any_kernel, .launch_skip = 1, .launch_count = 1};
 
 #define TEXT(PAGE)        .page = KPROF_PAGE_##PAGE, .format = KPROF_FORMAT_TEXT
@@ -113,6 +115,9 @@ static golden_case cases[] = {
     {"statistics.jsonl", {.page = KPROF_PAGE_STATISTICS, .format = KPROF_FORMAT_JSONL, .filter = &only_vector_add}},
     {"statistics.prom", {.page = KPROF_PAGE_STATISTICS, .format = KPROF_FORMAT_PROMETHEUS}},
     {"summary-config.txt", {TEXT(SUMMARY), .group_by = KPROF_GROUP_CONFIG, .sort = KPROF_SORT_DURATION, .top = 1}},
+    {"summary-nvtx.txt", {TEXT(SUMMARY), .group_by = KPROF_GROUP_NVTX, .sort = KPROF_SORT_NAME}},
+    {"summary-nvtx.json", {JSON(SUMMARY), .group_by = KPROF_GROUP_NVTX}},
+    {"details-nvtx.txt", {TEXT(DETAILS), .filter = &forward_launches}},
     {"summary-process.csv", {CSV(SUMMARY, LONG), .group_by = KPROF_GROUP_PROCESS, .sort = KPROF_SORT_NAME}},
     {"summary-filter.txt", {TEXT(SUMMARY), .conditions = &long_launches, .condition_count = 1}},
     {"details-filter.txt", {TEXT(DETAILS), .conditions = &long_launches, .condition_count = 1}},
@@ -182,6 +187,13 @@ static golden_case version_4_cases[] = {
 };
 #define VERSION_4_COUNT (sizeof version_4_cases / sizeof *version_4_cases)
 
+/* The same run as version 5 of the schema had it, which knows no NVTX ranges. */
+static golden_case version_5_cases[] = {
+    {"raw-v5.json", {JSON(RAW), .filter = &second_launch}},
+    {"summary-nvtx-v5.txt", {TEXT(SUMMARY), .group_by = KPROF_GROUP_NVTX}},
+};
+#define VERSION_5_COUNT (sizeof version_5_cases / sizeof *version_5_cases)
+
 static void check_golden(void **state)
 {
     check_report(report_path, *state);
@@ -210,6 +222,11 @@ static void check_version_3(void **state)
 static void check_version_4(void **state)
 {
     check_report(KPROF_TESTS_DIR "/fixtures/report-v4.kprof", *state);
+}
+
+static void check_version_5(void **state)
+{
+    check_report(KPROF_TESTS_DIR "/fixtures/report-v5.kprof", *state);
 }
 
 /* Every line has at most `width` columns. */
@@ -257,6 +274,7 @@ static void check_widths(void **state)
                              KPROF_TESTS_DIR "/fixtures/report-v2.kprof",
                              KPROF_TESTS_DIR "/fixtures/report-v3.kprof",
                              KPROF_TESTS_DIR "/fixtures/report-v4.kprof",
+                             KPROF_TESTS_DIR "/fixtures/report-v5.kprof",
                              KPROF_TESTS_DIR "/../samples/vectorAdd-h200.kprof"};
     for (size_t i = 0; i < sizeof reports / sizeof *reports; i++) {
         for (size_t k = 0; k < sizeof widths / sizeof *widths; k++)
@@ -292,15 +310,17 @@ static int remove_report(void **state)
 int main(void)
 {
     struct CMUnitTest tests[CASE_COUNT + VERSION_1_COUNT + VERSION_2_COUNT + VERSION_3_COUNT + VERSION_4_COUNT +
-                            MULTIPLEXED_COUNT + 1];
+                            VERSION_5_COUNT + MULTIPLEXED_COUNT + 1];
     const size_t count = sizeof tests / sizeof *tests;
     add_tests(tests, check_golden, cases, CASE_COUNT);
     add_tests(tests + CASE_COUNT, check_version_1, version_1_cases, VERSION_1_COUNT);
     add_tests(tests + CASE_COUNT + VERSION_1_COUNT, check_version_2, version_2_cases, VERSION_2_COUNT);
     add_tests(tests + CASE_COUNT + VERSION_1_COUNT + VERSION_2_COUNT, check_version_3, version_3_cases,
               VERSION_3_COUNT);
-    add_tests(tests + count - 1 - MULTIPLEXED_COUNT - VERSION_4_COUNT, check_version_4, version_4_cases,
-              VERSION_4_COUNT);
+    add_tests(tests + count - 1 - MULTIPLEXED_COUNT - VERSION_5_COUNT - VERSION_4_COUNT, check_version_4,
+              version_4_cases, VERSION_4_COUNT);
+    add_tests(tests + count - 1 - MULTIPLEXED_COUNT - VERSION_5_COUNT, check_version_5, version_5_cases,
+              VERSION_5_COUNT);
     add_tests(tests + count - 1 - MULTIPLEXED_COUNT, check_multiplexed, multiplexed_cases, MULTIPLEXED_COUNT);
     tests[count - 1] = (struct CMUnitTest){"widths", check_widths, NULL, NULL, NULL};
     kprof_catalog *golden = fixture_findings_load(false, &golden_findings);

@@ -90,6 +90,7 @@ static kprof_status check_launch(void *user, const kprof_model_launch *launch)
     got.reason = launch->reason;
     expect_launch(&got, user);
     assert_int_equal(got.graph_node, ((const kprof_launch_record *)user)->graph_node);
+    assert_string_equal(got.nvtx, ((const kprof_launch_record *)user)->nvtx);
     assert_string_equal(launch->replay_mode, "batch");
     return KPROF_OK;
 }

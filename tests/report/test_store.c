@@ -301,6 +301,16 @@ static void test_graph_nodes(void **state)
     assert_int_equal(query("SELECT sum(graph_node IS NULL) FROM launches"), 2);
 }
 
+static void test_nvtx_ranges(void **state)
+{
+    (void)state;
+    fixture_write(path);
+    assert_int_equal(query("SELECT count(*) FROM nvtx"), 2);
+    assert_int_equal(query("SELECT ranges='train/step 1/' FROM nvtx WHERE launch_id=2"), 1);
+    assert_int_equal(query("SELECT count(*) FROM launches WHERE nvtx LIKE 'train/step 1/%'"), 2);
+    assert_int_equal(query("SELECT sum(nvtx IS NULL) FROM launches"), 2);
+}
+
 static void test_passes(void **state)
 {
     (void)state;
@@ -551,6 +561,7 @@ static void test_launch_that_cannot_be_stored(void **state)
     fixture_begin_process(ingest, &metrics);
     kprof_record launch = {.type = KPROF_RECORD_LAUNCH, .launch = fixture_launch(&metrics)};
     launch.launch.graph_node = 17;
+    launch.launch.nvtx = "step/";
     assert_int_equal(kprof_store_exec(report,
                                       "CREATE TEMP TRIGGER refuse BEFORE INSERT ON value WHEN NEW.metric_id > 3 "
                                       "BEGIN SELECT RAISE(ABORT, 'refused'); END"),
@@ -559,12 +570,14 @@ static void test_launch_that_cannot_be_stored(void **state)
     assert_int_equal(kprof_store_exec(report, "DROP TRIGGER refuse"), KPROF_OK);
     launch.launch.thread = 77;
     launch.launch.graph_node = 0;
+    launch.launch.nvtx = "";
     fixture_store(ingest, &launch);
     end_storing(report, ingest);
     assert_int_equal(query("SELECT count(*) FROM launch"), 1);
     assert_int_equal(query("SELECT count(*) FROM launch WHERE id=0 AND thread=77"), 1);
     assert_int_equal(query("SELECT count(*) FROM value WHERE launch_id NOT IN (SELECT id FROM launch)"), 0);
     assert_int_equal(query("SELECT count(*) FROM graph_node"), 0);
+    assert_int_equal(query("SELECT count(*) FROM nvtx"), 0);
 }
 
 /* Two threads of the application may hand their kernels over in either order. */
@@ -719,6 +732,7 @@ int main(void)
         TEST(test_create_where_it_cannot_be),
         TEST(test_contents),
         TEST(test_graph_nodes),
+        TEST(test_nvtx_ranges),
         TEST(test_passes),
         TEST(test_witnesses),
         TEST(test_counts),

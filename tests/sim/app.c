@@ -1,7 +1,10 @@
 /* An application for tests. Its arguments are steps, run in order; "launch=NAME" does what the CUDA driver does: load
  * the injection library at the first use and report the launch to it. */
+#include "sim/nvtx_client.h"
+
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,6 +46,68 @@ static void launch(const char *text)
         init(NULL);
     for (long i = 0; report_launch && i < count; i++)
         report_launch(name);
+}
+
+/* What NVTX does at its first call. */
+static void init_nvtx(void)
+{
+    static bool is_done;
+    const char *path = is_done ? NULL : getenv("NVTX_INJECTION64_PATH");
+    is_done = true;
+    void *library = path ? dlopen(path, RTLD_LAZY) : NULL;
+    int (*attach)(kprof_nvtx_get_table *) =
+        library ? (int (*)(kprof_nvtx_get_table *))dlsym(library, "InitializeInjectionNvtx2") : NULL;
+    if (attach)
+        attach(nvtx_get_table);
+}
+
+/* "NAME" or "DOMAIN@NAME" */
+static void push(const char *text)
+{
+    char domain[512];
+    const char *at = strchr(text, '@');
+    kprof_nvtx_event event = nvtx_event(at ? at + 1 : text);
+    init_nvtx();
+    if (!at) {
+        nvtx_push(text);
+        return;
+    }
+    snprintf(domain, sizeof domain, "%.*s", (int)(at - text), text);
+    nvtx_domain_push(nvtx_domain(domain), &event);
+}
+
+static void pop(const char *domain)
+{
+    nvtx_domain_pop(*domain ? nvtx_domain(domain) : NULL);
+}
+
+static uint64_t started;
+
+static void start_range(const char *name)
+{
+    init_nvtx();
+    started = nvtx_start(name);
+}
+
+static void end_range(const char *unused)
+{
+    (void)unused;
+    nvtx_end(started);
+}
+
+static void *launch_in_thread(void *name)
+{
+    push("in thread");
+    launch(name);
+    return NULL;
+}
+
+/* Launch the kernel in another thread, within a range of its own. */
+static void run_thread(const char *name)
+{
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, launch_in_thread, (void *)(uintptr_t)name) == 0)
+        pthread_join(thread, NULL);
 }
 
 static void say(const char *text)
@@ -238,7 +303,12 @@ static const struct {
              {"wait", wait_for_end},
              {"run", run_command},
              {"trap", trap},
-             {"liftlimit", lift_limit}};
+             {"liftlimit", lift_limit},
+             {"push", push},
+             {"pop", pop},
+             {"start", start_range},
+             {"end", end_range},
+             {"thread", run_thread}};
 
 static void run_step(char *step)
 {

@@ -8,6 +8,7 @@
  * do not show it. */
 #include "core/log.h"
 #include "cupti/device_ops.h"
+#include "inject/nvtx.h"
 #include "inject/process.h"
 
 #include <errno.h>
@@ -25,6 +26,7 @@
 #define MAX_RANGES  65 /* with one around all */
 
 int InitializeInjection(void) __attribute__((visibility("default")));
+int InitializeInjectionNvtx2(kprof_nvtx_get_table *get_table) __attribute__((visibility("default")));
 void kprof_sim_launch(const char *mangled) __attribute__((visibility("default")));
 unsigned long kprof_sim_memory(void) __attribute__((visibility("default")));
 
@@ -598,6 +600,11 @@ static const char *writers_devices(void)
 }
 
 #define ENTRY(name) .name = name,
+
+int InitializeInjectionNvtx2(kprof_nvtx_get_table *get_table)
+{
+    return kprof_nvtx_attach(get_table);
+}
 
 int InitializeInjection(void)
 {

@@ -60,6 +60,7 @@ static const kprof_record samples[] = {
                 .mode = KPROF_REPLAY_BATCH,
                 .pass_count = 23,
                 .reason = "because",
+                .nvtx = "step/forward/; epoch",
                 .value_count = 5,
                 .values = sample_values,
                 .witness_count = 2,

@@ -115,6 +115,8 @@ static void the_tables_cover_the_structs(void **state)
             record.launch.witness_spreads_pct = samples[i].launch.witness_spreads_pct;
             assert_string_equal(record.launch.reason, samples[i].launch.reason);
             record.launch.reason = samples[i].launch.reason;
+            assert_string_equal(record.launch.nvtx, samples[i].launch.nvtx ? samples[i].launch.nvtx : "");
+            record.launch.nvtx = samples[i].launch.nvtx;
             if (record.launch.value_count)
                 assert_memory_equal(&record.launch, &samples[i].launch, sizeof record.launch);
         } else if (record.type == KPROF_RECORD_KERNEL) {
@@ -141,8 +143,8 @@ static void the_bytes_are_those_of_the_version(void **state)
 {
     (void)state;
     kprof_strbuf bytes = make_spool(NULL);
-    assert_int_equal(KPROF_SPOOL_VERSION, 3);
-    assert_int_equal(kprof_crc32c(0, bytes.data, bytes.length), 0x17517709);
+    assert_int_equal(KPROF_SPOOL_VERSION, 4);
+    assert_int_equal(kprof_crc32c(0, bytes.data, bytes.length), 0x824369ba);
     kprof_strbuf_free(&bytes);
 }
 

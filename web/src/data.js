@@ -25,6 +25,7 @@ function readLaunch(raw, part, texts) {
         sections: part.layouts[raw.layout] ?? [],
         mode: text(raw.mode),
         reason: text(raw.reason),
+        nvtx: text(raw.nvtx),
         disagree: text(raw.disagree),
         spreads: new Map((raw.spreads ?? []).map(([column, samples, mad]) => [column, { samples, mad }])),
         doubtful: new Set(raw.doubtful ?? []),

@@ -179,6 +179,7 @@ function factsOf(launch) {
         ["Context", launch.context],
         ["Stream", launch.stream],
         ["Graph node", launch.node],
+        ["NVTX ranges", launch.nvtx],
         ["Passes", launch.passes ? `${launch.passes} (${launch.mode} replay)` : null],
         [launch.missing ? "Not measured" : "Note", launch.reason],
         ["* passes disagree", launch.disagree],

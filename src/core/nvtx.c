@@ -1,0 +1,482 @@
+/* Expressions about NVTX ranges: taken apart once, and matched with the ranges of each launch. */
+#include "core/nvtx.h"
+#include "core/clean.h"
+#include "core/log.h"
+#include "core/regex.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define PART_END "; "
+
+/* One name of an expression. */
+typedef struct pattern {
+    char *text;         /* the name, without \ */
+    kprof_regex *regex; /* or NULL */
+    size_t gap;         /* ranges between it and the name before: exactly so many, */
+    bool any_gap;       /* or at least */
+} pattern;
+
+typedef struct expression {
+    const char *option; /* for messages */
+    bool is_regex, is_started;
+    bool at_bottom, at_top; /* the first name is the outermost range of its stack, the last one the innermost */
+    pattern domain;
+    pattern *names; /* [count] */
+    size_t count;
+} expression;
+
+struct kprof_nvtx_filter {
+    expression *expressions; /* [count]: those to include, then those to exclude */
+    size_t count, include_count;
+};
+
+/* A part of an expression: `end` is behind its last character. */
+typedef struct part {
+    const char *begin, *end;
+} part;
+
+/* Where the first `wanted` without \ before it is; `end` when there is none. */
+static const char *find(part in, char wanted)
+{
+    for (const char *at = in.begin; at < in.end; at++) {
+        if (*at == '\\' && at + 1 < in.end)
+            at++;
+        else if (*at == wanted)
+            return at;
+    }
+    return in.end;
+}
+
+/* Copy a name without its \. A pattern keeps those that PCRE2 knows. */
+static char *copy_name(part name, bool is_regex)
+{
+    char *copy = calloc(1, (size_t)(name.end - name.begin) + 1), *to = copy;
+    for (const char *at = name.begin; copy && at < name.end; at++) {
+        bool escapes = *at == '\\' && at + 1 < name.end;
+        if (escapes && is_regex && !strchr("/@,", at[1]))
+            *to++ = *at;
+        if (escapes)
+            at++;
+        *to++ = *at;
+    }
+    return copy;
+}
+
+static kprof_status fail(const expression *e, const char *text, const char *why)
+{
+    return kprof_fail(KPROF_USAGE, "%s \"%s\": %s", e->option, text, why);
+}
+
+static kprof_status make_pattern(const expression *e, part name, const char *text, pattern *out)
+{
+    static const char special[] = "[]*+@,/";
+    out->text = copy_name(name, e->is_regex);
+    if (!out->text)
+        return kprof_fail(KPROF_NO_MEMORY, "%s: out of memory", e->option);
+    if (e->is_regex)
+        return kprof_regex_new(e->option, out->text, &out->regex);
+    for (size_t i = 0; special[i]; i++) {
+        if (find(name, special[i]) != name.end)
+            return kprof_fail(KPROF_USAGE, "%s \"%s\": \"%c\" has no meaning here; if it is part of a name, write \\%c",
+                              e->option, text, special[i], special[i]);
+    }
+    return KPROF_OK;
+}
+
+static kprof_status add_name(expression *e, part name, const char *text, const pattern *gap)
+{
+    if (name.begin == name.end)
+        return fail(e, text, "a range without a name; ranges that have none cannot be chosen");
+    pattern *names = realloc(e->names, (e->count + 1) * sizeof *names);
+    if (!names)
+        return kprof_fail(KPROF_NO_MEMORY, "%s: out of memory", e->option);
+    e->names = names;
+    names[e->count] = *gap;
+    return make_pattern(e, name, text, &names[e->count++]);
+}
+
+static bool is_word(part token, char word)
+{
+    return token.end - token.begin == 1 && *token.begin == word;
+}
+
+/* "A/B", "A/+/B", "A/" and the like. */
+static kprof_status parse_pushed(expression *e, part body, const char *text)
+{
+    pattern gap = {0};
+    kprof_status status = KPROF_OK;
+    for (bool more = true; more && status == KPROF_OK;) {
+        part token = {body.begin, find(body, '/')};
+        more = token.end < body.end && token.end + 1 < body.end; /* one / may be the last character */
+        body.begin = token.end + (token.end < body.end);
+        bool is_gap = is_word(token, '*') || is_word(token, '+');
+        if (is_gap && (e->count == 0 || !more))
+            return fail(e, text, "* and + stand between two ranges, as in A/*/B");
+        if (is_word(token, '*'))
+            gap.any_gap = true;
+        else if (is_gap)
+            gap.gap++;
+        else
+            status = add_name(e, token, text, &gap);
+        if (!is_gap)
+            gap = (pattern){0};
+    }
+    return status;
+}
+
+/* "A" or "A,B". */
+static kprof_status parse_started(expression *e, part body, const char *text)
+{
+    kprof_status status = KPROF_OK;
+    for (bool more = true; more && status == KPROF_OK;) {
+        part token = {body.begin, find(body, ',')};
+        more = token.end < body.end;
+        body.begin = token.end + more;
+        status = add_name(e, token, text, &(pattern){0});
+    }
+    return status;
+}
+
+/* Is the last character one without \ before it? */
+static bool ends_in(part in, char last)
+{
+    const char *at = in.begin;
+    while ((at = find((part){at, in.end}, last)) < in.end) {
+        if (++at == in.end)
+            return true;
+    }
+    return false;
+}
+
+/* Take [ and ] away from the ends. In a pattern, /[ and /] at the ends are brackets of its own. */
+static kprof_status parse_ranges(expression *e, part body, const char *text)
+{
+    char *own = NULL;
+    size_t length = (size_t)(body.end - body.begin);
+    if (e->is_regex && length > 1 && body.begin[0] == '/' && body.begin[1] == '[')
+        body.begin++;
+    else
+        e->at_bottom = length > 0 && *body.begin == '[';
+    body.begin += e->at_bottom;
+    if (e->is_regex && body.end - body.begin > 1 && body.end[-1] == ']' && body.end[-2] == '/') {
+        length = (size_t)(body.end - body.begin);
+        own = strndup(body.begin, length - 1);
+        if (!own)
+            return kprof_fail(KPROF_NO_MEMORY, "%s: out of memory", e->option);
+        own[length - 2] = ']';
+        body = (part){own, own + length - 1};
+    } else if (ends_in(body, ']')) {
+        e->at_top = true;
+        body.end--;
+    }
+    e->is_started = !e->at_bottom && !e->at_top && find(body, '/') == body.end;
+    kprof_status status = e->is_started ? parse_started(e, body, text) : parse_pushed(e, body, text);
+    free(own);
+    return status;
+}
+
+static kprof_status parse(const char *text, expression *e)
+{
+    const char *pattern_of = kprof_regex_pattern(text), *begin = pattern_of ? pattern_of : text;
+    part body = {begin, begin + strlen(begin)};
+    const char *at = find(body, '@');
+    e->is_regex = pattern_of != NULL;
+    if (body.end > body.begin && find(body, '\\') != body.end)
+        return fail(e, text, "it ends in a \\ that stands before nothing");
+    if (at == body.begin && at < body.end)
+        return fail(e, text, "no domain stands before @; leave the @ out for the default domain");
+    if (at < body.end) {
+        kprof_status status = make_pattern(e, (part){body.begin, at}, text, &e->domain);
+        body.begin = at + 1;
+        if (status != KPROF_OK)
+            return status;
+    }
+    if (find(body, '@') != body.end)
+        return fail(e, text, "more than one @; an expression is about one domain, and an @ in a name is written \\@");
+    if (strncmp(body.begin, "regex:", strlen("regex:")) == 0)
+        return fail(e, text, "\"regex:\" stands at the beginning only, and is about the domain too");
+    return parse_ranges(e, body, text);
+}
+
+static kprof_status add_all(kprof_nvtx_filter *filter, const char *option, const kprof_strlist *texts)
+{
+    kprof_status status = KPROF_OK;
+    for (size_t i = 0; i < texts->count && status == KPROF_OK; i++) {
+        expression *e = &filter->expressions[filter->count++];
+        e->option = option;
+        status = parse(texts->items[i], e);
+    }
+    return status;
+}
+
+kprof_status kprof_nvtx_filter_new(const kprof_strlist *include, const kprof_strlist *exclude, kprof_nvtx_filter **out)
+{
+    *out = NULL;
+    if (include->count + exclude->count == 0)
+        return KPROF_OK;
+    kprof_nvtx_filter *filter = calloc(1, sizeof *filter);
+    if (filter)
+        filter->expressions = calloc(include->count + exclude->count, sizeof *filter->expressions);
+    if (!filter || !filter->expressions) {
+        free(filter);
+        return kprof_fail(KPROF_NO_MEMORY, "NVTX ranges to choose: out of memory");
+    }
+    filter->include_count = include->count;
+    kprof_status status = add_all(filter, "--nvtx-include", include);
+    if (status == KPROF_OK)
+        status = add_all(filter, "--nvtx-exclude", exclude);
+    if (status == KPROF_OK)
+        *out = filter;
+    else
+        kprof_nvtx_filter_free(filter);
+    return status;
+}
+
+static void free_pattern(pattern *p)
+{
+    free(p->text);
+    kprof_regex_free(p->regex);
+}
+
+void kprof_nvtx_filter_free(kprof_nvtx_filter *filter)
+{
+    if (!filter)
+        return;
+    for (size_t i = 0; i < filter->count; i++) {
+        expression *e = &filter->expressions[i];
+        free_pattern(&e->domain);
+        for (size_t k = 0; k < e->count; k++)
+            free_pattern(&e->names[k]);
+        free(e->names);
+    }
+    free(filter->expressions);
+    free(filter);
+}
+
+/* A name that takes too long on a pattern counts as no match. */
+static bool matches_name(const pattern *p, const char *name)
+{
+    return p->regex ? kprof_regex_match(p->regex, name) == KPROF_REGEX_YES : strcmp(p->text ? p->text : "", name) == 0;
+}
+
+/* The names that are pushed in one domain, the outermost first. */
+typedef struct stack {
+    const char *names[KPROF_NVTX_RANGES_MAX];
+    size_t depth;
+} stack;
+
+/* May `name` follow one that was found at the marked places, at `place`? */
+static bool can_follow(const pattern *name, const bool *found, size_t place)
+{
+    for (size_t before = place; before-- > 0;) {
+        size_t between = place - before - 1;
+        if (found[before] && (name->any_gap ? between >= name->gap : between == name->gap))
+            return true;
+    }
+    return false;
+}
+
+static bool matches_stack(const expression *e, const stack *s)
+{
+    bool found[KPROF_NVTX_RANGES_MAX] = {false};
+    for (size_t i = 0; i < e->count; i++) {
+        bool next[KPROF_NVTX_RANGES_MAX] = {false};
+        for (size_t place = 0; place < s->depth; place++) {
+            bool is_possible = i > 0 ? can_follow(&e->names[i], found, place) : !e->at_bottom || place == 0;
+            bool is_last = i + 1 == e->count && e->at_top;
+            next[place] =
+                is_possible && (!is_last || place + 1 == s->depth) && matches_name(&e->names[i], s->names[place]);
+        }
+        memcpy(found, next, sizeof found);
+    }
+    return memchr(found, true, s->depth) != NULL;
+}
+
+/* Is a range the first one pushed in its domain? */
+static bool is_first_of_domain(const kprof_nvtx_ranges *ranges, size_t at)
+{
+    for (size_t i = 0; i < at; i++) {
+        if (!ranges->items[i].is_started && strcmp(ranges->items[i].domain, ranges->items[at].domain) == 0)
+            return false;
+    }
+    return true;
+}
+
+static void collect_stack(const kprof_nvtx_ranges *ranges, const char *domain, stack *out)
+{
+    out->depth = 0;
+    for (size_t i = 0; i < ranges->count && out->depth < KPROF_NVTX_RANGES_MAX; i++) {
+        if (!ranges->items[i].is_started && strcmp(ranges->items[i].domain, domain) == 0)
+            out->names[out->depth++] = ranges->items[i].name;
+    }
+}
+
+static bool matches_domain(const expression *e, const char *domain)
+{
+    return e->domain.text ? matches_name(&e->domain, domain) : domain[0] == '\0';
+}
+
+static bool matches_pushed(const expression *e, const kprof_nvtx_ranges *ranges)
+{
+    stack s;
+    for (size_t i = 0; i < ranges->count; i++) {
+        const kprof_nvtx_range *range = &ranges->items[i];
+        if (range->is_started || !is_first_of_domain(ranges, i) || !matches_domain(e, range->domain))
+            continue;
+        collect_stack(ranges, range->domain, &s);
+        if (matches_stack(e, &s))
+            return true;
+    }
+    return false;
+}
+
+static bool is_started(const expression *e, const pattern *name, const kprof_nvtx_ranges *ranges)
+{
+    for (size_t i = 0; i < ranges->count; i++) {
+        const kprof_nvtx_range *range = &ranges->items[i];
+        if (range->is_started && matches_domain(e, range->domain) && matches_name(name, range->name))
+            return true;
+    }
+    return false;
+}
+
+static bool matches(const expression *e, const kprof_nvtx_ranges *ranges)
+{
+    if (!e->is_started)
+        return matches_pushed(e, ranges);
+    for (size_t i = 0; i < e->count; i++) {
+        if (!is_started(e, &e->names[i], ranges))
+            return false;
+    }
+    return true;
+}
+
+bool kprof_nvtx_filter_match(const kprof_nvtx_filter *filter, const kprof_nvtx_ranges *ranges)
+{
+    bool is_included = filter->include_count == 0;
+    for (size_t i = 0; i < filter->include_count && !is_included; i++)
+        is_included = matches(&filter->expressions[i], ranges);
+    for (size_t i = filter->include_count; i < filter->count && is_included; i++)
+        is_included = !matches(&filter->expressions[i], ranges);
+    return is_included;
+}
+
+static uint64_t work_of(const pattern *p)
+{
+    return p->regex ? kprof_regex_work(p->regex) : 0;
+}
+
+uint64_t kprof_nvtx_filter_work(const kprof_nvtx_filter *filter)
+{
+    uint64_t work = 0;
+    for (size_t i = 0; i < filter->count; i++) {
+        const expression *e = &filter->expressions[i];
+        work += work_of(&e->domain);
+        for (size_t k = 0; k < e->count; k++)
+            work += work_of(&e->names[k]);
+    }
+    return work;
+}
+
+/* Names come from the application: what could steer a terminal is spelled out before anything is marked with \. */
+static void put_name(const char *name, const char *end, kprof_strbuf *out)
+{
+    char *clean = kprof_clean_text(name);
+    out->failed = out->failed || !clean;
+    for (const char *at = clean; at && *at; at++) {
+        if (strchr("\\/@;", *at))
+            kprof_strbuf_puts(out, "\\");
+        kprof_strbuf_append(out, at, 1);
+    }
+    kprof_strbuf_puts(out, end);
+    free(clean);
+}
+
+static void begin_part(const char *domain, size_t begin, kprof_strbuf *out)
+{
+    if (out->length > begin)
+        kprof_strbuf_puts(out, PART_END);
+    if (domain[0])
+        put_name(domain, "@", out);
+}
+
+/* Is a range the last one pushed in its domain? */
+static bool is_last_of_domain(const kprof_nvtx_ranges *ranges, size_t at)
+{
+    for (size_t i = at + 1; i < ranges->count; i++) {
+        if (!ranges->items[i].is_started && strcmp(ranges->items[i].domain, ranges->items[at].domain) == 0)
+            return false;
+    }
+    return true;
+}
+
+void kprof_nvtx_put_text(const kprof_nvtx_ranges *ranges, kprof_strbuf *out)
+{
+    size_t begin = out->length;
+    stack s;
+    for (size_t i = ranges->count; i-- > 0;) {
+        const kprof_nvtx_range *range = &ranges->items[i];
+        if (range->is_started || !is_last_of_domain(ranges, i))
+            continue;
+        begin_part(range->domain, begin, out);
+        collect_stack(ranges, range->domain, &s);
+        for (size_t k = 0; k < s.depth; k++)
+            put_name(s.names[k], "/", out);
+    }
+    for (size_t i = 0; i < ranges->count; i++) {
+        if (!ranges->items[i].is_started)
+            continue;
+        begin_part(ranges->items[i].domain, begin, out);
+        put_name(ranges->items[i].name, "", out);
+    }
+}
+
+/* Take the next name from a text, in place, and tell what ended it: / @ ; or NUL. */
+static const char *take_name(char **text, char *end)
+{
+    char *name = *text, *to = name;
+    for (; **text && !strchr("/@;", **text); ++*text) {
+        if (**text == '\\' && (*text)[1])
+            ++*text;
+        *to++ = **text;
+    }
+    *end = **text;
+    *text += **text != '\0';
+    *to = '\0';
+    return name;
+}
+
+bool kprof_nvtx_parse_text(const char *text, kprof_nvtx_parsed *out)
+{
+    out->count = 0;
+    char *rest = out->names = strdup(text);
+    const char *domain = "";
+    bool in_stack = false;
+    while (rest && *rest && out->count < KPROF_NVTX_RANGES_MAX) {
+        char end;
+        const char *name = take_name(&rest, &end);
+        bool ends_stack = in_stack && *name == '\0' && end != '/'; /* behind the last / */
+        if (end == '@')
+            domain = name;
+        else if (!ends_stack)
+            out->items[out->count++] = (kprof_nvtx_range){domain, name, end != '/'};
+        in_stack = end == '/';
+        if (end == ';') {
+            domain = "";
+            rest += *rest == ' ';
+        }
+    }
+    return out->names != NULL;
+}
+
+void kprof_nvtx_parsed_free(kprof_nvtx_parsed *parsed)
+{
+    free(parsed->names);
+    parsed->names = NULL;
+}
+
+size_t kprof_nvtx_innermost_length(const char *text)
+{
+    return (size_t)(find((part){text, text + strlen(text)}, ';') - text);
+}

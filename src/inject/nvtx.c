@@ -1,0 +1,520 @@
+/* A stack of names for each thread, and a list of the ranges that are started. Functions here are called by NVTX in the
+ * application's threads: they do not fail, and forget what is too much. */
+#include "inject/nvtx.h"
+
+#include "core/log.h"
+#include "core/nvtx.h"
+#include "inject/engine.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define FIRST_DEPTH 8
+#define FIRST_SLOTS 256
+#define NO_RANGE    (-1) /* what NVTX returns where nothing could be pushed or popped */
+
+/* What a thread has pushed; goes with the thread. */
+typedef struct kprof_nvtx_stack {
+    struct kprof_nvtx_stack *next;
+    pthread_mutex_t mutex;   /* only launches with --nvtx-push-pop-scope process ever make the thread wait */
+    kprof_nvtx_open *ranges; /* [capacity] */
+    size_t depth, capacity;
+    size_t left_out; /* pushed when the stack was full, and not popped yet */
+} stack;
+
+static __thread stack *pushed; /* NULL until the thread pushes something */
+static pthread_key_t thread_end;
+
+static kprof_nvtx_state *state(void)
+{
+    return &kprof_engine.nvtx;
+}
+
+static void lock(void)
+{
+    pthread_mutex_lock(&state()->mutex);
+}
+
+static void unlock(void)
+{
+    pthread_mutex_unlock(&state()->mutex);
+}
+
+static void forget_thread(void *ending)
+{
+    stack **link = &state()->stacks;
+    pushed = NULL;
+    lock();
+    while (*link && *link != ending)
+        link = &(*link)->next;
+    if (*link)
+        *link = (*link)->next;
+    unlock();
+    pthread_mutex_destroy(&((stack *)ending)->mutex);
+    free(((stack *)ending)->ranges);
+    free(ending);
+}
+
+/* The calling thread's stack; NULL when out of memory. */
+static stack *own_stack(void)
+{
+    stack *made = pushed ? NULL : calloc(1, sizeof *made);
+    if (!made)
+        return pushed;
+    pthread_mutex_init(&made->mutex, NULL);
+    pthread_setspecific(thread_end, made);
+    lock();
+    made->next = state()->stacks;
+    state()->stacks = made;
+    unlock();
+    return pushed = made;
+}
+
+/* A forked child may go on to use NVTX. */
+static void prepare(void)
+{
+    pthread_mutex_init(&state()->mutex, NULL);
+    state()->strings = calloc(KPROF_NVTX_STRINGS_MAX, sizeof *state()->strings);
+    pthread_key_create(&thread_end, forget_thread);
+    pthread_atfork(lock, unlock, unlock);
+}
+
+/* Copy as much of a name as there is space for, and end it between two characters. */
+static void copy_name(const char *name, char out[KPROF_NVTX_NAME_BYTES])
+{
+    size_t length = strnlen(name, KPROF_NVTX_NAME_BYTES);
+    if (length == KPROF_NVTX_NAME_BYTES) {
+        length--;
+        while (length > 0 && ((unsigned char)name[length] & 0xc0) == 0x80)
+            length--;
+    }
+    memcpy(out, name, length);
+    out[length] = '\0';
+}
+
+/* The same of a wide name, as UTF-8. */
+static void copy_wide_name(const wchar_t *name, char out[KPROF_NVTX_NAME_BYTES])
+{
+    size_t length = 0;
+    for (; *name && length + 4 < KPROF_NVTX_NAME_BYTES; name++) {
+        uint32_t code = (uint32_t)*name;
+        if (code > 0x10ffff || (code >= 0xd800 && code < 0xe000))
+            code = 0xfffd;
+        unsigned char bytes = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+        static const unsigned char marks[] = {0, 0, 0xc0, 0xe0, 0xf0};
+        for (unsigned char i = bytes; i-- > 1; code >>= 6)
+            out[length + i] = (char)(0x80 | (code & 0x3f));
+        out[length] = (char)(marks[bytes] | code);
+        length += bytes;
+    }
+    out[length] = '\0';
+}
+
+/* The text of a handle; "" for one that is none. */
+static const char *at_handle(char *_Atomic *texts, size_t most, const void *handle)
+{
+    uintptr_t place = (uintptr_t)handle;
+    const char *text = texts && place > 0 && place <= most ? atomic_load(&texts[place - 1]) : NULL;
+    return text ? text : "";
+}
+
+/* A copy of `name` at the next place, or the one that has it already if `unique`. Returns the handle, NULL: none. */
+static void *add_handle(char *_Atomic *texts, size_t *count, size_t most, const char *name)
+{
+    void *handle = NULL;
+    bool unique = texts == state()->domains;
+    lock();
+    for (size_t i = 0; unique && i < *count && !handle; i++) {
+        if (strcmp(texts[i], name) == 0)
+            handle = (void *)(uintptr_t)(i + 1); /* NOLINT(performance-no-int-to-ptr): a handle, never followed */
+    }
+    char *copy = handle || !texts || *count == most ? NULL : strdup(name);
+    if (copy) {
+        atomic_store(&texts[*count], copy);
+        handle = (void *)(uintptr_t)(++*count); /* NOLINT(performance-no-int-to-ptr) */
+    }
+    unlock();
+    return handle;
+}
+
+static void copy_message(const kprof_nvtx_event *event, char out[KPROF_NVTX_NAME_BYTES])
+{
+    out[0] = '\0';
+    if (!event || event->size < offsetof(kprof_nvtx_event, message) + sizeof event->message)
+        return;
+    if (event->message_type == KPROF_NVTX_REGISTERED)
+        copy_name(at_handle(state()->strings, KPROF_NVTX_STRINGS_MAX, event->message.registered), out);
+    else if (event->message_type == KPROF_NVTX_ASCII && event->message.ascii)
+        copy_name(event->message.ascii, out);
+    else if (event->message_type == KPROF_NVTX_UNICODE && event->message.unicode)
+        copy_wide_name(event->message.unicode, out);
+}
+
+/* Make space for one more range; false when there are too many. */
+static bool make_space(stack *s)
+{
+    if (s->depth < s->capacity)
+        return true;
+    size_t capacity = s->capacity ? 2 * s->capacity : FIRST_DEPTH;
+    kprof_nvtx_open *grown = capacity <= KPROF_NVTX_PUSHED_MAX ? realloc(s->ranges, capacity * sizeof *grown) : NULL;
+    if (!grown)
+        return false;
+    s->ranges = grown;
+    s->capacity = capacity;
+    return true;
+}
+
+/* How deep the innermost range of a domain is, from 0; NO_RANGE when there is none. */
+static int level_of(const stack *s, uint32_t domain)
+{
+    int level = NO_RANGE;
+    for (size_t i = 0; i < s->depth; i++)
+        level += s->ranges[i].domain == domain;
+    return level;
+}
+
+static int domain_push_ex(void *domain, const kprof_nvtx_event *event)
+{
+    int level = NO_RANGE;
+    stack *s = own_stack();
+    if (!s)
+        return NO_RANGE;
+    pthread_mutex_lock(&s->mutex);
+    if (make_space(s)) {
+        kprof_nvtx_open *range = &s->ranges[s->depth++];
+        range->domain = (uint32_t)(uintptr_t)domain;
+        range->id = atomic_fetch_add(&state()->push_count, 1);
+        copy_message(event, range->name);
+        level = level_of(s, range->domain);
+    } else {
+        s->left_out++;
+    }
+    pthread_mutex_unlock(&s->mutex);
+    return level;
+}
+
+static kprof_nvtx_event ascii_event(const char *name)
+{
+    return (kprof_nvtx_event){
+        .size = sizeof(kprof_nvtx_event), .message_type = KPROF_NVTX_ASCII, .message.ascii = name};
+}
+
+static kprof_nvtx_event unicode_event(const wchar_t *name)
+{
+    return (kprof_nvtx_event){
+        .size = sizeof(kprof_nvtx_event), .message_type = KPROF_NVTX_UNICODE, .message.unicode = name};
+}
+
+static int push_ex(const kprof_nvtx_event *event)
+{
+    return domain_push_ex(NULL, event);
+}
+
+static int push_a(const char *name)
+{
+    kprof_nvtx_event event = ascii_event(name);
+    return domain_push_ex(NULL, &event);
+}
+
+static int push_w(const wchar_t *name)
+{
+    kprof_nvtx_event event = unicode_event(name);
+    return domain_push_ex(NULL, &event);
+}
+
+static int pop_of(stack *s, uint32_t domain)
+{
+    int level = level_of(s, domain);
+    if (s->left_out > 0) {
+        s->left_out--;
+        return NO_RANGE;
+    }
+    size_t at = s->depth;
+    while (at > 0 && s->ranges[at - 1].domain != domain)
+        at--;
+    if (at == 0)
+        return NO_RANGE;
+    memmove(&s->ranges[at - 1], &s->ranges[at], (s->depth - at) * sizeof *s->ranges);
+    s->depth--;
+    return level;
+}
+
+static int domain_pop(void *domain)
+{
+    if (!pushed)
+        return NO_RANGE;
+    pthread_mutex_lock(&pushed->mutex);
+    int level = pop_of(pushed, (uint32_t)(uintptr_t)domain);
+    pthread_mutex_unlock(&pushed->mutex);
+    return level;
+}
+
+static int pop(void)
+{
+    return domain_pop(NULL);
+}
+
+static uint64_t start_range(void *domain, const kprof_nvtx_event *event)
+{
+    kprof_nvtx_state *nvtx = state();
+    kprof_nvtx_open range = {.domain = (uint32_t)(uintptr_t)domain};
+    copy_message(event, range.name);
+    lock();
+    if (!nvtx->started)
+        nvtx->started = calloc(KPROF_NVTX_STARTED_MAX, sizeof *nvtx->started);
+    uint64_t id = range.id = ++nvtx->last_id;
+    size_t count = atomic_load(&nvtx->started_count);
+    if (nvtx->started && count < KPROF_NVTX_STARTED_MAX) {
+        nvtx->started[count] = range;
+        atomic_store(&nvtx->started_count, count + 1);
+    }
+    unlock();
+    return id;
+}
+
+static uint64_t start_ex(const kprof_nvtx_event *event)
+{
+    return start_range(NULL, event);
+}
+
+static uint64_t start_a(const char *name)
+{
+    kprof_nvtx_event event = ascii_event(name);
+    return start_range(NULL, &event);
+}
+
+static uint64_t start_w(const wchar_t *name)
+{
+    kprof_nvtx_event event = unicode_event(name);
+    return start_range(NULL, &event);
+}
+
+static void end_range(uint64_t id)
+{
+    kprof_nvtx_state *nvtx = state();
+    lock();
+    size_t count = atomic_load(&nvtx->started_count), at = 0;
+    while (at < count && nvtx->started[at].id != id)
+        at++;
+    if (at < count) {
+        memmove(&nvtx->started[at], &nvtx->started[at + 1], (count - at - 1) * sizeof *nvtx->started);
+        atomic_store(&nvtx->started_count, count - 1);
+    }
+    unlock();
+}
+
+static void domain_end(void *domain, uint64_t id)
+{
+    (void)domain;
+    end_range(id);
+}
+
+static void *create_domain_a(const char *name)
+{
+    return add_handle(state()->domains, &state()->domain_count, KPROF_NVTX_DOMAINS_MAX, name ? name : "");
+}
+
+static void *create_domain_w(const wchar_t *name)
+{
+    char text[KPROF_NVTX_NAME_BYTES];
+    copy_wide_name(name ? name : L"", text);
+    return create_domain_a(text);
+}
+
+static void *register_a(void *domain, const char *text)
+{
+    (void)domain;
+    return add_handle(state()->strings, &state()->string_count, KPROF_NVTX_STRINGS_MAX, text ? text : "");
+}
+
+static void *register_w(void *domain, const wchar_t *text)
+{
+    char copy[KPROF_NVTX_NAME_BYTES];
+    copy_wide_name(text ? text : L"", copy);
+    return register_a(domain, copy);
+}
+
+typedef struct callback {
+    int module;
+    unsigned place;
+    kprof_nvtx_function function;
+} callback;
+
+#define CALLBACK(module, place, function)                                                                              \
+    {                                                                                                                  \
+        KPROF_NVTX_MODULE_##module, KPROF_NVTX_##place, (kprof_nvtx_function)(function)                                \
+    }
+
+/* Marks, categories and names of resources are nothing that a launch is in. */
+static const callback callbacks[] = {
+    CALLBACK(CORE, RANGE_START_EX, start_ex),
+    CALLBACK(CORE, RANGE_START_A, start_a),
+    CALLBACK(CORE, RANGE_START_W, start_w),
+    CALLBACK(CORE, RANGE_END, end_range),
+    CALLBACK(CORE, RANGE_PUSH_EX, push_ex),
+    CALLBACK(CORE, RANGE_PUSH_A, push_a),
+    CALLBACK(CORE, RANGE_PUSH_W, push_w),
+    CALLBACK(CORE, RANGE_POP, pop),
+    CALLBACK(CORE2, DOMAIN_RANGE_START_EX, start_range),
+    CALLBACK(CORE2, DOMAIN_RANGE_END, domain_end),
+    CALLBACK(CORE2, DOMAIN_RANGE_PUSH_EX, domain_push_ex),
+    CALLBACK(CORE2, DOMAIN_RANGE_POP, domain_pop),
+    CALLBACK(CORE2, DOMAIN_REGISTER_STRING_A, register_a),
+    CALLBACK(CORE2, DOMAIN_REGISTER_STRING_W, register_w),
+    CALLBACK(CORE2, DOMAIN_CREATE_A, create_domain_a),
+    CALLBACK(CORE2, DOMAIN_CREATE_W, create_domain_w),
+};
+
+int kprof_nvtx_attach(kprof_nvtx_get_table *get_table)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    const kprof_nvtx_callbacks *module = get_table(KPROF_NVTX_CALLBACKS);
+    if (!module || module->struct_size < sizeof *module || pthread_once(&once, prepare) != 0)
+        return 0;
+    for (size_t i = 0; i < sizeof callbacks / sizeof *callbacks; i++) {
+        kprof_nvtx_function **functions = NULL;
+        unsigned size = 0;
+        if (module->get_functions(callbacks[i].module, &functions, &size) && callbacks[i].place < size &&
+            functions[callbacks[i].place])
+            *functions[callbacks[i].place] = callbacks[i].function;
+    }
+    return 1;
+}
+
+/* What a launch of the thread is in. */
+typedef struct snapshot {
+    kprof_nvtx_range items[KPROF_NVTX_RANGES_MAX];
+    uint64_t order[KPROF_NVTX_RANGES_MAX]; /* of what is pushed */
+    kprof_nvtx_ranges ranges;
+    bool of_process;
+    bool holds_lock; /* names of ranges that are started, or of other threads, stay while it is held */
+} snapshot;
+
+static kprof_nvtx_range range_of(const kprof_nvtx_open *range, bool is_started)
+{
+    const void *domain = (const void *)(uintptr_t)range->domain; /* NOLINT(performance-no-int-to-ptr) */
+    return (kprof_nvtx_range){at_handle(state()->domains, KPROF_NVTX_DOMAINS_MAX, domain), range->name, is_started};
+}
+
+/* Add what a thread has pushed, in the order of pushing. */
+static void add_stack(snapshot *s, const stack *from)
+{
+    for (size_t i = 0; i < from->depth && s->ranges.count < KPROF_NVTX_PUSHED_MAX; i++) {
+        size_t place = s->ranges.count++;
+        for (; place > 0 && s->order[place - 1] > from->ranges[i].id; place--) {
+            s->items[place] = s->items[place - 1];
+            s->order[place] = s->order[place - 1];
+        }
+        s->items[place] = range_of(&from->ranges[i], false);
+        s->order[place] = from->ranges[i].id;
+    }
+}
+
+/* What the thread itself has pushed comes first, lest other threads leave no space for it. */
+static void look(snapshot *s)
+{
+    kprof_nvtx_state *nvtx = state();
+    s->ranges = (kprof_nvtx_ranges){s->items, 0};
+    s->of_process = kprof_engine.process.config.nvtx_of_process;
+    s->holds_lock = s->of_process || atomic_load(&nvtx->started_count) > 0;
+    if (pushed)
+        add_stack(s, pushed);
+    if (s->holds_lock)
+        lock();
+    for (stack *other = s->of_process ? nvtx->stacks : NULL; other; other = other->next) {
+        pthread_mutex_lock(&other->mutex);
+        if (other != pushed)
+            add_stack(s, other);
+    }
+    for (size_t i = 0; s->holds_lock && i < atomic_load(&nvtx->started_count); i++)
+        s->items[s->ranges.count++] = range_of(&nvtx->started[i], true);
+}
+
+static void look_away(const snapshot *s)
+{
+    for (stack *other = s->of_process ? state()->stacks : NULL; other; other = other->next)
+        pthread_mutex_unlock(&other->mutex);
+    if (s->holds_lock)
+        unlock();
+}
+
+bool kprof_nvtx_match(const kprof_filter *filter)
+{
+    snapshot s;
+    if (!kprof_filter_needs_nvtx(filter))
+        return true;
+    look(&s);
+    bool matches = kprof_filter_match_nvtx(filter, &s.ranges);
+    look_away(&s);
+    return matches;
+}
+
+/* The slot of a text, or the empty one where it is to be. */
+static char **slot_of(char **slots, size_t count, const char *text)
+{
+    uint64_t hash = 14695981039346656037u;
+    for (const char *at = text; *at; at++)
+        hash = (hash ^ (unsigned char)*at) * 1099511628211u;
+    size_t i = hash & (count - 1);
+    while (slots[i] && strcmp(slots[i], text) != 0)
+        i = (i + 1) & (count - 1);
+    return &slots[i];
+}
+
+/* Keep the slots half empty. Needs the lock. */
+static bool make_slots(kprof_nvtx_state *nvtx)
+{
+    if (2 * (nvtx->text_count + 1) <= nvtx->text_slots)
+        return true;
+    size_t count = nvtx->text_slots ? 2 * nvtx->text_slots : FIRST_SLOTS;
+    char **grown = calloc(count, sizeof *grown);
+    for (size_t i = 0; grown && i < nvtx->text_slots; i++) {
+        if (nvtx->texts[i])
+            *slot_of(grown, count, nvtx->texts[i]) = nvtx->texts[i];
+    }
+    if (!grown)
+        return false;
+    free(nvtx->texts);
+    nvtx->texts = grown;
+    nvtx->text_slots = count;
+    return true;
+}
+
+/* The one copy of a text; NULL where there is no space for another. */
+static const char *keep_text(const char *text)
+{
+    kprof_nvtx_state *nvtx = state();
+    const char *kept = NULL;
+    bool says = false;
+    lock();
+    if (make_slots(nvtx)) {
+        char **slot = slot_of(nvtx->texts, nvtx->text_slots, text);
+        size_t bytes = strlen(text) + 1;
+        if (!*slot && nvtx->text_bytes + bytes <= KPROF_NVTX_TEXT_BYTES && (*slot = strdup(text))) {
+            nvtx->text_bytes += bytes;
+            nvtx->text_count++;
+        }
+        kept = *slot;
+    }
+    if (!kept) {
+        says = !nvtx->texts_full;
+        nvtx->texts_full = true;
+    }
+    unlock();
+    if (says)
+        kprof_log(KPROF_LOG_WARNING, "the NVTX ranges of launches differ too much to keep more of them; later launches "
+                                     "in other ranges are told without");
+    return kept;
+}
+
+const char *kprof_nvtx_text(void)
+{
+    snapshot s;
+    kprof_strbuf text = KPROF_STRBUF_INIT;
+    look(&s);
+    kprof_nvtx_put_text(&s.ranges, &text);
+    look_away(&s);
+    const char *kept = text.length > 0 && !text.failed ? keep_text(text.data) : NULL;
+    kprof_strbuf_free(&text);
+    return kept ? kept : "";
+}

@@ -1,0 +1,49 @@
+/* Follows the NVTX ranges of the application, where --nvtx asks for it. NVTX calls kprof itself, not CUPTI, so that it
+ * does not matter which copy of CUPTI a framework brings. */
+#ifndef KPROF_INJECT_NVTX_H
+#define KPROF_INJECT_NVTX_H
+
+#include "core/filter.h"
+#include "inject/nvtx_abi.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#define KPROF_NVTX_NAME_BYTES  256 /* of a range, with the NUL; the rest is cut off */
+#define KPROF_NVTX_DOMAINS_MAX 1024
+#define KPROF_NVTX_STRINGS_MAX 65536              /* registered */
+#define KPROF_NVTX_TEXT_BYTES  ((size_t)64 << 20) /* of all different texts of launches */
+
+typedef struct kprof_nvtx_open {
+    uint64_t id; /* of a range that is started; of one that is pushed, its place in the order of all */
+    uint32_t domain;
+    char name[KPROF_NVTX_NAME_BYTES];
+} kprof_nvtx_open;
+
+typedef struct kprof_nvtx_state {
+    pthread_mutex_t mutex;
+    /* Handles of domains and strings are their places here, from 1 on. What is there never goes away. */
+    char *_Atomic domains[KPROF_NVTX_DOMAINS_MAX];
+    char *_Atomic *strings; /* [KPROF_NVTX_STRINGS_MAX] */
+    size_t domain_count, string_count;
+    struct kprof_nvtx_stack *stacks; /* of threads */
+    _Atomic uint64_t push_count;
+    kprof_nvtx_open *started; /* [KPROF_NVTX_STARTED_MAX] */
+    atomic_size_t started_count;
+    uint64_t last_id;
+    char **texts; /* [text_slots], a power of two; open addressing */
+    size_t text_slots, text_count, text_bytes;
+    bool texts_full;
+} kprof_nvtx_state;
+
+/* Have a module's NVTX call kprof from now on. 1, or 0 when that cannot be. Any thread, before or after
+ * kprof_process_start. */
+int kprof_nvtx_attach(kprof_nvtx_get_table *get_table);
+
+/* Are the ranges that the calling thread is in those of launches that the filter takes? It is in those that it has
+ * pushed itself, or with --nvtx-push-pop-scope process in those of all threads, and in what any thread has started. */
+bool kprof_nvtx_match(const kprof_filter *filter);
+/* The ranges that the calling thread is in, as kprof_nvtx_put_text writes them. Lives as long as the process. */
+const char *kprof_nvtx_text(void);
+
+#endif

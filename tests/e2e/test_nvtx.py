@@ -1,0 +1,124 @@
+"""NVTX ranges: collected where they are asked for, and launches chosen and grouped by them."""
+
+import json
+import shutil
+
+from harness import INJECTION, SCALE, VECTOR_ADD, Case, os
+
+STEPS = [
+    f"launch={SCALE}",
+    "push=train", "push=step 1", f"launch={VECTOR_ADD}",
+    "push=net@conv", f"launch={SCALE}", "pop=net",
+    "pop", "push=step 2", f"launch={VECTOR_ADD}*2", "pop",
+    "start=epoch", f"launch={SCALE}", "end", "pop",
+    f"thread={SCALE}", f"launch={VECTOR_ADD}",
+]
+RANGES = [None, "train/step 1/", "net@conv/; train/step 1/", "train/step 2/", "train/step 2/", "train/; epoch",
+          "in thread/", None]
+
+
+class Ranges(Case):
+    def ranges(self, name="run.kprof"):
+        return [row[0] for row in self.query(
+            name, "SELECT ranges FROM launch LEFT JOIN nvtx ON launch_id=id ORDER BY position")]
+
+    def test_collected_only_where_asked_for(self):
+        self.assert_run(self.collect([], [*STEPS, "env=NVTX_INJECTION64_PATH"]), 0)
+        self.assertEqual(self.ranges(), [None] * len(RANGES))
+        run = self.collect(["--nvtx"], [*STEPS, "env=NVTX_INJECTION64_PATH"])
+        self.assert_run(run, 0)
+        self.assertIn(f"NVTX_INJECTION64_PATH={INJECTION}", run.out + run.err)
+        self.assertEqual(self.ranges(), RANGES)
+
+    def test_before_the_first_launch_and_after_it(self):
+        self.assert_run(self.collect(["--nvtx"], [f"launch={SCALE}", "push=late", f"launch={SCALE}"]), 0)
+        self.assertEqual(self.ranges(), [None, "late/"])
+
+    def test_launches_are_chosen(self):
+        for options, positions in (
+                (["--nvtx-include", "train/"], [1, 2, 3, 4, 5]),
+                (["--nvtx-include", "train/step 1"], [1, 2]),
+                (["--nvtx-include", "net@conv/"], [2]),
+                (["--nvtx-include", "epoch"], [5]),
+                (["--nvtx-include", "step 2]", "--nvtx-include", "in thread/"], [3, 4, 6]),
+                (["--nvtx-include", "regex:^tr/", "--nvtx-exclude", "regex:step [0-9]/"], [5]),
+                (["--nvtx-exclude", "[train"], [0, 6, 7]),
+                (["--nvtx-include", "train/", "-k", "vectorAdd", "-s", "1", "-c", "1"], [3])):
+            with self.subTest(options):
+                self.assert_run(self.collect(options, STEPS), 0)
+                stored = [row[0] for row in self.query("run.kprof", "SELECT position FROM launch ORDER BY 1")]
+                self.assertEqual(stored, positions)
+                self.assertEqual(self.ranges(), [RANGES[i] for i in positions])
+        self.assert_run(self.collect(["--nvtx"], STEPS), 0)
+        for command in ("report", "export"):
+            run = self.kprof(command, "run.kprof", "--nvtx-include", "train/+/*/step 2]",
+                             *(["--page", "raw", "--json"] if command == "report" else ["--to", "jsonl"]))
+            self.assert_run(run, 106)
+            run = self.kprof(command, "run.kprof", "--nvtx-include", "train/*/step 2]",
+                             *(["--page", "raw", "--json"] if command == "report" else ["--to", "jsonl"]))
+            self.assert_run(run, 0)
+            found = json.loads(run.out)["launches"] if command == "report" else [
+                json.loads(line) for line in run.out.splitlines() if '"id":' in line]
+            self.assertEqual([launch["nvtx"] for launch in found], ["train/step 2/"] * 2)
+
+    def test_scope_of_the_process(self):
+        self.assert_run(self.collect(["--nvtx-push-pop-scope", "process", "-k", "scale"], [
+            "push=train", f"thread={SCALE}", f"launch={SCALE}"]), 0)
+        self.assertEqual(self.ranges(), ["train/in thread/", "train/"])
+
+    def test_rows_of_the_summary(self):
+        self.assert_run(self.collect(["--nvtx"], STEPS), 0)
+        run = self.kprof("report", "run.kprof", "--page", "summary", "--group-by", "nvtx", "--json")
+        self.assert_run(run, 0)
+        rows = {(row["function"], row["group"]): row["launches"] for row in json.loads(run.out)["kernels"]}
+        self.assertEqual(rows, {
+            ("scale", "no range"): 1, ("scale", "net@conv/"): 1, ("scale", "train/"): 1, ("scale", "in thread/"): 1,
+            ("vectorAdd", "no range"): 1, ("vectorAdd", "train/step 1/"): 1, ("vectorAdd", "train/step 2/"): 2})
+        run = self.kprof("report", "run.kprof")
+        self.assertIn("\n  NVTX ranges: net@conv/; train/step 1/\n", run.out)
+
+    def test_merged_and_cut_reports_keep_them(self):
+        self.assert_run(self.collect(["--nvtx"], STEPS), 0)
+        shutil.move(self.path("run.kprof"), self.path("copy.kprof"))
+        self.assert_run(self.collect(["--nvtx"], STEPS), 0)
+        self.assert_run(self.kprof("merge", "run.kprof", "copy.kprof", "-o", "both"), 0)
+        self.assertEqual(len([text for text in self.ranges("both.kprof") if text]), 12)
+        self.assert_run(self.kprof("report", "run.kprof", "--nvtx-include", "train/step 1", "-o", "part"), 0)
+        self.assertEqual(self.ranges("part.kprof"), RANGES[1:3])
+
+    def test_reports_without_ranges(self):
+        shutil.copy(os.path.join(os.path.dirname(__file__), "../fixtures/report-v5.kprof"), self.path("old.kprof"))
+        run = self.kprof("report", "old.kprof", "--nvtx-include", "train/")
+        self.assert_run(run, 106)
+        self.assertIn("no launch of the report has NVTX ranges; a run with --nvtx keeps them", run.err)
+        self.assert_run(self.kprof("report", "old.kprof", "--nvtx-exclude", "train/", "-o", "new"), 0)
+        self.assertEqual(self.ranges("new.kprof"), [None] * 4)
+
+    def test_nothing_matched(self):
+        run = self.collect(["--nvtx-include", "train"], STEPS)
+        self.assert_run(run, 106)
+        self.assertIn('no launch matched --nvtx-include "train"', run.err)
+        self.assertIn('those of nvtxRangePush are "train/"', run.err)
+
+    def test_wrong_expressions_start_nothing(self):
+        for text in ("a//b", "*/a", "a[0]/", "x@y@z", "regex:(/"):
+            run = self.profile(["--nvtx-include", text], ["say=ran"])
+            self.assert_run(run, 101)
+            self.assertNotIn("ran", run.out)
+            self.assertIn("--nvtx-include", run.err)
+
+    def test_another_tool_keeps_nvtx(self):
+        theirs = {"NVTX_INJECTION64_PATH": "/nowhere/tool.so"}
+        run = self.collect(["--nvtx"], [*STEPS, "env=NVTX_INJECTION64_PATH"], env=theirs)
+        self.assert_run(run, 0)
+        self.assertIn("another tool gets the NVTX ranges, and kprof collects none", run.err)
+        self.assertIn("NVTX_INJECTION64_PATH=/nowhere/tool.so", run.out + run.err)
+        self.assertEqual(self.ranges(), [None] * len(RANGES))
+        run = self.profile(["--nvtx-exclude", "a/"], ["say=ran"], env=theirs)
+        self.assert_run(run, 101)
+        self.assertIn("no launch can be chosen", run.err)
+
+    def test_processes(self):
+        self.assert_run(self.collect(["--nvtx"], ["push=parent", f"launch={SCALE}", f"fork={SCALE}", "spawn",
+                                                  "push=child", f"launch={SCALE}"]), 0)
+        self.assertEqual(sorted(self.ranges()), ["child/", "parent/"])

@@ -1,0 +1,226 @@
+#!/usr/bin/env python3
+"""NVTX ranges under kprof: a program of CUDA with ranges of every kind, and one of PyTorch. Checks the ranges that are
+stored, which launches each expression of --nvtx-include and --nvtx-exclude chooses, in a run and of a report, that ncu
+chooses the same, the rows of --group-by nvtx, and that the programs print what they print without kprof. Exits 1 when
+a check fails.
+
+    nvtx.py [--no-ncu] [--output FILE]
+"""
+import argparse
+import collections
+import csv
+import json
+import os
+import pathlib
+import sqlite3
+import sys
+import tempfile
+
+import harness
+
+METRIC = "gpu__time_duration.sum"
+# The ranges of the launches of programs/nvtx.cu, by their number of blocks.
+RANGES = {1: None, 2: "outer/", 3: "outer/inner/", 4: "net@conv/; outer/inner/", 5: "outer/wide/",
+          6: "outer/wide/inner/", 7: "outer/; epoch", 8: "outer/; epoch; net@phase", 9: "net@phase",
+          10: "worker/; net@phase", 11: "a\\/b[0], c/", 12: "inner/", 13: None}
+INCLUDE, EXCLUDE = "--nvtx-include", "--nvtx-exclude"
+# Options, the launches that they choose, and whether ncu documents the form (else what ncu does is told, no more).
+CASES = [
+    ([INCLUDE, "outer/"], [2, 3, 4, 5, 6, 7, 8], True),
+    ([INCLUDE, "outer/inner"], [3, 4], True),
+    ([INCLUDE, "outer/inner/"], [3, 4], False),
+    ([INCLUDE, "outer/*/inner"], [3, 4, 6], True),
+    ([INCLUDE, "outer/+/inner"], [6], True),
+    ([INCLUDE, "[outer"], [2, 3, 4, 5, 6, 7, 8], True),
+    ([INCLUDE, "[inner"], [12], True),
+    ([INCLUDE, "inner]"], [3, 4, 6, 12], True),
+    ([INCLUDE, "outer]"], [2, 7, 8], True),
+    ([INCLUDE, "[outer/*/inner]"], [3, 4, 6], True),
+    ([INCLUDE, "net@conv/"], [4], True),
+    ([INCLUDE, "conv/"], [], True),
+    ([INCLUDE, "epoch"], [7, 8], True),
+    ([INCLUDE, "net@phase"], [8, 9, 10], True),
+    ([INCLUDE, "outer"], [], True),
+    ([INCLUDE, "worker/"], [10], True),
+    ([INCLUDE, "a\\/b\\[0\\]\\, c/"], [11], True),
+    ([INCLUDE, "regex:^in.*r$/"], [3, 4, 6, 12], True),
+    ([INCLUDE, "regex:nne/"], [3, 4, 6, 12], False),
+    ([INCLUDE, "regex:n.t@c[no]+v/"], [4], True),
+    ([INCLUDE, "worker/", INCLUDE, "epoch"], [7, 8, 10], True),
+    ([INCLUDE, "outer/", EXCLUDE, "inner]"], [2, 5, 7, 8], True),
+    ([EXCLUDE, "outer/"], [1, 9, 10, 11, 12, 13], True),
+    ([INCLUDE, "inner/", "-s", "1", "-c", "2"], [4, 6], True),
+]
+
+
+class Failure(Exception):
+    """kprof or the program did something else than it should."""
+
+
+def demand(condition, text):
+    if not condition:
+        raise Failure(text)
+
+
+def read(base):
+    """[(number of blocks, ranges)] of the launches, in the program's order."""
+    with sqlite3.connect(f"file:{harness.report_path(base)}?mode=ro", uri=True) as database:
+        return database.execute("SELECT grid_x, ranges FROM launch LEFT JOIN nvtx ON launch_id = id "
+                                "ORDER BY position").fetchall()
+
+
+class Session:
+    def __init__(self, folder):
+        self.folder, self.count = folder, 0
+        self.program = [harness.programs() / "nvtx"]
+        self.plain = harness.run(self.program)
+        self.full = None  # a report of all launches
+
+    def profile(self, options, program=None, plain=None):
+        """(status, base of the report) of a run that must print what the program prints alone."""
+        self.count += 1
+        base = f"{self.folder}/{self.count}"
+        plain = plain or self.plain
+        under = harness.run([harness.kprof(), "--metrics", METRIC, *options, "-o", base, *(program or self.program)],
+                            limit=300)
+        demand(under.status in (0, 106) and under.stdout == plain.stdout,
+               f"status {under.status}, stdout {under.stdout!r}, plain {plain.stdout!r}: "
+               f"{harness.last_lines(under.stderr)}")
+        return under.status, base
+
+
+def check_ranges(session):
+    demand(session.plain.status == 0, f"the plain run: {harness.last_lines(session.plain.stderr)}")
+    _, base = session.profile(["--nvtx"])
+    found = dict(read(base))
+    wrong = [f"launch {number}: {found.get(number)!r}, not {text!r}" for number, text in RANGES.items()
+             if found.get(number) != text]
+    demand(not wrong and len(found) == len(RANGES), "; ".join(wrong) or f"{len(found)} launches")
+    session.full = base
+    return f"{len(found)} launches"
+
+
+def check_unasked(session):
+    _, base = session.profile([])
+    found = read(base)
+    demand(len(found) == len(RANGES) and not any(text for _, text in found), f"{found}")
+    return "no ranges without --nvtx"
+
+
+def check_groups(session):
+    result = harness.run([harness.kprof(), "report", f"{session.full}.kprof", "--page", "summary", "--group-by", "nvtx",
+                          "--json"])
+    demand(result.status == 0, harness.last_lines(result.stderr))
+    found = {row["group"]: row["launches"] for row in json.loads(result.stdout)["kernels"]}
+    wanted = collections.Counter((text or "no range").partition("; ")[0] for text in RANGES.values())
+    demand(found == dict(wanted), f"{found}, not {dict(wanted)}")
+    return f"{len(found)} rows"
+
+
+def check_another_tool(session):
+    other = {**os.environ, "NVTX_INJECTION64_PATH": "/nowhere/tool.so"}
+    result = harness.run([harness.kprof(), "--metrics", METRIC, "--nvtx", *session.program], env=other)
+    demand(result.status == 0 and "another tool gets the NVTX ranges" in result.stderr,
+           f"status {result.status}: {harness.last_lines(result.stderr)}")
+    return "told, and none collected"
+
+
+def check_torch(session):
+    """What a user of PyTorch asks for: the launches of the forward passes, without those of the others."""
+    program = [sys.executable, pathlib.Path(__file__).parent / "programs/nvtx_torch.py"]
+    plain = harness.run(program, limit=300)
+    if plain.status == harness.SKIPPED:
+        return "skipped: no PyTorch"
+    demand(plain.status == 0, f"the plain run: {harness.last_lines(plain.stderr)}")
+    _, full = session.profile(["--nvtx"], program, plain)
+    texts = [text or "" for _, text in read(full)]
+    for step in range(3):
+        demand(any(text.startswith(f"step {step}/forward/") for text in texts), f"no forward of step {step}: {texts}")
+        demand(any(text.startswith(f"step {step}/; ") and text.endswith("update") for text in texts),
+               f"no update of step {step}: {texts}")
+    forward = [text for text in texts if text.startswith("step 1/forward/")]
+    status, base = session.profile([INCLUDE, "step 1/forward"], program, plain)
+    chosen = [text for _, text in read(base)]
+    demand(status == 0 and chosen == forward, f"{chosen}, not {forward}")
+    backward, outside = sum("/backward/" in text for text in texts), sum(not text for text in texts)
+    _, base = session.profile(["--nvtx-push-pop-scope", "process"], program, plain)
+    of_process = sum("/backward/" in (text or "") for _, text in read(base))
+    demand(of_process > backward, f"{of_process} launches in backward of any thread, {backward} in the thread's own")
+    return f"{len(texts)} launches, {len(forward)} in step 1/forward, {outside} in no range, {backward} in backward; " \
+           f"with the ranges of all threads {of_process}"
+
+
+def numbers_of_report(session, options):
+    """The launches that `kprof report` shows of the full report."""
+    result = harness.run([harness.kprof(), "report", f"{session.full}.kprof", *options, "--page", "raw", "--csv-layout",
+                          "wide"])
+    demand(result.status in (0, 106), harness.last_lines(result.stderr))
+    return sorted(int(row["grid_x"]) for row in csv.DictReader(result.stdout.splitlines()))
+
+
+def numbers_of_ncu(session, options):
+    """The launches that ncu measures; None where it refuses the options."""
+    result = harness.run([harness.ncu(), "--nvtx", *options, "--metrics", METRIC, "--clock-control", "none", "--csv",
+                          "--page", "raw", *session.program], limit=300)
+    lines = result.stdout.splitlines()
+    start = next((i for i, line in enumerate(lines) if line.startswith('"ID",')), None)
+    if start is None:
+        return [] if "No kernels were profiled" in result.stdout + result.stderr else None
+    rows = csv.DictReader(line for line in lines[start:] if line.startswith('"'))
+    return sorted(int(row["Grid Size"].strip("()").split(",")[0]) for row in rows if row["ID"])
+
+
+def check_case(session, case, with_ncu):
+    """A row of the table of expressions."""
+    options, wanted, is_documented = case
+    row = [" ".join(options), str(wanted)]
+    try:
+        status, base = session.profile(options)
+        chosen = [number for number, _ in read(base)] if status == 0 else []
+        reported = numbers_of_report(session, options) if session.full else wanted
+        ncu = numbers_of_ncu(session, options) if with_ncu else wanted
+        is_right = chosen == wanted and reported == wanted and (ncu == wanted or not is_documented)
+        row += [str(chosen), str(reported), ("refused" if ncu is None else str(ncu)) if with_ncu else "not run",
+                "pass" if is_right else "**fail**"]
+        if is_right and ncu != wanted:
+            row[-1] = "pass; ncu differs"
+    except (Failure, sqlite3.Error) as failure:
+        row += [str(failure), "", "", "**fail**"]
+    print(*row, sep=": ", flush=True)
+    return row
+
+
+CHECKS = [("stored ranges", check_ranges), ("without --nvtx", check_unasked), ("--group-by nvtx", check_groups),
+          ("another tool", check_another_tool), ("PyTorch", check_torch)]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--no-ncu", action="store_true", help="do not compare with ncu")
+    parser.add_argument("--output", help="Markdown file (nvtx.md among the results)")
+    options = parser.parse_args()
+    if not harness.have_gpu():
+        print("nvtx.py: no GPU: skipped", file=sys.stderr)
+        return harness.SKIPPED
+    with_ncu = bool(harness.ncu()) and not options.no_ncu
+    rows = []
+    with tempfile.TemporaryDirectory(prefix="kprof-nvtx-") as folder:
+        session = Session(folder)
+        for name, check in CHECKS:
+            try:
+                rows.append((name, "pass", check(session)))
+            except (Failure, sqlite3.Error) as failure:
+                rows.append((name, "**fail**", str(failure)))
+            print(*rows[-1], sep=": ", flush=True)
+        cases = [check_case(session, case, with_ncu) for case in CASES]
+    document = harness.Document(options.output or harness.results_folder() / "nvtx.md")
+    document.add("# NVTX ranges under kprof\n")
+    document.add(harness.table(["", ""], harness.facts("tests/gpu/nvtx.py")))
+    document.add(harness.table(["check", "verdict", "detail"], rows))
+    document.add("Launches of programs/nvtx.cu, by their numbers, that options choose:\n")
+    document.add(harness.table(["options", "wanted", "kprof", "kprof report", "ncu", "verdict"], cases))
+    return 1 if any("fail" in row[1] for row in rows) or any("fail" in row[-1] for row in cases) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
