@@ -92,6 +92,25 @@ __global__ void matmul_half_with_tensor_cores(const half *a, const half *b, floa
     wmma::store_matrix_sync(c + row * SIDE + column, sum, SIDE, wmma::mem_row_major);
 }
 
+// Multiplications and additions of pairs of halves. -x + 3 comes back to x every second time: no sum is rounded.
+__global__ void half_precision(half2 factor, half2 addend, unsigned rounds, float *out)
+{
+    half2 x[CHAINS];
+#pragma unroll
+    for (unsigned k = 0; k < CHAINS; k++)
+        x[k] = __floats2half2_rn((float)threadIdx.x, (float)k);
+#pragma unroll 4
+    for (unsigned i = 0; i < rounds; i++)
+#pragma unroll
+        for (unsigned k = 0; k < CHAINS; k++)
+            x[k] = __hfma2(x[k], factor, addend);
+    float total = 0;
+#pragma unroll
+    for (unsigned k = 0; k < CHAINS; k++)
+        total += __low2float(x[k]) + __high2float(x[k]);
+    out[thread_index()] = total;
+}
+
 template <typename Expected> static bool first_block_holds(const float *out, Expected expected)
 {
     const std::vector<float> host = copy_to_host(out, BLOCK);
@@ -137,6 +156,10 @@ static void run_chains(const Device &device)
     fused<<<grid, BLOCK>>>(0.999f, 2048, out);
     check_launch("fused",
                  [&] { return first_block_holds(out, [&](unsigned i) { return repeated(i, CHAINS, 2048, once); }); });
+    half_precision<<<grid, BLOCK>>>(__float2half2_rn(-1), __float2half2_rn(3), 2048, out);
+    check_launch("half_precision", [&] {
+        return first_block_holds(out, [](unsigned i) { return (float)(CHAINS * i + CHAINS * (CHAINS - 1) / 2); });
+    });
 }
 
 // Small whole numbers, so that every sum is exact.
