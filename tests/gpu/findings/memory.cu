@@ -1,6 +1,8 @@
 // How kernels reach memory: coalescing, caches, bank conflicts, atomics, and which slices and channels answer.
 #include "findings.h"
 
+#include <cuda_pipeline.h>
+
 static const unsigned BLOCK = 256, BLOCKS_PER_SM = 8;
 static const unsigned SECTOR_WORDS = 8;
 
@@ -37,6 +39,20 @@ __global__ void partial_sectors_read(const unsigned char *in, size_t count, unsi
 #pragma unroll 4
     for (size_t i = thread_index(); i < count; i += thread_count())
         total += in[i * sizeof(unsigned)];
+    out[thread_index()] = total;
+}
+
+// Whole sectors by LDGSTS, which the bytes used of each sector leave out.
+__global__ void asynchronous_copy(const unsigned *in, size_t count, unsigned *out)
+{
+    __shared__ unsigned words[BLOCK];
+    unsigned total = 0;
+    for (size_t i = thread_index(); i < count; i += thread_count()) {
+        __pipeline_memcpy_async(words + threadIdx.x, in + i, sizeof *in);
+        __pipeline_commit();
+        __pipeline_wait_prior(0);
+        total += words[threadIdx.x];
+    }
     out[thread_index()] = total;
 }
 
@@ -181,6 +197,8 @@ static void run_coalescing(const Device &device)
     partial_sectors_read<<<grid, BLOCK>>>((const unsigned char *)device.in, half, out);
     check_launch("partial_sectors_read",
                  [&] { return adds_up(out, threads, (unsigned)(half / 256) * series(256, 1)); });
+    asynchronous_copy<<<grid, BLOCK>>>(device.in, half, out);
+    check_launch("asynchronous_copy", [&] { return adds_up(out, threads, series(half, 1)); });
     coalesced_write<<<grid, BLOCK>>>(OUT_WORDS, out);
     check_launch("coalesced_write", [&] { return holds(out, OUT_WORDS, [](size_t i) { return (unsigned)i; }); });
     uncoalesced_write<<<grid, BLOCK>>>(few, out);
