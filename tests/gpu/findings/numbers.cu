@@ -92,7 +92,7 @@ __global__ void matmul_half_with_tensor_cores(const half *a, const half *b, floa
     wmma::store_matrix_sync(c + row * SIDE + column, sum, SIDE, wmma::mem_row_major);
 }
 
-// Multiplications and additions of pairs of halves; -x + 3 comes back to x every second time, so that no sum is rounded.
+// Multiplications and additions of pairs of halves. -x + 3 comes back to x every second time: no sum is rounded.
 __global__ void half_precision(half2 factor, half2 addend, unsigned rounds, float *out)
 {
     half2 x[CHAINS];
