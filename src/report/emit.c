@@ -385,6 +385,11 @@ bool kprof_record_is_shown(const kprof_emit_record *record)
     return false;
 }
 
+kprof_emit_field kprof_field_pct(const char *key, const char *label, double pct)
+{
+    return kprof_field_with_unit(kprof_field_real(key, label, pct), "%");
+}
+
 kprof_emit_field kprof_field_with_role(kprof_emit_field field, kprof_field_role role)
 {
     field.role = role;

@@ -171,6 +171,7 @@ kprof_status kprof_emitter_status(const kprof_emitter *emitter) KPROF_MUST_CHECK
 kprof_emit_field kprof_field_text(const char *key, const char *label, const char *text);
 kprof_emit_field kprof_field_integer(const char *key, const char *label, int64_t value);
 kprof_emit_field kprof_field_real(const char *key, const char *label, double value);
+kprof_emit_field kprof_field_pct(const char *key, const char *label, double pct);
 kprof_emit_field kprof_field_with_role(kprof_emit_field field, kprof_field_role role);
 /* Does the record have anything for people? Text and Markdown leave out one that has not. */
 bool kprof_record_is_shown(const kprof_emit_record *record);

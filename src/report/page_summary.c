@@ -18,33 +18,6 @@ static kprof_emit_field note(kprof_emit_field field, const char *otherwise)
     return kprof_field_with_role(field, KPROF_ROLE_NOTE);
 }
 
-static kprof_emit_field pct_field(const char *key, const char *label, double pct)
-{
-    return kprof_field_with_unit(kprof_field_real(key, label, pct), "%");
-}
-
-static kprof_emit_field time_field(const char *key, const char *label, double time_ns)
-{
-    return kprof_field_with_unit(kprof_field_real(key, label, time_ns), "ns");
-}
-
-static kprof_emit_field count_field(const char *key, const char *label, uint64_t count)
-{
-    return machine(kprof_field_integer(key, label, (int64_t)count));
-}
-
-/* "yes" or "no" where there are enough launches of one shape for an interval. */
-static kprof_emit_field stable_field(const kprof_ranked *row)
-{
-    const bool is_repeated = !isnan(row->repeats.interval.low);
-    kprof_emit_field field = kprof_field_text("stable", "Stable",
-                                              !is_repeated             ? NULL
-                                              : row->repeats.is_stable ? "yes"
-                                                                       : "no");
-    field.missing = row->group->configurations > 1 ? "n/a" : "few";
-    return field;
-}
-
 /* The texts of a row. */
 typedef struct row_texts {
     kprof_strbuf part, notes;
@@ -81,36 +54,20 @@ static void show_row(kprof_emitter *emitter, const kprof_ranked *row, const row_
     const kprof_emit_field part = kprof_field_text("group", "Group", text_or_null(&texts->part));
     char cc[24];
     snprintf(cc, sizeof cc, "%u.%u", group->device->record.cc_major, group->device->record.cc_minor);
-    const kprof_emit_field fields[] = {
+    const kprof_emit_field of[] = {
         kprof_field_plain(note(kprof_field_text("kernel", "Kernel", name), NULL)),
         machine(kprof_field_text("function", "Function", group->kernel->function)),
         texts->part.length ? kprof_field_plain(note(part, NULL)) : machine(part),
         machine(kprof_field_text("device_name", "Device", group->device->name)),
         machine(kprof_field_text("cc", "CC", cc)),
-        pct_field("gain_pct", "To gain", row->gain_pct),
-        pct_field("time_share_pct", "Of time", row->share_pct),
-        time_field("time", "Time", row->time_ns),
-        kprof_field_integer("launches", "Launches", (int64_t)group->launches),
-        count_field("measured", "Measured", group->duration_count),
-        count_field("not_measured", "Not measured", group->not_measured),
-        machine(kprof_field_real("samples", "Samples",
-                                 group->source == KPROF_SOURCE_SAMPLES ? (double)group->samples : NAN)),
-        count_field("disagreeing", "Passes disagree in", group->disagreeing),
-        count_field("configurations", "Shapes", group->configurations),
-        time_field("minimum", "Minimum", row->minimum_ns),
-        time_field("median", "Median", row->median_ns),
-        time_field("maximum", "Maximum", row->maximum_ns),
-        machine(time_field("mad", "Median deviation", row->repeats.center.mad)),
-        machine(time_field("low", "Median from", row->repeats.interval.low)),
-        machine(time_field("high", "Median to", row->repeats.interval.high)),
-        stable_field(row),
-        pct_field("compute_pct", "Compute", row->compute_pct),
-        pct_field("memory_pct", "Memory", row->memory_pct),
+    };
+    const kprof_ranked_numbers numbers = kprof_ranked_describe(row);
+    const kprof_emit_field verdict[] = {
         machine(kprof_field_text("limit", "Limit", text_or_null(&texts->limit.name))),
-        machine(pct_field("limit_pct", "At", texts->limit.value)),
+        machine(kprof_field_pct("limit_pct", "At", texts->limit.value)),
         note(kprof_field_text("limit_text", "Limited by", text_or_null(&texts->limit.text)), NULL),
         machine(kprof_field_text("finding", "Finding", finding ? finding->finding->id : NULL)),
-        machine(pct_field("finding_gain_pct", "Saves", finding ? finding->gain_pct : NAN)),
+        machine(kprof_field_pct("finding_gain_pct", "Saves", finding ? finding->gain_pct : NAN)),
         machine(kprof_field_text("finding_gain_of", "Saves of",
                                  !finding || isnan(finding->gain_pct) ? NULL
                                  : finding->finding->gain_is_local    ? "part"
@@ -122,6 +79,10 @@ static void show_row(kprof_emitter *emitter, const kprof_ranked *row, const row_
              "no finding"),
         note(kprof_field_text("note", "Note", text_or_null(&texts->notes)), ""),
     };
+    kprof_emit_field fields[COUNT_OF(of) + KPROF_RANKED_NUMBERS + COUNT_OF(verdict)];
+    memcpy(fields, of, sizeof of);
+    memcpy(fields + COUNT_OF(of), numbers.fields, sizeof numbers.fields);
+    memcpy(fields + COUNT_OF(of) + KPROF_RANKED_NUMBERS, verdict, sizeof verdict);
     emitter->ops->record_begin(emitter, &(kprof_emit_record){fields, COUNT_OF(fields)});
     emitter->ops->record_end(emitter);
 }
@@ -162,8 +123,8 @@ static void show_rest(kprof_emitter *emitter, const kprof_ranking *ranking)
     const kprof_emit_field fields[] = {
         kprof_field_integer("rows", "Rows", (int64_t)(ranking->count - ranking->shown)),
         kprof_field_integer("launches", "Launches", (int64_t)launches),
-        time_field("time", "Time", time_ns > 0 ? time_ns : NAN),
-        pct_field("time_share_pct", "Of time", time_ns > 0 ? 100 * time_ns / ranking->time_ns : NAN),
+        kprof_field_with_unit(kprof_field_real("time", "Time", time_ns > 0 ? time_ns : NAN), "ns"),
+        kprof_field_pct("time_share_pct", "Of time", time_ns > 0 ? 100 * time_ns / ranking->time_ns : NAN),
     };
     emitter->ops->list_begin(emitter, &(kprof_emit_list){"left_out", "Left out", KPROF_LIST_TABLE, true});
     if (ranking->shown < ranking->count) {

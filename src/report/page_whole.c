@@ -3,18 +3,9 @@
 #include "report/ranking.h"
 
 #include <math.h>
+#include <string.h>
 
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
-
-static kprof_emit_field pct_field(const char *key, const char *label, double pct)
-{
-    return kprof_field_with_unit(kprof_field_real(key, label, pct), "%");
-}
-
-static kprof_emit_field time_field(const char *key, const char *label, double time_ns)
-{
-    return kprof_field_with_unit(kprof_field_real(key, label, time_ns), "ns");
-}
 
 static kprof_emit_field index_field(const char *key, const char *label, size_t index)
 {
@@ -29,9 +20,9 @@ static const char *text_or_null(const kprof_strbuf *text)
 static void show_row(kprof_emitter *emitter, const kprof_ranking *ranking, const kprof_ranked *row,
                      const kprof_findings *findings)
 {
-    const kprof_group *group = row->group;
+    const kprof_model *model = ranking->groups.model;
     const kprof_found *best = findings ? findings->verdict.best : NULL;
-    const bool are_samples = group->source == KPROF_SOURCE_SAMPLES;
+    const kprof_ranked_numbers numbers = kprof_ranked_describe(row);
     kprof_verdict_text limit = {.value = NAN}, worth = {.value = NAN};
     if (findings) {
         limit = kprof_verdict_describe(findings, KPROF_ROW_LIMIT, false);
@@ -39,28 +30,17 @@ static void show_row(kprof_emitter *emitter, const kprof_ranking *ranking, const
     }
     if (limit.name.failed || limit.text.failed || worth.text.failed)
         emitter->status = KPROF_NO_MEMORY;
-    const kprof_emit_field fields[] = {
-        index_field("kernel", "Kernel", (size_t)(group->kernel - ranking->groups.model->kernels)),
-        index_field("device", "Device", (size_t)(group->device - ranking->groups.model->devices)),
-        pct_field("gain_pct", "To gain", row->gain_pct),
-        pct_field("time_share_pct", "Of time", row->share_pct),
-        time_field("time", "Time", row->time_ns),
-        kprof_field_integer("launches", "Launches", (int64_t)group->launches),
-        kprof_field_integer("not_measured", "Not measured", (int64_t)group->not_measured),
-        kprof_field_real("samples", "Samples", are_samples ? (double)group->samples : NAN),
-        kprof_field_integer("disagreeing", "Passes disagree in", (int64_t)group->disagreeing),
-        time_field("minimum", "Minimum", row->minimum_ns),
-        time_field("median", "Median", row->median_ns),
-        time_field("maximum", "Maximum", row->maximum_ns),
-        pct_field("compute_pct", "Compute", row->compute_pct),
-        pct_field("memory_pct", "Memory", row->memory_pct),
+    kprof_emit_field fields[KPROF_RANKED_NUMBERS + 8] = {
+        index_field("kernel", "Kernel", (size_t)(row->group->kernel - model->kernels)),
+        index_field("device", "Device", (size_t)(row->group->device - model->devices)),
         kprof_field_text("limit", "Limited by", text_or_null(&limit.name)),
-        pct_field("limit_pct", "At", limit.value),
+        kprof_field_pct("limit_pct", "At", limit.value),
         kprof_field_text("limit_text", "Limited by", text_or_null(&limit.text)),
         kprof_field_text("finding", "Worth most", best ? best->finding->name : NULL),
-        pct_field("finding_gain_pct", "Saves", best ? best->gain_pct : NAN),
+        kprof_field_pct("finding_gain_pct", "Saves", best ? best->gain_pct : NAN),
         kprof_field_text("finding_text", "Worth most", worth.is_known ? text_or_null(&worth.text) : NULL),
     };
+    memcpy(fields + 8, numbers.fields, sizeof numbers.fields);
     emitter->ops->record_begin(emitter, &(kprof_emit_record){fields, COUNT_OF(fields)});
     emitter->ops->record_end(emitter);
     kprof_verdict_text_free(&limit);

@@ -117,6 +117,59 @@ static kprof_status allocate(const kprof_page_context *context, kprof_ranking *o
     return whole ? KPROF_OK : kprof_store_no_memory(context->reports->file);
 }
 
+static kprof_emit_field machine(kprof_emit_field field)
+{
+    return kprof_field_with_role(field, KPROF_ROLE_MACHINE);
+}
+
+static kprof_emit_field time_field(const char *key, const char *label, double time_ns)
+{
+    return kprof_field_with_unit(kprof_field_real(key, label, time_ns), "ns");
+}
+
+static kprof_emit_field count_field(const char *key, const char *label, uint64_t count)
+{
+    return machine(kprof_field_integer(key, label, (int64_t)count));
+}
+
+/* "yes" or "no" where there are enough launches of one shape for an interval. */
+static kprof_emit_field stable_field(const kprof_ranked *row)
+{
+    const bool is_repeated = !isnan(row->repeats.interval.low);
+    kprof_emit_field field = kprof_field_text("stable", "Stable",
+                                              !is_repeated             ? NULL
+                                              : row->repeats.is_stable ? "yes"
+                                                                       : "no");
+    field.missing = row->group->configurations > 1 ? "n/a" : "few";
+    return field;
+}
+
+kprof_ranked_numbers kprof_ranked_describe(const kprof_ranked *row)
+{
+    const kprof_group *group = row->group;
+    const bool are_samples = group->source == KPROF_SOURCE_SAMPLES;
+    return (kprof_ranked_numbers){{
+        kprof_field_pct("gain_pct", "To gain", row->gain_pct),
+        kprof_field_pct("time_share_pct", "Of time", row->share_pct),
+        time_field("time", "Time", row->time_ns),
+        kprof_field_integer("launches", "Launches", (int64_t)group->launches),
+        count_field("measured", "Measured", group->duration_count),
+        count_field("not_measured", "Not measured", group->not_measured),
+        machine(kprof_field_real("samples", "Samples", are_samples ? (double)group->samples : NAN)),
+        count_field("disagreeing", "Passes disagree in", group->disagreeing),
+        count_field("configurations", "Shapes", group->configurations),
+        time_field("minimum", "Minimum", row->minimum_ns),
+        time_field("median", "Median", row->median_ns),
+        time_field("maximum", "Maximum", row->maximum_ns),
+        machine(time_field("mad", "Median deviation", row->repeats.center.mad)),
+        machine(time_field("low", "Median from", row->repeats.interval.low)),
+        machine(time_field("high", "Median to", row->repeats.interval.high)),
+        stable_field(row),
+        kprof_field_pct("compute_pct", "Compute", row->compute_pct),
+        kprof_field_pct("memory_pct", "Memory", row->memory_pct),
+    }};
+}
+
 kprof_status kprof_ranking_make(const kprof_page_context *context, kprof_ranking *out)
 {
     const kprof_print_options *options = context->options;

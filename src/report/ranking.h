@@ -34,4 +34,11 @@ void kprof_ranking_free(kprof_ranking *ranking); /* members */
  * or no launch of the group was measured. Valid until the next call. */
 const kprof_findings *kprof_ranking_evaluate(kprof_ranking *ranking, const kprof_group *group);
 
+/* The numbers of a row as pages show them. */
+#define KPROF_RANKED_NUMBERS 18
+typedef struct kprof_ranked_numbers {
+    kprof_emit_field fields[KPROF_RANKED_NUMBERS];
+} kprof_ranked_numbers;
+kprof_ranked_numbers kprof_ranked_describe(const kprof_ranked *row);
+
 #endif
