@@ -9,8 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DEFAULT_WIDTH 100
-#define BAR_WIDTH     20
+#define BAR_WIDTH 20
 
 typedef struct text_emitter {
     kprof_emitter base;
@@ -49,7 +48,7 @@ static text_emitter *of(kprof_emitter *emitter)
 
 static unsigned width_of(const kprof_emitter *emitter)
 {
-    return emitter->options->width ? emitter->options->width : DEFAULT_WIDTH;
+    return emitter->options->width ? emitter->options->width : KPROF_TEXT_COLUMNS;
 }
 
 static void put_styled(kprof_emitter *emitter, text_style style, const char *text)
@@ -941,6 +940,8 @@ static void put_field(kprof_emitter *emitter, kprof_grid *grid, const kprof_emit
 static void show_block(kprof_emitter *emitter, const kprof_emit_record *record)
 {
     kprof_grid grid = kprof_grid_make("tt");
+    grid.width = emitter->options->width;
+    grid.wraps = true;
     if (of(emitter)->record_count++ > 0)
         kprof_output_puts(emitter->out, "\n");
     for (size_t i = 0; i < record->count; i++) {
@@ -975,6 +976,8 @@ static void begin_rows(text_emitter *text, const kprof_emit_record *record)
     kinds[count] = '\0';
     kprof_grid_free(&text->rows);
     text->rows = kprof_grid_make(kinds);
+    text->rows.width = text->base.options->width;
+    text->rows.wraps = true;
     for (size_t i = 0; i < count; i++)
         text->rows.headers[i] = headers[i];
 }

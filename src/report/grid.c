@@ -10,6 +10,7 @@
 #define KEY_WIDTH     24 /* with less room for keys, columns move to further blocks */
 #define KEY_INDENT    2  /* of the further lines of a key */
 #define NOTE_INDENT   2
+#define WRAP_WIDTH    20 /* of a column whose texts are broken, at least */
 
 /* A text below a row. */
 struct kprof_grid_note_text {
@@ -231,10 +232,10 @@ static void put_key(grid_line *line, const char *text, const column_width *width
     free(first);
 }
 
-/* Is this the column whose texts may take several lines? */
+/* Is this the key column whose texts may take several lines? */
 static bool is_broken(const kprof_grid *grid, size_t column)
 {
-    return column == grid->key_count - 1 && !grid->is_number[column];
+    return !grid->wraps && column == grid->key_count - 1 && !grid->is_number[column];
 }
 
 static void print_header(const kprof_grid *grid, kprof_output *out, const grid_layout *layout)
@@ -262,9 +263,53 @@ static void print_header(const kprof_grid *grid, kprof_output *out, const grid_l
     print_key_rest(grid, out, layout, rest);
 }
 
+/* A row all of whose texts may take several lines, and what is left of them. */
+typedef struct wrapped_row {
+    const kprof_grid *grid;
+    const grid_layout *layout;
+    const kprof_grid_cell *cells;
+    const char *rest[KPROF_GRID_COLUMNS_MAX];
+} wrapped_row;
+
+/* Print the next line of each text, and move on. False when nothing is left. */
+static bool print_wrapped_line(wrapped_row *row, kprof_output *out)
+{
+    const kprof_grid *grid = row->grid;
+    const grid_layout *layout = row->layout;
+    const kprof_grid_cell *cells = row->cells;
+    const char **rest = row->rest;
+    grid_line line = {out, layout->indent};
+    bool has_more = false;
+    for (size_t i = 0; i < layout->column_count; i++) {
+        const column_width *width = &layout->widths[i];
+        const bool is_first = rest[i] == text_at(grid, cells[i].text);
+        if (!is_in_block(grid, layout, i))
+            continue;
+        const size_t bytes = grid->is_number[i] ? strlen(rest[i]) : kprof_text_line(rest[i], width->text);
+        char *text = strndup(rest[i], bytes);
+        put_aligned(&line, text ? text : "", width->text, grid->is_number[i]);
+        free(text);
+        put_after(&line, is_first ? text_at(grid, cells[i].unit) : "", width->unit);
+        put_after(&line, is_first ? mark_of(&cells[i]) : "", width->mark);
+        line.pending += COLUMN_GAP;
+        rest[i] += bytes + strspn(rest[i] + bytes, " ");
+        has_more = has_more || *rest[i];
+    }
+    kprof_output_puts(out, "\n");
+    return has_more;
+}
+
 static void print_row(const kprof_grid *grid, kprof_output *out, const grid_layout *layout,
                       const kprof_grid_cell *cells)
 {
+    if (grid->wraps) {
+        wrapped_row row = {.grid = grid, .layout = layout, .cells = cells};
+        for (size_t i = 0; i < layout->column_count; i++)
+            row.rest[i] = text_at(grid, cells[i].text);
+        while (print_wrapped_line(&row, out))
+            ;
+        return;
+    }
     grid_line line = {out, layout->indent};
     const column_width *widths = layout->widths;
     for (size_t i = 0; i < layout->column_count; i++) {
@@ -398,6 +443,49 @@ static size_t width_beside_key(const kprof_grid *grid, const grid_layout *layout
     return layout->indent + width_of_columns(layout, 0, grid->key_count - 1) + widest;
 }
 
+/* Columns of the longest word of a column of texts. */
+static size_t width_of_words(const kprof_grid *grid, size_t column)
+{
+    size_t widest = 0;
+    for (size_t i = column; i < grid->cell_count; i += grid->column_count) {
+        const char *text = text_at(grid, grid->cells[i].text);
+        for (size_t columns = 0; *text; text++) {
+            columns = *text == ' ' ? 0 : columns + (((unsigned char)*text & 0xc0) != 0x80);
+            widest = larger(widest, columns);
+        }
+    }
+    return widest;
+}
+
+/* Take from the widest column of texts until the line fits or each has no more than its least. */
+static void narrow_texts(const kprof_grid *grid, grid_layout *layout, const size_t *least)
+{
+    while (width_of_line(layout) > grid->width) {
+        column_width *widest = NULL;
+        for (size_t i = 0; i < layout->column_count; i++) {
+            column_width *width = &layout->widths[i];
+            if (!grid->is_number[i] && width->text > least[i] && (!widest || width->text > widest->text))
+                widest = width;
+        }
+        if (!widest)
+            return;
+        widest->text--;
+        widest->total--;
+    }
+}
+
+/* Break the texts of all columns: between words, and where that is not enough within them. */
+static void wrap_texts(const kprof_grid *grid, grid_layout *layout)
+{
+    size_t least[KPROF_GRID_COLUMNS_MAX], words[KPROF_GRID_COLUMNS_MAX];
+    for (size_t i = 0; i < layout->column_count; i++) {
+        least[i] = larger(WRAP_WIDTH, grid->headers[i] ? kprof_text_width(grid->headers[i]) : 0);
+        words[i] = larger(least[i], grid->is_number[i] ? 0 : width_of_words(grid, i));
+    }
+    narrow_texts(grid, layout, words);
+    narrow_texts(grid, layout, least);
+}
+
 static grid_layout lay_out(const kprof_grid *grid, size_t indent)
 {
     grid_layout layout = {.column_count = grid->column_count, .indent = indent};
@@ -407,6 +495,10 @@ static grid_layout lay_out(const kprof_grid *grid, size_t indent)
         return layout;
     if (grid->has_bars)
         layout.column_count--;
+    if (grid->wraps) {
+        wrap_texts(grid, &layout);
+        return layout;
+    }
     const size_t key = layout.widths[grid->key_count - 1].total, others = width_of_line(&layout) - key;
     if (width_of_line(&layout) <= grid->width)
         return layout;

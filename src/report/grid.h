@@ -31,6 +31,7 @@ typedef struct kprof_grid {
      * other columns in several blocks, each with the key columns before it. */
     size_t width;
     bool has_bars;
+    bool wraps;       /* before the second step it breaks the texts of all columns, the widest first */
     size_t key_count; /* at least 1 */
     size_t group;     /* so many other columns stay together; at least 1 */
     bool is_headed;   /* headers stand above no rows too */
@@ -49,6 +50,9 @@ void kprof_grid_note(kprof_grid *grid, const char *text);
 /* Print all rows, indented; the grid is empty afterwards and can be filled again. */
 void kprof_grid_print(kprof_grid *grid, kprof_output *out, size_t indent);
 void kprof_grid_free(kprof_grid *grid);
+
+/* Columns of a line where nothing tells. */
+#define KPROF_TEXT_COLUMNS 100
 
 /* Columns that text takes on a terminal: its code points. */
 size_t kprof_text_width(const char *text);

@@ -250,6 +250,41 @@ static void test_grid_blocks(void **state)
                       " L1     40 sector      25 %\n");
 }
 
+/* Texts break between words, the longest first, and within words where that is not enough. */
+static void expect_wrapped(size_t width, const char *expected)
+{
+    kprof_grid grid = kprof_grid_make("tnt");
+    grid.headers[0] = "Metric";
+    grid.headers[1] = "Value";
+    grid.headers[2] = "Description";
+    grid.width = width;
+    grid.wraps = true;
+    kprof_grid_add(&grid, "sm__throughput.avg.pct", "");
+    kprof_grid_add(&grid, "1.50", "MB");
+    kprof_grid_add(&grid, "The busiest part of the SMs, as a share of its peak", "");
+    kprof_grid_add(&grid, "b", "");
+    kprof_grid_add(&grid, "7", "");
+    kprof_grid_add(&grid, "Short", "");
+    expect_grid(&grid, expected);
+}
+
+static void test_grid_wraps(void **state)
+{
+    (void)state;
+    expect_wrapped(0, " Metric                    Value  Description\n"
+                      " sm__throughput.avg.pct  1.50 MB  The busiest part of the SMs, as a share of its peak\n"
+                      " b                          7     Short\n");
+    expect_wrapped(61, " Metric                    Value  Description\n"
+                       " sm__throughput.avg.pct  1.50 MB  The busiest part of the\n"
+                       "                                  SMs, as a share of its peak\n"
+                       " b                          7     Short\n");
+    expect_wrapped(52, " Metric                  Value  Description\n"
+                       " sm__throughput.avg.   1.50 MB  The busiest part of\n"
+                       " pct                            the SMs, as a share\n"
+                       "                                of its peak\n"
+                       " b                        7     Short\n");
+}
+
 /* Only a column with a mark is wider for it, and no line ends in spaces. */
 static void test_grid_marks(void **state)
 {
@@ -377,13 +412,21 @@ static void test_names(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_exact),          cmocka_unit_test(test_exact_agrees_with_printf),
-        cmocka_unit_test(test_grouped),        cmocka_unit_test(test_locale_changes_nothing),
-        cmocka_unit_test(test_units),          cmocka_unit_test(test_read_units),
-        cmocka_unit_test(test_units_like_ncu), cmocka_unit_test(test_grid_width),
-        cmocka_unit_test(test_grid_marks),     cmocka_unit_test(test_grid_blocks),
-        cmocka_unit_test(test_short_names),    cmocka_unit_test(test_short_names_differ),
-        cmocka_unit_test(test_lines),          cmocka_unit_test(test_names),
+        cmocka_unit_test(test_exact),
+        cmocka_unit_test(test_exact_agrees_with_printf),
+        cmocka_unit_test(test_grouped),
+        cmocka_unit_test(test_locale_changes_nothing),
+        cmocka_unit_test(test_units),
+        cmocka_unit_test(test_read_units),
+        cmocka_unit_test(test_units_like_ncu),
+        cmocka_unit_test(test_grid_width),
+        cmocka_unit_test(test_grid_marks),
+        cmocka_unit_test(test_grid_blocks),
+        cmocka_unit_test(test_grid_wraps),
+        cmocka_unit_test(test_short_names),
+        cmocka_unit_test(test_short_names_differ),
+        cmocka_unit_test(test_lines),
+        cmocka_unit_test(test_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
