@@ -76,10 +76,11 @@ static void put_columns(kprof_strbuf *out, const char *text, size_t from, size_t
     kprof_strbuf_append(out, text + start, offset_of(text + start, count));
 }
 
-/* The beginning, the end, and between them where the name differs from the one most like it. */
+/* The beginning, which has the function's name, a little of the end, and between them where the name differs from the
+ * one most like it. */
 static char *shorten(const long_name *name, size_t width)
 {
-    const size_t total = kprof_text_width(name->text), kept = width - strlen(GAP), head = (kept + 1) / 2;
+    const size_t total = kprof_text_width(name->text), kept = width - strlen(GAP), head = kept - kept / 4;
     const size_t tail = kept - head, differs = columns_before(name->text, name->shared);
     kprof_strbuf out = KPROF_STRBUF_INIT;
     if (differs + 4 <= head || differs >= total - tail) {

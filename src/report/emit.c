@@ -299,6 +299,7 @@ static void run_clean(kprof_emitter *emitter, const kprof_emit_record *record, r
         char **texts = made + i * TEXTS_OF_FIELD;
         whole = clean(&fields[i].text, &texts[0]) && clean(&fields[i].label, &texts[1]) &&
                 clean(&fields[i].unit, &texts[2]);
+        fields[i].short_text = texts[0] ? NULL : fields[i].short_text; /* a part of the text is as clean as it is */
     }
     if (whole)
         operation(emitter, &(kprof_emit_record){fields, record->count});
@@ -399,6 +400,12 @@ kprof_emit_field kprof_field_with_role(kprof_emit_field field, kprof_field_role 
 kprof_emit_field kprof_field_with_unit(kprof_emit_field field, const char *unit)
 {
     field.unit = unit;
+    return field;
+}
+
+kprof_emit_field kprof_field_shortened(kprof_emit_field field, const char *short_text)
+{
+    field.short_text = short_text;
     return field;
 }
 

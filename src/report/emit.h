@@ -61,7 +61,8 @@ typedef struct kprof_emit_field {
     const char *key, *label, *unit; /* unit "" for none */
     kprof_field_type type;
     kprof_field_role role;
-    const char *text; /* NULL: missing */
+    const char *text;       /* NULL: missing */
+    const char *short_text; /* what people see in lines of text instead, with shorter names; NULL: the same */
     int64_t integer;
     double real;         /* NaN: missing */
     const char *missing; /* what people see where it is missing; NULL: "n/a" */
@@ -176,6 +177,7 @@ kprof_emit_field kprof_field_with_role(kprof_emit_field field, kprof_field_role 
 /* Does the record have anything for people? Text and Markdown leave out one that has not. */
 bool kprof_record_is_shown(const kprof_emit_record *record);
 kprof_emit_field kprof_field_with_unit(kprof_emit_field field, const char *unit);
+kprof_emit_field kprof_field_shortened(kprof_emit_field field, const char *short_text);
 kprof_emit_field kprof_field_plain(kprof_emit_field field);
 kprof_emit_field kprof_field_signed(kprof_emit_field field);
 /* Is its value missing? */

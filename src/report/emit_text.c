@@ -919,13 +919,22 @@ static void show_list_title(kprof_emitter *emitter)
     text->list = NULL;
 }
 
+/* As kprof_field_describe, with shorter names where there are any. */
+static void describe_field(const kprof_emitter *emitter, const kprof_emit_field *field, kprof_strbuf *out)
+{
+    if (field->short_text)
+        kprof_strbuf_puts(out, field->short_text);
+    else
+        kprof_field_describe(field, emitter->options->base_units, out);
+}
+
 static void put_field(kprof_emitter *emitter, kprof_grid *grid, const kprof_emit_field *field)
 {
     char number[KPROF_NUMBER_SIZE];
     if (kprof_field_is_missing(field)) {
         kprof_grid_add(grid, field->missing ? field->missing : "n/a", "");
     } else if (field->type == KPROF_FIELD_TEXT) {
-        kprof_grid_add(grid, field->text, "");
+        kprof_grid_add(grid, field->short_text ? field->short_text : field->text, "");
     } else if (field->type == KPROF_FIELD_INTEGER) {
         kprof_number_integer(number, field->integer);
         kprof_grid_add(grid, number, "");
@@ -1001,7 +1010,7 @@ static void add_note(text_emitter *text, const kprof_emit_field *field)
 {
     kprof_strbuf note = KPROF_STRBUF_INIT;
     kprof_strbuf_printf(&note, "%s%s", field->plain ? "" : field->label, field->plain ? "" : "  ");
-    kprof_field_describe(field, text->base.options->base_units, &note);
+    describe_field(&text->base, field, &note);
     text->rows.width = width_of(&text->base);
     if (note.failed)
         text->base.status = KPROF_NO_MEMORY;
@@ -1035,7 +1044,7 @@ static void show_record_heading(kprof_emitter *emitter, const kprof_emit_record 
         kprof_strbuf_puts(&heading, heading.length == 0 ? "" : ", ");
         if (!field->plain)
             kprof_strbuf_printf(&heading, "%s ", field->label);
-        kprof_field_describe(field, emitter->options->base_units, &heading);
+        describe_field(emitter, field, &heading);
     }
     char *text = kprof_strbuf_take(&heading);
     if (!text) {

@@ -77,15 +77,15 @@ static size_t tail_of(const char *text, size_t most)
     return length;
 }
 
-/* Copy a text, without its middle or, of sentences, its end where it is too long. NULL is "". */
+/* Copy a text, without most of its second half or, of sentences, its end where it is too long. NULL is "". */
 static void cut(char *out, size_t most, const char *text, bool is_sentence)
 {
     static const char gap[] = "...";
     text = text ? text : "";
     size_t head = head_of(text, most), tail = 0;
     if (text[head]) {
-        tail = is_sentence ? 0 : tail_of(text, most / 2);
-        head = head_of(text, most - strlen(gap) - (is_sentence ? 0 : most / 2));
+        tail = is_sentence ? 0 : tail_of(text, most / 4);
+        head = head_of(text, most - strlen(gap) - (is_sentence ? 0 : most / 4));
     }
     const bool is_cut = text[head] != '\0';
     snprintf(out, most + 1, "%.*s%s%s", (int)head, text, is_cut ? gap : "", is_cut ? text + strlen(text) - tail : "");

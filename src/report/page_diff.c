@@ -1,5 +1,6 @@
 /* The page that compares two reports: how the runs differ, a verdict on each kernel, and what changed in it. */
 #include "report/diff.h"
+#include "report/grid.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -29,11 +30,18 @@ typedef struct diff_page {
     const kprof_page_context *context;
     const kprof_diff *diff;
     kprof_emitter *emitter;
+    char **short_names; /* [kernel_count] of the kernels, for lines of limited width; NULL: lines are not limited */
 } diff_page;
 
 static kprof_emit_field machine(kprof_emit_field field)
 {
     return kprof_field_with_role(field, KPROF_ROLE_MACHINE);
+}
+
+/* People see it below its row. */
+static kprof_emit_field note(kprof_emit_field field)
+{
+    return kprof_field_plain(kprof_field_with_role(field, KPROF_ROLE_NOTE));
 }
 
 static kprof_emit_field visible_if(kprof_emit_field field, bool is_visible)
@@ -149,11 +157,11 @@ static const char *name_of(const diff_page *page, const kprof_launch_group *grou
 }
 
 /* "vectorAdd(float*) (65536, 1, 1)x(256, 1, 1), 1024 bytes shared" */
-static void describe_kernel(const diff_page *page, const kprof_launch_group *group, kprof_strbuf *out)
+static void describe_kernel(const char *name, const kprof_launch_group *group, kprof_strbuf *out)
 {
     const kprof_launch_record *shape = &group->shape;
     char grid[48], block[48];
-    kprof_strbuf_puts(out, name_of(page, group));
+    kprof_strbuf_puts(out, name);
     if (shape_text(shape, shape->grid, grid) && shape_text(shape, shape->block, block))
         kprof_strbuf_printf(out, " %sx%s", grid, block);
     if (shape->dynamic_smem_bytes)
@@ -183,27 +191,36 @@ static void describe_note(const kprof_diff_kernel *kernel, kprof_strbuf *out)
 
 /* Texts that are made for a kernel. */
 typedef struct kernel_texts {
-    kprof_strbuf kernel, note;
+    kprof_strbuf kernel, short_kernel, note;
 } kernel_texts;
 
 static void make_texts(const diff_page *page, const kprof_diff_kernel *kernel, kernel_texts *texts)
 {
-    *texts = (kernel_texts){KPROF_STRBUF_INIT, KPROF_STRBUF_INIT};
-    describe_kernel(page, group_of(kernel), &texts->kernel);
+    const kprof_launch_group *group = group_of(kernel);
+    *texts = (kernel_texts){KPROF_STRBUF_INIT, KPROF_STRBUF_INIT, KPROF_STRBUF_INIT};
+    describe_kernel(name_of(page, group), group, &texts->kernel);
+    if (page->short_names)
+        describe_kernel(page->short_names[kernel - page->diff->kernels], group, &texts->short_kernel);
     describe_note(kernel, &texts->note);
-    if (texts->kernel.failed || texts->note.failed)
+    if (texts->kernel.failed || texts->short_kernel.failed || texts->note.failed)
         page->emitter->status = KPROF_NO_MEMORY;
 }
 
 static void free_texts(kernel_texts *texts)
 {
     kprof_strbuf_free(&texts->kernel);
+    kprof_strbuf_free(&texts->short_kernel);
     kprof_strbuf_free(&texts->note);
 }
 
 static const char *text_of(const kprof_strbuf *text)
 {
     return text->length ? text->data : "";
+}
+
+static kprof_emit_field kernel_field(const char *key, const char *label, const kernel_texts *texts)
+{
+    return kprof_field_shortened(kprof_field_text(key, label, text_of(&texts->kernel)), texts->short_kernel.data);
 }
 
 /* A change that the reports do not tell of. */
@@ -267,8 +284,8 @@ static void show_verdict(const diff_page *page, const kprof_diff_kernel *kernel,
                                          "ns")),
         or_nothing(kprof_field_with_unit(kprof_field_real("new", "New", time->centers[KPROF_NEW].median), "ns")),
         kprof_field_text("repeats", "Repeats", kernel->changes ? repeats : ""),
-        kprof_field_text("kernel", "Kernel", text_of(&texts.kernel)),
-        kprof_field_text("note", "Note", text_of(&texts.note)),
+        note(kernel_field("kernel", "Kernel", &texts)),
+        note(kprof_field_text("note", "Note", text_of(&texts.note))),
     };
     for (size_t i = 0; i < COUNT_OF(fields); i++)
         fields[i] = visible_if(fields[i], is_visible);
@@ -376,7 +393,7 @@ static void show_condition(const diff_page *page, const kprof_diff_kernel *kerne
         or_nothing(pct_field("change_pct", "Change", estimate_pct(change))),
         or_nothing(pct_field("low_pct", "From", kprof_change_pct(change, change->shift.interval.low))),
         or_nothing(pct_field("high_pct", "To", kprof_change_pct(change, change->shift.interval.high))),
-        kprof_field_text("kernel", "Kernel", text_of(&texts.kernel)),
+        note(kernel_field("kernel", "Kernel", &texts)),
     };
     for (size_t i = 0; i < COUNT_OF(fields); i++)
         fields[i] = visible_if(fields[i], is_visible);
@@ -508,7 +525,7 @@ static void begin_kernel(const diff_page *page, const kprof_diff_kernel *kernel,
     kernel_texts texts;
     make_texts(page, kernel, &texts);
     const kprof_emit_field fields[] = {
-        visible_if(kprof_field_plain(kprof_field_text("launch", "Launch", text_of(&texts.kernel))), is_visible),
+        visible_if(kprof_field_plain(kernel_field("launch", "Launch", &texts)), is_visible),
         visible_if(kprof_field_plain(kprof_field_text("verdict", "Verdict", verdicts[kernel->verdict])), is_visible),
         visible_if(kprof_field_plain(kprof_field_text("note", "Note", text_of(&texts.note))),
                    is_visible && texts.note.length),
@@ -576,6 +593,20 @@ static kprof_status check_comparable(const diff_page *page, const kprof_run_diff
     return status;
 }
 
+/* A line of each name, where lines are limited. */
+static bool make_short_names(diff_page *page)
+{
+    const size_t width = page->context->options->width, count = page->diff->kernel_count;
+    if (width == 0)
+        return true;
+    const char **names = calloc(count + 1, sizeof *names);
+    for (size_t i = 0; names && i < count; i++)
+        names[i] = name_of(page, group_of(&page->diff->kernels[i]));
+    page->short_names = names ? kprof_short_names_new(names, count, width) : NULL;
+    free(names);
+    return page->short_names;
+}
+
 static kprof_status show_page(diff_page *page, const kprof_run_differences *differences)
 {
     kprof_status status = kprof_page_begin(page->context, &page->emitter);
@@ -584,8 +615,10 @@ static kprof_status show_page(diff_page *page, const kprof_run_differences *diff
     show_comparison(page);
     show_differences(page, differences);
     bool *unjudged = calloc(page->diff->kernel_count + 1, sizeof *unjudged);
-    if (!unjudged)
+    if (!unjudged || !make_short_names(page)) {
+        free(unjudged);
         return kprof_page_end(page->emitter, kprof_fail(KPROF_NO_MEMORY, "comparing the reports: out of memory"));
+    }
     for (size_t i = 0; i < page->diff->kernel_count; i++)
         unjudged[i] = is_unjudged(page, &page->diff->kernels[i]);
     show_verdicts(page, unjudged);
@@ -600,7 +633,7 @@ static kprof_status print_diff(const kprof_page_context *context)
 {
     kprof_diff diff;
     kprof_run_differences differences = {0};
-    diff_page page = {context, &diff, NULL};
+    diff_page page = {context, &diff, NULL, NULL};
     kprof_status status = kprof_diff_make(context, &diff);
     if (status == KPROF_OK)
         status = kprof_run_differences_find(context, &diff, &differences);
@@ -608,6 +641,7 @@ static kprof_status print_diff(const kprof_page_context *context)
         status = check_comparable(&page, &differences);
     if (status == KPROF_OK)
         status = show_page(&page, &differences);
+    kprof_short_names_free(page.short_names, diff.kernel_count);
     kprof_run_differences_free(&differences);
     kprof_diff_free(&diff);
     return status;

@@ -1,4 +1,5 @@
 /* The summary page: a row for each group of launches, which tells its time, what limits it and what can be gained. */
+#include "report/grid.h"
 #include "report/ranking.h"
 
 #include <math.h>
@@ -20,6 +21,7 @@ static kprof_emit_field note(kprof_emit_field field, const char *otherwise)
 
 /* The texts of a row. */
 typedef struct row_texts {
+    const char *short_name;
     kprof_strbuf part, notes;
     kprof_verdict_text limit, best;
     const kprof_found *finding; /* NULL: none */
@@ -54,8 +56,10 @@ static void show_row(kprof_emitter *emitter, const kprof_ranked *row, const row_
     const kprof_emit_field part = kprof_field_text("group", "Group", text_or_null(&texts->part));
     char cc[24];
     snprintf(cc, sizeof cc, "%u.%u", group->device->record.cc_major, group->device->record.cc_minor);
+    const kprof_emit_field name_field =
+        kprof_field_shortened(kprof_field_text("kernel", "Kernel", name), texts->short_name);
     const kprof_emit_field of[] = {
-        kprof_field_plain(note(kprof_field_text("kernel", "Kernel", name), NULL)),
+        kprof_field_plain(note(name_field, NULL)),
         machine(kprof_field_text("function", "Function", group->kernel->function)),
         texts->part.length ? kprof_field_plain(note(part, NULL)) : machine(part),
         machine(kprof_field_text("device_name", "Device", group->device->name)),
@@ -87,12 +91,15 @@ static void show_row(kprof_emitter *emitter, const kprof_ranked *row, const row_
     emitter->ops->record_end(emitter);
 }
 
-static void show_group(kprof_emitter *emitter, kprof_ranking *ranking, const kprof_ranked *row)
+static void show_group(kprof_emitter *emitter, kprof_ranking *ranking, const kprof_ranked *row, const char *short_name)
 {
     const kprof_findings *findings = kprof_ranking_evaluate(ranking, row->group);
     const bool base_units = emitter->options->base_units;
-    row_texts texts = {
-        .part = KPROF_STRBUF_INIT, .notes = KPROF_STRBUF_INIT, .limit = {.value = NAN}, .best = {.value = NAN}};
+    row_texts texts = {.short_name = short_name,
+                       .part = KPROF_STRBUF_INIT,
+                       .notes = KPROF_STRBUF_INIT,
+                       .limit = {.value = NAN},
+                       .best = {.value = NAN}};
     kprof_group_describe(&ranking->groups, row->group, &texts.part);
     if (findings) {
         texts.limit = kprof_verdict_describe(findings, KPROF_ROW_LIMIT, base_units);
@@ -136,21 +143,27 @@ static void show_rest(kprof_emitter *emitter, const kprof_ranking *ranking)
 
 kprof_status kprof_page_summary(const kprof_page_context *context)
 {
+    const kprof_model *model = &context->reports->model;
     kprof_ranking ranking;
     kprof_emitter *emitter = NULL;
+    char **short_names = NULL;
     kprof_status status = kprof_ranking_make(context, &ranking);
+    if (status == KPROF_OK)
+        status = kprof_page_short_names(context, &short_names);
     if (status == KPROF_OK)
         status = kprof_page_begin(context, &emitter);
     if (status == KPROF_OK) {
         emitter->ops->list_begin(emitter, &(kprof_emit_list){"kernels", "Kernels", KPROF_LIST_MAIN, false});
         for (size_t i = 0; i < ranking.shown && status == KPROF_OK; i++) {
-            show_group(emitter, &ranking, &ranking.rows[i]);
+            show_group(emitter, &ranking, &ranking.rows[i],
+                       short_names[ranking.rows[i].group->kernel - model->kernels]);
             status = kprof_emitter_status(emitter);
         }
         emitter->ops->list_end(emitter);
         show_rest(emitter, &ranking);
         status = kprof_page_end(emitter, status);
     }
+    kprof_short_names_free(short_names, model->kernel_count);
     kprof_ranking_free(&ranking);
     return status;
 }

@@ -1,5 +1,7 @@
 /* Opens pages: the table of those of reports, and what pages share. */
+#include "report/grid.h"
 #include "report/page.h"
+#include "report/store.h"
 
 #include <stdlib.h>
 
@@ -24,6 +26,24 @@ kprof_status kprof_page_end(kprof_emitter *emitter, kprof_status status)
         kprof_log(KPROF_LOG_ERROR, "printing the report: out of memory");
     kprof_emitter_free(emitter);
     return status;
+}
+
+/* Three lines below a row; most of one is for where they break. */
+static size_t columns_of_name(const kprof_print_options *options)
+{
+    const size_t room = (options->width ? options->width : KPROF_TEXT_COLUMNS) - 4;
+    return 2 * room + room / 4;
+}
+
+kprof_status kprof_page_short_names(const kprof_page_context *context, char ***out)
+{
+    const kprof_model *model = &context->reports->model;
+    const char **names = calloc(model->kernel_count + 1, sizeof *names);
+    for (size_t i = 0; names && i < model->kernel_count; i++)
+        names[i] = kprof_model_kernel_name(&model->kernels[i], context->options->kernel_base);
+    *out = names ? kprof_short_names_new(names, model->kernel_count, columns_of_name(context->options)) : NULL;
+    free(names);
+    return *out ? KPROF_OK : kprof_store_no_memory(context->reports->file);
 }
 
 static kprof_status pass_over(void *user, const kprof_model_launch *launch)

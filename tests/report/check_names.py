@@ -1,14 +1,24 @@
 #!/usr/bin/env python3
-"""Lists are as wide as they may be.
+"""Names of thousands of characters: the summary page and diff shorten them in text and keep what tells them apart;
+files for programs and the details page in a pipe have them whole. And lists are as wide as they may be.
 
 Usage: check_names.py SOURCE KPROF"""
 import csv
 import io
+import json
+import pathlib
 import subprocess
 import sys
+import tempfile
 import unittest
 
-KPROF = sys.argv[2]
+import html_reports
+
+SOURCE, KPROF = pathlib.Path(sys.argv[1]), sys.argv[2]
+KERNELS = ("l1_hits", "l1_misses")
+NAMES = [f"void at::native::elementwise_kernel<{'at::native::Functor<float>, ' * 100}at::native::{kind}>(int, float*)"
+         for kind in ("CUDAFunctor_add", "CUDAFunctor_mul")]
+
 
 def run(*arguments):
     done = subprocess.run([KPROF, *map(str, arguments)], capture_output=True, text=True, timeout=60, check=False)
@@ -16,11 +26,70 @@ def run(*arguments):
     return done.stdout
 
 
+class Names(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.report = pathlib.Path(cls.folder.name) / "long.kprof"
+        html_reports.change(SOURCE / "tests/report/findings/recorded-h200.kprof", cls.report,
+                            *(("UPDATE kernel SET demangled=?1 WHERE function=?2", [name, kernel])
+                              for name, kernel in zip(NAMES, KERNELS)))
+        cls.chosen = ["-k", f"regex:^({'|'.join(KERNELS)})$"]
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def expect_narrow(self, text, width):
+        for line in text.splitlines():
+            self.assertLessEqual(len(line), width, line)
+
+    def shown_names(self, *arguments):
+        """The lines between a kernel's numbers and what limits it, joined."""
+        lines = run("report", self.report, "--page", "summary", *self.chosen, *arguments).splitlines()
+        starts = [i for i, line in enumerate(lines) if line.lstrip().startswith("at::native::elementwise_kernel<")]
+        self.assertEqual(len(starts), 2)
+        ends = [next(i for i in range(start, len(lines)) if "Limited by" in lines[i]) for start in starts]
+        return [[line.strip() for line in lines[start:end]] for start, end in zip(starts, ends)]
+
+    def test_the_summary_page_has_three_lines_of_a_name_and_what_differs(self):
+        for arguments in ([], ["--width", 80], ["--width", 120]):
+            names = self.shown_names(*arguments)
+            for lines in names:
+                self.assertLessEqual(len(lines), 3)
+                self.assertIn("...", "".join(lines))
+            self.assertEqual(sorted("add" in "".join(lines) for lines in names), [False, True])
+
+    def test_wide_lines_have_whole_names(self):
+        text = run("report", self.report, "--page", "summary", *self.chosen, "--width", 5000)
+        for name in NAMES:
+            self.assertIn(name, text)
+
+    def test_programs_get_whole_names(self):
+        rows = csv.DictReader(io.StringIO(run("report", self.report, "--page", "summary", "--csv", *self.chosen)))
+        self.assertEqual(sorted(row["kernel"] for row in rows), NAMES)
+        document = json.loads(run("report", self.report, "--page", "summary", "--json", *self.chosen))
+        self.assertEqual(sorted(row["kernel"] for row in document["kernels"]), NAMES)
+
+    def test_the_details_page_in_a_pipe_has_whole_names(self):
+        text = run("report", self.report, *self.chosen)
+        for name in NAMES:
+            self.assertIn(name, text)
+
+    def test_diff_keeps_to_the_width(self):
+        text = run("diff", self.report, self.report, "--all", "--width", 100)
+        self.expect_narrow(text, 100)
+        joined = "".join(text.split())
+        self.assertIn("unctor_add>(int,float*)", joined)
+        self.assertIn("unctor_mul>(int,float*)", joined)
+        self.assertIn(NAMES[0], run("diff", self.report, self.report, "--all", "--csv"))
+
+
 class Lists(unittest.TestCase):
     def test_lists_keep_to_the_width(self):
         for what in ("sections", "findings", "aliases"):
             text = run("list", what, "--chips", "gh100", "--width", 100)
-            self.assertLessEqual(max(map(len, text.splitlines())), 100)
+            Names.expect_narrow(self, text, 100)
             self.assertGreater(max(map(len, text.splitlines())), 80)
 
     def test_lists_in_a_pipe_have_a_line_for_each_row(self):
