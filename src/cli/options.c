@@ -644,6 +644,12 @@ static kprof_status check_rows(const kprof_options *options)
     const bool prints = (options->command->mask & (KPROF_IN(profile) | KPROF_IN(report))) != 0;
     if (!name || has_rows || !prints || options->complete)
         return KPROF_OK;
+    if (options->html_path)
+        return kprof_fail(
+            KPROF_USAGE,
+            "--%s is about rows of text: leave it out, as the page of --html has all kernels and launches "
+            "and sorts them itself",
+            name);
     return kprof_fail(KPROF_USAGE, "--%s is about rows of kernels: give --page summary, statistics or brief too", name);
 }
 

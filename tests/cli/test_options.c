@@ -89,6 +89,8 @@ static void commands_and_programs_of_the_same_name(void **state)
     assert_refused("diff a.kprof b.kprof c.kprof", "c.kprof");
     assert_refused("report a.kprof --top 2", "--top is about rows of kernels: give --page summary");
     assert_refused("--sort time app", "--sort is about rows of kernels");
+    assert_refused("report a.kprof --html a.html --top 2", "the page of --html has all kernels and launches");
+    assert_refused("report a.kprof --html a.html --group-by config", "--group-by is about rows of text");
     assert_int_equal(parse("report a.kprof --brief --top 2 --sort time --group-by device"), KPROF_OK);
     assert_refused("report a.kprof --budget 3", "--budget is no option of kprof report");
     assert_refused("report a.kprof --plan", "--plan is no option of kprof report");
