@@ -263,10 +263,21 @@ static void print_header(const kprof_grid *grid, kprof_output *out, const grid_l
     print_key_rest(grid, out, layout, rest);
 }
 
+/* A row all of whose texts may take several lines, and what is left of them. */
+typedef struct wrapped_row {
+    const kprof_grid *grid;
+    const grid_layout *layout;
+    const kprof_grid_cell *cells;
+    const char *rest[KPROF_GRID_COLUMNS_MAX];
+} wrapped_row;
+
 /* Print the next line of each text, and move on. False when nothing is left. */
-static bool print_wrapped_line(const kprof_grid *grid, kprof_output *out, const grid_layout *layout,
-                               const kprof_grid_cell *cells, const char **rest)
+static bool print_wrapped_line(wrapped_row *row, kprof_output *out)
 {
+    const kprof_grid *grid = row->grid;
+    const grid_layout *layout = row->layout;
+    const kprof_grid_cell *cells = row->cells;
+    const char **rest = row->rest;
     grid_line line = {out, layout->indent};
     bool has_more = false;
     for (size_t i = 0; i < layout->column_count; i++) {
@@ -288,22 +299,15 @@ static bool print_wrapped_line(const kprof_grid *grid, kprof_output *out, const 
     return has_more;
 }
 
-/* A row all of whose texts may take several lines. */
-static void print_wrapped_row(const kprof_grid *grid, kprof_output *out, const grid_layout *layout,
-                              const kprof_grid_cell *cells)
-{
-    const char *rest[KPROF_GRID_COLUMNS_MAX];
-    for (size_t i = 0; i < layout->column_count; i++)
-        rest[i] = text_at(grid, cells[i].text);
-    while (print_wrapped_line(grid, out, layout, cells, rest))
-        ;
-}
-
 static void print_row(const kprof_grid *grid, kprof_output *out, const grid_layout *layout,
                       const kprof_grid_cell *cells)
 {
     if (grid->wraps) {
-        print_wrapped_row(grid, out, layout, cells);
+        wrapped_row row = {.grid = grid, .layout = layout, .cells = cells};
+        for (size_t i = 0; i < layout->column_count; i++)
+            row.rest[i] = text_at(grid, cells[i].text);
+        while (print_wrapped_line(&row, out))
+            ;
         return;
     }
     grid_line line = {out, layout->indent};

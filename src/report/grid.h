@@ -31,7 +31,7 @@ typedef struct kprof_grid {
      * other columns in several blocks, each with the key columns before it. */
     size_t width;
     bool has_bars;
-    bool wraps; /* before the second step it breaks the texts of all columns, the widest first */
+    bool wraps;       /* before the second step it breaks the texts of all columns, the widest first */
     size_t key_count; /* at least 1 */
     size_t group;     /* so many other columns stay together; at least 1 */
     bool is_headed;   /* headers stand above no rows too */

@@ -49,8 +49,8 @@ kprof_status kprof_page_begin(const kprof_page_context *context, kprof_emitter *
 /* End the page unless `status` is a failure; frees the emitter and gives the final status. */
 kprof_status kprof_page_end(kprof_emitter *emitter, kprof_status status) KPROF_MUST_CHECK;
 
-/* The names of the kernels of the first report as a text of at most three lines has room for them: kprof_short_names_new.
- * Caller frees. */
+/* The names of the kernels of the first report, as three lines of text have room for them. Caller frees, with
+ * kprof_short_names_free. */
 kprof_status kprof_page_short_names(const kprof_page_context *context, char ***out) KPROF_MUST_CHECK;
 
 /* Show the run, its processes and devices, the passes, what is left out, the kernels seen and the messages. */

@@ -21,8 +21,9 @@ NOT_RECORDED = {
     "SystemMemory": "no launch that reaches host memory can be repeated",
 }
 ALWAYS = {"Bottleneck"}
-# A chase has few warps, but what each waits for is clear: reasons of the latency kernels with small grids take 68 to 98 %
-# of a warp's time, those of the launch-size kernels at most 19 %. Half of the SMs have no block of grid_smaller_than_gpu.
+# A chase has few warps, but what each waits for is clear: reasons of the latency kernels with small grids take 68 to
+# 98 % of a warp's time, those of the launch-size kernels at most 19 %. Half of the SMs have no block of
+# grid_smaller_than_gpu.
 LIMITS = {"dram_bound_sum": "DRAM bandwidth", "uncoalesced_read": "DRAM bandwidth", "pipe_alu": "ALU pipe",
           "compute_bound_fma": "issue slots", "latency_bound_chase": "latency", "dependent_loads": "latency",
           "occupancy_shared_memory": "occupancy", "coalesced_write": "path from L1 to L2",
