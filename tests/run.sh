@@ -343,7 +343,8 @@ step_install() {
   library=$(find "$tree" -name libkprof-inject.so)
   if has_cuda; then
     try "install: the injection library is a good guest" library_is_a_good_guest "$library"
-    try "install: package of kprof" package_works gcc kprof lib/kprof/libkprof-inject.so
+    try "install: the preloaded library is beside it" test -e "${library%/*}/libkprof-exec.so"
+    try "install: package of kprof" package_works gcc kprof lib/kprof/libkprof-inject.so lib/kprof/libkprof-exec.so
   fi
   configure reporter -DKPROF_WERROR=ON -DKPROF_WITH_CUDA=OFF -D$fast=-O0 && build reporter &&
     try "install: package of the reporter" package_works reporter kprof-reporter

@@ -27,7 +27,7 @@
 
 typedef struct profile {
     const kprof_options *options;
-    char *injection;
+    char *injection, *exec_library;
     kprof_plans plans;
     kprof_finding_list findings; /* to look for */
     kprof_clock_guard clocks;
@@ -129,6 +129,8 @@ static kprof_status prepare(profile *run)
         status = kprof_catalog_findings(run->plans.catalog, &options->rules, &run->findings);
     if (status == KPROF_OK)
         status = kprof_injection_locate(options, &run->injection);
+    if (status == KPROF_OK)
+        run->exec_library = kprof_exec_library_find(run->injection);
     run->route = kprof_route_profile(options, isatty(STDOUT_FILENO));
     if (status == KPROF_OK)
         status = kprof_results_open(options, run->route.results, &run->results);
@@ -251,6 +253,7 @@ static kprof_status start_application(profile *run)
     kprof_child_spec spec = {
         .argv = run->options->application,
         .injection_library = run->injection,
+        .exec_library = run->exec_library,
         .session_dir = run->session.dir,
         .stdout_to_stderr = run->route.application_to_stderr,
         .signals = &run->signals,
@@ -372,6 +375,7 @@ static void dispose(profile *run, bool started)
     kprof_plans_free(&run->plans);
     free(run->report_path);
     free(run->injection);
+    free(run->exec_library);
 }
 
 static kprof_status profile_application(profile *run)

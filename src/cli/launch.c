@@ -82,14 +82,47 @@ static void run_application(const kprof_child_spec *spec, char **environment, in
     _exit(written == sizeof reason ? 127 : 126);
 }
 
-static bool is_replaced(const char *variable)
+static bool begins_with_one(const char *variable, const char *const *names)
 {
-    static const char *const names[] = {"CUDA_INJECTION64_PATH=", KPROF_SESSION_ENV "=", "TEARDOWN_CUPTI="};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if (strncmp(variable, names[i], strlen(names[i])) == 0)
+    for (; *names; names++) {
+        if (strncmp(variable, *names, strlen(*names)) == 0)
             return true;
     }
     return false;
+}
+
+static bool is_replaced(const char *variable)
+{
+    static const char *const names[] = {"CUDA_INJECTION64_PATH=", KPROF_SESSION_ENV "=", "TEARDOWN_CUPTI=", NULL};
+    return begins_with_one(variable, names);
+}
+
+static bool is_made_longer(const char *variable)
+{
+    static const char *const names[] = {"LD_PRELOAD=", "ASAN_OPTIONS=", NULL};
+    return begins_with_one(variable, names);
+}
+
+/* A variable whose list gets one more entry at its end: what the user has in it stays first. */
+static bool add_longer(kprof_strlist *out, const char *name, char separator, const char *entry)
+{
+    const char *value = secure_getenv(name);
+    kprof_strbuf variable = KPROF_STRBUF_INIT;
+    kprof_strbuf_printf(&variable, "%s=", name);
+    if (value && *value)
+        kprof_strbuf_printf(&variable, "%s%c", value, separator);
+    kprof_strbuf_puts(&variable, entry);
+    bool added = !variable.failed && kprof_strlist_add(out, variable.data);
+    kprof_strbuf_free(&variable);
+    return added;
+}
+
+/* AddressSanitizer refuses to start a program that has a library before its own, unless it is told not to look. This
+ * one replaces nothing that AddressSanitizer does. */
+static bool add_preload(kprof_strlist *out, const char *library)
+{
+    return add_longer(out, "LD_PRELOAD", ':', library) &&
+           add_longer(out, "ASAN_OPTIONS", ':', "verify_asan_link_order=0");
 }
 
 /* The environment with the injection in it. TEARDOWN_CUPTI, which makes PyTorch finalise CUPTI, is left out. */
@@ -97,14 +130,14 @@ static bool make_environment(const kprof_child_spec *spec, kprof_strlist *out)
 {
     bool added = true;
     for (char **variable = environ; *variable && added; variable++) {
-        if (!is_replaced(*variable))
+        if (!is_replaced(*variable) && !(spec->exec_library && is_made_longer(*variable)))
             added = kprof_strlist_add(out, *variable);
     }
     kprof_strbuf injection = KPROF_STRBUF_INIT, session = KPROF_STRBUF_INIT;
     kprof_strbuf_printf(&injection, "CUDA_INJECTION64_PATH=%s", spec->injection_library);
     kprof_strbuf_printf(&session, KPROF_SESSION_ENV "=%s", spec->session_dir);
     added = added && !injection.failed && !session.failed && kprof_strlist_add(out, injection.data) &&
-            kprof_strlist_add(out, session.data);
+            kprof_strlist_add(out, session.data) && (!spec->exec_library || add_preload(out, spec->exec_library));
     kprof_strbuf_free(&injection);
     kprof_strbuf_free(&session);
     return added;

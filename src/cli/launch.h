@@ -26,6 +26,7 @@ void kprof_signals_restore(kprof_signals *signals);
 typedef struct kprof_child_spec {
     char **argv;                   /* NULL-terminated */
     const char *injection_library; /* absolute path */
+    const char *exec_library;      /* absolute path; NULL: do not preload it */
     const char *session_dir;
     bool stdout_to_stderr;
     kprof_signals *signals; /* blocked; used for as long as the child lives */

@@ -111,6 +111,19 @@ kprof_status kprof_catalog_locate(const kprof_options *options, kprof_catalog **
     return status;
 }
 
+char *kprof_exec_library_find(const char *injection)
+{
+    const char *slash = strrchr(injection, '/');
+    kprof_strbuf path = KPROF_STRBUF_INIT;
+    if (slash)
+        kprof_strbuf_append(&path, injection, (size_t)(slash - injection) + 1);
+    kprof_strbuf_puts(&path, "libkprof-exec.so");
+    if (!path.failed && access(path.data, R_OK) == 0 && !strpbrk(path.data, ": $")) /* these are the loader's */
+        return kprof_strbuf_take(&path);
+    kprof_strbuf_free(&path);
+    return NULL;
+}
+
 static kprof_status append_environment(const char **at, kprof_strbuf *out)
 {
     const char *end = strchr(*at, '}');

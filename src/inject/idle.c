@@ -5,20 +5,32 @@
 #include "inject/engine.h"
 #include "inject/threads.h"
 
-#define IDLE_NS 250000000
+#define IDLE_NS        250000000
+#define RETRY_NS       2000000
+#define ASK_POLL_NS    500000
+#define BEGIN_LIMIT_NS INT64_C(2000000000)
+#define END_LIMIT_NS   INT64_C(30000000000)
+
+static bool is_asked(kprof_idle *idle)
+{
+    return atomic_load(&idle->asked) == KPROF_ASKED;
+}
 
 /* With the mutex held. */
 static void wait_idle(void)
 {
     kprof_idle *idle = &kprof_engine.idle;
-    struct timespec until = kprof_deadline_after_ns(IDLE_NS);
+    idle->tried = idle->tried && is_asked(idle);
+    struct timespec until = kprof_deadline_after_ns(idle->tried ? RETRY_NS : IDLE_NS);
     idle->seen = atomic_load(&idle->uses);
-    while (!idle->stopped && pthread_cond_timedwait(&idle->changed, &idle->mutex, &until) == 0)
+    while (!idle->stopped && (idle->tried || !is_asked(idle)) &&
+           pthread_cond_timedwait(&idle->changed, &idle->mutex, &until) == 0)
         continue;
     if (!idle->stopped) {
         pthread_mutex_unlock(&idle->mutex); /* replaying a batch takes its time, and launches may begin meanwhile */
         atomic_store(&idle->held, false);
-        idle->calls = kprof_idle_lasts() ? idle->calls + 1 : 0;
+        idle->tried = is_asked(idle);
+        idle->calls = kprof_idle_lasts() && !idle->tried ? idle->calls + 1 : 0;
         if (!idle->give_back(idle->calls))
             atomic_store(&idle->held, true);
         pthread_mutex_lock(&idle->mutex);
@@ -64,6 +76,46 @@ void kprof_idle_watch(void)
     pthread_mutex_unlock(&idle->mutex);
 }
 
+/* A signal handler may have interrupted this thread anywhere, so nothing here waits for a lock. Whoever signals the
+ * condition has the mutex, so where that is free the thread is not in the middle of signalling. */
+static void wake(kprof_idle *idle)
+{
+    if (pthread_mutex_trylock(&idle->mutex) != 0)
+        return; /* it looks again within a quarter of a second */
+    pthread_cond_signal(&idle->changed);
+    pthread_mutex_unlock(&idle->mutex);
+}
+
+void kprof_idle_ask(void)
+{
+    kprof_idle *idle = &kprof_engine.idle;
+    const struct timespec pause = {0, ASK_POLL_NS};
+    int64_t began_ns = kprof_monotonic_ns();
+    int state = KPROF_NOT_ASKED;
+    if (atomic_compare_exchange_strong(&idle->asked, &state, KPROF_ASKED))
+        wake(idle);
+    while ((state = atomic_load(&idle->asked)) != KPROF_NOT_ASKED) {
+        int64_t waited_ns = kprof_monotonic_ns() - began_ns;
+        if (state == KPROF_ASKED && waited_ns > BEGIN_LIMIT_NS)
+            (void)atomic_compare_exchange_strong(&idle->asked, &state, KPROF_NOT_ASKED);
+        else if (waited_ns > END_LIMIT_NS)
+            return;
+        else
+            nanosleep(&pause, NULL);
+    }
+}
+
+bool kprof_idle_begin(void)
+{
+    int asked = KPROF_ASKED;
+    return atomic_compare_exchange_strong(&kprof_engine.idle.asked, &asked, KPROF_BEING_DONE);
+}
+
+void kprof_idle_answer(void)
+{
+    atomic_store(&kprof_engine.idle.asked, KPROF_NOT_ASKED);
+}
+
 bool kprof_idle_lasts(void)
 {
     kprof_idle *idle = &kprof_engine.idle;
@@ -86,4 +138,5 @@ void kprof_idle_forget(void)
     pthread_cond_init(&idle->changed, NULL);
     idle->running = false;
     atomic_store(&idle->held, false);
+    atomic_store(&idle->asked, KPROF_NOT_ASKED);
 }

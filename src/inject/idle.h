@@ -15,8 +15,12 @@ typedef struct kprof_idle {
     atomic_ulong uses;     /* tells whether the last wait saw a new launch */
     unsigned long seen;    /* uses when that wait began; of the watching thread */
     bool (*give_back)(unsigned calls);
-    unsigned calls; /* since the last launch */
+    unsigned calls;   /* since the last launch */
+    atomic_int asked; /* a kprof_idle_request: the process is about to call exec */
+    bool tried;       /* in vain, for that request */
 } kprof_idle;
+
+typedef enum kprof_idle_request { KPROF_NOT_ASKED, KPROF_ASKED, KPROF_BEING_DONE } kprof_idle_request;
 
 /* Set the function that acts. A thread of kprof's own calls it each quarter of a second until it returns true. `calls`
  * counts the calls since the last launch, from 1; it is 0 where something was launched in that quarter. */
@@ -24,6 +28,13 @@ void kprof_idle_start(bool (*give_back)(unsigned calls));
 /* Watch from now on whether more launches follow, since there is something to give back. Cheap. Call it after every
  * measured launch with the gate still held, so that the next holder of the gate knows of the launch. */
 void kprof_idle_watch(void);
+/* Have the function called at once, with 0, and wait until it has answered: two seconds at most until it begins, and
+ * thirty until it ends. It may be called where only async-signal-safe functions may. */
+void kprof_idle_ask(void);
+/* The function takes on what was asked for; false when nothing was, or nobody waits any more. */
+bool kprof_idle_begin(void);
+/* The function has done it. */
+void kprof_idle_answer(void);
 /* Has nothing been launched since? The function given to kprof_idle_start asks this once it holds the gate, as a
  * launch may have ended while it waited. */
 bool kprof_idle_lasts(void);

@@ -503,26 +503,41 @@ static void context_ending(void *context)
     thread.own_call = own_call;
 }
 
-/* Nothing was launched for a while: the process may be about to end without a word, and others may wait. Or a signal is
- * about to end it: then kprof asks for what is open, whatever is being launched. */
+/* Nothing was launched for a while: the process may be about to end without a word, and others may wait. Or it is about
+ * to call exec, or a signal to end it, and kprof asks: then what is open is closed, whatever is being launched. */
 static bool give_back(unsigned calls)
 {
     bool done = false, is_asked = calls == 0;
-    if (is_asked && (!kprof_batch_is_open() || !kprof_lock_is_asked()))
+    bool before_exec = is_asked && atomic_load(&kprof_engine.idle.asked) == KPROF_ASKED;
+    if (is_asked && (!kprof_batch_is_open() || (!before_exec && !kprof_lock_is_asked()))) {
+        if (kprof_idle_begin())
+            kprof_idle_answer();
         return false;
+    }
     if (!kprof_gate_enter_exclusive(is_asked ? GATE_TIMEOUT_MS : 0))
         return false;
     kprof_launch_mark_own();
     if ((is_asked || kprof_idle_lasts()) && !atomic_load(&kprof_engine.launches.ended) &&
         !kprof_engine.device->target_capturing() &&
         kprof_contexts_idle()) { /* CUPTI would wait for them without a limit */
-        kprof_batch_close(is_asked ? "a signal" : "a pause");
+        before_exec = kprof_idle_begin();
+        kprof_batch_close(before_exec ? "an exec" : is_asked ? "a signal" : "a pause");
+        if (before_exec)
+            kprof_idle_answer();
         done = calls >= MAX_IDLE_CALLS || (!is_asked && kprof_lock_is_wanted());
         if (done)
             kprof_contexts_release(); /* the next first pass costs 200 ms more */
     }
     kprof_gate_leave_exclusive();
     return done;
+}
+
+/* The watching thread does it, so that whatever this one holds, in a signal handler, it waits for a limited time. */
+void kprof_launch_before_exec(void)
+{
+    bool is_own = getpid() == kprof_engine.process.pid; /* not a child after vfork, which shares this memory */
+    if (is_own && kprof_batch_is_open() && !atomic_load(&kprof_engine.launches.ended))
+        kprof_idle_ask();
 }
 
 void kprof_launch_mark_own(void)

@@ -5,12 +5,14 @@
 #include "core/monotonic.h"
 #include "inject/batch.h"
 #include "inject/engine.h"
+#include "inject/exec.h"
 #include "inject/gate.h"
 #include "inject/idle.h"
 #include "inject/launch.h"
 #include "inject/lock.h"
 #include "inject/preload.h"
 
+#include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -162,6 +164,15 @@ void kprof_process_outlive_libraries(void)
         atexit(at_exit);
 }
 
+/* The preloaded library is where kprof started the process; a program may have taken it out of the environment. */
+static void see_exec(void)
+{
+    kprof_exec_slot *slot = (kprof_exec_slot *)dlsym(RTLD_DEFAULT, KPROF_EXEC_SLOT);
+    kprof_engine.process.pid = getpid();
+    if (slot)
+        atomic_store(slot, kprof_launch_before_exec);
+}
+
 static kprof_status start(const char *dir)
 {
     kprof_process *process = &kprof_engine.process;
@@ -185,6 +196,7 @@ static kprof_status start(const char *dir)
         return status;
     pthread_atfork(kprof_preload_end, NULL, disarm_forked_child);
     atexit(at_exit);
+    see_exec();
     return KPROF_OK;
 }
 

@@ -7,6 +7,7 @@
 #include "spool/spool.h"
 
 #include <stdatomic.h>
+#include <sys/types.h>
 
 /* Texts of the process' record. */
 typedef struct kprof_process_texts {
@@ -19,6 +20,7 @@ typedef struct kprof_process {
     kprof_spool_writer *spool;
     atomic_bool armed; /* false: nothing is measured any more */
     _Atomic uint64_t launches, matched, profiled;
+    pid_t pid;                 /* of the process that has started, where it is armed */
     atomic_bool started;       /* kprof_process_start has been called */
     atomic_bool ending;        /* its exit handler has been called */
     atomic_uint exit_handlers; /* registered after the first */

@@ -1,6 +1,7 @@
 """What applications do: fail, crash, fork, exec, close files, leave their directory. kprof keeps what it has, passes
 the exit status on and leaves nothing behind."""
 
+import shutil
 import time
 
 from harness import *
@@ -111,6 +112,64 @@ class Behaviour(Case):
         self.assert_run(run, 4)
         self.assertEqual(self.launches(), ["vectorAdd", "scale"])
         self.assertNotIn("orderly", run.err)
+
+    def test_exec_keeps_what_is_open(self):
+        """Each process of the chain replaces itself with a batch open."""
+        part = [f"launch={VECTOR_ADD}*3", "exec"]
+        run = self.collect(["--verbose"], [*part, *part, *part, f"launch={SCALE}*2"])
+        self.assert_run(run, 0)
+        self.assertEqual(self.launches(), ["vectorAdd"] * 9 + ["scale"] * 2)
+        self.assertEqual(self.query("run.kprof", "SELECT count(DISTINCT launch_id) FROM value"), [(11,)])
+        self.assertEqual(self.query("run.kprof", "SELECT min(measured) FROM launch"), [(1,)])
+        self.assertEqual(run.err.count("closed by an exec"), 3, run.err)
+        self.assertNotIn("lost", run.err)
+
+    def test_each_function_of_exec(self):
+        for function in ("execv", "execve", "execvp", "execvpe", "execl", "execlp", "execle", "fexecve", "execveat"):
+            with self.subTest(function):
+                run = self.collect([], [f"launch={VECTOR_ADD}*2", f"exec={function}", f"launch={SCALE}", "say=done"])
+                self.assert_run(run, 0)
+                self.assertEqual(run.out, "done\n")
+                self.assertEqual(self.launches(), ["vectorAdd"] * 2 + ["scale"])
+
+    def test_exec_in_a_signal_handler(self):
+        self.assert_run(self.collect([], [f"launch={VECTOR_ADD}*2", "exechandler", f"launch={SCALE}"]), 0)
+        self.assertEqual(self.launches(), ["vectorAdd"] * 2 + ["scale"])
+
+    def test_exec_that_fails(self):
+        run = self.collect([], [f"launch={VECTOR_ADD}*2", "execnothing", f"launch={SCALE}"])
+        self.assert_run(run, 0)
+        self.assertIn("exec: No such file or directory", run.err)
+        self.assertEqual(self.launches(), ["vectorAdd"] * 2 + ["scale"])
+
+    def test_exec_of_a_child_closes_nothing(self):
+        run = self.collect(["--verbose"], [f"launch={VECTOR_ADD}*2", f"vfork={SCALE}", f"launch={VECTOR_ADD}"])
+        self.assert_run(run, 0)
+        self.assertEqual(sorted(self.launches()), ["scale"] + ["vectorAdd"] * 3)
+        self.assertNotIn("closed by an exec", run.err)
+
+    def test_exec_without_the_preloaded_library(self):
+        """A program may take it out of its environment: then kprof says what is lost."""
+        run = self.kprof("--injection-path", INJECTION, "--metrics", METRIC, "-o", "run", "env", "-u", "LD_PRELOAD",
+                         APP, f"launch={VECTOR_ADD}*3", "exec", f"launch={SCALE}")
+        self.assert_run(run, 0)
+        self.assertEqual(self.launches(), ["scale"])
+        self.assertIn("called exec while at least 2 launches were still being measured", run.err)
+
+    def test_preloaded_library_of_the_user(self):
+        own = os.path.join(BUILD, "tests/sim/libkprof-exec.so")
+        users = os.path.join(self.dir, "users.so")
+        shutil.copy(own, users) # any library will do
+        run = self.profile(["-o", "run"], ["env=LD_PRELOAD", f"launch={VECTOR_ADD}"], env={"LD_PRELOAD": users})
+        self.assert_run(run, 0)
+        self.assertEqual(run.out, f"LD_PRELOAD={users}:{own}\n")
+
+    def test_address_sanitizer_of_the_application(self):
+        """Its own library would have to be the first, which the user's options may say already."""
+        run = self.profile(["-o", "run"], ["env=ASAN_OPTIONS", f"launch={VECTOR_ADD}"])
+        self.assert_run(run, 0)
+        given = self.environment({})["ASAN_OPTIONS"]
+        self.assertEqual(run.out, f"ASAN_OPTIONS={given}:verify_asan_link_order=0\n")
 
     def test_child_process(self):
         steps = [f"launch={VECTOR_ADD}", "spawn", f"launch={SCALE}"]

@@ -131,8 +131,9 @@ class Privileged(Case):
 
     def test_session_of_an_application(self):
         app = self.privileged(APP)
-        run = self.kprof("--injection-path", INJECTION, "--metrics", METRIC, app, f"launch={VECTOR_ADD}", "say=ran")
-        self.assertEqual((run.code, run.out), (106, "ran\n"), run.err)
+        run = self.kprof("--injection-path", INJECTION, "--metrics", METRIC, app, f"launch={VECTOR_ADD}",
+                         "env=LD_PRELOAD", "say=ran")
+        self.assertEqual((run.code, run.out), (106, "LD_PRELOAD=(unset)\nran\n"), run.err)
         self.assertNotIn("session directory", run.err) # it has not been looked at
         self.assert_clean()
 

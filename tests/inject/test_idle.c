@@ -1,6 +1,7 @@
 /* What is given back when nothing was launched for a while, and what is not since something was. */
 #include "inject/idle.h"
 
+#include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -12,6 +13,7 @@
 static atomic_uint calls_seen, launches_to_come;
 static atomic_uint zero_calls;
 static atomic_bool may_end, lasted;
+static atomic_uint refusals, begun; /* of what is asked for before an exec */
 
 static void wait_ms(long ms)
 {
@@ -27,6 +29,12 @@ static bool give_back(unsigned calls)
         kprof_idle_watch();
     }
     atomic_fetch_add(&zero_calls, calls == 0);
+    if (calls == 0 && atomic_load(&refusals) > 0) {
+        atomic_fetch_sub(&refusals, 1);
+    } else if (calls == 0 && kprof_idle_begin()) {
+        atomic_fetch_add(&begun, 1);
+        kprof_idle_answer();
+    }
     atomic_store(&lasted, kprof_idle_lasts());
     atomic_store(&calls_seen, calls);
     return atomic_load(&may_end);
@@ -84,6 +92,32 @@ static void test_is_called_while_launches_go_on(void **state)
     await_calls(1);
 }
 
+/* As before an exec: the function may not be able to act yet, and is called again. */
+static void test_is_asked_and_answers(void **state)
+{
+    (void)state;
+    atomic_store(&may_end, false);
+    kprof_idle_watch();
+    kprof_idle_ask();
+    assert_int_equal(atomic_load(&begun), 1);
+    atomic_store(&refusals, 3);
+    kprof_idle_ask();
+    assert_int_equal(atomic_load(&begun), 2);
+}
+
+/* Who asks does not wait for ever, and what nobody waits for is not begun. */
+static void test_a_request_in_vain_ends(void **state)
+{
+    (void)state;
+    atomic_store(&refusals, UINT_MAX);
+    kprof_idle_ask();
+    assert_false(kprof_idle_begin());
+    assert_int_equal(atomic_load(&begun), 2);
+    atomic_store(&may_end, true);
+    atomic_store(&calls_seen, 0);
+    await_calls(1);
+}
+
 static void test_nothing_after_the_stop(void **state)
 {
     (void)state;
@@ -100,6 +134,8 @@ int main(void)
         cmocka_unit_test(test_counts_quarters_of_a_second_until_all_is_given_back),
         cmocka_unit_test(test_a_launch_meanwhile_begins_anew),
         cmocka_unit_test(test_is_called_while_launches_go_on),
+        cmocka_unit_test(test_is_asked_and_answers),
+        cmocka_unit_test(test_a_request_in_vain_ends),
         cmocka_unit_test(test_nothing_after_the_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

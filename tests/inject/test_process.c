@@ -65,6 +65,8 @@ void kprof_launch_finish(void)
         _exit(preloads_ended == 1 ? FINISHED : 0);
 }
 
+void kprof_launch_before_exec(void) {}
+
 void kprof_launch_stop(void)
 {
     if (ends)

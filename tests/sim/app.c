@@ -105,30 +105,83 @@ static void run_processes(const char *text)
     }
 }
 
-static void exec_rest(const char *unused)
+/* By the function that is named. Those that take a list get the program's name and two steps. */
+static void exec_rest(const char *function)
+{
+    static const char own[] = "/proc/self/exe";
+    *--rest = self;
+    if (strcmp(function, "execl") == 0)
+        execl(own, rest[0], rest[1], rest[2], (char *)NULL);
+    else if (strcmp(function, "execlp") == 0)
+        execlp(own, rest[0], rest[1], rest[2], (char *)NULL);
+    else if (strcmp(function, "execle") == 0)
+        execle(own, rest[0], rest[1], rest[2], (char *)NULL, environ);
+    else if (strcmp(function, "execve") == 0)
+        execve(own, rest, environ);
+    else if (strcmp(function, "execvp") == 0)
+        execvp(own, rest);
+    else if (strcmp(function, "execvpe") == 0)
+        execvpe(own, rest, environ);
+    else if (strcmp(function, "fexecve") == 0)
+        fexecve(open(own, O_RDONLY | O_CLOEXEC), rest, environ);
+    else if (strcmp(function, "execveat") == 0)
+        execveat(AT_FDCWD, own, rest, environ, 0);
+    else
+        execv(own, rest);
+    abort();
+}
+
+/* The child shares this process' memory until it calls exec. */
+static void vfork_and_launch(const char *name)
+{
+    char step[512];
+    snprintf(step, sizeof step, "launch=%s", name);
+    pid_t pid = vfork();
+    if (pid == 0) {
+        execl("/proc/self/exe", self, step, (char *)NULL);
+        _exit(1);
+    }
+    waitpid(pid, NULL, 0);
+}
+
+static void exec_nothing(const char *unused)
 {
     (void)unused;
-    *--rest = self;
-    execv("/proc/self/exe", rest);
-    abort();
+    if (execl("/nonesuch", self, (char *)NULL) != 0)
+        perror("exec");
+}
+
+static void exec_in_handler(int number)
+{
+    (void)number;
+    exec_rest("");
+}
+
+static void exec_rest_in_handler(const char *unused)
+{
+    (void)unused;
+    signal(SIGUSR1, exec_in_handler);
+    raise(SIGUSR1);
 }
 
 static void spawn_rest(const char *unused)
 {
+    (void)unused;
     pid_t pid = fork();
     if (pid == 0)
-        exec_rest(unused);
+        exec_rest("");
     waitpid(pid, NULL, 0);
     exit(0);
 }
 
 static void daemonize_rest(const char *unused)
 {
+    (void)unused;
     if (fork() != 0)
         return;
     setsid();
     if (fork() == 0)
-        exec_rest(unused);
+        exec_rest("");
     _exit(0);
 }
 
@@ -229,6 +282,9 @@ static const struct {
              {"fork", fork_and_launch},
              {"processes", run_processes},
              {"exec", exec_rest},
+             {"execnothing", exec_nothing},
+             {"exechandler", exec_rest_in_handler},
+             {"vfork", vfork_and_launch},
              {"spawn", spawn_rest},
              {"daemon", daemonize_rest},
              {"closefiles", close_files},
