@@ -217,9 +217,9 @@ class Behaviour(Case):
 
 
 class Signals(Case):
-    def start(self, steps, **keywords):
+    def start(self, steps, options=(), **keywords):
         process = subprocess.Popen(
-            [KPROF, "--injection-path", INJECTION, "--metrics", METRIC, "-o", "run", APP, *steps],
+            [KPROF, "--injection-path", INJECTION, "--metrics", METRIC, "-o", "run", *options, APP, *steps],
             cwd=self.dir, text=True, env=self.environment({}), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             **keywords)
         self.assertEqual(process.stdout.readline(), "ready\n")
@@ -263,6 +263,37 @@ class Signals(Case):
         self.assertEqual(process.returncode, 128 + signal.SIGTERM, err)
         self.assertGreaterEqual(len(self.launches()), 2)
         self.assertIn("at least 2 launches are still being measured", err)
+
+    def start_group(self, *before):
+        """Launches go on, so that only a signal closes their batch."""
+        return self.start([*before, f"launch={VECTOR_ADD}*2", "say=ready", f"until={VECTOR_ADD}", "_exit=0"],
+                          ["--verbose"], start_new_session=True)
+
+    def test_signal_of_the_group_leaves_a_handler_its_time(self):
+        for number in (signal.SIGTERM, signal.SIGINT):
+            with self.subTest(number):
+                process = self.start_group("handle")
+                os.killpg(process.pid, number)
+                out, err = process.communicate(timeout=60)
+                self.assertIn(f"got signal {number:02}\n", out)
+                self.assertIn("launches are still being measured; their values are lost if the application ends", err)
+                self.assertIn("closed by a signal", err)
+                self.assertGreaterEqual(len(self.launches()), 2, err) # those before the signal
+                self.assertIn(process.returncode, (0, 110), err)
+                os.remove(self.path("run.kprof"))
+                self.assert_clean()
+
+    def test_signal_of_the_group_without_a_handler(self):
+        """The kernel ends the application at once: kprof says how much is lost."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            with self.subTest(number):
+                process = self.start_group()
+                os.killpg(process.pid, number)
+                _, err = process.communicate(timeout=60)
+                self.assertEqual(process.returncode, 128 + number, err)
+                self.assertIn("launches were still being measured; their values are lost", err)
+                os.remove(self.path("run.kprof"))
+                self.assert_clean()
 
     def test_second_signal_is_not_held_back(self):
         process = self.start([f"launch={VECTOR_ADD}*3", "say=ready", "sleep=60000"])

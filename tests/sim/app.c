@@ -245,13 +245,29 @@ static void note_signal(int number)
         _exit(1);
 }
 
-/* Print the signals that arrive: as many as asked for, or with "trap" alone those of two seconds. */
-static void trap(const char *wanted)
+/* Print the signals that arrive from now on. */
+static void handle_signals(const char *unused)
 {
+    (void)unused;
     struct sigaction action = {.sa_handler = note_signal};
     static const int numbers[] = {SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGALRM, SIGXCPU};
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
         sigaction(numbers[i], &action, NULL);
+}
+
+/* Launch until a signal has arrived, and for as long as a process takes to be asked for its batch. */
+static void launch_until_signal(const char *name)
+{
+    for (int left = 40; left > 0; left -= signals_seen > 0) {
+        launch(name);
+        wait_ms("20");
+    }
+}
+
+/* Wait for as many signals as asked for, or with "trap" alone for two seconds. */
+static void trap(const char *wanted)
+{
+    handle_signals(NULL);
     say("ready");
     int count = atoi(wanted);
     for (int waited_ms = 0; count > 0 ? signals_seen < count : waited_ms < 2000; waited_ms += 100)
@@ -294,6 +310,8 @@ static const struct {
              {"wait", wait_for_end},
              {"run", run_command},
              {"trap", trap},
+             {"handle", handle_signals},
+             {"until", launch_until_signal},
              {"liftlimit", lift_limit}};
 
 static void run_step(char *step)
