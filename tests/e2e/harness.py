@@ -84,6 +84,21 @@ class Case(unittest.TestCase):
         return self.profile(["-f", "-o", "run", *options], steps, **keywords)
 
 
+def is_sanitized():
+    """AddressSanitizer reserves terabytes of address space, and all takes several times as long and as much."""
+    with open(KPROF, "rb") as program:
+        return b"__asan_init" in program.read()
+
+
+def limit_time_and_memory():
+    """What any file of up to 10 MB keeps to: of time the tests allow more, since machines are loaded and slow."""
+    import resource
+
+    resource.setrlimit(resource.RLIMIT_CPU, (60, 60))
+    if not is_sanitized():
+        resource.setrlimit(resource.RLIMIT_DATA, (500 << 20, 500 << 20))
+
+
 def limit_file_size(soft):
     import resource
 
@@ -91,4 +106,4 @@ def limit_file_size(soft):
 
 
 __all__ = ["APP", "BUILD", "Case", "INJECTION", "KPROF", "METRIC", "SCALE", "SKIPPED", "VECTOR_ADD", "can_profile",
-           "limit_file_size", "os", "signal", "subprocess"]
+           "is_sanitized", "limit_file_size", "limit_time_and_memory", "os", "signal", "subprocess"]

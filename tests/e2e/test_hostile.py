@@ -2,6 +2,7 @@
 that is being written, write to one name at once."""
 
 import json
+import random
 import shutil
 import sqlite3
 import stat
@@ -91,9 +92,8 @@ class Privileged(Case):
 
     def setUp(self):
         super().setUp()
-        with open(KPROF, "rb") as program:
-            if b"__asan_init" in program.read():
-                self.skipTest("LeakSanitizer traces its own process, which the kernel does not allow such programs")
+        if is_sanitized():
+            self.skipTest("LeakSanitizer traces its own process, which the kernel does not allow such programs")
         for folder in ("bin", "share/kprof"):
             os.makedirs(self.path(folder))
         os.symlink(os.path.join(SOURCE, "metricsets"), self.path("share/kprof/metricsets"))
@@ -378,6 +378,74 @@ class Bounds(Case):
             self.refused(self.list_sections(), BAD_METRICSET, "mine/sections/a.json: ", words)
         self.sections("a", name % b"a\\\\u0000b")
         self.assertIn("a\\u0000b", self.list_sections().out)
+
+
+    def ten_megabytes(self):
+        """Texts that ask a lot of a reader of JSON, and bytes that mean nothing."""
+        size = 10 << 20
+        return {"spaces": b" " * size, "brackets": b"[" * size, "objects": b'{"a":' * (size // 5),
+                "values": b"[" + b"0," * (size // 2 - 1) + b"0]", "text": b'"' + b"x" * size + b'"',
+                "escapes": b'"' + b"\\u00e9" * (size // 6) + b'"', "zeros": bytes(size),
+                "noise": random.Random(1).randbytes(size)}
+
+    def test_set_files_of_ten_megabytes(self):
+        for kind in ("sections", "sets", "findings", "aliases"):
+            os.makedirs(self.path("mine/" + kind))
+            for name, content in self.ten_megabytes().items():
+                with self.subTest(kind=kind, content=name):
+                    with open(self.path(f"mine/{kind}/a.json"), "wb") as file:
+                        file.write(content)
+                    run = self.kprof("list", "aliases" if kind == "aliases" else "sections", "--section-folder", "mine",
+                                     preexec_fn=limit_time_and_memory)
+                    self.refused(run, BAD_METRICSET, f"mine/{kind}/a.json", "longer than 1024 KB")
+            os.remove(self.path(f"mine/{kind}/a.json"))
+
+    def test_reports_of_ten_megabytes(self):
+        with open(SAMPLE, "rb") as file:
+            sample = file.read()
+        for name, content in self.ten_megabytes().items():
+            for start in (b"", sample[:100], sample[:len(sample) // 2], sample):
+                with self.subTest(content=name, start=len(start)):
+                    with open(self.path("r.kprof"), "wb") as file:
+                        file.write((start + content)[:10 << 20])
+                    for options in ((), ("--page", "raw", "--json")):
+                        run = self.kprof("report", "r.kprof", *options, preexec_fn=limit_time_and_memory)
+                        self.assertIn(run.code, (0, BAD_REPORT), run.err)
+                        self.assertEqual(run.code == 0, start == sample and not run.err, run.err)
+
+    def test_cache_entries_of_ten_megabytes(self):
+        if not can_profile():
+            self.skipTest("no host library")
+        cache = self.path("cache")
+        plan = ["plan", "--chips", "GH100", "--metrics", METRIC, "--csv"]
+        first = self.kprof(*plan, env={"XDG_CACHE_HOME": cache})
+        entries = os.listdir(os.path.join(cache, "kprof"))
+        self.assertNotEqual(entries, [])
+        for name, content in self.ten_megabytes().items():
+            for entry in entries:
+                path = os.path.join(cache, "kprof", entry)
+                with open(path, "rb") as file:
+                    start = file.read()
+                with open(path, "wb") as file:
+                    file.write(start + content)
+            with self.subTest(content=name):
+                run = self.kprof(*plan, env={"XDG_CACHE_HOME": cache}, preexec_fn=limit_time_and_memory)
+                self.assertEqual((run.code, run.out), (0, first.out), run.err)
+
+    def test_configurations_of_ten_megabytes(self):
+        session = self.path("session")
+        os.mkdir(session, 0o700)
+        for name, content in self.ten_megabytes().items():
+            with self.subTest(content=name):
+                with open(os.path.join(session, "config"), "wb") as file:
+                    file.write(b"KPROFCFG" + content)
+                os.chmod(os.path.join(session, "config"), 0o600)
+                environment = self.environment({"CUDA_INJECTION64_PATH": INJECTION, "KPROF_SESSION_DIR": session})
+                run = subprocess.run([APP, f"launch={VECTOR_ADD}", "say=ran"], env=environment, text=True, cwd=self.dir,
+                                     capture_output=True, timeout=60, preexec_fn=limit_time_and_memory)
+                self.assertEqual((run.returncode, run.stdout), (0, "ran\n"))
+                self.assertIn("profiling cannot start", run.stderr)
+                self.assertEqual(os.listdir(session), ["config"])
 
 
 class RawText(Case):

@@ -1,12 +1,15 @@
 """What becomes of a run that is cut short: kprof is killed, or has no space for its report."""
 
 import contextlib
+import random
 import sqlite3
+import struct
 import time
 
 from harness import *
 
 WAIT_S = 60
+RECORD_HEADER, LAUNCH = 12, 5
 
 
 class CutShort(Case):
@@ -163,6 +166,38 @@ class Killed(CutShort):
         self.assertEqual(process.stderr.read(), "")
         self.assertEqual(self.launches(), ["vectorAdd"])
         self.assert_clean()
+
+
+class Large(CutShort):
+    def records(self, content, kind):
+        """Those of a type, as they are in the file."""
+        at = struct.unpack_from("<I", content, len("KPROFSPL") + 4)[0]
+        while at < len(content):
+            length, found = struct.unpack_from("<II", content, at)
+            if found == kind:
+                yield content[at:at + RECORD_HEADER + length]
+            at += RECORD_HEADER + length
+
+    def test_spools_of_ten_megabytes(self):
+        """Of records that repeat, and of bytes that mean nothing."""
+        for records in (True, False):
+            with self.subTest(records=records):
+                self.start_and_kill(["-o", "run"], stored=3)
+                spool, = [name for name in os.listdir(self.session()) if name.endswith(".spool")]
+                path = os.path.join(self.session(), spool)
+                with open(path, "rb") as file:
+                    content = file.read()
+                launches = b"".join(self.records(content, LAUNCH))
+                self.assertGreater(len(launches), 0)
+                part = launches if records else random.Random(1).randbytes(len(content))
+                with open(path, "ab") as file:
+                    while file.tell() < 10 << 20:
+                        file.write(part)
+                run = self.recover(preexec_fn=limit_time_and_memory)
+                self.assertEqual(run.code, 0, run.err)
+                self.assertEqual(len(self.launches()) > 3, records)
+                self.assert_clean()
+                os.remove(self.path("run.kprof"))
 
 
 class Refused(CutShort):
