@@ -203,17 +203,27 @@ class Behaviour(Case):
         self.assert_run(self.collect([], [f"leavedir={self.path('gone')}", f"launch={VECTOR_ADD}"]), 0)
         self.assertEqual(self.launches(), ["vectorAdd"])
 
-    def test_more_processes_than_descriptors(self):
-        import resource
-
-        limit = lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
-        run = self.collect([], [f"processes={200}:{VECTOR_ADD}"], preexec_fn=limit)
-        self.assert_run(run, 0)
-        self.assertEqual(self.query("run.kprof", "SELECT count(*) FROM launch"), [(200,)])
-
     def test_many_launches(self):
         self.assert_run(self.collect([], [f"launch={VECTOR_ADD}*10000"]), 0)
         self.assertEqual(self.query("run.kprof", "SELECT count(*) FROM launch"), [(10000,)])
+
+
+class Processes(Case):
+    """More of them, one after the other, than kprof may open files."""
+    COUNT, DESCRIPTORS = 200, 64
+
+    def test_more_than_descriptors(self):
+        import resource
+
+        limit = lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (self.DESCRIPTORS, self.DESCRIPTORS))
+        run = self.collect([], [f"processes={self.COUNT}:{VECTOR_ADD}"], preexec_fn=limit)
+        self.assert_run(run, 0)
+        self.assertEqual(self.query("run.kprof", "SELECT count(*), count(DISTINCT process_id) FROM launch"),
+                         [(self.COUNT, self.COUNT)])
+
+
+class Thousands(Processes):
+    COUNT, DESCRIPTORS = 5000, 1024
 
 
 class Signals(Case):
