@@ -71,6 +71,7 @@ EXPORTED int fexecve(int fd, char *const argv[], char *const environment[])
     return call ? call(fd, argv, environment) : fail();
 }
 
+/* NOLINTNEXTLINE(readability-function-size): the C library's parameters */
 EXPORTED int execveat(int folder, const char *path, char *const argv[], char *const environment[], int flags)
 {
     prepare();

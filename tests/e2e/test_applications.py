@@ -203,23 +203,33 @@ class Behaviour(Case):
         self.assert_run(self.collect([], [f"leavedir={self.path('gone')}", f"launch={VECTOR_ADD}"]), 0)
         self.assertEqual(self.launches(), ["vectorAdd"])
 
-    def test_more_processes_than_descriptors(self):
-        import resource
-
-        limit = lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
-        run = self.collect([], [f"processes={200}:{VECTOR_ADD}"], preexec_fn=limit)
-        self.assert_run(run, 0)
-        self.assertEqual(self.query("run.kprof", "SELECT count(*) FROM launch"), [(200,)])
-
     def test_many_launches(self):
         self.assert_run(self.collect([], [f"launch={VECTOR_ADD}*10000"]), 0)
         self.assertEqual(self.query("run.kprof", "SELECT count(*) FROM launch"), [(10000,)])
 
 
+class Processes(Case):
+    """More of them, one after the other, than kprof may open files."""
+    COUNT, DESCRIPTORS = 200, 64
+
+    def test_more_than_descriptors(self):
+        import resource
+
+        limit = lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (self.DESCRIPTORS, self.DESCRIPTORS))
+        run = self.collect([], [f"processes={self.COUNT}:{VECTOR_ADD}"], preexec_fn=limit)
+        self.assert_run(run, 0)
+        self.assertEqual(self.query("run.kprof", "SELECT count(*), count(DISTINCT process_id) FROM launch"),
+                         [(self.COUNT, self.COUNT)])
+
+
+class Thousands(Processes):
+    COUNT, DESCRIPTORS = 5000, 1024
+
+
 class Signals(Case):
-    def start(self, steps, **keywords):
+    def start(self, steps, options=(), **keywords):
         process = subprocess.Popen(
-            [KPROF, "--injection-path", INJECTION, "--metrics", METRIC, "-o", "run", APP, *steps],
+            [KPROF, "--injection-path", INJECTION, "--metrics", METRIC, "-o", "run", *options, APP, *steps],
             cwd=self.dir, text=True, env=self.environment({}), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             **keywords)
         self.assertEqual(process.stdout.readline(), "ready\n")
@@ -266,8 +276,8 @@ class Signals(Case):
 
     def start_group(self, *before):
         """Launches go on, so that only a signal closes their batch."""
-        return self.start([*before, f"launch={VECTOR_ADD}*2", "say=ready", *["sleep=20", f"launch={VECTOR_ADD}"] * 15,
-                           "_exit=0"], start_new_session=True)
+        return self.start([*before, f"launch={VECTOR_ADD}*2", "say=ready", f"until={VECTOR_ADD}", "_exit=0"],
+                          ["--verbose"], start_new_session=True)
 
     def test_signal_of_the_group_leaves_a_handler_its_time(self):
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -276,8 +286,8 @@ class Signals(Case):
                 os.killpg(process.pid, number)
                 out, err = process.communicate(timeout=60)
                 self.assertIn(f"got signal {number:02}\n", out)
-                self.assertIn("launches are still being measured; their values are lost if the application ends at once",
-                              err)
+                self.assertIn("launches are still being measured; their values are lost if the application ends", err)
+                self.assertIn("closed by a signal", err)
                 self.assertGreaterEqual(len(self.launches()), 2, err) # those before the signal
                 self.assertIn(process.returncode, (0, 110), err)
                 os.remove(self.path("run.kprof"))

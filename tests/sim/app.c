@@ -320,6 +320,15 @@ static void handle_signals(const char *unused)
         sigaction(numbers[i], &action, NULL);
 }
 
+/* Launch until a signal has arrived, and for as long as a process takes to be asked for its batch. */
+static void launch_until_signal(const char *name)
+{
+    for (int left = 40; left > 0; left -= signals_seen > 0) {
+        launch(name);
+        wait_ms("20");
+    }
+}
+
 /* Wait for as many signals as asked for, or with "trap" alone for two seconds. */
 static void trap(const char *wanted)
 {
@@ -367,6 +376,7 @@ static const struct {
              {"run", run_command},
              {"trap", trap},
              {"handle", handle_signals},
+             {"until", launch_until_signal},
              {"liftlimit", lift_limit},
              {"push", push},
              {"pop", pop},
