@@ -181,13 +181,9 @@ kprof_effort kprof_packing_effort(kprof_packing *p)
 
 double kprof_packing_cost_ms(kprof_packing *p)
 {
-    const kprof_price_list *prices = &kprof_prices;
-    kprof_effort effort = kprof_packing_effort(p);
-    size_t slow = effort.slow_pass_count, fast = p->pass_count - slow;
-    return (double)effort.sm_pass_count * prices->sm_pass_start_ms +
-           (double)effort.other_pass_count * prices->other_pass_start_ms +
-           p->launches * ((double)slow * (prices->slow_pass_ms + prices->slow_pass_flush_ms) +
-                          (double)fast * (prices->other_pass_ms + prices->other_pass_flush_ms));
+    const kprof_effort effort = kprof_packing_effort(p);
+    const kprof_cost cost = kprof_cost_of(&effort, &(kprof_workload){.flush = true});
+    return cost.batch_ms + (double)p->launches * cost.launch_ms;
 }
 
 /* Remember where everything is, before something is tried. */
