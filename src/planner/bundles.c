@@ -249,7 +249,7 @@ kprof_status kprof_packing_read(kprof_host *host, const kprof_strlist *names, co
     out->passes = calloc(image->pass_count + 1, sizeof(*out->passes));
     kprof_status status = out->passes ? kprof_raw_config_open(host, true, &out->config) : KPROF_NO_MEMORY;
     if (status == KPROF_OK)
-        status = kprof_raw_config_begin(out->config);
+        status = kprof_raw_config_begin(out->config, NULL, 0);
     if (status == KPROF_OK)
         status = list_counters(image, out);
     for (size_t i = 0; i < out->names.count && status == KPROF_OK; i++)

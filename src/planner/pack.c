@@ -572,10 +572,7 @@ static kprof_status add_pass(const kprof_packing *p, size_t pass, kprof_raw_conf
             p->question[count++] = (kprof_placed_counter){p->counters[i].name, p->counters[i].domain};
     }
     kprof_placement_put(placement, p->question, count);
-    kprof_status status = kprof_raw_config_begin(config);
-    if (status == KPROF_OK)
-        status = kprof_raw_config_add(config, p->question, count);
-    return status == KPROF_OK ? kprof_raw_config_end(config) : status;
+    return kprof_raw_config_begin(config, p->question, count);
 }
 
 kprof_status kprof_packing_image(const kprof_host *host, const kprof_packing *p, kprof_config_image *out)
