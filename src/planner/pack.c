@@ -249,12 +249,6 @@ static bool place(kprof_packing *p, size_t bundle)
     }
 }
 
-/* How hard counters are to place: outside of the SMs it is room for all of them or none. */
-static size_t weigh(size_t count, size_t sm_count)
-{
-    return sm_count + (count > sm_count ? 3 : 0);
-}
-
 /* They take room from each other: there is one for counters of the SMs, and one for all others. */
 static bool compete(const kprof_pack_bundle *a, const kprof_pack_bundle *b)
 {
@@ -270,7 +264,7 @@ static bool put_out_another(kprof_packing *p, size_t bundle)
         size_t best = KPROF_NO_BUNDLE, least = SIZE_MAX;
         for (size_t i = 0; i < p->bundle_count; i++) {
             const kprof_pack_bundle *b = &p->bundles[i];
-            size_t cost = 4 * p->troubles[i] + weigh(b->count, b->sm_count);
+            size_t cost = 4 * p->troubles[i] + b->count;
             if (b->pass >= p->pass_count || tried[i] || cost >= least || p->passes[b->pass].is_fixed ||
                 p->passes[b->pass].is_closed || b->count > p->bundles[bundle].count + 1 ||
                 !compete(b, &p->bundles[bundle]))
@@ -374,7 +368,7 @@ static size_t next_pass(kprof_packing *p, bool dissolve)
     survey(p);
     for (size_t i = 0; i < p->pass_count; i++) {
         const kprof_pack_pass *pass = &p->passes[i];
-        size_t cost = dissolve ? weigh(pass->count, pass->sm_count) : pass->slow_count;
+        size_t cost = dissolve ? pass->count : pass->slow_count;
         if (cost == 0 || cost >= least || pass->is_fixed || pass->is_tried)
             continue;
         best = i;
