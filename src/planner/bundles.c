@@ -3,8 +3,6 @@
  * are made of time, clocks and DRAM under several names. */
 #include "planner/pack.h"
 
-#include "core/config.h"
-
 #include <stdlib.h>
 #include <string.h>
 
@@ -242,23 +240,16 @@ static kprof_status bundle(reader *r, const kprof_strlist *metrics)
     return walk_metrics(r, metrics, count_kin);
 }
 
-/* Launches for which a context's first batch has room. */
-static unsigned first_batch(size_t pass_count)
-{
-    size_t by_memory = KPROF_BATCH_FIRST_BYTES / (KPROF_COUNTER_BYTES_PER_PASS * pass_count);
-    return (unsigned)(by_memory < KPROF_BATCH_FIRST_LAUNCHES ? by_memory : KPROF_BATCH_FIRST_LAUNCHES);
-}
-
 kprof_status kprof_packing_read(kprof_host *host, const kprof_strlist *names, const kprof_config_image *image,
                                 kprof_packing *out)
 {
     reader r = {.host = host, .out = out};
-    *out = (kprof_packing){
-        .pass_count = image->pass_count, .most_passes = image->pass_count, .launches = first_batch(image->pass_count)};
+    *out = (kprof_packing){.pass_count = image->pass_count, .most_passes = image->pass_count};
+    out->launches = kprof_first_batch(&(kprof_workload){0}, image->pass_count);
     out->passes = calloc(image->pass_count + 1, sizeof(*out->passes));
     kprof_status status = out->passes ? kprof_raw_config_open(host, true, &out->config) : KPROF_NO_MEMORY;
     if (status == KPROF_OK)
-        status = kprof_raw_config_begin(out->config);
+        status = kprof_raw_config_begin(out->config, NULL, 0);
     if (status == KPROF_OK)
         status = list_counters(image, out);
     for (size_t i = 0; i < out->names.count && status == KPROF_OK; i++)

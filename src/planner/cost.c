@@ -21,9 +21,6 @@ const kprof_price_list kprof_prices = {
     .evaluation_ms = 0.0005, /* what the next pass does not hide */
     .sm_pass_start_ms = 55,  /* 11 of it, on average, to count instructions as a witness */
     .other_pass_start_ms = 14,
-    .counter_bytes_per_pass = KPROF_COUNTER_BYTES_PER_PASS,
-    .batch_bytes = KPROF_BATCH_FIRST_BYTES,
-    .batch_launches = KPROF_BATCH_FIRST_LAUNCHES,
     .save_ms_per_gib = 1.3, /* reading at 4.3 TB/s, keeping at 1.95, comparing with what the own run left at 2.2 */
     .restore_ms_per_gib = 0.5,
     .device_bytes = 139 * GIB_BYTES,
@@ -47,13 +44,12 @@ static uint64_t smaller(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* Launches that the first batch has room for. */
-static uint64_t first_room(const kprof_workload *workload, double counter_data_bytes)
+uint64_t kprof_first_batch(const kprof_workload *workload, size_t pass_count)
 {
     if (workload->batch)
         return smaller(workload->batch, KPROF_BATCH_MOST_LAUNCHES);
-    double by_memory = counter_data_bytes > 0 ? kprof_prices.batch_bytes / counter_data_bytes : 1;
-    return smaller(by_memory > 1 ? (uint64_t)by_memory : 1, kprof_prices.batch_launches);
+    uint64_t by_memory = pass_count > 0 ? KPROF_BATCH_FIRST_BYTES / (pass_count * KPROF_COUNTER_BYTES_PER_PASS) : 1;
+    return smaller(by_memory > 1 ? by_memory : 1, KPROF_BATCH_FIRST_LAUNCHES);
 }
 
 static double room_ms(double bytes)
@@ -116,11 +112,11 @@ kprof_cost kprof_cost_of(const kprof_effort *effort, const kprof_workload *workl
 {
     const kprof_price_list *prices = &kprof_prices;
     size_t passes = effort->sm_pass_count + effort->other_pass_count;
-    kprof_cost cost = {.counter_data_bytes = (double)passes * prices->counter_bytes_per_pass};
+    kprof_cost cost = {.counter_data_bytes = (double)passes * KPROF_COUNTER_BYTES_PER_PASS};
     cost.device_bytes = workload->device_bytes ? (double)workload->device_bytes : prices->device_bytes;
     cost.batch_ms = (double)effort->sm_pass_count * prices->sm_pass_start_ms +
                     (double)effort->other_pass_count * prices->other_pass_start_ms;
-    count_batches(workload, first_room(workload, cost.counter_data_bytes), cost.batch_ms, &cost);
+    count_batches(workload, kprof_first_batch(workload, passes), cost.batch_ms, &cost);
     cost.start_s = prices->start_s + room_ms(cost.room_bytes) / 1000;
     cost.launch_ms = (double)effort->slow_pass_count * prices->slow_pass_ms +
                      (double)(passes - effort->slow_pass_count) * prices->other_pass_ms +

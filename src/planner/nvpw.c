@@ -504,6 +504,7 @@ struct kprof_raw_config {
     NVPW_RawCounterDomain domains[MAX_DOMAINS]; /* all that the chip has */
     size_t domain_count;
     bool is_quiet;
+    bool is_open; /* a pass group */
 };
 
 kprof_status kprof_raw_config_open(const kprof_host *host, bool is_quiet, kprof_raw_config **out)
@@ -543,20 +544,27 @@ void kprof_raw_config_close(kprof_raw_config *config)
     free(config);
 }
 
-kprof_status kprof_raw_config_begin(kprof_raw_config *config)
-{
-    NVPW_PARAMS(params, RawCounterConfig_BeginPassGroup, .pRawCounterConfig = config->config,
-                .pDomains = config->domains, .numDomains = config->domain_count);
-    return check_nvpw(config->is_quiet, "opening a group of passes",
-                      config->api->NVPW_RawCounterConfig_BeginPassGroup(&params));
-}
-
-kprof_status kprof_raw_config_end(kprof_raw_config *config)
+static kprof_status end_group(kprof_raw_config *config)
 {
     NVPW_PARAMS(params, RawCounterConfig_EndPassGroup, .pRawCounterConfig = config->config, .pDomains = config->domains,
                 .numDomains = config->domain_count);
+    if (!config->is_open)
+        return KPROF_OK;
+    config->is_open = false;
     return check_nvpw(config->is_quiet, "closing a group of passes",
                       config->api->NVPW_RawCounterConfig_EndPassGroup(&params));
+}
+
+kprof_status kprof_raw_config_begin(kprof_raw_config *config, const kprof_placed_counter *counters, size_t count)
+{
+    NVPW_PARAMS(params, RawCounterConfig_BeginPassGroup, .pRawCounterConfig = config->config,
+                .pDomains = config->domains, .numDomains = config->domain_count);
+    kprof_status status = end_group(config);
+    if (status == KPROF_OK)
+        status = check_nvpw(config->is_quiet, "opening a group of passes",
+                            config->api->NVPW_RawCounterConfig_BeginPassGroup(&params));
+    config->is_open = status == KPROF_OK;
+    return status == KPROF_OK && count > 0 ? kprof_raw_config_add(config, counters, count) : status;
 }
 
 /* Caller frees; NULL when out of memory. */
@@ -603,8 +611,9 @@ kprof_status kprof_raw_config_image(const kprof_host *host, kprof_raw_config *co
     *out = (kprof_config_image){0};
     NVPW_PARAMS(made, RawCounterConfig_GenerateConfigImage, .pRawCounterConfig = config->config);
     NVPW_PARAMS(params, RawCounterConfig_GetConfigImage, .pRawCounterConfig = config->config);
-    kprof_status status =
-        check_nvpw(config->is_quiet, operation, config->api->NVPW_RawCounterConfig_GenerateConfigImage(&made));
+    kprof_status status = end_group(config);
+    if (status == KPROF_OK)
+        status = check_nvpw(config->is_quiet, operation, config->api->NVPW_RawCounterConfig_GenerateConfigImage(&made));
     if (status == KPROF_OK)
         status = check_nvpw(config->is_quiet, operation, config->api->NVPW_RawCounterConfig_GetConfigImage(&params));
     if (status == KPROF_OK)

@@ -75,9 +75,10 @@ typedef struct kprof_raw_config kprof_raw_config;
 kprof_status kprof_raw_config_open(const kprof_host *host, bool is_quiet, kprof_raw_config **out) KPROF_MUST_CHECK;
 void kprof_raw_config_close(kprof_raw_config *config);
 
-/* Open and close a pass group: what is added in between is packed together, and apart from other groups. */
-kprof_status kprof_raw_config_begin(kprof_raw_config *config) KPROF_MUST_CHECK;
-kprof_status kprof_raw_config_end(kprof_raw_config *config) KPROF_MUST_CHECK;
+/* Close the open pass group, if any, and open one with these counters: what is in a group is packed together, and apart
+ * from other groups. */
+kprof_status kprof_raw_config_begin(kprof_raw_config *config, const kprof_placed_counter *counters,
+                                    size_t count) KPROF_MUST_CHECK;
 /* In an open group: add counters; *out: all of them go into the passes that the group has, or into one when it is
  * empty. */
 kprof_status kprof_raw_config_add(kprof_raw_config *config, const kprof_placed_counter *counters,

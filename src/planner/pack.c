@@ -181,13 +181,9 @@ kprof_effort kprof_packing_effort(kprof_packing *p)
 
 double kprof_packing_cost_ms(kprof_packing *p)
 {
-    const kprof_price_list *prices = &kprof_prices;
-    kprof_effort effort = kprof_packing_effort(p);
-    size_t slow = effort.slow_pass_count, fast = p->pass_count - slow;
-    return (double)effort.sm_pass_count * prices->sm_pass_start_ms +
-           (double)effort.other_pass_count * prices->other_pass_start_ms +
-           p->launches * ((double)slow * (prices->slow_pass_ms + prices->slow_pass_flush_ms) +
-                          (double)fast * (prices->other_pass_ms + prices->other_pass_flush_ms));
+    const kprof_effort effort = kprof_packing_effort(p);
+    const kprof_cost cost = kprof_cost_of(&effort, &(kprof_workload){.flush = true});
+    return cost.batch_ms + (double)p->launches * cost.launch_ms;
 }
 
 /* Remember where everything is, before something is tried. */
@@ -253,12 +249,6 @@ static bool place(kprof_packing *p, size_t bundle)
     }
 }
 
-/* How hard counters are to place: outside of the SMs it is room for all of them or none. */
-static size_t weigh(size_t count, size_t sm_count)
-{
-    return sm_count + (count > sm_count ? 3 : 0);
-}
-
 /* They take room from each other: there is one for counters of the SMs, and one for all others. */
 static bool compete(const kprof_pack_bundle *a, const kprof_pack_bundle *b)
 {
@@ -274,7 +264,7 @@ static bool put_out_another(kprof_packing *p, size_t bundle)
         size_t best = KPROF_NO_BUNDLE, least = SIZE_MAX;
         for (size_t i = 0; i < p->bundle_count; i++) {
             const kprof_pack_bundle *b = &p->bundles[i];
-            size_t cost = 4 * p->troubles[i] + weigh(b->count, b->sm_count);
+            size_t cost = 4 * p->troubles[i] + b->count;
             if (b->pass >= p->pass_count || tried[i] || cost >= least || p->passes[b->pass].is_fixed ||
                 p->passes[b->pass].is_closed || b->count > p->bundles[bundle].count + 1 ||
                 !compete(b, &p->bundles[bundle]))
@@ -378,7 +368,7 @@ static size_t next_pass(kprof_packing *p, bool dissolve)
     survey(p);
     for (size_t i = 0; i < p->pass_count; i++) {
         const kprof_pack_pass *pass = &p->passes[i];
-        size_t cost = dissolve ? weigh(pass->count, pass->sm_count) : pass->slow_count;
+        size_t cost = dissolve ? pass->count : pass->slow_count;
         if (cost == 0 || cost >= least || pass->is_fixed || pass->is_tried)
             continue;
         best = i;
@@ -576,10 +566,7 @@ static kprof_status add_pass(const kprof_packing *p, size_t pass, kprof_raw_conf
             p->question[count++] = (kprof_placed_counter){p->counters[i].name, p->counters[i].domain};
     }
     kprof_placement_put(placement, p->question, count);
-    kprof_status status = kprof_raw_config_begin(config);
-    if (status == KPROF_OK)
-        status = kprof_raw_config_add(config, p->question, count);
-    return status == KPROF_OK ? kprof_raw_config_end(config) : status;
+    return kprof_raw_config_begin(config, p->question, count);
 }
 
 kprof_status kprof_packing_image(const kprof_host *host, const kprof_packing *p, kprof_config_image *out)

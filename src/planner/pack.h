@@ -57,7 +57,7 @@ typedef struct kprof_packing {
     kprof_pack_bundle *bundles;   /* [bundle_count] */
     kprof_pack_pass *passes;      /* [most_passes] */
     size_t bundle_count, pass_count, most_passes;
-    unsigned launches;       /* of the batch that the schedule is made for */
+    uint64_t launches;       /* of the batch that the schedule is made for */
     size_t *members;         /* [names.count]: the bundles' counters */
     unsigned char *kinships; /* [bundle_count * bundle_count]: how many metrics are computed from both; NULL: unknown */
     size_t *troubles;        /* [bundle_count]: how often it found no room */

@@ -61,21 +61,18 @@ void kprof_schedule_free(kprof_schedule *schedule); /* members, not the struct *
 /* Prices of one machine. They are measured, so they are right there and a guide elsewhere. */
 typedef struct kprof_price_list {
     const char *measured_on, *source;
-    double start_s;                /* a process, before its first launch is measured */
-    double room_ms_per_mib;        /* counter data that batches get room for */
-    double slow_pass_ms;           /* a launch, for each pass that makes launches slow */
-    double other_pass_ms;          /* a launch, for any other pass */
-    double slow_pass_flush_ms;     /* flushing caches before a launch, in a pass that makes launches slow */
-    double other_pass_flush_ms;    /* and in any other pass */
-    double evaluation_ms;          /* a launch, for each metric */
-    double sm_pass_start_ms;       /* starting and stopping a pass of one batch, with counters of the SMs */
-    double other_pass_start_ms;    /* and any other pass */
-    double counter_bytes_per_pass; /* counter data of one launch */
-    double batch_bytes;            /* counter data that a batch has room for */
-    uint64_t batch_launches;       /* launches, likewise */
-    double save_ms_per_gib;        /* memory, once for each batch: its start, and what the own run changed */
-    double restore_ms_per_gib;     /* before each pass, and after the last one */
-    double device_bytes;           /* memory of the GPU */
+    double start_s;             /* a process, before its first launch is measured */
+    double room_ms_per_mib;     /* counter data that batches get room for */
+    double slow_pass_ms;        /* a launch, for each pass that makes launches slow */
+    double other_pass_ms;       /* a launch, for any other pass */
+    double slow_pass_flush_ms;  /* flushing caches before a launch, in a pass that makes launches slow */
+    double other_pass_flush_ms; /* and in any other pass */
+    double evaluation_ms;       /* a launch, for each metric */
+    double sm_pass_start_ms;    /* starting and stopping a pass of one batch, with counters of the SMs */
+    double other_pass_start_ms; /* and any other pass */
+    double save_ms_per_gib;     /* memory, once for each batch: its start, and what the own run changed */
+    double restore_ms_per_gib;  /* before each pass, and after the last one */
+    double device_bytes;        /* memory of the GPU */
 } kprof_price_list;
 
 extern const kprof_price_list kprof_prices;
@@ -119,6 +116,8 @@ typedef struct kprof_cost {
 } kprof_cost;
 
 kprof_cost kprof_cost_of(const kprof_effort *effort, const kprof_workload *workload);
+/* Launches that the first batch of a context has room for. */
+uint64_t kprof_first_batch(const kprof_workload *workload, size_t pass_count);
 
 /* The limits on the cost of collecting. */
 typedef struct kprof_limits {

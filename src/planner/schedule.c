@@ -44,7 +44,7 @@ static kprof_status read_passes(const reader *r)
     kprof_raw_config *config; /* with a group open, to ask where counters are */
     kprof_status status = kprof_raw_config_open(r->host, false, &config);
     if (status == KPROF_OK)
-        status = kprof_raw_config_begin(config);
+        status = kprof_raw_config_begin(config, NULL, 0);
     for (size_t i = 0; i < r->out->pass_count && status == KPROF_OK; i++)
         status = read_pass(r, config, i);
     kprof_raw_config_close(config);

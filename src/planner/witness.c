@@ -135,25 +135,16 @@ static kprof_status try_candidate(builder *b, size_t number, const kprof_raw_con
     return kprof_raw_config_takes(config, c->counters.items, count, &c->fits[pass]);
 }
 
-static kprof_status put_pass(kprof_raw_config *config, const kprof_placed_counters *counters)
-{
-    kprof_status status = kprof_raw_config_begin(config);
-    return status == KPROF_OK ? kprof_raw_config_add(config, counters->items, counters->names.count) : status;
-}
-
 /* Put all passes into a scheduler, with the candidates that fit. Without `out` that is found out, else it is the image
  * of these bits, KPROF_IMAGE_. */
 static kprof_status build(builder *b, unsigned bits, kprof_config_image *out)
 {
     kprof_raw_config *config;
     kprof_status status = kprof_raw_config_open(b->host, false, &config);
-    if (status == KPROF_OK && bits & KPROF_IMAGE_PROVED) {
-        status = put_pass(config, &b->proof);
-        if (status == KPROF_OK)
-            status = kprof_raw_config_end(config);
-    }
+    if (status == KPROF_OK && bits & KPROF_IMAGE_PROVED)
+        status = kprof_raw_config_begin(config, b->proof.items, b->proof.names.count);
     for (size_t pass = 0; pass < b->image->pass_count && status == KPROF_OK; pass++) {
-        status = put_pass(config, &b->passes[pass]);
+        status = kprof_raw_config_begin(config, b->passes[pass].items, b->passes[pass].names.count);
         for (size_t i = 0; i < CANDIDATES && status == KPROF_OK; i++) {
             candidate *c = &b->candidates[i];
             if (!out)
@@ -163,8 +154,6 @@ static kprof_status build(builder *b, unsigned bits, kprof_config_image *out)
             c->counters.items[0].domain = i == SM_INSTRUCTIONS ? b->sm_domains[pass] : 0;
             status = kprof_raw_config_add(config, c->counters.items, c->counters.names.count);
         }
-        if (status == KPROF_OK)
-            status = kprof_raw_config_end(config);
     }
     if (status == KPROF_OK && out)
         status = kprof_raw_config_image(b->host, config, out);
@@ -226,7 +215,7 @@ static bool fit_one_pass(const kprof_host *host, const kprof_placed_counters *co
     bool fit = false;
     kprof_status status = kprof_raw_config_open(host, true, &config);
     if (status == KPROF_OK)
-        status = kprof_raw_config_begin(config);
+        status = kprof_raw_config_begin(config, NULL, 0);
     if (status == KPROF_OK)
         status = kprof_raw_config_takes(config, counters->items, counters->names.count, &fit);
     kprof_raw_config_close(config);

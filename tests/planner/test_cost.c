@@ -43,7 +43,7 @@ static void test_one_launch(void **state)
     kprof_cost cost = kprof_cost_of(&default_set, &one);
     assert_near(cost.launch_ms,
                 7 * kprof_prices.slow_pass_ms + 2 * kprof_prices.other_pass_ms + 89 * kprof_prices.evaluation_ms);
-    assert_near(cost.counter_data_bytes, 9 * kprof_prices.counter_bytes_per_pass);
+    assert_near(cost.counter_data_bytes, 9 * KPROF_COUNTER_BYTES_PER_PASS);
     assert_near(cost.start_s, kprof_prices.start_s + room_s(cost.counter_data_bytes));
     assert_int_equal(cost.batch_count, 1);
     assert_near(cost.batch_ms, 9 * kprof_prices.sm_pass_start_ms);
@@ -75,7 +75,7 @@ static void test_passes_differ(void **state)
 static void test_batches(void **state)
 {
     (void)state;
-    uint64_t room = (uint64_t)(kprof_prices.batch_bytes / (9 * kprof_prices.counter_bytes_per_pass));
+    uint64_t room = (uint64_t)(KPROF_BATCH_FIRST_BYTES / (9 * KPROF_COUNTER_BYTES_PER_PASS));
     kprof_workload fits = {.launches = room}, more = {.launches = room + 1}, none = {0};
     kprof_workload pairs = {.launches = 1001, .batch = 2}, most = {.launches = 5000, .batch = 100000};
     assert_int_equal(kprof_cost_of(&default_set, &fits).batch_count, 1);
@@ -90,12 +90,12 @@ static void test_batches(void **state)
 static void test_room_doubles_twice(void **state)
 {
     (void)state;
-    uint64_t room = (uint64_t)(kprof_prices.batch_bytes / (9 * kprof_prices.counter_bytes_per_pass));
+    uint64_t room = (uint64_t)(KPROF_BATCH_FIRST_BYTES / (9 * KPROF_COUNTER_BYTES_PER_PASS));
     kprof_workload two = {.launches = 3 * room}, three = {.launches = 3 * room + 1}, seven = {.launches = 23 * room};
     assert_int_equal(kprof_cost_of(&default_set, &two).batch_count, 2);
     assert_int_equal(kprof_cost_of(&default_set, &three).batch_count, 3);
     assert_int_equal(kprof_cost_of(&default_set, &seven).batch_count, 7);
-    kprof_workload many = {.launches = 3 * kprof_prices.batch_launches};
+    kprof_workload many = {.launches = 3 * KPROF_BATCH_FIRST_LAUNCHES};
     assert_int_equal(kprof_cost_of(&dram_metric, &many).batch_count, 3);
 }
 
@@ -104,12 +104,12 @@ static void test_room(void **state)
 {
     (void)state;
     kprof_workload few = {.launches = 10}, many = {.launches = 1500}, pairs = {.launches = 10, .batch = 2};
-    double launch_s = room_s(kprof_prices.counter_bytes_per_pass);
+    double launch_s = room_s(KPROF_COUNTER_BYTES_PER_PASS);
     assert_near(kprof_cost_of(&dram_metric, &few).start_s, kprof_prices.start_s + 10 * launch_s);
     assert_near(kprof_cost_of(&dram_metric, &pairs).start_s, kprof_prices.start_s + 2 * launch_s);
     assert_near(kprof_cost_of(&dram_metric, &many).start_s,
-                kprof_prices.start_s + (double)kprof_prices.batch_launches * launch_s);
-    uint64_t room = (uint64_t)(kprof_prices.batch_bytes / (9 * kprof_prices.counter_bytes_per_pass));
+                kprof_prices.start_s + (double)KPROF_BATCH_FIRST_LAUNCHES * launch_s);
+    uint64_t room = (uint64_t)(KPROF_BATCH_FIRST_BYTES / (9 * KPROF_COUNTER_BYTES_PER_PASS));
     kprof_workload grown = {.launches = 2 * room};
     assert_near(kprof_cost_of(&default_set, &grown).start_s, kprof_prices.start_s + 2 * (double)room * 9 * launch_s);
 }
@@ -158,8 +158,8 @@ static void test_memory_that_does_not_fit_twice(void **state)
 static void test_counter_data_of_a_batch(void **state)
 {
     (void)state;
-    double launch_bytes = 9 * kprof_prices.counter_bytes_per_pass;
-    uint64_t room = (uint64_t)(kprof_prices.batch_bytes / launch_bytes);
+    double launch_bytes = 9 * KPROF_COUNTER_BYTES_PER_PASS;
+    uint64_t room = (uint64_t)(KPROF_BATCH_FIRST_BYTES / launch_bytes);
     kprof_workload few = {.launches = 10}, pairs = {.launches = 10, .batch = 2};
     kprof_workload grown = {.launches = 3 * room}, just_grown = {.launches = room + 1};
     assert_near(kprof_cost_of(&default_set, &few).batch_counter_bytes, 10 * launch_bytes);

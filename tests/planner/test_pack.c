@@ -132,7 +132,7 @@ static void assert_placement(const packed *p)
     const kprof_config_image *image = &p->plan.image;
     kprof_raw_config *config;
     assert_int_equal(kprof_raw_config_open(p->host, false, &config), KPROF_OK);
-    assert_int_equal(kprof_raw_config_begin(config), KPROF_OK);
+    assert_int_equal(kprof_raw_config_begin(config, NULL, 0), KPROF_OK);
     for (size_t i = 0; i < image->pass_count; i++) {
         kprof_placed_counters placed;
         kprof_strlist counters = KPROF_STRLIST_INIT;
