@@ -116,7 +116,7 @@ static void find_warnings(brief *out)
     }
     if (group->source == KPROF_SOURCE_SAMPLES) {
         warn(out, "multiplexed: each sample joins passes of several launches");
-        warn(out, KPROF_SAMPLES_TIME);
+        warn(out, "the time of a sample begins before its kernel");
     }
     if (group->configurations > 1) {
         snprintf(text, sizeof text, "launches of %zu shapes; --group-by config", group->configurations);
