@@ -81,10 +81,7 @@ functions() {
   command -v clang-tidy >/dev/null || { echo "clang-tidy is missing"; return; }
   local database=$build/compile_commands.json
   [[ -f $database ]] || { echo "$database is missing: run cmake -B $build"; return; }
-  local depth=(--extra-arg=-Xclang --extra-arg=-analyzer-config --extra-arg=-Xclang "--extra-arg=max-nodes=$nodes")
-  sed -n 's/^ *"file": "\(.*\)",\{0,1\}$/\1/p' "$database" | sort -u |
-    xargs -r -P "$(nproc)" -n 8 clang-tidy --quiet "${depth[@]}" -p "$build" 2>/dev/null |
-    grep -E '(error|warning):' | sort -u
+  python3 tests/tidy.py "$build" "$nodes"
 }
 
 # Most functions are short: style, not arithmetic, so only the median counts.
