@@ -451,13 +451,6 @@ static node *find_node(CUgraphExec exec, CUgraphNode handle)
     return n;
 }
 
-static void lose(CUgraphExec exec)
-{
-    graph *g = find(exec);
-    if (g)
-        g->obstacle = "one of its nodes was changed by a call that is not followed";
-}
-
 static void set_any(node *n, const CUgraphNodeParams *p)
 {
     const CUDA_KERNEL_NODE_PARAMS_v3 *k = &p->kernel;
@@ -521,7 +514,9 @@ ON(cuGraphExecDestroy)
 
 ON(cuGraphExecKernelNodeSetParams)
 {
-    lose(p->hGraphExec);
+    graph *g = find(p->hGraphExec);
+    if (g)
+        g->obstacle = "one of its nodes was changed by a call that is not followed";
 }
 
 ON(cuGraphExecKernelNodeSetParams_v2)

@@ -155,31 +155,23 @@ static void on_driver_call(CUpti_CallbackId id, const CUpti_CallbackData *data)
     in_hook = own;
 }
 
-static void note_module(const CUpti_ModuleResourceData *module)
-{
-    if (module)
-        kprof_modules_add(module->pCubin, module->cubinSize);
-}
-
-static void end_context(void *context)
-{
-    target.hooks.context_ending(context);
-    kprof_variables_forget(context);
-    kprof_allocations_forget(context);
-}
-
 static void on_resource(CUpti_CallbackId id, const CUpti_ResourceData *data)
 {
-    if (id == CUPTI_CBID_RESOURCE_CU_INIT_FINISHED)
+    if (id == CUPTI_CBID_RESOURCE_CU_INIT_FINISHED) {
         target.hooks.driver_started();
-    else if (id == CUPTI_CBID_RESOURCE_CONTEXT_CREATED)
+    } else if (id == CUPTI_CBID_RESOURCE_CONTEXT_CREATED) {
         target.hooks.context_created(data->context);
-    else if (id == CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING)
-        end_context(data->context);
-    else if (id == CUPTI_CBID_RESOURCE_MODULE_LOADED)
-        note_module(data->resourceDescriptor);
-    else if (id == CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING)
+    } else if (id == CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING) {
+        target.hooks.context_ending(data->context);
+        kprof_variables_forget(data->context);
+        kprof_allocations_forget(data->context);
+    } else if (id == CUPTI_CBID_RESOURCE_MODULE_LOADED) {
+        const CUpti_ModuleResourceData *module = data->resourceDescriptor;
+        if (module)
+            kprof_modules_add(module->pCubin, module->cubinSize);
+    } else if (id == CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING) {
         kprof_profilers_note_unload();
+    }
 }
 
 static void CUPTIAPI on_callback(void *user, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void *data)

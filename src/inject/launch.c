@@ -41,13 +41,6 @@ static __thread struct {
     kprof_kernel *watched; /* this launch's, which is in no batch; NULL: none */
 } thread;
 
-static int64_t realtime_ns(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_REALTIME, &time);
-    return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
-}
-
 static void write_seen(kprof_kernel *kernel)
 {
     kprof_record record = {.type = KPROF_RECORD_SEEN};
@@ -110,10 +103,12 @@ static bool is_final(kprof_status status)
 
 static void describe(const kprof_call *call, const kprof_kernel *kernel, uint64_t position, kprof_launch_record *record)
 {
+    struct timespec now;
     record->launch = position;
     record->kernel = kernel->record.kernel;
     record->thread = syscall(SYS_gettid);
-    record->start_unix_ns = realtime_ns();
+    clock_gettime(CLOCK_REALTIME, &now);
+    record->start_unix_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
     record->mode = KPROF_REPLAY_NONE;
     kprof_engine.device->target_launch(call, record);
 }
