@@ -17,7 +17,6 @@ RECORDED = "tests/report/findings/recorded-h200.kprof"
 NOT_RECORDED = {
     "Fp64OnWeakChip": "GH100 has full FP64 units",
     "LowClock": "a program cannot ask for a throttled clock",
-    "PartialSectors": "partial_sectors_read is newer than the run",
     "SystemMemory": "no launch that reaches host memory can be repeated",
 }
 ALWAYS = {"Bottleneck"}
