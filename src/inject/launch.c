@@ -221,7 +221,7 @@ static bool choose(const kprof_call *call, const kprof_kernel *kernel, const kpr
 /* The application gets the memory that it needs. */
 static void make_space(const kprof_call *call, size_t local_bytes)
 {
-    if (kprof_engine.device->target_has_space(call, local_bytes) || atomic_load(&kprof_engine.process.matched) == 0 ||
+    if (atomic_load(&kprof_engine.process.matched) == 0 || kprof_engine.device->target_has_space(call, local_bytes) ||
         !kprof_gate_enter_exclusive(GATE_TIMEOUT_MS))
         return;
     kprof_batch_close(call->name);
@@ -469,11 +469,14 @@ static void leave_alone(const kprof_call *call)
     kprof_gate_leave_exclusive();
 }
 
-/* The application sees what it would see: it can have what kprof keeps. */
+/* The application sees what it would see: it can have what kprof keeps. A process that has settled, such as a forked
+ * child, keeps nothing, and locks may be held there for ever. */
 static void correct_free_memory(const kprof_call *call)
 {
+    if (call->failed || atomic_load(&kprof_engine.launches.settled) || atomic_load(&kprof_engine.process.matched) == 0)
+        return;
     const kprof_device *device = kprof_devices_find(call->context);
-    if (device && !call->failed)
+    if (device)
         kprof_engine.device->target_add_free(call, kprof_contexts_held_bytes(device->record.device));
 }
 

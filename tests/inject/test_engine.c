@@ -35,7 +35,8 @@ static struct {
 static size_t asked_bytes; /* of local memory, for which space was looked for last */
 
 #define HELD_BYTES 65536
-static size_t added_bytes; /* to the free memory that a call told of */
+static size_t added_bytes;  /* to the free memory that a call told of */
+static unsigned held_asked; /* how often what kprof keeps was looked for */
 
 static atomic_bool releasing; /* the counters are being given back */
 static atomic_int snapshots;  /* that are taken now */
@@ -116,6 +117,7 @@ static bool has_space(const kprof_call *call, size_t local_bytes)
 static size_t tell_held_bytes(const kprof_snapshot *snapshot)
 {
     assert_non_null(snapshot);
+    held_asked++;
     return HELD_BYTES;
 }
 
@@ -311,9 +313,16 @@ static void test_free_memory(void **state)
     kprof_launch_hooks.leave(&call);
     assert_int_equal(added_bytes, HELD_BYTES);
     assert_pending(tag);
+    held_asked = 0;
     call.failed = true;
     kprof_launch_hooks.enter(&call);
     kprof_launch_hooks.leave(&call);
+    assert_int_equal(held_asked, 0);
+    call.failed = false;
+    atomic_store(&kprof_engine.launches.settled, true); /* as in a forked child */
+    kprof_launch_hooks.leave(&call);
+    atomic_store(&kprof_engine.launches.settled, false);
+    assert_int_equal(held_asked, 0);
     assert_int_equal(added_bytes, HELD_BYTES);
     close_batch();
     assert_measured(tag);
