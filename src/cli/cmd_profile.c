@@ -220,7 +220,7 @@ static kprof_status name_report(profile *run)
     return run->report_path ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
 }
 
-/* What a report can be made of if this kprof is killed. */
+/* Write the files from which a report can be made if this kprof is killed. */
 static kprof_status prepare_recovery(const profile *run)
 {
     char seed[PATH_MAX + 32];

@@ -36,7 +36,7 @@ typedef struct part {
     const char *begin, *end;
 } part;
 
-/* Where the first `wanted` without \ before it is; `end` when there is none. */
+/* Find the first `wanted` that has no \ before it; `end` when there is none. */
 static const char *find(part in, char wanted)
 {
     for (const char *at = in.begin; at < in.end; at++) {

@@ -278,7 +278,7 @@ static CUresult set_limit(const kprof_driver_api *driver, CUfunction function, c
     return driver->cuKernelSetAttribute_(limit->attribute, value, (CUkernel)function, device);
 }
 
-/* What cannot be raised the launch itself will tell. */
+/* Leave a limit that cannot be raised: the launch then fails, and says why. */
 static void raise_limit(const kprof_driver_api *driver, CUfunction function, function_limit *limit)
 {
     CUdevice device = 0;

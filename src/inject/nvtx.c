@@ -13,7 +13,7 @@
 #define FIRST_SLOTS 256
 #define NO_RANGE    (-1) /* what NVTX returns where nothing could be pushed or popped */
 
-/* What a thread has pushed; goes with the thread. */
+/* The ranges that a thread has pushed. It is freed with the thread. */
 typedef struct kprof_nvtx_stack {
     struct kprof_nvtx_stack *next;
     pthread_mutex_t mutex;   /* only launches with --nvtx-push-pop-scope process ever make the thread wait */
@@ -381,7 +381,7 @@ int kprof_nvtx_attach(kprof_nvtx_get_table *get_table)
     return 1;
 }
 
-/* What a launch of the thread is in. */
+/* The ranges that are open around a launch. */
 typedef struct snapshot {
     kprof_nvtx_range items[KPROF_NVTX_RANGES_MAX];
     uint64_t order[KPROF_NVTX_RANGES_MAX]; /* of what is pushed */
@@ -410,7 +410,7 @@ static void add_stack(snapshot *s, const stack *from)
     }
 }
 
-/* What the thread itself has pushed comes first, lest other threads leave no space for it. */
+/* The thread's own ranges come first, lest other threads leave no space for them. */
 static void look(snapshot *s)
 {
     kprof_nvtx_state *nvtx = state();

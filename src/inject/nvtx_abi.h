@@ -1,4 +1,4 @@
-/* What NVTX and a tool agree on, as nvtx3/nvToolsExt.h and nvtx3/nvtxDetail/nvtxTypes.h have it. NVTX is in each module
+/* The interface between NVTX and a tool, as nvtx3/nvToolsExt.h and nvtx3/nvtxDetail/nvtxTypes.h have it. NVTX is in each module
  * of an application, so this never changes, and kprof builds without those headers; a test compares the two. */
 #ifndef KPROF_INJECT_NVTX_ABI_H
 #define KPROF_INJECT_NVTX_ABI_H
@@ -41,7 +41,7 @@ typedef struct kprof_nvtx_callbacks {
     int (*get_functions)(int module, kprof_nvtx_function ***out_table, unsigned *out_size);
 } kprof_nvtx_callbacks;
 
-/* What a module gives to the tool. */
+/* A module gives its tables to the tool through this function. */
 typedef const void *kprof_nvtx_get_table(uint32_t table);
 
 enum { KPROF_NVTX_ASCII = 1, KPROF_NVTX_UNICODE = 2, KPROF_NVTX_REGISTERED = 3 };
