@@ -1,5 +1,6 @@
-/* The interface between NVTX and a tool, as nvtx3/nvToolsExt.h and nvtx3/nvtxDetail/nvtxTypes.h have it. NVTX is in each module
- * of an application, so this never changes, and kprof builds without those headers; a test compares the two. */
+/* The interface between NVTX and a tool, as nvtx3/nvToolsExt.h and nvtx3/nvtxDetail/nvtxTypes.h have it. NVTX is in
+ * each module of an application, so this never changes, and kprof builds without those headers; a test compares the
+ * two. */
 #ifndef KPROF_INJECT_NVTX_ABI_H
 #define KPROF_INJECT_NVTX_ABI_H
 
