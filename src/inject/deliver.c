@@ -10,6 +10,7 @@
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 void kprof_deliver_reason(const char *reason)
@@ -55,9 +56,29 @@ void kprof_deliver(const kprof_chip_metrics *metrics, const kprof_evaluation *e,
     batch->listener->done(record, incomplete && !*reason ? NOT_IN_GRAPHS : reason);
 }
 
+/* Is the duration, or a share of elapsed time, among the values? */
+static bool tells_time(const kprof_chip_metrics *metrics)
+{
+    static const char *const marks[] = {"elapsed", "per_second", "time_duration"};
+    for (size_t i = 0; i < metrics->metrics.count; i++)
+        for (size_t m = 0; m < sizeof marks / sizeof *marks; m++)
+            if (strstr(metrics->metrics.items[i], marks[m]))
+                return true;
+    return false;
+}
+
+/* Figures: docs/data/range-gap.csv. */
+#define BEGINS_EARLY                                                                                                   \
+    "the range of the launch begins before its kernel, by 2 to 18 us on an H200, so its time is too long and shares "  \
+    "of elapsed time are too small"
+
 void kprof_deliver_all(uint32_t passes)
 {
     kprof_open_batch *batch = &kprof_engine.batch;
+    bool is_early = !batch->automatic && tells_time(batch->metrics);
+    char reason[sizeof batch->note + sizeof BEGINS_EARLY + 2];
+    snprintf(reason, sizeof reason, "%s%s%s", batch->note, is_early && batch->note[0] ? "; " : "",
+             is_early ? BEGINS_EARLY : "");
     for (size_t i = 0; i < batch->evaluations.count; i++) {
         const kprof_evaluation *evaluation = &batch->evaluations.items[i];
         if (evaluation->launch >= batch->replay_count)
@@ -67,7 +88,7 @@ void kprof_deliver_all(uint32_t passes)
             record->mode = KPROF_REPLAY_BATCH;
             record->pass_count = passes;
         }
-        kprof_deliver(batch->metrics, evaluation, record, batch->note);
+        kprof_deliver(batch->metrics, evaluation, record, reason);
     }
     for (size_t i = batch->replay_count; i < batch->count; i++)
         if (batch->launches[i].chosen)

@@ -324,6 +324,32 @@ class HostMemory(Case):
         self.assertIn(why, reason)
 
 
+class Ranges(Case):
+    """A range that the host pushes begins before its kernel, so the report says that the time is too long."""
+
+    EARLY = "the range of the launch begins before its kernel"
+
+    def expect_reasons(self, options, others, expected):
+        steps = [f"launch={VECTOR_ADD}", f"launch=_Z5otherPf*{others}", f"launch={VECTOR_ADD}"]
+        run = self.kprof("--injection-path", INJECTION, "-o", "run", "--cache-control", "none", "-k", "vectorAdd",
+                         *options, APP, *steps)
+        self.assert_run(run, 0)
+        rows = self.query("run.kprof", "SELECT reason FROM launch ORDER BY id")
+        self.assertEqual([reason[:len(self.EARLY)] for reason, in rows], [expected] * 2)
+
+    def test_own_run(self):
+        self.expect_reasons(["--metrics", METRIC], 1, self.EARLY)
+
+    def test_own_run_without_times(self):
+        self.expect_reasons(["--metrics", "dram__bytes.sum"], 1, "")
+
+    def test_replay(self):
+        self.expect_reasons(["--set", "default"], 1, "")
+
+    def test_replay_of_many_other_kernels(self):
+        self.expect_reasons(["--set", "default"], 40, self.EARLY)
+
+
 class Multiplexing(Case):
     """Launches that are not repeated: each is measured in one pass, and several of them make up a sample."""
 
