@@ -186,8 +186,9 @@ static kprof_status begin(size_t ranges)
         batch->context->small_batches = 0; /* batches are measured in it, too, until samples are complete */
     size_t usual = kprof_capacity_choose(batch->context);
     if (ranges > KPROF_BATCH_MOST_LAUNCHES)
-        return kprof_fail(KPROF_NOT_COLLECTED, "the graph has %zu chosen kernels, and a batch holds %d at most", ranges,
-                          KPROF_BATCH_MOST_LAUNCHES);
+        return kprof_fail(KPROF_NOT_COLLECTED,
+                          "the graph has %zu chosen kernels, and a batch holds %d at most; -k or -c chooses fewer",
+                          ranges, KPROF_BATCH_MOST_LAUNCHES);
     batch->capacity = ranges > usual ? ranges : usual;
     batch->least_ranges = ranges;
     return kprof_passes_begin();

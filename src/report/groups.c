@@ -157,6 +157,8 @@ static kprof_status count_single(kprof_groups *groups, kprof_group *group, const
     group->launches++;
     group->samples += source_of(launch) == KPROF_SOURCE_SAMPLES && launch->measured > 0;
     group->not_measured += kprof_model_is_missing(launch);
+    if (launch->measured > 0 && *launch->reason && group->noted++ == 0)
+        group->note = strdup(launch->reason);
     kprof_rollup_add(groups->rollup, launch->values, group->totals);
     if (count > 0)
         mark_disagreeing(groups, group, launch);
@@ -223,6 +225,7 @@ void kprof_groups_free(kprof_groups *groups)
     for (size_t i = 0; i < groups->count; i++) {
         free(groups->items[i].totals);
         free(groups->items[i].durations);
+        free(groups->items[i].note);
         free(groups->items[i].key);
     }
     free(groups->items);

@@ -19,6 +19,8 @@ typedef struct kprof_group {
     kprof_value_source source;
     uint64_t launches, not_measured, samples;
     uint64_t disagreeing;       /* launches, or samples */
+    uint64_t noted;             /* launches that were measured, with a note on how */
+    char *note;                 /* of the first of them; NULL: there is none */
     kprof_rollup_total *totals; /* [metric_count] */
     double *durations;          /* [duration_count], in ns: of launches, or of samples */
     size_t duration_count;

@@ -107,6 +107,11 @@ static void find_warnings(brief *out)
                  (unsigned long long)group->launches);
         warn(out, text);
     }
+    if (group->note) {
+        snprintf(text, sizeof text, "%llu of %llu: %s", (unsigned long long)group->noted,
+                 (unsigned long long)group->launches, group->note);
+        warn(out, text);
+    }
     if (group->disagreeing > 0) {
         const bool are_samples = group->source == KPROF_SOURCE_SAMPLES;
         snprintf(text, sizeof text, "passes disagree in %llu of %llu %s", (unsigned long long)group->disagreeing,

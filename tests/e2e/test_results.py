@@ -1572,26 +1572,6 @@ class Progress(Case):
         self.assertGreater(shown.rindex("vectorAdd"), cleared)
         self.assertTrue(re.search(r"\033\[[0-9;]*m", shown[cleared:]), "results on a terminal are coloured")
 
-    def test_brief_is_filled(self):
-        """A run for the brief page collects all that it tells, and prints that alone: a document for each kernel."""
-        run = self.kprof("--injection-path", INJECTION, "--brief", "--json", APP, "say=from the application",
-                         f"launch={VECTOR_ADD}*10", f"launch={SCALE}*10")
-        self.assert_run(run, 0)
-        documents = [json.loads(line) for line in run.out.splitlines()]
-        self.assertEqual([document["launches"] for document in documents], [10, 10])
-        may_be_missing = {"group", "gain_pct"}
-        for document, line in zip(documents, run.out.splitlines()):
-            self.assertLessEqual(len(line), 2048)
-            missing = {key for key, value in document.items() if value in (None, [])} - may_be_missing - {"warnings"}
-            self.assertEqual(missing, set())
-            self.assertEqual(len(document["stalls"]), 3)
-
-    def test_brief_text(self):
-        run = self.kprof("--injection-path", INJECTION, "--brief", "--log-file", "stdout", APP, f"launch={VECTOR_ADD}")
-        self.assert_run(run, 0)
-        self.assertLessEqual(len(run.out.splitlines()), 16)
-        self.assertIn("  Limited by  ", run.out)
-
     def test_quiet(self):
         self.assertNotIn("\rkprof:", self.on_terminal("-q", "--log-file", self.path("text"), ms=300))
 
