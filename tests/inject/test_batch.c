@@ -20,7 +20,8 @@ static struct {
     atomic_int launch_s; /* it takes so long */
     atomic_int wait_s;   /* the wait after it does */
     atomic_bool fails;
-    atomic_bool network; /* a network card may write memory */
+    atomic_bool not_kept; /* what the next transfer brought cannot be kept; whatever was repeated */
+    atomic_bool network;  /* a network card may write memory */
 } faults;
 
 static pthread_t own_thread;
@@ -42,6 +43,12 @@ static kprof_status run_operation(const kprof_operation *operation, kprof_snapsh
             return kprof_fail(KPROF_INTERNAL, "the driver fails (test)");
     }
     return sim_device.operation_run(operation, snapshot);
+}
+
+static kprof_status operation_returned(kprof_operation *operation)
+{
+    kprof_status status = sim_device.operation_returned(operation);
+    return atomic_exchange(&faults.not_kept, false) ? kprof_fail(KPROF_NO_MEMORY, "no memory (test)") : status;
 }
 
 static kprof_status start_pass(kprof_profiler *profiler)
@@ -68,6 +75,7 @@ static int start_faulty(void **state)
     own_thread = pthread_self();
     device = sim_device;
     device.operation_run = run_operation;
+    device.operation_returned = operation_returned;
     device.target_capturing = is_capturing;
     device.target_synchronize = synchronize;
     device.profiler_start = start_pass;
@@ -83,6 +91,7 @@ static int mend(void **state)
     atomic_store(&faults.launch_s, 0);
     atomic_store(&faults.wait_s, 0);
     atomic_store(&faults.fails, false);
+    atomic_store(&faults.not_kept, false);
     atomic_store(&faults.network, false);
     repeated = 0;
     return 0;
@@ -327,6 +336,21 @@ static void test_transfers_from_and_to_the_host(void **state)
     assert_measured(third);
 }
 
+/* A replay would not find what the launch behind the copy had. */
+static void test_copy_from_the_host_that_cannot_be_kept(void **state)
+{
+    (void)state;
+    unsigned first = launch(SIM_ADD);
+    atomic_store(&faults.not_kept, true);
+    do_call((sim_step){.op = SIM_COPY_IN, .a = SLOT, .value = 7});
+    close_batch();
+    assert_int_equal(repeated, 0);
+    assert_report(first, 0, "what came from the host could not be kept");
+    unsigned later = launch(SIM_ADD);
+    close_batch();
+    assert_measured(later);
+}
+
 static pthread_barrier_t barrier;
 
 /* A call that loads code, say, and takes its time. */
@@ -545,6 +569,7 @@ int main(void)
         cmocka_unit_test_teardown(test_dear_batch_that_has_been_open_for_long, mend),
         cmocka_unit_test_teardown(test_transfer_between_launches, mend),
         cmocka_unit_test_teardown(test_transfers_from_and_to_the_host, mend),
+        cmocka_unit_test_teardown(test_copy_from_the_host_that_cannot_be_kept, mend),
         cmocka_unit_test_teardown(test_allocation_beside_another_thread, mend),
         cmocka_unit_test_teardown(test_close_beside_another_thread, mend),
         cmocka_unit_test_teardown(test_memory_that_is_shared_later, mend),

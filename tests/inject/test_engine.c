@@ -384,6 +384,24 @@ static void test_late_kernel_that_is_watched(void **state)
     assert_measured(launch_after_late_work());
 }
 
+/* It may have waited for the launch in another stream, which a replay would come to only after it. */
+static void test_late_kernel_before_another_stream(void **state)
+{
+    (void)state;
+    const sim_step other = {
+        .op = SIM_LAUNCH, .stream = 1, .kernel = SIM_MOVE, .a = SLOT, .b = SLOT, .tag = last_tag + 2};
+    unsigned tag = launch(SIM_DICE);
+    assert_int_equal(other.tag, tag + 1);
+    last_tag++;
+    atomic_store(&faults.slow, true);
+    do_call(other);
+    bool waited = !atomic_exchange(&faults.slow, false);
+    wait_ms(LATE_MS);
+    close_batch();
+    assert_true(waited);
+    assert_unmeasured(tag, "the GPU's work did not end within 1 s");
+}
+
 /* As another process of the run that wants the counters does. */
 static int want_counters(void)
 {
@@ -426,6 +444,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_network_card_that_comes_later, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_late_kernel, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_late_kernel_that_is_watched, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_late_kernel_before_another_stream, set_up, tear_down),
         /* the last: nothing is measured after */
         cmocka_unit_test_setup_teardown(test_end_while_counters_are_given_back, set_up, tear_down),
     };
