@@ -346,6 +346,9 @@ class Ranges(Case):
     def test_replay(self):
         self.expect_reasons(["--set", "default"], 1, "")
 
+    def test_replay_of_more_kernels_than_were_asked_for(self):
+        self.expect_reasons(["--set", "default", "-c", "2"], 20, "")
+
     def test_replay_of_many_other_kernels(self):
         self.expect_reasons(["--set", "default"], 40, self.EARLY)
 

@@ -337,7 +337,8 @@ static size_t profiler_capacity(kprof_profiler *profiler, size_t bytes)
 static kprof_status begin(kprof_profiler *profiler, size_t ranges, bool proved)
 {
     check_current(profiler->context);
-    bool many = ranges > sim.capacity + proved || (sim.most_launches > 0 && ranges > sim.most_launches + proved);
+    size_t most = sim.most_launches > 0 && !profiler->automatic ? sim.most_launches : sim.capacity;
+    bool many = ranges > sim.capacity + proved || ranges > most + proved;
     if (profiler->state == STARTED || ranges == 0 || many)
         sim_violation("a measurement of %zu ranges begins in state %d", ranges, (int)profiler->state);
     if (has_fault())
