@@ -350,8 +350,11 @@ static void make_lines(const brief *of, brief_lines *out)
     kprof_strbuf_puts(&out->items[LINE_LAUNCHES], " of the time");
     put_duration(row, &out->items[LINE_DURATION]);
     if (*of->limit) {
-        kprof_strbuf_printf(&out->items[LINE_VERDICT], "%s%s%s", of->class, *of->class ? ": " : "", of->limit);
-        put_value(&out->items[LINE_VERDICT], ", ", of->limit_pct, "%");
+        /* Of a kernel that waits, say, no unit is the limit. */
+        const bool is_unit = strcmp(of->class, of->limit) != 0;
+        kprof_strbuf_printf(&out->items[LINE_VERDICT], "%s%s%s", is_unit ? of->class : "",
+                            is_unit && *of->class ? ": " : "", of->limit);
+        put_value(&out->items[LINE_VERDICT], is_unit ? ", " : "; busiest unit at ", of->limit_pct, "%");
         put_value(&out->items[LINE_VERDICT], " of the peak; headroom ", headroom_pct(of), "%");
     }
     put_value(&out->items[LINE_THROUGHPUT], "compute ", row->compute_pct, "%");

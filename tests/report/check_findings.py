@@ -29,7 +29,7 @@ LIMITS = {"dram_bound_sum": "DRAM bandwidth", "uncoalesced_read": "DRAM bandwidt
           "shared_bank_conflicts": "L1 data pipe", "barrier_waits": "barriers", "atomic_one_address": "atomics",
           "empty_kernel": "launch overhead", "grid_smaller_than_gpu": "launch size", "sleeping_wait": "latency",
           "dependent_chain": "launch size", "many_branches": "launch size", "fence_once": "launch size",
-          "fence_each_store": "latency", "dependent_shared_loads": "latency", "dram_few_channels": "launch size",
+          "fence_each_store": "latency", "dependent_shared_loads": "latency", "dram_few_channels": "launch size", "sm_imbalance": "unequal SMs",
           "coalesced_read": "latency", "l2_hits": "latency", "pipe_xu": "XU pipe (special functions, conversions)",
           "pipe_fp64": "FP64 pipe", "matmul_half_without_tensor_cores": "L1 data pipe"}
 STALLS = {"dependent_loads": "Long Scoreboard", "dependent_shared_loads": "Short Scoreboard",
@@ -113,6 +113,17 @@ def faults_of_verdicts(launches):
             yield f"the top stall of {kernel} is {found}, not {stall}"
 
 
+def faults_of_words(source, kprof):
+    """Units with plural names are in sentences that suit these, and no line says its first words twice."""
+    for page in ("summary", "brief", "details"):
+        done = subprocess.run([kprof, "report", source / RECORDED, "--page", page, "--width", "200"],
+                              capture_output=True, text=True, timeout=60, check=True)
+        for line in done.stdout.splitlines():
+            if re.search(r"\b(slots|cores|banks|requests|atomics) (is|has|works)\b|issue slots, .* its peak", line) or \
+               re.search(r"Limited by +([a-z ]+): \1,", line):
+                yield f"--page {page}: {line.strip()}"
+
+
 def main(source, kprof):
     wrong = list(faults_of_labels(source))
     if wrong:
@@ -122,7 +133,7 @@ def main(source, kprof):
         print(f"skipped: {RECORDED} has not been recorded; tests/gpu/run.sh findings makes it")
         return 77
     launches = read_launches(source, kprof)
-    faults = [*faults_of_table(source, launches), *faults_of_verdicts(launches)]
+    faults = [*faults_of_table(source, launches), *faults_of_verdicts(launches), *faults_of_words(source, kprof)]
     print(f"{len(launches)} kernels, {len(faults)} faults", *faults, sep="\n")
     return 1 if faults else 0
 
