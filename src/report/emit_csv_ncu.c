@@ -29,8 +29,8 @@ static void put_unit(kprof_csv_line *row, const char *base)
 /* The names of a launch's columns; or as many empty ones. */
 static void put_launch_columns(kprof_csv *csv, bool are_empty)
 {
-    const char *const *const parts[] = {
-        process_columns, csv->base.launches.model->has_nvtx ? nvtx_columns : NULL, launch_columns};
+    const char *const *const parts[] = {process_columns, csv->base.launches.model->has_nvtx ? nvtx_columns : NULL,
+                                        launch_columns};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         for (const char *const *name = parts[i]; name && *name; name++)
             kprof_csv_text(&csv->row, are_empty ? "" : *name);
