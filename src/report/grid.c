@@ -370,15 +370,16 @@ static void print_folded(const kprof_grid *grid, kprof_output *out, const grid_l
 {
     kprof_strbuf line = KPROF_STRBUF_INIT;
     for (size_t i = 0; i < layout->column_count; i++) {
-        const char *unit = text_at(grid, cells[i].unit), *mark = mark_of(&cells[i]);
-        if (!is_folded(grid, layout, i) || cells[i].is_missing)
+        const char *text = text_at(grid, cells[i].text), *unit = text_at(grid, cells[i].unit);
+        const char *mark = mark_of(&cells[i]);
+        if (!is_folded(grid, layout, i) || cells[i].is_missing || *text == '\0')
             continue;
         if (grid->folds[i] == KPROF_FOLD_TEXT)
-            print_note(grid, out, layout, text_at(grid, cells[i].text));
+            print_note(grid, out, layout, text);
         else
             kprof_strbuf_printf(&line, "%s%s %s%s%s%s%s", line.length ? ", " : "",
-                                grid->headers[i] ? grid->headers[i] : "", text_at(grid, cells[i].text),
-                                *unit ? " " : "", unit, *mark ? " " : "", mark);
+                                grid->headers[i] ? grid->headers[i] : "", text, *unit ? " " : "", unit,
+                                *mark ? " " : "", mark);
     }
     if (line.length && !line.failed)
         print_note(grid, out, layout, line.data);
