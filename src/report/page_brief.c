@@ -109,9 +109,12 @@ static void find_warnings(brief *out)
     }
     if (group->disagreeing > 0) {
         const bool are_samples = group->source == KPROF_SOURCE_SAMPLES;
-        snprintf(text, sizeof text, "passes disagree in %llu of %llu %s", (unsigned long long)group->disagreeing,
-                 (unsigned long long)(are_samples ? group->samples : group->launches),
-                 are_samples ? "samples" : "launches");
+        const uint64_t count = are_samples ? group->samples : group->launches;
+        snprintf(text, sizeof text, "passes disagree in %llu of %llu %s%s", (unsigned long long)group->disagreeing,
+                 (unsigned long long)count, are_samples ? "sample" : "launch",
+                 count == 1    ? ""
+                 : are_samples ? "s"
+                               : "es");
         warn(out, text);
     }
     if (group->source == KPROF_SOURCE_SAMPLES) {
