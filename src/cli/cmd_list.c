@@ -65,7 +65,7 @@ static kprof_status list_sets(const kprof_options *options, kprof_listing *listi
         {.key = "chip", .label = "Chip"},
         {.key = "metrics", .label = "Metrics", .type = KPROF_FIELD_INTEGER, .missing = "n/a"},
         {.key = "passes", .label = "Passes", .type = KPROF_FIELD_INTEGER, .missing = "n/a"},
-        {.key = "sections", .label = "Sections"},
+        {.key = "sections", .label = "Sections", .folds = true},
         {0},
     };
     kprof_chips chips = {0};
@@ -135,7 +135,7 @@ static kprof_status list_sections(const kprof_options *options, kprof_listing *l
 {
     static const kprof_listing_column columns[] = {
         {.key = "section", .label = "Section"},
-        {.key = "name", .label = "Name"},
+        {.key = "name", .label = "Name", .folds = true},
         {.key = "sets", .label = "Sets"},
         {0},
     };
@@ -143,8 +143,8 @@ static kprof_status list_sections(const kprof_options *options, kprof_listing *l
         {.key = "section", .label = "Section"},
         {.key = "name", .label = "Name"},
         {.key = "sets", .label = "Sets", .missing = "-"},
-        {.key = "metric", .label = "Metric", .missing = "-"},
-        {.key = "help", .label = "Help"},
+        {.key = "metric", .label = "Metric", .missing = "-", .folds = true},
+        {.key = "help", .label = "Help", .folds = true},
         {0},
     };
     kprof_catalog *catalog = NULL;
@@ -159,9 +159,12 @@ static kprof_status list_sections(const kprof_options *options, kprof_listing *l
 static kprof_status list_findings(const kprof_options *options, kprof_listing *listing)
 {
     static const kprof_listing_column columns[] = {
-        {.key = "finding", .label = "Finding"},       {.key = "name", .label = "Name"},
-        {.key = "section", .label = "Section"},       {.key = "confidence", .label = "Confidence"},
-        {.key = "help", .label = "When it is found"}, {0},
+        {.key = "finding", .label = "Finding"},
+        {.key = "name", .label = "Name", .folds = true},
+        {.key = "section", .label = "Section"},
+        {.key = "confidence", .label = "Confidence"},
+        {.key = "help", .label = "When it is found", .folds = true},
+        {0},
     };
     kprof_catalog *catalog = NULL;
     kprof_finding_list findings = {NULL, 0};
@@ -215,8 +218,8 @@ static kprof_status list_aliases(const kprof_options *options, kprof_listing *li
         {.key = "alias", .label = "Alias"},
         {.key = "of", .label = "Of"},
         {.key = "chip", .label = "Chip", .missing = "any"},
-        {.key = "help", .label = "Help", .missing = "-"},
-        {.key = "metric", .label = "Metric", .missing = "n/a"},
+        {.key = "help", .label = "Help", .missing = "-", .folds = true},
+        {.key = "metric", .label = "Metric", .missing = "n/a", .folds = true},
         {0},
     };
     kprof_chips chips = {0};
@@ -282,7 +285,7 @@ static kprof_status query_metrics(const kprof_options *options, kprof_listing *l
         {.key = "metric", .label = "Metric"},
         {.key = "kind", .label = "Kind"},
         {.key = "unit", .label = "Unit", .missing = "-"},
-        {.key = "description", .label = "Description"},
+        {.key = "description", .label = "Description", .folds = true},
         {0},
     };
     kprof_chips chips = {0};

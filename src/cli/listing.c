@@ -44,6 +44,7 @@ static kprof_status print_listing(const kprof_page_context *context)
         const kprof_listing_column *column = &columns[record.count];
         fields[record.count] = kprof_field_text(column->key, column->label, NULL);
         fields[record.count].type = column->type;
+        fields[record.count].folds = fields[record.count].plain = column->folds;
     }
     emitter->ops->list_begin(emitter, &(kprof_emit_list){"list", "List", KPROF_LIST_ALONE, false});
     emitter->ops->columns(emitter, &record);

@@ -11,6 +11,7 @@ typedef struct kprof_listing_column {
     const char *key, *label; /* for programs and for people */
     kprof_field_type type;   /* text or integer */
     const char *missing;     /* people see this, and programs nothing, where a cell is ""; NULL: it is an empty text */
+    bool folds;              /* a long text, which people see below its row where the columns are too wide */
 } kprof_listing_column;
 
 typedef struct kprof_listing {

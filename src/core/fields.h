@@ -218,6 +218,8 @@
     X(product(launch->cluster), VALUE, "launch__cluster_size", "",                                                     \
       "blocks of a cluster; 0: launched without clusters")                                                             \
     X(product(launch->grid), VALUE, "launch__grid_size", "", "blocks of the grid")                                     \
+    X(occupancy.limit_barriers, VALUE, "launch__occupancy_limit_barriers", "block",                                    \
+      "blocks resident on an SM as its barriers allow; not known where something else allows as few")                  \
     X(occupancy.limit_blocks, VALUE, "launch__occupancy_limit_blocks", "block",                                        \
       "blocks resident on an SM as its number of block slots allows")                                                  \
     X(occupancy.limit_registers, VALUE, "launch__occupancy_limit_registers", "block",                                  \

@@ -416,6 +416,12 @@ kprof_emit_field kprof_field_plain(kprof_emit_field field)
     return field;
 }
 
+kprof_emit_field kprof_field_folding(kprof_emit_field field)
+{
+    field.folds = true;
+    return field;
+}
+
 kprof_emit_field kprof_field_signed(kprof_emit_field field)
 {
     field.is_signed = true;

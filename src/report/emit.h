@@ -69,6 +69,7 @@ typedef struct kprof_emit_field {
     bool plain;          /* a heading gives it without its label */
     bool disagrees;      /* as of a metric: it, or what it is the label of */
     bool is_signed;      /* people see a plus before a number above 0 */
+    bool folds;          /* text shows it below its row where the table is too wide; a plain one without its label */
 } kprof_emit_field;
 typedef struct kprof_emit_record {
     const kprof_emit_field *fields;
@@ -180,6 +181,7 @@ kprof_emit_field kprof_field_with_unit(kprof_emit_field field, const char *unit)
 kprof_emit_field kprof_field_shortened(kprof_emit_field field, const char *short_text);
 kprof_emit_field kprof_field_plain(kprof_emit_field field);
 kprof_emit_field kprof_field_signed(kprof_emit_field field);
+kprof_emit_field kprof_field_folding(kprof_emit_field field);
 /* Is its value missing? */
 bool kprof_field_is_missing(const kprof_emit_field *field);
 /* The value of a REAL as people read it; "n/a" if it is missing. */

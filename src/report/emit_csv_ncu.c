@@ -1,5 +1,6 @@
 /* CSV as `ncu --csv` writes it: its columns, its units, every field quoted, numbers with commas. Metrics of sections
  * stand in rows of their own, all metrics of a launch in one. Lists that ncu does not have look as in plain CSV. */
+#include "core/nvtx.h"
 #include "report/csv.h"
 #include "report/number.h"
 #include "report/units.h"
@@ -7,9 +8,13 @@
 #include <math.h>
 #include <string.h>
 
-static const char *const launch_columns[] = {"ID",          "Process ID", "Process Name", "Host Name",
-                                             "Kernel Name", "Context",    "Stream",       "Block Size",
-                                             "Grid Size",   "Device",     "CC",           NULL};
+static const char *const process_columns[] = {"ID", "Process ID", "Process Name", "Host Name", NULL};
+/* Of a report with NVTX ranges alone, as of a run of ncu with --nvtx. */
+static const char *const nvtx_columns[] = {"thread Domain:Push/Pop_Range:PL_Type:PL_Value:CLR_Type:Color:Msg_Type:Msg",
+                                           "Id:Domain:Start/Stop_Range:PL_Type:PL_Value:CLR_Type:Color:Msg_Type:Msg",
+                                           NULL};
+static const char *const launch_columns[] = {"Kernel Name", "Context", "Stream", "Block Size",
+                                             "Grid Size",   "Device",  "CC",     NULL};
 static const char *const metric_columns[] = {"Section Name", "Metric Name", "Metric Unit", "Metric Value", NULL};
 static const char *const rule_columns[] = {
     "Rule Name", "Rule Type", "Rule Description", "Estimated Speedup Type", "Estimated Speedup", NULL};
@@ -21,11 +26,21 @@ static void put_unit(kprof_csv_line *row, const char *base)
     kprof_csv_put_text(row, unit);
 }
 
+/* The names of a launch's columns; or as many empty ones. */
+static void put_launch_columns(kprof_csv *csv, bool are_empty)
+{
+    const char *const *const parts[] = {process_columns, csv->base.launches.model->has_nvtx ? nvtx_columns : NULL,
+                                        launch_columns};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        for (const char *const *name = parts[i]; name && *name; name++)
+            kprof_csv_text(&csv->row, are_empty ? "" : *name);
+    }
+}
+
 /* Row 2 of launches with all metrics: units below the metrics, nothing below the rest. */
 static void put_units_row(kprof_csv *csv)
 {
-    for (const char *const *name = launch_columns; *name; name++)
-        kprof_csv_text(&csv->row, "");
+    put_launch_columns(csv, true);
     for (size_t i = 0; i < csv->base.launches.column_count; i++) {
         put_unit(&csv->row, csv->base.launches.columns[i].unit);
         kprof_csv_put_comma(&csv->row);
@@ -38,7 +53,7 @@ static void ncu_launches_begin(kprof_emitter *emitter)
     kprof_csv *csv = kprof_csv_of(emitter);
     const kprof_emit_launches *launches = &emitter->launches;
     kprof_csv_begin_launches(csv);
-    kprof_csv_names(&csv->row, launch_columns);
+    put_launch_columns(csv, false);
     if (launches->in_sections)
         kprof_csv_names(&csv->row, metric_columns);
     if (launches->in_sections && emitter->options->findings)
@@ -63,6 +78,34 @@ static void put_quoted_shape(kprof_csv_line *row, const kprof_launch_record *lau
         kprof_strbuf_printf(&row->text, "\"(%u, %u, %u)\",", shape[0], shape[1], shape[2]);
 }
 
+/* The ranges that were pushed, or those that were started, each as ncu quotes it: "domain:range:none:none..." with the
+ * outermost first. kprof keeps no payload, colour or message. */
+static void put_ranges(kprof_csv_line *row, const kprof_nvtx_parsed *ranges, bool are_started)
+{
+    kprof_strbuf text = KPROF_STRBUF_INIT;
+    for (size_t i = 0; i < ranges->count; i++) {
+        const kprof_nvtx_range *range = &ranges->items[i];
+        if (range->is_started == are_started)
+            kprof_strbuf_printf(&text, "%s\"%s:%s:none:none:none:none:none:none\"", text.length ? "  " : "",
+                                *range->domain ? range->domain : "<default domain>", range->name);
+    }
+    row->text.failed = row->text.failed || text.failed;
+    kprof_csv_text(row, text.length && !text.failed ? text.data : "");
+    kprof_strbuf_free(&text);
+}
+
+static void put_nvtx(kprof_csv_line *row, const char *text)
+{
+    kprof_nvtx_parsed ranges;
+    if (!kprof_nvtx_parse_text(text ? text : "", &ranges)) {
+        row->text.failed = true;
+        return;
+    }
+    put_ranges(row, &ranges, false);
+    put_ranges(row, &ranges, true);
+    kprof_nvtx_parsed_free(&ranges);
+}
+
 static void ncu_launch_begin(kprof_emitter *emitter, const kprof_model_launch *launch)
 {
     kprof_csv_line *row = &kprof_csv_of(emitter)->prefix;
@@ -71,6 +114,8 @@ static void ncu_launch_begin(kprof_emitter *emitter, const kprof_model_launch *l
     put_quoted_integer(row, (uint64_t)launch->process->pid);
     kprof_csv_text(row, launch->process->name);
     kprof_csv_text(row, launch->process->host);
+    if (emitter->launches.model->has_nvtx)
+        put_nvtx(row, launch->record.nvtx);
     kprof_csv_text(row, kprof_model_kernel_name(launch->kernel, emitter->options->kernel_base));
     put_quoted_integer(row, launch->record.context);
     put_quoted_integer(row, launch->record.stream);

@@ -947,6 +947,7 @@ static void put_field(kprof_emitter *emitter, kprof_grid *grid, const kprof_emit
     char number[KPROF_NUMBER_SIZE];
     if (kprof_field_is_missing(field)) {
         kprof_grid_add(grid, field->missing ? field->missing : "n/a", "");
+        kprof_grid_miss(grid);
     } else if (field->type == KPROF_FIELD_TEXT) {
         kprof_grid_add(grid, field->short_text ? field->short_text : field->text, "");
     } else if (field->type == KPROF_FIELD_INTEGER) {
@@ -989,20 +990,25 @@ static void begin_rows(text_emitter *text, const kprof_emit_record *record)
 {
     char kinds[KPROF_GRID_COLUMNS_MAX + 1];
     const char *headers[KPROF_GRID_COLUMNS_MAX];
+    kprof_grid_fold folds[KPROF_GRID_COLUMNS_MAX];
     size_t count = 0;
     for (size_t i = 0; i < record->count && count < KPROF_GRID_COLUMNS_MAX; i++) {
-        if (record->fields[i].role != KPROF_ROLE_SHOWN)
+        const kprof_emit_field *field = &record->fields[i];
+        if (field->role != KPROF_ROLE_SHOWN)
             continue;
-        headers[count] = record->fields[i].label;
-        kinds[count++] = record->fields[i].type == KPROF_FIELD_TEXT ? 't' : 'n';
+        headers[count] = field->label;
+        folds[count] = !field->folds ? KPROF_FOLD_NEVER : field->plain ? KPROF_FOLD_TEXT : KPROF_FOLD_LABELS;
+        kinds[count++] = field->type == KPROF_FIELD_TEXT ? 't' : 'n';
     }
     kinds[count] = '\0';
     kprof_grid_free(&text->rows);
     text->rows = kprof_grid_make(kinds);
     text->rows.width = text->base.options->width;
     text->rows.wraps = true;
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
         text->rows.headers[i] = headers[i];
+        text->rows.folds[i] = folds[i];
+    }
 }
 
 static void text_list_begin(kprof_emitter *emitter, const kprof_emit_list *list)

@@ -11,6 +11,7 @@
 #define KEY_INDENT    2  /* of the further lines of a key */
 #define NOTE_INDENT   2
 #define WRAP_WIDTH    20 /* of a column whose texts are broken, at least */
+#define FOLD_WIDTH    40 /* with less room for a long text, its column is folded if it can be */
 
 /* A text below a row. */
 struct kprof_grid_note_text {
@@ -55,6 +56,12 @@ void kprof_grid_add(kprof_grid *grid, const char *text, const char *unit)
         return;
     }
     grid->cells[grid->cell_count++] = cell;
+}
+
+void kprof_grid_miss(kprof_grid *grid)
+{
+    if (grid->cell_count > 0)
+        grid->cells[grid->cell_count - 1].is_missing = true;
 }
 
 void kprof_grid_mark(kprof_grid *grid)
@@ -202,11 +209,19 @@ static void put_aligned(grid_line *line, const char *text, size_t width, bool is
 typedef struct grid_layout {
     column_width widths[KPROF_GRID_COLUMNS_MAX];
     size_t column_count, indent;
+    bool is_folded;  /* the columns that can be */
     size_t from, to; /* the columns of the block that is being printed, beside the key columns */
 } grid_layout;
 
+static bool is_folded(const kprof_grid *grid, const grid_layout *layout, size_t column)
+{
+    return layout->is_folded && grid->folds[column] != KPROF_FOLD_NEVER;
+}
+
 static bool is_in_block(const kprof_grid *grid, const grid_layout *layout, size_t column)
 {
+    if (is_folded(grid, layout, column))
+        return false;
     return column < grid->key_count || (column >= layout->from && column < layout->to);
 }
 
@@ -329,18 +344,46 @@ static void print_row(const kprof_grid *grid, kprof_output *out, const grid_layo
         print_key_rest(grid, out, layout, kprof_text_next_line(text_at(grid, cells[key].text), widths[key].text));
 }
 
-static void print_notes(const kprof_grid *grid, kprof_output *out, const grid_layout *layout, size_t cells)
+/* A text below a row. */
+static void print_note(const kprof_grid *grid, kprof_output *out, const grid_layout *layout, const char *text)
 {
     const size_t indent = layout->indent + NOTE_INDENT;
     const size_t room = grid->width > indent ? grid->width - indent : SIZE_MAX;
-    for (size_t i = 0; i < grid->note_count; i++) {
-        for (const char *text = grid->notes[i].text; grid->notes[i].cells_before == cells && *text;
-             text = kprof_text_next_line(text, room)) {
-            kprof_output_repeat(out, ' ', indent);
-            kprof_output_put(out, text, kprof_text_line(text, room));
-            kprof_output_puts(out, "\n");
-        }
+    for (; *text; text = kprof_text_next_line(text, room)) {
+        kprof_output_repeat(out, ' ', indent);
+        kprof_output_put(out, text, kprof_text_line(text, room));
+        kprof_output_puts(out, "\n");
     }
+}
+
+static void print_notes(const kprof_grid *grid, kprof_output *out, const grid_layout *layout, size_t cells)
+{
+    for (size_t i = 0; i < grid->note_count; i++) {
+        if (grid->notes[i].cells_before == cells)
+            print_note(grid, out, layout, grid->notes[i].text);
+    }
+}
+
+/* The folded columns of a row: long texts, then "Minimum 1 us, Maximum 2 us". */
+static void print_folded(const kprof_grid *grid, kprof_output *out, const grid_layout *layout,
+                         const kprof_grid_cell *cells)
+{
+    kprof_strbuf line = KPROF_STRBUF_INIT;
+    for (size_t i = 0; i < layout->column_count; i++) {
+        const char *text = text_at(grid, cells[i].text), *unit = text_at(grid, cells[i].unit);
+        const char *mark = mark_of(&cells[i]);
+        if (!is_folded(grid, layout, i) || cells[i].is_missing || *text == '\0')
+            continue;
+        if (grid->folds[i] == KPROF_FOLD_TEXT)
+            print_note(grid, out, layout, text);
+        else
+            kprof_strbuf_printf(&line, "%s%s %s%s%s%s%s", line.length ? ", " : "",
+                                grid->headers[i] ? grid->headers[i] : "", text, *unit ? " " : "", unit,
+                                *mark ? " " : "", mark);
+    }
+    if (line.length && !line.failed)
+        print_note(grid, out, layout, line.data);
+    kprof_strbuf_free(&line);
 }
 
 static bool has_header(const kprof_grid *grid)
@@ -356,7 +399,7 @@ static size_t width_of_columns(const grid_layout *layout, size_t from, size_t to
 {
     size_t total = 0;
     for (size_t i = from; i < to; i++)
-        total += layout->widths[i].total + COLUMN_GAP;
+        total += layout->widths[i].total > 0 ? layout->widths[i].total + COLUMN_GAP : 0;
     return total;
 }
 
@@ -474,15 +517,34 @@ static void narrow_texts(const kprof_grid *grid, grid_layout *layout, const size
     }
 }
 
-/* Break the texts of all columns: between words, and where that is not enough within them. */
+/* Columns of the foldable ones get none, where there are any. */
+static void fold(const kprof_grid *grid, grid_layout *layout)
+{
+    for (size_t i = 0; i < layout->column_count; i++) {
+        if (grid->folds[i] == KPROF_FOLD_NEVER)
+            continue;
+        layout->is_folded = true;
+        layout->widths[i] = (column_width){0};
+    }
+}
+
+/* Break the texts of all columns: between words, and where that is not enough fold columns and break words too. */
 static void wrap_texts(const kprof_grid *grid, grid_layout *layout)
 {
     size_t least[KPROF_GRID_COLUMNS_MAX], words[KPROF_GRID_COLUMNS_MAX];
     for (size_t i = 0; i < layout->column_count; i++) {
         least[i] = larger(WRAP_WIDTH, grid->headers[i] ? kprof_text_width(grid->headers[i]) : 0);
         words[i] = larger(least[i], grid->is_number[i] ? 0 : width_of_words(grid, i));
+        if (grid->folds[i] == KPROF_FOLD_TEXT)
+            words[i] = larger(words[i], FOLD_WIDTH);
     }
+    grid_layout whole = *layout;
     narrow_texts(grid, layout, words);
+    if (width_of_line(layout) > grid->width) {
+        *layout = whole;
+        fold(grid, layout);
+        narrow_texts(grid, layout, words);
+    }
     narrow_texts(grid, layout, least);
 }
 
@@ -518,8 +580,10 @@ static void print_block(const kprof_grid *grid, kprof_output *out, const grid_la
         print_header(grid, out, layout);
     for (size_t i = 0; i + grid->column_count <= grid->cell_count; i += grid->column_count) {
         print_row(grid, out, layout, &grid->cells[i]);
-        if (layout->from == grid->key_count)
-            print_notes(grid, out, layout, i + grid->column_count);
+        if (layout->from != grid->key_count)
+            continue;
+        print_notes(grid, out, layout, i + grid->column_count);
+        print_folded(grid, out, layout, &grid->cells[i]);
     }
 }
 

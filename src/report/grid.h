@@ -15,7 +15,15 @@ typedef struct kprof_grid_cell {
     size_t text; /* a number or words */
     size_t unit; /* stands after a number, aligned in itself; may be "" */
     bool is_marked;
+    bool is_missing; /* the text stands for no value */
 } kprof_grid_cell;
+
+/* What becomes of a column of a table that is too wide. */
+typedef enum kprof_grid_fold {
+    KPROF_FOLD_NEVER,
+    KPROF_FOLD_TEXT,   /* its text stands in lines of its own below the row */
+    KPROF_FOLD_LABELS, /* it stands with others in a line below the row, each after its header */
+} kprof_grid_fold;
 
 typedef struct kprof_grid {
     size_t column_count;
@@ -31,7 +39,9 @@ typedef struct kprof_grid {
      * other columns in several blocks, each with the key columns before it. */
     size_t width;
     bool has_bars;
-    bool wraps;       /* before the second step it breaks the texts of all columns, the widest first */
+    bool wraps; /* instead of the second step it breaks the texts of all columns, the widest first; and before
+                   that, where it would break words or leave long texts little, it folds those columns that can */
+    kprof_grid_fold folds[KPROF_GRID_COLUMNS_MAX];
     size_t key_count; /* at least 1 */
     size_t group;     /* so many other columns stay together; at least 1 */
     bool is_headed;   /* headers stand above no rows too */
@@ -43,6 +53,8 @@ typedef struct kprof_grid {
 kprof_grid kprof_grid_make(const char *kinds);
 /* Append the next cell (texts are copied). */
 void kprof_grid_add(kprof_grid *grid, const char *text, const char *unit);
+/* The latest cell has no value: where its column is folded, nothing tells of it. */
+void kprof_grid_miss(kprof_grid *grid);
 /* Mark the latest cell: " *" follows it, below the other marks of its column. */
 void kprof_grid_mark(kprof_grid *grid);
 /* Print a text below the latest row, which is complete; broken into lines. */

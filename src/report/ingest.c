@@ -287,7 +287,7 @@ static kprof_status find_launch_rows(kprof_ingest *ingest)
     static const kprof_kernel_record kernel;
     static const kprof_device_record device;
     kprof_launch_value values[KPROF_LAUNCH_VALUE_MAX];
-    size_t count = kprof_launch_values(&(kprof_launch_facts){&launch, &kernel, &device}, values);
+    size_t count = kprof_launch_values(&(kprof_launch_facts){&launch, &kernel, &device, 0}, values);
     for (size_t i = 0; i < count; i++) {
         size_t row = kprof_names_find(&ingest->table.names, values[i].name);
         if (row == KPROF_NAMES_NONE)
@@ -417,7 +417,7 @@ static kprof_status store_launch(kprof_ingest *ingest, const kprof_launch_record
         return status;
     const known_device *device = find_device(ingest, launch->device);
     const known_kernel *kernel = find_kernel(ingest, launch->kernel);
-    fill_table(ingest, &(kprof_launch_facts){launch, &kernel->record, &device->record}, device);
+    fill_table(ingest, &(kprof_launch_facts){launch, &kernel->record, &device->record, 0}, device);
     int64_t id = ingest->report->next_launch;
     const unsigned mode = launch->mode;
     const kprof_launch_row row = {

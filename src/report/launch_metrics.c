@@ -94,7 +94,11 @@ kprof_occupancy kprof_occupancy_compute(const kprof_launch_facts *facts)
     out.limit_warps = floor(max_warps / out.warps_per_block);
     out.limit_registers = limit_by_registers(facts, &out);
     out.limit_smem = limit_by_smem(facts, &out);
-    out.blocks_per_sm = facts->launch->max_blocks_per_sm ? facts->launch->max_blocks_per_sm : least_limit(&out);
+    const double least = least_limit(&out), answer = facts->launch->max_blocks_per_sm;
+    out.blocks_per_sm = answer > 0 ? answer : least;
+    out.limit_barriers = answer > 0 && answer < least ? answer : NAN;
+    if (facts->blocks_by_barriers > 0 && facts->blocks_by_barriers < out.blocks_per_sm)
+        out.blocks_per_sm = facts->blocks_by_barriers;
     out.warps_per_sm = fmin(out.blocks_per_sm * out.warps_per_block, max_warps);
     if (isnan(out.blocks_per_sm))
         out.warps_per_sm = NAN;
@@ -161,7 +165,8 @@ size_t kprof_what_if_compute(const kprof_launch_facts *facts, kprof_what_if out[
     kprof_launch_record launch = *facts->launch;
     kprof_kernel_record kernel = *facts->kernel;
     const kprof_device_record *device = facts->device;
-    const kprof_launch_facts changed = {&launch, &kernel, device};
+    const double by_barriers = kprof_occupancy_compute(facts).limit_barriers;
+    const kprof_launch_facts changed = {&launch, &kernel, device, isnan(by_barriers) ? 0 : by_barriers};
     const double threads = product(launch.block);
     const bool is_odd = device->warp_size < 1 || device->warp_size > REGISTER_UNIT ||
                         device->max_smem_per_block_optin_bytes > MAX_SMEM_BYTES; /* the report may be anyone's */

@@ -9,6 +9,7 @@ typedef struct kprof_launch_facts {
     const kprof_launch_record *launch;
     const kprof_kernel_record *kernel;
     const kprof_device_record *device;
+    double blocks_by_barriers; /* an SM holds no more, whatever else is varied; 0: any number */
 } kprof_launch_facts;
 
 /* How many blocks of the launch an SM can hold at once, and what allows no more. Blocks are NaN where the device record
@@ -19,6 +20,9 @@ typedef struct kprof_occupancy {
     double smem_per_block_bytes;           /* static, dynamic and the system's */
     double smem_per_block_allocated_bytes;
     double limit_blocks, limit_registers, limit_smem, limit_warps; /* blocks per SM */
+    /* By barriers: no attribute tells how many a kernel has. It is the driver's answer where that is below all other
+     * limits, else NaN: seen on GH100, where 4 blocks with 16 barriers each fit. */
+    double limit_barriers;
     double blocks_per_sm; /* the driver's answer where the launch record has it, else the least of the limits */
     double warps_per_sm, warps_pct;
     double waves; /* blocks of the grid over blocks that the device holds at once */

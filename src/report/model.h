@@ -76,6 +76,7 @@ typedef struct kprof_model_message {
 typedef struct kprof_model {
     char *command_line, *working_directory, *kprof_version, *sets;
     int64_t start_unix_ns;
+    bool has_nvtx; /* some launch has NVTX ranges */
     kprof_model_process *processes;
     size_t process_count;
     kprof_model_device *devices;

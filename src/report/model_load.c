@@ -48,6 +48,12 @@ static char *join_sets(const kprof_report *report, const char *json)
     return safe;
 }
 
+static kprof_status load_nvtx(void *user, sqlite3_stmt *row)
+{
+    ((loader *)user)->model->has_nvtx = sqlite3_column_int(row, 0) != 0;
+    return KPROF_OK;
+}
+
 static kprof_status load_run(void *user, sqlite3_stmt *row)
 {
     loader *load = user;
@@ -352,6 +358,7 @@ static const load_step steps[] = {
     {2, "SELECT * FROM pass ORDER BY chip, pass", load_pass},
     {2, "SELECT * FROM schedule ORDER BY chip, metric_id, pass", load_schedule},
     {1, "SELECT * FROM seen ORDER BY process_id, kernel_id", load_seen},
+    {6, "SELECT EXISTS (SELECT 1 FROM nvtx)", load_nvtx},
 };
 
 kprof_status kprof_model_load(kprof_report *report, kprof_model *out)

@@ -114,9 +114,12 @@ static void find_warnings(brief *out)
     }
     if (group->disagreeing > 0) {
         const bool are_samples = group->source == KPROF_SOURCE_SAMPLES;
-        snprintf(text, sizeof text, "passes disagree in %llu of %llu %s", (unsigned long long)group->disagreeing,
-                 (unsigned long long)(are_samples ? group->samples : group->launches),
-                 are_samples ? "samples" : "launches");
+        const uint64_t count = are_samples ? group->samples : group->launches;
+        snprintf(text, sizeof text, "passes disagree in %llu of %llu %s%s", (unsigned long long)group->disagreeing,
+                 (unsigned long long)count, are_samples ? "sample" : "launch",
+                 count == 1    ? ""
+                 : are_samples ? "s"
+                               : "es");
         warn(out, text);
     }
     if (group->source == KPROF_SOURCE_SAMPLES) {
@@ -355,8 +358,11 @@ static void make_lines(const brief *of, brief_lines *out)
     kprof_strbuf_puts(&out->items[LINE_LAUNCHES], " of the time");
     put_duration(row, &out->items[LINE_DURATION]);
     if (*of->limit) {
-        kprof_strbuf_printf(&out->items[LINE_VERDICT], "%s%s%s", of->class, *of->class ? ": " : "", of->limit);
-        put_value(&out->items[LINE_VERDICT], ", ", of->limit_pct, "%");
+        /* Of a kernel that waits, say, no unit is the limit. */
+        const bool is_unit = strcmp(of->class, of->limit) != 0;
+        kprof_strbuf_printf(&out->items[LINE_VERDICT], "%s%s%s", is_unit ? of->class : "",
+                            is_unit && *of->class ? ": " : "", of->limit);
+        put_value(&out->items[LINE_VERDICT], is_unit ? ", " : "; busiest unit at ", of->limit_pct, "%");
         put_value(&out->items[LINE_VERDICT], " of the peak; headroom ", headroom_pct(of), "%");
     }
     put_value(&out->items[LINE_THROUGHPUT], "compute ", row->compute_pct, "%");

@@ -50,7 +50,7 @@ static bool shows_occupancy(const kprof_view_section *section)
 static void show_what_if(kprof_emitter *emitter, const kprof_model_launch *launch)
 {
     kprof_what_if curves[KPROF_WHAT_IFS_MAX];
-    const kprof_launch_facts facts = {&launch->record, &launch->kernel->record, &launch->device->record};
+    const kprof_launch_facts facts = {&launch->record, &launch->kernel->record, &launch->device->record, 0};
     const size_t count = kprof_what_if_compute(&facts, curves);
     if (count > 0)
         emitter->ops->what_if(emitter, curves, count);

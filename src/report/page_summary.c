@@ -40,7 +40,9 @@ static void put_notes(const kprof_group *group, kprof_strbuf *out)
     if (group->disagreeing > 0)
         kprof_strbuf_printf(out, "%spasses disagree in %llu of %llu %s", out->length ? "; " : "",
                             (unsigned long long)group->disagreeing, are_samples ? samples : launches,
-                            are_samples ? "samples" : "launches");
+                            are_samples     ? samples == 1 ? "sample" : "samples"
+                            : launches == 1 ? "launch"
+                                            : "launches");
 }
 
 static const char *text_or_null(const kprof_strbuf *text)

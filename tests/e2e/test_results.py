@@ -1186,6 +1186,15 @@ class Aliases(Case):
         self.assertIsNone(rows["dram.bandwidth", "GB10B"]["metric"])
         self.assertEqual(rows["gld_efficiency", "GH100"]["of"], "nvprof")
         self.assertIsNone(rows["cf_issued", "GH100"]["metric"])
+        # As NVIDIA's table for nvprof has them, per SM: L2 reads and writes what atomics change.
+        atomics = "lts__t_sectors_op_atom.sum + lts__t_sectors_op_red.sum"
+        self.assertEqual(rows["l2_read_transactions", "GH100"]["metric"], f"lts__t_sectors_op_read.sum + {atomics}")
+        self.assertEqual(rows["l2_write_transactions", "GH100"]["metric"], f"lts__t_sectors_op_write.sum + {atomics}")
+        self.assertEqual(rows["l2_atomic_transactions", "GH100"]["metric"], f"2 * ({atomics})")
+        self.assertEqual(rows["eligible_warps_per_cycle", "GH100"]["metric"],
+                         "4 * smsp__warps_eligible.avg.per_cycle_active")
+        for name in ("ipc", "issued_ipc"):
+            self.assertTrue(rows[name, "GH100"]["metric"].startswith("sm__inst_"))
         run = self.kprof("list", "metrics", "--chips", "GH100", "--metrics", "flop_count_sp", "--csv")
         self.assertEqual(run.out.count("smsp__sass_thread_inst_executed_op_f"), 3, run.err)
 

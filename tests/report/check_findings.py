@@ -11,6 +11,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import tempfile
 
 RECORDED = "tests/report/findings/recorded-h200.kprof"
 # Findings that no kernel of the run shows, and why.
@@ -30,12 +31,17 @@ LIMITS = {"dram_bound_sum": "DRAM bandwidth", "uncoalesced_read": "DRAM bandwidt
           "empty_kernel": "launch overhead", "grid_smaller_than_gpu": "launch size", "sleeping_wait": "latency",
           "dependent_chain": "launch size", "many_branches": "launch size", "fence_once": "launch size",
           "fence_each_store": "latency", "dependent_shared_loads": "latency", "dram_few_channels": "launch size",
+          "sm_imbalance": "unequal SMs",
           "coalesced_read": "latency", "l2_hits": "latency", "pipe_xu": "XU pipe (special functions, conversions)",
           "pipe_fp64": "FP64 pipe", "matmul_half_without_tensor_cores": "L1 data pipe"}
 STALLS = {"dependent_loads": "Long Scoreboard", "dependent_shared_loads": "Short Scoreboard",
           "barrier_waits": "Barrier",
           "fence_each_store": "Membar", "shared_store_flood": "MIO Throttle", "texture_flood": "TEX Throttle",
           "pipe_xu": "MIO Throttle", "dependent_chain": "Wait", "sleeping_wait": "Sleeping"}
+
+OCCUPANCY = {"occupancy_registers": "registers", "occupancy_shared_memory": "shared memory",
+             "occupancy_small_blocks": "block slots", "occupancy_block_size": "block size",
+             "occupancy_barriers": "barriers", "occupancy_full": "nothing"}
 
 
 def read_files(folder):
@@ -70,10 +76,10 @@ def metric_is_choice(expression, metrics):
     return bool(expression) and set(re.findall(r"\w+__[\w.]+", expression)) <= set(metrics)
 
 
-def read_launches(source, kprof):
+def read_launches(source, kprof, *options):
     """{function: launch} of the recorded run."""
-    done = subprocess.run([kprof, "report", source / RECORDED, "--json"], capture_output=True, text=True, timeout=60,
-                          check=True)
+    done = subprocess.run([kprof, "report", source / RECORDED, "--json", *options], capture_output=True, text=True,
+                          timeout=60, check=True)
     return {launch["kernel"]["function"]: launch for launch in json.loads(done.stdout)["launches"]}
 
 
@@ -113,6 +119,49 @@ def faults_of_verdicts(launches):
             yield f"the top stall of {kernel} is {found}, not {stall}"
 
 
+def faults_of_occupancy(launches):
+    """What keeps the blocks of a kernel from an SM, as the verdict says; and no block size fills it where barriers do."""
+    for kernel, limit in OCCUPANCY.items():
+        found = launches[kernel]["verdict"]["occupancy"]["name"]
+        if found != limit:
+            yield f"the occupancy of {kernel} is limited by {found}, not {limit}"
+    [section] = [one for one in launches["occupancy_barriers"]["sections"] if one["id"] == "Occupancy"]
+    [curve] = [one for one in section["what_if"] if one["id"] == "shared_memory_per_block"]
+    if {step["occupancy_pct"] for step in curve["steps"][:1]} != {12.5}:
+        yield f"with less shared memory, occupancy_barriers would be at {curve['steps'][0]}"
+
+
+def faults_of_words(source, kprof):
+    """Units with plural names are in sentences that suit these, and no line says its first words twice."""
+    for page in ("summary", "brief", "details"):
+        done = subprocess.run([kprof, "report", source / RECORDED, "--page", page, "--width", "200"],
+                              capture_output=True, text=True, timeout=60, check=True)
+        for line in done.stdout.splitlines():
+            if re.search(r"\b(slots|cores|banks|requests|atomics) (is|has|works)\b|issue slots, .* its peak", line) or \
+               re.search(r"Limited by +([a-z ]+): \1,", line):
+                yield f"--page {page}: {line.strip()}"
+
+
+def faults_of_expressions(source, kprof):
+    """Bytes per sector of loads are missing where no plain load ran, for which CUPTI gives 0: the section's expression
+    on the values of the recorded run, as a finding of its own."""
+    section = json.loads((source / "metricsets/sections/MemoryWorkloadAnalysis_Tables.json").read_text())
+    [item] = [item for item in section["items"] if item["label"] == "Global Load Bytes/Sector"]
+    finding = {"id": "Bytes", "name": "Bytes", "help": "Always.", "sections": ["SpeedOfLight"], "confidence": "high",
+               "values": [{"name": "bytes", "unit": item.get("unit", ""),
+                           "expression": item.get("expression") or item["metric"]}],
+               "when": "if_missing(bytes, -1) >= 0", "message": "{bytes}"}
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder, "findings/Bytes.json")
+        path.parent.mkdir()
+        path.write_text(json.dumps(finding))
+        told = {kernel: [one["message"] for one in launch["findings"]] for kernel, launch in
+                read_launches(source, kprof, "--section-folder", folder, "--rule", "Bytes").items()}
+    for kernel, expected in (("asynchronous_copy", []), ("fused", []), ("coalesced_read", ["32 B/sector"])):
+        if told[kernel] != expected:
+            yield f"bytes per sector of {kernel} are {told[kernel]}, not {expected}"
+
+
 def main(source, kprof):
     wrong = list(faults_of_labels(source))
     if wrong:
@@ -122,7 +171,9 @@ def main(source, kprof):
         print(f"skipped: {RECORDED} has not been recorded; tests/gpu/run.sh findings makes it")
         return 77
     launches = read_launches(source, kprof)
-    faults = [*faults_of_table(source, launches), *faults_of_verdicts(launches)]
+    faults = [*faults_of_table(source, launches), *faults_of_verdicts(launches), *faults_of_occupancy(launches),
+              *faults_of_words(source, kprof),
+              *faults_of_expressions(source, kprof)]
     print(f"{len(launches)} kernels, {len(faults)} faults", *faults, sep="\n")
     return 1 if faults else 0
 

@@ -172,6 +172,13 @@ class Pages(unittest.TestCase):
                 self.assertAlmostEqual(float(cells["Worth most"].split()[-2]), float(row["finding_gain_pct"]),
                                        delta=0.00501)
 
+    def test_long_names_break_where_they_have_parts(self):
+        self.open("fixture", width=400)
+        name = "[...document.querySelectorAll('a.name')].find(a => a.textContent.startsWith('void at::native::'))"
+        self.assertIn("void at::<wbr>native::<wbr>", self.evaluate(f"{name}.innerHTML"))
+        self.assertIn("multiplexed, 1 sample; 1 of 2 launches not measured",
+                      self.evaluate(f"{name}.closest('th').innerText").replace("\n", " "))
+
     def test_kernels_sort_by_each_column(self):
         self.open("kernels")
         first = self.evaluate("document.querySelector('th[aria-sort=descending]').innerText.trim()")
@@ -367,6 +374,11 @@ class Pages(unittest.TestCase):
         self.open("diff")
         text = self.evaluate("document.querySelector('main').innerText")
         self.assertIn("Verdicts", text)
+        self.open("diff", width=400)
+        table = "[...document.querySelectorAll('table')].find(t => t.caption?.textContent === 'Verdicts')"
+        self.assertEqual(self.evaluate(f"[...{table}.tHead.rows[0].cells].slice(0, 2).map(c => c.innerText)"),
+                         ["Kernel", "Verdict"])
+        self.assertLess(self.evaluate(f"{table}.tBodies[0].rows[0].cells[1].getBoundingClientRect().right"), 400)
         self.assertEqual(self.evaluate("document.querySelector('.word.bad').textContent"), "worse")
         self.click("document.querySelector('details.group summary')")
         self.assertIn("Duration rose", self.evaluate("document.querySelector('details[open]').innerText"))

@@ -44,29 +44,52 @@ def check_floats(path, columns):
         index = header.index(name)
         for row in rows:
             check(row[index] == "" or is_number(row[index]), f"{path.name}: {name} is {row[index]!r}")
-        check(any(row[index] != "" for row in rows), f"{path.name}: {name} is always empty")
+        # No kernel of the fixture is limited by barriers.
+        check(any(row[index] != "" for row in rows) or name == "launch__occupancy_limit_barriers",
+              f"{path.name}: {name} is always empty")
 
 
 def ncu_value(text):
     return text == "" or is_number(text.replace(",", ""))
 
 
+NCU_NVTX = ["thread Domain:Push/Pop_Range:PL_Type:PL_Value:CLR_Type:Color:Msg_Type:Msg",
+            "Id:Domain:Start/Stop_Range:PL_Type:PL_Value:CLR_Type:Color:Msg_Type:Msg"]
+
+
+def ncu_columns(nvtx):
+    return ["ID", "Process ID", "Process Name", "Host Name", *nvtx, "Kernel Name", "Context", "Stream", "Block Size",
+            "Grid Size", "Device", "CC", "Section Name", "Metric Name", "Metric Unit", "Metric Value", "Rule Name",
+            "Rule Type", "Rule Description", "Estimated Speedup Type", "Estimated Speedup"]
+
+
+def check_ncu_nvtx(path):
+    """The columns of NVTX ranges: there in a report that has some, and each range as ncu writes it."""
+    with open(path, encoding="utf-8", newline="") as file:
+        found = {tuple(row[name] for name in NCU_NVTX) for row in csv.DictReader(file)}
+    rest = ":none" * 6
+    pushed = [f'"<default domain>:{name}{rest}"' for name in ("train", "step 1", "forward")]
+    check(found == {("", ""), ("  ".join(pushed[:2]), ""),
+                    ("  ".join([*pushed, f'"net:conv/1{rest}"']), f'"<default domain>:epoch{rest}"')},
+          f"{path.name}: NVTX ranges are {sorted(found)}")
+
+
 def check_ncu(golden):
     path = golden / "details-ncu.csv"
     header, rows = check_csv(path)
-    check(header == ["ID", "Process ID", "Process Name", "Host Name", "Kernel Name", "Context", "Stream", "Block Size",
-                     "Grid Size", "Device", "CC", "Section Name", "Metric Name", "Metric Unit", "Metric Value",
-                     "Rule Name", "Rule Type", "Rule Description", "Estimated Speedup Type", "Estimated Speedup"],
-          f"{path.name}: columns are {header}")
-    check(all(ncu_value(row[14]) and ncu_value(row[-1]) for row in rows), f"{path.name}: values are not numbers")
-    types = {row[16] for row in rows}
+    check(header == ncu_columns(NCU_NVTX), f"{path.name}: columns are {header}")
+    check_ncu_nvtx(path)
+    header, _ = check_csv(golden / "multiplexed-details-ncu.csv")
+    check(header == ncu_columns([]), f"multiplexed-details-ncu.csv: columns are {header}")
+    check(all(ncu_value(row[16]) and ncu_value(row[-1]) for row in rows), f"{path.name}: values are not numbers")
+    types = {row[18] for row in rows}
     check(types == {"", "INF", "OPT"}, f"{path.name}: rules are {sorted(types)}")
-    check(all(bool(row[12]) != bool(row[15]) for row in rows), f"{path.name}: a row is either of a metric or of a rule")
+    check(all(bool(row[14]) != bool(row[17]) for row in rows), f"{path.name}: a row is either of a metric or of a rule")
     check(all(line.startswith('"') and line.endswith('"') for line in path.read_text().splitlines()),
           f"{path.name}: every field is quoted")
     header, rows = check_csv(golden / "raw-ncu.csv")
-    check(rows[0][:11] == [""] * 11 and "ns" in rows[0], "raw-ncu.csv: the second row has the units")
-    check(all(ncu_value(value) for row in rows[1:] for value in row[11:]), "raw-ncu.csv: values are not numbers")
+    check(rows[0][:13] == [""] * 13 and "ns" in rows[0], "raw-ncu.csv: the second row has the units")
+    check(all(ncu_value(value) for row in rows[1:] for value in row[13:]), "raw-ncu.csv: values are not numbers")
     header, _ = check_csv(golden / "statistics-ncu.csv")
     check(header[0] == "Process ID" and header[-3:] == ["Minimum", "Maximum", "Average"],
           f"statistics-ncu.csv: columns are {header}")

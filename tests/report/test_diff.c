@@ -413,6 +413,7 @@ static char before_path[512], after_path[512];
 #define FORMAT(name) .format = KPROF_FORMAT_##name
 static golden_case cases[] = {
     {"diff.txt", {FORMAT(TEXT)}, {NULL}},
+    {"diff-narrow.txt", {FORMAT(TEXT), .width = 80}, {NULL}},
     {"diff-all.txt", {FORMAT(TEXT), .all_rows = true, .kernel_base = "function"}, {"dram__bytes_read.sum>+3%"}},
     {"diff-gates.txt",
      {FORMAT(TEXT), .kernel_base = "function"},

@@ -82,6 +82,7 @@ static golden_case cases[] = {
     {"details.txt", {TEXT(DETAILS)}},
     {"details-color.txt", {TEXT(DETAILS), .color = true, .filter = &second_launch}},
     {"details-base-units.txt", {TEXT(DETAILS), .base_units = true, .filter = &only_vector_add}},
+    {"summary-narrow.txt", {TEXT(SUMMARY), .width = 72}},
     {"details-narrow.txt", {TEXT(DETAILS), .width = 72, .filter = &second_launch}},
     {"details-help.txt", {TEXT(DETAILS), .details_help = true, .filter = &only_vector_add}},
     {"details-function.txt", {TEXT(DETAILS), .kernel_base = "function", .filter = &second_launch}},

@@ -28,7 +28,7 @@ static launch_setup make(uint32_t threads, uint32_t registers, uint32_t smem)
 
 static kprof_occupancy occupancy(const launch_setup *made)
 {
-    return kprof_occupancy_compute(&(kprof_launch_facts){&made->launch, &made->kernel, &made->device});
+    return kprof_occupancy_compute(&(kprof_launch_facts){&made->launch, &made->kernel, &made->device, 0});
 }
 
 static void test_limited_by_warps(void **state)
@@ -106,7 +106,8 @@ static void test_what_if_agrees_with_launches(void **state)
     base.kernel.static_smem_bytes = 4000;
     base.launch.max_blocks_per_sm = 5; /* as it is; not if something changes */
     kprof_what_if curves[KPROF_WHAT_IFS_MAX];
-    const size_t count = kprof_what_if_compute(&(kprof_launch_facts){&base.launch, &base.kernel, &base.device}, curves);
+    const size_t count =
+        kprof_what_if_compute(&(kprof_launch_facts){&base.launch, &base.kernel, &base.device, 0}, curves);
     assert_int_equal(count, KPROF_WHAT_IFS_MAX);
     assert_true(curves[0].now == 384 && curves[1].now == 40 && curves[2].now == 24000);
     base.launch.max_blocks_per_sm = 0;
@@ -136,12 +137,34 @@ static void test_what_if_agrees_with_launches(void **state)
             other.device.warp_size = odd[i];
             other.device.max_smem_per_block_optin_bytes = odd[k];
             other.launch.dynamic_smem_bytes = other.kernel.registers_per_thread = odd[k];
-            assert_true(kprof_what_if_compute(&(kprof_launch_facts){&other.launch, &other.kernel, &other.device},
+            assert_true(kprof_what_if_compute(&(kprof_launch_facts){&other.launch, &other.kernel, &other.device, 0},
                                               curves) <= KPROF_WHAT_IFS_MAX);
         }
     }
     memset(&base.device, 0, sizeof base.device);
-    assert_int_equal(kprof_what_if_compute(&(kprof_launch_facts){&base.launch, &base.kernel, &base.device}, curves), 0);
+    assert_int_equal(kprof_what_if_compute(&(kprof_launch_facts){&base.launch, &base.kernel, &base.device, 0}, curves),
+                     0);
+}
+
+/* Only the driver knows of barriers: 4 blocks of two warps fit with 16 barriers each, as on GH100, where all else
+ * allows
+ * 32. It stays so whatever else is varied. */
+static void test_limited_by_barriers(void **state)
+{
+    (void)state;
+    launch_setup base = make(64, 16, 0);
+    assert_true(isnan(occupancy(&base).limit_barriers));
+    base.launch.max_blocks_per_sm = 32;
+    assert_true(isnan(occupancy(&base).limit_barriers));
+    base.launch.max_blocks_per_sm = 4;
+    kprof_occupancy out = occupancy(&base);
+    assert_true(out.limit_barriers == 4 && out.blocks_per_sm == 4 && out.warps_pct == 12.5);
+    kprof_what_if curves[KPROF_WHAT_IFS_MAX];
+    assert_int_equal(kprof_what_if_compute(&(kprof_launch_facts){&base.launch, &base.kernel, &base.device, 0}, curves),
+                     3);
+    assert_true(step_of(&curves[0], 64)->warps_pct == 12.5 && step_of(&curves[0], 512)->warps_pct == 100);
+    assert_true(step_of(&curves[1], 32)->warps_pct == 12.5);
+    assert_true(step_of(&curves[2], 0)->warps_pct == 12.5 && step_of(&curves[2], 100000)->warps_pct == 6.25);
 }
 
 static void test_unknown_device(void **state)
@@ -157,7 +180,7 @@ static void test_unknown_device(void **state)
 static double value_of(const launch_setup *made, const char *name)
 {
     kprof_launch_value values[KPROF_LAUNCH_VALUE_MAX];
-    size_t count = kprof_launch_values(&(kprof_launch_facts){&made->launch, &made->kernel, &made->device}, values);
+    size_t count = kprof_launch_values(&(kprof_launch_facts){&made->launch, &made->kernel, &made->device, 0}, values);
     for (size_t i = 0; i < count; i++) {
         if (strcmp(values[i].name, name) == 0)
             return values[i].value;
@@ -174,7 +197,7 @@ static void test_every_name_has_a_value(void **state)
     size_t names = 0;
     for (const kprof_launch_metric *metric = kprof_launch_metrics; metric->name; metric++, names++)
         (void)value_of(&made, metric->name);
-    assert_int_equal(kprof_launch_values(&(kprof_launch_facts){&made.launch, &made.kernel, &made.device}, values),
+    assert_int_equal(kprof_launch_values(&(kprof_launch_facts){&made.launch, &made.kernel, &made.device, 0}, values),
                      names);
 }
 
@@ -226,7 +249,7 @@ static void test_graph(void **state)
         assert_false(isnan(value_of(&made, told[i])));
     kprof_launch_value values[KPROF_LAUNCH_VALUE_MAX];
     size_t known = 0,
-           count = kprof_launch_values(&(kprof_launch_facts){&made.launch, &made.kernel, &made.device}, values);
+           count = kprof_launch_values(&(kprof_launch_facts){&made.launch, &made.kernel, &made.device, 0}, values);
     for (size_t i = 0; i < count; i++)
         known += strncmp(values[i].name, "device__", 8) != 0 && !isnan(values[i].value);
     assert_int_equal(known, sizeof told / sizeof *told);
@@ -241,6 +264,7 @@ int main(void)
         cmocka_unit_test(test_limited_by_shared_memory),
         cmocka_unit_test(test_driver_wins),
         cmocka_unit_test(test_what_if_agrees_with_launches),
+        cmocka_unit_test(test_limited_by_barriers),
         cmocka_unit_test(test_unknown_device),
         cmocka_unit_test(test_every_name_has_a_value),
         cmocka_unit_test(test_values),

@@ -285,6 +285,49 @@ static void test_grid_wraps(void **state)
                        " b                        7     Short\n");
 }
 
+/* Columns that can be folded stand below their rows before a word is broken, and long texts before they get narrow. */
+static void expect_folded(size_t width, const char *expected)
+{
+    kprof_grid grid = kprof_grid_make("tnntt");
+    static const char *const headers[] = {"Metric", "Minimum", "Maximum", "Kind", "Help"};
+    static const kprof_grid_fold folds[] = {KPROF_FOLD_NEVER, KPROF_FOLD_LABELS, KPROF_FOLD_LABELS, KPROF_FOLD_NEVER,
+                                            KPROF_FOLD_TEXT};
+    for (size_t i = 0; i < 5; i++) {
+        grid.headers[i] = headers[i];
+        grid.folds[i] = folds[i];
+    }
+    grid.width = width;
+    grid.wraps = true;
+    kprof_grid_add(&grid, "sm__throughput.avg.pct", "");
+    kprof_grid_add(&grid, "1.50", "MB");
+    kprof_grid_add(&grid, "2", "MB");
+    kprof_grid_add(&grid, "counter", "");
+    kprof_grid_add(&grid, "The busiest part of the SMs, as a share of its peak", "");
+    kprof_grid_add(&grid, "b", "");
+    kprof_grid_add(&grid, "7", "");
+    kprof_grid_add(&grid, "n/a", "");
+    kprof_grid_miss(&grid);
+    kprof_grid_add(&grid, "ratio", "");
+    kprof_grid_add(&grid, "-", "");
+    kprof_grid_miss(&grid);
+    expect_grid(&grid, expected);
+}
+
+static void test_grid_folds(void **state)
+{
+    (void)state;
+    expect_folded(95, " Metric                  Minimum  Maximum  Kind     Help\n"
+                      " sm__throughput.avg.pct  1.50 MB     2 MB  counter  The busiest part of the SMs, as a share of\n"
+                      "                                                    its peak\n"
+                      " b                          7      n/a     ratio    -\n");
+    expect_folded(80, " Metric                  Kind\n"
+                      " sm__throughput.avg.pct  counter\n"
+                      "   The busiest part of the SMs, as a share of its peak\n"
+                      "   Minimum 1.50 MB, Maximum 2 MB\n"
+                      " b                       ratio\n"
+                      "   Minimum 7\n");
+}
+
 /* Only a column with a mark is wider for it, and no line ends in spaces. */
 static void test_grid_marks(void **state)
 {
@@ -412,21 +455,14 @@ static void test_names(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_exact),
-        cmocka_unit_test(test_exact_agrees_with_printf),
-        cmocka_unit_test(test_grouped),
-        cmocka_unit_test(test_locale_changes_nothing),
-        cmocka_unit_test(test_units),
-        cmocka_unit_test(test_read_units),
-        cmocka_unit_test(test_units_like_ncu),
-        cmocka_unit_test(test_grid_width),
-        cmocka_unit_test(test_grid_marks),
-        cmocka_unit_test(test_grid_blocks),
-        cmocka_unit_test(test_grid_wraps),
-        cmocka_unit_test(test_short_names),
-        cmocka_unit_test(test_short_names_differ),
-        cmocka_unit_test(test_lines),
-        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_exact),          cmocka_unit_test(test_exact_agrees_with_printf),
+        cmocka_unit_test(test_grouped),        cmocka_unit_test(test_locale_changes_nothing),
+        cmocka_unit_test(test_units),          cmocka_unit_test(test_read_units),
+        cmocka_unit_test(test_units_like_ncu), cmocka_unit_test(test_grid_width),
+        cmocka_unit_test(test_grid_marks),     cmocka_unit_test(test_grid_blocks),
+        cmocka_unit_test(test_grid_wraps),     cmocka_unit_test(test_grid_folds),
+        cmocka_unit_test(test_short_names),    cmocka_unit_test(test_short_names_differ),
+        cmocka_unit_test(test_lines),          cmocka_unit_test(test_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -24,3 +24,10 @@ export function h(name, attributes, ...children) {
 export function svg(name, attributes, ...children) {
     return make(document.createElementNS("http://www.w3.org/2000/svg", name), attributes, children);
 }
+
+// The name of a kernel, with places where a line of it may end; its text is the same.
+export function named(name) {
+    return String(name)
+        .split(/(?<=\w\w\(|[<,]|::)/)
+        .map((part, i) => (i ? [h("wbr"), part] : part));
+}

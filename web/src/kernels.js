@@ -1,5 +1,5 @@
 // The kernels of a report and the launches of each, as tables to sort by.
-import { h } from "./dom.js";
+import { h, named } from "./dom.js";
 import { launchLink, shape } from "./launch.js";
 import { bar, sortedTable } from "./table.js";
 import { human } from "./units.js";
@@ -14,18 +14,19 @@ const SHARES = [
     ["Occupancy", "sm__warps_active.avg.pct_of_peak_sustained_active"],
 ];
 
-const link = (text, href) => h("a", { href, class: "name", title: text }, text);
+const link = (text, href) => h("a", { href, class: "name", title: text }, named(text));
 const share = (value) => bar(value, human(value, "%"));
 
 const saving = (name, pct) => (pct === null ? name : [`${name} `, h("span", { class: "figure" }, human(pct, "%"))]);
 
 // What makes the numbers of a kernel less sure.
 function notesOf({ row }) {
-    const of = row.samples === null ? `${row.launches} launches` : `${row.samples} samples`;
+    const launches = row.launches === 1 ? "launch" : "launches";
+    const samples = row.samples !== null && `${row.samples} ${row.samples === 1 ? "sample" : "samples"}`;
     return [
-        row.samples !== null && `multiplexed, ${of}`,
-        row.not_measured > 0 && `${row.not_measured} of ${row.launches} launches not measured`,
-        row.disagreeing > 0 && `passes disagree in ${row.disagreeing} of ${of}`,
+        samples && `multiplexed, ${samples}`,
+        row.not_measured > 0 && `${row.not_measured} of ${row.launches} ${launches} not measured`,
+        row.disagreeing > 0 && `passes disagree in ${row.disagreeing} of ${samples || `${row.launches} ${launches}`}`,
     ]
         .filter(Boolean)
         .join("; ");

@@ -1,5 +1,5 @@
 // Lists of records: the run, its processes and devices, and the comparison of two reports.
-import { h } from "./dom.js";
+import { h, named } from "./dom.js";
 import { plainTable, sortedTable } from "./table.js";
 import { human } from "./units.js";
 
@@ -21,10 +21,14 @@ function shownKeys(records) {
     return [...keys.values()];
 }
 
+// The fields of a table: that which names the kernel comes first, where it stays in sight.
+const byKernel = (fields) => [...fields].sort((a, b) => (b.key === "kernel") - (a.key === "kernel"));
+
 // A word such as "worse" gets a colour of its own, with the word beside it.
 function cell(field) {
     const words = { worse: "bad", FAILED: "bad", better: "good", passed: "good", inconclusive: "unsure" };
     const kind = words[field?.value];
+    if (field?.key === "kernel" && !isMissing(field)) return h("span", { class: "name" }, named(field.value));
     return kind ? h("span", { class: `word ${kind}` }, text(field)) : text(field);
 }
 
@@ -36,7 +40,7 @@ function table(title, records) {
     return sortedTable({
         caption: title,
         rows: records,
-        columns: shownKeys(records).map((field, i) => ({
+        columns: byKernel(shownKeys(records)).map((field, i) => ({
             label: field.label,
             number: field.number,
             header: i === 0,

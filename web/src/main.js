@@ -1,7 +1,7 @@
 // Shows the view that the fragment of the address names: #overview, #kernel-N, #launch-N, #run, and
 // a section of a launch: #launch-N/SECTION.
 import { readReport } from "./data.js";
-import { h } from "./dom.js";
+import { h, named } from "./dom.js";
 import { launchLink, launchView } from "./launch.js";
 import { listView } from "./lists.js";
 import { kernelFacts, launchTable, medianLaunch } from "./kernels.js";
@@ -17,7 +17,7 @@ function kernelView(report, fragment) {
     if (!group?.launches.length) return missing();
     const [launch, why] = medianLaunch(run, group.launches);
     return [
-        h("h1", { class: "kernel" }, group.kernel.name),
+        h("h1", { class: "kernel" }, named(group.kernel.name)),
         kernelFacts(run, group),
         group.launches.length > 1 &&
             h(
@@ -39,7 +39,7 @@ function singleView(report, id) {
     const launch = report.run.launches.find((other) => other.id === id);
     if (!launch) return missing();
     return [
-        h("h1", { class: "kernel" }, launch.kernel.name),
+        h("h1", { class: "kernel" }, named(launch.kernel.name)),
         h("p", {}, h("a", { href: launch.group?.link }, "All launches of this kernel")),
         h("section", {}, h("h2", {}, `Launch ${launch.id}`), launchView(report.run, launch, launchLink(launch))),
     ];
