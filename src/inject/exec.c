@@ -1,12 +1,13 @@
-/* A library of its own, preloaded into the application: tells the injection library before the process calls exec,
- * which no handler of the process sees. It is so small since each program that the application starts gets it, and
- * needs nothing but libc. Where no hook is set, each function is the C library's. */
+/* A library of its own, preloaded into the application: tells the injection library before the process calls exec or
+ * _exit, which no handler of the process sees. It is so small since each program that the application starts gets it,
+ * and needs nothing but libc. Where no hook is set, each function is the C library's. */
 #include "inject/exec.h"
 
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define EXPORTED __attribute__((visibility("default")))
@@ -15,12 +16,14 @@ EXPORTED kprof_exec_slot kprof_exec_hook;
 
 typedef int path_function(const char *path, char *const argv[], char *const environment[]);
 typedef int fd_function(int fd, char *const argv[], char *const environment[]);
+typedef void exit_function(int status);
 typedef int at_function(int folder, const char *path, char *const argv[], char *const environment[], int flags);
 
 static struct {
     _Atomic(path_function *) execve, execvpe;
     _Atomic(fd_function *) fexecve;
     _Atomic(at_function *) execveat;
+    _Atomic(exit_function *) exit;
 } next;
 
 /* As the library is loaded: dlsym must not be called between fork and exec. */
@@ -30,17 +33,18 @@ __attribute__((constructor)) static void find_functions(void)
     atomic_store(&next.execvpe, (path_function *)dlsym(RTLD_NEXT, "execvpe"));
     atomic_store(&next.fexecve, (fd_function *)dlsym(RTLD_NEXT, "fexecve"));
     atomic_store(&next.execveat, (at_function *)dlsym(RTLD_NEXT, "execveat"));
+    atomic_store(&next.exit, (exit_function *)dlsym(RTLD_NEXT, "_exit"));
 }
 
 /* Constructors of other libraries may be earlier than this library's. */
-static void prepare(void)
+static void prepare(bool ends)
 {
     if (!atomic_load(&next.execve))
         find_functions();
     kprof_exec_function *hook = atomic_load(&kprof_exec_hook);
     int saved_errno = errno;
     if (hook)
-        hook();
+        hook(ends);
     errno = saved_errno;
 }
 
@@ -52,21 +56,21 @@ static int fail(void)
 
 EXPORTED int execve(const char *path, char *const argv[], char *const environment[])
 {
-    prepare();
+    prepare(false);
     path_function *call = atomic_load(&next.execve);
     return call ? call(path, argv, environment) : fail();
 }
 
 EXPORTED int execvpe(const char *file, char *const argv[], char *const environment[])
 {
-    prepare();
+    prepare(false);
     path_function *call = atomic_load(&next.execvpe);
     return call ? call(file, argv, environment) : fail();
 }
 
 EXPORTED int fexecve(int fd, char *const argv[], char *const environment[])
 {
-    prepare();
+    prepare(false);
     fd_function *call = atomic_load(&next.fexecve);
     return call ? call(fd, argv, environment) : fail();
 }
@@ -74,7 +78,7 @@ EXPORTED int fexecve(int fd, char *const argv[], char *const environment[])
 /* NOLINTNEXTLINE(readability-function-size): the C library's parameters */
 EXPORTED int execveat(int folder, const char *path, char *const argv[], char *const environment[], int flags)
 {
-    prepare();
+    prepare(false);
     at_function *call = atomic_load(&next.execveat);
     return call ? call(folder, path, argv, environment, flags) : fail();
 }
@@ -140,4 +144,20 @@ EXPORTED int execle(const char *path, const char *argument, ...)
     char *const *environment = va_arg(list, char *const *);
     va_end(list);
     return execve(path, argv, environment);
+}
+
+EXPORTED _Noreturn void _exit(int status)
+{
+    prepare(true);
+    exit_function *call = atomic_load(&next.exit);
+    for (;;) {
+        if (call)
+            call(status);
+        syscall(SYS_exit_group, status);
+    }
+}
+
+EXPORTED _Noreturn void _Exit(int status)
+{
+    _exit(status);
 }

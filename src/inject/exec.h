@@ -3,9 +3,11 @@
 #define KPROF_INJECT_EXEC_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 
-/* Called before each exec of the process, also in a child between vfork and exec, and in signal handlers. */
-typedef void kprof_exec_function(void);
+/* Called before each exec of the process, and with `ends` before each _exit, also in a child between vfork and either,
+ * and in signal handlers. */
+typedef void kprof_exec_function(bool ends);
 typedef _Atomic(kprof_exec_function *) kprof_exec_slot;
 
 /* The name under which the preloaded library exports its slot. The injection library looks it up among all that is

@@ -71,13 +71,21 @@ bool kprof_gate_enter_exclusive(unsigned timeout_ms)
     }
     pthread_mutex_unlock(&gate->mutex);
     is_owner = alone;
+    if (alone)
+        atomic_store(&gate->owner, pthread_self());
     return alone;
+}
+
+bool kprof_gate_is_own(void)
+{
+    return atomic_load(&kprof_engine.gate.owner) == pthread_self();
 }
 
 void kprof_gate_leave_exclusive(void)
 {
     kprof_gate *gate = &kprof_engine.gate;
     is_owner = false;
+    atomic_store(&gate->owner, (pthread_t)0);
     pthread_mutex_lock(&gate->mutex);
     atomic_store(&gate->exclusive, false);
     pthread_cond_broadcast(&gate->changed);
@@ -104,6 +112,7 @@ void kprof_gate_reset(void)
     pthread_cond_init(&gate->changed, NULL);
     atomic_store(&gate->inside, 0);
     atomic_store(&gate->exclusive, false);
+    atomic_store(&gate->owner, (pthread_t)0);
     gate->in_vain = false;
     depth = 0;
     is_owner = false;

@@ -8,8 +8,9 @@
 #include <stdbool.h>
 
 typedef struct kprof_gate {
-    atomic_int inside;     /* threads inside a shared call */
-    atomic_bool exclusive; /* a replay is under way or waits for `inside` to fall to 0 */
+    atomic_int inside;        /* threads inside a shared call */
+    atomic_bool exclusive;    /* a replay is under way or waits for `inside` to fall to 0 */
+    _Atomic(pthread_t) owner; /* whose it is while it is under way, else 0 */
     pthread_mutex_t mutex;
     pthread_cond_t changed;
     bool in_vain; /* nobody got to be alone since somebody waited in vain */
@@ -26,6 +27,8 @@ void kprof_gate_leave_shared(void);
  * false when the time is over, or when this thread is in the middle of a replay: do not replay then. */
 bool kprof_gate_enter_exclusive(unsigned timeout_ms);
 void kprof_gate_leave_exclusive(void);
+/* Does this thread hold the gate alone? Async-signal-safe: a handler may have interrupted it there. */
+bool kprof_gate_is_own(void);
 
 /* Wait, for `timeout_ms` at most, until no other thread is in a replay or about to begin one. Does not wait for shared
  * calls. */

@@ -5,31 +5,35 @@
 #include "inject/engine.h"
 #include "inject/threads.h"
 
+#include <signal.h>
+
 #define IDLE_NS        250000000
 #define RETRY_NS       2000000
 #define ASK_POLL_NS    500000
 #define BEGIN_LIMIT_NS INT64_C(2000000000)
 #define END_LIMIT_NS   INT64_C(30000000000)
+/* What a signal has interrupted may hold a lock that the function needs. */
+#define HANDLER_END_LIMIT_NS INT64_C(5000000000)
 
-static bool is_asked(kprof_idle *idle)
+bool kprof_idle_is_asked(void)
 {
-    return atomic_load(&idle->asked) == KPROF_ASKED;
+    return atomic_load(&kprof_engine.idle.asked) == KPROF_ASKED;
 }
 
 /* With the mutex held. */
 static void wait_idle(void)
 {
     kprof_idle *idle = &kprof_engine.idle;
-    idle->tried = idle->tried && is_asked(idle);
+    idle->tried = idle->tried && kprof_idle_is_asked();
     struct timespec until = kprof_deadline_after_ns(idle->tried ? RETRY_NS : IDLE_NS);
     idle->seen = atomic_load(&idle->uses);
-    while (!idle->stopped && (idle->tried || !is_asked(idle)) &&
+    while (!idle->stopped && (idle->tried || !kprof_idle_is_asked()) &&
            pthread_cond_timedwait(&idle->changed, &idle->mutex, &until) == 0)
         continue;
     if (!idle->stopped) {
         pthread_mutex_unlock(&idle->mutex); /* replaying a batch takes its time, and launches may begin meanwhile */
         atomic_store(&idle->held, false);
-        idle->tried = is_asked(idle);
+        idle->tried = kprof_idle_is_asked();
         idle->calls = kprof_idle_lasts() && !idle->tried ? idle->calls + 1 : 0;
         if (!idle->give_back(idle->calls))
             atomic_store(&idle->held, true);
@@ -45,7 +49,7 @@ static void *watch(void *unused)
     (void)unused;
     pthread_mutex_lock(&idle->mutex);
     while (!idle->stopped) {
-        if (atomic_load(&idle->held))
+        if (atomic_load(&idle->held) || kprof_idle_is_asked())
             wait_idle();
         else
             pthread_cond_wait(&idle->changed, &idle->mutex);
@@ -66,11 +70,12 @@ void kprof_idle_watch(void)
     if (atomic_exchange(&idle->held, true))
         return;
     pthread_mutex_lock(&idle->mutex);
-    if (!idle->running && !idle->stopped) {
+    if (!atomic_load(&idle->running) && !idle->stopped) {
         pthread_t thread;
-        idle->running = kprof_threads_start(&thread, watch, NULL);
-        if (idle->running)
+        bool started = kprof_threads_start(&thread, watch, NULL);
+        if (started)
             pthread_detach(thread);
+        atomic_store(&idle->running, started);
     }
     pthread_cond_signal(&idle->changed);
     pthread_mutex_unlock(&idle->mutex);
@@ -81,27 +86,38 @@ void kprof_idle_watch(void)
 static void wake(kprof_idle *idle)
 {
     if (pthread_mutex_trylock(&idle->mutex) != 0)
-        return; /* it looks again within a quarter of a second */
+        return; /* whoever asks tries again */
     pthread_cond_signal(&idle->changed);
     pthread_mutex_unlock(&idle->mutex);
+}
+
+/* A handler runs with its signal blocked, and little else is. */
+static bool may_be_handler(void)
+{
+    sigset_t blocked;
+    return pthread_sigmask(SIG_BLOCK, NULL, &blocked) == 0 && !sigisemptyset(&blocked);
 }
 
 void kprof_idle_ask(void)
 {
     kprof_idle *idle = &kprof_engine.idle;
     const struct timespec pause = {0, ASK_POLL_NS};
-    int64_t began_ns = kprof_monotonic_ns();
+    int64_t began_ns = kprof_monotonic_ns(), end_limit_ns = may_be_handler() ? HANDLER_END_LIMIT_NS : END_LIMIT_NS;
     int state = KPROF_NOT_ASKED;
-    if (atomic_compare_exchange_strong(&idle->asked, &state, KPROF_ASKED))
-        wake(idle);
+    if (!atomic_load(&idle->running))
+        return;
+    (void)atomic_compare_exchange_strong(&idle->asked, &state, KPROF_ASKED);
     while ((state = atomic_load(&idle->asked)) != KPROF_NOT_ASKED) {
         int64_t waited_ns = kprof_monotonic_ns() - began_ns;
-        if (state == KPROF_ASKED && waited_ns > BEGIN_LIMIT_NS)
+        if (state == KPROF_ASKED && waited_ns > BEGIN_LIMIT_NS) {
             (void)atomic_compare_exchange_strong(&idle->asked, &state, KPROF_NOT_ASKED);
-        else if (waited_ns > END_LIMIT_NS)
+        } else if (waited_ns > end_limit_ns) {
             return;
-        else
+        } else {
+            if (state == KPROF_ASKED)
+                wake(idle);
             nanosleep(&pause, NULL);
+        }
     }
 }
 
@@ -136,7 +152,7 @@ void kprof_idle_forget(void)
     kprof_idle *idle = &kprof_engine.idle;
     pthread_mutex_init(&idle->mutex, NULL);
     pthread_cond_init(&idle->changed, NULL);
-    idle->running = false;
+    atomic_store(&idle->running, false);
     atomic_store(&idle->held, false);
     atomic_store(&idle->asked, KPROF_NOT_ASKED);
 }

@@ -10,13 +10,14 @@
 typedef struct kprof_idle {
     pthread_mutex_t mutex;
     pthread_cond_t changed;
-    bool running, stopped; /* the watching thread */
-    atomic_bool held;      /* there is something to give back */
-    atomic_ulong uses;     /* tells whether the last wait saw a new launch */
-    unsigned long seen;    /* uses when that wait began; of the watching thread */
+    atomic_bool running; /* the watching thread */
+    bool stopped;
+    atomic_bool held;   /* there is something to give back */
+    atomic_ulong uses;  /* tells whether the last wait saw a new launch */
+    unsigned long seen; /* uses when that wait began; of the watching thread */
     bool (*give_back)(unsigned calls);
     unsigned calls;   /* since the last launch */
-    atomic_int asked; /* a kprof_idle_request: the process is about to call exec */
+    atomic_int asked; /* a kprof_idle_request: the process is about to call exec or _exit */
     bool tried;       /* in vain, for that request */
 } kprof_idle;
 
@@ -29,8 +30,11 @@ void kprof_idle_start(bool (*give_back)(unsigned calls));
  * measured launch with the gate still held, so that the next holder of the gate knows of the launch. */
 void kprof_idle_watch(void);
 /* Have the function called at once, with 0, and wait until it has answered: two seconds at most until it begins, and
- * thirty until it ends. It may be called where only async-signal-safe functions may. */
+ * thirty until it ends, or five in a signal handler. Does nothing where no thread watches, as there was nothing to give
+ * back yet. It may be called where only async-signal-safe functions may. */
 void kprof_idle_ask(void);
+/* Is an answer awaited that has not begun? */
+bool kprof_idle_is_asked(void);
 /* The function takes on what was asked for; false when nothing was, or nobody waits any more. */
 bool kprof_idle_begin(void);
 /* The function has done it. */

@@ -524,27 +524,61 @@ static void context_ending(void *context)
     thread.own_call = own_call;
 }
 
-/* Nothing was launched for a while: the process may be about to end without a word, and others may wait. Or it is about
- * to call exec, or a signal to end it, and kprof asks: then what is open is closed, whatever is being launched. */
+/* Without the gate the answer is only a hint. */
+static bool may_close(void)
+{
+    return !atomic_load(&kprof_engine.launches.ended) && !kprof_engine.device->target_capturing() &&
+           kprof_contexts_idle(); /* CUPTI would wait for them without a limit */
+}
+
+/* The counts of all kernels, and that the process ends in an orderly way. */
+static void write_end(void)
+{
+    kprof_kernels_visit(write_seen);
+    kprof_record record = {.type = KPROF_RECORD_END};
+    record.end = (kprof_end_record){
+        .launches = atomic_load(&kprof_engine.process.launches),
+        .matched = atomic_load(&kprof_engine.process.matched),
+        .profiled = atomic_load(&kprof_engine.process.profiled),
+    };
+    kprof_process_write(&record);
+}
+
+/* The process is about to call exec or _exit, and waits. After _exit no thread of the application runs on. */
+static void answer_process(void)
+{
+    if (!kprof_gate_enter_exclusive(GATE_TIMEOUT_MS))
+        return;
+    kprof_launch_mark_own();
+    if ((!kprof_batch_is_open() || may_close()) && kprof_idle_begin()) {
+        bool ends = atomic_load(&kprof_engine.process.ending);
+        kprof_batch_close(ends ? "_exit" : "an exec");
+        kprof_contexts_end_samples();
+        if (ends) {
+            atomic_store(&kprof_engine.launches.ended, true);
+            write_end();
+        }
+        kprof_idle_answer();
+    }
+    kprof_gate_leave_exclusive();
+}
+
+/* Nothing was launched for a while: the process may be about to end without a word, and others may wait. Or a signal is
+ * about to end it, and kprof asks: then what is open is closed, whatever is being launched. */
 static bool give_back(unsigned calls)
 {
     bool done = false, is_asked = calls == 0;
-    bool before_exec = is_asked && atomic_load(&kprof_engine.idle.asked) == KPROF_ASKED;
-    if (is_asked && (!kprof_batch_is_open() || (!before_exec && !kprof_lock_is_asked()))) {
-        if (kprof_idle_begin())
-            kprof_idle_answer();
+    if (is_asked && kprof_idle_is_asked()) {
+        answer_process();
         return false;
     }
+    if (is_asked && (!kprof_batch_is_open() || !kprof_lock_is_asked()))
+        return false;
     if (!kprof_gate_enter_exclusive(is_asked ? GATE_TIMEOUT_MS : 0))
         return false;
     kprof_launch_mark_own();
-    if ((is_asked || kprof_idle_lasts()) && !atomic_load(&kprof_engine.launches.ended) &&
-        !kprof_engine.device->target_capturing() &&
-        kprof_contexts_idle()) { /* CUPTI would wait for them without a limit */
-        before_exec = kprof_idle_begin();
-        kprof_batch_close(before_exec ? "an exec" : is_asked ? "a signal" : "a pause");
-        if (before_exec)
-            kprof_idle_answer();
+    if ((is_asked || kprof_idle_lasts()) && may_close()) {
+        kprof_batch_close(is_asked ? "a signal" : "a pause");
         done = calls >= MAX_IDLE_CALLS || (!is_asked && kprof_lock_is_wanted());
         if (done)
             kprof_contexts_release(); /* the next first pass costs 200 ms more */
@@ -554,10 +588,13 @@ static bool give_back(unsigned calls)
 }
 
 /* The watching thread does it, so that whatever this one holds, in a signal handler, it waits for a limited time. */
-void kprof_launch_before_exec(void)
+void kprof_launch_before_leaving(bool ends)
 {
-    bool is_own = getpid() == kprof_engine.process.pid; /* not a child after vfork, which shares this memory */
-    if (is_own && kprof_batch_is_open() && !atomic_load(&kprof_engine.launches.ended))
+    kprof_process *process = &kprof_engine.process;
+    bool is_own = getpid() == process->pid; /* not a child after vfork, which shares this memory */
+    if (!is_own || !atomic_load(&process->armed) || atomic_load(&kprof_engine.launches.ended) || kprof_gate_is_own())
+        return;
+    if (!ends || !atomic_exchange(&process->ending, true))
         kprof_idle_ask();
 }
 
@@ -597,14 +634,7 @@ void kprof_launch_finish(void)
 {
     kprof_launch_stop();
     kprof_contexts_end_samples();
-    kprof_kernels_visit(write_seen);
-    kprof_record record = {.type = KPROF_RECORD_END};
-    record.end = (kprof_end_record){
-        .launches = atomic_load(&kprof_engine.process.launches),
-        .matched = atomic_load(&kprof_engine.process.matched),
-        .profiled = atomic_load(&kprof_engine.process.profiled),
-    };
-    kprof_process_write(&record);
+    write_end();
 }
 
 const kprof_target_hooks kprof_launch_hooks = {enter, leave, kprof_preload_start, kprof_contexts_note, context_ending};

@@ -22,8 +22,9 @@ void kprof_launch_prepare(void);
 
 /* In a forked child, where nothing is measured. */
 void kprof_launch_forget(void);
-/* Replay what is open, as the process is about to call exec. Does nothing in a forked child. Async-signal-safe. */
-void kprof_launch_before_exec(void);
+/* Replay what is open, as the process is about to call exec, or with `ends` _exit: then it writes all that _finish
+ * does, too. Does nothing in a forked child. Async-signal-safe. */
+void kprof_launch_before_leaving(bool ends);
 /* Replay what is open: nothing is measured any more. */
 void kprof_launch_stop(void);
 /* The same, and write how often each kernel was launched, and the end record: the process ends in an orderly way. */

@@ -170,7 +170,7 @@ static void see_exec(void)
     kprof_exec_slot *slot = (kprof_exec_slot *)dlsym(RTLD_DEFAULT, KPROF_EXEC_SLOT);
     kprof_engine.process.pid = getpid();
     if (slot)
-        atomic_store(slot, kprof_launch_before_exec);
+        atomic_store(slot, kprof_launch_before_leaving);
 }
 
 static kprof_status start(const char *dir)
@@ -196,6 +196,7 @@ static kprof_status start(const char *dir)
         return status;
     pthread_atfork(kprof_preload_end, NULL, disarm_forked_child);
     atexit(at_exit);
+    at_quick_exit(at_exit);
     see_exec();
     return KPROF_OK;
 }

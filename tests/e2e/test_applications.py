@@ -93,8 +93,33 @@ class Behaviour(Case):
         self.assert_run(self.collect([], [f"launch={VECTOR_ADD}*3", "sleep=900", "_exit=0"]), 0)
         self.assertEqual(self.launches(), ["vectorAdd"] * 3)
 
-    def test_exit_at_once_tells_of_an_open_batch(self):
-        run = self.collect([], [f"launch={VECTOR_ADD}*3", "_exit=0"])
+    def test_exit_at_once_keeps_what_is_open(self):
+        for step, code in (("_exit=3", 3), ("leave=_Exit:4", 4), ("leave=quick_exit:5", 5), ("exithandler", 10)):
+            with self.subTest(step):
+                run = self.collect(["--verbose"], [f"launch={VECTOR_ADD}*3", step])
+                self.assert_run(run, code)
+                self.assertEqual(self.launches(), ["vectorAdd"] * 3)
+                self.assertEqual(self.query("run.kprof", "SELECT launches FROM process"), [(3,)]) # all are counted
+                for loss in ("lost", "orderly"):
+                    self.assertNotIn(loss, run.err)
+
+    def test_exit_at_once_of_a_child_closes_nothing(self):
+        """Not even where the child shares the memory of its parent."""
+        for child in ("vfork", f"fork={SCALE}"):
+            with self.subTest(child):
+                run = self.collect(["--verbose"], [f"launch={VECTOR_ADD}*2", child, f"launch={VECTOR_ADD}"])
+                self.assert_run(run, 0)
+                self.assertEqual(self.launches(), ["vectorAdd"] * 3)
+                self.assertNotIn("closed by _exit", run.err)
+                self.assertIn("closed by the end of the process", run.err)
+
+    def test_exit_at_once_where_nothing_was_launched(self):
+        self.assert_run(self.profile([], ["init", "_exit=3"]), 3)
+
+    def test_exit_at_once_without_the_preloaded_library(self):
+        """A program may take it out of its environment: then kprof says what is lost."""
+        run = self.kprof("--injection-path", INJECTION, "--metrics", METRIC, "-o", "run", "env", "-u", "LD_PRELOAD",
+                         APP, f"launch={VECTOR_ADD}*3", "_exit=0")
         self.assert_run(run, 110)
         self.assertIn("at least 2 launches were still being measured", run.err)
         self.assertNotIn("no launch matched", run.err)

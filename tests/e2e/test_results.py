@@ -356,10 +356,10 @@ class Ranges(Case):
 class Multiplexing(Case):
     """Launches that are not repeated: each is measured in one pass, and several of them make up a sample."""
 
-    def multiplexed(self, launches, *options):
+    def multiplexed(self, launches, *options, then=()):
         """[(passes, has values, reason)] of all launches."""
         run = self.collect(["--set", "default", "--cache-control", "none", "--replay-mode", "multiplex", *options],
-                           [f"launch={VECTOR_ADD}*{launches}"])
+                           [f"launch={VECTOR_ADD}*{launches}", *then])
         self.assert_run(run, 0)
         self.seen = run.err
         return self.query("run.kprof", "SELECT passes, measured > 0, reason FROM launch ORDER BY position")
@@ -392,9 +392,11 @@ class Multiplexing(Case):
         self.assertIn("multiplexed: medians of", text)
 
     def test_too_few_launches(self):
-        rows = self.multiplexed(3)
-        self.assertEqual([row[:2] for row in rows[1:]], [(2, 1), (1, 0)])
-        self.assertIn(f"measured in 2 of {self.planned_passes()} passes", rows[1][2])
+        for then in ((), ("_exit=0",), ("exec", "say=done")):
+            with self.subTest(then):
+                rows = self.multiplexed(3, then=then)
+                self.assertEqual([row[:2] for row in rows[1:]], [(2, 1), (1, 0)])
+                self.assertIn(f"measured in 2 of {self.planned_passes()} passes", rows[1][2])
 
     def test_what_must_not_be_repeated(self):
         env = {"KPROF_SIM_PINNED": "1"}

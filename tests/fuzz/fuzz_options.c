@@ -33,10 +33,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (kprof_options_parse(words, &options) == KPROF_OK) {
         FUZZ_CHECK(options.command != NULL);
         (void)!kprof_filter_check(&options.filter);
-        if (options.command->run == kprof_cmd_help)
-            kprof_help_print(&options, fuzz_nowhere());
-        if (options.complete)
+        if (options.complete) /* instead of running the command */
             (void)!kprof_complete(&options, fuzz_nowhere());
+        else if (options.command->run == kprof_cmd_help)
+            kprof_help_print(&options, fuzz_nowhere());
     }
     kprof_options_free(&options);
     for (size_t i = 0; i < count; i++)

@@ -227,6 +227,33 @@ static void test_awaits_nothing_for_ever(void **state)
     pthread_join(r.thread, NULL);
 }
 
+static void *ask_whose(void *user)
+{
+    *(bool *)user = kprof_gate_is_own();
+    return NULL;
+}
+
+static void test_knows_its_owner(void **state)
+{
+    (void)state;
+    visitor v;
+    pthread_t other;
+    bool is_others = true;
+    assert_false(kprof_gate_is_own());
+    assert_true(kprof_gate_enter_exclusive(0));
+    assert_true(kprof_gate_is_own());
+    assert_int_equal(pthread_create(&other, NULL, ask_whose, &is_others), 0);
+    pthread_join(other, NULL);
+    assert_false(is_others);
+    kprof_gate_leave_exclusive();
+    assert_false(kprof_gate_is_own());
+    start_visit(&v, 1);
+    await_inside(&v);
+    assert_false(kprof_gate_enter_exclusive(0));
+    assert_false(kprof_gate_is_own()); /* not for one that could not be alone */
+    end_visit(&v);
+}
+
 static void test_nested_calls_count_once(void **state)
 {
     (void)state;
@@ -353,6 +380,7 @@ int main(void)
         cmocka_unit_test(test_waits_in_vain_once_only),
         cmocka_unit_test(test_awaits_the_end_of_a_replay),
         cmocka_unit_test(test_awaits_nothing_for_ever),
+        cmocka_unit_test(test_knows_its_owner),
         cmocka_unit_test(test_nested_calls_count_once),
         cmocka_unit_test(test_nesting_does_not_wait),
         cmocka_unit_test(test_owner_passes_its_own_gate),

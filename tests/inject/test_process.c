@@ -65,7 +65,10 @@ void kprof_launch_finish(void)
         _exit(preloads_ended == 1 ? FINISHED : 0);
 }
 
-void kprof_launch_before_exec(void) {}
+void kprof_launch_before_leaving(bool for_good)
+{
+    (void)for_good;
+}
 
 void kprof_launch_stop(void)
 {

@@ -131,6 +131,29 @@ static void leave_at_once(const char *code)
     _exit(atoi(code));
 }
 
+/* "FUNCTION:CODE" */
+static void leave_by(const char *text)
+{
+    int code = atoi(strchr(text, ':') + 1);
+    if (strncmp(text, "_Exit:", 6) == 0)
+        _Exit(code);
+    if (strncmp(text, "quick_exit:", 11) == 0)
+        quick_exit(code);
+    abort();
+}
+
+static void leave_in_handler(int number)
+{
+    _exit(number);
+}
+
+static void raise_and_leave(const char *unused)
+{
+    (void)unused;
+    signal(SIGUSR1, leave_in_handler);
+    raise(SIGUSR1);
+}
+
 static void raise_signal(const char *number)
 {
     signal(atoi(number), SIG_DFL);
@@ -196,12 +219,14 @@ static void exec_rest(const char *function)
     abort();
 }
 
-/* The child shares this process' memory until it calls exec. */
+/* The child shares this process' memory until it calls exec, or without a name _exit. */
 static void vfork_and_launch(const char *name)
 {
     char step[512];
     snprintf(step, sizeof step, "launch=%s", name);
     pid_t pid = vfork();
+    if (pid == 0 && !*name)
+        _exit(0);
     if (pid == 0) {
         execl("/proc/self/exe", self, step, (char *)NULL);
         _exit(1);
@@ -358,6 +383,8 @@ static const struct {
              {"err", say_error},
              {"exit", leave},
              {"_exit", leave_at_once},
+             {"leave", leave_by},
+             {"exithandler", raise_and_leave},
              {"raise", raise_signal},
              {"sleep", wait_ms},
              {"fork", fork_and_launch},
