@@ -142,6 +142,17 @@ def faults_of_words(source, kprof):
                 yield f"--page {page}: {line.strip()}"
 
 
+def faults_of_width(source, kprof):
+    """A kernel of the brief page has at most 15 lines of 100 columns."""
+    done = subprocess.run([kprof, "report", source / RECORDED, "--brief"], capture_output=True, text=True, timeout=60,
+                          check=True)
+    for block in done.stdout.split("\n\n"):
+        lines = [line for line in block.splitlines() if line.startswith(" ")]
+        yield from (f"{len(line)} columns: {line}" for line in lines if len(line) > 100)
+        if len(lines) > 15:
+            yield f"{len(lines)} lines: {lines[0]}"
+
+
 def faults_of_expressions(source, kprof):
     """Bytes per sector of loads are missing where no plain load ran, for which CUPTI gives 0: the section's expression
     on the values of the recorded run, as a finding of its own."""
@@ -173,7 +184,7 @@ def main(source, kprof):
     launches = read_launches(source, kprof)
     faults = [*faults_of_table(source, launches), *faults_of_verdicts(launches), *faults_of_occupancy(launches),
               *faults_of_words(source, kprof),
-              *faults_of_expressions(source, kprof)]
+              *faults_of_expressions(source, kprof), *faults_of_width(source, kprof)]
     print(f"{len(launches)} kernels, {len(faults)} faults", *faults, sep="\n")
     return 1 if faults else 0
 
