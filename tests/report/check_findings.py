@@ -128,7 +128,7 @@ def faults_of_verdicts(launches):
 
 
 def faults_of_occupancy(launches):
-    """What keeps the blocks of a kernel from an SM, as the verdict says; and no block size fills it where barriers do."""
+    """What keeps the blocks of a kernel from an SM; where barriers do, less shared memory is of no use."""
     for kernel, limit in OCCUPANCY.items():
         found = launches[kernel]["verdict"]["occupancy"]["name"]
         if found != limit:
