@@ -161,6 +161,18 @@ def faults_of_width(source, kprof):
             yield f"{len(lines)} lines: {lines[0]}"
 
 
+def faults_of_chart(source, kprof):
+    """Traffic is drawn from unit to unit where there are enough columns."""
+    for width, expected in ((72, []), (80, [
+            "SM <--- 103.81 MB --- L1/TEX <--- 103.81 MB --- L2 <--- 103.82 MB --- DRAM",
+            "   ---- 1.08 MB ---->        ---- 1.08 MB ---->    --- 280.58 KB --->"])):
+        done = subprocess.run([kprof, "report", source / RECORDED, "-k", "dependent_loads", "--width", str(width)],
+                              capture_output=True, text=True, timeout=60, check=True)
+        drawn = [line[4:] for line in done.stdout.splitlines() if re.search(r"<--|-->", line)]
+        if drawn != expected:
+            yield f"at {width} columns the traffic is drawn as {drawn}"
+
+
 def faults_of_expressions(source, kprof):
     """Bytes per sector of loads are missing where no plain load ran, for which CUPTI gives 0: the section's expression
     on the values of the recorded run, as a finding of its own."""
@@ -192,7 +204,8 @@ def main(source, kprof):
     launches = read_launches(source, kprof)
     faults = [*faults_of_table(source, launches), *faults_of_verdicts(launches), *faults_of_occupancy(launches),
               *faults_of_words(source, kprof),
-              *faults_of_expressions(source, kprof), *faults_of_width(source, kprof)]
+              *faults_of_expressions(source, kprof), *faults_of_width(source, kprof),
+              *faults_of_chart(source, kprof)]
     print(f"{len(launches)} kernels, {len(faults)} faults", *faults, sep="\n")
     return 1 if faults else 0
 
