@@ -24,9 +24,9 @@ static kprof_status unknown_set(const kprof_catalog *catalog, const char *name)
         kprof_strbuf_printf(&list, "%s%s", i ? ", " : "", set.id);
     }
     const char *nearest = kprof_nearest(name, (const char *const *)known.items, known.count);
-    kprof_status status = added ? kprof_fail(KPROF_UNKNOWN_NAME, "there is no set \"%s\"%s%s%s; there are %s", name,
-                                             nearest ? "; did you mean \"" : "", nearest ? nearest : "",
-                                             nearest ? "\"?" : "", list.data ? list.data : "none")
+    kprof_status status = added ? kprof_fail(KPROF_UNKNOWN_NAME, "there is no set \"%s\"; there are %s%s%s%s", name,
+                                             list.data ? list.data : "none", nearest ? "; did you mean \"" : "",
+                                             nearest ? nearest : "", nearest ? "\"?" : "")
                                 : KPROF_NO_MEMORY;
     kprof_strbuf_free(&list);
     kprof_strlist_free(&known);

@@ -9,7 +9,7 @@
 #include <string.h>
 
 static const char *const process_columns[] = {"ID", "Process ID", "Process Name", "Host Name", NULL};
-/* Of a report with NVTX ranges alone, as of a run of ncu with --nvtx. */
+/* Only a report with NVTX ranges has these columns, as in ncu with --nvtx. */
 static const char *const nvtx_columns[] = {"thread Domain:Push/Pop_Range:PL_Type:PL_Value:CLR_Type:Color:Msg_Type:Msg",
                                            "Id:Domain:Start/Stop_Range:PL_Type:PL_Value:CLR_Type:Color:Msg_Type:Msg",
                                            NULL};

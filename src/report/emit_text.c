@@ -604,6 +604,8 @@ static void text_table(kprof_emitter *emitter, const kprof_emit_table *table)
     kprof_grid_free(&grid);
     if (folded > 0)
         show_folded(emitter, table, folded);
+    if (!kprof_plot_chain(emitter->out, table, emitter->options->base_units, width_of(emitter)))
+        emitter->status = KPROF_NO_MEMORY;
 }
 
 static void put_human(kprof_emitter *emitter, kprof_grid *grid, double value, const char *unit)

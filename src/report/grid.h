@@ -18,7 +18,7 @@ typedef struct kprof_grid_cell {
     bool is_missing; /* the text stands for no value */
 } kprof_grid_cell;
 
-/* What becomes of a column of a table that is too wide. */
+/* A table that is too wide may fold a column. */
 typedef enum kprof_grid_fold {
     KPROF_FOLD_NEVER,
     KPROF_FOLD_TEXT,   /* its text stands in lines of its own below the row */

@@ -358,12 +358,14 @@ static void make_lines(const brief *of, brief_lines *out)
     kprof_strbuf_puts(&out->items[LINE_LAUNCHES], " of the time");
     put_duration(row, &out->items[LINE_DURATION]);
     if (*of->limit) {
-        /* Of a kernel that waits, say, no unit is the limit. */
+        /* Where a class such as latency is the limit, no unit is. */
         const bool is_unit = strcmp(of->class, of->limit) != 0;
         kprof_strbuf_printf(&out->items[LINE_VERDICT], "%s%s%s", is_unit ? of->class : "",
                             is_unit && *of->class ? ": " : "", of->limit);
+        const bool is_long = out->items[LINE_VERDICT].length > LINE_BYTES / 2;
         put_value(&out->items[LINE_VERDICT], is_unit ? ", " : "; busiest unit at ", of->limit_pct, "%");
-        put_value(&out->items[LINE_VERDICT], " of the peak; headroom ", headroom_pct(of), "%");
+        put_value(&out->items[LINE_VERDICT], is_long ? "; headroom " : " of the peak; headroom ", headroom_pct(of),
+                  "%");
     }
     put_value(&out->items[LINE_THROUGHPUT], "compute ", row->compute_pct, "%");
     put_value(&out->items[LINE_THROUGHPUT], ", memory ", row->memory_pct, "%");
@@ -373,9 +375,12 @@ static void make_lines(const brief *of, brief_lines *out)
     }
     for (size_t i = 0; i < of->found_count; i++) {
         char name[WORDS_BYTES + 1];
-        cut(name, WORDS_BYTES, of->found[i]->finding->name, false);
-        kprof_strbuf_puts(&out->items[LINE_FINDINGS + i], name);
-        put_gain(of->found[i], &out->items[LINE_FINDINGS + i]);
+        kprof_strbuf gain = KPROF_STRBUF_INIT;
+        put_gain(of->found[i], &gain);
+        const size_t room = gain.length + WORD_BYTES < LINE_BYTES ? LINE_BYTES - gain.length : WORD_BYTES;
+        cut(name, room < WORDS_BYTES ? room : WORDS_BYTES, of->found[i]->finding->name, false);
+        kprof_strbuf_printf(&out->items[LINE_FINDINGS + i], "%s%s", name, gain.data ? gain.data : "");
+        kprof_strbuf_free(&gain);
     }
 }
 

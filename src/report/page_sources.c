@@ -194,10 +194,11 @@ static void show_kernel(kprof_emitter *emitter, const shares *all, const kernel_
     const double least = count == 0 ? NAN : sorted[0], most = count == 0 ? NAN : sorted[count - 1];
     const double mean = count == 0 ? NAN : own->total_ns / (double)count;
     const kprof_emit_field fields[] = {
-        kprof_field_text("kernel", "Kernel", kprof_model_kernel_name(own->kernel, emitter->options->kernel_base)),
+        kprof_field_folding(kprof_field_plain(
+            kprof_field_text("kernel", "Kernel", kprof_model_kernel_name(own->kernel, emitter->options->kernel_base)))),
         kprof_field_integer("launches", "Launches", (int64_t)own->launches),
         kprof_field_integer("sources", "Sources", (int64_t)count),
-        kprof_field_with_unit(kprof_field_real("minimum", "Minimum", least), "ns"),
+        kprof_field_folding(kprof_field_with_unit(kprof_field_real("minimum", "Minimum", least), "ns")),
         kprof_field_with_unit(kprof_field_real("median", "Median", median), "ns"),
         kprof_field_with_unit(kprof_field_real("maximum", "Maximum", most), "ns"),
         kprof_field_with_unit(kprof_field_real("imbalance", "Above mean", mean > 0 ? 100 * (most / mean - 1) : NAN),

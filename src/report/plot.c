@@ -1,6 +1,7 @@
 /* Draws into a grid of characters: memory roofs as rising lines, compute roofs as level ones, then points and labels.
- */
+ * And a chain of units with arrows between them. */
 #include "report/plot.h"
+#include "report/grid.h"
 #include "report/units.h"
 
 #include <math.h>
@@ -281,4 +282,89 @@ void kprof_plot_rooflines(kprof_output *out, const kprof_emit_roofline *roofline
     for (size_t row = 0; row < ROWS; row++)
         print_row(&plot, out, row);
     print_x_axis(&plot, out);
+}
+
+#define CHAIN_INDENT 4
+#define BETWEEN      " and "
+
+static const char *second_unit(const char *label)
+{
+    const char *between = strstr(label, BETWEEN);
+    return between ? between + strlen(BETWEEN) : NULL;
+}
+
+/* Does each row begin with the unit that the row before ends with? */
+static bool is_chain(const kprof_table *table)
+{
+    for (size_t i = 0; i < table->row_count; i++) {
+        const char *label = table->rows[i].label, *unit = second_unit(label);
+        if (!unit || strstr(label, BETWEEN) == label)
+            return false;
+        const char *next = i + 1 < table->row_count ? table->rows[i + 1].label : NULL;
+        if (next &&
+            (strncmp(next, unit, strlen(unit)) != 0 || second_unit(next) != next + strlen(unit) + strlen(BETWEEN)))
+            return false;
+    }
+    return table->row_count > 1 && table->column_count > 1;
+}
+
+static void describe_cell(const kprof_emit_table *table, size_t cell, bool base_units, kprof_strbuf *out)
+{
+    const kprof_emit_metric *metric = table->cells[cell];
+    const kprof_human human = kprof_units_human(metric ? metric->value : NAN, metric ? metric->unit : "", base_units);
+    kprof_strbuf_printf(out, "%s%s%s", human.number, *human.unit ? " " : "", human.unit);
+}
+
+/* "<-- 1 MB ---" of `room` columns, or to the right. */
+static void put_arrow(kprof_strbuf *line, const char *text, size_t room, bool to_left)
+{
+    static const char dashes[] = "--------------------------------";
+    const size_t count = room - kprof_text_width(text) - strlen("<  ");
+    kprof_strbuf_printf(line, " %s%.*s %s %.*s%s ", to_left ? "<" : "", (int)(count / 2), dashes, text,
+                        (int)(count - count / 2), dashes, to_left ? "" : ">");
+}
+
+/* The first line has the units, and what goes to the left; the second what goes to the right. */
+static void put_chain(kprof_strbuf lines[2], const kprof_table *table, const kprof_strbuf *cells, size_t room)
+{
+    const char *first = table->rows[0].label;
+    kprof_strbuf_printf(&lines[0], "%.*s", (int)(strstr(first, BETWEEN) - first), first);
+    for (size_t i = 0; i < table->row_count; i++) {
+        const size_t column = lines[0].failed ? 0 : kprof_text_width(lines[0].data);
+        kprof_strbuf_printf(&lines[1], "%*s", (int)(column - lines[1].length), "");
+        put_arrow(&lines[0], cells[2 * i].data, room, true);
+        put_arrow(&lines[1], cells[2 * i + 1].data, room, false);
+        kprof_strbuf_puts(&lines[0], second_unit(table->rows[i].label));
+    }
+}
+
+bool kprof_plot_chain(kprof_output *out, const kprof_emit_table *table, bool base_units, size_t width)
+{
+    enum { ROWS_MAX = 8, DASHES = 6, ROOM_MAX = 40 };
+    const kprof_table *rows = table->table;
+    kprof_strbuf cells[2 * ROWS_MAX] = {{0}}, lines[2] = {{0}};
+    if (rows->row_count > ROWS_MAX || !is_chain(rows))
+        return true;
+    size_t room = 0;
+    bool is_whole = true;
+    for (size_t i = 0; i < 2 * rows->row_count; i++) {
+        describe_cell(table, i / 2 * rows->column_count + i % 2, base_units, &cells[i]);
+        is_whole = is_whole && !cells[i].failed;
+        const size_t needed = is_whole ? kprof_text_width(cells[i].data) + strlen("<  ") + DASHES : 0;
+        room = needed > room ? needed : room;
+    }
+    if (is_whole && room <= ROOM_MAX)
+        put_chain(lines, rows, cells, room);
+    is_whole = is_whole && !lines[0].failed && !lines[1].failed;
+    const bool is_drawn = is_whole && lines[0].length > 0 && CHAIN_INDENT + kprof_text_width(lines[0].data) <= width;
+    for (int i = 0; is_drawn && i < 2; i++) {
+        kprof_output_repeat(out, ' ', CHAIN_INDENT);
+        kprof_output_put(out, lines[i].data, lines[i].length - (i == 1)); /* no space ends a line */
+        kprof_output_puts(out, "\n");
+    }
+    for (size_t i = 0; i < 2 * rows->row_count; i++)
+        kprof_strbuf_free(&cells[i]);
+    kprof_strbuf_free(&lines[0]);
+    kprof_strbuf_free(&lines[1]);
+    return is_whole;
 }

@@ -14,6 +14,7 @@ import sys
 
 from harness import *
 
+SCHEMA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs/report.schema.json")
 SAMPLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../samples/vectorAdd-h200.kprof")
 OWN_SETS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../fixtures/metricsets")
 
@@ -1212,7 +1213,14 @@ class Explanations(Case):
     def explain(self, *words):
         run = self.kprof("explain", "--chips", "GH100", *words, "--json")
         self.assertEqual(run.code, 0, run.err)
-        return json.loads(run.out)
+        data = json.loads(run.out)
+        schema = json.loads(pathlib.Path(SCHEMA).read_text(encoding="utf-8"))
+        (page,) = [one["properties"] for one in schema["oneOf"] if one["properties"]["page"]["const"] == data["page"]]
+        for key, rows in data.items():
+            kind = page[key]["items"]["$ref"].split("/")[-1] if isinstance(rows, list) else None
+            for row in rows if kind else []:
+                self.assertEqual(sorted(row), sorted(schema["$defs"][kind]["properties"]), key)
+        return data
 
     def test_throughput(self):
         data = self.explain("sm__throughput.avg.pct_of_peak_sustained_elapsed")

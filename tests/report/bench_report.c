@@ -1,6 +1,6 @@
 /* How fast a big report is written, loaded, printed and compared: 10,000 launches of 300 metrics through the public
  * interface.
- * Usage: bench_report [launches [metrics [folder]]]. Not a test: nothing here asserts a time. */
+ * Usage: bench_report [launches [metrics [folder [sources]]]]. Not a test: nothing here asserts a time. */
 #include "report/diff.h"
 #include "report/merge.h"
 
@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 typedef struct bench_setup {
-    size_t launches, metrics;
+    size_t launches, metrics, sources;
     char path[512], output[512];
 } bench_setup;
 
@@ -224,8 +224,7 @@ static void measure(const bench_setup *bench, const char *name, const kprof_prin
            megabytes(options ? bench->output : bench->path));
 }
 
-/* Merge copies of the report, each as of another rank: SOURCES of a tenth of its launches. */
-#define SOURCES 100
+/* Merge copies of the report, each as of another rank. */
 static void merge_reports(const bench_setup *bench, const kprof_print_options *options)
 {
     const kprof_run_info run = {"bench", "/", "0", NULL, 0};
@@ -234,10 +233,10 @@ static void merge_reports(const bench_setup *bench, const kprof_print_options *o
     (void)options;
     must(kprof_report_create(bench->output, KPROF_CREATE_REPLACE, &run, &all), "create");
     must(kprof_merge_new(all, &merge), "merge");
-    for (int rank = 0; rank < SOURCES; rank++) {
+    for (size_t rank = 0; rank < bench->sources; rank++) {
         char sql[96];
         sqlite3 *db = NULL;
-        snprintf(sql, sizeof sql, "UPDATE process SET pid=%d", rank);
+        snprintf(sql, sizeof sql, "UPDATE process SET pid=%zu", rank);
         if (sqlite3_open(bench->path, &db) != SQLITE_OK || sqlite3_exec(db, sql, NULL, NULL, NULL) != SQLITE_OK)
             must(KPROF_INTERNAL, "rank");
         sqlite3_close(db);
@@ -250,8 +249,8 @@ static void merge_reports(const bench_setup *bench, const kprof_print_options *o
 
 int main(int argc, char **argv)
 {
-    bench_setup bench = {argc > 1 ? strtoul(argv[1], NULL, 10) : 10000, argc > 2 ? strtoul(argv[2], NULL, 10) : 300, "",
-                         ""};
+    bench_setup bench = {argc > 1 ? strtoul(argv[1], NULL, 10) : 10000, argc > 2 ? strtoul(argv[2], NULL, 10) : 300,
+                         argc > 4 ? strtoul(argv[4], NULL, 10) : 100, "", ""};
     const char *folder = argc > 3 ? argv[3] : "/tmp";
     snprintf(bench.path, sizeof bench.path, "%s/bench-%ld.kprof", folder, (long)getpid());
     snprintf(bench.output, sizeof bench.output, "%s/bench-%ld.out", folder, (long)getpid());
@@ -293,7 +292,9 @@ int main(int argc, char **argv)
     measure(&bench, "HTML of these", &(kprof_print_options){.format = KPROF_FORMAT_HTML}, print_with_findings);
     bench.launches = all / 10;
     measure(&bench, "write a tenth", NULL, NULL);
-    measure(&bench, "merge 100 of these", &(kprof_print_options){0}, merge_reports);
+    char merge[32];
+    snprintf(merge, sizeof merge, "merge %zu of these", bench.sources);
+    measure(&bench, merge, &(kprof_print_options){0}, merge_reports);
     snprintf(bench.path, sizeof bench.path, "%s", bench.output);
     snprintf(bench.output, sizeof bench.output, "%s/bench-%ld.sources", folder, (long)getpid());
     measure(&bench, "sources of all, text", &(kprof_print_options){.page = KPROF_PAGE_SOURCES}, print_report);

@@ -97,6 +97,14 @@ def faults_of_table(source, launches):
     yield from faults_of_coverage({path.stem for path in (source / "metricsets/findings").glob("*.json")}, rows)
 
 
+def faults_of_docs(source):
+    """The documentation says which findings no recorded run shows."""
+    text = (source / "docs/metricsets.md").read_text(encoding="utf-8")
+    start = text.index("No recorded run shows")
+    yield from (f"docs/metricsets.md does not say that no run shows {finding}" for finding in NOT_RECORDED
+                if f"`{finding}`" not in text[start:text.index("\n\n", start)])
+
+
 def faults_of_coverage(shipped, rows):
     """Each finding has a kernel that shows it and one that does not, or a reason why not."""
     for finding in sorted(shipped ^ {row["finding"] for row in rows}):
@@ -120,7 +128,7 @@ def faults_of_verdicts(launches):
 
 
 def faults_of_occupancy(launches):
-    """What keeps the blocks of a kernel from an SM, as the verdict says; and no block size fills it where barriers do."""
+    """What keeps the blocks of a kernel from an SM; where barriers do, less shared memory is of no use."""
     for kernel, limit in OCCUPANCY.items():
         found = launches[kernel]["verdict"]["occupancy"]["name"]
         if found != limit:
@@ -140,6 +148,29 @@ def faults_of_words(source, kprof):
             if re.search(r"\b(slots|cores|banks|requests|atomics) (is|has|works)\b|issue slots, .* its peak", line) or \
                re.search(r"Limited by +([a-z ]+): \1,", line):
                 yield f"--page {page}: {line.strip()}"
+
+
+def faults_of_width(source, kprof):
+    """A kernel of the brief page has at most 15 lines of 100 columns."""
+    done = subprocess.run([kprof, "report", source / RECORDED, "--brief"], capture_output=True, text=True, timeout=60,
+                          check=True)
+    for block in done.stdout.split("\n\n"):
+        lines = [line for line in block.splitlines() if line.startswith(" ")]
+        yield from (f"{len(line)} columns: {line}" for line in lines if len(line) > 100)
+        if len(lines) > 15:
+            yield f"{len(lines)} lines: {lines[0]}"
+
+
+def faults_of_chart(source, kprof):
+    """Traffic is drawn from unit to unit where there are enough columns."""
+    for width, expected in ((72, []), (80, [
+            "SM <--- 103.81 MB --- L1/TEX <--- 103.81 MB --- L2 <--- 103.82 MB --- DRAM",
+            "   ---- 1.08 MB ---->        ---- 1.08 MB ---->    --- 280.58 KB --->"])):
+        done = subprocess.run([kprof, "report", source / RECORDED, "-k", "dependent_loads", "--width", str(width)],
+                              capture_output=True, text=True, timeout=60, check=True)
+        drawn = [line[4:] for line in done.stdout.splitlines() if re.search(r"<--|-->", line)]
+        if drawn != expected:
+            yield f"at {width} columns the traffic is drawn as {drawn}"
 
 
 def faults_of_expressions(source, kprof):
@@ -163,7 +194,7 @@ def faults_of_expressions(source, kprof):
 
 
 def main(source, kprof):
-    wrong = list(faults_of_labels(source))
+    wrong = [*faults_of_labels(source), *faults_of_docs(source)]
     if wrong:
         print(*wrong, sep="\n")
         return 1
@@ -173,7 +204,8 @@ def main(source, kprof):
     launches = read_launches(source, kprof)
     faults = [*faults_of_table(source, launches), *faults_of_verdicts(launches), *faults_of_occupancy(launches),
               *faults_of_words(source, kprof),
-              *faults_of_expressions(source, kprof)]
+              *faults_of_expressions(source, kprof), *faults_of_width(source, kprof),
+              *faults_of_chart(source, kprof)]
     print(f"{len(launches)} kernels, {len(faults)} faults", *faults, sep="\n")
     return 1 if faults else 0
 

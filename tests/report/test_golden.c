@@ -91,6 +91,7 @@ static golden_case cases[] = {
     {"summary.txt", {TEXT(SUMMARY)}},
     {"session.txt", {TEXT(SESSION)}},
     {"sources.txt", {TEXT(SOURCES)}},
+    {"sources-narrow.txt", {TEXT(SOURCES), .width = 72}},
     {"sources.json", {JSON(SOURCES)}},
     {"details-long.csv", {CSV(DETAILS, LONG)}},
     {"raw-long.csv", {CSV(RAW, LONG)}},

@@ -28,6 +28,6 @@ export function svg(name, attributes, ...children) {
 // The name of a kernel, with places where a line of it may end; its text is the same.
 export function named(name) {
     return String(name)
-        .split(/(?<=\w\w\(|[<,]|::)/)
+        .split(/(?<=\w\w\(|[<,_]|::)/)
         .map((part, i) => (i ? [h("wbr"), part] : part));
 }
