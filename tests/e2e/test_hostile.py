@@ -207,10 +207,14 @@ SAMPLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../samples
 BAD_REPORT, BAD_METRICSET, USAGE, NO_MATCH = 107, 102, 101, 106
 
 
-def limit_time():
+def limit_cpu(seconds):
     import resource
 
-    resource.setrlimit(resource.RLIMIT_CPU, (60, 60))
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+
+
+def limit_time():
+    limit_cpu(60)
 
 
 def varint(data, at):
@@ -359,7 +363,24 @@ class Bounds(Case):
         if not can_profile():
             self.skipTest("no host library")
         run = self.kprof("plan", "--chips", "GH100", "--metrics", "regex:.", preexec_fn=limit_time)
-        self.refused(run, USAGE, "--metrics regex:.", "4096", "several runs")
+        self.refused(run, USAGE, "--metrics regex:.", "2048", "several runs")
+        run = self.kprof("plan", "--chips", "GH100", "--metrics", "regex:^lts.*sum$", "--metrics", "regex:^smsp.*sum$",
+                         preexec_fn=limit_time)
+        self.refused(run, USAGE, "--metrics", "2048", "several runs")
+        names = ",".join(f"sm__x{i}.sum" for i in range(2049))
+        self.refused(self.kprof("plan", "--chips", "GH100", "--metrics", names, preexec_fn=limit_time), USAGE, "2048")
+
+    def test_many_metrics(self):
+        """What to keep of many of them is chosen in seconds; of 3,333 it took a minute."""
+        if not can_profile():
+            self.skipTest("no host library")
+        pattern = "regex:^(smsp|sm__|l1tex__[a-m]|lts__t_s).*[.]sum$"
+        for limit in (["--max-passes", "10"], ["--budget", "10"]):
+            with self.subTest(limit):
+                run = self.kprof("plan", "--chips", "GH100", "--metrics", pattern, *limit, env={"KPROF_CACHE": "off"},
+                                 preexec_fn=lambda: limit_cpu(20))
+                self.assertEqual(run.code, 0, run.err)
+                self.assertIn("metrics are left out", run.err)
 
     def test_sets_that_are_no_list_of_names(self):
         self.sample(("UPDATE run SET sets=?", ("[" + "0," * 4000000 + "0]",)))
