@@ -151,9 +151,10 @@ class Privileged(Case):
         return copy
 
     def loads_canary(self, program, variable, value):
-        """Does the program load it where the variable names its folder, and no toolkit is where it is looked for first?"""
+        """Does the program load it where the variable names its folder, and no toolkit is in the usual places?"""
         canary = self.path("tmp/canary")
-        hide = 'for d in $0; do mount -t tmpfs none "$d" || exit 9; done; exec setpriv --reuid 65533 --clear-groups "$@"'
+        hide = ('for folder in $0; do mount -t tmpfs none "$folder" || exit 9; done; '
+                'exec setpriv --reuid 65533 --clear-groups "$@"')
         toolkits = {os.path.realpath(folder) for folder in (*glob.glob("/usr/local/cuda*"), "/opt/cuda", cuda_root())
                     if folder and os.path.isdir(folder)}
         environment = {**self.environment({}), "XDG_CACHE_HOME": self.path("cache"), "KPROF_TEST_CANARY": canary}
