@@ -40,6 +40,7 @@ typedef struct profile {
     kprof_create_mode create_mode;
     kprof_report *report;
     kprof_child child;
+    kprof_bystander bystander;
     kprof_progress progress;
     kprof_spools *spools;
     int64_t signal_ns; /* when a signal arrived while launches were being measured; 0: none has */
@@ -248,6 +249,8 @@ static kprof_status open_session(profile *run)
 {
     kprof_status status = kprof_signals_block(&run->signals);
     if (status == KPROF_OK)
+        kprof_bystander_fork(&run->bystander);
+    if (status == KPROF_OK)
         status = kprof_session_open(&run->session);
     if (status == KPROF_OK)
         status = name_report(run);
@@ -283,6 +286,7 @@ static kprof_status start_application(profile *run)
         .nvtx = run->nvtx,
         .stdout_to_stderr = run->route.application_to_stderr,
         .signals = &run->signals,
+        .bystander = &run->bystander,
     };
     kprof_status status = kprof_spools_new(&run->session, run->report, &run->progress, &run->spools);
     if (status == KPROF_OK)
@@ -355,6 +359,7 @@ static void close_session(profile *run)
     if (run->results && closed == KPROF_OK) /* else the path may still be that of an older report */
         outcome->printing = kprof_report_open(run->report_path, &run->report);
     kprof_session_close(&run->session, outcome->collecting != KPROF_OK);
+    kprof_bystander_end(&run->bystander);
     kprof_signals_restore(&run->signals);
 }
 
@@ -396,6 +401,7 @@ static void dispose(profile *run, bool started)
     else
         kprof_report_discard(run->report);
     kprof_session_close(&run->session, false);
+    kprof_bystander_end(&run->bystander);
     kprof_signals_restore(&run->signals);
     free(run->findings.items);
     kprof_plans_free(&run->plans);

@@ -173,7 +173,8 @@ static kprof_status fork_with(const kprof_child_spec *spec, char **environment, 
     }
     close(gate[0]);
     close(error[1]);
-    *out = (kprof_child){.pid = pid, .gate = gate[1], .error = error[0], .signals = spec->signals};
+    *out = (kprof_child){
+        .pid = pid, .gate = gate[1], .error = error[0], .signals = spec->signals, .bystander = spec->bystander};
     if (pid > 0)
         return KPROF_OK;
     out->pid = 0;
@@ -234,17 +235,24 @@ void kprof_child_release(kprof_child *child)
     child->held = 0;
 }
 
-/* The terminal sends its signals to the application itself. Any other reached kprof alone: a process sent it, or a
- * timer or a limit on processor time that kprof was started with. Who sends a second one is in a hurry. */
+/* The terminal sends its signals to the whole group, and so may any process. */
+static bool has_reached_application(const kprof_child *child, const struct signalfd_siginfo *info)
+{
+    bool is_terminals = info->ssi_signo == SIGINT || info->ssi_signo == SIGQUIT || info->ssi_signo == SIGHUP;
+    return getpgid(child->pid) == getpgrp() &&
+           ((info->ssi_code > 0 && is_terminals) || kprof_bystander_got(child->bystander, info));
+}
+
+/* Others reached kprof alone: a process sent them, or a timer or a limit on processor time that kprof was started with.
+ * Who sends a second one is in a hurry. */
 static void forward(kprof_child *child, const struct signalfd_siginfo *info)
 {
     int number = (int)info->ssi_signo;
-    bool is_terminals = number == SIGINT || number == SIGQUIT || number == SIGHUP;
     if (number == SIGCHLD)
         return;
     bool is_first = child->arrived == 0;
     child->arrived = number;
-    if (info->ssi_code > 0 && is_terminals)
+    if (has_reached_application(child, info))
         return;
     if (is_first && would_end(child->pid, number)) {
         child->held = number;

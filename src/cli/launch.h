@@ -2,6 +2,7 @@
 #ifndef KPROF_CLI_LAUNCH_H
 #define KPROF_CLI_LAUNCH_H
 
+#include "cli/bystander.h"
 #include "core/status.h"
 
 #include <signal.h>
@@ -30,7 +31,8 @@ typedef struct kprof_child_spec {
     const char *session_dir;
     bool nvtx; /* NVTX is to load the injection library too */
     bool stdout_to_stderr;
-    kprof_signals *signals; /* blocked; used for as long as the child lives */
+    kprof_signals *signals; /* blocked; used for as long as the child lives, as is the bystander */
+    kprof_bystander *bystander;
 } kprof_child_spec;
 
 typedef struct kprof_child {
@@ -38,6 +40,7 @@ typedef struct kprof_child {
     int gate;  /* a byte lets the child start the application; closing it without one ends the child */
     int error; /* errno of a failed exec arrives here */
     kprof_signals *signals;
+    kprof_bystander *bystander;
     bool ended;
     int wait_status;
     int arrived; /* a signal that has arrived for the application; the caller sets it to 0 */
@@ -49,7 +52,8 @@ kprof_status kprof_child_fork(const kprof_child_spec *spec, kprof_child *out) KP
 /* Let it start `name`. NO_APPLICATION, with the reason and perhaps a suggestion, when that fails. */
 kprof_status kprof_child_start(kprof_child *child, const char *name) KPROF_MUST_CHECK;
 /* Wait for at most `timeout_ms` for the end of the application or a signal to forward; true when it has ended. A signal
- * that the application handles or ignores is forwarded at once, one that would end it by kprof_child_release. */
+ * that has reached the application with kprof's whole group is not forwarded. Another one that the application handles
+ * or ignores is forwarded at once, one that would end it by kprof_child_release. */
 bool kprof_child_wait(kprof_child *child, int timeout_ms);
 /* Forward the signal that is held back, if there is one. */
 void kprof_child_release(kprof_child *child);

@@ -50,6 +50,10 @@ static const char *find_unsafe(const char *text)
 {
     uint32_t code = 0;
     while (*text) {
+        if (*text >= ' ' && *text <= '~') { /* nearly all are such */
+            text++;
+            continue;
+        }
         size_t length = kprof_utf8_decode(text, &code);
         if (length == 0 || kprof_utf8_is_unsafe(code))
             break;

@@ -1,6 +1,7 @@
 /* The growing byte buffer, string lists, and the search for the name that somebody probably meant. */
 #include "core/strbuf.h"
 
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -207,6 +208,21 @@ static const char *shortest_containing(const char *text, const char *const *item
 
 #define NOT_NEAR SIZE_MAX
 
+/* No fewer edits lie between texts than letters that only one of them has: soon counted, where edits take long. */
+static size_t fewest_possible(const char *text, size_t text_length, const char *item, size_t length)
+{
+    int counts[UCHAR_MAX + 1] = {0};
+    size_t lacking = 0, left_over = text_length;
+    for (size_t i = 0; i < text_length; i++)
+        counts[(unsigned char)lower(text[i])]++;
+    for (size_t i = 0; i < length; i++) {
+        bool is_shared = counts[(unsigned char)lower(item[i])]-- > 0;
+        lacking += !is_shared;
+        left_over -= is_shared;
+    }
+    return lacking > left_over ? lacking : left_over;
+}
+
 /* Edits between the texts, or NOT_NEAR if more than a share of the letters differ: of the longer text's, or of those
  * that were typed. */
 static size_t edits_between(const char *text, const char *item, bool strict)
@@ -217,7 +233,7 @@ static size_t edits_between(const char *text, const char *item, bool strict)
     /* Two fifths may differ: "vectorAddKernel" still finds "vectorAdd". */
     size_t share = strict ? text_length / 3 : longer * 2 / 5;
     size_t limit = share > 1 ? share : 1;
-    if (longer - shorter > limit || shorter == 0)
+    if (longer - shorter > limit || shorter == 0 || fewest_possible(text, text_length, item, length) > limit)
         return NOT_NEAR;
     size_t distance = edit_distance(text, text_length, item, length);
     return distance <= limit && distance < longer ? distance : NOT_NEAR;

@@ -60,6 +60,7 @@ static kprof_status check_permission(void)
 
 static kprof_status initialize(const kprof_driver_api *driver, const kprof_cupti_api *cupti, int *count)
 {
+    unsetenv("CUDA_INJECTION64_PATH"); /* else the driver loads another profiler into kprof itself */
     CUresult result = driver->cuInit_(0);
     if (result != CUDA_SUCCESS)
         return kprof_fail(KPROF_NO_GPU, "the NVIDIA driver does not start: cuInit gives %s",

@@ -208,15 +208,45 @@ static kprof_status add_alias(const kprof_alias *alias, kprof_host *host, kprof_
     return status;
 }
 
+/* As check_candidates, for the full names among the words. */
+static kprof_status check_words(const kprof_strlist *words, kprof_host *host)
+{
+    kprof_strlist names = KPROF_STRLIST_INIT;
+    kprof_status status = KPROF_OK;
+    for (size_t i = 0; i < words->count && status == KPROF_OK; i++) {
+        const char *word = words->items[i];
+        bool is_full_name = word[kprof_metric_base_length(word)] == '.' && !kprof_regex_pattern(word);
+        if (is_full_name && !kprof_strlist_add(&names, word))
+            status = KPROF_NO_MEMORY;
+    }
+    if (status == KPROF_OK && names.count > 0)
+        status = kprof_host_check(host, &names);
+    kprof_strlist_free(&names);
+    return status;
+}
+
+static kprof_status fail_many(const kprof_host *host)
+{
+    return kprof_fail(
+        KPROF_USAGE,
+        "--metrics stands for more than the %d metrics of chip %s that kprof plans at once; name fewer, or "
+        "measure them in several runs",
+        KPROF_MOST_METRICS, kprof_host_chip(host));
+}
+
 static kprof_status select_metrics(const kprof_catalog *catalog, const kprof_strlist *words, kprof_host *host,
                                    kprof_plan *out)
 {
-    kprof_status result = KPROF_OK;
+    if (words->count > KPROF_MOST_METRICS)
+        return fail_many(host);
+    kprof_status result = check_words(words, host);
     for (size_t i = 0; i < words->count; i++) {
         const kprof_alias *alias = kprof_catalog_find_alias(catalog, words->items[i]);
         kprof_status status =
             alias ? add_alias(alias, host, out) : kprof_select_metrics(catalog, host, words->items[i], &out->shown);
         result = status != KPROF_OK ? status : result;
+        if (out->shown.count > KPROF_MOST_METRICS)
+            return fail_many(host);
     }
     for (size_t i = 0; i < out->shown.count && result == KPROF_OK; i++) {
         const char *name = out->shown.items[i];

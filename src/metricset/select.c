@@ -7,10 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Names that one word may stand for. Checking and scheduling more of them takes half a minute, and their values would
- * fill a section that no page could show. */
-enum { MAX_NAMES_OF_WORD = 4096 };
-
 kprof_status kprof_all_base_metrics(kprof_host *host, kprof_strlist *out)
 {
     kprof_status status = kprof_host_base_metrics(host, KPROF_METRIC_COUNTER, out);
@@ -69,11 +65,11 @@ kprof_status kprof_full_names(kprof_host *host, const char *base, bool first_lev
 static kprof_status keep_collectable(kprof_host *host, const char *word, const kprof_strlist *candidates,
                                      kprof_strlist *out)
 {
-    if (candidates->count > MAX_NAMES_OF_WORD)
+    if (candidates->count > KPROF_MOST_METRICS)
         return kprof_fail(KPROF_USAGE,
                           "--metrics %s stands for %zu metrics of chip %s, more than the %d that kprof plans at once; "
                           "narrow it down, or measure them in several runs",
-                          word, candidates->count, kprof_host_chip(host), MAX_NAMES_OF_WORD);
+                          word, candidates->count, kprof_host_chip(host), KPROF_MOST_METRICS);
     kprof_status status = kprof_host_check(host, candidates);
     for (size_t i = 0; i < candidates->count && status == KPROF_OK; i++) {
         if (kprof_host_can_collect(host, candidates->items[i]) && !kprof_strlist_add_unique(out, candidates->items[i]))

@@ -4,6 +4,10 @@
 
 #include "metricset/catalog.h"
 
+/* Metrics that --metrics may stand for. CUPTI takes seconds to schedule more of them, and their values would fill a
+ * section that no page could show. */
+enum { KPROF_MOST_METRICS = 2048 };
+
 /* Is it "breakdown:THROUGHPUT" or "group:SECTION", which stand for several names? */
 bool kprof_is_group(const char *word);
 

@@ -12,6 +12,9 @@
 /* CUPTI takes a millisecond for a short list and up to half a second for a long one: what is kept on disk. */
 #define WORTH_KEEPING_COUNT 32
 
+/* Names that are tried together at first: one of a long list that is refused has long lists halved. */
+#define GROUP_COUNT 128
+
 /* A node of the host's tree of names. */
 typedef struct known_name {
     const char *name;
@@ -63,6 +66,15 @@ static bool check_group(kprof_host *host, const char **names, size_t count)
     return check_group(host, names + count / 2, count - count / 2) && certain;
 }
 
+/* False when an answer is not to be relied on later. */
+static bool check_groups(kprof_host *host, const char **names, size_t count)
+{
+    bool certain = true;
+    for (size_t i = 0; i < count; i += GROUP_COUNT)
+        certain = check_group(host, names + i, count - i < GROUP_COUNT ? count - i : GROUP_COUNT) && certain;
+    return certain;
+}
+
 /* Answers of an earlier run: one byte a name, 0 or 1. */
 static bool recall_group(const kprof_host_question *question, kprof_host *host)
 {
@@ -106,7 +118,7 @@ kprof_status kprof_host_check(kprof_host *host, const kprof_strlist *names)
     kprof_strlist asked = {(char **)group + 1, count, count};
     kprof_host_question question = {host, "collectable", &asked};
     bool worth_keeping = count >= WORTH_KEEPING_COUNT;
-    if (count > 0 && !(worth_keeping && recall_group(&question, host)) && check_group(host, group + 1, count) &&
+    if (count > 0 && !(worth_keeping && recall_group(&question, host)) && check_groups(host, group + 1, count) &&
         worth_keeping)
         keep_group(&question);
     free(group);

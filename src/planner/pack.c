@@ -16,6 +16,11 @@
 /* Each search may ask so many questions. */
 #define QUESTIONS_PER_COUNTER 20
 #define MAX_QUESTIONS         6000
+/* Choosing what to keep may ask as many as there are answers to remember. */
+#define MAX_QUESTIONS_TO_FILL (KPROF_PACK_ANSWERS / 2 - MAX_QUESTIONS)
+/* With more counters than this a question takes up to 0.4 ms, so that a sixth as many are asked, and to choose what to
+ * keep a tenth. No set of kprof's has as many. */
+#define MANY_COUNTERS 400
 /* Finding room for a metric may take so many. */
 #define QUESTIONS_PER_BUNDLE 40
 /* One attempt among many may ask so many: those that succeed take 20 to 170. */
@@ -45,6 +50,8 @@ static void begin_search(kprof_packing *p, size_t questions)
 static size_t questions_for(const kprof_packing *p)
 {
     size_t questions = QUESTIONS_PER_COUNTER * p->names.count;
+    if (p->names.count > MANY_COUNTERS)
+        return MAX_QUESTIONS / 6;
     return questions < MAX_QUESTIONS ? questions : MAX_QUESTIONS;
 }
 
@@ -416,7 +423,7 @@ kprof_status kprof_packing_save_time(kprof_packing *p)
 
 void kprof_packing_clear(kprof_packing *p, size_t most_passes)
 {
-    begin_search(p, KPROF_PACK_ANSWERS / 2 - MAX_QUESTIONS);
+    begin_search(p, p->names.count > MANY_COUNTERS ? MAX_QUESTIONS : MAX_QUESTIONS_TO_FILL);
     for (size_t i = 0; i < p->bundle_count; i++) {
         p->bundles[i].pass = KPROF_NOT_WANTED;
         p->bundles[i].is_fixed = false;
@@ -449,6 +456,10 @@ bool kprof_packing_place(kprof_packing *p, const kprof_strlist *metric_counters)
         size_t wanted = want(p, metric_counters);
         if (wanted == 0)
             return true;
+        if (p->questions >= p->last) {
+            kprof_packing_restore(p);
+            return false;
+        }
         p->pass_count += way < FURTHER ? 0 : way - DEARER;
         survey(p);
         bool is_closed = false;

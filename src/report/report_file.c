@@ -130,7 +130,7 @@ kprof_status kprof_report_file_fill(const char *path, int from)
 }
 
 /* Into an empty file. */
-static kprof_status vacuum_into(kprof_report *report, const char *path, const char *operation)
+static bool vacuum_into(kprof_report *report, const char *path)
 {
     sqlite3_stmt *statement = NULL;
     int rc = sqlite3_prepare_v2(report->db, "VACUUM INTO ?1", -1, &statement, NULL);
@@ -139,7 +139,7 @@ static kprof_status vacuum_into(kprof_report *report, const char *path, const ch
     if (rc == SQLITE_OK)
         rc = sqlite3_step(statement);
     sqlite3_finalize(statement);
-    return rc == SQLITE_DONE ? KPROF_OK : kprof_store_fail(report, operation);
+    return rc == SQLITE_DONE;
 }
 
 /* It gets its name when it is whole: kprof may be killed at any time. */
@@ -147,8 +147,11 @@ kprof_status kprof_report_keep_seed(kprof_report *report, const char *path)
 {
     char *draft = NULL;
     kprof_status status = make_draft(path, &draft);
-    if (status == KPROF_OK)
-        status = vacuum_into(report, draft, "copying its plans");
+    if (status == KPROF_OK && !vacuum_into(report, draft)) /* which is on another disk than the report, perhaps */
+        status =
+            kprof_fail(KPROF_OUTPUT,
+                       "%s: cannot write what a recovery needs: %s; set TMPDIR to another folder if its disk is full",
+                       path, sqlite3_errmsg(report->db));
     if (status == KPROF_OK && rename(draft, path) != 0)
         status = kprof_fail(KPROF_OUTPUT, "%s: cannot be created: %s", path, strerror(errno));
     free(draft);
@@ -160,9 +163,9 @@ kprof_status kprof_report_file_copy(kprof_report *report, char **copy)
     kprof_status status = make_draft(report->path, copy);
     if (status != KPROF_OK)
         return status;
-    status = vacuum_into(report, *copy, "copying the report, since another program reads it");
-    if (status == KPROF_OK)
+    if (vacuum_into(report, *copy))
         return KPROF_OK;
+    status = kprof_store_fail(report, "copying the report, since another program reads it");
     kprof_report_file_remove(*copy);
     free(*copy);
     *copy = NULL;

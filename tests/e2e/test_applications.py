@@ -310,13 +310,30 @@ class Signals(Case):
                 process = self.start_group("handle")
                 os.killpg(process.pid, number)
                 out, err = process.communicate(timeout=60)
-                self.assertIn(f"got signal {number:02}\n", out)
+                self.assertEqual(out, f"got signal {number:02}\n") # and not once more through kprof
                 self.assertIn("launches are still being measured; their values are lost if the application ends", err)
                 self.assertIn("closed by a signal", err)
                 self.assertGreaterEqual(len(self.launches()), 2, err) # those before the signal
                 self.assertIn(process.returncode, (0, 110), err)
                 os.remove(self.path("run.kprof"))
                 self.assert_clean()
+
+    def test_signal_of_the_group_that_the_application_has_left(self):
+        process = self.start(["owngroup", "trap", "exit=0"], start_new_session=True)
+        os.killpg(process.pid, signal.SIGTERM)
+        out, err = process.communicate(timeout=60)
+        self.assertEqual((process.returncode, out), (106, "got signal 15\n"), err)
+
+    def test_signals_of_the_group_and_of_kprof_alone(self):
+        """The second and third are forwarded, also where the sender is the same."""
+        process = self.start([f"launch={VECTOR_ADD}", "trap", "exit=0"], start_new_session=True)
+        os.killpg(process.pid, signal.SIGTERM)
+        time.sleep(0.3)
+        process.send_signal(signal.SIGTERM)
+        time.sleep(0.3)
+        process.send_signal(signal.SIGUSR1)
+        out, err = process.communicate(timeout=60)
+        self.assertEqual((process.returncode, out), (0, "got signal 15\ngot signal 15\ngot signal 10\n"), err)
 
     def test_signal_of_the_group_without_a_handler(self):
         """The kernel ends the application at once: kprof says how much is lost."""

@@ -179,7 +179,10 @@ class Killed(ClockCase):
     def start_application(self, **keywords):
         process = self.start(**keywords)
         self.assertEqual(process.stdout.readline(), "ready\n")
-        self.guards = [pid for pid in children(process.pid) if executable(pid) == executable(process.pid)]
+        # The bystander, kprof's other process, is in its group.
+        self.guards = [pid for pid in children(process.pid)
+                       if executable(pid) == executable(process.pid) and os.getpgid(pid) != os.getpgid(process.pid)]
+        self.application, = [pid for pid in children(process.pid) if executable(pid) == os.path.realpath(APP)]
         self.processes += children(process.pid)
         self.assertEqual(len(self.guards), 1)
         return process
@@ -190,12 +193,11 @@ class Killed(ClockCase):
 
     def test_kprof_is_killed(self):
         process = self.start_application()
-        application, = set(children(process.pid)) - set(self.guards)
         process.kill()
         process.wait()
         self.wait_for(lambda: "shutdown" in self.calls(), "unlocked")
         self.wait_for(lambda: executable(self.guards[0]) is None, "the guard is gone")
-        self.assertEqual(executable(application), os.path.realpath(APP))
+        self.assertEqual(executable(self.application), os.path.realpath(APP))
         self.assertEqual(self.calls(), UNLOCKED)
 
     def test_kprof_is_killed_while_the_clock_is_locked(self):
@@ -245,7 +247,7 @@ class Killed(ClockCase):
     def test_guard_is_killed(self):
         process = self.start_application()
         os.kill(self.guards[0], signal.SIGKILL)
-        os.kill((set(children(process.pid)) - set(self.guards)).pop(), signal.SIGTERM)
+        os.kill(self.application, signal.SIGTERM)
         code, err = self.finish(process)
         self.assertEqual(code, 128 + signal.SIGTERM)
         self.assertIn(f"nvidia-smi --reset-gpu-clocks -i {FIRST}", err)

@@ -1,6 +1,7 @@
 """What other users and other programs do at the same time: put something in the place of kprof's files, read a report
 that is being written, write to one name at once."""
 
+import glob
 import json
 import random
 import shutil
@@ -11,6 +12,14 @@ import threading
 import unittest
 
 from harness import *
+
+
+def cuda_root():
+    """Of the toolkit that kprof was built with; None when it was built without."""
+    with open(os.path.join(BUILD, "CMakeCache.txt")) as cache:
+        for line in cache:
+            if line.startswith("CUDA_INCLUDE:PATH=/"):
+                return os.path.dirname(line.strip().split("=")[1])
 
 
 SOURCE = os.path.realpath(os.path.join(os.path.dirname(__file__), "../.."))
@@ -129,6 +138,51 @@ class Privileged(Case):
         self.assertNotIn("kprof-aaaaaa", run.stderr)
         self.assertEqual(os.listdir(self.tmp), ["kprof-aaaaaa"])
 
+    def with_capabilities(self, program):
+        """A copy that may change priorities."""
+        copy = self.path("bin/capable")
+        shutil.copy(program, copy)
+        os.chmod(copy, 0o755)
+        effective, cap_sys_nice = 0x02000001, 1 << 23
+        try:
+            os.setxattr(copy, "security.capability", struct.pack("<5I", effective, cap_sys_nice, 0, 0, 0))
+        except OSError as error:
+            self.skipTest(f"this file system gives no program capabilities: {error}")
+        return copy
+
+    def loads_canary(self, program, variable, value):
+        """Does the program load it where the variable names its folder, and no toolkit is in the usual places?"""
+        canary = self.path("tmp/canary")
+        hide = ('for folder in $0; do mount -t tmpfs none "$folder" || exit 9; done; '
+                'exec setpriv --reuid 65533 --clear-groups "$@"')
+        toolkits = {os.path.realpath(folder) for folder in (*glob.glob("/usr/local/cuda*"), "/opt/cuda", cuda_root())
+                    if folder and os.path.isdir(folder)}
+        environment = {**self.environment({}), "XDG_CACHE_HOME": self.path("cache"), "KPROF_TEST_CANARY": canary}
+        environment.pop("KPROF_TEST_CACHE", None)
+        run = subprocess.run(["unshare", "-m", "sh", "-c", hide, " ".join(toolkits), "env", f"{variable}={value}",
+                              program, "plan", "--chips", "GH100", "--metrics", METRIC],
+                             env=environment, capture_output=True, text=True, cwd=self.dir)
+        if not run.stderr.startswith("kprof") and run.returncode in (1, 9):
+            self.skipTest(f"this machine does not let the test hide the toolkit: {run.stderr}")
+        loaded = os.path.exists(canary)
+        if loaded:
+            os.unlink(canary)
+        return loaded
+
+    def test_libraries_of_the_user(self):
+        toolkit = self.path("toolkit")
+        os.makedirs(os.path.join(toolkit, "lib64"))
+        library = os.path.join(toolkit, "lib64/libcupti.so.13")
+        shutil.copy(os.path.join(BUILD, "tests/sim/libsim-canary.so"), library)
+        plain = shutil.copy(KPROF, self.path("bin/plain"))
+        set_user, capable = self.privileged(KPROF), self.with_capabilities(KPROF)
+        for variable, value in (("CUDA_HOME", toolkit), ("CUDA_PATH", toolkit),
+                                ("LD_LIBRARY_PATH", os.path.dirname(library)), ("LD_PRELOAD", library)):
+            with self.subTest(variable):
+                self.assertTrue(self.loads_canary(plain, variable, value)) # the test can tell
+                self.assertFalse(self.loads_canary(set_user, variable, value))
+                self.assertFalse(self.loads_canary(capable, variable, value))
+
     def test_session_of_an_application(self):
         app = self.privileged(APP)
         run = self.kprof("--injection-path", INJECTION, "--metrics", METRIC, app, f"launch={VECTOR_ADD}",
@@ -136,6 +190,22 @@ class Privileged(Case):
         self.assertEqual((run.code, run.out), (106, "LD_PRELOAD=(unset)\nran\n"), run.err)
         self.assertNotIn("session directory", run.err) # it has not been looked at
         self.assert_clean()
+
+
+class OtherProfiler(Case):
+    """The driver would load it into kprof itself when that looks for GPUs."""
+
+    def test_is_not_loaded(self):
+        driver = os.path.join(BUILD, "tests/sim/driver")
+        if not os.path.isdir(driver):
+            self.skipTest("built without CUDA")
+        environment = self.environment({"LD_LIBRARY_PATH": driver, "CUDA_INJECTION64_PATH": "/other.so"})
+        for words in (["plan"], ["list", "metrics"], [APP]):
+            with self.subTest(words):
+                run = subprocess.run([os.path.join(BUILD, "src/cli/kprof"), *words], env=environment, cwd=self.dir,
+                                     capture_output=True, text=True)
+                self.assertRegex(run.stderr, "no GPU found|the NVIDIA driver does not start")
+                self.assertNotIn("loads /other.so", run.stderr)
 
 
 class RunsAtOnce(Case):
@@ -207,10 +277,14 @@ SAMPLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../samples
 BAD_REPORT, BAD_METRICSET, USAGE, NO_MATCH = 107, 102, 101, 106
 
 
-def limit_time():
+def limit_cpu(seconds):
     import resource
 
-    resource.setrlimit(resource.RLIMIT_CPU, (60, 60))
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+
+
+def limit_time():
+    limit_cpu(60)
 
 
 def varint(data, at):
@@ -359,7 +433,24 @@ class Bounds(Case):
         if not can_profile():
             self.skipTest("no host library")
         run = self.kprof("plan", "--chips", "GH100", "--metrics", "regex:.", preexec_fn=limit_time)
-        self.refused(run, USAGE, "--metrics regex:.", "4096", "several runs")
+        self.refused(run, USAGE, "--metrics regex:.", "2048", "several runs")
+        run = self.kprof("plan", "--chips", "GH100", "--metrics", "regex:^lts.*sum$", "--metrics", "regex:^smsp.*sum$",
+                         preexec_fn=limit_time)
+        self.refused(run, USAGE, "--metrics", "2048", "several runs")
+        names = ",".join(f"sm__x{i}.sum" for i in range(2049))
+        self.refused(self.kprof("plan", "--chips", "GH100", "--metrics", names, preexec_fn=limit_time), USAGE, "2048")
+
+    def test_many_metrics(self):
+        """What to keep of many of them is chosen in seconds; of 3,333 it took a minute."""
+        if not can_profile():
+            self.skipTest("no host library")
+        pattern = "regex:^(smsp|sm__|l1tex__[a-m]|lts__t_s).*[.]sum$"
+        for limit in (["--max-passes", "10"], ["--budget", "10"]):
+            with self.subTest(limit):
+                run = self.kprof("plan", "--chips", "GH100", "--metrics", pattern, *limit, env={"KPROF_CACHE": "off"},
+                                 preexec_fn=lambda: limit_cpu(20))
+                self.assertEqual(run.code, 0, run.err)
+                self.assertIn("metrics are left out", run.err)
 
     def test_sets_that_are_no_list_of_names(self):
         self.sample(("UPDATE run SET sets=?", ("[" + "0," * 4000000 + "0]",)))

@@ -376,11 +376,29 @@ class Full(CutShort):
         self.assertIn("the 0 launches that it had measured before are kept", run.err)
         self.assertNotIn("did not initialise CUDA", run.err)
 
-    def test_a_disk_that_is_nearly_full(self):
-        """Nothing was lost when a process just ended there without a word."""
-        mounted = ["unshare", "-rm", "sh", "-c", 'mount -t tmpfs -o size=250k none "$0" && exec "$@"', self.tmp]
+    def on_disk_of(self, size):
+        """The words before a command for which the temporary folder is on a disk of that size."""
+        mounted = ["unshare", "-rm", "sh", "-c", f'mount -t tmpfs -o size={size} none "$0" && exec "$@"', self.tmp]
         if subprocess.run([*mounted, "true"], capture_output=True).returncode != 0:
             self.skipTest("this machine lets no user mount a small file system")
+        return mounted
+
+    def test_the_disk_of_the_session_at_the_start(self):
+        """It is the one that is told to be full, and not that of the report."""
+        for size in ("8k", "40k"):
+            process = subprocess.run(
+                [*self.on_disk_of(size), KPROF, "--injection-path", INJECTION, "--metrics", METRIC, "-o",
+                 self.path("run"), APP, f"launch={VECTOR_ADD}", "say=ran"],
+                env=self.environment({}), capture_output=True, text=True)
+            self.assertEqual((process.returncode, process.stdout), (108, ""), process.stderr)
+            self.assertIn(self.tmp, process.stderr)
+            self.assertIn("set TMPDIR to another folder", process.stderr)
+            self.assertNotIn("run.kprof", process.stderr)
+            self.assertEqual(self.files(), [])
+
+    def test_a_disk_that_is_nearly_full(self):
+        """Nothing was lost when a process just ended there without a word."""
+        mounted = self.on_disk_of("250k")
         fill = 'head -c 1000000 /dev/zero >"$TMPDIR/fill" 2>/dev/null'
         process = subprocess.run(
             [*mounted, KPROF, "--injection-path", INJECTION, "--metrics", METRIC, "-o", self.path("run"), APP,

@@ -345,6 +345,13 @@ static void handle_signals(const char *unused)
         sigaction(numbers[i], &action, NULL);
 }
 
+static void leave_group(const char *unused)
+{
+    (void)unused;
+    if (setpgid(0, 0) != 0)
+        abort();
+}
+
 /* Launch until a signal has arrived, and for as long as a process takes to be asked for its batch. */
 static void launch_until_signal(const char *name)
 {
@@ -403,6 +410,7 @@ static const struct {
              {"run", run_command},
              {"trap", trap},
              {"handle", handle_signals},
+             {"owngroup", leave_group},
              {"until", launch_until_signal},
              {"liftlimit", lift_limit},
              {"push", push},

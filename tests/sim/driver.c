@@ -1,0 +1,22 @@
+/* A driver that finds no GPU, in place of libcuda.so.1: tells whether it would have loaded another profiler. */
+#include "cupti/driver.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define STRINGIFY(name) #name
+#define SYMBOL(name)    STRINGIFY(name)
+#define SAME(name)                                                                                                     \
+    __asm__(".globl " SYMBOL(name) "\n.type " SYMBOL(name) ", @function\n.set " SYMBOL(name) ", find_nothing\n");
+
+CUresult find_nothing(void) __attribute__((used));
+
+CUresult find_nothing(void)
+{
+    const char *profiler = getenv("CUDA_INJECTION64_PATH");
+    if (profiler)
+        fprintf(stderr, "loads %s\n", profiler);
+    return CUDA_ERROR_NO_DEVICE;
+}
+
+KPROF_DRIVER_FUNCTIONS(SAME)
