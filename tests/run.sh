@@ -10,8 +10,8 @@
 #   tests/run.sh gcc lint    only these steps: gcc clang asan tsan reporter valgrind install lint fuzz; `all gcc`, too
 #   KPROF_TEST_BUILD=DIR     where to build (build/tests); kept, so that a second run is quick
 #
-# Tests have labels: `breadth` for what only `all` runs, `once` for what one build is enough for, `schedules` for what
-# CUPTI makes slow, `threads` for what ThreadSanitizer looks at. ccache is used where it is installed.
+# Tests have labels: `breadth` for what only `all` runs, `once` for what one build is enough for, `many` for more of what
+# is random, `schedules` for what CUPTI makes slow, `threads` for what ThreadSanitizer looks at. ccache is used where it is installed.
 set -u
 export LC_ALL=C NO_COLOR=1
 cd "$(dirname "$0")/.." || exit 1
@@ -186,16 +186,18 @@ step_gcc() {
 # damaged reports; what kprof makes of them shows best under AddressSanitizer.
 step_clang() {
   configure clang -DKPROF_WERROR=ON -DCMAKE_C_COMPILER=clang -D$fast=-O0 && build clang &&
-    run_tests clang "once schedules" -E '^(e2e_|test_sim_|test_report_hostile$)'
+    run_tests clang "once schedules" -E '^(e2e_|test_sim_|test_report_hostile)'
 }
 
 # The GPU tests measure; under a sanitizer that means little and takes long. CUPTI takes ten times as long there, so
 # its answers are asked for one small chip, and of what tries limits only test_planner_limits_of_passes runs. Warnings
 # are no errors: what sanitizers add to the code makes gcc see some that are none.
 step_asan() {
-  # CUPTI is ten times as slow here; the tests of packing, proof, schedules and limits go through the same code of ours.
-  local skipped='gpu|test_planner_(limits|witness|select|breakdown|pack|proof|sets_GH)|e2e_test_results.(Limits|Plans)'
-  [[ -n $is_broad ]] && skipped='gpu|test_planner_sets_(TU|GA|AD|GB.)'
+  # CUPTI is ten times as slow here; the tests of packing, proof, schedules and limits go through the same code of ours
+  # as test_planner_limits_of_passes and test_planner_host_cache do.
+  local many=many skipped='gpu|test_planner_(limits|schedule|witness|select|breakdown|pack|proof|sets_GH)'
+  skipped+='|e2e_test_results.(Limits|Plans)'
+  [[ -n $is_broad ]] && many='' skipped='gpu|test_planner_sets_(TU|GA|AD|GB.)'
   export KPROF_TEST_CHIPS=TU102
   # LeakSanitizer crashes on what its own interceptor notes of the thread-local storage of libraries opened later.
   # CUPTI allocates so much that noting where takes a fifth of the time; eight frames tell enough.
@@ -203,7 +205,7 @@ step_asan() {
   export UBSAN_OPTIONS=print_stacktrace=1
   export LSAN_OPTIONS=suppressions=$root/tests/lsan.supp:print_suppressions=0
   configure asan -DCMAKE_C_COMPILER=gcc -DKPROF_ASAN=ON "-D$fast=-O1 -g1" && build asan &&
-    run_tests asan once -E "^($skipped)$"
+    run_tests asan "once $many" -E "^($skipped)$"
   unset ASAN_OPTIONS UBSAN_OPTIONS LSAN_OPTIONS
   choose_chips
 }
@@ -217,7 +219,7 @@ step_tsan() {
 # reports are the same as in gcc's build.
 step_reporter() {
   configure reporter -DKPROF_WERROR=ON -DKPROF_WITH_CUDA=OFF -D$fast=-O0 && build reporter &&
-    run_tests reporter "" -E '^test_(sim_random|report_html|report_hostile$)'
+    run_tests reporter "" -E '^(gpu_|test_(sim_random|report_html|report_hostile))'
 }
 
 # Recorded runs that ship with the sources.
