@@ -11,7 +11,8 @@
 #   KPROF_TEST_BUILD=DIR     where to build (build/tests); kept, so that a second run is quick
 #
 # Tests have labels: `breadth` for what only `all` runs, `once` for what one build is enough for, `many` for more of what
-# is random, `schedules` for what CUPTI makes slow, `threads` for what ThreadSanitizer looks at. ccache is used where it is installed.
+# is random, `schedules` for what CUPTI makes slow, `threads` for what ThreadSanitizer looks at. ccache is used where it is
+# installed.
 set -u
 export LC_ALL=C NO_COLOR=1
 cd "$(dirname "$0")/.." || exit 1
@@ -117,7 +118,9 @@ install_browser() {
 configure() {
   local launcher
   launcher=$(command -v ccache)
-  try "$1: configure" cmake -S . -B "$work/$1" -DCMAKE_C_COMPILER_LAUNCHER="$launcher" "${@:2}"
+  # cpack takes what is built, and builds nothing first.
+  try "$1: configure" cmake -S . -B "$work/$1" -DCMAKE_C_COMPILER_LAUNCHER="$launcher" \
+    -DCMAKE_SKIP_INSTALL_ALL_DEPENDENCY=ON "${@:2}"
 }
 build() {
   try "$1: build" cmake --build "$work/$1" -j "$jobs" ${2:+--target "${@:2}"}
@@ -215,11 +218,13 @@ step_tsan() {
     run_tests tsan "" -L threads
 }
 
-# What somebody without a CUDA toolkit gets. Random programs know none. The page of --html, in a browser, and damaged
-# reports are the same as in gcc's build.
+# What somebody without a CUDA toolkit gets. For each change only what CUDA makes a difference to: random programs know
+# none, and the page of --html, in a browser, and damaged reports are the same as in gcc's build; all of e2e is skipped.
 step_reporter() {
-  configure reporter -DKPROF_WERROR=ON -DKPROF_WITH_CUDA=OFF -D$fast=-O0 && build reporter &&
-    run_tests reporter "" -E '^(gpu_|test_(sim_random|report_html|report_hostile))'
+  local targets=reporter_tests skipped='gpu|e2e_|test_(core|spool|inject|cupti|sim|report_html|report_hostile)'
+  [[ -n $is_broad ]] && targets=all skipped='gpu_|test_(sim_random|report_html|report_hostile)'
+  configure reporter -DKPROF_WERROR=ON -DKPROF_WITH_CUDA=OFF -D$fast=-O0 && build reporter "$targets" &&
+    run_tests reporter "" -E "^($skipped)"
 }
 
 # Recorded runs that ship with the sources.
@@ -350,7 +355,7 @@ step_install() {
     try "install: the preloaded library is beside it" test -e "${library%/*}/libkprof-exec.so"
     try "install: package of kprof" package_works gcc kprof lib/kprof/libkprof-inject.so lib/kprof/libkprof-exec.so
   fi
-  configure reporter -DKPROF_WERROR=ON -DKPROF_WITH_CUDA=OFF -D$fast=-O0 && build reporter &&
+  configure reporter -DKPROF_WERROR=ON -DKPROF_WITH_CUDA=OFF -D$fast=-O0 && build reporter kprof &&
     try "install: package of the reporter" package_works reporter kprof-reporter
 }
 
