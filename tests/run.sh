@@ -11,8 +11,8 @@
 #   KPROF_TEST_BUILD=DIR     where to build (build/tests); kept, so that a second run is quick
 #
 # Tests have labels: `breadth` for what only `all` runs, `once` for what one build is enough for, `many` for more of what
-# is random, `schedules` for what CUPTI makes slow, `threads` for what ThreadSanitizer looks at. ccache is used where it is
-# installed.
+# is random, `schedules` for what CUPTI makes slow, `threads` for what ThreadSanitizer looks at. ccache is used where it
+# is installed.
 set -u
 export LC_ALL=C NO_COLOR=1
 cd "$(dirname "$0")/.." || exit 1
@@ -141,16 +141,15 @@ bounded_memory() {
   "${@:2}"
 }
 
-# run_tests NAME LABELS CTEST-OPTIONS...: all tests but those with one of the LABELS (words), with a cache of plans that
-# they share. Adds ctest's counts to ours; skipped tests count as neither. Many tests wait for something, so there are
-# more at a time than processors.
+# run_tests NAME LABELS CTEST-OPTIONS...: all tests but those with one of the LABELS (words). Adds ctest's counts to ours;
+# skipped tests count as neither. Many tests wait for something, so there are more at a time than processors. Tests that
+# are not about planning share the plans that one of them has made, in this build or an earlier one.
 run_tests() {
   local name=$1 labels=$2 log=$work/$1.log total bad skipped
   shift 2
-  rm -rf "$work/$name.cache"
   [[ -n $is_broad ]] || labels+=" breadth"
   labels=$(xargs <<<"${labels:-none}" | tr ' ' '|')
-  (export KPROF_TEST_CACHE=$work/$name.cache
+  (export KPROF_TEST_CACHE=$work/plans.cache
    bounded_memory "$name" plain_addresses \
      ctest --test-dir "$work/$name" --no-tests=error --output-on-failure -j "$((jobs + 1))" -LE "^($labels)$" "$@") \
     >"$log" 2>&1 </dev/null
@@ -388,7 +387,7 @@ run_step() {
   printf '%s: %d s\n' "$1" "$((SECONDS - wall))"
 }
 
-mkdir -p "$work" || exit 1
+{ mkdir -p "$work" && rm -rf "$work/plans.cache"; } || exit 1
 install_packages || exit 1
 install_browser
 [[ ${1:-} == all ]] && is_broad=yes && shift

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Runs clang-tidy on each unit of a build, once for each way in which it is compiled.
 
-Usage: tests/tidy.py BUILD_FOLDER [deep]. Prints what clang-tidy finds. A unit in which it found nothing is not looked at
-again until one of these changes: a file that it includes, its command, .clang-tidy, clang-tidy itself. The analyzer
+Usage: tests/tidy.py BUILD_FOLDER [deep]. Prints what clang-tidy finds. A unit in which it found nothing is not looked
+at again until one of these changes: a file that it includes, its command, .clang-tidy, clang-tidy itself. The analyzer
 takes most of the time. With `deep` it follows more than twenty times as many paths through each function, and those of
 the tests, too, which AddressSanitizer runs for each change.
 """
