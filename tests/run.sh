@@ -11,8 +11,8 @@
 #   KPROF_TEST_BUILD=DIR     where to build (build/tests); kept, so that a second run is quick
 #
 # Tests have labels: `breadth` for what only `all` runs, `once` for what one build is enough for, `many` for more of
-# what is random, `schedules` for what CUPTI makes slow, `threads` for what ThreadSanitizer looks at. ccache is used where
-# it is installed.
+# what is random, `schedules` for what CUPTI makes slow, `threads` for what ThreadSanitizer looks at. ccache is used
+# where it is installed.
 set -u
 export LC_ALL=C NO_COLOR=1
 cd "$(dirname "$0")/.." || exit 1
@@ -142,8 +142,8 @@ bounded_memory() {
 }
 
 # run_tests NAME LABELS CTEST-OPTIONS...: all tests but those with one of the LABELS (words). Adds ctest's counts to
-# ours; skipped tests count as neither. Many tests wait for something, so there are more at a time than processors. Tests
-# that are not about planning share the plans that one of them has made, in this build or an earlier one.
+# ours; skipped tests count as neither. Many tests wait for something, so there are more at a time than processors.
+# Tests that are not about planning share the plans that one of them has made, in this build or an earlier one.
 run_tests() {
   local name=$1 labels=$2 log=$work/$1.log total bad skipped
   shift 2
