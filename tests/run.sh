@@ -4,7 +4,7 @@
 # tests in each build, runs the command line under valgrind, tries an installed tree and checks the style. Ends with
 # "N passed, N failed" and fails if anything failed.
 #
-#   tests/run.sh             what continuous integration runs for each change: about five minutes on two cores
+#   tests/run.sh             what continuous integration runs for each change: about ten minutes of processor time
 #   tests/run.sh all         with what a change seldom breaks: CUPTI's answers for every chip instead of GH100's, all
 #                            random programs, clang-tidy in depth, 20 seconds of fuzzing for each harness
 #   tests/run.sh gcc lint    only these steps: gcc clang asan tsan reporter valgrind install lint fuzz; `all gcc`, too
