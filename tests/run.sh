@@ -4,14 +4,15 @@
 # tests in each build, runs the command line under valgrind, tries an installed tree and checks the style. Ends with
 # "N passed, N failed" and fails if anything failed.
 #
-#   tests/run.sh             what continuous integration runs for each change: about five minutes on two cores
+#   tests/run.sh             what continuous integration runs for each change: about ten minutes of processor time
 #   tests/run.sh all         with what a change seldom breaks: CUPTI's answers for every chip instead of GH100's, all
 #                            random programs, clang-tidy in depth, 20 seconds of fuzzing for each harness
 #   tests/run.sh gcc lint    only these steps: gcc clang asan tsan reporter valgrind install lint fuzz; `all gcc`, too
 #   KPROF_TEST_BUILD=DIR     where to build (build/tests); kept, so that a second run is quick
 #
-# Tests have labels: `breadth` for what only `all` runs, `once` for what one build is enough for, `schedules` for what
-# CUPTI makes slow, `threads` for what ThreadSanitizer looks at. ccache is used where it is installed.
+# Tests have labels: `breadth` for what only `all` runs, `once` for what one build is enough for, `many` for more of
+# what is random, `schedules` for what CUPTI makes slow, `threads` for what ThreadSanitizer looks at. ccache is used
+# where it is installed.
 set -u
 export LC_ALL=C NO_COLOR=1
 cd "$(dirname "$0")/.." || exit 1
@@ -117,7 +118,9 @@ install_browser() {
 configure() {
   local launcher
   launcher=$(command -v ccache)
-  try "$1: configure" cmake -S . -B "$work/$1" -DCMAKE_C_COMPILER_LAUNCHER="$launcher" "${@:2}"
+  # cpack takes what is built, and builds nothing first.
+  try "$1: configure" cmake -S . -B "$work/$1" -DCMAKE_C_COMPILER_LAUNCHER="$launcher" \
+    -DCMAKE_SKIP_INSTALL_ALL_DEPENDENCY=ON "${@:2}"
 }
 build() {
   try "$1: build" cmake --build "$work/$1" -j "$jobs" ${2:+--target "${@:2}"}
@@ -138,16 +141,15 @@ bounded_memory() {
   "${@:2}"
 }
 
-# run_tests NAME LABELS CTEST-OPTIONS...: all tests but those with one of the LABELS (words), with a cache of plans that
-# they share. Adds ctest's counts to ours; skipped tests count as neither. Many tests wait for something, so there are
-# more at a time than processors.
+# run_tests NAME LABELS CTEST-OPTIONS...: all tests but those with one of the LABELS (words). Adds ctest's counts to
+# ours; skipped tests count as neither. Many tests wait for something, so there are more at a time than processors.
+# Tests that are not about planning share the plans that one of them has made, in this build or an earlier one.
 run_tests() {
   local name=$1 labels=$2 log=$work/$1.log total bad skipped
   shift 2
-  rm -rf "$work/$name.cache"
   [[ -n $is_broad ]] || labels+=" breadth"
   labels=$(xargs <<<"${labels:-none}" | tr ' ' '|')
-  (export KPROF_TEST_CACHE=$work/$name.cache
+  (export KPROF_TEST_CACHE=$work/plans.cache
    bounded_memory "$name" plain_addresses \
      ctest --test-dir "$work/$name" --no-tests=error --output-on-failure -j "$((jobs + 1))" -LE "^($labels)$" "$@") \
     >"$log" 2>&1 </dev/null
@@ -186,16 +188,18 @@ step_gcc() {
 # damaged reports; what kprof makes of them shows best under AddressSanitizer.
 step_clang() {
   configure clang -DKPROF_WERROR=ON -DCMAKE_C_COMPILER=clang -D$fast=-O0 && build clang &&
-    run_tests clang "once schedules" -E '^(e2e_|test_sim_|test_report_hostile$)'
+    run_tests clang "once schedules" -E '^(e2e_|test_sim_|test_report_hostile)'
 }
 
 # The GPU tests measure; under a sanitizer that means little and takes long. CUPTI takes ten times as long there, so
 # its answers are asked for one small chip, and of what tries limits only test_planner_limits_of_passes runs. Warnings
 # are no errors: what sanitizers add to the code makes gcc see some that are none.
 step_asan() {
-  # CUPTI is ten times as slow here; the tests of packing, proof, schedules and limits go through the same code of ours.
-  local skipped='gpu|test_planner_(limits|witness|select|breakdown|pack|proof|sets_GH)|e2e_test_results.(Limits|Plans)'
-  [[ -n $is_broad ]] && skipped='gpu|test_planner_sets_(TU|GA|AD|GB.)'
+  # CUPTI is ten times as slow here; the tests of packing, proof, schedules and limits go through the same code of ours
+  # as test_planner_limits_of_passes and test_planner_host_cache do.
+  local many=many skipped='gpu|test_planner_(limits|schedule|witness|select|breakdown|pack|proof|sets_GH)'
+  skipped+='|e2e_test_results.(Limits|Plans)'
+  [[ -n $is_broad ]] && many='' skipped='gpu|test_planner_sets_(TU|GA|AD|GB.)'
   export KPROF_TEST_CHIPS=TU102
   # LeakSanitizer crashes on what its own interceptor notes of the thread-local storage of libraries opened later.
   # CUPTI allocates so much that noting where takes a fifth of the time; eight frames tell enough.
@@ -203,7 +207,7 @@ step_asan() {
   export UBSAN_OPTIONS=print_stacktrace=1
   export LSAN_OPTIONS=suppressions=$root/tests/lsan.supp:print_suppressions=0
   configure asan -DCMAKE_C_COMPILER=gcc -DKPROF_ASAN=ON "-D$fast=-O1 -g1" && build asan &&
-    run_tests asan once -E "^($skipped)$"
+    run_tests asan "once $many" -E "^($skipped)$"
   unset ASAN_OPTIONS UBSAN_OPTIONS LSAN_OPTIONS
   choose_chips
 }
@@ -213,11 +217,13 @@ step_tsan() {
     run_tests tsan "" -L threads
 }
 
-# What somebody without a CUDA toolkit gets. Random programs know none. The page of --html, in a browser, and damaged
-# reports are the same as in gcc's build.
+# What somebody without a CUDA toolkit gets. For each change only what CUDA makes a difference to: random programs know
+# none, and the page of --html, in a browser, and damaged reports are the same as in gcc's build; all of e2e is skipped.
 step_reporter() {
-  configure reporter -DKPROF_WERROR=ON -DKPROF_WITH_CUDA=OFF -D$fast=-O0 && build reporter &&
-    run_tests reporter "" -E '^test_(sim_random|report_html|report_hostile$)'
+  local targets=reporter_tests skipped='gpu|e2e_|test_(core|spool|inject|cupti|sim|report_html|report_hostile)'
+  [[ -n $is_broad ]] && targets=all skipped='gpu_|test_(sim_random|report_html|report_hostile)'
+  configure reporter -DKPROF_WERROR=ON -DKPROF_WITH_CUDA=OFF -D$fast=-O0 && build reporter "$targets" &&
+    run_tests reporter "" -E "^($skipped)"
 }
 
 # Recorded runs that ship with the sources.
@@ -348,7 +354,7 @@ step_install() {
     try "install: the preloaded library is beside it" test -e "${library%/*}/libkprof-exec.so"
     try "install: package of kprof" package_works gcc kprof lib/kprof/libkprof-inject.so lib/kprof/libkprof-exec.so
   fi
-  configure reporter -DKPROF_WERROR=ON -DKPROF_WITH_CUDA=OFF -D$fast=-O0 && build reporter &&
+  configure reporter -DKPROF_WERROR=ON -DKPROF_WITH_CUDA=OFF -D$fast=-O0 && build reporter kprof &&
     try "install: package of the reporter" package_works reporter kprof-reporter
 }
 
@@ -381,7 +387,7 @@ run_step() {
   printf '%s: %d s\n' "$1" "$((SECONDS - wall))"
 }
 
-mkdir -p "$work" || exit 1
+{ mkdir -p "$work" && rm -rf "$work/plans.cache"; } || exit 1
 install_packages || exit 1
 install_browser
 [[ ${1:-} == all ]] && is_broad=yes && shift

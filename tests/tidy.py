@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """Runs clang-tidy on each unit of a build, once for each way in which it is compiled.
 
-Usage: tests/tidy.py BUILD_FOLDER MAX_NODES. Prints what clang-tidy finds. A unit in which it found nothing is not
-looked at again until one of these changes: a file that it includes, its command, .clang-tidy, clang-tidy itself.
+Usage: tests/tidy.py BUILD_FOLDER [deep]. Prints what clang-tidy finds. A unit in which it found nothing is not looked
+at again until one of these changes: a file that it includes, its command, .clang-tidy, clang-tidy itself. The analyzer
+takes most of the time. With `deep` it follows more than twenty times as many paths through each function, and those of
+the tests, too, which AddressSanitizer runs for each change.
 """
 import concurrent.futures
 import functools
@@ -14,6 +16,8 @@ import re
 import shlex
 import subprocess
 import sys
+
+NODES, NODES_DEEP = 10000, 225000  # of the analyzer's graph of a function
 
 
 @functools.lru_cache(maxsize=None)
@@ -33,20 +37,45 @@ def find_units(database):
     return list(units.items())
 
 
+def object_of(entry):
+    words = shlex.split(entry["command"])
+    return pathlib.Path(entry["directory"], words[words.index("-o") + 1])
+
+
+def read_rule(text, directory):
+    """The files that a rule of make depends on."""
+    return sorted(os.path.join(directory, path) for path in text.replace("\\\n", " ").split(":", 1)[1].split())
+
+
+def built_from(entry):
+    """The files that the compiler read for an object; None where there is none, or one of them has changed since."""
+    try:
+        rule = pathlib.Path(f"{object_of(entry)}.d")
+        files = read_rule(rule.read_text(), entry["directory"])
+        return files if all(os.path.getmtime(file) < rule.stat().st_mtime for file in files) else None
+    except OSError:
+        return None
+
+
 def key_of(unit, tool):
     """None where the files that it includes cannot be listed."""
     words, entry = unit
-    listed = subprocess.run([*words, "-M"], cwd=entry["directory"], capture_output=True, text=True, check=False)
-    if listed.returncode != 0:
-        return None
-    included = listed.stdout.replace("\\\n", " ").split(":", 1)[1].split()
-    parts = [tool, *words, *(hash_of(os.path.join(entry["directory"], path)) for path in sorted(included))]
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+    files = built_from(entry)
+    if files is None:
+        listed = subprocess.run([*words, "-M"], cwd=entry["directory"], capture_output=True, text=True, check=False)
+        if listed.returncode != 0:
+            return None
+        files = read_rule(listed.stdout, entry["directory"])
+    return hashlib.sha256("\0".join([tool, *words, *map(hash_of, files)]).encode()).hexdigest()
 
 
-def look_at(unit, folder, depth):
+def look_at(unit, folder, is_deep):
     """The findings of clang-tidy; None where it failed without any."""
     _, entry = unit
+    nodes = NODES_DEEP if is_deep else NODES
+    depth = [f"--extra-arg={word}" for word in ("-Xclang", "-analyzer-config", "-Xclang", f"max-nodes={nodes}")]
+    if not is_deep and "/tests/" in entry["file"]:
+        depth = ["--checks=-clang-analyzer-*"]  # beside those of .clang-tidy
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "compile_commands.json").write_text(json.dumps([entry]))
     ran = subprocess.run(["clang-tidy", "--quiet", *depth, "-p", str(folder), entry["file"]], capture_output=True,
@@ -58,10 +87,9 @@ def look_at(unit, folder, depth):
 
 
 def main():
-    build, nodes = pathlib.Path(sys.argv[1]).resolve(), sys.argv[2]
-    depth = [f"--extra-arg={word}" for word in ("-Xclang", "-analyzer-config", "-Xclang", f"max-nodes={nodes}")]
+    build, is_deep = pathlib.Path(sys.argv[1]).resolve(), sys.argv[2:] == ["deep"]
     version = subprocess.run(["clang-tidy", "--version"], capture_output=True, text=True, check=True).stdout
-    tool = version + hash_of(".clang-tidy") + nodes
+    tool = version + hash_of(".clang-tidy") + hash_of(__file__) + str(is_deep)
     kept = build / "tidy" / "clean"
     clean_before = set(kept.read_text().split()) if kept.exists() else set()
     clean, findings = set(), set()
@@ -69,7 +97,7 @@ def main():
     def check(numbered):
         number, unit = numbered
         key = key_of(unit, tool)
-        found = [] if key in clean_before else look_at(unit, build / "tidy" / str(number), depth)
+        found = [] if key in clean_before else look_at(unit, build / "tidy" / str(number), is_deep)
         findings.update(found)
         if key and not found:
             clean.add(key)

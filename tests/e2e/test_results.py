@@ -140,7 +140,7 @@ class Separation(Case):
     def test_closed_pipe_of_a_list(self):
         with subprocess.Popen(
                 [KPROF, "--query-metrics", "--chip", "GH100", "--query-metrics-mode", "all"], stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE, text=True) as process:
+                stderr=subprocess.PIPE, text=True, env=self.environment({})) as process:
             process.stdout.close()
             self.assertEqual(process.stderr.read(), "")
         self.assertEqual(process.returncode, 108)
@@ -149,7 +149,7 @@ class Separation(Case):
         self.assert_run(self.collect([], [f"launch={VECTOR_ADD}"]), 0)
         for words in (["report", "run.kprof"], ["--plan", "--chip", "GH100"], ["--version"]):
             process = subprocess.run([KPROF, *words], cwd=self.dir, stderr=subprocess.PIPE, text=True,
-                                     preexec_fn=lambda: os.close(1))
+                                     env=self.environment({}), preexec_fn=lambda: os.close(1))
             self.assertEqual(process.returncode, 108, f"{words}: {process.stderr}")
 
     def test_full_device(self):
