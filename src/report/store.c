@@ -339,9 +339,11 @@ static kprof_status store_launch_metrics(kprof_report *report)
     return KPROF_OK;
 }
 
+/* Without OFF, SQLite would change the first page by way of a journal, and a kprof that is killed there would leave a
+ * file that nobody can open for reading alone. */
 static kprof_status begin_log(kprof_report *report)
 {
-    return kprof_store_exec(report, "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL");
+    return kprof_store_exec(report, "PRAGMA journal_mode=OFF; PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL");
 }
 
 static kprof_status fill_new(kprof_report *report, const kprof_run_info *run)
@@ -436,6 +438,16 @@ const char *kprof_report_place(const kprof_report *report)
     return report->draft ? report->draft : report->path;
 }
 
+/* `ending`: that of a file beside the report, "-wal" or "-journal". */
+static bool has_beside(const char *path, const char *ending)
+{
+    struct stat info;
+    char *name = NULL;
+    bool found = asprintf(&name, "%s%s", path, ending) >= 0 && stat(name, &info) == 0 && info.st_size > 0;
+    free(name);
+    return found;
+}
+
 bool kprof_report_is_unfinished(const char *path)
 {
     char header[20] = "";
@@ -443,8 +455,9 @@ bool kprof_report_is_unfinished(const char *path)
     ssize_t got = fd >= 0 ? read(fd, header, sizeof header) : 0;
     if (fd >= 0)
         close(fd);
-    /* byte 18 of an SQLite file is 2 while it has a log beside it, or nothing is there yet at all */
-    return fd >= 0 && (got == 0 || (got == sizeof header && header[18] == 2));
+    /* Byte 18 of an SQLite file is 2 while it has a log beside it, or nothing is there yet at all. A journal is beside
+     * it while it becomes a plain file. */
+    return fd >= 0 && (got == 0 || (got == sizeof header && header[18] == 2) || has_beside(path, "-journal"));
 }
 
 /* Check stat and the first bytes, and explain a failure better than SQLite does. */
@@ -491,15 +504,6 @@ static kprof_status check_identity(kprof_report *report)
     return KPROF_OK;
 }
 
-static bool has_log(const char *path)
-{
-    struct stat log;
-    char *name = NULL;
-    bool found = asprintf(&name, "%s-wal", path) >= 0 && stat(name, &log) == 0 && log.st_size > 0;
-    free(name);
-    return found;
-}
-
 /* A cut inside the last page would go unnoticed: SQLite counts whole pages. With a log of a killed kprof beside it the
  * file may end anywhere; the log has the rest. */
 static kprof_status check_size(kprof_report *report)
@@ -511,7 +515,7 @@ static kprof_status check_size(kprof_report *report)
         status = kprof_store_size(report, &bytes);
     if (status != KPROF_OK)
         return status;
-    if (has_log(report->path) || stat(report->path, &info) != 0)
+    if (has_beside(report->path, "-wal") || stat(report->path, &info) != 0)
         return KPROF_OK;
     if (info.st_size % page_size != 0)
         return kprof_fail(KPROF_BAD_REPORT, "%s: the file is cut short", report->path);
@@ -566,7 +570,8 @@ kprof_status kprof_report_open(const char *path, kprof_report **out)
     *out = NULL;
     kprof_report *report;
     kprof_status status = check_file(path);
-    bool is_alone = status == KPROF_OK && kprof_report_is_unfinished(path) && !has_log(path);
+    bool is_alone = status == KPROF_OK && kprof_report_is_unfinished(path) && !has_beside(path, "-wal") &&
+                    !has_beside(path, "-journal");
     if (status == KPROF_OK)
         status = report_new(path, is_alone ? ACCESS_READ_ALONE : ACCESS_READ, &report);
     if (status != KPROF_OK)

@@ -75,6 +75,16 @@ class Killed(CutShort):
             self.assertTrue(whole)
             self.assertEqual(recovered, whole)
 
+    def test_kprof_killed_as_it_made_one_file_of_the_report(self):
+        self.start_and_kill(["-o", "run"])
+        with contextlib.closing(sqlite3.connect(self.path("run.kprof"))) as database:
+            database.execute("PRAGMA journal_mode=DELETE")
+        with open(self.path("run.kprof-journal"), "wb") as journal:
+            journal.write(bytes([1]) * 512)
+        self.assert_run(self.recover(), 0)
+        self.assertEqual(self.launches(), ["vectorAdd"] * 3)
+        self.assertEqual(self.files(), ["run.kprof"])
+
     def test_without_a_name(self):
         self.start_and_kill([])
         session = self.session()

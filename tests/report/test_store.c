@@ -11,11 +11,13 @@
 
 #include <fcntl.h>
 #include <glob.h>
+#include <libgen.h>
 #include <math.h>
 #include <signal.h>
 #include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -83,6 +85,29 @@ static void test_create(void **state)
     assert_int_equal(kprof_report_create(path, KPROF_CREATE_NEW, &run, &report), KPROF_OUTPUT);
     assert_non_null(strstr(said.last, "exists already"));
     assert_int_equal(kprof_report_create(path, KPROF_CREATE_REPLACE, &run, &report), KPROF_OK);
+    assert_int_equal(kprof_report_close(report), KPROF_OK);
+}
+
+/* A kprof that is killed while it begins leaves nothing that has to be rolled back before anybody can read it. */
+static void test_no_journal_while_a_report_begins(void **state)
+{
+    (void)state;
+    kprof_report *report = NULL;
+    _Alignas(struct inotify_event) char events[4096];
+    char folder[600];
+    snprintf(folder, sizeof folder, "%s", path);
+    int watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+    assert_true(inotify_add_watch(watch, dirname(folder), IN_CREATE) >= 0);
+    assert_int_equal(kprof_report_create(path, KPROF_CREATE_REPLACE, &run, &report), KPROF_OK);
+    ssize_t got = read(watch, events, sizeof events);
+    size_t seen = 0;
+    for (const char *at = events; at < events + got; seen++) {
+        const struct inotify_event *event = (const struct inotify_event *)at;
+        assert_null(strstr(event->name, "-journal"));
+        at += sizeof *event + event->len;
+    }
+    assert_true(seen > 0);
+    close(watch);
     assert_int_equal(kprof_report_close(report), KPROF_OK);
 }
 
@@ -724,6 +749,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(test_create),
+        TEST(test_no_journal_while_a_report_begins),
         TEST(test_replaced_when_complete),
         TEST(test_not_replaced_while_written),
         TEST(test_made_again_from_its_seed),
