@@ -138,7 +138,6 @@ bool kprof_limits_are_set(const kprof_limits *limits)
 void kprof_config_image_free(kprof_config_image *image)
 {
     free(image->data);
-    free(image->placement);
     *image = (kprof_config_image){0};
 }
 

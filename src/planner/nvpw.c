@@ -26,12 +26,11 @@ static kprof_status check_host(const kprof_host *host, const char *operation, CU
                       text ? text : "no text", (int)result);
 }
 
-static kprof_status check_nvpw(bool is_quiet, const char *operation, NVPA_Status result)
+static kprof_status check_nvpw(const char *operation, NVPA_Status result)
 {
     if (result == NVPA_STATUS_SUCCESS)
         return KPROF_OK;
-    kprof_log(is_quiet ? KPROF_LOG_DEBUG : KPROF_LOG_ERROR, "%s: NVPW error %d", operation, (int)result);
-    return KPROF_INTERNAL;
+    return kprof_fail(KPROF_INTERNAL, "%s: NVPW error %d", operation, (int)result);
 }
 
 static kprof_status add_names(kprof_strlist *out, const char *const *names, size_t count)
@@ -208,7 +207,7 @@ bool kprof_host_takes(const kprof_host *host, const char **names, size_t count, 
     return result == CUPTI_SUCCESS;
 }
 
-kprof_status kprof_host_count_passes(const kprof_host *host, kprof_config_image *image)
+static kprof_status count_passes(const kprof_host *host, kprof_config_image *image)
 {
     HOST_PARAMS(params, GetNumOfPasses, .configImageSize = image->size, .pConfigImage = image->data);
     kprof_status status = check_host(host, "counting the passes", host->api->cuptiProfilerHostGetNumOfPasses(&params));
@@ -234,7 +233,7 @@ static kprof_status take_image(const kprof_host *host, CUpti_Profiler_Host_Objec
         return status;
     HOST_PARAMS(image, GetConfigImage, .pHostObject = object, .configImageSize = out->size, .pConfigImage = out->data);
     status = check_host(host, "making the config image", host->api->cuptiProfilerHostGetConfigImage(&image));
-    return status == KPROF_OK ? kprof_host_count_passes(host, out) : status;
+    return status == KPROF_OK ? count_passes(host, out) : status;
 }
 
 kprof_status kprof_host_draft_image(kprof_host *host, const kprof_strlist *names, kprof_config_image *out)
@@ -257,13 +256,13 @@ kprof_status kprof_host_draft_image(kprof_host *host, const kprof_strlist *names
 }
 
 /* Load and initialise NVPW, as often as somebody needs it. */
-static kprof_status load_nvpw(bool is_quiet, const kprof_nvperf_api **out)
+static kprof_status load_nvpw(const kprof_nvperf_api **out)
 {
     kprof_status status = kprof_nvperf_load(out);
     if (status != KPROF_OK)
         return status;
     NVPW_PARAMS(init, InitializeHost, .pPriv = NULL);
-    return check_nvpw(is_quiet, "initialising NVPW", (*out)->NVPW_InitializeHost(&init));
+    return check_nvpw("initialising NVPW", (*out)->NVPW_InitializeHost(&init));
 }
 
 /* The evaluator of a host, made on the first call. */
@@ -271,11 +270,11 @@ static kprof_status need_evaluator(kprof_host *host)
 {
     if (host->evaluator)
         return KPROF_OK;
-    kprof_status status = load_nvpw(false, &host->nvpw);
+    kprof_status status = load_nvpw(&host->nvpw);
     if (status != KPROF_OK)
         return status;
     NVPW_PARAMS(size, CUDA_MetricsEvaluator_CalculateScratchBufferSize, .pChipName = host->chip);
-    status = check_nvpw(false, "sizing the metrics of a chip",
+    status = check_nvpw("sizing the metrics of a chip",
                         host->nvpw->NVPW_CUDA_MetricsEvaluator_CalculateScratchBufferSize(&size));
     if (status != KPROF_OK)
         return status;
@@ -285,8 +284,7 @@ static kprof_status need_evaluator(kprof_host *host)
         return KPROF_NO_MEMORY;
     NVPW_PARAMS(params, CUDA_MetricsEvaluator_Initialize, .pScratchBuffer = host->scratch,
                 .scratchBufferSize = size.scratchBufferSize, .pChipName = host->chip);
-    status =
-        check_nvpw(false, "reading the metrics of a chip", host->nvpw->NVPW_CUDA_MetricsEvaluator_Initialize(&params));
+    status = check_nvpw("reading the metrics of a chip", host->nvpw->NVPW_CUDA_MetricsEvaluator_Initialize(&params));
     host->evaluator = params.pMetricsEvaluator;
     return status;
 }
@@ -313,7 +311,7 @@ kprof_status kprof_host_raw_counters(kprof_host *host, const char *name, kprof_s
                 .pMetricEvalRequests = &request, .numMetricEvalRequests = 1,
                 .metricEvalRequestStructSize = NVPW_MetricEvalRequest_STRUCT_SIZE,
                 .metricEvalRequestStrideSize = sizeof(request));
-    status = check_nvpw(false, operation, host->nvpw->NVPW_MetricsEvaluator_GetMetricRawDependencies(&params));
+    status = check_nvpw(operation, host->nvpw->NVPW_MetricsEvaluator_GetMetricRawDependencies(&params));
     if (status != KPROF_OK)
         return status;
     params.ppRawDependencies = calloc(params.numRawDependencies + 1, sizeof(*params.ppRawDependencies));
@@ -321,7 +319,7 @@ kprof_status kprof_host_raw_counters(kprof_host *host, const char *name, kprof_s
         calloc(params.numOptionalRawDependencies + 1, sizeof(*params.ppOptionalRawDependencies));
     status = params.ppRawDependencies && params.ppOptionalRawDependencies ? KPROF_OK : KPROF_NO_MEMORY;
     if (status == KPROF_OK)
-        status = check_nvpw(false, operation, host->nvpw->NVPW_MetricsEvaluator_GetMetricRawDependencies(&params));
+        status = check_nvpw(operation, host->nvpw->NVPW_MetricsEvaluator_GetMetricRawDependencies(&params));
     if (status == KPROF_OK)
         status = add_names(required, params.ppRawDependencies, params.numRawDependencies);
     if (status == KPROF_OK && optional)
@@ -464,10 +462,10 @@ static kprof_status add_members(const breakdown *b, size_t throughput, unsigned 
                 .metricType = NVPW_METRIC_TYPE_COUNTER);
     NVPW_PARAMS(params, MetricsEvaluator_GetThroughputMetricProperties, .pMetricsEvaluator = host->evaluator,
                 .throughputMetricIndex = throughput);
-    kprof_status status = check_nvpw(false, "reading the members of a throughput",
+    kprof_status status = check_nvpw("reading the members of a throughput",
                                      host->nvpw->NVPW_MetricsEvaluator_GetThroughputMetricProperties(&params));
     if (status == KPROF_OK)
-        status = check_nvpw(false, "listing counters", host->nvpw->NVPW_MetricsEvaluator_GetMetricNames(&names));
+        status = check_nvpw("listing counters", host->nvpw->NVPW_MetricsEvaluator_GetMetricNames(&names));
     for (size_t i = 0; status == KPROF_OK && i < params.numCounters; i++) {
         size_t index = params.pCounterIndices[i];
         kprof_strbuf name = KPROF_STRBUF_INIT;
@@ -503,15 +501,14 @@ struct kprof_raw_config {
     NVPW_RawCounterConfig *config;
     NVPW_RawCounterDomain domains[MAX_DOMAINS]; /* all that the chip has */
     size_t domain_count;
-    bool is_quiet;
     bool is_open; /* a pass group */
 };
 
-kprof_status kprof_raw_config_open(const kprof_host *host, bool is_quiet, kprof_raw_config **out)
+kprof_status kprof_raw_config_open(const kprof_host *host, kprof_raw_config **out)
 {
     const kprof_nvperf_api *api;
     *out = NULL;
-    kprof_status status = load_nvpw(is_quiet, &api);
+    kprof_status status = load_nvpw(&api);
     if (status != KPROF_OK)
         return status;
     kprof_raw_config *self = calloc(1, sizeof(*self));
@@ -519,12 +516,12 @@ kprof_status kprof_raw_config_open(const kprof_host *host, bool is_quiet, kprof_
         return KPROF_NO_MEMORY;
     NVPW_PARAMS(params, CUDA_RawCounterConfig_Create, .pChipName = host->chip,
                 .pCounterAvailabilityImage = host->availability.image, .activityKind = NVPA_ACTIVITY_KIND_PROFILER);
-    status = check_nvpw(is_quiet, "opening the counters of a chip", api->NVPW_CUDA_RawCounterConfig_Create(&params));
-    *self = (kprof_raw_config){.api = api, .config = params.pRawCounterConfig, .is_quiet = is_quiet};
+    status = check_nvpw("opening the counters of a chip", api->NVPW_CUDA_RawCounterConfig_Create(&params));
+    *self = (kprof_raw_config){.api = api, .config = params.pRawCounterConfig};
     NVPW_PARAMS(domains, RawCounterConfig_GetAllAvailableRawCounterDomains, .pRawCounterConfig = self->config,
                 .pAvailableDomains = self->domains, .numAvailableDomains = MAX_DOMAINS);
     if (status == KPROF_OK)
-        status = check_nvpw(is_quiet, "listing where a chip has counters",
+        status = check_nvpw("listing where a chip has counters",
                             api->NVPW_RawCounterConfig_GetAllAvailableRawCounterDomains(&domains));
     self->domain_count = domains.numAvailableDomains;
     if (status == KPROF_OK)
@@ -551,20 +548,7 @@ static kprof_status end_group(kprof_raw_config *config)
     if (!config->is_open)
         return KPROF_OK;
     config->is_open = false;
-    return check_nvpw(config->is_quiet, "closing a group of passes",
-                      config->api->NVPW_RawCounterConfig_EndPassGroup(&params));
-}
-
-kprof_status kprof_raw_config_begin(kprof_raw_config *config, const kprof_placed_counter *counters, size_t count)
-{
-    NVPW_PARAMS(params, RawCounterConfig_BeginPassGroup, .pRawCounterConfig = config->config,
-                .pDomains = config->domains, .numDomains = config->domain_count);
-    kprof_status status = end_group(config);
-    if (status == KPROF_OK)
-        status = check_nvpw(config->is_quiet, "opening a group of passes",
-                            config->api->NVPW_RawCounterConfig_BeginPassGroup(&params));
-    config->is_open = status == KPROF_OK;
-    return status == KPROF_OK && count > 0 ? kprof_raw_config_add(config, counters, count) : status;
+    return check_nvpw("closing a group of passes", config->api->NVPW_RawCounterConfig_EndPassGroup(&params));
 }
 
 /* Caller frees; NULL when out of memory. */
@@ -576,7 +560,7 @@ static NVPW_RawCounterRequest *make_requests(const kprof_placed_counter *counter
     return requests;
 }
 
-kprof_status kprof_raw_config_add(kprof_raw_config *config, const kprof_placed_counter *counters, size_t count)
+static kprof_status add(kprof_raw_config *config, const kprof_placed_counter *counters, size_t count)
 {
     NVPW_RawCounterRequest *requests = make_requests(counters, count);
     if (!requests)
@@ -586,7 +570,18 @@ kprof_status kprof_raw_config_add(kprof_raw_config *config, const kprof_placed_c
                 .numRawCounterRequests = count);
     NVPA_Status result = config->api->NVPW_RawCounterConfig_AddRawCounters(&params);
     free(requests);
-    return check_nvpw(config->is_quiet, "scheduling counters", result);
+    return check_nvpw("scheduling counters", result);
+}
+
+kprof_status kprof_raw_config_begin(kprof_raw_config *config, const kprof_placed_counter *counters, size_t count)
+{
+    NVPW_PARAMS(params, RawCounterConfig_BeginPassGroup, .pRawCounterConfig = config->config,
+                .pDomains = config->domains, .numDomains = config->domain_count);
+    kprof_status status = end_group(config);
+    if (status == KPROF_OK)
+        status = check_nvpw("opening a group of passes", config->api->NVPW_RawCounterConfig_BeginPassGroup(&params));
+    config->is_open = status == KPROF_OK;
+    return status == KPROF_OK && count > 0 ? add(config, counters, count) : status;
 }
 
 kprof_status kprof_raw_config_takes(const kprof_raw_config *config, const kprof_placed_counter *counters, size_t count,
@@ -602,7 +597,7 @@ kprof_status kprof_raw_config_takes(const kprof_raw_config *config, const kprof_
     NVPA_Status result = config->api->NVPW_RawCounterConfig_AreRawCountersSchedulable(&params);
     free(requests);
     *out = result == NVPA_STATUS_SUCCESS && params.schedulable;
-    return check_nvpw(config->is_quiet, "asking whether counters fit", result);
+    return check_nvpw("asking whether counters fit", result);
 }
 
 kprof_status kprof_raw_config_image(const kprof_host *host, kprof_raw_config *config, kprof_config_image *out)
@@ -613,17 +608,17 @@ kprof_status kprof_raw_config_image(const kprof_host *host, kprof_raw_config *co
     NVPW_PARAMS(params, RawCounterConfig_GetConfigImage, .pRawCounterConfig = config->config);
     kprof_status status = end_group(config);
     if (status == KPROF_OK)
-        status = check_nvpw(config->is_quiet, operation, config->api->NVPW_RawCounterConfig_GenerateConfigImage(&made));
+        status = check_nvpw(operation, config->api->NVPW_RawCounterConfig_GenerateConfigImage(&made));
     if (status == KPROF_OK)
-        status = check_nvpw(config->is_quiet, operation, config->api->NVPW_RawCounterConfig_GetConfigImage(&params));
+        status = check_nvpw(operation, config->api->NVPW_RawCounterConfig_GetConfigImage(&params));
     if (status == KPROF_OK)
         status = allocate(out, params.bytesCopied);
     params.bytesAllocated = out->size;
     params.pBuffer = out->data;
     if (status == KPROF_OK)
-        status = check_nvpw(config->is_quiet, operation, config->api->NVPW_RawCounterConfig_GetConfigImage(&params));
+        status = check_nvpw(operation, config->api->NVPW_RawCounterConfig_GetConfigImage(&params));
     if (status == KPROF_OK)
-        status = kprof_host_count_passes(host, out);
+        status = count_passes(host, out);
     if (status != KPROF_OK)
         kprof_config_image_free(out);
     return status;
@@ -636,8 +631,8 @@ kprof_status kprof_raw_config_places(const kprof_raw_config *config, const char 
     NVPW_PARAMS(params, RawCounterConfig_GetRawCounterProperties, .pRawCounterConfig = config->config,
                 .pRawCounterName = counter, .pSupportedDomains = domains, .numSupportedDomains = MAX_DOMAINS,
                 .pSupportedCdgDomains = groups, .numSupportedCdgDomains = MAX_DOMAINS);
-    kprof_status status = check_nvpw(config->is_quiet, "asking where a counter is",
-                                     config->api->NVPW_RawCounterConfig_GetRawCounterProperties(&params));
+    kprof_status status =
+        check_nvpw("asking where a counter is", config->api->NVPW_RawCounterConfig_GetRawCounterProperties(&params));
     out->count = 0;
     for (size_t i = 0; status == KPROF_OK && i < params.numSupportedDomains + params.numSupportedCdgDomains; i++) {
         if (out->count < KPROF_COUNTER_PLACES_MAX)
@@ -671,33 +666,6 @@ unsigned kprof_place_traits(uint32_t place)
     }
 }
 
-kprof_traits kprof_places_traits(const kprof_counter_places *places)
-{
-    kprof_traits traits = {0, places->count > 0 ? ~0U : 0};
-    for (size_t i = 0; i < places->count; i++) {
-        traits.possible |= kprof_place_traits(places->items[i]);
-        traits.certain &= kprof_place_traits(places->items[i]);
-    }
-    return traits;
-}
-
-kprof_status kprof_raw_config_add_traits(const kprof_raw_config *config, const kprof_placed_counter *counter,
-                                         kprof_traits *traits)
-{
-    kprof_counter_places places = {{counter->domain}, 1};
-    kprof_status status = counter->domain ? KPROF_OK : kprof_raw_config_places(config, counter->name, &places);
-    kprof_traits own = kprof_places_traits(&places);
-    traits->possible |= own.possible;
-    traits->certain |= own.certain;
-    return status;
-}
-
-bool kprof_place_is_free(uint32_t place, const kprof_traits *pass)
-{
-    unsigned traits = kprof_place_traits(place);
-    return traits & pass->certain & KPROF_IN_SM_A && (!(traits & KPROF_IS_SLOW) || pass->possible & KPROF_IS_SLOW);
-}
-
 kprof_status kprof_image_counters(const kprof_config_image *image, size_t pass, kprof_strlist *out)
 {
     static const char operation[] = "reading a pass of a config image";
@@ -706,7 +674,7 @@ kprof_status kprof_image_counters(const kprof_config_image *image, size_t pass, 
     if (status != KPROF_OK)
         return status;
     NVPW_PARAMS(params, Config_GetRawCounters, .pConfig = image->data, .configSize = image->size, .passIndex = pass);
-    status = check_nvpw(false, operation, api->NVPW_Config_GetRawCounters(&params));
+    status = check_nvpw(operation, api->NVPW_Config_GetRawCounters(&params));
     if (status != KPROF_OK)
         return status;
     const char **names = calloc(params.numRawCounters + 1, sizeof(*names));
@@ -714,7 +682,7 @@ kprof_status kprof_image_counters(const kprof_config_image *image, size_t pass, 
         return KPROF_NO_MEMORY;
     params.ppRawCounterNames = names;
     if (params.numRawCounters > 0)
-        status = check_nvpw(false, operation, api->NVPW_Config_GetRawCounters(&params));
+        status = check_nvpw(operation, api->NVPW_Config_GetRawCounters(&params));
     if (status == KPROF_OK)
         status = add_names(out, names, params.numRawCounters);
     free(names);
