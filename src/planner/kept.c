@@ -39,76 +39,82 @@ void kprof_host_keep(const kprof_host_question *question, const void *answer, si
     kprof_strbuf_free(&key);
 }
 
-static void put_array(kprof_strbuf *out, const void *items, size_t count, size_t size)
-{
-    kprof_put_u64(out, count);
-    kprof_strbuf_append(out, items, count * size);
-}
+/* Bytes that a plan is written to, or else is read from. */
+typedef struct codec {
+    kprof_strbuf *out;
+    kprof_bytes *in; /* NULL: it is written */
+} codec;
 
-/* Allocate an array of items of this size; NULL after a failure, which `in` remembers. */
-static void *get_array(kprof_bytes *in, size_t size, size_t *count)
+/* Write an array and return it; or allocate and read one, NULL after a failure, which `in` remembers. */
+static void *transfer_array(const codec *c, void *items, size_t *count, size_t size)
 {
-    *count = kprof_get_u64(in);
-    in->failed = in->failed || *count > in->left / size;
-    const void *block = in->failed ? NULL : kprof_get_block(in, *count * size);
-    void *items = block ? malloc(*count * size + 1) : NULL;
-    in->failed = in->failed || !items;
+    if (!c->in) {
+        kprof_put_u64(c->out, *count);
+        kprof_strbuf_append(c->out, items, *count * size);
+        return items;
+    }
+    *count = kprof_get_u64(c->in);
+    c->in->failed = c->in->failed || *count > c->in->left / size;
+    const void *block = c->in->failed ? NULL : kprof_get_block(c->in, *count * size);
+    items = block ? malloc(*count * size + 1) : NULL;
+    c->in->failed = c->in->failed || !items;
     return items ? memcpy(items, block, *count * size) : NULL;
 }
 
-/* The cost is left out: prices are no part of the answer. */
-void kprof_planned_keep(const kprof_host_question *question, const kprof_planned *plan)
+static void transfer(const codec *c, kprof_planned *plan)
+{
+    kprof_strlist *lists[] = {&plan->collect, &plan->left_out, &plan->variants.witnesses, &plan->variants.proof};
+    kprof_schedule *schedule = &plan->schedule;
+    for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+        if (c->in)
+            kprof_get_strings(c->in, lists[i]);
+        else
+            kprof_put_strings(c->out, lists[i]);
+    }
+    for (size_t i = 0; i < KPROF_IMAGES; i++) {
+        kprof_config_image *image = &plan->variants.items[i];
+        image->data = transfer_array(c, image->data, &image->size, 1);
+    }
+    size_t patched = schedule->metric_count;
+    schedule->passes = transfer_array(c, schedule->passes, &schedule->pass_count, sizeof(*schedule->passes));
+    schedule->last_passes = transfer_array(c, schedule->last_passes, &schedule->metric_count, sizeof(uint32_t));
+    schedule->patched = transfer_array(c, schedule->patched, &patched, sizeof(uint32_t));
+    if (c->in && !c->in->failed)
+        schedule->metrics = calloc(schedule->metric_count + 1, sizeof(*schedule->metrics));
+    if (c->in)
+        c->in->failed = c->in->failed || !schedule->metrics || patched != schedule->metric_count;
+    for (size_t i = 0; i < schedule->metric_count && schedule->metrics; i++) {
+        kprof_pass_list *passes = &schedule->metrics[i];
+        passes->items = transfer_array(c, passes->items, &passes->count, sizeof(*passes->items));
+    }
+}
+
+void kprof_planned_keep(const kprof_host_question *question, kprof_planned *plan)
 {
     kprof_strbuf out = KPROF_STRBUF_INIT;
-    const kprof_schedule *schedule = &plan->schedule;
-    kprof_put_strings(&out, &plan->collect);
-    kprof_put_strings(&out, &plan->left_out);
-    kprof_put_strings(&out, &plan->variants.witnesses);
-    kprof_put_strings(&out, &plan->variants.proof);
-    for (size_t i = 0; i < KPROF_IMAGES; i++) {
-        kprof_put_u64(&out, plan->variants.items[i].pass_count);
-        put_array(&out, plan->variants.items[i].data, plan->variants.items[i].size, 1);
-    }
-    put_array(&out, schedule->passes, schedule->pass_count, sizeof(*schedule->passes));
-    put_array(&out, schedule->last_passes, schedule->metric_count, sizeof(*schedule->last_passes));
-    put_array(&out, schedule->patched, schedule->metric_count, sizeof(*schedule->patched));
-    for (size_t i = 0; i < schedule->metric_count; i++)
-        put_array(&out, schedule->metrics[i].items, schedule->metrics[i].count, sizeof(*schedule->metrics[i].items));
+    transfer(&(codec){&out, NULL}, plan);
     if (!out.failed)
         kprof_host_keep(question, out.data, out.length);
     kprof_strbuf_free(&out);
 }
 
-static void get_schedule(kprof_bytes *in, kprof_schedule *out)
+/* Do the parts of a plan that was read belong together? Then fill in what follows from others. */
+static bool complete(kprof_planned *plan)
 {
-    size_t patched_count;
-    out->passes = get_array(in, sizeof(*out->passes), &out->pass_count);
-    out->last_passes = get_array(in, sizeof(*out->last_passes), &out->metric_count);
-    out->patched = get_array(in, sizeof(*out->patched), &patched_count);
-    in->failed = in->failed || patched_count != out->metric_count;
-    out->metrics = in->failed ? NULL : calloc(out->metric_count + 1, sizeof(*out->metrics));
-    for (size_t i = 0; i < out->metric_count && out->metrics; i++) {
-        kprof_pass_list *passes = &out->metrics[i];
-        passes->items = get_array(in, sizeof(*passes->items), &passes->count);
-        for (size_t k = 0; passes->items && k < passes->count; k++)
-            in->failed = in->failed || passes->items[k] >= out->pass_count;
+    const kprof_schedule *schedule = &plan->schedule;
+    const kprof_strlist *witnesses = &plan->variants.witnesses, *proof = &plan->variants.proof;
+    bool is_good =
+        witnesses->count <= KPROF_MAX_WITNESSES && schedule->metric_count == plan->collect.count + witnesses->count;
+    for (size_t i = 0; i < schedule->metric_count && is_good; i++) {
+        for (size_t k = 0; k < schedule->metrics[i].count; k++)
+            is_good = is_good && schedule->metrics[i].items[k] < schedule->pass_count;
     }
-    in->failed = in->failed || !out->metrics;
-}
-
-/* Do the parts of a plan belong together? */
-static bool is_whole(const kprof_planned *plan)
-{
-    const kprof_image_variants *variants = &plan->variants;
-    const size_t passes = plan->schedule.pass_count;
-    bool is_good = variants->witnesses.count <= KPROF_MAX_WITNESSES &&
-                   plan->schedule.metric_count == plan->collect.count + variants->witnesses.count;
     for (unsigned bits = 0; bits < KPROF_IMAGES; bits++) {
-        const kprof_config_image *image = &variants->items[bits];
-        bool is_there = passes > 0 && (!(bits & KPROF_IMAGE_PROVED) || variants->proof.count > 0) &&
-                        (!(bits & KPROF_IMAGE_WITNESSED) || variants->witnesses.count > 0);
-        is_good = is_good && (image->size > 0) == is_there &&
-                  image->pass_count == (is_there ? passes + (bits & KPROF_IMAGE_PROVED ? 1 : 0) : 0);
+        kprof_config_image *image = &plan->variants.items[bits];
+        bool is_there = schedule->pass_count > 0 && (!(bits & KPROF_IMAGE_PROVED) || proof->count > 0) &&
+                        (!(bits & KPROF_IMAGE_WITNESSED) || witnesses->count > 0);
+        is_good = is_good && (image->size > 0) == is_there;
+        image->pass_count = is_there ? schedule->pass_count + ((bits & KPROF_IMAGE_PROVED) != 0) : 0;
     }
     return is_good;
 }
@@ -116,16 +122,8 @@ static bool is_whole(const kprof_planned *plan)
 bool kprof_planned_decode(kprof_bytes *in, kprof_planned *out)
 {
     *out = (kprof_planned){0};
-    kprof_get_strings(in, &out->collect);
-    kprof_get_strings(in, &out->left_out);
-    kprof_get_strings(in, &out->variants.witnesses);
-    kprof_get_strings(in, &out->variants.proof);
-    for (size_t i = 0; i < KPROF_IMAGES; i++) {
-        out->variants.items[i].pass_count = kprof_get_u64(in);
-        out->variants.items[i].data = get_array(in, 1, &out->variants.items[i].size);
-    }
-    get_schedule(in, &out->schedule);
-    if (!in->failed && in->left == 0 && is_whole(out))
+    transfer(&(codec){NULL, in}, out);
+    if (!in->failed && in->left == 0 && complete(out))
         return true;
     kprof_planned_free(out);
     return false;

@@ -148,7 +148,7 @@ bool kprof_guest_is_there(const kprof_packing *packing, size_t number, uint32_t 
 
 /* Whole plans on disk, without their cost (kept.c). False, with nothing in *out, where none is kept. */
 bool kprof_planned_recall(const kprof_host_question *question, kprof_planned *out);
-void kprof_planned_keep(const kprof_host_question *question, const kprof_planned *plan);
+void kprof_planned_keep(const kprof_host_question *question, kprof_planned *plan);
 /* The reverse of what keeps them. False, with nothing in *out, when the bytes are no plan. */
 bool kprof_planned_decode(kprof_bytes *in, kprof_planned *out);
 

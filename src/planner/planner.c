@@ -14,19 +14,6 @@
 /* A name of more is dear: such are the throughputs, each the greatest of many metrics. */
 #define MANY_COUNTERS 8
 
-/* One way to plan: where counters are, and the names that have all of theirs. */
-typedef struct filling {
-    kprof_arrangement arrangement;
-    bool *kept;        /* [names->count] of the wish */
-    double usefulness; /* of the names that are kept */
-} filling;
-
-static void filling_free(filling *f)
-{
-    free(f->arrangement.spots);
-    free(f->kept);
-}
-
 /* Copy what the packing has now. */
 static kprof_status take_arrangement(const kprof_packing *p, kprof_arrangement *out)
 {
@@ -77,44 +64,42 @@ static kprof_status keep_all(kprof_packing *p, const kprof_limits *limits, bool 
 }
 
 /* Keep each name, in its turn, if there is room for it and the limits allow what it costs; with `defers` those of many
- * counters come after all others. The first names are the headlines of a report: the first counts for as much as the
- * fourth and the tenth. */
-static kprof_status fill(kprof_packing *p, const kprof_limits *limits, bool defers, filling *out)
+ * counters come after all others. Returns how useful the names are that are kept: the first names are the headlines of
+ * a report, of which the first counts for as much as the fourth and the tenth. */
+static double fill(kprof_packing *p, const kprof_limits *limits, bool defers, bool *kept)
 {
+    double usefulness = 0;
     size_t kept_count = 0;
-    *out = (filling){.kept = calloc(p->metric_count + 1, sizeof(*out->kept))};
-    if (!out->kept)
-        return KPROF_NO_MEMORY;
     kprof_packing_clear(p, limits->max_passes);
     for (size_t i = 0; i < p->metric_count << defers; i++) {
         size_t name = i % p->metric_count;
         bool is_its_turn = !defers || (p->metrics[name].required > MANY_COUNTERS) == (i >= p->metric_count);
-        if (!is_its_turn || !kprof_packing_place(p, &p->metrics[name]))
+        if (!is_its_turn)
             continue;
-        out->kept[name] = is_paid_for(p, limits, kept_count + 1);
-        kept_count += out->kept[name];
-        out->usefulness += out->kept[name] ? 1.0 / (double)(HEADLINES + name) : 0;
-        if (!out->kept[name])
+        bool has_room = kprof_packing_place(p, &p->metrics[name]);
+        kept[name] = has_room && is_paid_for(p, limits, kept_count + 1);
+        kept_count += kept[name];
+        usefulness += kept[name] ? 1.0 / (double)(HEADLINES + name) : 0;
+        if (has_room && !kept[name])
             kprof_packing_restore(p);
     }
-    return p->status == KPROF_OK ? take_arrangement(p, &out->arrangement) : p->status;
+    return usefulness;
 }
 
 /* A dear name is worth its room, or several others are: take the better of both. */
 static kprof_status keep_the_best(kprof_packing *p, const kprof_limits *limits, bool *kept)
 {
-    filling eager, patient = {.kept = NULL};
-    kprof_status status = fill(p, limits, false, &eager);
-    if (status == KPROF_OK)
-        status = fill(p, limits, true, &patient);
-    if (status == KPROF_OK) {
-        filling *best = patient.usefulness > eager.usefulness ? &patient : &eager;
-        go_to(p, &best->arrangement);
-        memcpy(kept, best->kept, p->metric_count * sizeof(*kept));
-    }
-    filling_free(&eager);
-    filling_free(&patient);
-    return status;
+    kprof_arrangement eager = {NULL, 0};
+    bool *kept_patiently = calloc(p->metric_count + 1, sizeof(*kept_patiently));
+    double usefulness = fill(p, limits, false, kept);
+    kprof_status status = kept_patiently ? take_arrangement(p, &eager) : KPROF_NO_MEMORY;
+    if (status == KPROF_OK && fill(p, limits, true, kept_patiently) > usefulness)
+        memcpy(kept, kept_patiently, p->metric_count * sizeof(*kept));
+    else if (status == KPROF_OK)
+        go_to(p, &eager);
+    free(eager.spots);
+    free(kept_patiently);
+    return status == KPROF_OK ? p->status : status;
 }
 
 /* Arrange what is kept. */
@@ -129,35 +114,25 @@ static kprof_status arrange(kprof_packing *p, const kprof_limits *limits, bool *
                : keep_the_best(p, limits, kept);
 }
 
-static kprof_status schedule_metric(const kprof_packing *p, const kprof_pack_metric *metric, size_t number,
+/* Append to the schedule a metric of the wish, or with NULL the witness of this number. */
+static kprof_status schedule_metric(const kprof_packing *p, const kprof_pack_metric *metric, size_t witness,
                                     kprof_schedule *out)
 {
+    const size_t number = out->metric_count++;
     kprof_pass_list *passes = &out->metrics[number];
     passes->items = calloc(out->pass_count + 1, sizeof(*passes->items));
-    if (!passes->items)
-        return KPROF_NO_MEMORY;
-    for (uint32_t pass = 0; pass < out->pass_count; pass++) {
-        bool is_required = false;
-        for (size_t i = 0; i < metric->count; i++) {
-            if (p->now.spots[metric->counters[i]].pass != pass)
-                continue;
-            is_required = is_required || i < metric->required;
-            out->last_passes[number] = pass;
+    for (uint32_t pass = 0; pass < out->pass_count && passes->items; pass++) {
+        bool is_here = !metric && kprof_guest_is_there(p, witness, pass), may_be_here = is_here;
+        for (size_t i = 0; metric && i < metric->count; i++) {
+            bool has_counter = p->now.spots[metric->counters[i]].pass == pass;
+            is_here = is_here || (has_counter && i < metric->required);
+            may_be_here = may_be_here || has_counter;
         }
-        if (is_required)
+        if (is_here)
             passes->items[passes->count++] = pass;
-        out->patched[number] = out->patched[number] || (is_required && out->passes[pass].patches_code);
-    }
-    return KPROF_OK;
-}
-
-static kprof_status schedule_witness(const kprof_packing *p, size_t guest, size_t number, kprof_schedule *out)
-{
-    kprof_pass_list *passes = &out->metrics[number];
-    passes->items = calloc(out->pass_count + 1, sizeof(*passes->items));
-    for (uint32_t pass = 0; passes->items && pass < out->pass_count; pass++) {
-        if (kprof_guest_is_there(p, guest, pass))
-            passes->items[passes->count++] = out->last_passes[number] = pass;
+        if (may_be_here)
+            out->last_passes[number] = pass;
+        out->patched[number] = out->patched[number] || (is_here && out->passes[pass].patches_code);
     }
     return passes->items ? KPROF_OK : KPROF_NO_MEMORY;
 }
@@ -204,11 +179,11 @@ static kprof_status make_schedule(kprof_packing *p, const kprof_strlist *names, 
         size_t metric = 0;
         while (strcmp(names->items[metric], plan->collect.items[i]) != 0)
             metric++;
-        status = schedule_metric(p, &p->metrics[metric], out->metric_count++, out);
+        status = schedule_metric(p, &p->metrics[metric], 0, out);
     }
     for (size_t i = 0; i < KPROF_MAX_WITNESSES && status == KPROF_OK; i++) {
         if (p->guests[i].counters.count > 0)
-            status = schedule_witness(p, i, out->metric_count++, out);
+            status = schedule_metric(p, NULL, i, out);
     }
     return status;
 }

@@ -133,11 +133,6 @@ bool kprof_guests_count_instructions(kprof_packing *p, uint32_t pass)
            find_domain(p, SM_INSTRUCTIONS, count, &traits) != KPROF_NOWHERE;
 }
 
-static void leave(kprof_packing *p, size_t number, uint32_t pass)
-{
-    p->guests[number].domains[pass] = KPROF_NOWHERE;
-}
-
 bool kprof_guest_is_there(const kprof_packing *p, size_t number, uint32_t pass)
 {
     return p->guests[number].counters.count > 0 && p->guests[number].domains[pass] != KPROF_NOWHERE;
@@ -173,13 +168,13 @@ static kprof_status settle_witnesses(kprof_packing *p, kprof_strlist *names)
         if (!kprof_guest_is_there(p, TPC_INSTRUCTIONS, i) || !kprof_guest_is_there(p, SM_INSTRUCTIONS, i))
             continue;
         if (both)
-            leave(p, TPC_INSTRUCTIONS, i);
+            p->guests[TPC_INSTRUCTIONS].domains[i] = KPROF_NOWHERE;
         both = true;
     }
     (void)drop_lonely(p, TPC_INSTRUCTIONS);
     for (uint32_t i = 0; i < p->now.pass_count; i++) {
         if (p->guests[TPC_CYCLES].counters.count > 0 && !kprof_guest_is_there(p, TPC_INSTRUCTIONS, i))
-            leave(p, TPC_CYCLES, i);
+            p->guests[TPC_CYCLES].domains[i] = KPROF_NOWHERE;
     }
     for (size_t i = 0; i < KPROF_MAX_WITNESSES && p->status == KPROF_OK; i++) {
         if (drop_lonely(p, i) > 0 && !kprof_strlist_add(names, kinds[i].name))
