@@ -140,8 +140,8 @@ void kprof_packing_survey(kprof_packing *packing);
 kprof_status kprof_guests_list(kprof_packing *packing, const kprof_strlist *collect) KPROF_MUST_CHECK;
 /* The pass has room for a guest that counts instructions, or needs none. */
 bool kprof_guests_count_instructions(kprof_packing *packing, uint32_t pass);
-/* Put the guests into passes and make all variants of the image. UNSUPPORTED, without a message, when NVPW makes more
- * passes of it. Caller frees *out, on failure too. */
+/* Put the guests into passes and make all variants of the image. INTERNAL when NVPW makes more passes of it. Caller
+ * frees *out, on failure too. */
 kprof_status kprof_guests_settle(kprof_packing *packing, kprof_image_variants *out) KPROF_MUST_CHECK;
 /* The guest of this number is in the pass. */
 bool kprof_guest_is_there(const kprof_packing *packing, size_t number, uint32_t pass);

@@ -113,8 +113,8 @@ static uint32_t find_domain(kprof_packing *p, size_t number, size_t count, const
         p->status = kprof_raw_config_places(p->config, guest->counters.items[0], &places);
     for (size_t i = 0; i < places.count && guest->counters.count > 0 && p->status == KPROF_OK; i++) {
         unsigned traits = kprof_place_traits(places.items[i]);
-        bool is_free = traits & pass->certain & KPROF_IN_SM_A && !(traits & ~pass->possible & KPROF_IS_SLOW),
-             fits = false;
+        bool is_free = traits & pass->certain & KPROF_IN_SM_A && !(traits & ~pass->possible & KPROF_IS_SLOW);
+        bool fits = false;
         if (is_free || number != SM_INSTRUCTIONS)
             p->status =
                 kprof_raw_config_takes(p->config, p->question, add_guest(p, count, guest, places.items[i]), &fits);
@@ -239,7 +239,8 @@ kprof_status kprof_guests_settle(kprof_packing *p, kprof_image_variants *out)
         if (status != KPROF_OK || out->items[bits].pass_count == p->now.pass_count + is_proved)
             continue;
         if (!is_proved)
-            return KPROF_UNSUPPORTED;
+            return kprof_fail(KPROF_INTERNAL, "a plan of %zu passes makes %zu", p->now.pass_count,
+                              out->items[bits].pass_count);
         kprof_log(KPROF_LOG_DEBUG, "the proof made %zu passes of %zu: there is none", out->items[bits].pass_count,
                   p->now.pass_count);
         kprof_strlist_free(&out->proof);
