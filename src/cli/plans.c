@@ -61,7 +61,6 @@ static kprof_status plan_chip(const kprof_plans *plans, const kprof_selection *s
     kprof_selection limited = *selection;
     kprof_status status = kprof_host_open(chip, NULL, &out->host);
     limited.limits = plans->limits;
-    limited.for_a_run = true;
     if (status == KPROF_OK)
         status = kprof_plan_make(plans->catalog, &limited, out->host, &out->plan);
     if (status == KPROF_OK)

@@ -75,7 +75,6 @@ typedef struct kprof_selection {
     kprof_strlist metrics;  /* full names, base names (expand to first-level submetrics as ncu does), "regex:...",
                                "breakdown:<throughput>", "group:<section id>"; launch__* names and aliases too */
     kprof_limits limits;    /* where they are too tight, the least useful names are left out */
-    bool for_a_run;         /* witnesses, schedule and cost are wanted, too */
 } kprof_selection;
 
 /* Check set and section names against the catalog alone, before any chip is known: UNKNOWN_NAME with the nearest name.
@@ -94,9 +93,7 @@ typedef struct kprof_plan {
     kprof_section *sections; /* [section_count], display order */
     size_t section_count;
     size_t pass_count;
-    kprof_config_image image; /* schedules `collect`; making it again costs up to half a second */
-    /* For a run. */
-    kprof_image_variants variants; /* of the image */
+    kprof_image_variants variants; /* schedule `collect`; making them again costs up to some seconds */
     kprof_schedule schedule;       /* of what is collected, and then of the witnesses */
     kprof_cost cost;
 } kprof_plan;

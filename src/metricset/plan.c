@@ -313,16 +313,15 @@ static kprof_status plan_passes(const kprof_selection *selection, const kprof_st
                                 kprof_plan *out)
 {
     kprof_planned planned;
-    kprof_planner_wish wish = {names, &selection->limits, !selection->for_a_run};
+    kprof_planner_wish wish = {names, &selection->limits};
     kprof_status status = kprof_planner_make(host, &wish, &planned);
     kprof_strlist_free(&out->collect);
     out->collect = planned.collect;
     out->left_out = planned.left_out;
-    out->image = planned.image;
     out->variants = planned.variants;
     out->schedule = planned.schedule;
     out->cost = planned.cost;
-    out->pass_count = out->image.pass_count;
+    out->pass_count = out->schedule.pass_count;
     if (status == KPROF_OK && out->collect.count == 0 && out->left_out.count > 0)
         status = fail_limits(&selection->limits, out);
     if (status == KPROF_OK) {
@@ -391,7 +390,6 @@ void kprof_plan_free(kprof_plan *plan)
     kprof_strlist_free(&plan->collect);
     kprof_strlist_free(&plan->shown);
     kprof_strlist_free(&plan->left_out);
-    kprof_config_image_free(&plan->image);
     kprof_image_variants_free(&plan->variants);
     kprof_schedule_free(&plan->schedule);
     *plan = (kprof_plan){0};

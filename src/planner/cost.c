@@ -135,10 +135,18 @@ bool kprof_limits_are_set(const kprof_limits *limits)
     return limits->max_passes > 0 || limits->budget_s > 0;
 }
 
+void kprof_metric_info_free(kprof_metric_info *info)
+{
+    free(info->name);
+    free(info->description);
+    free(info->hw_unit);
+    free(info->unit);
+    *info = (kprof_metric_info){0};
+}
+
 void kprof_config_image_free(kprof_config_image *image)
 {
     free(image->data);
-    free(image->placement);
     *image = (kprof_config_image){0};
 }
 

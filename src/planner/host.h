@@ -65,31 +65,11 @@ kprof_status kprof_host_check(kprof_host *host, const kprof_strlist *names) KPRO
  * remembered. False for NVLink, PCIe and C2C counters, which CUPTI schedules only by themselves. */
 bool kprof_host_can_collect(kprof_host *host, const char *name);
 
-/* A question about a list of names whose answer is kept on disk: it depends on nothing but the chip, its availability,
- * the library, the sources of the planner and the list. */
-typedef struct kprof_host_question {
-    const kprof_host *host;
-    const char *what; /* what is asked */
-    const kprof_strlist *names;
-} kprof_host_question;
-/* Append the answer to `out`; false when none is kept for exactly this question. */
-bool kprof_host_recall(const kprof_host_question *question, kprof_strbuf *out);
-void kprof_host_keep(const kprof_host_question *question, const void *answer, size_t size);
-
-/* The config image for all names together, CUPTI's own or one of fewer passes, and its passes. Making one can take a
- * second, so they are kept on disk (core/cache.h). Caller frees *image. */
+/* Schedules metrics into passes. */
 typedef struct kprof_config_image {
     uint8_t *data;
     size_t size, pass_count;
-    char *placement; /* where its counters were placed (nvpw.h); NULL: where CUPTI places them */
 } kprof_config_image;
-/* `few_passes`: in as few passes as are found, where more would make the launches of large batches faster; for who
- * limits them. */
-kprof_status kprof_host_config_image(kprof_host *host, const kprof_strlist *names, bool few_passes,
-                                     kprof_config_image *out) KPROF_MUST_CHECK;
-/* CUPTI's own, not kept: for one of many lists that are tried. */
-kprof_status kprof_host_draft_image(kprof_host *host, const kprof_strlist *names,
-                                    kprof_config_image *out) KPROF_MUST_CHECK;
 void kprof_config_image_free(kprof_config_image *image); /* members */
 
 /* Values of `names` in one range of a decoded counter data image: `values` is [names->count], NaN where CUPTI has

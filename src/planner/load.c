@@ -15,31 +15,24 @@
 #define CUPTI_NAME  "libcupti.so.13"
 #define NVPERF_NAME "libnvperf_host.so"
 
-#define ROW(name) {#name, offsetof(TABLE, name)},
-typedef struct function_row {
-    const char *name;
-    size_t offset;
-} function_row;
-
-#define TABLE kprof_cupti_api
-static const function_row cupti_rows[] = {KPROF_CUPTI_FUNCTIONS(ROW){NULL, 0}};
-#undef TABLE
-#define TABLE kprof_nvperf_api
-static const function_row nvperf_rows[] = {KPROF_NVPERF_FUNCTIONS(ROW){NULL, 0}};
-#undef TABLE
-
 /* One library: what opening it gave, kept for every later call. */
 typedef struct library {
+    const char *name;
+    const char *const *functions; /* in the order of the table; ends with NULL */
+    void *table;                  /* of function pointers alone */
     pthread_once_t once;
     kprof_status status;
     char *error; /* why status is not OK */
     char *path;  /* as the loader has it */
 } library;
 
-static library cupti = {PTHREAD_ONCE_INIT, KPROF_UNSUPPORTED, NULL, NULL};
-static library nvperf = {PTHREAD_ONCE_INIT, KPROF_UNSUPPORTED, NULL, NULL};
+#define NAME(name) #name,
+static const char *const cupti_functions[] = {KPROF_CUPTI_FUNCTIONS(NAME) NULL};
+static const char *const nvperf_functions[] = {KPROF_NVPERF_FUNCTIONS(NAME) NULL};
 static kprof_cupti_api cupti_api;
 static kprof_nvperf_api nvperf_api;
+static library cupti = {CUPTI_NAME, cupti_functions, &cupti_api, PTHREAD_ONCE_INIT, .status = KPROF_UNSUPPORTED};
+static library nvperf = {NVPERF_NAME, nvperf_functions, &nvperf_api, PTHREAD_ONCE_INIT, .status = KPROF_UNSUPPORTED};
 
 /* Below a toolkit's folder; the two `targets` are x86-64 and Arm servers. */
 static const char *const subfolders[] = {
@@ -99,49 +92,46 @@ static void *open_nvperf(kprof_strbuf *tried)
     return handle ? handle : try_open(NULL, NVPERF_NAME, tried);
 }
 
-/* Fill `table` from an opened library. The copy through bytes is how POSIX hands out function pointers. */
-static void bind_library(library *lib, void *handle, const function_row *rows, void *table)
+/* Fill the table of an opened library. The copy through bytes is how POSIX hands out function pointers. */
+static void bind_library(library *lib, void *handle, kprof_strbuf *message)
 {
     Dl_info info;
-    for (const function_row *row = rows; row->name; row++) {
-        void *function = dlsym(handle, row->name);
+    for (size_t i = 0; lib->functions[i]; i++) {
+        void *function = dlsym(handle, lib->functions[i]);
         if (!function) {
-            kprof_strbuf message = KPROF_STRBUF_INIT;
             const char *reason = dlerror();
-            kprof_strbuf_printf(&message, "the library lacks %s (%s); kprof needs the CUPTI of CUDA 13.0 or later",
-                                row->name, reason ? reason : "no reason given");
-            lib->error = kprof_strbuf_take(&message);
+            kprof_strbuf_printf(message, "the library lacks %s (%s); kprof needs the CUPTI of CUDA 13.0 or later",
+                                lib->functions[i], reason ? reason : "no reason given");
             return;
         }
-        memcpy((char *)table + row->offset, &function, sizeof(function));
-        if (row == rows && dladdr(function, &info) && info.dli_fname)
+        memcpy((char *)lib->table + i * sizeof(function), &function, sizeof(function));
+        if (i == 0 && dladdr(function, &info) && info.dli_fname)
             lib->path = realpath(info.dli_fname, NULL);
     }
     lib->status = KPROF_OK;
 }
 
-static void load_library(library *lib, const char *name, const function_row *rows, void *table)
+static void load_library(library *lib)
 {
     kprof_strbuf tried = KPROF_STRBUF_INIT, message = KPROF_STRBUF_INIT;
     void *handle = lib == &cupti ? open_cupti(&tried) : open_nvperf(&tried);
-    if (handle) {
-        bind_library(lib, handle, rows, table);
-    } else {
-        kprof_strbuf_printf(&message, "%s is not found; looked in %s; install CUPTI of CUDA 13 or set CUDA_HOME", name,
-                            tried.data ? tried.data : "no folder");
-        lib->error = kprof_strbuf_take(&message);
-    }
+    if (handle)
+        bind_library(lib, handle, &message);
+    else
+        kprof_strbuf_printf(&message, "%s is not found; looked in %s; install CUPTI of CUDA 13 or set CUDA_HOME",
+                            lib->name, tried.data ? tried.data : "no folder");
+    lib->error = kprof_strbuf_take(&message);
     kprof_strbuf_free(&tried);
 }
 
 static void load_cupti(void)
 {
-    load_library(&cupti, CUPTI_NAME, cupti_rows, &cupti_api);
+    load_library(&cupti);
 }
 
 static void load_nvperf(void)
 {
-    load_library(&nvperf, NVPERF_NAME, nvperf_rows, &nvperf_api);
+    load_library(&nvperf);
 }
 
 static kprof_status get_library(library *lib, void (*load)(void))

@@ -30,19 +30,12 @@
     X(cuptiProfilerHostGetNumOfPasses)                                                                                 \
     X(cuptiProfilerHostEvaluateToGpuValues)                                                                            \
     X(cuptiSubscribe)                                                                                                  \
-    X(cuptiSubscribe_v2)                                                                                               \
     X(cuptiEnableCallback)                                                                                             \
     X(cuptiEnableDomain)                                                                                               \
-    X(cuptiGetCallbackName)                                                                                            \
-    X(cuptiGetContextId)                                                                                               \
-    X(cuptiGetDeviceId)                                                                                                \
     X(cuptiGetGraphNodeId)                                                                                             \
     X(cuptiGetStreamIdEx)                                                                                              \
     X(cuptiDeviceGetChipName)                                                                                          \
     X(cuptiProfilerInitialize)                                                                                         \
-    X(cuptiProfilerDeInitialize)                                                                                       \
-    X(cuptiProfilerDeviceSupported)                                                                                    \
-    X(cuptiProfilerGetCounterAvailability)                                                                             \
     X(cuptiRangeProfilerEnable)                                                                                        \
     X(cuptiRangeProfilerDisable)                                                                                       \
     X(cuptiRangeProfilerSetConfig)                                                                                     \
@@ -69,7 +62,6 @@
     X(NVPW_MetricsEvaluator_DimUnitToString)                                                                           \
     X(NVPW_MetricsEvaluator_GetMetricRawDependencies)                                                                  \
     X(NVPW_Config_GetRawCounters)                                                                                      \
-    X(NVPW_Config_GetRawCounterInfo)                                                                                   \
     X(NVPW_CUDA_RawCounterConfig_Create)                                                                               \
     X(NVPW_RawCounterConfig_Destroy)                                                                                   \
     X(NVPW_RawCounterConfig_GetAllAvailableRawCounterDomains)                                                          \

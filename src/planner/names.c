@@ -75,7 +75,7 @@ static bool check_groups(kprof_host *host, const char **names, size_t count)
     return certain;
 }
 
-/* Answers of an earlier run: one byte a name, 0 or 1. */
+/* Remember the answers of an earlier run: one byte a name, 0 or 1. */
 static bool recall_group(const kprof_host_question *question, kprof_host *host)
 {
     kprof_strbuf answers = KPROF_STRBUF_INIT;

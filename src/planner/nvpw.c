@@ -12,6 +12,9 @@
 #define HOST_PARAMS(p, name, ...)                                                                                      \
     CUpti_Profiler_Host_##name##_Params p = {.structSize = CUpti_Profiler_Host_##name##_Params_STRUCT_SIZE, __VA_ARGS__}
 #define NVPW_PARAMS(p, name, ...) NVPW_##name##_Params p = {.structSize = NVPW_##name##_Params_STRUCT_SIZE, __VA_ARGS__}
+/* Call a function with its parameters, and check the result. */
+#define HOST_CALL(host, operation, name, p) check_host(host, operation, (host)->api->cuptiProfilerHost##name(&(p)))
+#define NVPW_CALL(api, name, p)             check_nvpw(#name, (api)->NVPW_##name(&(p)))
 
 #define MAX_FACTORS 16
 #define MAX_DOMAINS 128 /* more than any chip has */
@@ -26,12 +29,11 @@ static kprof_status check_host(const kprof_host *host, const char *operation, CU
                       text ? text : "no text", (int)result);
 }
 
-static kprof_status check_nvpw(bool is_quiet, const char *operation, NVPA_Status result)
+static kprof_status check_nvpw(const char *function, NVPA_Status result)
 {
     if (result == NVPA_STATUS_SUCCESS)
         return KPROF_OK;
-    kprof_log(is_quiet ? KPROF_LOG_DEBUG : KPROF_LOG_ERROR, "%s: NVPW error %d", operation, (int)result);
-    return KPROF_INTERNAL;
+    return kprof_fail(KPROF_INTERNAL, "%s of NVPW gives error %d", function, (int)result);
 }
 
 static kprof_status add_names(kprof_strlist *out, const char *const *names, size_t count)
@@ -144,7 +146,7 @@ const char *kprof_host_chip(const kprof_host *host)
 kprof_status kprof_host_base_metrics(kprof_host *host, kprof_metric_type type, kprof_strlist *out)
 {
     HOST_PARAMS(params, GetBaseMetrics, .pHostObject = host->object, .metricType = (CUpti_MetricType)type);
-    kprof_status status = check_host(host, "listing the metrics", host->api->cuptiProfilerHostGetBaseMetrics(&params));
+    kprof_status status = HOST_CALL(host, "listing the metrics", GetBaseMetrics, params);
     return status == KPROF_OK ? add_names(out, params.ppMetricNames, params.numMetrics) : status;
 }
 
@@ -175,8 +177,7 @@ kprof_status kprof_host_submetrics(kprof_host *host, const char *base, kprof_str
         return unknown_metric(host, base);
     HOST_PARAMS(params, GetSubMetrics, .pHostObject = host->object, .metricType = of_base.metricType,
                 .pMetricName = base);
-    kprof_status status =
-        check_host(host, "listing the suffixes of a metric", host->api->cuptiProfilerHostGetSubMetrics(&params));
+    kprof_status status = HOST_CALL(host, "listing the suffixes of a metric", GetSubMetrics, params);
     for (size_t i = 0; status == KPROF_OK && i < params.numOfSubmetrics; i++) {
         const char *suffix = params.ppSubMetrics[i];
         status = kprof_strlist_add(out, suffix + (suffix[0] == '.')) ? KPROF_OK : KPROF_NO_MEMORY;
@@ -194,7 +195,7 @@ kprof_status kprof_host_evaluate(kprof_host *host, const kprof_counter_data *cou
     HOST_PARAMS(params, EvaluateToGpuValues, .pHostObject = host->object, .pCounterDataImage = counters->data,
                 .counterDataImageSize = counters->size, .rangeIndex = counters->range,
                 .ppMetricNames = (const char **)names->items, .numMetrics = names->count, .pMetricValues = values);
-    return check_host(host, "evaluating counters", host->api->cuptiProfilerHostEvaluateToGpuValues(&params));
+    return HOST_CALL(host, "evaluating counters", EvaluateToGpuValues, params);
 }
 
 bool kprof_host_takes(const kprof_host *host, const char **names, size_t count, bool *certain)
@@ -210,10 +211,10 @@ bool kprof_host_takes(const kprof_host *host, const char **names, size_t count, 
     return result == CUPTI_SUCCESS;
 }
 
-kprof_status kprof_host_count_passes(const kprof_host *host, kprof_config_image *image)
+static kprof_status count_passes(const kprof_host *host, kprof_config_image *image)
 {
     HOST_PARAMS(params, GetNumOfPasses, .configImageSize = image->size, .pConfigImage = image->data);
-    kprof_status status = check_host(host, "counting the passes", host->api->cuptiProfilerHostGetNumOfPasses(&params));
+    kprof_status status = HOST_CALL(host, "counting the passes", GetNumOfPasses, params);
     image->pass_count = status == KPROF_OK ? params.numOfPasses : 0;
     return status;
 }
@@ -228,15 +229,14 @@ static kprof_status allocate(kprof_config_image *image, size_t size)
 static kprof_status take_image(const kprof_host *host, CUpti_Profiler_Host_Object *object, kprof_config_image *out)
 {
     HOST_PARAMS(size, GetConfigImageSize, .pHostObject = object);
-    kprof_status status =
-        check_host(host, "sizing the config image", host->api->cuptiProfilerHostGetConfigImageSize(&size));
+    kprof_status status = HOST_CALL(host, "sizing the config image", GetConfigImageSize, size);
     if (status == KPROF_OK)
         status = allocate(out, size.configImageSize);
     if (status != KPROF_OK)
         return status;
     HOST_PARAMS(image, GetConfigImage, .pHostObject = object, .configImageSize = out->size, .pConfigImage = out->data);
-    status = check_host(host, "making the config image", host->api->cuptiProfilerHostGetConfigImage(&image));
-    return status == KPROF_OK ? kprof_host_count_passes(host, out) : status;
+    status = HOST_CALL(host, "making the config image", GetConfigImage, image);
+    return status == KPROF_OK ? count_passes(host, out) : status;
 }
 
 static bool copy_image(const kprof_config_image *image, kprof_config_image *out)
@@ -290,13 +290,13 @@ kprof_status kprof_host_draft_image(kprof_host *host, const kprof_strlist *names
 }
 
 /* Load and initialise NVPW, as often as somebody needs it. */
-static kprof_status load_nvpw(bool is_quiet, const kprof_nvperf_api **out)
+static kprof_status load_nvpw(const kprof_nvperf_api **out)
 {
     kprof_status status = kprof_nvperf_load(out);
     if (status != KPROF_OK)
         return status;
     NVPW_PARAMS(init, InitializeHost, .pPriv = NULL);
-    return check_nvpw(is_quiet, "initialising NVPW", (*out)->NVPW_InitializeHost(&init));
+    return NVPW_CALL(*out, InitializeHost, init);
 }
 
 /* The evaluator of a host, made on the first call. */
@@ -304,12 +304,11 @@ static kprof_status need_evaluator(kprof_host *host)
 {
     if (host->evaluator)
         return KPROF_OK;
-    kprof_status status = load_nvpw(false, &host->nvpw);
+    kprof_status status = load_nvpw(&host->nvpw);
     if (status != KPROF_OK)
         return status;
     NVPW_PARAMS(size, CUDA_MetricsEvaluator_CalculateScratchBufferSize, .pChipName = host->chip);
-    status = check_nvpw(false, "sizing the metrics of a chip",
-                        host->nvpw->NVPW_CUDA_MetricsEvaluator_CalculateScratchBufferSize(&size));
+    status = NVPW_CALL(host->nvpw, CUDA_MetricsEvaluator_CalculateScratchBufferSize, size);
     if (status != KPROF_OK)
         return status;
     free(host->scratch);
@@ -318,8 +317,7 @@ static kprof_status need_evaluator(kprof_host *host)
         return KPROF_NO_MEMORY;
     NVPW_PARAMS(params, CUDA_MetricsEvaluator_Initialize, .pScratchBuffer = host->scratch,
                 .scratchBufferSize = size.scratchBufferSize, .pChipName = host->chip);
-    status =
-        check_nvpw(false, "reading the metrics of a chip", host->nvpw->NVPW_CUDA_MetricsEvaluator_Initialize(&params));
+    status = NVPW_CALL(host->nvpw, CUDA_MetricsEvaluator_Initialize, params);
     host->evaluator = params.pMetricsEvaluator;
     return status;
 }
@@ -335,7 +333,6 @@ static bool to_request(const kprof_host *host, const char *name, NVPW_MetricEval
 kprof_status kprof_host_raw_counters(kprof_host *host, const char *name, kprof_strlist *required,
                                      kprof_strlist *optional)
 {
-    static const char operation[] = "reading what a metric is made of";
     NVPW_MetricEvalRequest request;
     kprof_status status = need_evaluator(host);
     if (status != KPROF_OK)
@@ -346,7 +343,7 @@ kprof_status kprof_host_raw_counters(kprof_host *host, const char *name, kprof_s
                 .pMetricEvalRequests = &request, .numMetricEvalRequests = 1,
                 .metricEvalRequestStructSize = NVPW_MetricEvalRequest_STRUCT_SIZE,
                 .metricEvalRequestStrideSize = sizeof(request));
-    status = check_nvpw(false, operation, host->nvpw->NVPW_MetricsEvaluator_GetMetricRawDependencies(&params));
+    status = NVPW_CALL(host->nvpw, MetricsEvaluator_GetMetricRawDependencies, params);
     if (status != KPROF_OK)
         return status;
     params.ppRawDependencies = calloc(params.numRawDependencies + 1, sizeof(*params.ppRawDependencies));
@@ -354,7 +351,7 @@ kprof_status kprof_host_raw_counters(kprof_host *host, const char *name, kprof_s
         calloc(params.numOptionalRawDependencies + 1, sizeof(*params.ppOptionalRawDependencies));
     status = params.ppRawDependencies && params.ppOptionalRawDependencies ? KPROF_OK : KPROF_NO_MEMORY;
     if (status == KPROF_OK)
-        status = check_nvpw(false, operation, host->nvpw->NVPW_MetricsEvaluator_GetMetricRawDependencies(&params));
+        status = NVPW_CALL(host->nvpw, MetricsEvaluator_GetMetricRawDependencies, params);
     if (status == KPROF_OK)
         status = add_names(required, params.ppRawDependencies, params.numRawDependencies);
     if (status == KPROF_OK && optional)
@@ -394,43 +391,13 @@ static const char *factor_name(const kprof_host *host, uint32_t dim_unit)
     return name;
 }
 
-/* One unit of the report with its exponent: cycles of two clocks are both "cycle". */
-typedef struct factor {
-    const char *name;
-    int exponent;
-} factor;
-
-static size_t merge_factors(const kprof_host *host, const NVPW_DimUnitFactor *dims, size_t count, factor *out)
-{
-    size_t merged = 0;
-    for (size_t i = 0; i < count; i++) {
-        const char *name = factor_name(host, dims[i].dimUnit);
-        size_t at = 0;
-        while (at < merged && strcmp(out[at].name, name) != 0)
-            at++;
-        if (at == merged)
-            out[merged++] = (factor){name, 0};
-        out[at].exponent += dims[i].exponent;
-    }
-    return merged;
-}
-
-static void put_factors(kprof_strbuf *text, const factor *factors, size_t count, int sign)
-{
-    for (size_t i = 0; i < count; i++) {
-        if (factors[i].exponent * sign <= 0 || factors[i].name[0] == '\0')
-            continue;
-        const char *joint = sign < 0 ? "/" : text->length ? "*" : "";
-        kprof_strbuf_printf(text, "%s%s", joint, factors[i].name);
-    }
-}
-
-/* Unit of a full name in base units ("byte/second"); caller frees. "" when NVPW cannot tell. */
+/* Unit of a full name in base units ("byte/second"); caller frees. "" when NVPW cannot tell. Factors of one name count
+ * once: cycles of two clocks are both "cycle". */
 static char *unit_of(const kprof_host *host, const char *name)
 {
     NVPW_MetricEvalRequest request;
     NVPW_DimUnitFactor dims[MAX_FACTORS];
-    factor factors[MAX_FACTORS] = {{"", 0}};
+    kprof_strbuf text = KPROF_STRBUF_INIT;
     NVPW_PARAMS(params, MetricsEvaluator_GetMetricDimUnits, .pMetricsEvaluator = host->evaluator,
                 .pMetricEvalRequest = &request, .metricEvalRequestStructSize = NVPW_MetricEvalRequest_STRUCT_SIZE,
                 .pDimUnits = dims, .numDimUnits = MAX_FACTORS,
@@ -438,12 +405,20 @@ static char *unit_of(const kprof_host *host, const char *name)
     if (!to_request(host, name, &request) ||
         host->nvpw->NVPW_MetricsEvaluator_GetMetricDimUnits(&params) != NVPA_STATUS_SUCCESS)
         return strdup("");
-    size_t count = merge_factors(host, dims, params.numDimUnits, factors);
-    kprof_strbuf text = KPROF_STRBUF_INIT;
-    put_factors(&text, factors, count, 1);
-    if (text.length == 0 && count > 0)
-        kprof_strbuf_puts(&text, factors[0].exponent < 0 ? "1" : "");
-    put_factors(&text, factors, count, -1);
+    for (size_t i = 0; i < 2 * params.numDimUnits; i++) { /* those above the line, and then those below it */
+        const bool is_below = i >= params.numDimUnits;
+        const char *factor = factor_name(host, dims[i % params.numDimUnits].dimUnit);
+        size_t first = SIZE_MAX;
+        int exponent = 0;
+        for (size_t k = 0; k < params.numDimUnits; k++) {
+            if (strcmp(factor, factor_name(host, dims[k].dimUnit)) != 0)
+                continue;
+            exponent += dims[k].exponent;
+            first = first < k ? first : k;
+        }
+        if (first == i % params.numDimUnits && factor[0] && exponent != 0 && (exponent < 0) == is_below)
+            kprof_strbuf_printf(&text, "%s%s", is_below ? (text.length ? "/" : "1/") : text.length ? "*" : "", factor);
+    }
     return kprof_strbuf_take(&text);
 }
 
@@ -473,52 +448,33 @@ kprof_status kprof_host_metric_info(kprof_host *host, const char *name, kprof_me
     return KPROF_NO_MEMORY;
 }
 
-void kprof_metric_info_free(kprof_metric_info *info)
+/* Append the counters that a throughput is the greatest of, and those of its throughputs, with a suffix. */
+static kprof_status add_members(const kprof_host *host, size_t throughput, const char *suffix, kprof_strlist *out)
 {
-    free(info->name);
-    free(info->description);
-    free(info->hw_unit);
-    free(info->unit);
-    *info = (kprof_metric_info){0};
-}
-
-/* The parts of a throughput, with its suffix. */
-typedef struct breakdown {
-    const kprof_host *host;
-    const char *suffix;
-    kprof_strlist *out;
-} breakdown;
-
-/* Append the counters that a throughput is the greatest of, and those of its throughputs. */
-static kprof_status add_members(const breakdown *b, size_t throughput, unsigned depth)
-{
-    const kprof_host *host = b->host;
     NVPW_PARAMS(names, MetricsEvaluator_GetMetricNames, .pMetricsEvaluator = host->evaluator,
                 .metricType = NVPW_METRIC_TYPE_COUNTER);
     NVPW_PARAMS(params, MetricsEvaluator_GetThroughputMetricProperties, .pMetricsEvaluator = host->evaluator,
                 .throughputMetricIndex = throughput);
-    kprof_status status = check_nvpw(false, "reading the members of a throughput",
-                                     host->nvpw->NVPW_MetricsEvaluator_GetThroughputMetricProperties(&params));
+    kprof_status status = NVPW_CALL(host->nvpw, MetricsEvaluator_GetThroughputMetricProperties, params);
     if (status == KPROF_OK)
-        status = check_nvpw(false, "listing counters", host->nvpw->NVPW_MetricsEvaluator_GetMetricNames(&names));
+        status = NVPW_CALL(host->nvpw, MetricsEvaluator_GetMetricNames, names);
     for (size_t i = 0; status == KPROF_OK && i < params.numCounters; i++) {
         size_t index = params.pCounterIndices[i];
         kprof_strbuf name = KPROF_STRBUF_INIT;
         if (index >= names.numMetrics)
             continue;
-        kprof_strbuf_printf(&name, "%s%s", names.pMetricNames + names.pMetricNameBeginIndices[index], b->suffix);
-        if (name.failed || !kprof_strlist_add_unique(b->out, name.data))
+        kprof_strbuf_printf(&name, "%s%s", names.pMetricNames + names.pMetricNameBeginIndices[index], suffix);
+        if (name.failed || !kprof_strlist_add_unique(out, name.data))
             status = KPROF_NO_MEMORY;
         kprof_strbuf_free(&name);
     }
-    for (size_t i = 0; status == KPROF_OK && depth > 0 && i < params.numSubThroughputs; i++)
-        status = add_members(b, params.pSubThroughputIndices[i], depth - 1);
+    for (size_t i = 0; status == KPROF_OK && i < params.numSubThroughputs; i++)
+        status = add_members(host, params.pSubThroughputIndices[i], suffix, out);
     return status;
 }
 
 kprof_status kprof_host_breakdown(kprof_host *host, const char *throughput, kprof_strlist *out)
 {
-    enum { MAX_DEPTH = 4 }; /* throughputs of throughputs; real ones nest once */
     kprof_status status = need_evaluator(host);
     if (status != KPROF_OK)
         return status;
@@ -527,8 +483,7 @@ kprof_status kprof_host_breakdown(kprof_host *host, const char *throughput, kpro
     NVPA_Status result = host->nvpw->NVPW_MetricsEvaluator_GetMetricTypeAndIndex(&params);
     if (result != NVPA_STATUS_SUCCESS || params.metricType != NVPW_METRIC_TYPE_THROUGHPUT)
         return kprof_fail(KPROF_UNKNOWN_NAME, "\"%s\" is not a throughput metric of chip %s", throughput, host->chip);
-    const breakdown parts = {host, throughput + kprof_metric_base_length(throughput), out};
-    return add_members(&parts, params.metricIndex, MAX_DEPTH);
+    return add_members(host, params.metricIndex, throughput + kprof_metric_base_length(throughput), out);
 }
 
 struct kprof_raw_config {
@@ -536,15 +491,14 @@ struct kprof_raw_config {
     NVPW_RawCounterConfig *config;
     NVPW_RawCounterDomain domains[MAX_DOMAINS]; /* all that the chip has */
     size_t domain_count;
-    bool is_quiet;
     bool is_open; /* a pass group */
 };
 
-kprof_status kprof_raw_config_open(const kprof_host *host, bool is_quiet, kprof_raw_config **out)
+kprof_status kprof_raw_config_open(const kprof_host *host, kprof_raw_config **out)
 {
     const kprof_nvperf_api *api;
     *out = NULL;
-    kprof_status status = load_nvpw(is_quiet, &api);
+    kprof_status status = load_nvpw(&api);
     if (status != KPROF_OK)
         return status;
     kprof_raw_config *self = calloc(1, sizeof(*self));
@@ -552,13 +506,12 @@ kprof_status kprof_raw_config_open(const kprof_host *host, bool is_quiet, kprof_
         return KPROF_NO_MEMORY;
     NVPW_PARAMS(params, CUDA_RawCounterConfig_Create, .pChipName = host->chip,
                 .pCounterAvailabilityImage = host->availability.image, .activityKind = NVPA_ACTIVITY_KIND_PROFILER);
-    status = check_nvpw(is_quiet, "opening the counters of a chip", api->NVPW_CUDA_RawCounterConfig_Create(&params));
-    *self = (kprof_raw_config){.api = api, .config = params.pRawCounterConfig, .is_quiet = is_quiet};
+    status = NVPW_CALL(api, CUDA_RawCounterConfig_Create, params);
+    *self = (kprof_raw_config){.api = api, .config = params.pRawCounterConfig};
     NVPW_PARAMS(domains, RawCounterConfig_GetAllAvailableRawCounterDomains, .pRawCounterConfig = self->config,
                 .pAvailableDomains = self->domains, .numAvailableDomains = MAX_DOMAINS);
     if (status == KPROF_OK)
-        status = check_nvpw(is_quiet, "listing where a chip has counters",
-                            api->NVPW_RawCounterConfig_GetAllAvailableRawCounterDomains(&domains));
+        status = NVPW_CALL(api, RawCounterConfig_GetAllAvailableRawCounterDomains, domains);
     self->domain_count = domains.numAvailableDomains;
     if (status == KPROF_OK)
         *out = self;
@@ -584,20 +537,7 @@ static kprof_status end_group(kprof_raw_config *config)
     if (!config->is_open)
         return KPROF_OK;
     config->is_open = false;
-    return check_nvpw(config->is_quiet, "closing a group of passes",
-                      config->api->NVPW_RawCounterConfig_EndPassGroup(&params));
-}
-
-kprof_status kprof_raw_config_begin(kprof_raw_config *config, const kprof_placed_counter *counters, size_t count)
-{
-    NVPW_PARAMS(params, RawCounterConfig_BeginPassGroup, .pRawCounterConfig = config->config,
-                .pDomains = config->domains, .numDomains = config->domain_count);
-    kprof_status status = end_group(config);
-    if (status == KPROF_OK)
-        status = check_nvpw(config->is_quiet, "opening a group of passes",
-                            config->api->NVPW_RawCounterConfig_BeginPassGroup(&params));
-    config->is_open = status == KPROF_OK;
-    return status == KPROF_OK && count > 0 ? kprof_raw_config_add(config, counters, count) : status;
+    return NVPW_CALL(config->api, RawCounterConfig_EndPassGroup, params);
 }
 
 /* Caller frees; NULL when out of memory. */
@@ -609,54 +549,56 @@ static NVPW_RawCounterRequest *make_requests(const kprof_placed_counter *counter
     return requests;
 }
 
-kprof_status kprof_raw_config_add(kprof_raw_config *config, const kprof_placed_counter *counters, size_t count)
+kprof_status kprof_raw_config_begin(kprof_raw_config *config, const kprof_placed_counter *counters, size_t count)
 {
+    NVPW_PARAMS(params, RawCounterConfig_BeginPassGroup, .pRawCounterConfig = config->config,
+                .pDomains = config->domains, .numDomains = config->domain_count);
     NVPW_RawCounterRequest *requests = make_requests(counters, count);
-    if (!requests)
-        return KPROF_NO_MEMORY;
-    NVPW_PARAMS(params, RawCounterConfig_AddRawCounters, .pRawCounterConfig = config->config,
+    NVPW_PARAMS(added, RawCounterConfig_AddRawCounters, .pRawCounterConfig = config->config,
                 .rawCounterRequestStructSize = NVPW_RAW_COUNTER_REQUEST_STRUCT_SIZE, .pRawCounterRequests = requests,
                 .numRawCounterRequests = count);
-    NVPA_Status result = config->api->NVPW_RawCounterConfig_AddRawCounters(&params);
+    kprof_status status = requests ? end_group(config) : KPROF_NO_MEMORY;
+    if (status == KPROF_OK)
+        status = NVPW_CALL(config->api, RawCounterConfig_BeginPassGroup, params);
+    config->is_open = status == KPROF_OK;
+    if (status == KPROF_OK && count > 0)
+        status = NVPW_CALL(config->api, RawCounterConfig_AddRawCounters, added);
     free(requests);
-    return check_nvpw(config->is_quiet, "scheduling counters", result);
+    return status;
 }
 
 kprof_status kprof_raw_config_takes(const kprof_raw_config *config, const kprof_placed_counter *counters, size_t count,
                                     bool *out)
 {
     NVPW_RawCounterRequest *requests = make_requests(counters, count);
-    *out = false;
-    if (!requests)
-        return KPROF_NO_MEMORY;
     NVPW_PARAMS(params, RawCounterConfig_AreRawCountersSchedulable, .pRawCounterConfig = config->config,
                 .rawCounterRequestStructSize = NVPW_RAW_COUNTER_REQUEST_STRUCT_SIZE, .pRawCounterRequests = requests,
                 .numRawCounterRequests = count, .disallowAddingExtraPasses = 1);
-    NVPA_Status result = config->api->NVPW_RawCounterConfig_AreRawCountersSchedulable(&params);
+    kprof_status status =
+        requests ? NVPW_CALL(config->api, RawCounterConfig_AreRawCountersSchedulable, params) : KPROF_NO_MEMORY;
     free(requests);
-    *out = result == NVPA_STATUS_SUCCESS && params.schedulable;
-    return check_nvpw(config->is_quiet, "asking whether counters fit", result);
+    *out = status == KPROF_OK && params.schedulable;
+    return status;
 }
 
 kprof_status kprof_raw_config_image(const kprof_host *host, kprof_raw_config *config, kprof_config_image *out)
 {
-    static const char operation[] = "making a config image";
     *out = (kprof_config_image){0};
     NVPW_PARAMS(made, RawCounterConfig_GenerateConfigImage, .pRawCounterConfig = config->config);
     NVPW_PARAMS(params, RawCounterConfig_GetConfigImage, .pRawCounterConfig = config->config);
     kprof_status status = end_group(config);
     if (status == KPROF_OK)
-        status = check_nvpw(config->is_quiet, operation, config->api->NVPW_RawCounterConfig_GenerateConfigImage(&made));
+        status = NVPW_CALL(config->api, RawCounterConfig_GenerateConfigImage, made);
     if (status == KPROF_OK)
-        status = check_nvpw(config->is_quiet, operation, config->api->NVPW_RawCounterConfig_GetConfigImage(&params));
+        status = NVPW_CALL(config->api, RawCounterConfig_GetConfigImage, params);
     if (status == KPROF_OK)
         status = allocate(out, params.bytesCopied);
     params.bytesAllocated = out->size;
     params.pBuffer = out->data;
     if (status == KPROF_OK)
-        status = check_nvpw(config->is_quiet, operation, config->api->NVPW_RawCounterConfig_GetConfigImage(&params));
+        status = NVPW_CALL(config->api, RawCounterConfig_GetConfigImage, params);
     if (status == KPROF_OK)
-        status = kprof_host_count_passes(host, out);
+        status = count_passes(host, out);
     if (status != KPROF_OK)
         kprof_config_image_free(out);
     return status;
@@ -669,8 +611,7 @@ kprof_status kprof_raw_config_places(const kprof_raw_config *config, const char 
     NVPW_PARAMS(params, RawCounterConfig_GetRawCounterProperties, .pRawCounterConfig = config->config,
                 .pRawCounterName = counter, .pSupportedDomains = domains, .numSupportedDomains = MAX_DOMAINS,
                 .pSupportedCdgDomains = groups, .numSupportedCdgDomains = MAX_DOMAINS);
-    kprof_status status = check_nvpw(config->is_quiet, "asking where a counter is",
-                                     config->api->NVPW_RawCounterConfig_GetRawCounterProperties(&params));
+    kprof_status status = NVPW_CALL(config->api, RawCounterConfig_GetRawCounterProperties, params);
     out->count = 0;
     for (size_t i = 0; status == KPROF_OK && i < params.numSupportedDomains + params.numSupportedCdgDomains; i++) {
         if (out->count < KPROF_COUNTER_PLACES_MAX)
@@ -704,42 +645,14 @@ unsigned kprof_place_traits(uint32_t place)
     }
 }
 
-kprof_traits kprof_places_traits(const kprof_counter_places *places)
-{
-    kprof_traits traits = {0, places->count > 0 ? ~0U : 0};
-    for (size_t i = 0; i < places->count; i++) {
-        traits.possible |= kprof_place_traits(places->items[i]);
-        traits.certain &= kprof_place_traits(places->items[i]);
-    }
-    return traits;
-}
-
-kprof_status kprof_raw_config_add_traits(const kprof_raw_config *config, const kprof_placed_counter *counter,
-                                         kprof_traits *traits)
-{
-    kprof_counter_places places = {{counter->domain}, 1};
-    kprof_status status = counter->domain ? KPROF_OK : kprof_raw_config_places(config, counter->name, &places);
-    kprof_traits own = kprof_places_traits(&places);
-    traits->possible |= own.possible;
-    traits->certain |= own.certain;
-    return status;
-}
-
-bool kprof_place_is_free(uint32_t place, const kprof_traits *pass)
-{
-    unsigned traits = kprof_place_traits(place);
-    return traits & pass->certain & KPROF_IN_SM_A && (!(traits & KPROF_IS_SLOW) || pass->possible & KPROF_IS_SLOW);
-}
-
 kprof_status kprof_image_counters(const kprof_config_image *image, size_t pass, kprof_strlist *out)
 {
-    static const char operation[] = "reading a pass of a config image";
     const kprof_nvperf_api *api;
     kprof_status status = kprof_nvperf_load(&api);
     if (status != KPROF_OK)
         return status;
     NVPW_PARAMS(params, Config_GetRawCounters, .pConfig = image->data, .configSize = image->size, .passIndex = pass);
-    status = check_nvpw(false, operation, api->NVPW_Config_GetRawCounters(&params));
+    status = NVPW_CALL(api, Config_GetRawCounters, params);
     if (status != KPROF_OK)
         return status;
     const char **names = calloc(params.numRawCounters + 1, sizeof(*names));
@@ -747,7 +660,7 @@ kprof_status kprof_image_counters(const kprof_config_image *image, size_t pass, 
         return KPROF_NO_MEMORY;
     params.ppRawCounterNames = names;
     if (params.numRawCounters > 0)
-        status = check_nvpw(false, operation, api->NVPW_Config_GetRawCounters(&params));
+        status = NVPW_CALL(api, Config_GetRawCounters, params);
     if (status == KPROF_OK)
         status = add_names(out, names, params.numRawCounters);
     free(names);

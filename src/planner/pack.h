@@ -4,43 +4,76 @@
 #ifndef KPROF_PLANNER_PACK_H
 #define KPROF_PLANNER_PACK_H
 
+#include "core/bytes.h"
 #include "planner/nvpw.h"
 #include "planner/planner.h"
 
-#define KPROF_NO_PASS    SIZE_MAX
+#define KPROF_NO_PASS    UINT32_MAX
+#define KPROF_NOT_WANTED (UINT32_MAX - 1) /* in no pass, and to be put into none */
+#define KPROF_NOWHERE    UINT32_MAX       /* no domain */
 #define KPROF_NO_BUNDLE  SIZE_MAX
-#define KPROF_NOT_WANTED (SIZE_MAX - 1) /* in no pass, and to be put into none */
+
+/* Where a counter is: its pass, and the domain that it is read in (0: NVPW chooses). */
+typedef struct kprof_spot {
+    uint32_t pass, domain;
+} kprof_spot;
+
+/* Where all counters are. */
+typedef struct kprof_arrangement {
+    kprof_spot *spots; /* [names.count] of the packing */
+    size_t pass_count;
+} kprof_arrangement;
 
 typedef struct kprof_pack_counter {
     const char *name;            /* borrowed from the packing's names */
+    size_t bundle;               /* that it belongs to: an index of one of its counters */
     kprof_counter_places places; /* in the SMs, where one pass takes it; those that are wanted least come first */
     kprof_traits traits;         /* wherever NVPW may place it; it prefers the SMs' slow domains */
     bool in_sm;                  /* counters of the SMs compete for room in a pass, and so do all others */
-    size_t pass;                 /* in CUPTI's image */
-    size_t bundle;
-    uint32_t domain; /* where it is read; 0: NVPW chooses, as for CUPTI's image */
 } kprof_pack_counter;
 
 /* Counters that stay in one pass. */
 typedef struct kprof_pack_bundle {
-    const size_t *counters; /* [count]: indices, borrowed */
-    size_t count, sm_count;
-    bool is_fixed; /* its pass stays as it is */
-    bool is_patch; /* counted by patched code, which takes a pass of its own */
-    size_t pass;   /* now */
+    size_t count, sm_count; /* count 0: there is no bundle of this number */
+    size_t trouble;         /* how often it found no room in the present attempt */
+    bool is_patch;          /* counted by patched code, which takes a pass of its own */
 } kprof_pack_bundle;
 
-/* The content of a pass. */
+/* The dearest that a pass may become. */
+typedef enum kprof_pass_limit {
+    KPROF_PASS_CLOSED,
+    KPROF_PASS_WITHOUT_SM,
+    KPROF_PASS_FAST,
+    KPROF_PASS_ANY
+} kprof_pass_limit;
+
 typedef struct kprof_pack_pass {
     size_t count, sm_count, slow_count; /* counters; of the SMs; that make launches slow */
-    bool is_fixed, is_patch;
-    bool is_closed;   /* it gets no bundle */
-    bool is_refused;  /* it has no room for the bundle at hand */
-    bool is_tried;    /* in vain, since an attempt with another pass succeeded */
-    bool stays_fast;  /* it gets no counter that makes launches slow */
-    bool stays_out;   /* it gets no counter of the SMs */
-    unsigned kinship; /* of the bundle at hand with its bundles */
+    bool is_patch;
+    kprof_pass_limit limit;
+    bool is_tried; /* in vain, since an attempt with another pass succeeded */
 } kprof_pack_pass;
+
+/* The counters that a metric of the wish is computed from. */
+typedef struct kprof_pack_metric {
+    size_t *counters; /* [count], owned: indices; the required ones come first */
+    size_t required, count;
+} kprof_pack_metric;
+
+/* Counters of no value of the plan, in each pass that has room for them. */
+#define KPROF_MAX_GUESTS         (KPROF_MAX_WITNESSES + 1)
+#define KPROF_MAX_GUEST_COUNTERS 8
+typedef struct kprof_guest {
+    kprof_strlist counters; /* empty: this chip, or this plan, has no such guest */
+    uint32_t *domains;      /* [most_passes], owned: of its first counter; KPROF_NOWHERE: it is not in the pass */
+} kprof_guest;
+
+/* A way to find room for a bundle: in the place of another, or beside all that a pass has. */
+typedef struct kprof_pack_move {
+    uint32_t pass;
+    size_t victim; /* or KPROF_NO_BUNDLE */
+    long rank;     /* the lowest is tried first */
+} kprof_pack_move;
 
 /* An answer of NVPW, which is asked once: an answer takes some 50 us, and a search comes back to the same question. */
 typedef struct kprof_pack_answer {
@@ -48,42 +81,46 @@ typedef struct kprof_pack_answer {
     bool fits;
 } kprof_pack_answer;
 
-/* A power of two, so many that a table holds all answers with room to spare. */
-#define KPROF_PACK_ANSWERS 131072
+#define KPROF_PACK_ANSWERS 65536
 
 typedef struct kprof_packing {
+    kprof_host *host;
     kprof_strlist names;
     kprof_pack_counter *counters; /* [names.count], in the order of CUPTI's passes */
-    kprof_pack_bundle *bundles;   /* [bundle_count] */
-    kprof_pack_pass *passes;      /* [most_passes] */
-    size_t bundle_count, pass_count, most_passes;
-    uint64_t launches;       /* of the batch that the schedule is made for */
-    size_t *members;         /* [names.count]: the bundles' counters */
-    unsigned char *kinships; /* [bundle_count * bundle_count]: how many metrics are computed from both; NULL: unknown */
-    size_t *troubles;        /* [bundle_count]: how often it found no room */
-    size_t *saved_passes;    /* [bundle_count]: what to go back to */
-    uint32_t *saved_domains; /* [names.count]: likewise */
-    size_t saved_pass_count;
-    kprof_raw_config *config;       /* with an empty group open: tells what goes into one pass */
-    kprof_pack_answer *answers;     /* [KPROF_PACK_ANSWERS] */
-    size_t *listed, *alike;         /* [names.count]: the counters of a question; those of them in one domain */
-    kprof_placed_counter *question; /* [names.count]: the same, as NVPW is asked */
-    size_t questions, end, last; /* no more are asked than `end`, which moves up to `last`: every answer is no then */
-    kprof_status status;         /* of NVPW */
+    kprof_pack_bundle *bundles;   /* [names.count] */
+    kprof_pack_metric *metrics;   /* [metric_count], in the order of the wish */
+    size_t metric_count;
+    kprof_pack_pass *passes; /* [most_passes] */
+    size_t most_passes;
+    kprof_arrangement now, before;        /* `before`: what to go back to */
+    uint64_t launches;                    /* of the batch that the schedule is made for */
+    kprof_raw_config *config;             /* with an empty group open: tells what goes into one pass */
+    kprof_pack_answer *answers;           /* [KPROF_PACK_ANSWERS] */
+    kprof_placed_counter *question;       /* [names.count, and of all guests]: for who asks NVPW */
+    size_t *listed;                       /* [names.count]: the counters of a question */
+    kprof_pack_move *moves;               /* [names.count + most_passes] */
+    size_t questions, patience;           /* that may still be asked: in all, and for the present attempt */
+    kprof_guest guests[KPROF_MAX_GUESTS]; /* witness.c */
+    kprof_strlist taken;                  /* counters that a value or a witness may depend on */
+    size_t guest_passes;                  /* that have room for a guest that counts instructions */
+    kprof_status status;                  /* of NVPW */
 } kprof_packing;
 
-/* Bundle the counters of *image, CUPTI's own of `names`. UNSUPPORTED, without a message, when it has a counter in
- * several passes. Caller frees *out, on failure too. */
+/* Read how `image`, CUPTI's own, schedules `names`. Caller frees *out, on failure too. */
 kprof_status kprof_packing_read(kprof_host *host, const kprof_strlist *names, const kprof_config_image *image,
                                 kprof_packing *out) KPROF_MUST_CHECK;
 void kprof_packing_free(kprof_packing *packing); /* members */
 
-/* Empty passes into others. On failure the schedule is as good as it was found so far. */
-kprof_status kprof_packing_save_passes(kprof_packing *packing) KPROF_MUST_CHECK;
-/* Then let fewer passes make launches slow, of which there may then be more again, up to CUPTI's number. */
-kprof_status kprof_packing_save_time(kprof_packing *packing) KPROF_MUST_CHECK;
-/* Then leave room in every pass for a counter of instructions (witness.c), as far as that makes nothing dearer. */
-kprof_status kprof_packing_make_room(kprof_host *host, kprof_packing *packing) KPROF_MUST_CHECK;
+/* The goals of a search, in the order in which they are pursued. None makes anything dearer that a former one reached.
+ */
+typedef enum kprof_goal {
+    KPROF_OTHER_DOMAINS, /* of each pass, those are used that are wanted least */
+    KPROF_FEWER_PASSES,
+    KPROF_LESS_TIME, /* fewer passes make launches slow; there may be more passes again, up to CUPTI's number */
+    KPROF_WITNESSES  /* more passes have room for a counter of instructions */
+} kprof_goal;
+/* On failure the schedule is as good as it was found so far. */
+kprof_status kprof_packing_improve(kprof_packing *packing, kprof_goal goal) KPROF_MUST_CHECK;
 
 /* What the passes cost, but for the number of metrics. */
 kprof_effort kprof_packing_effort(kprof_packing *packing);
@@ -91,20 +128,28 @@ kprof_effort kprof_packing_effort(kprof_packing *packing);
 double kprof_packing_cost_ms(kprof_packing *packing);
 /* Take everything out of all passes, of which there may then be up to `most_passes`; 0: as many as CUPTI has. */
 void kprof_packing_clear(kprof_packing *packing, size_t most_passes);
-/* Find passes for the bundles that `metric_counters`, some of the packing's names, are in, beside all that has a pass,
- * in a further pass where `most_passes` allows one. False, with all as it was, when there is no room. */
-bool kprof_packing_place(kprof_packing *packing, const kprof_strlist *metric_counters);
+/* Find passes for the bundles of a metric that are in none, beside all that has a pass, in a further pass where
+ * `most_passes` allows one. False, with all as it was, when there is no room. */
+bool kprof_packing_place(kprof_packing *packing, const kprof_pack_metric *metric);
 /* Go back to what was before the last placing. */
 void kprof_packing_restore(kprof_packing *packing);
-/* Make the image of what has a pass. Caller frees *out. */
-kprof_status kprof_packing_image(const kprof_host *host, const kprof_packing *packing,
-                                 kprof_config_image *out) KPROF_MUST_CHECK;
+/* Count anew what each pass holds. */
+void kprof_packing_survey(kprof_packing *packing);
 
-/* Replace *image, CUPTI's own of `names`, by one of fewer or cheaper passes and the same counters, with its placement.
- * It stays as it is, byte for byte, when none is found or anything fails. A metric that CUPTI's image takes from one
- * pass is taken from one pass, too. With few_passes there are as few as are found, and no more with counters of the SMs
- * than before; else there may be more, up to CUPTI's number, where launches get faster by it. Costs some tenths of a
- * second for hundreds of names. */
-void kprof_pack(kprof_host *host, const kprof_strlist *names, bool few_passes, kprof_config_image *image);
+/* List the guests of a plan that collects these names: none shares a counter with what their values may depend on. */
+kprof_status kprof_guests_list(kprof_packing *packing, const kprof_strlist *collect) KPROF_MUST_CHECK;
+/* The pass has room for a guest that counts instructions, or needs none. */
+bool kprof_guests_count_instructions(kprof_packing *packing, uint32_t pass);
+/* Put the guests into passes and make all variants of the image. INTERNAL when NVPW makes more passes of it. Caller
+ * frees *out, on failure too. */
+kprof_status kprof_guests_settle(kprof_packing *packing, kprof_image_variants *out) KPROF_MUST_CHECK;
+/* The guest of this number is in the pass. */
+bool kprof_guest_is_there(const kprof_packing *packing, size_t number, uint32_t pass);
+
+/* Whole plans on disk, without their cost (kept.c). False, with nothing in *out, where none is kept. */
+bool kprof_planned_recall(const kprof_host_question *question, kprof_planned *out);
+void kprof_planned_keep(const kprof_host_question *question, kprof_planned *plan);
+/* The reverse of what keeps them. False, with nothing in *out, when the bytes are no plan. */
+bool kprof_planned_decode(kprof_bytes *in, kprof_planned *out);
 
 #endif

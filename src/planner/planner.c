@@ -1,199 +1,274 @@
-/* The one call that plans. There is one greedy fill for --max-passes and --budget: in order of usefulness, each name
- * gets room for the counters that it lacks, in the passes that there are, or in a further one, as long as the limits
- * are kept. */
+/* The one call that plans. CUPTI drafts an image of all names, whose counters are packed. Where that exceeds the
+ * limits, there is one greedy fill for --max-passes and --budget: in order of usefulness, each name gets room for the
+ * counters that it lacks, in the passes that there are, or in a further one, as long as the limits are kept. */
 #include "planner/planner.h"
+
 #include "core/log.h"
 #include "planner/pack.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define HEADLINES 4
 /* A name of more is dear: such are the throughputs, each the greatest of many metrics. */
 #define MANY_COUNTERS 8
 
-/* One way to fill passes. */
-typedef struct filling {
-    kprof_host *host;
-    const kprof_planner_wish *wish;
-    bool *kept; /* [names->count] of the wish */
-    size_t kept_count;
-    double usefulness; /* of the names that are kept */
-    kprof_config_image image;
-} filling;
-
-static bool is_paid_for(const kprof_limits *limits, const kprof_effort *effort)
+/* Copy what the packing has now. */
+static kprof_status take_arrangement(const kprof_packing *p, kprof_arrangement *out)
 {
-    size_t passes = effort->sm_pass_count + effort->other_pass_count;
-    return (limits->max_passes == 0 || passes <= limits->max_passes) &&
-           (limits->budget_s <= 0 || kprof_cost_of(effort, &limits->workload).total_s <= limits->budget_s);
+    out->pass_count = p->now.pass_count;
+    out->spots = malloc((p->names.count + 1) * sizeof(*out->spots));
+    if (!out->spots)
+        return KPROF_NO_MEMORY;
+    memcpy(out->spots, p->now.spots, p->names.count * sizeof(*out->spots));
+    return KPROF_OK;
 }
 
-/* Take the first image of all names that keeps the limits. */
-static kprof_status try_all(kprof_host *host, const kprof_limits *limits, kprof_planned *out, bool *fits)
+static void go_to(kprof_packing *p, kprof_arrangement *arrangement)
 {
-    kprof_status status = KPROF_OK;
-    *fits = false;
-    for (int few_passes = 0; few_passes < 2 && status == KPROF_OK && !*fits; few_passes++) {
-        kprof_schedule schedule = {0};
-        kprof_config_image_free(&out->image);
-        status = kprof_host_config_image(host, &out->collect, few_passes, &out->image);
-        if (status == KPROF_OK)
-            status = kprof_schedule_read(host, &out->collect, &out->image, &schedule);
-        kprof_effort effort = kprof_effort_of(&schedule, out->collect.count);
-        *fits = status == KPROF_OK && is_paid_for(limits, &effort);
-        kprof_schedule_free(&schedule);
+    kprof_arrangement left = p->now;
+    p->now = *arrangement;
+    *arrangement = left;
+}
+
+static bool is_paid_for(kprof_packing *p, const kprof_limits *limits, size_t metric_count)
+{
+    kprof_effort effort = kprof_packing_effort(p);
+    effort.metric_count = metric_count;
+    return (limits->max_passes == 0 || p->now.pass_count <= limits->max_passes) &&
+           (limits->budget_s <= 0 || kprof_cost_of(&effort, &limits->workload).total_s <= limits->budget_s);
+}
+
+/* Pack all names: as is fastest for large batches, or where that exceeds the limits, into as few passes as are found.
+ */
+static kprof_status keep_all(kprof_packing *p, const kprof_limits *limits, bool *fits)
+{
+    kprof_arrangement few = {NULL, 0};
+    kprof_status status = kprof_packing_improve(p, KPROF_OTHER_DOMAINS);
+    if (status == KPROF_OK)
+        status = kprof_packing_improve(p, KPROF_FEWER_PASSES);
+    if (status == KPROF_OK)
+        status = take_arrangement(p, &few);
+    if (status == KPROF_OK)
+        status = kprof_packing_improve(p, KPROF_LESS_TIME);
+    if (status == KPROF_OK)
+        status = kprof_packing_improve(p, KPROF_FEWER_PASSES);
+    *fits = status == KPROF_OK && is_paid_for(p, limits, p->metric_count);
+    if (status == KPROF_OK && !*fits) {
+        go_to(p, &few);
+        *fits = is_paid_for(p, limits, p->metric_count);
     }
+    free(few.spots);
     return status;
 }
 
 /* Keep each name, in its turn, if there is room for it and the limits allow what it costs; with `defers` those of many
- * counters come after all others. The first names are the headlines of a report: the first counts for as much as the
- * fourth and the tenth. */
-static kprof_status keep_what_fits(filling *f, bool defers, kprof_packing *packing)
+ * counters come after all others. Returns how useful the names are that are kept: the first names are the headlines of
+ * a report, of which the first counts for as much as the fourth and the tenth. */
+static double fill(kprof_packing *p, const kprof_limits *limits, bool defers, bool *kept)
 {
-    const kprof_strlist *names = f->wish->names;
+    double usefulness = 0;
+    size_t kept_count = 0;
+    kprof_packing_clear(p, limits->max_passes);
+    for (size_t i = 0; i < p->metric_count << defers; i++) {
+        size_t name = i % p->metric_count;
+        bool is_its_turn = !defers || (p->metrics[name].required > MANY_COUNTERS) == (i >= p->metric_count);
+        if (!is_its_turn)
+            continue;
+        bool has_room = kprof_packing_place(p, &p->metrics[name]);
+        kept[name] = has_room && is_paid_for(p, limits, kept_count + 1);
+        kept_count += kept[name];
+        usefulness += kept[name] ? 1.0 / (double)(HEADLINES + name) : 0;
+        if (has_room && !kept[name])
+            kprof_packing_restore(p);
+    }
+    return usefulness;
+}
+
+/* A dear name is worth its room, or several others are: take the better of both. */
+static kprof_status keep_the_best(kprof_packing *p, const kprof_limits *limits, bool *kept)
+{
+    kprof_arrangement eager = {NULL, 0};
+    bool *kept_patiently = calloc(p->metric_count + 1, sizeof(*kept_patiently));
+    double usefulness = fill(p, limits, false, kept);
+    kprof_status status = kept_patiently ? take_arrangement(p, &eager) : KPROF_NO_MEMORY;
+    if (status == KPROF_OK && fill(p, limits, true, kept_patiently) > usefulness)
+        memcpy(kept, kept_patiently, p->metric_count * sizeof(*kept));
+    else if (status == KPROF_OK)
+        go_to(p, &eager);
+    free(eager.spots);
+    free(kept_patiently);
+    return status == KPROF_OK ? p->status : status;
+}
+
+/* Arrange what is kept. */
+static kprof_status arrange(kprof_packing *p, const kprof_limits *limits, bool *kept)
+{
+    bool fits;
+    kprof_status status = keep_all(p, limits, &fits);
+    for (size_t i = 0; i < p->metric_count; i++)
+        kept[i] = true;
+    return status != KPROF_OK || fits || p->now.pass_count == 0 /* leaving names out saves nothing */
+               ? status
+               : keep_the_best(p, limits, kept);
+}
+
+/* Append to the schedule a metric of the wish, or with NULL the witness of this number. */
+static kprof_status schedule_metric(const kprof_packing *p, const kprof_pack_metric *metric, size_t witness,
+                                    kprof_schedule *out)
+{
+    const size_t number = out->metric_count++;
+    kprof_pass_list *passes = &out->metrics[number];
+    passes->items = calloc(out->pass_count + 1, sizeof(*passes->items));
+    for (uint32_t pass = 0; pass < out->pass_count && passes->items; pass++) {
+        bool is_here = !metric && kprof_guest_is_there(p, witness, pass), may_be_here = is_here;
+        for (size_t i = 0; metric && i < metric->count; i++) {
+            bool has_counter = p->now.spots[metric->counters[i]].pass == pass;
+            is_here = is_here || (has_counter && i < metric->required);
+            may_be_here = may_be_here || has_counter;
+        }
+        if (is_here)
+            passes->items[passes->count++] = pass;
+        if (may_be_here)
+            out->last_passes[number] = pass;
+        out->patched[number] = out->patched[number] || (is_here && out->passes[pass].patches_code);
+    }
+    return passes->items ? KPROF_OK : KPROF_NO_MEMORY;
+}
+
+/* Tell what each pass is like. The image knows best which counters it has: NVPW tells time in the first pass, wherever
+ * it is asked for. */
+static kprof_status schedule_passes(kprof_packing *p, const kprof_config_image *image, kprof_schedule *out)
+{
     kprof_status status = KPROF_OK;
-    for (size_t i = 0; i < names->count << defers && status == KPROF_OK; i++) {
+    kprof_packing_survey(p);
+    for (size_t i = 0; i < out->pass_count && status == KPROF_OK; i++) {
         kprof_strlist counters = KPROF_STRLIST_INIT;
-        size_t name = i % names->count;
-        status = kprof_host_raw_counters(f->host, names->items[name], &counters, NULL);
-        bool is_its_turn = !defers || (counters.count > MANY_COUNTERS) == (i >= names->count);
-        if (status == KPROF_OK && is_its_turn && kprof_packing_place(packing, &counters)) {
-            kprof_effort effort = kprof_packing_effort(packing);
-            effort.metric_count = f->kept_count + 1;
-            f->kept[name] = is_paid_for(f->wish->limits, &effort);
-            f->kept_count += f->kept[name];
-            f->usefulness += f->kept[name] ? 1.0 / (double)(HEADLINES + name) : 0;
-            if (!f->kept[name])
-                kprof_packing_restore(packing);
+        status = kprof_image_counters(image, i, &counters);
+        out->passes[i] = (kprof_schedule_pass){(uint32_t)counters.count, p->passes[i].sm_count > 0,
+                                               p->passes[i].slow_count > 0, p->passes[i].is_patch};
+        kprof_strlist_sort(&counters);
+        for (size_t k = 0; k < p->names.count; k++) {
+            if (kprof_strlist_contains_sorted(&counters, p->names.items[k]))
+                p->now.spots[k].pass = (uint32_t)i;
         }
         kprof_strlist_free(&counters);
     }
     return status;
 }
 
-static kprof_status fill(filling *f, bool defers, kprof_packing *packing)
+/* The witnesses come after what is collected. */
+static kprof_status make_schedule(kprof_packing *p, const kprof_strlist *names, kprof_planned *plan)
 {
-    kprof_packing_clear(packing, f->wish->limits->max_passes);
-    kprof_status status = keep_what_fits(f, defers, packing);
-    if (status == KPROF_OK && packing->pass_count > 0)
-        status = kprof_packing_make_room(f->host, packing);
-    return status == KPROF_OK && packing->pass_count > 0 ? kprof_packing_image(f->host, packing, &f->image) : status;
+    kprof_schedule *out = &plan->schedule;
+    const kprof_image_variants *variants = &plan->variants;
+    const size_t count = plan->collect.count + variants->witnesses.count;
+    *out = (kprof_schedule){
+        .passes = calloc(p->now.pass_count + 1, sizeof(*out->passes)),
+        .pass_count = p->now.pass_count,
+        .metrics = calloc(count + 1, sizeof(*out->metrics)),
+        .last_passes = calloc(count + 1, sizeof(*out->last_passes)),
+        .patched = calloc(count + 1, sizeof(*out->patched)),
+    };
+    if (!out->passes || !out->metrics || !out->last_passes || !out->patched)
+        return KPROF_NO_MEMORY;
+    const unsigned bits = variants->witnesses.count > 0 ? KPROF_IMAGE_WITNESSED : 0;
+    kprof_status status = schedule_passes(p, &variants->items[bits], out);
+    for (size_t i = 0; i < plan->collect.count && status == KPROF_OK; i++) {
+        size_t metric = 0;
+        while (strcmp(names->items[metric], plan->collect.items[i]) != 0)
+            metric++;
+        status = schedule_metric(p, &p->metrics[metric], 0, out);
+    }
+    for (size_t i = 0; i < KPROF_MAX_WITNESSES && status == KPROF_OK; i++) {
+        if (p->guests[i].counters.count > 0)
+            status = schedule_metric(p, NULL, i, out);
+    }
+    return status;
 }
 
-/* Put names where they belong: `collect` gets those that are kept, or has them already where `kept` is NULL. */
+/* Put names where they belong. */
 static kprof_status sort_out(const kprof_strlist *names, const bool *kept, kprof_planned *out)
 {
-    bool added = true;
-    for (size_t i = 0; i < names->count && added; i++) {
-        bool is_kept = kept ? kept[i] : kprof_strlist_contains_sorted(&out->collect, names->items[i]);
-        if (kept || !is_kept)
-            added = kprof_strlist_add(is_kept ? &out->collect : &out->left_out, names->items[i]);
+    for (size_t i = 0; i < names->count; i++) {
+        if (!kprof_strlist_add(kept[i] ? &out->collect : &out->left_out, names->items[i]))
+            return KPROF_NO_MEMORY;
     }
     kprof_strlist_sort(&out->collect);
-    return added ? KPROF_OK : KPROF_NO_MEMORY;
-}
-
-/* A dear name is worth its room, or several others are: take the better of both. */
-static kprof_status keep_the_best(kprof_host *host, const kprof_planner_wish *wish, kprof_planned *out)
-{
-    filling best = {.usefulness = -1};
-    kprof_packing packing = {0};
-    kprof_config_image draft;
-    kprof_config_image_free(&out->image);
-    kprof_status status = kprof_host_draft_image(host, &out->collect, &draft);
-    if (status == KPROF_OK)
-        status = kprof_packing_read(host, &out->collect, &draft, &packing);
-    kprof_config_image_free(&draft);
-    for (int defers = 0; defers < 2 && status == KPROF_OK; defers++) {
-        filling f = {.host = host, .wish = wish, .kept = calloc(wish->names->count + 1, sizeof(*f.kept))};
-        status = f.kept ? fill(&f, defers, &packing) : KPROF_NO_MEMORY;
-        filling worse = f;
-        if (status == KPROF_OK && f.usefulness > best.usefulness) {
-            worse = best;
-            best = f;
-        }
-        kprof_config_image_free(&worse.image);
-        free(worse.kept);
-    }
-    kprof_packing_free(&packing);
-    out->image = best.image;
-    kprof_strlist_free(&out->collect);
-    if (status == KPROF_OK)
-        status = sort_out(wish->names, best.kept, out);
-    free(best.kept);
-    return status;
-}
-
-/* `out` has all names in `collect`, in alphabetical order. */
-static kprof_status apply_limits(kprof_host *host, const kprof_planner_wish *wish, kprof_planned *out)
-{
-    char text[256];
-    bool fits;
-    const kprof_workload *workload = &wish->limits->workload;
-    kprof_strlist kept[2] = {KPROF_STRLIST_INIT, KPROF_STRLIST_INIT};
-    kprof_host_question question = {host, text, wish->names};
-    kprof_image_answer answer = {kept, &out->image, 1};
-    snprintf(text, sizeof(text), "limits %u %.9g %llu %u %d %llu %llu", wish->limits->max_passes,
-             wish->limits->budget_s, (unsigned long long)workload->launches, workload->batch, workload->flush,
-             (unsigned long long)workload->allocated_bytes, (unsigned long long)workload->device_bytes);
-    if (kprof_host_recall_images(&question, &answer)) {
-        kprof_strlist_free(&out->collect);
-        out->collect = kept[0];
-        kprof_strlist_free(&kept[1]);
-        return sort_out(wish->names, NULL, out);
-    }
-    kprof_status status = try_all(host, wish->limits, out, &fits);
-    if (status == KPROF_OK && !fits && out->image.pass_count > 0) /* else leaving names out saves nothing */
-        status = keep_the_best(host, wish, out);
-    kept[0] = out->collect;
-    if (status == KPROF_OK && out->image.size > 0)
-        kprof_host_keep_images(&question, &answer);
-    kprof_log(KPROF_LOG_DEBUG, "%s: %zu of %zu metrics fit", kprof_host_chip(host), out->collect.count,
-              wish->names->count);
-    return status;
-}
-
-/* Read which passes have which names. The witnesses come after what is collected; only their own image has all of them.
- */
-static kprof_status read_schedule(kprof_host *host, kprof_planned *out)
-{
-    kprof_strlist names = KPROF_STRLIST_INIT;
-    const kprof_strlist *lists[] = {&out->collect, &out->variants.witnesses};
-    const kprof_config_image *image =
-        &out->variants.items[out->variants.witnesses.count > 0 ? KPROF_IMAGE_WITNESSED : 0];
-    bool added = true;
-    for (size_t i = 0; i < 2; i++) {
-        for (size_t k = 0; k < lists[i]->count && added; k++)
-            added = kprof_strlist_add(&names, lists[i]->items[k]);
-    }
-    kprof_status status = added ? kprof_schedule_read(host, &names, image, &out->schedule) : KPROF_NO_MEMORY;
-    kprof_strlist_free(&names);
-    return status;
+    return KPROF_OK;
 }
 
 /* CUPTI packs counters greedily in the order given. Alphabetical order, which puts the counters of a unit together,
  * never took more passes than the order of the sections on any chip and set, and often took one or two fewer. */
+static kprof_status draft(kprof_host *host, const kprof_strlist *names, kprof_config_image *out)
+{
+    kprof_strlist sorted = KPROF_STRLIST_INIT;
+    bool added = true;
+    *out = (kprof_config_image){0};
+    for (size_t i = 0; i < names->count && added; i++)
+        added = kprof_strlist_add(&sorted, names->items[i]);
+    kprof_strlist_sort(&sorted);
+    kprof_status status = added ? kprof_host_draft_image(host, &sorted, out) : KPROF_NO_MEMORY;
+    kprof_strlist_free(&sorted);
+    return status;
+}
+
+static kprof_status plan(kprof_host *host, const kprof_planner_wish *wish, kprof_planned *out)
+{
+    kprof_packing packing = {0};
+    kprof_config_image image;
+    bool *kept = calloc(wish->names->count + 1, sizeof(*kept));
+    kprof_status status = draft(host, wish->names, &image);
+    if (status == KPROF_OK)
+        status = kept ? kprof_packing_read(host, wish->names, &image, &packing) : KPROF_NO_MEMORY;
+    if (status == KPROF_OK)
+        status = arrange(&packing, wish->limits, kept);
+    if (status == KPROF_OK)
+        status = sort_out(wish->names, kept, out);
+    if (status == KPROF_OK)
+        status = kprof_guests_list(&packing, &out->collect);
+    if (status == KPROF_OK)
+        status = kprof_packing_improve(&packing, KPROF_WITNESSES);
+    if (status == KPROF_OK)
+        status = kprof_guests_settle(&packing, &out->variants);
+    if (status == KPROF_OK)
+        status = make_schedule(&packing, wish->names, out);
+    kprof_log(KPROF_LOG_DEBUG, "%s: %zu of %zu metrics in %zu passes; CUPTI takes %zu", kprof_host_chip(host),
+              out->collect.count, wish->names->count, packing.now.pass_count, image.pass_count);
+    kprof_packing_free(&packing);
+    kprof_config_image_free(&image);
+    free(kept);
+    return status;
+}
+
 kprof_status kprof_planner_make(kprof_host *host, const kprof_planner_wish *wish, kprof_planned *out)
 {
+    char text[256];
+    const kprof_workload *workload = &wish->limits->workload;
+    kprof_host_question question = {host, text, wish->names};
+    kprof_status status = KPROF_OK;
     *out = (kprof_planned){0};
-    for (size_t i = 0; i < wish->names->count; i++) {
-        if (!kprof_strlist_add(&out->collect, wish->names->items[i]))
-            return KPROF_NO_MEMORY;
+    snprintf(text, sizeof(text), "plan %u %.9g %llu %u %d %llu %llu", wish->limits->max_passes, wish->limits->budget_s,
+             (unsigned long long)workload->launches, workload->batch, workload->flush,
+             (unsigned long long)workload->allocated_bytes, (unsigned long long)workload->device_bytes);
+    if (!kprof_planned_recall(&question, out)) {
+        status = plan(host, wish, out);
+        if (status == KPROF_OK)
+            kprof_planned_keep(&question, out);
     }
-    kprof_strlist_sort(&out->collect);
-    kprof_status status = kprof_limits_are_set(wish->limits)
-                              ? apply_limits(host, wish, out)
-                              : kprof_host_config_image(host, &out->collect, false, &out->image);
-    if (status != KPROF_OK || wish->only_passes)
-        return status;
-    status = kprof_host_image_variants(host, &out->collect, &out->image, &out->variants);
-    if (status == KPROF_OK)
-        status = read_schedule(host, out);
     kprof_effort effort = kprof_effort_of(&out->schedule, out->collect.count);
-    out->cost = kprof_cost_of(&effort, &wish->limits->workload);
+    out->cost = kprof_cost_of(&effort, workload);
     return status;
+}
+
+void kprof_planned_free(kprof_planned *planned)
+{
+    kprof_strlist_free(&planned->collect);
+    kprof_strlist_free(&planned->left_out);
+    kprof_image_variants_free(&planned->variants);
+    kprof_schedule_free(&planned->schedule);
+    planned->cost = (kprof_cost){0};
 }
 
 kprof_status kprof_limits_stand_ins(kprof_host *host, const char *left_out, const kprof_strlist *kept,

@@ -36,24 +36,17 @@ typedef struct kprof_schedule {
 #define KPROF_SM_INSTRUCTIONS  "sm__inst_executed_realtime.sum"
 #define KPROF_TPC_INSTRUCTIONS "TPC.TriageCompute.sm__inst_executed_realtime.sum"
 
-/* Variants of a config image. All have its passes and its counters in them; those that are proved have one more pass
- * in front. No value that the image collects depends on a counter of a witness or of the proof. */
+/* Variants of the config image of a plan. All have the same passes with what is collected; those that are proved have
+ * one more pass in front. No value depends on a counter of a witness or of the proof. */
 typedef struct kprof_image_variants {
-    kprof_strlist witnesses;                /* each in several passes */
-    kprof_strlist proof;                    /* in the pass in front; empty: the chip has no proof */
-    kprof_config_image items[KPROF_IMAGES]; /* by bits KPROF_IMAGE_; size 0: there is none */
+    kprof_strlist witnesses; /* each in several passes */
+    kprof_strlist proof;     /* in the pass in front; empty: the chip has no proof */
+    kprof_config_image
+        items[KPROF_IMAGES]; /* by bits KPROF_IMAGE_; size 0: there is none, as where nothing has passes */
 } kprof_image_variants;
 
-/* Make the variants of `image`, which collects `names`. Where there are no witnesses, [0] is a copy of `image` and no
- * variant is witnessed. An image without passes has no variants. The result is kept on disk. Caller frees *out. */
-kprof_status kprof_host_image_variants(kprof_host *host, const kprof_strlist *names, const kprof_config_image *image,
-                                       kprof_image_variants *out) KPROF_MUST_CHECK;
 void kprof_image_variants_free(kprof_image_variants *variants); /* members */
 
-/* Read the schedule of `names` out of their config image. Costs a few milliseconds. INTERNAL when the image does not
- * have the counters of a name. Caller frees *out. */
-kprof_status kprof_schedule_read(kprof_host *host, const kprof_strlist *names, const kprof_config_image *image,
-                                 kprof_schedule *out) KPROF_MUST_CHECK;
 void kprof_schedule_free(kprof_schedule *schedule); /* members, not the struct */
 
 /* The cost model tells the cost of measuring before anything is started, from measured prices. */
@@ -132,15 +125,13 @@ bool kprof_limits_are_set(const kprof_limits *limits);
 typedef struct kprof_planner_wish {
     const kprof_strlist *names; /* the most useful first */
     const kprof_limits *limits; /* where they are too tight, the least useful names are left out */
-    bool only_passes;           /* neither witnesses nor cost are needed */
 } kprof_planner_wish;
 
 /* The planner's answer. */
 typedef struct kprof_planned {
     kprof_strlist collect;         /* names, in alphabetical order */
     kprof_strlist left_out;        /* the others, in the order of the wish */
-    kprof_config_image image;      /* of what is collected, within the limits */
-    kprof_image_variants variants; /* of the image: what a run uses, with witnesses and proof */
+    kprof_image_variants variants; /* of its image: what a run uses, with witnesses and proof */
     kprof_schedule schedule;       /* of what is collected, and then of the witnesses */
     kprof_cost cost;               /* for the workload of the limits */
 } kprof_planned;

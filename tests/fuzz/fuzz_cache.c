@@ -1,5 +1,5 @@
 /* An entry of the cache of plans. Its checksum would refuse nearly every input, so each is also tried as the content of
- * a whole entry; a text of counters' places, which an entry holds, is read pass by pass. */
+ * a whole entry, and as that of a plan. */
 #include "fuzz.h"
 
 #include "core/cache.h"
@@ -31,24 +31,22 @@ void fuzz_set_up(void)
     FUZZ_CHECK(entry[0]);
 }
 
-static void read_placement(const char *text)
+static void read_plan(const uint8_t *data, size_t size)
 {
 #ifdef KPROF_HAVE_CUDA
-    kprof_config_image image = {.placement = (char *)text};
-    for (size_t pass = 0; pass < 4; pass++) {
-        kprof_placed_counters counters;
-        (void)!kprof_placed_counters_read(&image, pass, &counters);
-        kprof_placed_counters_free(&counters);
-    }
+    kprof_bytes in = {data, size, false};
+    kprof_planned planned;
+    if (kprof_planned_decode(&in, &planned))
+        kprof_planned_free(&planned);
 #else
-    (void)text;
+    (void)data;
+    (void)size;
 #endif
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     kprof_strbuf key = {(char *)"key", 3, 4, false}, out = KPROF_STRBUF_INIT;
-    fuzz_input input = {data, size};
     fuzz_write_file(entry, data, size);
     bool found = kprof_cache_get(&key, &out);
     FUZZ_CHECK(!found || out.length < size);
@@ -57,8 +55,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     found = kprof_cache_get(&key, &out);
     FUZZ_CHECK(found && out.length == size && (size == 0 || memcmp(out.data, data, size) == 0));
     kprof_strbuf_free(&out);
-    char *text = fuzz_take_text(&input, size);
-    read_placement(text);
-    free(text);
+    read_plan(data, size);
     return 0;
 }

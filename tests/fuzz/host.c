@@ -136,7 +136,7 @@ kprof_status kprof_planner_make(kprof_host *host, const kprof_planner_wish *wish
         status = add(fits ? &out->collect : &out->left_out, wish->names->items[i]);
     }
     kprof_strlist_sort(&out->collect);
-    out->image.pass_count = out->collect.count;
+    out->schedule.pass_count = out->collect.count;
     return status;
 }
 

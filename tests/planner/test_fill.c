@@ -1,15 +1,8 @@
 /* Placing metrics one after the other, as limits do: what is there keeps a pass, and a further pass or a dearer one is
  * taken only where nothing cheaper has room. */
+#include "image_view.h"
 #include "planner/pack.h"
-#include "planner/planner.h"
 #include "planner_test.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 /* Of DRAM and time; of L2; of the SMs' pipes, one counter each; of patched code; and once more what is there, with
  * another unit. */
@@ -44,31 +37,28 @@ static filled start(size_t most_passes)
 
 static void place(filled *f, size_t name)
 {
-    kprof_strlist counters = KPROF_STRLIST_INIT;
-    assert_int_equal(kprof_host_raw_counters(f->host, names[name], &counters, NULL), KPROF_OK);
-    f->found[name] = kprof_packing_place(&f->packing, &counters);
-    kprof_strlist_free(&counters);
+    f->found[name] = kprof_packing_place(&f->packing, &f->packing.metrics[name]);
 }
 
-/* The image of what was found: its metrics, each in one pass, and how many of its passes are slow. */
-static kprof_schedule read_schedule(filled *f, size_t *slow)
+/* Make the image of what was found, which has each of its metrics in one pass; tell what the passes cost. */
+static kprof_effort read_image(filled *f)
 {
     kprof_strlist found = KPROF_STRLIST_INIT;
-    kprof_config_image image;
-    kprof_schedule schedule;
-    assert_int_equal(kprof_packing_image(f->host, &f->packing, &image), KPROF_OK);
+    kprof_image_variants variants = {.proof = KPROF_STRLIST_INIT};
     for (size_t i = 0; i < NAMES; i++)
         assert_true(!f->found[i] || kprof_strlist_add(&found, names[i]));
-    assert_int_equal(kprof_schedule_read(f->host, &found, &image, &schedule), KPROF_OK);
-    assert_int_equal(schedule.pass_count, f->packing.pass_count);
-    *slow = 0;
-    for (size_t i = 0; i < schedule.pass_count; i++)
-        *slow += schedule.passes[i].is_slow;
-    for (size_t i = 0; i < schedule.metric_count; i++)
-        assert_int_equal(schedule.metrics[i].count, 1);
+    assert_int_equal(kprof_guests_list(&f->packing, &found), KPROF_OK);
+    assert_int_equal(kprof_guests_settle(&f->packing, &variants), KPROF_OK);
+    image_view view = view_image(&variants.items[0]);
+    assert_int_equal(view.count, f->packing.now.pass_count);
+    for (size_t i = 0; i < found.count; i++) {
+        uint64_t bits = view_metric(&view, f->host, found.items[i]);
+        assert_true((bits & (bits - 1)) == 0);
+    }
+    view_free(&view);
+    kprof_image_variants_free(&variants);
     kprof_strlist_free(&found);
-    kprof_config_image_free(&image);
-    return schedule;
+    return kprof_packing_effort(&f->packing);
 }
 
 static void release(filled *f)
@@ -85,11 +75,9 @@ static void test_a_fast_pass_stays_fast(void **state)
     for (size_t i = 0; i < 4; i++)
         place(&f, free_of_charge[i]);
     assert_true(f.found[DRAM] && f.found[DURATION] && f.found[L2] && f.found[THERE]);
-    assert_int_equal(f.packing.pass_count, 1);
-    size_t slow;
-    kprof_schedule schedule = read_schedule(&f, &slow);
-    assert_true(slow == 0 && !schedule.passes[0].sm_side);
-    kprof_schedule_free(&schedule);
+    assert_int_equal(f.packing.now.pass_count, 1);
+    kprof_effort effort = read_image(&f);
+    assert_true(effort.slow_pass_count == 0 && effort.sm_pass_count == 0);
     release(&f);
 }
 
@@ -102,10 +90,8 @@ static void test_a_pass_may_become_dearer(void **state)
         place(&f, i);
     assert_true(f.found[L2] && f.found[ALU] && f.found[FMA] && f.found[THERE]);
     assert_false(f.found[PATCH]);
-    size_t slow;
-    kprof_schedule schedule = read_schedule(&f, &slow);
-    assert_true(schedule.pass_count == 1 && slow <= 1 && schedule.passes[0].sm_side);
-    kprof_schedule_free(&schedule);
+    kprof_effort effort = read_image(&f);
+    assert_true(effort.sm_pass_count == 1 && effort.other_pass_count == 0 && effort.slow_pass_count <= 1);
     release(&f);
 }
 
@@ -118,12 +104,10 @@ static void test_new_passes_are_made_where_they_help(void **state)
         place(&f, i);
     for (size_t i = 0; i < NAMES; i++)
         assert_true(f.found[i]);
-    size_t slow;
-    kprof_schedule schedule = read_schedule(&f, &slow);
-    assert_int_equal(schedule.pass_count, 2);
-    assert_true(schedule.passes[1].patches_code && !schedule.passes[0].patches_code);
-    assert_int_equal(schedule.passes[1].counters, 1);
-    kprof_schedule_free(&schedule);
+    (void)read_image(&f);
+    assert_int_equal(f.packing.now.pass_count, 2);
+    assert_true(f.packing.passes[1].is_patch && !f.packing.passes[0].is_patch);
+    assert_int_equal(f.packing.passes[1].count, 1);
     release(&f);
 }
 
@@ -133,14 +117,14 @@ static void test_placing_is_undone(void **state)
     (void)state;
     filled f = start(1);
     place(&f, ALU);
-    size_t passes = f.packing.pass_count, bundle = 0;
+    size_t passes = f.packing.now.pass_count, counter = 0;
     kprof_packing_restore(&f.packing);
-    assert_true(passes == 1 && f.packing.pass_count == 0);
-    while (bundle < f.packing.bundle_count && f.packing.bundles[bundle].pass == KPROF_NOT_WANTED)
-        bundle++;
-    assert_int_equal(bundle, f.packing.bundle_count);
+    assert_true(passes == 1 && f.packing.now.pass_count == 0);
+    while (counter < f.packing.names.count && f.packing.now.spots[counter].pass == KPROF_NOT_WANTED)
+        counter++;
+    assert_int_equal(counter, f.packing.names.count);
     place(&f, PATCH);
-    assert_true(f.found[PATCH] && f.packing.pass_count == 1);
+    assert_true(f.found[PATCH] && f.packing.now.pass_count == 1);
     release(&f);
 }
 

@@ -1,6 +1,7 @@
 /* The wrapper of the Profiler Host API and NVPW: chips, names, units, breakdowns, what can be collected, config images.
  */
 #include "log_capture.h"
+#include "planner/nvpw.h"
 #include "planner_test.h"
 
 #include <setjmp.h>
@@ -175,14 +176,14 @@ static void test_config_image(void **state)
     kprof_strlist none = {NULL, 0, 0}, single = {one, 1, 1}, wrong = {bad, 2, 2};
     kprof_config_image image;
     log_capture capture;
-    assert_int_equal(kprof_host_config_image(host, &single, false, &image), KPROF_OK);
+    assert_int_equal(kprof_host_draft_image(host, &single, &image), KPROF_OK);
     assert_int_equal(image.pass_count, 1);
     assert_true(image.size > 0 && image.data);
     kprof_config_image_free(&image);
-    assert_int_equal(kprof_host_config_image(host, &none, false, &image), KPROF_OK);
+    assert_int_equal(kprof_host_draft_image(host, &none, &image), KPROF_OK);
     assert_int_equal(image.pass_count, 0);
     log_capture_start(&capture);
-    assert_int_equal(kprof_host_config_image(host, &wrong, false, &image), KPROF_INTERNAL);
+    assert_int_equal(kprof_host_draft_image(host, &wrong, &image), KPROF_INTERNAL);
     assert_null(image.data);
     kprof_log_set_sink(NULL, NULL);
 }

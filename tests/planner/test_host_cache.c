@@ -1,8 +1,6 @@
 /* What is kept on disk of CUPTI's answers: found again for exactly the same question, and never able to give a wrong
  * one, whatever is in the folder. */
-#include "core/bytes.h"
-#include "planner/nvpw.h"
-#include "planner/planner.h"
+#include "planner/pack.h"
 #include "planner_test.h"
 
 #include <dirent.h>
@@ -18,11 +16,10 @@
 
 #include <cmocka.h>
 
-#define IMAGE_QUESTION    "config image"
-#define NAMES_QUESTION    "collectable"
-#define VARIANTS_QUESTION "image variants"
+#define PLAN_QUESTION  "plan 0 0 0 0 0 0 0"
+#define NAMES_QUESTION "collectable"
 
-enum { MANY = 40, ENTRY_HEADER_BYTES = 24, CHECKSUM_BYTES = 8, NO_PLACEMENT_BYTES = 5 };
+enum { MANY = 40, ENTRY_HEADER_BYTES = 24, CHECKSUM_BYTES = 8 };
 
 static char folder[] = "/tmp/kprof-test-host-cache-XXXXXX";
 static kprof_host *host;
@@ -76,54 +73,66 @@ static int count_entries(char *path, size_t size)
     return count;
 }
 
-static kprof_config_image image_on(kprof_host *on, const kprof_strlist *names)
+static kprof_planned plan_on(kprof_host *on, const kprof_strlist *names)
 {
-    kprof_config_image image;
-    assert_int_equal(kprof_host_config_image(on, names, false, &image), KPROF_OK);
-    assert_true(image.size > 0 && image.pass_count > 0);
-    return image;
+    const kprof_limits none = {0};
+    kprof_planned planned;
+    assert_int_equal(kprof_planner_make(on, &(kprof_planner_wish){names, &none}, &planned), KPROF_OK);
+    assert_true(planned.variants.items[0].size > 0 && planned.schedule.pass_count > 0);
+    return planned;
 }
 
-static bool same(const kprof_config_image *a, const kprof_config_image *b)
+static bool same_lists(const kprof_strlist *a, const kprof_strlist *b)
 {
-    return a->size == b->size && a->pass_count == b->pass_count &&
-           (a->size == 0 || memcmp(a->data, b->data, a->size) == 0);
+    bool same = a->count == b->count;
+    for (size_t i = 0; i < a->count && same; i++)
+        same = strcmp(a->items[i], b->items[i]) == 0;
+    return same;
 }
 
-/* As CUPTI makes it, without looking at the disk. */
-static kprof_config_image fresh_image(const kprof_strlist *names)
+static bool same_schedules(const kprof_schedule *a, const kprof_schedule *b)
+{
+    bool same = a->pass_count == b->pass_count && a->metric_count == b->metric_count;
+    for (size_t i = 0; i < a->pass_count && same; i++)
+        same = a->passes[i].counters == b->passes[i].counters && a->passes[i].sm_side == b->passes[i].sm_side &&
+               a->passes[i].is_slow == b->passes[i].is_slow && a->passes[i].patches_code == b->passes[i].patches_code;
+    for (size_t i = 0; i < a->metric_count && same; i++) {
+        const kprof_pass_list *x = &a->metrics[i], *y = &b->metrics[i];
+        same = a->last_passes[i] == b->last_passes[i] && a->patched[i] == b->patched[i] && x->count == y->count &&
+               memcmp(x->items, y->items, x->count * sizeof *x->items) == 0;
+    }
+    return same;
+}
+
+/* Also where one of them came from the disk. */
+static bool same(const kprof_planned *a, const kprof_planned *b)
+{
+    bool same = same_lists(&a->collect, &b->collect) && same_lists(&a->left_out, &b->left_out) &&
+                same_lists(&a->variants.witnesses, &b->variants.witnesses) &&
+                same_lists(&a->variants.proof, &b->variants.proof) && same_schedules(&a->schedule, &b->schedule) &&
+                a->cost.total_s == b->cost.total_s;
+    for (size_t i = 0; i < KPROF_IMAGES && same; i++) {
+        const kprof_config_image *x = &a->variants.items[i], *y = &b->variants.items[i];
+        same = x->size == y->size && x->pass_count == y->pass_count &&
+               (x->size == 0 || memcmp(x->data, y->data, x->size) == 0);
+    }
+    return same;
+}
+
+/* As CUPTI and packing make it, without looking at the disk. */
+static kprof_planned fresh_plan(const kprof_strlist *names)
 {
     setenv("KPROF_CACHE", "off", 1);
-    kprof_config_image image = image_on(host, names);
+    kprof_planned planned = plan_on(host, names);
     unsetenv("KPROF_CACHE");
-    return image;
+    return planned;
 }
 
-/* As it is kept: the bytes, and the placement, which CUPTI's own images lack. */
-static void put_image(kprof_strbuf *bytes, const kprof_config_image *image)
+static void assert_right(const kprof_strlist *names, const kprof_planned *right)
 {
-    kprof_put_u64(bytes, image->size);
-    kprof_strbuf_append(bytes, image->data, image->size);
-    kprof_put_string(bytes, image->placement);
-}
-
-/* The answer to a question for one image has no names. */
-static void keep_image(const kprof_host_question *question, const kprof_config_image *image)
-{
-    kprof_strlist none = KPROF_STRLIST_INIT;
-    kprof_strbuf bytes = KPROF_STRBUF_INIT;
-    kprof_put_strings(&bytes, &none);
-    kprof_put_strings(&bytes, &none);
-    put_image(&bytes, image);
-    kprof_host_keep(question, bytes.data, bytes.length);
-    kprof_strbuf_free(&bytes);
-}
-
-static void assert_right_image(const kprof_config_image *right)
-{
-    kprof_config_image image = image_on(host, &dram);
-    assert_true(same(&image, right));
-    kprof_config_image_free(&image);
+    kprof_planned planned = plan_on(host, names);
+    assert_true(same(&planned, right));
+    kprof_planned_free(&planned);
 }
 
 static void test_hit(void **state)
@@ -131,28 +140,25 @@ static void test_hit(void **state)
     (void)state;
     char path[512];
     struct stat before, after;
-    kprof_config_image right = fresh_image(&dram);
+    kprof_planned right = fresh_plan(&dram);
     assert_int_equal(count_entries(NULL, 0), 0);
-    assert_right_image(&right);
+    assert_right(&dram, &right);
     assert_int_equal(count_entries(path, sizeof path), 1);
     assert_int_equal(stat(path, &before), 0);
-    assert_right_image(&right);
+    assert_right(&dram, &right);
     assert_int_equal(stat(path, &after), 0);
     assert_int_equal(before.st_ino, after.st_ino); /* not written again */
-    kprof_config_image_free(&right);
+    kprof_planned_free(&right);
 }
 
-/* What is on disk is what is given: another image in its place is taken for it. */
+/* What is on disk is what is given: another plan in its place is taken for it. */
 static void test_hit_is_used(void **state)
 {
     (void)state;
-    kprof_config_image other = fresh_image(&sm), image;
-    kprof_host_question question = {host, IMAGE_QUESTION, &dram};
-    keep_image(&question, &other);
-    image = image_on(host, &dram);
-    assert_true(same(&image, &other));
-    kprof_config_image_free(&other);
-    kprof_config_image_free(&image);
+    kprof_planned other = fresh_plan(&sm);
+    kprof_planned_keep(&(kprof_host_question){host, PLAN_QUESTION, &dram}, &other);
+    assert_right(&dram, &other);
+    kprof_planned_free(&other);
 }
 
 static kprof_strbuf read_availability(void)
@@ -172,23 +178,20 @@ static void ask_other_host(const char *chip, const kprof_availability *availabil
 {
     kprof_host *other;
     assert_int_equal(kprof_host_open(chip, availability, &other), KPROF_OK);
-    kprof_config_image image = image_on(other, &dram);
-    kprof_config_image_free(&image);
+    kprof_planned planned = plan_on(other, &dram);
+    kprof_planned_free(&planned);
     kprof_host_close(other);
 }
 
 static void test_each_part_of_the_key_counts(void **state)
 {
     (void)state;
-    kprof_config_image image = image_on(host, &dram);
-    kprof_config_image_free(&image);
-    assert_int_equal(count_entries(NULL, 0), 1);
-    image = image_on(host, &swapped);
-    kprof_config_image_free(&image);
-    assert_int_equal(count_entries(NULL, 0), 2);
-    image = image_on(host, &sm);
-    kprof_config_image_free(&image);
-    assert_int_equal(count_entries(NULL, 0), 3);
+    static const kprof_strlist *const lists[] = {&dram, &swapped, &sm};
+    for (int i = 0; i < 3; i++) {
+        kprof_planned planned = plan_on(host, lists[i]);
+        kprof_planned_free(&planned);
+        assert_int_equal(count_entries(NULL, 0), i + 1);
+    }
     ask_other_host("GA100", NULL);
     assert_int_equal(count_entries(NULL, 0), 4);
     kprof_strbuf bytes = read_availability();
@@ -199,6 +202,30 @@ static void test_each_part_of_the_key_counts(void **state)
     ask_other_host("GH100", NULL);
     assert_int_equal(count_entries(NULL, 0), 5);
     kprof_strbuf_free(&bytes);
+}
+
+/* Each limit, and each part of the workload that a budget is for, is a question of its own. */
+static void test_limits_are_part_of_the_key(void **state)
+{
+    (void)state;
+    static const kprof_limits limits[] = {
+        {.max_passes = 1},
+        {.budget_s = 100},
+        {.budget_s = 100.5},
+        {.budget_s = 100, .workload = {.launches = 1}},
+        {.budget_s = 100, .workload = {.batch = 1}},
+        {.budget_s = 100, .workload = {.flush = true}},
+        {.budget_s = 100, .workload = {.allocated_bytes = 1}},
+        {.budget_s = 100, .workload = {.device_bytes = UINT64_C(1) << 40}},
+    };
+    for (int round = 0; round < 2; round++) {
+        for (int i = 0; i < 8; i++) {
+            kprof_planned planned;
+            assert_int_equal(kprof_planner_make(host, &(kprof_planner_wish){&dram, &limits[i]}, &planned), KPROF_OK);
+            assert_int_equal(count_entries(NULL, 0), round ? 8 : i + 1);
+            kprof_planned_free(&planned);
+        }
+    }
 }
 
 /* Names that run together in one key would not do so in another. */
@@ -235,21 +262,20 @@ static void test_library_is_identified(void **state)
 static void test_damaged_file_is_made_again(void **state)
 {
     (void)state;
-    kprof_config_image right = image_on(host, &dram);
+    kprof_planned right = plan_on(host, &dram);
     char path[512];
     struct stat info;
     assert_int_equal(count_entries(path, sizeof path), 1);
     assert_int_equal(stat(path, &info), 0);
-    off_t image_at = info.st_size - CHECKSUM_BYTES - NO_PLACEMENT_BYTES - (off_t)right.size;
+    const off_t middle = info.st_size / 2;
     const off_t places[] = {0,
                             8,
                             15,
                             16,
                             23,
                             ENTRY_HEADER_BYTES,
-                            image_at - 1,
-                            image_at,
-                            image_at + 17,
+                            middle,
+                            middle + 17,
                             info.st_size - CHECKSUM_BYTES - 1,
                             info.st_size - CHECKSUM_BYTES,
                             info.st_size - 1};
@@ -260,29 +286,28 @@ static void test_damaged_file_is_made_again(void **state)
         byte = (char)(byte ^ 0x40);
         assert_int_equal(pwrite(fd, &byte, 1, places[i]), 1);
         close(fd);
-        assert_right_image(&right);
+        assert_right(&dram, &right);
         assert_int_equal(truncate(path, places[i]), 0);
-        assert_right_image(&right);
+        assert_right(&dram, &right);
         assert_int_equal(truncate(path, info.st_size + places[i] + 1), 0);
-        assert_right_image(&right);
+        assert_right(&dram, &right);
     }
-    kprof_config_image_free(&right);
+    kprof_planned_free(&right);
 }
 
 static void test_symlink_is_not_followed(void **state)
 {
     (void)state;
-    kprof_config_image right = image_on(host, &dram), other = fresh_image(&sm);
-    kprof_host_question question = {host, IMAGE_QUESTION, &dram};
+    kprof_planned right = plan_on(host, &dram), other = fresh_plan(&sm);
     char path[512], moved[520];
-    keep_image(&question, &other);
+    kprof_planned_keep(&(kprof_host_question){host, PLAN_QUESTION, &dram}, &other);
     assert_int_equal(count_entries(path, sizeof path), 1);
     snprintf(moved, sizeof moved, "%s/elsewhere", folder);
     assert_int_equal(rename(path, moved), 0);
     assert_int_equal(symlink(moved, path), 0);
-    assert_right_image(&right);
-    kprof_config_image_free(&right);
-    kprof_config_image_free(&other);
+    assert_right(&dram, &right);
+    kprof_planned_free(&right);
+    kprof_planned_free(&other);
 }
 
 /* Enough names to be worth keeping, the last of them of a counter that CUPTI does not collect beside others. */
@@ -336,127 +361,70 @@ static void test_answers(void **state)
 static char *two_passes_items[] = {(char *)"sm__throughput.avg.pct_of_peak_sustained_elapsed"};
 static const kprof_strlist two_passes = {two_passes_items, 1, 1};
 
-static kprof_image_variants variants_of(const kprof_strlist *names)
+/* Keep a plan that is changed in one thing, which is refused. */
+static void plant(kprof_planned *wrong, const kprof_planned *right)
 {
-    kprof_image_variants variants;
-    kprof_config_image image = image_on(host, names);
-    assert_int_equal(kprof_host_image_variants(host, names, &image, &variants), KPROF_OK);
-    kprof_config_image_free(&image);
-    return variants;
+    kprof_planned_keep(&(kprof_host_question){host, PLAN_QUESTION, &two_passes}, wrong);
+    assert_right(&two_passes, right);
 }
 
-static void assert_right_variants(const kprof_image_variants *right)
+static void test_plans_that_are_not_whole(void **state)
 {
-    kprof_image_variants variants = variants_of(&two_passes);
-    assert_int_equal(variants.witnesses.count, right->witnesses.count);
-    assert_int_equal(variants.proof.count, right->proof.count);
-    for (size_t i = 0; i < KPROF_IMAGES; i++)
-        assert_true(same(&variants.items[i], &right->items[i]));
-    kprof_image_variants_free(&variants);
-}
-
-/* An answer as it is kept on disk. */
-static kprof_strbuf pack_variants(const kprof_image_variants *variants)
-{
-    kprof_strbuf bytes = KPROF_STRBUF_INIT;
-    kprof_put_strings(&bytes, &variants->witnesses);
-    kprof_put_strings(&bytes, &variants->proof);
-    for (size_t i = 0; i < KPROF_IMAGES; i++)
-        put_image(&bytes, &variants->items[i]);
-    assert_false(bytes.failed);
-    return bytes;
-}
-
-static void plant(const kprof_host_question *question, const kprof_image_variants *variants)
-{
-    kprof_strbuf bytes = pack_variants(variants);
-    kprof_host_keep(question, bytes.data, bytes.length);
-    kprof_strbuf_free(&bytes);
-}
-
-/* Change one thing of the right answer at a time. */
-static void plant_wrong_variants(const kprof_host_question *question, const kprof_image_variants *right)
-{
+    (void)state;
     static char *names[] = {"a", "b", "c", "d", "e", "f"};
-    kprof_image_variants wrong[6];
-    for (size_t i = 0; i < 6; i++)
-        wrong[i] = *right;
-    wrong[0].witnesses = (kprof_strlist){names, KPROF_MAX_WITNESSES + 1, KPROF_MAX_WITNESSES + 1};
-    wrong[1].witnesses = (kprof_strlist)KPROF_STRLIST_INIT;
-    wrong[2].proof = (kprof_strlist)KPROF_STRLIST_INIT;
-    wrong[3].items[KPROF_IMAGE_PROVED].size = 0;
-    wrong[4].items[KPROF_IMAGE_PROVED] = right->items[0];
-    wrong[5].items[0] = right->items[KPROF_IMAGE_PROVED];
-    for (size_t i = 0; i < 6; i++) {
-        plant(question, &wrong[i]);
-        assert_right_variants(right);
-    }
-    kprof_strbuf bytes = pack_variants(right);
+    kprof_planned right = plan_on(host, &two_passes), wrong[8];
+    assert_true(right.variants.witnesses.count > 0 && right.variants.proof.count > 0);
+    assert_int_equal(count_entries(NULL, 0), 1);
+    for (size_t i = 0; i < 8; i++)
+        wrong[i] = right;
+    uint32_t beyond = (uint32_t)right.schedule.pass_count;
+    kprof_pass_list lists[8] = {{&beyond, 1}};
+    wrong[0].variants.witnesses = (kprof_strlist){names, KPROF_MAX_WITNESSES + 1, KPROF_MAX_WITNESSES + 1};
+    wrong[1].variants.witnesses = (kprof_strlist)KPROF_STRLIST_INIT;
+    wrong[2].variants.proof = (kprof_strlist)KPROF_STRLIST_INIT;
+    wrong[3].variants.items[KPROF_IMAGE_PROVED].size = 0;
+    wrong[4].variants.items[KPROF_IMAGE_WITNESSED].size = 0;
+    wrong[5].variants.items[0].size = 0;
+    wrong[6].collect = (kprof_strlist){names, 2, 2};
+    assert_true(right.schedule.metric_count <= 8);
+    wrong[7].schedule.metrics = lists;
+    for (size_t i = 0; i < 8; i++)
+        plant(&wrong[i], &right);
+    kprof_planned_free(&right);
+}
+
+/* Plans that are cut off or have something behind them. */
+static void test_plans_of_another_size(void **state)
+{
+    (void)state;
+    kprof_host_question question = {host, PLAN_QUESTION, &two_passes};
+    kprof_planned right = plan_on(host, &two_passes);
+    kprof_strbuf bytes = KPROF_STRBUF_INIT;
+    assert_true(kprof_host_recall(&question, &bytes));
     const size_t cuts[] = {0, 1, bytes.length / 2, bytes.length - 1};
     for (size_t i = 0; i < sizeof cuts / sizeof *cuts; i++) {
-        kprof_host_keep(question, bytes.data, cuts[i]);
-        assert_right_variants(right);
+        kprof_host_keep(&question, bytes.data, cuts[i]);
+        assert_right(&two_passes, &right);
     }
     kprof_strbuf_append(&bytes, "", 1);
-    kprof_host_keep(question, bytes.data, bytes.length);
-    assert_right_variants(right);
+    kprof_host_keep(&question, bytes.data, bytes.length);
+    assert_right(&two_passes, &right);
     kprof_strbuf_free(&bytes);
-}
-
-static void test_variants(void **state)
-{
-    (void)state;
-    char text[64];
-    kprof_host_question question = {host, text, &two_passes};
-    kprof_config_image image = image_on(host, &two_passes);
-    snprintf(text, sizeof text, VARIANTS_QUESTION " %08x", kprof_crc32c(0, image.data, image.size));
-    kprof_image_variants right = variants_of(&two_passes);
-    assert_true(right.witnesses.count > 0 && right.proof.count > 0);
-    assert_int_equal(count_entries(NULL, 0), 2);
-    assert_right_variants(&right);
-    plant_wrong_variants(&question, &right);
-    kprof_image_variants none = {.items = {image}}; /* no witnesses and no proof: an answer too */
-    plant(&question, &none);
-    assert_right_variants(&none);
-    kprof_image_variants_free(&right);
-    kprof_config_image_free(&image);
-}
-
-/* The same names in other passes, as another packing gives them. */
-static void test_variants_of_another_schedule(void **state)
-{
-    (void)state;
-    char *item = (char *)"sm__throughput.avg.pct_of_peak_sustained_elapsed";
-    kprof_strlist names = {&item, 1, 1};
-    kprof_config_image images[2];
-    assert_int_equal(kprof_host_config_image(host, &names, true, &images[0]), KPROF_OK);
-    assert_int_equal(kprof_host_draft_image(host, &names, &images[1]), KPROF_OK);
-    size_t passes[] = {images[0].pass_count, images[1].pass_count};
-    assert_true(passes[0] < passes[1]);
-    for (size_t i = 0; i < 2; i++) {
-        kprof_image_variants variants;
-        assert_int_equal(kprof_host_image_variants(host, &names, &images[i], &variants), KPROF_OK);
-        assert_int_equal(variants.items[KPROF_IMAGE_WITNESSED].pass_count, passes[i]);
-        assert_int_equal(variants.items[0].pass_count, passes[i]);
-        kprof_image_variants_free(&variants);
-        kprof_config_image_free(&images[i]);
-    }
+    kprof_planned_free(&right);
 }
 
 /* What each of several processes does that start with an empty folder. */
 static int act_as_process(void)
 {
-    kprof_config_image image, again;
+    kprof_host_question question = {NULL, PLAN_QUESTION, &dram};
     bool good = kprof_host_open("GH100", NULL, &host) == KPROF_OK;
+    question.host = host;
     for (int i = 0; i < 20 && good; i++) {
-        setenv("KPROF_CACHE", "off", 1);
-        good = kprof_host_config_image(host, &dram, false, &image) == KPROF_OK;
-        unsetenv("KPROF_CACHE");
-        good = good && kprof_host_config_image(host, &dram, false, &again) == KPROF_OK && same(&image, &again);
-        kprof_host_question question = {host, IMAGE_QUESTION, &dram};
-        keep_image(&question, &image);
-        kprof_config_image_free(&image);
-        kprof_config_image_free(&again);
+        kprof_planned planned = fresh_plan(&dram), again = plan_on(host, &dram);
+        good = same(&planned, &again);
+        kprof_planned_keep(&question, &planned);
+        kprof_planned_free(&planned);
+        kprof_planned_free(&again);
     }
     kprof_host_close(host);
     return good ? 0 : 1;
@@ -485,25 +453,25 @@ static void test_processes_at_the_same_time(void **state)
 static void test_off(void **state)
 {
     (void)state;
-    kprof_config_image image = fresh_image(&dram);
+    kprof_planned planned = fresh_plan(&dram);
     assert_int_equal(count_entries(NULL, 0), 0);
-    kprof_config_image_free(&image);
+    kprof_planned_free(&planned);
 }
 
 /* Root may write anywhere but where there can be no folder. */
 static void test_unwritable_folder(void **state)
 {
     (void)state;
-    kprof_config_image right = fresh_image(&dram);
+    kprof_planned right = fresh_plan(&dram);
     static const char *const places[] = {"/dev/null", "/proc/self", "/nowhere/at/all", "relative", ""};
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
         setenv("XDG_CACHE_HOME", places[i], 1);
         setenv("HOME", "/dev/null", 1);
-        assert_right_image(&right);
+        assert_right(&dram, &right);
     }
     setenv("XDG_CACHE_HOME", folder, 1);
     assert_int_equal(count_entries(NULL, 0), 0);
-    kprof_config_image_free(&right);
+    kprof_planned_free(&right);
 }
 
 int main(int argc, char **argv)
@@ -514,13 +482,14 @@ int main(int argc, char **argv)
         cmocka_unit_test_teardown(test_hit, clear),
         cmocka_unit_test_teardown(test_hit_is_used, clear),
         cmocka_unit_test_teardown(test_each_part_of_the_key_counts, clear),
+        cmocka_unit_test_teardown(test_limits_are_part_of_the_key, clear),
         cmocka_unit_test_teardown(test_names_are_kept_apart, clear),
         cmocka_unit_test_teardown(test_library_is_identified, clear),
         cmocka_unit_test_teardown(test_damaged_file_is_made_again, clear),
         cmocka_unit_test_teardown(test_symlink_is_not_followed, clear),
         cmocka_unit_test_teardown(test_answers, clear),
-        cmocka_unit_test_teardown(test_variants, clear),
-        cmocka_unit_test_teardown(test_variants_of_another_schedule, clear),
+        cmocka_unit_test_teardown(test_plans_that_are_not_whole, clear),
+        cmocka_unit_test_teardown(test_plans_of_another_size, clear),
         cmocka_unit_test_teardown(test_processes_at_the_same_time, clear),
         cmocka_unit_test_teardown(test_off, clear),
         cmocka_unit_test_teardown(test_unwritable_folder, clear),

@@ -49,17 +49,8 @@ static kprof_plan plan_of(request from)
 /* With what is used: the image that has all witnesses. */
 static double cost_s(const kprof_plan *plan, const kprof_workload *workload)
 {
-    kprof_host *host;
-    kprof_schedule schedule;
-    kprof_image_variants variants;
-    assert_int_equal(kprof_host_open(plan->chip, NULL, &host), KPROF_OK);
-    assert_int_equal(kprof_host_image_variants(host, &plan->collect, &plan->image, &variants), KPROF_OK);
-    const kprof_config_image *used = &variants.items[variants.witnesses.count > 0 ? KPROF_IMAGE_WITNESSED : 0];
-    assert_int_equal(kprof_schedule_read(host, &plan->collect, used, &schedule), KPROF_OK);
-    kprof_effort effort = kprof_effort_of(&schedule, plan->collect.count);
-    kprof_schedule_free(&schedule);
-    kprof_image_variants_free(&variants);
-    kprof_host_close(host);
+    kprof_effort effort = kprof_effort_of(&plan->schedule, plan->collect.count);
+    assert_int_equal(plan->variants.items[KPROF_IMAGE_WITNESSED].pass_count, plan->schedule.pass_count);
     return kprof_cost_of(&effort, workload).total_s;
 }
 
@@ -135,7 +126,7 @@ static void test_passes_are_kept_to(void **state)
         kprof_plan plan = plan_of((request){cases[i].chip, "default", NULL, {.max_passes = cases[i].passes}});
         assert_int_equal(all.left_out.count, 0);
         assert_true(plan.pass_count <= cases[i].passes && plan.collect.count > 10);
-        assert_int_equal(plan.pass_count, plan.image.pass_count);
+        assert_int_equal(plan.pass_count, plan.variants.items[0].pass_count);
         assert_whole(&plan, &all);
         assert_sections_measured(&plan);
         kprof_plan_free(&plan);

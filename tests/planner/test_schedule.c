@@ -1,7 +1,8 @@
 /* Which pass each metric comes from: every one of the shipped sets has its passes, and they are those in which CUPTI
  * can be seen to put it. */
+#include "image_view.h"
 #include "log_capture.h"
-#include "planner/planner.h"
+#include "planner/pack.h"
 #include "planner_test.h"
 
 #include <setjmp.h>
@@ -13,24 +14,25 @@
 
 typedef struct scheduled {
     kprof_host *host;
-    kprof_plan plan;
-    kprof_schedule schedule;
+    kprof_plan plan; /* of a set */
+    kprof_planned planned;
+    kprof_schedule schedule; /* borrowed */
 } scheduled;
 
 static scheduled schedule_set(const char *chip, const char *set)
 {
-    scheduled s;
+    scheduled s = {0};
     char *sets[] = {(char *)set};
     kprof_selection selection = {.sets = {sets, 1, 1}};
     assert_int_equal(kprof_host_open(chip, NULL, &s.host), KPROF_OK);
     assert_int_equal(kprof_plan_make(shipped_catalog, &selection, s.host, &s.plan), KPROF_OK);
-    assert_int_equal(kprof_schedule_read(s.host, &s.plan.collect, &s.plan.image, &s.schedule), KPROF_OK);
+    s.schedule = s.plan.schedule;
     return s;
 }
 
 static void release(scheduled *s)
 {
-    kprof_schedule_free(&s->schedule);
+    kprof_planned_free(&s->planned);
     kprof_plan_free(&s->plan);
     kprof_host_close(s->host);
 }
@@ -42,11 +44,14 @@ static void assert_whole(const scheduled *s)
     bool *used = calloc(schedule->pass_count, sizeof *used);
     assert_non_null(used);
     assert_int_equal(schedule->pass_count, s->plan.pass_count);
-    assert_int_equal(schedule->metric_count, s->plan.collect.count);
+    assert_int_equal(schedule->metric_count, s->plan.collect.count + s->plan.variants.witnesses.count);
+    image_view view = view_image(&s->plan.variants.items[KPROF_IMAGE_WITNESSED]);
     for (size_t i = 0; i < schedule->metric_count; i++) {
         const kprof_pass_list *list = &schedule->metrics[i];
-        if (list->count == 0)
-            fail_msg("%s on %s has no pass", s->plan.collect.items[i], s->plan.chip);
+        const char *name = i < s->plan.collect.count ? s->plan.collect.items[i]
+                                                     : s->plan.variants.witnesses.items[i - s->plan.collect.count];
+        if (list->count == 0 || bits_of_passes(list) != view_metric(&view, s->host, name))
+            fail_msg("%s on %s is in other passes", name, s->plan.chip);
         for (size_t k = 0; k < list->count; k++) {
             assert_true(list->items[k] < schedule->pass_count && (k == 0 || list->items[k] > list->items[k - 1]));
             used[list->items[k]] = true;
@@ -55,7 +60,8 @@ static void assert_whole(const scheduled *s)
         assert_true(schedule->last_passes[i] < schedule->pass_count);
     }
     for (size_t i = 0; i < schedule->pass_count; i++)
-        assert_true(used[i] && schedule->passes[i].counters > 0);
+        assert_true(used[i] && schedule->passes[i].counters == view.passes[i].count + (i == 0));
+    view_free(&view);
     free(used);
 }
 
@@ -107,11 +113,11 @@ static void test_known_metrics(void **state)
 
 static scheduled schedule_names(char **names, size_t count)
 {
-    scheduled s = {.plan = {.chip = NULL}};
+    scheduled s = {0};
     kprof_strlist list = {names, count, count};
     assert_int_equal(kprof_host_open("GH100", NULL, &s.host), KPROF_OK);
-    assert_int_equal(kprof_host_config_image(s.host, &list, false, &s.plan.image), KPROF_OK);
-    assert_int_equal(kprof_schedule_read(s.host, &list, &s.plan.image, &s.schedule), KPROF_OK);
+    s.planned = plan_names(s.host, &list);
+    s.schedule = s.planned.schedule;
     return s;
 }
 
@@ -152,12 +158,12 @@ static void test_name_that_the_image_lacks(void **state)
     char *one[] = {(char *)"dram__bytes.sum"}, *other[] = {(char *)"sm__inst_executed.sum"};
     scheduled s = schedule_names(one, 1);
     kprof_strlist list = {other, 1, 1};
-    kprof_schedule schedule;
+    kprof_packing packing;
     log_capture capture;
     log_capture_start(&capture);
-    assert_int_equal(kprof_schedule_read(s.host, &list, &s.plan.image, &schedule), KPROF_INTERNAL);
+    assert_int_equal(kprof_packing_read(s.host, &list, &s.planned.variants.items[0], &packing), KPROF_INTERNAL);
     kprof_log_set_sink(NULL, NULL);
-    assert_null(schedule.metrics);
+    kprof_packing_free(&packing);
     release(&s);
 }
 

@@ -135,7 +135,7 @@ static void test_section_and_metric(void **state)
     assert_false(kprof_strlist_contains(&plan.collect, "launch__block_size"));
     for (size_t i = 1; i < plan.collect.count; i++)
         assert_true(strcmp(plan.collect.items[i - 1], plan.collect.items[i]) < 0);
-    assert_int_equal(plan.image.pass_count, plan.pass_count);
+    assert_int_equal(plan.variants.items[0].pass_count, plan.pass_count);
     kprof_plan_free(&plan);
 }
 

@@ -5,7 +5,7 @@
  * such as GH; exit status 77 without libcupti. */
 #include "log_capture.h"
 #include "metricset/alias.h"
-#include "planner/planner.h"
+#include "planner/pack.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -50,48 +50,39 @@ static bool has_content(const kprof_plan *plan)
 }
 
 /* Every metric comes from some pass of the set's config image. */
-static bool has_passes(const kprof_plan *plan, kprof_host *host)
+static bool has_passes(const kprof_plan *plan)
 {
-    kprof_schedule schedule;
-    bool all = kprof_schedule_read(host, &plan->collect, &plan->image, &schedule) == KPROF_OK;
-    for (size_t i = 0; i < schedule.metric_count; i++) {
-        if (schedule.metrics[i].count > 0)
+    bool all = true;
+    for (size_t i = 0; i < plan->schedule.metric_count; i++) {
+        if (plan->schedule.metrics[i].count > 0)
             continue;
         printf("%s: %s has no pass\n", plan->chip, plan->collect.items[i]);
         all = false;
     }
-    kprof_schedule_free(&schedule);
     return all;
 }
 
-static size_t count_counters(const kprof_schedule *schedule)
+static bool is_in_one_pass(const kprof_packing *packing, size_t metric)
 {
-    size_t sum = 0;
-    for (size_t i = 0; i < schedule->pass_count; i++)
-        sum += schedule->passes[i].counters;
-    return sum;
+    const kprof_pack_metric *counters = &packing->metrics[metric];
+    for (size_t i = 1; i < counters->required; i++) {
+        if (packing->now.spots[counters->counters[i]].pass != packing->now.spots[counters->counters[0]].pass)
+            return false;
+    }
+    return true;
 }
 
-static size_t count_slow_passes(const kprof_schedule *schedule)
+/* Beside CUPTI's own schedule: no more passes, nor more dear ones, and no metric of one pass in several. */
+static bool is_packed_well(const kprof_plan *plan, kprof_packing *plain)
 {
-    size_t count = 0;
-    for (size_t i = 0; i < schedule->pass_count; i++)
-        count += schedule->passes[i].is_slow;
-    return count;
-}
-
-/* Beside CUPTI's own schedule: no more passes, nor more dear ones, as many counters, and no metric of one pass in
- * several. */
-static bool is_packed_well(const kprof_plan *plan, const kprof_schedule *packed, const kprof_schedule *plain)
-{
-    bool good = packed->pass_count <= plain->pass_count && count_slow_passes(packed) <= count_slow_passes(plain) &&
-                count_counters(packed) == count_counters(plain);
+    const kprof_effort effort = kprof_packing_effort(plain), packed = kprof_effort_of(&plan->schedule, 0);
+    bool good = plan->pass_count <= plain->now.pass_count && packed.slow_pass_count <= effort.slow_pass_count;
     if (!good)
-        printf("%s: packed into %zu passes instead of %zu\n", plan->chip, packed->pass_count, plain->pass_count);
+        printf("%s: packed into %zu passes instead of %zu\n", plan->chip, plan->pass_count, plain->now.pass_count);
     for (size_t i = 0; i < plan->collect.count; i++) {
-        if (plain->metrics[i].count > 1 || packed->metrics[i].count == 1)
+        if (!is_in_one_pass(plain, i) || plan->schedule.metrics[i].count == 1)
             continue;
-        printf("%s: %s comes from %zu passes\n", plan->chip, plan->collect.items[i], packed->metrics[i].count);
+        printf("%s: %s comes from %zu passes\n", plan->chip, plan->collect.items[i], plan->schedule.metrics[i].count);
         good = false;
     }
     return good;
@@ -101,14 +92,11 @@ static bool is_packed_well(const kprof_plan *plan, const kprof_schedule *packed,
 static bool compare_with_plain(const kprof_plan *plan, kprof_host *host, size_t *plain_passes)
 {
     kprof_config_image image;
-    kprof_schedule packed = {0}, plain = {0};
+    kprof_packing plain = {0};
     bool good = kprof_host_draft_image(host, &plan->collect, &image) == KPROF_OK &&
-                kprof_schedule_read(host, &plan->collect, &image, &plain) == KPROF_OK &&
-                kprof_schedule_read(host, &plan->collect, &plan->image, &packed) == KPROF_OK &&
-                is_packed_well(plan, &packed, &plain);
+                kprof_packing_read(host, &plan->collect, &image, &plain) == KPROF_OK && is_packed_well(plan, &plain);
     *plain_passes = image.pass_count;
-    kprof_schedule_free(&plain);
-    kprof_schedule_free(&packed);
+    kprof_packing_free(&plain);
     kprof_config_image_free(&image);
     return good;
 }
@@ -217,7 +205,7 @@ static bool check_set(const kprof_catalog *catalog, const char *set, kprof_host 
     printf("%-6s %-10s %4zu names %3zu passes, %3zu of CUPTI's\n", plan.chip, set, plan.collect.count, plan.pass_count,
            plain_passes);
     good = has_content(&plan) && within_budget(plan.chip, set, plan.pass_count) && good;
-    good = has_passes(&plan, host) && good;
+    good = has_passes(&plan) && good;
     if (strcmp(set, "full") == 0)
         good = check_findings(catalog, &plan) && good;
     if (strcmp(set, "agent") == 0)

@@ -1,14 +1,10 @@
 /* Witnesses in config images: each in several passes, at no cost in passes, and apart from every counter that a value
  * is computed from. */
-#include "planner/planner.h"
+#include "image_view.h"
 #include "planner_test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define SM_COUNTED   "sm__inst_executed_realtime.sum"
 #define INSTRUCTIONS "TPC.TriageCompute.sm__inst_executed_realtime.sum"
@@ -18,39 +14,18 @@
 
 typedef struct witnessed {
     kprof_host *host;
-    kprof_strlist names, witnesses;
-    kprof_config_image plain, cheap, image;
-    kprof_schedule before, after, of_witnesses;
+    kprof_planned planned;
+    image_view cheap, image; /* without and with what takes time */
 } witnessed;
 
-static kprof_config_image copy_image(const kprof_config_image *image)
+static witnessed witness_list(const char *chip, const kprof_strlist *names)
 {
-    kprof_config_image copy = *image;
-    copy.data = malloc(image->size + 1);
-    assert_non_null(copy.data);
-    if (image->size > 0)
-        memcpy(copy.data, image->data, image->size);
-    copy.placement = image->placement ? strdup(image->placement) : NULL;
-    return copy;
-}
-
-/* `image` is that of the names. */
-static witnessed witness(const char *chip, const kprof_strlist *names, const kprof_config_image *image)
-{
-    witnessed w = {.plain = copy_image(image)};
+    witnessed w = {.host = NULL};
     assert_int_equal(kprof_host_open(chip, NULL, &w.host), KPROF_OK);
-    for (size_t i = 0; i < names->count; i++)
-        assert_true(kprof_strlist_add(&w.names, names->items[i]));
-    kprof_image_variants made;
-    assert_int_equal(kprof_host_image_variants(w.host, &w.names, &w.plain, &made), KPROF_OK);
-    for (size_t i = 0; i < made.witnesses.count; i++)
-        assert_true(kprof_strlist_add(&w.witnesses, made.witnesses.items[i]));
-    w.cheap = copy_image(&made.items[0]);
-    w.image = copy_image(made.witnesses.count > 0 ? &made.items[KPROF_IMAGE_WITNESSED] : image);
-    kprof_image_variants_free(&made);
-    assert_int_equal(kprof_schedule_read(w.host, &w.names, &w.plain, &w.before), KPROF_OK);
-    assert_int_equal(kprof_schedule_read(w.host, &w.names, &w.image, &w.after), KPROF_OK);
-    assert_int_equal(kprof_schedule_read(w.host, &w.witnesses, &w.image, &w.of_witnesses), KPROF_OK);
+    w.planned = plan_names(w.host, names);
+    const kprof_image_variants *variants = &w.planned.variants;
+    w.cheap = view_image(&variants->items[0]);
+    w.image = view_image(&variants->items[variants->witnesses.count > 0 ? KPROF_IMAGE_WITNESSED : 0]);
     return w;
 }
 
@@ -64,7 +39,7 @@ static witnessed witness_set(const char *chip, const char *set)
     assert_non_null(catalog);
     assert_int_equal(kprof_host_open(chip, NULL, &host), KPROF_OK);
     assert_int_equal(kprof_plan_make(catalog, &selection, host, &plan), KPROF_OK);
-    witnessed w = witness(chip, &plan.collect, &plan.image);
+    witnessed w = witness_list(chip, &plan.collect);
     kprof_plan_free(&plan);
     kprof_host_close(host);
     kprof_catalog_free(catalog);
@@ -74,86 +49,81 @@ static witnessed witness_set(const char *chip, const char *set)
 static witnessed witness_names(char **names, size_t count)
 {
     kprof_strlist list = {names, count, count};
-    kprof_host *host;
-    kprof_config_image image;
-    assert_int_equal(kprof_host_open("GH100", NULL, &host), KPROF_OK);
-    assert_int_equal(kprof_host_config_image(host, &list, false, &image), KPROF_OK);
-    witnessed w = witness("GH100", &list, &image);
-    kprof_config_image_free(&image);
-    kprof_host_close(host);
-    return w;
+    return witness_list("GH100", &list);
 }
 
 static void release(witnessed *w)
 {
-    kprof_schedule_free(&w->before);
-    kprof_schedule_free(&w->after);
-    kprof_schedule_free(&w->of_witnesses);
-    kprof_config_image_free(&w->plain);
-    kprof_config_image_free(&w->image);
-    kprof_config_image_free(&w->cheap);
-    kprof_strlist_free(&w->names);
-    kprof_strlist_free(&w->witnesses);
+    view_free(&w->cheap);
+    view_free(&w->image);
+    kprof_planned_free(&w->planned);
     kprof_host_close(w->host);
 }
 
-/* All that is collected stays where it was, and no pass is added or made dearer. */
+/* The passes of a witness as bits; none where it is not there. */
+static uint64_t passes_of(const witnessed *w, const char *name)
+{
+    bool is_there = kprof_strlist_contains(&w->planned.variants.witnesses, name);
+    return is_there ? view_metric(&w->image, w->host, name) : 0;
+}
+
+/* All that is collected is in the same passes, whatever is beside it, and in the last one that the schedule tells. */
 static void assert_nothing_moved(const witnessed *w)
 {
-    assert_int_equal(w->before.pass_count, w->after.pass_count);
-    for (size_t i = 0; i < w->before.metric_count; i++) {
-        const kprof_pass_list *before = &w->before.metrics[i], *after = &w->after.metrics[i];
-        assert_int_equal(before->count, after->count);
-        assert_memory_equal(before->items, after->items, before->count * sizeof *before->items);
+    assert_int_equal(w->cheap.count, w->planned.schedule.pass_count);
+    assert_int_equal(w->image.count, w->planned.schedule.pass_count);
+    for (size_t i = 0; i < w->planned.collect.count; i++) {
+        const char *name = w->planned.collect.items[i];
+        uint64_t bits = view_metric(&w->cheap, w->host, name);
+        assert_true(bits == view_metric(&w->image, w->host, name));
+        assert_true(bits == bits_of_passes(&w->planned.schedule.metrics[i]));
+        assert_true(bits >> w->planned.schedule.last_passes[i] <= 1);
     }
-    for (size_t i = 0; i < w->before.pass_count; i++) {
-        assert_int_equal(w->before.passes[i].sm_side, w->after.passes[i].sm_side);
-        assert_int_equal(w->before.passes[i].is_slow, w->after.passes[i].is_slow);
-        assert_true(w->after.passes[i].counters >= w->before.passes[i].counters);
+    for (size_t i = 0; i < w->image.count; i++) {
+        for (size_t k = 0; k < w->cheap.passes[i].count; k++)
+            assert_true(kprof_strlist_contains_sorted(&w->image.passes[i], w->cheap.passes[i].items[k]));
     }
 }
 
-static const kprof_pass_list *list_of(const witnessed *w, const char *name)
-{
-    for (size_t i = 0; i < w->witnesses.count; i++) {
-        if (strcmp(w->witnesses.items[i], name) == 0)
-            return &w->of_witnesses.metrics[i];
-    }
-    return NULL;
-}
-
-/* The image without what takes time has the same passes, and all else that bears witness in the same ones. */
+/* The image without what takes time has all else that bears witness in the same passes. */
 static void assert_cheap(const witnessed *w)
 {
-    char *cheap[] = {TIME, CYCLES, SM_COUNTED};
-    kprof_strlist witness = {cheap, list_of(w, SM_COUNTED) ? 3 : 2, 3};
-    kprof_schedule collected, witnesses;
-    assert_int_equal(w->cheap.pass_count, w->image.pass_count);
-    assert_int_equal(kprof_schedule_read(w->host, &w->names, &w->cheap, &collected), KPROF_OK);
-    assert_int_equal(kprof_schedule_read(w->host, &witness, &w->cheap, &witnesses), KPROF_OK);
-    assert_int_equal(collected.metric_count, w->before.metric_count);
-    for (size_t i = 0; i < w->before.pass_count; i++)
-        assert_int_equal(w->before.passes[i].is_slow, collected.passes[i].is_slow);
-    assert_memory_equal(w->after.last_passes, collected.last_passes,
-                        collected.metric_count * sizeof *collected.last_passes);
-    for (size_t i = 0; i < witness.count; i++) {
-        const kprof_pass_list *all = list_of(w, cheap[i]), *here = &witnesses.metrics[i];
-        assert_non_null(all);
-        assert_true(here->count >= 2 && here->count == all->count);
-        assert_memory_equal(here->items, all->items, here->count * sizeof *here->items);
+    static const char *const cheap[] = {TIME, CYCLES, SM_COUNTED};
+    for (size_t i = 0; i < 3; i++) {
+        uint64_t bits = passes_of(w, cheap[i]);
+        assert_true(bits != 0 || i == 2);
+        assert_true(bits == 0 || view_metric(&w->cheap, w->host, cheap[i]) == bits);
     }
-    kprof_schedule_free(&collected);
-    kprof_schedule_free(&witnesses);
+}
+
+/* No counter of a witness is one that a value depends on. */
+static void assert_apart(const witnessed *w)
+{
+    kprof_strlist taken = KPROF_STRLIST_INIT;
+    for (size_t i = 0; i < w->planned.collect.count; i++)
+        assert_int_equal(kprof_host_raw_counters(w->host, w->planned.collect.items[i], &taken, &taken), KPROF_OK);
+    for (size_t i = 0; i < w->planned.variants.witnesses.count; i++) {
+        kprof_strlist counters = KPROF_STRLIST_INIT;
+        const char *name = w->planned.variants.witnesses.items[i];
+        assert_int_equal(kprof_host_raw_counters(w->host, name, &counters, &counters), KPROF_OK);
+        for (size_t k = 0; k < counters.count; k++)
+            assert_false(kprof_strlist_contains(&taken, counters.items[k]));
+        kprof_strlist_free(&counters);
+    }
+    kprof_strlist_free(&taken);
 }
 
 static void assert_witnesses(const witnessed *w)
 {
+    const kprof_strlist *names = &w->planned.variants.witnesses;
     assert_cheap(w);
-    assert_true(w->witnesses.count > 0);
-    for (size_t i = 0; i < w->witnesses.count; i++) {
-        const kprof_pass_list *passes = &w->of_witnesses.metrics[i];
-        assert_false(kprof_strlist_contains(&w->names, w->witnesses.items[i]));
-        assert_true(passes->count >= 2);
+    assert_apart(w);
+    assert_true(names->count > 0);
+    for (size_t i = 0; i < names->count; i++) {
+        uint64_t bits = passes_of(w, names->items[i]);
+        assert_false(kprof_strlist_contains(&w->planned.collect, names->items[i]));
+        assert_true((bits & (bits - 1)) != 0); /* two passes at least */
+        assert_true(bits == bits_of_passes(&w->planned.schedule.metrics[w->planned.collect.count + i]));
     }
 }
 
@@ -172,22 +142,14 @@ static void test_sets(void **state)
     }
 }
 
-/* The passes of a witness as bits; none where it is not there. */
-static uint64_t passes_of(const witnessed *w, const char *name)
-{
-    uint64_t bits = 0;
-    const kprof_pass_list *passes = list_of(w, name);
-    for (size_t i = 0; passes && i < passes->count; i++)
-        bits |= UINT64_C(1) << passes->items[i];
-    return bits;
-}
-
-/* Passes that take counters of the hardware; that of patched code, which is the last, takes none. */
+/* Passes that take counters of the hardware; that of patched code takes none. */
 static uint64_t hardware_passes(const witnessed *w)
 {
-    size_t count = w->before.pass_count;
-    bool has_patch = !w->before.passes[count - 1].sm_side;
-    return (UINT64_C(1) << (count - has_patch)) - 1;
+    const kprof_schedule *schedule = &w->planned.schedule;
+    uint64_t bits = 0;
+    for (size_t i = 0; i < schedule->pass_count; i++)
+        bits |= (uint64_t)!schedule->passes[i].patches_code << i;
+    return bits;
 }
 
 /* Instructions are counted in every pass, by one of two counters; one pass has both, and so links all. */
@@ -218,15 +180,15 @@ static void test_one_counter_of_instructions(void **state)
     (void)state;
     char *names[] = {(char *)SM_COUNTED, (char *)THROUGHPUT};
     witnessed w = witness_names(names, 2);
-    assert_true(w.after.pass_count > 2);
-    assert_true(passes_of(&w, INSTRUCTIONS) == (UINT64_C(1) << w.after.pass_count) - 1);
+    assert_true(w.planned.schedule.pass_count > 2);
+    assert_true(passes_of(&w, INSTRUCTIONS) == (UINT64_C(1) << w.planned.schedule.pass_count) - 1);
     assert_nothing_moved(&w);
     release(&w);
     w = witness_set("TU102", "default");
     assert_true(passes_of(&w, INSTRUCTIONS) == 0);
     assert_true(passes_of(&w, SM_COUNTED) != 0);
-    for (size_t i = 0; i < w.after.pass_count; i++)
-        assert_true((passes_of(&w, SM_COUNTED) >> i & 1) == 0 || w.before.passes[i].sm_side);
+    for (size_t i = 0; i < w.planned.schedule.pass_count; i++)
+        assert_true((passes_of(&w, SM_COUNTED) >> i & 1) == 0 || w.planned.schedule.passes[i].sm_side);
     release(&w);
 }
 
@@ -236,8 +198,8 @@ static void test_collected_metrics_are_no_witnesses(void **state)
     (void)state;
     char *names[] = {(char *)INSTRUCTIONS, (char *)THROUGHPUT, (char *)TIME};
     witnessed w = witness_names(names, 3);
-    assert_false(kprof_strlist_contains(&w.witnesses, INSTRUCTIONS));
-    assert_false(kprof_strlist_contains(&w.witnesses, TIME));
+    assert_false(kprof_strlist_contains(&w.planned.variants.witnesses, INSTRUCTIONS));
+    assert_false(kprof_strlist_contains(&w.planned.variants.witnesses, TIME));
     assert_nothing_moved(&w);
     release(&w);
 }
@@ -247,14 +209,12 @@ static void test_nothing_to_compare(void **state)
     (void)state;
     char *one_pass[] = {(char *)"dram__bytes.sum"};
     witnessed w = witness_names(one_pass, 1);
-    assert_int_equal(w.witnesses.count, 0);
-    assert_int_equal(w.image.size, w.plain.size);
-    assert_memory_equal(w.image.data, w.plain.data, w.plain.size);
-    assert_int_equal(w.cheap.size, w.plain.size);
-    assert_memory_equal(w.cheap.data, w.plain.data, w.plain.size);
+    assert_int_equal(w.planned.variants.witnesses.count, 0);
+    assert_int_equal(w.planned.variants.items[KPROF_IMAGE_WITNESSED].size, 0);
+    assert_nothing_moved(&w);
     release(&w);
     w = witness_names(NULL, 0);
-    assert_int_equal(w.witnesses.count, 0);
+    assert_int_equal(w.planned.variants.witnesses.count, 0);
     release(&w);
 }
 

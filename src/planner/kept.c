@@ -1,0 +1,141 @@
+/* Keeps on disk what takes CUPTI long to tell: which names it can collect, and whole plans. */
+#include "planner/pack.h"
+
+#include "core/bytes.h"
+#include "core/cache.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* False where the library cannot be told from others: then nothing is kept. */
+static bool make_key(const kprof_host_question *question, kprof_strbuf *key)
+{
+    const kprof_host *host = question->host;
+    kprof_strbuf_printf(key, "%s\nplanner %s\n", question->what, KPROF_PLANNER_SOURCES);
+    if (!kprof_cupti_identify(key))
+        return false;
+    kprof_strbuf_printf(key, "%s\navailability %zu\n", host->chip, host->availability.size);
+    kprof_strbuf_append(key, host->availability.image, host->availability.size);
+    for (size_t i = 0; i < question->names->count; i++) {
+        const char *name = question->names->items[i];
+        kprof_strbuf_append(key, name, strlen(name) + 1); /* the NUL keeps names apart */
+    }
+    return !key->failed;
+}
+
+bool kprof_host_recall(const kprof_host_question *question, kprof_strbuf *out)
+{
+    kprof_strbuf key = KPROF_STRBUF_INIT;
+    bool found = make_key(question, &key) && kprof_cache_get(&key, out);
+    kprof_strbuf_free(&key);
+    return found;
+}
+
+void kprof_host_keep(const kprof_host_question *question, const void *answer, size_t size)
+{
+    kprof_strbuf key = KPROF_STRBUF_INIT;
+    if (make_key(question, &key))
+        kprof_cache_put(&key, answer, size);
+    kprof_strbuf_free(&key);
+}
+
+/* Bytes that a plan is written to, or else is read from. */
+typedef struct codec {
+    kprof_strbuf *out;
+    kprof_bytes *in; /* NULL: it is written */
+} codec;
+
+/* Write an array and return it; or allocate and read one, NULL after a failure, which `in` remembers. */
+static void *transfer_array(const codec *c, void *items, size_t *count, size_t size)
+{
+    if (!c->in) {
+        kprof_put_u64(c->out, *count);
+        kprof_strbuf_append(c->out, items, *count * size);
+        return items;
+    }
+    *count = kprof_get_u64(c->in);
+    c->in->failed = c->in->failed || *count > c->in->left / size;
+    const void *block = c->in->failed ? NULL : kprof_get_block(c->in, *count * size);
+    items = block ? malloc(*count * size + 1) : NULL;
+    c->in->failed = c->in->failed || !items;
+    return items ? memcpy(items, block, *count * size) : NULL;
+}
+
+static void transfer(const codec *c, kprof_planned *plan)
+{
+    kprof_strlist *lists[] = {&plan->collect, &plan->left_out, &plan->variants.witnesses, &plan->variants.proof};
+    kprof_schedule *schedule = &plan->schedule;
+    for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+        if (c->in)
+            kprof_get_strings(c->in, lists[i]);
+        else
+            kprof_put_strings(c->out, lists[i]);
+    }
+    for (size_t i = 0; i < KPROF_IMAGES; i++) {
+        kprof_config_image *image = &plan->variants.items[i];
+        image->data = transfer_array(c, image->data, &image->size, 1);
+    }
+    size_t patched = schedule->metric_count;
+    schedule->passes = transfer_array(c, schedule->passes, &schedule->pass_count, sizeof(*schedule->passes));
+    schedule->last_passes = transfer_array(c, schedule->last_passes, &schedule->metric_count, sizeof(uint32_t));
+    schedule->patched = transfer_array(c, schedule->patched, &patched, sizeof(uint32_t));
+    if (c->in && !c->in->failed)
+        schedule->metrics = calloc(schedule->metric_count + 1, sizeof(*schedule->metrics));
+    if (c->in)
+        c->in->failed = c->in->failed || !schedule->metrics || patched != schedule->metric_count;
+    for (size_t i = 0; i < schedule->metric_count && schedule->metrics; i++) {
+        kprof_pass_list *passes = &schedule->metrics[i];
+        passes->items = transfer_array(c, passes->items, &passes->count, sizeof(*passes->items));
+    }
+}
+
+void kprof_planned_keep(const kprof_host_question *question, kprof_planned *plan)
+{
+    kprof_strbuf out = KPROF_STRBUF_INIT;
+    transfer(&(codec){&out, NULL}, plan);
+    if (!out.failed)
+        kprof_host_keep(question, out.data, out.length);
+    kprof_strbuf_free(&out);
+}
+
+/* Do the parts of a plan that was read belong together? Then fill in what follows from others. */
+static bool complete(kprof_planned *plan)
+{
+    const kprof_schedule *schedule = &plan->schedule;
+    const kprof_strlist *witnesses = &plan->variants.witnesses, *proof = &plan->variants.proof;
+    bool is_good =
+        witnesses->count <= KPROF_MAX_WITNESSES && schedule->metric_count == plan->collect.count + witnesses->count;
+    for (size_t i = 0; i < schedule->metric_count && is_good; i++) {
+        for (size_t k = 0; k < schedule->metrics[i].count; k++)
+            is_good = is_good && schedule->metrics[i].items[k] < schedule->pass_count;
+    }
+    for (unsigned bits = 0; bits < KPROF_IMAGES; bits++) {
+        kprof_config_image *image = &plan->variants.items[bits];
+        bool is_there = schedule->pass_count > 0 && (!(bits & KPROF_IMAGE_PROVED) || proof->count > 0) &&
+                        (!(bits & KPROF_IMAGE_WITNESSED) || witnesses->count > 0);
+        is_good = is_good && (image->size > 0) == is_there;
+        image->pass_count = is_there ? schedule->pass_count + ((bits & KPROF_IMAGE_PROVED) != 0) : 0;
+    }
+    return is_good;
+}
+
+bool kprof_planned_decode(kprof_bytes *in, kprof_planned *out)
+{
+    *out = (kprof_planned){0};
+    transfer(&(codec){NULL, in}, out);
+    if (!in->failed && in->left == 0 && complete(out))
+        return true;
+    kprof_planned_free(out);
+    return false;
+}
+
+/* The cache returns only the bytes that were put there: CUPTI crashes on bytes that are no image. */
+bool kprof_planned_recall(const kprof_host_question *question, kprof_planned *out)
+{
+    kprof_strbuf kept = KPROF_STRBUF_INIT;
+    bool found = kprof_host_recall(question, &kept);
+    kprof_bytes in = {(const uint8_t *)kept.data, kept.length, false};
+    found = found && kprof_planned_decode(&in, out);
+    kprof_strbuf_free(&kept);
+    return found;
+}
