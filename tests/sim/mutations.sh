@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Break the engine in one way after the other, and see whether random programs or other tests find out. Run by hand,
-# after a change of the engine, of the simulated machine or of random programs; it takes a quarter of an hour and is no part of
-# CI.
+# after a change of the engine, of the simulated machine or of random programs; it takes a quarter of an hour and is no
+# part of CI.
 #
 # usage: tests/sim/mutations.sh [NAME...]     all mutations, or those of these names
 #
