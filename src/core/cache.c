@@ -24,17 +24,13 @@ typedef struct entry_header {
 } entry_header;
 
 /* FNV-1a, 64 bits: tells accidents, not attacks; the folder is the user's own. */
-static uint64_t hash(uint64_t seed, const void *data, size_t size)
+static uint64_t hash(const void *data, size_t size)
 {
+    uint64_t value = UINT64_C(0xcbf29ce484222325);
     const unsigned char *bytes = data;
     for (size_t i = 0; i < size; i++)
-        seed = (seed ^ bytes[i]) * UINT64_C(0x100000001b3);
-    return seed;
-}
-
-static uint64_t hash_start(const void *data, size_t size)
-{
-    return hash(UINT64_C(0xcbf29ce484222325), data, size);
+        value = (value ^ bytes[i]) * UINT64_C(0x100000001b3);
+    return value;
 }
 
 static bool make_folder(char *path, size_t size)
@@ -62,7 +58,7 @@ static bool entry_path(const kprof_strbuf *key, char *path, size_t size)
     char folder[PATH_MAX];
     if (key->failed || !make_folder(folder, sizeof folder))
         return false;
-    int length = snprintf(path, size, "%s/%016llx", folder, (unsigned long long)hash_start(key->data, key->length));
+    int length = snprintf(path, size, "%s/%016llx", folder, (unsigned long long)hash(key->data, key->length));
     return length > 0 && (size_t)length < size;
 }
 
@@ -99,8 +95,7 @@ static bool unpack(const kprof_strbuf *file, const kprof_strbuf *key, kprof_strb
         return false;
     memcpy(&checksum, file->data + file->length - sizeof checksum, sizeof checksum);
     const char *stored_key = file->data + sizeof header;
-    if (checksum != hash_start(file->data, file->length - sizeof checksum) ||
-        memcmp(stored_key, key->data, key->length) != 0)
+    if (checksum != hash(file->data, file->length - sizeof checksum) || memcmp(stored_key, key->data, key->length) != 0)
         return false;
     kprof_strbuf_append(out, stored_key + key->length, header.data_size);
     return !out->failed;
@@ -176,18 +171,6 @@ bool kprof_cache_get(const kprof_strbuf *key, kprof_strbuf *out)
     return found;
 }
 
-static bool write_all(int fd, const char *data, size_t size)
-{
-    while (size > 0) {
-        ssize_t n = write(fd, data, size);
-        if (n <= 0)
-            return false;
-        data += n;
-        size -= (size_t)n;
-    }
-    return true;
-}
-
 void kprof_cache_put(const kprof_strbuf *key, const void *data, size_t size)
 {
     char path[PATH_MAX], draft[PATH_MAX + 16];
@@ -198,12 +181,17 @@ void kprof_cache_put(const kprof_strbuf *key, const void *data, size_t size)
     kprof_strbuf_append(&file, &header, sizeof header);
     kprof_strbuf_append(&file, key->data, key->length);
     kprof_strbuf_append(&file, data, size);
-    uint64_t checksum = file.failed ? 0 : hash_start(file.data, file.length);
+    uint64_t checksum = file.failed ? 0 : hash(file.data, file.length);
     kprof_strbuf_append(&file, &checksum, sizeof checksum);
     snprintf(draft, sizeof draft, "%s" DRAFT_ENDING, path);
     int fd = file.failed ? -1 : mkostemp(draft, O_CLOEXEC);
     if (fd >= 0) {
-        bool written = write_all(fd, file.data, file.length);
+        bool written = true;
+        for (size_t at = 0; at < file.length && written;) {
+            ssize_t n = write(fd, file.data + at, file.length - at);
+            written = n > 0;
+            at += written ? (size_t)n : 0;
+        }
         if (close(fd) != 0 || !written || rename(draft, path) != 0)
             unlink(draft);
         *strrchr(path, '/') = '\0';

@@ -67,12 +67,6 @@ static void decode_passes(kprof_bytes *in, size_t count, uint32_t **passes)
         (*passes)[i] = kprof_get_u32(in);
 }
 
-static void encode_image(const kprof_chip_image *image, kprof_strbuf *out)
-{
-    kprof_put_u64(out, image->size);
-    kprof_strbuf_append(out, image->data, image->size);
-}
-
 static void decode_image(kprof_bytes *in, kprof_chip_image *image)
 {
     uint64_t size = kprof_get_u64(in);
@@ -99,8 +93,10 @@ static void encode_chip(const kprof_chip_metrics *chip, kprof_strbuf *out)
     for (size_t i = 0; i < KPROF_MAX_WITNESSES; i++)
         kprof_put_u64(out, chip->witness_passes[i]);
     kprof_put_strings(out, &chip->proof);
-    for (size_t i = 0; i < KPROF_IMAGES; i++)
-        encode_image(&chip->images[i], out);
+    for (size_t i = 0; i < KPROF_IMAGES; i++) {
+        kprof_put_u64(out, chip->images[i].size);
+        kprof_strbuf_append(out, chip->images[i].data, chip->images[i].size);
+    }
 }
 
 static void decode_chip(kprof_bytes *in, kprof_chip_metrics *chip)

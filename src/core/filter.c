@@ -72,15 +72,6 @@ static char *name_to_match(const kprof_filter *filter, const char *mangled)
     return function;
 }
 
-static bool match_regex(const kprof_filter *filter, const char *name)
-{
-    kprof_regex_result match = kprof_regex_match(filter->regex, name);
-    if (match == KPROF_REGEX_TOO_LONG)
-        kprof_log(KPROF_LOG_WARNING,
-                  "-k: the pattern took too long on \"%.200s\", which counts as no match; simplify repetitions", name);
-    return match == KPROF_REGEX_YES;
-}
-
 bool kprof_filter_match_name(const kprof_filter *filter, const char *mangled)
 {
     if (!filter->spec.kernel)
@@ -88,9 +79,16 @@ bool kprof_filter_match_name(const kprof_filter *filter, const char *mangled)
     char *name = name_to_match(filter, mangled);
     if (!name)
         return false;
-    bool matches = filter->regex ? match_regex(filter, name) : strcmp(name, filter->spec.kernel) == 0;
+    kprof_regex_result match;
+    if (filter->regex)
+        match = kprof_regex_match(filter->regex, name);
+    else
+        match = strcmp(name, filter->spec.kernel) == 0 ? KPROF_REGEX_YES : KPROF_REGEX_NO;
+    if (match == KPROF_REGEX_TOO_LONG)
+        kprof_log(KPROF_LOG_WARNING,
+                  "-k: the pattern took too long on \"%.200s\", which counts as no match; simplify repetitions", name);
     free(name);
-    return matches;
+    return match == KPROF_REGEX_YES;
 }
 
 bool kprof_filter_needs_nvtx(const kprof_filter *filter)
@@ -109,19 +107,13 @@ uint64_t kprof_filter_work(const kprof_filter *filter)
            (filter->nvtx ? kprof_nvtx_filter_work(filter->nvtx) : 0);
 }
 
-static bool device_selected(const kprof_filter *filter, unsigned device)
-{
-    uint64_t mask = filter->spec.device_mask;
-    return mask == 0 || (device < 64 && (mask >> device & 1));
-}
-
 bool kprof_filter_take_launch(kprof_filter *filter, bool matches, unsigned device)
 {
     const kprof_filter_spec *spec = &filter->spec;
     if (spec->launch_skip_before_match &&
         atomic_fetch_add_explicit(&filter->launches, 1, memory_order_relaxed) < spec->launch_skip_before_match)
         return false;
-    if (!matches || !device_selected(filter, device))
+    if (!matches || (spec->device_mask != 0 && (device >= 64 || !(spec->device_mask >> device & 1))))
         return false;
     uint64_t position = atomic_fetch_add_explicit(&filter->matching, 1, memory_order_relaxed);
     if (position < spec->launch_skip)

@@ -12,11 +12,6 @@ typedef struct mapping {
     char permissions[5]; /* "rw-s": shared, "rw-p": private */
 } mapping;
 
-static bool parse(const char *line, mapping *out)
-{
-    return sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s", &out->begin, &out->end, out->permissions) == 3;
-}
-
 bool kprof_mappings_shared(const void *address, size_t size_bytes)
 {
     FILE *file = fopen("/proc/thread-self/maps", "re");
@@ -26,7 +21,8 @@ bool kprof_mappings_shared(const void *address, size_t size_bytes)
     mapping m;
     bool found = !file, empty = true;
     while (!found && getline(&line, &capacity, file) > 0) {
-        found = !parse(line, &m) || (m.permissions[3] == 's' && m.begin < end && begin < m.end);
+        bool is_parsed = sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s", &m.begin, &m.end, m.permissions) == 3;
+        found = !is_parsed || (m.permissions[3] == 's' && m.begin < end && begin < m.end);
         empty = false;
     }
     free(line);

@@ -116,20 +116,14 @@ static size_t left_by_line(char *line, const char *root)
     return left_below_root(folder, strlen(root) + strlen(below), is_version_2 ? &version_2 : &version_1);
 }
 
-/* The mounted folder is itself a group of the process in a container, whatever the membership file says. */
-static size_t left_at_root(const char *root)
-{
-    char folder[PATH_MAX];
-    size_t left = left_in_group(root, &version_2);
-    int length = snprintf(folder, sizeof folder, "%s/memory", root);
-    size_t left_1 = length < (int)sizeof folder ? left_in_group(folder, &version_1) : SIZE_MAX;
-    return left < left_1 ? left : left_1;
-}
-
 size_t kprof_memory_left_in_groups_bytes(const char *membership, const char *root)
 {
-    char line[PATH_MAX + 256];
-    size_t least = left_at_root(root);
+    char line[PATH_MAX + 256], folder[PATH_MAX];
+    /* The mounted folder is itself a group of the process in a container, whatever the membership file says. */
+    size_t least = left_in_group(root, &version_2);
+    int length = snprintf(folder, sizeof folder, "%s/memory", root);
+    size_t left_1 = length < (int)sizeof folder ? left_in_group(folder, &version_1) : SIZE_MAX;
+    least = left_1 < least ? left_1 : least;
     FILE *file = fopen(membership, "re");
     while (file && fgets(line, sizeof line, file)) {
         size_t left = left_by_line(line, root);

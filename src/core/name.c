@@ -139,13 +139,6 @@ static const char *skip_group(const char *p, char *stack)
     return p;
 }
 
-static const char *skip_word(const char *p)
-{
-    while (is_word(*p))
-        p++;
-    return p;
-}
-
 /* Longest first, so that "<<=" is not taken for "<". */
 static const char *const operator_symbols[] = {
     "<=>", "<<=", ">>=", "->*", "()", "[]", "->", "<<", ">>", "<=", ">=", "==", "!=",
@@ -165,11 +158,6 @@ static const char *operator_end(const char *p, char *stack)
     while (*p && *p != '(')
         p = *p == '<' ? skip_group(p, stack) : p + 1;
     return p;
-}
-
-static bool is_operator(const char *p)
-{
-    return starts_with(p, "operator") && !is_word(p[strlen("operator")]) && p[strlen("operator")] != '\0';
 }
 
 /* A "::" behind a parameter list says that the function encloses a local name. Return that "::", or NULL. */
@@ -239,7 +227,9 @@ static bool scan_token(scan *s)
         start_component(s, *next == ':' ? next + 1 : next);
         return true;
     default:
-        s->p = is_word(*s->p) ? skip_word(s->p) : next;
+        do
+            s->p++;
+        while (is_word(s->p[-1]) && is_word(*s->p));
         return true;
     }
 }
@@ -247,9 +237,10 @@ static bool scan_token(scan *s)
 /* Leave the last component of the function's qualified name between begin and end. */
 static void find_base(scan *s)
 {
+    const size_t length = strlen("operator");
     bool more = true;
     while (more && *s->p) {
-        if (s->p == s->begin && is_operator(s->p))
+        if (s->p == s->begin && starts_with(s->p, "operator") && s->p[length] != '\0' && !is_word(s->p[length]))
             s->end = s->p = operator_end(s->p, s->stack);
         else
             more = scan_token(s);
@@ -272,26 +263,18 @@ static char *base_copy(const char *demangled)
     return s.end > s.begin ? strndup(s.begin, (size_t)(s.end - s.begin)) : strdup(demangled);
 }
 
-/* nvcc and clang name the host function of a kernel "__device_stub__" and the kernel's name. In the kernel's symbol an
- * underscore belongs to both. */
-static char *base_behind_stub(const char *name)
-{
-    const char *symbol = name + strlen(STUB_PREFIX) - 1;
-    char *demangled = kprof_demangle(symbol);
-    if (!demangled)
-        return NULL;
-    bool is_symbol = strcmp(demangled, symbol) != 0;
-    char *base = is_symbol ? base_copy(demangled) : strdup(symbol + 1);
-    free(demangled);
-    return base;
-}
-
 char *kprof_name_function_base(const char *demangled)
 {
     char *base = base_copy(demangled);
     if (!base || !starts_with(base, STUB_PREFIX) || strcmp(base, STUB_PREFIX) == 0)
         return base;
-    char *kernel = base_behind_stub(base);
+    /* nvcc and clang name the host function of a kernel "__device_stub__" and the kernel's name. In the kernel's symbol
+     * an underscore belongs to both. */
+    const char *symbol = base + strlen(STUB_PREFIX) - 1;
+    char *name = kprof_demangle(symbol), *kernel = NULL;
+    if (name)
+        kernel = strcmp(name, symbol) != 0 ? base_copy(name) : strdup(symbol + 1);
+    free(name);
     free(base);
     return kernel;
 }

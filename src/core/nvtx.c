@@ -293,14 +293,14 @@ static bool matches_stack(const expression *e, const stack *s)
     return memchr(found, true, s->depth) != NULL;
 }
 
-/* Is a range the first one pushed in its domain? */
-static bool is_first_of_domain(const kprof_nvtx_ranges *ranges, size_t at)
+/* Was any of the ranges from `begin` to before `end` pushed in the domain? */
+static bool has_pushed(const kprof_nvtx_ranges *ranges, size_t begin, size_t end, const char *domain)
 {
-    for (size_t i = 0; i < at; i++) {
-        if (!ranges->items[i].is_started && strcmp(ranges->items[i].domain, ranges->items[at].domain) == 0)
-            return false;
+    for (size_t i = begin; i < end; i++) {
+        if (!ranges->items[i].is_started && strcmp(ranges->items[i].domain, domain) == 0)
+            return true;
     }
-    return true;
+    return false;
 }
 
 static void collect_stack(const kprof_nvtx_ranges *ranges, const char *domain, stack *out)
@@ -322,7 +322,7 @@ static bool matches_pushed(const expression *e, const kprof_nvtx_ranges *ranges)
     stack s;
     for (size_t i = 0; i < ranges->count; i++) {
         const kprof_nvtx_range *range = &ranges->items[i];
-        if (range->is_started || !is_first_of_domain(ranges, i) || !matches_domain(e, range->domain))
+        if (range->is_started || has_pushed(ranges, 0, i, range->domain) || !matches_domain(e, range->domain))
             continue;
         collect_stack(ranges, range->domain, &s);
         if (matches_stack(e, &s))
@@ -401,23 +401,13 @@ static void begin_part(const char *domain, size_t begin, kprof_strbuf *out)
         put_name(domain, "@", out);
 }
 
-/* Is a range the last one pushed in its domain? */
-static bool is_last_of_domain(const kprof_nvtx_ranges *ranges, size_t at)
-{
-    for (size_t i = at + 1; i < ranges->count; i++) {
-        if (!ranges->items[i].is_started && strcmp(ranges->items[i].domain, ranges->items[at].domain) == 0)
-            return false;
-    }
-    return true;
-}
-
 void kprof_nvtx_put_text(const kprof_nvtx_ranges *ranges, kprof_strbuf *out)
 {
     size_t begin = out->length;
     stack s;
     for (size_t i = ranges->count; i-- > 0;) {
         const kprof_nvtx_range *range = &ranges->items[i];
-        if (range->is_started || !is_last_of_domain(ranges, i))
+        if (range->is_started || has_pushed(ranges, i + 1, ranges->count, range->domain))
             continue;
         begin_part(range->domain, begin, out);
         collect_stack(ranges, range->domain, &s);

@@ -35,16 +35,6 @@ const char *kprof_regex_pattern(const char *word)
     return strncmp(word, PREFIX, strlen(PREFIX)) == 0 ? word + strlen(PREFIX) : NULL;
 }
 
-static kprof_status fail_pattern(const char *option, const char *pattern, int code, size_t offset)
-{
-    char reason[256];
-    (void)pcre2_get_error_message(code, (PCRE2_UCHAR *)reason, sizeof reason);
-    size_t length = strlen(pattern);
-    offset = offset < length ? offset : length;
-    return kprof_fail(KPROF_USAGE, "%s: %s at character %zu of the pattern: %.*s <-- here %s", option, reason,
-                      offset + 1, (int)offset, pattern, pattern + offset);
-}
-
 kprof_status kprof_regex_new(const char *option, const char *pattern, kprof_regex **out)
 {
     int code = 0;
@@ -59,8 +49,13 @@ kprof_status kprof_regex_new(const char *option, const char *pattern, kprof_rege
     regex->code = pcre2_compile((PCRE2_SPTR)pattern, PCRE2_ZERO_TERMINATED,
                                 PCRE2_NEVER_BACKSLASH_C | PCRE2_AUTO_CALLOUT, &code, &offset, NULL);
     if (!regex->code) {
+        char reason[256];
         free(regex);
-        return fail_pattern(option, pattern, code, offset);
+        (void)pcre2_get_error_message(code, (PCRE2_UCHAR *)reason, sizeof reason);
+        size_t length = strlen(pattern);
+        offset = offset < length ? offset : length;
+        return kprof_fail(KPROF_USAGE, "%s: %s at character %zu of the pattern: %.*s <-- here %s", option, reason,
+                          offset + 1, (int)offset, pattern, pattern + offset);
     }
     *out = regex;
     return KPROF_OK;

@@ -84,17 +84,6 @@ static kprof_status check_unique(const kprof_json_place *place, const kprof_alia
     return status;
 }
 
-static kprof_status settle_origin(kprof_alias_file *file, const char *origin, bool is_foreign)
-{
-    for (size_t i = 0; i < file->count; i++) {
-        file->aliases[i].is_foreign = is_foreign;
-        file->aliases[i].origin = strdup(origin);
-        if (!file->aliases[i].origin)
-            return KPROF_NO_MEMORY;
-    }
-    return KPROF_OK;
-}
-
 kprof_status kprof_alias_file_read(const kprof_json_place *place, const cJSON *value, kprof_alias_file *out)
 {
     static const char *const keys[] = {"id", "name", "help", "foreign", "aliases", NULL};
@@ -120,8 +109,11 @@ kprof_status kprof_alias_file_read(const kprof_json_place *place, const cJSON *v
     out->count = list.count;
     if (status == KPROF_OK)
         status = check_unique(place, out);
-    if (status == KPROF_OK)
-        status = settle_origin(out, name, is_foreign);
+    for (size_t i = 0; i < out->count && status == KPROF_OK; i++) {
+        out->aliases[i].is_foreign = is_foreign;
+        out->aliases[i].origin = strdup(name);
+        status = out->aliases[i].origin ? KPROF_OK : KPROF_NO_MEMORY;
+    }
     free(name);
     free(help);
     return status;
@@ -172,25 +164,17 @@ kprof_alias_entry kprof_alias_describe(const kprof_alias *alias)
     };
 }
 
-/* Does `has` know every name of the choice? */
-static kprof_status try_choice(const kprof_choice *choice, const kprof_name_supply *supply, bool *taken)
-{
-    kprof_strlist names = KPROF_STRLIST_INIT;
-    kprof_status status = kprof_expr_names(choice->compiled, &names);
-    *taken = status == KPROF_OK;
-    for (size_t i = 0; i < names.count && *taken; i++)
-        *taken = supply->has(supply->user, names.items[i]);
-    kprof_strlist_free(&names);
-    return status;
-}
-
 static kprof_status choose(const kprof_alias *alias, const kprof_name_supply *supply, const kprof_choice **out)
 {
     kprof_status status = KPROF_OK;
     *out = NULL;
     for (size_t i = 0; i < alias->item.choice_count && status == KPROF_OK && !*out; i++) {
-        bool taken;
-        status = try_choice(&alias->item.choices[i], supply, &taken);
+        kprof_strlist names = KPROF_STRLIST_INIT;
+        status = kprof_expr_names(alias->item.choices[i].compiled, &names);
+        bool taken = status == KPROF_OK;
+        for (size_t k = 0; k < names.count && taken; k++)
+            taken = supply->has(supply->user, names.items[k]);
+        kprof_strlist_free(&names);
         if (taken)
             *out = &alias->item.choices[i];
     }

@@ -296,11 +296,11 @@ static kprof_status load_folder(kprof_catalog *catalog, const char *folder)
     return status;
 }
 
-static kprof_status check_sections(const kprof_catalog *catalog, const kprof_set_definition *set)
+static kprof_status check_sections(const kprof_catalog *catalog, const char *kind, const char *owner, char **sections)
 {
-    for (char **id = set->sections; *id; id++) {
+    for (char **id = sections; *id; id++) {
         if (kprof_catalog_find_section(catalog, *id) == catalog->section_count)
-            return kprof_fail(KPROF_BAD_METRICSET, "set %s: sections: there is no section \"%s\"", set->id, *id);
+            return kprof_fail(KPROF_BAD_METRICSET, "%s %s: sections: there is no section \"%s\"", kind, owner, *id);
     }
     return KPROF_OK;
 }
@@ -327,27 +327,20 @@ static kprof_status check_next(const kprof_catalog *catalog, const kprof_finding
                  : KPROF_OK;
 }
 
-static kprof_status check_unless(const kprof_catalog *catalog, const kprof_finding *finding)
+static kprof_status check_places(const kprof_catalog *catalog, const kprof_finding *finding)
 {
-    for (char *const *id = finding->unless; id && *id; id++) {
+    kprof_status status = check_sections(catalog, "finding", finding->id, finding->sections);
+    if (status == KPROF_OK)
+        status = check_next(catalog, finding);
+    for (char *const *id = finding->unless; id && *id && status == KPROF_OK; id++) {
         size_t i = 0;
         while (i < catalog->finding_count && strcmp(catalog->findings[i].id, *id) != 0)
             i++;
         if (i == catalog->finding_count)
-            return kprof_fail(KPROF_BAD_METRICSET, "finding %s: unless: there is no finding \"%s\"", finding->id, *id);
+            status =
+                kprof_fail(KPROF_BAD_METRICSET, "finding %s: unless: there is no finding \"%s\"", finding->id, *id);
     }
-    return KPROF_OK;
-}
-
-static kprof_status check_places(const kprof_catalog *catalog, const kprof_finding *finding)
-{
-    for (char **id = finding->sections; *id; id++) {
-        if (kprof_catalog_find_section(catalog, *id) == catalog->section_count)
-            return kprof_fail(KPROF_BAD_METRICSET, "finding %s: sections: there is no section \"%s\"", finding->id,
-                              *id);
-    }
-    kprof_status status = check_next(catalog, finding);
-    return status == KPROF_OK ? check_unless(catalog, finding) : status;
+    return status;
 }
 
 static int compare_ids(int order_a, const char *a, int order_b, const char *b)
@@ -383,7 +376,7 @@ kprof_status kprof_catalog_load(const kprof_strlist *folders, kprof_catalog **ou
     for (size_t i = 0; i < folders->count && status == KPROF_OK; i++)
         status = load_folder(catalog, folders->items[i]);
     for (size_t i = 0; i < catalog->set_count && status == KPROF_OK; i++)
-        status = check_sections(catalog, &catalog->sets[i]);
+        status = check_sections(catalog, "set", catalog->sets[i].id, catalog->sets[i].sections);
     for (size_t i = 0; i < catalog->finding_count && status == KPROF_OK; i++)
         status = check_places(catalog, &catalog->findings[i]);
     if (status != KPROF_OK) {

@@ -12,23 +12,17 @@ typedef struct text_field {
     char **out;
 } text_field;
 
-/* Names and labels are repeated, for cells and in tables as wide as the longest; helps are not. */
-static kprof_status check_label(const kprof_json_place *place, const text_field *field)
-{
-    kprof_json_place at = {place, field->key, 0};
-    if (!*field->out || strlen(*field->out) <= MAX_LABEL || strcmp(field->key, "help") == 0)
-        return KPROF_OK;
-    return kprof_json_fail(&at, "is longer than %d characters", MAX_LABEL);
-}
-
 static kprof_status read_texts(const kprof_json_place *place, const cJSON *value, const text_field *fields)
 {
     kprof_status status = KPROF_OK;
     for (; fields->key && status == KPROF_OK; fields++) {
         status = (fields->required ? kprof_json_require_string : kprof_json_get_string)(place, value, fields->key,
                                                                                         fields->out);
-        if (status == KPROF_OK)
-            status = check_label(place, fields);
+        /* Names and labels are repeated, for cells and in tables as wide as the longest; helps are not. */
+        kprof_json_place at = {place, fields->key, 0};
+        const char *text = *fields->out;
+        if (status == KPROF_OK && text && strlen(text) > MAX_LABEL && strcmp(fields->key, "help") != 0)
+            status = kprof_json_fail(&at, "is longer than %d characters", MAX_LABEL);
     }
     return status;
 }

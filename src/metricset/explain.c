@@ -149,24 +149,18 @@ static void add_place(explainer *by, const kprof_section *section, const kprof_i
         free_place(&place);
 }
 
-/* A derived value tells its own formula. */
-static void take_formula(explainer *by, const kprof_item *item)
-{
-    kprof_explanation *out = by->out;
-    out->kind = "derived";
-    by->is_complete = by->is_complete && copy_text(&out->unit, item->unit) && copy_text(&out->help, item->help) &&
-                      copy_text(&out->formula, item->expression) &&
-                      kprof_expr_names(item->compiled, &out->members) == KPROF_OK;
-}
-
 static void look_at(explainer *by, const kprof_section *section, const kprof_item *item, const char *column)
 {
     kprof_strlist names = KPROF_STRLIST_INIT;
     if (!item->name)
         return;
     bool is_shown = is_meant(by, item->name);
-    if (is_shown && item->expression && !by->out->kind)
-        take_formula(by, item);
+    if (is_shown && item->expression && !by->out->kind) { /* a derived value tells its own formula */
+        by->out->kind = "derived";
+        by->is_complete = by->is_complete && copy_text(&by->out->unit, item->unit) &&
+                          copy_text(&by->out->help, item->help) && copy_text(&by->out->formula, item->expression) &&
+                          kprof_expr_names(item->compiled, &by->out->members) == KPROF_OK;
+    }
     if (is_shown && !by->out->help)
         by->is_complete = by->is_complete && copy_text(&by->out->help, item->help);
     by->is_complete = by->is_complete && kprof_expr_names(item->compiled, &names) == KPROF_OK;
@@ -175,16 +169,6 @@ static void look_at(explainer *by, const kprof_section *section, const kprof_ite
     if (is_shown)
         add_place(by, section, item, column);
     kprof_strlist_free(&names);
-}
-
-static void look_through_tables(explainer *by, const kprof_section *section)
-{
-    for (size_t i = 0; i < section->table_count; i++) {
-        const kprof_table *table = &section->tables[i];
-        for (size_t k = 0; k < table->row_count * table->column_count; k++)
-            look_at(by, section, &table->rows[k / table->column_count].cells[k % table->column_count],
-                    table->column_labels[k % table->column_count]);
-    }
 }
 
 static void look_through_rooflines(explainer *by, const kprof_section *section)
@@ -204,19 +188,13 @@ static void look_through(explainer *by, const kprof_section *section)
 {
     for (size_t i = 0; i < section->item_count; i++)
         look_at(by, section, &section->items[i], NULL);
-    look_through_tables(by, section);
+    for (size_t i = 0; i < section->table_count; i++) {
+        const kprof_table *table = &section->tables[i];
+        for (size_t k = 0; k < table->row_count * table->column_count; k++)
+            look_at(by, section, &table->rows[k / table->column_count].cells[k % table->column_count],
+                    table->column_labels[k % table->column_count]);
+    }
     look_through_rooflines(by, section);
-}
-
-/* Without a chip, sections are as their first choices make them. */
-static kprof_status resolve_section(const explainer *by, size_t index, kprof_section *out)
-{
-    const kprof_section_definition *definition = &by->catalog->sections[index];
-    const kprof_supply supply = {by->host, NULL};
-    kprof_strlist collect = KPROF_STRLIST_INIT;
-    kprof_status status = kprof_section_resolve(definition, by->host ? &supply : NULL, by->host ? &collect : NULL, out);
-    kprof_strlist_free(&collect);
-    return status;
 }
 
 static kprof_status check_sections(const explainer *by)
@@ -235,8 +213,13 @@ static kprof_status find_places(explainer *by)
 {
     kprof_status status = by->host ? check_sections(by) : KPROF_OK;
     for (size_t i = 0; i < by->catalog->section_count && status == KPROF_OK; i++) {
+        /* Without a chip, sections are as their first choices make them. */
+        const kprof_supply supply = {by->host, NULL};
+        kprof_strlist collect = KPROF_STRLIST_INIT;
         kprof_section section;
-        status = resolve_section(by, i, &section);
+        status = kprof_section_resolve(&by->catalog->sections[i], by->host ? &supply : NULL, by->host ? &collect : NULL,
+                                       &section);
+        kprof_strlist_free(&collect);
         if (status != KPROF_OK)
             return status;
         look_through(by, &section);
@@ -245,20 +228,14 @@ static kprof_status find_places(explainer *by)
     return by->is_complete ? status : KPROF_NO_MEMORY;
 }
 
-static bool is_in_set(const kprof_explanation *of, const kprof_set_definition *set)
-{
-    for (char **id = set->sections; *id; id++) {
-        if (kprof_strlist_contains(&of->sections, *id))
-            return true;
-    }
-    return false;
-}
-
 static kprof_status find_sets(explainer *by)
 {
     for (size_t i = 0; i < by->catalog->set_count; i++) {
         const kprof_set_definition *set = &by->catalog->sets[i];
-        if (is_in_set(by->out, set) && !kprof_strlist_add(&by->out->sets, set->id))
+        bool is_in_set = false;
+        for (char **id = set->sections; *id && !is_in_set; id++)
+            is_in_set = kprof_strlist_contains(&by->out->sections, *id);
+        if (is_in_set && !kprof_strlist_add(&by->out->sets, set->id))
             return KPROF_NO_MEMORY;
     }
     return KPROF_OK;
@@ -292,12 +269,6 @@ static kprof_status find_aliases(explainer *by)
     return by->is_complete ? status : KPROF_NO_MEMORY;
 }
 
-static const char *kind_of(kprof_metric_type type)
-{
-    static const char *const kinds[] = {"counter", "ratio", "throughput"};
-    return kinds[type];
-}
-
 static kprof_status find_members(explainer *by)
 {
     kprof_strbuf name = KPROF_STRBUF_INIT;
@@ -311,12 +282,13 @@ static kprof_status find_members(explainer *by)
 
 static kprof_status ask_chip(explainer *by)
 {
+    static const char *const kinds[] = {"counter", "ratio", "throughput"}; /* of kprof_metric_type */
     kprof_metric_info info;
     kprof_explanation *out = by->out;
     kprof_status status = kprof_host_metric_info(by->host, out->metric, &info);
     if (status != KPROF_OK)
         return status;
-    out->kind = kind_of(info.type);
+    out->kind = kinds[info.type];
     if (!copy_text(&out->unit, info.unit) || !copy_text(&out->description, info.description))
         status = KPROF_NO_MEMORY;
     if (status == KPROF_OK && info.type == KPROF_METRIC_THROUGHPUT)
@@ -382,14 +354,6 @@ static kprof_status settle_unknown(const explainer *by, const char *word)
         word);
 }
 
-static kprof_status explain_launch(const kprof_launch_metric *row, kprof_explanation *out)
-{
-    out->kind = "launch";
-    out->has_passes = true;
-    return copy_text(&out->unit, row->unit) && copy_text(&out->description, row->description) ? KPROF_OK
-                                                                                              : KPROF_NO_MEMORY;
-}
-
 /* out->metric is set. */
 static kprof_status explain_metric(explainer *by, const char *word)
 {
@@ -399,8 +363,12 @@ static kprof_status explain_metric(explainer *by, const char *word)
     by->is_base = out->metric[kprof_metric_base_length(out->metric)] == '\0' && !launch && !out->formula &&
                   strncmp(out->metric, "derived__", 9) != 0;
     kprof_status status = split_name(out) ? KPROF_OK : KPROF_NO_MEMORY;
-    if (status == KPROF_OK && launch)
-        status = explain_launch(launch, out);
+    if (status == KPROF_OK && launch) {
+        out->kind = "launch";
+        out->has_passes = true;
+        if (!copy_text(&out->unit, launch->unit) || !copy_text(&out->description, launch->description))
+            status = KPROF_NO_MEMORY;
+    }
     if (status == KPROF_OK && is_of_chip)
         status = ask_chip(by);
     if (status == KPROF_OK)

@@ -99,15 +99,6 @@ kprof_status kprof_json_parse(const kprof_json_place *place, const char *text, s
     return KPROF_OK;
 }
 
-static bool is_known(const char *key, const char *const *keys)
-{
-    for (; *keys; keys++) {
-        if (strcmp(key, *keys) == 0)
-            return true;
-    }
-    return false;
-}
-
 kprof_status kprof_json_check_object(const kprof_json_place *place, const cJSON *value, const char *const *keys)
 {
     if (!cJSON_IsObject(value))
@@ -116,10 +107,11 @@ kprof_status kprof_json_check_object(const kprof_json_place *place, const cJSON 
     cJSON_ArrayForEach(member, value)
     {
         kprof_json_place at = {place, member->string, 0};
-        if (!is_known(member->string, keys)) {
-            size_t count = 0;
-            while (keys[count])
-                count++;
+        bool is_known = false;
+        size_t count = 0;
+        for (; keys[count]; count++)
+            is_known = is_known || strcmp(member->string, keys[count]) == 0;
+        if (!is_known) {
             const char *nearest = kprof_nearest(member->string, keys, count);
             return kprof_json_fail(&at, "is not a key that is known here%s%s%s", nearest ? "; did you mean \"" : "",
                                    nearest ? nearest : "", nearest ? "\"?" : "");

@@ -165,21 +165,14 @@ static kprof_status note_meaning(const kprof_alias *alias, const kprof_item *ite
     return status;
 }
 
-static bool is_computed(const kprof_plan *plan, const char *name)
-{
-    for (size_t i = 0; i < plan->computed_count; i++) {
-        if (strcmp(plan->computed[i].name, name) == 0)
-            return true;
-    }
-    return false;
-}
-
 /* A value that is computed is shown instead of what it is computed from. */
 static kprof_status add_computed(kprof_alias_meaning *meaning, kprof_plan *out)
 {
     kprof_status status = KPROF_OK;
-    if (is_computed(out, meaning->item.name))
-        return KPROF_OK;
+    for (size_t i = 0; i < out->computed_count; i++) {
+        if (strcmp(out->computed[i].name, meaning->item.name) == 0)
+            return KPROF_OK;
+    }
     kprof_item *items = realloc(out->computed, (out->computed_count + 1) * sizeof *items);
     if (!items)
         return KPROF_NO_MEMORY;
@@ -256,30 +249,8 @@ static kprof_status select_metrics(const kprof_catalog *catalog, const kprof_str
     return result;
 }
 
-static bool lacks_operand(const kprof_plan *plan, const kprof_item *item)
-{
-    kprof_strlist names = KPROF_STRLIST_INIT;
-    bool lacks = kprof_expr_names(item->compiled, &names) != KPROF_OK;
-    for (size_t i = 0; i < names.count && !lacks; i++)
-        lacks = kprof_strlist_contains(&plan->left_out, names.items[i]);
-    kprof_strlist_free(&names);
-    return lacks;
-}
-
-static void drop_computed(kprof_plan *plan)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < plan->computed_count; i++) {
-        if (lacks_operand(plan, &plan->computed[i]))
-            kprof_item_clear(&plan->computed[i]);
-        else
-            plan->computed[count++] = plan->computed[i];
-    }
-    plan->computed_count = count;
-}
-
-/* A name that was asked for is not shown when it is not collected. */
-static void drop_shown(kprof_plan *plan)
+/* A name that was asked for is not shown when it, or what it is computed from, is not collected. */
+static void drop_left_out(kprof_plan *plan)
 {
     size_t count = 0;
     for (size_t i = 0; i < plan->shown.count; i++) {
@@ -289,6 +260,19 @@ static void drop_shown(kprof_plan *plan)
             plan->shown.items[count++] = plan->shown.items[i];
     }
     plan->shown.count = count;
+    count = 0;
+    for (size_t i = 0; i < plan->computed_count; i++) {
+        kprof_strlist names = KPROF_STRLIST_INIT;
+        bool lacks = kprof_expr_names(plan->computed[i].compiled, &names) != KPROF_OK;
+        for (size_t k = 0; k < names.count && !lacks; k++)
+            lacks = kprof_strlist_contains(&plan->left_out, names.items[k]);
+        kprof_strlist_free(&names);
+        if (lacks)
+            kprof_item_clear(&plan->computed[i]);
+        else
+            plan->computed[count++] = plan->computed[i];
+    }
+    plan->computed_count = count;
 }
 
 static kprof_status fail_limits(const kprof_limits *limits, const kprof_plan *plan)
@@ -324,10 +308,8 @@ static kprof_status plan_passes(const kprof_selection *selection, const kprof_st
     out->pass_count = out->schedule.pass_count;
     if (status == KPROF_OK && out->collect.count == 0 && out->left_out.count > 0)
         status = fail_limits(&selection->limits, out);
-    if (status == KPROF_OK) {
-        drop_shown(out);
-        drop_computed(out);
-    }
+    if (status == KPROF_OK)
+        drop_left_out(out);
     return status;
 }
 

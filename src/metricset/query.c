@@ -33,16 +33,6 @@ static kprof_status visit_base(kprof_host *host, const kprof_query *query, const
     return status;
 }
 
-static kprof_status list_everything(kprof_host *host, kprof_strlist *out)
-{
-    kprof_status status = kprof_all_base_metrics(host, out);
-    for (const kprof_launch_metric *metric = kprof_launch_metrics; status == KPROF_OK && metric->name; metric++) {
-        if (!kprof_strlist_add(out, metric->name))
-            status = KPROF_NO_MEMORY;
-    }
-    return status;
-}
-
 /* Names that a word of --metrics is to be looked up for, and where to. */
 typedef struct lookup {
     kprof_host *host;
@@ -119,7 +109,9 @@ kprof_status kprof_query_metrics(kprof_host *host, const kprof_query *query)
     bool narrowed = query->names && query->names->count > 0;
     if (query->mode == KPROF_QUERY_SUFFIX && !narrowed)
         return kprof_fail(KPROF_USAGE, "--query-metrics-mode suffix needs --metrics with the base names to list");
-    kprof_status status = list_everything(host, &all);
+    kprof_status status = kprof_all_base_metrics(host, &all);
+    for (const kprof_launch_metric *metric = kprof_launch_metrics; status == KPROF_OK && metric->name; metric++)
+        status = kprof_strlist_add(&all, metric->name) ? KPROF_OK : KPROF_NO_MEMORY;
     const lookup at = {host, query, &all, &named};
     for (size_t i = 0; narrowed && i < query->names->count && status == KPROF_OK; i++)
         status = add_named(&at, query->names->items[i]);

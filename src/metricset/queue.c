@@ -37,26 +37,6 @@ static int compare_sections(const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
-static kprof_status add_headers(header *headers, size_t count, kprof_host *host, kprof_strlist *queue)
-{
-    kprof_status status = KPROF_OK;
-    if (count > 0)
-        qsort(headers, count, sizeof(*headers), compare_headers);
-    for (size_t i = 0; i < count && status == KPROF_OK; i++)
-        status = kprof_item_collect(headers[i].item, host, queue);
-    return status;
-}
-
-/* Append what a section has beside the values below its heading: its tables and rooflines. */
-static kprof_status add_body(const kprof_section_definition *definition, kprof_host *host, kprof_strlist *queue)
-{
-    kprof_supply supply = {host, NULL};
-    kprof_section section;
-    kprof_status status = kprof_section_resolve(definition, &supply, queue, &section);
-    kprof_section_free(&section);
-    return status;
-}
-
 /* Sections and headers that are wanted. */
 typedef struct wanted_parts {
     const kprof_section_definition **sections;
@@ -87,24 +67,25 @@ static kprof_status list_parts(const kprof_queue_sources *from, wanted_parts *ou
     return KPROF_OK;
 }
 
-static kprof_status add_parts(const wanted_parts *parts, kprof_host *host, kprof_strlist *queue)
-{
-    kprof_status status = add_headers(parts->headers, parts->header_count, host, queue);
-    if (parts->section_count > 0)
-        qsort(parts->sections, parts->section_count, sizeof(*parts->sections), compare_sections);
-    for (size_t i = 0; i < parts->section_count && status == KPROF_OK; i++)
-        status = add_body(parts->sections[i], host, queue);
-    return status;
-}
-
 kprof_status kprof_queue_fill(const kprof_queue_sources *from, kprof_host *host, kprof_strlist *out)
 {
     wanted_parts parts = {0};
     kprof_status status = list_parts(from, &parts);
     for (size_t i = 0; i < from->first->count && status == KPROF_OK; i++)
         status = kprof_strlist_add(out, from->first->items[i]) ? KPROF_OK : KPROF_NO_MEMORY;
-    if (status == KPROF_OK)
-        status = add_parts(&parts, host, out);
+    if (parts.header_count > 0)
+        qsort(parts.headers, parts.header_count, sizeof(*parts.headers), compare_headers);
+    for (size_t i = 0; i < parts.header_count && status == KPROF_OK; i++)
+        status = kprof_item_collect(parts.headers[i].item, host, out);
+    if (parts.section_count > 0)
+        qsort(parts.sections, parts.section_count, sizeof(*parts.sections), compare_sections);
+    for (size_t i = 0; i < parts.section_count && status == KPROF_OK; i++) {
+        /* Append what a section has beside the values below its heading: its tables and rooflines. */
+        kprof_supply supply = {host, NULL};
+        kprof_section section;
+        status = kprof_section_resolve(parts.sections[i], &supply, out, &section);
+        kprof_section_free(&section);
+    }
     free(parts.sections);
     free(parts.headers);
     return status;

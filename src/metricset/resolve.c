@@ -155,17 +155,6 @@ static kprof_table_row *begin_row(kprof_table *table)
     return row->cells ? row : NULL;
 }
 
-/* Free the room of a last row that was left out or failed. */
-static void abandon_row(kprof_table *table)
-{
-    kprof_table_row *row = &table->rows[table->row_count];
-    for (size_t i = 0; row->cells && i < table->column_count; i++)
-        kprof_item_clear(&row->cells[i]);
-    free(row->cells);
-    free(row->label);
-    *row = (kprof_table_row){NULL, NULL};
-}
-
 static kprof_status resolve_rows(const resolver *r, const kprof_table_definition *from, kprof_table *out)
 {
     for (size_t i = 0; i < from->row_count; i++) {
@@ -251,19 +240,6 @@ static kprof_status add_breakdown_row(const resolver *r, const kprof_table_defin
     return status;
 }
 
-/* The parts of a throughput, if any of them is collected. */
-static kprof_status add_breakdown_rows(const resolver *r, const kprof_table_definition *from,
-                                       const kprof_strlist *members, kprof_table *out)
-{
-    bool found = false;
-    for (size_t i = 0; i < members->count && !found; i++)
-        found = is_to_collect(from, members->items[i]) && is_available(r, members->items[i]);
-    kprof_status status = KPROF_OK;
-    for (size_t i = 0; i < members->count && found && status == KPROF_OK; i++)
-        status = add_breakdown_row(r, from, members->items[i], out);
-    return status;
-}
-
 static kprof_status list_breakdowns(const resolver *r, const kprof_table_definition *from, kprof_strlist *out)
 {
     kprof_status status = KPROF_OK;
@@ -280,10 +256,21 @@ static kprof_status fill_rows(const resolver *r, const kprof_table_definition *f
         out->rows = calloc(from->row_count + members.count + 1, sizeof(*out->rows));
         status = out->rows ? resolve_rows(r, from, out) : KPROF_NO_MEMORY;
     }
-    if (status == KPROF_OK)
-        status = add_breakdown_rows(r, from, &members, out);
-    if (out->rows)
-        abandon_row(out);
+    /* The parts of a throughput, if any of them is collected. */
+    bool found = false;
+    for (size_t i = 0; i < members.count && status == KPROF_OK && !found; i++)
+        found = is_to_collect(from, members.items[i]) && is_available(r, members.items[i]);
+    for (size_t i = 0; i < members.count && found && status == KPROF_OK; i++)
+        status = add_breakdown_row(r, from, members.items[i], out);
+    /* Free the room of a last row that was left out or failed. */
+    kprof_table_row *row = out->rows ? &out->rows[out->row_count] : NULL;
+    for (size_t i = 0; row && row->cells && i < out->column_count; i++)
+        kprof_item_clear(&row->cells[i]);
+    if (row) {
+        free(row->cells);
+        free(row->label);
+        *row = (kprof_table_row){NULL, NULL};
+    }
     kprof_strlist_free(&members);
     return status;
 }
@@ -350,16 +337,6 @@ static kprof_status resolve_roofline(const resolver *r, const kprof_roofline_def
     return status;
 }
 
-/* Take back the last table when nothing of it is left. */
-static void drop_empty_table(kprof_section *section)
-{
-    kprof_table *table = &section->tables[section->table_count - 1];
-    if (table->row_count > 0)
-        return;
-    kprof_table_clear(table);
-    section->table_count--;
-}
-
 static kprof_status resolve_bodies(const resolver *r, const kprof_section_definition *from, kprof_section *out)
 {
     kprof_status status = resolve_items(r, from, out);
@@ -368,8 +345,12 @@ static kprof_status resolve_bodies(const resolver *r, const kprof_section_defini
     if (!out->tables || !out->rooflines)
         return KPROF_NO_MEMORY;
     for (size_t i = 0; i < from->table_count && status == KPROF_OK; i++) {
-        status = resolve_table(r, &from->tables[i], &out->tables[out->table_count++]);
-        drop_empty_table(out);
+        kprof_table *table = &out->tables[out->table_count];
+        status = resolve_table(r, &from->tables[i], table);
+        if (table->row_count > 0)
+            out->table_count++;
+        else
+            kprof_table_clear(table);
     }
     for (size_t i = 0; i < from->roofline_count && status == KPROF_OK; i++)
         status = resolve_roofline(r, &from->rooflines[i], out);

@@ -25,16 +25,6 @@ static cJSON *put_item(const kprof_item *item)
     return json;
 }
 
-static cJSON *put_row(const kprof_table_row *row, size_t column_count)
-{
-    cJSON *json = cJSON_CreateObject();
-    cJSON_AddStringToObject(json, "label", row->label);
-    cJSON *cells = cJSON_AddArrayToObject(json, "cells");
-    for (size_t i = 0; i < column_count; i++)
-        cJSON_AddItemToArray(cells, put_item(&row->cells[i]));
-    return json;
-}
-
 static cJSON *put_table(const kprof_table *table)
 {
     cJSON *json = cJSON_CreateObject();
@@ -45,8 +35,14 @@ static cJSON *put_table(const kprof_table *table)
     for (size_t i = 0; i < table->column_count; i++)
         cJSON_AddItemToArray(columns, cJSON_CreateString(table->column_labels[i]));
     cJSON *rows = cJSON_AddArrayToObject(json, "rows");
-    for (size_t i = 0; i < table->row_count; i++)
-        cJSON_AddItemToArray(rows, put_row(&table->rows[i], table->column_count));
+    for (size_t i = 0; i < table->row_count; i++) {
+        cJSON *row = cJSON_CreateObject();
+        cJSON_AddStringToObject(row, "label", table->rows[i].label);
+        cJSON *cells = cJSON_AddArrayToObject(row, "cells");
+        for (size_t k = 0; k < table->column_count; k++)
+            cJSON_AddItemToArray(cells, put_item(&table->rows[i].cells[k]));
+        cJSON_AddItemToArray(rows, row);
+    }
     return json;
 }
 

@@ -29,33 +29,22 @@ static size_t count_dots(const char *text)
     return count;
 }
 
-static size_t shortest_level(const kprof_strlist *suffixes)
-{
-    size_t level = suffixes->count ? count_dots(suffixes->items[0]) : 0;
-    for (size_t i = 1; i < suffixes->count; i++) {
-        size_t dots = count_dots(suffixes->items[i]);
-        level = dots < level ? dots : level;
-    }
-    return level;
-}
-
-static kprof_status add_joined(kprof_strlist *out, const char *base, const char *suffix)
-{
-    kprof_strbuf name = KPROF_STRBUF_INIT;
-    kprof_strbuf_printf(&name, "%s.%s", base, suffix);
-    bool added = !name.failed && kprof_strlist_add(out, name.data);
-    kprof_strbuf_free(&name);
-    return added ? KPROF_OK : KPROF_NO_MEMORY;
-}
-
 kprof_status kprof_full_names(kprof_host *host, const char *base, bool first_level, kprof_strlist *out)
 {
     kprof_strlist suffixes = KPROF_STRLIST_INIT;
     kprof_status status = kprof_host_submetrics(host, base, &suffixes);
-    size_t level = shortest_level(&suffixes);
+    size_t level = SIZE_MAX;
+    for (size_t i = 0; i < suffixes.count; i++) {
+        size_t dots = count_dots(suffixes.items[i]);
+        level = dots < level ? dots : level;
+    }
     for (size_t i = 0; i < suffixes.count && status == KPROF_OK; i++) {
-        if (!first_level || count_dots(suffixes.items[i]) == level)
-            status = add_joined(out, base, suffixes.items[i]);
+        if (first_level && count_dots(suffixes.items[i]) != level)
+            continue;
+        kprof_strbuf name = KPROF_STRBUF_INIT;
+        kprof_strbuf_printf(&name, "%s.%s", base, suffixes.items[i]);
+        status = !name.failed && kprof_strlist_add(out, name.data) ? KPROF_OK : KPROF_NO_MEMORY;
+        kprof_strbuf_free(&name);
     }
     kprof_strlist_free(&suffixes);
     return status;
