@@ -11,7 +11,7 @@
 /* The source tells how each was measured: kernels of 60 us, driver 580.159.04 with CUDA 13.0. */
 const kprof_price_list kprof_prices = {
     .measured_on = "NVIDIA H200",
-    .source = "docs/internals.md, \"What things cost\"",
+    .source = "docs/planning.md, \"What things cost\"",
     .start_s = 0.5,
     .room_ms_per_mib = 0.55,
     .slow_pass_ms = 1.25, /* 0.05 of it when the pass is stopped */
