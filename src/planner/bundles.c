@@ -74,6 +74,8 @@ static kprof_status list_counters(kprof_packing *p, const kprof_config_image *im
 static kprof_status allocate(kprof_packing *p)
 {
     size_t count = p->names.count + 1;
+    if (!p->now.spots) /* there is no pass */
+        p->now.spots = calloc(count, sizeof(*p->now.spots));
     p->counters = calloc(count, sizeof(*p->counters));
     p->bundles = calloc(count, sizeof(*p->bundles));
     p->metrics = calloc(p->metric_count + 1, sizeof(*p->metrics));
@@ -83,8 +85,8 @@ static kprof_status allocate(kprof_packing *p)
     p->question = calloc(count + KPROF_MAX_GUESTS * KPROF_MAX_GUEST_COUNTERS, sizeof(*p->question));
     p->listed = calloc(count, sizeof(*p->listed));
     p->moves = calloc(count + p->most_passes, sizeof(*p->moves));
-    return p->counters && p->bundles && p->metrics && p->passes && p->before.spots && p->answers && p->question &&
-                   p->listed && p->moves
+    return p->now.spots && p->counters && p->bundles && p->metrics && p->passes && p->before.spots && p->answers &&
+                   p->question && p->listed && p->moves
                ? KPROF_OK
                : KPROF_NO_MEMORY;
 }
