@@ -116,15 +116,6 @@ kprof_status kprof_host_metric_info(kprof_host *host, const char *name, kprof_me
     return KPROF_OK;
 }
 
-void kprof_metric_info_free(kprof_metric_info *info)
-{
-    free(info->name);
-    free(info->description);
-    free(info->hw_unit);
-    free(info->unit);
-    *info = (kprof_metric_info){0};
-}
-
 /* One pass for each name. */
 kprof_status kprof_planner_make(kprof_host *host, const kprof_planner_wish *wish, kprof_planned *out)
 {

@@ -136,7 +136,12 @@ static void try_part(const char *path, unsigned how)
     const kprof_launch_range range = {1, 1000};
     FUZZ_CHECK(!(how & 8) || kprof_strlist_add(&sections, how & 16 ? "Occupancy" : "regex:e"));
     FUZZ_CHECK(!(how & 32) || kprof_strlist_add(&metrics, how & 64 ? "dram__bytes" : "regex:sum"));
-    const kprof_subset subset = {&filter, &range, how & 4 ? 1 : 0, &sections, &sets, &metrics};
+    const kprof_subset subset = {.filter = &filter,
+                                 .ranges = &range,
+                                 .range_count = how & 4 ? 1 : 0,
+                                 .sections = &sections,
+                                 .sections_of_set = &sets,
+                                 .metrics = &metrics};
     snprintf(name, sizeof name, "%s", fuzz_path("part.kprof"));
     FUZZ_CHECK(kprof_report_create(name, KPROF_CREATE_REPLACE, &run, &part) == KPROF_OK);
     kprof_status status = kprof_merge_new(part, &merge);
