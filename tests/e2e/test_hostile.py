@@ -444,6 +444,8 @@ class Bounds(Case):
         """What to keep of many of them is chosen in seconds; of 3,333 it took a minute."""
         if not can_profile():
             self.skipTest("no host library")
+        if is_sanitized():
+            self.skipTest("AddressSanitizer takes ten times as long")
         pattern = "regex:^(smsp|sm__|l1tex__[a-m]|lts__t_s).*[.]sum$"
         for limit in (["--max-passes", "10"], ["--budget", "10"]):
             with self.subTest(limit):
