@@ -131,8 +131,8 @@ void kprof_host_close(kprof_host *host)
         (void)host->nvpw->NVPW_MetricsEvaluator_Destroy(&evaluator);
     object_close(host, host->object);
     kprof_known_names_free(host->known_names);
-    kprof_strlist_free(&host->draft_names);
-    kprof_config_image_free(&host->draft);
+    for (size_t i = 0; i <= KPROF_METRIC_THROUGHPUT; i++)
+        kprof_strlist_free(&host->base_metrics[i]);
     free(host->scratch);
     free(host->chip);
     free(host);
@@ -143,11 +143,17 @@ const char *kprof_host_chip(const kprof_host *host)
     return host->chip;
 }
 
+/* An object is asked once: CUPTI appends its list to what the call before gave. */
 kprof_status kprof_host_base_metrics(kprof_host *host, kprof_metric_type type, kprof_strlist *out)
 {
+    kprof_strlist *known = &host->base_metrics[type];
     HOST_PARAMS(params, GetBaseMetrics, .pHostObject = host->object, .metricType = (CUpti_MetricType)type);
-    kprof_status status = HOST_CALL(host, "listing the metrics", GetBaseMetrics, params);
-    return status == KPROF_OK ? add_names(out, params.ppMetricNames, params.numMetrics) : status;
+    kprof_status status = KPROF_OK;
+    if (known->count == 0)
+        status = HOST_CALL(host, "listing the metrics", GetBaseMetrics, params);
+    if (status == KPROF_OK && known->count == 0)
+        status = add_names(known, params.ppMetricNames, params.numMetrics);
+    return status == KPROF_OK ? add_names(out, (const char *const *)known->items, known->count) : status;
 }
 
 typedef CUpti_Profiler_Host_GetMetricProperties_Params properties;
@@ -239,40 +245,11 @@ static kprof_status take_image(const kprof_host *host, CUpti_Profiler_Host_Objec
     return status == KPROF_OK ? count_passes(host, out) : status;
 }
 
-static bool copy_image(const kprof_config_image *image, kprof_config_image *out)
-{
-    *out = *image;
-    out->data = malloc(image->size ? image->size : 1);
-    if (!out->data)
-        return false;
-    memcpy(out->data, image->data, image->size);
-    return true;
-}
-
-static bool recall_draft(const kprof_host *host, const kprof_strlist *names, kprof_config_image *out)
-{
-    bool is_same = host->draft.data && host->draft_names.count == names->count;
-    for (size_t i = 0; i < names->count && is_same; i++)
-        is_same = strcmp(host->draft_names.items[i], names->items[i]) == 0;
-    return is_same && copy_image(&host->draft, out);
-}
-
-static void remember_draft(kprof_host *host, const kprof_strlist *names, const kprof_config_image *image)
-{
-    kprof_strlist_free(&host->draft_names);
-    kprof_config_image_free(&host->draft);
-    bool added = true;
-    for (size_t i = 0; i < names->count && added; i++)
-        added = kprof_strlist_add(&host->draft_names, names->items[i]);
-    if (added && !copy_image(image, &host->draft))
-        host->draft = (kprof_config_image){0};
-}
-
 kprof_status kprof_host_draft_image(kprof_host *host, const kprof_strlist *names, kprof_config_image *out)
 {
     CUpti_Profiler_Host_Object *object;
     *out = (kprof_config_image){0};
-    if (names->count == 0 || recall_draft(host, names, out))
+    if (names->count == 0)
         return KPROF_OK; /* nothing to collect takes no pass */
     kprof_status status = check_host(host, "opening the metrics", object_open(host, &object));
     if (status != KPROF_OK)
@@ -282,9 +259,7 @@ kprof_status kprof_host_draft_image(kprof_host *host, const kprof_strlist *names
     if (status == KPROF_OK)
         status = take_image(host, object, out);
     object_close(host, object);
-    if (status == KPROF_OK)
-        remember_draft(host, names, out);
-    else
+    if (status != KPROF_OK)
         kprof_config_image_free(out);
     return status;
 }

@@ -14,8 +14,7 @@ struct kprof_host {
     char *chip;
     kprof_availability availability; /* image NULL: the chip in general */
     void *known_names;               /* names.c: which names can be collected, as far as asked */
-    kprof_strlist draft_names; /* of the draft made last, for which CUPTI takes seconds where they are thousands */
-    kprof_config_image draft;  /* data NULL: none */
+    kprof_strlist base_metrics[KPROF_METRIC_THROUGHPUT + 1]; /* by type, once asked */
     const struct kprof_nvperf_api *nvpw;
     void *evaluator, *scratch; /* NVPW's metrics evaluator, made on first use, and its memory */
 };
