@@ -67,18 +67,13 @@ static bool tells_time(const kprof_chip_metrics *metrics)
     return false;
 }
 
-/* Figures: docs/data/range-gap.csv. */
-#define BEGINS_EARLY                                                                                                   \
-    "the range of the launch begins before its kernel, by 2 to 18 us on an H200, so its time is too long and shares "  \
-    "of elapsed time are too small"
-
 void kprof_deliver_all(uint32_t passes)
 {
     kprof_open_batch *batch = &kprof_engine.batch;
     bool is_early = !batch->automatic && tells_time(batch->metrics);
-    char reason[sizeof batch->note + sizeof BEGINS_EARLY + 2];
+    char reason[sizeof batch->note + sizeof KPROF_BEGINS_EARLY + 2];
     snprintf(reason, sizeof reason, "%s%s%s", batch->note, is_early && batch->note[0] ? "; " : "",
-             is_early ? BEGINS_EARLY : "");
+             is_early ? KPROF_BEGINS_EARLY : "");
     for (size_t i = 0; i < batch->evaluations.count; i++) {
         const kprof_evaluation *evaluation = &batch->evaluations.items[i];
         if (evaluation->launch >= batch->replay_count)

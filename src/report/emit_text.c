@@ -295,7 +295,7 @@ static void show_origin(kprof_emitter *emitter, const kprof_model_launch *launch
     if (launch->samples)
         show_set_apart(emitter, launch->samples);
     if (launch->samples && launch->samples->used > 0)
-        show_note(emitter, "Note", KPROF_SAMPLES_TIME);
+        show_note(emitter, "Note", KPROF_BEGINS_EARLY);
     if (*launch->reason)
         show_note(emitter, kprof_model_is_missing(launch) ? "Not measured" : "Note", launch->reason);
     if (emitter->status == KPROF_OK)

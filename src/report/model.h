@@ -128,10 +128,6 @@ typedef struct kprof_model_samples {
     const kprof_model_spread *spreads; /* [metric_count] */
 } kprof_model_samples;
 
-/* Pages say this of the time of samples; docs/data/range-gap.csv has the figures. */
-#define KPROF_SAMPLES_TIME                                                                                             \
-    "the time of a sample begins before its kernel, by 7 to 18 us on an H200, so shares of elapsed time are too small"
-
 /* One launch with its values. Pointers are into the model or the cursor. */
 typedef struct kprof_model_launch {
     int64_t id;

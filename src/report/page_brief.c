@@ -124,7 +124,7 @@ static void find_warnings(brief *out)
     }
     if (group->source == KPROF_SOURCE_SAMPLES) {
         warn(out, "multiplexed: each sample joins passes of several launches");
-        warn(out, "the time of a sample begins before its kernel");
+        warn(out, KPROF_BEGINS_EARLY);
     }
     if (group->configurations > 1) {
         snprintf(text, sizeof text, "launches of %zu shapes; --group-by config", group->configurations);

@@ -11,6 +11,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Of a range that the host pushes, as a note of a launch. Figures: docs/data/range-gap.csv. */
+#define KPROF_BEGINS_EARLY                                                                                             \
+    "the range begins before the kernel, by 2 to 18 us on an H200, so the time is too long and shares of elapsed "     \
+    "time are too small"
+
 typedef enum kprof_replay_mode {
     KPROF_REPLAY_NONE,      /* not measured; `reason` says why */
     KPROF_REPLAY_MULTIPLEX, /* measured in one of the passes, in its own run; the other passes are of other launches */

@@ -328,7 +328,7 @@ class HostMemory(Case):
 class Ranges(Case):
     """A range that the host pushes begins before its kernel, so the report says that the time is too long."""
 
-    EARLY = "the range of the launch begins before its kernel"
+    EARLY = "the range begins before the kernel"
 
     def expect_reasons(self, options, others, expected):
         steps = [f"launch={VECTOR_ADD}", f"launch=_Z5otherPf*{others}", f"launch={VECTOR_ADD}"]
