@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #define ANSWER_LIMIT_MS 1000
-/* Who signals each process of a job one after the other reaches kprof first. */
+/* A sender that signals one process of a job after the other may reach kprof first. */
 #define GRACE_NS   20000000
 #define FIRST_FREE 4
 

@@ -10,7 +10,7 @@
 
 #define KPROF_BYSTANDER_SIGNALS 64
 
-/* Who sent a signal, and how. */
+/* The sender of a signal, and its way of sending. */
 typedef struct kprof_signal_origin {
     int32_t code, pid;
     bool is_set;

@@ -12,7 +12,7 @@
 #define ASK_POLL_NS    500000
 #define BEGIN_LIMIT_NS INT64_C(2000000000)
 #define END_LIMIT_NS   INT64_C(30000000000)
-/* What a signal has interrupted may hold a lock that the function needs. */
+/* The code that a signal has interrupted may hold a lock that the function needs. */
 #define HANDLER_END_LIMIT_NS INT64_C(5000000000)
 
 bool kprof_idle_is_asked(void)

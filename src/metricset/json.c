@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a file may hold at most. A value of two bytes takes hundreds in memory. */
+/* Bound what a file may hold. A value of two bytes takes hundreds in memory. */
 enum { MAX_TEXT = 2 << 20, MAX_VALUES = 65536, MAX_STRING = 8192, MAX_ELEMENTS = 8192 };
 
 static void put_place(kprof_strbuf *text, const kprof_json_place *place)

@@ -153,7 +153,7 @@ static kprof_status resolve_sections(const kprof_catalog *catalog, const bool *w
     return KPROF_OK;
 }
 
-/* Who asks for a name of another tool is told what stands for it. */
+/* Tell a user who asks for a name of another tool what stands for it. */
 static kprof_status note_meaning(const kprof_alias *alias, const kprof_item *item, kprof_plan *out)
 {
     kprof_strbuf note = KPROF_STRBUF_INIT;

@@ -13,12 +13,12 @@
 #define KPROF_NOWHERE    UINT32_MAX       /* no domain */
 #define KPROF_NO_BUNDLE  SIZE_MAX
 
-/* Where a counter is: its pass, and the domain that it is read in (0: NVPW chooses). */
+/* The place of a counter: its pass, and the domain that it is read in (0: NVPW chooses). */
 typedef struct kprof_spot {
     uint32_t pass, domain;
 } kprof_spot;
 
-/* Where all counters are. */
+/* The places of all counters. */
 typedef struct kprof_arrangement {
     kprof_spot *spots; /* [names.count] of the packing */
     size_t pass_count;
@@ -122,7 +122,7 @@ typedef enum kprof_goal {
 /* On failure the schedule is as good as it was found so far. */
 kprof_status kprof_packing_improve(kprof_packing *packing, kprof_goal goal) KPROF_MUST_CHECK;
 
-/* What the passes cost, but for the number of metrics. */
+/* Return the effort of the passes; the caller sets the number of metrics. */
 kprof_effort kprof_packing_effort(kprof_packing *packing);
 /* The time that all passes take by the price list: to start and stop, and for a batch of launches in between. */
 double kprof_packing_cost_ms(kprof_packing *packing);

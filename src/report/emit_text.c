@@ -754,7 +754,7 @@ static void add_step(text_list *list, const kprof_what_if_step *step)
     kprof_strbuf_printf(&list->line, "%s%s", list->line.length > 0 ? ", " : "", text);
 }
 
-/* Of a curve with many steps, people see some values unless they want all. */
+/* Show some values of a curve with many steps, and all with --all. */
 static void show_steps(kprof_emitter *emitter, const kprof_what_if *curve)
 {
     enum { MANY = 12, LEAST = 32 };

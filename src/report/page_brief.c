@@ -26,7 +26,7 @@ typedef struct stall {
     double pct;
 } stall;
 
-/* What is told of a group; texts that are missing are "". */
+/* The brief of a group; texts that are missing are "". */
 typedef struct brief {
     const kprof_ranked *row;
     const kprof_findings *findings; /* NULL: none were looked for */
@@ -134,7 +134,7 @@ static void find_warnings(brief *out)
         warn(out, "the duration is not stable");
 }
 
-/* Where a row of the verdict goes. */
+/* A row of the verdict, and the fields of the brief that it fills. */
 typedef struct verdict_place {
     kprof_verdict_row row;
     char *name;
@@ -243,7 +243,7 @@ static void take_findings(brief *out)
     }
 }
 
-/* What to do about the first finding, or that there is little to gain. */
+/* Advise on the first finding, or say that there is little to gain. */
 static void take_advice(brief *out)
 {
     const kprof_found *near = out->findings->verdict.near, *first = out->found_count > 0 ? out->found[0] : NULL;
