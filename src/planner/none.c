@@ -1,8 +1,9 @@
-/* The interfaces of host.h and planner.h in a build without the CUDA toolkit: nobody gets a host. What takes one is
- * here only so that programs link. */
+/* The interfaces of host.h and planner.h in a build without the CUDA toolkit: every call says so. */
 #include "planner/planner.h"
 
 #include "core/log.h"
+
+#pragma GCC diagnostic ignored "-Wunused-parameter"
 
 static kprof_status unsupported(void)
 {
@@ -11,32 +12,53 @@ static kprof_status unsupported(void)
                       "metrics of any chip; build it where the CUDA 13 toolkit is installed");
 }
 
+/* clang-format off: one line each */
+#define UNSUPPORTED(call)                                                                                              \
+    kprof_status call                                                                                                  \
+    {                                                                                                                  \
+        return unsupported();                                                                                          \
+    }
+#define NOTHING(call)                                                                                                  \
+    void call {}
+#define NO(call)                                                                                                       \
+    bool call                                                                                                          \
+    {                                                                                                                  \
+        return false;                                                                                                  \
+    }
+
+UNSUPPORTED(kprof_host_chips(kprof_strlist *out))
+NOTHING(kprof_host_close(kprof_host *host))
+UNSUPPORTED(kprof_host_base_metrics(kprof_host *host, kprof_metric_type type, kprof_strlist *out))
+UNSUPPORTED(kprof_host_submetrics(kprof_host *host, const char *base, kprof_strlist *out))
+UNSUPPORTED(kprof_host_breakdown(kprof_host *host, const char *throughput, kprof_strlist *out))
+NO(kprof_host_has_metric(kprof_host *host, const char *name))
+UNSUPPORTED(kprof_host_check(kprof_host *host, const kprof_strlist *names))
+NO(kprof_host_can_collect(kprof_host *host, const char *name))
+UNSUPPORTED(kprof_host_evaluate(kprof_host *host, const kprof_counter_data *counters, const kprof_strlist *names,
+                                double *values))
+UNSUPPORTED(kprof_limits_stand_ins(kprof_host *host, const char *left_out, const kprof_strlist *kept,
+                                   kprof_strlist *out))
+/* clang-format on */
+
+const char *kprof_host_chip(const kprof_host *host)
+{
+    return "";
+}
+
 kprof_status kprof_host_open(const char *chip, const kprof_availability *availability, kprof_host **out)
 {
-    (void)chip;
-    (void)availability;
     *out = NULL;
     return unsupported();
 }
 
-void kprof_host_close(kprof_host *host)
+kprof_status kprof_host_metric_info(kprof_host *host, const char *name, kprof_metric_info *out)
 {
-    (void)host;
+    *out = (kprof_metric_info){0};
+    return unsupported();
 }
 
-#pragma GCC diagnostic ignored "-Wpragmas"
-#pragma GCC diagnostic ignored "-Wunknown-warning-option"
-#pragma GCC diagnostic ignored "-Wattribute-alias"
-#define UNSUPPORTED(name) extern __typeof__(name) name __attribute__((alias("unsupported")))
-UNSUPPORTED(kprof_host_chips);
-UNSUPPORTED(kprof_host_chip);
-UNSUPPORTED(kprof_host_base_metrics);
-UNSUPPORTED(kprof_host_submetrics);
-UNSUPPORTED(kprof_host_breakdown);
-UNSUPPORTED(kprof_host_metric_info);
-UNSUPPORTED(kprof_host_has_metric);
-UNSUPPORTED(kprof_host_check);
-UNSUPPORTED(kprof_host_can_collect);
-UNSUPPORTED(kprof_host_evaluate);
-UNSUPPORTED(kprof_limits_stand_ins);
-UNSUPPORTED(kprof_planner_make);
+kprof_status kprof_planner_make(kprof_host *host, const kprof_planner_wish *wish, kprof_planned *out)
+{
+    *out = (kprof_planned){0};
+    return unsupported();
+}
