@@ -88,7 +88,8 @@ static void cut(char *out, size_t most, const char *text, bool is_sentence)
         head = head_of(text, most - strlen(gap) - (is_sentence ? 0 : most / 4));
     }
     const bool is_cut = text[head] != '\0';
-    snprintf(out, most + 1, "%.*s%s%s", (int)head, text, is_cut ? gap : "", is_cut ? text + strlen(text) - tail : "");
+    memcpy(out, text, head);
+    snprintf(out + head, most + 1 - head, "%s%s", is_cut ? gap : "", is_cut ? text + strlen(text) - tail : "");
 }
 
 static void warn(brief *to, const char *text)
