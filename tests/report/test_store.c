@@ -95,15 +95,19 @@ static void test_no_journal_while_a_report_begins(void **state)
     kprof_report *report = NULL;
     _Alignas(struct inotify_event) char events[4096];
     char folder[600];
+    const char *name = strrchr(path, '/') + 1;
     snprintf(folder, sizeof folder, "%s", path);
     int watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
     assert_true(inotify_add_watch(watch, dirname(folder), IN_CREATE) >= 0);
     assert_int_equal(kprof_report_create(path, KPROF_CREATE_REPLACE, &run, &report), KPROF_OK);
     ssize_t got = read(watch, events, sizeof events);
     size_t seen = 0;
-    for (const char *at = events; at < events + got; seen++) {
+    for (const char *at = events; at < events + got;) {
         const struct inotify_event *event = (const struct inotify_event *)at;
-        assert_null(strstr(event->name, "-journal"));
+        if (strncmp(event->name, name, strlen(name)) == 0) { /* other tests use the folder, too */
+            assert_null(strstr(event->name, "-journal"));
+            seen++;
+        }
         at += sizeof *event + event->len;
     }
     assert_true(seen > 0);
