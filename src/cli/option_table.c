@@ -161,7 +161,7 @@ const kprof_option_row kprof_option_rows[] = {
     CHOICE("graph-profiling", graph_profiling, graph_profilings, "node|graph",
            "measure each kernel of a CUDA graph, or the graph as one launch (node)", RUNNING, NULL),
     COUNT("replay-batch", replay_batch, replay_batches, "N|auto",
-          "repeat at most N launches together (auto: 512 at first, more where that is faster)", PLANNING,
+          "repeat at most N launches together (auto: as many as memory allows, up to 2048)", PLANNING,
           KPROF_BATCH_MOST_LAUNCHES),
     CHOICE("cache-control", cache_control, cache_controls, "all|none",
            "flush the L2 cache before each measured launch, or not (all)", PLANNING, NULL),

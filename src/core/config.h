@@ -64,16 +64,11 @@ typedef enum kprof_witness_control { KPROF_WITNESSES_ALL, KPROF_WITNESSES_AUTO }
 /* Saving memory leaves this much of the device free, for the driver, CUPTI and the application. */
 #define KPROF_DEVICE_RESERVE_BYTES ((size_t)2 << 30)
 
-/* The capacity of a batch: host memory for counter data and launches at first, unless the user asks for another number,
- * and launches at most. CUPTI starts with so many in 3.2 s; with tens of thousands it does not return. */
-#define KPROF_BATCH_FIRST_BYTES    ((size_t)192 << 20)
-#define KPROF_BATCH_FIRST_LAUNCHES 512
-#define KPROF_BATCH_MOST_LAUNCHES  2048
-/* By default the capacity doubles this often. It doubles when full batches in a row have taken so many times as long,
- * without their launches, as making the present capacity took. */
-#define KPROF_BATCH_GROWTHS     2
-#define KPROF_BATCH_GROWTH_COST 1.5
-/* A launch has 95e3 to 140e3 bytes of counter data in each pass. */
+/* The capacity of a batch: host memory for counter data and launches, unless the user asks for another number, and
+ * launches at most. CUPTI starts with so many in 3.2 s; with tens of thousands it does not return. */
+#define KPROF_BATCH_BYTES         ((size_t)768 << 20)
+#define KPROF_BATCH_MOST_LAUNCHES 2048
+/* A launch has 95e3 to 160e3 bytes of counter data in each pass. */
 #define KPROF_COUNTER_BYTES_PER_PASS 110000
 
 typedef struct kprof_config {

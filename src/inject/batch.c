@@ -182,9 +182,7 @@ static kprof_status begin(size_t ranges)
     if (status != KPROF_OK)
         return status;
     batch->times.save_ms = kprof_monotonic_lap_ms(&lap_ns);
-    if (batch->kind == KPROF_MULTIPLEXED)
-        batch->context->small_batches = 0; /* batches are measured in it, too, until samples are complete */
-    size_t usual = kprof_capacity_choose(batch->context);
+    size_t usual = kprof_capacity_choose(batch->context, !replayed || batch->searching);
     if (ranges > KPROF_BATCH_MOST_LAUNCHES)
         return kprof_fail(KPROF_NOT_COLLECTED,
                           "the graph has %zu chosen kernels, and a batch holds %d at most; -k or -c chooses fewer",
@@ -754,10 +752,11 @@ void kprof_batch_close(const char *why)
     measure(why);
     const kprof_batch_times *ms = &batch->times;
     if (batch->kind != KPROF_MULTIPLEXED) {
-        double passes_ms = ms->prepare_ms + ms->start_ms + ms->stop_ms;
         batch->context->last_launches = batch->chosen_count;
+        double passes_ms = ms->prepare_ms + ms->start_ms + ms->stop_ms;
         batch->context->fixed_ms = ms->save_ms + passes_ms;
-        kprof_capacity_note(batch->context, batch->wanted_ranges, batch->capacity, passes_ms);
+        if (batch->kind == KPROF_LIVE)
+            kprof_capacity_note(batch->context, batch->wanted_ranges == batch->capacity, passes_ms);
     }
     release();
     kprof_process_check_owner();

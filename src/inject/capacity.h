@@ -4,10 +4,16 @@
 
 #include "inject/contexts.h"
 
-/* Return how many ranges the next batch of a context can have. */
-size_t kprof_capacity_choose(const kprof_profiled_context *context);
-/* Adapt the capacity of the next batch. The last one could hold `capacity` launches and got `count`; `overhead_ms` is
- * the time that it took besides its launches. */
-void kprof_capacity_note(kprof_profiled_context *context, size_t count, size_t capacity, double overhead_ms);
+/* Return how many ranges a measurement in the context can have: as many as the machine has memory for. `reserves`:
+ * counter data is made before it is known how many ranges there will be. */
+size_t kprof_capacity_of_memory(const kprof_profiled_context *context, bool reserves);
+/* Return how many ranges the next batch of the context can have. */
+size_t kprof_capacity_choose(const kprof_profiled_context *context, bool reserves);
+/* Adapt what the next batch reserves to one that had, which was full or not. `overhead_ms` is the time that it took
+ * besides its launches. */
+void kprof_capacity_note(kprof_profiled_context *context, bool is_full, double overhead_ms);
+/* Return how many ranges a measurement of replays is made for, `needed` of which there will be: more for the batches
+ * that follow, `most` if they fit. */
+size_t kprof_capacity_make(kprof_profiled_context *context, size_t needed, size_t most);
 
 #endif

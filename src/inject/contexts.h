@@ -19,12 +19,12 @@ typedef struct kprof_profiled_context {
     kprof_flush *flush;                /* NULL until wanted */
     char flush_reason[160];            /* why there is none */
     bool flush_failed;                 /* wanted, and there was no space */
-    unsigned growths;                  /* how often the capacity of a batch has been doubled */
+    size_t replayed_ranges;            /* that measurements of replays are made for; 0: there was none */
+    unsigned growths;                  /* how often what measured own runs reserve has been doubled */
     double ready_ms;                   /* what the first pass of a profiler took to start */
     double repeated_ms;                /* what full batches in a row took to start and stop their passes */
     double fixed_ms;                   /* what the last batch took whatever it held */
     size_t last_launches;              /* of the last batch */
-    unsigned small_batches;            /* in a row: far fewer launches than its capacity */
     kprof_snapshot *snapshot;          /* NULL until wanted */
     bool pushes_ranges;                /* kernels did not become ranges by themselves */
     bool searches;     /* the last batch reached host memory: the next one finds out which launch does */

@@ -4,6 +4,7 @@
 
 #include "core/log.h"
 #include "core/monotonic.h"
+#include "inject/capacity.h"
 #include "inject/engine.h"
 #include "inject/multiplex.h"
 #include "inject/process.h"
@@ -58,7 +59,7 @@ static size_t least_ranges(void)
 static size_t most_ranges(void)
 {
     kprof_open_batch *batch = &kprof_engine.batch;
-    size_t fits = kprof_engine.device->profiler_capacity(batch->context->profiler, KPROF_BATCH_FIRST_BYTES);
+    size_t fits = kprof_capacity_of_memory(batch->context, false);
     return fits < batch->capacity || kprof_engine.process.config.counter_data_dir ? batch->capacity : fits;
 }
 
@@ -115,12 +116,12 @@ static kprof_status begin_replays(void)
     forget_ranges();
     size_t kernels = count_automatic();
     batch->automatic = wanted.automatic = kernels > 0;
-    if (kernels > wanted.ranges)
-        wanted.ranges = most_ranges(); /* enough for the batches that follow, too */
-    if (batch->proved) {
-        wanted.proved = false;
-        wanted.ranges = kernels > 0 ? kernels : batch->chosen_count;
-    }
+    /* Behind a proof, each measurement of replays is a new one. */
+    const size_t needed = kernels > 0 ? kernels : batch->chosen_count;
+    wanted.ranges = batch->proved
+                        ? needed
+                        : kprof_capacity_make(batch->context, needed, kernels > 0 ? most_ranges() : batch->capacity);
+    wanted.proved = false;
     kprof_multiplex_end(batch->context);
     return kprof_engine.device->profiler_begin(batch->context->profiler, &wanted);
 }

@@ -8,6 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Plans suit batches with so much counter data, since what the application calls ends many of them early. */
+#define TYPICAL_BATCH_BYTES ((size_t)192 << 20)
+
 /* Counters of SMs are placed in the SMs only: where a TPC's domain is used, a pass takes 18 ms more to start and stop
  * on an H200. */
 static kprof_status find_places(const kprof_raw_config *config, kprof_pack_counter *counter)
@@ -206,7 +209,7 @@ kprof_status kprof_packing_read(kprof_host *host, const kprof_strlist *names, co
 {
     *out = (kprof_packing){.host = host, .metric_count = names->count, .most_passes = image->pass_count};
     out->now.pass_count = image->pass_count;
-    out->launches = kprof_first_batch(&(kprof_workload){0}, image->pass_count);
+    out->launches = kprof_launches_in(TYPICAL_BATCH_BYTES, image->pass_count);
     kprof_status status = kprof_raw_config_open(host, &out->config);
     if (status == KPROF_OK)
         status = kprof_raw_config_begin(out->config, NULL, 0);

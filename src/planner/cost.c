@@ -13,7 +13,7 @@ const kprof_price_list kprof_prices = {
     .measured_on = "NVIDIA H200",
     .source = "docs/planning.md, \"What things cost\"",
     .start_s = 0.5,
-    .room_ms_per_mib = 0.55,
+    .room_ms_per_mib = 1.0,
     .slow_pass_ms = 1.25, /* 0.05 of it when the pass is stopped */
     .other_pass_ms = 0.09,
     .slow_pass_flush_ms = 0.2,
@@ -44,51 +44,25 @@ static uint64_t smaller(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-uint64_t kprof_first_batch(const kprof_workload *workload, size_t pass_count)
+uint64_t kprof_batch_capacity(const kprof_workload *workload, size_t pass_count)
 {
-    if (workload->batch)
-        return smaller(workload->batch, KPROF_BATCH_MOST_LAUNCHES);
-    uint64_t by_memory = pass_count > 0 ? KPROF_BATCH_FIRST_BYTES / (pass_count * KPROF_COUNTER_BYTES_PER_PASS) : 1;
-    return smaller(by_memory > 1 ? by_memory : 1, KPROF_BATCH_FIRST_LAUNCHES);
+    uint64_t capacity = workload->batch ? workload->batch : kprof_launches_in(KPROF_BATCH_BYTES, pass_count);
+    return smaller(capacity, KPROF_BATCH_MOST_LAUNCHES);
 }
 
-static double room_ms(double bytes)
+uint64_t kprof_launches_in(size_t counter_data_bytes, size_t pass_count)
 {
-    return bytes / MIB_BYTES * kprof_prices.room_ms_per_mib;
+    uint64_t launches = pass_count > 0 ? counter_data_bytes / (pass_count * KPROF_COUNTER_BYTES_PER_PASS) : 1;
+    return launches > 1 ? launches : 1;
 }
 
-/* Full batches after which the room grows, as src/inject/capacity.c has it. */
-static uint64_t batches_until_growth(double room_bytes, double batch_ms)
+/* Counter data is made for the largest batch. */
+static void count_batches(const kprof_workload *workload, uint64_t capacity, kprof_cost *cost)
 {
-    double batches = KPROF_BATCH_GROWTH_COST * room_ms(room_bytes) / batch_ms;
-    return batches > 1 ? (uint64_t)batches + 1 : 1;
-}
-
-static void make_room(uint64_t launches, kprof_cost *cost)
-{
-    double bytes = (double)launches * cost->counter_data_bytes;
-    cost->room_bytes += bytes;
-    if (cost->batch_counter_bytes < bytes)
-        cost->batch_counter_bytes = bytes;
-}
-
-/* How many batches there will be, and how much room will be made, each time for twice as many launches. */
-static void count_batches(const kprof_workload *workload, uint64_t room, double batch_ms, kprof_cost *cost)
-{
-    uint64_t left = workload->launches;
-    if (batch_ms <= 0) /* no passes, no batches */
+    if (cost->batch_ms <= 0) /* no passes, no batches */
         return;
-    make_room(smaller(left, room), cost);
-    for (int i = 0; i < KPROF_BATCH_GROWTHS && !workload->batch && left > room; i++) {
-        uint64_t full = batches_until_growth((double)room * cost->counter_data_bytes, batch_ms);
-        if (full > (left - 1) / room)
-            break;
-        cost->batch_count += full;
-        left -= full * room;
-        room *= 2;
-        make_room(smaller(left, room), cost);
-    }
-    cost->batch_count += left / room + (left % room > 0);
+    cost->batch_counter_bytes = (double)smaller(workload->launches, capacity) * cost->counter_data_bytes;
+    cost->batch_count = workload->launches / capacity + (workload->launches % capacity > 0);
 }
 
 /* Each batch saves all memory, and puts it back before each pass and at the end, as src/cupti/snapshot.c does. Where
@@ -116,8 +90,8 @@ kprof_cost kprof_cost_of(const kprof_effort *effort, const kprof_workload *workl
     cost.device_bytes = workload->device_bytes ? (double)workload->device_bytes : prices->device_bytes;
     cost.batch_ms = (double)effort->sm_pass_count * prices->sm_pass_start_ms +
                     (double)effort->other_pass_count * prices->other_pass_start_ms;
-    count_batches(workload, kprof_first_batch(workload, passes), cost.batch_ms, &cost);
-    cost.start_s = prices->start_s + room_ms(cost.room_bytes) / 1000;
+    count_batches(workload, kprof_batch_capacity(workload, passes), &cost);
+    cost.start_s = prices->start_s + cost.batch_counter_bytes / MIB_BYTES * prices->room_ms_per_mib / 1000;
     cost.launch_ms = (double)effort->slow_pass_count * prices->slow_pass_ms +
                      (double)(passes - effort->slow_pass_count) * prices->other_pass_ms +
                      (double)effort->metric_count * prices->evaluation_ms;

@@ -94,7 +94,6 @@ typedef struct kprof_workload {
 } kprof_workload;
 
 typedef struct kprof_cost {
-    double room_bytes;          /* of counter data that room is made for, once for each size of the room */
     double start_s;             /* once for each process, with room for its launches */
     double launch_ms;           /* passes and evaluation of one launch */
     double batch_ms;            /* starting and stopping the passes of one batch */
@@ -109,8 +108,10 @@ typedef struct kprof_cost {
 } kprof_cost;
 
 kprof_cost kprof_cost_of(const kprof_effort *effort, const kprof_workload *workload);
-/* Launches that the first batch of a context has room for. */
-uint64_t kprof_first_batch(const kprof_workload *workload, size_t pass_count);
+/* Return how many launches a batch can have. */
+uint64_t kprof_batch_capacity(const kprof_workload *workload, size_t pass_count);
+/* Return how many launches so much counter data is of, one at least. */
+uint64_t kprof_launches_in(size_t counter_data_bytes, size_t pass_count);
 
 /* The limits on the cost of collecting. */
 typedef struct kprof_limits {
