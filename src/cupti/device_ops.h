@@ -39,7 +39,7 @@
     X(operation_run)                                                                                                   \
     X(operation_is_saved)                                                                                              \
     X(operation_kernels)                                                                                               \
-    X(operation_is_output)                                                                                             \
+    X(operation_output_bytes)                                                                                          \
     X(operation_sees_host)                                                                                             \
     X(operation_free)                                                                                                  \
     X(snapshot_open)                                                                                                   \

@@ -13,9 +13,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define ADDRESS_BITS  57 /* of the host, at most; 48 on most Arm machines, 47 on most others */
-#define MAX_IN_BYTES  ((size_t)256 << 20)
-#define MAX_OUT_BYTES ((size_t)1 << 20)
+#define ADDRESS_BITS    57                  /* of the host, at most; 48 on most Arm machines, 47 on most others */
+#define MOST_KEPT_BYTES ((size_t)256 << 20) /* of a copy from the host or to it */
 
 /* A launch may ask for so much without a limit of its function being raised (CUDA C++ Programming Guide, "Shared
  * Memory" and "Thread Block Clusters"). */
@@ -127,7 +126,7 @@ static size_t destination_bytes(const kprof_transfer *t)
 static bool keep_output(const kprof_driver_api *driver, kprof_operation *operation, kprof_snapshot *snapshot)
 {
     const kprof_transfer *t = &operation->transfer;
-    if (t->width > MAX_OUT_BYTES || !kprof_snapshot_holds(snapshot, t->source, t->width))
+    if (t->width > MOST_KEPT_BYTES || !kprof_snapshot_holds(snapshot, t->source, t->width))
         return false;
     operation->kept = kprof_snapshot_space(snapshot, t->width);
     return operation->kept &&
@@ -151,7 +150,7 @@ static bool copy_transfer(kprof_operation *operation, const kprof_call *call, kp
     if (t->kind == KPROF_TRANSFER_COPY)
         return kprof_snapshot_holds(snapshot, t->source, t->width);
     if (t->kind == KPROF_TRANSFER_IN) {
-        operation->kept = t->width <= MAX_IN_BYTES ? kprof_snapshot_space(snapshot, t->width) : 0;
+        operation->kept = t->width <= MOST_KEPT_BYTES ? kprof_snapshot_space(snapshot, t->width) : 0;
         return operation->kept != 0;
     }
     return true;
@@ -362,7 +361,8 @@ kprof_status kprof_operation_run(const kprof_operation *operation, kprof_snapsho
 {
     const kprof_driver_api *driver;
     if (is_transfer(operation))
-        return kprof_operation_is_output(operation) ? check_output(operation, snapshot) : transfer(operation, snapshot);
+        return kprof_operation_output_bytes(operation) > 0 ? check_output(operation, snapshot)
+                                                           : transfer(operation, snapshot);
     kprof_status status = kprof_driver_load(&driver);
     CUresult result = status == KPROF_OK ? launch(driver, operation, kprof_snapshot_stream(snapshot)) : CUDA_SUCCESS;
     if (result != CUDA_SUCCESS)
@@ -378,9 +378,10 @@ size_t kprof_operation_kernels(const kprof_operation *operation)
     return operation->graph ? KPROF_MANY_KERNELS : 1;
 }
 
-bool kprof_operation_is_output(const kprof_operation *operation)
+size_t kprof_operation_output_bytes(const kprof_operation *operation)
 {
-    return is_transfer(operation) && operation->transfer.kind == KPROF_TRANSFER_OUT;
+    const kprof_transfer *t = &operation->transfer;
+    return is_transfer(operation) && t->kind == KPROF_TRANSFER_OUT ? t->width : 0;
 }
 
 bool kprof_operation_is_saved(const kprof_operation *operation, const kprof_snapshot *snapshot)

@@ -47,8 +47,7 @@ struct kprof_snapshot {
     CUstream stream;
     CUevent event;
     kprof_backing backing;
-    block_table start, end;
-    CUdeviceptr probe; /* a block for kprof_snapshot_compare; 0: no space taken yet */
+    block_table start, end, compared; /* compared: by kprof_snapshot_compare */
     kprof_span *spans; /* [span_count]: what `start` has, by address, none overlapping or touching another */
     size_t span_count, span_capacity;
     unsigned allocations_version, variables_version;
@@ -488,19 +487,24 @@ uint64_t kprof_snapshot_space(kprof_snapshot *s, size_t size_bytes)
 
 kprof_status kprof_snapshot_compare(kprof_snapshot *s, const kprof_kept_memory *memory, bool *same)
 {
-    block one = {.address = memory->address, .backing = memory->kept, .bytes = (uint32_t)memory->size_bytes};
-    block_table table = {&one, 1, 1, s->probe, 1};
-    if (!s->probe)
-        table.device = s->probe = kprof_snapshot_space(s, sizeof one);
-    if (!s->probe)
-        return kprof_fail(KPROF_NO_MEMORY, "no space on the device to compare memory");
-    CUresult result = upload(s, &table, 0);
+    block_table *table = &s->compared;
+    table->count = 0;
+    if (!append_blocks(table, memory->address, memory->size_bytes))
+        return kprof_fail(KPROF_NO_MEMORY, "no memory to list what is compared");
+    for (size_t i = 0; i < table->count; i++)
+        table->items[i].backing = memory->kept + i * BLOCK_BYTES;
+    kprof_status status = grow_device_table(s, table);
+    if (status != KPROF_OK)
+        return status;
+    CUresult result = upload(s, table, 0);
     if (result == CUDA_SUCCESS)
-        result = run(s, s->compare, &table, 0);
+        result = run(s, s->compare, table, 0);
     if (result == CUDA_SUCCESS)
-        result = download(s, &table, 0);
-    kprof_status status = result == CUDA_SUCCESS ? wait(s, IDLE_LIMIT_NS) : fail("comparing memory", result);
-    *same = !(one.state & CHANGED);
+        result = download(s, table, 0);
+    status = result == CUDA_SUCCESS ? wait(s, IDLE_LIMIT_NS) : fail("comparing memory", result);
+    *same = true;
+    for (size_t i = 0; i < table->count; i++)
+        *same = *same && !(table->items[i].state & CHANGED);
     return status;
 }
 
@@ -566,8 +570,7 @@ kprof_status kprof_snapshot_restore_end(kprof_snapshot *s)
 void kprof_snapshot_drop(kprof_snapshot *s)
 {
     s->start.count = s->end.count = s->span_count = 0;
-    s->start.device_capacity = s->end.device_capacity = 0; /* their space goes with the rest */
-    s->probe = 0;
+    s->start.device_capacity = s->end.device_capacity = s->compared.device_capacity = 0; /* it goes with the rest */
     s->taken = s->ended = false;
     if (!s->stuck)
         kprof_backing_reset(&s->backing);
@@ -593,6 +596,7 @@ void kprof_snapshot_close(kprof_snapshot *s, bool lives)
         (void)s->driver->cuStreamDestroy_(s->stream);
     free(s->start.items);
     free(s->end.items);
+    free(s->compared.items);
     free(s->spans);
     free(s);
 }

@@ -26,6 +26,8 @@
 #define MOST_OPEN_NS     INT64_C(10000000000)
 #define OPEN_COST_FACTOR 5
 #define VAIN_WAIT_FACTOR 10
+/* Of a copy to the host. Smaller ones are what a program acts upon, and it often waits for them. */
+#define LARGE_OUTPUT_BYTES ((size_t)1 << 20)
 /* These bits decide which launches may be repeated. */
 #define SHARING_THAT_MATTERS (KPROF_SHARES_WITH_HOST | KPROF_SHARES_WITH_DEVICES | KPROF_MAY_NOT_SAVE | KPROF_MANAGED)
 
@@ -216,7 +218,7 @@ static void start_anew(const kprof_batch_launch *launch, const kprof_decision *d
     atomic_store(&batch->sharing, kprof_engine.device->target_sharing());
     batch->proved = decision->kind == KPROF_REPLAYED && kprof_decision_needs_proof();
     batch->searching = false;
-    batch->in_pass = false;
+    batch->in_pass = batch->tries_output = false;
     batch->last_stream = launch->call->stream;
     batch->opened_ns = batch->started_ns = kprof_monotonic_ns();
     batch->times = (kprof_batch_times){0};
@@ -441,7 +443,14 @@ static kprof_decision decide(const kprof_batch_launch *launch, const kprof_opera
 static bool ends_at(const kprof_operation *operation)
 {
     return kprof_batch_records() && kprof_engine.batch.context->diverges && operation &&
-           kprof_engine.device->operation_is_output(operation);
+           kprof_engine.device->operation_output_bytes(operation) > 0;
+}
+
+/* Until replays have given the host the same large output, a batch ends behind it, so that no launch can be lost. */
+static bool ends_behind(const kprof_operation *operation)
+{
+    return kprof_batch_records() && !kprof_engine.batch.context->repeats && operation &&
+           kprof_engine.device->operation_output_bytes(operation) > LARGE_OUTPUT_BYTES;
 }
 
 /* Count the ranges that the launch will have, in its own run or in replays. */
@@ -687,8 +696,11 @@ void kprof_batch_leave(const kprof_call *call)
              kprof_engine.device->operation_returned(last->operation) != KPROF_OK)
         kprof_batch_spoil("what came from the host could not be kept");
     int64_t now_ns = kprof_monotonic_ns();
+    batch->tries_output = batch->count > 0 && ends_behind(batch->launches[batch->count - 1].operation);
     if (is_full(1))
         kprof_batch_close("the last launch that fits");
+    else if (batch->tries_output)
+        kprof_batch_close("the first large copy to the host");
     else if (now_ns - batch->started_ns > longest_open_ns())
         kprof_batch_close("its age");
     else if (batch->kind == KPROF_REPLAYED && now_ns - batch->chosen_ns > MAX_UNCHOSEN_NS)
@@ -736,6 +748,8 @@ static void measure(const char *why)
         kprof_multiplex_deliver();
     else
         kprof_deliver_all(passes);
+    if (status == KPROF_OK && batch->tries_output && batch->replay_count == batch->count)
+        batch->context->repeats = true;
     batch->times.deliver_ms = kprof_monotonic_lap_ms(&replayed_ns);
     if (status == KPROF_OK && batch->evaluations.count == 1)
         kprof_deliver_image(batch->context->profiler, &batch->launches[batch->evaluations.items[0].launch].record);

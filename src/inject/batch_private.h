@@ -48,6 +48,7 @@ typedef struct kprof_open_batch {
     bool shares;         /* the ranges of own runs are part of the samples' measurement */
     bool automatic;      /* each kernel of a replay is a range by itself */
     bool in_pass;        /* a pass is under way around the application's own run */
+    bool tries_output;   /* the last of it is a large copy to the host, the first of its context */
     size_t capacity;     /* of ranges, besides that of the whole batch */
     size_t count;        /* of launches and transfers */
     size_t chosen_count;

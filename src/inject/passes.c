@@ -498,7 +498,7 @@ kprof_status kprof_passes_run(uint32_t *passes)
         return kprof_fail(KPROF_NOT_COLLECTED, "this launch, or one measured with it, failed");
     if (ended != KPROF_OK || batch->chosen_count == 0)
         return ended;
-    if (replayed)
+    if (replayed && !batch->tries_output)
         batch->replay_count = last_chosen() + 1; /* nothing is measured after it */
     if (replayed)
         return replay(passes);

@@ -565,7 +565,7 @@ static void test_graph(void **state)
     kprof_operation *operation = keep_graph(kernels, 1);
     assert_non_null(operation);
     assert_false(kprof_operation_sees_host(operation));
-    assert_false(kprof_operation_is_output(operation));
+    assert_int_equal(kprof_operation_output_bytes(operation), 0);
     kprof_operation_free(operation);
     operation = keep_graph(kernels, 2);
     assert_non_null(operation);

@@ -337,7 +337,7 @@ static void test_no_space_to_keep_them(void **state)
     (void)state;
     char host;
     cuMemcpyHtoD_v2_params in = {LARGE, &host, 256 << 20};
-    cuMemcpyDtoH_v2_params out = {&host, LARGE, 1 << 20};
+    cuMemcpyDtoH_v2_params out = {&host, LARGE, 256 << 20};
     assert_string_not_equal(repeat(ID(cuMemcpyHtoD_v2), &in), "");
     assert_string_not_equal(repeat(ID(cuMemcpyDtoH_v2), &out), "");
     in.ByteCount++;

@@ -538,6 +538,11 @@ static void test_comparing(void **state)
         assert_int_equal(compare(at(BLOCK), kept, sizes[i] - 1, &same), KPROF_OK);
         assert_true(same || sizes[i] == 1);
     }
+    uint64_t kept = kprof_snapshot_space(snapshot, 3 * BLOCK);
+    memcpy(fake_at(kept), memory + BLOCK, 3 * BLOCK);
+    memory[2 * BLOCK] ^= 1; /* neither the first nor the last of its blocks */
+    assert_int_equal(compare(at(BLOCK), kept, 3 * BLOCK, &same), KPROF_OK);
+    assert_false(same);
     fake.query_result = CUDA_ERROR_ILLEGAL_ADDRESS;
     assert_int_not_equal(compare(at(0), at(0), 1, &same), KPROF_OK);
     fake.query_result = CUDA_SUCCESS;

@@ -94,6 +94,9 @@ static int mend(void **state)
     atomic_store(&faults.not_kept, false);
     atomic_store(&faults.network, false);
     repeated = 0;
+    kprof_profiled_context *profiled = (kprof_profiled_context *)kprof_contexts_find(&sim.contexts[0]);
+    if (profiled)
+        profiled->diverges = profiled->repeats = false;
     return 0;
 }
 
@@ -114,6 +117,11 @@ static void look(uint64_t words[SIM_WORDS])
 static void copy_out(uint64_t words[SIM_WORDS])
 {
     assert_int_equal(sim_call(&(sim_step){.op = SIM_COPY_OUT, .a = SLOT}, words), 0);
+}
+
+static void copy_much_out(uint64_t words[SIM_WORDS])
+{
+    assert_int_equal(sim_call(&(sim_step){.op = SIM_COPY_OUT, .a = SLOT, .large = true}, words), 0);
 }
 
 static void assert_filled(const uint64_t words[SIM_WORDS], uint64_t factor, uint64_t value)
@@ -521,6 +529,40 @@ static void test_kernel_that_computes_something_else(void **state)
     assert_measured(first);
 }
 
+/* Large copies to the host stay in the batch once replays have given the host the same. */
+static void test_large_copies_to_the_host(void **state)
+{
+    (void)state;
+    uint64_t words[SIM_WORDS];
+    unsigned first = launch(SIM_ADD);
+    assert_pending(first);
+    copy_much_out(words);
+    assert_measured(first);
+    unsigned second = launch(SIM_ADD);
+    copy_much_out(words);
+    unsigned third = launch(SIM_ADD);
+    assert_pending(second);
+    close_batch();
+    assert_measured(second);
+    assert_measured(third);
+    assert_int_equal(repeated, (2 + 3) * PASSES); /* copies are compared in each */
+}
+
+/* No launch is lost behind the first one. */
+static void test_large_copy_of_something_else(void **state)
+{
+    (void)state;
+    uint64_t words[SIM_WORDS];
+    for (int i = 0; i < 2; i++) {
+        unsigned before = launch(SIM_DICE);
+        assert_pending(before);
+        copy_much_out(words);
+        assert_measured(before);
+    }
+    assert_true(kprof_contexts_find(&sim.contexts[0])->diverges); /* the first copy was compared */
+    assert_false(kprof_contexts_find(&sim.contexts[0])->repeats);
+}
+
 /* Nobody has seen it, but the application goes on with what its own run left. */
 static void test_kernel_that_computes_something_else_unseen(void **state)
 {
@@ -579,6 +621,8 @@ int main(void)
         cmocka_unit_test_teardown(test_nothing_but_transfers, mend),
         cmocka_unit_test_teardown(test_launch_that_is_not_repeated, mend),
         cmocka_unit_test_teardown(test_kernel_that_computes_something_else, mend),
+        cmocka_unit_test_teardown(test_large_copies_to_the_host, mend),
+        cmocka_unit_test_teardown(test_large_copy_of_something_else, mend),
         cmocka_unit_test_teardown(test_kernel_that_computes_something_else_unseen, mend),
         cmocka_unit_test_teardown(test_other_context_that_is_at_work, end_other_context),
     };

@@ -942,9 +942,10 @@ static size_t operation_kernels(const kprof_operation *operation)
     return operation->step.op == SIM_GRAPH_LAUNCH ? KPROF_MANY_KERNELS : 1;
 }
 
-static bool operation_is_output(const kprof_operation *operation)
+static size_t operation_output_bytes(const kprof_operation *operation)
 {
-    return operation->step.op == SIM_COPY_OUT;
+    const size_t bytes = operation->step.large ? (size_t)64 << 20 : SIM_WORDS * sizeof(uint64_t);
+    return operation->step.op == SIM_COPY_OUT ? bytes : 0;
 }
 
 static void operation_free(kprof_operation *operation)

@@ -87,6 +87,7 @@ typedef struct sim_step {
     unsigned turn;
     bool shared;     /* of SIM_ALLOC: host and device both have it */
     bool exported;   /* of SIM_ALLOC: another device has it, too */
+    bool large;      /* of SIM_COPY_OUT: it stands for one of 64 MiB */
     bool refused;    /* the driver returns an error and does nothing */
     bool unsaved;    /* of a graph: it sets memory that is not saved */
     bool uncopyable; /* its arguments cannot be kept for later */

@@ -345,7 +345,9 @@ static void add_dice(generator *g, unsigned stream)
     step->kernel = SIM_DICE;
     step->a = step->b = slot_of(g, slot);
     step->tag = tag_of_last(g);
-    add(g, SIM_COPY_OUT, stream)->a = slot_of(g, slot);
+    step = add(g, SIM_COPY_OUT, stream);
+    step->a = slot_of(g, slot);
+    step->large = is_likely(g, 3);
 }
 
 static void add_any(generator *g)

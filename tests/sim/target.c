@@ -499,10 +499,10 @@ static size_t operation_kernels(const kprof_operation *operation)
     return 1;
 }
 
-static bool operation_is_output(const kprof_operation *operation)
+static size_t operation_output_bytes(const kprof_operation *operation)
 {
     (void)operation;
-    return false;
+    return 0;
 }
 
 static void operation_free(kprof_operation *operation)
