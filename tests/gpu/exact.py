@@ -140,7 +140,7 @@ CASES = [
     Case("globals", "managed-passed", SOME),
     Case("globals_managed", "own foreign"),
     Case("modules", "ptx cubin library lazy plugin"),
-    Case("memory", "malloc pool array memset transfers", EVERY),
+    Case("memory", "malloc pool array large-copies memset transfers", EVERY),
     Case("memory", "vmm copies"),
     Case("memory", "alias"),
     Case("memory", "graph-memory"),

@@ -313,6 +313,22 @@ static void run_copies(void)
     CHECK(cudaFreeHost(pinned));
 }
 
+// The host reads all of 4 MiB after each launch, and what the next launch does depends on it.
+static void run_large_copies(void)
+{
+    Model model(16 * COUNT);
+    std::vector<unsigned> back(model.x.size());
+    unsigned *x = copy_to_device(model.x);
+    for (unsigned n = 1; n <= 12; n++) {
+        const unsigned factor = back[n] | 1;
+        affine<<<16 * GRID, BLOCK>>>(x, factor, n);
+        launched();
+        model.step(factor, n);
+        CHECK(cudaMemcpy(back.data(), x, 16 * BYTES, cudaMemcpyDeviceToHost));
+        show("copied back", back.data(), model.x);
+    }
+}
+
 static void run_memset(void)
 {
     Model model, copy;
@@ -407,19 +423,13 @@ static void run_transfers(void)
 
 int main(int argc, char **argv)
 {
-    static const Mode modes[] = {{"malloc", run_malloc},
-                                 {"pool", run_pool},
-                                 {"vmm", run_vmm},
-                                 {"managed", run_managed},
-                                 {"mapped", run_mapped},
-                                 {"registered", run_registered},
-                                 {"pageable", run_pageable},
-                                 {"array", run_array},
-                                 {"copies", run_copies},
-                                 {"memset", run_memset},
-                                 {"transfers", run_transfers},
-                                 {"alias", run_alias},
-                                 {"graph-memory", run_graph_memory}};
+    static const Mode modes[] = {{"malloc", run_malloc},     {"pool", run_pool},
+                                 {"vmm", run_vmm},           {"managed", run_managed},
+                                 {"mapped", run_mapped},     {"registered", run_registered},
+                                 {"pageable", run_pageable}, {"array", run_array},
+                                 {"copies", run_copies},     {"large-copies", run_large_copies},
+                                 {"memset", run_memset},     {"transfers", run_transfers},
+                                 {"alias", run_alias},       {"graph-memory", run_graph_memory}};
     CHECK(cudaFree(0));
     return run_modes(argc, argv, modes);
 }
