@@ -16,7 +16,8 @@
 #define LEAST_MEMORY_BYTES ((size_t)16 << 20)
 #define MEMORY_SHARE       8 /* of what the machine has: not more */
 
-/* A measurement with more ranges is a new one, which takes 150 ms besides. So there are few of them. */
+/* A measurement with more ranges is a new one, which takes 150 ms besides. So there are few of them, except where
+ * contexts or processes take turns with the counters, and each measurement is a new one anyway. */
 #define RANGE_GROWTH 2
 
 static size_t smaller(size_t a, size_t b)
@@ -65,7 +66,8 @@ size_t kprof_capacity_make(kprof_profiled_context *context, size_t needed, size_
 {
     if (needed > context->replayed_ranges) {
         const size_t before = context->replayed_ranges;
-        const size_t more = before ? RANGE_GROWTH * before : kprof_capacity_choose(context, true);
+        const size_t first = context->takes_turns ? needed : kprof_capacity_choose(context, true);
+        const size_t more = before ? RANGE_GROWTH * before : first;
         context->replayed_ranges = needed > more ? needed : more;
     }
     return smaller(context->replayed_ranges, needed > most ? needed : most);

@@ -67,6 +67,8 @@ static void give_back(kprof_profiled_context *context)
     end_left_pass(context);
     kprof_multiplex_end(context);
     kprof_engine.device->profiler_release(context->profiler);
+    context->takes_turns = context->takes_turns || context->replayed_ranges > 0;
+    context->replayed_ranges = 0;
     context->has_counters = false;
     if (entered)
         kprof_engine.device->target_leave_context();

@@ -20,6 +20,7 @@ typedef struct kprof_profiled_context {
     char flush_reason[160];            /* why there is none */
     bool flush_failed;                 /* wanted, and there was no space */
     size_t replayed_ranges;            /* that measurements of replays are made for; 0: there was none */
+    bool takes_turns;                  /* it gave the counters back between measurements of replays */
     unsigned growths;                  /* how often what measured own runs reserve has been doubled */
     double ready_ms;                   /* what the first pass of a profiler took to start */
     double repeated_ms;                /* what full batches in a row took to start and stop their passes */

@@ -90,6 +90,15 @@ static void test_measurements_grow(void **state)
     assert_int_equal(kprof_capacity_make(&context, 2, 3), 3); /* the user asked for no more */
 }
 
+/* It would be made anew after each turn. */
+static void test_measurements_of_contexts_that_take_turns(void **state)
+{
+    (void)state;
+    kprof_profiled_context context = {.takes_turns = true};
+    assert_int_equal(kprof_capacity_make(&context, 3, 768), 3);
+    assert_int_equal(kprof_capacity_make(&context, 4, 768), 6); /* this time it kept the counters */
+}
+
 /* There will be no more launches. */
 static void test_measurements_of_few(void **state)
 {
@@ -151,6 +160,7 @@ int main(void)
         cmocka_unit_test_setup(test_reserves_more_once_full_batches_have_cost_enough, set_up),
         cmocka_unit_test_setup(test_a_batch_that_is_not_full_begins_anew, set_up),
         cmocka_unit_test_setup(test_measurements_grow, set_up),
+        cmocka_unit_test_setup(test_measurements_of_contexts_that_take_turns, set_up),
         cmocka_unit_test_setup(test_measurements_of_few, set_up),
         cmocka_unit_test_setup(test_measurements_of_one, set_up),
         cmocka_unit_test_setup(test_a_machine_with_little_memory, set_up),

@@ -205,7 +205,10 @@ static void test_counters_of_a_busy_context(void **state)
     assert_int_equal(kprof_contexts_open(&places[2], NULL, &out), KPROF_OK);
     assert_int_equal(opened, 2);
     assert_int_equal(given_back, 1);
+    assert_false(out->takes_turns);
+    out->replayed_ranges = 100;
     kprof_contexts_release();
+    assert_true(out->takes_turns && out->replayed_ranges == 0);
     kprof_contexts_release(); /* there are none to give back */
     assert_int_equal(given_back, 2);
 }
