@@ -63,24 +63,47 @@ static const unsigned char kinds[CUPTI_DRIVER_TRACE_CBID_SIZE] = {
     [ID(cuGraphAddMemsetNode)] = KPROF_CALL_SETUP,
     [ID(cuGraphAddNode)] = KPROF_CALL_SETUP,
     [ID(cuGraphAddNode_v2)] = KPROF_CALL_SETUP,
+    [ID(cuGraphChildGraphNodeGetGraph)] = KPROF_CALL_SETUP,
     [ID(cuGraphClone)] = KPROF_CALL_SETUP,
     [ID(cuGraphCreate)] = KPROF_CALL_SETUP,
     [ID(cuGraphDebugDotPrint)] = KPROF_CALL_SETUP,
     [ID(cuGraphDestroy)] = KPROF_CALL_SETUP,
+    [ID(cuGraphDestroyNode)] = KPROF_CALL_SETUP,
+    [ID(cuGraphEventRecordNodeGetEvent)] = KPROF_CALL_SETUP,
+    [ID(cuGraphEventWaitNodeGetEvent)] = KPROF_CALL_SETUP,
     [ID(cuGraphExecGetFlags)] = KPROF_CALL_SETUP,
+    [ID(cuGraphGetEdges)] = KPROF_CALL_SETUP,
     [ID(cuGraphGetEdges_v2)] = KPROF_CALL_SETUP,
     [ID(cuGraphGetNodes)] = KPROF_CALL_SETUP,
     [ID(cuGraphGetRootNodes)] = KPROF_CALL_SETUP,
+    [ID(cuGraphHostNodeGetParams)] = KPROF_CALL_SETUP,
     [ID(cuGraphInstantiateWithFlags)] = KPROF_CALL_SETUP,
     [ID(cuGraphInstantiateWithParams)] = KPROF_CALL_SETUP,
     [ID(cuGraphInstantiateWithParams_ptsz)] = KPROF_CALL_SETUP,
+    [ID(cuGraphKernelNodeCopyAttributes)] = KPROF_CALL_SETUP,
     [ID(cuGraphKernelNodeGetAttribute)] = KPROF_CALL_SETUP,
+    [ID(cuGraphKernelNodeGetParams)] = KPROF_CALL_SETUP,
     [ID(cuGraphKernelNodeGetParams_v2)] = KPROF_CALL_SETUP,
     [ID(cuGraphKernelNodeSetAttribute)] = KPROF_CALL_SETUP,
     [ID(cuGraphKernelNodeSetParams_v2)] = KPROF_CALL_SETUP,
+    [ID(cuGraphMemAllocNodeGetParams)] = KPROF_CALL_SETUP,
+    [ID(cuGraphMemFreeNodeGetParams)] = KPROF_CALL_SETUP,
+    [ID(cuGraphMemcpyNodeGetParams)] = KPROF_CALL_SETUP,
+    [ID(cuGraphMemcpyNodeSetParams)] = KPROF_CALL_SETUP,
+    [ID(cuGraphMemsetNodeGetParams)] = KPROF_CALL_SETUP,
+    [ID(cuGraphMemsetNodeSetParams)] = KPROF_CALL_SETUP,
     [ID(cuGraphNodeFindInClone)] = KPROF_CALL_SETUP,
+    [ID(cuGraphNodeGetDependencies)] = KPROF_CALL_SETUP,
     [ID(cuGraphNodeGetDependencies_v2)] = KPROF_CALL_SETUP,
+    [ID(cuGraphNodeGetDependentNodes)] = KPROF_CALL_SETUP,
+    [ID(cuGraphNodeGetDependentNodes_v2)] = KPROF_CALL_SETUP,
+    [ID(cuGraphNodeGetEnabled)] = KPROF_CALL_SETUP,
     [ID(cuGraphNodeGetType)] = KPROF_CALL_SETUP,
+    [ID(cuGraphNodeSetParams)] = KPROF_CALL_SETUP,
+    [ID(cuGraphReleaseUserObject)] = KPROF_CALL_SETUP,
+    [ID(cuGraphRemoveDependencies)] = KPROF_CALL_SETUP,
+    [ID(cuGraphRemoveDependencies_v2)] = KPROF_CALL_SETUP,
+    [ID(cuGraphRetainUserObject)] = KPROF_CALL_SETUP,
     [ID(cuKernelGetFunction)] = KPROF_CALL_SETUP,
     [ID(cuKernelSetCacheConfig)] = KPROF_CALL_SETUP,
     [ID(cuLaunchHostFunc)] = KPROF_CALL_SETUP,
@@ -105,8 +128,10 @@ static const unsigned char kinds[CUPTI_DRIVER_TRACE_CBID_SIZE] = {
     [ID(cuMemHostRegister_v2)] = KPROF_CALL_SETUP,
     [ID(cuMemHostUnregister)] = KPROF_CALL_SETUP,
     [ID(cuMemPoolCreate)] = KPROF_CALL_SETUP,
+    [ID(cuMemPoolGetAccess)] = KPROF_CALL_HARMLESS,
     [ID(cuMemPoolGetAttribute)] = KPROF_CALL_HARMLESS,
     [ID(cuMemRelease)] = KPROF_CALL_SETUP, /* mappings keep the memory */
+    [ID(cuMipmappedArrayGetLevel)] = KPROF_CALL_SETUP,
     [ID(cuModuleEnumerateFunctions)] = KPROF_CALL_SETUP,
     [ID(cuModuleGetFunction)] = KPROF_CALL_SETUP,
     [ID(cuModuleGetFunctionCount)] = KPROF_CALL_SETUP,
@@ -122,6 +147,8 @@ static const unsigned char kinds[CUPTI_DRIVER_TRACE_CBID_SIZE] = {
     [ID(cuStreamCreate)] = KPROF_CALL_SETUP,
     [ID(cuStreamCreateWithPriority)] = KPROF_CALL_SETUP,
     [ID(cuTexObjectCreate)] = KPROF_CALL_SETUP,
+    [ID(cuUserObjectRelease)] = KPROF_CALL_SETUP,
+    [ID(cuUserObjectRetain)] = KPROF_CALL_SETUP,
 
     [ID(cuCtxSynchronize)] = KPROF_CALL_WAIT,
     [ID(cuCtxSynchronize_v2)] = KPROF_CALL_WAIT,
@@ -147,15 +174,24 @@ static const unsigned char kinds[CUPTI_DRIVER_TRACE_CBID_SIZE] = {
     [ID(cuDevicePrimaryCtxRelease)] = KPROF_CALL_STOP,
     [ID(cuDevicePrimaryCtxRelease_v2)] = KPROF_CALL_STOP,
 
+    [ID(cuArray3DGetDescriptor_v2)] = KPROF_CALL_HARMLESS,
+    [ID(cuArrayGetDescriptor_v2)] = KPROF_CALL_HARMLESS,
+    [ID(cuArrayGetMemoryRequirements)] = KPROF_CALL_HARMLESS,
+    [ID(cuArrayGetPlane)] = KPROF_CALL_HARMLESS,
+    [ID(cuArrayGetSparseProperties)] = KPROF_CALL_HARMLESS,
+    [ID(cuCoredumpGetAttribute)] = KPROF_CALL_HARMLESS,
+    [ID(cuCoredumpGetAttributeGlobal)] = KPROF_CALL_HARMLESS,
     [ID(cuCtxGetApiVersion)] = KPROF_CALL_HARMLESS,
     [ID(cuCtxGetCacheConfig)] = KPROF_CALL_HARMLESS,
     [ID(cuCtxGetCurrent)] = KPROF_CALL_HARMLESS,
+    [ID(cuCtxGetDevResource)] = KPROF_CALL_HARMLESS,
     [ID(cuCtxGetDevice)] = KPROF_CALL_HARMLESS,
     [ID(cuCtxGetDevice_v2)] = KPROF_CALL_HARMLESS,
     [ID(cuCtxGetExecAffinity)] = KPROF_CALL_HARMLESS,
     [ID(cuCtxGetFlags)] = KPROF_CALL_HARMLESS,
     [ID(cuCtxGetId)] = KPROF_CALL_HARMLESS,
     [ID(cuCtxGetLimit)] = KPROF_CALL_HARMLESS,
+    [ID(cuCtxGetSharedMemConfig)] = KPROF_CALL_HARMLESS,
     [ID(cuCtxGetStreamPriorityRange)] = KPROF_CALL_HARMLESS,
     [ID(cuCtxPopCurrent)] = KPROF_CALL_HARMLESS,
     [ID(cuCtxPopCurrent_v2)] = KPROF_CALL_HARMLESS,
@@ -169,16 +205,23 @@ static const unsigned char kinds[CUPTI_DRIVER_TRACE_CBID_SIZE] = {
     [ID(cuDeviceGetByPCIBusId)] = KPROF_CALL_HARMLESS,
     [ID(cuDeviceGetCount)] = KPROF_CALL_HARMLESS,
     [ID(cuDeviceGetDefaultMemPool)] = KPROF_CALL_HARMLESS,
+    [ID(cuDeviceGetDevResource)] = KPROF_CALL_HARMLESS,
+    [ID(cuDeviceGetExecAffinitySupport)] = KPROF_CALL_HARMLESS,
+    [ID(cuDeviceGetHostAtomicCapabilities)] = KPROF_CALL_HARMLESS,
+    [ID(cuDeviceGetLuid)] = KPROF_CALL_HARMLESS,
     [ID(cuDeviceGetMemPool)] = KPROF_CALL_HARMLESS,
     [ID(cuDeviceGetName)] = KPROF_CALL_HARMLESS,
+    [ID(cuDeviceGetP2PAtomicCapabilities)] = KPROF_CALL_HARMLESS,
     [ID(cuDeviceGetP2PAttribute)] = KPROF_CALL_HARMLESS,
     [ID(cuDeviceGetPCIBusId)] = KPROF_CALL_HARMLESS,
     [ID(cuDeviceGetProperties)] = KPROF_CALL_HARMLESS,
+    [ID(cuDeviceGetTexture1DLinearMaxWidth)] = KPROF_CALL_HARMLESS,
     [ID(cuDeviceGetUuid)] = KPROF_CALL_HARMLESS,
     [ID(cuDeviceGetUuid_v2)] = KPROF_CALL_HARMLESS,
     [ID(cuDevicePrimaryCtxGetState)] = KPROF_CALL_HARMLESS,
     [ID(cuDeviceTotalMem)] = KPROF_CALL_HARMLESS,
     [ID(cuDeviceTotalMem_v2)] = KPROF_CALL_HARMLESS,
+    [ID(cuDriverGetGpuCodeIsaVersion)] = KPROF_CALL_HARMLESS,
     [ID(cuDriverGetVersion)] = KPROF_CALL_HARMLESS,
     [ID(cuEventCreate)] = KPROF_CALL_HARMLESS,
     [ID(cuEventRecord)] = KPROF_CALL_HARMLESS,
@@ -194,22 +237,32 @@ static const unsigned char kinds[CUPTI_DRIVER_TRACE_CBID_SIZE] = {
     [ID(cuGetErrorString)] = KPROF_CALL_HARMLESS,
     [ID(cuGetProcAddress)] = KPROF_CALL_HARMLESS,
     [ID(cuGetProcAddress_v2)] = KPROF_CALL_HARMLESS,
+    [ID(cuGreenCtxGetDevResource)] = KPROF_CALL_HARMLESS,
+    [ID(cuGreenCtxGetId)] = KPROF_CALL_HARMLESS,
+    [ID(cuInit)] = KPROF_CALL_HARMLESS,
     [ID(cuKernelGetAttribute)] = KPROF_CALL_HARMLESS,
     [ID(cuKernelGetLibrary)] = KPROF_CALL_HARMLESS,
     [ID(cuKernelGetName)] = KPROF_CALL_HARMLESS,
     [ID(cuKernelGetParamInfo)] = KPROF_CALL_HARMLESS,
+    [ID(cuLogsCurrent)] = KPROF_CALL_HARMLESS,
     [ID(cuMemGetAccess)] = KPROF_CALL_HARMLESS,
     [ID(cuMemGetAddressRange)] = KPROF_CALL_HARMLESS,
     [ID(cuMemGetAddressRange_v2)] = KPROF_CALL_HARMLESS,
     [ID(cuMemGetAllocationGranularity)] = KPROF_CALL_HARMLESS,
+    [ID(cuMemGetAllocationPropertiesFromHandle)] = KPROF_CALL_HARMLESS,
     [ID(cuMemHostGetDevicePointer)] = KPROF_CALL_HARMLESS,
     [ID(cuMemHostGetDevicePointer_v2)] = KPROF_CALL_HARMLESS,
     [ID(cuMemHostGetFlags)] = KPROF_CALL_HARMLESS,
+    [ID(cuMipmappedArrayGetMemoryRequirements)] = KPROF_CALL_HARMLESS,
+    [ID(cuMipmappedArrayGetSparseProperties)] = KPROF_CALL_HARMLESS,
     [ID(cuModuleGetLoadingMode)] = KPROF_CALL_HARMLESS,
+    [ID(cuMulticastGetGranularity)] = KPROF_CALL_HARMLESS,
     [ID(cuOccupancyAvailableDynamicSMemPerBlock)] = KPROF_CALL_HARMLESS,
     [ID(cuOccupancyMaxActiveBlocksPerMultiprocessor)] = KPROF_CALL_HARMLESS,
     [ID(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags)] = KPROF_CALL_HARMLESS,
     [ID(cuOccupancyMaxActiveClusters)] = KPROF_CALL_HARMLESS,
+    [ID(cuOccupancyMaxPotentialBlockSize)] = KPROF_CALL_HARMLESS,
+    [ID(cuOccupancyMaxPotentialBlockSizeWithFlags)] = KPROF_CALL_HARMLESS,
     [ID(cuOccupancyMaxPotentialClusterSize)] = KPROF_CALL_HARMLESS,
     [ID(cuPointerGetAttribute)] = KPROF_CALL_HARMLESS,
     [ID(cuPointerGetAttributes)] = KPROF_CALL_HARMLESS,
@@ -237,10 +290,14 @@ static const unsigned char kinds[CUPTI_DRIVER_TRACE_CBID_SIZE] = {
     [ID(cuStreamIsCapturing_ptsz)] = KPROF_CALL_HARMLESS,
     [ID(cuStreamWaitEvent)] = KPROF_CALL_HARMLESS,
     [ID(cuStreamWaitEvent_ptsz)] = KPROF_CALL_HARMLESS,
+    [ID(cuSurfObjectGetResourceDesc)] = KPROF_CALL_HARMLESS,
     [ID(cuTensorMapEncodeIm2col)] = KPROF_CALL_HARMLESS, /* in memory of the host's own */
     [ID(cuTensorMapEncodeIm2colWide)] = KPROF_CALL_HARMLESS,
     [ID(cuTensorMapEncodeTiled)] = KPROF_CALL_HARMLESS,
     [ID(cuTensorMapReplaceAddress)] = KPROF_CALL_HARMLESS,
+    [ID(cuTexObjectGetResourceDesc)] = KPROF_CALL_HARMLESS,
+    [ID(cuTexObjectGetResourceViewDesc)] = KPROF_CALL_HARMLESS,
+    [ID(cuTexObjectGetTextureDesc)] = KPROF_CALL_HARMLESS,
     [ID(cuThreadExchangeStreamCaptureMode)] = KPROF_CALL_HARMLESS,
 };
 
@@ -272,6 +329,16 @@ static bool frees_to_keeping_pool(CUpti_CallbackId id, const void *parameters)
            pool &&
            driver->cuMemPoolGetAttribute_(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &threshold) == CUDA_SUCCESS &&
            threshold == UINT64_MAX;
+}
+
+/* The first call creates the context, later ones count its users. */
+static bool has_primary_context(const cuDevicePrimaryCtxRetain_params *p)
+{
+    const kprof_driver_api *driver;
+    unsigned flags;
+    int active = 0;
+    return kprof_driver_load(&driver) == KPROF_OK &&
+           driver->cuDevicePrimaryCtxGetState_(p->dev, &flags, &active) == CUDA_SUCCESS && active;
 }
 
 /* Access that is taken away would leave a replay without it. */
@@ -415,6 +482,8 @@ static kprof_call_kind find_kind(CUpti_CallbackId id, const void *parameters, kp
     if (kprof_call_transfer(id, parameters, transfer))
         return KPROF_CALL_TRANSFER;
     if (sets_limit(id, parameters))
+        return KPROF_CALL_HARMLESS;
+    if (id == ID(cuDevicePrimaryCtxRetain) && has_primary_context(parameters))
         return KPROF_CALL_HARMLESS;
     if (id == ID(cuMemMap) && kprof_allocations_is_unmapped(((const cuMemMap_params *)parameters)->handle))
         return KPROF_CALL_SETUP;

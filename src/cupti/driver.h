@@ -18,6 +18,7 @@
     X(cuDeviceTotalMem)                                                                                                \
     X(cuDeviceGetAttribute)                                                                                            \
     X(cuCtxGetDevice)                                                                                                  \
+    X(cuDevicePrimaryCtxGetState)                                                                                      \
     X(cuCtxSynchronize)                                                                                                \
     X(cuFuncGetAttribute)                                                                                              \
     X(cuFuncSetAttribute)                                                                                              \

@@ -62,11 +62,21 @@ static CUresult CUDAAPI is_capturing(CUstream stream, CUstreamCaptureStatus *sta
     return CUDA_SUCCESS;
 }
 
+#define USED_DEVICE 1
+
+static CUresult CUDAAPI primary_state(CUdevice device, unsigned *flags, int *active)
+{
+    *flags = 0;
+    *active = device == USED_DEVICE;
+    return CUDA_SUCCESS;
+}
+
 /* In place of the driver's. */
 kprof_status kprof_driver_load(const kprof_driver_api **out)
 {
     static const kprof_driver_api api = {.cuCtxGetDevice_ = context_device,
                                          .cuDeviceGetCount_ = count_devices,
+                                         .cuDevicePrimaryCtxGetState_ = primary_state,
                                          .cuPointerGetAttribute_ = pointer_attribute,
                                          .cuMemPoolGetAttribute_ = pool_attribute,
                                          .cuStreamIsCapturing_ = is_capturing};
@@ -201,6 +211,10 @@ static void test_kinds(void **state)
         {ID(cuKernelGetFunction), KPROF_CALL_SETUP},
         {ID(cuLibraryGetKernel), KPROF_CALL_SETUP},
         {ID(cuMemPoolGetAttribute), KPROF_CALL_HARMLESS},
+        {ID(cuInit), KPROF_CALL_HARMLESS},
+        {ID(cuOccupancyMaxPotentialBlockSize), KPROF_CALL_HARMLESS},
+        {ID(cuGraphMemcpyNodeGetParams), KPROF_CALL_SETUP},
+        {ID(cuGraphRetainUserObject), KPROF_CALL_SETUP},
         {ID(cuMemRangeGetAttribute), KPROF_CALL_OTHER},
         {ID(cuDeviceGetGraphMemAttribute), KPROF_CALL_OTHER},
         {ID(cuCtxSetLimit), KPROF_CALL_OTHER},
@@ -230,6 +244,15 @@ static void test_kinds(void **state)
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         assert_int_equal(kind_of(rows[i].id, no_parameters), rows[i].kind);
+}
+
+/* Another user of a context changes nothing, a new context may. */
+static void test_retaining_a_context(void **state)
+{
+    (void)state;
+    cuDevicePrimaryCtxRetain_params used = {.dev = USED_DEVICE}, unused = {.dev = USED_DEVICE + 1};
+    assert_int_equal(kind_of(ID(cuDevicePrimaryCtxRetain), &used), KPROF_CALL_HARMLESS);
+    assert_int_equal(kind_of(ID(cuDevicePrimaryCtxRetain), &unused), KPROF_CALL_OTHER);
 }
 
 static kprof_call_kind kind_of_setting(CUfunction_attribute attribute, int value)
@@ -833,6 +856,7 @@ int main(void)
         cmocka_unit_test(test_memory_of_graphs),
         cmocka_unit_test(test_memory_for_network_cards),
         cmocka_unit_test(test_registered_memory),
+        cmocka_unit_test(test_retaining_a_context),
         cmocka_unit_test(test_function_attributes),
         cmocka_unit_test(test_frees_to_pools),
         cmocka_unit_test(test_mappings),
