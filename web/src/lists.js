@@ -85,12 +85,13 @@ function group(record) {
     );
 }
 
-export function listView(list) {
+// heading: that of the page, which a list of the same title does not repeat
+export function listView(list, heading) {
     if (!list.records.length) return null;
     const parts = {
         blocks: () => list.records.map(block),
         table: () => table(list.title, list.records),
         groups: () => list.records.map(group),
     };
-    return h("section", {}, h("h2", {}, list.title), parts[list.shape]());
+    return h("section", {}, list.title !== heading && h("h2", {}, list.title), parts[list.shape]());
 }
