@@ -894,7 +894,7 @@ class Merges(Case):
                 (101, "are one file", ("rank0", "link", "-o", "all")),
                 (101, "give each run once", ("rank0", "copy", "-o", "all")),
                 (101, "would overwrite", ("rank0", "rank1", "-f", "-o", "rank1")),
-                (101, "prints nothing", ("rank0", "rank1", "-o", "all", "--csv")),
+                (101, "--csv is no option of kprof merge", ("rank0", "rank1", "-o", "all", "--csv")),
                 (107, "reports from version 4 on", ("rank0", "old", "-o", "all")),
                 (107, "other sections", ("rank0", "other", "-o", "all")),
                 (107, "missing", ("rank0", "missing", "-o", "all"))):
