@@ -29,6 +29,7 @@ typedef struct text_emitter {
     char **short_names;                      /* [kernel_count]; NULL: not made yet */
     bool shows_spread;                       /* of the launch's values over samples */
     bool has_marks, has_spreads, has_folded; /* the page ends with what these mean */
+    bool has_excess;                         /* so of a share of more than all, as it is printed */
 } text_emitter;
 
 typedef enum text_style { STYLE_HEADING, STYLE_SECTION, STYLE_NOTE, STYLE_PLAIN } text_style;
@@ -412,8 +413,10 @@ static void put_value(kprof_emitter *emitter, kprof_grid *grid, const kprof_emit
 {
     kprof_human human = kprof_units_human(metric->value, metric->unit, emitter->options->base_units);
     kprof_grid_add(grid, human.number, human.unit);
-    if (emitter->launches.in_sections) /* else words tell the passes */
-        mark_disagreeing(of(emitter), grid, metric->disagrees);
+    if (!emitter->launches.in_sections) /* words tell the passes */
+        return;
+    of(emitter)->has_excess = of(emitter)->has_excess || (is_share(metric) && metric->value > 100.005);
+    mark_disagreeing(of(emitter), grid, metric->disagrees);
 }
 
 /* "+- 1.25 %": in percent of the value, or in its unit where it is 0. */
@@ -1150,12 +1153,15 @@ static void text_page_end(kprof_emitter *emitter)
 {
     text_emitter *text = of(emitter);
     const text_block lines = {STYLE_PLAIN, 0, width_of(emitter), false};
-    if (text->has_marks || text->has_spreads || text->has_folded)
+    if (text->has_marks || text->has_excess || text->has_spreads || text->has_folded)
         blank_line(text);
     if (text->has_marks)
         put_lines(emitter, lines,
                   "* joins counters of passes that disagree, by more than 0.1 % in instructions or 10 % in cycles or "
                   "time; --page raw names the passes");
+    if (text->has_excess)
+        put_lines(emitter, lines,
+                  "Shares of more than 100 % join counters of several passes, or of a launch too short for them");
     if (text->has_spreads)
         put_lines(emitter, lines,
                   "+- is the median distance of the samples from the median, in percent of it, or in its unit where it "

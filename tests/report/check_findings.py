@@ -207,6 +207,29 @@ def faults_of_gains(launches):
             yield f"{found} is worth most of {kernel}, not {best}"
 
 
+def faults_of_statistics(source, kprof):
+    """Where tables are not drawn, no two metrics of a section have one label."""
+    done = subprocess.run([kprof, "report", source / RECORDED, "-k", "dram_bound_sum", "--page", "statistics",
+                           "--json"], capture_output=True, text=True, timeout=60, check=True)
+    [kernel] = json.loads(done.stdout)["kernels"]
+    metrics = {}
+    for row in kernel["metrics"]:
+        metrics.setdefault((row["section"], row["label"]), set()).add(row["metric"])
+    yield from (f"the label {label} of {section} is that of {names}" for (section, label), names in metrics.items()
+                if len(names) > 1)
+
+
+def faults_of_excess(source, kprof):
+    """Text says what shares of more than 100 % are, where it shows any."""
+    for kernel, expected in (("small_code", True), ("dram_bound_sum", False)):
+        done = subprocess.run([kprof, "report", source / RECORDED, "-k", kernel], capture_output=True, text=True,
+                              timeout=60, check=True)
+        shown = done.stdout.replace("100 %", "").replace("100.00 %", "")
+        has_any = re.search(r"\b1\d\d(\.\d+)? %", shown) is not None
+        if has_any != expected or ("Shares of more than 100 %" in done.stdout) != expected:
+            yield f"{kernel}: shares of more than 100 %: {has_any}, explained: {not has_any}"
+
+
 def faults_of_chart(source, kprof):
     """Traffic is drawn from unit to unit where there are enough columns."""
     for width, expected in ((72, []), (80, [
@@ -251,7 +274,7 @@ def main(source, kprof):
     faults = [*faults_of_table(source, launches), *faults_of_verdicts(launches), *faults_of_occupancy(launches),
               *faults_of_words(source, kprof), *faults_of_brief(source, kprof, launches), *faults_of_gains(launches),
               *faults_of_expressions(source, kprof), *faults_of_width(source, kprof),
-              *faults_of_chart(source, kprof)]
+              *faults_of_chart(source, kprof), *faults_of_statistics(source, kprof), *faults_of_excess(source, kprof)]
     print(f"{len(launches)} kernels, {len(faults)} faults", *faults, sep="\n")
     return 1 if faults else 0
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""No verdict on chance: the equal launches of a report are split into two halves in 100 ways, and `kprof diff` may call
-no kernel better or worse in any. So that this can fail for want of a change only: with one half a tenth slower, it calls
-each kernel worse. Two reports of one program are compared as well. Exit status 77 where no report is there.
+"""No verdict on chance: the equal launches of a report are split into two halves in 100 ways, and `kprof diff` may
+call no kernel better or worse in any. With one half a tenth slower, it calls each kernel worse. Two reports of one
+program are compared as well. Exit status 77 where no report is there.
 
 A report has launches enough if a kernel has LEAST of one shape (100). Such a run is recorded with
   kprof --set default -k vectorAdd -c 200 -f -o tests/report/repeats-h200.kprof ./vectorAdd 200
@@ -43,15 +43,16 @@ def equal_launches(report, least):
 
 
 def write_part(kprof, report, launches, target):
-    subprocess.run([kprof, "report", report, "--launch", ",".join(map(str, sorted(launches))), "-q", "-f", "-o", target],
-                   check=True, stdout=subprocess.DEVNULL)
+    chosen = ",".join(map(str, sorted(launches)))
+    subprocess.run([kprof, "report", report, "--launch", chosen, "-q", "-f", "-o", target], check=True,
+                   stdout=subprocess.DEVNULL)
 
 
 def slow_down(report):
     with sqlite3.connect(report) as database:
         for metric in TIMES:
-            database.execute("UPDATE value SET value = value * ? WHERE metric_id = (SELECT id FROM metric WHERE name = ?)",
-                             (SLOWER, metric))
+            database.execute("UPDATE value SET value = value * ? WHERE metric_id = "
+                             "(SELECT id FROM metric WHERE name = ?)", (SLOWER, metric))
     database.close()
 
 
@@ -94,8 +95,8 @@ def faults_of_splits(kprof, report, groups, folder):
             continue
         slow_down(paths[1])
         rows, has_failed = verdicts(kprof, *paths)
-        yield from (f"{report.name}, split {seed}: {kernel} is {verdict}, and a tenth slower" for kernel, verdict in rows
-                    if verdict != "worse")
+        yield from (f"{report.name}, split {seed}: {kernel} is {verdict}, and a tenth slower"
+                    for kernel, verdict in rows if verdict != "worse")
         if not has_failed:
             yield f"{report.name}, split {seed}: --fail-on took a tenth for chance"
 
@@ -114,7 +115,8 @@ def check(kprof, reports, least):
             # Copied, since opening a report for writing could change it.
             copy = pathlib.Path(shutil.copy(report, folder))
             faults += faults_of_splits(kprof, copy, groups, pathlib.Path(folder))
-        print(f"{report.name}: {SPLITS} splits of {', '.join(str(len(launches)) for launches in groups)} equal launches")
+        counts = ", ".join(str(len(launches)) for launches in groups)
+        print(f"{report.name}: {SPLITS} splits of {counts} equal launches")
     if len(reports) == 2:
         faults += faults_of(kprof, *reports, "two runs")
     print(f"{len(faults)} faults", *faults, sep="\n")
