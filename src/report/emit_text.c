@@ -977,6 +977,8 @@ static void put_field(kprof_emitter *emitter, kprof_grid *grid, const kprof_emit
         kprof_human human = kprof_field_human(field, emitter->options->base_units);
         kprof_grid_add(grid, human.number, human.unit);
     }
+    if (field->is_told)
+        kprof_grid_miss(grid);
     mark_disagreeing(of(emitter), grid, field->disagrees);
 }
 
