@@ -704,7 +704,7 @@ class Comparisons(Case):
                     err="kprof report after.kprof --page raw lists its metrics", out="")
         self.expect(106, "diff", "before.kprof", "after.kprof", "-k", "gather1", err="after.kprof has no launch")
         run = self.expect(106, "diff", "before.kprof", "after.kprof", "-k", "regex:gather", err="in both reports")
-        self.assertIn("only in the new report", run.out)
+        self.assertRegex(run.out, r"In one report only\n.*\n  baseline +6  gather1.*\n  new +6  gather2")
 
     def test_damaged_reports(self):
         whole = pathlib.Path(self.dir, "after.kprof").read_bytes()
