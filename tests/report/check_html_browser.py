@@ -173,6 +173,22 @@ class Pages(unittest.TestCase):
                 self.assertAlmostEqual(float(cells["Worth most"].split()[-2]), float(row["finding_gain_pct"]),
                                        delta=0.00501)
 
+    def test_numbers_are_written_as_in_text(self):
+        """Also those that are small, and those that are not known: these have no bar, which would be one of 0."""
+        text = subprocess.run([KPROF, "report", self.reports["sample"], "--all"], capture_output=True, text=True,
+                              check=True).stdout
+        text = " ".join(text.split())
+        self.open("sample", "#launch-0")
+        shown = self.evaluate("[...document.querySelectorAll('main section section td.number')]"
+                              ".filter(cell => !cell.closest('.memory')).map(cell => cell.textContent.trim())"
+                              ".filter(Boolean)")
+        self.assertGreater(len(shown), 100)
+        self.assertEqual([number for number in shown if number not in text], [])
+        self.assertTrue([number for number in shown if "e-0" in number])
+        self.assertIn("n/a", shown)
+        self.assertEqual(self.evaluate("[...document.querySelectorAll('.bar')].filter(bar => "
+                                       "bar.textContent === 'n/a' && bar.querySelector('.fill')).length"), 0)
+
     def test_long_names_break_where_they_have_parts(self):
         self.open("fixture", width=400)
         name = "[...document.querySelectorAll('a.name')].find(a => a.textContent.startsWith('void at::native::'))"
