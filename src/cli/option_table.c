@@ -200,7 +200,7 @@ const kprof_option_row kprof_option_rows[] = {
     SET("brief", 0, page, KPROF_PAGE_BRIEF,
         "--page brief: for each kernel at most 15 lines, or with --json a document of at most 2 KB", SHOWING),
     CHOICE("print-summary", print_summary, summaries, "none|per-kernel", "per-kernel: the same as --page statistics",
-           SHOWING, "ncu's per-nvtx is --page statistics --group-by nvtx"),
+           SHOWING, "ncu's per-nvtx is --page statistics --group-by nvtx, and per-gpu --group-by device"),
     CHOICE("sort", sort, sort_keys, "gain|time|launches|duration|compute|memory|name",
            "order of the summary and brief pages: by what can be gained of all the time, or by this (gain)", SHOWING,
            NULL),

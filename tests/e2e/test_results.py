@@ -933,7 +933,7 @@ class Parts(Case):
         lacking = {name for finding in launch["not_evaluated"] for name in finding["missing"]}
         self.assertFalse([name for name in lacking if name.startswith(("launch__", "device__"))])
         self.show("run", "--section", "Occupency", code=102, err="did you mean Occupancy?")
-        self.show("run", "--section", "regex:^Nothing", code=102, err="the report has no such section")
+        self.show("run", "--section", "regex:^Nothing", code=102, err="the report has no such section; it has ")
         self.show("run", "--set", "basik", code=102, err="basic")
         self.show("run", "--section", "regex:(", code=101, err="--section")
 
