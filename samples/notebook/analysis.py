@@ -32,7 +32,7 @@ DURATION = "gpu__time_duration.sum"
 # The wide layout has a row for each launch and a column for each metric.
 
 # %%
-csv = subprocess.run([KPROF, "export", REPORT, "--to", "wide"], check=True, capture_output=True, text=True).stdout
+csv = subprocess.run([KPROF, "export", REPORT, "--to", "wide"], check=True, stdout=subprocess.PIPE, text=True).stdout
 launches = pandas.read_csv(io.StringIO(csv))
 print(launches[["launch", "function", "grid_x", "block_x", DURATION]].to_string())
 

@@ -218,7 +218,7 @@ static kprof_status check_line(const kprof_options *options)
     if (options->export_format == KPROF_UNSET)
         return kprof_fail(KPROF_USAGE, "in which format? give --to long, wide, jsonl, prometheus, perfetto or parquet");
     if (options->format != KPROF_UNSET)
-        return kprof_fail(KPROF_USAGE, "kprof export writes what --to says; leave other formats out");
+        return kprof_fail(KPROF_USAGE, "kprof export writes what --to says (wide, jsonl ...); leave other formats out");
     if (options->export_path && options->log_file)
         return kprof_fail(KPROF_USAGE, "--export and --log-file both say where to; leave one out");
     return kprof_filter_check(&options->filter);

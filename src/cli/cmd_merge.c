@@ -11,8 +11,8 @@ int kprof_cmd_merge(const kprof_options *options)
     kprof_status status = KPROF_OK;
     if (options->reports.count < 2 || !options->export_path)
         status = kprof_fail(KPROF_USAGE, "which reports? usage: kprof merge A.kprof B.kprof ... -o ALL.kprof");
-    if (status == KPROF_OK && (options->format != KPROF_UNSET || options->log_file))
-        status = kprof_fail(KPROF_USAGE, "kprof merge prints nothing; leave formats and --log-file out");
+    if (status == KPROF_OK && options->log_file)
+        status = kprof_fail(KPROF_USAGE, "kprof merge prints nothing; leave --log-file out");
     if (status == KPROF_OK)
         status = kprof_reports_join(options, NULL, &path);
     if (status == KPROF_OK)

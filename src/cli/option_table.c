@@ -20,6 +20,9 @@
 #define MERGE  KPROF_IN(merge)
 #define EXPORT KPROF_IN(export)
 #define ALL    KPROF_IN_ALL
+/* Those that print, with a format of their choice; kprof merge prints nothing, and kprof export what --to says. */
+#define FORMATTING   (ALL & ~(MERGE | EXPORT))
+#define OTHER_FORMAT (FORMATTING | KPROF_IGNORED_IN(EXPORT)) /* which tells of --to */
 /* A whole line may be given to --plan and lists; most of its options change nothing there. */
 #define RUNNING  (RUN | KPROF_IGNORED_IN(PLAN | LIST))
 #define PLANNING (RUN | PLAN | KPROF_IGNORED_IN(LIST))
@@ -95,7 +98,7 @@ static const kprof_choice colors[] = {
     {name, 0, KPROF_OPTION_BYTES, FIELD(field), arg, help, in, NULL, 0, \
      "1 byte or more and less than 16 EiB, with K, M, G, T (powers of 1024) or KB, MB, GB, TB (powers of 1000)"}
 #define NO_OPTION(id, name)
-#define FORMAT_OPTION(id, name, help) SET(#name, 0, format, KPROF_FORMAT_##id, help, ALL),
+#define FORMAT_OPTION(id, name, help) SET(#name, 0, format, KPROF_FORMAT_##id, help, OTHER_FORMAT),
 #define VALUE(name, letter, type, field, arg, help, in) \
     {name, letter, KPROF_OPTION_##type, FIELD(field), arg, help, in, NULL, 0, NULL}
 
@@ -197,7 +200,7 @@ const kprof_option_row kprof_option_rows[] = {
     SET("brief", 0, page, KPROF_PAGE_BRIEF,
         "--page brief: for each kernel at most 15 lines, or with --json a document of at most 2 KB", SHOWING),
     CHOICE("print-summary", print_summary, summaries, "none|per-kernel", "per-kernel: the same as --page statistics",
-           SHOWING, "ncu's per-nvtx is --page statistics --group-by nvtx"),
+           SHOWING, "ncu's per-nvtx is --page statistics --group-by nvtx, and per-gpu --group-by device"),
     CHOICE("sort", sort, sort_keys, "gain|time|launches|duration|compute|memory|name",
            "order of the summary and brief pages: by what can be gained of all the time, or by this (gain)", SHOWING,
            NULL),
@@ -211,9 +214,9 @@ const kprof_option_row kprof_option_rows[] = {
     VALUE("html", 0, STRING, html_path, "FILE", "write all about the report to FILE, one HTML file for a browser",
           REPORT | DIFF),
     CHOICE("csv-layout", csv_layout, csv_layouts, "long|wide|ncu",
-           "a row for each value, a row for each launch, or ncu's columns; implies --csv (long)", ALL, NULL),
+           "a row for each value, a row for each launch, or ncu's columns; implies --csv (long)", OTHER_FORMAT, NULL),
     FLAG("csv-safe", 0, csv_safe, "in CSV, put an apostrophe before texts that a spreadsheet would take for a formula",
-         ALL),
+         ALL & ~MERGE),
     CHOICE("print-units", base_units, unit_modes, "auto|base", "in text, scale units (auto), or print base units",
            PRINTING | PLAN, NULL),
     FLAG("all", 0, all_rows,

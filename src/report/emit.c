@@ -422,6 +422,13 @@ kprof_emit_field kprof_field_folding(kprof_emit_field field)
     return field;
 }
 
+kprof_emit_field kprof_field_folding_unless(kprof_emit_field field, bool is_told)
+{
+    field.folds = true;
+    field.is_told = is_told;
+    return field;
+}
+
 kprof_emit_field kprof_field_signed(kprof_emit_field field)
 {
     field.is_signed = true;

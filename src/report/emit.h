@@ -70,6 +70,7 @@ typedef struct kprof_emit_field {
     bool disagrees;      /* as of a metric: it, or what it is the label of */
     bool is_signed;      /* people see a plus before a number above 0 */
     bool folds;          /* text shows it below its row where the table is too wide; a plain one without its label */
+    bool is_told;        /* another column tells the same: where it folds, nothing tells of it */
 } kprof_emit_field;
 typedef struct kprof_emit_record {
     const kprof_emit_field *fields;
@@ -182,6 +183,8 @@ kprof_emit_field kprof_field_shortened(kprof_emit_field field, const char *short
 kprof_emit_field kprof_field_plain(kprof_emit_field field);
 kprof_emit_field kprof_field_signed(kprof_emit_field field);
 kprof_emit_field kprof_field_folding(kprof_emit_field field);
+/* Folding, and told by another column of the row if `is_told`. */
+kprof_emit_field kprof_field_folding_unless(kprof_emit_field field, bool is_told);
 /* Is its value missing? */
 bool kprof_field_is_missing(const kprof_emit_field *field);
 /* The value of a REAL as people read it; "n/a" if it is missing. */

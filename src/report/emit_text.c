@@ -29,6 +29,7 @@ typedef struct text_emitter {
     char **short_names;                      /* [kernel_count]; NULL: not made yet */
     bool shows_spread;                       /* of the launch's values over samples */
     bool has_marks, has_spreads, has_folded; /* the page ends with what these mean */
+    bool has_excess;                         /* so of a share of more than all, as it is printed */
 } text_emitter;
 
 typedef enum text_style { STYLE_HEADING, STYLE_SECTION, STYLE_NOTE, STYLE_PLAIN } text_style;
@@ -302,13 +303,22 @@ static void show_origin(kprof_emitter *emitter, const kprof_model_launch *launch
         show_disagreements(emitter, launch);
 }
 
-/* Columns of items: the name, the value, how far samples of it spread, its passes where no section shows it, a bar. */
+/* Do the passes of a value stand in a column? On the raw page alone, and in few columns below the row, so that names
+ * stay whole as far as possible. */
+static bool has_pass_column(const kprof_emitter *emitter)
+{
+    const unsigned width = emitter->options->width;
+    return !emitter->launches.in_sections && (width == 0 || width >= KPROF_TEXT_COLUMNS);
+}
+
+/* Columns of items: the name, the value, how far samples of it spread, its passes where no section shows it, a bar. The
+ * raw page has lines of any length unless a width is asked for: programs search it line by line. */
 static void begin_items(text_emitter *text)
 {
-    const bool in_sections = text->base.launches.in_sections;
+    const bool in_sections = text->base.launches.in_sections, has_passes = has_pass_column(&text->base);
     kprof_grid_free(&text->items);
-    text->items = kprof_grid_make(text->shows_spread ? in_sections ? "tnnt" : "tnntt" : in_sections ? "tnt" : "tntt");
-    text->items.width = in_sections ? width_of(&text->base) : 0;
+    text->items = kprof_grid_make(text->shows_spread ? has_passes ? "tnntt" : "tnnt" : has_passes ? "tntt" : "tnt");
+    text->items.width = in_sections ? width_of(&text->base) : text->base.options->width;
     text->items.has_bars = true;
     text->items.group = text->shows_spread ? 2 : 1;
 }
@@ -403,8 +413,10 @@ static void put_value(kprof_emitter *emitter, kprof_grid *grid, const kprof_emit
 {
     kprof_human human = kprof_units_human(metric->value, metric->unit, emitter->options->base_units);
     kprof_grid_add(grid, human.number, human.unit);
-    if (emitter->launches.in_sections) /* else words tell the passes */
-        mark_disagreeing(of(emitter), grid, metric->disagrees);
+    if (!emitter->launches.in_sections) /* words tell the passes */
+        return;
+    of(emitter)->has_excess = of(emitter)->has_excess || (is_share(metric) && metric->value > 100.005);
+    mark_disagreeing(of(emitter), grid, metric->disagrees);
 }
 
 /* "+- 1.25 %": in percent of the value, or in its unit where it is 0. */
@@ -431,15 +443,18 @@ static void put_value_columns(kprof_emitter *emitter, kprof_grid *grid, const kp
         put_spread(emitter, grid, metric);
 }
 
-/* "pass 1", "passes 1-3 5" */
-static void put_passes(kprof_emitter *emitter, kprof_grid *grid, const kprof_emit_metric *metric)
+/* "pass 1", "passes 1-3 5", in the next cell or below the row that ends with the latest one. */
+static void put_passes(kprof_emitter *emitter, kprof_grid *grid, const kprof_emit_metric *metric, bool in_cell)
 {
     char *text = NULL;
     if (asprintf(&text, "%s %s", metric->pass_count == 1 ? "pass" : "passes", metric->passes) < 0) {
         emitter->status = KPROF_NO_MEMORY;
         return;
     }
-    kprof_grid_add(grid, metric->pass_count > 0 ? text : "", "");
+    if (in_cell)
+        kprof_grid_add(grid, metric->pass_count > 0 ? text : "", "");
+    else if (metric->pass_count > 0)
+        kprof_grid_note(grid, text);
     free(text);
 }
 
@@ -471,9 +486,12 @@ static void text_metric(kprof_emitter *emitter, const kprof_emit_metric *metric)
     }
     kprof_grid_add(items, in_sections ? metric->label : metric->name, "");
     put_value_columns(emitter, items, metric);
-    if (!in_sections)
-        put_passes(emitter, items, metric);
+    const bool has_passes = has_pass_column(emitter);
+    if (has_passes)
+        put_passes(emitter, items, metric, true);
     put_bar(items, metric);
+    if (!in_sections && !has_passes)
+        put_passes(emitter, items, metric, false);
     put_help(emitter, items, help_of(emitter, metric));
 }
 
@@ -959,6 +977,8 @@ static void put_field(kprof_emitter *emitter, kprof_grid *grid, const kprof_emit
         kprof_human human = kprof_field_human(field, emitter->options->base_units);
         kprof_grid_add(grid, human.number, human.unit);
     }
+    if (field->is_told)
+        kprof_grid_miss(grid);
     mark_disagreeing(of(emitter), grid, field->disagrees);
 }
 
@@ -1135,12 +1155,15 @@ static void text_page_end(kprof_emitter *emitter)
 {
     text_emitter *text = of(emitter);
     const text_block lines = {STYLE_PLAIN, 0, width_of(emitter), false};
-    if (text->has_marks || text->has_spreads || text->has_folded)
+    if (text->has_marks || text->has_excess || text->has_spreads || text->has_folded)
         blank_line(text);
     if (text->has_marks)
         put_lines(emitter, lines,
                   "* joins counters of passes that disagree, by more than 0.1 % in instructions or 10 % in cycles or "
                   "time; --page raw names the passes");
+    if (text->has_excess)
+        put_lines(emitter, lines,
+                  "Shares of more than 100 % join counters of several passes, or of a launch too short for them");
     if (text->has_spreads)
         put_lines(emitter, lines,
                   "+- is the median distance of the samples from the median, in percent of it, or in its unit where it "

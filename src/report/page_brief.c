@@ -161,15 +161,24 @@ static void take_verdict(brief *out, const verdict_place *to)
     kprof_verdict_text_free(&text);
 }
 
+/* Index of the finding's value of that name; SIZE_MAX: there is none. */
+static size_t value_named(const kprof_finding *finding, const char *name)
+{
+    for (size_t i = 0; i < finding->value_count; i++) {
+        if (strcmp(finding->values[i].name, name) == 0)
+            return i;
+    }
+    return SIZE_MAX;
+}
+
 /* The name of the option that the finding's value "class" is. */
 static void take_class(brief *out)
 {
     const kprof_found *limit = out->findings->verdict.lines[KPROF_VERDICT_LIMIT];
+    const size_t class = limit ? value_named(limit->finding, "class") : SIZE_MAX;
     kprof_strbuf name = KPROF_STRBUF_INIT;
-    for (size_t i = 0; limit && i < limit->finding->value_count; i++) {
-        if (strcmp(limit->finding->values[i].name, "class") == 0)
-            kprof_found_option(limit, i, false, &name);
-    }
+    if (class != SIZE_MAX)
+        kprof_found_option(limit, class, false, &name);
     cut(out->class, WORD_BYTES, name.data, false);
     kprof_strbuf_free(&name);
 }
@@ -187,7 +196,18 @@ static void insert_stall(brief *out, const char *name, double pct)
     out->stalls[at].pct = pct;
 }
 
-/* The finding of the stalls chooses the largest; the others are in proportion to it. Chips lack some, and small sets
+/* The stall that the verdict names, where it is none of the finding's choice: a warp that was ready, and not selected.
+ */
+static void insert_named_stall(brief *out, double pct)
+{
+    kprof_verdict_text text = kprof_verdict_describe(out->findings, KPROF_ROW_STALL, false);
+    if (text.name.data)
+        insert_stall(out, text.name.data, pct);
+    kprof_verdict_text_free(&text);
+}
+
+/* The finding of the stalls chooses the largest, of which its value "share" is the share of a warp's time; the others
+ * are in proportion to it. The verdict may tell of another one that is larger still. Chips lack some, and small sets
  * collect few: what is left of the time may be one that is not known. */
 static void take_stalls(brief *out)
 {
@@ -195,7 +215,9 @@ static void take_stalls(brief *out)
     if (!found || found->finding->verdict_value == SIZE_MAX)
         return;
     const kprof_finding *finding = found->finding;
-    const double share = found->values[finding->threshold_count + finding->verdict_value];
+    const size_t named = value_named(finding, "share");
+    const double told = found->values[finding->threshold_count + finding->verdict_value];
+    const double share = named == SIZE_MAX ? told : found->values[finding->threshold_count + named];
     size_t choice = 0;
     while (choice < finding->value_count && finding->values[choice].pick != KPROF_PICK_LARGEST)
         choice++;
@@ -204,6 +226,10 @@ static void take_stalls(brief *out)
     const double largest = found->values[finding->threshold_count + choice];
     double told_pct = 0;
     bool is_whole = true;
+    if (told > share) {
+        insert_named_stall(out, told);
+        told_pct = told;
+    }
     for (size_t i = 0; i < finding->values[choice].option_count; i++) {
         const kprof_finding_option *option = &finding->values[choice].options[i];
         const double value = option->value ? kprof_expr_compute(option->value, found->values) : NAN;
@@ -213,7 +239,7 @@ static void take_stalls(brief *out)
         insert_stall(out, option->name, share * value / largest);
         told_pct += share * value / largest;
     }
-    if (!is_whole && 100 - told_pct > share)
+    if (!is_whole && 100 - told_pct > fmax(share, told))
         warn(out, "a stall that was not collected may be larger; collect WarpStateStats");
 }
 
@@ -244,16 +270,14 @@ static void take_findings(brief *out)
     }
 }
 
-/* Advise on the first finding, or say that there is little to gain. */
+/* Advise on the first finding, or where there is little to gain as the finding of the limit does. */
 static void take_advice(brief *out)
 {
     const kprof_found *near = out->findings->verdict.near, *first = out->found_count > 0 ? out->found[0] : NULL;
+    const kprof_found *told = near ? near : first;
     kprof_strbuf text = KPROF_STRBUF_INIT;
-    if (near)
-        kprof_found_text(near, near->finding->near_text, false, &text);
-    else if (first)
-        kprof_found_text(first, first->finding->advice ? first->finding->advice : first->finding->message, false,
-                         &text);
+    if (told)
+        kprof_found_text(told, told->finding->advice ? told->finding->advice : told->finding->message, false, &text);
     cut(out->advice, ADVICE_BYTES, text.data, true);
     kprof_strbuf_free(&text);
 }
@@ -332,6 +356,10 @@ static double headroom_pct(const brief *of)
 static void put_duration(const kprof_ranked *row, kprof_strbuf *out)
 {
     const kprof_repeats *repeats = &row->repeats;
+    if (row->group->duration_count == 1) {
+        put_value(out, "", row->median_ns, "ns");
+        return;
+    }
     put_value(out, "median ", row->median_ns, "ns");
     put_value(out, ", ", row->minimum_ns, "ns");
     put_value(out, " to ", row->maximum_ns, "ns");

@@ -293,11 +293,41 @@ static void show_verdict(const diff_page *page, const kprof_diff_kernel *kernel,
     free_texts(&texts);
 }
 
+static bool is_unmatched(const kprof_diff_kernel *kernel)
+{
+    return kernel->verdict == KPROF_JUDGEMENT_ONLY_BASELINE || kernel->verdict == KPROF_JUDGEMENT_ONLY_NEW;
+}
+
 static void show_verdicts(const diff_page *page, const bool *unjudged)
 {
     page->emitter->ops->list_begin(page->emitter, &(kprof_emit_list){"verdicts", "Verdicts", KPROF_LIST_TABLE, true});
-    for (size_t i = 0; i < page->diff->kernel_count; i++)
-        show_verdict(page, &page->diff->kernels[i], !unjudged[i]);
+    for (size_t i = 0; i < page->diff->kernel_count; i++) {
+        const kprof_diff_kernel *kernel = &page->diff->kernels[i];
+        show_verdict(page, kernel, !unjudged[i] && !is_unmatched(kernel));
+    }
+    page->emitter->ops->list_end(page->emitter);
+}
+
+/* People see kernels that have no counterpart in a list of their own, with a line for each. */
+static void show_unmatched(const diff_page *page)
+{
+    page->emitter->ops->list_begin(page->emitter,
+                                   &(kprof_emit_list){"unmatched", "In one report only", KPROF_LIST_TABLE, true});
+    for (size_t i = 0; i < page->diff->kernel_count; i++) {
+        const kprof_diff_kernel *kernel = &page->diff->kernels[i];
+        kernel_texts texts;
+        if (!is_unmatched(kernel))
+            continue;
+        make_texts(page, kernel, &texts);
+        const bool is_new = kernel->verdict == KPROF_JUDGEMENT_ONLY_NEW;
+        const kprof_emit_field fields[] = {
+            kprof_field_text("report", "Report", is_new ? "new" : "baseline"),
+            kprof_field_integer("launches", "Launches", (int64_t)group_of(kernel)->launches),
+            kernel_field("kernel", "Kernel", &texts),
+        };
+        show_record(page->emitter, fields, COUNT_OF(fields));
+        free_texts(&texts);
+    }
     page->emitter->ops->list_end(page->emitter);
 }
 
@@ -623,6 +653,7 @@ static kprof_status show_page(diff_page *page, const kprof_run_differences *diff
         unjudged[i] = is_unjudged(page, &page->diff->kernels[i]);
     show_verdicts(page, unjudged);
     show_unjudged(page, unjudged);
+    show_unmatched(page);
     free(unjudged);
     show_conditions(page);
     status = show_kernels(page);

@@ -42,9 +42,16 @@ static kprof_status bind(const kprof_model *model, const kprof_condition *condit
     if (out->metric == KPROF_NAMES_NONE)
         return fail_unknown_metric(model, condition);
     const char *unit = model->metrics[out->metric].unit;
-    if (!kprof_units_parse(condition->unit, unit, &factor))
-        return kprof_fail(KPROF_USAGE, "--filter \"%s\": \"%s\" is no unit of %s; give %s%s, or a number alone",
-                          condition->text, condition->unit, condition->metric, *unit ? "its unit " : "no unit", unit);
+    if (!kprof_units_parse(condition->unit, unit, &factor)) {
+        const kprof_human scaled = kprof_units_human(2e6, unit, false);
+        const bool scales = *unit && strcmp(scaled.unit, unit) != 0;
+        if (strcmp(unit, "ns") == 0) /* a number alone will not do */
+            return kprof_fail(KPROF_USAGE, "--filter \"%s\": \"%s\" is no unit of %s; give ns, us, ms or s",
+                              condition->text, condition->unit, condition->metric);
+        return kprof_fail(KPROF_USAGE, "--filter \"%s\": \"%s\" is no unit of %s; give %s%s%s%s, or a number alone",
+                          condition->text, condition->unit, condition->metric, *unit ? "its unit " : "no unit", unit,
+                          scales ? ", one such as " : "", scales ? scaled.unit : "");
+    }
     out->condition.limit *= factor;
     return KPROF_OK;
 }

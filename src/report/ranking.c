@@ -148,6 +148,7 @@ kprof_ranked_numbers kprof_ranked_describe(const kprof_ranked *row)
 {
     const kprof_group *group = row->group;
     const bool are_samples = group->source == KPROF_SOURCE_SAMPLES;
+    const bool is_one = group->duration_count == 1; /* and all these are its duration */
     return (kprof_ranked_numbers){{
         kprof_field_pct("gain_pct", "To gain", row->gain_pct),
         kprof_field_pct("time_share_pct", "Of time", row->share_pct),
@@ -158,9 +159,9 @@ kprof_ranked_numbers kprof_ranked_describe(const kprof_ranked *row)
         machine(kprof_field_real("samples", "Samples", are_samples ? (double)group->samples : NAN)),
         count_field("disagreeing", "Passes disagree in", group->disagreeing),
         count_field("configurations", "Shapes", group->configurations),
-        kprof_field_folding(time_field("minimum", "Minimum", row->minimum_ns)),
+        kprof_field_folding_unless(time_field("minimum", "Minimum", row->minimum_ns), is_one),
         time_field("median", "Median", row->median_ns),
-        kprof_field_folding(time_field("maximum", "Maximum", row->maximum_ns)),
+        kprof_field_folding_unless(time_field("maximum", "Maximum", row->maximum_ns), is_one),
         machine(time_field("mad", "Median deviation", row->repeats.center.mad)),
         machine(time_field("low", "Median from", row->repeats.interval.low)),
         machine(time_field("high", "Median to", row->repeats.interval.high)),

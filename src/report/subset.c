@@ -21,6 +21,23 @@ typedef struct name_list {
     size_t count;
 } name_list;
 
+/* Say which name comes near, or what there is: all of a few names, or the page that shows many. */
+static kprof_status fail_unknown(const name_list *list, const char *path, const char *word, const char *nearest)
+{
+    enum { FEW = 24 };
+    kprof_strbuf hint = KPROF_STRBUF_INIT;
+    if (nearest)
+        kprof_strbuf_printf(&hint, "; did you mean %s?", nearest);
+    else if (list->count > FEW)
+        kprof_strbuf_puts(&hint, "; --page raw shows those that it has");
+    for (size_t i = 0; !nearest && i < list->count && list->count <= FEW; i++)
+        kprof_strbuf_printf(&hint, "%s%s", i ? ", " : "; it has ", list->names[i]);
+    kprof_status status = kprof_fail(KPROF_UNKNOWN_NAME, "%s: %s %s: the report has no such %s%s", path, list->option,
+                                     word, list->what, hint.length && !hint.failed ? hint.data : "");
+    kprof_strbuf_free(&hint);
+    return status;
+}
+
 /* Set taken[i] for the names that a word asks for. UNKNOWN_NAME when that is none. */
 static kprof_status take_word(const name_list *list, const char *path, const char *word, bool *taken)
 {
@@ -36,8 +53,7 @@ static kprof_status take_word(const name_list *list, const char *path, const cha
     }
     kprof_regex_free(regex);
     if (status == KPROF_OK && !found)
-        status = kprof_fail(KPROF_UNKNOWN_NAME, "%s: %s %s: the report has no such %s%s%s%s", path, list->option, word,
-                            list->what, nearest ? "; did you mean " : "", nearest ? nearest : "", nearest ? "?" : "");
+        status = fail_unknown(list, path, word, nearest);
     return status;
 }
 

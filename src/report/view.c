@@ -140,6 +140,30 @@ static void add_item(builder *build, const kprof_item *item)
     *label = *label ? *label : metric->label;
 }
 
+/* Has another metric of the section this label already? */
+static bool is_label_taken(const builder *build, const char *label, const char *name)
+{
+    for (size_t i = 0; i < build->target->metric_count; i++) {
+        const kprof_emit_metric *metric = &build->target->metrics[i];
+        if (strcmp(metric->label, label) == 0 && strcmp(metric->name, name) != 0)
+            return true;
+    }
+    return false;
+}
+
+/* What a cell is called where no table is drawn: its row, and its column where there are several or where another
+ * metric is called like the row, such as the same share of all cycles and of those in which the unit was active. */
+static const char *cell_label(builder *build, const kprof_table *table, size_t cell)
+{
+    const kprof_table_row *row = &table->rows[cell / table->column_count];
+    const char *parts[] = {row->label ? row->label : "", table->column_labels[cell % table->column_count]};
+    if (table->column_count > 1)
+        return keep_label(build, parts, ": ");
+    if (!parts[1] || !*parts[1] || !is_label_taken(build, parts[0], row->cells->name))
+        return parts[0];
+    return keep_label(build, parts, ", ");
+}
+
 static void build_table(builder *build, const kprof_table *table, kprof_emit_table *out)
 {
     out->table = table;
@@ -148,13 +172,10 @@ static void build_table(builder *build, const kprof_table *table, kprof_emit_tab
     out->order = order;
     build->failed = build->failed || !out->cells || !order;
     for (size_t i = 0; i < table->row_count * table->column_count && !build->failed; i++) {
-        const kprof_table_row *row = &table->rows[i / table->column_count];
-        const kprof_item *item = &row->cells[i % table->column_count];
+        const kprof_item *item = &table->rows[i / table->column_count].cells[i % table->column_count];
         if (!item->name)
             continue;
-        const char *parts[] = {row->label ? row->label : "", table->column_labels[i % table->column_count]};
-        const char *label = table->column_count > 1 ? keep_label(build, parts, ": ") : parts[0];
-        kprof_emit_metric *cell = add_metric(build, item->name, label, item->unit);
+        kprof_emit_metric *cell = add_metric(build, item->name, cell_label(build, table, i), item->unit);
         set_help(build, cell, item->help);
         out->cells[i] = cell;
     }

@@ -384,6 +384,8 @@ static void summaries(void **state)
     assert_int_equal(parse("report r.kprof --page summary --group-by nvtx"), KPROF_OK);
     assert_int_equal(options.group_by, KPROF_GROUP_NVTX);
     assert_refused("report r.kprof --print-summary per-nvtx", "--page statistics --group-by nvtx");
+    assert_refused("report r.kprof --print-summary per-gpu", "per-gpu --group-by device");
+    assert_refused("report r.kprof --open-in-ui", "--html");
     assert_refused("report r.kprof --filter duration", "--filter \"duration\": \"duration\" is no comparison; give");
     assert_refused("report r.kprof --page session --filter duration>1us", "--filter chooses launches for the pages");
     assert_refused("report r.kprof --filter duration>5", "give \"duration>5us\"");

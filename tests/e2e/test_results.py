@@ -704,7 +704,7 @@ class Comparisons(Case):
                     err="kprof report after.kprof --page raw lists its metrics", out="")
         self.expect(106, "diff", "before.kprof", "after.kprof", "-k", "gather1", err="after.kprof has no launch")
         run = self.expect(106, "diff", "before.kprof", "after.kprof", "-k", "regex:gather", err="in both reports")
-        self.assertIn("only in the new report", run.out)
+        self.assertRegex(run.out, r"In one report only\n.*\n  baseline +6  gather1.*\n  new +6  gather2")
 
     def test_damaged_reports(self):
         whole = pathlib.Path(self.dir, "after.kprof").read_bytes()
@@ -894,7 +894,7 @@ class Merges(Case):
                 (101, "are one file", ("rank0", "link", "-o", "all")),
                 (101, "give each run once", ("rank0", "copy", "-o", "all")),
                 (101, "would overwrite", ("rank0", "rank1", "-f", "-o", "rank1")),
-                (101, "prints nothing", ("rank0", "rank1", "-o", "all", "--csv")),
+                (101, "--csv is no option of kprof merge", ("rank0", "rank1", "-o", "all", "--csv")),
                 (107, "reports from version 4 on", ("rank0", "old", "-o", "all")),
                 (107, "other sections", ("rank0", "other", "-o", "all")),
                 (107, "missing", ("rank0", "missing", "-o", "all"))):
@@ -933,7 +933,7 @@ class Parts(Case):
         lacking = {name for finding in launch["not_evaluated"] for name in finding["missing"]}
         self.assertFalse([name for name in lacking if name.startswith(("launch__", "device__"))])
         self.show("run", "--section", "Occupency", code=102, err="did you mean Occupancy?")
-        self.show("run", "--section", "regex:^Nothing", code=102, err="the report has no such section")
+        self.show("run", "--section", "regex:^Nothing", code=102, err="the report has no such section; it has ")
         self.show("run", "--set", "basik", code=102, err="basic")
         self.show("run", "--section", "regex:(", code=101, err="--section")
 

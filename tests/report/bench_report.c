@@ -200,9 +200,9 @@ static double megabytes(const char *path)
 
 typedef void print_function(const bench_setup *bench, const kprof_print_options *options);
 
-/* In a process of its own, so that its peak memory can be told. */
-static void measure(const bench_setup *bench, const char *name, const kprof_print_options *options,
-                    print_function *print)
+/* In a process of its own, so that its peak memory can be told. Returns its seconds. */
+static double measure(const bench_setup *bench, const char *name, const kprof_print_options *options,
+                      print_function *print)
 {
     double start = now();
     fflush(stdout);
@@ -220,8 +220,10 @@ static void measure(const bench_setup *bench, const char *name, const kprof_prin
         fprintf(stderr, "bench_report: %s failed\n", name);
         exit(1);
     }
-    printf("%-24s %7.3f s  %6.1f MB peak memory  %8.1f MB file\n", name, now() - start, (double)usage.ru_maxrss / 1024,
+    const double seconds = now() - start;
+    printf("%-24s %7.3f s  %6.1f MB peak memory  %8.1f MB file\n", name, seconds, (double)usage.ru_maxrss / 1024,
            megabytes(options ? bench->output : bench->path));
+    return seconds;
 }
 
 /* Merge copies of the report, each as of another rank. */
@@ -245,6 +247,23 @@ static void merge_reports(const bench_setup *bench, const kprof_print_options *o
     must(kprof_merge_finish(merge), "finish");
     kprof_merge_free(merge);
     must(kprof_report_close(all), "close");
+}
+
+static double measure_merge(bench_setup bench, size_t sources)
+{
+    char name[48];
+    bench.sources = sources;
+    snprintf(name, sizeof name, "merge %zu of these", sources);
+    return measure(&bench, name, &(kprof_print_options){0}, merge_reports);
+}
+
+/* Ten times as many reports take ten times as long, since work does not grow with what was added before. */
+static void measure_merges(const bench_setup *bench)
+{
+    const size_t few = bench->sources > 10 ? bench->sources / 10 : 1;
+    const double of_few = measure_merge(*bench, few), of_all = measure_merge(*bench, bench->sources);
+    printf("merge: %.1f times the reports took %.1f times as long\n", (double)bench->sources / (double)few,
+           of_all / of_few);
 }
 
 int main(int argc, char **argv)
@@ -292,9 +311,7 @@ int main(int argc, char **argv)
     measure(&bench, "HTML of these", &(kprof_print_options){.format = KPROF_FORMAT_HTML}, print_with_findings);
     bench.launches = all / 10;
     measure(&bench, "write a tenth", NULL, NULL);
-    char merge[32];
-    snprintf(merge, sizeof merge, "merge %zu of these", bench.sources);
-    measure(&bench, merge, &(kprof_print_options){0}, merge_reports);
+    measure_merges(&bench);
     snprintf(bench.path, sizeof bench.path, "%s", bench.output);
     snprintf(bench.output, sizeof bench.output, "%s/bench-%ld.sources", folder, (long)getpid());
     measure(&bench, "sources of all, text", &(kprof_print_options){.page = KPROF_PAGE_SOURCES}, print_report);

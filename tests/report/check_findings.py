@@ -39,6 +39,10 @@ STALLS = {"dependent_loads": "Long Scoreboard", "dependent_shared_loads": "Short
           "fence_each_store": "Membar", "shared_store_flood": "MIO Throttle", "texture_flood": "TEX Throttle",
           "pipe_xu": "MIO Throttle", "dependent_chain": "Wait", "sleeping_wait": "Sleeping"}
 
+BEST = {"atomic_one_address": "Atomics", "uncoalesced_read": "UncoalescedGlobal", "local_spills": "LocalSpills",
+        "shared_bank_conflicts": "SharedBankConflicts", "sm_imbalance": "SmImbalance", "non_fused": "UnfusedFp",
+        "dram_few_channels": "SmallGrid", "dependent_loads": "WarpStall"}
+
 OCCUPANCY = {"occupancy_registers": "registers", "occupancy_shared_memory": "shared memory",
              "occupancy_small_blocks": "block slots", "occupancy_block_size": "block size",
              "occupancy_barriers": "barriers", "occupancy_full": "nothing"}
@@ -161,6 +165,71 @@ def faults_of_width(source, kprof):
             yield f"{len(lines)} lines: {lines[0]}"
 
 
+def shares_of_stalls(launch):
+    """{stall: share of a warp's time} of the page's table of stall reasons; what is issued does not wait."""
+    [table] = [table for section in launch["sections"] for table in section["tables"] if table["id"] == "stalls"]
+    return {row["label"]: row["cells"][1]["value"] for row in table["rows"] if row["label"] != "Selected"}
+
+
+def faults_of_brief(source, kprof, launches):
+    """The brief names the largest stalls of the page, with their shares, and the verdict's first; and it gives the
+    verdict's limit, and the gain of the first finding."""
+    done = subprocess.run([kprof, "report", source / RECORDED, "--brief", "--json"], capture_output=True, text=True,
+                          timeout=60, check=True)
+    for brief in map(json.loads, done.stdout.splitlines()):
+        kernel, launch = brief["function"], launches[brief["function"]]
+        shares, verdict = shares_of_stalls(launch), launch["verdict"]
+        told = [(stall["name"], stall["pct"]) for stall in brief["stalls"]]
+        if told[0][0] != verdict["stall"]["name"]:
+            yield f"the brief of {kernel} begins with {told[0][0]}, the verdict with {verdict['stall']['name']}"
+        yield from (f"the brief of {kernel} has {name} at {pct} %, the page at {shares.get(name)} %"
+                    for name, pct in told if abs(pct - (shares.get(name) or 0)) > 0.006)
+        # Where the top stall is a wait, other warps that were ready are no stall of its list.
+        left_out = {"Not Selected"} if told[0][0] != "Not Selected" else set()
+        least = min(pct for _, pct in told)
+        yield from (f"the brief of {kernel} leaves out {name}, at {share} %" for name, share in shares.items()
+                    if share and share > least + 0.006 and name not in left_out | dict(told).keys())
+        if abs(brief["limit_pct"] - verdict["limit"]["pct"]) > 0.006:
+            yield f"the brief of {kernel} is at {brief['limit_pct']} %, the verdict at {verdict['limit']['pct']} %"
+
+
+def faults_of_gains(launches):
+    """A finding that is told is worth no more than all of the time, and what is worth most is no other finding's
+    symptom."""
+    for kernel, launch in launches.items():
+        for finding in launch["findings"]:
+            gain = (finding["estimated_speedup"] or {}).get("pct")
+            if gain is not None and not 0 <= gain <= 100:
+                yield f"{finding['id']} of {kernel} is worth {gain} %"
+    for kernel, best in BEST.items():
+        found = launches[kernel]["verdict"]["finding"]["id"]
+        if found != best:
+            yield f"{found} is worth most of {kernel}, not {best}"
+
+
+def faults_of_statistics(source, kprof):
+    """Where tables are not drawn, no two metrics of a section have one label."""
+    done = subprocess.run([kprof, "report", source / RECORDED, "-k", "dram_bound_sum", "--page", "statistics",
+                           "--json"], capture_output=True, text=True, timeout=60, check=True)
+    [kernel] = json.loads(done.stdout)["kernels"]
+    metrics = {}
+    for row in kernel["metrics"]:
+        metrics.setdefault((row["section"], row["label"]), set()).add(row["metric"])
+    yield from (f"the label {label} of {section} is that of {names}" for (section, label), names in metrics.items()
+                if len(names) > 1)
+
+
+def faults_of_excess(source, kprof):
+    """Text says what shares of more than 100 % are, where it shows any."""
+    for kernel, expected in (("small_code", True), ("dram_bound_sum", False)):
+        done = subprocess.run([kprof, "report", source / RECORDED, "-k", kernel], capture_output=True, text=True,
+                              timeout=60, check=True)
+        shown = done.stdout.replace("100 %", "").replace("100.00 %", "")
+        has_any = re.search(r"\b1\d\d(\.\d+)? %", shown) is not None
+        if has_any != expected or ("Shares of more than 100 %" in done.stdout) != expected:
+            yield f"{kernel}: shares of more than 100 %: {has_any}, explained: {not has_any}"
+
+
 def faults_of_chart(source, kprof):
     """Traffic is drawn from unit to unit where there are enough columns."""
     for width, expected in ((72, []), (80, [
@@ -203,9 +272,9 @@ def main(source, kprof):
         return 77
     launches = read_launches(source, kprof)
     faults = [*faults_of_table(source, launches), *faults_of_verdicts(launches), *faults_of_occupancy(launches),
-              *faults_of_words(source, kprof),
+              *faults_of_words(source, kprof), *faults_of_brief(source, kprof, launches), *faults_of_gains(launches),
               *faults_of_expressions(source, kprof), *faults_of_width(source, kprof),
-              *faults_of_chart(source, kprof)]
+              *faults_of_chart(source, kprof), *faults_of_statistics(source, kprof), *faults_of_excess(source, kprof)]
     print(f"{len(launches)} kernels, {len(faults)} faults", *faults, sep="\n")
     return 1 if faults else 0
 

@@ -41,10 +41,11 @@ class Pages(unittest.TestCase):
                        "UPDATE process SET pid = pid + 1", "UPDATE run SET start_unix_ns = start_unix_ns + 1")
         reports["merged"] = folder / "merged.kprof"
         subprocess.run([KPROF, "merge", "-q", "-o", reports["merged"], reports["kernels"], other], check=True)
-        cls.pages = {name: str(folder / f"{name}.html") for name in [*reports, "diff"]}
+        cls.pages = {name: str(folder / f"{name}.html") for name in [*reports, "diff", "same"]}
         for name, report in reports.items():
             assert write_page(KPROF, "report", report, "--html", cls.pages[name]).returncode == 0
         assert write_page(KPROF, "diff", *fixtures[1:], "--html", cls.pages["diff"]).returncode == 0
+        assert write_page(KPROF, "diff", *fixtures[1:2] * 2, "--html", cls.pages["same"]).returncode == 0
         cls.reports = reports
 
     @classmethod
@@ -171,6 +172,22 @@ class Pages(unittest.TestCase):
                 self.assertEqual(cells["Limited by"], row["limit"])
                 self.assertAlmostEqual(float(cells["Worth most"].split()[-2]), float(row["finding_gain_pct"]),
                                        delta=0.00501)
+
+    def test_numbers_are_written_as_in_text(self):
+        """Also those that are small, and those that are not known: these have no bar, which would be one of 0."""
+        text = subprocess.run([KPROF, "report", self.reports["sample"], "--all"], capture_output=True, text=True,
+                              check=True).stdout
+        text = " ".join(text.split())
+        self.open("sample", "#launch-0")
+        shown = self.evaluate("[...document.querySelectorAll('main section section td.number')]"
+                              ".filter(cell => !cell.closest('.memory')).map(cell => cell.textContent.trim())"
+                              ".filter(Boolean)")
+        self.assertGreater(len(shown), 100)
+        self.assertEqual([number for number in shown if number not in text], [])
+        self.assertTrue([number for number in shown if "e-0" in number])
+        self.assertIn("n/a", shown)
+        self.assertEqual(self.evaluate("[...document.querySelectorAll('.bar')].filter(bar => "
+                                       "bar.textContent === 'n/a' && bar.querySelector('.fill')).length"), 0)
 
     def test_long_names_break_where_they_have_parts(self):
         self.open("fixture", width=400)
@@ -382,6 +399,16 @@ class Pages(unittest.TestCase):
         self.assertEqual(self.evaluate("document.querySelector('.word.bad').textContent"), "worse")
         self.click("document.querySelector('details.group summary')")
         self.assertIn("Duration rose", self.evaluate("document.querySelector('details[open]').innerText"))
+
+    def test_a_comparison_shows_nothing_empty(self):
+        """What is for programs alone makes no empty row, and no heading with nothing below."""
+        in_other = ["Differences between the runs", "Verdicts", "In one report only", "What changed"]
+        in_same = ["Verdicts", "No verdict on time: 3 repeats of each kernel, 5 are needed; counts are equal"]
+        for name, titles in (("diff", in_other), ("same", in_same)):
+            self.open(name)
+            self.assertEqual(self.evaluate("[...document.querySelectorAll('h2')].map(h => h.textContent)"), titles)
+            self.assertEqual(self.evaluate("[...document.querySelectorAll('tbody tr')].filter(row => "
+                                           "!row.cells[0].textContent.trim()).length"), 0)
 
     def test_a_page_that_was_cut_short_says_so(self):
         whole = pathlib.Path(self.pages["sample"])

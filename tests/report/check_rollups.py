@@ -167,7 +167,8 @@ def check_refusals(kprof, path):
     for options, code, message in (
             (("--filter", "duration>1s"), 106, "no launch meets it; the nearest has"),
             (("--filter", "dram__byte_read.sum>1"), 102, 'did you mean "dram__bytes_read.sum"?'),
-            (("--filter", "duration>1GB"), 101, '"GB" is no unit of gpu__time_duration.sum; give its unit ns')):
+            (("--filter", "duration>1GB"), 101,
+             '"GB" is no unit of gpu__time_duration.sum; give ns, us, ms or s')):
         for page in ("summary", "details", "brief"):
             done = subprocess.run([kprof, "report", path, "--page", page, *options], capture_output=True, text=True)
             check(done.returncode == code and message in done.stderr and not done.stdout,

@@ -87,6 +87,8 @@ static golden_case cases[] = {
     {"details-help.txt", {TEXT(DETAILS), .details_help = true, .filter = &only_vector_add}},
     {"details-function.txt", {TEXT(DETAILS), .kernel_base = "function", .filter = &second_launch}},
     {"raw.txt", {TEXT(RAW)}},
+    {"raw-narrow.txt", {TEXT(RAW), .width = 80, .filter = &second_launch}},
+    {"raw-100.txt", {TEXT(RAW), .width = 100, .filter = &second_launch}},
     {"statistics.txt", {TEXT(STATISTICS)}},
     {"summary.txt", {TEXT(SUMMARY)}},
     {"session.txt", {TEXT(SESSION)}},

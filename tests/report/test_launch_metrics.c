@@ -6,9 +6,12 @@
 #include <cmocka.h>
 
 #include "fixture.h"
+#include "metricset/expr.h"
 #include "report/launch_metrics.h"
 
+#include <cjson/cJSON.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 typedef struct launch_setup {
@@ -217,6 +220,50 @@ static void test_values(void **state)
     assert_true(value_of(&made, "device__attribute_max_warps_per_multiprocessor") == 64);
 }
 
+static double look_up(void *made, const char *name)
+{
+    return value_of(made, name);
+}
+
+/* An item of the shipped section that is an expression over the launch alone. */
+static double item_of(launch_setup *made, const char *section, const char *name)
+{
+    char path[512];
+    size_t size;
+    const cJSON *item;
+    kprof_expr *expression = NULL;
+    snprintf(path, sizeof path, "%s/sections/%s.json", KPROF_METRICSETS_DIR, section);
+    char *text = fixture_read(path, &size);
+    cJSON *whole = cJSON_ParseWithLength(text, size);
+    cJSON_ArrayForEach(item, cJSON_GetObjectItem(whole, "items"))
+    {
+        const char *found = cJSON_GetStringValue(cJSON_GetObjectItem(item, "name"));
+        if (found && strcmp(found, name) == 0)
+            assert_int_equal(kprof_expr_parse(cJSON_GetObjectItem(item, "expression")->valuestring, &expression),
+                             KPROF_OK);
+    }
+    cJSON_Delete(whole);
+    free(text);
+    assert_non_null(expression);
+    const double value = kprof_expr_evaluate(expression, look_up, made);
+    kprof_expr_free(expression);
+    return value;
+}
+
+/* 2 blocks of 8 warps in each of 500 clusters take 8,000 of the 132 * 64 slots. */
+static void test_cluster_occupancy(void **state)
+{
+    static const char name[] = "derived__cluster_occupancy.pct";
+    (void)state;
+    launch_setup made = make(256, 16, 0);
+    assert_true(isnan(item_of(&made, "Occupancy", name))); /* no clusters */
+    made.launch.cluster[0] = 2;
+    made.launch.cluster[1] = made.launch.cluster[2] = 1;
+    assert_true(isnan(item_of(&made, "Occupancy", name))); /* not known */
+    made.launch.max_active_clusters = 500;
+    assert_float_equal(item_of(&made, "Occupancy", name), 100.0 * 8000 / (132 * 64), 1e-9);
+}
+
 /* What the compiler counts, what GH100 gives each thread and what its SMs set aside are three numbers with three names.
  */
 static void test_registers_have_names(void **state)
@@ -268,6 +315,7 @@ int main(void)
         cmocka_unit_test(test_unknown_device),
         cmocka_unit_test(test_every_name_has_a_value),
         cmocka_unit_test(test_values),
+        cmocka_unit_test(test_cluster_occupancy),
         cmocka_unit_test(test_registers_have_names),
         cmocka_unit_test(test_graph),
     };

@@ -22,13 +22,14 @@ function shownKeys(records) {
 }
 
 // The fields of a table: that which names the kernel comes first, where it stays in sight.
-const byKernel = (fields) => [...fields].sort((a, b) => (b.key === "kernel") - (a.key === "kernel"));
+const namesKernel = (field) => field.key === "kernel" || field.key === "function";
+const byKernel = (fields) => [...fields].sort((a, b) => namesKernel(b) - namesKernel(a));
 
 // A word such as "worse" gets a colour of its own, with the word beside it.
 function cell(field) {
     const words = { worse: "bad", FAILED: "bad", better: "good", passed: "good", inconclusive: "unsure" };
     const kind = words[field?.value];
-    if (field?.key === "kernel" && !isMissing(field)) return h("span", { class: "name" }, named(field.value));
+    if (field && namesKernel(field) && !isMissing(field)) return h("span", { class: "name" }, named(field.value));
     return kind ? h("span", { class: `word ${kind}` }, text(field)) : text(field);
 }
 
@@ -85,12 +86,16 @@ function group(record) {
     );
 }
 
-export function listView(list) {
-    if (!list.records.length) return null;
+// heading: that of the page, which a list of the same title does not repeat
+export function listView(list, heading) {
+    // Records that are for programs alone have nothing to show.
+    const records = list.records.filter((record) => record.fields.some((field) => field.role === "shown"));
     const parts = {
-        blocks: () => list.records.map(block),
-        table: () => table(list.title, list.records),
-        groups: () => list.records.map(group),
+        blocks: () => records.map(block),
+        table: () => table(list.title, records),
+        groups: () => records.map(group).filter(Boolean),
     };
-    return h("section", {}, h("h2", {}, list.title), parts[list.shape]());
+    const shown = records.length ? parts[list.shape]() : [];
+    if (shown.length === 0) return null;
+    return h("section", {}, list.title !== heading && h("h2", {}, list.title), shown);
 }

@@ -50,7 +50,8 @@ function missing() {
 }
 
 function listsView(report) {
-    return [h("h1", {}, TITLES[report.page] ?? "About the run"), report.lists.map(listView)];
+    const title = TITLES[report.page] ?? "About the run";
+    return [h("h1", {}, title), report.lists.map((list) => listView(list, title))];
 }
 
 function viewOf(report, fragment) {

@@ -189,13 +189,14 @@ export function plainTable(caption, labels, rows) {
 
 // A number with a bar of a share of 100.
 export function bar(pct, text) {
+    const isKnown = pct !== null && pct !== undefined; // an empty bar would be one of 0
     return h(
         "span",
         { class: "bar" },
         h("span", {
-            class: "fill",
+            class: isKnown && "fill",
             "aria-hidden": "true",
-            vars: { "--share": `${Math.max(0, Math.min(100, pct ?? 0))}%` },
+            vars: isKnown ? { "--share": `${Math.max(0, Math.min(100, pct))}%` } : {},
         }),
         h("span", { class: "figure" }, text),
     );

@@ -12,7 +12,12 @@ const TIMES = ["ns", "us", "ms", "s"];
 
 function digits(value) {
     const size = Math.abs(value);
-    if (size > 0 && size < 0.01) return String(Number(value.toPrecision(3)));
+    if (size > 0 && size < 0.01) {
+        const rounded = Number(value.toPrecision(3));
+        if (Math.abs(rounded) >= 1e-4) return String(rounded);
+        const [number, exponent] = rounded.toExponential().split("e-");
+        return `${number}e-${exponent.padStart(2, "0")}`;
+    }
     const text = value.toLocaleString("en-US", { minimumFractionDigits: 2, maximumFractionDigits: 2 });
     return text.endsWith(".00") && Number.isInteger(Number(value.toFixed(2))) && Number.isInteger(value)
         ? text.slice(0, -3)
