@@ -1,6 +1,6 @@
 /* CUPTI's Profiler Host API and NVPW behind plain C: what metrics a chip has, how many passes they take, and what a
  * counter data image says. Needs neither GPU nor driver. libcupti and libnvperf_host are loaded at run time (dlopen),
- * so that the reporter starts without them; where they are missing every call gives UNSUPPORTED and says where was
+ * for the first answer that is not kept on disk. Where they are missing every call gives UNSUPPORTED and says where was
  * looked. */
 #ifndef KPROF_PLANNER_HOST_H
 #define KPROF_PLANNER_HOST_H
@@ -43,6 +43,8 @@ typedef struct kprof_availability {
 /* `availability` NULL: the chip in general. UNKNOWN_NAME for a chip that the library does not know. */
 kprof_status kprof_host_open(const char *chip, const kprof_availability *availability,
                              kprof_host **out) KPROF_MUST_CHECK;
+/* As before, for the chip in general, inside an application: nothing is read from disk or kept there. */
+kprof_status kprof_host_open_apart(const char *chip, kprof_host **out) KPROF_MUST_CHECK;
 void kprof_host_close(kprof_host *host);
 const char *kprof_host_chip(const kprof_host *host);
 
@@ -58,8 +60,7 @@ void kprof_metric_info_free(kprof_metric_info *info); /* members, not the struct
 
 /* True when the chip has a metric of this full or base name, whether or not kprof can collect it. */
 bool kprof_host_has_metric(kprof_host *host, const char *name);
-/* Find out for many names at once what kprof_host_can_collect will say: much faster than one by one, and kept on disk.
- */
+/* Find out for many names at once what kprof_host_can_collect will say: much faster than one by one. */
 kprof_status kprof_host_check(kprof_host *host, const kprof_strlist *names) KPROF_MUST_CHECK;
 /* True when the range profiler can collect this full name beside a kernel's counters on the chip; the answer is
  * remembered. False for NVLink, PCIe and C2C counters, which CUPTI schedules only by themselves. */

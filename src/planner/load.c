@@ -7,6 +7,7 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -22,8 +23,10 @@ typedef struct library {
     void *table;                  /* of function pointers alone */
     pthread_once_t once;
     kprof_status status;
-    char *error; /* why status is not OK */
-    char *path;  /* as the loader has it */
+    char *error;    /* why status is not OK */
+    char *path;     /* as the loader has it */
+    char *identity; /* of its file */
+    atomic_bool is_loaded;
 } library;
 
 #define NAME(name) #name,
@@ -92,6 +95,19 @@ static void *open_nvperf(kprof_strbuf *tried)
     return handle ? handle : try_open(NULL, NVPERF_NAME, tried);
 }
 
+/* Name a file by all that another one in its place would have otherwise; caller frees. NULL when it is not there. */
+static char *identify_file(const char *path)
+{
+    struct stat info;
+    kprof_strbuf text = KPROF_STRBUF_INIT;
+    if (!path || stat(path, &info) != 0)
+        return NULL;
+    kprof_strbuf_printf(&text, "%s %lld %lld.%09ld %lld.%09ld\n", path, (long long)info.st_size,
+                        (long long)info.st_mtim.tv_sec, info.st_mtim.tv_nsec, (long long)info.st_ctim.tv_sec,
+                        info.st_ctim.tv_nsec);
+    return kprof_strbuf_take(&text);
+}
+
 /* Fill the table of an opened library. The copy through bytes is how POSIX hands out function pointers. */
 static void bind_library(library *lib, void *handle, kprof_strbuf *message)
 {
@@ -108,7 +124,9 @@ static void bind_library(library *lib, void *handle, kprof_strbuf *message)
         if (i == 0 && dladdr(function, &info) && info.dli_fname)
             lib->path = realpath(info.dli_fname, NULL);
     }
+    lib->identity = identify_file(lib->path);
     lib->status = KPROF_OK;
+    atomic_store(&lib->is_loaded, true);
 }
 
 static void load_library(library *lib)
@@ -164,22 +182,54 @@ void kprof_libraries_preload(void)
     kprof_strbuf_free(&tried);
 }
 
-static bool identify_file(const library *lib, kprof_strbuf *out)
+/* The file folder/name, under the name that the loader will give it; caller frees. NULL: there is none. */
+static char *find_file(const char *folder, size_t length, const char *name)
 {
-    struct stat info;
-    if (!lib->path || stat(lib->path, &info) != 0)
-        return false;
-    kprof_strbuf_printf(out, "%s %lld %lld.%09ld\n", lib->path, (long long)info.st_size, (long long)info.st_mtim.tv_sec,
-                        info.st_mtim.tv_nsec);
-    return true;
+    kprof_strbuf path = KPROF_STRBUF_INIT;
+    kprof_strbuf_printf(&path, "%.*s/%s", (int)length, folder, name);
+    char *found = path.failed ? NULL : realpath(path.data, NULL);
+    kprof_strbuf_free(&path);
+    return found;
 }
 
+/* Where none is in a place of ours, only the loader can tell which it finds. */
+static char *foresee_cupti(void)
+{
+    kprof_strlist places = KPROF_STRLIST_INIT;
+    char *found = NULL;
+    list_places(&places);
+    for (size_t i = 0; i < places.count && !found; i++)
+        found = find_file(places.items[i], strlen(places.items[i]), CUPTI_NAME);
+    kprof_strlist_free(&places);
+    return found;
+}
+
+/* Identify both files before they are opened; caller frees. NULL where only the loader can tell which it finds. */
+static char *foresee_libraries(void)
+{
+    char *path = foresee_cupti(), *first = identify_file(path);
+    const char *slash = path ? strrchr(path, '/') : NULL;
+    char *beside = slash ? find_file(path, (size_t)(slash - path), NVPERF_NAME) : NULL, *second = identify_file(beside);
+    kprof_strbuf both = KPROF_STRBUF_INIT;
+    kprof_strbuf_printf(&both, "%s%s", first ? first : "", second ? second : "");
+    char *text = first && second ? kprof_strbuf_take(&both) : NULL;
+    kprof_strbuf_free(&both);
+    free(path);
+    free(first);
+    free(beside);
+    free(second);
+    return text;
+}
+
+/* Where the first file that is there does not open, that becomes known late: answers are then looked for in vain. */
 bool kprof_cupti_identify(kprof_strbuf *out)
 {
     const kprof_nvperf_api *unused;
-    uint32_t version = 0;
-    if (kprof_nvperf_load(&unused) != KPROF_OK || cupti_api.cuptiGetVersion(&version) != CUPTI_SUCCESS)
-        return false;
-    kprof_strbuf_printf(out, "CUPTI %u\n", version);
-    return identify_file(&cupti, out) && identify_file(&nvperf, out);
+    char *foreseen = atomic_load(&cupti.is_loaded) ? NULL : foresee_libraries();
+    bool identified = foreseen || (kprof_nvperf_load(&unused) == KPROF_OK && cupti.identity && nvperf.identity);
+    if (identified)
+        kprof_strbuf_printf(out, "CUPTI %d\n%s%s", CUPTI_API_VERSION, foreseen ? foreseen : cupti.identity,
+                            foreseen ? "" : nvperf.identity);
+    free(foreseen);
+    return identified;
 }

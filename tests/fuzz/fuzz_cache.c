@@ -1,5 +1,5 @@
 /* An entry of the cache of plans. Its checksum would refuse nearly every input, so each is also tried as the content of
- * a whole entry, and as that of a plan. */
+ * a whole entry, as that of a plan, and as that of answers about a chip. */
 #include "fuzz.h"
 
 #include "core/cache.h"
@@ -44,6 +44,28 @@ static void read_plan(const uint8_t *data, size_t size)
 #endif
 }
 
+/* What was read can be asked for and written again. */
+static void read_answers(const uint8_t *data, size_t size)
+{
+#ifdef KPROF_HAVE_CUDA
+    kprof_answers *answers = kprof_answers_new();
+    kprof_strbuf bytes = KPROF_STRBUF_INIT;
+    kprof_strlist list = KPROF_STRLIST_INIT;
+    kprof_strbuf_append(&bytes, data, size);
+    bool is_read = kprof_answers_read(answers, &bytes);
+    (void)kprof_answers_get(answers, 'k', "dram__bytes.sum", &list);
+    kprof_answers_put(answers, 'c', "sm__cycles_active.avg", &list);
+    FUZZ_CHECK(kprof_answers_get(answers, 'c', "sm__cycles_active.avg", &list) && bytes.length == 0);
+    FUZZ_CHECK(kprof_answers_write(answers, &bytes) || is_read);
+    kprof_strbuf_free(&bytes);
+    kprof_strlist_free(&list);
+    kprof_answers_free(answers);
+#else
+    (void)data;
+    (void)size;
+#endif
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     kprof_strbuf key = {(char *)"key", 3, 4, false}, out = KPROF_STRBUF_INIT;
@@ -56,5 +78,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     FUZZ_CHECK(found && out.length == size && (size == 0 || memcmp(out.data, data, size) == 0));
     kprof_strbuf_free(&out);
     read_plan(data, size);
+    read_answers(data, size);
     return 0;
 }

@@ -16,8 +16,7 @@
 
 #include <cmocka.h>
 
-#define PLAN_QUESTION  "plan 0 0 0 0 0 0 0"
-#define NAMES_QUESTION "collectable"
+#define PLAN_QUESTION "plan 0 0 0 0 0 0 0"
 
 enum { MANY = 40, ENTRY_HEADER_BYTES = 24, CHECKSUM_BYTES = 8 };
 
@@ -54,23 +53,58 @@ static int clear(void **state)
     return system(command);
 }
 
-/* Number of entries; `path`, if asked for, is that of the last. */
-static int count_entries(char *path, size_t size)
+static bool is_about(const char *path, const char *what)
 {
-    char inner[256];
+    char text[ENTRY_HEADER_BYTES + 16] = "";
+    FILE *file = fopen(path, "rb");
+    assert_non_null(file);
+    (void)!fread(text, 1, sizeof text - 1, file);
+    fclose(file);
+    return strncmp(text + ENTRY_HEADER_BYTES, what, strlen(what)) == 0;
+}
+
+/* Number of entries whose question begins so; `path`, if asked for, is that of the last. */
+static int count_kept(const char *what, char *path, size_t size)
+{
+    char inner[256], file[512];
     snprintf(inner, sizeof inner, "%s/kprof", folder);
     DIR *dir = opendir(inner);
     int count = 0;
     for (struct dirent *entry; dir && (entry = readdir(dir));) {
-        if (entry->d_name[0] == '.')
+        snprintf(file, sizeof file, "%s/%s", inner, entry->d_name);
+        if (entry->d_name[0] == '.' || !is_about(file, what))
             continue;
         count++;
         if (path)
-            snprintf(path, size, "%s/%s", inner, entry->d_name);
+            snprintf(path, size, "%s", file);
     }
     if (dir)
         closedir(dir);
     return count;
+}
+
+/* Plans, and drafts of them. */
+static int count_plans(char *path, size_t size)
+{
+    return count_kept("plan ", path, size);
+}
+
+/* This program, as another process. */
+static pid_t start_as(const char *role)
+{
+    pid_t pid = fork();
+    if (pid == 0) {
+        execl("/proc/self/exe", "test_planner_host_cache", role, (char *)NULL);
+        _exit(2);
+    }
+    return pid;
+}
+
+static int await(pid_t pid)
+{
+    int status = -1;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
 static kprof_planned plan_on(kprof_host *on, const kprof_strlist *names)
@@ -141,9 +175,9 @@ static void test_hit(void **state)
     char path[512];
     struct stat before, after;
     kprof_planned right = fresh_plan(&dram);
-    assert_int_equal(count_entries(NULL, 0), 0);
+    assert_int_equal(count_plans(NULL, 0), 0);
     assert_right(&dram, &right);
-    assert_int_equal(count_entries(path, sizeof path), 1);
+    assert_int_equal(count_plans(path, sizeof path), 1);
     assert_int_equal(stat(path, &before), 0);
     assert_right(&dram, &right);
     assert_int_equal(stat(path, &after), 0);
@@ -190,17 +224,17 @@ static void test_each_part_of_the_key_counts(void **state)
     for (int i = 0; i < 3; i++) {
         kprof_planned planned = plan_on(host, lists[i]);
         kprof_planned_free(&planned);
-        assert_int_equal(count_entries(NULL, 0), i + 1);
+        assert_int_equal(count_plans(NULL, 0), i + 1);
     }
     ask_other_host("GA100", NULL);
-    assert_int_equal(count_entries(NULL, 0), 4);
+    assert_int_equal(count_plans(NULL, 0), 4);
     kprof_strbuf bytes = read_availability();
     kprof_availability availability = {bytes.data, bytes.length};
     ask_other_host("GH100", &availability);
-    assert_int_equal(count_entries(NULL, 0), 5);
+    assert_int_equal(count_plans(NULL, 0), 5);
     ask_other_host("GH100", &availability);
     ask_other_host("GH100", NULL);
-    assert_int_equal(count_entries(NULL, 0), 5);
+    assert_int_equal(count_plans(NULL, 0), 5);
     kprof_strbuf_free(&bytes);
 }
 
@@ -222,7 +256,7 @@ static void test_limits_are_part_of_the_key(void **state)
         for (int i = 0; i < 8; i++) {
             kprof_planned planned;
             assert_int_equal(kprof_planner_make(host, &(kprof_planner_wish){&dram, &limits[i]}, &planned), KPROF_OK);
-            assert_int_equal(count_entries(NULL, 0), round ? 8 : i + 1);
+            assert_int_equal(count_plans(NULL, 0), round ? 8 : i + 1);
             kprof_planned_free(&planned);
         }
     }
@@ -265,7 +299,7 @@ static void test_damaged_file_is_made_again(void **state)
     kprof_planned right = plan_on(host, &dram);
     char path[512];
     struct stat info;
-    assert_int_equal(count_entries(path, sizeof path), 1);
+    assert_int_equal(count_plans(path, sizeof path), 1);
     assert_int_equal(stat(path, &info), 0);
     const off_t middle = info.st_size / 2;
     const off_t places[] = {0,
@@ -301,7 +335,7 @@ static void test_symlink_is_not_followed(void **state)
     kprof_planned right = plan_on(host, &dram), other = fresh_plan(&sm);
     char path[512], moved[520];
     kprof_planned_keep(&(kprof_host_question){host, PLAN_QUESTION, &dram}, &other);
-    assert_int_equal(count_entries(path, sizeof path), 1);
+    assert_int_equal(count_plans(path, sizeof path), 1);
     snprintf(moved, sizeof moved, "%s/elsewhere", folder);
     assert_int_equal(rename(path, moved), 0);
     assert_int_equal(symlink(moved, path), 0);
@@ -336,25 +370,151 @@ static void assert_answers(const kprof_strlist *names, bool of_dram)
     kprof_host_close(asked);
 }
 
+static const kprof_strlist no_names = KPROF_STRLIST_INIT;
+
+/* Keep in place of all answers that none of the names can be collected, or as many bytes of that. */
+static void plant_answers(const kprof_strlist *names, size_t most)
+{
+    kprof_answers *planted = kprof_answers_new();
+    kprof_strbuf bytes = KPROF_STRBUF_INIT;
+    for (size_t i = 0; i < names->count; i++)
+        kprof_answers_put(planted, 'c', names->items[i], &no_names);
+    assert_true(kprof_answers_write(planted, &bytes));
+    kprof_host_keep(&(kprof_host_question){host, "answers", &no_names}, bytes.data,
+                    most < bytes.length ? most : bytes.length);
+    kprof_answers_free(planted);
+    kprof_strbuf_free(&bytes);
+}
+
 static void test_answers(void **state)
 {
     (void)state;
     kprof_strlist names = many_names();
-    kprof_host_question question = {host, NAMES_QUESTION, &names};
-    char planted[MANY + 1] = {0};
+    char path[512];
+    struct stat before, after;
     assert_answers(&names, true);
-    assert_int_equal(count_entries(NULL, 0), 1);
+    assert_int_equal(count_kept("answers", path, sizeof path), 1);
+    assert_int_equal(stat(path, &before), 0);
     assert_answers(&names, true);
-    kprof_host_keep(&question, planted, MANY); /* a hit is used */
+    assert_int_equal(stat(path, &after), 0);
+    assert_int_equal(before.st_ino, after.st_ino); /* there was nothing new to keep */
+    plant_answers(&names, SIZE_MAX);               /* a hit is used */
     assert_answers(&names, false);
-    kprof_host_keep(&question, planted, MANY + 1);
-    assert_answers(&names, true);
-    kprof_host_keep(&question, planted, MANY - 1);
-    assert_answers(&names, true);
-    planted[MANY - 1] = 2;
-    kprof_host_keep(&question, planted, MANY);
-    assert_answers(&names, true);
+    static const size_t cuts[] = {0, 1, 7, 30, 100};
+    for (size_t i = 0; i < sizeof cuts / sizeof *cuts; i++) {
+        plant_answers(&names, cuts[i]);
+        assert_answers(&names, true);
+        assert_answers(&names, true); /* which is kept in its place */
+    }
     kprof_strlist_free(&names);
+}
+
+/* Inside an application nothing is read and nothing written. */
+static void test_host_apart(void **state)
+{
+    (void)state;
+    kprof_host *apart;
+    plant_answers(&dram, SIZE_MAX);
+    assert_int_equal(kprof_host_open_apart("GH100", &apart), KPROF_OK);
+    assert_true(kprof_host_can_collect(apart, "dram__bytes.sum"));
+    kprof_host_close(apart);
+    assert_int_equal(kprof_host_open_apart("GH101", &apart), KPROF_UNKNOWN_NAME);
+    assert_int_equal(count_kept("", NULL, 0), 1);
+    assert_answers(&(kprof_strlist){dram_items, 1, 1}, false); /* what was planted is still there */
+}
+
+/* What is kept of a metric is asked anew where it is not what a metric has. */
+static void test_info_that_is_not_whole(void **state)
+{
+    (void)state;
+    static char *texts[] = {"0", "planted", "", "planted", ""}, *kinds[] = {"3", "planted", "", "planted"};
+    const kprof_strlist lists[] = {{texts, 4, 4}, {texts, 3, 3}, {texts, 5, 5}, {kinds, 4, 4}, {texts, 0, 0}};
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+        kprof_answers *planted = kprof_answers_new();
+        kprof_strbuf bytes = KPROF_STRBUF_INIT;
+        kprof_metric_info info;
+        kprof_host *asked;
+        kprof_answers_put(planted, 'i', "dram__bytes.sum", &lists[i]);
+        assert_true(kprof_answers_write(planted, &bytes));
+        kprof_host_keep(&(kprof_host_question){host, "answers", &no_names}, bytes.data, bytes.length);
+        assert_int_equal(kprof_host_open("GH100", NULL, &asked), KPROF_OK);
+        assert_int_equal(kprof_host_metric_info(asked, "dram__bytes.sum", &info), KPROF_OK);
+        assert_string_equal(info.unit, i == 0 ? "planted" : "byte");
+        assert_string_equal(info.name, "dram__bytes");
+        kprof_metric_info_free(&info);
+        kprof_host_close(asked);
+        kprof_answers_free(planted);
+        kprof_strbuf_free(&bytes);
+    }
+}
+
+static bool is_mapped(const char *library)
+{
+    FILE *maps = fopen("/proc/self/maps", "r");
+    char line[1024];
+    bool found = false;
+    while (maps && fgets(line, sizeof line, maps))
+        found = found || strstr(line, library);
+    if (maps)
+        fclose(maps);
+    return found;
+}
+
+/* Ask all kinds of questions and plan; false when something is wrong. */
+static bool ask_all(void)
+{
+    kprof_strlist chips = KPROF_STRLIST_INIT, list = KPROF_STRLIST_INIT;
+    kprof_metric_info info;
+    kprof_host *asked;
+    bool good =
+        kprof_host_chips(&chips) == KPROF_OK && chips.count > 10 && kprof_host_open("GH100", NULL, &asked) == KPROF_OK;
+    if (!good)
+        return false;
+    kprof_planned planned = plan_on(asked, &dram);
+    good = kprof_host_base_metrics(asked, KPROF_METRIC_RATIO, &list) == KPROF_OK && list.count > 10 &&
+           kprof_host_submetrics(asked, "dram__bytes", &list) == KPROF_OK &&
+           kprof_host_breakdown(asked, "sm__throughput.avg.pct_of_peak_sustained_elapsed", &list) == KPROF_OK &&
+           kprof_host_has_metric(asked, "dram__bytes") && !kprof_host_has_metric(asked, "dram__bites") &&
+           kprof_host_can_collect(asked, "dram__bytes.sum") && !kprof_host_can_collect(asked, "pcie__read_bytes.sum") &&
+           kprof_host_metric_info(asked, "dram__bytes.sum.per_second", &info) == KPROF_OK &&
+           strcmp(info.unit, "byte/second") == 0;
+    kprof_metric_info_free(&info);
+    kprof_planned_free(&planned);
+    kprof_host_close(asked);
+    kprof_strlist_free(&chips);
+    kprof_strlist_free(&list);
+    return good;
+}
+
+/* A process that finds everything kept: no library is opened until something else is asked, and the library that was
+ * foreseen is the one that is opened. */
+static int act_warm(void)
+{
+    kprof_strbuf foreseen = KPROF_STRBUF_INIT, opened = KPROF_STRBUF_INIT;
+    kprof_host *asked;
+    bool good = kprof_cupti_identify(&foreseen);
+    if (is_mapped("libcupti")) /* only the loader can tell where it is on this machine */
+        return SKIPPED;
+    good = good && ask_all() && !is_mapped("libcupti") && !is_mapped("libnvperf") &&
+           kprof_host_open("GH100", NULL, &asked) == KPROF_OK && !is_mapped("libcupti");
+    if (!good)
+        return 1;
+    good = kprof_host_has_metric(asked, "gpu__time_duration") && is_mapped("libcupti") &&
+           kprof_cupti_identify(&opened) && strcmp(foreseen.data, opened.data) == 0;
+    kprof_host_close(asked);
+    kprof_strbuf_free(&foreseen);
+    kprof_strbuf_free(&opened);
+    return good ? 0 : 1;
+}
+
+static void test_libraries_wait_for_a_new_question(void **state)
+{
+    (void)state;
+    assert_true(ask_all());
+    int status = await(start_as("warm"));
+    if (status == SKIPPED)
+        skip();
+    assert_int_equal(status, 0);
 }
 
 /* Two passes at least, so that there is something to compare. */
@@ -374,7 +534,7 @@ static void test_plans_that_are_not_whole(void **state)
     static char *names[] = {"a", "b", "c", "d", "e", "f"};
     kprof_planned right = plan_on(host, &two_passes), wrong[8];
     assert_true(right.variants.witnesses.count > 0 && right.variants.proof.count > 0);
-    assert_int_equal(count_entries(NULL, 0), 1);
+    assert_int_equal(count_plans(NULL, 0), 1);
     for (size_t i = 0; i < 8; i++)
         wrong[i] = right;
     uint32_t beyond = (uint32_t)right.schedule.pass_count;
@@ -435,26 +595,18 @@ static void test_processes_at_the_same_time(void **state)
     (void)state;
     enum { PROCESSES = 4 };
     pid_t pids[PROCESSES];
-    for (int i = 0; i < PROCESSES; i++) {
-        pids[i] = fork();
-        if (pids[i] == 0) {
-            execl("/proc/self/exe", "test_planner_host_cache", "process", (char *)NULL);
-            _exit(2);
-        }
-    }
-    for (int i = 0; i < PROCESSES; i++) {
-        int status = -1;
-        assert_int_equal(waitpid(pids[i], &status, 0), pids[i]);
-        assert_int_equal(status, 0);
-    }
-    assert_int_equal(count_entries(NULL, 0), 1); /* and no draft */
+    for (int i = 0; i < PROCESSES; i++)
+        pids[i] = start_as("process");
+    for (int i = 0; i < PROCESSES; i++)
+        assert_int_equal(await(pids[i]), 0);
+    assert_int_equal(count_plans(NULL, 0), 1); /* and no draft */
 }
 
 static void test_off(void **state)
 {
     (void)state;
     kprof_planned planned = fresh_plan(&dram);
-    assert_int_equal(count_entries(NULL, 0), 0);
+    assert_int_equal(count_plans(NULL, 0), 0);
     kprof_planned_free(&planned);
 }
 
@@ -470,7 +622,7 @@ static void test_unwritable_folder(void **state)
         assert_right(&dram, &right);
     }
     setenv("XDG_CACHE_HOME", folder, 1);
-    assert_int_equal(count_entries(NULL, 0), 0);
+    assert_int_equal(count_plans(NULL, 0), 0);
     kprof_planned_free(&right);
 }
 
@@ -478,6 +630,8 @@ int main(int argc, char **argv)
 {
     if (argc > 1 && strcmp(argv[1], "process") == 0)
         return act_as_process();
+    if (argc > 1 && strcmp(argv[1], "warm") == 0)
+        return act_warm();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(test_hit, clear),
         cmocka_unit_test_teardown(test_hit_is_used, clear),
@@ -488,6 +642,9 @@ int main(int argc, char **argv)
         cmocka_unit_test_teardown(test_damaged_file_is_made_again, clear),
         cmocka_unit_test_teardown(test_symlink_is_not_followed, clear),
         cmocka_unit_test_teardown(test_answers, clear),
+        cmocka_unit_test_teardown(test_host_apart, clear),
+        cmocka_unit_test_teardown(test_info_that_is_not_whole, clear),
+        cmocka_unit_test_teardown(test_libraries_wait_for_a_new_question, clear),
         cmocka_unit_test_teardown(test_plans_that_are_not_whole, clear),
         cmocka_unit_test_teardown(test_plans_of_another_size, clear),
         cmocka_unit_test_teardown(test_processes_at_the_same_time, clear),
