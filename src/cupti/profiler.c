@@ -4,8 +4,8 @@
 #include "core/log.h"
 #include "core/monotonic.h"
 #include "cupti/blank.h"
-#include "planner/host.h"
-#include "planner/load.h"
+#include "host/host.h"
+#include "host/load.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

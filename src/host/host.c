@@ -1,21 +1,22 @@
 /* Answers questions about a chip's metrics, from what earlier runs kept where that is possible: CUPTI's libraries are
  * loaded for the first answer that is not kept, which takes 80 ms. */
-#include "planner/host.h"
+#include "host/host.h"
 
+#include "core/cache.h"
 #include "core/log.h"
-#include "planner/nvpw.h"
+#include "host/nvpw.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* A question: its letter, as its answers are kept, and who answers it. */
-typedef struct question {
-    char kind;
+/* A kind of question: its letter, as its answers are kept, and who answers it. */
+typedef struct kind {
+    char letter;
     kprof_ask *ask;
-} question;
-static const question chips_known = {'x', kprof_ask_chips}, base_metrics = {'b', kprof_ask_base_metrics},
-                      submetrics = {'s', kprof_ask_submetrics}, breakdown = {'t', kprof_ask_breakdown},
-                      info = {'i', kprof_ask_info}, known = {'k', kprof_ask_known};
+} kind;
+static const kind chips_known = {'x', kprof_ask_chips}, base_metrics = {'b', kprof_ask_base_metrics},
+                  submetrics = {'s', kprof_ask_submetrics}, breakdown = {'t', kprof_ask_breakdown},
+                  info = {'i', kprof_ask_info}, known = {'k', kprof_ask_known};
 #define COLLECTABLE 'c' /* asked for many names at once */
 
 /* A counter of the context that every chip has: NVLink and PCIe counters are taken alone, but not beside it. */
@@ -23,6 +24,38 @@ static const question chips_known = {'x', kprof_ask_chips}, base_metrics = {'b',
 
 /* Names that are tried together at first: one of a long list that is refused has long lists halved. */
 #define GROUP_COUNT 128
+
+/* False where the library cannot be told from others: then nothing is kept. */
+static bool make_key(const kprof_host_question *question, kprof_strbuf *key)
+{
+    const kprof_host *host = question->host;
+    kprof_strbuf_printf(key, "%s\nhost %s\n", question->what, KPROF_HOST_SOURCES);
+    if (!kprof_cupti_identify(key))
+        return false;
+    kprof_strbuf_printf(key, "%s\navailability %zu\n", host->chip, host->availability.size);
+    kprof_strbuf_append(key, host->availability.image, host->availability.size);
+    for (size_t i = 0; i < question->names->count; i++) {
+        const char *name = question->names->items[i];
+        kprof_strbuf_append(key, name, strlen(name) + 1); /* the NUL keeps names apart */
+    }
+    return !key->failed;
+}
+
+bool kprof_host_recall(const kprof_host_question *question, kprof_strbuf *out)
+{
+    kprof_strbuf key = KPROF_STRBUF_INIT;
+    bool found = make_key(question, &key) && kprof_cache_get(&key, out);
+    kprof_strbuf_free(&key);
+    return found;
+}
+
+void kprof_host_keep(const kprof_host_question *question, const void *answer, size_t size)
+{
+    kprof_strbuf key = KPROF_STRBUF_INIT;
+    if (make_key(question, &key))
+        kprof_cache_put(&key, answer, size);
+    kprof_strbuf_free(&key);
+}
 
 static const kprof_strlist no_names = KPROF_STRLIST_INIT;
 
@@ -45,14 +78,14 @@ static void keep_answers(const kprof_host *host, const char *what)
 }
 
 /* Append the answer to a question: one that is remembered, or else the library's. */
-static kprof_status answer(kprof_host *host, const question *of, const char *name, kprof_strlist *out)
+static kprof_status answer(kprof_host *host, const kind *of, const char *name, kprof_strlist *out)
 {
     kprof_strlist fresh = KPROF_STRLIST_INIT;
-    if (kprof_answers_get(host->answers, of->kind, name, out))
+    if (kprof_answers_get(host->answers, of->letter, name, out))
         return KPROF_OK;
     kprof_status status = of->ask(host, name, &fresh);
     if (status == KPROF_OK)
-        kprof_answers_put(host->answers, of->kind, name, &fresh);
+        kprof_answers_put(host->answers, of->letter, name, &fresh);
     for (size_t i = 0; i < fresh.count && status == KPROF_OK; i++)
         status = kprof_strlist_add(out, fresh.items[i]) ? KPROF_OK : KPROF_NO_MEMORY;
     kprof_strlist_free(&fresh);

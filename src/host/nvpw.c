@@ -1,8 +1,8 @@
 /* The one file of this folder that calls CUPTI's Profiler Host API and NVPW. */
-#include "planner/nvpw.h"
+#include "host/nvpw.h"
 
 #include "core/log.h"
-#include "planner/load.h"
+#include "host/load.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -60,13 +60,17 @@ kprof_status kprof_ask_chips(kprof_host *host, const char *unused, kprof_strlist
     return add_names(out, params.ppChipNames, params.numChips);
 }
 
-static CUptiResult object_open(const kprof_host *host, CUpti_Profiler_Host_Object **out)
+static kprof_status object_open(kprof_host *host, CUpti_Profiler_Host_Object **out)
 {
+    *out = NULL;
+    kprof_status status = kprof_cupti_load(&host->api);
+    if (status != KPROF_OK)
+        return status;
     HOST_PARAMS(params, Initialize, .profilerType = CUPTI_PROFILER_TYPE_RANGE_PROFILER, .pChipName = host->chip,
                 .pCounterAvailabilityImage = host->availability.image);
-    CUptiResult result = host->api->cuptiProfilerHostInitialize(&params);
-    *out = params.pHostObject;
-    return result;
+    status = HOST_CALL(host, "opening the metrics", Initialize, params);
+    *out = status == KPROF_OK ? params.pHostObject : NULL;
+    return status;
 }
 
 static void object_close(const kprof_host *host, CUpti_Profiler_Host_Object *object)
@@ -85,15 +89,10 @@ static CUptiResult object_add(const kprof_host *host, CUpti_Profiler_Host_Object
 
 kprof_status kprof_ask_open(kprof_host *host)
 {
-    CUpti_Profiler_Host_Object *object;
-    if (host->object)
-        return KPROF_OK;
-    kprof_status status = kprof_cupti_load(&host->api);
-    if (status != KPROF_OK)
-        return status;
-    status = check_host(host, "opening the metrics", object_open(host, &object));
-    host->object = status == KPROF_OK ? object : NULL;
-    return status == KPROF_OK ? KPROF_OK : KPROF_UNSUPPORTED;
+    CUpti_Profiler_Host_Object *object = host->object;
+    bool is_open = object || object_open(host, &object) == KPROF_OK;
+    host->object = object;
+    return is_open ? KPROF_OK : KPROF_UNSUPPORTED;
 }
 
 void kprof_ask_close(kprof_host *host)
@@ -185,11 +184,9 @@ kprof_status kprof_host_evaluate(kprof_host *host, const kprof_counter_data *cou
 bool kprof_ask_takes(kprof_host *host, const char **names, size_t count, bool *certain)
 {
     CUpti_Profiler_Host_Object *object;
-    CUptiResult result = kprof_ask_open(host) == KPROF_OK ? object_open(host, &object) : CUPTI_ERROR_UNKNOWN;
-    *certain = *certain && result == CUPTI_SUCCESS;
-    if (result != CUPTI_SUCCESS)
-        return false;
-    result = object_add(host, object, names, count);
+    CUptiResult result = CUPTI_ERROR_OUT_OF_MEMORY;
+    if (object_open(host, &object) == KPROF_OK)
+        result = object_add(host, object, names, count);
     *certain = *certain && result != CUPTI_ERROR_OUT_OF_MEMORY;
     object_close(host, object);
     return result == CUPTI_SUCCESS;
@@ -229,9 +226,7 @@ kprof_status kprof_host_draft_image(kprof_host *host, const kprof_strlist *names
     *out = (kprof_config_image){0};
     if (names->count == 0)
         return KPROF_OK; /* nothing to collect takes no pass */
-    kprof_status status = kprof_ask_open(host);
-    if (status == KPROF_OK)
-        status = check_host(host, "opening the metrics", object_open(host, &object));
+    kprof_status status = object_open(host, &object);
     if (status != KPROF_OK)
         return status;
     status = check_host(host, "scheduling the metrics (can all of them be collected together?)",

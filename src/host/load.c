@@ -1,13 +1,15 @@
 /* Finds libcupti where CUDA toolkits put it, and fills tables of function pointers. A path is tried before the loader's
  * own search, because a program may have loaded another copy of the same name, and only absolute paths are tried. */
-#include "planner/load.h"
+#include "host/load.h"
 
 #include "core/log.h"
-#include "planner/nvpw.h"
+#include "host/nvpw.h"
 
 #include <dlfcn.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -23,9 +25,10 @@ typedef struct library {
     void *table;                  /* of function pointers alone */
     pthread_once_t once;
     kprof_status status;
-    char *error;    /* why status is not OK */
-    char *path;     /* as the loader has it */
-    char *identity; /* of its file */
+    char *error;           /* why status is not OK */
+    char *path;            /* as the loader has it */
+    kprof_strbuf identity; /* of its file */
+    bool is_identified;
     atomic_bool is_loaded;
 } library;
 
@@ -95,17 +98,16 @@ static void *open_nvperf(kprof_strbuf *tried)
     return handle ? handle : try_open(NULL, NVPERF_NAME, tried);
 }
 
-/* Name a file by all that another one in its place would have otherwise; caller frees. NULL when it is not there. */
-static char *identify_file(const char *path)
+/* Append what a file has that another one in its place would not. False when it is not there. */
+static bool identify_file(const char *path, kprof_strbuf *out)
 {
     struct stat info;
-    kprof_strbuf text = KPROF_STRBUF_INIT;
     if (!path || stat(path, &info) != 0)
-        return NULL;
-    kprof_strbuf_printf(&text, "%s %lld %lld.%09ld %lld.%09ld\n", path, (long long)info.st_size,
+        return false;
+    kprof_strbuf_printf(out, "%s %lld %lld.%09ld %lld.%09ld\n", path, (long long)info.st_size,
                         (long long)info.st_mtim.tv_sec, info.st_mtim.tv_nsec, (long long)info.st_ctim.tv_sec,
                         info.st_ctim.tv_nsec);
-    return kprof_strbuf_take(&text);
+    return !out->failed;
 }
 
 /* Fill the table of an opened library. The copy through bytes is how POSIX hands out function pointers. */
@@ -124,7 +126,7 @@ static void bind_library(library *lib, void *handle, kprof_strbuf *message)
         if (i == 0 && dladdr(function, &info) && info.dli_fname)
             lib->path = realpath(info.dli_fname, NULL);
     }
-    lib->identity = identify_file(lib->path);
+    lib->is_identified = identify_file(lib->path, &lib->identity);
     lib->status = KPROF_OK;
     atomic_store(&lib->is_loaded, true);
 }
@@ -182,54 +184,42 @@ void kprof_libraries_preload(void)
     kprof_strbuf_free(&tried);
 }
 
-/* The file folder/name, under the name that the loader will give it; caller frees. NULL: there is none. */
-static char *find_file(const char *folder, size_t length, const char *name)
+static bool find_file(const char *folder, const char *name, char *real_path)
 {
-    kprof_strbuf path = KPROF_STRBUF_INIT;
-    kprof_strbuf_printf(&path, "%.*s/%s", (int)length, folder, name);
-    char *found = path.failed ? NULL : realpath(path.data, NULL);
-    kprof_strbuf_free(&path);
-    return found;
+    char path[PATH_MAX];
+    int length = snprintf(path, sizeof(path), "%s/%s", folder, name);
+    return length > 0 && (size_t)length < sizeof(path) && realpath(path, real_path);
 }
 
-/* Where none is in a place of ours, only the loader can tell which it finds. */
-static char *foresee_cupti(void)
+/* Append both files that are there to be opened. False where only the loader can tell which it finds. */
+static bool foresee_libraries(kprof_strbuf *out)
 {
+    char path[PATH_MAX], beside[PATH_MAX];
     kprof_strlist places = KPROF_STRLIST_INIT;
-    char *found = NULL;
+    bool found = false;
     list_places(&places);
     for (size_t i = 0; i < places.count && !found; i++)
-        found = find_file(places.items[i], strlen(places.items[i]), CUPTI_NAME);
+        found = find_file(places.items[i], CUPTI_NAME, path);
     kprof_strlist_free(&places);
-    return found;
-}
-
-/* Identify both files before they are opened; caller frees. NULL where only the loader can tell which it finds. */
-static char *foresee_libraries(void)
-{
-    char *path = foresee_cupti(), *first = identify_file(path);
-    const char *slash = path ? strrchr(path, '/') : NULL;
-    char *beside = slash ? find_file(path, (size_t)(slash - path), NVPERF_NAME) : NULL, *second = identify_file(beside);
-    kprof_strbuf both = KPROF_STRBUF_INIT;
-    kprof_strbuf_printf(&both, "%s%s", first ? first : "", second ? second : "");
-    char *text = first && second ? kprof_strbuf_take(&both) : NULL;
-    kprof_strbuf_free(&both);
-    free(path);
-    free(first);
-    free(beside);
-    free(second);
-    return text;
+    found = found && identify_file(path, out);
+    if (found)
+        *strrchr(path, '/') = '\0';
+    return found && find_file(path, NVPERF_NAME, beside) && identify_file(beside, out);
 }
 
 /* Where the first file that is there does not open, that becomes known late: answers are then looked for in vain. */
 bool kprof_cupti_identify(kprof_strbuf *out)
 {
     const kprof_nvperf_api *unused;
-    char *foreseen = atomic_load(&cupti.is_loaded) ? NULL : foresee_libraries();
-    bool identified = foreseen || (kprof_nvperf_load(&unused) == KPROF_OK && cupti.identity && nvperf.identity);
+    kprof_strbuf files = KPROF_STRBUF_INIT;
+    bool identified = !atomic_load(&cupti.is_loaded) && foresee_libraries(&files);
+    if (!identified && kprof_nvperf_load(&unused) == KPROF_OK && cupti.is_identified && nvperf.is_identified) {
+        kprof_strbuf_clear(&files);
+        kprof_strbuf_printf(&files, "%s%s", cupti.identity.data, nvperf.identity.data);
+        identified = true;
+    }
     if (identified)
-        kprof_strbuf_printf(out, "CUPTI %d\n%s%s", CUPTI_API_VERSION, foreseen ? foreseen : cupti.identity,
-                            foreseen ? "" : nvperf.identity);
-    free(foreseen);
-    return identified;
+        kprof_strbuf_printf(out, "CUPTI %d\n%s", CUPTI_API_VERSION, files.data);
+    kprof_strbuf_free(&files);
+    return identified && !out->failed;
 }

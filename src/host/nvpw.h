@@ -1,10 +1,10 @@
 /* Declares the host object, what CUPTI and NVPW know about metrics and raw counters, and its scheduler. CUPTI makes its
  * config images with that scheduler too. */
-#ifndef KPROF_PLANNER_NVPW_H
-#define KPROF_PLANNER_NVPW_H
+#ifndef KPROF_HOST_NVPW_H
+#define KPROF_HOST_NVPW_H
 
-#include "planner/answers.h"
-#include "planner/host.h"
+#include "host/answers.h"
+#include "host/host.h"
 
 struct kprof_cupti_api; /* load.h */
 struct kprof_nvperf_api;
@@ -25,17 +25,6 @@ struct kprof_host {
  * libnvperf_host. Before they are opened it is about the files that would be, so that nobody has to open them who finds
  * the answer kept. False when they cannot be found or looked at. */
 bool kprof_cupti_identify(kprof_strbuf *out);
-
-/* A question about a list of names whose answer is kept on disk: it depends on nothing but the chip, its availability,
- * the library, the sources of the planner and the list. */
-typedef struct kprof_host_question {
-    const kprof_host *host;
-    const char *what; /* what is asked */
-    const kprof_strlist *names;
-} kprof_host_question;
-/* Append the answer to `out`; false when none is kept for exactly this question. */
-bool kprof_host_recall(const kprof_host_question *question, kprof_strbuf *out);
-void kprof_host_keep(const kprof_host_question *question, const void *answer, size_t size);
 
 /* Load libcupti and open CUPTI's object, on the first call. UNSUPPORTED when that fails. */
 kprof_status kprof_ask_open(kprof_host *host) KPROF_MUST_CHECK;

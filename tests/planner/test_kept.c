@@ -1,26 +1,24 @@
-/* What is kept on disk of CUPTI's answers: found again for exactly the same question, and never able to give a wrong
- * one, whatever is in the folder. */
-#include "planner/pack.h"
-#include "planner_test.h"
-
-#include <dirent.h>
-#include <fcntl.h>
+/* Plans on disk: found again for exactly the same question, and never able to give a wrong one, whatever is in the
+ * folder. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
-#define PLAN_QUESTION "plan 0 0 0 0 0 0 0"
+#include "cache_folder.h"
+#include "planner/pack.h"
+#include "planner_test.h"
 
-enum { MANY = 40, ENTRY_HEADER_BYTES = 24, CHECKSUM_BYTES = 8 };
+#include <fcntl.h>
+#include <sys/stat.h>
 
-static char folder[] = "/tmp/kprof-test-host-cache-XXXXXX";
+enum { CHECKSUM_BYTES = 8 };
+
+static char plan_question[KPROF_PLANNED_QUESTION_SIZE]; /* without limits */
 static kprof_host *host;
 static char *dram_items[] = {(char *)"dram__bytes.sum", (char *)"gpu__time_duration.sum"};
 static char *swapped_items[] = {(char *)"gpu__time_duration.sum", (char *)"dram__bytes.sum"};
@@ -30,9 +28,8 @@ static const kprof_strlist dram = {dram_items, 2, 2}, swapped = {swapped_items, 
 static int set_up(void **state)
 {
     (void)state;
-    assert_non_null(mkdtemp(folder));
-    setenv("XDG_CACHE_HOME", folder, 1);
-    unsetenv("KPROF_CACHE");
+    use_cache_folder();
+    kprof_planned_ask(&(kprof_limits){0}, plan_question, sizeof plan_question);
     return kprof_host_open("GH100", NULL, &host) == KPROF_OK ? 0 : -1;
 }
 
@@ -40,71 +37,13 @@ static int tear_down(void **state)
 {
     (void)state;
     kprof_host_close(host);
-    char command[128];
-    snprintf(command, sizeof command, "rm -rf %s", folder);
-    return system(command);
-}
-
-static int clear(void **state)
-{
-    (void)state;
-    char command[128];
-    snprintf(command, sizeof command, "rm -rf %s/kprof", folder);
-    return system(command);
-}
-
-static bool is_about(const char *path, const char *what)
-{
-    char text[ENTRY_HEADER_BYTES + 16] = "";
-    FILE *file = fopen(path, "rb");
-    assert_non_null(file);
-    (void)!fread(text, 1, sizeof text - 1, file);
-    fclose(file);
-    return strncmp(text + ENTRY_HEADER_BYTES, what, strlen(what)) == 0;
-}
-
-/* Number of entries whose question begins so; `path`, if asked for, is that of the last. */
-static int count_kept(const char *what, char *path, size_t size)
-{
-    char inner[256], file[512];
-    snprintf(inner, sizeof inner, "%s/kprof", folder);
-    DIR *dir = opendir(inner);
-    int count = 0;
-    for (struct dirent *entry; dir && (entry = readdir(dir));) {
-        snprintf(file, sizeof file, "%s/%s", inner, entry->d_name);
-        if (entry->d_name[0] == '.' || !is_about(file, what))
-            continue;
-        count++;
-        if (path)
-            snprintf(path, size, "%s", file);
-    }
-    if (dir)
-        closedir(dir);
-    return count;
+    return remove_cache_folder("");
 }
 
 /* Plans, and drafts of them. */
 static int count_plans(char *path, size_t size)
 {
     return count_kept("plan ", path, size);
-}
-
-/* This program, as another process. */
-static pid_t start_as(const char *role)
-{
-    pid_t pid = fork();
-    if (pid == 0) {
-        execl("/proc/self/exe", "test_planner_host_cache", role, (char *)NULL);
-        _exit(2);
-    }
-    return pid;
-}
-
-static int await(pid_t pid)
-{
-    int status = -1;
-    assert_int_equal(waitpid(pid, &status, 0), pid);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
 static kprof_planned plan_on(kprof_host *on, const kprof_strlist *names)
@@ -190,7 +129,7 @@ static void test_hit_is_used(void **state)
 {
     (void)state;
     kprof_planned other = fresh_plan(&sm);
-    kprof_planned_keep(&(kprof_host_question){host, PLAN_QUESTION, &dram}, &other);
+    kprof_planned_keep(&(kprof_host_question){host, plan_question, &dram}, &other);
     assert_right(&dram, &other);
     kprof_planned_free(&other);
 }
@@ -262,36 +201,6 @@ static void test_limits_are_part_of_the_key(void **state)
     }
 }
 
-/* Names that run together in one key would not do so in another. */
-static void test_names_are_kept_apart(void **state)
-{
-    (void)state;
-    char *pair[] = {(char *)"a", (char *)"b"}, *single[] = {(char *)"ab"}, *broken[] = {(char *)"a\nb"};
-    kprof_strlist lists[] = {{pair, 2, 2}, {single, 1, 1}, {broken, 1, 1}};
-    kprof_host_question question = {host, "test", &lists[0]};
-    kprof_strbuf found = KPROF_STRBUF_INIT;
-    kprof_host_keep(&question, "x", 1);
-    assert_true(kprof_host_recall(&question, &found));
-    for (size_t i = 1; i < sizeof lists / sizeof *lists; i++) {
-        question.names = &lists[i];
-        assert_false(kprof_host_recall(&question, &found));
-    }
-    question = (kprof_host_question){host, "test 2", &lists[0]};
-    assert_false(kprof_host_recall(&question, &found));
-    kprof_strbuf_free(&found);
-}
-
-static void test_library_is_identified(void **state)
-{
-    (void)state;
-    kprof_strbuf text = KPROF_STRBUF_INIT;
-    assert_true(kprof_cupti_identify(&text));
-    assert_non_null(strstr(text.data, "CUPTI 1"));
-    assert_non_null(strstr(text.data, "/libcupti.so"));
-    assert_non_null(strstr(text.data, "/libnvperf_host.so"));
-    kprof_strbuf_free(&text);
-}
-
 /* One byte of each part of the file, and cuts within each. */
 static void test_damaged_file_is_made_again(void **state)
 {
@@ -334,187 +243,14 @@ static void test_symlink_is_not_followed(void **state)
     (void)state;
     kprof_planned right = plan_on(host, &dram), other = fresh_plan(&sm);
     char path[512], moved[520];
-    kprof_planned_keep(&(kprof_host_question){host, PLAN_QUESTION, &dram}, &other);
+    kprof_planned_keep(&(kprof_host_question){host, plan_question, &dram}, &other);
     assert_int_equal(count_plans(path, sizeof path), 1);
-    snprintf(moved, sizeof moved, "%s/elsewhere", folder);
+    snprintf(moved, sizeof moved, "%s/elsewhere", cache_folder);
     assert_int_equal(rename(path, moved), 0);
     assert_int_equal(symlink(moved, path), 0);
     assert_right(&dram, &right);
     kprof_planned_free(&right);
     kprof_planned_free(&other);
-}
-
-/* Enough names to be worth keeping, the last of them of a counter that CUPTI does not collect beside others. */
-static kprof_strlist many_names(void)
-{
-    kprof_strlist suffixes = KPROF_STRLIST_INIT, names = KPROF_STRLIST_INIT;
-    assert_int_equal(kprof_host_submetrics(host, "dram__bytes", &suffixes), KPROF_OK);
-    assert_true(suffixes.count >= MANY - 1);
-    for (size_t i = 0; i < MANY - 1; i++) {
-        char name[256];
-        snprintf(name, sizeof name, "dram__bytes.%s", suffixes.items[i]);
-        assert_true(kprof_strlist_add(&names, name));
-    }
-    assert_true(kprof_strlist_add(&names, "pcie__read_bytes.sum"));
-    kprof_strlist_free(&suffixes);
-    return names;
-}
-
-static void assert_answers(const kprof_strlist *names, bool of_dram)
-{
-    kprof_host *asked;
-    assert_int_equal(kprof_host_open("GH100", NULL, &asked), KPROF_OK);
-    assert_int_equal(kprof_host_check(asked, names), KPROF_OK);
-    for (size_t i = 0; i < names->count; i++)
-        assert_int_equal(kprof_host_can_collect(asked, names->items[i]), i < names->count - 1 && of_dram);
-    kprof_host_close(asked);
-}
-
-static const kprof_strlist no_names = KPROF_STRLIST_INIT;
-
-/* Keep in place of all answers that none of the names can be collected, or as many bytes of that. */
-static void plant_answers(const kprof_strlist *names, size_t most)
-{
-    kprof_answers *planted = kprof_answers_new();
-    kprof_strbuf bytes = KPROF_STRBUF_INIT;
-    for (size_t i = 0; i < names->count; i++)
-        kprof_answers_put(planted, 'c', names->items[i], &no_names);
-    assert_true(kprof_answers_write(planted, &bytes));
-    kprof_host_keep(&(kprof_host_question){host, "answers", &no_names}, bytes.data,
-                    most < bytes.length ? most : bytes.length);
-    kprof_answers_free(planted);
-    kprof_strbuf_free(&bytes);
-}
-
-static void test_answers(void **state)
-{
-    (void)state;
-    kprof_strlist names = many_names();
-    char path[512];
-    struct stat before, after;
-    assert_answers(&names, true);
-    assert_int_equal(count_kept("answers", path, sizeof path), 1);
-    assert_int_equal(stat(path, &before), 0);
-    assert_answers(&names, true);
-    assert_int_equal(stat(path, &after), 0);
-    assert_int_equal(before.st_ino, after.st_ino); /* there was nothing new to keep */
-    plant_answers(&names, SIZE_MAX);               /* a hit is used */
-    assert_answers(&names, false);
-    static const size_t cuts[] = {0, 1, 7, 30, 100};
-    for (size_t i = 0; i < sizeof cuts / sizeof *cuts; i++) {
-        plant_answers(&names, cuts[i]);
-        assert_answers(&names, true);
-        assert_answers(&names, true); /* which is kept in its place */
-    }
-    kprof_strlist_free(&names);
-}
-
-/* Inside an application nothing is read and nothing written. */
-static void test_host_apart(void **state)
-{
-    (void)state;
-    kprof_host *apart;
-    plant_answers(&dram, SIZE_MAX);
-    assert_int_equal(kprof_host_open_apart("GH100", &apart), KPROF_OK);
-    assert_true(kprof_host_can_collect(apart, "dram__bytes.sum"));
-    kprof_host_close(apart);
-    assert_int_equal(kprof_host_open_apart("GH101", &apart), KPROF_UNKNOWN_NAME);
-    assert_int_equal(count_kept("", NULL, 0), 1);
-    assert_answers(&(kprof_strlist){dram_items, 1, 1}, false); /* what was planted is still there */
-}
-
-/* What is kept of a metric is asked anew where it is not what a metric has. */
-static void test_info_that_is_not_whole(void **state)
-{
-    (void)state;
-    static char *texts[] = {"0", "planted", "", "planted", ""}, *kinds[] = {"3", "planted", "", "planted"};
-    const kprof_strlist lists[] = {{texts, 4, 4}, {texts, 3, 3}, {texts, 5, 5}, {kinds, 4, 4}, {texts, 0, 0}};
-    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
-        kprof_answers *planted = kprof_answers_new();
-        kprof_strbuf bytes = KPROF_STRBUF_INIT;
-        kprof_metric_info info;
-        kprof_host *asked;
-        kprof_answers_put(planted, 'i', "dram__bytes.sum", &lists[i]);
-        assert_true(kprof_answers_write(planted, &bytes));
-        kprof_host_keep(&(kprof_host_question){host, "answers", &no_names}, bytes.data, bytes.length);
-        assert_int_equal(kprof_host_open("GH100", NULL, &asked), KPROF_OK);
-        assert_int_equal(kprof_host_metric_info(asked, "dram__bytes.sum", &info), KPROF_OK);
-        assert_string_equal(info.unit, i == 0 ? "planted" : "byte");
-        assert_string_equal(info.name, "dram__bytes");
-        kprof_metric_info_free(&info);
-        kprof_host_close(asked);
-        kprof_answers_free(planted);
-        kprof_strbuf_free(&bytes);
-    }
-}
-
-static bool is_mapped(const char *library)
-{
-    FILE *maps = fopen("/proc/self/maps", "r");
-    char line[1024];
-    bool found = false;
-    while (maps && fgets(line, sizeof line, maps))
-        found = found || strstr(line, library);
-    if (maps)
-        fclose(maps);
-    return found;
-}
-
-/* Ask all kinds of questions and plan; false when something is wrong. */
-static bool ask_all(void)
-{
-    kprof_strlist chips = KPROF_STRLIST_INIT, list = KPROF_STRLIST_INIT;
-    kprof_metric_info info;
-    kprof_host *asked;
-    bool good =
-        kprof_host_chips(&chips) == KPROF_OK && chips.count > 10 && kprof_host_open("GH100", NULL, &asked) == KPROF_OK;
-    if (!good)
-        return false;
-    kprof_planned planned = plan_on(asked, &dram);
-    good = kprof_host_base_metrics(asked, KPROF_METRIC_RATIO, &list) == KPROF_OK && list.count > 10 &&
-           kprof_host_submetrics(asked, "dram__bytes", &list) == KPROF_OK &&
-           kprof_host_breakdown(asked, "sm__throughput.avg.pct_of_peak_sustained_elapsed", &list) == KPROF_OK &&
-           kprof_host_has_metric(asked, "dram__bytes") && !kprof_host_has_metric(asked, "dram__bites") &&
-           kprof_host_can_collect(asked, "dram__bytes.sum") && !kprof_host_can_collect(asked, "pcie__read_bytes.sum") &&
-           kprof_host_metric_info(asked, "dram__bytes.sum.per_second", &info) == KPROF_OK &&
-           strcmp(info.unit, "byte/second") == 0;
-    kprof_metric_info_free(&info);
-    kprof_planned_free(&planned);
-    kprof_host_close(asked);
-    kprof_strlist_free(&chips);
-    kprof_strlist_free(&list);
-    return good;
-}
-
-/* A process that finds everything kept: no library is opened until something else is asked, and the library that was
- * foreseen is the one that is opened. */
-static int act_warm(void)
-{
-    kprof_strbuf foreseen = KPROF_STRBUF_INIT, opened = KPROF_STRBUF_INIT;
-    kprof_host *asked;
-    bool good = kprof_cupti_identify(&foreseen);
-    if (is_mapped("libcupti")) /* only the loader can tell where it is on this machine */
-        return SKIPPED;
-    good = good && ask_all() && !is_mapped("libcupti") && !is_mapped("libnvperf") &&
-           kprof_host_open("GH100", NULL, &asked) == KPROF_OK && !is_mapped("libcupti");
-    if (!good)
-        return 1;
-    good = kprof_host_has_metric(asked, "gpu__time_duration") && is_mapped("libcupti") &&
-           kprof_cupti_identify(&opened) && strcmp(foreseen.data, opened.data) == 0;
-    kprof_host_close(asked);
-    kprof_strbuf_free(&foreseen);
-    kprof_strbuf_free(&opened);
-    return good ? 0 : 1;
-}
-
-static void test_libraries_wait_for_a_new_question(void **state)
-{
-    (void)state;
-    assert_true(ask_all());
-    int status = await(start_as("warm"));
-    if (status == SKIPPED)
-        skip();
-    assert_int_equal(status, 0);
 }
 
 /* Two passes at least, so that there is something to compare. */
@@ -524,7 +260,7 @@ static const kprof_strlist two_passes = {two_passes_items, 1, 1};
 /* Keep a plan that is changed in one thing, which is refused. */
 static void plant(kprof_planned *wrong, const kprof_planned *right)
 {
-    kprof_planned_keep(&(kprof_host_question){host, PLAN_QUESTION, &two_passes}, wrong);
+    kprof_planned_keep(&(kprof_host_question){host, plan_question, &two_passes}, wrong);
     assert_right(&two_passes, right);
 }
 
@@ -557,7 +293,7 @@ static void test_plans_that_are_not_whole(void **state)
 static void test_plans_of_another_size(void **state)
 {
     (void)state;
-    kprof_host_question question = {host, PLAN_QUESTION, &two_passes};
+    kprof_host_question question = {host, plan_question, &two_passes};
     kprof_planned right = plan_on(host, &two_passes);
     kprof_strbuf bytes = KPROF_STRBUF_INIT;
     assert_true(kprof_host_recall(&question, &bytes));
@@ -576,7 +312,7 @@ static void test_plans_of_another_size(void **state)
 /* What each of several processes does that start with an empty folder. */
 static int act_as_process(void)
 {
-    kprof_host_question question = {NULL, PLAN_QUESTION, &dram};
+    kprof_host_question question = {NULL, plan_question, &dram};
     bool good = kprof_host_open("GH100", NULL, &host) == KPROF_OK;
     question.host = host;
     for (int i = 0; i < 20 && good; i++) {
@@ -602,6 +338,42 @@ static void test_processes_at_the_same_time(void **state)
     assert_int_equal(count_plans(NULL, 0), 1); /* and no draft */
 }
 
+/* A process that finds the plan needs no library for it. */
+static int act_warm(void)
+{
+    kprof_host *asked;
+    kprof_strbuf unused = KPROF_STRBUF_INIT;
+    bool is_foreseen = kprof_cupti_identify(&unused) && !is_loaded("libcupti");
+    kprof_strbuf_free(&unused);
+    if (!is_foreseen) /* only the loader can tell where the library is on this machine */
+        return SKIPPED;
+    if (kprof_host_open("GH100", NULL, &asked) != KPROF_OK)
+        return 1;
+    kprof_planned planned = plan_on(asked, &dram);
+    bool good = !is_loaded("libcupti") && !is_loaded("libnvperf");
+    kprof_planned_free(&planned);
+    planned = plan_on(asked, &sm);
+    good = good && is_loaded("libcupti") && is_loaded("libnvperf");
+    kprof_planned_free(&planned);
+    kprof_host_close(asked);
+    return good ? 0 : 1;
+}
+
+static void test_plan_without_libraries(void **state)
+{
+    (void)state;
+    kprof_host *asked;
+    assert_int_equal(kprof_host_open("GH100", NULL, &asked), KPROF_OK);
+    kprof_planned planned = plan_on(asked, &dram);
+    assert_true(kprof_host_has_metric(asked, "dram__bytes"));
+    kprof_planned_free(&planned);
+    kprof_host_close(asked);
+    int status = await(start_as("warm"));
+    if (status == SKIPPED)
+        skip();
+    assert_int_equal(status, 0);
+}
+
 static void test_off(void **state)
 {
     (void)state;
@@ -621,7 +393,7 @@ static void test_unwritable_folder(void **state)
         setenv("HOME", "/dev/null", 1);
         assert_right(&dram, &right);
     }
-    setenv("XDG_CACHE_HOME", folder, 1);
+    setenv("XDG_CACHE_HOME", cache_folder, 1);
     assert_int_equal(count_plans(NULL, 0), 0);
     kprof_planned_free(&right);
 }
@@ -633,23 +405,18 @@ int main(int argc, char **argv)
     if (argc > 1 && strcmp(argv[1], "warm") == 0)
         return act_warm();
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(test_hit, clear),
-        cmocka_unit_test_teardown(test_hit_is_used, clear),
-        cmocka_unit_test_teardown(test_each_part_of_the_key_counts, clear),
-        cmocka_unit_test_teardown(test_limits_are_part_of_the_key, clear),
-        cmocka_unit_test_teardown(test_names_are_kept_apart, clear),
-        cmocka_unit_test_teardown(test_library_is_identified, clear),
-        cmocka_unit_test_teardown(test_damaged_file_is_made_again, clear),
-        cmocka_unit_test_teardown(test_symlink_is_not_followed, clear),
-        cmocka_unit_test_teardown(test_answers, clear),
-        cmocka_unit_test_teardown(test_host_apart, clear),
-        cmocka_unit_test_teardown(test_info_that_is_not_whole, clear),
-        cmocka_unit_test_teardown(test_libraries_wait_for_a_new_question, clear),
-        cmocka_unit_test_teardown(test_plans_that_are_not_whole, clear),
-        cmocka_unit_test_teardown(test_plans_of_another_size, clear),
-        cmocka_unit_test_teardown(test_processes_at_the_same_time, clear),
-        cmocka_unit_test_teardown(test_off, clear),
-        cmocka_unit_test_teardown(test_unwritable_folder, clear),
+        cmocka_unit_test_teardown(test_hit, clear_cache),
+        cmocka_unit_test_teardown(test_hit_is_used, clear_cache),
+        cmocka_unit_test_teardown(test_each_part_of_the_key_counts, clear_cache),
+        cmocka_unit_test_teardown(test_limits_are_part_of_the_key, clear_cache),
+        cmocka_unit_test_teardown(test_damaged_file_is_made_again, clear_cache),
+        cmocka_unit_test_teardown(test_symlink_is_not_followed, clear_cache),
+        cmocka_unit_test_teardown(test_plans_that_are_not_whole, clear_cache),
+        cmocka_unit_test_teardown(test_plans_of_another_size, clear_cache),
+        cmocka_unit_test_teardown(test_processes_at_the_same_time, clear_cache),
+        cmocka_unit_test_teardown(test_plan_without_libraries, clear_cache),
+        cmocka_unit_test_teardown(test_off, clear_cache),
+        cmocka_unit_test_teardown(test_unwritable_folder, clear_cache),
     };
     return cupti_is_here() ? cmocka_run_group_tests(tests, set_up, tear_down) : SKIPPED;
 }
