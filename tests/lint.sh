@@ -39,7 +39,7 @@ c_layout() {
 }
 
 vendor_headers() {
-  select_files '^src/.*\.[ch]$' | grep -vE '^src/(cupti/|planner/load\.h$)' |
+  select_files '^src/.*\.[ch]$' | grep -vE '^src/(cupti/|host/load\.h$)' |
     xargs -r grep -nE '^ *# *include *(<|")(cupti_|cupti\.h|nvperf|cuda|generated_cuda|nvToolsExt|nvtx)'
 }
 
@@ -48,10 +48,11 @@ vendor_headers() {
 declare -A may_include=(
   [core]=''
   [spool]='core/'
-  [planner]='core/'
-  [metricset]='core/ planner/'
+  [host]='core/'
+  [planner]='core/ host/'
+  [metricset]='core/ host/host.h planner/'
   [report]='core/ spool/ planner/ metricset/'
-  [cupti]='core/ spool/ planner/'
+  [cupti]='core/ spool/ host/'
   [inject]='core/ spool/ cupti/'
   [cli]='core/ spool/ planner/ metricset/ report/ cupti/probe.h'
 )
@@ -66,11 +67,15 @@ dependencies() {
   done
 }
 
+nvpw_calls() {
+  select_files '^src/.*\.[ch]$' | grep -vE '^src/host/(nvpw\.c|load\.h)$' | xargs -r grep -nE '\bNVPW_[A-Z]'
+}
+
 # These folders end up inside other people's programs.
 library_calls() {
   local file
   # The preloaded library stands for the C library's _exit.
-  select_files '^src/(core|spool|inject|cupti|planner)/.*\.c$' | grep -vx src/inject/exec.c | while read -r file; do
+  select_files '^src/(core|spool|inject|cupti|host)/.*\.c$' | grep -vx src/inject/exec.c | while read -r file; do
     gcc -fpreprocessed -dD -E "$file" 2>/dev/null | # without its comments
       grep -nE '\b(exit|_exit|_Exit|quick_exit|abort|assert|printf|vprintf|puts|putchar|system) *\(|\bstdout\b' |
       sed "s|^|$file:|"
@@ -168,7 +173,8 @@ mutations_apply() {
 }
 
 rule "C files are laid out by clang-format (clang-format -i FILE)" c_layout
-rule "CUDA's headers are included in src/cupti and src/planner/load.h only" vendor_headers
+rule "CUDA's headers are included in src/cupti and src/host/load.h only" vendor_headers
+rule "src/host/nvpw.c is the one file that calls NVPW" nvpw_calls
 rule "each folder includes what CONTRIBUTING.md lets it include" dependencies
 rule "code inside the application never exits, aborts or writes to stdout" library_calls
 rule "functions have at most 100 lines, 4 parameters and 3 levels; clang-tidy finds nothing" functions

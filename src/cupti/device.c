@@ -2,7 +2,7 @@
 #include "core/log.h"
 #include "cupti/driver.h"
 #include "cupti/target.h"
-#include "planner/load.h"
+#include "host/load.h"
 
 #include <pthread.h>
 #include <stdio.h>

@@ -7,7 +7,7 @@
 #include "cupti/calls.h"
 #include "cupti/driver.h"
 #include "cupti/graph_order.h"
-#include "planner/load.h"
+#include "host/load.h"
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 #include "core/cache.h"
 #include "core/log.h"
 #include "cupti/driver.h"
-#include "planner/load.h"
+#include "host/load.h"
 
 #include <dirent.h>
 #include <linux/capability.h>

@@ -4,8 +4,8 @@
 #include "core/log.h"
 #include "core/monotonic.h"
 #include "cupti/blank.h"
-#include "planner/host.h"
-#include "planner/load.h"
+#include "host/host.h"
+#include "host/load.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -462,7 +462,7 @@ kprof_status kprof_reader_open(const kprof_chip_metrics *metrics, kprof_reader *
     kprof_reader *reader = calloc(1, sizeof *reader);
     if (!reader)
         return kprof_fail(KPROF_NO_MEMORY, "no memory to evaluate counters");
-    kprof_status status = kprof_host_open(metrics->chip, NULL, &reader->host);
+    kprof_status status = kprof_host_open_apart(metrics->chip, &reader->host);
     if (status != KPROF_OK) {
         free(reader);
         return status;

@@ -11,7 +11,7 @@
 #include "cupti/modules.h"
 #include "cupti/profiler.h"
 #include "cupti/variables.h"
-#include "planner/load.h"
+#include "host/load.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -3,9 +3,9 @@
 #ifndef KPROF_METRICSET_DEFINITION_H
 #define KPROF_METRICSET_DEFINITION_H
 
+#include "host/host.h"
 #include "metricset/json.h"
 #include "metricset/section.h"
-#include "planner/host.h"
 
 /* One way to get a value. */
 typedef struct kprof_choice {

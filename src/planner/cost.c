@@ -109,21 +109,6 @@ bool kprof_limits_are_set(const kprof_limits *limits)
     return limits->max_passes > 0 || limits->budget_s > 0;
 }
 
-void kprof_metric_info_free(kprof_metric_info *info)
-{
-    free(info->name);
-    free(info->description);
-    free(info->hw_unit);
-    free(info->unit);
-    *info = (kprof_metric_info){0};
-}
-
-void kprof_config_image_free(kprof_config_image *image)
-{
-    free(image->data);
-    *image = (kprof_config_image){0};
-}
-
 void kprof_image_variants_free(kprof_image_variants *variants)
 {
     kprof_strlist_free(&variants->witnesses);
@@ -141,4 +126,23 @@ void kprof_schedule_free(kprof_schedule *schedule)
     free(schedule->patched);
     free(schedule->passes);
     *schedule = (kprof_schedule){0};
+}
+
+kprof_status kprof_limits_stand_ins(kprof_host *host, const char *left_out, const kprof_strlist *kept,
+                                    kprof_strlist *out)
+{
+    kprof_metric_info info;
+    kprof_strlist members = KPROF_STRLIST_INIT;
+    kprof_status status = kprof_host_metric_info(host, left_out, &info);
+    if (status != KPROF_OK)
+        return status;
+    if (info.type == KPROF_METRIC_THROUGHPUT)
+        status = kprof_host_breakdown(host, left_out, &members);
+    for (size_t i = 0; i < members.count && status == KPROF_OK; i++) {
+        if (kprof_strlist_contains_sorted(kept, members.items[i]) && !kprof_strlist_add(out, members.items[i]))
+            status = KPROF_NO_MEMORY;
+    }
+    kprof_strlist_free(&members);
+    kprof_metric_info_free(&info);
+    return status;
 }

@@ -1,42 +1,19 @@
-/* Keeps on disk what takes CUPTI long to tell: which names it can collect, and whole plans. */
+/* Keeps whole plans on disk. */
 #include "planner/pack.h"
 
 #include "core/bytes.h"
-#include "core/cache.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* False where the library cannot be told from others: then nothing is kept. */
-static bool make_key(const kprof_host_question *question, kprof_strbuf *key)
+void kprof_planned_ask(const kprof_limits *limits, char *out, size_t size)
 {
-    const kprof_host *host = question->host;
-    kprof_strbuf_printf(key, "%s\nplanner %s\n", question->what, KPROF_PLANNER_SOURCES);
-    if (!kprof_cupti_identify(key))
-        return false;
-    kprof_strbuf_printf(key, "%s\navailability %zu\n", host->chip, host->availability.size);
-    kprof_strbuf_append(key, host->availability.image, host->availability.size);
-    for (size_t i = 0; i < question->names->count; i++) {
-        const char *name = question->names->items[i];
-        kprof_strbuf_append(key, name, strlen(name) + 1); /* the NUL keeps names apart */
-    }
-    return !key->failed;
-}
-
-bool kprof_host_recall(const kprof_host_question *question, kprof_strbuf *out)
-{
-    kprof_strbuf key = KPROF_STRBUF_INIT;
-    bool found = make_key(question, &key) && kprof_cache_get(&key, out);
-    kprof_strbuf_free(&key);
-    return found;
-}
-
-void kprof_host_keep(const kprof_host_question *question, const void *answer, size_t size)
-{
-    kprof_strbuf key = KPROF_STRBUF_INIT;
-    if (make_key(question, &key))
-        kprof_cache_put(&key, answer, size);
-    kprof_strbuf_free(&key);
+    const kprof_workload *workload = &limits->workload;
+    snprintf(out, size, "plan %u %.9g %llu %u %d %llu %llu planner %s", limits->max_passes, limits->budget_s,
+             (unsigned long long)workload->launches, workload->batch, workload->flush,
+             (unsigned long long)workload->allocated_bytes, (unsigned long long)workload->device_bytes,
+             KPROF_PLANNER_SOURCES);
 }
 
 /* Bytes that a plan is written to, or else is read from. */

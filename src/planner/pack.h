@@ -5,7 +5,7 @@
 #define KPROF_PLANNER_PACK_H
 
 #include "core/bytes.h"
-#include "planner/nvpw.h"
+#include "host/nvpw.h"
 #include "planner/planner.h"
 
 #define KPROF_NO_PASS    UINT32_MAX
@@ -146,7 +146,10 @@ kprof_status kprof_guests_settle(kprof_packing *packing, kprof_image_variants *o
 /* The guest of this number is in the pass. */
 bool kprof_guest_is_there(const kprof_packing *packing, size_t number, uint32_t pass);
 
-/* Whole plans on disk, without their cost (kept.c). False, with nothing in *out, where none is kept. */
+/* Whole plans on disk, without their cost (kept.c): the question that a plan answers, by its limits. */
+#define KPROF_PLANNED_QUESTION_SIZE 256
+void kprof_planned_ask(const kprof_limits *limits, char *out, size_t size);
+/* False, with nothing in *out, where none is kept. */
 bool kprof_planned_recall(const kprof_host_question *question, kprof_planned *out);
 void kprof_planned_keep(const kprof_host_question *question, kprof_planned *plan);
 /* The reverse of what keeps them. False, with nothing in *out, when the bytes are no plan. */

@@ -6,7 +6,6 @@
 #include "core/log.h"
 #include "planner/pack.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -244,21 +243,18 @@ static kprof_status plan(kprof_host *host, const kprof_planner_wish *wish, kprof
 
 kprof_status kprof_planner_make(kprof_host *host, const kprof_planner_wish *wish, kprof_planned *out)
 {
-    char text[256];
-    const kprof_workload *workload = &wish->limits->workload;
+    char text[KPROF_PLANNED_QUESTION_SIZE];
     kprof_host_question question = {host, text, wish->names};
     kprof_status status = KPROF_OK;
     *out = (kprof_planned){0};
-    snprintf(text, sizeof(text), "plan %u %.9g %llu %u %d %llu %llu", wish->limits->max_passes, wish->limits->budget_s,
-             (unsigned long long)workload->launches, workload->batch, workload->flush,
-             (unsigned long long)workload->allocated_bytes, (unsigned long long)workload->device_bytes);
+    kprof_planned_ask(wish->limits, text, sizeof(text));
     if (!kprof_planned_recall(&question, out)) {
         status = plan(host, wish, out);
         if (status == KPROF_OK)
             kprof_planned_keep(&question, out);
     }
     kprof_effort effort = kprof_effort_of(&out->schedule, out->collect.count);
-    out->cost = kprof_cost_of(&effort, workload);
+    out->cost = kprof_cost_of(&effort, &wish->limits->workload);
     return status;
 }
 
@@ -269,23 +265,4 @@ void kprof_planned_free(kprof_planned *planned)
     kprof_image_variants_free(&planned->variants);
     kprof_schedule_free(&planned->schedule);
     planned->cost = (kprof_cost){0};
-}
-
-kprof_status kprof_limits_stand_ins(kprof_host *host, const char *left_out, const kprof_strlist *kept,
-                                    kprof_strlist *out)
-{
-    kprof_metric_info info;
-    kprof_strlist members = KPROF_STRLIST_INIT;
-    kprof_status status = kprof_host_metric_info(host, left_out, &info);
-    if (status != KPROF_OK)
-        return status;
-    if (info.type == KPROF_METRIC_THROUGHPUT)
-        status = kprof_host_breakdown(host, left_out, &members);
-    for (size_t i = 0; i < members.count && status == KPROF_OK; i++) {
-        if (kprof_strlist_contains_sorted(kept, members.items[i]) && !kprof_strlist_add(out, members.items[i]))
-            status = KPROF_NO_MEMORY;
-    }
-    kprof_strlist_free(&members);
-    kprof_metric_info_free(&info);
-    return status;
 }

@@ -4,7 +4,7 @@
 #define KPROF_PLANNER_PLANNER_H
 
 #include "core/config.h"
-#include "planner/host.h"
+#include "host/host.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -3,7 +3,7 @@
 #include "cupti/calls.h"
 #include "cupti/driver.h"
 #include "cupti/graphs.h"
-#include "planner/load.h"
+#include "host/load.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -36,11 +36,10 @@ class Scratch:
             shutil.copy(report, self.root / "samples")
         self.write_comparison(build / "tests/report/write_fixture")
         self.environment = {**os.environ, "PATH": f"{self.root}/bin:{os.environ['PATH']}", "TMPDIR": f"{self.root}/tmp",
-                            "HOME": str(self.root), "LC_ALL": "C.UTF-8"}
-        for name in ("NO_COLOR", "CUDA_INJECTION64_PATH", "XDG_CACHE_HOME"):
+                            "HOME": str(self.root), "LC_ALL": "C.UTF-8",
+                            "XDG_CACHE_HOME": os.environ.get("KPROF_TEST_CACHE", f"{build}/plans.cache")}
+        for name in ("NO_COLOR", "CUDA_INJECTION64_PATH"):
             self.environment.pop(name, None)
-        if "KPROF_TEST_CACHE" in os.environ:
-            self.environment["XDG_CACHE_HOME"] = os.environ["KPROF_TEST_CACHE"]
         # LeakSanitizer stumbles over the thread-local storage of NVIDIA's libraries when it tracks that itself.
         self.environment["ASAN_OPTIONS"] = os.environ.get("ASAN_OPTIONS", "") + ":intercept_tls_get_addr=0"
 

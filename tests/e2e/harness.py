@@ -12,6 +12,8 @@ BUILD = os.environ["KPROF_BUILD_DIR"]
 KPROF = os.path.join(BUILD, "tests/sim/kprof-sim")
 INJECTION = os.path.join(BUILD, "tests/sim/libkprof-inject-sim.so")
 APP = os.path.join(BUILD, "tests/sim/sim-app")
+# What is not about the cache shares the plans of one run of ctest.
+CACHE = os.environ.get("KPROF_TEST_CACHE", os.path.join(BUILD, "plans.cache"))
 METRIC = "gpu__time_duration.sum"
 VECTOR_ADD = "_Z9vectorAddPKfS0_Pfi"
 SCALE = "_Z5scaleIfEvPT_S0_i"
@@ -20,7 +22,8 @@ SKIPPED = 77
 
 def can_profile():
     """False where CUPTI's host library is missing: nothing can be planned then."""
-    result = subprocess.run([KPROF, "--list-chips"], capture_output=True, text=True)
+    result = subprocess.run([KPROF, "--list-chips"], capture_output=True, text=True,
+                            env={**os.environ, "XDG_CACHE_HOME": CACHE})
     return result.returncode == 0
 
 
@@ -39,8 +42,7 @@ class Case(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.dir, ignore_errors=True)
 
     def environment(self, extra):
-        cache = os.environ.get("KPROF_TEST_CACHE", os.path.join(self.dir, "cache"))
-        environment = {**os.environ, "TMPDIR": self.tmp, "XDG_CACHE_HOME": cache, **extra}
+        environment = {**os.environ, "TMPDIR": self.tmp, "XDG_CACHE_HOME": CACHE, **extra}
         for name in ("CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH", "KPROF_SESSION_DIR", "NO_COLOR"):
             if name not in extra:
                 environment.pop(name, None)

@@ -1,9 +1,10 @@
 /* An entry of the cache of plans. Its checksum would refuse nearly every input, so each is also tried as the content of
- * a whole entry, and as that of a plan. */
+ * a whole entry, as that of a plan, and as that of answers about a chip. */
 #include "fuzz.h"
 
 #include "core/cache.h"
 #ifdef KPROF_HAVE_CUDA
+#include "host/answers.h"
 #include "planner/pack.h"
 #endif
 
@@ -44,6 +45,29 @@ static void read_plan(const uint8_t *data, size_t size)
 #endif
 }
 
+/* What was read can be asked for and written again. */
+static void read_answers(const uint8_t *data, size_t size)
+{
+#ifdef KPROF_HAVE_CUDA
+    const kprof_strbuf bytes = {(char *)data, size, size, false};
+    kprof_answers *answers = kprof_answers_new();
+    kprof_strbuf out = KPROF_STRBUF_INIT;
+    kprof_strlist list = KPROF_STRLIST_INIT;
+    bool is_read = kprof_answers_read(answers, &bytes);
+    (void)kprof_answers_get(answers, 'k', "dram__bytes.sum", &list);
+    FUZZ_CHECK(is_read || list.count == 0);
+    kprof_answers_put(answers, 'c', "sm__cycles_active.avg", &list);
+    FUZZ_CHECK(kprof_answers_get(answers, 'c', "sm__cycles_active.avg", &list));
+    (void)kprof_answers_write(answers, &out);
+    kprof_strbuf_free(&out);
+    kprof_strlist_free(&list);
+    kprof_answers_free(answers);
+#else
+    (void)data;
+    (void)size;
+#endif
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     kprof_strbuf key = {(char *)"key", 3, 4, false}, out = KPROF_STRBUF_INIT;
@@ -56,5 +80,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     FUZZ_CHECK(found && out.length == size && (size == 0 || memcmp(out.data, data, size) == 0));
     kprof_strbuf_free(&out);
     read_plan(data, size);
+    read_answers(data, size);
     return 0;
 }

@@ -2,7 +2,7 @@
 #ifndef KPROF_TESTS_IMAGE_VIEW_H
 #define KPROF_TESTS_IMAGE_VIEW_H
 
-#include "planner/nvpw.h"
+#include "host/nvpw.h"
 #include "planner/planner.h"
 
 #include <setjmp.h>

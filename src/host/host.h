@@ -1,13 +1,14 @@
 /* CUPTI's Profiler Host API and NVPW behind plain C: what metrics a chip has, how many passes they take, and what a
  * counter data image says. Needs neither GPU nor driver. libcupti and libnvperf_host are loaded at run time (dlopen),
- * so that the reporter starts without them; where they are missing every call gives UNSUPPORTED and says where was
+ * for the first answer that is not kept on disk. Where they are missing every call gives UNSUPPORTED and says where was
  * looked. */
-#ifndef KPROF_PLANNER_HOST_H
-#define KPROF_PLANNER_HOST_H
+#ifndef KPROF_HOST_HOST_H
+#define KPROF_HOST_HOST_H
 
 #include "core/status.h"
 #include "core/strbuf.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 typedef enum kprof_metric_type { KPROF_METRIC_COUNTER, KPROF_METRIC_RATIO, KPROF_METRIC_THROUGHPUT } kprof_metric_type;
@@ -43,6 +44,8 @@ typedef struct kprof_availability {
 /* `availability` NULL: the chip in general. UNKNOWN_NAME for a chip that the library does not know. */
 kprof_status kprof_host_open(const char *chip, const kprof_availability *availability,
                              kprof_host **out) KPROF_MUST_CHECK;
+/* As before, for the chip in general, inside an application: nothing is read from disk or kept there. */
+kprof_status kprof_host_open_apart(const char *chip, kprof_host **out) KPROF_MUST_CHECK;
 void kprof_host_close(kprof_host *host);
 const char *kprof_host_chip(const kprof_host *host);
 
@@ -54,12 +57,18 @@ kprof_status kprof_host_breakdown(kprof_host *host, const char *throughput, kpro
 
 /* Details of a full or base name; caller frees with kprof_metric_info_free. UNKNOWN_NAME when the chip has no such. */
 kprof_status kprof_host_metric_info(kprof_host *host, const char *name, kprof_metric_info *out) KPROF_MUST_CHECK;
-void kprof_metric_info_free(kprof_metric_info *info); /* members, not the struct */
+static inline void kprof_metric_info_free(kprof_metric_info *info) /* members, not the struct */
+{
+    free(info->name);
+    free(info->description);
+    free(info->hw_unit);
+    free(info->unit);
+    *info = (kprof_metric_info){0};
+}
 
 /* True when the chip has a metric of this full or base name, whether or not kprof can collect it. */
 bool kprof_host_has_metric(kprof_host *host, const char *name);
-/* Find out for many names at once what kprof_host_can_collect will say: much faster than one by one, and kept on disk.
- */
+/* Find out for many names at once what kprof_host_can_collect will say: much faster than one by one. */
 kprof_status kprof_host_check(kprof_host *host, const kprof_strlist *names) KPROF_MUST_CHECK;
 /* True when the range profiler can collect this full name beside a kernel's counters on the chip; the answer is
  * remembered. False for NVLink, PCIe and C2C counters, which CUPTI schedules only by themselves. */
@@ -70,7 +79,11 @@ typedef struct kprof_config_image {
     uint8_t *data;
     size_t size, pass_count;
 } kprof_config_image;
-void kprof_config_image_free(kprof_config_image *image); /* members */
+static inline void kprof_config_image_free(kprof_config_image *image) /* members */
+{
+    free(image->data);
+    *image = (kprof_config_image){0};
+}
 
 /* Values of `names` in one range of a decoded counter data image: `values` is [names->count], NaN where CUPTI has
  * none. One name that the chip does not have fails the whole call. */
@@ -80,5 +93,16 @@ typedef struct kprof_counter_data {
 } kprof_counter_data;
 kprof_status kprof_host_evaluate(kprof_host *host, const kprof_counter_data *counters, const kprof_strlist *names,
                                  double *values) KPROF_MUST_CHECK;
+
+/* A question about a list of names whose answer is kept on disk: it depends on nothing but the chip, its availability,
+ * the library, the sources of src/host and the list. */
+typedef struct kprof_host_question {
+    const kprof_host *host;
+    const char *what; /* what is asked */
+    const kprof_strlist *names;
+} kprof_host_question;
+/* Append the answer to `out`; false when none is kept for exactly this question. */
+bool kprof_host_recall(const kprof_host_question *question, kprof_strbuf *out);
+void kprof_host_keep(const kprof_host_question *question, const void *answer, size_t size);
 
 #endif

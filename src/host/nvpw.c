@@ -1,8 +1,8 @@
 /* The one file of this folder that calls CUPTI's Profiler Host API and NVPW. */
-#include "planner/nvpw.h"
+#include "host/nvpw.h"
 
 #include "core/log.h"
-#include "planner/load.h"
+#include "host/load.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -45,9 +45,11 @@ static kprof_status add_names(kprof_strlist *out, const char *const *names, size
     return KPROF_OK;
 }
 
-kprof_status kprof_host_chips(kprof_strlist *out)
+kprof_status kprof_ask_chips(kprof_host *host, const char *unused, kprof_strlist *out)
 {
     const kprof_cupti_api *api;
+    (void)host;
+    (void)unused;
     kprof_status status = kprof_cupti_load(&api);
     if (status != KPROF_OK)
         return status;
@@ -58,27 +60,17 @@ kprof_status kprof_host_chips(kprof_strlist *out)
     return add_names(out, params.ppChipNames, params.numChips);
 }
 
-/* The library's own errors for a wrong chip name are not told apart from others, so the list decides. */
-static kprof_status check_chip(const char *chip)
+static kprof_status object_open(kprof_host *host, CUpti_Profiler_Host_Object **out)
 {
-    kprof_strlist chips = KPROF_STRLIST_INIT;
-    kprof_status status = kprof_host_chips(&chips);
-    if (status == KPROF_OK && !kprof_strlist_contains(&chips, chip)) {
-        const char *nearest = kprof_nearest(chip, (const char *const *)chips.items, chips.count);
-        status = kprof_fail(KPROF_UNKNOWN_NAME, "chip \"%s\" is not known%s%s%s; --list-chips lists those that are",
-                            chip, nearest ? "; did you mean \"" : "", nearest ? nearest : "", nearest ? "\"?" : "");
-    }
-    kprof_strlist_free(&chips);
-    return status;
-}
-
-static CUptiResult object_open(const kprof_host *host, CUpti_Profiler_Host_Object **out)
-{
+    *out = NULL;
+    kprof_status status = kprof_cupti_load(&host->api);
+    if (status != KPROF_OK)
+        return status;
     HOST_PARAMS(params, Initialize, .profilerType = CUPTI_PROFILER_TYPE_RANGE_PROFILER, .pChipName = host->chip,
                 .pCounterAvailabilityImage = host->availability.image);
-    CUptiResult result = host->api->cuptiProfilerHostInitialize(&params);
-    *out = params.pHostObject;
-    return result;
+    status = HOST_CALL(host, "opening the metrics", Initialize, params);
+    *out = status == KPROF_OK ? params.pHostObject : NULL;
+    return status;
 }
 
 static void object_close(const kprof_host *host, CUpti_Profiler_Host_Object *object)
@@ -95,80 +87,48 @@ static CUptiResult object_add(const kprof_host *host, CUpti_Profiler_Host_Object
     return host->api->cuptiProfilerHostConfigAddMetrics(&params);
 }
 
-kprof_status kprof_host_open(const char *chip, const kprof_availability *availability, kprof_host **out)
+kprof_status kprof_ask_open(kprof_host *host)
 {
-    const kprof_cupti_api *api;
-    *out = NULL;
-    kprof_status status = kprof_cupti_load(&api);
-    if (status == KPROF_OK && !availability)
-        status = check_chip(chip);
-    if (status != KPROF_OK)
-        return status;
-    kprof_host *host = calloc(1, sizeof(*host));
-    if (!host)
-        return KPROF_NO_MEMORY;
-    *host = (kprof_host){.api = api, .chip = strdup(chip)};
-    if (availability)
-        host->availability = *availability;
-    if (!host->chip)
-        status = KPROF_NO_MEMORY;
-    else if (check_host(host, "opening the metrics", object_open(host, (CUpti_Profiler_Host_Object **)&host->object)) !=
-             KPROF_OK)
-        status = KPROF_UNSUPPORTED;
-    if (status == KPROF_OK)
-        *out = host;
-    else
-        kprof_host_close(host);
-    return status;
+    CUpti_Profiler_Host_Object *object = host->object;
+    bool is_open = object || object_open(host, &object) == KPROF_OK;
+    host->object = object;
+    return is_open ? KPROF_OK : KPROF_UNSUPPORTED;
 }
 
-void kprof_host_close(kprof_host *host)
+void kprof_ask_close(kprof_host *host)
 {
-    if (!host)
-        return;
     NVPW_PARAMS(evaluator, MetricsEvaluator_Destroy, .pMetricsEvaluator = host->evaluator);
     if (host->evaluator)
         (void)host->nvpw->NVPW_MetricsEvaluator_Destroy(&evaluator);
     object_close(host, host->object);
-    kprof_known_names_free(host->known_names);
-    for (size_t i = 0; i <= KPROF_METRIC_THROUGHPUT; i++)
-        kprof_strlist_free(&host->base_metrics[i]);
     free(host->scratch);
-    free(host->chip);
-    free(host);
 }
 
-const char *kprof_host_chip(const kprof_host *host)
+/* An object is asked once: CUPTI appends its list to what the call before gave. The name is the number of a type. */
+kprof_status kprof_ask_base_metrics(kprof_host *host, const char *type, kprof_strlist *out)
 {
-    return host->chip;
-}
-
-/* An object is asked once: CUPTI appends its list to what the call before gave. */
-kprof_status kprof_host_base_metrics(kprof_host *host, kprof_metric_type type, kprof_strlist *out)
-{
-    kprof_strlist *known = &host->base_metrics[type];
-    HOST_PARAMS(params, GetBaseMetrics, .pHostObject = host->object, .metricType = (CUpti_MetricType)type);
-    kprof_status status = KPROF_OK;
-    if (known->count == 0)
-        status = HOST_CALL(host, "listing the metrics", GetBaseMetrics, params);
-    if (status == KPROF_OK && known->count == 0)
-        status = add_names(known, params.ppMetricNames, params.numMetrics);
-    return status == KPROF_OK ? add_names(out, (const char *const *)known->items, known->count) : status;
+    kprof_status status = kprof_ask_open(host);
+    if (status != KPROF_OK)
+        return status;
+    HOST_PARAMS(params, GetBaseMetrics, .pHostObject = host->object, .metricType = (CUpti_MetricType)(type[0] - '0'));
+    status = HOST_CALL(host, "listing the metrics", GetBaseMetrics, params);
+    return status == KPROF_OK ? add_names(out, params.ppMetricNames, params.numMetrics) : status;
 }
 
 typedef CUpti_Profiler_Host_GetMetricProperties_Params properties;
 
-static bool get_properties(const kprof_host *host, const char *name, properties *out)
+/* *known: the chip has a metric of this name. */
+static kprof_status get_properties(kprof_host *host, const char *name, properties *out, bool *known)
 {
+    *known = false;
+    kprof_status status = kprof_ask_open(host);
+    if (status != KPROF_OK)
+        return status;
     HOST_PARAMS(params, GetMetricProperties, .pHostObject = host->object, .pMetricName = name);
+    CUptiResult result = host->api->cuptiProfilerHostGetMetricProperties(&params);
     *out = params;
-    return host->api->cuptiProfilerHostGetMetricProperties(out) == CUPTI_SUCCESS;
-}
-
-bool kprof_host_has_metric(kprof_host *host, const char *name)
-{
-    properties unused;
-    return get_properties(host, name, &unused);
+    *known = result == CUPTI_SUCCESS;
+    return *known || result != CUPTI_ERROR_OUT_OF_MEMORY ? KPROF_OK : KPROF_NO_MEMORY;
 }
 
 static kprof_status unknown_metric(const kprof_host *host, const char *name)
@@ -176,14 +136,30 @@ static kprof_status unknown_metric(const kprof_host *host, const char *name)
     return kprof_fail(KPROF_UNKNOWN_NAME, "metric \"%s\" is not known on chip %s", name, host->chip);
 }
 
-kprof_status kprof_host_submetrics(kprof_host *host, const char *base, kprof_strlist *out)
+static kprof_status need_properties(kprof_host *host, const char *name, properties *out)
+{
+    bool known;
+    kprof_status status = get_properties(host, name, out, &known);
+    return status == KPROF_OK && !known ? unknown_metric(host, name) : status;
+}
+
+kprof_status kprof_ask_known(kprof_host *host, const char *name, kprof_strlist *out)
+{
+    properties unused;
+    bool known;
+    kprof_status status = get_properties(host, name, &unused, &known);
+    return status == KPROF_OK && known ? add_names(out, &name, 1) : status;
+}
+
+kprof_status kprof_ask_submetrics(kprof_host *host, const char *base, kprof_strlist *out)
 {
     properties of_base;
-    if (!get_properties(host, base, &of_base))
-        return unknown_metric(host, base);
+    kprof_status status = need_properties(host, base, &of_base);
+    if (status != KPROF_OK)
+        return status;
     HOST_PARAMS(params, GetSubMetrics, .pHostObject = host->object, .metricType = of_base.metricType,
                 .pMetricName = base);
-    kprof_status status = HOST_CALL(host, "listing the suffixes of a metric", GetSubMetrics, params);
+    status = HOST_CALL(host, "listing the suffixes of a metric", GetSubMetrics, params);
     for (size_t i = 0; status == KPROF_OK && i < params.numOfSubmetrics; i++) {
         const char *suffix = params.ppSubMetrics[i];
         status = kprof_strlist_add(out, suffix + (suffix[0] == '.')) ? KPROF_OK : KPROF_NO_MEMORY;
@@ -196,22 +172,21 @@ kprof_status kprof_host_evaluate(kprof_host *host, const kprof_counter_data *cou
 {
     for (size_t i = 0; i < names->count; i++)
         values[i] = NAN;
-    if (names->count == 0)
-        return KPROF_OK;
+    kprof_status status = names->count > 0 ? kprof_ask_open(host) : KPROF_OK;
+    if (names->count == 0 || status != KPROF_OK)
+        return status;
     HOST_PARAMS(params, EvaluateToGpuValues, .pHostObject = host->object, .pCounterDataImage = counters->data,
                 .counterDataImageSize = counters->size, .rangeIndex = counters->range,
                 .ppMetricNames = (const char **)names->items, .numMetrics = names->count, .pMetricValues = values);
     return HOST_CALL(host, "evaluating counters", EvaluateToGpuValues, params);
 }
 
-bool kprof_host_takes(const kprof_host *host, const char **names, size_t count, bool *certain)
+bool kprof_ask_takes(kprof_host *host, const char **names, size_t count, bool *certain)
 {
     CUpti_Profiler_Host_Object *object;
-    CUptiResult result = object_open(host, &object);
-    *certain = *certain && result == CUPTI_SUCCESS;
-    if (result != CUPTI_SUCCESS)
-        return false;
-    result = object_add(host, object, names, count);
+    CUptiResult result = CUPTI_ERROR_OUT_OF_MEMORY;
+    if (object_open(host, &object) == KPROF_OK)
+        result = object_add(host, object, names, count);
     *certain = *certain && result != CUPTI_ERROR_OUT_OF_MEMORY;
     object_close(host, object);
     return result == CUPTI_SUCCESS;
@@ -251,7 +226,7 @@ kprof_status kprof_host_draft_image(kprof_host *host, const kprof_strlist *names
     *out = (kprof_config_image){0};
     if (names->count == 0)
         return KPROF_OK; /* nothing to collect takes no pass */
-    kprof_status status = check_host(host, "opening the metrics", object_open(host, &object));
+    kprof_status status = object_open(host, &object);
     if (status != KPROF_OK)
         return status;
     status = check_host(host, "scheduling the metrics (can all of them be collected together?)",
@@ -397,30 +372,27 @@ static char *unit_of(const kprof_host *host, const char *name)
     return kprof_strbuf_take(&text);
 }
 
-kprof_status kprof_host_metric_info(kprof_host *host, const char *name, kprof_metric_info *out)
+kprof_status kprof_ask_info(kprof_host *host, const char *name, kprof_strlist *out)
 {
     /* A base name has no unit of its own; that of its plainest suffix stands for it. */
     static const char *const plainest[] = {".sum", ".ratio", ".avg.pct_of_peak_sustained_elapsed"};
     properties of_name;
-    *out = (kprof_metric_info){0};
-    if (!get_properties(host, name, &of_name))
-        return unknown_metric(host, name);
-    kprof_status status = need_evaluator(host);
+    kprof_status status = need_properties(host, name, &of_name);
+    if (status == KPROF_OK)
+        status = need_evaluator(host);
     if (status != KPROF_OK)
         return status;
     const bool is_base = name[kprof_metric_base_length(name)] == '\0';
+    const char type[] = {(char)('0' + of_name.metricType), '\0'};
     kprof_strbuf full = KPROF_STRBUF_INIT;
     kprof_strbuf_printf(&full, "%s%s", name, is_base ? plainest[of_name.metricType] : "");
-    out->type = (kprof_metric_type)of_name.metricType;
-    out->name = strndup(name, kprof_metric_base_length(name));
-    out->description = strdup(of_name.pDescription ? of_name.pDescription : "");
-    out->hw_unit = strdup(of_name.pHwUnit ? of_name.pHwUnit : "");
-    out->unit = full.failed ? NULL : unit_of(host, full.data);
+    char *unit = full.failed ? NULL : unit_of(host, full.data);
+    const char *const texts[] = {type, of_name.pDescription ? of_name.pDescription : "",
+                                 of_name.pHwUnit ? of_name.pHwUnit : "", unit};
+    status = unit ? add_names(out, texts, sizeof(texts) / sizeof(texts[0])) : KPROF_NO_MEMORY;
     kprof_strbuf_free(&full);
-    if (out->name && out->description && out->hw_unit && out->unit)
-        return KPROF_OK;
-    kprof_metric_info_free(out);
-    return KPROF_NO_MEMORY;
+    free(unit);
+    return status;
 }
 
 /* Append the counters that a throughput is the greatest of, and those of its throughputs, with a suffix. */
@@ -448,7 +420,7 @@ static kprof_status add_members(const kprof_host *host, size_t throughput, const
     return status;
 }
 
-kprof_status kprof_host_breakdown(kprof_host *host, const char *throughput, kprof_strlist *out)
+kprof_status kprof_ask_breakdown(kprof_host *host, const char *throughput, kprof_strlist *out)
 {
     kprof_status status = need_evaluator(host);
     if (status != KPROF_OK)
@@ -469,11 +441,13 @@ struct kprof_raw_config {
     bool is_open; /* a pass group */
 };
 
-kprof_status kprof_raw_config_open(const kprof_host *host, kprof_raw_config **out)
+kprof_status kprof_raw_config_open(kprof_host *host, kprof_raw_config **out)
 {
     const kprof_nvperf_api *api;
     *out = NULL;
-    kprof_status status = load_nvpw(&api);
+    kprof_status status = kprof_ask_open(host);
+    if (status == KPROF_OK)
+        status = load_nvpw(&api);
     if (status != KPROF_OK)
         return status;
     kprof_raw_config *self = calloc(1, sizeof(*self));

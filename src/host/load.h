@@ -1,7 +1,7 @@
 /* Opens CUPTI's libraries at run time, by path, so that kprof starts without them and never takes the copy that an
  * application brought along. Each library is opened once per process and stays open. */
-#ifndef KPROF_PLANNER_LOAD_H
-#define KPROF_PLANNER_LOAD_H
+#ifndef KPROF_HOST_LOAD_H
+#define KPROF_HOST_LOAD_H
 
 #include "core/status.h"
 #include "core/strbuf.h"

@@ -1,12 +1,15 @@
 /* Finds libcupti where CUDA toolkits put it, and fills tables of function pointers. A path is tried before the loader's
  * own search, because a program may have loaded another copy of the same name, and only absolute paths are tried. */
-#include "planner/load.h"
+#include "host/load.h"
 
 #include "core/log.h"
-#include "planner/nvpw.h"
+#include "host/nvpw.h"
 
 #include <dlfcn.h>
+#include <limits.h>
 #include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -22,8 +25,11 @@ typedef struct library {
     void *table;                  /* of function pointers alone */
     pthread_once_t once;
     kprof_status status;
-    char *error; /* why status is not OK */
-    char *path;  /* as the loader has it */
+    char *error;           /* why status is not OK */
+    char *path;            /* as the loader has it */
+    kprof_strbuf identity; /* of its file */
+    bool is_identified;
+    atomic_bool is_loaded;
 } library;
 
 #define NAME(name) #name,
@@ -92,6 +98,18 @@ static void *open_nvperf(kprof_strbuf *tried)
     return handle ? handle : try_open(NULL, NVPERF_NAME, tried);
 }
 
+/* Append what a file has that another one in its place would not. False when it is not there. */
+static bool identify_file(const char *path, kprof_strbuf *out)
+{
+    struct stat info;
+    if (!path || stat(path, &info) != 0)
+        return false;
+    kprof_strbuf_printf(out, "%s %lld %lld.%09ld %lld.%09ld\n", path, (long long)info.st_size,
+                        (long long)info.st_mtim.tv_sec, info.st_mtim.tv_nsec, (long long)info.st_ctim.tv_sec,
+                        info.st_ctim.tv_nsec);
+    return !out->failed;
+}
+
 /* Fill the table of an opened library. The copy through bytes is how POSIX hands out function pointers. */
 static void bind_library(library *lib, void *handle, kprof_strbuf *message)
 {
@@ -108,7 +126,9 @@ static void bind_library(library *lib, void *handle, kprof_strbuf *message)
         if (i == 0 && dladdr(function, &info) && info.dli_fname)
             lib->path = realpath(info.dli_fname, NULL);
     }
+    lib->is_identified = identify_file(lib->path, &lib->identity);
     lib->status = KPROF_OK;
+    atomic_store(&lib->is_loaded, true);
 }
 
 static void load_library(library *lib)
@@ -164,22 +184,42 @@ void kprof_libraries_preload(void)
     kprof_strbuf_free(&tried);
 }
 
-static bool identify_file(const library *lib, kprof_strbuf *out)
+static bool find_file(const char *folder, const char *name, char *real_path)
 {
-    struct stat info;
-    if (!lib->path || stat(lib->path, &info) != 0)
-        return false;
-    kprof_strbuf_printf(out, "%s %lld %lld.%09ld\n", lib->path, (long long)info.st_size, (long long)info.st_mtim.tv_sec,
-                        info.st_mtim.tv_nsec);
-    return true;
+    char path[PATH_MAX];
+    int length = snprintf(path, sizeof(path), "%s/%s", folder, name);
+    return length > 0 && (size_t)length < sizeof(path) && realpath(path, real_path);
 }
 
+/* Append both files that are there to be opened. False where only the loader can tell which it finds. */
+static bool foresee_libraries(kprof_strbuf *out)
+{
+    char path[PATH_MAX], beside[PATH_MAX];
+    kprof_strlist places = KPROF_STRLIST_INIT;
+    bool found = false;
+    list_places(&places);
+    for (size_t i = 0; i < places.count && !found; i++)
+        found = find_file(places.items[i], CUPTI_NAME, path);
+    kprof_strlist_free(&places);
+    found = found && identify_file(path, out);
+    if (found)
+        *strrchr(path, '/') = '\0';
+    return found && find_file(path, NVPERF_NAME, beside) && identify_file(beside, out);
+}
+
+/* Where the first file that is there does not open, that becomes known late: answers are then looked for in vain. */
 bool kprof_cupti_identify(kprof_strbuf *out)
 {
     const kprof_nvperf_api *unused;
-    uint32_t version = 0;
-    if (kprof_nvperf_load(&unused) != KPROF_OK || cupti_api.cuptiGetVersion(&version) != CUPTI_SUCCESS)
-        return false;
-    kprof_strbuf_printf(out, "CUPTI %u\n", version);
-    return identify_file(&cupti, out) && identify_file(&nvperf, out);
+    kprof_strbuf files = KPROF_STRBUF_INIT;
+    bool identified = !atomic_load(&cupti.is_loaded) && foresee_libraries(&files);
+    if (!identified && kprof_nvperf_load(&unused) == KPROF_OK && cupti.is_identified && nvperf.is_identified) {
+        kprof_strbuf_clear(&files);
+        kprof_strbuf_printf(&files, "%s%s", cupti.identity.data, nvperf.identity.data);
+        identified = true;
+    }
+    if (identified)
+        kprof_strbuf_printf(out, "CUPTI %d\n%s", CUPTI_API_VERSION, files.data);
+    kprof_strbuf_free(&files);
+    return identified && !out->failed;
 }

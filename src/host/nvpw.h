@@ -1,43 +1,44 @@
-/* Declares the host object, what NVPW knows about metrics and raw counters, and its scheduler. CUPTI makes its config
- * images with that scheduler too. */
-#ifndef KPROF_PLANNER_NVPW_H
-#define KPROF_PLANNER_NVPW_H
+/* Declares the host object, what CUPTI and NVPW know about metrics and raw counters, and its scheduler. CUPTI makes its
+ * config images with that scheduler too. */
+#ifndef KPROF_HOST_NVPW_H
+#define KPROF_HOST_NVPW_H
 
-#include "planner/host.h"
+#include "host/answers.h"
+#include "host/host.h"
 
 struct kprof_cupti_api; /* load.h */
 struct kprof_nvperf_api;
 
 struct kprof_host {
-    const struct kprof_cupti_api *api;
-    void *object; /* CUPTI's: for questions and evaluation; metrics are only added to objects of their own */
     char *chip;
     kprof_availability availability; /* image NULL: the chip in general */
-    void *known_names;               /* names.c: which names can be collected, as far as asked */
-    kprof_strlist base_metrics[KPROF_METRIC_THROUGHPUT + 1]; /* by type, once asked */
+    kprof_answers *answers;
+    bool keeps_answers;                /* on disk, for other runs */
+    const struct kprof_cupti_api *api; /* with the object */
+    void *object; /* CUPTI's, made on first use: for questions and evaluation; metrics are only added to objects of
+                   * their own */
     const struct kprof_nvperf_api *nvpw;
     void *evaluator, *scratch; /* NVPW's metrics evaluator, made on first use, and its memory */
 };
 
-/* Append what tells the libraries behind the Profiler Host API from any others: CUPTI's version, and path, size and
- * time of libcupti and libnvperf_host. False when they cannot be opened or looked at. */
+/* Append what tells the libraries behind the Profiler Host API from any others: path, size and times of libcupti and
+ * libnvperf_host. Before they are opened it is about the files that would be, so that nobody has to open them who finds
+ * the answer kept. False when they cannot be found or looked at. */
 bool kprof_cupti_identify(kprof_strbuf *out);
 
-/* A question about a list of names whose answer is kept on disk: it depends on nothing but the chip, its availability,
- * the library, the sources of the planner and the list. */
-typedef struct kprof_host_question {
-    const kprof_host *host;
-    const char *what; /* what is asked */
-    const kprof_strlist *names;
-} kprof_host_question;
-/* Append the answer to `out`; false when none is kept for exactly this question. */
-bool kprof_host_recall(const kprof_host_question *question, kprof_strbuf *out);
-void kprof_host_keep(const kprof_host_question *question, const void *answer, size_t size);
-
-void kprof_known_names_free(void *known_names);
-
+/* Load libcupti and open CUPTI's object, on the first call. UNSUPPORTED when that fails. */
+kprof_status kprof_ask_open(kprof_host *host) KPROF_MUST_CHECK;
+void kprof_ask_close(kprof_host *host);
+/* Questions to the libraries; each appends its answer to `out`. */
+typedef kprof_status kprof_ask(kprof_host *host, const char *name, kprof_strlist *out);
+kprof_ask kprof_ask_chips;        /* of no host and no name */
+kprof_ask kprof_ask_base_metrics; /* the name is the number of a type */
+kprof_ask kprof_ask_submetrics;
+kprof_ask kprof_ask_breakdown; /* a name once for each time that it is in there */
+kprof_ask kprof_ask_info;      /* type, as a number, description, hardware unit and unit */
+kprof_ask kprof_ask_known;     /* the name; nothing, where the chip has no metric of that name */
 /* Does CUPTI take these names together? *certain is cleared when it had no memory to tell. */
-bool kprof_host_takes(const kprof_host *host, const char **names, size_t count, bool *certain);
+bool kprof_ask_takes(kprof_host *host, const char **names, size_t count, bool *certain);
 /* Make CUPTI's own config image for all names together. Caller frees *out. */
 kprof_status kprof_host_draft_image(kprof_host *host, const kprof_strlist *names,
                                     kprof_config_image *out) KPROF_MUST_CHECK;
@@ -56,7 +57,7 @@ typedef struct kprof_placed_counter {
 
 /* NVPW's scheduler, for the chip and availability of a host. */
 typedef struct kprof_raw_config kprof_raw_config;
-kprof_status kprof_raw_config_open(const kprof_host *host, kprof_raw_config **out) KPROF_MUST_CHECK;
+kprof_status kprof_raw_config_open(kprof_host *host, kprof_raw_config **out) KPROF_MUST_CHECK;
 void kprof_raw_config_close(kprof_raw_config *config);
 /* Close the open pass group, if any, and open one with these counters: what is in a group is packed together, and apart
  * from other groups. */

@@ -1,8 +1,8 @@
 /* The wrapper of the Profiler Host API and NVPW: chips, names, units, breakdowns, what can be collected, config images.
  */
+#include "host/nvpw.h"
+#include "host_test.h"
 #include "log_capture.h"
-#include "planner/nvpw.h"
-#include "planner_test.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,27 +1,24 @@
-/* What is kept on disk of CUPTI's answers: found again for exactly the same question, and never able to give a wrong
- * one, whatever is in the folder. */
-#include "planner/pack.h"
-#include "planner_test.h"
-
-#include <dirent.h>
-#include <fcntl.h>
+/* Plans on disk: found again for exactly the same question, and never able to give a wrong one, whatever is in the
+ * folder. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
-#define PLAN_QUESTION  "plan 0 0 0 0 0 0 0"
-#define NAMES_QUESTION "collectable"
+#include "cache_folder.h"
+#include "planner/pack.h"
+#include "planner_test.h"
 
-enum { MANY = 40, ENTRY_HEADER_BYTES = 24, CHECKSUM_BYTES = 8 };
+#include <fcntl.h>
+#include <sys/stat.h>
 
-static char folder[] = "/tmp/kprof-test-host-cache-XXXXXX";
+enum { CHECKSUM_BYTES = 8 };
+
+static char plan_question[KPROF_PLANNED_QUESTION_SIZE]; /* without limits */
 static kprof_host *host;
 static char *dram_items[] = {(char *)"dram__bytes.sum", (char *)"gpu__time_duration.sum"};
 static char *swapped_items[] = {(char *)"gpu__time_duration.sum", (char *)"dram__bytes.sum"};
@@ -31,9 +28,8 @@ static const kprof_strlist dram = {dram_items, 2, 2}, swapped = {swapped_items, 
 static int set_up(void **state)
 {
     (void)state;
-    assert_non_null(mkdtemp(folder));
-    setenv("XDG_CACHE_HOME", folder, 1);
-    unsetenv("KPROF_CACHE");
+    use_cache_folder();
+    kprof_planned_ask(&(kprof_limits){0}, plan_question, sizeof plan_question);
     return kprof_host_open("GH100", NULL, &host) == KPROF_OK ? 0 : -1;
 }
 
@@ -41,36 +37,13 @@ static int tear_down(void **state)
 {
     (void)state;
     kprof_host_close(host);
-    char command[128];
-    snprintf(command, sizeof command, "rm -rf %s", folder);
-    return system(command);
+    return remove_cache_folder("");
 }
 
-static int clear(void **state)
+/* Plans, and drafts of them. */
+static int count_plans(char *path, size_t size)
 {
-    (void)state;
-    char command[128];
-    snprintf(command, sizeof command, "rm -rf %s/kprof", folder);
-    return system(command);
-}
-
-/* Number of entries; `path`, if asked for, is that of the last. */
-static int count_entries(char *path, size_t size)
-{
-    char inner[256];
-    snprintf(inner, sizeof inner, "%s/kprof", folder);
-    DIR *dir = opendir(inner);
-    int count = 0;
-    for (struct dirent *entry; dir && (entry = readdir(dir));) {
-        if (entry->d_name[0] == '.')
-            continue;
-        count++;
-        if (path)
-            snprintf(path, size, "%s/%s", inner, entry->d_name);
-    }
-    if (dir)
-        closedir(dir);
-    return count;
+    return count_kept("plan ", path, size);
 }
 
 static kprof_planned plan_on(kprof_host *on, const kprof_strlist *names)
@@ -141,9 +114,9 @@ static void test_hit(void **state)
     char path[512];
     struct stat before, after;
     kprof_planned right = fresh_plan(&dram);
-    assert_int_equal(count_entries(NULL, 0), 0);
+    assert_int_equal(count_plans(NULL, 0), 0);
     assert_right(&dram, &right);
-    assert_int_equal(count_entries(path, sizeof path), 1);
+    assert_int_equal(count_plans(path, sizeof path), 1);
     assert_int_equal(stat(path, &before), 0);
     assert_right(&dram, &right);
     assert_int_equal(stat(path, &after), 0);
@@ -156,7 +129,7 @@ static void test_hit_is_used(void **state)
 {
     (void)state;
     kprof_planned other = fresh_plan(&sm);
-    kprof_planned_keep(&(kprof_host_question){host, PLAN_QUESTION, &dram}, &other);
+    kprof_planned_keep(&(kprof_host_question){host, plan_question, &dram}, &other);
     assert_right(&dram, &other);
     kprof_planned_free(&other);
 }
@@ -190,17 +163,17 @@ static void test_each_part_of_the_key_counts(void **state)
     for (int i = 0; i < 3; i++) {
         kprof_planned planned = plan_on(host, lists[i]);
         kprof_planned_free(&planned);
-        assert_int_equal(count_entries(NULL, 0), i + 1);
+        assert_int_equal(count_plans(NULL, 0), i + 1);
     }
     ask_other_host("GA100", NULL);
-    assert_int_equal(count_entries(NULL, 0), 4);
+    assert_int_equal(count_plans(NULL, 0), 4);
     kprof_strbuf bytes = read_availability();
     kprof_availability availability = {bytes.data, bytes.length};
     ask_other_host("GH100", &availability);
-    assert_int_equal(count_entries(NULL, 0), 5);
+    assert_int_equal(count_plans(NULL, 0), 5);
     ask_other_host("GH100", &availability);
     ask_other_host("GH100", NULL);
-    assert_int_equal(count_entries(NULL, 0), 5);
+    assert_int_equal(count_plans(NULL, 0), 5);
     kprof_strbuf_free(&bytes);
 }
 
@@ -222,40 +195,10 @@ static void test_limits_are_part_of_the_key(void **state)
         for (int i = 0; i < 8; i++) {
             kprof_planned planned;
             assert_int_equal(kprof_planner_make(host, &(kprof_planner_wish){&dram, &limits[i]}, &planned), KPROF_OK);
-            assert_int_equal(count_entries(NULL, 0), round ? 8 : i + 1);
+            assert_int_equal(count_plans(NULL, 0), round ? 8 : i + 1);
             kprof_planned_free(&planned);
         }
     }
-}
-
-/* Names that run together in one key would not do so in another. */
-static void test_names_are_kept_apart(void **state)
-{
-    (void)state;
-    char *pair[] = {(char *)"a", (char *)"b"}, *single[] = {(char *)"ab"}, *broken[] = {(char *)"a\nb"};
-    kprof_strlist lists[] = {{pair, 2, 2}, {single, 1, 1}, {broken, 1, 1}};
-    kprof_host_question question = {host, "test", &lists[0]};
-    kprof_strbuf found = KPROF_STRBUF_INIT;
-    kprof_host_keep(&question, "x", 1);
-    assert_true(kprof_host_recall(&question, &found));
-    for (size_t i = 1; i < sizeof lists / sizeof *lists; i++) {
-        question.names = &lists[i];
-        assert_false(kprof_host_recall(&question, &found));
-    }
-    question = (kprof_host_question){host, "test 2", &lists[0]};
-    assert_false(kprof_host_recall(&question, &found));
-    kprof_strbuf_free(&found);
-}
-
-static void test_library_is_identified(void **state)
-{
-    (void)state;
-    kprof_strbuf text = KPROF_STRBUF_INIT;
-    assert_true(kprof_cupti_identify(&text));
-    assert_non_null(strstr(text.data, "CUPTI 1"));
-    assert_non_null(strstr(text.data, "/libcupti.so"));
-    assert_non_null(strstr(text.data, "/libnvperf_host.so"));
-    kprof_strbuf_free(&text);
 }
 
 /* One byte of each part of the file, and cuts within each. */
@@ -265,7 +208,7 @@ static void test_damaged_file_is_made_again(void **state)
     kprof_planned right = plan_on(host, &dram);
     char path[512];
     struct stat info;
-    assert_int_equal(count_entries(path, sizeof path), 1);
+    assert_int_equal(count_plans(path, sizeof path), 1);
     assert_int_equal(stat(path, &info), 0);
     const off_t middle = info.st_size / 2;
     const off_t places[] = {0,
@@ -300,61 +243,14 @@ static void test_symlink_is_not_followed(void **state)
     (void)state;
     kprof_planned right = plan_on(host, &dram), other = fresh_plan(&sm);
     char path[512], moved[520];
-    kprof_planned_keep(&(kprof_host_question){host, PLAN_QUESTION, &dram}, &other);
-    assert_int_equal(count_entries(path, sizeof path), 1);
-    snprintf(moved, sizeof moved, "%s/elsewhere", folder);
+    kprof_planned_keep(&(kprof_host_question){host, plan_question, &dram}, &other);
+    assert_int_equal(count_plans(path, sizeof path), 1);
+    snprintf(moved, sizeof moved, "%s/elsewhere", cache_folder);
     assert_int_equal(rename(path, moved), 0);
     assert_int_equal(symlink(moved, path), 0);
     assert_right(&dram, &right);
     kprof_planned_free(&right);
     kprof_planned_free(&other);
-}
-
-/* Enough names to be worth keeping, the last of them of a counter that CUPTI does not collect beside others. */
-static kprof_strlist many_names(void)
-{
-    kprof_strlist suffixes = KPROF_STRLIST_INIT, names = KPROF_STRLIST_INIT;
-    assert_int_equal(kprof_host_submetrics(host, "dram__bytes", &suffixes), KPROF_OK);
-    assert_true(suffixes.count >= MANY - 1);
-    for (size_t i = 0; i < MANY - 1; i++) {
-        char name[256];
-        snprintf(name, sizeof name, "dram__bytes.%s", suffixes.items[i]);
-        assert_true(kprof_strlist_add(&names, name));
-    }
-    assert_true(kprof_strlist_add(&names, "pcie__read_bytes.sum"));
-    kprof_strlist_free(&suffixes);
-    return names;
-}
-
-static void assert_answers(const kprof_strlist *names, bool of_dram)
-{
-    kprof_host *asked;
-    assert_int_equal(kprof_host_open("GH100", NULL, &asked), KPROF_OK);
-    assert_int_equal(kprof_host_check(asked, names), KPROF_OK);
-    for (size_t i = 0; i < names->count; i++)
-        assert_int_equal(kprof_host_can_collect(asked, names->items[i]), i < names->count - 1 && of_dram);
-    kprof_host_close(asked);
-}
-
-static void test_answers(void **state)
-{
-    (void)state;
-    kprof_strlist names = many_names();
-    kprof_host_question question = {host, NAMES_QUESTION, &names};
-    char planted[MANY + 1] = {0};
-    assert_answers(&names, true);
-    assert_int_equal(count_entries(NULL, 0), 1);
-    assert_answers(&names, true);
-    kprof_host_keep(&question, planted, MANY); /* a hit is used */
-    assert_answers(&names, false);
-    kprof_host_keep(&question, planted, MANY + 1);
-    assert_answers(&names, true);
-    kprof_host_keep(&question, planted, MANY - 1);
-    assert_answers(&names, true);
-    planted[MANY - 1] = 2;
-    kprof_host_keep(&question, planted, MANY);
-    assert_answers(&names, true);
-    kprof_strlist_free(&names);
 }
 
 /* Two passes at least, so that there is something to compare. */
@@ -364,7 +260,7 @@ static const kprof_strlist two_passes = {two_passes_items, 1, 1};
 /* Keep a plan that is changed in one thing, which is refused. */
 static void plant(kprof_planned *wrong, const kprof_planned *right)
 {
-    kprof_planned_keep(&(kprof_host_question){host, PLAN_QUESTION, &two_passes}, wrong);
+    kprof_planned_keep(&(kprof_host_question){host, plan_question, &two_passes}, wrong);
     assert_right(&two_passes, right);
 }
 
@@ -374,7 +270,7 @@ static void test_plans_that_are_not_whole(void **state)
     static char *names[] = {"a", "b", "c", "d", "e", "f"};
     kprof_planned right = plan_on(host, &two_passes), wrong[8];
     assert_true(right.variants.witnesses.count > 0 && right.variants.proof.count > 0);
-    assert_int_equal(count_entries(NULL, 0), 1);
+    assert_int_equal(count_plans(NULL, 0), 1);
     for (size_t i = 0; i < 8; i++)
         wrong[i] = right;
     uint32_t beyond = (uint32_t)right.schedule.pass_count;
@@ -397,7 +293,7 @@ static void test_plans_that_are_not_whole(void **state)
 static void test_plans_of_another_size(void **state)
 {
     (void)state;
-    kprof_host_question question = {host, PLAN_QUESTION, &two_passes};
+    kprof_host_question question = {host, plan_question, &two_passes};
     kprof_planned right = plan_on(host, &two_passes);
     kprof_strbuf bytes = KPROF_STRBUF_INIT;
     assert_true(kprof_host_recall(&question, &bytes));
@@ -416,7 +312,7 @@ static void test_plans_of_another_size(void **state)
 /* What each of several processes does that start with an empty folder. */
 static int act_as_process(void)
 {
-    kprof_host_question question = {NULL, PLAN_QUESTION, &dram};
+    kprof_host_question question = {NULL, plan_question, &dram};
     bool good = kprof_host_open("GH100", NULL, &host) == KPROF_OK;
     question.host = host;
     for (int i = 0; i < 20 && good; i++) {
@@ -435,26 +331,54 @@ static void test_processes_at_the_same_time(void **state)
     (void)state;
     enum { PROCESSES = 4 };
     pid_t pids[PROCESSES];
-    for (int i = 0; i < PROCESSES; i++) {
-        pids[i] = fork();
-        if (pids[i] == 0) {
-            execl("/proc/self/exe", "test_planner_host_cache", "process", (char *)NULL);
-            _exit(2);
-        }
-    }
-    for (int i = 0; i < PROCESSES; i++) {
-        int status = -1;
-        assert_int_equal(waitpid(pids[i], &status, 0), pids[i]);
-        assert_int_equal(status, 0);
-    }
-    assert_int_equal(count_entries(NULL, 0), 1); /* and no draft */
+    for (int i = 0; i < PROCESSES; i++)
+        pids[i] = start_as("process");
+    for (int i = 0; i < PROCESSES; i++)
+        assert_int_equal(await(pids[i]), 0);
+    assert_int_equal(count_plans(NULL, 0), 1); /* and no draft */
+}
+
+/* A process that finds the plan needs no library for it. */
+static int act_warm(void)
+{
+    kprof_host *asked;
+    kprof_strbuf unused = KPROF_STRBUF_INIT;
+    bool is_foreseen = kprof_cupti_identify(&unused) && !is_loaded("libcupti");
+    kprof_strbuf_free(&unused);
+    if (!is_foreseen) /* only the loader can tell where the library is on this machine */
+        return SKIPPED;
+    if (kprof_host_open("GH100", NULL, &asked) != KPROF_OK)
+        return 1;
+    kprof_planned planned = plan_on(asked, &dram);
+    bool good = !is_loaded("libcupti") && !is_loaded("libnvperf");
+    kprof_planned_free(&planned);
+    planned = plan_on(asked, &sm);
+    good = good && is_loaded("libcupti") && is_loaded("libnvperf");
+    kprof_planned_free(&planned);
+    kprof_host_close(asked);
+    return good ? 0 : 1;
+}
+
+static void test_plan_without_libraries(void **state)
+{
+    (void)state;
+    kprof_host *asked;
+    assert_int_equal(kprof_host_open("GH100", NULL, &asked), KPROF_OK);
+    kprof_planned planned = plan_on(asked, &dram);
+    assert_true(kprof_host_has_metric(asked, "dram__bytes"));
+    kprof_planned_free(&planned);
+    kprof_host_close(asked);
+    int status = await(start_as("warm"));
+    if (status == SKIPPED)
+        skip();
+    assert_int_equal(status, 0);
 }
 
 static void test_off(void **state)
 {
     (void)state;
     kprof_planned planned = fresh_plan(&dram);
-    assert_int_equal(count_entries(NULL, 0), 0);
+    assert_int_equal(count_plans(NULL, 0), 0);
     kprof_planned_free(&planned);
 }
 
@@ -469,8 +393,8 @@ static void test_unwritable_folder(void **state)
         setenv("HOME", "/dev/null", 1);
         assert_right(&dram, &right);
     }
-    setenv("XDG_CACHE_HOME", folder, 1);
-    assert_int_equal(count_entries(NULL, 0), 0);
+    setenv("XDG_CACHE_HOME", cache_folder, 1);
+    assert_int_equal(count_plans(NULL, 0), 0);
     kprof_planned_free(&right);
 }
 
@@ -478,21 +402,21 @@ int main(int argc, char **argv)
 {
     if (argc > 1 && strcmp(argv[1], "process") == 0)
         return act_as_process();
+    if (argc > 1 && strcmp(argv[1], "warm") == 0)
+        return act_warm();
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(test_hit, clear),
-        cmocka_unit_test_teardown(test_hit_is_used, clear),
-        cmocka_unit_test_teardown(test_each_part_of_the_key_counts, clear),
-        cmocka_unit_test_teardown(test_limits_are_part_of_the_key, clear),
-        cmocka_unit_test_teardown(test_names_are_kept_apart, clear),
-        cmocka_unit_test_teardown(test_library_is_identified, clear),
-        cmocka_unit_test_teardown(test_damaged_file_is_made_again, clear),
-        cmocka_unit_test_teardown(test_symlink_is_not_followed, clear),
-        cmocka_unit_test_teardown(test_answers, clear),
-        cmocka_unit_test_teardown(test_plans_that_are_not_whole, clear),
-        cmocka_unit_test_teardown(test_plans_of_another_size, clear),
-        cmocka_unit_test_teardown(test_processes_at_the_same_time, clear),
-        cmocka_unit_test_teardown(test_off, clear),
-        cmocka_unit_test_teardown(test_unwritable_folder, clear),
+        cmocka_unit_test_teardown(test_hit, clear_cache),
+        cmocka_unit_test_teardown(test_hit_is_used, clear_cache),
+        cmocka_unit_test_teardown(test_each_part_of_the_key_counts, clear_cache),
+        cmocka_unit_test_teardown(test_limits_are_part_of_the_key, clear_cache),
+        cmocka_unit_test_teardown(test_damaged_file_is_made_again, clear_cache),
+        cmocka_unit_test_teardown(test_symlink_is_not_followed, clear_cache),
+        cmocka_unit_test_teardown(test_plans_that_are_not_whole, clear_cache),
+        cmocka_unit_test_teardown(test_plans_of_another_size, clear_cache),
+        cmocka_unit_test_teardown(test_processes_at_the_same_time, clear_cache),
+        cmocka_unit_test_teardown(test_plan_without_libraries, clear_cache),
+        cmocka_unit_test_teardown(test_off, clear_cache),
+        cmocka_unit_test_teardown(test_unwritable_folder, clear_cache),
     };
     return cupti_is_here() ? cmocka_run_group_tests(tests, set_up, tear_down) : SKIPPED;
 }

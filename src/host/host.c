@@ -1,0 +1,295 @@
+/* Answers questions about a chip's metrics, from what earlier runs kept where that is possible: CUPTI's libraries are
+ * loaded for the first answer that is not kept, which takes 80 ms. */
+#include "host/host.h"
+
+#include "core/cache.h"
+#include "core/log.h"
+#include "host/nvpw.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A kind of question: its letter, as its answers are kept, and who answers it. */
+typedef struct kind {
+    char letter;
+    kprof_ask *ask;
+} kind;
+static const kind chips_known = {'x', kprof_ask_chips}, base_metrics = {'b', kprof_ask_base_metrics},
+                  submetrics = {'s', kprof_ask_submetrics}, breakdown = {'t', kprof_ask_breakdown},
+                  info = {'i', kprof_ask_info}, known = {'k', kprof_ask_known};
+#define COLLECTABLE 'c' /* asked for many names at once */
+
+/* A counter of the context that every chip has: NVLink and PCIe counters are taken alone, but not beside it. */
+#define COMPANION "sm__cycles_elapsed.max"
+
+/* Names that are tried together at first: one of a long list that is refused has long lists halved. */
+#define GROUP_COUNT 128
+
+/* False where the library cannot be told from others: then nothing is kept. */
+static bool make_key(const kprof_host_question *question, kprof_strbuf *key)
+{
+    const kprof_host *host = question->host;
+    kprof_strbuf_printf(key, "%s\nhost %s\n", question->what, KPROF_HOST_SOURCES);
+    if (!kprof_cupti_identify(key))
+        return false;
+    kprof_strbuf_printf(key, "%s\navailability %zu\n", host->chip, host->availability.size);
+    kprof_strbuf_append(key, host->availability.image, host->availability.size);
+    for (size_t i = 0; i < question->names->count; i++) {
+        const char *name = question->names->items[i];
+        kprof_strbuf_append(key, name, strlen(name) + 1); /* the NUL keeps names apart */
+    }
+    return !key->failed;
+}
+
+bool kprof_host_recall(const kprof_host_question *question, kprof_strbuf *out)
+{
+    kprof_strbuf key = KPROF_STRBUF_INIT;
+    bool found = make_key(question, &key) && kprof_cache_get(&key, out);
+    kprof_strbuf_free(&key);
+    return found;
+}
+
+void kprof_host_keep(const kprof_host_question *question, const void *answer, size_t size)
+{
+    kprof_strbuf key = KPROF_STRBUF_INIT;
+    if (make_key(question, &key))
+        kprof_cache_put(&key, answer, size);
+    kprof_strbuf_free(&key);
+}
+
+static const kprof_strlist no_names = KPROF_STRLIST_INIT;
+
+/* True when answers are kept: then the chip is known, and its object has been opened once. */
+static bool recall_answers(kprof_host *host, const char *what)
+{
+    kprof_strbuf bytes = KPROF_STRBUF_INIT;
+    bool found = kprof_host_recall(&(kprof_host_question){host, what, &no_names}, &bytes) &&
+                 kprof_answers_read(host->answers, &bytes);
+    kprof_strbuf_free(&bytes);
+    return found;
+}
+
+static void keep_answers(const kprof_host *host, const char *what)
+{
+    kprof_strbuf bytes = KPROF_STRBUF_INIT;
+    if (host->keeps_answers && kprof_answers_write(host->answers, &bytes))
+        kprof_host_keep(&(kprof_host_question){host, what, &no_names}, bytes.data, bytes.length);
+    kprof_strbuf_free(&bytes);
+}
+
+/* Append the answer to a question: one that is remembered, or else the library's. */
+static kprof_status answer(kprof_host *host, const kind *of, const char *name, kprof_strlist *out)
+{
+    kprof_strlist fresh = KPROF_STRLIST_INIT;
+    if (kprof_answers_get(host->answers, of->letter, name, out))
+        return KPROF_OK;
+    kprof_status status = of->ask(host, name, &fresh);
+    if (status == KPROF_OK)
+        kprof_answers_put(host->answers, of->letter, name, &fresh);
+    for (size_t i = 0; i < fresh.count && status == KPROF_OK; i++)
+        status = kprof_strlist_add(out, fresh.items[i]) ? KPROF_OK : KPROF_NO_MEMORY;
+    kprof_strlist_free(&fresh);
+    return status;
+}
+
+/* The chips that the library knows are kept as the answer of a host of no chip. */
+kprof_status kprof_host_chips(kprof_strlist *out)
+{
+    kprof_host any = {.chip = (char *)"", .answers = kprof_answers_new(), .keeps_answers = true};
+    if (!any.answers)
+        return KPROF_NO_MEMORY;
+    (void)recall_answers(&any, "chips");
+    kprof_status status = answer(&any, &chips_known, "", out);
+    keep_answers(&any, "chips");
+    kprof_answers_free(any.answers);
+    return status;
+}
+
+/* The library's own errors for a wrong chip name are not told apart from others, so the list decides. */
+static kprof_status check_chip(kprof_host *host)
+{
+    kprof_strlist chips = KPROF_STRLIST_INIT;
+    kprof_status status = host->keeps_answers ? kprof_host_chips(&chips) : kprof_ask_chips(host, "", &chips);
+    if (status == KPROF_OK && !kprof_strlist_contains(&chips, host->chip)) {
+        const char *nearest = kprof_nearest(host->chip, (const char *const *)chips.items, chips.count);
+        status =
+            kprof_fail(KPROF_UNKNOWN_NAME, "chip \"%s\" is not known%s%s%s; --list-chips lists those that are",
+                       host->chip, nearest ? "; did you mean \"" : "", nearest ? nearest : "", nearest ? "\"?" : "");
+    }
+    kprof_strlist_free(&chips);
+    return status;
+}
+
+static kprof_status open_host(const char *chip, const kprof_availability *availability, bool keeps_answers,
+                              kprof_host **out)
+{
+    *out = NULL;
+    kprof_host *host = calloc(1, sizeof(*host));
+    if (!host)
+        return KPROF_NO_MEMORY;
+    *host = (kprof_host){.chip = strdup(chip), .answers = kprof_answers_new(), .keeps_answers = keeps_answers};
+    if (availability)
+        host->availability = *availability;
+    kprof_status status = host->chip && host->answers ? KPROF_OK : KPROF_NO_MEMORY;
+    bool is_known = status == KPROF_OK && keeps_answers && recall_answers(host, "answers");
+    if (status == KPROF_OK && !is_known && !availability)
+        status = check_chip(host);
+    if (status == KPROF_OK && !is_known)
+        status = kprof_ask_open(host);
+    if (status == KPROF_OK)
+        *out = host;
+    else
+        kprof_host_close(host);
+    return status;
+}
+
+kprof_status kprof_host_open(const char *chip, const kprof_availability *availability, kprof_host **out)
+{
+    return open_host(chip, availability, true, out);
+}
+
+kprof_status kprof_host_open_apart(const char *chip, kprof_host **out)
+{
+    return open_host(chip, NULL, false, out);
+}
+
+void kprof_host_close(kprof_host *host)
+{
+    if (!host)
+        return;
+    if (host->answers)
+        keep_answers(host, "answers");
+    kprof_ask_close(host);
+    kprof_answers_free(host->answers);
+    free(host->chip);
+    free(host);
+}
+
+const char *kprof_host_chip(const kprof_host *host)
+{
+    return host->chip;
+}
+
+kprof_status kprof_host_base_metrics(kprof_host *host, kprof_metric_type type, kprof_strlist *out)
+{
+    const char number[] = {(char)('0' + type), '\0'};
+    return answer(host, &base_metrics, number, out);
+}
+
+kprof_status kprof_host_submetrics(kprof_host *host, const char *base, kprof_strlist *out)
+{
+    return answer(host, &submetrics, base, out);
+}
+
+kprof_status kprof_host_breakdown(kprof_host *host, const char *throughput, kprof_strlist *out)
+{
+    kprof_strlist members = KPROF_STRLIST_INIT;
+    kprof_status status = answer(host, &breakdown, throughput, &members);
+    for (size_t i = 0; i < members.count && status == KPROF_OK; i++)
+        status = kprof_strlist_add_unique(out, members.items[i]) ? KPROF_OK : KPROF_NO_MEMORY;
+    kprof_strlist_free(&members);
+    return status;
+}
+
+static bool is_info(const kprof_strlist *texts)
+{
+    return texts->count == 4 && texts->items[0][0] >= '0' && texts->items[0][0] <= '0' + KPROF_METRIC_THROUGHPUT;
+}
+
+kprof_status kprof_host_metric_info(kprof_host *host, const char *name, kprof_metric_info *out)
+{
+    kprof_strlist texts = KPROF_STRLIST_INIT;
+    kprof_status status = answer(host, &info, name, &texts);
+    *out = (kprof_metric_info){0};
+    if (status == KPROF_OK && !is_info(&texts)) {
+        kprof_strlist_free(&texts);
+        status = kprof_ask_info(host, name, &texts);
+    }
+    if (status == KPROF_OK) {
+        *out = (kprof_metric_info){.name = strndup(name, kprof_metric_base_length(name)),
+                                   .description = texts.items[1],
+                                   .hw_unit = texts.items[2],
+                                   .unit = texts.items[3],
+                                   .type = (kprof_metric_type)(texts.items[0][0] - '0')};
+        texts.count = 1; /* the others are given away */
+        status = out->name ? KPROF_OK : KPROF_NO_MEMORY;
+    }
+    if (status != KPROF_OK)
+        kprof_metric_info_free(out);
+    kprof_strlist_free(&texts);
+    return status;
+}
+
+bool kprof_host_has_metric(kprof_host *host, const char *name)
+{
+    kprof_strlist found = KPROF_STRLIST_INIT;
+    bool has = answer(host, &known, name, &found) == KPROF_OK && found.count > 0;
+    kprof_strlist_free(&found);
+    return has;
+}
+
+/* *can is set to what is remembered; false when nothing is. */
+static bool recall_collectable(const kprof_host *host, const char *name, bool *can)
+{
+    kprof_strlist found = KPROF_STRLIST_INIT;
+    bool is_remembered = kprof_answers_get(host->answers, COLLECTABLE, name, &found);
+    *can = found.count > 0;
+    kprof_strlist_free(&found);
+    return is_remembered;
+}
+
+static void remember_collectable(kprof_host *host, const char *name, bool can)
+{
+    char *items[] = {(char *)"yes"};
+    kprof_answers_put(host->answers, COLLECTABLE, name, &(kprof_strlist){items, can, can});
+}
+
+/* CUPTI tells by taking or refusing a whole list of names, at about a millisecond a call, so names are tried in groups
+ * and a refused group is halved until every name is known; `names` has room for the companion in front. Depth is the
+ * logarithm of the count. */
+static void check_group(kprof_host *host, const char **names, size_t count)
+{
+    const char *saved = names[-1];
+    names[-1] = COMPANION;
+    bool certain = true, taken = kprof_ask_takes(host, names - 1, count + 1, &certain);
+    names[-1] = saved;
+    host->keeps_answers = host->keeps_answers && certain;
+    if (taken || count == 1) {
+        for (size_t i = 0; i < count; i++)
+            remember_collectable(host, names[i], taken);
+        return;
+    }
+    check_group(host, names, count / 2);
+    check_group(host, names + count / 2, count - count / 2);
+}
+
+kprof_status kprof_host_check(kprof_host *host, const kprof_strlist *names)
+{
+    const char **group = calloc(names->count + 1, sizeof(*group)); /* with room for the companion in front */
+    if (!group)
+        return KPROF_NO_MEMORY;
+    size_t count = 0;
+    for (size_t i = 0; i < names->count; i++) {
+        const char *name = names->items[i];
+        bool unused;
+        if (recall_collectable(host, name, &unused))
+            continue;
+        if (name[kprof_metric_base_length(name)] && kprof_host_has_metric(host, name))
+            group[1 + count++] = name;
+        else
+            remember_collectable(host, name, false); /* a base name alone has properties but is no value */
+    }
+    for (size_t i = 0; i < count; i += GROUP_COUNT)
+        check_group(host, group + 1 + i, count - i < GROUP_COUNT ? count - i : GROUP_COUNT);
+    free(group);
+    return KPROF_OK;
+}
+
+bool kprof_host_can_collect(kprof_host *host, const char *name)
+{
+    char *items[] = {(char *)name};
+    bool can = false;
+    if (!recall_collectable(host, name, &can) && kprof_host_check(host, &(kprof_strlist){items, 1, 1}) == KPROF_OK)
+        (void)recall_collectable(host, name, &can);
+    return can;
+}
