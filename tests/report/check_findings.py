@@ -14,11 +14,12 @@ import sys
 import tempfile
 
 RECORDED = "tests/report/findings/recorded-h200.kprof"
+# Of tests/gpu/programs/host_memory.cu, with the section of memory: a sample of one kernel, and a launch of the other.
+HOST_MEMORY = "tests/report/findings/host-memory-h200.kprof"
 # Findings that no kernel of the run shows, and why.
 NOT_RECORDED = {
     "Fp64OnWeakChip": "GH100 has full FP64 units",
     "LowClock": "a program cannot ask for a throttled clock",
-    "SystemMemory": "no launch that reaches host memory can be repeated",
 }
 ALWAYS = {"Bottleneck"}
 # A chase has few warps, but what each waits for is clear: reasons of the latency kernels with small grids take 68 to
@@ -80,9 +81,9 @@ def metric_is_choice(expression, metrics):
     return bool(expression) and set(re.findall(r"\w+__[\w.]+", expression)) <= set(metrics)
 
 
-def read_launches(source, kprof, *options):
+def read_launches(source, kprof, *options, recorded=RECORDED):
     """{function: launch} of the recorded run."""
-    done = subprocess.run([kprof, "report", source / RECORDED, "--json", *options], capture_output=True, text=True,
+    done = subprocess.run([kprof, "report", source / recorded, "--json", *options], capture_output=True, text=True,
                           timeout=60, check=True)
     return {launch["kernel"]["function"]: launch for launch in json.loads(done.stdout)["launches"]}
 
@@ -271,7 +272,8 @@ def main(source, kprof):
         print(f"skipped: {RECORDED} has not been recorded; tests/gpu/run.sh findings makes it")
         return 77
     launches = read_launches(source, kprof)
-    faults = [*faults_of_table(source, launches), *faults_of_verdicts(launches), *faults_of_occupancy(launches),
+    of_host = read_launches(source, kprof, recorded=HOST_MEMORY)
+    faults = [*faults_of_table(source, {**launches, **of_host}), *faults_of_verdicts(launches), *faults_of_occupancy(launches),
               *faults_of_words(source, kprof), *faults_of_brief(source, kprof, launches), *faults_of_gains(launches),
               *faults_of_expressions(source, kprof), *faults_of_width(source, kprof),
               *faults_of_chart(source, kprof), *faults_of_statistics(source, kprof), *faults_of_excess(source, kprof)]
