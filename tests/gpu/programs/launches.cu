@@ -1,8 +1,8 @@
 // Launches many kernels and times them on the host: `work` takes about 60 us on an H200 (2^24 additions in place),
 // `tiny` next to nothing. Tiny kernels come first, in bursts that fit the launch queue, so that their figure is the
 // host's cost of a launch. The first `work` is launched before the clock starts: a profiler sets itself up there. Each
-// further `work` may be followed by a tiny one, and the timed part ends with a copy to the host, so whatever a profiler
-// postpones until the host looks at memory is in it.
+// further `work` may be followed by a tiny one, and the timed part ends when the result is on the host and the memory
+// is freed, so whatever a profiler postpones until then is in it.
 //
 // Usage: launches WORK [GB] [TINY] [TINY_BETWEEN] [PINNED]
 //   WORK          timed launches of `work`
@@ -91,6 +91,7 @@ int main(int argc, char **argv)
             tiny<<<1, 1>>>(counter);
     }
     std::vector<float> result = copy_to_host(x, COUNT);
+    CHECK(cudaFree(x));
     const double work_ns = now_ns() - start;
 
     for (float value : result)
@@ -104,7 +105,6 @@ int main(int argc, char **argv)
     for (void *block : blocks)
         CHECK(cudaFree(block));
     CHECK(cudaFree(a));
-    CHECK(cudaFree(x));
     CHECK(cudaFree(counter));
     CHECK(cudaFreeHost(pinned));
     return 0;
