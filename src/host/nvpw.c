@@ -45,12 +45,20 @@ static kprof_status add_names(kprof_strlist *out, const char *const *names, size
     return KPROF_OK;
 }
 
+/* libcupti opens libnvperf_host by its name alone, and then has the one that is identified if that is open already.
+ * Inside an application kprof_libraries_preload opens it, so that nobody waits for another thread that does. */
+static kprof_status load_libraries(const kprof_host *host, const kprof_cupti_api **out)
+{
+    const kprof_nvperf_api *unused;
+    kprof_status status = host->keeps_answers ? kprof_nvperf_load(&unused) : KPROF_OK;
+    return status == KPROF_OK ? kprof_cupti_load(out) : status;
+}
+
 kprof_status kprof_ask_chips(kprof_host *host, const char *unused, kprof_strlist *out)
 {
     const kprof_cupti_api *api;
-    (void)host;
     (void)unused;
-    kprof_status status = kprof_cupti_load(&api);
+    kprof_status status = load_libraries(host, &api);
     if (status != KPROF_OK)
         return status;
     HOST_PARAMS(params, GetSupportedChips, .pPriv = NULL);
@@ -63,7 +71,7 @@ kprof_status kprof_ask_chips(kprof_host *host, const char *unused, kprof_strlist
 static kprof_status object_open(kprof_host *host, CUpti_Profiler_Host_Object **out)
 {
     *out = NULL;
-    kprof_status status = kprof_cupti_load(&host->api);
+    kprof_status status = load_libraries(host, &host->api);
     if (status != KPROF_OK)
         return status;
     HOST_PARAMS(params, Initialize, .profilerType = CUPTI_PROFILER_TYPE_RANGE_PROFILER, .pChipName = host->chip,
