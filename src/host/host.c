@@ -1,5 +1,5 @@
 /* Answers questions about a chip's metrics, from what earlier runs kept where that is possible: CUPTI's libraries are
- * loaded for the first answer that is not kept, which takes 80 ms. */
+ * loaded for the first answer that is not kept, which takes 70 ms. */
 #include "host/host.h"
 
 #include "core/cache.h"

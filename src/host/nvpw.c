@@ -45,12 +45,20 @@ static kprof_status add_names(kprof_strlist *out, const char *const *names, size
     return KPROF_OK;
 }
 
+/* libcupti opens libnvperf_host by its name alone, and then has the one that is identified if that is open already.
+ * Inside an application kprof_libraries_preload opens it, so that nobody waits for another thread that does. */
+static kprof_status load_libraries(const kprof_host *host, const kprof_cupti_api **out)
+{
+    const kprof_nvperf_api *unused;
+    kprof_status status = host->keeps_answers ? kprof_nvperf_load(&unused) : KPROF_OK;
+    return status == KPROF_OK ? kprof_cupti_load(out) : status;
+}
+
 kprof_status kprof_ask_chips(kprof_host *host, const char *unused, kprof_strlist *out)
 {
     const kprof_cupti_api *api;
-    (void)host;
     (void)unused;
-    kprof_status status = kprof_cupti_load(&api);
+    kprof_status status = load_libraries(host, &api);
     if (status != KPROF_OK)
         return status;
     HOST_PARAMS(params, GetSupportedChips, .pPriv = NULL);
@@ -63,7 +71,7 @@ kprof_status kprof_ask_chips(kprof_host *host, const char *unused, kprof_strlist
 static kprof_status object_open(kprof_host *host, CUpti_Profiler_Host_Object **out)
 {
     *out = NULL;
-    kprof_status status = kprof_cupti_load(&host->api);
+    kprof_status status = load_libraries(host, &host->api);
     if (status != KPROF_OK)
         return status;
     HOST_PARAMS(params, Initialize, .profilerType = CUPTI_PROFILER_TYPE_RANGE_PROFILER, .pChipName = host->chip,
@@ -117,18 +125,18 @@ kprof_status kprof_ask_base_metrics(kprof_host *host, const char *type, kprof_st
 
 typedef CUpti_Profiler_Host_GetMetricProperties_Params properties;
 
-/* *known: the chip has a metric of this name. */
-static kprof_status get_properties(kprof_host *host, const char *name, properties *out, bool *known)
+/* UNKNOWN_NAME, in silence, where the chip has no such metric. */
+static kprof_status find_properties(kprof_host *host, const char *name, properties *out)
 {
-    *known = false;
     kprof_status status = kprof_ask_open(host);
     if (status != KPROF_OK)
         return status;
     HOST_PARAMS(params, GetMetricProperties, .pHostObject = host->object, .pMetricName = name);
     CUptiResult result = host->api->cuptiProfilerHostGetMetricProperties(&params);
     *out = params;
-    *known = result == CUPTI_SUCCESS;
-    return *known || result != CUPTI_ERROR_OUT_OF_MEMORY ? KPROF_OK : KPROF_NO_MEMORY;
+    return result == CUPTI_SUCCESS               ? KPROF_OK
+           : result == CUPTI_ERROR_OUT_OF_MEMORY ? KPROF_NO_MEMORY
+                                                 : KPROF_UNKNOWN_NAME;
 }
 
 static kprof_status unknown_metric(const kprof_host *host, const char *name)
@@ -138,17 +146,17 @@ static kprof_status unknown_metric(const kprof_host *host, const char *name)
 
 static kprof_status need_properties(kprof_host *host, const char *name, properties *out)
 {
-    bool known;
-    kprof_status status = get_properties(host, name, out, &known);
-    return status == KPROF_OK && !known ? unknown_metric(host, name) : status;
+    kprof_status status = find_properties(host, name, out);
+    return status == KPROF_UNKNOWN_NAME ? unknown_metric(host, name) : status;
 }
 
 kprof_status kprof_ask_known(kprof_host *host, const char *name, kprof_strlist *out)
 {
     properties unused;
-    bool known;
-    kprof_status status = get_properties(host, name, &unused, &known);
-    return status == KPROF_OK && known ? add_names(out, &name, 1) : status;
+    kprof_status status = find_properties(host, name, &unused);
+    if (status == KPROF_UNKNOWN_NAME)
+        return KPROF_OK;
+    return status == KPROF_OK ? add_names(out, &name, 1) : status;
 }
 
 kprof_status kprof_ask_submetrics(kprof_host *host, const char *base, kprof_strlist *out)

@@ -150,24 +150,49 @@ class Privileged(Case):
             self.skipTest(f"this file system gives no program capabilities: {error}")
         return copy
 
-    def loads_canary(self, program, variable, value):
-        """Does the program load it where the variable names its folder, and no toolkit is in the usual places?"""
-        canary = self.path("tmp/canary")
+    def plan_without_toolkits(self, program, variable, value):
+        """Plan where no toolkit is in the usual places, with one more variable."""
         hide = ('for folder in $0; do mount -t tmpfs none "$folder" || exit 9; done; '
                 'exec setpriv --reuid 65533 --clear-groups "$@"')
         toolkits = {os.path.realpath(folder) for folder in (*glob.glob("/usr/local/cuda*"), "/opt/cuda", cuda_root())
                     if folder and os.path.isdir(folder)}
-        environment = {**self.environment({}), "XDG_CACHE_HOME": self.path("cache"), "KPROF_TEST_CANARY": canary}
+        environment = {**self.environment({}), "XDG_CACHE_HOME": self.path("cache"),
+                       "KPROF_TEST_CANARY": self.path("tmp/canary")}
         environment.pop("KPROF_TEST_CACHE", None)
         run = subprocess.run(["unshare", "-m", "sh", "-c", hide, " ".join(toolkits), "env", f"{variable}={value}",
                               program, "plan", "--chips", "GH100", "--metrics", METRIC],
                              env=environment, capture_output=True, text=True, cwd=self.dir)
         if not run.stderr.startswith("kprof") and run.returncode in (1, 9):
             self.skipTest(f"this machine does not let the test hide the toolkit: {run.stderr}")
+        return run
+
+    def loads_canary(self, program, variable, value):
+        """Does the program load it where the variable names its folder?"""
+        self.plan_without_toolkits(program, variable, value)
+        canary = self.path("tmp/canary")
         loaded = os.path.exists(canary)
         if loaded:
             os.unlink(canary)
         return loaded
+
+    def test_toolkit_that_the_loader_does_not_know(self):
+        """Both of its libraries are found beside each other, and what they answer is kept."""
+        toolkit = self.path("toolkit")
+        os.makedirs(os.path.join(toolkit, "lib64"))
+        for name in ("libcupti.so.13", "libnvperf_host.so"):
+            found = [path for folder in ("lib64", "extras/CUPTI/lib64")
+                     for path in glob.glob(os.path.join(cuda_root() or "/nowhere", folder, name))]
+            if not found:
+                self.skipTest(f"there is no {name}")
+            shutil.copy(found[0], os.path.join(toolkit, "lib64", name))
+        plain = shutil.copy(KPROF, self.path("bin/plain"))
+        for _ in range(2):
+            run = self.plan_without_toolkits(plain, "CUDA_HOME", toolkit)
+            self.assertEqual(run.returncode, 0, run.stderr)
+            self.assertRegex(run.stdout, r"Passes +1\n")
+        shutil.rmtree(toolkit)
+        run = self.plan_without_toolkits(plain, "CUDA_HOME", toolkit)
+        self.assertEqual(run.returncode, 111, run.stderr) # what is kept is of a library that is gone
 
     def test_libraries_of_the_user(self):
         toolkit = self.path("toolkit")

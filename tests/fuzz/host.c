@@ -130,13 +130,3 @@ kprof_status kprof_planner_make(kprof_host *host, const kprof_planner_wish *wish
     out->schedule.pass_count = out->collect.count;
     return status;
 }
-
-kprof_status kprof_limits_stand_ins(kprof_host *host, const char *left_out, const kprof_strlist *kept,
-                                    kprof_strlist *out)
-{
-    (void)host;
-    (void)left_out;
-    (void)kept;
-    (void)out;
-    return KPROF_OK;
-}
