@@ -185,7 +185,7 @@ class Privileged(Case):
             if not found:
                 self.skipTest(f"there is no {name}")
             shutil.copy(found[0], os.path.join(toolkit, "lib64", name))
-        plain = shutil.copy(KPROF, self.path("bin/plain"))
+        plain = shutil.copy(os.path.join(BUILD, "src/cli/kprof"), self.path("bin/plain"))
         for _ in range(2):
             run = self.plan_without_toolkits(plain, "CUDA_HOME", toolkit)
             self.assertEqual(run.returncode, 0, run.stderr)
