@@ -220,10 +220,13 @@ kprof_status kprof_host_metric_info(kprof_host *host, const char *name, kprof_me
     return status;
 }
 
+/* A question that failed is no answer, and what follows from it is none for later runs. */
 bool kprof_host_has_metric(kprof_host *host, const char *name)
 {
     kprof_strlist found = KPROF_STRLIST_INIT;
-    bool has = answer(host, &known, name, &found) == KPROF_OK && found.count > 0;
+    kprof_status status = answer(host, &known, name, &found);
+    bool has = status == KPROF_OK && found.count > 0;
+    host->keeps_answers = host->keeps_answers && status == KPROF_OK;
     kprof_strlist_free(&found);
     return has;
 }

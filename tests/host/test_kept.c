@@ -127,6 +127,29 @@ static void test_answers(void **state)
     kprof_strlist_free(&names);
 }
 
+static void rename_chip(kprof_host *of, const char *name)
+{
+    free(of->chip);
+    of->chip = strdup(name);
+}
+
+/* The libraries could not be opened this time: later runs ask again. */
+static void test_failure_is_no_answer(void **state)
+{
+    (void)state;
+    kprof_host *asked;
+    char *known[] = {(char *)"dram__bytes.max"};
+    plant_answers(&(kprof_strlist){known, 1, 1}, SIZE_MAX);
+    assert_int_equal(kprof_host_open("GH100", NULL, &asked), KPROF_OK);
+    rename_chip(asked, "GH999");
+    assert_false(kprof_host_can_collect(asked, "dram__bytes.sum"));
+    rename_chip(asked, "GH100");
+    kprof_host_close(asked);
+    assert_int_equal(kprof_host_open("GH100", NULL, &asked), KPROF_OK);
+    assert_true(kprof_host_can_collect(asked, "dram__bytes.sum"));
+    kprof_host_close(asked);
+}
+
 /* Inside an application nothing is read and nothing written. */
 static void test_host_apart(void **state)
 {
@@ -231,6 +254,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_teardown(test_names_are_kept_apart, clear_cache),
         cmocka_unit_test_teardown(test_library_is_identified, clear_cache),
         cmocka_unit_test_teardown(test_answers, clear_cache),
+        cmocka_unit_test_teardown(test_failure_is_no_answer, clear_cache),
         cmocka_unit_test_teardown(test_host_apart, clear_cache),
         cmocka_unit_test_teardown(test_info_that_is_not_whole, clear_cache),
         cmocka_unit_test_teardown(test_libraries_wait_for_a_new_question, clear_cache),
