@@ -22,6 +22,7 @@
 #define SPIN_NS       INT64_C(2000000)
 #define POLL_US       100
 #define LARGEST_PIECE BLOCK_BYTES
+#define KEPT_SHARE    4 /* of what is free: no more is kept for transfers */
 
 /* As blocks.cu has it. */
 typedef struct block {
@@ -47,7 +48,8 @@ struct kprof_snapshot {
     CUstream stream;
     CUevent event;
     kprof_backing backing;
-    block_table start, end, compared; /* compared: by kprof_snapshot_compare */
+    block_table start, end, compared;   /* compared: by kprof_snapshot_compare */
+    size_t kept_bytes, most_kept_bytes; /* of what transfers move, in this batch; most: 0 until known */
     kprof_span *spans; /* [span_count]: what `start` has, by address, none overlapping or touching another */
     size_t span_count, span_capacity;
     unsigned allocations_version, variables_version;
@@ -167,12 +169,21 @@ static bool append_blocks(block_table *table, uint64_t address, size_t bytes)
     return true;
 }
 
+/* Return device memory that is the batch's; 0 when there is none. */
+static CUdeviceptr take_space(kprof_snapshot *s, size_t bytes)
+{
+    CUdeviceptr space = kprof_backing_take(&s->backing, bytes);
+    if (!space && kprof_backing_grow(&s->backing, s->driver, bytes) == KPROF_OK)
+        space = kprof_backing_take(&s->backing, bytes);
+    return space;
+}
+
 /* The device has space for as many blocks as the host; its old content need not be kept. */
 static kprof_status grow_device_table(kprof_snapshot *s, block_table *table)
 {
     if (table->count <= table->device_capacity)
         return KPROF_OK;
-    CUdeviceptr space = kprof_snapshot_space(s, table->capacity * sizeof(block));
+    CUdeviceptr space = take_space(s, table->capacity * sizeof(block));
     if (!space)
         return kprof_fail(KPROF_NO_MEMORY, "no space on the device to list what is saved");
     table->device = space;
@@ -477,11 +488,27 @@ kprof_status kprof_snapshot_cover(kprof_snapshot *s, void *stream)
     return status;
 }
 
+/* Return how much of what transfers move a batch may keep: the end of the batch will need space, too. */
+static size_t most_kept_bytes(kprof_snapshot *s)
+{
+    size_t free_bytes = 0, total_bytes;
+    if (s->driver->cuMemGetInfo_(&free_bytes, &total_bytes) != CUDA_SUCCESS)
+        return 0;
+    return (free_bytes + kprof_backing_bytes(&s->backing)) / KEPT_SHARE;
+}
+
 uint64_t kprof_snapshot_space(kprof_snapshot *s, size_t size_bytes)
 {
-    CUdeviceptr space = kprof_backing_take(&s->backing, size_bytes);
-    if (!space && kprof_backing_grow(&s->backing, s->driver, size_bytes) == KPROF_OK)
-        space = kprof_backing_take(&s->backing, size_bytes);
+    if (s->most_kept_bytes == 0)
+        s->most_kept_bytes = most_kept_bytes(s);
+    if (size_bytes > s->most_kept_bytes - s->kept_bytes)
+        return 0;
+    s->compared.count = 0; /* a replay has no time to make space for the list */
+    if (!append_blocks(&s->compared, 0, size_bytes) || grow_device_table(s, &s->compared) != KPROF_OK)
+        return 0;
+    CUdeviceptr space = take_space(s, size_bytes);
+    if (space)
+        s->kept_bytes += size_bytes;
     return space;
 }
 
@@ -572,6 +599,7 @@ void kprof_snapshot_drop(kprof_snapshot *s)
     s->start.count = s->end.count = s->span_count = 0;
     s->start.device_capacity = s->end.device_capacity = s->compared.device_capacity = 0; /* it goes with the rest */
     s->taken = s->ended = false;
+    s->kept_bytes = s->most_kept_bytes = 0;
     if (!s->stuck)
         kprof_backing_reset(&s->backing);
 }

@@ -550,6 +550,22 @@ static void test_comparing(void **state)
     assert_int_equal(kprof_snapshot_space(snapshot, 100 * MEBIBYTE), 0);
 }
 
+/* A quarter of what is free: what the batch changes has to be kept at its end. */
+static void test_space_for_transfers_has_a_bound(void **state)
+{
+    (void)state;
+    add_span(0, BLOCK);
+    fake.free_bytes = 4096 * MEBIBYTE;
+    for (int batch = 0; batch < 2; batch++) {
+        size_t pieces = 0;
+        take();
+        while (kprof_snapshot_space(snapshot, 256 * MEBIBYTE))
+            pieces++;
+        assert_int_equal(pieces, 4);
+        kprof_snapshot_drop(snapshot);
+    }
+}
+
 /* Only of what is no address any more is it known that it is gone. */
 static void test_variable_that_cannot_be_read(void **state)
 {
@@ -667,6 +683,7 @@ int main(void)
         TEST(test_driver_that_takes_no_code),
         TEST(test_memory_that_is_not_known),
         TEST(test_comparing),
+        TEST(test_space_for_transfers_has_a_bound),
         TEST(test_variable_that_cannot_be_read),
         TEST(test_variables_within_allocations),
         TEST(test_variables_that_become_known),
