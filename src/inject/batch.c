@@ -184,7 +184,8 @@ static kprof_status begin(size_t ranges)
     if (status != KPROF_OK)
         return status;
     batch->times.save_ms = kprof_monotonic_lap_ms(&lap_ns);
-    size_t usual = kprof_capacity_choose(batch->context, !replayed || batch->searching);
+    bool reserves = !replayed || batch->searching || kprof_multiplex_is_open(batch->context);
+    size_t usual = kprof_capacity_choose(batch->context, reserves);
     if (ranges > KPROF_BATCH_MOST_LAUNCHES)
         return kprof_fail(KPROF_NOT_COLLECTED,
                           "the graph has %zu chosen kernels, and a batch holds %d at most; -k or -c chooses fewer",
@@ -406,9 +407,8 @@ void kprof_batch_note_ends(void)
             atomic_store(&batch->launches[batch->unproved].kernel->ends_alone, true);
 }
 
-/* A kernel that waits for what comes after it in another stream would wait for ever in a replay, which runs one after
- * the other. So before anything comes in another stream, the kernels that may be such have to end. */
-static void check_ends(const void *stream)
+/* Pass over launches whose kernels have been seen to end by themselves. */
+static void skip_proved(void)
 {
     kprof_open_batch *batch = &kprof_engine.batch;
     while (batch->unproved < batch->count) {
@@ -417,6 +417,14 @@ static void check_ends(const void *stream)
             break;
         batch->unproved++;
     }
+}
+
+/* A kernel that waits for what comes after it in another stream would wait for ever in a replay, which runs one after
+ * the other. So before anything comes in another stream, the kernels that may be such have to end. */
+static void check_ends(const void *stream)
+{
+    kprof_open_batch *batch = &kprof_engine.batch;
+    skip_proved();
     bool same = stream == batch->unproved_stream && pthread_equal(batch->unproved_thread, pthread_self());
     if (batch->unproved == batch->count || same)
         return;
@@ -438,6 +446,11 @@ static kprof_decision decide(const kprof_batch_launch *launch, const kprof_opera
     return (kprof_decision){operation ? KPROF_REPLAYED : KPROF_REFUSED, ""};
 }
 
+static bool is_large_output(const kprof_operation *operation)
+{
+    return operation && kprof_engine.device->operation_output_bytes(operation) > LARGE_OUTPUT_BYTES;
+}
+
 /* A replay must end before the host would get something else than it got. So once a replay has diverged, a batch ends
  * before the next copy to the host. */
 static bool ends_at(const kprof_operation *operation)
@@ -446,11 +459,19 @@ static bool ends_at(const kprof_operation *operation)
            kprof_engine.device->operation_output_bytes(operation) > 0;
 }
 
+/* The host waits for the copy, and nothing can be launched meanwhile: so a batch with a kernel that may wait for
+ * another launch ends before it. */
+static bool may_wait_at(const kprof_operation *operation)
+{
+    kprof_open_batch *batch = &kprof_engine.batch;
+    skip_proved();
+    return kprof_batch_records() && batch->unproved < batch->count && is_large_output(operation);
+}
+
 /* Until replays have given the host the same large output, a batch ends behind it, so that no launch can be lost. */
 static bool ends_behind(const kprof_operation *operation)
 {
-    return kprof_batch_records() && !kprof_engine.batch.context->repeats && operation &&
-           kprof_engine.device->operation_output_bytes(operation) > LARGE_OUTPUT_BYTES;
+    return kprof_batch_records() && !kprof_engine.batch.context->repeats && is_large_output(operation);
 }
 
 /* Count the ranges that the launch will have, in its own run or in replays. */
@@ -531,7 +552,7 @@ static bool join(candidate *c, kprof_operation *operation, kprof_status *status)
     if (kprof_batch_records())
         check_ends(launch->call->stream);
     if (kprof_batch_is_open() && (!can_join(launch, &c->decision, count_ranges(launch)) || !covers() ||
-                                  !is_saved(operation) || ends_at(operation)))
+                                  !is_saved(operation) || ends_at(operation) || may_wait_at(operation)))
         kprof_batch_close(launch->kernel ? "a launch that cannot join" : launch->call->name);
     if (!kprof_batch_is_open() && launch->chosen)
         *status = open_for(c);
@@ -748,7 +769,7 @@ static void measure(const char *why)
         kprof_multiplex_deliver();
     else
         kprof_deliver_all(passes);
-    if (status == KPROF_OK && batch->tries_output && batch->replay_count == batch->count)
+    if (status == KPROF_OK && passes > 0 && batch->tries_output && batch->replay_count == batch->count)
         batch->context->repeats = true;
     batch->times.deliver_ms = kprof_monotonic_lap_ms(&replayed_ns);
     if (status == KPROF_OK && batch->evaluations.count == 1)

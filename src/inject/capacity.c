@@ -62,11 +62,18 @@ void kprof_capacity_note(kprof_profiled_context *context, bool is_full, double o
     context->repeated_ms = 0;
 }
 
+/* For batches to come, where no more are asked for. */
+static size_t first_ranges(const kprof_profiled_context *context)
+{
+    size_t fits = kprof_engine.device->profiler_capacity(context->profiler, RESERVED_BYTES);
+    return smaller(kprof_capacity_choose(context, true), fits);
+}
+
 size_t kprof_capacity_make(kprof_profiled_context *context, size_t needed, size_t most)
 {
     if (needed > context->replayed_ranges) {
         const size_t before = context->replayed_ranges;
-        const size_t first = context->takes_turns ? needed : kprof_capacity_choose(context, true);
+        const size_t first = context->takes_turns ? needed : first_ranges(context);
         const size_t more = before ? RANGE_GROWTH * before : first;
         context->replayed_ranges = needed > more ? needed : more;
     }

@@ -13,7 +13,7 @@ size_t kprof_capacity_choose(const kprof_profiled_context *context, bool reserve
  * besides its launches. */
 void kprof_capacity_note(kprof_profiled_context *context, bool is_full, double overhead_ms);
 /* Return how many ranges a measurement of replays is made for, `needed` of which there will be: more for the batches
- * that follow, `most` if they fit. */
+ * that follow, but no more than `most`. */
 size_t kprof_capacity_make(kprof_profiled_context *context, size_t needed, size_t most);
 
 #endif

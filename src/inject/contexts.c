@@ -67,7 +67,6 @@ static void give_back(kprof_profiled_context *context)
     end_left_pass(context);
     kprof_multiplex_end(context);
     kprof_engine.device->profiler_release(context->profiler);
-    context->takes_turns = context->takes_turns || context->replayed_ranges > 0;
     context->replayed_ranges = 0;
     context->has_counters = false;
     if (entered)
@@ -91,8 +90,10 @@ static kprof_status give_back_others(const void *own, uint32_t device)
 {
     kprof_status status = KPROF_OK;
     for (kprof_profiled_context *c = kprof_engine.contexts.contexts; c && status == KPROF_OK; c = c->next)
-        if (c->context != own && c->device == device)
+        if (c->context != own && c->device == device) {
+            c->takes_turns = c->takes_turns || c->replayed_ranges > 0;
             status = give_back_idle(c);
+        }
     return status;
 }
 

@@ -20,7 +20,7 @@ typedef struct kprof_profiled_context {
     char flush_reason[160];            /* why there is none */
     bool flush_failed;                 /* wanted, and there was no space */
     size_t replayed_ranges;            /* that measurements of replays are made for; 0: there was none */
-    bool takes_turns;                  /* it gave the counters back between measurements of replays */
+    bool takes_turns;                  /* another context had the counters between measurements of replays */
     unsigned growths;                  /* how often what measured own runs reserve has been doubled */
     double ready_ms;                   /* what the first pass of a profiler took to start */
     double repeated_ms;                /* what full batches in a row took to start and stop their passes */
@@ -30,7 +30,7 @@ typedef struct kprof_profiled_context {
     bool pushes_ranges;                /* kernels did not become ranges by themselves */
     bool searches;     /* the last batch reached host memory: the next one finds out which launch does */
     bool diverges;     /* a replay computed something else: later batches end before the host gets to know */
-    bool repeats;      /* replays gave the host the same as the application's own runs */
+    bool repeats;      /* replays gave the host the same large output as the application's own runs */
     bool left_in_pass; /* a pass could not be ended, because the GPU's work did not end */
     struct kprof_profiled_context *next;
 } kprof_profiled_context;

@@ -215,6 +215,11 @@ static bool is_used_up(struct kprof_multiplex *m)
     return is_full(m) && m->since_full > kprof_engine.batch.metrics->pass_count;
 }
 
+bool kprof_multiplex_is_open(const kprof_profiled_context *context)
+{
+    return context->multiplex && context->multiplex->measures && context->multiplex->sample_count > 0;
+}
+
 bool kprof_multiplex_goes_on(void)
 {
     kprof_profiled_context *context = kprof_engine.batch.context;

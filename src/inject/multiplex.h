@@ -25,6 +25,8 @@ kprof_turn kprof_multiplex_turn(const kprof_batch_launch *launch);
  * window worth its price? */
 bool kprof_multiplex_loses_patience(void);
 
+/* Has the context a measurement for samples, with some that lack passes? */
+bool kprof_multiplex_is_open(const kprof_profiled_context *context);
 /* Can the measurement for samples go on? If not, the samples that there are have been reported. */
 bool kprof_multiplex_goes_on(void);
 /* Begin a measurement for samples. */

@@ -32,7 +32,7 @@
 /* Share a measurement only if it can hold this many ranges, or for half of those that the batch may have. */
 #define LEAST_SHARED_RANGES 64
 
-/* The measurement that batches and windows can share: they ask for the same, since changing it takes 150 ms. */
+/* The measurement that batches and windows can share, since changing it takes 150 ms. */
 static kprof_measurement shared_measurement(void)
 {
     kprof_open_batch *batch = &kprof_engine.batch;

@@ -548,6 +548,18 @@ static void test_large_copies_to_the_host(void **state)
     assert_int_equal(repeated, (2 + 3) * PASSES); /* copies are compared in each */
 }
 
+/* The thread that copies would wait for a kernel that waits for what another thread cannot launch meanwhile. */
+static void test_large_copy_behind_a_new_kernel(void **state)
+{
+    (void)state;
+    uint64_t words[SIM_WORDS];
+    unsigned known = launch(SIM_ADD), new_one = launch(SIM_SUM);
+    copy_much_out(words);
+    assert_measured(known);
+    assert_measured(new_one);
+    assert_false(kprof_contexts_find(&sim.contexts[0])->repeats); /* the copy is in no batch */
+}
+
 /* No launch is lost behind the first one. */
 static void test_large_copy_of_something_else(void **state)
 {
@@ -622,6 +634,7 @@ int main(void)
         cmocka_unit_test_teardown(test_launch_that_is_not_repeated, mend),
         cmocka_unit_test_teardown(test_kernel_that_computes_something_else, mend),
         cmocka_unit_test_teardown(test_large_copies_to_the_host, mend),
+        cmocka_unit_test_teardown(test_large_copy_behind_a_new_kernel, mend),
         cmocka_unit_test_teardown(test_large_copy_of_something_else, mend),
         cmocka_unit_test_teardown(test_kernel_that_computes_something_else_unseen, mend),
         cmocka_unit_test_teardown(test_other_context_that_is_at_work, end_other_context),

@@ -90,6 +90,15 @@ static void test_measurements_grow(void **state)
     assert_int_equal(kprof_capacity_make(&context, 2, 3), 3); /* the user asked for no more */
 }
 
+/* The user allows many launches, which need not come. */
+static void test_measurements_where_many_may_come(void **state)
+{
+    (void)state;
+    kprof_profiled_context context = {0};
+    kprof_engine.process.config.replay_batch = 2048;
+    assert_int_equal(kprof_capacity_make(&context, 1, 2048), RESERVED);
+}
+
 /* It would be made anew after each turn. */
 static void test_measurements_of_contexts_that_take_turns(void **state)
 {
@@ -160,6 +169,7 @@ int main(void)
         cmocka_unit_test_setup(test_reserves_more_once_full_batches_have_cost_enough, set_up),
         cmocka_unit_test_setup(test_a_batch_that_is_not_full_begins_anew, set_up),
         cmocka_unit_test_setup(test_measurements_grow, set_up),
+        cmocka_unit_test_setup(test_measurements_where_many_may_come, set_up),
         cmocka_unit_test_setup(test_measurements_of_contexts_that_take_turns, set_up),
         cmocka_unit_test_setup(test_measurements_of_few, set_up),
         cmocka_unit_test_setup(test_measurements_of_one, set_up),
