@@ -25,8 +25,8 @@ kprof_status kprof_snapshot_take(kprof_snapshot *snapshot) KPROF_MUST_CHECK;
 kprof_status kprof_snapshot_cover(kprof_snapshot *snapshot, void *stream) KPROF_MUST_CHECK;
 /* Is all of this memory in the start? */
 bool kprof_snapshot_holds(const kprof_snapshot *snapshot, uint64_t address, size_t size_bytes);
-/* Space on the device until _drop, for what a transfer moves; 0 when there is none, or the transfers of the batch have a
- * quarter of what was free. */
+/* Space on the device until _drop, for what a transfer moves; 0 when there is none, or when the transfers of the batch
+ * would have more than a quarter of what was free. */
 uint64_t kprof_snapshot_space(kprof_snapshot *snapshot, size_t size_bytes);
 /* Memory, and where its content of some time is kept on the device. */
 typedef struct kprof_kept_memory {

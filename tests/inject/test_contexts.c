@@ -211,7 +211,7 @@ static void test_counters_of_a_busy_context(void **state)
     out->replayed_ranges = 100;
     kprof_contexts_release();
     assert_true(!out->takes_turns && out->replayed_ranges == 0); /* nobody else had them */
-    kprof_contexts_release(); /* there are none to give back */
+    kprof_contexts_release();                                    /* there are none to give back */
     assert_int_equal(given_back, 2);
 }
 
