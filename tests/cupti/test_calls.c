@@ -795,6 +795,17 @@ static void test_allocations(void **state)
     assert_true(decoded.allocation_bytes == 300 && decoded.stream == NULL);
     assert_int_equal(kprof_call_decode(ID(cuMemCreate), &physical, &decoded), KPROF_CALL_SETUP);
     assert_int_equal(decoded.allocation_bytes, 8192);
+    CUDA_ARRAY_DESCRIPTOR flat = {100, 10, CU_AD_FORMAT_FLOAT, 2};
+    CUDA_ARRAY3D_DESCRIPTOR deep = {100, 10, 5, CU_AD_FORMAT_UNSIGNED_INT8, 1, 0},
+                            line = {100, 0, 0, CU_AD_FORMAT_FLOAT, 1, 0};
+    cuArrayCreate_v2_params of_flat = {.pAllocateArray = &flat}, of_nothing = {0};
+    cuArray3DCreate_v2_params of_deep = {.pAllocateArray = &deep}, of_line = {.pAllocateArray = &line};
+    cuMipmappedArrayCreate_params of_levels = {.pMipmappedArrayDesc = &deep};
+    assert_int_equal(kprof_allocation_bytes(ID(cuArrayCreate_v2), &of_flat), 8000);
+    assert_int_equal(kprof_allocation_bytes(ID(cuArrayCreate_v2), &of_nothing), 0);
+    assert_int_equal(kprof_allocation_bytes(ID(cuArray3DCreate_v2), &of_deep), 5000);
+    assert_int_equal(kprof_allocation_bytes(ID(cuArray3DCreate_v2), &of_line), 400);
+    assert_int_equal(kprof_allocation_bytes(ID(cuMipmappedArrayCreate), &of_levels), 10000);
 }
 
 /* What is unloaded has to be what the variables were noted for. */
