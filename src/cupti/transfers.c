@@ -50,15 +50,18 @@ static bool read_call(CUpti_CallbackId id, const void *parameters, kprof_transfe
 }
 
 /* At most, but for padding. */
-static size_t array_bytes(size_t width, size_t height, size_t depth, CUarray_format format, unsigned channels)
+static size_t array_bytes(const CUDA_ARRAY3D_DESCRIPTOR *of)
 {
-    bool is_narrow = format == CU_AD_FORMAT_UNSIGNED_INT8 || format == CU_AD_FORMAT_SIGNED_INT8;
-    return width * (height ? height : 1) * (depth ? depth : 1) * channels * (is_narrow ? 1 : 4);
+    if (!of)
+        return 0;
+    bool is_narrow = of->Format == CU_AD_FORMAT_UNSIGNED_INT8 || of->Format == CU_AD_FORMAT_SIGNED_INT8;
+    size_t rows = of->Height ? of->Height : 1, layers = of->Depth ? of->Depth : 1;
+    return of->Width * rows * layers * of->NumChannels * (is_narrow ? 1 : 4);
 }
 
-static size_t array_3d_bytes(const CUDA_ARRAY3D_DESCRIPTOR *of)
+static size_t flat_array_bytes(const CUDA_ARRAY_DESCRIPTOR *of)
 {
-    return of ? array_bytes(of->Width, of->Height, of->Depth, of->Format, of->NumChannels) : 0;
+    return of ? array_bytes(&(CUDA_ARRAY3D_DESCRIPTOR){of->Width, of->Height, 1, of->Format, of->NumChannels, 0}) : 0;
 }
 
 size_t kprof_allocation_bytes(CUpti_CallbackId id, const void *parameters)
@@ -78,14 +81,12 @@ size_t kprof_allocation_bytes(CUpti_CallbackId id, const void *parameters)
         return ((const cuMemAllocFromPoolAsync_params *)parameters)->bytesize;
     case ID(cuMemCreate):
         return ((const cuMemCreate_params *)parameters)->size;
-    case ID(cuArrayCreate_v2): {
-        const CUDA_ARRAY_DESCRIPTOR *of = ((const cuArrayCreate_v2_params *)parameters)->pAllocateArray;
-        return of ? array_bytes(of->Width, of->Height, 1, of->Format, of->NumChannels) : 0;
-    }
+    case ID(cuArrayCreate_v2):
+        return flat_array_bytes(((const cuArrayCreate_v2_params *)parameters)->pAllocateArray);
     case ID(cuArray3DCreate_v2):
-        return array_3d_bytes(((const cuArray3DCreate_v2_params *)parameters)->pAllocateArray);
+        return array_bytes(((const cuArray3DCreate_v2_params *)parameters)->pAllocateArray);
     case ID(cuMipmappedArrayCreate): /* the smaller levels are a third of it at most, in one dimension as much */
-        return 2 * array_3d_bytes(((const cuMipmappedArrayCreate_params *)parameters)->pMipmappedArrayDesc);
+        return 2 * array_bytes(((const cuMipmappedArrayCreate_params *)parameters)->pMipmappedArrayDesc);
     default:
         return 0;
     }
