@@ -77,6 +77,13 @@ static bool find_domain(kprof_packing *p, size_t count, const kprof_pack_pass *p
     return false;
 }
 
+/* Counters of the SMs compete for room in a pass, and so do all others; what is read in both places competes with all.
+ */
+static bool competes(const kprof_pack_counter *counter, bool in_sm)
+{
+    return counter->in_sm == in_sm || counter->traits.certain & KPROF_IN_TPC_TOO;
+}
+
 /* There is room in `pass`, were it without the bundle `without`, for a bundle that is in none; chooses the domains of
  * its counters. */
 static bool has_room(kprof_packing *p, size_t bundle, uint32_t pass, size_t without)
@@ -88,12 +95,12 @@ static bool has_room(kprof_packing *p, size_t bundle, uint32_t pass, size_t with
     for (int in_sm = 1; in_sm >= 0; in_sm--) {
         size_t count = 0, before;
         for (size_t i = 0; i < p->names.count; i++) {
-            if (p->now.spots[i].pass == pass && p->counters[i].in_sm == in_sm && p->counters[i].bundle != without)
+            if (p->now.spots[i].pass == pass && competes(&p->counters[i], in_sm) && p->counters[i].bundle != without)
                 p->listed[count++] = i;
         }
         before = count;
         for (size_t i = bundle; i < p->names.count; i++) {
-            if (p->counters[i].bundle != bundle || p->counters[i].in_sm != in_sm)
+            if (p->counters[i].bundle != bundle || !competes(&p->counters[i], in_sm))
                 continue;
             p->listed[count++] = i;
             if (in_sm && !find_domain(p, count - 1, to))
