@@ -86,7 +86,8 @@ enum {
     KPROF_IN_SM_A = 2, /* in the first domain of the SMs, alone or with another */
     KPROF_IS_SLOW = 4, /* in the second or third one, likewise: each launch takes ten times as long for it */
     KPROF_IN_L2 = 8,
-    KPROF_IS_PATCH = 16 /* counted by code that is patched into the kernels */
+    KPROF_IS_PATCH = 16,  /* counted by code that is patched into the kernels */
+    KPROF_IN_TPC_TOO = 32 /* in the SMs and in their TPC at once */
 };
 unsigned kprof_place_traits(uint32_t place);
 typedef struct kprof_traits {

@@ -16,11 +16,14 @@
 #define QUESTIONS_PER_COUNTER 20
 #define MAX_QUESTIONS         6000
 /* With more counters than this a question takes up to 0.4 ms, so that a sixth as many are asked, and to choose what to
- * keep a fifth. No set of kprof's has as many. */
+ * keep two fifths; and to look through all counters takes as long as a question. No set of kprof's has as many. */
 #define MANY_COUNTERS 400
-/* Placing all metrics may take so many, and each bundle. */
-#define FILL_QUESTIONS       30000
-#define QUESTIONS_PER_BUNDLE 40
+/* CUPTI's own schedule takes long for as many metrics, so that each search may ask half as many questions. */
+#define MANY_METRICS 400
+/* Placing all metrics may take so many, and each bundle of a metric, which may have more of them than MAX_KIN. */
+#define FILL_QUESTIONS               15000
+#define QUESTIONS_PER_BUNDLE         16
+#define QUESTIONS_PER_BUNDLE_OF_MANY 24
 /* One attempt among many may ask so many: those that succeed take 20 to 170. */
 #define PATIENCE 200
 /* Passes that are added at a time, at most. */
@@ -77,6 +80,13 @@ static bool find_domain(kprof_packing *p, size_t count, const kprof_pack_pass *p
     return false;
 }
 
+/* Counters of the SMs compete for room in a pass, and so do all others; what is read in both places competes with all.
+ */
+static bool competes(const kprof_pack_counter *counter, bool in_sm)
+{
+    return counter->in_sm == in_sm || counter->traits.certain & KPROF_IN_TPC_TOO;
+}
+
 /* There is room in `pass`, were it without the bundle `without`, for a bundle that is in none; chooses the domains of
  * its counters. */
 static bool has_room(kprof_packing *p, size_t bundle, uint32_t pass, size_t without)
@@ -88,12 +98,12 @@ static bool has_room(kprof_packing *p, size_t bundle, uint32_t pass, size_t with
     for (int in_sm = 1; in_sm >= 0; in_sm--) {
         size_t count = 0, before;
         for (size_t i = 0; i < p->names.count; i++) {
-            if (p->now.spots[i].pass == pass && p->counters[i].in_sm == in_sm && p->counters[i].bundle != without)
+            if (p->now.spots[i].pass == pass && competes(&p->counters[i], in_sm) && p->counters[i].bundle != without)
                 p->listed[count++] = i;
         }
         before = count;
         for (size_t i = bundle; i < p->names.count; i++) {
-            if (p->counters[i].bundle != bundle || p->counters[i].in_sm != in_sm)
+            if (p->counters[i].bundle != bundle || !competes(&p->counters[i], in_sm))
                 continue;
             p->listed[count++] = i;
             if (in_sm && !find_domain(p, count - 1, to))
@@ -261,9 +271,9 @@ static size_t next_bundle(const kprof_packing *p)
 /* Find a pass for each bundle that has none, where each may put out one that fits elsewhere. */
 static bool settle(kprof_packing *p)
 {
-    size_t moves = 0, bundle;
+    size_t moves = p->names.count > MANY_COUNTERS ? MAX_MOVES / 5 : MAX_MOVES, bundle;
     while ((bundle = next_bundle(p)) != KPROF_NO_BUNDLE) {
-        if (moves++ == MAX_MOVES || !find_room(p, bundle))
+        if (moves-- == 0 || !find_room(p, bundle))
             return false;
     }
     return true;
@@ -347,12 +357,13 @@ static uint32_t next_pass(kprof_packing *p, kprof_goal goal)
 kprof_status kprof_packing_improve(kprof_packing *p, kprof_goal goal)
 {
     const size_t patience = goal < KPROF_LESS_TIME ? SIZE_MAX : PATIENCE;
-    const size_t questions = QUESTIONS_PER_COUNTER * p->names.count;
+    const size_t enough = QUESTIONS_PER_COUNTER * p->names.count,
+                 allowed = p->names.count > MANY_COUNTERS   ? MAX_QUESTIONS / 6
+                           : p->metric_count > MANY_METRICS ? MAX_QUESTIONS / 2
+                                                            : MAX_QUESTIONS;
     if (p->names.count > MAX_COUNTERS)
         return KPROF_OK;
-    p->questions = p->names.count > MANY_COUNTERS ? MAX_QUESTIONS / 6
-                   : questions < MAX_QUESTIONS    ? questions
-                                                  : MAX_QUESTIONS;
+    p->questions = enough < allowed ? enough : allowed;
     p->guest_passes = goal == KPROF_WITNESSES ? count_guests(p) : 0;
     for (size_t i = 0; i < p->most_passes; i++)
         p->passes[i].is_tried = false;
@@ -382,12 +393,34 @@ void kprof_packing_clear(kprof_packing *p, size_t most_passes)
     if (most_passes > 0 && most_passes < p->most_passes)
         p->most_passes = most_passes;
     p->now.pass_count = 0;
+    for (size_t i = 0; i < p->metric_count; i++)
+        p->metrics[i].is_hopeless = false;
 }
 
-bool kprof_packing_place(kprof_packing *p, const kprof_pack_metric *metric)
+/* A metric was tried in vain that needs nothing but what this one needs, too. */
+static bool is_hopeless(kprof_packing *p, const kprof_pack_metric *metric)
+{
+    bool is_found = false;
+    for (size_t i = 0; i < p->names.count; i++)
+        p->bundles[i].is_needed = false;
+    for (size_t i = 0; i < metric->required; i++)
+        p->bundles[p->counters[metric->counters[i]].bundle].is_needed = true;
+    for (size_t i = 0; i < p->metric_count && !is_found; i++) {
+        const kprof_pack_metric *other = &p->metrics[i];
+        is_found = other->is_hopeless;
+        for (size_t k = 0; k < other->required && is_found; k++)
+            is_found = p->bundles[p->counters[other->counters[k]].bundle].is_needed;
+    }
+    return is_found;
+}
+
+bool kprof_packing_place(kprof_packing *p, kprof_pack_metric *metric)
 {
     enum { AS_CHEAP, DEARER, FURTHER };
     bool found = false;
+    metric->is_hopeless = is_hopeless(p, metric);
+    if (metric->is_hopeless)
+        return false;
     save(p);
     for (size_t way = AS_CHEAP; way <= DEARER + p->most_passes - p->before.pass_count && !found; way++) {
         size_t wanted = 0;
@@ -410,7 +443,7 @@ bool kprof_packing_place(kprof_packing *p, const kprof_pack_metric *metric)
                                  : p->passes[i].sm_count == 0   ? KPROF_PASS_WITHOUT_SM
                                  : p->passes[i].slow_count == 0 ? KPROF_PASS_FAST
                                                                 : KPROF_PASS_ANY;
-        p->patience = QUESTIONS_PER_BUNDLE * (wanted + 1);
+        p->patience = (wanted > MAX_KIN ? QUESTIONS_PER_BUNDLE_OF_MANY : QUESTIONS_PER_BUNDLE) * (wanted + 1);
         found = settle(p);
         if (found)
             remove_empty(p);
@@ -419,5 +452,6 @@ bool kprof_packing_place(kprof_packing *p, const kprof_pack_metric *metric)
     }
     for (size_t i = 0; i < p->most_passes; i++)
         p->passes[i].limit = KPROF_PASS_ANY;
+    metric->is_hopeless = !found;
     return found;
 }

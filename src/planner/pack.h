@@ -37,6 +37,7 @@ typedef struct kprof_pack_bundle {
     size_t count, sm_count; /* count 0: there is no bundle of this number */
     size_t trouble;         /* how often it found no room in the present attempt */
     bool is_patch;          /* counted by patched code, which takes a pass of its own */
+    bool is_needed;         /* for the metric at hand */
 } kprof_pack_bundle;
 
 /* The dearest that a pass may become. */
@@ -58,6 +59,7 @@ typedef struct kprof_pack_pass {
 typedef struct kprof_pack_metric {
     size_t *counters; /* [count], owned: indices; the required ones come first */
     size_t required, count;
+    bool is_hopeless; /* placed in vain: what needs all that it needs is not tried */
 } kprof_pack_metric;
 
 /* Counters of no value of the plan, in each pass that has room for them. */
@@ -130,7 +132,7 @@ double kprof_packing_cost_ms(kprof_packing *packing);
 void kprof_packing_clear(kprof_packing *packing, size_t most_passes);
 /* Find passes for the bundles of a metric that are in none, beside all that has a pass, in a further pass where
  * `most_passes` allows one. False, with all as it was, when there is no room. */
-bool kprof_packing_place(kprof_packing *packing, const kprof_pack_metric *metric);
+bool kprof_packing_place(kprof_packing *packing, kprof_pack_metric *metric);
 /* Go back to what was before the last placing. */
 void kprof_packing_restore(kprof_packing *packing);
 /* Count anew what each pass holds. */

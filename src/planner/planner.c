@@ -44,9 +44,14 @@ static bool is_paid_for(kprof_packing *p, const kprof_limits *limits, size_t met
 static kprof_status keep_all(kprof_packing *p, const kprof_limits *limits, bool *fits)
 {
     kprof_arrangement few = {NULL, 0};
+    *fits = false;
+    if (limits->max_passes > 0 && p->now.pass_count / 2 > limits->max_passes)
+        return KPROF_OK; /* packing never saves half of CUPTI's passes */
     kprof_status status = kprof_packing_improve(p, KPROF_OTHER_DOMAINS);
     if (status == KPROF_OK)
         status = kprof_packing_improve(p, KPROF_FEWER_PASSES);
+    if (limits->max_passes > 0 && p->now.pass_count > limits->max_passes + 1)
+        return status; /* what takes less time takes more passes, or one less */
     if (status == KPROF_OK)
         status = take_arrangement(p, &few);
     if (status == KPROF_OK)
@@ -79,8 +84,10 @@ static double fill(kprof_packing *p, const kprof_limits *limits, bool defers, bo
         kept[name] = has_room && is_paid_for(p, limits, kept_count + 1);
         kept_count += kept[name];
         usefulness += kept[name] ? 1.0 / (double)(HEADLINES + name) : 0;
-        if (has_room && !kept[name])
+        if (has_room && !kept[name]) {
             kprof_packing_restore(p);
+            p->metrics[name].is_hopeless = true;
+        }
     }
     return usefulness;
 }

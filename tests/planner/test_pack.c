@@ -384,6 +384,22 @@ static void test_one_pass_stays_as_it_is(void **state)
     kprof_host_close(host);
 }
 
+/* A counter that is read in the SMs and in their TPCs at once takes room in both: GB20x chips count threads so. */
+static void test_a_counter_of_sms_and_tpcs(void **state)
+{
+    (void)state;
+    char *names[] = {(char *)"sm__average_threads_launched_per_warp.ratio"};
+    kprof_strlist list = {names, 1, 1};
+    kprof_host *host;
+    assert_int_equal(kprof_host_open("GB202", NULL, &host), KPROF_OK);
+    kprof_planned planned = plan_names(host, &list);
+    assert_int_equal(planned.schedule.pass_count, 1);
+    assert_int_equal(planned.variants.items[0].pass_count, 1);
+    assert_int_equal(planned.schedule.metrics[0].count, 1);
+    kprof_planned_free(&planned);
+    kprof_host_close(host);
+}
+
 /* Counters that NVPW does not know on this chip are an error that is told, not a plan. */
 static void test_counters_of_another_chip(void **state)
 {
@@ -414,6 +430,7 @@ int main(void)
         cmocka_unit_test(test_as_many_but_cheaper),
         cmocka_unit_test(test_the_same_twice),
         cmocka_unit_test(test_one_pass_stays_as_it_is),
+        cmocka_unit_test(test_a_counter_of_sms_and_tpcs),
         cmocka_unit_test(test_counters_of_another_chip),
     };
     return cupti_is_here() ? cmocka_run_group_tests(tests, set_up_catalog, tear_down) : SKIPPED;

@@ -1,0 +1,68 @@
+/* What a plan asks of NVPW's scheduler is bounded: its answers are most of the time that a plan takes. The linker puts
+ * the function here in front of the planner's (--wrap). */
+#include "host/nvpw.h"
+#include "planner_test.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+/* An answer takes some 50 us, and for counters of L1 up to 200 us. */
+#define MOST_QUESTIONS 50000
+
+static size_t questions;
+
+kprof_status __real_kprof_raw_config_takes(const kprof_raw_config *config, const kprof_placed_counter *counters,
+                                           size_t count, bool *out);
+kprof_status __wrap_kprof_raw_config_takes(const kprof_raw_config *config, const kprof_placed_counter *counters,
+                                           size_t count, bool *out);
+
+kprof_status __wrap_kprof_raw_config_takes(const kprof_raw_config *config, const kprof_placed_counter *counters,
+                                           size_t count, bool *out)
+{
+    questions++;
+    return __real_kprof_raw_config_takes(config, counters, count, out);
+}
+
+/* Far more is asked for than the limits let in. `least`: metrics that are kept all the same. */
+static void test_limits_are_found_soon(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *chip, *set, *metric;
+        kprof_limits limits;
+        size_t least;
+    } rows[] = {
+        {"GH100", "full", NULL, {.max_passes = 8}, 200},
+        {"GH100", "full", NULL, {.budget_s = 8, .workload = {.launches = 1000, .flush = true}}, 180},
+        {"GB202", NULL, "regex:^l1tex__", {.max_passes = 16}, 800},
+        {"TU102", "full", NULL, {.max_passes = 4}, 135},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (!tries_chip(rows[i].chip))
+            continue;
+        kprof_host *host;
+        kprof_plan plan;
+        kprof_selection selection = {.limits = rows[i].limits};
+        assert_true(!rows[i].set || kprof_strlist_add(&selection.sets, rows[i].set));
+        assert_true(!rows[i].metric || kprof_strlist_add(&selection.metrics, rows[i].metric));
+        questions = 0;
+        assert_int_equal(kprof_host_open(rows[i].chip, NULL, &host), KPROF_OK);
+        assert_int_equal(kprof_plan_make(shipped_catalog, &selection, host, &plan), KPROF_OK);
+        if (questions == 0 || questions > MOST_QUESTIONS || plan.collect.count < rows[i].least)
+            fail_msg("row %zu: %zu questions, %zu metrics", i, questions, plan.collect.count);
+        kprof_plan_free(&plan);
+        kprof_host_close(host);
+        kprof_strlist_free(&selection.sets);
+        kprof_strlist_free(&selection.metrics);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_limits_are_found_soon)};
+    if (!cupti_is_here())
+        return SKIPPED;
+    return cmocka_run_group_tests(tests, set_up_catalog, tear_down_catalog);
+}
