@@ -20,14 +20,6 @@ typedef struct comparison {
     kprof_diff_outcome outcome;
 } comparison;
 
-static kprof_status open_report(const char *name, kprof_report **out)
-{
-    char *path = kprof_report_path(name);
-    kprof_status status = path ? kprof_report_open(path, out) : kprof_fail(KPROF_NO_MEMORY, "out of memory");
-    free(path);
-    return status;
-}
-
 static void discard(void *user, kprof_log_level level, const char *message)
 {
     (void)user;
@@ -80,7 +72,7 @@ static kprof_status check_launches(const kprof_options *options, kprof_report *r
 
 static kprof_status open_side(comparison *of, int side, const char *name)
 {
-    kprof_status status = open_report(name, &of->reports[side]);
+    kprof_status status = kprof_report_open_named(name, &of->reports[side]);
     of->request.settings[side].file = name;
     if (status == KPROF_OK)
         status = find_settings(of->reports[side], &of->request.settings[side]);

@@ -228,12 +228,9 @@ int kprof_cmd_export(const kprof_options *options)
 {
     kprof_report *report = NULL;
     uint64_t taken = 0;
-    char *path = NULL;
     kprof_status status = check_line(options);
-    if (status == KPROF_OK) {
-        path = kprof_report_path(options->argument);
-        status = path ? kprof_report_open(path, &report) : kprof_fail(KPROF_NO_MEMORY, "out of memory");
-    }
+    if (status == KPROF_OK)
+        status = kprof_report_open_named(options->argument, &report);
     if (status == KPROF_OK)
         status = kprof_report_count_taken(report, &options->filter, &taken);
     if (status == KPROF_OK && taken == 0) {
@@ -244,6 +241,5 @@ int kprof_cmd_export(const kprof_options *options)
         status = write_export(options, report);
     if (report)
         (void)!kprof_report_close(report);
-    free(path);
     return kprof_status_exit_code(status);
 }

@@ -106,14 +106,6 @@ static void show_plan(kprof_emitter *emitter, const kprof_options *options, cons
     show_record(emitter, fields, COUNT_OF(fields), options->verbose);
 }
 
-static void show_plans(kprof_emitter *emitter, const kprof_options *options, const kprof_plans *plans)
-{
-    emitter->ops->list_begin(emitter, &(kprof_emit_list){"plans", "Plan", KPROF_LIST_BLOCKS, false});
-    for (size_t i = 0; i < plans->count; i++)
-        show_plan(emitter, options, &plans->limits.workload, &plans->chips[i]);
-    emitter->ops->list_end(emitter);
-}
-
 static void show_left_out(kprof_emitter *emitter, const kprof_plans *plans)
 {
     emitter->ops->list_begin(
@@ -191,7 +183,10 @@ static kprof_status print_plans(const kprof_page_context *context)
     kprof_status status = kprof_page_begin(context, &emitter);
     if (status != KPROF_OK)
         return status;
-    show_plans(emitter, content->options, content->plans);
+    emitter->ops->list_begin(emitter, &(kprof_emit_list){"plans", "Plan", KPROF_LIST_BLOCKS, false});
+    for (size_t i = 0; i < content->plans->count; i++)
+        show_plan(emitter, content->options, &content->plans->limits.workload, &content->plans->chips[i]);
+    emitter->ops->list_end(emitter);
     show_left_out(emitter, content->plans);
     show_memory(emitter, content->options->verbose);
     show_prices(emitter, content->options->verbose);

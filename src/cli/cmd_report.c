@@ -90,14 +90,6 @@ static kprof_status open_part(const kprof_options *options, kprof_report **out, 
     return status;
 }
 
-static kprof_status open_report(const kprof_options *options, kprof_report **out)
-{
-    char *path = kprof_report_path(options->argument);
-    kprof_status status = path ? kprof_report_open(path, out) : kprof_fail(KPROF_NO_MEMORY, "out of memory");
-    free(path);
-    return status;
-}
-
 /* Print the report, or keep the part of it. */
 static kprof_status show(const kprof_options *options, const finding_source *rules)
 {
@@ -108,7 +100,8 @@ static kprof_status show(const kprof_options *options, const finding_source *rul
     char *kept = NULL;
     if (is_part)
         rest.filter = all;
-    kprof_status status = is_part ? open_part(options, &report, &kept) : open_report(options, &report);
+    kprof_status status =
+        is_part ? open_part(options, &report, &kept) : kprof_report_open_named(options->argument, &report);
     if (status == KPROF_OK)
         status = check_launches(options, report, &rest.filter);
     if (status == KPROF_NO_MATCH)

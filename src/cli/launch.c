@@ -118,14 +118,6 @@ static bool add_longer(kprof_strlist *out, const char *name, char separator, con
     return added;
 }
 
-/* AddressSanitizer refuses to start a program that has a library before its own, unless it is told not to look. This
- * one replaces nothing that AddressSanitizer does. */
-static bool add_preload(kprof_strlist *out, const char *library)
-{
-    return add_longer(out, "LD_PRELOAD", ':', library) &&
-           add_longer(out, "ASAN_OPTIONS", ':', "verify_asan_link_order=0");
-}
-
 /* The environment with the injection in it. TEARDOWN_CUPTI, which makes PyTorch finalise CUPTI, is left out. */
 static bool make_environment(const kprof_child_spec *spec, kprof_strlist *out)
 {
@@ -140,7 +132,10 @@ static bool make_environment(const kprof_child_spec *spec, kprof_strlist *out)
     kprof_strbuf_printf(&nvtx, "NVTX_INJECTION64_PATH=%s", spec->injection_library);
     added = added && !injection.failed && !session.failed && !nvtx.failed && kprof_strlist_add(out, injection.data) &&
             kprof_strlist_add(out, session.data) && (!spec->nvtx || kprof_strlist_add(out, nvtx.data)) &&
-            (!spec->exec_library || add_preload(out, spec->exec_library));
+            (!spec->exec_library || add_longer(out, "LD_PRELOAD", ':', spec->exec_library)) &&
+            /* AddressSanitizer starts no program that has a library before its own, unless it is told not to look. This
+             * one replaces nothing that AddressSanitizer does. */
+            (!spec->exec_library || add_longer(out, "ASAN_OPTIONS", ':', "verify_asan_link_order=0"));
     kprof_strbuf_free(&injection);
     kprof_strbuf_free(&session);
     kprof_strbuf_free(&nvtx);

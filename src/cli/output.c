@@ -30,11 +30,6 @@ static kprof_destination named_destination(const char *name)
     return strcmp(name, "stderr") == 0 ? KPROF_TO_STDERR : KPROF_TO_FILE;
 }
 
-static bool wants_results(const kprof_options *options)
-{
-    return !options->export_path || options->page != KPROF_UNSET || options->format != KPROF_UNSET;
-}
-
 static bool is_text(const kprof_options *options)
 {
     return options->format == KPROF_UNSET || options->format == KPROF_FORMAT_TEXT;
@@ -43,7 +38,7 @@ static bool is_text(const kprof_options *options)
 kprof_route kprof_route_profile(const kprof_options *options, bool stdout_is_terminal)
 {
     kprof_route route = {KPROF_TO_NOTHING, false};
-    if (!wants_results(options))
+    if (options->export_path && options->page == KPROF_UNSET && options->format == KPROF_UNSET)
         return route;
     if (options->log_file)
         route.results = named_destination(options->log_file);

@@ -286,3 +286,12 @@ char *kprof_report_path(const char *name)
     }
     return kprof_strbuf_take(&longer);
 }
+
+kprof_status kprof_report_open_named(const char *name, kprof_report **out)
+{
+    char *path = kprof_report_path(name);
+    *out = NULL;
+    kprof_status status = path ? kprof_report_open(path, out) : kprof_fail(KPROF_NO_MEMORY, "out of memory");
+    free(path);
+    return status;
+}

@@ -3,6 +3,7 @@
 #define KPROF_CLI_PATHS_H
 
 #include "cli/options.h"
+#include "report/report.h"
 
 /* The injection library: --injection-path, or beside the installed or the built executable. Caller frees *out.
  * UNSUPPORTED with a message that lists where it was looked for. */
@@ -34,5 +35,7 @@ bool kprof_is_report(const char *path);
 /* The report that a user means by `name`: that file, or NAME.kprof, which --export NAME has written, where `name`
  * itself is no report. Caller frees; NULL when out of memory. */
 char *kprof_report_path(const char *name);
+/* Open that report; *out is NULL on failure. */
+kprof_status kprof_report_open_named(const char *name, kprof_report **out) KPROF_MUST_CHECK;
 
 #endif

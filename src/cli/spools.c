@@ -171,15 +171,6 @@ static void note_message(kprof_spools *spools, const kprof_message_record *messa
     kprof_log(message->level, "%s", message->text);
 }
 
-static void note_launch(kprof_spools *spools, spool *item, const kprof_launch_record *launch)
-{
-    item->open -= item->open > 0;
-    if (launch->mode == KPROF_REPLAY_NONE)
-        return;
-    item->measured++;
-    kprof_progress_launch(spools->progress, kernel_name(item, launch->kernel), launch->pass_count);
-}
-
 /* Note what the command line itself needs from a record. */
 static void note_record(kprof_spools *spools, spool *item, const kprof_record *record)
 {
@@ -191,7 +182,11 @@ static void note_record(kprof_spools *spools, spool *item, const kprof_record *r
         note_kernel(item, &record->kernel);
         return;
     case KPROF_RECORD_LAUNCH:
-        note_launch(spools, item, &record->launch);
+        item->open -= item->open > 0;
+        item->measured += record->launch.mode != KPROF_REPLAY_NONE;
+        if (record->launch.mode != KPROF_REPLAY_NONE)
+            kprof_progress_launch(spools->progress, kernel_name(item, record->launch.kernel),
+                                  record->launch.pass_count);
         return;
     case KPROF_RECORD_PROGRESS:
         item->open = record->progress.open;

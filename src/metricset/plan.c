@@ -218,28 +218,58 @@ static kprof_status check_words(const kprof_strlist *words, kprof_host *host)
     return status;
 }
 
-static kprof_status fail_many(const kprof_host *host)
+static kprof_status fail_many(const kprof_host *host, int most, const char *what)
 {
-    return kprof_fail(
-        KPROF_USAGE,
-        "--metrics stands for more than the %d metrics of chip %s that kprof plans at once; name fewer, or "
-        "measure them in several runs",
-        KPROF_MOST_METRICS, kprof_host_chip(host));
+    return kprof_fail(KPROF_USAGE,
+                      "--metrics stands for more than the %d %s of chip %s that kprof plans at once; name fewer, or "
+                      "measure them in several runs",
+                      most, what, kprof_host_chip(host));
+}
+
+/* The values of one base name stand beside each other, and are computed from the same counters. */
+static size_t count_bases(const kprof_strlist *names)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < names->count; i++) {
+        size_t length = kprof_metric_base_length(names->items[i]);
+        count += i == 0 || length != kprof_metric_base_length(names->items[i - 1]) ||
+                 memcmp(names->items[i], names->items[i - 1], length) != 0;
+    }
+    return count;
+}
+
+static kprof_status check_patterns(const kprof_strlist *words)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < words->count; i++)
+        count += kprof_regex_pattern(words->items[i]) != NULL;
+    return count <= KPROF_MOST_PATTERNS
+               ? KPROF_OK
+               : kprof_fail(
+                     KPROF_USAGE,
+                     "--metrics has %zu patterns, more than the %d that kprof looks up at once; join some, as in "
+                     "\"regex:^(sm|smsp)__\", or measure them in several runs",
+                     count, KPROF_MOST_PATTERNS);
 }
 
 static kprof_status select_metrics(const kprof_catalog *catalog, const kprof_strlist *words, kprof_host *host,
                                    kprof_plan *out)
 {
     if (words->count > KPROF_MOST_METRICS)
-        return fail_many(host);
-    kprof_status result = check_words(words, host);
+        return fail_many(host, KPROF_MOST_METRICS, "metrics");
+    kprof_status result = check_patterns(words);
+    if (result != KPROF_OK)
+        return result;
+    result = check_words(words, host);
     for (size_t i = 0; i < words->count; i++) {
         const kprof_alias *alias = kprof_catalog_find_alias(catalog, words->items[i]);
         kprof_status status =
             alias ? add_alias(alias, host, out) : kprof_select_metrics(catalog, host, words->items[i], &out->shown);
         result = status != KPROF_OK ? status : result;
         if (out->shown.count > KPROF_MOST_METRICS)
-            return fail_many(host);
+            return fail_many(host, KPROF_MOST_METRICS, "metrics");
+        if (count_bases(&out->shown) > KPROF_MOST_BASES)
+            return fail_many(host, KPROF_MOST_BASES, "base names");
     }
     for (size_t i = 0; i < out->shown.count && result == KPROF_OK; i++) {
         const char *name = out->shown.items[i];

@@ -4,9 +4,11 @@
 
 #include "metricset/catalog.h"
 
-/* Metrics that --metrics may stand for. CUPTI takes seconds to schedule more of them, and their values would fill a
- * section that no page could show. */
-enum { KPROF_MOST_METRICS = 2048 };
+/* Metrics that --metrics may stand for, and base names of them. CUPTI takes seconds to schedule more of them, and their
+ * values would fill a section that no page could show. */
+enum { KPROF_MOST_METRICS = 2048, KPROF_MOST_BASES = 1024 };
+/* Patterns in --metrics: to look one up among all names takes up to 0.1 s. */
+enum { KPROF_MOST_PATTERNS = 32 };
 
 /* Is it "breakdown:THROUGHPUT" or "group:SECTION", which stand for several names? */
 bool kprof_is_group(const char *word);

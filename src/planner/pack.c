@@ -18,8 +18,6 @@
 /* With more counters than this a question takes up to 0.4 ms, so that a sixth as many are asked, and to choose what to
  * keep two fifths; and to look through all counters takes as long as a question. No set of kprof's has as many. */
 #define MANY_COUNTERS 400
-/* CUPTI's own schedule takes long for as many metrics, so that each search may ask half as many questions. */
-#define MANY_METRICS 400
 /* Placing all metrics may take so many, and each bundle of a metric, which may have more of them than MAX_KIN. */
 #define FILL_QUESTIONS               15000
 #define QUESTIONS_PER_BUNDLE         16
@@ -358,9 +356,9 @@ kprof_status kprof_packing_improve(kprof_packing *p, kprof_goal goal)
 {
     const size_t patience = goal < KPROF_LESS_TIME ? SIZE_MAX : PATIENCE;
     const size_t enough = QUESTIONS_PER_COUNTER * p->names.count,
-                 allowed = p->names.count > MANY_COUNTERS   ? MAX_QUESTIONS / 6
-                           : p->metric_count > MANY_METRICS ? MAX_QUESTIONS / 2
-                                                            : MAX_QUESTIONS;
+                 allowed = p->names.count > MANY_COUNTERS         ? MAX_QUESTIONS / 6
+                           : p->metric_count > KPROF_MANY_METRICS ? MAX_QUESTIONS / 2
+                                                                  : MAX_QUESTIONS;
     if (p->names.count > MAX_COUNTERS)
         return KPROF_OK;
     p->questions = enough < allowed ? enough : allowed;

@@ -13,6 +13,9 @@
 #define KPROF_NOWHERE    UINT32_MAX       /* no domain */
 #define KPROF_NO_BUNDLE  SIZE_MAX
 
+/* CUPTI's own schedule of as many takes long, so that packing asks less. No set of kprof's has as many. */
+#define KPROF_MANY_METRICS 400
+
 /* The place of a counter: its pass, and the domain that it is read in (0: NVPW chooses). */
 typedef struct kprof_spot {
     uint32_t pass, domain;

@@ -206,7 +206,8 @@ static kprof_status sort_out(const kprof_strlist *names, const bool *kept, kprof
 }
 
 /* CUPTI packs counters greedily in the order given. Alphabetical order, which puts the counters of a unit together,
- * never took more passes than the order of the sections on any chip and set, and often took one or two fewer. */
+ * never took more passes than the order of the sections on any chip and set, and often took one or two fewer. For
+ * all counters of L1, of which it takes seconds, order from Z to A gives as few passes in half of the time. */
 static kprof_status draft(kprof_host *host, const kprof_strlist *names, kprof_config_image *out)
 {
     kprof_strlist sorted = KPROF_STRLIST_INIT;
@@ -215,6 +216,11 @@ static kprof_status draft(kprof_host *host, const kprof_strlist *names, kprof_co
     for (size_t i = 0; i < names->count && added; i++)
         added = kprof_strlist_add(&sorted, names->items[i]);
     kprof_strlist_sort(&sorted);
+    for (size_t i = 0; sorted.count > KPROF_MANY_METRICS && i < sorted.count / 2; i++) {
+        char *other = sorted.items[sorted.count - 1 - i];
+        sorted.items[sorted.count - 1 - i] = sorted.items[i];
+        sorted.items[i] = other;
+    }
     kprof_status status = added ? kprof_host_draft_image(host, &sorted, out) : KPROF_NO_MEMORY;
     kprof_strlist_free(&sorted);
     return status;

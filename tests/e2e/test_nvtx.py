@@ -1,5 +1,7 @@
 """NVTX ranges: collected where they are asked for, and launches chosen and grouped by them."""
 
+import csv
+import io
 import json
 import shutil
 
@@ -76,6 +78,24 @@ class Ranges(Case):
             ("vectorAdd", "no range"): 1, ("vectorAdd", "train/step 1/"): 1, ("vectorAdd", "train/step 2/"): 2})
         run = self.kprof("report", "run.kprof")
         self.assertIn("\n  NVTX ranges: net@conv/; train/step 1/\n", run.out)
+
+    def test_formulas(self):
+        """With --csv-safe no cell of ranges is a formula for a spreadsheet."""
+        names = ["=1+1", "+x", "-x"]
+        self.assert_run(self.collect(["--nvtx"], [step for name in names for step in (
+            f"push={name}", f"start={name}", f"launch={SCALE}", "end", "pop")]), 0)
+        for arguments in (["--page", "raw", "--csv-layout", "long"], ["--page", "raw", "--csv-layout", "wide"],
+                          ["--page", "raw", "--csv-layout", "ncu"],
+                          ["--page", "summary", "--group-by", "nvtx", "--csv"]):
+            with self.subTest(arguments):
+                cells = []
+                for safety in ([], ["--csv-safe"]):
+                    run = self.kprof("report", "run.kprof", *arguments, *safety)
+                    self.assert_run(run, 0)
+                    cells.append([cell for row in csv.reader(io.StringIO(run.out)) for cell in row
+                                  if any(name in cell for name in names)])
+                self.assertEqual(len({cell[:2] for cell in cells[0]}), 1 if "ncu" in arguments else 3, cells)  # it begins with the domain
+                self.assertEqual(cells[1], ["'" + cell if cell[0] in "=+-@" else cell for cell in cells[0]])
 
     def test_merged_and_cut_reports_keep_them(self):
         self.assert_run(self.collect(["--nvtx"], STEPS), 0)

@@ -200,6 +200,24 @@ class Filters(Case):
         self.assert_run(run, 101)
 
 
+class LongNames(Case):
+    def test_a_kernel_of_400_kb(self):
+        """A template's instance may have such a name. It is not demangled; it is whole in JSON and short in text."""
+        name = f"_Z400000{400000 * 'k'}v"
+        self.assert_run(self.collect([], [f"launch={SCALE}", "long=400000", f"launch={SCALE}"]), 0)
+        self.assertEqual(self.launches(), ["scale", name, "scale"])
+        run = self.kprof("report", "run.kprof", "--page", "raw", "--json")
+        self.assert_run(run, 0)
+        self.assertEqual({launch["kernel"]["function"] for launch in json.loads(run.out)["launches"]}, {"scale", name})
+        for page in ("summary", "brief"):
+            run = self.kprof("report", "run.kprof", "--page", page)
+            self.assert_run(run, 0)
+            self.assertIn("kkk...", run.out)
+            self.assertLess(len(run.out), 10000)
+        self.assert_run(self.kprof("report", "run.kprof", "-k", "regex:^_Z4", "-o", "part"), 0)
+        self.assertEqual(self.launches("part.kprof"), [name])
+
+
 class Nothing(Case):
     """Never 0 with nothing collected."""
 

@@ -36,7 +36,7 @@ static void test_limits_are_found_soon(void **state)
     } rows[] = {
         {"GH100", "full", NULL, {.max_passes = 8}, 200},
         {"GH100", "full", NULL, {.budget_s = 8, .workload = {.launches = 1000, .flush = true}}, 180},
-        {"GB202", NULL, "regex:^l1tex__", {.max_passes = 16}, 800},
+        {"GB202", NULL, "regex:^l1tex__", {.max_passes = 16}, 780},
         {"TU102", "full", NULL, {.max_passes = 4}, 135},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {

@@ -4,6 +4,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -103,6 +104,31 @@ static void test_unknown(void **state)
     assert_refused("breakdown:dram__bytes", KPROF_UNKNOWN_NAME, "is not a throughput metric");
     assert_refused("group:Nothing", KPROF_UNKNOWN_NAME, "there is no section of that name");
     assert_refused("pcie__read_bytes.sum", KPROF_UNKNOWN_NAME, "cannot be collected per kernel");
+}
+
+/* What CUPTI would take seconds for is refused, with a way out. */
+static void test_too_much(void **state)
+{
+    (void)state;
+    kprof_selection selection = {.metrics = KPROF_STRLIST_INIT};
+    log_capture capture;
+    kprof_plan plan;
+    assert_refused("regex:.*", KPROF_USAGE, "more than the 2048 that kprof plans at once");
+    assert_refused("regex:^(sm|smsp|l1tex|gpc|gpu|fbpa|idc|raster|ctc|dram)__.*\\.sum$", KPROF_USAGE,
+                   "more than the 1024 base names of chip GH100");
+    for (size_t i = 0; i < 33; i++) {
+        char word[32];
+        snprintf(word, sizeof word, "regex:^dram__bytes_{%zu}read", i);
+        assert_true(kprof_strlist_add(&selection.metrics, word));
+    }
+    log_capture_start(&capture);
+    assert_int_equal(kprof_plan_make(catalog, &selection, host, &plan), KPROF_USAGE);
+    assert_non_null(strstr(capture.last, "33 patterns, more than the 32"));
+    assert_non_null(strstr(capture.last, "join some"));
+    free(selection.metrics.items[--selection.metrics.count]);
+    assert_int_equal(kprof_plan_make(catalog, &selection, host, &plan), KPROF_UNKNOWN_NAME);
+    kprof_log_set_sink(NULL, NULL);
+    kprof_strlist_free(&selection.metrics);
 }
 
 static void test_every_unknown_is_named(void **state)
@@ -249,6 +275,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_words),
         cmocka_unit_test(test_unknown),
+        cmocka_unit_test(test_too_much),
         cmocka_unit_test(test_every_unknown_is_named),
         cmocka_unit_test(test_section_and_metric),
         cmocka_unit_test(test_alternatives),

@@ -48,6 +48,23 @@ static void launch(const char *text)
         report_launch(name);
 }
 
+/* Launch a kernel whose name has so many characters: more than one argument can have. */
+static void launch_long(const char *length)
+{
+    size_t count = strtoul(length, NULL, 10);
+    char *name = malloc(count + 32);
+    if (!name)
+        return;
+    int start = sprintf(name, "_Z%zu", count);
+    memset(name + start, 'k', count);
+    strcpy(name + start + count, "v");
+    if (!report_launch)
+        init(NULL);
+    if (report_launch)
+        report_launch(name);
+    free(name);
+}
+
 /* What NVTX does at its first call. */
 static void init_nvtx(void)
 {
@@ -386,6 +403,7 @@ static const struct {
     void (*run)(const char *argument);
 } steps[] = {{"init", init},
              {"launch", launch},
+             {"long", launch_long},
              {"say", say},
              {"err", say_error},
              {"exit", leave},
