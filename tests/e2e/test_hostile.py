@@ -471,7 +471,7 @@ class Bounds(Case):
             self.skipTest("no host library")
         if is_sanitized():
             self.skipTest("AddressSanitizer takes ten times as long")
-        pattern = "regex:^(smsp|sm__|l1tex__[a-m]|lts__t_s).*[.]sum$"
+        pattern = "regex:^(smsp|sm__|l1tex__[a-m]).*[.]sum$"
         for limit in (["--max-passes", "10"], ["--budget", "10"]):
             with self.subTest(limit):
                 run = self.kprof("plan", "--chips", "GH100", "--metrics", pattern, *limit, env={"KPROF_CACHE": "off"},

@@ -94,7 +94,8 @@ class Ranges(Case):
                     self.assert_run(run, 0)
                     cells.append([cell for row in csv.reader(io.StringIO(run.out)) for cell in row
                                   if any(name in cell for name in names)])
-                self.assertEqual(len({cell[:2] for cell in cells[0]}), 1 if "ncu" in arguments else 3, cells)  # it begins with the domain
+                begins_with_domain = "ncu" in arguments
+                self.assertEqual(len({cell[:2] for cell in cells[0]}), 1 if begins_with_domain else 3, cells)
                 self.assertEqual(cells[1], ["'" + cell if cell[0] in "=+-@" else cell for cell in cells[0]])
 
     def test_merged_and_cut_reports_keep_them(self):
