@@ -71,12 +71,6 @@ void kprof_csv_integer(kprof_csv_line *row, int64_t value)
     kprof_csv_put_comma(row);
 }
 
-static void put_real(kprof_csv_line *row, double value)
-{
-    char number[KPROF_NUMBER_SIZE];
-    kprof_strbuf_append(&row->text, number, kprof_number_exact(number, value));
-}
-
 void kprof_csv_real(kprof_csv_line *row, double value)
 {
     char number[KPROF_NUMBER_SIZE + 1];
@@ -87,12 +81,13 @@ void kprof_csv_real(kprof_csv_line *row, double value)
 
 void kprof_csv_put(kprof_csv_line *row, const kprof_emit_field *field)
 {
+    char number[KPROF_NUMBER_SIZE];
     if (field->type == KPROF_FIELD_TEXT && field->text)
         kprof_csv_put_text(row, field->text);
     else if (field->type == KPROF_FIELD_INTEGER)
         put_integer(row, field->integer);
     else if (field->type == KPROF_FIELD_REAL)
-        put_real(row, field->real);
+        kprof_strbuf_append(&row->text, number, kprof_number_exact(number, field->real));
 }
 
 void kprof_csv_names(kprof_csv_line *row, const char *const *names)

@@ -71,12 +71,6 @@ static char *make_key(const kprof_launch_group *group, kprof_match match)
     return kprof_strbuf_take(&key);
 }
 
-static kprof_status charge(grouping *to, const kprof_launch_group *group)
-{
-    const uint64_t bytes = strlen(group->kernel->demangled) + strlen(group->kernel->function);
-    return kprof_work_charge(to->work, KPROF_WORK_OF_GROUP + KPROF_WORK_OF_NAME_BYTE * bytes);
-}
-
 /* Add a group, which takes over its key. */
 static kprof_status add_group(grouping *to, const kprof_launch_group *group)
 {
@@ -87,7 +81,8 @@ static kprof_status add_group(grouping *to, const kprof_launch_group *group)
     }
     *added = *group;
     ++*to->count;
-    return charge(to, group);
+    const uint64_t bytes = strlen(group->kernel->demangled) + strlen(group->kernel->function);
+    return kprof_work_charge(to->work, KPROF_WORK_OF_GROUP + KPROF_WORK_OF_NAME_BYTE * bytes);
 }
 
 /* Find the group of a launch, which is made if it is the first one. */

@@ -45,11 +45,6 @@ const char *kprof_rollup_name(kprof_rollup_method method)
     return names[method];
 }
 
-static kprof_status no_memory(void)
-{
-    return kprof_fail(KPROF_NO_MEMORY, "rolling up launches: out of memory");
-}
-
 static bool ends_with(const char *text, const char *end)
 {
     const size_t length = strlen(text), tail = strlen(end);
@@ -266,7 +261,7 @@ kprof_status kprof_rollup_new(const kprof_model *model, kprof_rollup **out)
         return KPROF_OK;
     kprof_rollup_free(rollup);
     *out = NULL;
-    return no_memory();
+    return kprof_fail(KPROF_NO_MEMORY, "rolling up launches: out of memory");
 }
 
 void kprof_rollup_free(kprof_rollup *rollup)

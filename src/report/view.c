@@ -366,11 +366,6 @@ static int compare_rows(const void *a, const void *b, void *user)
     return (left > right) - (left < right);
 }
 
-static void sort_rows(const kprof_emit_table *table)
-{
-    qsort_r((size_t *)table->order, table->table->row_count, sizeof *table->order, compare_rows, (void *)table);
-}
-
 static void locate_points(kprof_emit_roofline *line)
 {
     for (size_t i = 0; i < line->point_count; i++) {
@@ -385,9 +380,9 @@ static void locate_points(kprof_emit_roofline *line)
 static void fill_section(kprof_view_section *section)
 {
     for (size_t i = 0; i < section->section->table_count; i++) {
-        const kprof_table *table = &section->section->tables[i];
-        if (table->sorted && table->column_count > 0)
-            sort_rows(&section->tables[i]);
+        const kprof_emit_table *table = &section->tables[i];
+        if (table->table->sorted && table->table->column_count > 0)
+            qsort_r((size_t *)table->order, table->table->row_count, sizeof *table->order, compare_rows, (void *)table);
     }
     for (size_t i = 0; i < section->section->roofline_count; i++)
         locate_points(&section->rooflines[i]);
