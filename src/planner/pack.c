@@ -372,7 +372,7 @@ kprof_status kprof_packing_improve(kprof_packing *p, kprof_goal goal)
                       : more < MOST_ADDED       ? more
                                                 : MOST_ADDED;
         bool success = false;
-        for (size_t detail = 0; detail <= most && !success; detail++) {
+        for (size_t detail = 0; detail <= most && !success && p->questions > 0; detail++) {
             p->patience = patience;
             success = attempt(p, goal, pass, detail);
         }

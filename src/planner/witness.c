@@ -115,9 +115,10 @@ static uint32_t find_domain(kprof_packing *p, size_t number, size_t count, const
         unsigned traits = kprof_place_traits(places.items[i]);
         bool is_free = traits & pass->certain & KPROF_IN_SM_A && !(traits & ~pass->possible & KPROF_IS_SLOW);
         bool fits = false;
-        if (is_free || number != SM_INSTRUCTIONS)
-            p->status =
-                kprof_raw_config_takes(p->config, p->question, add_guest(p, count, guest, places.items[i]), &fits);
+        if (!is_free && number == SM_INSTRUCTIONS)
+            continue;
+        p->questions -= p->questions > 0; /* of a search; what is settled at the end asks all the same */
+        p->status = kprof_raw_config_takes(p->config, p->question, add_guest(p, count, guest, places.items[i]), &fits);
         if (fits)
             return places.items[i];
     }
