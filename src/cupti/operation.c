@@ -349,7 +349,7 @@ static kprof_status check_output(const kprof_operation *operation, kprof_snapsho
     const kprof_transfer *t = &operation->transfer;
     kprof_kept_memory memory = {t->source, operation->kept, t->width};
     bool same = true;
-    kprof_status status = t->width > 0 ? kprof_snapshot_compare(snapshot, &memory, &same) : KPROF_OK;
+    kprof_status status = kprof_snapshot_compare(snapshot, &memory, &same);
     if (status == KPROF_OK && !same)
         return kprof_fail(
             KPROF_NOT_COLLECTED,

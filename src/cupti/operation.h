@@ -23,7 +23,7 @@ bool kprof_operation_is_saved(const kprof_operation *operation, const kprof_snap
 /* The number of kernels that kprof_operation_run launches, transfers included; KPROF_MANY_KERNELS: a graph's. */
 #define KPROF_MANY_KERNELS SIZE_MAX
 size_t kprof_operation_kernels(const kprof_operation *operation);
-/* What it transfers to the host; 0: it is no such transfer. */
+/* Return how many bytes it transfers to the host; 0 for any other operation. */
 size_t kprof_operation_output_bytes(const kprof_operation *operation);
 void kprof_operation_free(kprof_operation *operation);
 

@@ -26,7 +26,7 @@
 #define MOST_OPEN_NS     INT64_C(10000000000)
 #define OPEN_COST_FACTOR 5
 #define VAIN_WAIT_FACTOR 10
-/* Of a copy to the host. Smaller ones are what a program acts upon, and it often waits for them. */
+/* A copy to the host of more than this is large. Programs often wait for smaller ones, to act upon what they get. */
 #define LARGE_OUTPUT_BYTES ((size_t)1 << 20)
 /* These bits decide which launches may be repeated. */
 #define SHARING_THAT_MATTERS (KPROF_SHARES_WITH_HOST | KPROF_SHARES_WITH_DEVICES | KPROF_MAY_NOT_SAVE | KPROF_MANAGED)
@@ -464,8 +464,10 @@ static bool ends_at(const kprof_operation *operation)
 static bool may_wait_at(const kprof_operation *operation)
 {
     kprof_open_batch *batch = &kprof_engine.batch;
+    if (!kprof_batch_records() || !is_large_output(operation))
+        return false;
     skip_proved();
-    return kprof_batch_records() && batch->unproved < batch->count && is_large_output(operation);
+    return batch->unproved < batch->count;
 }
 
 /* Until replays have given the host the same large output, a batch ends behind it, so that no launch can be lost. */
@@ -787,8 +789,8 @@ void kprof_batch_close(const char *why)
     measure(why);
     const kprof_batch_times *ms = &batch->times;
     if (batch->kind != KPROF_MULTIPLEXED) {
-        batch->context->last_launches = batch->chosen_count;
         double passes_ms = ms->prepare_ms + ms->start_ms + ms->stop_ms;
+        batch->context->last_launches = batch->chosen_count;
         batch->context->fixed_ms = ms->save_ms + passes_ms;
         if (batch->kind == KPROF_LIVE)
             kprof_capacity_note(batch->context, batch->wanted_ranges == batch->capacity, passes_ms);
