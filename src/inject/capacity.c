@@ -17,7 +17,7 @@
 #define MEMORY_SHARE       8 /* of what the machine has: not more */
 
 /* A measurement with more ranges is a new one, which takes 150 ms besides. So there are few of them, except where
- * contexts or processes take turns with the counters, and each measurement is a new one anyway. */
+ * contexts take turns with the counters, and each measurement is a new one anyway. */
 #define RANGE_GROWTH 2
 
 static size_t smaller(size_t a, size_t b)
@@ -62,7 +62,7 @@ void kprof_capacity_note(kprof_profiled_context *context, bool is_full, double o
     context->repeated_ms = 0;
 }
 
-/* For batches to come, where no more are asked for. */
+/* Return how many ranges the first measurement of replays is made for, since later batches may have more. */
 static size_t first_ranges(const kprof_profiled_context *context)
 {
     size_t fits = kprof_engine.device->profiler_capacity(context->profiler, RESERVED_BYTES);

@@ -12,8 +12,8 @@ size_t kprof_capacity_choose(const kprof_profiled_context *context, bool reserve
 /* Adapt what the next batch reserves to one that had, which was full or not. `overhead_ms` is the time that it took
  * besides its launches. */
 void kprof_capacity_note(kprof_profiled_context *context, bool is_full, double overhead_ms);
-/* Return how many ranges a measurement of replays is made for, `needed` of which there will be: more for the batches
- * that follow, but no more than `most`. */
+/* Return how many ranges a measurement of replays is made for: the `needed` ones, and more for the batches that follow
+ * as far as `most` allows. */
 size_t kprof_capacity_make(kprof_profiled_context *context, size_t needed, size_t most);
 
 #endif

@@ -56,7 +56,7 @@ uint64_t kprof_launches_in(size_t counter_data_bytes, size_t pass_count)
     return launches > 1 ? launches : 1;
 }
 
-/* Counter data is made for the largest batch. */
+/* The price of counter data is that of the largest batch: what the engine makes beyond it is left out. */
 static void count_batches(const kprof_workload *workload, uint64_t capacity, kprof_cost *cost)
 {
     if (cost->batch_ms <= 0) /* no passes, no batches */
