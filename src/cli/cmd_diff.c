@@ -27,7 +27,7 @@ static void discard(void *user, kprof_log_level level, const char *message)
     (void)message;
 }
 
-/* What a run was told to do stands in its command line alone. One that this kprof cannot read tells nothing. */
+/* Only its command line tells what a run was told to do. One that this kprof cannot read tells nothing. */
 static void read_settings(kprof_strlist *words, kprof_diff_settings *out)
 {
     kprof_options run;
@@ -112,7 +112,7 @@ static kprof_status print_comparison(comparison *of)
     return status;
 }
 
-/* What the comparison comes to. */
+/* Return the status that the comparison comes to. */
 static kprof_status conclude(const kprof_diff_outcome *outcome)
 {
     if (outcome->pairs == 0)

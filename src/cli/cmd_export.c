@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Where the export goes. */
+/* The file that the export goes to, or standard output. */
 typedef struct sink {
     const char *path; /* NULL: where commands print */
     char *draft;      /* the file until it is whole; NULL: none is made */

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* What a report is printed with: findings are not stored in it. */
+/* The catalog that a report is printed with, since findings are not stored in it. */
 typedef struct finding_source {
     kprof_catalog *catalog;
     kprof_finding_list findings;

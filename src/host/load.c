@@ -207,7 +207,7 @@ static bool foresee_libraries(kprof_strbuf *out)
     return found && find_file(path, NVPERF_NAME, beside) && identify_file(beside, out);
 }
 
-/* Where the first file that is there does not open, that becomes known late: answers are then looked for in vain. */
+/* It becomes known late when the first file that is there does not open: answers are then looked for in vain. */
 bool kprof_cupti_identify(kprof_strbuf *out)
 {
     const kprof_nvperf_api *unused;

@@ -387,7 +387,7 @@ static void make_lines(const brief *of, brief_lines *out)
     kprof_strbuf_puts(&out->items[LINE_LAUNCHES], " of the time");
     put_duration(row, &out->items[LINE_DURATION]);
     if (*of->limit) {
-        /* Where a class such as latency is the limit, no unit is. */
+        /* No unit is the limit where a class such as latency is. */
         const bool is_unit = strcmp(of->class, of->limit) != 0;
         kprof_strbuf_printf(&out->items[LINE_VERDICT], "%s%s%s", is_unit ? of->class : "",
                             is_unit && *of->class ? ": " : "", of->limit);

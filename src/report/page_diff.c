@@ -240,7 +240,7 @@ static double estimate_pct(const kprof_change *change)
     return kprof_change_pct(change, is_by_medians ? change->difference : change->shift.estimate);
 }
 
-/* Of a change that is no noise; 0 of others. */
+/* Return the weight of a change that is no noise; 0 of others. */
 static double weight_if_real(const diff_page *page, const kprof_change *change, double weight)
 {
     const bool is_real = change->state == KPROF_CHANGE_REAL, is_exact = change->metric_class == KPROF_CLASS_EXACT;

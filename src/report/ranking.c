@@ -23,7 +23,7 @@ static double value_of(const kprof_ranking *ranking, const char *name)
     return metric == KPROF_NAMES_NONE ? NAN : ranking->rolled_up.values[metric];
 }
 
-/* What the best finding saves of the kernel's own time; NaN where there is none, or only of a part of that time. */
+/* Return what the best finding saves of the kernel's own time; NaN where there is none, or only of a part of it. */
 static double best_gain(const kprof_findings *findings)
 {
     const kprof_found *best = findings ? findings->verdict.best : NULL;

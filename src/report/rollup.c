@@ -112,7 +112,7 @@ static size_t denominator_of_hit_rate(const kprof_model *model, const char *name
     return find_whole(model, name, counter);
 }
 
-/* What a ratio was divided by, in each launch; KPROF_NAMES_NONE: the report does not have it. */
+/* Return the metric that a ratio was divided by; KPROF_NAMES_NONE: the report does not have it. */
 static size_t denominator_of(const kprof_model *model, const char *name)
 {
     if (ends_with(name, ".per_second"))

@@ -151,7 +151,7 @@ static bool is_label_taken(const builder *build, const char *label, const char *
     return false;
 }
 
-/* What a cell is called where no table is drawn: its row, and its column where there are several or where another
+/* Return the name of a cell where no table is drawn: its row, and its column where there are several or where another
  * metric is called like the row, such as the same share of all cycles and of those in which the unit was active. */
 static const char *cell_label(builder *build, const kprof_table *table, size_t cell)
 {
