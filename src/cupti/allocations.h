@@ -1,4 +1,4 @@
-/* The device memory that the application has, known from its driver calls: what a snapshot saves. Host and managed
+/* The device memory that the application has, known from its driver calls: what a snapshot saves. Host
  * memory, arrays and what the driver itself allocates are not in it. Thread-safe. */
 #ifndef KPROF_CUPTI_ALLOCATIONS_H
 #define KPROF_CUPTI_ALLOCATIONS_H

@@ -370,6 +370,10 @@ bool kprof_call_variable(CUpti_CallbackId id, const void *parameters, uint64_t *
         const cuLibraryGetGlobal_params *p = parameters;
         return variable_at(p->dptr, p->bytes, address, size_bytes);
     }
+    if (id == ID(cuLibraryGetManaged)) {
+        const cuLibraryGetManaged_params *p = parameters;
+        return variable_at(p->dptr, p->bytes, address, size_bytes);
+    }
     return false;
 }
 
@@ -380,6 +384,8 @@ const void *kprof_call_module(CUpti_CallbackId id, const void *parameters)
         return ((const cuModuleGetGlobal_v2_params *)parameters)->hmod;
     case ID(cuLibraryGetGlobal):
         return ((const cuLibraryGetGlobal_params *)parameters)->library;
+    case ID(cuLibraryGetManaged):
+        return ((const cuLibraryGetManaged_params *)parameters)->library;
     case ID(cuModuleUnload):
         return ((const cuModuleUnload_params *)parameters)->hmod;
     case ID(cuLibraryUnload):
@@ -411,6 +417,11 @@ void kprof_call_memory_change(CUpti_CallbackId id, const void *parameters, kprof
     switch (id) {
     case ID(cuMemAlloc_v2): {
         const cuMemAlloc_v2_params *p = parameters;
+        note_memory(KPROF_MEMORY_OF_CONTEXT, *p->dptr, p->bytesize, out);
+        break;
+    }
+    case ID(cuMemAllocManaged): {
+        const cuMemAllocManaged_params *p = parameters;
         note_memory(KPROF_MEMORY_OF_CONTEXT, *p->dptr, p->bytesize, out);
         break;
     }

@@ -139,11 +139,12 @@ static unsigned access_sharing(const CUmemAccessDesc *access, size_t count, CUde
     return shared;
 }
 
-/* The host reaches memory of its own without being given access, and managed memory wherever it is. */
+/* The host reaches memory of its own without being given access, and managed memory wherever it is. Managed memory of
+ * pools is not listed. */
 static unsigned memory_sharing(CUmemAllocationType type, const CUmemLocation *location)
 {
     if (type != CU_MEM_ALLOCATION_TYPE_PINNED)
-        return KPROF_MANAGED;
+        return KPROF_MANAGED | KPROF_MAY_NOT_SAVE;
     return location->type == CU_MEM_LOCATION_TYPE_DEVICE ? 0 : KPROF_SHARES_WITH_HOST;
 }
 

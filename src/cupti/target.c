@@ -1,6 +1,7 @@
 /* CUPTI's callbacks turned into the hooks of target.h, and what launches and kernels are, asked of the driver. */
 #include "cupti/target.h"
 
+#include "core/alone.h"
 #include "core/config.h"
 #include "core/log.h"
 #include "core/smem.h"
@@ -17,6 +18,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Not worth a question to the driver, as many of them are made. */
@@ -436,6 +438,49 @@ bool kprof_target_reaches_pageable(void)
         reaches = reaches || device_reaches_pageable(device);
     atomic_store(&target.reaches_pageable, reaches ? PAGEABLE_YES : PAGEABLE_NO);
     return reaches;
+}
+
+/* Managed memory that is saved comes to the GPU. Leave a quarter of it for what is not listed. */
+static bool fits_on_device(void)
+{
+    kprof_span *spans;
+    size_t count, wanted_bytes = 0, total_bytes = 0;
+    CUcontext context = NULL;
+    CUdevice device = -1;
+    if (target.driver->cuCtxGetCurrent_(&context) != CUDA_SUCCESS ||
+        target.driver->cuCtxGetDevice_(&device) != CUDA_SUCCESS ||
+        target.driver->cuDeviceTotalMem_(&total_bytes, device) != CUDA_SUCCESS ||
+        !kprof_allocations_list(context, device, &spans, &count))
+        return false;
+    for (size_t i = 0; i < count; i++)
+        wanted_bytes += spans[i].size_bytes;
+    free(spans);
+    return wanted_bytes <= total_bytes / 4 * 3;
+}
+
+/* Where the host must not touch managed memory while a kernel runs, neither may a replay change it. */
+static bool moves_freely(void)
+{
+    CUdevice device = -1;
+    int concurrent = 0;
+    return target.driver->cuCtxGetDevice_(&device) == CUDA_SUCCESS &&
+           target.driver->cuDeviceGetAttribute_(&concurrent, CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS, device) ==
+               CUDA_SUCCESS &&
+           concurrent;
+}
+
+/* The application's only thread is in a call of the driver, so that no code of the application runs. */
+const char *kprof_target_managed_obstacle(void)
+{
+    if (!moves_freely())
+        return "this GPU does not let the host and kernels use managed memory at the same time";
+    if (!fits_on_device())
+        return "managed memory and the GPU's own take more than three quarters of the GPU's memory together";
+    if (atomic_load(&target.sharing) & KPROF_RUNS_HOST_CODE)
+        return "functions that CUDA's threads call may use managed memory while the launch is repeated";
+    return kprof_thread_is_alone()
+               ? NULL
+               : "other threads of the application may use managed memory while the launch is repeated";
 }
 
 bool kprof_target_launch_captured(const kprof_call *call)

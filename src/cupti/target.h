@@ -98,7 +98,7 @@ typedef enum kprof_sharing {
     KPROF_WAITS_FOR_HOST = 4,      /* not memory: work that the GPU does only once the host lets it */
     KPROF_RUNS_HOST_CODE = 8,      /* CUDA's threads run functions of the application */
     KPROF_MAY_NOT_SAVE = 16,       /* not shared: memory that a snapshot does not hold */
-    KPROF_MANAGED = 32,            /* memory that moves between host and device: nothing tells who reaches it */
+    KPROF_MANAGED = 32,            /* memory that moves between host and device, which both reach at any time */
 } kprof_sharing;
 unsigned kprof_target_sharing(void);
 /* Has the device space for what the call is about to allocate, or for as much local memory, and some to spare? */
@@ -110,6 +110,9 @@ void kprof_target_add_free(const kprof_call *call, size_t size_bytes);
 bool kprof_target_set_own(bool own);
 /* Does a GPU of the process reach pageable memory of the host? */
 bool kprof_target_reaches_pageable(void);
+/* Return why a replay may not save and restore managed memory now, as "other threads of ..."; NULL if it may, until the
+ * calling thread leaves the call that it is in. Needs a current context. */
+const char *kprof_target_managed_obstacle(void);
 /* Make a context current on this thread, unless it is; true when _leave_context has to undo it. */
 bool kprof_target_enter_context(void *context);
 void kprof_target_leave_context(void);

@@ -192,7 +192,7 @@ bool kprof_variables_list(const void *context, kprof_variable **out, size_t *out
     *out = !list.incomplete && list.count > 0 ? malloc(list.count * sizeof **out) : NULL;
     bool listed = !list.incomplete && (*out || list.count == 0);
     for (size_t i = 0; listed && i < list.count; i++)
-        if (!context || list.variables[i].context == context)
+        if (!context || !list.variables[i].context || list.variables[i].context == context)
             (*out)[(*out_count)++] = list.variables[i];
     pthread_mutex_unlock(&list.mutex);
     return listed;

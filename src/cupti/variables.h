@@ -9,8 +9,8 @@
 
 /* Neighbours of a module may be one. */
 typedef struct kprof_variable {
-    const void *context;
-    const void *owner; /* module or library */
+    const void *context; /* NULL: noted where none was current; kernels of every context may reach it */
+    const void *owner;   /* module or library */
     uint64_t address;
     size_t size_bytes; /* 0: not known */
     bool told;         /* the driver tells what allocation it is in */

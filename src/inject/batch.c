@@ -69,6 +69,11 @@ unsigned kprof_batch_new_sharing(void)
                                  : 0;
 }
 
+bool kprof_batch_has_managed(void)
+{
+    return kprof_batch_records() && (atomic_load(&kprof_engine.batch.sharing) & KPROF_MANAGED);
+}
+
 void kprof_batch_note(const char *text, const char *why)
 {
     kprof_open_batch *batch = &kprof_engine.batch;
@@ -720,7 +725,9 @@ void kprof_batch_leave(const kprof_call *call)
         kprof_batch_spoil("what came from the host could not be kept");
     int64_t now_ns = kprof_monotonic_ns();
     batch->tries_output = batch->count > 0 && ends_behind(batch->launches[batch->count - 1].operation);
-    if (is_full(1))
+    if (kprof_batch_has_managed())
+        kprof_batch_close("managed memory");
+    else if (is_full(1))
         kprof_batch_close("the last launch that fits");
     else if (batch->tries_output)
         kprof_batch_close("the first large copy to the host");

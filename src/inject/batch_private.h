@@ -74,6 +74,8 @@ typedef struct kprof_open_batch {
     const kprof_batch_listener *listener;
 } kprof_open_batch;
 
+/* Is the open batch repeated in a process with managed memory? */
+bool kprof_batch_has_managed(void);
 /* Remember why launches are measured in another way. The first reason stays. */
 void kprof_batch_note(const char *text, const char *why);
 /* Flush caches before a chosen launch into `stream`, if that is asked for. The previous launch was in `after`. */

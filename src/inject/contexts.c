@@ -159,6 +159,17 @@ kprof_status kprof_contexts_wait_for_others(const void *context)
     return kprof_wait_is_idle(status) ? KPROF_OK : status;
 }
 
+bool kprof_contexts_has_others(const void *context)
+{
+    kprof_context_list *list = &kprof_engine.contexts;
+    pthread_mutex_lock(&list->mutex);
+    bool found = list->incomplete;
+    for (size_t i = 0; i < list->live_count && !found; i++)
+        found = list->live[i] != context;
+    pthread_mutex_unlock(&list->mutex);
+    return found;
+}
+
 const kprof_profiled_context *kprof_contexts_find(const void *context)
 {
     kprof_context_list *list = &kprof_engine.contexts;

@@ -1,6 +1,7 @@
 /* Decides by what the process shares, what the kernel does, and what earlier launches of it have shown. */
 #include "inject/decision.h"
 
+#include "inject/contexts.h"
 #include "inject/engine.h"
 #include "inject/process.h"
 
@@ -27,10 +28,18 @@ bool kprof_decision_proves(const kprof_chip_metrics *metrics)
            kprof_decision_needs_proof();
 }
 
-static const char *why_not_saved(unsigned sharing)
+const char *kprof_decision_managed_obstacle(const void *context)
 {
-    if (sharing & KPROF_MANAGED)
-        return "managed memory moves between host and device, so that nothing tells who reaches it";
+    if (kprof_contexts_has_others(context))
+        return "there is managed memory and more than one context";
+    return kprof_engine.device->target_managed_obstacle();
+}
+
+static const char *why_not_saved(unsigned sharing, const void *context)
+{
+    const char *why = sharing & KPROF_MANAGED ? kprof_decision_managed_obstacle(context) : NULL;
+    if (why)
+        return why;
     if (sharing & KPROF_SHARES_WITH_DEVICES)
         return "other GPUs or other processes reach the memory that a replay restores";
     if (sharing & KPROF_MAY_NOT_SAVE)
@@ -68,7 +77,7 @@ static const char *why_not_repeated(const kprof_batch_launch *launch, const kpro
         return LATE;
     if (!operation || !kprof_engine.device->target_function(launch->call))
         return "the launch cannot be repeated through the driver";
-    why = why_not_saved(kprof_engine.device->target_sharing());
+    why = why_not_saved(kprof_engine.device->target_sharing(), launch->call->context);
     if (why || !kprof_decision_needs_proof())
         return why;
     if (launch->metrics && launch->metrics->proof.count == 0)

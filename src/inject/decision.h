@@ -24,6 +24,10 @@ kprof_decision kprof_decision_make(const kprof_batch_launch *launch, const kprof
 kprof_decision kprof_decision_unrepeated(const kprof_batch_launch *launch, const char *why);
 /* May the launch wait for what the host, another GPU, another process or a network card does after it? */
 bool kprof_decision_may_wait(const kprof_batch_launch *launch);
+/* Return why managed memory may not be saved and restored in replays now, by the thread that launches in the context;
+ * NULL if it may. A batch is replayed before that thread leaves the call, since then the application may change the
+ * memory with no call at all. */
+const char *kprof_decision_managed_obstacle(const void *context);
 /* Can kernels of this process reach memory that a replay does not put back? Then a batch needs a proof that its own
  * did not. */
 bool kprof_decision_needs_proof(void);

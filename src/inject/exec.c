@@ -1,22 +1,31 @@
 /* A library of its own, preloaded into the application: tells the injection library before the process calls exec or
- * _exit, which no handler of the process sees. It is so small since each program that the application starts gets it,
- * and needs nothing but libc. Where no hook is set, each function is the C library's. */
+ * _exit, which no handler of the process sees, and lists the threads that are not the application's. It is so small
+ * since each program that the application starts gets it, and needs nothing but libc. Where no hook is set, and for
+ * the application's own threads, each function is the C library's. */
 #include "inject/exec.h"
+
+#include "core/alone.h"
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <link.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #define EXPORTED __attribute__((visibility("default")))
 
 EXPORTED kprof_exec_slot kprof_exec_hook;
+EXPORTED kprof_foreign_threads kprof_foreign_thread_ids;
 
 typedef int path_function(const char *path, char *const argv[], char *const environment[]);
 typedef int fd_function(int fd, char *const argv[], char *const environment[]);
 typedef void exit_function(int status);
+typedef void *thread_function(void *argument);
+typedef int create_function(pthread_t *out, const pthread_attr_t *attributes, thread_function *run, void *argument);
 typedef int at_function(int folder, const char *path, char *const argv[], char *const environment[], int flags);
 
 static struct {
@@ -24,6 +33,10 @@ static struct {
     _Atomic(fd_function *) fexecve;
     _Atomic(at_function *) execveat;
     _Atomic(exit_function *) exit;
+    _Atomic(create_function *) pthread_create;
+#ifdef DLFO_STRUCT_HAS_EH_DBASE
+    _Atomic(__typeof__(&_dl_find_object)) find_object;
+#endif
 } next;
 
 /* As the library is loaded: dlsym must not be called between fork and exec. */
@@ -34,6 +47,10 @@ __attribute__((constructor)) static void find_functions(void)
     atomic_store(&next.fexecve, (fd_function *)dlsym(RTLD_NEXT, "fexecve"));
     atomic_store(&next.execveat, (at_function *)dlsym(RTLD_NEXT, "execveat"));
     atomic_store(&next.exit, (exit_function *)dlsym(RTLD_NEXT, "_exit"));
+    atomic_store(&next.pthread_create, (create_function *)dlsym(RTLD_NEXT, "pthread_create"));
+#ifdef DLFO_STRUCT_HAS_EH_DBASE
+    atomic_store(&next.find_object, (__typeof__(&_dl_find_object))dlsym(RTLD_NEXT, "_dl_find_object"));
+#endif
 }
 
 /* Constructors of other libraries may be earlier than this library's. */
@@ -160,4 +177,85 @@ EXPORTED _Noreturn void _exit(int status)
 EXPORTED _Noreturn void _Exit(int status)
 {
     _exit(status);
+}
+
+/* Threads */
+
+/* What the place of the same number in the list is to run. */
+static struct start {
+    thread_function *run;
+    void *argument;
+} starts[KPROF_MAX_FOREIGN_THREADS];
+
+static bool is_foreign_file(const char *path)
+{
+    static const char *const beginnings[] = {"libcuda.so", "libcupti.so", "libnvidia-", "libnvperf_",
+                                             "libkprof-inject"};
+    const char *slash = strrchr(path, '/');
+    const char *name = slash ? slash + 1 : path;
+    for (size_t i = 0; i < sizeof beginnings / sizeof *beginnings; i++)
+        if (strncmp(name, beginnings[i], strlen(beginnings[i])) == 0)
+            return true;
+    return false;
+}
+
+/* Is the code CUDA's or kprof's? dladdr would take the loader's lock, which another thread may hold while it waits for
+ * the one that is about to begin. */
+static bool is_foreign(void *code)
+{
+#ifdef DLFO_STRUCT_HAS_EH_DBASE
+    struct dl_find_object object;
+    __typeof__(&_dl_find_object) find = atomic_load(&next.find_object);
+    return find && find(code, &object) == 0 && object.dlfo_link_map->l_name &&
+           is_foreign_file(object.dlfo_link_map->l_name);
+#else
+    (void)code;
+    return false;
+#endif
+}
+
+/* Return the place's number, KPROF_MAX_FOREIGN_THREADS where all are taken: then the thread counts as the
+ * application's. */
+static int take_place(void)
+{
+    for (int i = 0; i < KPROF_MAX_FOREIGN_THREADS; i++) {
+        int free_place = 0;
+        if (atomic_compare_exchange_strong(&kprof_foreign_thread_ids[i], &free_place, -1))
+            return i;
+    }
+    return KPROF_MAX_FOREIGN_THREADS;
+}
+
+static void leave_place(void *place)
+{
+    atomic_store((atomic_int *)place, 0);
+}
+
+static void *run_foreign(void *user)
+{
+    struct start start = *(struct start *)user;
+    atomic_int *place = &kprof_foreign_thread_ids[(struct start *)user - starts];
+    void *result;
+    atomic_store(place, (int)syscall(SYS_gettid));
+    pthread_cleanup_push(leave_place, place); /* also where the thread calls pthread_exit */
+    result = start.run(start.argument);
+    pthread_cleanup_pop(1);
+    return result;
+}
+
+EXPORTED int pthread_create(pthread_t *out, const pthread_attr_t *attributes, thread_function *run, void *argument)
+{
+    if (!atomic_load(&next.pthread_create))
+        find_functions();
+    create_function *call = atomic_load(&next.pthread_create);
+    if (!call)
+        return EAGAIN;
+    int place = is_foreign(__builtin_return_address(0)) ? take_place() : KPROF_MAX_FOREIGN_THREADS;
+    if (place == KPROF_MAX_FOREIGN_THREADS)
+        return call(out, attributes, run, argument);
+    starts[place] = (struct start){run, argument};
+    int error = call(out, attributes, run_foreign, &starts[place]);
+    if (error)
+        leave_place(&kprof_foreign_thread_ids[place]);
+    return error;
 }

@@ -419,6 +419,8 @@ static kprof_status check_may_replay(void)
     const char *why = atomic_load(&kprof_engine.batch.spoiled);
     if (!why)
         why = kprof_engine.device->writers_devices();
+    if (!why && kprof_batch_has_managed()) /* another context or thread may have come with the launch */
+        why = kprof_decision_managed_obstacle(kprof_engine.batch.context->context);
     return why ? kprof_fail(KPROF_NOT_COLLECTED, "the launch was not repeated: %s", why) : KPROF_OK;
 }
 

@@ -625,7 +625,8 @@ static void test_location(void **state)
     assert_memory_shares(CU_MEM_ALLOCATION_TYPE_PINNED, CU_MEM_LOCATION_TYPE_DEVICE, 0);
     assert_memory_shares(CU_MEM_ALLOCATION_TYPE_PINNED, CU_MEM_LOCATION_TYPE_HOST, KPROF_SHARES_WITH_HOST);
     assert_memory_shares(CU_MEM_ALLOCATION_TYPE_PINNED, CU_MEM_LOCATION_TYPE_HOST_NUMA, KPROF_SHARES_WITH_HOST);
-    assert_memory_shares(CU_MEM_ALLOCATION_TYPE_MANAGED, CU_MEM_LOCATION_TYPE_DEVICE, KPROF_MANAGED);
+    assert_memory_shares(CU_MEM_ALLOCATION_TYPE_MANAGED, CU_MEM_LOCATION_TYPE_DEVICE,
+                         KPROF_MANAGED | KPROF_MAY_NOT_SAVE);
 }
 
 static void test_access_without_a_context(void **state)
@@ -827,6 +828,10 @@ static void test_modules_and_variables(void **state)
     assert_true(address == 0x1000 && size_bytes == 24);
     assert_true(kprof_call_variable(ID(cuLibraryGetGlobal), &of_library, &address, &size_bytes));
     assert_true(address == 0x1000 && size_bytes == 0); /* not asked for */
+    cuLibraryGetManaged_params managed = {.dptr = &variable, .bytes = &size, .library = (CUlibrary)0x20};
+    assert_ptr_equal(kprof_call_module(ID(cuLibraryGetManaged), &managed), 0x20);
+    assert_true(kprof_call_variable(ID(cuLibraryGetManaged), &managed, &address, &size_bytes));
+    assert_true(address == 0x1000 && size_bytes == 24);
     of_module.dptr = NULL;
     assert_false(kprof_call_variable(ID(cuModuleGetGlobal_v2), &of_module, &address, &size_bytes));
 }
@@ -843,6 +848,10 @@ static void test_results(void **state)
     assert_int_equal(found.memory.kind, KPROF_MEMORY_OF_CONTEXT);
     assert_true(found.memory.address == 0x1000 && found.memory.size_bytes == 4096);
     assert_true(found.sharing == 0 && !found.module && !found.has_variable);
+    cuMemAllocManaged_params managed = {.dptr = &address, .bytesize = 8192};
+    kprof_call_decode_result(ID(cuMemAllocManaged), &managed, &found);
+    assert_int_equal(found.memory.kind, KPROF_MEMORY_OF_CONTEXT);
+    assert_true(found.memory.size_bytes == 8192 && found.sharing == KPROF_MANAGED);
     cuModuleGetGlobal_v2_params variable = {.dptr = &address, .bytes = &size, .hmod = (CUmodule)0x10};
     kprof_call_decode_result(ID(cuModuleGetGlobal_v2), &variable, &found);
     assert_true(found.has_variable && found.variable == 0x1000 && found.variable_bytes == 24);

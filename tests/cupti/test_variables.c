@@ -138,6 +138,10 @@ static void test_contexts(void **state)
     kprof_variables_forget(&context);
     assert_int_equal(count_at(NULL, LOW), 0);
     assert_int_equal(count_at(&other_context, HIGH), 1);
+    note(NULL, &library, LOW);
+    assert_int_equal(count_at(&context, LOW) + count_at(&other_context, LOW), 2);
+    kprof_variables_unload(&library);
+    assert_int_equal(count_at(&context, LOW), 0);
 }
 
 static void test_owners(void **state)

@@ -17,9 +17,9 @@ struct kprof_operation {
 
 /* Of the launch, and of the process. */
 static struct {
-    const char *side_effect, *devices;
+    const char *side_effect, *devices, *managed_obstacle;
     unsigned sharing;
-    bool uncopyable, no_function, sees_host, reaches_pageable, without_proof, is_graph, awaits;
+    bool uncopyable, no_function, sees_host, reaches_pageable, without_proof, is_graph, awaits, other_contexts;
 } seen;
 
 static kprof_kernel kernel;
@@ -53,6 +53,17 @@ static bool target_reaches_pageable(void)
     return seen.reaches_pageable;
 }
 
+static const char *target_managed_obstacle(void)
+{
+    return seen.managed_obstacle;
+}
+
+bool kprof_contexts_has_others(const void *context)
+{
+    (void)context;
+    return seen.other_contexts;
+}
+
 static bool operation_sees_host(const kprof_operation *operation)
 {
     return operation->sees_host;
@@ -68,6 +79,7 @@ static const kprof_device_ops device_ops = {.target_side_effect = target_side_ef
                                             .target_function = target_function,
                                             .target_sharing = target_sharing,
                                             .target_reaches_pageable = target_reaches_pageable,
+                                            .target_managed_obstacle = target_managed_obstacle,
                                             .operation_sees_host = operation_sees_host,
                                             .writers_devices = writers_devices};
 
@@ -239,9 +251,24 @@ static void test_managed_memory(void **state)
 {
     (void)state;
     seen.sharing = KPROF_MANAGED;
-    assert_watched(2, 1, KPROF_LIVE, "managed memory");
-    assert_watched(2, 2, KPROF_MULTIPLEXED, "managed memory");
-    assert_unchosen(KPROF_REFUSED, "managed memory");
+    assert_chosen(1, KPROF_REPLAYED, ""); /* its own run would have to be watched first */
+    assert_chosen(2, KPROF_REPLAYED, "");
+    seen.managed_obstacle = "other threads (test)";
+    assert_watched(2, 1, KPROF_LIVE, "other threads (test)");
+    assert_watched(2, 2, KPROF_MULTIPLEXED, "other threads (test)");
+    assert_unchosen(KPROF_REFUSED, "other threads (test)");
+    seen.managed_obstacle = NULL;
+    seen.other_contexts = true;
+    assert_watched(2, 2, KPROF_MULTIPLEXED, "there is managed memory and more than one context");
+    seen.sharing = 0;
+    assert_chosen(2, KPROF_REPLAYED, "");
+}
+
+static void test_managed_memory_that_may_not_be_saved(void **state)
+{
+    (void)state;
+    seen.sharing = KPROF_MANAGED | KPROF_MAY_NOT_SAVE;
+    assert_watched(2, 2, KPROF_MULTIPLEXED, "there is memory that a replay cannot restore");
 }
 
 static void test_memory_of_other_devices(void **state)
@@ -317,6 +344,7 @@ int main(void)
         cmocka_unit_test_setup(test_memory_of_the_host, forget_all),
         cmocka_unit_test_setup(test_kernel_that_reached_host_memory, forget_all),
         cmocka_unit_test_setup(test_managed_memory, forget_all),
+        cmocka_unit_test_setup(test_managed_memory_that_may_not_be_saved, forget_all),
         cmocka_unit_test_setup(test_memory_of_other_devices, forget_all),
         cmocka_unit_test_setup(test_memory_that_may_not_be_saved, forget_all),
         cmocka_unit_test_setup(test_replay_mode_kernel, forget_all),

@@ -218,7 +218,7 @@ static unsigned target_sharing(void)
     lock();
     unsigned sharing = (sim.shares_memory ? KPROF_SHARES_WITH_HOST : 0) |
                        (sim.shares_with_devices ? KPROF_SHARES_WITH_DEVICES : 0) |
-                       (sim.waits_for_host ? KPROF_WAITS_FOR_HOST : 0);
+                       (sim.waits_for_host ? KPROF_WAITS_FOR_HOST : 0) | (sim.has_managed ? KPROF_MANAGED : 0);
     unlock();
     return sharing;
 }
@@ -248,6 +248,11 @@ static bool target_reaches_pageable(void)
     return false;
 }
 
+static const char *target_managed_obstacle(void)
+{
+    return sim.several_threads ? "other threads may use managed memory" : NULL;
+}
+
 static bool target_enter_context(void *context)
 {
     if (context == &sim.contexts[sim_current])
@@ -271,7 +276,7 @@ static bool prints(const sim_step *step)
 
 static bool takes_shared(const sim_step *step)
 {
-    return sim.slots[step->a].shared || sim.slots[step->b].shared;
+    return !sim.managed && (sim.slots[step->a].shared || sim.slots[step->b].shared);
 }
 
 /* Is it so of a launch, or of one that the launched graph is made of? */
@@ -705,7 +710,7 @@ static void save_what_is_there(kprof_snapshot *snapshot)
 {
     for (unsigned slot = 0; slot < SIM_SLOTS; slot++)
         if (slot % SIM_CONTEXTS == snapshot->context && slot % SIM_LANE_SLOTS < SIM_VARIABLES && sim.slots[slot].live &&
-            !sim.slots[slot].shared)
+            (!sim.slots[slot].shared || sim.managed))
             save_slot(snapshot, slot);
     for (unsigned module = 0; module < SIM_STREAMS; module++)
         if (sim.noted[module] && sim_context_of_stream(module) == snapshot->context)

@@ -109,7 +109,7 @@ void sim_reset(uint64_t seed)
     memset(sim.returned, 0, sizeof sim.returned);
     memset(sim.noted, 0, sizeof sim.noted);
     sim.captures = sim.turn = 0;
-    sim.shares_memory = sim.shares_with_devices = sim.waits_for_host = false;
+    sim.shares_memory = sim.shares_with_devices = sim.waits_for_host = sim.has_managed = false;
     sim.random = seed;
     for (unsigned slot = 0; slot < SIM_SLOTS; slot++)
         if (slot % SIM_LANE_SLOTS >= SIM_MEMORIES)
@@ -203,7 +203,7 @@ static void compute(const sim_step *step)
 
 static bool reaches_host(const sim_step *step)
 {
-    return sim.slots[step->a].shared || sim.slots[step->b].shared;
+    return !sim.managed && (sim.slots[step->a].shared || sim.slots[step->b].shared);
 }
 
 /* A launch, of a kernel or a graph, is about to run. */
@@ -481,7 +481,8 @@ static int allocate(const sim_step *step, uint64_t *out)
 {
     (void)out;
     make_slot(step->a, step);
-    sim.shares_memory |= step->shared;
+    sim.shares_memory |= step->shared && !sim.managed;
+    sim.has_managed |= step->shared && sim.managed;
     sim.shares_with_devices |= step->exported;
     return 0;
 }

@@ -147,7 +147,7 @@ typedef struct sim_machine {
     uint64_t printed[SIM_STREAMS]; /* what kernels printed, in their order on the stream */
     uint64_t signatures[SIM_TAGS]; /* of each launch that ran: kernel, arguments and what it read; 0: did not run */
     unsigned captures;
-    bool shares_memory, shares_with_devices, waits_for_host;
+    bool shares_memory, shares_with_devices, waits_for_host, has_managed;
     unsigned turn;    /* number of the one that uses the common part */
     unsigned waiters; /* threads of the engine that wait for held work */
     uint64_t random;
@@ -165,8 +165,10 @@ typedef struct sim_machine {
     size_t capacity;         /* of a profiler */
     uint32_t most_launches;  /* of a measurement, as the configuration has it; 0: any number */
     bool awaits;             /* graphs may wait for the host */
-    bool hides_host;         /* arguments do not tell that a kernel takes memory of the host */
-    bool all_witnesses;      /* in each measurement, not only in large ones */
+    bool managed;         /* memory that the host has, too, is managed, and in reach of the device alone in a kernel */
+    bool several_threads; /* the application has them */
+    bool hides_host;      /* arguments do not tell that a kernel takes memory of the host */
+    bool all_witnesses;   /* in each measurement, not only in large ones */
     const char *second_chip; /* of device 1 */
     const kprof_target_hooks *hooks;
     void (*interrupt)(void); /* called before a call of the program, once; NULL: nothing */

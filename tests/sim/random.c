@@ -59,20 +59,21 @@ static struct {
 
 static void print_group(void)
 {
-    fprintf(
-        stderr,
-        "program %llu (%u after the first of its process): %u threads, %s, %u passes, capacity %zu, batches of %u%s%s, "
-        "filter %s +%llu *%llu%s%s%s%s\n",
-        (unsigned long long)(group.first + sim.program), sim.program, group.traits.lanes,
-        group.cache == KPROF_CACHE_FLUSH_ALL ? "caches flushed" : "batches", group.passes, sim.capacity,
-        group.replay_batch, group.keeps_data ? ", kept" : "", sim.all_witnesses ? ", all witnesses" : "",
-        group.filter ? group.filter : "all", (unsigned long long)group.skip, (unsigned long long)group.count,
-        sim.faulty      ? ", with faults"
-        : sim.slow      ? ", with slow replays"
-        : sim.interrupt ? ", disarmed"
-                        : "",
-        group.whole_graphs ? ", whole graphs" : "", group.traits.host_access ? ", with host access" : "",
-        group.traits.long_batches ? ", with many launches" : "");
+    fprintf(stderr,
+            "program %llu (%u after the first of its process): %u threads, %s, %u passes, capacity %zu, batches of "
+            "%u%s%s%s, "
+            "filter %s +%llu *%llu%s%s%s%s\n",
+            (unsigned long long)(group.first + sim.program), sim.program, group.traits.lanes,
+            group.cache == KPROF_CACHE_FLUSH_ALL ? "caches flushed" : "batches", group.passes, sim.capacity,
+            group.replay_batch, group.keeps_data ? ", kept" : "", sim.all_witnesses ? ", all witnesses" : "",
+            sim.managed && group.traits.shared_memory ? ", managed memory" : "", group.filter ? group.filter : "all",
+            (unsigned long long)group.skip, (unsigned long long)group.count,
+            sim.faulty      ? ", with faults"
+            : sim.slow      ? ", with slow replays"
+            : sim.interrupt ? ", disarmed"
+                            : "",
+            group.whole_graphs ? ", whole graphs" : "", group.traits.host_access ? ", with host access" : "",
+            group.traits.long_batches ? ", with many launches" : "");
     sim_program_print(&group.program, stderr);
     fprintf(stderr, "again: random %u %llu %u\n", group.traits.lanes, (unsigned long long)group.first, sim.program + 1);
 }
@@ -158,6 +159,8 @@ static void choose_group(uint64_t first, unsigned programs, unsigned lanes)
     choose_filter(&random, lanes);
     choose_batches(&random, lanes);
     sim.hides_host = sim_random(&random) % 2 == 0;
+    sim.managed = sim_random(&random) % 2 == 0;
+    sim.several_threads = lanes > 1;
     group.whole_graphs = sim_random(&random) % 2 == 0;
     sim.holds = 4;
     sim.secret_holds = group.traits.holds && !group.traits.shared_memory && sim_random(&random) % 2 == 0;
@@ -253,9 +256,9 @@ static bool ends_without_call(uint64_t seed)
 static bool is_uncertain(const sim_step *step)
 {
     unsigned context = sim_context_of_stream(step->stream);
-    return sim.faulty || step->refused || group.traits.shared_memory ||
-           (step->kernel == SIM_PRINT && group.passes > 1) || group.traits.captures ||
-           ends_without_call(group.first + sim.program) || group.program.crashes[context] ||
+    bool is_shared = group.traits.shared_memory && (!sim.managed || sim.several_threads);
+    return sim.faulty || step->refused || is_shared || (step->kernel == SIM_PRINT && group.passes > 1) ||
+           group.traits.captures || ends_without_call(group.first + sim.program) || group.program.crashes[context] ||
            (context == 1 && strcmp(sim.second_chip, "GH100") != 0);
 }
 

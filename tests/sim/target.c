@@ -520,6 +520,11 @@ static unsigned target_sharing(void)
     return getenv("KPROF_SIM_PINNED") ? KPROF_SHARES_WITH_HOST : 0;
 }
 
+static const char *target_managed_obstacle(void)
+{
+    return NULL;
+}
+
 static bool target_has_space(const kprof_call *call, size_t local_bytes)
 {
     (void)call, (void)local_bytes;

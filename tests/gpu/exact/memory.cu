@@ -1,8 +1,8 @@
 // Every kind of memory that a kernel can change, allocated, moved, rewritten and freed between launches.
 //
 // Usage: memory MODE...
-//   malloc, pool, vmm, managed, mapped, registered, pageable, array, copies, memset,
-//   transfers, alias, graph-memory
+//   malloc, pool, vmm, managed, managed-beside, managed-advice, managed-graph, mapped, registered, pageable, array,
+//   copies, memset, transfers, alias, graph-memory
 #include "exact.h"
 
 #include <algorithm>
@@ -189,6 +189,103 @@ static void run_managed(void)
     unsigned *x;
     CHECK(cudaMallocManaged(&x, BYTES));
     alternate("managed", x, x);
+    CHECK(cudaFree(x));
+}
+
+__global__ void addAll(const unsigned *x, unsigned *sum)
+{
+    atomicAdd(sum, x[blockIdx.x * blockDim.x + threadIdx.x]);
+}
+
+// The host writes one part of it while a kernel may be changing the other, and waits for nothing in between.
+static void run_managed_beside(void)
+{
+    unsigned *x, *sums;
+    Model model, sum_model(1);
+    CHECK(cudaMallocManaged(&x, 2 * BYTES));
+    CHECK(cudaMallocManaged(&sums, sizeof *sums));
+    memcpy(x, model.x.data(), BYTES);
+    *sums = 0;
+    for (unsigned n = 1; n <= 12; n++) {
+        step(x, 3, n);
+        model.step(3, n);
+        unsigned added = 0;
+        for (unsigned i = 0; i < COUNT; i++)
+            added += x[COUNT + i] = n * i;
+        addAll<<<GRID, BLOCK>>>(x + COUNT, sums);
+        launched();
+        sum_model.x[0] += added;
+        CHECK(cudaDeviceSynchronize());
+    }
+    show("managed beside", x, model.x);
+    show("managed sums", sums, sum_model.x);
+    CHECK(cudaFree(sums));
+    CHECK(cudaFree(x));
+}
+
+static cudaMemLocation location_of(cudaMemLocationType type, int id)
+{
+    cudaMemLocation location = {};
+    location.type = type;
+    location.id = id;
+    return location;
+}
+
+// Wherever the driver is told to keep it, and in another stream than it is attached to.
+static void run_managed_advice(void)
+{
+    const cudaMemLocation host = location_of(cudaMemLocationTypeHost, 0),
+                          device = location_of(cudaMemLocationTypeDevice, 0);
+    cudaStream_t stream;
+    CHECK(cudaStreamCreate(&stream));
+    for (unsigned round = 0; round < 5; round++) {
+        unsigned *x;
+        CHECK(cudaMallocManaged(&x, BYTES, round == 3 ? cudaMemAttachHost : cudaMemAttachGlobal));
+        if (round == 0)
+            CHECK(cudaMemAdvise(x, BYTES, cudaMemAdviseSetReadMostly, device));
+        if (round == 1)
+            CHECK(cudaMemAdvise(x, BYTES, cudaMemAdviseSetPreferredLocation, host));
+        if (round == 1)
+            CHECK(cudaMemAdvise(x, BYTES, cudaMemAdviseSetAccessedBy, device));
+        if (round == 2)
+            CHECK(cudaMemPrefetchAsync(x, BYTES, device, 0, 0));
+        if (round == 4)
+            CHECK(cudaStreamAttachMemAsync(stream, x, 0, cudaMemAttachSingle));
+        CHECK(cudaDeviceSynchronize());
+        alternate("managed advice", x, x);
+        CHECK(cudaFree(x));
+    }
+    CHECK(cudaStreamDestroy(stream));
+}
+
+// Kernels of a graph change it, and the host between its launches.
+static void run_managed_graph(void)
+{
+    unsigned *x;
+    Model model;
+    cudaStream_t stream;
+    cudaGraph_t graph;
+    cudaGraphExec_t executable;
+    CHECK(cudaMallocManaged(&x, BYTES));
+    memcpy(x, model.x.data(), BYTES);
+    CHECK(cudaStreamCreate(&stream));
+    CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+    for (unsigned n = 1; n <= 3; n++)
+        affine<<<GRID, BLOCK, 0, stream>>>(x, 3, n);
+    CHECK(cudaStreamEndCapture(stream, &graph));
+    CHECK(cudaGraphInstantiate(&executable, graph, 0));
+    for (unsigned launch = 0; launch < 4; launch++) {
+        CHECK(cudaGraphLaunch(executable, stream));
+        launch_extra += 3;
+        for (unsigned n = 1; n <= 3; n++)
+            model.step(3, n);
+        CHECK(cudaStreamSynchronize(stream));
+        x[launch] = model.x[launch] = launch;
+    }
+    show("managed graph", x, model.x);
+    CHECK(cudaGraphExecDestroy(executable));
+    CHECK(cudaGraphDestroy(graph));
+    CHECK(cudaStreamDestroy(stream));
     CHECK(cudaFree(x));
 }
 
@@ -423,13 +520,23 @@ static void run_transfers(void)
 
 int main(int argc, char **argv)
 {
-    static const Mode modes[] = {{"malloc", run_malloc},     {"pool", run_pool},
-                                 {"vmm", run_vmm},           {"managed", run_managed},
-                                 {"mapped", run_mapped},     {"registered", run_registered},
-                                 {"pageable", run_pageable}, {"array", run_array},
-                                 {"copies", run_copies},     {"large-copies", run_large_copies},
-                                 {"memset", run_memset},     {"transfers", run_transfers},
-                                 {"alias", run_alias},       {"graph-memory", run_graph_memory}};
+    static const Mode modes[] = {{"malloc", run_malloc},
+                                 {"pool", run_pool},
+                                 {"vmm", run_vmm},
+                                 {"managed", run_managed},
+                                 {"mapped", run_mapped},
+                                 {"registered", run_registered},
+                                 {"pageable", run_pageable},
+                                 {"array", run_array},
+                                 {"copies", run_copies},
+                                 {"large-copies", run_large_copies},
+                                 {"memset", run_memset},
+                                 {"transfers", run_transfers},
+                                 {"alias", run_alias},
+                                 {"graph-memory", run_graph_memory},
+                                 {"managed-beside", run_managed_beside},
+                                 {"managed-advice", run_managed_advice},
+                                 {"managed-graph", run_managed_graph}};
     CHECK(cudaFree(0));
     return run_modes(argc, argv, modes);
 }

@@ -1,0 +1,60 @@
+/* Compares the threads in /proc with the list of those that are not the application's. */
+#include "core/alone.h"
+
+#include <dirent.h>
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* Not /proc/self, which is empty once the first thread has ended. */
+#define THREADS "/proc/thread-self/.."
+
+/* A thread of kprof's may have just begun or be about to end: it is not in the list then. */
+#define TRIES      5
+#define TRY_GAP_US 200
+
+static bool is_listed(kprof_foreign_threads *list, long id)
+{
+    for (int i = 0; i < KPROF_MAX_FOREIGN_THREADS; i++)
+        if (atomic_load(&(*list)[i]) == id)
+            return true;
+    return false;
+}
+
+/* The kernel ends the list early where a thread ends meanwhile. So its length is compared with the folder's link count,
+ * which is 2 and the number of threads. */
+static bool are_others_listed(kprof_foreign_threads *list, long own)
+{
+    DIR *threads = opendir(THREADS);
+    struct stat folder;
+    size_t seen = 0;
+    bool seen_own = false, listed = threads != NULL;
+    for (struct dirent *entry; listed && (entry = readdir(threads));) {
+        if (entry->d_name[0] == '.')
+            continue;
+        long id = strtol(entry->d_name, NULL, 10);
+        seen++;
+        seen_own = seen_own || id == own;
+        listed = id == own || is_listed(list, id);
+    }
+    listed = listed && seen_own && fstat(dirfd(threads), &folder) == 0 && folder.st_nlink == seen + 2;
+    if (threads)
+        closedir(threads);
+    return listed;
+}
+
+bool kprof_thread_is_alone(void)
+{
+    kprof_foreign_threads *list = (kprof_foreign_threads *)dlsym(RTLD_DEFAULT, KPROF_FOREIGN_THREADS_NAME);
+    long own = syscall(SYS_gettid);
+    if (!list || is_listed(list, own))
+        return false;
+    for (int tries = 0; tries < TRIES; tries++) {
+        if (are_others_listed(list, own))
+            return true;
+        usleep(TRY_GAP_US);
+    }
+    return false;
+}

@@ -1,0 +1,23 @@
+/* Whether the application has one thread only. The preloaded library (inject/exec.c) sees which threads CUDA's
+ * libraries and kprof start, and lists them here. */
+#ifndef KPROF_CORE_ALONE_H
+#define KPROF_CORE_ALONE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#define KPROF_MAX_FOREIGN_THREADS 128
+
+/* Threads that run no code of the application, by the kernel's thread id; 0 where a place is free, -1 where a thread is
+ * about to begin. */
+typedef atomic_int kprof_foreign_threads[KPROF_MAX_FOREIGN_THREADS];
+
+/* The name under which the preloaded library exports its list. There is none in a program that was started without
+ * it. */
+#define KPROF_FOREIGN_THREADS_NAME "kprof_foreign_thread_ids"
+
+/* Is the calling thread the only one of the application? False also where that cannot be known. It stays true until the
+ * calling thread starts another one. */
+bool kprof_thread_is_alone(void);
+
+#endif

@@ -1,0 +1,137 @@
+/* The application's threads are told from those of CUDA's libraries, with the preloaded library as it is. */
+#include "core/alone.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+/* In threads_of_driver.c, which is built as a library of the driver's name. */
+typedef int start_function(pthread_t *out, void *(*run)(void *), void *argument);
+
+static start_function *start_of_driver;
+static sem_t begun, may_end;
+
+static void *wait_for_end(void *unused)
+{
+    sem_post(&begun);
+    sem_wait(&may_end);
+    return unused;
+}
+
+static void *wait_and_exit(void *unused)
+{
+    (void)wait_for_end(unused);
+    pthread_exit(unused);
+}
+
+static void *ask(void *out)
+{
+    *(bool *)out = kprof_thread_is_alone();
+    return NULL;
+}
+
+static void end(pthread_t thread)
+{
+    sem_post(&may_end);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+}
+
+static void test_one_thread(void **state)
+{
+    (void)state;
+    assert_true(kprof_thread_is_alone());
+}
+
+static void test_thread_of_the_application(void **state)
+{
+    (void)state;
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, wait_for_end, NULL), 0);
+    assert_false(kprof_thread_is_alone()); /* even before it runs */
+    sem_wait(&begun);
+    assert_false(kprof_thread_is_alone());
+    end(thread);
+    assert_true(kprof_thread_is_alone());
+}
+
+static void test_thread_of_the_driver(void **state)
+{
+    (void)state;
+    void *(*const runs[])(void *) = {wait_for_end, wait_and_exit};
+    for (unsigned i = 0; i < 3 * KPROF_MAX_FOREIGN_THREADS; i++) { /* places are used again */
+        pthread_t thread;
+        assert_int_equal(start_of_driver(&thread, runs[i % 2], NULL), 0);
+        sem_wait(&begun);
+        assert_true(kprof_thread_is_alone());
+        end(thread);
+    }
+}
+
+static void test_more_threads_than_places(void **state)
+{
+    (void)state;
+    pthread_t threads[KPROF_MAX_FOREIGN_THREADS + 1];
+    for (unsigned i = 0; i <= KPROF_MAX_FOREIGN_THREADS; i++) {
+        assert_int_equal(start_of_driver(&threads[i], wait_for_end, NULL), 0);
+        sem_wait(&begun);
+        assert_int_equal(kprof_thread_is_alone(), i < KPROF_MAX_FOREIGN_THREADS);
+    }
+    for (unsigned i = 0; i <= KPROF_MAX_FOREIGN_THREADS; i++)
+        sem_post(&may_end);
+    for (unsigned i = 0; i <= KPROF_MAX_FOREIGN_THREADS; i++)
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    assert_true(kprof_thread_is_alone());
+}
+
+/* A function of the application that the driver's thread calls is not alone either. */
+static void test_asked_by_another_thread(void **state)
+{
+    (void)state;
+    pthread_t thread;
+    bool alone = true;
+    assert_int_equal(start_of_driver(&thread, ask, &alone), 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_false(alone);
+    alone = true;
+    assert_int_equal(pthread_create(&thread, NULL, ask, &alone), 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_false(alone);
+}
+
+static void test_without_the_preloaded_library(void **state)
+{
+    (void)state;
+    assert_false(kprof_thread_is_alone());
+}
+
+int main(int argc, char **argv)
+{
+    (void)argv;
+    if (argc == 1) {
+        const struct CMUnitTest tests[] = {cmocka_unit_test(test_without_the_preloaded_library)};
+        return cmocka_run_group_tests(tests, NULL, NULL);
+    }
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_one_thread),
+        cmocka_unit_test(test_thread_of_the_application),
+        cmocka_unit_test(test_thread_of_the_driver),
+        cmocka_unit_test(test_more_threads_than_places),
+        cmocka_unit_test(test_asked_by_another_thread),
+    };
+    void *driver = dlopen(FAKE_DRIVER, RTLD_NOW);
+    start_of_driver = driver ? (start_function *)dlsym(driver, "start_thread") : NULL;
+    if (!start_of_driver) {
+        fprintf(stderr, "%s\n", dlerror());
+        return 1;
+    }
+    sem_init(&begun, 0, 0);
+    sem_init(&may_end, 0, 0);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
