@@ -2,10 +2,16 @@
  * empty once the first thread of the process has ended. */
 #include "core/mappings.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
+
+/* /proc/thread-self/pagemap has 64 bits for each page: these say that it is in memory, or swapped out. */
+#define PAGE_IS_THERE (UINT64_C(3) << 62)
+#define PAGES_AT_ONCE 4096
 
 typedef struct mapping {
     uint64_t begin, end;
@@ -29,4 +35,24 @@ bool kprof_mappings_shared(const void *address, size_t size_bytes)
     if (file)
         fclose(file);
     return found || empty;
+}
+
+bool kprof_mappings_present(const void *address, size_t size_bytes)
+{
+    uint64_t pages[PAGES_AT_ONCE], page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
+    uint64_t page = (uintptr_t)address / page_bytes;
+    uint64_t end = ((uintptr_t)address + size_bytes + page_bytes - 1) / page_bytes;
+    int file = open("/proc/thread-self/pagemap", O_RDONLY | O_CLOEXEC);
+    bool found = file < 0;
+    while (!found && page < end) {
+        uint64_t wanted = end - page < PAGES_AT_ONCE ? end - page : PAGES_AT_ONCE;
+        ssize_t got = pread(file, pages, wanted * sizeof *pages, (off_t)(page * sizeof *pages));
+        found = got < (ssize_t)sizeof *pages;
+        for (ssize_t i = 0; i < got / (ssize_t)sizeof *pages && !found; i++)
+            found = (pages[i] & PAGE_IS_THERE) != 0;
+        page += got > 0 ? (uint64_t)got / sizeof *pages : 0;
+    }
+    if (file >= 0)
+        close(file);
+    return found;
 }

@@ -12,6 +12,7 @@ typedef struct allocation {
     size_t size_bytes;
     const void *context; /* NULL: all contexts of the device reach it */
     int device;          /* of those without a context */
+    bool is_managed;
 } allocation;
 
 #define MAX_UNMAPPED 64 /* programs map what they create at once */
@@ -58,7 +59,7 @@ static void add_of_device(CUdeviceptr address, size_t size_bytes)
     int device = -1;
     bool known = kprof_driver_load(&driver) == KPROF_OK &&
                  driver->cuPointerGetAttribute_(&device, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, address) == CUDA_SUCCESS;
-    add((allocation){address, size_bytes, NULL, device});
+    add((allocation){address, size_bytes, NULL, device, false});
     if (known)
         return;
     pthread_mutex_lock(&list.mutex);
@@ -86,9 +87,9 @@ static void unmap_locked(uint64_t start, uint64_t end)
             continue;
         list.allocations[i] = list.allocations[--list.count];
         if (a.address < start)
-            add_locked((allocation){a.address, (size_t)(start - a.address), NULL, a.device});
+            add_locked((allocation){a.address, (size_t)(start - a.address), NULL, a.device, false});
         if (a_end > end)
-            add_locked((allocation){end, (size_t)(a_end - end), NULL, a.device});
+            add_locked((allocation){end, (size_t)(a_end - end), NULL, a.device, false});
     }
 }
 
@@ -134,14 +135,15 @@ static void set_access(const kprof_memory_change *change)
     for (size_t i = 0; i < change->access_count; i++)
         if (change->access[i].location.type == CU_MEM_LOCATION_TYPE_DEVICE &&
             change->access[i].flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE)
-            add((allocation){change->address, change->size_bytes, NULL, change->access[i].location.id});
+            add((allocation){change->address, change->size_bytes, NULL, change->access[i].location.id, false});
 }
 
 void kprof_allocations_note(const kprof_memory_change *change, const void *context)
 {
     switch (change->kind) {
     case KPROF_MEMORY_OF_CONTEXT:
-        add((allocation){change->address, change->size_bytes, context, -1});
+    case KPROF_MEMORY_MANAGED:
+        add((allocation){change->address, change->size_bytes, context, -1, change->kind == KPROF_MEMORY_MANAGED});
         break;
     case KPROF_MEMORY_OF_DEVICE:
         add_of_device(change->address, change->size_bytes);
@@ -171,18 +173,29 @@ unsigned kprof_allocations_version(void)
     return atomic_load(&list.version);
 }
 
-bool kprof_allocations_list(const void *context, int device, kprof_span **out, size_t *out_count)
+static bool list_those(const void *context, int device, bool only_managed, kprof_span **out, size_t *out_count)
 {
     pthread_mutex_lock(&list.mutex);
     *out_count = 0;
     *out = list.incomplete ? NULL : malloc((list.count + 1) * sizeof **out);
     for (size_t i = 0; *out && i < list.count; i++) {
         const allocation *a = &list.allocations[i];
-        if (a->context ? a->context == context : a->device == device)
+        bool in_reach = a->context ? a->context == context : a->device == device;
+        if (in_reach && (a->is_managed || !only_managed))
             (*out)[(*out_count)++] = (kprof_span){a->address, a->size_bytes};
     }
     pthread_mutex_unlock(&list.mutex);
     return *out != NULL;
+}
+
+bool kprof_allocations_list(const void *context, int device, kprof_span **out, size_t *count)
+{
+    return list_those(context, device, false, out, count);
+}
+
+bool kprof_allocations_list_managed(const void *context, kprof_span **out, size_t *count)
+{
+    return list_those(context, -1, true, out, count);
 }
 
 void kprof_allocations_forget(const void *context)

@@ -422,7 +422,7 @@ void kprof_call_memory_change(CUpti_CallbackId id, const void *parameters, kprof
     }
     case ID(cuMemAllocManaged): {
         const cuMemAllocManaged_params *p = parameters;
-        note_memory(KPROF_MEMORY_OF_CONTEXT, *p->dptr, p->bytesize, out);
+        note_memory(KPROF_MEMORY_MANAGED, *p->dptr, p->bytesize, out);
         break;
     }
     case ID(cuMemAllocPitch_v2): {

@@ -31,6 +31,7 @@
     X(target_add_free)                                                                                                 \
     X(target_reaches_pageable)                                                                                         \
     X(target_managed_obstacle)                                                                                         \
+    X(target_managed_touched)                                                                                          \
     X(target_set_own)                                                                                                  \
     X(target_enter_context)                                                                                            \
     X(target_leave_context)                                                                                            \

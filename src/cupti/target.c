@@ -4,6 +4,7 @@
 #include "core/alone.h"
 #include "core/config.h"
 #include "core/log.h"
+#include "core/mappings.h"
 #include "core/smem.h"
 #include "cupti/allocations.h"
 #include "cupti/calls.h"
@@ -481,6 +482,41 @@ const char *kprof_target_managed_obstacle(void)
     return kprof_thread_is_alone()
                ? NULL
                : "other threads of the application may use managed memory while the launch is repeated";
+}
+
+static bool is_there(uint64_t address, size_t size_bytes)
+{
+    return kprof_mappings_present((const void *)(uintptr_t)address, size_bytes);
+}
+
+static bool variables_are_there(CUcontext context)
+{
+    kprof_variable *variables;
+    size_t count;
+    if (!kprof_variables_list(context, &variables, &count))
+        return true;
+    bool found = false;
+    for (size_t i = 0; i < count && !found; i++)
+        found = variables[i].is_managed && is_there(variables[i].address, variables[i].size_bytes);
+    free(variables);
+    return found;
+}
+
+/* A page of managed memory is in the host's page tables or in the GPU's, where the driver was not told to have it in
+ * both. */
+bool kprof_target_managed_touched(void)
+{
+    kprof_span *spans;
+    size_t count;
+    CUcontext context = NULL;
+    if (target.driver->cuCtxGetCurrent_(&context) != CUDA_SUCCESS ||
+        !kprof_allocations_list_managed(context, &spans, &count))
+        return true;
+    bool found = variables_are_there(context);
+    for (size_t i = 0; i < count && !found; i++)
+        found = is_there(spans[i].address, spans[i].size_bytes);
+    free(spans);
+    return found;
 }
 
 bool kprof_target_launch_captured(const kprof_call *call)

@@ -59,26 +59,26 @@ static CUresult find_allocation(uint64_t address, CUdeviceptr *start)
     return result;
 }
 
-/* Note that there is managed memory if the variable is, or if the driver does not tell. */
-static void note_whether_managed(uint64_t address)
+/* Is the variable managed, or does the driver not tell? */
+static bool is_managed_at(uint64_t address)
 {
     const kprof_driver_api *driver;
     unsigned is_managed = 1;
     if (kprof_driver_load(&driver) == KPROF_OK &&
         driver->cuPointerGetAttribute_(&is_managed, CU_POINTER_ATTRIBUTE_IS_MANAGED, address) == CUDA_SUCCESS &&
         !is_managed)
-        return;
+        return false;
     if (!atomic_exchange(&list.managed, true))
         kprof_log(KPROF_LOG_DEBUG, "a module variable is managed: from now on memory is shared with the host");
+    return true;
 }
 
 /* Entries may overlap: a variable that the application asked for, and the module's that it is one of. */
 void kprof_variables_note(const void *context, const void *owner, uint64_t address, size_t size_bytes)
 {
     CUdeviceptr start;
-    if (!kprof_variables_managed())
-        note_whether_managed(address);
-    kprof_variable v = {context, owner, address, size_bytes, find_allocation(address, &start) == CUDA_SUCCESS};
+    kprof_variable v = {
+        context, owner, address, size_bytes, find_allocation(address, &start) == CUDA_SUCCESS, is_managed_at(address)};
     pthread_mutex_lock(&list.mutex);
     if (!is_known(&v)) {
         if (grow())

@@ -14,6 +14,7 @@ typedef struct kprof_variable {
     uint64_t address;
     size_t size_bytes; /* 0: not known */
     bool told;         /* the driver tells what allocation it is in */
+    bool is_managed;   /* the host reaches it, or the driver does not tell */
 } kprof_variable;
 
 /* Thread-safe, all of them. A variable that is noted again is noted once; what cannot be noted, for want of memory say,
@@ -22,7 +23,7 @@ void kprof_variables_note(const void *context, const void *owner, uint64_t addre
 /* Note the writable variables of the module that the kernel `function`, a CUfunction of the current context, is in.
  * They count as not known where the kernel's code has not been seen. */
 void kprof_variables_note_module(const void *context, void *function, const char *kernel);
-/* Was any of those noted managed, so that the host reaches it, or can the driver not tell? */
+/* Was any of those noted managed? */
 bool kprof_variables_managed(void);
 /* Changes when one was noted that was not known. */
 unsigned kprof_variables_version(void);

@@ -231,19 +231,18 @@ static void start_anew(const kprof_batch_launch *launch, const kprof_decision *d
     atomic_store(&batch->spoiled, NULL);
 }
 
-/* A window can open later as well: where it was waited for in vain, there is no further wait for ten times as long. */
-static kprof_status wait_for_own(void *context)
+/* Another launch can be measured as well: where one was waited for in vain, there is no further wait for ten times as
+ * long. */
+static kprof_status wait_unless_in_vain(void *context)
 {
     kprof_open_batch *batch = &kprof_engine.batch;
     int64_t start_ns = kprof_monotonic_ns();
-    if (batch->kind != KPROF_MULTIPLEXED)
-        return kprof_wait_for_context(context);
-    if (start_ns < batch->no_window_before_ns)
+    if (start_ns < batch->no_wait_before_ns)
         return kprof_fail(KPROF_NOT_COLLECTED, "the GPU's work did not end within 1 s a short while before");
     kprof_status status = kprof_wait_with_limit(context);
     int64_t now_ns = kprof_monotonic_ns();
     if (status == KPROF_NOT_COLLECTED)
-        batch->no_window_before_ns = now_ns + VAIN_WAIT_FACTOR * (now_ns - start_ns);
+        batch->no_wait_before_ns = now_ns + VAIN_WAIT_FACTOR * (now_ns - start_ns);
     return status;
 }
 
@@ -253,7 +252,9 @@ static kprof_status open_batch(const kprof_batch_launch *launch, const kprof_dec
     if (decision->kind == KPROF_REFUSED)
         return kprof_fail(KPROF_NOT_COLLECTED, "%s", decision->why);
     start_anew(launch, decision);
-    kprof_status status = wait_for_own(launch->call->context);
+    bool window = decision->kind == KPROF_MULTIPLEXED;
+    kprof_status status =
+        window ? wait_unless_in_vain(launch->call->context) : kprof_wait_for_context(launch->call->context);
     if (status == KPROF_OK)
         status = take_lock(kprof_devices_find(launch->call->context));
     if (status != KPROF_OK)
@@ -327,6 +328,13 @@ static bool can_join(const kprof_batch_launch *launch, const kprof_decision *dec
     kprof_open_batch *batch = &kprof_engine.batch;
     return decision->kind == batch->kind && batch->context->context == launch->call->context && !is_full(ranges) &&
            kprof_batch_new_sharing() == 0 && !atomic_load(&batch->spoiled);
+}
+
+/* Has the host, or may it have, used managed memory since the last launch? Its copies by calls of the driver may do
+ * that too. What it wrote is part of the end that is put back, and of the start of the next batch. */
+static bool is_behind_gap(const kprof_batch_launch *launch)
+{
+    return kprof_batch_has_managed() && (!launch->kernel || kprof_engine.device->target_managed_touched());
 }
 
 /* Variables of a module whose first kernel this is must be saved before the kernel changes them. */
@@ -488,12 +496,21 @@ static size_t count_ranges(const kprof_batch_launch *launch)
     return launch->chosen || (searching && launch->kernel) ? 1 : 0;
 }
 
-/* CUPTI waits without a limit for the end of a range with counters of the SMs. May something be before the launch that
- * does not end by itself? */
-static bool may_be_behind(const kprof_batch_launch *launch)
+/* A range begins on the GPU when all that was launched before it has ended, in whatever stream, and CUPTI waits without
+ * a limit for the end of one with counters of the SMs. So where something before the launch may wait for the host, or
+ * for this very launch, wait until it has ended, for a second at most. */
+static kprof_status wait_before_range(const kprof_batch_launch *launch)
 {
     bool unknown = atomic_exchange(&kprof_engine.batch.unknown_ends, false);
-    return unknown || kprof_decision_may_wait(launch) || (kprof_engine.device->target_sharing() & KPROF_WAITS_FOR_HOST);
+    if (!unknown && !kprof_decision_may_wait(launch) && !(kprof_engine.device->target_sharing() & KPROF_WAITS_FOR_HOST))
+        return KPROF_OK;
+    kprof_status status = wait_unless_in_vain(launch->call->context);
+    if (!launch->kernel || !atomic_load(&launch->kernel->ends_alone) || !kprof_wait_is_idle(status))
+        kprof_batch_note_unknown_end();
+    if (!kprof_wait_is_idle(status))
+        return status;
+    kprof_batch_note_ends();
+    return KPROF_OK;
 }
 
 /* Have a window open where that is worth it, and return whether it is the launch's turn in it; NEVER when none could be
@@ -506,10 +523,8 @@ static kprof_turn find_turn(const kprof_batch_launch *launch, const kprof_decisi
         turn = kprof_multiplex_turn(launch);
     else if (kprof_multiplex_wants(kprof_contexts_find(launch->call->context), launch))
         turn = KPROF_TURN_LATER;
-    if (turn == KPROF_TURN_NOW && may_be_behind(launch)) {
-        kprof_status ended = kprof_wait_with_limit(kprof_engine.batch.context->context);
-        *status = kprof_wait_is_idle(ended) ? KPROF_OK : ended;
-    }
+    if (turn == KPROF_TURN_NOW)
+        *status = wait_before_range(launch);
     if (*status != KPROF_OK || turn == KPROF_TURN_NEVER)
         return KPROF_TURN_NEVER;
     if (kprof_batch_is_open() && (turn == KPROF_TURN_NOW || !kprof_multiplex_loses_patience()))
@@ -558,8 +573,8 @@ static bool join(candidate *c, kprof_operation *operation, kprof_status *status)
     const kprof_batch_launch *launch = c->launch;
     if (kprof_batch_records())
         check_ends(launch->call->stream);
-    if (kprof_batch_is_open() && (!can_join(launch, &c->decision, count_ranges(launch)) || !covers() ||
-                                  !is_saved(operation) || ends_at(operation) || may_wait_at(operation)))
+    if (kprof_batch_is_open() && (!can_join(launch, &c->decision, count_ranges(launch)) || is_behind_gap(launch) ||
+                                  !covers() || !is_saved(operation) || ends_at(operation) || may_wait_at(operation)))
         kprof_batch_close(launch->kernel ? "a launch that cannot join" : launch->call->name);
     if (!kprof_batch_is_open() && launch->chosen)
         *status = open_for(c);
@@ -567,12 +582,19 @@ static bool join(candidate *c, kprof_operation *operation, kprof_status *status)
         kprof_batch_close("lack of memory");
         *status = KPROF_NO_MEMORY;
     }
-    if (!kprof_batch_is_open())
+    bool has_range = kprof_batch_is_open() && has_own_range(launch);
+    kprof_status clear = has_range ? wait_before_range(launch) : KPROF_OK;
+    if (clear != KPROF_OK && !kprof_batch_records()) /* the batch stays as it is */
+        *status = clear;
+    if (!kprof_batch_is_open() || *status != KPROF_OK)
         return false;
     batch->entered = 0;
     batch->wanted_ranges += count_ranges(launch);
     add(launch, operation);
-    if (has_own_range(launch))
+    if (clear != KPROF_OK)
+        kprof_batch_spoil(
+            "which launch reached memory of the host could not be told, as something waited for the host");
+    else if (has_range)
         begin_own_run(launch->call, batch->range_count++);
     return true;
 }
@@ -625,7 +647,8 @@ static kprof_status open_for_all(const kprof_batch_launch *launches, size_t coun
 {
     const kprof_decision replayed = {KPROF_REPLAYED, ""};
     const kprof_batch_launch *first = first_chosen(launches, count);
-    if (kprof_batch_is_open() && (!can_join(&launches[0], &replayed, ranges) || !covers()))
+    if (kprof_batch_is_open() &&
+        (!can_join(&launches[0], &replayed, ranges) || is_behind_gap(first ? first : &launches[0]) || !covers()))
         kprof_batch_close("a graph that cannot join");
     if (kprof_batch_is_open() || !first)
         return KPROF_OK;
@@ -677,8 +700,10 @@ bool kprof_batch_enter_all(const kprof_batch_launch *launches, size_t count, kpr
     for (size_t i = 0; i < count; i++)
         add(&launches[i], operations[i]);
     free(operations);
-    if (batch->searching)
+    if (batch->searching && wait_before_range(&launches[0]) == KPROF_OK)
         begin_own_run(launches[0].call, batch->range_count++);
+    else if (batch->searching)
+        kprof_batch_spoil("which graph reached memory of the host could not be told, as something waited for the host");
     return true;
 }
 
@@ -710,6 +735,15 @@ static int64_t longest_open_ns(void)
     return ns < (double)MOST_OPEN_NS ? (int64_t)ns : MOST_OPEN_NS;
 }
 
+/* Until its next call the application may use managed memory with no call at all. It is then known to have done so, if
+ * no kernel runs meanwhile and the host has none of its pages now. */
+static bool stays_over_gap(void)
+{
+    void *context = kprof_engine.batch.context->context;
+    return !kprof_lock_is_wanted() && kprof_wait_for_context(context) == KPROF_OK &&
+           !kprof_engine.device->target_managed_touched();
+}
+
 void kprof_batch_leave(const kprof_call *call)
 {
     kprof_open_batch *batch = &kprof_engine.batch;
@@ -725,7 +759,7 @@ void kprof_batch_leave(const kprof_call *call)
         kprof_batch_spoil("what came from the host could not be kept");
     int64_t now_ns = kprof_monotonic_ns();
     batch->tries_output = batch->count > 0 && ends_behind(batch->launches[batch->count - 1].operation);
-    if (kprof_batch_has_managed())
+    if (kprof_batch_has_managed() && !stays_over_gap())
         kprof_batch_close("managed memory");
     else if (is_full(1))
         kprof_batch_close("the last launch that fits");

@@ -5,8 +5,8 @@
  * application's own run left it. If one pass is enough, or a launch must not be repeated, kprof measures the
  * application's own run instead. A process has at most one open batch.
  *
- * Callers hold the gate exclusively. Exceptions: _is_open, _records, _is_window, _note_unknown_end and _spoil need no
- * gate, and _context_ending may also be called inside a shared call. */
+ * Callers hold the gate exclusively. Exceptions: _is_open, _records, _is_window, _has_managed, _note_unknown_end and _spoil need
+ * no gate, and _context_ending may also be called inside a shared call. */
 #ifndef KPROF_INJECT_BATCH_H
 #define KPROF_INJECT_BATCH_H
 
@@ -41,6 +41,9 @@ bool kprof_batch_is_open(void);
 bool kprof_batch_records(void);
 /* Is the open batch a window of launches that are not repeated? Then only calls that end or hinder a pass close it. */
 bool kprof_batch_is_window(void);
+/* Is the open batch one that is repeated in a process with managed memory? Then it is replayed by the application's
+ * thread alone, within one of its calls. */
+bool kprof_batch_has_managed(void);
 /* Note that a kernel runs outside of all ranges and is not known to end by itself. */
 void kprof_batch_note_unknown_end(void);
 /* Do not repeat the open batch: something happened that it does not know of. `reason`, a literal, says what. */

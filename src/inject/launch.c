@@ -577,7 +577,9 @@ static bool give_back(unsigned calls)
     if (!kprof_gate_enter_exclusive(is_asked ? GATE_TIMEOUT_MS : 0))
         return false;
     kprof_launch_mark_own();
-    if ((is_asked || kprof_idle_lasts()) && may_close()) {
+    bool is_due =
+        is_asked || (kprof_idle_lasts() && !kprof_batch_has_managed()); /* which the application may be using */
+    if (is_due && may_close()) {
         kprof_batch_close(is_asked ? "a signal" : "a pause");
         done = calls >= MAX_IDLE_CALLS || (!is_asked && kprof_lock_is_wanted());
         if (done)

@@ -1,6 +1,8 @@
 /* What counts as shared with other processes, and what as mapped. */
 #include "core/mappings.h"
 
+#include "descriptor_limit.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -50,12 +52,44 @@ static void test_partly_shared(void **state)
     munmap(memory, SIZE);
 }
 
+/* Once the page was used. */
+static void test_present(void **state)
+{
+    (void)state;
+    const size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE), bytes = 5000 * page_bytes; /* read in two parts */
+    char *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(memory != MAP_FAILED);
+    madvise(memory, bytes, MADV_NOHUGEPAGE);
+    assert_false(kprof_mappings_present(memory, bytes));
+    memory[4999 * page_bytes + 17] = 1;
+    assert_true(kprof_mappings_present(memory, bytes));
+    assert_true(kprof_mappings_present(memory + 4999 * page_bytes + 100, 1)); /* of the page */
+    assert_true(kprof_mappings_present(memory + 4998 * page_bytes + 100, page_bytes));
+    assert_false(kprof_mappings_present(memory, 4999 * page_bytes));
+    assert_false(kprof_mappings_present(memory, 0));
+    munmap(memory, bytes);
+}
+
+/* What cannot be read may be there. */
+static void test_nothing_can_be_read(void **state)
+{
+    (void)state;
+    char *memory = map(MAP_PRIVATE);
+    rlim_t before = limit_descriptors(0);
+    bool present = kprof_mappings_present(memory, SIZE);
+    limit_descriptors(before);
+    assert_true(present);
+    munmap(memory, SIZE);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_shared),
         cmocka_unit_test(test_private),
         cmocka_unit_test(test_partly_shared),
+        cmocka_unit_test(test_present),
+        cmocka_unit_test(test_nothing_can_be_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -164,6 +164,23 @@ static void test_rows(void **state)
     assert_spans({LOW, 3 * 512}, );
 }
 
+static void test_managed(void **state)
+{
+    (void)state;
+    CUdeviceptr address = LOW;
+    cuMemAllocManaged_params p = {.dptr = &address, .bytesize = 300};
+    kprof_span *found;
+    size_t count;
+    note(ID(cuMemAllocManaged), &p);
+    allocate(HIGH, 100);
+    assert_spans({LOW, 300}, {HIGH, 100}, );
+    assert_true(kprof_allocations_list_managed(&context, &found, &count));
+    assert_true(count == 1 && found[0].address == LOW && found[0].size_bytes == 300);
+    free(found);
+    free_memory(LOW);
+    assert_spans({HIGH, 100}, );
+}
+
 /* All contexts of the pool's device reach it. */
 static void test_pools(void **state)
 {
@@ -342,6 +359,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_allocated_and_freed, forget_all),
         cmocka_unit_test_setup(test_rows, forget_all),
+        cmocka_unit_test_setup(test_managed, forget_all),
         cmocka_unit_test_setup(test_pools, forget_all),
         cmocka_unit_test_setup(test_contexts, forget_all),
         cmocka_unit_test_setup(test_parts_that_are_unmapped, forget_all),

@@ -850,7 +850,7 @@ static void test_results(void **state)
     assert_true(found.sharing == 0 && !found.module && !found.has_variable);
     cuMemAllocManaged_params managed = {.dptr = &address, .bytesize = 8192};
     kprof_call_decode_result(ID(cuMemAllocManaged), &managed, &found);
-    assert_int_equal(found.memory.kind, KPROF_MEMORY_OF_CONTEXT);
+    assert_int_equal(found.memory.kind, KPROF_MEMORY_MANAGED);
     assert_true(found.memory.size_bytes == 8192 && found.sharing == KPROF_MANAGED);
     cuModuleGetGlobal_v2_params variable = {.dptr = &address, .bytes = &size, .hmod = (CUmodule)0x10};
     kprof_call_decode_result(ID(cuModuleGetGlobal_v2), &variable, &found);

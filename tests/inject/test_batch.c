@@ -11,6 +11,7 @@
 
 #define LONG_S        1000
 #define MOST_OPEN_S   10
+#define MANAGED_SLOT  0
 #define OTHER_STREAM  2 /* of the second context */
 #define OTHER_CONTEXT (&sim.contexts[1])
 
@@ -594,6 +595,61 @@ static int end_other_context(void **state)
     return mend(state);
 }
 
+/* The host writes managed memory between launches, with no call: each batch ends before the next launch then, and has
+ * what the host wrote before, but not after. */
+static void test_managed_memory(void **state)
+{
+    (void)state;
+    uint64_t words[SIM_WORDS], added[SIM_WORDS];
+    sim.managed = true;
+    do_call((sim_step){.op = SIM_ALLOC, .a = MANAGED_SLOT, .shared = true});
+    unsigned first = launch_on(SIM_ADD, MANAGED_SLOT), second = launch_on(SIM_ADD, MANAGED_SLOT);
+    assert_pending(first);
+    sim_call(&(sim_step){.op = SIM_HOST_WRITE, .a = MANAGED_SLOT, .value = 7}, NULL);
+    assert_pending(second);
+    unsigned third = launch_on(SIM_ADD, MANAGED_SLOT);
+    assert_measured(first);
+    assert_measured(second);
+    assert_pending(third);
+    close_batch();
+    assert_measured(third);
+    assert_int_equal(repeated, 3 * PASSES);
+    look_at(MANAGED_SLOT, words);
+    look(added);
+    for (unsigned i = 0; i < SIM_WORDS; i++)
+        assert_true(words[i] == sim_hash(7, i) + added[i]);
+}
+
+/* A thread that the application has started since may be using it while the batch is replayed. */
+static void test_managed_memory_and_another_thread(void **state)
+{
+    (void)state;
+    unsigned first = launch(SIM_ADD);
+    assert_pending(first);
+    sim.several_threads = true;
+    close_batch();
+    assert_unmeasured(first, "the launch was not repeated: other threads may use managed memory");
+    assert_int_equal(repeated, 0);
+    unsigned second = launch(SIM_ADD);
+    assert_unmeasured(second, "only watched");
+    sim.several_threads = false;
+    unsigned third = launch(SIM_ADD);
+    close_batch();
+    assert_measured(third);
+}
+
+/* Nobody knows what the host does until its next call. */
+static void test_pause_with_managed_memory(void **state)
+{
+    (void)state;
+    unsigned tag = launch(SIM_ADD);
+    sim_clock_advance_s(1);
+    usleep(600000); /* the engine looks four times a second */
+    assert_pending(tag);
+    close_batch();
+    assert_measured(tag);
+}
+
 /* Its kernels may write the memory that is to be saved. */
 static void test_other_context_that_is_at_work(void **state)
 {
@@ -638,6 +694,9 @@ int main(void)
         cmocka_unit_test_teardown(test_large_copy_of_something_else, mend),
         cmocka_unit_test_teardown(test_kernel_that_computes_something_else_unseen, mend),
         cmocka_unit_test_teardown(test_other_context_that_is_at_work, end_other_context),
+        cmocka_unit_test_teardown(test_managed_memory, mend),
+        cmocka_unit_test_teardown(test_managed_memory_and_another_thread, mend),
+        cmocka_unit_test_teardown(test_pause_with_managed_memory, mend),
     };
     return cmocka_run_group_tests(tests, start_faulty, remove_folder);
 }

@@ -2,10 +2,12 @@
  * engine runs on the simulated machine. */
 #define PASSES 1
 #include "engine_test.h"
+#include "sim/clock.h"
 
-#define SHARED_SLOT   0
-#define OTHER_STREAM  2 /* of the second context */
-#define OTHER_CONTEXT (&sim.contexts[1])
+#define SHARED_SLOT    0
+#define BLOCKED_STREAM 1
+#define OTHER_STREAM   2 /* of the second context */
+#define OTHER_CONTEXT  (&sim.contexts[1])
 
 static int end_other_context(void **state)
 {
@@ -48,6 +50,25 @@ static void test_other_context_that_waits_for_the_host(void **state)
     assert_unmeasured(second, "the GPU's work did not end within 1 s");
 }
 
+/* A range begins on the GPU behind all that was launched before, so that the launch would wait for the host, too. */
+static void test_host_function_that_waits(void **state)
+{
+    (void)state;
+    unsigned first = launch(SIM_ADD);
+    sim.holds = 1;
+    sim_call(&(sim_step){.op = SIM_HOLD, .stream = BLOCKED_STREAM, .value = 1}, NULL);
+    unsigned second = launch(SIM_ADD), third = launch(SIM_ADD);
+    assert_pending(first);
+    assert_unmeasured(second, "the GPU's work did not end within 1 s, and may wait for the application");
+    assert_unmeasured(third, "the GPU's work did not end within 1 s a short while before");
+    sim_call(&(sim_step){.op = SIM_RELEASE, .stream = BLOCKED_STREAM}, NULL);
+    sim_clock_advance_s(20);
+    unsigned fourth = launch(SIM_ADD);
+    close_batch();
+    assert_measured(first);
+    assert_measured(fourth);
+}
+
 /* The one pass that there is waits for each launch, and a kernel may wait for the host: a proof comes first. */
 static void test_memory_of_the_host(void **state)
 {
@@ -78,6 +99,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_launches_together),
         cmocka_unit_test_teardown(test_other_context_that_waits_for_the_host, end_other_context),
+        cmocka_unit_test(test_host_function_that_waits),
         cmocka_unit_test(test_memory_of_the_host),
     };
     return cmocka_run_group_tests(tests, start_engine, remove_folder);

@@ -253,6 +253,19 @@ static const char *target_managed_obstacle(void)
     return sim.several_threads ? "other threads may use managed memory" : NULL;
 }
 
+/* Kernels would take pages back. */
+static bool target_managed_touched(void)
+{
+    lock();
+    if (!sim_is_idle(sim_current))
+        sim_violation("what the host did is looked for while the device is at work");
+    bool touched = false;
+    for (unsigned slot = 0; slot < SIM_SLOTS; slot++)
+        touched = touched || sim.slots[slot].is_hosts;
+    unlock();
+    return touched;
+}
+
 static bool target_enter_context(void *context)
 {
     if (context == &sim.contexts[sim_current])
@@ -480,6 +493,8 @@ static kprof_status profiler_push(kprof_profiler *profiler, size_t number)
     lock();
     if (profiler->state != STARTED || profiler->pushed > 0 || profiler->automatic)
         sim_violation("range %zu begins in state %d, within another", number, (int)profiler->state);
+    if (sim_is_held((unsigned)(profiler->context - sim.contexts)))
+        sim_violation("range %zu begins behind work that waits for the host, and so waits, too", number);
     bool fault = has_fault();
     if (!fault) {
         size_t index = find_range(profiler, number);
@@ -703,6 +718,7 @@ static void save_slot(kprof_snapshot *snapshot, unsigned slot)
     saved->saved = true;
     saved->generation = sim.slots[slot].generation;
     copy_words(slot, saved->start);
+    sim.slots[slot].is_hosts = false;
 }
 
 /* Memory of the device, and the variables of modules that were noted. */
@@ -755,8 +771,10 @@ static kprof_status snapshot_record_end(kprof_snapshot *snapshot)
     check_idle("memory is compared");
     bool fault = has_fault();
     for (unsigned slot = 0; slot < SIM_SLOTS && !fault; slot++)
-        if (snapshot->slots[slot].saved)
+        if (snapshot->slots[slot].saved) {
             copy_words(slot, snapshot->slots[slot].end);
+            sim.slots[slot].is_hosts = false;
+        }
     snapshot->ended = !fault;
     unlock();
     return fault ? kprof_fail(KPROF_NO_MEMORY, "no space for what changed (simulated)") : KPROF_OK;

@@ -90,6 +90,7 @@ static void make_slot(unsigned slot, const sim_step *step)
     sim.slots[slot].shared = step && step->shared;
     sim.slots[slot].exported = step && step->exported;
     sim.slots[slot].foreign = sim.slots[slot].counted = 0;
+    sim.slots[slot].is_hosts = false;
     sim.slots[slot].memory = slot;
     sim.slots[slot].generation++;
     for (unsigned i = 0; i < SIM_WORDS; i++)
@@ -228,6 +229,7 @@ static void run_kernel(const sim_work *work)
     if (sim.contexts[context].failed)
         return;
     note_run(work, signature_of(step), reaches_host(step));
+    sim.slots[step->a].is_hosts = sim.slots[step->b].is_hosts = false;
     compute(step);
     if (step->kernel == SIM_COUNT)
         count(step);
@@ -595,12 +597,20 @@ static int end_capture(const sim_step *step, uint64_t *out)
     return 0;
 }
 
+static void note_use_by_host(unsigned slot)
+{
+    if (sim.managed && !sim.several_threads)
+        sim.slots[slot].is_hosts = sim.slots[slot].shared;
+}
+
 /* An allocation may have failed, in a context in error. */
 static int host_write(const sim_step *step, uint64_t *out)
 {
     (void)out;
-    if (sim.slots[step->a].live)
-        fill(step->a, step->value);
+    if (!sim.slots[step->a].live)
+        return 0;
+    fill(step->a, step->value);
+    note_use_by_host(step->a);
     return 0;
 }
 
@@ -637,8 +647,11 @@ static int pass_turn(const sim_step *step, uint64_t *out)
 
 static int host_read(const sim_step *step, uint64_t *out)
 {
-    for (unsigned i = 0; i < SIM_WORDS && sim.slots[step->a].live; i++)
+    if (!sim.slots[step->a].live)
+        return 0;
+    for (unsigned i = 0; i < SIM_WORDS; i++)
         out[i] = word(step->a, i);
+    note_use_by_host(step->a);
     return 0;
 }
 
@@ -753,6 +766,8 @@ static kprof_call describe(const sim_step *step)
         call.stream = &sim.streams[step->stream];
     if (step->op == SIM_MAP && sim.slots[step->b].was_mapped) /* its content may be saved at another address */
         call.kind = KPROF_CALL_OTHER;
+    if (step->op == SIM_HOLD && step->value % 2 == 1 && !sim.secret_holds) /* by a function of the host */
+        call.kind = KPROF_CALL_SETUP;
     return call;
 }
 

@@ -120,6 +120,7 @@ typedef struct sim_slot {
     bool was_mapped;     /* physical memory that is mapped, or was */
     unsigned memory;     /* slot that has its words: itself, or the physical memory that is mapped there */
     uint64_t generation; /* tells allocations and mappings in one slot apart */
+    bool is_hosts;       /* managed memory that the host used after the device did */
     uint64_t foreign;    /* a word that another device changes at any time: that device counts with it */
     uint64_t counted;    /* how far it is by its own account */
     _Atomic uint64_t words[SIM_WORDS];

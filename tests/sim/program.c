@@ -314,7 +314,7 @@ static void add_wait(generator *g, unsigned stream)
 static void add_hold(generator *g, unsigned stream)
 {
     static const sim_op others[] = {SIM_COPY_IN, SIM_COPY, SIM_MEMSET, SIM_UNKNOWN};
-    add(g, SIM_HOLD, stream);
+    add(g, SIM_HOLD, stream)->value = pick(g, 2);
     for (unsigned i = pick(g, 6); i > 0; i--) {
         if (is_likely(g, 4))
             add_copy(g, pick_stream(g), others[pick(g, 4)]);

@@ -525,6 +525,11 @@ static const char *target_managed_obstacle(void)
     return NULL;
 }
 
+static bool target_managed_touched(void)
+{
+    return false;
+}
+
 static bool target_has_space(const kprof_call *call, size_t local_bytes)
 {
     (void)call, (void)local_bytes;
