@@ -53,7 +53,7 @@ static cJSON *section_catalogue(const kprof_model *model)
 {
     cJSON *sections = cJSON_CreateArray();
     for (size_t i = 0; i < model->chip_count; i++) {
-        for (size_t k = 0; k < model->chips[i].section_count; k++) {
+        for (size_t k = 0; k < model->chips[i].shown_count; k++) {
             cJSON *section = append_object(sections);
             add_text(section, "chip", model->chips[i].name);
             add_text(section, "id", model->chips[i].sections[k].id);
@@ -80,7 +80,7 @@ static cJSON *passes_of_metrics(const kprof_model *model, const kprof_model_chip
     cJSON *metrics = cJSON_CreateObject();
     for (size_t i = 0; chip->schedule && i < model->metric_count; i++) {
         const kprof_model_passes *passes = &chip->schedule[i];
-        if (passes->count == 0)
+        if (passes->count == 0 || (model->is_shown && !model->is_shown[i]))
             continue;
         cJSON *numbers = add_array(metrics, model->metrics[i].name);
         for (size_t k = 0; k < passes->count; k++)
