@@ -359,7 +359,7 @@ static cJSON *verdict_object(json_emitter *json, const kprof_findings *findings)
         kprof_verdict_text row = kprof_verdict_describe(findings, i, false);
         if (i == KPROF_ROW_NEXT) {
             add(object, row.key, take_text(json, &row.name));
-        } else if (row.name.length == 0) {
+        } else if (row.name.length == 0 && (i != KPROF_ROW_BEST || !row.is_known)) {
             add(object, row.key, cJSON_CreateNull());
         } else {
             cJSON *line = add_object(object, row.key);
@@ -369,6 +369,7 @@ static cJSON *verdict_object(json_emitter *json, const kprof_findings *findings)
         }
         kprof_verdict_text_free(&row);
     }
+    add(object, "little_to_gain", cJSON_CreateBool(findings->verdict.near != NULL));
     return object;
 }
 

@@ -24,7 +24,7 @@ typedef struct row_texts {
     const char *short_name;
     kprof_strbuf part, notes;
     kprof_verdict_text limit, best;
-    const kprof_found *finding; /* NULL: none */
+    const kprof_findings *findings; /* NULL: none were looked for */
 } row_texts;
 
 /* What makes the numbers of a row less sure. */
@@ -53,7 +53,7 @@ static const char *text_or_null(const kprof_strbuf *text)
 static void show_row(kprof_emitter *emitter, const kprof_ranked *row, const row_texts *texts)
 {
     const kprof_group *group = row->group;
-    const kprof_found *finding = texts->finding;
+    const kprof_found *finding = texts->findings ? texts->findings->verdict.best : NULL;
     const char *name = kprof_model_kernel_name(group->kernel, emitter->options->kernel_base);
     const kprof_emit_field part = kprof_field_text("group", "Group", text_or_null(&texts->part));
     char cc[24];
@@ -80,6 +80,7 @@ static void show_row(kprof_emitter *emitter, const kprof_ranked *row, const row_
                                                                       : "kernel")),
         machine(kprof_field_text("finding_confidence", "Confidence",
                                  finding ? kprof_confidence_name(finding->finding->confidence) : NULL)),
+        machine(kprof_field_little_to_gain(texts->findings)),
         note(kprof_field_text("finding_text", "Worth most",
                               texts->best.is_known ? text_or_null(&texts->best.text) : NULL),
              "no finding"),
@@ -98,6 +99,7 @@ static void show_group(kprof_emitter *emitter, kprof_ranking *ranking, const kpr
     const kprof_findings *findings = kprof_ranking_evaluate(ranking, row->group);
     const bool base_units = emitter->options->base_units;
     row_texts texts = {.short_name = short_name,
+                       .findings = findings,
                        .part = KPROF_STRBUF_INIT,
                        .notes = KPROF_STRBUF_INIT,
                        .limit = {.value = NAN},
@@ -106,7 +108,6 @@ static void show_group(kprof_emitter *emitter, kprof_ranking *ranking, const kpr
     if (findings) {
         texts.limit = kprof_verdict_describe(findings, KPROF_ROW_LIMIT, base_units);
         texts.best = kprof_verdict_describe(findings, KPROF_ROW_BEST, base_units);
-        texts.finding = findings->verdict.best;
     }
     put_notes(row->group, &texts.notes);
     if (texts.part.failed || texts.notes.failed || texts.limit.text.failed || texts.limit.name.failed ||
