@@ -710,6 +710,8 @@ class Comparisons(Case):
                 (["diff", "before.kprof", "after.kprof", "--log-file", "after.kprof"], "overwrite"),
                 (["report", "after.kprof", "--baseline", "before.kprof", "--log-file", "before.kprof"], "overwrite"),
                 (["report", "after.kprof", "--baseline", "before.kprof", "--page", "raw"], "page of its own"),
+                (["report", "after.kprof", "--baseline", "before.kprof", "--filter", "duration>1us"], "of one report"),
+                (["report", "after.kprof", "--baseline", "before.kprof", "--rule", "Atomics"], "of one report"),
                 (["report", "after.kprof", "--fail-on", "duration>5%"], "give --baseline"),
                 (["diff", "before.kprof", "after.kprof", "-k", "regex:["], "missing terminating")):
             with self.subTest(words=words):
