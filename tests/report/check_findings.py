@@ -208,6 +208,15 @@ def faults_of_gains(launches):
             yield f"{found} is worth most of {kernel}, not {best}"
 
 
+def faults_of_contradictions(launches):
+    """Where most warps are ready and wait for their turn, more warps are not what is worth most."""
+    for kernel, launch in launches.items():
+        verdict = launch["verdict"]
+        if verdict["stall"]["name"] == "Not Selected" and not verdict["little_to_gain"] and \
+           verdict["finding"]["id"] in ("AchievedOccupancy", "TheoreticalOccupancy"):
+            yield f"{kernel} has enough warps, and more of them are worth most"
+
+
 def faults_of_statistics(source, kprof):
     """Where tables are not drawn, no two metrics of a section have one label."""
     done = subprocess.run([kprof, "report", source / RECORDED, "-k", "dram_bound_sum", "--page", "statistics",
@@ -275,7 +284,7 @@ def main(source, kprof):
     all_launches = {**launches, **read_launches(source, kprof, recorded=HOST_MEMORY)}
     faults = [*faults_of_table(source, all_launches), *faults_of_verdicts(launches), *faults_of_occupancy(launches),
               *faults_of_words(source, kprof), *faults_of_brief(source, kprof, launches), *faults_of_gains(launches),
-              *faults_of_expressions(source, kprof), *faults_of_width(source, kprof),
+              *faults_of_contradictions(launches), *faults_of_expressions(source, kprof), *faults_of_width(source, kprof),
               *faults_of_chart(source, kprof), *faults_of_statistics(source, kprof), *faults_of_excess(source, kprof)]
     print(f"{len(launches)} kernels, {len(faults)} faults", *faults, sep="\n")
     return 1 if faults else 0
