@@ -2,7 +2,8 @@
 """Holds the findings of a recorded run to findings/recorded.csv: each finding is told of the kernels that show its
 problem and not of those that do not. The kernels are those of tests/gpu/findings, recorded on an H200 with the full
 set. Also checks what the verdict says limits some of them, and which stall each kernel made for one has. Before that,
-without a report: evidence is called what the page calls the same metric, and nothing else is called so.
+without a report: evidence is called what the page calls the same metric, nothing else is called so, and thresholds and
+estimates name their source.
 
 Usage: check_findings.py SOURCE KPROF"""
 import csv
@@ -79,6 +80,17 @@ def faults_of_labels(source):
 def metric_is_choice(expression, metrics):
     """if_missing(a, b) of what the page shows under the label, as chips have either."""
     return bool(expression) and set(re.findall(r"\w+__[\w.]+", expression)) <= set(metrics)
+
+
+def faults_of_sources(source):
+    """Each threshold and each estimate says where it comes from."""
+    for finding in read_files(source / "metricsets/findings").values():
+        for threshold in finding.get("thresholds", []):
+            if not threshold.get("source"):
+                yield f"{finding['id']}: threshold {threshold['name']} has no source"
+        speedup = finding.get("speedup", {"formula": "none", "source": "none"})
+        if not speedup.get("formula") or not speedup.get("source"):
+            yield f"{finding['id']}: its estimate has no formula in words or no source"
 
 
 def read_launches(source, kprof, *options, recorded=RECORDED):
@@ -273,7 +285,7 @@ def faults_of_expressions(source, kprof):
 
 
 def main(source, kprof):
-    wrong = [*faults_of_labels(source), *faults_of_docs(source)]
+    wrong = [*faults_of_labels(source), *faults_of_sources(source), *faults_of_docs(source)]
     if wrong:
         print(*wrong, sep="\n")
         return 1
