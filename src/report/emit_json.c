@@ -369,7 +369,7 @@ static cJSON *verdict_object(json_emitter *json, const kprof_findings *findings)
         }
         kprof_verdict_text_free(&row);
     }
-    add(object, "little_to_gain", cJSON_CreateBool(findings->verdict.near != NULL));
+    add_text(object, "little_to_gain", kprof_verdict_little_to_gain(&findings->verdict));
     return object;
 }
 

@@ -407,8 +407,9 @@ static void make_lines(const brief *of, brief_lines *out)
         char line[LINE_BYTES + 1];
         kprof_strbuf text = KPROF_STRBUF_INIT;
         kprof_found_text(near, near->finding->near_text, false, &text);
-        cut(line, LINE_BYTES, text.data, true);
-        kprof_strbuf_puts(&out->items[LINE_LITTLE], line);
+        const char *unsure = of->findings->verdict.near_is_unsure ? " (not all was measured)" : "";
+        cut(line, LINE_BYTES - strlen(unsure), text.data, true);
+        kprof_strbuf_printf(&out->items[LINE_LITTLE], "%s%s", line, unsure);
         kprof_strbuf_free(&text);
     }
     for (size_t i = 0; i < of->found_count - (near && of->found_count == FINDINGS); i++) {

@@ -146,8 +146,8 @@ static kprof_emit_field stable_field(const kprof_ranked *row)
 
 kprof_emit_field kprof_field_little_to_gain(const kprof_findings *findings)
 {
-    const char *answer = !findings ? NULL : findings->verdict.near ? "yes" : "no";
-    return kprof_field_text("little_to_gain", "Little to gain", answer);
+    return kprof_field_text("little_to_gain", "Little to gain",
+                            findings ? kprof_verdict_little_to_gain(&findings->verdict) : NULL);
 }
 
 kprof_ranked_numbers kprof_ranked_describe(const kprof_ranked *row)

@@ -224,7 +224,7 @@ def faults_of_contradictions(launches):
     """Where most warps are ready and wait for their turn, more warps are not what is worth most."""
     for kernel, launch in launches.items():
         verdict = launch["verdict"]
-        if verdict["stall"]["name"] == "Not Selected" and not verdict["little_to_gain"] and \
+        if verdict["stall"]["name"] == "Not Selected" and verdict["little_to_gain"] == "no" and \
            verdict["finding"]["id"] in ("AchievedOccupancy", "TheoreticalOccupancy"):
             yield f"{kernel} has enough warps, and more of them are worth most"
 

@@ -106,7 +106,7 @@ class Pages(unittest.TestCase):
         for launch in json.loads(done.stdout)["launches"]:
             names = {finding["id"]: finding["name"] for finding in launch["findings"]}
             best = launch["verdict"]["finding"]
-            expected[launch["kernel"]["function"]] = ("little" if launch["verdict"]["little_to_gain"] else
+            expected[launch["kernel"]["function"]] = ("little" if launch["verdict"]["little_to_gain"] == "yes" else
                                                       names[best["id"]] if best else "nothing")
         self.open("recorded")
         for view in "By kernel", "By launch":

@@ -72,6 +72,20 @@ class Parts(unittest.TestCase):
         text = run(RECORDED[0], "-k", "dram_bound_sum", "--section", "Occupancy")
         self.assertEqual(lines_below(text, "Look next"), "show --section MemoryWorkloadAnalysis_Tables")
 
+    def test_little_to_gain_is_unsure_where_work_was_not_looked_at(self):
+        """A small set does not know what makes less work of the same kernel, which may be worth more than the rest."""
+        whole = {launch["kernel"]["function"]: launch["verdict"] for launch in launches_of(RECORDED[0]).values()}
+        with tempfile.TemporaryDirectory() as folder:
+            part = pathlib.Path(folder, "part.kprof")
+            run(RECORDED[0], "--set", "default", "-o", str(part))
+            for launch in launches_of(part).values():
+                verdict, of_whole = launch["verdict"], whole[launch["kernel"]["function"]]
+                self.assertNotEqual(verdict["little_to_gain"], "yes")
+                if verdict["little_to_gain"] == "as measured":
+                    self.assertIn("; what was not measured may be worth more", verdict["finding"]["text"])
+                self.assertTrue(of_whole["little_to_gain"] != "yes" or verdict["little_to_gain"] == "as measured")
+        self.assertEqual({verdict["little_to_gain"] for verdict in whole.values()}, {"yes", "no"})
+
     def test_metrics_alone_are_shown_without_findings(self):
         [launch] = launches_of(RECORDED[0], "-k", "dram_bound_sum", "--metrics", "gpu__time_duration.sum").values()
         self.assertNotIn("findings", launch)
@@ -150,7 +164,8 @@ class Formats(unittest.TestCase):
                 for row in ROWS:
                     if whole["verdict"][row]:
                         self.assertEqual(texts[lines[row][2]], whole["verdict"][row]["text"])
-                self.assertEqual(lines["finding"][3:], [True] if whole["verdict"]["little_to_gain"] else [])
+                little = whole["verdict"]["little_to_gain"]
+                self.assertEqual(lines["finding"][3:], [little] if little != "no" else [])
                 self.assertEqual([part["rules"][found["rule"]]["id"] for found in launch["findings"]],
                                  [found["id"] for found in whole["findings"]])
 
@@ -168,7 +183,7 @@ class Formats(unittest.TestCase):
         for row in kernels:
             launch = launches[row["function"]]
             verdict, brief, best = launch["verdict"], briefs[row["function"]], launch["verdict"]["finding"]
-            little = "yes" if verdict["little_to_gain"] else "no"
+            little = verdict["little_to_gain"]
             for told in row, rows[row["function"]], of_page[row["function"]]:
                 self.assertEqual(told["limit_text"], verdict["limit"]["text"])
                 self.assertEqual(told["finding_text"], best["text"])
@@ -178,7 +193,7 @@ class Formats(unittest.TestCase):
             self.assertEqual([one["id"] for one in brief["findings"]][:1], [best["id"]] if best["id"] else [])
             [lines] = [block for block in text if f"Kernel      {row['function']}(" in block]
             worth = [line[14:] for line in lines.splitlines() if line.startswith("  Worth most")]
-            self.assertEqual([line[:70] for line in worth], [best["text"][:70]] if verdict["little_to_gain"] else [])
+            self.assertEqual([line[:70] for line in worth], [best["text"][:70]] if little != "no" else [])
 
 
 if __name__ == "__main__":

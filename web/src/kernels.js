@@ -19,9 +19,10 @@ const share = (value) => bar(value, human(value, "%"));
 
 const saving = (name, pct) => (pct === null ? name : [`${name} `, h("span", { class: "figure" }, human(pct, "%"))]);
 // What is worth most: of a kernel near its limit nothing is worth much, as its sentence tells.
-const worthName = (name, little) => (little ? "little" : name);
+const LITTLE = { yes: "little", "as measured": "little, as measured" };
+const worthName = (name, little) => LITTLE[little] ?? name;
 const worth = (name, pct, little) =>
-    little || name === null ? (worthName(name, little) ?? "nothing") : saving(name, pct);
+    LITTLE[little] || name === null ? (worthName(name, little) ?? "nothing") : saving(name, pct);
 
 // What makes the numbers of a kernel less sure.
 function notesOf({ row }) {
@@ -77,8 +78,8 @@ function kernelColumns(run) {
             label: "Worth most",
             help: "the finding that could save most of the kernel's time, at most",
             value: ({ row }) => row.finding_gain_pct,
-            text: ({ row }) => worthName(row.finding, row.little_to_gain === "yes"),
-            cell: ({ row }) => worth(row.finding, row.finding_gain_pct, row.little_to_gain === "yes"),
+            text: ({ row }) => worthName(row.finding, row.little_to_gain),
+            cell: ({ row }) => worth(row.finding, row.finding_gain_pct, row.little_to_gain),
             sentence: ({ row }) => row.finding_text ?? "nothing was found",
         },
     ];
