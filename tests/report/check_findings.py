@@ -296,7 +296,8 @@ def main(source, kprof):
     all_launches = {**launches, **read_launches(source, kprof, recorded=HOST_MEMORY)}
     faults = [*faults_of_table(source, all_launches), *faults_of_verdicts(launches), *faults_of_occupancy(launches),
               *faults_of_words(source, kprof), *faults_of_brief(source, kprof, launches), *faults_of_gains(launches),
-              *faults_of_contradictions(launches), *faults_of_expressions(source, kprof), *faults_of_width(source, kprof),
+              *faults_of_contradictions(launches), *faults_of_expressions(source, kprof),
+              *faults_of_width(source, kprof),
               *faults_of_chart(source, kprof), *faults_of_statistics(source, kprof), *faults_of_excess(source, kprof)]
     print(f"{len(launches)} kernels, {len(faults)} faults", *faults, sep="\n")
     return 1 if faults else 0

@@ -32,7 +32,8 @@ class Pages(unittest.TestCase):
         fixtures = [folder / "fixture.kprof", folder / "before.kprof", folder / "after.kprof"]
         for path, words in zip(fixtures, ([], ["before"], ["after"])):
             subprocess.run([WRITE_FIXTURE, path, *words], check=True)
-        reports = {"sample": SAMPLE, "recorded": RECORDED, "fixture": fixtures[0], "hostile": make_hostile(SAMPLE, folder / "hostile.kprof"),
+        reports = {"sample": SAMPLE, "recorded": RECORDED, "fixture": fixtures[0],
+                   "hostile": make_hostile(SAMPLE, folder / "hostile.kprof"),
                    "many": make_many(SAMPLE, folder / "many.kprof", MANY),
                    "kernels": make_kernels(SAMPLE, folder / "kernels.kprof"),
                    "memory": make_memory(SAMPLE, folder / "memory.kprof"),

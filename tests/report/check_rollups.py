@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Holds the averages of the statistics page, and the rows of the summary page, to what the launches of the raw page
-come to, by the rules of docs/report-schema.md worked out anew, of random launches of several shapes and processes, some of
-which lack values. Usage: check_rollups.py SOURCE KPROF"""
+come to, by the rules of docs/report-schema.md worked out anew, of random launches of several shapes, processes, devices
+and graph nodes, some of which lack values. Usage: check_rollups.py SOURCE KPROF"""
 import csv
 import io
 import math
@@ -50,19 +50,25 @@ def near(left, right):
     return math.isclose(float(left), right, rel_tol=1e-9)
 
 
+def copy_rows(db, table, count, changed):
+    """Make `count` rows of the first one of a table. Return their ids."""
+    names = [row[1] for row in db.execute(f"PRAGMA table_info({table})")]
+    first = dict(zip(names, db.execute(f"SELECT * FROM {table}").fetchone()))
+    for number in range(1, count):
+        row = {**first, "id": first["id"] + number, **changed(number, first)}
+        db.execute(f"INSERT INTO {table}({','.join(row)}) VALUES({','.join('?' * len(row))})", list(row.values()))
+    return [first["id"] + number for number in range(count)]
+
+
 def copy_launches(path, numbers, count, spread, lacking):
-    """Make `count` launches of the recorded one, each of a random shape and process and with values of its own, and leave
-    out a share of the values, `lacking`. Derived ratios keep their formulas: they are computed from the new values."""
+    """Make `count` launches of the recorded one, each of a random shape, process, device and graph node and with values
+    of its own, and leave out a share of the values, `lacking`. Derived ratios keep their formulas: they are computed from the new values."""
     with sqlite3.connect(path) as db:
         columns = [row[1] for row in db.execute("PRAGMA table_info(launch)")]
         first = list(db.execute("SELECT * FROM launch").fetchone())
-        process = dict(zip([row[1] for row in db.execute("PRAGMA table_info(process)")],
-                           db.execute("SELECT * FROM process").fetchone()))
-        processes = numbers.randint(1, 3)
-        for number in range(1, processes):
-            other = {**process, "id": process["id"] + number, "pid": process["pid"] + number}
-            db.execute(f"INSERT INTO process({','.join(other)}) VALUES({','.join('?' * len(other))})",
-                       list(other.values()))
+        processes = copy_rows(db, "process", numbers.randint(1, 3), lambda number, row: {"pid": row["pid"] + number})
+        devices = copy_rows(db, "device", numbers.randint(1, 2),
+                            lambda number, row: {"ordinal": number, "uuid": f"{number}-of-these"})
         values = dict(db.execute("SELECT name, value FROM value JOIN metric ON metric.id=metric_id WHERE launch_id=?",
                                  (first[0],)).fetchall())
         ids = dict(db.execute("SELECT name, id FROM metric").fetchall())
@@ -70,8 +76,11 @@ def copy_launches(path, numbers, count, spread, lacking):
             launch = list(first)
             launch[0] = first[0] + number
             launch[columns.index("grid_x")] = numbers.choice(GRIDS)
-            launch[columns.index("process_id")] = process["id"] + numbers.randrange(processes)
+            launch[columns.index("process_id")] = numbers.choice(processes)
+            launch[columns.index("device_id")] = numbers.choice(devices)
             db.execute(f"INSERT INTO launch VALUES({','.join('?' * len(columns))})", launch)
+            if numbers.random() < 0.5:
+                db.execute("INSERT INTO graph_node VALUES(?,?)", (launch[0], numbers.choice((7, 77))))
             own = {name: value if value is None or name.startswith(("launch__", "device__"))
                    else value * numbers.uniform(*spread) for name, value in values.items()}
             for name, (part, whole, factor) in FORMULAS.items():
@@ -156,7 +165,10 @@ def check_summary(launches, row, total, name):
 
 def key_of(row, grouping):
     """What the row's group is told by, of the launch."""
-    return f"({row['grid_x']}," if grouping == "config" else row["process_id"] if grouping == "process" else ""
+    keys = {"config": f"({row['grid_x']},", "process": f" {row['process_id']} on ",
+            "device": f"device {row['device']},",
+            "graph": f"graph node {row['graph_node']}!" if row["graph_node"] else "no graph!"}
+    return keys.get(grouping, "")
 
 
 def check_report(kprof, path, count, name, grouping=None):
@@ -171,7 +183,7 @@ def check_report(kprof, path, count, name, grouping=None):
     gains = [number(row, "gain_pct") for row in rows if row["gain_pct"]]
     check(gains == sorted(gains, reverse=True), f"{name}: rows are not in the order of their gains")
     for row in rows:
-        own = [launch for launch in launches if key_of(launch, grouping) in row["group"]]
+        own = [launch for launch in launches if key_of(launch, grouping) in row["group"] + "!"]
         shown = {metric["metric"]: metric for metric in metrics if metric["group"] == row["group"]}
         check_summary(own, row, total, f"{name} {row['group']}")
         check_group(own, shown, f"{name} {row['group']}")
@@ -217,7 +229,7 @@ def main():
             shutil.copy(source / "samples/vectorAdd-h200.kprof", path)
             path.chmod(0o600)
             copy_launches(path, numbers, count, numbers.choice((STABLE, UNSTABLE)), numbers.choice((0, 0.1)))
-            for grouping in (None, "config", "process"):
+            for grouping in (None, "config", "device", "process", "graph"):
                 check_report(kprof, path, count, f"seed {seed}, {grouping}", grouping)
         path = pathlib.Path(folder) / "filtered.kprof"
         shutil.copy(source / "samples/vectorAdd-h200.kprof", path)

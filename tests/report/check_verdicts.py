@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Whatever is shown of a kernel, and in whatever format, kprof says the same of it: on the recorded reports, the verdict
-and findings do not depend on the sections that are shown, and text, Markdown, CSV, JSON, HTML, summary and brief agree.
+"""Whatever is shown of a kernel, and in whatever format, kprof says the same of it: on the recorded reports, the
+verdict and findings do not depend on the sections that are shown, and text, Markdown, CSV, JSON, HTML, summary and
+brief agree.
 
 Usage: check_verdicts.py SOURCE KPROF"""
 import csv
@@ -147,7 +148,8 @@ class Formats(unittest.TestCase):
             for row in rows_of_csv(report):
                 found.setdefault(int(row["launch"]), []).append((row["metric"], row["value"], row["message"]))
             for launch_id, launch in self.launches[report].items():
-                ids = [name.removeprefix("finding__") for name, _, _ in found[launch_id] if name.startswith("finding__")]
+                ids = [name.removeprefix("finding__") for name, _, _ in found[launch_id]
+                       if name.startswith("finding__")]
                 self.assertEqual(sorted(ids), sorted(finding["id"] for finding in launch["findings"]))
                 verdict = {name: message for name, _, message in found[launch_id] if name.startswith("verdict__")}
                 for row, line in launch["verdict"].items():
