@@ -427,6 +427,19 @@ class Pages(unittest.TestCase):
         self.click("document.querySelector('details.group summary')")
         self.assertIn("Duration rose", self.evaluate("document.querySelector('details[open]').innerText"))
 
+    def test_a_kernel_of_a_comparison_leads_to_what_changed(self):
+        self.open("diff")
+        link = "[...document.querySelectorAll('tbody a.name')].find(a => a.textContent.includes('scale'))"
+        self.click(link)
+        opened = self.evaluate("[...document.querySelectorAll('details[open]')].map(d => d.innerText)")
+        self.assertEqual(len(opened), 1)
+        self.assertTrue(opened[0].replace("\u200b", "").startswith("void scale<float>(float*, float, int) (4096, 1, 1)"))
+        self.assertIn("Duration", opened[0])
+        self.assertTrue(self.evaluate("document.activeElement.textContent.includes('scale')"))
+        # A kernel whose time is the same, without details, has no link.
+        self.assertEqual(self.evaluate("[...document.querySelectorAll('tbody a.name')].filter(a => "
+                                       "!document.getElementById('section-' + a.hash.slice(2))).length"), 0)
+
     def test_a_comparison_shows_nothing_empty(self):
         """What is for programs alone makes no empty row, and no heading with nothing below."""
         in_other = ["Differences between the runs", "Verdicts", "In one report only", "What changed"]
