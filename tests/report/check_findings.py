@@ -138,6 +138,11 @@ def faults_of_verdicts(launches):
         found = launches[kernel]["verdict"]["limit"]["name"]
         if found != limit:
             yield f"{kernel} is limited by {found}, not {limit}"
+    for kernel, launch in launches.items():
+        # The page shows two numbers for L2; which one counts matters where it could be the limit.
+        throughput = re.search(r"\(L2's ([\d.]+) %", launch["verdict"]["limit"]["text"])
+        if throughput and float(throughput[1]) < 60:
+            yield f"the verdict of {kernel} explains L2's {throughput[1]} %, which limits nothing"
     for kernel, stall in STALLS.items():
         found = launches[kernel]["verdict"]["stall"]["name"]
         if found != stall:

@@ -62,7 +62,8 @@ def copy_rows(db, table, count, changed):
 
 def copy_launches(path, numbers, count, spread, lacking):
     """Make `count` launches of the recorded one, each of a random shape, process, device and graph node and with values
-    of its own, and leave out a share of the values, `lacking`. Derived ratios keep their formulas: they are computed from the new values."""
+    of its own, and leave out a share of the values, `lacking`. Derived ratios keep their formulas: they are computed
+    from the new values."""
     with sqlite3.connect(path) as db:
         columns = [row[1] for row in db.execute("PRAGMA table_info(launch)")]
         first = list(db.execute("SELECT * FROM launch").fetchone())
