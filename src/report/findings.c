@@ -421,7 +421,7 @@ static void describe_line(const kprof_findings *findings, kprof_verdict_line lin
             out->value = known->values[finding->threshold_count + finding->verdict_value];
     } else if (unknown) {
         out->is_known = false;
-        kprof_strbuf_printf(&out->text, "not known; --section %s tells", unknown->finding->sections[0]);
+        kprof_strbuf_printf(&out->text, "not known; collect --section %s", unknown->finding->sections[0]);
     }
 }
 
