@@ -697,6 +697,11 @@ class Comparisons(Case):
         self.assertIn("Cache control  all        not known", run.out)
         self.assertEqual(run.err, "")
 
+    def test_one_launch_of_each(self):
+        run = self.kprof("diff", SAMPLE, SAMPLE)
+        self.assert_run(run, 0)
+        self.assertRegex(run.out, r"Confidence +99 %\n")
+
     def test_wrong_lines(self):
         for words, err in (
                 (["diff"], "which reports?"), (["diff", "before.kprof"], "which reports?"),
