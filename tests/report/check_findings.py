@@ -139,6 +139,8 @@ def faults_of_verdicts(launches):
         if found != limit:
             yield f"{kernel} is limited by {found}, not {limit}"
     for kernel, launch in launches.items():
+        if not re.search(r"[\d.]+ % of (the|its) peak", launch["verdict"]["limit"]["text"]):
+            yield f"the verdict of {kernel} does not tell how far it is from its roof"
         # The page shows two numbers for L2; which one counts matters where it could be the limit.
         throughput = re.search(r"\(L2's ([\d.]+) %", launch["verdict"]["limit"]["text"])
         if throughput and float(throughput[1]) < 60:
