@@ -133,6 +133,9 @@ static kprof_status check_line(const kprof_options *options)
         return kprof_fail(KPROF_USAGE, "which reports? usage: kprof diff BASELINE.kprof FILE.kprof [options]");
     if (options->page != KPROF_UNSET)
         return kprof_fail(KPROF_USAGE, "--baseline prints a page of its own; leave --page out");
+    if (options->filters.count > 0 || options->rules.count > 0)
+        return kprof_fail(KPROF_USAGE, "--%s is about pages of one report; leave it or --baseline out",
+                          options->filters.count > 0 ? "filter" : "rule");
     if (options->format == KPROF_FORMAT_CSV_NCU)
         return kprof_fail(KPROF_USAGE, "--csv-layout ncu: ncu has no comparison; give long");
     return kprof_filter_check(&options->filter);

@@ -26,7 +26,8 @@ static kprof_status load_rules(const kprof_options *options, finding_source *out
     return status == KPROF_OK ? kprof_catalog_findings(out->catalog, &options->rules, &out->findings) : status;
 }
 
-static kprof_status print_report(const kprof_options *options, kprof_report *report, const finding_source *rules)
+static kprof_status print_report(const kprof_options *options, kprof_report *report, const kprof_subset *part,
+                                 const finding_source *rules)
 {
     FILE *results = NULL;
     kprof_status status = kprof_results_open(options, kprof_route_report(options).results, &results);
@@ -34,6 +35,7 @@ static kprof_status print_report(const kprof_options *options, kprof_report *rep
         return status;
     kprof_print_options print = kprof_print_options_make(options, results);
     print.filter = &options->filter;
+    print.part = part;
     print.findings = rules->catalog ? &rules->findings : NULL;
     if (options->html_path)
         status = kprof_page_show(&kprof_whole_page, &(kprof_page_source){&report, 1, NULL}, &print, results);
@@ -77,10 +79,10 @@ static void tell_numbers(const kprof_options *options)
 
 /* Make the part that was asked for, and open it. *kept is where it is kept, or NULL: then nothing is left of it once it
  * is closed, however kprof ends. */
-static kprof_status open_part(const kprof_options *options, kprof_report **out, char **kept)
+static kprof_status open_part(const kprof_options *options, const kprof_subset *subset, kprof_report **out, char **kept)
 {
     char *path = NULL;
-    kprof_status status = kprof_subset_make(options, &path);
+    kprof_status status = kprof_subset_make(options, subset, &path);
     if (status == KPROF_OK)
         status = kprof_report_open(path, out);
     if (options->export_path)
@@ -91,9 +93,9 @@ static kprof_status open_part(const kprof_options *options, kprof_report **out, 
 }
 
 /* Print the report, or keep the part of it. */
-static kprof_status show(const kprof_options *options, const finding_source *rules)
+static kprof_status show(const kprof_options *options, const kprof_subset *subset, const finding_source *rules)
 {
-    const bool is_part = kprof_subset_is_wanted(options);
+    const bool is_part = kprof_subset_needs_file(options);
     static const kprof_filter_spec all = {0};
     kprof_options rest = *options; /* what the part was not made by */
     kprof_report *report = NULL;
@@ -101,7 +103,7 @@ static kprof_status show(const kprof_options *options, const finding_source *rul
     if (is_part)
         rest.filter = all;
     kprof_status status =
-        is_part ? open_part(options, &report, &kept) : kprof_report_open_named(options->argument, &report);
+        is_part ? open_part(options, subset, &report, &kept) : kprof_report_open_named(options->argument, &report);
     if (status == KPROF_OK)
         status = check_launches(options, report, &rest.filter);
     if (status == KPROF_NO_MATCH)
@@ -111,7 +113,7 @@ static kprof_status show(const kprof_options *options, const finding_source *rul
     if (status == KPROF_OK && kept)
         kprof_log(KPROF_LOG_INFO, "report: %s", kept);
     else if (status == KPROF_OK)
-        status = print_report(&rest, report, rules);
+        status = print_report(&rest, report, subset, rules);
     if (report)
         (void)!kprof_report_close(report);
     if (kept && status != KPROF_OK)
@@ -141,6 +143,7 @@ static kprof_status check(const kprof_options *options)
 int kprof_cmd_report(const kprof_options *options)
 {
     finding_source rules = {NULL, {NULL, 0}};
+    kprof_choice_of_part choice = {.sections_of_sets = KPROF_STRLIST_INIT};
     if (options->baseline && options->reports.count < 2 && !kprof_subset_is_wanted(options))
         return kprof_cmd_diff(options);
     kprof_status status = check(options);
@@ -150,7 +153,10 @@ int kprof_cmd_report(const kprof_options *options)
     if (status == KPROF_OK)
         status = load_rules(options, &rules);
     if (status == KPROF_OK)
-        status = show(options, &rules);
+        status = kprof_subset_read(options, &choice);
+    if (status == KPROF_OK)
+        status = show(options, &choice.subset, &rules);
+    kprof_subset_free(&choice);
     free(rules.findings.items);
     kprof_catalog_free(rules.catalog);
     return kprof_status_exit_code(status);

@@ -635,14 +635,14 @@ static kprof_status settle_brief(kprof_options *options)
     return KPROF_OK;
 }
 
-/* Rows of kernels are in some pages only. */
+/* Rows of kernels are in some pages only, and some of these rank them. */
 static kprof_status check_rows(const kprof_options *options)
 {
-    const bool has_rows = options->page == KPROF_PAGE_SUMMARY || options->page == KPROF_PAGE_STATISTICS ||
-                          options->page == KPROF_PAGE_BRIEF;
-    const char *name = options->top ? "top" : options->sort ? "sort" : options->group_by ? "group-by" : NULL;
+    const bool ranks = options->page == KPROF_PAGE_SUMMARY || options->page == KPROF_PAGE_BRIEF;
+    const char *order = options->top ? "top" : options->sort != KPROF_UNSET ? "sort" : NULL;
+    const char *name = order ? order : options->group_by != KPROF_UNSET ? "group-by" : NULL;
     const bool prints = (options->command->mask & (KPROF_IN(profile) | KPROF_IN(report))) != 0;
-    if (!name || has_rows || !prints || options->complete)
+    if (!name || ranks || !prints || options->complete || (options->page == KPROF_PAGE_STATISTICS && !order))
         return KPROF_OK;
     if (options->html_path)
         return kprof_fail(
@@ -650,7 +650,11 @@ static kprof_status check_rows(const kprof_options *options)
             "--%s is about rows of text: leave it out, as the page of --html has all kernels and launches "
             "and sorts them itself",
             name);
-    return kprof_fail(KPROF_USAGE, "--%s is about rows of kernels: give --page summary, statistics or brief too", name);
+    if (options->page == KPROF_PAGE_STATISTICS)
+        return kprof_fail(KPROF_USAGE, "--%s is about the summary and brief pages, which rank kernels; leave it out",
+                          name);
+    return kprof_fail(KPROF_USAGE, "--%s is about rows of kernels: give --page summary%s or brief too", name,
+                      order ? "" : ", statistics");
 }
 
 static kprof_status settle(kprof_options *options)
@@ -680,6 +684,8 @@ static kprof_status settle(kprof_options *options)
         options->page = KPROF_PAGE_STATISTICS;
     if (status == KPROF_OK)
         status = check_rows(options);
+    options->sort = options->sort == KPROF_UNSET ? KPROF_SORT_GAIN : options->sort;
+    options->group_by = options->group_by == KPROF_UNSET ? KPROF_GROUP_KERNEL : options->group_by;
     if (status == KPROF_OK)
         status = settle_brief(options);
     return status == KPROF_OK ? settle_conditions(options) : status;
@@ -698,6 +704,8 @@ kprof_status kprof_options_parse(char **argv, kprof_options *out)
         .page = KPROF_UNSET,
         .format = KPROF_UNSET,
         .csv_layout = KPROF_UNSET,
+        .sort = KPROF_UNSET,
+        .group_by = KPROF_UNSET,
         .export_format = KPROF_UNSET,
         .kernel_base = KPROF_NAME_DEMANGLED,
         .time_tolerance_pct = KPROF_TIME_TOLERANCE_PCT,

@@ -128,11 +128,16 @@ kprof_status kprof_reports_join(const kprof_options *options, const kprof_subset
     return status;
 }
 
+bool kprof_subset_needs_file(const kprof_options *options)
+{
+    return options->reports.count > 1 || options->export_path || options->launches.count > 0;
+}
+
 bool kprof_subset_is_wanted(const kprof_options *options)
 {
     const kprof_selection *selection = &options->selection;
-    return options->reports.count > 1 || options->export_path || options->launches.count > 0 ||
-           selection->sets.count > 0 || selection->sections.count > 0 || selection->metrics.count > 0;
+    return kprof_subset_needs_file(options) || selection->sets.count > 0 || selection->sections.count > 0 ||
+           selection->metrics.count > 0;
 }
 
 /* "5" or "5-9". */
@@ -186,30 +191,39 @@ static kprof_status find_sections(const kprof_options *options, const kprof_cata
     return status;
 }
 
-kprof_status kprof_subset_make(const kprof_options *options, char **path)
+kprof_status kprof_subset_read(const kprof_options *options, kprof_choice_of_part *out)
 {
-    kprof_launch_range *ranges = NULL;
-    kprof_strlist sections = KPROF_STRLIST_INIT;
-    kprof_catalog *catalog = NULL;
-    *path = NULL;
-    kprof_status status = read_ranges(&options->launches, &ranges);
+    *out = (kprof_choice_of_part){.sections_of_sets = KPROF_STRLIST_INIT};
+    kprof_status status = read_ranges(&options->launches, &out->ranges);
     if (status == KPROF_OK)
-        status = load_catalog(options, &catalog);
+        status = load_catalog(options, &out->catalog);
     if (status == KPROF_OK)
-        status = find_sections(options, catalog, &sections);
-    const kprof_subset subset = {
+        status = find_sections(options, out->catalog, &out->sections_of_sets);
+    out->subset = (kprof_subset){
+        .name = options->reports.count > 1 ? "these reports" : NULL,
         .filter = &options->filter,
-        .ranges = ranges,
+        .ranges = out->ranges,
         .range_count = options->launches.count,
         .sections = &options->selection.sections,
-        .sections_of_set = &sections,
+        .sections_of_set = &out->sections_of_sets,
         .metrics = &options->selection.metrics,
-        .catalog = catalog,
+        .catalog = out->catalog,
     };
-    if (status == KPROF_OK)
-        status = kprof_reports_join(options, &subset, path);
-    kprof_strlist_free(&sections);
-    kprof_catalog_free(catalog);
-    free(ranges);
     return status;
+}
+
+void kprof_subset_free(kprof_choice_of_part *choice)
+{
+    kprof_strlist_free(&choice->sections_of_sets);
+    kprof_catalog_free(choice->catalog);
+    free(choice->ranges);
+}
+
+kprof_status kprof_subset_make(const kprof_options *options, const kprof_subset *subset, char **path)
+{
+    static const kprof_strlist all = KPROF_STRLIST_INIT;
+    kprof_subset made = *subset;
+    if (!options->export_path)
+        made.sections = made.sections_of_set = made.metrics = &all;
+    return kprof_reports_join(options, &made, path);
 }

@@ -156,7 +156,10 @@ kprof_verdict_text kprof_emit_verdict_row(const kprof_emit_findings *all, kprof_
     kprof_verdict_text text = kprof_verdict_describe(all->findings, row, base_units);
     if (row == KPROF_ROW_NEXT && text.is_known) {
         kprof_strbuf_clear(&text.text);
-        kprof_strbuf_printf(&text.text, all->next ? "section %s" : "collect --section %s",
+        kprof_strbuf_printf(&text.text, "%s%s",
+                            all->next             ? "section "
+                            : all->next_is_hidden ? "show --section "
+                                                  : "collect --section ",
                             all->next ? all->next->name : text.name.data);
     }
     return text;

@@ -105,7 +105,8 @@ typedef struct kprof_emitter kprof_emitter;
 /* The findings of a launch. */
 typedef struct kprof_emit_findings {
     const kprof_findings *findings;
-    const kprof_section *next; /* that the verdict says to look at; NULL: the launch has not got it */
+    const kprof_section *next; /* that the verdict says to look at; NULL: the page does not show it */
+    bool next_is_hidden;       /* the report has it all the same */
     const kprof_found **open;  /* [open_count]: not evaluated, although the launch has the section */
     size_t open_count;
 } kprof_emit_findings;

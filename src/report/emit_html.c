@@ -553,6 +553,8 @@ static void html_verdict(kprof_emitter *emitter, const kprof_emit_findings *all)
         append(line, take_pooled(html, &row.name));
         append(line, kprof_json_number(row.value));
         append(line, take_pooled(html, &row.text));
+        if (i == KPROF_ROW_BEST && findings->verdict.near)
+            append(line, cJSON_CreateString(kprof_verdict_little_to_gain(&findings->verdict)));
         append(verdict, line);
         kprof_verdict_text_free(&row);
     }

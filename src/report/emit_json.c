@@ -53,7 +53,7 @@ static cJSON *section_catalogue(const kprof_model *model)
 {
     cJSON *sections = cJSON_CreateArray();
     for (size_t i = 0; i < model->chip_count; i++) {
-        for (size_t k = 0; k < model->chips[i].section_count; k++) {
+        for (size_t k = 0; k < model->chips[i].shown_count; k++) {
             cJSON *section = append_object(sections);
             add_text(section, "chip", model->chips[i].name);
             add_text(section, "id", model->chips[i].sections[k].id);
@@ -80,7 +80,7 @@ static cJSON *passes_of_metrics(const kprof_model *model, const kprof_model_chip
     cJSON *metrics = cJSON_CreateObject();
     for (size_t i = 0; chip->schedule && i < model->metric_count; i++) {
         const kprof_model_passes *passes = &chip->schedule[i];
-        if (passes->count == 0)
+        if (passes->count == 0 || (model->is_shown && !model->is_shown[i]))
             continue;
         cJSON *numbers = add_array(metrics, model->metrics[i].name);
         for (size_t k = 0; k < passes->count; k++)
@@ -359,7 +359,7 @@ static cJSON *verdict_object(json_emitter *json, const kprof_findings *findings)
         kprof_verdict_text row = kprof_verdict_describe(findings, i, false);
         if (i == KPROF_ROW_NEXT) {
             add(object, row.key, take_text(json, &row.name));
-        } else if (row.name.length == 0) {
+        } else if (row.name.length == 0 && (i != KPROF_ROW_BEST || !row.is_known)) {
             add(object, row.key, cJSON_CreateNull());
         } else {
             cJSON *line = add_object(object, row.key);
@@ -369,6 +369,7 @@ static cJSON *verdict_object(json_emitter *json, const kprof_findings *findings)
         }
         kprof_verdict_text_free(&row);
     }
+    add_text(object, "little_to_gain", kprof_verdict_little_to_gain(&findings->verdict));
     return object;
 }
 

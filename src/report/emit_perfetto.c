@@ -151,7 +151,7 @@ static bool is_headline(const perfetto_emitter *trace, const kprof_emit_metric *
 {
     const kprof_model *model = trace->base.launches.model;
     const size_t chip = trace->launch->device->chip_index;
-    if (chip >= model->chip_count || model->chips[chip].section_count == 0)
+    if (chip >= model->chip_count || model->chips[chip].shown_count == 0)
         return false;
     const kprof_section *first = &model->chips[chip].sections[0];
     for (size_t i = 0; i < first->item_count; i++) {

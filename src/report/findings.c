@@ -209,6 +209,27 @@ static const kprof_found *find_near(const kprof_verdict *verdict)
     return best && !best->finding->gain_is_local && best->gain_pct > left_pct ? NULL : limit;
 }
 
+/* Is there a finding of less work, whose gain nothing bounds, that lacks metrics? */
+static bool lacks_findings_of_less_work(const kprof_findings *findings)
+{
+    bool lacks = false;
+    for (size_t i = 0; i < findings->count && !lacks; i++) {
+        const kprof_found *found = &findings->items[i];
+        const kprof_finding *finding = found->finding;
+        kprof_strlist missing = KPROF_STRLIST_INIT;
+        if (found->state != KPROF_FOUND_UNKNOWN || !finding->gain || finding->gain_bound || finding->gain_is_local)
+            continue;
+        lacks = kprof_found_missing(found, &missing) != KPROF_OK || missing.count > 0;
+        kprof_strlist_free(&missing);
+    }
+    return lacks;
+}
+
+const char *kprof_verdict_little_to_gain(const kprof_verdict *verdict)
+{
+    return !verdict->near ? "no" : verdict->near_is_unsure ? "as measured" : "yes";
+}
+
 static void add_to_verdict(kprof_verdict *verdict, const kprof_found *found)
 {
     const kprof_verdict_line line = found->finding->verdict;
@@ -243,6 +264,7 @@ const kprof_findings *kprof_rules_apply(kprof_rules *rules, const double *values
     for (size_t i = 0; i < rules->findings.count; i++)
         add_to_verdict(verdict, &rules->found[i]);
     verdict->near = find_near(verdict);
+    verdict->near_is_unsure = verdict->near && lacks_findings_of_less_work(&rules->findings);
     verdict->next = verdict->near ? NULL : kprof_found_next(verdict->best);
     if (!verdict->next)
         verdict->next = kprof_found_next(verdict->lines[KPROF_VERDICT_LIMIT]);
@@ -399,7 +421,7 @@ static void describe_line(const kprof_findings *findings, kprof_verdict_line lin
             out->value = known->values[finding->threshold_count + finding->verdict_value];
     } else if (unknown) {
         out->is_known = false;
-        kprof_strbuf_printf(&out->text, "not known; --section %s tells", unknown->finding->sections[0]);
+        kprof_strbuf_printf(&out->text, "not known; collect --section %s", unknown->finding->sections[0]);
     }
 }
 
@@ -414,6 +436,7 @@ static void describe_best(const kprof_verdict *verdict, bool base_units, kprof_v
     }
     if (near) {
         kprof_found_text(near, near->finding->near_text, base_units, &out->text);
+        kprof_strbuf_puts(&out->text, verdict->near_is_unsure ? "; what was not measured may be worth more" : "");
     } else if (best) {
         kprof_strbuf_puts(&out->text, best->finding->name);
         if (isnan(best->gain_pct))

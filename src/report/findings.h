@@ -28,8 +28,13 @@ typedef struct kprof_verdict {
     const kprof_found *unknown[KPROF_VERDICT_LINES]; /* the finding that would tell, where no other does */
     const kprof_found *best; /* that is worth most of the kernel's time; without estimates, the first one */
     const kprof_found *near; /* says that the kernel is near its limit, and no finding is worth more; NULL: it is not */
+    bool near_is_unsure;     /* a finding that could be worth more was not evaluated for want of metrics */
     const char *next;        /* id of the section to look at */
 } kprof_verdict;
+
+/* "yes": the kernel is near its limit, and no finding is worth more than what is left; "as measured": but what was not
+ * measured may be; "no". */
+const char *kprof_verdict_little_to_gain(const kprof_verdict *verdict);
 
 typedef struct kprof_findings {
     const kprof_found *items; /* [count], all, in display order */

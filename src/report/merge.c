@@ -22,7 +22,6 @@ struct kprof_merge {
     int64_t process_count, source_count, launch_count; /* ids of what is added follow these */
     size_t report_count;
     const kprof_subset *subset; /* of the report that is being added; NULL: all of it */
-    bool *kept;                 /* [metrics of that report]; NULL: all */
 };
 
 kprof_status kprof_merge_new(kprof_report *into, kprof_merge **out)
@@ -139,7 +138,7 @@ static kprof_status add_small_tables(kprof_merge *merge, const kprof_model *mode
         status = add_shared(merge, KPROF_ROWS_DEVICE, &model->devices[i], (int64_t)i + 1);
     for (size_t i = 0; i < model->metric_count && status == KPROF_OK; i++) {
         int64_t id = 0;
-        if (merge->kept && !merge->kept[i])
+        if (model->is_shown && !model->is_shown[i])
             continue;
         status = kprof_store_metric(merge->into, &model->metrics[i], &id);
         if (status == KPROF_OK)
@@ -202,11 +201,11 @@ static kprof_status add_sources(kprof_merge *merge, const char *name, int versio
     return status;
 }
 
-/* Store the sections of a chip, or count those that are there. */
+/* Store the sections of a chip that are chosen, or count those that are there. */
 static kprof_status add_sections(kprof_merge *merge, const kprof_model_chip *chip, bool is_planned, size_t *same)
 {
     kprof_status status = KPROF_OK;
-    for (size_t i = 0; i < chip->section_count && status == KPROF_OK; i++) {
+    for (size_t i = 0; i < chip->shown_count && status == KPROF_OK; i++) {
         const kprof_section *section = &chip->sections[i];
         int64_t is_there = 0;
         char *json = kprof_section_to_json(section);
@@ -253,7 +252,7 @@ static kprof_status add_plans(kprof_merge *merge, const kprof_model *model, cons
             status = ask_about(merge, "SELECT count(*) FROM main.section WHERE chip=?1", name, &there);
         if (status == KPROF_OK)
             status = add_sections(merge, chip, is_planned > 0, &same);
-        differs = is_planned > 0 && (same != chip->section_count || same != (size_t)there);
+        differs = is_planned > 0 && (same != chip->shown_count || same != (size_t)there);
     }
     if (status == KPROF_OK && differs)
         status = kprof_fail(KPROF_BAD_REPORT,
@@ -386,9 +385,8 @@ kprof_status kprof_merge_add(kprof_merge *merge, const char *path, const char *n
     from->keeps_text = true;
     if (status == KPROF_OK && (status = kprof_model_load(from, &model)) == KPROF_OK) {
         merge->subset = subset;
-        merge->kept = NULL;
         if (subset)
-            status = kprof_subset_apply(subset, path, &model, &merge->kept);
+            status = kprof_subset_apply(subset, path, &model);
         if (status == KPROF_OK)
             status = attach(merge, path);
         if (status == KPROF_OK) {
@@ -397,7 +395,6 @@ kprof_status kprof_merge_add(kprof_merge *merge, const char *path, const char *n
                 status = kprof_store_exec(merge->into, "DETACH source");
         }
         kprof_model_free(&model);
-        free(merge->kept);
         merge->report_count++;
     }
     kprof_status closed = kprof_report_close(from);

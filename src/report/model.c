@@ -35,6 +35,7 @@ void kprof_model_free(kprof_model *model)
     free(model->kprof_version);
     free(model->sets);
     kprof_names_free(&model->metric_names);
+    free(model->is_shown);
     free(model->witnesses);
     free_chips(model);
     kprof_rows_unload(model);

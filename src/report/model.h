@@ -51,11 +51,11 @@ typedef struct kprof_model_pass {
     bool sm_side; /* some of them are in the SMs */
 } kprof_model_pass;
 
-/* The plan for one chip: the sections to show for its launches, in display order, and the passes. */
+/* The plan for one chip: its sections, in display order, and the passes. */
 typedef struct kprof_model_chip {
     char *name;
-    kprof_section *sections;
-    size_t section_count;
+    kprof_section *sections; /* those that pages show, then the others */
+    size_t section_count, shown_count;
     size_t value_count;       /* that these show for a launch, with what is around them */
     kprof_model_pass *passes; /* [pass_count]; none in a report that does not tell */
     size_t pass_count;
@@ -86,6 +86,7 @@ typedef struct kprof_model {
     kprof_model_metric *metrics;
     size_t metric_count;
     kprof_names metric_names; /* name -> index into metrics */
+    bool *is_shown;           /* [metric_count]: pages show the metric; NULL: they show all */
     size_t *witnesses;        /* [witness_count]: the metrics that hold the spread of a witness */
     size_t witness_count;
     kprof_model_chip *chips;

@@ -216,7 +216,7 @@ static kprof_status keep_section(loader *load, kprof_model_chip *chip, kprof_sec
         kprof_section_free(section);
         return kprof_store_no_memory(load->report);
     }
-    chip->section_count++;
+    chip->shown_count = ++chip->section_count;
     *place = *section;
     size_t count = 1 + count_values(place);
     chip->value_count += count;

@@ -336,7 +336,7 @@ static kprof_emit_field time_field(const char *key, double time_ns)
 }
 
 /* Lines for people, those that are empty left out. */
-enum { LINE_LAUNCHES, LINE_DURATION, LINE_VERDICT, LINE_THROUGHPUT, LINE_STALLS, LINE_FINDINGS };
+enum { LINE_LAUNCHES, LINE_DURATION, LINE_VERDICT, LINE_THROUGHPUT, LINE_STALLS, LINE_LITTLE, LINE_FINDINGS };
 typedef struct brief_lines {
     kprof_strbuf items[LINE_FINDINGS + FINDINGS];
 } brief_lines;
@@ -402,7 +402,17 @@ static void make_lines(const brief *of, brief_lines *out)
         kprof_strbuf_printf(&out->items[LINE_STALLS], "%s%s", i ? ", " : "", of->stalls[i].name);
         put_value(&out->items[LINE_STALLS], " ", of->stalls[i].pct, "%");
     }
-    for (size_t i = 0; i < of->found_count; i++) {
+    const kprof_found *near = of->findings ? of->findings->verdict.near : NULL;
+    if (near) {
+        char line[LINE_BYTES + 1];
+        kprof_strbuf text = KPROF_STRBUF_INIT;
+        kprof_found_text(near, near->finding->near_text, false, &text);
+        const char *unsure = of->findings->verdict.near_is_unsure ? " (not all was measured)" : "";
+        cut(line, LINE_BYTES - strlen(unsure), text.data, true);
+        kprof_strbuf_printf(&out->items[LINE_LITTLE], "%s%s", line, unsure);
+        kprof_strbuf_free(&text);
+    }
+    for (size_t i = 0; i < of->found_count - (near && of->found_count == FINDINGS); i++) {
         char name[WORDS_BYTES + 1];
         kprof_strbuf gain = KPROF_STRBUF_INIT;
         put_gain(of->found[i], &gain);
@@ -477,6 +487,7 @@ static void show_brief(kprof_emitter *emitter, const brief *of, const brief_line
         pct_field("theoretical_occupancy_pct", of->occupancy_pct),
         text_field("occupancy_limit", of->occupancy),
         pct_field("gain_pct", row->gain_pct),
+        machine(kprof_field_little_to_gain(of->findings)),
         text_field("advice", of->advice),
         text_field("next", of->next),
         line_field("Kernel", of->kernel_line),
@@ -488,6 +499,7 @@ static void show_brief(kprof_emitter *emitter, const brief *of, const brief_line
         line_field("Throughput", line[LINE_THROUGHPUT].data),
         line_field("Occupancy", of->occupancy_line),
         line_field("Stalls", line[LINE_STALLS].data),
+        line_field("Worth most", line[LINE_LITTLE].data),
         line_field("Findings", line[LINE_FINDINGS].data),
         line_field("", line[LINE_FINDINGS + 1].data),
         line_field("", line[LINE_FINDINGS + 2].data),

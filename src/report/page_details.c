@@ -14,7 +14,26 @@ static const kprof_section *find_section(const kprof_view_chip *chip, const char
     return NULL;
 }
 
-/* The first of the finding's sections that the launch has; NULL: none of them. */
+/* Has the report the section for launches on a chip, shown or hidden? */
+static bool has_section(const kprof_model_chip *chip, const char *id)
+{
+    for (size_t i = 0; chip && id && i < chip->section_count; i++) {
+        if (strcmp(chip->sections[i].id, id) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Has the report one of the finding's sections? */
+static bool has_place(const kprof_model_chip *chip, const kprof_finding *finding)
+{
+    char *const *id = finding->sections;
+    while (*id && !has_section(chip, *id))
+        id++;
+    return *id != NULL;
+}
+
+/* The first of the finding's sections that are shown; NULL: none of them. */
 static const char *section_of(const kprof_view_chip *chip, const kprof_finding *finding)
 {
     char *const *id = finding->sections;
@@ -23,7 +42,7 @@ static const char *section_of(const kprof_view_chip *chip, const kprof_finding *
     return *id;
 }
 
-/* Show what was found in a section; of NULL, in none of those that the launch has. */
+/* Show what was found in a section; of NULL, in none of those that are shown. */
 static void show_findings(kprof_emitter *emitter, const kprof_findings *findings, const kprof_view_chip *chip,
                           const char *section)
 {
@@ -68,29 +87,40 @@ static void show_section(kprof_emitter *emitter, const kprof_view_section *secti
         show_what_if(emitter, launch);
 }
 
-/* Does the launch have a section of any finding? One of single metrics alone gets the values that were asked for. */
-static bool has_place(const kprof_view_chip *chip, const kprof_finding_list *findings)
+/* NULL: the report has no plan for the launch's chip. */
+static const kprof_model_chip *model_chip(const kprof_emitter *emitter, const kprof_model_launch *launch)
 {
-    for (size_t i = 0; i < findings->count; i++) {
-        if (section_of(chip, findings->items[i]))
-            return true;
-    }
-    return false;
+    const size_t index = launch->device->chip_index;
+    return index == SIZE_MAX ? NULL : &emitter->launches.model->chips[index];
+}
+
+/* Are findings to be told? Not where single metrics alone were asked for. */
+static bool tells_findings(const kprof_view_chip *shown, const kprof_model_chip *chip,
+                           const kprof_finding_list *findings)
+{
+    bool shows_sections = false, has_any = false;
+    for (size_t i = 0; shown && i < shown->section_count; i++)
+        shows_sections = shows_sections || strcmp(shown->sections[i].section->id, KPROF_NAMED_SECTION_ID) != 0;
+    for (size_t i = 0; i < findings->count && !has_any; i++)
+        has_any = has_place(chip, findings->items[i]);
+    return shows_sections && has_any;
 }
 
 /* Show the verdict, and which findings have their section but lack a value: all of them where the launch could not be
  * measured. */
-static void show_verdict(kprof_emitter *emitter, const kprof_findings *findings, const kprof_view_chip *chip,
-                         bool is_measured)
+static void show_verdict(kprof_emitter *emitter, const kprof_findings *findings, const kprof_view_chip *shown,
+                         const kprof_model_launch *launch)
 {
+    const kprof_model_chip *chip = model_chip(emitter, launch);
+    const char *next = findings->verdict.next;
     const kprof_found **open = calloc(findings->count + 1, sizeof(*open));
-    kprof_emit_findings all = {findings, find_section(chip, findings->verdict.next), open, 0};
+    kprof_emit_findings all = {findings, find_section(shown, next), has_section(chip, next), open, 0};
     if (!open) {
         emitter->status = kprof_fail(KPROF_NO_MEMORY, "showing findings: out of memory");
         return;
     }
-    for (size_t i = 0; is_measured && i < findings->count; i++) {
-        if (findings->items[i].state == KPROF_FOUND_UNKNOWN && section_of(chip, findings->items[i].finding))
+    for (size_t i = 0; launch->measured > 0 && i < findings->count; i++) {
+        if (findings->items[i].state == KPROF_FOUND_UNKNOWN && has_place(chip, findings->items[i].finding))
             open[all.open_count++] = &findings->items[i];
     }
     emitter->ops->verdict(emitter, &all);
@@ -102,11 +132,12 @@ static kprof_status show_launch(void *user, const kprof_model_launch *launch)
     kprof_launch_page *page = user;
     kprof_emitter *emitter = page->emitter;
     const kprof_view_chip *chip = kprof_view_fill(page->view, launch);
-    const bool has_findings = page->rules && has_place(chip, emitter->options->findings);
+    const bool has_findings =
+        page->rules && tells_findings(chip, model_chip(emitter, launch), emitter->options->findings);
     const kprof_findings *findings = has_findings ? kprof_rules_apply(page->rules, launch->values) : NULL;
     emitter->ops->launch_begin(emitter, launch);
     if (findings)
-        show_verdict(emitter, findings, chip, launch->measured > 0);
+        show_verdict(emitter, findings, chip, launch);
     for (size_t i = 0; chip && i < chip->section_count; i++) {
         const kprof_section *section = chip->sections[i].section;
         emitter->ops->section_begin(emitter, section);

@@ -91,8 +91,9 @@ static void show_comparison(const diff_page *page)
     for (size_t i = 0; i < diff->kernel_count; i++)
         tested += !isnan(diff->kernels[i].p);
     char method[80];
-    snprintf(method, sizeof method, "%g %%, corrected for %zu kernel%s (Holm)", KPROF_CONFIDENCE * 100, tested,
-             tested == 1 ? "" : "s");
+    int length = snprintf(method, sizeof method, "%g %%", KPROF_CONFIDENCE * 100);
+    if (tested > 1)
+        snprintf(method + length, sizeof method - (size_t)length, ", corrected for %zu kernels (Holm)", tested);
     const kprof_emit_field fields[] = {
         kprof_field_text("baseline", "Baseline", request->settings[KPROF_BASELINE].file),
         kprof_field_text("new", "New", request->settings[KPROF_NEW].file),

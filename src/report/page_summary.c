@@ -23,8 +23,8 @@ static kprof_emit_field note(kprof_emit_field field, const char *otherwise)
 typedef struct row_texts {
     const char *short_name;
     kprof_strbuf part, notes;
-    kprof_verdict_text limit, best;
-    const kprof_found *finding; /* NULL: none */
+    kprof_verdict_text rows[KPROF_VERDICT_ROWS];
+    const kprof_findings *findings; /* NULL: none were looked for */
 } row_texts;
 
 /* What makes the numbers of a row less sure. */
@@ -50,10 +50,18 @@ static const char *text_or_null(const kprof_strbuf *text)
     return text->length ? text->data : NULL;
 }
 
+/* A line of the verdict; programs get nothing of one that is not known. */
+static const char *known_text(const kprof_verdict_text *row)
+{
+    return row->is_known ? text_or_null(&row->text) : NULL;
+}
+
 static void show_row(kprof_emitter *emitter, const kprof_ranked *row, const row_texts *texts)
 {
     const kprof_group *group = row->group;
-    const kprof_found *finding = texts->finding;
+    const kprof_verdict_text *limit = &texts->rows[KPROF_ROW_LIMIT], *stall = &texts->rows[KPROF_ROW_STALL],
+                             *occupancy = &texts->rows[KPROF_ROW_OCCUPANCY];
+    const kprof_found *finding = texts->findings ? texts->findings->verdict.best : NULL;
     const char *name = kprof_model_kernel_name(group->kernel, emitter->options->kernel_base);
     const kprof_emit_field part = kprof_field_text("group", "Group", text_or_null(&texts->part));
     char cc[24];
@@ -69,9 +77,15 @@ static void show_row(kprof_emitter *emitter, const kprof_ranked *row, const row_
     };
     const kprof_ranked_numbers numbers = kprof_ranked_describe(row);
     const kprof_emit_field verdict[] = {
-        machine(kprof_field_text("limit", "Limit", text_or_null(&texts->limit.name))),
-        machine(kprof_field_pct("limit_pct", "At", texts->limit.value)),
-        note(kprof_field_text("limit_text", "Limited by", text_or_null(&texts->limit.text)), NULL),
+        machine(kprof_field_text("limit", "Limit", text_or_null(&limit->name))),
+        machine(kprof_field_pct("limit_pct", "At", limit->value)),
+        note(kprof_field_text("limit_text", "Limited by", text_or_null(&limit->text)), NULL),
+        machine(kprof_field_text("stall", "Top stall", text_or_null(&stall->name))),
+        machine(kprof_field_pct("stall_pct", "Of a warp's time", stall->value)),
+        machine(kprof_field_text("stall_text", "Top stall", known_text(stall))),
+        machine(kprof_field_text("occupancy", "Occupancy limited by", text_or_null(&occupancy->name))),
+        machine(kprof_field_pct("occupancy_pct", "Possible occupancy", occupancy->value)),
+        machine(kprof_field_text("occupancy_text", "Occupancy", known_text(occupancy))),
         machine(kprof_field_text("finding", "Finding", finding ? finding->finding->id : NULL)),
         machine(kprof_field_pct("finding_gain_pct", "Saves", finding ? finding->gain_pct : NAN)),
         machine(kprof_field_text("finding_gain_of", "Saves of",
@@ -80,9 +94,9 @@ static void show_row(kprof_emitter *emitter, const kprof_ranked *row, const row_
                                                                       : "kernel")),
         machine(kprof_field_text("finding_confidence", "Confidence",
                                  finding ? kprof_confidence_name(finding->finding->confidence) : NULL)),
-        note(kprof_field_text("finding_text", "Worth most",
-                              texts->best.is_known ? text_or_null(&texts->best.text) : NULL),
-             "no finding"),
+        machine(kprof_field_little_to_gain(texts->findings)),
+        note(kprof_field_text("finding_text", "Worth most", known_text(&texts->rows[KPROF_ROW_BEST])), "no finding"),
+        machine(kprof_field_text("next", "Look next", text_or_null(&texts->rows[KPROF_ROW_NEXT].name))),
         note(kprof_field_text("note", "Note", text_or_null(&texts->notes)), ""),
     };
     kprof_emit_field fields[COUNT_OF(of) + KPROF_RANKED_NUMBERS + COUNT_OF(verdict)];
@@ -97,27 +111,23 @@ static void show_group(kprof_emitter *emitter, kprof_ranking *ranking, const kpr
 {
     const kprof_findings *findings = kprof_ranking_evaluate(ranking, row->group);
     const bool base_units = emitter->options->base_units;
-    row_texts texts = {.short_name = short_name,
-                       .part = KPROF_STRBUF_INIT,
-                       .notes = KPROF_STRBUF_INIT,
-                       .limit = {.value = NAN},
-                       .best = {.value = NAN}};
+    row_texts texts = {
+        .short_name = short_name, .findings = findings, .part = KPROF_STRBUF_INIT, .notes = KPROF_STRBUF_INIT};
     kprof_group_describe(&ranking->groups, row->group, &texts.part);
-    if (findings) {
-        texts.limit = kprof_verdict_describe(findings, KPROF_ROW_LIMIT, base_units);
-        texts.best = kprof_verdict_describe(findings, KPROF_ROW_BEST, base_units);
-        texts.finding = findings->verdict.best;
-    }
     put_notes(row->group, &texts.notes);
-    if (texts.part.failed || texts.notes.failed || texts.limit.text.failed || texts.limit.name.failed ||
-        texts.best.text.failed)
+    bool failed = texts.part.failed || texts.notes.failed;
+    for (kprof_verdict_row i = 0; i < KPROF_VERDICT_ROWS; i++) {
+        texts.rows[i] = findings ? kprof_verdict_describe(findings, i, base_units) : (kprof_verdict_text){.value = NAN};
+        failed = failed || texts.rows[i].name.failed || texts.rows[i].text.failed;
+    }
+    if (failed)
         emitter->status = KPROF_NO_MEMORY;
     else
         show_row(emitter, row, &texts);
     kprof_strbuf_free(&texts.part);
     kprof_strbuf_free(&texts.notes);
-    kprof_verdict_text_free(&texts.limit);
-    kprof_verdict_text_free(&texts.best);
+    for (kprof_verdict_row i = 0; i < KPROF_VERDICT_ROWS; i++)
+        kprof_verdict_text_free(&texts.rows[i]);
 }
 
 /* What --top leaves out, all in one. */

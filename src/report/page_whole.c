@@ -30,7 +30,8 @@ static void show_row(kprof_emitter *emitter, const kprof_ranking *ranking, const
     }
     if (limit.name.failed || limit.text.failed || worth.text.failed)
         emitter->status = KPROF_NO_MEMORY;
-    kprof_emit_field fields[KPROF_RANKED_NUMBERS + 8] = {
+    enum { OTHER_FIELDS = 9 };
+    kprof_emit_field fields[KPROF_RANKED_NUMBERS + OTHER_FIELDS] = {
         index_field("kernel", "Kernel", (size_t)(row->group->kernel - model->kernels)),
         index_field("device", "Device", (size_t)(row->group->device - model->devices)),
         kprof_field_text("limit", "Limited by", text_or_null(&limit.name)),
@@ -38,9 +39,10 @@ static void show_row(kprof_emitter *emitter, const kprof_ranking *ranking, const
         kprof_field_text("limit_text", "Limited by", text_or_null(&limit.text)),
         kprof_field_text("finding", "Worth most", best ? best->finding->name : NULL),
         kprof_field_pct("finding_gain_pct", "Saves", best ? best->gain_pct : NAN),
+        kprof_field_little_to_gain(findings),
         kprof_field_text("finding_text", "Worth most", worth.is_known ? text_or_null(&worth.text) : NULL),
     };
-    memcpy(fields + 8, numbers.fields, sizeof numbers.fields);
+    memcpy(fields + OTHER_FIELDS, numbers.fields, sizeof numbers.fields);
     emitter->ops->record_begin(emitter, &(kprof_emit_record){fields, COUNT_OF(fields)});
     emitter->ops->record_end(emitter);
     kprof_verdict_text_free(&limit);

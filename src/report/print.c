@@ -2,6 +2,7 @@
 #include "report/grid.h"
 #include "report/page.h"
 #include "report/store.h"
+#include "report/subset.h"
 
 #include <stdlib.h>
 
@@ -82,6 +83,9 @@ static kprof_status print_page(const kprof_page_row *page, const kprof_page_sour
         reports[i].file->keeps_text = kprof_format_keeps_text(options);
         status = kprof_model_load(source->reports[i], &reports[i].model);
         loaded += status == KPROF_OK;
+        if (status == KPROF_OK && options->part)
+            status = kprof_subset_apply(
+                options->part, options->part->name ? options->part->name : source->reports[i]->path, &reports[i].model);
     }
     if (status == KPROF_OK)
         status = page->print(&(kprof_page_context){page->name, reports, source->content, options, out});

@@ -144,6 +144,12 @@ static kprof_emit_field stable_field(const kprof_ranked *row)
     return field;
 }
 
+kprof_emit_field kprof_field_little_to_gain(const kprof_findings *findings)
+{
+    return kprof_field_text("little_to_gain", "Little to gain",
+                            findings ? kprof_verdict_little_to_gain(&findings->verdict) : NULL);
+}
+
 kprof_ranked_numbers kprof_ranked_describe(const kprof_ranked *row)
 {
     const kprof_group *group = row->group;

@@ -39,6 +39,8 @@ const kprof_findings *kprof_ranking_evaluate(kprof_ranking *ranking, const kprof
 typedef struct kprof_ranked_numbers {
     kprof_emit_field fields[KPROF_RANKED_NUMBERS];
 } kprof_ranked_numbers;
+/* As kprof_verdict_little_to_gain; missing without findings. */
+kprof_emit_field kprof_field_little_to_gain(const kprof_findings *findings);
 kprof_ranked_numbers kprof_ranked_describe(const kprof_ranked *row);
 
 #endif

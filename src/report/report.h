@@ -170,6 +170,7 @@ typedef struct kprof_print_options {
     bool csv_safe;                      /* in CSV: no text can be taken for a formula */
     bool details_help;                  /* in text: what sections and metrics mean */
     const kprof_filter_spec *filter;    /* of the reporter: -k, -s, -c apply to stored launches too; NULL: all */
+    const struct kprof_subset *part;    /* its sections and metrics are shown; NULL: all are */
     const kprof_finding_list *findings; /* to evaluate; NULL: none, and no verdict */
     const char *kernel_base;            /* name shown: "function", "demangled" or "mangled"; NULL: "demangled" */
     kprof_grouping group_by;

@@ -124,7 +124,28 @@ static kprof_status take_metrics(const kprof_subset *subset, const char *path, c
     return status;
 }
 
-/* Take out the sections that are not chosen, of which a chip may have none. */
+/* Put the sections that are taken before the others, which pages do not show. */
+static kprof_status hide_others(kprof_model_chip *chip, const bool *taken)
+{
+    kprof_section *ordered = calloc(chip->section_count + 1, sizeof *ordered);
+    size_t at = 0;
+    if (!ordered)
+        return kprof_fail(KPROF_NO_MEMORY, "out of memory");
+    for (size_t i = 0; i < chip->section_count; i++) {
+        if (taken[i])
+            ordered[at++] = chip->sections[i];
+    }
+    chip->shown_count = at;
+    for (size_t i = 0; i < chip->section_count; i++) {
+        if (!taken[i])
+            ordered[at++] = chip->sections[i];
+    }
+    free(chip->sections);
+    chip->sections = ordered;
+    return KPROF_OK;
+}
+
+/* Hide the sections that are not chosen, of which a chip may have none. */
 static kprof_status take_sections(const kprof_subset *subset, const char *path, kprof_model *model)
 {
     size_t count = 0, at = 0;
@@ -145,16 +166,12 @@ static kprof_status take_sections(const kprof_subset *subset, const char *path, 
     at = 0;
     for (size_t i = 0; i < model->chip_count && status == KPROF_OK; i++) {
         kprof_model_chip *chip = &model->chips[i];
-        size_t left = 0;
-        for (size_t k = 0; k < chip->section_count; k++) {
-            /* One from the run's own --metrics gives way to that of the metrics that are named here. */
-            const bool gives_way = subset->metrics->count > 0 && strcmp(names[at], KPROF_NAMED_SECTION_ID) == 0;
-            if (taken[at++] && !gives_way)
-                chip->sections[left++] = chip->sections[k];
-            else
-                kprof_section_free(&chip->sections[k]);
-        }
-        chip->section_count = left;
+        /* One from the run's own --metrics gives way to that of the metrics that are named here. */
+        for (size_t k = 0; k < chip->section_count && subset->metrics->count > 0; k++)
+            taken[at + k] = taken[at + k] && strcmp(names[at + k], KPROF_NAMED_SECTION_ID) != 0;
+        const bool *of_chip = taken + at;
+        at += chip->section_count;
+        status = hide_others(chip, of_chip);
     }
     free(names);
     free(taken);
@@ -183,9 +200,11 @@ static kprof_status add_named(kprof_model *model, kprof_model_chip *chip, const 
     if (!sections)
         return kprof_fail(KPROF_NO_MEMORY, "out of memory");
     chip->sections = sections;
-    kprof_section *section = &sections[chip->section_count];
+    kprof_section *section = &sections[chip->shown_count];
+    memmove(section + 1, section, (chip->section_count - chip->shown_count) * sizeof *section);
     *section = (kprof_section){.order = KPROF_NAMED_SECTION_ORDER};
     chip->section_count++;
+    chip->shown_count++;
     section->id = strdup(KPROF_NAMED_SECTION_ID);
     section->name = strdup(KPROF_NAMED_SECTION_NAME);
     section->items = calloc(model->metric_count + 1, sizeof *section->items);
@@ -221,20 +240,17 @@ static void take_what_goes_along(const kprof_model *model, bool *taken)
         taken[model->witnesses[i]] = true;
 }
 
-kprof_status kprof_subset_apply(const kprof_subset *subset, const char *path, kprof_model *model, bool **kept)
+kprof_status kprof_subset_apply(const kprof_subset *subset, const char *path, kprof_model *model)
 {
     const bool has_sections = subset->sections->count > 0 || subset->sections_of_set->count > 0;
-    const bool is_all = !has_sections && subset->metrics->count == 0;
-    kprof_status status = KPROF_OK;
-    *kept = calloc(model->metric_count + 1, sizeof **kept);
-    if (!*kept)
+    if (!has_sections && subset->metrics->count == 0)
+        return KPROF_OK;
+    model->is_shown = calloc(model->metric_count + 1, sizeof *model->is_shown);
+    if (!model->is_shown)
         return kprof_fail(KPROF_NO_MEMORY, "out of memory");
-    for (size_t i = 0; i < model->metric_count && is_all; i++)
-        (*kept)[i] = true;
-    if (!is_all)
-        status = choose(subset, path, model, *kept);
+    kprof_status status = choose(subset, path, model, model->is_shown);
     if (status == KPROF_OK && has_sections)
-        take_what_goes_along(model, *kept);
+        take_what_goes_along(model, model->is_shown);
     return status;
 }
 

@@ -1,4 +1,5 @@
-/* Chooses a part of a report: some launches, sections and metrics. */
+/* Chooses a part of a report: some launches, sections and metrics. Sections and metrics that are not chosen are hidden:
+ * pages do not show them, but findings know them. */
 #ifndef KPROF_REPORT_SUBSET_H
 #define KPROF_REPORT_SUBSET_H
 
@@ -10,6 +11,7 @@ typedef struct kprof_launch_range {
 
 /* What is taken. All is borrowed. */
 typedef struct kprof_subset {
+    const char *name;                 /* what messages call the report whose pages are shown; NULL: its path */
     const kprof_filter_spec *filter;  /* takes launches; NULL: all */
     const kprof_launch_range *ranges; /* [range_count]: take only launches of these; none: all */
     size_t range_count;
@@ -20,11 +22,10 @@ typedef struct kprof_subset {
     const kprof_catalog *catalog;         /* that has the aliases; NULL: there are none */
 } kprof_subset;
 
-/* Take the sections out of the model that are not chosen, add that of the named metrics to each chip, and tell which
- * metrics are to be kept: those, those of the sections and what goes along with sections. *kept is [metric_count]; the
- * caller frees it. UNKNOWN_NAME when a word matches nothing in the report, with a message that begins with `path`. */
-kprof_status kprof_subset_apply(const kprof_subset *subset, const char *path, kprof_model *model,
-                                bool **kept) KPROF_MUST_CHECK;
+/* Hide the sections of the model that are not chosen, add that of the named metrics to each chip, and hide all metrics
+ * but those, those of the sections and what goes along with sections. UNKNOWN_NAME when a word matches nothing in the
+ * report, with a message that begins with `path`. */
+kprof_status kprof_subset_apply(const kprof_subset *subset, const char *path, kprof_model *model) KPROF_MUST_CHECK;
 
 /* Call `visit` for each launch that is taken, in order. */
 kprof_status kprof_subset_launches(const kprof_subset *subset, const kprof_model_walk *walk, kprof_model_visit *visit,

@@ -242,13 +242,13 @@ static void build_section(builder *build, const kprof_section *section, kprof_vi
 static void build_chip(builder *build, const kprof_model_chip *chip, kprof_view_chip *out)
 {
     size_t total = 0;
-    for (size_t i = 0; i < chip->section_count; i++)
+    for (size_t i = 0; i < chip->shown_count; i++)
         total += count_metrics(&chip->sections[i]);
     out->metrics = calloc(total + 1, sizeof *out->metrics);
-    out->sections = calloc(chip->section_count + 1, sizeof *out->sections);
+    out->sections = calloc(chip->shown_count + 1, sizeof *out->sections);
     build->failed = build->failed || !out->metrics || !out->sections;
     build->chip = out;
-    for (size_t i = 0; i < chip->section_count && !build->failed; i++) {
+    for (size_t i = 0; i < chip->shown_count && !build->failed; i++) {
         kprof_view_section *section = &out->sections[out->section_count++];
         section->metrics = out->metrics + out->metric_count;
         build_section(build, &chip->sections[i], section);
@@ -314,13 +314,18 @@ kprof_status kprof_view_all(const kprof_model *model, kprof_view *out)
         columns[i].unit = metric->unit;
     }
     adopt_sections(out, columns);
-    qsort(columns, model->metric_count, sizeof *columns, by_name);
-    for (size_t i = 0; i < model->metric_count; i++)
+    size_t count = 0;
+    for (size_t i = 0; i < model->metric_count; i++) {
+        if (!model->is_shown || model->is_shown[i])
+            columns[count++] = columns[i];
+    }
+    qsort(columns, count, sizeof *columns, by_name);
+    for (size_t i = 0; i < count; i++)
         columns[i].slot = columns[i].column = i;
     free(out->columns);
     out->columns = columns;
     out->in_sections = false;
-    out->column_count = out->slot_count = model->metric_count;
+    out->column_count = out->slot_count = count;
     return KPROF_OK;
 }
 

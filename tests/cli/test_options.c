@@ -89,6 +89,12 @@ static void commands_and_programs_of_the_same_name(void **state)
     assert_refused("diff a.kprof b.kprof c.kprof", "c.kprof");
     assert_refused("report a.kprof --top 2", "--top is about rows of kernels: give --page summary");
     assert_refused("--sort time app", "--sort is about rows of kernels");
+    assert_refused("report a.kprof --sort gain", "--sort is about rows of kernels");
+    assert_refused("report a.kprof --group-by kernel", "--group-by is about rows of kernels");
+    assert_refused("report a.kprof --page statistics --top 2", "--top is about the summary and brief pages");
+    assert_refused("report a.kprof --print-summary per-kernel --sort time",
+                   "--sort is about the summary and brief pages");
+    assert_int_equal(parse("report a.kprof --page statistics --group-by config"), KPROF_OK);
     assert_refused("report a.kprof --html a.html --top 2", "the page of --html has all kernels and launches");
     assert_refused("report a.kprof --html a.html --group-by config", "--group-by is about rows of text");
     assert_int_equal(parse("report a.kprof --brief --top 2 --sort time --group-by device"), KPROF_OK);
@@ -381,6 +387,8 @@ static void summaries(void **state)
     assert_string_equal(options.conditions[0].unit, "us");
     assert_true(options.conditions[1].limit == 1.5);
     assert_refused("report r.kprof --sort gian", "--sort: \"gian\" is not valid, give gain|time|launches");
+    assert_int_equal(parse("report r.kprof --page summary"), KPROF_OK);
+    assert_true(options.sort == KPROF_SORT_GAIN && options.group_by == KPROF_GROUP_KERNEL);
     assert_int_equal(parse("report r.kprof --page summary --group-by nvtx"), KPROF_OK);
     assert_int_equal(options.group_by, KPROF_GROUP_NVTX);
     assert_refused("report r.kprof --print-summary per-nvtx", "--page statistics --group-by nvtx");

@@ -697,6 +697,11 @@ class Comparisons(Case):
         self.assertIn("Cache control  all        not known", run.out)
         self.assertEqual(run.err, "")
 
+    def test_one_launch_of_each(self):
+        run = self.kprof("diff", SAMPLE, SAMPLE)
+        self.assert_run(run, 0)
+        self.assertRegex(run.out, r"Confidence +99 %\n")
+
     def test_wrong_lines(self):
         for words, err in (
                 (["diff"], "which reports?"), (["diff", "before.kprof"], "which reports?"),
@@ -710,6 +715,8 @@ class Comparisons(Case):
                 (["diff", "before.kprof", "after.kprof", "--log-file", "after.kprof"], "overwrite"),
                 (["report", "after.kprof", "--baseline", "before.kprof", "--log-file", "before.kprof"], "overwrite"),
                 (["report", "after.kprof", "--baseline", "before.kprof", "--page", "raw"], "page of its own"),
+                (["report", "after.kprof", "--baseline", "before.kprof", "--filter", "duration>1us"], "of one report"),
+                (["report", "after.kprof", "--baseline", "before.kprof", "--rule", "Atomics"], "of one report"),
                 (["report", "after.kprof", "--fail-on", "duration>5%"], "give --baseline"),
                 (["diff", "before.kprof", "after.kprof", "-k", "regex:["], "missing terminating")):
             with self.subTest(words=words):
@@ -978,7 +985,14 @@ class Parts(Case):
 
     def test_kept(self):
         self.show("run", "-k", "regex:vector", "--section", "Occupancy", "-o", "small", err="report: ")
-        self.assertEqual(self.json("small"), self.json("run", "-k", "regex:vector", "--section", "Occupancy"))
+        small, shown = self.json("small"), self.json("run", "-k", "regex:vector", "--section", "Occupancy")
+        for kept, launch in zip(small["launches"], shown["launches"], strict=True):
+            # What is only shown has the findings of the whole.
+            self.assertEqual(kept["verdict"]["occupancy"], launch["verdict"]["occupancy"])
+            self.assertIsNone(kept["verdict"]["limit"])
+            for key in "verdict", "findings", "not_evaluated":
+                del kept[key], launch[key]
+        self.assertEqual(small, shown)
         for column in ("command_line", "working_directory", "kprof_version", "sets", "start_unix_ns"):
             self.assertEqual(*(self.query(name, f"SELECT {column} FROM run") for name in ("small.kprof", "run.kprof")))
         self.assertEqual(self.query("small.kprof", "SELECT count(*) FROM source"), [(0,)])

@@ -124,7 +124,7 @@ kprof_status fuzz_print_finding(kprof_report *report, const kprof_finding *findi
     return print(report, &options);
 }
 
-/* Make a report of a part of a file twice, the second time as that of other processes. */
+/* Make a report of a part of a file twice, the second time as that of other processes, and show the part alone. */
 static void try_part(const char *path, unsigned how)
 {
     static const kprof_run_info run = {"fuzz", "/", "0", NULL, 0};
@@ -151,6 +151,11 @@ static void try_part(const char *path, unsigned how)
         status = kprof_merge_add(merge, path, "second", &subset);
     kprof_merge_free(merge);
     kprof_report_discard(part);
+    if (kprof_report_open(path, &part) == KPROF_OK)
+        (void)!print(part, &(kprof_print_options){.page = how & 0x100 ? KPROF_PAGE_RAW : KPROF_PAGE_DETAILS,
+                                                  .filter = &filter,
+                                                  .part = &subset});
+    (void)!kprof_report_close(part);
     kprof_strlist_free(&sections);
     kprof_strlist_free(&metrics);
 }

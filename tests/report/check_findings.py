@@ -2,7 +2,8 @@
 """Holds the findings of a recorded run to findings/recorded.csv: each finding is told of the kernels that show its
 problem and not of those that do not. The kernels are those of tests/gpu/findings, recorded on an H200 with the full
 set. Also checks what the verdict says limits some of them, and which stall each kernel made for one has. Before that,
-without a report: evidence is called what the page calls the same metric, and nothing else is called so.
+without a report: evidence is called what the page calls the same metric, nothing else is called so, and thresholds and
+estimates name their source.
 
 Usage: check_findings.py SOURCE KPROF"""
 import csv
@@ -81,6 +82,17 @@ def metric_is_choice(expression, metrics):
     return bool(expression) and set(re.findall(r"\w+__[\w.]+", expression)) <= set(metrics)
 
 
+def faults_of_sources(source):
+    """Each threshold and each estimate says where it comes from."""
+    for finding in read_files(source / "metricsets/findings").values():
+        for threshold in finding.get("thresholds", []):
+            if not threshold.get("source"):
+                yield f"{finding['id']}: threshold {threshold['name']} has no source"
+        speedup = finding.get("speedup", {"formula": "none", "source": "none"})
+        if not speedup.get("formula") or not speedup.get("source"):
+            yield f"{finding['id']}: its estimate has no formula in words or no source"
+
+
 def read_launches(source, kprof, *options, recorded=RECORDED):
     """{function: launch} of the recorded run."""
     done = subprocess.run([kprof, "report", source / recorded, "--json", *options], capture_output=True, text=True,
@@ -126,6 +138,13 @@ def faults_of_verdicts(launches):
         found = launches[kernel]["verdict"]["limit"]["name"]
         if found != limit:
             yield f"{kernel} is limited by {found}, not {limit}"
+    for kernel, launch in launches.items():
+        if not re.search(r"[\d.]+ % of (the|its) peak", launch["verdict"]["limit"]["text"]):
+            yield f"the verdict of {kernel} does not tell how far it is from its roof"
+        # The page shows two numbers for L2; which one counts matters where it could be the limit.
+        throughput = re.search(r"\(L2's ([\d.]+) %", launch["verdict"]["limit"]["text"])
+        if throughput and float(throughput[1]) < 60:
+            yield f"the verdict of {kernel} explains L2's {throughput[1]} %, which limits nothing"
     for kernel, stall in STALLS.items():
         found = launches[kernel]["verdict"]["stall"]["name"]
         if found != stall:
@@ -208,6 +227,15 @@ def faults_of_gains(launches):
             yield f"{found} is worth most of {kernel}, not {best}"
 
 
+def faults_of_contradictions(launches):
+    """Where most warps are ready and wait for their turn, more warps are not what is worth most."""
+    for kernel, launch in launches.items():
+        verdict = launch["verdict"]
+        if verdict["stall"]["name"] == "Not Selected" and verdict["little_to_gain"] == "no" and \
+           verdict["finding"]["id"] in ("AchievedOccupancy", "TheoreticalOccupancy"):
+            yield f"{kernel} has enough warps, and more of them are worth most"
+
+
 def faults_of_statistics(source, kprof):
     """Where tables are not drawn, no two metrics of a section have one label."""
     done = subprocess.run([kprof, "report", source / RECORDED, "-k", "dram_bound_sum", "--page", "statistics",
@@ -264,7 +292,7 @@ def faults_of_expressions(source, kprof):
 
 
 def main(source, kprof):
-    wrong = [*faults_of_labels(source), *faults_of_docs(source)]
+    wrong = [*faults_of_labels(source), *faults_of_sources(source), *faults_of_docs(source)]
     if wrong:
         print(*wrong, sep="\n")
         return 1
@@ -275,7 +303,8 @@ def main(source, kprof):
     all_launches = {**launches, **read_launches(source, kprof, recorded=HOST_MEMORY)}
     faults = [*faults_of_table(source, all_launches), *faults_of_verdicts(launches), *faults_of_occupancy(launches),
               *faults_of_words(source, kprof), *faults_of_brief(source, kprof, launches), *faults_of_gains(launches),
-              *faults_of_expressions(source, kprof), *faults_of_width(source, kprof),
+              *faults_of_contradictions(launches), *faults_of_expressions(source, kprof),
+              *faults_of_width(source, kprof),
               *faults_of_chart(source, kprof), *faults_of_statistics(source, kprof), *faults_of_excess(source, kprof)]
     print(f"{len(launches)} kernels, {len(faults)} faults", *faults, sep="\n")
     return 1 if faults else 0

@@ -16,6 +16,7 @@ from html_reports import HOSTILE, KERNELS, OTHER_MEMORY, SHARED, change, data_of
 
 SOURCE, KPROF, WRITE_FIXTURE = pathlib.Path(sys.argv[1]), sys.argv[2], sys.argv[3]
 SAMPLE = SOURCE / "samples/vectorAdd-h200.kprof"
+RECORDED = SOURCE / "tests/report/findings/recorded-h200.kprof"
 MANY = 2000
 TABLE = "main > section:first-of-type .table"  # of kernels or launches
 SIZES = {"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9, "%": 1}
@@ -31,7 +32,8 @@ class Pages(unittest.TestCase):
         fixtures = [folder / "fixture.kprof", folder / "before.kprof", folder / "after.kprof"]
         for path, words in zip(fixtures, ([], ["before"], ["after"])):
             subprocess.run([WRITE_FIXTURE, path, *words], check=True)
-        reports = {"sample": SAMPLE, "fixture": fixtures[0], "hostile": make_hostile(SAMPLE, folder / "hostile.kprof"),
+        reports = {"sample": SAMPLE, "recorded": RECORDED, "fixture": fixtures[0],
+                   "hostile": make_hostile(SAMPLE, folder / "hostile.kprof"),
                    "many": make_many(SAMPLE, folder / "many.kprof", MANY),
                    "kernels": make_kernels(SAMPLE, folder / "kernels.kprof"),
                    "memory": make_memory(SAMPLE, folder / "memory.kprof"),
@@ -98,6 +100,31 @@ class Pages(unittest.TestCase):
         self.assertTrue(rows[0].startswith("1234\t"))
         state = self.evaluate(f"document.querySelector('{TABLE} [role=status]').textContent")
         self.assertEqual(state, f"1 of {MANY} rows")
+
+    def test_what_is_worth_most_is_called_as_in_the_json(self):
+        done = subprocess.run([KPROF, "report", RECORDED, "--json"], capture_output=True, text=True, check=True)
+        expected = {}
+        for launch in json.loads(done.stdout)["launches"]:
+            names = {finding["id"]: finding["name"] for finding in launch["findings"]}
+            best = launch["verdict"]["finding"]
+            expected[launch["kernel"]["function"]] = ("little" if launch["verdict"]["little_to_gain"] == "yes" else
+                                                      names[best["id"]] if best else "nothing")
+        self.open("recorded")
+        for view in "By kernel", "By launch":
+            self.click(self.button(view))
+            column = self.evaluate(f"[...document.querySelectorAll('{TABLE} thead th')]"
+                                   ".findIndex(cell => cell.innerText.trim() === 'Worth most')")
+            shown = []
+            for _ in range(2):
+                shown += self.evaluate(f"[...document.querySelectorAll('{TABLE} tbody tr')].map(row => "
+                                       "[row.querySelector('a.name[title*=\"(\"]').title, "
+                                       f"row.children[{column}].innerText])")
+                self.click(self.button("Next"))
+            self.assertEqual(len(shown), len(expected))
+            for kernel, worth in shown:
+                name = expected[kernel.split("(")[0]]
+                self.assertEqual(worth[:len(name)], name, kernel)
+                self.assertTrue(name != "little" or worth == name, kernel)
 
     def test_occupancy_curves_are_those_of_the_json(self):
         self.open("sample", "#launch-0/Occupancy")
@@ -399,6 +426,19 @@ class Pages(unittest.TestCase):
         self.assertEqual(self.evaluate("document.querySelector('.word.bad').textContent"), "worse")
         self.click("document.querySelector('details.group summary')")
         self.assertIn("Duration rose", self.evaluate("document.querySelector('details[open]').innerText"))
+
+    def test_a_kernel_of_a_comparison_leads_to_what_changed(self):
+        self.open("diff")
+        link = "[...document.querySelectorAll('tbody a.name')].find(a => a.textContent.includes('scale'))"
+        self.click(link)
+        opened = self.evaluate("[...document.querySelectorAll('details[open]')].map(d => d.innerText)")
+        self.assertEqual(len(opened), 1)
+        self.assertTrue(opened[0].replace("\u200b", "").startswith("void scale<float>(float*, float, int) (4096, 1,"))
+        self.assertIn("Duration", opened[0])
+        self.assertTrue(self.evaluate("document.activeElement.textContent.includes('scale')"))
+        # A kernel whose time is the same, without details, has no link.
+        self.assertEqual(self.evaluate("[...document.querySelectorAll('tbody a.name')].filter(a => "
+                                       "!document.getElementById('section-' + a.hash.slice(2))).length"), 0)
 
     def test_a_comparison_shows_nothing_empty(self):
         """What is for programs alone makes no empty row, and no heading with nothing below."""

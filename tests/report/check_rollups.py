@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Holds the averages of the statistics page, and the rows of the summary page, to what the launches of the raw page
-come to, by the rules of docs/report-schema.md worked out anew. Usage: check_rollups.py SOURCE KPROF"""
+come to, by the rules of docs/report-schema.md worked out anew, of random launches of several shapes, processes, devices
+and graph nodes, some of which lack values. Usage: check_rollups.py SOURCE KPROF"""
 import csv
 import io
 import math
@@ -14,7 +15,10 @@ import sys
 import tempfile
 
 DURATION = "gpu__time_duration.sum"
-LAUNCHES = 12
+FILTERED = 12
+SEEDS = range(12)
+GRIDS = (1024, 4096, 65536)
+STABLE, UNSTABLE = (0.995, 1.005), (0.5, 2)
 # Metrics, each with what it is weighted by; amounts have "".
 RATIOS = {
     "dram__bytes.sum.per_second": DURATION,
@@ -46,25 +50,45 @@ def near(left, right):
     return math.isclose(float(left), right, rel_tol=1e-9)
 
 
-def copy_launches(path, least, most):
-    """Make many launches of the recorded one, of two shapes, each with values of its own. Derived ratios keep their
-    formulas: they are computed from the new values."""
-    numbers = random.Random(7)
+def copy_rows(db, table, count, changed):
+    """Make `count` rows of the first one of a table. Return their ids."""
+    names = [row[1] for row in db.execute(f"PRAGMA table_info({table})")]
+    first = dict(zip(names, db.execute(f"SELECT * FROM {table}").fetchone()))
+    for number in range(1, count):
+        row = {**first, "id": first["id"] + number, **changed(number, first)}
+        db.execute(f"INSERT INTO {table}({','.join(row)}) VALUES({','.join('?' * len(row))})", list(row.values()))
+    return [first["id"] + number for number in range(count)]
+
+
+def copy_launches(path, numbers, count, spread, lacking):
+    """Make `count` launches of the recorded one, each of a random shape, process, device and graph node and with values
+    of its own, and leave out a share of the values, `lacking`. Derived ratios keep their formulas: they are computed
+    from the new values."""
     with sqlite3.connect(path) as db:
         columns = [row[1] for row in db.execute("PRAGMA table_info(launch)")]
         first = list(db.execute("SELECT * FROM launch").fetchone())
+        processes = copy_rows(db, "process", numbers.randint(1, 3), lambda number, row: {"pid": row["pid"] + number})
+        devices = copy_rows(db, "device", numbers.randint(1, 2),
+                            lambda number, row: {"ordinal": number, "uuid": f"{number}-of-these"})
         values = dict(db.execute("SELECT name, value FROM value JOIN metric ON metric.id=metric_id WHERE launch_id=?",
                                  (first[0],)).fetchall())
         ids = dict(db.execute("SELECT name, id FROM metric").fetchall())
-        for number in range(1, LAUNCHES):
+        for number in range(1, count):
             launch = list(first)
             launch[0] = first[0] + number
-            launch[columns.index("grid_x")] = 65536 if number % 3 else 1024
+            launch[columns.index("grid_x")] = numbers.choice(GRIDS)
+            launch[columns.index("process_id")] = numbers.choice(processes)
+            launch[columns.index("device_id")] = numbers.choice(devices)
             db.execute(f"INSERT INTO launch VALUES({','.join('?' * len(columns))})", launch)
+            if numbers.random() < 0.5:
+                db.execute("INSERT INTO graph_node VALUES(?,?)", (launch[0], numbers.choice((7, 77))))
             own = {name: value if value is None or name.startswith(("launch__", "device__"))
-                   else value * numbers.uniform(least, most) for name, value in values.items()}
+                   else value * numbers.uniform(*spread) for name, value in values.items()}
             for name, (part, whole, factor) in FORMULAS.items():
                 own[name] = factor * own[part] / own[whole] if own[whole] else None
+            for name in [*RATIOS, *AMOUNTS]:
+                if name != DURATION and numbers.random() < lacking:
+                    own[name] = None
             db.executemany("INSERT INTO value VALUES(?,?,?)", [(launch[0], ids[name], own[name]) for name in own])
 
 
@@ -80,12 +104,22 @@ def number(row, name):
 def check_group(launches, shown, name):
     """`shown` are the rows of the statistics page of one group, by metric."""
     for metric in AMOUNTS:
-        values = [number(row, metric) for row in launches]
+        values = [number(row, metric) for row in launches if row[metric]]
+        if not values:
+            check(not shown[metric]["average"], f"{name}: {metric} has no values, and is {shown[metric]}")
+            continue
         check(near(shown[metric]["average"], sum(values) / len(values)) and shown[metric]["rollup"] == "mean",
               f"{name}: {metric} is {shown[metric]}")
     for metric, weight in RATIOS.items():
-        weights = [number(row, weight) for row in launches]
-        expected = sum(number(row, metric) * own for row, own in zip(launches, weights)) / sum(weights)
+        having = [row for row in launches if row[metric]]
+        if len({row[metric] for row in having}) == 1:
+            check(near(shown[metric]["average"], number(having[0], metric)), f"{name}: {metric} is {shown[metric]}")
+            continue
+        if not all(row[weight] for row in having) or not having:
+            check(not shown[metric]["average"], f"{name}: {metric} lacks its weight, and is {shown[metric]}")
+            continue
+        weights = [number(row, weight) for row in having]
+        expected = sum(number(row, metric) * own for row, own in zip(having, weights)) / sum(weights)
         check(near(shown[metric]["average"], expected) and shown[metric]["rollup"] == METHODS.get(metric, "ratio"),
               f"{name}: {metric} is {shown[metric]}, not {expected}")
     for metric, (part, whole, factor) in FORMULAS.items():
@@ -93,7 +127,8 @@ def check_group(launches, shown, name):
         if metric not in shown or not wholes:
             continue
         expected = factor * sum(number(row, part) for row in launches) / wholes
-        check(shown[metric]["rollup"] == ("same" if expected == 0 else "formula") and
+        is_one = len({row[metric] for row in launches}) == 1
+        check(shown[metric]["rollup"] == ("same" if expected == 0 or is_one else "formula") and
               math.isclose(float(shown[metric]["average"]), expected, rel_tol=1e-9, abs_tol=1e-12),
               f"{name}: {metric} is {shown[metric]}, not {expected}")
     check(any(metric in shown for metric in FORMULAS), f"{name}: no value has a formula")
@@ -129,23 +164,33 @@ def check_summary(launches, row, total, name):
     check(row["stable"] == ("" if expected is None else "yes" if is_stable else "no"), f"{name}: {row['stable']}")
 
 
-def check_report(kprof, path, *grouping):
-    by_config = grouping != ()
+def key_of(row, grouping):
+    """What the row's group is told by, of the launch."""
+    keys = {"config": f"({row['grid_x']},", "process": f" {row['process_id']} on ",
+            "device": f"device {row['device']},",
+            "graph": f"graph node {row['graph_node']}!" if row["graph_node"] else "no graph!"}
+    return keys.get(grouping, "")
+
+
+def check_report(kprof, path, count, name, grouping=None):
+    options = ("--group-by", grouping) if grouping else ()
     launches = read(kprof, path, "--page", "raw", "--csv", "--csv-layout", "wide")
-    check(len(launches) == LAUNCHES, f"{len(launches)} launches")
+    check(len(launches) == count, f"{name}: {len(launches)} launches")
+    keys = {key_of(row, grouping) for row in launches}
     total = sum(number(row, DURATION) for row in launches)
-    rows = read(kprof, path, "--page", "summary", "--csv", *grouping)
-    metrics = read(kprof, path, "--page", "statistics", "--csv", *grouping)
-    check(len(rows) == (2 if by_config else 1), f"{grouping}: {len(rows)} rows")
-    gains = [number(row, "gain_pct") for row in rows]
-    check(gains == sorted(gains, reverse=True), f"{grouping}: rows are not in the order of their gains")
+    rows = read(kprof, path, "--page", "summary", "--csv", *options)
+    metrics = read(kprof, path, "--page", "statistics", "--csv", *options)
+    check(len(rows) == len(keys), f"{name}: {len(rows)} rows for {keys}")
+    gains = [number(row, "gain_pct") for row in rows if row["gain_pct"]]
+    check(gains == sorted(gains, reverse=True), f"{name}: rows are not in the order of their gains")
     for row in rows:
-        own = [launch for launch in launches if not by_config or row["group"].startswith(f"({launch['grid_x']},")]
+        own = [launch for launch in launches if key_of(launch, grouping) in row["group"] + "!"]
         shown = {metric["metric"]: metric for metric in metrics if metric["group"] == row["group"]}
-        check_summary(own, row, total, row["group"])
-        check_group(own, shown, row["group"])
-        check(near(row["compute_pct"], float(shown["sm__throughput.avg.pct_of_peak_sustained_elapsed"]["average"])),
-              f"{row['group']}: its throughput")
+        check_summary(own, row, total, f"{name} {row['group']}")
+        check_group(own, shown, f"{name} {row['group']}")
+        throughput = shown["sm__throughput.avg.pct_of_peak_sustained_elapsed"]["average"]
+        check(row["compute_pct"] == throughput or near(row["compute_pct"], float(throughput)),
+              f"{name} {row['group']}: its throughput")
 
 
 def check_filters(kprof, path):
@@ -156,7 +201,7 @@ def check_filters(kprof, path):
                              ("sm__throughput.avg.pct_of_peak_sustained_elapsed>=20%",
                               lambda row: number(row, "sm__throughput.avg.pct_of_peak_sustained_elapsed") >= 20)):
         taken = [row["launch"] for row in launches if holds(row)]
-        check(0 < len(taken) < LAUNCHES, f"{condition} takes {len(taken)} launches")
+        check(0 < len(taken) < FILTERED, f"{condition} takes {len(taken)} launches")
         shown = read(kprof, path, "--page", "raw", "--csv", "--csv-layout", "wide", "--filter", condition)
         check([row["launch"] for row in shown] == taken, f"{condition}: {len(shown)} launches")
         rows = read(kprof, path, "--page", "summary", "--csv", "--filter", condition)
@@ -178,13 +223,19 @@ def check_refusals(kprof, path):
 def main():
     source, kprof = pathlib.Path(sys.argv[1]), sys.argv[2]
     with tempfile.TemporaryDirectory() as folder:
-        for least, most in ((0.995, 1.005), (0.5, 2)):  # stable, and not
-            path = pathlib.Path(folder) / f"many-{most}.kprof"
+        for seed in SEEDS:
+            numbers = random.Random(seed)
+            count = numbers.randint(2, 40)
+            path = pathlib.Path(folder) / f"{seed}.kprof"
             shutil.copy(source / "samples/vectorAdd-h200.kprof", path)
             path.chmod(0o600)
-            copy_launches(path, least, most)
-            check_report(kprof, path)
-            check_report(kprof, path, "--group-by", "config")
+            copy_launches(path, numbers, count, numbers.choice((STABLE, UNSTABLE)), numbers.choice((0, 0.1)))
+            for grouping in (None, "config", "device", "process", "graph"):
+                check_report(kprof, path, count, f"seed {seed}, {grouping}", grouping)
+        path = pathlib.Path(folder) / "filtered.kprof"
+        shutil.copy(source / "samples/vectorAdd-h200.kprof", path)
+        path.chmod(0o600)
+        copy_launches(path, random.Random(7), FILTERED, UNSTABLE, 0)
         check_filters(kprof, path)
         check_refusals(kprof, path)
     print(*failures, sep="\n")

@@ -426,7 +426,7 @@ static void verdict_tells_what_is_known(void **state)
     kprof_finding_list list;
     kprof_catalog *catalog = fixture_findings_load(false, &list);
     const kprof_findings *findings = apply(&list, &launch, &rules);
-    expect_row(findings, KPROF_ROW_LIMIT, "", "not known; --section SpeedOfLight tells");
+    expect_row(findings, KPROF_ROW_LIMIT, "", "not known; collect --section SpeedOfLight");
     expect_row(findings, KPROF_ROW_BEST, "", "no finding");
     expect_row(findings, KPROF_ROW_NEXT, "", "");
     kprof_rules_free(rules);
@@ -437,7 +437,7 @@ static void verdict_tells_what_is_known(void **state)
     set_value(&launch, "launch__occupancy_limit_registers", 3);
     findings = apply(&list, &launch, &rules);
     expect_row(findings, KPROF_ROW_LIMIT, "DRAM bandwidth", "DRAM bandwidth, at 60 % of its peak");
-    expect_row(findings, KPROF_ROW_STALL, "", "not known; --section WarpStateStats tells");
+    expect_row(findings, KPROF_ROW_STALL, "", "not known; collect --section WarpStateStats");
     expect_row(findings, KPROF_ROW_OCCUPANCY, "registers", "10 % achieved; limited by registers");
     expect_row(findings, KPROF_ROW_BEST, "Waves", "Warp slots are empty: up to 90 % of the time of that part");
     expect_row(findings, KPROF_ROW_NEXT, "LaunchStats", "section LaunchStats");

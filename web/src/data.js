@@ -30,11 +30,12 @@ function readLaunch(raw, part, texts) {
         spreads: new Map((raw.spreads ?? []).map(([column, samples, mad]) => [column, { samples, mad }])),
         doubtful: new Set(raw.doubtful ?? []),
         whatIf: JSON.parse(text(raw.what_if) ?? "[]"),
-        verdict: (raw.verdict ?? []).map(([name, pct, line], i) => ({
+        verdict: (raw.verdict ?? []).map(([name, pct, line, little = "no"], i) => ({
             ...part.verdict[i],
             name: text(name),
             pct,
             text: text(line),
+            little,
         })),
         notEvaluated: JSON.parse(text(raw.not_evaluated) ?? "[]").map(([rule, needs]) => ({
             rule: part.rules[rule],

@@ -18,6 +18,11 @@ const link = (text, href) => h("a", { href, class: "name", title: text }, named(
 const share = (value) => bar(value, human(value, "%"));
 
 const saving = (name, pct) => (pct === null ? name : [`${name} `, h("span", { class: "figure" }, human(pct, "%"))]);
+// What is worth most: of a kernel near its limit nothing is worth much, as its sentence tells.
+const LITTLE = { yes: "little", "as measured": "little, as measured" };
+const worthName = (name, little) => LITTLE[little] ?? name;
+const worth = (name, pct, little) =>
+    LITTLE[little] || name === null ? (worthName(name, little) ?? "nothing") : saving(name, pct);
 
 // What makes the numbers of a kernel less sure.
 function notesOf({ row }) {
@@ -73,8 +78,8 @@ function kernelColumns(run) {
             label: "Worth most",
             help: "the finding that could save most of the kernel's time, at most",
             value: ({ row }) => row.finding_gain_pct,
-            text: ({ row }) => row.finding,
-            cell: ({ row }) => (row.finding === null ? "nothing" : saving(row.finding, row.finding_gain_pct)),
+            text: ({ row }) => worthName(row.finding, row.little_to_gain),
+            cell: ({ row }) => worth(row.finding, row.finding_gain_pct, row.little_to_gain),
             sentence: ({ row }) => row.finding_text ?? "nothing was found",
         },
     ];
@@ -130,7 +135,7 @@ const limitOf = (launch) => lineOf(launch, "limit")?.name ?? null;
 function bestOf(run, launch) {
     const best = lineOf(launch, "finding");
     const rule = best && run.rules.find((other) => other.id === best.name);
-    return { name: rule?.name ?? null, pct: rule ? best.pct : null };
+    return { name: rule?.name ?? null, pct: rule ? best.pct : null, little: best?.little };
 }
 
 function verdictColumns(run) {
@@ -146,10 +151,10 @@ function verdictColumns(run) {
             label: "Worth most",
             help: "the finding that could save most of the launch's time, at most",
             value: (launch) => bestOf(run, launch).pct,
-            text: (launch) => bestOf(run, launch).name,
+            text: (launch) => worthName(bestOf(run, launch).name, bestOf(run, launch).little),
             cell: (launch) => {
-                const { name, pct } = bestOf(run, launch);
-                return name === null ? "nothing" : saving(name, pct);
+                const { name, pct, little } = bestOf(run, launch);
+                return worth(name, pct, little);
             },
         },
     ];

@@ -25,15 +25,29 @@ function shownKeys(records) {
 const namesKernel = (field) => field.key === "kernel" || field.key === "function";
 const byKernel = (fields) => [...fields].sort((a, b) => namesKernel(b) - namesKernel(a));
 
+const placeOf = (list, record) => `${list.key}-${list.records.indexOf(record)}`;
+
+// Where what changed of each kernel stands: {what its record is called: its place}.
+export const placesOf = (lists) =>
+    new Map(
+        lists
+            .filter((list) => list.shape === "groups")
+            .flatMap((list) => list.records.map((record) => [titleOf(record), placeOf(list, record)])),
+    );
+
 // A word such as "worse" gets a colour of its own, with the word beside it.
-function cell(field) {
+function cell(field, places) {
     const words = { worse: "bad", FAILED: "bad", better: "good", passed: "good", inconclusive: "unsure" };
     const kind = words[field?.value];
-    if (field && namesKernel(field) && !isMissing(field)) return h("span", { class: "name" }, named(field.value));
+    if (field && namesKernel(field) && !isMissing(field)) {
+        const place = places?.get(field.value);
+        const name = named(field.value);
+        return place ? h("a", { href: `#/${place}`, class: "name" }, name) : h("span", { class: "name" }, name);
+    }
     return kind ? h("span", { class: `word ${kind}` }, text(field)) : text(field);
 }
 
-function table(title, records) {
+function table(title, records, places) {
     const shown = (record, key) => {
         const field = find(record, key);
         return field?.role === "shown" ? field : undefined;
@@ -46,7 +60,7 @@ function table(title, records) {
             number: field.number,
             header: i === 0,
             value: (record) => shown(record, field.key)?.value ?? null,
-            cell: (record) => cell(shown(record, field.key)),
+            cell: (record) => cell(shown(record, field.key), places),
         })),
     });
 }
@@ -61,16 +75,23 @@ function block(record) {
     );
 }
 
+const headingsOf = (record) =>
+    record.fields.filter((field) => field.role !== "machine" && !isMissing(field) && field.value !== "");
+
+// What a record with rows is called, which has something to show; else null.
+function titleOf(record) {
+    const [first] = headingsOf(record);
+    return first && shownKeys(record.rows).length ? text(first) : null;
+}
+
 // A record with rows: what heads it, then its rows below the headings that they share.
-function group(record) {
+function group(record, place) {
     const keys = shownKeys(record.rows);
-    const [first, ...others] = record.fields.filter(
-        (field) => field.role !== "machine" && !isMissing(field) && field.value !== "",
-    );
-    if (!first || !keys.length) return null;
+    const [first, ...others] = headingsOf(record);
+    if (titleOf(record) === null) return null;
     return h(
         "details",
-        { class: "group" },
+        { class: "group", id: `section-${place}` },
         h("summary", {}, [text(first), ...others.map(text)].join(", ")),
         plainTable(
             text(first),
@@ -86,14 +107,14 @@ function group(record) {
     );
 }
 
-// heading: that of the page, which a list of the same title does not repeat
-export function listView(list, heading) {
+// heading: that of the page, which a list of the same title does not repeat; places: see placesOf
+export function listView(list, heading, places) {
     // Records that are for programs alone have nothing to show.
     const records = list.records.filter((record) => record.fields.some((field) => field.role === "shown"));
     const parts = {
         blocks: () => records.map(block),
-        table: () => table(list.title, records),
-        groups: () => records.map(group).filter(Boolean),
+        table: () => table(list.title, records, places),
+        groups: () => records.map((record) => group(record, placeOf(list, record))).filter(Boolean),
     };
     const shown = records.length ? parts[list.shape]() : [];
     if (shown.length === 0) return null;

@@ -1,9 +1,9 @@
 // Shows the view that the fragment of the address names: #overview, #kernel-N, #launch-N, #run, and
-// a section of a launch: #launch-N/SECTION.
+// a section of a launch: #launch-N/SECTION. In a comparison #/PLACE is what changed of a kernel.
 import { readReport } from "./data.js";
 import { h, named } from "./dom.js";
 import { launchLink, launchView } from "./launch.js";
-import { listView } from "./lists.js";
+import { listView, placesOf } from "./lists.js";
 import { kernelFacts, launchTable, medianLaunch } from "./kernels.js";
 import { overview } from "./overview.js";
 import { redrawCharts } from "./roofline.js";
@@ -51,7 +51,8 @@ function missing() {
 
 function listsView(report) {
     const title = TITLES[report.page] ?? "About the run";
-    return [h("h1", {}, title), report.lists.map((list) => listView(list, title))];
+    const places = placesOf(report.lists);
+    return [h("h1", {}, title), report.lists.map((list) => listView(list, title, places))];
 }
 
 function viewOf(report, fragment) {
@@ -77,8 +78,10 @@ function go(report, quiet) {
     }
     const place = section && document.getElementById(`section-${section}`);
     if (place) {
+        const isFolded = place.tagName === "DETAILS";
+        if (isFolded) place.open = true;
         place.scrollIntoView();
-        place.focus({ preventScroll: true });
+        (isFolded ? place.firstElementChild : place).focus({ preventScroll: true });
     }
 }
 

@@ -1,0 +1,206 @@
+#!/usr/bin/env python3
+"""Whatever is shown of a kernel, and in whatever format, kprof says the same of it: on the recorded reports, the
+verdict and findings do not depend on the sections that are shown, and text, Markdown, CSV, JSON, HTML, summary and
+brief agree.
+
+Usage: check_verdicts.py SOURCE KPROF"""
+import csv
+import io
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+from html_reports import data_of
+
+SOURCE, KPROF = pathlib.Path(sys.argv[1]), sys.argv[2]
+RECORDED = [SOURCE / name for name in ("tests/report/findings/recorded-h200.kprof",
+                                       "tests/report/findings/host-memory-h200.kprof",
+                                       "tests/report/repeats-h200.kprof", "samples/vectorAdd-h200.kprof")]
+
+
+def run(*words):
+    done = subprocess.run([KPROF, "report", *words], capture_output=True, text=True, timeout=120, check=False)
+    if done.returncode != 0:
+        raise AssertionError(f"{words}: {done.stderr}")
+    return done.stdout
+
+
+def launches_of(report, *options):
+    """{id: launch} of the details page."""
+    return {launch["id"]: launch for launch in json.loads(run(report, "--json", *options))["launches"]}
+
+
+def told(launch):
+    return {key: launch[key] for key in ("verdict", "findings", "not_evaluated")}
+
+
+def lines_below(launch_text, label):
+    """The text of a line of the verdict, whose further lines stand below it."""
+    lines = launch_text.splitlines()
+    [start] = [i for i, line in enumerate(lines) if line.startswith(f"  {label}  ")]
+    words = [lines[start][14:]]
+    for line in lines[start + 1:]:
+        if not line.startswith(" " * 14):
+            break
+        words.append(line[14:])
+    return " ".join(words)
+
+
+class Parts(unittest.TestCase):
+    def test_verdict_and_findings_do_not_depend_on_the_sections_shown(self):
+        for report in RECORDED:
+            whole = launches_of(report)
+            sections = next(iter(whole.values()))["sections"]
+            for section in sections:
+                for launch_id, launch in launches_of(report, "--section", section["id"]).items():
+                    self.assertEqual(told(launch), told(whole[launch_id]), f"{report.name}, {section['id']}")
+                    self.assertEqual([one["id"] for one in launch["sections"]], [section["id"]])
+
+    def test_sets_and_other_pages_say_the_same(self):
+        for report in RECORDED[0], RECORDED[2]:
+            whole = launches_of(report)
+            for launch_id, launch in launches_of(report, "--set", "default").items():
+                self.assertEqual(told(launch), told(whole[launch_id]))
+            for page in "summary", "brief":
+                self.assertEqual(run(report, "--page", page, "--json", "--section", "Occupancy"),
+                                 run(report, "--page", page, "--json"))
+
+    def test_a_section_to_look_at_that_is_not_shown_is_named(self):
+        text = run(RECORDED[0], "-k", "dram_bound_sum", "--section", "Occupancy")
+        self.assertEqual(lines_below(text, "Look next"), "show --section MemoryWorkloadAnalysis_Tables")
+
+    def test_little_to_gain_is_unsure_where_work_was_not_looked_at(self):
+        """A small set does not know what makes less work of the same kernel, which may be worth more than the rest."""
+        whole = {launch["kernel"]["function"]: launch["verdict"] for launch in launches_of(RECORDED[0]).values()}
+        with tempfile.TemporaryDirectory() as folder:
+            part = pathlib.Path(folder, "part.kprof")
+            run(RECORDED[0], "--set", "default", "-o", str(part))
+            for launch in launches_of(part).values():
+                verdict, of_whole = launch["verdict"], whole[launch["kernel"]["function"]]
+                self.assertNotEqual(verdict["little_to_gain"], "yes")
+                if verdict["little_to_gain"] == "as measured":
+                    self.assertIn("; what was not measured may be worth more", verdict["finding"]["text"])
+                self.assertTrue(of_whole["little_to_gain"] != "yes" or verdict["little_to_gain"] == "as measured")
+        self.assertEqual({verdict["little_to_gain"] for verdict in whole.values()}, {"yes", "no"})
+
+    def test_metrics_alone_are_shown_without_findings(self):
+        [launch] = launches_of(RECORDED[0], "-k", "dram_bound_sum", "--metrics", "gpu__time_duration.sum").values()
+        self.assertNotIn("findings", launch)
+
+    def test_conditions_need_not_be_on_what_is_shown(self):
+        launches = launches_of(RECORDED[0], "--section", "Occupancy", "--filter", "duration>240us")
+        self.assertIn(0, launches)
+        self.assertLess(len(launches), 30)
+
+
+def rows_of_csv(report, *options):
+    return list(csv.DictReader(io.StringIO(run(report, "--csv", *options))))
+
+
+def page_data(report):
+    """The launches of the HTML page and its texts, and the rows of its kernels."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder, "page.html")
+        run(report, "--html", str(path))
+        data = data_of(path)[1]
+    [kernels] = [part["records"] for part in data["parts"] if part.get("key") == "summary"]
+    rows = []
+    for fields, values, _ in kernels:
+        keys = [field["key"] for field in json.loads(data["texts"][fields])]
+        rows.append(dict(zip(keys, (value[0] if isinstance(value, list) else value for value in values))))
+    return data["parts"][-1], data["texts"], rows
+
+
+ROWS = {"limit": "Limited by", "stall": "Top stall", "occupancy": "Occupancy", "finding": "Worth most"}
+
+
+class Formats(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.launches = {report: launches_of(report) for report in RECORDED}
+
+    def expected(self, report):
+        """(id, row, text) of each line of a verdict that is known."""
+        for launch_id, launch in self.launches[report].items():
+            for row in ROWS:
+                if launch["verdict"][row]:
+                    yield launch_id, row, launch["verdict"][row]["text"]
+
+    def test_text_and_markdown(self):
+        for report in RECORDED:
+            texts = re.split(r"\n  Launch (?=\d)", run(report, "--width", "160"))[1:]
+            lists = run(report, "--markdown").split("\n- **Limited by**")[1:]
+            by_id = {int(text.split(",")[0]): text for text in texts}
+            self.assertEqual(len(lists), len(by_id))
+            by_order = dict(zip(sorted(by_id), lists))
+            for launch_id, row, text in self.expected(report):
+                self.assertEqual(lines_below(by_id[launch_id], ROWS[row]), text)
+                shown = f"**{ROWS[row]}**: {text}" if row != "limit" else f": {text}"
+                self.assertIn(shown, by_order[launch_id].replace("\\", ""))
+
+    def test_csv(self):
+        for report in RECORDED:
+            found = {}
+            for row in rows_of_csv(report):
+                found.setdefault(int(row["launch"]), []).append((row["metric"], row["value"], row["message"]))
+            for launch_id, launch in self.launches[report].items():
+                ids = [name.removeprefix("finding__") for name, _, _ in found[launch_id]
+                       if name.startswith("finding__")]
+                self.assertEqual(sorted(ids), sorted(finding["id"] for finding in launch["findings"]))
+                verdict = {name: message for name, _, message in found[launch_id] if name.startswith("verdict__")}
+                for row, line in launch["verdict"].items():
+                    if row in ("limit", "stall", "occupancy") and line:
+                        self.assertEqual(verdict[f"verdict__{row}"], line["name"])
+
+    def test_html(self):
+        for report in RECORDED:
+            part, texts, _ = page_data(report)
+            keys = [line["key"] for line in part["verdict"]]
+            for launch in part["launches"]:
+                lines = dict(zip(keys, launch["verdict"]))
+                whole = self.launches[report][launch["id"]]
+                for row in ROWS:
+                    if whole["verdict"][row]:
+                        self.assertEqual(texts[lines[row][2]], whole["verdict"][row]["text"])
+                little = whole["verdict"]["little_to_gain"]
+                self.assertEqual(lines["finding"][3:], [little] if little != "no" else [])
+                self.assertEqual([part["rules"][found["rule"]]["id"] for found in launch["findings"]],
+                                 [found["id"] for found in whole["findings"]])
+
+    def test_summary_and_brief(self):
+        """Where a kernel has one launch, they are about that."""
+        report = RECORDED[0]
+        launches = {launch["kernel"]["function"]: launch for launch in self.launches[report].values()}
+        rows = {row["function"]: row for row in rows_of_csv(report, "--page", "summary")}
+        kernels = json.loads(run(report, "--page", "summary", "--json"))["kernels"]
+        briefs = {brief["function"]: brief for brief in map(json.loads, run(report, "--brief", "--json").splitlines())}
+        text = run(report, "--brief").split("\n\n")
+        part, _, shown = page_data(report)
+        of_page = {part["kernels"][row["kernel"]]["function"]: row for row in shown}
+        self.assertEqual(len(rows), len(launches))
+        for row in kernels:
+            launch = launches[row["function"]]
+            verdict, brief, best = launch["verdict"], briefs[row["function"]], launch["verdict"]["finding"]
+            little = verdict["little_to_gain"]
+            for told in row, rows[row["function"]], of_page[row["function"]]:
+                self.assertEqual(told["limit_text"], verdict["limit"]["text"])
+                self.assertEqual(told["finding_text"], best["text"])
+                self.assertEqual(told["little_to_gain"], little)
+            for told in row, rows[row["function"]]:
+                for line in "stall", "occupancy":
+                    self.assertEqual((told[line], told[f"{line}_text"]), (verdict[line]["name"], verdict[line]["text"]))
+                self.assertEqual(told["next"], verdict["next"])
+            self.assertEqual((brief["limit"], brief["next"], brief["little_to_gain"]),
+                             (verdict["limit"]["name"], verdict["next"], little))
+            self.assertEqual([one["id"] for one in brief["findings"]][:1], [best["id"]] if best["id"] else [])
+            [lines] = [block for block in text if f"Kernel      {row['function']}(" in block]
+            worth = [line[14:] for line in lines.splitlines() if line.startswith("  Worth most")]
+            self.assertEqual([line[:70] for line in worth], [best["text"][:70]] if little != "no" else [])
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
