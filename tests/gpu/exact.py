@@ -380,7 +380,8 @@ class Runner:
             finding = Finding(launches.problem or "same", bad=bool(launches.problem))
             if case.reason:
                 require_reason(finding, launches, case.reason)
-            if case.must_batch and "-1-" not in mode.name and launches.largest_batch < 3 and not finding.bad:
+            alone = "-1-" in mode.name or "multiplex" in mode.name
+            if case.must_batch and not alone and launches.largest_batch < 3 and not finding.bad:
                 finding = Finding("not batched", bad=True)
         finding.take(launches)
         finding.seconds = under.seconds
