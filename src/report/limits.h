@@ -12,6 +12,9 @@
 #define KPROF_SETS_BYTES    262144  /* of the JSON that names the sets */
 #define KPROF_SUMMARY_MAX   4194304 /* values of the summary: kernels times metrics, or times sources */
 
+/* Steps of SQLite's virtual machine for reading the list of tables, of which each takes about ten. */
+#define KPROF_SCHEMA_STEPS 1000000
+
 /* SQLite's own memory, which a schema of megabytes would fill. */
 #define KPROF_SQLITE_HEAP_BYTES ((int64_t)128 << 20)
 
