@@ -1,5 +1,5 @@
-/* Reports of some pages that each lead to the same page hundreds of times: to read all rows of such a tree takes for
- * ever, so it must end at the first sign. */
+/* Reports of some pages that each lead to the same page hundreds of times, so that reading all rows would take for
+ * ever: they are refused at the first sign. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,6 +9,7 @@
 #include "fixture.h"
 #include "log_capture.h"
 #include "report/merge.h"
+#include "report/model.h"
 
 #include <sqlite3.h>
 #include <stdlib.h>
@@ -212,6 +213,35 @@ static void test_list_of_tables(void **state)
     assert_non_null(strstr(said.last, "its list of tables does not end"));
 }
 
+/* Rows may also share the pages of a long text, and SQLite takes a text for a value. Reading one such row again and
+ * again costs the same as reading many of them. */
+static void test_texts_as_values(void **state)
+{
+    (void)state;
+    kprof_report *report;
+    kprof_model model;
+    kprof_value_reader reader;
+    fixture_write(path);
+    execute("UPDATE value SET value=replace(hex(zeroblob(3000000)), '00', 'x') WHERE launch_id=0 AND metric_id=(SELECT "
+            "min(metric_id) FROM value WHERE launch_id=0)");
+    assert_int_equal(kprof_report_open(path, &report), KPROF_OK);
+    assert_int_equal(kprof_model_load(report, &model), KPROF_OK);
+    const kprof_model_walk walk = {report, &model, NULL, true};
+    assert_int_equal(kprof_value_reader_open(&walk, &reader), KPROF_OK);
+    double *values = calloc(model.metric_count, sizeof *values);
+    bool *asked = calloc(model.metric_count, sizeof *asked);
+    kprof_status status = KPROF_OK;
+    for (int i = 0; i < 10 && status == KPROF_OK; i++)
+        status = kprof_value_reader_read(&reader, 0, values, asked);
+    assert_int_equal(status, KPROF_BAD_REPORT);
+    assert_non_null(strstr(said.last, "more text than the file has bytes"));
+    kprof_value_reader_close(&reader);
+    kprof_model_free(&model);
+    assert_int_equal(kprof_report_close(report), KPROF_OK);
+    free(values);
+    free(asked);
+}
+
 static int set_up(void **state)
 {
     (void)state;
@@ -233,6 +263,7 @@ int main(void)
         cmocka_unit_test(test_tables),
         cmocka_unit_test(test_merge),
         cmocka_unit_test(test_list_of_tables),
+        cmocka_unit_test(test_texts_as_values),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
