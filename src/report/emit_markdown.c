@@ -3,6 +3,7 @@
 #include "report/emit.h"
 
 #include <ctype.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,11 +35,21 @@ static bool is_inside_word(const char *text, size_t at)
 /* Append text so that it shows as it is, and stays in its cell. */
 static void put_text(kprof_strbuf *line, const char *text)
 {
-    for (size_t i = 0; text[i]; i++) {
-        const bool is_mark = strchr("\\`*[]<>|~&$", text[i]) || (text[i] == '_' && !is_inside_word(text, i));
-        kprof_strbuf_puts(line, is_mark ? "\\" : "");
-        kprof_strbuf_append(line, iscntrl((unsigned char)text[i]) ? " " : &text[i], 1);
+    static const bool marks[UCHAR_MAX + 1] = {
+        ['\\'] = true, ['`'] = true, ['*'] = true, ['['] = true, [']'] = true, ['<'] = true,
+        ['>'] = true,  ['|'] = true, ['~'] = true, ['&'] = true, ['$'] = true, ['_'] = true};
+    size_t i, plain = 0; /* where the characters begin that stay as they are */
+    for (i = 0; text[i]; i++) {
+        const bool is_mark = marks[(unsigned char)text[i]] && (text[i] != '_' || !is_inside_word(text, i));
+        if (!is_mark && !iscntrl((unsigned char)text[i]))
+            continue;
+        const char instead[] = {'\\', text[i]};
+        if (i > plain)
+            kprof_strbuf_append(line, text + plain, i - plain);
+        kprof_strbuf_append(line, is_mark ? instead : " ", is_mark ? 2 : 1);
+        plain = i + 1;
     }
+    kprof_strbuf_append(line, text + plain, i - plain);
 }
 
 static bool is_shown(const kprof_emit_field *field)

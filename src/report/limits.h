@@ -24,6 +24,11 @@
 #define KPROF_WORK_PER_FILE_BYTE 1
 #define KPROF_WORK_OF_WITNESS    64 /* comparing one pass, or telling of one witness, is this part of a value */
 
+/* What a page may write, of all its reports: each value of a launch may come with the kernel's names, which may have
+ * megabytes. */
+#define KPROF_OUTPUT_BASE_BYTES    ((uint64_t)1 << 30)
+#define KPROF_OUTPUT_PER_FILE_BYTE 128
+
 /* Work of a comparison, in values. */
 #define KPROF_WORK_OF_GROUP       128 /* a kernel and shape of a report */
 #define KPROF_WORK_OF_NAME_BYTE   2   /* of its kernel's names */
