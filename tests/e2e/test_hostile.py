@@ -500,6 +500,16 @@ class Bounds(Case):
         self.assertIn("a\\u0000b", self.list_sections().out)
 
 
+    def test_sections_of_many_names(self):
+        if not can_profile():
+            self.skipTest("no host library")
+        items = [{"name": f"a{i}", "label": "a", "expression": "+".join(f"b{i}_{k}.sum" for k in range(600))}
+                 for i in range(40)]
+        self.sections("a", json.dumps({"id": "a", "name": "a", "items": items}).encode())
+        for words in (("plan", "--section", "a"), ("explain", "sm__cycles_elapsed")):
+            run = self.kprof(*words, "--section-folder", "mine", "--chips", "GH100", preexec_fn=limit_time)
+            self.refused(run, BAD_METRICSET, "more than the 16384 metrics", "split them")
+
     def ten_megabytes(self):
         """Texts that ask a lot of a reader of JSON, and bytes that mean nothing."""
         size = 10 << 20
