@@ -38,18 +38,18 @@ static void put_text(kprof_strbuf *line, const char *text)
     static const bool marks[UCHAR_MAX + 1] = {
         ['\\'] = true, ['`'] = true, ['*'] = true, ['['] = true, [']'] = true, ['<'] = true,
         ['>'] = true,  ['|'] = true, ['~'] = true, ['&'] = true, ['$'] = true, ['_'] = true};
-    size_t i, plain = 0; /* where the characters begin that stay as they are */
-    for (i = 0; text[i]; i++) {
-        const bool is_mark = marks[(unsigned char)text[i]] && (text[i] != '_' || !is_inside_word(text, i));
-        if (!is_mark && !iscntrl((unsigned char)text[i]))
-            continue;
-        const char instead[] = {'\\', text[i]};
-        if (i > plain)
-            kprof_strbuf_append(line, text + plain, i - plain);
-        kprof_strbuf_append(line, is_mark ? instead : " ", is_mark ? 2 : 1);
-        plain = i + 1;
+    char chunk[256];
+    size_t length = 0;
+    for (size_t i = 0; text[i]; i++) {
+        if (length + 2 > sizeof chunk) {
+            kprof_strbuf_append(line, chunk, length);
+            length = 0;
+        }
+        if (marks[(unsigned char)text[i]] && (text[i] != '_' || !is_inside_word(text, i)))
+            chunk[length++] = '\\';
+        chunk[length++] = iscntrl((unsigned char)text[i]) ? ' ' : text[i];
     }
-    kprof_strbuf_append(line, text + plain, i - plain);
+    kprof_strbuf_append(line, chunk, length);
 }
 
 static bool is_shown(const kprof_emit_field *field)
