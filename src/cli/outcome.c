@@ -131,9 +131,9 @@ static void append_filters(const kprof_options *options, kprof_strbuf *out)
 static void explain_nvtx(const kprof_options *options, kprof_report *report)
 {
     const kprof_filter_spec *filter = &options->filter;
-    uint64_t count = 1;
+    bool has_ranges = true;
     if (!options->application && filter->nvtx_include.count > 0 &&
-        kprof_report_count_nvtx(report, &count) == KPROF_OK && count == 0)
+        kprof_report_has_nvtx(report, &has_ranges) == KPROF_OK && !has_ranges)
         kprof_log(KPROF_LOG_ERROR, "no launch of the report has NVTX ranges; a run with --nvtx keeps them");
     for (size_t i = 0; i < filter->nvtx_include.count; i++) {
         const char *text = filter->nvtx_include.items[i];

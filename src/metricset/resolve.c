@@ -1,6 +1,7 @@
 /* Makes the section of one chip from a definition: of each item the first choice whose metrics the chip can collect. */
 #include "metricset/definition.h"
 #include "metricset/metricset.h"
+#include "metricset/select.h"
 
 #include "core/log.h"
 
@@ -385,7 +386,12 @@ static kprof_status list_item(const kprof_item_definition *item, kprof_strlist *
     kprof_status status = KPROF_OK;
     for (size_t i = 0; i < item->choice_count && status == KPROF_OK; i++)
         status = kprof_expr_names(item->choices[i].compiled, out);
-    return status;
+    return status == KPROF_OK && out->count > KPROF_MOST_CANDIDATES
+               ? kprof_fail(KPROF_BAD_METRICSET,
+                            "the sections name more than the %d metrics that kprof looks up at once; choose fewer "
+                            "sections, or split them",
+                            KPROF_MOST_CANDIDATES)
+               : status;
 }
 
 static kprof_status list_table(const kprof_table_definition *table, kprof_strlist *out)

@@ -3,6 +3,7 @@
 #include "report/emit.h"
 
 #include <ctype.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,11 +35,21 @@ static bool is_inside_word(const char *text, size_t at)
 /* Append text so that it shows as it is, and stays in its cell. */
 static void put_text(kprof_strbuf *line, const char *text)
 {
+    static const bool marks[UCHAR_MAX + 1] = {
+        ['\\'] = true, ['`'] = true, ['*'] = true, ['['] = true, [']'] = true, ['<'] = true,
+        ['>'] = true,  ['|'] = true, ['~'] = true, ['&'] = true, ['$'] = true, ['_'] = true};
+    char chunk[256];
+    size_t length = 0;
     for (size_t i = 0; text[i]; i++) {
-        const bool is_mark = strchr("\\`*[]<>|~&$", text[i]) || (text[i] == '_' && !is_inside_word(text, i));
-        kprof_strbuf_puts(line, is_mark ? "\\" : "");
-        kprof_strbuf_append(line, iscntrl((unsigned char)text[i]) ? " " : &text[i], 1);
+        if (length + 2 > sizeof chunk) {
+            kprof_strbuf_append(line, chunk, length);
+            length = 0;
+        }
+        if (marks[(unsigned char)text[i]] && (text[i] != '_' || !is_inside_word(text, i)))
+            chunk[length++] = '\\';
+        chunk[length++] = iscntrl((unsigned char)text[i]) ? ' ' : text[i];
     }
+    kprof_strbuf_append(line, chunk, length);
 }
 
 static bool is_shown(const kprof_emit_field *field)

@@ -66,11 +66,15 @@ static const kprof_emit_field *find(const kprof_emit_record *record, const char 
 static void put_label(kprof_strbuf *out, const char *name, const char *value)
 {
     kprof_strbuf_printf(out, "%s%s=\"", out->length ? "," : "", name);
-    for (; *value; value++) {
-        if (*value == '\n')
-            kprof_strbuf_puts(out, "\\n");
-        else
-            kprof_strbuf_printf(out, "%s%c", *value == '"' || *value == '\\' ? "\\" : "", *value);
+    while (*value) {
+        size_t plain = strcspn(value, "\"\\\n");
+        kprof_strbuf_append(out, value, plain);
+        value += plain;
+        if (*value) {
+            const char escaped[] = {'\\', *value == '\n' ? 'n' : *value};
+            kprof_strbuf_append(out, escaped, sizeof escaped);
+            value++;
+        }
     }
     kprof_strbuf_puts(out, "\"");
 }

@@ -59,7 +59,7 @@ static kprof_status take(launch_walker *walker, const kprof_model_launch *launch
 static kprof_status open_reader(const kprof_model_walk *walk, const char *choice, kprof_value_reader *reader)
 {
     char *sql = NULL;
-    *reader = (kprof_value_reader){walk->report, walk->model->metric_count, NULL};
+    *reader = (kprof_value_reader){.report = walk->report, .metric_count = walk->model->metric_count};
     if (asprintf(&sql, "SELECT metric_id, value FROM value WHERE launch_id=?%s ORDER BY metric_id", choice) < 0)
         return kprof_store_no_memory(walk->report);
     int rc = sqlite3_prepare_v2(walk->report->db, sql, -1, &reader->rows, NULL);
@@ -101,7 +101,14 @@ kprof_status kprof_value_reader_read(kprof_value_reader *reader, int64_t launch,
             return kprof_store_damaged(reader->report, "value");
         last = metric;
         asked[metric - 1] = true;
-        if (sqlite3_column_type(rows, 1) != SQLITE_NULL)
+        const int type = sqlite3_column_type(rows, 1);
+        if (type == SQLITE_TEXT || type == SQLITE_BLOB) { /* no value, but SQLite stores it */
+            reader->text_bytes += kprof_store_text_bytes(rows);
+            kprof_status status = kprof_store_check_text(reader->report, reader->text_bytes);
+            if (status != KPROF_OK)
+                return status;
+        }
+        if (type != SQLITE_NULL)
             values[metric - 1] = sqlite3_column_double(rows, 1);
     }
     return rc == SQLITE_DONE ? KPROF_OK : kprof_store_fail(reader->report, "reading values");

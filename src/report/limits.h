@@ -12,6 +12,9 @@
 #define KPROF_SETS_BYTES    262144  /* of the JSON that names the sets */
 #define KPROF_SUMMARY_MAX   4194304 /* values of the summary: kernels times metrics, or times sources */
 
+/* Steps of SQLite's virtual machine for reading the list of tables, of which each takes about ten. */
+#define KPROF_SCHEMA_STEPS 1000000
+
 /* SQLite's own memory, which a schema of megabytes would fill. */
 #define KPROF_SQLITE_HEAP_BYTES ((int64_t)128 << 20)
 
@@ -20,6 +23,11 @@
 #define KPROF_WORK_BASE          ((uint64_t)16 << 20)
 #define KPROF_WORK_PER_FILE_BYTE 1
 #define KPROF_WORK_OF_WITNESS    64 /* comparing one pass, or telling of one witness, is this part of a value */
+
+/* What a page may write, of all its reports: each value of a launch may come with the kernel's names, which may have
+ * megabytes. */
+#define KPROF_OUTPUT_BASE_BYTES    ((uint64_t)1 << 30)
+#define KPROF_OUTPUT_PER_FILE_BYTE 128
 
 /* Work of a comparison, in values. */
 #define KPROF_WORK_OF_GROUP       128 /* a kernel and shape of a report */

@@ -383,6 +383,8 @@ kprof_status kprof_merge_add(kprof_merge *merge, const char *path, const char *n
                             "version %d on: measure again with this kprof",
                             path, from->version, OLDEST_VERSION);
     from->keeps_text = true;
+    if (status == KPROF_OK)
+        status = kprof_store_check_pages(from);
     if (status == KPROF_OK && (status = kprof_model_load(from, &model)) == KPROF_OK) {
         merge->subset = subset;
         if (subset)

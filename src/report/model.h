@@ -177,6 +177,7 @@ typedef struct kprof_value_reader {
     kprof_report *report;
     size_t metric_count;
     sqlite3_stmt *rows;
+    int64_t text_bytes; /* read so far */
 } kprof_value_reader;
 kprof_status kprof_value_reader_open(const kprof_model_walk *walk, kprof_value_reader *reader) KPROF_MUST_CHECK;
 /* The same for the values of some metrics alone, as indexes; all others are as if nobody had asked for them. Quicker

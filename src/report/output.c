@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-kprof_status kprof_output_init(kprof_output *out, FILE *file)
+kprof_status kprof_output_init(kprof_output *out, FILE *file, uint64_t most_bytes)
 {
-    *out = (kprof_output){file, malloc(KPROF_OUTPUT_BUFFER_BYTES), 0, 0};
+    *out = (kprof_output){.file = file, .buffer = malloc(KPROF_OUTPUT_BUFFER_BYTES), .left = most_bytes};
     return out->buffer ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "printing the report: out of memory");
 }
 
@@ -17,6 +17,12 @@ static void write_out(kprof_output *out, const void *data, size_t size)
 {
     if (out->error || size == 0)
         return;
+    if (size > out->left) {
+        out->is_full = true;
+        out->error = EFBIG;
+        return;
+    }
+    out->left -= size;
     errno = 0;
     if (fwrite(data, 1, size, out->file) != size)
         out->error = errno ? errno : EIO;
@@ -74,7 +80,8 @@ kprof_status kprof_output_finish(kprof_output *out)
         out->error = errno ? errno : EIO;
     free(out->buffer);
     out->buffer = NULL;
-    if (out->error == EPIPE) /* the reader has seen enough, and needs no message */
+    if (out->is_full ||
+        out->error == EPIPE) /* the caller tells of the first; for the second, the reader has seen enough */
         return KPROF_OUTPUT;
     if (out->error)
         return kprof_fail(KPROF_OUTPUT, "printing the report: cannot write: %s", strerror(out->error));

@@ -27,7 +27,8 @@ typedef struct shares {
     kprof_report *report;
     source *sources;
     size_t source_count;
-    size_t *source_of; /* [process_count] */
+    size_t *source_of;    /* [process_count] */
+    int64_t last_process; /* of the latest row of `process_source` */
     kernel_share *kernels;
     size_t kernel_count;
     kprof_names kernel_numbers; /* by mangled name */
@@ -52,8 +53,10 @@ static kprof_status read_process(void *user, sqlite3_stmt *row)
 {
     shares *all = user;
     int64_t process = sqlite3_column_int64(row, 0), from = sqlite3_column_int64(row, 1);
-    if (process < 1 || process > (int64_t)all->model->process_count || from < 1 || from > (int64_t)all->source_count)
+    bool rises = process > all->last_process;
+    if (!rises || process > (int64_t)all->model->process_count || from < 1 || from > (int64_t)all->source_count)
         return kprof_store_damaged(all->report, "process_source");
+    all->last_process = process;
     all->source_of[process - 1] = (size_t)from - 1;
     return KPROF_OK;
 }
@@ -84,7 +87,8 @@ static kprof_status find_sources(shares *all)
     if (status == KPROF_OK && all->source_count == 0)
         status = take_processes(all);
     else if (status == KPROF_OK)
-        status = kprof_store_query(all->report, "SELECT process_id, source_id FROM process_source", read_process, all);
+        status = kprof_store_query(all->report, "SELECT process_id, source_id FROM process_source ORDER BY process_id",
+                                   read_process, all);
     for (size_t i = 0; i < model->process_count && status == KPROF_OK; i++)
         all->sources[all->source_of[i]].processes++;
     return status;

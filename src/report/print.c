@@ -1,5 +1,6 @@
 /* Opens pages: the table of those of reports, and what pages share. */
 #include "report/grid.h"
+#include "report/limits.h"
 #include "report/page.h"
 #include "report/store.h"
 #include "report/subset.h"
@@ -95,6 +96,18 @@ static kprof_status print_page(const kprof_page_row *page, const kprof_page_sour
     return status;
 }
 
+/* A list shows no report, and kprof's own report of a run may be shown in full. */
+static uint64_t most_bytes_of(const kprof_page_source *source)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < source->report_count; i++) {
+        if (source->reports[i]->writable)
+            return UINT64_MAX;
+        bytes += KPROF_OUTPUT_BASE_BYTES + KPROF_OUTPUT_PER_FILE_BYTE * (uint64_t)source->reports[i]->size_bytes;
+    }
+    return source->report_count > 0 ? bytes : UINT64_MAX;
+}
+
 kprof_status kprof_page_show(const kprof_page_row *page, const kprof_page_source *source,
                              const kprof_print_options *options, FILE *out)
 {
@@ -102,11 +115,18 @@ kprof_status kprof_page_show(const kprof_page_row *page, const kprof_page_source
     if (source->report_count != page->report_count)
         return kprof_fail(KPROF_USAGE, "page %s shows %zu report%s, not %zu", page->name, page->report_count,
                           page->report_count == 1 ? "" : "s", source->report_count);
-    kprof_status status = kprof_output_init(&output, out);
+    const uint64_t most_bytes = most_bytes_of(source);
+    kprof_status status = kprof_output_init(&output, out, most_bytes);
     if (status != KPROF_OK)
         return status;
     status = print_page(page, source, options, &output);
     kprof_status written = kprof_output_finish(&output);
+    if (output.is_full)
+        return kprof_fail(KPROF_BAD_REPORT,
+                          "%s: showing these launches takes more than %llu MB, the most that kprof writes of a file of "
+                          "this size; choose fewer launches with -k, -s and -c, or --csv-layout wide, which has each "
+                          "launch's names once",
+                          source->reports[0]->path, (unsigned long long)(most_bytes >> 20));
     return status == KPROF_OK ? written : status;
 }
 

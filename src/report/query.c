@@ -109,16 +109,17 @@ kprof_status kprof_report_count_taken(kprof_report *report, const kprof_filter_s
     return status;
 }
 
-static kprof_status read_count(void *user, sqlite3_stmt *row)
+static kprof_status read_answer(void *user, sqlite3_stmt *row)
 {
-    *(uint64_t *)user = (uint64_t)sqlite3_column_int64(row, 0);
+    *(bool *)user = sqlite3_column_int(row, 0) != 0;
     return KPROF_OK;
 }
 
-kprof_status kprof_report_count_nvtx(kprof_report *report, uint64_t *out)
+kprof_status kprof_report_has_nvtx(kprof_report *report, bool *out)
 {
-    *out = 0;
-    return report->version < 6 ? KPROF_OK : kprof_store_query(report, "SELECT count(*) FROM nvtx", read_count, out);
+    *out = false;
+    return report->version < 6 ? KPROF_OK
+                               : kprof_store_query(report, "SELECT EXISTS (SELECT 1 FROM nvtx)", read_answer, out);
 }
 
 /* The first number that a row has, and the last. */

@@ -93,8 +93,8 @@ kprof_status kprof_report_command_line(kprof_report *report, char **out) KPROF_M
 kprof_status kprof_report_count_taken(kprof_report *report, const kprof_filter_spec *filter,
                                       uint64_t *out) KPROF_MUST_CHECK;
 
-/* How many stored launches have NVTX ranges. */
-kprof_status kprof_report_count_nvtx(kprof_report *report, uint64_t *out) KPROF_MUST_CHECK;
+/* Has any stored launch NVTX ranges? */
+kprof_status kprof_report_has_nvtx(kprof_report *report, bool *out) KPROF_MUST_CHECK;
 
 /* The numbers of the first and the last stored launch; -1: there is none. */
 kprof_status kprof_report_launch_range(kprof_report *report, int64_t *first, int64_t *last) KPROF_MUST_CHECK;

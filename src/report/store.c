@@ -35,6 +35,10 @@ kprof_status kprof_store_fail(kprof_report *report, const char *operation)
                           report->path, (long long)(KPROF_SQLITE_HEAP_BYTES >> 20));
     if (code == SQLITE_NOMEM)
         return kprof_fail(KPROF_NO_MEMORY, "%s: %s: out of memory", report->path, operation);
+    if (!report->writable && code == SQLITE_INTERRUPT)
+        return kprof_fail(KPROF_BAD_REPORT,
+                          "%s: the report is damaged: its list of tables does not end" KPROF_DAMAGED_ADVICE,
+                          report->path);
     if (!report->writable && code == SQLITE_CANTOPEN)
         return kprof_fail(KPROF_BAD_REPORT,
                           "%s: its run was cut short, and its log %s-wal cannot be read in a folder that you may not "
@@ -182,7 +186,7 @@ kprof_status kprof_store_size(kprof_report *report, int64_t *bytes)
     return status;
 }
 
-static int64_t text_bytes_of(sqlite3_stmt *row)
+int64_t kprof_store_text_bytes(sqlite3_stmt *row)
 {
     int64_t bytes = 0;
     for (int i = 0; i < sqlite3_column_count(row); i++) {
@@ -194,7 +198,7 @@ static int64_t text_bytes_of(sqlite3_stmt *row)
 }
 
 /* Each text stands in the file once. UTF-16, which kprof does not write, gets longer by half on the way. */
-static kprof_status check_text(kprof_report *report, int64_t text_bytes)
+kprof_status kprof_store_check_text(kprof_report *report, int64_t text_bytes)
 {
     int64_t size;
     if (report->writable || text_bytes / 2 <= report->size_bytes)
@@ -217,14 +221,32 @@ kprof_status kprof_store_query(kprof_report *report, const char *sql, kprof_stor
     int64_t text_bytes = 0;
     int rc = SQLITE_ROW;
     while (status == KPROF_OK && (rc = sqlite3_step(statement)) == SQLITE_ROW) {
-        text_bytes += text_bytes_of(statement);
-        status = check_text(report, text_bytes);
+        text_bytes += kprof_store_text_bytes(statement);
+        status = kprof_store_check_text(report, text_bytes);
         if (status == KPROF_OK)
             status = row(user, statement);
     }
     if (status == KPROF_OK && rc != SQLITE_DONE)
         status = kprof_store_fail(report, "reading rows");
     sqlite3_finalize(statement);
+    return status;
+}
+
+static kprof_status take_verdict(void *user, sqlite3_stmt *row)
+{
+    const char *verdict = (const char *)sqlite3_column_text(row, 0);
+    *(bool *)user = verdict && strcmp(verdict, "ok") == 0;
+    return KPROF_OK;
+}
+
+kprof_status kprof_store_check_pages(kprof_report *report)
+{
+    bool is_sound = false;
+    kprof_status status = kprof_store_query(report, "PRAGMA quick_check(1)", take_verdict, &is_sound);
+    if (status == KPROF_OK && !is_sound)
+        status =
+            kprof_fail(KPROF_BAD_REPORT,
+                       "%s: the report is damaged: its pages do not fit together" KPROF_DAMAGED_ADVICE, report->path);
     return status;
 }
 
@@ -522,6 +544,21 @@ static kprof_status check_size(kprof_report *report)
     return KPROF_OK;
 }
 
+static int stop(void *unused)
+{
+    (void)unused;
+    return 1;
+}
+
+/* SQLite reads the list of tables before anything else, in a tree of pages that may lead to some again and again. */
+static kprof_status read_schema(kprof_report *report)
+{
+    sqlite3_progress_handler(report->db, KPROF_SCHEMA_STEPS, stop, NULL);
+    kprof_status status = kprof_store_exec(report, "SELECT 1 FROM sqlite_schema LIMIT 1");
+    sqlite3_progress_handler(report->db, 0, NULL, NULL);
+    return status;
+}
+
 /* The file may be anyone's: nothing in its schema is to run code, and no cell is trusted. */
 static kprof_status harden(kprof_report *report)
 {
@@ -580,6 +617,8 @@ kprof_status kprof_report_open(const char *path, kprof_report **out)
     status = check_side_files(report);
     if (status == KPROF_OK)
         status = harden(report);
+    if (status == KPROF_OK)
+        status = read_schema(report);
     if (status == KPROF_OK)
         status = is_alone ? check_without_log(report) : check_tables(report);
     if (status != KPROF_OK) {

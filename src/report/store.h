@@ -98,6 +98,14 @@ typedef kprof_status kprof_store_row(void *user, sqlite3_stmt *row);
 kprof_status kprof_store_query(kprof_report *report, const char *sql, kprof_store_row *row,
                                void *user) KPROF_MUST_CHECK;
 
+/* The same check for who steps through rows: bytes of the texts of a row, and whether the file can hold so many. */
+int64_t kprof_store_text_bytes(sqlite3_stmt *row);
+kprof_status kprof_store_check_text(kprof_report *report, int64_t text_bytes) KPROF_MUST_CHECK;
+/* Let SQLite check that each page of a report that is being read belongs to one place, and each row fits its table.
+ * Statements that read all of a table need it: they would go round in circles, or read a long text again and again.
+ * Takes as long as reading the whole file. */
+kprof_status kprof_store_check_pages(kprof_report *report) KPROF_MUST_CHECK;
+
 /* End what the SAVEPOINT statement began: keep what was written since, or undo it. */
 kprof_status kprof_store_release(kprof_report *report, bool keep) KPROF_MUST_CHECK;
 

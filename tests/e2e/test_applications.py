@@ -30,6 +30,13 @@ class ExitStatus(Case):
             self.assertEqual(sum("vectorAdd" in line for line in run.out.splitlines()), 2)
             self.assertIn("2 launches", run.err)
 
+    def test_killed_where_launches_are_sparse(self):
+        """Batches are closed soon, so that half a second of launches is lost, and some more on a busy machine."""
+        run = self.collect([], [*[f"launch={VECTOR_ADD}", "sleep=100"] * 40, f"raise={int(signal.SIGKILL)}"])
+        self.assert_run(run, 128 + signal.SIGKILL)
+        self.assertGreaterEqual(len(self.launches()), 20)
+        self.assertEqual(self.query("run.kprof", "SELECT count(*) FROM launch WHERE measured = 0"), [(0,)])
+
     def test_failure_without_any_launch(self):
         self.assert_run(self.profile([], ["exit=5"]), 5)
 

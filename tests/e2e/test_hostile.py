@@ -1,9 +1,11 @@
 """What other users and other programs do at the same time: put something in the place of kprof's files, read a report
 that is being written, write to one name at once."""
 
+import contextlib
 import glob
 import json
 import random
+import re
 import shutil
 import sqlite3
 import stat
@@ -498,6 +500,16 @@ class Bounds(Case):
         self.assertIn("a\\u0000b", self.list_sections().out)
 
 
+    def test_sections_of_many_names(self):
+        if not can_profile():
+            self.skipTest("no host library")
+        items = [{"name": f"a{i}", "label": "a", "expression": "+".join(f"b{i}_{k}.sum" for k in range(600))}
+                 for i in range(40)]
+        self.sections("a", json.dumps({"id": "a", "name": "a", "items": items}).encode())
+        for words in (("plan", "--section", "a"), ("explain", "sm__cycles_elapsed")):
+            run = self.kprof(*words, "--section-folder", "mine", "--chips", "GH100", preexec_fn=limit_time)
+            self.refused(run, BAD_METRICSET, "more than the 16384 metrics", "split them")
+
     def ten_megabytes(self):
         """Texts that ask a lot of a reader of JSON, and bytes that mean nothing."""
         size = 10 << 20
@@ -595,6 +607,54 @@ class RawText(Case):
         run = self.kprof("list", "sections", "--section-folder", "mine", *options)
         self.assertEqual(run.code, 0, run.err)
         return run
+
+    STEERING = "\x1b]0;t\x07\x1b[2J\u009b31m\u202e\u2066\x7f\r"
+
+    def assert_harmless(self, *words):
+        """Neither output of kprof steers a terminal, and both are valid UTF-8. Gives the exit code."""
+        process = subprocess.run([KPROF, *words], env=self.environment({}), cwd=self.dir, capture_output=True)
+        text = (process.stdout + process.stderr).decode() # fails where it is not valid
+        steering = "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u061c\u202a-\u202e\u2066-\u2069]"
+        self.assertIsNone(re.search(steering, text), f"{words}: {re.findall('.{30}' + steering, text)[:3]}")
+        return process.returncode
+
+    def test_every_page_and_command(self):
+        """Of a report in which every text steers a terminal, under a name that does, too."""
+        name = "r" + self.STEERING + ".kprof"
+        self.assert_run(self.collect([], [f"launch={VECTOR_ADD}*2", f"launch={SCALE}"]), 0)
+        os.rename(self.path("run.kprof"), self.path(name))
+        with contextlib.closing(sqlite3.connect(self.path(name))) as database:
+            for table, column in (
+                    ("run", "command_line"), ("run", "working_directory"), ("process", "host"), ("process", "name"),
+                    ("process", "command_line"), ("process", "executable"), ("device", "name"), ("device", "uuid"),
+                    ("kernel", "mangled"), ("kernel", "demangled"), ("kernel", "function"), ("metric", "unit"),
+                    ("metric", "description"), ("launch", "reason"), ("message", "text"), ("section", "name")):
+                database.execute(f"UPDATE {table} SET {column}={column}||CAST(? AS TEXT)",
+                                 (self.STEERING.encode() + b"\xff",))
+            database.execute("INSERT INTO nvtx SELECT id, CAST(? AS TEXT) FROM launch",
+                             (b"a" + self.STEERING.encode() + b"\xff/",))
+            database.commit()
+        for page in ("details", "raw", "summary", "statistics", "brief", "sources", "session"):
+            for form in ((), ("--json",), ("--csv-layout", "ncu"), ("--markdown",), ("--verbose", "--details-help")):
+                self.assertIn(self.assert_harmless("report", name, "--page", page, *form), (0, USAGE))
+        for part in ("config", "device", "process", "graph", "nvtx"):
+            for page in ("summary", "statistics", "brief"):
+                self.assertEqual(self.assert_harmless("report", name, "--page", page, "--group-by", part), 0)
+        for form in ((), ("--json",), ("--csv",), ("--markdown",)):
+            self.assertEqual(self.assert_harmless("diff", name, name, "--anyway", *form), 0)
+        for form in ("long", "wide", "jsonl", "prometheus", "perfetto"):
+            self.assertEqual(self.assert_harmless("export", name, "--to", form), 0)
+        self.assert_harmless("merge", name, name, "-o", "both" + self.STEERING)
+        self.assert_harmless("report", name, "-k", self.STEERING)
+
+    def test_words(self):
+        """What is wrong with a word is told with it."""
+        for words in ((), ("help",), ("explain",), ("recover",), ("list",), ("list", "metrics", "--chips"),
+                      ("list", "metrics", "--chips", "GH100", "--metrics"), ("plan", "--metrics"), ("plan", "--set"),
+                      ("plan", "--section"), ("report", "--filter"), ("list", "sections", "--section-folder"),
+                      ("--injection-path",), ("export", "none.kprof", "--to"), ("diff", "a.kprof"), ("merge",)):
+            with self.subTest(words):
+                self.assertNotEqual(self.assert_harmless(*words, self.STEERING), 0)
 
     def test_messages(self):
         run = self.kprof("report", "\x1b]0;title\x07\u009b\u202e")

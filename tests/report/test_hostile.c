@@ -8,6 +8,7 @@
 
 #include "fixture.h"
 #include "log_capture.h"
+#include "report/output.h"
 
 #include <sqlite3.h>
 #include <stdlib.h>
@@ -449,6 +450,30 @@ static void expect_bound(const char *damage, const char *words)
     assert_int_equal(kprof_report_close(report), KPROF_OK);
 }
 
+/* Names may have megabytes, and come with each value: a page ends when it has written as much as its file may stand
+ * for.
+ */
+static void test_much_output(void **state)
+{
+    (void)state;
+    char name[400];
+    kprof_output out;
+    FILE *nowhere = fopen("/dev/null", "w");
+    assert_non_null(nowhere);
+    memset(name, 'x', sizeof name);
+    assert_int_equal(kprof_output_init(&out, nowhere, 2000 * sizeof name), KPROF_OK);
+    for (int i = 0; i < 2000; i++)
+        kprof_output_put(&out, name, sizeof name);
+    assert_int_equal(kprof_output_finish(&out), KPROF_OK);
+    assert_false(out.is_full);
+    assert_int_equal(kprof_output_init(&out, nowhere, 2000 * sizeof name), KPROF_OK);
+    for (int i = 0; i < 2001; i++)
+        kprof_output_put(&out, name, sizeof name);
+    assert_int_equal(kprof_output_finish(&out), KPROF_OUTPUT);
+    assert_true(out.is_full);
+    fclose(nowhere);
+}
+
 #define COUNT_TO(n) "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i<" #n ") "
 
 static void test_too_much(void **state)
@@ -488,7 +513,7 @@ int main(int argc, char **argv)
         TEST(test_no_report),          TEST(test_special_names), TEST(test_other_versions),    TEST(test_other_tables),
         TEST(test_truncated),          TEST(test_flipped_bytes), TEST(test_bad_rows),          TEST(test_odd_rows),
         TEST(test_control_characters), TEST(test_names_in_json), TEST(test_brief_stays_small), TEST(test_formulas),
-        TEST(test_too_much),
+        TEST(test_too_much),           TEST(test_much_output),
     };
     const struct CMUnitTest more[] = {TEST(test_more_flipped_bytes)};
     if (argc > 1 && strcmp(argv[1], "more") == 0)

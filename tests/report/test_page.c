@@ -230,7 +230,7 @@ static void missing_operations(void **state)
     FILE *file = fopen("/dev/null", "w");
     (void)state;
     assert_non_null(file);
-    assert_int_equal(kprof_output_init(&out, file), KPROF_OK);
+    assert_int_equal(kprof_output_init(&out, file, UINT64_MAX), KPROF_OK);
     kprof_emitter *silent = kprof_emitter_allocate(sizeof(kprof_emitter), &none);
     emit_launches(silent, &out);
     kprof_emitter_free(silent);
