@@ -142,12 +142,6 @@ static kprof_status count_launches(const kprof_page_context *context, shares *al
     return status;
 }
 
-static void show_record(kprof_emitter *emitter, const kprof_emit_field *fields, size_t count)
-{
-    emitter->ops->record_begin(emitter, &(kprof_emit_record){fields, count});
-    emitter->ops->record_end(emitter);
-}
-
 static void show_sources(kprof_emitter *emitter, const shares *all)
 {
     emitter->ops->list_begin(emitter, &(kprof_emit_list){"sources", "Sources", KPROF_LIST_TABLE, false});
@@ -159,7 +153,7 @@ static void show_sources(kprof_emitter *emitter, const shares *all)
             kprof_field_integer("launches", "Launches", (int64_t)own->launches),
             kprof_field_with_unit(kprof_field_real("time", "Kernel time", own->time_ns > 0 ? own->time_ns : NAN), "ns"),
         };
-        show_record(emitter, fields, sizeof fields / sizeof *fields);
+        kprof_show_record(emitter, fields, sizeof fields / sizeof *fields);
     }
     emitter->ops->list_end(emitter);
 }
@@ -206,7 +200,7 @@ static void show_kernel(kprof_emitter *emitter, const shares *all, const kernel_
                               "%"),
         kprof_field_text("slowest", "Slowest source", count == 0 ? NULL : all->sources[slowest].name),
     };
-    show_record(emitter, fields, sizeof fields / sizeof *fields);
+    kprof_show_record(emitter, fields, sizeof fields / sizeof *fields);
 }
 
 static kprof_status show(const kprof_page_context *context, shares *all)
