@@ -465,7 +465,7 @@ void kprof_field_describe(const kprof_emit_field *field, bool base_units, kprof_
         kprof_strbuf_printf(out, "%lld", (long long)field->integer);
     } else {
         kprof_human human = kprof_field_human(field, base_units);
-        kprof_strbuf_printf(out, "%s%s%s", human.number, *human.unit ? " " : "", human.unit);
+        kprof_human_put(&human, out);
     }
 }
 

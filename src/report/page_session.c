@@ -91,17 +91,12 @@ static void show_processes(kprof_emitter *emitter, const kprof_model *model)
     emitter->ops->list_end(emitter);
 }
 
-/* CUDA writes 13000 for 13.0. */
-static const char *cuda_version(uint32_t version, char text[32])
-{
-    snprintf(text, 32, "%u.%u", version / 1000, version % 1000 / 10);
-    return text;
-}
-
 static void show_device(kprof_emitter *emitter, const kprof_device_record *device)
 {
     char cc[24], driver[32];
     snprintf(cc, sizeof cc, "%u.%u", device->cc_major, device->cc_minor);
+    snprintf(driver, sizeof driver, "%u.%u", device->driver_version / 1000, /* 13000: 13.0 */
+             device->driver_version % 1000 / 10);
     const kprof_emit_field fields[] = {
         kprof_field_integer("device", "Device", device->device),
         kprof_field_text("name", "Name", device->name),
@@ -114,7 +109,7 @@ static void show_device(kprof_emitter *emitter, const kprof_device_record *devic
         unit_field("memory", "Memory", (double)device->memory_bytes, "byte"),
         unit_field("memory_bus", "Memory bus", device->memory_bus_bits, "bit"),
         unit_field("l2_cache", "L2 cache", (double)device->l2_bytes, "byte"),
-        kprof_field_text("cuda_driver", "CUDA version of the driver", cuda_version(device->driver_version, driver)),
+        kprof_field_text("cuda_driver", "CUDA version of the driver", driver),
         kprof_field_integer("cupti_version", "CUPTI API version", device->cupti_version),
     };
     kprof_show_record(emitter, fields, COUNT_OF(fields));
