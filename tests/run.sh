@@ -146,7 +146,7 @@ bounded_memory() {
 }
 
 # run_tests NAME LABELS CTEST-OPTIONS...: all tests but those with one of the LABELS (words). Adds ctest's counts to
-# ours; skipped tests count as neither. Many tests wait for something, so there are more at a time than processors.
+# ours; skipped tests count as neither. Many tests wait for something, so twice as many run as there are processors.
 # Tests that are not about planning share the plans that one of them has made, in this build or an earlier one.
 run_tests() {
   local name=$1 labels=$2 log=$work/$1.log total bad skipped
@@ -155,7 +155,7 @@ run_tests() {
   labels=$(xargs <<<"${labels:-none}" | tr ' ' '|')
   (export KPROF_TEST_CACHE=$work/plans.cache
    bounded_memory "$name" plain_addresses \
-     ctest --test-dir "$work/$name" --no-tests=error --output-on-failure -j "$((jobs + 1))" -LE "^($labels)$" "$@") \
+     ctest --test-dir "$work/$name" --no-tests=error --output-on-failure -j "$((2 * jobs))" -LE "^($labels)$" "$@") \
     >"$log" 2>&1 </dev/null
   local status=$?
   total=$(sed -n 's/.*tests failed out of \([0-9]*\)$/\1/p' "$log")
