@@ -2,6 +2,7 @@
  */
 #include "report/limits.h"
 #include "report/page.h"
+#include "report/robust.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -158,12 +159,6 @@ static void show_sources(kprof_emitter *emitter, const shares *all)
     emitter->ops->list_end(emitter);
 }
 
-static int by_number(const void *a, const void *b)
-{
-    const double left = *(const double *)a, right = *(const double *)b;
-    return (left > right) - (left < right);
-}
-
 static int by_time(const void *a, const void *b)
 {
     const kernel_share *left = a, *right = b;
@@ -183,7 +178,7 @@ static void show_kernel(kprof_emitter *emitter, const shares *all, const kernel_
             slowest = i;
         sorted[count++] = own->time_ns[i];
     }
-    qsort(sorted, count, sizeof *sorted, by_number);
+    kprof_sort(sorted, count);
     const double median = count == 0 ? NAN : (sorted[(count - 1) / 2] + sorted[count / 2]) / 2;
     const double least = count == 0 ? NAN : sorted[0], most = count == 0 ? NAN : sorted[count - 1];
     const double mean = count == 0 ? NAN : own->total_ns / (double)count;
