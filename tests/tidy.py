@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs clang-tidy on each unit of a build, once for each way in which it is compiled.
 
-Usage: tests/tidy.py BUILD_FOLDER [deep]. Prints what clang-tidy finds. A unit in which it found nothing is not looked
+Usage: tests/tidy.py BUILD_FOLDER [deep]. Prints what clang-tidy finds. Units in which it found nothing are not looked
 at again until one of these changes: a file that it includes, its command, .clang-tidy, clang-tidy itself. The analyzer
 takes most of the time. With `deep` it follows more than twenty times as many paths through each function, and those of
 the tests, too, which AddressSanitizer runs for each change.
@@ -18,6 +18,7 @@ import subprocess
 import sys
 
 NODES, NODES_DEEP = 10000, 225000  # of the analyzer's graph of a function
+BATCH = 16  # units that one clang-tidy looks at
 
 
 @functools.lru_cache(maxsize=None)
@@ -26,7 +27,7 @@ def hash_of(path):
 
 
 def find_units(database):
-    """The entries of the database that differ in more than the object they make."""
+    """Entries of the database, by their commands without the object: those that differ in more than that."""
     units = {}
     for entry in json.loads(database.read_text()):
         words = shlex.split(entry["command"])
@@ -34,7 +35,7 @@ def find_units(database):
         del words[at:at + 2]
         words.remove("-c")
         units.setdefault(tuple(words), entry)
-    return list(units.items())
+    return units
 
 
 def object_of(entry):
@@ -47,19 +48,31 @@ def read_rule(text, directory):
     return sorted(os.path.join(directory, path) for path in text.replace("\\\n", " ").split(":", 1)[1].split())
 
 
+@functools.lru_cache(maxsize=None)
+def read_by_ninja(build):
+    """The files that the compiler read for each object; empty where another program than ninja has built them."""
+    if not (build / "build.ninja").exists():
+        return {}
+    listed = subprocess.run(["ninja", "-C", build, "-t", "deps"], capture_output=True, text=True, check=False).stdout
+    blocks = [block.splitlines() for block in listed.split("\n\n") if "(VALID)" in block]
+    return {build / lines[0].split(": #deps")[0]: sorted(str(build / line.strip()) for line in lines[1:])
+            for lines in blocks}
+
+
 def built_from(entry):
     """The files that the compiler read for an object; None where there is none, or one of them has changed since."""
+    made = object_of(entry)
+    rule = pathlib.Path(f"{made}.d")
     try:
-        rule = pathlib.Path(f"{object_of(entry)}.d")
-        files = read_rule(rule.read_text(), entry["directory"])
-        return files if all(os.path.getmtime(file) < rule.stat().st_mtime for file in files) else None
+        files = read_by_ninja(pathlib.Path(entry["directory"])).get(made) or read_rule(rule.read_text(),
+                                                                                       entry["directory"])
+        return files if all(os.path.getmtime(file) < made.stat().st_mtime for file in files) else None
     except OSError:
         return None
 
 
-def key_of(unit, tool):
+def key_of(words, entry, tool):
     """None where the files that it includes cannot be listed."""
-    words, entry = unit
     files = built_from(entry)
     if files is None:
         listed = subprocess.run([*words, "-M"], cwd=entry["directory"], capture_output=True, text=True, check=False)
@@ -69,21 +82,33 @@ def key_of(unit, tool):
     return hashlib.sha256("\0".join([tool, *words, *map(hash_of, files)]).encode()).hexdigest()
 
 
-def look_at(unit, folder, is_deep):
-    """The findings of clang-tidy; None where it failed without any."""
-    _, entry = unit
+def look_at(entries, folder, is_deep):
+    """The findings of clang-tidy in units that are all of src or all of the tests; one process is quicker than many."""
+    files = sorted({entry["file"] for entry in entries})
     nodes = NODES_DEEP if is_deep else NODES
     depth = [f"--extra-arg={word}" for word in ("-Xclang", "-analyzer-config", "-Xclang", f"max-nodes={nodes}")]
-    if not is_deep and "/tests/" in entry["file"]:
+    if not is_deep and is_test(entries[0]):
         depth = ["--checks=-clang-analyzer-*"]  # beside those of .clang-tidy
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "compile_commands.json").write_text(json.dumps([entry]))
-    ran = subprocess.run(["clang-tidy", "--quiet", *depth, "-p", str(folder), entry["file"]], capture_output=True,
-                         text=True, check=False)
+    (folder / "compile_commands.json").write_text(json.dumps(entries))
+    ran = subprocess.run(["clang-tidy", "--quiet", *depth, "-p", str(folder), *files], capture_output=True, text=True,
+                         check=False)
     found = [line for line in ran.stdout.splitlines() if re.search(r"(error|warning):", line)]
     if ran.returncode != 0 and not found:
-        found = [f"{entry['file']}: clang-tidy failed: {ran.stderr.strip()[-300:]}"]
+        found = [f"{', '.join(files)}: clang-tidy failed: {ran.stderr.strip()[-300:]}"]
     return found
+
+
+def is_test(entry):
+    return "/tests/" in entry["file"]
+
+
+def batches_of(units):
+    """Some units each, the tests apart. Neighbours take about as long, so they go to different batches."""
+    for wanted in (False, True):
+        part = [words for words, entry in units.items() if is_test(entry) == wanted]
+        count = -(-len(part) // BATCH)
+        yield from (part[i::count] for i in range(count))
 
 
 def main():
@@ -92,18 +117,20 @@ def main():
     tool = version + hash_of(".clang-tidy") + hash_of(__file__) + str(is_deep)
     kept = build / "tidy" / "clean"
     clean_before = set(kept.read_text().split()) if kept.exists() else set()
-    clean, findings = set(), set()
-
-    def check(numbered):
-        number, unit = numbered
-        key = key_of(unit, tool)
-        found = [] if key in clean_before else look_at(unit, build / "tidy" / str(number), is_deep)
-        findings.update(found)
-        if key and not found:
-            clean.add(key)
-
+    units, findings = find_units(build / "compile_commands.json"), set()
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        list(pool.map(check, enumerate(find_units(build / "compile_commands.json"))))
+        keys = dict(zip(units, pool.map(lambda words: key_of(words, units[words], tool), units)))
+        clean = clean_before.intersection(keys.values())
+
+        def check(numbered):
+            number, batch = numbered
+            found = look_at([units[words] for words in batch], build / "tidy" / str(number), is_deep)
+            findings.update(found)
+            if not found:
+                clean.update(filter(None, map(keys.get, batch)))
+
+        unknown = {words: entry for words, entry in units.items() if keys[words] not in clean}
+        list(pool.map(check, enumerate(batches_of(unknown))))
     kept.parent.mkdir(exist_ok=True)
     kept.write_text("\n".join(sorted(clean)) + "\n")
     print("\n".join(sorted(findings)), end="\n" if findings else "")

@@ -20,13 +20,6 @@ typedef struct comparison {
     kprof_diff_outcome outcome;
 } comparison;
 
-static void discard(void *user, kprof_log_level level, const char *message)
-{
-    (void)user;
-    (void)level;
-    (void)message;
-}
-
 /* Only its command line tells what a run was told to do. One that this kprof cannot read tells nothing. */
 static void read_settings(kprof_strlist *words, kprof_diff_settings *out)
 {
@@ -35,7 +28,7 @@ static void read_settings(kprof_strlist *words, kprof_diff_settings *out)
         return;
     char *last = words->items[words->count - 1];
     words->items[words->count - 1] = NULL;
-    kprof_log_set_sink(discard, NULL);
+    kprof_log_set_sink(kprof_log_discard, NULL);
     if (kprof_options_parse(words->items, &run) == KPROF_OK && run.command == kprof_commands && run.application) {
         out->cache_control = kprof_option_word("cache-control", run.cache_control);
         out->clock_control = kprof_option_word("clock-control", run.clock_control);

@@ -349,13 +349,6 @@ static kprof_status offer_next(const answers *to, const reading *at)
     return row && row->argument ? offer_values(&value, row) : KPROF_OK;
 }
 
-static void discard(void *user, kprof_log_level level, const char *message)
-{
-    (void)user;
-    (void)level;
-    (void)message;
-}
-
 /* `words` is a command line after "kprof"; its last word is to be completed. What the words before it say is read by
  * the parser too, which may find them wrong: a line that is being typed mostly is. */
 static kprof_status complete_line(char **words, FILE *out)
@@ -378,7 +371,7 @@ static kprof_status complete_line(char **words, FILE *out)
     memcpy(line + 1, words, parsed * sizeof *line);
     kprof_options options;
     kprof_log_set_level(KPROF_LOG_ERROR);
-    kprof_log_set_sink(discard, NULL);
+    kprof_log_set_sink(kprof_log_discard, NULL);
     (void)!kprof_options_parse(line, &options);
     options.command = at.command;
     kprof_status status = offer_next(&(answers){out, &options, words[count], 0, true}, &at);

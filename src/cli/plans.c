@@ -250,18 +250,11 @@ kprof_status kprof_plans_config(const kprof_plans *plans, const kprof_options *o
     return KPROF_OK;
 }
 
-static void discard(void *user, kprof_log_level level, const char *message)
-{
-    (void)user;
-    (void)level;
-    (void)message;
-}
-
 /* Add the chips of the GPUs that are present; having none is no error here. */
 static void add_present_chips(uint64_t device_mask, kprof_chips *out)
 {
     kprof_probe probe = {0};
-    kprof_log_set_sink(discard, NULL);
+    kprof_log_set_sink(kprof_log_discard, NULL);
     if (kprof_probe_devices(&probe) != KPROF_OK || kprof_probe_chips(&probe, device_mask, &out->names) != KPROF_OK)
         kprof_log(KPROF_LOG_DEBUG, "no chip found");
     out->device_bytes = kprof_probe_memory(&probe, device_mask);

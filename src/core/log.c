@@ -28,6 +28,13 @@ void kprof_log_set_sink(kprof_log_sink *sink, void *user)
     atomic_store(&current_sink, sink ? sink : write_stderr);
 }
 
+void kprof_log_discard(void *user, kprof_log_level level, const char *message)
+{
+    (void)user;
+    (void)level;
+    (void)message;
+}
+
 void kprof_log_set_level(kprof_log_level level)
 {
     atomic_store(&current_level, (int)level);

@@ -16,6 +16,8 @@ typedef void kprof_log_sink(void *user, kprof_log_level level, const char *messa
 
 /* Install the sink; NULL restores the default, "kprof: [error: |warning: ]message\n" on stderr. Not thread-safe. */
 void kprof_log_set_sink(kprof_log_sink *sink, void *user);
+/* The sink for what nobody is to be told. */
+void kprof_log_discard(void *user, kprof_log_level level, const char *message);
 /* Messages above this level are dropped; KPROF_LOG_INFO unless told otherwise. */
 void kprof_log_set_level(kprof_log_level level);
 

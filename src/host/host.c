@@ -191,17 +191,14 @@ kprof_status kprof_host_breakdown(kprof_host *host, const char *throughput, kpro
     return status;
 }
 
-static bool is_info(const kprof_strlist *texts)
-{
-    return texts->count == 4 && texts->items[0][0] >= '0' && texts->items[0][0] <= '0' + KPROF_METRIC_THROUGHPUT;
-}
-
 kprof_status kprof_host_metric_info(kprof_host *host, const char *name, kprof_metric_info *out)
 {
     kprof_strlist texts = KPROF_STRLIST_INIT;
     kprof_status status = answer(host, &info, name, &texts);
     *out = (kprof_metric_info){0};
-    if (status == KPROF_OK && !is_info(&texts)) {
+    const bool is_info =
+        texts.count == 4 && texts.items[0][0] >= '0' && texts.items[0][0] <= '0' + KPROF_METRIC_THROUGHPUT;
+    if (status == KPROF_OK && !is_info) {
         kprof_strlist_free(&texts);
         status = kprof_ask_info(host, name, &texts);
     }

@@ -17,19 +17,16 @@ static bool begins_with(const char *text, const char *prefix)
     return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
-static bool is_of_sm(const char *name)
-{
-    return begins_with(name, "sm__") || begins_with(name, "smsp__") || begins_with(name, "l1tex__");
-}
-
 kprof_metric_class kprof_class_of(const kprof_metric_row *metric)
 {
     const char *rollup = strrchr(metric->name, '.');
     const bool is_sum = rollup && strcmp(rollup, ".sum") == 0;
+    const bool is_of_sm = begins_with(metric->name, "sm__") || begins_with(metric->name, "smsp__") ||
+                          begins_with(metric->name, "l1tex__");
     const bool is_request = strcmp(metric->unit, "request") == 0;
     if (strcmp(metric->kind, "launch") == 0)
         return KPROF_CLASS_EXACT;
-    if (is_sum && is_of_sm(metric->name) && (is_request || strcmp(metric->unit, "inst") == 0))
+    if (is_sum && is_of_sm && (is_request || strcmp(metric->unit, "inst") == 0))
         return KPROF_CLASS_EXACT;
     if (is_sum && (is_request || strcmp(metric->unit, "byte") == 0 || strcmp(metric->unit, "sector") == 0))
         return KPROF_CLASS_TRAFFIC;
@@ -72,12 +69,6 @@ static bool is_beyond(const kprof_change *change, double tolerance_pct)
     return fabs(change->difference) > fabs(change->centers[0].median) * tolerance_pct / 100;
 }
 
-static bool is_beyond_noise(const kprof_change *change, double tolerance_pct)
-{
-    return is_beyond(change, tolerance_pct) &&
-           fabs(change->difference) > DEVIATIONS * (change->centers[0].mad + change->centers[1].mad);
-}
-
 /* Keep the numbers whose differences are finite too. */
 static size_t keep_finite(kprof_sample *sample)
 {
@@ -109,7 +100,8 @@ kprof_status kprof_change_of(const kprof_changed_values *values, const kprof_tol
     else if (values->metric_class == KPROF_CLASS_TRAFFIC)
         is_real = is_beyond(out, tolerances->traffic_pct);
     else
-        is_real = !is_same && is_beyond_noise(out, tolerances->time_pct);
+        is_real = !is_same && is_beyond(out, tolerances->time_pct) &&
+                  fabs(out->difference) > DEVIATIONS * (out->centers[0].mad + out->centers[1].mad);
     out->state = isnan(out->difference) ? KPROF_CHANGE_UNKNOWN : is_real ? KPROF_CHANGE_REAL : KPROF_CHANGE_NONE;
     return status;
 }

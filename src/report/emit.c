@@ -30,15 +30,6 @@ static kprof_emit_field optional(kprof_emit_field field, bool is_there)
     return is_there ? field : kprof_field_with_role(field, KPROF_ROLE_MACHINE);
 }
 
-/* "(65536, 1, 1)"; NULL for a graph as a whole, which has none. */
-static const char *shape_text(const kprof_launch_record *launch, const uint32_t shape[3], char text[48])
-{
-    if (kprof_launch_is_graph(launch))
-        return NULL;
-    snprintf(text, 48, "(%u, %u, %u)", shape[0], shape[1], shape[2]);
-    return text;
-}
-
 /* A launch as a record; `disagreements` is what is said of its passes. */
 static void begin_launch(kprof_emitter *emitter, const kprof_model_launch *launch, const char *disagreements)
 {
@@ -64,8 +55,8 @@ static void begin_launch(kprof_emitter *emitter, const kprof_model_launch *launc
         kprof_field_with_role(kprof_field_text("host", "Host", launch->process->host), KPROF_ROLE_MACHINE),
         kprof_field_plain(kprof_field_text("device_name", "Device", launch->device->name)),
         kprof_field_text("cc", "CC", cc),
-        optional(kprof_field_text("grid", "Grid", shape_text(record, record->grid, grid)), !is_graph),
-        optional(kprof_field_text("block", "Block", shape_text(record, record->block, block)), !is_graph),
+        optional(kprof_field_text("grid", "Grid", kprof_shape_text(record, record->grid, grid)), !is_graph),
+        optional(kprof_field_text("block", "Block", kprof_shape_text(record, record->block, block)), !is_graph),
         kprof_field_integer("context", "Context", record->context),
         kprof_field_integer("stream", "Stream", (int64_t)record->stream),
         optional(kprof_field_integer("graph_node", "Graph node", (int64_t)record->graph_node), record->graph_node > 0),
@@ -381,6 +372,20 @@ kprof_emit_field kprof_field_real(const char *key, const char *label, double val
     return (kprof_emit_field){.key = key, .label = label, .unit = "", .type = KPROF_FIELD_REAL, .real = value};
 }
 
+const char *kprof_shape_text(const kprof_launch_record *launch, const uint32_t shape[3], char text[48])
+{
+    if (kprof_launch_is_graph(launch))
+        return NULL;
+    snprintf(text, 48, "(%u, %u, %u)", shape[0], shape[1], shape[2]);
+    return text;
+}
+
+void kprof_show_record(kprof_emitter *emitter, const kprof_emit_field *fields, size_t count)
+{
+    emitter->ops->record_begin(emitter, &(kprof_emit_record){fields, count});
+    emitter->ops->record_end(emitter);
+}
+
 bool kprof_record_is_shown(const kprof_emit_record *record)
 {
     for (size_t i = 0; i < record->count; i++) {
@@ -463,7 +468,7 @@ void kprof_field_describe(const kprof_emit_field *field, bool base_units, kprof_
         kprof_strbuf_printf(out, "%lld", (long long)field->integer);
     } else {
         kprof_human human = kprof_field_human(field, base_units);
-        kprof_strbuf_printf(out, "%s%s%s", human.number, *human.unit ? " " : "", human.unit);
+        kprof_human_put(&human, out);
     }
 }
 

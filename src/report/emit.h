@@ -179,6 +179,10 @@ kprof_emit_field kprof_field_pct(const char *key, const char *label, double pct)
 kprof_emit_field kprof_field_with_role(kprof_emit_field field, kprof_field_role role);
 /* Does the record have anything for people? Text and Markdown leave out one that has not. */
 bool kprof_record_is_shown(const kprof_emit_record *record);
+/* Show a record that has nothing below it. */
+void kprof_show_record(kprof_emitter *emitter, const kprof_emit_field *fields, size_t count);
+/* "(65536, 1, 1)"; NULL for a graph as a whole, which has no shape. */
+const char *kprof_shape_text(const kprof_launch_record *launch, const uint32_t shape[3], char text[48]);
 kprof_emit_field kprof_field_with_unit(kprof_emit_field field, const char *unit);
 kprof_emit_field kprof_field_shortened(kprof_emit_field field, const char *short_text);
 kprof_emit_field kprof_field_plain(kprof_emit_field field);

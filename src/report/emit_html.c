@@ -87,17 +87,7 @@ static cJSON *pooled(html_emitter *html, const char *text)
     return kprof_json_integer((int64_t)number_of);
 }
 
-/* Take a text over, as itself; null when it is empty. */
-static cJSON *take_text(html_emitter *html, kprof_strbuf *text)
-{
-    if (text->failed)
-        html->base.status = KPROF_NO_MEMORY;
-    cJSON *value = text->length > 0 ? cJSON_CreateString(text->data) : cJSON_CreateNull();
-    kprof_strbuf_free(text);
-    return value;
-}
-
-/* As take_text, for one that may occur again. */
+/* As kprof_json_take, for a text that may occur again. */
 static cJSON *take_pooled(html_emitter *html, kprof_strbuf *text)
 {
     if (text->failed)
@@ -476,13 +466,6 @@ static cJSON *rule_object(const kprof_finding *finding)
     return object;
 }
 
-static cJSON *found_text(html_emitter *html, const kprof_found *found, const char *text)
-{
-    kprof_strbuf line = KPROF_STRBUF_INIT;
-    kprof_found_text(found, text, false, &line);
-    return take_text(html, &line);
-}
-
 static cJSON *found_object(html_emitter *html, const kprof_found *found, size_t rule)
 {
     const kprof_finding *finding = found->finding;
@@ -490,7 +473,7 @@ static cJSON *found_object(html_emitter *html, const kprof_found *found, size_t 
     cJSON *object = cJSON_CreateObject();
     add(object, "rule", kprof_json_integer((int64_t)rule));
     add(object, "gain", kprof_json_number(found->gain_pct));
-    add(object, "message", found_text(html, found, finding->message));
+    add(object, "message", kprof_json_found(&html->base, found, finding->message));
     kprof_found_text(found, finding->advice, false, &advice);
     add(object, "advice", take_pooled(html, &advice));
     add(object, "next", pooled(html, kprof_found_next(found)));

@@ -257,24 +257,6 @@ static cJSON *metric_object(const kprof_emit_metric *metric)
     return object;
 }
 
-/* Take a text over; null when it is empty. */
-static cJSON *take_text(json_emitter *json, kprof_strbuf *text)
-{
-    if (text->failed)
-        json->base.status = KPROF_NO_MEMORY;
-    cJSON *value = text->length > 0 ? cJSON_CreateString(text->data) : cJSON_CreateNull();
-    kprof_strbuf_free(text);
-    return value;
-}
-
-/* A text of a finding with its values, as people read it. */
-static cJSON *found_text(json_emitter *json, const kprof_found *found, const char *text)
-{
-    kprof_strbuf line = KPROF_STRBUF_INIT;
-    kprof_found_text(found, text, false, &line);
-    return take_text(json, &line);
-}
-
 static cJSON *evidence(json_emitter *json, const kprof_found *found)
 {
     const kprof_finding *finding = found->finding;
@@ -289,7 +271,7 @@ static cJSON *evidence(json_emitter *json, const kprof_found *found)
         add_text(value, "unit", finding->values[i].unit);
         add(value, "value", kprof_json_number(found->values[finding->threshold_count + i]));
         kprof_found_option(found, i, false, &option);
-        add(value, "option", take_text(json, &option));
+        add(value, "option", kprof_json_take(&json->base, &option));
     }
     return array;
 }
@@ -329,8 +311,8 @@ static cJSON *found_object(json_emitter *json, const kprof_found *found)
     add_text(object, "name", finding->name);
     add_text(object, "section", finding->sections[0]);
     add_text(object, "confidence", kprof_confidence_name(finding->confidence));
-    add(object, "message", found_text(json, found, finding->message));
-    add(object, "advice", found_text(json, found, finding->advice));
+    add(object, "message", kprof_json_found(&json->base, found, finding->message));
+    add(object, "advice", kprof_json_found(&json->base, found, finding->advice));
     add(object, "estimated_speedup", speedup(found));
     add(object, "evidence", evidence(json, found));
     add(object, "thresholds", thresholds(finding));
@@ -358,14 +340,14 @@ static cJSON *verdict_object(json_emitter *json, const kprof_findings *findings)
     for (kprof_verdict_row i = 0; i < KPROF_VERDICT_ROWS; i++) {
         kprof_verdict_text row = kprof_verdict_describe(findings, i, false);
         if (i == KPROF_ROW_NEXT) {
-            add(object, row.key, take_text(json, &row.name));
+            add(object, row.key, kprof_json_take(&json->base, &row.name));
         } else if (row.name.length == 0 && (i != KPROF_ROW_BEST || !row.is_known)) {
             add(object, row.key, cJSON_CreateNull());
         } else {
             cJSON *line = add_object(object, row.key);
-            add(line, i == KPROF_ROW_BEST ? "id" : "name", take_text(json, &row.name));
+            add(line, i == KPROF_ROW_BEST ? "id" : "name", kprof_json_take(&json->base, &row.name));
             add(line, "pct", kprof_json_number(row.value));
-            add(line, "text", take_text(json, &row.text));
+            add(line, "text", kprof_json_take(&json->base, &row.text));
         }
         kprof_verdict_text_free(&row);
     }

@@ -683,12 +683,6 @@ static void show_idle(kprof_emitter *emitter, const kprof_emit_roofline *rooflin
     kprof_strbuf_free(&names);
 }
 
-/* A roofline's point is marked once, at its name: its numbers come from one another. */
-static bool point_disagrees(const kprof_emit_roofline *line, const kprof_emit_point *point)
-{
-    return line->work->disagrees || line->peak->disagrees || point->intensity->disagrees || point->pct->disagrees;
-}
-
 static void show_legend(kprof_emitter *emitter, const kprof_emit_roofline *rooflines, size_t count)
 {
     static const char *const headers[] = {"",     "Roofline", "Achieved", "Peak",      "Intensity",
@@ -701,13 +695,17 @@ static void show_legend(kprof_emitter *emitter, const kprof_emit_roofline *roofl
     size_t index = 0;
     for (size_t i = 0; i < count; i++) {
         for (size_t k = 0; k < rooflines[i].point_count && !is_hidden(emitter, &rooflines[i]); k++) {
-            const kprof_emit_point *point = &rooflines[i].points[k];
+            const kprof_emit_roofline *line = &rooflines[i];
+            const kprof_emit_point *point = &line->points[k];
             char mark[2] = {point->at.has_work ? kprof_plot_mark(index++) : ' ', '\0'}, name[96];
-            snprintf(name, sizeof name, "%.40s / %.40s", rooflines[i].label, point->level);
+            snprintf(name, sizeof name, "%.40s / %.40s", line->label, point->level);
             kprof_grid_add(&grid, mark, "");
             kprof_grid_add(&grid, name, "");
-            mark_disagreeing(of(emitter), &grid, point_disagrees(&rooflines[i], point));
-            legend_row(emitter, &grid, &rooflines[i], point);
+            /* Marked once, at its name: its numbers come from one another. */
+            mark_disagreeing(of(emitter), &grid,
+                             line->work->disagrees || line->peak->disagrees || point->intensity->disagrees ||
+                                 point->pct->disagrees);
+            legend_row(emitter, &grid, line, point);
         }
     }
     print_grid(of(emitter), &grid, 4);
@@ -914,7 +912,7 @@ static void show_evidence(kprof_emitter *emitter, const kprof_found *found)
             kprof_found_option(found, i, emitter->options->base_units, &line);
             kprof_strbuf_puts(&line, ", ");
         }
-        kprof_strbuf_printf(&line, "%s%s%s", human.number, *human.unit ? " " : "", human.unit);
+        kprof_human_put(&human, &line);
     }
     put_paragraph(emitter, &line);
     show_estimate(emitter, "Estimate: ", finding->gain_formula);

@@ -290,7 +290,8 @@ static void put_number(const kprof_found *found, size_t local, bool base_units, 
     const char *unit = local < finding->threshold_count ? finding->thresholds[local].unit
                                                         : finding->values[local - finding->threshold_count].unit;
     kprof_human human = kprof_units_human(found->values[local], unit, base_units);
-    kprof_strbuf_printf(out, "%s%s%s%s", human.number, *human.unit ? " " : "", human.unit, plural(&human));
+    kprof_human_put(&human, out);
+    kprof_strbuf_puts(out, plural(&human));
 }
 
 /* A text being put together. Names and texts of options may hold those of options before them, and grow beyond all

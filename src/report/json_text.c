@@ -21,6 +21,22 @@ cJSON *kprof_json_integer(int64_t value)
     return cJSON_CreateRaw(text);
 }
 
+cJSON *kprof_json_take(kprof_emitter *emitter, kprof_strbuf *text)
+{
+    if (text->failed)
+        emitter->status = KPROF_NO_MEMORY;
+    cJSON *value = text->length > 0 ? cJSON_CreateString(text->data) : cJSON_CreateNull();
+    kprof_strbuf_free(text);
+    return value;
+}
+
+cJSON *kprof_json_found(kprof_emitter *emitter, const kprof_found *found, const char *text)
+{
+    kprof_strbuf line = KPROF_STRBUF_INIT;
+    kprof_found_text(found, text, false, &line);
+    return kprof_json_take(emitter, &line);
+}
+
 cJSON *kprof_json_what_if(const kprof_what_if *curve)
 {
     cJSON *object = cJSON_CreateObject();

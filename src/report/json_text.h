@@ -15,6 +15,11 @@ cJSON *kprof_json_integer(int64_t value);
 /* A curve of theoretical occupancy; NULL when out of memory. */
 cJSON *kprof_json_what_if(const kprof_what_if *curve);
 
+/* Take a text over; null when it is empty. */
+cJSON *kprof_json_take(kprof_emitter *emitter, kprof_strbuf *text);
+/* A text of a finding with its values, as people read it. */
+cJSON *kprof_json_found(kprof_emitter *emitter, const kprof_found *found, const char *text);
+
 /* Write what cJSON has printed, and free it; NULL, which is out of memory, becomes the emitter's status. */
 void kprof_json_write_text(kprof_emitter *emitter, char *text);
 /* Print a value in one line, and free it. */

@@ -344,7 +344,8 @@ typedef struct brief_lines {
 static void put_value(kprof_strbuf *out, const char *before, double value, const char *unit)
 {
     const kprof_human human = kprof_units_human(value, unit, false);
-    kprof_strbuf_printf(out, "%s%s%s%s", before, human.number, *human.unit ? " " : "", human.unit);
+    kprof_strbuf_puts(out, before);
+    kprof_human_put(&human, out);
 }
 
 /* Counts of different passes can make a busy unit a little busier than its peak. */

@@ -61,12 +61,6 @@ static kprof_emit_field or_nothing(kprof_emit_field field)
     return field;
 }
 
-static void show_record(kprof_emitter *emitter, const kprof_emit_field *fields, size_t count)
-{
-    emitter->ops->record_begin(emitter, &(kprof_emit_record){fields, count});
-    emitter->ops->record_end(emitter);
-}
-
 static size_t count_verdicts(const kprof_diff *diff, kprof_judgement verdict)
 {
     size_t count = 0;
@@ -116,7 +110,7 @@ static void show_comparison(const diff_page *page)
     };
     page->emitter->ops->list_begin(page->emitter,
                                    &(kprof_emit_list){"comparison", "Comparison", KPROF_LIST_BLOCKS, true});
-    show_record(page->emitter, fields, COUNT_OF(fields));
+    kprof_show_record(page->emitter, fields, COUNT_OF(fields));
     page->emitter->ops->list_end(page->emitter);
 }
 
@@ -133,7 +127,7 @@ static void show_differences(const diff_page *page, const kprof_run_differences 
             kprof_field_text("effect", "Effect", row->effect),
             machine(kprof_field_integer("misleads", "Misleads", row->misleads)),
         };
-        show_record(page->emitter, fields, COUNT_OF(fields));
+        kprof_show_record(page->emitter, fields, COUNT_OF(fields));
     }
     page->emitter->ops->list_end(page->emitter);
 }
@@ -141,15 +135,6 @@ static void show_differences(const diff_page *page, const kprof_run_differences 
 static const kprof_launch_group *group_of(const kprof_diff_kernel *kernel)
 {
     return kernel->groups[KPROF_NEW] ? kernel->groups[KPROF_NEW] : kernel->groups[KPROF_BASELINE];
-}
-
-/* "(65536, 1, 1)"; NULL for a graph as a whole. */
-static const char *shape_text(const kprof_launch_record *launch, const uint32_t shape[3], char text[48])
-{
-    if (kprof_launch_is_graph(launch))
-        return NULL;
-    snprintf(text, 48, "(%u, %u, %u)", shape[0], shape[1], shape[2]);
-    return text;
 }
 
 static const char *name_of(const diff_page *page, const kprof_launch_group *group)
@@ -163,7 +148,7 @@ static void describe_kernel(const char *name, const kprof_launch_group *group, k
     const kprof_launch_record *shape = &group->shape;
     char grid[48], block[48];
     kprof_strbuf_puts(out, name);
-    if (shape_text(shape, shape->grid, grid) && shape_text(shape, shape->block, block))
+    if (kprof_shape_text(shape, shape->grid, grid) && kprof_shape_text(shape, shape->block, block))
         kprof_strbuf_printf(out, " %sx%s", grid, block);
     if (shape->dynamic_smem_bytes)
         kprof_strbuf_printf(out, ", %u bytes shared", shape->dynamic_smem_bytes);
@@ -290,7 +275,7 @@ static void show_verdict(const diff_page *page, const kprof_diff_kernel *kernel,
     };
     for (size_t i = 0; i < COUNT_OF(fields); i++)
         fields[i] = visible_if(fields[i], is_visible);
-    show_record(page->emitter, fields, COUNT_OF(fields));
+    kprof_show_record(page->emitter, fields, COUNT_OF(fields));
     free_texts(&texts);
 }
 
@@ -326,7 +311,7 @@ static void show_unmatched(const diff_page *page)
             kprof_field_integer("launches", "Launches", (int64_t)group_of(kernel)->launches),
             kernel_field("kernel", "Kernel", &texts),
         };
-        show_record(page->emitter, fields, COUNT_OF(fields));
+        kprof_show_record(page->emitter, fields, COUNT_OF(fields));
         free_texts(&texts);
     }
     page->emitter->ops->list_end(page->emitter);
@@ -399,7 +384,7 @@ static void show_unjudged(const diff_page *page, const bool *unjudged)
             kprof_field_integer("shapes", "Shapes", list.functions[i].count),
             kprof_field_text("function", "Kernel", list.functions[i].name),
         };
-        show_record(page->emitter, fields, COUNT_OF(fields));
+        kprof_show_record(page->emitter, fields, COUNT_OF(fields));
     }
     page->emitter->ops->list_end(page->emitter);
     free(list.functions);
@@ -428,7 +413,7 @@ static void show_condition(const diff_page *page, const kprof_diff_kernel *kerne
     };
     for (size_t i = 0; i < COUNT_OF(fields); i++)
         fields[i] = visible_if(fields[i], is_visible);
-    show_record(page->emitter, fields, COUNT_OF(fields));
+    kprof_show_record(page->emitter, fields, COUNT_OF(fields));
     free_texts(&texts);
 }
 
@@ -566,8 +551,8 @@ static void begin_kernel(const diff_page *page, const kprof_diff_kernel *kernel,
         machine(kprof_field_text("baseline_kernel", "Kernel", baseline ? name_of(page, baseline) : NULL)),
         machine(kprof_field_text("match", "Match", kernel->changes ? matches[kernel->match] : NULL)),
         machine(kprof_field_text("device_name", "Device", group->device->name)),
-        machine(kprof_field_text("grid", "Grid", shape_text(shape, shape->grid, grid))),
-        machine(kprof_field_text("block", "Block", shape_text(shape, shape->block, block))),
+        machine(kprof_field_text("grid", "Grid", kprof_shape_text(shape, shape->grid, grid))),
+        machine(kprof_field_text("block", "Block", kprof_shape_text(shape, shape->block, block))),
         machine(kprof_field_integer("dynamic_shared_memory_bytes", "Shared memory", shape->dynamic_smem_bytes)),
         launches_field(kernel, KPROF_BASELINE, "baseline_launches"),
         launches_field(kernel, KPROF_NEW, "new_launches"),

@@ -38,12 +38,6 @@ static const char *utc_time(int64_t unix_ns, char text[32])
     return text;
 }
 
-static void show_record(kprof_emitter *emitter, const kprof_emit_field *fields, size_t count)
-{
-    emitter->ops->record_begin(emitter, &(kprof_emit_record){fields, count});
-    emitter->ops->record_end(emitter);
-}
-
 static void show_run(kprof_emitter *emitter, const kprof_model *model)
 {
     char start[32];
@@ -56,7 +50,7 @@ static void show_run(kprof_emitter *emitter, const kprof_model *model)
         machine(kprof_field_integer("start_unix_ns", "Started", model->start_unix_ns)),
     };
     emitter->ops->list_begin(emitter, &(kprof_emit_list){"run", "Run", KPROF_LIST_BLOCKS, false});
-    show_record(emitter, fields, COUNT_OF(fields));
+    kprof_show_record(emitter, fields, COUNT_OF(fields));
     emitter->ops->list_end(emitter);
 }
 
@@ -92,22 +86,17 @@ static void show_processes(kprof_emitter *emitter, const kprof_model *model)
             count_field("matched", "Launches that matched", process->matched),
             count_field("profiled", "Launches measured", process->profiled),
         };
-        show_record(emitter, fields, COUNT_OF(fields));
+        kprof_show_record(emitter, fields, COUNT_OF(fields));
     }
     emitter->ops->list_end(emitter);
-}
-
-/* CUDA writes 13000 for 13.0. */
-static const char *cuda_version(uint32_t version, char text[32])
-{
-    snprintf(text, 32, "%u.%u", version / 1000, version % 1000 / 10);
-    return text;
 }
 
 static void show_device(kprof_emitter *emitter, const kprof_device_record *device)
 {
     char cc[24], driver[32];
     snprintf(cc, sizeof cc, "%u.%u", device->cc_major, device->cc_minor);
+    snprintf(driver, sizeof driver, "%u.%u", device->driver_version / 1000, /* 13000: 13.0 */
+             device->driver_version % 1000 / 10);
     const kprof_emit_field fields[] = {
         kprof_field_integer("device", "Device", device->device),
         kprof_field_text("name", "Name", device->name),
@@ -120,10 +109,10 @@ static void show_device(kprof_emitter *emitter, const kprof_device_record *devic
         unit_field("memory", "Memory", (double)device->memory_bytes, "byte"),
         unit_field("memory_bus", "Memory bus", device->memory_bus_bits, "bit"),
         unit_field("l2_cache", "L2 cache", (double)device->l2_bytes, "byte"),
-        kprof_field_text("cuda_driver", "CUDA version of the driver", cuda_version(device->driver_version, driver)),
+        kprof_field_text("cuda_driver", "CUDA version of the driver", driver),
         kprof_field_integer("cupti_version", "CUPTI API version", device->cupti_version),
     };
-    show_record(emitter, fields, COUNT_OF(fields));
+    kprof_show_record(emitter, fields, COUNT_OF(fields));
 }
 
 static void show_devices(kprof_emitter *emitter, const kprof_model *model)
@@ -146,7 +135,7 @@ static void show_passes(kprof_emitter *emitter, const kprof_model *model)
                 kprof_field_integer("counters", "Counters", pass->counters),
                 kprof_field_text("sm_side", "In the SMs", pass->sm_side ? "yes" : "no"),
             };
-            show_record(emitter, fields, COUNT_OF(fields));
+            kprof_show_record(emitter, fields, COUNT_OF(fields));
         }
     }
     emitter->ops->list_end(emitter);
@@ -160,7 +149,7 @@ static void show_left_out(kprof_emitter *emitter, const kprof_model *model)
             kprof_field_text("chip", "Chip", model->left_out[i].chip),
             kprof_field_text("metric", "Metric", model->left_out[i].name),
         };
-        show_record(emitter, fields, COUNT_OF(fields));
+        kprof_show_record(emitter, fields, COUNT_OF(fields));
     }
     emitter->ops->list_end(emitter);
 }
@@ -189,7 +178,7 @@ static kprof_status show_kernels(kprof_emitter *emitter, const kprof_model *mode
             kprof_field_text("kernel", "Kernel", kprof_model_kernel_name(sorted[i], emitter->options->kernel_base)),
             machine(kprof_field_text("mangled", "Mangled", sorted[i]->mangled)),
         };
-        show_record(emitter, fields, COUNT_OF(fields));
+        kprof_show_record(emitter, fields, COUNT_OF(fields));
     }
     emitter->ops->list_end(emitter);
     free(sorted);
@@ -207,7 +196,7 @@ static void show_messages(kprof_emitter *emitter, const kprof_model *model)
             machine(kprof_field_text("status", "Status", message->status)),
             kprof_field_text("text", "Message", message->text),
         };
-        show_record(emitter, fields, COUNT_OF(fields));
+        kprof_show_record(emitter, fields, COUNT_OF(fields));
     }
     emitter->ops->list_end(emitter);
 }

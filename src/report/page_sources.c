@@ -2,6 +2,7 @@
  */
 #include "report/limits.h"
 #include "report/page.h"
+#include "report/robust.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -146,12 +147,6 @@ static kprof_status count_launches(const kprof_page_context *context, shares *al
     return status;
 }
 
-static void show_record(kprof_emitter *emitter, const kprof_emit_field *fields, size_t count)
-{
-    emitter->ops->record_begin(emitter, &(kprof_emit_record){fields, count});
-    emitter->ops->record_end(emitter);
-}
-
 static void show_sources(kprof_emitter *emitter, const shares *all)
 {
     emitter->ops->list_begin(emitter, &(kprof_emit_list){"sources", "Sources", KPROF_LIST_TABLE, false});
@@ -163,15 +158,9 @@ static void show_sources(kprof_emitter *emitter, const shares *all)
             kprof_field_integer("launches", "Launches", (int64_t)own->launches),
             kprof_field_with_unit(kprof_field_real("time", "Kernel time", own->time_ns > 0 ? own->time_ns : NAN), "ns"),
         };
-        show_record(emitter, fields, sizeof fields / sizeof *fields);
+        kprof_show_record(emitter, fields, sizeof fields / sizeof *fields);
     }
     emitter->ops->list_end(emitter);
-}
-
-static int by_number(const void *a, const void *b)
-{
-    const double left = *(const double *)a, right = *(const double *)b;
-    return (left > right) - (left < right);
 }
 
 static int by_time(const void *a, const void *b)
@@ -193,7 +182,7 @@ static void show_kernel(kprof_emitter *emitter, const shares *all, const kernel_
             slowest = i;
         sorted[count++] = own->time_ns[i];
     }
-    qsort(sorted, count, sizeof *sorted, by_number);
+    kprof_sort(sorted, count);
     const double median = count == 0 ? NAN : (sorted[(count - 1) / 2] + sorted[count / 2]) / 2;
     const double least = count == 0 ? NAN : sorted[0], most = count == 0 ? NAN : sorted[count - 1];
     const double mean = count == 0 ? NAN : own->total_ns / (double)count;
@@ -210,7 +199,7 @@ static void show_kernel(kprof_emitter *emitter, const shares *all, const kernel_
                               "%"),
         kprof_field_text("slowest", "Slowest source", count == 0 ? NULL : all->sources[slowest].name),
     };
-    show_record(emitter, fields, sizeof fields / sizeof *fields);
+    kprof_show_record(emitter, fields, sizeof fields / sizeof *fields);
 }
 
 static kprof_status show(const kprof_page_context *context, shares *all)

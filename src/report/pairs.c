@@ -44,13 +44,6 @@ static bool number_names(kprof_names *texts, const kprof_model *model, name_numb
     return whole;
 }
 
-static void free_numbers(name_numbers *numbers)
-{
-    free(numbers->demangled);
-    free(numbers->functions);
-    free(numbers->devices);
-}
-
 /* Append "65536,1,1". */
 static void put_shape(kprof_strbuf *key, const uint32_t shape[3])
 {
@@ -164,8 +157,11 @@ static kprof_status find_all_groups(const kprof_model_walk walks[KPROF_SIDES], k
         status = number_names(&texts, walks[side].model, &numbers[side]) ? find_groups(&to)
                                                                          : kprof_store_no_memory(walks[side].report);
     }
-    for (int side = 0; side < KPROF_SIDES; side++)
-        free_numbers(&numbers[side]);
+    for (int side = 0; side < KPROF_SIDES; side++) {
+        free(numbers[side].demangled);
+        free(numbers[side].functions);
+        free(numbers[side].devices);
+    }
     kprof_names_free(&texts);
     return status;
 }

@@ -308,13 +308,6 @@ static bool is_chain(const kprof_table *table)
     return table->row_count > 1 && table->column_count > 1;
 }
 
-static void describe_cell(const kprof_emit_table *table, size_t cell, bool base_units, kprof_strbuf *out)
-{
-    const kprof_emit_metric *metric = table->cells[cell];
-    const kprof_human human = kprof_units_human(metric ? metric->value : NAN, metric ? metric->unit : "", base_units);
-    kprof_strbuf_printf(out, "%s%s%s", human.number, *human.unit ? " " : "", human.unit);
-}
-
 /* "<-- 1 MB ---" of `room` columns, or to the right. */
 static void put_arrow(kprof_strbuf *line, const char *text, size_t room, bool to_left)
 {
@@ -348,7 +341,10 @@ bool kprof_plot_chain(kprof_output *out, const kprof_emit_table *table, bool bas
     size_t room = 0;
     bool is_whole = true;
     for (size_t i = 0; i < 2 * rows->row_count; i++) {
-        describe_cell(table, i / 2 * rows->column_count + i % 2, base_units, &cells[i]);
+        const kprof_emit_metric *metric = table->cells[i / 2 * rows->column_count + i % 2];
+        const kprof_human human =
+            kprof_units_human(metric ? metric->value : NAN, metric ? metric->unit : "", base_units);
+        kprof_human_put(&human, &cells[i]);
         is_whole = is_whole && !cells[i].failed;
         const size_t needed = is_whole ? kprof_text_width(cells[i].data) + strlen("<  ") + DASHES : 0;
         room = needed > room ? needed : room;

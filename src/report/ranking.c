@@ -23,18 +23,13 @@ static double value_of(const kprof_ranking *ranking, const char *name)
     return metric == KPROF_NAMES_NONE ? NAN : ranking->rolled_up.values[metric];
 }
 
-/* Return what the best finding saves of the kernel's own time; NaN where there is none, or only of a part of it. */
-static double best_gain(const kprof_findings *findings)
-{
-    const kprof_found *best = findings ? findings->verdict.best : NULL;
-    return best && !best->finding->gain_is_local ? best->gain_pct : NAN;
-}
-
 /* All but the shares, which need all rows. */
 static void fill_row(kprof_ranking *ranking, const kprof_group *group, kprof_ranked *out)
 {
     *out = (kprof_ranked){.group = group, .time_ns = kprof_group_time_ns(group), .minimum_ns = NAN, .maximum_ns = NAN};
-    out->gain_pct = best_gain(kprof_ranking_evaluate(ranking, group));
+    const kprof_findings *findings = kprof_ranking_evaluate(ranking, group);
+    const kprof_found *best = findings ? findings->verdict.best : NULL;
+    out->gain_pct = best && !best->finding->gain_is_local ? best->gain_pct : NAN; /* of the kernel's own time */
     out->compute_pct = value_of(ranking, COMPUTE);
     out->memory_pct = value_of(ranking, MEMORY);
     out->occupancy_pct = value_of(ranking, WARPS);

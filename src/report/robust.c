@@ -13,7 +13,7 @@ static int by_value(const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
-static void sort(double *values, size_t count)
+void kprof_sort(double *values, size_t count)
 {
     if (count > 1)
         qsort(values, count, sizeof *values, by_value);
@@ -36,7 +36,7 @@ static size_t sort_numbers(double *values, size_t count)
         if (!isnan(values[i]))
             values[kept++] = values[i];
     }
-    sort(values, kept);
+    kprof_sort(values, kept);
     return kept;
 }
 
@@ -48,7 +48,7 @@ static kprof_center center_of_sorted(double *values, size_t count)
         return center;
     for (size_t i = 0; i < count; i++)
         values[i] = fabs(values[i] - center.median);
-    sort(values, count);
+    kprof_sort(values, count);
     center.mad = median_of_sorted(values, count);
     return center;
 }
@@ -303,8 +303,8 @@ kprof_status kprof_shift_of(kprof_sample from, kprof_sample to, double confidenc
     *out = (kprof_shift){NAN, NAN, {NAN, NAN}};
     if (from.count == 0 || to.count == 0)
         return KPROF_OK;
-    sort(from.values, from.count);
-    sort(to.values, to.count);
+    kprof_sort(from.values, from.count);
+    kprof_sort(to.values, to.count);
     out->estimate = median_difference(from, to);
     kprof_status status = from.count <= to.count ? find_p(from, to, &out->p) : find_p(to, from, &out->p);
     return status == KPROF_OK ? find_interval(from, to, confidence, &out->interval) : status;

@@ -21,6 +21,9 @@ typedef struct kprof_center {
     double mad;    /* the median of their distances from it; NaN: there is no value, or the median is infinite */
 } kprof_center;
 
+/* Put values in order, the smallest first; none may be NaN. */
+void kprof_sort(double *values, size_t count);
+
 /* NaN is left out. The values are put into another order. */
 kprof_center kprof_center_of(double *values, size_t count);
 

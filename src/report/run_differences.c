@@ -175,12 +175,6 @@ static void compare_metrics(finder *to)
             texts[KPROF_BASELINE], texts[KPROF_NEW]);
 }
 
-static int by_value(const void *a, const void *b)
-{
-    const double left = *(const double *)a, right = *(const double *)b;
-    return (left > right) - (left < right);
-}
-
 /* Compare the medians of a measured clock over all kernels. */
 static void compare_clock(finder *to, const char *label, const char *effect)
 {
@@ -197,7 +191,7 @@ static void compare_clock(finder *to, const char *label, const char *effect)
             if (changes && !isnan(changes[metric].centers[side].median))
                 values[count++] = changes[metric].centers[side].median;
         }
-        qsort(values, count, sizeof *values, by_value);
+        kprof_sort(values, count);
         medians[side] = count ? values[count / 2] : NAN;
     }
     free(values);

@@ -53,15 +53,10 @@ static void scale_time(kprof_human *human, double ns)
     snprintf(human->unit, sizeof human->unit, "%s", units[step]);
 }
 
-/* Spell the end of a rate: "/second" becomes "/s". */
-static const char *per(const char *rest)
-{
-    return strcmp(rest, "/second") == 0 ? "/s" : rest;
-}
-
 static void scale_prefixed(kprof_human *human, double value, const char *unit)
 {
     const scaled_unit *scaled = find_scaled(unit);
+    const char *rest = unit + (scaled ? strlen(scaled->base) : 0);
     size_t step = 0;
     while (fabs(value) >= 1000 && step + 1 < sizeof prefixes / sizeof *prefixes) {
         value /= 1000;
@@ -70,7 +65,7 @@ static void scale_prefixed(kprof_human *human, double value, const char *unit)
     put_number(human, value);
     if (scaled)
         snprintf(human->unit, sizeof human->unit, "%s%s%.20s", step == 1 && scaled->whole_only ? "k" : prefixes[step],
-                 scaled->symbol, per(unit + strlen(scaled->base)));
+                 scaled->symbol, strcmp(rest, "/second") == 0 ? "/s" : rest);
     else /* a rate of something else: "Ginst/s" */
         snprintf(human->unit, sizeof human->unit, "%s%.*s/s", prefixes[step], (int)(strlen(unit) - strlen("/second")),
                  unit);
@@ -98,6 +93,11 @@ kprof_human kprof_units_human(double value, const char *unit, bool base)
         snprintf(human.unit, sizeof human.unit, "%.39s", unit);
     }
     return human;
+}
+
+void kprof_human_put(const kprof_human *human, kprof_strbuf *out)
+{
+    kprof_strbuf_printf(out, "%s%s%s", human->number, *human->unit ? " " : "", human->unit);
 }
 
 /* A unit is one that a value of some size is shown with. */

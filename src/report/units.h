@@ -2,6 +2,7 @@
 #ifndef KPROF_REPORT_UNITS_H
 #define KPROF_REPORT_UNITS_H
 
+#include "core/strbuf.h"
 #include "report/number.h"
 
 #include <stdbool.h>
@@ -15,6 +16,8 @@ typedef struct kprof_human {
  * rates get a decimal prefix ("us", "GB/s", "GHz", "TFLOP/s"); counts and "%" stay. With `base` nothing is scaled. A
  * missing value (NaN) is "n/a" without a unit. */
 kprof_human kprof_units_human(double value, const char *unit, bool base);
+/* Append it: "58.69 us", "32", "n/a". */
+void kprof_human_put(const kprof_human *human, kprof_strbuf *out);
 
 /* By what a number in `text`, a unit as people read or write it ("us", "GB/s", "MHz", "%"), is to be multiplied to be
  * in the base unit; 1 for "" and for the base unit itself. False when it is no unit of such values. */
