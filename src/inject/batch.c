@@ -556,13 +556,17 @@ static bool enter_window(const kprof_batch_launch *launch, const kprof_decision 
     return true;
 }
 
-/* It is not measured this time, and runs in no batch that is replayed. */
+/* It is not measured this time, and runs in no batch that is replayed. Behind work that takes long, nothing would tell
+ * whether the launch itself does. */
 static bool watch(const kprof_batch_launch *launch, const kprof_decision *decision, kprof_status *status)
 {
     if (kprof_batch_records())
         kprof_batch_close("a launch that cannot be repeated");
-    atomic_store(&launch->kernel->to_watch, true);
-    *status = kprof_fail(KPROF_NOT_COLLECTED, "%s", decision->why);
+    *status = wait_unless_in_vain(launch->call->context);
+    if (kprof_wait_is_idle(*status)) {
+        atomic_store(&launch->kernel->to_watch, true);
+        *status = kprof_fail(KPROF_NOT_COLLECTED, "%s", decision->why);
+    }
     return false;
 }
 

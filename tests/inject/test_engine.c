@@ -2,6 +2,7 @@
  * memory with the host, so that a proof is taken of each batch.
  */
 #include "engine_test.h"
+#include "sim/clock.h"
 
 #include "cupti/snapshot.h"
 #include "inject/contexts.h"
@@ -25,7 +26,7 @@ static struct {
     atomic_bool busy;    /* a pause of the test closes no batch */
     atomic_bool sticky;  /* giving the counters back takes long */
     atomic_bool blind;   /* CUPTI does not tell what the proof counted */
-    atomic_bool slow;    /* the next wait for the GPU is long */
+    atomic_uint slow;    /* so many waits from now one for the GPU is long; 0: none */
     atomic_bool deep;    /* a kernel that is new needs local memory, and the device has no space for it */
 } faults;
 
@@ -88,7 +89,7 @@ static kprof_status take_snapshot(kprof_snapshot *snapshot)
 
 static kprof_status synchronize(void)
 {
-    if (atomic_exchange(&faults.slow, false))
+    if (atomic_load(&faults.slow) > 0 && atomic_fetch_sub(&faults.slow, 1) == 1)
         wait_ms(LATE_MS);
     return sim_device.target_synchronize();
 }
@@ -366,18 +367,29 @@ static void test_late_kernel(void **state)
 {
     (void)state;
     unsigned tag = launch(SIM_SCALE);
-    atomic_store(&faults.slow, true);
+    atomic_store(&faults.slow, 1);
     close_batch();
     assert_unmeasured(tag, "the GPU's work did not end within 1 s");
     assert_int_equal(atomic_load(&snapshots), 0);
     assert_measured(launch_after_late_work());
 }
 
+/* That tells nothing of the kernel. */
+static void test_watched_kernel_behind_late_work(void **state)
+{
+    (void)state;
+    atomic_store(&faults.slow, 1);
+    assert_unmeasured(launch(SIM_PRINT), "the GPU's work did not end within 1 s");
+    sim_clock_advance_s(20);
+    wait_ms(LATE_MS);
+    assert_unmeasured(launch(SIM_PRINT), "a kernel's first launches are only watched");
+}
+
 /* It may have waited for what the application does after the launch. */
 static void test_late_kernel_that_is_watched(void **state)
 {
     (void)state;
-    atomic_store(&faults.slow, true);
+    atomic_store(&faults.slow, 2); /* the first is for what comes before the launch */
     assert_unmeasured(launch(SIM_PRINT), "a kernel's first launches are only watched");
     for (unsigned i = 0; i < 2; i++)
         assert_unmeasured(launch(SIM_PRINT), "an earlier launch of the kernel did not end by itself");
@@ -393,9 +405,9 @@ static void test_late_kernel_before_another_stream(void **state)
     unsigned tag = launch(SIM_DICE);
     assert_int_equal(other.tag, tag + 1);
     last_tag++;
-    atomic_store(&faults.slow, true);
+    atomic_store(&faults.slow, 1);
     do_call(other);
-    bool waited = !atomic_exchange(&faults.slow, false);
+    bool waited = atomic_exchange(&faults.slow, 0) == 0;
     wait_ms(LATE_MS);
     close_batch();
     assert_true(waited);
@@ -443,6 +455,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_memory_that_a_network_card_writes, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_network_card_that_comes_later, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_late_kernel, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_watched_kernel_behind_late_work, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_late_kernel_that_is_watched, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_late_kernel_before_another_stream, set_up, tear_down),
         /* the last: nothing is measured after */

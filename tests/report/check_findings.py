@@ -17,10 +17,11 @@ import tempfile
 RECORDED = "tests/report/findings/recorded-h200.kprof"
 # Of tests/gpu/programs/host_memory.cu, with the section of memory: a sample of one kernel, and a launch of the other.
 HOST_MEMORY = "tests/report/findings/host-memory-h200.kprof"
+# A product of matrices of 32,768 rows and columns of random numbers, one of 60 in a row: the GPU met its power limit of 700 W.
+LOW_CLOCK = "tests/report/findings/low-clock-h200.kprof"
 # Findings that no kernel of the run shows, and why.
 NOT_RECORDED = {
     "Fp64OnWeakChip": "GH100 has full FP64 units",
-    "LowClock": "a program cannot ask for a throttled clock",
 }
 ALWAYS = {"Bottleneck"}
 # A chase has few warps, but what each waits for is clear: reasons of the latency kernels with small grids take 68 to
@@ -300,7 +301,8 @@ def main(source, kprof):
         print(f"skipped: {RECORDED} has not been recorded; tests/gpu/run.sh findings makes it")
         return 77
     launches = read_launches(source, kprof)
-    all_launches = {**launches, **read_launches(source, kprof, recorded=HOST_MEMORY)}
+    all_launches = {**launches, **read_launches(source, kprof, recorded=HOST_MEMORY),
+                    **read_launches(source, kprof, recorded=LOW_CLOCK)}
     faults = [*faults_of_table(source, all_launches), *faults_of_verdicts(launches), *faults_of_occupancy(launches),
               *faults_of_words(source, kprof), *faults_of_brief(source, kprof, launches), *faults_of_gains(launches),
               *faults_of_contradictions(launches), *faults_of_expressions(source, kprof),
