@@ -38,15 +38,15 @@ def told(launch):
     return {key: launch[key] for key in ("verdict", "findings", "not_evaluated")}
 
 
-def lines_below(launch_text, label):
+def lines_below(text, label, indent=2):
     """The text of a line of the verdict, whose further lines stand below it."""
-    lines = launch_text.splitlines()
-    [start] = [i for i, line in enumerate(lines) if line.startswith(f"  {label}  ")]
-    words = [lines[start][14:]]
+    lines, column = text.splitlines(), indent + 12
+    [start] = [i for i, line in enumerate(lines) if line.startswith(" " * indent + f"{label}  ")]
+    words = [lines[start][column:]]
     for line in lines[start + 1:]:
-        if not line.startswith(" " * 14):
+        if not line.startswith(" " * column):
             break
-        words.append(line[14:])
+        words.append(line[column:])
     return " ".join(words)
 
 
@@ -113,6 +113,21 @@ def page_data(report):
         keys = [field["key"] for field in json.loads(data["texts"][fields])]
         rows.append(dict(zip(keys, (value[0] if isinstance(value, list) else value for value in values))))
     return data["parts"][-1], data["texts"], rows
+
+
+def summary_of_text(report, width):
+    """{function: lines of the verdict} of the summary page, and the columns that it takes."""
+    text = run(report, "--page", "summary", "--print-kernel-base", "function", "--width", str(width))
+    blocks = re.findall(r"^    (\w+)\n((?:    (?:[A-Z]| {12}).*\n)+)", text, re.MULTILINE)
+    return dict(blocks), max(map(len, text.splitlines()))
+
+
+def summary_of_markdown(report):
+    """{function: {heading: cell}} of the summary page."""
+    lines = run(report, "--page", "summary", "--print-kernel-base", "function", "--markdown").split("\n\n")[1]
+    heads, _, *rows = [[cell.strip() for cell in line.replace("\\", "")[1:-1].split("|")]
+                       for line in lines.strip().splitlines()]
+    return {row[0]: dict(zip(heads, row)) for row in rows}
 
 
 ROWS = {"limit": "Limited by", "stall": "Top stall", "occupancy": "Occupancy", "finding": "Worth most"}
@@ -200,6 +215,21 @@ class Formats(unittest.TestCase):
             [lines] = [block for block in text if f"Kernel      {row['function']}(" in block]
             worth = [line[14:] for line in lines.splitlines() if line.startswith("  Worth most")]
             self.assertEqual([line[:70] for line in worth], [best["text"][:70]] if little != "no" else [])
+
+    def test_the_summary_shows_people_all_five_lines(self):
+        report = RECORDED[0]
+        of_markdown = summary_of_markdown(report)
+        for width in 80, 100, 160:
+            of_text, widest = summary_of_text(report, width)
+            self.assertLessEqual(widest, width)
+            self.assertEqual(len(of_text), len(self.launches[report]))
+            for launch in self.launches[report].values():
+                name, verdict = launch["kernel"]["function"], launch["verdict"]
+                lines = {label: verdict[row]["text"] for row, label in ROWS.items()}
+                lines["Look next"] = verdict["next"]
+                for label, line in lines.items():
+                    self.assertEqual(lines_below(of_text[name], label, 4), line)
+                    self.assertEqual(of_markdown[name][label], line)
 
 
 if __name__ == "__main__":
