@@ -43,7 +43,8 @@ STALLS = {"dependent_loads": "Long Scoreboard", "dependent_shared_loads": "Short
 
 BEST = {"atomic_one_address": "Atomics", "uncoalesced_read": "UncoalescedGlobal", "local_spills": "LocalSpills",
         "shared_bank_conflicts": "SharedBankConflicts", "sm_imbalance": "SmImbalance", "non_fused": "UnfusedFp",
-        "dram_few_channels": "SmallGrid", "dependent_loads": "WarpStall"}
+        "dram_few_channels": "SmallGrid", "dependent_loads": "WarpStall", "many_branches": "AchievedOccupancy",
+        "dependent_chain": "AchievedOccupancy", "grid_smaller_than_gpu": "SmallGrid", "l1_misses": "WarpStall"}
 
 OCCUPANCY = {"occupancy_registers": "registers", "occupancy_shared_memory": "shared memory",
              "occupancy_small_blocks": "block slots", "occupancy_block_size": "block size",

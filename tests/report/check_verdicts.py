@@ -216,6 +216,31 @@ class Formats(unittest.TestCase):
             worth = [line[14:] for line in lines.splitlines() if line.startswith("  Worth most")]
             self.assertEqual([line[:70] for line in worth], [best["text"][:70]] if little != "no" else [])
 
+    def test_the_limit_and_what_is_worth_most_are_one_story(self):
+        """A grid is too small, or what warps wait for is the limit, for the verdict, its finding and the brief alike,
+        whatever was collected. Without stall reasons a grid is all that is known. Less work, as without divergence, may
+        be worth more."""
+        of_launch, of_waits = {"SmallGrid", "AchievedOccupancy"}, {"WarpStall", "IssueSlots"}
+        classes = []
+        with tempfile.TemporaryDirectory() as folder:
+            parts = [pathlib.Path(folder, f"{sections}.kprof") for sections in (
+                "SpeedOfLight,LaunchStats,Occupancy", "SpeedOfLight,LaunchStats,WarpStateStats")]
+            for part in parts:
+                run(RECORDED[0], "--section", part.stem, "-o", str(part))
+            for report in [*RECORDED, *parts]:
+                for brief in map(json.loads, run(report, "--brief", "--json").splitlines()):
+                    best = [one["id"] for one in brief["findings"]][:1]
+                    is_size = brief["class"] == "launch size"
+                    classes.append(brief["class"])
+                    self.assertFalse(is_size and of_waits & set(best), brief)
+                    is_told = brief["stalls"] and brief["class"] in ("launch size", "latency", "barriers")
+                    if is_told and of_launch & set(best):
+                        self.assertEqual(brief["next"] == "LaunchStats", is_size, brief)
+                for launch in launches_of(report).values():
+                    limit, best = launch["verdict"]["limit"], launch["verdict"]["finding"]
+                    self.assertFalse(limit and best and limit["name"] == "launch size" and best["id"] in of_waits)
+        self.assertGreaterEqual(classes.count("launch size"), 8)
+
     def test_the_summary_shows_people_all_five_lines(self):
         report = RECORDED[0]
         of_markdown = summary_of_markdown(report)
