@@ -231,8 +231,10 @@ static kprof_status fail_without(const kprof_alias *alias, kprof_host *host)
         kprof_strbuf_printf(&text, "metric \"%s\" of %s is not available on chip %s, which cannot count %s",
                             alias->name, alias->origin, kprof_host_chip(host), item->choices[0].text);
     else
-        kprof_strbuf_printf(&text, "metric \"%s\" of %s has no counterpart: %s", alias->name, alias->origin,
-                            item->help ? item->help : "nothing counts the same");
+        kprof_strbuf_printf(&text,
+                            alias->is_foreign ? "metric \"%s\" of %s has no counterpart: %s"
+                                              : "metric \"%s\" of %s cannot be collected: %s",
+                            alias->name, alias->origin, item->help ? item->help : "nothing counts the same");
     const char *before = " What comes closest: ";
     for (char **name = alias->closest; name && *name; name++) {
         if (!kprof_host_has_metric(host, *name))

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -453,6 +454,17 @@ const kprof_alias *kprof_catalog_find_alias(const kprof_catalog *catalog, const 
 {
     const size_t index = find_alias(catalog, name);
     return index < catalog->alias_count ? &catalog->aliases[index] : NULL;
+}
+
+const char *kprof_catalog_why_not(const kprof_catalog *catalog, const char *word)
+{
+    for (size_t i = 0; i < catalog->alias_count; i++) {
+        const kprof_alias *alias = &catalog->aliases[i];
+        if (!alias->is_foreign && alias->item.choice_count == 0 &&
+            strncasecmp(word, alias->name, strlen(alias->name)) == 0)
+            return alias->item.help;
+    }
+    return NULL;
 }
 
 size_t kprof_catalog_set_count(const kprof_catalog *catalog)

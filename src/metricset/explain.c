@@ -321,6 +321,8 @@ static kprof_status list_needed(const explainer *by, kprof_strlist *out)
 
 static kprof_status count_passes(explainer *by)
 {
+    static const char alone[] =
+        "CUPTI takes it only by itself, not beside the counters of a kernel, so kprof cannot collect it.";
     kprof_selection selection = {0};
     kprof_plan plan = {0};
     kprof_explanation *out = by->out;
@@ -329,6 +331,8 @@ static kprof_status count_passes(explainer *by)
         status = kprof_plan_make(by->catalog, &selection, by->host, &plan);
     out->pass_count = plan.pass_count;
     out->has_passes = selection.metrics.count > 0;
+    if (out->kind && !out->formula && !out->has_passes && !out->help && status == KPROF_OK)
+        status = copy_text(&out->help, alone) ? KPROF_OK : KPROF_NO_MEMORY;
     kprof_plan_free(&plan);
     kprof_strlist_free(&selection.metrics);
     return status;

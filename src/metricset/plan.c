@@ -11,8 +11,17 @@
 
 static const char default_set[] = "default";
 
+/* UNKNOWN_NAME for what is about a thing that no section can have. */
+static kprof_status impossible(const char *kind, const char *name, const char *why)
+{
+    return kprof_fail(KPROF_UNKNOWN_NAME, "there is no %s \"%s\": %s", kind, name, why);
+}
+
 static kprof_status unknown_set(const kprof_catalog *catalog, const char *name)
 {
+    const char *why = kprof_catalog_why_not(catalog, name);
+    if (why)
+        return impossible("set", name, why);
     kprof_strlist known = KPROF_STRLIST_INIT;
     kprof_strbuf list = KPROF_STRBUF_INIT;
     bool added = true;
@@ -35,6 +44,9 @@ static kprof_status unknown_set(const kprof_catalog *catalog, const char *name)
 
 static kprof_status unknown_section(const kprof_catalog *catalog, const char *name)
 {
+    const char *why = kprof_catalog_why_not(catalog, name);
+    if (why)
+        return impossible("section", name, why);
     const char **ids = calloc(catalog->section_count + 1, sizeof(*ids));
     if (!ids)
         return KPROF_NO_MEMORY;

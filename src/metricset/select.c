@@ -247,9 +247,11 @@ kprof_status kprof_fail_unknown_metric(const kprof_catalog *catalog, kprof_host 
                           "metric \"%s\" of chip %s cannot be collected per kernel: CUPTI takes it only by itself",
                           word, kprof_host_chip(host));
     kprof_strbuf hint = KPROF_STRBUF_INIT;
-    const char *alias;
+    const char *alias, *why = kprof_catalog_why_not(catalog, word);
     kprof_status status = kprof_nearest_alias(catalog, word, &alias);
-    if (alias)
+    if (why)
+        kprof_strbuf_printf(&hint, ": %s", why);
+    else if (alias)
         kprof_strbuf_printf(&hint, "; did you mean \"%s\"?", alias);
     else if (status == KPROF_OK)
         status = nearest_name(host, word, &hint);

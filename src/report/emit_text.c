@@ -454,7 +454,7 @@ static void put_passes(kprof_emitter *emitter, kprof_grid *grid, const kprof_emi
     if (in_cell)
         kprof_grid_add(grid, metric->pass_count > 0 ? text : "", "");
     else if (metric->pass_count > 0)
-        kprof_grid_note(grid, text);
+        kprof_grid_note(grid, NULL, text);
     free(text);
 }
 
@@ -470,7 +470,7 @@ static const char *help_of(const kprof_emitter *emitter, const kprof_emit_metric
 static void put_help(const kprof_emitter *emitter, kprof_grid *grid, const char *help)
 {
     if (emitter->options->details_help && help && *help)
-        kprof_grid_note(grid, help);
+        kprof_grid_note(grid, NULL, help);
 }
 
 /* In a section a metric has what people read, else everything. */
@@ -820,20 +820,6 @@ static void text_launch_end(kprof_emitter *emitter)
     flush_items(of(emitter));
 }
 
-/* A row of the verdict: its label, then its text, whose further lines stand below it. */
-static void show_verdict_row(kprof_emitter *emitter, const kprof_verdict_text *row)
-{
-    enum { INDENT = 2, LABEL_WIDTH = 12 };
-    const size_t indent = INDENT + LABEL_WIDTH;
-    const size_t room = width_of(emitter) > indent ? width_of(emitter) - indent : 1;
-    const char *text = row->text.data;
-    for (bool is_first = true; *text; is_first = false, text = kprof_text_next_line(text, room)) {
-        kprof_output_repeat(emitter->out, ' ', INDENT);
-        kprof_output_printf(emitter->out, "%-*s%.*s\n", LABEL_WIDTH, is_first ? row->label : "",
-                            (int)kprof_text_line(text, room), text);
-    }
-}
-
 /* "Not evaluated: PartialSectors (needs ...)" */
 static void show_not_evaluated(kprof_emitter *emitter, const kprof_emit_findings *findings)
 {
@@ -862,7 +848,7 @@ static void text_verdict(kprof_emitter *emitter, const kprof_emit_findings *find
             emitter->status = KPROF_NO_MEMORY;
         if (is_shown && !row.text.failed) {
             kprof_output_puts(emitter->out, has_rows ? "" : "\n");
-            show_verdict_row(emitter, &row);
+            kprof_text_labelled(emitter->out, (kprof_text_place){2, width_of(emitter)}, row.label, row.text.data);
         }
         has_rows = has_rows || is_shown;
         kprof_verdict_text_free(&row);
@@ -1049,13 +1035,12 @@ static void text_columns(kprof_emitter *emitter, const kprof_emit_record *column
 static void add_note(text_emitter *text, const kprof_emit_field *field)
 {
     kprof_strbuf note = KPROF_STRBUF_INIT;
-    kprof_strbuf_printf(&note, "%s%s", field->plain ? "" : field->label, field->plain ? "" : "  ");
     describe_field(&text->base, field, &note);
     text->rows.width = width_of(&text->base);
     if (note.failed)
         text->base.status = KPROF_NO_MEMORY;
     else
-        kprof_grid_note(&text->rows, note.data);
+        kprof_grid_note(&text->rows, field->plain ? NULL : field->label, note.data);
     kprof_strbuf_free(&note);
 }
 

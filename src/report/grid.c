@@ -10,12 +10,14 @@
 #define KEY_WIDTH     24 /* with less room for keys, columns move to further blocks */
 #define KEY_INDENT    2  /* of the further lines of a key */
 #define NOTE_INDENT   2
+#define LABEL_COLUMNS 12 /* of a label and the space after it */
 #define WRAP_WIDTH    20 /* of a column whose texts are broken, at least */
 #define FOLD_WIDTH    40 /* with less room for a long text, its column is folded if it can be */
 
 /* A text below a row. */
 struct kprof_grid_note_text {
     size_t cells_before;
+    const char *label; /* NULL: none */
     char *text;
 };
 
@@ -70,7 +72,7 @@ void kprof_grid_mark(kprof_grid *grid)
         grid->cells[grid->cell_count - 1].is_marked = true;
 }
 
-void kprof_grid_note(kprof_grid *grid, const char *text)
+void kprof_grid_note(kprof_grid *grid, const char *label, const char *text)
 {
     struct kprof_grid_note_text *grown = realloc(grid->notes, (grid->note_count + 1) * sizeof *grown);
     grid->notes = grown ? grown : grid->notes;
@@ -80,7 +82,7 @@ void kprof_grid_note(kprof_grid *grid, const char *text)
         grid->failed = true;
         return;
     }
-    grid->notes[grid->note_count++] = (struct kprof_grid_note_text){grid->cell_count, copy};
+    grid->notes[grid->note_count++] = (struct kprof_grid_note_text){grid->cell_count, label, copy};
 }
 
 static void clear(kprof_grid *grid)
@@ -132,6 +134,19 @@ const char *kprof_text_next_line(const char *text, size_t width)
 {
     text += kprof_text_line(text, width);
     return text + strspn(text, " ");
+}
+
+void kprof_text_labelled(kprof_output *out, kprof_text_place place, const char *label, const char *text)
+{
+    const size_t indent = place.indent + (label ? LABEL_COLUMNS : 0);
+    const size_t room = place.width > indent ? place.width - indent : 1;
+    for (bool is_first = true; *text; is_first = false, text = kprof_text_next_line(text, room)) {
+        kprof_output_repeat(out, ' ', label && is_first ? place.indent : indent);
+        if (label && is_first)
+            kprof_output_printf(out, "%-*s", LABEL_COLUMNS, label);
+        kprof_output_put(out, text, kprof_text_line(text, room));
+        kprof_output_puts(out, "\n");
+    }
 }
 
 /* Widths of a column: of its texts, and of the units and marks after them, with the space before these. */
@@ -344,23 +359,18 @@ static void print_row(const kprof_grid *grid, kprof_output *out, const grid_layo
         print_key_rest(grid, out, layout, kprof_text_next_line(text_at(grid, cells[key].text), widths[key].text));
 }
 
-/* A text below a row. */
-static void print_note(const kprof_grid *grid, kprof_output *out, const grid_layout *layout, const char *text)
+/* Where texts below a row stand. */
+static kprof_text_place note_place(const kprof_grid *grid, const grid_layout *layout)
 {
     const size_t indent = layout->indent + NOTE_INDENT;
-    const size_t room = grid->width > indent ? grid->width - indent : SIZE_MAX;
-    for (; *text; text = kprof_text_next_line(text, room)) {
-        kprof_output_repeat(out, ' ', indent);
-        kprof_output_put(out, text, kprof_text_line(text, room));
-        kprof_output_puts(out, "\n");
-    }
+    return (kprof_text_place){indent, grid->width > indent ? grid->width : SIZE_MAX};
 }
 
 static void print_notes(const kprof_grid *grid, kprof_output *out, const grid_layout *layout, size_t cells)
 {
     for (size_t i = 0; i < grid->note_count; i++) {
         if (grid->notes[i].cells_before == cells)
-            print_note(grid, out, layout, grid->notes[i].text);
+            kprof_text_labelled(out, note_place(grid, layout), grid->notes[i].label, grid->notes[i].text);
     }
 }
 
@@ -375,14 +385,14 @@ static void print_folded(const kprof_grid *grid, kprof_output *out, const grid_l
         if (!is_folded(grid, layout, i) || cells[i].is_missing || *text == '\0')
             continue;
         if (grid->folds[i] == KPROF_FOLD_TEXT)
-            print_note(grid, out, layout, text);
+            kprof_text_labelled(out, note_place(grid, layout), NULL, text);
         else
             kprof_strbuf_printf(&line, "%s%s %s%s%s%s%s", line.length ? ", " : "",
                                 grid->headers[i] ? grid->headers[i] : "", text, *unit ? " " : "", unit,
                                 *mark ? " " : "", mark);
     }
     if (line.length && !line.failed)
-        print_note(grid, out, layout, line.data);
+        kprof_text_labelled(out, note_place(grid, layout), NULL, line.data);
     kprof_strbuf_free(&line);
 }
 

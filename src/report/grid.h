@@ -57,8 +57,9 @@ void kprof_grid_add(kprof_grid *grid, const char *text, const char *unit);
 void kprof_grid_miss(kprof_grid *grid);
 /* Mark the latest cell: " *" follows it, below the other marks of its column. */
 void kprof_grid_mark(kprof_grid *grid);
-/* Print a text below the latest row, which is complete; broken into lines. */
-void kprof_grid_note(kprof_grid *grid, const char *text);
+/* Print a text below the latest row, which is complete; broken into lines, after a label (borrowed) unless
+ * that is NULL. */
+void kprof_grid_note(kprof_grid *grid, const char *label, const char *text);
 /* Print all rows, indented; the grid is empty afterwards and can be filled again. */
 void kprof_grid_print(kprof_grid *grid, kprof_output *out, size_t indent);
 void kprof_grid_free(kprof_grid *grid);
@@ -66,12 +67,19 @@ void kprof_grid_free(kprof_grid *grid);
 /* Columns of a line where nothing tells. */
 #define KPROF_TEXT_COLUMNS 100
 
+/* Where lines stand: columns before them, and up to their end (SIZE_MAX: any). */
+typedef struct kprof_text_place {
+    size_t indent, width;
+} kprof_text_place;
+
 /* Columns that text takes on a terminal: its code points. */
 size_t kprof_text_width(const char *text);
 /* Bytes of the line that `text` begins with, in at most `width` columns (but at least one): up to a space, else behind
  * a sign that names are joined with, else as many as fit. What follows begins behind the spaces. */
 size_t kprof_text_line(const char *text, size_t width);
 const char *kprof_text_next_line(const char *text, size_t width);
+/* Print a text in lines, after a label if there is one; its further lines stand below its first. */
+void kprof_text_labelled(kprof_output *out, kprof_text_place place, const char *label, const char *text);
 
 /* Copies of the names in at most `width` columns each, at least KPROF_SHORT_NAME: names that are longer lose a part in
  * their middle. What tells a name from the one most like it stays, and different names stay different. Freed with

@@ -82,10 +82,10 @@ static void show_row(kprof_emitter *emitter, const kprof_ranked *row, const row_
         note(kprof_field_text("limit_text", "Limited by", text_or_null(&limit->text)), NULL),
         machine(kprof_field_text("stall", "Top stall", text_or_null(&stall->name))),
         machine(kprof_field_pct("stall_pct", "Of a warp's time", stall->value)),
-        machine(kprof_field_text("stall_text", "Top stall", known_text(stall))),
+        note(kprof_field_text("stall_text", "Top stall", known_text(stall)), "not known"),
         machine(kprof_field_text("occupancy", "Occupancy limited by", text_or_null(&occupancy->name))),
         machine(kprof_field_pct("occupancy_pct", "Possible occupancy", occupancy->value)),
-        machine(kprof_field_text("occupancy_text", "Occupancy", known_text(occupancy))),
+        note(kprof_field_text("occupancy_text", "Occupancy", known_text(occupancy)), "not known"),
         machine(kprof_field_text("finding", "Finding", finding ? finding->finding->id : NULL)),
         machine(kprof_field_pct("finding_gain_pct", "Saves", finding ? finding->gain_pct : NAN)),
         machine(kprof_field_text("finding_gain_of", "Saves of",
@@ -96,7 +96,7 @@ static void show_row(kprof_emitter *emitter, const kprof_ranked *row, const row_
                                  finding ? kprof_confidence_name(finding->finding->confidence) : NULL)),
         machine(kprof_field_little_to_gain(texts->findings)),
         note(kprof_field_text("finding_text", "Worth most", known_text(&texts->rows[KPROF_ROW_BEST])), "no finding"),
-        machine(kprof_field_text("next", "Look next", text_or_null(&texts->rows[KPROF_ROW_NEXT].name))),
+        note(kprof_field_text("next", "Look next", text_or_null(&texts->rows[KPROF_ROW_NEXT].name)), ""),
         note(kprof_field_text("note", "Note", text_or_null(&texts->notes)), ""),
     };
     kprof_emit_field fields[COUNT_OF(of) + KPROF_RANKED_NUMBERS + COUNT_OF(verdict)];

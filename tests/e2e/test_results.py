@@ -1184,11 +1184,17 @@ class Aliases(Case):
 
     def test_without_counterpart(self):
         for name, message in (("cf_issued", "comes closest: smsp__inst_executed_pipe_cbu.sum"),
-                              ("nvlink_receive_throughput", "only by itself"), ("gld_eficiency", '"gld_efficiency"?'),
+                              ("nvlink_receive_throughput", "only by itself"), ("nvlink", "peer sectors"),
+                              ("NVLink", "for the whole GPU"), ("PCIe", "system sectors"),
+                              ("gld_eficiency", '"gld_efficiency"?'),
                               ("dram.bandwith", '"dram.bandwidth"?')):
             run = self.kprof("--plan", "--chips", "GH100", "--metrics", name)
             self.assertEqual(run.code, 102, run.err)
             self.assertIn(message, run.err)
+        for option, name in (("--section", "Nvlink_Tables"), ("--section", "C2CLink"), ("--set", "nvlink")):
+            run = self.kprof("--plan", "--chips", "GH100", option, name)
+            self.assertEqual(run.code, 102, run.err)
+            self.assertIn("MemoryWorkloadAnalysis_Tables", run.err)
         run = self.kprof("--plan", "--chips", "GB10B", "--metrics", "dram.bandwidth")
         self.assertEqual(run.code, 102, run.err)
         self.assertIn("not available on chip GB10B", run.err)
@@ -1284,6 +1290,8 @@ class Explanations(Case):
         self.assertIsNone(metrics["cf_issued"]["metric"])
         self.assertEqual(metrics["registers"]["passes"], 0)
         self.assertIsNone(metrics["nvlrx__bytes.sum"]["passes"])
+        self.assertIn("only by itself", metrics["nvlrx__bytes.sum"]["help"])
+        self.assertIn("for the whole GPU", self.explain("nvlink")["metrics"][0]["help"])
         shown = {row["label"] for row in data["shown"] if row["name"] == "dram.bandwidth"}
         self.assertLessEqual({"Memory Throughput", "DRAM, traffic"}, shown)
 

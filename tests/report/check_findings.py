@@ -44,7 +44,8 @@ STALLS = {"dependent_loads": "Long Scoreboard", "dependent_shared_loads": "Short
 
 BEST = {"atomic_one_address": "Atomics", "uncoalesced_read": "UncoalescedGlobal", "local_spills": "LocalSpills",
         "shared_bank_conflicts": "SharedBankConflicts", "sm_imbalance": "SmImbalance", "non_fused": "UnfusedFp",
-        "dram_few_channels": "SmallGrid", "dependent_loads": "WarpStall"}
+        "dram_few_channels": "SmallGrid", "dependent_loads": "WarpStall", "many_branches": "AchievedOccupancy",
+        "dependent_chain": "AchievedOccupancy", "grid_smaller_than_gpu": "SmallGrid", "l1_misses": "WarpStall"}
 
 OCCUPANCY = {"occupancy_registers": "registers", "occupancy_shared_memory": "shared memory",
              "occupancy_small_blocks": "block slots", "occupancy_block_size": "block size",
@@ -84,11 +85,18 @@ def metric_is_choice(expression, metrics):
 
 
 def faults_of_sources(source):
-    """Each threshold and each estimate says where it comes from."""
-    for finding in read_files(source / "metricsets/findings").values():
+    """Each threshold and each estimate says where it comes from, and why kprof chose the number, if it did. What has
+    the number of another finding has the same."""
+    findings = read_files(source / "metricsets/findings")
+    numbers = {name: {one["value"] for one in finding.get("thresholds", [])} for name, finding in findings.items()}
+    for finding in findings.values():
         for threshold in finding.get("thresholds", []):
-            if not threshold.get("source"):
-                yield f"{finding['id']}: threshold {threshold['name']} has no source"
+            said = threshold.get("source", "")
+            if not said or re.search(r"kprof's choice(?!(, above [^:]+)?: .{20})", said):
+                yield f"{finding['id']}: threshold {threshold['name']} has no source, or no reason: {said}"
+            other = re.match(r"as of (\w+)", said)
+            if other and threshold["value"] not in numbers[other[1]]:
+                yield f"{finding['id']}: threshold {threshold['name']} is not that of {other[1]}"
         speedup = finding.get("speedup", {"formula": "none", "source": "none"})
         if not speedup.get("formula") or not speedup.get("source"):
             yield f"{finding['id']}: its estimate has no formula in words or no source"

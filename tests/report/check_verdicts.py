@@ -38,15 +38,15 @@ def told(launch):
     return {key: launch[key] for key in ("verdict", "findings", "not_evaluated")}
 
 
-def lines_below(launch_text, label):
+def lines_below(text, label, indent=2):
     """The text of a line of the verdict, whose further lines stand below it."""
-    lines = launch_text.splitlines()
-    [start] = [i for i, line in enumerate(lines) if line.startswith(f"  {label}  ")]
-    words = [lines[start][14:]]
+    lines, column = text.splitlines(), indent + 12
+    [start] = [i for i, line in enumerate(lines) if line.startswith(" " * indent + f"{label}  ")]
+    words = [lines[start][column:]]
     for line in lines[start + 1:]:
-        if not line.startswith(" " * 14):
+        if not line.startswith(" " * column):
             break
-        words.append(line[14:])
+        words.append(line[column:])
     return " ".join(words)
 
 
@@ -113,6 +113,21 @@ def page_data(report):
         keys = [field["key"] for field in json.loads(data["texts"][fields])]
         rows.append(dict(zip(keys, (value[0] if isinstance(value, list) else value for value in values))))
     return data["parts"][-1], data["texts"], rows
+
+
+def summary_of_text(report, width):
+    """{function: lines of the verdict} of the summary page, and the columns that it takes."""
+    text = run(report, "--page", "summary", "--print-kernel-base", "function", "--width", str(width))
+    blocks = re.findall(r"^    (\w+)\n((?:    (?:[A-Z]| {12}).*\n)+)", text, re.MULTILINE)
+    return dict(blocks), max(map(len, text.splitlines()))
+
+
+def summary_of_markdown(report):
+    """{function: {heading: cell}} of the summary page."""
+    lines = run(report, "--page", "summary", "--print-kernel-base", "function", "--markdown").split("\n\n")[1]
+    heads, _, *rows = [[cell.strip() for cell in line.replace("\\", "")[1:-1].split("|")]
+                       for line in lines.strip().splitlines()]
+    return {row[0]: dict(zip(heads, row)) for row in rows}
 
 
 ROWS = {"limit": "Limited by", "stall": "Top stall", "occupancy": "Occupancy", "finding": "Worth most"}
@@ -200,6 +215,46 @@ class Formats(unittest.TestCase):
             [lines] = [block for block in text if f"Kernel      {row['function']}(" in block]
             worth = [line[14:] for line in lines.splitlines() if line.startswith("  Worth most")]
             self.assertEqual([line[:70] for line in worth], [best["text"][:70]] if little != "no" else [])
+
+    def test_the_limit_and_what_is_worth_most_are_one_story(self):
+        """A grid is too small, or what warps wait for is the limit, for the verdict, its finding and the brief alike,
+        whatever was collected. Without stall reasons a grid is all that is known. Less work, as without divergence, may
+        be worth more."""
+        of_launch, of_waits = {"SmallGrid", "AchievedOccupancy"}, {"WarpStall", "IssueSlots"}
+        classes = []
+        with tempfile.TemporaryDirectory() as folder:
+            parts = [pathlib.Path(folder, f"{sections}.kprof") for sections in (
+                "SpeedOfLight,LaunchStats,Occupancy", "SpeedOfLight,LaunchStats,WarpStateStats")]
+            for part in parts:
+                run(RECORDED[0], "--section", part.stem, "-o", str(part))
+            for report in [*RECORDED, *parts]:
+                for brief in map(json.loads, run(report, "--brief", "--json").splitlines()):
+                    best = [one["id"] for one in brief["findings"]][:1]
+                    is_size = brief["class"] == "launch size"
+                    classes.append(brief["class"])
+                    self.assertFalse(is_size and of_waits & set(best), brief)
+                    is_told = brief["stalls"] and brief["class"] in ("launch size", "latency", "barriers")
+                    if is_told and of_launch & set(best):
+                        self.assertEqual(brief["next"] == "LaunchStats", is_size, brief)
+                for launch in launches_of(report).values():
+                    limit, best = launch["verdict"]["limit"], launch["verdict"]["finding"]
+                    self.assertFalse(limit and best and limit["name"] == "launch size" and best["id"] in of_waits)
+        self.assertGreaterEqual(classes.count("launch size"), 8)
+
+    def test_the_summary_shows_people_all_five_lines(self):
+        report = RECORDED[0]
+        of_markdown = summary_of_markdown(report)
+        for width in 80, 100, 160:
+            of_text, widest = summary_of_text(report, width)
+            self.assertLessEqual(widest, width)
+            self.assertEqual(len(of_text), len(self.launches[report]))
+            for launch in self.launches[report].values():
+                name, verdict = launch["kernel"]["function"], launch["verdict"]
+                lines = {label: verdict[row]["text"] for row, label in ROWS.items()}
+                lines["Look next"] = verdict["next"]
+                for label, line in lines.items():
+                    self.assertEqual(lines_below(of_text[name], label, 4), line)
+                    self.assertEqual(of_markdown[name][label], line)
 
 
 if __name__ == "__main__":

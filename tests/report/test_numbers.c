@@ -230,8 +230,21 @@ static void expect_blocks(size_t width, const char *expected)
     kprof_grid_add(&grid, "40", "sector");
     kprof_grid_add(&grid, "25", "%");
     kprof_grid_add(&grid, "[#   ]", "");
-    kprof_grid_note(&grid, "What it is, in words.");
+    kprof_grid_note(&grid, NULL, "What it is, in words.");
     expect_grid(&grid, expected);
+}
+
+/* The further lines of a text with a label stand below its first. */
+static void test_grid_labelled_note(void **state)
+{
+    (void)state;
+    kprof_grid grid = kprof_grid_make("t");
+    grid.width = 26;
+    kprof_grid_add(&grid, "row", "");
+    kprof_grid_note(&grid, "Top stall", "a wait that is long");
+    expect_grid(&grid, " row\n"
+                       "   Top stall   a wait that\n"
+                       "               is long\n");
 }
 
 static void test_grid_blocks(void **state)
@@ -455,14 +468,23 @@ static void test_names(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_exact),          cmocka_unit_test(test_exact_agrees_with_printf),
-        cmocka_unit_test(test_grouped),        cmocka_unit_test(test_locale_changes_nothing),
-        cmocka_unit_test(test_units),          cmocka_unit_test(test_read_units),
-        cmocka_unit_test(test_units_like_ncu), cmocka_unit_test(test_grid_width),
-        cmocka_unit_test(test_grid_marks),     cmocka_unit_test(test_grid_blocks),
-        cmocka_unit_test(test_grid_wraps),     cmocka_unit_test(test_grid_folds),
-        cmocka_unit_test(test_short_names),    cmocka_unit_test(test_short_names_differ),
-        cmocka_unit_test(test_lines),          cmocka_unit_test(test_names),
+        cmocka_unit_test(test_exact),
+        cmocka_unit_test(test_exact_agrees_with_printf),
+        cmocka_unit_test(test_grouped),
+        cmocka_unit_test(test_locale_changes_nothing),
+        cmocka_unit_test(test_units),
+        cmocka_unit_test(test_read_units),
+        cmocka_unit_test(test_units_like_ncu),
+        cmocka_unit_test(test_grid_width),
+        cmocka_unit_test(test_grid_marks),
+        cmocka_unit_test(test_grid_blocks),
+        cmocka_unit_test(test_grid_labelled_note),
+        cmocka_unit_test(test_grid_wraps),
+        cmocka_unit_test(test_grid_folds),
+        cmocka_unit_test(test_short_names),
+        cmocka_unit_test(test_short_names_differ),
+        cmocka_unit_test(test_lines),
+        cmocka_unit_test(test_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
