@@ -173,15 +173,21 @@ unsigned kprof_allocations_version(void)
     return atomic_load(&list.version);
 }
 
-static bool list_those(const void *context, int device, bool only_managed, kprof_span **out, size_t *out_count)
+typedef struct wanted {
+    const void *context;
+    int device;
+    bool only_managed;
+} wanted;
+
+static bool list_those(wanted w, kprof_span **out, size_t *out_count)
 {
     pthread_mutex_lock(&list.mutex);
     *out_count = 0;
     *out = list.incomplete ? NULL : malloc((list.count + 1) * sizeof **out);
     for (size_t i = 0; *out && i < list.count; i++) {
         const allocation *a = &list.allocations[i];
-        bool in_reach = a->context ? a->context == context : a->device == device;
-        if (in_reach && (a->is_managed || !only_managed))
+        bool in_reach = a->context ? a->context == w.context : a->device == w.device;
+        if (in_reach && (a->is_managed || !w.only_managed))
             (*out)[(*out_count)++] = (kprof_span){a->address, a->size_bytes};
     }
     pthread_mutex_unlock(&list.mutex);
@@ -190,12 +196,12 @@ static bool list_those(const void *context, int device, bool only_managed, kprof
 
 bool kprof_allocations_list(const void *context, int device, kprof_span **out, size_t *count)
 {
-    return list_those(context, device, false, out, count);
+    return list_those((wanted){context, device, false}, out, count);
 }
 
 bool kprof_allocations_list_managed(const void *context, kprof_span **out, size_t *count)
 {
-    return list_those(context, -1, true, out, count);
+    return list_those((wanted){context, -1, true}, out, count);
 }
 
 void kprof_allocations_forget(const void *context)

@@ -5,8 +5,8 @@
  * application's own run left it. If one pass is enough, or a launch must not be repeated, kprof measures the
  * application's own run instead. A process has at most one open batch.
  *
- * Callers hold the gate exclusively. Exceptions: _is_open, _records, _is_window, _has_managed, _note_unknown_end and _spoil need
- * no gate, and _context_ending may also be called inside a shared call. */
+ * Callers hold the gate exclusively. Exceptions: _is_open, _records, _is_window, _has_managed, _note_unknown_end and
+ * _spoil need no gate, and _context_ending may also be called inside a shared call. */
 #ifndef KPROF_INJECT_BATCH_H
 #define KPROF_INJECT_BATCH_H
 

@@ -67,9 +67,9 @@ typedef struct kprof_open_batch {
     void *unproved_stream;            /* theirs; valid while `unproved` is less than `count` */
     kprof_evaluations evaluations;    /* of the chosen ones, in their order; made when the passes begin to end */
     int64_t opened_ns, started_ns, chosen_ns; /* chosen_ns: when the last chosen launch came */
-    int64_t no_wait_before_ns; /* before a range or a window */
-    bool lock_in_vain;       /* the last wait for another process' measurement was */
-    int64_t longest_pass_ns; /* after which a replay is abandoned */
+    int64_t no_wait_before_ns;                /* before a range or a window */
+    bool lock_in_vain;                        /* the last wait for another process' measurement was */
+    int64_t longest_pass_ns;                  /* after which a replay is abandoned */
     kprof_batch_times times;
     const kprof_batch_listener *listener;
 } kprof_open_batch;

@@ -123,7 +123,7 @@ class Matrix(unittest.TestCase):
             options = types.SimpleNamespace(cases=[name], separate=True, every_mode=True)
             return [case.modes for case in exact.chosen_cases(options)]
 
-        self.assertEqual(modes("memory/managed"), [exact.EVERY])
+        self.assertEqual(modes("memory/managed-advice"), [exact.EVERY])
         self.assertEqual(modes("endings/kill-idle"), [exact.FIRST, exact.EVERY])
 
     def test_each_pattern_names_a_mode_and_each_case_stands_alone(self):

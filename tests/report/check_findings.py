@@ -17,7 +17,8 @@ import tempfile
 RECORDED = "tests/report/findings/recorded-h200.kprof"
 # Of tests/gpu/programs/host_memory.cu, with the section of memory: a sample of one kernel, and a launch of the other.
 HOST_MEMORY = "tests/report/findings/host-memory-h200.kprof"
-# A product of matrices of 32,768 rows and columns of random numbers, one of 60 in a row: the GPU met its power limit of 700 W.
+# A product of matrices of 32,768 rows and columns of random numbers, one of 60 in a row: the GPU met its power limit
+# of 700 W.
 LOW_CLOCK = "tests/report/findings/low-clock-h200.kprof"
 # Findings that no kernel of the run shows, and why.
 NOT_RECORDED = {
