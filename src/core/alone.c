@@ -15,6 +15,11 @@
 #define TRIES      5
 #define TRY_GAP_US 200
 
+static struct {
+    _Atomic(kprof_foreign_threads *) list; /* NULL: there is none */
+    atomic_long other;                     /* thread of the application that was seen last: it need not be waited for */
+} found;
+
 static bool is_listed(kprof_foreign_threads *list, long id)
 {
     for (int i = 0; i < KPROF_MAX_FOREIGN_THREADS; i++)
@@ -25,7 +30,8 @@ static bool is_listed(kprof_foreign_threads *list, long id)
 
 /* The kernel ends the list early where a thread ends meanwhile. So its length is compared with the folder's link count,
  * which is 2 and the number of threads. */
-static bool are_others_listed(kprof_foreign_threads *list, long own)
+/* `*other`: the first thread that is not. */
+static bool are_others_listed(kprof_foreign_threads *list, long own, long *other)
 {
     DIR *threads = opendir(THREADS);
     struct stat folder;
@@ -38,6 +44,8 @@ static bool are_others_listed(kprof_foreign_threads *list, long own)
         seen++;
         seen_own = seen_own || id == own;
         listed = id == own || is_listed(list, id);
+        if (!listed)
+            *other = id;
     }
     listed = listed && seen_own && fstat(dirfd(threads), &folder) == 0 && folder.st_nlink == seen + 2;
     if (threads)
@@ -45,15 +53,28 @@ static bool are_others_listed(kprof_foreign_threads *list, long own)
     return listed;
 }
 
+void kprof_thread_find_list(void)
+{
+    atomic_store(&found.list, (kprof_foreign_threads *)dlsym(RTLD_DEFAULT, KPROF_FOREIGN_THREADS_NAME));
+}
+
+bool kprof_thread_is_foreign(void)
+{
+    kprof_foreign_threads *list = atomic_load(&found.list);
+    return list && is_listed(list, syscall(SYS_gettid));
+}
+
 bool kprof_thread_is_alone(void)
 {
-    kprof_foreign_threads *list = (kprof_foreign_threads *)dlsym(RTLD_DEFAULT, KPROF_FOREIGN_THREADS_NAME);
-    long own = syscall(SYS_gettid);
+    kprof_foreign_threads *list = atomic_load(&found.list);
+    long own = syscall(SYS_gettid), other = 0;
     if (!list || is_listed(list, own))
         return false;
     for (int tries = 0; tries < TRIES; tries++) {
-        if (are_others_listed(list, own))
+        if (are_others_listed(list, own, &other))
             return true;
+        if (other != 0 && atomic_exchange(&found.other, other) == other)
+            return false;
         usleep(TRY_GAP_US);
     }
     return false;

@@ -16,6 +16,11 @@ typedef atomic_int kprof_foreign_threads[KPROF_MAX_FOREIGN_THREADS];
  * it. */
 #define KPROF_FOREIGN_THREADS_NAME "kprof_foreign_thread_ids"
 
+/* Find the list. To be called once, early: the loader's lock, which it takes, may be held by a thread that waits for
+ * the caller of the function below. */
+void kprof_thread_find_list(void);
+/* Is the calling thread in the list? */
+bool kprof_thread_is_foreign(void);
 /* Is the calling thread the only one of the application? False also where that cannot be known. It stays true until the
  * calling thread starts another one. */
 bool kprof_thread_is_alone(void);

@@ -7,34 +7,58 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 /* /proc/thread-self/pagemap has 64 bits for each page: these say that it is in memory, or swapped out. */
 #define PAGE_IS_THERE (UINT64_C(3) << 62)
-#define PAGES_AT_ONCE 4096
+#define PAGES_AT_ONCE 512
 
 typedef struct mapping {
     uint64_t begin, end;
     char permissions[5]; /* "rw-s": shared, "rw-p": private */
 } mapping;
 
-bool kprof_mappings_shared(const void *address, size_t size_bytes)
+/* Is there a mapping that is looked for? True also when none can be read. */
+static bool any_mapping(bool (*is_wanted)(const char *line, const void *user), const void *user)
 {
     FILE *file = fopen("/proc/thread-self/maps", "re");
-    uint64_t begin = (uintptr_t)address, end = begin + size_bytes;
     char *line = NULL;
     size_t capacity = 0;
-    mapping m;
     bool found = !file, empty = true;
     while (!found && getline(&line, &capacity, file) > 0) {
-        bool is_parsed = sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s", &m.begin, &m.end, m.permissions) == 3;
-        found = !is_parsed || (m.permissions[3] == 's' && m.begin < end && begin < m.end);
+        found = is_wanted(line, user);
         empty = false;
     }
     free(line);
     if (file)
         fclose(file);
     return found || empty;
+}
+
+static bool is_shared(const char *line, const void *user)
+{
+    const mapping *range = user;
+    mapping m;
+    bool is_parsed = sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s", &m.begin, &m.end, m.permissions) == 3;
+    return !is_parsed || (m.permissions[3] == 's' && m.begin < range->end && range->begin < m.end);
+}
+
+bool kprof_mappings_shared(const void *address, size_t size_bytes)
+{
+    mapping range = {.begin = (uintptr_t)address, .end = (uintptr_t)address + size_bytes};
+    return any_mapping(is_shared, &range);
+}
+
+static bool is_named(const char *line, const void *user)
+{
+    const char *path = strpbrk(line, "/[");
+    return path && strncmp(path, user, strlen(user)) == 0;
+}
+
+bool kprof_mappings_named(const char *beginning)
+{
+    return any_mapping(is_named, beginning);
 }
 
 bool kprof_mappings_present(const void *address, size_t size_bytes)

@@ -13,6 +13,7 @@
 #include "cupti/modules.h"
 #include "cupti/profiler.h"
 #include "cupti/variables.h"
+#include "cupti/writers.h"
 #include "host/load.h"
 
 #include <errno.h>
@@ -26,6 +27,9 @@
 #define SMALL_ALLOCATION_BYTES ((size_t)1 << 20)
 
 #define REASON_BYTES 256
+
+/* Looking for what the host has of more managed memory takes longer than 10 ms a launch. */
+#define MOST_LOOKED_AT_BYTES ((size_t)8 << 30)
 
 typedef enum pageable { PAGEABLE_UNKNOWN, PAGEABLE_NO, PAGEABLE_YES } pageable;
 
@@ -479,6 +483,11 @@ const char *kprof_target_managed_obstacle(void)
         return "managed memory and the GPU's own take more than three quarters of the GPU's memory together";
     if (atomic_load(&target.sharing) & KPROF_RUNS_HOST_CODE)
         return "functions that CUDA's threads call may use managed memory while the launch is repeated";
+    const char *writer = kprof_writers_of_host();
+    if (writer)
+        return writer;
+    if (kprof_thread_is_foreign())
+        return "the application went on, and may use managed memory, when its launches had to be repeated";
     return kprof_thread_is_alone()
                ? NULL
                : "other threads of the application may use managed memory while the launch is repeated";
@@ -497,7 +506,8 @@ static bool variables_are_there(CUcontext context)
         return true;
     bool found = false;
     for (size_t i = 0; i < count && !found; i++)
-        found = variables[i].is_managed && is_there(variables[i].address, variables[i].size_bytes);
+        found = variables[i].is_managed &&
+                (variables[i].size_bytes == 0 || is_there(variables[i].address, variables[i].size_bytes));
     free(variables);
     return found;
 }
@@ -507,12 +517,15 @@ static bool variables_are_there(CUcontext context)
 bool kprof_target_managed_touched(void)
 {
     kprof_span *spans;
-    size_t count;
+    size_t count, bytes = 0;
     CUcontext context = NULL;
     if (target.driver->cuCtxGetCurrent_(&context) != CUDA_SUCCESS ||
         !kprof_allocations_list_managed(context, &spans, &count))
         return true;
     bool found = variables_are_there(context);
+    for (size_t i = 0; i < count; i++)
+        bytes += spans[i].size_bytes;
+    found = found || bytes > MOST_LOOKED_AT_BYTES;
     for (size_t i = 0; i < count && !found; i++)
         found = is_there(spans[i].address, spans[i].size_bytes);
     free(spans);

@@ -2,6 +2,8 @@
  * own because its test links it without CUDA. */
 #include "cupti/writers.h"
 
+#include "core/mappings.h"
+
 #include <dirent.h>
 #include <string.h>
 #include <unistd.h>
@@ -22,12 +24,20 @@ static bool begins_as_one_of(const char *const *beginnings, const char *path)
     return false;
 }
 
-static bool is_device(int folder, const char *descriptor)
+/* Is a descriptor's file one of those? True also when the folder cannot be read. */
+static bool has_one_of(const char *const *beginnings, const char *folder)
 {
-    char target[64];
-    ssize_t length = readlinkat(folder, descriptor, target, sizeof target - 1);
-    target[length < 0 ? 0 : length] = '\0';
-    return begins_as_one_of(device_files, target);
+    DIR *descriptors = opendir(folder);
+    bool found = !descriptors;
+    for (struct dirent *entry; !found && (entry = readdir(descriptors));) {
+        char target[64];
+        ssize_t length = readlinkat(dirfd(descriptors), entry->d_name, target, sizeof target - 1);
+        target[length < 0 ? 0 : length] = '\0';
+        found = begins_as_one_of(beginnings, target);
+    }
+    if (descriptors)
+        closedir(descriptors);
+    return found;
 }
 
 bool kprof_writers_is_device_file(const char *path)
@@ -37,16 +47,20 @@ bool kprof_writers_is_device_file(const char *path)
 
 const char *kprof_writers_in(const char *folder)
 {
-    DIR *descriptors = opendir(folder);
-    bool found = !descriptors;
-    for (struct dirent *entry; !found && (entry = readdir(descriptors));)
-        found = is_device(dirfd(descriptors), entry->d_name);
-    if (descriptors)
-        closedir(descriptors);
-    return found ? "a network card or another device may write the memory that a replay restores" : NULL;
+    return has_one_of(device_files, folder)
+               ? "a network card or another device may write the memory that a replay restores"
+               : NULL;
 }
 
 const char *kprof_writers_devices(void)
 {
     return kprof_writers_in(DESCRIPTORS);
+}
+
+const char *kprof_writers_of_host(void)
+{
+    static const char *const rings[] = {"anon_inode:[io_uring]", NULL};
+    return has_one_of(rings, DESCRIPTORS) || kprof_mappings_named("/[aio]")
+               ? "asynchronous input and output may use managed memory while the launch is repeated"
+               : NULL;
 }

@@ -11,4 +11,8 @@ const char *kprof_writers_in(const char *folder);
 /* Is a file one through which that happens while it is open? */
 bool kprof_writers_is_device_file(const char *path);
 
+/* Return what may read or write memory of the host for the process, while its threads do something else: io_uring or
+ * asynchronous files; NULL: nothing. */
+const char *kprof_writers_of_host(void);
+
 #endif

@@ -232,12 +232,12 @@ static void start_anew(const kprof_batch_launch *launch, const kprof_decision *d
 }
 
 /* Another launch can be measured as well: where one was waited for in vain, there is no further wait for ten times as
- * long. */
+ * long, or until that work has ended. */
 static kprof_status wait_unless_in_vain(void *context)
 {
     kprof_open_batch *batch = &kprof_engine.batch;
     int64_t start_ns = kprof_monotonic_ns();
-    if (start_ns < batch->no_wait_before_ns)
+    if (start_ns < batch->no_wait_before_ns && kprof_wait_goes_on(context))
         return kprof_fail(KPROF_NOT_COLLECTED, "the GPU's work did not end within 1 s a short while before");
     kprof_status status = kprof_wait_with_limit(context);
     int64_t now_ns = kprof_monotonic_ns();
@@ -699,12 +699,13 @@ bool kprof_batch_enter_all(const kprof_batch_launch *launches, size_t count, kpr
         free(operations);
         return false;
     }
+    bool is_clear = batch->searching && wait_before_range(&launches[0]) == KPROF_OK;
     batch->entered = 0;
     batch->wanted_ranges += chosen + batch->searching;
     for (size_t i = 0; i < count; i++)
         add(&launches[i], operations[i]);
     free(operations);
-    if (batch->searching && wait_before_range(&launches[0]) == KPROF_OK)
+    if (is_clear)
         begin_own_run(launches[0].call, batch->range_count++);
     else if (batch->searching)
         kprof_batch_spoil("which graph reached memory of the host could not be told, as something waited for the host");

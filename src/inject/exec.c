@@ -10,8 +10,10 @@
 #include <errno.h>
 #include <link.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -189,8 +191,7 @@ static struct start {
 
 static bool is_foreign_file(const char *path)
 {
-    static const char *const beginnings[] = {"libcuda.so", "libcupti.so", "libnvidia-", "libnvperf_",
-                                             "libkprof-inject"};
+    static const char *const beginnings[] = {"libcuda.so", "libcupti.so", "libnvperf_", "libkprof-inject"};
     const char *slash = strrchr(path, '/');
     const char *name = slash ? slash + 1 : path;
     for (size_t i = 0; i < sizeof beginnings / sizeof *beginnings; i++)
@@ -231,6 +232,17 @@ static void leave_place(void *place)
     atomic_store((atomic_int *)place, 0);
 }
 
+/* A handler of the application would run its code in a thread that counts as having none. */
+static void block_signals(void)
+{
+    static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT};
+    sigset_t blocked;
+    sigfillset(&blocked);
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
+        sigdelset(&blocked, faults[i]);
+    pthread_sigmask(SIG_BLOCK, &blocked, NULL);
+}
+
 /* NOLINTNEXTLINE(readability-function-size): the levels are those of the C library's macros */
 static void *run_foreign(void *user)
 {
@@ -239,6 +251,7 @@ static void *run_foreign(void *user)
     void *result;
     atomic_store(place, (int)syscall(SYS_gettid));
     pthread_cleanup_push(leave_place, place); /* also where the thread calls pthread_exit */
+    block_signals();
     result = start.run(start.argument);
     pthread_cleanup_pop(1);
     return result;
@@ -251,7 +264,8 @@ EXPORTED int pthread_create(pthread_t *out, const pthread_attr_t *attributes, th
     create_function *call = atomic_load(&next.pthread_create);
     if (!call)
         return EAGAIN;
-    int place = is_foreign(__builtin_return_address(0)) ? take_place() : KPROF_MAX_FOREIGN_THREADS;
+    bool foreign = is_foreign(__builtin_return_address(0)) && is_foreign((void *)(uintptr_t)run);
+    int place = foreign ? take_place() : KPROF_MAX_FOREIGN_THREADS;
     if (place == KPROF_MAX_FOREIGN_THREADS)
         return call(out, attributes, run, argument);
     starts[place] = (struct start){run, argument};

@@ -92,7 +92,7 @@ static void wake(kprof_idle *idle)
 }
 
 /* A handler runs with its signal blocked, and little else is. */
-static bool may_be_handler(void)
+bool kprof_idle_may_be_handler(void)
 {
     sigset_t blocked;
     return pthread_sigmask(SIG_BLOCK, NULL, &blocked) == 0 && !sigisemptyset(&blocked);
@@ -102,7 +102,8 @@ void kprof_idle_ask(void)
 {
     kprof_idle *idle = &kprof_engine.idle;
     const struct timespec pause = {0, ASK_POLL_NS};
-    int64_t began_ns = kprof_monotonic_ns(), end_limit_ns = may_be_handler() ? HANDLER_END_LIMIT_NS : END_LIMIT_NS;
+    int64_t began_ns = kprof_monotonic_ns(),
+            end_limit_ns = kprof_idle_may_be_handler() ? HANDLER_END_LIMIT_NS : END_LIMIT_NS;
     int state = KPROF_NOT_ASKED;
     if (!atomic_load(&idle->running))
         return;

@@ -29,6 +29,8 @@ void kprof_idle_start(bool (*give_back)(unsigned calls));
 /* Watch from now on whether more launches follow, since there is something to give back. Cheap. Call it after every
  * measured launch with the gate still held, so that the next holder of the gate knows of the launch. */
 void kprof_idle_watch(void);
+/* May the calling thread be in a signal handler? */
+bool kprof_idle_may_be_handler(void);
 /* Have the function called at once, with 0, and wait until it has answered: two seconds at most until it begins, and
  * thirty until it ends, or five in a signal handler. Does nothing where no thread watches, as there was nothing to give
  * back yet. It may be called where only async-signal-safe functions may. */

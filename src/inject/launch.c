@@ -450,7 +450,9 @@ static void follow_up(const kprof_call *call)
             kprof_batch_spoil("memory was allocated while another thread stayed inside a CUDA call");
             return;
         }
-        if (kprof_batch_new_sharing() != 0) /* by another thread, since it was asked */
+        /* another thread may have shared memory since it was asked, and saving more takes managed pages from the host
+         */
+        if (kprof_batch_new_sharing() != 0 || kprof_batch_has_managed())
             kprof_batch_close(call->name);
         else
             kprof_batch_cover(call);
@@ -577,8 +579,9 @@ static bool give_back(unsigned calls)
     if (!kprof_gate_enter_exclusive(is_asked ? GATE_TIMEOUT_MS : 0))
         return false;
     kprof_launch_mark_own();
-    bool is_due =
-        is_asked || (kprof_idle_lasts() && !kprof_batch_has_managed()); /* which the application may be using */
+    /* The application may be using managed memory, so that launches before it are not measured. */
+    bool may_lose = kprof_batch_has_managed() && !kprof_lock_is_wanted();
+    bool is_due = is_asked || (kprof_idle_lasts() && !may_lose);
     if (is_due && may_close()) {
         kprof_batch_close(is_asked ? "a signal" : "a pause");
         done = calls >= MAX_IDLE_CALLS || (!is_asked && kprof_lock_is_wanted());
@@ -596,6 +599,13 @@ void kprof_launch_before_leaving(bool ends)
     bool is_own = getpid() == process->pid; /* not a child after vfork, which shares this memory */
     if (!is_own || !atomic_load(&process->armed) || atomic_load(&kprof_engine.launches.ended) || kprof_gate_is_own())
         return;
+    if (kprof_batch_has_managed() && !kprof_idle_may_be_handler()) { /* which no other thread may replay */
+        bool was_own = thread.own_call, own = kprof_engine.device->target_set_own(true);
+        thread.own_call = true;
+        close_batch(ends ? "_exit" : "an exec");
+        (void)kprof_engine.device->target_set_own(own);
+        thread.own_call = was_own;
+    }
     if (!ends || !atomic_exchange(&process->ending, true))
         kprof_idle_ask();
 }

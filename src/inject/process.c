@@ -1,6 +1,7 @@
 /* The injection library's life in a process: it starts, reports, and ends with it. It never exits the process, never
  * writes to its stdout, and on any failure lets it run on. */
 #include "inject/process.h"
+#include "core/alone.h"
 #include "core/log.h"
 #include "core/monotonic.h"
 #include "inject/batch.h"
@@ -169,6 +170,7 @@ static void see_exec(void)
 {
     kprof_exec_slot *slot = (kprof_exec_slot *)dlsym(RTLD_DEFAULT, KPROF_EXEC_SLOT);
     kprof_engine.process.pid = getpid();
+    kprof_thread_find_list();
     if (slot)
         atomic_store(slot, kprof_launch_before_leaving);
 }

@@ -140,10 +140,21 @@ kprof_status kprof_wait_with_limit(void *context)
     return wait_at_most(context, LIMIT_S);
 }
 
+bool kprof_wait_goes_on(const void *context)
+{
+    kprof_waits *waits = &kprof_engine.waits;
+    pthread_mutex_lock(&waits->mutex);
+    const waiter *left = find(context);
+    bool goes_on = left && !left->done;
+    pthread_mutex_unlock(&waits->mutex);
+    return goes_on;
+}
+
 kprof_status kprof_wait_for_context(void *context)
 {
     kprof_waits *waits = &kprof_engine.waits;
-    bool may_wait = waits->in_vain || (kprof_engine.device->target_sharing() & KPROF_WAITS_FOR_HOST) != 0;
+    unsigned sharing = kprof_engine.device->target_sharing();
+    bool may_wait = waits->in_vain || (sharing & (KPROF_WAITS_FOR_HOST | KPROF_MANAGED)) != 0;
     kprof_status status = wait_at_most(context, may_wait ? LIMIT_S : waits->long_limit_s);
     waits->in_vain = waits->in_vain || status == KPROF_NOT_COLLECTED;
     return status;

@@ -15,6 +15,8 @@ typedef struct kprof_waits {
     bool in_vain;     /* a wait for a context was; with the gate */
 } kprof_waits;
 
+/* Has the work that was waited for in vain still not ended? */
+bool kprof_wait_goes_on(const void *context);
 /* Wait until all work of a context is done. NOT_COLLECTED after ten seconds; after one second if the application has
  * used what makes work wait for the host (host functions, waits for a value in memory) or if an earlier such wait was
  * in vain. Time since an earlier call that waited for the same work counts. INTERNAL when the context is in error,

@@ -70,6 +70,14 @@ static void test_present(void **state)
     munmap(memory, bytes);
 }
 
+static void test_named(void **state)
+{
+    (void)state;
+    assert_true(kprof_mappings_named("/")); /* the program itself */
+    assert_true(kprof_mappings_named("[stack"));
+    assert_false(kprof_mappings_named("/[aio]"));
+}
+
 /* What cannot be read may be there. */
 static void test_nothing_can_be_read(void **state)
 {
@@ -79,17 +87,18 @@ static void test_nothing_can_be_read(void **state)
     bool present = kprof_mappings_present(memory, SIZE);
     limit_descriptors(before);
     assert_true(present);
+    before = limit_descriptors(0);
+    bool named = kprof_mappings_named("/[aio]");
+    limit_descriptors(before);
+    assert_true(named);
     munmap(memory, SIZE);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_shared),
-        cmocka_unit_test(test_private),
-        cmocka_unit_test(test_partly_shared),
-        cmocka_unit_test(test_present),
-        cmocka_unit_test(test_nothing_can_be_read),
+        cmocka_unit_test(test_shared), cmocka_unit_test(test_private), cmocka_unit_test(test_partly_shared),
+        cmocka_unit_test(test_named),  cmocka_unit_test(test_present), cmocka_unit_test(test_nothing_can_be_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

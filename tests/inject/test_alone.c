@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <semaphore.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -15,7 +16,7 @@
 /* In threads_of_driver.c, which is built as a library of the driver's name. */
 typedef int start_function(pthread_t *out, void *(*run)(void *), void *argument);
 
-static start_function *start_of_driver;
+static start_function *start_of_driver, *start_others; /* start_others: a thread that begins in the application */
 static sem_t begun, may_end;
 
 static void *wait_for_end(void *unused)
@@ -90,6 +91,38 @@ static void test_more_threads_than_places(void **state)
     assert_true(kprof_thread_is_alone());
 }
 
+/* The driver calls back, and the application starts its thread there. */
+static void test_thread_that_a_callback_starts(void **state)
+{
+    (void)state;
+    pthread_t thread;
+    assert_int_equal(start_others(&thread, wait_for_end, NULL), 0);
+    sem_wait(&begun);
+    assert_false(kprof_thread_is_alone());
+    assert_false(kprof_thread_is_alone()); /* seen before */
+    end(thread);
+    assert_true(kprof_thread_is_alone());
+}
+
+static sigset_t mask_of_driver;
+
+static void *look_at_mask(void *unused)
+{
+    pthread_sigmask(SIG_BLOCK, NULL, &mask_of_driver);
+    return unused;
+}
+
+/* A handler of the application may use what is being restored. */
+static void test_signals_of_the_drivers_threads(void **state)
+{
+    (void)state;
+    pthread_t thread;
+    assert_int_equal(start_of_driver(&thread, look_at_mask, NULL), 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_true(sigismember(&mask_of_driver, SIGALRM) && sigismember(&mask_of_driver, SIGUSR1));
+    assert_false(sigismember(&mask_of_driver, SIGSEGV));
+}
+
 /* A function of the application that the driver's thread calls is not alone either. */
 static void test_asked_by_another_thread(void **state)
 {
@@ -116,6 +149,7 @@ int main(int argc, char **argv)
     (void)argv;
     if (argc == 1) {
         const struct CMUnitTest tests[] = {cmocka_unit_test(test_without_the_preloaded_library)};
+        kprof_thread_find_list();
         return cmocka_run_group_tests(tests, NULL, NULL);
     }
     const struct CMUnitTest tests[] = {
@@ -123,14 +157,18 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_thread_of_the_application),
         cmocka_unit_test(test_thread_of_the_driver),
         cmocka_unit_test(test_more_threads_than_places),
+        cmocka_unit_test(test_thread_that_a_callback_starts),
+        cmocka_unit_test(test_signals_of_the_drivers_threads),
         cmocka_unit_test(test_asked_by_another_thread),
     };
     void *driver = dlopen(FAKE_DRIVER, RTLD_NOW);
     start_of_driver = driver ? (start_function *)dlsym(driver, "start_thread") : NULL;
-    if (!start_of_driver) {
+    start_others = driver ? (start_function *)dlsym(driver, "start_thread_of_others") : NULL;
+    if (!start_of_driver || !start_others) {
         fprintf(stderr, "%s\n", dlerror());
         return 1;
     }
+    kprof_thread_find_list();
     sem_init(&begun, 0, 0);
     sem_init(&may_end, 0, 0);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,10 +1,35 @@
-/* Stands in for libcuda.so, which starts threads of its own. */
+/* Stands in for libcuda.so, which starts threads of its own. Without sibling calls, so that threads are started from
+ * here. */
 #include <pthread.h>
+#include <stdlib.h>
+
+#define EXPORTED __attribute__((visibility("default")))
+
+typedef struct start {
+    void *(*run)(void *);
+    void *argument;
+} start;
 
 int start_thread(pthread_t *out, void *(*run)(void *), void *argument);
+int start_thread_of_others(pthread_t *out, void *(*run)(void *), void *argument);
 
-__attribute__((visibility("default"))) int start_thread(pthread_t *out, void *(*run)(void *), void *argument)
+static void *go(void *user)
 {
-    int error = pthread_create(out, NULL, run, argument);
-    return error; /* no jump: the call has to come from here */
+    start given = *(start *)user;
+    free(user);
+    return given.run(given.argument);
+}
+
+EXPORTED int start_thread(pthread_t *out, void *(*run)(void *), void *argument)
+{
+    start *given = malloc(sizeof *given);
+    if (!given)
+        return -1;
+    *given = (start){run, argument};
+    return pthread_create(out, NULL, go, given);
+}
+
+EXPORTED int start_thread_of_others(pthread_t *out, void *(*run)(void *), void *argument)
+{
+    return pthread_create(out, NULL, run, argument);
 }
