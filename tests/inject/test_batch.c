@@ -608,6 +608,7 @@ static void test_managed_memory(void **state)
     (void)state;
     uint64_t words[SIM_WORDS], added[SIM_WORDS];
     sim.managed = true;
+    do_call((sim_step){.op = SIM_FREE, .a = SPARE_SLOT});
     do_call((sim_step){.op = SIM_ALLOC, .a = MANAGED_SLOT, .shared = true});
     unsigned first = launch_on(SIM_ADD, MANAGED_SLOT), second = launch_on(SIM_ADD, MANAGED_SLOT);
     assert_pending(first);
