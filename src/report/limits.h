@@ -26,7 +26,7 @@
 
 /* What a page may write, of all its reports: each value of a launch may come with the kernel's names, which may have
  * megabytes. */
-#define KPROF_OUTPUT_BASE_BYTES    ((uint64_t)1 << 30)
+#define KPROF_OUTPUT_BASE_BYTES    ((uint64_t)512 << 20)
 #define KPROF_OUTPUT_PER_FILE_BYTE 128
 
 /* Work of a comparison, in values. */
