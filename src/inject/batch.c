@@ -330,13 +330,6 @@ static bool can_join(const kprof_batch_launch *launch, const kprof_decision *dec
            kprof_batch_new_sharing() == 0 && !atomic_load(&batch->spoiled);
 }
 
-/* Has the host, or may it have, used managed memory since the last launch? Its copies by calls of the driver may do
- * that too. What it wrote is part of the end that is put back, and of the start of the next batch. */
-static bool is_behind_gap(const kprof_batch_launch *launch)
-{
-    return kprof_batch_has_managed() && (!launch->kernel || kprof_engine.device->target_managed_touched());
-}
-
 /* Variables of a module whose first kernel this is must be saved before the kernel changes them. */
 static bool covers(void)
 {
@@ -577,8 +570,8 @@ static bool join(candidate *c, kprof_operation *operation, kprof_status *status)
     const kprof_batch_launch *launch = c->launch;
     if (kprof_batch_records())
         check_ends(launch->call->stream);
-    if (kprof_batch_is_open() && (!can_join(launch, &c->decision, count_ranges(launch)) || is_behind_gap(launch) ||
-                                  !covers() || !is_saved(operation) || ends_at(operation) || may_wait_at(operation)))
+    if (kprof_batch_is_open() && (!can_join(launch, &c->decision, count_ranges(launch)) || !covers() ||
+                                  !is_saved(operation) || ends_at(operation) || may_wait_at(operation)))
         kprof_batch_close(launch->kernel ? "a launch that cannot join" : launch->call->name);
     if (!kprof_batch_is_open() && launch->chosen)
         *status = open_for(c);
@@ -603,9 +596,19 @@ static bool join(candidate *c, kprof_operation *operation, kprof_status *status)
     return true;
 }
 
+/* The host may have used managed memory since the last call. What it wrote is part of the end that is put back then,
+ * and of the start of the next batch. Copies that kprof makes of the call would take the pages back. */
+static void close_behind_gap(const kprof_call *call)
+{
+    if (kprof_batch_has_managed() && call->context == kprof_engine.batch.context->context && /* else it does not join */
+        kprof_engine.device->target_managed_touched())
+        kprof_batch_close("managed memory");
+}
+
 bool kprof_batch_enter(const kprof_batch_launch *launch, kprof_status *status)
 {
     *status = KPROF_OK;
+    close_behind_gap(launch->call);
     if (!launch->chosen && !kprof_batch_records())
         return false;
     kprof_operation *operation = kprof_engine.device->operation_copy(
@@ -651,8 +654,7 @@ static kprof_status open_for_all(const kprof_batch_launch *launches, size_t coun
 {
     const kprof_decision replayed = {KPROF_REPLAYED, ""};
     const kprof_batch_launch *first = first_chosen(launches, count);
-    if (kprof_batch_is_open() &&
-        (!can_join(&launches[0], &replayed, ranges) || is_behind_gap(first ? first : &launches[0]) || !covers()))
+    if (kprof_batch_is_open() && (!can_join(&launches[0], &replayed, ranges) || !covers()))
         kprof_batch_close("a graph that cannot join");
     if (kprof_batch_is_open() || !first)
         return KPROF_OK;
@@ -678,6 +680,7 @@ bool kprof_batch_enter_all(const kprof_batch_launch *launches, size_t count, kpr
     size_t chosen = 0;
     for (size_t i = 0; i < count; i++)
         chosen += launches[i].chosen;
+    close_behind_gap(launches[0].call);
     kprof_operation **operations = calloc(count + 1, sizeof *operations);
     const char *why = operations && reserve(count) ? NULL : "there is no memory to keep what the graph does";
     *status = KPROF_OK;
