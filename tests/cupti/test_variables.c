@@ -43,6 +43,8 @@ static CUresult CUDAAPI get_attribute(void *out, CUpointer_attribute attribute, 
         return attribute_result;
     if (attribute == CU_POINTER_ATTRIBUTE_IS_MANAGED)
         *(unsigned *)out = managed;
+    else if (attribute == CU_POINTER_ATTRIBUTE_RANGE_SIZE)
+        *(size_t *)out = SIZE;
     else
         *(CUdeviceptr *)out = address;
     return CUDA_SUCCESS;
@@ -187,6 +189,17 @@ static void test_error_on_unloading(void **state)
     assert_int_equal(count_at(&context, LOW), 0);
 }
 
+/* The runtime does not ask for the size of a managed variable. */
+static void test_managed_of_no_size(void **state)
+{
+    (void)state;
+    managed = true;
+    kprof_variables_note(&context, &library, LOW, 0);
+    managed = false;
+    assert_int_equal(count_at(&context, LOW), 1); /* of the allocation's size */
+    assert_true(kprof_variables_managed());
+}
+
 /* What the driver never told of is not gone when it still does not. The last: it may be managed, too, for good. */
 static void test_never_told(void **state)
 {
@@ -235,6 +248,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_teardown(test_unloaded_in_no_context, forget_all),
         cmocka_unit_test_teardown(test_error_on_unloading, forget_all),
         cmocka_unit_test_teardown(test_never_told, forget_all),
+        cmocka_unit_test_teardown(test_managed_of_no_size, forget_all),
     };
     /* From the first doubt on nothing is known. */
     return strcmp(which, "in_part") == 0    ? cmocka_run_group_tests(in_part, name_variables, forget_names)
