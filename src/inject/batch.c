@@ -489,13 +489,22 @@ static size_t count_ranges(const kprof_batch_launch *launch)
     return launch->chosen || (searching && launch->kernel) ? 1 : 0;
 }
 
-/* A range begins on the GPU when all that was launched before it has ended, in whatever stream, and CUPTI waits without
- * a limit for the end of one with counters of the SMs. So where something before the launch may wait for the host, or
- * for this very launch, wait until it has ended, for a second at most. */
+/* May something before the launch wait for others, or for this very launch? Batches of one pass take a tenth of a
+ * millisecond a launch, so that they do not look for network cards. */
+static bool may_be_behind(const kprof_batch_launch *launch)
+{
+    const unsigned waits = KPROF_WAITS_FOR_HOST | KPROF_SHARES_WITH_DEVICES;
+    bool unknown = atomic_exchange(&kprof_engine.batch.unknown_ends, false);
+    if (unknown || kprof_engine.device->target_sharing() & waits || kprof_decision_may_wait_for_host(launch))
+        return true;
+    return kprof_engine.batch.kind != KPROF_LIVE && kprof_decision_may_wait(launch);
+}
+
+/* A range begins on the GPU when all that was launched before it has ended, in whatever stream. CUPTI waits without a
+ * limit for the end of one with counters of the SMs. So what is before it has to end within a second. */
 static kprof_status wait_before_range(const kprof_batch_launch *launch)
 {
-    bool unknown = atomic_exchange(&kprof_engine.batch.unknown_ends, false);
-    if (!unknown && !kprof_decision_may_wait(launch) && !(kprof_engine.device->target_sharing() & KPROF_WAITS_FOR_HOST))
+    if (!may_be_behind(launch))
         return KPROF_OK;
     kprof_status status = wait_unless_in_vain(launch->call->context);
     if (!launch->kernel || !atomic_load(&launch->kernel->ends_alone) || !kprof_wait_is_idle(status))

@@ -85,8 +85,7 @@ static const char *why_not_repeated(const kprof_batch_launch *launch, const kpro
     return why_reaches_host(launch, operation);
 }
 
-/* May the launch wait for memory that the host writes after it, or a graph for functions of the host? */
-static bool may_wait_for_host(const kprof_batch_launch *launch)
+bool kprof_decision_may_wait_for_host(const kprof_batch_launch *launch)
 {
     return kprof_engine.device->target_awaits(launch->call) ||
            (kprof_engine.device->target_sharing() & (KPROF_SHARES_WITH_HOST | KPROF_MANAGED)) ||
@@ -95,7 +94,8 @@ static bool may_wait_for_host(const kprof_batch_launch *launch)
 
 bool kprof_decision_may_wait(const kprof_batch_launch *launch)
 {
-    return may_wait_for_host(launch) || (kprof_engine.device->target_sharing() & KPROF_SHARES_WITH_DEVICES) ||
+    return kprof_decision_may_wait_for_host(launch) ||
+           (kprof_engine.device->target_sharing() & KPROF_SHARES_WITH_DEVICES) ||
            kprof_engine.device->writers_devices();
 }
 
@@ -143,7 +143,7 @@ kprof_decision kprof_decision_make(const kprof_batch_launch *launch, const kprof
     if (launch->chosen && passes > 0 && kprof_engine.process.config.replay_choice == KPROF_MULTIPLEX_ALL)
         return measure_own_run(launch, KPROF_MULTIPLEXED, "");
     bool late = launch->chosen && atomic_load(&launch->kernel->ends_late);
-    if (launch->chosen && passes == 1 && !late && !may_wait_for_host(launch)) /* nothing is repeated */
+    if (launch->chosen && passes == 1 && !late && !kprof_decision_may_wait_for_host(launch)) /* nothing is repeated */
         return (kprof_decision){KPROF_LIVE, ""};
     const char *obstacle = why_not_repeated(launch, operation);
     if (!obstacle)

@@ -22,6 +22,8 @@ typedef struct kprof_decision {
 kprof_decision kprof_decision_make(const kprof_batch_launch *launch, const kprof_operation *operation);
 /* Decide again for a launch that cannot be replayed after all; `why` says the reason. */
 kprof_decision kprof_decision_unrepeated(const kprof_batch_launch *launch, const char *why);
+/* May the launch wait for memory that the host writes after it, or a graph for functions of the host? */
+bool kprof_decision_may_wait_for_host(const kprof_batch_launch *launch);
 /* May the launch wait for what the host, another GPU, another process or a network card does after it? */
 bool kprof_decision_may_wait(const kprof_batch_launch *launch);
 /* Return why managed memory may not be saved and restored in replays now, by the thread that launches in the context;
