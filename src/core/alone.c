@@ -17,7 +17,7 @@
 
 static struct {
     _Atomic(kprof_foreign_threads *) list; /* NULL: there is none */
-    atomic_long other;                     /* thread of the application that was seen last: it need not be waited for */
+    atomic_long other; /* the thread that was still there after all tries: it need not be tried again */
 } found;
 
 static bool is_listed(kprof_foreign_threads *list, long id)
@@ -28,9 +28,8 @@ static bool is_listed(kprof_foreign_threads *list, long id)
     return false;
 }
 
-/* The kernel ends the list early where a thread ends meanwhile. So its length is compared with the folder's link count,
- * which is 2 and the number of threads. */
-/* `*other`: the first thread that is not. */
+/* `*other`: the first thread that is not. The kernel ends the list early where a thread ends meanwhile. So its length
+ * is compared with the folder's link count, which is 2 and the number of threads. */
 static bool are_others_listed(kprof_foreign_threads *list, long own, long *other)
 {
     DIR *threads = opendir(THREADS);
@@ -67,15 +66,15 @@ bool kprof_thread_is_foreign(void)
 bool kprof_thread_is_alone(void)
 {
     kprof_foreign_threads *list = atomic_load(&found.list);
-    long own = syscall(SYS_gettid), other = 0;
+    long own = syscall(SYS_gettid), before = atomic_load(&found.other), other = 0;
     if (!list || is_listed(list, own))
         return false;
-    for (int tries = 0; tries < TRIES; tries++) {
+    for (int tries = 0; tries < TRIES && (other == 0 || other != before); tries++) {
+        if (tries > 0)
+            usleep(TRY_GAP_US);
         if (are_others_listed(list, own, &other))
             return true;
-        if (other != 0 && atomic_exchange(&found.other, other) == other)
-            return false;
-        usleep(TRY_GAP_US);
     }
+    atomic_store(&found.other, other);
     return false;
 }

@@ -1,4 +1,4 @@
-/* Whether the application has one thread only. The preloaded library (inject/exec.c) sees which threads CUDA's
+/* Tells whether the application has one thread only. The preloaded library (inject/exec.c) sees which threads CUDA's
  * libraries and kprof start, and lists them here. */
 #ifndef KPROF_CORE_ALONE_H
 #define KPROF_CORE_ALONE_H

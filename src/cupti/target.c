@@ -463,7 +463,7 @@ static bool fits_on_device(void)
     return wanted_bytes <= total_bytes / 4 * 3;
 }
 
-/* Where the host must not touch managed memory while a kernel runs, neither may a replay change it. */
+/* A replay must not change managed memory that the host must not touch while a kernel runs. */
 static bool moves_freely(void)
 {
     CUdevice device = -1;
@@ -477,20 +477,17 @@ static bool moves_freely(void)
 /* The application's only thread is in a call of the driver, so that no code of the application runs. */
 const char *kprof_target_managed_obstacle(void)
 {
+    if (atomic_load(&target.sharing) & KPROF_RUNS_HOST_CODE)
+        return "functions that CUDA's threads call may use managed memory while the launch is repeated";
+    if (kprof_thread_is_foreign())
+        return "the application went on, and may use managed memory, when its launches had to be repeated";
+    if (!kprof_thread_is_alone())
+        return "other threads of the application may use managed memory while the launch is repeated";
     if (!moves_freely())
         return "this GPU does not let the host and kernels use managed memory at the same time";
     if (!fits_on_device())
         return "managed memory and the GPU's own take more than three quarters of the GPU's memory together";
-    if (atomic_load(&target.sharing) & KPROF_RUNS_HOST_CODE)
-        return "functions that CUDA's threads call may use managed memory while the launch is repeated";
-    const char *writer = kprof_writers_of_host();
-    if (writer)
-        return writer;
-    if (kprof_thread_is_foreign())
-        return "the application went on, and may use managed memory, when its launches had to be repeated";
-    return kprof_thread_is_alone()
-               ? NULL
-               : "other threads of the application may use managed memory while the launch is repeated";
+    return kprof_writers_of_host(); /* the last, since it reads the most */
 }
 
 static bool is_there(uint64_t address, size_t size_bytes)
