@@ -413,6 +413,16 @@ void kprof_batch_note_ends(void)
             atomic_store(&batch->launches[batch->unproved].kernel->ends_alone, true);
 }
 
+void kprof_batch_note_late(void)
+{
+    kprof_open_batch *batch = &kprof_engine.batch;
+    for (; batch->unproved < batch->count; batch->unproved++) {
+        kprof_kernel *kernel = batch->launches[batch->unproved].kernel;
+        if (kernel && !atomic_load(&kernel->ends_alone))
+            atomic_store(&kernel->ends_late, true);
+    }
+}
+
 /* Pass over launches whose kernels have been seen to end by themselves. */
 static void skip_proved(void)
 {
@@ -438,10 +448,7 @@ static void check_ends(const void *stream)
         kprof_batch_note_ends();
         return;
     }
-    for (size_t i = batch->unproved; i < batch->count; i++)
-        if (batch->launches[i].kernel && !atomic_load(&batch->launches[i].kernel->ends_alone))
-            atomic_store(&batch->launches[i].kernel->ends_late, true);
-    batch->unproved = batch->count;
+    kprof_batch_note_late();
     kprof_batch_spoil("a launch did not end by itself within a second, and may have waited for work in another stream");
 }
 

@@ -83,6 +83,8 @@ void kprof_batch_flush(void *stream, void *after);
 size_t kprof_batch_take_range(size_t *range);
 /* Note that all launches so far have ended, and that no work in another stream can have helped them. */
 void kprof_batch_note_ends(void);
+/* Note that launches of kernels that are not known to end by themselves have not, though they had the time. */
+void kprof_batch_note_late(void);
 
 /* passes.c */
 

@@ -5,12 +5,12 @@
 #include "inject/exec.h"
 
 #include "core/alone.h"
+#include "core/signals.h"
 
 #include <dlfcn.h>
 #include <errno.h>
 #include <link.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -183,7 +183,7 @@ EXPORTED _Noreturn void _Exit(int status)
 
 /* Threads */
 
-/* What the place of the same number in the list is to run. */
+/* The thread at place i of the list runs starts[i]. */
 static struct start {
     thread_function *run;
     void *argument;
@@ -232,17 +232,6 @@ static void leave_place(void *place)
     atomic_store((atomic_int *)place, 0);
 }
 
-/* A handler of the application would run its code in a thread that counts as having none. */
-static void block_signals(void)
-{
-    static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT};
-    sigset_t blocked;
-    sigfillset(&blocked);
-    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
-        sigdelset(&blocked, faults[i]);
-    pthread_sigmask(SIG_BLOCK, &blocked, NULL);
-}
-
 /* NOLINTNEXTLINE(readability-function-size): the levels are those of the C library's macros */
 static void *run_foreign(void *user)
 {
@@ -251,7 +240,7 @@ static void *run_foreign(void *user)
     void *result;
     atomic_store(place, (int)syscall(SYS_gettid));
     pthread_cleanup_push(leave_place, place); /* also where the thread calls pthread_exit */
-    block_signals();
+    kprof_signals_block(NULL);                /* a handler would run code of the application */
     result = start.run(start.argument);
     pthread_cleanup_pop(1);
     return result;

@@ -4,13 +4,13 @@
 
 #include "core/log.h"
 #include "core/monotonic.h"
+#include "core/signals.h"
 #include "inject/capacity.h"
 #include "inject/engine.h"
 #include "inject/multiplex.h"
 #include "inject/process.h"
 #include "inject/wait.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -483,26 +483,13 @@ static kprof_status replay_and_restore(uint32_t *passes)
  * the application that runs meanwhile might use managed memory. */
 static kprof_status replay(uint32_t *passes)
 {
-    static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT};
-    sigset_t blocked, before;
+    sigset_t before;
     if (!kprof_batch_has_managed())
         return replay_and_restore(passes);
-    sigfillset(&blocked);
-    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
-        sigdelset(&blocked, faults[i]);
-    pthread_sigmask(SIG_BLOCK, &blocked, &before);
+    kprof_signals_block(&before);
     kprof_status status = replay_and_restore(passes);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return status;
-}
-
-/* The own run of the batch did not end. Of kernels that may wait for the host, that is to be remembered. */
-static void note_late(void)
-{
-    kprof_open_batch *batch = &kprof_engine.batch;
-    for (size_t i = batch->unproved; i < batch->count && kprof_batch_has_managed(); i++)
-        if (batch->launches[i].kernel && !atomic_load(&batch->launches[i].kernel->ends_alone))
-            atomic_store(&batch->launches[i].kernel->ends_late, true);
 }
 
 kprof_status kprof_passes_run(uint32_t *passes)
@@ -516,7 +503,8 @@ kprof_status kprof_passes_run(uint32_t *passes)
     batch->times.wait_ms = kprof_monotonic_lap_ms(&lap_ns);
     if (!kprof_wait_is_idle(status)) { /* CUPTI would wait without a limit for the end of the pass */
         batch->context->left_in_pass = batch->in_pass;
-        note_late();
+        if (kprof_batch_has_managed()) /* the host waits for each launch, and is not to wait for these again */
+            kprof_batch_note_late();
         return status;
     }
     if (replayed)

@@ -1,0 +1,21 @@
+/* Which signals a thread blocks that must not run a handler of the application. It is inline since the preloaded
+ * library (inject/exec.c) needs nothing but libc. */
+#ifndef KPROF_CORE_SIGNALS_H
+#define KPROF_CORE_SIGNALS_H
+
+#include <signal.h>
+#include <stddef.h>
+
+/* Block all signals but those that tell of a fault of the thread itself; `before` takes the mask until now, and may be
+ * NULL. */
+static inline void kprof_signals_block(sigset_t *before)
+{
+    static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT};
+    sigset_t blocked;
+    sigfillset(&blocked);
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
+        sigdelset(&blocked, faults[i]);
+    pthread_sigmask(SIG_BLOCK, &blocked, before);
+}
+
+#endif
