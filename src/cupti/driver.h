@@ -93,5 +93,15 @@ kprof_status kprof_driver_load(const kprof_driver_api **out) KPROF_MUST_CHECK;
 
 /* Name of a driver result: "CUDA_ERROR_ILLEGAL_ADDRESS"; never NULL. */
 const char *kprof_driver_error(CUresult result);
+/* How much there is from an address on, to the end of its allocation; 0 when that is not known. */
+static inline size_t kprof_driver_measure_rest(const kprof_driver_api *driver, CUdeviceptr address)
+{
+    CUdeviceptr start = 0;
+    size_t size_bytes = 0;
+    if (driver->cuPointerGetAttribute_(&start, CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, address) != CUDA_SUCCESS ||
+        driver->cuPointerGetAttribute_(&size_bytes, CU_POINTER_ATTRIBUTE_RANGE_SIZE, address) != CUDA_SUCCESS)
+        return 0;
+    return size_bytes - (size_t)(address - start);
+}
 
 #endif

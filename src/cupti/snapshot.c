@@ -330,17 +330,6 @@ static bool add_spans(kprof_snapshot *s, kprof_span *added, size_t count)
 
 /* Module variables */
 
-/* How much there is from an address on, to the end of its allocation; 0 when that is not known. */
-static size_t measure_rest(const kprof_driver_api *driver, CUdeviceptr address)
-{
-    CUdeviceptr start = 0;
-    size_t size_bytes = 0;
-    if (driver->cuPointerGetAttribute_(&start, CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, address) != CUDA_SUCCESS ||
-        driver->cuPointerGetAttribute_(&size_bytes, CU_POINTER_ATTRIBUTE_RANGE_SIZE, address) != CUDA_SUCCESS)
-        return 0;
-    return size_bytes - (size_t)(address - start);
-}
-
 /* A variable that cannot be read has gone with its module; less memory may be there now. */
 static kprof_status locate_variable(kprof_snapshot *s, const kprof_variable *known, kprof_span *out)
 {
@@ -356,7 +345,7 @@ static kprof_status locate_variable(kprof_snapshot *s, const kprof_variable *kno
     }
     if (result != CUDA_SUCCESS)
         return fail("reading a module variable", result);
-    size_t rest = measure_rest(s->driver, known->address);
+    size_t rest = kprof_driver_measure_rest(s->driver, known->address);
     if (out->size_bytes == 0 || (rest > 0 && rest < out->size_bytes))
         out->size_bytes = rest;
     if (out->size_bytes == 0)

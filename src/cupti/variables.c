@@ -73,25 +73,15 @@ static bool is_managed_at(uint64_t address)
     return true;
 }
 
-/* How much of its allocation there is from the address on; 0 where the driver does not tell. */
-static size_t measure_rest(uint64_t address, CUdeviceptr start)
-{
-    const kprof_driver_api *driver;
-    size_t size_bytes = 0;
-    if (kprof_driver_load(&driver) != KPROF_OK ||
-        driver->cuPointerGetAttribute_(&size_bytes, CU_POINTER_ATTRIBUTE_RANGE_SIZE, address) != CUDA_SUCCESS)
-        return 0;
-    return size_bytes - (size_t)(address - start);
-}
-
 /* Entries may overlap: a variable that the application asked for, and the module's that it is one of. */
 void kprof_variables_note(const void *context, const void *owner, uint64_t address, size_t size_bytes)
 {
+    const kprof_driver_api *driver;
     CUdeviceptr start;
     kprof_variable v = {
         context, owner, address, size_bytes, find_allocation(address, &start) == CUDA_SUCCESS, is_managed_at(address)};
-    if (v.is_managed && v.told && v.size_bytes == 0) /* where the host may have used it is looked for */
-        v.size_bytes = measure_rest(address, start);
+    if (v.is_managed && v.size_bytes == 0 && kprof_driver_load(&driver) == KPROF_OK) /* its pages are looked for */
+        v.size_bytes = kprof_driver_measure_rest(driver, address);
     pthread_mutex_lock(&list.mutex);
     if (!is_known(&v)) {
         if (grow())
