@@ -5,6 +5,7 @@
 
 #include "cupti/operation.h"
 #include "inject/batch.h"
+#include "inject/launch.h"
 #include "sim/clock.h"
 
 #include <signal.h>
@@ -658,6 +659,22 @@ static void test_pause_with_managed_memory(void **state)
     assert_measured(tag);
 }
 
+/* The thread that calls exec replays it; in a signal handler it does not. */
+static void test_exec_with_managed_memory(void **state)
+{
+    (void)state;
+    sigset_t alarm;
+    sigemptyset(&alarm);
+    sigaddset(&alarm, SIGALRM);
+    unsigned tag = launch(SIM_ADD);
+    pthread_sigmask(SIG_BLOCK, &alarm, NULL);
+    kprof_launch_before_leaving(false);
+    assert_pending(tag);
+    pthread_sigmask(SIG_UNBLOCK, &alarm, NULL);
+    kprof_launch_before_leaving(false);
+    assert_measured(tag);
+}
+
 /* Its kernels may write the memory that is to be saved. */
 static void test_other_context_that_is_at_work(void **state)
 {
@@ -705,6 +722,7 @@ int main(void)
         cmocka_unit_test_teardown(test_managed_memory, mend),
         cmocka_unit_test_teardown(test_managed_memory_and_another_thread, mend),
         cmocka_unit_test_teardown(test_pause_with_managed_memory, mend),
+        cmocka_unit_test_teardown(test_exec_with_managed_memory, mend),
     };
     return cmocka_run_group_tests(tests, start_faulty, remove_folder);
 }
