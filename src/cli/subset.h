@@ -6,7 +6,7 @@
 #include "cli/options.h"
 #include "report/subset.h"
 
-/* What the options choose. */
+/* The part of a report that the options choose. */
 typedef struct kprof_choice_of_part {
     kprof_subset subset; /* borrows the options and the members below */
     kprof_launch_range *ranges;

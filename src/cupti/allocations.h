@@ -1,5 +1,5 @@
-/* The device memory that the application has, known from its driver calls: what a snapshot saves. Host
- * memory, arrays and what the driver itself allocates are not in it. Thread-safe. */
+/* The device memory that the application has, known from its driver calls: what a snapshot saves. Host memory, arrays
+ * and what the driver itself allocates are not in it. Thread-safe. */
 #ifndef KPROF_CUPTI_ALLOCATIONS_H
 #define KPROF_CUPTI_ALLOCATIONS_H
 
@@ -22,7 +22,7 @@ unsigned kprof_allocations_version(void);
 /* The memory of a context, and of its device where it belongs to no context, as an array that the caller frees. False
  * when it is not known, because memory ran out. */
 bool kprof_allocations_list(const void *context, int device, kprof_span **out, size_t *count);
-/* Of these, the memory that is managed. */
+/* List those of them that are managed. */
 bool kprof_allocations_list_managed(const void *context, kprof_span **out, size_t *count);
 /* Is this physical memory known to be mapped nowhere yet? What a second mapping shows may be saved already. */
 bool kprof_allocations_is_unmapped(unsigned long long handle);

@@ -450,8 +450,7 @@ static void follow_up(const kprof_call *call)
             kprof_batch_spoil("memory was allocated while another thread stayed inside a CUDA call");
             return;
         }
-        /* another thread may have shared memory since it was asked, and saving more takes managed pages from the host
-         */
+        /* another thread may share memory now, and a saved allocation takes managed pages from the host */
         if (kprof_batch_new_sharing() != 0 || kprof_batch_has_managed())
             kprof_batch_close(call->name);
         else

@@ -106,7 +106,7 @@ kprof_status kprof_change_of(const kprof_changed_values *values, const kprof_tol
     return status;
 }
 
-/* Which option the condition is of, and what its limits may be. */
+/* The option that takes the condition, and the limits that it may have. */
 typedef struct condition_kind {
     const char *option, *limits, *example;
     bool is_of_changes; /* "%" is of the baseline's median, no unit of the metric */

@@ -11,7 +11,7 @@ typedef struct gauge {
     const char *key, *name, *help;
 } gauge;
 
-/* Of a kernel, and of a metric of a kernel. Fields of other keys are no gauges. */
+/* The gauges of a kernel, and those of a metric of a kernel. Fields of other keys are no gauges. */
 static const gauge kernel_gauges[] = {
     {"invocations", "kprof_kernel_launches", "Launches of the kernel."},
     {"not_measured", "kprof_kernel_launches_not_measured", "Launches of the kernel that could not be measured."},

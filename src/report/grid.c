@@ -359,7 +359,7 @@ static void print_row(const kprof_grid *grid, kprof_output *out, const grid_layo
         print_key_rest(grid, out, layout, kprof_text_next_line(text_at(grid, cells[key].text), widths[key].text));
 }
 
-/* Where texts below a row stand. */
+/* Find the place of texts below a row. */
 static kprof_text_place note_place(const kprof_grid *grid, const grid_layout *layout)
 {
     const size_t indent = layout->indent + NOTE_INDENT;

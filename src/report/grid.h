@@ -67,7 +67,7 @@ void kprof_grid_free(kprof_grid *grid);
 /* Columns of a line where nothing tells. */
 #define KPROF_TEXT_COLUMNS 100
 
-/* Where lines stand: columns before them, and up to their end (SIZE_MAX: any). */
+/* The place of lines: columns before them, and up to their end (SIZE_MAX: any). */
 typedef struct kprof_text_place {
     size_t indent, width;
 } kprof_text_place;

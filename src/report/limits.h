@@ -24,8 +24,8 @@
 #define KPROF_WORK_PER_FILE_BYTE 1
 #define KPROF_WORK_OF_WITNESS    64 /* comparing one pass, or telling of one witness, is this part of a value */
 
-/* What a page may write, of all its reports: each value of a launch may come with the kernel's names, which may have
- * megabytes. */
+/* A page may write so much, counted over all its reports. Each value of a launch may come with the kernel's names, and
+ * these may have megabytes. */
 #define KPROF_OUTPUT_BASE_BYTES    ((uint64_t)512 << 20)
 #define KPROF_OUTPUT_PER_FILE_BYTE 128
 

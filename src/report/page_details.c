@@ -65,7 +65,7 @@ static bool shows_occupancy(const kprof_view_section *section)
     return false;
 }
 
-/* Where theoretical occupancy stands, show what it would be if the launch were different. */
+/* Below theoretical occupancy, show what it would be if the launch were different. */
 static void show_what_if(kprof_emitter *emitter, const kprof_model_launch *launch)
 {
     kprof_what_if curves[KPROF_WHAT_IFS_MAX];
