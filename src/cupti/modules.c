@@ -15,6 +15,7 @@
 typedef struct cubin_kernel {
     char *name;
     bool is_entry;           /* a kernel for certain */
+    bool launches;           /* it may launch kernels of its cubin on the device */
     const char *side_effect; /* NULL, or one of the texts kept below */
 } cubin_kernel;
 
@@ -179,6 +180,22 @@ static bool is_harmless(const char *callee)
     return callee[0] == '\0' || strcmp(callee, "__assertfail") == 0;
 }
 
+/* The device runtime launches kernels of the same cubin, whose grids end before that of the kernel that launches them,
+ * and its streams and events are gone by then: a replay does the same again and leaves nothing behind. */
+static bool is_device_runtime(const char *callee)
+{
+    static const char prefix[] = "__cuda_syscall_cnpv2";
+    return strncmp(callee, prefix, sizeof prefix - 1) == 0;
+}
+
+static void note_call(cubin_kernel *kernel, const char *callee)
+{
+    if (is_device_runtime(callee))
+        kernel->launches = true;
+    else
+        kernel->side_effect = keep_text(callee);
+}
+
 static void read_calls(const cubin_view *view, const Elf64_Shdr *section, cubin_record *record)
 {
     uint32_t pair[2]; /* caller, callee */
@@ -193,11 +210,22 @@ static void read_calls(const cubin_view *view, const Elf64_Shdr *section, cubin_
         cubin_kernel *kernel = find_kernel(record, symbol_name(view, pair[0]));
         bool is_entry = kernel && kernel->is_entry;
         if (is_entry)
-            kernel->side_effect = keep_text(name);
+            note_call(kernel, name);
         /* A function of its own, which kernels call: any of them may be the one. */
         for (size_t k = 0; !is_entry && k < record->kernel_count; k++)
-            record->kernels[k].side_effect = keep_text(name);
+            note_call(&record->kernels[k], name);
     }
+}
+
+/* A kernel that launches others has their side effects, too. */
+static void spread_side_effects(cubin_record *record)
+{
+    const char *side_effect = NULL;
+    for (size_t i = 0; i < record->kernel_count && !side_effect; i++)
+        side_effect = record->kernels[i].side_effect;
+    for (size_t i = 0; i < record->kernel_count; i++)
+        if (record->kernels[i].launches && !record->kernels[i].side_effect)
+            record->kernels[i].side_effect = side_effect;
 }
 
 static void free_record(cubin_record *record)
@@ -250,6 +278,7 @@ void kprof_modules_add(const void *cubin, size_t size)
         if (strcmp(section_name(&view, i), ".nv.callgraph") == 0)
             read_calls(&view, &section, record);
     }
+    spread_side_effects(record);
     if (is_listed(record)) {
         free_record(record);
     } else {

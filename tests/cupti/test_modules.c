@@ -20,14 +20,20 @@
 static unsigned char *cubin; /* [cubin_size] */
 static size_t cubin_size;
 
-static int read_cubin(void **state)
+static void read_file(const char *name)
 {
-    (void)state;
-    FILE *file = fopen(CUBIN, "rb");
+    FILE *file = fopen(name, "rb");
     assert_non_null(file);
+    free(cubin);
     cubin = malloc(1 << 16);
     cubin_size = fread(cubin, 1, 1 << 16, file);
     fclose(file);
+}
+
+static int read_cubin(void **state)
+{
+    (void)state;
+    read_file(FIXTURES "/kernels.cubin");
     return 0;
 }
 
@@ -72,6 +78,21 @@ static void test_kernels(void **state)
     assert_string_equal(kprof_modules_side_effect(NAMELESS), "vprintf");
     assert_string_equal(kprof_modules_side_effect(HELPER), "?");
     assert_string_equal(kprof_modules_side_effect("vprintf"), "?");
+}
+
+/* Kernels that one launches on the device have their side effects within it. */
+static void test_children(void **state)
+{
+    (void)state;
+    read_file(FIXTURES "/children.cubin");
+    kprof_modules_add(cubin, cubin_size);
+    assert_null(kprof_modules_side_effect("_Z13parent_kernelPi"));
+    assert_null(kprof_modules_side_effect("_Z12other_kernelPi"));
+    read_file(FIXTURES "/printing_children.cubin");
+    kprof_modules_add(cubin, cubin_size);
+    assert_string_equal(kprof_modules_side_effect("_Z22printing_parent_kernelPi"), "vprintf");
+    assert_null(kprof_modules_side_effect("_Z12quiet_kernelPi"));
+    assert_null(kprof_modules_side_effect("_Z13parent_kernelPi"));
 }
 
 static void test_variables(void **state)
@@ -162,12 +183,14 @@ int main(int argc, char **argv)
 {
     const char *which = argc > 1 ? argv[1] : "";
     const struct CMUnitTest whole[] = {cmocka_unit_test(test_kernels), cmocka_unit_test(test_variables)};
+    const struct CMUnitTest children[] = {cmocka_unit_test(test_children)};
     const struct CMUnitTest damaged[] = {cmocka_unit_test(test_damaged)};
     const struct CMUnitTest misaligned[] = {cmocka_unit_test(test_misaligned)};
     const struct CMUnitTest without_flags[] = {cmocka_unit_test(test_kernels_without_flags)};
     const struct CMUnitTest builds[] = {cmocka_unit_test(test_builds_that_differ)};
     /* Each leaves kernels behind, those of a damaged one with odd names. */
     return strcmp(which, "damaged") == 0         ? cmocka_run_group_tests(damaged, read_cubin, free_cubin)
+           : strcmp(which, "children") == 0      ? cmocka_run_group_tests(children, read_cubin, free_cubin)
            : strcmp(which, "misaligned") == 0    ? cmocka_run_group_tests(misaligned, read_cubin, free_cubin)
            : strcmp(which, "builds") == 0        ? cmocka_run_group_tests(builds, read_cubin, free_cubin)
            : strcmp(which, "without_flags") == 0 ? cmocka_run_group_tests(without_flags, read_cubin, free_cubin)

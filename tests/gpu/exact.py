@@ -162,6 +162,7 @@ CASES = [
     Case("kinds", "cooperative cluster dependent arguments shared capture capture-other graph refused"),
     Case("kinds", "unselected", options=["-k", "affine"]),
     Case("device_side", "launch", SOME),
+    Case("device_side", "streams", SOME),
     Case("device_calls", "printf malloc float-atomics tickets clock"),
     Case("device_calls", "assert", SOME),
     Case("device_calls", "long", FIRST),
