@@ -204,6 +204,19 @@ bool kprof_allocations_list_managed(const void *context, kprof_span **out, size_
     return list_those((wanted){context, -1, true}, out, count);
 }
 
+size_t kprof_allocations_size(uint64_t address, const void *context)
+{
+    size_t size_bytes = 0;
+    pthread_mutex_lock(&list.mutex);
+    for (size_t i = 0; i < list.count; i++) {
+        const allocation *a = &list.allocations[i];
+        if (a->address == address && a->context == context && context && !a->is_managed)
+            size_bytes = a->size_bytes;
+    }
+    pthread_mutex_unlock(&list.mutex);
+    return size_bytes;
+}
+
 void kprof_allocations_forget(const void *context)
 {
     pthread_mutex_lock(&list.mutex);

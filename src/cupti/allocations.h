@@ -24,6 +24,8 @@ unsigned kprof_allocations_version(void);
 bool kprof_allocations_list(const void *context, int device, kprof_span **out, size_t *count);
 /* List those of them that are managed. */
 bool kprof_allocations_list_managed(const void *context, kprof_span **out, size_t *count);
+/* Return the size of the allocation that begins there, if it is one of this context alone and not managed; else 0. */
+size_t kprof_allocations_size(uint64_t address, const void *context);
 /* Is this physical memory known to be mapped nowhere yet? What a second mapping shows may be saved already. */
 bool kprof_allocations_is_unmapped(unsigned long long handle);
 /* The context ends, and its memory with it. */

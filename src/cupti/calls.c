@@ -124,6 +124,7 @@ static const unsigned char kinds[CUPTI_DRIVER_TRACE_CBID_SIZE] = {
     [ID(cuMemAllocHost_v2)] = KPROF_CALL_SETUP,
     [ID(cuMemCreate)] = KPROF_CALL_SETUP,
     [ID(cuMemFreeHost)] = KPROF_CALL_SETUP,
+    [ID(cuMemFree_v2)] = KPROF_CALL_FREE,
     [ID(cuMemHostAlloc)] = KPROF_CALL_SETUP,
     [ID(cuMemHostRegister_v2)] = KPROF_CALL_SETUP,
     [ID(cuMemHostUnregister)] = KPROF_CALL_SETUP,
@@ -618,7 +619,8 @@ static void read_launch(CUpti_CallbackId id, const void *parameters, kprof_given
 bool kprof_call_is_decoded(kprof_call_kind kind)
 {
     return kind == KPROF_CALL_LAUNCH || kind == KPROF_CALL_GRAPH_LAUNCH || kind == KPROF_CALL_TRANSFER ||
-           kind == KPROF_CALL_ALLOCATE || kind == KPROF_CALL_SETUP || kind == KPROF_CALL_MEMORY_INFO;
+           kind == KPROF_CALL_ALLOCATE || kind == KPROF_CALL_SETUP || kind == KPROF_CALL_MEMORY_INFO ||
+           kind == KPROF_CALL_FREE;
 }
 
 void kprof_call_decode_known(kprof_call_kind kind, CUpti_CallbackId id, const void *parameters, kprof_decoded_call *out)
@@ -633,6 +635,9 @@ void kprof_call_decode_known(kprof_call_kind kind, CUpti_CallbackId id, const vo
     } else if (kind == KPROF_CALL_MEMORY_INFO) {
         out->stream = NULL;
         out->free_bytes = ((const cuMemGetInfo_v2_params *)parameters)->free;
+    } else if (kind == KPROF_CALL_FREE) {
+        out->stream = NULL;
+        out->freed = (CUdeviceptr *)&((const cuMemFree_v2_params *)parameters)->dptr;
     } else if (kind == KPROF_CALL_ALLOCATE || kind == KPROF_CALL_SETUP) {
         out->stream = kprof_allocation_stream(id, parameters);
         out->allocation_bytes = kprof_allocation_bytes(id, parameters);

@@ -93,6 +93,7 @@ typedef struct kprof_decoded_call {
         kprof_given_launch launch; /* of KPROF_CALL_LAUNCH and KPROF_CALL_GRAPH_LAUNCH */
         kprof_transfer transfer;   /* of KPROF_CALL_TRANSFER */
         size_t *free_bytes;        /* of KPROF_CALL_MEMORY_INFO: where the answer is put; may be NULL */
+        CUdeviceptr *freed;        /* of KPROF_CALL_FREE: the argument, which the driver reads behind the hook */
         size_t allocation_bytes;   /* of others: what is about to be allocated, about; 0 where that is not known */
     };
 } kprof_decoded_call;

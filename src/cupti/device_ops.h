@@ -47,6 +47,7 @@
     X(snapshot_open)                                                                                                   \
     X(snapshot_take)                                                                                                   \
     X(snapshot_cover)                                                                                                  \
+    X(snapshot_keep_freed)                                                                                             \
     X(snapshot_record_end)                                                                                             \
     X(snapshot_restore_start)                                                                                          \
     X(snapshot_restore_end)                                                                                            \

@@ -41,6 +41,7 @@
     X(cuMemAlloc)                                                                                                      \
     X(cuMemFree)                                                                                                       \
     X(cuMemGetInfo)                                                                                                    \
+    X(cuMemGetAddressRange)                                                                                            \
     X(cuMemPoolGetAttribute)                                                                                           \
     X(cuMemGetAllocationGranularity)                                                                                   \
     X(cuMemCreate)                                                                                                     \

@@ -7,6 +7,8 @@
 #include "cupti/allocations.h"
 #include "cupti/backing.h"
 #include "cupti/blocks_ptx.h"
+#include "cupti/calls.h"
+#include "cupti/freed.h"
 #include "cupti/variables.h"
 
 #include <stdlib.h>
@@ -50,6 +52,7 @@ struct kprof_snapshot {
     kprof_backing backing;
     block_table start, end, compared;   /* compared: by kprof_snapshot_compare */
     size_t kept_bytes, most_kept_bytes; /* of what transfers move, in this batch; most: 0 until known */
+    kprof_freed freed;                  /* in this batch */
     kprof_span *spans; /* [span_count]: what `start` has, by address, none overlapping or touching another */
     size_t span_count, span_capacity;
     unsigned allocations_version, variables_version;
@@ -477,6 +480,11 @@ kprof_status kprof_snapshot_cover(kprof_snapshot *s, void *stream)
     return status;
 }
 
+bool kprof_snapshot_keep_freed(kprof_snapshot *s, const kprof_call *call)
+{
+    return s->taken && kprof_freed_keep(&s->freed, s->context, ((const kprof_decoded_call *)call->parameters)->freed);
+}
+
 /* Return how much of what transfers move a batch may keep: the end of the batch will need space, too. */
 static size_t most_kept_bytes(kprof_snapshot *s)
 {
@@ -589,8 +597,10 @@ void kprof_snapshot_drop(kprof_snapshot *s)
     s->start.device_capacity = s->end.device_capacity = s->compared.device_capacity = 0; /* it goes with the rest */
     s->taken = s->ended = false;
     s->kept_bytes = s->most_kept_bytes = 0;
-    if (!s->stuck)
-        kprof_backing_reset(&s->backing);
+    if (s->stuck)
+        return;
+    kprof_backing_reset(&s->backing);
+    kprof_freed_let_go(&s->freed, s->context);
 }
 
 void kprof_snapshot_release(kprof_snapshot *s)
@@ -601,7 +611,7 @@ void kprof_snapshot_release(kprof_snapshot *s)
 
 size_t kprof_snapshot_held_bytes(const kprof_snapshot *s)
 {
-    return kprof_backing_bytes(&s->backing);
+    return kprof_backing_bytes(&s->backing) + s->freed.bytes;
 }
 
 void kprof_snapshot_close(kprof_snapshot *s, bool lives)
@@ -615,6 +625,7 @@ void kprof_snapshot_close(kprof_snapshot *s, bool lives)
     free(s->end.items);
     free(s->compared.items);
     free(s->spans);
+    free(s->freed.addresses);
     free(s);
 }
 

@@ -5,7 +5,7 @@
 #ifndef KPROF_CUPTI_SNAPSHOT_H
 #define KPROF_CUPTI_SNAPSHOT_H
 
-#include "core/status.h"
+#include "cupti/target.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,6 +23,9 @@ kprof_status kprof_snapshot_take(kprof_snapshot *snapshot) KPROF_MUST_CHECK;
  * the one in whose order the memory came, NULL when it is there already. NOT_COLLECTED when the GPU is busy for more
  * than a second. */
 kprof_status kprof_snapshot_cover(kprof_snapshot *snapshot, void *stream) KPROF_MUST_CHECK;
+/* From inside the enter hook of a call that frees memory: keep that memory until the batch is over, for replays, and
+ * have the call free something else. False where that cannot be done: the call must then come after the batch. */
+bool kprof_snapshot_keep_freed(kprof_snapshot *snapshot, const kprof_call *call);
 /* Is all of this memory in the start? */
 bool kprof_snapshot_holds(const kprof_snapshot *snapshot, uint64_t address, size_t size_bytes);
 /* Space on the device until _drop, for what a transfer moves; 0 when there is none, or when the transfers of the batch
@@ -51,7 +54,8 @@ kprof_status kprof_snapshot_record_end(kprof_snapshot *snapshot) KPROF_MUST_CHEC
 kprof_status kprof_snapshot_restore_start(kprof_snapshot *snapshot) KPROF_MUST_CHECK;
 /* After _record_end only. */
 kprof_status kprof_snapshot_restore_end(kprof_snapshot *snapshot) KPROF_MUST_CHECK;
-/* The batch is over: forget start and end, keep the device memory. */
+/* The batch is over: forget start and end, free what the application has freed meanwhile, and keep kprof's own device
+ * memory. */
 void kprof_snapshot_drop(kprof_snapshot *snapshot);
 /* Give the device memory back to the application. The context must be idle, and nothing saved. */
 void kprof_snapshot_release(kprof_snapshot *snapshot);

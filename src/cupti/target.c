@@ -32,6 +32,7 @@
 #define MOST_LOOKED_AT_BYTES ((size_t)8 << 30)
 
 typedef enum pageable { PAGEABLE_UNKNOWN, PAGEABLE_NO, PAGEABLE_YES } pageable;
+typedef enum redirects { REDIRECTS_UNKNOWN, REDIRECTS_NO, REDIRECTS_YES } redirects;
 
 static struct {
     kprof_target_hooks hooks;
@@ -41,9 +42,11 @@ static struct {
     atomic_int captures;         /* streams being captured now */
     atomic_uint sharing;         /* kprof_sharing bits */
     atomic_int reaches_pageable; /* a `pageable`: does a GPU reach pageable memory? */
+    atomic_int redirects_frees;  /* a `redirects` */
 } target;
 
-static __thread bool in_hook; /* calls that come now are kprof's own */
+static __thread bool in_hook;                /* calls that come now are kprof's own */
+static __thread CUdeviceptr to_free_instead; /* by the next cuMemFree, which is kprof's own; 0: none */
 
 /* Ending a capture that went wrong ends it all the same; only a stream that captures nothing, or for another stream or
  * thread, stays as it is. */
@@ -150,6 +153,8 @@ static void on_driver_call(CUpti_CallbackId id, const CUpti_CallbackData *data)
         .callback_id = id,
     };
     decode(id, data, &call, &decoded);
+    if (data->callbackSite == CUPTI_API_ENTER && call.kind == KPROF_CALL_FREE && to_free_instead)
+        *decoded.freed = to_free_instead;
     if (data->callbackSite == CUPTI_API_ENTER) {
         if (call.kind == KPROF_CALL_LAUNCH) {
             call.function = decoded.launch.function;
@@ -416,6 +421,42 @@ void kprof_target_add_free(const kprof_call *call, size_t size_bytes)
     const kprof_decoded_call *decoded = call->parameters;
     if (decoded && decoded->free_bytes)
         *decoded->free_bytes += size_bytes;
+}
+
+static bool is_allocated(CUdeviceptr address)
+{
+    CUdeviceptr base;
+    size_t size_bytes;
+    return target.driver->cuMemGetAddressRange_(&base, &size_bytes, address) == CUDA_SUCCESS;
+}
+
+/* CUPTI's documents do not say whether a callback may change arguments, so find out. */
+static redirects try_to_redirect(void)
+{
+    CUdeviceptr named = 0, instead = 0;
+    bool own = kprof_target_set_own(true), redirected = false;
+    if (target.driver->cuMemAlloc_(&named, 1) == CUDA_SUCCESS &&
+        target.driver->cuMemAlloc_(&instead, 1) == CUDA_SUCCESS) {
+        to_free_instead = instead;
+        bool freed = target.driver->cuMemFree_(named) == CUDA_SUCCESS;
+        to_free_instead = 0;
+        redirected = freed && is_allocated(named) && !is_allocated(instead);
+        named = freed && !redirected ? 0 : named;
+        instead = redirected ? 0 : instead;
+    }
+    if (named)
+        (void)target.driver->cuMemFree_(named);
+    if (instead)
+        (void)target.driver->cuMemFree_(instead);
+    kprof_target_set_own(own);
+    return redirected ? REDIRECTS_YES : REDIRECTS_NO;
+}
+
+bool kprof_target_redirects_frees(void)
+{
+    if (atomic_load(&target.redirects_frees) == REDIRECTS_UNKNOWN)
+        atomic_store(&target.redirects_frees, try_to_redirect());
+    return atomic_load(&target.redirects_frees) == REDIRECTS_YES;
 }
 
 bool kprof_target_set_own(bool own)

@@ -16,6 +16,7 @@ typedef enum kprof_call_kind {
     KPROF_CALL_GRAPH_CHANGE, /* changes, ends or uploads an executable graph: what a batch repeats node by node stays */
     KPROF_CALL_UNLOAD,       /* takes kernels away: their handles may come back as other kernels */
     KPROF_CALL_ALLOCATE,     /* brings device memory, which has to be saved */
+    KPROF_CALL_FREE,         /* takes device memory away: closes it where that memory cannot be kept for replays */
     KPROF_CALL_MEMORY_INFO,  /* asks how much memory is free: leaves it open, and what kprof keeps counts as free */
     KPROF_CALL_SETUP,        /* leaves it open: loads code, makes streams and host memory; never beside a replay */
     KPROF_CALL_WAIT,         /* waits for the GPU or asks how far it is, and changes nothing */
@@ -105,6 +106,8 @@ unsigned kprof_target_sharing(void);
 bool kprof_target_has_space(const kprof_call *call, size_t local_bytes);
 /* Add to what a call that asks for free memory has answered, as it leaves: memory that kprof would give back. */
 void kprof_target_add_free(const kprof_call *call, size_t size_bytes);
+/* Does the driver free what a hook has put in the place of a call's argument? Needs a current context at first. */
+bool kprof_target_redirects_frees(void);
 /* Are the calls that this thread makes from now on kprof's own? Returns what they were. Calls within hooks are its own
  * anyway. */
 bool kprof_target_set_own(bool own);

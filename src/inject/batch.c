@@ -808,6 +808,15 @@ void kprof_batch_cover(const kprof_call *call)
         kprof_engine.device->target_leave_context();
 }
 
+/* The host may use managed memory until its next call, so that a batch with some does not stay open longer than it has
+ * to. */
+bool kprof_batch_keep_freed(const kprof_call *call)
+{
+    const kprof_open_batch *batch = &kprof_engine.batch;
+    return kprof_batch_records() && !kprof_batch_has_managed() && batch->context->context == call->context &&
+           kprof_engine.device->snapshot_keep_freed(batch->context->snapshot, call);
+}
+
 static void log_times(uint32_t passes, const char *why)
 {
     kprof_open_batch *batch = &kprof_engine.batch;

@@ -39,6 +39,7 @@ static __thread struct {
     bool alone;            /* this launch or transfer is in the open batch, or watched; the gate is held alone */
     uint32_t callback;     /* its callback_id */
     int nested;            /* calls of the same kind inside it */
+    bool keeps_freed;      /* the open batch keeps what this call is to free */
     kprof_kernel *watched; /* this launch's, which is in no batch; NULL: none */
 } thread;
 
@@ -184,6 +185,15 @@ static void close_batch(const char *why)
     kprof_gate_leave_exclusive();
 }
 
+/* Replays use the memory that the call frees: an open batch keeps it, or ends first. */
+static void keep_freed(const kprof_call *call)
+{
+    if (!kprof_batch_records() || !kprof_gate_enter_exclusive(GATE_TIMEOUT_MS))
+        return;
+    thread.keeps_freed = kprof_batch_keep_freed(call);
+    kprof_gate_leave_exclusive();
+}
+
 static bool measures_whole_graphs(void)
 {
     const kprof_config *config = &kprof_engine.process.config;
@@ -195,6 +205,8 @@ static bool closes_batch(const kprof_call *call)
 {
     if (call->kind == KPROF_CALL_UNLOAD || call->kind == KPROF_CALL_STOP)
         return true;
+    if (call->kind == KPROF_CALL_FREE)
+        return kprof_batch_records() && !thread.keeps_freed;
     if (call->kind == KPROF_CALL_GRAPH_CHANGE)
         return kprof_batch_records() && measures_whole_graphs(); /* a replay launches the same one */
     return call->kind == KPROF_CALL_OTHER && !kprof_batch_is_window();
@@ -426,6 +438,8 @@ static void enter(const kprof_call *call)
     if (!armed && atomic_load_explicit(&kprof_engine.launches.settled, memory_order_relaxed))
         return;
     thread.own_call = true;
+    if (armed && call->kind == KPROF_CALL_FREE)
+        keep_freed(call);
     if (!armed && is_gated(call))
         try_to_settle(call);
     else if (kprof_batch_is_open() && closes_batch(call))
@@ -490,6 +504,7 @@ static void leave(const kprof_call *call)
         return;
     }
     thread.own_call = true;
+    thread.keeps_freed = false;
     if (call->kind == KPROF_CALL_UNLOAD) /* again: another thread may have used one while it was going */
         kprof_kernels_forget_handles();
     if (thread.alone)

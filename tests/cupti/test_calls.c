@@ -221,7 +221,7 @@ static void test_kinds(void **state)
         {ID(cuEventDestroy_v2), KPROF_CALL_SETUP},
         {ID(cuFuncSetCacheConfig), KPROF_CALL_SETUP},
         {ID(cuMemcpyHtoD_v2), KPROF_CALL_TRANSFER},
-        {ID(cuMemFree_v2), KPROF_CALL_OTHER},
+        {ID(cuMemFree_v2), KPROF_CALL_FREE},
         {ID(cuMemAlloc_v2), KPROF_CALL_ALLOCATE},
         {ID(cuMemAlloc), KPROF_CALL_OTHER},
         {ID(cuMemAllocAsync_ptsz), KPROF_CALL_ALLOCATE},
@@ -291,7 +291,7 @@ static void test_frees_to_pools(void **state)
         threshold = UINT64_MAX;
         assert_int_equal(kind_of(ids[i], &p), KPROF_CALL_SETUP);
         assert_int_equal(kind_of(ids[i], &elsewhere), KPROF_CALL_OTHER);
-        assert_int_equal(kind_of(ID(cuMemFree_v2), &plain), KPROF_CALL_OTHER);
+        assert_int_equal(kind_of(ID(cuMemFree_v2), &plain), KPROF_CALL_FREE);
         threshold--;
         assert_int_equal(kind_of(ids[i], &p), KPROF_CALL_OTHER);
         memory_pool = NULL;

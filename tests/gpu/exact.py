@@ -141,6 +141,7 @@ CASES = [
     Case("globals_managed", "own foreign"),
     Case("modules", "ptx cubin library lazy plugin"),
     Case("memory", "malloc pool array large-copies memset transfers", EVERY),
+    Case("memory", "frees"),
     Case("memory", "vmm copies"),
     Case("memory", "alias"),
     Case("memory", "graph-memory"),

@@ -100,6 +100,7 @@ static int mend(void **state)
     atomic_store(&faults.fails, false);
     atomic_store(&faults.not_kept, false);
     atomic_store(&faults.network, false);
+    sim.refuses_frees = false;
     repeated = 0;
     kprof_profiled_context *profiled = (kprof_profiled_context *)kprof_contexts_find(&sim.contexts[0]);
     if (profiled)
@@ -468,10 +469,44 @@ static void test_allocations(void **state)
     }
 }
 
+/* Replays use memory that is freed meanwhile; then it is gone. */
+static void test_frees(void **state)
+{
+    (void)state;
+    do_call((sim_step){.op = SIM_ALLOC, .a = SPARE_SLOT});
+    unsigned first = launch_on(SIM_SCALE, SPARE_SLOT), second = launch(SIM_ADD);
+    do_call((sim_step){.op = SIM_FREE, .a = SPARE_SLOT});
+    unsigned third = launch(SIM_ADD);
+    assert_pending(first);
+    assert_true(sim.slots[SPARE_SLOT].live);
+    close_batch();
+    assert_measured(first);
+    assert_measured(second);
+    assert_measured(third);
+    assert_false(sim.slots[SPARE_SLOT].live);
+}
+
+/* There is no space for both. */
+static void test_allocation_after_free(void **state)
+{
+    (void)state;
+    do_call((sim_step){.op = SIM_ALLOC, .a = SPARE_SLOT});
+    unsigned first = launch_on(SIM_SCALE, SPARE_SLOT);
+    do_call((sim_step){.op = SIM_FREE, .a = SPARE_SLOT});
+    assert_pending(first);
+    do_call((sim_step){.op = SIM_ALLOC, .a = SPARE_SLOT});
+    assert_measured(first);
+    unsigned second = launch_on(SIM_SCALE, SPARE_SLOT);
+    close_batch();
+    assert_measured(second);
+    do_call((sim_step){.op = SIM_FREE, .a = SPARE_SLOT});
+}
+
 /* Memory that is freed cannot be put back, and a kernel of the next module may have this one's handle. */
 static void test_calls_that_close(void **state)
 {
     (void)state;
+    sim.refuses_frees = true;
     static const sim_step calls[] = {
         {.op = SIM_FREE, .a = SPARE_SLOT},
         {.op = SIM_UNKNOWN, .a = SLOT},
@@ -710,6 +745,8 @@ int main(void)
         cmocka_unit_test_teardown(test_memory_that_is_shared_later, mend),
         cmocka_unit_test_teardown(test_waits, mend),
         cmocka_unit_test_teardown(test_allocations, mend),
+        cmocka_unit_test_teardown(test_frees, mend),
+        cmocka_unit_test_teardown(test_allocation_after_free, mend),
         cmocka_unit_test_teardown(test_calls_that_close, mend),
         cmocka_unit_test_teardown(test_nothing_but_transfers, mend),
         cmocka_unit_test_teardown(test_launch_that_is_not_repeated, mend),

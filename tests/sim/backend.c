@@ -227,8 +227,9 @@ static bool target_has_space(const kprof_call *call, size_t local_bytes)
 {
     if (call->kind != KPROF_CALL_ALLOCATE && local_bytes == 0)
         return true;
+    const sim_step *step = call->kind == KPROF_CALL_ALLOCATE ? call->parameters : NULL;
     lock();
-    bool space = !sim_chance(8);
+    bool space = !sim_chance(8) && !(step && sim.slots[step->a].kept);
     unlock();
     return space;
 }
@@ -765,6 +766,18 @@ static kprof_status snapshot_cover(kprof_snapshot *snapshot, void *stream)
     return fault || held ? kprof_fail(KPROF_UNSUPPORTED, "new memory cannot be saved (simulated)") : KPROF_OK;
 }
 
+static bool snapshot_keep_freed(kprof_snapshot *snapshot, const kprof_call *call)
+{
+    const sim_step *step = call->parameters;
+    lock();
+    if (snapshot->context != sim_current || !snapshot->taken)
+        sim_violation("memory of another context is kept, or none was saved");
+    bool keeps = !has_fault() && sim.slots[step->a].live && !sim.refuses_frees;
+    sim.slots[step->a].kept = keeps;
+    unlock();
+    return keeps;
+}
+
 static kprof_status snapshot_record_end(kprof_snapshot *snapshot)
 {
     lock();
@@ -816,6 +829,12 @@ static kprof_status snapshot_restore_end(kprof_snapshot *snapshot)
 
 static void snapshot_drop(kprof_snapshot *snapshot)
 {
+    lock();
+    for (unsigned slot = snapshot->context; slot < SIM_SLOTS; slot += SIM_CONTEXTS) {
+        sim.slots[slot].live = sim.slots[slot].live && !sim.slots[slot].kept;
+        sim.slots[slot].kept = false;
+    }
+    unlock();
     snapshot->taken = snapshot->ended = false;
 }
 

@@ -86,6 +86,8 @@ static void set_word(unsigned slot, unsigned i, uint64_t value)
 
 static void make_slot(unsigned slot, const sim_step *step)
 {
+    if (sim.slots[slot].kept)
+        sim_violation("memory comes where a snapshot keeps what was freed");
     sim.slots[slot].live = true;
     sim.slots[slot].shared = step && step->shared;
     sim.slots[slot].exported = step && step->exported;
@@ -493,7 +495,7 @@ static int release(const sim_step *step, uint64_t *out)
 {
     (void)out;
     sim_drain_context(sim_context_of_stream(step->stream));
-    sim.slots[step->a].live = false;
+    sim.slots[step->a].live = sim.slots[step->a].kept;
     return 0;
 }
 
@@ -663,7 +665,7 @@ static const struct operation {
     [SIM_LAUNCH] = {"launch", KPROF_CALL_LAUNCH, launch},
     [SIM_GRAPH_LAUNCH] = {"graph launch", KPROF_CALL_GRAPH_LAUNCH, submit_copy},
     [SIM_ALLOC] = {"alloc", KPROF_CALL_ALLOCATE, allocate},
-    [SIM_FREE] = {"free", KPROF_CALL_OTHER, release},
+    [SIM_FREE] = {"free", KPROF_CALL_FREE, release},
     [SIM_POOL_ALLOC] = {"pool alloc", KPROF_CALL_ALLOCATE, submit_copy},
     [SIM_POOL_FREE] = {"pool free", KPROF_CALL_OTHER, submit_copy},
     [SIM_MAP] = {"map", KPROF_CALL_ALLOCATE, map},

@@ -118,6 +118,7 @@ typedef struct sim_stream {
 typedef struct sim_slot {
     bool live, shared, exported;
     bool was_mapped;     /* physical memory that is mapped, or was */
+    bool kept;           /* the program has freed it, or is about to, and a snapshot keeps it */
     unsigned memory;     /* slot that has its words: itself, or the physical memory that is mapped there */
     uint64_t generation; /* tells allocations and mappings in one slot apart */
     bool is_hosts;       /* managed memory that the host used after the device did */
@@ -168,6 +169,7 @@ typedef struct sim_machine {
     bool awaits;             /* graphs may wait for the host */
     bool managed;         /* memory that the host has, too, is managed, and in reach of the device alone in a kernel */
     bool several_threads; /* the application has them */
+    bool refuses_frees;   /* the driver frees what the program names, whatever is put in its place */
     bool hides_host;      /* arguments do not tell that a kernel takes memory of the host */
     bool all_witnesses;   /* in each measurement, not only in large ones */
     const char *second_chip; /* of device 1 */

@@ -160,6 +160,7 @@ static void choose_group(uint64_t first, unsigned programs, unsigned lanes)
     choose_batches(&random, lanes);
     sim.hides_host = sim_random(&random) % 2 == 0;
     sim.managed = sim_random(&random) % 2 == 0;
+    sim.refuses_frees = first % 4 == 0;
     sim.several_threads = lanes > 1;
     group.whole_graphs = sim_random(&random) % 2 == 0;
     sim.holds = 4;

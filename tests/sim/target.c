@@ -374,6 +374,13 @@ static kprof_status snapshot_cover(kprof_snapshot *snapshot, void *stream)
     return KPROF_OK;
 }
 
+static bool snapshot_keep_freed(kprof_snapshot *snapshot, const kprof_call *call)
+{
+    (void)snapshot;
+    (void)call;
+    return false;
+}
+
 static kprof_status snapshot_record_end(kprof_snapshot *snapshot)
 {
     snapshot->end = simulated.memory;

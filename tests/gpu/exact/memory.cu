@@ -1,7 +1,7 @@
 // Every kind of memory that a kernel can change, allocated, moved, rewritten and freed between launches.
 //
 // Usage: memory MODE...
-//   malloc, pool, vmm, managed, managed-beside, managed-advice, managed-graph, mapped, registered, pageable, array,
+//   malloc, frees, pool, vmm, managed, managed-beside, managed-advice, managed-graph, mapped, registered, pageable, array,
 //   copies, memset, transfers, alias, graph-memory
 #include "exact.h"
 
@@ -23,6 +23,36 @@ static void run_malloc(void)
         model.step(5, n);
         CHECK(cudaFree(x)); // with the last kernel perhaps still running
         x = other;
+    }
+    show_device("x", x, model.x);
+}
+
+static size_t free_bytes(void)
+{
+    size_t free_now, total;
+    CHECK(cudaMemGetInfo(&free_now, &total));
+    return free_now;
+}
+
+// Memory of any size that lives for two launches, so that a program which frees all of it never runs out.
+static void run_frees(void)
+{
+    Model model;
+    unsigned *x = copy_to_device(model.x);
+    const size_t before = free_bytes(), most = before / 5 * 3;
+    const size_t sizes[] = {BYTES, BYTES + 4, 3 << 20, 100 << 20, most, most, BYTES, most};
+    CHECK(cudaFree(NULL));
+    for (unsigned n = 1; n <= 16; n++) {
+        unsigned *other;
+        CHECK(cudaMalloc(&other, sizes[n % 8]));
+        CHECK(cudaMemcpyAsync(other, x, BYTES, cudaMemcpyDeviceToDevice));
+        step(other, 5, n);
+        CHECK(cudaMemcpyAsync(x, other, BYTES, cudaMemcpyDeviceToDevice));
+        step(x, 3, n);
+        model.step(5, n);
+        model.step(3, n);
+        CHECK(cudaFree(other));
+        require(free_bytes() + (256 << 20) > before, "what was freed is free");
     }
     show_device("x", x, model.x);
 }
@@ -521,6 +551,7 @@ static void run_transfers(void)
 int main(int argc, char **argv)
 {
     static const Mode modes[] = {{"malloc", run_malloc},
+                                 {"frees", run_frees},
                                  {"pool", run_pool},
                                  {"vmm", run_vmm},
                                  {"managed", run_managed},

@@ -1,0 +1,71 @@
+/* The application's call frees a small allocation of kprof's own instead. So it waits for the GPU as it would without
+ * kprof, and fails where it would. */
+#include "cupti/freed.h"
+
+#include "core/config.h"
+#include "cupti/allocations.h"
+#include "cupti/target.h"
+
+#include <stdlib.h>
+
+/* To free more than this takes no other path in the driver. */
+#define MOST_INSTEAD_BYTES ((size_t)2 << 20)
+
+/* What the application allocates next needs space, and so do its copies. */
+#define MOST_KEPT_SHARE 4
+
+static bool reserve(kprof_freed *freed)
+{
+    if (freed->count < freed->capacity)
+        return true;
+    size_t wanted = freed->capacity ? 2 * freed->capacity : 64;
+    CUdeviceptr *grown = realloc(freed->addresses, wanted * sizeof *grown);
+    if (!grown)
+        return false;
+    freed->addresses = grown;
+    freed->capacity = wanted;
+    return true;
+}
+
+static bool has_space(kprof_freed *freed, const kprof_driver_api *driver, size_t more_bytes)
+{
+    size_t free_bytes = 0, total_bytes;
+    if (freed->most_bytes == 0 && driver->cuMemGetInfo_(&free_bytes, &total_bytes) == CUDA_SUCCESS &&
+        free_bytes > KPROF_DEVICE_RESERVE_BYTES)
+        freed->most_bytes = (free_bytes - KPROF_DEVICE_RESERVE_BYTES) / MOST_KEPT_SHARE;
+    return more_bytes <= freed->most_bytes - freed->bytes;
+}
+
+bool kprof_freed_keep(kprof_freed *freed, const void *context, CUdeviceptr *argument)
+{
+    const kprof_driver_api *driver;
+    CUdeviceptr instead;
+    if (*argument == 0) /* which frees nothing */
+        return true;
+    size_t bytes = kprof_allocations_size(*argument, context);
+    if (bytes == 0 || kprof_driver_load(&driver) != KPROF_OK || !reserve(freed) || !has_space(freed, driver, bytes) ||
+        !kprof_target_redirects_frees())
+        return false;
+    if (driver->cuMemAlloc_(&instead, bytes < MOST_INSTEAD_BYTES ? bytes : MOST_INSTEAD_BYTES) != CUDA_SUCCESS)
+        return false;
+    freed->addresses[freed->count++] = *argument;
+    freed->bytes += bytes;
+    *argument = instead;
+    return true;
+}
+
+void kprof_freed_let_go(kprof_freed *freed, const void *context)
+{
+    const kprof_driver_api *driver;
+    CUcontext current = NULL;
+    if (freed->count == 0 || kprof_driver_load(&driver) != KPROF_OK)
+        return;
+    (void)driver->cuCtxGetCurrent_(&current);
+    for (size_t i = 0; i < freed->count && current == context; i++) {
+        kprof_memory_change change = {.kind = KPROF_MEMORY_FREED, .address = freed->addresses[i]};
+        (void)driver->cuMemFree_(freed->addresses[i]);
+        kprof_allocations_note(&change, context);
+    }
+    freed->count = 0;
+    freed->bytes = freed->most_bytes = 0;
+}
