@@ -5,6 +5,7 @@
 #ifndef KPROF_CUPTI_DEVICE_OPS_H
 #define KPROF_CUPTI_DEVICE_OPS_H
 
+#include "core/output.h"
 #include "cupti/flush.h"
 #include "cupti/operation.h"
 #include "cupti/profiler.h"
@@ -22,6 +23,7 @@
     X(target_graph)                                                                                                    \
     X(target_name_graph)                                                                                               \
     X(target_side_effect)                                                                                              \
+    X(target_only_prints)                                                                                              \
     X(target_awaits)                                                                                                   \
     X(target_capturing)                                                                                                \
     X(target_launch_captured)                                                                                          \
@@ -78,7 +80,10 @@
     X(reader_open)                                                                                                     \
     X(reader_read)                                                                                                     \
     X(reader_close)                                                                                                    \
-    X(writers_devices)
+    X(writers_devices)                                                                                                 \
+    X(output_watch)                                                                                                    \
+    X(output_seen)                                                                                                     \
+    X(output_drop)
 
 #define KPROF_DEVICE_MEMBER(name) __typeof__(&kprof_##name) name;
 

@@ -188,11 +188,17 @@ static bool is_device_runtime(const char *callee)
     return strncmp(callee, prefix, sizeof prefix - 1) == 0;
 }
 
+/* Is the second one nothing that has to be told beside the first? */
+static bool outweighs(const char *first, const char *second)
+{
+    return !second || (first && strcmp(second, KPROF_PRINTS) == 0);
+}
+
 static void note_call(cubin_kernel *kernel, const char *callee)
 {
     if (is_device_runtime(callee))
         kernel->launches = true;
-    else
+    else if (!outweighs(kernel->side_effect, callee))
         kernel->side_effect = keep_text(callee);
 }
 
@@ -221,10 +227,11 @@ static void read_calls(const cubin_view *view, const Elf64_Shdr *section, cubin_
 static void spread_side_effects(cubin_record *record)
 {
     const char *side_effect = NULL;
-    for (size_t i = 0; i < record->kernel_count && !side_effect; i++)
-        side_effect = record->kernels[i].side_effect;
     for (size_t i = 0; i < record->kernel_count; i++)
-        if (record->kernels[i].launches && !record->kernels[i].side_effect)
+        if (!outweighs(side_effect, record->kernels[i].side_effect))
+            side_effect = record->kernels[i].side_effect;
+    for (size_t i = 0; i < record->kernel_count; i++)
+        if (record->kernels[i].launches && !outweighs(record->kernels[i].side_effect, side_effect))
             record->kernels[i].side_effect = side_effect;
 }
 
@@ -290,18 +297,17 @@ void kprof_modules_add(const void *cubin, size_t size)
 
 const char *kprof_modules_side_effect(const char *kernel)
 {
-    const char *side_effect = "?";
+    const char *side_effect = NULL;
+    bool is_known = false;
     pthread_mutex_lock(&mutex);
     for (const cubin_record *record = cubins; record; record = record->next) {
         const cubin_kernel *found = find_kernel(record, kernel);
-        if (!found)
-            continue;
-        side_effect = found->side_effect;
-        if (side_effect)
-            break;
+        is_known = is_known || found;
+        if (found && !outweighs(side_effect, found->side_effect))
+            side_effect = found->side_effect;
     }
     pthread_mutex_unlock(&mutex);
-    return side_effect;
+    return is_known ? side_effect : "?";
 }
 
 const kprof_strlist *kprof_modules_variables(const char *kernel, size_t index)

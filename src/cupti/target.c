@@ -641,6 +641,12 @@ const char *kprof_target_side_effect(const kprof_call *call)
     return text;
 }
 
+bool kprof_target_only_prints(const kprof_call *call)
+{
+    const char *callee = call->kind == KPROF_CALL_LAUNCH ? kprof_modules_side_effect(call->kernel_name) : NULL;
+    return callee && strcmp(callee, KPROF_PRINTS) == 0;
+}
+
 kprof_status kprof_target_synchronize(void)
 {
     CUresult result = target.driver->cuCtxSynchronize_();

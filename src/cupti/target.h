@@ -125,6 +125,8 @@ void kprof_target_leave_context(void);
 /* Return why replaying this launch would do more than the launch itself, or something else, as "it calls vprintf, which
  * ..."; NULL if it would not. The text is valid until the thread's next call of this. */
 const char *kprof_target_side_effect(const kprof_call *call);
+/* Is printing all that a replay of this launch of a kernel would do more? */
+bool kprof_target_only_prints(const kprof_call *call);
 /* Wait for all work of the current context. INTERNAL when the context is in error: the application's error, which it
  * will see itself. */
 kprof_status kprof_target_synchronize(void) KPROF_MUST_CHECK;

@@ -91,6 +91,7 @@ static void release(void)
         kprof_engine.device->snapshot_drop(batch->context->snapshot);
     batch->saved = false;
     batch->count = batch->chosen_count = batch->unproved = 0;
+    batch->needs = 0;
     kprof_multiplex_note_batch();
     batch->first_range = batch->range_count = batch->wanted_ranges = 0;
     kprof_lock_give();
@@ -185,6 +186,7 @@ static kprof_status begin(size_t ranges)
     int64_t lap_ns = kprof_monotonic_ns();
     bool replayed = batch->kind == KPROF_REPLAYED;
     prepare_flush();
+    batch->output_before = kprof_engine.device->output_seen();
     kprof_status status = replayed ? save_memory() : wait_for_others();
     if (status != KPROF_OK)
         return status;
@@ -219,6 +221,7 @@ static void start_anew(const kprof_batch_launch *launch, const kprof_decision *d
 {
     kprof_open_batch *batch = &kprof_engine.batch;
     batch->kind = decision->kind;
+    batch->needs = decision->needs;
     batch->note[0] = '\0';
     batch->metrics = launch->metrics;
     atomic_store(&batch->sharing, kprof_engine.device->target_sharing());
@@ -326,8 +329,8 @@ static bool is_full(size_t ranges)
 static bool can_join(const kprof_batch_launch *launch, const kprof_decision *decision, size_t ranges)
 {
     kprof_open_batch *batch = &kprof_engine.batch;
-    return decision->kind == batch->kind && batch->context->context == launch->call->context && !is_full(ranges) &&
-           kprof_batch_new_sharing() == 0 && !atomic_load(&batch->spoiled);
+    return decision->kind == batch->kind && !decision->needs && batch->context->context == launch->call->context &&
+           !is_full(ranges) && kprof_batch_new_sharing() == 0 && !atomic_load(&batch->spoiled);
 }
 
 /* Variables of a module whose first kernel this is must be saved before the kernel changes them. */
@@ -456,7 +459,7 @@ static kprof_decision decide(const kprof_batch_launch *launch, const kprof_opera
 {
     if (launch->kernel)
         return kprof_decision_make(launch, operation);
-    return (kprof_decision){operation ? KPROF_REPLAYED : KPROF_REFUSED, ""};
+    return (kprof_decision){.kind = operation ? KPROF_REPLAYED : KPROF_REFUSED, .why = ""};
 }
 
 static bool is_large_output(const kprof_operation *operation)
@@ -649,7 +652,8 @@ static const char *check_all(const kprof_batch_launch *launches, size_t count, k
         if (!launches[i].kernel && !operations[i])
             return "a graph sets or copies memory that a replay cannot restore";
         kprof_decision decision = decide(&launches[i], operations[i]);
-        if (decision.kind == KPROF_REPLAYED || (decision.kind == KPROF_LIVE && operations[i]))
+        bool repeated = decision.kind == KPROF_REPLAYED && !decision.needs;
+        if (repeated || (decision.kind == KPROF_LIVE && operations[i]))
             continue;
         snprintf(text, sizeof text, "a kernel of the graph: %s", decision.why);
         return text;
@@ -668,7 +672,7 @@ static const kprof_batch_launch *first_chosen(const kprof_batch_launch *launches
 /* Have a batch open that the launches can join. */
 static kprof_status open_for_all(const kprof_batch_launch *launches, size_t count, size_t ranges)
 {
-    const kprof_decision replayed = {KPROF_REPLAYED, ""};
+    const kprof_decision replayed = {.kind = KPROF_REPLAYED, .why = ""};
     const kprof_batch_launch *first = first_chosen(launches, count);
     if (kprof_batch_is_open() && (!can_join(&launches[0], &replayed, ranges) || !covers()))
         kprof_batch_close("a graph that cannot join");
@@ -785,6 +789,8 @@ void kprof_batch_leave(const kprof_call *call)
     batch->tries_output = batch->count > 0 && ends_behind(batch->launches[batch->count - 1].operation);
     if (kprof_batch_has_managed() && !stays_over_gap())
         kprof_batch_close("managed memory");
+    else if (batch->needs)
+        kprof_batch_close("a launch that is repeated by itself");
     else if (is_full(1))
         kprof_batch_close("the last launch that fits");
     else if (batch->tries_output)

@@ -63,12 +63,22 @@ static const char *why_reaches_host(const kprof_batch_launch *launch, const kpro
                : NULL;
 }
 
-/* Return why a launch must not run more often than the application runs it; NULL if it may. */
-static const char *why_not_repeated(const kprof_batch_launch *launch, const kprof_operation *operation)
+/* Can replays print and nobody see it? While it is dropped, no other context may print. */
+static bool can_drop_output(const kprof_batch_launch *launch)
+{
+    return launch->chosen && !atomic_load(&launch->kernel->prints_unseen) &&
+           kprof_engine.device->target_only_prints(launch->call) && !kprof_contexts_has_others(launch->call->context) &&
+           kprof_engine.device->output_watch();
+}
+
+/* Return why a launch must not run more often than the application runs it; NULL if it may, and then `*needs` is
+ * set. */
+static const char *why_not_repeated(const kprof_batch_launch *launch, const kprof_operation *operation, unsigned *needs)
 {
     static __thread char text[320];
     const char *why = kprof_engine.device->target_side_effect(launch->call);
-    if (why) {
+    *needs = why && can_drop_output(launch) ? KPROF_DROPS_OUTPUT : 0;
+    if (why && !*needs) {
         bool is_graph = launch->call->kind == KPROF_CALL_GRAPH_LAUNCH;
         snprintf(text, sizeof text, "the %s cannot be replayed: %s", is_graph ? "graph" : "kernel", why);
         return text;
@@ -108,24 +118,27 @@ static uint32_t enough_ends(const kprof_batch_launch *launch, kprof_decision_kin
     return known ? 0 : 1;
 }
 
+static kprof_decision decide(kprof_decision_kind kind, const char *why)
+{
+    return (kprof_decision){.kind = kind, .why = why};
+}
+
 /* CUPTI waits in the launch call for a kernel that it counts in the SMs. One that waits for what the application does
  * next would never end then, so that a kernel has to end by itself first. */
 static kprof_decision measure_own_run(const kprof_batch_launch *launch, kprof_decision_kind kind, const char *why)
 {
     if (atomic_load(&launch->kernel->ends_late))
-        return (kprof_decision){KPROF_REFUSED, LATE};
+        return decide(KPROF_REFUSED, LATE);
     if (atomic_load(&launch->kernel->watched_ends) >= enough_ends(launch, kind))
-        return (kprof_decision){kind, why};
+        return decide(kind, why);
     if (kprof_engine.device->target_awaits(launch->call))
-        return (kprof_decision){KPROF_WATCHED,
-                                "a graph's first launches are only watched where it may wait for functions of the "
-                                "host, for events, or for what is not known; its next ones are measured"};
+        return decide(KPROF_WATCHED, "a graph's first launches are only watched where it may wait for functions of the "
+                                     "host, for events, or for what is not known; its next ones are measured");
     if (kprof_decision_may_wait(launch))
-        return (kprof_decision){KPROF_WATCHED,
-                                "a kernel's first launches are only watched where it may wait for memory that the "
-                                "host or another device writes; its next ones are measured"};
-    return (kprof_decision){KPROF_WATCHED, "a kernel's first launch is only watched, whether it ends by itself; its "
-                                           "next ones are measured"};
+        return decide(KPROF_WATCHED, "a kernel's first launches are only watched where it may wait for memory that the "
+                                     "host or another device writes; its next ones are measured");
+    return decide(KPROF_WATCHED, "a kernel's first launch is only watched, whether it ends by itself; its next ones "
+                                 "are measured");
 }
 
 kprof_decision kprof_decision_unrepeated(const kprof_batch_launch *launch, const char *why)
@@ -133,7 +146,7 @@ kprof_decision kprof_decision_unrepeated(const kprof_batch_launch *launch, const
     if (launch->metrics->pass_count == 1)
         return measure_own_run(launch, KPROF_LIVE, why);
     if (kprof_engine.process.config.replay_choice == KPROF_REPLAY_ONLY)
-        return (kprof_decision){KPROF_REFUSED, why};
+        return decide(KPROF_REFUSED, why);
     return measure_own_run(launch, KPROF_MULTIPLEXED, why);
 }
 
@@ -144,9 +157,10 @@ kprof_decision kprof_decision_make(const kprof_batch_launch *launch, const kprof
         return measure_own_run(launch, KPROF_MULTIPLEXED, "");
     bool late = launch->chosen && atomic_load(&launch->kernel->ends_late);
     if (launch->chosen && passes == 1 && !late && !kprof_decision_may_wait_for_host(launch)) /* nothing is repeated */
-        return (kprof_decision){KPROF_LIVE, ""};
-    const char *obstacle = why_not_repeated(launch, operation);
+        return decide(KPROF_LIVE, "");
+    unsigned needs;
+    const char *obstacle = why_not_repeated(launch, operation, &needs);
     if (!obstacle)
-        return (kprof_decision){KPROF_REPLAYED, ""};
-    return launch->chosen ? kprof_decision_unrepeated(launch, obstacle) : (kprof_decision){KPROF_REFUSED, obstacle};
+        return (kprof_decision){.kind = KPROF_REPLAYED, .why = "", .needs = needs};
+    return launch->chosen ? kprof_decision_unrepeated(launch, obstacle) : decide(KPROF_REFUSED, obstacle);
 }

@@ -13,9 +13,15 @@ typedef enum kprof_decision_kind {
     KPROF_REFUSED,     /* not at all */
 } kprof_decision_kind;
 
+/* What replays of a launch need. With any of it the launch has a batch of its own, replayed before its call returns. */
+typedef enum kprof_need {
+    KPROF_DROPS_OUTPUT = 1, /* what the kernel prints then must not be seen */
+} kprof_need;
+
 typedef struct kprof_decision {
     kprof_decision_kind kind;
     const char *why; /* why it is none of the first two, else ""; valid until the thread's next call */
+    unsigned needs;  /* kprof_need bits, of a launch that is replayed */
 } kprof_decision;
 
 /* Decide for a launch; `operation` is its copy, NULL when there is none. */

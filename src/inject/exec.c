@@ -1,10 +1,11 @@
 /* A library of its own, preloaded into the application: tells the injection library before the process calls exec or
- * _exit, which no handler of the process sees, and lists the threads that are not the application's. It is so small
- * since each program that the application starts gets it, and needs nothing but libc. Where no hook is set, and for
- * the application's own threads, each function is the C library's. */
+ * _exit, which no handler of the process sees, lists the threads that are not the application's, and drops what kernels
+ * print in replays. It is so small since each program that the application starts gets it, and needs nothing but libc.
+ * Where no hook is set, and for the application's own threads, each function is the C library's. */
 #include "inject/exec.h"
 
 #include "core/alone.h"
+#include "core/output.h"
 #include "core/signals.h"
 
 #include <dlfcn.h>
@@ -14,6 +15,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -22,12 +24,14 @@
 
 EXPORTED kprof_exec_slot kprof_exec_hook;
 EXPORTED kprof_foreign_threads kprof_foreign_thread_ids;
+EXPORTED kprof_output_control kprof_output;
 
 typedef int path_function(const char *path, char *const argv[], char *const environment[]);
 typedef int fd_function(int fd, char *const argv[], char *const environment[]);
 typedef void exit_function(int status);
 typedef void *thread_function(void *argument);
 typedef int create_function(pthread_t *out, const pthread_attr_t *attributes, thread_function *run, void *argument);
+typedef size_t write_function(const void *data, size_t size, size_t count, FILE *stream);
 typedef int at_function(int folder, const char *path, char *const argv[], char *const environment[], int flags);
 
 static struct {
@@ -36,6 +40,7 @@ static struct {
     _Atomic(at_function *) execveat;
     _Atomic(exit_function *) exit;
     _Atomic(create_function *) pthread_create;
+    _Atomic(write_function *) fwrite;
 #ifdef DLFO_STRUCT_HAS_EH_DBASE
     _Atomic(__typeof__(&_dl_find_object)) find_object;
 #endif
@@ -50,6 +55,7 @@ __attribute__((constructor)) static void find_functions(void)
     atomic_store(&next.execveat, (at_function *)dlsym(RTLD_NEXT, "execveat"));
     atomic_store(&next.exit, (exit_function *)dlsym(RTLD_NEXT, "_exit"));
     atomic_store(&next.pthread_create, (create_function *)dlsym(RTLD_NEXT, "pthread_create"));
+    atomic_store(&next.fwrite, (write_function *)dlsym(RTLD_NEXT, "fwrite"));
 #ifdef DLFO_STRUCT_HAS_EH_DBASE
     atomic_store(&next.find_object, (__typeof__(&_dl_find_object))dlsym(RTLD_NEXT, "_dl_find_object"));
 #endif
@@ -262,4 +268,20 @@ EXPORTED int pthread_create(pthread_t *out, const pthread_attr_t *attributes, th
     if (error)
         leave_place(&kprof_foreign_thread_ids[place]);
     return error;
+}
+
+/* What kernels print */
+
+EXPORTED size_t fwrite(const void *data, size_t size, size_t count, FILE *stream)
+{
+    if (atomic_load_explicit(&kprof_output.watches, memory_order_relaxed) && stream == stdout &&
+        is_foreign(__builtin_return_address(0))) {
+        atomic_fetch_add(&kprof_output.seen, 1);
+        if (atomic_load(&kprof_output.drops))
+            return count;
+    }
+    if (!atomic_load(&next.fwrite))
+        find_functions();
+    write_function *call = atomic_load(&next.fwrite);
+    return call ? call(data, size, count, stream) : 0;
 }

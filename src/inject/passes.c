@@ -479,15 +479,32 @@ static kprof_status replay_and_restore(uint32_t *passes)
     return KPROF_OK;
 }
 
+/* The driver writes what replays have printed within calls that wait. If it wrote nothing after the own run, the kernel
+ * has printed nothing, or the driver writes in a way that the preloaded library does not see. */
+static kprof_status replay_unheard(uint32_t *passes)
+{
+    kprof_open_batch *batch = &kprof_engine.batch;
+    if (kprof_engine.device->output_seen() == batch->output_before) {
+        atomic_store(&batch->launches[0].kernel->prints_unseen, true);
+        return kprof_fail(KPROF_NOT_COLLECTED, "the launch was not repeated: its kernel can print, and has not");
+    }
+    kprof_engine.device->output_drop(true);
+    kprof_status status = replay_and_restore(passes);
+    kprof_status done = kprof_engine.device->target_synchronize();
+    kprof_engine.device->output_drop(false);
+    return status == KPROF_OK ? done : status;
+}
+
 /* Replay, and leave no trace of it. After a failure, keep what the passes before it gave, with the reason. A handler of
  * the application that runs meanwhile might use managed memory. */
 static kprof_status replay(uint32_t *passes)
 {
     sigset_t before;
+    bool prints = kprof_engine.batch.needs & KPROF_DROPS_OUTPUT;
     if (!kprof_batch_has_managed())
-        return replay_and_restore(passes);
+        return prints ? replay_unheard(passes) : replay_and_restore(passes);
     kprof_signals_block(&before);
-    kprof_status status = replay_and_restore(passes);
+    kprof_status status = prints ? replay_unheard(passes) : replay_and_restore(passes);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return status;
 }
@@ -503,7 +520,7 @@ kprof_status kprof_passes_run(uint32_t *passes)
     batch->times.wait_ms = kprof_monotonic_lap_ms(&lap_ns);
     if (!kprof_wait_is_idle(status)) { /* CUPTI would wait without a limit for the end of the pass */
         batch->context->left_in_pass = batch->in_pass;
-        if (kprof_batch_has_managed()) /* the host waits for each launch, and is not to wait for these again */
+        if (kprof_batch_has_managed() || batch->needs) /* the host waits for each launch, and not for these again */
             kprof_batch_note_late();
         return status;
     }

@@ -4,6 +4,7 @@
 #include "core/alone.h"
 #include "core/log.h"
 #include "core/monotonic.h"
+#include "core/output.h"
 #include "inject/batch.h"
 #include "inject/engine.h"
 #include "inject/exec.h"
@@ -171,6 +172,7 @@ static void see_exec(void)
     kprof_exec_slot *slot = (kprof_exec_slot *)dlsym(RTLD_DEFAULT, KPROF_EXEC_SLOT);
     kprof_engine.process.pid = getpid();
     kprof_thread_find_list();
+    kprof_output_find();
     if (slot)
         atomic_store(slot, kprof_launch_before_leaving);
 }

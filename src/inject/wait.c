@@ -154,7 +154,8 @@ kprof_status kprof_wait_for_context(void *context)
 {
     kprof_waits *waits = &kprof_engine.waits;
     unsigned sharing = kprof_engine.device->target_sharing();
-    bool may_wait = waits->in_vain || (sharing & (KPROF_WAITS_FOR_HOST | KPROF_MANAGED)) != 0;
+    bool may_wait =
+        waits->in_vain || kprof_engine.batch.needs || (sharing & (KPROF_WAITS_FOR_HOST | KPROF_MANAGED)) != 0;
     kprof_status status = wait_at_most(context, may_wait ? LIMIT_S : waits->long_limit_s);
     waits->in_vain = waits->in_vain || status == KPROF_NOT_COLLECTED;
     return status;

@@ -100,7 +100,7 @@ static int mend(void **state)
     atomic_store(&faults.fails, false);
     atomic_store(&faults.not_kept, false);
     atomic_store(&faults.network, false);
-    sim.refuses_frees = false;
+    sim.refuses_frees = sim.sees_output = sim.hides_output = false;
     repeated = 0;
     kprof_profiled_context *profiled = (kprof_profiled_context *)kprof_contexts_find(&sim.contexts[0]);
     if (profiled)
@@ -535,6 +535,32 @@ static void test_nothing_but_transfers(void **state)
     assert_int_equal(repeated, PASSES); /* up to the last launch that is measured */
 }
 
+/* Replays are unheard, and the launch is measured before its call returns. */
+static void test_launch_that_prints(void **state)
+{
+    (void)state;
+    sim.sees_output = true;
+    unsigned before = launch(SIM_ADD), prints = launch(SIM_PRINT);
+    assert_measured(before);
+    assert_measured(prints);
+    uint64_t printed = sim.printed[0];
+    do_call((sim_step){.op = SIM_SYNC_CONTEXT});
+    assert_int_equal(sim.printed[0], printed);
+    assert_int_equal(repeated, 2 * PASSES);
+}
+
+/* Then nothing of it could be dropped. */
+static void test_output_that_is_not_seen(void **state)
+{
+    (void)state;
+    sim.sees_output = sim.hides_output = true;
+    assert_unmeasured(launch(SIM_PRINT), "the launch was not repeated: its kernel can print, and has not");
+    unsigned second = launch(SIM_PRINT);
+    assert_pending(second); /* it is multiplexed */
+    close_batch();
+    assert_int_equal(repeated, 0);
+}
+
 /* A launch that must not be repeated is measured by itself. */
 static void test_launch_that_is_not_repeated(void **state)
 {
@@ -750,6 +776,8 @@ int main(void)
         cmocka_unit_test_teardown(test_calls_that_close, mend),
         cmocka_unit_test_teardown(test_nothing_but_transfers, mend),
         cmocka_unit_test_teardown(test_launch_that_is_not_repeated, mend),
+        cmocka_unit_test_teardown(test_launch_that_prints, mend),
+        cmocka_unit_test_teardown(test_output_that_is_not_seen, mend),
         cmocka_unit_test_teardown(test_kernel_that_computes_something_else, mend),
         cmocka_unit_test_teardown(test_large_copies_to_the_host, mend),
         cmocka_unit_test_teardown(test_large_copy_behind_a_new_kernel, mend),

@@ -19,7 +19,8 @@ struct kprof_operation {
 static struct {
     const char *side_effect, *devices, *managed_obstacle;
     unsigned sharing;
-    bool uncopyable, no_function, sees_host, reaches_pageable, without_proof, is_graph, awaits, other_contexts;
+    bool uncopyable, no_function, sees_host, reaches_pageable, without_proof, is_graph, awaits, other_contexts,
+        only_prints, sees_output;
 } seen;
 
 static kprof_kernel kernel;
@@ -29,6 +30,17 @@ static const char *target_side_effect(const kprof_call *call)
 {
     (void)call;
     return seen.side_effect;
+}
+
+static bool target_only_prints(const kprof_call *call)
+{
+    (void)call;
+    return seen.only_prints;
+}
+
+static bool output_watch(void)
+{
+    return seen.sees_output;
 }
 
 static bool target_awaits(const kprof_call *call)
@@ -75,6 +87,8 @@ static const char *writers_devices(void)
 }
 
 static const kprof_device_ops device_ops = {.target_side_effect = target_side_effect,
+                                            .target_only_prints = target_only_prints,
+                                            .output_watch = output_watch,
                                             .target_awaits = target_awaits,
                                             .target_function = target_function,
                                             .target_sharing = target_sharing,
@@ -185,6 +199,29 @@ static void test_launches_that_cannot_be_repeated(void **state)
     seen.uncopyable = false;
     seen.no_function = true;
     assert_watched(1, 2, KPROF_MULTIPLEXED, "the launch cannot be repeated through the driver");
+}
+
+/* Replays of a kernel that prints are unheard, where the driver's output is seen and nobody else prints. */
+static void test_launches_that_print(void **state)
+{
+    (void)state;
+    seen.side_effect = "it prints (test)";
+    seen.only_prints = seen.sees_output = true;
+    assert_chosen(1, KPROF_LIVE, "");
+    assert_chosen(2, KPROF_REPLAYED, "");
+    assert_int_equal(choose_for(2, true).needs, KPROF_DROPS_OUTPUT);
+    assert_unchosen(KPROF_REFUSED, "it prints (test)");
+    seen.other_contexts = true;
+    assert_chosen(2, KPROF_WATCHED, "a kernel's first launch is only watched");
+    seen.other_contexts = false;
+    atomic_store(&kernel.prints_unseen, true);
+    assert_chosen(2, KPROF_WATCHED, "a kernel's first launch is only watched");
+    atomic_store(&kernel.prints_unseen, false);
+    seen.sees_output = false;
+    assert_chosen(2, KPROF_WATCHED, "a kernel's first launch is only watched");
+    seen.sees_output = true;
+    seen.only_prints = false;
+    assert_chosen(2, KPROF_WATCHED, "a kernel's first launch is only watched");
 }
 
 static void test_graphs(void **state)
@@ -339,6 +376,7 @@ int main(void)
         cmocka_unit_test_setup(test_no_proof, forget_all),
         cmocka_unit_test_setup(test_pageable_memory, forget_all),
         cmocka_unit_test_setup(test_launches_that_cannot_be_repeated, forget_all),
+        cmocka_unit_test_setup(test_launches_that_print, forget_all),
         cmocka_unit_test_setup(test_graphs, forget_all),
         cmocka_unit_test_setup(test_graph_that_may_wait, forget_all),
         cmocka_unit_test_setup(test_memory_of_the_host, forget_all),

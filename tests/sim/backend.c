@@ -310,6 +310,31 @@ static const char *target_side_effect(const kprof_call *call)
     return is_any(call->parameters, prints) ? "it prints (simulated)" : NULL;
 }
 
+static bool target_only_prints(const kprof_call *call)
+{
+    return call->kind == KPROF_CALL_LAUNCH && is_any(call->parameters, prints);
+}
+
+static bool output_watch(void)
+{
+    return sim.sees_output;
+}
+
+static unsigned output_seen(void)
+{
+    lock();
+    unsigned seen = sim.output_seen;
+    unlock();
+    return seen;
+}
+
+static void output_drop(bool drops)
+{
+    lock();
+    sim.drops_output = drops;
+    unlock();
+}
+
 static kprof_status target_synchronize(void)
 {
     sim_own_call(KPROF_CALL_WAIT, false);

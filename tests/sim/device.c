@@ -108,6 +108,8 @@ void sim_reset(uint64_t seed)
     memset(sim.streams, 0, sizeof sim.streams);
     memset(sim.slots, 0, sizeof sim.slots);
     memset(sim.printed, 0, sizeof sim.printed);
+    sim.output_count = sim.output_seen = 0;
+    sim.drops_output = false;
     memset(sim.signatures, 0, sizeof sim.signatures);
     memset(sim.returned, 0, sizeof sim.returned);
     memset(sim.noted, 0, sizeof sim.noted);
@@ -168,10 +170,32 @@ static void roll(const sim_work *work)
     set_word(work->step.a, 0, work->is_replay ? sim_random(&sim.random) : work->step.value);
 }
 
+/* The driver writes what a context's kernels have printed when a call waits for them. */
+static void write_output(unsigned context)
+{
+    unsigned kept = 0;
+    for (unsigned i = 0; i < sim.output_count; i++) {
+        const sim_output *output = &sim.output[i];
+        uint64_t *printed = &sim.printed[output->stream];
+        if (sim_context_of_stream(output->stream) != context) {
+            sim.output[kept++] = *output;
+            continue;
+        }
+        sim.output_seen += !sim.hides_output;
+        if (!sim.drops_output || sim.hides_output)
+            *printed = sim_hash(*printed, output->value);
+    }
+    sim.output_count = kept;
+}
+
 static void print(const sim_step *step)
 {
-    uint64_t *printed = &sim.printed[step->stream];
-    *printed = sim_hash(*printed, sim_hash(step->value, word(step->a, 0)));
+    if (sim.output_count == SIM_QUEUE)
+        write_output(sim_context_of_stream(step->stream));
+    if (sim.output_count < SIM_QUEUE)
+        sim.output[sim.output_count++] = (sim_output){step->stream, sim_hash(step->value, word(step->a, 0))};
+    else
+        sim_violation("kernels of several contexts print too much");
 }
 
 static void fail_context(unsigned context)
@@ -357,6 +381,7 @@ void sim_drain_context(unsigned context)
     for (unsigned s = SIM_STREAMS; s-- > 0;)
         if (sim_context_of_stream(s) == context)
             drain_stream(s);
+    write_output(context);
 }
 
 bool sim_is_held(unsigned context)

@@ -127,6 +127,12 @@ typedef struct sim_slot {
     _Atomic uint64_t words[SIM_WORDS];
 } sim_slot;
 
+/* What a kernel has printed, until the driver writes it. */
+typedef struct sim_output {
+    unsigned stream;
+    uint64_t value;
+} sim_output;
+
 typedef struct sim_function {
     char name[16];
     unsigned module; /* number of the stream that launches its kernels */
@@ -147,6 +153,9 @@ typedef struct sim_machine {
     sim_stream streams[SIM_STREAMS];
     sim_slot slots[SIM_SLOTS];
     uint64_t printed[SIM_STREAMS]; /* what kernels printed, in their order on the stream */
+    sim_output output[SIM_QUEUE];  /* [output_count]: what the driver has yet to write */
+    unsigned output_count, output_seen;
+    bool drops_output;             /* the engine wants it dropped */
     uint64_t signatures[SIM_TAGS]; /* of each launch that ran: kernel, arguments and what it read; 0: did not run */
     unsigned captures;
     bool shares_memory, shares_with_devices, waits_for_host, has_managed;
@@ -170,6 +179,8 @@ typedef struct sim_machine {
     bool managed;         /* memory that the host has, too, is managed, and in reach of the device alone in a kernel */
     bool several_threads; /* the application has them */
     bool refuses_frees;   /* the driver frees what the program names, whatever is put in its place */
+    bool sees_output;     /* what kernels print can be seen and dropped */
+    bool hides_output;    /* the driver writes what kernels print in a way that cannot be seen or dropped */
     bool hides_host;      /* arguments do not tell that a kernel takes memory of the host */
     bool all_witnesses;   /* in each measurement, not only in large ones */
     const char *second_chip; /* of device 1 */

@@ -576,6 +576,27 @@ static const char *target_side_effect(const kprof_call *call)
     return strstr(call->kernel_name, "printing") ? "it prints (simulated)" : NULL;
 }
 
+static bool target_only_prints(const kprof_call *call)
+{
+    (void)call;
+    return false;
+}
+
+static bool output_watch(void)
+{
+    return false;
+}
+
+static unsigned output_seen(void)
+{
+    return 0;
+}
+
+static void output_drop(bool drops)
+{
+    (void)drops;
+}
+
 /* The handle of a kernel; the same for the same name. */
 static char *find_kernel(const char *mangled)
 {
