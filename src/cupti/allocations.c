@@ -13,6 +13,7 @@ typedef struct allocation {
     const void *context; /* NULL: all contexts of the device reach it */
     int device;          /* of those without a context */
     bool is_managed;
+    bool is_host; /* of the host, in reach of all contexts */
 } allocation;
 
 #define MAX_UNMAPPED 64 /* programs map what they create at once */
@@ -59,7 +60,7 @@ static void add_of_device(CUdeviceptr address, size_t size_bytes)
     int device = -1;
     bool known = kprof_driver_load(&driver) == KPROF_OK &&
                  driver->cuPointerGetAttribute_(&device, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, address) == CUDA_SUCCESS;
-    add((allocation){address, size_bytes, NULL, device, false});
+    add((allocation){address, size_bytes, NULL, device, false, false});
     if (known)
         return;
     pthread_mutex_lock(&list.mutex);
@@ -83,13 +84,13 @@ static void unmap_locked(uint64_t start, uint64_t end)
     for (size_t i = list.count; i-- > 0;) {
         allocation a = list.allocations[i];
         uint64_t a_end = a.address + a.size_bytes;
-        if (a.context || a.address >= end || a_end <= start)
+        if (a.context || a.is_host || a.address >= end || a_end <= start)
             continue;
         list.allocations[i] = list.allocations[--list.count];
         if (a.address < start)
-            add_locked((allocation){a.address, (size_t)(start - a.address), NULL, a.device, false});
+            add_locked((allocation){a.address, (size_t)(start - a.address), NULL, a.device, false, false});
         if (a_end > end)
-            add_locked((allocation){end, (size_t)(a_end - end), NULL, a.device, false});
+            add_locked((allocation){end, (size_t)(a_end - end), NULL, a.device, false, false});
     }
 }
 
@@ -135,7 +136,7 @@ static void set_access(const kprof_memory_change *change)
     for (size_t i = 0; i < change->access_count; i++)
         if (change->access[i].location.type == CU_MEM_LOCATION_TYPE_DEVICE &&
             change->access[i].flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE)
-            add((allocation){change->address, change->size_bytes, NULL, change->access[i].location.id, false});
+            add((allocation){change->address, change->size_bytes, NULL, change->access[i].location.id, false, false});
 }
 
 void kprof_allocations_note(const kprof_memory_change *change, const void *context)
@@ -143,7 +144,11 @@ void kprof_allocations_note(const kprof_memory_change *change, const void *conte
     switch (change->kind) {
     case KPROF_MEMORY_OF_CONTEXT:
     case KPROF_MEMORY_MANAGED:
-        add((allocation){change->address, change->size_bytes, context, -1, change->kind == KPROF_MEMORY_MANAGED});
+        add((allocation){change->address, change->size_bytes, context, -1, change->kind == KPROF_MEMORY_MANAGED,
+                         false});
+        break;
+    case KPROF_MEMORY_OF_HOST:
+        add((allocation){change->address, change->size_bytes, NULL, -1, false, true});
         break;
     case KPROF_MEMORY_OF_DEVICE:
         add_of_device(change->address, change->size_bytes);
@@ -176,7 +181,7 @@ unsigned kprof_allocations_version(void)
 typedef struct wanted {
     const void *context;
     int device;
-    bool only_managed;
+    bool only_managed, only_host;
 } wanted;
 
 static bool list_those(wanted w, kprof_span **out, size_t *out_count)
@@ -186,8 +191,8 @@ static bool list_those(wanted w, kprof_span **out, size_t *out_count)
     *out = list.incomplete ? NULL : malloc((list.count + 1) * sizeof **out);
     for (size_t i = 0; *out && i < list.count; i++) {
         const allocation *a = &list.allocations[i];
-        bool in_reach = a->context ? a->context == w.context : a->device == w.device;
-        if (in_reach && (a->is_managed || !w.only_managed))
+        bool in_reach = a->is_host || (a->context ? a->context == w.context : a->device == w.device);
+        if (in_reach && a->is_host == w.only_host && (a->is_managed || !w.only_managed))
             (*out)[(*out_count)++] = (kprof_span){a->address, a->size_bytes};
     }
     pthread_mutex_unlock(&list.mutex);
@@ -196,12 +201,17 @@ static bool list_those(wanted w, kprof_span **out, size_t *out_count)
 
 bool kprof_allocations_list(const void *context, int device, kprof_span **out, size_t *count)
 {
-    return list_those((wanted){context, device, false}, out, count);
+    return list_those((wanted){context, device, false, false}, out, count);
 }
 
 bool kprof_allocations_list_managed(const void *context, kprof_span **out, size_t *count)
 {
-    return list_those((wanted){context, -1, true}, out, count);
+    return list_those((wanted){context, -1, true, false}, out, count);
+}
+
+bool kprof_allocations_list_host(kprof_span **out, size_t *count)
+{
+    return list_those((wanted){NULL, -1, false, true}, out, count);
 }
 
 size_t kprof_allocations_size(uint64_t address, const void *context)

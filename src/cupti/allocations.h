@@ -1,5 +1,5 @@
-/* The device memory that the application has, known from its driver calls: what a snapshot saves. Host memory, arrays
- * and what the driver itself allocates are not in it. Thread-safe. */
+/* The memory that the application has and kernels reach, known from its driver calls: what a snapshot saves. Arrays and
+ * what the driver itself allocates are not in it. Thread-safe. */
 #ifndef KPROF_CUPTI_ALLOCATIONS_H
 #define KPROF_CUPTI_ALLOCATIONS_H
 
@@ -24,6 +24,8 @@ unsigned kprof_allocations_version(void);
 bool kprof_allocations_list(const void *context, int device, kprof_span **out, size_t *count);
 /* List those of them that are managed. */
 bool kprof_allocations_list_managed(const void *context, kprof_span **out, size_t *count);
+/* List the memory of the host that kernels reach; that of the functions above is the device's or managed. */
+bool kprof_allocations_list_host(kprof_span **out, size_t *count);
 /* Return the size of the allocation that begins there, if it is one of this context alone and not managed; else 0. */
 size_t kprof_allocations_size(uint64_t address, const void *context);
 /* Is this physical memory known to be mapped nowhere yet? What a second mapping shows may be saved already. */

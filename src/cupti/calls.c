@@ -443,6 +443,27 @@ void kprof_call_memory_change(CUpti_CallbackId id, const void *parameters, kprof
         note_memory(kind_in_stream(id, parameters), *p->dptr, p->bytesize, out);
         break;
     }
+    case ID(cuMemAllocHost_v2): {
+        const cuMemAllocHost_v2_params *p = parameters;
+        note_memory(KPROF_MEMORY_OF_HOST, (CUdeviceptr)*p->pp, p->bytesize, out);
+        break;
+    }
+    case ID(cuMemHostAlloc): {
+        const cuMemHostAlloc_params *p = parameters;
+        note_memory(KPROF_MEMORY_OF_HOST, (CUdeviceptr)*p->pp, p->bytesize, out);
+        break;
+    }
+    case ID(cuMemHostRegister_v2): {
+        const cuMemHostRegister_v2_params *p = parameters;
+        note_memory(KPROF_MEMORY_OF_HOST, (CUdeviceptr)p->p, p->bytesize, out);
+        break;
+    }
+    case ID(cuMemFreeHost):
+        note_memory(KPROF_MEMORY_FREED, (CUdeviceptr)((const cuMemFreeHost_params *)parameters)->p, 0, out);
+        break;
+    case ID(cuMemHostUnregister):
+        note_memory(KPROF_MEMORY_FREED, (CUdeviceptr)((const cuMemHostUnregister_params *)parameters)->p, 0, out);
+        break;
     case ID(cuMemFree_v2):
         note_memory(KPROF_MEMORY_FREED, ((const cuMemFree_v2_params *)parameters)->dptr, 0, out);
         break;

@@ -10,6 +10,7 @@ typedef enum kprof_memory_change_kind {
     KPROF_MEMORY_UNCHANGED = 0,
     KPROF_MEMORY_OF_CONTEXT, /* memory of the call's context is there: address and size */
     KPROF_MEMORY_MANAGED,    /* likewise, and the host reaches it, too */
+    KPROF_MEMORY_OF_HOST,    /* pinned or registered: kernels of all contexts reach it */
     KPROF_MEMORY_OF_DEVICE,  /* memory of a pool is there, likewise */
     KPROF_MEMORY_FREED,      /* that at the address is gone */
     KPROF_MEMORY_ACCESSED,   /* who reaches mapped memory is set: address, size and access */

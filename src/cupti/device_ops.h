@@ -34,6 +34,7 @@
     X(target_reaches_pageable)                                                                                         \
     X(target_managed_obstacle)                                                                                         \
     X(target_managed_touched)                                                                                          \
+    X(target_host_obstacle)                                                                                            \
     X(target_set_own)                                                                                                  \
     X(target_enter_context)                                                                                            \
     X(target_leave_context)                                                                                            \

@@ -11,10 +11,10 @@ enum { PARAMETERS_TELL = 128 }; /* no kprof_sharing bit: whom the call shares wi
 
 /* Other calls of CUPTI's list share nothing. */
 static const unsigned char sharing[CUPTI_DRIVER_TRACE_CBID_SIZE] = {
-    [ID(cuMemAllocHost)] = KPROF_SHARES_WITH_HOST,
+    [ID(cuMemAllocHost)] = KPROF_SHARES_WITH_HOST | KPROF_UNLISTED_HOST,
     [ID(cuMemAllocHost_v2)] = KPROF_SHARES_WITH_HOST,
     [ID(cuMemHostAlloc)] = KPROF_SHARES_WITH_HOST,
-    [ID(cuMemHostAlloc_v2)] = KPROF_SHARES_WITH_HOST,
+    [ID(cuMemHostAlloc_v2)] = KPROF_SHARES_WITH_HOST | KPROF_UNLISTED_HOST,
     [ID(cuMemAllocManaged)] = KPROF_MANAGED,
     [ID(cuLibraryGetManaged)] = KPROF_MANAGED,
 
@@ -132,7 +132,7 @@ static unsigned access_sharing(const CUmemAccessDesc *access, size_t count, CUde
     bool own = only || lies_on(driver, device, memory, size);
     for (size_t i = 0; i < count; i++) {
         if (access[i].location.type != CU_MEM_LOCATION_TYPE_DEVICE)
-            shared |= KPROF_SHARES_WITH_HOST;
+            shared |= KPROF_SHARES_WITH_HOST | KPROF_UNLISTED_HOST;
         else if (access[i].location.id != device || !own)
             shared |= KPROF_SHARES_WITH_DEVICES;
     }
@@ -145,7 +145,7 @@ static unsigned memory_sharing(CUmemAllocationType type, const CUmemLocation *lo
 {
     if (type != CU_MEM_ALLOCATION_TYPE_PINNED)
         return KPROF_MANAGED | KPROF_MAY_NOT_SAVE;
-    return location->type == CU_MEM_LOCATION_TYPE_DEVICE ? 0 : KPROF_SHARES_WITH_HOST;
+    return location->type == CU_MEM_LOCATION_TYPE_DEVICE ? 0 : KPROF_SHARES_WITH_HOST | KPROF_UNLISTED_HOST;
 }
 
 /* A graph's memory outlives its launch where nothing frees it there, and is not listed. */
@@ -184,7 +184,7 @@ static unsigned sharing_by_parameters(CUpti_CallbackId id, const void *parameter
     }
     case ID(cuMemHostRegister): {
         const cuMemHostRegister_params *p = parameters;
-        return registered_sharing(p->p, p->bytesize, p->Flags);
+        return registered_sharing(p->p, p->bytesize, p->Flags) | KPROF_UNLISTED_HOST;
     }
     case ID(cuMemHostRegister_v2): {
         const cuMemHostRegister_v2_params *p = parameters;
@@ -231,7 +231,7 @@ unsigned kprof_call_sharing(CUpti_CallbackId id, const void *parameters)
 {
     if (id >= CUPTI_DRIVER_TRACE_CBID_SIZE) /* of a newer driver: it may do anything */
         return KPROF_SHARES_WITH_HOST | KPROF_SHARES_WITH_DEVICES | KPROF_WAITS_FOR_HOST | KPROF_RUNS_HOST_CODE |
-               KPROF_MANAGED;
+               KPROF_MANAGED | KPROF_UNLISTED_HOST;
     unsigned shared = sharing[id];
     return shared == PARAMETERS_TELL ? sharing_by_parameters(id, parameters) : shared;
 }

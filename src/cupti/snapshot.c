@@ -57,7 +57,8 @@ struct kprof_snapshot {
     size_t span_count, span_capacity;
     unsigned allocations_version, variables_version;
     bool taken, ended;
-    bool stuck; /* work in the stream did not end in time */
+    bool with_host; /* it has memory of the host, too */
+    bool stuck;     /* work in the stream did not end in time */
 };
 
 static kprof_status fail(const char *operation, CUresult result)
@@ -383,6 +384,10 @@ static kprof_status add_allocations(kprof_snapshot *s)
         return kprof_fail(KPROF_UNSUPPORTED, "the application's memory is not known");
     bool added = add_spans(s, spans, count);
     free(spans);
+    if (added && s->with_host) {
+        added = kprof_allocations_list_host(&spans, &count) && add_spans(s, spans, count);
+        free(spans);
+    }
     return added ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "no memory to list what has to be saved");
 }
 
@@ -450,12 +455,13 @@ static kprof_status add_what_is_there(kprof_snapshot *s, int64_t limit_ns)
     return status;
 }
 
-kprof_status kprof_snapshot_take(kprof_snapshot *s)
+kprof_status kprof_snapshot_take(kprof_snapshot *s, bool with_host)
 {
     kprof_status status = check_ready(s);
     if (status != KPROF_OK)
         return status;
     kprof_snapshot_drop(s);
+    s->with_host = with_host;
     status = add_what_is_there(s, IDLE_LIMIT_NS);
     s->taken = status == KPROF_OK;
     return status;

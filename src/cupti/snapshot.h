@@ -1,7 +1,7 @@
 /* Keeps the device memory of a context around a batch, twice. The start, as it was before the batch, is put back before
  * each replay. The end, as the application's own run left it, is put back after the last replay, so that the
- * application sees its own run alone. Host memory is neither saved nor written. Calls are for one thread at a time,
- * with the context current; they wait for work of kprof's own stream only, with a limit. */
+ * application sees its own run alone. Host memory is saved and written only where that is asked for. Calls are for one
+ * thread at a time, with the context current; they wait for work of kprof's own stream only, with a limit. */
 #ifndef KPROF_CUPTI_SNAPSHOT_H
 #define KPROF_CUPTI_SNAPSHOT_H
 
@@ -16,9 +16,10 @@ typedef struct kprof_snapshot kprof_snapshot;
 
 /* UNSUPPORTED, with a logged reason, when the driver does not take what is needed to copy memory. */
 kprof_status kprof_snapshot_open(void *context, kprof_snapshot **out) KPROF_MUST_CHECK;
-/* Save the start: the application's allocations and the module variables that variables.h knows. The context must be
- * idle. UNSUPPORTED when not everything can be saved, NO_MEMORY when the device has no space for it. */
-kprof_status kprof_snapshot_take(kprof_snapshot *snapshot) KPROF_MUST_CHECK;
+/* Save the start: the application's allocations, also those of the host's memory if `with_host`, and the module
+ * variables that variables.h knows. The context must be idle. UNSUPPORTED when not everything can be saved, NO_MEMORY
+ * when the device has no space for it. */
+kprof_status kprof_snapshot_take(kprof_snapshot *snapshot, bool with_host) KPROF_MUST_CHECK;
 /* Add memory and variables that came since; nothing that the application submits later may have used them. `stream`:
  * the one in whose order the memory came, NULL when it is there already. NOT_COLLECTED when the GPU is busy for more
  * than a second. */

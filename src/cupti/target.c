@@ -28,6 +28,9 @@
 
 #define REASON_BYTES 256
 
+/* To save more of the host's memory, and put it back for each pass, takes longer than passes do. */
+#define MOST_HOST_BYTES ((size_t)1 << 30)
+
 /* Looking for what the host has of more managed memory takes longer than 10 ms a launch. */
 #define MOST_LOOKED_AT_BYTES ((size_t)8 << 30)
 
@@ -515,20 +518,58 @@ static bool moves_freely(void)
            concurrent;
 }
 
-/* The application's only thread is in a call of the driver, so that no code of the application runs. */
-const char *kprof_target_managed_obstacle(void)
+/* If the application's only thread is in a call of the driver, no code of the application runs. */
+static const char *code_obstacle(void)
 {
     if (atomic_load(&target.sharing) & KPROF_RUNS_HOST_CODE)
-        return "functions that CUDA's threads call may use managed memory while the launch is repeated";
+        return "functions that CUDA's threads call may use memory of the host while the launch is repeated";
     if (kprof_thread_is_foreign())
-        return "the application went on, and may use managed memory, when its launches had to be repeated";
+        return "the application went on, and may use memory of the host, when its launches had to be repeated";
     if (!kprof_thread_is_alone())
-        return "other threads of the application may use managed memory while the launch is repeated";
+        return "other threads of the application may use memory of the host while the launch is repeated";
+    return NULL;
+}
+
+const char *kprof_target_managed_obstacle(void)
+{
+    const char *why = code_obstacle();
+    if (why)
+        return why;
     if (!moves_freely())
         return "this GPU does not let the host and kernels use managed memory at the same time";
     if (!fits_on_device())
         return "managed memory and the GPU's own take more than three quarters of the GPU's memory together";
     return kprof_writers_of_host(); /* the last, since it reads the most */
+}
+
+/* Do kernels reach what the application has of the host's memory by the addresses that the host uses, and is it little
+ * enough to be saved for each launch? */
+static bool can_save_host(void)
+{
+    kprof_span *spans;
+    size_t count, bytes = 0;
+    CUdeviceptr address;
+    bool same = kprof_allocations_list_host(&spans, &count);
+    for (size_t i = 0; same && i < count; i++) {
+        same = target.driver->cuPointerGetAttribute_(&address, CU_POINTER_ATTRIBUTE_DEVICE_POINTER, spans[i].address) ==
+                   CUDA_SUCCESS &&
+               address == spans[i].address;
+        bytes += spans[i].size_bytes;
+    }
+    free(spans);
+    return same && bytes <= MOST_HOST_BYTES;
+}
+
+const char *kprof_target_host_obstacle(void)
+{
+    const char *why = code_obstacle();
+    if (why)
+        return why;
+    if (kprof_target_reaches_pageable() || (atomic_load(&target.sharing) & KPROF_UNLISTED_HOST))
+        return "the GPU reaches memory of the host that kprof does not know of";
+    if (!can_save_host())
+        return "the GPU reaches more memory of the host than can be saved for each launch, or by other addresses";
+    return kprof_writers_of_host();
 }
 
 static bool is_there(uint64_t address, size_t size_bytes)

@@ -100,6 +100,7 @@ typedef enum kprof_sharing {
     KPROF_RUNS_HOST_CODE = 8,      /* CUDA's threads run functions of the application */
     KPROF_MAY_NOT_SAVE = 16,       /* not shared: memory that a snapshot does not hold */
     KPROF_MANAGED = 32,            /* memory that moves between host and device, which both reach at any time */
+    KPROF_UNLISTED_HOST = 64,      /* memory of the host that no list has */
 } kprof_sharing;
 unsigned kprof_target_sharing(void);
 /* Has the device space for what the call is about to allocate, or for as much local memory, and some to spare? */
@@ -119,6 +120,8 @@ bool kprof_target_managed_touched(void);
 /* Return why a replay may not save and restore managed memory now, as "other threads of ..."; NULL if it may, until the
  * calling thread leaves the call that it is in. Needs a current context. */
 const char *kprof_target_managed_obstacle(void);
+/* Return why a replay may not save and restore the memory of the host that the GPU reaches, likewise. */
+const char *kprof_target_host_obstacle(void);
 /* Make a context current on this thread, unless it is; true when _leave_context has to undo it. */
 bool kprof_target_enter_context(void *context);
 void kprof_target_leave_context(void);

@@ -61,6 +61,6 @@ const char *kprof_writers_of_host(void)
 {
     static const char *const rings[] = {"anon_inode:[io_uring]", NULL};
     return has_one_of(rings, DESCRIPTORS) || kprof_mappings_named("/[aio]")
-               ? "asynchronous input and output may use managed memory while the launch is repeated"
+               ? "asynchronous input and output may use memory of the host while the launch is repeated"
                : NULL;
 }

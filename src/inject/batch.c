@@ -165,7 +165,7 @@ static kprof_status save_memory(void)
     if (status == KPROF_OK && !context->snapshot)
         status = kprof_engine.device->snapshot_open(context->context, &context->snapshot);
     if (status == KPROF_OK)
-        status = kprof_engine.device->snapshot_take(context->snapshot);
+        status = kprof_engine.device->snapshot_take(context->snapshot, batch->needs & KPROF_SAVES_HOST);
     batch->saved = status == KPROF_OK;
     return status;
 }
@@ -225,7 +225,10 @@ static void start_anew(const kprof_batch_launch *launch, const kprof_decision *d
     batch->note[0] = '\0';
     batch->metrics = launch->metrics;
     atomic_store(&batch->sharing, kprof_engine.device->target_sharing());
-    batch->proved = decision->kind == KPROF_REPLAYED && kprof_decision_needs_proof();
+    bool has_host = decision->needs & KPROF_SAVES_HOST; /* so that it may change */
+    if (decision->needs)
+        atomic_fetch_add(&launch->kernel->by_itself, 1);
+    batch->proved = decision->kind == KPROF_REPLAYED && !has_host && kprof_decision_needs_proof();
     batch->searching = false;
     batch->in_pass = batch->tries_output = false;
     batch->last_stream = launch->call->stream;

@@ -13,6 +13,10 @@
 /* After this many watched launches that ended by themselves, assume that the kernel always does. */
 #define ENOUGH_ENDS 2
 
+/* So many launches of a kernel may have batches of their own, each of which takes half a second with the default set;
+ * later ones are multiplexed. */
+#define MOST_BY_ITSELF 20
+
 #define LATE                                                                                                           \
     "an earlier launch of the kernel did not end by itself within a second, and may have waited for the application"
 
@@ -33,6 +37,13 @@ const char *kprof_decision_managed_obstacle(const void *context)
     if (kprof_contexts_has_others(context))
         return "there is managed memory and more than one context";
     return kprof_engine.device->target_managed_obstacle();
+}
+
+const char *kprof_decision_host_obstacle(const void *context)
+{
+    if (kprof_contexts_has_others(context))
+        return "there is memory of the host in reach of more than one context";
+    return kprof_engine.device->target_host_obstacle();
 }
 
 static const char *why_not_saved(unsigned sharing, const void *context)
@@ -63,10 +74,15 @@ static const char *why_reaches_host(const kprof_batch_launch *launch, const kpro
                : NULL;
 }
 
+static bool may_be_by_itself(const kprof_batch_launch *launch)
+{
+    return launch->chosen && atomic_load(&launch->kernel->by_itself) < MOST_BY_ITSELF;
+}
+
 /* Can replays print and nobody see it? While it is dropped, no other context may print. */
 static bool can_drop_output(const kprof_batch_launch *launch)
 {
-    return launch->chosen && !atomic_load(&launch->kernel->prints_unseen) &&
+    return may_be_by_itself(launch) && !atomic_load(&launch->kernel->prints_unseen) &&
            kprof_engine.device->target_only_prints(launch->call) && !kprof_contexts_has_others(launch->call->context) &&
            kprof_engine.device->output_watch();
 }
@@ -90,9 +106,12 @@ static const char *why_not_repeated(const kprof_batch_launch *launch, const kpro
     why = why_not_saved(kprof_engine.device->target_sharing(), launch->call->context);
     if (why || !kprof_decision_needs_proof())
         return why;
-    if (launch->metrics && launch->metrics->proof.count == 0)
-        return "the chip cannot tell which launches reach host memory";
-    return why_reaches_host(launch, operation);
+    why = launch->metrics && launch->metrics->proof.count == 0 ? "the chip cannot tell which launches reach host memory"
+                                                               : why_reaches_host(launch, operation);
+    if (!why || !may_be_by_itself(launch) || kprof_decision_host_obstacle(launch->call->context))
+        return why;
+    *needs |= KPROF_SAVES_HOST;
+    return NULL;
 }
 
 bool kprof_decision_may_wait_for_host(const kprof_batch_launch *launch)

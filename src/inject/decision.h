@@ -16,6 +16,7 @@ typedef enum kprof_decision_kind {
 /* What replays of a launch need. With any of it the launch has a batch of its own, replayed before its call returns. */
 typedef enum kprof_need {
     KPROF_DROPS_OUTPUT = 1, /* what the kernel prints then must not be seen */
+    KPROF_SAVES_HOST = 2,   /* memory of the host is put back, too, while no code of the application can run */
 } kprof_need;
 
 typedef struct kprof_decision {
@@ -36,6 +37,8 @@ bool kprof_decision_may_wait(const kprof_batch_launch *launch);
  * NULL if it may. A batch is replayed before that thread leaves the call, since then the application may change the
  * memory with no call at all. */
 const char *kprof_decision_managed_obstacle(const void *context);
+/* The same for memory of the host that the GPU reaches, by a launch that has a batch of its own. */
+const char *kprof_decision_host_obstacle(const void *context);
 /* Can kernels of this process reach memory that a replay does not put back? Then a batch needs a proof that its own
  * did not. */
 bool kprof_decision_needs_proof(void);

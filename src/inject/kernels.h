@@ -16,6 +16,7 @@ typedef struct kprof_kernel {
     atomic_bool to_watch;          /* the launch that is entered is to be watched */
     atomic_bool ends_late;         /* a launch did not end by itself, and may have waited for the application */
     atomic_bool ends_alone;        /* a launch ended before anything in another stream came after it */
+    _Atomic uint32_t by_itself;    /* launches that had batches of their own, because of what their replays need */
     atomic_bool prints_unseen;     /* whether it prints could not be seen, so that nothing it prints can be dropped */
     atomic_bool proved;            /* launches were seen not to reach memory of the host */
     _Atomic uint32_t reaches_host; /* launches that were seen to reach memory of the host */

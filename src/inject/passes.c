@@ -422,6 +422,8 @@ static kprof_status check_may_replay(void)
         why = kprof_engine.device->writers_devices();
     if (!why && kprof_batch_has_managed()) /* another context or thread may have come with the launch */
         why = kprof_decision_managed_obstacle(kprof_engine.batch.context->context);
+    if (!why && (kprof_engine.batch.needs & KPROF_SAVES_HOST))
+        why = kprof_decision_host_obstacle(kprof_engine.batch.context->context);
     return why ? kprof_fail(KPROF_NOT_COLLECTED, "the launch was not repeated: %s", why) : KPROF_OK;
 }
 
@@ -496,12 +498,12 @@ static kprof_status replay_unheard(uint32_t *passes)
 }
 
 /* Replay, and leave no trace of it. After a failure, keep what the passes before it gave, with the reason. A handler of
- * the application that runs meanwhile might use managed memory. */
+ * the application that runs meanwhile might use memory of the host. */
 static kprof_status replay(uint32_t *passes)
 {
     sigset_t before;
     bool prints = kprof_engine.batch.needs & KPROF_DROPS_OUTPUT;
-    if (!kprof_batch_has_managed())
+    if (!kprof_batch_has_managed() && !(kprof_engine.batch.needs & KPROF_SAVES_HOST))
         return prints ? replay_unheard(passes) : replay_and_restore(passes);
     kprof_signals_block(&before);
     kprof_status status = prints ? replay_unheard(passes) : replay_and_restore(passes);

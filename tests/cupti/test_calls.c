@@ -170,7 +170,7 @@ static void test_unknown_calls(void **state)
         assert_int_equal(kind_of(ids[i], NULL), KPROF_CALL_OTHER);
         assert_int_equal(kprof_call_sharing(ids[i], NULL), KPROF_SHARES_WITH_HOST | KPROF_SHARES_WITH_DEVICES |
                                                                KPROF_WAITS_FOR_HOST | KPROF_RUNS_HOST_CODE |
-                                                               KPROF_MANAGED);
+                                                               KPROF_MANAGED | KPROF_UNLISTED_HOST);
     }
 }
 
@@ -500,9 +500,9 @@ static void test_access(void **state)
     assert_access_shares(NULL, 0, 0);
     assert_access_shares(&access[0], 1, 0);
     assert_access_shares(&access[1], 1, KPROF_SHARES_WITH_DEVICES);
-    assert_access_shares(&access[2], 1, KPROF_SHARES_WITH_HOST);
+    assert_access_shares(&access[2], 1, KPROF_SHARES_WITH_HOST | KPROF_UNLISTED_HOST);
     assert_access_shares(&access[0], 2, KPROF_SHARES_WITH_DEVICES);
-    assert_access_shares(&access[0], 3, KPROF_SHARES_WITH_HOST | KPROF_SHARES_WITH_DEVICES);
+    assert_access_shares(&access[0], 3, KPROF_SHARES_WITH_HOST | KPROF_SHARES_WITH_DEVICES | KPROF_UNLISTED_HOST);
 }
 
 static unsigned sharing_of_range(CUdeviceptr start, size_t size)
@@ -565,7 +565,8 @@ static void test_memory_of_graphs(void **state)
     cuGraphAddNode_params general = {.nodeParams = &kernel};
     device_count = 2;
     assert_graph_shares(NULL, CU_MEM_LOCATION_TYPE_DEVICE, KPROF_MAY_NOT_SAVE);
-    assert_graph_shares(NULL, CU_MEM_LOCATION_TYPE_HOST, KPROF_SHARES_WITH_HOST | KPROF_MAY_NOT_SAVE);
+    assert_graph_shares(NULL, CU_MEM_LOCATION_TYPE_HOST,
+                        KPROF_SHARES_WITH_HOST | KPROF_UNLISTED_HOST | KPROF_MAY_NOT_SAVE);
     assert_graph_shares(&peer, CU_MEM_LOCATION_TYPE_DEVICE, KPROF_SHARES_WITH_DEVICES | KPROF_MAY_NOT_SAVE);
     assert_int_equal(kprof_call_sharing(ID(cuGraphAddNode), &general), KPROF_WAITS_FOR_HOST | KPROF_RUNS_HOST_CODE);
     device_count = 1;
@@ -602,7 +603,7 @@ static unsigned registered_sharing(int mapping, unsigned flags)
     cuMemHostRegister_v2_params registered = {.p = memory, .bytesize = size_bytes, .Flags = flags};
     cuMemHostRegister_params before = {.p = memory, .bytesize = size_bytes, .Flags = flags};
     unsigned shared = kprof_call_sharing(ID(cuMemHostRegister_v2), &registered);
-    assert_int_equal(kprof_call_sharing(ID(cuMemHostRegister), &before), shared);
+    assert_int_equal(kprof_call_sharing(ID(cuMemHostRegister), &before), shared | KPROF_UNLISTED_HOST);
     munmap(memory, size_bytes);
     return shared;
 }
@@ -623,8 +624,10 @@ static void test_location(void **state)
 {
     (void)state;
     assert_memory_shares(CU_MEM_ALLOCATION_TYPE_PINNED, CU_MEM_LOCATION_TYPE_DEVICE, 0);
-    assert_memory_shares(CU_MEM_ALLOCATION_TYPE_PINNED, CU_MEM_LOCATION_TYPE_HOST, KPROF_SHARES_WITH_HOST);
-    assert_memory_shares(CU_MEM_ALLOCATION_TYPE_PINNED, CU_MEM_LOCATION_TYPE_HOST_NUMA, KPROF_SHARES_WITH_HOST);
+    assert_memory_shares(CU_MEM_ALLOCATION_TYPE_PINNED, CU_MEM_LOCATION_TYPE_HOST,
+                         KPROF_SHARES_WITH_HOST | KPROF_UNLISTED_HOST);
+    assert_memory_shares(CU_MEM_ALLOCATION_TYPE_PINNED, CU_MEM_LOCATION_TYPE_HOST_NUMA,
+                         KPROF_SHARES_WITH_HOST | KPROF_UNLISTED_HOST);
     assert_memory_shares(CU_MEM_ALLOCATION_TYPE_MANAGED, CU_MEM_LOCATION_TYPE_DEVICE,
                          KPROF_MANAGED | KPROF_MAY_NOT_SAVE);
 }

@@ -72,6 +72,13 @@ void kprof_allocations_note(const kprof_memory_change *change, const void *of)
     (void)change, (void)of;
 }
 
+bool kprof_allocations_list_host(kprof_span **out, size_t *count)
+{
+    *out = NULL;
+    *count = 0;
+    return true;
+}
+
 bool kprof_target_redirects_frees(void)
 {
     return false;
@@ -163,7 +170,7 @@ static int tear_down(void **state)
 
 static void take(void)
 {
-    assert_int_equal(kprof_snapshot_take(snapshot), KPROF_OK);
+    assert_int_equal(kprof_snapshot_take(snapshot, false), KPROF_OK);
 }
 
 static void *copy_of_memory(void)
@@ -417,7 +424,7 @@ static void test_busy_stream(void **state)
     fake.busy = true;
     assert_int_equal(kprof_snapshot_cover(snapshot, &context), KPROF_NOT_COLLECTED);
     kprof_snapshot_drop(snapshot);
-    assert_int_equal(kprof_snapshot_take(snapshot), KPROF_NOT_COLLECTED);
+    assert_int_equal(kprof_snapshot_take(snapshot, false), KPROF_NOT_COLLECTED);
     kprof_snapshot_release(snapshot);
     assert_true(fake.chunks > 0); /* it may be in use */
     fake.busy = false;
@@ -431,7 +438,7 @@ static void test_no_space_on_the_device(void **state)
     add_span(0, BYTES);
     void *start = copy_of_memory();
     fake.free_bytes = KPROF_DEVICE_RESERVE_BYTES;
-    assert_int_equal(kprof_snapshot_take(snapshot), KPROF_NO_MEMORY);
+    assert_int_equal(kprof_snapshot_take(snapshot, false), KPROF_NO_MEMORY);
     fake.free_bytes += 40 * MEBIBYTE;
     take();
     free(start);
@@ -439,7 +446,7 @@ static void test_no_space_on_the_device(void **state)
     kprof_snapshot_release(snapshot);
     assert_int_equal(fake.chunks, 0); /* what the application needs is given back */
     fake.alloc_result = CUDA_ERROR_OUT_OF_MEMORY;
-    assert_int_equal(kprof_snapshot_take(snapshot), KPROF_NO_MEMORY);
+    assert_int_equal(kprof_snapshot_take(snapshot, false), KPROF_NO_MEMORY);
 }
 
 /* Not while it is in use. */
@@ -489,16 +496,16 @@ static void test_driver_that_fails(void **state)
     (void)state;
     add_span(0, BLOCK);
     fake.launch_result = CUDA_ERROR_UNKNOWN;
-    assert_int_equal(kprof_snapshot_take(snapshot), KPROF_UNSUPPORTED);
+    assert_int_equal(kprof_snapshot_take(snapshot, false), KPROF_UNSUPPORTED);
     fake.launch_result = CUDA_SUCCESS;
     fake.write_result = CUDA_ERROR_UNKNOWN;
-    assert_int_equal(kprof_snapshot_take(snapshot), KPROF_UNSUPPORTED);
+    assert_int_equal(kprof_snapshot_take(snapshot, false), KPROF_UNSUPPORTED);
     fake.write_result = CUDA_SUCCESS;
     fake.read_result = CUDA_ERROR_UNKNOWN;
-    assert_int_equal(kprof_snapshot_take(snapshot), KPROF_UNSUPPORTED);
+    assert_int_equal(kprof_snapshot_take(snapshot, false), KPROF_UNSUPPORTED);
     fake.read_result = CUDA_SUCCESS;
     fake.query_result = CUDA_ERROR_ILLEGAL_ADDRESS;
-    assert_int_equal(kprof_snapshot_take(snapshot), KPROF_UNSUPPORTED);
+    assert_int_equal(kprof_snapshot_take(snapshot, false), KPROF_UNSUPPORTED);
     fake.query_result = CUDA_SUCCESS;
     take();
     fake.launch_result = CUDA_ERROR_UNKNOWN;
@@ -524,7 +531,7 @@ static void test_memory_that_is_not_known(void **state)
     (void)state;
     add_span(0, BLOCK);
     all_listed = false;
-    assert_int_equal(kprof_snapshot_take(snapshot), KPROF_UNSUPPORTED);
+    assert_int_equal(kprof_snapshot_take(snapshot, false), KPROF_UNSUPPORTED);
     all_listed = true;
     take();
 }
@@ -589,7 +596,7 @@ static void test_variable_that_cannot_be_read(void **state)
     (void)state;
     known_count = 1;
     variable_result = CUDA_ERROR_UNKNOWN;
-    assert_int_equal(kprof_snapshot_take(snapshot), KPROF_UNSUPPORTED);
+    assert_int_equal(kprof_snapshot_take(snapshot, false), KPROF_UNSUPPORTED);
     assert_int_equal(drops, 0);
     variable_result = CUDA_ERROR_INVALID_VALUE;
     take();
@@ -634,7 +641,7 @@ static void test_variables_that_become_known(void **state)
     assert_int_equal(kprof_snapshot_cover(snapshot, NULL), KPROF_OK); /* there are no new ones */
     version++;
     assert_int_equal(kprof_snapshot_cover(snapshot, NULL), KPROF_UNSUPPORTED);
-    assert_int_equal(kprof_snapshot_take(snapshot), KPROF_UNSUPPORTED);
+    assert_int_equal(kprof_snapshot_take(snapshot, false), KPROF_UNSUPPORTED);
 }
 
 /* Nothing has been learnt since. */

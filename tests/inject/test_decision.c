@@ -21,6 +21,7 @@ static struct {
     unsigned sharing;
     bool uncopyable, no_function, sees_host, reaches_pageable, without_proof, is_graph, awaits, other_contexts,
         only_prints, sees_output;
+    const char *host_obstacle;
 } seen;
 
 static kprof_kernel kernel;
@@ -70,6 +71,11 @@ static const char *target_managed_obstacle(void)
     return seen.managed_obstacle;
 }
 
+static const char *target_host_obstacle(void)
+{
+    return seen.host_obstacle;
+}
+
 bool kprof_contexts_has_others(const void *context)
 {
     (void)context;
@@ -94,6 +100,7 @@ static const kprof_device_ops device_ops = {.target_side_effect = target_side_ef
                                             .target_sharing = target_sharing,
                                             .target_reaches_pageable = target_reaches_pageable,
                                             .target_managed_obstacle = target_managed_obstacle,
+                                            .target_host_obstacle = target_host_obstacle,
                                             .operation_sees_host = operation_sees_host,
                                             .writers_devices = writers_devices};
 
@@ -102,6 +109,7 @@ static int forget_all(void **state)
     (void)state;
     memset(&seen, 0, sizeof seen);
     memset(&kernel, 0, sizeof kernel);
+    seen.host_obstacle = "the application has threads (test)";
     kprof_engine.process.config.replay_choice = KPROF_REPLAY_WHERE_PROVED;
     return 0;
 }
@@ -284,6 +292,30 @@ static void test_kernel_that_reached_host_memory(void **state)
     assert_watched(2, 2, KPROF_MULTIPLEXED, "launches of the kernel reach memory of the host");
 }
 
+/* While no code of the application can run, memory of the host can be put back as well. */
+static void test_memory_of_the_host_that_is_saved(void **state)
+{
+    (void)state;
+    seen.sharing = KPROF_SHARES_WITH_HOST;
+    seen.host_obstacle = NULL;
+    assert_int_equal(choose_for(2, true).needs, 0); /* nothing tells that the kernel takes some */
+    seen.sees_host = true;
+    assert_chosen(2, KPROF_REPLAYED, "");
+    assert_int_equal(choose_for(2, true).needs, KPROF_SAVES_HOST);
+    assert_unchosen(KPROF_REFUSED, "the kernel takes memory of the host");
+    seen.side_effect = "it prints (test)";
+    seen.only_prints = seen.sees_output = true;
+    assert_int_equal(choose_for(2, true).needs, KPROF_SAVES_HOST | KPROF_DROPS_OUTPUT);
+    seen.side_effect = NULL;
+    seen.without_proof = true;
+    assert_int_equal(choose_for(2, true).needs, KPROF_SAVES_HOST);
+    seen.other_contexts = true;
+    assert_watched(2, 2, KPROF_MULTIPLEXED, "the chip cannot tell which launches reach host memory");
+    seen.other_contexts = false;
+    atomic_store(&kernel.by_itself, 20);
+    assert_watched(2, 2, KPROF_MULTIPLEXED, "the chip cannot tell which launches reach host memory");
+}
+
 static void test_managed_memory(void **state)
 {
     (void)state;
@@ -381,6 +413,7 @@ int main(void)
         cmocka_unit_test_setup(test_graph_that_may_wait, forget_all),
         cmocka_unit_test_setup(test_memory_of_the_host, forget_all),
         cmocka_unit_test_setup(test_kernel_that_reached_host_memory, forget_all),
+        cmocka_unit_test_setup(test_memory_of_the_host_that_is_saved, forget_all),
         cmocka_unit_test_setup(test_managed_memory, forget_all),
         cmocka_unit_test_setup(test_managed_memory_that_may_not_be_saved, forget_all),
         cmocka_unit_test_setup(test_memory_of_other_devices, forget_all),

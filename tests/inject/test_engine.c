@@ -79,12 +79,12 @@ static void drop_snapshot(kprof_snapshot *snapshot)
     sim_device.snapshot_drop(snapshot);
 }
 
-static kprof_status take_snapshot(kprof_snapshot *snapshot)
+static kprof_status take_snapshot(kprof_snapshot *snapshot, bool with_host)
 {
     if (atomic_load(&faults.unsaved))
         return kprof_fail(KPROF_UNSUPPORTED, "memory cannot be saved (test)");
     atomic_fetch_add(&snapshots, 1);
-    return sim_device.snapshot_take(snapshot);
+    return sim_device.snapshot_take(snapshot, with_host);
 }
 
 static kprof_status synchronize(void)
@@ -242,6 +242,21 @@ static void test_kernel_that_reaches_host_memory(void **state)
     }
     have_watched(SIM_SUM, SLOT);
     assert_measured_once(launch(SIM_SUM), "launches of the kernel reach memory of the host");
+}
+
+/* Its replays leave no trace there, so that it is measured before its call returns. */
+static void test_host_memory_that_is_saved(void **state)
+{
+    (void)state;
+    uint64_t after[SIM_WORDS], later[SIM_WORDS];
+    sim.saves_host = true;
+    sim.hides_host = false;
+    assert_measured(launch_on(SIM_ADD, SHARED_SLOT));
+    sim_call(&(sim_step){.op = SIM_HOST_READ, .a = SHARED_SLOT}, after);
+    assert_measured(launch_on(SIM_ADD, SHARED_SLOT));
+    sim_call(&(sim_step){.op = SIM_HOST_READ, .a = SHARED_SLOT}, later);
+    assert_memory_not_equal(after, later, sizeof after);
+    sim.saves_host = false;
 }
 
 /* The search finds nobody: the batch is measured all the same. */
@@ -444,6 +459,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         /* the first: its kernels have not been launched */
+        cmocka_unit_test_setup_teardown(test_host_memory_that_is_saved, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_kernel_that_needs_local_memory, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_launches_that_stay_on_the_device, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_launch_that_reaches_host_memory, set_up, tear_down),

@@ -52,7 +52,7 @@ typedef struct saved_slot {
 
 struct kprof_snapshot {
     unsigned context;
-    bool taken, ended;
+    bool taken, ended, with_host;
     saved_slot slots[SIM_SLOTS];
 };
 
@@ -254,11 +254,12 @@ static const char *target_managed_obstacle(void)
     return sim.several_threads ? "other threads may use managed memory" : NULL;
 }
 
-/* Kernels would take pages back. */
+/* Kernels would take pages back. Where functions of the host run, managed memory is not restored, whatever the answer
+ * is. */
 static bool target_managed_touched(void)
 {
     lock();
-    if (!sim_is_idle(sim_current))
+    if (!sim_is_idle(sim_current) && !sim.waits_for_host)
         sim_violation("what the host did is looked for while the device is at work");
     bool touched = false;
     for (unsigned slot = 0; slot < SIM_SLOTS; slot++)
@@ -308,6 +309,11 @@ static bool is_any(const sim_step *step, bool (*test)(const sim_step *step))
 static const char *target_side_effect(const kprof_call *call)
 {
     return is_any(call->parameters, prints) ? "it prints (simulated)" : NULL;
+}
+
+static const char *target_host_obstacle(void)
+{
+    return sim.several_threads || !sim.saves_host ? "memory of the host may not be saved (simulated)" : NULL;
 }
 
 static bool target_only_prints(const kprof_call *call)
@@ -752,14 +758,14 @@ static void save_what_is_there(kprof_snapshot *snapshot)
 {
     for (unsigned slot = 0; slot < SIM_SLOTS; slot++)
         if (slot % SIM_CONTEXTS == snapshot->context && slot % SIM_LANE_SLOTS < SIM_VARIABLES && sim.slots[slot].live &&
-            (!sim.slots[slot].shared || sim.managed))
+            (!sim.slots[slot].shared || sim.managed || snapshot->with_host))
             save_slot(snapshot, slot);
     for (unsigned module = 0; module < SIM_STREAMS; module++)
         if (sim.noted[module] && sim_context_of_stream(module) == snapshot->context)
             save_slot(snapshot, sim_variable_of_stream(module));
 }
 
-static kprof_status snapshot_take(kprof_snapshot *snapshot)
+static kprof_status snapshot_take(kprof_snapshot *snapshot, bool with_host)
 {
     lock();
     check_can_wait("memory is saved");
@@ -768,6 +774,7 @@ static kprof_status snapshot_take(kprof_snapshot *snapshot)
         sim_violation("memory of another context is saved");
     bool fault = has_fault();
     memset(snapshot->slots, 0, sizeof snapshot->slots);
+    snapshot->with_host = sim.host_is_saved = with_host;
     if (!fault)
         save_what_is_there(snapshot);
     snapshot->taken = !fault;
@@ -859,6 +866,7 @@ static void snapshot_drop(kprof_snapshot *snapshot)
         sim.slots[slot].live = sim.slots[slot].live && !sim.slots[slot].kept;
         sim.slots[slot].kept = false;
     }
+    sim.host_is_saved = false;
     unlock();
     snapshot->taken = snapshot->ended = false;
 }

@@ -181,6 +181,8 @@ typedef struct sim_machine {
     bool refuses_frees;   /* the driver frees what the program names, whatever is put in its place */
     bool sees_output;     /* what kernels print can be seen and dropped */
     bool hides_output;    /* the driver writes what kernels print in a way that cannot be seen or dropped */
+    bool saves_host;      /* memory of the host may be saved where the application has one thread */
+    bool host_is_saved;   /* a snapshot has it */
     bool hides_host;      /* arguments do not tell that a kernel takes memory of the host */
     bool all_witnesses;   /* in each measurement, not only in large ones */
     const char *second_chip; /* of device 1 */

@@ -163,6 +163,7 @@ static void choose_group(uint64_t first, unsigned programs, unsigned lanes)
     sim.refuses_frees = first % 4 == 0;
     sim.sees_output = first % 3 > 0;
     sim.hides_output = first % 3 == 1;
+    sim.saves_host = first % 2 == 0;
     sim.several_threads = lanes > 1;
     group.whole_graphs = sim_random(&random) % 2 == 0;
     sim.holds = 4;

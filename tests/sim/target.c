@@ -359,9 +359,10 @@ static kprof_status snapshot_open(void *context, kprof_snapshot **out)
     return *out ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
 }
 
-static kprof_status snapshot_take(kprof_snapshot *snapshot)
+static kprof_status snapshot_take(kprof_snapshot *snapshot, bool with_host)
 {
     const char *text = getenv("KPROF_SIM_SAVE_MS");
+    (void)with_host;
     snapshot->start = simulated.memory;
     wait_us(1000 * (text ? atol(text) : 0));
     return KPROF_OK;
@@ -574,6 +575,11 @@ static void *target_function(const kprof_call *call)
 static const char *target_side_effect(const kprof_call *call)
 {
     return strstr(call->kernel_name, "printing") ? "it prints (simulated)" : NULL;
+}
+
+static const char *target_host_obstacle(void)
+{
+    return "memory of the host cannot be saved (simulated)";
 }
 
 static bool target_only_prints(const kprof_call *call)
