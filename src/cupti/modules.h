@@ -9,8 +9,9 @@
 void kprof_modules_add(const void *cubin, size_t size);
 
 /* Return the function of the driver that a kernel, or one that it may launch on the device, calls, and that a replay
- * would repeat or not undo: "vprintf", "malloc", "cudaGraphLaunch". It is "?" when no loaded cubin has the kernel, and NULL when there is no such function; that
- * of an assertion is not one. The text lives as long as the process. Thread-safe. */
+ * would repeat or not undo: "vprintf", "malloc", "cudaGraphLaunch". It is "?" when no loaded cubin has the kernel, and
+ * NULL when there is no such function; that of an assertion is not one. The text lives as long as the process.
+ * Thread-safe. */
 const char *kprof_modules_side_effect(const char *kernel);
 
 /* Names of the writable variables in a cubin that has the kernel, the one of this index among those that do, from 0;
