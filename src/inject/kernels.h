@@ -17,6 +17,7 @@ typedef struct kprof_kernel {
     atomic_bool ends_late;         /* a launch did not end by itself, and may have waited for the application */
     atomic_bool ends_alone;        /* a launch ended before anything in another stream came after it */
     atomic_bool proved;            /* launches were seen not to reach memory of the host */
+    atomic_bool compared;          /* a copy to the host behind a launch was the same in all replays */
     _Atomic uint32_t reaches_host; /* launches that were seen to reach memory of the host */
 } kprof_kernel;
 
