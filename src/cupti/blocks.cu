@@ -16,7 +16,7 @@ typedef unsigned long long word;
 
 __device__ static bool in_words(const block &b)
 {
-    return ((b.address | b.bytes) & 15) == 0;
+    return ((b.address | b.backing | b.bytes) & 15) == 0;
 }
 
 /* Finds the blocks that repeat their first 16 bytes: of these only the pattern is kept. */
@@ -99,18 +99,21 @@ extern "C" __global__ void __launch_bounds__(256) kprof_compare(block *blocks, u
     }
 }
 
-/* Repeats a copy within the device. The driver's own copies refuse memory that a pool has taken back meanwhile. */
-extern "C" __global__ void __launch_bounds__(256) kprof_copy(word to, word from, word bytes)
+/* Repeats a copy within the device: `height` rows of `width` bytes. The driver's own copies refuse memory that a pool
+ * has taken back meanwhile. */
+extern "C" __global__ void __launch_bounds__(256)
+    kprof_copy(word to, word to_pitch, word from, word from_pitch, word width, word height)
 {
     const word thread = blockIdx.x * (word)blockDim.x + threadIdx.x, threads = gridDim.x * (word)blockDim.x;
-    word done = 0;
-    if (((to | from) & 15) == 0) {
-        done = bytes / 16 * 16;
-        for (word w = thread; w < done / 16; w += threads)
-            ((ulonglong2 *)to)[w] = ((const ulonglong2 *)from)[w];
+    const word words = ((to | to_pitch | from | from_pitch) & 15) == 0 ? width / 16 : 0, rest = width - 16 * words;
+    for (word i = thread; i < words * height; i += threads) {
+        const word row = i / words, at = i % words * 16;
+        *(ulonglong2 *)(to + row * to_pitch + at) = *(const ulonglong2 *)(from + row * from_pitch + at);
     }
-    for (word at = done + thread; at < bytes; at += threads)
-        ((unsigned char *)to)[at] = ((const unsigned char *)from)[at];
+    for (word i = thread; i < rest * height; i += threads) {
+        const word row = i / rest, at = 16 * words + i % rest;
+        *(unsigned char *)(to + row * to_pitch + at) = *(const unsigned char *)(from + row * from_pitch + at);
+    }
 }
 
 /* Repeats a set: `height` rows of `width` elements of 1, 2 or 4 bytes, `pitch` bytes apart. */

@@ -66,7 +66,8 @@ typedef struct kprof_transfer {
     CUdeviceptr destination, source; /* source: of a copy; the host's side is 0 */
     unsigned value;                  /* of a set */
     size_t element_bytes;            /* of a set: 1, 2 or 4 */
-    size_t pitch_bytes;              /* of a set with several rows */
+    size_t pitch_bytes;              /* of several rows, at the destination */
+    size_t source_pitch_bytes;       /* of a copy of several rows */
     size_t width, height;            /* elements, or bytes of a copy; rows */
     CUstream stream;                 /* as any thread may use it */
 } kprof_transfer;

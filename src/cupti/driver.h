@@ -51,6 +51,7 @@
     X(cuMemUnmap)                                                                                                      \
     X(cuMemAddressFree)                                                                                                \
     X(cuMemSetAccess)                                                                                                  \
+    X(cuMemcpy2DAsync)                                                                                                 \
     X(cuMemcpy3DAsync)                                                                                                 \
     X(cuEventCreate)                                                                                                   \
     X(cuEventDestroy)                                                                                                  \

@@ -15,6 +15,7 @@
 
 #define ADDRESS_BITS    57                  /* of the host, at most; 48 on most Arm machines, 47 on most others */
 #define MOST_KEPT_BYTES ((size_t)256 << 20) /* of a copy from the host or to it */
+#define MOST_KEPT_ROWS  ((size_t)1 << 20)   /* of such a copy: each is listed, to be compared */
 
 /* A launch may ask for so much without a limit of its function being raised (CUDA C++ Programming Guide, "Shared
  * Memory" and "Thread Block Clusters"). */
@@ -33,7 +34,7 @@ struct kprof_operation {
     touched_memory *touched;
     size_t touched_count;
     kprof_transfer transfer;
-    CUdeviceptr kept;      /* [transfer.width] on the device: what came from the host, or went to it */
+    CUdeviceptr kept;      /* [height][width] of the transfer, on the device: what came from the host, or went to it */
     CUlaunchConfig config; /* attrs: `attributes` */
     CUlaunchAttribute *attributes;
     kprof_arguments arguments; /* of a graph: those of all its kernels */
@@ -103,34 +104,63 @@ static bool is_host_memory(const kprof_driver_api *driver, CUdeviceptr address)
     return (result == CUDA_ERROR_INVALID_VALUE || (result == CUDA_SUCCESS && type == CU_MEMORYTYPE_HOST)) && !managed;
 }
 
+/* From the first byte of the first row to the last one of the last row, of a transfer with any. */
+static size_t destination_bytes(const kprof_transfer *t)
+{
+    size_t width = t->width * (t->kind == KPROF_TRANSFER_SET ? t->element_bytes : 1);
+    return width + t->pitch_bytes * (t->height - 1);
+}
+
+static size_t source_bytes(const kprof_transfer *t)
+{
+    return t->width + t->source_pitch_bytes * (t->height - 1);
+}
+
 /* A copy between any addresses: find out which side is the host's. */
 static void sort_copy(const kprof_driver_api *driver, const kprof_snapshot *snapshot, kprof_transfer *t)
 {
     if (t->kind != KPROF_TRANSFER_COPY)
         return;
-    if (!kprof_snapshot_holds(snapshot, t->source, t->width) && is_host_memory(driver, t->source))
+    if (!kprof_snapshot_holds(snapshot, t->source, source_bytes(t)) && is_host_memory(driver, t->source))
         t->kind = KPROF_TRANSFER_IN;
-    else if (!kprof_snapshot_holds(snapshot, t->destination, t->width) && is_host_memory(driver, t->destination))
+    else if (!kprof_snapshot_holds(snapshot, t->destination, destination_bytes(t)) &&
+             is_host_memory(driver, t->destination))
         t->kind = KPROF_TRANSFER_OUT;
 }
 
-static size_t destination_bytes(const kprof_transfer *t)
+static bool reserve_kept(kprof_operation *operation, kprof_snapshot *snapshot)
 {
-    size_t bytes = t->width * (t->kind == KPROF_TRANSFER_SET ? t->element_bytes : 1);
-    if (t->kind == KPROF_TRANSFER_SET && t->height > 1)
-        bytes += t->pitch_bytes * (t->height - 1);
-    return bytes;
+    const kprof_transfer *t = &operation->transfer;
+    if (t->height <= MOST_KEPT_ROWS && t->width <= MOST_KEPT_BYTES / t->height)
+        operation->kept = kprof_snapshot_space(snapshot, t->width, t->height);
+    return operation->kept != 0;
+}
+
+/* Copy the rows to where they are kept, in the application's stream. */
+static CUresult keep_rows(const kprof_driver_api *driver, const kprof_operation *operation)
+{
+    const kprof_transfer *t = &operation->transfer;
+    bool is_output = t->kind == KPROF_TRANSFER_OUT;
+    CUdeviceptr from = is_output ? t->source : t->destination;
+    if (t->height == 1)
+        return driver->cuMemcpyDtoDAsync_(operation->kept, from, t->width, t->stream);
+    const CUDA_MEMCPY2D rows = {.srcMemoryType = CU_MEMORYTYPE_DEVICE,
+                                .srcDevice = from,
+                                .srcPitch = is_output ? t->source_pitch_bytes : t->pitch_bytes,
+                                .dstMemoryType = CU_MEMORYTYPE_DEVICE,
+                                .dstDevice = operation->kept,
+                                .dstPitch = t->width,
+                                .WidthInBytes = t->width,
+                                .Height = t->height};
+    return driver->cuMemcpy2DAsync_(&rows, t->stream);
 }
 
 /* Keep what the host will get before the application's own copy: kernels of other streams may change it afterwards. */
 static bool keep_output(const kprof_driver_api *driver, kprof_operation *operation, kprof_snapshot *snapshot)
 {
     const kprof_transfer *t = &operation->transfer;
-    if (t->width > MOST_KEPT_BYTES || !kprof_snapshot_holds(snapshot, t->source, t->width))
-        return false;
-    operation->kept = kprof_snapshot_space(snapshot, t->width);
-    return operation->kept &&
-           driver->cuMemcpyDtoDAsync_(operation->kept, t->source, t->width, t->stream) == CUDA_SUCCESS;
+    return kprof_snapshot_holds(snapshot, t->source, source_bytes(t)) && reserve_kept(operation, snapshot) &&
+           keep_rows(driver, operation) == CUDA_SUCCESS;
 }
 
 static bool copy_transfer(kprof_operation *operation, const kprof_call *call, kprof_snapshot *snapshot)
@@ -148,12 +178,8 @@ static bool copy_transfer(kprof_operation *operation, const kprof_call *call, kp
     if (!kprof_snapshot_holds(snapshot, t->destination, destination_bytes(t)))
         return false;
     if (t->kind == KPROF_TRANSFER_COPY)
-        return kprof_snapshot_holds(snapshot, t->source, t->width);
-    if (t->kind == KPROF_TRANSFER_IN) {
-        operation->kept = t->width <= MOST_KEPT_BYTES ? kprof_snapshot_space(snapshot, t->width) : 0;
-        return operation->kept != 0;
-    }
-    return true;
+        return kprof_snapshot_holds(snapshot, t->source, source_bytes(t));
+    return t->kind != KPROF_TRANSFER_IN || reserve_kept(operation, snapshot);
 }
 
 static bool copy_launch(kprof_operation *operation, const kprof_call *call)
@@ -205,7 +231,7 @@ static bool note_node(const kprof_call *node, void *user)
         if (t->width == 0 || t->height == 0)
             return true;
         return add_touched(operation, t->destination, destination_bytes(t)) &&
-               (t->kind == KPROF_TRANSFER_SET || add_touched(operation, t->source, t->width));
+               (t->kind == KPROF_TRANSFER_SET || add_touched(operation, t->source, source_bytes(t)));
     }
     kprof_arguments arguments = {0};
     kprof_given_arguments given = {node->function, decoded->launch.arguments, decoded->launch.extra};
@@ -252,7 +278,7 @@ kprof_status kprof_operation_returned(kprof_operation *operation)
     kprof_status status = kprof_driver_load(&driver);
     if (status != KPROF_OK)
         return status;
-    CUresult result = driver->cuMemcpyDtoDAsync_(operation->kept, t->destination, t->width, t->stream);
+    CUresult result = keep_rows(driver, operation);
     if (result == CUDA_SUCCESS && t->waits)
         result = driver->cuStreamSynchronize_(t->stream);
     return result == CUDA_SUCCESS
@@ -335,21 +361,25 @@ static kprof_status transfer(const kprof_operation *operation, kprof_snapshot *s
     const kprof_transfer *t = &operation->transfer;
     if (t->width == 0 || t->height == 0)
         return KPROF_OK;
-    if (t->kind == KPROF_TRANSFER_COPY)
-        return kprof_snapshot_copy(snapshot, t->destination, t->source, t->width);
-    if (t->kind == KPROF_TRANSFER_IN)
-        return kprof_snapshot_copy(snapshot, t->destination, operation->kept, t->width);
-    kprof_set set = {t->destination, t->pitch_bytes, t->width, t->height, t->value, (unsigned)t->element_bytes};
-    return kprof_snapshot_set(snapshot, &set);
+    if (t->kind == KPROF_TRANSFER_SET) {
+        kprof_set set = {t->destination, t->pitch_bytes, t->width, t->height, t->value, (unsigned)t->element_bytes};
+        return kprof_snapshot_set(snapshot, &set);
+    }
+    kprof_rows rows = {t->destination, t->source, t->pitch_bytes, t->source_pitch_bytes, t->width, t->height};
+    if (t->kind == KPROF_TRANSFER_IN) {
+        rows.from = operation->kept;
+        rows.from_pitch_bytes = t->width;
+    }
+    return kprof_snapshot_copy(snapshot, &rows);
 }
 
 /* The host has acted upon what it got, so a replay must give it the same. */
 static kprof_status check_output(const kprof_operation *operation, kprof_snapshot *snapshot)
 {
     const kprof_transfer *t = &operation->transfer;
-    kprof_kept_memory memory = {t->source, operation->kept, t->width};
+    kprof_rows rows = {operation->kept, t->source, t->width, t->source_pitch_bytes, t->width, t->height};
     bool same = true;
-    kprof_status status = kprof_snapshot_compare(snapshot, &memory, &same);
+    kprof_status status = kprof_snapshot_compare(snapshot, &rows, &same);
     if (status == KPROF_OK && !same)
         return kprof_fail(
             KPROF_NOT_COLLECTED,
@@ -381,7 +411,7 @@ size_t kprof_operation_kernels(const kprof_operation *operation)
 size_t kprof_operation_output_bytes(const kprof_operation *operation)
 {
     const kprof_transfer *t = &operation->transfer;
-    return is_transfer(operation) && t->kind == KPROF_TRANSFER_OUT ? t->width : 0;
+    return is_transfer(operation) && t->kind == KPROF_TRANSFER_OUT ? t->width * t->height : 0;
 }
 
 bool kprof_operation_is_saved(const kprof_operation *operation, const kprof_snapshot *snapshot)

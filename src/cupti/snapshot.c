@@ -500,14 +500,31 @@ static size_t most_kept_bytes(kprof_snapshot *s)
     return (free_bytes + kprof_backing_bytes(&s->backing)) / KEPT_SHARE;
 }
 
-uint64_t kprof_snapshot_space(kprof_snapshot *s, size_t size_bytes)
+/* List rows for kprof_compare, which finds them kept at `to`, row behind row. */
+static bool list_compared(block_table *table, const kprof_rows *rows)
 {
+    uint64_t kept = rows->to;
+    table->count = 0;
+    for (size_t row = 0; row < rows->height; row++)
+        if (!append_blocks(table, rows->from + row * rows->from_pitch_bytes, rows->width))
+            return false;
+    for (size_t i = 0; i < table->count; i++) {
+        table->items[i].backing = kept;
+        kept += table->items[i].bytes;
+    }
+    return true;
+}
+
+uint64_t kprof_snapshot_space(kprof_snapshot *s, size_t width, size_t height)
+{
+    const kprof_rows rows = {.width = width, .height = height};
+    size_t size_bytes = width * height;
     if (s->most_kept_bytes == 0)
         s->most_kept_bytes = most_kept_bytes(s);
     if (size_bytes > s->most_kept_bytes - s->kept_bytes)
         return 0;
-    s->compared.count = 0; /* a replay has no time to make space for the list */
-    if (!append_blocks(&s->compared, 0, size_bytes) || grow_device_table(s, &s->compared) != KPROF_OK)
+    /* A replay has no time to make space for the list. */
+    if (!list_compared(&s->compared, &rows) || grow_device_table(s, &s->compared) != KPROF_OK)
         return 0;
     CUdeviceptr space = take_space(s, size_bytes);
     if (space)
@@ -515,14 +532,11 @@ uint64_t kprof_snapshot_space(kprof_snapshot *s, size_t size_bytes)
     return space;
 }
 
-kprof_status kprof_snapshot_compare(kprof_snapshot *s, const kprof_kept_memory *memory, bool *same)
+kprof_status kprof_snapshot_compare(kprof_snapshot *s, const kprof_rows *rows, bool *same)
 {
     block_table *table = &s->compared;
-    table->count = 0;
-    if (!append_blocks(table, memory->address, memory->size_bytes))
+    if (!list_compared(table, rows))
         return kprof_fail(KPROF_NO_MEMORY, "no memory to list what is compared");
-    for (size_t i = 0; i < table->count; i++)
-        table->items[i].backing = memory->kept + i * BLOCK_BYTES;
     kprof_status status = grow_device_table(s, table);
     if (status != KPROF_OK)
         return status;
@@ -545,10 +559,13 @@ static kprof_status run_plain(kprof_snapshot *s, CUfunction kernel, size_t items
     return result == CUDA_SUCCESS ? KPROF_OK : fail("repeating a transfer", result);
 }
 
-kprof_status kprof_snapshot_copy(kprof_snapshot *s, uint64_t to, uint64_t from, size_t size_bytes)
+kprof_status kprof_snapshot_copy(kprof_snapshot *s, const kprof_rows *rows)
 {
-    void *arguments[] = {&to, &from, &size_bytes};
-    return run_plain(s, s->copy, (size_bytes + 15) / 16, arguments);
+    kprof_rows copy = *rows;
+    if (copy.height == 1)
+        copy.to_pitch_bytes = copy.from_pitch_bytes = 0;
+    void *arguments[] = {&copy.to, &copy.to_pitch_bytes, &copy.from, &copy.from_pitch_bytes, &copy.width, &copy.height};
+    return run_plain(s, s->copy, (copy.width + 15) / 16 * copy.height, arguments);
 }
 
 kprof_status kprof_snapshot_set(kprof_snapshot *s, const kprof_set *set)

@@ -29,20 +29,19 @@ kprof_status kprof_snapshot_cover(kprof_snapshot *snapshot, void *stream) KPROF_
 bool kprof_snapshot_keep_freed(kprof_snapshot *snapshot, const kprof_call *call);
 /* Is all of this memory in the start? */
 bool kprof_snapshot_holds(const kprof_snapshot *snapshot, uint64_t address, size_t size_bytes);
-/* Space on the device until _drop, for what a transfer moves; 0 when there is none, or when the transfers of the batch
- * would have more than a quarter of what was free. */
-uint64_t kprof_snapshot_space(kprof_snapshot *snapshot, size_t size_bytes);
-/* Memory, and where its content of some time is kept on the device. */
-typedef struct kprof_kept_memory {
-    uint64_t address, kept;
-    size_t size_bytes; /* less than 4 GiB */
-} kprof_kept_memory;
-/* Is it the same as what is kept? Waits for all work of kprof's stream. */
-kprof_status kprof_snapshot_compare(kprof_snapshot *snapshot, const kprof_kept_memory *memory,
-                                    bool *same) KPROF_MUST_CHECK;
+/* Rows that a transfer moves: `width` bytes each, and nothing between them. */
+typedef struct kprof_rows {
+    uint64_t to, from;
+    size_t to_pitch_bytes, from_pitch_bytes; /* of several rows */
+    size_t width, height;
+} kprof_rows;
+/* Space on the device until _drop, for what a transfer moves, row behind row; 0 when there is none, or when the
+ * transfers of the batch would have more than a quarter of what was free. */
+uint64_t kprof_snapshot_space(kprof_snapshot *snapshot, size_t width, size_t height);
+/* Is what is at `from` the same as what is kept at `to`, in _space? Waits for all work of kprof's stream. */
+kprof_status kprof_snapshot_compare(kprof_snapshot *snapshot, const kprof_rows *rows, bool *same) KPROF_MUST_CHECK;
 /* In kprof's stream: repeat a copy within the device, and a set of rows of elements of 1, 2 or 4 bytes. */
-kprof_status kprof_snapshot_copy(kprof_snapshot *snapshot, uint64_t to, uint64_t from,
-                                 size_t size_bytes) KPROF_MUST_CHECK;
+kprof_status kprof_snapshot_copy(kprof_snapshot *snapshot, const kprof_rows *rows) KPROF_MUST_CHECK;
 typedef struct kprof_set {
     uint64_t to;
     size_t pitch_bytes, width, height;

@@ -14,12 +14,74 @@
         return true;                                                                                                   \
     }
 
-#define ROW(field, bytes)  KPROF_TRANSFER_SET, false, p->dstDevice, 0, p->field, bytes, 0, p->N, 1
-#define ROWS(field, bytes) KPROF_TRANSFER_SET, false, p->dstDevice, 0, p->field, bytes, p->dstPitch, p->Width, p->Height
+#define ROW(field, bytes) KPROF_TRANSFER_SET, false, p->dstDevice, 0, p->field, bytes, 0, 0, p->N, 1
+#define ROWS(field, bytes)                                                                                             \
+    KPROF_TRANSFER_SET, false, p->dstDevice, 0, p->field, bytes, p->dstPitch, 0, p->Width, p->Height
 
-#define COPY(waits, to, from) KPROF_TRANSFER_COPY, waits, p->to, p->from, 0, 0, 0, p->ByteCount, 1
-#define IN(waits)             KPROF_TRANSFER_IN, waits, p->dstDevice, 0, 0, 0, 0, p->ByteCount, 1
-#define OUT(waits)            KPROF_TRANSFER_OUT, waits, 0, p->srcDevice, 0, 0, 0, p->ByteCount, 1
+#define COPY(waits, to, from) KPROF_TRANSFER_COPY, waits, p->to, p->from, 0, 0, 0, 0, p->ByteCount, 1
+#define IN(waits)             KPROF_TRANSFER_IN, waits, p->dstDevice, 0, 0, 0, 0, 0, p->ByteCount, 1
+#define OUT(waits)            KPROF_TRANSFER_OUT, waits, 0, p->srcDevice, 0, 0, 0, 0, p->ByteCount, 1
+
+/* A copy of rows and its other form. `read`: read_rows or read_layers. */
+#define COPY_ROWS(name, suffix, read, waits, stream)                                                                   \
+    case ID(name##suffix):                                                                                             \
+        *per_thread = true;                                                                                            \
+        __attribute__((fallthrough));                                                                                  \
+    case ID(name): {                                                                                                   \
+        const name##_params *p = parameters;                                                                           \
+        return p->pCopy && read(p->pCopy, waits, stream, out);                                                         \
+    }
+
+/* One side of a copy of rows. */
+typedef struct copy_side {
+    CUmemorytype type;
+    CUdeviceptr address;
+    size_t pitch_bytes;
+} copy_side;
+
+/* `row`: that of the whole memory in which the copy begins. */
+#define SIDE(side, row)                                                                                                \
+    {                                                                                                                  \
+        .type = p->side##MemoryType,                                                                                   \
+        .address =                                                                                                     \
+            (p->side##MemoryType == CU_MEMORYTYPE_HOST ? (CUdeviceptr)(uintptr_t)p->side##Host : p->side##Device) +    \
+            p->side##XInBytes + p->side##Pitch * (row),                                                                \
+        .pitch_bytes = p->side##Pitch,                                                                                 \
+    }
+
+static bool is_plain(const copy_side *side, const kprof_transfer *t)
+{
+    bool is_array =
+        side->type != CU_MEMORYTYPE_HOST && side->type != CU_MEMORYTYPE_DEVICE && side->type != CU_MEMORYTYPE_UNIFIED;
+    return !is_array && (t->height <= 1 || side->pitch_bytes >= t->width);
+}
+
+/* The kind is left open: memory of which the call says that it is the host's may be managed. */
+static bool set_sides(kprof_transfer *t, const copy_side *to, const copy_side *from)
+{
+    t->kind = KPROF_TRANSFER_COPY;
+    t->destination = to->address;
+    t->source = from->address;
+    t->pitch_bytes = to->pitch_bytes;
+    t->source_pitch_bytes = from->pitch_bytes;
+    return is_plain(to, t) && is_plain(from, t);
+}
+
+static bool read_rows(const CUDA_MEMCPY2D *p, bool waits, CUstream stream, kprof_transfer *out)
+{
+    const copy_side to = SIDE(dst, p->dstY), from = SIDE(src, p->srcY);
+    *out = (kprof_transfer){.waits = waits, .width = p->WidthInBytes, .height = p->Height, .stream = stream};
+    return set_sides(out, &to, &from);
+}
+
+/* Of one layer. */
+static bool read_layers(const CUDA_MEMCPY3D *p, bool waits, CUstream stream, kprof_transfer *out)
+{
+    const copy_side to = SIDE(dst, p->dstZ * p->dstHeight + p->dstY),
+                    from = SIDE(src, p->srcZ * p->srcHeight + p->srcY);
+    *out = (kprof_transfer){.waits = waits, .width = p->WidthInBytes, .height = p->Height, .stream = stream};
+    return p->Depth == 1 && set_sides(out, &to, &from);
+}
 
 static bool read_call(CUpti_CallbackId id, const void *parameters, kprof_transfer *out, bool *per_thread)
 {
@@ -44,6 +106,11 @@ static bool read_call(CUpti_CallbackId id, const void *parameters, kprof_transfe
         CALL(cuMemcpyDtoDAsync_v2, _ptsz, COPY(false, dstDevice, srcDevice), p->hStream)
         CALL(cuMemcpyHtoDAsync_v2, _ptsz, IN(false), p->hStream)
         CALL(cuMemcpyDtoHAsync_v2, _ptsz, OUT(false), p->hStream)
+        COPY_ROWS(cuMemcpy2D_v2, _ptds, read_rows, true, NULL)
+        COPY_ROWS(cuMemcpy2DUnaligned_v2, _ptds, read_rows, true, NULL)
+        COPY_ROWS(cuMemcpy2DAsync_v2, _ptsz, read_rows, false, p->hStream)
+        COPY_ROWS(cuMemcpy3D_v2, _ptds, read_layers, true, NULL)
+        COPY_ROWS(cuMemcpy3DAsync_v2, _ptsz, read_layers, false, p->hStream)
     default:
         return false;
     }
@@ -116,9 +183,11 @@ CUstream kprof_allocation_stream(CUpti_CallbackId id, const void *parameters)
 bool kprof_call_transfer(CUpti_CallbackId id, const void *parameters, kprof_transfer *out)
 {
     bool per_thread = false;
-    if (!read_call(id, parameters, out, &per_thread))
+    kprof_transfer t;
+    if (!read_call(id, parameters, &t, &per_thread))
         return false;
-    if (per_thread && !out->stream)
-        out->stream = CU_STREAM_PER_THREAD;
+    if (per_thread && !t.stream)
+        t.stream = CU_STREAM_PER_THREAD;
+    *out = t;
     return true;
 }

@@ -231,6 +231,7 @@ static void start_anew(const kprof_batch_launch *launch, const kprof_decision *d
     batch->proved = decision->kind == KPROF_REPLAYED && !has_host && kprof_decision_needs_proof();
     batch->searching = false;
     batch->in_pass = batch->tries_output = false;
+    batch->uncompared = 0;
     batch->last_stream = launch->call->stream;
     batch->opened_ns = batch->started_ns = kprof_monotonic_ns();
     batch->times = (kprof_batch_times){0};
@@ -465,17 +466,17 @@ static kprof_decision decide(const kprof_batch_launch *launch, const kprof_opera
     return (kprof_decision){.kind = operation ? KPROF_REPLAYED : KPROF_REFUSED, .why = ""};
 }
 
-static bool is_large_output(const kprof_operation *operation)
+/* Does the operation copy more than this to the host? */
+static bool has_output(const kprof_operation *operation, size_t bytes)
 {
-    return operation && kprof_engine.device->operation_output_bytes(operation) > LARGE_OUTPUT_BYTES;
+    return operation && kprof_engine.device->operation_output_bytes(operation) > bytes;
 }
 
 /* A replay must end before the host would get something else than it got. So once a replay has diverged, a batch ends
  * before the next copy to the host. */
 static bool ends_at(const kprof_operation *operation)
 {
-    return kprof_batch_records() && kprof_engine.batch.context->diverges && operation &&
-           kprof_engine.device->operation_output_bytes(operation) > 0;
+    return kprof_batch_records() && kprof_engine.batch.context->diverges && has_output(operation, 0);
 }
 
 /* The host waits for the copy, and nothing can be launched meanwhile: so a batch with a kernel that may wait for
@@ -483,16 +484,25 @@ static bool ends_at(const kprof_operation *operation)
 static bool may_wait_at(const kprof_operation *operation)
 {
     kprof_open_batch *batch = &kprof_engine.batch;
-    if (!kprof_batch_records() || !is_large_output(operation))
+    if (!kprof_batch_records() || !has_output(operation, LARGE_OUTPUT_BYTES))
         return false;
     skip_proved();
     return batch->unproved < batch->count;
 }
 
-/* Until replays have given the host the same large output, a batch ends behind it, so that no launch can be lost. */
+/* A kernel may compute something else in each replay. So until replays have given the host what its own run gave, a
+ * batch with it ends behind the first copy to the host: a difference then costs no launch. */
 static bool ends_behind(const kprof_operation *operation)
 {
-    return kprof_batch_records() && !kprof_engine.batch.context->repeats && is_large_output(operation);
+    kprof_open_batch *batch = &kprof_engine.batch;
+    if (!kprof_batch_records() || !has_output(operation, 0))
+        return false;
+    for (; batch->uncompared < batch->count; batch->uncompared++) {
+        const kprof_kernel *kernel = batch->launches[batch->uncompared].kernel;
+        if (kernel && !atomic_load(&kernel->compared))
+            return true;
+    }
+    return false;
 }
 
 /* Count the ranges that the launch will have, in its own run or in replays. */
@@ -797,7 +807,7 @@ void kprof_batch_leave(const kprof_call *call)
     else if (is_full(1))
         kprof_batch_close("the last launch that fits");
     else if (batch->tries_output)
-        kprof_batch_close("the first large copy to the host");
+        kprof_batch_close("a copy to the host, the first behind one of its kernels");
     else if (now_ns - batch->started_ns > longest_open_ns())
         kprof_batch_close("its age");
     else if (batch->kind == KPROF_REPLAYED && now_ns - batch->chosen_ns > MAX_UNCHOSEN_NS)
@@ -854,8 +864,6 @@ static void measure(const char *why)
         kprof_multiplex_deliver();
     else
         kprof_deliver_all(passes);
-    if (status == KPROF_OK && passes > 0 && batch->tries_output && batch->replay_count == batch->count)
-        batch->context->repeats = true;
     batch->times.deliver_ms = kprof_monotonic_lap_ms(&replayed_ns);
     if (status == KPROF_OK && batch->evaluations.count == 1)
         kprof_deliver_image(batch->context->profiler, &batch->launches[batch->evaluations.items[0].launch].record);

@@ -50,7 +50,7 @@ typedef struct kprof_open_batch {
     bool shares;         /* the ranges of own runs are part of the samples' measurement */
     bool automatic;      /* each kernel of a replay is a range by itself */
     bool in_pass;        /* a pass is under way around the application's own run */
-    bool tries_output;   /* the last of it is a large copy to the host, the first of its context */
+    bool tries_output;   /* the last of it is a copy to the host, behind a kernel that was not compared yet */
     size_t capacity;     /* of ranges, besides that of the whole batch */
     size_t count;        /* of launches and transfers */
     size_t chosen_count;
@@ -67,6 +67,7 @@ typedef struct kprof_open_batch {
     size_t unproved;                  /* launches from this number on may wait for what comes after them */
     pthread_t unproved_thread;        /* the one that launched them: each has a default stream of its own */
     void *unproved_stream;            /* theirs; valid while `unproved` is less than `count` */
+    size_t uncompared;                /* launches before this number are of kernels that were compared */
     kprof_evaluations evaluations;    /* of the chosen ones, in their order; made when the passes begin to end */
     int64_t opened_ns, started_ns, chosen_ns; /* chosen_ns: when the last chosen launch came */
     int64_t no_wait_before_ns;                /* before a range or a window */

@@ -30,7 +30,6 @@ typedef struct kprof_profiled_context {
     bool pushes_ranges;                /* kernels did not become ranges by themselves */
     bool searches;     /* the last batch reached host memory: the next one finds out which launch does */
     bool diverges;     /* a replay computed something else: later batches end before the host gets to know */
-    bool repeats;      /* replays gave the host the same large output as the application's own runs */
     bool left_in_pass; /* a pass could not be ended, because the GPU's work did not end */
     struct kprof_profiled_context *next;
 } kprof_profiled_context;

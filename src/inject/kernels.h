@@ -19,6 +19,7 @@ typedef struct kprof_kernel {
     _Atomic uint32_t by_itself;    /* launches that had batches of their own, because of what their replays need */
     atomic_bool prints_unseen;     /* whether it prints could not be seen, so that nothing it prints can be dropped */
     atomic_bool proved;            /* launches were seen not to reach memory of the host */
+    atomic_bool compared;          /* a copy to the host behind a launch was the same in all replays */
     _Atomic uint32_t reaches_host; /* launches that were seen to reach memory of the host */
 } kprof_kernel;
 

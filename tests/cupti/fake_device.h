@@ -62,7 +62,7 @@ static inline void fake_reset(void)
 
 static inline bool fake_in_words(const fake_block *b)
 {
-    return ((b->address | b->bytes) & 15) == 0;
+    return ((b->address | b->backing | b->bytes) & 15) == 0;
 }
 
 static inline void *fake_at(uint64_t address)
@@ -241,13 +241,16 @@ static CUresult CUDAAPI fake_write(CUdeviceptr device, const void *host, size_t 
 static inline void fake_transfer(int kernel, void **arguments)
 {
     unsigned char *to = fake_at(*(const uint64_t *)arguments[0]);
+    size_t pitch = *(const size_t *)arguments[1], width = *(const size_t *)arguments[4];
+    size_t height = *(const size_t *)arguments[5];
     if (kernel == FAKE_COPY) {
-        memcpy(to, fake_at(*(const uint64_t *)arguments[1]), *(const size_t *)arguments[2]);
+        const unsigned char *from = fake_at(*(const uint64_t *)arguments[2]);
+        for (size_t row = 0; row < height; row++)
+            memcpy(to + row * pitch, from + row * *(const size_t *)arguments[3], width);
         return;
     }
-    size_t pitch = *(const size_t *)arguments[1], width = *(const size_t *)arguments[4];
     unsigned bytes = *(const unsigned *)arguments[3];
-    for (size_t i = 0; i < width * *(const size_t *)arguments[5]; i++)
+    for (size_t i = 0; i < width * height; i++)
         memcpy(to + i / width * pitch + i % width * bytes, arguments[2], bytes); /* the low bytes come first */
 }
 

@@ -205,7 +205,7 @@ static void test_kinds(void **state)
         {ID(cuMemcpyDtoDAsync_v2_ptsz), KPROF_CALL_TRANSFER},
         {ID(cuMemcpyHtoDAsync_v2), KPROF_CALL_TRANSFER},
         {ID(cuMemcpyDtoH_v2_ptds), KPROF_CALL_TRANSFER},
-        {ID(cuMemcpy2DAsync_v2), KPROF_CALL_OTHER},
+        {ID(cuMemcpy2DAsync_v2), KPROF_CALL_OTHER}, /* of no rows at all */
         {ID(cuMemcpyPeerAsync), KPROF_CALL_OTHER},
         {ID(cuMemGetInfo_v2), KPROF_CALL_MEMORY_INFO},
         {ID(cuKernelGetFunction), KPROF_CALL_SETUP},
@@ -456,6 +456,121 @@ static void assert_copies(CUstream stream)
         {BOTH(cuMemcpyDtoDAsync_v2, _ptsz), &p, 0, false},
     };
     assert_all_known(copies, sizeof copies / sizeof *copies, 1, stream);
+}
+
+static CUDA_MEMCPY2D example_rows(void)
+{
+    static char host[1];
+    return (CUDA_MEMCPY2D){.srcXInBytes = 3,
+                           .srcY = 2,
+                           .srcMemoryType = CU_MEMORYTYPE_HOST,
+                           .srcHost = host,
+                           .srcDevice = 1,
+                           .srcPitch = 100,
+                           .dstXInBytes = 5,
+                           .dstY = 4,
+                           .dstMemoryType = CU_MEMORYTYPE_DEVICE,
+                           .dstHost = host,
+                           .dstDevice = 64,
+                           .dstPitch = 1000,
+                           .WidthInBytes = 30,
+                           .Height = 4};
+}
+
+/* Its first layer. */
+static CUDA_MEMCPY3D as_layer(const CUDA_MEMCPY2D *p)
+{
+    return (CUDA_MEMCPY3D){.srcXInBytes = p->srcXInBytes,
+                           .srcY = p->srcY,
+                           .srcMemoryType = p->srcMemoryType,
+                           .srcHost = p->srcHost,
+                           .srcDevice = p->srcDevice,
+                           .srcPitch = p->srcPitch,
+                           .dstXInBytes = p->dstXInBytes,
+                           .dstY = p->dstY,
+                           .dstMemoryType = p->dstMemoryType,
+                           .dstHost = p->dstHost,
+                           .dstDevice = p->dstDevice,
+                           .dstPitch = p->dstPitch,
+                           .WidthInBytes = p->WidthInBytes,
+                           .Height = p->Height,
+                           .Depth = 1};
+}
+
+/* Each of them, in both forms. */
+static void test_copies_of_rows(void **state)
+{
+    (void)state;
+    const CUDA_MEMCPY2D rows = example_rows();
+    const CUDA_MEMCPY3D layer = as_layer(&rows);
+    cuMemcpy2DAsync_v2_params flat = {&rows, (CUstream)0x100};
+    cuMemcpy3DAsync_v2_params deep = {&layer, (CUstream)0x100};
+    const known_transfer copies[] = {
+        {BOTH(cuMemcpy2D_v2, _ptds), &flat, 0, true},       {BOTH(cuMemcpy2DUnaligned_v2, _ptds), &flat, 0, true},
+        {BOTH(cuMemcpy2DAsync_v2, _ptsz), &flat, 0, false}, {BOTH(cuMemcpy3D_v2, _ptds), &deep, 0, true},
+        {BOTH(cuMemcpy3DAsync_v2, _ptsz), &deep, 0, false},
+    };
+    for (size_t i = 0; i < sizeof copies / sizeof *copies; i++) {
+        kprof_transfer t;
+        assert_true(kprof_call_transfer(copies[i].plain, copies[i].parameters, &t));
+        assert_ptr_equal(t.stream, copies[i].waits ? NULL : flat.hStream);
+        assert_true(kprof_call_transfer(copies[i].per_thread, copies[i].parameters, &t));
+        assert_ptr_equal(t.stream, copies[i].waits ? CU_STREAM_PER_THREAD : flat.hStream);
+        assert_true(t.kind == KPROF_TRANSFER_COPY && t.waits == copies[i].waits);
+        assert_int_equal(t.destination, 64 + 4 * 1000 + 5);
+        assert_int_equal(t.source, (uintptr_t)rows.srcHost + 2 * 100 + 3);
+        assert_true(t.pitch_bytes == 1000 && t.source_pitch_bytes == 100);
+        assert_true(t.width == 30 && t.height == 4);
+        assert_int_equal(kind_of(copies[i].plain, copies[i].parameters), KPROF_CALL_TRANSFER);
+    }
+}
+
+static bool is_read(const CUDA_MEMCPY2D *rows)
+{
+    cuMemcpy2D_v2_params p = {rows};
+    kprof_transfer t;
+    return kprof_call_transfer(ID(cuMemcpy2D_v2), &p, &t);
+}
+
+/* Arrays have no address, and rows that overlap are an error. */
+static void test_copies_of_rows_that_are_not_read(void **state)
+{
+    (void)state;
+    CUDA_MEMCPY2D rows = example_rows();
+    rows.srcMemoryType = rows.dstMemoryType = CU_MEMORYTYPE_UNIFIED;
+    assert_true(is_read(&rows));
+    rows.srcMemoryType = CU_MEMORYTYPE_ARRAY;
+    assert_false(is_read(&rows));
+    rows.srcMemoryType = CU_MEMORYTYPE_DEVICE;
+    rows.dstMemoryType = CU_MEMORYTYPE_ARRAY;
+    assert_false(is_read(&rows));
+    rows = example_rows();
+    rows.srcPitch = 29;
+    assert_false(is_read(&rows));
+    rows.Height = 1;
+    assert_true(is_read(&rows));
+    rows.dstPitch = 0;
+    assert_true(is_read(&rows));
+    rows.Height = 2;
+    rows.srcPitch = 30;
+    assert_false(is_read(&rows));
+}
+
+static void test_copies_of_layers(void **state)
+{
+    (void)state;
+    const CUDA_MEMCPY2D rows = example_rows();
+    CUDA_MEMCPY3D layers = as_layer(&rows);
+    cuMemcpy3D_v2_params p = {&layers};
+    kprof_transfer t;
+    layers.srcZ = layers.dstZ = 3;
+    layers.srcHeight = 10;
+    layers.dstHeight = 20;
+    assert_true(kprof_call_transfer(ID(cuMemcpy3D_v2), &p, &t));
+    assert_int_equal(t.destination, 64 + (3 * 20 + 4) * 1000 + 5);
+    assert_int_equal(t.source, (uintptr_t)rows.srcHost + (3 * 10 + 2) * 100 + 3);
+    layers.Depth = 2;
+    assert_false(kprof_call_transfer(ID(cuMemcpy3D_v2), &p, &t));
 }
 
 /* Each of them, in both forms, with a stream and with none. */
@@ -887,6 +1002,9 @@ int main(void)
         cmocka_unit_test(test_transfers),
         cmocka_unit_test(test_transfers_from_and_to_the_host),
         cmocka_unit_test(test_each_transfer),
+        cmocka_unit_test(test_copies_of_rows),
+        cmocka_unit_test(test_copies_of_rows_that_are_not_read),
+        cmocka_unit_test(test_copies_of_layers),
         cmocka_unit_test(test_transfers_are_read),
         cmocka_unit_test(test_location),
         cmocka_unit_test(test_access_without_a_context),

@@ -217,18 +217,16 @@ bool kprof_snapshot_holds(const kprof_snapshot *of, uint64_t address, size_t siz
     return false;
 }
 
-uint64_t kprof_snapshot_space(kprof_snapshot *of, size_t size_bytes)
+uint64_t kprof_snapshot_space(kprof_snapshot *of, size_t width, size_t height)
 {
-    fail_msg("%p has to do with a launch: %zu bytes", (void *)of, size_bytes);
+    fail_msg("%p has to do with a launch: %zu bytes", (void *)of, width * height);
     return 0;
 }
 
-kprof_status kprof_snapshot_copy(kprof_snapshot *of, uint64_t to, uint64_t from, size_t size_bytes)
+kprof_status kprof_snapshot_copy(kprof_snapshot *of, const kprof_rows *rows)
 {
     (void)of;
-    (void)to;
-    (void)from;
-    (void)size_bytes;
+    (void)rows;
     return KPROF_INTERNAL;
 }
 
@@ -239,9 +237,9 @@ kprof_status kprof_snapshot_set(kprof_snapshot *of, const kprof_set *set)
     return KPROF_INTERNAL;
 }
 
-kprof_status kprof_snapshot_compare(kprof_snapshot *of, const kprof_kept_memory *m, bool *same)
+kprof_status kprof_snapshot_compare(kprof_snapshot *of, const kprof_rows *rows, bool *same)
 {
-    *same = !kprof_snapshot_holds(of, m->address, m->size_bytes);
+    *same = !kprof_snapshot_holds(of, rows->from, rows->width);
     return KPROF_OK;
 }
 

@@ -77,6 +77,16 @@ static CUresult CUDAAPI wait_for(CUstream stream)
     return wait_result;
 }
 
+static CUresult CUDAAPI copy_rows(const CUDA_MEMCPY2D *p, CUstream stream)
+{
+    assert_int_equal(p->srcMemoryType, CU_MEMORYTYPE_DEVICE);
+    assert_int_equal(p->dstMemoryType, CU_MEMORYTYPE_DEVICE);
+    assert_true(p->srcXInBytes == 0 && p->srcY == 0 && p->dstXInBytes == 0 && p->dstY == 0);
+    write_down("rows %llx+%zu %llx+%zu %zu %zu %s;", p->dstDevice, p->dstPitch, p->srcDevice, p->srcPitch,
+               p->WidthInBytes, p->Height, name_of(stream));
+    return copy_result;
+}
+
 /* In place of the driver's, of CUPTI's, and of what is saved. */
 kprof_status kprof_driver_load(const kprof_driver_api **out)
 {
@@ -84,7 +94,8 @@ kprof_status kprof_driver_load(const kprof_driver_api **out)
                                          .cuStreamGetCtx_ = get_context,
                                          .cuStreamIsCapturing_ = is_capturing,
                                          .cuStreamSynchronize_ = wait_for,
-                                         .cuMemcpyDtoDAsync_ = copy};
+                                         .cuMemcpyDtoDAsync_ = copy,
+                                         .cuMemcpy2DAsync_ = copy_rows};
     *out = &api;
     return KPROF_OK;
 }
@@ -126,17 +137,31 @@ bool kprof_snapshot_holds(const kprof_snapshot *of, uint64_t address, size_t siz
            lies_in(address, size_bytes, LARGE, LARGE_BYTES);
 }
 
-uint64_t kprof_snapshot_space(kprof_snapshot *of, size_t size_bytes)
+uint64_t kprof_snapshot_space(kprof_snapshot *of, size_t width, size_t height)
 {
     assert_ptr_equal(of, snapshot);
-    write_down("space %zu;", size_bytes);
+    write_down("space %zu", width);
+    if (height > 1)
+        write_down(" %zu", height);
+    write_down(";");
     return no_space ? 0 : KEPT;
 }
 
-kprof_status kprof_snapshot_copy(kprof_snapshot *of, uint64_t to, uint64_t from, size_t size_bytes)
+static void write_rows(const char *what, const kprof_rows *rows)
+{
+    unsigned long long to = rows->to, from = rows->from;
+    if (rows->height == 1)
+        write_down("%s %llx %llx %zu", what, to, from, rows->width);
+    else
+        write_down("%s %llx+%zu %llx+%zu %zu %zu", what, to, rows->to_pitch_bytes, from, rows->from_pitch_bytes,
+                   rows->width, rows->height);
+}
+
+kprof_status kprof_snapshot_copy(kprof_snapshot *of, const kprof_rows *rows)
 {
     assert_ptr_equal(of, snapshot);
-    write_down("copy %llx %llx %zu replay;", (unsigned long long)to, (unsigned long long)from, size_bytes);
+    write_rows("copy", rows);
+    write_down(" replay;");
     return copy_result == CUDA_SUCCESS ? KPROF_OK : KPROF_INTERNAL;
 }
 
@@ -148,10 +173,11 @@ kprof_status kprof_snapshot_set(kprof_snapshot *of, const kprof_set *set)
     return KPROF_OK;
 }
 
-kprof_status kprof_snapshot_compare(kprof_snapshot *of, const kprof_kept_memory *m, bool *same)
+kprof_status kprof_snapshot_compare(kprof_snapshot *of, const kprof_rows *rows, bool *same)
 {
     assert_ptr_equal(of, snapshot);
-    write_down("compare %llx %llx %zu;", (unsigned long long)m->address, (unsigned long long)m->kept, m->size_bytes);
+    write_rows("compare", rows);
+    write_down(";");
     *same = !differs;
     return KPROF_OK;
 }
@@ -294,10 +320,10 @@ static void test_copies_to_the_host(void **state)
     char host;
     cuMemcpyDtoHAsync_v2_params async = {&host, DEVICE, 64, (CUstream)(void *)&own_stream};
     assert_string_equal(repeat(ID(cuMemcpyDtoHAsync_v2), &async),
-                        "space 64;copy 90000 10000 64 own;repeated: compare 10000 90000 64;");
+                        "space 64;copy 90000 10000 64 own;repeated: compare 90000 10000 64;");
     cuMemcpyDtoH_v2_params sync = {&host, DEVICE, 64};
     assert_string_equal(repeat(ID(cuMemcpyDtoH_v2), &sync),
-                        "space 64;copy 90000 10000 64 default;repeated: compare 10000 90000 64;");
+                        "space 64;copy 90000 10000 64 default;repeated: compare 90000 10000 64;");
     sync.ByteCount = 0;
     assert_string_equal(repeat(ID(cuMemcpyDtoH_v2), &sync), "repeated: ");
     sync = (cuMemcpyDtoH_v2_params){&host, PEER, 64};
@@ -313,9 +339,98 @@ static void test_copies_that_do_not_tell_the_host(void **state)
         assert_string_equal(repeat_copy(DEVICE, host[i], &own_stream),
                             "space 64;copy 90000 10000 64 own;repeated: copy 10000 90000 64 replay;");
         assert_string_equal(repeat_copy(host[i], DEVICE, &own_stream),
-                            "space 64;copy 90000 10000 64 own;repeated: compare 10000 90000 64;");
+                            "space 64;copy 90000 10000 64 own;repeated: compare 90000 10000 64;");
     }
     assert_string_equal(repeat_copy(HOST, HOST, &own_stream), "");
+}
+
+/* Rows of 13 bytes, 100 apart at the source and 500 at the destination. */
+static CUDA_MEMCPY2D rows_between(CUdeviceptr to, CUdeviceptr from)
+{
+    return (CUDA_MEMCPY2D){.srcXInBytes = 1,
+                           .srcY = 2,
+                           .srcMemoryType = CU_MEMORYTYPE_UNIFIED,
+                           .srcDevice = from,
+                           .srcPitch = 100,
+                           .dstXInBytes = 3,
+                           .dstY = 1,
+                           .dstMemoryType = CU_MEMORYTYPE_UNIFIED,
+                           .dstDevice = to,
+                           .dstPitch = 500,
+                           .WidthInBytes = 13,
+                           .Height = 6};
+}
+
+static const char *repeat_rows(const CUDA_MEMCPY2D *rows)
+{
+    cuMemcpy2DAsync_v2_params p = {rows, (CUstream)(void *)&own_stream};
+    return repeat(ID(cuMemcpy2DAsync_v2), &p);
+}
+
+/* What is between the rows is neither kept nor written. */
+static void test_copies_of_rows(void **state)
+{
+    (void)state;
+    CUDA_MEMCPY2D rows = rows_between(DEVICE, POOL);
+    cuMemcpy2D_v2_params sync = {&rows};
+    assert_string_equal(repeat_rows(&rows), "repeated: copy 101f7+500 200c9+100 13 6 replay;");
+    rows = rows_between(DEVICE, HOST);
+    assert_string_equal(repeat_rows(&rows), "space 13 6;rows 90000+13 101f7+500 13 6 own;"
+                                            "repeated: copy 101f7+500 90000+13 13 6 replay;");
+    assert_string_equal(repeat(ID(cuMemcpy2D_v2), &sync), "space 13 6;rows 90000+13 101f7+500 13 6 default;"
+                                                          "wait default;"
+                                                          "repeated: copy 101f7+500 90000+13 13 6 replay;");
+    rows = rows_between(HOST, POOL);
+    assert_string_equal(repeat_rows(&rows), "space 13 6;rows 90000+13 200c9+100 13 6 own;"
+                                            "repeated: compare 90000+13 200c9+100 13 6;");
+    rows.Height = 1;
+    assert_string_equal(repeat_rows(&rows), "space 13;copy 90000 200c9 13 own;repeated: compare 90000 200c9 13;");
+    rows.Height = 0;
+    assert_string_equal(repeat_rows(&rows), "repeated: ");
+    rows.Height = 6;
+    rows.WidthInBytes = 0;
+    assert_string_equal(repeat_rows(&rows), "repeated: ");
+}
+
+/* Of memory that the call says to be the host's, pinned, pageable or managed. */
+static void test_copies_of_rows_of_the_host(void **state)
+{
+    (void)state;
+    char host[1000];
+    CUDA_MEMCPY2D in = rows_between(DEVICE, FOREIGN), out = rows_between(FOREIGN, POOL);
+    in.srcMemoryType = out.dstMemoryType = CU_MEMORYTYPE_HOST;
+    in.srcHost = out.dstHost = host;
+    in.dstMemoryType = out.srcMemoryType = CU_MEMORYTYPE_DEVICE;
+    assert_string_equal(repeat_rows(&in), "space 13 6;rows 90000+13 101f7+500 13 6 own;"
+                                          "repeated: copy 101f7+500 90000+13 13 6 replay;");
+    assert_string_equal(repeat_rows(&out), "space 13 6;rows 90000+13 200c9+100 13 6 own;"
+                                           "repeated: compare 90000+13 200c9+100 13 6;");
+    cuMemcpy2D_v2_params p = {&out};
+    kprof_operation *operation = keep(ID(cuMemcpy2D_v2), &p);
+    assert_int_equal(kprof_operation_output_bytes(operation), 13 * 6);
+    kprof_operation_free(operation);
+    in.srcHost = out.dstHost = (void *)(uintptr_t)MANAGED; /* no snapshot holds it */
+    assert_string_equal(repeat_rows(&in), "");
+    assert_string_equal(repeat_rows(&out), "");
+    in.dstMemoryType = CU_MEMORYTYPE_HOST;
+    in.srcHost = in.dstHost = host;
+    assert_string_equal(repeat_rows(&in), "");
+}
+
+/* All rows must be there, and the last one is as long as the others. */
+static void test_copies_of_rows_that_leave_the_memory(void **state)
+{
+    (void)state;
+    const size_t most_to = 503 + 5 * 500 + 13, most_from = 201 + 5 * 100 + 13;
+    CUDA_MEMCPY2D rows = rows_between(DEVICE + PLACE - most_to, POOL + PLACE - most_from);
+    assert_string_not_equal(repeat_rows(&rows), "");
+    rows.dstDevice++;
+    assert_string_equal(repeat_rows(&rows), "");
+    rows.srcDevice++;
+    rows.dstDevice = HOST;
+    assert_string_equal(repeat_rows(&rows), "");
+    rows = rows_between(DEVICE + PLACE - most_to + 1, HOST);
+    assert_string_equal(repeat_rows(&rows), "");
 }
 
 static void test_a_copy_to_the_host_of_something_else(void **state)
@@ -344,6 +459,23 @@ static void test_no_space_to_keep_them(void **state)
     out.ByteCount++;
     assert_string_equal(repeat(ID(cuMemcpyHtoD_v2), &in), "");
     assert_string_equal(repeat(ID(cuMemcpyDtoH_v2), &out), "");
+    CUDA_MEMCPY2D rows = {.srcMemoryType = CU_MEMORYTYPE_UNIFIED,
+                          .srcDevice = LARGE,
+                          .srcPitch = 512 << 10,
+                          .dstMemoryType = CU_MEMORYTYPE_HOST,
+                          .dstHost = &host,
+                          .dstPitch = 512 << 10,
+                          .WidthInBytes = 256 << 10,
+                          .Height = 1024};
+    assert_string_not_equal(repeat_rows(&rows), "");
+    rows.WidthInBytes++;
+    assert_string_equal(repeat_rows(&rows), "");
+    rows.srcPitch = 64;
+    rows.WidthInBytes = 1;
+    rows.Height = 1 << 20;
+    assert_string_not_equal(repeat_rows(&rows), "");
+    rows.Height++;
+    assert_string_equal(repeat_rows(&rows), "");
     in.ByteCount = out.ByteCount = 64;
     no_space = true;
     assert_string_equal(repeat(ID(cuMemcpyHtoD_v2), &in), "");
@@ -423,6 +555,9 @@ int main(void)
         cmocka_unit_test_setup(test_copies_from_the_host, set_up),
         cmocka_unit_test_setup(test_copies_to_the_host, set_up),
         cmocka_unit_test_setup(test_copies_that_do_not_tell_the_host, set_up),
+        cmocka_unit_test_setup(test_copies_of_rows, set_up),
+        cmocka_unit_test_setup(test_copies_of_rows_of_the_host, set_up),
+        cmocka_unit_test_setup(test_copies_of_rows_that_leave_the_memory, set_up),
         cmocka_unit_test_setup(test_a_copy_to_the_host_of_something_else, set_up),
         cmocka_unit_test_setup(test_no_space_to_keep_them, set_up),
         cmocka_unit_test_setup(test_copies_that_cannot_be_kept, set_up),

@@ -539,8 +539,8 @@ static void test_memory_that_is_not_known(void **state)
 /* What a transfer takes is kept beside the batch's memory, until it is over. */
 static kprof_status compare(uint64_t address, uint64_t kept, size_t size_bytes, bool *same)
 {
-    kprof_kept_memory compared = {address, kept, size_bytes};
-    return kprof_snapshot_compare(snapshot, &compared, same);
+    const kprof_rows row = {.to = kept, .from = address, .width = size_bytes, .height = 1};
+    return kprof_snapshot_compare(snapshot, &row, same);
 }
 
 static void test_comparing(void **state)
@@ -551,7 +551,7 @@ static void test_comparing(void **state)
     add_span(0, BYTES);
     take();
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        uint64_t kept = kprof_snapshot_space(snapshot, sizes[i]);
+        uint64_t kept = kprof_snapshot_space(snapshot, sizes[i], 1);
         assert_true(kept != 0);
         memcpy(fake_at(kept), memory + BLOCK, sizes[i]);
         assert_int_equal(compare(at(BLOCK), kept, sizes[i], &same), KPROF_OK);
@@ -562,7 +562,7 @@ static void test_comparing(void **state)
         assert_int_equal(compare(at(BLOCK), kept, sizes[i] - 1, &same), KPROF_OK);
         assert_true(same || sizes[i] == 1);
     }
-    uint64_t kept = kprof_snapshot_space(snapshot, 3 * BLOCK);
+    uint64_t kept = kprof_snapshot_space(snapshot, 3 * BLOCK, 1);
     memcpy(fake_at(kept), memory + BLOCK, 3 * BLOCK);
     memory[2 * BLOCK] ^= 1; /* neither the first nor the last of its blocks */
     assert_int_equal(compare(at(BLOCK), kept, 3 * BLOCK, &same), KPROF_OK);
@@ -571,7 +571,53 @@ static void test_comparing(void **state)
     assert_int_not_equal(compare(at(0), at(0), 1, &same), KPROF_OK);
     fake.query_result = CUDA_SUCCESS;
     fake.free_bytes = KPROF_DEVICE_RESERVE_BYTES;
-    assert_int_equal(kprof_snapshot_space(snapshot, 100 * MEBIBYTE), 0);
+    assert_int_equal(kprof_snapshot_space(snapshot, 100 * MEBIBYTE, 1), 0);
+}
+
+/* Rows lie apart in memory, and are kept one behind the other. */
+static void test_comparing_rows(void **state)
+{
+    (void)state;
+    static const kprof_rows shapes[] = {{.from_pitch_bytes = 100, .width = 13, .height = 7},
+                                        {.from_pitch_bytes = 64, .width = 64, .height = 5},
+                                        {.from_pitch_bytes = 2 * BLOCK, .width = BLOCK + 8, .height = 3}};
+    bool same;
+    add_span(0, BYTES);
+    take();
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        kprof_rows rows = shapes[i];
+        rows.from = at(BLOCK);
+        rows.to = kprof_snapshot_space(snapshot, rows.width, rows.height);
+        assert_true(rows.to != 0);
+        for (size_t row = 0; row < rows.height; row++)
+            memcpy(fake_at(rows.to + row * rows.width), memory + BLOCK + row * rows.from_pitch_bytes, rows.width);
+        assert_int_equal(kprof_snapshot_compare(snapshot, &rows, &same), KPROF_OK);
+        assert_true(same);
+        size_t end = BLOCK + 2 * rows.from_pitch_bytes + rows.width; /* of the third row */
+        memory[end] ^= rows.width < rows.from_pitch_bytes;
+        assert_int_equal(kprof_snapshot_compare(snapshot, &rows, &same), KPROF_OK);
+        assert_true(same);
+        memory[end - 1] ^= 1;
+        assert_int_equal(kprof_snapshot_compare(snapshot, &rows, &same), KPROF_OK);
+        assert_false(same);
+    }
+}
+
+static void test_copying_rows(void **state)
+{
+    (void)state;
+    add_span(0, BYTES);
+    take();
+    unsigned char *wanted = copy_of_memory();
+    kprof_rows rows = {at(3), at(4 * BLOCK), 500, 13, 13, 6};
+    for (size_t row = 0; row < rows.height; row++)
+        memcpy(wanted + 3 + 500 * row, memory + 4 * BLOCK + 13 * row, 13);
+    assert_int_equal(kprof_snapshot_copy(snapshot, &rows), KPROF_OK);
+    assert_memory_equal(memory, wanted, BYTES);
+    rows.height = 1; /* pitches are of no account then */
+    assert_int_equal(kprof_snapshot_copy(snapshot, &rows), KPROF_OK);
+    assert_memory_equal(memory, wanted, BYTES);
+    free(wanted);
 }
 
 /* A quarter of what is free: what the batch changes has to be kept at its end. */
@@ -583,7 +629,7 @@ static void test_space_for_transfers_has_a_bound(void **state)
     for (int batch = 0; batch < 2; batch++) {
         size_t pieces = 0;
         take();
-        while (kprof_snapshot_space(snapshot, 256 * MEBIBYTE))
+        while (kprof_snapshot_space(snapshot, MEBIBYTE, 256))
             pieces++;
         assert_int_equal(pieces, 4);
         kprof_snapshot_drop(snapshot);
@@ -667,7 +713,7 @@ static void test_memory_that_comes_later_and_finds_no_space(void **state)
     unsigned char mine = memory[5];
     allocate(large, MANY);
     fake.free_bytes = KPROF_DEVICE_RESERVE_BYTES;
-    while (kprof_snapshot_space(snapshot, BLOCK))
+    while (kprof_snapshot_space(snapshot, BLOCK, 1))
         continue;
     assert_int_equal(kprof_snapshot_cover(snapshot, NULL), KPROF_NO_MEMORY);
     large[0] = 8;
@@ -707,6 +753,8 @@ int main(void)
         TEST(test_driver_that_takes_no_code),
         TEST(test_memory_that_is_not_known),
         TEST(test_comparing),
+        TEST(test_comparing_rows),
+        TEST(test_copying_rows),
         TEST(test_space_for_transfers_has_a_bound),
         TEST(test_variable_that_cannot_be_read),
         TEST(test_variables_within_allocations),

@@ -90,6 +90,11 @@ static int start_faulty(void **state)
     return start_engine_on(&device);
 }
 
+static void forget_comparison(kprof_kernel *kernel)
+{
+    atomic_store(&kernel->compared, false);
+}
+
 static int mend(void **state)
 {
     (void)state;
@@ -104,7 +109,8 @@ static int mend(void **state)
     repeated = 0;
     kprof_profiled_context *profiled = (kprof_profiled_context *)kprof_contexts_find(&sim.contexts[0]);
     if (profiled)
-        profiled->diverges = profiled->repeats = false;
+        profiled->diverges = false;
+    kprof_kernels_visit(forget_comparison);
     return 0;
 }
 
@@ -337,6 +343,9 @@ static void test_transfers_from_and_to_the_host(void **state)
 {
     (void)state;
     uint64_t words[SIM_WORDS];
+    (void)launch(SIM_ADD);
+    copy_out(words); /* of the kernel this is known from now on */
+    repeated = 0;
     unsigned first = launch(SIM_ADD);
     do_call((sim_step){.op = SIM_COPY_IN, .a = SLOT, .value = 7});
     unsigned second = launch(SIM_ADD);
@@ -577,44 +586,46 @@ static void test_launch_that_is_not_repeated(void **state)
     assert_measured(after);
 }
 
-/* The host has seen what the replay does not compute. */
-static void test_kernel_that_computes_something_else(void **state)
+static unsigned compared;
+
+static void count_compared(kprof_kernel *kernel)
 {
-    (void)state;
-    uint64_t words[SIM_WORDS];
-    unsigned first = launch(SIM_DICE);
-    copy_out(words);
-    unsigned second = launch(SIM_ADD);
-    uint64_t end[SIM_WORDS];
-    look(end);
-    close_batch();
-    assert_same_memory(end);
-    assert_measured(first); /* before the host knew */
-    assert_unmeasured(second, "a replay computed something else");
-    /* From now on a batch ends where the host gets something. */
-    first = launch(SIM_DICE);
-    assert_pending(first);
-    copy_out(words);
-    assert_measured(first);
+    compared += atomic_load(&kernel->compared);
 }
 
-/* Large copies to the host stay in the batch once replays have given the host the same. */
-static void test_large_copies_to_the_host(void **state)
+/* How many kernels are known to give the host the same in replays? */
+static unsigned compared_kernels(void)
+{
+    compared = 0;
+    kprof_kernels_visit(count_compared);
+    return compared;
+}
+
+/* A batch ends behind the first copy to the host that may show what a kernel has done, large or not. */
+static void test_copies_to_the_host_behind_new_kernels(void **state)
 {
     (void)state;
     uint64_t words[SIM_WORDS];
-    unsigned first = launch(SIM_ADD);
+    unsigned first = launch(SIM_ADD), second = launch(SIM_SUM);
     assert_pending(first);
-    copy_much_out(words);
+    copy_out(words);
     assert_measured(first);
-    unsigned second = launch(SIM_ADD);
-    copy_much_out(words);
-    unsigned third = launch(SIM_ADD);
-    assert_pending(second);
-    close_batch();
     assert_measured(second);
+    assert_int_equal(compared_kernels(), 2);
+    assert_int_equal(repeated, 3 * PASSES); /* the copy is compared in each */
+    unsigned third = launch(SIM_SUM);
+    copy_out(words);
+    unsigned fourth = launch(SIM_ADD);
+    copy_much_out(words);
+    assert_pending(third);
+    unsigned new_one = launch(SIM_SCALE);
+    assert_pending(fourth);
+    copy_out(words);
     assert_measured(third);
-    assert_int_equal(repeated, (2 + 3) * PASSES); /* copies are compared in each */
+    assert_measured(fourth);
+    assert_measured(new_one);
+    assert_int_equal(compared_kernels(), 3);
+    assert_int_equal(repeated, (3 + 6) * PASSES);
 }
 
 /* The thread that copies would wait for a kernel that waits for what another thread cannot launch meanwhile. */
@@ -622,26 +633,77 @@ static void test_large_copy_behind_a_new_kernel(void **state)
 {
     (void)state;
     uint64_t words[SIM_WORDS];
-    unsigned known = launch(SIM_ADD), new_one = launch(SIM_SUM);
+    unsigned known = launch(SIM_ADD), new_one = launch(SIM_SWAP);
     copy_much_out(words);
     assert_measured(known);
     assert_measured(new_one);
-    assert_false(kprof_contexts_find(&sim.contexts[0])->repeats); /* the copy is in no batch */
+    assert_int_equal(compared_kernels(), 0); /* the copy is in no batch */
 }
 
-/* No launch is lost behind the first one. */
-static void test_large_copy_of_something_else(void **state)
+/* The host has seen what the replay does not compute: no launch is lost behind it. */
+static void test_kernel_that_computes_something_else(void **state)
+{
+    (void)state;
+    uint64_t words[SIM_WORDS], end[SIM_WORDS];
+    unsigned first = launch(SIM_DICE);
+    copy_out(words);
+    assert_measured(first);
+    unsigned second = launch(SIM_ADD);
+    look(end);
+    close_batch();
+    assert_same_memory(end);
+    assert_measured(second);
+    assert_true(kprof_contexts_find(&sim.contexts[0])->diverges);
+    assert_int_equal(compared_kernels(), 0);
+    /* From now on a batch ends where the host gets something. */
+    first = launch(SIM_DICE);
+    assert_pending(first);
+    copy_out(words);
+    assert_measured(first);
+    assert_int_equal(compared_kernels(), 0);
+}
+
+static void trust(kprof_kernel *kernel)
+{
+    atomic_store(&kernel->compared, true);
+}
+
+/* After replays of other launches have given the host the same. */
+static void test_kernel_that_computes_something_else_later(void **state)
+{
+    (void)state;
+    uint64_t words[SIM_WORDS], end[SIM_WORDS];
+    kprof_kernels_visit(trust);
+    unsigned first = launch(SIM_DICE);
+    copy_out(words);
+    unsigned second = launch(SIM_ADD);
+    look(end);
+    close_batch();
+    assert_same_memory(end);
+    assert_measured(first); /* before the host knew */
+    assert_unmeasured(second, "a replay computed something else");
+}
+
+/* They tell nothing of what further replays would give. */
+static void test_copies_that_not_all_replays_compare(void **state)
 {
     (void)state;
     uint64_t words[SIM_WORDS];
-    for (int i = 0; i < 2; i++) {
-        unsigned before = launch(SIM_DICE);
-        assert_pending(before);
-        copy_much_out(words);
-        assert_measured(before);
-    }
-    assert_true(kprof_contexts_find(&sim.contexts[0])->diverges); /* the first copy was compared */
-    assert_false(kprof_contexts_find(&sim.contexts[0])->repeats);
+    unsigned tag = launch(SIM_ADD);
+    atomic_store(&faults.after, 2 + 1);
+    atomic_store(&faults.fails, true);
+    copy_out(words);
+    assert_report(tag, 1, "the replay was abandoned: the driver fails (test)");
+    assert_int_equal(compared_kernels(), 0);
+    tag = launch(SIM_ADD);
+    atomic_store(&faults.not_kept, true);
+    copy_out(words);
+    assert_report(tag, 0, "what came from the host could not be kept");
+    assert_int_equal(compared_kernels(), 0);
+    tag = launch(SIM_ADD);
+    close_batch(); /* no copy */
+    assert_measured(tag);
+    assert_int_equal(compared_kernels(), 0);
 }
 
 /* Nobody has seen it, but the application goes on with what its own run left. */
@@ -778,10 +840,11 @@ int main(void)
         cmocka_unit_test_teardown(test_launch_that_is_not_repeated, mend),
         cmocka_unit_test_teardown(test_launch_that_prints, mend),
         cmocka_unit_test_teardown(test_output_that_is_not_seen, mend),
-        cmocka_unit_test_teardown(test_kernel_that_computes_something_else, mend),
-        cmocka_unit_test_teardown(test_large_copies_to_the_host, mend),
+        cmocka_unit_test_teardown(test_copies_to_the_host_behind_new_kernels, mend),
         cmocka_unit_test_teardown(test_large_copy_behind_a_new_kernel, mend),
-        cmocka_unit_test_teardown(test_large_copy_of_something_else, mend),
+        cmocka_unit_test_teardown(test_kernel_that_computes_something_else, mend),
+        cmocka_unit_test_teardown(test_kernel_that_computes_something_else_later, mend),
+        cmocka_unit_test_teardown(test_copies_that_not_all_replays_compare, mend),
         cmocka_unit_test_teardown(test_kernel_that_computes_something_else_unseen, mend),
         cmocka_unit_test_teardown(test_other_context_that_is_at_work, end_other_context),
         cmocka_unit_test_teardown(test_managed_memory, mend),

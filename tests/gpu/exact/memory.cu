@@ -1,8 +1,8 @@
 // Every kind of memory that a kernel can change, allocated, moved, rewritten and freed between launches.
 //
 // Usage: memory MODE...
-//   malloc, frees, pool, vmm, managed, managed-beside, managed-advice, managed-graph, mapped, registered, pageable, array,
-//   copies, memset, transfers, alias, graph-memory
+//   malloc, frees, pool, vmm, managed, managed-beside, managed-advice, managed-graph, mapped, registered, pageable,
+//   array, copies, large-copies, rows, memset, transfers, alias, graph-memory
 #include "exact.h"
 
 #include <algorithm>
@@ -443,6 +443,80 @@ static void run_copies(void)
     CHECK(cudaFreeHost(pinned));
 }
 
+struct Rows {
+    size_t to_pitch, from_pitch, width, height;
+};
+
+static void copy_rows(unsigned *to, size_t to_byte, const unsigned *from, size_t from_byte, const Rows &rows)
+{
+    for (size_t row = 0; row < rows.height; row++)
+        memcpy((char *)to + to_byte + row * rows.to_pitch, (const char *)from + from_byte + row * rows.from_pitch,
+               rows.width);
+}
+
+static void copy_layer(unsigned *to, const unsigned *from, const Rows &rows, cudaStream_t stream)
+{
+    cudaMemcpy3DParms copy = {};
+    copy.srcPtr = make_cudaPitchedPtr((void *)from, rows.from_pitch, rows.from_pitch, rows.height);
+    copy.dstPtr = make_cudaPitchedPtr(to, rows.to_pitch, rows.to_pitch, rows.height);
+    copy.extent = make_cudaExtent(rows.width, rows.height, 1);
+    copy.kind = cudaMemcpyDeviceToDevice;
+    CHECK(cudaMemcpy3DAsync(&copy, stream));
+}
+
+// Rows of any width and pitch go from the host, within the device and to the host. What is between the rows stays.
+static void run_rows(void)
+{
+    static const Rows shapes[] = {{100, 13, 13, 40}, {1024, 2048, 512, 64}, {517, 333, 200, 39}, {4, 12, 1, 1000}};
+    Model x_model, y_model, back_model;
+    std::vector<unsigned> pageable(COUNT), back(back_model.x);
+    unsigned *x = copy_to_device(x_model.x), *y = copy_to_device(y_model.x), *pinned;
+    cudaStream_t stream;
+    CHECK(cudaStreamCreate(&stream));
+    CHECK(cudaMallocHost(&pinned, BYTES));
+    for (unsigned n = 1; n <= 24; n++) {
+        const Rows &rows = shapes[n % 4];
+        unsigned *source = n % 2 ? pageable.data() : pinned;
+        for (unsigned i = 0; i < COUNT; i++)
+            source[i] = n * 1000 + i;
+        if (n % 3 == 0)
+            CHECK(cudaMemcpy2D((char *)x + 5, rows.to_pitch, (char *)source + 3, rows.from_pitch, rows.width,
+                               rows.height, cudaMemcpyHostToDevice));
+        else
+            CHECK(cudaMemcpy2DAsync((char *)x + 5, rows.to_pitch, (char *)source + 3, rows.from_pitch, rows.width,
+                                    rows.height, n % 2 ? cudaMemcpyDefault : cudaMemcpyHostToDevice, stream));
+        copy_rows(x_model.x.data(), 5, source, 3, rows);
+        step(x, 3, n, stream);
+        x_model.step(3, n);
+        CHECK(cudaMemcpy2DAsync((char *)y + 64, rows.to_pitch, (char *)x + 16, rows.from_pitch, rows.width, rows.height,
+                                cudaMemcpyDeviceToDevice, stream));
+        copy_rows(y_model.x.data(), 64, x_model.x.data(), 16, rows);
+        copy_layer(y + COUNT / 2, x, rows, stream);
+        copy_rows(y_model.x.data(), BYTES / 2, x_model.x.data(), 0, rows);
+        step(y, 5, n, stream);
+        y_model.step(5, n);
+        CHECK(cudaStreamSynchronize(stream)); // the pinned buffer is the copy's until then
+        if (n % 4 == 0) {
+            memcpy(pinned, back_model.x.data(), BYTES);
+            CHECK(cudaMemcpy2DAsync((char *)pinned + 1, rows.to_pitch, (char *)y + 7, rows.from_pitch, rows.width,
+                                    rows.height, cudaMemcpyDeviceToHost, stream));
+            CHECK(cudaStreamSynchronize(stream));
+            copy_rows(back_model.x.data(), 1, y_model.x.data(), 7, rows);
+            show("rows copied back", pinned, back_model.x);
+            back = back_model.x;
+        } else if (n % 5 == 0) {
+            CHECK(cudaMemcpy2D((char *)back.data() + 2, rows.to_pitch, (char *)x + 9, rows.from_pitch, rows.width,
+                               rows.height, cudaMemcpyDeviceToHost));
+            copy_rows(back_model.x.data(), 2, x_model.x.data(), 9, rows);
+            show("rows copied back", back.data(), back_model.x);
+        }
+    }
+    CHECK(cudaStreamSynchronize(stream));
+    show_device("x", x, x_model.x);
+    show_device("y", y, y_model.x);
+    CHECK(cudaFreeHost(pinned));
+}
+
 // The host reads all of 4 MiB after each launch, and what the next launch does depends on it.
 static void run_large_copies(void)
 {
@@ -563,6 +637,7 @@ int main(int argc, char **argv)
                                  {"pageable", run_pageable},
                                  {"array", run_array},
                                  {"copies", run_copies},
+                                 {"rows", run_rows},
                                  {"large-copies", run_large_copies},
                                  {"memset", run_memset},
                                  {"transfers", run_transfers},
