@@ -207,8 +207,7 @@ static void insert_named_stall(brief *out, double pct)
 }
 
 /* The finding of the stalls chooses the largest, of which its value "share" is the share of a warp's time; the others
- * are in proportion to it. The verdict may tell of another one that is larger still. Chips lack some, and small sets
- * collect few: what is left of the time may be one that is not known. */
+ * are in proportion to it. The verdict may tell of another one that is larger still. */
 static void take_stalls(brief *out)
 {
     const kprof_found *found = out->findings->verdict.lines[KPROF_VERDICT_STALL];
@@ -224,23 +223,14 @@ static void take_stalls(brief *out)
     if (choice == finding->value_count || found->options[choice] == SIZE_MAX)
         return;
     const double largest = found->values[finding->threshold_count + choice];
-    double told_pct = 0;
-    bool is_whole = true;
-    if (told > share) {
+    if (told > share)
         insert_named_stall(out, told);
-        told_pct = told;
-    }
     for (size_t i = 0; i < finding->values[choice].option_count; i++) {
         const kprof_finding_option *option = &finding->values[choice].options[i];
         const double value = option->value ? kprof_expr_compute(option->value, found->values) : NAN;
-        is_whole = is_whole && !isnan(value);
-        if (!(value > 0) || !(largest > 0))
-            continue;
-        insert_stall(out, option->name, share * value / largest);
-        told_pct += share * value / largest;
+        if (value > 0 && largest > 0)
+            insert_stall(out, option->name, share * value / largest);
     }
-    if (!is_whole && 100 - told_pct > fmax(share, told))
-        warn(out, "a stall that was not collected may be larger; collect WarpStateStats");
 }
 
 /* Gains of the kernel's time come first; the largest ones of each kind, as in the verdict. */
