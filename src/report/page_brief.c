@@ -1,5 +1,5 @@
 /* The brief page: what a program, or a person in a hurry, needs to know of each group of launches. All texts are cut,
- * so that a JSON document of a kernel has at most KPROF_BRIEF_BYTES and its text at most 15 lines of 100 columns. */
+ * so that a JSON document of a kernel has at most KPROF_BRIEF_BYTES and its text at most 15 lines of 80 columns. */
 #include "report/ranking.h"
 
 #include <math.h>
@@ -9,11 +9,11 @@
 #define BRIEF_VERSION   1
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
 
-/* At most so many of each, and bytes of texts as JSON spells them. */
+/* At most so many of each, and bytes of texts as JSON spells them. LINE_BYTES and the labels take 80 columns. */
 enum { STALLS = 3, FINDINGS = 3, WARNINGS = 3 };
 enum {
     NAME_BYTES = 128,
-    LINE_BYTES = 84,
+    LINE_BYTES = 66,
     WORDS_BYTES = 48,
     PART_BYTES = 72,
     WORD_BYTES = 32,
@@ -363,9 +363,41 @@ static void put_gain(const kprof_found *found, kprof_strbuf *out)
 {
     if (!isnan(found->gain_pct)) {
         put_value(out, ": up to ", found->gain_pct, "%");
-        kprof_strbuf_puts(out, found->finding->gain_is_local ? " of its part's time" : " of the time");
+        kprof_strbuf_puts(out, found->finding->gain_is_local ? " of its part" : "");
     }
     kprof_strbuf_printf(out, ", %s confidence", kprof_confidence_name(found->finding->confidence));
+}
+
+/* What limits the kernel: as much of it as a line takes. */
+static void put_limit(const brief *of, kprof_strbuf *out)
+{
+    /* No unit is the limit where a class such as latency is. */
+    const bool is_unit = strcmp(of->class, of->limit) != 0;
+    enum { WHOLE, NO_PEAK, NO_CLASS, HALF_A_NAME };
+    for (int how = WHOLE; how == WHOLE || (how <= HALF_A_NAME && out->length > LINE_BYTES); how++) {
+        char limit[WORDS_BYTES + 1];
+        cut(limit, how == HALF_A_NAME ? WORD_BYTES : WORDS_BYTES, of->limit, false);
+        kprof_strbuf_clear(out);
+        if (is_unit && *of->class && how < NO_CLASS)
+            kprof_strbuf_printf(out, "%s: ", of->class);
+        kprof_strbuf_puts(out, limit);
+        put_value(out, is_unit ? ", " : "; busiest unit at ", of->limit_pct, "%");
+        put_value(out, how == WHOLE ? " of the peak; headroom " : "; headroom ", headroom_pct(of), "%");
+    }
+}
+
+/* The largest, as many as a line takes. */
+static void put_stalls(const brief *of, kprof_strbuf *out)
+{
+    kprof_strbuf one = KPROF_STRBUF_INIT;
+    for (size_t i = 0; i < of->stall_count; i++) {
+        kprof_strbuf_clear(&one);
+        kprof_strbuf_printf(&one, "%s%s", i ? ", " : "", of->stalls[i].name);
+        put_value(&one, " ", of->stalls[i].pct, "%");
+        if (one.data && (i == 0 || out->length + one.length <= LINE_BYTES))
+            kprof_strbuf_puts(out, one.data);
+    }
+    kprof_strbuf_free(&one);
 }
 
 static void make_lines(const brief *of, brief_lines *out)
@@ -377,22 +409,11 @@ static void make_lines(const brief *of, brief_lines *out)
     put_value(&out->items[LINE_LAUNCHES], ", ", row->share_pct, "%");
     kprof_strbuf_puts(&out->items[LINE_LAUNCHES], " of the time");
     put_duration(row, &out->items[LINE_DURATION]);
-    if (*of->limit) {
-        /* No unit is the limit where a class such as latency is. */
-        const bool is_unit = strcmp(of->class, of->limit) != 0;
-        kprof_strbuf_printf(&out->items[LINE_VERDICT], "%s%s%s", is_unit ? of->class : "",
-                            is_unit && *of->class ? ": " : "", of->limit);
-        const bool is_long = out->items[LINE_VERDICT].length > LINE_BYTES / 2;
-        put_value(&out->items[LINE_VERDICT], is_unit ? ", " : "; busiest unit at ", of->limit_pct, "%");
-        put_value(&out->items[LINE_VERDICT], is_long ? "; headroom " : " of the peak; headroom ", headroom_pct(of),
-                  "%");
-    }
+    if (*of->limit)
+        put_limit(of, &out->items[LINE_VERDICT]);
     put_value(&out->items[LINE_THROUGHPUT], "compute ", row->compute_pct, "%");
     put_value(&out->items[LINE_THROUGHPUT], ", memory ", row->memory_pct, "%");
-    for (size_t i = 0; i < of->stall_count; i++) {
-        kprof_strbuf_printf(&out->items[LINE_STALLS], "%s%s", i ? ", " : "", of->stalls[i].name);
-        put_value(&out->items[LINE_STALLS], " ", of->stalls[i].pct, "%");
-    }
+    put_stalls(of, &out->items[LINE_STALLS]);
     const kprof_found *near = of->findings ? of->findings->verdict.near : NULL;
     if (near) {
         char line[LINE_BYTES + 1];
@@ -451,6 +472,10 @@ static void show_brief(kprof_emitter *emitter, const brief *of, const brief_line
     const kprof_repeats *repeats = &row->repeats;
     const bool is_repeated = !isnan(repeats->interval.low);
     const kprof_strbuf *line = lines->items;
+    char part[LINE_BYTES + 1], warnings[2][LINE_BYTES + 1];
+    cut(part, LINE_BYTES, of->part, false);
+    for (size_t i = 0; i < COUNT_OF(warnings); i++)
+        cut(warnings[i], LINE_BYTES, of->warnings[i], true);
     const kprof_emit_field fields[] = {
         text_field("format", "kprof-brief"),
         machine(kprof_field_integer("version", "", BRIEF_VERSION)),
@@ -483,7 +508,7 @@ static void show_brief(kprof_emitter *emitter, const brief *of, const brief_line
         text_field("next", of->next),
         line_field("Kernel", of->kernel_line),
         line_field("Device", of->device),
-        line_field("Part", of->part),
+        line_field("Part", part),
         line_field("Launches", line[LINE_LAUNCHES].data),
         line_field("Duration", line[LINE_DURATION].data),
         line_field("Limited by", line[LINE_VERDICT].data),
@@ -495,8 +520,8 @@ static void show_brief(kprof_emitter *emitter, const brief *of, const brief_line
         line_field("", line[LINE_FINDINGS + 1].data),
         line_field("", line[LINE_FINDINGS + 2].data),
         line_field("Look next", *of->next ? of->next : NULL),
-        line_field("Warnings", of->warnings[0]),
-        line_field("", of->warnings[1]),
+        line_field("Warnings", warnings[0]),
+        line_field("", warnings[1]),
     };
     emitter->ops->record_begin(emitter, &(kprof_emit_record){fields, COUNT_OF(fields)});
     show_rows(emitter, of);

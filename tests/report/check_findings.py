@@ -190,14 +190,15 @@ def faults_of_words(source, kprof):
 
 
 def faults_of_width(source, kprof):
-    """A kernel of the brief page has at most 15 lines of 100 columns."""
-    done = subprocess.run([kprof, "report", source / RECORDED, "--brief"], capture_output=True, text=True, timeout=60,
-                          check=True)
-    for block in done.stdout.split("\n\n"):
-        lines = [line for line in block.splitlines() if line.startswith(" ")]
-        yield from (f"{len(line)} columns: {line}" for line in lines if len(line) > 100)
-        if len(lines) > 15:
-            yield f"{len(lines)} lines: {lines[0]}"
+    """A kernel of the brief page has at most 15 lines in a terminal of 80 columns, however many there are."""
+    for width in ("80", "200"):
+        done = subprocess.run([kprof, "report", source / RECORDED, "--brief", "--group-by", "config", "--width", width],
+                              capture_output=True, text=True, timeout=60, check=True)
+        for block in done.stdout.split("\n\n"):
+            lines = [line for line in block.splitlines() if line.startswith(" ")]
+            yield from (f"{len(line)} columns: {line}" for line in lines if len(line) > 80)
+            if len(lines) > 15:
+                yield f"{len(lines)} lines: {lines[0]}"
 
 
 def shares_of_stalls(launch):

@@ -214,7 +214,7 @@ class Formats(unittest.TestCase):
             self.assertEqual([one["id"] for one in brief["findings"]][:1], [best["id"]] if best["id"] else [])
             [lines] = [block for block in text if f"Kernel      {row['function']}(" in block]
             worth = [line[14:] for line in lines.splitlines() if line.startswith("  Worth most")]
-            self.assertEqual([line[:70] for line in worth], [best["text"][:70]] if little != "no" else [])
+            self.assertEqual([line[:63] for line in worth], [best["text"][:63]] if little != "no" else [])
 
     def test_the_limit_and_what_is_worth_most_are_one_story(self):
         """A grid is too small, or what warps wait for is the limit, for the verdict, its finding and the brief alike,
