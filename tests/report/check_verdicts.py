@@ -205,9 +205,9 @@ class Formats(unittest.TestCase):
                 self.assertEqual(told["limit_text"], verdict["limit"]["text"])
                 self.assertEqual(told["finding_text"], best["text"])
                 self.assertEqual(told["little_to_gain"], little)
-            for told in row, rows[row["function"]]:
                 for line in "stall", "occupancy":
                     self.assertEqual((told[line], told[f"{line}_text"]), (verdict[line]["name"], verdict[line]["text"]))
+            for told in row, rows[row["function"]]:
                 self.assertEqual(told["next"], verdict["next"])
             self.assertEqual((brief["limit"], brief["next"], brief["little_to_gain"]),
                              (verdict["limit"]["name"], verdict["next"], little))
