@@ -270,6 +270,13 @@ class Pages(unittest.TestCase):
         self.assertEqual(self.evaluate("document.activeElement.id"), "section-Occupancy")
         self.assertEqual(self.evaluate("document.querySelector('h1').textContent"), name)
 
+    def test_a_verdict_stands_once_on_the_page_of_a_kernel(self):
+        """That on all its launches above that on the median one, or that on its only launch."""
+        for name, kernel, count in ("kernels", 5, 2), ("recorded", 0, 1):
+            self.open(name, f"#kernel-{kernel}")
+            self.assertEqual(self.evaluate("[...document.querySelectorAll('main dt')].map(label => label.textContent)"
+                                           ".filter(text => text === 'Top stall').length"), count)
+
     def test_a_kernel_has_a_row_for_each_kind_of_device(self):
         self.open("merged")
         rows = [cells for cells in self.cells() if cells["Kernel"].startswith("vectorAdd")]

@@ -129,17 +129,16 @@ export function kernelTable(run) {
     });
 }
 
-// The row of one kernel; its sentences take a line each.
+// The row of one kernel; its sentences take a line each. The verdict on its only launch has them too.
 export function kernelFacts(run, group) {
     const notes = notesOf(group);
+    const columns = kernelColumns(run).filter(({ sentence }) => !sentence || group.launches.length > 1);
     const fact = (label, value, isLong) =>
         h("div", { class: isLong && "long" }, h("dt", {}, label), h("dd", {}, value));
     return h(
         "dl",
         { class: "stats" },
-        kernelColumns(run).map(({ label, cell, sentence }) =>
-            fact(label, (sentence ?? cell)(group), Boolean(sentence)),
-        ),
+        columns.map(({ label, cell, sentence }) => fact(label, (sentence ?? cell)(group), Boolean(sentence))),
         notes && fact("Note", notes, true),
     );
 }
