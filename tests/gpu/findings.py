@@ -4,9 +4,10 @@ findings.kprof. Checks that the results of the kernels are right with and withou
 findings/README.md names is measured with every value that the others have, and that the report stays small. Prints the
 summary page and a table of what tells the kernels apart. Exits 1 when a check fails, 77 where there is no GPU.
 
-Records two small reports beside it. host-memory.kprof has a launch of each kernel of programs/host_memory.cu, with the
-sections that tell what limits it; agent.kprof has some kernels of tests/gpu/findings with --set agent. tests/report/findings
-keeps them as host-memory-h200.kprof and agent-h200.kprof, and findings.kprof as recorded-h200.kprof.
+Records small reports beside it. host-memory.kprof has a launch of each kernel of programs/host_memory.cu, with the
+sections that tell what limits it; agent.kprof has some kernels of tests/gpu/findings with --set agent; compression.kprof
+has a launch of each kernel of programs/compression.cu. tests/report/findings keeps them with -h200 in their names, and
+findings.kprof as recorded-h200.kprof.
 
     findings.py [--output FILE]
 """
@@ -123,6 +124,13 @@ def record_agent():
     return report, faults or kernels_missing(report, AGENT_KERNELS)
 
 
+def record_compression():
+    report = harness.results_folder() / "compression.kprof"
+    faults = run_kprof(["--section", "SpeedOfLight", "--section", "MemoryWorkloadAnalysis_L2", "-f", "-o", report,
+                        "./compression"])
+    return report, faults or kernels_missing(report, ["write_alike", "write_noise"])
+
+
 def run_kprof(words):
     done = harness.run([harness.kprof(), *words], limit=400, cwd=harness.programs())
     return [] if done.status == 0 else [f"kprof {words[0]} {words[1]} ended with {done.status}: "
@@ -168,7 +176,7 @@ def main():
         document.add(harness.table(header, [describe(launch) for launch in launches]))
         document.add(f"{report.name}: {len(launches)} launches, {size} bytes\n")
         document.add(harness.run([harness.kprof(), "report", report, "--page", "summary"]).stdout)
-    for small, found in (record_host_memory(), record_agent()):
+    for small, found in (record_host_memory(), record_agent(), record_compression()):
         faults += found or faults_of_small(document, small)
     document.add("".join(f"- FAULT: {fault}\n" for fault in faults) or "All checks hold.")
     return 1 if faults else 0
