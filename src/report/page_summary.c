@@ -90,7 +90,8 @@ static void show_row(kprof_emitter *emitter, const kprof_ranked *row, const row_
         machine(kprof_field_text("finding_confidence", "Confidence",
                                  finding ? kprof_confidence_name(finding->finding->confidence) : NULL)),
         machine(kprof_field_little_to_gain(texts->findings)),
-        note(kprof_field_text("finding_text", "Worth most", kprof_verdict_known_text(&texts->rows[KPROF_ROW_BEST])), "no finding"),
+        note(kprof_field_text("finding_text", "Worth most", kprof_verdict_known_text(&texts->rows[KPROF_ROW_BEST])),
+             "no finding"),
         note(kprof_field_text("next", "Look next", text_or_null(&texts->rows[KPROF_ROW_NEXT].name)), ""),
         note(kprof_field_text("note", "Note", text_or_null(&texts->notes)), ""),
     };

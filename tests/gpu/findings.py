@@ -5,9 +5,9 @@ findings/README.md names is measured with every value that the others have, and 
 summary page and a table of what tells the kernels apart. Exits 1 when a check fails, 77 where there is no GPU.
 
 Records small reports beside it. host-memory.kprof has a launch of each kernel of programs/host_memory.cu, with the
-sections that tell what limits it; agent.kprof has some kernels of tests/gpu/findings with --set agent; compression.kprof
-has a launch of each kernel of programs/compression.cu. tests/report/findings keeps them with -h200 in their names, and
-findings.kprof as recorded-h200.kprof.
+sections that tell what limits it; agent.kprof has some kernels of tests/gpu/findings with --set agent;
+compression.kprof has a launch of each kernel of programs/compression.cu. tests/report/findings keeps them with -h200
+in their names, and findings.kprof as recorded-h200.kprof.
 
     findings.py [--output FILE]
 """

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Holds the averages of the statistics page, and the rows of the summary page, to what the launches of the raw page
-come to, by the rules of docs/report-schema.md worked out anew: of random launches of several kernels, shapes, processes,
-devices, graph nodes and NVTX ranges, some of which lack values, in every grouping, and of the launches that --launch and
---kernel-name choose. Usage: check_rollups.py SOURCE KPROF"""
+come to, by the rules of docs/report-schema.md worked out anew: of random launches of several kernels, shapes,
+processes, devices, graph nodes and NVTX ranges, some of which lack values, in every grouping, and of the launches that
+--launch and --kernel-name choose. Usage: check_rollups.py SOURCE KPROF"""
 import csv
 import io
 import math
