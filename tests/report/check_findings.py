@@ -313,8 +313,10 @@ def faults_of_agent(source, kprof):
 
 def faults_of_agent_brief(brief, full, reasons):
     kernel, top, full_top = brief["function"], brief["stalls"][0]["name"], full["stalls"][0]["name"]
+    # In another run a unit that is near a threshold of the class may be on its other side.
+    is_clear = min(abs(full["limit_pct"] - threshold) for threshold in (60, 80)) > 3
     yield from (f"of {kernel}, {key} is {brief[key]} with the agent set and {full[key]} with the full set"
-                for key in ("class", "limit", "occupancy_limit") if brief[key] != full[key])
+                for key in (*(["class"] if is_clear else []), "limit", "occupancy_limit") if brief[key] != full[key])
     # A short launch waits for much that is no stall of an instruction.
     if top != full_top and (top != "Other reasons" or full_top in reasons) and full["class"] != "launch overhead" and \
             full["stalls"][0]["pct"] > 10:
