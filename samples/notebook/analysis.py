@@ -64,7 +64,7 @@ WORK, PEAK = "derived__flops_fp32.per_second", "derived__peak_flops_fp32.per_sec
 BANDWIDTH = "derived__dram_peak_bytes.per_second"
 if {INTENSITY, WORK, PEAK, BANDWIDTH} <= set(table.columns):
     points = table[table[WORK] > 0]
-    intensity = numpy.logspace(-2, 3, 200)
+    intensity = numpy.geomspace(min(0.01, points[INTENSITY].min()), max(1000, points[INTENSITY].max()), 200)
     roof = numpy.minimum(points[PEAK].median(), points[BANDWIDTH].median() * intensity)
     figure, axes = plt.subplots()
     axes.loglog(intensity, roof, color="black")
@@ -91,7 +91,7 @@ def times(path):
 comparison = pandas.DataFrame({"before": times(REPORT), "after": times(OTHER)})
 comparison["change_pct"] = 100 * (comparison.after / comparison.before - 1)
 print(comparison.to_string())
-figure, axes = plt.subplots()
+figure, axes = plt.subplots(figsize=(8, 2 + 0.3 * len(comparison)))
 comparison[["before", "after"]].plot.barh(ax=axes)
 axes.set(xlabel="ns")
 figure.tight_layout()

@@ -23,7 +23,8 @@ typedef struct sink {
     FILE *file;
 } sink;
 
-/* Words of its own, none of which comes from the user: duckdb reads the long layout from its stdin. */
+/* Words of its own, none of which comes from the user: duckdb reads the long layout from its stdin. It guesses nothing:
+ * from the start of what a pipe has, it may guess wrong although all is told, and give up. */
 #define TEXT_COLUMN(name)  "'" name "':'VARCHAR',"
 #define WHOLE_COLUMN(name) "'" name "':'BIGINT',"
 #define COLUMNS_OF_LAUNCH                                                                                              \
@@ -62,8 +63,8 @@ static char *const duckdb_words[] = {"duckdb",
                                      "-batch",
                                      "-bail",
                                      "-c",
-                                     "COPY (SELECT * FROM read_csv('/dev/stdin', header=true, delim=',', quote='\"', "
-                                     "escape='\"', columns={" COLUMNS_OF_LAUNCH COLUMNS_OF_METRIC
+                                     "COPY (SELECT * FROM read_csv('/dev/stdin', auto_detect=false, header=true, "
+                                     "delim=',', quote='\"', escape='\"', columns={" COLUMNS_OF_LAUNCH COLUMNS_OF_METRIC
                                      "})) TO '/dev/stdout' (FORMAT parquet)",
                                      NULL};
 

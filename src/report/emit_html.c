@@ -22,7 +22,7 @@ typedef struct html_emitter {
     kprof_names text_numbers; /* texts that occur often, by their numbers in `texts` */
     kprof_strlist texts;
     cJSON *launch, *spreads, *doubtful; /* the launch being put together; owned through `launch` */
-    double *values;                     /* [columns] of that launch */
+    double *values, *values_before;     /* [columns] of that launch, and of the one before it */
     cJSON *record, *rows;               /* likewise of a record */
     cJSON **layouts;                    /* [chips]: the sections of launches on each, or NULL */
     cJSON *sections, *section;          /* of the layout that the launch is the first to have, or NULL */
@@ -204,7 +204,8 @@ static void html_launches_begin(kprof_emitter *emitter)
     const kprof_model *model = emitter->launches.model;
     html->layouts = calloc(model->chip_count + 1, sizeof *html->layouts);
     html->values = calloc(emitter->launches.column_count + 1, sizeof *html->values);
-    if (!html->layouts || !html->values)
+    html->values_before = calloc(emitter->launches.column_count + 1, sizeof *html->values_before);
+    if (!html->layouts || !html->values || !html->values_before)
         emitter->status = KPROF_NO_MEMORY;
     begin_part(html);
     kprof_output_puts(emitter->out, "{\"part\":\"launches\"");
@@ -300,15 +301,14 @@ static void html_launch_begin(kprof_emitter *emitter, const kprof_model_launch *
         html->values[i] = NAN;
 }
 
-/* A value as people may read it: whole numbers whole, others with 12 significant digits, which makes the page a
- * tenth shorter.
- */
+/* A value as people may read it: whole numbers whole, others with 9 significant digits, and with the decimals that are
+ * shown where they are large, which makes the page a sixth shorter. */
 static cJSON *value_of(double value)
 {
     char text[KPROF_NUMBER_SIZE];
     if (!isfinite(value) || value == nearbyint(value))
         return kprof_json_number(value);
-    kprof_number_general(text, value, 12);
+    kprof_number_general(text, value, fabs(value) < 1e6 ? 9 : 12);
     return cJSON_CreateRaw(text);
 }
 
@@ -466,18 +466,19 @@ static cJSON *rule_object(const kprof_finding *finding)
     return object;
 }
 
-static cJSON *found_object(html_emitter *html, const kprof_found *found, size_t rule)
+/* [number of the finding, gain, message, advice, section to look at next] */
+static cJSON *found_array(html_emitter *html, const kprof_found *found, size_t rule)
 {
     const kprof_finding *finding = found->finding;
     kprof_strbuf advice = KPROF_STRBUF_INIT;
-    cJSON *object = cJSON_CreateObject();
-    add(object, "rule", kprof_json_integer((int64_t)rule));
-    add(object, "gain", kprof_json_number(found->gain_pct));
-    add(object, "message", kprof_json_found(&html->base, found, finding->message));
+    cJSON *array = cJSON_CreateArray();
+    append(array, kprof_json_integer((int64_t)rule));
+    append(array, value_of(found->gain_pct));
+    append(array, kprof_json_found(&html->base, found, finding->message));
     kprof_found_text(found, finding->advice, false, &advice);
-    add(object, "advice", take_pooled(html, &advice));
-    add(object, "next", pooled(html, kprof_found_next(found)));
-    return object;
+    append(array, take_pooled(html, &advice));
+    append(array, pooled(html, kprof_found_next(found)));
+    return array;
 }
 
 /* Describe once what the findings and verdicts of all launches share. */
@@ -534,7 +535,7 @@ static void html_verdict(kprof_emitter *emitter, const kprof_emit_findings *all)
         kprof_verdict_text row = kprof_emit_verdict_row(all, i, false);
         cJSON *line = cJSON_CreateArray();
         append(line, take_pooled(html, &row.name));
-        append(line, kprof_json_number(row.value));
+        append(line, value_of(row.value));
         append(line, take_pooled(html, &row.text));
         if (i == KPROF_ROW_BEST && findings->verdict.near)
             append(line, cJSON_CreateString(kprof_verdict_little_to_gain(&findings->verdict)));
@@ -543,17 +544,47 @@ static void html_verdict(kprof_emitter *emitter, const kprof_emit_findings *all)
     }
     for (size_t i = 0; i < findings->count; i++) {
         if (findings->items[i].state == KPROF_FOUND)
-            append(found, found_object(html, &findings->items[i], i));
+            append(found, found_array(html, &findings->items[i], i));
     }
     add_not_evaluated(html, all);
+}
+
+/* How many values from a column on are those of the launch before. */
+static size_t same_values(const html_emitter *html, size_t from, size_t end)
+{
+    size_t at = from;
+    while (at < end &&
+           (html->values[at] == html->values_before[at] || (isnan(html->values[at]) && isnan(html->values_before[at]))))
+        at++;
+    return at - from;
+}
+
+/* Launches of one kernel share most counts, and all launches what is known of the device: [n] stands for n values that
+ * are the same as in the launch before, where that is shorter. */
+static void add_values(html_emitter *html, size_t count)
+{
+    enum { LEAST = 3 };
+    cJSON *values = add_array(html->launch, "values");
+    if (!html->values || !html->values_before)
+        return;
+    for (size_t i = 0; i < count;) {
+        const size_t same = html->not_first ? same_values(html, i, count) : 0;
+        if (same < LEAST) {
+            append(values, value_of(html->values[i++]));
+            continue;
+        }
+        cJSON *run = cJSON_CreateArray();
+        append(run, kprof_json_integer((int64_t)same));
+        append(values, run);
+        i += same;
+    }
+    memcpy(html->values_before, html->values, count * sizeof *html->values);
 }
 
 static void html_launch_end(kprof_emitter *emitter)
 {
     html_emitter *html = of(emitter);
-    cJSON *values = add_array(html->launch, "values");
-    for (size_t i = 0; html->values && i < emitter->launches.column_count; i++)
-        append(values, value_of(html->values[i]));
+    add_values(html, emitter->launches.column_count);
     write_element(html, html->launch);
     html->launch = html->spreads = html->doubtful = html->sections = html->section = NULL;
 }
@@ -661,6 +692,7 @@ static void html_free(kprof_emitter *emitter)
         cJSON_Delete(html->layouts[i]);
     free(html->layouts);
     free(html->values);
+    free(html->values_before);
     kprof_names_free(&html->text_numbers);
     kprof_strlist_free(&html->texts);
     free(html);

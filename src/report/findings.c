@@ -483,3 +483,8 @@ void kprof_verdict_text_free(kprof_verdict_text *row)
     kprof_strbuf_free(&row->name);
     kprof_strbuf_free(&row->text);
 }
+
+const char *kprof_verdict_known_text(const kprof_verdict_text *row)
+{
+    return row->is_known && row->text.length ? row->text.data : NULL;
+}

@@ -1,5 +1,5 @@
 /* The brief page: what a program, or a person in a hurry, needs to know of each group of launches. All texts are cut,
- * so that a JSON document of a kernel has at most KPROF_BRIEF_BYTES and its text at most 15 lines of 100 columns. */
+ * so that a JSON document of a kernel has at most KPROF_BRIEF_BYTES and its text at most 15 lines of 80 columns. */
 #include "report/ranking.h"
 
 #include <math.h>
@@ -9,11 +9,11 @@
 #define BRIEF_VERSION   1
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
 
-/* At most so many of each, and bytes of texts as JSON spells them. */
+/* At most so many of each, and bytes of texts as JSON spells them. LINE_BYTES and the labels take 80 columns. */
 enum { STALLS = 3, FINDINGS = 3, WARNINGS = 3 };
 enum {
     NAME_BYTES = 128,
-    LINE_BYTES = 84,
+    LINE_BYTES = 66,
     WORDS_BYTES = 48,
     PART_BYTES = 72,
     WORD_BYTES = 32,
@@ -207,8 +207,7 @@ static void insert_named_stall(brief *out, double pct)
 }
 
 /* The finding of the stalls chooses the largest, of which its value "share" is the share of a warp's time; the others
- * are in proportion to it. The verdict may tell of another one that is larger still. Chips lack some, and small sets
- * collect few: what is left of the time may be one that is not known. */
+ * are in proportion to it. The verdict may tell of another one that is larger still. */
 static void take_stalls(brief *out)
 {
     const kprof_found *found = out->findings->verdict.lines[KPROF_VERDICT_STALL];
@@ -224,23 +223,14 @@ static void take_stalls(brief *out)
     if (choice == finding->value_count || found->options[choice] == SIZE_MAX)
         return;
     const double largest = found->values[finding->threshold_count + choice];
-    double told_pct = 0;
-    bool is_whole = true;
-    if (told > share) {
+    if (told > share)
         insert_named_stall(out, told);
-        told_pct = told;
-    }
     for (size_t i = 0; i < finding->values[choice].option_count; i++) {
         const kprof_finding_option *option = &finding->values[choice].options[i];
         const double value = option->value ? kprof_expr_compute(option->value, found->values) : NAN;
-        is_whole = is_whole && !isnan(value);
-        if (!(value > 0) || !(largest > 0))
-            continue;
-        insert_stall(out, option->name, share * value / largest);
-        told_pct += share * value / largest;
+        if (value > 0 && largest > 0)
+            insert_stall(out, option->name, share * value / largest);
     }
-    if (!is_whole && 100 - told_pct > fmax(share, told))
-        warn(out, "a stall that was not collected may be larger; collect WarpStateStats");
 }
 
 /* Gains of the kernel's time come first; the largest ones of each kind, as in the verdict. */
@@ -373,9 +363,41 @@ static void put_gain(const kprof_found *found, kprof_strbuf *out)
 {
     if (!isnan(found->gain_pct)) {
         put_value(out, ": up to ", found->gain_pct, "%");
-        kprof_strbuf_puts(out, found->finding->gain_is_local ? " of its part's time" : " of the time");
+        kprof_strbuf_puts(out, found->finding->gain_is_local ? " of its part" : "");
     }
     kprof_strbuf_printf(out, ", %s confidence", kprof_confidence_name(found->finding->confidence));
+}
+
+/* What limits the kernel: as much of it as a line takes. */
+static void put_limit(const brief *of, kprof_strbuf *out)
+{
+    /* No unit is the limit where a class such as latency is. */
+    const bool is_unit = strcmp(of->class, of->limit) != 0;
+    enum { WHOLE, NO_PEAK, NO_CLASS, HALF_A_NAME };
+    for (int how = WHOLE; how == WHOLE || (how <= HALF_A_NAME && out->length > LINE_BYTES); how++) {
+        char limit[WORDS_BYTES + 1];
+        cut(limit, how == HALF_A_NAME ? WORD_BYTES : WORDS_BYTES, of->limit, false);
+        kprof_strbuf_clear(out);
+        if (is_unit && *of->class && how < NO_CLASS)
+            kprof_strbuf_printf(out, "%s: ", of->class);
+        kprof_strbuf_puts(out, limit);
+        put_value(out, is_unit ? ", " : "; busiest unit at ", of->limit_pct, "%");
+        put_value(out, how == WHOLE ? " of the peak; headroom " : "; headroom ", headroom_pct(of), "%");
+    }
+}
+
+/* The largest, as many as a line takes. */
+static void put_stalls(const brief *of, kprof_strbuf *out)
+{
+    kprof_strbuf one = KPROF_STRBUF_INIT;
+    for (size_t i = 0; i < of->stall_count; i++) {
+        kprof_strbuf_clear(&one);
+        kprof_strbuf_printf(&one, "%s%s", i ? ", " : "", of->stalls[i].name);
+        put_value(&one, " ", of->stalls[i].pct, "%");
+        if (one.data && (i == 0 || out->length + one.length <= LINE_BYTES))
+            kprof_strbuf_puts(out, one.data);
+    }
+    kprof_strbuf_free(&one);
 }
 
 static void make_lines(const brief *of, brief_lines *out)
@@ -387,22 +409,11 @@ static void make_lines(const brief *of, brief_lines *out)
     put_value(&out->items[LINE_LAUNCHES], ", ", row->share_pct, "%");
     kprof_strbuf_puts(&out->items[LINE_LAUNCHES], " of the time");
     put_duration(row, &out->items[LINE_DURATION]);
-    if (*of->limit) {
-        /* No unit is the limit where a class such as latency is. */
-        const bool is_unit = strcmp(of->class, of->limit) != 0;
-        kprof_strbuf_printf(&out->items[LINE_VERDICT], "%s%s%s", is_unit ? of->class : "",
-                            is_unit && *of->class ? ": " : "", of->limit);
-        const bool is_long = out->items[LINE_VERDICT].length > LINE_BYTES / 2;
-        put_value(&out->items[LINE_VERDICT], is_unit ? ", " : "; busiest unit at ", of->limit_pct, "%");
-        put_value(&out->items[LINE_VERDICT], is_long ? "; headroom " : " of the peak; headroom ", headroom_pct(of),
-                  "%");
-    }
+    if (*of->limit)
+        put_limit(of, &out->items[LINE_VERDICT]);
     put_value(&out->items[LINE_THROUGHPUT], "compute ", row->compute_pct, "%");
     put_value(&out->items[LINE_THROUGHPUT], ", memory ", row->memory_pct, "%");
-    for (size_t i = 0; i < of->stall_count; i++) {
-        kprof_strbuf_printf(&out->items[LINE_STALLS], "%s%s", i ? ", " : "", of->stalls[i].name);
-        put_value(&out->items[LINE_STALLS], " ", of->stalls[i].pct, "%");
-    }
+    put_stalls(of, &out->items[LINE_STALLS]);
     const kprof_found *near = of->findings ? of->findings->verdict.near : NULL;
     if (near) {
         char line[LINE_BYTES + 1];
@@ -461,6 +472,10 @@ static void show_brief(kprof_emitter *emitter, const brief *of, const brief_line
     const kprof_repeats *repeats = &row->repeats;
     const bool is_repeated = !isnan(repeats->interval.low);
     const kprof_strbuf *line = lines->items;
+    char part[LINE_BYTES + 1], warnings[2][LINE_BYTES + 1];
+    cut(part, LINE_BYTES, of->part, false);
+    for (size_t i = 0; i < COUNT_OF(warnings); i++)
+        cut(warnings[i], LINE_BYTES, of->warnings[i], true);
     const kprof_emit_field fields[] = {
         text_field("format", "kprof-brief"),
         machine(kprof_field_integer("version", "", BRIEF_VERSION)),
@@ -493,7 +508,7 @@ static void show_brief(kprof_emitter *emitter, const brief *of, const brief_line
         text_field("next", of->next),
         line_field("Kernel", of->kernel_line),
         line_field("Device", of->device),
-        line_field("Part", of->part),
+        line_field("Part", part),
         line_field("Launches", line[LINE_LAUNCHES].data),
         line_field("Duration", line[LINE_DURATION].data),
         line_field("Limited by", line[LINE_VERDICT].data),
@@ -505,8 +520,8 @@ static void show_brief(kprof_emitter *emitter, const brief *of, const brief_line
         line_field("", line[LINE_FINDINGS + 1].data),
         line_field("", line[LINE_FINDINGS + 2].data),
         line_field("Look next", *of->next ? of->next : NULL),
-        line_field("Warnings", of->warnings[0]),
-        line_field("", of->warnings[1]),
+        line_field("Warnings", warnings[0]),
+        line_field("", warnings[1]),
     };
     emitter->ops->record_begin(emitter, &(kprof_emit_record){fields, COUNT_OF(fields)});
     show_rows(emitter, of);

@@ -51,11 +51,6 @@ static const char *text_or_null(const kprof_strbuf *text)
 }
 
 /* A line of the verdict; programs get nothing of one that is not known. */
-static const char *known_text(const kprof_verdict_text *row)
-{
-    return row->is_known ? text_or_null(&row->text) : NULL;
-}
-
 static void show_row(kprof_emitter *emitter, const kprof_ranked *row, const row_texts *texts)
 {
     const kprof_group *group = row->group;
@@ -82,10 +77,10 @@ static void show_row(kprof_emitter *emitter, const kprof_ranked *row, const row_
         note(kprof_field_text("limit_text", "Limited by", text_or_null(&limit->text)), NULL),
         machine(kprof_field_text("stall", "Top stall", text_or_null(&stall->name))),
         machine(kprof_field_pct("stall_pct", "Of a warp's time", stall->value)),
-        note(kprof_field_text("stall_text", "Top stall", known_text(stall)), "not known"),
+        note(kprof_field_text("stall_text", "Top stall", kprof_verdict_known_text(stall)), "not known"),
         machine(kprof_field_text("occupancy", "Occupancy limited by", text_or_null(&occupancy->name))),
         machine(kprof_field_pct("occupancy_pct", "Possible occupancy", occupancy->value)),
-        note(kprof_field_text("occupancy_text", "Occupancy", known_text(occupancy)), "not known"),
+        note(kprof_field_text("occupancy_text", "Occupancy", kprof_verdict_known_text(occupancy)), "not known"),
         machine(kprof_field_text("finding", "Finding", finding ? finding->finding->id : NULL)),
         machine(kprof_field_pct("finding_gain_pct", "Saves", finding ? finding->gain_pct : NAN)),
         machine(kprof_field_text("finding_gain_of", "Saves of",
@@ -95,7 +90,8 @@ static void show_row(kprof_emitter *emitter, const kprof_ranked *row, const row_
         machine(kprof_field_text("finding_confidence", "Confidence",
                                  finding ? kprof_confidence_name(finding->finding->confidence) : NULL)),
         machine(kprof_field_little_to_gain(texts->findings)),
-        note(kprof_field_text("finding_text", "Worth most", known_text(&texts->rows[KPROF_ROW_BEST])), "no finding"),
+        note(kprof_field_text("finding_text", "Worth most", kprof_verdict_known_text(&texts->rows[KPROF_ROW_BEST])),
+             "no finding"),
         note(kprof_field_text("next", "Look next", text_or_null(&texts->rows[KPROF_ROW_NEXT].name)), ""),
         note(kprof_field_text("note", "Note", text_or_null(&texts->notes)), ""),
     };

@@ -23,30 +23,37 @@ static void show_row(kprof_emitter *emitter, const kprof_ranking *ranking, const
     const kprof_model *model = ranking->groups.model;
     const kprof_found *best = findings ? findings->verdict.best : NULL;
     const kprof_ranked_numbers numbers = kprof_ranked_describe(row);
-    kprof_verdict_text limit = {.value = NAN}, worth = {.value = NAN};
-    if (findings) {
-        limit = kprof_verdict_describe(findings, KPROF_ROW_LIMIT, false);
-        worth = kprof_verdict_describe(findings, KPROF_ROW_BEST, false);
+    kprof_verdict_text rows[KPROF_VERDICT_ROWS];
+    for (kprof_verdict_row i = 0; i < KPROF_VERDICT_ROWS; i++) {
+        rows[i] = findings ? kprof_verdict_describe(findings, i, false) : (kprof_verdict_text){.value = NAN};
+        if (rows[i].name.failed || rows[i].text.failed)
+            emitter->status = KPROF_NO_MEMORY;
     }
-    if (limit.name.failed || limit.text.failed || worth.text.failed)
-        emitter->status = KPROF_NO_MEMORY;
-    enum { OTHER_FIELDS = 9 };
+    const kprof_verdict_text *limit = &rows[KPROF_ROW_LIMIT], *stall = &rows[KPROF_ROW_STALL],
+                             *occupancy = &rows[KPROF_ROW_OCCUPANCY], *worth = &rows[KPROF_ROW_BEST];
+    enum { OTHER_FIELDS = 15 };
     kprof_emit_field fields[KPROF_RANKED_NUMBERS + OTHER_FIELDS] = {
         index_field("kernel", "Kernel", (size_t)(row->group->kernel - model->kernels)),
         index_field("device", "Device", (size_t)(row->group->device - model->devices)),
-        kprof_field_text("limit", "Limited by", text_or_null(&limit.name)),
-        kprof_field_pct("limit_pct", "At", limit.value),
-        kprof_field_text("limit_text", "Limited by", text_or_null(&limit.text)),
+        kprof_field_text("limit", "Limited by", text_or_null(&limit->name)),
+        kprof_field_pct("limit_pct", "At", limit->value),
+        kprof_field_text("limit_text", "Limited by", text_or_null(&limit->text)),
+        kprof_field_text("stall", "Top stall", text_or_null(&stall->name)),
+        kprof_field_pct("stall_pct", "Of a warp's time", stall->value),
+        kprof_field_text("stall_text", "Top stall", kprof_verdict_known_text(stall)),
+        kprof_field_text("occupancy", "Occupancy limited by", text_or_null(&occupancy->name)),
+        kprof_field_pct("occupancy_pct", "Possible occupancy", occupancy->value),
+        kprof_field_text("occupancy_text", "Occupancy", kprof_verdict_known_text(occupancy)),
         kprof_field_text("finding", "Worth most", best ? best->finding->name : NULL),
         kprof_field_pct("finding_gain_pct", "Saves", best ? best->gain_pct : NAN),
         kprof_field_little_to_gain(findings),
-        kprof_field_text("finding_text", "Worth most", worth.is_known ? text_or_null(&worth.text) : NULL),
+        kprof_field_text("finding_text", "Worth most", kprof_verdict_known_text(worth)),
     };
     memcpy(fields + OTHER_FIELDS, numbers.fields, sizeof numbers.fields);
     emitter->ops->record_begin(emitter, &(kprof_emit_record){fields, COUNT_OF(fields)});
     emitter->ops->record_end(emitter);
-    kprof_verdict_text_free(&limit);
-    kprof_verdict_text_free(&worth);
+    for (kprof_verdict_row i = 0; i < KPROF_VERDICT_ROWS; i++)
+        kprof_verdict_text_free(&rows[i]);
 }
 
 static kprof_status show_kernels(kprof_emitter *emitter, kprof_ranking *ranking)

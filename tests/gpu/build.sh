@@ -61,7 +61,9 @@ compile vectorAdd "$root/samples/vectorAdd/vectorAdd.cu" -cudart static & jobs+=
 compile vectorAdd-shared "$root/samples/vectorAdd/vectorAdd.cu" -cudart shared & jobs+=($!)
 for source in "$here"/programs/*.cu; do
   options=(-cudart static)
-  [ "$(basename "$source")" != driver_api.cu ] || options+=(-L"$cuda/lib64/stubs" -L"$cuda/lib/stubs" -lcuda)
+  case $(basename "$source") in
+    driver_api.cu | compression.cu) options+=(-L"$cuda/lib64/stubs" -L"$cuda/lib/stubs" -lcuda) ;;
+  esac
   compile "$(basename "$source" .cu)" "$source" "${options[@]}" & jobs+=($!)
   make_room
 done

@@ -4,6 +4,11 @@ findings.kprof. Checks that the results of the kernels are right with and withou
 findings/README.md names is measured with every value that the others have, and that the report stays small. Prints the
 summary page and a table of what tells the kernels apart. Exits 1 when a check fails, 77 where there is no GPU.
 
+Records small reports beside it. host-memory.kprof has a launch of each kernel of programs/host_memory.cu, with the
+sections that tell what limits it; agent.kprof has some kernels of tests/gpu/findings with --set agent;
+compression.kprof has a launch of each kernel of programs/compression.cu. tests/report/findings keeps them with -h200
+in their names, and findings.kprof as recorded-h200.kprof.
+
     findings.py [--output FILE]
 """
 import argparse
@@ -17,6 +22,12 @@ import harness
 
 README = harness.ROOT / "tests/gpu/findings/README.md"
 LIMIT_BYTES = 1_500_000
+SMALL_BYTES = 300_000
+HOST_MEMORY_SECTIONS = ["SpeedOfLight", "WarpStateStats", "MemoryWorkloadAnalysis_Tables", "Occupancy"]
+# One kernel or two of each kind of limit, for the brief page of --set agent.
+AGENT_KERNELS = ["atomic_one_address", "barrier_waits", "compute_bound_fma", "dram_bound_sum", "empty_kernel",
+                 "grid_smaller_than_gpu", "latency_bound_chase", "occupancy_shared_memory", "pipe_tensor",
+                 "sm_imbalance"]
 STALLS = "smsp__average_warps_issue_stalled_"
 COLUMNS = [("time, us", "gpu__time_duration.sum", 1e-3),
            ("SM, %", "sm__throughput.avg.pct_of_peak_sustained_elapsed", 1),
@@ -92,11 +103,57 @@ def record(document):
     return report, faults
 
 
+def record_host_memory():
+    """A sample of the kernel that reads host memory and a launch of the other, the last of each; (report, faults)."""
+    whole, report = (harness.results_folder() / f"host-memory{end}.kprof" for end in ("-whole", ""))
+    sections = [word for section in HOST_MEMORY_SECTIONS for word in ("--section", section)]
+    faults = run_kprof([*sections, "-f", "-o", whole, "./host_memory", "80"])
+    if faults:
+        return report, faults
+    with contextlib.closing(sqlite3.connect(whole)) as database:
+        last = database.execute("SELECT max(launch) FROM launches WHERE measured GROUP BY kernel ORDER BY 1").fetchall()
+    chosen = ",".join(str(launch) for launch, in last)
+    faults = run_kprof(["report", whole, "--launch", chosen, "-f", "-o", report])
+    return report, faults or kernels_missing(report, ["device_memory_sum", "host_memory_sum"])
+
+
+def record_agent():
+    report = harness.results_folder() / "agent.kprof"
+    faults = run_kprof(["--set", "agent", "-k", f"regex:^({'|'.join(AGENT_KERNELS)})$", "-f", "-o", report,
+                        "./findings"])
+    return report, faults or kernels_missing(report, AGENT_KERNELS)
+
+
+def record_compression():
+    report = harness.results_folder() / "compression.kprof"
+    faults = run_kprof(["--section", "SpeedOfLight", "--section", "MemoryWorkloadAnalysis_L2", "-f", "-o", report,
+                        "./compression"])
+    return report, faults or kernels_missing(report, ["write_alike", "write_noise"])
+
+
+def run_kprof(words):
+    done = harness.run([harness.kprof(), *words], limit=400, cwd=harness.programs())
+    return [] if done.status == 0 else [f"kprof {words[0]} {words[1]} ended with {done.status}: "
+                                        f"{harness.last_lines(done.stderr)}"]
+
+
+def kernels_missing(report, kernels):
+    measured = {launch.kernel for launch in harness.read_report(report)[0] if launch.measured}
+    return [f"{report.name} has no measured launch of {kernel}" for kernel in kernels if kernel not in measured]
+
+
 def shrink(report):
     """Give free pages back, and tell the size in bytes."""
     with contextlib.closing(sqlite3.connect(report)) as database:
         database.execute("VACUUM")
     return report.stat().st_size
+
+
+def faults_of_small(document, report):
+    size = shrink(report)
+    document.add(f"{report.name}: {size} bytes\n")
+    document.add(harness.run([harness.kprof(), "report", report, "--brief"]).stdout)
+    return [f"{report.name} has {size} bytes, more than {SMALL_BYTES}"] if size > SMALL_BYTES else []
 
 
 def main():
@@ -119,6 +176,8 @@ def main():
         document.add(harness.table(header, [describe(launch) for launch in launches]))
         document.add(f"{report.name}: {len(launches)} launches, {size} bytes\n")
         document.add(harness.run([harness.kprof(), "report", report, "--page", "summary"]).stdout)
+    for small, found in (record_host_memory(), record_agent(), record_compression()):
+        faults += found or faults_of_small(document, small)
     document.add("".join(f"- FAULT: {fault}\n" for fault in faults) or "All checks hold.")
     return 1 if faults else 0
 

@@ -32,6 +32,10 @@ class Table(unittest.TestCase):
         self.assertEqual(sorted(LAUNCH.findall(text)), sorted(kernels))
         self.assertEqual(sorted(re.findall(r'check_launch\("(\w+)"', text)), sorted(kernels))
 
+    def test_the_kernels_of_the_small_report_are_among_them(self):
+        named = findings.named_kernels(findings.read_findings(findings.README.read_text(encoding="utf-8")))
+        self.assertLessEqual(set(findings.AGENT_KERNELS), named)
+
 
 class Judgement(unittest.TestCase):
     def setUp(self):

@@ -6,10 +6,13 @@ without a report: evidence is called what the page calls the same metric, nothin
 estimates name their source.
 
 Usage: check_findings.py SOURCE KPROF"""
+import contextlib
 import csv
 import json
 import pathlib
 import re
+import shutil
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -17,12 +20,15 @@ import tempfile
 RECORDED = "tests/report/findings/recorded-h200.kprof"
 # Of tests/gpu/programs/host_memory.cu, with the section of memory: a sample of one kernel, and a launch of the other.
 HOST_MEMORY = "tests/report/findings/host-memory-h200.kprof"
+# Some kernels of the run above with --set agent; tests/gpu/findings.py names them.
+AGENT = "tests/report/findings/agent-h200.kprof"
 # A product of matrices of 32,768 rows and columns of random numbers, one of 60 in a row: the GPU met its power limit
 # of 700 W.
 LOW_CLOCK = "tests/report/findings/low-clock-h200.kprof"
 # Findings that no kernel of the run shows, and why.
 NOT_RECORDED = {
     "Fp64OnWeakChip": "GH100 has full FP64 units",
+    "L2Compression": "tests/gpu/programs/compression.cu shows it, and has not been recorded",
 }
 ALWAYS = {"Bottleneck"}
 # A chase has few warps, but what each waits for is clear: reasons of the latency kernels with small grids take 68 to
@@ -185,14 +191,15 @@ def faults_of_words(source, kprof):
 
 
 def faults_of_width(source, kprof):
-    """A kernel of the brief page has at most 15 lines of 100 columns."""
-    done = subprocess.run([kprof, "report", source / RECORDED, "--brief"], capture_output=True, text=True, timeout=60,
-                          check=True)
-    for block in done.stdout.split("\n\n"):
-        lines = [line for line in block.splitlines() if line.startswith(" ")]
-        yield from (f"{len(line)} columns: {line}" for line in lines if len(line) > 100)
-        if len(lines) > 15:
-            yield f"{len(lines)} lines: {lines[0]}"
+    """A kernel of the brief page has at most 15 lines in a terminal of 80 columns, however many there are."""
+    for width in ("80", "200"):
+        done = subprocess.run([kprof, "report", source / RECORDED, "--brief", "--group-by", "config", "--width", width],
+                              capture_output=True, text=True, timeout=60, check=True)
+        for block in done.stdout.split("\n\n"):
+            lines = [line for line in block.splitlines() if line.startswith(" ")]
+            yield from (f"{len(line)} columns: {line}" for line in lines if len(line) > 80)
+            if len(lines) > 15:
+                yield f"{len(lines)} lines: {lines[0]}"
 
 
 def shares_of_stalls(launch):
@@ -244,6 +251,82 @@ def faults_of_contradictions(launches):
         if verdict["stall"]["name"] == "Not Selected" and verdict["little_to_gain"] == "no" and \
            verdict["finding"]["id"] in ("AchievedOccupancy", "TheoreticalOccupancy"):
             yield f"{kernel} has enough warps, and more of them are worth most"
+
+
+def faults_of_host_memory(launches):
+    """Reading host memory is what the kernel that does so loses most by. A report without times cannot tell."""
+    verdict = launches["host_memory_sum"]["verdict"]
+    if verdict["limit"] is None:
+        print(f"no times in {HOST_MEMORY}: what it is worth to move the data is not tested")
+    elif verdict["limit"]["name"] == "launch size" or verdict["finding"]["id"] != "SystemMemory":
+        yield f"host_memory_sum is limited by {verdict['limit']['name']}, worth most is {verdict['finding']['id']}"
+    elif not verdict["finding"]["pct"] > 50:
+        yield f"host_memory_sum could gain {verdict['finding']['pct']} %, not most of its time"
+
+
+def read_briefs(source, kprof, recorded):
+    done = subprocess.run([kprof, "report", source / recorded, "--brief", "--json"], capture_output=True, timeout=60,
+                          check=True)
+    return [(len(line), json.loads(line)) for line in done.stdout.splitlines()]
+
+
+def metrics_of_agent(source):
+    """Names of all that --set agent collects on GH100: those of its section, and the parts of the throughputs."""
+    essentials = (source / "metricsets/sections/Essentials.json").read_text(encoding="utf-8")
+    with sqlite3.connect(f"file:{source / RECORDED}?mode=ro", uri=True) as database:
+        [definition] = database.execute("SELECT definition FROM section WHERE identifier='SpeedOfLight'").fetchone()
+    parts = [table for table in json.loads(definition)["tables"]
+             if table["id"] in ("compute_breakdown", "memory_breakdown")]
+    return set(re.findall(r"\b\w+__[\w.]+", essentials + json.dumps(parts)))
+
+
+def reduce_to_agent(source, report):
+    """The recorded run as if it had been one with --set agent."""
+    shutil.copyfile(source / RECORDED, report)
+    kept = metrics_of_agent(source)
+    with contextlib.closing(sqlite3.connect(report)) as database:
+        dropped = [(number,) for number, name in database.execute("SELECT id, name FROM metric").fetchall()
+                   if name not in kept and not re.match("launch__|device__|sm__maximum_warps", name)]
+        database.executemany("DELETE FROM value WHERE metric_id=?", dropped)
+        database.execute("DELETE FROM section WHERE identifier<>'SpeedOfLight'")
+        database.commit()
+
+
+def faults_of_agent(source, kprof):
+    """--set agent fills the brief, and says of a kernel what the full set says: in the recorded run without all other
+    metrics, and in one that was recorded with that set."""
+    full = {brief["function"]: brief for _, brief in read_briefs(source, kprof, RECORDED)}
+    with tempfile.TemporaryDirectory() as folder:
+        report = pathlib.Path(folder, "agent.kprof")
+        reduce_to_agent(source, report)
+        briefs = read_briefs(source, kprof, report)
+    if (source / AGENT).exists():
+        briefs += read_briefs(source, kprof, AGENT)
+    else:
+        print(f"{AGENT} has not been recorded: the agent set is tested on a part of {RECORDED} alone")
+    reasons = set(re.findall(r'"label": "([^"]+)"', (source / "metricsets/sections/Essentials.json").read_text()))
+    for size, brief in briefs:
+        if size > 2048:
+            yield f"the brief of {brief['function']} has {size} bytes"
+        yield from faults_of_agent_brief(brief, full[brief["function"]], reasons)
+
+
+def faults_of_agent_brief(brief, full, reasons):
+    kernel, top, full_top = brief["function"], brief["stalls"][0]["name"], full["stalls"][0]["name"]
+    # In another run a unit that is near a threshold of the class may be on its other side.
+    is_clear = min(abs(full["limit_pct"] - threshold) for threshold in (60, 80)) > 3
+    yield from (f"of {kernel}, {key} is {brief[key]} with the agent set and {full[key]} with the full set"
+                for key in (*(["class"] if is_clear else []), "limit", "occupancy_limit") if brief[key] != full[key])
+    # A short launch waits for much that is no stall of an instruction.
+    if top != full_top and (top != "Other reasons" or full_top in reasons) and full["class"] != "launch overhead" and \
+            full["stalls"][0]["pct"] > 10:
+        yield f"the top stall of {kernel} is {top} with the agent set, and {full_top} with the full set"
+    if abs(brief["headroom_pct"] - full["headroom_pct"]) > 10:
+        yield f"the headroom of {kernel} is {brief['headroom_pct']} % with the agent set, not {full['headroom_pct']} %"
+    # What a finding is worth that lacks metrics is not known; little_to_gain says so.
+    yield from (f"{key} of {kernel} is not measured with the agent set" for key, value in brief.items()
+                if value is None and full[key] is not None and key != "gain_pct")
+    yield from (f"{kernel}: {text}" for text in brief["warnings"] if "collect" in text)
 
 
 def faults_of_statistics(source, kprof):
@@ -315,7 +398,7 @@ def main(source, kprof):
     faults = [*faults_of_table(source, all_launches), *faults_of_verdicts(launches), *faults_of_occupancy(launches),
               *faults_of_words(source, kprof), *faults_of_brief(source, kprof, launches), *faults_of_gains(launches),
               *faults_of_contradictions(launches), *faults_of_expressions(source, kprof),
-              *faults_of_width(source, kprof),
+              *faults_of_width(source, kprof), *faults_of_host_memory(all_launches), *faults_of_agent(source, kprof),
               *faults_of_chart(source, kprof), *faults_of_statistics(source, kprof), *faults_of_excess(source, kprof)]
     print(f"{len(launches)} kernels, {len(faults)} faults", *faults, sep="\n")
     return 1 if faults else 0

@@ -5,6 +5,7 @@ import csv
 import io
 import json
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -196,7 +197,14 @@ class Pages(unittest.TestCase):
                 for label, key in keys.items():
                     number, unit = (cells[label].split() + ["%"])[:2]
                     self.assertAlmostEqual(float(number) * SIZES[unit], float(row[key]), delta=0.00501 * SIZES[unit])
-                self.assertEqual(cells["Limited by"], row["limit"])
+                for label, key, of in (("Limited by", "limit", "of peak"), ("Top stall", "stall", "of time"),
+                                       ("Occupancy", "occupancy", "fit")):
+                    if not row[key]:
+                        self.assertEqual(cells.get(label, "n/a"), "n/a")
+                        continue
+                    self.assertRegex(cells[label], rf"^{re.escape(row[key])}\n[\d.]+ % {of}$")
+                    self.assertAlmostEqual(float(cells[label].split("\n")[1].split()[0]), float(row[f"{key}_pct"]),
+                                           delta=0.00501)
                 self.assertAlmostEqual(float(cells["Worth most"].split()[-2]), float(row["finding_gain_pct"]),
                                        delta=0.00501)
 
@@ -229,18 +237,19 @@ class Pages(unittest.TestCase):
         self.assertEqual(first, "To gain")
         rows = self.summary("kernels")
         for label, key in {"Median": "median", "Memory": "memory_pct", "Launches": "launches",
+                           "Top stall": "stall_pct", "Occupancy": "occupancy_pct",
                            "Worth most": "finding_gain_pct"}.items():
             self.click(self.button(label))
             best = max(rows, key=lambda row, key=key: float(row[key]))
             self.assertTrue(self.cells()[0]["Kernel"].startswith(best["kernel"][:20]), label)
         self.click(self.button("Limited by"))
-        limits = [cells["Limited by"] for cells in self.cells()]
+        limits = [cells["Limited by"].split("\n")[0] for cells in self.cells()]
         self.assertEqual(limits, sorted(limits, key=str.lower))
         self.assertGreater(len(set(limits)), 2)
         self.click(f"document.querySelector('{TABLE} input[type=search]')")
         self.browser.call("Input.insertText", text="LATENCY wait")
         self.browser.settle()
-        self.assertEqual({cells["Limited by"] for cells in self.cells()}, {"latency"})
+        self.assertEqual({cells["Limited by"].split("\n")[0] for cells in self.cells()}, {"latency"})
 
     def test_a_kernel_shows_its_median_launch(self):
         self.open("kernels")
@@ -260,6 +269,13 @@ class Pages(unittest.TestCase):
         self.assertEqual(self.evaluate("location.hash"), f"{view}/Occupancy")
         self.assertEqual(self.evaluate("document.activeElement.id"), "section-Occupancy")
         self.assertEqual(self.evaluate("document.querySelector('h1').textContent"), name)
+
+    def test_a_verdict_stands_once_on_the_page_of_a_kernel(self):
+        """That on all its launches above that on the median one, or that on its only launch."""
+        for name, kernel, count in ("kernels", 5, 2), ("recorded", 0, 1):
+            self.open(name, f"#kernel-{kernel}")
+            self.assertEqual(self.evaluate("[...document.querySelectorAll('main dt')].map(label => label.textContent)"
+                                           ".filter(text => text === 'Top stall').length"), count)
 
     def test_a_kernel_has_a_row_for_each_kind_of_device(self):
         self.open("merged")
@@ -391,6 +407,21 @@ class Pages(unittest.TestCase):
         for fragment in ("", "#launch-0", "#run", "#kernel-3"):
             self.open("kernels", fragment, width=400)
             self.assertLessEqual(self.evaluate("document.documentElement.scrollWidth"), 400)
+
+    def test_a_kernel_is_a_card_in_a_narrow_window(self):
+        """Each of its facts is in sight, with its name, and the table is one still, with headers that sort it."""
+        self.open("kernels", width=400)
+        place = f"document.querySelector('{TABLE} .scroll')"
+        self.assertLessEqual(*self.evaluate(f"[{place}.scrollWidth, {place}.clientWidth]"))
+        labels = self.evaluate(f"[...document.querySelectorAll('{TABLE} thead button')].map(b => b.textContent)")
+        cells = f"[...document.querySelector('{TABLE} tbody tr').cells]"
+        self.assertEqual(self.evaluate(f"{cells}.slice(1).map(cell => getComputedStyle(cell, '::before').content)"),
+                         [json.dumps(label) for label in labels[1:]])
+        self.assertEqual(self.evaluate(f"{cells}.map(cell => cell.getAttribute('role'))"),
+                         ["rowheader"] + ["cell"] * (len(labels) - 1))
+        self.click(self.button("Launches"))
+        best = max(self.summary("kernels"), key=lambda row: int(row["launches"]))
+        self.assertTrue(self.cells()[0]["Kernel"].startswith(best["kernel"][:20]))
 
     def test_all_columns_of_the_kernels_fit_a_common_window(self):
         self.open("kernels", width=1260)

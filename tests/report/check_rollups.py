@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """Holds the averages of the statistics page, and the rows of the summary page, to what the launches of the raw page
-come to, by the rules of docs/report-schema.md worked out anew, of random launches of several shapes, processes, devices
-and graph nodes, some of which lack values. Usage: check_rollups.py SOURCE KPROF"""
+come to, by the rules of docs/report-schema.md worked out anew: of random launches of several kernels, shapes,
+processes, devices, graph nodes and NVTX ranges, some of which lack values, in every grouping, and of the launches that
+--launch and --kernel-name choose. Usage: check_rollups.py SOURCE KPROF"""
 import csv
 import io
 import math
 import pathlib
 import random
-import shutil
 import sqlite3
 import statistics
 import subprocess
@@ -18,6 +18,10 @@ DURATION = "gpu__time_duration.sum"
 FILTERED = 12
 SEEDS = range(12)
 GRIDS = (1024, 4096, 65536)
+GROUPINGS = ("kernel", "config", "device", "process", "graph", "nvtx")
+# Ranges of a launch, and the part that --group-by nvtx goes by: the first, up to a ; that has no \ before it.
+NVTX = {"step/": "step/", "step/forward/; net@conv1/; epoch": "step/forward/", "net@conv1/; step/": "net@conv1/",
+        r"a\;b/; step/": r"a\;b/", "epoch": "epoch"}
 STABLE, UNSTABLE = (0.995, 1.005), (0.5, 2)
 # Metrics, each with what it is weighted by; amounts have "".
 RATIOS = {
@@ -47,7 +51,12 @@ def check(holds, message):
 
 
 def near(left, right):
-    return math.isclose(float(left), right, rel_tol=1e-9)
+    return left != "" and math.isclose(float(left), right, rel_tol=1e-9)
+
+
+def copy_sample(source, kprof, path):
+    """In the newest version of the schema, which has NVTX ranges."""
+    subprocess.run([kprof, "report", source / "samples/vectorAdd-h200.kprof", "-q", "-o", path], check=True)
 
 
 def copy_rows(db, table, count, changed):
@@ -61,15 +70,20 @@ def copy_rows(db, table, count, changed):
 
 
 def copy_launches(path, numbers, count, spread, lacking):
-    """Make `count` launches of the recorded one, each of a random shape, process, device and graph node and with values
-    of its own, and leave out a share of the values, `lacking`. Derived ratios keep their formulas: they are computed
-    from the new values."""
+    """Make `count` launches of the recorded one, each of a random kernel, shape, process, device, graph node and range
+    and with values of its own, and leave out a share of the values, `lacking`. Derived ratios keep their formulas: they
+    are computed from the new values."""
     with sqlite3.connect(path) as db:
         columns = [row[1] for row in db.execute("PRAGMA table_info(launch)")]
         first = list(db.execute("SELECT * FROM launch").fetchone())
         processes = copy_rows(db, "process", numbers.randint(1, 3), lambda number, row: {"pid": row["pid"] + number})
         devices = copy_rows(db, "device", numbers.randint(1, 2),
                             lambda number, row: {"ordinal": number, "uuid": f"{number}-of-these"})
+        # The first of one name is the same kernel in another module; others are of a kind of device of their own.
+        kernels = copy_rows(db, "kernel", numbers.randint(1, 3), lambda number, row: {} if number == 1 else {
+            "mangled": f"_Z6other{number}v", "demangled": f"other{number}()", "function": f"other{number}"})
+        if numbers.random() < 0.3:
+            db.execute("UPDATE device SET name = 'NVIDIA H100' WHERE id = ?", (devices[-1],))
         values = dict(db.execute("SELECT name, value FROM value JOIN metric ON metric.id=metric_id WHERE launch_id=?",
                                  (first[0],)).fetchall())
         ids = dict(db.execute("SELECT name, id FROM metric").fetchall())
@@ -77,11 +91,14 @@ def copy_launches(path, numbers, count, spread, lacking):
             launch = list(first)
             launch[0] = first[0] + number
             launch[columns.index("grid_x")] = numbers.choice(GRIDS)
+            launch[columns.index("kernel_id")] = numbers.choice(kernels)
             launch[columns.index("process_id")] = numbers.choice(processes)
             launch[columns.index("device_id")] = numbers.choice(devices)
             db.execute(f"INSERT INTO launch VALUES({','.join('?' * len(columns))})", launch)
             if numbers.random() < 0.5:
                 db.execute("INSERT INTO graph_node VALUES(?,?)", (launch[0], numbers.choice((7, 77))))
+            if numbers.random() < 0.7:
+                db.execute("INSERT INTO nvtx VALUES(?,?)", (launch[0], numbers.choice(list(NVTX))))
             own = {name: value if value is None or name.startswith(("launch__", "device__"))
                    else value * numbers.uniform(*spread) for name, value in values.items()}
             for name, (part, whole, factor) in FORMULAS.items():
@@ -110,6 +127,11 @@ def check_group(launches, shown, name):
             continue
         check(near(shown[metric]["average"], sum(values) / len(values)) and shown[metric]["rollup"] == "mean",
               f"{name}: {metric} is {shown[metric]}")
+    for metric in [*AMOUNTS, *RATIOS]:
+        values = [number(row, metric) for row in launches if row[metric]]
+        check(int(shown[metric]["count"]) == len(values) and
+              (not values or (near(shown[metric]["minimum"], min(values)) and
+                              near(shown[metric]["maximum"], max(values)))), f"{name}: the range of {metric}")
     for metric, weight in RATIOS.items():
         having = [row for row in launches if row[metric]]
         if len({row[metric] for row in having}) == 1:
@@ -164,33 +186,63 @@ def check_summary(launches, row, total, name):
     check(row["stable"] == ("" if expected is None else "yes" if is_stable else "no"), f"{name}: {row['stable']}")
 
 
-def key_of(row, grouping):
-    """What the row's group is told by, of the launch."""
-    keys = {"config": f"({row['grid_x']},", "process": f" {row['process_id']} on ",
-            "device": f"device {row['device']},",
-            "graph": f"graph node {row['graph_node']}!" if row["graph_node"] else "no graph!"}
-    return keys.get(grouping, "")
+def part_of(row, grouping):
+    """What `group` of the summary tells of the part of its kernel that a launch belongs to."""
+    shape = "({grid_x}, {grid_y}, {grid_z})x({block_x}, {block_y}, {block_z}), 0 B dynamic".format(**row)
+    return {"kernel": "", "config": shape,
+            "device": f"device {row['device']}, {row['uuid'][:8]}",
+            "process": f"{row['process']} {row['process_id']} on {row['host']}",
+            "graph": f"graph node {row['graph_node']}" if row["graph_node"] else "no graph",
+            "nvtx": NVTX[row["nvtx"]] if row["nvtx"] else "no range"}[grouping]
 
 
-def check_report(kprof, path, count, name, grouping=None):
-    options = ("--group-by", grouping) if grouping else ()
-    launches = read(kprof, path, "--page", "raw", "--csv", "--csv-layout", "wide")
-    check(len(launches) == count, f"{name}: {len(launches)} launches")
-    keys = {key_of(row, grouping) for row in launches}
+def read_launches(kprof, path):
+    """The rows of the raw page, with the UUIDs of their devices."""
+    with sqlite3.connect(path) as db:
+        uuids = dict(db.execute("SELECT launch.id, uuid FROM launch JOIN device ON device.id=device_id").fetchall())
+    return [{**row, "uuid": uuids[int(row["launch"])]}
+            for row in read(kprof, path, "--page", "raw", "--csv", "--csv-layout", "wide")]
+
+
+def check_report(kprof, path, launches, grouping, options=()):
+    """The pages with these options have the launches, in the parts of a grouping."""
+    name = f"{path.stem}, {grouping}, {options}"
+    parts = {}
+    for launch in launches:
+        key = launch["kernel"], launch["device_name"], part_of(launch, grouping)
+        parts.setdefault(key, []).append(launch)
     total = sum(number(row, DURATION) for row in launches)
-    rows = read(kprof, path, "--page", "summary", "--csv", *options)
-    metrics = read(kprof, path, "--page", "statistics", "--csv", *options)
-    check(len(rows) == len(keys), f"{name}: {len(rows)} rows for {keys}")
+    options = ("--group-by", grouping, "--csv", *options)
+    rows = read(kprof, path, "--page", "summary", *options)
+    metrics = read(kprof, path, "--page", "statistics", *options)
+    found = sorted((row["kernel"], row["device_name"], row["group"]) for row in rows)
+    check(found == sorted(parts), f"{name}: {found}, not {sorted(parts)}")
     gains = [number(row, "gain_pct") for row in rows if row["gain_pct"]]
     check(gains == sorted(gains, reverse=True), f"{name}: rows are not in the order of their gains")
     for row in rows:
-        own = [launch for launch in launches if key_of(launch, grouping) in row["group"] + "!"]
-        shown = {metric["metric"]: metric for metric in metrics if metric["group"] == row["group"]}
-        check_summary(own, row, total, f"{name} {row['group']}")
-        check_group(own, shown, f"{name} {row['group']}")
+        key = row["kernel"], row["device_name"], row["group"]
+        if key not in parts:
+            continue
+        shown = {metric["metric"]: metric for metric in metrics
+                 if (metric["kernel"], metric["device_name"], metric["group"]) == key}
+        check_summary(parts[key], row, total, f"{name} {key}")
+        check_group(parts[key], shown, f"{name} {key}")
         throughput = shown["sm__throughput.avg.pct_of_peak_sustained_elapsed"]["average"]
         check(row["compute_pct"] == throughput or near(row["compute_pct"], float(throughput)),
-              f"{name} {row['group']}: its throughput")
+              f"{name} {key}: its throughput")
+
+
+def check_chosen(kprof, path, launches, numbers):
+    """--launch and --kernel-name take the launches that they name, and no part of the others."""
+    chosen = sorted(numbers.sample(range(len(launches)), numbers.randint(1, len(launches))))
+    first, last = chosen[0], chosen[-1]
+    ids = [int(row["launch"]) for row in launches]
+    for text, taken in ((",".join(str(ids[at]) for at in chosen), chosen),
+                        (f"{ids[first]}-{ids[last]}", range(first, last + 1))):
+        check_report(kprof, path, [launches[at] for at in taken], numbers.choice(GROUPINGS), ("--launch", text))
+    function = numbers.choice(launches)["function"]
+    check_report(kprof, path, [row for row in launches if row["function"] == function], numbers.choice(GROUPINGS),
+                 ("--kernel-name", function))
 
 
 def check_filters(kprof, path):
@@ -227,14 +279,15 @@ def main():
             numbers = random.Random(seed)
             count = numbers.randint(2, 40)
             path = pathlib.Path(folder) / f"{seed}.kprof"
-            shutil.copy(source / "samples/vectorAdd-h200.kprof", path)
-            path.chmod(0o600)
+            copy_sample(source, kprof, path)
             copy_launches(path, numbers, count, numbers.choice((STABLE, UNSTABLE)), numbers.choice((0, 0.1)))
-            for grouping in (None, "config", "device", "process", "graph"):
-                check_report(kprof, path, count, f"seed {seed}, {grouping}", grouping)
+            launches = read_launches(kprof, path)
+            check(len(launches) == count, f"seed {seed}: {len(launches)} launches")
+            for grouping in GROUPINGS:
+                check_report(kprof, path, launches, grouping)
+            check_chosen(kprof, path, launches, numbers)
         path = pathlib.Path(folder) / "filtered.kprof"
-        shutil.copy(source / "samples/vectorAdd-h200.kprof", path)
-        path.chmod(0o600)
+        copy_sample(source, kprof, path)
         copy_launches(path, random.Random(7), FILTERED, UNSTABLE, 0)
         check_filters(kprof, path)
         check_refusals(kprof, path)

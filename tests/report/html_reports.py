@@ -112,6 +112,14 @@ def make_kernels(report, target):
 
 
 def data_of(path):
-    """The text of the data block and what it holds."""
+    """The text of the data block and what it holds, with the values of each launch in full and findings by name."""
     text = BLOCK.search(path.read_text(encoding="utf-8"))[1]
-    return text, json.loads(text)
+    data, before = json.loads(text), []
+    for launch in [launch for part in data["parts"] for launch in part.get("launches", [])]:
+        values = []
+        for value in launch["values"]:
+            values += before[len(values):len(values) + value[0]] if isinstance(value, list) else [value]
+        launch["values"] = before = values
+        launch["findings"] = [dict(zip(("rule", "gain", "message", "advice", "next"), found))
+                              for found in launch.get("findings", [])]
+    return text, data

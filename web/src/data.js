@@ -15,6 +15,16 @@ function readRecord(raw, texts) {
     };
 }
 
+// [n] stands for n values of the launch before.
+function readValues(raw, before) {
+    const values = [];
+    for (const value of raw) {
+        if (Array.isArray(value)) values.push(...before.slice(values.length, values.length + value[0]));
+        else values.push(value);
+    }
+    return values;
+}
+
 function readLaunch(raw, part, texts) {
     const text = (number) => (number === null || number === undefined ? null : texts[number]);
     return {
@@ -41,11 +51,12 @@ function readLaunch(raw, part, texts) {
             rule: part.rules[rule],
             needs,
         })),
-        findings: (raw.findings ?? []).map((found) => ({
-            ...found,
-            rule: part.rules[found.rule],
-            advice: text(found.advice),
-            next: text(found.next),
+        findings: (raw.findings ?? []).map(([rule, gain, message, advice, next]) => ({
+            rule: part.rules[rule],
+            gain,
+            message,
+            advice: text(advice),
+            next: text(next),
         })),
     };
 }
@@ -79,7 +90,11 @@ function readGroups(list, part, launches) {
 
 function readLaunches(part, summary, texts) {
     const columns = new Map(part.metrics.map((metric, i) => [metric.name, i]));
-    const launches = part.launches.map((raw) => readLaunch(raw, part, texts));
+    let before = [];
+    const launches = part.launches.map((raw) => {
+        before = readValues(raw.values, before);
+        return { ...readLaunch(raw, part, texts), values: before };
+    });
     return {
         metrics: part.metrics,
         rules: part.rules,

@@ -45,6 +45,17 @@ function summaryColumn(key, label, unit, help) {
     return { key, label, number: true, help, value, cell };
 }
 
+// A column of a line of the verdict: its name, and below that the share that sorts it. The sentence is a tooltip.
+function factColumn(key, label, of, help) {
+    const value = ({ row }) => row[`${key}_pct`];
+    const name = ({ row }) => row[key];
+    const said = ({ row }) => row[`${key}_text`] ?? "n/a";
+    const share = (group) =>
+        value(group) !== null && h("span", { class: "note" }, `${human(value(group), "%")} ${of}`);
+    const cell = (group) => h("span", { title: said(group) }, name(group) ?? "n/a", share(group));
+    return { label, help, value, text: name, cell, sentence: said };
+}
+
 // Those that tell something in this report.
 function kernelColumns(run) {
     const repeats = run.groups.some(({ row }) => row.launches > 1);
@@ -68,12 +79,16 @@ function kernelColumns(run) {
         summaryColumn("compute_pct", "Compute", "%", COMPUTE),
         summaryColumn("memory_pct", "Memory", "%", MEMORY),
         {
-            label: "Limited by",
-            help: "what its launches are limited by, on average",
+            ...factColumn("limit", "Limited by", "of peak", "what limits it, and how busy the busiest unit is"),
             value: ({ row }) => row.limit,
-            cell: ({ row }) => row.limit ?? "n/a",
-            sentence: ({ row }) => row.limit_text ?? "n/a",
         },
+        factColumn("stall", "Top stall", "of time", "what its warps wait for most, and its share of their time"),
+        factColumn(
+            "occupancy",
+            "Occupancy",
+            "fit",
+            "what limits the warps that fit on an SM, and the share of its warp slots that they take",
+        ),
         {
             label: "Worth most",
             help: "the finding that could save most of the kernel's time, at most",
@@ -110,20 +125,20 @@ export function kernelTable(run) {
         rows: run.groups,
         sort: gain > 0 ? [gain, -1] : null,
         filter: true,
+        cards: true,
     });
 }
 
-// The row of one kernel; its sentences take a line each.
+// The row of one kernel; its sentences take a line each. The verdict on its only launch has them too.
 export function kernelFacts(run, group) {
     const notes = notesOf(group);
+    const columns = kernelColumns(run).filter(({ sentence }) => !sentence || group.launches.length > 1);
     const fact = (label, value, isLong) =>
         h("div", { class: isLong && "long" }, h("dt", {}, label), h("dd", {}, value));
     return h(
         "dl",
         { class: "stats" },
-        kernelColumns(run).map(({ label, cell, sentence }) =>
-            fact(label, (sentence ?? cell)(group), Boolean(sentence)),
-        ),
+        columns.map(({ label, cell, sentence }) => fact(label, (sentence ?? cell)(group), Boolean(sentence))),
         notes && fact("Note", notes, true),
     );
 }

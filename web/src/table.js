@@ -13,24 +13,38 @@ function compare(a, b, direction) {
     return direction * inOrder.compare(a, b);
 }
 
+function cellOf(column, row) {
+    const attributes = { class: column.number && "number", "data-label": column.label };
+    return column.header
+        ? h("th", { ...attributes, scope: "row", role: "rowheader" }, column.cell(row))
+        : h("td", { ...attributes, role: "cell" }, column.cell(row));
+}
+
 class SortedTable {
     // columns: [{label, help, value(row), text(row), cell(row), number, header}], where value sorts, text filters (value
-    // if there is none) and cell shows; sort: [column, 1 or -1]
-    constructor({ caption, columns, rows, sort, filter = rows.length > 10 }) {
+    // if there is none) and cell shows; sort: [column, 1 or -1]; cards: in a narrow window each row is a card. Roles are
+    // given because some browsers forget them where style makes something else of a table.
+    constructor({ caption, columns, rows, sort, filter = rows.length > 10, cards = false }) {
         Object.assign(this, { columns, rows, page: 0, query: "", texts: new Map() });
         [this.by, this.direction] = sort ?? [null, 1];
-        this.head = h("tr");
-        this.body = h("tbody");
+        this.head = h("tr", { role: "row" });
+        this.body = h("tbody", { role: "rowgroup" });
         this.state = h("p", { class: "state", role: "status" });
         this.pager = h("div", { class: "pager" });
         this.element = h(
             "div",
-            { class: "table" },
+            { class: cards ? "table cards" : "table" },
             filter && this.search(caption),
             h(
                 "div",
                 { class: "scroll", tabindex: "0", role: "region", "aria-label": caption },
-                h("table", {}, h("caption", {}, caption), h("thead", {}, this.head), this.body),
+                h(
+                    "table",
+                    { role: "table" },
+                    h("caption", {}, caption),
+                    h("thead", { role: "rowgroup" }, this.head),
+                    this.body,
+                ),
             ),
             h("div", { class: "foot" }, this.state, this.pager),
         );
@@ -86,7 +100,12 @@ class SortedTable {
                 const order = this.direction < 0 ? "descending" : "ascending";
                 return h(
                     "th",
-                    { scope: "col", class: column.number && "number", "aria-sort": i === this.by ? order : "none" },
+                    {
+                        scope: "col",
+                        role: "columnheader",
+                        class: column.number && "number",
+                        "aria-sort": i === this.by ? order : "none",
+                    },
                     h("button", { type: "button", title: column.help, onclick: () => this.sortBy(i) }, column.label),
                 );
             }),
@@ -128,15 +147,8 @@ class SortedTable {
             ...rows.slice(this.page * PAGE_ROWS, (this.page + 1) * PAGE_ROWS).map((row) =>
                 h(
                     "tr",
-                    {},
-                    this.columns.map((column) => {
-                        const name = column.header ? "th" : "td";
-                        return h(
-                            name,
-                            { scope: column.header && "row", class: column.number && "number" },
-                            column.cell(row),
-                        );
-                    }),
+                    { role: "row" },
+                    this.columns.map((column) => cellOf(column, row)),
                 ),
             ),
         );

@@ -8,6 +8,7 @@
 
 static const size_t COUNT = (size_t)1 << 20;
 static const unsigned BLOCK = 256;
+static const unsigned BLOCKS = 8 * 132; // a whole wave of an H200: neither the grid nor occupancy is what limits
 
 static __device__ void add_up(const unsigned *from, unsigned *sum, size_t count)
 {
@@ -37,9 +38,9 @@ int main(int argc, char **argv)
     CHECK(cudaHostGetDevicePointer(&mapped, pinned, 0));
     unsigned *device = copy_to_device(ones), *sum = copy_to_device(sums);
     for (long i = 0; i < launches; i++)
-        host_memory_sum<<<64, BLOCK>>>(mapped, sum, COUNT);
+        host_memory_sum<<<BLOCKS, BLOCK>>>(mapped, sum, COUNT);
     for (long i = 0; i < launches; i++)
-        device_memory_sum<<<64, BLOCK>>>(device, sum + 1, COUNT);
+        device_memory_sum<<<BLOCKS, BLOCK>>>(device, sum + 1, COUNT);
     CHECK(cudaGetLastError());
     sums = copy_to_host(sum, 2);
     require(sums[0] == (unsigned)(launches * COUNT) && sums[1] == sums[0], "both kernels added all up");
