@@ -31,7 +31,7 @@ typedef int fd_function(int fd, char *const argv[], char *const environment[]);
 typedef void exit_function(int status);
 typedef void *thread_function(void *argument);
 typedef int create_function(pthread_t *out, const pthread_attr_t *attributes, thread_function *run, void *argument);
-typedef size_t write_function(const void *data, size_t size, size_t count, FILE *stream);
+typedef int print_function(FILE *stream, const char *format, va_list list);
 typedef int at_function(int folder, const char *path, char *const argv[], char *const environment[], int flags);
 
 static struct {
@@ -40,7 +40,7 @@ static struct {
     _Atomic(at_function *) execveat;
     _Atomic(exit_function *) exit;
     _Atomic(create_function *) pthread_create;
-    _Atomic(write_function *) fwrite;
+    _Atomic(print_function *) vfprintf;
 #ifdef DLFO_STRUCT_HAS_EH_DBASE
     _Atomic(__typeof__(&_dl_find_object)) find_object;
 #endif
@@ -55,7 +55,7 @@ __attribute__((constructor)) static void find_functions(void)
     atomic_store(&next.execveat, (at_function *)dlsym(RTLD_NEXT, "execveat"));
     atomic_store(&next.exit, (exit_function *)dlsym(RTLD_NEXT, "_exit"));
     atomic_store(&next.pthread_create, (create_function *)dlsym(RTLD_NEXT, "pthread_create"));
-    atomic_store(&next.fwrite, (write_function *)dlsym(RTLD_NEXT, "fwrite"));
+    atomic_store(&next.vfprintf, (print_function *)dlsym(RTLD_NEXT, "vfprintf"));
 #ifdef DLFO_STRUCT_HAS_EH_DBASE
     atomic_store(&next.find_object, (__typeof__(&_dl_find_object))dlsym(RTLD_NEXT, "_dl_find_object"));
 #endif
@@ -272,16 +272,16 @@ EXPORTED int pthread_create(pthread_t *out, const pthread_attr_t *attributes, th
 
 /* What kernels print */
 
-EXPORTED size_t fwrite(const void *data, size_t size, size_t count, FILE *stream)
+EXPORTED int vfprintf(FILE *stream, const char *format, va_list list)
 {
     if (atomic_load_explicit(&kprof_output.watches, memory_order_relaxed) && stream == stdout &&
         is_foreign(__builtin_return_address(0))) {
         atomic_fetch_add(&kprof_output.seen, 1);
         if (atomic_load(&kprof_output.drops))
-            return count;
+            return vsnprintf(NULL, 0, format, list);
     }
-    if (!atomic_load(&next.fwrite))
+    if (!atomic_load(&next.vfprintf))
         find_functions();
-    write_function *call = atomic_load(&next.fwrite);
-    return call ? call(data, size, count, stream) : 0;
+    print_function *call = atomic_load(&next.vfprintf);
+    return call ? call(stream, format, list) : fail();
 }

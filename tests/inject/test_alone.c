@@ -1,5 +1,6 @@
 /* The application's threads are told from those of CUDA's libraries, with the preloaded library as it is. */
 #include "core/alone.h"
+#include "core/output.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -16,6 +17,9 @@
 /* In threads_of_driver.c, which is built as a library of the driver's name. */
 typedef int start_function(pthread_t *out, void *(*run)(void *), void *argument);
 
+typedef int print_function(FILE *stream, const char *format, ...);
+
+static print_function *print_of_driver;
 static start_function *start_of_driver, *start_others; /* start_others: a thread that begins in the application */
 static sem_t begun, may_end;
 
@@ -138,10 +142,41 @@ static void test_asked_by_another_thread(void **state)
     assert_false(alone);
 }
 
+/* What the driver writes to stdout is counted, and dropped where that is asked for; all else is written. */
+static void test_output_of_the_driver(void **state)
+{
+    (void)state;
+    char text[64] = "";
+    FILE *own = stdout, *other = tmpfile();
+    assert_non_null(stdout = tmpfile());
+    assert_true(kprof_output_watch());
+    unsigned seen = kprof_output_seen();
+    assert_int_equal(print_of_driver(stdout, "%d and ", 12), 7);
+    assert_int_equal(kprof_output_seen(), seen + 1);
+    kprof_output_drop(true);
+    assert_int_equal(print_of_driver(stdout, "%s and ", "dropped"), 12);
+    assert_int_equal(print_of_driver(other, "%d", 3), 1);
+    assert_int_equal(fprintf(stdout, "of the application, "), 20);
+    kprof_output_drop(false);
+    assert_int_equal(print_of_driver(stdout, "%s", "more"), 4);
+    assert_int_equal(kprof_output_seen(), seen + 3);
+    FILE *written = stdout;
+    stdout = own;
+    rewind(written);
+    assert_non_null(fgets(text, sizeof text, written));
+    assert_string_equal(text, "12 and of the application, more");
+    assert_int_equal(ftell(other), 1);
+    fclose(written);
+    fclose(other);
+}
+
 static void test_without_the_preloaded_library(void **state)
 {
     (void)state;
     assert_false(kprof_thread_is_alone());
+    assert_false(kprof_output_watch());
+    kprof_output_drop(true);
+    assert_int_equal(kprof_output_seen(), 0);
 }
 
 int main(int argc, char **argv)
@@ -150,6 +185,7 @@ int main(int argc, char **argv)
     if (argc == 1) {
         const struct CMUnitTest tests[] = {cmocka_unit_test(test_without_the_preloaded_library)};
         kprof_thread_find_list();
+        kprof_output_find();
         return cmocka_run_group_tests(tests, NULL, NULL);
     }
     const struct CMUnitTest tests[] = {
@@ -160,15 +196,18 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_thread_that_a_callback_starts),
         cmocka_unit_test(test_signals_of_the_drivers_threads),
         cmocka_unit_test(test_asked_by_another_thread),
+        cmocka_unit_test(test_output_of_the_driver),
     };
     void *driver = dlopen(FAKE_DRIVER, RTLD_NOW);
     start_of_driver = driver ? (start_function *)dlsym(driver, "start_thread") : NULL;
     start_others = driver ? (start_function *)dlsym(driver, "start_thread_of_others") : NULL;
-    if (!start_of_driver || !start_others) {
+    print_of_driver = driver ? (print_function *)dlsym(driver, "print_to") : NULL;
+    if (!start_of_driver || !start_others || !print_of_driver) {
         fprintf(stderr, "%s\n", dlerror());
         return 1;
     }
     kprof_thread_find_list();
+    kprof_output_find();
     sem_init(&begun, 0, 0);
     sem_init(&may_end, 0, 0);
     return cmocka_run_group_tests(tests, NULL, NULL);

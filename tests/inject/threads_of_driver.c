@@ -1,6 +1,8 @@
-/* Stands in for libcuda.so, which starts threads of its own. Without sibling calls, so that threads are started from
- * here. */
+/* Stands in for libcuda.so, which starts threads of its own, and writes what kernels print. Without sibling calls, so
+ * that threads are started from here. */
 #include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #define EXPORTED __attribute__((visibility("default")))
@@ -12,6 +14,7 @@ typedef struct start {
 
 int start_thread(pthread_t *out, void *(*run)(void *), void *argument);
 int start_thread_of_others(pthread_t *out, void *(*run)(void *), void *argument);
+int print_to(FILE *stream, const char *format, ...);
 
 static void *go(void *user)
 {
@@ -32,4 +35,13 @@ EXPORTED int start_thread(pthread_t *out, void *(*run)(void *), void *argument)
 EXPORTED int start_thread_of_others(pthread_t *out, void *(*run)(void *), void *argument)
 {
     return pthread_create(out, NULL, run, argument);
+}
+
+EXPORTED int print_to(FILE *stream, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    int result = vfprintf(stream, format, list);
+    va_end(list);
+    return result;
 }
