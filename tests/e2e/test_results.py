@@ -139,8 +139,8 @@ class Separation(Case):
 
     def test_closed_pipe_of_a_list(self):
         with subprocess.Popen(
-                [KPROF, "--query-metrics", "--chip", "GH100"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                env=self.environment({})) as process:
+                [KPROF, "--query-metrics", "--chip", "GH100"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                text=True, env=self.environment({})) as process:
             process.stdout.close()
             self.assertEqual(process.stderr.read(), "")
         self.assertEqual(process.returncode, 108)
