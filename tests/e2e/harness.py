@@ -18,6 +18,7 @@ METRIC = "gpu__time_duration.sum"
 VECTOR_ADD = "_Z9vectorAddPKfS0_Pfi"
 SCALE = "_Z5scaleIfEvPT_S0_i"
 SKIPPED = 77
+MEGABYTES = int(os.environ.get("KPROF_TEST_MEGABYTES", 10)) # of a file that is large
 
 
 def can_profile():
@@ -109,5 +110,5 @@ def limit_file_size(soft):
     return lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (soft, resource.RLIM_INFINITY))
 
 
-__all__ = ["APP", "BUILD", "Case", "INJECTION", "KPROF", "METRIC", "SCALE", "SKIPPED", "VECTOR_ADD", "can_profile",
-           "is_sanitized", "limit_file_size", "limit_time_and_memory", "os", "signal", "subprocess"]
+__all__ = ["APP", "BUILD", "Case", "INJECTION", "KPROF", "MEGABYTES", "METRIC", "SCALE", "SKIPPED", "VECTOR_ADD",
+           "can_profile", "is_sanitized", "limit_file_size", "limit_time_and_memory", "os", "signal", "subprocess"]

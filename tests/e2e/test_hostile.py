@@ -511,9 +511,8 @@ class Bounds(Case):
             self.refused(run, BAD_METRICSET, "more than the 16384 metrics", "split them")
 
     def ten_megabytes(self):
-        """Texts that ask a lot of a reader of JSON, and bytes that mean nothing. Two for AddressSanitizer, which takes
-        ten times as long: it looks for what is done wrong, and not for how much is done."""
-        size = (2 if is_sanitized() else 10) << 20
+        """Texts that ask a lot of a reader of JSON, and bytes that mean nothing."""
+        size = MEGABYTES << 20
         return {"spaces": b" " * size, "brackets": b"[" * size, "objects": b'{"a":' * (size // 5),
                 "values": b"[" + b"0," * (size // 2 - 1) + b"0]", "text": b'"' + b"x" * size + b'"',
                 "escapes": b'"' + b"\\u00e9" * (size // 6) + b'"', "zeros": bytes(size),
