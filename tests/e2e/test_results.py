@@ -978,6 +978,8 @@ class Parts(Case):
         ids = [launch["id"] for launch in self.json("run")["launches"]]
         part = self.json("run", "--launch", f"{ids[0]},{ids[2]}-{ids[3]}")
         self.assertEqual([launch["id"] for launch in part["launches"]], [ids[0], *ids[2:4]])
+        self.show("run", "--launch", f"{ids[0]},{ids[2]}-{ids[3]}", "-o", "some", err="report: ")
+        self.assertEqual(self.json("some"), part)
         self.show("run", "--launch", "99999", code=106,
                   err=f"run.kprof has the launches {ids[0]} to {ids[-1]}")
         for word in ("x", "3-", "-3", "5-2", "1.5", "99999999999999999999"):
