@@ -4,7 +4,8 @@
 # tests in each build, runs the command line under valgrind, tries an installed tree and checks the style. Ends with
 # "N passed, N failed" and fails if anything failed.
 #
-#   tests/run.sh             what continuous integration runs for each change: about eight minutes of processor time
+#   tests/run.sh             what continuous integration runs for each change: about seven minutes of processor time,
+#                            two more where ccache has nothing
 #   tests/run.sh all         with what a change seldom breaks: CUPTI's answers for every chip instead of GH100's, all
 #                            random programs, clang without AddressSanitizer and gcc with it, clang-tidy in depth,
 #                            20 seconds of fuzzing for each harness
