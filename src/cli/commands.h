@@ -40,9 +40,9 @@ typedef enum kprof_operand {
     ROW(export,  "export",   true,        REPORT,      "FILE.kprof --to FORMAT",                   "kprof-export", \
         "Write a report in a format that other programs read.") \
     ROW(merge,   "merge",    true,        MANY_REPORTS, "A.kprof B.kprof ... -o ALL.kprof",        "kprof-merge", \
-        "Make one report of those of several ranks, processes or machines.") \
+        "Join the reports of several ranks, processes or machines.") \
     ROW(recover, "recover",  true,        FOLDER,      "[DIR]",                                    "kprof-recover", \
-        "Make a report of a run whose kprof was killed or could not store it.") \
+        "Make a report of a run that was killed or could not store it.") \
     ROW(help,    "help",     false,       COMMAND,     "[command]",                                "kprof", \
         "Print the help of kprof or of a command.") \
     ROW(version, "version",  false,       NONE,        "",                                         "kprof", \

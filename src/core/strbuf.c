@@ -106,6 +106,14 @@ bool kprof_strlist_add(kprof_strlist *list, const char *text)
     return true;
 }
 
+bool kprof_strlist_add_all(kprof_strlist *list, const kprof_strlist *texts)
+{
+    bool added = true;
+    for (size_t i = 0; i < texts->count && added; i++)
+        added = kprof_strlist_add(list, texts->items[i]);
+    return added;
+}
+
 bool kprof_strlist_contains(const kprof_strlist *list, const char *text)
 {
     for (size_t i = 0; i < list->count; i++) {

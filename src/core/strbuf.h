@@ -37,8 +37,9 @@ typedef struct kprof_strlist {
         NULL, 0, 0                                                                                                     \
     }
 
-/* Append a copy; false when out of memory. _add_unique appends only what is not there yet. */
+/* Append a copy; false when out of memory. _add_unique appends only what is not there yet, _add_all a whole list. */
 bool kprof_strlist_add(kprof_strlist *list, const char *text);
+bool kprof_strlist_add_all(kprof_strlist *list, const kprof_strlist *texts);
 bool kprof_strlist_add_unique(kprof_strlist *list, const char *text);
 bool kprof_strlist_contains(const kprof_strlist *list, const char *text);
 /* Sort by bytes; a list that is sorted so can be searched without walking it. */

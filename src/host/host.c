@@ -86,8 +86,8 @@ static kprof_status answer(kprof_host *host, const kind *of, const char *name, k
     kprof_status status = of->ask(host, name, &fresh);
     if (status == KPROF_OK)
         kprof_answers_put(host->answers, of->letter, name, &fresh);
-    for (size_t i = 0; i < fresh.count && status == KPROF_OK; i++)
-        status = kprof_strlist_add(out, fresh.items[i]) ? KPROF_OK : KPROF_NO_MEMORY;
+    if (status == KPROF_OK && !kprof_strlist_add_all(out, &fresh))
+        status = KPROF_NO_MEMORY;
     kprof_strlist_free(&fresh);
     return status;
 }

@@ -71,8 +71,8 @@ kprof_status kprof_queue_fill(const kprof_queue_sources *from, kprof_host *host,
 {
     wanted_parts parts = {0};
     kprof_status status = list_parts(from, &parts);
-    for (size_t i = 0; i < from->first->count && status == KPROF_OK; i++)
-        status = kprof_strlist_add(out, from->first->items[i]) ? KPROF_OK : KPROF_NO_MEMORY;
+    if (status == KPROF_OK && !kprof_strlist_add_all(out, from->first))
+        status = KPROF_NO_MEMORY;
     if (parts.header_count > 0)
         qsort(parts.headers, parts.header_count, sizeof(*parts.headers), compare_headers);
     for (size_t i = 0; i < parts.header_count && status == KPROF_OK; i++)

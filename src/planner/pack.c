@@ -317,8 +317,6 @@ static bool attempt(kprof_packing *p, kprof_goal goal, uint32_t pass, size_t det
     save(p);
     prepare(p, goal, pass, detail);
     bool is_better = (!is_for_guests || kprof_guests_count_instructions(p, pass)) && settle(p);
-    for (size_t i = 0; i < p->most_passes; i++)
-        p->passes[i].limit = KPROF_PASS_ANY;
     if (is_better) {
         remove_empty(p);
         double after_ms = kprof_packing_cost_ms(p);
@@ -448,8 +446,6 @@ bool kprof_packing_place(kprof_packing *p, kprof_pack_metric *metric)
         else
             kprof_packing_restore(p);
     }
-    for (size_t i = 0; i < p->most_passes; i++)
-        p->passes[i].limit = KPROF_PASS_ANY;
     metric->is_hopeless = !found;
     return found;
 }

@@ -55,8 +55,8 @@ static kprof_status list_counters(const kprof_packing *p, const char *metric, kp
         return KPROF_OK;
     kprof_status status = kprof_host_raw_counters(p->host, metric, &required, &optional);
     bool is_free = !share(&required, &p->taken) && !share(&optional, &p->taken);
-    for (size_t i = 0; i < required.count && is_free && status == KPROF_OK; i++)
-        status = kprof_strlist_add(out, required.items[i]) ? KPROF_OK : KPROF_NO_MEMORY;
+    if (is_free && status == KPROF_OK && !kprof_strlist_add_all(out, &required))
+        status = KPROF_NO_MEMORY;
     kprof_strlist_free(&required);
     kprof_strlist_free(&optional);
     return status;
@@ -73,8 +73,8 @@ kprof_status kprof_guests_list(kprof_packing *p, const kprof_strlist *collect)
         status = guest->domains ? list_counters(p, kinds[i].name, &guest->counters) : KPROF_NO_MEMORY;
         if (guest->counters.count > (i == SM_INSTRUCTIONS ? 1 : KPROF_MAX_GUEST_COUNTERS))
             kprof_strlist_free(&guest->counters);
-        for (size_t k = 0; k < guest->counters.count && status == KPROF_OK; k++)
-            status = kprof_strlist_add(&p->taken, guest->counters.items[k]) ? KPROF_OK : KPROF_NO_MEMORY;
+        if (status == KPROF_OK && !kprof_strlist_add_all(&p->taken, &guest->counters))
+            status = KPROF_NO_MEMORY;
     }
     return status;
 }

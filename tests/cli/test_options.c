@@ -706,6 +706,15 @@ static void check_listed(const kprof_command *command, const char *text)
     }
 }
 
+static void check_width(const char *text, size_t columns)
+{
+    for (size_t length; *text; text += length + 1) {
+        length = strcspn(text, "\n");
+        if (length > columns)
+            fail_msg("longer than %zu columns: %.*s", columns, (int)length, text);
+    }
+}
+
 static void help_lists_what_a_command_takes(void **state)
 {
     (void)state;
@@ -722,6 +731,7 @@ static void help_lists_what_a_command_takes(void **state)
                  command->usage);
         assert_memory_equal(text, usage, strlen(usage));
         check_listed(command, text);
+        check_width(text, 100);
         free(text);
     }
 }

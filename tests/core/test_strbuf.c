@@ -86,6 +86,11 @@ static void lists_keep_order_and_uniqueness(void **state)
     assert_int_equal(list.count, 100);
     assert_true(kprof_strlist_add_unique(&list, "new"));
     assert_int_equal(list.count, 101);
+    kprof_strlist copy = KPROF_STRLIST_INIT;
+    assert_true(kprof_strlist_add_all(&copy, &list) && kprof_strlist_add_all(&copy, &list));
+    assert_int_equal(copy.count, 202);
+    assert_string_equal(copy.items[201], "new");
+    kprof_strlist_free(&copy);
     kprof_strlist_free(&list);
     assert_int_equal(list.count, 0);
 }

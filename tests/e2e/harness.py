@@ -18,6 +18,7 @@ METRIC = "gpu__time_duration.sum"
 VECTOR_ADD = "_Z9vectorAddPKfS0_Pfi"
 SCALE = "_Z5scaleIfEvPT_S0_i"
 SKIPPED = 77
+MEGABYTES = int(os.environ.get("KPROF_TEST_MEGABYTES", 10)) # of a file that is large
 
 
 def can_profile():
@@ -90,8 +91,8 @@ class Case(unittest.TestCase):
 
 def is_sanitized():
     """AddressSanitizer reserves terabytes of address space, and all takes several times as long and as much."""
-    with open(KPROF, "rb") as program:
-        return b"__asan_init" in program.read()
+    with open(os.path.join(BUILD, "CMakeCache.txt")) as cache:
+        return "\nKPROF_ASAN:BOOL=ON\n" in cache.read()
 
 
 def limit_time_and_memory():
@@ -109,5 +110,5 @@ def limit_file_size(soft):
     return lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (soft, resource.RLIM_INFINITY))
 
 
-__all__ = ["APP", "BUILD", "Case", "INJECTION", "KPROF", "METRIC", "SCALE", "SKIPPED", "VECTOR_ADD", "can_profile",
-           "is_sanitized", "limit_file_size", "limit_time_and_memory", "os", "signal", "subprocess"]
+__all__ = ["APP", "BUILD", "Case", "INJECTION", "KPROF", "MEGABYTES", "METRIC", "SCALE", "SKIPPED", "VECTOR_ADD",
+           "can_profile", "is_sanitized", "limit_file_size", "limit_time_and_memory", "os", "signal", "subprocess"]

@@ -512,7 +512,7 @@ class Bounds(Case):
 
     def ten_megabytes(self):
         """Texts that ask a lot of a reader of JSON, and bytes that mean nothing."""
-        size = 10 << 20
+        size = MEGABYTES << 20
         return {"spaces": b" " * size, "brackets": b"[" * size, "objects": b'{"a":' * (size // 5),
                 "values": b"[" + b"0," * (size // 2 - 1) + b"0]", "text": b'"' + b"x" * size + b'"',
                 "escapes": b'"' + b"\\u00e9" * (size // 6) + b'"', "zeros": bytes(size),

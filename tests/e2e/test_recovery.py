@@ -201,7 +201,7 @@ class Large(CutShort):
                 self.assertGreater(len(launches), 0)
                 part = launches if records else random.Random(1).randbytes(len(content))
                 with open(path, "ab") as file:
-                    while file.tell() < 10 << 20:
+                    while file.tell() < MEGABYTES << 20:
                         file.write(part)
                 run = self.recover(preexec_fn=limit_time_and_memory)
                 self.assertEqual(run.code, 0, run.err)

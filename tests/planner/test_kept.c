@@ -279,7 +279,7 @@ static void test_symlink_is_not_followed(void **state)
 }
 
 /* Two passes at least, so that there is something to compare. */
-static char *two_passes_items[] = {(char *)"sm__throughput.avg.pct_of_peak_sustained_elapsed"};
+static char *two_passes_items[] = {(char *)"l1tex__throughput.avg.pct_of_peak_sustained_elapsed"};
 static const kprof_strlist two_passes = {two_passes_items, 1, 1};
 
 static void test_plans_that_are_not_whole(void **state)

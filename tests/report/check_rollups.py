@@ -2,7 +2,7 @@
 """Holds the averages of the statistics page, and the rows of the summary page, to what the launches of the raw page
 come to, by the rules of docs/report-schema.md worked out anew: of random launches of several kernels, shapes,
 processes, devices, graph nodes and NVTX ranges, some of which lack values, in every grouping, and of the launches that
---launch and --kernel-name choose. Usage: check_rollups.py SOURCE KPROF"""
+--launch and --kernel-name choose. Usage: check_rollups.py SOURCE KPROF FIRST_SEED SEEDS"""
 import csv
 import io
 import math
@@ -16,7 +16,6 @@ import tempfile
 
 DURATION = "gpu__time_duration.sum"
 FILTERED = 12
-SEEDS = range(12)
 GRIDS = (1024, 4096, 65536)
 GROUPINGS = ("kernel", "config", "device", "process", "graph", "nvtx")
 # Ranges of a launch, and the part that --group-by nvtx goes by: the first, up to a ; that has no \ before it.
@@ -273,9 +272,9 @@ def check_refusals(kprof, path):
 
 
 def main():
-    source, kprof = pathlib.Path(sys.argv[1]), sys.argv[2]
+    source, kprof, first, seeds = pathlib.Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
     with tempfile.TemporaryDirectory() as folder:
-        for seed in SEEDS:
+        for seed in range(first, first + seeds):
             numbers = random.Random(seed)
             count = numbers.randint(2, 40)
             path = pathlib.Path(folder) / f"{seed}.kprof"
