@@ -23,7 +23,7 @@ import harness
 README = harness.ROOT / "tests/gpu/findings/README.md"
 LIMIT_BYTES = 1_500_000
 SMALL_BYTES = 300_000
-HOST_MEMORY_SECTIONS = ["SpeedOfLight", "WarpStateStats", "MemoryWorkloadAnalysis_Tables", "Occupancy"]
+HOST_MEMORY_SECTIONS = ["SpeedOfLight", "SchedulerStats", "WarpStateStats", "MemoryWorkloadAnalysis_Tables", "Occupancy"]
 # One kernel or two of each kind of limit, for the brief page of --set agent.
 AGENT_KERNELS = ["atomic_one_address", "barrier_waits", "compute_bound_fma", "dram_bound_sum", "empty_kernel",
                  "grid_smaller_than_gpu", "latency_bound_chase", "occupancy_shared_memory", "pipe_tensor",
@@ -104,10 +104,10 @@ def record(document):
 
 
 def record_host_memory():
-    """A sample of the kernel that reads host memory and a launch of the other, the last of each; (report, faults)."""
+    """A launch of the kernel that reads host memory and one of the other, the last of each; (report, faults)."""
     whole, report = (harness.results_folder() / f"host-memory{end}.kprof" for end in ("-whole", ""))
     sections = [word for section in HOST_MEMORY_SECTIONS for word in ("--section", section)]
-    faults = run_kprof([*sections, "-f", "-o", whole, "./host_memory", "80"])
+    faults = run_kprof([*sections, "-f", "-o", whole, "./host_memory", "4"])
     if faults:
         return report, faults
     with contextlib.closing(sqlite3.connect(whole)) as database:
