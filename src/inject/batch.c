@@ -26,6 +26,8 @@
 #define MOST_OPEN_NS     INT64_C(10000000000)
 #define OPEN_COST_FACTOR 5
 #define VAIN_WAIT_FACTOR 10
+/* After this many batches whose replays gave the host what their own runs gave, expect it of all kernels. */
+#define ENOUGH_COMPARISONS 2
 /* A copy to the host of more than this is large. Programs often wait for smaller ones, to act upon what they get. */
 #define LARGE_OUTPUT_BYTES ((size_t)1 << 20)
 /* These bits decide which launches may be repeated. */
@@ -491,11 +493,12 @@ static bool may_wait_at(const kprof_operation *operation)
 }
 
 /* A kernel may compute something else in each replay. So until replays have given the host what its own run gave, a
- * batch with it ends behind the first copy to the host: a difference then costs no launch. */
+ * batch with it ends behind the first copy to the host: a difference then costs no launch. Each such batch costs time,
+ * so that further kernels are taken for like the first ones. */
 static bool ends_behind(const kprof_operation *operation)
 {
     kprof_open_batch *batch = &kprof_engine.batch;
-    if (!kprof_batch_records() || !has_output(operation, 0))
+    if (!kprof_batch_records() || batch->context->comparisons >= ENOUGH_COMPARISONS || !has_output(operation, 0))
         return false;
     for (; batch->uncompared < batch->count; batch->uncompared++) {
         const kprof_kernel *kernel = batch->launches[batch->uncompared].kernel;
@@ -806,6 +809,8 @@ void kprof_batch_leave(const kprof_call *call)
         kprof_batch_close("a launch that is repeated by itself");
     else if (is_full(1))
         kprof_batch_close("the last launch that fits");
+    else if (batch->kind != KPROF_MULTIPLEXED && kprof_filter_exhausted(kprof_engine.process.filter))
+        kprof_batch_close("the last launch that was asked for");
     else if (batch->tries_output)
         kprof_batch_close("a copy to the host, the first behind one of its kernels");
     else if (now_ns - batch->started_ns > longest_open_ns())

@@ -447,6 +447,7 @@ static void note_compared(void)
             atomic_store(&launch->kernel->compared, true);
         shown = shown || kprof_engine.device->operation_output_bytes(launch->operation) > 0;
     }
+    batch->context->comparisons += shown;
 }
 
 static kprof_status run_passes(uint32_t *passes)

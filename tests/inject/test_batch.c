@@ -108,8 +108,10 @@ static int mend(void **state)
     sim.refuses_frees = sim.sees_output = sim.hides_output = false;
     repeated = 0;
     kprof_profiled_context *profiled = (kprof_profiled_context *)kprof_contexts_find(&sim.contexts[0]);
-    if (profiled)
+    if (profiled) {
         profiled->diverges = false;
+        profiled->comparisons = 0;
+    }
     kprof_kernels_visit(forget_comparison);
     return 0;
 }
@@ -626,6 +628,11 @@ static void test_copies_to_the_host_behind_new_kernels(void **state)
     assert_measured(new_one);
     assert_int_equal(compared_kernels(), 3);
     assert_int_equal(repeated, (3 + 6) * PASSES);
+    unsigned another = launch(SIM_MOVE); /* it is taken for like the others */
+    copy_out(words);
+    assert_pending(another);
+    close_batch();
+    assert_measured(another);
 }
 
 /* The thread that copies would wait for a kernel that waits for what another thread cannot launch meanwhile. */
