@@ -50,6 +50,21 @@ bool kprof_mappings_shared(const void *address, size_t size_bytes)
     return any_mapping(is_shared, &range);
 }
 
+static bool is_general(const char *line, const void *user)
+{
+    const mapping *range = user;
+    mapping m;
+    if (sscanf(line, "%" SCNx64 "-%" SCNx64, &m.begin, &m.end) != 2)
+        return true;
+    return (strstr(line, "[heap]") || strstr(line, "[stack")) && m.begin < range->end && range->begin < m.end;
+}
+
+bool kprof_mappings_general(const void *address, size_t size_bytes)
+{
+    mapping range = {.begin = (uintptr_t)address, .end = (uintptr_t)address + size_bytes};
+    return any_mapping(is_general, &range);
+}
+
 static bool is_named(const char *line, const void *user)
 {
     const char *path = strpbrk(line, "/[");

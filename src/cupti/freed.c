@@ -33,7 +33,7 @@ static bool has_space(kprof_freed *freed, const kprof_driver_api *driver, size_t
     if (freed->most_bytes == 0 && driver->cuMemGetInfo_(&free_bytes, &total_bytes) == CUDA_SUCCESS &&
         free_bytes > KPROF_DEVICE_RESERVE_BYTES)
         freed->most_bytes = (free_bytes - KPROF_DEVICE_RESERVE_BYTES) / MOST_KEPT_SHARE;
-    return more_bytes <= freed->most_bytes - freed->bytes;
+    return freed->bytes <= freed->most_bytes && more_bytes <= freed->most_bytes - freed->bytes;
 }
 
 bool kprof_freed_keep(kprof_freed *freed, const void *context, CUdeviceptr *argument)
@@ -48,6 +48,8 @@ bool kprof_freed_keep(kprof_freed *freed, const void *context, CUdeviceptr *argu
         return false;
     if (driver->cuMemAlloc_(&instead, bytes < MOST_INSTEAD_BYTES ? bytes : MOST_INSTEAD_BYTES) != CUDA_SUCCESS)
         return false;
+    kprof_memory_change change = {.kind = KPROF_MEMORY_FREED, .address = *argument};
+    kprof_allocations_note(&change, context); /* so that to free it once more fails, as it would */
     freed->addresses[freed->count++] = *argument;
     freed->bytes += bytes;
     *argument = instead;
@@ -61,11 +63,8 @@ void kprof_freed_let_go(kprof_freed *freed, const void *context)
     if (freed->count == 0 || kprof_driver_load(&driver) != KPROF_OK)
         return;
     (void)driver->cuCtxGetCurrent_(&current);
-    for (size_t i = 0; i < freed->count && current == context; i++) {
-        kprof_memory_change change = {.kind = KPROF_MEMORY_FREED, .address = freed->addresses[i]};
+    for (size_t i = 0; i < freed->count && current == context; i++)
         (void)driver->cuMemFree_(freed->addresses[i]);
-        kprof_allocations_note(&change, context);
-    }
     freed->count = 0;
     freed->bytes = freed->most_bytes = 0;
 }

@@ -460,10 +460,11 @@ kprof_status kprof_snapshot_take(kprof_snapshot *s, bool with_host)
     kprof_status status = check_ready(s);
     if (status != KPROF_OK)
         return status;
-    kprof_snapshot_drop(s);
+    kprof_snapshot_drop(s, true);
     s->with_host = with_host;
     status = add_what_is_there(s, IDLE_LIMIT_NS);
     s->taken = status == KPROF_OK;
+    (void)kprof_target_redirects_frees(); /* to find out takes an idle context */
     return status;
 }
 
@@ -614,7 +615,7 @@ kprof_status kprof_snapshot_restore_end(kprof_snapshot *s)
     return result == CUDA_SUCCESS ? wait(s, INT64_MAX) : fail("restoring memory", result);
 }
 
-void kprof_snapshot_drop(kprof_snapshot *s)
+void kprof_snapshot_drop(kprof_snapshot *s, bool is_idle)
 {
     s->start.count = s->end.count = s->span_count = 0;
     s->start.device_capacity = s->end.device_capacity = s->compared.device_capacity = 0; /* it goes with the rest */
@@ -623,13 +624,16 @@ void kprof_snapshot_drop(kprof_snapshot *s)
     if (s->stuck)
         return;
     kprof_backing_reset(&s->backing);
-    kprof_freed_let_go(&s->freed, s->context);
+    if (is_idle)
+        kprof_freed_let_go(&s->freed, s->context);
 }
 
 void kprof_snapshot_release(kprof_snapshot *s)
 {
-    if (!s->taken && !s->stuck)
-        kprof_backing_release(&s->backing, s->driver, true);
+    if (s->taken || s->stuck)
+        return;
+    kprof_backing_release(&s->backing, s->driver, true);
+    kprof_freed_let_go(&s->freed, s->context);
 }
 
 size_t kprof_snapshot_held_bytes(const kprof_snapshot *s)

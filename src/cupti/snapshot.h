@@ -54,9 +54,9 @@ kprof_status kprof_snapshot_record_end(kprof_snapshot *snapshot) KPROF_MUST_CHEC
 kprof_status kprof_snapshot_restore_start(kprof_snapshot *snapshot) KPROF_MUST_CHECK;
 /* After _record_end only. */
 kprof_status kprof_snapshot_restore_end(kprof_snapshot *snapshot) KPROF_MUST_CHECK;
-/* The batch is over: forget start and end, free what the application has freed meanwhile, and keep kprof's own device
- * memory. */
-void kprof_snapshot_drop(kprof_snapshot *snapshot);
+/* The batch is over: forget start and end, and keep kprof's own device memory. What the application has freed meanwhile
+ * is freed if the context is idle, so that nothing waits; else later, by _take or _release. */
+void kprof_snapshot_drop(kprof_snapshot *snapshot, bool is_idle);
 /* Give the device memory back to the application. The context must be idle, and nothing saved. */
 void kprof_snapshot_release(kprof_snapshot *snapshot);
 /* Device memory that _release gives back, or would once the copies are not needed any more. */

@@ -83,14 +83,15 @@ void kprof_batch_note(const char *text, const char *why)
         snprintf(batch->note, sizeof batch->note, "%s: %s", text, why);
 }
 
-static void release(void)
+/* `is_idle`: no work is left in the context, which lives on. */
+static void release(bool is_idle)
 {
     kprof_open_batch *batch = &kprof_engine.batch;
     for (size_t i = 0; i < batch->count; i++)
         kprof_engine.device->operation_free(batch->launches[i].operation);
     kprof_evaluations_free(&batch->evaluations);
     if (batch->saved)
-        kprof_engine.device->snapshot_drop(batch->context->snapshot);
+        kprof_engine.device->snapshot_drop(batch->context->snapshot, is_idle);
     batch->saved = false;
     batch->count = batch->chosen_count = batch->unproved = 0;
     batch->needs = 0;
@@ -118,7 +119,7 @@ bool kprof_batch_context_ending(void *context)
         return false;
     bool in_pass = batch->in_pass;
     tell_why("the context ended before the launch was measured");
-    release();
+    release(false);
     return in_pass;
 }
 
@@ -223,13 +224,11 @@ static void start_anew(const kprof_batch_launch *launch, const kprof_decision *d
 {
     kprof_open_batch *batch = &kprof_engine.batch;
     batch->kind = decision->kind;
-    batch->needs = decision->needs;
+    batch->needs = 0;
     batch->note[0] = '\0';
     batch->metrics = launch->metrics;
     atomic_store(&batch->sharing, kprof_engine.device->target_sharing());
     bool has_host = decision->needs & KPROF_SAVES_HOST; /* so that it may change */
-    if (decision->needs)
-        atomic_fetch_add(&launch->kernel->by_itself, 1);
     batch->proved = decision->kind == KPROF_REPLAYED && !has_host && kprof_decision_needs_proof();
     batch->searching = false;
     batch->in_pass = batch->tries_output = false;
@@ -264,6 +263,9 @@ static kprof_status open_batch(const kprof_batch_launch *launch, const kprof_dec
     bool window = decision->kind == KPROF_MULTIPLEXED;
     kprof_status status =
         window ? wait_unless_in_vain(launch->call->context) : kprof_wait_for_context(launch->call->context);
+    batch->needs = decision->needs; /* what was before the launch may take longer than it may itself */
+    if (decision->needs)
+        atomic_fetch_add(&launch->kernel->by_itself, 1);
     if (status == KPROF_OK)
         status = take_lock(kprof_devices_find(launch->call->context));
     if (status != KPROF_OK)
@@ -276,7 +278,7 @@ static kprof_status open_batch(const kprof_batch_launch *launch, const kprof_dec
     }
     kprof_lock_have();
     if (status != KPROF_OK) {
-        release();
+        release(false);
         return status;
     }
     kprof_process_outlive_libraries();
@@ -506,6 +508,13 @@ static bool ends_behind(const kprof_operation *operation)
             return true;
     }
     return false;
+}
+
+/* Does nothing that the batch would wait for in vain run beside it? */
+static bool ends_now(void)
+{
+    return !(kprof_engine.device->target_sharing() & KPROF_WAITS_FOR_HOST) ||
+           kprof_wait_is_idle(wait_unless_in_vain(kprof_engine.batch.context->context));
 }
 
 /* Count the ranges that the launch will have, in its own run or in replays. */
@@ -802,7 +811,7 @@ void kprof_batch_leave(const kprof_call *call)
              kprof_engine.device->operation_returned(last->operation) != KPROF_OK)
         kprof_batch_spoil("what came from the host could not be kept");
     int64_t now_ns = kprof_monotonic_ns();
-    batch->tries_output = batch->count > 0 && ends_behind(batch->launches[batch->count - 1].operation);
+    batch->tries_output = batch->count > 0 && ends_behind(batch->launches[batch->count - 1].operation) && ends_now();
     if (kprof_batch_has_managed() && !stays_over_gap())
         kprof_batch_close("managed memory");
     else if (batch->needs)
@@ -891,7 +900,7 @@ void kprof_batch_close(const char *why)
         if (batch->kind == KPROF_LIVE)
             kprof_capacity_note(batch->context, batch->wanted_ranges == batch->capacity, passes_ms);
     }
-    release();
+    release(!kprof_wait_goes_on(batch->context->context));
     kprof_process_check_owner();
     if (entered)
         kprof_engine.device->target_leave_context();

@@ -74,9 +74,10 @@ static const char *why_reaches_host(const kprof_batch_launch *launch, const kpro
                : NULL;
 }
 
+/* A kernel of a graph runs among others. */
 static bool may_be_by_itself(const kprof_batch_launch *launch)
 {
-    return launch->chosen && atomic_load(&launch->kernel->by_itself) < MOST_BY_ITSELF;
+    return launch->chosen && launch->record.graph_node == 0 && atomic_load(&launch->kernel->by_itself) < MOST_BY_ITSELF;
 }
 
 /* Can replays print and nobody see it? While it is dropped, no other context may print. */
@@ -108,8 +109,12 @@ static const char *why_not_repeated(const kprof_batch_launch *launch, const kpro
         return why;
     why = launch->metrics && launch->metrics->proof.count == 0 ? "the chip cannot tell which launches reach host memory"
                                                                : why_reaches_host(launch, operation);
-    if (!why || !may_be_by_itself(launch) || kprof_decision_host_obstacle(launch->call->context))
+    if (!why || !may_be_by_itself(launch))
         return why;
+    if (kprof_decision_host_obstacle(launch->call->context)) {
+        atomic_fetch_add(&launch->kernel->by_itself, 1); /* to find that out takes long, too */
+        return why;
+    }
     *needs |= KPROF_SAVES_HOST;
     return NULL;
 }

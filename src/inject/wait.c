@@ -157,7 +157,7 @@ kprof_status kprof_wait_for_context(void *context)
     bool may_wait =
         waits->in_vain || kprof_engine.batch.needs || (sharing & (KPROF_WAITS_FOR_HOST | KPROF_MANAGED)) != 0;
     kprof_status status = wait_at_most(context, may_wait ? LIMIT_S : waits->long_limit_s);
-    waits->in_vain = waits->in_vain || status == KPROF_NOT_COLLECTED;
+    waits->in_vain = waits->in_vain || (status == KPROF_NOT_COLLECTED && !kprof_engine.batch.needs);
     return status;
 }
 

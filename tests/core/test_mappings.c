@@ -78,6 +78,20 @@ static void test_named(void **state)
     assert_false(kprof_mappings_named("/[aio]"));
 }
 
+/* Other code has memory there, too. */
+static void test_general(void **state)
+{
+    (void)state;
+    char *memory = map(MAP_PRIVATE), *heap = sbrk(SIZE);
+    int local = 0;
+    assert_true(heap != (void *)-1);
+    assert_false(kprof_mappings_general(memory, SIZE));
+    assert_true(kprof_mappings_general(&local, sizeof local));
+    assert_true(kprof_mappings_general(heap, SIZE));
+    assert_true(kprof_mappings_general(heap + SIZE - 1, 1));
+    munmap(memory, SIZE);
+}
+
 /* What cannot be read may be there. */
 static void test_nothing_can_be_read(void **state)
 {
@@ -91,14 +105,23 @@ static void test_nothing_can_be_read(void **state)
     bool named = kprof_mappings_named("/[aio]");
     limit_descriptors(before);
     assert_true(named);
+    before = limit_descriptors(0);
+    bool general = kprof_mappings_general(memory, SIZE);
+    limit_descriptors(before);
+    assert_true(general);
     munmap(memory, SIZE);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_shared), cmocka_unit_test(test_private), cmocka_unit_test(test_partly_shared),
-        cmocka_unit_test(test_named),  cmocka_unit_test(test_present), cmocka_unit_test(test_nothing_can_be_read),
+        cmocka_unit_test(test_shared),
+        cmocka_unit_test(test_private),
+        cmocka_unit_test(test_partly_shared),
+        cmocka_unit_test(test_named),
+        cmocka_unit_test(test_general),
+        cmocka_unit_test(test_present),
+        cmocka_unit_test(test_nothing_can_be_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -310,7 +310,7 @@ static void test_space_that_uniform_blocks_take(void **state)
     take();
     assert_true(fake.taken_bytes <= 40 * MEBIBYTE);
     size_t taken_bytes = fake.taken_bytes;
-    kprof_snapshot_drop(snapshot);
+    kprof_snapshot_drop(snapshot, true);
     take(); /* the same space again */
     assert_int_equal(fake.taken_bytes, taken_bytes);
 }
@@ -348,7 +348,7 @@ static void test_what_is_held(void **state)
     assert_false(kprof_snapshot_holds(snapshot, at(BLOCK - 1), 1));
     assert_false(kprof_snapshot_holds(snapshot, at(2 * BLOCK), 1));
     assert_false(kprof_snapshot_holds(snapshot, at(BLOCK), 3 * BLOCK));
-    kprof_snapshot_drop(snapshot);
+    kprof_snapshot_drop(snapshot, true);
     assert_false(kprof_snapshot_holds(snapshot, at(BLOCK), 1));
 }
 
@@ -423,7 +423,7 @@ static void test_busy_stream(void **state)
     add_span(2 * BLOCK, BLOCK);
     fake.busy = true;
     assert_int_equal(kprof_snapshot_cover(snapshot, &context), KPROF_NOT_COLLECTED);
-    kprof_snapshot_drop(snapshot);
+    kprof_snapshot_drop(snapshot, true);
     assert_int_equal(kprof_snapshot_take(snapshot, false), KPROF_NOT_COLLECTED);
     kprof_snapshot_release(snapshot);
     assert_true(fake.chunks > 0); /* it may be in use */
@@ -442,7 +442,7 @@ static void test_no_space_on_the_device(void **state)
     fake.free_bytes += 40 * MEBIBYTE;
     take();
     free(start);
-    kprof_snapshot_drop(snapshot);
+    kprof_snapshot_drop(snapshot, true);
     kprof_snapshot_release(snapshot);
     assert_int_equal(fake.chunks, 0); /* what the application needs is given back */
     fake.alloc_result = CUDA_ERROR_OUT_OF_MEMORY;
@@ -632,7 +632,7 @@ static void test_space_for_transfers_has_a_bound(void **state)
         while (kprof_snapshot_space(snapshot, MEBIBYTE, 256))
             pieces++;
         assert_int_equal(pieces, 4);
-        kprof_snapshot_drop(snapshot);
+        kprof_snapshot_drop(snapshot, true);
     }
 }
 

@@ -497,6 +497,26 @@ static void test_frees(void **state)
     assert_false(sim.slots[SPARE_SLOT].live);
 }
 
+/* To free memory waits for all work, also for what waits for the host. */
+static void test_free_behind_work_that_waits(void **state)
+{
+    (void)state;
+    do_call((sim_step){.op = SIM_ALLOC, .a = SPARE_SLOT});
+    unsigned first = launch(SIM_ADD);
+    do_call((sim_step){.op = SIM_FREE, .a = SPARE_SLOT});
+    sim.holds = 1;
+    do_call((sim_step){.op = SIM_HOLD, .value = 1});
+    do_call((sim_step){.op = SIM_UNKNOWN, .a = SLOT, .value = 7});
+    assert_unmeasured(first, "the GPU's work did not end within");
+    assert_true(sim.slots[SPARE_SLOT].live);
+    sim_call(&(sim_step){.op = SIM_RELEASE}, NULL);
+    do_call((sim_step){.op = SIM_SYNC_CONTEXT});
+    unsigned second = launch(SIM_ADD);
+    close_batch();
+    assert_measured(second);
+    assert_false(sim.slots[SPARE_SLOT].live);
+}
+
 /* There is no space for both. */
 static void test_allocation_after_free(void **state)
 {
@@ -842,6 +862,7 @@ int main(void)
         cmocka_unit_test_teardown(test_allocations, mend),
         cmocka_unit_test_teardown(test_frees, mend),
         cmocka_unit_test_teardown(test_allocation_after_free, mend),
+        cmocka_unit_test_teardown(test_free_behind_work_that_waits, mend),
         cmocka_unit_test_teardown(test_calls_that_close, mend),
         cmocka_unit_test_teardown(test_nothing_but_transfers, mend),
         cmocka_unit_test_teardown(test_launch_that_is_not_repeated, mend),

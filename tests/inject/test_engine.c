@@ -73,10 +73,10 @@ static kprof_status open_reader(const kprof_chip_metrics *metrics, kprof_reader 
                                       : sim_device.reader_open(metrics, out);
 }
 
-static void drop_snapshot(kprof_snapshot *snapshot)
+static void drop_snapshot(kprof_snapshot *snapshot, bool is_idle)
 {
     atomic_fetch_sub(&snapshots, 1);
-    sim_device.snapshot_drop(snapshot);
+    sim_device.snapshot_drop(snapshot, is_idle);
 }
 
 static kprof_status take_snapshot(kprof_snapshot *snapshot, bool with_host)

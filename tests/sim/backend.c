@@ -765,6 +765,18 @@ static void save_what_is_there(kprof_snapshot *snapshot)
             save_slot(snapshot, sim_variable_of_stream(module));
 }
 
+/* The driver waits for all work of the context before it frees memory. */
+static void free_kept(kprof_snapshot *snapshot)
+{
+    for (unsigned slot = snapshot->context; slot < SIM_SLOTS; slot += SIM_CONTEXTS) {
+        if (!sim.slots[slot].kept)
+            continue;
+        if (sim_is_held(snapshot->context))
+            sim_violation("memory is freed behind work that waits for the host");
+        sim.slots[slot].live = sim.slots[slot].kept = false;
+    }
+}
+
 static kprof_status snapshot_take(kprof_snapshot *snapshot, bool with_host)
 {
     lock();
@@ -773,6 +785,7 @@ static kprof_status snapshot_take(kprof_snapshot *snapshot, bool with_host)
     if (snapshot->context != sim_current)
         sim_violation("memory of another context is saved");
     bool fault = has_fault();
+    free_kept(snapshot);
     memset(snapshot->slots, 0, sizeof snapshot->slots);
     snapshot->with_host = sim.host_is_saved = with_host;
     if (!fault)
@@ -859,13 +872,11 @@ static kprof_status snapshot_restore_end(kprof_snapshot *snapshot)
     return KPROF_OK;
 }
 
-static void snapshot_drop(kprof_snapshot *snapshot)
+static void snapshot_drop(kprof_snapshot *snapshot, bool is_idle)
 {
     lock();
-    for (unsigned slot = snapshot->context; slot < SIM_SLOTS; slot += SIM_CONTEXTS) {
-        sim.slots[slot].live = sim.slots[slot].live && !sim.slots[slot].kept;
-        sim.slots[slot].kept = false;
-    }
+    if (is_idle)
+        free_kept(snapshot);
     sim.host_is_saved = false;
     unlock();
     snapshot->taken = snapshot->ended = false;
@@ -875,6 +886,9 @@ static void snapshot_release(kprof_snapshot *snapshot)
 {
     if (snapshot->taken)
         sim_violation("saved memory is given back that is still needed");
+    lock();
+    free_kept(snapshot);
+    unlock();
 }
 
 static size_t snapshot_held_bytes(const kprof_snapshot *snapshot)
@@ -887,6 +901,9 @@ static void snapshot_close(kprof_snapshot *snapshot, bool lives)
 {
     (void)lives;
     lock();
+    for (unsigned slot = 0; snapshot && slot < SIM_SLOTS; slot++)
+        if (slot % SIM_CONTEXTS == snapshot->context && sim.slots[slot].kept)
+            sim.slots[slot].live = sim.slots[slot].kept = false;
     alive.snapshots -= snapshot != NULL;
     unlock();
     free(snapshot);

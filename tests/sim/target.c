@@ -400,8 +400,9 @@ static kprof_status snapshot_restore_end(kprof_snapshot *snapshot)
     return KPROF_OK;
 }
 
-static void snapshot_drop(kprof_snapshot *snapshot)
+static void snapshot_drop(kprof_snapshot *snapshot, bool is_idle)
 {
+    (void)is_idle;
     (void)snapshot;
 }
 
