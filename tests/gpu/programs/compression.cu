@@ -1,5 +1,5 @@
-// Two kernels write memory that was allocated as compressible: one the same value all over, the other noise, which L2
-// tries to compress in vain.
+// Two kernels write memory that was allocated as compressible: one the same value all over, the other mostly noise, which
+// L2 tries to compress in vain. The rate of noise alone is 0, as where no memory is compressible.
 //
 // Usage: compression [launches]; exits with 77 where the GPU cannot compress.
 #include "check.h"
@@ -26,7 +26,10 @@ static __device__ unsigned mix(unsigned x)
 __global__ void write_noise(uint4 *to, unsigned seed)
 {
     const unsigned at = blockIdx.x * BLOCK + threadIdx.x, first = mix(4 * at + seed);
-    to[at] = make_uint4(first, mix(first + 1), mix(first + 2), mix(first + 3));
+    if (blockIdx.x % 16 == 0)
+        to[at] = make_uint4(seed, seed, seed, seed);
+    else
+        to[at] = make_uint4(first, mix(first + 1), mix(first + 2), mix(first + 3));
 }
 
 static CUdeviceptr allocate_compressible(void)
