@@ -23,7 +23,8 @@ import harness
 README = harness.ROOT / "tests/gpu/findings/README.md"
 LIMIT_BYTES = 1_500_000
 SMALL_BYTES = 300_000
-HOST_MEMORY_SECTIONS = ["SpeedOfLight", "SchedulerStats", "WarpStateStats", "MemoryWorkloadAnalysis_Tables", "Occupancy"]
+HOST_MEMORY_SECTIONS = ["SpeedOfLight", "SchedulerStats", "WarpStateStats", "MemoryWorkloadAnalysis_Tables",
+                        "Occupancy"]
 # One kernel or two of each kind of limit, for the brief page of --set agent.
 AGENT_KERNELS = ["atomic_one_address", "barrier_waits", "compute_bound_fma", "dram_bound_sum", "empty_kernel",
                  "grid_smaller_than_gpu", "latency_bound_chase", "occupancy_shared_memory", "pipe_tensor",

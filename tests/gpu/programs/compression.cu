@@ -1,5 +1,5 @@
-// Two kernels write memory that was allocated as compressible: one the same value all over, the other mostly noise, which
-// L2 tries to compress in vain. The rate of noise alone is 0, as where no memory is compressible.
+// Two kernels write memory that was allocated as compressible: one the same value all over, the other mostly noise,
+// which L2 tries to compress in vain. The rate of noise alone is 0, as where no memory is compressible.
 //
 // Usage: compression [launches]; exits with 77 where the GPU cannot compress.
 #include "check.h"
