@@ -356,7 +356,7 @@ def faults_of_chart(source, kprof):
     """Traffic is drawn from unit to unit where there are enough columns."""
     for width, expected in ((72, []), (80, [
             "SM <--- 103.81 MB --- L1/TEX <--- 103.81 MB --- L2 <--- 103.82 MB --- DRAM",
-            "   ---- 1.08 MB ---->        ---- 1.08 MB ---->    --- 280.58 KB --->"])):
+            "   ---- 1.08 MB ---->        ---- 1.08 MB ---->    --- 280.06 KB --->"])):
         done = subprocess.run([kprof, "report", source / RECORDED, "-k", "dependent_loads", "--width", str(width)],
                               capture_output=True, text=True, timeout=60, check=True)
         drawn = [line[4:] for line in done.stdout.splitlines() if re.search(r"<--|-->", line)]
