@@ -11,7 +11,7 @@
 /* To free more than this takes no other path in the driver. */
 #define MOST_INSTEAD_BYTES ((size_t)2 << 20)
 
-/* What the application allocates next needs space, and so do its copies. */
+/* Leave space for what the application allocates next, and for its copies. */
 #define MOST_KEPT_SHARE 4
 
 static bool reserve(kprof_freed *freed)
@@ -62,8 +62,9 @@ void kprof_freed_let_go(kprof_freed *freed, const void *context)
     CUcontext current = NULL;
     if (freed->count == 0 || kprof_driver_load(&driver) != KPROF_OK)
         return;
-    (void)driver->cuCtxGetCurrent_(&current);
-    for (size_t i = 0; i < freed->count && current == context; i++)
+    if (driver->cuCtxGetCurrent_(&current) != CUDA_SUCCESS || current != context)
+        return;
+    for (size_t i = 0; i < freed->count; i++)
         (void)driver->cuMemFree_(freed->addresses[i]);
     freed->count = 0;
     freed->bytes = freed->most_bytes = 0;

@@ -17,7 +17,7 @@ typedef struct kprof_freed {
  * of kprof's own there, which the driver frees instead. False, and nothing is changed, where it is no allocation of
  * this context alone, the driver does not take another argument, or the device has too little space. */
 bool kprof_freed_keep(kprof_freed *freed, const void *context, CUdeviceptr *argument);
-/* Free all that is kept, if the context is current; else it ends, and its memory with it. */
+/* Free all that is kept if the context is current; else keep it. To be called while the context is idle. */
 void kprof_freed_let_go(kprof_freed *freed, const void *context);
 
 #endif

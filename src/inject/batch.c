@@ -263,13 +263,13 @@ static kprof_status open_batch(const kprof_batch_launch *launch, const kprof_dec
     bool window = decision->kind == KPROF_MULTIPLEXED;
     kprof_status status =
         window ? wait_unless_in_vain(launch->call->context) : kprof_wait_for_context(launch->call->context);
-    batch->needs = decision->needs; /* what was before the launch may take longer than it may itself */
-    if (decision->needs)
-        atomic_fetch_add(&launch->kernel->by_itself, 1);
     if (status == KPROF_OK)
         status = take_lock(kprof_devices_find(launch->call->context));
     if (status != KPROF_OK)
         return status;
+    batch->needs = decision->needs; /* not before: what comes before the launch may take longer than it may itself */
+    if (decision->needs)
+        atomic_fetch_add(&launch->kernel->by_itself, 1);
     status = kprof_contexts_open(launch->call->context, launch->metrics, &batch->context);
     if (status == KPROF_OK) {
         batch->searching = batch->proved && batch->context->searches;

@@ -181,8 +181,7 @@ static void test_many(void **state)
     assert_int_equal(freed_count, 200);
 }
 
-/* Its memory goes with the context. */
-static void test_context_that_ends(void **state)
+static void test_context_that_is_not_current(void **state)
 {
     (void)state;
     CUdeviceptr first = FIRST;
@@ -190,6 +189,9 @@ static void test_context_that_ends(void **state)
     current = (CUcontext)(void *)&other;
     kprof_freed_let_go(&freed, &context);
     assert_int_equal(freed_count, 0);
+    current = (CUcontext)(void *)&context;
+    kprof_freed_let_go(&freed, &context);
+    assert_int_equal(freed_count, 1);
     assert_int_equal(freed.count, 0);
 }
 
@@ -201,7 +203,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_not_kept, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_too_little_space, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_many, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_context_that_ends, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_context_that_is_not_current, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
