@@ -36,12 +36,18 @@ static bool any_mapping(bool (*is_wanted)(const char *line, const void *user), c
     return found || empty;
 }
 
-static bool is_shared(const char *line, const void *user)
+/* Read a line; does its mapping overlap with the range? */
+static bool overlaps(const char *line, const mapping *range, mapping *out)
 {
-    const mapping *range = user;
+    *out = (mapping){.begin = 0, .end = UINT64_MAX, .permissions = "---s"}; /* where it cannot be read */
+    (void)sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s", &out->begin, &out->end, out->permissions);
+    return out->begin < range->end && range->begin < out->end;
+}
+
+static bool is_shared(const char *line, const void *range)
+{
     mapping m;
-    bool is_parsed = sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s", &m.begin, &m.end, m.permissions) == 3;
-    return !is_parsed || (m.permissions[3] == 's' && m.begin < range->end && range->begin < m.end);
+    return overlaps(line, range, &m) && m.permissions[3] == 's';
 }
 
 bool kprof_mappings_shared(const void *address, size_t size_bytes)
@@ -50,13 +56,10 @@ bool kprof_mappings_shared(const void *address, size_t size_bytes)
     return any_mapping(is_shared, &range);
 }
 
-static bool is_general(const char *line, const void *user)
+static bool is_general(const char *line, const void *range)
 {
-    const mapping *range = user;
     mapping m;
-    if (sscanf(line, "%" SCNx64 "-%" SCNx64, &m.begin, &m.end) != 2)
-        return true;
-    return (strstr(line, "[heap]") || strstr(line, "[stack")) && m.begin < range->end && range->begin < m.end;
+    return overlaps(line, range, &m) && (strstr(line, "[heap]") || strstr(line, "[stack"));
 }
 
 bool kprof_mappings_general(const void *address, size_t size_bytes)

@@ -1,5 +1,6 @@
-/* What kernels print. CUDA's driver keeps it and writes it to stdout within calls that wait for the GPU. The preloaded
- * library (inject/exec.c) stands in for vfprintf: it counts what the driver writes, and drops it while replays run. */
+/* Controls what kernels print. CUDA's driver keeps the text, and writes it to stdout within calls that wait for the
+ * GPU. The preloaded library (inject/exec.c) stands in for vfprintf: it counts what the driver writes, and drops it
+ * while replays run. */
 #ifndef KPROF_CORE_OUTPUT_H
 #define KPROF_CORE_OUTPUT_H
 

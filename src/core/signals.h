@@ -1,4 +1,4 @@
-/* Which signals a thread blocks that must not run a handler of the application. It is inline since the preloaded
+/* Blocks signals in a thread that must not run a handler of the application. It is inline since the preloaded
  * library (inject/exec.c) needs nothing but libc. */
 #ifndef KPROF_CORE_SIGNALS_H
 #define KPROF_CORE_SIGNALS_H

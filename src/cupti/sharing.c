@@ -167,8 +167,7 @@ static unsigned node_sharing(const CUgraphNodeParams *node)
 static unsigned registered_sharing(const void *address, size_t size_bytes, unsigned flags)
 {
     bool beyond = (flags & CU_MEMHOSTREGISTER_IOMEMORY) || kprof_mappings_shared(address, size_bytes);
-    bool general =
-        kprof_mappings_general(address, size_bytes); /* putting pages back would put back what others have there */
+    bool general = kprof_mappings_general(address, size_bytes); /* to put pages back would undo what others do there */
     return KPROF_SHARES_WITH_HOST | (beyond ? KPROF_SHARES_WITH_DEVICES : 0) | (general ? KPROF_UNLISTED_HOST : 0);
 }
 

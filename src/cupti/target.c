@@ -156,9 +156,9 @@ static void on_driver_call(CUpti_CallbackId id, const CUpti_CallbackData *data)
         .callback_id = id,
     };
     decode(id, data, &call, &decoded);
-    if (data->callbackSite == CUPTI_API_ENTER && call.kind == KPROF_CALL_FREE && to_free_instead)
-        *decoded.freed = to_free_instead;
     if (data->callbackSite == CUPTI_API_ENTER) {
+        if (call.kind == KPROF_CALL_FREE && to_free_instead)
+            *decoded.freed = to_free_instead;
         if (call.kind == KPROF_CALL_LAUNCH) {
             call.function = decoded.launch.function;
             call.kernel_name = data->symbolName ? data->symbolName : "(unnamed kernel)";

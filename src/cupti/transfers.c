@@ -74,7 +74,7 @@ static bool read_rows(const CUDA_MEMCPY2D *p, bool waits, CUstream stream, kprof
     return set_sides(out, &to, &from);
 }
 
-/* Of one layer. */
+/* Read a copy of one layer; others are none that is kept. */
 static bool read_layers(const CUDA_MEMCPY3D *p, bool waits, CUstream stream, kprof_transfer *out)
 {
     const copy_side to = SIDE(dst, p->dstZ * p->dstHeight + p->dstY),

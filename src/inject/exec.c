@@ -270,7 +270,7 @@ EXPORTED int pthread_create(pthread_t *out, const pthread_attr_t *attributes, th
     return error;
 }
 
-/* What kernels print */
+/* Output of kernels */
 
 EXPORTED int vfprintf(FILE *stream, const char *format, va_list list)
 {

@@ -518,12 +518,13 @@ static kprof_status replay_unheard(uint32_t *passes)
 static kprof_status replay(uint32_t *passes)
 {
     sigset_t before;
-    bool prints = kprof_engine.batch.needs & KPROF_DROPS_OUTPUT;
-    if (!kprof_batch_has_managed() && !(kprof_engine.batch.needs & KPROF_SAVES_HOST))
-        return prints ? replay_unheard(passes) : replay_and_restore(passes);
-    kprof_signals_block(&before);
-    kprof_status status = prints ? replay_unheard(passes) : replay_and_restore(passes);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    unsigned needs = kprof_engine.batch.needs;
+    bool has_host = kprof_batch_has_managed() || (needs & KPROF_SAVES_HOST);
+    if (has_host)
+        kprof_signals_block(&before);
+    kprof_status status = needs & KPROF_DROPS_OUTPUT ? replay_unheard(passes) : replay_and_restore(passes);
+    if (has_host)
+        pthread_sigmask(SIG_SETMASK, &before, NULL);
     return status;
 }
 

@@ -88,7 +88,7 @@ typedef struct kprof_verdict_text {
 /* Make a row; the caller frees it with kprof_verdict_text_free. Out of memory where one of its texts has failed. */
 kprof_verdict_text kprof_verdict_describe(const kprof_findings *findings, kprof_verdict_row row, bool base_units);
 void kprof_verdict_text_free(kprof_verdict_text *row);
-/* The text of a row that is known, else NULL; borrowed. */
+/* The text of a row that is known, else NULL, so that programs get nothing; borrowed. */
 const char *kprof_verdict_known_text(const kprof_verdict_text *row);
 
 #endif

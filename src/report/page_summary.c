@@ -50,7 +50,6 @@ static const char *text_or_null(const kprof_strbuf *text)
     return text->length ? text->data : NULL;
 }
 
-/* A line of the verdict; programs get nothing of one that is not known. */
 static void show_row(kprof_emitter *emitter, const kprof_ranked *row, const row_texts *texts)
 {
     const kprof_group *group = row->group;
