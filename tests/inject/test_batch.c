@@ -655,6 +655,37 @@ static void test_copies_to_the_host_behind_new_kernels(void **state)
     assert_measured(another);
 }
 
+/* The batch would wait in vain for what runs beside the copy. */
+static void test_copy_beside_work_that_waits(void **state)
+{
+    (void)state;
+    uint64_t words[SIM_WORDS];
+    unsigned tag = launch(SIM_ADD);
+    sim.holds = 1;
+    do_call((sim_step){.op = SIM_HOLD, .stream = 1, .value = 1});
+    copy_out(words);
+    assert_pending(tag);
+    sim_call(&(sim_step){.op = SIM_RELEASE, .stream = 1}, NULL);
+    close_batch();
+    assert_measured(tag);
+}
+
+/* No other launch can be chosen. */
+static void test_last_launch_that_is_asked_for(void **state)
+{
+    (void)state;
+    kprof_filter *before = kprof_engine.process.filter, *two;
+    assert_int_equal(kprof_filter_new(&(kprof_filter_spec){.launch_count = 2}, &two), KPROF_OK);
+    kprof_engine.process.filter = two;
+    unsigned first = launch(SIM_ADD);
+    assert_pending(first);
+    unsigned second = launch(SIM_ADD);
+    assert_measured(first);
+    assert_measured(second);
+    kprof_engine.process.filter = before;
+    kprof_filter_free(two);
+}
+
 /* The thread that copies would wait for a kernel that waits for what another thread cannot launch meanwhile. */
 static void test_large_copy_behind_a_new_kernel(void **state)
 {
@@ -869,6 +900,8 @@ int main(void)
         cmocka_unit_test_teardown(test_launch_that_prints, mend),
         cmocka_unit_test_teardown(test_output_that_is_not_seen, mend),
         cmocka_unit_test_teardown(test_copies_to_the_host_behind_new_kernels, mend),
+        cmocka_unit_test_teardown(test_copy_beside_work_that_waits, mend),
+        cmocka_unit_test_teardown(test_last_launch_that_is_asked_for, mend),
         cmocka_unit_test_teardown(test_large_copy_behind_a_new_kernel, mend),
         cmocka_unit_test_teardown(test_kernel_that_computes_something_else, mend),
         cmocka_unit_test_teardown(test_kernel_that_computes_something_else_later, mend),

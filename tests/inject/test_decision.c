@@ -22,6 +22,7 @@ static struct {
     bool uncopyable, no_function, sees_host, reaches_pageable, without_proof, is_graph, awaits, other_contexts,
         only_prints, sees_output;
     const char *host_obstacle;
+    uint64_t graph_node;
 } seen;
 
 static kprof_kernel kernel;
@@ -121,6 +122,7 @@ static kprof_decision choose_for(uint32_t passes, bool chosen)
     kprof_chip_metrics metrics = {.pass_count = passes};
     kprof_operation operation = {.sees_host = seen.sees_host};
     kprof_batch_launch launch = {.call = &call, .kernel = &kernel, .metrics = &metrics, .chosen = chosen};
+    launch.record.graph_node = seen.graph_node;
     if (!seen.without_proof)
         metrics.proof = (kprof_strlist){counters, 1, 1};
     return kprof_decision_make(&launch, seen.uncopyable ? NULL : &operation);
@@ -222,6 +224,9 @@ static void test_launches_that_print(void **state)
     seen.other_contexts = true;
     assert_chosen(2, KPROF_WATCHED, "a kernel's first launch is only watched");
     seen.other_contexts = false;
+    seen.graph_node = 5; /* it runs among others */
+    assert_watched(1, 2, KPROF_MULTIPLEXED, "the kernel cannot be replayed: it prints (test)");
+    seen.graph_node = 0;
     atomic_store(&kernel.prints_unseen, true);
     assert_chosen(2, KPROF_WATCHED, "a kernel's first launch is only watched");
     atomic_store(&kernel.prints_unseen, false);
