@@ -413,83 +413,47 @@ static kprof_memory_change_kind kind_in_stream(CUpti_CallbackId id, const void *
                                                                              : KPROF_MEMORY_OF_DEVICE;
 }
 
+/* A call and what it changes, from `p`, its arguments. */
+#define MEMORY(name, kind, address, size_bytes)                                                                        \
+    case ID(name): {                                                                                                   \
+        const name##_params *p = parameters;                                                                           \
+        note_memory(kind, (CUdeviceptr)(address), size_bytes, out);                                                    \
+        break;                                                                                                         \
+    }
+#define HANDLE(name, kind, of)                                                                                         \
+    case ID(name): {                                                                                                   \
+        const name##_params *p = parameters;                                                                           \
+        note_handle(kind, of, out);                                                                                    \
+        break;                                                                                                         \
+    }
+
 void kprof_call_memory_change(CUpti_CallbackId id, const void *parameters, kprof_memory_change *out)
 {
     switch (id) {
-    case ID(cuMemAlloc_v2): {
-        const cuMemAlloc_v2_params *p = parameters;
-        note_memory(KPROF_MEMORY_OF_CONTEXT, *p->dptr, p->bytesize, out);
-        break;
-    }
-    case ID(cuMemAllocManaged): {
-        const cuMemAllocManaged_params *p = parameters;
-        note_memory(KPROF_MEMORY_MANAGED, *p->dptr, p->bytesize, out);
-        break;
-    }
-    case ID(cuMemAllocPitch_v2): {
-        const cuMemAllocPitch_v2_params *p = parameters;
-        note_memory(KPROF_MEMORY_OF_CONTEXT, *p->dptr, *p->pPitch * p->Height, out);
-        break;
-    }
-    case ID(cuMemAllocAsync):
-    case ID(cuMemAllocAsync_ptsz): {
-        const cuMemAllocAsync_params *p = parameters;
-        note_memory(kind_in_stream(id, parameters), *p->dptr, p->bytesize, out);
-        break;
-    }
-    case ID(cuMemAllocFromPoolAsync):
-    case ID(cuMemAllocFromPoolAsync_ptsz): {
-        const cuMemAllocFromPoolAsync_params *p = parameters;
-        note_memory(kind_in_stream(id, parameters), *p->dptr, p->bytesize, out);
-        break;
-    }
-    case ID(cuMemAllocHost_v2): {
-        const cuMemAllocHost_v2_params *p = parameters;
-        note_memory(KPROF_MEMORY_OF_HOST, (CUdeviceptr)*p->pp, p->bytesize, out);
-        break;
-    }
-    case ID(cuMemHostAlloc): {
-        const cuMemHostAlloc_params *p = parameters;
-        note_memory(KPROF_MEMORY_OF_HOST, (CUdeviceptr)*p->pp, p->bytesize, out);
-        break;
-    }
-    case ID(cuMemHostRegister_v2): {
-        const cuMemHostRegister_v2_params *p = parameters;
-        note_memory(KPROF_MEMORY_OF_HOST, (CUdeviceptr)p->p, p->bytesize, out);
-        break;
-    }
-    case ID(cuMemFreeHost):
-        note_memory(KPROF_MEMORY_FREED, (CUdeviceptr)((const cuMemFreeHost_params *)parameters)->p, 0, out);
-        break;
-    case ID(cuMemHostUnregister):
-        note_memory(KPROF_MEMORY_FREED, (CUdeviceptr)((const cuMemHostUnregister_params *)parameters)->p, 0, out);
-        break;
-    case ID(cuMemFree_v2):
-        note_memory(KPROF_MEMORY_FREED, ((const cuMemFree_v2_params *)parameters)->dptr, 0, out);
-        break;
-    case ID(cuMemFreeAsync):
-    case ID(cuMemFreeAsync_ptsz):
-        note_memory(KPROF_MEMORY_FREED, ((const cuMemFreeAsync_params *)parameters)->dptr, 0, out);
-        break;
+        MEMORY(cuMemAlloc_v2, KPROF_MEMORY_OF_CONTEXT, *p->dptr, p->bytesize)
+        MEMORY(cuMemAllocManaged, KPROF_MEMORY_MANAGED, *p->dptr, p->bytesize)
+        MEMORY(cuMemAllocPitch_v2, KPROF_MEMORY_OF_CONTEXT, *p->dptr, *p->pPitch * p->Height)
+        MEMORY(cuMemAllocAsync, kind_in_stream(id, p), *p->dptr, p->bytesize)
+        MEMORY(cuMemAllocAsync_ptsz, kind_in_stream(id, p), *p->dptr, p->bytesize)
+        MEMORY(cuMemAllocFromPoolAsync, kind_in_stream(id, p), *p->dptr, p->bytesize)
+        MEMORY(cuMemAllocFromPoolAsync_ptsz, kind_in_stream(id, p), *p->dptr, p->bytesize)
+        MEMORY(cuMemAllocHost_v2, KPROF_MEMORY_OF_HOST, *p->pp, p->bytesize)
+        MEMORY(cuMemHostAlloc, KPROF_MEMORY_OF_HOST, *p->pp, p->bytesize)
+        MEMORY(cuMemHostRegister_v2, KPROF_MEMORY_OF_HOST, p->p, p->bytesize)
+        MEMORY(cuMemFree_v2, KPROF_MEMORY_FREED, p->dptr, 0)
+        MEMORY(cuMemFreeAsync, KPROF_MEMORY_FREED, p->dptr, 0)
+        MEMORY(cuMemFreeAsync_ptsz, KPROF_MEMORY_FREED, p->dptr, 0)
+        MEMORY(cuMemFreeHost, KPROF_MEMORY_FREED, p->p, 0)
+        MEMORY(cuMemHostUnregister, KPROF_MEMORY_FREED, p->p, 0)
+        MEMORY(cuMemUnmap, KPROF_MEMORY_UNMAPPED, p->ptr, p->size)
+        HANDLE(cuMemCreate, KPROF_MEMORY_CREATED, *p->handle)
+        HANDLE(cuMemMap, KPROF_MEMORY_USED, p->handle)
+        HANDLE(cuMemRelease, KPROF_MEMORY_USED, p->handle)
     case ID(cuMemSetAccess): {
         const cuMemSetAccess_params *p = parameters;
         *out = (kprof_memory_change){KPROF_MEMORY_ACCESSED, p->ptr, p->size, 0, p->desc, p->count};
         break;
     }
-    case ID(cuMemUnmap): {
-        const cuMemUnmap_params *p = parameters;
-        note_memory(KPROF_MEMORY_UNMAPPED, p->ptr, p->size, out);
-        break;
-    }
-    case ID(cuMemCreate):
-        note_handle(KPROF_MEMORY_CREATED, *((const cuMemCreate_params *)parameters)->handle, out);
-        break;
-    case ID(cuMemMap):
-        note_handle(KPROF_MEMORY_USED, ((const cuMemMap_params *)parameters)->handle, out);
-        break;
-    case ID(cuMemRelease):
-        note_handle(KPROF_MEMORY_USED, ((const cuMemRelease_params *)parameters)->handle, out);
-        break;
     default:
         out->kind = KPROF_MEMORY_UNCHANGED;
         break;

@@ -5,6 +5,7 @@
 #include "cupti/snapshot.h"
 #include "cupti/variables.h"
 #include "fake_device.h"
+#include "no_frees.h"
 
 enum { LOW, HIGH, FAR, PLACES };
 
@@ -94,30 +95,6 @@ const char *kprof_driver_error(CUresult result)
 {
     (void)result;
     return "error of the test";
-}
-
-/* Nothing is freed here while memory is saved. */
-size_t kprof_allocations_size(uint64_t address, const void *of)
-{
-    (void)address, (void)of;
-    return 0;
-}
-
-void kprof_allocations_note(const kprof_memory_change *change, const void *of)
-{
-    (void)change, (void)of;
-}
-
-bool kprof_allocations_list_host(kprof_span **out, size_t *count)
-{
-    *out = NULL;
-    *count = 0;
-    return true;
-}
-
-bool kprof_target_redirects_frees(void)
-{
-    return false;
 }
 
 unsigned kprof_allocations_version(void)
