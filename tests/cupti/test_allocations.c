@@ -127,6 +127,55 @@ static void assert_spans_in(const void *of, int device, const kprof_span *expect
 
 #define assert_spans(...) assert_spans_in(&context, DEVICE, (const kprof_span[]){__VA_ARGS__{0, 0}})
 
+static void assert_host_memory(uint64_t address, size_t size_bytes)
+{
+    kprof_span *found;
+    size_t count;
+    assert_true(kprof_allocations_list_host(&found, &count));
+    assert_int_equal(count, size_bytes > 0);
+    if (size_bytes > 0) {
+        assert_int_equal(found[0].address, address);
+        assert_int_equal(found[0].size_bytes, size_bytes);
+    }
+    free(found);
+}
+
+/* It is listed apart, from whichever call it is. */
+static void test_memory_of_the_host(void **state)
+{
+    (void)state;
+    void *memory = (void *)(uintptr_t)LOW;
+    allocate(HIGH, 64);
+    note(ID(cuMemAllocHost_v2), &(cuMemAllocHost_v2_params){.pp = &memory, .bytesize = 32});
+    assert_host_memory(LOW, 32);
+    assert_spans({HIGH, 64}, );
+    unmap(LOW, 32);
+    assert_host_memory(LOW, 32);
+    note(ID(cuMemFreeHost), &(cuMemFreeHost_params){.p = memory});
+    assert_host_memory(LOW, 0);
+    note(ID(cuMemHostAlloc), &(cuMemHostAlloc_params){.pp = &memory, .bytesize = 16});
+    assert_host_memory(LOW, 16);
+    note(ID(cuMemFreeHost), &(cuMemFreeHost_params){.p = memory});
+    note(ID(cuMemHostRegister_v2), &(cuMemHostRegister_v2_params){.p = memory, .bytesize = 8});
+    assert_host_memory(LOW, 8);
+    note(ID(cuMemHostUnregister), &(cuMemHostUnregister_params){.p = memory});
+    assert_host_memory(LOW, 0);
+}
+
+static void test_sizes(void **state)
+{
+    (void)state;
+    allocate(HIGH, 64);
+    allocate_async(LOW, 32);
+    assert_int_equal(kprof_allocations_size(HIGH, &context), 64);
+    assert_int_equal(kprof_allocations_size(HIGH + 1, &context), 0);
+    assert_int_equal(kprof_allocations_size(HIGH, &other_context), 0);
+    assert_int_equal(kprof_allocations_size(LOW, &context), 0); /* of a pool, and so of no context */
+    free_memory(HIGH);
+    assert_int_equal(kprof_allocations_size(HIGH, &context), 0);
+    free_async(LOW);
+}
+
 static int forget_all(void **state)
 {
     (void)state;
@@ -357,6 +406,8 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest unknown[] = {cmocka_unit_test(test_pool_whose_device_is_not_known)};
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(test_memory_of_the_host, forget_all),
+        cmocka_unit_test_setup(test_sizes, forget_all),
         cmocka_unit_test_setup(test_allocated_and_freed, forget_all),
         cmocka_unit_test_setup(test_rows, forget_all),
         cmocka_unit_test_setup(test_managed, forget_all),

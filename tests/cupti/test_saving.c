@@ -185,6 +185,26 @@ static void assert_saved_around(void (*run)(void))
     free(end);
 }
 
+/* Memory of the host is saved where that is asked for. */
+static void test_memory_of_the_host(void **state)
+{
+    (void)state;
+    spans[0] = (kprof_span){at(0), BLOCK};
+    span_count = 1;
+    host_memory = (kprof_span){at(4 * BLOCK), BLOCK};
+    take();
+    assert_false(kprof_snapshot_holds(snapshot, host_memory.address, BLOCK));
+    fill(4 * BLOCK, BLOCK, 3);
+    assert_int_equal(kprof_snapshot_take(snapshot, true), KPROF_OK);
+    void *start = copy_of_memory();
+    fill(4 * BLOCK, BLOCK, 4);
+    assert_int_equal(kprof_snapshot_record_end(snapshot), KPROF_OK);
+    assert_int_equal(kprof_snapshot_restore_start(snapshot), KPROF_OK);
+    assert_memory_equal(memory, start, BYTES);
+    host_memory.size_bytes = 0;
+    free(start);
+}
+
 static void change_nothing(void) {}
 
 static void change_all(void)
@@ -712,6 +732,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(test_all_of_memory),
+        TEST(test_memory_of_the_host),
         TEST(test_odd_places),
         TEST(test_nothing_allocated),
         TEST(test_uniform_blocks),
