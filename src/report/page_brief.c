@@ -368,7 +368,7 @@ static void put_gain(const kprof_found *found, kprof_strbuf *out)
     kprof_strbuf_printf(out, ", %s confidence", kprof_confidence_name(found->finding->confidence));
 }
 
-/* What limits the kernel: as much of it as a line takes. */
+/* Say what limits the kernel, as far as it fits into a line. */
 static void put_limit(const brief *of, kprof_strbuf *out)
 {
     /* No unit is the limit where a class such as latency is. */

@@ -27,7 +27,7 @@ typedef struct row_texts {
     const kprof_findings *findings; /* NULL: none were looked for */
 } row_texts;
 
-/* What makes the numbers of a row less sure. */
+/* List reasons to trust the numbers of a row less. */
 static void put_notes(const kprof_group *group, kprof_strbuf *out)
 {
     const bool are_samples = group->source == KPROF_SOURCE_SAMPLES;
@@ -125,7 +125,7 @@ static void show_group(kprof_emitter *emitter, kprof_ranking *ranking, const kpr
         kprof_verdict_text_free(&texts.rows[i]);
 }
 
-/* What --top leaves out, all in one. */
+/* Show in one line all that --top leaves out. */
 static void show_rest(kprof_emitter *emitter, const kprof_ranking *ranking)
 {
     double time_ns = 0;
