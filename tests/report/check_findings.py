@@ -22,13 +22,14 @@ RECORDED = "tests/report/findings/recorded-h200.kprof"
 HOST_MEMORY = "tests/report/findings/host-memory-h200.kprof"
 # Some kernels of the run above with --set agent; tests/gpu/findings.py names them.
 AGENT = "tests/report/findings/agent-h200.kprof"
+# Of tests/gpu/programs/compression.cu: a launch that writes what L2 compresses, and one that writes noise.
+COMPRESSION = "tests/report/findings/compression-h200.kprof"
 # A product of matrices of 32,768 rows and columns of random numbers, one of 60 in a row: the GPU met its power limit
 # of 700 W.
 LOW_CLOCK = "tests/report/findings/low-clock-h200.kprof"
 # Findings that no kernel of the run shows, and why.
 NOT_RECORDED = {
     "Fp64OnWeakChip": "GH100 has full FP64 units",
-    "L2Compression": "tests/gpu/programs/compression.cu shows it, and has not been recorded",
 }
 ALWAYS = {"Bottleneck"}
 # A chase has few warps, but what each waits for is clear: reasons of the latency kernels with small grids take 68 to
@@ -393,8 +394,9 @@ def main(source, kprof):
         print(f"skipped: {RECORDED} has not been recorded; tests/gpu/run.sh findings makes it")
         return 77
     launches = read_launches(source, kprof)
-    all_launches = {**launches, **read_launches(source, kprof, recorded=HOST_MEMORY),
-                    **read_launches(source, kprof, recorded=LOW_CLOCK)}
+    all_launches = dict(launches)
+    for recorded in [HOST_MEMORY, COMPRESSION, LOW_CLOCK]:
+        all_launches.update(read_launches(source, kprof, recorded=recorded))
     faults = [*faults_of_table(source, all_launches), *faults_of_verdicts(launches), *faults_of_occupancy(launches),
               *faults_of_words(source, kprof), *faults_of_brief(source, kprof, launches), *faults_of_gains(launches),
               *faults_of_contradictions(launches), *faults_of_expressions(source, kprof),
