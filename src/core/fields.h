@@ -22,7 +22,7 @@
 #define KPROF_CORE_FIELDS_H
 
 /* A field that is added or removed makes another version of both. */
-#define KPROF_SPOOL_VERSION  4
+#define KPROF_SPOOL_VERSION  5
 #define KPROF_SCHEMA_VERSION 6
 
 #define KPROF_PROCESS_FIELDS(FIELD, SPOOL, REPORT)                                                                     \
@@ -133,6 +133,8 @@
     SPOOL(TEXT, nvtx, NONE)      /* open NVTX ranges, as core/nvtx.h writes them. A table of its own */                \
     FIELD(I64, start_unix_ns, start_unix_ns, 1, NONE, NONE) /* when the application made the call */                   \
     FIELD(I64, profile_ns, profile_ns, 1, NONE, NONE)       /* host time that profiling this launch took */            \
+    SPOOL(U64, range_lead_ns, VALUE, "launch__range_lead_time", "ns",                                                  \
+          "time of the range before its kernel, which the values of elapsed time leave out") /* 0: nothing left out */ \
     SPOOL(MODE, mode, NONE)                                                                                            \
     REPORT(TEXT, replay_mode, 1)                                                                                       \
     FIELD(U32, pass_count, passes, 1, NONE, NONE)                                                                      \

@@ -102,7 +102,8 @@ kprof_status kprof_passes_run(uint32_t *passes) KPROF_MUST_CHECK;
 /* Report the chosen launches, which have been evaluated. */
 void kprof_deliver_all(uint32_t passes);
 /* Report an evaluated launch with `reason`, or why it could not be evaluated. Its record has mode and passes already
- * and gets the values and the spreads of the witnesses. */
+ * and gets the values and the spreads of the witnesses. A pushed range begins before its kernel: where the witnesses
+ * tell by how much, the values leave that time out. */
 void kprof_deliver(const kprof_chip_metrics *metrics, const kprof_evaluation *e, kprof_launch_record *record,
                    const char *reason);
 /* Report that no launch was measured. */

@@ -27,6 +27,7 @@ typedef struct kprof_witness {
 typedef struct kprof_evaluation {
     size_t launch;  /* the caller's number */
     size_t range;   /* of the measurement, from 0 */
+    bool automatic; /* CUPTI made the range for the kernel; else the host pushed it */
     double *values; /* [metrics->metrics.count], the measurement's; NaN where counters are missing, or passes */
     kprof_witness witnesses[KPROF_MAX_WITNESSES];
     kprof_status status;

@@ -14,17 +14,15 @@
  * instructions, one such pass has them, so that the passes of either are compared with those of the other. The one in
  * the SMs costs nothing in a pass that has counters of their first domain, and is in no other. Those of the TPCs take
  * 18 ms more to start and stop a pass: they are only where the one in the SMs is not, and once beside it. The others
- * take 1 ms or nothing. */
-enum { SM_INSTRUCTIONS, TPC_INSTRUCTIONS, TPC_CYCLES, GPU_CYCLES, TIME, PROOF };
+ * take 1 ms or nothing. The last one does not compare passes: it tells how much of a range its kernel took, in the pass
+ * that counts the time of the range. */
+enum { SM_INSTRUCTIONS, TPC_INSTRUCTIONS, TPC_CYCLES, GPU_CYCLES, TIME, KERNEL_SHARE, PROOF };
 static const struct {
     const char *name;
     bool takes_time;
 } kinds[KPROF_MAX_WITNESSES] = {
-    {KPROF_SM_INSTRUCTIONS, false},
-    {KPROF_TPC_INSTRUCTIONS, true},
-    {"TPC.TriageCompute.sm__cycles_active.avg", true},
-    {"gr__cycles_active.sum", false},
-    {"gpu__time_active.sum", false},
+    {KPROF_SM_INSTRUCTIONS, false},   {KPROF_TPC_INSTRUCTIONS, true}, {"TPC.TriageCompute.sm__cycles_active.avg", true},
+    {"gr__cycles_active.sum", false}, {KPROF_TIME_WITNESS, false},    {KPROF_KERNEL_SHARE, false},
 };
 
 /* The proof is the first row that the chip can count in one pass and that shares no counter with a collected value.
@@ -139,13 +137,33 @@ bool kprof_guest_is_there(const kprof_packing *p, size_t number, uint32_t pass)
     return p->guests[number].counters.count > 0 && p->guests[number].domains[pass] != KPROF_NOWHERE;
 }
 
+/* Return the pass with a counter of the time that shares of elapsed time are of; KPROF_NO_PASS: there is none. Plans
+ * have them in one pass. */
+static uint32_t pass_of_time(kprof_packing *p)
+{
+    static const char *const times[] = {"gpc__cycles_elapsed.max", "sm__cycles_elapsed.max", "lts__cycles_elapsed.sum",
+                                        "dram__cycles_elapsed.sum", "gpu__time_duration.sum"};
+    uint32_t pass = KPROF_NO_PASS;
+    for (size_t i = 0; i < sizeof(times) / sizeof(times[0]) && pass == KPROF_NO_PASS && p->status == KPROF_OK; i++) {
+        kprof_strlist counters = KPROF_STRLIST_INIT;
+        if (kprof_host_can_collect(p->host, times[i]))
+            p->status = kprof_host_raw_counters(p->host, times[i], &counters, &counters);
+        for (size_t k = 0; k < p->names.count && pass == KPROF_NO_PASS; k++) {
+            if (p->now.spots[k].pass < p->now.pass_count && kprof_strlist_contains(&counters, p->names.items[k]))
+                pass = p->now.spots[k].pass;
+        }
+        kprof_strlist_free(&counters);
+    }
+    return pass;
+}
+
 /* A witness in one pass has nothing to be compared with. Returns the passes that it is in. */
 static size_t drop_lonely(kprof_packing *p, size_t number)
 {
     size_t count = 0;
     for (uint32_t i = 0; i < p->now.pass_count; i++)
         count += kprof_guest_is_there(p, number, i);
-    if (count > 1)
+    if (count > 1 || (count > 0 && number == KERNEL_SHARE))
         return count;
     kprof_strlist_free(&p->guests[number].counters);
     return 0;
@@ -154,12 +172,14 @@ static size_t drop_lonely(kprof_packing *p, size_t number)
 /* Put witnesses beside each other into each pass, as far as it has room, and then out of those that need none. */
 static kprof_status settle_witnesses(kprof_packing *p, kprof_strlist *names)
 {
+    const uint32_t timed = pass_of_time(p);
     bool both = false;
     for (uint32_t pass = 0; pass < p->now.pass_count && p->now.pass_count > 1; pass++) {
         kprof_traits traits;
         size_t count = list_pass(p, pass, &traits);
         for (size_t i = 0; i < KPROF_MAX_WITNESSES; i++) {
-            uint32_t domain = pass < KPROF_WITNESS_PASSES ? find_domain(p, i, count, &traits) : KPROF_NOWHERE;
+            bool is_here = pass < KPROF_WITNESS_PASSES && (i != KERNEL_SHARE || pass == timed);
+            uint32_t domain = is_here ? find_domain(p, i, count, &traits) : KPROF_NOWHERE;
             p->guests[i].domains[pass] = domain;
             count = domain == KPROF_NOWHERE ? count : add_guest(p, count, &p->guests[i], domain);
         }

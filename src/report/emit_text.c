@@ -295,7 +295,7 @@ static void show_origin(kprof_emitter *emitter, const kprof_model_launch *launch
         show_nvtx(emitter, launch->record.nvtx);
     if (launch->samples)
         show_set_apart(emitter, launch->samples);
-    if (launch->samples && launch->samples->used > 0)
+    if (launch->samples && launch->samples->used > 0 && kprof_model_begins_early(emitter->launches.model))
         show_note(emitter, "Note", KPROF_BEGINS_EARLY);
     if (*launch->reason)
         show_note(emitter, kprof_model_is_missing(launch) ? "Not measured" : "Note", launch->reason);

@@ -47,6 +47,11 @@ bool kprof_model_is_multiplexed(const kprof_model_launch *launch)
     return strcmp(launch->replay_mode, "multiplex") == 0;
 }
 
+bool kprof_model_begins_early(const kprof_model *model)
+{
+    return kprof_names_find(&model->metric_names, "launch__range_lead_time") == KPROF_NAMES_NONE;
+}
+
 bool kprof_model_is_missing(const kprof_model_launch *launch)
 {
     return launch->measured == 0 && *launch->reason && !kprof_model_is_multiplexed(launch);

@@ -198,6 +198,9 @@ bool kprof_model_is_multiplexed(const kprof_model_launch *launch);
 /* Could the launch not be measured? One of which no counter was asked for has no reason either, and the counters of a
  * multiplexed one are in its sample's values. */
 bool kprof_model_is_missing(const kprof_model_launch *launch);
+/* Are times of samples those of ranges that begin before their kernels, without a word of it in their reasons? So it is
+ * in reports from before kprof knew the time in between. */
+bool kprof_model_begins_early(const kprof_model *model);
 
 /* "function", "demangled" or "mangled" name of a kernel; demangled when `base` is NULL. */
 const char *kprof_model_kernel_name(const kprof_model_kernel *kernel, const char *base);

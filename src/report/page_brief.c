@@ -98,7 +98,7 @@ static void warn(brief *to, const char *text)
         cut(to->warnings[to->warning_count++], WARNING_BYTES, text, true);
 }
 
-static void find_warnings(brief *out)
+static void find_warnings(const kprof_model *model, brief *out)
 {
     const kprof_group *group = out->row->group;
     const kprof_repeats *repeats = &out->row->repeats;
@@ -125,7 +125,8 @@ static void find_warnings(brief *out)
     }
     if (group->source == KPROF_SOURCE_SAMPLES) {
         warn(out, "multiplexed: each sample joins passes of several launches");
-        warn(out, KPROF_BEGINS_EARLY);
+        if (kprof_model_begins_early(model))
+            warn(out, KPROF_BEGINS_EARLY);
     }
     if (group->configurations > 1) {
         snprintf(text, sizeof text, "launches of %zu shapes; --group-by config", group->configurations);
@@ -288,7 +289,7 @@ static void make_brief(const kprof_emitter *emitter, kprof_ranking *ranking, con
     kprof_strbuf_printf(&text, "%s, CC %u.%u", group->device->name, device->cc_major, device->cc_minor);
     cut(out->device, WORDS_BYTES, text.data, false);
     kprof_strbuf_free(&text);
-    find_warnings(out);
+    find_warnings(ranking->groups.model, out);
     if (!out->findings)
         return;
     const verdict_place places[] = {

@@ -197,7 +197,7 @@ static kprof_status add_all_passes(kprof_report *report, const kprof_plan *plan,
     }
     for (size_t i = 0; i < passes->witnesses->count && status == KPROF_OK; i++) {
         status = kprof_witness_store(report, passes->witnesses->items[i], &metric);
-        if (status == KPROF_OK)
+        if (status == KPROF_OK && metric != KPROF_NO_SPREAD)
             status = add_metric_passes(report, plan->chip, metric, &lists[count + i]);
     }
     return status;

@@ -220,13 +220,14 @@ static kprof_status read_samples(sample_walker *walker, const sample_group *grou
     return KPROF_OK;
 }
 
-/* The medians of the samples; what is known without counters, such as the stream, is the first launch's. */
+/* The medians of the samples; what is known without counters, such as the stream, is the first launch's. The lead of a
+ * range is measured. */
 static void find_medians(const kprof_model *model, const kprof_model_launch *first, joined_values *joined)
 {
-    const size_t used = joined->result.used;
+    const size_t used = joined->result.used, lead = kprof_names_find(&model->metric_names, "launch__range_lead_time");
     for (size_t i = 0; i < model->metric_count; i++) {
         joined->asked[i] = joined->asked[i] || first->asked[i];
-        if (used == 0 || strcmp(model->metrics[i].kind, "launch") == 0) {
+        if (used == 0 || (strcmp(model->metrics[i].kind, "launch") == 0 && i != lead)) {
             joined->medians[i] = first->values[i];
             joined->spreads[i] = (kprof_model_spread){0, NAN};
             continue;

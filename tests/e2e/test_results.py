@@ -344,7 +344,8 @@ class HostMemory(Case):
 
 
 class Ranges(Case):
-    """A range that the host pushes begins before its kernel, so the report says that the time is too long."""
+    """A range that the host pushes begins before its kernel. The report leaves that time out, or where it does not know
+    it, says that the time is too long."""
 
     EARLY = "the range begins before the kernel"
 
@@ -369,7 +370,7 @@ class Ranges(Case):
         self.expect_reasons(["--set", "default", "-c", "2"], 20, "")
 
     def test_replay_of_many_other_kernels(self):
-        self.expect_reasons(["--set", "default"], 40, self.EARLY)
+        self.expect_reasons(["--set", "default"], 40, "")
 
 
 class Multiplexing(Case):

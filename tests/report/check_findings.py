@@ -18,7 +18,7 @@ import sys
 import tempfile
 
 RECORDED = "tests/report/findings/recorded-h200.kprof"
-# Of tests/gpu/programs/host_memory.cu, with the section of memory: a sample of one kernel, and a launch of the other.
+# Of tests/gpu/programs/host_memory.cu, with the section of memory: a launch of each kernel.
 HOST_MEMORY = "tests/report/findings/host-memory-h200.kprof"
 # Some kernels of the run above with --set agent; tests/gpu/findings.py names them.
 AGENT = "tests/report/findings/agent-h200.kprof"

@@ -398,6 +398,7 @@ static void store_multiplexed(kprof_ingest *ingest, const fixture_metrics *metri
     kprof_record replayed = {.type = KPROF_RECORD_LAUNCH, .launch = launch};
     fixture_store(ingest, &replayed);
     launch.mode = KPROF_REPLAY_MULTIPLEX;
+    launch.range_lead_ns = 7400;
     launch.reason = "the kernel cannot be replayed: it calls vprintf, which a replay would do again";
     launch.witness_count = 2;
     launch.witness_spreads_pct = (const double[]){0, 2.5};

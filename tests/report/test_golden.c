@@ -69,6 +69,7 @@ static const kprof_filter_spec only_vector_add = {.kernel = vector_add};
 static char *forward[] = {"train/*/forward]"}, *layers[] = {"regex:^NET@/[0-9/]"};
 static const kprof_filter_spec forward_launches = {.nvtx_include = {forward, 1, 1}, .nvtx_exclude = {layers, 1, 1}};
 static const kprof_filter_spec second_launch = {.kernel = any_kernel, .launch_skip = 1, .launch_count = 1};
+static const kprof_filter_spec last_launch = {.kernel = any_kernel, .launch_skip = 3};
 
 #define TEXT(PAGE)        .page = KPROF_PAGE_##PAGE, .format = KPROF_FORMAT_TEXT
 #define CSV(PAGE, LAYOUT) .page = KPROF_PAGE_##PAGE, .format = LAYOUT
@@ -191,8 +192,11 @@ static golden_case version_4_cases[] = {
 };
 #define VERSION_4_COUNT (sizeof version_4_cases / sizeof *version_4_cases)
 
-/* The same run as version 5 of the schema had it, which knows no NVTX ranges. */
+/* The same run as version 5 of the schema had it, which knows no NVTX ranges, and no time between a range and its
+ * kernel. */
 static golden_case version_5_cases[] = {
+    {"details-v5.txt", {TEXT(DETAILS), .filter = &last_launch}},
+    {"brief-v5.jsonl", {.page = KPROF_PAGE_BRIEF, .format = KPROF_FORMAT_JSONL}},
     {"raw-v5.json", {JSON(RAW), .filter = &second_launch}},
     {"summary-nvtx-v5.txt", {TEXT(SUMMARY), .group_by = KPROF_GROUP_NVTX}},
 };

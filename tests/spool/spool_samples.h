@@ -57,6 +57,7 @@ static const kprof_record samples[] = {
                 .graph_node = 1ull << 36,
                 .start_unix_ns = 20,
                 .profile_ns = -21,
+                .range_lead_ns = 22,
                 .mode = KPROF_REPLAY_BATCH,
                 .pass_count = 23,
                 .reason = "because",

@@ -1,0 +1,194 @@
+/* What a launch is reported with: the values of a range that begins before its kernel become those of the kernel. */
+#include "inject/batch_private.h"
+
+#include "inject/engine.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { METRICS = 12, WITNESSES = 3 };
+
+/* A kernel of 20 us in a range of 25 us; the time around a kernel that every range has is 0.63 us. */
+#define RANGE_NS 25000.0
+#define SHARE    ((20000.0 - 630) / RANGE_NS)
+
+/* What a value is multiplied by. */
+static const struct {
+    char *name;
+    double factor;
+} rows[METRICS] = {
+    {"gpu__time_duration.sum", 0.8},
+    {"sm__cycles_elapsed.max", 0.8},
+    {"sm__cycles_elapsed.avg.per_second", 1},
+    {"sm__cycles_active.avg", 1},
+    {"dram__bytes.sum", 1},
+    {"dram__bytes.sum.per_second", 1.25},
+    {"dram__bytes.sum.peak_sustained_elapsed", 0.8},
+    {"dram__bytes.sum.peak_sustained_elapsed.per_second", 1},
+    {"smsp__inst_executed.avg.per_cycle_elapsed", 1.25},
+    {"sm__throughput.avg.pct_of_peak_sustained_elapsed", 1.25},
+    {"l1tex__throughput.avg.pct_of_peak_sustained_active", 1},
+    {"smsp__average_warps_issue_stalled_wait_per_issue_active.ratio", 1},
+};
+
+static char *metric_names[METRICS];
+static char *witness_names[WITNESSES] = {"gr__cycles_active.sum", KPROF_TIME_WITNESS, KPROF_KERNEL_SHARE};
+static uint32_t patched[METRICS];
+static kprof_chip_metrics metrics = {.chip = "GH100",
+                                     .metrics = {metric_names, METRICS, METRICS},
+                                     .patched = patched,
+                                     .witnesses = {witness_names, WITNESSES, WITNESSES}};
+static double values[METRICS];
+static kprof_evaluation evaluation;
+static kprof_launch_record record;
+
+static struct {
+    unsigned count;
+    char reason[512];
+} told;
+
+/* In place of the engine's. */
+double kprof_witness_spread_pct(const kprof_witness *witness)
+{
+    return witness->high - witness->low;
+}
+
+static void done(kprof_launch_record *launch, const char *reason)
+{
+    assert_ptr_equal(launch, &record);
+    told.count++;
+    snprintf(told.reason, sizeof told.reason, "%s", reason);
+}
+
+static const kprof_batch_listener listener = {.done = done};
+
+static int set_up(void **state)
+{
+    (void)state;
+    kprof_engine.batch.listener = &listener;
+    for (size_t i = 0; i < METRICS; i++) {
+        metric_names[i] = rows[i].name;
+        values[i] = 100;
+    }
+    metrics.witnesses.count = WITNESSES;
+    evaluation = (kprof_evaluation){.values = values, .status = KPROF_OK};
+    evaluation.witnesses[1] = (kprof_witness){9, RANGE_NS, RANGE_NS, RANGE_NS};
+    evaluation.witnesses[2] = (kprof_witness){9, 100 * SHARE, 100 * SHARE, 100 * SHARE};
+    record = (kprof_launch_record){.grid = {1, 1, 1}, .block = {1, 1, 1}};
+    told.count = 0;
+    return 0;
+}
+
+static void assert_values(bool is_scaled)
+{
+    for (size_t i = 0; i < METRICS; i++)
+        assert_true(fabs(record.values[i] - 100 * (is_scaled ? rows[i].factor : 1)) < 1e-9);
+    assert_int_equal(told.count, 1);
+}
+
+static void test_lead_is_left_out(void **state)
+{
+    (void)state;
+    kprof_deliver(&metrics, &evaluation, &record, "why");
+    assert_values(true);
+    assert_int_equal(record.range_lead_ns, 5000);
+    assert_string_equal(told.reason, "why");
+}
+
+/* What is collected is no witness. */
+static void test_time_is_collected(void **state)
+{
+    (void)state;
+    metric_names[4] = (char *)KPROF_TIME_WITNESS;
+    witness_names[1] = (char *)"another";
+    values[4] = RANGE_NS;
+    kprof_deliver(&metrics, &evaluation, &record, "");
+    witness_names[1] = (char *)KPROF_TIME_WITNESS;
+    assert_true(fabs(record.values[0] - 80) < 1e-9);
+    assert_true(fabs(record.values[4] - 0.8 * RANGE_NS) < 1e-9);
+    assert_int_equal(record.range_lead_ns, 5000);
+}
+
+/* CUPTI's range begins with its kernel, whatever the witnesses tell. */
+static void test_range_of_cupti(void **state)
+{
+    (void)state;
+    evaluation.automatic = true;
+    kprof_deliver(&metrics, &evaluation, &record, "");
+    assert_values(false);
+    assert_int_equal(record.range_lead_ns, 0);
+    assert_string_equal(told.reason, "");
+}
+
+/* A kernel that takes all of its range, and more by noise, leaves nothing out. */
+static void test_no_lead(void **state)
+{
+    (void)state;
+    evaluation.witnesses[2].mean = 99.9;
+    kprof_deliver(&metrics, &evaluation, &record, "");
+    assert_values(false);
+    assert_int_equal(record.range_lead_ns, 0);
+    assert_string_equal(told.reason, "");
+}
+
+static void assert_early(const char *before)
+{
+    char expected[512];
+    kprof_deliver(&metrics, &evaluation, &record, before);
+    snprintf(expected, sizeof expected, "%s%s" KPROF_BEGINS_EARLY, before, *before ? "; " : "");
+    assert_values(false);
+    assert_int_equal(record.range_lead_ns, 0);
+    assert_string_equal(told.reason, expected);
+}
+
+static void test_unknown_lead_is_told(void **state)
+{
+    (void)state;
+    metrics.witnesses.count = 2; /* a chip, or a plan, without the counter */
+    assert_early("why");
+    set_up(NULL);
+    evaluation.witnesses[2].passes = 0; /* its passes were not measured */
+    assert_early("");
+    set_up(NULL);
+    evaluation.witnesses[2].mean = NAN;
+    assert_early("");
+}
+
+/* Between the kernels of a graph the GPU executes none, either. */
+static void test_graph(void **state)
+{
+    (void)state;
+    record = (kprof_launch_record){.graph_node = 0};
+    assert_true(kprof_launch_is_graph(&record));
+    assert_early("");
+}
+
+static void test_no_times(void **state)
+{
+    (void)state;
+    metrics.witnesses.count = 2;
+    metrics.metrics = (kprof_strlist){metric_names + 3, 2, 2};
+    kprof_deliver(&metrics, &evaluation, &record, "");
+    metrics.metrics = (kprof_strlist){metric_names, METRICS, METRICS};
+    assert_string_equal(told.reason, "");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(test_lead_is_left_out, set_up),
+        cmocka_unit_test_setup(test_time_is_collected, set_up),
+        cmocka_unit_test_setup(test_range_of_cupti, set_up),
+        cmocka_unit_test_setup(test_no_lead, set_up),
+        cmocka_unit_test_setup(test_unknown_lead_is_told, set_up),
+        cmocka_unit_test_setup(test_graph, set_up),
+        cmocka_unit_test_setup(test_no_times, set_up),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
