@@ -13,10 +13,11 @@
 #define KPROF_MAX_WITNESSES  6
 #define KPROF_WITNESS_PASSES 64
 
-/* Two of the witnesses. The first is the time of a range. The second is the share of it in which the GPU executed
- * kernels: a range that the host pushes begins before its kernel. */
-#define KPROF_TIME_WITNESS "gpu__time_active.sum"
-#define KPROF_KERNEL_SHARE "FE_A.TriageCompute.gr__compute_cycles_active_queue_async.avg.pct_of_peak_sustained_elapsed"
+/* Three of the witnesses: the time of a range, its cycles in which the GPU executed kernels, and all of its cycles on
+ * the same clock. The host pushes a range before its kernel begins, so that the last two differ. */
+#define KPROF_TIME_WITNESS  "gpu__time_active.sum"
+#define KPROF_KERNEL_CYCLES "FE_A.TriageCompute.gr__compute_cycles_active_queue_async.sum"
+#define KPROF_RANGE_CYCLES  "fe__cycles_elapsed.sum"
 
 /* A config image, which schedules metrics into passes. */
 typedef struct kprof_chip_image {
@@ -38,8 +39,8 @@ typedef struct kprof_chip_metrics {
     kprof_strlist metrics;
     uint32_t *last_passes;   /* [metrics.count], owned: the last pass of a metric */
     uint32_t *patched;       /* [metrics.count], owned: 1: CUPTI patches the kernels to count it */
-    kprof_strlist witnesses; /* names that a witnessed image has beside `metrics`, in several passes each; the share of
-                                a range is in one */
+    kprof_strlist witnesses; /* names that a witnessed image has beside `metrics`, in several passes each; the cycles
+                                of a range are in one */
     uint64_t witness_passes[KPROF_MAX_WITNESSES]; /* bit P: in pass P */
     kprof_strlist proof; /* names that count the SMs' traffic to host and peer memory; empty: there is no proof */
     kprof_chip_image images[KPROF_IMAGES]; /* [0] always exists when pass_count > 0 */

@@ -21,9 +21,9 @@ void kprof_deliver_reason(const char *reason)
             batch->listener->done(&batch->launches[i].record, reason);
 }
 
-/* A range that CUPTI makes for a kernel has so much time in which the GPU executes none: 1,034 to 1,099 cycles of 1.66
- * GHz on an H200. Source: docs/data/range-lead.csv. */
-#define AROUND_KERNEL_NS 630
+/* A range that CUPTI makes for a kernel has so many cycles in which the GPU executes none: 1,034 to 1,099 on an H200.
+ * Source: docs/data/range-lead.csv. */
+#define CYCLES_AROUND_KERNEL 1050
 
 /* Counters of patched code see nothing of a graph as a whole, whose kernels were made before. */
 #define NOT_IN_GRAPHS "counters of code that is patched into kernels do not see those of a graph as a whole"
@@ -64,11 +64,19 @@ static double time_of_range(const kprof_chip_metrics *metrics, const kprof_evalu
 static double find_lead_ns(const kprof_chip_metrics *metrics, const kprof_evaluation *e,
                            const kprof_launch_record *record, double *share)
 {
-    double busy_pct = mean_of_witness(metrics, e, KPROF_KERNEL_SHARE), time_ns = time_of_range(metrics, e);
-    if (!(busy_pct > 0) || !(time_ns > 0) || kprof_launch_is_graph(record))
+    double kernel_cycles = mean_of_witness(metrics, e, KPROF_KERNEL_CYCLES);
+    double range_cycles = mean_of_witness(metrics, e, KPROF_RANGE_CYCLES), time_ns = time_of_range(metrics, e);
+    if (!(kernel_cycles > 0) || !(range_cycles > 0) || !(time_ns > 0) || kprof_launch_is_graph(record))
         return NAN;
-    *share = fmin(1, busy_pct / 100 + AROUND_KERNEL_NS / time_ns);
+    *share = fmin(1, (kernel_cycles + CYCLES_AROUND_KERNEL) / range_cycles);
     return (1 - *share) * time_ns;
+}
+
+/* The time of a pushed range differs from pass to pass by how long the host takes, and tells nothing of the kernel. */
+static double spread_of(const kprof_chip_metrics *metrics, const kprof_evaluation *e, size_t witness)
+{
+    bool is_hosts = !e->automatic && strcmp(metrics->witnesses.items[witness], KPROF_TIME_WITNESS) == 0;
+    return is_hosts ? NAN : kprof_witness_spread_pct(&e->witnesses[witness]);
 }
 
 /* Return 1 for a metric that is a time of the range, -1 for one that is per such a time, and 0 for all others. */
@@ -119,7 +127,7 @@ void kprof_deliver(const kprof_chip_metrics *metrics, const kprof_evaluation *e,
         return;
     }
     for (size_t w = 0; w < metrics->witnesses.count; w++)
-        spreads_pct[w] = kprof_witness_spread_pct(&e->witnesses[w]);
+        spreads_pct[w] = spread_of(metrics, e, w);
     if (leave_out_patched(metrics, record, e->values) && !*reason)
         reason = NOT_IN_GRAPHS;
     double lead_ns = e->automatic ? 0 : find_lead_ns(metrics, e, record, &share);

@@ -69,6 +69,7 @@ typedef struct kprof_pack_metric {
 #define KPROF_MAX_GUESTS         (KPROF_MAX_WITNESSES + 1)
 #define KPROF_MAX_GUEST_COUNTERS 8
 typedef struct kprof_guest {
+    const char *name;       /* of a witness: a metric */
     kprof_strlist counters; /* empty: this chip, or this plan, has no such guest */
     uint32_t *domains;      /* [most_passes], owned: of its first counter; KPROF_NOWHERE: it is not in the pass */
 } kprof_guest;

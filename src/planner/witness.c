@@ -9,20 +9,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Instructions of the SMs, counted by themselves or as their TPCs see them (GH100, GB10x); active cycles, likewise, or
- * of the whole GPU; and time. Passes are compared by one counter at a time: where a pass has room for both counters of
- * instructions, one such pass has them, so that the passes of either are compared with those of the other. The one in
- * the SMs costs nothing in a pass that has counters of their first domain, and is in no other. Those of the TPCs take
- * 18 ms more to start and stop a pass: they are only where the one in the SMs is not, and once beside it. The others
- * take 1 ms or nothing. The last one does not compare passes: it tells how much of a range its kernel took, in the pass
- * that counts the time of the range. */
-enum { SM_INSTRUCTIONS, TPC_INSTRUCTIONS, TPC_CYCLES, GPU_CYCLES, TIME, KERNEL_SHARE, PROOF };
+/* Instructions of the SMs, counted by themselves or as their TPCs see them (GH100, GB10x); active cycles of the TPCs;
+ * cycles in which the GPU executes kernels (the same chips) or is busy; and time. Passes are compared by one counter at
+ * a time: where a pass has room for both counters of instructions, one such pass has them, so that the passes of either
+ * are compared with those of the other. The one in the SMs costs nothing in a pass that has counters of their first
+ * domain, and is in no other. Those of the TPCs take 18 ms more to start and stop a pass: they are only where the one
+ * in the SMs is not, and once beside it. The others take 1 ms or nothing. The last one does not compare passes: beside
+ * the cycles of the kernel it tells how much of a range its kernel took, in the pass that counts the time. */
+enum { SM_INSTRUCTIONS, TPC_INSTRUCTIONS, TPC_CYCLES, GPU_CYCLES, TIME, RANGE_CYCLES, PROOF };
 static const struct {
-    const char *name;
+    const char *name, *instead; /* where the chip lacks the first; NULL: nothing */
     bool takes_time;
 } kinds[KPROF_MAX_WITNESSES] = {
-    {KPROF_SM_INSTRUCTIONS, false},   {KPROF_TPC_INSTRUCTIONS, true}, {"TPC.TriageCompute.sm__cycles_active.avg", true},
-    {"gr__cycles_active.sum", false}, {KPROF_TIME_WITNESS, false},    {KPROF_KERNEL_SHARE, false},
+    {KPROF_SM_INSTRUCTIONS, NULL, false},
+    {KPROF_TPC_INSTRUCTIONS, NULL, true},
+    {"TPC.TriageCompute.sm__cycles_active.avg", NULL, true},
+    {KPROF_KERNEL_CYCLES, "gr__cycles_active.sum", false},
+    {KPROF_TIME_WITNESS, NULL, false},
+    {KPROF_RANGE_CYCLES, NULL, false},
 };
 
 /* The proof is the first row that the chip can count in one pass and that shares no counter with a collected value.
@@ -68,7 +72,12 @@ kprof_status kprof_guests_list(kprof_packing *p, const kprof_strlist *collect)
     for (size_t i = 0; i < KPROF_MAX_WITNESSES && status == KPROF_OK && p->now.pass_count > 1; i++) {
         kprof_guest *guest = &p->guests[i];
         guest->domains = calloc(p->most_passes, sizeof(*guest->domains));
-        status = guest->domains ? list_counters(p, kinds[i].name, &guest->counters) : KPROF_NO_MEMORY;
+        guest->name = kinds[i].name;
+        status = guest->domains ? list_counters(p, guest->name, &guest->counters) : KPROF_NO_MEMORY;
+        if (status == KPROF_OK && guest->counters.count == 0 && kinds[i].instead) {
+            guest->name = kinds[i].instead;
+            status = list_counters(p, guest->name, &guest->counters);
+        }
         if (guest->counters.count > (i == SM_INSTRUCTIONS ? 1 : KPROF_MAX_GUEST_COUNTERS))
             kprof_strlist_free(&guest->counters);
         if (status == KPROF_OK && !kprof_strlist_add_all(&p->taken, &guest->counters))
@@ -163,7 +172,7 @@ static size_t drop_lonely(kprof_packing *p, size_t number)
     size_t count = 0;
     for (uint32_t i = 0; i < p->now.pass_count; i++)
         count += kprof_guest_is_there(p, number, i);
-    if (count > 1 || (count > 0 && number == KERNEL_SHARE))
+    if (count > 1 || (count > 0 && number == RANGE_CYCLES))
         return count;
     kprof_strlist_free(&p->guests[number].counters);
     return 0;
@@ -178,7 +187,7 @@ static kprof_status settle_witnesses(kprof_packing *p, kprof_strlist *names)
         kprof_traits traits;
         size_t count = list_pass(p, pass, &traits);
         for (size_t i = 0; i < KPROF_MAX_WITNESSES; i++) {
-            bool is_here = pass < KPROF_WITNESS_PASSES && (i != KERNEL_SHARE || pass == timed);
+            bool is_here = pass < KPROF_WITNESS_PASSES && (i != RANGE_CYCLES || pass == timed);
             uint32_t domain = is_here ? find_domain(p, i, count, &traits) : KPROF_NOWHERE;
             p->guests[i].domains[pass] = domain;
             count = domain == KPROF_NOWHERE ? count : add_guest(p, count, &p->guests[i], domain);
@@ -198,7 +207,7 @@ static kprof_status settle_witnesses(kprof_packing *p, kprof_strlist *names)
             p->guests[TPC_CYCLES].domains[i] = KPROF_NOWHERE;
     }
     for (size_t i = 0; i < KPROF_MAX_WITNESSES && p->status == KPROF_OK; i++) {
-        if (drop_lonely(p, i) > 0 && !kprof_strlist_add(names, kinds[i].name))
+        if (drop_lonely(p, i) > 0 && !kprof_strlist_add(names, p->guests[i].name))
             return KPROF_NO_MEMORY;
     }
     return p->status;

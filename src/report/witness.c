@@ -21,7 +21,7 @@ kprof_status kprof_witness_store(kprof_report *report, const char *witness, int6
 {
     char *name = NULL;
     *id = KPROF_NO_SPREAD;
-    if (strcmp(witness, KPROF_KERNEL_SHARE) == 0)
+    if (strcmp(witness, KPROF_RANGE_CYCLES) == 0)
         return KPROF_OK;
     if (asprintf(&name, "%s" SUFFIX, witness) < 0)
         return kprof_fail(KPROF_NO_MEMORY, "%s: out of memory", report->path);

@@ -448,7 +448,8 @@ class Witnesses(Case):
 
     def test_small_batches_do_without_those_that_take_time(self):
         spreads = self.spreads("--witnesses", "auto")
-        self.assertEqual((spreads["gr__cycles_active.sum"], spreads["gpu__time_active.sum"]), (2, 2))
+        self.assertEqual((spreads["FE_A.TriageCompute.gr__compute_cycles_active_queue_async.sum"],
+                          spreads["gpu__time_active.sum"]), (2, 2))
         self.assertEqual(spreads["TPC.TriageCompute.sm__inst_executed_realtime.sum"], 0)
 
 

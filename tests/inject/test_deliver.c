@@ -14,9 +14,10 @@
 
 enum { METRICS = 12, WITNESSES = 3 };
 
-/* A kernel of 20 us in a range of 25 us; the time around a kernel that every range has is 0.63 us. */
-#define RANGE_NS 25000.0
-#define SHARE    ((20000.0 - 630) / RANGE_NS)
+/* A kernel of 20 us in a range of 25 us, with 1,050 cycles around the kernel that every range has. */
+#define RANGE_NS      25000.0
+#define RANGE_CYCLES  40000.0
+#define KERNEL_CYCLES (32000.0 - 1050)
 
 /* What a value is multiplied by. */
 static const struct {
@@ -38,7 +39,7 @@ static const struct {
 };
 
 static char *metric_names[METRICS];
-static char *witness_names[WITNESSES] = {"gr__cycles_active.sum", KPROF_TIME_WITNESS, KPROF_KERNEL_SHARE};
+static char *witness_names[WITNESSES] = {KPROF_KERNEL_CYCLES, KPROF_TIME_WITNESS, KPROF_RANGE_CYCLES};
 static uint32_t patched[METRICS];
 static kprof_chip_metrics metrics = {.chip = "GH100",
                                      .metrics = {metric_names, METRICS, METRICS},
@@ -51,6 +52,7 @@ static kprof_launch_record record;
 static struct {
     unsigned count;
     char reason[512];
+    double cycles_spread, time_spread; /* as the stand-in computes them */
 } told;
 
 /* In place of the engine's. */
@@ -61,6 +63,8 @@ double kprof_witness_spread_pct(const kprof_witness *witness)
 
 static void done(kprof_launch_record *launch, const char *reason)
 {
+    told.cycles_spread = launch->witness_spreads_pct[0];
+    told.time_spread = launch->witness_spreads_pct[1];
     assert_ptr_equal(launch, &record);
     told.count++;
     snprintf(told.reason, sizeof told.reason, "%s", reason);
@@ -78,8 +82,9 @@ static int set_up(void **state)
     }
     metrics.witnesses.count = WITNESSES;
     evaluation = (kprof_evaluation){.values = values, .status = KPROF_OK};
-    evaluation.witnesses[1] = (kprof_witness){9, RANGE_NS, RANGE_NS, RANGE_NS};
-    evaluation.witnesses[2] = (kprof_witness){9, 100 * SHARE, 100 * SHARE, 100 * SHARE};
+    evaluation.witnesses[0] = (kprof_witness){9, KERNEL_CYCLES, KERNEL_CYCLES, KERNEL_CYCLES + 7};
+    evaluation.witnesses[1] = (kprof_witness){9, RANGE_NS, RANGE_NS, RANGE_NS + 8};
+    evaluation.witnesses[2] = (kprof_witness){1, RANGE_CYCLES, RANGE_CYCLES, RANGE_CYCLES};
     record = (kprof_launch_record){.grid = {1, 1, 1}, .block = {1, 1, 1}};
     told.count = 0;
     return 0;
@@ -99,6 +104,8 @@ static void test_lead_is_left_out(void **state)
     assert_values(true);
     assert_int_equal(record.range_lead_ns, 5000);
     assert_string_equal(told.reason, "why");
+    assert_true(told.cycles_spread == 7);
+    assert_true(isnan(told.time_spread));
 }
 
 /* What is collected is no witness. */
@@ -122,6 +129,8 @@ static void test_range_of_cupti(void **state)
     evaluation.automatic = true;
     kprof_deliver(&metrics, &evaluation, &record, "");
     assert_values(false);
+    assert_true(told.cycles_spread == 7);
+    assert_true(told.time_spread == 8);
     assert_int_equal(record.range_lead_ns, 0);
     assert_string_equal(told.reason, "");
 }
@@ -130,7 +139,7 @@ static void test_range_of_cupti(void **state)
 static void test_no_lead(void **state)
 {
     (void)state;
-    evaluation.witnesses[2].mean = 99.9;
+    evaluation.witnesses[0].mean = RANGE_CYCLES - 1000;
     kprof_deliver(&metrics, &evaluation, &record, "");
     assert_values(false);
     assert_int_equal(record.range_lead_ns, 0);

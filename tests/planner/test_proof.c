@@ -141,7 +141,7 @@ static void test_several_passes_without_witnesses(void **state)
     char *names[] = {
         KPROF_SM_INSTRUCTIONS,   KPROF_TPC_INSTRUCTIONS, "TPC.TriageCompute.sm__cycles_active.avg",
         "gr__cycles_active.sum", KPROF_TIME_WITNESS,     "sm__throughput.avg.pct_of_peak_sustained_elapsed",
-        KPROF_KERNEL_SHARE,
+        KPROF_KERNEL_CYCLES,     KPROF_RANGE_CYCLES,
     };
     proved p = prove_names(names, sizeof names / sizeof *names);
     assert_true(p.planned.schedule.pass_count > 1);
