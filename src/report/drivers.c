@@ -153,16 +153,6 @@ void kprof_diff_metrics_free(kprof_diff_metrics *metrics)
     free(metrics->items);
 }
 
-static double all_stalls(const kprof_diff_metrics *metrics, const kprof_change *changes)
-{
-    double sum = 0;
-    for (size_t i = 0; i < metrics->count; i++) {
-        if (strcmp(metrics->items[i].theme, "stalls") == 0 && !isnan(changes[i].centers[0].median))
-            sum += changes[i].centers[0].median;
-    }
-    return sum;
-}
-
 static double weight_of(const kprof_diff_metric *metric, const kprof_change *change, double stalls)
 {
     const double difference = fabs(change->difference);
@@ -178,7 +168,11 @@ static double weight_of(const kprof_diff_metric *metric, const kprof_change *cha
 
 void kprof_driver_weights(const kprof_diff_metrics *metrics, const kprof_change *changes, double *weights)
 {
-    const double stalls = all_stalls(metrics, changes);
+    double stalls = 0;
+    for (size_t i = 0; i < metrics->count; i++) {
+        if (strcmp(metrics->items[i].theme, "stalls") == 0 && !isnan(changes[i].centers[0].median))
+            stalls += changes[i].centers[0].median;
+    }
     for (size_t i = 0; i < metrics->count; i++)
         weights[i] = weight_of(&metrics->items[i], &changes[i], stalls);
 }

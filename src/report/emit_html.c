@@ -281,19 +281,14 @@ static cJSON *launch_object(html_emitter *html, const kprof_model_launch *launch
     return object;
 }
 
-/* Sections are the same for all launches on a chip, so the first one gives the layout and the others values alone. */
-static void begin_layout(html_emitter *html, const kprof_model_launch *launch)
-{
-    const size_t chip = launch->device->chip_index;
-    html->sections = NULL;
-    if (html->layouts && chip != SIZE_MAX && !html->layouts[chip])
-        html->sections = html->layouts[chip] = cJSON_CreateArray();
-}
-
 static void html_launch_begin(kprof_emitter *emitter, const kprof_model_launch *launch)
 {
     html_emitter *html = of(emitter);
-    begin_layout(html, launch);
+    const size_t chip = launch->device->chip_index;
+    /* Sections are the same for all launches on a chip: the first one gives the layout and the others values alone. */
+    html->sections = NULL;
+    if (html->layouts && chip != SIZE_MAX && !html->layouts[chip])
+        html->sections = html->layouts[chip] = cJSON_CreateArray();
     html->launch = launch_object(html, launch);
     html->spreads = launch->samples ? add_array(html->launch, "spreads") : NULL;
     html->doubtful = NULL;

@@ -366,14 +366,6 @@ static kprof_text_place note_place(const kprof_grid *grid, const grid_layout *la
     return (kprof_text_place){indent, grid->width > indent ? grid->width : SIZE_MAX};
 }
 
-static void print_notes(const kprof_grid *grid, kprof_output *out, const grid_layout *layout, size_t cells)
-{
-    for (size_t i = 0; i < grid->note_count; i++) {
-        if (grid->notes[i].cells_before == cells)
-            kprof_text_labelled(out, note_place(grid, layout), grid->notes[i].label, grid->notes[i].text);
-    }
-}
-
 /* The folded columns of a row: long texts, then "Minimum 1 us, Maximum 2 us". */
 static void print_folded(const kprof_grid *grid, kprof_output *out, const grid_layout *layout,
                          const kprof_grid_cell *cells)
@@ -394,15 +386,6 @@ static void print_folded(const kprof_grid *grid, kprof_output *out, const grid_l
     if (line.length && !line.failed)
         kprof_text_labelled(out, note_place(grid, layout), NULL, line.data);
     kprof_strbuf_free(&line);
-}
-
-static bool has_header(const kprof_grid *grid)
-{
-    for (size_t i = 0; i < grid->column_count; i++) {
-        if (grid->headers[i])
-            return true;
-    }
-    return false;
 }
 
 static size_t width_of_columns(const grid_layout *layout, size_t from, size_t to)
@@ -586,13 +569,19 @@ static grid_layout lay_out(const kprof_grid *grid, size_t indent)
 
 static void print_block(const kprof_grid *grid, kprof_output *out, const grid_layout *layout)
 {
-    if (has_header(grid))
+    bool has_header = false;
+    for (size_t i = 0; i < grid->column_count; i++)
+        has_header = has_header || grid->headers[i];
+    if (has_header)
         print_header(grid, out, layout);
     for (size_t i = 0; i + grid->column_count <= grid->cell_count; i += grid->column_count) {
         print_row(grid, out, layout, &grid->cells[i]);
         if (layout->from != grid->key_count)
             continue;
-        print_notes(grid, out, layout, i + grid->column_count);
+        for (size_t k = 0; k < grid->note_count; k++) {
+            if (grid->notes[k].cells_before == i + grid->column_count)
+                kprof_text_labelled(out, note_place(grid, layout), grid->notes[k].label, grid->notes[k].text);
+        }
         print_folded(grid, out, layout, &grid->cells[i]);
     }
 }

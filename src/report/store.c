@@ -326,20 +326,13 @@ static kprof_status report_new(const char *path, access_kind kind, kprof_report 
     return KPROF_OK;
 }
 
-/* The names of the sets as a JSON array; they come from the catalog or the command line. */
-static char *sets_to_json(const char *const *sets)
-{
-    cJSON *array = cJSON_CreateArray();
-    for (size_t i = 0; sets && sets[i]; i++)
-        cJSON_AddItemToArray(array, cJSON_CreateString(sets[i]));
-    char *json = cJSON_PrintUnformatted(array);
-    cJSON_Delete(array);
-    return json;
-}
-
 static kprof_status store_run(kprof_report *report, const kprof_run_info *run)
 {
-    char *sets = sets_to_json(run->sets);
+    cJSON *array = cJSON_CreateArray(); /* JSON, since the names may come from the command line */
+    for (size_t i = 0; run->sets && run->sets[i]; i++)
+        cJSON_AddItemToArray(array, cJSON_CreateString(run->sets[i]));
+    char *sets = cJSON_PrintUnformatted(array);
+    cJSON_Delete(array);
     if (!sets)
         return kprof_store_no_memory(report);
     kprof_status status = kprof_store_write(report, KPROF_SQL_ADD_RUN, "ssssi", run->command_line,

@@ -220,26 +220,6 @@ static kprof_status add_named(kprof_model *model, kprof_model_chip *chip, const 
     return whole ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
 }
 
-static kprof_status choose(const kprof_subset *subset, const char *path, kprof_model *model, bool *taken)
-{
-    kprof_status status = take_sections(subset, path, model);
-    if (status == KPROF_OK)
-        status = take_metrics(subset, path, model, taken);
-    for (size_t i = 0; i < model->chip_count && subset->metrics->count > 0 && status == KPROF_OK; i++)
-        status = add_named(model, &model->chips[i], taken);
-    return status == KPROF_OK ? take_shown(model, taken) : status;
-}
-
-/* Findings need what is known of a launch without counters, and a value tells by the witnesses whether its passes
- * agree. Neither was asked for where metrics are named. */
-static void take_what_goes_along(const kprof_model *model, bool *taken)
-{
-    for (size_t i = 0; i < model->metric_count; i++)
-        taken[i] = taken[i] || strcmp(model->metrics[i].kind, "launch") == 0;
-    for (size_t i = 0; i < model->witness_count; i++)
-        taken[model->witnesses[i]] = true;
-}
-
 kprof_status kprof_subset_apply(const kprof_subset *subset, const char *path, kprof_model *model)
 {
     const bool has_sections = subset->sections->count > 0 || subset->sections_of_set->count > 0;
@@ -248,9 +228,22 @@ kprof_status kprof_subset_apply(const kprof_subset *subset, const char *path, kp
     model->is_shown = calloc(model->metric_count + 1, sizeof *model->is_shown);
     if (!model->is_shown)
         return kprof_fail(KPROF_NO_MEMORY, "out of memory");
-    kprof_status status = choose(subset, path, model, model->is_shown);
-    if (status == KPROF_OK && has_sections)
-        take_what_goes_along(model, model->is_shown);
+    bool *taken = model->is_shown;
+    kprof_status status = take_sections(subset, path, model);
+    if (status == KPROF_OK)
+        status = take_metrics(subset, path, model, taken);
+    for (size_t i = 0; i < model->chip_count && subset->metrics->count > 0 && status == KPROF_OK; i++)
+        status = add_named(model, &model->chips[i], taken);
+    if (status == KPROF_OK)
+        status = take_shown(model, taken);
+    if (!has_sections)
+        return status;
+    /* Findings need what is known of a launch without counters, and a value tells by the witnesses whether its passes
+     * agree. Neither was asked for where metrics are named. */
+    for (size_t i = 0; i < model->metric_count; i++)
+        taken[i] = taken[i] || strcmp(model->metrics[i].kind, "launch") == 0;
+    for (size_t i = 0; i < model->witness_count; i++)
+        taken[model->witnesses[i]] = true;
     return status;
 }
 
