@@ -543,15 +543,6 @@ static int stop(void *unused)
     return 1;
 }
 
-/* SQLite reads the list of tables before anything else, in a tree of pages that may lead to some again and again. */
-static kprof_status read_schema(kprof_report *report)
-{
-    sqlite3_progress_handler(report->db, KPROF_SCHEMA_STEPS, stop, NULL);
-    kprof_status status = kprof_store_exec(report, "SELECT 1 FROM sqlite_schema LIMIT 1");
-    sqlite3_progress_handler(report->db, 0, NULL, NULL);
-    return status;
-}
-
 /* The file may be anyone's: nothing in its schema is to run code, and no cell is trusted. */
 static kprof_status harden(kprof_report *report)
 {
@@ -610,8 +601,13 @@ kprof_status kprof_report_open(const char *path, kprof_report **out)
     status = check_side_files(report);
     if (status == KPROF_OK)
         status = harden(report);
-    if (status == KPROF_OK)
-        status = read_schema(report);
+    if (status == KPROF_OK) {
+        /* SQLite reads the list of tables before anything else, in a tree of pages that may lead to some again and
+         * again. */
+        sqlite3_progress_handler(report->db, KPROF_SCHEMA_STEPS, stop, NULL);
+        status = kprof_store_exec(report, "SELECT 1 FROM sqlite_schema LIMIT 1");
+        sqlite3_progress_handler(report->db, 0, NULL, NULL);
+    }
     if (status == KPROF_OK)
         status = is_alone ? check_without_log(report) : check_tables(report);
     if (status != KPROF_OK) {
