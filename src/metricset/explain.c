@@ -277,8 +277,17 @@ static kprof_status ask_chip(explainer *by)
     kprof_status status = kprof_host_metric_info(by->host, out->metric, &info);
     if (status != KPROF_OK)
         return status;
+    const char *unit = kprof_metric_unit(out->metric, info.unit);
+    kprof_strbuf description = KPROF_STRBUF_INIT;
+    kprof_strbuf_puts(&description, info.description ? info.description : "");
+    if (unit != info.unit)
+        kprof_strbuf_printf(&description,
+                            "; these are the cycles that a warp waits so between two instructions (CUPTI and "
+                            "ncu give the unit %s)",
+                            info.unit);
     out->kind = kinds[info.type];
-    if (!copy_text(&out->unit, info.unit) || !copy_text(&out->description, info.description))
+    out->description = kprof_strbuf_take(&description);
+    if (!copy_text(&out->unit, unit) || !out->description)
         status = KPROF_NO_MEMORY;
     if (status == KPROF_OK && info.type == KPROF_METRIC_THROUGHPUT) {
         kprof_strbuf name = KPROF_STRBUF_INIT;

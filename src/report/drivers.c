@@ -79,7 +79,7 @@ static kprof_diff_metric *add_metric(kprof_diff_metrics *metrics, const kprof_mo
             continue;
         const kprof_model_metric *known = &models[side]->metrics[metric->indexes[side]];
         metric->name = known->name;
-        metric->unit = is_stall(name) ? "cycle" : known->unit;
+        metric->unit = known->unit;
         metric->metric_class = kprof_class_of(known);
     }
     metrics->count++;

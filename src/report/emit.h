@@ -32,6 +32,7 @@ typedef struct kprof_emit_table {
     const kprof_table *table;
     const kprof_emit_metric **cells; /* [row_count * column_count]; NULL: an empty cell */
     const size_t *order;             /* [row_count]: rows in the order in which to show them */
+    const kprof_emit_metric *whole;  /* the throughput whose parts the rows are; NULL: the table is no breakdown */
 } kprof_emit_table;
 
 /* A roofline against one level of memory. */

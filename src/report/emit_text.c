@@ -575,6 +575,15 @@ static void show_folded(kprof_emitter *emitter, const kprof_emit_table *table, s
     of(emitter)->has_folded = true;
 }
 
+/* Is a throughput, as it is printed, above all that the table has of its parts? */
+static bool exceeds_parts(const kprof_emit_table *table)
+{
+    double greatest = NAN;
+    for (size_t i = 0; table->whole && i < table->table->row_count * table->table->column_count; i++)
+        greatest = table->cells[i] ? fmax(greatest, table->cells[i]->value) : greatest;
+    return table->whole && table->whole->value > greatest + 0.005;
+}
+
 static void text_table(kprof_emitter *emitter, const kprof_emit_table *table)
 {
     text_emitter *text = of(emitter);
@@ -595,6 +604,13 @@ static void text_table(kprof_emitter *emitter, const kprof_emit_table *table)
         put_lines(emitter, (text_block){STYLE_PLAIN, 4, width_of(emitter), false}, table->table->title);
     print_grid(text, &grid, 4);
     kprof_grid_free(&grid);
+    if (exceeds_parts(table)) {
+        kprof_strbuf line = KPROF_STRBUF_INIT;
+        kprof_strbuf_printf(&line, "%s is above each part here: CUPTI does not compute it from these averages",
+                            table->whole->label);
+        put_lines(emitter, (text_block){STYLE_PLAIN, 4, width_of(emitter), false}, line.failed ? "" : line.data);
+        kprof_strbuf_free(&line);
+    }
     if (folded > 0)
         show_folded(emitter, table, folded);
     if (!kprof_plot_chain(emitter->out, table, emitter->options->base_units, width_of(emitter)))

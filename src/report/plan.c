@@ -15,7 +15,8 @@ static kprof_status add_hardware_metric(kprof_report *report, kprof_host *host, 
         if (status != KPROF_OK)
             return status;
     }
-    kprof_metric_row row = {name, info.unit ? info.unit : "", info.description ? info.description : "", "hardware"};
+    const char *unit = kprof_metric_unit(name, info.unit);
+    kprof_metric_row row = {name, unit ? unit : "", info.description ? info.description : "", "hardware"};
     int64_t id;
     kprof_status status = kprof_store_metric(report, &row, &id);
     if (host)

@@ -160,6 +160,26 @@ static const char *cell_label(builder *build, const kprof_table *table, size_t c
     return keep_label(build, parts, ", ");
 }
 
+/* The value below the heading that a table of the shipped sections breaks down. */
+static const kprof_emit_metric *whole_of(const builder *build, const kprof_table *table)
+{
+    static const struct {
+        const char *table, *throughput;
+    } breakdowns[] = {{"compute_breakdown", "sm__throughput."},
+                      {"memory_breakdown", "gpu__compute_memory_throughput."},
+                      {"l1_breakdown", "l1tex__throughput."},
+                      {"l2_breakdown", "lts__throughput."},
+                      {"busy_breakdown", "sm__instruction_throughput."}};
+    for (size_t i = 0; i < sizeof breakdowns / sizeof *breakdowns; i++) {
+        const char *name = breakdowns[i].throughput;
+        for (size_t k = 0; k < build->section->item_count && strcmp(breakdowns[i].table, table->id) == 0; k++) {
+            if (strncmp(build->target->metrics[k].name, name, strlen(name)) == 0)
+                return &build->target->metrics[k];
+        }
+    }
+    return NULL;
+}
+
 static void build_table(builder *build, const kprof_table *table, kprof_emit_table *out)
 {
     out->table = table;
@@ -177,6 +197,7 @@ static void build_table(builder *build, const kprof_table *table, kprof_emit_tab
     }
     for (size_t i = 0; i < table->row_count && !build->failed; i++)
         order[i] = i;
+    out->whole = whole_of(build, table);
 }
 
 static kprof_emit_metric *add_point_metric(builder *build, const kprof_roofline *line, const char *level,

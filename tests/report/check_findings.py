@@ -352,6 +352,32 @@ def faults_of_excess(source, kprof):
             yield f"{kernel}: shares of more than 100 %: {has_any}, explained: {not has_any}"
 
 
+def faults_of_breakdowns(source, kprof):
+    """Text says below a breakdown where the throughput is above each part."""
+    for kernel, expected in (("atomic_one_address", ["Memory Throughput", "L2 Cache Throughput"]),
+                             ("matmul_half_with_tensor_cores", ["L2 Cache Throughput"]), ("dram_bound_sum", [])):
+        done = subprocess.run([kprof, "report", source / RECORDED, "-k", kernel], capture_output=True, text=True,
+                              timeout=60, check=True)
+        told = re.findall(r"^    (\S.*) is above each part here", done.stdout, re.MULTILINE)
+        if told != expected:
+            yield f"{kernel}: above each of their parts are {told}, not {expected}"
+
+
+def faults_of_raw(source, kprof):
+    """A value has the same unit on the raw page as in each section, unless the section computes it."""
+    done = subprocess.run([kprof, "report", source / RECORDED, "-c", "1", "--page", "raw", "--json"],
+                          capture_output=True, text=True, timeout=60, check=True)
+    units = {metric["name"]: metric["unit"] for metric in json.loads(done.stdout)["metrics"]}
+    done = subprocess.run([kprof, "report", source / RECORDED, "-c", "1", "--json"], capture_output=True, text=True,
+                          timeout=60, check=True)
+    [launch] = json.loads(done.stdout)["launches"]
+    for section in launch["sections"]:
+        cells = [cell for table in section["tables"] for row in table["rows"] for cell in row["cells"] if cell]
+        for value in [*section["items"], *cells]:
+            if value["unit"] != units[value["name"]]:
+                yield f"{value['name']}: {value['unit']} in {section['id']}, {units[value['name']]} on the raw page"
+
+
 def faults_of_chart(source, kprof):
     """Traffic is drawn from unit to unit where there are enough columns."""
     for width, expected in ((72, []), (80, [
@@ -399,7 +425,8 @@ def main(source, kprof):
               *faults_of_words(source, kprof), *faults_of_brief(source, kprof, launches), *faults_of_gains(launches),
               *faults_of_contradictions(launches), *faults_of_expressions(source, kprof),
               *faults_of_width(source, kprof), *faults_of_host_memory(all_launches), *faults_of_agent(source, kprof),
-              *faults_of_chart(source, kprof), *faults_of_statistics(source, kprof), *faults_of_excess(source, kprof)]
+              *faults_of_chart(source, kprof), *faults_of_statistics(source, kprof), *faults_of_excess(source, kprof),
+              *faults_of_breakdowns(source, kprof), *faults_of_raw(source, kprof)]
     print(f"{len(launches)} kernels, {len(faults)} faults", *faults, sep="\n")
     return 1 if faults else 0
 
