@@ -396,6 +396,13 @@ kprof_emit_field kprof_field_pct(const char *key, const char *label, double pct)
     return kprof_field_with_unit(kprof_field_real(key, label, pct), "%");
 }
 
+kprof_emit_field kprof_field_value(const char *key, const char *label, double value, const char *unit)
+{
+    kprof_emit_field field = kprof_field_with_unit(kprof_field_real(key, label, value), unit);
+    field.is_value = true;
+    return field;
+}
+
 kprof_emit_field kprof_field_with_role(kprof_emit_field field, kprof_field_role role)
 {
     field.role = role;

@@ -29,7 +29,7 @@ typedef struct text_emitter {
     char **short_names;                      /* [kernel_count]; NULL: not made yet */
     bool shows_spread;                       /* of the launch's values over samples */
     bool has_marks, has_spreads, has_folded; /* the page ends with what these mean */
-    bool has_excess;                         /* so of a share of more than all, as it is printed */
+    bool has_excess;                         /* so of a share of more than all */
 } text_emitter;
 
 typedef enum text_style { STYLE_HEADING, STYLE_SECTION, STYLE_NOTE, STYLE_PLAIN } text_style;
@@ -412,13 +412,19 @@ static void put_spread(kprof_emitter *emitter, kprof_grid *grid, const kprof_emi
     of(emitter)->has_spreads = true;
 }
 
+/* A share of more than all, as it is printed. */
+static bool is_excess(double value, const char *unit)
+{
+    return strcmp(unit, "%") == 0 && value > 100.005;
+}
+
 /* A value and, where the launch stands for several samples, a column for how far they spread. */
 static void put_value_columns(kprof_emitter *emitter, kprof_grid *grid, const kprof_emit_metric *metric)
 {
     kprof_human human = kprof_units_human(metric->value, metric->unit, emitter->options->base_units);
     kprof_grid_add(grid, human.number, human.unit);
     if (emitter->launches.in_sections) { /* words tell the passes elsewhere */
-        of(emitter)->has_excess = of(emitter)->has_excess || (is_share(metric) && metric->value > 100.005);
+        of(emitter)->has_excess = of(emitter)->has_excess || is_excess(metric->value, metric->unit);
         mark_disagreeing(of(emitter), grid, metric->disagrees);
     }
     if (of(emitter)->shows_spread)
@@ -941,6 +947,7 @@ static void put_field(kprof_emitter *emitter, kprof_grid *grid, const kprof_emit
     } else {
         kprof_human human = kprof_field_human(field, emitter->options->base_units);
         kprof_grid_add(grid, human.number, human.unit);
+        of(emitter)->has_excess = of(emitter)->has_excess || (field->is_value && is_excess(field->real, field->unit));
     }
     if (field->is_told)
         kprof_grid_miss(grid);

@@ -343,13 +343,14 @@ def faults_of_statistics(source, kprof):
 
 def faults_of_excess(source, kprof):
     """Text says what shares of more than 100 % are, where it shows any."""
-    for kernel, expected in (("small_code", True), ("dram_bound_sum", False)):
-        done = subprocess.run([kprof, "report", source / RECORDED, "-k", kernel], capture_output=True, text=True,
-                              timeout=60, check=True)
+    for kernel, page, expected in (("small_code", "details", True), ("dram_bound_sum", "details", False),
+                                   ("small_code", "statistics", True), ("dram_bound_sum", "statistics", False)):
+        done = subprocess.run([kprof, "report", source / RECORDED, "-k", kernel, "--page", page], capture_output=True,
+                              text=True, timeout=60, check=True)
         shown = done.stdout.replace("100 %", "").replace("100.00 %", "")
         has_any = re.search(r"\b1\d\d(\.\d+)? %", shown) is not None
         if has_any != expected or ("Shares of more than 100 %" in done.stdout) != expected:
-            yield f"{kernel}: shares of more than 100 %: {has_any}, explained: {not has_any}"
+            yield f"{kernel}, {page}: shares of more than 100 %: {has_any}, explained: {not has_any}"
 
 
 def faults_of_breakdowns(source, kprof):
