@@ -71,6 +71,20 @@ static kprof_emit_field verdict_field(const kprof_diff *diff, kprof_judgement ve
     return visible_if(kprof_field_integer(key, label, (int64_t)count), count > 0);
 }
 
+/* "11 passed, 1 failed, 0 inconclusive": people see further only those that did not pass. */
+static kprof_emit_field conditions_field(const kprof_diff *diff, char text[96])
+{
+    size_t counts[] = {[KPROF_GATE_PASSED] = 0, [KPROF_GATE_FAILED] = 0, [KPROF_GATE_INCONCLUSIVE] = 0};
+    for (size_t i = 0; i < diff->kernel_count; i++) {
+        for (size_t k = 0; k < diff->request->condition_count && diff->kernels[i].gates; k++)
+            counts[diff->kernels[i].gates[k]]++;
+    }
+    snprintf(text, 96, "%zu passed, %zu failed, %zu inconclusive", counts[KPROF_GATE_PASSED], counts[KPROF_GATE_FAILED],
+             counts[KPROF_GATE_INCONCLUSIVE]);
+    return kprof_field_with_role(kprof_field_text("passed", "Conditions", diff->request->condition_count ? text : NULL),
+                                 KPROF_ROLE_PEOPLE);
+}
+
 static void show_comparison(const diff_page *page)
 {
     const kprof_diff *diff = page->diff;
@@ -78,7 +92,7 @@ static void show_comparison(const diff_page *page)
     size_t tested = 0;
     for (size_t i = 0; i < diff->kernel_count; i++)
         tested += !isnan(diff->kernels[i].p);
-    char method[80];
+    char method[80], conditions[96];
     int length = snprintf(method, sizeof method, "%g %%", KPROF_CONFIDENCE * 100);
     if (tested > 1)
         snprintf(method + length, sizeof method - (size_t)length, ", corrected for %zu kernels (Holm)", tested);
@@ -92,6 +106,7 @@ static void show_comparison(const diff_page *page)
         verdict_field(diff, KPROF_JUDGEMENT_SAME, "same", "Same"),
         verdict_field(diff, KPROF_JUDGEMENT_ONLY_BASELINE, "only_baseline", "Only in the baseline"),
         verdict_field(diff, KPROF_JUDGEMENT_ONLY_NEW, "only_new", "Only in the new report"),
+        conditions_field(diff, conditions),
         kprof_field_text("change", "Change of times", "median of the differences of all pairs of launches"),
         kprof_field_text("confidence", "Confidence", method),
         kprof_field_with_unit(
