@@ -130,6 +130,15 @@ def faults_of_table(source, launches):
     yield from faults_of_coverage({path.stem for path in (source / "metricsets/findings").glob("*.json")}, rows)
 
 
+def faults_of_helps(source):
+    """Each value below a section's heading says what it is, other than as the counter that it is made of; what is known
+    of a launch has words of its own."""
+    for path in sorted((source / "metricsets/sections").glob("*.json")):
+        for item in json.loads(path.read_text()).get("items", []):
+            if not item.get("help") and not item.get("metric", "").startswith("launch__"):
+                yield f"{path.stem}: {item.get('label')} has no help"
+
+
 def faults_of_docs(source):
     """The documentation says which findings no recorded run shows."""
     text = (source / "docs/metricsets.md").read_text(encoding="utf-8")
@@ -412,7 +421,8 @@ def faults_of_expressions(source, kprof):
 
 
 def main(source, kprof):
-    wrong = [*faults_of_labels(source), *faults_of_sources(source), *faults_of_docs(source)]
+    wrong = [*faults_of_labels(source), *faults_of_sources(source), *faults_of_helps(source),
+             *faults_of_docs(source)]
     if wrong:
         print(*wrong, sep="\n")
         return 1
