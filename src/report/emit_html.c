@@ -382,6 +382,8 @@ static void html_table(kprof_emitter *emitter, const kprof_emit_table *table)
         add_text(object, "title", shape_of->title);
         add(object, "sorted", cJSON_CreateBool(shape_of->sorted));
     }
+    if (object && table->whole)
+        add(object, "whole", kprof_json_integer((int64_t)table->whole->column));
     for (size_t i = 0; columns && i < shape_of->column_count; i++)
         append(columns, cJSON_CreateString(shape_of->column_labels[i]));
     for (size_t i = 0; i < shape_of->row_count; i++) {
