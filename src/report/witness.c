@@ -1,6 +1,6 @@
 /* Names of the metrics that hold spreads, and the verdict on a launch. */
 #include "report/witness.h"
-#include "report/number.h"
+#include "report/units.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -124,9 +124,8 @@ kprof_status kprof_disagreements_describe(const kprof_model *model, const kprof_
     if (status != KPROF_OK)
         return status;
     for (size_t i = 0; i < count; i++) {
-        char number[KPROF_NUMBER_SIZE];
-        kprof_number_exact(number, found[i].spread_pct);
-        kprof_strbuf_printf(out, "%s%s %s %%", i > 0 ? "; " : "", found[i].witness, number);
+        const kprof_human spread = kprof_units_human(found[i].spread_pct, "%", false);
+        kprof_strbuf_printf(out, "%s%s %s %s", i > 0 ? "; " : "", found[i].witness, spread.number, spread.unit);
     }
     kprof_disagreements_free(found, count);
     return out->failed ? kprof_fail(KPROF_NO_MEMORY, "printing the report: out of memory") : KPROF_OK;

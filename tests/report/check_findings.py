@@ -373,6 +373,15 @@ def faults_of_breakdowns(source, kprof):
             yield f"{kernel}: above each of their parts are {told}, not {expected}"
 
 
+def faults_of_spreads(source, kprof):
+    """People see how far passes disagree with two decimals, in each format."""
+    for options in ([], ["--markdown"], ["--csv"]):
+        done = subprocess.run([kprof, "report", source / RECORDED, "-k", "tiny_kernel", "--width", "1000", *options],
+                              capture_output=True, text=True, timeout=60, check=True)
+        if not re.search(r"\bgr__cycles_active\.sum (differs by )?26\.02 %", done.stdout):
+            yield f"{' '.join(options) or 'text'} does not say that gr__cycles_active.sum differs by 26.02 %"
+
+
 def faults_of_raw(source, kprof):
     """A value has the same unit on the raw page as in each section, unless the section computes it."""
     done = subprocess.run([kprof, "report", source / RECORDED, "-c", "1", "--page", "raw", "--json"],
@@ -437,7 +446,7 @@ def main(source, kprof):
               *faults_of_contradictions(launches), *faults_of_expressions(source, kprof),
               *faults_of_width(source, kprof), *faults_of_host_memory(all_launches), *faults_of_agent(source, kprof),
               *faults_of_chart(source, kprof), *faults_of_statistics(source, kprof), *faults_of_excess(source, kprof),
-              *faults_of_breakdowns(source, kprof), *faults_of_raw(source, kprof)]
+              *faults_of_breakdowns(source, kprof), *faults_of_raw(source, kprof), *faults_of_spreads(source, kprof)]
     print(f"{len(launches)} kernels, {len(faults)} faults", *faults, sep="\n")
     return 1 if faults else 0
 

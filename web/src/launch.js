@@ -198,7 +198,7 @@ function factsOf(launch) {
         ["NVTX ranges", launch.nvtx],
         ["Passes", launch.passes ? `${launch.passes} (${launch.mode} replay)` : null],
         [launch.missing ? "Not measured" : "Note", launch.reason],
-        ["* passes disagree", launch.disagree?.replace(/[^ ]+ %/g, (share) => human(parseFloat(share), "%"))],
+        ["* passes disagree", launch.disagree],
     ].filter(([, value]) => value !== null && value !== undefined);
 }
 
