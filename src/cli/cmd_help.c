@@ -24,14 +24,6 @@ static void print_wrapped(const char *text, int at, FILE *out)
     fputc('\n', out);
 }
 
-static void print_row(const kprof_option_row *row, const kprof_command *command, FILE *out)
-{
-    char letter[] = {'-', kprof_option_letter(row, command), ',', ' ', '\0'};
-    int length = fprintf(out, "  %4s--%s%s%s", letter[1] ? letter : "", row->name, row->argument ? " " : "",
-                         row->argument ? row->argument : "");
-    print_wrapped(row->help, length, out);
-}
-
 void kprof_help_print(const kprof_options *options, FILE *out)
 {
     const kprof_command *topic = options->topic;
@@ -52,8 +44,13 @@ void kprof_help_print(const kprof_options *options, FILE *out)
     if (topic->mask)
         fputs("\noptions (long ones may be shortened, and given as --option=value too):\n", out);
     for (size_t i = 0; i < kprof_option_row_count; i++) {
-        if (kprof_option_rows[i].commands & topic->mask)
-            print_row(&kprof_option_rows[i], topic, out);
+        const kprof_option_row *row = &kprof_option_rows[i];
+        if (!(row->commands & topic->mask))
+            continue;
+        char letter[] = {'-', kprof_option_letter(row, topic), ',', ' ', '\0'};
+        int length = fprintf(out, "  %4s--%s%s%s", letter[1] ? letter : "", row->name, row->argument ? " " : "",
+                             row->argument ? row->argument : "");
+        print_wrapped(row->help, length, out);
     }
     fprintf(out, "\nman %s says more%s.\n", topic->manual,
             topic == kprof_commands ? ", exit codes included; each command has a page too, such as kprof-report" : "");

@@ -155,15 +155,6 @@ static kprof_status read_range(const char *word, kprof_launch_range *out)
     return KPROF_OK;
 }
 
-/* Set files, where sets or metrics are named. A kprof that was copied alone has none, and knows no aliases. */
-static kprof_status load_catalog(const kprof_options *options, kprof_catalog **out)
-{
-    const kprof_selection *selection = &options->selection;
-    const bool may_have_aliases = selection->metrics.count > 0 && kprof_catalog_is_there();
-    *out = NULL;
-    return selection->sets.count > 0 || may_have_aliases ? kprof_catalog_locate(options, out) : KPROF_OK;
-}
-
 /* The sections of the sets that are asked for. */
 static kprof_status find_sections(const kprof_options *options, const kprof_catalog *catalog, kprof_strlist *out)
 {
@@ -190,8 +181,10 @@ kprof_status kprof_subset_read(const kprof_options *options, kprof_choice_of_par
     kprof_status status = out->ranges ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
     for (size_t i = 0; i < launches->count && status == KPROF_OK; i++)
         status = read_range(launches->items[i], &out->ranges[i]);
-    if (status == KPROF_OK)
-        status = load_catalog(options, &out->catalog);
+    /* Set files, where sets or metrics are named. A kprof that was copied alone has none, and knows no aliases. */
+    const bool may_have_aliases = options->selection.metrics.count > 0 && kprof_catalog_is_there();
+    if (status == KPROF_OK && (options->selection.sets.count > 0 || may_have_aliases))
+        status = kprof_catalog_locate(options, &out->catalog);
     if (status == KPROF_OK)
         status = find_sections(options, out->catalog, &out->sections_of_sets);
     out->subset = (kprof_subset){

@@ -107,15 +107,6 @@ static bool add_row(kprof_diff_metrics *metrics, const kprof_model *const models
     return true;
 }
 
-static bool is_chosen(const kprof_diff_metrics *metrics, size_t baseline_index)
-{
-    for (size_t i = 0; i < metrics->count; i++) {
-        if (metrics->items[i].indexes[KPROF_BASELINE] == baseline_index)
-            return true;
-    }
-    return false;
-}
-
 kprof_status kprof_diff_metrics_find(const kprof_model *const models[KPROF_SIDES], bool all, kprof_diff_metrics *out)
 {
     *out = (kprof_diff_metrics){0};
@@ -126,8 +117,10 @@ kprof_status kprof_diff_metrics_find(const kprof_model *const models[KPROF_SIDES
     const kprof_model *baseline = models[KPROF_BASELINE];
     for (size_t i = 0; i < baseline->metric_count && added; i++) {
         const char *name = baseline->metrics[i].name;
-        const kprof_diff_metrics drivers = {out->items, row_count};
-        if (!both_have(models, name) || (!all && !is_stall(name)) || is_chosen(&drivers, i))
+        bool is_driver = false;
+        for (size_t k = 0; k < row_count; k++)
+            is_driver = is_driver || out->items[k].indexes[KPROF_BASELINE] == i;
+        if (is_driver || !both_have(models, name) || (!all && !is_stall(name)))
             continue;
         kprof_diff_metric *metric = add_metric(out, models, name, is_stall(name) ? stall_label(name) : strdup(name));
         added = metric != NULL;

@@ -249,16 +249,6 @@ static void show_set_apart(kprof_emitter *emitter, const kprof_model_samples *sa
     show_note(emitter, "Note", text);
 }
 
-static void show_nvtx(kprof_emitter *emitter, const char *ranges)
-{
-    char *line = NULL;
-    if (asprintf(&line, "NVTX ranges: %s", ranges) < 0)
-        emitter->status = KPROF_NO_MEMORY;
-    else
-        put_lines(emitter, (text_block){STYLE_PLAIN, 2, text_width(emitter), false}, line);
-    free(line);
-}
-
 static void show_origin(kprof_emitter *emitter, const kprof_model_launch *launch)
 {
     const text_block lines = {STYLE_PLAIN, 2, text_width(emitter), false};
@@ -277,8 +267,15 @@ static void show_origin(kprof_emitter *emitter, const kprof_model_launch *launch
         put_lines(emitter, lines, joining.data);
     kprof_strbuf_free(&origin);
     kprof_strbuf_free(&joining);
-    if (*launch->record.nvtx)
-        show_nvtx(emitter, launch->record.nvtx);
+    if (*launch->record.nvtx) {
+        kprof_strbuf ranges = KPROF_STRBUF_INIT;
+        kprof_strbuf_printf(&ranges, "NVTX ranges: %s", launch->record.nvtx);
+        if (ranges.failed)
+            emitter->status = KPROF_NO_MEMORY;
+        else
+            put_lines(emitter, lines, ranges.data);
+        kprof_strbuf_free(&ranges);
+    }
     if (launch->samples)
         show_set_apart(emitter, launch->samples);
     if (launch->samples && launch->samples->used > 0)

@@ -456,18 +456,6 @@ static size_t count_blocks(const kprof_grid *grid, const grid_layout *layout, si
     return count;
 }
 
-/* The least width in which the columns take as few blocks as they must: blocks of like widths read better. */
-static size_t width_of_blocks(const kprof_grid *grid, const grid_layout *layout)
-{
-    if (grid->width == 0)
-        return SIZE_MAX;
-    const size_t count = count_blocks(grid, layout, grid->width);
-    size_t width = grid->width;
-    while (count > 1 && width > 1 && count_blocks(grid, layout, width - 1) == count)
-        width--;
-    return width;
-}
-
 /* Columns that no key can have: the indent and the widest group. */
 static size_t width_beside_key(const kprof_grid *grid, const grid_layout *layout)
 {
@@ -591,7 +579,11 @@ void kprof_grid_print(kprof_grid *grid, kprof_output *out, size_t indent)
     if (grid->column_count == 0)
         return;
     grid_layout layout = lay_out(grid, indent);
-    const size_t width = width_of_blocks(grid, &layout);
+    /* The least width in which the columns take as few blocks as they must: blocks of like widths read better. */
+    size_t width = grid->width ? grid->width : SIZE_MAX;
+    const size_t count = grid->width ? count_blocks(grid, &layout, width) : 1;
+    while (count > 1 && width > 1 && count_blocks(grid, &layout, width - 1) == count)
+        width--;
     layout.from = grid->key_count;
     do {
         layout.to = end_of_block(grid, &layout, layout.from, width);

@@ -6,14 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Is `name` what `word` asks for: that name, that name before its first point, or a match of its pattern? */
-static kprof_status matches(const char *word, kprof_regex *regex, const char *name, bool *out)
-{
-    const size_t length = strlen(word);
-    *out = strncmp(name, word, length) == 0 && (name[length] == '\0' || name[length] == '.');
-    return regex ? kprof_regex_search(regex, name, out) : KPROF_OK;
-}
-
 /* The names that may be chosen from. */
 typedef struct name_list {
     const char *option, *what; /* "--section", "section" */
@@ -44,10 +36,15 @@ static kprof_status take_word(const name_list *list, const char *path, const cha
     const char *pattern = kprof_regex_pattern(word);
     kprof_regex *regex = NULL;
     const char *nearest = pattern ? NULL : kprof_nearest(word, list->names, list->count);
-    bool found = false, is_one = false;
+    const size_t length = strlen(word);
+    bool found = false;
     kprof_status status = pattern ? kprof_regex_new(list->option, pattern, &regex) : KPROF_OK;
     for (size_t i = 0; i < list->count && status == KPROF_OK; i++) {
-        status = matches(word, regex, list->names[i], &is_one);
+        /* The word is that name, the name before its first point, or a pattern that matches. */
+        const char *name = list->names[i];
+        bool is_one = strncmp(name, word, length) == 0 && (name[length] == '\0' || name[length] == '.');
+        if (regex)
+            status = kprof_regex_search(regex, name, &is_one);
         taken[i] = taken[i] || is_one;
         found = found || is_one;
     }
