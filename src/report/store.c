@@ -44,6 +44,9 @@ kprof_status kprof_store_fail(kprof_report *report, const char *operation)
                           "%s: its run was cut short, and its log %s-wal cannot be read in a folder that you may not "
                           "write to: copy both files to another folder, and read the copy",
                           report->path, report->path);
+    if (!report->writable && (code == SQLITE_CORRUPT || code == SQLITE_NOTADB))
+        return kprof_fail(KPROF_BAD_REPORT, "%s: the report is damaged, or was not copied whole" KPROF_DAMAGED_ADVICE,
+                          report->path);
     if (!report->writable)
         return kprof_fail(KPROF_BAD_REPORT, "%s: cannot read the report: %s: %s", report->path, operation,
                           sqlite3_errmsg(report->db));
