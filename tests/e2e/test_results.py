@@ -1283,8 +1283,9 @@ class Explanations(Case):
         [metric] = self.explain("stall.barrier")["metrics"]
         self.assertEqual(metric["unit"], "cycle")
         self.assertIn("the cycles that a warp waits", metric["description"])
-        listed = json.loads(self.kprof("list", "metrics", "--chips", "GH100", "--query-metrics-mode", "suffix", "--json",
-                                       "--metrics", metric["metric"].partition(".")[0]).out)
+        base = metric["metric"].partition(".")[0]
+        listed = json.loads(self.kprof("list", "metrics", "--chips", "GH100", "--query-metrics-mode", "suffix",
+                                       "--metrics", base, "--json").out)
         units = {row["metric"]: row["unit"] for row in listed}
         self.assertEqual(units[metric["metric"]], "cycle")
 
